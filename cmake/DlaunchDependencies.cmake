@@ -1,0 +1,28 @@
+# Third-party libraries, all from the distribution; docs/dependencies.md says why each is here.
+find_package(Threads REQUIRED)
+find_package(nlohmann_json 3.11 REQUIRED)
+find_package(CLI11 REQUIRED)
+find_package(tl-expected REQUIRED)
+find_path(ASIO_INCLUDE_DIR asio.hpp REQUIRED)
+find_path(SPDLOG_INCLUDE_DIR spdlog/spdlog.h REQUIRED)
+find_path(YAML_CPP_INCLUDE_DIR yaml-cpp/yaml.h REQUIRED)
+
+if(DLAUNCH_STATIC)
+  find_library(YAML_CPP_LIBRARY NAMES libyaml-cpp.a REQUIRED)
+else()
+  find_library(YAML_CPP_LIBRARY NAMES yaml-cpp REQUIRED)
+endif()
+
+add_library(dlaunch_asio INTERFACE)
+target_include_directories(dlaunch_asio SYSTEM INTERFACE ${ASIO_INCLUDE_DIR})
+target_compile_definitions(dlaunch_asio INTERFACE ASIO_STANDALONE ASIO_NO_DEPRECATED)
+target_link_libraries(dlaunch_asio INTERFACE Threads::Threads)
+
+# Header-only fmt and spdlog: Debian ships no static archives of them.
+add_library(dlaunch_fmt INTERFACE)
+target_compile_definitions(dlaunch_fmt INTERFACE FMT_HEADER_ONLY SPDLOG_FMT_EXTERNAL)
+target_include_directories(dlaunch_fmt SYSTEM INTERFACE ${SPDLOG_INCLUDE_DIR})
+
+add_library(dlaunch_yaml INTERFACE)
+target_include_directories(dlaunch_yaml SYSTEM INTERFACE ${YAML_CPP_INCLUDE_DIR})
+target_link_libraries(dlaunch_yaml INTERFACE ${YAML_CPP_LIBRARY})

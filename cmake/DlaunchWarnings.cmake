@@ -1,0 +1,11 @@
+# Warnings are errors: a warning that nobody fixes hides the one that matters.
+add_library(dlaunch_warnings INTERFACE)
+target_compile_options(dlaunch_warnings INTERFACE
+  -Wall -Wextra -Wpedantic -Wshadow -Wnon-virtual-dtor -Woverloaded-virtual -Wcast-align
+  -Wunused -Wnull-dereference -Wimplicit-fallthrough -Werror)
+# GCC 12 reports false positives of these in libstdc++ and in coroutine frames at -O2
+# (GCC bugs 105651, 105329, 105562).
+if(CMAKE_CXX_COMPILER_ID STREQUAL "GNU")
+  target_compile_options(dlaunch_warnings INTERFACE
+    -Wno-restrict -Wno-null-dereference -Wno-maybe-uninitialized -Wno-stringop-overflow)
+endif()

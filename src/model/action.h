@@ -1,0 +1,65 @@
+// Everything the supervisor can ask for. Performing an action never blocks; what comes of it returns
+// as an Event.
+#pragma once
+
+#include <string>
+#include <variant>
+
+#include "model/ids.h"
+#include "model/report.h"
+
+namespace dlaunch {
+
+namespace action {
+
+/// Open the channel to a node and ask for its facts. -> NodeReady or NodeLost
+struct ConnectNode {
+  NodeIndex node;
+  bool operator==(const ConnectNode&) const = default;
+};
+/// Make the plan of an attempt from the facts. -> PlanMade or PlanFailed
+struct MakePlan {
+  Attempt attempt;
+  bool operator==(const MakePlan&) const = default;
+};
+/// Start the planned ranks of a node. -> RankStarted or RankNotStarted each
+struct StartRanks {
+  Attempt attempt;
+  NodeIndex node;
+  bool operator==(const StartRanks&) const = default;
+};
+/// Send a signal to the leaders of a node's ranks (design section 3, Stopping).
+struct StopRanks {
+  Attempt attempt;
+  NodeIndex node;
+  int signal = 0;
+  bool operator==(const StopRanks&) const = default;
+};
+/// Kill everything of the attempt on a node. -> NodeEmpty
+struct KillRanks {
+  Attempt attempt;
+  NodeIndex node;
+  bool operator==(const KillRanks&) const = default;
+};
+/// Say Bye to the agent: the node is not needed any more.
+struct ReleaseNode {
+  NodeIndex node;
+  bool operator==(const ReleaseNode&) const = default;
+};
+/// One line for the user, without the "dlaunch: " in front.
+struct Tell {
+  std::string line;
+  bool operator==(const Tell&) const = default;
+};
+/// The run is over: nothing happens after this.
+struct Finish {
+  RunReport report;
+  bool operator==(const Finish&) const = default;
+};
+
+}  // namespace action
+
+using Action = std::variant<action::ConnectNode, action::MakePlan, action::StartRanks, action::StopRanks,
+                            action::KillRanks, action::ReleaseNode, action::Tell, action::Finish>;
+
+}  // namespace dlaunch

@@ -1,0 +1,68 @@
+// Cluster: the nodes of one run and what their agents reported. Together with a JobSpec it is all
+// that a plan is made from.
+#pragma once
+
+#include <cstdint>
+#include <optional>
+#include <string>
+#include <vector>
+
+#include "model/environment.h"
+#include "model/ids.h"
+
+namespace dlaunch {
+
+/// One physical core, with only those of its hardware threads that this process may run on.
+struct CpuCore {
+  int numa = 0;              // NUMA node; 0 where the kernel tells none
+  std::vector<int> threads;  // logical CPU numbers, ascending, at least one
+  bool taken = false;        // another run on this node holds it
+  bool operator==(const CpuCore&) const = default;
+};
+
+struct GpuFact {
+  int index = 0;       // position in PCI bus order, as CUDA_DEVICE_ORDER=PCI_BUS_ID counts
+  std::string uuid;    // "GPU-xxxxxxxx-..."; empty if unknown
+  std::string bus_id;  // "0000:3b:00.0"
+  std::string model;
+  int numa = -1;  // -1: unknown
+  bool operator==(const GpuFact&) const = default;
+};
+
+/// A TCP port that the launcher asked for by number and that somebody else holds.
+struct TakenPort {
+  std::uint16_t port = 0;
+  std::string holder;  // "pid 8812 (python train.py, user eve)"; empty if it cannot be told
+  bool operator==(const TakenPort&) const = default;
+};
+
+/// What one agent found on its node.
+struct NodeFacts {
+  std::string hostname;
+  std::string architecture;  // uname -m
+  std::string kernel;        // uname -r
+  std::uint64_t memory_bytes = 0;
+  std::vector<CpuCore> cores;  // in order of NUMA node, then of first thread
+  std::vector<GpuFact> gpus;   // those the agent may open, in PCI bus order
+  /// CUDA_VISIBLE_DEVICES of the environment that ranks will start from; nullopt: unset.
+  std::optional<std::string> cuda_visible_devices;
+  std::vector<std::uint16_t> reserved_ports;  // free, and held by the agent until its rank 0 starts
+  std::vector<TakenPort> taken_ports;
+  bool operator==(const NodeFacts&) const = default;
+};
+
+struct Node {
+  std::string name;          // as the user wrote it, or the hostname of this machine
+  std::string address;       // under which other nodes reach it; 127.0.0.1 when there is one node
+  int slots = 0;             // 0: not limited by the host list
+  bool is_launcher = false;  // reached by fork: ranks get the caller's whole environment
+  NodeFacts facts;
+  bool operator==(const Node&) const = default;
+};
+
+struct Cluster {
+  std::vector<Node> nodes;  // index = NodeIndex
+  bool operator==(const Cluster&) const = default;
+};
+
+}  // namespace dlaunch

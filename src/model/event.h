@@ -1,0 +1,90 @@
+// Everything that can happen to a run, as the supervisor is told it.
+#pragma once
+
+#include <cstdint>
+#include <string>
+#include <variant>
+#include <vector>
+
+#include "model/exit_status.h"
+#include "model/ids.h"
+#include "model/result.h"
+#include "model/time.h"
+
+namespace dlaunch {
+
+namespace event {
+
+/// The agent of a node has said hello and reported its facts.
+struct NodeReady {
+  NodeIndex node;
+  bool operator==(const NodeReady&) const = default;
+};
+/// The channel to a node's agent is gone and will not come back.
+struct NodeLost {
+  NodeIndex node;
+  std::string what;  // "its agent was killed by SIGKILL"
+  bool operator==(const NodeLost&) const = default;
+};
+/// A plan exists for the attempt.
+struct PlanMade {
+  Attempt attempt;
+  std::vector<NodeIndex> node_of_rank;  // index = Rank
+  bool operator==(const PlanMade&) const = default;
+};
+struct PlanFailed {
+  Error error;
+  bool operator==(const PlanFailed&) const = default;
+};
+struct RankStarted {
+  Attempt attempt;
+  Rank rank;
+  std::int32_t pid = 0;  // on its node
+  WallTime at;
+  bool operator==(const RankStarted&) const = default;
+};
+struct RankNotStarted {
+  Attempt attempt;
+  Rank rank;
+  StartFailure failure;
+  WallTime at;
+  bool operator==(const RankNotStarted&) const = default;
+};
+/// The rank's leader has ended. `at` is when the agent saw it: ranks that ended before the agent
+/// looked carry the same time, and then nobody can tell which was first.
+struct RankExited {
+  Attempt attempt;
+  Rank rank;
+  ExitStatus status;
+  WallTime at;
+  bool operator==(const RankExited&) const = default;
+};
+/// All ranks of the attempt on this node have ended and nothing that they started is left there.
+struct NodeEmpty {
+  Attempt attempt;
+  NodeIndex node;
+  std::uint32_t leftovers = 0;  // processes that had to be killed after the last rank had ended
+  bool operator==(const NodeEmpty&) const = default;
+};
+/// SIGINT, SIGTERM, SIGHUP or SIGQUIT reached the launcher.
+struct CancelSignal {
+  int number = 0;
+  bool operator==(const CancelSignal&) const = default;
+};
+/// The front has ended without being told to: the run ends.
+struct FrontGone {
+  bool operator==(const FrontGone&) const = default;
+};
+/// Nothing happened until the supervisor's deadline.
+struct Tick {
+  bool operator==(const Tick&) const = default;
+};
+
+}  // namespace event
+
+using Event =
+    std::variant<event::NodeReady, event::NodeLost, event::PlanMade, event::PlanFailed, event::RankStarted,
+                 event::RankNotStarted, event::RankExited, event::NodeEmpty, event::CancelSignal,
+                 event::FrontGone, event::Tick>;
+
+}  // namespace dlaunch

@@ -1,0 +1,47 @@
+// How a process ended, and why one could not be started.
+#pragma once
+
+#include <cstdint>
+#include <string>
+
+#include "model/result.h"
+
+namespace dlaunch {
+
+/// wait(2) status in portable form.
+struct ExitStatus {
+  bool signaled = false;
+  int value = 0;  // exit code 0..255, or the signal's number
+  bool core_dumped = false;
+
+  [[nodiscard]] bool ok() const { return !signaled && value == 0; }
+  /// What a shell would show: the code, or 128 + signal.
+  [[nodiscard]] int code() const { return signaled ? exit_code::kSignalBase + value : value; }
+  bool operator==(const ExitStatus&) const = default;
+};
+
+/// The step between fork and exec that failed, with its errno.
+struct StartFailure {
+  enum class Step : std::uint8_t {
+    workdir,      // chdir(path)
+    execute,      // execve(path)
+    interpreter,  // path exists, but the program of its "#!" line does not
+    resources,    // fork, pipe, open: path says what
+  };
+  Step step = Step::execute;
+  int error_number = 0;
+  std::string path;         // what the step was tried on
+  std::string search_path;  // PATH of the rank, when `path` was looked up in it
+
+  /// 126: found but cannot be executed; 127: not found (POSIX shell's rule).
+  [[nodiscard]] int code() const;
+  bool operator==(const StartFailure&) const = default;
+};
+
+/// `cannot execute "python3.12": No such file or directory`
+[[nodiscard]] std::string describe(const StartFailure&);
+
+/// "exited with code 3", "was killed by SIGSEGV (core dumped)"
+[[nodiscard]] std::string describe(const ExitStatus&);
+
+}  // namespace dlaunch

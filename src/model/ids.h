@@ -1,0 +1,36 @@
+// Strong ids: a rank is not a local rank is not a node index, and the compiler knows.
+#pragma once
+
+#include <compare>
+#include <cstdint>
+#include <functional>
+
+namespace dlaunch {
+
+template <class Tag>
+struct Id {
+  std::uint32_t value = 0;
+
+  constexpr Id() = default;
+  constexpr explicit Id(std::uint32_t v) : value(v) {}
+  auto operator<=>(const Id&) const = default;
+};
+
+/// Global rank, 0 .. world size - 1. With `launch: per-node` the one process of a node has the node's number.
+using Rank = Id<struct RankTag>;
+/// Index of a process on its node, 0 .. local world size - 1.
+using LocalRank = Id<struct LocalRankTag>;
+/// Index of a node in the order of the host list, 0 .. nodes - 1.
+using NodeIndex = Id<struct NodeTag>;
+/// One incarnation of all ranks; 0 is the first, each restart adds one.
+using Attempt = Id<struct AttemptTag>;
+
+/// stdout and stderr of a rank, numbered as their descriptors.
+enum class Stream : std::uint8_t { out = 1, err = 2 };
+
+}  // namespace dlaunch
+
+template <class Tag>
+struct std::hash<dlaunch::Id<Tag>> {
+  std::size_t operator()(dlaunch::Id<Tag> id) const noexcept { return std::hash<std::uint32_t>{}(id.value); }
+};

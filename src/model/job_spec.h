@@ -1,0 +1,217 @@
+// JobSpec: what the user asked for, whole (design section 5). A plain value; the reader
+// (spec/) is the only place that makes one from text, foreign dialects are translated into it.
+// Keys that no released feature honours yet have their member here too, so that the type is settled:
+// the reader refuses them with "not available yet".
+#pragma once
+
+#include <chrono>
+#include <cstdint>
+#include <map>
+#include <optional>
+#include <string>
+#include <string_view>
+#include <variant>
+#include <vector>
+
+#include "model/environment.h"
+
+namespace dlaunch {
+
+using Duration = std::chrono::milliseconds;
+
+/// A command as written: a string goes through the shell once per rank, a list is executed as it is.
+struct Command {
+  bool is_shell = false;
+  std::string line;               // when is_shell
+  std::vector<std::string> argv;  // when a list, at least one element
+
+  bool operator==(const Command&) const = default;
+};
+
+enum class Shell { sh, bash };
+enum class Framework { pytorch, tensorflow, mpi, horovod, deepspeed, jax, gcp, none };
+enum class Launch { per_process, per_node, once };
+enum class Success { all, chief, workers };
+enum class StdinFor { none, rank0 };
+enum class Isolation { standard, pid_namespace };
+
+/// nodes: n is {n, n}; {min: a, max: b} asks for an elastic job.
+struct NodeRange {
+  int min = 1;
+  int max = 1;
+  bool operator==(const NodeRange&) const = default;
+};
+
+/// `automatic`: one per GPU, else 1. `gpu`: one per GPU, an error where there is none. Else the count.
+struct ProcessesPerNode {
+  enum class Kind { automatic, gpu, count };
+  Kind kind = Kind::automatic;
+  int count = 0;
+  bool operator==(const ProcessesPerNode&) const = default;
+};
+
+struct HostSpec {
+  std::string name;     // as given; a range ("gpu[02-04]") is expanded by the resolver
+  int slots = 0;        // 0: not given
+  std::string address;  // empty: the name
+  std::string user;
+  std::uint16_t port = 0;  // 0: the connector's default
+  bool operator==(const HostSpec&) const = default;
+};
+
+struct HostList {
+  bool from_scheduler = false;  // hosts: auto
+  std::vector<HostSpec> hosts;
+  std::string hostfile;
+  bool operator==(const HostList&) const = default;
+};
+
+struct Connect {
+  enum class Via { automatic, local, ssh, slurm, command };
+  Via via = Via::automatic;  // automatic: fork for this machine, ssh for others
+  std::string ssh = "ssh";
+  std::string user;
+  std::uint16_t port = 0;
+  std::string identity_file;
+  int parallel = 64;
+  std::vector<std::string> command;
+  bool operator==(const Connect&) const = default;
+};
+
+struct RendezvousSpec {
+  std::string interface = "auto";
+  std::string address = "auto";
+  std::uint16_t port = 0;  // 0: auto
+  bool operator==(const RendezvousSpec&) const = default;
+};
+
+struct Container {
+  std::string image;
+  std::string runtime = "auto";
+  std::vector<std::string> mounts;
+  std::uint64_t shm_bytes = 0;
+  bool operator==(const Container&) const = default;
+};
+
+/// One role of a tensorflow job. Order of ranks: chief, worker, ps, evaluator.
+struct RoleSpec {
+  std::string name;
+  int count = 0;
+  std::optional<Command> command;  // default: the job's
+  std::optional<Container> container;
+  std::optional<int> nodes;
+  Environment env;
+  bool operator==(const RoleSpec&) const = default;
+};
+
+struct Binding {
+  enum class Cpus { automatic, none };
+  enum class Gpus { all, one_per_process, none };
+  Cpus cpus = Cpus::automatic;
+  Gpus gpus = Gpus::all;
+  int threads = 0;  // OMP_NUM_THREADS; 0: auto
+  bool operator==(const Binding&) const = default;
+};
+
+struct Mpi {
+  enum class Launcher { dlaunch, mpirun };
+  Launcher launcher = Launcher::dlaunch;
+  bool torch_variables = false;
+  bool operator==(const Mpi&) const = default;
+};
+
+enum class RestartCause { failure, node_loss, hang };
+
+struct RestartPolicy {
+  int max = 0;
+  std::vector<RestartCause> on = {RestartCause::failure, RestartCause::node_loss, RestartCause::hang};
+  std::vector<int> not_on_exit;
+  Duration backoff_min = std::chrono::seconds(5);
+  Duration backoff_max = std::chrono::minutes(5);
+  Duration reset_after = std::chrono::minutes(10);
+  bool exclude_bad_nodes = false;
+  bool operator==(const RestartPolicy&) const = default;
+};
+
+/// nullopt: none, no limit.
+struct Timeouts {
+  Duration connect = std::chrono::seconds(30);
+  std::optional<Duration> run;
+  std::optional<Duration> hang;
+  Duration stop = std::chrono::seconds(30);
+  std::optional<Duration> stragglers_after_success;
+  Duration fence_after = std::chrono::seconds(10);
+  Duration lost_after = std::chrono::seconds(15);
+  bool operator==(const Timeouts&) const = default;
+};
+
+/// Time between two signs of life in each direction of a channel.
+inline constexpr Duration kHeartbeat = std::chrono::seconds(1);
+
+struct Preflight {
+  enum class Check { node, reach, fabric };
+  std::vector<Check> checks;
+  std::optional<double> min_busbw_gbs;  // nullopt: auto
+  bool operator==(const Preflight&) const = default;
+};
+
+struct Transfer {
+  std::string from;
+  std::string to;
+  bool unpack = false;
+  bool operator==(const Transfer&) const = default;
+};
+
+struct Logs {
+  enum class Console { all, rank0, none, ranks };
+  enum class Prefix { automatic, always, never };
+  std::string dir = "runs";
+  Console console = Console::all;
+  std::vector<std::uint32_t> console_ranks;  // when Console::ranks
+  Prefix prefix = Prefix::automatic;         // automatic: none for a single rank
+  bool operator==(const Logs&) const = default;
+};
+
+struct JobSpec {
+  std::string name;  // default: the folder's or the program's name
+  Command command;
+  Shell shell = Shell::sh;
+  std::string setup;
+  Framework framework = Framework::pytorch;
+  Launch launch = Launch::per_process;
+  std::string workdir;  // empty: where dlaunch was started; relative: to that folder
+  bool sync = false;
+  std::optional<NodeRange> nodes;
+  int spares = 0;
+  ProcessesPerNode processes_per_node;
+  std::optional<int> processes;
+  HostList hosts;
+  Connect connect;
+  RendezvousSpec rendezvous;
+  std::vector<RoleSpec> roles;
+  Success success = Success::all;
+  Environment env;
+  std::vector<std::string> env_pass;
+  std::vector<std::string> env_secret;
+  Binding binding;
+  std::optional<Container> container;
+  Mpi mpi;
+  RestartPolicy restart;
+  Timeouts timeouts;
+  std::string stop_signal = "TERM";  // a name of signal(7) without SIG; the reader checks it
+  StdinFor stdin_for = StdinFor::none;
+  Isolation isolation = Isolation::standard;
+  Preflight preflight;
+  std::vector<Transfer> stage;
+  std::vector<Transfer> collect;
+  std::vector<std::string> preemption_command;
+  Logs logs;
+  std::map<std::string, std::string> metrics;  // name -> RE2 pattern
+
+  bool operator==(const JobSpec&) const = default;
+};
+
+[[nodiscard]] std::string_view name_of(Framework);
+[[nodiscard]] std::string_view name_of(Launch);
+
+}  // namespace dlaunch

@@ -1,0 +1,88 @@
+// LaunchPlan: who runs where, with which command, cores, GPUs and variables. Made by plan/, printed by
+// report/, performed by agents. It never holds the value of a secret.
+#pragma once
+
+#include <cstdint>
+#include <string>
+#include <string_view>
+#include <vector>
+
+#include "model/ids.h"
+#include "model/job_spec.h"
+
+namespace dlaunch {
+
+/// Where a variable's value comes from, in the order in which later ones win (design section 5).
+enum class VariableSource {
+  env_pass,    // from the launcher's environment, by name or pattern
+  env_secret,  // likewise, but never shown or recorded
+  job_env,     // `env` of the job file
+  role_env,    // `env` of the role
+  rank,        // computed; nothing overrides it, unless the row is marked as kept if set
+};
+
+/// One variable as a rank will find it.
+struct Variable {
+  std::string name;
+  std::string value;  // empty for env_secret: the value travels apart (see Secrets in plan/)
+  VariableSource source = VariableSource::rank;
+  std::string reason;  // one short sentence, for `dlaunch plan --env`
+  bool operator==(const Variable&) const = default;
+};
+
+struct RankPlan {
+  Rank rank;
+  NodeIndex node;
+  LocalRank local_rank;
+  std::string role;             // "default", or chief | worker | ps | evaluator
+  std::uint32_t role_rank = 0;  // index within the role
+  std::uint32_t command = 0;    // index into LaunchPlan::commands
+  std::vector<int> cpus;        // logical CPUs to run on; empty: not bound
+  std::vector<std::string> gpus;     // ids this rank may use, as CUDA_VISIBLE_DEVICES spells them
+  std::vector<Variable> variables;   // those that differ from rank to rank
+  std::vector<std::uint16_t> ports;  // listening ports that are this rank's: released just before its exec
+  bool operator==(const RankPlan&) const = default;
+};
+
+struct NodePlan {
+  std::string name;
+  std::string address;
+  std::vector<Rank> ranks;          // ascending local rank
+  std::vector<Variable> variables;  // the same for all ranks of this node
+  std::string binding_note;         // why ranks are not bound, or how; one short sentence
+  bool operator==(const NodePlan&) const = default;
+};
+
+struct MasterPlan {
+  std::string address;
+  std::uint16_t port = 0;
+  std::string reason;  // "the only node", "eth0, the fastest subnet that both nodes share"
+  bool operator==(const MasterPlan&) const = default;
+};
+
+/// What is executed. A shell command is `SHELL -c SCRIPT dlaunch ARGS...`; see plan/command.h.
+struct CommandPlan {
+  std::vector<std::string> argv;
+  bool is_own_shell = false;  // the leader is a shell of ours: its direct children are signalled too
+  bool operator==(const CommandPlan&) const = default;
+};
+
+struct LaunchPlan {
+  std::string name;
+  std::string run_id;
+  Attempt attempt;
+  Framework framework = Framework::pytorch;
+  Launch launch = Launch::per_process;
+  MasterPlan master;
+  std::string workdir;  // absolute
+  std::vector<CommandPlan> commands;
+  std::vector<NodePlan> nodes;           // index = NodeIndex
+  std::vector<RankPlan> ranks;           // index = Rank
+  std::vector<Variable> variables;       // the same for the whole job
+  std::vector<std::string> scrubbed;     // names (and patterns with '*') removed from the inherited environment
+  std::vector<std::string> not_passed;   // env_pass and env_secret names that are not set here
+  std::vector<std::string> notes;        // for the user, one sentence each
+  bool operator==(const LaunchPlan&) const = default;
+};
+
+}  // namespace dlaunch

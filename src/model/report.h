@@ -1,0 +1,66 @@
+// RunReport: how a run ended. The supervisor makes it, report/ turns it into the summary on the screen and
+// into summary.json.
+#pragma once
+
+#include <cstdint>
+#include <optional>
+#include <string>
+#include <vector>
+
+#include "model/exit_status.h"
+#include "model/ids.h"
+#include "model/time.h"
+
+namespace dlaunch {
+
+/// What ended the run.
+enum class Cause {
+  success,
+  exit_code,       // a rank exited with a code other than 0
+  signal,          // a rank was killed by a signal that dlaunch did not send
+  cannot_execute,  // a rank could not be started
+  node_lost,
+  time_limit,
+  cancelled,  // Ctrl-C, SIGTERM, SIGHUP, SIGQUIT, or the front was killed
+  plan,       // no plan could be made; nothing was started
+  internal,
+};
+
+/// How one rank ended.
+struct RankEnd {
+  enum class How {
+    not_started,  // the run ended before it was its turn
+    cannot_start,
+    exited,   // by itself, with `status`
+    stopped,  // told by dlaunch to stop, and ended then, with `status`
+    killed,   // killed by dlaunch, after the grace time or on request
+    lost,     // with its node: nobody saw its end
+  };
+  How how = How::not_started;
+  ExitStatus status;
+  std::optional<StartFailure> start_failure;
+  std::optional<WallTime> started;
+  std::optional<WallTime> ended;
+  bool operator==(const RankEnd&) const = default;
+};
+
+struct RunReport {
+  int exit_code = 0;
+  bool from_rank = false;  // summary.json "origin": "rank" or "dlaunch": whose code exit_code is
+  Cause cause = Cause::success;
+  std::optional<Rank> first;           // the rank that failed first
+  std::vector<Rank> perhaps_first;     // others that failed so close to it that nobody can tell
+  std::optional<NodeIndex> lost_node;  // when node_lost
+  int signal = 0;                      // when cancelled: which, 0 if the front was killed
+  std::string detail;                  // when plan, node_lost, internal: what a person should read
+  Attempt attempt;                     // the last one
+  MonotonicTime elapsed{0};
+  std::vector<RankEnd> ranks;   // index = Rank; empty when there was no plan
+  std::uint32_t leftovers = 0;  // processes of the job that had to be killed after its ranks had ended
+  bool operator==(const RunReport&) const = default;
+};
+
+[[nodiscard]] const char* name_of(Cause);
+[[nodiscard]] const char* name_of(RankEnd::How);
+
+}  // namespace dlaunch

@@ -1,0 +1,47 @@
+#include "model/signal_names.h"
+
+#include <array>
+#include <csignal>
+#include <utility>
+
+namespace dlaunch {
+
+namespace {
+
+// The signals a job launcher meets (signal(7), x86 and arm numbering comes from the macros).
+constexpr std::array<std::pair<int, std::string_view>, 28> kNames{{
+    {SIGHUP, "HUP"},     {SIGINT, "INT"},       {SIGQUIT, "QUIT"},     {SIGILL, "ILL"},   {SIGTRAP, "TRAP"},
+    {SIGABRT, "ABRT"},   {SIGBUS, "BUS"},       {SIGFPE, "FPE"},       {SIGKILL, "KILL"}, {SIGUSR1, "USR1"},
+    {SIGSEGV, "SEGV"},   {SIGUSR2, "USR2"},     {SIGPIPE, "PIPE"},     {SIGALRM, "ALRM"}, {SIGTERM, "TERM"},
+    {SIGCHLD, "CHLD"},   {SIGCONT, "CONT"},     {SIGSTOP, "STOP"},     {SIGTSTP, "TSTP"}, {SIGTTIN, "TTIN"},
+    {SIGTTOU, "TTOU"},   {SIGURG, "URG"},       {SIGXCPU, "XCPU"},     {SIGXFSZ, "XFSZ"}, {SIGVTALRM, "VTALRM"},
+    {SIGPROF, "PROF"},   {SIGWINCH, "WINCH"},   {SIGSYS, "SYS"},
+}};
+
+std::string upper(std::string_view text) {
+  std::string out(text);
+  for (char& c : out) {
+    if (c >= 'a' && c <= 'z') c = static_cast<char>(c - 'a' + 'A');
+  }
+  return out;
+}
+
+}  // namespace
+
+std::string signal_name(int number) {
+  for (const auto& [value, name] : kNames) {
+    if (value == number) return "SIG" + std::string(name);
+  }
+  return "signal " + std::to_string(number);
+}
+
+std::optional<int> signal_number(std::string_view name) {
+  std::string wanted = upper(name);
+  if (wanted.starts_with("SIG")) wanted.erase(0, 3);
+  for (const auto& [value, known] : kNames) {
+    if (known == wanted) return value;
+  }
+  return std::nullopt;
+}
+
+}  // namespace dlaunch

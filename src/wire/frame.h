@@ -1,0 +1,34 @@
+// A frame: what one message looks like on the channel. Little-endian, fixed header, then the payload.
+//
+//   offset  size  field
+//        0     4  payload length in bytes, at most kMaxPayload
+//        4     2  message type (index in wire::Message + 1)
+//        6     2  reserved, 0
+//        8     4  node index, for routing through intermediate agents
+//       12     8  session id: random per run and node, so that a stale connection is recognised
+//       20     8  sequence number: 1, 2, ... for control frames of one direction; 0 for Ack, Heartbeat
+//                 and OutputData, which are not repeated after a reconnect
+//       28        payload: CBOR (RFC 8949), or raw for OutputData and StdinData
+#pragma once
+
+#include <cstddef>
+#include <cstdint>
+#include <string>
+
+namespace dlaunch::wire {
+
+inline constexpr std::size_t kHeaderSize = 28;
+inline constexpr std::size_t kMaxPayload = std::size_t{16} << 20;
+/// Depth of arrays and maps that a control payload may have; checked before it is decoded.
+inline constexpr int kMaxNesting = 12;
+
+struct Frame {
+  std::uint16_t type = 0;
+  std::uint32_t node = 0;
+  std::uint64_t session = 0;
+  std::uint64_t sequence = 0;
+  std::string payload;
+  bool operator==(const Frame&) const = default;
+};
+
+}  // namespace dlaunch::wire

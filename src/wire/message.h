@@ -1,0 +1,189 @@
+// The messages between launcher and agent, as values. docs/wire-protocol.md describes them for readers;
+// codec.h turns them into frames and back. Thread-safety: plain values.
+//
+// Order of a session: Hello both ways (first on the channel), FactsRequest -> Facts, StartRanks ->
+// RanksStarted / RankNotStarted, output and RankExited, AttemptEnded, then Bye both ways. A channel that
+// ends without Bye has broken: the agent acts as design section 3 says ("Channel lost").
+#pragma once
+
+#include <cstdint>
+#include <map>
+#include <optional>
+#include <string>
+#include <variant>
+#include <vector>
+
+#include "model/cluster.h"
+#include "model/environment.h"
+#include "model/exit_status.h"
+#include "model/ids.h"
+#include "model/time.h"
+
+namespace dlaunch::wire {
+
+/// Changes whenever a message or the frame changes its meaning. Both ends must have the same one.
+inline constexpr std::uint32_t kProtocolVersion = 1;
+
+// ---- both ways
+
+struct Hello {
+  std::uint32_t protocol = kProtocolVersion;
+  std::string build_id;
+  // launcher -> agent only:
+  std::string node_name;                // as the user calls the node
+  std::uint32_t heartbeat_ms = 1000;    // how often each end says it is alive
+  std::uint32_t fence_after_ms = 10000; // silence after which the agent kills its ranks
+  bool keep_on_channel_loss = false;    // network connectors: wait fence_after for a reconnect; fork: no
+  bool operator==(const Hello&) const = default;
+};
+struct Heartbeat {
+  WallTime at;  // sender's clock
+  bool operator==(const Heartbeat&) const = default;
+};
+/// Cumulative: every control frame up to and including `sequence` has arrived.
+struct Ack {
+  std::uint64_t sequence = 0;
+  bool operator==(const Ack&) const = default;
+};
+/// The orderly end. The agent answers it with its own Bye and exits.
+struct Bye {
+  bool operator==(const Bye&) const = default;
+};
+
+// ---- launcher -> agent
+
+/// Asks for NodeFacts; sent once per attempt, because ports are new for each.
+struct FactsRequest {
+  std::uint32_t ports = 0;                 // how many free ports to find and hold
+  std::vector<std::uint16_t> fixed_ports;  // ports chosen by the user: hold them, or say who has them
+  bool operator==(const FactsRequest&) const = default;
+};
+struct StartCommand {
+  std::vector<std::string> argv;
+  bool is_own_shell = false;
+  bool operator==(const StartCommand&) const = default;
+};
+struct StartRank {
+  Rank rank;
+  LocalRank local_rank;
+  std::uint32_t command = 0;  // index into StartRanks::commands
+  Environment env;            // on top of StartRanks::env
+  std::vector<int> cpus;      // empty: not bound
+  std::vector<std::uint16_t> release_ports;
+  bool wants_stdin = false;  // gets StdinData; else /dev/null
+  bool operator==(const StartRank&) const = default;
+};
+/// A rank's environment: the agent's own, less `scrub`, then `env`, then StartRank::env; later wins.
+/// Large jobs come in several of these; `last` marks the final one of the attempt on this node.
+struct StartRanks {
+  Attempt attempt;
+  std::string log_folder;  // where rank-<n>.out and .err go, absolute, exists; empty: the agent's own session folder
+  std::string workdir;     // absolute
+  std::vector<std::string> scrub;  // names and patterns with '*'
+  Environment env;
+  std::vector<StartCommand> commands;
+  std::vector<StartRank> ranks;
+  std::uint32_t output_credit = 0;  // bytes of each stream that may be sent before OutputCredit comes
+  bool last = true;
+  bool operator==(const StartRanks&) const = default;
+};
+/// Signal to the leaders of all ranks of the attempt (and to the direct children of our own shells).
+struct StopRanks {
+  Attempt attempt;
+  std::int32_t signal = 0;
+  bool operator==(const StopRanks&) const = default;
+};
+/// SIGKILL to everything of the attempt.
+struct KillRanks {
+  Attempt attempt;
+  bool operator==(const KillRanks&) const = default;
+};
+/// The stream may be sent up to this offset (bytes since its start), which never goes back.
+struct OutputCredit {
+  Attempt attempt;
+  Rank rank;
+  Stream stream = Stream::out;
+  std::uint64_t up_to = 0;
+  bool operator==(const OutputCredit&) const = default;
+};
+/// Bytes for the stdin of the rank that wants it; an empty one closes it.
+struct StdinData {
+  Attempt attempt;
+  std::string bytes;
+  bool operator==(const StdinData&) const = default;
+};
+
+// ---- agent -> launcher
+
+struct Facts {
+  NodeFacts facts;
+  bool operator==(const Facts&) const = default;
+};
+struct RanksStarted {
+  struct One {
+    Rank rank;
+    std::int32_t pid = 0;
+    WallTime at;
+    bool operator==(const One&) const = default;
+  };
+  Attempt attempt;
+  std::vector<One> ranks;
+  bool operator==(const RanksStarted&) const = default;
+};
+/// No rank after this one is started on the node.
+struct RankNotStarted {
+  Attempt attempt;
+  Rank rank;
+  StartFailure failure;
+  WallTime at;
+  bool operator==(const RankNotStarted&) const = default;
+};
+struct RankExited {
+  Attempt attempt;
+  Rank rank;
+  ExitStatus status;
+  WallTime at;
+  bool operator==(const RankExited&) const = default;
+};
+/// Bytes of a rank's stream. Travels raw, outside the control sequence: `offset` says where it belongs.
+struct OutputData {
+  Attempt attempt;
+  Rank rank;
+  Stream stream = Stream::out;
+  std::uint64_t offset = 0;
+  std::string bytes;
+  bool operator==(const OutputData&) const = default;
+};
+/// The stream is complete: `size` bytes in all, `lost` of them not in the rank's file (disk full).
+struct OutputEnd {
+  Attempt attempt;
+  Rank rank;
+  Stream stream = Stream::out;
+  std::uint64_t size = 0;
+  std::uint64_t lost = 0;
+  bool operator==(const OutputEnd&) const = default;
+};
+/// How much of the job's stdin the rank has taken, in bytes since its start.
+struct StdinTaken {
+  Attempt attempt;
+  std::uint64_t up_to = 0;
+  bool closed = false;  // the rank does not read any more
+  bool operator==(const StdinTaken&) const = default;
+};
+/// Every rank of the attempt on this node has ended, its output is complete, and nothing it started is left.
+struct AttemptEnded {
+  Attempt attempt;
+  std::uint32_t leftovers = 0;
+  bool operator==(const AttemptEnded&) const = default;
+};
+/// Something a person should know ("the log disk is full"); one sentence.
+struct Notice {
+  std::string text;
+  bool operator==(const Notice&) const = default;
+};
+
+using Message = std::variant<Hello, Heartbeat, Ack, Bye, FactsRequest, StartRanks, StopRanks, KillRanks,
+                             OutputCredit, StdinData, Facts, RanksStarted, RankNotStarted, RankExited, OutputData,
+                             OutputEnd, StdinTaken, AttemptEnded, Notice>;
+
+}  // namespace dlaunch::wire

@@ -1,0 +1,30 @@
+#include "model/exit_status.h"
+
+#include <cerrno>
+#include <csignal>
+
+#include <gtest/gtest.h>
+
+namespace dlaunch {
+namespace {
+
+TEST(ExitStatus, CodeIsWhatAShellShows) {
+  EXPECT_EQ((ExitStatus{false, 7, false}).code(), 7);
+  EXPECT_EQ((ExitStatus{true, SIGKILL, false}).code(), 137);
+  EXPECT_EQ(describe(ExitStatus{true, SIGSEGV, true}), "was killed by SIGSEGV (core dumped)");
+  EXPECT_EQ(describe(ExitStatus{false, 7, false}), "exited with code 7");
+}
+
+TEST(StartFailure, NotFoundIs127AndTheRestIs126) {
+  using Step = StartFailure::Step;
+  EXPECT_EQ((StartFailure{Step::execute, ENOENT, "x", ""}).code(), 127);
+  EXPECT_EQ((StartFailure{Step::execute, EACCES, "x", ""}).code(), 126);
+  EXPECT_EQ((StartFailure{Step::execute, ENOEXEC, "x", ""}).code(), 126);
+  EXPECT_EQ((StartFailure{Step::interpreter, ENOENT, "x", ""}).code(), 126);
+  EXPECT_EQ((StartFailure{Step::workdir, ENOENT, "x", ""}).code(), 126);
+  EXPECT_EQ(describe(StartFailure{Step::execute, ENOENT, "python3.12", ""}),
+            "cannot execute \"python3.12\": No such file or directory");
+}
+
+}  // namespace
+}  // namespace dlaunch
