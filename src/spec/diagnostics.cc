@@ -1,0 +1,87 @@
+#include "spec/diagnostics.h"
+
+#include <algorithm>
+#include <cstdio>
+
+#include "spec/excerpt.h"
+#include "spec/utf8.h"
+
+namespace dlaunch {
+
+namespace {
+
+constexpr std::size_t kMaxShown = 20;
+constexpr int kMaxQuoted = 60;
+
+std::string escape(std::uint32_t value) {
+  if (value == '\n') return "\\n";
+  if (value == '\t') return "\\t";
+  if (value == '\r') return "\\r";
+  char text[16];
+  std::snprintf(text, sizeof text, value < 0x100 ? "\\x%02x" : "\\u%04x", value);
+  return text;
+}
+
+}  // namespace
+
+std::string quoted(std::string_view text) {
+  std::string out = "\"";
+  int shown = 0;
+  for (std::size_t i = 0; i < text.size();) {
+    if (++shown > kMaxQuoted) {
+      out += "...";
+      break;
+    }
+    const CodePoint c = decode_utf8(text, i);
+    if (c.valid && is_printable(c.value)) {
+      out += text.substr(i, c.length);
+    } else {
+      out += escape(c.value);
+    }
+    i += c.length;
+  }
+  return out + "\"";
+}
+
+void Diagnostics::error(Place place, std::string message) {
+  entries_.push_back({place, std::move(message)});
+}
+
+std::string Diagnostics::refer_to(Place place) const {
+  const Source& source = (*sources_)[place.source];
+  if (source.is_argument) return source.name;
+  return "line " + std::to_string(locate(source.text, place.offset).line);
+}
+
+std::string Diagnostics::render(const Entry& entry) const {
+  const Source& source = (*sources_)[entry.place.source];
+  std::string out = source.name;
+  const bool has_line = !source.is_argument && !entry.place.is_whole();
+  if (has_line) {
+    const Location at = locate(source.text, entry.place.offset);
+    out += ":" + std::to_string(at.line) + ":" + std::to_string(at.column);
+  }
+  out += (out.empty() ? "error: " : ": error: ") + entry.message;
+  if (has_line) out += "\n" + excerpt(source.text, entry.place);
+  return out;
+}
+
+Error Diagnostics::to_error() const {
+  // An aliased node is read once per alias: the same mistake is said once.
+  std::vector<Entry> sorted = entries_;
+  std::sort(sorted.begin(), sorted.end());
+  sorted.erase(std::unique(sorted.begin(), sorted.end()), sorted.end());
+
+  std::string message;
+  for (std::size_t i = 0; i < sorted.size() && i < kMaxShown; ++i) {
+    if (i != 0) message += "\n\n";
+    message += render(sorted[i]);
+  }
+  if (sorted.size() > kMaxShown) {
+    const std::size_t more = sorted.size() - kMaxShown;
+    message += "\n\n" + std::to_string(more) + (more == 1 ? " more error" : " more errors");
+  }
+  return Error{exit_code::kJobFile, std::move(message)};
+}
+
+}  // namespace dlaunch

@@ -1,0 +1,46 @@
+// Collects what is wrong with a job, so that all of it can be shown at once.
+#pragma once
+
+#include <string>
+#include <string_view>
+#include <vector>
+
+#include "model/result.h"
+#include "spec/source.h"
+
+namespace dlaunch {
+
+/// Text in quotes for a message: controls escaped, cut after about 60 characters.
+[[nodiscard]] std::string quoted(std::string_view text);
+
+class Diagnostics {
+ public:
+  /// `sources` must outlive this object.
+  explicit Diagnostics(const Sources& sources) : sources_(&sources) {}
+
+  void error(Place place, std::string message);
+
+  /// "line 12", or "--set nodes=4" for a place on the command line; to name a second place in a
+  /// message.
+  [[nodiscard]] std::string refer_to(Place place) const;
+
+  [[nodiscard]] bool empty() const { return entries_.empty(); }
+
+  /// All errors by position, a blank line between them, at most 20 of them; exit code 65. Each is
+  /// FILE:LINE:COLUMN: error: MESSAGE with the line and a caret below, or ARGUMENT: error: MESSAGE.
+  [[nodiscard]] Error to_error() const;
+
+ private:
+  struct Entry {
+    Place place;
+    std::string message;
+    auto operator<=>(const Entry&) const = default;
+  };
+
+  [[nodiscard]] std::string render(const Entry& entry) const;
+
+  const Sources* sources_;
+  std::vector<Entry> entries_;
+};
+
+}  // namespace dlaunch

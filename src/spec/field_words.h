@@ -1,0 +1,66 @@
+// The fixed words of the field table: choices, and what stands in for a number.
+#pragma once
+
+#include <array>
+#include <string_view>
+
+#include "spec/field.h"
+
+namespace dlaunch::field_words {
+
+inline constexpr auto not_yet = Availability::not_yet;
+
+template <class Enum>
+inline constexpr Word word(std::string_view text, Enum value,
+                           Availability availability = Availability::available) {
+  return {text, static_cast<int>(value), availability};
+}
+
+inline constexpr std::array kAuto{Word{"auto"}};
+inline constexpr std::array kNone{Word{"none"}};
+
+inline constexpr std::array kShells{word("sh", Shell::sh), word("bash", Shell::bash)};
+inline constexpr std::array kFrameworks{word("pytorch", Framework::pytorch),
+                                        word("tensorflow", Framework::tensorflow),
+                                        word("mpi", Framework::mpi, not_yet),
+                                        word("horovod", Framework::horovod, not_yet),
+                                        word("deepspeed", Framework::deepspeed, not_yet),
+                                        word("jax", Framework::jax, not_yet),
+                                        word("gcp", Framework::gcp, not_yet),
+                                        word("none", Framework::none)};
+inline constexpr std::array kLaunches{word("per-process", Launch::per_process),
+                                      word("per-node", Launch::per_node),
+                                      word("once", Launch::once, not_yet)};
+inline constexpr std::array kProcessesPerNode{word("auto", ProcessesPerNode::Kind::automatic),
+                                              word("gpu", ProcessesPerNode::Kind::gpu)};
+inline constexpr std::array kVias{
+    word("auto", Connect::Via::automatic), word("local", Connect::Via::local),
+    word("ssh", Connect::Via::ssh), word("slurm", Connect::Via::slurm),
+    word("command", Connect::Via::command)};
+inline constexpr std::array kSuccesses{word("all", Success::all),
+                                       word("chief", Success::chief, not_yet),
+                                       word("workers", Success::workers, not_yet)};
+inline constexpr std::array kCpus{word("auto", Binding::Cpus::automatic),
+                                  word("none", Binding::Cpus::none)};
+inline constexpr std::array kGpus{word("all", Binding::Gpus::all),
+                                  word("one-per-process", Binding::Gpus::one_per_process),
+                                  word("none", Binding::Gpus::none)};
+inline constexpr std::array kMpiLaunchers{word("dlaunch", Mpi::Launcher::dlaunch),
+                                          word("mpirun", Mpi::Launcher::mpirun)};
+inline constexpr std::array kRestartCauses{word("failure", RestartCause::failure),
+                                           word("node-loss", RestartCause::node_loss),
+                                           word("hang", RestartCause::hang)};
+inline constexpr std::array kStdins{word("none", StdinFor::none), word("rank0", StdinFor::rank0)};
+inline constexpr std::array kIsolations{word("default", Isolation::standard),
+                                        word("pid-namespace", Isolation::pid_namespace)};
+inline constexpr std::array kChecks{word("node", Preflight::Check::node),
+                                    word("reach", Preflight::Check::reach),
+                                    word("fabric", Preflight::Check::fabric)};
+inline constexpr std::array kConsoles{word("all", Logs::Console::all),
+                                      word("rank0", Logs::Console::rank0, not_yet),
+                                      word("none", Logs::Console::none)};
+inline constexpr std::array kPrefixes{word("auto", Logs::Prefix::automatic),
+                                      word("always", Logs::Prefix::always),
+                                      word("never", Logs::Prefix::never)};
+
+}  // namespace dlaunch::field_words

@@ -1,0 +1,38 @@
+// Text -> JobSpec: the door of this layer.
+#pragma once
+
+#include <optional>
+#include <string>
+#include <vector>
+
+#include "model/job_spec.h"
+#include "model/result.h"
+
+namespace dlaunch {
+
+/// A setting from the command line; wins over the file.
+struct Override {
+  std::string key;     // dotted: "restart.max"
+  std::string value;   // YAML text: "3", "[a, b]", "none"; where a text is wanted, the text (see
+                       // spec/overrides.h)
+  std::string origin;  // what the user typed, for errors: "--set restart.max=3", "-n 4"
+};
+
+struct JobInput {
+  std::optional<std::string>
+      text;          // contents of the job file; nullopt: no file (`dlaunch run -n 4 -- CMD`)
+  std::string file;  // its name as the user typed it, for errors
+  std::vector<Override> overrides;  // of two for the same key the last one wins
+  /// After "--": appended to the command (shell-quoted if that is a string); without one they are
+  /// it.
+  std::vector<std::string> arguments;
+};
+
+/// Reads and checks a native job file. All errors come in one Error with exit code 65, by position,
+/// each as FILE:LINE:COLUMN: error: MESSAGE (or ORIGIN: error: MESSAGE), the line and a caret. Pure
+/// and thread-safe. In the result, roles have at least one process and are in rank order (chief,
+/// worker, ps, evaluator); `name` is empty if there is a file that gives none. Without `roles`,
+/// framework tensorflow means that every rank is a worker, and `roles` stays empty.
+[[nodiscard]] Result<JobSpec> read_job(const JobInput& input);
+
+}  // namespace dlaunch

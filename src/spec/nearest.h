@@ -1,0 +1,16 @@
+// "did you mean ...?"
+#pragma once
+
+#include <optional>
+#include <string_view>
+#include <vector>
+
+namespace dlaunch {
+
+/// The candidate that was most likely meant: smallest edit distance (insertion, deletion,
+/// substitution, exchange of neighbours; '-' and '_' and letter case count as equal), at most a
+/// third of the length; the first of equals. Nullopt: nothing is near.
+[[nodiscard]] std::optional<std::string_view> nearest(
+    std::string_view text, const std::vector<std::string_view>& candidates);
+
+}  // namespace dlaunch

@@ -1,0 +1,86 @@
+#include "spec/unknown_key.h"
+
+#include <vector>
+
+#include "spec/fields.h"
+#include "spec/nearest.h"
+
+namespace dlaunch {
+
+namespace {
+
+std::string did_you_mean(std::string_view name) {
+  return ", did you mean \"" + std::string(name) + "\"?";
+}
+
+bool holds_word(std::string_view words, std::string_view wanted) {
+  while (!words.empty()) {
+    const auto space = words.find(' ');
+    if (words.substr(0, space) == wanted) return true;
+    words = space == std::string_view::npos ? std::string_view() : words.substr(space + 1);
+  }
+  return false;
+}
+
+std::string normalized(std::string_view key) {
+  std::string out(key);
+  for (char& c : out) {
+    if (c == '-') c = '_';
+    if (c >= 'A' && c <= 'Z') c = static_cast<char>(c - 'A' + 'a');
+  }
+  return out;
+}
+
+bool is_in_list(std::string_view key) {
+  return key.find_first_of("[*") != std::string_view::npos;
+}
+
+std::string_view last_part(std::string_view key) {
+  const auto dot = key.rfind('.');
+  return dot == std::string_view::npos ? key : key.substr(dot + 1);
+}
+
+// The same name in another section; one that can be used comes first.
+const Field* same_name_elsewhere(std::string_view key) {
+  const Field* found = nullptr;
+  for (const Field& field : fields()) {
+    if (is_in_list(field.key) || last_part(field.key) != key) continue;
+    if (field.availability == Availability::available) return &field;
+    if (found == nullptr) found = &field;
+  }
+  return found;
+}
+
+const Field* called_so_elsewhere(std::string_view key) {
+  for (const Field& field : fields()) {
+    if (!is_in_list(field.key) && holds_word(field.also, key)) return &field;
+  }
+  return nullptr;
+}
+
+std::string nested(std::string_view key) {
+  const auto dot = key.find('.');
+  return std::string(key.substr(0, dot)) + ": {" + std::string(key.substr(dot + 1)) + ": ...}";
+}
+
+std::string all_names(const std::vector<std::string_view>& names) {
+  std::string out;
+  for (const std::string_view name : names) out += (out.empty() ? "" : ", ") + std::string(name);
+  return out;
+}
+
+}  // namespace
+
+std::string advice_for_unknown_key(std::string_view prefix, std::string_view key) {
+  const std::vector<std::string_view> siblings = names_under(prefix);
+  if (const auto near = nearest(key, siblings)) return did_you_mean(*near);
+  const std::string name = normalized(key);
+  const Field* elsewhere = same_name_elsewhere(name);
+  if (elsewhere == nullptr) elsewhere = called_so_elsewhere(name);
+  if (elsewhere != nullptr) return did_you_mean(elsewhere->key);
+  if (prefix.empty() && find_field(key) != nullptr) return "; write it nested: " + nested(key);
+  if (!prefix.empty() && !siblings.empty()) return "; known here: " + all_names(siblings);
+  return "";
+}
+
+}  // namespace dlaunch

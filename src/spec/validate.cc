@@ -1,0 +1,198 @@
+#include "spec/validate.h"
+
+#include <string>
+
+#include "spec/expectation.h"
+#include "spec/rank_variables.h"
+
+namespace dlaunch {
+
+namespace {
+
+/// More is a typing error, and would only fail later with less clear words.
+constexpr std::int64_t kMostRanks = 100'000;
+/// What a node needs after fencing until everybody may rely on it (docs/architecture.md, lost
+/// channels).
+constexpr Duration kFenceMargin = std::chrono::seconds(2);
+
+class Validator {
+ public:
+  Validator(const JobSpec& job, const GivenKeys& given, Diagnostics& diagnostics)
+      : job_(job), given_(given), diagnostics_(diagnostics) {}
+
+  void check_counts();
+  void check_size();
+  void check_roles();
+  void check_variables();
+  void check_timeouts();
+  void check_command();
+
+ private:
+  [[nodiscard]] const GivenKey* find(std::string_view path) const {
+    const auto found = given_.find(path);
+    return found == given_.end() ? nullptr : &found->second;
+  }
+  [[nodiscard]] bool has_keys_under(const std::string& prefix) const {
+    const auto next = given_.lower_bound(prefix);
+    return next != given_.end() && next->first.starts_with(prefix);
+  }
+  void check_rank_variables(const std::string& section, const std::string& shown);
+  void contradict(const std::string& first, const std::string& second, std::string message,
+                  const std::string& otherwise = "");
+
+  const JobSpec& job_;
+  const GivenKeys& given_;
+  Diagnostics& diagnostics_;
+};
+
+/// Reports at the later of two keys and names the other. When only one was written, `otherwise`
+/// says what the other one is by default.
+void Validator::contradict(const std::string& first, const std::string& second, std::string message,
+                           const std::string& otherwise) {
+  const GivenKey* a = find(first);
+  const GivenKey* b = find(second);
+  const bool has_error_of_its_own = (a != nullptr && !a->good) || (b != nullptr && !b->good);
+  if (has_error_of_its_own || (a == nullptr && b == nullptr)) return;
+  if (a == nullptr || b == nullptr) {
+    if (!otherwise.empty()) message += " (" + otherwise + ")";
+    diagnostics_.error((a != nullptr ? a : b)->key, std::move(message));
+    return;
+  }
+  const bool a_is_later = b->key < a->key;
+  message += " (" + (a_is_later ? second : first) + ", " +
+             diagnostics_.refer_to((a_is_later ? b : a)->key) + ")";
+  diagnostics_.error((a_is_later ? a : b)->key, std::move(message));
+}
+
+void Validator::check_counts() {
+  // An explicit processes_per_node: auto asks for nothing.
+  if (job_.processes && job_.processes_per_node.kind != ProcessesPerNode::Kind::automatic) {
+    contradict("processes", "processes_per_node",
+               "processes is the total, processes_per_node the number on each node; give only one "
+               "of them");
+  }
+  if (job_.processes && find("roles") != nullptr) {
+    contradict("processes", "roles",
+               "roles already say how many processes there are; give only one of them");
+  }
+  if (!job_.hosts.hostfile.empty() && (job_.hosts.from_scheduler || !job_.hosts.hosts.empty())) {
+    contradict("hosts", "hostfile",
+               "hosts and hostfile both say which nodes to use; give only one of them");
+  }
+}
+
+void Validator::check_size() {
+  const std::int64_t nodes = job_.nodes ? job_.nodes->max : 1;
+  std::int64_t ranks = 0;
+  for (const RoleSpec& role : job_.roles) ranks += role.count;
+  const std::string most = std::to_string(kMostRanks);
+  if (job_.nodes && job_.nodes->min > job_.nodes->max) {
+    contradict("nodes.min", "nodes.max", "nodes.min is greater than nodes.max");
+  }
+  if (job_.processes_per_node.kind == ProcessesPerNode::Kind::count &&
+      nodes * job_.processes_per_node.count > kMostRanks) {
+    contradict("nodes", "processes_per_node",
+               "that makes " + std::to_string(nodes * job_.processes_per_node.count) +
+                   " ranks; dlaunch starts up to " + most);
+  }
+  if (ranks > kMostRanks) {
+    contradict("roles", "roles",
+               "the roles make " + std::to_string(ranks) + " ranks; dlaunch starts up to " + most);
+  }
+  if (job_.processes && *job_.processes < nodes) {
+    contradict("processes", "nodes",
+               std::to_string(*job_.processes) + " processes do not fill " + std::to_string(nodes) +
+                   " nodes");
+  }
+  if (ranks > 0 && ranks < nodes) {
+    contradict("roles", "nodes",
+               "the " + std::to_string(ranks) + " processes of the roles do not fill " +
+                   std::to_string(nodes) + " nodes");
+  }
+}
+
+void Validator::check_roles() {
+  if (find("roles") == nullptr) return;
+  std::int64_t ranks = 0;
+  for (const RoleSpec& role : job_.roles) ranks += role.count;
+  if (ranks == 0 && (!job_.roles.empty() || !has_keys_under("roles."))) {
+    contradict("roles", "roles", "roles holds no process; give at least one worker or a chief");
+    return;
+  }
+  if (job_.framework != Framework::tensorflow) {
+    contradict("roles", "framework", "roles are for framework: tensorflow only",
+               "the default framework is pytorch");
+  }
+  if (job_.launch == Launch::per_node) {
+    contradict("roles", "launch",
+               "roles count processes, launch: per-node starts one a node whatever they say");
+  }
+}
+
+void Validator::check_rank_variables(const std::string& section, const std::string& shown) {
+  for (auto it = given_.lower_bound(section); it != given_.end() && it->first.starts_with(section);
+       ++it) {
+    const std::string name = it->first.substr(section.size());
+    if (!is_rank_variable(name)) continue;
+    diagnostics_.error(it->second.key,
+                       name + " is set by dlaunch for every rank; remove it from " + shown);
+  }
+}
+
+void Validator::check_variables() {
+  check_rank_variables("env.", "env");
+  check_rank_variables("env_pass.", "env_pass");
+  check_rank_variables("env_secret.", "env_secret");
+  for (const RoleSpec& role : job_.roles) {
+    const std::string section = "roles." + role.name + ".env";
+    check_rank_variables(section + ".", section);
+  }
+  for (const std::string& name : job_.env_secret) {
+    if (find("env." + name) == nullptr) continue;
+    contradict(
+        "env." + name, "env_secret." + name,
+        name + " is in env, whose values are shown, and in env_secret; remove it from one of them");
+  }
+}
+
+void Validator::check_timeouts() {
+  const Timeouts& t = job_.timeouts;
+  const Duration least = t.fence_after + kHeartbeat + kFenceMargin;
+  if (least < t.lost_after) return;
+  const bool only_fence_given = find("timeouts.lost_after") == nullptr;
+  contradict("timeouts.fence_after", "timeouts.lost_after",
+             "timeouts.lost_after must be more than " + duration_text(least) +
+                 " (fence_after + 3s), or ranks of a node that was given up may still run",
+             only_fence_given ? "lost_after is " + duration_text(t.lost_after) + " by default"
+                              : "fence_after is " + duration_text(t.fence_after) + " by default");
+}
+
+void Validator::check_command() {
+  const bool has_command = job_.command.is_shell || !job_.command.argv.empty();
+  if (!has_command) {
+    if (find("command") != nullptr) return;  // it has an error of its own
+    diagnostics_.error(Place::whole(0),
+                       "no command; add \"command: python train.py\", or write it after --");
+    return;
+  }
+  if (!job_.setup.empty() && !job_.command.is_shell) {
+    contradict("setup", "command",
+               "setup needs a shell, but a command that is a list is executed without one; make "
+               "the command a string",
+               "the command after -- is a list");
+  }
+}
+
+}  // namespace
+
+void validate(const JobSpec& job, const GivenKeys& given, Diagnostics& diagnostics) {
+  Validator validator(job, given, diagnostics);
+  validator.check_counts();
+  validator.check_size();
+  validator.check_roles();
+  validator.check_variables();
+  validator.check_timeouts();
+  validator.check_command();
+}
+
+}  // namespace dlaunch

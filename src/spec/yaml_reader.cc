@@ -1,0 +1,244 @@
+#include "spec/yaml_reader.h"
+
+#include <map>
+#include <sstream>
+#include <string_view>
+#include <unordered_map>
+#include <utility>
+
+#include <yaml-cpp/eventhandler.h>
+#include <yaml-cpp/exceptions.h>
+#include <yaml-cpp/mark.h>
+#include <yaml-cpp/parser.h>
+
+#include "spec/token_span.h"
+#include "spec/yaml_message.h"
+
+namespace dlaunch {
+
+namespace {
+
+constexpr std::size_t kMaxDepth = 64;
+constexpr std::uint64_t kMaxAliasNodes = 10'000;
+constexpr std::string_view kStringTag = "tag:yaml.org,2002:str";
+
+/// Leaves yaml-cpp from inside a callback; never leaves this file.
+struct Refusal {
+  Place place;
+  std::string message;
+};
+
+/// Builds the tree without recursion: `open_` is the path from the root to where the parser is.
+class TreeBuilder : public YAML::EventHandler {
+ public:
+  TreeBuilder(std::string_view text, std::uint32_t source, Document& document,
+              Diagnostics& diagnostics)
+      : text_(text), source_(source), document_(document), diagnostics_(diagnostics) {}
+
+  [[nodiscard]] std::optional<NodeId> root() const { return root_; }
+
+  void OnDocumentStart(const YAML::Mark& mark) override {
+    if (!started_) {
+      started_ = true;
+      return;
+    }
+    const Place at = place(mark);
+    const bool marked = text_.substr(at.offset, 3) == "---";
+    throw Refusal{at, marked ? "a job file holds one YAML document, here a second one starts"
+                             : "not valid YAML: this does not belong to what stands above it"};
+  }
+  void OnDocumentEnd() override {}
+
+  void OnNull(const YAML::Mark& mark, YAML::anchor_t anchor) override {
+    Node node;
+    node.place = place(mark);
+    attach(add(std::move(node), anchor), 1);
+  }
+
+  void OnScalar(const YAML::Mark& mark, const std::string& tag, YAML::anchor_t anchor,
+                const std::string& value) override {
+    Node node;
+    node.kind = NodeKind::scalar;
+    node.plain = tag == "?";
+    node.text = value;
+    node.place = place(mark);
+    if (tag != "?" && tag != "!" && tag != kStringTag) refuse_tag(node.place);
+    if (value.find('\0') != std::string::npos) {
+      diagnostics_.error(node.place, "a NUL character cannot be part of a text");
+    }
+    attach(add(std::move(node), anchor), 1);
+  }
+
+  void OnAlias(const YAML::Mark& mark, YAML::anchor_t anchor) override {
+    const auto known = anchors_.find(anchor);
+    const Place at = place(mark);
+    if (known == anchors_.end() || known->second.size == 0) {
+      throw Refusal{at, "this alias stands inside the value that it refers to"};
+    }
+    alias_nodes_ += known->second.size;
+    if (alias_nodes_ > kMaxAliasNodes) {
+      throw Refusal{at, "aliases expand to more than 10,000 values here"};
+    }
+    if (open_.size() + known->second.depth > kMaxDepth) refuse_depth(at);
+    attach(known->second.id, known->second.size, known->second.depth);
+  }
+
+  void OnSequenceStart(const YAML::Mark& mark, const std::string& tag, YAML::anchor_t anchor,
+                       YAML::EmitterStyle::value) override {
+    open(NodeKind::sequence, mark, tag, anchor);
+  }
+  void OnSequenceEnd() override { close(); }
+
+  void OnMapStart(const YAML::Mark& mark, const std::string& tag, YAML::anchor_t anchor,
+                  YAML::EmitterStyle::value) override {
+    open(NodeKind::mapping, mark, tag, anchor);
+  }
+  void OnMapEnd() override { close(); }
+
+ private:
+  /// A collection that is being read. Sizes count nodes with all aliases expanded.
+  struct Open {
+    NodeId id = 0;
+    YAML::anchor_t anchor = 0;
+    std::uint64_t size = 1;
+    std::size_t depth = 1;
+    std::unordered_map<std::string, Place> keys;
+    bool skip_value = false;  // the value of a duplicate or unusable key
+    std::optional<NodeId> key;
+  };
+  struct Anchored {
+    NodeId id = 0;
+    std::uint64_t size = 0;  // 0: not complete yet
+    std::size_t depth = 0;
+  };
+
+  [[nodiscard]] Place place(const YAML::Mark& mark) const {
+    const std::size_t offset = mark.pos < 0 ? 0 : static_cast<std::size_t>(mark.pos);
+    const TokenSpan span = token_span(text_, offset);
+    return {source_, static_cast<std::uint32_t>(span.offset),
+            static_cast<std::uint32_t>(span.length)};
+  }
+
+  NodeId add(Node node, YAML::anchor_t anchor) {
+    const NodeId id = document_.add(std::move(node));
+    if (anchor != 0) anchors_[anchor] = {id, 1, 0};
+    return id;
+  }
+
+  void refuse_tag(Place at) {
+    diagnostics_.error(at, "tags (!name) are not supported here; remove it");
+  }
+
+  [[noreturn]] static void refuse_depth(Place at) {
+    throw Refusal{at, "nested deeper than 64 levels"};
+  }
+
+  void open(NodeKind kind, const YAML::Mark& mark, const std::string& tag, YAML::anchor_t anchor) {
+    Node node;
+    node.kind = kind;
+    node.place = place(mark);
+    if (open_.size() >= kMaxDepth) refuse_depth(node.place);
+    if (tag != "?" && !tag.empty()) refuse_tag(node.place);
+    Open frame;
+    frame.id = document_.add(std::move(node));
+    frame.anchor = anchor;
+    if (anchor != 0) anchors_[anchor] = {frame.id, 0, 0};
+    open_.push_back(std::move(frame));
+  }
+
+  void close() {
+    const Open frame = std::move(open_.back());
+    open_.pop_back();
+    if (frame.anchor != 0) anchors_[frame.anchor] = {frame.id, frame.size, frame.depth};
+    attach(frame.id, frame.size, frame.depth);
+  }
+
+  /// Hangs a complete node into the collection that is open, or makes it the root.
+  void attach(NodeId id, std::uint64_t size, std::size_t depth = 0) {
+    if (open_.empty()) {
+      root_ = id;
+      return;
+    }
+    Open& parent = open_.back();
+    parent.size += size;
+    if (depth + 1 > parent.depth) parent.depth = depth + 1;
+    if (document_[parent.id].kind == NodeKind::sequence) {
+      document_[parent.id].items.push_back(id);
+    } else if (!parent.key && !parent.skip_value) {
+      take_key(parent, id);
+    } else {
+      if (!parent.skip_value) {
+        auto& items = document_[parent.id].items;
+        items.push_back(*parent.key);
+        items.push_back(id);
+      }
+      parent.key.reset();
+      parent.skip_value = false;
+    }
+  }
+
+  void take_key(Open& parent, NodeId id) {
+    const Node& key = document_[id];
+    parent.key = id;
+    parent.skip_value = true;
+    if (key.kind == NodeKind::null) {
+      diagnostics_.error(key.place, "a key is missing here, or it needs quotes");
+    } else if (key.kind != NodeKind::scalar) {
+      diagnostics_.error(key.place, "a key must be a plain text, not a list or a mapping");
+    } else if (key.plain && key.text == "<<") {
+      diagnostics_.error(
+          key.place,
+          "merge keys (<<) are not supported; repeat the keys, or give a whole value an alias");
+    } else if (const auto [first, is_new] = parent.keys.emplace(key.text, key.place); !is_new) {
+      diagnostics_.error(key.place, "duplicate key " + quoted(key.text) + ", already given in " +
+                                        diagnostics_.refer_to(first->second));
+    } else {
+      parent.skip_value = false;
+    }
+  }
+
+  std::string_view text_;
+  std::uint32_t source_;
+  Document& document_;
+  Diagnostics& diagnostics_;
+  bool started_ = false;
+  std::optional<NodeId> root_;
+  std::vector<Open> open_;
+  std::map<YAML::anchor_t, Anchored> anchors_;
+  std::uint64_t alias_nodes_ = 0;
+};
+
+}  // namespace
+
+std::optional<NodeId> read_yaml(const Sources& sources, std::uint32_t index, Document& document,
+                                Diagnostics& diagnostics) {
+  const std::string& text = sources[index].text;
+  if (auto problems = check_text(text); !problems.empty()) {
+    Place at = problems.front().place;
+    at.source = index;
+    diagnostics.error(at, std::move(problems.front().message));
+    return std::nullopt;
+  }
+  TreeBuilder builder(text, index, document, diagnostics);
+  try {
+    std::istringstream stream(text);
+    YAML::Parser parser(stream);
+    while (parser.HandleNextDocument(builder)) {
+    }
+  } catch (const Refusal& refusal) {
+    diagnostics.error(refusal.place, refusal.message);
+    return std::nullopt;
+  } catch (const YAML::Exception& exception) {
+    const std::size_t offset =
+        exception.mark.is_null() ? 0 : static_cast<std::size_t>(exception.mark.pos);
+    const TokenSpan span = token_span(text, offset);
+    diagnostics.error(
+        {index, static_cast<std::uint32_t>(span.offset), static_cast<std::uint32_t>(span.length)},
+        "not valid YAML: " + plain_yaml_message(exception.msg));
+    return std::nullopt;
+  }
+  if (!builder.root()) diagnostics.error(Place::whole(index), "the file is empty");
+  return builder.root();
+}
+
+}  // namespace dlaunch

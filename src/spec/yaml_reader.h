@@ -1,0 +1,21 @@
+// YAML text -> Document. The only file that knows yaml-cpp is yaml_reader.cc.
+#pragma once
+
+#include <cstdint>
+#include <optional>
+
+#include "spec/diagnostics.h"
+#include "spec/document.h"
+#include "spec/source.h"
+
+namespace dlaunch {
+
+/// Reads the one document of sources[index] into `document` and returns its root; nullopt when the
+/// text is no usable YAML, which is then said in `diagnostics`. Errors: what check_text() finds,
+/// syntax, more than one document, more than 64 levels, aliases that add more than 10,000 nodes, an
+/// alias inside its own anchor, merge keys, tags other than !!str. A duplicate key is reported, the
+/// first one kept. Mapping keys of the result are scalars; no text holds a NUL.
+[[nodiscard]] std::optional<NodeId> read_yaml(const Sources& sources, std::uint32_t index,
+                                              Document& document, Diagnostics& diagnostics);
+
+}  // namespace dlaunch
