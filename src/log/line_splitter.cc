@@ -1,0 +1,23 @@
+#include "log/line_splitter.h"
+
+#include "log/utf8.h"
+
+namespace dlaunch {
+
+std::size_t LineSplitter::cut(std::string_view text) const {
+  const std::size_t at = utf8_cut(text, max_line_);
+  return at == 0 ? max_line_ : at;
+}
+
+void LineSplitter::forget_held() {
+  // One long line must not cost its memory for the rest of the run, short ones need not allocate
+  // anew.
+  constexpr std::size_t kKept = 1024;
+  if (held_.capacity() > kKept) {
+    held_ = std::string();
+  } else {
+    held_.clear();
+  }
+}
+
+}  // namespace dlaunch

@@ -1,0 +1,62 @@
+#include "log/utf8.h"
+
+namespace dlaunch {
+
+namespace {
+
+bool is_continuation(unsigned char c) {
+  return (c & 0xC0U) == 0x80U;
+}
+
+// What the lead byte allows: the length, and the range of the second byte (Unicode table 3-7).
+struct Lead {
+  std::uint8_t size = 0;  // 0: no lead byte
+  unsigned char low = 0x80;
+  unsigned char high = 0xBF;
+};
+
+Lead read_lead(unsigned char c) {
+  if (c >= 0xC2 && c <= 0xDF) return {2};
+  if (c == 0xE0) return {3, 0xA0, 0xBF};
+  if (c == 0xED) return {3, 0x80, 0x9F};
+  if (c >= 0xE1 && c <= 0xEF) return {3};
+  if (c == 0xF0) return {4, 0x90, 0xBF};
+  if (c >= 0xF1 && c <= 0xF3) return {4};
+  if (c == 0xF4) return {4, 0x80, 0x8F};
+  return {};
+}
+
+}  // namespace
+
+CodePoint decode_utf8(std::string_view text) {
+  constexpr char32_t kInvalid = 0xFFFD;
+  const auto first = static_cast<unsigned char>(text[0]);
+  if (first < 0x80) return {first, 1, true};
+  const Lead lead = read_lead(first);
+  if (lead.size == 0) return {kInvalid, 1, false};
+  char32_t value = first & (0xFFU >> (lead.size + 1U));
+  for (std::uint8_t i = 1; i < lead.size; ++i) {
+    if (i >= text.size()) return {kInvalid, i, false};
+    const auto c = static_cast<unsigned char>(text[i]);
+    const bool fits = i == 1 ? c >= lead.low && c <= lead.high : is_continuation(c);
+    if (!fits) return {kInvalid, i, false};
+    value = (value << 6U) | (c & 0x3FU);
+  }
+  return {value, lead.size, true};
+}
+
+std::size_t utf8_cut(std::string_view text, std::size_t wanted) {
+  std::size_t cut = wanted;
+  for (int back = 0; back < 4 && cut > 0; ++back, --cut) {
+    if (!is_continuation(static_cast<unsigned char>(text[cut]))) return cut;
+  }
+  return wanted;
+}
+
+std::size_t utf8_length(std::string_view text) {
+  std::size_t length = 0;
+  for (; !text.empty(); ++length) text.remove_prefix(decode_utf8(text).size);
+  return length;
+}
+
+}  // namespace dlaunch

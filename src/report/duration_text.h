@@ -1,0 +1,13 @@
+// How long something took, for people. Pure.
+#pragma once
+
+#include <chrono>
+#include <string>
+
+namespace dlaunch {
+
+/// "0.004 s", "0.02 s", "12.4 s", "3 min 12 s", "2 h 05 min"; what is negative or under half a
+/// millisecond is "0 s".
+[[nodiscard]] std::string duration_text(std::chrono::nanoseconds duration);
+
+}  // namespace dlaunch

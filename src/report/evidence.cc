@@ -1,0 +1,84 @@
+#include "report/evidence.h"
+
+#include <fcntl.h>
+#include <sys/stat.h>
+#include <unistd.h>
+
+#include <algorithm>
+#include <cerrno>
+
+#include "report/plain_text.h"
+#include "report/traceback.h"
+
+namespace dlaunch {
+
+namespace {
+
+constexpr std::size_t kColumns = 200;
+constexpr std::size_t kLastLines = 40;
+
+std::vector<std::string> plain_lines(std::string_view text) {
+  std::vector<std::string> lines;
+  while (!text.empty()) {
+    const std::size_t end = std::min(text.find('\n'), text.size());
+    lines.push_back(plain_line(text.substr(0, end)));
+    text.remove_prefix(std::min(end + 1, text.size()));
+  }
+  while (!lines.empty() && lines.back().find_first_not_of(' ') == std::string::npos)
+    lines.pop_back();
+  return lines;
+}
+
+std::string read_from(int fd, off_t begin, std::size_t size) {
+  std::string text(size, '\0');
+  std::size_t done = 0;
+  while (done < size) {
+    const ssize_t n =
+        ::pread(fd, text.data() + done, size - done, begin + static_cast<off_t>(done));
+    if (n < 0 && errno == EINTR) continue;
+    if (n <= 0) break;
+    done += static_cast<std::size_t>(n);
+  }
+  text.resize(done);
+  return text;
+}
+
+}  // namespace
+
+Evidence find_evidence(std::string_view stderr_tail) {
+  const std::vector<std::string> lines = plain_lines(stderr_tail);
+  Evidence evidence;
+  for (std::size_t i = lines.size() - std::min(lines.size(), kLastLines); i < lines.size(); ++i) {
+    evidence.last_lines.push_back(cut_to_columns(lines[i], kColumns));
+  }
+  if (const auto error = find_program_error(lines)) {
+    evidence.exception = cut_to_columns(error->exception, kColumns);
+    if (error->where) evidence.where = cut_to_columns(*error->where, kColumns);
+  }
+  return evidence;
+}
+
+std::string read_tail(const std::string& file, std::size_t max_bytes) {
+  // O_NONBLOCK: somebody may have put a FIFO there.
+  const int fd = ::open(file.c_str(), O_RDONLY | O_CLOEXEC | O_NONBLOCK);
+  if (fd < 0) return {};
+  struct stat status {};
+  std::string text;
+  if (::fstat(fd, &status) == 0 && S_ISREG(status.st_mode) && status.st_size > 0) {
+    const auto size = static_cast<std::size_t>(status.st_size);
+    const std::size_t wanted = std::min(size, max_bytes);
+    // One byte more tells whether the first line in the tail is a whole one.
+    const std::size_t before = size > wanted ? 1 : 0;
+    text = read_from(fd, static_cast<off_t>(size - wanted - before), wanted + before);
+    const std::size_t line_end = before == 0 ? std::string::npos : text.find('\n');
+    if (line_end != std::string::npos && line_end + 1 < text.size()) {
+      text.erase(0, line_end + 1);
+    } else {
+      text.erase(0, before);
+    }
+  }
+  ::close(fd);
+  return text;
+}
+
+}  // namespace dlaunch

@@ -1,0 +1,19 @@
+// Making what ranks printed safe to show: a terminal must not obey it. Pure.
+#pragma once
+
+#include <cstddef>
+#include <string>
+#include <string_view>
+
+namespace dlaunch {
+
+/// One line (without "\n") as a terminal would have left it: escape sequences (ECMA-48) are taken
+/// out, of the states of a progress bar ("\r") the last one stays, tabs become four spaces, other
+/// control and direction-changing characters '?', invalid UTF-8 U+FFFD.
+[[nodiscard]] std::string plain_line(std::string_view line);
+
+/// At most `columns` (> 3) characters, the last three "..." when something was cut. Each code point
+/// counts as one.
+[[nodiscard]] std::string cut_to_columns(std::string_view text, std::size_t columns);
+
+}  // namespace dlaunch

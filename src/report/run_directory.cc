@@ -1,0 +1,155 @@
+#include "report/run_directory.h"
+
+#include <fcntl.h>
+#include <sys/stat.h>
+#include <unistd.h>
+
+#include <cerrno>
+#include <cstdio>
+#include <filesystem>
+#include <system_error>
+#include <utility>
+
+#include "log/time_text.h"
+
+namespace dlaunch {
+
+namespace {
+
+constexpr mode_t kFolderMode = 0700;
+constexpr mode_t kFileMode = 0600;
+
+/// mkdir -p; 0 or an errno value.
+int make_folders(const std::string& path) {
+  for (std::size_t at = 0; at != std::string::npos;) {
+    at = path.find('/', at + 1);
+    const std::string part = path.substr(0, at);
+    if (::mkdir(part.c_str(), kFolderMode) != 0 && errno != EEXIST) {
+      // Of a parent that exists, mkdir(2) may also say EROFS or EACCES; only the last step counts.
+      const int error = errno;
+      struct stat found {};
+      if (::stat(part.c_str(), &found) != 0) return error;
+    }
+  }
+  struct stat found {};
+  if (::stat(path.c_str(), &found) != 0) return errno;
+  return S_ISDIR(found.st_mode) ? 0 : ENOTDIR;
+}
+
+int write_all(int fd, std::string_view text) {
+  while (!text.empty()) {
+    const ssize_t n = ::write(fd, text.data(), text.size());
+    if (n < 0 && errno != EINTR) return errno;
+    if (n > 0) text.remove_prefix(static_cast<std::size_t>(n));
+  }
+  return 0;
+}
+
+int write_file(const std::string& path, std::string_view text) {
+  const int fd =
+      ::open(path.c_str(), O_WRONLY | O_CREAT | O_TRUNC | O_CLOEXEC | O_NOFOLLOW, kFileMode);
+  if (fd < 0) return errno;
+  const int error = write_all(fd, text);
+  // close(2) may report an error of an earlier write (NFS, quota).
+  const int close_error = ::close(fd) == 0 ? 0 : errno;
+  return error != 0 ? error : close_error;
+}
+
+Result<std::string> absolute_path(const std::string& path) {
+  std::error_code error;
+  const std::filesystem::path absolute = std::filesystem::absolute(path, error);
+  if (error) return fail_errno(exit_code::kInternal, "find the current folder", error.value());
+  std::string text = absolute.lexically_normal().string();
+  while (text.size() > 1 && text.back() == '/') text.pop_back();
+  return text;
+}
+
+}  // namespace
+
+Result<RunDirectory> RunDirectory::create_in(const std::string& base,
+                                             const std::function<WallTime()>& clock) {
+  // A clock that moves on gives a new id within 21 us; mkdir takes about 1 us.
+  constexpr int kTries = 100'000;
+  const Result<std::string> folder = absolute_path(base);
+  if (!folder) return tl::unexpected(folder.error());
+  if (const int error = make_folders(*folder); error != 0) {
+    return fail_errno(exit_code::kInternal, "create " + *folder, error);
+  }
+  std::string tried;
+  for (int i = 0; i < kTries; ++i) {
+    std::string id = make_run_id(clock());
+    if (id == tried) continue;
+    std::string path = *folder + '/' + id;
+    if (::mkdir(path.c_str(), kFolderMode) == 0)
+      return RunDirectory(std::move(id), std::move(path));
+    if (errno != EEXIST) return fail_errno(exit_code::kInternal, "create " + path, errno);
+    tried = std::move(id);
+  }
+  return fail(exit_code::kInternal,
+              "create " + *folder + '/' + tried + ": it exists, and the clock stands still");
+}
+
+Result<RunDirectory> RunDirectory::create(const std::string& base, const std::string& state_base,
+                                          const std::function<WallTime()>& clock) {
+  Result<RunDirectory> run = create_in(base, clock);
+  if (run || state_base.empty()) return run;
+  Result<RunDirectory> fallback = create_in(state_base, clock);
+  if (!fallback) {
+    return fail(exit_code::kInternal,
+                "no folder for this run: " + run.error().message + "; " + fallback.error().message);
+  }
+  fallback->fell_back_ = true;
+  fallback->fallback_reason_ = run.error().message;
+  return fallback;
+}
+
+Status RunDirectory::write(std::string_view name, std::string_view text) const {
+  const std::string path = path_ + '/' + std::string(name);
+  const std::string temporary = path + ".tmp";
+  int error = write_file(temporary, text);
+  if (error == 0 && ::rename(temporary.c_str(), path.c_str()) != 0) error = errno;
+  if (error == 0) return {};
+  ::unlink(temporary.c_str());
+  return fail_errno(exit_code::kInternal, "write " + path, error);
+}
+
+Result<std::string> RunDirectory::make_attempt_folder(Attempt attempt) const {
+  std::string path = path_ + "/attempt-" + std::to_string(attempt.value);
+  if (const int error = make_folders(path); error != 0) {
+    return fail_errno(exit_code::kInternal, "create " + path, error);
+  }
+  return path;
+}
+
+std::string make_run_id(WallTime time) {
+  static constexpr char kDigits[] = "0123456789abcdefghijklmnopqrstuvwxyz";
+  constexpr std::int64_t kUnits = 36 * 36 * 36;
+  const DateParts parts = date_parts(time);
+  std::string id;
+  append_digits(id, parts.year, 4);
+  append_digits(id, parts.month, 2);
+  append_digits(id, parts.day, 2);
+  id += '-';
+  append_digits(id, parts.hour, 2);
+  append_digits(id, parts.minute, 2);
+  append_digits(id, parts.second, 2);
+  id += '-';
+  const std::int64_t units = parts.nanosecond * kUnits / 1'000'000'000;
+  for (const std::int64_t place : {36 * 36, 36, 1}) id += kDigits[units / place % 36];
+  return id;
+}
+
+std::string default_state_folder(const Environment& env) {
+  const auto is_usable = [](const std::optional<std::string>& folder) {
+    return folder && !folder->empty() && folder->front() == '/';
+  };
+  if (const auto state = find_variable(env, "XDG_STATE_HOME"); is_usable(state)) {
+    return *state + "/dlaunch/runs";
+  }
+  if (const auto home = find_variable(env, "HOME"); is_usable(home)) {
+    return *home + "/.local/state/dlaunch/runs";
+  }
+  return {};
+}
+
+}  // namespace dlaunch

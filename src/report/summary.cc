@@ -1,0 +1,285 @@
+#include "report/summary.h"
+
+#include <algorithm>
+#include <csignal>
+#include <optional>
+#include <string_view>
+
+#include "model/signal_names.h"
+#include "report/duration_text.h"
+#include "report/plain_text.h"
+#include "report/rank_groups.h"
+#include "report/rank_list.h"
+
+namespace dlaunch {
+
+namespace {
+
+constexpr std::size_t kColumns = 80;
+constexpr std::string_view kName = "dlaunch: ";
+constexpr std::string_view kUnderName = "         ";  // continues a statement
+
+/// Appends `text` in lines of at most kColumns, broken at blanks; the first starts with `first`,
+/// the others with `rest`.
+void append_wrapped(std::string& out, std::string_view first, std::string_view rest,
+                    std::string_view text) {
+  std::string line(first);
+  bool has_word = false;
+  while (!text.empty()) {
+    const std::size_t end = std::min(text.find(' '), text.size());
+    if (has_word && line.size() + 1 + end > kColumns) {
+      out.append(line).append("\n");
+      line = rest;
+      has_word = false;
+    }
+    if (has_word) line += ' ';
+    line.append(text.substr(0, end));
+    has_word = true;
+    text.remove_prefix(std::min(end + 1, text.size()));
+  }
+  out.append(line).append("\n");
+}
+
+const RankEnd* end_of(const RunReport& report, Rank rank) {
+  return rank.value < report.ranks.size() ? &report.ranks[rank.value] : nullptr;
+}
+
+/// From the start of the first rank to the end of the one that failed first; else the whole run,
+/// which also holds the time that the others took to stop.
+MonotonicTime time_of_failure(const RunReport& report) {
+  const RankEnd* first = report.first ? end_of(report, *report.first) : nullptr;
+  if (first == nullptr || !first->ended) return report.elapsed;
+  std::optional<WallTime> start;
+  for (const RankEnd& end : report.ranks) {
+    if (end.started) start = std::min(start.value_or(*end.started), *end.started);
+  }
+  return start ? std::max(*first->ended - *start, MonotonicTime{0}) : report.elapsed;
+}
+
+class Summary {
+ public:
+  explicit Summary(const SummaryInput& input) : in_(input), report_(input.report) {}
+
+  std::string text() {
+    switch (report_.cause) {
+      case Cause::success:
+        success();
+        break;
+      case Cause::cancelled:
+        cancelled();
+        break;
+      case Cause::cannot_execute:
+        cannot_execute();
+        break;
+      case Cause::plan:
+        append_statement(report_.detail);
+        break;
+      case Cause::exit_code:
+      case Cause::signal:
+      case Cause::node_lost:
+      case Cause::time_limit:
+      case Cause::internal:
+        failure();
+        break;
+    }
+    return std::move(out_);
+  }
+
+ private:
+  void success() {
+    std::string line = "done in " + duration_text(report_.elapsed);
+    append_comma(line, count_ends(report_));
+    append_end(line);
+  }
+
+  void cancelled() {
+    std::string line = "stopped ";
+    if (report_.signal == 0) {
+      line += "because the process that started it is gone,";
+    } else {
+      line +=
+          "by " + (report_.signal == SIGINT ? std::string("Ctrl-C") : signal_name(report_.signal));
+    }
+    line += " after " + duration_text(report_.elapsed);
+    append_comma(line, count_ends(report_));
+    append_end(line);
+  }
+
+  void append_end(std::string& line) {
+    if (report_.attempt.value > 0) line += ", after " + counted(report_.attempt.value, "restart");
+    if (report_.leftovers > 0) {
+      line += ", " + counted(report_.leftovers, "leftover process");
+      if (report_.leftovers > 1) line.replace(line.size() - 1, 1, "es");
+      line += " killed";
+    }
+    if (!in_.run_path.empty()) line += ", logs in " + plain_line(in_.run_path);
+    // One line, however long: scripts read it.
+    out_.append(kName).append(line).append("\n");
+  }
+
+  static void append_comma(std::string& line, const std::string& more) {
+    if (!more.empty()) line += ", " + more;
+  }
+
+  /// Text of several lines, as an error's message is: the first gets dlaunch's name.
+  void append_statement(std::string_view text) {
+    std::string_view name = kName;
+    while (!text.empty()) {
+      const std::size_t end = std::min(text.find('\n'), text.size());
+      out_.append(name).append(plain_line(text.substr(0, end))).append("\n");
+      text.remove_prefix(std::min(end + 1, text.size()));
+      name = {};
+    }
+  }
+
+  void cannot_execute() {
+    const RankEnd* end = report_.first ? end_of(report_, *report_.first) : nullptr;
+    if (end == nullptr || !end->start_failure) return failure();
+    const StartFailure& failure = *end->start_failure;
+    append_statement(who(*report_.first) + ": " + describe(failure));
+    if (!failure.search_path.empty()) {
+      out_.append(kUnderName).append("PATH").append(on_node(*report_.first));
+      out_.append(": ").append(plain_line(failure.search_path)).append("\n");
+    }
+    const bool ran = std::any_of(report_.ranks.begin(), report_.ranks.end(),
+                                 [](const RankEnd& other) { return other.started.has_value(); });
+    if (!ran) return;
+    out_ += '\n';
+    append_others();
+    append_logs();
+  }
+
+  void failure() {
+    append_wrapped(out_, kName, kUnderName, headline());
+    out_ += '\n';
+    append_evidence();
+    append_others();
+    append_logs();
+  }
+
+  [[nodiscard]] std::string headline() const {
+    const bool by_rank = report_.cause == Cause::exit_code || report_.cause == Cause::signal ||
+                         report_.cause == Cause::cannot_execute;
+    std::string line = "FAILED after " +
+                       duration_text(by_rank ? time_of_failure(report_) : report_.elapsed) + ": ";
+    switch (report_.cause) {
+      case Cause::node_lost:
+        line += lost_node();
+        break;
+      case Cause::time_limit:
+        line += "the time limit was reached (timeouts.run)";
+        break;
+      case Cause::internal:
+        line += "internal error: " + one_line(report_.detail);
+        break;
+      default:
+        line += first_failure();
+        break;
+    }
+    if (report_.attempt.value > 0) line += ", after " + counted(report_.attempt.value, "restart");
+    return line;
+  }
+
+  [[nodiscard]] std::string first_failure() const {
+    const RankEnd* end = report_.first ? end_of(report_, *report_.first) : nullptr;
+    if (end == nullptr) return report_.detail.empty() ? "a rank failed" : one_line(report_.detail);
+    std::string text = who(*report_.first) + ' ';
+    text += end->start_failure ? describe(*end->start_failure) : describe(end->status);
+    if (report_.perhaps_first.empty()) {
+      if (report_.ranks.size() > 1) text += ", first of " + std::to_string(report_.ranks.size());
+      return text;
+    }
+    std::vector<Rank> ties = report_.perhaps_first;
+    ties.push_back(*report_.first);
+    std::sort(ties.begin(), ties.end());
+    const std::string list =
+        ties.size() == 2 ? std::to_string(ties[0].value) + " and " + std::to_string(ties[1].value)
+                         : rank_ranges(ties);
+    return text + ", cannot tell which of ranks " + list + " was first";
+  }
+
+  [[nodiscard]] std::string lost_node() const {
+    const std::string detail = one_line(report_.detail);
+    std::string name = "a node";
+    const bool known = report_.lost_node && in_.plan != nullptr &&
+                       report_.lost_node->value < in_.plan->nodes.size();
+    if (known) name = in_.plan->nodes[report_.lost_node->value].name;
+    if (detail.empty()) return name + " was lost";
+    return known && detail.starts_with(name) ? detail : name + " was lost: " + detail;
+  }
+
+  static std::string one_line(std::string_view text) {
+    return plain_line(text.substr(0, text.find('\n')));
+  }
+
+  void append_evidence() {
+    const Evidence& evidence = in_.evidence;
+    if (evidence.exception) {
+      out_.append("  ").append(*evidence.exception).append("\n");
+      if (evidence.where) out_.append("    ").append(*evidence.where).append("\n");
+      out_ += '\n';
+    }
+    const auto wanted = static_cast<std::size_t>(std::max(in_.max_last_lines, 0));
+    const std::size_t shown = std::min(evidence.last_lines.size(), wanted);
+    if (shown == 0) return;
+    out_ += "  last lines";
+    if (report_.first) out_ += " of rank " + std::to_string(report_.first->value);
+    out_ += '\n';
+    for (std::size_t i = evidence.last_lines.size() - shown; i < evidence.last_lines.size(); ++i) {
+      out_.append("    | ").append(evidence.last_lines[i]).append("\n");
+    }
+    out_ += '\n';
+  }
+
+  void append_others() {
+    std::vector<std::string> others = describe_others(report_, in_.plan);
+    if (report_.leftovers > 0) {
+      others.push_back(
+          std::to_string(report_.leftovers) +
+          (report_.leftovers == 1 ? " leftover process was" : " leftover processes were") +
+          " killed");
+    }
+    for (std::size_t i = 0; i < others.size(); ++i) {
+      if (i + 1 < others.size()) others[i] += ';';
+      append_wrapped(out_, i == 0 ? "  others  " : "          ", "          ", others[i]);
+    }
+  }
+
+  void append_logs() {
+    if (in_.run_path.empty()) return;
+    out_.append("  logs    ").append(plain_line(in_.run_path)).append("/");
+    if (!report_.ranks.empty()) out_ += "attempt-" + std::to_string(report_.attempt.value) + '/';
+    out_ += '\n';
+  }
+
+  [[nodiscard]] std::string who(Rank rank) const {
+    return "rank " + std::to_string(rank.value) + on_node(rank);
+  }
+
+  /// " on node1", or nothing where no plan tells.
+  [[nodiscard]] std::string on_node(Rank rank) const {
+    if (in_.plan == nullptr || rank.value >= in_.plan->ranks.size()) return "";
+    const std::uint32_t node = in_.plan->ranks[rank.value].node.value;
+    return node < in_.plan->nodes.size() ? " on " + in_.plan->nodes[node].name : "";
+  }
+
+  const SummaryInput& in_;
+  const RunReport& report_;
+  std::string out_;
+};
+
+}  // namespace
+
+std::string summary_text(const SummaryInput& input) {
+  return Summary(input).text();
+}
+
+std::string start_line(const LaunchPlan& plan) {
+  std::string line(kName);
+  if (!plan.name.empty()) line += plain_line(plan.name) + ", ";
+  line += counted(plan.ranks.size(), "rank") + " on " + counted(plan.nodes.size(), "node");
+  if (plan.framework != Framework::none) line += " (" + std::string(name_of(plan.framework)) + ')';
+  return line + ", run " + plan.run_id + '\n';
+}
+
+}  // namespace dlaunch

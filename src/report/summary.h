@@ -1,0 +1,33 @@
+// What dlaunch says about a run, on the screen and in summary.json. Pure: files and clocks were
+// read before.
+#pragma once
+
+#include <string>
+
+#include "model/launch_plan.h"
+#include "model/report.h"
+#include "report/evidence.h"
+
+namespace dlaunch {
+
+struct SummaryInput {
+  const LaunchPlan* plan = nullptr;  // null when there was none
+  const RunReport& report;
+  std::string run_path;  // as shown to the user: relative to the cwd when below it; empty: none
+  Evidence evidence;     // of report.first
+  int max_last_lines = 10;
+};
+
+/// One line when all went well or the user stopped the run, else one screen (at most 24 lines of 80
+/// columns, but for long words and quoted lines): the first failure, what the rank said, how the
+/// others ended, where the logs are. What is not known is not said. Every line ends with "\n";
+/// those that begin a statement start with "dlaunch: ".
+[[nodiscard]] std::string summary_text(const SummaryInput& input);
+
+/// The content of summary.json; docs/run-directory.md has its members.
+[[nodiscard]] std::string summary_json(const SummaryInput& input);
+
+/// "dlaunch: cifar-ddp, 8 ranks on 2 nodes (pytorch), run 20261120-210142-k3f\n"
+[[nodiscard]] std::string start_line(const LaunchPlan& plan);
+
+}  // namespace dlaunch

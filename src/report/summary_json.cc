@@ -1,0 +1,127 @@
+#include <cstdint>
+#include <optional>
+
+#include "log/json_text.h"
+#include "log/time_text.h"
+#include "model/signal_names.h"
+#include "report/summary.h"
+
+namespace dlaunch {
+
+namespace {
+
+// Raised whenever a member changes its meaning or goes away; new members do not raise it.
+constexpr int kVersion = 1;
+
+/// The summary as JSON: one member a line, and one rank a line, so that a person can read it too.
+class SummaryDocument {
+ public:
+  SummaryDocument(const SummaryInput& input, std::string& out)
+      : in_(input), report_(input.report), json_(out) {}
+
+  void write() {
+    json_.begin_object();
+    member("version").number(kVersion);
+    member("run");
+    text_or_null(in_.plan == nullptr ? "" : in_.plan->run_id);
+    member("name");
+    text_or_null(in_.plan == nullptr ? "" : in_.plan->name);
+    member("path");
+    text_or_null(in_.run_path);
+    write_end();
+    write_evidence();
+    write_ranks();
+    json_.line(0).end_object();
+  }
+
+ private:
+  JsonText& member(std::string_view name) { return json_.line(2).key(name); }
+
+  void text_or_null(std::string_view text) { text.empty() ? json_.null() : json_.string(text); }
+
+  void write_end() {
+    member("exit_code").number(report_.exit_code);
+    member("origin").string(report_.from_rank ? "rank" : "dlaunch");
+    member("cause").string(name_of(report_.cause));
+    member("detail");
+    text_or_null(report_.detail);
+    member("elapsed_s").billionths(report_.elapsed.count());
+    member("attempt").number(report_.attempt.value);
+    member("first");
+    report_.first ? json_.number(report_.first->value) : json_.null();
+    member("perhaps_first").begin_array();
+    for (const Rank rank : report_.perhaps_first) json_.number(rank.value);
+    json_.end_array();
+    member("lost_node");
+    text_or_null(report_.lost_node ? node_name(*report_.lost_node) : "");
+    member("signal");
+    text_or_null(report_.signal == 0 ? "" : signal_name(report_.signal));
+    member("leftovers").number(report_.leftovers);
+  }
+
+  void write_evidence() {
+    member("exception");
+    text_or_null(in_.evidence.exception.value_or(""));
+    member("where");
+    text_or_null(in_.evidence.where.value_or(""));
+    member("last_lines").begin_array();
+    for (const std::string& line : in_.evidence.last_lines) json_.line(4).string(line);
+    if (!in_.evidence.last_lines.empty()) json_.line(2);
+    json_.end_array();
+  }
+
+  void write_ranks() {
+    member("ranks").begin_array();
+    for (std::uint32_t i = 0; i < report_.ranks.size(); ++i) {
+      json_.line(4).begin_object();
+      write_rank(i, report_.ranks[i]);
+      json_.end_object();
+    }
+    if (!report_.ranks.empty()) json_.line(2);
+    json_.end_array();
+  }
+
+  void write_rank(std::uint32_t rank, const RankEnd& end) {
+    json_.key("rank").number(rank).key("node");
+    const bool planned = in_.plan != nullptr && rank < in_.plan->ranks.size();
+    text_or_null(planned ? node_name(in_.plan->ranks[rank].node) : "");
+    json_.key("how").string(name_of(end.how));
+    const bool has_status = end.how == RankEnd::How::exited || end.how == RankEnd::How::stopped ||
+                            end.how == RankEnd::How::killed;
+    json_.key("exit_code");
+    has_status && !end.status.signaled ? json_.number(end.status.value) : json_.null();
+    json_.key("signal");
+    text_or_null(has_status && end.status.signaled ? signal_name(end.status.value) : "");
+    json_.key("core_dumped").boolean(has_status && end.status.core_dumped);
+    json_.key("started");
+    time_or_null(end.started);
+    json_.key("ended");
+    time_or_null(end.ended);
+    json_.key("error");
+    text_or_null(end.start_failure ? describe(*end.start_failure) : "");
+  }
+
+  void time_or_null(const std::optional<WallTime>& time) {
+    time ? json_.string(time_text(*time)) : json_.null();
+  }
+
+  [[nodiscard]] std::string node_name(NodeIndex node) const {
+    const bool known = in_.plan != nullptr && node.value < in_.plan->nodes.size();
+    return known ? in_.plan->nodes[node.value].name : "";
+  }
+
+  const SummaryInput& in_;
+  const RunReport& report_;
+  JsonText json_;
+};
+
+}  // namespace
+
+std::string summary_json(const SummaryInput& input) {
+  std::string out;
+  SummaryDocument(input, out).write();
+  out += '\n';
+  return out;
+}
+
+}  // namespace dlaunch

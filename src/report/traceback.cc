@@ -1,0 +1,253 @@
+#include "report/traceback.h"
+
+#include <algorithm>
+#include <string_view>
+
+#include "report/stack_frame.h"
+
+namespace dlaunch {
+
+namespace {
+
+using Lines = std::vector<std::string>;
+
+constexpr std::string_view kHeader = "Traceback (most recent call last):";
+constexpr std::string_view kGroupHeader = "+ Exception Group Traceback (most recent call last):";
+// Foreign lines (another thread's, a logger's) that may stand within one traceback.
+constexpr int kMaxNoise = 20;
+
+struct Found {
+  ProgramError error;
+  std::size_t at = 0;  // line of the exception
+};
+
+bool is_digit(char c) {
+  return c >= '0' && c <= '9';
+}
+bool is_letter(char c) {
+  return (c >= 'a' && c <= 'z') || (c >= 'A' && c <= 'Z') || c == '_';
+}
+
+std::string_view trimmed(std::string_view text) {
+  while (!text.empty() && text.front() == ' ') text.remove_prefix(1);
+  while (!text.empty() && text.back() == ' ') text.remove_suffix(1);
+  return text;
+}
+
+std::string_view without_right_blanks(std::string_view text) {
+  while (!text.empty() && text.back() == ' ') text.remove_suffix(1);
+  return text;
+}
+
+/// "[rank3]: text", as PyTorch writes uncaught exceptions since 2.4, without its mark.
+std::string_view without_rank_mark(std::string_view line) {
+  constexpr std::string_view kMark = "[rank";
+  if (!line.starts_with(kMark)) return line;
+  std::size_t at = kMark.size();
+  while (at < line.size() && is_digit(line[at])) ++at;
+  if (at == kMark.size() || !line.substr(at).starts_with("]:")) return line;
+  line.remove_prefix(at + 2);
+  if (line.starts_with(' ')) line.remove_prefix(1);
+  return line;
+}
+
+/// True when `line` starts like `prefix`, any digit for a digit: loggers put times in front.
+bool has_shape(std::string_view line, std::string_view prefix) {
+  if (line.size() < prefix.size()) return false;
+  for (std::size_t i = 0; i < prefix.size(); ++i) {
+    if (line[i] != prefix[i] && !(is_digit(line[i]) && is_digit(prefix[i]))) return false;
+  }
+  return true;
+}
+
+/// `line` without `prefix`; empty when only a prefix without its trailing blank is left.
+std::string_view without_prefix(std::string_view line, std::string_view prefix) {
+  if (has_shape(line, prefix)) return line.substr(prefix.size());
+  const std::string_view bare = without_right_blanks(prefix);
+  if (line.size() == bare.size() && has_shape(line, bare)) return {};
+  return line;
+}
+
+/// Where the message of "package.Name: message" or "package.Name" begins; npos if it is no such
+/// line. Names in capitals only are levels of loggers ("ERROR: ...").
+std::size_t exception_name_end(std::string_view line) {
+  if (line.empty() || !is_letter(line[0])) return std::string_view::npos;
+  std::size_t at = 0;
+  bool has_small = false;
+  // "f.<locals>.MyError" is the qualified name of a class made in a function.
+  while (at < line.size() && (is_letter(line[at]) || is_digit(line[at]) || line[at] == '.' ||
+                              line[at] == '<' || line[at] == '>')) {
+    has_small = has_small || (line[at] >= 'a' && line[at] <= 'z');
+    ++at;
+  }
+  const bool ends =
+      at == line.size() || (line[at] == ':' && (at + 1 == line.size() || line[at + 1] == ' '));
+  return has_small && ends ? at : std::string_view::npos;
+}
+
+bool is_exception_line(std::string_view line) {
+  return exception_name_end(line) != std::string_view::npos;
+}
+
+/// The exception line, joined with the next line that has text when it is a mere introduction
+/// ("RuntimeError: Error(s) in loading state_dict for Net:").
+std::string whole_message(const Lines& lines, std::size_t at, std::string_view prefix) {
+  std::string text(without_right_blanks(without_prefix(lines[at], prefix)));
+  if (text.empty() || text.back() != ':') return text;
+  for (std::size_t next = at + 1; next < lines.size() && next < at + 4; ++next) {
+    const std::string_view more = trimmed(without_prefix(lines[next], prefix));
+    if (!more.empty()) return text + ' ' + std::string(more);
+  }
+  return text;
+}
+
+/// Reads the traceback whose header is line `header`.
+std::optional<Found> read_traceback(const Lines& lines, std::size_t header) {
+  std::string_view prefix = lines[header];
+  prefix = prefix.substr(0, prefix.find(kHeader));
+  // "Original Traceback" of a data loader's worker: words in front of the header, not of every
+  // line.
+  if (header + 1 >= lines.size() || !has_shape(lines[header + 1], prefix)) prefix = {};
+  std::vector<StackFrame> frames;
+  int noise = 0;
+  for (std::size_t i = header + 1; i < lines.size() && noise <= kMaxNoise; ++i) {
+    const std::string_view line = without_prefix(lines[i], prefix);
+    if (line.find(kHeader) != std::string_view::npos) return std::nullopt;
+    if (auto frame = read_stack_frame(line)) {
+      frames.push_back(std::move(*frame));
+    } else if (is_exception_line(line)) {
+      return Found{{whole_message(lines, i, prefix), describe_innermost(frames)}, i};
+    } else if (!line.starts_with(' ')) {
+      ++noise;
+    }
+  }
+  return std::nullopt;
+}
+
+/// A line of an exception group without the bars that draw the tree.
+std::string_view without_bars(std::string_view line) {
+  const std::size_t text = line.find_first_not_of(" |");
+  if (text == std::string_view::npos) return {};
+  const std::size_t bar = line.substr(0, text).rfind('|');
+  if (bar == std::string_view::npos) return line;
+  return bar + 2 <= line.size() ? line.substr(bar + 2) : std::string_view{};
+}
+
+bool is_separator(std::string_view line) {
+  const std::string_view text = trimmed(line.substr(std::min(line.find('+'), line.size())));
+  return text.starts_with("+-") && text.find("---") != std::string_view::npos;
+}
+
+/// The first single exception, however deep, of the group whose own exception line is just before
+/// `begin`.
+std::optional<Found> first_in_group(const Lines& lines, std::size_t begin) {
+  for (std::size_t i = begin; i + 1 < lines.size(); ++i) {
+    if (!is_separator(lines[i])) continue;
+    const std::string_view next = without_bars(lines[i + 1]);
+    if (next.starts_with("Exception Group Traceback")) continue;
+    if (next.starts_with(kHeader)) return read_traceback(lines, i + 1);
+    if (next.ends_with(" sub-exceptions)") || next.ends_with("(1 sub-exception)")) continue;
+    if (is_exception_line(next)) return Found{{std::string(next), std::nullopt}, i + 1};
+  }
+  return std::nullopt;
+}
+
+std::optional<Found> read_group(const Lines& lines, std::size_t header) {
+  std::vector<StackFrame> frames;
+  for (std::size_t i = header + 1; i < lines.size(); ++i) {
+    const std::string_view line = without_bars(lines[i]);
+    if (auto frame = read_stack_frame(line)) {
+      frames.push_back(std::move(*frame));
+    } else if (is_exception_line(line)) {
+      Found found{{std::string(line), describe_innermost(frames)}, i};
+      if (const auto first = first_in_group(lines, i + 1)) {
+        found.error.exception += "; the first: " + first->error.exception;
+        if (first->error.where) found.error.where = first->error.where;
+      }
+      return found;
+    }
+  }
+  return std::nullopt;
+}
+
+std::optional<Found> read_any(const Lines& lines, std::size_t header) {
+  const bool is_group = lines[header].find(kGroupHeader) != std::string::npos;
+  return is_group ? read_group(lines, header) : read_traceback(lines, header);
+}
+
+/// A header inside the drawing of a group ("    | Traceback") belongs to the group's own header.
+bool is_inside_group(std::string_view line) {
+  return trimmed(line).starts_with('|');
+}
+
+std::optional<Found> last_traceback(const Lines& lines, bool ignored_ones) {
+  for (std::size_t i = lines.size(); i-- > 0;) {
+    if (lines[i].find(kHeader) == std::string::npos || is_inside_group(lines[i])) continue;
+    const bool ignored = i > 0 && lines[i - 1].starts_with("Exception ignored ");
+    if (ignored != ignored_ones) continue;
+    if (auto found = read_any(lines, i)) return found;
+  }
+  return std::nullopt;
+}
+
+std::optional<Found> last_syntax_error(const Lines& lines, std::size_t after) {
+  for (std::size_t i = lines.size(); i-- > after;) {
+    const std::string_view name = std::string_view(lines[i]).substr(0, lines[i].find(':'));
+    if (name != "SyntaxError" && name != "IndentationError" && name != "TabError") continue;
+    for (std::size_t back = 1; back <= 4 && back <= i; ++back) {
+      const auto frame = read_stack_frame(lines[i - back]);
+      if (frame) return Found{{lines[i], describe_innermost({*frame})}, i};
+    }
+  }
+  return std::nullopt;
+}
+
+std::optional<Found> last_fatal_error(const Lines& lines, std::size_t after) {
+  for (std::size_t i = lines.size(); i-- > after;) {
+    if (!lines[i].starts_with("Fatal Python error: ")) continue;
+    Found found{{lines[i], std::nullopt}, i};
+    // "most recent call first" here: the innermost frame of the current thread comes first.
+    bool is_current = false;
+    for (std::size_t next = i + 1; next < lines.size() && !found.error.where; ++next) {
+      is_current = is_current || lines[next].starts_with("Current thread ");
+      const auto frame = read_stack_frame(lines[next]);
+      if (is_current && frame) found.error.where = describe_innermost({*frame});
+    }
+    return found;
+  }
+  return std::nullopt;
+}
+
+/// "terminate called after throwing an instance of 'NAME'" and "  what():  TEXT" of libstdc++.
+std::optional<Found> last_cpp_exception(const Lines& lines) {
+  constexpr std::string_view kThrown = "terminate called after throwing an instance of '";
+  for (std::size_t i = lines.size(); i-- > 0;) {
+    if (!lines[i].starts_with(kThrown)) continue;
+    std::string name = lines[i].substr(kThrown.size());
+    name.erase(std::min(name.rfind('\''), name.size()));
+    const std::string_view next = i + 1 < lines.size() ? trimmed(lines[i + 1]) : std::string_view{};
+    constexpr std::string_view kWhat = "what():";
+    if (next.starts_with(kWhat)) name.append(": ").append(trimmed(next.substr(kWhat.size())));
+    return Found{{std::move(name), std::nullopt}, i};
+  }
+  return std::nullopt;
+}
+
+}  // namespace
+
+std::optional<ProgramError> find_program_error(const std::vector<std::string>& raw) {
+  Lines lines;
+  lines.reserve(raw.size());
+  for (const std::string& line : raw) lines.emplace_back(without_rank_mark(line));
+
+  std::optional<Found> best = last_traceback(lines, false);
+  const auto end_of_best = [&] { return best ? best->at + 1 : 0; };
+  if (auto found = last_syntax_error(lines, end_of_best())) best = std::move(found);
+  if (auto found = last_fatal_error(lines, end_of_best())) best = std::move(found);
+  if (!best) best = last_cpp_exception(lines);
+  if (!best) best = last_traceback(lines, true);
+  if (!best) return std::nullopt;
+  return std::move(best->error);
+}
+
+}  // namespace dlaunch

@@ -1,0 +1,25 @@
+// Finds the error of a Python program in the lines it printed. Pure.
+#pragma once
+
+#include <optional>
+#include <string>
+#include <vector>
+
+namespace dlaunch {
+
+/// What ended a program, in its own words.
+struct ProgramError {
+  std::string exception;             // "RuntimeError: CUDA out of memory"
+  std::optional<std::string> where;  // "train.py:118 in forward"
+  bool operator==(const ProgramError&) const = default;
+};
+
+/// `lines` as plain_line() makes them. In this order of preference: the last traceback that Python
+/// did not merely mention ("Exception ignored in"), or the SyntaxError after it, which comes
+/// without a traceback when the program's own file cannot be compiled; "Fatal Python error" of the
+/// faulthandler module, where it comes later than that; an exception that C++ could not unwind. Of
+/// an exception group the first single exception in it is named too. Formats: Python's
+/// Lib/traceback.py and Modules/faulthandler.c.
+[[nodiscard]] std::optional<ProgramError> find_program_error(const std::vector<std::string>& lines);
+
+}  // namespace dlaunch
