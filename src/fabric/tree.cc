@@ -1,0 +1,90 @@
+#include "fabric/tree.h"
+
+#include <dirent.h>
+#include <fcntl.h>
+#include <unistd.h>
+
+#include <algorithm>
+#include <array>
+#include <cerrno>
+#include <charconv>
+#include <limits>
+
+namespace dlaunch::fabric {
+
+namespace {
+
+constexpr std::size_t kMaxFile = 64 * 1024;
+
+}  // namespace
+
+Tree::Tree(const std::string& path)
+    : descriptor_(::open(path.c_str(), O_RDONLY | O_DIRECTORY | O_CLOEXEC)) {}
+
+Tree::~Tree() {
+  if (descriptor_ >= 0) ::close(descriptor_);
+}
+
+std::optional<std::string> Tree::read(const std::string& path) const {
+  if (descriptor_ < 0) return std::nullopt;
+  const int file = ::openat(descriptor_, path.c_str(), O_RDONLY | O_CLOEXEC);
+  if (file < 0) return std::nullopt;
+  std::string text;
+  std::array<char, 4096> block;
+  ssize_t got = 1;
+  while (got != 0 && text.size() < kMaxFile) {
+    got = ::read(file, block.data(), block.size());
+    if (got < 0 && errno != EINTR) break;
+    if (got > 0) text.append(block.data(), static_cast<std::size_t>(got));
+  }
+  ::close(file);
+  if (got < 0) return std::nullopt;
+  return std::string(trimmed(text));
+}
+
+std::optional<int> Tree::read_number(const std::string& path) const {
+  const std::optional<std::string> text = read(path);
+  return text ? parse_number(*text, std::numeric_limits<int>::max()) : std::nullopt;
+}
+
+std::vector<std::string> Tree::names() const {
+  std::vector<std::string> names;
+  if (descriptor_ < 0) return names;
+  // fdopendir(3) takes the descriptor over, and its position with it: give it one of its own.
+  const int own = ::openat(descriptor_, ".", O_RDONLY | O_DIRECTORY | O_CLOEXEC);
+  DIR* folder = own < 0 ? nullptr : ::fdopendir(own);
+  if (folder == nullptr) {
+    if (own >= 0) ::close(own);
+    return names;
+  }
+  while (const dirent* entry = ::readdir(folder)) {
+    const std::string_view name = entry->d_name;
+    if (name != "." && name != "..") names.emplace_back(name);
+  }
+  ::closedir(folder);
+  std::sort(names.begin(), names.end());
+  return names;
+}
+
+bool Tree::usable(const std::string& path) const {
+  return descriptor_ >= 0 && ::faccessat(descriptor_, path.c_str(), R_OK | W_OK, 0) == 0;
+}
+
+std::optional<int> parse_number(std::string_view text, int max) {
+  int value = 0;
+  const char* const end = text.data() + text.size();
+  const auto [stop, error] = std::from_chars(text.data(), end, value);
+  if (text.empty() || text.front() == '-' || error != std::errc() || stop != end || value > max) {
+    return std::nullopt;
+  }
+  return value;
+}
+
+std::string_view trimmed(std::string_view text) {
+  constexpr std::string_view kSpace = " \t\r\n";
+  const std::size_t first = text.find_first_not_of(kSpace);
+  if (first == std::string_view::npos) return {};
+  return text.substr(first, text.find_last_not_of(kSpace) - first + 1);
+}
+
+}  // namespace dlaunch::fabric

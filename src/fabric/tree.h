@@ -1,0 +1,40 @@
+// A folder of small text files such as /sys or /proc, or one that stands for it. Paths are relative
+// to the folder, so that the kernel walks them from there and not from "/" each time.
+#pragma once
+
+#include <optional>
+#include <string>
+#include <string_view>
+#include <vector>
+
+namespace dlaunch::fabric {
+
+class Tree {
+ public:
+  /// `path` need not exist: then nothing in it does.
+  explicit Tree(const std::string& path);
+  ~Tree();
+  Tree(const Tree&) = delete;
+  Tree& operator=(const Tree&) = delete;
+
+  [[nodiscard]] bool exists() const { return descriptor_ >= 0; }
+  /// The file's text without white space at its ends; nullopt if it cannot be read. At most 64 KiB.
+  [[nodiscard]] std::optional<std::string> read(const std::string& path) const;
+  /// A file that holds one decimal number.
+  [[nodiscard]] std::optional<int> read_number(const std::string& path) const;
+  /// Names in the folder itself, sorted; without "." and "..".
+  [[nodiscard]] std::vector<std::string> names() const;
+  /// True if the process may read and write the file. It is not opened.
+  [[nodiscard]] bool usable(const std::string& path) const;
+
+ private:
+  int descriptor_;
+};
+
+/// Decimal digits and nothing else, at most `max`.
+[[nodiscard]] std::optional<int> parse_number(std::string_view text, int max);
+
+/// Without spaces, tabs and line ends at both ends.
+[[nodiscard]] std::string_view trimmed(std::string_view text);
+
+}  // namespace dlaunch::fabric

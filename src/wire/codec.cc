@@ -1,0 +1,166 @@
+#include "wire/codec.h"
+
+#include <array>
+#include <limits>
+#include <utility>
+
+#include "wire/bytes.h"
+#include "wire/cbor.h"
+#include "wire/decoder.h"
+#include "wire/encoder.h"
+
+namespace dlaunch::wire {
+
+namespace {
+
+constexpr std::size_t kMessages = std::variant_size_v<Message>;
+
+/// Name of each alternative of Message, in its order.
+constexpr std::array<const char*, kMessages> kNames = {
+    "Hello",          "Heartbeat",  "Ack",          "Bye",       "FactsRequest", "StartRanks",
+    "StopRanks",      "KillRanks",  "OutputCredit", "StdinData", "Facts",        "RanksStarted",
+    "RankNotStarted", "RankExited", "OutputData",   "OutputEnd", "StdinTaken",   "AttemptEnded",
+    "Notice"};
+
+/// Frame::type of an alternative: its index + 1.
+template <class T, std::size_t I = 0>
+constexpr std::uint16_t type_of() {
+  if constexpr (std::is_same_v<T, std::variant_alternative_t<I, Message>>) {
+    return I + 1;
+  } else {
+    return type_of<T, I + 1>();
+  }
+}
+
+tl::unexpected<Error> malformed(std::uint16_t type, const std::string& what) {
+  return fail(exit_code::kNodeLost,
+              std::string("malformed ") + type_name(type) + " message: " + what);
+}
+
+// ---- raw payloads; offsets in docs/wire-protocol.md
+
+constexpr std::size_t kOutputHeader = 20;
+constexpr std::size_t kStdinHeader = 4;
+
+void write(const OutputData& data, std::string& out) {
+  out.reserve(kOutputHeader + data.bytes.size());
+  append_little_endian(data.attempt.value, out);
+  append_little_endian(data.rank.value, out);
+  append_little_endian(static_cast<std::uint32_t>(data.stream), out);
+  append_little_endian(data.offset, out);
+  out += data.bytes;
+}
+
+void write(const StdinData& data, std::string& out) {
+  append_little_endian(data.attempt.value, out);
+  out += data.bytes;
+}
+
+template <HasFields T>
+void write(const T& message, std::string& out) {
+  Encoder(out).put(message);
+}
+
+Result<Message> read(const Frame& frame, OutputData data) {
+  const std::string_view bytes = frame.payload;
+  if (bytes.size() < kOutputHeader) return malformed(frame.type, "it is cut short");
+  const auto stream = little_endian_at<std::uint32_t>(bytes, 8);
+  data.attempt = Attempt(little_endian_at<std::uint32_t>(bytes, 0));
+  data.rank = Rank(little_endian_at<std::uint32_t>(bytes, 4));
+  data.offset = little_endian_at<std::uint64_t>(bytes, 12);
+  if (data.rank.value > kRank.max) return malformed(frame.type, "field \"rank\": out of range");
+  if (stream != 1 && stream != 2) return malformed(frame.type, "field \"stream\": expected 1 or 2");
+  // A stream's end must be a number too.
+  if (data.offset > std::numeric_limits<std::uint64_t>::max() - kMaxPayload) {
+    return malformed(frame.type, "field \"offset\": out of range");
+  }
+  data.stream = static_cast<Stream>(stream);
+  data.bytes = bytes.substr(kOutputHeader);
+  return data;
+}
+
+Result<Message> read(const Frame& frame, StdinData data) {
+  if (frame.payload.size() < kStdinHeader) return malformed(frame.type, "it is cut short");
+  data.attempt = Attempt(little_endian_at<std::uint32_t>(frame.payload, 0));
+  data.bytes = frame.payload.substr(kStdinHeader);
+  return data;
+}
+
+/// What of a Hello means the same in every version of the protocol.
+struct Greeting {
+  std::uint32_t protocol = 0;
+  std::string build_id;
+};
+
+}  // namespace
+
+template <>
+inline constexpr auto kFields<Greeting> =
+    std::tuple{field("protocol", &Greeting::protocol), field("build_id", &Greeting::build_id)};
+
+namespace {
+
+/// nullopt: the sender speaks our version, or what it says is no greeting at all.
+std::optional<Hello> hello_of_another_version(std::string_view payload) {
+  Greeting greeting;
+  if (!Decoder(payload).get(greeting) || greeting.protocol == kProtocolVersion) return std::nullopt;
+  Hello hello;
+  hello.protocol = greeting.protocol;
+  hello.build_id = std::move(greeting.build_id);
+  return hello;
+}
+
+template <HasFields T>
+Result<Message> read(const Frame& frame, T message) {
+  if (Status ok = cbor::check(frame.payload, kMaxNesting); !ok) {
+    return malformed(frame.type, ok.error().message);
+  }
+  if constexpr (std::is_same_v<T, Hello>) {
+    if (std::optional<Hello> other = hello_of_another_version(frame.payload))
+      return *std::move(other);
+  }
+  Decoder decoder(frame.payload);
+  if (!decoder.get(message)) return malformed(frame.type, decoder.problem());
+  return Message(std::move(message));
+}
+
+using Reader = Result<Message> (*)(const Frame&);
+
+template <std::size_t... I>
+constexpr std::array<Reader, kMessages> readers(std::index_sequence<I...>) {
+  return {[](const Frame& frame) -> Result<Message> {
+    return read(frame, std::variant_alternative_t<I, Message>{});
+  }...};
+}
+
+constexpr std::array<Reader, kMessages> kReaders = readers(std::make_index_sequence<kMessages>{});
+
+}  // namespace
+
+Frame encode(const Message& message) {
+  Frame frame;
+  frame.type = static_cast<std::uint16_t>(message.index() + 1);
+  std::visit([&](const auto& one) { write(one, frame.payload); }, message);
+  return frame;
+}
+
+Result<Message> decode(const Frame& frame) {
+  if (frame.type == 0 || frame.type > kMessages) {
+    return fail(exit_code::kNodeLost,
+                "malformed frame: no message has type " + std::to_string(frame.type));
+  }
+  if (frame.payload.size() > kMaxPayload) {
+    return malformed(frame.type, "its payload exceeds " + std::to_string(kMaxPayload) + " bytes");
+  }
+  return kReaders[frame.type - 1U](frame);
+}
+
+bool is_sequenced(std::uint16_t type) {
+  return type != type_of<Ack>() && type != type_of<Heartbeat>() && type != type_of<OutputData>();
+}
+
+const char* type_name(std::uint16_t type) {
+  return type == 0 || type > kMessages ? "unknown" : kNames[type - 1U];
+}
+
+}  // namespace dlaunch::wire

@@ -1,0 +1,203 @@
+// The one table of what control messages look like on the wire: name, member and allowed range of
+// every field. Writing, reading and checking all come from it; docs/wire-protocol.md says it in
+// prose. A range holds for a number, or for each number of a list.
+#pragma once
+
+#include <array>
+#include <cstdint>
+#include <string_view>
+#include <tuple>
+#include <utility>
+
+#include "wire/message.h"
+
+namespace dlaunch::wire {
+
+struct Range {
+  std::int64_t min = 0;
+  std::int64_t max = 0;  // max < min: whatever the member's type holds
+  [[nodiscard]] constexpr bool limits() const { return min <= max; }
+};
+
+inline constexpr Range kAny{1, 0};
+inline constexpr Range kRank{0, (1 << 20) - 1};
+inline constexpr Range kCpu{0, 65535};  // Linux: NR_CPUS is at most 8192
+inline constexpr Range kNuma{0, 65535};
+inline constexpr Range kNumaOrUnknown{-1, 65535};
+inline constexpr Range kPort{1, 65535};
+inline constexpr Range kPid{1, 1 << 22};    // PID_MAX_LIMIT, proc(5)
+inline constexpr Range kSignal{1, 64};      // signal(7)
+inline constexpr Range kErrno{0, 4095};     // MAX_ERRNO of the kernel
+inline constexpr Range kExitValue{0, 255};  // wait(2): eight bits
+inline constexpr Range kCommands{0, 65535};
+inline constexpr Range kPorts{0, 65535};
+inline constexpr Range kInterval{1, 86'400'000};  // milliseconds, up to a day
+inline constexpr Range kSilence{0, 86'400'000};
+
+template <class Owner, class Member>
+struct Field {
+  std::string_view name;
+  Member Owner::*member;
+  Range range;
+};
+
+template <class Owner, class Member>
+constexpr Field<Owner, Member> field(std::string_view name, Member Owner::*member,
+                                     Range range = kAny) {
+  return {name, member, range};
+}
+
+template <class T>
+inline constexpr auto kFields = nullptr;  // no struct with fields
+
+// ---- parts
+
+template <>
+inline constexpr auto kFields<ExitStatus> = std::tuple{
+    field("signaled", &ExitStatus::signaled), field("value", &ExitStatus::value, kExitValue),
+    field("core_dumped", &ExitStatus::core_dumped)};
+
+template <>
+inline constexpr auto kFields<StartFailure> = std::tuple{
+    field("step", &StartFailure::step), field("errno", &StartFailure::error_number, kErrno),
+    field("path", &StartFailure::path), field("search_path", &StartFailure::search_path)};
+
+template <>
+inline constexpr auto kFields<CpuCore> =
+    std::tuple{field("numa", &CpuCore::numa, kNuma), field("threads", &CpuCore::threads, kCpu),
+               field("taken", &CpuCore::taken)};
+
+template <>
+inline constexpr auto kFields<GpuFact> =
+    std::tuple{field("index", &GpuFact::index, kCpu), field("uuid", &GpuFact::uuid),
+               field("bus_id", &GpuFact::bus_id), field("model", &GpuFact::model),
+               field("numa", &GpuFact::numa, kNumaOrUnknown)};
+
+template <>
+inline constexpr auto kFields<TakenPort> =
+    std::tuple{field("port", &TakenPort::port, kPort), field("holder", &TakenPort::holder)};
+
+template <>
+inline constexpr auto kFields<NodeFacts> =
+    std::tuple{field("hostname", &NodeFacts::hostname),
+               field("architecture", &NodeFacts::architecture),
+               field("kernel", &NodeFacts::kernel),
+               field("memory_bytes", &NodeFacts::memory_bytes),
+               field("cores", &NodeFacts::cores),
+               field("gpus", &NodeFacts::gpus),
+               field("cuda_visible_devices", &NodeFacts::cuda_visible_devices),
+               field("reserved_ports", &NodeFacts::reserved_ports, kPort),
+               field("taken_ports", &NodeFacts::taken_ports)};
+
+template <>
+inline constexpr auto kFields<StartCommand> = std::tuple{
+    field("argv", &StartCommand::argv), field("is_own_shell", &StartCommand::is_own_shell)};
+
+template <>
+inline constexpr auto kFields<StartRank> =
+    std::tuple{field("rank", &StartRank::rank, kRank),
+               field("local_rank", &StartRank::local_rank, kRank),
+               field("command", &StartRank::command, kCommands),
+               field("env", &StartRank::env),
+               field("cpus", &StartRank::cpus, kCpu),
+               field("release_ports", &StartRank::release_ports, kPort),
+               field("wants_stdin", &StartRank::wants_stdin)};
+
+template <>
+inline constexpr auto kFields<RanksStarted::One> =
+    std::tuple{field("rank", &RanksStarted::One::rank, kRank),
+               field("pid", &RanksStarted::One::pid, kPid), field("at", &RanksStarted::One::at)};
+
+// ---- messages, in the order of wire::Message
+
+template <>
+inline constexpr auto kFields<Hello> =
+    std::tuple{field("protocol", &Hello::protocol),
+               field("build_id", &Hello::build_id),
+               field("node_name", &Hello::node_name),
+               field("heartbeat_ms", &Hello::heartbeat_ms, kInterval),
+               field("fence_after_ms", &Hello::fence_after_ms, kSilence),
+               field("keep_on_channel_loss", &Hello::keep_on_channel_loss)};
+
+template <>
+inline constexpr auto kFields<Heartbeat> = std::tuple{field("at", &Heartbeat::at)};
+
+template <>
+inline constexpr auto kFields<Ack> = std::tuple{field("sequence", &Ack::sequence)};
+
+template <>
+inline constexpr auto kFields<Bye> = std::tuple{};
+
+template <>
+inline constexpr auto kFields<FactsRequest> =
+    std::tuple{field("ports", &FactsRequest::ports, kPorts),
+               field("fixed_ports", &FactsRequest::fixed_ports, kPort)};
+
+template <>
+inline constexpr auto kFields<StartRanks> = std::tuple{
+    field("attempt", &StartRanks::attempt), field("log_folder", &StartRanks::log_folder),
+    field("workdir", &StartRanks::workdir), field("scrub", &StartRanks::scrub),
+    field("env", &StartRanks::env),         field("commands", &StartRanks::commands),
+    field("ranks", &StartRanks::ranks),     field("output_credit", &StartRanks::output_credit),
+    field("last", &StartRanks::last)};
+
+template <>
+inline constexpr auto kFields<StopRanks> =
+    std::tuple{field("attempt", &StopRanks::attempt), field("signal", &StopRanks::signal, kSignal)};
+
+template <>
+inline constexpr auto kFields<KillRanks> = std::tuple{field("attempt", &KillRanks::attempt)};
+
+template <>
+inline constexpr auto kFields<OutputCredit> =
+    std::tuple{field("attempt", &OutputCredit::attempt), field("rank", &OutputCredit::rank, kRank),
+               field("stream", &OutputCredit::stream), field("up_to", &OutputCredit::up_to)};
+
+template <>
+inline constexpr auto kFields<Facts> = std::tuple{field("facts", &Facts::facts)};
+
+template <>
+inline constexpr auto kFields<RanksStarted> =
+    std::tuple{field("attempt", &RanksStarted::attempt), field("ranks", &RanksStarted::ranks)};
+
+template <>
+inline constexpr auto kFields<RankNotStarted> = std::tuple{
+    field("attempt", &RankNotStarted::attempt), field("rank", &RankNotStarted::rank, kRank),
+    field("failure", &RankNotStarted::failure), field("at", &RankNotStarted::at)};
+
+template <>
+inline constexpr auto kFields<RankExited> =
+    std::tuple{field("attempt", &RankExited::attempt), field("rank", &RankExited::rank, kRank),
+               field("status", &RankExited::status), field("at", &RankExited::at)};
+
+template <>
+inline constexpr auto kFields<OutputEnd> =
+    std::tuple{field("attempt", &OutputEnd::attempt), field("rank", &OutputEnd::rank, kRank),
+               field("stream", &OutputEnd::stream), field("size", &OutputEnd::size),
+               field("lost", &OutputEnd::lost)};
+
+template <>
+inline constexpr auto kFields<StdinTaken> =
+    std::tuple{field("attempt", &StdinTaken::attempt), field("up_to", &StdinTaken::up_to),
+               field("closed", &StdinTaken::closed)};
+
+template <>
+inline constexpr auto kFields<AttemptEnded> = std::tuple{
+    field("attempt", &AttemptEnded::attempt), field("leftovers", &AttemptEnded::leftovers)};
+
+template <>
+inline constexpr auto kFields<Notice> = std::tuple{field("text", &Notice::text)};
+
+// ---- numbers with a name on the wire
+
+inline constexpr std::array<std::pair<StartFailure::Step, std::string_view>, 4> kStepNames = {{
+    {StartFailure::Step::workdir, "workdir"},
+    {StartFailure::Step::execute, "execute"},
+    {StartFailure::Step::interpreter, "interpreter"},
+    {StartFailure::Step::resources, "resources"},
+}};
+
+template <class T>
+concept HasFields = !std::is_same_v<std::remove_cv_t<decltype(kFields<T>)>, std::nullptr_t>;
+
+}  // namespace dlaunch::wire

@@ -1,0 +1,57 @@
+// Sequence numbers and acknowledgements of control frames. They are few, and each end keeps its own
+// until the other one has acknowledged them, so that a session can go on over a new channel. Ack,
+// Heartbeat and OutputData are outside: they carry sequence 0 and are never repeated.
+// Thread-safety: none; one pair per session.
+#pragma once
+
+#include <cstdint>
+#include <deque>
+#include <optional>
+
+#include "model/result.h"
+#include "wire/frame.h"
+
+namespace dlaunch::wire {
+
+/// The receiver acknowledges after this many control frames, or sooner when asked.
+inline constexpr std::uint64_t kAckEvery = 32;
+
+class ControlSender {
+ public:
+  ControlSender(std::uint32_t node, std::uint64_t session) : node_(node), session_(session) {}
+  /// Fills in node, session and sequence; keeps a copy of a sequenced frame until it is
+  /// acknowledged.
+  [[nodiscard]] Frame stamp(Frame frame);
+  /// Drops the copies up to and including this number. An old number changes nothing; one that was
+  /// never sent is an error.
+  [[nodiscard]] Status acknowledged(std::uint64_t up_to);
+  /// In order of sequence: what has to be sent again on a new channel.
+  [[nodiscard]] const std::deque<Frame>& unacknowledged() const { return unacknowledged_; }
+
+ private:
+  std::uint32_t node_;
+  std::uint64_t session_;
+  std::uint64_t last_ = 0;
+  std::deque<Frame> unacknowledged_;
+};
+
+class ControlReceiver {
+ public:
+  ControlReceiver(std::uint32_t node, std::uint64_t session) : node_(node), session_(session) {}
+  enum class Verdict { fresh, duplicate };
+  /// A frame of another node or session, a gap, and a number where none belongs are errors. A
+  /// duplicate (sent again after a reconnect) must not be acted upon.
+  [[nodiscard]] Result<Verdict> accept(const Frame& frame);
+  /// The cumulative number to acknowledge: after kAckEvery control frames since the last one, with
+  /// `force` after any; nullopt when there is nothing to say. Duplicates count, the sender waits
+  /// for an Ack.
+  [[nodiscard]] std::optional<std::uint64_t> ack_due(bool force = false);
+
+ private:
+  std::uint32_t node_;
+  std::uint64_t session_;
+  std::uint64_t last_ = 0;
+  std::uint64_t since_ack_ = 0;
+};
+
+}  // namespace dlaunch::wire

@@ -1,0 +1,192 @@
+// Bytes of somebody who means harm, or of a broken peer: an error or a message, never a crash (the
+// sanitizer builds run the same), and no memory for what was only announced.
+#include <random>
+
+#include <gtest/gtest.h>
+
+#include "samples.h"
+#include "wire/codec.h"
+#include "wire/framer.h"
+
+namespace dlaunch::wire {
+namespace {
+
+constexpr auto kTypes = static_cast<std::uint16_t>(std::variant_size_v<Message>);
+
+bool is_raw(const Message& message) {
+  return std::holds_alternative<OutputData>(message) || std::holds_alternative<StdinData>(message);
+}
+
+TEST(Malformed, EveryMessageCutAtEveryByte) {
+  for (const Message& message : samples()) {
+    const Frame whole = encode(message);
+    for (std::size_t size = 0; size < whole.payload.size(); ++size) {
+      Frame cut = whole;
+      cut.payload.resize(size);
+      const Result<Message> result = decode(cut);
+      if (is_raw(message)) {
+        // The bytes of the stream may end anywhere; the few before them may not.
+        if (result) {
+          EXPECT_NE(*result, message);
+        }
+        continue;
+      }
+      ASSERT_FALSE(result.has_value()) << type_name(whole.type) << " cut to " << size;
+      EXPECT_EQ(result.error().exit_code, exit_code::kNodeLost);
+      EXPECT_EQ(result.error().message.rfind(std::string("malformed ") + type_name(whole.type), 0),
+                0U);
+    }
+  }
+  Frame output = encode(OutputData{});
+  output.payload.resize(19);
+  EXPECT_FALSE(decode(output).has_value());
+  Frame input = encode(StdinData{});
+  input.payload.resize(3);
+  EXPECT_FALSE(decode(input).has_value());
+}
+
+TEST(Malformed, BytesAfterTheEnd) {
+  for (const Message& message : samples()) {
+    if (is_raw(message)) continue;
+    Frame frame = encode(message);
+    frame.payload.push_back('\0');
+    EXPECT_FALSE(decode(frame).has_value()) << type_name(frame.type);
+  }
+}
+
+TEST(Malformed, RawHeaders) {
+  const Frame good = encode(OutputData{Attempt(1), Rank(2), Stream::out, 3, "x"});
+  const auto with = [&](std::size_t at_byte, char value) {
+    Frame frame = good;
+    frame.payload[at_byte] = value;
+    return decode(frame);
+  };
+  EXPECT_TRUE(with(20, 'y').has_value());
+  EXPECT_EQ(with(8, 3).error().message,
+            "malformed OutputData message: field \"stream\": expected 1 or 2");
+  EXPECT_FALSE(with(8, 0).has_value());
+  EXPECT_FALSE(with(11, 1).has_value());
+  EXPECT_EQ(with(7, 1).error().message,
+            "malformed OutputData message: field \"rank\": out of range");
+  Frame end = good;
+  end.payload.replace(12, 8, 8, '\xff');
+  EXPECT_EQ(decode(end).error().message,
+            "malformed OutputData message: field \"offset\": out of range");
+}
+
+TEST(Malformed, UnknownTypes) {
+  for (const std::uint16_t type :
+       {std::uint16_t{0}, static_cast<std::uint16_t>(kTypes + 1), std::uint16_t{65535}}) {
+    Frame frame;
+    frame.type = type;
+    EXPECT_EQ(decode(frame).error().message,
+              "malformed frame: no message has type " + std::to_string(type));
+  }
+}
+
+TEST(Malformed, LengthsThatLieAndDeepNesting) {
+  const std::vector<std::string> payloads = {
+      "\x9b\x7f\xff\xff\xff\xff\xff\xff\xff",  // a list of 2^63 - 1
+      "\xbb\xff\xff\xff\xff\xff\xff\xff\xff",  // a map of 2^64 - 1
+      "\x5b\x7f\xff\xff\xff\xff\xff\xff\xff",  // bytes
+      "\x7a\xff\xff\xff\xff",                  // text
+      "\xa1\x65"
+      "ranks\x9a\x7f\xff\xff\xff",                // inside a field
+      std::string(1 << 20, '\x81'),               // nested lists
+      std::string(1 << 20, '\xa1'),               // nested maps
+      std::string(std::size_t{1} << 20, '\xd8'),  // tags
+      "\x9f\xff",
+      "\xbf\xff",
+      "\x5f\xff",
+      "\x7f\xff",                       // indefinite
+      std::string("\xa1\x41x\x00", 4),  // a key of bytes
+  };
+  for (std::uint16_t type = 1; type <= kTypes; ++type) {
+    Frame frame;
+    frame.type = type;
+    if (std::string(type_name(type)) == "OutputData" || std::string(type_name(type)) == "StdinData")
+      continue;
+    for (const std::string& payload : payloads) {
+      frame.payload = payload;
+      EXPECT_FALSE(decode(frame).has_value()) << type_name(type);
+    }
+  }
+  Frame twice = encode(Heartbeat{});
+  twice.payload = std::string(
+      "\xa2\x62"
+      "at\x00\x62"
+      "at\x00",
+      9);
+  EXPECT_EQ(decode(twice).error().message,
+            "malformed Heartbeat message: field \"at\": it is there twice");
+}
+
+TEST(Malformed, ALongListOfNothingFailsAtItsFirstItem) {
+  // 16 million items of one byte each would be gigabytes of StartRank; the first one is no map.
+  std::string payload = encode(StartRanks{}).payload;
+  const std::size_t key = payload.find("\x65ranks\x80");
+  ASSERT_NE(key, std::string::npos);
+  payload.replace(key + 6, 1,
+                  "\x9a" + std::string("\x00\xff\x00\x00", 4) + std::string(0xff0000, '\0'));
+  Frame frame = encode(StartRanks{});
+  frame.payload = payload;
+  EXPECT_EQ(decode(frame).error().message,
+            "malformed StartRanks message: field \"ranks[0]\": expected a map");
+}
+
+TEST(Malformed, RandomBytesNeverCrash) {
+  std::mt19937 random(20240917);
+  std::uniform_int_distribution<int> byte(0, 255);
+  std::uniform_int_distribution<std::size_t> size(0, 200);
+  for (int round = 0; round < 20000; ++round) {
+    Frame frame;
+    frame.type = static_cast<std::uint16_t>(round % (kTypes + 1));
+    frame.payload.resize(size(random));
+    for (char& c : frame.payload) c = static_cast<char>(byte(random));
+    const Result<Message> result = decode(frame);
+    if (!result) {
+      EXPECT_EQ(result.error().exit_code, exit_code::kNodeLost);
+    }
+  }
+}
+
+TEST(Malformed, DamagedMessagesNeverCrashAndWhatIsAcceptedIsWhole) {
+  std::mt19937 random(7);
+  const std::vector<Message> all = samples();
+  std::uniform_int_distribution<int> byte(0, 255);
+  for (int round = 0; round < 20000; ++round) {
+    Frame frame = encode(all[static_cast<std::size_t>(round) % all.size()]);
+    if (frame.payload.empty()) continue;
+    std::uniform_int_distribution<std::size_t> place(0, frame.payload.size() - 1);
+    for (int damage = 0; damage <= round % 3; ++damage) {
+      frame.payload[place(random)] = static_cast<char>(byte(random));
+    }
+    const Result<Message> result = decode(frame);
+    if (result && std::get_if<Hello>(&*result) == nullptr) {
+      EXPECT_EQ(decode(encode(*result)).value(), *result);
+    }
+  }
+}
+
+TEST(Malformed, RandomStreamsNeverCrashTheReader) {
+  std::mt19937 random(11);
+  std::uniform_int_distribution<int> byte(0, 255);
+  for (int round = 0; round < 2000; ++round) {
+    std::string bytes;
+    for (const Message& message : {Message(Notice{"a"}), Message(Heartbeat{})}) {
+      append_frame(encode(message), bytes);
+    }
+    std::uniform_int_distribution<std::size_t> place(0, bytes.size() - 1);
+    bytes[place(random)] = static_cast<char>(byte(random));
+    FrameReader reader;
+    reader.feed(bytes);
+    for (int i = 0; i < 4; ++i) {
+      const Result<std::optional<Frame>> frame = reader.next();
+      if (!frame || !*frame) break;
+      (void)decode(**frame).has_value();
+    }
+  }
+}
+
+}  // namespace
+}  // namespace dlaunch::wire

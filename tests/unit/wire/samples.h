@@ -1,0 +1,83 @@
+// One message of every kind, with a value other than the default in every field.
+#pragma once
+
+#include <cerrno>
+#include <csignal>
+#include <string>
+#include <vector>
+
+#include "wire/message.h"
+
+namespace dlaunch::wire {
+
+/// Every byte that an argument or a variable can hold: all but NUL (execve(2)).
+inline std::string every_byte() {
+  std::string bytes;
+  for (int c = 1; c < 256; ++c) bytes.push_back(static_cast<char>(c));
+  return bytes;
+}
+
+inline WallTime at(std::int64_t nanoseconds) {
+  return WallTime(std::chrono::nanoseconds(nanoseconds));
+}
+
+inline NodeFacts sample_facts() {
+  NodeFacts facts;
+  facts.hostname = "gpu01";
+  facts.architecture = "x86_64";
+  facts.kernel = "6.1.0-18-amd64";
+  facts.memory_bytes = std::uint64_t{2} << 40;
+  facts.cores = {{0, {0, 64}, false}, {1, {32, 96}, true}};
+  facts.gpus = {
+      {0, "GPU-6f1c0c2e-3a1b-4c55-9f0e-0d1f2a3b4c5d", "0000:1b:00.0", "NVIDIA H100 80GB HBM3", 0},
+      {1, "", "0000:43:00.0", "", -1}};
+  facts.cuda_visible_devices = "0,1";
+  facts.reserved_ports = {20001, 65535};
+  facts.taken_ports = {{29500, "pid 8812 (python train.py, user eve)"}, {6105, ""}};
+  return facts;
+}
+
+inline StartRanks sample_start() {
+  StartRanks start;
+  start.attempt = Attempt(3);
+  start.log_folder = "/home/me/runs/1/attempt-3";
+  start.workdir = "/home/me/\xff\xfe caf\xc3\xa9";
+  start.scrub = {"SLURM_*", "PMI_RANK"};
+  start.env = {{"EVERY_BYTE", every_byte()}, {"EMPTY", ""}, {"EQUALS", "a=b=c"}};
+  start.commands = {{{"/bin/sh", "-c", "echo $RANK\n"}, true},
+                    {{"train", every_byte(), ""}, false}};
+  start.ranks = {{Rank(0), LocalRank(0), 0, {{"RANK", "0"}}, {0, 1}, {29500}, true},
+                 {Rank((1 << 20) - 1), LocalRank(7), 1, {}, {}, {}, false}};
+  start.output_credit = 1 << 20;
+  start.last = false;
+  return start;
+}
+
+inline std::vector<Message> samples() {
+  const StartFailure failure{StartFailure::Step::interpreter, ENOENT, "./train.py",
+                             "/bin:/usr/bin"};
+  return {
+      Hello{kProtocolVersion, "4f2a90", "gpu01", 500, 20000, true},
+      Heartbeat{at(1'700'000'000'123'456'789)},
+      Ack{18'446'744'073'709'551'615ULL},
+      Bye{},
+      FactsRequest{2, {29500, 1}},
+      sample_start(),
+      StopRanks{Attempt(1), SIGTERM},
+      KillRanks{Attempt(4'294'967'295U)},
+      OutputCredit{Attempt(1), Rank(5), Stream::err, std::uint64_t{1} << 40},
+      StdinData{Attempt(1), std::string("\0\xff\n", 3)},
+      Facts{sample_facts()},
+      RanksStarted{Attempt(1), {{Rank(0), 4711, at(1)}, {Rank(1), 1 << 22, at(-1)}}},
+      RankNotStarted{Attempt(1), Rank(2), failure, at(5)},
+      RankExited{Attempt(1), Rank(3), {true, SIGSEGV, true}, at(9)},
+      OutputData{Attempt(1), Rank(3), Stream::err, std::uint64_t{1} << 40,
+                 std::string("a\0b\xff", 4)},
+      OutputEnd{Attempt(1), Rank(3), Stream::out, 1000, 10},
+      StdinTaken{Attempt(1), 77, true},
+      AttemptEnded{Attempt(1), 2},
+      Notice{"the log disk is full"},
+  };
+}
+
+}  // namespace dlaunch::wire
