@@ -1,0 +1,43 @@
+// The phases of a run and how one follows another, as data. What is done on entering a phase is in
+// supervisor.cc, one function each; whether it is entered is decided here alone.
+#pragma once
+
+#include <optional>
+#include <span>
+
+namespace dlaunch {
+
+enum class Phase {
+  connect,  // channels are being opened
+  plan,     // all nodes are there, the plan of the attempt is being made
+  run,      // ranks are being started or run
+  stop,     // it is decided how the attempt ends; ranks are told to stop, then killed
+  collect,  // no rank is left anywhere; what the nodes hold comes home
+  done,     // Finish was returned
+};
+
+/// What moves a run on.
+enum class Step {
+  connected,  // every node has answered
+  planned,    // there is a plan
+  halted,     // it must end before its ranks have: failure, lost node, limit, cancelled, no plan
+  emptied,    // every node with ranks is empty or lost
+  collected,  // nothing that is wanted is left on the nodes
+};
+
+struct Transition {
+  Phase from;
+  Step step;
+  Phase to;
+  bool operator==(const Transition&) const = default;
+};
+
+/// The whole table, each (from, step) at most once.
+[[nodiscard]] std::span<const Transition> lifecycle();
+
+/// nullopt: the step means nothing in this phase and is ignored.
+[[nodiscard]] std::optional<Phase> next_phase(Phase, Step);
+
+[[nodiscard]] const char* name_of(Phase);
+
+}  // namespace dlaunch

@@ -1,0 +1,124 @@
+// Supervisor: decides. It is told what happens and answers what to do; it reads no clock, opens
+// nothing and never blocks, so that a run can be replayed or simulated. Not thread-safe.
+//
+// The rules (design sections 3 and 7):
+//  - All nodes answer -> plan -> ranks start on every node that has some, the other nodes are
+//  released.
+//  - The first failing rank decides the run's exit code: a code other than 0, a signal, or a failed
+//  start.
+//    In the same step every node that still has running ranks is told to stop; after `stop_grace`,
+//    whatever is not empty is killed; `end_limit` later, what is still not empty counts as lost.
+//  - A node of which all ranks have ended kills what they left and says NodeEmpty without being
+//  asked. If it
+//    does not within `end_limit`, it is told to kill, and again has `end_limit`.
+//  - When no node holds ranks any more: the nodes are released and the run finishes.
+//  - The first verdict stands (see Verdict). A cancel when there is one, or a second cancel, only
+//  hurries:
+//    kill at once. A cancel when all ranks have ended well changes nothing in the result either.
+//  - News of another attempt, of a closed node, of an ended rank, or of no meaning in the phase is
+//  ignored. Messages of one node must be given in the order in which it sent them; those of
+//  different nodes may arrive in any order.
+#pragma once
+
+#include <chrono>
+#include <cstdint>
+#include <optional>
+#include <string>
+#include <vector>
+
+#include "model/action.h"
+#include "model/event.h"
+#include "model/ids.h"
+#include "model/job_spec.h"
+#include "model/time.h"
+#include "supervise/attempt.h"
+#include "supervise/diagnosis.h"
+#include "supervise/lifecycle.h"
+
+namespace dlaunch {
+
+struct SupervisorConfig {
+  std::uint32_t nodes = 1;
+  int stop_signal = 15;               // number
+  Duration stop_grace{};              // timeouts.stop: from StopRanks to KillRanks
+  std::optional<Duration> run_limit;  // timeouts.run, counted from the first StartRanks
+  Duration connect_limit{};        // timeouts.connect; also the most that making the plan may take
+  Success success = Success::all;  // only `all` is honoured
+  /// How long after KillRanks a node may take to say NodeEmpty before it counts as lost, and how
+  /// long after its last rank's end before it is sent KillRanks. More than 0.
+  Duration end_limit = std::chrono::seconds(10);
+  /// The most by which two clocks, the launcher's included, may still differ after correction.
+  ClockError clock_error{0};
+};
+
+class Supervisor {
+ public:
+  explicit Supervisor(SupervisorConfig);
+
+  /// First call of a run, once: what to do at the start (ConnectNode for all).
+  [[nodiscard]] std::vector<Action> start(MonotonicTime now);
+
+  /// What to do now, in this order. `now` never goes back; `wall` is the launcher's wall clock at
+  /// the same moment, with which ranks' end times are compared. Limits that `now` has reached are
+  /// enforced with any event, after it. O(1) amortised, O(nodes) for the few events that change the
+  /// phase.
+  [[nodiscard]] std::vector<Action> on(const Event&, MonotonicTime now, WallTime wall);
+
+  /// When on(Tick) must be called at the latest; nullopt: no deadline. Always after the `now` of
+  /// the last call.
+  [[nodiscard]] std::optional<MonotonicTime> deadline() const;
+
+  /// After Finish was returned; nothing has a meaning then.
+  [[nodiscard]] bool done() const { return phase_ == Phase::done; }
+  [[nodiscard]] Phase phase() const { return phase_; }
+
+ private:
+  enum class Channel : std::uint8_t { opening, ready, closed };  // closed: lost or released
+
+  void handle(const event::NodeReady&);
+  void handle(const event::NodeLost&);
+  void handle(const event::PlanMade&);
+  void handle(const event::PlanFailed&);
+  void handle(const event::RankStarted&);
+  void handle(const event::RankNotStarted&);
+  void handle(const event::RankExited&);
+  void handle(const event::NodeEmpty&);
+  void handle(const event::CancelSignal&);
+  void handle(const event::FrontGone&);
+  void handle(const event::Tick&) {}
+
+  void advance(Step);
+  void enter_plan();
+  void enter_run();
+  void enter_stop();
+  void enter_done();
+
+  /// The run ends for this reason, unless there is one already.
+  void halt(Verdict);
+  void cancel(int signal);
+  void lose(NodeIndex, std::string what);
+  void close_node(NodeIndex, AttemptProgress::NodeState);
+  void end_rank(Rank, RankEnd, bool certain);
+  void kill_node(NodeIndex);
+  void kill_all();
+  void enforce_limits();
+  void enforce_connect_limit();
+  void say_stopping_at_limit();
+
+  [[nodiscard]] bool has_ranks_now(Attempt) const;
+  [[nodiscard]] MonotonicTime after(Duration) const;
+  void ask(Action action) { actions_.push_back(std::move(action)); }
+
+  SupervisorConfig config_;
+  Phase phase_ = Phase::connect;
+  std::vector<Channel> channels_;  // index = NodeIndex
+  std::uint32_t nodes_opening_ = 0;
+  AttemptState attempt_;
+  MonotonicTime started_{};
+  std::optional<MonotonicTime> phase_due_;  // limit of connect and plan
+  MonotonicTime now_{};
+  WallTime wall_{};
+  std::vector<Action> actions_;
+};
+
+}  // namespace dlaunch

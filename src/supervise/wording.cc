@@ -1,0 +1,79 @@
+#include "supervise/wording.h"
+
+#include <array>
+#include <csignal>
+
+#include "model/signal_names.h"
+
+namespace dlaunch::wording {
+namespace {
+
+std::string stopping(const Stopping& what) {
+  return "stopping " + ranks(what.ranks) + " (" + signal_name(what.stop_signal) + ", up to " +
+         duration(what.grace) + ")";
+}
+
+}  // namespace
+
+std::string duration(Duration d) {
+  struct Unit {
+    std::int64_t ms;
+    const char* name;
+  };
+  constexpr std::array kUnits = {Unit{86'400'000, " d"}, Unit{3'600'000, " h"},
+                                 Unit{60'000, " min"}, Unit{1'000, " s"}, Unit{1, " ms"}};
+  std::int64_t rest = d.count();
+  std::string text;
+  for (std::size_t i = 0; i < kUnits.size(); ++i) {
+    if (rest < kUnits[i].ms) continue;
+    text = std::to_string(rest / kUnits[i].ms) + kUnits[i].name;
+    rest %= kUnits[i].ms;
+    if (i + 1 < kUnits.size() && rest >= kUnits[i + 1].ms) {
+      text += ' ' + std::to_string(rest / kUnits[i + 1].ms) + kUnits[i + 1].name;
+    }
+    return text;
+  }
+  return "0 s";
+}
+
+std::string ranks(std::uint32_t count) {
+  return std::to_string(count) + (count == 1 ? " rank" : " ranks");
+}
+
+std::string stopping_on_cancel(int cancel_signal, const Stopping& what) {
+  switch (cancel_signal) {
+    case SIGINT:
+      return stopping(what) + "; Ctrl-C again to kill at once";
+    case SIGQUIT:
+      return stopping(what) + "; Ctrl-\\ again to kill at once";
+    case SIGHUP:
+      return "the terminal was closed (SIGHUP), " + stopping(what);
+    case 0:
+      return "the dlaunch command is gone, " + stopping(what);
+    default:
+      return signal_name(cancel_signal) + " received, " + stopping(what) +
+             "; a second one kills at once";
+  }
+}
+
+std::string stopping_at_limit(Duration limit, const Stopping& what) {
+  return "time limit of " + duration(limit) + " reached, " + stopping(what);
+}
+
+std::string killing(std::uint32_t count) {
+  return "killing " + ranks(count) + " now";
+}
+
+std::string no_answer(Duration limit, std::uint32_t others) {
+  std::string text = "no answer within " + duration(limit);
+  if (others > 0) {
+    text += "; nor from " + std::to_string(others) + (others == 1 ? " other node" : " other nodes");
+  }
+  return text;
+}
+
+std::string not_empty(Duration limit) {
+  return "did not confirm within " + duration(limit) + " of SIGKILL that every process is gone";
+}
+
+}  // namespace dlaunch::wording

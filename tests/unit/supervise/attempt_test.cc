@@ -1,0 +1,86 @@
+#include "supervise/attempt.h"
+
+#include <chrono>
+
+#include <gtest/gtest.h>
+
+namespace dlaunch {
+namespace {
+
+using How = RankEnd::How;
+using State = AttemptProgress::NodeState;
+
+AttemptProgress two_nodes() {
+  return AttemptProgress({NodeIndex{0}, NodeIndex{2}, NodeIndex{2}}, 3);
+}
+
+RankEnd ended(How how) {
+  RankEnd end;
+  end.how = how;
+  return end;
+}
+
+TEST(AttemptProgress, CountsRanksByNode) {
+  AttemptProgress progress = two_nodes();
+  EXPECT_EQ(progress.running(), 3u);
+  EXPECT_EQ(progress.open_nodes(), 2u);
+  EXPECT_FALSE(progress.has_ranks(NodeIndex{1}));
+  EXPECT_FALSE(progress.is_open(NodeIndex{1}));
+  EXPECT_EQ(progress.running_on(NodeIndex{2}), 2u);
+
+  progress.note_end(Rank{1}, ended(How::exited));
+  EXPECT_EQ(progress.running_on(NodeIndex{2}), 1u);
+  EXPECT_FALSE(progress.is_running(Rank{1}));
+  EXPECT_EQ(progress.running(), 2u);
+
+  progress.close(NodeIndex{2}, State::lost);
+  EXPECT_EQ(progress.running(), 1u);
+  EXPECT_EQ(progress.open_nodes(), 1u);
+  EXPECT_FALSE(progress.is_running(Rank{2}));
+}
+
+TEST(AttemptProgress, UnreportedEnds) {
+  AttemptProgress progress = two_nodes();
+  const WallTime at{std::chrono::seconds(1)};
+  progress.note_start(Rank{0}, at);
+  progress.note_start(Rank{99}, at);
+  progress.note_end(Rank{1}, ended(How::exited));
+  progress.close(NodeIndex{0}, State::empty);
+  progress.close(NodeIndex{2}, State::lost);
+  const std::vector<RankEnd> ends = progress.take_ends();
+  EXPECT_EQ(ends[0].how, How::lost);  // it has started, and nobody saw its end
+  EXPECT_EQ(ends[1].how, How::exited);
+  EXPECT_EQ(ends[2].how, How::lost);
+}
+
+TEST(AttemptProgress, WhatHadNotStartedOnAnEmptyNodeNeverDid) {
+  AttemptProgress progress({NodeIndex{0}}, 1);
+  progress.close(NodeIndex{0}, State::empty);
+  EXPECT_EQ(progress.take_ends()[0].how, How::not_started);
+}
+
+TEST(AttemptProgress, TheFirstNewsOfAStartStays) {
+  AttemptProgress progress({NodeIndex{0}}, 1);
+  const WallTime at{std::chrono::seconds(1)};
+  progress.note_start(Rank{0}, at);
+  progress.note_start(Rank{0}, at + std::chrono::seconds(1));
+  progress.note_end(Rank{0}, ended(How::exited));
+  EXPECT_EQ(progress.take_ends()[0].started, at);
+}
+
+TEST(NodeWaits, InOrderAndWithoutClosedNodes) {
+  AttemptProgress progress = two_nodes();
+  NodeWaits waits;
+  EXPECT_EQ(waits.earliest(), std::nullopt);
+  waits.add({MonotonicTime(10), NodeIndex{2}});
+  waits.add({MonotonicTime(20), NodeIndex{0}});
+  EXPECT_EQ(waits.take_due(MonotonicTime(9)), std::nullopt);
+  progress.close(NodeIndex{2}, State::empty);
+  waits.forget_closed(progress);
+  EXPECT_EQ(waits.earliest(), MonotonicTime(20));
+  EXPECT_EQ(waits.take_due(MonotonicTime(20)), NodeIndex{0});
+  EXPECT_EQ(waits.earliest(), std::nullopt);
+}
+
+}  // namespace
+}  // namespace dlaunch

@@ -1,0 +1,143 @@
+#include "supervise/diagnosis.h"
+
+#include <chrono>
+#include <csignal>
+
+#include <gtest/gtest.h>
+
+namespace dlaunch {
+namespace {
+
+using std::chrono::milliseconds;
+using How = RankEnd::How;
+
+WallTime ms(int value) {
+  return WallTime(std::chrono::seconds(1'800'000'000)) + milliseconds(value);
+}
+
+RankFailure failure(std::uint32_t rank, std::uint32_t node, int at, bool certain = true) {
+  return {Rank{rank}, NodeIndex{node}, ms(at), certain};
+}
+
+std::vector<Rank> ranks(std::initializer_list<std::uint32_t> values) {
+  std::vector<Rank> result;
+  for (const std::uint32_t v : values) result.emplace_back(v);
+  return result;
+}
+
+TEST(FailureOrder, NoFailureNoFirst) {
+  EXPECT_EQ(FailureOrder().first(), std::nullopt);
+}
+
+TEST(FailureOrder, EarliestTimeDecidesNotArrival) {
+  FailureOrder order;
+  order.add(failure(5, 1, 20));
+  order.add(failure(9, 0, 10));
+  order.add(failure(2, 2, 15));
+  EXPECT_EQ(order.first(), (FirstFailure{Rank{9}, {}}));
+}
+
+// Design 7: "within the error it says cannot tell"; equal times on one node mean that the agent saw
+// both at once (event.h, RankExited).
+TEST(FailureOrder, EqualTimesAreATieAndTheLowestRankIsNamed) {
+  FailureOrder order;
+  order.add(failure(7, 0, 10));
+  order.add(failure(3, 0, 10));
+  order.add(failure(5, 1, 10));
+  order.add(failure(1, 1, 11));
+  EXPECT_EQ(order.first(), (FirstFailure{Rank{3}, ranks({5, 7})}));
+}
+
+TEST(FailureOrder, ClockErrorCountsBetweenNodesNotWithinOne) {
+  FailureOrder order(milliseconds(5));
+  order.add(failure(4, 0, 10));
+  order.add(failure(0, 0, 11));  // same node, later: certainly not first
+  order.add(failure(1, 1, 15));  // exactly the error away: nobody can tell
+  order.add(failure(2, 2, 16));
+  EXPECT_EQ(order.first(), (FirstFailure{Rank{1}, ranks({4})}));
+}
+
+TEST(FailureOrder, AnUncertainFailureIsNeverNamedFirst) {
+  FailureOrder order(milliseconds(5));
+  order.add(failure(0, 1, 9, false));
+  EXPECT_EQ(order.first(), std::nullopt);
+  order.add(failure(4, 0, 10));
+  order.add(failure(1, 1, 16, false));
+  EXPECT_EQ(order.first(), (FirstFailure{Rank{4}, ranks({0})}));
+}
+
+const Interference kStopped{SIGTERM, ms(100), std::nullopt};
+const Interference kKilled{SIGTERM, ms(100), ms(200)};
+
+TEST(ReadEnd, WithoutAStopEveryEndIsTheRanksOwn) {
+  EXPECT_EQ(read_end({true, SIGTERM, false}, ms(5), {}, {}), (EndReading{How::exited, true}));
+}
+
+TEST(ReadEnd, UntilTheStopWasSentItIsTheRanksOwn) {
+  EXPECT_EQ(read_end({true, SIGTERM, false}, ms(100), kStopped, {}),
+            (EndReading{How::exited, true}));
+}
+
+TEST(ReadEnd, AfterTheStopItWasStoppedWhateverTheStatus) {
+  EXPECT_EQ(read_end({true, SIGTERM, false}, ms(101), kStopped, {}).how, How::stopped);
+  EXPECT_EQ(read_end({false, 0, false}, ms(101), kStopped, {}).how, How::stopped);
+  EXPECT_EQ(read_end({false, 1, false}, ms(101), kStopped, {}).how, How::stopped);
+  EXPECT_EQ(read_end({true, SIGKILL, false}, ms(150), kKilled, {}).how, How::stopped);  // not ours
+}
+
+TEST(ReadEnd, KilledMeansSigkillAfterKillRanks) {
+  EXPECT_EQ(read_end({true, SIGKILL, false}, ms(200), kKilled, {}).how, How::killed);
+  EXPECT_EQ(read_end({false, 0, false}, ms(201), kKilled, {}).how, How::stopped);
+}
+
+TEST(ReadEnd, WithinTheClockErrorTheStatusDecides) {
+  const milliseconds error(10);
+  for (const int at : {91, 100, 110}) {
+    EXPECT_EQ(read_end({true, SIGTERM, false}, ms(at), kStopped, error),
+              (EndReading{How::stopped, true}));
+    // 128 + n: POSIX shell's report of a child that a signal ended.
+    EXPECT_EQ(read_end({false, 143, false}, ms(at), kStopped, error),
+              (EndReading{How::stopped, true}));
+    EXPECT_EQ(read_end({false, 1, false}, ms(at), kStopped, error),
+              (EndReading{How::exited, false}));
+  }
+  EXPECT_EQ(read_end({true, SIGTERM, false}, ms(90), kStopped, error).how, How::exited);
+  EXPECT_EQ(read_end({false, 1, false}, ms(111), kStopped, error).how, How::stopped);
+}
+
+// Exit codes of cancelled runs: 128 + n (design 7: 129/130/143 interrupted).
+TEST(Verdict, CancelCodes) {
+  EXPECT_EQ(verdict_cancelled(SIGHUP).exit_code, 129);
+  EXPECT_EQ(verdict_cancelled(SIGINT).exit_code, 130);
+  EXPECT_EQ(verdict_cancelled(SIGQUIT).exit_code, 131);
+  EXPECT_EQ(verdict_cancelled(SIGTERM).exit_code, 143);
+  EXPECT_EQ(verdict_cancelled(0).exit_code, 129);
+}
+
+TEST(Explain, ARanksOwnSignalIsItsCode) {
+  RunReport report;
+  report.ranks.resize(2);
+  report.ranks[1].status = {true, SIGSEGV, true};
+  FailureOrder order;
+  order.add(failure(1, 0, 10));
+  explain(verdict_rank_failed(), order, report);
+  EXPECT_EQ(report.cause, Cause::signal);
+  EXPECT_EQ(report.exit_code, 139);
+  EXPECT_TRUE(report.from_rank);
+  EXPECT_EQ(report.first, Rank{1});
+}
+
+TEST(Explain, AFailedStartIsOurCode) {
+  RunReport report;
+  report.ranks.resize(1);
+  report.ranks[0].start_failure = StartFailure{StartFailure::Step::execute, ENOENT, "train", ""};
+  FailureOrder order;
+  order.add(failure(0, 0, 10));
+  explain(verdict_rank_failed(), order, report);
+  EXPECT_EQ(report.cause, Cause::cannot_execute);
+  EXPECT_EQ(report.exit_code, 127);
+  EXPECT_FALSE(report.from_rank);
+}
+
+}  // namespace
+}  // namespace dlaunch

@@ -1,0 +1,52 @@
+#include "supervise/lifecycle.h"
+
+#include <set>
+#include <string>
+#include <utility>
+
+#include <gtest/gtest.h>
+
+namespace dlaunch {
+namespace {
+
+TEST(Lifecycle, EachPhaseAndStepHasAtMostOneSuccessor) {
+  std::set<std::pair<Phase, Step>> seen;
+  for (const Transition& t : lifecycle()) {
+    EXPECT_TRUE(seen.insert({t.from, t.step}).second) << name_of(t.from);
+    EXPECT_EQ(next_phase(t.from, t.step), t.to);
+  }
+}
+
+TEST(Lifecycle, EveryPhaseCanBeReachedAndLeadsToDone) {
+  std::set<Phase> reached = {Phase::connect};
+  for (std::size_t round = 0; round < lifecycle().size(); ++round) {
+    for (const Transition& t : lifecycle()) {
+      if (reached.contains(t.from)) reached.insert(t.to);
+    }
+  }
+  EXPECT_EQ(reached.size(), 6u);
+
+  std::set<Phase> ends = {Phase::done};
+  for (std::size_t round = 0; round < lifecycle().size(); ++round) {
+    for (const Transition& t : lifecycle()) {
+      if (ends.contains(t.to)) ends.insert(t.from);
+    }
+  }
+  EXPECT_EQ(ends, reached);
+}
+
+TEST(Lifecycle, DoneIsFinal) {
+  for (const Transition& t : lifecycle()) EXPECT_NE(t.from, Phase::done);
+}
+
+TEST(Lifecycle, AStepWithoutMeaningIsIgnored) {
+  EXPECT_EQ(next_phase(Phase::stop, Step::halted), std::nullopt);
+  EXPECT_EQ(next_phase(Phase::run, Step::connected), std::nullopt);
+}
+
+TEST(Lifecycle, PhasesHaveNames) {
+  EXPECT_STREQ(name_of(Phase::collect), "collect");
+}
+
+}  // namespace
+}  // namespace dlaunch

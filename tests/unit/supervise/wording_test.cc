@@ -1,0 +1,46 @@
+#include "supervise/wording.h"
+
+#include <csignal>
+
+#include <gtest/gtest.h>
+
+namespace dlaunch {
+namespace {
+
+using namespace std::chrono_literals;
+
+TEST(Wording, Durations) {
+  EXPECT_EQ(wording::duration(0ms), "0 s");
+  EXPECT_EQ(wording::duration(250ms), "250 ms");
+  EXPECT_EQ(wording::duration(1500ms), "1 s 500 ms");
+  EXPECT_EQ(wording::duration(30s), "30 s");
+  EXPECT_EQ(wording::duration(90s), "1 min 30 s");
+  EXPECT_EQ(wording::duration(2h), "2 h");
+  EXPECT_EQ(wording::duration(2h + 5s), "2 h");
+  EXPECT_EQ(wording::duration(73h), "3 d 1 h");
+}
+
+TEST(Wording, Stopping) {
+  const wording::Stopping eight{8, SIGTERM, 30s};
+  EXPECT_EQ(wording::stopping_on_cancel(SIGINT, eight),
+            "stopping 8 ranks (SIGTERM, up to 30 s); Ctrl-C again to kill at once");
+  EXPECT_EQ(wording::stopping_on_cancel(SIGQUIT, eight),
+            "stopping 8 ranks (SIGTERM, up to 30 s); Ctrl-\\ again to kill at once");
+  EXPECT_EQ(wording::stopping_on_cancel(SIGTERM, eight),
+            "SIGTERM received, stopping 8 ranks (SIGTERM, up to 30 s); a second one kills at once");
+  EXPECT_EQ(wording::stopping_on_cancel(SIGHUP, {1, SIGUSR1, 5s}),
+            "the terminal was closed (SIGHUP), stopping 1 rank (SIGUSR1, up to 5 s)");
+  EXPECT_EQ(wording::stopping_on_cancel(0, eight),
+            "the dlaunch command is gone, stopping 8 ranks (SIGTERM, up to 30 s)");
+  EXPECT_EQ(wording::stopping_at_limit(1h, eight),
+            "time limit of 1 h reached, stopping 8 ranks (SIGTERM, up to 30 s)");
+}
+
+TEST(Wording, NoAnswer) {
+  EXPECT_EQ(wording::no_answer(30s, 0), "no answer within 30 s");
+  EXPECT_EQ(wording::no_answer(30s, 1), "no answer within 30 s; nor from 1 other node");
+  EXPECT_EQ(wording::no_answer(30s, 3), "no answer within 30 s; nor from 3 other nodes");
+}
+
+}  // namespace
+}  // namespace dlaunch
