@@ -1,0 +1,69 @@
+# Shell library, to be sourced by bash scripts: installs the packages of cmake/packages.txt.
+#
+#   install_packages GROUP...    installs those of the groups that are missing; silent and without
+#                                network when none is. Returns 1 with a message when it cannot.
+
+package_list="$(dirname "${BASH_SOURCE[0]}")/packages.txt"
+
+# packages_of GROUP...: names, one a line.
+packages_of() {
+  local group
+  for group in "$@"; do
+    awk -v group="$group" '$1 == group { print $2 }' "$package_list"
+  done | sort -u
+}
+
+# missing_packages NAME...: those that are not installed.
+missing_packages() {
+  local name
+  for name in "$@"; do
+    [ "$(dpkg-query -W -f '${db:Status-Status}' "$name" 2>/dev/null)" = installed ] || echo "$name"
+  done
+}
+
+# as_root COMMAND...
+as_root() {
+  if [ "$(id -u)" = 0 ]; then
+    "$@"
+  else
+    sudo "$@"
+  fi
+}
+
+apt_install() {
+  as_root env DEBIAN_FRONTEND=noninteractive apt-get install -y -qq --no-install-recommends \
+    -o Dpkg::Use-Pty=0 -o DPkg::Lock::Timeout=120 "$@"
+}
+
+install_packages() {
+  local wanted missing log
+  if ! command -v dpkg-query >/dev/null || ! command -v apt-get >/dev/null; then
+    echo "This script installs Debian packages, and there is no apt here." >&2
+    echo "Install what these packages contain, then build with cmake --preset release:" >&2
+    packages_of "$@" | paste -sd ' ' | fold -s -w 78 >&2
+    return 1
+  fi
+  mapfile -t wanted < <(packages_of "$@")
+  mapfile -t missing < <(missing_packages "${wanted[@]}")
+  [ "${#missing[@]}" -gt 0 ] || return 0
+
+  if [ "$(id -u)" != 0 ] && ! { [ -t 0 ] && command -v sudo >/dev/null; } &&
+    ! sudo -n true 2>/dev/null; then
+    echo "Missing packages, and neither root nor sudo to install them. Ask somebody who may, for:" >&2
+    echo "  apt-get install --no-install-recommends ${missing[*]}" >&2
+    return 1
+  fi
+
+  echo "installing ${#missing[@]} packages: ${missing[*]}"
+  log="$(mktemp)"
+  # The package index may be absent (a fresh container) or too old: fetched only when it is needed.
+  if ! apt_install "${missing[@]}" >"$log" 2>&1 </dev/null &&
+    ! { as_root apt-get update -qq >"$log" 2>&1 </dev/null &&
+      apt_install "${missing[@]}" >>"$log" 2>&1 </dev/null; }; then
+    tail -n 20 "$log" >&2
+    rm -f "$log"
+    echo "apt-get could not install: ${missing[*]}" >&2
+    return 1
+  fi
+  rm -f "$log"
+}

@@ -1,0 +1,218 @@
+"""The house keeps its floors: includes point downward, and the pure layers know nothing of the outside.
+
+docs/architecture.md draws the layers. Checked for every layer under src/:
+  down     what it includes lies on a lower floor, or is one of the few named neighbours, and stands
+           in USES of its CMakeLists.txt
+  pure     (model, spec, plan, supervise, wire) no header and no call that reaches clock, descriptor,
+           thread or process
+  headers  its headers include no heavy third-party header
+"""
+
+import argparse
+import os
+import re
+import sys
+import tempfile
+import time
+
+TOP = os.path.dirname(os.path.dirname(os.path.dirname(os.path.abspath(__file__))))
+sys.path.insert(0, os.path.join(TOP, "tests", "support"))
+import results  # noqa: E402
+
+FLOORS = [{"model"}, {"spec", "plan", "supervise", "wire"}, {"os", "log", "fabric"},
+          {"agent", "report"}, {"launch"}, {"cli"}]
+PURE = FLOORS[0] | FLOORS[1]
+
+# Headers through which a pure layer would reach the outside world, or that cost too much to include.
+# <csignal> is not among them for its numbers, <filesystem> for its paths as values.
+IMPURE_HEADER = re.compile(
+    r"<(asio|boost|spdlog|unistd|fcntl|poll|pthread|signal\.h|dirent|spawn|sched|ctime|time\.h|sys/|linux/|net/|"
+    r"netinet/|arpa/|iostream|fstream|thread|mutex|shared_mutex|condition_variable|future|atomic|stop_token|"
+    r"semaphore|latch|barrier|random)")
+IMPURE_CALL = re.compile(
+    r"(system_clock|steady_clock|high_resolution_clock)::now|\bgetenv\(|\bstd::(rand|raise|signal|system)\b|"
+    r"(?<![\w>])::(open|read|write|fork|kill|raise|signal|getpid|time|clock_gettime)\(|"
+    r"\b(fs|filesystem)::(exists|status|is_directory|is_regular_file|canonical|absolute|current_path|remove|rename|"
+    r"create_director\w*|\w*directory_iterator|temp_directory_path)\b")
+HEAVY_HEADER = re.compile(r"#\s*include\s*<(nlohmann/json\.hpp|yaml-cpp/|CLI/|spdlog/|re2/)")
+INCLUDE = re.compile(r'^\s*#\s*include\s*([<"])([^>"]+)[>"]')
+
+
+def floor_of(layer):
+    for number, floor in enumerate(FLOORS):
+        if layer in floor:
+            return number
+    return None
+
+
+def source_files(folder):
+    for path, _, names in os.walk(folder):
+        yield from (os.path.join(path, name) for name in sorted(names) if name.endswith((".h", ".cc")))
+
+
+def includes_of(path):
+    """(line number, '<' or '"', name)"""
+    with open(path, encoding="utf-8") as file:
+        for number, line in enumerate(file, 1):
+            match = INCLUDE.match(line)
+            if match:
+                yield number, match[1], match[2]
+
+
+def declared_uses(folder):
+    """The layers after USES in the folder's CMakeLists.txt; None where it declares none (a program)."""
+    try:
+        with open(os.path.join(folder, "CMakeLists.txt"), encoding="utf-8") as file:
+            text = file.read()
+    except OSError:
+        return None
+    match = re.search(r"dlaunch_layer\(([^)]*)\)", text)
+    if not match:
+        return None
+    words = match[1].split()
+    if "USES" not in words:
+        return set()
+    uses = words[words.index("USES") + 1:]
+    stop = next((i for i, word in enumerate(uses) if word.isupper()), len(uses))
+    return set(uses[:stop])
+
+
+def closure(layer, uses_of):
+    seen, todo = set(), [layer]
+    while todo:
+        for other in uses_of.get(todo.pop()) or ():
+            if other not in seen:
+                seen.add(other)
+                todo.append(other)
+    return seen
+
+
+def check_down(source, layer, uses_of):
+    faults = []
+    own = floor_of(layer)
+    if own is None:
+        return [f"src/{layer}: not a layer of the house; add it to FLOORS in tests/layers/check.py"]
+    for other in sorted(uses_of.get(layer) or ()):
+        if floor_of(other) is None or floor_of(other) >= own:
+            faults.append(f"src/{layer}/CMakeLists.txt: USES {other}, which does not lie below {layer}")
+    covered = closure(layer, uses_of)
+    for path in source_files(os.path.join(source, layer)):
+        where = os.path.relpath(path, source)
+        for number, kind, name in includes_of(path):
+            if kind == "<":
+                continue
+            other = name.split("/")[0]
+            if "/" not in name or floor_of(other) is None:
+                faults.append(f"src/{where}:{number}: \"{name}\" is not written as \"layer/file.h\"")
+            elif other != layer and floor_of(other) >= own:
+                faults.append(f"src/{where}:{number}: {layer} must not include {other}/, which does not lie below it")
+            elif other != layer and uses_of.get(layer) is not None and other not in covered:
+                faults.append(f"src/{where}:{number}: {other} is not in USES of src/{layer}/CMakeLists.txt")
+    return faults
+
+
+def without_comments(line):
+    return line.split("//", 1)[0]
+
+
+def check_pure(source, layer):
+    faults = []
+    for path in source_files(os.path.join(source, layer)):
+        where = os.path.relpath(path, source)
+        for number, kind, name in includes_of(path):
+            if kind == "<" and IMPURE_HEADER.match(f"<{name}>"):
+                faults.append(f"src/{where}:{number}: <{name}> in a pure layer")
+        with open(path, encoding="utf-8") as file:
+            for number, line in enumerate(file, 1):
+                match = IMPURE_CALL.search(without_comments(line))
+                if match:
+                    faults.append(f"src/{where}:{number}: {match[0].rstrip('(')} in a pure layer")
+    return faults
+
+
+def check_headers(source, layer):
+    faults = []
+    for path in source_files(os.path.join(source, layer)):
+        if not path.endswith(".h"):
+            continue
+        with open(path, encoding="utf-8") as file:
+            for number, line in enumerate(file, 1):
+                match = HEAVY_HEADER.match(line)
+                if match:
+                    where = os.path.relpath(path, source)
+                    faults.append(f"src/{where}:{number}: heavy header {match[1]} in a header: include it in .cc files")
+    return faults
+
+
+def check_tree(source):
+    """[(name, faults)] for every layer and rule."""
+    layers = sorted(name for name in os.listdir(source)
+                    if any(True for _ in source_files(os.path.join(source, name))))
+    uses_of = {layer: declared_uses(os.path.join(source, layer)) for layer in layers}
+    found = []
+    for layer in layers:
+        found.append((f"{layer} includes downward", check_down(source, layer, uses_of)))
+        if layer in PURE:
+            found.append((f"{layer} is pure", check_pure(source, layer)))
+        found.append((f"{layer} headers are light", check_headers(source, layer)))
+    return found
+
+
+# (what, files of a small tree, a part of the fault that has to be found; None: no fault)
+PROBES = [
+    ("a clean tree passes",
+     {"model/a.h": "#include <string>\n", "model/CMakeLists.txt": "dlaunch_layer(model SOURCES a.cc)",
+      "os/b.cc": '#include "model/a.h"\n#include <unistd.h>\n', "os/CMakeLists.txt": "dlaunch_layer(os SOURCES b.cc USES model)"},
+     None),
+    ("an include that points up", {"model/a.h": '#include "os/b.h"\n', "os/b.h": ""}, "model must not include os/"),
+    ("an include of a neighbour", {"spec/a.h": '#include "plan/b.h"\n', "plan/b.h": ""}, "spec must not include plan/"),
+    ("an include that USES does not cover",
+     {"os/b.cc": '#include "model/a.h"\n', "os/CMakeLists.txt": "dlaunch_layer(os SOURCES b.cc)", "model/a.h": ""},
+     "model is not in USES"),
+    ("USES that points up", {"model/a.h": "", "model/CMakeLists.txt": "dlaunch_layer(model SOURCES a.cc USES os)", "os/b.h": ""},
+     "USES os"),
+    ("a thread in a pure layer", {"plan/a.cc": "#include <thread>\n"}, "<thread> in a pure layer"),
+    ("a system header in a pure layer", {"wire/a.cc": "#include <sys/socket.h>\n"}, "<sys/socket.h> in a pure layer"),
+    ("Asio in a pure layer", {"supervise/a.h": "#include <asio/io_context.hpp>\n"}, "in a pure layer"),
+    ("a clock read in a pure layer", {"plan/a.cc": "auto t = std::chrono::steady_clock::now();\n"}, "steady_clock::now in a pure layer"),
+    ("a look at the disk in a pure layer", {"spec/a.cc": "if (std::filesystem::exists(p)) {}\n"}, "filesystem::exists in a pure layer"),
+    ("a call of the system in a pure layer", {"wire/a.cc": "::read(fd, b, 1);\n"}, "::read in a pure layer"),
+    ("a function of our own called read", {"spec/a.cc": "Status Reader::read(int);\n"}, None),
+    ("a clock named in a comment", {"plan/a.cc": "// not steady_clock::now()\n"}, None),
+    ("a heavy header in a header", {"report/a.h": "#include <nlohmann/json.hpp>\n"}, "heavy header nlohmann/json.hpp"),
+    ("an unknown layer", {"util/a.h": ""}, "not a layer of the house"),
+]
+
+
+def probe(files, expected):
+    """The check itself must find faults: a problem as text, or an empty string."""
+    with tempfile.TemporaryDirectory() as tree:
+        for name, text in files.items():
+            os.makedirs(os.path.dirname(os.path.join(tree, name)), exist_ok=True)
+            with open(os.path.join(tree, name), "w", encoding="utf-8") as file:
+                file.write(text)
+        faults = [fault for _, found in check_tree(tree) for fault in found]
+    if expected is None:
+        return "" if not faults else f"unexpected: {faults}"
+    return "" if any(expected in fault for fault in faults) else f"expected {expected!r}, found {faults}"
+
+
+def main():
+    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
+    parser.add_argument("--results", help="write the cases as JSON to this file")
+    options, _ = parser.parse_known_args()
+    cases = []
+    for name, check in ([(name, lambda f=faults: "\n".join(f)) for name, faults in check_tree(os.path.join(TOP, "src"))] +
+                        [(f"the check finds {what}" if expected else f"the check accepts: {what}",
+                          lambda f=files, e=expected: probe(f, e)) for what, files, expected in PROBES]):
+        start = time.monotonic()
+        fault = check()
+        outcome = results.FAILED if fault else results.PASSED
+        cases.append(results.case(name, outcome, fault, time.monotonic() - start))
+        print(f"{outcome:8}{name}" + (f"\n{fault}" if fault else ""))
+    results.write(options.results, cases)
+    return 1 if any(one["outcome"] == results.FAILED for one in cases) else 0
+
+
+if __name__ == "__main__":
+    sys.exit(main())

@@ -1,0 +1,19 @@
+#!/usr/bin/env bash
+# Installs what the tests need, builds, runs the suites and counts. docs/testing.md has the details.
+#
+#   tests/run.sh                       the usual suites
+#   tests/run.sh --all                 benchmarks and long versions too
+#   tests/run.sh --only unit,process   some suites
+#   tests/run.sh --asan                all of it with AddressSanitizer and UBSan
+set -euo pipefail
+cd "$(dirname "${BASH_SOURCE[0]}")/.."
+. cmake/install-packages.sh
+
+groups=(build test examples)
+for argument in "$@"; do
+  [ "$argument" != --all ] || groups+=(bench)
+done
+install_packages "${groups[@]}"
+
+# Debian's own interpreter: another python3 may come first in PATH.
+exec /usr/bin/python3 tests/support/run_suites.py "$@" </dev/null
