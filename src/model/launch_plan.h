@@ -60,10 +60,12 @@ struct MasterPlan {
   bool operator==(const MasterPlan&) const = default;
 };
 
-/// What is executed. A shell command is `SHELL -c SCRIPT dlaunch ARGS...`; see plan/command.h.
+/// What is executed. A shell command is `SHELL -c SCRIPT`; see plan/command.h.
 struct CommandPlan {
   std::vector<std::string> argv;
-  bool is_own_shell = false;  // the leader is a shell of ours: its direct children are signalled too
+  /// The leader begins as a shell of ours: while it is one, its direct children are signalled too. It may become
+  /// the user's program by exec; then it is signalled alone.
+  bool is_own_shell = false;
   bool operator==(const CommandPlan&) const = default;
 };
 

@@ -1,0 +1,302 @@
+#include "plan/make_plan.h"
+
+#include <algorithm>
+#include <filesystem>
+#include <optional>
+#include <utility>
+
+#include "plan/bind.h"
+#include "plan/command.h"
+#include "plan/place.h"
+#include "plan/rank_env.h"
+#include "plan/rendezvous.h"
+#include "plan/scrub.h"
+#include "plan/user_env.h"
+#include "plan/visible_gpus.h"
+
+namespace dlaunch {
+
+namespace {
+
+/// Ports held per node when the number of ranks depends on what the node has: more than any node's
+/// GPUs or slices.
+constexpr std::uint32_t kPortsWhenUnknown = 64;
+/// MAX_ARG_STRLEN of execve(2): longest NAME=VALUE with its final zero byte, with 4 KiB pages.
+constexpr std::size_t kLongestVariable = 131072;
+
+using NodeGpus = std::vector<VisibleGpu>;
+
+Status check_available(const JobSpec& spec) {
+  const bool known = spec.framework == Framework::pytorch ||
+                     spec.framework == Framework::tensorflow || spec.framework == Framework::none;
+  if (!known)
+    return fail(exit_code::kJobFile,
+                "not available yet: framework: " + std::string(name_of(spec.framework)));
+  if (spec.launch == Launch::once)
+    return fail(exit_code::kJobFile, "not available yet: launch: once");
+  if (spec.launch == Launch::per_node && spec.binding.gpus == Binding::Gpus::one_per_process) {
+    return fail(
+        exit_code::kJobFile,
+        "\"binding.gpus: one-per-process\" contradicts \"launch: per-node\": the one process "
+        "of a node starts its own workers, which need all GPUs");
+  }
+  return {};
+}
+
+Status check_env(const JobSpec& spec) {
+  const auto refuse = [](const std::string& where, const std::string& name) {
+    return fail(exit_code::kJobFile,
+                where + " sets \"" + name + "\", which dlaunch sets for each rank; leave it out");
+  };
+  for (const auto& [name, value] : spec.env) {
+    if (is_rank_variable(spec, name)) return refuse("env", name);
+  }
+  for (const RoleSpec& role : spec.roles) {
+    for (const auto& [name, value] : role.env) {
+      if (is_rank_variable(spec, name)) return refuse("env of the role " + role.name, name);
+    }
+  }
+  return {};
+}
+
+/// What restricts the GPUs of a node's ranks: `env` of the job, what is passed on, else what the
+/// node has set.
+std::optional<std::string> visible_devices(const JobSpec& spec, const std::vector<Variable>& user,
+                                           const NodeFacts& facts) {
+  constexpr std::string_view kName = "CUDA_VISIBLE_DEVICES";
+  if (auto own = find_variable(spec.env, kName)) return own;
+  const auto passed = std::find_if(user.begin(), user.end(), [&](const Variable& v) {
+    return v.name == kName && v.source == VariableSource::env_pass;
+  });
+  return passed == user.end() ? facts.cuda_visible_devices : passed->value;
+}
+
+std::vector<NodeGpus> gpus_of_nodes(const JobSpec& spec, const Cluster& cluster,
+                                    const std::vector<Variable>& user) {
+  std::vector<NodeGpus> gpus(cluster.nodes.size());
+  if (spec.binding.gpus == Binding::Gpus::none) return gpus;
+  for (std::size_t i = 0; i < gpus.size(); ++i) {
+    const NodeFacts& facts = cluster.nodes[i].facts;
+    gpus[i] = visible_gpus(facts, visible_devices(spec, user, facts));
+  }
+  return gpus;
+}
+
+std::string absolute_workdir(const JobSpec& spec, const PlanContext& context) {
+  const std::filesystem::path path = std::filesystem::path(context.current_folder) / spec.workdir;
+  std::string text = path.lexically_normal().string();
+  if (text.size() > 1 && text.back() == '/') text.pop_back();
+  return text;
+}
+
+void add_commands(const JobSpec& spec, const Placement& placement,
+                  std::vector<std::uint32_t>& command_of_role, LaunchPlan& plan) {
+  for (const PlacedRole& role : placement.roles) {
+    const bool has_own = role.spec != nullptr && role.spec->command;
+    CommandPlan command =
+        plan_command(has_own ? *role.spec->command : spec.command, spec.shell, spec.setup);
+    const auto known = std::find(plan.commands.begin(), plan.commands.end(), command);
+    command_of_role.push_back(static_cast<std::uint32_t>(known - plan.commands.begin()));
+    if (known == plan.commands.end()) plan.commands.push_back(std::move(command));
+  }
+}
+
+void add_nodes_and_ranks(const JobSpec& spec, const Cluster& cluster, const Placement& placement,
+                         LaunchPlan& plan) {
+  std::vector<std::uint32_t> command_of_role;
+  add_commands(spec, placement, command_of_role, plan);
+  plan.nodes.resize(placement.per_node.size());
+  for (std::size_t i = 0; i < plan.nodes.size(); ++i) {
+    plan.nodes[i].name = cluster.nodes[i].name;
+    plan.nodes[i].address = address_of(cluster.nodes[i], plan.nodes.size());
+    plan.nodes[i].ranks.reserve(placement.per_node[i]);
+  }
+  plan.ranks.resize(placement.ranks.size());
+  for (std::uint32_t r = 0; r < plan.ranks.size(); ++r) {
+    const PlacedRank& placed = placement.ranks[r];
+    RankPlan& rank = plan.ranks[r];
+    rank.rank = Rank(r);
+    rank.node = placed.node;
+    rank.local_rank = placed.local_rank;
+    rank.role = placement.roles[placed.role].name;
+    rank.role_rank = placed.role_rank;
+    rank.command = command_of_role[placed.role];
+    plan.nodes[placed.node.value].ranks.push_back(rank.rank);
+  }
+}
+
+/// Gives the ranks of one node their GPUs and returns for each the NUMA node of the GPU that it
+/// will compute on, -1 where nobody can tell. `all`: a rank uses the GPU with the number of its
+/// LOCAL_RANK, except a lone rank that sees several.
+Result<std::vector<int>> assign_gpus(const JobSpec& spec, const NodeGpus& gpus,
+                                     const NodePlan& node, LaunchPlan& plan) {
+  std::vector<int> homes;
+  std::vector<std::string> all;
+  for (const VisibleGpu& gpu : gpus) all.push_back(gpu.id);
+  const bool one_each = spec.binding.gpus == Binding::Gpus::one_per_process;
+  const bool unclear = !one_each && node.ranks.size() == 1 && gpus.size() > 1;
+  std::size_t next = 0;  // ps tasks use none, so they do not count
+  for (const Rank r : node.ranks) {
+    RankPlan& rank = plan.ranks[r.value];
+    const bool computes = rank.role != "ps" && !gpus.empty();
+    const std::size_t mine = computes ? next++ : gpus.size();
+    homes.push_back(mine < gpus.size() && !unclear ? gpus[mine].numa : -1);
+    if (!computes) continue;
+    if (!one_each) {
+      rank.gpus = all;
+    } else if (mine < gpus.size()) {
+      rank.gpus = {gpus[mine].id};
+    }
+  }
+  if (one_each && next > gpus.size()) {
+    return fail(exit_code::kJobFile,
+                "\"binding.gpus: one-per-process\" but " + node.name + " has " +
+                    std::to_string(gpus.size()) + (gpus.size() == 1 ? " GPU" : " GPUs") +
+                    " that the job may use, for " + std::to_string(next) + " ranks");
+  }
+  return homes;
+}
+
+/// What is worth knowing about GPUs that every rank of a node sees.
+void note_gpus(const JobSpec& spec, const NodeGpus& gpus, const NodePlan& node, LaunchPlan& plan) {
+  if (gpus.empty() || spec.binding.gpus != Binding::Gpus::all || spec.launch == Launch::per_node)
+    return;
+  const auto computing =
+      static_cast<std::size_t>(std::count_if(node.ranks.begin(), node.ranks.end(), [&](Rank r) {
+        return plan.ranks[r.value].role != "ps";
+      }));
+  if (computing < 2) return;
+  if (computing > gpus.size()) {
+    plan.notes.push_back(node.name + ": " + std::to_string(computing) + " ranks for " +
+                         std::to_string(gpus.size()) + (gpus.size() == 1 ? " GPU" : " GPUs") +
+                         "; a LOCAL_RANK of " + std::to_string(gpus.size()) +
+                         " or more has no GPU of its own");
+  }
+  if (std::any_of(gpus.begin(), gpus.end(), [](const VisibleGpu& gpu) { return gpu.is_mig; })) {
+    plan.notes.push_back(
+        node.name +
+        ": CUDA shows a process only the first MIG slice of its list; use binding.gpus: " +
+        "one-per-process");
+  } else if (spec.framework == Framework::tensorflow) {
+    plan.notes.push_back(
+        node.name + ": TensorFlow takes every GPU that it sees; use binding.gpus: one-per-process");
+  }
+}
+
+Status bind_nodes(const JobSpec& spec, const Cluster& cluster, const std::vector<NodeGpus>& gpus,
+                  LaunchPlan& plan) {
+  for (std::size_t i = 0; i < plan.nodes.size(); ++i) {
+    NodePlan& node = plan.nodes[i];
+    const auto homes = assign_gpus(spec, gpus[i], node, plan);
+    if (!homes) return tl::unexpected(homes.error());
+    note_gpus(spec, gpus[i], node, plan);
+    CoreBinding binding = bind_ranks(cluster.nodes[i].facts, *homes, spec.binding.cpus);
+    node.binding_note = std::move(binding.note);
+    for (std::size_t local = 0; local < node.ranks.size(); ++local) {
+      plan.ranks[node.ranks[local].value].cpus = std::move(binding.cpus[local]);
+    }
+  }
+  return {};
+}
+
+/// tensorflow: a port of its node for each task. Else rank 0 gets the master's.
+Status assign_ports(const JobSpec& spec, const Cluster& cluster, LaunchPlan& plan) {
+  if (has_master(spec.framework)) {
+    auto master = choose_master(spec.rendezvous, cluster, plan.nodes.size());
+    if (!master) return tl::unexpected(master.error());
+    plan.master = std::move(*master);
+    plan.ranks.front().ports = {plan.master.port};
+    return {};
+  }
+  if (spec.rendezvous.port != 0) {
+    plan.notes.push_back("rendezvous.port is not used by framework: " +
+                         std::string(name_of(spec.framework)));
+  }
+  if (spec.framework != Framework::tensorflow) return {};
+  for (std::size_t i = 0; i < plan.nodes.size(); ++i) {
+    const auto& ports = cluster.nodes[i].facts.reserved_ports;
+    const auto& ranks = plan.nodes[i].ranks;
+    if (ports.size() < ranks.size()) {
+      return fail(exit_code::kPreflight, "only " + std::to_string(ports.size()) +
+                                             " free ports were found on " + plan.nodes[i].name +
+                                             ", " + std::to_string(ranks.size()) + " are needed");
+    }
+    for (std::size_t local = 0; local < ranks.size(); ++local)
+      plan.ranks[ranks[local].value].ports = {ports[local]};
+  }
+  return {};
+}
+
+/// execve refuses longer variables with E2BIG, which would not tell anybody what is wrong.
+Status check_lengths(const LaunchPlan& plan) {
+  const RankPlan& last = plan.ranks.back();  // its numbers have most digits
+  for (const Variable& variable : last.variables) {
+    if (variable.name.size() + variable.value.size() + 2 > kLongestVariable) {
+      return fail(exit_code::kJobFile,
+                  variable.name + " would have " + std::to_string(variable.value.size()) +
+                      " bytes, and Linux starts no program with more than 131072; use fewer tasks");
+    }
+  }
+  return {};
+}
+
+}  // namespace
+
+Result<LaunchPlan> make_plan(const JobSpec& spec, const Cluster& cluster,
+                             const PlanContext& context) {
+  if (const Status s = check_available(spec); !s) return tl::unexpected(s.error());
+  if (const Status s = check_env(spec); !s) return tl::unexpected(s.error());
+  LaunchPlan plan;
+  plan.name = spec.name;
+  plan.run_id = context.run_id;
+  plan.attempt = context.attempt;
+  plan.framework = spec.framework;
+  plan.launch = spec.launch;
+  plan.workdir = absolute_workdir(spec, context);
+  plan.variables = user_variables(spec, context.launcher_env);
+  plan.not_passed = missing_variables(spec, context.launcher_env);
+  plan.scrubbed = scrub_list();
+
+  const std::vector<NodeGpus> gpus = gpus_of_nodes(spec, cluster, plan.variables);
+  std::vector<std::uint32_t> gpu_counts;
+  for (const NodeGpus& of_node : gpus)
+    gpu_counts.push_back(static_cast<std::uint32_t>(of_node.size()));
+  const auto placement = place(spec, cluster, gpu_counts);
+  if (!placement) return tl::unexpected(placement.error());
+  add_nodes_and_ranks(spec, cluster, *placement, plan);
+  if (plan.nodes.size() < placement->nodes_available) {
+    plan.notes.push_back(std::to_string(placement->nodes_available - plan.nodes.size()) + " of " +
+                         std::to_string(placement->nodes_available) + " nodes get no rank");
+  }
+  if (const Status s = bind_nodes(spec, cluster, gpus, plan); !s) return tl::unexpected(s.error());
+  if (const Status s = assign_ports(spec, cluster, plan); !s) return tl::unexpected(s.error());
+  add_rank_variables(spec, cluster, context, plan);
+  if (const Status s = check_lengths(plan); !s) return tl::unexpected(s.error());
+  return plan;
+}
+
+std::uint32_t ports_wanted(const JobSpec& spec) {
+  if (has_master(spec.framework)) return spec.rendezvous.port == 0 ? 1 : 0;
+  if (spec.framework != Framework::tensorflow) return 0;
+  if (spec.launch == Launch::per_node) return 1;
+  if (!spec.roles.empty()) {
+    int tasks = 0;
+    for (const RoleSpec& role : spec.roles) tasks += std::max(role.count, 0);
+    return static_cast<std::uint32_t>(tasks);
+  }
+  if (spec.processes) return static_cast<std::uint32_t>(std::max(*spec.processes, 1));
+  if (spec.processes_per_node.kind == ProcessesPerNode::Kind::count) {
+    return static_cast<std::uint32_t>(std::max(spec.processes_per_node.count, 1));
+  }
+  std::uint32_t most = kPortsWhenUnknown;
+  for (const HostSpec& host : spec.hosts.hosts)
+    most = std::max(most, static_cast<std::uint32_t>(std::max(host.slots, 0)));
+  return most;
+}
+
+std::vector<std::uint16_t> fixed_ports(const JobSpec& spec) {
+  if (!has_master(spec.framework) || spec.rendezvous.port == 0) return {};
+  return {spec.rendezvous.port};
+}
+
+}  // namespace dlaunch

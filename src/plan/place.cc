@@ -1,0 +1,259 @@
+#include "plan/place.h"
+
+#include <algorithm>
+#include <array>
+#include <numeric>
+#include <string_view>
+
+namespace dlaunch {
+
+namespace {
+
+using Counts = std::vector<std::uint32_t>;  // index = node
+
+tl::unexpected<Error> misfit(std::string message) {
+  return fail(exit_code::kJobFile, std::move(message));
+}
+
+std::string counted(std::size_t n, const std::string& one) {
+  return std::to_string(n) + " " + one + (n == 1 ? "" : "s");
+}
+
+std::uint32_t total_of(const Counts& counts) {
+  return std::accumulate(counts.begin(), counts.end(), 0U);
+}
+
+Result<std::size_t> nodes_to_use(const JobSpec& spec, const Cluster& cluster) {
+  const std::size_t given = cluster.nodes.size();
+  if (given == 0) return misfit("no hosts are given");
+  if (!spec.nodes) return given;
+  if (static_cast<std::size_t>(std::max(spec.nodes->min, 1)) > given) {
+    const bool elastic = spec.nodes->min != spec.nodes->max;
+    const bool only_here = given == 1 && cluster.nodes.front().is_launcher;
+    return misfit("\"nodes: " + std::string(elastic ? "{min: " : "") +
+                  std::to_string(spec.nodes->min) + (elastic ? ", ...}" : "") + "\" but only " +
+                  (given == 1 ? "1 host is given" : std::to_string(given) + " hosts are given") +
+                  (only_here ? " (this machine)" : ""));
+  }
+  return std::min(given, static_cast<std::size_t>(std::max(spec.nodes->max, 1)));
+}
+
+Counts spread_evenly(std::uint32_t ranks, std::size_t nodes) {
+  Counts counts(nodes);
+  for (std::size_t i = 0; i < nodes; ++i) {
+    counts[i] = static_cast<std::uint32_t>(ranks / nodes + (i < ranks % nodes ? 1 : 0));
+  }
+  return counts;
+}
+
+/// Evenly, but on no node more than its GPUs. Needs ranks <= sum of gpus, and a GPU on every node.
+Counts spread_over_gpus(std::uint32_t ranks, const Counts& gpus) {
+  Counts counts(gpus.size());
+  std::uint32_t placed = 0;
+  for (std::uint32_t level = 1; placed < ranks; ++level) {
+    for (std::size_t i = 0; i < gpus.size() && placed < ranks; ++i) {
+      if (gpus[i] < level) continue;
+      ++counts[i];
+      ++placed;
+    }
+  }
+  return counts;
+}
+
+/// `key`: what the user wrote, for the error.
+Result<Counts> fill_slots(std::uint32_t ranks, const Cluster& cluster, const Counts& gpus,
+                          const std::string& key) {
+  Counts counts(gpus.size());
+  std::uint32_t left = ranks;
+  std::uint32_t slots = 0;
+  for (std::size_t i = 0; i < counts.size(); ++i) {
+    const int given = cluster.nodes[i].slots;
+    const std::uint32_t here =
+        given > 0 ? static_cast<std::uint32_t>(given) : std::max(gpus[i], 1U);
+    counts[i] = std::min(left, here);
+    left -= counts[i];
+    slots += here;
+  }
+  if (left > 0) {
+    return misfit("\"" + key + "\" but the " + (counts.size() == 1 ? "host has" : "hosts have") +
+                  " only " + counted(slots, "slot"));
+  }
+  return counts;
+}
+
+Result<Counts> distribute(std::uint32_t ranks, const Cluster& cluster, const Counts& gpus,
+                          const std::string& key) {
+  const auto has_slots = [](const Node& node) { return node.slots > 0; };
+  const auto end = cluster.nodes.begin() + static_cast<std::ptrdiff_t>(gpus.size());
+  if (std::any_of(cluster.nodes.begin(), end, has_slots))
+    return fill_slots(ranks, cluster, gpus, key);
+  const bool gpus_everywhere =
+      std::all_of(gpus.begin(), gpus.end(), [](std::uint32_t n) { return n > 0; });
+  if (gpus_everywhere && ranks <= total_of(gpus)) return spread_over_gpus(ranks, gpus);
+  return spread_evenly(ranks, gpus.size());
+}
+
+Result<std::uint32_t> ranks_of_node(const ProcessesPerNode& wanted, const Node& node,
+                                    std::uint32_t gpus) {
+  const std::uint32_t slots = static_cast<std::uint32_t>(std::max(node.slots, 0));
+  switch (wanted.kind) {
+    case ProcessesPerNode::Kind::count:
+      if (slots > 0 && static_cast<std::uint32_t>(wanted.count) > slots) {
+        return misfit("\"processes_per_node: " + std::to_string(wanted.count) + "\" but " +
+                      node.name + " has only " + counted(slots, "slot"));
+      }
+      return static_cast<std::uint32_t>(std::max(wanted.count, 1));
+    case ProcessesPerNode::Kind::gpu:
+      if (gpus == 0) {
+        return misfit(
+            "\"processes_per_node: gpu\" but " + node.name +
+            (node.facts.gpus.empty() ? " has no GPU" : " has no GPU that the job may use"));
+      }
+      return slots > 0 ? std::min(slots, gpus) : gpus;
+    case ProcessesPerNode::Kind::automatic:
+      break;
+  }
+  if (gpus == 0) return std::max(slots, 1U);
+  return slots > 0 ? std::min(slots, gpus) : gpus;
+}
+
+/// Ranks on each node of a job without roles.
+Result<Counts> counts_without_roles(const JobSpec& spec, const Cluster& cluster,
+                                    const Counts& gpus) {
+  if (spec.launch == Launch::per_node) {
+    const bool counts_processes = spec.processes_per_node.kind == ProcessesPerNode::Kind::count;
+    if ((counts_processes && spec.processes_per_node.count != 1) || spec.processes) {
+      return misfit(
+          std::string("\"launch: per-node\" starts one process on each node; leave out ") +
+          (spec.processes ? "processes" : "processes_per_node"));
+    }
+    return Counts(gpus.size(), 1);
+  }
+  if (spec.processes) {
+    const auto ranks = static_cast<std::uint32_t>(std::max(*spec.processes, 1));
+    if (spec.nodes && ranks < static_cast<std::uint32_t>(spec.nodes->min)) {
+      return misfit("\"nodes: " + std::to_string(spec.nodes->min) + "\" but only " +
+                    (ranks == 1 ? "1 process is asked for"
+                                : std::to_string(ranks) + " processes are asked for"));
+    }
+    return distribute(ranks, cluster, gpus, "processes: " + std::to_string(ranks));
+  }
+  Counts counts;
+  for (std::size_t i = 0; i < gpus.size(); ++i) {
+    const auto here = ranks_of_node(spec.processes_per_node, cluster.nodes[i], gpus[i]);
+    if (!here) return tl::unexpected(here.error());
+    counts.push_back(*here);
+  }
+  return counts;
+}
+
+constexpr std::array<std::string_view, 3> kRoleOrder = {"chief", "worker", "ps"};
+
+Result<std::vector<PlacedRole>> roles_of(const JobSpec& spec) {
+  std::vector<PlacedRole> roles;
+  for (const RoleSpec& role : spec.roles) {
+    if (role.name == "evaluator" && role.count > 0)
+      return misfit("the role evaluator is not available yet");
+    if (std::find(kRoleOrder.begin(), kRoleOrder.end(), role.name) == kRoleOrder.end() &&
+        role.count > 0) {
+      return misfit("unknown role \"" + role.name + "\"; there are chief, worker and ps");
+    }
+    if (role.name == "chief" && role.count > 1)
+      return misfit("a job has at most one chief (roles)");
+  }
+  for (const std::string_view name : kRoleOrder) {
+    for (const RoleSpec& role : spec.roles) {
+      if (role.name == name && role.count > 0) {
+        roles.push_back({role.name, &role, static_cast<std::uint32_t>(role.count)});
+      }
+    }
+  }
+  if (roles.empty()) return misfit("roles: every role has the count 0");
+  return roles;
+}
+
+/// Ranks of one role on each node. `pool`: what chief and worker may still take of each node, less
+/// what is taken here.
+Result<Counts> counts_of_role(const PlacedRole& role, std::size_t nodes, Counts& pool) {
+  if (role.spec->nodes) {
+    const auto own = static_cast<std::size_t>(std::max(*role.spec->nodes, 1));
+    if (own > nodes) {
+      return misfit("role " + role.name + ": \"nodes: " + std::to_string(own) +
+                    "\" but the job has only " + counted(nodes, "node"));
+    }
+    Counts counts = spread_evenly(role.size, own);
+    counts.resize(nodes, 0);
+    return counts;
+  }
+  if (role.name == "ps") return spread_evenly(role.size, nodes);
+  Counts counts(nodes, 0);
+  std::uint32_t left = role.size;
+  for (std::size_t i = 0; i < nodes && left > 0; ++i) {
+    counts[i] = std::min(left, pool[i]);
+    pool[i] -= counts[i];
+    left -= counts[i];
+  }
+  return counts;
+}
+
+Result<std::vector<Counts>> counts_of_roles(const std::vector<PlacedRole>& roles,
+                                            const Cluster& cluster, const Counts& gpus) {
+  std::uint32_t compute = 0;
+  for (const PlacedRole& role : roles)
+    compute += role.name == "ps" || role.spec->nodes ? 0 : role.size;
+  auto pool =
+      distribute(compute, cluster, gpus, "roles: " + counted(compute, "chief and worker task"));
+  if (!pool) return tl::unexpected(pool.error());
+  std::vector<Counts> all;
+  for (const PlacedRole& role : roles) {
+    auto counts = counts_of_role(role, gpus.size(), *pool);
+    if (!counts) return tl::unexpected(counts.error());
+    all.push_back(std::move(*counts));
+  }
+  return all;
+}
+
+/// Numbers the ranks: by role, then by node; local ranks count up on each node.
+void number_ranks(const std::vector<Counts>& counts, Placement& placement) {
+  placement.per_node.assign(counts.front().size(), 0);
+  for (std::uint32_t role = 0; role < counts.size(); ++role) {
+    std::uint32_t role_rank = 0;
+    for (std::uint32_t node = 0; node < counts[role].size(); ++node) {
+      for (std::uint32_t i = 0; i < counts[role][node]; ++i) {
+        placement.ranks.push_back(
+            {NodeIndex(node), LocalRank(placement.per_node[node]++), role, role_rank++});
+      }
+    }
+  }
+  while (placement.per_node.size() > 1 && placement.per_node.back() == 0)
+    placement.per_node.pop_back();
+}
+
+}  // namespace
+
+Result<Placement> place(const JobSpec& spec, const Cluster& cluster,
+                        const std::vector<std::uint32_t>& gpus) {
+  const auto nodes = nodes_to_use(spec, cluster);
+  if (!nodes) return tl::unexpected(nodes.error());
+  const Counts usable(gpus.begin(), gpus.begin() + static_cast<std::ptrdiff_t>(*nodes));
+  Placement placement;
+  placement.nodes_available = *nodes;
+  if (spec.roles.empty()) {
+    auto counts = counts_without_roles(spec, cluster, usable);
+    if (!counts) return tl::unexpected(counts.error());
+    placement.roles = {{spec.framework == Framework::tensorflow ? "worker" : "default", nullptr,
+                        total_of(*counts)}};
+    number_ranks({std::move(*counts)}, placement);
+    return placement;
+  }
+  if (spec.launch == Launch::per_node) return misfit("roles need \"launch: per-process\"");
+  auto roles = roles_of(spec);
+  if (!roles) return tl::unexpected(roles.error());
+  placement.roles = std::move(*roles);
+  const auto counts = counts_of_roles(placement.roles, cluster, usable);
+  if (!counts) return tl::unexpected(counts.error());
+  number_ranks(*counts, placement);
+  return placement;
+}
+
+}  // namespace dlaunch

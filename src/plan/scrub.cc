@@ -1,0 +1,38 @@
+#include "plan/scrub.h"
+
+#include <algorithm>
+
+#include "model/environment.h"
+
+namespace dlaunch {
+
+const std::vector<std::string>& scrub_list() {
+  static const std::vector<std::string> kList = {
+      // torchrun, DeepSpeed, Azure ML
+      "RANK", "LOCAL_RANK", "WORLD_SIZE", "LOCAL_WORLD_SIZE", "NODE_RANK", "GROUP_RANK",
+      "GROUP_WORLD_SIZE", "ROLE_NAME", "ROLE_RANK", "ROLE_WORLD_SIZE", "TORCHELASTIC_*",
+      "LOCAL_SIZE", "CROSS_RANK", "CROSS_SIZE",
+      // what torchrun itself reads (Kubeflow), and which would contradict the nodes of this run
+      "PET_NODE_RANK", "PET_NNODES", "PET_MASTER_ADDR", "PET_MASTER_PORT", "PET_RDZV_*",
+      // TensorFlow
+      "TF_CONFIG",
+      // Slurm, of the task that dlaunch is
+      "SLURM_PROCID", "SLURM_LOCALID", "SLURM_NODEID", "SLURM_TASK_PID", "SLURM_GTIDS",
+      // MPI: an MPI library that finds these tries to use the outer launcher's sockets
+      "PMI_*", "PMIX_*", "OMPI_COMM_WORLD_*", "OMPI_MCA_orte_*", "OMPI_MCA_ess_*",
+      "OMPI_UNIVERSE_SIZE", "OMPI_NUM_APP_CTX", "OMPI_FIRST_RANKS", "OMPI_APP_CTX_NUM_PROCS",
+      "OMPI_FILE_LOCATION", "OMPI_WORLD_*", "PRTE_LAUNCHED", "MPI_LOCALRANKID", "MPI_LOCALNRANKS",
+      "MV2_COMM_WORLD_*",
+      // Horovod, LSF's jsrun
+      "HOROVOD_RANK", "HOROVOD_SIZE", "HOROVOD_LOCAL_*", "HOROVOD_CROSS_*",
+      "HOROVOD_GLOO_RENDEZVOUS_*", "JSM_NAMESPACE_*"};
+  return kList;
+}
+
+bool is_scrubbed(std::string_view name) {
+  const auto& list = scrub_list();
+  return std::any_of(list.begin(), list.end(),
+                     [&](const std::string& p) { return matches_pattern(p, name); });
+}
+
+}  // namespace dlaunch

@@ -1,0 +1,46 @@
+#include "plan/tf_config.h"
+
+#include "plan/json_text.h"
+
+namespace dlaunch {
+
+namespace {
+
+/// An IPv6 address needs brackets before a port (RFC 3986, 3.2.2).
+std::string host_and_port(const std::string& host, std::uint16_t port) {
+  const bool is_ipv6 = host.find(':') != std::string::npos;
+  return (is_ipv6 ? "[" + host + "]" : host) + ":" + std::to_string(port);
+}
+
+}  // namespace
+
+std::string tf_cluster(const std::vector<RankPlan>& ranks, const std::vector<NodePlan>& nodes) {
+  std::string out = "{";
+  const std::string* role = nullptr;
+  for (const RankPlan& rank : ranks) {
+    if (role == nullptr || *role != rank.role) {
+      if (role != nullptr) out += "],";
+      append_json_string(out, rank.role);
+      out += ":[";
+    } else {
+      out += ',';
+    }
+    role = &rank.role;
+    append_json_string(out, host_and_port(nodes[rank.node.value].address, rank.ports.front()));
+  }
+  return out + (role == nullptr ? "}" : "]}");
+}
+
+std::string tf_config(std::string_view cluster, std::string_view type, std::uint32_t index) {
+  std::string out;
+  out.reserve(cluster.size() + type.size() + 80);
+  out += "{\"cluster\":";
+  out += cluster;
+  out += ",\"environment\":\"cloud\",\"task\":{\"index\":";
+  out += std::to_string(index);
+  out += ",\"type\":";
+  append_json_string(out, type);
+  return out + "}}";
+}
+
+}  // namespace dlaunch

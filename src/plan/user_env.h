@@ -1,0 +1,22 @@
+// The layers of a rank's environment that the user chose: env_pass, env_secret, env.
+#pragma once
+
+#include <string>
+#include <vector>
+
+#include "model/environment.h"
+#include "model/job_spec.h"
+#include "model/launch_plan.h"
+
+namespace dlaunch {
+
+/// All three layers merged, later wins, sorted by name. Secrets have no value. A pattern of
+/// env_pass does not pass what is scrubbed (plan/scrub.h); a full name does.
+[[nodiscard]] std::vector<Variable> user_variables(const JobSpec&, const Environment& launcher_env);
+
+/// Names (not patterns) of env_pass and env_secret that are not set in `launcher_env`, in the order
+/// given.
+[[nodiscard]] std::vector<std::string> missing_variables(const JobSpec&,
+                                                         const Environment& launcher_env);
+
+}  // namespace dlaunch

@@ -1,0 +1,72 @@
+#include "plan/visible_gpus.h"
+
+#include <algorithm>
+#include <charconv>
+
+namespace dlaunch {
+
+namespace {
+
+std::string_view trimmed(std::string_view text) {
+  const auto first = text.find_first_not_of(" \t");
+  if (first == std::string_view::npos) return {};
+  return text.substr(first, text.find_last_not_of(" \t") - first + 1);
+}
+
+const GpuFact* by_index(const NodeFacts& facts, std::string_view entry) {
+  int index = -1;
+  const auto [end, error] = std::from_chars(entry.data(), entry.data() + entry.size(), index);
+  if (error != std::errc() || end != entry.data() + entry.size()) return nullptr;
+  const auto found = std::find_if(facts.gpus.begin(), facts.gpus.end(),
+                                  [&](const GpuFact& gpu) { return gpu.index == index; });
+  return found == facts.gpus.end() ? nullptr : &*found;
+}
+
+/// The one GPU whose UUID begins with `prefix`; none if there are two of them.
+const GpuFact* by_uuid(const NodeFacts& facts, std::string_view prefix) {
+  const GpuFact* match = nullptr;
+  for (const GpuFact& gpu : facts.gpus) {
+    if (!std::string_view(gpu.uuid).starts_with(prefix)) continue;
+    if (match != nullptr) return nullptr;
+    match = &gpu;
+  }
+  return match;
+}
+
+/// The GPU that a slice is cut from, where its name tells: "MIG-GPU-<uuid>/<gi>/<ci>".
+const GpuFact* parent_of_slice(const NodeFacts& facts, std::string_view entry) {
+  const std::string_view uuid = entry.substr(4, entry.find('/') - 4);
+  return uuid.starts_with("GPU-") ? by_uuid(facts, uuid) : nullptr;
+}
+
+}  // namespace
+
+std::vector<VisibleGpu> visible_gpus(const NodeFacts& facts,
+                                     const std::optional<std::string>& variable) {
+  std::vector<VisibleGpu> visible;
+  if (facts.gpus.empty()) return visible;
+  if (!variable) {
+    for (const GpuFact& gpu : facts.gpus)
+      visible.push_back({std::to_string(gpu.index), gpu.numa, false});
+    return visible;
+  }
+  std::vector<const GpuFact*> named;
+  std::string_view rest = *variable;
+  while (true) {
+    const auto comma = rest.find(',');
+    const std::string_view entry = trimmed(rest.substr(0, comma));
+    const bool is_mig = entry.starts_with("MIG-") && entry.size() > 4;
+    const GpuFact* gpu = is_mig                      ? parent_of_slice(facts, entry)
+                         : entry.starts_with("GPU-") ? by_uuid(facts, entry)
+                                                     : by_index(facts, entry);
+    if (gpu == nullptr && !is_mig) break;
+    if (!is_mig && std::find(named.begin(), named.end(), gpu) != named.end()) break;
+    if (!is_mig) named.push_back(gpu);
+    visible.push_back({std::string(entry), gpu == nullptr ? -1 : gpu->numa, is_mig});
+    if (comma == std::string_view::npos) break;
+    rest.remove_prefix(comma + 1);
+  }
+  return visible;
+}
+
+}  // namespace dlaunch

@@ -1,0 +1,29 @@
+// Which GPUs of a node a process may use, by the rules of CUDA_VISIBLE_DEVICES (CUDA C++
+// Programming Guide, "CUDA Environment Variables").
+#pragma once
+
+#include <optional>
+#include <string>
+#include <string_view>
+#include <vector>
+
+#include "model/cluster.h"
+
+namespace dlaunch {
+
+struct VisibleGpu {
+  std::string id;       // as the variable spells it: "3", "GPU-8932f937", "MIG-..."
+  int numa = -1;        // -1: unknown
+  bool is_mig = false;  // a slice; CUDA shows a process only the first slice of its list
+  bool operator==(const VisibleGpu&) const = default;
+};
+
+/// The GPUs that `variable` leaves, in its order (a process counts them 0, 1, ... in that order).
+/// nullopt: all. Entries are indices, UUIDs, unambiguous beginnings of UUIDs ("GPU-8932"), or MIG
+/// UUIDs; the list ends before the first entry that names no GPU of the node or one that was named
+/// already. So "", "-1" and "NoDevFiles" mean none. A node without GPUs has none to see, whatever
+/// the variable says.
+[[nodiscard]] std::vector<VisibleGpu> visible_gpus(const NodeFacts&,
+                                                   const std::optional<std::string>& variable);
+
+}  // namespace dlaunch

@@ -1,0 +1,374 @@
+#include "report/plan_text.h"
+
+#include <algorithm>
+#include <map>
+#include <string_view>
+#include <utility>
+#include <vector>
+
+#include "plan/command.h"
+#include "plan/rank_env.h"
+
+namespace dlaunch {
+
+namespace {
+
+constexpr std::size_t kWidth = 80;
+constexpr std::size_t kLabel = 15;   // of the sections below the table
+constexpr std::size_t kNoteAt = 48;  // where notes begin, when what is before them is short enough
+constexpr std::size_t kAllRanks = 64;  // up to here every rank has its line
+constexpr std::size_t kFirst = 8, kLast = 2;
+
+std::string padded(std::string_view text, std::size_t width) {
+  std::string out(text);
+  if (out.size() < width) out.append(width - out.size(), ' ');
+  return out;
+}
+
+std::string right(std::string_view text, std::size_t width) {
+  std::string out(text.size() < width ? width - text.size() : 0, ' ');
+  return out += text;
+}
+
+std::string counted(std::size_t n, const char* one) {
+  return std::to_string(n) + " " + one + (n == 1 ? "" : "s");
+}
+
+std::string shortened(const std::string& text, std::size_t width) {
+  return text.size() <= width ? text : text.substr(0, width - 3) + "...";
+}
+
+/// LABEL value note, the note in its column, or on a line of its own where it does not fit.
+void add_line(std::string& out, std::string_view label, std::size_t label_width,
+              const std::string& value, std::string_view note) {
+  std::string line = padded(label, label_width) + value;
+  if (!note.empty()) {
+    const std::size_t at = std::max(line.size() + 2, kNoteAt);
+    const std::size_t tight = std::min(at, kWidth > note.size() ? kWidth - note.size() : 0);
+    if (tight >= line.size() + 2) {
+      line = padded(line, tight);
+    } else {
+      out += line + "\n";
+      line.assign(label_width, ' ');
+    }
+    line += note;
+  }
+  out += line + "\n";
+}
+
+/// Words behind a label, wrapped.
+void add_words(std::string& out, std::string_view label, const std::vector<std::string>& words) {
+  if (words.empty()) return;
+  std::string line = padded(label, kLabel);
+  bool is_first = true;
+  for (const std::string& word : words) {
+    if (!is_first && line.size() + 1 + word.size() > kWidth) {
+      out += line + "\n";
+      line.assign(kLabel, ' ');
+      is_first = true;
+    }
+    line += (is_first ? "" : " ") + word;
+    is_first = false;
+  }
+  out += line + "\n";
+}
+
+std::vector<std::string> words_of(std::string_view text) {
+  std::vector<std::string> words;
+  while (!text.empty()) {
+    const auto space = text.find(' ');
+    if (space != 0) words.emplace_back(text.substr(0, space));
+    if (space == std::string_view::npos) break;
+    text.remove_prefix(space + 1);
+  }
+  return words;
+}
+
+/// "0-3,8" of ascending numbers.
+std::string ranges(const std::vector<int>& numbers) {
+  std::string out;
+  for (std::size_t i = 0; i < numbers.size();) {
+    std::size_t end = i;
+    while (end + 1 < numbers.size() && numbers[end + 1] == numbers[end] + 1) ++end;
+    out += (out.empty() ? "" : ",") + std::to_string(numbers[i]);
+    if (end > i) out += "-" + std::to_string(numbers[end]);
+    i = end + 1;
+  }
+  return out;
+}
+
+/// NUMA node of each logical CPU of a node.
+std::map<int, int> numa_of_cpus(const NodeFacts& facts) {
+  std::map<int, int> numa;
+  for (const CpuCore& core : facts.cores) {
+    for (const int cpu : core.threads) numa[cpu] = core.numa;
+  }
+  return numa;
+}
+
+std::string numa_text(const std::vector<int>& cpus, const std::map<int, int>& numa_of) {
+  std::vector<int> numa;
+  for (const int cpu : cpus) {
+    const auto found = numa_of.find(cpu);
+    if (found != numa_of.end()) numa.push_back(found->second);
+  }
+  std::sort(numa.begin(), numa.end());
+  numa.erase(std::unique(numa.begin(), numa.end()), numa.end());
+  return numa.empty() ? "-" : ranges(numa);
+}
+
+const Variable* find(const std::vector<Variable>& variables, std::string_view name) {
+  const auto found = std::find_if(variables.begin(), variables.end(),
+                                  [&](const Variable& v) { return v.name == name; });
+  return found == variables.end() ? nullptr : &*found;
+}
+
+std::string gpu_text(const RankPlan& rank) {
+  if (rank.gpus.empty()) return "-";
+  if (find(rank.variables, "CUDA_VISIBLE_DEVICES") == nullptr) return "all";
+  return shortened(rank.gpus.front(), 12);
+}
+
+using Cells = std::vector<std::string>;
+
+/// One line of the table, or, without cells, what stands for those left out.
+struct TableLine {
+  Cells cells;
+  std::string instead;
+};
+
+std::vector<TableLine> table_lines(const LaunchPlan& plan, const Cluster& cluster,
+                                   bool with_roles) {
+  std::vector<TableLine> lines;
+  const bool abbreviate = plan.ranks.size() > kAllRanks;
+  const bool skips_nodes = abbreviate && plan.nodes.size() > kFirst + kLast;
+  for (std::size_t n = 0; n < plan.nodes.size(); ++n) {
+    const NodePlan& node = plan.nodes[n];
+    if (skips_nodes && n == kFirst) {
+      lines.push_back({{}, "... " + counted(plan.nodes.size() - kFirst - kLast, "more node")});
+    }
+    if (skips_nodes && n >= kFirst && n + kLast < plan.nodes.size()) continue;
+    const auto numa = numa_of_cpus(cluster.nodes[n].facts);
+    const bool skips_ranks = abbreviate && node.ranks.size() > kFirst + kLast + 1;
+    for (std::size_t i = 0; i < node.ranks.size(); ++i) {
+      if (skips_ranks && i == kFirst) {
+        lines.push_back({{},
+                         "... " + counted(node.ranks.size() - kFirst - kLast, "more rank") +
+                             " on " + node.name});
+        i = node.ranks.size() - kLast;
+      }
+      const RankPlan& rank = plan.ranks[node.ranks[i].value];
+      Cells cells = {std::to_string(rank.rank.value), node.name,
+                     std::to_string(rank.local_rank.value)};
+      if (with_roles) cells.push_back(rank.role);
+      cells.insert(cells.end(),
+                   {gpu_text(rank), rank.cpus.empty() ? "not bound" : ranges(rank.cpus),
+                    numa_text(rank.cpus, numa)});
+      lines.push_back({std::move(cells), ""});
+    }
+  }
+  return lines;
+}
+
+void add_table(std::string& out, const LaunchPlan& plan, const Cluster& cluster) {
+  const bool with_roles = std::any_of(plan.ranks.begin(), plan.ranks.end(),
+                                      [](const RankPlan& rank) { return rank.role != "default"; });
+  Cells head = {"rank", "node", "local", "gpu", "cpus", "numa"};
+  if (with_roles) head.insert(head.begin() + 3, "role");
+  const std::vector<TableLine> lines = table_lines(plan, cluster, with_roles);
+  std::vector<std::size_t> widths;
+  for (std::size_t c = 0; c < head.size(); ++c) {
+    std::size_t width = head[c].size();
+    for (const TableLine& line : lines) {
+      if (!line.cells.empty()) width = std::max(width, line.cells[c].size());
+    }
+    widths.push_back(width);
+  }
+  const auto is_number = [&](std::size_t c) {
+    return head[c] == "rank" || head[c] == "local" || head[c] == "numa";
+  };
+  const auto add_row = [&](const Cells& cells) {
+    std::string line;
+    for (std::size_t c = 0; c < cells.size(); ++c) {
+      line += (c == 0 ? "" : "  ") +
+              (is_number(c) ? right(cells[c], widths[c]) : padded(cells[c], widths[c]));
+    }
+    out += line.substr(0, line.find_last_not_of(' ') + 1) + "\n";
+  };
+  add_row(head);
+  for (const TableLine& line : lines) {
+    if (line.cells.empty()) {
+      out += std::string(widths[0] + 2, ' ') + line.instead + "\n";
+    } else {
+      add_row(line.cells);
+    }
+  }
+}
+
+void add_head(std::string& out, const LaunchPlan& plan) {
+  const std::size_t label = std::clamp<std::size_t>(plan.name.size() + 2, 10, 24);
+  const std::string shape =
+      std::string(name_of(plan.framework)) + ", " + std::string(name_of(plan.launch)) + ", " +
+      counted(plan.ranks.size(), "rank") + " on " + counted(plan.nodes.size(), "node");
+  const std::string command = shortened(command_text(plan.commands.front()), kWidth - label);
+  if (plan.commands.size() == 1) {
+    add_line(out, shortened(plan.name, label - 2), label, command, shape);
+  } else {
+    add_line(out, shortened(plan.name, label - 2), label, "", shape);
+    const std::string* role = nullptr;
+    for (const RankPlan& rank : plan.ranks) {
+      if (role != nullptr && *role == rank.role) continue;
+      role = &rank.role;
+      add_line(out, "  " + rank.role, label,
+               shortened(command_text(plan.commands[rank.command]), kWidth - label), "");
+    }
+  }
+  add_line(out, "workdir", label, plan.workdir, "");
+  if (plan.master.port != 0) {
+    add_line(out, "master", label,
+             plan.master.address + ":" + std::to_string(plan.master.port) + " on " +
+                 plan.nodes.front().name,
+             plan.master.reason);
+  }
+  const bool same = std::all_of(plan.nodes.begin(), plan.nodes.end(), [&](const NodePlan& node) {
+    return node.binding_note == plan.nodes.front().binding_note;
+  });
+  if (same) {
+    add_line(out, "cpus", label, plan.nodes.front().binding_note, "");
+    return;
+  }
+  std::map<std::string_view, std::vector<std::string>>
+      nodes_of;  // a note -> the nodes that it is true for
+  for (const NodePlan& node : plan.nodes) nodes_of[node.binding_note].push_back(node.name);
+  std::string_view first = "cpus";
+  for (const auto& [note, names] : nodes_of) {
+    add_line(
+        out, std::exchange(first, ""), label, std::string(note),
+        names.front() + (names.size() > 1 ? " and " + counted(names.size() - 1, "more node") : ""));
+  }
+}
+
+struct Shown {
+  std::string name, value;
+};
+
+void sort_for_reading(std::vector<Shown>& variables) {
+  std::stable_sort(variables.begin(), variables.end(), [](const Shown& a, const Shown& b) {
+    return std::pair(table_position(a.name), a.name) < std::pair(table_position(b.name), b.name);
+  });
+}
+
+std::vector<std::string> assignments(std::vector<Shown> variables) {
+  sort_for_reading(variables);
+  std::vector<std::string> words;
+  for (const Shown& v : variables)
+    words.push_back(v.value.empty() ? v.name : v.name + "=" + v.value);
+  return words;
+}
+
+/// Rank variables by how many share their value: all ranks, the ranks of a node, or nobody.
+void add_rank_variables(std::string& out, const LaunchPlan& plan) {
+  std::vector<Shown> every, per_node, per_rank;
+  for (const Variable& v : plan.variables) {
+    if (v.source == VariableSource::rank) every.push_back({v.name, v.value});
+  }
+  for (const Variable& v : plan.nodes.front().variables) {
+    const bool same = std::all_of(plan.nodes.begin(), plan.nodes.end(), [&](const NodePlan& node) {
+      const Variable* other = find(node.variables, v.name);
+      return other != nullptr && other->value == v.value;
+    });
+    // The name alone, without a value, for what differs.
+    (same ? every : per_node).push_back({v.name, same ? v.value : ""});
+  }
+  for (const Variable& v : plan.ranks.front().variables) {
+    if (v.source == VariableSource::rank) per_rank.push_back({v.name, ""});
+  }
+  add_words(out, "every rank", assignments(std::move(every)));
+  add_words(out, "by node", assignments(std::move(per_node)));
+  add_words(out, "by rank", assignments(std::move(per_rank)));
+}
+
+void add_user_variables(std::string& out, const LaunchPlan& plan) {
+  std::string_view label = "yours";
+  const auto add = [&](const Variable& v) {
+    add_line(out, std::exchange(label, ""), kLabel,
+             shortened(v.name + "=" + v.value, kWidth - kLabel), v.reason);
+  };
+  for (const Variable& v : plan.variables) {
+    if (v.source == VariableSource::job_env) add(v);
+  }
+  const std::string* role = nullptr;
+  for (const RankPlan& rank : plan.ranks) {
+    if (role != nullptr && *role == rank.role) continue;
+    role = &rank.role;
+    for (const Variable& v : rank.variables) {
+      if (v.source == VariableSource::role_env) add(v);
+    }
+  }
+  label = "passed";
+  for (const Variable& v : plan.variables) {
+    const bool is_secret = v.source == VariableSource::env_secret;
+    if (!is_secret && v.source != VariableSource::env_pass) continue;
+    add_line(out, std::exchange(label, ""), kLabel, v.name,
+             is_secret ? v.reason + ", never shown" : v.reason);
+  }
+  label = "not passed";
+  for (const std::string& name : plan.not_passed) {
+    add_line(out, std::exchange(label, ""), kLabel, name, "the job names it, not set here");
+  }
+}
+
+struct EnvLine {
+  const Variable* variable;
+  std::string assignment;
+};
+
+}  // namespace
+
+std::string plan_text(const LaunchPlan& plan, const Cluster& cluster) {
+  std::string out;
+  add_head(out, plan);
+  out += "\n";
+  add_table(out, plan, cluster);
+  out += "\n";
+  add_rank_variables(out, plan);
+  add_user_variables(out, plan);
+  std::string_view label = "note";
+  for (const std::string& note : plan.notes)
+    add_words(out, std::exchange(label, ""), words_of(note));
+  return out;
+}
+
+std::string plan_env_text(const LaunchPlan& plan, const Cluster&, Rank rank) {
+  const RankPlan& own = plan.ranks[rank.value];
+  std::map<std::pair<std::size_t, std::string_view>, EnvLine> lines;
+  std::size_t width = 0;
+  for (const auto* layer :
+       {&plan.variables, &plan.nodes[own.node.value].variables, &own.variables}) {
+    for (const Variable& v : *layer) {
+      const bool is_secret = v.source == VariableSource::env_secret;
+      lines[{table_position(v.name), v.name}] = {
+          &v, v.name + "=" + (is_secret ? "***" : shell_quoted(v.value))};
+    }
+  }
+  for (const auto& [key, line] : lines) {
+    if (line.assignment.size() <= 40) width = std::max(width, line.assignment.size());
+  }
+  std::string out;
+  for (const auto& [key, line] : lines)
+    out += padded(line.assignment, width) + "  # " + line.variable->reason + "\n";
+  std::string comment = "# not inherited:";
+  for (const std::string& name : plan.scrubbed) {
+    if (find_if(lines.begin(), lines.end(),
+                [&](const auto& l) { return l.first.second == name; }) != lines.end())
+      continue;
+    if (comment.size() + 1 + name.size() > kWidth) {
+      out += comment + "\n";
+      comment = "#";
+    }
+    comment += " " + name;
+  }
+  return out + comment + "\n";
+}
+
+}  // namespace dlaunch
