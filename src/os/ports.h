@@ -1,0 +1,51 @@
+// TCP ports for a rendezvous: found free and held until the process that will listen on them
+// starts. A held port is a bound socket that does not listen and has no SO_REUSEADDR, so nobody
+// else can bind it and nobody can connect to it (ip(7), socket(7)). Thread-safety: free functions
+// without state.
+#pragma once
+
+#include <cstdint>
+#include <string>
+
+#include "model/cluster.h"
+#include "model/result.h"
+
+namespace dlaunch {
+
+/// Owns the socket. Close-on-exec: a child never holds the port by accident.
+class ReservedPort {
+ public:
+  ReservedPort(int socket, std::uint16_t number) : socket_(socket), number_(number) {}
+  ReservedPort(ReservedPort&& other) noexcept;
+  ReservedPort& operator=(ReservedPort&& other) noexcept;
+  ReservedPort(const ReservedPort&) = delete;
+  ReservedPort& operator=(const ReservedPort&) = delete;
+  ~ReservedPort() { release(); }
+
+  [[nodiscard]] std::uint16_t number() const { return number_; }
+  [[nodiscard]] bool held() const { return socket_ >= 0; }
+  /// From now on anybody may bind the port; leaves no TIME_WAIT behind. Async-signal-safe.
+  void release();
+
+ private:
+  int socket_;
+  std::uint16_t number_;
+};
+
+/// A free port outside ip_local_port_range, from which the kernel takes ports of outgoing
+/// connections, and outside ip_local_reserved_ports (ip(7), kernel's ip-sysctl.rst). Looked for
+/// from a random start in 20000..32767, then elsewhere from 1024; inside ip_local_port_range only
+/// where that leaves nothing.
+[[nodiscard]] Result<ReservedPort> reserve_free_port();
+
+/// This port, 1 or more, or who has it. Remains of closed connections (TIME_WAIT) do not count as
+/// taken.
+[[nodiscard]] tl::expected<ReservedPort, TakenPort> reserve_port(std::uint16_t port);
+
+/// "pid 8812 (python train.py, user eve)": the process with a socket on this local port, a
+/// listening one first. "a process of user eve" if this user may not see which. Empty if it cannot
+/// be told, as for a process in another network or PID namespace and for a socket that is bound but
+/// does not listen.
+[[nodiscard]] std::string port_holder(std::uint16_t port);
+
+}  // namespace dlaunch
