@@ -1,5 +1,5 @@
-// Everything the supervisor can ask for. Performing an action never blocks; what comes of it returns
-// as an Event.
+// Everything the supervisor can ask for. Performing an action never blocks; what comes of it
+// returns as an Event.
 #pragma once
 
 #include <string>
@@ -59,7 +59,8 @@ struct Finish {
 
 }  // namespace action
 
-using Action = std::variant<action::ConnectNode, action::MakePlan, action::StartRanks, action::StopRanks,
-                            action::KillRanks, action::ReleaseNode, action::Tell, action::Finish>;
+using Action =
+    std::variant<action::ConnectNode, action::MakePlan, action::StartRanks, action::StopRanks,
+                 action::KillRanks, action::ReleaseNode, action::Tell, action::Finish>;
 
 }  // namespace dlaunch

@@ -14,7 +14,8 @@ using Environment = std::map<std::string, std::string, std::less<>>;
 /// the first of two equal names wins, as getenv(3) does it.
 [[nodiscard]] Environment environment_from_block(const char* const* block);
 
-[[nodiscard]] std::optional<std::string> find_variable(const Environment& env, std::string_view name);
+[[nodiscard]] std::optional<std::string> find_variable(const Environment& env,
+                                                       std::string_view name);
 
 /// True for [A-Za-z_][A-Za-z0-9_]*, the names that a shell can use (POSIX XBD 8.1).
 [[nodiscard]] bool is_variable_name(std::string_view name);

@@ -82,9 +82,8 @@ struct Tick {
 
 }  // namespace event
 
-using Event =
-    std::variant<event::NodeReady, event::NodeLost, event::PlanMade, event::PlanFailed, event::RankStarted,
-                 event::RankNotStarted, event::RankExited, event::NodeEmpty, event::CancelSignal,
-                 event::FrontGone, event::Tick>;
+using Event = std::variant<event::NodeReady, event::NodeLost, event::PlanMade, event::PlanFailed,
+                           event::RankStarted, event::RankNotStarted, event::RankExited,
+                           event::NodeEmpty, event::CancelSignal, event::FrontGone, event::Tick>;
 
 }  // namespace dlaunch

@@ -16,11 +16,14 @@ std::string describe(const StartFailure& failure) {
   const std::string why = errno_text(failure.error_number);
   const std::string quoted = '"' + failure.path + '"';
   switch (failure.step) {
-    case StartFailure::Step::workdir: return "cannot enter the workdir " + quoted + ": " + why;
+    case StartFailure::Step::workdir:
+      return "cannot enter the workdir " + quoted + ": " + why;
     case StartFailure::Step::interpreter:
       return "cannot execute " + quoted + ": the interpreter in its #! line does not exist";
-    case StartFailure::Step::resources: return "cannot start the process: " + failure.path + ": " + why;
-    case StartFailure::Step::execute: break;
+    case StartFailure::Step::resources:
+      return "cannot start the process: " + failure.path + ": " + why;
+    case StartFailure::Step::execute:
+      break;
   }
   if (failure.error_number == ENOEXEC) {
     return "cannot execute " + quoted + ": it is no program and has no #! line";
@@ -30,7 +33,8 @@ std::string describe(const StartFailure& failure) {
 
 std::string describe(const ExitStatus& status) {
   if (!status.signaled) return "exited with code " + std::to_string(status.value);
-  return "was killed by " + signal_name(status.value) + (status.core_dumped ? " (core dumped)" : "");
+  return "was killed by " + signal_name(status.value) +
+         (status.core_dumped ? " (core dumped)" : "");
 }
 
 }  // namespace dlaunch

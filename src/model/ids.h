@@ -16,7 +16,8 @@ struct Id {
   auto operator<=>(const Id&) const = default;
 };
 
-/// Global rank, 0 .. world size - 1. With `launch: per-node` the one process of a node has the node's number.
+/// Global rank, 0 .. world size - 1. With `launch: per-node` the one process of a node has the
+/// node's number.
 using Rank = Id<struct RankTag>;
 /// Index of a process on its node, 0 .. local world size - 1.
 using LocalRank = Id<struct LocalRankTag>;
@@ -32,5 +33,7 @@ enum class Stream : std::uint8_t { out = 1, err = 2 };
 
 template <class Tag>
 struct std::hash<dlaunch::Id<Tag>> {
-  std::size_t operator()(dlaunch::Id<Tag> id) const noexcept { return std::hash<std::uint32_t>{}(id.value); }
+  std::size_t operator()(dlaunch::Id<Tag> id) const noexcept {
+    return std::hash<std::uint32_t>{}(id.value);
+  }
 };

@@ -4,23 +4,34 @@ namespace dlaunch {
 
 std::string_view name_of(Framework framework) {
   switch (framework) {
-    case Framework::pytorch: return "pytorch";
-    case Framework::tensorflow: return "tensorflow";
-    case Framework::mpi: return "mpi";
-    case Framework::horovod: return "horovod";
-    case Framework::deepspeed: return "deepspeed";
-    case Framework::jax: return "jax";
-    case Framework::gcp: return "gcp";
-    case Framework::none: return "none";
+    case Framework::pytorch:
+      return "pytorch";
+    case Framework::tensorflow:
+      return "tensorflow";
+    case Framework::mpi:
+      return "mpi";
+    case Framework::horovod:
+      return "horovod";
+    case Framework::deepspeed:
+      return "deepspeed";
+    case Framework::jax:
+      return "jax";
+    case Framework::gcp:
+      return "gcp";
+    case Framework::none:
+      return "none";
   }
   return "";
 }
 
 std::string_view name_of(Launch launch) {
   switch (launch) {
-    case Launch::per_process: return "per-process";
-    case Launch::per_node: return "per-node";
-    case Launch::once: return "once";
+    case Launch::per_process:
+      return "per-process";
+    case Launch::per_node:
+      return "per-node";
+    case Launch::once:
+      return "once";
   }
   return "";
 }

@@ -1,7 +1,7 @@
 // JobSpec: what the user asked for, whole (design section 5). A plain value; the reader
 // (spec/) is the only place that makes one from text, foreign dialects are translated into it.
-// Keys that no released feature honours yet have their member here too, so that the type is settled:
-// the reader refuses them with "not available yet".
+// Keys that no released feature honours yet have their member here too, so that the type is
+// settled: the reader refuses them with "not available yet".
 #pragma once
 
 #include <chrono>
@@ -19,7 +19,8 @@ namespace dlaunch {
 
 using Duration = std::chrono::milliseconds;
 
-/// A command as written: a string goes through the shell once per rank, a list is executed as it is.
+/// A command as written: a string goes through the shell once per rank, a list is executed as it
+/// is.
 struct Command {
   bool is_shell = false;
   std::string line;               // when is_shell
@@ -42,7 +43,8 @@ struct NodeRange {
   bool operator==(const NodeRange&) const = default;
 };
 
-/// `automatic`: one per GPU, else 1. `gpu`: one per GPU, an error where there is none. Else the count.
+/// `automatic`: one per GPU, else 1. `gpu`: one per GPU, an error where there is none. Else the
+/// count.
 struct ProcessesPerNode {
   enum class Kind { automatic, gpu, count };
   Kind kind = Kind::automatic;
@@ -124,7 +126,8 @@ enum class RestartCause { failure, node_loss, hang };
 
 struct RestartPolicy {
   int max = 0;
-  std::vector<RestartCause> on = {RestartCause::failure, RestartCause::node_loss, RestartCause::hang};
+  std::vector<RestartCause> on = {RestartCause::failure, RestartCause::node_loss,
+                                  RestartCause::hang};
   std::vector<int> not_on_exit;
   Duration backoff_min = std::chrono::seconds(5);
   Duration backoff_max = std::chrono::minutes(5);

@@ -1,5 +1,5 @@
-// LaunchPlan: who runs where, with which command, cores, GPUs and variables. Made by plan/, printed by
-// report/, performed by agents. It never holds the value of a secret.
+// LaunchPlan: who runs where, with which command, cores, GPUs and variables. Made by plan/, printed
+// by report/, performed by agents. It never holds the value of a secret.
 #pragma once
 
 #include <cstdint>
@@ -34,13 +34,14 @@ struct RankPlan {
   Rank rank;
   NodeIndex node;
   LocalRank local_rank;
-  std::string role;             // "default", or chief | worker | ps | evaluator
-  std::uint32_t role_rank = 0;  // index within the role
-  std::uint32_t command = 0;    // index into LaunchPlan::commands
-  std::vector<int> cpus;        // logical CPUs to run on; empty: not bound
-  std::vector<std::string> gpus;     // ids this rank may use, as CUDA_VISIBLE_DEVICES spells them
-  std::vector<Variable> variables;   // those that differ from rank to rank
-  std::vector<std::uint16_t> ports;  // listening ports that are this rank's: released just before its exec
+  std::string role;                 // "default", or chief | worker | ps | evaluator
+  std::uint32_t role_rank = 0;      // index within the role
+  std::uint32_t command = 0;        // index into LaunchPlan::commands
+  std::vector<int> cpus;            // logical CPUs to run on; empty: not bound
+  std::vector<std::string> gpus;    // ids this rank may use, as CUDA_VISIBLE_DEVICES spells them
+  std::vector<Variable> variables;  // those that differ from rank to rank
+  std::vector<std::uint16_t>
+      ports;  // listening ports that are this rank's: released just before its exec
   bool operator==(const RankPlan&) const = default;
 };
 
@@ -63,8 +64,8 @@ struct MasterPlan {
 /// What is executed. A shell command is `SHELL -c SCRIPT`; see plan/command.h.
 struct CommandPlan {
   std::vector<std::string> argv;
-  /// The leader begins as a shell of ours: while it is one, its direct children are signalled too. It may become
-  /// the user's program by exec; then it is signalled alone.
+  /// The leader begins as a shell of ours: while it is one, its direct children are signalled too.
+  /// It may become the user's program by exec; then it is signalled alone.
   bool is_own_shell = false;
   bool operator==(const CommandPlan&) const = default;
 };
@@ -78,12 +79,13 @@ struct LaunchPlan {
   MasterPlan master;
   std::string workdir;  // absolute
   std::vector<CommandPlan> commands;
-  std::vector<NodePlan> nodes;           // index = NodeIndex
-  std::vector<RankPlan> ranks;           // index = Rank
-  std::vector<Variable> variables;       // the same for the whole job
-  std::vector<std::string> scrubbed;     // names (and patterns with '*') removed from the inherited environment
-  std::vector<std::string> not_passed;   // env_pass and env_secret names that are not set here
-  std::vector<std::string> notes;        // for the user, one sentence each
+  std::vector<NodePlan> nodes;      // index = NodeIndex
+  std::vector<RankPlan> ranks;      // index = Rank
+  std::vector<Variable> variables;  // the same for the whole job
+  std::vector<std::string>
+      scrubbed;  // names (and patterns with '*') removed from the inherited environment
+  std::vector<std::string> not_passed;  // env_pass and env_secret names that are not set here
+  std::vector<std::string> notes;       // for the user, one sentence each
   bool operator==(const LaunchPlan&) const = default;
 };
 

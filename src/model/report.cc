@@ -4,27 +4,42 @@ namespace dlaunch {
 
 const char* name_of(Cause cause) {
   switch (cause) {
-    case Cause::success: return "success";
-    case Cause::exit_code: return "exit-code";
-    case Cause::signal: return "signal";
-    case Cause::cannot_execute: return "cannot-execute";
-    case Cause::node_lost: return "node-lost";
-    case Cause::time_limit: return "time-limit";
-    case Cause::cancelled: return "cancelled";
-    case Cause::plan: return "plan";
-    case Cause::internal: return "internal";
+    case Cause::success:
+      return "success";
+    case Cause::exit_code:
+      return "exit-code";
+    case Cause::signal:
+      return "signal";
+    case Cause::cannot_execute:
+      return "cannot-execute";
+    case Cause::node_lost:
+      return "node-lost";
+    case Cause::time_limit:
+      return "time-limit";
+    case Cause::cancelled:
+      return "cancelled";
+    case Cause::plan:
+      return "plan";
+    case Cause::internal:
+      return "internal";
   }
   return "";
 }
 
 const char* name_of(RankEnd::How how) {
   switch (how) {
-    case RankEnd::How::not_started: return "not-started";
-    case RankEnd::How::cannot_start: return "cannot-start";
-    case RankEnd::How::exited: return "exited";
-    case RankEnd::How::stopped: return "stopped";
-    case RankEnd::How::killed: return "killed";
-    case RankEnd::How::lost: return "lost";
+    case RankEnd::How::not_started:
+      return "not-started";
+    case RankEnd::How::cannot_start:
+      return "cannot-start";
+    case RankEnd::How::exited:
+      return "exited";
+    case RankEnd::How::stopped:
+      return "stopped";
+    case RankEnd::How::killed:
+      return "killed";
+    case RankEnd::How::lost:
+      return "lost";
   }
   return "";
 }

@@ -1,5 +1,5 @@
-// RunReport: how a run ended. The supervisor makes it, report/ turns it into the summary on the screen and
-// into summary.json.
+// RunReport: how a run ended. The supervisor makes it, report/ turns it into the summary on the
+// screen and into summary.json.
 #pragma once
 
 #include <cstdint>
@@ -55,8 +55,9 @@ struct RunReport {
   std::string detail;                  // when plan, node_lost, internal: what a person should read
   Attempt attempt;                     // the last one
   MonotonicTime elapsed{0};
-  std::vector<RankEnd> ranks;   // index = Rank; empty when there was no plan
-  std::uint32_t leftovers = 0;  // processes of the job that had to be killed after its ranks had ended
+  std::vector<RankEnd> ranks;  // index = Rank; empty when there was no plan
+  std::uint32_t leftovers =
+      0;  // processes of the job that had to be killed after its ranks had ended
   bool operator==(const RunReport&) const = default;
 };
 

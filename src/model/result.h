@@ -1,6 +1,6 @@
 // Errors as values. Every expected failure (bad input, a host that does not answer, a missing file)
-// is a Result; exceptions of third-party libraries stop at the adapter that calls them, and a broken
-// promise of our own code is an assert.
+// is a Result; exceptions of third-party libraries stop at the adapter that calls them, and a
+// broken promise of our own code is an assert.
 #pragma once
 
 #include <string>
@@ -10,8 +10,8 @@
 
 namespace dlaunch {
 
-/// Exit codes of `dlaunch` itself. 64, 65, 69, 70, 75: sysexits.h. 124: timeout(1). 126, 127: POSIX shell.
-/// A run otherwise exits with its first failing rank's code (128 + n for signal n).
+/// Exit codes of `dlaunch` itself. 64, 65, 69, 70, 75: sysexits.h. 124: timeout(1). 126, 127: POSIX
+/// shell. A run otherwise exits with its first failing rank's code (128 + n for signal n).
 namespace exit_code {
 inline constexpr int kOk = 0;
 inline constexpr int kUsage = 64;

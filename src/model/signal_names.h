@@ -1,4 +1,5 @@
-// Signal names of signal(7), both ways. Names are printed as "SIGTERM" and accepted as "TERM" or "SIGTERM".
+// Signal names of signal(7), both ways. Names are printed as "SIGTERM" and accepted as "TERM" or
+// "SIGTERM".
 #pragma once
 
 #include <optional>

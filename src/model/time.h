@@ -8,7 +8,8 @@ namespace dlaunch {
 /// Time on the launcher's monotonic clock (CLOCK_MONOTONIC), since an arbitrary start.
 using MonotonicTime = std::chrono::nanoseconds;
 
-/// Wall-clock time (CLOCK_REALTIME), UTC. Times from nodes are corrected by the measured clock offset.
+/// Wall-clock time (CLOCK_REALTIME), UTC. Times from nodes are corrected by the measured clock
+/// offset.
 using WallTime = std::chrono::sys_time<std::chrono::nanoseconds>;
 
 }  // namespace dlaunch

@@ -1,4 +1,5 @@
-// A frame: what one message looks like on the channel. Little-endian, fixed header, then the payload.
+// A frame: what one message looks like on the channel. Little-endian, fixed header, then the
+// payload.
 //
 //   offset  size  field
 //        0     4  payload length in bytes, at most kMaxPayload
@@ -6,7 +7,8 @@
 //        6     2  reserved, 0
 //        8     4  node index, for routing through intermediate agents
 //       12     8  session id: random per run and node, so that a stale connection is recognised
-//       20     8  sequence number: 1, 2, ... for control frames of one direction; 0 for Ack, Heartbeat
+//       20     8  sequence number: 1, 2, ... for control frames of one direction; 0 for Ack,
+//       Heartbeat
 //                 and OutputData, which are not repeated after a reconnect
 //       28        payload: CBOR (RFC 8949), or raw for OutputData and StdinData
 #pragma once

@@ -1,9 +1,9 @@
-// The messages between launcher and agent, as values. docs/wire-protocol.md describes them for readers;
-// codec.h turns them into frames and back. Thread-safety: plain values.
+// The messages between launcher and agent, as values. docs/wire-protocol.md describes them for
+// readers; codec.h turns them into frames and back. Thread-safety: plain values.
 //
 // Order of a session: Hello both ways (first on the channel), FactsRequest -> Facts, StartRanks ->
-// RanksStarted / RankNotStarted, output and RankExited, AttemptEnded, then Bye both ways. A channel that
-// ends without Bye has broken: the agent acts as design section 3 says ("Channel lost").
+// RanksStarted / RankNotStarted, output and RankExited, AttemptEnded, then Bye both ways. A channel
+// that ends without Bye has broken: the agent acts as design section 3 says ("Channel lost").
 #pragma once
 
 #include <cstdint>
@@ -30,10 +30,11 @@ struct Hello {
   std::uint32_t protocol = kProtocolVersion;
   std::string build_id;
   // launcher -> agent only:
-  std::string node_name;                // as the user calls the node
-  std::uint32_t heartbeat_ms = 1000;    // how often each end says it is alive
-  std::uint32_t fence_after_ms = 10000; // silence after which the agent kills its ranks
-  bool keep_on_channel_loss = false;    // network connectors: wait fence_after for a reconnect; fork: no
+  std::string node_name;                 // as the user calls the node
+  std::uint32_t heartbeat_ms = 1000;     // how often each end says it is alive
+  std::uint32_t fence_after_ms = 10000;  // silence after which the agent kills its ranks
+  bool keep_on_channel_loss =
+      false;  // network connectors: wait fence_after for a reconnect; fork: no
   bool operator==(const Hello&) const = default;
 };
 struct Heartbeat {
@@ -54,8 +55,9 @@ struct Bye {
 
 /// Asks for NodeFacts; sent once per attempt, because ports are new for each.
 struct FactsRequest {
-  std::uint32_t ports = 0;                 // how many free ports to find and hold
-  std::vector<std::uint16_t> fixed_ports;  // ports chosen by the user: hold them, or say who has them
+  std::uint32_t ports = 0;  // how many free ports to find and hold
+  std::vector<std::uint16_t>
+      fixed_ports;  // ports chosen by the user: hold them, or say who has them
   bool operator==(const FactsRequest&) const = default;
 };
 struct StartCommand {
@@ -73,21 +75,25 @@ struct StartRank {
   bool wants_stdin = false;  // gets StdinData; else /dev/null
   bool operator==(const StartRank&) const = default;
 };
-/// A rank's environment: the agent's own, less `scrub`, then `env`, then StartRank::env; later wins.
-/// Large jobs come in several of these; `last` marks the final one of the attempt on this node.
+/// A rank's environment: the agent's own, less `scrub`, then `env`, then StartRank::env; later
+/// wins. Large jobs come in several of these; `last` marks the final one of the attempt on this
+/// node.
 struct StartRanks {
   Attempt attempt;
-  std::string log_folder;  // where rank-<n>.out and .err go, absolute, exists; empty: the agent's own session folder
+  std::string log_folder;  // where rank-<n>.out and .err go, absolute, exists; empty: the agent's
+                           // own session folder
   std::string workdir;     // absolute
   std::vector<std::string> scrub;  // names and patterns with '*'
   Environment env;
   std::vector<StartCommand> commands;
   std::vector<StartRank> ranks;
-  std::uint32_t output_credit = 0;  // bytes of each stream that may be sent before OutputCredit comes
+  std::uint32_t output_credit =
+      0;  // bytes of each stream that may be sent before OutputCredit comes
   bool last = true;
   bool operator==(const StartRanks&) const = default;
 };
-/// Signal to the leaders of all ranks of the attempt (and to the direct children of our own shells).
+/// Signal to the leaders of all ranks of the attempt (and to the direct children of our own
+/// shells).
 struct StopRanks {
   Attempt attempt;
   std::int32_t signal = 0;
@@ -145,7 +151,8 @@ struct RankExited {
   WallTime at;
   bool operator==(const RankExited&) const = default;
 };
-/// Bytes of a rank's stream. Travels raw, outside the control sequence: `offset` says where it belongs.
+/// Bytes of a rank's stream. Travels raw, outside the control sequence: `offset` says where it
+/// belongs.
 struct OutputData {
   Attempt attempt;
   Rank rank;
@@ -170,7 +177,8 @@ struct StdinTaken {
   bool closed = false;  // the rank does not read any more
   bool operator==(const StdinTaken&) const = default;
 };
-/// Every rank of the attempt on this node has ended, its output is complete, and nothing it started is left.
+/// Every rank of the attempt on this node has ended, its output is complete, and nothing it started
+/// is left.
 struct AttemptEnded {
   Attempt attempt;
   std::uint32_t leftovers = 0;
@@ -182,8 +190,9 @@ struct Notice {
   bool operator==(const Notice&) const = default;
 };
 
-using Message = std::variant<Hello, Heartbeat, Ack, Bye, FactsRequest, StartRanks, StopRanks, KillRanks,
-                             OutputCredit, StdinData, Facts, RanksStarted, RankNotStarted, RankExited, OutputData,
-                             OutputEnd, StdinTaken, AttemptEnded, Notice>;
+using Message =
+    std::variant<Hello, Heartbeat, Ack, Bye, FactsRequest, StartRanks, StopRanks, KillRanks,
+                 OutputCredit, StdinData, Facts, RanksStarted, RankNotStarted, RankExited,
+                 OutputData, OutputEnd, StdinTaken, AttemptEnded, Notice>;
 
 }  // namespace dlaunch::wire

@@ -1,0 +1,125 @@
+#include "agent/agent.h"
+
+#include <unistd.h>
+
+#include "agent/facts.h"
+#include "agent/output_pump.h"
+#include "agent/rank_service.h"
+#include "agent/stdin_pump.h"
+#include "os/build_id.h"
+#include "os/channel.h"
+#include "os/clock.h"
+#include "os/containment.h"
+#include "os/signals.h"
+
+namespace dlaunch {
+
+namespace {
+
+constexpr std::chrono::seconds kCleanupLimit{30};
+
+class Agent {
+ public:
+  Agent(AgentOptions options, const UniqueFd& guardian_pidfd, Progress& progress)
+      : progress_(progress),
+        channel_(loop_, std::move(options.read), std::move(options.write), options.node,
+                 options.session),
+        guardian_(loop_, UniqueFd(::dup(guardian_pidfd.get()))),
+        heartbeat_(loop_),
+        pump_(loop_, channel_),
+        stdin_(loop_, channel_),
+        ranks_(loop_, channel_, pump_, stdin_, facts_) {}
+
+  int run() {
+    channel_.start(
+        {[this](wire::Message message) { std::visit([this](auto& m) { on(m); }, message); },
+         [this](const std::string&) { launcher_gone(); }, [this] { pump_.resume(); }});
+    guardian_.on_readable([this] { guardian_gone(); });
+    if (const Status ready = ranks_.watch_children(); !ready) return ready.error().exit_code;
+    beat();
+    loop_.run();
+    return exit_code_;
+  }
+
+ private:
+  void on(wire::Hello& hello) {
+    greeted_ = true;
+    heartbeat_every_ = std::chrono::milliseconds(std::max(hello.heartbeat_ms, 10U));
+    progress_.heartbeat_ms = static_cast<std::uint32_t>(heartbeat_every_.count());
+    progress_.fence_after_ms = hello.fence_after_ms;
+    wire::Hello answer;
+    answer.build_id = own_build_id();
+    channel_.send(answer);
+  }
+  void on(wire::FactsRequest& request) { channel_.send(wire::Facts{facts_.gather(request)}); }
+  void on(wire::StartRanks& start) { ranks_.start(std::move(start)); }
+  void on(wire::StopRanks& stop) { ranks_.stop(stop.attempt, stop.signal); }
+  void on(wire::KillRanks& kill) { ranks_.kill(kill.attempt); }
+  void on(wire::OutputCredit& credit) { pump_.credit(credit); }
+  void on(wire::StdinData& data) { stdin_.add(data); }
+  void on(wire::Heartbeat&) {}
+  void on(wire::Bye&) {
+    kill_descendants(kCleanupLimit);
+    channel_.send(wire::Bye{});
+    leave(exit_code::kOk);
+  }
+  // What only an agent sends, or the channel keeps for itself: not for us, and harmless.
+  void on(wire::Ack&) {}
+  void on(wire::Facts&) {}
+  void on(wire::RanksStarted&) {}
+  void on(wire::RankNotStarted&) {}
+  void on(wire::RankExited&) {}
+  void on(wire::OutputData&) {}
+  void on(wire::OutputEnd&) {}
+  void on(wire::StdinTaken&) {}
+  void on(wire::AttemptEnded&) {}
+  void on(wire::Notice&) {}
+
+  void beat() {
+    progress_.beats.fetch_add(1);
+    if (greeted_) channel_.send(wire::Heartbeat{wall_now()});
+    heartbeat_.after(heartbeat_every_, [this] { beat(); });
+  }
+
+  // The channel of a forked agent ends without Bye only when the launcher is dead: kill at once.
+  void launcher_gone() {
+    kill_descendants(kCleanupLimit);
+    leave(exit_code::kNodeLost);
+  }
+
+  void guardian_gone() {
+    channel_.send(wire::Notice{"its guardian was killed"});
+    kill_descendants(kCleanupLimit);
+    leave(exit_code::kNodeLost);
+  }
+
+  void leave(int code) {
+    exit_code_ = code;
+    channel_.close();
+    loop_.stop();
+  }
+
+  EventLoop loop_;
+  Progress& progress_;
+  Channel channel_;
+  WatchedFd guardian_;
+  Timer heartbeat_;
+  std::chrono::milliseconds heartbeat_every_{1000};
+  bool greeted_ = false;
+  FactsService facts_;
+  OutputPump pump_;
+  StdinPump stdin_;
+  RankService ranks_;
+  int exit_code_ = exit_code::kInternal;
+};
+
+}  // namespace
+
+int agent_main(AgentOptions options, const UniqueFd& guardian_pidfd, Progress& progress) {
+  ::setpgid(0, 0);
+  become_subreaper();
+  Agent agent(std::move(options), guardian_pidfd, progress);
+  return agent.run();
+}
+
+}  // namespace dlaunch

@@ -1,0 +1,96 @@
+#include "agent/facts.h"
+
+#include <cerrno>
+#include <cstdlib>
+
+#include <sched.h>
+#include <sys/utsname.h>
+
+#include "fabric/node_facts.h"
+
+namespace dlaunch {
+
+namespace {
+
+/// CPUs this process may run on; machines may have more than the 1024 of cpu_set_t
+/// (sched_setaffinity(2)).
+std::vector<int> allowed_cpus() {
+  std::vector<int> cpus;
+  for (int count = 1024; count <= 65536; count *= 4) {
+    cpu_set_t* set = CPU_ALLOC(static_cast<std::size_t>(count));
+    const std::size_t size = CPU_ALLOC_SIZE(static_cast<std::size_t>(count));
+    const bool ok = ::sched_getaffinity(0, size, set) == 0;
+    for (int cpu = 0; ok && cpu < count; ++cpu) {
+      if (CPU_ISSET_S(static_cast<std::size_t>(cpu), size, set)) cpus.push_back(cpu);
+    }
+    CPU_FREE(set);
+    if (ok || errno != EINVAL) break;
+  }
+  return cpus;
+}
+
+}  // namespace
+
+NodeFacts FactsService::gather(const wire::FactsRequest& request) {
+  NodeFacts facts;
+  utsname system{};
+  ::uname(&system);
+  facts.hostname = system.nodename;
+  facts.architecture = system.machine;
+  facts.kernel = system.release;
+  facts.memory_bytes = fabric::read_memory_bytes("");
+  facts.cores = fabric::read_cores("", allowed_cpus());
+  mark_taken(facts.cores);
+  facts.gpus = fabric::read_gpus("");
+  if (const char* visible = std::getenv("CUDA_VISIBLE_DEVICES"))
+    facts.cuda_visible_devices = visible;
+  reserve(request, facts);
+  return facts;
+}
+
+void FactsService::reserve(const wire::FactsRequest& request, NodeFacts& facts) {
+  ports_.clear();
+  for (const std::uint16_t wanted : request.fixed_ports) {
+    auto port = reserve_port(wanted);
+    if (port) {
+      ports_.emplace(wanted, std::move(*port));
+      facts.reserved_ports.push_back(wanted);
+    } else {
+      facts.taken_ports.push_back(port.error());
+    }
+  }
+  for (std::uint32_t i = 0; i < request.ports; ++i) {
+    auto port = reserve_free_port();
+    if (!port) break;  // fewer than asked: the plan says what it lacks
+    const std::uint16_t number = port->number();
+    facts.reserved_ports.push_back(number);
+    ports_.emplace(number, std::move(*port));
+  }
+}
+
+void FactsService::mark_taken(std::vector<CpuCore>& cores) {
+  if (!locks_) {
+    if (auto opened = CoreLocks::open()) locks_ = std::move(*opened);
+  }
+  if (!locks_) return;
+  std::vector<int> cpus;
+  for (const CpuCore& core : cores) cpus.push_back(core.threads.front());
+  const std::vector<int> taken = locks_->taken(cpus);
+  for (CpuCore& core : cores) {
+    for (const int cpu : taken) core.taken = core.taken || cpu == core.threads.front();
+  }
+}
+
+void FactsService::release_port(std::uint16_t port) {
+  ports_.erase(port);
+}
+
+bool FactsService::lock_cores(const std::vector<int>& cpus) {
+  return locks_ && locks_->try_lock(cpus);
+}
+
+void FactsService::unlock_cores() {
+  if (locks_) locks_->unlock_all();
+}
+
+}  // namespace dlaunch

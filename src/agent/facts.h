@@ -1,0 +1,36 @@
+// What this node has, and what is held on it for the coming attempt: ports and cores.
+#pragma once
+
+#include <cstdint>
+#include <map>
+#include <optional>
+#include <vector>
+
+#include "os/core_locks.h"
+#include "os/ports.h"
+#include "wire/message.h"
+
+namespace dlaunch {
+
+class FactsService {
+ public:
+  /// Reads everything afresh and reserves the ports asked for; earlier reservations are given up.
+  [[nodiscard]] NodeFacts gather(const wire::FactsRequest& request);
+
+  /// Gives a reserved port free, for the rank that is about to listen on it.
+  void release_port(std::uint16_t port);
+  void release_all_ports() { ports_.clear(); }
+
+  /// Takes the cores for the attempt; false if another run was quicker.
+  [[nodiscard]] bool lock_cores(const std::vector<int>& cpus);
+  void unlock_cores();
+
+ private:
+  void reserve(const wire::FactsRequest& request, NodeFacts& facts);
+  void mark_taken(std::vector<CpuCore>& cores);
+
+  std::map<std::uint16_t, ReservedPort> ports_;
+  std::optional<CoreLocks> locks_;
+};
+
+}  // namespace dlaunch

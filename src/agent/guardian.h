@@ -1,0 +1,29 @@
+// The guardian: parent of the agent, whose only work is to outlive it. Guardian and agent watch
+// each other by pidfd; when one dies, the other kills every descendant until there is none (design
+// section 3).
+#pragma once
+
+#include <cstdint>
+
+#include "os/unique_fd.h"
+
+namespace dlaunch {
+
+/// How an agent is started, whichever connector brought it to its node.
+struct AgentOptions {
+  UniqueFd read;   // channel from the launcher
+  UniqueFd write;  // channel to the launcher; a duplicate of `read` for a socket
+  std::uint32_t node = 0;
+  std::uint64_t session = 0;
+};
+
+/// Exit codes of a guardian beyond 128 + n (its agent was killed by signal n).
+inline constexpr int kAgentStopped =
+    71;  // the agent showed no sign of life for fence_after and was ended
+
+/// Runs guardian and agent in this process and a fork of it; returns the exit code. Must be called
+/// before any thread exists. Takes over all signals and closes every descriptor but 0, 1, 2 and the
+/// channel.
+[[nodiscard]] int guardian_main(AgentOptions options);
+
+}  // namespace dlaunch

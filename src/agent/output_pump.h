@@ -1,0 +1,59 @@
+// Moves the output of ranks: pipe -> file on this node, and as far as credit goes -> channel.
+// The file is written first and never waits for the channel; a launcher that is behind is served
+// from the file.
+#pragma once
+
+#include <cstdint>
+#include <map>
+#include <memory>
+#include <string>
+#include <string_view>
+
+#include "os/channel.h"
+#include "os/event_loop.h"
+#include "os/unique_fd.h"
+
+namespace dlaunch {
+
+class OutputPump {
+ public:
+  OutputPump(EventLoop& loop, Channel& channel);
+  ~OutputPump();
+
+  /// Forgets the streams of an earlier attempt. `credit` 0: the launcher wants no output sent.
+  void begin(Attempt attempt, std::string log_folder, std::uint64_t credit);
+  void add(Rank rank, Stream stream, UniqueFd read_end);
+  void credit(const wire::OutputCredit& credit);
+  /// The channel has room again.
+  void resume();
+  /// Reads what is in the pipes without waiting and closes them: every writer is dead.
+  void drain();
+
+ private:
+  struct Pumped;
+  using Key = std::pair<Rank, Stream>;
+
+  void wait(Pumped& pumped);
+  void read_some(Pumped& pumped);
+  enum class ReadResult { some, nothing_now, end };
+  ReadResult read_once(Pumped& pumped);
+  void store(Pumped& pumped, std::string_view bytes);
+  bool open_file(Pumped& pumped);
+  void file_failed(Pumped& pumped, int error_number);
+  void offer(Pumped& pumped, std::string_view fresh);
+  void send(Pumped& pumped, std::string_view bytes);
+  void catch_up(Pumped& pumped);
+  void close(Pumped& pumped);
+  void finish_if_complete(Pumped& pumped);
+  [[nodiscard]] bool may_send(const Pumped& pumped) const;
+
+  EventLoop& loop_;
+  Channel& channel_;
+  Attempt attempt_;
+  std::string log_folder_;
+  std::uint64_t credit_ = 0;
+  std::map<Key, std::unique_ptr<Pumped>> streams_;
+  std::string buffer_;
+};
+
+}  // namespace dlaunch

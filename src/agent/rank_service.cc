@@ -1,0 +1,345 @@
+#include "agent/rank_service.h"
+
+#include <cerrno>
+#include <csignal>
+#include <map>
+
+#include <fcntl.h>
+#include <unistd.h>
+
+#include "agent/environment_block.h"
+#include "os/clock.h"
+#include "os/signals.h"
+#include "os/spawn.h"
+
+extern char** environ;
+
+namespace dlaunch {
+
+namespace {
+
+// Ranks started in one turn of the loop: enough to be fast, few enough to notice a Ctrl-C
+// meanwhile.
+constexpr std::size_t kStartsPerTurn = 16;
+
+constexpr std::chrono::milliseconds kKillRound{5};
+
+class CpuMask {
+ public:
+  explicit CpuMask(const std::vector<int>& cpus) {
+    if (cpus.empty()) return;
+    const auto count = static_cast<std::size_t>(cpus.back()) + 1;
+    size_ = CPU_ALLOC_SIZE(count);
+    words_.resize(size_ / sizeof(unsigned long) + 1, 0UL);
+    for (const int cpu : cpus) CPU_SET_S(static_cast<std::size_t>(cpu), size_, set());
+  }
+  [[nodiscard]] cpu_set_t* set() {
+    return size_ == 0 ? nullptr : reinterpret_cast<cpu_set_t*>(words_.data());
+  }
+  [[nodiscard]] std::size_t size() const { return size_; }
+
+ private:
+  std::vector<unsigned long> words_;
+  std::size_t size_ = 0;
+};
+
+/// True if the process still executes exactly this command: a shell that ends its script with a
+/// plain command has become that command, and the children are then the user's (data loaders), not
+/// ours.
+bool runs_command(pid_t pid, const std::vector<std::string>& argv) {
+  std::string expected;
+  for (const std::string& argument : argv) expected.append(argument).push_back('\0');
+  const UniqueFd fd(
+      ::open(("/proc/" + std::to_string(pid) + "/cmdline").c_str(), O_RDONLY | O_CLOEXEC));
+  std::string actual(expected.size() + 1, '\0');
+  std::size_t size = 0;
+  for (ssize_t n = 1;
+       fd && n > 0 && size<actual.size(); size += n> 0 ? static_cast<std::size_t>(n) : 0) {
+    n = ::read(fd.get(), actual.data() + size, actual.size() - size);
+  }
+  actual.resize(size);
+  return actual == expected;
+}
+
+}  // namespace
+
+/// What the ranks of one StartRanks have in common, prepared once.
+struct RankService::Batch {
+  explicit Batch(wire::StartRanks r)
+      : request(std::move(r)), base(environment_from_block(environ), request.scrub, request.env) {}
+
+  const Program& program(std::uint32_t command, const std::string& search_path) {
+    const auto key = std::pair{command, search_path};
+    auto found = programs.find(key);
+    if (found == programs.end()) {
+      const std::string& name = request.commands[command].argv.front();
+      found = programs.emplace(key, find_program(name, search_path, request.workdir)).first;
+    }
+    return found->second;
+  }
+
+  wire::StartRanks request;
+  EnvironmentBase base;
+  std::map<std::pair<std::uint32_t, std::string>, Program> programs;
+};
+
+struct RankService::RunningRank {
+  Rank rank;
+  pid_t leader = 0;
+  const std::vector<std::string>* argv = nullptr;  // of our own shell; null for other commands
+  std::shared_ptr<Batch> batch;                    // holds argv
+  bool wants_stdin = false;
+  bool exited = false;
+  bool counted_over = false;
+  // Direct children of our own shell that were signalled with it: the rank lasts as long as they
+  // do.
+  std::map<pid_t, std::unique_ptr<WatchedFd>> companions;
+
+  [[nodiscard]] bool over() const { return exited && companions.empty(); }
+};
+
+RankService::RankService(EventLoop& loop, Channel& channel, OutputPump& pump, StdinPump& stdin_pump,
+                         FactsService& facts)
+    : loop_(loop),
+      channel_(channel),
+      pump_(pump),
+      stdin_(stdin_pump),
+      facts_(facts),
+      kill_timer_(loop),
+      open_files_(raise_open_file_limit()),
+      null_(::open("/dev/null", O_RDONLY | O_CLOEXEC)) {}
+
+RankService::~RankService() = default;
+
+Status RankService::watch_children() {
+  auto fd = open_signal_fd({SIGCHLD});
+  if (!fd) return tl::unexpected(fd.error());
+  child_signals_ = std::make_unique<WatchedFd>(loop_, std::move(*fd));
+  wait_for_children();
+  return {};
+}
+
+void RankService::start(wire::StartRanks request) {
+  if (active_ && request.attempt != attempt_)
+    return;  // the launcher ends one attempt before the next
+  if (!active_) begin_attempt(request);
+  all_known_ = request.last;
+  if (killing_) return end_attempt_if_over();
+  lock_cores(request);
+  pump_.begin(request.attempt, request.log_folder, request.output_credit);
+  auto batch = std::make_shared<Batch>(std::move(request));
+  for (std::size_t i = 0; i < batch->request.ranks.size(); ++i) pending_.push_back({batch, i});
+  start_some();
+}
+
+void RankService::begin_attempt(const wire::StartRanks& request) {
+  attempt_ = request.attempt;
+  active_ = true;
+  ending_ = killing_ = false;
+  alive_ = 0;
+  running_.clear();
+  leftovers_.clear();
+}
+
+void RankService::lock_cores(wire::StartRanks& request) {
+  std::vector<int> cpus;
+  for (const wire::StartRank& rank : request.ranks)
+    cpus.insert(cpus.end(), rank.cpus.begin(), rank.cpus.end());
+  if (cpus.empty() || facts_.lock_cores(cpus)) return;
+  // Between the facts and now another run took them: two jobs on one core would be worse than no
+  // binding.
+  for (wire::StartRank& rank : request.ranks) rank.cpus.clear();
+  channel_.send(wire::Notice{"another run took the planned cores first: ranks are not bound"});
+}
+
+void RankService::start_some() {
+  wire::RanksStarted started{attempt_, {}};
+  for (std::size_t i = 0; i < kStartsPerTurn && !pending_.empty(); ++i) {
+    const Pending next = pending_.front();
+    pending_.pop_front();
+    const wire::StartRank& rank = next.batch->request.ranks[next.index];
+    auto pid = start_one(next.batch, rank);
+    if (pid) {
+      started.ranks.push_back({rank.rank, *pid, wall_now()});
+    } else {
+      not_started(rank, std::move(pid.error()));
+    }
+  }
+  if (!started.ranks.empty()) channel_.send(started);
+  if (!pending_.empty()) loop_.post([this] { start_some(); });
+  end_attempt_if_over();
+}
+
+tl::expected<pid_t, StartFailure> RankService::start_one(const std::shared_ptr<Batch>& shared,
+                                                         const wire::StartRank& rank) {
+  Batch& batch = *shared;
+  auto out = make_pipe();
+  auto err = make_pipe();
+  if (!out || !err) {
+    return tl::unexpected(
+        StartFailure{StartFailure::Step::resources, !out ? out.error() : err.error(), "pipe", ""});
+  }
+  Pipe in;
+  if (rank.wants_stdin) {
+    auto made = make_pipe();
+    if (!made)
+      return tl::unexpected(StartFailure{StartFailure::Step::resources, made.error(), "pipe", ""});
+    in = std::move(*made);
+  }
+  const wire::StartCommand& command = batch.request.commands[rank.command];
+  const EnvironmentBlock environment(batch.base, rank.env);
+  std::vector<const char*> argv;
+  argv.reserve(command.argv.size() + 1);
+  for (const std::string& argument : command.argv) argv.push_back(argument.c_str());
+  argv.push_back(nullptr);
+  CpuMask cpus(rank.cpus);
+  const rlimit open_files{open_files_.soft, open_files_.hard};
+  SpawnRequest request;
+  request.program = &batch.program(rank.command, environment.search_path());
+  request.argv = argv.data();
+  request.envp = environment.pointers();
+  request.workdir = batch.request.workdir.c_str();
+  request.stdin_fd = rank.wants_stdin ? in.read.get() : null_.get();
+  request.stdout_fd = out->write.get();
+  request.stderr_fd = err->write.get();
+  request.cpus = cpus.set();
+  request.cpus_size = cpus.size();
+  request.open_files = &open_files;
+  // The rank listens on these itself: given free as late as can be.
+  for (const std::uint16_t port : rank.release_ports) facts_.release_port(port);
+  auto pid = spawn(request);
+  if (!pid) return pid;
+
+  auto running = std::make_unique<RunningRank>();
+  running->rank = rank.rank;
+  running->leader = *pid;
+  if (command.is_own_shell) running->argv = &command.argv;
+  running->batch = shared;
+  running->wants_stdin = rank.wants_stdin;
+  running_.emplace(*pid, std::move(running));
+  ++alive_;
+  pump_.add(rank.rank, Stream::out, std::move(out->read));
+  pump_.add(rank.rank, Stream::err, std::move(err->read));
+  if (rank.wants_stdin) stdin_.connect(attempt_, std::move(in.write));
+  return pid;
+}
+
+void RankService::not_started(const wire::StartRank& rank, StartFailure failure) {
+  channel_.send(wire::RankNotStarted{attempt_, rank.rank, std::move(failure), wall_now()});
+  pending_.clear();
+  all_known_ = true;
+}
+
+void RankService::stop(Attempt attempt, int signal) {
+  if (!active_ || attempt != attempt_) return;
+  pending_.clear();
+  all_known_ = true;
+  for (auto& [pid, rank] : running_) {
+    if (!rank->exited) signal_rank(*rank, signal);
+  }
+  end_attempt_if_over();
+}
+
+void RankService::signal_rank(RunningRank& rank, int signal) {
+  // Children first: a shell that dies of the signal would leave them to be found nowhere.
+  if (rank.argv != nullptr && runs_command(rank.leader, *rank.argv)) {
+    for (const pid_t child : children_of(rank.leader)) {
+      watch_companion(rank, child);
+      ::kill(child, signal);
+      ::kill(child, SIGCONT);
+    }
+  }
+  ::kill(rank.leader, signal);
+  ::kill(rank.leader, SIGCONT);  // a stopped process takes no other signal
+}
+
+void RankService::watch_companion(RunningRank& rank, pid_t companion) {
+  if (rank.companions.contains(companion)) return;
+  UniqueFd pidfd(open_pidfd(companion));
+  if (!pidfd) return;
+  auto watched = std::make_unique<WatchedFd>(loop_, std::move(pidfd));
+  watched->on_readable([this, &rank, companion] {
+    rank.companions.erase(companion);
+    if (rank.over() && !rank.counted_over) {
+      rank.counted_over = true;
+      rank_is_over();
+    }
+  });
+  rank.companions.emplace(companion, std::move(watched));
+}
+
+void RankService::kill(Attempt attempt) {
+  if (!active_ || attempt != attempt_) return;
+  killing_ = true;
+  pending_.clear();
+  all_known_ = true;
+  kill_round();
+  end_attempt_if_over();
+}
+
+void RankService::wait_for_children() {
+  child_signals_->on_readable([this] {
+    reap();
+    wait_for_children();
+  });
+}
+
+void RankService::reap() {
+  while (read_signal(child_signals_->get()) != 0) {
+  }
+  // One time for all that are found in this pass: they ended since the last one, in an unknown
+  // order.
+  const WallTime now = wall_now();
+  bool none_left = false;
+  while (const auto reaped = reap_one(none_left)) on_ended(*reaped, now);
+  if (ending_ && none_left) attempt_is_empty();
+}
+
+void RankService::on_ended(const Reaped& reaped, WallTime now) {
+  const auto found = running_.find(reaped.pid);
+  if (found == running_.end() || found->second->exited) return;  // an orphan that came to us
+  RunningRank& rank = *found->second;
+  rank.exited = true;
+  if (rank.wants_stdin) stdin_.close();
+  channel_.send(wire::RankExited{attempt_, rank.rank, reaped.status, now});
+  if (rank.over()) {
+    rank.counted_over = true;
+    rank_is_over();
+  }
+}
+
+void RankService::rank_is_over() {
+  --alive_;
+  end_attempt_if_over();
+}
+
+void RankService::end_attempt_if_over() {
+  if (!active_ || ending_ || !all_known_ || !pending_.empty() || alive_ > 0) return;
+  ending_ = true;
+  // As an event of its own: the caller may be in the middle of a pass over the ranks.
+  loop_.post([this] {
+    reap();
+    if (active_) kill_round();
+  });
+}
+
+void RankService::kill_round() {
+  const std::vector<pid_t> killed = kill_descendants_once();
+  if (ending_) leftovers_.insert(killed.begin(), killed.end());
+  // The deaths come as SIGCHLD; further rounds are for what was forked in the middle of this one.
+  kill_timer_.after(kKillRound, [this] {
+    if (active_) kill_round();
+  });
+}
+
+void RankService::attempt_is_empty() {
+  active_ = ending_ = killing_ = false;
+  kill_timer_.cancel();
+  pump_.drain();
+  stdin_.close();
+  facts_.unlock_cores();
+  facts_.release_all_ports();
+  channel_.send(wire::AttemptEnded{attempt_, static_cast<std::uint32_t>(leftovers_.size())});
+}
+
+}  // namespace dlaunch

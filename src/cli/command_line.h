@@ -1,0 +1,57 @@
+// The command line: a thin front of CLI11, which only command_line.cc includes (it compiles for
+// seconds).
+#pragma once
+
+#include <cstdint>
+#include <functional>
+#include <memory>
+#include <optional>
+#include <string>
+#include <vector>
+
+namespace dlaunch {
+
+/// One command ("run") with its options. Targets must outlive parse().
+class CommandOptions {
+ public:
+  void positional(const std::string& name, std::string& target, const std::string& help);
+  /// `names`: "-n,--processes". `value`: what stands for the value in the help ("N").
+  void value(const std::string& names, std::string& target, const std::string& help,
+             const std::string& type);
+  void number(const std::string& names, std::optional<std::uint32_t>& target,
+              const std::string& help, const std::string& type);
+  /// May be given several times, one value each.
+  void values(const std::string& names, std::vector<std::string>& target, const std::string& help,
+              const std::string& type);
+  void flag(const std::string& names, bool& target, const std::string& help);
+  /// The two options (by one of their names) cannot be given together.
+  void exclude(const std::string& name, const std::string& other);
+
+ private:
+  friend class CommandLine;
+  explicit CommandOptions(void* app) : app_(app) {}
+  void* app_;  // CLI::App
+};
+
+class CommandLine {
+ public:
+  using Action = std::function<int()>;
+
+  CommandLine();
+  ~CommandLine();
+
+  /// `footer` stands below the help of the command, and holds its examples.
+  CommandOptions command(const std::string& name, const std::string& description,
+                         const std::string& footer, Action action);
+
+  /// Parses and runs the command that was chosen; returns its exit code, kOk after help, kUsage
+  /// (with one line on stderr) for what cannot be understood. `arguments`: without the program's
+  /// name.
+  [[nodiscard]] int run(const std::vector<std::string>& arguments);
+
+ private:
+  struct State;
+  std::unique_ptr<State> state_;
+};
+
+}  // namespace dlaunch

@@ -1,0 +1,36 @@
+// The options that name a job, shared by `run` and `plan`, and how they become a JobInput.
+#pragma once
+
+#include <optional>
+#include <string>
+#include <vector>
+
+#include "cli/command_line.h"
+#include "model/job_spec.h"
+#include "model/result.h"
+
+namespace dlaunch {
+
+struct JobOptions {
+  std::string file;  // job file or a folder that holds job.yaml
+  std::string processes;
+  std::string per_node;
+  std::string nodes;
+  std::vector<std::string> sets;       // KEY=VALUE
+  std::vector<std::string> arguments;  // after "--"
+};
+
+/// Adds the options to a command; `arguments` come from split_arguments.
+void add_job_options(CommandOptions command, JobOptions& options);
+
+struct LoadedJob {
+  JobSpec spec;
+  std::string text;  // of the job file, or an equivalent one for a job given on the command line
+};
+
+/// Finds and reads the job. Errors: exit_code::kUsage for options that contradict, kJobFile for the
+/// rest.
+[[nodiscard]] Result<LoadedJob> load_job(const JobOptions& options,
+                                         const std::string& current_folder);
+
+}  // namespace dlaunch

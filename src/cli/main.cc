@@ -1,0 +1,51 @@
+// dlaunch: reads the command line and hands over to the command.
+#include <exception>
+#include <string>
+#include <string_view>
+#include <vector>
+
+#include "cli/commands.h"
+#include "cli/print.h"
+#include "model/result.h"
+
+namespace dlaunch {
+
+namespace {
+
+struct Words {
+  std::vector<std::string> own;  // before "--", without the program's name
+  TrailingArguments after;
+};
+
+Words split(int argc, char** argv) {
+  Words words;
+  int i = 1;
+  for (; i < argc && std::string_view(argv[i]) != "--"; ++i) {
+    // mpirun's spelling; CLI11 would read it as -n with the value "p".
+    words.own.emplace_back(std::string_view(argv[i]) == "-np" ? "-n" : argv[i]);
+  }
+  for (++i; i < argc; ++i) words.after.emplace_back(argv[i]);
+  return words;
+}
+
+int run(int argc, char** argv) {
+  const Words words = split(argc, argv);
+  CommandLine line;
+  add_run_command(line, words.after);
+  add_plan_command(line, words.after);
+  return line.run(words.own);
+}
+
+}  // namespace
+
+}  // namespace dlaunch
+
+int main(int argc, char** argv) {
+  try {
+    return dlaunch::run(argc, argv);
+  } catch (const std::exception& unexpected) {
+    // A fault of ours, or no memory: said in one line, without a stack trace.
+    return dlaunch::print_error(
+        {dlaunch::exit_code::kInternal, std::string("internal error: ") + unexpected.what()});
+  }
+}

@@ -1,0 +1,46 @@
+#include <memory>
+
+#include "cli/commands.h"
+#include "cli/job_options.h"
+#include "cli/print.h"
+#include "cli/show_plan.h"
+
+namespace dlaunch {
+
+namespace {
+
+constexpr const char* kFooter =
+    "Examples:\n"
+    "  dlaunch plan job.yaml                    who would run where, with which cores and "
+    "variables\n"
+    "  dlaunch plan -n 4 --env 2 -- true        the variables of rank 2, each with its reason\n"
+    "  dlaunch plan job.yaml --json             for tools";
+
+struct PlanCommand {
+  JobOptions job;
+  PlanView view;
+
+  int execute() const {
+    const auto folder = current_folder();
+    if (!folder) return print_error(folder.error());
+    const auto loaded = load_job(job, *folder);
+    if (!loaded) return print_error(loaded.error());
+    return show_plan(loaded->spec, *folder, view);
+  }
+};
+
+}  // namespace
+
+void add_plan_command(CommandLine& line, const TrailingArguments& arguments) {
+  auto plan = std::make_shared<PlanCommand>();
+  plan->job.arguments = arguments;
+  CommandOptions options =
+      line.command("plan", "Show nodes, ranks, binding and variables; start nothing", kFooter,
+                   [plan] { return plan->execute(); });
+  add_job_options(options, plan->job);
+  options.flag("--json", plan->view.json, "The plan as JSON");
+  options.number("--env", plan->view.env_of, "The variables of one rank, with the reason of each",
+                 "RANK");
+}
+
+}  // namespace dlaunch

@@ -1,0 +1,31 @@
+#include "cli/show_plan.h"
+
+#include "cli/print.h"
+#include "launch/discover.h"
+#include "plan/make_plan.h"
+#include "report/plan_json.h"
+#include "report/plan_text.h"
+
+extern char** environ;
+
+namespace dlaunch {
+
+int show_plan(const JobSpec& spec, const std::string& current_folder, const PlanView& view) {
+  const auto cluster = discover_cluster(spec);
+  if (!cluster) return print_error(cluster.error());
+  PlanContext context;
+  context.launcher_env = environment_from_block(environ);
+  context.current_folder = current_folder;
+  const auto plan = make_plan(spec, *cluster, context);
+  if (!plan) return print_error(plan.error());
+  if (view.env_of && *view.env_of >= plan->ranks.size()) {
+    return print_error(Error{exit_code::kUsage, "--env " + std::to_string(*view.env_of) +
+                                                    ": the job has ranks 0 to " +
+                                                    std::to_string(plan->ranks.size() - 1)});
+  }
+  if (view.json) return print_text(plan_json(*plan));
+  if (view.env_of) return print_text(plan_env_text(*plan, *cluster, Rank(*view.env_of)));
+  return print_text(plan_text(*plan, *cluster));
+}
+
+}  // namespace dlaunch

@@ -1,0 +1,94 @@
+#include "launch/cluster_sessions.h"
+
+#include <algorithm>
+#include <cerrno>
+
+#include <sys/random.h>
+#include <sys/utsname.h>
+
+#include "os/clock.h"
+#include "os/containment.h"
+#include "plan/make_plan.h"
+
+namespace dlaunch {
+
+namespace {
+
+constexpr std::chrono::seconds kCleanupLimit{10};
+constexpr std::chrono::seconds kGuardianEnd{2};
+
+std::string own_hostname() {
+  utsname system{};
+  ::uname(&system);
+  return system.nodename;
+}
+
+}  // namespace
+
+Result<LocalStart> fork_local_agent() {
+  LocalStart start;
+  if (::getrandom(&start.session, sizeof start.session, 0) != sizeof start.session) {
+    return fail_errno(exit_code::kInternal, "getrandom", errno);
+  }
+  auto connection = connect_local(NodeIndex(0), start.session);
+  if (!connection) return tl::unexpected(connection.error());
+  start.connection = std::move(*connection);
+  return start;
+}
+
+ClusterSessions::ClusterSessions(EventLoop& loop, const JobSpec& spec, LocalStart local,
+                                 Callbacks callbacks)
+    : loop_(loop), spec_(spec), callbacks_(std::move(callbacks)) {
+  Node node;
+  node.name = own_hostname();
+  node.address = "127.0.0.1";
+  node.is_launcher = true;
+  Session::Settings settings{node.name, local.session, spec_.timeouts.fence_after,
+                             spec_.timeouts.lost_after};
+  cluster_.nodes.push_back(std::move(node));
+  sessions_.push_back(std::make_unique<Session>(loop_, NodeIndex(0), std::move(local.connection),
+                                                std::move(settings), callbacks_of(NodeIndex(0))));
+}
+
+Session::Callbacks ClusterSessions::callbacks_of(NodeIndex node) {
+  return {[this, node](Event event) {
+            local_lost_ = local_lost_ || (cluster_.nodes[node.value].is_launcher &&
+                                          std::holds_alternative<event::NodeLost>(event));
+            callbacks_.on_event(std::move(event));
+          },
+          [this, node](NodeFacts facts) { cluster_.nodes[node.value].facts = std::move(facts); },
+          [this](wire::OutputData data) { callbacks_.on_output(std::move(data)); },
+          [this](const wire::OutputEnd& end) { callbacks_.on_output_end(end); },
+          [this](const wire::StdinTaken& taken) { callbacks_.on_stdin_taken(taken); },
+          [this](std::string text) { callbacks_.on_notice(std::move(text)); }};
+}
+
+void ClusterSessions::connect(NodeIndex node) {
+  wire::FactsRequest request;
+  request.fixed_ports = fixed_ports(spec_);
+  request.ports = ports_wanted(spec_);
+  sessions_[node.value]->start(request);
+}
+
+void ClusterSessions::release_all() {
+  for (auto& session : sessions_) session->release();
+}
+
+bool ClusterSessions::all_ended() const {
+  return std::all_of(sessions_.begin(), sessions_.end(),
+                     [](const auto& session) { return session->ended(); });
+}
+
+void ClusterSessions::reap_processes() {
+  // Guardians end right after their agents; whatever is then left below us has lost both.
+  const MonotonicTime end =
+      monotonic_now() + (local_lost_ ? MonotonicTime(0) : MonotonicTime(kGuardianEnd));
+  bool none_left = false;
+  while (!none_left && monotonic_now() < end) {
+    if (reap_one(none_left) || none_left) continue;
+    wait_for_child(std::chrono::milliseconds(50));
+  }
+  if (!none_left) kill_descendants(kCleanupLimit);
+}
+
+}  // namespace dlaunch

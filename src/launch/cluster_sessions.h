@@ -1,0 +1,56 @@
+// The sessions of all nodes of a run, and the cluster that their facts add up to.
+#pragma once
+
+#include <memory>
+#include <vector>
+
+#include "launch/session.h"
+#include "model/cluster.h"
+#include "model/job_spec.h"
+#include "os/event_loop.h"
+
+namespace dlaunch {
+
+/// Connections that were made before the io_context existed (forking connectors must come first).
+struct LocalStart {
+  std::uint64_t session = 0;
+  Connection connection;
+};
+[[nodiscard]] Result<LocalStart> fork_local_agent();
+
+/// Lives on the engine's one thread.
+class ClusterSessions {
+ public:
+  struct Callbacks {
+    std::function<void(Event)> on_event;
+    std::function<void(wire::OutputData)> on_output;
+    std::function<void(const wire::OutputEnd&)> on_output_end;
+    std::function<void(const wire::StdinTaken&)> on_stdin_taken;
+    std::function<void(std::string)> on_notice;
+  };
+
+  ClusterSessions(EventLoop& loop, const JobSpec& spec, LocalStart local, Callbacks callbacks);
+
+  void connect(NodeIndex node);
+  void send(NodeIndex node, const wire::Message& message) { sessions_[node.value]->send(message); }
+  void release(NodeIndex node) { sessions_[node.value]->release(); }
+  void release_all();
+  [[nodiscard]] bool all_ended() const;
+  [[nodiscard]] std::size_t size() const { return sessions_.size(); }
+  [[nodiscard]] const Cluster& cluster() const { return cluster_; }
+  /// Waits a moment for the processes behind ended sessions, and ends what is left below us on this
+  /// machine when both its guardian and its agent were killed.
+  void reap_processes();
+
+ private:
+  [[nodiscard]] Session::Callbacks callbacks_of(NodeIndex node);
+
+  EventLoop& loop_;
+  const JobSpec& spec_;
+  Callbacks callbacks_;
+  Cluster cluster_;
+  std::vector<std::unique_ptr<Session>> sessions_;
+  bool local_lost_ = false;
+};
+
+}  // namespace dlaunch

@@ -1,0 +1,26 @@
+// The seam between deciding and doing: run_job asks the supervisor and performs its actions through
+// an Engine. Tests use a scripted one.
+#pragma once
+
+#include <optional>
+
+#include "model/action.h"
+#include "model/event.h"
+#include "model/result.h"
+#include "model/time.h"
+
+namespace dlaunch {
+
+class Engine {
+ public:
+  virtual ~Engine() = default;
+  /// Waits for the next event, at most until `deadline` (then event::Tick). An error ends the
+  /// launcher.
+  [[nodiscard]] virtual Result<Event> wait(std::optional<MonotonicTime> deadline) = 0;
+  /// Begins an action; never blocks.
+  [[nodiscard]] virtual Status perform(const Action& action) = 0;
+  [[nodiscard]] virtual MonotonicTime now() const = 0;
+  [[nodiscard]] virtual WallTime wall_time() const = 0;
+};
+
+}  // namespace dlaunch

@@ -1,0 +1,151 @@
+#include "launch/front.h"
+
+#include <array>
+#include <cerrno>
+#include <csignal>
+#include <cstdio>
+#include <vector>
+
+#include <poll.h>
+#include <sys/socket.h>
+#include <sys/wait.h>
+#include <unistd.h>
+
+#include "launch/front_link.h"
+#include "model/signal_names.h"
+#include "os/containment.h"
+#include "os/signals.h"
+
+namespace dlaunch {
+
+namespace {
+
+// The agents clean up by themselves when their engine is gone; only then do we.
+constexpr std::chrono::seconds kPatience{3};
+constexpr std::chrono::seconds kCleanupLimit{30};
+
+class Front {
+ public:
+  Front(pid_t engine, UniqueFd link, UniqueFd signals, bool forward_stdin)
+      : engine_(engine),
+        link_(std::move(link)),
+        signals_(std::move(signals)),
+        engine_end_(open_pidfd(engine)),
+        stdin_open_(forward_stdin) {}
+
+  int run() {
+    while (true) {
+      std::array<pollfd, 4> watched{
+          {{engine_end_.get(), POLLIN, 0},
+           {signals_.get(), POLLIN, 0},
+           {link_.get(), POLLIN, 0},
+           {stdin_open_ && stdin_welcome_ ? STDIN_FILENO : -1, POLLIN, 0}}};
+      if (::poll(watched.data(), watched.size(), -1) < 0) continue;  // EINTR: stopped and continued
+      if (watched[1].revents != 0) pass_signals();
+      if (watched[2].revents != 0) read_link();
+      if (watched[3].revents != 0) pass_stdin();
+      if (watched[0].revents != 0) return engine_ended();
+    }
+  }
+
+ private:
+  void pass_signals() {
+    while (const int number = read_signal(signals_.get())) {
+      const char byte = static_cast<char>(number);
+      send_front_message(link_.get(), FrontMessage::signal, &byte, 1);
+    }
+  }
+
+  void read_link() {
+    char message[8];
+    const ssize_t n = ::recv(link_.get(), message, sizeof message, MSG_DONTWAIT);
+    if (n > 0 && message[0] == static_cast<char>(FrontMessage::stdin_more)) stdin_welcome_ = true;
+    if (n == 0) link_.reset();  // its pidfd will say the rest
+  }
+
+  void pass_stdin() {
+    char bytes[kStdinChunk];
+    const ssize_t n = ::read(STDIN_FILENO, bytes, sizeof bytes);
+    if (n < 0 && (errno == EINTR || errno == EAGAIN)) return;
+    if (n > 0) {
+      stdin_welcome_ = false;
+      send_front_message(link_.get(), FrontMessage::stdin_data, bytes, static_cast<std::size_t>(n));
+    } else {
+      stdin_open_ = false;
+      send_front_message(link_.get(), FrontMessage::stdin_end);
+    }
+  }
+
+  int engine_ended() {
+    int status = 0;
+    while (::waitpid(engine_, &status, 0) < 0 && errno == EINTR) {
+    }
+    if (WIFEXITED(status)) return WEXITSTATUS(status);
+    const bool clean = wait_for_agents() || kill_descendants(kCleanupLimit);
+    std::fprintf(
+        stderr, "dlaunch: internal error: its engine (pid %d) was killed by %s; %s\n", engine_,
+        signal_name(WTERMSIG(status)).c_str(),
+        clean ? "every process of the job has been ended" : "processes of the job may be left");
+    return exit_code::kInternal;
+  }
+
+  // Orphans of the engine come to us (subreaper): the guardian is among them and ends when all is
+  // clean.
+  bool wait_for_agents() {
+    for (std::chrono::milliseconds waited{0}; waited < kPatience; ++waited) {
+      bool none_left = false;
+      while (reap_one(none_left)) {
+      }
+      if (none_left) return true;
+      ::poll(nullptr, 0, 1);
+    }
+    return false;
+  }
+
+  pid_t engine_;
+  UniqueFd link_;
+  UniqueFd signals_;
+  UniqueFd engine_end_;
+  bool stdin_open_;
+  bool stdin_welcome_ = true;
+};
+
+std::vector<int> signals_to_pass() {
+  std::vector<int> signals{SIGINT, SIGTERM, SIGQUIT};
+  if (!is_ignored(SIGHUP)) signals.push_back(SIGHUP);  // nohup(1) means it
+  return signals;
+}
+
+int run_engine(const std::function<int(UniqueFd)>& engine, UniqueFd link) {
+  ::setsid();
+  return engine(std::move(link));
+}
+
+}  // namespace
+
+int run_front(const std::function<int(UniqueFd link)>& engine, bool forward_stdin) {
+  ensure_standard_descriptors();
+  const std::vector<int> passed = signals_to_pass();
+  block_signals(passed);
+  auto signal_fd = open_signal_fd(passed);
+  auto ends = make_socket_pair(SOCK_SEQPACKET);
+  if (!signal_fd || !ends) {
+    std::fprintf(stderr, "dlaunch: %s\n",
+                 (!signal_fd ? signal_fd.error() : ends.error()).message.c_str());
+    return exit_code::kInternal;
+  }
+  become_subreaper();
+  const pid_t pid = ::fork();
+  if (pid < 0) {
+    std::fprintf(stderr, "dlaunch: cannot fork: %s\n", errno_text(errno).c_str());
+    return exit_code::kInternal;
+  }
+  if (pid == 0) {
+    ends->first.reset();
+    ::_exit(run_engine(engine, std::move(ends->second)));
+  }
+  ends->second.reset();
+  return Front(pid, std::move(ends->first), std::move(*signal_fd), forward_stdin).run();
+}
+
+}  // namespace dlaunch

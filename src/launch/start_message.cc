@@ -1,0 +1,50 @@
+#include "launch/start_message.h"
+
+#include "plan/make_plan.h"
+
+namespace dlaunch {
+
+namespace {
+
+constexpr std::size_t kRanksPerMessage = 64;
+
+wire::StartRank start_rank(const RankPlan& rank, const StartSettings& settings) {
+  wire::StartRank start;
+  start.rank = rank.rank;
+  start.local_rank = rank.local_rank;
+  start.command = rank.command;
+  start.env = own_environment(rank);
+  start.cpus = rank.cpus;
+  start.release_ports = rank.ports;
+  start.wants_stdin = settings.stdin_for_rank0 && rank.rank.value == 0;
+  return start;
+}
+
+}  // namespace
+
+std::vector<wire::StartRanks> start_messages(const LaunchPlan& plan, NodeIndex node,
+                                             const StartSettings& settings) {
+  wire::StartRanks common;
+  common.attempt = plan.attempt;
+  common.log_folder = settings.log_folder;
+  common.workdir = plan.workdir;
+  common.scrub = plan.scrubbed;
+  // Passed first: `env` of the job and the rank variables win over what comes from outside.
+  common.env = settings.passed;
+  for (auto& [name, value] : shared_environment(plan, node))
+    common.env.insert_or_assign(name, value);
+  for (const CommandPlan& command : plan.commands)
+    common.commands.push_back({command.argv, command.is_own_shell});
+  common.output_credit = settings.output_credit;
+  common.last = false;
+
+  std::vector<wire::StartRanks> messages(1, common);
+  for (const Rank rank : plan.nodes[node.value].ranks) {
+    if (messages.back().ranks.size() == kRanksPerMessage) messages.push_back(common);
+    messages.back().ranks.push_back(start_rank(plan.ranks[rank.value], settings));
+  }
+  messages.back().last = true;
+  return messages;
+}
+
+}  // namespace dlaunch

@@ -1,0 +1,24 @@
+// What an agent is told to start, made from the plan.
+#pragma once
+
+#include <string>
+#include <vector>
+
+#include "model/launch_plan.h"
+#include "wire/message.h"
+
+namespace dlaunch {
+
+struct StartSettings {
+  std::string log_folder;  // absolute
+  Environment passed;  // values of env_pass and env_secret variables, which the plan does not hold
+  bool stdin_for_rank0 = false;
+  std::uint32_t output_credit = 0;  // 0: no output is sent
+};
+
+/// The ranks of one node in messages of a bounded number of ranks each, so that the first can start
+/// while the others are being made. At least one, also for a node without ranks.
+[[nodiscard]] std::vector<wire::StartRanks> start_messages(const LaunchPlan& plan, NodeIndex node,
+                                                           const StartSettings& settings);
+
+}  // namespace dlaunch

@@ -1,0 +1,152 @@
+#include "os/channel.h"
+
+#include <cerrno>
+
+#include <unistd.h>
+
+#include "wire/codec.h"
+
+namespace dlaunch {
+
+namespace {
+
+constexpr std::size_t kReadSize = 256 * 1024;
+
+}  // namespace
+
+Channel::Channel(EventLoop& loop, UniqueFd read, UniqueFd write, std::uint32_t node,
+                 std::uint64_t session)
+    : loop_(loop),
+      read_(loop, std::move(read)),
+      write_(loop, std::move(write)),
+      sender_(node, session),
+      receiver_(node, session) {
+  buffer_.resize(kReadSize);
+}
+
+void Channel::start(Callbacks callbacks) {
+  callbacks_ = std::move(callbacks);
+  wait_readable();
+}
+
+void Channel::send(const wire::Message& message) {
+  if (ended_) return;
+  wire::append_frame(sender_.stamp(wire::encode(message)), waiting_);
+  if (queued() >= kLowWater) was_full_ = true;
+  if (write_pending_) return;
+  // Collect what this turn of the loop has to say, then write it in one go.
+  write_pending_ = true;
+  loop_.post([this] { flush(); });
+}
+
+void Channel::flush() {
+  write_pending_ = false;
+  if (ended_ || !write_some()) return;
+  if (queued() > 0) {
+    write_pending_ = true;
+    write_.on_writable([this] { flush(); });
+  }
+  if (was_full_ && queued() < kLowWater) {
+    was_full_ = false;
+    if (callbacks_.on_drained) callbacks_.on_drained();
+  }
+}
+
+bool Channel::write_some() {
+  while (queued() > 0) {
+    if (sent_ == sending_.size()) {
+      sending_.clear();
+      sending_.swap(waiting_);
+      sent_ = 0;
+    }
+    const ssize_t n = ::write(write_.get(), sending_.data() + sent_, sending_.size() - sent_);
+    if (n < 0 && errno == EINTR) continue;
+    if (n < 0 && errno == EAGAIN) return true;
+    if (n < 0) {
+      end("cannot send: " + errno_text(errno));
+      return false;
+    }
+    sent_ += static_cast<std::size_t>(n);
+  }
+  return true;
+}
+
+void Channel::wait_readable() {
+  if (ended_) return;
+  read_.on_readable([this] {
+    if (!ended_) read_some();
+  });
+}
+
+void Channel::read_some() {
+  const ssize_t n = ::read(read_.get(), buffer_.data(), buffer_.size());
+  if (n < 0 && (errno == EAGAIN || errno == EINTR)) return wait_readable();
+  // A reset socket is an end of file too: the other process has gone with our bytes unread.
+  if (n == 0 || (n < 0 && errno == ECONNRESET)) return end("");
+  if (n < 0) return end("cannot receive: " + errno_text(errno));
+  reader_.feed(std::string_view(buffer_.data(), static_cast<std::size_t>(n)));
+  if (!dispatch_frames()) return;
+  acknowledge_if_due();
+  wait_readable();
+}
+
+bool Channel::dispatch_frames() {
+  while (!ended_) {
+    auto frame = reader_.next();
+    if (!frame) {
+      end(frame.error().message);
+      return false;
+    }
+    if (!*frame) return true;
+    ++frames_received_;
+    if (!accept(**frame)) return false;
+  }
+  return false;
+}
+
+bool Channel::accept(const wire::Frame& frame) {
+  const auto verdict = receiver_.accept(frame);
+  if (!verdict) {
+    end(verdict.error().message);
+    return false;
+  }
+  if (*verdict == wire::ControlReceiver::Verdict::duplicate) return true;
+  auto message = wire::decode(frame);
+  if (!message) {
+    end(message.error().message);
+    return false;
+  }
+  if (const auto* ack = std::get_if<wire::Ack>(&*message)) {
+    if (const Status known = sender_.acknowledged(ack->sequence); !known) {
+      end(known.error().message);
+      return false;
+    }
+    return true;
+  }
+  callbacks_.on_message(std::move(*message));
+  return !ended_;
+}
+
+void Channel::acknowledge_if_due() {
+  if (const auto number = receiver_.ack_due()) send(wire::Ack{*number});
+}
+
+void Channel::close() {
+  if (ended_) return;
+  write_some();
+  ended_ = true;
+  read_.close();
+  write_.close();
+}
+
+void Channel::end(std::string reason) {
+  if (ended_) return;
+  ended_ = true;
+  read_.close();
+  write_.close();
+  // Not from inside send() or a callback of ours: the owner may destroy what it is working with.
+  auto tell = callbacks_.on_end;
+  if (tell) loop_.post([tell, reason = std::move(reason)] { tell(reason); });
+}
+
+}  // namespace dlaunch

@@ -1,0 +1,11 @@
+// The only places that read a clock.
+#pragma once
+
+#include "model/time.h"
+
+namespace dlaunch {
+
+[[nodiscard]] MonotonicTime monotonic_now();
+[[nodiscard]] WallTime wall_now();
+
+}  // namespace dlaunch

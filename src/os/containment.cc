@@ -1,0 +1,167 @@
+#include "os/containment.h"
+
+#include <algorithm>
+#include <cerrno>
+#include <charconv>
+#include <csignal>
+#include <string>
+#include <string_view>
+
+#include <dirent.h>
+#include <fcntl.h>
+#include <sys/prctl.h>
+#include <sys/syscall.h>
+#include <sys/wait.h>
+#include <unistd.h>
+
+#include "os/clock.h"
+#include "os/unique_fd.h"
+
+namespace dlaunch {
+
+namespace {
+
+std::optional<std::string> read_proc(const std::string& path) {
+  const UniqueFd fd(::open(path.c_str(), O_RDONLY | O_CLOEXEC));
+  if (!fd) return std::nullopt;
+  std::string text;
+  char buffer[4096];
+  for (ssize_t n = 0; (n = ::read(fd.get(), buffer, sizeof buffer)) > 0;)
+    text.append(buffer, static_cast<std::size_t>(n));
+  return text;
+}
+
+std::vector<pid_t> numbers_in(std::string_view text) {
+  std::vector<pid_t> numbers;
+  while (!text.empty()) {
+    pid_t number = 0;
+    const auto [end, error] = std::from_chars(text.data(), text.data() + text.size(), number);
+    if (error == std::errc()) numbers.push_back(number);
+    const std::size_t used = static_cast<std::size_t>(end - text.data());
+    text.remove_prefix(std::min(text.size(), std::max<std::size_t>(used, 1)));
+  }
+  return numbers;
+}
+
+std::vector<pid_t> numbered_entries(const std::string& folder) {
+  std::vector<pid_t> numbers;
+  DIR* directory = ::opendir(folder.c_str());
+  if (directory == nullptr) return numbers;
+  while (const dirent* entry = ::readdir(directory)) {
+    const std::string_view name(entry->d_name);
+    pid_t number = 0;
+    const auto [end, error] = std::from_chars(name.data(), name.data() + name.size(), number);
+    if (error == std::errc() && end == name.data() + name.size()) numbers.push_back(number);
+  }
+  ::closedir(directory);
+  return numbers;
+}
+
+// Field 4 of /proc/<pid>/stat; the name before it may hold anything, so search from its last ')'.
+pid_t parent_of(pid_t pid) {
+  const auto stat = read_proc("/proc/" + std::to_string(pid) + "/stat");
+  if (!stat) return 0;
+  const std::size_t name_end = stat->rfind(')');
+  if (name_end == std::string::npos || name_end + 4 > stat->size()) return 0;
+  pid_t parent = 0;
+  std::from_chars(stat->data() + name_end + 4, stat->data() + stat->size(), parent);
+  return parent;
+}
+
+std::vector<pid_t> children_by_scan(pid_t pid) {
+  std::vector<pid_t> children;
+  for (const pid_t candidate : numbered_entries("/proc")) {
+    if (parent_of(candidate) == pid) children.push_back(candidate);
+  }
+  return children;
+}
+
+}  // namespace
+
+void become_subreaper() {
+  ::prctl(PR_SET_CHILD_SUBREAPER, 1, 0, 0, 0);
+}
+
+std::vector<pid_t> children_of(pid_t pid) {
+  const std::string tasks = "/proc/" + std::to_string(pid) + "/task/";
+  std::vector<pid_t> children;
+  for (const pid_t thread : numbered_entries(tasks)) {
+    const auto text = read_proc(tasks + std::to_string(thread) + "/children");
+    if (!text) {
+      // Gone since the listing, or a kernel without CONFIG_PROC_CHILDREN.
+      if (errno == ENOENT && thread == pid && ::kill(pid, 0) == 0) return children_by_scan(pid);
+      continue;
+    }
+    const auto found = numbers_in(*text);
+    children.insert(children.end(), found.begin(), found.end());
+  }
+  return children;
+}
+
+std::vector<pid_t> descendants(const std::set<pid_t>& spared) {
+  std::vector<pid_t> found;
+  const pid_t self = ::getpid();
+  // A walk over a changing tree may meet a process twice: `seen` also bounds it.
+  std::set<pid_t> seen{self};
+  std::vector<pid_t> open{self};
+  while (!open.empty()) {
+    const pid_t parent = open.back();
+    open.pop_back();
+    for (const pid_t child : children_of(parent)) {
+      if (spared.contains(child) || !seen.insert(child).second) continue;
+      found.push_back(child);
+      open.push_back(child);
+    }
+  }
+  return found;
+}
+
+std::vector<pid_t> kill_descendants_once(const std::set<pid_t>& spared) {
+  std::vector<pid_t> found = descendants(spared);
+  for (const pid_t pid : found) ::kill(pid, SIGKILL);
+  return found;
+}
+
+std::optional<Reaped> reap_one(bool& none_left) {
+  int status = 0;
+  pid_t pid = 0;
+  do {
+    pid = ::waitpid(-1, &status, WNOHANG | __WALL);
+  } while (pid < 0 && errno == EINTR);
+  none_left = pid < 0;
+  if (pid <= 0) return std::nullopt;
+  Reaped reaped{pid, {}};
+  reaped.status.signaled = WIFSIGNALED(status);
+  reaped.status.value = reaped.status.signaled ? WTERMSIG(status) : WEXITSTATUS(status);
+  reaped.status.core_dumped = reaped.status.signaled && WCOREDUMP(status);
+  return reaped;
+}
+
+void wait_for_child(std::chrono::milliseconds limit) {
+  sigset_t child;
+  sigemptyset(&child);
+  sigaddset(&child, SIGCHLD);
+  const timespec time{limit.count() / 1000, limit.count() % 1000 * 1'000'000};
+  ::sigtimedwait(&child, nullptr, &time);
+}
+
+bool kill_descendants(std::chrono::milliseconds limit, const std::set<pid_t>& spared) {
+  const MonotonicTime end = monotonic_now() + limit;
+  while (true) {
+    bool none_left = false;
+    while (reap_one(none_left)) {
+    }
+    if (none_left || kill_descendants_once(spared).empty()) return true;
+    if (monotonic_now() > end) return false;
+    // The kernel needs a moment to take a killed process apart; there is no event for "any
+    // descendant".
+    const timespec moment{0, 200'000};
+    ::nanosleep(&moment, nullptr);
+  }
+}
+
+int open_pidfd(pid_t pid) {
+  return static_cast<int>(::syscall(SYS_pidfd_open, pid, 0));
+}
+
+}  // namespace dlaunch

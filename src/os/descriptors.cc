@@ -1,0 +1,52 @@
+#include "os/descriptors.h"
+
+#include <algorithm>
+#include <vector>
+
+#include <fcntl.h>
+#include <sys/resource.h>
+#include <unistd.h>
+
+namespace dlaunch {
+
+namespace {
+
+void close_between(unsigned first, unsigned last) {
+  if (first > last) return;
+  if (::close_range(first, last, 0) == 0) return;
+  const long limit = ::sysconf(_SC_OPEN_MAX);
+  for (unsigned fd = first; fd <= last && static_cast<long>(fd) < limit; ++fd)
+    ::close(static_cast<int>(fd));
+}
+
+}  // namespace
+
+void close_all_but(std::initializer_list<int> kept) {
+  std::vector<int> sorted(kept);
+  std::sort(sorted.begin(), sorted.end());
+  unsigned next = 3;
+  for (const int fd : sorted) {
+    if (fd < static_cast<int>(next)) continue;
+    close_between(next, static_cast<unsigned>(fd) - 1);
+    next = static_cast<unsigned>(fd) + 1;
+  }
+  close_between(next, ~0U);
+}
+
+void redirect_to_null(std::initializer_list<int> descriptors) {
+  const int null = ::open("/dev/null", O_RDWR | O_CLOEXEC);
+  if (null < 0) return;
+  for (const int fd : descriptors) ::dup2(null, fd);
+  if (null > 2) ::close(null);
+}
+
+OpenFileLimit raise_open_file_limit() {
+  rlimit limit{};
+  ::getrlimit(RLIMIT_NOFILE, &limit);
+  const OpenFileLimit before{limit.rlim_cur, limit.rlim_max};
+  limit.rlim_cur = limit.rlim_max;
+  ::setrlimit(RLIMIT_NOFILE, &limit);
+  return before;
+}
+
+}  // namespace dlaunch

@@ -1,0 +1,22 @@
+// Descriptors that a fork has inherited and does not want.
+#pragma once
+
+#include <initializer_list>
+
+namespace dlaunch {
+
+/// Closes every descriptor above 2 that is not in `kept` (close_range(2), Linux 5.9; else one by
+/// one).
+void close_all_but(std::initializer_list<int> kept);
+
+/// Points the given descriptors to /dev/null.
+void redirect_to_null(std::initializer_list<int> descriptors);
+
+/// Raises the soft limit of open files to the hard one and returns what it was.
+struct OpenFileLimit {
+  unsigned long soft = 0;
+  unsigned long hard = 0;
+};
+OpenFileLimit raise_open_file_limit();
+
+}  // namespace dlaunch

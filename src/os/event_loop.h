@@ -1,0 +1,76 @@
+// The event loop: readiness of descriptors, timers, and work for the next turn. A thin front of
+// Asio, which only event_loop.cc includes: it takes seconds to compile wherever it is seen.
+#pragma once
+
+#include <chrono>
+#include <functional>
+#include <memory>
+#include <optional>
+
+#include "model/time.h"
+#include "os/unique_fd.h"
+
+namespace dlaunch {
+
+/// One thread: no member of this file may be used from another one. Callbacks are called from run()
+/// and run_one() only.
+class EventLoop {
+ public:
+  EventLoop();
+  ~EventLoop();
+  EventLoop(const EventLoop&) = delete;
+  EventLoop& operator=(const EventLoop&) = delete;
+
+  /// Runs callbacks until stop().
+  void run();
+  void stop();
+  /// Runs one callback; waits for it at most until `deadline`. False: it has passed.
+  bool run_one(std::optional<MonotonicTime> deadline = std::nullopt);
+  /// Runs `work` in a later turn.
+  void post(std::function<void()> work);
+
+  struct State;
+  [[nodiscard]] State& state() { return *state_; }
+
+ private:
+  std::unique_ptr<State> state_;
+};
+
+/// A descriptor that is watched. Closing or destroying it cancels its callbacks. Callbacks are
+/// called once: ask again for more. O_NONBLOCK is set on it, so it must not be shared with
+/// processes of others.
+class WatchedFd {
+ public:
+  WatchedFd(EventLoop& loop, UniqueFd fd);
+  ~WatchedFd();
+  WatchedFd(const WatchedFd&) = delete;
+  WatchedFd& operator=(const WatchedFd&) = delete;
+
+  void on_readable(std::function<void()> callback);
+  void on_writable(std::function<void()> callback);
+  /// -1 when closed.
+  [[nodiscard]] int get() const;
+  void close();
+
+ private:
+  struct State;
+  std::shared_ptr<State> state_;
+};
+
+class Timer {
+ public:
+  explicit Timer(EventLoop& loop);
+  ~Timer();
+  Timer(const Timer&) = delete;
+  Timer& operator=(const Timer&) = delete;
+
+  /// Replaces what was set before.
+  void after(std::chrono::nanoseconds delay, std::function<void()> callback);
+  void cancel();
+
+ private:
+  struct State;
+  std::shared_ptr<State> state_;
+};
+
+}  // namespace dlaunch

@@ -1,0 +1,56 @@
+#include "os/signals.h"
+
+#include <cerrno>
+#include <csignal>
+
+#include <sys/signalfd.h>
+#include <unistd.h>
+
+namespace dlaunch {
+
+namespace {
+
+sigset_t set_of(const std::vector<int>& signals) {
+  sigset_t set;
+  sigemptyset(&set);
+  for (int signal : signals) sigaddset(&set, signal);
+  return set;
+}
+
+}  // namespace
+
+void take_all_signals() {
+  sigset_t all;
+  sigfillset(&all);
+  sigprocmask(SIG_SETMASK, &all, nullptr);
+  struct sigaction standard = {};
+  standard.sa_handler = SIG_DFL;
+  for (int signal = 1; signal < NSIG; ++signal) {
+    if (is_ignored(signal)) sigaction(signal, &standard, nullptr);
+  }
+}
+
+void block_signals(const std::vector<int>& signals) {
+  const sigset_t set = set_of(signals);
+  sigprocmask(SIG_BLOCK, &set, nullptr);
+}
+
+bool is_ignored(int signal) {
+  struct sigaction current = {};
+  return sigaction(signal, nullptr, &current) == 0 && current.sa_handler == SIG_IGN;
+}
+
+Result<UniqueFd> open_signal_fd(const std::vector<int>& signals) {
+  const sigset_t set = set_of(signals);
+  UniqueFd fd(::signalfd(-1, &set, SFD_CLOEXEC | SFD_NONBLOCK));
+  if (!fd) return fail_errno(exit_code::kInternal, "signalfd", errno);
+  return fd;
+}
+
+int read_signal(int signal_fd) {
+  signalfd_siginfo info;
+  if (::read(signal_fd, &info, sizeof info) != static_cast<ssize_t>(sizeof info)) return 0;
+  return static_cast<int>(info.ssi_signo);
+}
+
+}  // namespace dlaunch

@@ -1,0 +1,27 @@
+// Signals as descriptors: every process of ours blocks what it handles and reads it from a
+// signalfd(2).
+#pragma once
+
+#include <vector>
+
+#include "os/unique_fd.h"
+
+namespace dlaunch {
+
+/// Blocks every signal in the calling thread and sets every ignored disposition back to default, so
+/// that children which empty their mask start as execve(2) of a fresh login shell would have it.
+void take_all_signals();
+
+/// Blocks `signals` in the calling thread.
+void block_signals(const std::vector<int>& signals);
+
+/// True if the disposition of `signal` is SIG_IGN (nohup does that to SIGHUP).
+[[nodiscard]] bool is_ignored(int signal);
+
+/// Non-blocking signalfd for signals that are already blocked.
+[[nodiscard]] Result<UniqueFd> open_signal_fd(const std::vector<int>& signals);
+
+/// The next pending signal's number; 0 if there is none.
+[[nodiscard]] int read_signal(int signal_fd);
+
+}  // namespace dlaunch

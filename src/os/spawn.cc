@@ -1,0 +1,141 @@
+#include "os/spawn.h"
+
+#include <cerrno>
+#include <csignal>
+#include <cstddef>
+
+#include <sys/prctl.h>
+#include <sys/stat.h>
+#include <sys/wait.h>
+#include <unistd.h>
+
+namespace dlaunch {
+
+namespace {
+
+// Shared with the child, which runs in our memory until it executes (CLONE_VM | CLONE_VFORK):
+// that is how its errno comes back without a pipe.
+struct ChildContext {
+  const SpawnRequest* request = nullptr;
+  pid_t parent = 0;
+  StartFailure::Step failed_step = StartFailure::Step::execute;
+  const char* failed_on = nullptr;
+  int error_number = 0;
+};
+
+constexpr std::size_t kChildStack = 64 * 1024;
+
+int give_up(ChildContext& context, StartFailure::Step step, const char* path) {
+  context.failed_step = step;
+  context.failed_on = path;
+  context.error_number = errno;
+  _exit(exit_code::kNotFound);
+}
+
+void try_to_execute(ChildContext& context) {
+  // As execvp(3): a candidate that may not be executed is remembered, the search goes on.
+  const SpawnRequest& request = *context.request;
+  int denied = 0;
+  for (const std::string& path : request.program->candidates) {
+    ::execve(path.c_str(), const_cast<char* const*>(request.argv),
+             const_cast<char* const*>(request.envp));
+    context.failed_on = path.c_str();
+    if (errno == EACCES) denied = EACCES;
+    if (errno != EACCES && errno != ENOENT && errno != ENOTDIR) break;
+  }
+  if (denied != 0 && (errno == ENOENT || errno == ENOTDIR)) errno = denied;
+}
+
+int run_child(void* argument) {
+  ChildContext& context = *static_cast<ChildContext*>(argument);
+  const SpawnRequest& request = *context.request;
+  using Step = StartFailure::Step;
+  ::setpgid(0, 0);
+  ::prctl(PR_SET_PDEATHSIG, SIGKILL);
+  if (::getppid() != context.parent)
+    _exit(exit_code::kInternal);  // the parent died before the line above
+  if (::dup2(request.stdin_fd, 0) < 0 || ::dup2(request.stdout_fd, 1) < 0 ||
+      ::dup2(request.stderr_fd, 2) < 0) {
+    return give_up(context, Step::resources, "dup2");
+  }
+  // A core may have gone offline since the plan was made: running unbound is better than not
+  // running.
+  if (request.cpus != nullptr) ::sched_setaffinity(0, request.cpus_size, request.cpus);
+  if (request.open_files != nullptr) ::setrlimit(RLIMIT_NOFILE, request.open_files);
+  if (::chdir(request.workdir) != 0) return give_up(context, Step::workdir, request.workdir);
+  sigset_t none;
+  sigemptyset(&none);
+  ::sigprocmask(SIG_SETMASK, &none, nullptr);
+  try_to_execute(context);
+  return give_up(context, Step::execute, context.failed_on);
+}
+
+bool is_file(const std::string& path) {
+  struct stat info {};
+  return ::stat(path.c_str(), &info) == 0 && !S_ISDIR(info.st_mode);
+}
+
+StartFailure failure_of(const ChildContext& context) {
+  StartFailure failure;
+  failure.step = context.failed_step;
+  failure.error_number = context.error_number;
+  failure.path = context.failed_on != nullptr ? context.failed_on : "";
+  const bool execute = failure.step == StartFailure::Step::execute;
+  if (execute) {
+    // The file is there and yet "No such file": it is the program that its first line names.
+    if (failure.error_number == ENOENT && is_file(failure.path))
+      failure.step = StartFailure::Step::interpreter;
+    failure.search_path = context.request->program->search_path;
+  }
+  return failure;
+}
+
+std::string absolute(const std::string& path, const std::string& workdir) {
+  return path.starts_with('/') ? path : workdir + '/' + path;
+}
+
+}  // namespace
+
+Program find_program(const std::string& name, const std::string& search_path,
+                     const std::string& workdir) {
+  Program program{{}, name, ""};
+  if (name.find('/') != std::string::npos) {
+    program.candidates.push_back(absolute(name, workdir));
+    return program;
+  }
+  program.search_path = search_path;
+  for (std::size_t start = 0; start <= search_path.size();) {
+    std::size_t end = search_path.find(':', start);
+    if (end == std::string::npos) end = search_path.size();
+    // An empty entry means the current folder (POSIX XBD 8.3).
+    const std::string folder = end == start ? "." : search_path.substr(start, end - start);
+    std::string path = absolute(folder + '/' + name, workdir);
+    if (!name.empty() && is_file(path)) program.candidates.push_back(std::move(path));
+    start = end + 1;
+  }
+  return program;
+}
+
+tl::expected<pid_t, StartFailure> spawn(const SpawnRequest& request) {
+  const Program& program = *request.program;
+  if (program.candidates.empty()) {
+    return tl::unexpected(
+        StartFailure{StartFailure::Step::execute, ENOENT, program.name, program.search_path});
+  }
+  alignas(16) static char stack[kChildStack];  // one child at a time: vfork holds the caller
+  ChildContext context;
+  context.request = &request;
+  context.parent = ::getpid();
+  const pid_t pid =
+      ::clone(run_child, stack + kChildStack, CLONE_VM | CLONE_VFORK | SIGCHLD, &context);
+  if (pid < 0) {
+    return tl::unexpected(StartFailure{StartFailure::Step::resources, errno, "clone", ""});
+  }
+  if (context.error_number == 0) return pid;
+  int ignored = 0;
+  while (::waitpid(pid, &ignored, 0) < 0 && errno == EINTR) {
+  }
+  return tl::unexpected(failure_of(context));
+}
+
+}  // namespace dlaunch

@@ -1,0 +1,48 @@
+// Starts one rank. Everything is prepared before the fork; the child makes only async-signal-safe
+// calls.
+#pragma once
+
+#include <string>
+#include <vector>
+
+#include <sched.h>
+#include <sys/resource.h>
+#include <sys/types.h>
+
+#include "model/exit_status.h"
+
+namespace dlaunch {
+
+/// What execve(2) will be tried on, found once per command and PATH.
+struct Program {
+  std::vector<std::string> candidates;  // in order of PATH; one element when the name has a '/'
+  std::string name;                     // as written in the command
+  std::string search_path;              // PATH, when it was searched; else empty
+};
+
+/// Looks `name` up as execvp(3) does, but in `search_path`, and with relative entries (and a
+/// relative name) meant from `workdir`. Only existing candidates are returned; none means "not
+/// found".
+[[nodiscard]] Program find_program(const std::string& name, const std::string& search_path,
+                                   const std::string& workdir);
+
+struct SpawnRequest {
+  const Program* program = nullptr;
+  const char* const* argv = nullptr;  // null-terminated
+  const char* const* envp = nullptr;  // null-terminated
+  const char* workdir = nullptr;
+  int stdin_fd = -1;  // all three above 2
+  int stdout_fd = -1;
+  int stderr_fd = -1;
+  const cpu_set_t* cpus = nullptr;     // null: inherits
+  std::size_t cpus_size = 0;           // bytes
+  const rlimit* open_files = nullptr;  // RLIMIT_NOFILE to restore; null: inherits
+};
+
+/// The new process is leader of its own process group, gets SIGKILL when the calling thread's
+/// process ends (prctl(2) PR_SET_PDEATHSIG; a set-id program loses this), has an empty signal mask
+/// and no descriptors but 0, 1, 2. Call only from the main thread of a process that blocks all
+/// signals.
+[[nodiscard]] tl::expected<pid_t, StartFailure> spawn(const SpawnRequest&);
+
+}  // namespace dlaunch

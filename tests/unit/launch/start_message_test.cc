@@ -1,0 +1,52 @@
+#include "launch/start_message.h"
+
+#include <gtest/gtest.h>
+
+namespace dlaunch {
+namespace {
+
+LaunchPlan plan_of(std::uint32_t ranks) {
+  LaunchPlan plan;
+  plan.attempt = Attempt(2);
+  plan.workdir = "/w";
+  plan.commands = {{{"train"}, false}};
+  plan.variables = {{"WORLD_SIZE", std::to_string(ranks), VariableSource::rank, ""},
+                    {"A", "job", VariableSource::job_env, ""}};
+  plan.scrubbed = {"PMI_*"};
+  plan.nodes.resize(1);
+  for (std::uint32_t i = 0; i < ranks; ++i) {
+    RankPlan rank;
+    rank.rank = Rank(i);
+    rank.local_rank = LocalRank(i);
+    rank.variables = {{"RANK", std::to_string(i), VariableSource::rank, ""}};
+    plan.nodes[0].ranks.push_back(rank.rank);
+    plan.ranks.push_back(rank);
+  }
+  return plan;
+}
+
+TEST(StartMessage, CarriesEveryRankOnceAndMarksTheLastMessage) {
+  const auto messages = start_messages(plan_of(150), NodeIndex(0), {"/logs", {}, true, 4096});
+  ASSERT_EQ(messages.size(), 3U);
+  std::uint32_t next = 0;
+  for (std::size_t i = 0; i < messages.size(); ++i) {
+    EXPECT_EQ(messages[i].last, i + 1 == messages.size());
+    EXPECT_EQ(messages[i].attempt, Attempt(2));
+    for (const auto& rank : messages[i].ranks) {
+      EXPECT_EQ(rank.rank, Rank(next));
+      EXPECT_EQ(rank.env, (Environment{{"RANK", std::to_string(next)}}));
+      EXPECT_EQ(rank.wants_stdin, next == 0);
+      ++next;
+    }
+  }
+  EXPECT_EQ(next, 150U);
+}
+
+TEST(StartMessage, PassedVariablesLoseAgainstTheJobsOwn) {
+  const auto messages = start_messages(plan_of(1), NodeIndex(0),
+                                       {"/logs", {{"A", "outside"}, {"TOKEN", "s"}}, false, 0});
+  EXPECT_EQ(messages.front().env, (Environment{{"A", "job"}, {"TOKEN", "s"}, {"WORLD_SIZE", "1"}}));
+}
+
+}  // namespace
+}  // namespace dlaunch

@@ -1,0 +1,122 @@
+#include "os/spawn.h"
+
+#include <cerrno>
+#include <csignal>
+#include <fstream>
+
+#include <fcntl.h>
+#include <gtest/gtest.h>
+#include <sys/stat.h>
+#include <sys/wait.h>
+#include <unistd.h>
+
+#include "os/unique_fd.h"
+
+namespace dlaunch {
+namespace {
+
+class Spawn : public testing::Test {
+ protected:
+  void SetUp() override {
+    char name[] = "/tmp/dlaunch-spawn-XXXXXX";
+    folder_ = ::mkdtemp(name);
+    null_.reset(::open("/dev/null", O_RDWR | O_CLOEXEC));
+  }
+  void TearDown() override { std::system(("rm -rf " + folder_).c_str()); }
+
+  std::string file(const std::string& name, const std::string& text, mode_t mode) {
+    const std::string path = folder_ + '/' + name;
+    std::ofstream(path) << text;
+    ::chmod(path.c_str(), mode);
+    return path;
+  }
+
+  tl::expected<pid_t, StartFailure> run(const Program& program, std::vector<const char*> argv) {
+    argv.push_back(nullptr);
+    const char* envp[] = {"A=1", nullptr};
+    SpawnRequest request;
+    request.program = &program;
+    request.argv = argv.data();
+    request.envp = envp;
+    request.workdir = workdir_.c_str();
+    request.stdin_fd = request.stderr_fd = null_.get();
+    request.stdout_fd = out_.valid() ? out_.get() : null_.get();
+    return spawn(request);
+  }
+
+  static int code_of(pid_t pid) {
+    int status = 0;
+    EXPECT_EQ(::waitpid(pid, &status, 0), pid);
+    return WIFEXITED(status) ? WEXITSTATUS(status) : -WTERMSIG(status);
+  }
+
+  std::string folder_;
+  std::string workdir_ = "/";
+  UniqueFd null_;
+  UniqueFd out_;
+};
+
+TEST_F(Spawn, SearchesThePathOfTheRankInOrder) {
+  file("tool", "#!/bin/sh\nexit 3\n", 0755);
+  const Program program = find_program("tool", "/nowhere:" + folder_ + ":/bin", "/");
+  ASSERT_EQ(program.candidates, std::vector<std::string>{folder_ + "/tool"});
+  const auto pid = run(program, {"tool"});
+  ASSERT_TRUE(pid);
+  EXPECT_EQ(code_of(*pid), 3);
+}
+
+TEST_F(Spawn, RelativeEntriesAndNamesAreMeantFromTheWorkdir) {
+  file("tool", "x", 0755);
+  EXPECT_EQ(find_program("tool", ".", folder_).candidates,
+            std::vector<std::string>{folder_ + "/./tool"});
+  EXPECT_EQ(find_program("tool", "", folder_).candidates,
+            std::vector<std::string>{folder_ + "/./tool"});
+  EXPECT_EQ(find_program("./tool", "/bin", folder_).candidates,
+            std::vector<std::string>{folder_ + "/./tool"});
+}
+
+TEST_F(Spawn, ErrorsOfExecComeBackWithTheirErrno) {
+  using Step = StartFailure::Step;
+  const auto failure = [&](const std::string& name) {
+    return run(find_program(name, "/bin", "/"), {"x"}).error();
+  };
+  EXPECT_EQ(failure("no-such-program"),
+            (StartFailure{Step::execute, ENOENT, "no-such-program", "/bin"}));
+  const std::string plain = file("plain", "no program", 0755);
+  EXPECT_EQ(failure(plain), (StartFailure{Step::execute, ENOEXEC, plain, ""}));
+  const std::string orphan = file("orphan", "#!/no/such/interpreter\n", 0755);
+  EXPECT_EQ(failure(orphan), (StartFailure{Step::interpreter, ENOENT, orphan, ""}));
+  const std::string locked = file("locked", "#!/bin/sh\n", 0644);
+  EXPECT_EQ(failure(locked), (StartFailure{Step::execute, EACCES, locked, ""}));
+  workdir_ = folder_ + "/absent";
+  EXPECT_EQ(run(find_program("true", "/bin", "/"), {"true"}).error(),
+            (StartFailure{Step::workdir, ENOENT, workdir_, ""}));
+}
+
+TEST_F(Spawn, TheChildLeadsItsOwnGroupWithAnEmptyMaskAndThreeDescriptors) {
+  sigset_t all, before;
+  sigfillset(&all);
+  sigprocmask(SIG_SETMASK, &all, &before);
+  auto pipe = make_pipe();
+  ASSERT_TRUE(pipe);
+  out_ = std::move(pipe->write);
+  const auto pid =
+      run(find_program("sh", "/bin", "/"),
+          {"sh", "-c",
+           "ls /proc/self/fd | wc -l; grep SigBlk /proc/$$/status; ps -o pgid= -p $$; echo $$ $A"});
+  sigprocmask(SIG_SETMASK, &before, nullptr);
+  ASSERT_TRUE(pid);
+  out_.reset();
+  std::string text;
+  char c = 0;
+  while (::read(pipe->read.get(), &c, 1) == 1) {
+    if (c != ' ') text += c;
+  }
+  EXPECT_EQ(code_of(*pid), 0);
+  const std::string id = std::to_string(*pid);
+  // ls itself holds a fourth one: the folder it reads.
+  EXPECT_EQ(text, "4\nSigBlk:\t0000000000000000\n" + id + '\n' + id + "1\n");
+}
+
+}  // namespace
+}  // namespace dlaunch
