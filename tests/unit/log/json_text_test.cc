@@ -24,7 +24,7 @@ TEST(JsonText, EscapesWhatMustBe) {
 
 TEST(JsonText, ReplacesInvalidUtf8) {
   EXPECT_EQ(json_of("a\xFF"
-                   "b"),
+                    "b"),
             "\"a\xEF\xBF\xBD"
             "b\"");
 }
