@@ -63,6 +63,11 @@ std::string plain_line(std::string_view line) {
   std::string out;
   out.reserve(line.size());
   while (!line.empty()) {
+    std::size_t plain = 0;
+    while (plain < line.size() && line[plain] >= ' ' && line[plain] <= '~') ++plain;
+    out += line.substr(0, plain);
+    line.remove_prefix(plain);
+    if (line.empty()) break;
     if (line[0] == kEscape) {
       line.remove_prefix(escape_length(line));
       continue;

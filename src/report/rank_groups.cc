@@ -16,8 +16,9 @@ using std::chrono::nanoseconds;
 using How = RankEnd::How;
 using Ranks = std::vector<Rank>;
 
-// More kinds of failure than this are counted, not listed.
-constexpr std::size_t kMaxFailureKinds = 4;
+// More kinds of failure, or lost nodes, than this are counted, not listed.
+constexpr std::size_t kMaxFailureKinds = 3;
+constexpr std::size_t kMaxLostNodes = 2;
 
 /// Ranks that failed by themselves in the same way, and when, after the first failure.
 struct FailureGroup {
@@ -159,7 +160,7 @@ class Grouping {
     if (ranks == nullptr) return;
     std::map<std::string, Ranks> by_node;
     for (const Rank rank : *ranks) by_node[node_name(rank)].push_back(rank);
-    if (by_node.size() > kMaxFailureKinds || by_node.contains("")) {
+    if (by_node.size() > kMaxLostNodes || by_node.contains("")) {
       out.push_back(
           subject(*ranks) + was(*ranks) + "lost with " +
           (by_node.contains("") ? "their node" : std::to_string(by_node.size()) + " nodes"));

@@ -11,6 +11,6 @@ namespace dlaunch {
 
 /// "0-3, 6, 7". `ranks` ascending, without repetition. A list that would be longer than `max_chars`
 /// ends "... and 12 more".
-[[nodiscard]] std::string rank_ranges(const std::vector<Rank>& ranks, std::size_t max_chars = 48);
+[[nodiscard]] std::string rank_ranges(const std::vector<Rank>& ranks, std::size_t max_chars = 32);
 
 }  // namespace dlaunch

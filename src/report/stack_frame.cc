@@ -24,6 +24,11 @@ std::string_view short_file(std::string_view file) {
     const std::size_t at = file.rfind(folder);
     if (at != std::string_view::npos) return file.substr(at + folder.size());
   }
+  const std::size_t library = file.rfind(kStandardLibrary);
+  if (library != std::string_view::npos) {
+    const std::size_t end = file.find('/', library + kStandardLibrary.size());
+    if (end != std::string_view::npos) return file.substr(end + 1);
+  }
   return file.substr(file.rfind('/') + 1);
 }
 

@@ -4,6 +4,7 @@
 #include <csignal>
 #include <optional>
 #include <string_view>
+#include <utility>
 
 #include "model/signal_names.h"
 #include "report/duration_text.h"
@@ -16,6 +17,7 @@ namespace dlaunch {
 namespace {
 
 constexpr std::size_t kColumns = 80;
+constexpr std::size_t kScreen = 24;  // lines
 constexpr std::string_view kName = "dlaunch: ";
 constexpr std::string_view kUnderName = "         ";  // continues a statement
 
@@ -150,11 +152,17 @@ class Summary {
   }
 
   void failure() {
-    append_wrapped(out_, kName, kUnderName, headline());
-    out_ += '\n';
-    append_evidence();
     append_others();
     append_logs();
+    const std::string end = std::exchange(out_, {});
+    append_wrapped(out_, kName, kUnderName, headline());
+    out_ += '\n';
+    append_evidence(count_lines(end));
+    out_ += end;
+  }
+
+  static std::size_t count_lines(std::string_view text) {
+    return static_cast<std::size_t>(std::count(text.begin(), text.end(), '\n'));
   }
 
   [[nodiscard]] std::string headline() const {
@@ -212,15 +220,20 @@ class Summary {
     return plain_line(text.substr(0, text.find('\n')));
   }
 
-  void append_evidence() {
+  /// `below`: lines that come after the evidence; the quoted lines give way to them.
+  void append_evidence(std::size_t below) {
     const Evidence& evidence = in_.evidence;
     if (evidence.exception) {
       out_.append("  ").append(*evidence.exception).append("\n");
       if (evidence.where) out_.append("    ").append(*evidence.where).append("\n");
       out_ += '\n';
     }
+    constexpr std::size_t kAround = 2;  // heading, blank line
+    constexpr std::size_t kLeast = 3;
+    const std::size_t used = std::min(count_lines(out_) + kAround + below, kScreen);
     const auto wanted = static_cast<std::size_t>(std::max(in_.max_last_lines, 0));
-    const std::size_t shown = std::min(evidence.last_lines.size(), wanted);
+    const std::size_t room = std::max(kScreen - used, kLeast);
+    const std::size_t shown = std::min({evidence.last_lines.size(), wanted, room});
     if (shown == 0) return;
     out_ += "  last lines";
     if (report_.first) out_ += " of rank " + std::to_string(report_.first->value);

@@ -1,0 +1,128 @@
+#include "log/line_splitter.h"
+
+#include <gmock/gmock.h>
+#include <gtest/gtest.h>
+#include <rapidcheck.h>
+
+#include <string>
+#include <vector>
+
+namespace dlaunch {
+namespace {
+
+using testing::ElementsAre;
+using testing::IsEmpty;
+
+/// What came out: continued parts start with '+'.
+class Split {
+  auto sink() {
+    return [this](std::string_view text, bool continues) {
+      lines.push_back((continues ? "+" : "") + std::string(text));
+    };
+  }
+
+ public:
+  explicit Split(std::size_t max_line = LineSplitter::kMaxLine) : splitter_(max_line) {}
+  Split& add(std::string_view bytes) {
+    splitter_.add(bytes, sink());
+    return *this;
+  }
+  Split& finish() {
+    splitter_.finish(sink());
+    return *this;
+  }
+  std::vector<std::string> lines;
+  [[nodiscard]] std::size_t held() const { return splitter_.held(); }
+
+ private:
+  LineSplitter splitter_;
+};
+
+TEST(LineSplitter, JoinsPieces) {
+  Split split;
+  split.add("epo").add("ch 1\nloss").add("").add(" 0.4\n\nla");
+  EXPECT_THAT(split.lines, ElementsAre("epoch 1", "loss 0.4", ""));
+  EXPECT_EQ(split.held(), 2U);
+  EXPECT_THAT(split.finish().lines, ElementsAre("epoch 1", "loss 0.4", "", "la"));
+}
+
+TEST(LineSplitter, NothingIsNoLine) {
+  EXPECT_THAT(Split().add("").finish().lines, IsEmpty());
+}
+
+TEST(LineSplitter, TakesCrLfAsOneEnd) {
+  EXPECT_THAT(Split().add("a\r\n\r\nb\r\r\n").lines, ElementsAre("a", "", "b"));
+  EXPECT_THAT(Split().add("a\r").add("\nb").finish().lines, ElementsAre("a", "b"));
+}
+
+TEST(LineSplitter, ALoneCarriageReturnEndsALine) {
+  // tqdm writes "\r" first, others last: no state is lost, none is shown empty.
+  EXPECT_THAT(Split().add("\r 10%").add("\r 20%").add("\r100%\n").lines,
+              ElementsAre(" 10%", " 20%", "100%"));
+  EXPECT_THAT(Split().add(" 10%\r 20%\r").finish().lines, ElementsAre(" 10%", " 20%"));
+}
+
+TEST(LineSplitter, PartsALongLine) {
+  Split split(4);
+  EXPECT_THAT(split.add("abcd").lines, IsEmpty());
+  EXPECT_THAT(split.add("efghij\nk\n").lines, ElementsAre("abcd", "+efgh", "+ij", "k"));
+}
+
+TEST(LineSplitter, DoesNotPartACodePoint) {
+  EXPECT_THAT(Split(4)
+                  .add("abc\xE2\x82\xAC"
+                       "d\n")
+                  .lines,
+              ElementsAre("abc",
+                          "+\xE2\x82\xAC"
+                          "d"));
+}
+
+TEST(LineSplitter, HoldsNoMoreThanTheLimit) {
+  Split split;
+  const std::string piece(1000, 'x');
+  for (int i = 0; i < 1000; ++i) {
+    split.add(piece);
+    ASSERT_LE(split.held(), LineSplitter::kMaxLine);
+  }
+  EXPECT_EQ(split.lines.size(), 15U);  // 1,000,000 / 65,536 whole parts
+}
+
+const auto any_stream = [] {
+  return rc::gen::container<std::string>(rc::gen::elementOf(std::string("ab\n\r\xE2\x82\xAC")));
+};
+
+TEST(LineSplitter, LinesDoNotDependOnHowTheStreamWasCut) {
+  EXPECT_TRUE(rc::check("chunking does not matter", [] {
+    const std::string stream = *any_stream();
+    const std::size_t max_line = *rc::gen::inRange<std::size_t>(4, 9);
+    Split whole(max_line);
+    whole.add(stream).finish();
+    Split cut(max_line);
+    for (std::size_t at = 0; at < stream.size();) {
+      const std::size_t size = *rc::gen::inRange<std::size_t>(1, 5);
+      cut.add(std::string_view(stream).substr(at, size));
+      at += size;
+    }
+    cut.finish();
+    RC_ASSERT(whole.lines == cut.lines);
+  }));
+}
+
+TEST(LineSplitter, NoTextIsLost) {
+  EXPECT_TRUE(rc::check("all but line ends comes out", [] {
+    const std::string stream = *any_stream();
+    Split split(4);
+    split.add(stream).finish();
+    std::string expected;
+    for (const char c : stream) {
+      if (c != '\n' && c != '\r') expected += c;
+    }
+    std::string seen;
+    for (const std::string& line : split.lines) seen += line.substr(line.starts_with('+') ? 1 : 0);
+    RC_ASSERT(seen == expected);
+  }));
+}
+
+}  // namespace
+}  // namespace dlaunch

@@ -1,0 +1,105 @@
+#include <gtest/gtest.h>
+
+#include <cerrno>
+#include <csignal>
+#include <nlohmann/json.hpp>
+
+#include "report/summary.h"
+#include "report_builder.h"
+
+namespace dlaunch {
+namespace {
+
+using namespace testing_support;
+using nlohmann::json;
+using std::chrono::milliseconds;
+using How = RankEnd::How;
+
+TEST(SummaryJson, HasEveryMember) {
+  const LaunchPlan plan = make_plan(2, 2);
+  RunReport report;
+  report.exit_code = 139;
+  report.from_rank = true;
+  report.cause = Cause::signal;
+  report.first = Rank(3);
+  report.perhaps_first = {Rank(1)};
+  report.elapsed = milliseconds(12'400);
+  report.leftovers = 2;
+  report.ranks = {make_end(How::exited, code(0), milliseconds(1)),
+                  make_end(How::stopped, killed_by(SIGTERM), milliseconds(2)), RankEnd{},
+                  make_end(How::exited, ExitStatus{true, SIGSEGV, true}, milliseconds(3))};
+  Evidence evidence;
+  evidence.exception = "Fatal Python error: Segmentation fault";
+  evidence.last_lines = {"a \"quoted\" line", "last"};
+  const json seen = json::parse(summary_json(SummaryInput{&plan, report, "runs/x", evidence}));
+
+  EXPECT_EQ(seen.at("version"), 1);
+  EXPECT_EQ(seen.at("run"), "20261120-210142-k3f");
+  EXPECT_EQ(seen.at("name"), "cifar-ddp");
+  EXPECT_EQ(seen.at("path"), "runs/x");
+  EXPECT_EQ(seen.at("exit_code"), 139);
+  EXPECT_EQ(seen.at("origin"), "rank");
+  EXPECT_EQ(seen.at("cause"), "signal");
+  EXPECT_EQ(seen.at("detail"), nullptr);
+  EXPECT_EQ(seen.at("elapsed_s"), 12.4);
+  EXPECT_EQ(seen.at("attempt"), 0);
+  EXPECT_EQ(seen.at("first"), 3);
+  EXPECT_EQ(seen.at("perhaps_first"), json::array({1}));
+  EXPECT_EQ(seen.at("lost_node"), nullptr);
+  EXPECT_EQ(seen.at("signal"), nullptr);
+  EXPECT_EQ(seen.at("leftovers"), 2);
+  EXPECT_EQ(seen.at("exception"), "Fatal Python error: Segmentation fault");
+  EXPECT_EQ(seen.at("where"), nullptr);
+  EXPECT_EQ(seen.at("last_lines"), json::array({"a \"quoted\" line", "last"}));
+  ASSERT_EQ(seen.at("ranks").size(), 4U);
+  EXPECT_EQ(seen["ranks"][0], (json{{"rank", 0},
+                                    {"node", "node0"},
+                                    {"how", "exited"},
+                                    {"exit_code", 0},
+                                    {"signal", nullptr},
+                                    {"core_dumped", false},
+                                    {"started", "2026-11-20T21:01:42.000000Z"},
+                                    {"ended", "2026-11-20T21:01:42.001000Z"},
+                                    {"error", nullptr}}));
+  EXPECT_EQ(seen["ranks"][1]["how"], "stopped");
+  EXPECT_EQ(seen["ranks"][1]["signal"], "SIGTERM");
+  EXPECT_EQ(seen["ranks"][2]["how"], "not-started");
+  EXPECT_EQ(seen["ranks"][2]["exit_code"], nullptr);
+  EXPECT_EQ(seen["ranks"][2]["started"], nullptr);
+  EXPECT_EQ(seen["ranks"][3]["signal"], "SIGSEGV");
+  EXPECT_EQ(seen["ranks"][3]["core_dumped"], true);
+  EXPECT_EQ(seen["ranks"][3]["node"], "node1");
+}
+
+TEST(SummaryJson, NeedsNoPlan) {
+  RunReport report;
+  report.cause = Cause::plan;
+  report.exit_code = 65;
+  report.detail = "no\nplan";
+  const json seen = json::parse(summary_json(SummaryInput{nullptr, report, "", {}}));
+  EXPECT_EQ(seen.at("origin"), "dlaunch");
+  EXPECT_EQ(seen.at("run"), nullptr);
+  EXPECT_EQ(seen.at("detail"), "no\nplan");
+  EXPECT_EQ(seen.at("ranks"), json::array());
+  EXPECT_EQ(seen.at("first"), nullptr);
+}
+
+TEST(SummaryJson, SaysWhyARankCouldNotStart) {
+  RunReport report;
+  report.cause = Cause::cannot_execute;
+  report.lost_node = NodeIndex(7);  // of a plan that is not there
+  report.signal = SIGTERM;
+  RankEnd end;
+  end.how = How::cannot_start;
+  end.start_failure = StartFailure{StartFailure::Step::workdir, ENOENT, "/data", ""};
+  report.ranks = {end};
+  const json seen = json::parse(summary_json(SummaryInput{nullptr, report, "", {}}));
+  EXPECT_EQ(seen["ranks"][0]["error"],
+            "cannot enter the workdir \"/data\": No such file or directory");
+  EXPECT_EQ(seen["ranks"][0]["exit_code"], nullptr);
+  EXPECT_EQ(seen.at("lost_node"), nullptr);
+  EXPECT_EQ(seen.at("signal"), "SIGTERM");
+}
+
+}  // namespace
+}  // namespace dlaunch

@@ -1,0 +1,283 @@
+#include <gtest/gtest.h>
+
+#include <algorithm>
+#include <cerrno>
+#include <csignal>
+#include <string>
+
+#include "report/summary.h"
+#include "report_builder.h"
+
+namespace dlaunch {
+namespace {
+
+using namespace testing_support;
+using std::chrono::milliseconds;
+using std::chrono::seconds;
+using How = RankEnd::How;
+
+constexpr const char* kRun = "runs/20261120-210142-k3f";
+
+/// 8 ranks on 2 nodes: rank 5 failed after 12.4 s, the others were stopped.
+class SummaryText : public testing::Test {
+ protected:
+  LaunchPlan plan_ = make_plan(2, 4);
+  RunReport report_ = failed_run();
+  Evidence evidence_;
+
+  static RunReport failed_run() {
+    RunReport report;
+    report.exit_code = 1;
+    report.from_rank = true;
+    report.cause = Cause::exit_code;
+    report.first = Rank(5);
+    report.elapsed = milliseconds(12'700);
+    report.ranks.assign(8, make_end(How::stopped, killed_by(SIGTERM), milliseconds(12'600)));
+    report.ranks[5] = make_end(How::exited, code(1), milliseconds(12'400));
+    return report;
+  }
+  void all_ended_well() {
+    report_ = RunReport{};
+    report_.elapsed = seconds(192);
+    report_.ranks.assign(8, make_end(How::exited, code(0), seconds(192)));
+  }
+  [[nodiscard]] std::string text() const {
+    return summary_text(SummaryInput{&plan_, report_, kRun, evidence_});
+  }
+};
+
+TEST_F(SummaryText, StartLine) {
+  EXPECT_EQ(start_line(plan_),
+            "dlaunch: cifar-ddp, 8 ranks on 2 nodes (pytorch), run 20261120-210142-k3f\n");
+  LaunchPlan one = make_plan(1, 1);
+  one.framework = Framework::none;
+  EXPECT_EQ(start_line(one), "dlaunch: cifar-ddp, 1 rank on 1 node, run 20261120-210142-k3f\n");
+}
+
+TEST_F(SummaryText, Success) {
+  all_ended_well();
+  EXPECT_EQ(text(), "dlaunch: done in 3 min 12 s, 8 ranks ok, logs in runs/20261120-210142-k3f\n");
+}
+
+TEST_F(SummaryText, SuccessWithLeftovers) {
+  all_ended_well();
+  report_.leftovers = 2;
+  EXPECT_EQ(text(),
+            "dlaunch: done in 3 min 12 s, 8 ranks ok, 2 leftover processes killed, "
+            "logs in runs/20261120-210142-k3f\n");
+}
+
+TEST_F(SummaryText, SuccessOfTheChiefAlone) {
+  all_ended_well();
+  for (std::size_t i = 1; i < 8; ++i) {
+    report_.ranks[i] = make_end(How::stopped, killed_by(SIGTERM), seconds(192));
+  }
+  report_.attempt = Attempt(1);
+  EXPECT_EQ(text(),
+            "dlaunch: done in 3 min 12 s, 1 rank ok, 7 stopped, after 1 restart, "
+            "logs in runs/20261120-210142-k3f\n");
+}
+
+TEST_F(SummaryText, Failure) {
+  evidence_.exception = "RuntimeError: CUDA out of memory. Tried to allocate 2.50 GiB";
+  evidence_.where = "train.py:118 in forward";
+  evidence_.last_lines = {"  File \"train.py\", line 118, in forward", "    x = self.block(x)",
+                          "RuntimeError: CUDA out of memory. Tried to allocate 2.50 GiB"};
+  report_.ranks[4] = make_end(How::exited, code(1), milliseconds(12'700));
+  EXPECT_EQ(text(),
+            "dlaunch: FAILED after 12.4 s: rank 5 on node1 exited with code 1, first of 8\n"
+            "\n"
+            "  RuntimeError: CUDA out of memory. Tried to allocate 2.50 GiB\n"
+            "    train.py:118 in forward\n"
+            "\n"
+            "  last lines of rank 5\n"
+            "    |   File \"train.py\", line 118, in forward\n"
+            "    |     x = self.block(x)\n"
+            "    | RuntimeError: CUDA out of memory. Tried to allocate 2.50 GiB\n"
+            "\n"
+            "  others  rank 4 exited with 1 after 0.3 s;\n"
+            "          0-3, 6, 7 were stopped by dlaunch\n"
+            "  logs    runs/20261120-210142-k3f/attempt-0/\n");
+}
+
+TEST_F(SummaryText, ASingleRankWithoutAWord) {
+  plan_ = make_plan(1, 1);
+  report_.ranks = {report_.ranks[5]};
+  report_.first = Rank(0);
+  EXPECT_EQ(text(),
+            "dlaunch: FAILED after 12.4 s: rank 0 on node0 exited with code 1\n"
+            "\n"
+            "  logs    runs/20261120-210142-k3f/attempt-0/\n");
+}
+
+TEST_F(SummaryText, ASignalIsNamed) {
+  report_.cause = Cause::signal;
+  report_.ranks[5].status = ExitStatus{true, SIGSEGV, true};
+  EXPECT_EQ(text(),
+            "dlaunch: FAILED after 12.4 s: rank 5 on node1 was killed by SIGSEGV (core\n"
+            "         dumped), first of 8\n"
+            "\n"
+            "  others  0-4, 6, 7 were stopped by dlaunch\n"
+            "  logs    runs/20261120-210142-k3f/attempt-0/\n");
+}
+
+TEST_F(SummaryText, TiesAreNotDecided) {
+  report_.first = Rank(3);
+  report_.perhaps_first = {Rank(5)};
+  report_.ranks[3] = report_.ranks[5];
+  EXPECT_EQ(text(),
+            "dlaunch: FAILED after 12.4 s: rank 3 on node0 exited with code 1, cannot tell\n"
+            "         which of ranks 3 and 5 was first\n"
+            "\n"
+            "  others  rank 5 exited with 1 at the same time;\n"
+            "          0-2, 4, 6, 7 were stopped by dlaunch\n"
+            "  logs    runs/20261120-210142-k3f/attempt-0/\n");
+}
+
+TEST_F(SummaryText, EveryWayToEnd) {
+  report_.ranks[0] = make_end(How::exited, code(0), seconds(12));
+  report_.ranks[1] = make_end(How::killed, killed_by(SIGKILL), milliseconds(42'400));
+  report_.ranks[2] = make_end(How::exited, killed_by(SIGABRT), milliseconds(12'900));
+  report_.ranks[3] = make_end(How::exited, killed_by(SIGABRT), milliseconds(12'800));
+  report_.ranks[4].how = How::lost;
+  report_.ranks[6].how = How::not_started;
+  report_.leftovers = 1;
+  EXPECT_EQ(text(),
+            "dlaunch: FAILED after 12.4 s: rank 5 on node1 exited with code 1, first of 8\n"
+            "\n"
+            "  others  ranks 2, 3 were killed by SIGABRT after 0.4 s to 0.5 s;\n"
+            "          rank 1 did not stop and was killed by dlaunch after 30.0 s;\n"
+            "          rank 4 was lost with node1;\n"
+            "          rank 7 was stopped by dlaunch;\n"
+            "          rank 0 had ended well;\n"
+            "          rank 6 was not started;\n"
+            "          1 leftover process was killed\n"
+            "  logs    runs/20261120-210142-k3f/attempt-0/\n");
+}
+
+TEST_F(SummaryText, CannotExecute) {
+  report_.cause = Cause::cannot_execute;
+  report_.first = Rank(0);
+  report_.ranks.assign(8, RankEnd{});
+  report_.ranks[0].how = How::cannot_start;
+  report_.ranks[0].start_failure = StartFailure{StartFailure::Step::execute, ENOENT, "python3.12",
+                                                "/usr/local/bin:/usr/bin:/bin"};
+  EXPECT_EQ(text(),
+            "dlaunch: rank 0 on node0: cannot execute \"python3.12\": No such file or directory\n"
+            "         PATH on node0: /usr/local/bin:/usr/bin:/bin\n");
+}
+
+TEST_F(SummaryText, CannotExecuteWhileOthersRan) {
+  report_.cause = Cause::cannot_execute;
+  RankEnd end;
+  end.how = How::cannot_start;
+  end.start_failure = StartFailure{StartFailure::Step::execute, EACCES, "/data/train", ""};
+  report_.ranks[5] = end;
+  EXPECT_EQ(text(),
+            "dlaunch: rank 5 on node1: cannot execute \"/data/train\": Permission denied\n"
+            "\n"
+            "  others  0-4, 6, 7 were stopped by dlaunch\n"
+            "  logs    runs/20261120-210142-k3f/attempt-0/\n");
+}
+
+TEST_F(SummaryText, NodeLost) {
+  report_.cause = Cause::node_lost;
+  report_.lost_node = NodeIndex(1);
+  report_.detail = "its agent was killed by SIGKILL";
+  report_.first.reset();
+  for (std::size_t i = 4; i < 8; ++i) {
+    report_.ranks[i] = RankEnd{};
+    report_.ranks[i].how = How::lost;
+  }
+  EXPECT_EQ(text(),
+            "dlaunch: FAILED after 12.7 s: node1 was lost: its agent was killed by SIGKILL\n"
+            "\n"
+            "  others  4-7 were lost with node1;\n"
+            "          0-3 were stopped by dlaunch\n"
+            "  logs    runs/20261120-210142-k3f/attempt-0/\n");
+}
+
+TEST_F(SummaryText, TimeLimit) {
+  report_.cause = Cause::time_limit;
+  report_.first.reset();
+  report_.ranks[5] = report_.ranks[0];
+  report_.elapsed = std::chrono::minutes(60);
+  EXPECT_EQ(text(),
+            "dlaunch: FAILED after 1 h 00 min: the time limit was reached (timeouts.run)\n"
+            "\n"
+            "  others  0-7 were stopped by dlaunch\n"
+            "  logs    runs/20261120-210142-k3f/attempt-0/\n");
+}
+
+TEST_F(SummaryText, Cancelled) {
+  report_.cause = Cause::cancelled;
+  report_.first.reset();
+  report_.ranks[5] = report_.ranks[0];
+  report_.signal = SIGINT;
+  EXPECT_EQ(text(),
+            "dlaunch: stopped by Ctrl-C after 12.7 s, 8 ranks stopped, "
+            "logs in runs/20261120-210142-k3f\n");
+  report_.signal = SIGTERM;
+  report_.ranks[0].how = How::killed;
+  EXPECT_EQ(text(),
+            "dlaunch: stopped by SIGTERM after 12.7 s, 7 ranks stopped, 1 killed, "
+            "logs in runs/20261120-210142-k3f\n");
+  report_.signal = SIGHUP;
+  EXPECT_TRUE(text().starts_with("dlaunch: stopped by SIGHUP after 12.7 s, "));
+  report_.signal = 0;
+  EXPECT_TRUE(text().starts_with(
+      "dlaunch: stopped because the process that started it is gone, after 12.7 s, "));
+}
+
+TEST_F(SummaryText, NoPlan) {
+  report_ = RunReport{};
+  report_.cause = Cause::plan;
+  report_.exit_code = exit_code::kUsage;
+  report_.detail =
+      "port 29500 on node0 is taken by pid 8812 (python train.py, user eve)\n         try auto";
+  EXPECT_EQ(summary_text(SummaryInput{nullptr, report_, kRun, {}}),
+            "dlaunch: port 29500 on node0 is taken by pid 8812 (python train.py, user eve)\n"
+            "         try auto\n");
+}
+
+TEST_F(SummaryText, InternalErrorWithoutPlan) {
+  report_ = RunReport{};
+  report_.cause = Cause::internal;
+  report_.detail = "the engine ended with code 3";
+  EXPECT_EQ(summary_text(SummaryInput{nullptr, report_, kRun, {}}),
+            "dlaunch: FAILED after 0 s: internal error: the engine ended with code 3\n"
+            "\n"
+            "  logs    runs/20261120-210142-k3f/\n");
+}
+
+TEST_F(SummaryText, WithoutAPlanNoHostIsInvented) {
+  EXPECT_TRUE(
+      summary_text(SummaryInput{nullptr, report_, "", {}})
+          .starts_with("dlaunch: FAILED after 12.4 s: rank 5 exited with code 1, first of 8\n"));
+}
+
+// "A thousand ranks still fit a screen": 24 lines, whatever happened to them.
+TEST_F(SummaryText, AThousandRanksFitAScreen) {
+  plan_ = make_plan(125, 8);
+  report_.ranks.clear();
+  for (int i = 0; i < 1000; ++i) {
+    const auto how = static_cast<How>(i * 7 % 6);
+    const ExitStatus status = i % 11 == 0 ? killed_by(1 + i % 31) : code(1 + i % 200);
+    report_.ranks.push_back(make_end(how, status, milliseconds(12'400 + i)));
+  }
+  report_.ranks[5] = make_end(How::exited, code(1), milliseconds(12'400));
+  report_.leftovers = 12;
+  evidence_.exception = "RuntimeError: x";
+  evidence_.where = "train.py:1";
+  for (int i = 0; i < 40; ++i) evidence_.last_lines.push_back("line " + std::to_string(i));
+  const std::string screen = text();
+  EXPECT_LE(std::count(screen.begin(), screen.end(), '\n'), 24) << screen;
+  for (std::size_t at = 0; at < screen.size();) {
+    const std::size_t end = screen.find('\n', at);
+    EXPECT_LE(end - at, 80U) << screen.substr(at, end - at);
+    at = end + 1;
+  }
+}
+
+}  // namespace
+}  // namespace dlaunch
