@@ -22,7 +22,7 @@ struct Mood {
 
 Mood draw_mood(Dice& dice, double nodes, double ranks) {
   Mood mood;
-  switch (dice.between(0, 8)) {
+  switch (dice.between(0, 9)) {
     case 0:
       break;  // all is well
     case 1:
@@ -45,6 +45,9 @@ Mood draw_mood(Dice& dice, double nodes, double ranks) {
       break;
     case 7:
       mood.interrupted = 1;
+      break;
+    case 8:
+      mood.never_empties = 0.5 / nodes;
       break;
     default:
       mood = {1.0 / ranks, 0.3 / ranks, 0.7 / nodes, 0.05 / nodes, 0.5 / nodes, 0.6, false};
