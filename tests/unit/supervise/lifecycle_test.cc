@@ -35,6 +35,16 @@ TEST(Lifecycle, EveryPhaseCanBeReachedAndLeadsToDone) {
   EXPECT_EQ(ends, reached);
 }
 
+TEST(Lifecycle, ARunThatEndsWellIsNeverStopped) {
+  Phase phase = Phase::connect;
+  std::string way;
+  for (const Step step : {Step::connected, Step::planned, Step::emptied, Step::collected}) {
+    phase = next_phase(phase, step).value();
+    way += std::string(" ") + name_of(phase);
+  }
+  EXPECT_EQ(way, " plan run collect done");
+}
+
 TEST(Lifecycle, DoneIsFinal) {
   for (const Transition& t : lifecycle()) EXPECT_NE(t.from, Phase::done);
 }

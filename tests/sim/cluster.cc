@@ -1,0 +1,286 @@
+#include "cluster.h"
+
+#include <algorithm>
+#include <csignal>
+#include <functional>
+#include <queue>
+#include <utility>
+
+namespace dlaunch::sim {
+namespace {
+
+using namespace std::chrono_literals;
+
+class Cluster {
+ public:
+  explicit Cluster(const Scenario& scenario)
+      : scenario_(scenario),
+        dice_(scenario.seed ^ 0x9e3779b97f4a7c15),
+        supervisor_(scenario.config) {
+    trace_.scenario = scenario;
+    ranks_.resize(scenario.ranks.size());
+    nodes_.resize(scenario.nodes.size());
+    agents_.resize(scenario.nodes.size());
+    for (std::uint32_t i = 0; i < scenario.ranks.size(); ++i) {
+      agents_[scenario.ranks[i].node.value].ranks.push_back(i);
+    }
+  }
+
+  Trace run() {
+    schedule_faults();
+    record(std::nullopt, supervisor_.start(now_));
+    while (!supervisor_.done() && take_step()) {
+    }
+    trace_.ranks = ranks_;
+    trace_.nodes = nodes_;
+    // What was under way when it ended must change nothing.
+    for (int i = 0; i < 20 && !queue_.empty(); ++i) run_next();
+    return std::move(trace_);
+  }
+
+ private:
+  struct Agent {
+    std::vector<std::uint32_t> ranks;
+    std::uint32_t running = 0;
+    bool told_to_stop = false;  // or to kill: nothing is started after that
+    bool start_failed = false;
+    bool started = false;
+    bool emptying = false;
+    MonotonicTime last_to_launcher{};
+    MonotonicTime last_to_agent{};
+  };
+  struct Item {
+    MonotonicTime at;
+    std::uint64_t order;
+    std::function<void()> what;
+    bool operator<(const Item& other) const {
+      return std::tie(at, order) > std::tie(other.at, other.order);
+    }
+  };
+
+  void schedule(MonotonicTime at, std::function<void()> what) {
+    queue_.push({std::max(at, now_), next_order_++, std::move(what)});
+  }
+
+  void schedule_faults() {
+    for (const Interruption& i : scenario_.interruptions) {
+      schedule(i.at, [this, signal = i.signal] {
+        signal == 0 ? tell(event::FrontGone{}) : tell(event::CancelSignal{signal});
+      });
+    }
+    for (std::uint32_t n = 0; n < scenario_.nodes.size(); ++n) {
+      if (scenario_.nodes[n].dies_at) schedule(*scenario_.nodes[n].dies_at, [this, n] { die(n); });
+    }
+  }
+
+  /// The launcher's loop: the next message, or a tick at (or a little after) the deadline.
+  bool take_step() {
+    const auto due = supervisor_.deadline();
+    if (due && (queue_.empty() || *due < queue_.top().at)) {
+      now_ = std::max(now_, *due) + dice_.time(0ns, scenario_.launcher_lag);
+      tell(event::Tick{});
+      return true;
+    }
+    if (queue_.empty()) {
+      trace_.ran_out_of_events = true;
+      return false;
+    }
+    run_next();
+    return true;
+  }
+
+  void run_next() {
+    std::function<void()> what = queue_.top().what;
+    now_ = std::max(now_, queue_.top().at);
+    queue_.pop();
+    what();
+  }
+
+  void tell(const Event& event) { record(event, supervisor_.on(event, now_, wall(now_))); }
+
+  void record(std::optional<Event> event, std::vector<Action> actions) {
+    for (const Action& action : actions) {
+      std::visit([this](const auto& a) { perform(a); }, action);
+    }
+    trace_.steps.push_back(
+        {now_, std::move(event), std::move(actions), supervisor_.deadline(), supervisor_.done()});
+  }
+
+  // ---- channels: in order per node and direction
+
+  MonotonicTime latency(std::uint32_t node) {
+    const MonotonicTime mean = scenario_.nodes[node].latency;
+    return dice_.time(mean / 2, mean * 3 / 2);
+  }
+
+  void send(std::uint32_t node, Event event) {
+    if (nodes_[node].dead) return;
+    MonotonicTime& last = agents_[node].last_to_launcher;
+    last = std::max(last, now_ + latency(node));
+    const int copies = dice_.chance(scenario_.duplicates) ? 2 : 1;
+    for (int i = 0; i < copies; ++i) schedule(last, [this, event] { tell(event); });
+    if (dice_.chance(scenario_.strays)) send_stray(last, event);
+  }
+
+  void send_stray(MonotonicTime at, Event event) {
+    std::visit(
+        [](auto& e) {
+          if constexpr (requires { e.attempt; }) e.attempt = Attempt{7};
+        },
+        event);
+    schedule(at - 1ns, [this, event] { tell(event); });
+  }
+
+  void command(std::uint32_t node, std::function<void()> what) {
+    MonotonicTime& last = agents_[node].last_to_agent;
+    last = std::max(last, now_ + latency(node));
+    schedule(last, [this, node, what = std::move(what)] {
+      if (!nodes_[node].dead) what();
+    });
+  }
+
+  // ---- what the launcher does
+
+  void perform(const action::ConnectNode& a) {
+    const std::uint32_t n = a.node.value;
+    const NodeFate& fate = scenario_.nodes[n];
+    if (fate.connect == NodeFate::Connect::silent) return;
+    schedule(now_ + fate.connect_takes, [this, n, ok = fate.connect == NodeFate::Connect::answers] {
+      ok ? send(n, event::NodeReady{NodeIndex{n}})
+         : send(n, event::NodeLost{NodeIndex{n}, "refused"});
+    });
+  }
+  void perform(const action::MakePlan& a) {
+    schedule(now_, [this, a] {
+      if (scenario_.plan_fails) return tell(event::PlanFailed{Error{exit_code::kJobFile, "no"}});
+      event::PlanMade made{a.attempt, {}};
+      for (const RankFate& rank : scenario_.ranks) made.node_of_rank.push_back(rank.node);
+      tell(made);
+    });
+  }
+  void perform(const action::StartRanks& a) {
+    command(a.node.value, [this, n = a.node.value] { start_ranks(n); });
+  }
+  void perform(const action::StopRanks& a) {
+    command(a.node.value, [this, n = a.node.value] { stop_ranks(n); });
+  }
+  void perform(const action::KillRanks& a) {
+    command(a.node.value, [this, n = a.node.value] { kill_ranks(n); });
+  }
+  void perform(const action::ReleaseNode&) {}
+  void perform(const action::Tell&) {}
+  void perform(const action::Finish&) {}
+
+  // ---- what agents do
+
+  WallTime clock_of(std::uint32_t node) { return wall(now_) + scenario_.nodes[node].clock_offset; }
+
+  void start_ranks(std::uint32_t n) {
+    Agent& agent = agents_[n];
+    agent.started = true;
+    MonotonicTime at = now_;
+    for (const std::uint32_t rank : agent.ranks) {
+      schedule(at, [this, n, rank] { start_rank(n, rank); });
+      at += 100us;  // a fork and an exec
+    }
+    schedule(at, [this, n] { consider_empty(n); });
+  }
+
+  void start_rank(std::uint32_t n, std::uint32_t r) {
+    Agent& agent = agents_[n];
+    if (nodes_[n].dead || agent.told_to_stop || agent.start_failed) return;
+    const RankFate& fate = scenario_.ranks[r];
+    RankTruth& truth = ranks_[r];
+    if (fate.cannot_start) {
+      agent.start_failed = true;
+      truth = {false, true, true, now_, {}, true};
+      send(n, event::RankNotStarted{
+                  {}, Rank{r}, {StartFailure::Step::execute, 2, "x", ""}, clock_of(n)});
+      return;
+    }
+    truth.started = true;
+    ++agent.running;
+    send(n, event::RankStarted{{}, Rank{r}, static_cast<std::int32_t>(r + 100), clock_of(n)});
+    if (fate.runs_for == MonotonicTime::max()) return;
+    schedule(now_ + fate.runs_for,
+             [this, n, r] { end_rank(n, r, scenario_.ranks[r].status, true); });
+  }
+
+  void end_rank(std::uint32_t n, std::uint32_t r, ExitStatus status, bool own) {
+    RankTruth& truth = ranks_[r];
+    if (nodes_[n].dead || truth.ended) return;
+    truth.ended = true;
+    truth.own = own;
+    truth.ended_at = now_;
+    truth.status = status;
+    --agents_[n].running;
+    send(n, event::RankExited{{}, Rank{r}, status, clock_of(n)});
+    consider_empty(n);
+  }
+
+  void stop_ranks(std::uint32_t n) {
+    agents_[n].told_to_stop = true;
+    for (const std::uint32_t r : agents_[n].ranks) {
+      const RankFate& fate = scenario_.ranks[r];
+      if (!ranks_[r].started || ranks_[r].ended || fate.ignores_stop) continue;
+      schedule(now_ + fate.stop_takes,
+               [this, n, r] { end_rank(n, r, scenario_.ranks[r].stop_status, false); });
+    }
+    consider_empty(n);
+  }
+
+  void kill_ranks(std::uint32_t n) {
+    agents_[n].told_to_stop = true;
+    for (const std::uint32_t r : agents_[n].ranks) {
+      if (ranks_[r].started && !ranks_[r].ended) end_rank(n, r, {true, SIGKILL, false}, false);
+    }
+    consider_empty(n);
+  }
+
+  /// All ranks have ended, and none will be started: the leftovers are killed, then NodeEmpty.
+  void consider_empty(std::uint32_t n) {
+    Agent& agent = agents_[n];
+    if (!agent.started || agent.running > 0 || agent.emptying || scenario_.nodes[n].never_empties)
+      return;
+    const bool none_to_come = agent.told_to_stop || agent.start_failed ||
+                              std::all_of(agent.ranks.begin(), agent.ranks.end(),
+                                          [this](auto r) { return ranks_[r].ended; });
+    if (!none_to_come) return;
+    agent.emptying = true;
+    schedule(now_ + scenario_.nodes[n].emptying_takes, [this, n] {
+      if (nodes_[n].dead) return;
+      nodes_[n].leftovers = scenario_.nodes[n].leftovers;
+      send(n, event::NodeEmpty{{}, NodeIndex{n}, scenario_.nodes[n].leftovers});
+    });
+  }
+
+  void die(std::uint32_t n) {
+    nodes_[n].dead = true;
+    const MonotonicTime seen =
+        std::max(agents_[n].last_to_launcher, now_ + scenario_.nodes[n].death_seen_after);
+    schedule(seen, [this, n] { tell(event::NodeLost{NodeIndex{n}, "died"}); });
+  }
+
+  const Scenario& scenario_;
+  Dice dice_;
+  Supervisor supervisor_;
+  Trace trace_;
+  std::vector<Agent> agents_;
+  std::priority_queue<Item> queue_;
+  std::uint64_t next_order_ = 0;
+  MonotonicTime now_{};
+  std::vector<RankTruth> ranks_;
+  std::vector<NodeTruth> nodes_;
+};
+
+}  // namespace
+
+WallTime wall(MonotonicTime t) {
+  return WallTime(std::chrono::seconds(1'800'000'000)) + t;
+}
+
+Trace simulate(const Scenario& scenario) {
+  return Cluster(scenario).run();
+}
+
+}  // namespace dlaunch::sim

@@ -1,0 +1,168 @@
+#include "digest.h"
+
+#include <algorithm>
+#include <deque>
+
+namespace dlaunch::sim {
+namespace {
+
+class Reader {
+ public:
+  explicit Reader(const Trace& trace) : trace_(trace), config_(trace.scenario.config) {
+    d_.nodes.resize(trace.scenario.nodes.size());
+    d_.ranks.resize(trace.scenario.ranks.size());
+    running_on_.resize(d_.nodes.size());
+    for (const RankFate& rank : trace.scenario.ranks) {
+      ++d_.nodes[rank.node.value].ranks;
+      ++running_on_[rank.node.value];
+    }
+    running_ = d_.ranks.size();
+  }
+
+  Digest read() {
+    for (i_ = 0; i_ < trace_.steps.size(); ++i_) {
+      const StepRecord& step = trace_.steps[i_];
+      if (!finished_ && step.event) {
+        std::visit([this](const auto& e) { see(e); }, *step.event);
+        see_limits(step.now);
+      }
+      for (const Action& action : step.actions) {
+        std::visit([this](const auto& a) { note(a); }, action);
+      }
+    }
+    return std::move(d_);
+  }
+
+ private:
+  // ---- actions
+
+  NodeDigest& node(NodeIndex n) { return d_.nodes.at(n.value); }
+  void note(const action::ConnectNode& a) { node(a.node).connected.push_back(i_); }
+  void note(const action::MakePlan&) {}
+  void note(const action::StartRanks& a) { node(a.node).started.push_back(i_); }
+  void note(const action::StopRanks& a) { node(a.node).stopped.push_back(i_); }
+  void note(const action::KillRanks& a) {
+    node(a.node).killed.push_back(i_);
+    kills_.push_back(a.node);
+  }
+  void note(const action::ReleaseNode& a) { node(a.node).released.push_back(i_); }
+  void note(const action::Tell&) {}
+  void note(const action::Finish& a) {
+    d_.finishes.push_back(i_);
+    d_.report = &a.report;
+    finished_ = true;
+  }
+
+  // ---- events
+
+  bool running_phase() const { return d_.planned.has_value(); }
+  bool open(std::uint32_t n) const { return d_.nodes[n].ranks > 0 && !d_.nodes[n].closed(); }
+
+  void see(const event::NodeReady& e) {
+    ready_.resize(d_.nodes.size());
+    if (ready_[e.node.value] || running_phase()) return;
+    ready_[e.node.value] = true;
+    if (++ready_count_ == d_.nodes.size()) d_.all_ready = i_;
+  }
+  void see(const event::PlanMade&) { d_.planned = i_; }
+  void see(const event::PlanFailed&) { decide(Decision::Kind::plan_failed); }
+  void see(const event::RankStarted&) {}
+  void see(const event::RankNotStarted& e) { end(e.attempt, e.rank, e.at, true); }
+  void see(const event::RankExited& e) { end(e.attempt, e.rank, e.at, !e.status.ok()); }
+  void see(const event::NodeEmpty& e) {
+    if (e.attempt != Attempt{0} || !open(e.node.value)) return;
+    d_.leftovers += e.leftovers;
+    close(e.node.value, &NodeDigest::emptied);
+  }
+  void see(const event::NodeLost& e) {
+    const std::uint32_t n = e.node.value;
+    if (d_.nodes[n].lost) return;
+    if (running_phase() && !open(n)) {
+      d_.nodes[n].lost = i_;
+      return;
+    }
+    close(n, &NodeDigest::lost);
+    decide(Decision::Kind::node_lost);
+  }
+  void see(const event::CancelSignal& e) { cancel(e.number); }
+  void see(const event::FrontGone&) { cancel(0); }
+  void see(const event::Tick&) {}
+
+  void cancel(int signal) {
+    if (d_.decision) d_.cancels.push_back(i_);
+    if (!running_phase() || running_ > 0) decide(Decision::Kind::cancelled, signal);
+  }
+
+  void end(Attempt attempt, Rank rank, WallTime at, bool failed) {
+    if (attempt != Attempt{0} || !running_phase()) return;
+    RankDigest& r = d_.ranks[rank.value];
+    const std::uint32_t n = trace_.scenario.ranks[rank.value].node.value;
+    if (r.ended || !open(n)) return;
+    r = {i_, at, failed};
+    --running_on_[n];
+    --running_;
+    if (failed) decide(Decision::Kind::rank);
+  }
+
+  void close(std::uint32_t n, std::optional<StepIndex> NodeDigest::*how) {
+    d_.nodes[n].*how = i_;
+    running_ -= running_on_[n];
+    running_on_[n] = 0;
+  }
+
+  void see_limits(MonotonicTime now) {
+    if (!running_phase()) {
+      const bool late = now >= config_.connect_limit;
+      if (late && !d_.all_ready) decide(Decision::Kind::node_lost);
+      return;
+    }
+    const MonotonicTime ran = now - trace_.steps[*d_.planned].now;
+    if (config_.run_limit && ran >= *config_.run_limit && running_ > 0)
+      decide(Decision::Kind::time_limit);
+    while (!kills_.empty()) {
+      const std::uint32_t n = kills_.front().value;
+      if (open(n)) {
+        if (now < trace_.steps[d_.nodes[n].killed.front()].now + config_.end_limit) break;
+        close(n, &NodeDigest::given_up);
+        decide(Decision::Kind::node_lost);
+      }
+      kills_.pop_front();
+    }
+  }
+
+  void decide(Decision::Kind kind, int signal = 0) {
+    if (d_.decision) return;
+    d_.decision = Decision{kind, i_, signal, {}};
+    if (!running_phase()) return;
+    for (std::uint32_t n = 0; n < running_on_.size(); ++n) {
+      if (running_on_[n] > 0) d_.decision->with_running.emplace_back(n);
+    }
+  }
+
+  const Trace& trace_;
+  const SupervisorConfig& config_;
+  Digest d_;
+  StepIndex i_ = 0;
+  std::vector<bool> ready_;
+  std::size_t ready_count_ = 0;
+  std::vector<std::uint32_t> running_on_;
+  std::size_t running_ = 0;
+  std::deque<NodeIndex> kills_;
+  bool finished_ = false;
+};
+
+}  // namespace
+
+std::optional<StepIndex> NodeDigest::closed() const {
+  std::optional<StepIndex> first;
+  for (const auto& step : {lost, emptied, given_up}) {
+    if (step && (!first || *step < *first)) first = step;
+  }
+  return first;
+}
+
+Digest digest(const Trace& trace) {
+  return Reader(trace).read();
+}
+
+}  // namespace dlaunch::sim

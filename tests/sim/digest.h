@@ -1,0 +1,53 @@
+// What the supervisor could know and when, worked out from a trace without any of its code: the
+// reference that the invariants compare its actions with.
+#pragma once
+
+#include <optional>
+#include <vector>
+
+#include "trace.h"
+
+namespace dlaunch::sim {
+
+/// Numbers are indexes into Trace::steps.
+using StepIndex = std::size_t;
+
+struct NodeDigest {
+  std::vector<StepIndex> connected, started, stopped, killed, released;  // the actions
+  std::optional<StepIndex> lost;                                         // NodeLost arrived
+  std::optional<StepIndex> emptied;  // a valid NodeEmpty arrived
+  std::optional<StepIndex> given_up;
+  std::uint32_t ranks = 0;
+  /// The node's ranks were no matter any more.
+  [[nodiscard]] std::optional<StepIndex> closed() const;
+};
+
+struct RankDigest {
+  std::optional<StepIndex> ended;  // the first news of its end, before its node was closed
+  WallTime at{};                   // that it carried
+  bool failed = false;
+};
+
+struct Decision {
+  enum class Kind { rank, node_lost, cancelled, time_limit, plan_failed };
+  Kind kind{};
+  StepIndex step{};
+  int signal = 0;
+  std::vector<NodeIndex> with_running;  // nodes on which ranks were still running, ascending
+};
+
+struct Digest {
+  std::vector<NodeDigest> nodes;
+  std::vector<RankDigest> ranks;
+  std::optional<StepIndex> all_ready;
+  std::optional<StepIndex> planned;
+  std::optional<Decision> decision;
+  std::vector<StepIndex> cancels;  // that mattered: in or after the decision
+  std::vector<StepIndex> finishes;
+  std::uint32_t leftovers = 0;
+  const RunReport* report = nullptr;
+};
+
+[[nodiscard]] Digest digest(const Trace&);
+
+}  // namespace dlaunch::sim

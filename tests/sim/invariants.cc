@@ -1,0 +1,272 @@
+#include "invariants.h"
+
+#include <algorithm>
+#include <array>
+#include <csignal>
+
+namespace dlaunch::sim {
+namespace {
+
+using How = RankEnd::How;
+using Kind = Decision::Kind;
+
+std::string node(std::size_t n) {
+  return "node " + std::to_string(n);
+}
+std::string rank(std::size_t r) {
+  return "rank " + std::to_string(r);
+}
+
+Finding finishes_once(const Trace& t, const Digest& d) {
+  if (d.finishes.size() != 1) return std::to_string(d.finishes.size()) + " times";
+  const StepRecord& last = t.steps[d.finishes[0]];
+  if (!std::holds_alternative<action::Finish>(last.actions.back()))
+    return "Finish is not the last action";
+  if (!last.done) return "not done after Finish";
+  return {};
+}
+
+Finding ends_in_time(const Trace& t, const Digest& d) {
+  if (t.ran_out_of_events) return "it waits for nothing";
+  const MonotonicTime end = t.steps[d.finishes.at(0)].now;
+  if (end > t.scenario.latest_end()) return "took " + std::to_string(end.count()) + " ns";
+  return {};
+}
+
+Finding silent_after_finish(const Trace& t, const Digest& d) {
+  for (StepIndex i = d.finishes.at(0) + 1; i < t.steps.size(); ++i) {
+    if (!t.steps[i].actions.empty() || t.steps[i].deadline) return "step " + std::to_string(i);
+  }
+  return {};
+}
+
+Finding deadline_in_future(const Trace& t, const Digest&) {
+  for (const StepRecord& step : t.steps) {
+    if (step.deadline && *step.deadline <= step.now) return std::to_string(step.now.count());
+  }
+  return {};
+}
+
+Finding connects_each_once(const Trace&, const Digest& d) {
+  for (std::size_t n = 0; n < d.nodes.size(); ++n) {
+    if (d.nodes[n].connected != std::vector<StepIndex>{0}) return node(n);
+  }
+  return {};
+}
+
+Finding starts_with_the_plan(const Trace&, const Digest& d) {
+  for (std::size_t n = 0; n < d.nodes.size(); ++n) {
+    const NodeDigest& x = d.nodes[n];
+    const bool wanted = d.planned && x.ranks > 0;
+    if (x.started != (wanted ? std::vector<StepIndex>{*d.planned} : std::vector<StepIndex>{}))
+      return node(n);
+  }
+  if (d.planned && (!d.all_ready || *d.all_ready > *d.planned)) return "planned too early";
+  return {};
+}
+
+Finding stops_with_the_decision(const Trace&, const Digest& d) {
+  std::vector<NodeIndex> stopped;
+  for (std::uint32_t n = 0; n < d.nodes.size(); ++n) {
+    if (d.nodes[n].stopped.empty()) continue;
+    if (d.nodes[n].stopped.size() > 1) return node(n) + " twice";
+    if (!d.decision || d.nodes[n].stopped[0] != d.decision->step)
+      return node(n) + " in another step";
+    stopped.emplace_back(n);
+  }
+  if (d.decision && stopped != d.decision->with_running) return "not those with running ranks";
+  return {};
+}
+
+/// When the grace ended: by time or by a second cancel. The step before which no kill is due.
+std::optional<MonotonicTime> kill_from(const Trace& t, const Digest& d) {
+  if (!d.decision) return {};
+  MonotonicTime from = t.steps[d.decision->step].now + t.scenario.config.stop_grace;
+  if (!d.cancels.empty()) from = std::min(from, t.steps[d.cancels[0]].now);
+  return from;
+}
+
+Finding kills_after_the_grace(const Trace& t, const Digest& d) {
+  const auto from = kill_from(t, d);
+  const MonotonicTime end = t.steps[d.finishes.at(0)].now;
+  for (std::size_t n = 0; n < d.nodes.size(); ++n) {
+    const NodeDigest& x = d.nodes[n];
+    if (!from || x.started.empty()) continue;
+    const MonotonicTime closed = x.closed() ? t.steps[*x.closed()].now : end;
+    const MonotonicTime latest = *from + t.scenario.launcher_lag;
+    if (closed > latest && (x.killed.empty() || t.steps[x.killed[0]].now > latest)) return node(n);
+  }
+  return {};
+}
+
+Finding kills_only_with_reason(const Trace& t, const Digest& d) {
+  const auto from = kill_from(t, d);
+  std::vector<StepIndex> last_end(d.nodes.size(),
+                                  0);  // of a node's ranks; the maximum: some have not ended
+  for (std::size_t r = 0; r < d.ranks.size(); ++r) {
+    StepIndex& last = last_end[t.scenario.ranks[r].node.value];
+    last = std::max(last, d.ranks[r].ended.value_or(t.steps.size()));
+  }
+  for (std::size_t n = 0; n < d.nodes.size(); ++n) {
+    const NodeDigest& x = d.nodes[n];
+    if (x.killed.empty()) continue;
+    if (x.killed.size() > 1) return node(n) + " twice";
+    if (x.closed() && *x.closed() < x.killed[0]) return node(n) + " has nothing left";
+    const bool grace_over = from && t.steps[x.killed[0]].now >= *from;
+    if (!grace_over && last_end[n] > x.killed[0]) return node(n) + " too early";
+  }
+  return {};
+}
+
+Finding lets_go_of_every_node(const Trace&, const Digest& d) {
+  for (std::size_t n = 0; n < d.nodes.size(); ++n) {
+    const NodeDigest& x = d.nodes[n];
+    const bool lost = x.lost && *x.lost <= d.finishes.at(0);
+    if (x.released.size() > 1 || (x.released.empty() && !lost)) return node(n);
+    if (lost && !x.released.empty() && *x.lost <= x.released[0])
+      return node(n) + " was lost before";
+  }
+  return {};
+}
+
+Finding leaves_nothing_running(const Trace& t, const Digest& d) {
+  for (std::size_t r = 0; r < t.ranks.size(); ++r) {
+    const std::uint32_t n = t.scenario.ranks[r].node.value;
+    const bool excused = t.nodes[n].dead || d.nodes[n].given_up;
+    if (t.ranks[r].started && !t.ranks[r].ended && !excused) return rank(r);
+  }
+  return {};
+}
+
+Finding succeeds_only_if_all_did(const Trace& t, const Digest& d) {
+  bool all = d.planned.has_value();
+  for (const RankTruth& r : t.ranks)
+    all = all && r.ended && !r.start_failed && r.own && r.status.ok();
+  for (const NodeDigest& x : d.nodes) all = all && (x.ranks == 0 || x.emptied);
+  const bool success = d.report->cause == Cause::success;
+  if (success != (d.report->exit_code == 0)) return "cause and code differ";
+  if (success && !all) return "not all ranks ended well";
+  if (success == d.decision.has_value()) return "against the first verdict";
+  return {};
+}
+
+Finding reports_the_decision(const Trace& t, const Digest& d) {
+  const RunReport& report = *d.report;
+  if (!d.decision) return {};
+  switch (d.decision->kind) {
+    case Kind::rank: {
+      if (!report.first) return "no first rank";
+      const RankTruth& r = t.ranks[report.first->value];
+      const int expected = r.start_failed ? exit_code::kNotFound : r.status.code();
+      if (report.exit_code != expected) return "not the code of the first rank";
+      if (report.from_rank == r.start_failed) return "origin";
+      return {};
+    }
+    case Kind::node_lost:
+      if (report.exit_code != exit_code::kNodeLost || report.cause != Cause::node_lost)
+        return "not 69";
+      return report.lost_node ? Finding{} : Finding{"which?"};
+    case Kind::cancelled: {
+      const int signal = d.decision->signal == 0 ? SIGHUP : d.decision->signal;
+      if (report.exit_code != 128 + signal || report.signal != d.decision->signal)
+        return "not 128 + n";
+      return {};
+    }
+    case Kind::time_limit:
+      return report.exit_code == exit_code::kTimeLimit ? Finding{} : Finding{"not 124"};
+    case Kind::plan_failed:
+      return report.cause == Cause::plan ? Finding{} : Finding{"not plan"};
+  }
+  return {};
+}
+
+/// Of the failures that the launcher has heard of, the one that truly happened first is named, or
+/// is among those of which it says that it cannot tell. With equal clocks there is nothing that it
+/// cannot tell.
+Finding names_the_first_failure(const Trace& t, const Digest& d) {
+  if (!d.report->first) return {};
+  std::optional<std::size_t> earliest;
+  for (std::size_t r = 0; r < t.ranks.size(); ++r) {
+    if (!d.ranks[r].ended || !t.ranks[r].failed()) continue;
+    if (!earliest || t.ranks[r].ended_at < t.ranks[*earliest].ended_at) earliest = r;
+  }
+  const Rank first = *d.report->first;
+  if (!earliest || !t.ranks[first.value].failed())
+    return rank(first.value) + " did not fail by itself";
+  const auto& perhaps = d.report->perhaps_first;
+  if (t.scenario.config.clock_error.count() == 0) {
+    for (const Rank r : perhaps) {
+      if (t.ranks[r.value].ended_at != t.ranks[first.value].ended_at)
+        return rank(r.value) + " is no tie";
+    }
+    if (t.ranks[first.value].ended_at != t.ranks[*earliest].ended_at)
+      return rank(*earliest) + " was first";
+  } else if (first.value != *earliest &&
+             std::find(perhaps.begin(), perhaps.end(),
+                       Rank{static_cast<std::uint32_t>(*earliest)}) == perhaps.end()) {
+    return rank(*earliest) + " was first and is not named";
+  }
+  return {};
+}
+
+Finding tells_how_each_rank_ended(const Trace& t, const Digest& d) {
+  if (!d.planned) return d.report->ranks.empty() ? Finding{} : Finding{"ranks without a plan"};
+  if (d.report->ranks.size() != t.ranks.size()) return "not all ranks";
+  for (std::size_t r = 0; r < t.ranks.size(); ++r) {
+    const RankTruth& truth = t.ranks[r];
+    const RankEnd& end = d.report->ranks[r];
+    if (!d.ranks[r].ended) {
+      const bool node_gone = d.nodes[t.scenario.ranks[r].node.value].emptied == std::nullopt;
+      if (end.how != (node_gone ? How::lost : How::not_started)) return rank(r) + " without news";
+      continue;
+    }
+    if (truth.start_failed != (end.how == How::cannot_start)) return rank(r) + " start";
+    if (truth.start_failed) continue;
+    if (end.status != truth.status || !end.started) return rank(r) + " status";
+    // Its own end after the stop was sent may be read as an answer to it, but not the other way
+    // round.
+    const bool clocks_equal = t.scenario.config.clock_error.count() == 0;
+    if (clocks_equal && !truth.own && end.how == How::exited) return rank(r) + " was stopped";
+    const bool before_stop = !d.decision || truth.ended_at < t.steps[d.decision->step].now;
+    if (clocks_equal && before_stop && end.how != How::exited) return rank(r) + " ended by itself";
+    if (end.how == How::killed && truth.own) return rank(r) + " was not killed";
+  }
+  return {};
+}
+
+Finding counts_leftovers(const Trace&, const Digest& d) {
+  if (d.report->leftovers != d.leftovers) return std::to_string(d.report->leftovers);
+  return {};
+}
+
+constexpr std::array kInvariants = {
+    Invariant{"Finish comes exactly once, as the last action", finishes_once},
+    Invariant{"every run ends, within the sum of its limits", ends_in_time},
+    Invariant{"nothing is asked after Finish", silent_after_finish},
+    Invariant{"the deadline is never in the past", deadline_in_future},
+    Invariant{"every node is connected once, at the start", connects_each_once},
+    Invariant{"ranks start once, all in the step of the plan, on nodes that have some",
+              starts_with_the_plan},
+    Invariant{"in the step of the decision every node with running ranks is told to stop, once",
+              stops_with_the_decision},
+    Invariant{"what is not empty after the grace, or after a second cancel, is killed",
+              kills_after_the_grace},
+    Invariant{"no node is killed before, or twice, or when it is empty", kills_only_with_reason},
+    Invariant{"every node is released exactly once, unless it was lost before",
+              lets_go_of_every_node},
+    Invariant{"no rank is left running where an agent lives", leaves_nothing_running},
+    Invariant{"success means that every rank exited with 0 and every node is empty",
+              succeeds_only_if_all_did},
+    Invariant{"exit code and cause are those of the first verdict", reports_the_decision},
+    Invariant{"the first failure is the earliest genuine one", names_the_first_failure},
+    Invariant{"every rank's end is told as it was", tells_how_each_rank_ended},
+    Invariant{"leftovers are the sum of what nodes reported", counts_leftovers},
+};
+
+}  // namespace
+
+std::span<const Invariant> invariants() {
+  return kInvariants;
+}
+
+}  // namespace dlaunch::sim

@@ -1,0 +1,170 @@
+#include "scenario.h"
+
+#include <algorithm>
+#include <array>
+#include <csignal>
+
+namespace dlaunch::sim {
+namespace {
+
+using namespace std::chrono_literals;
+
+/// The mood of a run: most have one kind of trouble, some have all of them.
+struct Mood {
+  double rank_fails = 0;
+  double cannot_start = 0;
+  double node_dies = 0;
+  double bad_connect = 0;
+  double never_empties = 0;
+  double interrupted = 0;
+  bool all_at_once = false;  // every rank fails within a millisecond
+};
+
+Mood draw_mood(Dice& dice, double nodes, double ranks) {
+  Mood mood;
+  switch (dice.between(0, 9)) {
+    case 0:
+      break;  // all is well
+    case 1:
+      mood.rank_fails = 1.5 / ranks;
+      break;
+    case 2:
+      mood.rank_fails = 0.5;
+      break;
+    case 3:
+      mood.all_at_once = true;
+      break;
+    case 4:
+      mood.cannot_start = 1.5 / ranks;
+      break;
+    case 5:
+      mood.node_dies = 1.5 / nodes;
+      break;
+    case 6:
+      mood.bad_connect = 0.5 / nodes;
+      break;
+    case 7:
+      mood.interrupted = 1;
+      break;
+    case 8:
+      mood.never_empties = 0.5 / nodes;
+      break;
+    default:
+      mood = {1.0 / ranks, 0.3 / ranks, 0.7 / nodes, 0.05 / nodes, 0.5 / nodes, 0.6, false};
+  }
+  return mood;
+}
+
+SupervisorConfig draw_config(Dice& dice, std::uint32_t nodes) {
+  SupervisorConfig config;
+  config.nodes = nodes;
+  config.stop_signal = dice.chance(0.8) ? SIGTERM : SIGUSR1;
+  config.stop_grace = std::array<Duration, 4>{0ms, 200ms, 5s, 30s}[dice.between(0, 3)];
+  if (dice.chance(0.3)) config.run_limit = Duration(dice.between(1, 100'000));
+  config.connect_limit = 30s;
+  config.end_limit = dice.chance(0.5) ? 10s : 1s;
+  if (dice.chance(0.5)) config.clock_error = dice.time(1us, 20ms);
+  return config;
+}
+
+/// An end of its own. Never one that looks like our signals: with clocks that differ nobody could
+/// tell.
+ExitStatus draw_failure(Dice& dice) {
+  if (dice.chance(0.7)) return {false, static_cast<int>(dice.between(1, 100)), false};
+  return {true, dice.chance(0.5) ? SIGSEGV : SIGABRT, true};
+}
+
+RankFate draw_rank(Dice& dice, const Mood& mood, const SupervisorConfig& config, NodeIndex node,
+                   MonotonicTime all_end_at) {
+  RankFate rank;
+  rank.node = node;
+  rank.cannot_start = dice.chance(mood.cannot_start);
+  rank.runs_for = dice.time(all_end_at / 2, all_end_at);
+  if (mood.all_at_once) {
+    rank.runs_for = all_end_at + dice.time(0us, 1ms);
+    rank.status = draw_failure(dice);
+  } else if (dice.chance(mood.rank_fails)) {
+    rank.runs_for = dice.time(0us, all_end_at);
+    rank.status = draw_failure(dice);
+  } else if (config.run_limit && dice.chance(0.02)) {
+    rank.runs_for = MonotonicTime::max();
+  }
+  rank.ignores_stop = dice.chance(0.05);
+  rank.stop_takes = dice.chance(0.8) ? dice.time(0us, 1ms) : dice.time(1ms, 20s);
+  rank.stop_status = {true, config.stop_signal, false};
+  if (dice.chance(0.3)) rank.stop_status = {false, dice.chance(0.5) ? 0 : 1, false};
+  return rank;
+}
+
+NodeFate draw_node(Dice& dice, const Mood& mood, const SupervisorConfig& config,
+                   MonotonicTime all_end_at) {
+  NodeFate node;
+  node.connect_takes = dice.chance(0.9) ? dice.time(1ms, 500ms) : dice.time(500ms, 20s);
+  if (dice.chance(mood.bad_connect)) {
+    node.connect = dice.chance(0.5) ? NodeFate::Connect::refuses : NodeFate::Connect::silent;
+  }
+  node.latency = dice.chance(0.9) ? dice.time(5us, 2ms) : dice.time(2ms, 300ms);
+  // Two nodes, or a node and the launcher, then differ by no more than the clock error.
+  const auto half = config.clock_error / 2;
+  node.clock_offset = dice.time(0ns, 2 * half) - half;
+  if (dice.chance(mood.node_dies)) node.dies_at = dice.time(0ns, all_end_at + 30s);
+  node.death_seen_after = dice.chance(0.5) ? dice.time(10us, 1ms) : MonotonicTime(15s);
+  node.never_empties = dice.chance(mood.never_empties);
+  node.emptying_takes = dice.chance(0.95) ? dice.time(0us, 5ms) : dice.time(5ms, 12s);
+  if (dice.chance(0.2)) node.leftovers = static_cast<std::uint32_t>(dice.between(1, 9));
+  return node;
+}
+
+std::vector<Interruption> draw_interruptions(Dice& dice, MonotonicTime all_end_at) {
+  constexpr std::array kSignals = {0, SIGHUP, SIGINT, SIGINT, SIGQUIT, SIGTERM};
+  std::vector<Interruption> result;
+  MonotonicTime at = dice.time(0ns, all_end_at + 2s);
+  for (std::uint64_t i = dice.between(1, 3); i > 0; --i) {
+    result.push_back({at, kSignals[dice.between(0, kSignals.size() - 1)]});
+    at += dice.time(0ns, 3s);
+  }
+  return result;
+}
+
+}  // namespace
+
+MonotonicTime Scenario::latest_end() const {
+  MonotonicTime run{};
+  for (const RankFate& rank : ranks) {
+    if (rank.runs_for != MonotonicTime::max()) run = std::max(run, rank.runs_for);
+  }
+  if (config.run_limit) run = std::max(run, MonotonicTime(*config.run_limit));
+  for (const Interruption& i : interruptions) run = std::max(run, i.at);
+  // connect, plan, then the ranks; then grace, kill, given up; or a node's death seen late instead.
+  return 2 * MonotonicTime(config.connect_limit) + run + config.stop_grace + 2 * config.end_limit +
+         30s;
+}
+
+Scenario draw_scenario(std::uint64_t seed, std::uint32_t max_ranks) {
+  Dice dice(seed);
+  Scenario s;
+  s.seed = seed;
+  std::uint64_t world = 1;
+  while (world < max_ranks && dice.chance(0.85)) world *= 2;
+  world = std::min<std::uint64_t>(dice.between((world + 1) / 2, world), max_ranks);
+  const std::uint64_t per_node = std::array<std::uint64_t, 4>{1, 4, 8, 64}[dice.between(0, 3)];
+  const std::uint64_t used = (world + per_node - 1) / per_node;
+  const std::uint64_t nodes = used + (dice.chance(0.2) ? dice.between(1, 3) : 0);
+
+  const Mood mood = draw_mood(dice, static_cast<double>(nodes), static_cast<double>(world));
+  s.config = draw_config(dice, static_cast<std::uint32_t>(nodes));
+  s.plan_fails = dice.chance(0.02);
+  s.launcher_lag = dice.chance(0.5) ? MonotonicTime(0) : MonotonicTime(5ms);
+  if (dice.chance(0.3)) s.duplicates = s.strays = 0.05;
+  const MonotonicTime all_end_at = dice.time(1ms, 60s);
+  for (std::uint64_t i = 0; i < world; ++i) {
+    const NodeIndex node{static_cast<std::uint32_t>(i / per_node)};
+    s.ranks.push_back(draw_rank(dice, mood, s.config, node, all_end_at));
+  }
+  for (std::uint64_t i = 0; i < nodes; ++i)
+    s.nodes.push_back(draw_node(dice, mood, s.config, all_end_at));
+  if (dice.chance(mood.interrupted)) s.interruptions = draw_interruptions(dice, all_end_at);
+  return s;
+}
+
+}  // namespace dlaunch::sim

@@ -1,0 +1,82 @@
+// A scenario: everything that will go wrong in one simulated run, drawn from a seed before it
+// begins.
+#pragma once
+
+#include <cstdint>
+#include <optional>
+#include <random>
+#include <vector>
+
+#include "model/exit_status.h"
+#include "model/ids.h"
+#include "model/time.h"
+#include "supervise/supervisor.h"
+
+namespace dlaunch::sim {
+
+/// What a rank does if nobody disturbs it, and what it does when it is told to stop.
+struct RankFate {
+  NodeIndex node;
+  bool cannot_start = false;
+  MonotonicTime runs_for{};  // from its start; max: until it is stopped
+  ExitStatus status;
+  bool ignores_stop = false;
+  MonotonicTime stop_takes{};
+  ExitStatus stop_status;
+};
+
+struct NodeFate {
+  enum class Connect { answers, refuses, silent };
+  Connect connect = Connect::answers;
+  MonotonicTime connect_takes{};
+  MonotonicTime latency{};  // mean, of each message in both directions
+  std::chrono::nanoseconds clock_offset{};
+  std::optional<MonotonicTime> dies_at;  // since the start of the run
+  MonotonicTime death_seen_after{};
+  bool never_empties = false;
+  MonotonicTime emptying_takes{};
+  std::uint32_t leftovers = 0;
+};
+
+struct Interruption {
+  MonotonicTime at{};
+  int signal = 0;  // 0: the front has gone
+};
+
+struct Scenario {
+  std::uint64_t seed = 0;
+  SupervisorConfig config;
+  std::vector<RankFate> ranks;  // index = Rank
+  std::vector<NodeFate> nodes;
+  std::vector<Interruption> interruptions;
+  bool plan_fails = false;
+  MonotonicTime launcher_lag{};  // the most by which it is late for a deadline
+  double duplicates = 0;         // chance that a message comes twice
+  double strays = 0;             // chance that a message of another attempt comes first
+  /// By when it must be over, whatever happens.
+  [[nodiscard]] MonotonicTime latest_end() const;
+};
+
+/// The same seed gives the same scenario. At most `max_ranks` ranks; small ones are as frequent as
+/// large.
+[[nodiscard]] Scenario draw_scenario(std::uint64_t seed, std::uint32_t max_ranks);
+
+/// For all randomness of the simulation, independent of the library's distributions.
+class Dice {
+ public:
+  explicit Dice(std::uint64_t seed) : engine_(seed) {}
+  /// Uniform in [low, high].
+  std::uint64_t between(std::uint64_t low, std::uint64_t high) {
+    return low + engine_() % (high - low + 1);
+  }
+  bool chance(double p) { return static_cast<double>(engine_() >> 11) * 0x1.0p-53 < p; }
+  MonotonicTime time(MonotonicTime low, MonotonicTime high) {
+    return MonotonicTime(static_cast<std::int64_t>(between(
+        static_cast<std::uint64_t>(low.count()), static_cast<std::uint64_t>(high.count()))));
+  }
+
+ private:
+  std::mt19937_64 engine_;
+};
+
+}  // namespace dlaunch::sim

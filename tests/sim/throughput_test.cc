@@ -1,0 +1,72 @@
+// What one event costs when there are many ranks. The bound is far above what any machine needs,
+// and far below what a scan over all ranks per event would take.
+#include <chrono>
+#include <cstdio>
+
+#include <gtest/gtest.h>
+
+#include "cluster.h"
+
+namespace dlaunch::sim {
+namespace {
+
+struct Cost {
+  std::size_t events = 0;
+  std::chrono::nanoseconds took{};
+};
+
+/// A whole run in which every rank fails at once: the worst case for the choice of the first.
+Cost run_all_failing(std::uint32_t nodes, std::uint32_t per_node) {
+  SupervisorConfig config;
+  config.nodes = nodes;
+  config.stop_grace = std::chrono::seconds(30);
+  config.connect_limit = std::chrono::seconds(30);
+  event::PlanMade plan;
+  for (std::uint32_t r = 0; r < nodes * per_node; ++r) plan.node_of_rank.emplace_back(r / per_node);
+
+  std::vector<Event> events;
+  for (std::uint32_t n = 0; n < nodes; ++n) events.emplace_back(event::NodeReady{NodeIndex{n}});
+  events.emplace_back(plan);
+  for (std::uint32_t r = 0; r < nodes * per_node; ++r) {
+    events.emplace_back(event::RankStarted{{}, Rank{r}, 1, wall({})});
+  }
+  for (std::uint32_t r = nodes * per_node; r-- > 0;) {
+    events.emplace_back(
+        event::RankExited{{}, Rank{r}, {false, 1, false}, wall(std::chrono::microseconds(r))});
+  }
+  for (std::uint32_t n = 0; n < nodes; ++n)
+    events.emplace_back(event::NodeEmpty{{}, NodeIndex{n}, 0});
+
+  Supervisor supervisor(config);
+  (void)supervisor.start({});
+  const MonotonicTime now = std::chrono::seconds(1);
+  const auto begin = std::chrono::steady_clock::now();
+  std::size_t actions = 0;
+  for (const Event& event : events) {
+    actions += supervisor.on(event, now, wall(now)).size();
+    (void)supervisor.deadline();
+  }
+  const auto end = std::chrono::steady_clock::now();
+  EXPECT_TRUE(supervisor.done());
+  EXPECT_GT(actions, 2 * nodes);
+  return {events.size(), end - begin};
+}
+
+TEST(Throughput, TenThousandRanks) {
+  const Cost cost = run_all_failing(1250, 8);
+  const double per_event =
+      static_cast<double>(cost.took.count()) / static_cast<double>(cost.events);
+  std::printf("%zu events of 10,000 ranks on 1,250 nodes: %.0f ns each\n", cost.events, per_event);
+  EXPECT_LT(per_event, 20'000);
+}
+
+TEST(Throughput, TenThousandNodes) {
+  const Cost cost = run_all_failing(10'000, 1);
+  const double per_event =
+      static_cast<double>(cost.took.count()) / static_cast<double>(cost.events);
+  std::printf("%zu events of 10,000 ranks on 10,000 nodes: %.0f ns each\n", cost.events, per_event);
+  EXPECT_LT(per_event, 20'000);
+}
+
+}  // namespace
+}  // namespace dlaunch::sim

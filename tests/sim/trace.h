@@ -1,0 +1,49 @@
+// What happened in one simulated run: what the supervisor was told and did, and what was really so.
+#pragma once
+
+#include <cstdint>
+#include <optional>
+#include <string>
+#include <vector>
+
+#include "model/action.h"
+#include "model/event.h"
+#include "scenario.h"
+
+namespace dlaunch::sim {
+
+/// One call of the supervisor. `event` is empty for start().
+struct StepRecord {
+  MonotonicTime now{};
+  std::optional<Event> event;
+  std::vector<Action> actions;
+  std::optional<MonotonicTime> deadline;  // afterwards
+  bool done = false;                      // afterwards
+};
+
+/// What really became of a rank.
+struct RankTruth {
+  bool started = false;
+  bool ended = false;
+  bool own = false;          // not by a signal of ours, which had arrived at the agent before
+  MonotonicTime ended_at{};  // true time
+  ExitStatus status;         // unless start_failed
+  bool start_failed = false;
+  bool failed() const { return own && (start_failed || !status.ok()); }
+};
+
+struct NodeTruth {
+  bool dead = false;            // its agent and all its processes are gone
+  bool never_empties = false;   // its agent cannot end everything
+  std::uint32_t leftovers = 0;  // that it reported
+};
+
+struct Trace {
+  Scenario scenario;
+  std::vector<StepRecord> steps;
+  std::vector<RankTruth> ranks;  // at the time of Finish
+  std::vector<NodeTruth> nodes;
+  bool ran_out_of_events = false;  // nothing to happen, no deadline, and not finished
+};
+
+}  // namespace dlaunch::sim
