@@ -1,3 +1,4 @@
+#!/usr/bin/python3
 """Runs the process tests: real dlaunch, real ranks, each case in a PID namespace of its own.
 
   tests/process/run.py [--only PART,...] [--jobs N] [--dlaunch FILE]     (or $DLAUNCH_BIN)
@@ -20,7 +21,7 @@ sys.path.insert(0, os.path.join(TOP, "tests", "support"))
 import case as case_module  # noqa: E402
 import results  # noqa: E402
 
-MODULES = ["cases_commands", "cases_errors", "cases_ranks", "cases_binding", "cases_output", "cases_ending",
+MODULES = ["cases_sandbox", "cases_commands", "cases_errors", "cases_ranks", "cases_binding", "cases_output", "cases_ending",
            "cases_terminal", "cases_killed", "cases_summary", "cases_secrets"]
 NAMESPACE = ["unshare", "--pid", "--fork", "--kill-child", "--mount-proc"]
 
