@@ -3,7 +3,7 @@
 import os
 
 from case import case
-from sandbox import Skip, expect, expect_equal
+from expectations import Skip, expect, expect_equal
 
 ALLOWED = os.sched_getaffinity(0)
 SHOW = "cat /proc/self/status | sed -n 's/^Cpus_allowed_list:[[:space:]]*//p' >$CASE/cpus.$RANK"

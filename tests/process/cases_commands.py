@@ -5,7 +5,7 @@ import os
 import shlex
 
 from case import case
-from sandbox import expect, expect_equal, expect_in
+from expectations import expect, expect_equal, expect_in
 
 # Everything that some layer could be tempted to interpret. The kernel forbids only the zero byte.
 ODD_ARGUMENTS = [

@@ -5,7 +5,8 @@ import shlex
 import signal
 
 from case import case
-from sandbox import expect, expect_equal, expect_in, wait_gone
+from expectations import expect, expect_equal, expect_in
+from processes import wait_gone
 
 HOST = os.uname().nodename
 TERM, INT, HUP = str(int(signal.SIGTERM)), str(int(signal.SIGINT)), str(int(signal.SIGHUP))

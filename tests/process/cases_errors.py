@@ -3,7 +3,7 @@
 import os
 
 from case import case
-from sandbox import Skip, expect, expect_equal, expect_in
+from expectations import Skip, expect, expect_equal, expect_in
 
 HOST = os.uname().nodename
 USAGE, JOB_FILE = 64, 65

@@ -4,7 +4,8 @@ import os
 import signal
 
 from case import case
-from sandbox import expect, expect_in, wait_gone
+from expectations import expect, expect_in
+from processes import wait_gone
 
 TERM = str(int(signal.SIGTERM))
 SOON = 10.0  # seconds; measured are milliseconds

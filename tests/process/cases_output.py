@@ -5,7 +5,7 @@ import re
 import signal
 
 from case import case
-from sandbox import Skip, expect, expect_equal, expect_in, pseudo_random_bytes
+from expectations import Skip, expect, expect_equal, expect_in, pseudo_random_bytes
 
 HOST = os.uname().nodename
 

@@ -4,9 +4,11 @@ import os
 import re
 import resource
 import signal
+import socket
 
 from case import case
-from sandbox import expect, expect_equal, expect_in, pseudo_random_bytes, stat_of, wait_gone
+from expectations import expect, expect_equal, expect_in, pseudo_random_bytes
+from processes import stat_of, wait_gone
 
 SHOW_STATUS = ["sh", "-c", "cat /proc/$$/status >$CASE/status.$RANK"]
 
@@ -207,7 +209,6 @@ def two_runs_have_different_master_ports(box):
 
 @case
 def a_master_port_that_is_taken_is_an_error(box):
-    import socket
     holder = socket.socket()
     holder.bind(("0.0.0.0", 0))
     holder.listen()

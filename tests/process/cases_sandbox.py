@@ -4,7 +4,8 @@ import os
 import signal
 
 from case import case
-from sandbox import expect, expect_equal, expect_in, wait_gone
+from expectations import expect, expect_equal, expect_in, pseudo_random_bytes
+from processes import wait_gone
 
 
 def expect_caught(run, part):
@@ -61,6 +62,5 @@ def a_launcher_that_never_ends_is_found(box):
 
 @case
 def the_rank_program_makes_the_bytes_that_are_expected(box):
-    from sandbox import pseudo_random_bytes
     run = box.start("bytes", "100003", "9", program=box.rank).end(0)
     expect(run.out == pseudo_random_bytes(100003, 9), "other bytes")

@@ -3,7 +3,8 @@
 import os
 
 from case import case
-from sandbox import command_of, expect, expect_equal, expect_in
+from expectations import expect, expect_equal, expect_in
+from processes import command_of
 
 SECRET = "hf_S3cretValueThatNobodyMaySee"
 OTHER = "t0pS3cretFromEnvPass"

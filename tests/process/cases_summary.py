@@ -5,7 +5,7 @@ import os
 import re
 
 from case import case
-from sandbox import expect, expect_equal, expect_in
+from expectations import expect, expect_equal, expect_in
 
 HOST = os.uname().nodename
 

@@ -1,10 +1,12 @@
 """Ctrl-C, Ctrl-Z, fg and a terminal that closes. The runs are foreground jobs of a small shell on a pty."""
 
 import os
+import select
 import signal
 
 from case import case
-from sandbox import expect, expect_equal, expect_in, stat_of
+from expectations import expect, expect_equal, expect_in
+from processes import stat_of
 
 TERM = str(int(signal.SIGTERM))
 
@@ -74,7 +76,6 @@ def a_run_that_ends_while_the_front_is_stopped_is_reported_after_fg(box):
     box.expect_events(["shell saw a stop"])
     fd = os.pidfd_open(engine)
     box.open_gate()
-    import select
     expect(select.select([fd], [], [], 20)[0], "the engine does not end while the front is stopped")
     os.close(fd)
     os.kill(run.shell, signal.SIGUSR1)

@@ -55,7 +55,7 @@ class Runner:
         os.chmod(folder, 0o755)
         result = os.path.join(self.folder, one.module, one.name + ".json")
         start = time.monotonic()
-        command = self.namespace + ["/usr/bin/python3", os.path.join(HERE, "sandbox.py"), one.module, one.name, folder,
+        command = self.namespace + ["/usr/bin/python3", os.path.join(HERE, "run_case.py"), one.module, one.name, folder,
                                     result, self.dlaunch, self.rank]
         process = subprocess.Popen(command, stdin=subprocess.DEVNULL, stdout=subprocess.PIPE,
                                    stderr=subprocess.STDOUT)

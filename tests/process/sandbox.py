@@ -6,125 +6,21 @@ are its descendants, and orphans come to it just the same.
 """
 
 import ctypes
-import errno
 import fcntl
 import json
 import os
 import pty
 import select
 import signal
-import sys
 import termios
 import time
 import traceback
 
+from expectations import expect, expect_equal, shorten
+from processes import PATIENCE, all_processes, children_of, descendants_of, process_table, stat_of, wait_gone
+
 HERE = os.path.dirname(os.path.abspath(__file__))
-sys.path.insert(0, os.path.join(os.path.dirname(HERE), "support"))
-
-PATIENCE = 20.0  # seconds that a test waits for what should come at once; only a failing test waits that long
 PR_SET_CHILD_SUBREAPER = 36
-
-
-class Skip(Exception):
-    """Ends a case that cannot run here; the text says why."""
-
-
-def expect(condition, what):
-    if not condition:
-        raise AssertionError(what)
-
-
-def expect_equal(actual, wanted, what):
-    if actual != wanted:
-        raise AssertionError(f"{what}: {shorten(actual)} instead of {shorten(wanted)}")
-
-
-def expect_in(part, whole, what):
-    if part not in whole:
-        raise AssertionError(f"{what}: no {shorten(part)} in {shorten(whole, 4000)}")
-
-
-def shorten(value, limit=600):
-    text = value if isinstance(value, str) else repr(value)
-    return text if len(text) <= limit else f"{text[:limit // 2]} [...] {text[-limit // 2:]}"
-
-
-def stat_of(pid):
-    """(state, parent) of a process; None when it is gone."""
-    try:
-        with open(f"/proc/{pid}/stat", encoding="utf-8", errors="replace") as file:
-            fields = file.read().rsplit(")", 1)[1].split()
-        return fields[0], int(fields[1])
-    except (OSError, IndexError):
-        return None
-
-
-def all_processes():
-    """{pid: parent} of every process that is not a zombie."""
-    found = {}
-    for name in os.listdir("/proc"):
-        if name.isdigit():
-            stat = stat_of(int(name))
-            if stat and stat[0] not in "ZX":
-                found[int(name)] = stat[1]
-    return found
-
-
-def children_of(pid):
-    return sorted(child for child, parent in all_processes().items() if parent == pid)
-
-
-def descendants_of(root):
-    tree, found, todo = {}, [], [root]
-    for pid, parent in all_processes().items():
-        tree.setdefault(parent, []).append(pid)
-    while todo:
-        children = tree.get(todo.pop(), [])
-        found += children
-        todo += children
-    return sorted(found)
-
-
-def command_of(pid):
-    try:
-        with open(f"/proc/{pid}/cmdline", "rb") as file:
-            return file.read().replace(b"\0", b" ").decode(errors="replace").strip()
-    except OSError:
-        return "?"
-
-
-def process_table():
-    rows = [f"  {pid} parent {parent}: {command_of(pid)}" for pid, parent in sorted(all_processes().items())]
-    return "\n".join(rows)
-
-
-def wait_gone(pids, what, patience=PATIENCE):
-    """Waits until all of them have ended; they need not be our children."""
-    deadline = time.monotonic() + patience
-    for pid in pids:
-        try:
-            fd = os.pidfd_open(pid)
-        except OSError as error:
-            if error.errno == errno.ESRCH:
-                continue
-            raise
-        try:
-            left = max(0.0, deadline - time.monotonic())
-            expect(select.select([fd], [], [], left)[0],
-                   f"{what}: process {pid} ({command_of(pid)}) is still there after {patience:g} s\n{process_table()}")
-        finally:
-            os.close(fd)
-
-
-def pseudo_random_bytes(count, seed):
-    """The bytes that `rank bytes` prints (xorshift32)."""
-    out, state = bytearray(count), seed
-    for i in range(count):
-        state ^= (state << 13) & 0xffffffff
-        state ^= state >> 17
-        state ^= (state << 5) & 0xffffffff
-        out[i] = state >> 24
-    return bytes(out)
 
 
 class Run:
@@ -472,6 +368,9 @@ class Sandbox:
             wait_gone(left[:1], what, max(0.0, deadline - time.monotonic()))
             self.reap()
 
+    def unfinished(self):
+        return [run.pid for run in self._runs if run.code is None and stat_of(run.pid)]
+
     def close(self):
         for run in self._runs:
             for pid in (run.shell, run.pid):
@@ -482,44 +381,3 @@ class Sandbox:
                     pass
             if run.shell:
                 self._own.discard(run.shell)
-
-
-def main():
-    """sandbox.py MODULE CASE FOLDER RESULT DLAUNCH RANK_PROGRAM: runs one case in this process."""
-    module_name, case_name, folder, result, dlaunch, rank_program = sys.argv[1:7]
-    namespaced = os.getpid() == 1
-    outcome = {"outcome": "passed", "detail": ""}
-    box = None
-    try:
-        function = getattr(__import__(module_name), case_name)
-        box = Sandbox(folder, dlaunch, rank_program, namespaced)
-        function(box)
-        for run in box._runs:
-            expect(run.code is not None or not stat_of(run.pid), f"the case did not wait for its run {run.pid}")
-        box.close()
-        box.expect_nobody("after the case", 5.0)
-    except Skip as reason:
-        outcome = {"outcome": "skipped", "detail": str(reason)}
-    except BaseException as error:
-        lines = traceback.format_exception(error)
-        where = [line for line in lines if f"{module_name}.py" in line]
-        text = f"{type(error).__name__}: {error}" if where else "".join(lines)
-        outcome = {"outcome": "failed", "detail": text + ("\n" + where[-1].strip() if where else "")}
-    with open(result, "w", encoding="utf-8") as file:
-        json.dump(outcome, file)
-    if box:
-        box.close()
-    if not namespaced:
-        for pid in descendants_of(os.getpid()):
-            try:
-                os.kill(pid, signal.SIGKILL)
-            except ProcessLookupError:
-                pass
-    os._exit(0)
-
-
-if __name__ == "__main__":
-    sys.path.insert(0, HERE)
-    # Cases import this module by name: one copy of it, not a second one beside __main__.
-    sys.modules["sandbox"] = sys.modules["__main__"]
-    main()
