@@ -1,3 +1,4 @@
+#!/usr/bin/python3
 """The house keeps its floors: includes point downward, and the pure layers know nothing of the outside.
 
 docs/architecture.md draws the layers. Checked for every layer under src/:

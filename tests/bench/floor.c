@@ -1,0 +1,105 @@
+/* The floor and the stop-watch of tests/bench/launch.
+ *
+ *   floor spawn N COMMAND...   posix_spawn N times, then wait for all: what any launcher has to do at least
+ *   floor time COMMAND...      run COMMAND with /dev/null as stdin and stdout; prints milliseconds and the exit
+ *                              code. Nothing but posix_spawn and waitpid lies between the two clock reads.
+ *   floor rank FOLDER          one rank of the failure test: forks a grandchild, then waits; rank 3 exits with
+ *                              7 when FOLDER/go, a FIFO, is opened for writing. Pids are written to FOLDER.
+ */
+#define _GNU_SOURCE
+#include <errno.h>
+#include <fcntl.h>
+#include <spawn.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/wait.h>
+#include <time.h>
+#include <unistd.h>
+
+extern char **environ;
+
+static void fail(const char *what) {
+  perror(what);
+  exit(2);
+}
+
+static double now_ms(void) {
+  struct timespec now;
+  clock_gettime(CLOCK_MONOTONIC, &now);
+  return (double)now.tv_sec * 1e3 + (double)now.tv_nsec / 1e6;
+}
+
+static pid_t spawn(char **command, posix_spawn_file_actions_t *actions) {
+  pid_t pid;
+  errno = posix_spawnp(&pid, command[0], actions, NULL, command, environ);
+  if (errno) fail(command[0]);
+  return pid;
+}
+
+static int spawn_all(int count, char **command) {
+  int bad = 0, status;
+  for (int i = 0; i < count; i++) spawn(command, NULL);
+  for (int i = 0; i < count; i++) {
+    if (wait(&status) < 0) fail("wait");
+    bad |= status != 0;
+  }
+  return bad;
+}
+
+static int time_command(char **command) {
+  posix_spawn_file_actions_t actions;
+  posix_spawn_file_actions_init(&actions);
+  posix_spawn_file_actions_addopen(&actions, 0, "/dev/null", O_RDONLY, 0);
+  posix_spawn_file_actions_addopen(&actions, 1, "/dev/null", O_WRONLY, 0);
+  int status;
+  double start = now_ms();
+  pid_t pid = spawn(command, &actions);
+  waitpid(pid, &status, 0);
+  double end = now_ms();
+  printf("%.3f %d\n", end - start, WIFEXITED(status) ? WEXITSTATUS(status) : 128 + WTERMSIG(status));
+  return 0;
+}
+
+static const char *rank_name(void) {
+  const char *names[] = {"OMPI_COMM_WORLD_RANK", "PMI_RANK", "RANK"};
+  for (size_t i = 0; i < sizeof names / sizeof *names; i++)
+    if (getenv(names[i])) return getenv(names[i]);
+  return "-1";
+}
+
+static int be_rank(const char *folder) {
+  char path[4096], part[4096];
+  pid_t grandchild = fork();
+  if (grandchild < 0) fail("fork");
+  if (grandchild == 0) {
+    for (int fd = 0; fd < 3; fd++) close(fd);
+    for (;;) pause();
+  }
+  /* Under another name first: a file that can be seen is complete. */
+  snprintf(part, sizeof part, "%s/part-%s", folder, rank_name());
+  FILE *file = fopen(part, "w");
+  if (!file) fail(part);
+  fprintf(file, "%d %d\n", getpid(), grandchild);
+  fclose(file);
+  snprintf(path, sizeof path, "%s/pids-%s", folder, rank_name());
+  if (rename(part, path) < 0) fail(path);
+  snprintf(path, sizeof path, "%s/up", folder);
+  int fd = open(path, O_WRONLY);
+  if (fd < 0 || write(fd, "x", 1) != 1) fail(path);
+  close(fd);
+  if (strcmp(rank_name(), "3") == 0) {
+    snprintf(path, sizeof path, "%s/go", folder);
+    if (open(path, O_RDONLY) < 0) fail(path);
+    _exit(7);
+  }
+  for (;;) pause();
+}
+
+int main(int argc, char **argv) {
+  if (argc >= 4 && !strcmp(argv[1], "spawn")) return spawn_all(atoi(argv[2]), argv + 3);
+  if (argc >= 3 && !strcmp(argv[1], "time")) return time_command(argv + 2);
+  if (argc == 3 && !strcmp(argv[1], "rank")) return be_rank(argv[2]);
+  fprintf(stderr, "usage: floor spawn N COMMAND... | time COMMAND... | rank FOLDER\n");
+  return 2;
+}

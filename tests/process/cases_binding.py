@@ -1,0 +1,120 @@
+"""Cores: near, exclusive between runs, and given back. Alone, since all runs on a machine share them."""
+
+import os
+
+from case import case
+from expectations import Skip, expect, expect_equal
+
+ALLOWED = os.sched_getaffinity(0)
+SHOW = "cat /proc/self/status | sed -n 's/^Cpus_allowed_list:[[:space:]]*//p' >$CASE/cpus.$RANK"
+
+
+def physical_cores():
+    """Sets of those allowed hardware threads that share a core."""
+    cores = set()
+    for cpu in ALLOWED:
+        try:
+            with open(f"/sys/devices/system/cpu/cpu{cpu}/topology/thread_siblings_list", encoding="utf-8") as file:
+                cores.add(frozenset(parse(file.read()) & ALLOWED))
+        except OSError:
+            cores.add(frozenset([cpu]))
+    return cores
+
+
+def parse(text):
+    cpus = set()
+    for part in text.strip().split(","):
+        low, _, high = part.partition("-")
+        cpus |= set(range(int(low), int(high or low) + 1))
+    return cpus
+
+
+def need_cores(count):
+    if len(physical_cores()) < count:
+        raise Skip(f"this machine has {len(physical_cores())} cores, {count} are needed")
+
+
+def cpus_of(box, rank, name="cpus"):
+    return parse(box.read(f"{name}.{rank}").decode())
+
+
+def held_run(box, name, *options, before=None):
+    """A run that shows its CPUs in NAME.RANK and then waits for the gate."""
+    show = SHOW.replace("/cpus.", f"/{name}.")
+    return box.start("run", "--set", f"logs.dir=runs-{name}", *options, "--", "sh", "-c",
+                     f"{show}; exec {box.rank} tell {name} gate", before=before)
+
+
+@case(alone=True)
+def ranks_have_cores_of_their_own(box):
+    need_cores(2)
+    box.run("run", "-n", "2", "--", "sh", "-c", SHOW)
+    first, second = cpus_of(box, 0), cpus_of(box, 1)
+    expect(first and second and not first & second, f"ranks share CPUs: {first} {second}")
+    for core in physical_cores():
+        expect(not (core & first and core & second), f"ranks share the core {sorted(core)}")
+
+
+@case(alone=True)
+def more_ranks_than_cores_are_not_pinned(box):
+    count = len(physical_cores()) + 1
+    box.run("run", "-n", str(count), "--", "sh", "-c", SHOW)
+    for rank in range(count):
+        expect_equal(cpus_of(box, rank), ALLOWED, f"CPUs of rank {rank}")
+
+
+@case(alone=True)
+def binding_none(box):
+    box.run("run", "--set", "binding.cpus=none", "--", "sh", "-c", SHOW)
+    expect_equal(cpus_of(box, 0), ALLOWED, "CPUs")
+
+
+@case(alone=True)
+def the_callers_affinity_is_not_left(box):
+    need_cores(2)
+    one = {min(ALLOWED)}
+    box.run("run", "-n", "2", "--", "sh", "-c", SHOW, before=lambda: os.sched_setaffinity(0, one))
+    for rank in (0, 1):
+        expect_equal(cpus_of(box, rank), one, f"CPUs of rank {rank}")
+
+
+@case(alone=True)
+def two_runs_at_once_do_not_share_cores(box):
+    need_cores(2)
+    core = min(physical_cores(), key=min)
+    first = held_run(box, "first", before=lambda: os.sched_setaffinity(0, core))
+    box.expect_all("first", 1)
+    expect_equal(cpus_of(box, 0, "first"), set(core), "CPUs of the first run")
+    second = held_run(box, "second")
+    box.expect_all("second", 1)
+    mine = cpus_of(box, 0, "second")
+    expect(mine and not mine & core, f"the second run is on {mine}, the first one holds {set(core)}")
+    box.open_gate()
+    first.end(0)
+    second.end(0)
+
+
+@case(alone=True)
+def a_run_without_free_cores_is_not_pinned(box):
+    count = len(physical_cores())
+    first = held_run(box, "first", "-n", str(count))
+    box.expect_all("first", count)
+    second = held_run(box, "second", "-n", str(count))
+    box.expect_all("second", count)
+    for rank in range(count):
+        expect_equal(cpus_of(box, rank, "second"), ALLOWED, f"CPUs of rank {rank} of the second run")
+    box.open_gate()
+    first.end(0)
+    second.end(0)
+
+
+@case(alone=True)
+def cores_are_free_again_after_a_killed_run(box):
+    need_cores(2)
+    first = box.start("run", "-n", "2", "--set", "logs.dir=runs-first", "--", box.rank, "tell", "ready", "pause")
+    box.expect_all("ready", 2)
+    chain = first.chain()
+    os.kill(chain[2], 9)
+    first.end()
+    box.run("run", "-n", "2", "--set", "logs.dir=runs-second", "--", "sh", "-c", SHOW)
+    expect(not cpus_of(box, 0) & cpus_of(box, 1), "the cores of a killed run are still taken")

@@ -1,0 +1,213 @@
+"""Output: complete in the rank's files, whole lines on the console."""
+
+import os
+import re
+import signal
+
+from case import case
+from expectations import Skip, expect, expect_equal, expect_in, pseudo_random_bytes
+
+HOST = os.uname().nodename
+
+
+@case
+def files_are_complete_to_the_byte(box):
+    size = 5_000_000
+    run = box.run("run", "-n", "2", "--set", "logs.console=none", "--", "sh", "-c",
+                  f"exec {box.rank} bytes {size} $((RANK + 1))")
+    for rank in (0, 1):
+        wanted = pseudo_random_bytes(size, rank + 1)
+        expect_equal(len(set(wanted)), 256, "all byte values are in the sample")
+        expect(box.rank_output(rank) == wanted, f"rank {rank}: {len(box.rank_output(rank))} bytes, or other bytes")
+    expect_equal(run.out, b"", "console with logs.console=none")
+
+
+@case
+def a_single_rank_passes_through_unchanged(box):
+    run = box.run("run", "--", box.rank, "bytes", "300000", "5")
+    wanted = pseudo_random_bytes(300000, 5)
+    expect(box.rank_output(0) == wanted, "the file differs")
+    expect(run.out.rstrip(b"\n") == wanted.rstrip(b"\n"), f"the console differs: {len(run.out)} of {len(wanted)} bytes")
+
+
+@case
+def stdout_and_stderr_stay_apart(box):
+    run = box.run("run", "--", "sh", "-c", "echo out; echo err >&2")
+    expect_equal(box.rank_output(0), b"out\n", "rank-0.out")
+    expect_equal(box.rank_output(0, "err"), b"err\n", "rank-0.err")
+    expect_equal(run.out, b"out\n", "stdout")
+    expect_in(b"err\n", run.err, "stderr")
+
+
+@case
+def files_are_made_when_first_written(box):
+    box.run("run", "-n", "2", "--", "sh", "-c", "test $RANK = 0 || echo x >&2")
+    expect_equal(os.listdir(os.path.join(box.run_folder(), "attempt-0")), ["rank-1.err"], "files")
+
+
+@case
+def lines_have_a_prefix_of_host_and_rank(box):
+    run = box.run("run", "-n", "2", "--", "sh", "-c", "echo out; echo err >&2")
+    expect_equal(sorted(run.out.decode().splitlines()), [f"{HOST}:0 | out", f"{HOST}:1 | out"], "stdout")
+    errors = [line for line in run.text.splitlines() if not line.startswith("dlaunch:")]
+    expect_equal(sorted(errors), [f"{HOST}:0 | err", f"{HOST}:1 | err"], "stderr")
+
+
+@case
+def the_prefix_can_be_switched_off(box):
+    run = box.run("run", "-n", "2", "--set", "logs.prefix=never", "--", "echo", "out")
+    expect_equal(run.out, b"out\nout\n", "stdout")
+
+
+@case
+def the_prefix_can_be_switched_on_for_one_rank(box):
+    run = box.run("run", "--set", "logs.prefix=always", "--", "echo", "out")
+    expect_equal(run.out.decode(), f"{HOST}:0 | out\n", "stdout")
+
+
+@case
+def lines_are_never_torn(box):
+    count, ranks = 10_000, 8
+    run = box.run("run", "-n", str(ranks), "--", box.rank, "lines", str(count))
+    next_line = [0] * ranks
+    pattern = re.compile(rf"{re.escape(HOST)}:(\d) \| R(\d) (\d{{6}}) ([a-z]*)\.")
+    for line in run.out.decode().split("\n")[:-1]:
+        match = pattern.fullmatch(line)
+        expect(match, f"torn line: {line!r}")
+        rank = int(match[2])
+        expect_equal(match[1], match[2], "rank of the prefix")
+        expect_equal(int(match[3]), next_line[rank], f"next line of rank {rank}")
+        expect_equal(len(match[4]), next_line[rank] % 71, "length of the line")
+        next_line[rank] += 1
+    expect_equal(next_line, [count] * ranks, "lines of each rank")
+    for rank in range(ranks):
+        expect_equal(box.rank_output(rank).count(b"\n"), count, "lines in the file")
+
+
+@case
+def a_partial_last_line_is_kept(box):
+    run = box.run("run", "-n", "2", "--", "printf", "first\nlast without end")
+    for rank in (0, 1):
+        expect_equal(box.rank_output(rank), b"first\nlast without end", "file")
+        expect_in(f"{HOST}:{rank} | last without end\n", run.out.decode(), "console")
+
+
+@case
+def a_partial_line_before_death_by_signal_is_kept(box):
+    run = box.run("run", "-n", "2", "--", box.rank, "print", "last words", "only", "1", "die", "9", code=137)
+    expect_equal(box.rank_output(1), b"last words", "file")
+    expect_in(f"{HOST}:1 | last words", run.out.decode(), "console")
+
+
+@case
+def a_very_long_line_arrives_whole_in_the_file(box):
+    box.run("run", "-n", "2", "--", "sh", "-c", "head -c 3000000 /dev/zero | tr '\\0' x; echo")
+    for rank in (0, 1):
+        expect(box.rank_output(rank) == b"x" * 3_000_000 + b"\n", f"rank {rank}: {len(box.rank_output(rank))} bytes")
+
+
+@case
+def no_colour_in_a_pipe(box):
+    run = box.run("run", "-n", "2", "--", "echo", "out")
+    expect(b"\x1b" not in run.out + run.err, "escape sequences in a file")
+
+
+@case
+def colour_on_a_terminal(box):
+    run = box.start_on_terminal("run", "-n", "2", "--", "echo", "out").end(0)
+    expect_in(b"\x1b[", run.screen, "colour on a terminal")
+
+
+@case
+def no_color_is_honoured(box):
+    run = box.start_on_terminal("run", "-n", "2", "--", "echo", "out", env={"NO_COLOR": "1"}).end(0)
+    expect(b"\x1b" not in run.screen, "escape sequences although NO_COLOR is set")
+    expect_in(b"out", run.screen, "output")
+
+
+@case
+def a_full_pipe_does_not_hold_the_ranks(box):
+    """Nobody reads stdout until all ranks have written everything."""
+    reader, writer = os.pipe()
+    run = box.start("run", "-n", "2", "--", box.rank, "lines", "40000", "tell", "written", stdout=writer)
+    os.close(writer)
+    box.expect_all("written", 2)
+    data = b""
+    while part := os.read(reader, 1 << 16):
+        data += part
+    run.end(0)
+    expect_equal(data.count(b"\n"), 80000, "lines on the console")
+
+
+@case
+def a_closed_stdout_does_not_hurt_the_job(box):
+    reader, writer = os.pipe()
+    run = box.start("run", "--", box.rank, "tell", "ready", "gate", "lines", "20000", stdout=writer)
+    os.close(writer)
+    box.expect_all("ready", 1)
+    os.close(reader)
+    box.open_gate()
+    run.end()
+    expect(run.code in (0, 128 + signal.SIGPIPE), f"exit code {run.code}")
+    expect_equal(box.rank_output(0).count(b"\n"), 20000, "lines in the file")
+
+
+def unwritable(box):
+    """(options of Sandbox.run, a folder that dlaunch cannot write to)"""
+    folder = box.make_folder("read-only")
+    os.chmod(folder, 0o555)
+    if os.getuid() != 0:
+        return {"cwd": folder}
+    with open("/proc/self/uid_map", encoding="utf-8") as file:
+        if len(file.read().split()) != 3 or int(open("/proc/self/uid_map", encoding="utf-8").read().split()[2]) < 65535:
+            raise Skip("root of a user namespace may write everywhere, and there is no other user in it")
+    os.chown(box.path("home"), 65534, 65534)
+    return {"cwd": folder, "prefix": ["setpriv", "--reuid=65534", "--regid=65534", "--clear-groups"]}
+
+
+@case
+def runs_go_to_the_state_folder_where_the_current_one_cannot_be_written(box):
+    run = box.run("run", "--", "echo", "out", **unwritable(box))
+    found = [os.path.join(path, name) for path, _, names in os.walk(box.path("home")) for name in names if name == "rank-0.out"]
+    expect_equal(len(found), 1, "output files under HOME")
+    expect_equal(box.read(found[0]), b"out\n", "output")
+    expect_in(os.path.dirname(os.path.dirname(found[0])), run.text, "it is said where the logs are")
+
+
+@case
+def the_state_folder_follows_xdg(box):
+    options = unwritable(box)
+    state = box.make_folder("home", "my-state")
+    if os.getuid() == 0:
+        os.chown(state, 65534, 65534)
+    box.run("run", "--", "echo", "out", env={"XDG_STATE_HOME": state}, **options)
+    found = [name for _, _, names in os.walk(state) for name in names if name == "rank-0.out"]
+    expect_equal(len(found), 1, "output files under XDG_STATE_HOME")
+
+
+@case
+def logs_dir_is_honoured(box):
+    box.run("run", "--set", "logs.dir=some/where", "--", "echo", "out")
+    expect_equal(box.rank_output(0, runs="some/where"), b"out\n", "output")
+
+
+@case
+def ids_sort_by_time(box):
+    names = []
+    for _ in range(3):
+        box.run("run", "--", "true")
+        names.append(next(name for name in os.listdir(box.path("runs")) if name not in names))
+    expect_equal(names, sorted(names), "ids in the order of their runs")
+
+
+@case
+def quiet_says_nothing_about_success(box):
+    run = box.run("run", "-q", "-n", "2", "--", "echo", "out")
+    expect_equal(run.err, b"", "stderr")
+    expect_equal(run.out.count(b"out\n"), 2, "output")
+
+
+@case
+def quiet_still_reports_failure(box):
+    run = box.run("run", "-q", "--", "sh", "-c", "exit 3", code=3)
+    expect_in("FAILED", run.text, "summary")

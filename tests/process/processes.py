@@ -1,0 +1,77 @@
+"""Processes as /proc shows them, and waiting for their end."""
+
+import errno
+import os
+import select
+import time
+
+from expectations import expect
+
+PATIENCE = 20.0  # seconds that a test waits for what should come at once; only a failing test waits that long
+
+
+def stat_of(pid):
+    """(state, parent) of a process; None when it is gone."""
+    try:
+        with open(f"/proc/{pid}/stat", encoding="utf-8", errors="replace") as file:
+            fields = file.read().rsplit(")", 1)[1].split()
+        return fields[0], int(fields[1])
+    except (OSError, IndexError):
+        return None
+
+
+def all_processes():
+    """{pid: parent} of every process that is not a zombie."""
+    found = {}
+    for name in os.listdir("/proc"):
+        if name.isdigit():
+            stat = stat_of(int(name))
+            if stat and stat[0] not in "ZX":
+                found[int(name)] = stat[1]
+    return found
+
+
+def children_of(pid):
+    return sorted(child for child, parent in all_processes().items() if parent == pid)
+
+
+def descendants_of(root):
+    tree, found, todo = {}, [], [root]
+    for pid, parent in all_processes().items():
+        tree.setdefault(parent, []).append(pid)
+    while todo:
+        children = tree.get(todo.pop(), [])
+        found += children
+        todo += children
+    return sorted(found)
+
+
+def command_of(pid):
+    try:
+        with open(f"/proc/{pid}/cmdline", "rb") as file:
+            return file.read().replace(b"\0", b" ").decode(errors="replace").strip()
+    except OSError:
+        return "?"
+
+
+def process_table():
+    rows = [f"  {pid} parent {parent}: {command_of(pid)}" for pid, parent in sorted(all_processes().items())]
+    return "\n".join(rows)
+
+
+def wait_gone(pids, what, patience=PATIENCE):
+    """Waits until all of them have ended; they need not be our children."""
+    deadline = time.monotonic() + patience
+    for pid in pids:
+        try:
+            fd = os.pidfd_open(pid)
+        except OSError as error:
+            if error.errno == errno.ESRCH:
+                continue
+            raise
+        try:
+            left = max(0.0, deadline - time.monotonic())
+            expect(select.select([fd], [], [], left)[0],
+                   f"{what}: process {pid} ({command_of(pid)}) is still there after {patience:g} s\n{process_table()}")
+        finally:
+            os.close(fd)
