@@ -4,7 +4,7 @@
 #include <cassert>
 #include <utility>
 
-#include "log/utf8.h"
+#include "text/utf8.h"
 
 namespace dlaunch {
 

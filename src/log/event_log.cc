@@ -6,7 +6,7 @@
 #include <cerrno>
 #include <utility>
 
-#include "log/json_text.h"
+#include "text/json_text.h"
 #include "log/time_text.h"
 #include "model/signal_names.h"
 

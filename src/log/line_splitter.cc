@@ -1,6 +1,6 @@
 #include "log/line_splitter.h"
 
-#include "log/utf8.h"
+#include "text/utf8.h"
 
 namespace dlaunch {
 

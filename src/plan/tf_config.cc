@@ -1,6 +1,6 @@
 #include "plan/tf_config.h"
 
-#include "plan/json_text.h"
+#include "text/json_text.h"
 
 namespace dlaunch {
 

@@ -1,6 +1,6 @@
 #include "report/plain_text.h"
 
-#include "log/utf8.h"
+#include "text/utf8.h"
 
 namespace dlaunch {
 

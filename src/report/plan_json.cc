@@ -4,7 +4,7 @@
 #include <string_view>
 #include <vector>
 
-#include "plan/json_text.h"
+#include "text/json_text.h"
 
 namespace dlaunch {
 

@@ -1,7 +1,7 @@
 #include <cstdint>
 #include <optional>
 
-#include "log/json_text.h"
+#include "text/json_text.h"
 #include "log/time_text.h"
 #include "model/signal_names.h"
 #include "report/summary.h"

@@ -1,9 +1,9 @@
-#include "log/json_text.h"
+#include "text/json_text.h"
 
 #include <array>
 #include <charconv>
 
-#include "log/utf8.h"
+#include "text/utf8.h"
 
 namespace dlaunch {
 

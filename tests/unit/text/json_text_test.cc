@@ -1,4 +1,4 @@
-#include "log/json_text.h"
+#include "text/json_text.h"
 
 #include <gtest/gtest.h>
 #include <rapidcheck.h>
