@@ -53,7 +53,7 @@ void Validator::contradict(const std::string& first, const std::string& second, 
   const GivenKey* b = find(second);
   const bool has_error_of_its_own = (a != nullptr && !a->good) || (b != nullptr && !b->good);
   if (has_error_of_its_own || (a == nullptr && b == nullptr)) return;
-  if (a == nullptr || b == nullptr) {
+  if (a == nullptr || b == nullptr || a == b) {
     if (!otherwise.empty()) message += " (" + otherwise + ")";
     diagnostics_.error((a != nullptr ? a : b)->key, std::move(message));
     return;
@@ -148,7 +148,7 @@ void Validator::check_variables() {
     check_rank_variables(section + ".", section);
   }
   for (const std::string& name : job_.env_secret) {
-    if (find("env." + name) == nullptr) continue;
+    if (find("env." + name) == nullptr || diagnostics_.is_full()) continue;
     contradict(
         "env." + name, "env_secret." + name,
         name + " is in env, whose values are shown, and in env_secret; remove it from one of them");
