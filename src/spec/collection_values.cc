@@ -5,7 +5,7 @@
 #include "spec/scalar.h"
 #include "spec/value_reader.h"
 
-namespace dlaunch {
+namespace dlaunch::spec {
 
 namespace {
 
@@ -176,4 +176,4 @@ std::optional<Value> ValueReader::read_command(const Field& field, const Entry& 
   return Value(std::move(command));
 }
 
-}  // namespace dlaunch
+}  // namespace dlaunch::spec

@@ -6,7 +6,7 @@
 #include "spec/excerpt.h"
 #include "spec/utf8.h"
 
-namespace dlaunch {
+namespace dlaunch::spec {
 
 namespace {
 
@@ -88,4 +88,4 @@ Error Diagnostics::to_error() const {
   return Error{exit_code::kJobFile, std::move(message)};
 }
 
-}  // namespace dlaunch
+}  // namespace dlaunch::spec

@@ -8,7 +8,7 @@
 #include "model/result.h"
 #include "spec/source.h"
 
-namespace dlaunch {
+namespace dlaunch::spec {
 
 /// Text in quotes for a message: controls escaped, cut after about 60 characters.
 [[nodiscard]] std::string in_quotes(std::string_view text);
@@ -49,4 +49,4 @@ class Diagnostics {
   std::size_t dropped_ = 0;
 };
 
-}  // namespace dlaunch
+}  // namespace dlaunch::spec

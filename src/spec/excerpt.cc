@@ -5,7 +5,7 @@
 
 #include "spec/utf8.h"
 
-namespace dlaunch {
+namespace dlaunch::spec {
 
 namespace {
 
@@ -140,4 +140,4 @@ std::string excerpt(std::string_view text, Place place) {
   return shown + "\n" + below;
 }
 
-}  // namespace dlaunch
+}  // namespace dlaunch::spec

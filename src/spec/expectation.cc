@@ -7,7 +7,7 @@
 #include "spec/nearest.h"
 #include "spec/scalar.h"
 
-namespace dlaunch {
+namespace dlaunch::spec {
 
 namespace {
 
@@ -182,4 +182,4 @@ std::string duration_text(Duration duration) {
   return out.empty() ? "0s" : out;
 }
 
-}  // namespace dlaunch
+}  // namespace dlaunch::spec

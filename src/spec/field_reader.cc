@@ -7,7 +7,7 @@
 #include "spec/scalar.h"
 #include "spec/unknown_key.h"
 
-namespace dlaunch {
+namespace dlaunch::spec {
 
 namespace {
 
@@ -180,4 +180,4 @@ void FieldReader::unknown_key(const Section& section, const Node& key) {
   diagnostics_.error(key.place, message + advice_for_unknown_key(section.prefix, key.text));
 }
 
-}  // namespace dlaunch
+}  // namespace dlaunch::spec

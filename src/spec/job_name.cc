@@ -5,7 +5,7 @@
 #include <string_view>
 #include <vector>
 
-namespace dlaunch {
+namespace dlaunch::spec {
 
 namespace {
 
@@ -53,4 +53,4 @@ std::string name_from_command(const Command& command) {
   return words.empty() ? "" : std::string(file_name(words[0]));
 }
 
-}  // namespace dlaunch
+}  // namespace dlaunch::spec

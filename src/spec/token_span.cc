@@ -2,7 +2,7 @@
 
 #include <algorithm>
 
-namespace dlaunch {
+namespace dlaunch::spec {
 
 namespace {
 
@@ -89,4 +89,4 @@ bool is_unclosed_quote(std::string_view text, std::size_t offset) {
   return is_quote(text[start]) && end_of_quoted(text, start, text.size()) == std::string_view::npos;
 }
 
-}  // namespace dlaunch
+}  // namespace dlaunch::spec

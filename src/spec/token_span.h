@@ -4,7 +4,7 @@
 #include <cstddef>
 #include <string_view>
 
-namespace dlaunch {
+namespace dlaunch::spec {
 
 /// Byte range inside one line.
 struct TokenSpan {
@@ -21,4 +21,4 @@ struct TokenSpan {
 /// yaml-cpp 0.7 takes the end of the file for it.
 [[nodiscard]] bool is_unclosed_quote(std::string_view text, std::size_t offset);
 
-}  // namespace dlaunch
+}  // namespace dlaunch::spec

@@ -5,7 +5,7 @@
 #include "spec/expectation.h"
 #include "spec/rank_variables.h"
 
-namespace dlaunch {
+namespace dlaunch::spec {
 
 namespace {
 
@@ -133,9 +133,8 @@ void Validator::check_rank_variables(const std::string& section, const std::stri
   for (auto it = given_.lower_bound(section); it != given_.end() && it->first.starts_with(section);
        ++it) {
     const std::string name = it->first.substr(section.size());
-    if (!is_rank_variable(name)) continue;
-    diagnostics_.error(it->second.key,
-                       name + " is set by dlaunch for every rank; remove it from " + shown);
+    if (!is_rank_variable(job_.framework, name)) continue;
+    diagnostics_.error(it->second.key, name + " is for dlaunch to set; remove it from " + shown);
   }
 }
 
@@ -195,4 +194,4 @@ void validate(const JobSpec& job, const GivenKeys& given, Diagnostics& diagnosti
   validator.check_command();
 }
 
-}  // namespace dlaunch
+}  // namespace dlaunch::spec

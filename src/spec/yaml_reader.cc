@@ -14,7 +14,7 @@
 #include "spec/token_span.h"
 #include "spec/yaml_message.h"
 
-namespace dlaunch {
+namespace dlaunch::spec {
 
 namespace {
 
@@ -263,4 +263,4 @@ std::optional<NodeId> read_yaml(const Sources& sources, std::uint32_t index, Doc
   return builder.root();
 }
 
-}  // namespace dlaunch
+}  // namespace dlaunch::spec

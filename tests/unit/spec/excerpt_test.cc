@@ -5,7 +5,7 @@
 #include "spec/diagnostics.h"
 #include "spec/utf8.h"
 
-namespace dlaunch {
+namespace dlaunch::spec {
 namespace {
 
 std::string mark(const std::string& text, const std::string& part) {
@@ -115,4 +115,4 @@ TEST(Utf8, AcceptsOnlyTheShortestFormOfRealCharacters) {
 }
 
 }  // namespace
-}  // namespace dlaunch
+}  // namespace dlaunch::spec

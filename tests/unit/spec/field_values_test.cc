@@ -6,7 +6,7 @@
 
 #include "read_text.h"
 
-namespace dlaunch {
+namespace dlaunch::spec {
 namespace {
 
 using std::chrono::hours;
@@ -242,4 +242,4 @@ const Bad kBad[] = {
 INSTANTIATE_TEST_SUITE_P(AllKeys, BadValue, testing::ValuesIn(kBad));
 
 }  // namespace
-}  // namespace dlaunch
+}  // namespace dlaunch::spec

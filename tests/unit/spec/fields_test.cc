@@ -11,7 +11,7 @@
 #include "spec/unknown_key.h"
 #include "spec/yaml_reader.h"
 
-namespace dlaunch {
+namespace dlaunch::spec {
 namespace {
 
 /// Reads with all features switched on.
@@ -167,4 +167,4 @@ TEST(UnknownKey, IsAnsweredWithWhatWasMeant) {
 }
 
 }  // namespace
-}  // namespace dlaunch
+}  // namespace dlaunch::spec

@@ -6,7 +6,7 @@
 #include "read_text.h"
 #include "spec/shell_quote.h"
 
-namespace dlaunch {
+namespace dlaunch::spec {
 namespace {
 
 using testing::ElementsAre;
@@ -173,4 +173,4 @@ TEST(ShellQuote, QuotesWhatAShellWouldRead) {
 }
 
 }  // namespace
-}  // namespace dlaunch
+}  // namespace dlaunch::spec

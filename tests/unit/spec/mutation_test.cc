@@ -5,7 +5,7 @@
 
 #include "read_text.h"
 
-namespace dlaunch {
+namespace dlaunch::spec {
 namespace {
 
 constexpr int kRounds = 2'000;
@@ -141,4 +141,4 @@ TEST(Mutation, OfAnOverrideIsAJobOrAnError) {
 }
 
 }  // namespace
-}  // namespace dlaunch
+}  // namespace dlaunch::spec

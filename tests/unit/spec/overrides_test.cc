@@ -5,7 +5,7 @@
 
 #include "read_text.h"
 
-namespace dlaunch {
+namespace dlaunch::spec {
 namespace {
 
 using testing::ElementsAre;
@@ -88,7 +88,7 @@ TEST(Overrides, ErrorsNameWhatTheUserTyped) {
           "missing",
           "--set spares=1: error: not available yet: spares",
           "--set restart.max=3: error: not available yet: restart",
-          "--set env.RANK=1: error: RANK is set by dlaunch for every rank; remove it from env",
+          "--set env.RANK=1: error: RANK is for dlaunch to set; remove it from env",
           "--set =1: error: unknown key \"\""));
   EXPECT_EQ(job.error().exit_code, 65);
 }
@@ -109,4 +109,4 @@ TEST(Overrides, TextThatIsNotUtf8IsAnError) {
 }
 
 }  // namespace
-}  // namespace dlaunch
+}  // namespace dlaunch::spec

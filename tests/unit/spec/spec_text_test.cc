@@ -5,7 +5,7 @@
 #include "spec/nearest.h"
 #include "spec/scalar.h"
 
-namespace dlaunch {
+namespace dlaunch::spec {
 namespace {
 
 using std::chrono::hours;
@@ -95,4 +95,4 @@ TEST(Nearest, FindsMisspellingsButNothingFar) {
 }
 
 }  // namespace
-}  // namespace dlaunch
+}  // namespace dlaunch::spec

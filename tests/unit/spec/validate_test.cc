@@ -6,7 +6,7 @@
 #include "read_text.h"
 #include "spec/rank_variables.h"
 
-namespace dlaunch {
+namespace dlaunch::spec {
 namespace {
 
 using testing::ElementsAre;
@@ -61,11 +61,11 @@ const Case kCases[] = {
      "them (env.TOK, "
      "line 2)"},
     {"command: x\nenv: {MASTER_ADDR: a}\n",
-     "2:7: error: MASTER_ADDR is set by dlaunch for every rank; remove it from env"},
+     "2:7: error: MASTER_ADDR is for dlaunch to set; remove it from env"},
     {"command: x\nenv_pass: [A, LOCAL_RANK]\n",
-     "2:15: error: LOCAL_RANK is set by dlaunch for every rank; remove it from env_pass"},
+     "2:15: error: LOCAL_RANK is for dlaunch to set; remove it from env_pass"},
     {"command: x\nenv_secret: [TF_CONFIG]\n",
-     "2:14: error: TF_CONFIG is set by dlaunch for every rank; remove it from env_secret"},
+     "2:14: error: TF_CONFIG is for dlaunch to set; remove it from env_secret"},
     {"command: x\ntimeouts: {fence_after: 20s}\n",
      "2:12: error: timeouts.lost_after must be more than 23s (fence_after + 3s), or ranks of a "
      "node that was given up "
@@ -120,14 +120,21 @@ TEST(RankVariables, AreTheNamesThatDlaunchComputes) {
                            "PMI_SIZE",
                            "HOROVOD_RANK",
                            "DLAUNCH_HEARTBEAT_FILE"}) {
-    EXPECT_TRUE(is_rank_variable(name)) << name;
+    EXPECT_TRUE(is_rank_variable(Framework::pytorch, name)) << name;
   }
   for (const char* name :
        {"OMP_NUM_THREADS", "PYTHONUNBUFFERED", "CUDA_VISIBLE_DEVICES", "NCCL_DEBUG",
         "TORCH_NCCL_ASYNC_ERROR_HANDLING", "HOROVOD_CYCLE_TIME", "rank", "RANKS", "PATH"}) {
-    EXPECT_FALSE(is_rank_variable(name)) << name;
+    EXPECT_FALSE(is_rank_variable(Framework::pytorch, name)) << name;
   }
 }
 
+// With framework none the launcher sets no names of others, so a job may bring its own.
+TEST(RankVariables, OfFrameworksAreTheUsersWithoutOne) {
+  EXPECT_FALSE(is_rank_variable(Framework::none, "MASTER_ADDR"));
+  EXPECT_TRUE(is_rank_variable(Framework::none, "DLAUNCH_RANK"));
+  EXPECT_TRUE(read_text("command: x\nframework: none\nenv: {MASTER_ADDR: a}\n"));
+}
+
 }  // namespace
-}  // namespace dlaunch
+}  // namespace dlaunch::spec

@@ -5,7 +5,7 @@
 
 #include "read_text.h"
 
-namespace dlaunch {
+namespace dlaunch::spec {
 namespace {
 
 using testing::ElementsAre;
@@ -152,4 +152,4 @@ TEST(YamlReader, PlacesCoverWhatAPersonWouldMark) {
 }
 
 }  // namespace
-}  // namespace dlaunch
+}  // namespace dlaunch::spec
