@@ -5,7 +5,7 @@
 #include "spec/scalar.h"
 #include "spec/value_reader.h"
 
-namespace dlaunch {
+namespace dlaunch::spec {
 
 namespace {
 
@@ -44,7 +44,7 @@ std::optional<std::string> ValueReader::list_text(const Field& field, const Entr
       field.kind == Kind::text_list ||
       (field.kind == Kind::name_list ? is_variable_name(node.text) : is_name_pattern(node.text));
   if (is_good) return node.text;
-  std::string message = entry.path + ": " + quoted(node.text) + " is not a variable name";
+  std::string message = entry.path + ": " + in_quotes(node.text) + " is not a variable name";
   if (node.text.find('=') != std::string::npos)
     message += "; values are given in env";
   else if (field.kind == Kind::name_list && is_name_pattern(node.text))
@@ -130,7 +130,7 @@ std::optional<Value> ValueReader::read_map(const Field& field, const Entry& entr
     const Entry item{entry.path + "." + name.text, name.place, node.items[i + 1]};
     if (field.kind == Kind::environment && !is_variable_name(name.text)) {
       diagnostics_.error(name.place,
-                         entry.path + ": " + quoted(name.text) + " is not a variable name");
+                         entry.path + ": " + in_quotes(name.text) + " is not a variable name");
       good = false;
       continue;
     }
@@ -176,4 +176,4 @@ std::optional<Value> ValueReader::read_command(const Field& field, const Entry& 
   return Value(std::move(command));
 }
 
-}  // namespace dlaunch
+}  // namespace dlaunch::spec

@@ -6,7 +6,7 @@
 #include "spec/excerpt.h"
 #include "spec/utf8.h"
 
-namespace dlaunch {
+namespace dlaunch::spec {
 
 namespace {
 
@@ -24,7 +24,7 @@ std::string escape(std::uint32_t value) {
 
 }  // namespace
 
-std::string quoted(std::string_view text) {
+std::string in_quotes(std::string_view text) {
   std::string out = "\"";
   int shown = 0;
   for (std::size_t i = 0; i < text.size();) {
@@ -44,6 +44,10 @@ std::string quoted(std::string_view text) {
 }
 
 void Diagnostics::error(Place place, std::string message) {
+  if (is_full()) {
+    ++dropped_;
+    return;
+  }
   entries_.push_back({place, std::move(message)});
 }
 
@@ -78,10 +82,10 @@ Error Diagnostics::to_error() const {
     message += render(sorted[i]);
   }
   if (sorted.size() > kMaxShown) {
-    const std::size_t more = sorted.size() - kMaxShown;
+    const std::size_t more = sorted.size() - kMaxShown + dropped_;
     message += "\n\n" + std::to_string(more) + (more == 1 ? " more error" : " more errors");
   }
   return Error{exit_code::kJobFile, std::move(message)};
 }
 
-}  // namespace dlaunch
+}  // namespace dlaunch::spec

@@ -8,10 +8,10 @@
 #include "model/result.h"
 #include "spec/source.h"
 
-namespace dlaunch {
+namespace dlaunch::spec {
 
 /// Text in quotes for a message: controls escaped, cut after about 60 characters.
-[[nodiscard]] std::string quoted(std::string_view text);
+[[nodiscard]] std::string in_quotes(std::string_view text);
 
 class Diagnostics {
  public:
@@ -19,6 +19,9 @@ class Diagnostics {
   explicit Diagnostics(const Sources& sources) : sources_(&sources) {}
 
   void error(Place place, std::string message);
+
+  /// True when so many errors came that further ones are only counted.
+  [[nodiscard]] bool is_full() const { return entries_.size() >= kMostEntries; }
 
   /// "line 12", or "--set nodes=4" for a place on the command line; to name a second place in a
   /// message.
@@ -31,6 +34,8 @@ class Diagnostics {
   [[nodiscard]] Error to_error() const;
 
  private:
+  static constexpr std::size_t kMostEntries = 1000;
+
   struct Entry {
     Place place;
     std::string message;
@@ -41,6 +46,7 @@ class Diagnostics {
 
   const Sources* sources_;
   std::vector<Entry> entries_;
+  std::size_t dropped_ = 0;
 };
 
-}  // namespace dlaunch
+}  // namespace dlaunch::spec

@@ -7,7 +7,7 @@
 
 #include "spec/source.h"
 
-namespace dlaunch {
+namespace dlaunch::spec {
 
 enum class NodeKind { null, scalar, sequence, mapping };
 
@@ -33,4 +33,4 @@ struct Document {
   }
 };
 
-}  // namespace dlaunch
+}  // namespace dlaunch::spec

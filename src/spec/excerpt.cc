@@ -5,7 +5,7 @@
 
 #include "spec/utf8.h"
 
-namespace dlaunch {
+namespace dlaunch::spec {
 
 namespace {
 
@@ -60,6 +60,23 @@ std::vector<Glyph> glyphs_of(std::string_view text, Line line, std::size_t mark,
   return glyphs;
 }
 
+// A line may be as long as a file: look only at what can come near the caret.
+Line clipped(std::string_view text, Line line, std::size_t mark) {
+  constexpr std::size_t kNear = 1024;  // bytes, more than a screen line holds
+  const auto is_inside_character = [text](std::size_t i) {
+    return i < text.size() && (static_cast<unsigned char>(text[i]) & 0xc0) == 0x80;
+  };
+  if (mark > line.begin + kNear) {
+    line.begin = mark - kNear;
+    while (line.begin < mark && is_inside_character(line.begin)) ++line.begin;
+  }
+  if (line.end > mark + kNear) {
+    line.end = mark + kNear;
+    while (line.end > mark && is_inside_character(line.end)) --line.end;
+  }
+  return line;
+}
+
 /// Range of glyphs to show: all if they fit, else a window with the mark's start in its first
 /// third.
 struct Window {
@@ -94,7 +111,7 @@ std::string right_aligned(const std::string& number) {
 
 std::string excerpt(std::string_view text, Place place) {
   const std::size_t offset = std::min<std::size_t>(place.offset, text.size());
-  const Line line = line_around(text, offset);
+  const Line line = clipped(text, line_around(text, offset), offset);
   const std::size_t length = std::max<std::size_t>(place.length, 1);
   const std::vector<Glyph> glyphs = glyphs_of(text, line, offset, length);
   std::size_t mark = 0;
@@ -123,4 +140,4 @@ std::string excerpt(std::string_view text, Place place) {
   return shown + "\n" + below;
 }
 
-}  // namespace dlaunch
+}  // namespace dlaunch::spec

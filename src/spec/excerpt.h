@@ -6,7 +6,7 @@
 
 #include "spec/source.h"
 
-namespace dlaunch {
+namespace dlaunch::spec {
 
 /// Two lines that fit 80 columns:
 ///     7 |   proceses_per_node: 4
@@ -16,4 +16,4 @@ namespace dlaunch {
 /// first line's end.
 [[nodiscard]] std::string excerpt(std::string_view text, Place place);
 
-}  // namespace dlaunch
+}  // namespace dlaunch::spec

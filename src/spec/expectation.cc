@@ -7,7 +7,7 @@
 #include "spec/nearest.h"
 #include "spec/scalar.h"
 
-namespace dlaunch {
+namespace dlaunch::spec {
 
 namespace {
 
@@ -140,14 +140,14 @@ std::string found_instead(const Node& node) {
   const PlainType type = node.plain ? type_of_plain(node.text) : PlainType::text;
   if (type == PlainType::integer || type == PlainType::floating) return "the number " + node.text;
   if (type == PlainType::boolean) return "the boolean " + node.text;
-  return (node.plain ? "" : "the string ") + quoted(node.text);
+  return (node.plain ? "" : "the string ") + in_quotes(node.text);
 }
 
 std::string correction(const Field& field, const Node& node) {
   if (node.kind != NodeKind::scalar) return "";
   if (is_list_kind(field.kind)) {
     const bool simple = node.text.find_first_of(",[]{}\n") == std::string::npos && node.plain;
-    return simple ? "; write [" + node.text + "]" : "; write [" + quoted(node.text) + "]";
+    return simple ? "; write [" + node.text + "]" : "; write [" + in_quotes(node.text) + "]";
   }
   const PlainType type = type_of_plain(node.text);
   const bool wants_number = field.kind == Kind::integer || field.kind == Kind::number;
@@ -182,4 +182,4 @@ std::string duration_text(Duration duration) {
   return out.empty() ? "0s" : out;
 }
 
-}  // namespace dlaunch
+}  // namespace dlaunch::spec

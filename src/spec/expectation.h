@@ -6,7 +6,7 @@
 #include "spec/document.h"
 #include "spec/field.h"
 
-namespace dlaunch {
+namespace dlaunch::spec {
 
 /// What the field takes: "a duration such as 30s, 5m or 1h30m, or none". Words that are not
 /// available yet are left out.
@@ -21,4 +21,4 @@ namespace dlaunch {
 /// The shortest usual spelling: "1m30s" for 90000 ms.
 [[nodiscard]] std::string duration_text(Duration duration);
 
-}  // namespace dlaunch
+}  // namespace dlaunch::spec

@@ -11,7 +11,7 @@
 
 #include "model/job_spec.h"
 
-namespace dlaunch {
+namespace dlaunch::spec {
 
 enum class Availability { available, not_yet };
 
@@ -76,4 +76,4 @@ struct Field {
   void (*write)(JobSpec&, const Value&) = nullptr;
 };
 
-}  // namespace dlaunch
+}  // namespace dlaunch::spec

@@ -7,7 +7,7 @@
 #include "spec/scalar.h"
 #include "spec/unknown_key.h"
 
-namespace dlaunch {
+namespace dlaunch::spec {
 
 namespace {
 
@@ -86,6 +86,7 @@ void FieldReader::read_record_list(const Field& field, const Entry& entry, JobSp
     return;
   }
   if (node.kind != NodeKind::sequence) {
+    given_[entry.path].good = false;
     values_.wrong_type(field, entry);
     return;
   }
@@ -117,6 +118,7 @@ void FieldReader::read_section(const Section& section, const Entry& entry, JobSp
   const Node& node = document_[entry.value];
   if (node.kind != NodeKind::mapping) {
     if (only_unknown_) return;
+    given_[entry.path].good = false;
     diagnostics_.error(values_.place_of(entry), entry.path + " must be a mapping with the keys " +
                                                     listed(names_under(section.prefix)) + ", not " +
                                                     found_instead(node));
@@ -173,9 +175,9 @@ void FieldReader::note(const Entry& entry) {
 }
 
 void FieldReader::unknown_key(const Section& section, const Node& key) {
-  std::string message = "unknown key " + quoted(key.text);
+  std::string message = "unknown key " + in_quotes(key.text);
   if (!section.path.empty()) message += " in " + section.path.substr(0, section.path.size() - 1);
   diagnostics_.error(key.place, message + advice_for_unknown_key(section.prefix, key.text));
 }
 
-}  // namespace dlaunch
+}  // namespace dlaunch::spec

@@ -12,7 +12,7 @@
 #include "spec/fields.h"
 #include "spec/value_reader.h"
 
-namespace dlaunch {
+namespace dlaunch::spec {
 
 /// Where each key that was given stood: "timeouts.stop", "env.RANK", "roles.worker".
 struct GivenKey {
@@ -68,4 +68,4 @@ class FieldReader {
   bool only_unknown_ = false;
 };
 
-}  // namespace dlaunch
+}  // namespace dlaunch::spec

@@ -3,7 +3,7 @@
 #include "spec/field_write.h"
 #include "spec/fields.h"
 
-namespace dlaunch {
+namespace dlaunch::spec {
 
 namespace {
 
@@ -581,4 +581,4 @@ std::span<const Field> fields() {
   return kFields;
 }
 
-}  // namespace dlaunch
+}  // namespace dlaunch::spec

@@ -6,7 +6,7 @@
 
 #include "spec/field.h"
 
-namespace dlaunch::field_words {
+namespace dlaunch::spec::field_words {
 
 inline constexpr auto not_yet = Availability::not_yet;
 
@@ -63,4 +63,4 @@ inline constexpr std::array kPrefixes{word("auto", Logs::Prefix::automatic),
                                       word("always", Logs::Prefix::always),
                                       word("never", Logs::Prefix::never)};
 
-}  // namespace dlaunch::field_words
+}  // namespace dlaunch::spec::field_words

@@ -2,7 +2,7 @@
 
 #include <tuple>
 
-namespace dlaunch {
+namespace dlaunch::spec {
 
 namespace {
 
@@ -55,4 +55,4 @@ void put_console(JobSpec& job, const Value& value) {
   assign(job.logs.console_ranks, value);
 }
 
-}  // namespace dlaunch
+}  // namespace dlaunch::spec

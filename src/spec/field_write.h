@@ -11,7 +11,7 @@
 
 #include "spec/field.h"
 
-namespace dlaunch {
+namespace dlaunch::spec {
 
 [[nodiscard]] inline int word_value(const Value& value) {
   return std::get<const Word*>(value)->value;
@@ -155,4 +155,4 @@ void put_preemption(JobSpec& job, const Value& value);
 /// logs.console: a word, or the ranks to show.
 void put_console(JobSpec& job, const Value& value);
 
-}  // namespace dlaunch
+}  // namespace dlaunch::spec

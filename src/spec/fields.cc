@@ -2,7 +2,7 @@
 
 #include <algorithm>
 
-namespace dlaunch {
+namespace dlaunch::spec {
 
 const Field* find_field(std::string_view key) {
   const auto found = std::find_if(fields().begin(), fields().end(),
@@ -40,4 +40,4 @@ const Word* find_word(const Field& field, std::string_view text) {
   return nullptr;
 }
 
-}  // namespace dlaunch
+}  // namespace dlaunch::spec

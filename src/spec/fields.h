@@ -9,7 +9,7 @@
 
 #include "spec/field.h"
 
-namespace dlaunch {
+namespace dlaunch::spec {
 
 /// All rows, in the order in which a person reads about them.
 [[nodiscard]] std::span<const Field> fields();
@@ -29,4 +29,4 @@ namespace dlaunch {
 /// The word of that spelling; nullptr: none.
 [[nodiscard]] const Word* find_word(const Field& field, std::string_view text);
 
-}  // namespace dlaunch
+}  // namespace dlaunch::spec

@@ -1,9 +1,11 @@
 #include "spec/job_name.h"
 
+#include <algorithm>
 #include <array>
 #include <string_view>
+#include <vector>
 
-namespace dlaunch {
+namespace dlaunch::spec {
 
 namespace {
 
@@ -27,21 +29,28 @@ std::string_view script_stem(std::string_view argument) {
   return {};
 }
 
+std::vector<std::string> words_of(std::string_view line) {
+  std::vector<std::string> words;
+  while (true) {
+    const auto begin = line.find_first_not_of(" \t\n");
+    if (begin == std::string_view::npos) return words;
+    line.remove_prefix(begin);
+    const auto end = std::min(line.find_first_of(" \t\n"), line.size());
+    words.emplace_back(line.substr(0, end));
+    line.remove_prefix(end);
+  }
+}
+
 }  // namespace
 
 std::string name_from_command(const Command& command) {
-  if (command.is_shell) {
-    const auto begin = command.line.find_first_not_of(" \t\n");
-    if (begin == std::string::npos) return "";
-    const auto end = command.line.find_first_of(" \t\n;|&", begin);
-    return std::string(file_name(std::string_view(command.line).substr(begin, end - begin)));
+  const std::vector<std::string> words = command.is_shell ? words_of(command.line) : command.argv;
+  for (std::size_t i = 0; i < words.size(); ++i) {
+    if (const auto stem = script_stem(words[i]); !stem.empty()) return std::string(stem);
+    const bool is_module = i > 0 && words[i] == "-m" && i + 1 < words.size();
+    if (is_module) return words[i + 1].substr(words[i + 1].rfind('.') + 1);
   }
-  for (std::size_t i = 0; i < command.argv.size(); ++i) {
-    if (const auto stem = script_stem(command.argv[i]); !stem.empty()) return std::string(stem);
-    const bool is_module = i > 0 && command.argv[i] == "-m" && i + 1 < command.argv.size();
-    if (is_module) return command.argv[i + 1].substr(command.argv[i + 1].rfind('.') + 1);
-  }
-  return command.argv.empty() ? "" : std::string(file_name(command.argv[0]));
+  return words.empty() ? "" : std::string(file_name(words[0]));
 }
 
-}  // namespace dlaunch
+}  // namespace dlaunch::spec

@@ -5,11 +5,10 @@
 
 #include "model/job_spec.h"
 
-namespace dlaunch {
+namespace dlaunch::spec {
 
 /// "train" for `python -u train.py --epochs 3`: the stem of the first argument that looks like a
-/// script, the last part of the module after -m, else the file name of the program. Of a shell
-/// command its first word.
+/// script, the last part of the module after -m, else the file name of the program.
 [[nodiscard]] std::string name_from_command(const Command& command);
 
-}  // namespace dlaunch
+}  // namespace dlaunch::spec

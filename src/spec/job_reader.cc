@@ -15,6 +15,8 @@ namespace dlaunch {
 
 namespace {
 
+using namespace spec;
+
 Sources list_sources(const JobInput& input) {
   Sources sources;
   sources.push_back({input.text ? input.file : "", input.text.value_or(""), false});

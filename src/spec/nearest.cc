@@ -3,7 +3,7 @@
 #include <algorithm>
 #include <cstddef>
 
-namespace dlaunch {
+namespace dlaunch::spec {
 
 namespace {
 
@@ -50,4 +50,4 @@ std::optional<std::string_view> nearest(std::string_view text,
   return best;
 }
 
-}  // namespace dlaunch
+}  // namespace dlaunch::spec

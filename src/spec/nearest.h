@@ -5,7 +5,7 @@
 #include <string_view>
 #include <vector>
 
-namespace dlaunch {
+namespace dlaunch::spec {
 
 /// The candidate that was most likely meant: smallest edit distance (insertion, deletion,
 /// substitution, exchange of neighbours; '-' and '_' and letter case count as equal), at most a
@@ -13,4 +13,4 @@ namespace dlaunch {
 [[nodiscard]] std::optional<std::string_view> nearest(
     std::string_view text, const std::vector<std::string_view>& candidates);
 
-}  // namespace dlaunch
+}  // namespace dlaunch::spec

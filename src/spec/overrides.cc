@@ -7,7 +7,7 @@
 #include "spec/fields.h"
 #include "spec/yaml_reader.h"
 
-namespace dlaunch {
+namespace dlaunch::spec {
 
 namespace {
 
@@ -145,4 +145,4 @@ void apply_override(const Sources& sources, std::uint32_t index, std::string_vie
   set_value(document, mapping, path, parts.back(), *value, index);
 }
 
-}  // namespace dlaunch
+}  // namespace dlaunch::spec

@@ -8,7 +8,7 @@
 #include "spec/document.h"
 #include "spec/source.h"
 
-namespace dlaunch {
+namespace dlaunch::spec {
 
 /// Sets `key` (dotted) to the text of sources[index] in the mapping `root`; what the file says
 /// there is not read any more. A mapping given for a section ("timeouts={stop: 5s}") replaces only
@@ -17,4 +17,4 @@ namespace dlaunch {
 void apply_override(const Sources& sources, std::uint32_t index, std::string_view key,
                     Document& document, NodeId root, Diagnostics& diagnostics);
 
-}  // namespace dlaunch
+}  // namespace dlaunch::spec

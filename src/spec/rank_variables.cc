@@ -3,7 +3,7 @@
 #include <algorithm>
 #include <array>
 
-namespace dlaunch {
+namespace dlaunch::spec {
 
 namespace {
 
@@ -35,9 +35,7 @@ constexpr std::array<std::string_view, 24> kNames{"RANK",
                                                   "PMI_RANK",
                                                   "PMI_SIZE"};
 
-// Open MPI and PMIx: the wire-up of an MPI library. HOROVOD_RANK and relatives end in _RANK or
-// _SIZE.
-constexpr std::array<std::string_view, 3> kPrefixes{"DLAUNCH_", "OMPI_COMM_WORLD_", "PMIX_"};
+// HOROVOD_CYCLE_TIME and others are settings, not ranks.
 constexpr std::array<std::string_view, 6> kHorovod{"HOROVOD_RANK",       "HOROVOD_SIZE",
                                                    "HOROVOD_LOCAL_RANK", "HOROVOD_LOCAL_SIZE",
                                                    "HOROVOD_CROSS_RANK", "HOROVOD_CROSS_SIZE"};
@@ -49,11 +47,11 @@ bool contains(const Names& names, std::string_view name) {
 
 }  // namespace
 
-bool is_rank_variable(std::string_view name) {
-  const bool has_prefix =
-      std::any_of(kPrefixes.begin(), kPrefixes.end(),
-                  [name](std::string_view prefix) { return name.starts_with(prefix); });
-  return has_prefix || contains(kNames, name) || contains(kHorovod, name);
+bool is_rank_variable(Framework framework, std::string_view name) {
+  if (name.starts_with("DLAUNCH_")) return true;
+  if (framework == Framework::none) return false;
+  const bool is_wire_up = name.starts_with("OMPI_COMM_WORLD_") || name.starts_with("PMIX_");
+  return is_wire_up || contains(kNames, name) || contains(kHorovod, name);
 }
 
-}  // namespace dlaunch
+}  // namespace dlaunch::spec

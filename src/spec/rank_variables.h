@@ -3,11 +3,14 @@
 
 #include <string_view>
 
-namespace dlaunch {
+#include "model/job_spec.h"
 
-/// True for a variable that tells a rank who it is or where the others are (design of the rank
-/// environment): the sets of torchrun, TensorFlow, MPI and Horovod, and DLAUNCH_*. Not for what is
-/// kept if a user sets it (OMP_NUM_THREADS, PYTHONUNBUFFERED, CUDA_VISIBLE_DEVICES, NCCL_*, ..).
-[[nodiscard]] bool is_rank_variable(std::string_view name);
+namespace dlaunch::spec {
 
-}  // namespace dlaunch
+/// True for a variable that tells a rank who it is or where the others are: the sets of torchrun,
+/// TensorFlow, MPI and Horovod, and DLAUNCH_*. Not for what is kept if a user sets it
+/// (OMP_NUM_THREADS, PYTHONUNBUFFERED, CUDA_VISIBLE_DEVICES, NCCL_*, ..). With Framework::none only
+/// DLAUNCH_* is not the user's.
+[[nodiscard]] bool is_rank_variable(Framework framework, std::string_view name);
+
+}  // namespace dlaunch::spec

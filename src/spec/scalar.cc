@@ -5,7 +5,7 @@
 #include <cmath>
 #include <limits>
 
-namespace dlaunch {
+namespace dlaunch::spec {
 
 namespace {
 
@@ -162,4 +162,4 @@ std::optional<std::int64_t> parse_size(std::string_view text) {
   return std::nullopt;
 }
 
-}  // namespace dlaunch
+}  // namespace dlaunch::spec

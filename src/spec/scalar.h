@@ -9,7 +9,7 @@
 #include "model/job_spec.h"
 #include "spec/document.h"
 
-namespace dlaunch {
+namespace dlaunch::spec {
 
 enum class PlainType { null, boolean, integer, floating, text };
 
@@ -39,4 +39,4 @@ inline constexpr Duration kMaxDuration = std::chrono::hours(24 * 365 * 100);
 /// "512m", "16g", "16GiB", "100b": bytes, in powers of 1024 (as docker's --shm-size counts).
 [[nodiscard]] std::optional<std::int64_t> parse_size(std::string_view text);
 
-}  // namespace dlaunch
+}  // namespace dlaunch::spec

@@ -1,6 +1,6 @@
 #include "spec/shell_quote.h"
 
-namespace dlaunch {
+namespace dlaunch::spec {
 
 namespace {
 
@@ -27,4 +27,4 @@ std::string shell_quote(std::string_view text) {
   return out + "'";
 }
 
-}  // namespace dlaunch
+}  // namespace dlaunch::spec

@@ -4,10 +4,10 @@
 #include <string>
 #include <string_view>
 
-namespace dlaunch {
+namespace dlaunch::spec {
 
 /// The text as one word of a POSIX shell command (XCU 2.2.2): unchanged if no character of it means
 /// anything to a shell, else in single quotes.
 [[nodiscard]] std::string shell_quote(std::string_view text);
 
-}  // namespace dlaunch
+}  // namespace dlaunch::spec

@@ -5,7 +5,7 @@
 
 #include "spec/utf8.h"
 
-namespace dlaunch {
+namespace dlaunch::spec {
 
 namespace {
 
@@ -73,4 +73,4 @@ std::vector<TextProblem> check_text(std::string_view text) {
   return {};
 }
 
-}  // namespace dlaunch
+}  // namespace dlaunch::spec

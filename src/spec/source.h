@@ -7,7 +7,7 @@
 #include <string_view>
 #include <vector>
 
-namespace dlaunch {
+namespace dlaunch::spec {
 
 struct Source {
   std::string name;  // the file as the user typed it, or the argument ("--set restart.max=3")
@@ -53,4 +53,4 @@ struct TextProblem {
 /// none.
 [[nodiscard]] std::vector<TextProblem> check_text(std::string_view text);
 
-}  // namespace dlaunch
+}  // namespace dlaunch::spec

@@ -2,7 +2,7 @@
 
 #include <algorithm>
 
-namespace dlaunch {
+namespace dlaunch::spec {
 
 namespace {
 
@@ -11,6 +11,9 @@ bool is_blank(char c) {
 }
 bool is_break(char c) {
   return c == '\n' || c == '\r';
+}
+bool is_quote(char c) {
+  return c == '"' || c == '\'';
 }
 bool is_flow(char c) {
   return c == ',' || c == '[' || c == ']' || c == '{' || c == '}';
@@ -31,18 +34,19 @@ std::size_t skip_properties(std::string_view text, std::size_t offset) {
   return i < text.size() ? i : offset;
 }
 
-std::size_t end_of_quoted(std::string_view text, std::size_t start, std::size_t line_end) {
+// Offset behind the closing quote; npos: there is none before `end`.
+std::size_t end_of_quoted(std::string_view text, std::size_t start, std::size_t end) {
   const char quote = text[start];
-  for (std::size_t i = start + 1; i < line_end; ++i) {
+  for (std::size_t i = start + 1; i < end; ++i) {
     if (quote == '"' && text[i] == '\\') {
       ++i;
     } else if (text[i] == quote) {
-      const bool is_escaped = quote == '\'' && i + 1 < line_end && text[i + 1] == quote;
+      const bool is_escaped = quote == '\'' && i + 1 < end && text[i + 1] == quote;
       if (!is_escaped) return i + 1;
       ++i;
     }
   }
-  return line_end;
+  return std::string_view::npos;
 }
 
 // Ends before ": ", " #", and flow indicators. Outside of flow collections ",[]{}" may be part of a
@@ -74,9 +78,15 @@ TokenSpan token_span(std::string_view text, std::size_t offset) {
   if (start >= line_end) return {start, 0};
   const char c = text[start];
   if (is_flow(c) || c == '|' || c == '>') return {start, 1};
-  const std::size_t end = c == '"' || c == '\'' ? end_of_quoted(text, start, line_end)
-                                                : end_of_plain(text, start, line_end);
+  const std::size_t end = is_quote(c) ? std::min(end_of_quoted(text, start, line_end), line_end)
+                                      : end_of_plain(text, start, line_end);
   return {start, std::max<std::size_t>(end - start, 1)};
 }
 
-}  // namespace dlaunch
+bool is_unclosed_quote(std::string_view text, std::size_t offset) {
+  if (offset >= text.size()) return false;
+  const std::size_t start = skip_properties(text, offset);
+  return is_quote(text[start]) && end_of_quoted(text, start, text.size()) == std::string_view::npos;
+}
+
+}  // namespace dlaunch::spec

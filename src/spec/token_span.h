@@ -4,7 +4,7 @@
 #include <cstddef>
 #include <string_view>
 
-namespace dlaunch {
+namespace dlaunch::spec {
 
 /// Byte range inside one line.
 struct TokenSpan {
@@ -17,4 +17,8 @@ struct TokenSpan {
 /// the end of the line. Brackets, braces and block indicators count as one character.
 [[nodiscard]] TokenSpan token_span(std::string_view text, std::size_t offset);
 
-}  // namespace dlaunch
+/// True if the token at `offset` is a quoted text whose closing quote is nowhere in the text;
+/// yaml-cpp 0.7 takes the end of the file for it.
+[[nodiscard]] bool is_unclosed_quote(std::string_view text, std::size_t offset);
+
+}  // namespace dlaunch::spec

@@ -5,7 +5,7 @@
 #include "spec/fields.h"
 #include "spec/nearest.h"
 
-namespace dlaunch {
+namespace dlaunch::spec {
 
 namespace {
 
@@ -83,4 +83,4 @@ std::string advice_for_unknown_key(std::string_view prefix, std::string_view key
   return "";
 }
 
-}  // namespace dlaunch
+}  // namespace dlaunch::spec

@@ -2,7 +2,7 @@
 
 #include <array>
 
-namespace dlaunch {
+namespace dlaunch::spec {
 
 namespace {
 
@@ -84,4 +84,4 @@ bool is_printable(std::uint32_t code_point) {
   return !bidirectional && code_point != 0x2028 && code_point != 0x2029 && code_point != 0xfeff;
 }
 
-}  // namespace dlaunch
+}  // namespace dlaunch::spec

@@ -5,7 +5,7 @@
 #include <cstdint>
 #include <string_view>
 
-namespace dlaunch {
+namespace dlaunch::spec {
 
 struct CodePoint {
   std::uint32_t value = 0;
@@ -24,4 +24,4 @@ struct CodePoint {
 /// overrides.
 [[nodiscard]] bool is_printable(std::uint32_t code_point);
 
-}  // namespace dlaunch
+}  // namespace dlaunch::spec

@@ -5,7 +5,7 @@
 #include "spec/expectation.h"
 #include "spec/rank_variables.h"
 
-namespace dlaunch {
+namespace dlaunch::spec {
 
 namespace {
 
@@ -53,7 +53,7 @@ void Validator::contradict(const std::string& first, const std::string& second, 
   const GivenKey* b = find(second);
   const bool has_error_of_its_own = (a != nullptr && !a->good) || (b != nullptr && !b->good);
   if (has_error_of_its_own || (a == nullptr && b == nullptr)) return;
-  if (a == nullptr || b == nullptr) {
+  if (a == nullptr || b == nullptr || a == b) {
     if (!otherwise.empty()) message += " (" + otherwise + ")";
     diagnostics_.error((a != nullptr ? a : b)->key, std::move(message));
     return;
@@ -133,9 +133,8 @@ void Validator::check_rank_variables(const std::string& section, const std::stri
   for (auto it = given_.lower_bound(section); it != given_.end() && it->first.starts_with(section);
        ++it) {
     const std::string name = it->first.substr(section.size());
-    if (!is_rank_variable(name)) continue;
-    diagnostics_.error(it->second.key,
-                       name + " is set by dlaunch for every rank; remove it from " + shown);
+    if (!is_rank_variable(job_.framework, name)) continue;
+    diagnostics_.error(it->second.key, name + " is for dlaunch to set; remove it from " + shown);
   }
 }
 
@@ -148,7 +147,7 @@ void Validator::check_variables() {
     check_rank_variables(section + ".", section);
   }
   for (const std::string& name : job_.env_secret) {
-    if (find("env." + name) == nullptr) continue;
+    if (find("env." + name) == nullptr || diagnostics_.is_full()) continue;
     contradict(
         "env." + name, "env_secret." + name,
         name + " is in env, whose values are shown, and in env_secret; remove it from one of them");
@@ -195,4 +194,4 @@ void validate(const JobSpec& job, const GivenKeys& given, Diagnostics& diagnosti
   validator.check_command();
 }
 
-}  // namespace dlaunch
+}  // namespace dlaunch::spec

@@ -5,7 +5,7 @@
 #include "spec/fields.h"
 #include "spec/scalar.h"
 
-namespace dlaunch {
+namespace dlaunch::spec {
 
 namespace {
 
@@ -208,4 +208,4 @@ std::optional<Value> ValueReader::read_signal(const Field& field, const Entry& e
   return std::nullopt;
 }
 
-}  // namespace dlaunch
+}  // namespace dlaunch::spec

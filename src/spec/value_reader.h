@@ -9,7 +9,7 @@
 #include "spec/document.h"
 #include "spec/field.h"
 
-namespace dlaunch {
+namespace dlaunch::spec {
 
 /// A key as it stands in the document.
 struct Entry {
@@ -74,4 +74,4 @@ class ValueReader {
   bool refuse_not_yet_;
 };
 
-}  // namespace dlaunch
+}  // namespace dlaunch::spec

@@ -2,7 +2,7 @@
 
 #include <array>
 
-namespace dlaunch {
+namespace dlaunch::spec {
 
 namespace {
 
@@ -45,4 +45,4 @@ std::string plain_yaml_message(std::string_view message) {
   return std::string(message);
 }
 
-}  // namespace dlaunch
+}  // namespace dlaunch::spec

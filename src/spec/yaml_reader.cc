@@ -14,7 +14,7 @@
 #include "spec/token_span.h"
 #include "spec/yaml_message.h"
 
-namespace dlaunch {
+namespace dlaunch::spec {
 
 namespace {
 
@@ -63,6 +63,9 @@ class TreeBuilder : public YAML::EventHandler {
     node.text = value;
     node.place = place(mark);
     if (tag != "?" && tag != "!" && tag != kStringTag) refuse_tag(node.place);
+    if (!node.plain && is_unclosed_quote(text_, node.place.offset)) {
+      throw Refusal{node.place, "not valid YAML: the closing quote is missing"};
+    }
     if (value.find('\0') != std::string::npos) {
       diagnostics_.error(node.place, "a NUL character cannot be part of a text");
     }
@@ -179,6 +182,7 @@ class TreeBuilder : public YAML::EventHandler {
 
   void take_key(Open& parent, NodeId id) {
     const Node& key = document_[id];
+    if (diagnostics_.is_full()) throw Refusal{key.place, "too many errors"};
     parent.key = id;
     parent.skip_value = true;
     if (key.kind == NodeKind::null) {
@@ -190,7 +194,7 @@ class TreeBuilder : public YAML::EventHandler {
           key.place,
           "merge keys (<<) are not supported; repeat the keys, or give a whole value an alias");
     } else if (const auto [first, is_new] = parent.keys.emplace(key.text, key.place); !is_new) {
-      diagnostics_.error(key.place, "duplicate key " + quoted(key.text) + ", already given in " +
+      diagnostics_.error(key.place, "duplicate key " + in_quotes(key.text) + ", already given in " +
                                         diagnostics_.refer_to(first->second));
     } else {
       parent.skip_value = false;
@@ -207,6 +211,27 @@ class TreeBuilder : public YAML::EventHandler {
   std::map<YAML::anchor_t, Anchored> anchors_;
   std::uint64_t alias_nodes_ = 0;
 };
+
+// A tab in the indentation shows up as one of several errors further on.
+std::size_t find_tab_in_indentation(std::string_view text, std::size_t offset) {
+  const auto before = offset == 0 ? std::string_view::npos : text.rfind('\n', offset - 1);
+  const std::size_t line = before == std::string_view::npos ? 0 : before + 1;
+  const auto first = text.find_first_not_of(' ', line);
+  return first != std::string_view::npos && text[first] == '\t' ? first : std::string_view::npos;
+}
+
+void report_syntax(std::string_view text, std::uint32_t source, std::size_t offset,
+                   const std::string& message, Diagnostics& diagnostics) {
+  if (const auto tab = find_tab_in_indentation(text, offset); tab != std::string_view::npos) {
+    diagnostics.error({source, static_cast<std::uint32_t>(tab), 1},
+                      "not valid YAML: indent with spaces, not with tabs");
+    return;
+  }
+  const TokenSpan span = token_span(text, offset);
+  diagnostics.error(
+      {source, static_cast<std::uint32_t>(span.offset), static_cast<std::uint32_t>(span.length)},
+      "not valid YAML: " + plain_yaml_message(message));
+}
 
 }  // namespace
 
@@ -231,14 +256,11 @@ std::optional<NodeId> read_yaml(const Sources& sources, std::uint32_t index, Doc
   } catch (const YAML::Exception& exception) {
     const std::size_t offset =
         exception.mark.is_null() ? 0 : static_cast<std::size_t>(exception.mark.pos);
-    const TokenSpan span = token_span(text, offset);
-    diagnostics.error(
-        {index, static_cast<std::uint32_t>(span.offset), static_cast<std::uint32_t>(span.length)},
-        "not valid YAML: " + plain_yaml_message(exception.msg));
+    report_syntax(text, index, offset, exception.msg, diagnostics);
     return std::nullopt;
   }
   if (!builder.root()) diagnostics.error(Place::whole(index), "the file is empty");
   return builder.root();
 }
 
-}  // namespace dlaunch
+}  // namespace dlaunch::spec

@@ -8,7 +8,7 @@
 #include "spec/document.h"
 #include "spec/source.h"
 
-namespace dlaunch {
+namespace dlaunch::spec {
 
 /// Reads the one document of sources[index] into `document` and returns its root; nullopt when the
 /// text is no usable YAML, which is then said in `diagnostics`. Errors: what check_text() finds,
@@ -18,4 +18,4 @@ namespace dlaunch {
 [[nodiscard]] std::optional<NodeId> read_yaml(const Sources& sources, std::uint32_t index,
                                               Document& document, Diagnostics& diagnostics);
 
-}  // namespace dlaunch
+}  // namespace dlaunch::spec

@@ -1,0 +1,176 @@
+#include "spec/job_reader.h"
+
+#include <gmock/gmock.h>
+#include <gtest/gtest.h>
+
+#include "read_text.h"
+#include "spec/shell_quote.h"
+
+namespace dlaunch::spec {
+namespace {
+
+using testing::ElementsAre;
+using testing::HasSubstr;
+
+TEST(ReadJob, ReadsAUsualFile) {
+  const auto job = read_text(test_data("quickstart.yaml"));
+  ASSERT_TRUE(job) << job.error().message;
+  JobSpec expected;
+  expected.name = "digits-ddp";
+  expected.command = {true, "python3 train.py --epochs 3 --rank $RANK", {}};
+  expected.setup = ". venv/bin/activate\nexport PYTHONUNBUFFERED=1\n";
+  expected.processes = 4;
+  expected.env = {{"NCCL_DEBUG", "WARN"}, {"LR", "1.10"}, {"DEBUG", "true"}};
+  expected.env_pass = {"NCCL_*", "WANDB_API_KEY"};
+  expected.env_secret = {"HF_TOKEN"};
+  expected.timeouts.run = std::chrono::minutes(90);
+  expected.timeouts.stop = std::chrono::milliseconds(500);
+  EXPECT_EQ(*job, expected);
+}
+
+TEST(ReadJob, ReadsEveryAvailableKey) {
+  const auto job = read_text(test_data("every-available-key.yaml"));
+  ASSERT_TRUE(job) << job.error().message;
+  JobSpec expected;
+  expected.name = "all-of-it";
+  expected.command.argv = {"python3", "train.py", "--lr", "0.10", "--seed", "7", "--flag", "true"};
+  expected.shell = Shell::bash;
+  expected.framework = Framework::tensorflow;
+  expected.workdir = "/srv/code";
+  expected.nodes = NodeRange{2, 2};
+  expected.processes_per_node = {ProcessesPerNode::Kind::count, 3};
+  for (const auto& [name, count] :
+       std::vector<std::pair<std::string, int>>{{"chief", 1}, {"worker", 3}, {"ps", 2}}) {
+    RoleSpec role;
+    role.name = name;
+    role.count = count;
+    expected.roles.push_back(role);
+  }
+  expected.env = {{"NCCL_DEBUG", "WARN"}, {"EMPTY", ""}, {"HEX", "0x10"}};
+  expected.env_pass = {"WANDB_API_KEY", "AWS_*"};
+  expected.env_secret = {"HF_TOKEN"};
+  expected.binding = {Binding::Cpus::none, Binding::Gpus::one_per_process, 4};
+  expected.rendezvous.port = 29500;
+  expected.timeouts.run = std::chrono::hours(2);
+  expected.timeouts.stop = std::chrono::seconds(5);
+  expected.timeouts.fence_after = std::chrono::seconds(20);
+  expected.timeouts.lost_after = std::chrono::minutes(1);
+  expected.stop_signal = "USR1";
+  expected.stdin_for = StdinFor::rank0;
+  expected.logs = {"/var/log/runs", Logs::Console::none, {}, Logs::Prefix::always};
+  EXPECT_EQ(*job, expected);
+}
+
+TEST(ReadJob, ShowsAllErrorsOfAFileAtOnce) {
+  const auto job = read_job({test_data("mistakes.yaml"), "mistakes.yaml", {}, {}});
+  ASSERT_FALSE(job);
+  EXPECT_EQ(job.error().exit_code, 65);  // sysexits.h EX_DATAERR
+  EXPECT_EQ(job.error().message + "\n", test_data("mistakes.expected"));
+}
+
+TEST(ReadJob, RefusesEveryKeyThatIsNotAvailableYet) {
+  const auto job = read_text(test_data("not-available.yaml"));
+  EXPECT_THAT(
+      errors_of(job),
+      ElementsAre("job.yaml:5:1: error: not available yet: sync",
+                  "job.yaml:7:1: error: not available yet: spares",
+                  "job.yaml:8:1: error: not available yet: hosts",
+                  "job.yaml:9:1: error: not available yet: hostfile",
+                  "job.yaml:10:1: error: not available yet: connect",
+                  "job.yaml:11:14: error: not available yet: rendezvous.interface",
+                  "job.yaml:11:31: error: not available yet: rendezvous.address",
+                  "job.yaml:12:37: error: not available yet: roles.evaluator",
+                  "job.yaml:13:1: error: not available yet: container",
+                  "job.yaml:14:1: error: not available yet: mpi",
+                  "job.yaml:15:1: error: not available yet: restart",
+                  "job.yaml:16:12: error: not available yet: timeouts.connect",
+                  "job.yaml:16:37: error: not available yet: timeouts.hang",
+                  "job.yaml:16:60: error: not available yet: timeouts.stragglers_after_success",
+                  "job.yaml:17:1: error: not available yet: isolation",
+                  "job.yaml:18:1: error: not available yet: preflight",
+                  "job.yaml:19:1: error: not available yet: stage",
+                  "job.yaml:20:1: error: not available yet: collect",
+                  "job.yaml:21:1: error: not available yet: preemption",
+                  "job.yaml:22:1: error: not available yet: metrics"));
+}
+
+TEST(ReadJob, FindsUnknownKeysInsideOfWhatIsNotAvailableYet) {
+  const auto job = read_text("command: x\nrestart: {mx: 1}\nhosts: [{nme: a, slots: x}]\n");
+  EXPECT_THAT(
+      errors_of(job),
+      ElementsAre("job.yaml:2:1: error: not available yet: restart",
+                  "job.yaml:2:11: error: unknown key \"mx\" in restart, did you mean \"max\"?",
+                  "job.yaml:3:1: error: not available yet: hosts",
+                  "job.yaml:3:10: error: unknown key \"nme\" in hosts, did you mean \"name\"?"));
+}
+
+TEST(ReadJob, ShowsTwentyErrorsAndCountsTheRest) {
+  std::string text = "command: x\n";
+  for (int i = 0; i < 30; ++i) text += "unknown" + std::to_string(i) + ": 1\n";
+  const auto job = read_text(text);
+  EXPECT_EQ(errors_of(job).size(), 20u);
+  EXPECT_TRUE(message_of(job).ends_with("\n\n10 more errors"));
+}
+
+TEST(ReadJob, ManyErrorsAreStillCountedAndQuick) {
+  std::string text = "command: x\nenv:\n";
+  for (int i = 0; i < 50'000; ++i) text += "  V" + std::to_string(i % 25'000) + ":\n";
+  const auto job = read_text(text);
+  ASSERT_FALSE(job);
+  EXPECT_EQ(errors_of(job).size(), 20u);
+  EXPECT_THAT(message_of(job), HasSubstr("more errors"));
+}
+
+TEST(ReadJob, AMissingCommandIsAnErrorOfTheWholeFile) {
+  EXPECT_EQ(message_of(read_text("nodes: 1\n")),
+            "job.yaml: error: no command; add \"command: python train.py\", or write it after --");
+  EXPECT_EQ(message_of(read_without_file({}, {})),
+            "error: no command; add \"command: python train.py\", or write it after --");
+}
+
+TEST(ReadJob, ArgumentsAreTheCommandWithoutAFile) {
+  const auto job = read_without_file({{"processes", "4", "-n 4"}}, {"python", "a b.py", "--x"});
+  ASSERT_TRUE(job) << job.error().message;
+  EXPECT_EQ(job->command.argv, (std::vector<std::string>{"python", "a b.py", "--x"}));
+  EXPECT_FALSE(job->command.is_shell);
+  EXPECT_EQ(job->processes, 4);
+}
+
+TEST(ReadJob, ArgumentsAreAppendedToTheCommandOfAFile) {
+  const auto list = read_text("command: [a, b]\n", {}, {"c d"});
+  ASSERT_TRUE(list);
+  EXPECT_EQ(list->command.argv, (std::vector<std::string>{"a", "b", "c d"}));
+  const auto line = read_text("command: |\n  a\n  b $RANK\n", {}, {"c d", "$X", "it's", "--k=v"});
+  ASSERT_TRUE(line);
+  EXPECT_EQ(line->command.line, "a\nb $RANK 'c d' '$X' 'it'\\''s' '--k=v'");
+}
+
+TEST(ReadJob, ArgumentsDoNotHideABadCommand) {
+  const auto job = read_text("command: {a: b}\n", {}, {"c"});
+  EXPECT_THAT(errors_of(job), ElementsAre(HasSubstr("command must be a string")));
+}
+
+TEST(ReadJob, NamesAJobAfterItsProgramWithoutAFile) {
+  const auto name = [](std::vector<std::string> argv) {
+    return read_without_file({}, std::move(argv))->name;
+  };
+  EXPECT_EQ(name({"python", "-u", "src/train.py", "--config", "b.py"}), "train");
+  EXPECT_EQ(name({"python", "-m", "pkg.train", "x"}), "train");
+  EXPECT_EQ(name({"/usr/bin/nvidia-smi", "-L"}), "nvidia-smi");
+  EXPECT_EQ(name({"./run.sh"}), "run");
+  EXPECT_EQ(read_without_file({set("command", "python train.py | tee x")}, {})->name, "train");
+  EXPECT_EQ(read_text("command: python train.py\n")->name, "");  // the caller knows the folder
+}
+
+// POSIX XCU 2.2.2: nothing is special between single quotes but the single quote.
+TEST(ShellQuote, QuotesWhatAShellWouldRead) {
+  EXPECT_EQ(shell_quote("plain-1.0/x_y:z,@%+"), "plain-1.0/x_y:z,@%+");
+  EXPECT_EQ(shell_quote(""), "''");
+  EXPECT_EQ(shell_quote("a b"), "'a b'");
+  EXPECT_EQ(shell_quote("~"), "'~'");
+  EXPECT_EQ(shell_quote("$(x)`y`\"\\\n"), "'$(x)`y`\"\\\n'");
+  EXPECT_EQ(shell_quote("it's"), "'it'\\''s'");
+}
+
+}  // namespace
+}  // namespace dlaunch::spec

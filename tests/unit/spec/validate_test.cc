@@ -1,0 +1,140 @@
+#include "spec/validate.h"
+
+#include <gmock/gmock.h>
+#include <gtest/gtest.h>
+
+#include "read_text.h"
+#include "spec/rank_variables.h"
+
+namespace dlaunch::spec {
+namespace {
+
+using testing::ElementsAre;
+
+struct Case {
+  const char* text;
+  const char* error;
+};
+
+class Contradiction : public testing::TestWithParam<Case> {};
+
+TEST_P(Contradiction, NamesBothPlaces) {
+  EXPECT_THAT(errors_of(read_text(GetParam().text)),
+              ElementsAre("job.yaml:" + std::string(GetParam().error)));
+}
+
+const Case kCases[] = {
+    {"command: x\nprocesses: 4\nprocesses_per_node: 2\n",
+     "3:1: error: processes is the total, processes_per_node the number on each node; give only "
+     "one of them "
+     "(processes, line 2)"},
+    {"command: x\nprocesses_per_node: gpu\nprocesses: 4\n",
+     "3:1: error: processes is the total, processes_per_node the number on each node; give only "
+     "one of them "
+     "(processes_per_node, line 2)"},
+    {"command: x\nframework: tensorflow\nprocesses: 4\nroles: {worker: 4}\n",
+     "4:1: error: roles already say how many processes there are; give only one of them "
+     "(processes, line 3)"},
+    {"command: x\nroles: {worker: 1}\n",
+     "2:1: error: roles are for framework: tensorflow only (the default framework is pytorch)"},
+    {"command: x\nroles: {worker: 1}\nframework: none\n",
+     "3:1: error: roles are for framework: tensorflow only (roles, line 2)"},
+    {"command: x\nframework: tensorflow\nlaunch: per-node\nroles: {worker: 1}\n",
+     "4:1: error: roles count processes, launch: per-node starts one a node whatever they say "
+     "(launch, line 3)"},
+    {"command: x\nframework: tensorflow\nroles: {worker: 0}\n",
+     "3:1: error: roles holds no process; give at least one worker or a chief"},
+    {"command: x\nframework: tensorflow\nroles: {}\n",
+     "3:1: error: roles holds no process; give at least one worker or a chief"},
+    {"command: x\nnodes: 4\nprocesses: 2\n",
+     "3:1: error: 2 processes do not fill 4 nodes (nodes, line 2)"},
+    {"command: x\nnodes: 3\nframework: tensorflow\nroles: {worker: 2}\n",
+     "4:1: error: the 2 processes of the roles do not fill 3 nodes (nodes, line 2)"},
+    {"command: x\nnodes: 50000\nprocesses_per_node: 3\n",
+     "3:1: error: that makes 150000 ranks; dlaunch starts up to 100000 (nodes, line 2)"},
+    {"command: [x]\nsetup: a\n",
+     "2:1: error: setup needs a shell, but a command that is a list is executed without one; make "
+     "the command a "
+     "string (command, line 1)"},
+    {"command: x\nenv: {A: 1, TOK: 2}\nenv_secret: [TOK]\n",
+     "3:14: error: TOK is in env, whose values are shown, and in env_secret; remove it from one of "
+     "them (env.TOK, "
+     "line 2)"},
+    {"command: x\nenv: {MASTER_ADDR: a}\n",
+     "2:7: error: MASTER_ADDR is for dlaunch to set; remove it from env"},
+    {"command: x\nenv_pass: [A, LOCAL_RANK]\n",
+     "2:15: error: LOCAL_RANK is for dlaunch to set; remove it from env_pass"},
+    {"command: x\nenv_secret: [TF_CONFIG]\n",
+     "2:14: error: TF_CONFIG is for dlaunch to set; remove it from env_secret"},
+    {"command: x\ntimeouts: {fence_after: 20s}\n",
+     "2:12: error: timeouts.lost_after must be more than 23s (fence_after + 3s), or ranks of a "
+     "node that was given up "
+     "may still run (lost_after is 15s by default)"},
+    {"command: x\ntimeouts: {lost_after: 13s}\n",
+     "2:12: error: timeouts.lost_after must be more than 13s (fence_after + 3s), or ranks of a "
+     "node that was given up "
+     "may still run (fence_after is 10s by default)"},
+    {"command: x\ntimeouts: {lost_after: 1m, fence_after: 1m}\n",
+     "2:28: error: timeouts.lost_after must be more than 1m3s (fence_after + 3s), or ranks of a "
+     "node that was given up "
+     "may still run (timeouts.lost_after, line 2)"},
+};
+
+INSTANTIATE_TEST_SUITE_P(All, Contradiction, testing::ValuesIn(kCases));
+
+TEST(Validate, AKeyWithAnErrorOfItsOwnContradictsNothing) {
+  EXPECT_THAT(errors_of(read_text("command: x\nframework: mpi\nroles: {worker: 1}\n")),
+              ElementsAre("job.yaml:2:12: error: not available yet: framework: mpi"));
+}
+
+TEST(Validate, TheSmallestLegalLostAfterPasses) {
+  EXPECT_TRUE(read_text("command: x\ntimeouts: {lost_after: 13001ms}\n"));
+}
+
+TEST(Validate, SetupWithACommandOnTheCommandLine) {
+  EXPECT_THAT(errors_of(read_text("setup: a\n", {}, {"x"})),
+              ElementsAre("job.yaml:1:1: error: setup needs a shell, but a command that is a list "
+                          "is executed without "
+                          "one; make the command a string (the command after -- is a list)"));
+}
+
+// torchrun's set is the environment table of the torch.distributed.run documentation.
+TEST(RankVariables, AreTheNamesThatDlaunchComputes) {
+  for (const char* name : {"RANK",
+                           "LOCAL_RANK",
+                           "WORLD_SIZE",
+                           "LOCAL_WORLD_SIZE",
+                           "NODE_RANK",
+                           "GROUP_RANK",
+                           "GROUP_WORLD_SIZE",
+                           "ROLE_RANK",
+                           "ROLE_NAME",
+                           "ROLE_WORLD_SIZE",
+                           "MASTER_ADDR",
+                           "MASTER_PORT",
+                           "TF_CONFIG",
+                           "TORCHELASTIC_RUN_ID",
+                           "TORCHELASTIC_RESTART_COUNT",
+                           "OMPI_COMM_WORLD_RANK",
+                           "PMIX_RANK",
+                           "PMI_SIZE",
+                           "HOROVOD_RANK",
+                           "DLAUNCH_HEARTBEAT_FILE"}) {
+    EXPECT_TRUE(is_rank_variable(Framework::pytorch, name)) << name;
+  }
+  for (const char* name :
+       {"OMP_NUM_THREADS", "PYTHONUNBUFFERED", "CUDA_VISIBLE_DEVICES", "NCCL_DEBUG",
+        "TORCH_NCCL_ASYNC_ERROR_HANDLING", "HOROVOD_CYCLE_TIME", "rank", "RANKS", "PATH"}) {
+    EXPECT_FALSE(is_rank_variable(Framework::pytorch, name)) << name;
+  }
+}
+
+// With framework none the launcher sets no names of others, so a job may bring its own.
+TEST(RankVariables, OfFrameworksAreTheUsersWithoutOne) {
+  EXPECT_FALSE(is_rank_variable(Framework::none, "MASTER_ADDR"));
+  EXPECT_TRUE(is_rank_variable(Framework::none, "DLAUNCH_RANK"));
+  EXPECT_TRUE(read_text("command: x\nframework: none\nenv: {MASTER_ADDR: a}\n"));
+}
+
+}  // namespace
+}  // namespace dlaunch::spec
