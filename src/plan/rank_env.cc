@@ -96,7 +96,7 @@ Value visible_devices(const View& v) {
 }
 
 // In the order in which they are printed. Sources: design section 6; torchrun's set, DeepSpeed's
-// LOCAL_SIZE and CROSS_* (env-vars 1, 6, 14); "1" and "True"/"False" as their readers spell them.
+// LOCAL_SIZE and CROSS_*; "1" and "True"/"False" as their readers spell them.
 constexpr unsigned kBothTorch = kTorch | kTorchPerNode;
 const Row kTable[] = {
     {"RANK", kTorch, Scope::rank, Keep::no,

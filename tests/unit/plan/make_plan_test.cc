@@ -69,7 +69,7 @@ TEST(MakePlan, NoGpus) {
 }
 
 TEST(MakePlan, InheritedRestrictionIsRespected) {
-  // users.md 13. The node's own environment names four GPUs, in this order.
+  // The node's own environment names four GPUs, in this order.
   Cluster cluster = fake_cluster({kDgx});
   cluster.nodes[0].facts.cuda_visible_devices = "6,GPU-b,7,0";
   const LaunchPlan all = plan_of(list_job(), cluster);
@@ -147,7 +147,7 @@ TEST(MakePlan, AChosenPort) {
   EXPECT_THAT(fixed_ports(spec), ElementsAre(29500));
   Cluster cluster = fake_cluster({{.ports = 0}});
   EXPECT_EQ(plan_of(spec, cluster).master.port, 29500);
-  // screens.md, Errors
+  // names who holds it and what to do
   cluster.nodes[0].facts.taken_ports = {{29500, "pid 8812 (python train.py, user eve)"}};
   EXPECT_EQ(error_of(spec, cluster),
             (Error{exit_code::kPreflight,

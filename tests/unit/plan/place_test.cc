@@ -173,7 +173,7 @@ TEST(Place, RolesThatCannotBe) {
   JobSpec spec = list_job();
   spec.roles = {test::role("chief", 2)};
   EXPECT_EQ(error_of(spec, fake_cluster({{}})).message,
-            "a job has at most one chief (roles)");  // TF 2, env-vars 5
+            "a job has at most one chief (roles)");  // TF 2: at most one chief
   spec.roles = {test::role("evaluator", 1)};
   EXPECT_EQ(error_of(spec, fake_cluster({{}})).message, "the role evaluator is not available yet");
   spec.roles = {test::role("boss", 1)};

@@ -36,7 +36,7 @@ std::vector<std::string> lines_of(const std::string& text) {
   return lines;
 }
 
-// The form is that of screens.md, "A plan".
+// Columns line up, and the cause comes before the detail.
 
 TEST(PlanText, TwoUnevenNodes) {
   JobSpec spec = test::list_job();
@@ -84,9 +84,8 @@ TEST(PlanText, RolesHaveAColumnAndTheirCommands) {
   spec.roles[1].command = Command{false, "", {"python", "ps.py"}};
   spec.roles[1].env = {{"A", "b"}};
   const auto [cluster, plan] = planned(spec, {{.gpus = 2, .cores = 2}});
-  EXPECT_EQ(
-      plan_text(plan, cluster),
-      R"(job       tensorflow, per-process, 3 ranks on 1 node
+  EXPECT_EQ(plan_text(plan, cluster),
+            R"(job       tensorflow, per-process, 3 ranks on 1 node
   worker  python worker.py
   ps      python ps.py
 workdir   /home/eve/project

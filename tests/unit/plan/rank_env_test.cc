@@ -37,10 +37,9 @@ TEST(RankEnv, PytorchOnUnevenNodes) {
   const LaunchPlan plan =
       plan_of(spec, fake_cluster({{.gpus = 3, .cores = 8}, {.gpus = 2, .cores = 8}}), context);
   const Environment expected = {
-      // design section 6; env-vars 1: torchrun's names and scopes
+      // design section 6; torchrun's names and scopes (torch.distributed.run)
       {"RANK", "4"},
-      {"LOCAL_RANK",
-       "1"},  // env-vars 6: counted from 0 on each node, where DeepSpeed's modulo would say 0
+      {"LOCAL_RANK", "1"},  // counted from 0 on each node, where DeepSpeed's modulo would say 0
       {"WORLD_SIZE", "5"},
       {"LOCAL_WORLD_SIZE", "2"},
       {"NODE_RANK", "1"},
@@ -59,7 +58,7 @@ TEST(RankEnv, PytorchOnUnevenNodes) {
       {"TORCHELASTIC_ERROR_FILE",
        "/home/eve/project/runs/20261120-210142-k3f/attempt-1/rank-4.error.json"},
       {"TORCH_NCCL_ASYNC_ERROR_HANDLING", "1"},  // torchrun: kept if set, else 1
-      {"LOCAL_SIZE", "2"},                       // env-vars 6: DeepSpeed
+      {"LOCAL_SIZE", "2"},                       // DeepSpeed launcher's names
       {"CROSS_RANK", "1"},
       {"CROSS_SIZE", "2"},
       {"OMP_NUM_THREADS", "4"},  // design section 6: max(1, floor(8 cores / 2 ranks))
@@ -196,7 +195,7 @@ TEST(RankEnv, RolesOfAPytorchJobHaveTheirOwnNumbers) {
   spec.roles = {test::role("chief", 1), test::role("worker", 2)};
   const LaunchPlan plan = plan_of(spec, fake_cluster({{}}));
   EXPECT_EQ(environment_of(plan, 2).at("ROLE_NAME"),
-            "worker");  // env-vars 1: rank and size inside the role
+            "worker");  // torchrun: rank and size inside the role
   EXPECT_EQ(environment_of(plan, 2).at("ROLE_RANK"), "1");
   EXPECT_EQ(environment_of(plan, 2).at("ROLE_WORLD_SIZE"), "2");
   EXPECT_EQ(environment_of(plan, 0).at("ROLE_WORLD_SIZE"), "1");
@@ -226,7 +225,7 @@ TEST(RankEnv, WhichNamesMayNotBeInEnv) {
 }
 
 TEST(Scrub, RemovesTheIdentityOfAnOuterLauncher) {
-  // env-vars 2, 3, 10, 14
+  // srun, Hydra, PMIx, Open MPI 4, torchrun, Kubeflow: what each sets per process
   for (const char* name :
        {"SLURM_PROCID", "SLURM_LOCALID", "PMI_RANK", "PMI_FD", "PMIX_RANK", "PMIX_NAMESPACE",
         "OMPI_COMM_WORLD_RANK", "OMPI_MCA_orte_hnp_uri", "TORCHELASTIC_USE_AGENT_STORE",

@@ -30,7 +30,7 @@ json tf_config_of(const LaunchPlan& plan, std::uint32_t rank) {
   return json::parse(environment_of(plan, rank).at("TF_CONFIG"));
 }
 
-// Rules: env-vars 5.
+// Rules: tf.distribute.cluster_resolver.TFConfigClusterResolver; index counts within the type.
 
 TEST(Tensorflow, ChiefWorkersAndParameterServers) {
   JobSpec spec = tf_job();
@@ -74,7 +74,7 @@ TEST(Tensorflow, PerNodeIsOneWorkerEach) {
 TEST(Tensorflow, NothingOfPytorchIsSet) {
   const Environment env = environment_of(plan_of(tf_job(), fake_cluster({{}})), 0);
   for (const char* name : {"RANK", "WORLD_SIZE", "LOCAL_RANK", "MASTER_ADDR", "OMP_NUM_THREADS"}) {
-    EXPECT_FALSE(env.contains(name)) << name;  // env-vars 14: TF_CONFIG only
+    EXPECT_FALSE(env.contains(name)) << name;  // TF_CONFIG only
   }
   EXPECT_EQ(env.at("PYTHONUNBUFFERED"), "1");
 }
