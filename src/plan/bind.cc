@@ -23,6 +23,10 @@ std::vector<Pool> pools_of(const NodeFacts& facts) {
   std::vector<Pool> pools;
   for (const CpuCore& core : facts.cores) {
     if (core.taken) continue;
+    if (!pools.empty() && pools.back().numa == core.numa) {  // cores come in order of NUMA node
+      pools.back().cores.push_back(&core);
+      continue;
+    }
     auto pool = std::find_if(pools.begin(), pools.end(),
                              [&](const Pool& p) { return p.numa == core.numa; });
     if (pool == pools.end()) pool = pools.insert(pools.end(), Pool{core.numa, {}, {}});
@@ -89,6 +93,7 @@ void cut_into_blocks(const Pool& pool, std::vector<std::vector<int>>& cpus) {
     const std::size_t size =
         pool.cores.size() / pool.ranks.size() + (i < pool.cores.size() % pool.ranks.size() ? 1 : 0);
     std::vector<int>& mine = cpus[pool.ranks[i]];
+    mine.reserve(size * pool.cores.front()->threads.size());
     for (const std::size_t end = core + size; core < end; ++core) {
       mine.insert(mine.end(), pool.cores[core]->threads.begin(), pool.cores[core]->threads.end());
     }

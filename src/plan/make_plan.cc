@@ -2,6 +2,7 @@
 
 #include <algorithm>
 #include <filesystem>
+#include <map>
 #include <optional>
 #include <utility>
 
@@ -158,28 +159,47 @@ Result<std::vector<int>> assign_gpus(const JobSpec& spec, const NodeGpus& gpus,
 }
 
 /// What is worth knowing about GPUs that every rank of a node sees.
-void note_gpus(const JobSpec& spec, const NodeGpus& gpus, const NodePlan& node, LaunchPlan& plan) {
+std::vector<std::string> gpu_notes(const JobSpec& spec, const NodeGpus& gpus, const NodePlan& node,
+                                   const LaunchPlan& plan) {
+  std::vector<std::string> notes;
   if (gpus.empty() || spec.binding.gpus != Binding::Gpus::all || spec.launch == Launch::per_node)
-    return;
+    return notes;
   const auto computing =
       static_cast<std::size_t>(std::count_if(node.ranks.begin(), node.ranks.end(), [&](Rank r) {
         return plan.ranks[r.value].role != "ps";
       }));
-  if (computing < 2) return;
+  if (computing < 2) return notes;
   if (computing > gpus.size()) {
-    plan.notes.push_back(node.name + ": " + std::to_string(computing) + " ranks for " +
-                         std::to_string(gpus.size()) + (gpus.size() == 1 ? " GPU" : " GPUs") +
-                         "; a LOCAL_RANK of " + std::to_string(gpus.size()) +
-                         " or more has no GPU of its own");
+    const std::string count = std::to_string(gpus.size());
+    notes.push_back(std::to_string(computing) + " ranks for " + count +
+                    (gpus.size() == 1 ? " GPU" : " GPUs") + "; a LOCAL_RANK of " + count +
+                    " or more has no GPU of its own");
   }
   if (std::any_of(gpus.begin(), gpus.end(), [](const VisibleGpu& gpu) { return gpu.is_mig; })) {
-    plan.notes.push_back(
-        node.name +
-        ": CUDA shows a process only the first MIG slice of its list; use binding.gpus: " +
+    notes.push_back(
+        "CUDA shows a process only the first MIG slice of its list; use binding.gpus: "
         "one-per-process");
   } else if (spec.framework == Framework::tensorflow) {
-    plan.notes.push_back(
-        node.name + ": TensorFlow takes every GPU that it sees; use binding.gpus: one-per-process");
+    notes.push_back("TensorFlow takes every GPU that it sees; use binding.gpus: one-per-process");
+  }
+  return notes;
+}
+
+/// A note that is true for many nodes is given once, with the first of them and their number.
+void add_gpu_notes(const JobSpec& spec, const std::vector<NodeGpus>& gpus, LaunchPlan& plan) {
+  std::map<std::string, std::vector<const NodePlan*>> nodes_of;
+  for (std::size_t i = 0; i < plan.nodes.size(); ++i) {
+    for (std::string& note : gpu_notes(spec, gpus[i], plan.nodes[i], plan)) {
+      nodes_of[std::move(note)].push_back(&plan.nodes[i]);
+    }
+  }
+  for (const auto& [note, nodes] : nodes_of) {
+    const std::size_t more = nodes.size() - 1;
+    plan.notes.push_back(nodes.front()->name +
+                         (more == 0   ? ""
+                          : more == 1 ? " and 1 more node"
+                                      : " and " + std::to_string(more) + " more nodes") +
+                         ": " + note);
   }
 }
 
@@ -189,13 +209,13 @@ Status bind_nodes(const JobSpec& spec, const Cluster& cluster, const std::vector
     NodePlan& node = plan.nodes[i];
     const auto homes = assign_gpus(spec, gpus[i], node, plan);
     if (!homes) return tl::unexpected(homes.error());
-    note_gpus(spec, gpus[i], node, plan);
     CoreBinding binding = bind_ranks(cluster.nodes[i].facts, *homes, spec.binding.cpus);
     node.binding_note = std::move(binding.note);
     for (std::size_t local = 0; local < node.ranks.size(); ++local) {
       plan.ranks[node.ranks[local].value].cpus = std::move(binding.cpus[local]);
     }
   }
+  add_gpu_notes(spec, gpus, plan);
   return {};
 }
 

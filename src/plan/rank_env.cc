@@ -58,9 +58,14 @@ Value number(std::size_t n) {
 }
 
 std::string error_file(const View& v) {
-  const std::string folder = v.context.run_folder.empty() ? "<run folder>" : v.context.run_folder;
-  return folder + "/attempt-" + std::to_string(v.plan.attempt.value) + "/rank-" +
-         std::to_string(v.rank->rank.value) + ".error.json";
+  std::string path;
+  path.reserve(v.context.run_folder.size() + 48);
+  path += v.context.run_folder.empty() ? "<run folder>" : v.context.run_folder;
+  path += "/attempt-";
+  path += std::to_string(v.plan.attempt.value);
+  path += "/rank-";
+  path += std::to_string(v.rank->rank.value);
+  return path += ".error.json";
 }
 
 std::string run_id(const View& v) {
@@ -91,7 +96,7 @@ Value visible_devices(const View& v) {
 }
 
 // In the order in which they are printed. Sources: design section 6; torchrun's set, DeepSpeed's
-// LOCAL_SIZE and CROSS_* (env-vars 1, 6, 14); "1" and "True"/"False" as their readers spell them.
+// LOCAL_SIZE and CROSS_*; "1" and "True"/"False" as their readers spell them.
 constexpr unsigned kBothTorch = kTorch | kTorchPerNode;
 const Row kTable[] = {
     {"RANK", kTorch, Scope::rank, Keep::no,

@@ -214,7 +214,7 @@ void add_head(std::string& out, const LaunchPlan& plan) {
   if (plan.commands.size() == 1) {
     add_line(out, shortened(plan.name, label - 2), label, command, shape);
   } else {
-    add_line(out, shortened(plan.name, label - 2), label, "", shape);
+    add_line(out, shortened(plan.name, label - 2), label, shape, "");
     const std::string* role = nullptr;
     for (const RankPlan& rank : plan.ranks) {
       if (role != nullptr && *role == rank.role) continue;
@@ -310,7 +310,7 @@ void add_user_variables(std::string& out, const LaunchPlan& plan) {
     const bool is_secret = v.source == VariableSource::env_secret;
     if (!is_secret && v.source != VariableSource::env_pass) continue;
     add_line(out, std::exchange(label, ""), kLabel, v.name,
-             is_secret ? v.reason + ", never shown" : v.reason);
+             is_secret ? "env_secret, never shown" : v.reason);
   }
   label = "not passed";
   for (const std::string& name : plan.not_passed) {

@@ -1,0 +1,88 @@
+#include "report/plan_json.h"
+
+#include <gmock/gmock.h>
+
+#include <nlohmann/json.hpp>
+
+#include "fake_cluster.h"
+#include "plan/json_text.h"
+
+namespace dlaunch {
+namespace {
+
+using nlohmann::json;
+using testing::HasSubstr;
+using testing::Not;
+
+TEST(PlanJson, HoldsTheWholePlan) {
+  JobSpec spec = test::list_job({"python", "train \"quoted\".py"});
+  spec.env = {{"B", "line\nbreak\t\x01"}};
+  const auto plan =
+      make_plan(spec, test::fake_cluster({{.gpus = 3}, {.gpus = 2}}), test::fake_context());
+  ASSERT_TRUE(plan.has_value());
+  const json parsed = json::parse(plan_json(*plan));
+  EXPECT_EQ(parsed["format"], 1);
+  EXPECT_EQ(parsed["name"], "job");
+  EXPECT_EQ(parsed["framework"], "pytorch");
+  EXPECT_EQ(parsed["launch"], "per-process");
+  EXPECT_EQ(parsed["workdir"], "/home/eve/project");
+  EXPECT_EQ(parsed["master"],
+            (json{{"address", "addr-of-node0"}, {"port", 21000}, {"reason", "the first node"}}));
+  EXPECT_EQ(parsed["commands"][0]["argv"], (json{"python", "train \"quoted\".py"}));
+  EXPECT_EQ(parsed["nodes"][1]["ranks"], (json{3, 4}));
+  EXPECT_EQ(parsed["nodes"][1]["variables"]["LOCAL_WORLD_SIZE"], "2");
+  EXPECT_EQ(parsed["variables"]["WORLD_SIZE"], "5");
+  EXPECT_EQ(parsed["variables"]["B"], "line\nbreak\t\x01");
+  ASSERT_EQ(parsed["ranks"].size(), 5U);
+  EXPECT_EQ(parsed["ranks"][4]["node"], 1);
+  EXPECT_EQ(parsed["ranks"][4]["local_rank"], 1);
+  EXPECT_EQ(parsed["ranks"][4]["variables"]["RANK"], "4");
+  EXPECT_EQ(parsed["ranks"][4]["gpus"], (json{"0", "1"}));
+  EXPECT_EQ(parsed["ranks"][0]["ports"], json{21000});
+  EXPECT_EQ(parsed["ranks"][0]["cpus"], (json{0, 1, 2}));
+  EXPECT_EQ(parsed["reasons"]["WORLD_SIZE"], "number of ranks");
+  EXPECT_EQ(parsed["reasons"]["RANK"], "global rank, hosts in the order given");
+}
+
+TEST(PlanJson, NeverHoldsValuesThatWerePassed) {
+  JobSpec spec = test::list_job();
+  spec.env_pass = {"WANDB_API_KEY"};
+  spec.env_secret = {"HF_TOKEN"};
+  PlanContext context = test::fake_context();
+  context.launcher_env = {{"WANDB_API_KEY", "passed-value"}, {"HF_TOKEN", "secret-value"}};
+  const auto plan = make_plan(spec, test::fake_cluster({{}}), context);
+  ASSERT_TRUE(plan.has_value());
+  const std::string text = plan_json(*plan);
+  EXPECT_THAT(text, Not(HasSubstr("passed-value")));
+  EXPECT_THAT(text, Not(HasSubstr("secret-value")));
+  const json parsed = json::parse(text);
+  EXPECT_EQ(parsed["passed"], json::array({"WANDB_API_KEY"}));
+  EXPECT_EQ(parsed["secret"], json::array({"HF_TOKEN"}));
+}
+
+TEST(JsonText, BytesThatAreNotUtf8BecomeReplacementCharacters) {
+  // RFC 8259, 8.1: JSON text is UTF-8. RFC 3629: no overlong forms, no surrogates, nothing above
+  // U+10FFFF.
+  const std::vector<std::pair<std::string, std::string>> cases = {
+      {"gr\xc3\xbc\xc3\x9f", "\"gr\xc3\xbc\xc3\x9f\""},
+      {"\xf0\x9f\x9a\x80", "\"\xf0\x9f\x9a\x80\""},
+      {"a\xff"
+       "b",
+       "\"a\\ufffdb\""},
+      {"\xc0\xaf", "\"\\ufffd\\ufffd\""},
+      {"\xed\xa0\x80", "\"\\ufffd\\ufffd\\ufffd\""},
+      {"\xf4\x90\x80\x80", "\"\\ufffd\\ufffd\\ufffd\\ufffd\""},
+      {"cut \xe2\x82", "\"cut \\ufffd\\ufffd\""},
+      {std::string("nul\0", 4), "\"nul\\u0000\""},
+      {"\x1f\x7f", "\"\\u001f\x7f\""},
+  };
+  for (const auto& [text, expected] : cases) {
+    std::string out;
+    append_json_string(out, text);
+    EXPECT_EQ(out, expected);
+    EXPECT_TRUE(json::accept(out)) << out;
+  }
+}
+
+}  // namespace
+}  // namespace dlaunch
