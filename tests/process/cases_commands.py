@@ -116,12 +116,12 @@ def setup_that_exits_takes_its_code(box):
 
 
 @case
-def setup_works_with_a_list_command_byte_for_byte(box):
-    script = arguments_script(box.folder)
-    odd = [b"$RANK", b"a  b", b"'", b'"', b"new\nline", b"*"]
-    box.write("job.yaml", f"setup: export MADE_BY_SETUP=yes\ncommand: {json.dumps(script)}\nprocesses: 1\n")
-    box.run("run", "job.yaml", "--", *odd)
-    expect_equal(arguments_seen(box, 0, len(script)), odd, "arguments")
+def setup_with_a_list_command_is_a_contradiction(box):
+    """A list is executed as it is, without the shell in which setup would have an effect."""
+    box.write("job.yaml", "setup: export A=b\ncommand: [touch, command-ran]\n")
+    run = box.run("run", "job.yaml", code=65)
+    expect_in("setup needs a shell", run.text, "why")
+    expect(not box.exists("command-ran"), "the command ran")
 
 
 def world_sizes(box, count):

@@ -25,12 +25,15 @@ def shorten(value, limit=600):
     return text if len(text) <= limit else f"{text[:limit // 2]} [...] {text[-limit // 2:]}"
 
 
+PERIOD = 65521
+
+
 def pseudo_random_bytes(count, seed):
-    """The bytes that `rank bytes` prints (xorshift32)."""
-    out, state = bytearray(count), seed
-    for i in range(count):
+    """The bytes that `rank bytes` prints: xorshift32, repeated after PERIOD bytes."""
+    out, state = bytearray(min(count, PERIOD)), seed
+    for i in range(len(out)):
         state ^= (state << 13) & 0xffffffff
         state ^= state >> 17
         state ^= (state << 5) & 0xffffffff
         out[i] = state >> 24
-    return bytes(out)
+    return (bytes(out) * (count // PERIOD + 1))[:count]

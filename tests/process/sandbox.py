@@ -80,20 +80,7 @@ class Run:
 
     def end(self, code=None, patience=PATIENCE, left=0):
         """Waits for dlaunch's end. At that very moment nothing that it started may be alive."""
-        deadline = time.monotonic() + patience
-        fd = os.pidfd_open(self.pid)
-        try:
-            while not select.select([fd] + ([self.terminal] if self.terminal else []), [], [],
-                                    max(0.0, deadline - time.monotonic()))[0] == [fd]:
-                if select.select([fd], [], [], 0)[0]:
-                    break
-                if self.terminal and not self.read_screen():
-                    os.close(self.terminal)
-                    self.terminal = None
-                if time.monotonic() >= deadline:
-                    raise AssertionError(f"dlaunch is still running after {patience:g} s\n{process_table()}\n{self.report()}")
-        finally:
-            os.close(fd)
+        self._wait(patience)
         if self.shell:
             self.box.expect_events(["shell saw the end"])
         self.box.reap()
@@ -106,6 +93,25 @@ class Run:
         if code is not None:
             expect(self.code == code, f"exit code {self.code} instead of {code}\n{self.report()}")
         return self
+
+    def _wait(self, patience):
+        try:
+            end = os.pidfd_open(self.pid)
+        except ProcessLookupError:  # it has ended, and was reaped already
+            return
+        deadline = time.monotonic() + patience
+        try:
+            while True:
+                watched = [end] + ([self.terminal] if self.terminal else [])
+                ready = select.select(watched, [], [], max(0.0, deadline - time.monotonic()))[0]
+                if end in ready:
+                    return
+                expect(ready, f"dlaunch is still running after {patience:g} s\n{process_table()}\n{self.report()}")
+                if not self.read_screen():
+                    os.close(self.terminal)
+                    self.terminal = None
+        finally:
+            os.close(end)
 
     def report(self):
         return f"--- stdout\n{shorten(self.out.decode(errors='replace'), 3000)}\n--- stderr\n{shorten(self.text, 3000)}"

@@ -126,20 +126,18 @@ static void print_lines(int count) {
   put(buffer, used);
 }
 
-/* xorshift32; sandbox.py makes the same bytes */
+/* xorshift32, repeated after PERIOD bytes; expectations.py makes the same bytes */
+enum { PERIOD = 65521 };
+
 static void print_bytes(long count, uint32_t state) {
-  static char buffer[4096];
-  while (count > 0) {
-    size_t n = count < (long)sizeof buffer ? (size_t)count : sizeof buffer;
-    for (size_t i = 0; i < n; i++) {
-      state ^= state << 13;
-      state ^= state >> 17;
-      state ^= state << 5;
-      buffer[i] = (char)(state >> 24);
-    }
-    put(buffer, n);
-    count -= (long)n;
+  static char buffer[PERIOD];
+  for (int i = 0; i < PERIOD; i++) {
+    state ^= state << 13;
+    state ^= state >> 17;
+    state ^= state << 5;
+    buffer[i] = (char)(state >> 24);
   }
+  for (; count > 0; count -= PERIOD) put(buffer, count < PERIOD ? (size_t)count : PERIOD);
 }
 
 static void die(int number) {
