@@ -34,7 +34,7 @@ struct OutputPump::Pumped {
 };
 
 OutputPump::OutputPump(EventLoop& loop, Channel& channel) : loop_(loop), channel_(channel) {
-  buffer_.resize(kReadSize);
+  buffer_ = std::make_unique_for_overwrite<char[]>(kReadSize);
 }
 
 OutputPump::~OutputPump() = default;
@@ -92,11 +92,11 @@ void OutputPump::read_some(Pumped& pumped) {
 OutputPump::ReadResult OutputPump::read_once(Pumped& pumped) {
   ssize_t n = 0;
   do {
-    n = ::read(pumped.pipe.get(), buffer_.data(), buffer_.size());
+    n = ::read(pumped.pipe.get(), buffer_.get(), kReadSize);
   } while (n < 0 && errno == EINTR);
   if (n < 0) return errno == EAGAIN ? ReadResult::nothing_now : ReadResult::end;
   if (n == 0) return ReadResult::end;
-  const std::string_view bytes(buffer_.data(), static_cast<std::size_t>(n));
+  const std::string_view bytes(buffer_.get(), static_cast<std::size_t>(n));
   store(pumped, bytes);
   pumped.read += bytes.size();
   offer(pumped, bytes);
@@ -154,12 +154,12 @@ void OutputPump::catch_up(Pumped& pumped) {
   if (pumped.finished) return;
   while (pumped.sent < pumped.written && may_send(pumped)) {
     const ssize_t n =
-        ::pread(pumped.file.get(), buffer_.data(), buffer_.size(), static_cast<off_t>(pumped.sent));
+        ::pread(pumped.file.get(), buffer_.get(), kReadSize, static_cast<off_t>(pumped.sent));
     if (n <= 0) {
       pumped.sent = pumped.read;  // the file was cut or removed under us
       break;
     }
-    send(pumped, std::string_view(buffer_.data(), static_cast<std::size_t>(n)));
+    send(pumped, std::string_view(buffer_.get(), static_cast<std::size_t>(n)));
   }
   if (pumped.file_broken && pumped.sent >= pumped.written) pumped.sent = pumped.read;
   finish_if_complete(pumped);

@@ -53,7 +53,7 @@ class OutputPump {
   std::string log_folder_;
   std::uint64_t credit_ = 0;
   std::map<Key, std::unique_ptr<Pumped>> streams_;
-  std::string buffer_;
+  std::unique_ptr<char[]> buffer_;  // not zeroed: pages are touched only as far as bytes come
 };
 
 }  // namespace dlaunch

@@ -1,7 +1,5 @@
 #include "cli/command_line.h"
 
-#include <utility>
-
 #include <CLI/CLI.hpp>
 
 #include "cli/print.h"
@@ -10,18 +8,13 @@ namespace dlaunch {
 
 namespace {
 
+constexpr int kParsed = -1;  // no exit code: go on
+
 CLI::App& app_of(void* pointer) {
   return *static_cast<CLI::App*>(pointer);
 }
 
 }  // namespace
-
-struct CommandLine::State {
-  CLI::App program{
-      "dlaunch starts a distributed training job and looks after it until every process is gone.",
-      "dlaunch"};
-  std::vector<std::pair<CLI::App*, Action>> commands;
-};
 
 void CommandOptions::positional(const std::string& name, std::string& target,
                                 const std::string& help) {
@@ -56,37 +49,57 @@ void CommandOptions::exclude(const std::string& name, const std::string& other) 
   app_of(app_).get_option(name)->excludes(app_of(app_).get_option(other));
 }
 
-CommandLine::CommandLine() : state_(std::make_unique<State>()) {
-  state_->program.set_version_flag("--version", "dlaunch " DLAUNCH_VERSION);
-  state_->program.require_subcommand(1);
-  state_->program.footer(
-      "Example:\n  dlaunch run -n 4 -- python train.py\n\ndlaunch COMMAND --help tells more.");
-}
+/// Where CommandOptions get their CLI::App from.
+struct CommandParser {
+  static int run(const Subcommand& command, const std::vector<std::string>& arguments);
+};
 
-CommandLine::~CommandLine() = default;
+namespace {
 
-CommandOptions CommandLine::command(const std::string& name, const std::string& description,
-                                    const std::string& footer, Action action) {
-  CLI::App* command = state_->program.add_subcommand(name, description);
-  command->footer(footer);
-  state_->commands.emplace_back(command, std::move(action));
-  return CommandOptions(command);
-}
-
-int CommandLine::run(const std::vector<std::string>& arguments) {
+int parse(CLI::App& app, const std::vector<std::string>& arguments, const std::string& help) {
   try {
-    state_->program.parse(
-        std::vector<std::string>(arguments.rbegin(), arguments.rend()));  // CLI11 wants it so
-  } catch (const CLI::Success& help) {
-    return state_->program.exit(help);
+    app.parse(std::vector<std::string>(arguments.rbegin(), arguments.rend()));  // CLI11 wants it so
+  } catch (const CLI::Success& answer) {
+    return app.exit(answer);
   } catch (const CLI::ParseError& error) {
     return print_error(
-        Error{exit_code::kUsage, std::string(error.what()) + "\n         try: dlaunch --help"});
+        Error{exit_code::kUsage, std::string(error.what()) + "\n         try: " + help});
   }
-  for (const auto& [command, action] : state_->commands) {
-    if (command->parsed()) return action();
+  return kParsed;
+}
+
+/// Help, version and mistakes: everything before a command is known.
+int answer(const std::vector<Subcommand>& commands, const std::vector<std::string>& arguments) {
+  CLI::App program(
+      "dlaunch starts a distributed training job and looks after it until every process is gone.",
+      "dlaunch");
+  program.set_version_flag("--version", "dlaunch " DLAUNCH_VERSION);
+  program.require_subcommand(1);
+  program.footer(
+      "Example:\n  dlaunch run -n 4 -- python train.py\n\ndlaunch COMMAND --help tells more.");
+  for (const Subcommand& command : commands) program.add_subcommand(command.name, command.description);
+  const int code = parse(program, arguments, "dlaunch --help");
+  return code == kParsed ? exit_code::kUsage : code;
+}
+
+}  // namespace
+
+int CommandParser::run(const Subcommand& command, const std::vector<std::string>& arguments) {
+  CLI::App app(command.description, "dlaunch " + command.name);
+  app.footer(command.footer);
+  command.describe(CommandOptions(&app));
+  const std::string help = "dlaunch " + command.name + " --help";
+  const int code = parse(app, {arguments.begin() + 1, arguments.end()}, help);
+  return code == kParsed ? command.execute() : code;
+}
+
+int run_command_line(const std::vector<Subcommand>& commands,
+                     const std::vector<std::string>& arguments) {
+  for (const Subcommand& command : commands) {
+    if (!arguments.empty() && arguments.front() == command.name)
+      return CommandParser::run(command, arguments);
   }
-  return exit_code::kUsage;
+  return answer(commands, arguments);
 }
 
 }  // namespace dlaunch

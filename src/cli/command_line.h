@@ -4,7 +4,6 @@
 
 #include <cstdint>
 #include <functional>
-#include <memory>
 #include <optional>
 #include <string>
 #include <vector>
@@ -28,30 +27,24 @@ class CommandOptions {
   void exclude(const std::string& name, const std::string& other);
 
  private:
-  friend class CommandLine;
+  friend struct CommandParser;
   explicit CommandOptions(void* app) : app_(app) {}
   void* app_;  // CLI::App
 };
 
-class CommandLine {
- public:
-  using Action = std::function<int()>;
-
-  CommandLine();
-  ~CommandLine();
-
-  /// `footer` stands below the help of the command, and holds its examples.
-  CommandOptions command(const std::string& name, const std::string& description,
-                         const std::string& footer, Action action);
-
-  /// Parses and runs the command that was chosen; returns its exit code, kOk after help, kUsage
-  /// (with one line on stderr) for what cannot be understood. `arguments`: without the program's
-  /// name.
-  [[nodiscard]] int run(const std::vector<std::string>& arguments);
-
- private:
-  struct State;
-  std::unique_ptr<State> state_;
+/// A command, before anybody has asked for it: its options are only built when it was chosen,
+/// because that takes longer than starting a rank.
+struct Subcommand {
+  std::string name;
+  std::string description;
+  std::string footer;  // below the help; holds the examples
+  std::function<void(CommandOptions)> describe;
+  std::function<int()> execute;
 };
+
+/// Parses and runs the command that was chosen; returns its exit code, kOk after help, kUsage (with
+/// one line on stderr) for what cannot be understood. `arguments`: without the program's name.
+[[nodiscard]] int run_command_line(const std::vector<Subcommand>& commands,
+                                   const std::vector<std::string>& arguments);
 
 }  // namespace dlaunch

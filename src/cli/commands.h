@@ -1,4 +1,4 @@
-// One function a command; each adds itself to the command line.
+// One function a command.
 #pragma once
 
 #include <string>
@@ -11,7 +11,7 @@ namespace dlaunch {
 /// What came after "--" on the command line, byte for byte.
 using TrailingArguments = std::vector<std::string>;
 
-void add_run_command(CommandLine& line, const TrailingArguments& arguments);
-void add_plan_command(CommandLine& line, const TrailingArguments& arguments);
+[[nodiscard]] Subcommand run_command(const TrailingArguments& arguments);
+[[nodiscard]] Subcommand plan_command(const TrailingArguments& arguments);
 
 }  // namespace dlaunch

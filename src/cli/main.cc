@@ -30,10 +30,7 @@ Words split(int argc, char** argv) {
 
 int run(int argc, char** argv) {
   const Words words = split(argc, argv);
-  CommandLine line;
-  add_run_command(line, words.after);
-  add_plan_command(line, words.after);
-  return line.run(words.own);
+  return run_command_line({run_command(words.after), plan_command(words.after)}, words.own);
 }
 
 }  // namespace

@@ -31,16 +31,17 @@ struct PlanCommand {
 
 }  // namespace
 
-void add_plan_command(CommandLine& line, const TrailingArguments& arguments) {
+Subcommand plan_command(const TrailingArguments& arguments) {
   auto plan = std::make_shared<PlanCommand>();
   plan->job.arguments = arguments;
-  CommandOptions options =
-      line.command("plan", "Show nodes, ranks, binding and variables; start nothing", kFooter,
-                   [plan] { return plan->execute(); });
-  add_job_options(options, plan->job);
-  options.flag("--json", plan->view.json, "The plan as JSON");
-  options.number("--env", plan->view.env_of, "The variables of one rank, with the reason of each",
-                 "RANK");
+  const auto describe = [plan](CommandOptions options) {
+    add_job_options(options, plan->job);
+    options.flag("--json", plan->view.json, "The plan as JSON");
+    options.number("--env", plan->view.env_of, "The variables of one rank, with the reason of each",
+                   "RANK");
+  };
+  return {"plan", "Show nodes, ranks, binding and variables; start nothing", kFooter, describe,
+          [plan] { return plan->execute(); }};
 }
 
 }  // namespace dlaunch

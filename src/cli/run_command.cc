@@ -51,15 +51,16 @@ struct RunCommand {
 
 }  // namespace
 
-void add_run_command(CommandLine& line, const TrailingArguments& arguments) {
+Subcommand run_command(const TrailingArguments& arguments) {
   auto run = std::make_shared<RunCommand>();
   run->job.arguments = arguments;
-  CommandOptions options =
-      line.command("run", "Start a job and look after it until every process is gone", kFooter,
-                   [run] { return run->execute(); });
-  add_job_options(options, run->job);
-  options.flag("--dry-run", run->dry_run, "Print the plan and start nothing (as dlaunch plan)");
-  options.flag("-q,--quiet", run->quiet, "Only the ranks' output, and failures");
+  const auto describe = [run](CommandOptions options) {
+    add_job_options(options, run->job);
+    options.flag("--dry-run", run->dry_run, "Print the plan and start nothing (as dlaunch plan)");
+    options.flag("-q,--quiet", run->quiet, "Only the ranks' output, and failures");
+  };
+  return {"run", "Start a job and look after it until every process is gone", kFooter, describe,
+          [run] { return run->execute(); }};
 }
 
 }  // namespace dlaunch

@@ -41,18 +41,16 @@ int engine_main(const RunOptions& options, UniqueFd front_link) {
 
   RunEngine engine(options, std::move(*local), std::move(front_link));
   if (const Status opened = engine.open_run_folder(); !opened) {
-    engine.settle();
-    engine.report(opened.error());
+    engine.finish(opened.error());
     return opened.error().exit_code;
   }
   Supervisor supervisor(supervisor_config(options.spec, 1));
   const Result<RunReport> report = run_job(engine, supervisor);
-  engine.settle();
   if (!report) {
-    engine.report(report.error());
+    engine.finish(report.error());
     return report.error().exit_code;
   }
-  engine.report(*report);
+  engine.finish(*report);
   return report->exit_code;
 }
 

@@ -108,9 +108,6 @@ void RunEngine::begin(const action::MakePlan& make) {
   context.run_folder = folder_->path();
   auto plan = make_plan(options_.spec, sessions_.cluster(), context);
   if (!plan) return push(event::PlanFailed{plan.error()});
-  auto attempt_folder = folder_->make_attempt_folder(make.attempt);
-  if (!attempt_folder) return push(event::PlanFailed{attempt_folder.error()});
-  attempt_folder_ = std::move(*attempt_folder);
   accept_plan(std::move(*plan));
 }
 
@@ -170,7 +167,7 @@ void RunEngine::begin(const action::ReleaseNode& release) {
 }
 
 void RunEngine::say(std::string line) {
-  line += '\n';
+  if (!line.ends_with('\n')) line += '\n';
   console_.write(Stream::err, std::move(line));
 }
 
@@ -229,17 +226,19 @@ void RunEngine::run_until(Condition condition, Duration limit) {
   }
 }
 
-void RunEngine::settle() {
+void RunEngine::bring_out_output() {
   run_until([this] { return router_.complete(); }, kConsoleStall);
   const bool stalled = !router_.complete();
   router_.flush_partial_lines();
   if (stalled) say("dlaunch: note: the console was too slow, all output is in " + shown_path_);
-  sessions_.release_all();
+}
+
+void RunEngine::part_from_agents() {
   run_until([this] { return sessions_.all_ended(); }, kGoodbye);
   sessions_.reap_processes();
 }
 
-void RunEngine::report(const RunReport& report) {
+std::string RunEngine::write_summary(const RunReport& report) {
   std::string tail;
   if (report.first)
     tail =
@@ -250,12 +249,23 @@ void RunEngine::report(const RunReport& report) {
   }
   if (const Status flushed = events_->flush(); !flushed)
     say("dlaunch: note: " + flushed.error().message);
-  if (report.cause != Cause::success || !options_.quiet)
-    console_.write(Stream::err, summary_text(input));
+  return summary_text(input);
+}
+
+void RunEngine::finish(const RunReport& report) {
+  bring_out_output();
+  sessions_.release_all();
+  loop_.poll();  // the goodbyes are on their way while we write
+  const std::string summary = write_summary(report);
+  part_from_agents();
+  if (report.cause != Cause::success || !options_.quiet) console_.write(Stream::err, summary);
   console_.drain(kConsoleStall);
 }
 
-void RunEngine::report(const Error& error) {
+void RunEngine::finish(const Error& error) {
+  bring_out_output();
+  sessions_.release_all();
+  part_from_agents();
   say("dlaunch: " + error.message);
   console_.drain(kConsoleStall);
 }

@@ -36,12 +36,11 @@ class RunEngine : public Engine {
   [[nodiscard]] MonotonicTime now() const override;
   [[nodiscard]] WallTime wall_time() const override;
 
-  /// After the last event: brings out what the console still takes, lets the agents go.
-  void settle();
-  /// Writes summary.json and the log, says the summary; waits for the console within its limit.
-  void report(const RunReport& report);
-  /// An error that ended the launcher itself.
-  void report(const Error& error);
+  /// After the last event: brings out what the console still takes, lets the agents go, writes
+  /// summary.json and says the summary. Every wait has a limit.
+  void finish(const RunReport& report);
+  /// The same for an error that ended the launcher itself.
+  void finish(const Error& error);
 
  private:
   void begin(const action::ConnectNode& connect) { sessions_.connect(connect.node); }
@@ -62,6 +61,9 @@ class RunEngine : public Engine {
   void accept_plan(LaunchPlan plan);
   void write_plan_files();
   void say(std::string line);
+  void bring_out_output();
+  [[nodiscard]] std::string write_summary(const RunReport& report);
+  void part_from_agents();
 
   void watch_front();
   void read_front();

@@ -2,6 +2,8 @@
 
 #include <poll.h>
 #include <sys/eventfd.h>
+#include <sys/stat.h>
+#include <sys/sysmacros.h>
 #include <sys/uio.h>
 #include <unistd.h>
 
@@ -43,6 +45,14 @@ struct Written {
   int error = 0;
 };
 
+/// Regular files and /dev/null (device 1:3, admin-guide/devices.txt): a thread would only cost
+/// time.
+bool never_blocks(int fd) {
+  struct stat info {};
+  if (::fstat(fd, &info) != 0) return false;
+  return S_ISREG(info.st_mode) || (S_ISCHR(info.st_mode) && info.st_rdev == makedev(1, 3));
+}
+
 Written write_batch(int fd, const Batch& batch) {
   for (;;) {
     const ssize_t n = ::writev(fd, batch.pieces.data(), batch.count);
@@ -65,7 +75,9 @@ struct ConsoleWriter::State {
   };
 
   State(int out_fd, int err_fd)
-      : fds{out_fd, err_fd}, progress_fd(::eventfd(0, EFD_NONBLOCK | EFD_CLOEXEC)) {}
+      : fds{out_fd, err_fd},
+        never_block{never_blocks(out_fd), never_blocks(err_fd)},
+        progress_fd(::eventfd(0, EFD_NONBLOCK | EFD_CLOEXEC)) {}
   ~State() {
     if (progress_fd >= 0) ::close(progress_fd);
   }
@@ -73,6 +85,7 @@ struct ConsoleWriter::State {
   State& operator=(const State&) = delete;
 
   void ensure_thread(const std::shared_ptr<State>& self);
+  void write_at_once(Stream stream, std::string_view text);
   void run();
   Stream gather(Batch& batch, std::size_t limit);
   void accept(std::size_t bytes);
@@ -80,6 +93,7 @@ struct ConsoleWriter::State {
   void tell_progress();
 
   const std::array<int, 2> fds;
+  const std::array<bool, 2> never_block;
   const int progress_fd;
 
   mutable std::mutex mutex;  // guards all below; never held while writing
@@ -108,6 +122,19 @@ void ConsoleWriter::State::ensure_thread(const std::shared_ptr<State>& self) {
     // No thread to be had now (EAGAIN): the next write tries again, the texts wait.
   }
   ::pthread_sigmask(SIG_SETMASK, &before, nullptr);
+}
+
+void ConsoleWriter::State::write_at_once(Stream stream, std::string_view text) {
+  while (!text.empty()) {
+    const ssize_t n = ::write(fds[index_of(stream)], text.data(), text.size());
+    if (n < 0 && errno == EINTR) continue;
+    if (n < 0) {
+      errors[index_of(stream)] = errno;
+      dropped[index_of(stream)] += text.size();
+      return;
+    }
+    text.remove_prefix(static_cast<std::size_t>(n));
+  }
 }
 
 void ConsoleWriter::State::run() {
@@ -197,6 +224,9 @@ void ConsoleWriter::write(Stream stream, std::string text) {
   if (state.errors[index_of(stream)] != 0) {
     state.dropped[index_of(stream)] += text.size();
     return;
+  }
+  if (state.never_block[index_of(stream)] && state.queue.empty()) {
+    return state.write_at_once(stream, text);
   }
   state.pending += text.size();
   std::deque<State::Text>& queue = state.queue;

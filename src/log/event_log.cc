@@ -6,9 +6,9 @@
 #include <cerrno>
 #include <utility>
 
-#include "text/json_text.h"
 #include "log/time_text.h"
 #include "model/signal_names.h"
+#include "text/json_text.h"
 
 namespace dlaunch {
 

@@ -21,7 +21,7 @@ Channel::Channel(EventLoop& loop, UniqueFd read, UniqueFd write, std::uint32_t n
       write_(loop, std::move(write)),
       sender_(node, session),
       receiver_(node, session) {
-  buffer_.resize(kReadSize);
+  buffer_ = std::make_unique_for_overwrite<char[]>(kReadSize);
 }
 
 void Channel::start(Callbacks callbacks) {
@@ -79,12 +79,12 @@ void Channel::wait_readable() {
 }
 
 void Channel::read_some() {
-  const ssize_t n = ::read(read_.get(), buffer_.data(), buffer_.size());
+  const ssize_t n = ::read(read_.get(), buffer_.get(), kReadSize);
   if (n < 0 && (errno == EAGAIN || errno == EINTR)) return wait_readable();
   // A reset socket is an end of file too: the other process has gone with our bytes unread.
   if (n == 0 || (n < 0 && errno == ECONNRESET)) return end("");
   if (n < 0) return end("cannot receive: " + errno_text(errno));
-  reader_.feed(std::string_view(buffer_.data(), static_cast<std::size_t>(n)));
+  reader_.feed(std::string_view(buffer_.get(), static_cast<std::size_t>(n)));
   if (!dispatch_frames()) return;
   acknowledge_if_due();
   wait_readable();

@@ -5,6 +5,7 @@
 #include <cstdint>
 #include <deque>
 #include <functional>
+#include <memory>
 #include <string>
 
 #include "os/event_loop.h"
@@ -67,7 +68,7 @@ class Channel {
   bool was_full_ = false;
   bool ended_ = false;
   std::uint64_t frames_received_ = 0;
-  std::string buffer_;
+  std::unique_ptr<char[]> buffer_;  // not zeroed: pages are touched only as far as bytes come
 };
 
 }  // namespace dlaunch

@@ -1,6 +1,5 @@
 #include "os/event_loop.h"
 
-#include <fcntl.h>
 #include <asio/io_context.hpp>
 #include <asio/posix/stream_descriptor.hpp>
 #include <asio/post.hpp>
@@ -34,6 +33,11 @@ bool EventLoop::run_one(std::optional<MonotonicTime> deadline) {
   return state_->context.run_one_until(std::chrono::steady_clock::time_point(*deadline)) > 0;
 }
 
+void EventLoop::poll() {
+  if (state_->context.stopped()) state_->context.restart();
+  state_->context.poll();
+}
+
 void EventLoop::post(std::function<void()> work) {
   asio::post(state_->context, std::move(work));
 }
@@ -57,12 +61,12 @@ struct WatchedFd::State {
 WatchedFd::WatchedFd(EventLoop& loop, UniqueFd fd)
     : state_(std::make_shared<State>(loop.state().context)) {
   if (!fd) return;
-  ::fcntl(fd.get(), F_SETFL, ::fcntl(fd.get(), F_GETFL) | O_NONBLOCK);
   asio::error_code error;
   state_->descriptor.assign(fd.get(), error);
   if (error) return;  // no memory or no more watches: as a closed one, and `fd` closes itself
   [[maybe_unused]] const int owned = fd.release();
   state_->open = true;
+  state_->descriptor.native_non_blocking(true, error);
 }
 
 WatchedFd::~WatchedFd() {

@@ -26,6 +26,8 @@ class EventLoop {
   void stop();
   /// Runs one callback; waits for it at most until `deadline`. False: it has passed.
   bool run_one(std::optional<MonotonicTime> deadline = std::nullopt);
+  /// Runs the callbacks that are ready now; does not wait.
+  void poll();
   /// Runs `work` in a later turn.
   void post(std::function<void()> work);
 

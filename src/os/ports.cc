@@ -5,6 +5,7 @@
 #include <sys/socket.h>
 #include <unistd.h>
 
+#include <algorithm>
 #include <cerrno>
 #include <charconv>
 #include <string_view>
@@ -95,9 +96,8 @@ std::vector<PortRange> parse_ranges(std::string_view text) {
   return ranges;
 }
 
-/// Ports that others are going to use: 1 for each.
-std::vector<char> reserved_ports(bool with_local_range) {
-  std::vector<char> reserved(kLast + 1);
+/// Ports that others are going to use.
+std::vector<PortRange> reserved_ports(bool with_local_range) {
   std::vector<PortRange> ranges =
       parse_ranges(read_proc_file("/proc/sys/net/ipv4/ip_local_reserved_ports"));
   if (with_local_range) {
@@ -106,15 +106,17 @@ std::vector<char> reserved_ports(bool with_local_range) {
     ranges.push_back(bounds.size() == 2 ? PortRange{bounds[0].first, bounds[1].first}
                                         : PortRange{32768, 60999});
   }
-  for (const PortRange& range : ranges) {
-    for (std::uint32_t port = range.first; port <= range.last && port <= kLast; ++port)
-      reserved[port] = 1;
-  }
-  return reserved;
+  return ranges;
+}
+
+bool is_in(const std::vector<PortRange>& ranges, std::uint32_t port) {
+  return std::any_of(ranges.begin(), ranges.end(), [&](const PortRange& range) {
+    return port >= range.first && port <= range.last;
+  });
 }
 
 /// Tries every port of first..last once, from a random one on.
-Bound bind_one_of(PortRange range, const std::vector<char>& reserved, std::uint16_t& found) {
+Bound bind_one_of(PortRange range, const std::vector<PortRange>& reserved, std::uint16_t& found) {
   std::uint32_t random = 0;
   if (::getrandom(&random, sizeof(random), GRND_NONBLOCK) != sizeof(random)) {
     random = static_cast<std::uint32_t>(::getpid());
@@ -122,7 +124,7 @@ Bound bind_one_of(PortRange range, const std::vector<char>& reserved, std::uint1
   const std::uint32_t size = range.last - range.first + 1;
   for (std::uint32_t i = 0; i < size; ++i) {
     const std::uint32_t port = range.first + (random % size + i) % size;
-    if (reserved[port] != 0) continue;
+    if (is_in(reserved, port)) continue;
     const Bound bound = bind_port(static_cast<std::uint16_t>(port));
     found = static_cast<std::uint16_t>(port);
     if (bound.error != EADDRINUSE && bound.error != EACCES) return bound;
@@ -150,7 +152,7 @@ void ReservedPort::release() {
 
 Result<ReservedPort> reserve_free_port() {
   for (const bool outside_local_range : {true, false}) {
-    const std::vector<char> reserved = reserved_ports(outside_local_range);
+    const std::vector<PortRange> reserved = reserved_ports(outside_local_range);
     for (const PortRange range :
          {PortRange{kPreferredFirst, kPreferredLast}, PortRange{kPreferredLast + 1, kLast},
           PortRange{kFirstUnprivileged, kPreferredFirst - 1}}) {

@@ -110,7 +110,10 @@ Program find_program(const std::string& name, const std::string& search_path,
     // An empty entry means the current folder (POSIX XBD 8.3).
     const std::string folder = end == start ? "." : search_path.substr(start, end - start);
     std::string path = absolute(folder + '/' + name, workdir);
-    if (!name.empty() && is_file(path)) program.candidates.push_back(std::move(path));
+    const bool found = !name.empty() && is_file(path);
+    const bool executable = found && ::access(path.c_str(), X_OK) == 0;
+    if (found) program.candidates.push_back(std::move(path));
+    if (executable) break;  // nothing behind it would be tried
     start = end + 1;
   }
   return program;

@@ -21,6 +21,8 @@ constexpr mode_t kFileMode = 0600;
 
 /// mkdir -p; 0 or an errno value.
 int make_folders(const std::string& path) {
+  struct stat known {};
+  if (::stat(path.c_str(), &known) == 0) return S_ISDIR(known.st_mode) ? 0 : ENOTDIR;
   for (std::size_t at = 0; at != std::string::npos;) {
     at = path.find('/', at + 1);
     const std::string part = path.substr(0, at);

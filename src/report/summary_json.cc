@@ -1,10 +1,10 @@
 #include <cstdint>
 #include <optional>
 
-#include "text/json_text.h"
 #include "log/time_text.h"
 #include "model/signal_names.h"
 #include "report/summary.h"
+#include "text/json_text.h"
 
 namespace dlaunch {
 

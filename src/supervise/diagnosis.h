@@ -24,8 +24,8 @@ namespace dlaunch {
 
 using ClockError = std::chrono::nanoseconds;
 
-/// What had been sent to the ranks, and when, on the launcher's wall clock. A signal arrives after it was
-/// sent, so an end that is not later than that was not caused by it.
+/// What had been sent to the ranks, and when, on the launcher's wall clock. A signal arrives after
+/// it was sent, so an end that is not later than that was not caused by it.
 struct Interference {
   int stop_signal = 0;
   std::optional<WallTime> stop_sent;
