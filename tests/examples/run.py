@@ -45,7 +45,7 @@ def pytorch_ddp(dlaunch, folder):
 def pytorch_ddp_in_its_own_folder(dlaunch, folder):
     """As its README tells, on two ranks."""
     own = os.path.join(folder, "examples/pytorch-ddp")
-    check_training(run(dlaunch, ["run", "--set", "workdir=.", "-n", "2", "--", "--world", "2"], own), 2)
+    check_training(run(dlaunch, ["run", "job.yaml", "--set", "workdir=.", "-n", "2", "--", "--world", "2"], own), 2)
 
 
 EXAMPLES = [pytorch_ddp, pytorch_ddp_in_its_own_folder]

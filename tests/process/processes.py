@@ -59,6 +59,14 @@ def process_table():
     return "\n".join(rows)
 
 
+def wait_until(condition, what, patience=PATIENCE):
+    """For a state that tells nobody of its change, as the content of a file; looks again and again."""
+    deadline = time.monotonic() + patience
+    while not condition():
+        expect(time.monotonic() < deadline, f"not within {patience:g} s: {what}")
+        os.sched_yield()
+
+
 def wait_gone(pids, what, patience=PATIENCE):
     """Waits until all of them have ended; they need not be our children."""
     deadline = time.monotonic() + patience
