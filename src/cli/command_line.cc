@@ -68,6 +68,20 @@ int parse(CLI::App& app, const std::vector<std::string>& arguments, const std::s
   return kParsed;
 }
 
+int unknown(const std::vector<Subcommand>& commands, const std::string& word) {
+  std::string message = "unknown command \"" + word + "\"";
+  const bool job_file = word.ends_with(".yaml") || word.ends_with(".yml");
+  for (const Subcommand& command : commands) {
+    if (word.starts_with(command.name) || command.name.starts_with(word)) {
+      message += ", did you mean \"" + command.name + "\"?";
+      return print_error(Error{exit_code::kUsage, message});
+    }
+  }
+  message += job_file ? "; to run a job file: dlaunch run " + word
+                      : "; to run a program: dlaunch run -- " + word;
+  return print_error(Error{exit_code::kUsage, message + "\n         try: dlaunch --help"});
+}
+
 /// Help, version and mistakes: everything before a command is known.
 int answer(const std::vector<Subcommand>& commands, const std::vector<std::string>& arguments) {
   CLI::App program(
@@ -77,7 +91,10 @@ int answer(const std::vector<Subcommand>& commands, const std::vector<std::strin
   program.require_subcommand(1);
   program.footer(
       "Example:\n  dlaunch run -n 4 -- python train.py\n\ndlaunch COMMAND --help tells more.");
-  for (const Subcommand& command : commands) program.add_subcommand(command.name, command.description);
+  for (const Subcommand& command : commands)
+    program.add_subcommand(command.name, command.description);
+  if (!arguments.empty() && !arguments.front().starts_with('-'))
+    return unknown(commands, arguments.front());
   const int code = parse(program, arguments, "dlaunch --help");
   return code == kParsed ? exit_code::kUsage : code;
 }

@@ -29,8 +29,9 @@ class OutputRouter {
 
   void add(const wire::OutputData& data);
   void end(const wire::OutputEnd& end);
-  /// No more is expected of these streams: ranks that never started, or whose node is gone.
+  /// The rank has been started: both of its streams will end.
   void expect(Rank rank);
+  /// Its node is gone: no more is to come.
   void give_up(Rank rank);
 
   /// Every expected stream has ended.

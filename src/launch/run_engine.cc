@@ -90,6 +90,7 @@ Status RunEngine::perform(const Action& action) {
 }
 
 void RunEngine::push(Event event) {
+  if (const auto* started = std::get_if<event::RankStarted>(&event)) router_.expect(started->rank);
   if (const auto* lost = std::get_if<event::NodeLost>(&event)) node_lost(lost->node);
   queue_.push_back(std::move(event));
 }
@@ -141,7 +142,6 @@ void RunEngine::begin(const action::StartRanks& start) {
   settings.passed = secret_environment(options_.spec, options_.environment);
   settings.stdin_for_rank0 = options_.spec.stdin_for == StdinFor::rank0;
   settings.output_credit = router_.first_credit();
-  for (const Rank rank : plan_->nodes[start.node.value].ranks) router_.expect(rank);
   for (const wire::StartRanks& message : start_messages(*plan_, start.node, settings)) {
     sessions_.send(start.node, message);
   }

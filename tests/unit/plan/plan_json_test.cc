@@ -5,7 +5,7 @@
 #include <nlohmann/json.hpp>
 
 #include "fake_cluster.h"
-#include "plan/json_text.h"
+#include "text/json_text.h"
 
 namespace dlaunch {
 namespace {
