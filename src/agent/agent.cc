@@ -24,7 +24,7 @@ class Agent {
       : progress_(progress),
         channel_(loop_, std::move(options.read), std::move(options.write), options.node,
                  options.session),
-        guardian_(loop_, UniqueFd(::dup(guardian_pidfd.get()))),
+        guardian_(loop_, duplicate(guardian_pidfd.get())),
         heartbeat_(loop_),
         pump_(loop_, channel_),
         stdin_(loop_, channel_),

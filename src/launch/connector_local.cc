@@ -1,6 +1,5 @@
 #include <cerrno>
 
-#include <fcntl.h>
 #include <sys/socket.h>
 #include <unistd.h>
 
@@ -13,10 +12,6 @@ namespace {
 
 // Room for a burst of output or of exits without a switch between engine and agent at every frame.
 constexpr int kSocketBuffer = 1 << 20;
-
-UniqueFd duplicate(const UniqueFd& fd) {
-  return UniqueFd(::fcntl(fd.get(), F_DUPFD_CLOEXEC, 3));
-}
 
 }  // namespace
 
@@ -32,14 +27,14 @@ Result<Connection> connect_local(NodeIndex node, std::uint64_t session) {
   if (pid == 0) {
     ours.reset();
     AgentOptions options;
-    options.write = duplicate(theirs);
+    options.write = duplicate(theirs.get());
     options.read = std::move(theirs);
     options.node = node.value;
     options.session = session;
     ::_exit(guardian_main(std::move(options)));
   }
   Connection connection;
-  connection.write = duplicate(ours);
+  connection.write = duplicate(ours.get());
   connection.read = std::move(ours);
   connection.process = pid;
   return connection;

@@ -24,7 +24,7 @@ std::size_t index_of(Rank rank, Stream stream) {
 OutputRouter::OutputRouter(EventLoop& loop, ConsoleWriter& writer, Grant grant)
     : writer_(writer),
       grant_(std::move(grant)),
-      progress_(loop, UniqueFd(::dup(writer.progress_fd()))) {}
+      progress_(loop, duplicate(writer.progress_fd())) {}
 
 void OutputRouter::begin(Attempt attempt, ConsoleOptions options, std::vector<std::string> labels,
                          bool show) {

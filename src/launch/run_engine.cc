@@ -57,6 +57,9 @@ Status RunEngine::open_run_folder() {
   const std::string inside = options_.current_folder + '/';
   shown_path_ = folder_->path();
   if (shown_path_.starts_with(inside)) shown_path_.erase(0, inside.size());
+  auto attempt_folder = folder_->make_attempt_folder(Attempt(0));  // now, while the agent starts
+  if (!attempt_folder) return tl::unexpected(attempt_folder.error());
+  attempt_folder_ = std::move(*attempt_folder);
   if (folder_->fell_back())
     say("dlaunch: note: cannot write to " + base + ", logs are in " + folder_->path());
   auto events = EventLog::open(folder_->path() + "/events.jsonl");

@@ -28,6 +28,10 @@ Result<std::pair<UniqueFd, UniqueFd>> make_socket_pair(int type) {
   return std::pair{UniqueFd(ends[0]), UniqueFd(ends[1])};
 }
 
+UniqueFd duplicate(int fd) {
+  return UniqueFd(::fcntl(fd, F_DUPFD_CLOEXEC, 3));
+}
+
 void ensure_standard_descriptors() {
   for (int fd = 0; fd <= 2; ++fd) {
     if (::fcntl(fd, F_GETFD) == -1 && errno == EBADF) {

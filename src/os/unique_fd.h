@@ -41,6 +41,9 @@ struct Pipe {
 /// A connected pair of unix sockets, close-on-exec. `type` is SOCK_STREAM or SOCK_SEQPACKET.
 [[nodiscard]] Result<std::pair<UniqueFd, UniqueFd>> make_socket_pair(int type);
 
+/// A duplicate above 2, close-on-exec; invalid if there is no descriptor left.
+[[nodiscard]] UniqueFd duplicate(int fd);
+
 /// Opens /dev/null on each of 0, 1, 2 that is closed, so that no later descriptor lands there.
 void ensure_standard_descriptors();
 
