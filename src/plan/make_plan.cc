@@ -78,7 +78,10 @@ std::vector<NodeGpus> gpus_of_nodes(const JobSpec& spec, const Cluster& cluster,
   if (spec.binding.gpus == Binding::Gpus::none) return gpus;
   for (std::size_t i = 0; i < gpus.size(); ++i) {
     const NodeFacts& facts = cluster.nodes[i].facts;
-    gpus[i] = visible_gpus(facts, visible_devices(spec, user, facts));
+    const std::optional<std::string> variable = visible_devices(spec, user, facts);
+    const bool on_trust =
+        facts.gpus.empty() && variable && spec.binding.gpus == Binding::Gpus::one_per_process;
+    gpus[i] = on_trust ? listed_gpus(*variable) : visible_gpus(facts, variable);
   }
   return gpus;
 }

@@ -69,4 +69,22 @@ std::vector<VisibleGpu> visible_gpus(const NodeFacts& facts,
   return visible;
 }
 
+std::vector<VisibleGpu> listed_gpus(std::string_view variable) {
+  std::vector<VisibleGpu> listed;
+  while (!variable.empty()) {
+    const auto comma = variable.find(',');
+    const std::string entry(trimmed(variable.substr(0, comma)));
+    const bool is_index =
+        !entry.empty() && entry.find_first_not_of("0123456789") == std::string::npos;
+    const bool is_mig = entry.starts_with("MIG-");
+    const bool known = std::any_of(listed.begin(), listed.end(),
+                                   [&](const VisibleGpu& gpu) { return gpu.id == entry; });
+    if (known || !(is_index || is_mig || entry.starts_with("GPU-"))) break;
+    listed.push_back({entry, -1, is_mig});
+    if (comma == std::string_view::npos) break;
+    variable.remove_prefix(comma + 1);
+  }
+  return listed;
+}
+
 }  // namespace dlaunch

@@ -26,4 +26,9 @@ struct VisibleGpu {
 [[nodiscard]] std::vector<VisibleGpu> visible_gpus(const NodeFacts&,
                                                    const std::optional<std::string>& variable);
 
+/// The entries of `variable` taken on trust, for a node whose GPUs the agent cannot see (no NVIDIA
+/// driver files under /proc, as in WSL): the list ends before the first entry that can name no GPU
+/// or was named already.
+[[nodiscard]] std::vector<VisibleGpu> listed_gpus(std::string_view variable);
+
 }  // namespace dlaunch

@@ -77,5 +77,18 @@ TEST(VisibleGpus, KnowTheirNumaNode) {
   EXPECT_EQ(gpus[1].numa, 0);
 }
 
+TEST(VisibleGpus, WithoutDriverFilesTheListIsTakenOnTrust) {
+  const auto ids = [](std::string_view variable) {
+    std::vector<std::string> out;
+    for (const VisibleGpu& gpu : listed_gpus(variable)) out.push_back(gpu.id);
+    return out;
+  };
+  EXPECT_EQ(ids("2,5"), (std::vector<std::string>{"2", "5"}));
+  EXPECT_EQ(ids(" 0 ,GPU-8932,MIG-1,-1,3"), (std::vector<std::string>{"0", "GPU-8932", "MIG-1"}));
+  EXPECT_TRUE(ids("-1").empty());
+  EXPECT_TRUE(ids("").empty());
+  EXPECT_EQ(ids("1,1"), (std::vector<std::string>{"1"}));
+}
+
 }  // namespace
 }  // namespace dlaunch
