@@ -79,16 +79,17 @@ bool ClusterSessions::all_ended() const {
                      [](const auto& session) { return session->ended(); });
 }
 
-void ClusterSessions::reap_processes() {
+void ClusterSessions::reap_processes(const std::set<pid_t>& before) {
   // Guardians end right after their agents; whatever is then left below us has lost both.
   const MonotonicTime end =
       monotonic_now() + (local_lost_ ? MonotonicTime(0) : MonotonicTime(kGuardianEnd));
   bool none_left = false;
-  while (!none_left && monotonic_now() < end) {
+  const auto clean = [&] { return none_left || (!before.empty() && descendants(before).empty()); };
+  while (!clean() && monotonic_now() < end) {
     if (reap_one(none_left) || none_left) continue;
     wait_for_child(std::chrono::milliseconds(50));
   }
-  if (!none_left) kill_descendants(kCleanupLimit);
+  if (!clean()) kill_descendants(kCleanupLimit, before);
 }
 
 }  // namespace dlaunch

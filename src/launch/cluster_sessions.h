@@ -2,6 +2,7 @@
 #pragma once
 
 #include <memory>
+#include <set>
 #include <vector>
 
 #include "launch/session.h"
@@ -39,8 +40,9 @@ class ClusterSessions {
   [[nodiscard]] std::size_t size() const { return sessions_.size(); }
   [[nodiscard]] const Cluster& cluster() const { return cluster_; }
   /// Waits a moment for the processes behind ended sessions, and ends what is left below us on this
-  /// machine when both its guardian and its agent were killed.
-  void reap_processes();
+  /// machine when both its guardian and its agent were killed. `before`: children that this process
+  /// had before the sessions; they are left alone.
+  void reap_processes(const std::set<pid_t>& before = {});
 
  private:
   [[nodiscard]] Session::Callbacks callbacks_of(NodeIndex node);

@@ -2,18 +2,22 @@
 
 #include <csignal>
 
-#include <deque>
+#include <unistd.h>
 
 #include "launch/cluster_sessions.h"
 #include "os/clock.h"
 #include "os/containment.h"
 #include "os/signals.h"
+#include "os/unique_fd.h"
 
 namespace dlaunch {
 
 Result<Cluster> discover_cluster(const JobSpec& spec) {
-  block_signals({SIGCHLD});
+  ensure_standard_descriptors();
+  // SIGPIPE: an agent that is gone is an error to report, not our end.
+  block_signals({SIGCHLD, SIGPIPE});
   become_subreaper();
+  const std::vector<pid_t> before = children_of(::getpid());
   auto local = fork_local_agent();
   if (!local) return tl::unexpected(local.error());
   EventLoop loop;
@@ -36,7 +40,7 @@ Result<Cluster> discover_cluster(const JobSpec& spec) {
     status = fail(exit_code::kNodeLost, "no answer from the agent");
   sessions.release_all();
   while (!sessions.all_ended() && monotonic_now() < end) loop.run_one(end);
-  sessions.reap_processes();
+  sessions.reap_processes({before.begin(), before.end()});
   if (!status) return tl::unexpected(status.error());
   return sessions.cluster();
 }

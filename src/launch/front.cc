@@ -4,6 +4,7 @@
 #include <cerrno>
 #include <csignal>
 #include <cstdio>
+#include <set>
 #include <vector>
 
 #include <poll.h>
@@ -26,8 +27,9 @@ constexpr std::chrono::seconds kCleanupLimit{30};
 
 class Front {
  public:
-  Front(pid_t engine, UniqueFd link, UniqueFd signals, bool forward_stdin)
+  Front(pid_t engine, std::set<pid_t> before, UniqueFd link, UniqueFd signals, bool forward_stdin)
       : engine_(engine),
+        before_(std::move(before)),
         link_(std::move(link)),
         signals_(std::move(signals)),
         engine_end_(open_pidfd(engine)),
@@ -44,7 +46,8 @@ class Front {
       if (watched[1].revents != 0) pass_signals();
       if (watched[2].revents != 0) read_link();
       if (watched[3].revents != 0) pass_stdin();
-      if (watched[0].revents != 0) return engine_ended();
+      // Without pidfds (Linux before 5.3, some sandboxes) the end of the link is all there is.
+      if (watched[0].revents != 0 || (!engine_end_ && !link_)) return engine_ended();
     }
   }
 
@@ -80,8 +83,8 @@ class Front {
     int status = 0;
     while (::waitpid(engine_, &status, 0) < 0 && errno == EINTR) {
     }
+    const bool clean = wait_for_agents() || kill_descendants(kCleanupLimit, before_);
     if (WIFEXITED(status)) return WEXITSTATUS(status);
-    const bool clean = wait_for_agents() || kill_descendants(kCleanupLimit);
     std::fprintf(
         stderr, "dlaunch: internal error: its engine (pid %d) was killed by %s; %s\n", engine_,
         signal_name(WTERMSIG(status)).c_str(),
@@ -96,13 +99,14 @@ class Front {
       bool none_left = false;
       while (reap_one(none_left)) {
       }
-      if (none_left) return true;
+      if (none_left || (!before_.empty() && descendants(before_).empty())) return true;
       ::poll(nullptr, 0, 1);
     }
     return false;
   }
 
   pid_t engine_;
+  std::set<pid_t> before_;  // children of the program that became us by exec: not ours to end
   UniqueFd link_;
   UniqueFd signals_;
   UniqueFd engine_end_;
@@ -125,6 +129,8 @@ int run_engine(const std::function<int(UniqueFd)>& engine, UniqueFd link) {
 
 int run_front(const std::function<int(UniqueFd link)>& engine, bool forward_stdin) {
   ensure_standard_descriptors();
+  // Inherited as ignored, the kernel would throw the engine's exit status away (wait(2)).
+  std::signal(SIGCHLD, SIG_DFL);
   const std::vector<int> passed = signals_to_pass();
   block_signals(passed);
   auto signal_fd = open_signal_fd(passed);
@@ -135,6 +141,7 @@ int run_front(const std::function<int(UniqueFd link)>& engine, bool forward_stdi
     return exit_code::kInternal;
   }
   become_subreaper();
+  const std::vector<pid_t> before = children_of(::getpid());
   const pid_t pid = ::fork();
   if (pid < 0) {
     std::fprintf(stderr, "dlaunch: cannot fork: %s\n", errno_text(errno).c_str());
@@ -145,7 +152,9 @@ int run_front(const std::function<int(UniqueFd link)>& engine, bool forward_stdi
     ::_exit(run_engine(engine, std::move(ends->second)));
   }
   ends->second.reset();
-  return Front(pid, std::move(ends->first), std::move(*signal_fd), forward_stdin).run();
+  return Front(pid, {before.begin(), before.end()}, std::move(ends->first), std::move(*signal_fd),
+               forward_stdin)
+      .run();
 }
 
 }  // namespace dlaunch

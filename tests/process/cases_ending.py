@@ -6,7 +6,7 @@ import signal
 
 from case import case
 from expectations import expect, expect_equal, expect_in
-from processes import wait_gone
+from processes import children_of, wait_gone, wait_until
 
 HOST = os.uname().nodename
 TERM, INT, HUP = str(int(signal.SIGTERM)), str(int(signal.SIGINT)), str(int(signal.SIGHUP))
@@ -264,3 +264,35 @@ def pipes_held_open_by_daemons_do_not_hold_the_run(box):
     box.run("run", "--", "sh", "-c", "setsid sh -c 'trap \"\" TERM HUP; while :; do read x </proc/self/fd/9; done' 9<>$EVENTS & echo out",
             patience=15)
     expect_equal(box.rank_output(0), b"out\n", "stdout")
+
+
+@case
+def exit_code_is_true_when_sigchld_was_inherited_as_ignored(box):
+    # The kernel then forgets the exit status of children (wait(2), SIGCHLD set to SIG_IGN).
+    box.run("run", "--", "sh", "-c", "exit 3", code=3, before=lambda: signal.signal(signal.SIGCHLD, signal.SIG_IGN))
+
+
+def with_a_child_from_before(box, *arguments):
+    """A shell that starts a process and then becomes dlaunch by exec: as entry points of containers do."""
+    prefix = ["sh", "-c", "sleep 60 & echo $! >child; exec \"$@\"", "sh"]
+    run = box.start(*arguments, prefix=prefix)
+    wait_until(lambda: box.exists("child") and box.read("child"), "the pid of the child")
+    return run, int(box.read("child"))
+
+
+@case
+def plan_leaves_children_from_before_alone(box):
+    run, child = with_a_child_from_before(box, "plan", "--", "true")
+    run.end(0, left=1)
+    os.kill(child, signal.SIGKILL)
+    expect(run.seconds < 1.5, f"{run.seconds:.1f} s until the end")
+
+
+@case
+def front_leaves_children_from_before_alone_when_its_engine_is_killed(box):
+    run, child = with_a_child_from_before(box, "run", "--", box.rank, "child", "daemon", "tell", "ready", "pause")
+    box.expect_all("ready", 1)
+    engine = [pid for pid in children_of(run.pid) if pid != child][0]
+    os.kill(engine, signal.SIGKILL)
+    run.end(70, left=1)
+    os.kill(child, signal.SIGKILL)
