@@ -120,11 +120,12 @@ Status RankService::watch_children() {
 }
 
 void RankService::start(wire::StartRanks request) {
-  if (active_ && request.attempt != attempt_)
-    return;  // the launcher ends one attempt before the next
-  if (!active_) begin_attempt(request);
+  const bool known = begun_ && request.attempt == attempt_;
+  if (active_ && !known) return;  // the launcher ends one attempt before the next
+  if (!known) begin_attempt(request);
+  // A later part of an attempt that was stopped, or has ended, since its first part came.
+  if (closed_) return;
   all_known_ = request.last;
-  if (killing_) return end_attempt_if_over();
   lock_cores(request);
   pump_.begin(request.attempt, request.log_folder, request.output_credit);
   auto batch = std::make_shared<Batch>(std::move(request));
@@ -134,8 +135,8 @@ void RankService::start(wire::StartRanks request) {
 
 void RankService::begin_attempt(const wire::StartRanks& request) {
   attempt_ = request.attempt;
-  active_ = true;
-  ending_ = killing_ = false;
+  begun_ = active_ = true;
+  ending_ = closed_ = false;
   alive_ = 0;
   running_.clear();
   leftovers_.clear();
@@ -226,14 +227,17 @@ tl::expected<pid_t, StartFailure> RankService::start_one(const std::shared_ptr<B
 
 void RankService::not_started(const wire::StartRank& rank, StartFailure failure) {
   channel_.send(wire::RankNotStarted{attempt_, rank.rank, std::move(failure), wall_now()});
+  start_no_more();
+}
+
+void RankService::start_no_more() {
   pending_.clear();
-  all_known_ = true;
+  all_known_ = closed_ = true;
 }
 
 void RankService::stop(Attempt attempt, int signal) {
   if (!active_ || attempt != attempt_) return;
-  pending_.clear();
-  all_known_ = true;
+  start_no_more();
   for (auto& [pid, rank] : running_) {
     if (!rank->exited) signal_rank(*rank, signal);
   }
@@ -270,9 +274,7 @@ void RankService::watch_companion(RunningRank& rank, pid_t companion) {
 
 void RankService::kill(Attempt attempt) {
   if (!active_ || attempt != attempt_) return;
-  killing_ = true;
-  pending_.clear();
-  all_known_ = true;
+  start_no_more();
   kill_round();
   end_attempt_if_over();
 }
@@ -333,7 +335,8 @@ void RankService::kill_round() {
 }
 
 void RankService::attempt_is_empty() {
-  active_ = ending_ = killing_ = false;
+  active_ = ending_ = false;
+  closed_ = true;
   kill_timer_.cancel();
   pump_.drain();
   stdin_.close();

@@ -45,6 +45,7 @@ class RankService {
   [[nodiscard]] tl::expected<pid_t, StartFailure> start_one(const std::shared_ptr<Batch>& shared,
                                                             const wire::StartRank& rank);
   void not_started(const wire::StartRank& rank, StartFailure failure);
+  void start_no_more();
   void wait_for_children();
   void reap();
   void on_ended(const Reaped& reaped, WallTime now);
@@ -66,10 +67,11 @@ class RankService {
   UniqueFd null_;
 
   Attempt attempt_;
+  bool begun_ = false;      // attempt_ has a meaning
   bool active_ = false;     // between the first StartRanks and AttemptEnded
+  bool closed_ = false;     // no more ranks of attempt_ are started
   bool all_known_ = false;  // the last StartRanks has come
   bool ending_ = false;     // every rank is over; what is left is being killed
-  bool killing_ = false;    // kill() was asked for
   std::size_t alive_ = 0;   // ranks that are not over
   std::deque<Pending> pending_;
   std::unordered_map<pid_t, std::unique_ptr<RunningRank>> running_;  // by leader
