@@ -59,7 +59,7 @@ class Agent {
   void on(wire::StdinData& data) { stdin_.add(data); }
   void on(wire::Heartbeat&) {}
   void on(wire::Bye&) {
-    kill_descendants(kCleanupLimit);
+    end_everything();
     channel_.send(wire::Bye{});
     leave(exit_code::kOk);
   }
@@ -83,14 +83,19 @@ class Agent {
 
   // The channel of a forked agent ends without Bye only when the launcher is dead: kill at once.
   void launcher_gone() {
-    kill_descendants(kCleanupLimit);
+    end_everything();
     leave(exit_code::kNodeLost);
   }
 
   void guardian_gone() {
     channel_.send(wire::Notice{"its guardian was killed"});
-    kill_descendants(kCleanupLimit);
+    end_everything();
     leave(exit_code::kNodeLost);
+  }
+
+  void end_everything() {
+    kill_descendants(kCleanupLimit);
+    pump_.drain();  // the last words are in the pipes still
   }
 
   void leave(int code) {

@@ -4,6 +4,7 @@
 #include <cerrno>
 
 #include <fcntl.h>
+#include <sys/ioctl.h>
 #include <unistd.h>
 
 namespace dlaunch {
@@ -67,10 +68,13 @@ void OutputPump::resume() {
 
 void OutputPump::drain() {
   for (auto& [key, pumped] : streams_) {
-    while (!pumped->at_end && read_once(*pumped) == ReadResult::some) {
+    // Somebody outside the job may still hold the other end (a descriptor passed to a daemon), and
+    // may write without end: what is not in the pipe now is not the job's output any more.
+    int left = 0;
+    if (!pumped->at_end) ::ioctl(pumped->pipe.get(), FIONREAD, &left);
+    const std::uint64_t end = pumped->read + static_cast<std::uint64_t>(std::max(left, 0));
+    while (!pumped->at_end && pumped->read < end && read_once(*pumped) == ReadResult::some) {
     }
-    // Somebody outside the job may still hold the other end (a descriptor passed to a daemon):
-    // that is not the job's output any more.
     close(*pumped);
   }
 }

@@ -1,5 +1,6 @@
 #include "agent/rank_service.h"
 
+#include <algorithm>
 #include <cerrno>
 #include <csignal>
 #include <map>
@@ -28,7 +29,7 @@ class CpuMask {
  public:
   explicit CpuMask(const std::vector<int>& cpus) {
     if (cpus.empty()) return;
-    const auto count = static_cast<std::size_t>(cpus.back()) + 1;
+    const auto count = static_cast<std::size_t>(*std::max_element(cpus.begin(), cpus.end())) + 1;
     size_ = CPU_ALLOC_SIZE(count);
     words_.resize(size_ / sizeof(unsigned long) + 1, 0UL);
     for (const int cpu : cpus) CPU_SET_S(static_cast<std::size_t>(cpu), size_, set());
@@ -217,7 +218,8 @@ tl::expected<pid_t, StartFailure> RankService::start_one(const std::shared_ptr<B
   if (command.is_own_shell) running->argv = &command.argv;
   running->batch = shared;
   running->wants_stdin = rank.wants_stdin;
-  running_.emplace(*pid, std::move(running));
+  // The pid may have been that of a rank which has ended since.
+  running_.insert_or_assign(*pid, std::move(running));
   ++alive_;
   pump_.add(rank.rank, Stream::out, std::move(out->read));
   pump_.add(rank.rank, Stream::err, std::move(err->read));

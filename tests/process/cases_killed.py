@@ -130,6 +130,24 @@ def the_agent_many_times(box):
 
 
 @case
+def last_words_before_the_engine_died_are_in_the_files(box):
+    # The agent finds both when it goes on: the end of its launcher, and full pipes.
+    lines = "".join(f"line {i}\\n" for i in range(4000))
+    script = f"printf '{lines}'; exec {box.rank} tell ready pause"
+    run = box.start("run", "-n", "8", "--", "sh", "-c", f"{box.rank} tell up gate && {script}")
+    box.expect_all("up", 8)
+    engine, guardian, agent = run.chain()
+    os.kill(agent, signal.SIGSTOP)
+    os.kill(engine, signal.SIGKILL)
+    box.open_gate()
+    box.expect_all("ready", 8)
+    os.kill(agent, signal.SIGCONT)
+    run.end(INTERNAL)
+    for rank in range(8):
+        expect(box.rank_output(rank).endswith(b"line 3999\n"), f"the end of rank {rank}'s output is missing")
+
+
+@case
 def output_written_before_the_agent_died_is_in_the_files(box):
     run = box.start("run", "-n", "2", "--", "sh", "-c", f"echo before; exec {box.rank} tell ready pause")
     box.expect_all("ready", 2)
