@@ -30,7 +30,7 @@ void Channel::start(Callbacks callbacks) {
 }
 
 void Channel::send(const wire::Message& message) {
-  if (ended_) return;
+  if (ended_ || deaf_) return;
   wire::append_frame(sender_.stamp(wire::encode(message)), waiting_);
   if (queued() >= kLowWater) was_full_ = true;
   if (write_pending_) return;
@@ -62,6 +62,14 @@ bool Channel::write_some() {
     const ssize_t n = ::write(write_.get(), sending_.data() + sent_, sending_.size() - sent_);
     if (n < 0 && errno == EINTR) continue;
     if (n < 0 && errno == EAGAIN) return true;
+    // The other process has gone. What it said before is still to be read, and tells more.
+    if (n < 0 && (errno == EPIPE || errno == ECONNRESET)) {
+      deaf_ = true;
+      sending_.clear();
+      waiting_.clear();
+      sent_ = 0;
+      return true;
+    }
     if (n < 0) {
       end("cannot send: " + errno_text(errno));
       return false;

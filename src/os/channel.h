@@ -66,6 +66,7 @@ class Channel {
   std::string waiting_;  // collected while `sending_` is on its way
   bool write_pending_ = false;
   bool was_full_ = false;
+  bool deaf_ = false;  // nobody reads what we write; the end of file is to come
   bool ended_ = false;
   std::uint64_t frames_received_ = 0;
   std::unique_ptr<char[]> buffer_;  // not zeroed: pages are touched only as far as bytes come

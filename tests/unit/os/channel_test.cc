@@ -1,0 +1,61 @@
+#include "os/channel.h"
+
+#include <csignal>
+#include <optional>
+
+#include <gtest/gtest.h>
+#include <sys/socket.h>
+
+#include "os/clock.h"
+#include "os/signals.h"
+
+namespace dlaunch {
+namespace {
+
+/// Both ends of one channel in one loop.
+class ChannelTest : public testing::Test {
+ protected:
+  ChannelTest() {
+    block_signals({SIGPIPE});
+    near_.start({[this](wire::Message message) { received_.push_back(std::move(message)); },
+                 [this](std::string reason) { end_ = std::move(reason); },
+                 {}});
+    far_.start({[](const wire::Message&) {}, [](const std::string&) {}, {}});
+  }
+
+  bool wait_for_end() {
+    const MonotonicTime limit = monotonic_now() + std::chrono::seconds(20);
+    while (!end_ && loop_.run_one(limit)) {
+    }
+    return end_.has_value();
+  }
+
+  EventLoop loop_;
+  std::pair<UniqueFd, UniqueFd> ends_ = *make_socket_pair(SOCK_STREAM);
+  Channel near_{loop_, duplicate(ends_.first.get()), std::move(ends_.first), 0, 1};
+  Channel far_{loop_, duplicate(ends_.second.get()), std::move(ends_.second), 0, 1};
+  std::vector<wire::Message> received_;
+  std::optional<std::string> end_;
+};
+
+TEST_F(ChannelTest, WhatAPeerSaidBeforeItsEndIsReadEvenIfWeWriteFirst) {
+  far_.send(wire::Notice{"last words"});
+  far_.close();
+  near_.send(wire::Heartbeat{});  // fails with EPIPE before anything is read
+  ASSERT_TRUE(wait_for_end());
+  EXPECT_EQ(*end_, "");
+  ASSERT_EQ(received_.size(), 1U);
+  EXPECT_EQ(received_.front(), wire::Message(wire::Notice{"last words"}));
+}
+
+TEST_F(ChannelTest, UnreadBytesOfOursAreAnOrderlyEndToo) {
+  near_.send(wire::Heartbeat{});
+  loop_.poll();
+  near_.send(wire::Notice{"never read"});  // ECONNRESET, unix(7)
+  far_.close();
+  ASSERT_TRUE(wait_for_end());
+  EXPECT_EQ(*end_, "");
+}
+
+}  // namespace
+}  // namespace dlaunch
