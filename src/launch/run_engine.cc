@@ -236,6 +236,14 @@ void RunEngine::bring_out_output() {
   if (stalled) say("dlaunch: note: the console was too slow, all output is in " + shown_path_);
 }
 
+void RunEngine::drain_console() {
+  // As long as the console takes anything, it is waited for.
+  std::size_t before = 0;
+  do {
+    before = console_.pending();
+  } while (!console_.drain(kConsoleStall) && console_.pending() < before);
+}
+
 void RunEngine::part_from_agents() {
   run_until([this] { return sessions_.all_ended(); }, kGoodbye);
   sessions_.reap_processes();
@@ -262,7 +270,7 @@ void RunEngine::finish(const RunReport& report) {
   const std::string summary = write_summary(report);
   part_from_agents();
   if (report.cause != Cause::success || !options_.quiet) console_.write(Stream::err, summary);
-  console_.drain(kConsoleStall);
+  drain_console();
 }
 
 void RunEngine::finish(const Error& error) {
@@ -270,7 +278,7 @@ void RunEngine::finish(const Error& error) {
   sessions_.release_all();
   part_from_agents();
   say("dlaunch: " + error.message);
-  console_.drain(kConsoleStall);
+  drain_console();
 }
 
 }  // namespace dlaunch

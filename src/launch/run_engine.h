@@ -63,6 +63,7 @@ class RunEngine : public Engine {
   void say(std::string line);
   void bring_out_output();
   [[nodiscard]] std::string write_summary(const RunReport& report);
+  void drain_console();
   void part_from_agents();
 
   void watch_front();

@@ -3,6 +3,7 @@
 import os
 import re
 import signal
+import time
 
 from case import case
 from expectations import Skip, expect, expect_equal, expect_in, pseudo_random_bytes
@@ -211,3 +212,18 @@ def quiet_says_nothing_about_success(box):
 def quiet_still_reports_failure(box):
     run = box.run("run", "-q", "--", "sh", "-c", "exit 3", code=3)
     expect_in("FAILED", run.text, "summary")
+
+
+@case(long=True)
+def a_slow_reader_gets_every_byte(box):
+    # More than 5 s after the last rank's end, but never 5 s without progress.
+    size, got = 2_000_000, 0
+    read, write = os.pipe()
+    run = box.start("run", "-q", "--", box.rank, "bytes", str(size), "7", stdout=write)
+    os.close(write)
+    while data := os.read(read, 20_000):
+        got += len(data)
+        time.sleep(0.1)
+    os.close(read)
+    run.end(0)
+    expect(got >= size, f"{got} bytes of {size}")
