@@ -29,6 +29,7 @@ Session::Session(EventLoop& loop, NodeIndex node, Connection connection, Setting
       process_(connection.process) {}
 
 void Session::start(const wire::FactsRequest& request) {
+  started_ = true;
   channel_.start(
       {[this](wire::Message message) { std::visit([this](auto& m) { on(m); }, message); },
        [this](const std::string& reason) { channel_ended(reason); },
@@ -46,6 +47,10 @@ void Session::start(const wire::FactsRequest& request) {
 void Session::release() {
   if (released_ || ended_) return;
   released_ = true;
+  if (!started_) {  // nobody listens for an answer; the end of the channel says the same
+    ended_ = true;
+    return channel_.close();
+  }
   channel_.send(wire::Bye{});
 }
 

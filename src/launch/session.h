@@ -73,6 +73,7 @@ class Session {
   Timer heartbeat_;
   std::unique_ptr<WatchedFd> process_end_;  // pidfd, once we wait for it
   pid_t process_;
+  bool started_ = false;
   bool released_ = false;
   bool ended_ = false;
   std::uint64_t frames_seen_ = 0;

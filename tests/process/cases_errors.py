@@ -176,3 +176,11 @@ def help_is_no_error(box):
     run = box.run("run", "--help")
     expect_in(b"dlaunch run -n 4", run.out, "an example")
     expect_in(b"dlaunch ", box.run("--version").out, "version")
+
+
+@case
+def without_a_folder_for_the_run_the_error_comes_at_once(box):
+    run = box.run("run", "--set", "logs.dir=/proc/none", "--", "true", code=70,
+                  env={"HOME": "/proc/none", "XDG_STATE_HOME": "/proc/none"})
+    expect_in("no folder for this run", run.text, "what is wrong")
+    expect(run.seconds < 1.5, f"{run.seconds:.1f} s until the error")
