@@ -1,6 +1,8 @@
 #include "agent/guardian.h"
 
+#include <cerrno>
 #include <csignal>
+#include <cstdio>
 #include <new>
 
 #include <poll.h>
@@ -60,6 +62,10 @@ int guardian_main(AgentOptions options) {
   become_subreaper();
   Progress* progress = map_progress();
   const UniqueFd own_pidfd(open_pidfd(::getpid()));
+  if (!own_pidfd) {
+    std::fprintf(stderr, "dlaunch: pidfd_open: %s (Linux 5.3 or newer is needed)\n",
+                 errno_text(errno).c_str());
+  }
   if (progress == nullptr || !own_pidfd) return exit_code::kInternal;
   const pid_t agent = ::fork();
   if (agent < 0) return exit_code::kInternal;

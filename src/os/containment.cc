@@ -151,7 +151,9 @@ bool kill_descendants(std::chrono::milliseconds limit, const std::set<pid_t>& sp
     bool none_left = false;
     while (reap_one(none_left)) {
     }
-    if (none_left || kill_descendants_once(spared).empty()) return true;
+    if (none_left) return true;
+    // Nothing to kill, and yet children: these are the spared ones, or /proc shows us nobody.
+    if (kill_descendants_once(spared).empty()) return !spared.empty();
     if (monotonic_now() > end) return false;
     // The kernel needs a moment to take a killed process apart; there is no event for "any
     // descendant".

@@ -1,8 +1,11 @@
 #include "os/descriptors.h"
 
 #include <algorithm>
+#include <charconv>
+#include <cstring>
 #include <vector>
 
+#include <dirent.h>
 #include <fcntl.h>
 #include <sys/resource.h>
 #include <unistd.h>
@@ -11,12 +14,29 @@ namespace dlaunch {
 
 namespace {
 
+std::vector<unsigned> open_descriptors() {
+  std::vector<unsigned> open;
+  if (DIR* folder = ::opendir("/proc/self/fd")) {
+    while (const dirent* entry = ::readdir(folder)) {
+      unsigned fd = 0;
+      const char* end = entry->d_name + std::strlen(entry->d_name);
+      if (std::from_chars(entry->d_name, end, fd).ec == std::errc()) open.push_back(fd);
+    }
+    ::closedir(folder);
+    return open;
+  }
+  constexpr unsigned kNoProc = 65536;  // without /proc, the numbers that are likely
+  for (unsigned fd = 0; fd < kNoProc; ++fd) open.push_back(fd);
+  return open;
+}
+
 void close_between(unsigned first, unsigned last) {
   if (first > last) return;
   if (::close_range(first, last, 0) == 0) return;
-  const long limit = ::sysconf(_SC_OPEN_MAX);
-  for (unsigned fd = first; fd <= last && static_cast<long>(fd) < limit; ++fd)
-    ::close(static_cast<int>(fd));
+  // Before Linux 5.9. The limit may be a thousand million (containers), so only those that exist.
+  for (const unsigned fd : open_descriptors()) {
+    if (fd >= first && fd <= last) ::close(static_cast<int>(fd));
+  }
 }
 
 }  // namespace

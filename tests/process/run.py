@@ -22,7 +22,7 @@ import case as case_module  # noqa: E402
 import results  # noqa: E402
 
 MODULES = ["cases_sandbox", "cases_commands", "cases_errors", "cases_ranks", "cases_binding", "cases_output", "cases_ending",
-           "cases_terminal", "cases_killed", "cases_summary", "cases_secrets"]
+           "cases_terminal", "cases_killed", "cases_summary", "cases_secrets", "cases_kernel"]
 NAMESPACE = ["unshare", "--pid", "--fork", "--kill-child", "--mount-proc"]
 
 
