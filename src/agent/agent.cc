@@ -10,6 +10,7 @@
 #include "os/channel.h"
 #include "os/clock.h"
 #include "os/containment.h"
+#include "os/descriptors.h"
 #include "os/signals.h"
 
 namespace dlaunch {
@@ -94,6 +95,7 @@ class Agent {
   }
 
   void end_everything() {
+    raise_open_file_limit();
     kill_descendants(kCleanupLimit);
     pump_.drain();  // the last words are in the pipes still
   }

@@ -25,6 +25,9 @@ constexpr std::size_t kStartsPerTurn = 16;
 
 constexpr std::chrono::milliseconds kKillRound{5};
 
+// Kept from pipes and log files: stopping and killing read /proc.
+constexpr unsigned long kSpareDescriptors = 16;
+
 class CpuMask {
  public:
   explicit CpuMask(const std::vector<int>& cpus) {
@@ -107,7 +110,7 @@ RankService::RankService(EventLoop& loop, Channel& channel, OutputPump& pump, St
       stdin_(stdin_pump),
       facts_(facts),
       kill_timer_(loop),
-      open_files_(raise_open_file_limit()),
+      open_files_(raise_open_file_limit(kSpareDescriptors)),
       null_(::open("/dev/null", O_RDONLY | O_CLOEXEC)) {}
 
 RankService::~RankService() = default;
@@ -233,6 +236,7 @@ void RankService::not_started(const wire::StartRank& rank, StartFailure failure)
 }
 
 void RankService::start_no_more() {
+  raise_open_file_limit();
   pending_.clear();
   all_known_ = closed_ = true;
 }
@@ -320,6 +324,7 @@ void RankService::rank_is_over() {
 void RankService::end_attempt_if_over() {
   if (!active_ || ending_ || !all_known_ || !pending_.empty() || alive_ > 0) return;
   ending_ = true;
+  raise_open_file_limit();
   // As an event of its own: the caller may be in the middle of a pass over the ranks.
   loop_.post([this] {
     reap();
@@ -338,6 +343,7 @@ void RankService::kill_round() {
 
 void RankService::attempt_is_empty() {
   active_ = ending_ = false;
+  raise_open_file_limit(kSpareDescriptors);
   closed_ = true;
   kill_timer_.cancel();
   pump_.drain();

@@ -60,11 +60,11 @@ void redirect_to_null(std::initializer_list<int> descriptors) {
   if (null > 2) ::close(null);
 }
 
-OpenFileLimit raise_open_file_limit() {
+OpenFileLimit raise_open_file_limit(unsigned long spare) {
   rlimit limit{};
   ::getrlimit(RLIMIT_NOFILE, &limit);
   const OpenFileLimit before{limit.rlim_cur, limit.rlim_max};
-  limit.rlim_cur = limit.rlim_max;
+  limit.rlim_cur = limit.rlim_max > 2 * spare ? limit.rlim_max - spare : limit.rlim_max;
   ::setrlimit(RLIMIT_NOFILE, &limit);
   return before;
 }

@@ -12,11 +12,12 @@ void close_all_but(std::initializer_list<int> kept);
 /// Points the given descriptors to /dev/null.
 void redirect_to_null(std::initializer_list<int> descriptors);
 
-/// Raises the soft limit of open files to the hard one and returns what it was.
+/// Raises the soft limit of open files to the hard one, less `spare`, and returns what it was. What
+/// was spared is there when a later call asks for it.
 struct OpenFileLimit {
   unsigned long soft = 0;
   unsigned long hard = 0;
 };
-OpenFileLimit raise_open_file_limit();
+OpenFileLimit raise_open_file_limit(unsigned long spare = 0);
 
 }  // namespace dlaunch

@@ -1,6 +1,7 @@
 """However a run ends: the right exit code, and nothing left that the job started."""
 
 import os
+import resource
 import shlex
 import signal
 
@@ -264,6 +265,18 @@ def pipes_held_open_by_daemons_do_not_hold_the_run(box):
     box.run("run", "--", "sh", "-c", "setsid sh -c 'trap \"\" TERM HUP; while :; do read x </proc/self/fd/9; done' 9<>$EVENTS & echo out",
             patience=15)
     expect_equal(box.rank_output(0), b"out\n", "stdout")
+
+
+@case
+def kill_reaches_everyone_when_the_ranks_have_used_up_the_descriptors(box):
+    # Two pipes and two files a rank: more than 64 with 14 ranks. Who is to be killed is read from /proc.
+    run = box.start("run", "-n", "14", "--", "sh", "-c", f"echo out; echo err >&2; exec {box.rank} ignore {TERM} "
+                    "child daemon tell ready pause", before=lambda: resource.setrlimit(resource.RLIMIT_NOFILE, (64, 64)))
+    box.expect_all("ready", 14)
+    run.signal(signal.SIGINT)
+    run.signal(signal.SIGTERM)
+    run.end(130)
+    expect(run.seconds < 8, f"{run.seconds:.1f} s until the end")
 
 
 @case
