@@ -63,9 +63,10 @@ void OutputRouter::give_up(Rank rank) {
 void OutputRouter::add(const wire::OutputData& data) {
   if (data.attempt != attempt_ || index_of(data.rank, data.stream) >= streams_.size()) return;
   StreamState& stream = state(data.rank, data.stream);
+  std::string text;
+  mark_gap(data.rank, data.stream, data.offset, text);
   stream.received = data.offset + data.bytes.size();
   received_ += data.bytes.size();
-  std::string text;
   view_->add(data.rank, data.stream, data.bytes, text);
   if (!text.empty()) writer_.write(data.stream, std::move(text));
   if (!stream.owed && stream.granted - std::min(stream.granted, stream.received) < window_ / 2) {
@@ -77,7 +78,17 @@ void OutputRouter::add(const wire::OutputData& data) {
 
 void OutputRouter::end(const wire::OutputEnd& end) {
   if (end.attempt != attempt_ || index_of(end.rank, end.stream) >= streams_.size()) return;
+  std::string text;
+  if (show_) mark_gap(end.rank, end.stream, end.size, text);
+  if (!text.empty()) writer_.write(end.stream, std::move(text));
   close(end.rank, end.stream);
+}
+
+void OutputRouter::mark_gap(Rank rank, Stream stream, std::uint64_t up_to, std::string& text) {
+  const StreamState& known = state(rank, stream);
+  if (!known.open || up_to <= known.received) return;
+  const std::string mark = "[... " + std::to_string(up_to - known.received) + " bytes lost]\n";
+  view_->add(rank, stream, mark, text);
 }
 
 void OutputRouter::close(Rank rank, Stream stream) {

@@ -52,6 +52,9 @@ class OutputRouter {
   [[nodiscard]] StreamState& state(Rank rank, Stream stream);
   void grant_owed();
   void wait_for_progress();
+  /// Bytes before `up_to` that neither came nor will: the log file could not be written, and the
+  /// console was behind.
+  void mark_gap(Rank rank, Stream stream, std::uint64_t up_to, std::string& text);
   void close(Rank rank, Stream stream);
 
   ConsoleWriter& writer_;

@@ -2,6 +2,7 @@
 
 import os
 import re
+import resource
 import signal
 import time
 
@@ -227,3 +228,20 @@ def a_slow_reader_gets_every_byte(box):
     os.close(read)
     run.end(0)
     expect(got >= size, f"{got} bytes of {size}")
+
+
+@case
+def what_a_full_disk_took_from_the_console_is_marked(box):
+    size = 3_000_000
+    read, write = os.pipe()  # files are limited, this is none
+    run = box.start("run", "-q", "--", "sh", "-c", f"yes | head -c {size}", stdout=write,
+                    before=lambda: resource.setrlimit(resource.RLIMIT_FSIZE, (100_000, 100_000)))
+    os.close(write)
+    shown = b""
+    while data := os.read(read, 65536):
+        shown += data
+    os.close(read)
+    run.end(0)
+    marks = re.findall(rb"\[\.\.\. (\d+) bytes lost\]\n", shown)
+    rest = re.sub(rb"\[\.\.\. \d+ bytes lost\]\n", b"", shown)
+    expect_equal(len(rest) + sum(map(int, marks)), size, "bytes shown and bytes said to be lost")
