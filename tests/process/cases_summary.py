@@ -21,7 +21,7 @@ def success_is_one_line(box):
            f"last line: {own_lines(run)}")
 
 
-@case
+@case(alone=True)  # beside others there may be a note about cores
 def one_rank_says_only_the_last_line(box):
     run = box.run("run", "--", "true")
     expect_equal(len(run.text.splitlines()), 1, "lines on stderr")
