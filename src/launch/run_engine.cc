@@ -35,9 +35,9 @@ RunEngine::RunEngine(const RunOptions& options, LocalStart local, UniqueFd front
       sessions_(loop_, options.spec, std::move(local),
                 {[this](Event event) { push(std::move(event)); },
                  [this](const wire::OutputData& data) { router_.add(data); },
-                 [this](const wire::OutputEnd& end) { router_.end(end); },
+                 [this](const wire::OutputEnd& end) { output_ended(end); },
                  [this](const wire::StdinTaken& taken) { stdin_taken(taken); },
-                 [this](const std::string& text) { say("dlaunch: note: " + text); }}),
+                 [this](const std::string& text) { note(text); }}),
       router_(loop_, console_,
               [this](const wire::OutputCredit& credit) {
                 if (plan_) sessions_.send(plan_->ranks[credit.rank.value].node, credit);
@@ -132,9 +132,7 @@ void RunEngine::accept_plan(LaunchPlan plan) {
   router_.begin(plan.attempt, console, std::move(labels),
                 options_.spec.logs.console != Logs::Console::none);
   if (plan.ranks.size() > 1 && !options_.quiet) say(start_line(plan));
-  for (const std::string& note : plan.notes) {
-    if (!options_.quiet) say("dlaunch: note: " + note);
-  }
+  for (const std::string& text : plan.notes) note(text);
   plan_ = std::move(plan);
   push(std::move(made));
 }
@@ -172,6 +170,20 @@ void RunEngine::begin(const action::ReleaseNode& release) {
 void RunEngine::say(std::string line) {
   if (!line.ends_with('\n')) line += '\n';
   console_.write(Stream::err, std::move(line));
+}
+
+void RunEngine::note(const std::string& text) {
+  if (events_) events_->note("notice", text, wall_now());
+  if (!options_.quiet) say("dlaunch: note: " + text);
+}
+
+void RunEngine::output_ended(const wire::OutputEnd& end) {
+  router_.end(end);
+  if (end.lost == 0) return;
+  // Lost output is a failure of ours, so it is said with -q too.
+  say("dlaunch: the log of rank " + std::to_string(end.rank.value) +
+      (end.stream == Stream::out ? " (stdout)" : " (stderr)") + " lacks its last " +
+      std::to_string(end.lost) + " of " + std::to_string(end.size) + " bytes");
 }
 
 void RunEngine::watch_front() {

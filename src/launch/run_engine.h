@@ -61,6 +61,8 @@ class RunEngine : public Engine {
   void accept_plan(LaunchPlan plan);
   void write_plan_files();
   void say(std::string line);
+  void note(const std::string& text);
+  void output_ended(const wire::OutputEnd& end);
   void bring_out_output();
   [[nodiscard]] std::string write_summary(const RunReport& report);
   void part_from_agents();
