@@ -10,7 +10,7 @@
 #include "launch/start_message.h"
 #include "os/clock.h"
 #include "os/signals.h"
-#include "report/evidence.h"
+#include "report/error_file.h"
 #include "report/plan_json.h"
 #include "report/summary.h"
 
@@ -20,7 +20,6 @@ namespace {
 
 constexpr Duration kConsoleStall = std::chrono::seconds(5);
 constexpr Duration kGoodbye = std::chrono::seconds(2);
-constexpr std::size_t kTail = 64 * 1024;
 
 UniqueFd open_engine_signals() {
   auto fd = open_signal_fd({SIGINT, SIGTERM, SIGHUP, SIGQUIT});
@@ -254,11 +253,9 @@ void RunEngine::part_from_agents() {
 }
 
 std::string RunEngine::write_summary(const RunReport& report) {
-  std::string tail;
-  if (report.first)
-    tail =
-        read_tail(attempt_folder_ + "/rank-" + std::to_string(report.first->value) + ".err", kTail);
-  const SummaryInput input{plan_ ? &*plan_ : nullptr, report, shown_path_, find_evidence(tail)};
+  Evidence evidence;
+  if (report.first) evidence = evidence_of(attempt_folder_, report.first->value);
+  const SummaryInput input{plan_ ? &*plan_ : nullptr, report, shown_path_, std::move(evidence)};
   if (const Status written = folder_->write("summary.json", summary_json(input)); !written) {
     say("dlaunch: note: " + written.error().message);
   }
