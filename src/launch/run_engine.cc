@@ -8,6 +8,7 @@
 
 #include "launch/front_link.h"
 #include "launch/start_message.h"
+#include "log/diagnostics.h"
 #include "os/clock.h"
 #include "os/signals.h"
 #include "report/error_file.h"
@@ -30,6 +31,7 @@ UniqueFd open_engine_signals() {
 
 RunEngine::RunEngine(const RunOptions& options, LocalStart local, UniqueFd front_link)
     : options_(options),
+      began_(monotonic_now()),
       console_(STDOUT_FILENO, STDERR_FILENO),
       sessions_(loop_, options.spec, std::move(local),
                 {[this](Event event) { push(std::move(event)); },
@@ -43,6 +45,11 @@ RunEngine::RunEngine(const RunOptions& options, LocalStart local, UniqueFd front
               }),
       front_(loop_, std::move(front_link)),
       signals_(loop_, open_engine_signals()) {
+  diagnostics::set_verbosity(options.verbosity);
+  if (options.verbosity > 0) {
+    diagnostics::set_output(
+        [this](std::string_view line) { console_.write(Stream::err, std::string(line)); });
+  }
   watch_front();
   watch_signals();
 }
@@ -83,7 +90,35 @@ Result<Event> RunEngine::wait(std::optional<MonotonicTime> deadline) {
   Event event = std::move(queue_.front());
   queue_.pop_front();
   if (events_) events_->add(event, wall_now());
+  if (options_.verbosity > 0) explain(event);
   return event;
+}
+
+std::string RunEngine::since_begin() const {
+  const auto micros =
+      std::chrono::duration_cast<std::chrono::microseconds>(monotonic_now() - began_).count();
+  return " after " + std::to_string(micros / 1000) + '.' + std::to_string(micros % 1000 / 100) +
+         " ms";
+}
+
+void RunEngine::explain(const Event& event) const {
+  if (const auto* ready = std::get_if<event::NodeReady>(&event)) {
+    const Node& node = sessions_.cluster().nodes[ready->node.value];
+    diagnostics::info(node.name + " is ready" + since_begin() + ": " +
+                      std::to_string(node.facts.cores.size()) + " cores, " +
+                      std::to_string(node.facts.gpus.size()) + " GPUs, Linux " + node.facts.kernel);
+  } else if (std::holds_alternative<event::PlanMade>(event)) {
+    diagnostics::info("plan made" + since_begin());
+  } else if (const auto* empty = std::get_if<event::NodeEmpty>(&event)) {
+    diagnostics::info("node " + std::to_string(empty->node.value) + " runs nothing any more" +
+                      since_begin());
+  } else if (const auto* started = std::get_if<event::RankStarted>(&event)) {
+    diagnostics::debug("rank " + std::to_string(started->rank.value) + " is pid " +
+                       std::to_string(started->pid) + since_begin());
+  } else if (const auto* exited = std::get_if<event::RankExited>(&event)) {
+    diagnostics::debug("rank " + std::to_string(exited->rank.value) + ' ' +
+                       describe(exited->status) + since_begin());
+  }
 }
 
 Status RunEngine::perform(const Action& action) {

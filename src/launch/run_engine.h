@@ -23,6 +23,7 @@ struct RunOptions {
   std::string current_folder;  // absolute
   Environment environment;     // the caller's
   bool quiet = false;
+  int verbosity = 0;  // 1: -v, 2: -vv
 };
 
 class RunEngine : public Engine {
@@ -57,6 +58,8 @@ class RunEngine : public Engine {
   void begin(const action::Finish&) {}
 
   void push(Event event);
+  void explain(const Event& event) const;
+  [[nodiscard]] std::string since_begin() const;
   void node_lost(NodeIndex node);
   void accept_plan(LaunchPlan plan);
   void write_plan_files();
@@ -76,6 +79,7 @@ class RunEngine : public Engine {
   void run_until(Condition condition, Duration limit);
 
   const RunOptions& options_;
+  MonotonicTime began_;
   EventLoop loop_;
   ConsoleWriter console_;
   ClusterSessions sessions_;
