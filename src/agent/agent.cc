@@ -122,11 +122,9 @@ class Agent {
 
 }  // namespace
 
-int agent_main(AgentOptions options, const UniqueFd& guardian_pidfd, Progress& progress) {
-  ::setpgid(0, 0);
-  become_subreaper();
+void agent_main(AgentOptions options, const UniqueFd& guardian_pidfd, Progress& progress) {
   Agent agent(std::move(options), guardian_pidfd, progress);
-  return agent.run();
+  ::_exit(agent.run());  // the launcher waits for our end, and nothing here needs a destructor
 }
 
 }  // namespace dlaunch

@@ -7,9 +7,9 @@
 
 namespace dlaunch {
 
-/// Serves one launcher until it says Bye, dies, or the guardian dies; returns the exit code.
-/// Nothing that was started is alive afterwards.
-[[nodiscard]] int agent_main(AgentOptions options, const UniqueFd& guardian_pidfd,
+/// Serves one launcher until it says Bye, dies, or the guardian dies, and ends the process with its
+/// exit code. Nothing that was started is alive afterwards.
+[[noreturn]] void agent_main(AgentOptions options, const UniqueFd& guardian_pidfd,
                              Progress& progress);
 
 }  // namespace dlaunch

@@ -46,6 +46,23 @@ bool watch(pid_t agent, const UniqueFd& agent_pidfd, const Progress& progress, i
   }
 }
 
+/// What guardian and agent each do for themselves, so that they can do it at the same time.
+void settle_in(const AgentOptions& options, int own_pidfd) {
+  ::setsid();
+  take_all_signals();
+  close_all_but({options.read.get(), options.write.get(), own_pidfd});
+  redirect_to_null({STDIN_FILENO, STDOUT_FILENO});
+  become_subreaper();
+}
+
+int run_guardian(pid_t agent, const Progress& progress) {
+  const UniqueFd agent_pidfd(open_pidfd(agent));
+  int status = 0;
+  const bool ended = watch(agent, agent_pidfd, progress, status);
+  kill_descendants(kCleanupLimit);
+  return ended ? exit_code_of(status) : kAgentStopped;
+}
+
 }  // namespace
 
 Progress* map_progress() {
@@ -55,11 +72,7 @@ Progress* map_progress() {
 }
 
 int guardian_main(AgentOptions options) {
-  ::setsid();
-  take_all_signals();
-  close_all_but({options.read.get(), options.write.get()});
-  redirect_to_null({0, 1});
-  become_subreaper();
+  // The fork comes as early as it can: the agent's start is what a run waits for.
   Progress* progress = map_progress();
   const UniqueFd own_pidfd(open_pidfd(::getpid()));
   if (!own_pidfd) {
@@ -67,17 +80,14 @@ int guardian_main(AgentOptions options) {
                  errno_text(errno).c_str());
   }
   if (progress == nullptr || !own_pidfd) return exit_code::kInternal;
+  become_subreaper();  // before there is anybody to lose
   const pid_t agent = ::fork();
   if (agent < 0) return exit_code::kInternal;
-  if (agent == 0) ::_exit(agent_main(std::move(options), own_pidfd, *progress));
-
+  settle_in(options, own_pidfd.get());
+  if (agent == 0) agent_main(std::move(options), own_pidfd, *progress);
   options.read.reset();
   options.write.reset();
-  const UniqueFd agent_pidfd(open_pidfd(agent));
-  int status = 0;
-  const bool ended = watch(agent, agent_pidfd, *progress, status);
-  kill_descendants(kCleanupLimit);
-  return ended ? exit_code_of(status) : kAgentStopped;
+  return run_guardian(agent, *progress);
 }
 
 }  // namespace dlaunch

@@ -111,9 +111,11 @@ bool OutputPump::open_file(Pumped& pumped) {
   if (pumped.file) return true;
   const std::string path = log_folder_ + "/rank-" + std::to_string(pumped.rank.value) +
                            (pumped.stream == Stream::out ? ".out" : ".err");
-  pumped.file.reset(
-      ::open(path.c_str(), O_RDWR | O_CREAT | O_TRUNC | O_CLOEXEC | O_NOFOLLOW, 0600));
-  if (!pumped.file) file_failed(pumped, errno);
+  // Without a folder nothing is written, least of all into "/".
+  if (!log_folder_.empty())
+    pumped.file.reset(
+        ::open(path.c_str(), O_RDWR | O_CREAT | O_TRUNC | O_CLOEXEC | O_NOFOLLOW, 0600));
+  if (!pumped.file) file_failed(pumped, log_folder_.empty() ? ENOENT : errno);
   return pumped.file.valid();
 }
 

@@ -45,6 +45,10 @@ void CommandOptions::flag(const std::string& names, bool& target, const std::str
   app_of(app_).add_flag(names, target, help);
 }
 
+void CommandOptions::count(const std::string& names, int& target, const std::string& help) {
+  app_of(app_).add_flag(names, target, help);
+}
+
 void CommandOptions::exclude(const std::string& name, const std::string& other) {
   app_of(app_).get_option(name)->excludes(app_of(app_).get_option(other));
 }

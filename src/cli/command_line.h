@@ -23,6 +23,8 @@ class CommandOptions {
   void values(const std::string& names, std::vector<std::string>& target, const std::string& help,
               const std::string& type);
   void flag(const std::string& names, bool& target, const std::string& help);
+  /// A flag that counts: -v is 1, -vv is 2.
+  void count(const std::string& names, int& target, const std::string& help);
   /// The two options (by one of their names) cannot be given together.
   void exclude(const std::string& name, const std::string& other);
 

@@ -30,6 +30,7 @@ struct RunCommand {
   JobOptions job;
   bool dry_run = false;
   bool quiet = false;
+  int verbosity = 0;
 
   int execute() const {
     const auto folder = current_folder();
@@ -44,6 +45,7 @@ struct RunCommand {
     options.current_folder = *folder;
     options.environment = environment_from_block(environ);
     options.quiet = quiet;
+    options.verbosity = verbosity;
     return run_front([&](UniqueFd link) { return engine_main(options, std::move(link)); },
                      forward_stdin);
   }
@@ -58,6 +60,8 @@ Subcommand run_command(const TrailingArguments& arguments) {
     add_job_options(options, run->job);
     options.flag("--dry-run", run->dry_run, "Print the plan and start nothing (as dlaunch plan)");
     options.flag("-q,--quiet", run->quiet, "Only the ranks' output, and failures");
+    options.count("-v,--verbose", run->verbosity,
+                  "What dlaunch does and how long it takes; -vv: more");
   };
   return {"run", "Start a job and look after it until every process is gone", kFooter, describe,
           [run] { return run->execute(); }};

@@ -8,9 +8,10 @@
 
 #include "launch/front_link.h"
 #include "launch/start_message.h"
+#include "log/diagnostics.h"
 #include "os/clock.h"
 #include "os/signals.h"
-#include "report/evidence.h"
+#include "report/error_file.h"
 #include "report/plan_json.h"
 #include "report/summary.h"
 
@@ -20,7 +21,6 @@ namespace {
 
 constexpr Duration kConsoleStall = std::chrono::seconds(5);
 constexpr Duration kGoodbye = std::chrono::seconds(2);
-constexpr std::size_t kTail = 64 * 1024;
 
 UniqueFd open_engine_signals() {
   auto fd = open_signal_fd({SIGINT, SIGTERM, SIGHUP, SIGQUIT});
@@ -31,19 +31,25 @@ UniqueFd open_engine_signals() {
 
 RunEngine::RunEngine(const RunOptions& options, LocalStart local, UniqueFd front_link)
     : options_(options),
+      began_(monotonic_now()),
       console_(STDOUT_FILENO, STDERR_FILENO),
       sessions_(loop_, options.spec, std::move(local),
                 {[this](Event event) { push(std::move(event)); },
                  [this](const wire::OutputData& data) { router_.add(data); },
-                 [this](const wire::OutputEnd& end) { router_.end(end); },
+                 [this](const wire::OutputEnd& end) { output_ended(end); },
                  [this](const wire::StdinTaken& taken) { stdin_taken(taken); },
-                 [this](const std::string& text) { say("dlaunch: note: " + text); }}),
+                 [this](const std::string& text) { note(text); }}),
       router_(loop_, console_,
               [this](const wire::OutputCredit& credit) {
                 if (plan_) sessions_.send(plan_->ranks[credit.rank.value].node, credit);
               }),
       front_(loop_, std::move(front_link)),
       signals_(loop_, open_engine_signals()) {
+  diagnostics::set_verbosity(options.verbosity);
+  if (options.verbosity > 0) {
+    diagnostics::set_output(
+        [this](std::string_view line) { console_.write(Stream::err, std::string(line)); });
+  }
   watch_front();
   watch_signals();
 }
@@ -84,7 +90,35 @@ Result<Event> RunEngine::wait(std::optional<MonotonicTime> deadline) {
   Event event = std::move(queue_.front());
   queue_.pop_front();
   if (events_) events_->add(event, wall_now());
+  if (options_.verbosity > 0) explain(event);
   return event;
+}
+
+std::string RunEngine::since_begin() const {
+  const auto micros =
+      std::chrono::duration_cast<std::chrono::microseconds>(monotonic_now() - began_).count();
+  return " after " + std::to_string(micros / 1000) + '.' + std::to_string(micros % 1000 / 100) +
+         " ms";
+}
+
+void RunEngine::explain(const Event& event) const {
+  if (const auto* ready = std::get_if<event::NodeReady>(&event)) {
+    const Node& node = sessions_.cluster().nodes[ready->node.value];
+    diagnostics::info(node.name + " is ready" + since_begin() + ": " +
+                      std::to_string(node.facts.cores.size()) + " cores, " +
+                      std::to_string(node.facts.gpus.size()) + " GPUs, Linux " + node.facts.kernel);
+  } else if (std::holds_alternative<event::PlanMade>(event)) {
+    diagnostics::info("plan made" + since_begin());
+  } else if (const auto* empty = std::get_if<event::NodeEmpty>(&event)) {
+    diagnostics::info("node " + std::to_string(empty->node.value) + " runs nothing any more" +
+                      since_begin());
+  } else if (const auto* started = std::get_if<event::RankStarted>(&event)) {
+    diagnostics::debug("rank " + std::to_string(started->rank.value) + " is pid " +
+                       std::to_string(started->pid) + since_begin());
+  } else if (const auto* exited = std::get_if<event::RankExited>(&event)) {
+    diagnostics::debug("rank " + std::to_string(exited->rank.value) + ' ' +
+                       describe(exited->status) + since_begin());
+  }
 }
 
 Status RunEngine::perform(const Action& action) {
@@ -132,9 +166,7 @@ void RunEngine::accept_plan(LaunchPlan plan) {
   router_.begin(plan.attempt, console, std::move(labels),
                 options_.spec.logs.console != Logs::Console::none);
   if (plan.ranks.size() > 1 && !options_.quiet) say(start_line(plan));
-  for (const std::string& note : plan.notes) {
-    if (!options_.quiet) say("dlaunch: note: " + note);
-  }
+  for (const std::string& text : plan.notes) note(text);
   plan_ = std::move(plan);
   push(std::move(made));
 }
@@ -172,6 +204,20 @@ void RunEngine::begin(const action::ReleaseNode& release) {
 void RunEngine::say(std::string line) {
   if (!line.ends_with('\n')) line += '\n';
   console_.write(Stream::err, std::move(line));
+}
+
+void RunEngine::note(const std::string& text) {
+  if (events_) events_->note("notice", text, wall_now());
+  if (!options_.quiet) say("dlaunch: note: " + text);
+}
+
+void RunEngine::output_ended(const wire::OutputEnd& end) {
+  router_.end(end);
+  if (end.lost == 0) return;
+  // Lost output is a failure of ours, so it is said with -q too.
+  say("dlaunch: the log of rank " + std::to_string(end.rank.value) +
+      (end.stream == Stream::out ? " (stdout)" : " (stderr)") + " lacks its last " +
+      std::to_string(end.lost) + " of " + std::to_string(end.size) + " bytes");
 }
 
 void RunEngine::watch_front() {
@@ -250,11 +296,9 @@ void RunEngine::part_from_agents() {
 }
 
 std::string RunEngine::write_summary(const RunReport& report) {
-  std::string tail;
-  if (report.first)
-    tail =
-        read_tail(attempt_folder_ + "/rank-" + std::to_string(report.first->value) + ".err", kTail);
-  const SummaryInput input{plan_ ? &*plan_ : nullptr, report, shown_path_, find_evidence(tail)};
+  Evidence evidence;
+  if (report.first) evidence = evidence_of(attempt_folder_, report.first->value);
+  const SummaryInput input{plan_ ? &*plan_ : nullptr, report, shown_path_, std::move(evidence)};
   if (const Status written = folder_->write("summary.json", summary_json(input)); !written) {
     say("dlaunch: note: " + written.error().message);
   }

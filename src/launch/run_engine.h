@@ -23,6 +23,7 @@ struct RunOptions {
   std::string current_folder;  // absolute
   Environment environment;     // the caller's
   bool quiet = false;
+  int verbosity = 0;  // 1: -v, 2: -vv
 };
 
 class RunEngine : public Engine {
@@ -57,10 +58,14 @@ class RunEngine : public Engine {
   void begin(const action::Finish&) {}
 
   void push(Event event);
+  void explain(const Event& event) const;
+  [[nodiscard]] std::string since_begin() const;
   void node_lost(NodeIndex node);
   void accept_plan(LaunchPlan plan);
   void write_plan_files();
   void say(std::string line);
+  void note(const std::string& text);
+  void output_ended(const wire::OutputEnd& end);
   void bring_out_output();
   [[nodiscard]] std::string write_summary(const RunReport& report);
   void drain_console();
@@ -75,6 +80,7 @@ class RunEngine : public Engine {
   void run_until(Condition condition, Duration limit);
 
   const RunOptions& options_;
+  MonotonicTime began_;
   EventLoop loop_;
   ConsoleWriter console_;
   ClusterSessions sessions_;

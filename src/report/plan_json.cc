@@ -10,165 +10,117 @@ namespace dlaunch {
 
 namespace {
 
-/// Writes objects and arrays; takes care of the commas.
-class JsonWriter {
- public:
-  explicit JsonWriter(std::string& out) : out_(out) {}
-
-  void open(char bracket) {
-    out_ += bracket;
-    first_ = true;
-  }
-  void close(char bracket) {
-    out_ += bracket;
-    first_ = false;
-  }
-  void key(std::string_view name) {
-    element();
-    append_json_string(out_, name);
-    out_ += ':';
-    first_ = true;  // the value needs no comma before it
-  }
-  void text(std::string_view value) {
-    element();
-    append_json_string(out_, value);
-  }
-  void number(std::size_t value) {
-    element();
-    out_ += std::to_string(value);
-  }
-  void boolean(bool value) {
-    element();
-    out_ += value ? "true" : "false";
-  }
-  /// A comma, if one is needed, and the next element on a line of its own.
-  void new_line(std::string_view indent) {
-    element();
-    out_ += '\n';
-    out_ += indent;
-    first_ = true;
-  }
-
- private:
-  void element() {
-    if (!first_) out_ += ',';
-    first_ = false;
-  }
-  std::string& out_;
-  bool first_ = true;
-};
-
 bool is_passed(const Variable& variable) {
   return variable.source == VariableSource::env_pass ||
          variable.source == VariableSource::env_secret;
 }
 
-void write_variables(JsonWriter& json, const std::vector<Variable>& variables) {
+void write_variables(JsonText& json, const std::vector<Variable>& variables) {
   json.key("variables");
-  json.open('{');
+  json.begin_object();
   for (const Variable& variable : variables) {
     if (is_passed(variable)) continue;
     json.key(variable.name);
-    json.text(variable.value);
+    json.string(variable.value);
   }
-  json.close('}');
+  json.end_object();
 }
 
 template <class Numbers, class ToNumber>
-void write_numbers(JsonWriter& json, std::string_view name, const Numbers& numbers,
+void write_numbers(JsonText& json, std::string_view name, const Numbers& numbers,
                    const ToNumber& to_number) {
   json.key(name);
-  json.open('[');
-  for (const auto& number : numbers) json.number(static_cast<std::size_t>(to_number(number)));
-  json.close(']');
+  json.begin_array();
+  for (const auto& number : numbers) json.number(to_number(number));
+  json.end_array();
 }
 
-void write_texts(JsonWriter& json, std::string_view name, const std::vector<std::string>& texts) {
+void write_texts(JsonText& json, std::string_view name, const std::vector<std::string>& texts) {
   json.key(name);
-  json.open('[');
-  for (const std::string& text : texts) json.text(text);
-  json.close(']');
+  json.begin_array();
+  for (const std::string& text : texts) json.string(text);
+  json.end_array();
 }
 
-void write_names(JsonWriter& json, std::string_view name, const LaunchPlan& plan,
+void write_names(JsonText& json, std::string_view name, const LaunchPlan& plan,
                  VariableSource source) {
   json.key(name);
-  json.open('[');
+  json.begin_array();
   for (const Variable& variable : plan.variables) {
-    if (variable.source == source) json.text(variable.name);
+    if (variable.source == source) json.string(variable.name);
   }
-  json.close(']');
+  json.end_array();
 }
 
-void write_head(JsonWriter& json, const LaunchPlan& plan) {
+void write_head(JsonText& json, const LaunchPlan& plan) {
   const auto field = [&](std::string_view name, std::string_view value) {
-    json.new_line(" ");
+    json.line(1);
     json.key(name);
-    json.text(value);
+    json.string(value);
   };
-  json.new_line(" ");
+  json.line(1);
   json.key("format");
   json.number(1);
   field("name", plan.name);
   field("run_id", plan.run_id);
-  json.new_line(" ");
+  json.line(1);
   json.key("attempt");
   json.number(plan.attempt.value);
   field("framework", name_of(plan.framework));
   field("launch", name_of(plan.launch));
   field("workdir", plan.workdir);
-  json.new_line(" ");
+  json.line(1);
   json.key("master");
-  json.open('{');
+  json.begin_object();
   json.key("address");
-  json.text(plan.master.address);
+  json.string(plan.master.address);
   json.key("port");
   json.number(plan.master.port);
   json.key("reason");
-  json.text(plan.master.reason);
-  json.close('}');
+  json.string(plan.master.reason);
+  json.end_object();
 }
 
-void write_commands(JsonWriter& json, const LaunchPlan& plan) {
-  json.new_line(" ");
+void write_commands(JsonText& json, const LaunchPlan& plan) {
+  json.line(1);
   json.key("commands");
-  json.open('[');
+  json.begin_array();
   for (const CommandPlan& command : plan.commands) {
-    json.new_line("  ");
-    json.open('{');
+    json.line(2);
+    json.begin_object();
     write_texts(json, "argv", command.argv);
     json.key("shell");
     json.boolean(command.is_own_shell);
-    json.close('}');
+    json.end_object();
   }
-  json.close(']');
+  json.end_array();
 }
 
-void write_nodes(JsonWriter& json, const LaunchPlan& plan) {
-  json.new_line(" ");
+void write_nodes(JsonText& json, const LaunchPlan& plan) {
+  json.line(1);
   json.key("nodes");
-  json.open('[');
+  json.begin_array();
   for (std::size_t i = 0; i < plan.nodes.size(); ++i) {
     const NodePlan& node = plan.nodes[i];
-    json.new_line("  ");
-    json.open('{');
+    json.line(2);
+    json.begin_object();
     json.key("node");
-    json.number(i);
+    json.number(static_cast<std::int64_t>(i));
     json.key("name");
-    json.text(node.name);
+    json.string(node.name);
     json.key("address");
-    json.text(node.address);
+    json.string(node.address);
     write_numbers(json, "ranks", node.ranks, [](Rank rank) { return rank.value; });
     json.key("binding");
-    json.text(node.binding_note);
+    json.string(node.binding_note);
     write_variables(json, node.variables);
-    json.close('}');
+    json.end_object();
   }
-  json.close(']');
+  json.end_array();
 }
 
-void write_rank(JsonWriter& json, const RankPlan& rank) {
-  json.open('{');
+void write_rank(JsonText& json, const RankPlan& rank) {
+  json.begin_object();
   json.key("rank");
   json.number(rank.rank.value);
   json.key("node");
@@ -176,7 +128,7 @@ void write_rank(JsonWriter& json, const RankPlan& rank) {
   json.key("local_rank");
   json.number(rank.local_rank.value);
   json.key("role");
-  json.text(rank.role);
+  json.string(rank.role);
   json.key("role_rank");
   json.number(rank.role_rank);
   json.key("command");
@@ -185,10 +137,10 @@ void write_rank(JsonWriter& json, const RankPlan& rank) {
   write_texts(json, "gpus", rank.gpus);
   write_numbers(json, "ports", rank.ports, [](std::uint16_t port) { return port; });
   write_variables(json, rank.variables);
-  json.close('}');
+  json.end_object();
 }
 
-void write_reasons(JsonWriter& json, const LaunchPlan& plan) {
+void write_reasons(JsonText& json, const LaunchPlan& plan) {
   std::map<std::string_view, std::string_view> reasons;
   const auto collect = [&](const std::vector<Variable>& variables) {
     for (const Variable& variable : variables) reasons.emplace(variable.name, variable.reason);
@@ -201,14 +153,14 @@ void write_reasons(JsonWriter& json, const LaunchPlan& plan) {
     if (role == nullptr || *role != rank.role) collect(rank.variables);
     role = &rank.role;
   }
-  json.new_line(" ");
+  json.line(1);
   json.key("reasons");
-  json.open('{');
+  json.begin_object();
   for (const auto& [name, reason] : reasons) {
     json.key(name);
-    json.text(reason);
+    json.string(reason);
   }
-  json.close('}');
+  json.end_object();
 }
 
 }  // namespace
@@ -216,33 +168,34 @@ void write_reasons(JsonWriter& json, const LaunchPlan& plan) {
 std::string plan_json(const LaunchPlan& plan) {
   std::string out;
   out.reserve(4096 + plan.ranks.size() * 512);
-  JsonWriter json(out);
-  json.open('{');
+  JsonText json(out);
+  json.begin_object();
   write_head(json, plan);
   write_commands(json, plan);
   write_nodes(json, plan);
-  json.new_line(" ");
+  json.line(1);
   json.key("ranks");
-  json.open('[');
+  json.begin_array();
   for (const RankPlan& rank : plan.ranks) {
-    json.new_line("  ");
+    json.line(2);
     write_rank(json, rank);
   }
-  json.close(']');
-  json.new_line(" ");
+  json.end_array();
+  json.line(1);
   write_variables(json, plan.variables);
-  json.new_line(" ");
+  json.line(1);
   write_names(json, "passed", plan, VariableSource::env_pass);
-  json.new_line(" ");
+  json.line(1);
   write_names(json, "secret", plan, VariableSource::env_secret);
   write_reasons(json, plan);
-  json.new_line(" ");
+  json.line(1);
   write_texts(json, "scrubbed", plan.scrubbed);
-  json.new_line(" ");
+  json.line(1);
   write_texts(json, "not_passed", plan.not_passed);
-  json.new_line(" ");
+  json.line(1);
   write_texts(json, "notes", plan.notes);
-  out += "\n}\n";
+  json.line(0).end_object();
+  out += '\n';
   return out;
 }
 

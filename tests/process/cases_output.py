@@ -202,7 +202,7 @@ def ids_sort_by_time(box):
     expect_equal(names, sorted(names), "ids in the order of their runs")
 
 
-@case
+@case(alone=True)  # beside others there may be a note about cores
 def quiet_says_nothing_about_success(box):
     run = box.run("run", "-q", "-n", "2", "--", "echo", "out")
     expect_equal(run.err, b"", "stderr")

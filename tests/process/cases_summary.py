@@ -21,7 +21,7 @@ def success_is_one_line(box):
            f"last line: {own_lines(run)}")
 
 
-@case
+@case(alone=True)  # beside others there may be a note about cores
 def one_rank_says_only_the_last_line(box):
     run = box.run("run", "--", "true")
     expect_equal(len(run.text.splitlines()), 1, "lines on stderr")
@@ -57,6 +57,26 @@ def a_python_exception_is_shown_by_itself(box):
     summary = run.text[run.text.index("FAILED"):]
     expect(re.search(r"^\s+RuntimeError: tensor sizes do not match$", summary, re.M), summary)
     expect(re.search(r"train\.py:2 in forward", summary), "file and line: " + summary)
+
+
+@case
+def the_exception_comes_from_the_error_file_of_pytorch(box):
+    # What torch.distributed.elastic's @record writes to TORCHELASTIC_ERROR_FILE.
+    error = {"message": {"message": "ValueError: bad batch", "extraInfo": {
+        "py_callstack": 'Traceback (most recent call last):\n  File "train.py", line 12, in main\n    raise ValueError("bad batch")\n'
+                        'ValueError: bad batch\n', "timestamp": "1"}}}
+    box.write("error.json", json.dumps(error))
+    run = box.run("run", "-n", "2", "--", "sh", "-c",
+                  "test $RANK = 0 && exec sleep 1000; cp error.json $TORCHELASTIC_ERROR_FILE; exit 4", code=4)
+    expect_in("ValueError: bad batch", run.text, "exception")
+    expect_in("train.py:12 in main", run.text, "place")
+
+
+@case
+def verbose_tells_what_happens_and_when(box):
+    run = box.run("run", "-vv", "-n", "2", "--", "true")
+    for wanted in ("is ready after", "plan made after", "rank 1 is pid", "rank 0 exited with code 0"):
+        expect_in(wanted, run.text, "stderr")
 
 
 @case

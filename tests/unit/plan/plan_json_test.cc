@@ -5,7 +5,6 @@
 #include <nlohmann/json.hpp>
 
 #include "fake_cluster.h"
-#include "text/json_text.h"
 
 namespace dlaunch {
 namespace {
@@ -58,30 +57,6 @@ TEST(PlanJson, NeverHoldsValuesThatWerePassed) {
   const json parsed = json::parse(text);
   EXPECT_EQ(parsed["passed"], json::array({"WANDB_API_KEY"}));
   EXPECT_EQ(parsed["secret"], json::array({"HF_TOKEN"}));
-}
-
-TEST(JsonText, BytesThatAreNotUtf8BecomeReplacementCharacters) {
-  // RFC 8259, 8.1: JSON text is UTF-8. RFC 3629: no overlong forms, no surrogates, nothing above
-  // U+10FFFF.
-  const std::vector<std::pair<std::string, std::string>> cases = {
-      {"gr\xc3\xbc\xc3\x9f", "\"gr\xc3\xbc\xc3\x9f\""},
-      {"\xf0\x9f\x9a\x80", "\"\xf0\x9f\x9a\x80\""},
-      {"a\xff"
-       "b",
-       "\"a\\ufffdb\""},
-      {"\xc0\xaf", "\"\\ufffd\\ufffd\""},
-      {"\xed\xa0\x80", "\"\\ufffd\\ufffd\\ufffd\""},
-      {"\xf4\x90\x80\x80", "\"\\ufffd\\ufffd\\ufffd\\ufffd\""},
-      {"cut \xe2\x82", "\"cut \\ufffd\\ufffd\""},
-      {std::string("nul\0", 4), "\"nul\\u0000\""},
-      {"\x1f\x7f", "\"\\u001f\x7f\""},
-  };
-  for (const auto& [text, expected] : cases) {
-    std::string out;
-    append_json_string(out, text);
-    EXPECT_EQ(out, expected);
-    EXPECT_TRUE(json::accept(out)) << out;
-  }
 }
 
 }  // namespace
