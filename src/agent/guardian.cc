@@ -4,6 +4,7 @@
 #include <csignal>
 #include <cstdio>
 #include <new>
+#include <string>
 
 #include <poll.h>
 #include <sys/mman.h>
@@ -14,6 +15,7 @@
 #include "agent/progress.h"
 #include "os/containment.h"
 #include "os/descriptors.h"
+#include "os/proc_file.h"
 #include "os/signals.h"
 
 namespace dlaunch {
@@ -26,6 +28,14 @@ constexpr std::chrono::seconds kCleanupLimit{30};
 
 int exit_code_of(int status) {
   return WIFSIGNALED(status) ? exit_code::kSignalBase + WTERMSIG(status) : WEXITSTATUS(status);
+}
+
+/// In an uninterruptible system call, as on a network file system that does not answer (proc(5),
+/// state D): it shows no progress then and is none the less alive.
+bool waits_for_disk(pid_t pid) {
+  const std::string stat = read_proc_file("/proc/" + std::to_string(pid) + "/stat");
+  const std::size_t name_end = stat.rfind(')');
+  return name_end != std::string::npos && name_end + 2 < stat.size() && stat[name_end + 2] == 'D';
 }
 
 /// True when the agent has ended, false when it has shown no progress for the fencing time.
@@ -41,6 +51,7 @@ bool watch(pid_t agent, const UniqueFd& agent_pidfd, const Progress& progress, i
     const std::uint64_t beat = progress.beats.load();
     silent_ms = beat == last_beat ? silent_ms + static_cast<std::uint32_t>(tick) : 0;
     last_beat = beat;
+    if (silent_ms > 0 && waits_for_disk(agent)) silent_ms = 0;
     if (silent_ms >= progress.fence_after_ms.load() + 2 * static_cast<std::uint32_t>(tick))
       return false;
   }

@@ -115,8 +115,12 @@ class Front {
 };
 
 std::vector<int> signals_to_pass() {
-  std::vector<int> signals{SIGINT, SIGTERM, SIGQUIT};
-  if (!is_ignored(SIGHUP)) signals.push_back(SIGHUP);  // nohup(1) means it
+  // Ignored ones stay ignored: nohup(1) means it of SIGHUP, and a shell without job control of
+  // SIGINT and SIGQUIT for what it starts in the background (POSIX XCU 2.11).
+  std::vector<int> signals{SIGTERM};
+  for (const int signal : {SIGINT, SIGQUIT, SIGHUP}) {
+    if (!is_ignored(signal)) signals.push_back(signal);
+  }
   return signals;
 }
 

@@ -22,9 +22,7 @@ std::size_t index_of(Rank rank, Stream stream) {
 }  // namespace
 
 OutputRouter::OutputRouter(EventLoop& loop, ConsoleWriter& writer, Grant grant)
-    : writer_(writer),
-      grant_(std::move(grant)),
-      progress_(loop, duplicate(writer.progress_fd())) {}
+    : writer_(writer), grant_(std::move(grant)), progress_(loop, duplicate(writer.progress_fd())) {}
 
 void OutputRouter::begin(Attempt attempt, ConsoleOptions options, std::vector<std::string> labels,
                          bool show) {

@@ -308,6 +308,9 @@ std::string RunEngine::write_summary(const RunReport& report) {
 }
 
 void RunEngine::finish(const RunReport& report) {
+  for (std::uint32_t rank = 0; rank < report.ranks.size(); ++rank) {
+    if (report.ranks[rank].how == RankEnd::How::lost) router_.give_up(Rank(rank));
+  }
   bring_out_output();
   sessions_.release_all();
   loop_.poll();  // the goodbyes are on their way while we write
