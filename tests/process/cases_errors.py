@@ -96,6 +96,44 @@ def an_unknown_option(box):
 
 
 @case
+def an_option_misspelt(box):
+    run = box.run("run", "--nproc-per-nod=4", "--", "true", code=USAGE)
+    expect_in('did you mean "--nproc-per-node"?', run.text, "suggestion")
+
+
+@case
+def an_option_before_the_command(box):
+    run = box.run("-n", "4", "run", "--", "true", code=USAGE)
+    expect_in("dlaunch run -n 4", run.text, "what to type")
+
+
+@case
+def an_option_without_its_value(box):
+    run = box.run("run", "-n", "--", "true", code=USAGE)
+    expect_in("-n needs a value", run.text, "what is missing")
+
+
+@case
+def a_command_without_the_dashes(box):
+    run = box.run("run", "-n", "2", "python3", "train.py", "--lr", "1", code=USAGE)
+    expect_in("dlaunch run -n 2 -- python3 train.py --lr 1", run.text, "what to type")
+
+
+@case
+def a_program_where_a_job_file_is_expected(box):
+    box.write("train.py", "import os\n")
+    run = box.run("run", "-n", "4", "train.py", code=USAGE)
+    expect_in("train.py is a program, not a job file", run.text, "what")
+    expect_in("dlaunch run -n 4 -- python3 train.py", run.text, "what to type")
+
+
+@case
+def a_rank_that_is_no_number(box):
+    run = box.run("plan", "--env", "-1", "--", "true", code=USAGE)
+    expect_in('expected a number, 0 or more, not "-1"', run.text, "what is wanted")
+
+
+@case
 def an_unknown_command(box):
     box.run("rum", code=USAGE)
 
@@ -109,6 +147,13 @@ def set_without_a_value(box):
 def a_missing_job_file(box):
     run = box.run("run", "absent.yaml", code=JOB_FILE)
     expect_in("absent.yaml", run.text, "which")
+
+
+@case
+def a_folder_with_job_yml(box):
+    box.write("job.yml", "command: [true]\n")
+    run = box.run("run", ".", code=JOB_FILE)
+    expect_in("dlaunch run ./job.yml", run.text, "what to type")
 
 
 @case
