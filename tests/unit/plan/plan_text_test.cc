@@ -133,6 +133,15 @@ TEST(PlanText, FitsIn80Columns) {
     EXPECT_LE(line.size(), 80U) << line;
 }
 
+TEST(PlanText, ColumnsAreCharactersAndACommandIsOneLine) {
+  JobSpec spec = test::list_job();
+  spec.name = "\u00fc\u00f1";
+  spec.command = {false, "", {"python", "-c", "import os\nprint(1)"}};
+  const auto [cluster, plan] = planned(spec, {{}});
+  const auto lines = lines_of(plan_text(plan, cluster));
+  EXPECT_EQ(lines[0].substr(0, 50), "\u00fc\u00f1        python -c 'import os\\nprint(1)'  ");
+}
+
 TEST(PlanText, OneGpuEachIsNamed) {
   JobSpec spec = test::list_job();
   spec.binding.gpus = Binding::Gpus::one_per_process;
