@@ -43,6 +43,25 @@ def a_folder_is_not_executable(box):
     box.make_folder("program")
     run = box.run("run", "--", "./program", code=126)
     names_rank(run)
+    expect_in("Is a directory", run.text, "why")
+
+
+@case
+def a_script_given_as_a_program(box):
+    box.write("train.py", "print(1)\n", 0o644)
+    run = box.run("run", "--", "train.py", code=127)
+    expect_in("./train.py, or python3 train.py", run.text, "what to type")
+    run = box.run("run", "--", "./train.py", code=126)
+    expect_in("/train.py, or chmod +x", run.text, "what to type")
+    expect("/./" not in run.text, f"a path as nobody writes it: {run.text}")
+
+
+@case
+def a_run_folder_that_cannot_be_made(box):
+    box.write("file", "")
+    run = box.run("run", "--set", "logs.dir=file/a", "--", "true", code=70, env={"HOME": "/dev/null"})
+    expect_in("no folder for this run", run.text, "what")
+    expect_in("--set logs.dir=FOLDER", run.text, "what to do")
 
 
 @case
