@@ -10,6 +10,7 @@
 
 #include "os/unique_fd.h"
 #include "spec/job_reader.h"
+#include "spec/shell_quote.h"
 
 namespace dlaunch {
 
@@ -42,6 +43,26 @@ Result<std::string> read_file(const std::string& path) {
   return text;
 }
 
+bool looks_like_job_file(const std::string& path) {
+  return path.ends_with(".yaml") || path.ends_with(".yml") || path.ends_with(".json");
+}
+
+/// The command line that runs `program` instead of reading it.
+std::string as_command(const JobOptions& options, const std::string& program) {
+  std::string line = "dlaunch run";
+  if (!options.processes.empty()) line += " -n " + options.processes;
+  if (!options.per_node.empty()) line += " --nproc-per-node " + options.per_node;
+  return line + (program.ends_with(".py") ? " -- python3 " : " -- ") + spec::shell_quote(program);
+}
+
+/// `dlaunch run train.py`: torchrun's and mpirun's habit, and no job file whatever it holds.
+bool is_program(const std::string& path, const std::string& text) {
+  return !looks_like_job_file(path) &&
+         (path.ends_with(".py") || path.ends_with(".sh") || text.starts_with("#!") ||
+          text.starts_with("\x7f"
+                           "ELF"));
+}
+
 Result<std::string> find_file(const JobOptions& options) {
   const std::string& given = options.file;
   if (given.empty()) {
@@ -54,11 +75,14 @@ Result<std::string> find_file(const JobOptions& options) {
   const std::string inside =
       is_folder(given) ? given + (given.ends_with('/') ? "" : "/") + kFileInFolder : given;
   if (exists(inside)) return inside;
-  const bool looks_like_file =
-      given.ends_with(".yaml") || given.ends_with(".yml") || given.ends_with(".json");
-  std::string message = "no job file " + inside + " here";
-  if (!looks_like_file && !is_folder(given))
-    message += "; to run a command, put it after --: dlaunch run -- " + given;
+  std::string message = "no job file " + inside;
+  if (is_folder(given)) {
+    const std::string other = inside.substr(0, inside.rfind('.')) + ".yml";
+    if (exists(other))
+      message += "; there is " + other + ": dlaunch run " + spec::shell_quote(other);
+  } else if (!looks_like_job_file(given)) {
+    message += "; to run a command, put it after --: " + as_command(options, given);
+  }
   return fail(exit_code::kJobFile, message);
 }
 
@@ -148,6 +172,10 @@ Result<LoadedJob> load_job(const JobOptions& options, const std::string& current
   if (!file) return tl::unexpected(file.error());
   auto text = read_file(*file);
   if (!text) return tl::unexpected(text.error());
+  if (is_program(*file, *text)) {
+    return fail(exit_code::kUsage,
+                *file + " is a program, not a job file; to run it: " + as_command(options, *file));
+  }
   input.file = *file;
   input.text = *text;
   auto spec = read_job(input);

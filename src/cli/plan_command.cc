@@ -36,7 +36,7 @@ Subcommand plan_command(const TrailingArguments& arguments) {
   plan->job.arguments = arguments;
   const auto describe = [plan](CommandOptions options) {
     add_job_options(options, plan->job);
-    options.flag("--json", plan->view.json, "The plan as JSON");
+    options.flag("--json", plan->view.json, "The plan, or with --env the variables, as JSON");
     options.number("--env", plan->view.env_of, "The variables of one rank, with the reason of each",
                    "RANK");
   };

@@ -23,8 +23,12 @@ int show_plan(const JobSpec& spec, const std::string& current_folder, const Plan
                                                     ": the job has ranks 0 to " +
                                                     std::to_string(plan->ranks.size() - 1)});
   }
+  if (view.env_of) {
+    const Rank rank(*view.env_of);
+    return print_text(view.json ? plan_env_json(*plan, rank)
+                                : plan_env_text(*plan, *cluster, rank));
+  }
   if (view.json) return print_text(plan_json(*plan));
-  if (view.env_of) return print_text(plan_env_text(*plan, *cluster, Rank(*view.env_of)));
   return print_text(plan_text(*plan, *cluster));
 }
 

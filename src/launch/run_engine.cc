@@ -35,7 +35,7 @@ RunEngine::RunEngine(const RunOptions& options, LocalStart local, UniqueFd front
       console_(STDOUT_FILENO, STDERR_FILENO),
       sessions_(loop_, options.spec, std::move(local),
                 {[this](Event event) { push(std::move(event)); },
-                 [this](const wire::OutputData& data) { router_.add(data); },
+                 [this](const wire::OutputData& data) { show(data); },
                  [this](const wire::OutputEnd& end) { output_ended(end); },
                  [this](const wire::StdinTaken& taken) { stdin_taken(taken); },
                  [this](const std::string& text) { note(text); }}),
@@ -58,7 +58,10 @@ Status RunEngine::open_run_folder() {
   const std::string& dir = options_.spec.logs.dir;
   const std::string base = dir.starts_with('/') ? dir : options_.current_folder + '/' + dir;
   auto folder = RunDirectory::create(base, default_state_folder(options_.environment), wall_now);
-  if (!folder) return tl::unexpected(folder.error());
+  if (!folder) {
+    return fail(folder.error().exit_code, "no folder for this run: " + folder.error().message +
+                                              "\n         try: --set logs.dir=FOLDER");
+  }
   folder_ = std::move(*folder);
   const std::string inside = options_.current_folder + '/';
   shown_path_ = folder_->path();
@@ -204,6 +207,15 @@ void RunEngine::begin(const action::ReleaseNode& release) {
 void RunEngine::say(std::string line) {
   if (!line.ends_with('\n')) line += '\n';
   console_.write(Stream::err, std::move(line));
+}
+
+void RunEngine::show(const wire::OutputData& data) {
+  router_.add(data);
+  if (told_stdout_broken_ || !console_.broken(Stream::out)) return;
+  told_stdout_broken_ = true;
+  // A pager that was left is no reason to end a training; its files go on.
+  note("cannot write to stdout (" + errno_text(console_.error_number(Stream::out)) +
+       "); the ranks go on, their output is in " + shown_path_);
 }
 
 void RunEngine::note(const std::string& text) {

@@ -64,6 +64,7 @@ class RunEngine : public Engine {
   void accept_plan(LaunchPlan plan);
   void write_plan_files();
   void say(std::string line);
+  void show(const wire::OutputData& data);
   void note(const std::string& text);
   void output_ended(const wire::OutputEnd& end);
   void bring_out_output();
@@ -89,6 +90,7 @@ class RunEngine : public Engine {
   WatchedFd signals_;
   std::optional<RunDirectory> folder_;
   std::optional<EventLog> events_;
+  bool told_stdout_broken_ = false;
   std::string shown_path_;  // of the run folder, as the user would type it
   std::optional<LaunchPlan> plan_;
   std::string attempt_folder_;

@@ -1,8 +1,10 @@
 #include "os/spawn.h"
 
+#include <algorithm>
 #include <cerrno>
 #include <csignal>
 #include <cstddef>
+#include <string_view>
 
 #include <sys/prctl.h>
 #include <sys/stat.h>
@@ -70,6 +72,11 @@ int run_child(void* argument) {
   return give_up(context, Step::execute, context.failed_on);
 }
 
+bool is_folder(const std::string& path) {
+  struct stat info {};
+  return ::stat(path.c_str(), &info) == 0 && S_ISDIR(info.st_mode);
+}
+
 bool is_file(const std::string& path) {
   struct stat info {};
   return ::stat(path.c_str(), &info) == 0 && !S_ISDIR(info.st_mode);
@@ -85,13 +92,17 @@ StartFailure failure_of(const ChildContext& context) {
     // The file is there and yet "No such file": it is the program that its first line names.
     if (failure.error_number == ENOENT && is_file(failure.path))
       failure.step = StartFailure::Step::interpreter;
+    // execve(2) says EACCES of whatever is no regular file.
+    if (failure.error_number == EACCES && is_folder(failure.path)) failure.error_number = EISDIR;
     failure.search_path = context.request->program->search_path;
   }
   return failure;
 }
 
-std::string absolute(const std::string& path, const std::string& workdir) {
-  return path.starts_with('/') ? path : workdir + '/' + path;
+std::string absolute(std::string_view path, const std::string& workdir) {
+  while (path.starts_with("./"))
+    path.remove_prefix(std::min(path.find_first_not_of('/', 1), path.size()));
+  return path.starts_with('/') ? std::string(path) : (workdir + '/').append(path);
 }
 
 }  // namespace

@@ -24,6 +24,11 @@ static_assert(std::is_sorted(std::begin(kShellWords), std::end(kShellWords)));
 
 constexpr std::string_view kDefineSource =
     "command -v source >/dev/null || eval 'source() { . \"$@\"; }'\n";
+// Under `set -e` the shell ends at the line that fails: only a trap can still say that it was
+// setup. The shell's own code stays, because the trap does not exit.
+constexpr std::string_view kSetupTrap =
+    "trap 'case $? in 0) ;; *) echo \"setup failed with code $?\" >&2 ;; esac' EXIT\n";
+constexpr std::string_view kSetupTrapOff = "\ncase $? in 0) trap - EXIT ;; *) exit $? ;; esac";
 // The end of setup, and the mark by which command_text finds where the command begins.
 constexpr std::string_view kSetupEnd =
     "\ncase $? in 0) set +e ;; *) set -- $?; echo \"setup failed with code $1\" >&2; exit \"$1\" "
@@ -139,8 +144,12 @@ CommandPlan plan_command(const Command& command, Shell shell, const std::string&
       shell == Shell::sh &&
       (mentions_word(body, "source") || (command.is_shell && mentions_word(line, "source")));
   if (needs_source) script += kDefineSource;
+  // A trap of setup's own stays for the command; ours would take its place.
+  const bool traps = !body.empty() && !mentions_word(body, "trap");
+  if (traps) script += kSetupTrap;
   if (!body.empty()) script += "set -e\n";
   script += body;
+  if (traps) script += kSetupTrapOff;
   if (!script.empty()) script += kSetupEnd;
 
   const std::string program = shell == Shell::bash ? "bash" : "sh";

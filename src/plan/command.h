@@ -15,10 +15,11 @@ namespace dlaunch {
 /// - A string becomes `SHELL -c SCRIPT`, so messages of the shell begin with the shell's name, as
 /// everywhere.
 /// - setup runs first, in the same shell, under `set -e`: its first failing line ends the rank with
-/// that line's
-///   code, and so does a setup whose last command fails. `set -e` is off again when the command
-///   begins; anything else that setup changes (variables, functions, the folder, other options)
-///   stays. After setup, a list is executed by `exec "$@"`, still byte for byte.
+///   that line's code, and so does a setup whose last command fails; "setup failed with code N" on
+///   stderr says so, unless setup mentions `trap` (ours on EXIT would take its place). `set -e` is
+///   off again when the command begins; anything else that setup changes (variables, functions, the
+///   folder, other options) stays, but for an EXIT trap that a sourced file has set. After setup, a
+///   list is executed by `exec "$@"`, still byte for byte.
 /// - A string that is one simple command of a program leaves no shell in between: bash sees to that
 /// by itself, for sh
 ///   `exec` goes in front, because Debian's dash does not. After setup that happens only if the

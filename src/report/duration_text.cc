@@ -1,5 +1,6 @@
 #include "report/duration_text.h"
 
+#include <algorithm>
 #include <cstdint>
 
 #include "log/time_text.h"
@@ -24,8 +25,8 @@ std::string fraction(std::int64_t value, int places, int one) {
 }  // namespace
 
 std::string duration_text(std::chrono::nanoseconds duration) {
-  const std::int64_t ms = rounded(duration, milliseconds(1));
-  if (ms <= 0) return "0 s";
+  if (duration <= std::chrono::nanoseconds(0)) return "0 s";
+  const std::int64_t ms = std::max<std::int64_t>(rounded(duration, milliseconds(1)), 1);
   if (ms < 10) return fraction(ms, 3, 1000);
   const std::int64_t hundredths = rounded(duration, milliseconds(10));
   if (hundredths < 10) return fraction(hundredths, 2, 100);

@@ -6,8 +6,8 @@
 
 namespace dlaunch {
 
-/// "0.004 s", "0.02 s", "12.4 s", "3 min 12 s", "2 h 05 min"; what is negative or under half a
-/// millisecond is "0 s".
+/// "0.004 s", "0.02 s", "12.4 s", "3 min 12 s", "2 h 05 min"; what is shorter than a
+/// millisecond is "0.001 s", what is negative or nothing "0 s".
 [[nodiscard]] std::string duration_text(std::chrono::nanoseconds duration);
 
 }  // namespace dlaunch

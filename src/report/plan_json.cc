@@ -2,8 +2,10 @@
 
 #include <map>
 #include <string_view>
+#include <utility>
 #include <vector>
 
+#include "plan/rank_env.h"
 #include "text/json_text.h"
 
 namespace dlaunch {
@@ -194,6 +196,36 @@ std::string plan_json(const LaunchPlan& plan) {
   write_texts(json, "not_passed", plan.not_passed);
   json.line(1);
   write_texts(json, "notes", plan.notes);
+  json.line(0).end_object();
+  out += '\n';
+  return out;
+}
+
+std::string plan_env_json(const LaunchPlan& plan, Rank rank) {
+  const RankPlan& own = plan.ranks[rank.value];
+  const NodePlan& node = plan.nodes[own.node.value];
+  std::map<std::pair<std::size_t, std::string_view>, const Variable*> variables;
+  for (const auto* layer : {&plan.variables, &node.variables, &own.variables}) {
+    for (const Variable& v : *layer) variables[{table_position(v.name), v.name}] = &v;
+  }
+  std::string out;
+  JsonText json(out);
+  json.begin_object();
+  json.line(1).key("format").number(1);
+  json.line(1).key("rank").number(rank.value);
+  json.line(1).key("node").string(node.name);
+  json.line(1).key("variables").begin_array();
+  for (const auto& [position, variable] : variables) {
+    json.line(2).begin_object().key("name").string(variable->name).key("value");
+    if (variable->source == VariableSource::env_secret) {
+      json.null();
+    } else {
+      json.string(variable->value);
+    }
+    json.key("reason").string(variable->reason).end_object();
+  }
+  json.end_array().line(1);
+  write_texts(json, "scrubbed", plan.scrubbed);
   json.line(0).end_object();
   out += '\n';
   return out;

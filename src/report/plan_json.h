@@ -3,6 +3,7 @@
 
 #include <string>
 
+#include "model/ids.h"
 #include "model/launch_plan.h"
 
 namespace dlaunch {
@@ -15,5 +16,10 @@ namespace dlaunch {
 ///   (env_pass) and secret [NAME] (env_secret), whose values are nowhere, reasons {NAME: why},
 ///   scrubbed, not_passed, notes.
 [[nodiscard]] std::string plan_json(const LaunchPlan&);
+
+/// `dlaunch plan --env RANK --json`: format (1), rank, node (its name), variables [{name, value,
+/// reason}] in the order of plan_env_text, the value of a secret null, scrubbed. `rank` must be one
+/// of the plan's.
+[[nodiscard]] std::string plan_env_json(const LaunchPlan&, Rank rank);
 
 }  // namespace dlaunch

@@ -8,6 +8,8 @@
 
 #include "plan/command.h"
 #include "plan/rank_env.h"
+#include "report/plain_text.h"
+#include "text/utf8.h"
 
 namespace dlaunch {
 
@@ -21,12 +23,14 @@ constexpr std::size_t kFirst = 8, kLast = 2;
 
 std::string padded(std::string_view text, std::size_t width) {
   std::string out(text);
-  if (out.size() < width) out.append(width - out.size(), ' ');
+  const std::size_t columns = utf8_length(text);
+  if (columns < width) out.append(width - columns, ' ');
   return out;
 }
 
 std::string right(std::string_view text, std::size_t width) {
-  std::string out(text.size() < width ? width - text.size() : 0, ' ');
+  const std::size_t columns = utf8_length(text);
+  std::string out(columns < width ? width - columns : 0, ' ');
   return out += text;
 }
 
@@ -34,8 +38,11 @@ std::string counted(std::size_t n, const char* one) {
   return std::to_string(n) + " " + one + (n == 1 ? "" : "s");
 }
 
-std::string shortened(const std::string& text, std::size_t width) {
-  return text.size() <= width ? text : text.substr(0, width - 3) + "...";
+/// What the user wrote, on one line of at most `width` columns; a line break in it is shown as \n.
+std::string shortened(std::string_view text, std::size_t width) {
+  std::string line;
+  for (const char c : text) line += c == '\n' ? std::string("\\n") : std::string(1, c);
+  return cut_to_columns(plain_line(line), width);
 }
 
 /// LABEL value note, the note in its column, or on a line of its own where it does not fit.
@@ -43,9 +50,10 @@ void add_line(std::string& out, std::string_view label, std::size_t label_width,
               const std::string& value, std::string_view note) {
   std::string line = padded(label, label_width) + value;
   if (!note.empty()) {
-    const std::size_t at = std::max(line.size() + 2, kNoteAt);
+    const std::size_t columns = utf8_length(line);
+    const std::size_t at = std::max(columns + 2, kNoteAt);
     const std::size_t tight = std::min(at, kWidth > note.size() ? kWidth - note.size() : 0);
-    if (tight >= line.size() + 2) {
+    if (tight >= columns + 2) {
       line = padded(line, tight);
     } else {
       out += line + "\n";
@@ -206,7 +214,7 @@ void add_table(std::string& out, const LaunchPlan& plan, const Cluster& cluster)
 }
 
 void add_head(std::string& out, const LaunchPlan& plan) {
-  const std::size_t label = std::clamp<std::size_t>(plan.name.size() + 2, 10, 24);
+  const std::size_t label = std::clamp<std::size_t>(utf8_length(plan.name) + 2, 10, 24);
   const std::string shape =
       std::string(name_of(plan.framework)) + ", " + std::string(name_of(plan.launch)) + ", " +
       counted(plan.ranks.size(), "rank") + " on " + counted(plan.nodes.size(), "node");

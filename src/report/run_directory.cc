@@ -97,8 +97,7 @@ Result<RunDirectory> RunDirectory::create(const std::string& base, const std::st
   if (run || state_base.empty()) return run;
   Result<RunDirectory> fallback = create_in(state_base, clock);
   if (!fallback) {
-    return fail(exit_code::kInternal,
-                "no folder for this run: " + run.error().message + "; " + fallback.error().message);
+    return fail(exit_code::kInternal, run.error().message + "; " + fallback.error().message);
   }
   fallback->fell_back_ = true;
   fallback->fallback_reason_ = run.error().message;

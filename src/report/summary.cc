@@ -1,6 +1,7 @@
 #include "report/summary.h"
 
 #include <algorithm>
+#include <cerrno>
 #include <csignal>
 #include <optional>
 #include <string_view>
@@ -44,6 +45,26 @@ void append_wrapped(std::string& out, std::string_view first, std::string_view r
 
 const RankEnd* end_of(const RunReport& report, Rank rank) {
   return rank.value < report.ranks.size() ? &report.ranks[rank.value] : nullptr;
+}
+
+/// How a script that was given as a program can be run; empty where that is no likely reason.
+std::string script_advice(const StartFailure& failure) {
+  if (failure.step != StartFailure::Step::execute) return {};
+  const std::string file = plain_line(failure.path);
+  const bool is_python = file.ends_with(".py");
+  if (!is_python && !file.ends_with(".sh")) return {};
+  const std::string by_interpreter = (is_python ? "python3 " : "sh ") + file;
+  switch (failure.error_number) {
+    case ENOENT:  // not in PATH, where the current folder is not looked for
+      if (failure.search_path.empty()) return {};
+      return "if it is in the workdir: ./" + file + ", or " + by_interpreter;
+    case EACCES:
+      return "try: " + by_interpreter + ", or chmod +x " + file;
+    case ENOEXEC:
+      return "try: " + by_interpreter;
+    default:
+      return {};
+  }
 }
 
 /// From the start of the first rank to the end of the one that failed first; else the whole run,
@@ -143,6 +164,8 @@ class Summary {
       out_.append(kUnderName).append("PATH").append(on_node(*report_.first));
       out_.append(": ").append(plain_line(failure.search_path)).append("\n");
     }
+    const std::string advice = script_advice(failure);
+    if (!advice.empty()) out_.append(kUnderName).append(advice).append("\n");
     const bool ran = std::any_of(report_.ranks.begin(), report_.ranks.end(),
                                  [](const RankEnd& other) { return other.started.has_value(); });
     if (!ran) return;

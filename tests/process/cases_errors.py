@@ -43,6 +43,25 @@ def a_folder_is_not_executable(box):
     box.make_folder("program")
     run = box.run("run", "--", "./program", code=126)
     names_rank(run)
+    expect_in("Is a directory", run.text, "why")
+
+
+@case
+def a_script_given_as_a_program(box):
+    box.write("train.py", "print(1)\n", 0o644)
+    run = box.run("run", "--", "train.py", code=127)
+    expect_in("./train.py, or python3 train.py", run.text, "what to type")
+    run = box.run("run", "--", "./train.py", code=126)
+    expect_in("/train.py, or chmod +x", run.text, "what to type")
+    expect("/./" not in run.text, f"a path as nobody writes it: {run.text}")
+
+
+@case
+def a_run_folder_that_cannot_be_made(box):
+    box.write("file", "")
+    run = box.run("run", "--set", "logs.dir=file/a", "--", "true", code=70, env={"HOME": "/dev/null"})
+    expect_in("no folder for this run", run.text, "what")
+    expect_in("--set logs.dir=FOLDER", run.text, "what to do")
 
 
 @case
@@ -96,6 +115,44 @@ def an_unknown_option(box):
 
 
 @case
+def an_option_misspelt(box):
+    run = box.run("run", "--nproc-per-nod=4", "--", "true", code=USAGE)
+    expect_in('did you mean "--nproc-per-node"?', run.text, "suggestion")
+
+
+@case
+def an_option_before_the_command(box):
+    run = box.run("-n", "4", "run", "--", "true", code=USAGE)
+    expect_in("dlaunch run -n 4", run.text, "what to type")
+
+
+@case
+def an_option_without_its_value(box):
+    run = box.run("run", "-n", "--", "true", code=USAGE)
+    expect_in("-n needs a value", run.text, "what is missing")
+
+
+@case
+def a_command_without_the_dashes(box):
+    run = box.run("run", "-n", "2", "python3", "train.py", "--lr", "1", code=USAGE)
+    expect_in("dlaunch run -n 2 -- python3 train.py --lr 1", run.text, "what to type")
+
+
+@case
+def a_program_where_a_job_file_is_expected(box):
+    box.write("train.py", "import os\n")
+    run = box.run("run", "-n", "4", "train.py", code=USAGE)
+    expect_in("train.py is a program, not a job file", run.text, "what")
+    expect_in("dlaunch run -n 4 -- python3 train.py", run.text, "what to type")
+
+
+@case
+def a_rank_that_is_no_number(box):
+    run = box.run("plan", "--env", "-1", "--", "true", code=USAGE)
+    expect_in('expected a number, 0 or more, not "-1"', run.text, "what is wanted")
+
+
+@case
 def an_unknown_command(box):
     box.run("rum", code=USAGE)
 
@@ -109,6 +166,13 @@ def set_without_a_value(box):
 def a_missing_job_file(box):
     run = box.run("run", "absent.yaml", code=JOB_FILE)
     expect_in("absent.yaml", run.text, "which")
+
+
+@case
+def a_folder_with_job_yml(box):
+    box.write("job.yml", "command: [true]\n")
+    run = box.run("run", ".", code=JOB_FILE)
+    expect_in("dlaunch run ./job.yml", run.text, "what to type")
 
 
 @case

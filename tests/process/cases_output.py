@@ -109,6 +109,19 @@ def a_very_long_line_arrives_whole_in_the_file(box):
 
 
 @case
+def a_reader_that_has_gone_is_told_once_and_ends_nothing(box):
+    reader, writer = os.pipe()
+    os.close(reader)
+    run = box.start("run", "-n", "2", "--", "seq", "1", "20000", stdout=writer)
+    os.close(writer)
+    run.end()
+    expect_equal(run.code, 0, "exit code: the ranks were well")
+    expect_equal(run.err.count(b"cannot write to stdout (Broken pipe)"), 1, "said")
+    for rank in (0, 1):
+        expect(box.rank_output(rank).endswith(b"\n20000\n"), f"rank {rank}: its file ends early")
+
+
+@case
 def no_colour_in_a_pipe(box):
     run = box.run("run", "-n", "2", "--", "echo", "out")
     expect(b"\x1b" not in run.out + run.err, "escape sequences in a file")

@@ -69,11 +69,11 @@ TEST_F(Spawn, SearchesThePathOfTheRankInOrder) {
 TEST_F(Spawn, RelativeEntriesAndNamesAreMeantFromTheWorkdir) {
   file("tool", "x", 0755);
   EXPECT_EQ(find_program("tool", ".", folder_).candidates,
-            std::vector<std::string>{folder_ + "/./tool"});
+            std::vector<std::string>{folder_ + "/tool"});
   EXPECT_EQ(find_program("tool", "", folder_).candidates,
-            std::vector<std::string>{folder_ + "/./tool"});
+            std::vector<std::string>{folder_ + "/tool"});
   EXPECT_EQ(find_program("./tool", "/bin", folder_).candidates,
-            std::vector<std::string>{folder_ + "/./tool"});
+            std::vector<std::string>{folder_ + "/tool"});
 }
 
 TEST_F(Spawn, ErrorsOfExecComeBackWithTheirErrno) {
@@ -89,6 +89,8 @@ TEST_F(Spawn, ErrorsOfExecComeBackWithTheirErrno) {
   EXPECT_EQ(failure(orphan), (StartFailure{Step::interpreter, ENOENT, orphan, ""}));
   const std::string locked = file("locked", "#!/bin/sh\n", 0644);
   EXPECT_EQ(failure(locked), (StartFailure{Step::execute, EACCES, locked, ""}));
+  // execve(2): EACCES, "the file is not a regular file".
+  EXPECT_EQ(failure(folder_), (StartFailure{Step::execute, EISDIR, folder_, ""}));
   workdir_ = folder_ + "/absent";
   EXPECT_EQ(run(find_program("true", "/bin", "/"), {"true"}).error(),
             (StartFailure{Step::workdir, ENOENT, workdir_, ""}));

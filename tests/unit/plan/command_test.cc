@@ -163,14 +163,19 @@ TEST_P(UnderEachSh, AFailingLineOfSetupEndsTheRank) {
   for (const char* command : {"echo reached", "sh -c 'echo reached'"}) {
     Ran ran = run_string(command, "sh -c 'exit 3'\nA=1");
     EXPECT_EQ(ran.code, 3);
-    EXPECT_EQ(ran.out, "") << "the command did not run";
+    EXPECT_EQ(ran.out, "setup failed with code 3\n") << "said once; the command did not run";
     ran = run_string(command,
                      "cd /no-such-folder && A=1");  // the left side of && does not trigger set -e
     EXPECT_NE(ran.code, 0);
     EXPECT_THAT(ran.out, HasSubstr("setup failed with code"));
     EXPECT_THAT(ran.out, testing::Not(HasSubstr("reached")));
+    EXPECT_EQ(ran.out.find("setup failed"), ran.out.rfind("setup failed")) << "said once";
     ran = run_string(command, ". /no-such-file");
     EXPECT_NE(ran.code, 0);
+    EXPECT_THAT(ran.out, HasSubstr("setup failed with code"));
+    ran = run_string(command, "trap 'echo bye' EXIT\nsh -c 'exit 3'");
+    EXPECT_EQ(ran.code, 3) << "a trap of setup's own stays";
+    EXPECT_EQ(ran.out, "bye\n");
     EXPECT_THAT(ran.out, testing::Not(HasSubstr("reached")));
   }
   EXPECT_EQ(

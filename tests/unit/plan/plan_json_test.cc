@@ -2,6 +2,8 @@
 
 #include <gmock/gmock.h>
 
+#include <algorithm>
+
 #include <nlohmann/json.hpp>
 
 #include "fake_cluster.h"
@@ -57,6 +59,26 @@ TEST(PlanJson, NeverHoldsValuesThatWerePassed) {
   const json parsed = json::parse(text);
   EXPECT_EQ(parsed["passed"], json::array({"WANDB_API_KEY"}));
   EXPECT_EQ(parsed["secret"], json::array({"HF_TOKEN"}));
+}
+
+TEST(PlanEnvJson, OneRankWithItsReasons) {
+  JobSpec spec = test::list_job();
+  spec.env_secret = {"HF_TOKEN"};
+  PlanContext context = test::fake_context();
+  context.launcher_env = {{"HF_TOKEN", "secret-value"}};
+  const auto plan = make_plan(spec, test::fake_cluster({{}}), context);
+  ASSERT_TRUE(plan.has_value());
+  const std::string text = plan_env_json(*plan, Rank(0));
+  EXPECT_THAT(text, Not(HasSubstr("secret-value")));
+  const json parsed = json::parse(text);
+  EXPECT_EQ(parsed["rank"], 0);
+  EXPECT_EQ(parsed["node"], "node0");
+  EXPECT_EQ(parsed["variables"][0], (json{{"name", "RANK"},
+                                          {"value", "0"},
+                                          {"reason", "global rank, hosts in the order given"}}));
+  EXPECT_TRUE(
+      std::any_of(parsed["variables"].begin(), parsed["variables"].end(),
+                  [](const json& v) { return v["name"] == "HF_TOKEN" && v["value"].is_null(); }));
 }
 
 }  // namespace

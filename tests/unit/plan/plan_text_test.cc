@@ -133,6 +133,19 @@ TEST(PlanText, FitsIn80Columns) {
     EXPECT_LE(line.size(), 80U) << line;
 }
 
+TEST(PlanText, ColumnsAreCharactersAndACommandIsOneLine) {
+  JobSpec spec = test::list_job();
+  spec.name = "\u00fc\u00f1";
+  spec.command = {false, "", {"python", "-c", "import os\nprint(1)"}};
+  const auto broken = planned(spec, {{}});
+  EXPECT_EQ(lines_of(plan_text(broken.plan, broken.cluster))[0],
+            "\u00fc\u00f1        python -c 'import os\\nprint(1)'");
+  spec.command = {false, "", {"true"}};
+  const auto plain = planned(spec, {{}});
+  EXPECT_EQ(lines_of(plan_text(plain.plan, plain.cluster))[0].size(), 80U + 2U)
+      << "80 columns, two of them with two bytes";
+}
+
 TEST(PlanText, OneGpuEachIsNamed) {
   JobSpec spec = test::list_job();
   spec.binding.gpus = Binding::Gpus::one_per_process;

@@ -31,7 +31,7 @@ TEST(DurationText, RoundsIntoTheNextUnit) {
 
 TEST(DurationText, NothingIsZero) {
   EXPECT_EQ(duration_text(microseconds(0)), "0 s");
-  EXPECT_EQ(duration_text(microseconds(499)), "0 s");
+  EXPECT_EQ(duration_text(microseconds(499)), "0.001 s") << "something has happened";
   EXPECT_EQ(duration_text(seconds(-3)), "0 s");
 }
 

@@ -116,8 +116,7 @@ TEST_F(RunDirectoryTest, SaysBothReasonsWhenNothingWorks) {
   std::ofstream(folder_ + "/file") << "x";
   const auto run = RunDirectory::create(folder_ + "/file", folder_ + "/file/state", clock());
   ASSERT_FALSE(run);
-  EXPECT_EQ(run.error().message, "no folder for this run: create " + folder_ +
-                                     "/file: Not a directory; create " + folder_ +
+  EXPECT_EQ(run.error().message, "create " + folder_ + "/file: Not a directory; create " + folder_ +
                                      "/file/state: Not a directory");
 }
 

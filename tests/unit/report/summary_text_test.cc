@@ -1,4 +1,4 @@
-#include <gtest/gtest.h>
+#include <gmock/gmock.h>
 
 #include <algorithm>
 #include <cerrno>
@@ -11,6 +11,8 @@
 namespace dlaunch {
 namespace {
 
+using testing::HasSubstr;
+using testing::Not;
 using namespace testing_support;
 using std::chrono::milliseconds;
 using std::chrono::seconds;
@@ -165,6 +167,20 @@ TEST_F(SummaryText, CannotExecute) {
   EXPECT_EQ(text(),
             "dlaunch: rank 0 on node0: cannot execute \"python3.12\": No such file or directory\n"
             "         PATH on node0: /usr/local/bin:/usr/bin:/bin\n");
+}
+
+TEST_F(SummaryText, AScriptGivenAsAProgramGetsAdvice) {
+  report_.cause = Cause::cannot_execute;
+  report_.first = Rank(0);
+  report_.ranks.assign(1, RankEnd{});
+  report_.ranks[0].how = How::cannot_start;
+  using Step = StartFailure::Step;
+  report_.ranks[0].start_failure = StartFailure{Step::execute, ENOENT, "train.py", "/bin"};
+  EXPECT_THAT(text(), HasSubstr("if it is in the workdir: ./train.py, or python3 train.py\n"));
+  report_.ranks[0].start_failure = StartFailure{Step::execute, EACCES, "/data/go.sh", ""};
+  EXPECT_THAT(text(), HasSubstr("try: sh /data/go.sh, or chmod +x /data/go.sh\n"));
+  report_.ranks[0].start_failure = StartFailure{Step::execute, ENOENT, "/data/train.py", ""};
+  EXPECT_THAT(text(), Not(HasSubstr("python3"))) << "the file is not there, whoever reads it";
 }
 
 TEST_F(SummaryText, CannotExecuteWhileOthersRan) {
