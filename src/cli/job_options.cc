@@ -93,6 +93,10 @@ Result<std::vector<Override>> overrides_of(const JobOptions& options) {
   };
   add("nodes", options.nodes, "--nnodes");
   add("processes", options.processes, "-n");
+  // The total is what counts then, whatever the file says of each node.
+  if (!options.processes.empty() && options.per_node.empty()) {
+    overrides.push_back({"processes_per_node", "auto", "-n " + options.processes});
+  }
   add("processes_per_node", options.per_node, "--nproc-per-node");
   for (const std::string& set : options.sets) {
     const std::size_t equals = set.find('=');
@@ -135,6 +139,20 @@ std::string job_text_of(const JobOptions& options) {
   if (!options.per_node.empty()) text += "processes_per_node: " + options.per_node + '\n';
   for (const std::string& set : options.sets) text += "# --set " + quoted(set) + '\n';
   return text;
+}
+
+/// What the command line added to a job file, as comments for the copy in the run folder.
+std::string added_to_file(const JobOptions& options) {
+  std::string text;
+  const auto add = [&](const std::string& name, const std::string& value) {
+    if (!value.empty()) text += "# " + name + ' ' + quoted(value) + '\n';
+  };
+  add("-n", options.processes);
+  add("--nproc-per-node", options.per_node);
+  add("--nnodes", options.nodes);
+  for (const std::string& set : options.sets) add("--set", set);
+  for (const std::string& argument : options.arguments) add("argument", argument);
+  return text.empty() ? text : "\n# added on the command line of dlaunch run:\n" + text;
 }
 
 std::string folder_name(const std::string& file, const std::string& current_folder) {
@@ -181,7 +199,7 @@ Result<LoadedJob> load_job(const JobOptions& options, const std::string& current
   auto spec = read_job(input);
   if (!spec) return tl::unexpected(spec.error());
   if (spec->name.empty()) spec->name = folder_name(*file, current_folder);
-  return LoadedJob{std::move(*spec), std::move(*text)};
+  return LoadedJob{std::move(*spec), *text + added_to_file(options)};
 }
 
 }  // namespace dlaunch

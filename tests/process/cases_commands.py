@@ -173,6 +173,22 @@ def n_overrides_the_file(box):
 
 
 @case
+def n_wins_over_processes_per_node_of_the_file(box):
+    box.write("job.yaml", "command: [sh, -c, 'echo $WORLD_SIZE']\nprocesses_per_node: 3\n")
+    box.run("run", "-n", "2")
+    expect_equal(world_sizes(box, 2), [b"2\n"] * 2, "WORLD_SIZE")
+
+
+@case
+def the_recorded_job_tells_what_the_command_line_added(box):
+    box.write("job.yaml", "command: [sh, -c, 'echo $WORLD_SIZE']\n")
+    box.run("run", "-n", "2", "--set", "env.A=b c", "--", "one two")
+    recorded = box.read(box.run_folder(), "job.yaml").decode()
+    for wanted in ('# -n "2"', '# --set "env.A=b c"', '# argument "one two"'):
+        expect_in(wanted, recorded, "job.yaml in the run folder")
+
+
+@case
 def a_folder_with_a_job_needs_no_argument(box):
     box.write("job.yaml", "command: echo here\n")
     box.run("run")
