@@ -182,7 +182,7 @@ def n_wins_over_processes_per_node_of_the_file(box):
 @case
 def the_recorded_job_tells_what_the_command_line_added(box):
     box.write("job.yaml", "command: [sh, -c, 'echo $WORLD_SIZE']\n")
-    box.run("run", "-n", "2", "--set", "env.A=b c", "--", "one two")
+    box.run("run", "job.yaml", "-n", "2", "--set", "env.A=b c", "--", "one two")
     recorded = box.read(box.run_folder(), "job.yaml").decode()
     for wanted in ('# -n "2"', '# --set "env.A=b c"', '# argument "one two"'):
         expect_in(wanted, recorded, "job.yaml in the run folder")
