@@ -10,6 +10,7 @@
 
 #include "agent/environment_block.h"
 #include "os/clock.h"
+#include "os/proc_file.h"
 #include "os/signals.h"
 #include "os/spawn.h"
 
@@ -53,16 +54,9 @@ class CpuMask {
 bool runs_command(pid_t pid, const std::vector<std::string>& argv) {
   std::string expected;
   for (const std::string& argument : argv) expected.append(argument).push_back('\0');
-  const UniqueFd fd(
-      ::open(("/proc/" + std::to_string(pid) + "/cmdline").c_str(), O_RDONLY | O_CLOEXEC));
-  std::string actual(expected.size() + 1, '\0');
-  std::size_t size = 0;
-  for (ssize_t n = 1;
-       fd && n > 0 && size<actual.size(); size += n> 0 ? static_cast<std::size_t>(n) : 0) {
-    n = ::read(fd.get(), actual.data() + size, actual.size() - size);
-  }
-  actual.resize(size);
-  return actual == expected;
+  // One byte more than expected: a longer command line is another command.
+  const std::string file = "/proc/" + std::to_string(pid) + "/cmdline";
+  return read_proc_file(file, expected.size() + 1) == expected;
 }
 
 }  // namespace

@@ -2,9 +2,7 @@
 // its reader, the ranks are not.
 #pragma once
 
-#include <chrono>
 #include <functional>
-#include <map>
 #include <memory>
 #include <vector>
 
@@ -22,7 +20,7 @@ class OutputRouter {
 
   OutputRouter(EventLoop& loop, ConsoleWriter& writer, Grant grant);
 
-  /// Begins an attempt of `ranks` ranks; `show` false: nothing goes to the console.
+  /// Begins an attempt with one label a rank; `show` false: nothing goes to the console.
   void begin(Attempt attempt, ConsoleOptions options, std::vector<std::string> labels, bool show);
   /// Bytes of each stream that an agent may send without asking; 0 when nothing is shown.
   [[nodiscard]] std::uint32_t first_credit() const;

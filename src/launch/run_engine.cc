@@ -115,6 +115,8 @@ void RunEngine::explain(const Event& event) const {
   } else if (const auto* empty = std::get_if<event::NodeEmpty>(&event)) {
     diagnostics::info("node " + std::to_string(empty->node.value) + " runs nothing any more" +
                       since_begin());
+  } else if (!diagnostics::wants_debug()) {
+    return;
   } else if (const auto* started = std::get_if<event::RankStarted>(&event)) {
     diagnostics::debug("rank " + std::to_string(started->rank.value) + " is pid " +
                        std::to_string(started->pid) + since_begin());
@@ -177,7 +179,7 @@ void RunEngine::accept_plan(LaunchPlan plan) {
 void RunEngine::begin(const action::StartRanks& start) {
   StartSettings settings;
   settings.log_folder = attempt_folder_;
-  settings.passed = secret_environment(options_.spec, options_.environment);
+  settings.secrets = secret_environment(options_.spec, options_.environment);
   settings.stdin_for_rank0 = options_.spec.stdin_for == StdinFor::rank0;
   settings.output_credit = router_.first_credit();
   for (const wire::StartRanks& message : start_messages(*plan_, start.node, settings)) {
@@ -201,7 +203,7 @@ void RunEngine::write_plan_files() {
 }
 
 void RunEngine::begin(const action::ReleaseNode& release) {
-  if (router_.complete()) sessions_.release(release.node);  // else settle() does
+  if (router_.complete()) sessions_.release(release.node);  // else finish() does
 }
 
 void RunEngine::say(std::string line) {
@@ -211,6 +213,10 @@ void RunEngine::say(std::string line) {
 
 void RunEngine::show(const wire::OutputData& data) {
   router_.add(data);
+  tell_if_stdout_broke();
+}
+
+void RunEngine::tell_if_stdout_broke() {
   if (told_stdout_broken_ || !console_.broken(Stream::out)) return;
   told_stdout_broken_ = true;
   // A pager that was left is no reason to end a training; its files go on.
@@ -294,12 +300,13 @@ void RunEngine::bring_out_output() {
   if (stalled) say("dlaunch: note: the console was too slow, all output is in " + shown_path_);
 }
 
-void RunEngine::drain_console() {
+bool RunEngine::drain_console() {
   // As long as the console takes anything, it is waited for.
-  std::size_t before = 0;
-  do {
-    before = console_.pending();
-  } while (!console_.drain(kConsoleStall) && console_.pending() < before);
+  while (console_.pending() > 0) {
+    const std::size_t before = console_.pending();
+    if (!console_.drain(kConsoleStall) && console_.pending() >= before) return false;
+  }
+  return true;
 }
 
 void RunEngine::part_from_agents() {
@@ -328,8 +335,10 @@ void RunEngine::finish(const RunReport& report) {
   loop_.poll();  // the goodbyes are on their way while we write
   const std::string summary = write_summary(report);
   part_from_agents();
+  const bool taken = drain_console();
+  tell_if_stdout_broke();  // the last bytes may have been the first that nobody took
   if (report.cause != Cause::success || !options_.quiet) console_.write(Stream::err, summary);
-  drain_console();
+  if (taken) drain_console();
 }
 
 void RunEngine::finish(const Error& error) {

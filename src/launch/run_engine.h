@@ -65,11 +65,13 @@ class RunEngine : public Engine {
   void write_plan_files();
   void say(std::string line);
   void show(const wire::OutputData& data);
+  void tell_if_stdout_broke();
   void note(const std::string& text);
   void output_ended(const wire::OutputEnd& end);
   void bring_out_output();
   [[nodiscard]] std::string write_summary(const RunReport& report);
-  void drain_console();
+  /// False: the console has taken nothing for 5 s, and is waited for no more.
+  bool drain_console();
   void part_from_agents();
 
   void watch_front();

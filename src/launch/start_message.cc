@@ -30,7 +30,7 @@ std::vector<wire::StartRanks> start_messages(const LaunchPlan& plan, NodeIndex n
   common.workdir = plan.workdir;
   common.scrub = plan.scrubbed;
   // Passed first: `env` of the job and the rank variables win over what comes from outside.
-  common.env = settings.passed;
+  common.env = settings.secrets;
   for (auto& [name, value] : shared_environment(plan, node))
     common.env.insert_or_assign(name, value);
   for (const CommandPlan& command : plan.commands)

@@ -11,7 +11,7 @@ namespace dlaunch {
 
 struct StartSettings {
   std::string log_folder;  // absolute
-  Environment passed;  // values of env_pass and env_secret variables, which the plan does not hold
+  Environment secrets;     // values of env_secret, which the plan never holds
   bool stdin_for_rank0 = false;
   std::uint32_t output_credit = 0;  // 0: no output is sent
 };
