@@ -1,7 +1,15 @@
+# Findings are fatal (no-sanitize-recover): a test whose process goes on after undefined behaviour would pass.
 if(DLAUNCH_SANITIZE)
   add_compile_options(-fsanitize=${DLAUNCH_SANITIZE} -fno-omit-frame-pointer -fno-sanitize-recover=all)
   add_link_options(-fsanitize=${DLAUNCH_SANITIZE})
-  if(DLAUNCH_SANITIZE MATCHES "thread")
+  if(DLAUNCH_SANITIZE MATCHES "thread" AND CMAKE_CXX_COMPILER_ID STREQUAL "GNU")
     add_compile_options(-Wno-tsan)  # Asio uses atomic_thread_fence, which TSan does not model
   endif()
+endif()
+if(DLAUNCH_FUZZ)
+  add_compile_options(-fsanitize=fuzzer-no-link)
+endif()
+if(DLAUNCH_COVERAGE)
+  add_compile_options(-fprofile-instr-generate -fcoverage-mapping)
+  add_link_options(-fprofile-instr-generate)
 endif()

@@ -4,14 +4,14 @@
 #   tests/run.sh                       the usual suites
 #   tests/run.sh --all                 benchmarks and long versions too
 #   tests/run.sh --only unit,process   some suites
-#   tests/run.sh --asan                all of it with AddressSanitizer and UBSan
+#   tests/run.sh --patience 3          on a busy machine: three times the time budgets
 set -euo pipefail
 cd "$(dirname "${BASH_SOURCE[0]}")/.."
 . cmake/install-packages.sh
 
 groups=(build test examples)
 for argument in "$@"; do
-  [ "$argument" != --all ] || groups+=(bench)
+  [ "$argument" != --all ] || groups+=(bench long)
 done
 install_packages "${groups[@]}"
 

@@ -11,6 +11,7 @@
 #include "os/clock.h"
 #include "os/containment.h"
 #include "os/descriptors.h"
+#include "os/enclosure.h"
 #include "os/signals.h"
 
 namespace dlaunch {
@@ -21,15 +22,17 @@ constexpr std::chrono::seconds kCleanupLimit{30};
 
 class Agent {
  public:
-  Agent(AgentOptions options, const UniqueFd& guardian_pidfd, Progress& progress)
+  Agent(AgentOptions options, AgentPlace place, const UniqueFd& guardian_pidfd, Progress& progress)
       : progress_(progress),
+        isolation_refused_(std::move(place.refused)),
+        enclosure_(std::move(place.outer_proc)),
         channel_(loop_, std::move(options.read), std::move(options.write), options.node,
                  options.session),
         guardian_(loop_, duplicate(guardian_pidfd.get())),
         heartbeat_(loop_),
         pump_(loop_, channel_),
         stdin_(loop_, channel_),
-        ranks_(loop_, channel_, pump_, stdin_, facts_) {}
+        ranks_(loop_, channel_, pump_, stdin_, facts_, enclosure_) {}
 
   int run() {
     channel_.start(
@@ -52,10 +55,15 @@ class Agent {
     answer.build_id = own_build_id();
     channel_.send(answer);
   }
-  void on(wire::FactsRequest& request) { channel_.send(wire::Facts{facts_.gather(request)}); }
+  void on(wire::FactsRequest& request) {
+    wire::Facts facts{facts_.gather(request), request.attempt};
+    facts.facts.isolation_refused = isolation_refused_;
+    channel_.send(facts);
+    loop_.post([this] { ranks_.prepare(); });  // while the launcher makes its plan
+  }
   void on(wire::StartRanks& start) { ranks_.start(std::move(start)); }
-  void on(wire::StopRanks& stop) { ranks_.stop(stop.attempt, stop.signal); }
-  void on(wire::KillRanks& kill) { ranks_.kill(kill.attempt); }
+  void on(wire::StopRanks& stop) { ranks_.stop(stop); }
+  void on(wire::KillRanks& kill) { ranks_.kill(kill); }
   void on(wire::OutputCredit& credit) { pump_.credit(credit); }
   void on(wire::StdinData& data) { stdin_.add(data); }
   void on(wire::Heartbeat&) {}
@@ -75,6 +83,7 @@ class Agent {
   void on(wire::StdinTaken&) {}
   void on(wire::AttemptEnded&) {}
   void on(wire::Notice&) {}
+  void on(wire::PortTaken&) {}
 
   void beat() {
     progress_.beats.fetch_add(1);
@@ -96,7 +105,8 @@ class Agent {
 
   void end_everything() {
     raise_open_file_limit();
-    kill_descendants(kCleanupLimit);
+    kill_descendants(kCleanupLimit, [this] { return enclosure_.kill_once(); });
+    enclosure_.remove();
     pump_.drain();  // the last words are in the pipes still
   }
 
@@ -108,6 +118,8 @@ class Agent {
 
   EventLoop loop_;
   Progress& progress_;
+  const std::string isolation_refused_;
+  Enclosure enclosure_;
   Channel channel_;
   WatchedFd guardian_;
   Timer heartbeat_;
@@ -122,8 +134,9 @@ class Agent {
 
 }  // namespace
 
-void agent_main(AgentOptions options, const UniqueFd& guardian_pidfd, Progress& progress) {
-  Agent agent(std::move(options), guardian_pidfd, progress);
+void agent_main(AgentOptions options, AgentPlace place, const UniqueFd& guardian_pidfd,
+                Progress& progress) {
+  Agent agent(std::move(options), std::move(place), guardian_pidfd, progress);
   ::_exit(agent.run());  // the launcher waits for our end, and nothing here needs a destructor
 }
 

@@ -60,12 +60,27 @@ void FactsService::reserve(const wire::FactsRequest& request, NodeFacts& facts) 
     }
   }
   for (std::uint32_t i = 0; i < request.ports; ++i) {
-    auto port = reserve_free_port();
+    auto port = reserve_new_port();
     if (!port) break;  // fewer than asked: the plan says what it lacks
     const std::uint16_t number = port->number();
     facts.reserved_ports.push_back(number);
     ports_.emplace(number, std::move(*port));
   }
+}
+
+/// Connections to the port of an attempt that has failed may still be around, in TIME_WAIT or in
+/// somebody's mind: another one is tried, some times.
+Result<ReservedPort> FactsService::reserve_new_port() {
+  constexpr int kTries = 16;
+  std::vector<ReservedPort> again;
+  for (int i = 0; i < kTries; ++i) {
+    auto port = reserve_free_port();
+    if (!port) break;
+    if (given_.insert(port->number()).second) return port;
+    again.push_back(std::move(*port));  // held meanwhile, or it might be found once more
+  }
+  if (!again.empty()) return std::move(again.front());
+  return reserve_free_port();
 }
 
 void FactsService::mark_taken(std::vector<CpuCore>& cores) {

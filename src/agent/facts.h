@@ -4,6 +4,7 @@
 #include <cstdint>
 #include <map>
 #include <optional>
+#include <set>
 #include <vector>
 
 #include "os/core_locks.h"
@@ -14,7 +15,8 @@ namespace dlaunch {
 
 class FactsService {
  public:
-  /// Reads everything afresh and reserves the ports asked for; earlier reservations are given up.
+  /// Reads everything afresh and reserves the ports asked for; earlier reservations are given up,
+  /// and no free port is one that an earlier call gave.
   [[nodiscard]] NodeFacts gather(const wire::FactsRequest& request);
 
   /// Gives a reserved port free, for the rank that is about to listen on it.
@@ -28,9 +30,11 @@ class FactsService {
 
  private:
   void reserve(const wire::FactsRequest& request, NodeFacts& facts);
+  [[nodiscard]] Result<ReservedPort> reserve_new_port();
   void mark_taken(std::vector<CpuCore>& cores);
 
   std::map<std::uint16_t, ReservedPort> ports_;
+  std::set<std::uint16_t> given_;  // free ports of this and earlier attempts
   std::optional<CoreLocks> locks_;
 };
 

@@ -5,16 +5,20 @@
 #include <cstdio>
 #include <new>
 #include <string>
+#include <string_view>
 
 #include <poll.h>
 #include <sys/mman.h>
+#include <sys/prctl.h>
 #include <sys/wait.h>
 #include <unistd.h>
 
 #include "agent/agent.h"
 #include "agent/progress.h"
+#include "os/cgroup.h"
 #include "os/containment.h"
 #include "os/descriptors.h"
+#include "os/pid_namespace.h"
 #include "os/proc_file.h"
 #include "os/signals.h"
 
@@ -30,12 +34,31 @@ int exit_code_of(int status) {
   return WIFSIGNALED(status) ? exit_code::kSignalBase + WTERMSIG(status) : WEXITSTATUS(status);
 }
 
+/// State of a process as proc(5) names it in /proc/<pid>/stat; 0 when it is gone.
+char state_of(pid_t pid) {
+  const std::string stat = read_proc_file("/proc/" + std::to_string(pid) + "/stat");
+  const std::string_view state = stat_field(stat, 3);
+  return state.empty() ? '\0' : state.front();
+}
+
+std::string program_of(pid_t pid) {
+  char path[4096];
+  const ssize_t size =
+      ::readlink(("/proc/" + std::to_string(pid) + "/exe").c_str(), path, sizeof path);
+  return size > 0 ? std::string(path, static_cast<std::size_t>(size)) : std::string();
+}
+
+/// A rank that somebody stops between fork and exec holds its agent in vfork(2) until it goes on.
+void wake_ranks_without_program(pid_t agent) {
+  for (const pid_t child : children_of(agent)) {
+    if (state_of(child) == 'T' && program_of(child) == program_of(agent)) ::kill(child, SIGCONT);
+  }
+}
+
 /// In an uninterruptible system call, as on a network file system that does not answer (proc(5),
 /// state D): it shows no progress then and is none the less alive.
 bool waits_for_disk(pid_t pid) {
-  const std::string stat = read_proc_file("/proc/" + std::to_string(pid) + "/stat");
-  const std::size_t name_end = stat.rfind(')');
-  return name_end != std::string::npos && name_end + 2 < stat.size() && stat[name_end + 2] == 'D';
+  return state_of(pid) == 'D';
 }
 
 /// True when the agent has ended, false when it has shown no progress for the fencing time.
@@ -51,7 +74,10 @@ bool watch(pid_t agent, const UniqueFd& agent_pidfd, const Progress& progress, i
     const std::uint64_t beat = progress.beats.load();
     silent_ms = beat == last_beat ? silent_ms + static_cast<std::uint32_t>(tick) : 0;
     last_beat = beat;
-    if (silent_ms > 0 && waits_for_disk(agent)) silent_ms = 0;
+    if (silent_ms > 0 && waits_for_disk(agent)) {
+      wake_ranks_without_program(agent);
+      silent_ms = 0;
+    }
     if (silent_ms >= progress.fence_after_ms.load() + 2 * static_cast<std::uint32_t>(tick))
       return false;
   }
@@ -60,10 +86,26 @@ bool watch(pid_t agent, const UniqueFd& agent_pidfd, const Progress& progress, i
 /// What guardian and agent each do for themselves, so that they can do it at the same time.
 void settle_in(const AgentOptions& options, int own_pidfd) {
   ::setsid();
+  wake_when_parent_dies();
   take_all_signals();
   close_all_but({options.read.get(), options.write.get(), own_pidfd});
   redirect_to_null({STDIN_FILENO, STDOUT_FILENO});
   become_subreaper();
+}
+
+/// The rest of what makes an agent's surroundings, in the agent.
+AgentPlace take_place(const Status& opened) {
+  AgentPlace place;
+  // The guardian's end is ours, without a chance to do anything about it: that is what the kernel
+  // can guarantee. The poll of its pidfd finds an end that was earlier.
+  ::prctl(PR_SET_PDEATHSIG, SIGKILL);
+  Result<UniqueFd> outer = opened ? enter_pid_namespace() : tl::unexpected(opened.error());
+  if (outer) {
+    place.outer_proc = std::move(*outer);
+  } else {
+    place.refused = outer.error().message;
+  }
+  return place;
 }
 
 int run_guardian(pid_t agent, const Progress& progress) {
@@ -71,6 +113,8 @@ int run_guardian(pid_t agent, const Progress& progress) {
   int status = 0;
   const bool ended = watch(agent, agent_pidfd, progress, status);
   kill_descendants(kCleanupLimit);
+  // An agent that was killed could not remove its cgroup.
+  if (!ended || status != 0) sweep_abandoned_cgroups();
   return ended ? exit_code_of(status) : kAgentStopped;
 }
 
@@ -92,10 +136,15 @@ int guardian_main(AgentOptions options) {
   }
   if (progress == nullptr || !own_pidfd) return exit_code::kInternal;
   become_subreaper();  // before there is anybody to lose
+  const bool isolated = options.pid_namespace;
+  const Status opened = isolated ? open_pid_namespace() : Status();
   const pid_t agent = ::fork();
   if (agent < 0) return exit_code::kInternal;
   settle_in(options, own_pidfd.get());
-  if (agent == 0) agent_main(std::move(options), own_pidfd, *progress);
+  if (agent == 0) {
+    agent_main(std::move(options), isolated ? take_place(opened) : AgentPlace(), own_pidfd,
+               *progress);
+  }
   options.read.reset();
   options.write.reset();
   return run_guardian(agent, *progress);

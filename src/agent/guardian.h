@@ -15,6 +15,9 @@ struct AgentOptions {
   UniqueFd write;  // channel to the launcher; a duplicate of `read` for a socket
   std::uint32_t node = 0;
   std::uint64_t session = 0;
+  /// The agent becomes init of a PID namespace, for itself and all ranks. Where that is refused it
+  /// says so in its Facts, and is of no use for starting ranks.
+  bool pid_namespace = false;
 };
 
 /// Exit codes of a guardian beyond 128 + n (its agent was killed by signal n).

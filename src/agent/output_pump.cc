@@ -7,29 +7,45 @@
 #include <sys/ioctl.h>
 #include <unistd.h>
 
+#include "agent/output_file.h"
+#include "os/clock.h"
+
 namespace dlaunch {
 
 namespace {
 
-constexpr std::size_t kReadSize = 64 * 1024;  // what a pipe holds by default (pipe(7))
-// More than this in the channel's queue would only be memory: the file has it too.
-constexpr std::size_t kChannelRoom = std::size_t{1} << 20;
+constexpr std::size_t kReadSize = std::size_t{256} << 10;
+// A pipe holds 64 KiB at first (pipe(7)). One that was full so often gets more, so that the rank
+// and we need not take turns as often; few of them, the user has only so much memory for pipes.
+constexpr std::size_t kFullPipe = std::size_t{64} << 10;
+constexpr std::uint32_t kOftenFull = 32;
+constexpr std::uint32_t kMostWidePipes = 16;
+// More than this in the channel's queue would only be memory, and a copy: the file has it too.
+constexpr std::size_t kChannelRoom = Channel::kLowWater;
+// What is read from a file at once: a socket takes about three of these.
+constexpr std::size_t kPieceSize = std::size_t{64} << 10;
 
 }  // namespace
 
 struct OutputPump::Pumped {
-  Pumped(EventLoop& loop, Rank r, Stream s, UniqueFd fd, std::uint64_t first_credit)
-      : rank(r), stream(s), pipe(loop, std::move(fd)), credit(first_credit) {}
+  Pumped(EventLoop& loop, Rank r, Stream s, UniqueFd fd, std::string path, bool shown,
+         std::uint64_t first_credit)
+      : rank(r),
+        stream(s),
+        pipe(loop, std::move(fd)),
+        file(std::move(path)),
+        is_shown(shown),
+        credit(first_credit) {}
 
   Rank rank;
   Stream stream;
   WatchedFd pipe;
-  std::uint64_t credit;       // offset up to which the launcher takes bytes
-  UniqueFd file;              // opened at the first byte
-  bool file_broken = false;   // nothing more is written to it
-  std::uint64_t read = 0;     // bytes read from the pipe
-  std::uint64_t written = 0;  // of these, bytes in the file
-  std::uint64_t sent = 0;  // offset up to which bytes were sent (or skipped, when they are nowhere)
+  OutputFile file;
+  bool is_shown;           // the launcher wants it
+  std::uint64_t credit;    // offset up to which the launcher takes bytes
+  std::uint64_t read = 0;  // bytes read from the pipe
+  std::uint64_t sent = 0;  // offset up to which bytes were sent, or will not be
+  std::uint32_t full = 0;  // reads that found the pipe full
   bool at_end = false;
   bool finished = false;
 };
@@ -41,14 +57,24 @@ OutputPump::OutputPump(EventLoop& loop, Channel& channel) : loop_(loop), channel
 OutputPump::~OutputPump() = default;
 
 void OutputPump::begin(Attempt attempt, std::string log_folder, std::uint64_t credit) {
-  if (attempt != attempt_) streams_.clear();
+  if (attempt != attempt_) {
+    streams_.clear();
+    told_disk_ = false;
+    wide_pipes_ = 0;
+  }
   attempt_ = attempt;
   log_folder_ = std::move(log_folder);
   credit_ = credit;
 }
 
-void OutputPump::add(Rank rank, Stream stream, UniqueFd read_end) {
-  auto pumped = std::make_unique<Pumped>(loop_, rank, stream, std::move(read_end), credit_);
+void OutputPump::add(Rank rank, Stream stream, UniqueFd read_end, bool is_shown) {
+  std::string path;
+  if (!log_folder_.empty()) {
+    path = log_folder_ + "/rank-" + std::to_string(rank.value) +
+           (stream == Stream::out ? ".out" : ".err");
+  }
+  auto pumped = std::make_unique<Pumped>(loop_, rank, stream, std::move(read_end), std::move(path),
+                                         is_shown && credit_ > 0, is_shown ? credit_ : 0);
   Pumped& reference = *pumped;
   streams_[{rank, stream}] = std::move(pumped);
   wait(reference);
@@ -59,7 +85,25 @@ void OutputPump::credit(const wire::OutputCredit& credit) {
   if (credit.attempt != attempt_ || found == streams_.end()) return;
   Pumped& pumped = *found->second;
   pumped.credit = std::max(pumped.credit, credit.up_to);
+  if (credit.keep_last == 0) {
+    pumped.is_shown = false;
+    return finish_if_complete(pumped);
+  }
+  if (pumped.read - pumped.sent > credit.keep_last) {
+    // The launcher cannot know where that is: these bytes it takes in any case.
+    pumped.credit = std::max(pumped.credit, pumped.read);
+    skip(pumped, pumped.read - credit.keep_last);
+  }
   catch_up(pumped);
+}
+
+void OutputPump::skip(Pumped& pumped, std::uint64_t to) {
+  pumped.sent = to;
+  const auto piece = pumped.file.stored().from(to);
+  if (!piece || piece->begin != to) return;
+  const std::size_t n = pumped.file.read(*piece, buffer_.get(), kPieceSize);
+  const std::size_t line_end = std::string_view(buffer_.get(), n).find('\n');
+  if (line_end != std::string_view::npos) pumped.sent += line_end + 1;
 }
 
 void OutputPump::resume() {
@@ -94,6 +138,13 @@ void OutputPump::read_some(Pumped& pumped) {
 }
 
 OutputPump::ReadResult OutputPump::read_once(Pumped& pumped) {
+  // What cannot be sent now need not be seen either.
+  if (!pumped.is_shown || pumped.sent < pumped.read || !may_send(pumped)) {
+    const std::size_t moved = pumped.file.take(pumped.pipe.get(), kReadSize);
+    pumped.read += moved;
+    if (moved >= kFullPipe && ++pumped.full == kOftenFull) widen_pipe(pumped);
+    if (moved > 0) return ReadResult::some;
+  }
   ssize_t n = 0;
   do {
     n = ::read(pumped.pipe.get(), buffer_.get(), kReadSize);
@@ -101,41 +152,24 @@ OutputPump::ReadResult OutputPump::read_once(Pumped& pumped) {
   if (n < 0) return errno == EAGAIN ? ReadResult::nothing_now : ReadResult::end;
   if (n == 0) return ReadResult::end;
   const std::string_view bytes(buffer_.get(), static_cast<std::size_t>(n));
-  store(pumped, bytes);
+  // The file comes first. A full disk must not block a rank: its pipe is emptied on.
+  if (const int error = pumped.file.append(bytes, monotonic_now()); error != 0) disk_failed(error);
   pumped.read += bytes.size();
+  if (bytes.size() >= kFullPipe && ++pumped.full == kOftenFull) widen_pipe(pumped);
   offer(pumped, bytes);
   return ReadResult::some;
 }
 
-bool OutputPump::open_file(Pumped& pumped) {
-  if (pumped.file) return true;
-  const std::string path = log_folder_ + "/rank-" + std::to_string(pumped.rank.value) +
-                           (pumped.stream == Stream::out ? ".out" : ".err");
-  // Without a folder nothing is written, least of all into "/".
-  if (!log_folder_.empty())
-    pumped.file.reset(
-        ::open(path.c_str(), O_RDWR | O_CREAT | O_TRUNC | O_CLOEXEC | O_NOFOLLOW, 0600));
-  if (!pumped.file) file_failed(pumped, log_folder_.empty() ? ENOENT : errno);
-  return pumped.file.valid();
+void OutputPump::widen_pipe(Pumped& pumped) {
+  if (wide_pipes_ == kMostWidePipes) return;
+  if (::fcntl(pumped.pipe.get(), F_SETPIPE_SZ, static_cast<int>(kReadSize)) >= 0) ++wide_pipes_;
 }
 
-void OutputPump::store(Pumped& pumped, std::string_view bytes) {
-  if (pumped.file_broken || !open_file(pumped)) return;
-  while (!bytes.empty()) {
-    const ssize_t n = ::write(pumped.file.get(), bytes.data(), bytes.size());
-    if (n < 0 && errno == EINTR) continue;
-    if (n < 0) return file_failed(pumped, errno);
-    pumped.written += static_cast<std::uint64_t>(n);
-    bytes.remove_prefix(static_cast<std::size_t>(n));
-  }
-}
-
-void OutputPump::file_failed(Pumped& pumped, int error_number) {
-  // A full disk must not block a rank: its pipe is emptied on, the file ends here.
-  pumped.file_broken = true;
-  channel_.send(wire::Notice{"the output of rank " + std::to_string(pumped.rank.value) +
-                             " is not complete in " + log_folder_ + ": " +
-                             errno_text(error_number)});
+void OutputPump::disk_failed(int error_number) {
+  if (told_disk_) return;  // a thousand ranks on a full disk are one message
+  told_disk_ = true;
+  channel_.send(wire::Notice{"cannot write to " + log_folder_ + ": " + errno_text(error_number) +
+                             "; the ranks go on, output that cannot be stored is lost"});
 }
 
 bool OutputPump::may_send(const Pumped& pumped) const {
@@ -143,31 +177,39 @@ bool OutputPump::may_send(const Pumped& pumped) const {
 }
 
 void OutputPump::offer(Pumped& pumped, std::string_view fresh) {
+  if (!pumped.is_shown) return;
   const bool up_to_date = pumped.sent + fresh.size() == pumped.read;
   if (up_to_date && may_send(pumped)) send(pumped, fresh);
-  // Bytes that are neither in the file nor sent are gone: go on behind them.
-  if (pumped.file_broken && pumped.sent >= pumped.written) pumped.sent = pumped.read;
+  pass_gap(pumped);
+}
+
+void OutputPump::pass_gap(Pumped& pumped) {
+  // Bytes that are neither sent nor in the file are gone: go on behind them.
+  if (pumped.sent == pumped.read) return;
+  const auto piece = pumped.file.stored().from(pumped.sent);
+  pumped.sent = piece ? piece->begin : pumped.read;
 }
 
 void OutputPump::send(Pumped& pumped, std::string_view bytes) {
   const auto size = std::min<std::uint64_t>(bytes.size(), pumped.credit - pumped.sent);
-  channel_.send(wire::OutputData{attempt_, pumped.rank, pumped.stream, pumped.sent,
-                                 std::string(bytes.substr(0, static_cast<std::size_t>(size)))});
+  bytes = bytes.substr(0, static_cast<std::size_t>(size));
+  channel_.send(wire::OutputView{attempt_, pumped.rank, pumped.stream, pumped.sent, bytes});
   pumped.sent += size;
 }
 
 void OutputPump::catch_up(Pumped& pumped) {
-  if (pumped.finished) return;
-  while (pumped.sent < pumped.written && may_send(pumped)) {
-    const ssize_t n =
-        ::pread(pumped.file.get(), buffer_.get(), kReadSize, static_cast<off_t>(pumped.sent));
-    if (n <= 0) {
-      pumped.sent = pumped.read;  // the file was cut or removed under us
+  if (pumped.finished || !pumped.is_shown) return;
+  pass_gap(pumped);
+  while (pumped.sent < pumped.read && may_send(pumped)) {
+    const auto piece = pumped.file.stored().from(pumped.sent);
+    const std::size_t n = pumped.file.read(*piece, buffer_.get(), kPieceSize);
+    if (n == 0) {
+      pumped.sent = pumped.read;  // the file was cut under us
       break;
     }
-    send(pumped, std::string_view(buffer_.get(), static_cast<std::size_t>(n)));
+    send(pumped, std::string_view(buffer_.get(), n));
+    pass_gap(pumped);
   }
-  if (pumped.file_broken && pumped.sent >= pumped.written) pumped.sent = pumped.read;
   finish_if_complete(pumped);
 }
 
@@ -180,11 +222,11 @@ void OutputPump::close(Pumped& pumped) {
 
 void OutputPump::finish_if_complete(Pumped& pumped) {
   if (pumped.finished || !pumped.at_end) return;
-  if (credit_ != 0 && pumped.sent < pumped.read) return;
+  if (pumped.is_shown && pumped.sent < pumped.read) return;
   pumped.finished = true;
-  pumped.file.reset();
-  channel_.send(wire::OutputEnd{attempt_, pumped.rank, pumped.stream, pumped.read,
-                                pumped.read - pumped.written});
+  pumped.file.close();
+  channel_.send(
+      wire::OutputEnd{attempt_, pumped.rank, pumped.stream, pumped.read, pumped.file.lost()});
 }
 
 }  // namespace dlaunch

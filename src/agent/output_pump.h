@@ -22,7 +22,8 @@ class OutputPump {
 
   /// Forgets the streams of an earlier attempt. `credit` 0: the launcher wants no output sent.
   void begin(Attempt attempt, std::string log_folder, std::uint64_t credit);
-  void add(Rank rank, Stream stream, UniqueFd read_end);
+  /// `is_shown` false: to its file only.
+  void add(Rank rank, Stream stream, UniqueFd read_end, bool is_shown = true);
   void credit(const wire::OutputCredit& credit);
   /// The channel has room again.
   void resume();
@@ -37,10 +38,11 @@ class OutputPump {
   void read_some(Pumped& pumped);
   enum class ReadResult { some, nothing_now, end };
   ReadResult read_once(Pumped& pumped);
-  void store(Pumped& pumped, std::string_view bytes);
-  bool open_file(Pumped& pumped);
-  void file_failed(Pumped& pumped, int error_number);
+  void widen_pipe(Pumped& pumped);
+  void disk_failed(int error_number);
   void offer(Pumped& pumped, std::string_view fresh);
+  void skip(Pumped& pumped, std::uint64_t to);
+  void pass_gap(Pumped& pumped);
   void send(Pumped& pumped, std::string_view bytes);
   void catch_up(Pumped& pumped);
   void close(Pumped& pumped);
@@ -52,6 +54,8 @@ class OutputPump {
   Attempt attempt_;
   std::string log_folder_;
   std::uint64_t credit_ = 0;
+  bool told_disk_ = false;
+  std::uint32_t wide_pipes_ = 0;
   std::map<Key, std::unique_ptr<Pumped>> streams_;
   std::unique_ptr<char[]> buffer_;  // not zeroed: pages are touched only as far as bytes come
 };

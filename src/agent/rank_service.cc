@@ -9,6 +9,7 @@
 #include <unistd.h>
 
 #include "agent/environment_block.h"
+#include "agent/start_files.h"
 #include "os/clock.h"
 #include "os/proc_file.h"
 #include "os/signals.h"
@@ -28,6 +29,9 @@ constexpr std::chrono::milliseconds kKillRound{5};
 
 // Kept from pipes and log files: stopping and killing read /proc.
 constexpr unsigned long kSpareDescriptors = 16;
+// What starting a rank has open for a moment: its ends of three pipes, and its input's other one
+// counts as well.
+constexpr std::size_t kDescriptorsToStart = 4;
 
 class CpuMask {
  public:
@@ -48,6 +52,16 @@ class CpuMask {
   std::size_t size_ = 0;
 };
 
+/// Of a list that is empty when all ranks are meant.
+bool is_meant(const std::vector<Rank>& ranks, Rank rank) {
+  return ranks.empty() || std::find(ranks.begin(), ranks.end(), rank) != ranks.end();
+}
+
+void kill_tree(pid_t root) {
+  for (const pid_t child : children_of(root)) kill_tree(child);
+  ::kill(root, SIGKILL);
+}
+
 /// True if the process still executes exactly this command: a shell that ends its script with a
 /// plain command has become that command, and the children are then the user's (data loaders), not
 /// ours.
@@ -57,6 +71,11 @@ bool runs_command(pid_t pid, const std::vector<std::string>& argv) {
   // One byte more than expected: a longer command line is another command.
   const std::string file = "/proc/" + std::to_string(pid) + "/cmdline";
   return read_proc_file(file, expected.size() + 1) == expected;
+}
+
+/// Or is a shell whose last command did.
+bool died_of_sigkill(const ExitStatus& status) {
+  return status.code() == exit_code::kSignalBase + SIGKILL;
 }
 
 }  // namespace
@@ -84,10 +103,12 @@ struct RankService::Batch {
 struct RankService::RunningRank {
   Rank rank;
   pid_t leader = 0;
+  pid_t outer_pid = 0;                             // as the node numbers it
   const std::vector<std::string>* argv = nullptr;  // of our own shell; null for other commands
   std::shared_ptr<Batch> batch;                    // holds argv
   bool wants_stdin = false;
   bool exited = false;
+  bool signalled = false;  // by us, on the launcher's word, before it had ended
   bool counted_over = false;
   // Direct children of our own shell that were signalled with it: the rank lasts as long as they
   // do.
@@ -97,12 +118,13 @@ struct RankService::RunningRank {
 };
 
 RankService::RankService(EventLoop& loop, Channel& channel, OutputPump& pump, StdinPump& stdin_pump,
-                         FactsService& facts)
+                         FactsService& facts, Enclosure& enclosure)
     : loop_(loop),
       channel_(channel),
       pump_(pump),
       stdin_(stdin_pump),
       facts_(facts),
+      enclosure_(enclosure),
       kill_timer_(loop),
       open_files_(raise_open_file_limit(kSpareDescriptors)),
       null_(::open("/dev/null", O_RDONLY | O_CLOEXEC)) {}
@@ -117,6 +139,13 @@ Status RankService::watch_children() {
   return {};
 }
 
+void RankService::prepare() {
+  if (active_ || prepared_) return;
+  enclosure_.prepare();
+  oom_.emplace(find_oom_sources(enclosure_.cgroup_path(), enclosure_.outer_proc()));
+  prepared_ = true;
+}
+
 void RankService::start(wire::StartRanks request) {
   const bool known = begun_ && request.attempt == attempt_;
   if (active_ && !known) return;  // the launcher ends one attempt before the next
@@ -126,18 +155,33 @@ void RankService::start(wire::StartRanks request) {
   all_known_ = request.last;
   lock_cores(request);
   pump_.begin(request.attempt, request.log_folder, request.output_credit);
+  // Now, and not when the first bytes come for which no file can be opened.
+  if (!descriptors_suffice(request) && !request.ranks.empty()) {
+    not_started(request.ranks.front(), {StartFailure::Step::resources, EMFILE,
+                                        "pipes and log files of all ranks of the node", ""});
+    return end_attempt_if_over();
+  }
+  if (auto written = write_start_files(request.files); !written && !request.ranks.empty()) {
+    not_started(request.ranks.front(), std::move(written.error()));
+    return end_attempt_if_over();
+  }
   auto batch = std::make_shared<Batch>(std::move(request));
   for (std::size_t i = 0; i < batch->request.ranks.size(); ++i) pending_.push_back({batch, i});
   start_some();
 }
 
 void RankService::begin_attempt(const wire::StartRanks& request) {
+  prepare();
+  prepared_ = false;
+  oom_->begin();
   attempt_ = request.attempt;
   begun_ = active_ = true;
   ending_ = closed_ = false;
   alive_ = 0;
+  counted_descriptors_ = false;
   running_.clear();
   leftovers_.clear();
+  released_.clear();
 }
 
 void RankService::lock_cores(wire::StartRanks& request) {
@@ -149,6 +193,25 @@ void RankService::lock_cores(wire::StartRanks& request) {
   // binding.
   for (wire::StartRank& rank : request.ranks) rank.cpus.clear();
   channel_.send(wire::Notice{"another run took the planned cores first: ranks are not bound"});
+}
+
+bool RankService::descriptors_suffice(const wire::StartRanks& request) {
+  const std::size_t per_rank = request.log_folder.empty() ? 2 : 4;  // stdout and stderr
+  std::size_t needed = 0;
+  std::size_t held = 0;  // ports, which are given free before the log files come
+  for (const wire::StartRank& rank : request.ranks) {
+    needed += per_rank;
+    held += rank.release_ports.size();
+  }
+  if (!counted_descriptors_) {
+    counted_descriptors_ = true;
+    const std::size_t left = free_descriptors();
+    descriptors_left_ = left > kDescriptorsToStart ? left - kDescriptorsToStart : 0;
+  }
+  descriptors_left_ += held;
+  if (needed > descriptors_left_) return false;
+  descriptors_left_ -= needed;
+  return true;
 }
 
 void RankService::start_some() {
@@ -204,24 +267,31 @@ tl::expected<pid_t, StartFailure> RankService::start_one(const std::shared_ptr<B
   request.cpus = cpus.set();
   request.cpus_size = cpus.size();
   request.open_files = &open_files;
+  request.cgroup = enclosure_.cgroup_fd();
+  request.outer_proc = enclosure_.outer_proc();
   // The rank listens on these itself: given free as late as can be.
-  for (const std::uint16_t port : rank.release_ports) facts_.release_port(port);
-  auto pid = spawn(request);
-  if (!pid) return pid;
+  for (const std::uint16_t port : rank.release_ports) {
+    facts_.release_port(port);
+    released_.add(rank.rank, port, monotonic_now());
+  }
+  const auto spawned = spawn(request);
+  if (!spawned) return tl::unexpected(spawned.error());
+  if (spawned->cgroup_is_unusable) enclosure_.fill_cgroup_no_more();
 
   auto running = std::make_unique<RunningRank>();
   running->rank = rank.rank;
-  running->leader = *pid;
+  running->leader = spawned->pid;
+  running->outer_pid = spawned->outer_pid;
   if (command.is_own_shell) running->argv = &command.argv;
   running->batch = shared;
   running->wants_stdin = rank.wants_stdin;
   // The pid may have been that of a rank which has ended since.
-  running_.insert_or_assign(*pid, std::move(running));
+  running_.insert_or_assign(spawned->pid, std::move(running));
   ++alive_;
-  pump_.add(rank.rank, Stream::out, std::move(out->read));
-  pump_.add(rank.rank, Stream::err, std::move(err->read));
+  pump_.add(rank.rank, Stream::out, std::move(out->read), rank.is_shown);
+  pump_.add(rank.rank, Stream::err, std::move(err->read), rank.is_shown);
   if (rank.wants_stdin) stdin_.connect(attempt_, std::move(in.write));
-  return pid;
+  return spawned->outer_pid;
 }
 
 void RankService::not_started(const wire::StartRank& rank, StartFailure failure) {
@@ -235,11 +305,21 @@ void RankService::start_no_more() {
   all_known_ = closed_ = true;
 }
 
-void RankService::stop(Attempt attempt, int signal) {
-  if (!active_ || attempt != attempt_) return;
-  start_no_more();
+void RankService::start_none_of(const std::vector<Rank>& ranks) {
+  std::erase_if(pending_, [&](const Pending& pending) {
+    return is_meant(ranks, pending.batch->request.ranks[pending.index].rank);
+  });
+}
+
+void RankService::stop(const wire::StopRanks& request) {
+  if (!active_ || request.attempt != attempt_) return;
+  reap();  // who has ended before the signal did so by itself
+  if (!active_) return;
+  request.ranks.empty() ? start_no_more() : start_none_of(request.ranks);
   for (auto& [pid, rank] : running_) {
-    if (!rank->exited) signal_rank(*rank, signal);
+    if (rank->exited || !is_meant(request.ranks, rank->rank)) continue;
+    rank->signalled = true;
+    signal_rank(*rank, request.signal);
   }
   end_attempt_if_over();
 }
@@ -272,10 +352,18 @@ void RankService::watch_companion(RunningRank& rank, pid_t companion) {
   rank.companions.emplace(companion, std::move(watched));
 }
 
-void RankService::kill(Attempt attempt) {
-  if (!active_ || attempt != attempt_) return;
-  start_no_more();
-  kill_round();
+void RankService::kill(const wire::KillRanks& request) {
+  if (!active_ || request.attempt != attempt_) return;
+  reap();
+  if (!active_) return;
+  request.ranks.empty() ? start_no_more() : start_none_of(request.ranks);
+  for (auto& [pid, rank] : running_) {
+    if (rank->exited || !is_meant(request.ranks, rank->rank)) continue;
+    rank->signalled = true;
+    // Orphans of single ranks stay until the attempt ends: nobody can tell whose they were.
+    if (!request.ranks.empty()) kill_tree(pid);
+  }
+  if (request.ranks.empty()) kill_round();
   end_attempt_if_over();
 }
 
@@ -292,6 +380,7 @@ void RankService::reap() {
   // One time for all that are found in this pass: they ended since the last one, in an unknown
   // order.
   const WallTime now = wall_now();
+  looked_for_taken_ = false;
   bool none_left = false;
   while (const auto reaped = reap_one(none_left)) on_ended(*reaped, now);
   if (ending_ && none_left) attempt_is_empty();
@@ -303,11 +392,22 @@ void RankService::on_ended(const Reaped& reaped, WallTime now) {
   RunningRank& rank = *found->second;
   rank.exited = true;
   if (rank.wants_stdin) stdin_.close();
-  channel_.send(wire::RankExited{attempt_, rank.rank, reaped.status, now});
+  ExitStatus status = reaped.status;
+  if (!status.ok() && !rank.signalled) tell_if_port_is_taken();
+  if (!rank.signalled && died_of_sigkill(status))
+    status.out_of_memory = oom_->evidence(rank.outer_pid);
+  channel_.send(wire::RankExited{attempt_, rank.rank, std::move(status), now, rank.signalled});
   if (rank.over()) {
     rank.counted_over = true;
     rank_is_over();
   }
+}
+
+void RankService::tell_if_port_is_taken() {
+  if (looked_for_taken_) return;
+  looked_for_taken_ = true;
+  auto taken = released_.find_taken(monotonic_now());
+  if (taken) channel_.send(wire::PortTaken{attempt_, taken->rank, std::move(taken->port)});
 }
 
 void RankService::rank_is_over() {
@@ -327,7 +427,7 @@ void RankService::end_attempt_if_over() {
 }
 
 void RankService::kill_round() {
-  const std::vector<pid_t> killed = kill_descendants_once();
+  const std::vector<pid_t> killed = enclosure_.kill_once();
   if (ending_) leftovers_.insert(killed.begin(), killed.end());
   // The deaths come as SIGCHLD; further rounds are for what was forked in the middle of this one.
   kill_timer_.after(kKillRound, [this] {

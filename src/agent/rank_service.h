@@ -3,16 +3,20 @@
 
 #include <deque>
 #include <memory>
+#include <optional>
 #include <set>
 #include <unordered_map>
 
 #include "agent/facts.h"
 #include "agent/output_pump.h"
+#include "agent/released_ports.h"
 #include "agent/stdin_pump.h"
 #include "os/channel.h"
 #include "os/containment.h"
 #include "os/descriptors.h"
+#include "os/enclosure.h"
 #include "os/event_loop.h"
+#include "os/oom_watch.h"
 
 namespace dlaunch {
 
@@ -22,14 +26,18 @@ namespace dlaunch {
 class RankService {
  public:
   RankService(EventLoop& loop, Channel& channel, OutputPump& pump, StdinPump& stdin_pump,
-              FactsService& facts);
+              FactsService& facts, Enclosure& enclosure);
   ~RankService();
 
   /// SIGCHLD must be blocked.
   [[nodiscard]] Status watch_children();
+  /// What can be done for an attempt before its ranks are known. start() does it if nobody else
+  /// has.
+  void prepare();
   void start(wire::StartRanks request);
-  void stop(Attempt attempt, int signal);
-  void kill(Attempt attempt);
+  /// Without a list of ranks: all, and none is started any more.
+  void stop(const wire::StopRanks& request);
+  void kill(const wire::KillRanks& request);
 
  private:
   struct Batch;
@@ -41,14 +49,17 @@ class RankService {
 
   void begin_attempt(const wire::StartRanks& request);
   void lock_cores(wire::StartRanks& request);
+  [[nodiscard]] bool descriptors_suffice(const wire::StartRanks& request);
   void start_some();
   [[nodiscard]] tl::expected<pid_t, StartFailure> start_one(const std::shared_ptr<Batch>& shared,
                                                             const wire::StartRank& rank);
   void not_started(const wire::StartRank& rank, StartFailure failure);
   void start_no_more();
+  void start_none_of(const std::vector<Rank>& ranks);
   void wait_for_children();
   void reap();
   void on_ended(const Reaped& reaped, WallTime now);
+  void tell_if_port_is_taken();
   void signal_rank(RunningRank& rank, int signal);
   void watch_companion(RunningRank& rank, pid_t companion);
   void rank_is_over();
@@ -61,21 +72,28 @@ class RankService {
   OutputPump& pump_;
   StdinPump& stdin_;
   FactsService& facts_;
+  Enclosure& enclosure_;
+  std::optional<OomWatch> oom_;
+  bool prepared_ = false;  // for an attempt that has not begun
   std::unique_ptr<WatchedFd> child_signals_;
   Timer kill_timer_;
   OpenFileLimit open_files_;
   UniqueFd null_;
 
   Attempt attempt_;
-  bool begun_ = false;      // attempt_ has a meaning
-  bool active_ = false;     // between the first StartRanks and AttemptEnded
-  bool closed_ = false;     // no more ranks of attempt_ are started
-  bool all_known_ = false;  // the last StartRanks has come
-  bool ending_ = false;     // every rank is over; what is left is being killed
-  std::size_t alive_ = 0;   // ranks that are not over
+  bool begun_ = false;                // attempt_ has a meaning
+  bool active_ = false;               // between the first StartRanks and AttemptEnded
+  bool closed_ = false;               // no more ranks of attempt_ are started
+  bool all_known_ = false;            // the last StartRanks has come
+  bool ending_ = false;               // every rank is over; what is left is being killed
+  bool counted_descriptors_ = false;  // descriptors_left_ is known
+  std::size_t descriptors_left_ = 0;  // that no rank of attempt_ is known to need
+  std::size_t alive_ = 0;             // ranks that are not over
   std::deque<Pending> pending_;
   std::unordered_map<pid_t, std::unique_ptr<RunningRank>> running_;  // by leader
   std::set<pid_t> leftovers_;
+  ReleasedPorts released_;
+  bool looked_for_taken_ = false;  // in this pass of reap()
 };
 
 }  // namespace dlaunch

@@ -6,13 +6,24 @@
 
 namespace dlaunch {
 
-void StdinPump::connect(Attempt attempt, UniqueFd write_end) {
+void StdinPump::begin(Attempt attempt) {
+  if (attempt == attempt_) return;
   attempt_ = attempt;
+  pipe_.reset();
+  waiting_.clear();
+  end_ = false;
+  taken_ = 0;
+}
+
+void StdinPump::connect(Attempt attempt, UniqueFd write_end) {
+  begin(attempt);
   pipe_ = std::make_unique<WatchedFd>(loop_, std::move(write_end));
   flush();
 }
 
 void StdinPump::add(const wire::StdinData& data) {
+  if (data.attempt < attempt_) return;  // for a rank that is gone
+  begin(data.attempt);
   if (data.bytes.empty()) end_ = true;
   waiting_ += data.bytes;
   if (pipe_) flush();

@@ -17,13 +17,14 @@ class StdinPump {
  public:
   StdinPump(EventLoop& loop, Channel& channel) : loop_(loop), channel_(channel) {}
 
-  /// The pipe to the rank, once it has been started.
+  /// The pipe to the rank, once it has been started. What an earlier attempt left is dropped.
   void connect(Attempt attempt, UniqueFd write_end);
   void add(const wire::StdinData& data);
   /// The rank has ended: what is left is dropped.
   void close();
 
  private:
+  void begin(Attempt attempt);
   void flush();
   void wait();
 

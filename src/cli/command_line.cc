@@ -5,6 +5,7 @@
 
 #include <CLI/CLI.hpp>
 
+#include "cli/foreign_words.h"
 #include "cli/print.h"
 #include "spec/nearest.h"
 #include "spec/shell_quote.h"
@@ -92,6 +93,11 @@ std::string unknown_option(const CLI::App& app, const std::string& word) {
   const std::vector<std::string_view> candidates(names.begin(), names.end());
   const std::string given = word.substr(0, word.find('='));
   std::string message = "unknown option \"" + given + '"';
+  if (app.get_option_no_throw("--now") != nullptr && (given == "-9" || given == "--force"))
+    return message + "; to kill at once: dlaunch stop --now";
+  const bool takes_a_job = app.get_option_no_throw("JOB") != nullptr;
+  const auto advice = takes_a_job ? advice_for_option(given) : std::nullopt;
+  if (advice) return message + "; " + *advice;
   const auto near = given.starts_with("--") ? spec::nearest(given, candidates) : std::nullopt;
   if (near) message.append(", did you mean \"").append(*near).append("\"?");
   return message;
@@ -113,6 +119,7 @@ std::string unexpected(const CLI::App& app, const std::vector<std::string>& argu
            " --" + (job.ends_with(".py") ? " python3" : "") + joined(program, arguments.end());
   }
   if (first->starts_with('-')) return unknown_option(app, *first);
+  if (app.get_option_no_throw("JOB") == nullptr) return "unexpected argument \"" + *first + '"';
   return "unexpected argument \"" + *first + "\"; arguments of the command go after --";
 }
 
@@ -129,6 +136,17 @@ std::string missing_value(const CLI::App& app, const std::vector<std::string>& a
   return "an option has no value";
 }
 
+/// CLI11 names an option by its longest name; the user may have typed another one.
+std::string as_typed(const CLI::App& app, const std::vector<std::string>& arguments,
+                     const std::string& name) {
+  const CLI::Option* option = app.get_option_no_throw(name);
+  for (const std::string& word : arguments) {
+    const std::string given = word.substr(0, word.find('='));
+    if (option != nullptr && given.starts_with('-') && option->check_name(given)) return given;
+  }
+  return name;
+}
+
 std::string mistake_in(const CLI::App& app, const std::vector<std::string>& arguments,
                        const CLI::ParseError& error) {
   if (dynamic_cast<const CLI::ExtrasError*>(&error) != nullptr) return unexpected(app, arguments);
@@ -137,9 +155,9 @@ std::string mistake_in(const CLI::App& app, const std::vector<std::string>& argu
   std::string message = error.what();
   constexpr std::string_view kExcludes = " excludes ";
   const std::size_t at = message.find(kExcludes);
-  if (at != std::string::npos)
-    message.replace(at, kExcludes.size(), " cannot be given together with ");
-  return message;
+  if (at == std::string::npos) return message;
+  return as_typed(app, arguments, message.substr(0, at)) + " cannot be given together with " +
+         as_typed(app, arguments, message.substr(at + kExcludes.size()));
 }
 
 int parse(CLI::App& app, const std::vector<std::string>& arguments, const std::string& help) {
@@ -154,13 +172,37 @@ int parse(CLI::App& app, const std::vector<std::string>& arguments, const std::s
   return kParsed;
 }
 
+/// Of equally near ones the one of the same length: "rusn" is "runs".
+std::optional<std::string> nearest_command(const std::vector<Subcommand>& commands,
+                                           const std::string& word) {
+  std::vector<std::string_view> names;
+  for (const Subcommand& command : commands) {
+    if (command.name.size() == word.size()) names.push_back(command.name);
+  }
+  for (const Subcommand& command : commands) {
+    if (command.name.size() != word.size()) names.push_back(command.name);
+  }
+  const auto near = spec::nearest(word, names);
+  return near ? std::optional<std::string>(*near) : std::nullopt;
+}
+
 int unknown(const std::vector<Subcommand>& commands, const std::string& word) {
   std::string message = "unknown command \"" + word + "\"";
+  if (is_planned_command(word))
+    return print_error(Error{exit_code::kUsage, '"' + word + "\" is not available yet"});
   for (const Subcommand& command : commands) {
     if (word.starts_with(command.name) || command.name.starts_with(word)) {
       message += ", did you mean \"" + command.name + "\"?";
       return print_error(Error{exit_code::kUsage, message});
     }
+  }
+  if (const auto meant = command_meant(word)) {
+    message.append(", did you mean \"").append(*meant).append("\"?");
+    return print_error(Error{exit_code::kUsage, message});
+  }
+  if (const auto near = nearest_command(commands, word)) {
+    message.append(", did you mean \"").append(*near).append("\"?");
+    return print_error(Error{exit_code::kUsage, message});
   }
   message += is_job_file(word) ? "; to run a job file: dlaunch run " + word
                                : "; to run a program: dlaunch run -- " + word;

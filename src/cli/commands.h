@@ -13,5 +13,9 @@ using TrailingArguments = std::vector<std::string>;
 
 [[nodiscard]] Subcommand run_command(const TrailingArguments& arguments);
 [[nodiscard]] Subcommand plan_command(const TrailingArguments& arguments);
+[[nodiscard]] Subcommand schema_command();
+[[nodiscard]] Subcommand runs_command();
+[[nodiscard]] Subcommand logs_command();
+[[nodiscard]] Subcommand stop_command();
 
 }  // namespace dlaunch

@@ -1,14 +1,14 @@
 #include "cli/job_options.h"
 
+#include <algorithm>
 #include <cerrno>
 #include <cstdio>
 #include <filesystem>
 
-#include <fcntl.h>
 #include <sys/stat.h>
-#include <unistd.h>
 
-#include "os/unique_fd.h"
+#include "cli/job_file.h"
+#include "report/plain_text.h"
 #include "spec/job_reader.h"
 #include "spec/shell_quote.h"
 
@@ -16,8 +16,6 @@ namespace dlaunch {
 
 namespace {
 
-// No job file is larger; the reader says so in its own words.
-constexpr std::size_t kMaxFile = (std::size_t{1} << 20) + 1;
 constexpr const char* kFileInFolder = "job.yaml";
 
 bool is_folder(const std::string& path) {
@@ -25,22 +23,10 @@ bool is_folder(const std::string& path) {
   return ::stat(path.c_str(), &info) == 0 && S_ISDIR(info.st_mode);
 }
 
+/// Else errno says why not.
 bool exists(const std::string& path) {
   struct stat info {};
   return ::stat(path.c_str(), &info) == 0;
-}
-
-Result<std::string> read_file(const std::string& path) {
-  const UniqueFd fd(::open(path.c_str(), O_RDONLY | O_CLOEXEC));
-  if (!fd) return fail_errno(exit_code::kJobFile, "cannot read the job file " + path, errno);
-  std::string text;
-  char buffer[16384];
-  ssize_t n = 0;
-  while (text.size() < kMaxFile && (n = ::read(fd.get(), buffer, sizeof buffer)) > 0) {
-    text.append(buffer, static_cast<std::size_t>(n));
-  }
-  if (n < 0) return fail_errno(exit_code::kJobFile, "cannot read the job file " + path, errno);
-  return text;
 }
 
 bool looks_like_job_file(const std::string& path) {
@@ -63,6 +49,20 @@ bool is_program(const std::string& path, const std::string& text) {
                            "ELF"));
 }
 
+/// "the folder x holds no job.yaml", and which file could have been meant.
+std::string nothing_in_folder(const std::string& folder) {
+  std::string message = "the folder " + folder + " holds no " + kFileInFolder;
+  std::vector<std::string> others;
+  std::error_code ignored;  // then there is nothing to suggest
+  for (const auto& entry : std::filesystem::directory_iterator(folder, ignored)) {
+    const std::string path = entry.path().string();
+    if (path.ends_with(".yaml") || path.ends_with(".yml")) others.push_back(path);
+  }
+  if (others.size() == 1)
+    message += "; there is " + others[0] + ": dlaunch run " + spec::shell_quote(others[0]);
+  return message;
+}
+
 Result<std::string> find_file(const JobOptions& options) {
   const std::string& given = options.file;
   if (given.empty()) {
@@ -75,18 +75,71 @@ Result<std::string> find_file(const JobOptions& options) {
   const std::string inside =
       is_folder(given) ? given + (given.ends_with('/') ? "" : "/") + kFileInFolder : given;
   if (exists(inside)) return inside;
+  if (errno != ENOENT && errno != ENOTDIR)
+    return fail_errno(exit_code::kJobFile, "cannot read the job file " + inside, errno);
+  if (is_folder(given)) return fail(exit_code::kJobFile, nothing_in_folder(given));
   std::string message = "no job file " + inside;
-  if (is_folder(given)) {
-    const std::string other = inside.substr(0, inside.rfind('.')) + ".yml";
-    if (exists(other))
-      message += "; there is " + other + ": dlaunch run " + spec::shell_quote(other);
-  } else if (!looks_like_job_file(given)) {
+  if (!looks_like_job_file(given))
     message += "; to run a command, put it after --: " + as_command(options, given);
-  }
   return fail(exit_code::kJobFile, message);
 }
 
+/// Counts that are no counts are mistakes of the command line, not of the job.
+Status check_count(const std::string& option, const std::string& value,
+                   const std::vector<std::string>& words, const std::string& expected) {
+  constexpr std::size_t kDigits = 9;
+  if (value.empty() || std::find(words.begin(), words.end(), value) != words.end()) return {};
+  const bool is_count = value.size() <= kDigits && value.front() != '0' &&
+                        value.find_first_not_of("0123456789") == std::string::npos;
+  if (is_count) return {};
+  return fail(exit_code::kUsage, option + ' ' + value + ": expected " + expected);
+}
+
+Status check_counts(const JobOptions& options) {
+  const std::string number = "a number, 1 or more";
+  Status status = check_count("-n", options.processes, {}, number);
+  if (status) status = check_count("--nnodes", options.nodes, {}, number);
+  if (status)
+    status = check_count("--nproc-per-node", options.per_node, {"gpu", "auto"},
+                         number + ", gpu or auto");
+  return status;
+}
+
+/// An option and a --set that fill in the same key.
+Status check_sets(const JobOptions& options) {
+  const auto check = [&](const char* key, const std::string& value, const char* option) -> Status {
+    if (value.empty()) return {};
+    for (const std::string& set : options.sets) {
+      if (set.substr(0, set.find('=')) != key) continue;
+      return fail(exit_code::kUsage, std::string(option) + ' ' + value + " and --set " + set +
+                                         " both set " + key + "; give one of them");
+    }
+    return {};
+  };
+  Status status = check("processes", options.processes, "-n");
+  if (status) status = check("nodes", options.nodes, "--nnodes");
+  if (status) status = check("processes_per_node", options.per_node, "--nproc-per-node");
+  return status;
+}
+
+/// Arguments for a job file that was not named would be run as a program.
+Status check_program(const JobOptions& options) {
+  if (!options.file.empty() || options.arguments.empty()) return {};
+  const std::string& first = options.arguments.front();
+  if (!first.starts_with('-')) return {};
+  std::string message = '"' + plain_line(first) + "\" is no program";
+  if (exists(kFileInFolder)) {
+    message += std::string("; to give ") + kFileInFolder + " these arguments: dlaunch run " +
+               kFileInFolder + " --";
+    for (const std::string& argument : options.arguments)
+      message += ' ' + spec::shell_quote(argument);
+  }
+  return fail(exit_code::kUsage, message);
+}
+
 Result<std::vector<Override>> overrides_of(const JobOptions& options) {
+  if (const Status counts = check_counts(options); !counts) return tl::unexpected(counts.error());
+  if (const Status sets = check_sets(options); !sets) return tl::unexpected(sets.error());
   std::vector<Override> overrides;
   const auto add = [&](const char* key, const std::string& value, const std::string& origin) {
     if (!value.empty()) overrides.push_back({key, value, origin + ' ' + value});
@@ -166,7 +219,7 @@ std::string folder_name(const std::string& file, const std::string& current_fold
 
 void add_job_options(CommandOptions command, JobOptions& options) {
   command.positional("JOB", options.file,
-                     "Job file, or a folder with job.yaml (default: job.yaml here)");
+                     "Job file, or a folder with job.yaml\n(default: job.yaml here)");
   command.value("-n,--processes,--np", options.processes, "Number of processes in all", "N");
   command.value("--nproc-per-node,--nproc_per_node", options.per_node, "Processes on each node",
                 "N|gpu|auto");
@@ -175,7 +228,17 @@ void add_job_options(CommandOptions command, JobOptions& options) {
   command.values("--set", options.sets, "Any key of the job file; may be repeated", "KEY=VALUE");
 }
 
-Result<LoadedJob> load_job(const JobOptions& options, const std::string& current_folder) {
+bool is_set(const JobOptions& options, std::string_view key) {
+  return std::any_of(options.sets.begin(), options.sets.end(), [&](const std::string& set) {
+    const std::string_view given = std::string_view(set).substr(0, set.find('='));
+    return given == key || (key.starts_with(given) && key.substr(given.size()).starts_with('.'));
+  });
+}
+
+Result<LoadedJob> load_job(const JobOptions& options, const std::string& current_folder,
+                           const std::vector<std::string>& ignored) {
+  if (const Status program = check_program(options); !program)
+    return tl::unexpected(program.error());
   JobInput input;
   auto overrides = overrides_of(options);
   if (!overrides) return tl::unexpected(overrides.error());
@@ -184,11 +247,11 @@ Result<LoadedJob> load_job(const JobOptions& options, const std::string& current
   if (options.file.empty() && !options.arguments.empty()) {
     auto spec = read_job(input);
     if (!spec) return tl::unexpected(spec.error());
-    return LoadedJob{std::move(*spec), job_text_of(options)};
+    return LoadedJob{std::move(*spec), job_text_of(options), "", {}};
   }
   auto file = find_file(options);
   if (!file) return tl::unexpected(file.error());
-  auto text = read_file(*file);
+  auto text = read_job_file(*file);
   if (!text) return tl::unexpected(text.error());
   if (is_program(*file, *text)) {
     return fail(exit_code::kUsage,
@@ -196,10 +259,15 @@ Result<LoadedJob> load_job(const JobOptions& options, const std::string& current
   }
   input.file = *file;
   input.text = *text;
-  auto spec = read_job(input);
+  input.ignored = ignored;
+  LoadedJob job;
+  auto spec = read_job(input, &job.ignored);
   if (!spec) return tl::unexpected(spec.error());
   if (spec->name.empty()) spec->name = folder_name(*file, current_folder);
-  return LoadedJob{std::move(*spec), *text + added_to_file(options)};
+  job.spec = std::move(*spec);
+  job.text = *text + added_to_file(options);
+  job.file = *file;
+  return job;
 }
 
 }  // namespace dlaunch

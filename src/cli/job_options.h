@@ -3,6 +3,7 @@
 
 #include <optional>
 #include <string>
+#include <string_view>
 #include <vector>
 
 #include "cli/command_line.h"
@@ -26,11 +27,17 @@ void add_job_options(CommandOptions command, JobOptions& options);
 struct LoadedJob {
   JobSpec spec;
   std::string text;  // of the job file, or an equivalent one for a job given on the command line
+  std::string file;  // as typed; empty: given on the command line
+  std::vector<std::string> ignored;  // keys of the file that were left out
 };
 
-/// Finds and reads the job. Errors: exit_code::kUsage for options that contradict, kJobFile for the
-/// rest.
+/// Finds and reads the job, without the `ignored` keys of its file. Errors: exit_code::kUsage for
+/// options that are wrong or contradict, kJobFile for the rest.
 [[nodiscard]] Result<LoadedJob> load_job(const JobOptions& options,
-                                         const std::string& current_folder);
+                                         const std::string& current_folder,
+                                         const std::vector<std::string>& ignored = {});
+
+/// Whether --set has given the key, or a section around it.
+[[nodiscard]] bool is_set(const JobOptions& options, std::string_view key);
 
 }  // namespace dlaunch

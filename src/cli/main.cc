@@ -5,6 +5,7 @@
 #include <vector>
 
 #include "cli/commands.h"
+#include "cli/foreign_words.h"
 #include "cli/print.h"
 #include "model/result.h"
 
@@ -22,7 +23,7 @@ Words split(int argc, char** argv) {
   int i = 1;
   for (; i < argc && std::string_view(argv[i]) != "--"; ++i) {
     // mpirun's spelling; CLI11 would read it as -n with the value "p".
-    words.own.emplace_back(std::string_view(argv[i]) == "-np" ? "-n" : argv[i]);
+    words.own.push_back(std::string_view(argv[i]) == "-np" ? "-n" : with_two_dashes(argv[i]));
   }
   for (++i; i < argc; ++i) words.after.emplace_back(argv[i]);
   return words;
@@ -30,7 +31,9 @@ Words split(int argc, char** argv) {
 
 int run(int argc, char** argv) {
   const Words words = split(argc, argv);
-  return run_command_line({run_command(words.after), plan_command(words.after)}, words.own);
+  return run_command_line({run_command(words.after), plan_command(words.after), runs_command(),
+                           logs_command(), stop_command(), schema_command()},
+                          words.own);
 }
 
 }  // namespace

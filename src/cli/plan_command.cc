@@ -11,9 +11,8 @@ namespace {
 
 constexpr const char* kFooter =
     "Examples:\n"
-    "  dlaunch plan job.yaml                    who would run where, with which cores and "
-    "variables\n"
-    "  dlaunch plan -n 4 --env 2 -- true        the variables of rank 2, each with its reason\n"
+    "  dlaunch plan job.yaml                    who would run where, with which cores\n"
+    "  dlaunch plan -n 4 --env 2 -- true        the variables of rank 2, with reasons\n"
     "  dlaunch plan job.yaml --json             for tools";
 
 struct PlanCommand {

@@ -1,11 +1,14 @@
+#include <cstdio>
 #include <memory>
 
 #include "cli/commands.h"
 #include "cli/job_options.h"
 #include "cli/print.h"
 #include "cli/show_plan.h"
+#include "cli/smoke_test.h"
 #include "launch/engine_main.h"
 #include "launch/front.h"
+#include "plan/smoke.h"
 
 extern char** environ;
 
@@ -18,36 +21,61 @@ constexpr const char* kFooter =
     "  dlaunch run job.yaml                                a job file\n"
     "  dlaunch run -n 4 -- python train.py --epochs 3      a command, 4 processes\n"
     "  dlaunch run job.yaml --set timeouts.run=2h -- --lr 0.1\n"
+    "  dlaunch run --smoke job.yaml                     does it work at all? for CI\n"
+    "  dlaunch run --detach job.yaml; dlaunch logs -f      in the background\n"
     "\n"
-    "Arguments after -- are appended to the command of the job file, or are the command.\n"
+    "Arguments after -- are appended to the command of the job file, or are it.\n"
     "Output of every rank is in runs/ID/attempt-0/rank-N.out and .err.\n"
-    "Exit code: 0; the code of the rank that failed first (128+n for signal n); 64 usage, 65 job "
-    "file,\n"
-    "69 node lost, 124 time limit, 126/127 command cannot be executed/found, 130 Ctrl-C, 143 "
-    "SIGTERM.";
+    "Exit code: 0; the code of the rank that failed first (128+n for signal n);\n"
+    "64 usage, 65 job file, 69 node lost, 124 time limit, 126/127 command cannot be\n"
+    "executed/found, 130 Ctrl-C, 143 SIGTERM.";
 
 struct RunCommand {
   JobOptions job;
   bool dry_run = false;
+  bool smoke = false;
+  bool detach = false;
   bool quiet = false;
   int verbosity = 0;
 
   int execute() const {
     const auto folder = current_folder();
     if (!folder) return print_error(folder.error());
-    auto loaded = load_job(job, *folder);
+    auto loaded = load_job(job, *folder,
+                           smoke ? keys_without_meaning_for_smoke() : std::vector<std::string>());
     if (!loaded) return print_error(loaded.error());
+    if (smoke) {
+      std::string line = make_smoke_test(job, *loaded);
+      // What was left out is the longer half.
+      if (const auto at = line.find("; not read: "); at != std::string::npos)
+        line.replace(at, 2, ";\n         ");
+      if (!quiet) std::fprintf(stderr, "dlaunch: %s\n", line.c_str());
+    }
     if (dry_run) return show_plan(loaded->spec, *folder, {});
+    FrontOptions front{loaded->spec.stdin_for == StdinFor::rank0, detach, quiet};
+    if (detach && front.forward_stdin) {
+      return print_error({exit_code::kUsage,
+                          "--detach: the job wants stdin (stdin: rank0), which nobody could type "
+                          "into then\n         try: --set stdin=none"});
+    }
+    const RunOptions options = run_options(std::move(*loaded), *folder);
+    return run_front([&](UniqueFd link) { return engine_main(options, std::move(link)); }, front);
+  }
+
+  [[nodiscard]] RunOptions run_options(LoadedJob loaded, const std::string& folder) const {
     RunOptions options;
-    const bool forward_stdin = loaded->spec.stdin_for == StdinFor::rank0;
-    options.spec = std::move(loaded->spec);
-    options.job_text = std::move(loaded->text);
-    options.current_folder = *folder;
+    options.spec = std::move(loaded.spec);
+    options.job_text = std::move(loaded.text);
+    options.job_file = std::move(loaded.file);
+    options.current_folder = folder;
     options.environment = environment_from_block(environ);
     options.quiet = quiet;
     options.verbosity = verbosity;
-    return run_front([&](UniqueFd link) { return engine_main(options, std::move(link)); },
-                     forward_stdin);
+    options.plain = smoke;
+    options.detach = detach;
+    // There is nobody to show it to: it goes to the files only.
+    if (detach) options.spec.logs.console = Logs::Console::none;
+    return options;
   }
 };
 
@@ -59,6 +87,11 @@ Subcommand run_command(const TrailingArguments& arguments) {
   const auto describe = [run](CommandOptions options) {
     add_job_options(options, run->job);
     options.flag("--dry-run", run->dry_run, "Print the plan and start nothing (as dlaunch plan)");
+    options.flag("--smoke", run->smoke,
+                 "Try the job out, small: this machine only, a\nrank for each GPU (else 2), at "
+                 "most 10 min,\nno restarts");
+    options.flag("-d,--detach", run->detach,
+                 "Once all ranks have started, print the id of\nthe run and return; it goes on");
     options.flag("-q,--quiet", run->quiet, "Only the ranks' output, and failures");
     options.count("-v,--verbose", run->verbosity,
                   "What dlaunch does and how long it takes; -vv: more");

@@ -6,6 +6,7 @@
 #include <sys/random.h>
 #include <sys/utsname.h>
 
+#include "os/cgroup.h"
 #include "os/clock.h"
 #include "os/containment.h"
 #include "plan/make_plan.h"
@@ -25,12 +26,13 @@ std::string own_hostname() {
 
 }  // namespace
 
-Result<LocalStart> fork_local_agent() {
+Result<LocalStart> fork_local_agent(const JobSpec& spec) {
   LocalStart start;
   if (::getrandom(&start.session, sizeof start.session, 0) != sizeof start.session) {
     return fail_errno(exit_code::kInternal, "getrandom", errno);
   }
-  auto connection = connect_local(NodeIndex(0), start.session);
+  auto connection =
+      connect_local(NodeIndex(0), start.session, spec.isolation == Isolation::pid_namespace);
   if (!connection) return tl::unexpected(connection.error());
   start.connection = std::move(*connection);
   return start;
@@ -57,17 +59,26 @@ Session::Callbacks ClusterSessions::callbacks_of(NodeIndex node) {
             callbacks_.on_event(std::move(event));
           },
           [this, node](NodeFacts facts) { cluster_.nodes[node.value].facts = std::move(facts); },
-          [this](wire::OutputData data) { callbacks_.on_output(std::move(data)); },
+          [this](const wire::OutputView& output) { callbacks_.on_output(output); },
           [this](const wire::OutputEnd& end) { callbacks_.on_output_end(end); },
           [this](const wire::StdinTaken& taken) { callbacks_.on_stdin_taken(taken); },
           [this](std::string text) { callbacks_.on_notice(std::move(text)); }};
 }
 
-void ClusterSessions::connect(NodeIndex node) {
+wire::FactsRequest ClusterSessions::facts_request(Attempt attempt) const {
   wire::FactsRequest request;
   request.fixed_ports = fixed_ports(spec_);
   request.ports = ports_wanted(spec_);
-  sessions_[node.value]->start(request);
+  request.attempt = attempt;
+  return request;
+}
+
+void ClusterSessions::connect(NodeIndex node) {
+  sessions_[node.value]->start(facts_request(Attempt(0)));
+}
+
+void ClusterSessions::gather(NodeIndex node, Attempt attempt) {
+  sessions_[node.value]->gather(facts_request(attempt));
 }
 
 void ClusterSessions::release_all() {
@@ -90,6 +101,7 @@ void ClusterSessions::reap_processes(const std::set<pid_t>& before) {
     wait_for_child(std::chrono::milliseconds(50));
   }
   if (!clean()) kill_descendants(kCleanupLimit, before);
+  if (local_lost_) sweep_abandoned_cgroups();
 }
 
 }  // namespace dlaunch

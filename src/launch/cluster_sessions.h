@@ -17,14 +17,14 @@ struct LocalStart {
   std::uint64_t session = 0;
   Connection connection;
 };
-[[nodiscard]] Result<LocalStart> fork_local_agent();
+[[nodiscard]] Result<LocalStart> fork_local_agent(const JobSpec& spec);
 
 /// Lives on the engine's one thread.
 class ClusterSessions {
  public:
   struct Callbacks {
     std::function<void(Event)> on_event;
-    std::function<void(wire::OutputData)> on_output;
+    std::function<void(const wire::OutputView&)> on_output;
     std::function<void(const wire::OutputEnd&)> on_output_end;
     std::function<void(const wire::StdinTaken&)> on_stdin_taken;
     std::function<void(std::string)> on_notice;
@@ -33,6 +33,8 @@ class ClusterSessions {
   ClusterSessions(EventLoop& loop, const JobSpec& spec, LocalStart local, Callbacks callbacks);
 
   void connect(NodeIndex node);
+  /// Facts of a connected node for a later attempt.
+  void gather(NodeIndex node, Attempt attempt);
   void send(NodeIndex node, const wire::Message& message) { sessions_[node.value]->send(message); }
   void release(NodeIndex node) { sessions_[node.value]->release(); }
   void release_all();
@@ -45,6 +47,7 @@ class ClusterSessions {
   void reap_processes(const std::set<pid_t>& before = {});
 
  private:
+  [[nodiscard]] wire::FactsRequest facts_request(Attempt attempt) const;
   [[nodiscard]] Session::Callbacks callbacks_of(NodeIndex node);
 
   EventLoop& loop_;

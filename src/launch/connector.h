@@ -18,6 +18,7 @@ struct Connection {
 };
 
 /// Forks without exec into guardian_main. Must be called before any thread exists in this process.
-[[nodiscard]] Result<Connection> connect_local(NodeIndex node, std::uint64_t session);
+[[nodiscard]] Result<Connection> connect_local(NodeIndex node, std::uint64_t session,
+                                               bool pid_namespace);
 
 }  // namespace dlaunch

@@ -15,7 +15,7 @@ constexpr int kSocketBuffer = 1 << 20;
 
 }  // namespace
 
-Result<Connection> connect_local(NodeIndex node, std::uint64_t session) {
+Result<Connection> connect_local(NodeIndex node, std::uint64_t session, bool pid_namespace) {
   auto ends = make_socket_pair(SOCK_STREAM);
   if (!ends) return tl::unexpected(ends.error());
   auto& [ours, theirs] = *ends;
@@ -31,6 +31,7 @@ Result<Connection> connect_local(NodeIndex node, std::uint64_t session) {
     options.read = std::move(theirs);
     options.node = node.value;
     options.session = session;
+    options.pid_namespace = pid_namespace;
     ::_exit(guardian_main(std::move(options)));
   }
   Connection connection;

@@ -18,7 +18,7 @@ Result<Cluster> discover_cluster(const JobSpec& spec) {
   block_signals({SIGCHLD, SIGPIPE});
   become_subreaper();
   const std::vector<pid_t> before = children_of(::getpid());
-  auto local = fork_local_agent();
+  auto local = fork_local_agent(spec);
   if (!local) return tl::unexpected(local.error());
   EventLoop loop;
   std::size_t ready = 0;
@@ -30,7 +30,7 @@ Result<Cluster> discover_cluster(const JobSpec& spec) {
                                 status = fail(exit_code::kNodeLost, lost->what);
                               }
                             },
-                            [](const wire::OutputData&) {}, [](const wire::OutputEnd&) {},
+                            [](const wire::OutputView&) {}, [](const wire::OutputEnd&) {},
                             [](const wire::StdinTaken&) {}, [](const std::string&) {}});
   for (std::size_t node = 0; node < sessions.size(); ++node)
     sessions.connect(NodeIndex(static_cast<std::uint32_t>(node)));

@@ -20,7 +20,6 @@ class Engine {
   /// Begins an action; never blocks.
   [[nodiscard]] virtual Status perform(const Action& action) = 0;
   [[nodiscard]] virtual MonotonicTime now() const = 0;
-  [[nodiscard]] virtual WallTime wall_time() const = 0;
 };
 
 }  // namespace dlaunch

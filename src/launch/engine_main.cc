@@ -10,10 +10,15 @@
 #include "os/containment.h"
 #include "os/descriptors.h"
 #include "os/signals.h"
+#include "plan/make_plan.h"
 
 namespace dlaunch {
 
 namespace {
+
+// A port that is free when it is found is taken within a second once in a blue moon; three times in
+// a row is something else.
+constexpr std::uint32_t kPortRetries = 3;
 
 SupervisorConfig supervisor_config(const JobSpec& spec, std::size_t nodes) {
   SupervisorConfig config;
@@ -22,7 +27,10 @@ SupervisorConfig supervisor_config(const JobSpec& spec, std::size_t nodes) {
   config.stop_grace = spec.timeouts.stop;
   config.run_limit = spec.timeouts.run;
   config.connect_limit = spec.timeouts.connect;
-  config.success = spec.success;
+  config.stragglers_limit = spec.timeouts.stragglers_after_success;
+  config.restart = spec.restart;
+  // A port that the user chose is not ours to change.
+  config.port_retries = fixed_ports(spec).empty() ? kPortRetries : 0;
   return config;
 }
 
@@ -37,11 +45,14 @@ int engine_main(const RunOptions& options, UniqueFd front_link) {
   take_all_signals();
   become_subreaper();
   // Before anything else: forking is only safe, and cheap, while this process is young.
-  auto local = fork_local_agent();
+  HandOver hand_over(options.detach);
+  hand_over.before_fork();
+  auto local = fork_local_agent(options.spec);
+  hand_over.agents_forked();
   if (!local) return give_up(local.error());
   redirect_to_null({STDIN_FILENO});  // the front reads the user's stdin
 
-  RunEngine engine(options, std::move(*local), std::move(front_link));
+  RunEngine engine(options, std::move(*local), std::move(front_link), std::move(hand_over));
   if (const Status opened = engine.open_run_folder(); !opened) {
     engine.finish(opened.error());
     return opened.error().exit_code;

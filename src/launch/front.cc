@@ -1,10 +1,12 @@
 #include "launch/front.h"
 
+#include <algorithm>
 #include <array>
 #include <cerrno>
 #include <csignal>
 #include <cstdio>
 #include <set>
+#include <string>
 #include <vector>
 
 #include <poll.h>
@@ -12,8 +14,10 @@
 #include <sys/wait.h>
 #include <unistd.h>
 
+#include "launch/engine_death.h"
 #include "launch/front_link.h"
 #include "model/signal_names.h"
+#include "os/cgroup.h"
 #include "os/containment.h"
 #include "os/signals.h"
 
@@ -27,13 +31,15 @@ constexpr std::chrono::seconds kCleanupLimit{30};
 
 class Front {
  public:
-  Front(pid_t engine, std::set<pid_t> before, UniqueFd link, UniqueFd signals, bool forward_stdin)
+  Front(pid_t engine, std::set<pid_t> before, UniqueFd link, UniqueFd signals,
+        const FrontOptions& options)
       : engine_(engine),
         before_(std::move(before)),
         link_(std::move(link)),
         signals_(std::move(signals)),
         engine_end_(open_pidfd(engine)),
-        stdin_open_(forward_stdin) {}
+        options_(options),
+        stdin_open_(options.forward_stdin) {}
 
   int run() {
     while (true) {
@@ -45,6 +51,7 @@ class Front {
       if (::poll(watched.data(), watched.size(), -1) < 0) continue;  // EINTR: stopped and continued
       if (watched[1].revents != 0) pass_signals();
       if (watched[2].revents != 0) read_link();
+      if (handed_over_) return exit_code::kOk;
       if (watched[3].revents != 0) pass_stdin();
       // Without pidfds (Linux before 5.3, some sandboxes) the end of the link is all there is.
       if (watched[0].revents != 0 || (!engine_end_ && !link_)) return engine_ended();
@@ -54,16 +61,56 @@ class Front {
  private:
   void pass_signals() {
     while (const int number = read_signal(signals_.get())) {
+      signalled_ = true;
       const char byte = static_cast<char>(number);
       send_front_message(link_.get(), FrontMessage::signal, &byte, 1);
+      // Whoever stopped the engine forgot it, or Ctrl-C would have no effect any more.
+      ::kill(engine_, SIGCONT);
     }
   }
 
   void read_link() {
-    char message[8];
-    const ssize_t n = ::recv(link_.get(), message, sizeof message, MSG_DONTWAIT);
-    if (n > 0 && message[0] == static_cast<char>(FrontMessage::stdin_more)) stdin_welcome_ = true;
+    char message[kMostFrontMessage];
+    ssize_t n = 0;
+    // All there is: the engine may have ended right after what it had to say.
+    while ((n = ::recv(link_.get(), message, sizeof message, MSG_DONTWAIT)) > 0)
+      take(static_cast<FrontMessage>(message[0]),
+           std::string(message + 1, static_cast<std::size_t>(n) - 1));
     if (n == 0) link_.reset();  // its pidfd will say the rest
+  }
+
+  void take(FrontMessage kind, const std::string& body) {
+    if (kind == FrontMessage::stdin_more) stdin_welcome_ = true;
+    if (kind == FrontMessage::run_folder) {
+      const std::size_t end = std::min(body.find('\0'), body.size());
+      run_folder_ = body.substr(0, end);
+      shown_folder_ = body.substr(std::min(end + 1, body.size()));
+    }
+    if (kind != FrontMessage::started || !options_.detach) return;
+    if (!signalled_) return hand_over();
+    // It is being stopped: we stay to return how it ends.
+    std::fprintf(stderr, "dlaunch: stopped at its start; what was said is in %s/dlaunch.log\n",
+                 shown_folder_.c_str());
+  }
+
+  /// The engine has let go of our terminal already.
+  void hand_over() {
+    const std::string id = run_folder_.substr(run_folder_.rfind('/') + 1);
+    // Where the other commands look without being told, the id will do.
+    const std::string run = shown_folder_ == "runs/" + id ? id : shown_folder_;
+    std::signal(SIGPIPE, SIG_IGN);  // a reader that has left is no reason to end the run
+    // One that does not read must not hold us for ever: a signal ends us now, and that the run.
+    sigset_t none;
+    sigemptyset(&none);
+    ::sigprocmask(SIG_SETMASK, &none, nullptr);
+    std::printf("%s\n", id.c_str());
+    std::fflush(stdout);
+    if (!options_.quiet) {
+      std::fprintf(stderr, "dlaunch: detached; to see it: dlaunch logs -f %s\n", run.c_str());
+      std::fprintf(stderr, "                   to end it: dlaunch stop %s\n", run.c_str());
+    }
+    send_front_message(link_.get(), FrontMessage::hand_over);
+    handed_over_ = true;
   }
 
   void pass_stdin() {
@@ -85,10 +132,13 @@ class Front {
     }
     const bool clean = wait_for_agents() || kill_descendants(kCleanupLimit, before_);
     if (WIFEXITED(status)) return WEXITSTATUS(status);
-    std::fprintf(
-        stderr, "dlaunch: internal error: its engine (pid %d) was killed by %s; %s\n", engine_,
-        signal_name(WTERMSIG(status)).c_str(),
-        clean ? "every process of the job has been ended" : "processes of the job may be left");
+    sweep_abandoned_cgroups();  // should agent and guardian have been killed with it
+    const std::string what =
+        "its engine (pid " + std::to_string(engine_) + ") was killed by " +
+        signal_name(WTERMSIG(status)) + "; " +
+        (clean ? "every process of the job has been ended" : "processes of the job may be left");
+    std::fprintf(stderr, "dlaunch: internal error: %s\n", what.c_str());
+    if (!run_folder_.empty()) record_engine_death(run_folder_, shown_folder_, what);
     return exit_code::kInternal;
   }
 
@@ -110,6 +160,11 @@ class Front {
   UniqueFd link_;
   UniqueFd signals_;
   UniqueFd engine_end_;
+  FrontOptions options_;
+  std::string run_folder_;    // absolute; empty: there is none yet
+  std::string shown_folder_;  // as the user would type it
+  bool handed_over_ = false;
+  bool signalled_ = false;
   bool stdin_open_;
   bool stdin_welcome_ = true;
 };
@@ -126,12 +181,13 @@ std::vector<int> signals_to_pass() {
 
 int run_engine(const std::function<int(UniqueFd)>& engine, UniqueFd link) {
   ::setsid();
+  wake_when_parent_dies();
   return engine(std::move(link));
 }
 
 }  // namespace
 
-int run_front(const std::function<int(UniqueFd link)>& engine, bool forward_stdin) {
+int run_front(const std::function<int(UniqueFd link)>& engine, const FrontOptions& options) {
   ensure_standard_descriptors();
   // Inherited as ignored, the kernel would throw the engine's exit status away (wait(2)).
   std::signal(SIGCHLD, SIG_DFL);
@@ -157,7 +213,7 @@ int run_front(const std::function<int(UniqueFd link)>& engine, bool forward_stdi
   }
   ends->second.reset();
   return Front(pid, {before.begin(), before.end()}, std::move(ends->first), std::move(*signal_fd),
-               forward_stdin)
+               options)
       .run();
 }
 

@@ -9,9 +9,18 @@
 
 namespace dlaunch {
 
+struct FrontOptions {
+  bool forward_stdin = false;
+  /// Once all ranks have started, print the id of the run and return kOk; the run goes on.
+  bool detach = false;
+  bool quiet = false;  // of detach: nothing but the id
+};
+
 /// Forks; the child becomes a session of its own and returns `engine(link)` as its exit code. The
-/// parent passes signals (and stdin, when `forward_stdin`) on and returns the engine's exit code.
-/// Must be called before any thread exists.
-[[nodiscard]] int run_front(const std::function<int(UniqueFd link)>& engine, bool forward_stdin);
+/// parent passes signals (and stdin, when asked) on and returns the engine's exit code. An engine
+/// that was killed is told of on stderr and in the run's summary.json. Must be called before any
+/// thread exists.
+[[nodiscard]] int run_front(const std::function<int(UniqueFd link)>& engine,
+                            const FrontOptions& options);
 
 }  // namespace dlaunch

@@ -2,6 +2,7 @@
 // that the other one is gone.
 #pragma once
 
+#include <csignal>
 #include <cstdint>
 #include <string>
 
@@ -12,9 +13,17 @@ enum class FrontMessage : char {
   stdin_data = 'i',  // front -> engine: bytes of the user's stdin
   stdin_end = 'e',   // front -> engine: end of the user's stdin
   stdin_more = 'm',  // engine -> front: one byte; another kStdinChunk bytes are welcome
+  run_folder = 'f',  // engine -> front: absolute path, NUL, the path as the user would type it
+  started = 'r',     // engine -> front, when asked to detach: all ranks have started
+  hand_over = 'h',   // front -> engine: its end will no longer be the end of the run
 };
 
 inline constexpr std::size_t kStdinChunk = 16 * 1024;
+/// The longest message: two paths (PATH_MAX), or a piece of stdin.
+inline constexpr std::size_t kMostFrontMessage = 1 + kStdinChunk;
+
+/// What `dlaunch stop --now` sends to an engine: as Ctrl-C twice. (Two SIGTERMs may arrive as one.)
+inline constexpr int kStopAtOnce = SIGUSR1;
 
 /// Sends one message; false if the other end is gone. Blocks only for as long as the socket is
 /// full.

@@ -2,70 +2,123 @@
 // its reader, the ranks are not.
 #pragma once
 
+#include <array>
 #include <functional>
 #include <memory>
+#include <optional>
+#include <string>
 #include <vector>
 
 #include "log/console_view.h"
 #include "log/console_writer.h"
 #include "os/event_loop.h"
+#include "wire/codec.h"
 #include "wire/message.h"
 
 namespace dlaunch {
+
+/// Which of the console's streams may be drawn on: a terminal that nobody but us writes to.
+struct LiveTarget {
+  Stream stream = Stream::out;
+  int fd = -1;
+  LiveLines::Size fallback;  // when the terminal does not say how large it is
+};
 
 /// Lives on the engine's one thread.
 class OutputRouter {
  public:
   using Grant = std::function<void(const wire::OutputCredit&)>;
+  struct Settings {
+    Attempt attempt;
+    ConsoleOptions console;
+    std::vector<std::string> labels;  // one a rank; empty: this rank is not shown
+    std::string folder;               // where people find the files
+    std::optional<LiveTarget> live;   // progress bars are drawn there; else each is one line
+  };
 
   OutputRouter(EventLoop& loop, ConsoleWriter& writer, Grant grant);
 
-  /// Begins an attempt with one label a rank; `show` false: nothing goes to the console.
-  void begin(Attempt attempt, ConsoleOptions options, std::vector<std::string> labels, bool show);
-  /// Bytes of each stream that an agent may send without asking; 0 when nothing is shown.
+  /// Begins an attempt.
+  void begin(Settings settings);
+  /// Bytes of each shown stream that an agent may send without asking; 0 when nothing is shown.
   [[nodiscard]] std::uint32_t first_credit() const;
+  /// By rank.
+  [[nodiscard]] std::vector<bool> shown() const;
 
-  void add(const wire::OutputData& data);
+  void add(const wire::OutputView& data);
   void end(const wire::OutputEnd& end);
   /// The rank has been started: both of its streams will end.
   void expect(Rank rank);
   /// Its node is gone: no more is to come.
   void give_up(Rank rank);
 
+  /// Something of the launcher's own, whole lines.
+  void say(Stream stream, std::string text) { put(stream, std::move(text)); }
+
   /// Every expected stream has ended.
   [[nodiscard]] bool complete() const { return open_streams_ == 0; }
   /// Bytes that have come or have been written so far; stands still when the console does.
   [[nodiscard]] std::uint64_t progress() const { return received_ - writer_.pending(); }
+  /// Nothing more of the streams that go there is wanted; what was not shown counts as skipped.
+  void skip_rest(Stream stream);
+  /// What was skipped by skip_rest(), "[... 1.2 MB skipped, complete in FILE]"; empty: nothing.
+  [[nodiscard]] std::string skipped_text() const;
   /// Writes the partial lines of streams that did not end.
   void flush_partial_lines();
+  /// Ends the view of streams that have not ended: no piece of a line is shown, but a mark that
+  /// names the file. What of them still comes is ignored.
+  void cut_off();
 
  private:
   struct StreamState {
     std::uint64_t received = 0;
     std::uint64_t granted = 0;
+    std::uint64_t skipped = 0;
     bool open = false;
     bool owed = false;
+    bool skips = false;     // the agent was told to leave out what is old
+    bool unwanted = false;  // the agent was told to send no more
   };
 
   [[nodiscard]] StreamState& state(Rank rank, Stream stream);
+  [[nodiscard]] bool is_shown(Rank rank) const;
+  [[nodiscard]] std::string file_of(Rank rank, Stream stream) const;
   void grant_owed();
+  void grant(std::size_t index);
+  void find_stalls();
+  void drop_broken(Stream stream);
+  void want_no_more(std::size_t index);
   void wait_for_progress();
-  /// Bytes before `up_to` that neither came nor will: the log file could not be written, and the
-  /// console was behind.
+  /// Bytes before `up_to` that neither came nor will: the console had stood still for long, or the
+  /// log file could not be written and the console was behind.
   void mark_gap(Rank rank, Stream stream, std::uint64_t up_to, std::string& text);
   void close(Rank rank, Stream stream);
+
+  void put(Stream stream, std::string text);
+  void bars_may_have_changed();
+  void arm_ticks();
+  void tick();
+  void take_bars_away();
+  void redraw();
+  [[nodiscard]] LiveLines::Size size_now() const;
 
   ConsoleWriter& writer_;
   Grant grant_;
   WatchedFd progress_;
+  Timer bars_;
   bool waiting_ = false;
+  Settings settings_;
   std::unique_ptr<ConsoleView> view_;
-  bool show_ = true;
-  Attempt attempt_;
+  LiveLines live_;
+  bool ticking_ = false;
+  bool bars_changed_ = false;
+  std::uint32_t ticks_ = 0;
+  std::uint32_t idle_ticks_ = 0;
   std::vector<StreamState> streams_;  // two a rank: out, err
   std::vector<std::size_t> owed_;     // indices into streams_
   std::size_t open_streams_ = 0;
   std::uint64_t received_ = 0;
+  std::uint64_t discarded_ = 0;  // by skip_rest(), of what had come
   std::uint32_t window_ = 0;
 };
 

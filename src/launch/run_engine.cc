@@ -2,16 +2,18 @@
 
 #include <algorithm>
 #include <csignal>
+#include <utility>
 
 #include <sys/socket.h>
 #include <unistd.h>
 
 #include "launch/front_link.h"
+#include "launch/output_settings.h"
 #include "launch/start_message.h"
 #include "log/diagnostics.h"
 #include "os/clock.h"
 #include "os/signals.h"
-#include "report/error_file.h"
+#include "plan/success.h"
 #include "report/plan_json.h"
 #include "report/summary.h"
 
@@ -19,23 +21,25 @@ namespace dlaunch {
 
 namespace {
 
-constexpr Duration kConsoleStall = std::chrono::seconds(5);
-constexpr Duration kGoodbye = std::chrono::seconds(2);
+// The console gets so long for the rest of an attempt's output before the next one begins.
+constexpr Duration kCatchUp = std::chrono::seconds(5);
+constexpr std::chrono::milliseconds kCatchUpStep{20};
 
 UniqueFd open_engine_signals() {
-  auto fd = open_signal_fd({SIGINT, SIGTERM, SIGHUP, SIGQUIT});
+  auto fd = open_signal_fd({SIGINT, SIGTERM, SIGHUP, SIGQUIT, kStopAtOnce});
   return fd ? std::move(*fd) : UniqueFd();
 }
 
 }  // namespace
 
-RunEngine::RunEngine(const RunOptions& options, LocalStart local, UniqueFd front_link)
+RunEngine::RunEngine(const RunOptions& options, LocalStart local, UniqueFd front_link,
+                     HandOver hand_over)
     : options_(options),
       began_(monotonic_now()),
       console_(STDOUT_FILENO, STDERR_FILENO),
       sessions_(loop_, options.spec, std::move(local),
                 {[this](Event event) { push(std::move(event)); },
-                 [this](const wire::OutputData& data) { show(data); },
+                 [this](const wire::OutputView& data) { show(data); },
                  [this](const wire::OutputEnd& end) { output_ended(end); },
                  [this](const wire::StdinTaken& taken) { stdin_taken(taken); },
                  [this](const std::string& text) { note(text); }}),
@@ -44,11 +48,13 @@ RunEngine::RunEngine(const RunOptions& options, LocalStart local, UniqueFd front
                 if (plan_) sessions_.send(plan_->ranks[credit.rank.value].node, credit);
               }),
       front_(loop_, std::move(front_link)),
-      signals_(loop_, open_engine_signals()) {
+      signals_(loop_, open_engine_signals()),
+      hand_over_(std::move(hand_over)),
+      catch_up_(loop_) {
   diagnostics::set_verbosity(options.verbosity);
   if (options.verbosity > 0) {
     diagnostics::set_output(
-        [this](std::string_view line) { console_.write(Stream::err, std::string(line)); });
+        [this](std::string_view line) { router_.say(Stream::err, std::string(line)); });
   }
   watch_front();
   watch_signals();
@@ -66,6 +72,7 @@ Status RunEngine::open_run_folder() {
   const std::string inside = options_.current_folder + '/';
   shown_path_ = folder_->path();
   if (shown_path_.starts_with(inside)) shown_path_.erase(0, inside.size());
+  announce();
   auto attempt_folder = folder_->make_attempt_folder(Attempt(0));  // now, while the agent starts
   if (!attempt_folder) return tl::unexpected(attempt_folder.error());
   attempt_folder_ = std::move(*attempt_folder);
@@ -79,10 +86,6 @@ Status RunEngine::open_run_folder() {
 
 MonotonicTime RunEngine::now() const {
   return monotonic_now();
-}
-
-WallTime RunEngine::wall_time() const {
-  return wall_now();
 }
 
 Result<Event> RunEngine::wait(std::optional<MonotonicTime> deadline) {
@@ -132,7 +135,14 @@ Status RunEngine::perform(const Action& action) {
 }
 
 void RunEngine::push(Event event) {
-  if (const auto* started = std::get_if<event::RankStarted>(&event)) router_.expect(started->rank);
+  const auto* started = std::get_if<event::RankStarted>(&event);
+  if (started != nullptr && plan_ && started->attempt == plan_->attempt &&
+      started->rank.value < plan_->ranks.size()) {
+    router_.expect(started->rank);
+    // Not from within a callback of the channel: it waits for the console.
+    if (hand_over_.rank_started(started->attempt, plan_->ranks.size()))
+      loop_.post([this] { hand_over(); });
+  }
   if (const auto* lost = std::get_if<event::NodeLost>(&event)) node_lost(lost->node);
   queue_.push_back(std::move(event));
 }
@@ -142,7 +152,35 @@ void RunEngine::node_lost(NodeIndex node) {
   for (const Rank rank : plan_->nodes[node.value].ranks) router_.give_up(rank);
 }
 
+void RunEngine::begin(const action::Restart& restart) {
+  started_ = false;
+  if (presence_) presence_->set_stopping(false);
+  if (events_) events_->add(restart, wall_now());
+}
+
+void RunEngine::begin(const action::GatherFacts& gather) {
+  gathers_.push_back(gather);
+  if (gathers_.size() == 1) gather_when_output_is_out(monotonic_now() + kCatchUp);
+}
+
+/// The console shows one attempt at a time. Mostly the back-off was long enough.
+void RunEngine::gather_when_output_is_out(MonotonicTime give_up_at) {
+  if (!router_.complete() && monotonic_now() < give_up_at) {
+    return catch_up_.after(kCatchUpStep,
+                           [this, give_up_at] { gather_when_output_is_out(give_up_at); });
+  }
+  if (!router_.complete()) {
+    router_.cut_off();
+    note("the console was too slow for all output of this attempt, it is in " + attempt_folder_);
+  }
+  for (const action::GatherFacts& gather : std::exchange(gathers_, {}))
+    sessions_.gather(gather.node, gather.attempt);
+}
+
 void RunEngine::begin(const action::MakePlan& make) {
+  auto attempt_folder = folder_->make_attempt_folder(make.attempt);
+  if (!attempt_folder) return push(event::PlanFailed{attempt_folder.error()});
+  attempt_folder_ = std::move(*attempt_folder);
   PlanContext context;
   context.run_id = folder_->id();
   context.attempt = make.attempt;
@@ -155,40 +193,38 @@ void RunEngine::begin(const action::MakePlan& make) {
 }
 
 void RunEngine::accept_plan(LaunchPlan plan) {
-  event::PlanMade made{plan.attempt, {}};
-  std::vector<std::string> labels;
-  for (const RankPlan& rank : plan.ranks) {
-    made.node_of_rank.push_back(rank.node);
-    labels.push_back(plan.nodes[rank.node.value].name + ':' + std::to_string(rank.rank.value));
+  event::PlanMade made{plan.attempt, {}, deciding_ranks(options_.spec, plan)};
+  for (const RankPlan& rank : plan.ranks) made.node_of_rank.push_back(rank.node);
+  OutputRouter::Settings settings =
+      output_settings(plan, options_.spec.logs, options_.environment,
+                      shown_path_ + "/attempt-" + std::to_string(plan.attempt.value));
+  if (options_.plain) {
+    settings.console.colour = false;
+    settings.live.reset();
   }
-  using Prefix = Logs::Prefix;
-  const Prefix wanted = options_.spec.logs.prefix;
-  ConsoleOptions console;
-  console.prefix =
-      wanted == Prefix::always || (wanted == Prefix::automatic && plan.ranks.size() > 1);
-  console.colour = ::isatty(STDOUT_FILENO) == 1 && ::isatty(STDERR_FILENO) == 1 &&
-                   !options_.environment.contains("NO_COLOR");
-  router_.begin(plan.attempt, console, std::move(labels),
-                options_.spec.logs.console != Logs::Console::none);
-  if (plan.ranks.size() > 1 && !options_.quiet) say(start_line(plan));
-  for (const std::string& text : plan.notes) note(text);
+  router_.begin(std::move(settings));
+  if (plan.attempt.value == 0) {  // a restart has said its line
+    if (plan.ranks.size() > 1 && !options_.quiet) say(start_line(plan));
+    for (const std::string& text : plan.notes) note(text);
+  }
   plan_ = std::move(plan);
   push(std::move(made));
 }
 
 void RunEngine::begin(const action::StartRanks& start) {
+  if (presence_) presence_->set_stopping(false);
   StartSettings settings;
   settings.log_folder = attempt_folder_;
   settings.secrets = secret_environment(options_.spec, options_.environment);
   settings.stdin_for_rank0 = options_.spec.stdin_for == StdinFor::rank0;
   settings.output_credit = router_.first_credit();
+  settings.shown = router_.shown();
   for (const wire::StartRanks& message : start_messages(*plan_, start.node, settings)) {
     sessions_.send(start.node, message);
   }
   if (started_) return;
   started_ = true;
-  for (std::string& bytes : stdin_waiting_) forward_stdin(std::move(bytes));
-  stdin_waiting_.clear();
+  begin_stdin();
   // While the agents start the ranks: nothing of this is needed for that.
   loop_.post([this] { write_plan_files(); });
 }
@@ -200,6 +236,7 @@ void RunEngine::write_plan_files() {
     if (const Status written = folder_->write(name, text); !written)
       say("dlaunch: note: " + written.error().message);
   }
+  folder_->reserve_room();
 }
 
 void RunEngine::begin(const action::ReleaseNode& release) {
@@ -208,10 +245,10 @@ void RunEngine::begin(const action::ReleaseNode& release) {
 
 void RunEngine::say(std::string line) {
   if (!line.ends_with('\n')) line += '\n';
-  console_.write(Stream::err, std::move(line));
+  router_.say(Stream::err, std::move(line));
 }
 
-void RunEngine::show(const wire::OutputData& data) {
+void RunEngine::show(const wire::OutputView& data) {
   router_.add(data);
   tell_if_stdout_broke();
 }
@@ -231,11 +268,46 @@ void RunEngine::note(const std::string& text) {
 
 void RunEngine::output_ended(const wire::OutputEnd& end) {
   router_.end(end);
-  if (end.lost == 0) return;
-  // Lost output is a failure of ours, so it is said with -q too.
-  say("dlaunch: the log of rank " + std::to_string(end.rank.value) +
-      (end.stream == Stream::out ? " (stdout)" : " (stderr)") + " lacks its last " +
-      std::to_string(end.lost) + " of " + std::to_string(end.size) + " bytes");
+  if (end.lost > 0) lost_output_.push_back(end);
+}
+
+void RunEngine::announce() {
+  RunRecord record;
+  record.run = folder_->id();
+  record.name = options_.spec.name;
+  record.job_file = options_.job_file;
+  record.folder = options_.current_folder;
+  record.host = host_name();
+  record.boot_id = boot_id();
+  record.engine = identity_of(::getpid());
+  record.front = identity_of(::getppid());
+  record.user = ::getuid();
+  record.started = wall_now();
+  record.stop_grace = options_.spec.timeouts.stop;
+  record.detached = options_.detach;
+  auto presence = RunPresence::announce(*folder_, std::move(record));
+  if (presence) {
+    presence_ = std::move(*presence);
+  } else {
+    note(presence.error().message + "; dlaunch runs, logs and stop will not find this run");
+  }
+  const std::string paths = folder_->path() + '\0' + shown_path_;
+  send_front_message(front_.get(), FrontMessage::run_folder, paths.data(), paths.size());
+}
+
+void RunEngine::hand_over() {
+  drain_console();
+  const Status logging = hand_over_.let_go(folder_->path() + "/dlaunch.log");
+  (void)console_.targets_changed();
+  given_up_ = {false, false};
+  if (!logging && events_) events_->note("notice", logging.error().message, wall_now());
+  send_front_message(front_.get(), FrontMessage::started);
+}
+
+/// The terminal has shown "^C" and stays behind it.
+void RunEngine::end_echo_line(int signal) {
+  if ((signal == SIGINT || signal == SIGQUIT) && ::isatty(STDERR_FILENO) == 1)
+    console_.write(Stream::err, "\n");
 }
 
 void RunEngine::watch_front() {
@@ -245,26 +317,72 @@ void RunEngine::watch_front() {
 void RunEngine::read_front() {
   char message[1 + kStdinChunk];
   const ssize_t n = ::recv(front_.get(), message, sizeof message, MSG_DONTWAIT);
-  if (n == 0 || (n < 0 && errno != EAGAIN && errno != EINTR)) return push(event::FrontGone{});
+  if (n == 0 || (n < 0 && errno != EAGAIN && errno != EINTR)) {
+    if (!hand_over_.accepted()) push(event::FrontGone{});
+    return;
+  }
   watch_front();
   if (n < 0) return;
   const std::string body(message + 1, static_cast<std::size_t>(n) - 1);
   switch (static_cast<FrontMessage>(message[0])) {
     case FrontMessage::signal:
-      return push(event::CancelSignal{body.empty() ? 0 : body.front()});
+      end_echo_line(body.empty() ? 0 : body.front());
+      return cancel(CancelOrigin::front, body.empty() ? 0 : body.front());
     case FrontMessage::stdin_data:
     case FrontMessage::stdin_end:
+      stdin_ended_ = body.empty();
+      stdin_asked_ = stdin_ended_;
       return started_ ? forward_stdin(body) : stdin_waiting_.push_back(body);
+    case FrontMessage::hand_over:
+      return hand_over_.accept();
     case FrontMessage::stdin_more:
+    case FrontMessage::run_folder:
+    case FrontMessage::started:
       break;
   }
 }
 
 void RunEngine::watch_signals() {
   signals_.on_readable([this] {
-    while (const int number = read_signal(signals_.get())) push(event::CancelSignal{number});
+    while (const int number = read_signal(signals_.get())) {
+      if (number == kStopAtOnce) {  // a second one kills
+        push(event::CancelSignal{SIGTERM});
+        push(event::CancelSignal{SIGTERM});
+      } else {
+        cancel(CancelOrigin::engine, number);
+      }
+    }
     watch_signals();
   });
+}
+
+/// A second signal kills at once. But one that a service manager sends to all processes of a job
+/// reaches the front, which passes it on, and the engine: that is one, not two.
+void RunEngine::cancel(CancelOrigin origin, int number) {
+  constexpr std::chrono::seconds kSameSignal{1};
+  const MonotonicTime now = monotonic_now();
+  const auto mine = static_cast<std::size_t>(origin);
+  const bool first_of_mine = !cancelled_at_[mine];
+  const std::optional<MonotonicTime>& other = cancelled_at_[1 - mine];
+  cancelled_at_[mine] = now;
+  if (first_of_mine && other && now - *other < kSameSignal) return;
+  push(event::CancelSignal{number});
+}
+
+/// What has come between two attempts; what an earlier rank 0 has taken, or did not take before it
+/// ended, is gone.
+void RunEngine::begin_stdin() {
+  stdin_sent_ = 0;
+  const bool has_end = !stdin_waiting_.empty() && stdin_waiting_.back().empty();
+  for (std::string& bytes : stdin_waiting_) forward_stdin(std::move(bytes));
+  if (stdin_waiting_.empty()) ask_for_stdin();
+  stdin_waiting_.clear();
+  if (stdin_ended_ && !has_end) forward_stdin({});
+}
+
+void RunEngine::ask_for_stdin() {
+  if (std::exchange(stdin_asked_, true)) return;
+  send_front_message(front_.get(), FrontMessage::stdin_more);
 }
 
 void RunEngine::forward_stdin(std::string bytes) {
@@ -273,80 +391,9 @@ void RunEngine::forward_stdin(std::string bytes) {
 }
 
 void RunEngine::stdin_taken(const wire::StdinTaken& taken) {
-  if (taken.closed || taken.up_to < stdin_sent_) return;
-  send_front_message(front_.get(), FrontMessage::stdin_more);
-}
-
-template <class Condition>
-void RunEngine::run_until(Condition condition, Duration limit) {
-  // The limit counts from the last progress of the console, not from the start.
-  std::uint64_t progress = router_.progress();
-  MonotonicTime end = monotonic_now() + limit;
-  while (!condition() && monotonic_now() < end) {
-    const auto step =
-        std::min<MonotonicTime>(end, monotonic_now() + std::chrono::milliseconds(200));
-    loop_.run_one(step);
-    if (router_.progress() != progress) {
-      progress = router_.progress();
-      end = monotonic_now() + limit;
-    }
-  }
-}
-
-void RunEngine::bring_out_output() {
-  run_until([this] { return router_.complete(); }, kConsoleStall);
-  const bool stalled = !router_.complete();
-  router_.flush_partial_lines();
-  if (stalled) say("dlaunch: note: the console was too slow, all output is in " + shown_path_);
-}
-
-bool RunEngine::drain_console() {
-  // As long as the console takes anything, it is waited for.
-  while (console_.pending() > 0) {
-    const std::size_t before = console_.pending();
-    if (!console_.drain(kConsoleStall) && console_.pending() >= before) return false;
-  }
-  return true;
-}
-
-void RunEngine::part_from_agents() {
-  run_until([this] { return sessions_.all_ended(); }, kGoodbye);
-  sessions_.reap_processes();
-}
-
-std::string RunEngine::write_summary(const RunReport& report) {
-  Evidence evidence;
-  if (report.first) evidence = evidence_of(attempt_folder_, report.first->value);
-  const SummaryInput input{plan_ ? &*plan_ : nullptr, report, shown_path_, std::move(evidence)};
-  if (const Status written = folder_->write("summary.json", summary_json(input)); !written) {
-    say("dlaunch: note: " + written.error().message);
-  }
-  if (const Status flushed = events_->flush(); !flushed)
-    say("dlaunch: note: " + flushed.error().message);
-  return summary_text(input);
-}
-
-void RunEngine::finish(const RunReport& report) {
-  for (std::uint32_t rank = 0; rank < report.ranks.size(); ++rank) {
-    if (report.ranks[rank].how == RankEnd::How::lost) router_.give_up(Rank(rank));
-  }
-  bring_out_output();
-  sessions_.release_all();
-  loop_.poll();  // the goodbyes are on their way while we write
-  const std::string summary = write_summary(report);
-  part_from_agents();
-  const bool taken = drain_console();
-  tell_if_stdout_broke();  // the last bytes may have been the first that nobody took
-  if (report.cause != Cause::success || !options_.quiet) console_.write(Stream::err, summary);
-  if (taken) drain_console();
-}
-
-void RunEngine::finish(const Error& error) {
-  bring_out_output();
-  sessions_.release_all();
-  part_from_agents();
-  say("dlaunch: " + error.message);
-  drain_console();
+  const bool current = started_ && plan_ && taken.attempt == plan_->attempt;
+  if (!current || taken.closed || taken.up_to < stdin_sent_) return;
+  ask_for_stdin();
 }
 
 }  // namespace dlaunch

@@ -1,12 +1,15 @@
 // The real Engine: sessions, console, log files and the link to the front, on one Asio thread.
 #pragma once
 
+#include <array>
 #include <deque>
 #include <optional>
 #include <string>
+#include <vector>
 
 #include "launch/cluster_sessions.h"
 #include "launch/engine.h"
+#include "launch/hand_over.h"
 #include "launch/output_router.h"
 #include "log/console_writer.h"
 #include "log/event_log.h"
@@ -14,28 +17,32 @@
 #include "os/event_loop.h"
 #include "plan/make_plan.h"
 #include "report/run_directory.h"
+#include "report/run_presence.h"
+#include "text/wrap.h"
 
 namespace dlaunch {
 
 struct RunOptions {
   JobSpec spec;
   std::string job_text;        // copied into the run folder
+  std::string job_file;        // as typed; empty: the job came from the command line
   std::string current_folder;  // absolute
   Environment environment;     // the caller's
   bool quiet = false;
   int verbosity = 0;  // 1: -v, 2: -vv
+  bool detach = false;
+  bool plain = false;  // no colour, whatever the console is
 };
 
 class RunEngine : public Engine {
  public:
-  RunEngine(const RunOptions& options, LocalStart local, UniqueFd front_link);
+  RunEngine(const RunOptions& options, LocalStart local, UniqueFd front_link, HandOver hand_over);
 
   [[nodiscard]] Status open_run_folder();
 
   [[nodiscard]] Result<Event> wait(std::optional<MonotonicTime> deadline) override;
   [[nodiscard]] Status perform(const Action& action) override;
   [[nodiscard]] MonotonicTime now() const override;
-  [[nodiscard]] WallTime wall_time() const override;
 
   /// After the last event: brings out what the console still takes, lets the agents go, writes
   /// summary.json and says the summary. Every wait has a limit.
@@ -45,18 +52,24 @@ class RunEngine : public Engine {
 
  private:
   void begin(const action::ConnectNode& connect) { sessions_.connect(connect.node); }
+  void begin(const action::GatherFacts& gather);
   void begin(const action::MakePlan& make);
   void begin(const action::StartRanks& start);
   void begin(const action::StopRanks& stop) {
-    sessions_.send(stop.node, wire::StopRanks{stop.attempt, stop.signal});
+    if (presence_ && stop.ranks.empty()) presence_->set_stopping(true);
+    sessions_.send(stop.node, wire::StopRanks{stop.attempt, stop.signal, stop.ranks});
   }
   void begin(const action::KillRanks& kill) {
-    sessions_.send(kill.node, wire::KillRanks{kill.attempt});
+    if (presence_ && kill.ranks.empty()) presence_->set_stopping(true);
+    sessions_.send(kill.node, wire::KillRanks{kill.attempt, kill.ranks});
   }
   void begin(const action::ReleaseNode& release);
-  void begin(const action::Tell& tell) { say("dlaunch: " + tell.line); }
+  void begin(const action::Restart& restart);
+  void begin(const action::Tell& tell) { say(wrapped_statement(tell.line)); }
   void begin(const action::Finish&) {}
 
+  void gather_when_output_is_out(MonotonicTime give_up_at);
+  void begin_stdin();
   void push(Event event);
   void explain(const Event& event) const;
   [[nodiscard]] std::string since_begin() const;
@@ -64,19 +77,27 @@ class RunEngine : public Engine {
   void accept_plan(LaunchPlan plan);
   void write_plan_files();
   void say(std::string line);
-  void show(const wire::OutputData& data);
+  void show(const wire::OutputView& data);
   void tell_if_stdout_broke();
   void note(const std::string& text);
   void output_ended(const wire::OutputEnd& end);
+  void tell_lost_output();
   void bring_out_output();
+  /// What has taken nothing for 5 s is not waited for any more; says how much was skipped.
+  void give_up_stalled_console();
   [[nodiscard]] std::string write_summary(const RunReport& report);
-  /// False: the console has taken nothing for 5 s, and is waited for no more.
-  bool drain_console();
+  void drain_console();
   void part_from_agents();
 
+  void announce();
+  void hand_over();
+  void end_echo_line(int signal);
   void watch_front();
   void read_front();
   void watch_signals();
+  enum class CancelOrigin : std::uint8_t { front, engine };
+  void cancel(CancelOrigin origin, int number);
+  void ask_for_stdin();
   void forward_stdin(std::string bytes);
   void stdin_taken(const wire::StdinTaken& taken);
   template <class Condition>
@@ -92,15 +113,24 @@ class RunEngine : public Engine {
   WatchedFd signals_;
   std::optional<RunDirectory> folder_;
   std::optional<EventLog> events_;
+  std::optional<RunPresence> presence_;
+  HandOver hand_over_;
+  std::array<std::optional<MonotonicTime>, 2> cancelled_at_;  // by CancelOrigin
   bool told_stdout_broken_ = false;
+  std::array<bool, 2> given_up_{};  // stdout, stderr: not waited for any more
+  std::vector<wire::OutputEnd> lost_output_;
   std::string shown_path_;  // of the run folder, as the user would type it
   std::optional<LaunchPlan> plan_;
   std::string attempt_folder_;
   std::deque<Event> queue_;
   bool local_node_lost_ = false;
+  std::vector<action::GatherFacts> gathers_;  // to be asked when the console has caught up
+  Timer catch_up_;
   std::deque<std::string> stdin_waiting_;  // until rank 0 has been told to start
-  std::uint64_t stdin_sent_ = 0;
-  bool started_ = false;
+  std::uint64_t stdin_sent_ = 0;           // to rank 0 of this attempt
+  bool stdin_asked_ = true;                // the front may send a piece, or has sent all
+  bool stdin_ended_ = false;
+  bool started_ = false;  // the ranks of this attempt were told to start
 };
 
 }  // namespace dlaunch

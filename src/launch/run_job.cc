@@ -20,7 +20,7 @@ Result<RunReport> run_job(Engine& engine, Supervisor& supervisor) {
   while (status && !supervisor.done()) {
     const Result<Event> event = engine.wait(supervisor.deadline());
     if (!event) return tl::unexpected(event.error());
-    status = perform_all(engine, supervisor.on(*event, engine.now(), engine.wall_time()), report);
+    status = perform_all(engine, supervisor.on(*event, engine.now()), report);
   }
   if (!status) return tl::unexpected(status.error());
   return report;

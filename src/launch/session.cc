@@ -33,7 +33,8 @@ void Session::start(const wire::FactsRequest& request) {
   channel_.start(
       {[this](wire::Message message) { std::visit([this](auto& m) { on(m); }, message); },
        [this](const std::string& reason) { channel_ended(reason); },
-       {}});
+       {},
+       [this](const wire::OutputView& output) { callbacks_.on_output(output); }});
   wire::Hello hello;
   hello.build_id = own_build_id();
   hello.node_name = settings_.node_name;
@@ -64,7 +65,7 @@ void Session::on(wire::Hello& hello) {
 
 void Session::on(wire::Facts& facts) {
   callbacks_.on_facts(std::move(facts.facts));
-  callbacks_.on_event(event::NodeReady{node_});
+  callbacks_.on_event(event::NodeReady{node_, facts.attempt});
 }
 
 void Session::on(wire::RanksStarted& started) {
@@ -79,11 +80,16 @@ void Session::on(wire::RankNotStarted& failed) {
 }
 
 void Session::on(wire::RankExited& exited) {
-  callbacks_.on_event(event::RankExited{exited.attempt, exited.rank, exited.status, exited.at});
+  callbacks_.on_event(event::RankExited{exited.attempt, exited.rank, exited.status, exited.at,
+                                        exited.after_signal});
 }
 
 void Session::on(wire::AttemptEnded& ended) {
   callbacks_.on_event(event::NodeEmpty{ended.attempt, node_, ended.leftovers});
+}
+
+void Session::on(wire::PortTaken& taken) {
+  callbacks_.on_event(event::PortTaken{taken.attempt, taken.rank, std::move(taken.taken)});
 }
 
 void Session::on(wire::Notice& notice) {

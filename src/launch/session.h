@@ -26,7 +26,7 @@ class Session {
   struct Callbacks {
     std::function<void(Event)> on_event;
     std::function<void(NodeFacts)> on_facts;  // before the NodeReady event
-    std::function<void(wire::OutputData)> on_output;
+    std::function<void(const wire::OutputView&)> on_output;
     std::function<void(const wire::OutputEnd&)> on_output_end;
     std::function<void(const wire::StdinTaken&)> on_stdin_taken;
     std::function<void(std::string)> on_notice;
@@ -37,6 +37,8 @@ class Session {
 
   /// Says hello and asks for facts.
   void start(const wire::FactsRequest& request);
+  /// Asks for facts again; they come as NodeReady of the request's attempt.
+  void gather(const wire::FactsRequest& request) { channel_.send(request); }
   void send(const wire::Message& message) { channel_.send(message); }
   /// Says Bye; the session has ended when the agent answers or the connection ends.
   void release();
@@ -51,10 +53,10 @@ class Session {
   void on(wire::RankNotStarted& failed);
   void on(wire::RankExited& exited);
   void on(wire::AttemptEnded& ended);
-  void on(wire::OutputData& data) { callbacks_.on_output(std::move(data)); }
   void on(wire::OutputEnd& end) { callbacks_.on_output_end(end); }
   void on(wire::StdinTaken& taken) { callbacks_.on_stdin_taken(taken); }
   void on(wire::Notice& notice);
+  void on(wire::PortTaken& taken);
   void on(wire::Bye&);
   template <class Other>
   void on(Other&) {}  // Heartbeat, and what only a launcher sends

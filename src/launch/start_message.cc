@@ -17,6 +17,7 @@ wire::StartRank start_rank(const RankPlan& rank, const StartSettings& settings) 
   start.cpus = rank.cpus;
   start.release_ports = rank.ports;
   start.wants_stdin = settings.stdin_for_rank0 && rank.rank.value == 0;
+  start.is_shown = rank.rank.value >= settings.shown.size() || settings.shown[rank.rank.value];
   return start;
 }
 
@@ -39,6 +40,8 @@ std::vector<wire::StartRanks> start_messages(const LaunchPlan& plan, NodeIndex n
   common.last = false;
 
   std::vector<wire::StartRanks> messages(1, common);
+  for (const FilePlan& file : plan.nodes[node.value].files)
+    messages.front().files.push_back({file.path, file.text});
   for (const Rank rank : plan.nodes[node.value].ranks) {
     if (messages.back().ranks.size() == kRanksPerMessage) messages.push_back(common);
     messages.back().ranks.push_back(start_rank(plan.ranks[rank.value], settings));

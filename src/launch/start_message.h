@@ -13,7 +13,8 @@ struct StartSettings {
   std::string log_folder;  // absolute
   Environment secrets;     // values of env_secret, which the plan never holds
   bool stdin_for_rank0 = false;
-  std::uint32_t output_credit = 0;  // 0: no output is sent
+  std::uint32_t output_credit = 0;
+  std::vector<bool> shown = {};  // by rank: its output is wanted; beyond its end: all is
 };
 
 /// The ranks of one node in messages of a bounded number of ranks each, so that the first can start

@@ -31,8 +31,10 @@ std::string make_prefix(std::string_view padded, char mark, std::string_view col
 
 ConsoleView::ConsoleView(ConsoleOptions options, std::vector<std::string> labels)
     : options_(options) {
+  const auto shown = std::count_if(labels.begin(), labels.end(),
+                                   [](const std::string& label) { return !label.empty(); });
   if (!options_.prefix) {
-    if (labels.size() > 1) held_.resize(labels.size());
+    if (shown > 1) held_.resize(labels.size());
     return;
   }
   splitters_.resize(labels.size());
@@ -43,25 +45,41 @@ ConsoleView::ConsoleView(ConsoleOptions options, std::vector<std::string> labels
     label.append(width - utf8_length(label), ' ');
     const std::string_view colour =
         options_.colour ? kColours[prefixes_.size() % kColours.size()] : std::string_view{};
-    prefixes_.push_back({make_prefix(label, '|', colour), make_prefix(label, '+', colour)});
+    prefixes_.push_back(
+        {make_prefix(label, '|', colour), make_prefix(label, '+', colour), width + 3});
+  }
+}
+
+LineSplitter& ConsoleView::splitter(Rank rank, Stream stream) {
+  assert(rank.value < splitters_.size());
+  return splitters_[rank.value][index_of(stream)];
+}
+
+void ConsoleView::watch_bars(Rank rank, Stream stream) {
+  if (splitter(rank, stream).bars() != nullptr) {
+    bars_.try_emplace({rank, stream});
+  } else if (!bars_.empty()) {
+    bars_.erase({rank, stream});
   }
 }
 
 void ConsoleView::add(Rank rank, Stream stream, std::string_view bytes, std::string& out) {
+  if (bytes.empty()) return;
   if (!options_.prefix) {
     if (held_.empty()) {
       out.append(bytes);
+      last_ = bytes.back();
     } else {
       assert(rank.value < held_.size());
       add_plain(held_[rank.value][index_of(stream)], bytes, out);
     }
     return;
   }
-  assert(rank.value < splitters_.size());
   const Prefix& prefix = prefixes_[rank.value];
-  splitters_[rank.value][index_of(stream)].add(bytes, [&](std::string_view text, bool continues) {
+  splitter(rank, stream).add(bytes, [&](std::string_view text, bool continues) {
     out.append(continues ? prefix.continued : prefix.first).append(text).append(1, '\n');
   });
+  watch_bars(rank, stream);
 }
 
 void ConsoleView::finish(Rank rank, Stream stream, std::string& out) {
@@ -71,9 +89,64 @@ void ConsoleView::finish(Rank rank, Stream stream, std::string& out) {
     return;
   }
   const Prefix& prefix = prefixes_[rank.value];
-  splitters_[rank.value][index_of(stream)].finish([&](std::string_view text, bool continues) {
+  splitter(rank, stream).finish([&](std::string_view text, bool continues) {
     out.append(continues ? prefix.continued : prefix.first).append(text).append(1, '\n');
   });
+  watch_bars(rank, stream);
+}
+
+std::size_t ConsoleView::drop_partial(Rank rank, Stream stream) {
+  if (options_.prefix) return splitter(rank, stream).drop_held();
+  if (held_.empty()) return 0;
+  return std::exchange(held_[rank.value][index_of(stream)], {}).size();
+}
+
+void ConsoleView::add_note(Rank rank, Stream stream, std::string_view note, std::string& out) {
+  const std::size_t before = out.size();
+  finish(rank, stream, out);
+  const char last = out.size() > before ? out.back() : (held_.empty() ? last_ : '\n');
+  if (!options_.prefix && last != '\n') out.append(1, '\n');
+  if (options_.prefix) out.append(prefixes_[rank.value].first);
+  out.append(note).append(1, '\n');
+  last_ = '\n';
+}
+
+void ConsoleView::settle(std::array<std::string, 2>& out) {
+  for (auto at = bars_.begin(); at != bars_.end();) {
+    const auto [rank, stream] = at->first;
+    LineSplitter& lines = splitter(rank, stream);
+    lines.settle([&, this, key = at->first](std::string_view text, bool continues) {
+      const Prefix& prefix = prefixes_[key.first.value];
+      out[index_of(key.second)]
+          .append(continues ? prefix.continued : prefix.first)
+          .append(text)
+          .append(1, '\n');
+    });
+    at = lines.bars() == nullptr ? bars_.erase(at) : std::next(at);
+  }
+}
+
+std::vector<LiveRow> ConsoleView::live_rows() const {
+  std::vector<LiveRow> rows;
+  for (const auto& [key, shown] : bars_) {
+    const Prefix& prefix = prefixes_[key.first.value];
+    splitters_[key.first.value][index_of(key.second)].bars()->each([&](std::string_view text) {
+      rows.push_back({prefix.first, prefix.columns, text});
+    });
+  }
+  return rows;
+}
+
+void ConsoleView::show_states(std::array<std::string, 2>& out) {
+  for (auto& [key, shown] : bars_) {
+    std::string now;
+    const Prefix& prefix = prefixes_[key.first.value];
+    splitter(key.first, key.second).bars()->each([&](std::string_view text) {
+      now.append(prefix.first).append(text).append(1, '\n');
+    });
+    if (now != shown) out[index_of(key.second)].append(now);
+    shown = std::move(now);
+  }
 }
 
 void ConsoleView::add_plain(std::string& held, std::string_view bytes, std::string& out) const {

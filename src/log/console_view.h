@@ -4,11 +4,14 @@
 
 #include <array>
 #include <cstddef>
+#include <map>
 #include <string>
 #include <string_view>
+#include <utility>
 #include <vector>
 
 #include "log/line_splitter.h"
+#include "log/live_lines.h"
 #include "model/ids.h"
 
 namespace dlaunch {
@@ -21,13 +24,15 @@ struct ConsoleOptions {
 };
 
 /// With prefix, a line looks like "node0:3  | text\n" whatever its line end was; a line longer than
-/// LineSplitter::kMaxLine goes on in lines that start "node0:3  + ". Lone carriage returns end a
-/// line as LineSplitter says. Without prefix no byte is added, dropped or changed; bytes of a
-/// single rank pass at once, those of several ranks when their line is complete (or longer than
-/// kMaxLine), so that no line is torn. At most kMaxLine bytes of a stream are held.
+/// LineSplitter::kMaxLine goes on in lines that start "node0:3  + ". A progress bar is one line,
+/// when it is complete; until then its states are there for whoever asks. Without prefix no byte is
+/// added, dropped or changed; bytes of a single rank pass at once, those of several ranks when
+/// their line is complete (or longer than kMaxLine), so that no line is torn. At most kMaxLine
+/// bytes of a stream are held, bars apart.
 class ConsoleView {
  public:
-  /// `labels`: per rank, as "node0:3"; index = rank.
+  /// `labels`: per rank, as "node0:3"; index = rank. Of a rank whose label is empty nothing is
+  /// shown.
   ConsoleView(ConsoleOptions options, std::vector<std::string> labels);
 
   /// Appends to `out` everything that may be shown now.
@@ -37,18 +42,39 @@ class ConsoleView {
   /// only when prefixing.
   void finish(Rank rank, Stream stream, std::string& out);
 
+  /// A line of the launcher's own in the midst of the stream; a partial line before it is ended.
+  void add_note(Rank rank, Stream stream, std::string_view note, std::string& out);
+
+  /// Forgets a partial line that was not shown, because its rest will not come; returns its bytes.
+  std::size_t drop_partial(Rank rank, Stream stream);
+
+  /// Somebody is drawing progress bars now.
+  [[nodiscard]] bool has_bars() const { return !bars_.empty(); }
+  /// To be called now and then while there are bars: appends those that are complete.
+  void settle(std::array<std::string, 2>& out);
+  /// The bars as they are now, by rank.
+  [[nodiscard]] std::vector<LiveRow> live_rows() const;
+  /// Appends a line for each bar that has changed since the last call.
+  void show_states(std::array<std::string, 2>& out);
+
  private:
   struct Prefix {
     std::string first;
     std::string continued;
+    std::size_t columns = 0;
   };
+  using Key = std::pair<Rank, Stream>;
 
   void add_plain(std::string& held, std::string_view bytes, std::string& out) const;
+  [[nodiscard]] LineSplitter& splitter(Rank rank, Stream stream);
+  void watch_bars(Rank rank, Stream stream);
 
   ConsoleOptions options_;
   std::vector<Prefix> prefixes_;                        // when prefixing
   std::vector<std::array<LineSplitter, 2>> splitters_;  // when prefixing
+  std::map<Key, std::string> bars_;                     // with the states that were last shown
   std::vector<std::array<std::string, 2>> held_;        // when not, and there are several ranks
+  char last_ = '\n';                                    // of a single rank that passes at once
 };
 
 }  // namespace dlaunch

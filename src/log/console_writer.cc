@@ -1,261 +1,122 @@
 #include "log/console_writer.h"
 
-#include <poll.h>
 #include <sys/eventfd.h>
 #include <sys/stat.h>
-#include <sys/sysmacros.h>
-#include <sys/uio.h>
 #include <unistd.h>
 
 #include <algorithm>
-#include <array>
-#include <cerrno>
-#include <condition_variable>
-#include <csignal>
-#include <deque>
-#include <mutex>
-#include <system_error>
-#include <thread>
 #include <utility>
+
+#include "log/console_lane.h"
 
 namespace dlaunch {
 
 namespace {
 
-// One writev is small while the reader is slow, so that pending() falls in small steps and
-// "accepted nothing for a while" is seen as it is; it grows while the reader keeps up.
-constexpr std::size_t kSmallWrite = 4096;
-constexpr std::size_t kLargeWrite = std::size_t{64} << 10;
-constexpr std::chrono::milliseconds kSlow{20};
-// Texts shorter than this together become one queue entry.
-constexpr std::size_t kJoined = std::size_t{32} << 10;
-constexpr std::size_t kMaxPieces = 64;
-
-std::size_t index_of(Stream stream) {
-  return stream == Stream::out ? 0 : 1;
+bool are_one_file(int a, int b) {
+  struct stat first {};
+  struct stat second {};
+  return a == b || (::fstat(a, &first) == 0 && ::fstat(b, &second) == 0 &&
+                    first.st_dev == second.st_dev && first.st_ino == second.st_ino);
 }
 
-struct Batch {
-  std::array<iovec, kMaxPieces> pieces{};
-  int count = 0;
-};
-
-struct Written {
-  std::size_t bytes = 0;
-  int error = 0;
-};
-
-/// Regular files and /dev/null (device 1:3, admin-guide/devices.txt): a thread would only cost
-/// time.
-bool never_blocks(int fd) {
-  struct stat info {};
-  if (::fstat(fd, &info) != 0) return false;
-  return S_ISREG(info.st_mode) || (S_ISCHR(info.st_mode) && info.st_rdev == makedev(1, 3));
-}
-
-Written write_batch(int fd, const Batch& batch) {
-  for (;;) {
-    const ssize_t n = ::writev(fd, batch.pieces.data(), batch.count);
-    if (n >= 0) return {static_cast<std::size_t>(n), 0};
-    if (errno == EINTR) continue;
-    if (errno != EAGAIN) return {0, errno};
-    // Another process that shares the description has made it non-blocking.
-    pollfd wanted{fd, POLLOUT, 0};
-    if (::poll(&wanted, 1, -1) < 0 && errno != EINTR) return {0, errno};
+/// Outlives the writer while a thread that is blocked may still use it.
+struct ProgressFd {
+  ProgressFd() : fd(::eventfd(0, EFD_NONBLOCK | EFD_CLOEXEC)) {}
+  ~ProgressFd() {
+    if (fd >= 0) ::close(fd);
   }
-}
+  ProgressFd(const ProgressFd&) = delete;
+  ProgressFd& operator=(const ProgressFd&) = delete;
+  const int fd;
+};
 
 }  // namespace
 
-/// Shared with the thread, so that either may go first.
-struct ConsoleWriter::State {
-  struct Text {
-    Stream stream = Stream::out;
-    std::string bytes;
-  };
-
-  State(int out_fd, int err_fd)
-      : fds{out_fd, err_fd},
-        never_block{never_blocks(out_fd), never_blocks(err_fd)},
-        progress_fd(::eventfd(0, EFD_NONBLOCK | EFD_CLOEXEC)) {}
-  ~State() {
-    if (progress_fd >= 0) ::close(progress_fd);
-  }
-  State(const State&) = delete;
-  State& operator=(const State&) = delete;
-
-  void ensure_thread(const std::shared_ptr<State>& self);
-  void write_at_once(Stream stream, std::string_view text);
-  void run();
-  Stream gather(Batch& batch, std::size_t limit);
-  void accept(std::size_t bytes);
-  void give_up(Stream stream, int error);
-  void tell_progress();
-
-  const std::array<int, 2> fds;
-  const std::array<bool, 2> never_block;
-  const int progress_fd;
-
-  mutable std::mutex mutex;  // guards all below; never held while writing
-  std::condition_variable work;
-  std::condition_variable progress;
-  std::deque<Text> queue;     // a deque, because its elements stay where they are when it grows
-  std::size_t offset = 0;     // bytes of the front that have been accepted
-  std::size_t in_flight = 0;  // texts at the front that a write is looking at
-  std::size_t pending = 0;
-  std::array<int, 2> errors{};
-  std::array<std::uint64_t, 2> dropped{};
-  bool has_thread = false;
-  bool stop = false;
-};
-
-void ConsoleWriter::State::ensure_thread(const std::shared_ptr<State>& self) {
-  if (has_thread) return;
-  sigset_t all;
-  sigset_t before;
-  sigfillset(&all);
-  ::pthread_sigmask(SIG_SETMASK, &all, &before);
-  try {
-    std::thread([self] { self->run(); }).detach();
-    has_thread = true;
-  } catch (const std::system_error&) {
-    // No thread to be had now (EAGAIN): the next write tries again, the texts wait.
-  }
-  ::pthread_sigmask(SIG_SETMASK, &before, nullptr);
-}
-
-void ConsoleWriter::State::write_at_once(Stream stream, std::string_view text) {
-  while (!text.empty()) {
-    const ssize_t n = ::write(fds[index_of(stream)], text.data(), text.size());
-    if (n < 0 && errno == EINTR) continue;
-    if (n < 0) {
-      errors[index_of(stream)] = errno;
-      dropped[index_of(stream)] += text.size();
-      return;
-    }
-    text.remove_prefix(static_cast<std::size_t>(n));
-  }
-}
-
-void ConsoleWriter::State::run() {
-  using Clock = std::chrono::steady_clock;
-  Batch batch;
-  std::size_t limit = kSmallWrite;
-  std::unique_lock lock(mutex);
-  for (;;) {
-    work.wait(lock, [this] { return stop || !queue.empty(); });
-    if (stop) return;
-    const Stream stream = gather(batch, limit);
-    lock.unlock();
-    const Clock::time_point before = Clock::now();
-    const Written written = write_batch(fds[index_of(stream)], batch);
-    limit = Clock::now() - before > kSlow ? kSmallWrite : std::min(limit * 2, kLargeWrite);
-    lock.lock();
-    in_flight = 0;
-    if (written.error == 0) {
-      accept(written.bytes);
-    } else {
-      give_up(stream, written.error);
-    }
-    tell_progress();
-  }
-}
-
-Stream ConsoleWriter::State::gather(Batch& batch, std::size_t limit) {
-  const Stream stream = queue.front().stream;
-  std::size_t skip = offset;
-  batch.count = 0;
-  in_flight = 0;
-  for (Text& text : queue) {
-    if (text.stream != stream || in_flight == kMaxPieces || limit == 0) break;
-    const std::size_t size = std::min(text.bytes.size() - skip, limit);
-    batch.pieces[in_flight++] = {text.bytes.data() + skip, size};
-    limit -= size;
-    skip = 0;
-  }
-  batch.count = static_cast<int>(in_flight);
-  return stream;
-}
-
-void ConsoleWriter::State::accept(std::size_t bytes) {
-  pending -= bytes;
-  offset += bytes;
-  while (!queue.empty() && offset >= queue.front().bytes.size()) {
-    offset -= queue.front().bytes.size();
-    queue.pop_front();
-  }
-}
-
-void ConsoleWriter::State::give_up(Stream stream, int error) {
-  std::uint64_t& lost = dropped[index_of(stream)];
-  errors[index_of(stream)] = error;
-  if (queue.front().stream == stream) {  // the front may have been accepted in part
-    queue.front().bytes.erase(0, offset);
-    offset = 0;
-  }
-  std::erase_if(queue, [&](const Text& text) {
-    if (text.stream != stream) return false;
-    lost += text.bytes.size();
-    pending -= text.bytes.size();
-    return true;
-  });
-}
-
-void ConsoleWriter::State::tell_progress() {
-  progress.notify_all();
-  const std::uint64_t one = 1;
-  // The only failure is a counter at its maximum, and then it is readable anyway.
-  if (progress_fd >= 0 && ::write(progress_fd, &one, sizeof one) < 0) return;
-}
-
 ConsoleWriter::ConsoleWriter(int out_fd, int err_fd)
-    : state_(std::make_shared<State>(out_fd, err_fd)) {}
+    : out_fd_(out_fd), err_fd_(err_fd), asked_(std::make_shared<std::atomic<bool>>(false)) {
+  auto shared = std::make_shared<ProgressFd>();
+  progress_fd_ = shared->fd;
+  tell_ = [shared = std::move(shared), asked = asked_] {
+    if (!asked->exchange(false)) return;
+    const std::uint64_t one = 1;
+    // The only failure is a counter at its maximum, and then it is readable anyway.
+    if (shared->fd >= 0 && ::write(shared->fd, &one, sizeof one) < 0) return;
+  };
+  open_lanes();
+}
+
+void ConsoleWriter::open_lanes() {
+  lanes_[0] = std::make_shared<ConsoleLane>(out_fd_, tell_);
+  lanes_[1] =
+      are_one_file(out_fd_, err_fd_) ? lanes_[0] : std::make_shared<ConsoleLane>(err_fd_, tell_);
+}
+
+std::size_t ConsoleWriter::targets_changed() {
+  const std::size_t forgotten = pending();
+  for (const auto& lane : lanes_) lane->stop();
+  open_lanes();
+  tell_();  // who waits for the old files need not any more
+  return forgotten;
+}
 
 ConsoleWriter::~ConsoleWriter() {
-  const std::lock_guard lock(state_->mutex);
-  state_->stop = true;
-  state_->work.notify_all();
+  for (const auto& lane : lanes_) lane->stop();
+}
+
+const std::shared_ptr<ConsoleLane>& ConsoleWriter::lane(Stream stream) const {
+  return lanes_[stream == Stream::out ? 0 : 1];
+}
+
+bool ConsoleWriter::is_one_file() const {
+  return lanes_[0] == lanes_[1];
 }
 
 void ConsoleWriter::write(Stream stream, std::string text) {
-  if (text.empty()) return;
-  State& state = *state_;
-  const std::lock_guard lock(state.mutex);
-  if (state.errors[index_of(stream)] != 0) {
-    state.dropped[index_of(stream)] += text.size();
-    return;
-  }
-  if (state.never_block[index_of(stream)] && state.queue.empty()) {
-    return state.write_at_once(stream, text);
-  }
-  state.pending += text.size();
-  std::deque<State::Text>& queue = state.queue;
-  const bool joins = queue.size() > state.in_flight && queue.back().stream == stream &&
-                     queue.back().bytes.size() + text.size() <= kJoined;
-  if (joins) {
-    queue.back().bytes.append(text);
-  } else {
-    queue.push_back({stream, std::move(text)});
-  }
-  state.ensure_thread(state_);
-  state.work.notify_one();
+  if (!text.empty()) ConsoleLane::write(lane(stream), std::move(text));
+}
+
+void ConsoleWriter::ask_progress() {
+  asked_->store(true);
+}
+
+std::string ConsoleWriter::take_buffer(Stream stream) {
+  return lane(stream)->take_buffer();
 }
 
 std::size_t ConsoleWriter::pending() const {
-  const std::lock_guard lock(state_->mutex);
-  return state_->pending;
+  return lanes_[0]->pending() + (is_one_file() ? 0 : lanes_[1]->pending());
 }
 
-int ConsoleWriter::progress_fd() const {
-  return state_->progress_fd;
+std::size_t ConsoleWriter::pending(Stream stream) const {
+  return lane(stream)->pending();
+}
+
+bool ConsoleWriter::stalled(Stream stream) const {
+  return lane(stream)->stalled_for() >= kConsoleStall;
+}
+
+bool ConsoleWriter::has_stalled(Stream stream) {
+  return lane(stream)->take_longest_stall() >= kConsoleStall;
+}
+
+std::size_t ConsoleWriter::discard(Stream stream) {
+  return lane(stream)->discard();
 }
 
 bool ConsoleWriter::drain(std::chrono::milliseconds limit) {
-  State& state = *state_;
-  std::unique_lock lock(state.mutex);
-  if (!state.queue.empty()) state.ensure_thread(state_);
-  const bool empty = state.progress.wait_for(lock, limit, [&] { return state.queue.empty(); });
-  return empty && state.errors[0] == 0 && state.errors[1] == 0;
+  const auto end = std::chrono::steady_clock::now() + limit;
+  const auto left = [end] {
+    return std::max(std::chrono::milliseconds(0),
+                    std::chrono::duration_cast<std::chrono::milliseconds>(
+                        end - std::chrono::steady_clock::now()));
+  };
+  const bool first = ConsoleLane::drain(lanes_[0], limit);
+  return (is_one_file() || ConsoleLane::drain(lanes_[1], left())) && first;
+}
+
+bool ConsoleWriter::drain(Stream stream, std::chrono::milliseconds limit) {
+  return ConsoleLane::drain(lane(stream), limit);
 }
 
 bool ConsoleWriter::broken(Stream stream) const {
@@ -263,13 +124,11 @@ bool ConsoleWriter::broken(Stream stream) const {
 }
 
 int ConsoleWriter::error_number(Stream stream) const {
-  const std::lock_guard lock(state_->mutex);
-  return state_->errors[index_of(stream)];
+  return lane(stream)->error_number();
 }
 
 std::uint64_t ConsoleWriter::dropped(Stream stream) const {
-  const std::lock_guard lock(state_->mutex);
-  return state_->dropped[index_of(stream)];
+  return lane(stream)->dropped();
 }
 
 }  // namespace dlaunch

@@ -82,6 +82,8 @@ struct MemberWriter {
     } else {
       json.key("code").number(e.status.value);
     }
+    json.key("after_signal").boolean(e.after_signal);
+    if (!e.status.out_of_memory.empty()) json.key("out_of_memory").string(e.status.out_of_memory);
     at(e.at);
   }
   void operator()(const event::NodeEmpty& e) const {
@@ -90,12 +92,27 @@ struct MemberWriter {
     node(e.node);
     json.key("leftovers").number(e.leftovers);
   }
+  void operator()(const event::PortTaken& e) const {
+    name("port-taken");
+    rank(e.attempt, e.rank);
+    json.key("port").number(e.taken.port).key("holder").string(e.taken.holder);
+  }
   void operator()(const event::CancelSignal& e) const {
     name("cancel");
     json.key("signal").string(signal_name(e.number));
   }
   void operator()(const event::FrontGone&) const { name("front-gone"); }
   void operator()(const event::Tick&) const { name("tick"); }
+
+  void operator()(const action::Restart& restart) const {
+    const EarlierAttempt& failed = restart.failed;
+    name("restart");
+    json.key("attempt").number(restart.next.value);
+    json.key("wait_s").billionths(failed.wait.count());
+    json.key("cause").string(dlaunch::name_of(failed.cause));
+    json.key("exit_code").number(failed.exit_code).key("first");
+    failed.first ? json.number(failed.first->value) : json.null();
+  }
 };
 
 }  // namespace
@@ -144,6 +161,10 @@ void EventLog::add_line(WallTime now, WriteMembers&& write_members) {
 
 void EventLog::add(const Event& event, WallTime now) {
   add_line(now, [&](JsonText& json) { std::visit(MemberWriter{json}, event); });
+}
+
+void EventLog::add(const action::Restart& restart, WallTime now) {
+  add_line(now, [&](JsonText& json) { MemberWriter{json}(restart); });
 }
 
 void EventLog::note(std::string_view kind, std::string_view text, WallTime now) {

@@ -9,6 +9,7 @@
 #include <string_view>
 #include <utility>
 
+#include "model/action.h"
 #include "model/event.h"
 #include "model/result.h"
 #include "model/time.h"
@@ -30,6 +31,7 @@ class EventLog {
   ~EventLog();
 
   void add(const Event& event, WallTime now);
+  void add(const action::Restart& restart, WallTime now);
   /// A line of the launcher's own: {"time", "event": kind, "text": text}.
   void note(std::string_view kind, std::string_view text, WallTime now);
 

@@ -9,6 +9,12 @@ std::size_t LineSplitter::cut(std::string_view text) const {
   return at == 0 ? max_line_ : at;
 }
 
+std::size_t LineSplitter::drop_held() {
+  const std::size_t size = held_.size();
+  forget_held();
+  return size;
+}
+
 void LineSplitter::forget_held() {
   // One long line must not cost its memory for the rest of the run, short ones need not allocate
   // anew.

@@ -1,16 +1,19 @@
 // LineSplitter joins the pieces of one byte stream into whole lines. Pure; one thread at a time.
 //
-// A line ends at "\n", at "\r\n" (any number of "\r" before the "\n"), or at a lone "\r", which is
-// how progress bars end a state of theirs. A lone "\r" where nothing has been written yet ends
-// nothing. A line longer than the limit comes in parts. Lines do not depend on how the stream was
-// cut.
+// A line ends at "\n" or "\r\n" (any number of "\r" before the "\n"). A lone "\r" begins the line
+// anew, as progress bars do: what comes out then is what a terminal shows in the end, see BarRows.
+// A line longer than the limit comes in parts. Lines do not depend on how the stream was cut.
 #pragma once
 
 #include <algorithm>
 #include <cstddef>
 #include <cstring>
+#include <memory>
 #include <string>
 #include <string_view>
+#include <utility>
+
+#include "log/bar_rows.h"
 
 namespace dlaunch {
 
@@ -30,17 +33,19 @@ class LineSplitter {
   template <class Sink>
   void finish(Sink&& sink);
 
-  /// Bytes held back because their line is not complete.
+  /// Bytes held back because their line is not complete; bars apart.
   [[nodiscard]] std::size_t held() const { return held_.size(); }
 
- private:
-  // What the bytes just read mean for a "\n" that may follow.
-  enum class After {
-    text,
-    line_by_cr,   // the line was handed out at its "\r": "\n" belongs to it
-    cr_at_start,  // "\r" on an empty line: with "\n" it is an empty line, else nothing
-  };
+  /// Forgets them: the rest of their line will not come. Returns how many.
+  std::size_t drop_held();
 
+  /// The progress bars that the stream is drawing; null when there are none.
+  [[nodiscard]] const BarRows* bars() const { return bars_.get(); }
+  /// To be called now and then while there are bars: hands out those that the stream has left.
+  template <class Sink>
+  void settle(Sink&& sink);
+
+ private:
   static const char* find(const char* from, const char* end, char c) {
     if (from == end) return end;  // memchr(3) wants a pointer that is no null pointer
     const void* at = std::memchr(from, c, static_cast<std::size_t>(end - from));
@@ -48,7 +53,9 @@ class LineSplitter {
   }
 
   template <class Sink>
-  const char* settle(const char* at, Sink&& sink);
+  const char* leave_plain_text(const char* at, const char* end, Sink&& sink);
+  template <class Sink>
+  void check_bars(Sink&& sink);
   template <class Sink>
   void hold(std::string_view text, Sink&& sink);
   template <class Sink>
@@ -59,7 +66,8 @@ class LineSplitter {
   std::size_t max_line_;
   std::string held_;
   bool continues_ = false;
-  After after_ = After::text;
+  bool after_cr_ = false;  // held_ was followed by "\r", and it is not known yet what that means
+  std::unique_ptr<BarRows> bars_;
 };
 
 template <class Sink>
@@ -70,33 +78,57 @@ void LineSplitter::add(std::string_view bytes, Sink&& sink) {
   const char* lf = find(at, end, '\n');
   const char* cr = find(at, end, '\r');
   while (at != end) {
-    if (after_ != After::text) {
-      const char* next = settle(at, sink);
-      if (next != at) {
-        at = next;
-        continue;
-      }
+    if (after_cr_ || bars_) {
+      at = leave_plain_text(at, end, sink);
+      continue;
     }
     if (lf < at) lf = find(at, end, '\n');
     if (cr < at) cr = find(at, end, '\r');
     const char* stop = std::min(lf, cr);
     const std::string_view text(at, static_cast<std::size_t>(stop - at));
     if (stop == end) return hold(text, sink);
-    const bool is_empty = text.empty() && held_.empty();
-    if (*stop == '\n' || !is_empty) hand_out(text, sink);
-    if (*stop == '\r') after_ = is_empty ? After::cr_at_start : After::line_by_cr;
+    if (*stop == '\n') {
+      hand_out(text, sink);
+    } else {
+      hold(text, sink);
+      after_cr_ = true;
+    }
     at = stop + 1;
   }
 }
 
-/// Reads one byte after a "\r", if it is a line end too.
+/// After a "\r", and while there are bars. Returns how far it has read.
 template <class Sink>
-const char* LineSplitter::settle(const char* at, Sink&& sink) {
-  if (*at == '\r') return at + 1;
-  const bool is_empty_line = after_ == After::cr_at_start && *at == '\n';
-  after_ = After::text;
-  if (is_empty_line) hand_out({}, sink);
-  return *at == '\n' ? at + 1 : at;
+const char* LineSplitter::leave_plain_text(const char* at, const char* end, Sink&& sink) {
+  if (after_cr_) {
+    if (*at == '\r') return at + 1;
+    after_cr_ = false;
+    if (*at == '\n') {
+      hand_out({}, sink);
+      return at + 1;
+    }
+    bars_ = std::make_unique<BarRows>(std::exchange(held_, {}));
+    continues_ = false;
+  }
+  at += bars_->add(std::string_view(at, static_cast<std::size_t>(end - at)),
+                   [&](std::string_view row) { sink(row, false); });
+  check_bars(sink);
+  return at;
+}
+
+template <class Sink>
+void LineSplitter::check_bars(Sink&& sink) {
+  if (!bars_ || !bars_->done()) return;
+  const std::string rest = std::move(bars_->rest());
+  bars_.reset();
+  hold(rest, sink);
+}
+
+template <class Sink>
+void LineSplitter::settle(Sink&& sink) {
+  if (!bars_) return;
+  bars_->settle([&](std::string_view row) { sink(row, false); });
+  check_bars(sink);
 }
 
 template <class Sink>
@@ -126,7 +158,9 @@ void LineSplitter::hand_out(std::string_view line, Sink&& sink) {
 
 template <class Sink>
 void LineSplitter::finish(Sink&& sink) {
-  after_ = After::text;
+  after_cr_ = false;
+  if (bars_) bars_->finish([&](std::string_view row) { sink(row, false); });
+  check_bars(sink);
   if (!held_.empty()) hand_out({}, sink);
 }
 

@@ -4,6 +4,7 @@
 
 #include <string>
 #include <variant>
+#include <vector>
 
 #include "model/ids.h"
 #include "model/report.h"
@@ -16,6 +17,12 @@ namespace action {
 struct ConnectNode {
   NodeIndex node;
   bool operator==(const ConnectNode&) const = default;
+};
+/// Ask a connected node for its facts again, with new ports. -> NodeReady or NodeLost
+struct GatherFacts {
+  Attempt attempt;
+  NodeIndex node;
+  bool operator==(const GatherFacts&) const = default;
 };
 /// Make the plan of an attempt from the facts. -> PlanMade or PlanFailed
 struct MakePlan {
@@ -33,18 +40,26 @@ struct StopRanks {
   Attempt attempt;
   NodeIndex node;
   int signal = 0;
+  std::vector<Rank> ranks{};  // empty: all
   bool operator==(const StopRanks&) const = default;
 };
 /// Kill everything of the attempt on a node. -> NodeEmpty
 struct KillRanks {
   Attempt attempt;
   NodeIndex node;
+  std::vector<Rank> ranks{};  // empty: all
   bool operator==(const KillRanks&) const = default;
 };
 /// Say Bye to the agent: the node is not needed any more.
 struct ReleaseNode {
   NodeIndex node;
   bool operator==(const ReleaseNode&) const = default;
+};
+/// An attempt has failed and another one follows: for the record, before the wait begins.
+struct Restart {
+  EarlierAttempt failed;
+  Attempt next;
+  bool operator==(const Restart&) const = default;
 };
 /// One line for the user, without the "dlaunch: " in front.
 struct Tell {
@@ -59,8 +74,8 @@ struct Finish {
 
 }  // namespace action
 
-using Action =
-    std::variant<action::ConnectNode, action::MakePlan, action::StartRanks, action::StopRanks,
-                 action::KillRanks, action::ReleaseNode, action::Tell, action::Finish>;
+using Action = std::variant<action::ConnectNode, action::GatherFacts, action::MakePlan,
+                            action::StartRanks, action::StopRanks, action::KillRanks,
+                            action::ReleaseNode, action::Restart, action::Tell, action::Finish>;
 
 }  // namespace dlaunch

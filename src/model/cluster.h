@@ -48,6 +48,9 @@ struct NodeFacts {
   std::optional<std::string> cuda_visible_devices;
   std::vector<std::uint16_t> reserved_ports;  // free, and held by the agent until its rank 0 starts
   std::vector<TakenPort> taken_ports;
+  /// Why the agent could not make the PID namespace that it was started with, and what to do; may
+  /// have several lines. Empty: it could, or was not asked to.
+  std::string isolation_refused;
   bool operator==(const NodeFacts&) const = default;
 };
 

@@ -6,6 +6,7 @@
 #include <variant>
 #include <vector>
 
+#include "model/cluster.h"
 #include "model/exit_status.h"
 #include "model/ids.h"
 #include "model/result.h"
@@ -15,9 +16,10 @@ namespace dlaunch {
 
 namespace event {
 
-/// The agent of a node has said hello and reported its facts.
+/// The agent of a node has reported its facts for an attempt (for the first one: and said hello).
 struct NodeReady {
   NodeIndex node;
+  Attempt attempt{};
   bool operator==(const NodeReady&) const = default;
 };
 /// The channel to a node's agent is gone and will not come back.
@@ -30,6 +32,8 @@ struct NodeLost {
 struct PlanMade {
   Attempt attempt;
   std::vector<NodeIndex> node_of_rank;  // index = Rank
+  /// Index = Rank: when all of these have ended well, so has the job. Empty: all of them.
+  std::vector<bool> decides{};
   bool operator==(const PlanMade&) const = default;
 };
 struct PlanFailed {
@@ -57,6 +61,7 @@ struct RankExited {
   Rank rank;
   ExitStatus status;
   WallTime at;
+  bool after_signal = false;  // the agent had sent it our stop or kill before it ended
   bool operator==(const RankExited&) const = default;
 };
 /// All ranks of the attempt on this node have ended and nothing that they started is left there.
@@ -65,6 +70,14 @@ struct NodeEmpty {
   NodeIndex node;
   std::uint32_t leftovers = 0;  // processes that had to be killed after the last rank had ended
   bool operator==(const NodeEmpty&) const = default;
+};
+/// A port that had been given free for one of the attempt's ranks is held by somebody else. Comes
+/// before the exit of the rank that found out.
+struct PortTaken {
+  Attempt attempt;
+  Rank rank;  // the one that was to listen
+  TakenPort taken;
+  bool operator==(const PortTaken&) const = default;
 };
 /// SIGINT, SIGTERM, SIGHUP or SIGQUIT reached the launcher.
 struct CancelSignal {
@@ -82,8 +95,9 @@ struct Tick {
 
 }  // namespace event
 
-using Event = std::variant<event::NodeReady, event::NodeLost, event::PlanMade, event::PlanFailed,
-                           event::RankStarted, event::RankNotStarted, event::RankExited,
-                           event::NodeEmpty, event::CancelSignal, event::FrontGone, event::Tick>;
+using Event =
+    std::variant<event::NodeReady, event::NodeLost, event::PlanMade, event::PlanFailed,
+                 event::RankStarted, event::RankNotStarted, event::RankExited, event::NodeEmpty,
+                 event::PortTaken, event::CancelSignal, event::FrontGone, event::Tick>;
 
 }  // namespace dlaunch

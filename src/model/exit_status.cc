@@ -6,6 +6,21 @@
 
 namespace dlaunch {
 
+namespace {
+
+/// What to do about it, where a limit of the user's is the usual cause (setrlimit(2)).
+std::string advice(int error_number) {
+  if (error_number == EMFILE)
+    return "; raise the limit of open files (ulimit -n), or start fewer ranks";
+  if (error_number == EAGAIN) {
+    return "; raise the limit of processes (ulimit -u, or pids.max of the cgroup), or start fewer "
+           "ranks";
+  }
+  return "";
+}
+
+}  // namespace
+
 int StartFailure::code() const {
   if (step == Step::resources) return exit_code::kInternal;
   const bool absent = error_number == ENOENT || error_number == ENOTDIR;
@@ -21,7 +36,8 @@ std::string describe(const StartFailure& failure) {
     case StartFailure::Step::interpreter:
       return "cannot execute " + quoted + ": the interpreter in its #! line does not exist";
     case StartFailure::Step::resources:
-      return "cannot start the process: " + failure.path + ": " + why;
+      return "cannot start the process: " + failure.path + ": " + why +
+             advice(failure.error_number);
     case StartFailure::Step::execute:
       break;
   }

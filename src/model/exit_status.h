@@ -13,6 +13,9 @@ struct ExitStatus {
   bool signaled = false;
   int value = 0;  // exit code 0..255, or the signal's number
   bool core_dumped = false;
+  /// What the kernel's records say of an end for lack of memory ("limit of its cgroup 12 GiB");
+  /// empty: they say nothing of the kind.
+  std::string out_of_memory = {};
 
   [[nodiscard]] bool ok() const { return !signaled && value == 0; }
   /// What a shell would show: the code, or 128 + signal.

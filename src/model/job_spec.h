@@ -32,7 +32,8 @@ struct Command {
 enum class Shell { sh, bash };
 enum class Framework { pytorch, tensorflow, mpi, horovod, deepspeed, jax, gcp, none };
 enum class Launch { per_process, per_node, once };
-enum class Success { all, chief, workers };
+/// `automatic`: workers when there are parameter servers, which never end by themselves, else all.
+enum class Success { automatic, all, chief, workers };
 enum class StdinFor { none, rank0 };
 enum class Isolation { standard, pid_namespace };
 
@@ -192,7 +193,7 @@ struct JobSpec {
   Connect connect;
   RendezvousSpec rendezvous;
   std::vector<RoleSpec> roles;
-  Success success = Success::all;
+  Success success = Success::automatic;
   Environment env;
   std::vector<std::string> env_pass;
   std::vector<std::string> env_secret;

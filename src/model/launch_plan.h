@@ -45,13 +45,29 @@ struct RankPlan {
   bool operator==(const RankPlan&) const = default;
 };
 
+/// A file that the node's agent writes before the first of its ranks starts, for nobody else to
+/// read. Made for a launcher that is itself a rank (launch: once).
+struct FilePlan {
+  std::string path;  // absolute
+  std::string text;
+  bool operator==(const FilePlan&) const = default;
+};
+
 struct NodePlan {
   std::string name;
   std::string address;
   std::vector<Rank> ranks;          // ascending local rank
   std::vector<Variable> variables;  // the same for all ranks of this node
   std::string binding_note;         // why ranks are not bound, or how; one short sentence
+  std::vector<FilePlan> files;
   bool operator==(const NodePlan&) const = default;
+};
+
+/// A node that the one process of `launch: once` may use, and how many processes there.
+struct HostSlots {
+  std::string name;
+  std::uint32_t slots = 0;
+  bool operator==(const HostSlots&) const = default;
 };
 
 struct MasterPlan {
@@ -79,7 +95,8 @@ struct LaunchPlan {
   MasterPlan master;
   std::string workdir;  // absolute
   std::vector<CommandPlan> commands;
-  std::vector<NodePlan> nodes;      // index = NodeIndex
+  std::vector<NodePlan> nodes;      // index = NodeIndex; those that have ranks
+  std::vector<HostSlots> hosts;     // launch: once: what its hostfiles say; else empty
   std::vector<RankPlan> ranks;      // index = Rank
   std::vector<Variable> variables;  // the same for the whole job
   std::vector<std::string>

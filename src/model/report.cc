@@ -10,6 +10,8 @@ const char* name_of(Cause cause) {
       return "exit-code";
     case Cause::signal:
       return "signal";
+    case Cause::out_of_memory:
+      return "out-of-memory";
     case Cause::cannot_execute:
       return "cannot-execute";
     case Cause::node_lost:
@@ -20,6 +22,10 @@ const char* name_of(Cause cause) {
       return "cancelled";
     case Cause::plan:
       return "plan";
+    case Cause::port_taken:
+      return "port-taken";
+    case Cause::stragglers:
+      return "stragglers";
     case Cause::internal:
       return "internal";
   }

@@ -7,8 +7,10 @@
 #include <string>
 #include <vector>
 
+#include "model/cluster.h"
 #include "model/exit_status.h"
 #include "model/ids.h"
+#include "model/job_spec.h"
 #include "model/time.h"
 
 namespace dlaunch {
@@ -18,11 +20,14 @@ enum class Cause {
   success,
   exit_code,       // a rank exited with a code other than 0
   signal,          // a rank was killed by a signal that dlaunch did not send
+  out_of_memory,   // ... by the kernel, for lack of memory; only on the kernel's own word
   cannot_execute,  // a rank could not be started
   node_lost,
   time_limit,
-  cancelled,  // Ctrl-C, SIGTERM, SIGHUP, SIGQUIT, or the front was killed
-  plan,       // no plan could be made; nothing was started
+  cancelled,   // Ctrl-C, SIGTERM, SIGHUP, SIGQUIT, or the front was killed
+  plan,        // no plan could be made; nothing was started
+  port_taken,  // a rank failed because somebody else had its port
+  stragglers,  // ranks still ran long after another had ended well
   internal,
 };
 
@@ -44,16 +49,38 @@ struct RankEnd {
   bool operator==(const RankEnd&) const = default;
 };
 
+/// An attempt that failed and was followed by another one.
+struct EarlierAttempt {
+  Attempt attempt;
+  Cause cause = Cause::exit_code;
+  int exit_code = 0;
+  bool from_rank = false;
+  std::optional<Rank> first;        // the rank that failed first
+  std::vector<Rank> perhaps_first;  // see RunReport
+  std::optional<RankEnd> end;       // of `first`
+  std::optional<TakenPort> port;    // when port_taken
+  MonotonicTime ran{0};             // from the start of its ranks to the failure
+  MonotonicTime wait{0};            // back-off before the next attempt
+  std::uint32_t restart = 0;        // which restart of the budget follows; 0: none of them
+  int restarts_max = 0;             // restart.max
+  bool operator==(const EarlierAttempt&) const = default;
+};
+
 struct RunReport {
   int exit_code = 0;
   bool from_rank = false;  // summary.json "origin": "rank" or "dlaunch": whose code exit_code is
   Cause cause = Cause::success;
-  std::optional<Rank> first;           // the rank that failed first
-  std::vector<Rank> perhaps_first;     // others that failed so close to it that nobody can tell
-  std::optional<NodeIndex> lost_node;  // when node_lost
-  int signal = 0;                      // when cancelled: which, 0 if the front was killed
-  std::string detail;                  // when plan, node_lost, internal: what a person should read
-  Attempt attempt;                     // the last one
+  std::optional<Rank> first;            // the rank that failed first
+  std::vector<Rank> perhaps_first;      // others that failed so close to it that nobody can tell
+  std::optional<NodeIndex> lost_node;   // when node_lost
+  int signal = 0;                       // when cancelled: which, 0 if the front was killed
+  std::string detail;                   // when plan, node_lost, internal: what a person should read
+  std::optional<TakenPort> port;        // when port_taken
+  std::vector<Rank> stragglers;         // when stragglers
+  std::optional<Duration> limit;        // when time_limit, stragglers: the limit that was reached
+  Attempt attempt;                      // the last one
+  std::vector<EarlierAttempt> earlier;  // index = Attempt; all but the last, or all when none
+                                        // followed the last back-off
   MonotonicTime elapsed{0};
   std::vector<RankEnd> ranks;  // index = Rank; empty when there was no plan
   std::uint32_t leftovers =

@@ -1,10 +1,11 @@
 #include "os/channel.h"
 
+#include <algorithm>
+#include <array>
 #include <cerrno>
 
+#include <sys/uio.h>
 #include <unistd.h>
-
-#include "wire/codec.h"
 
 namespace dlaunch {
 
@@ -17,12 +18,12 @@ constexpr std::size_t kReadSize = 256 * 1024;
 Channel::Channel(EventLoop& loop, UniqueFd read, UniqueFd write, std::uint32_t node,
                  std::uint64_t session)
     : loop_(loop),
+      node_(node),
+      session_(session),
       read_(loop, std::move(read)),
       write_(loop, std::move(write)),
       sender_(node, session),
-      receiver_(node, session) {
-  buffer_ = std::make_unique_for_overwrite<char[]>(kReadSize);
-}
+      receiver_(node, session) {}
 
 void Channel::start(Callbacks callbacks) {
   callbacks_ = std::move(callbacks);
@@ -37,6 +38,34 @@ void Channel::send(const wire::Message& message) {
   // Collect what this turn of the loop has to say, then write it in one go.
   write_pending_ = true;
   loop_.post([this] { flush(); });
+}
+
+void Channel::send(const wire::OutputView& output) {
+  if (ended_ || deaf_) return;
+  head_.clear();
+  wire::append_output_header(output, node_, session_, head_);
+  std::string_view head = head_;
+  std::string_view bytes = output.bytes;
+  if (queued() > 0 && !write_some()) return;
+  if (queued() == 0 && !deaf_) {
+    const std::size_t gone = write_now(head, bytes);
+    bytes.remove_prefix(gone - std::min(gone, head.size()));
+    head.remove_prefix(std::min(gone, head.size()));
+  }
+  if (head.empty() && bytes.empty()) return;
+  waiting_.append(head).append(bytes);
+  if (queued() >= kLowWater) was_full_ = true;
+  if (write_pending_) return;
+  write_pending_ = true;
+  write_.on_writable([this] { flush(); });
+}
+
+std::size_t Channel::write_now(std::string_view head, std::string_view bytes) {
+  const std::array<iovec, 2> pieces{iovec{const_cast<char*>(head.data()), head.size()},
+                                    iovec{const_cast<char*>(bytes.data()), bytes.size()}};
+  const ssize_t n = ::writev(write_.get(), pieces.data(), pieces.size());
+  // An error comes again when what is queued then is written, and is dealt with there.
+  return n < 0 ? 0 : static_cast<std::size_t>(n);
 }
 
 void Channel::flush() {
@@ -87,12 +116,12 @@ void Channel::wait_readable() {
 }
 
 void Channel::read_some() {
-  const ssize_t n = ::read(read_.get(), buffer_.get(), kReadSize);
+  const ssize_t n = ::read(read_.get(), reader_.room(kReadSize), kReadSize);
   if (n < 0 && (errno == EAGAIN || errno == EINTR)) return wait_readable();
   // A reset socket is an end of file too: the other process has gone with our bytes unread.
   if (n == 0 || (n < 0 && errno == ECONNRESET)) return end("");
   if (n < 0) return end("cannot receive: " + errno_text(errno));
-  reader_.feed(std::string_view(buffer_.get(), static_cast<std::size_t>(n)));
+  reader_.took(static_cast<std::size_t>(n));
   if (!dispatch_frames()) return;
   acknowledge_if_due();
   wait_readable();
@@ -100,7 +129,7 @@ void Channel::read_some() {
 
 bool Channel::dispatch_frames() {
   while (!ended_) {
-    auto frame = reader_.next();
+    auto frame = reader_.next_view();
     if (!frame) {
       end(frame.error().message);
       return false;
@@ -112,14 +141,15 @@ bool Channel::dispatch_frames() {
   return false;
 }
 
-bool Channel::accept(const wire::Frame& frame) {
+bool Channel::accept(const wire::FrameView& frame) {
   const auto verdict = receiver_.accept(frame);
   if (!verdict) {
     end(verdict.error().message);
     return false;
   }
   if (*verdict == wire::ControlReceiver::Verdict::duplicate) return true;
-  auto message = wire::decode(frame);
+  if (wire::is_output(frame.type) && callbacks_.on_output) return accept_output(frame);
+  auto message = wire::decode(frame.copy());
   if (!message) {
     end(message.error().message);
     return false;
@@ -132,6 +162,16 @@ bool Channel::accept(const wire::Frame& frame) {
     return true;
   }
   callbacks_.on_message(std::move(*message));
+  return !ended_;
+}
+
+bool Channel::accept_output(const wire::FrameView& frame) {
+  const auto output = wire::decode_output(frame);
+  if (output) {
+    callbacks_.on_output(*output);
+  } else {
+    end(output.error().message);
+  }
   return !ended_;
 }
 

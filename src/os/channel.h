@@ -10,6 +10,7 @@
 
 #include "os/event_loop.h"
 #include "os/unique_fd.h"
+#include "wire/codec.h"
 #include "wire/framer.h"
 #include "wire/message.h"
 #include "wire/sequence.h"
@@ -26,6 +27,8 @@ class Channel {
     std::function<void(std::string)> on_end;
     /// Fewer than kLowWater bytes are queued again after more were.
     std::function<void()> on_drained;
+    /// OutputData, whose bytes are there during the call; without this it comes by on_message.
+    std::function<void(const wire::OutputView&)> on_output = {};
   };
   static constexpr std::size_t kLowWater = 256 * 1024;
 
@@ -35,6 +38,8 @@ class Channel {
 
   void start(Callbacks callbacks);
   void send(const wire::Message& message);
+  /// The same for OutputData, whose bytes are copied only as far as the kernel does not take them.
+  void send(const wire::OutputView& output);
 
   /// Bytes given to send() that the kernel has not taken yet.
   [[nodiscard]] std::size_t queued() const { return sending_.size() - sent_ + waiting_.size(); }
@@ -48,19 +53,24 @@ class Channel {
   void wait_readable();
   void read_some();
   bool dispatch_frames();
-  bool accept(const wire::Frame& frame);
+  bool accept(const wire::FrameView& frame);
+  bool accept_output(const wire::FrameView& frame);
+  std::size_t write_now(std::string_view head, std::string_view bytes);
   void flush();
   bool write_some();
   void acknowledge_if_due();
   void end(std::string reason);
 
   EventLoop& loop_;
+  const std::uint32_t node_;
+  const std::uint64_t session_;
   WatchedFd read_;
   WatchedFd write_;
   wire::FrameReader reader_;
   wire::ControlSender sender_;
   wire::ControlReceiver receiver_;
   Callbacks callbacks_;
+  std::string head_;     // of the output frame that is being made
   std::string sending_;  // being written; sent_ bytes of it are gone
   std::size_t sent_ = 0;
   std::string waiting_;  // collected while `sending_` is on its way
@@ -69,7 +79,6 @@ class Channel {
   bool deaf_ = false;  // nobody reads what we write; the end of file is to come
   bool ended_ = false;
   std::uint64_t frames_received_ = 0;
-  std::unique_ptr<char[]> buffer_;  // not zeroed: pages are touched only as far as bytes come
 };
 
 }  // namespace dlaunch

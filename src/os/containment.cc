@@ -15,6 +15,7 @@
 #include <unistd.h>
 
 #include "os/clock.h"
+#include "os/proc_file.h"
 #include "os/unique_fd.h"
 
 namespace dlaunch {
@@ -57,14 +58,11 @@ std::vector<pid_t> numbered_entries(const std::string& folder) {
   return numbers;
 }
 
-// Field 4 of /proc/<pid>/stat; the name before it may hold anything, so search from its last ')'.
 pid_t parent_of(pid_t pid) {
-  const auto stat = read_proc("/proc/" + std::to_string(pid) + "/stat");
-  if (!stat) return 0;
-  const std::size_t name_end = stat->rfind(')');
-  if (name_end == std::string::npos || name_end + 4 > stat->size()) return 0;
+  const std::string stat = read_proc_file("/proc/" + std::to_string(pid) + "/stat");
+  const std::string_view field = stat_field(stat, 4);
   pid_t parent = 0;
-  std::from_chars(stat->data() + name_end + 4, stat->data() + stat->size(), parent);
+  std::from_chars(field.data(), field.data() + field.size(), parent);
   return parent;
 }
 
@@ -80,6 +78,10 @@ std::vector<pid_t> children_by_scan(pid_t pid) {
 
 void become_subreaper() {
   ::prctl(PR_SET_CHILD_SUBREAPER, 1, 0, 0, 0);
+}
+
+void wake_when_parent_dies() {
+  ::prctl(PR_SET_PDEATHSIG, SIGCONT, 0, 0, 0);
 }
 
 std::vector<pid_t> children_of(pid_t pid) {
@@ -116,9 +118,35 @@ std::vector<pid_t> descendants(const std::set<pid_t>& spared) {
   return found;
 }
 
+void kill_these(const std::vector<pid_t>& found, const std::set<pid_t>& spared) {
+  // A process group dies in one instant, also what it forks meanwhile (kill(2)). A group of
+  // descendants holds nobody else: whoever joins one belongs to its session, which one of them has
+  // begun, or to ours, where only the group of our own has others.
+  if (spared.empty()) {
+    std::set<pid_t> groups{::getpgrp()};
+    for (const pid_t pid : found) {
+      const pid_t group = ::getpgid(pid);
+      if (group > 1 && groups.insert(group).second) ::kill(-group, SIGKILL);
+    }
+  }
+  for (const pid_t pid : found) ::kill(pid, SIGKILL);
+  // With a SIGKILL on its way nobody forks any more: what these have now is all that they get.
+  std::set<pid_t> seen(found.begin(), found.end());
+  std::vector<pid_t> open(found);
+  while (!open.empty()) {
+    const pid_t parent = open.back();
+    open.pop_back();
+    for (const pid_t child : children_of(parent)) {
+      if (spared.contains(child) || !seen.insert(child).second) continue;
+      ::kill(child, SIGKILL);
+      open.push_back(child);
+    }
+  }
+}
+
 std::vector<pid_t> kill_descendants_once(const std::set<pid_t>& spared) {
   std::vector<pid_t> found = descendants(spared);
-  for (const pid_t pid : found) ::kill(pid, SIGKILL);
+  kill_these(found, spared);
   return found;
 }
 
@@ -146,6 +174,11 @@ void wait_for_child(std::chrono::milliseconds limit) {
 }
 
 bool kill_descendants(std::chrono::milliseconds limit, const std::set<pid_t>& spared) {
+  return kill_descendants(
+      limit, [&] { return kill_descendants_once(spared); }, !spared.empty());
+}
+
+bool kill_descendants(std::chrono::milliseconds limit, const KillRound& round, bool some_spared) {
   const MonotonicTime end = monotonic_now() + limit;
   while (true) {
     bool none_left = false;
@@ -153,7 +186,7 @@ bool kill_descendants(std::chrono::milliseconds limit, const std::set<pid_t>& sp
     }
     if (none_left) return true;
     // Nothing to kill, and yet children: these are the spared ones, or /proc shows us nobody.
-    if (kill_descendants_once(spared).empty()) return !spared.empty();
+    if (round().empty()) return some_spared;
     if (monotonic_now() > end) return false;
     // The kernel needs a moment to take a killed process apart; there is no event for "any
     // descendant".

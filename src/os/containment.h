@@ -5,6 +5,7 @@
 
 #include <chrono>
 #include <cstdint>
+#include <functional>
 #include <optional>
 #include <set>
 #include <vector>
@@ -18,6 +19,10 @@ namespace dlaunch {
 /// Orphans among our descendants become our children from now on. Not inherited by fork.
 void become_subreaper();
 
+/// The calling process gets SIGCONT when its parent (the thread that forked it) ends: it has then
+/// work to do, and may be stopped (prctl(2) PR_SET_PDEATHSIG). Not inherited by fork.
+void wake_when_parent_dies();
+
 /// Direct children of a process, from /proc/<pid>/task/*/children (proc(5)), or from the parent
 /// fields of all processes where the kernel lacks that file.
 [[nodiscard]] std::vector<pid_t> children_of(pid_t pid);
@@ -28,6 +33,10 @@ void become_subreaper();
 /// One round: SIGKILL to every descendant. Returns their pids. Rounds are repeated until nobody is
 /// left, because a process may fork between the walk and the kill; its children then come to us.
 std::vector<pid_t> kill_descendants_once(const std::set<pid_t>& spared = {});
+
+/// The second half of that: SIGKILL to these descendants, their process groups, and what they have
+/// forked since they were found.
+void kill_these(const std::vector<pid_t>& found, const std::set<pid_t>& spared = {});
 
 /// Reaps one ended child; nullopt: none has ended. `none_left` is set when there are no children at
 /// all.
@@ -43,6 +52,11 @@ void wait_for_child(std::chrono::milliseconds limit);
 
 /// Rounds until no descendant is left or the limit has passed; blocks. True: nobody is left.
 bool kill_descendants(std::chrono::milliseconds limit, const std::set<pid_t>& spared = {});
+/// With rounds of the caller's own, which return whom they found. `some_spared`: finding nobody is
+/// no failure while there are children.
+using KillRound = std::function<std::vector<pid_t>()>;
+bool kill_descendants(std::chrono::milliseconds limit, const KillRound& round,
+                      bool some_spared = false);
 
 /// pidfd_open(2); invalid if the process is gone.
 [[nodiscard]] int open_pidfd(pid_t pid);

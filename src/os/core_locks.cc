@@ -8,6 +8,8 @@
 #include <cerrno>
 #include <utility>
 
+#include "os/unnamed_file.h"
+
 namespace dlaunch {
 
 namespace {
@@ -21,17 +23,25 @@ int open_existing(const std::string& path) {
   return ::open(path.c_str(), O_RDWR | O_NOFOLLOW | O_CLOEXEC | O_NONBLOCK);
 }
 
-/// Made under another name and linked to its own when everybody may open it, so that nobody ever
-/// sees it half made. Returns 0 or errno; EEXIST is fine.
-int make(const std::string& path) {
+/// Where files cannot be made without a name; its temporary name stays if we are killed in here.
+int make_by_temporary_name(const std::string& path) {
   std::string temporary = path + ".XXXXXX";
-  const int file = ::mkostemp(temporary.data(), O_CLOEXEC);
-  if (file < 0) return errno;
+  const UniqueFd file(::mkostemp(temporary.data(), O_CLOEXEC));
+  if (!file) return errno;
   int error = 0;
-  if (::fchmod(file, kForAll) != 0 || ::link(temporary.c_str(), path.c_str()) != 0) error = errno;
+  if (::fchmod(file.get(), kForAll) != 0 || ::link(temporary.c_str(), path.c_str()) != 0)
+    error = errno;
   ::unlink(temporary.c_str());
-  ::close(file);
   return error;
+}
+
+/// It gets its name when everybody may open it, so that nobody ever sees it half made. Returns 0 or
+/// errno; EEXIST is fine.
+int make(const std::string& folder, const std::string& path) {
+  const UniqueFd file = open_unnamed_file(folder, kForAll);
+  if (!file || ::fchmod(file.get(), kForAll) != 0) return make_by_temporary_name(path);
+  const int error = give_name(file, path);
+  return error == 0 || error == EEXIST ? error : make_by_temporary_name(path);
 }
 
 struct flock lock_of(short type, int first, int last) {
@@ -83,7 +93,7 @@ Result<int> open_in(const std::string& folder) {
   const std::string path = folder + kName;
   int file = open_existing(path);
   if (file < 0 && errno == ENOENT) {
-    const int error = make(path);
+    const int error = make(folder, path);
     if (error != 0 && error != EEXIST) return refuse(path, errno_text(error));
     file = open_existing(path);
   }

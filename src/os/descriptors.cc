@@ -69,4 +69,15 @@ OpenFileLimit raise_open_file_limit(unsigned long spare) {
   return before;
 }
 
+std::size_t free_descriptors() {
+  rlimit limit{};
+  ::getrlimit(RLIMIT_NOFILE, &limit);
+  const std::vector<unsigned> likely = open_descriptors();
+  const auto open =
+      static_cast<std::size_t>(std::count_if(likely.begin(), likely.end(), [](unsigned fd) {
+        return ::fcntl(static_cast<int>(fd), F_GETFD) >= 0;
+      }));
+  return limit.rlim_cur > open ? limit.rlim_cur - open : 0;
+}
+
 }  // namespace dlaunch

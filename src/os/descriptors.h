@@ -1,6 +1,7 @@
 // Descriptors that a fork has inherited and does not want.
 #pragma once
 
+#include <cstddef>
 #include <initializer_list>
 
 namespace dlaunch {
@@ -19,5 +20,9 @@ struct OpenFileLimit {
   unsigned long hard = 0;
 };
 OpenFileLimit raise_open_file_limit(unsigned long spare = 0);
+
+/// How many more descriptors this process may open before EMFILE. Not exact where other threads
+/// open and close some.
+[[nodiscard]] std::size_t free_descriptors();
 
 }  // namespace dlaunch

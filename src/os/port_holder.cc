@@ -4,12 +4,16 @@
 #include <sys/stat.h>
 #include <unistd.h>
 
+#include <algorithm>
 #include <array>
 #include <charconv>
+#include <map>
 #include <optional>
+#include <set>
 #include <string>
 #include <string_view>
 
+#include "os/clock.h"
 #include "os/ports.h"
 #include "os/proc_file.h"
 
@@ -18,10 +22,14 @@ namespace dlaunch {
 namespace {
 
 constexpr std::size_t kShownCommand = 60;
+// The kernel lists listening sockets first (tcp_get_idx, net/ipv4/tcp_ipv4.c), 150 bytes each: on a
+// node with a hundred thousand connections there is no need to read about them.
+constexpr std::size_t kListeners = std::size_t{1} << 20;
 
 struct SocketOwner {
   std::uint64_t inode = 0;
   std::uint32_t user = 0;
+  std::uint16_t port = 0;
   bool listens = false;
 };
 
@@ -54,31 +62,40 @@ std::array<std::string_view, N> words_of(std::string_view line) {
 
 /// A line of /proc/net/tcp:
 /// "0: 0100007F:1F90 00000000:0000 0A 00000000:00000000 00:00000000 00000000 1000 0 12345 ...".
-std::optional<SocketOwner> owner_on_port(std::string_view line, std::uint16_t port) {
+std::optional<SocketOwner> socket_in(std::string_view line) {
   constexpr std::string_view kListen = "0A";  // TCP_LISTEN, include/net/tcp_states.h
   const auto words = words_of<10>(line);
   const std::size_t colon = words[1].rfind(':');
   if (colon == std::string_view::npos) return std::nullopt;
-  if (number<std::uint16_t>(words[1].substr(colon + 1), 16) != port) return std::nullopt;
+  const auto port = number<std::uint16_t>(words[1].substr(colon + 1), 16);
   const auto user = number<std::uint32_t>(words[7], 10);
   const auto inode = number<std::uint64_t>(words[9], 10);
   // Inode 0: the process has closed it, the kernel is finishing the connection.
-  if (!user || !inode || *inode == 0) return std::nullopt;
-  return SocketOwner{*inode, *user, words[3] == kListen};
+  if (!port || !user || !inode || *inode == 0) return std::nullopt;
+  return SocketOwner{*inode, *user, *port, words[3] == kListen};
+}
+
+template <class Wanted>
+std::vector<SocketOwner> sockets(std::size_t limit, const Wanted& wanted) {
+  std::vector<SocketOwner> found;
+  for (const char* table : {"/proc/net/tcp", "/proc/net/tcp6"}) {
+    const std::string text = read_proc_file(table, limit);
+    for (std::string_view rest = text; !rest.empty();) {
+      const auto socket = socket_in(take_until(rest, '\n'));
+      if (socket && wanted(*socket)) found.push_back(*socket);
+    }
+  }
+  return found;
 }
 
 /// The listening socket if there is one, else any.
 std::optional<SocketOwner> socket_on(std::uint16_t port) {
-  std::optional<SocketOwner> found;
-  for (const char* table : {"/proc/net/tcp", "/proc/net/tcp6"}) {
-    const std::string text = read_proc_file(table);
-    for (std::string_view rest = text; !rest.empty();) {
-      const std::optional<SocketOwner> owner = owner_on_port(take_until(rest, '\n'), port);
-      if (owner && owner->listens) return owner;
-      if (owner && !found) found = owner;
-    }
-  }
-  return found;
+  const std::vector<SocketOwner> all =
+      sockets(std::string::npos, [port](const SocketOwner& socket) { return socket.port == port; });
+  if (all.empty()) return std::nullopt;
+  const auto listening =
+      std::find_if(all.begin(), all.end(), [](const SocketOwner& s) { return s.listens; });
+  return listening != all.end() ? *listening : all.front();
 }
 
 class Folder {
@@ -99,24 +116,33 @@ class Folder {
   DIR* folder_;
 };
 
-bool has_descriptor(const std::string& process, std::string_view target) {
+/// Calls `found` with the inode of each socket of the process until that returns true, which it
+/// then does too.
+template <class Found>
+bool any_socket(const std::string& process, const Found& found) {
+  constexpr std::string_view kSocket = "socket:[";  // proc(5): "socket:[12345]"
   Folder descriptors(process + "/fd");
   while (const char* name = descriptors.next()) {
     std::array<char, 64> link;
     const ssize_t size = ::readlink((process + "/fd/" + name).c_str(), link.data(), link.size());
-    if (size > 0 && std::string_view(link.data(), static_cast<std::size_t>(size)) == target)
-      return true;
+    const std::string_view target(link.data(),
+                                  static_cast<std::size_t>(std::max<ssize_t>(size, 0)));
+    if (!target.starts_with(kSocket)) continue;
+    std::string_view rest = target.substr(kSocket.size());
+    const auto inode = number<std::uint64_t>(take_until(rest, ']'), 10);
+    if (inode && found(*inode)) return true;
   }
   return false;
 }
 
 /// Several processes may share a socket after fork; the first one in /proc stands for them.
-std::optional<std::string> process_with_socket(std::uint64_t inode) {
-  const std::string target = "socket:[" + std::to_string(inode) + ']';
+std::optional<std::string> process_with_socket(std::uint64_t inode, MonotonicTime deadline) {
+  const auto is_it = [inode](std::uint64_t other) { return other == inode; };
   Folder processes("/proc");
   while (const char* name = processes.next()) {
-    if (number<std::uint32_t>(name, 10) && has_descriptor(std::string("/proc/") + name, target))
-      return name;
+    if (!number<std::uint32_t>(name, 10)) continue;
+    if (monotonic_now() >= deadline) return std::nullopt;
+    if (any_socket(std::string("/proc/") + name, is_it)) return name;
   }
   return std::nullopt;
 }
@@ -150,11 +176,41 @@ bool has_live_socket(std::uint16_t port) {
   return socket_on(port).has_value();
 }
 
+std::optional<std::uint16_t> find_foreign_listener(const std::vector<std::uint16_t>& ports,
+                                                   const std::function<std::vector<pid_t>()>& own,
+                                                   MonotonicTime deadline) {
+  const std::vector<SocketOwner> listeners = sockets(kListeners, [&](const SocketOwner& socket) {
+    return socket.listens && std::find(ports.begin(), ports.end(), socket.port) != ports.end();
+  });
+  if (listeners.empty()) return std::nullopt;
+  // Several may listen on one port, on other addresses: one of ours is enough.
+  std::map<std::uint64_t, std::uint16_t> port_of;
+  std::set<std::uint16_t> foreign;
+  for (const SocketOwner& socket : listeners) {
+    port_of.emplace(socket.inode, socket.port);
+    foreign.insert(socket.port);
+  }
+  const auto take_away = [&](std::uint64_t inode) {
+    const auto known = port_of.find(inode);
+    if (known != port_of.end()) foreign.erase(known->second);
+    return foreign.empty();
+  };
+  for (const pid_t pid : own()) {
+    if (monotonic_now() >= deadline) return std::nullopt;
+    if (any_socket("/proc/" + std::to_string(pid), take_away)) return std::nullopt;
+  }
+  return *foreign.begin();
+}
+
 std::string port_holder(std::uint16_t port) {
+  return port_holder(port, MonotonicTime::max());
+}
+
+std::string port_holder(std::uint16_t port, MonotonicTime deadline) {
   const std::optional<SocketOwner> owner = socket_on(port);
   if (!owner) return "";
   const std::string user = user_name(owner->user);
-  const std::optional<std::string> pid = process_with_socket(owner->inode);
+  const std::optional<std::string> pid = process_with_socket(owner->inode, deadline);
   if (!pid) return "a process of user " + user;
   const std::string process = "/proc/" + *pid;
   // The process may run as somebody else than the one who made the socket.

@@ -24,4 +24,18 @@ std::string read_proc_file(const std::string& path, std::size_t limit) {
   return text;
 }
 
+std::string_view stat_field(std::string_view stat, int number) {
+  const std::size_t name_end = stat.rfind(')');
+  if (name_end == std::string_view::npos) return {};
+  stat.remove_prefix(name_end + 1);
+  for (int field = 3;; ++field) {
+    const std::size_t begin = stat.find_first_not_of(' ');
+    if (begin == std::string_view::npos) return {};
+    stat.remove_prefix(begin);
+    const std::string_view word = stat.substr(0, stat.find_first_of(" \n"));
+    if (field == number) return word;
+    stat.remove_prefix(word.size());
+  }
+}
+
 }  // namespace dlaunch

@@ -2,6 +2,7 @@
 #pragma once
 
 #include <string>
+#include <string_view>
 
 namespace dlaunch {
 
@@ -9,5 +10,9 @@ namespace dlaunch {
 /// cannot be opened.
 [[nodiscard]] std::string read_proc_file(const std::string& path,
                                          std::size_t limit = std::size_t{64} << 20);
+
+/// Field `number` (3 or more, as proc(5) counts them) of the line in /proc/<pid>/stat; empty when
+/// there is none. Field 2, the name, may hold anything, so fields are counted from its last ')'.
+[[nodiscard]] std::string_view stat_field(std::string_view stat, int number);
 
 }  // namespace dlaunch

@@ -11,6 +11,8 @@
 #include <sys/wait.h>
 #include <unistd.h>
 
+#include "os/clone_child.h"
+
 namespace dlaunch {
 
 namespace {
@@ -23,11 +25,12 @@ struct ChildContext {
   StartFailure::Step failed_step = StartFailure::Step::execute;
   const char* failed_on = nullptr;
   int error_number = 0;
+  pid_t outer_pid = 0;
 };
 
 constexpr std::size_t kChildStack = 64 * 1024;
 
-int give_up(ChildContext& context, StartFailure::Step step, const char* path) {
+DLAUNCH_ON_OWN_STACK int give_up(ChildContext& context, StartFailure::Step step, const char* path) {
   context.failed_step = step;
   context.failed_on = path;
   context.error_number = errno;
@@ -48,7 +51,17 @@ void try_to_execute(ChildContext& context) {
   if (denied != 0 && (errno == ENOENT || errno == ENOTDIR)) errno = denied;
 }
 
-int run_child(void* argument) {
+/// The number that another /proc gives us: its "self" is a link to it (proc(5)).
+pid_t number_in(int proc) {
+  char text[16];
+  const ssize_t size = ::readlinkat(proc, "self", text, sizeof text);
+  pid_t number = 0;
+  for (ssize_t i = 0; i < size && text[i] >= '0' && text[i] <= '9'; ++i)
+    number = number * 10 + (text[i] - '0');
+  return number;
+}
+
+DLAUNCH_ON_OWN_STACK int run_child(void* argument) {
   ChildContext& context = *static_cast<ChildContext*>(argument);
   const SpawnRequest& request = *context.request;
   using Step = StartFailure::Step;
@@ -56,6 +69,7 @@ int run_child(void* argument) {
   ::prctl(PR_SET_PDEATHSIG, SIGKILL);
   if (::getppid() != context.parent)
     _exit(exit_code::kInternal);  // the parent died before the line above
+  if (request.outer_proc >= 0) context.outer_pid = number_in(request.outer_proc);
   if (::dup2(request.stdin_fd, 0) < 0 || ::dup2(request.stdout_fd, 1) < 0 ||
       ::dup2(request.stderr_fd, 2) < 0) {
     return give_up(context, Step::resources, "dup2");
@@ -102,7 +116,15 @@ StartFailure failure_of(const ChildContext& context) {
 std::string absolute(std::string_view path, const std::string& workdir) {
   while (path.starts_with("./"))
     path.remove_prefix(std::min(path.find_first_not_of('/', 1), path.size()));
-  return path.starts_with('/') ? std::string(path) : (workdir + '/').append(path);
+  return path.starts_with('/') ? std::string(path) : std::string(workdir).append("/").append(path);
+}
+
+/// Of clone3(2) with CLONE_INTO_CGROUP. EAGAIN is not among them: a limit of processes, which may
+/// be the cgroup's and gone a moment later.
+bool refuses_for_good(int error_number) {
+  return error_number == EOPNOTSUPP || error_number == ENOSYS || error_number == EACCES ||
+         error_number == EBUSY || error_number == ENODEV || error_number == EINVAL ||
+         error_number == E2BIG || error_number == EPERM;
 }
 
 }  // namespace
@@ -130,7 +152,7 @@ Program find_program(const std::string& name, const std::string& search_path,
   return program;
 }
 
-tl::expected<pid_t, StartFailure> spawn(const SpawnRequest& request) {
+tl::expected<Spawned, StartFailure> spawn(const SpawnRequest& request) {
   const Program& program = *request.program;
   if (program.candidates.empty()) {
     return tl::unexpected(
@@ -140,12 +162,18 @@ tl::expected<pid_t, StartFailure> spawn(const SpawnRequest& request) {
   ChildContext context;
   context.request = &request;
   context.parent = ::getpid();
-  const pid_t pid =
-      ::clone(run_child, stack + kChildStack, CLONE_VM | CLONE_VFORK | SIGCHLD, &context);
+  bool in_cgroup = request.cgroup >= 0;
+  pid_t pid = clone_child(run_child, &context, stack, kChildStack, request.cgroup);
+  const bool unusable = pid < 0 && in_cgroup && refuses_for_good(errno);
+  if (pid < 0 && in_cgroup) {  // an old kernel, a sandbox, a cgroup that takes no processes
+    in_cgroup = false;
+    pid = clone_child(run_child, &context, stack, kChildStack, -1);
+  }
   if (pid < 0) {
     return tl::unexpected(StartFailure{StartFailure::Step::resources, errno, "clone", ""});
   }
-  if (context.error_number == 0) return pid;
+  if (context.error_number == 0)
+    return Spawned{pid, context.outer_pid > 0 ? context.outer_pid : pid, in_cgroup, unusable};
   int ignored = 0;
   while (::waitpid(pid, &ignored, 0) < 0 && errno == EINTR) {
   }

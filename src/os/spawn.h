@@ -37,12 +37,21 @@ struct SpawnRequest {
   const cpu_set_t* cpus = nullptr;     // null: inherits
   std::size_t cpus_size = 0;           // bytes
   const rlimit* open_files = nullptr;  // RLIMIT_NOFILE to restore; null: inherits
+  int cgroup = -1;      // folder of a cgroup v2 to begin in, if the kernel lets us; -1: ours
+  int outer_proc = -1;  // /proc of another PID namespace, from which `outer_pid` is told
+};
+
+struct Spawned {
+  pid_t pid = 0;
+  pid_t outer_pid = 0;  // the same process as `outer_proc` numbers it; without one, `pid`
+  bool in_cgroup = false;
+  bool cgroup_is_unusable = false;  // the kernel refuses it for good, not for want of resources
 };
 
 /// The new process is leader of its own process group, gets SIGKILL when the calling thread's
 /// process ends (prctl(2) PR_SET_PDEATHSIG; a set-id program loses this), has an empty signal mask
 /// and no descriptors but 0, 1, 2. Call only from the main thread of a process that blocks all
 /// signals.
-[[nodiscard]] tl::expected<pid_t, StartFailure> spawn(const SpawnRequest&);
+[[nodiscard]] tl::expected<Spawned, StartFailure> spawn(const SpawnRequest&);
 
 }  // namespace dlaunch

@@ -8,10 +8,13 @@
 
 #include "plan/bind.h"
 #include "plan/command.h"
+#include "plan/hostfile.h"
 #include "plan/place.h"
+#include "plan/ports.h"
 #include "plan/rank_env.h"
 #include "plan/rendezvous.h"
 #include "plan/scrub.h"
+#include "plan/success.h"
 #include "plan/user_env.h"
 #include "plan/visible_gpus.h"
 
@@ -19,9 +22,6 @@ namespace dlaunch {
 
 namespace {
 
-/// Ports held per node when the number of ranks depends on what the node has: more than any node's
-/// GPUs or slices.
-constexpr std::uint32_t kPortsWhenUnknown = 64;
 /// MAX_ARG_STRLEN of execve(2): longest NAME=VALUE with its final zero byte, with 4 KiB pages.
 constexpr std::size_t kLongestVariable = 131072;
 
@@ -29,12 +29,21 @@ using NodeGpus = std::vector<VisibleGpu>;
 
 Status check_available(const JobSpec& spec) {
   const bool known = spec.framework == Framework::pytorch ||
-                     spec.framework == Framework::tensorflow || spec.framework == Framework::none;
+                     spec.framework == Framework::tensorflow || spec.framework == Framework::gcp ||
+                     spec.framework == Framework::none;
   if (!known)
     return fail(exit_code::kJobFile,
                 "not available yet: framework: " + std::string(name_of(spec.framework)));
-  if (spec.launch == Launch::once)
-    return fail(exit_code::kJobFile, "not available yet: launch: once");
+  if (spec.launch == Launch::once && has_tasks(spec.framework)) {
+    return fail(exit_code::kJobFile, "\"launch: once\" starts a single process, so \"framework: " +
+                                         std::string(name_of(spec.framework)) +
+                                         "\" has no cluster to tell it; use framework: none");
+  }
+  if (spec.launch == Launch::once && spec.binding.gpus == Binding::Gpus::one_per_process) {
+    return fail(exit_code::kJobFile,
+                "\"binding.gpus: one-per-process\" contradicts \"launch: once\": the one process "
+                "starts its own workers, which need all GPUs");
+  }
   if (spec.launch == Launch::per_node && spec.binding.gpus == Binding::Gpus::one_per_process) {
     return fail(
         exit_code::kJobFile,
@@ -56,6 +65,32 @@ Status check_env(const JobSpec& spec) {
     for (const auto& [name, value] : role.env) {
       if (is_rank_variable(spec, name)) return refuse("env of the role " + role.name, name);
     }
+  }
+  return {};
+}
+
+Status check_isolation(const JobSpec& spec, const Cluster& cluster) {
+  if (spec.isolation != Isolation::pid_namespace) return {};
+  for (const Node& node : cluster.nodes) {
+    const std::string& why = node.facts.isolation_refused;
+    if (why.empty()) continue;
+    const std::size_t line = std::min(why.find('\n'), why.size());
+    std::string text =
+        "isolation: pid-namespace is not possible on " + node.name + ": " + why.substr(0, line);
+    if (line < why.size()) text += "\n         try: " + why.substr(line + 1);
+    return fail(exit_code::kPreflight, std::move(text));
+  }
+  return {};
+}
+
+/// Nobody would miss what a rank that does not exist has not printed.
+Status check_shown_ranks(const Logs& logs, std::size_t ranks) {
+  if (logs.console != Logs::Console::ranks) return {};
+  for (const std::uint32_t rank : logs.console_ranks) {
+    if (rank < ranks) continue;
+    return fail(exit_code::kJobFile,
+                "logs.console: there is no rank " + std::to_string(rank) + ", this job has " +
+                    (ranks == 1 ? "only rank 0" : "ranks 0 to " + std::to_string(ranks - 1)));
   }
   return {};
 }
@@ -109,10 +144,12 @@ void add_nodes_and_ranks(const JobSpec& spec, const Cluster& cluster, const Plac
                          LaunchPlan& plan) {
   std::vector<std::uint32_t> command_of_role;
   add_commands(spec, placement, command_of_role, plan);
+  for (std::size_t i = 0; i < placement.slots.size(); ++i)
+    plan.hosts.push_back({cluster.nodes[i].name, placement.slots[i]});
   plan.nodes.resize(placement.per_node.size());
   for (std::size_t i = 0; i < plan.nodes.size(); ++i) {
     plan.nodes[i].name = cluster.nodes[i].name;
-    plan.nodes[i].address = address_of(cluster.nodes[i], plan.nodes.size());
+    plan.nodes[i].address = address_of(cluster.nodes[i], nodes_of_job(plan));
     plan.nodes[i].ranks.reserve(placement.per_node[i]);
   }
   plan.ranks.resize(placement.ranks.size());
@@ -142,7 +179,9 @@ Result<std::vector<int>> assign_gpus(const JobSpec& spec, const NodeGpus& gpus,
   std::size_t next = 0;  // ps tasks use none, so they do not count
   for (const Rank r : node.ranks) {
     RankPlan& rank = plan.ranks[r.value];
-    const bool computes = rank.role != "ps" && !gpus.empty();
+    // The evaluator is the last, and does without when the others took them all.
+    const bool goes_without = rank.role == "evaluator" && one_each && next >= gpus.size();
+    const bool computes = rank.role != "ps" && !gpus.empty() && !goes_without;
     const std::size_t mine = computes ? next++ : gpus.size();
     homes.push_back(mine < gpus.size() && !unclear ? gpus[mine].numa : -1);
     if (!computes) continue;
@@ -165,7 +204,7 @@ Result<std::vector<int>> assign_gpus(const JobSpec& spec, const NodeGpus& gpus,
 std::vector<std::string> gpu_notes(const JobSpec& spec, const NodeGpus& gpus, const NodePlan& node,
                                    const LaunchPlan& plan) {
   std::vector<std::string> notes;
-  if (gpus.empty() || spec.binding.gpus != Binding::Gpus::all || spec.launch == Launch::per_node)
+  if (gpus.empty() || spec.binding.gpus != Binding::Gpus::all || spec.launch != Launch::per_process)
     return notes;
   const auto computing =
       static_cast<std::size_t>(std::count_if(node.ranks.begin(), node.ranks.end(), [&](Rank r) {
@@ -222,32 +261,33 @@ Status bind_nodes(const JobSpec& spec, const Cluster& cluster, const std::vector
   return {};
 }
 
-/// tensorflow: a port of its node for each task. Else rank 0 gets the master's.
-Status assign_ports(const JobSpec& spec, const Cluster& cluster, LaunchPlan& plan) {
-  if (has_master(spec.framework)) {
-    auto master = choose_master(spec.rendezvous, cluster, plan.nodes.size());
-    if (!master) return tl::unexpected(master.error());
-    plan.master = std::move(*master);
-    plan.ranks.front().ports = {plan.master.port};
-    return {};
+void add_hostfiles(const PlanContext& context, LaunchPlan& plan) {
+  if (plan.hosts.empty()) return;
+  for (const HostfileDialect dialect : {HostfileDialect::slots, HostfileDialect::hydra}) {
+    plan.nodes.front().files.push_back(
+        {attempt_folder(context) + '/' + std::string(hostfile_name(dialect)),
+         hostfile_text(dialect, plan.hosts)});
   }
-  if (spec.rendezvous.port != 0) {
-    plan.notes.push_back("rendezvous.port is not used by framework: " +
-                         std::string(name_of(spec.framework)));
+}
+
+void add_role_notes(const JobSpec& spec, const Placement& placement, LaunchPlan& plan) {
+  const auto has_own = [](const PlacedRole& role) {
+    return role.spec != nullptr && role.spec->command;
+  };
+  const auto& roles = placement.roles;
+  const bool has_command = spec.command.is_shell || !spec.command.argv.empty();
+  if (has_command && std::all_of(roles.begin(), roles.end(), has_own))
+    plan.notes.push_back("command is not used: every role has its own");
+  if (!spec.roles.empty() && spec.processes_per_node.kind != ProcessesPerNode::Kind::automatic)
+    plan.notes.push_back("processes_per_node is not used: roles say how many there are");
+  const bool has_servers = std::any_of(roles.begin(), roles.end(), [](const PlacedRole& role) {
+    return role.name == "ps" || role.name == "evaluator";
+  });
+  if (has_servers && spec.success == Success::all) {
+    plan.notes.push_back(
+        "success: all waits for parameter servers and evaluators too, which seldom end by "
+        "themselves; success: chief or workers does not");
   }
-  if (spec.framework != Framework::tensorflow) return {};
-  for (std::size_t i = 0; i < plan.nodes.size(); ++i) {
-    const auto& ports = cluster.nodes[i].facts.reserved_ports;
-    const auto& ranks = plan.nodes[i].ranks;
-    if (ports.size() < ranks.size()) {
-      return fail(exit_code::kPreflight, "only " + std::to_string(ports.size()) +
-                                             " free ports were found on " + plan.nodes[i].name +
-                                             ", " + std::to_string(ranks.size()) + " are needed");
-    }
-    for (std::size_t local = 0; local < ranks.size(); ++local)
-      plan.ranks[ranks[local].value].ports = {ports[local]};
-  }
-  return {};
 }
 
 /// execve refuses longer variables with E2BIG, which would not tell anybody what is wrong.
@@ -269,6 +309,7 @@ Result<LaunchPlan> make_plan(const JobSpec& spec, const Cluster& cluster,
                              const PlanContext& context) {
   if (const Status s = check_available(spec); !s) return tl::unexpected(s.error());
   if (const Status s = check_env(spec); !s) return tl::unexpected(s.error());
+  if (const Status s = check_isolation(spec, cluster); !s) return tl::unexpected(s.error());
   LaunchPlan plan;
   plan.name = spec.name;
   plan.run_id = context.run_id;
@@ -287,39 +328,28 @@ Result<LaunchPlan> make_plan(const JobSpec& spec, const Cluster& cluster,
   const auto placement = place(spec, cluster, gpu_counts);
   if (!placement) return tl::unexpected(placement.error());
   add_nodes_and_ranks(spec, cluster, *placement, plan);
-  if (plan.nodes.size() < placement->nodes_available) {
-    plan.notes.push_back(std::to_string(placement->nodes_available - plan.nodes.size()) + " of " +
+  if (const Status s = check_shown_ranks(spec.logs, plan.ranks.size()); !s)
+    return tl::unexpected(s.error());
+  if (nodes_of_job(plan) < placement->nodes_available) {
+    plan.notes.push_back(std::to_string(placement->nodes_available - nodes_of_job(plan)) + " of " +
                          std::to_string(placement->nodes_available) + " nodes get no rank");
+  }
+  if (spec.success == Success::automatic && success_rule(spec, plan) == Success::workers) {
+    plan.notes.emplace_back(
+        "parameter servers are stopped when the workers are done (success: workers)");
   }
   if (const Status s = bind_nodes(spec, cluster, gpus, plan); !s) return tl::unexpected(s.error());
   if (const Status s = assign_ports(spec, cluster, plan); !s) return tl::unexpected(s.error());
+  add_hostfiles(context, plan);
+  add_role_notes(spec, *placement, plan);
   add_rank_variables(spec, cluster, context, plan);
   if (const Status s = check_lengths(plan); !s) return tl::unexpected(s.error());
   return plan;
 }
 
-std::uint32_t ports_wanted(const JobSpec& spec) {
-  if (has_master(spec.framework)) return spec.rendezvous.port == 0 ? 1 : 0;
-  if (spec.framework != Framework::tensorflow) return 0;
-  if (spec.launch == Launch::per_node) return 1;
-  if (!spec.roles.empty()) {
-    int tasks = 0;
-    for (const RoleSpec& role : spec.roles) tasks += std::max(role.count, 0);
-    return static_cast<std::uint32_t>(tasks);
-  }
-  if (spec.processes) return static_cast<std::uint32_t>(std::max(*spec.processes, 1));
-  if (spec.processes_per_node.kind == ProcessesPerNode::Kind::count) {
-    return static_cast<std::uint32_t>(std::max(spec.processes_per_node.count, 1));
-  }
-  std::uint32_t most = kPortsWhenUnknown;
-  for (const HostSpec& host : spec.hosts.hosts)
-    most = std::max(most, static_cast<std::uint32_t>(std::max(host.slots, 0)));
-  return most;
-}
-
-std::vector<std::uint16_t> fixed_ports(const JobSpec& spec) {
-  if (!has_master(spec.framework) || spec.rendezvous.port == 0) return {};
-  return {spec.rendezvous.port};
+std::string attempt_folder(const PlanContext& context) {
+  const std::string run = context.run_folder.empty() ? "<run folder>" : context.run_folder;
+  return run + "/attempt-" + std::to_string(context.attempt.value);
 }
 
 }  // namespace dlaunch

@@ -31,6 +31,9 @@ struct PlanContext {
 /// port that was chosen is taken or none is free.
 [[nodiscard]] Result<LaunchPlan> make_plan(const JobSpec&, const Cluster&, const PlanContext&);
 
+/// Where the attempt's output and files are: "RUN FOLDER/attempt-0".
+[[nodiscard]] std::string attempt_folder(const PlanContext&);
+
 /// How many free ports each node's agent must find and hold before the plan is made. An upper
 /// bound, the same for every node: the ranks of a node are not known before its facts are.
 [[nodiscard]] std::uint32_t ports_wanted(const JobSpec&);

@@ -4,6 +4,7 @@
 #include <array>
 #include <numeric>
 #include <string_view>
+#include <tuple>
 
 namespace dlaunch {
 
@@ -138,6 +139,14 @@ Result<Counts> counts_without_roles(const JobSpec& spec, const Cluster& cluster,
     }
     return distribute(ranks, cluster, gpus, "processes: " + std::to_string(ranks));
   }
+  if (spec.framework == Framework::gcp) {
+    if (spec.processes_per_node.kind != ProcessesPerNode::Kind::automatic) {
+      return misfit(
+          "\"framework: gcp\" starts one process for each machine of the service; leave out "
+          "processes_per_node, and say processes or roles for several on a node");
+    }
+    return Counts(gpus.size(), 1);
+  }
   Counts counts;
   for (std::size_t i = 0; i < gpus.size(); ++i) {
     const auto here = ranks_of_node(spec.processes_per_node, cluster.nodes[i], gpus[i]);
@@ -147,20 +156,38 @@ Result<Counts> counts_without_roles(const JobSpec& spec, const Cluster& cluster,
   return counts;
 }
 
-constexpr std::array<std::string_view, 3> kRoleOrder = {"chief", "worker", "ps"};
+constexpr std::array<std::string_view, 4> kRoleOrder = {"chief", "worker", "ps", "evaluator"};
+
+/// TensorFlow: "There must be at most one 'chief' job", "at most one 'evaluator' job"
+/// (tensorflow/python/distribute/multi_worker_util.py). AI Platform: exactly one master
+/// (TrainingInput.masterType).
+Status check_roles(const JobSpec& spec) {
+  bool has_chief = false;
+  bool trains = false;
+  for (const RoleSpec& role : spec.roles) {
+    if (role.count <= 0) continue;
+    if (std::find(kRoleOrder.begin(), kRoleOrder.end(), role.name) == kRoleOrder.end()) {
+      return misfit("unknown role \"" + role.name +
+                    "\"; there are chief, worker, ps and evaluator");
+    }
+    if ((role.name == "chief" || role.name == "evaluator") && role.count > 1)
+      return misfit("a job has at most one " + role.name + " (roles)");
+    if (role.nodes && *role.nodes > role.count) {
+      return misfit("role " + role.name + ": \"nodes: " + std::to_string(*role.nodes) +
+                    "\" but only \"count: " + std::to_string(role.count) + "\"");
+    }
+    has_chief = has_chief || role.name == "chief";
+    trains = trains || role.name == "chief" || role.name == "worker";
+  }
+  if (!trains) return misfit("roles need a chief or a worker");
+  if (spec.framework == Framework::gcp && !has_chief)
+    return misfit("\"framework: gcp\" needs a chief, which has rank 0: roles: {chief: 1, ...}");
+  return {};
+}
 
 Result<std::vector<PlacedRole>> roles_of(const JobSpec& spec) {
+  if (const Status s = check_roles(spec); !s) return tl::unexpected(s.error());
   std::vector<PlacedRole> roles;
-  for (const RoleSpec& role : spec.roles) {
-    if (role.name == "evaluator" && role.count > 0)
-      return misfit("the role evaluator is not available yet");
-    if (std::find(kRoleOrder.begin(), kRoleOrder.end(), role.name) == kRoleOrder.end() &&
-        role.count > 0) {
-      return misfit("unknown role \"" + role.name + "\"; there are chief, worker and ps");
-    }
-    if (role.name == "chief" && role.count > 1)
-      return misfit("a job has at most one chief (roles)");
-  }
   for (const std::string_view name : kRoleOrder) {
     for (const RoleSpec& role : spec.roles) {
       if (role.name == name && role.count > 0) {
@@ -168,8 +195,11 @@ Result<std::vector<PlacedRole>> roles_of(const JobSpec& spec) {
       }
     }
   }
-  if (roles.empty()) return misfit("roles: every role has the count 0");
   return roles;
+}
+
+bool is_compute(const PlacedRole& role) {
+  return role.name == "chief" || role.name == "worker";
 }
 
 /// Ranks of one role on each node. `pool`: what chief and worker may still take of each node, less
@@ -185,7 +215,7 @@ Result<Counts> counts_of_role(const PlacedRole& role, std::size_t nodes, Counts&
     counts.resize(nodes, 0);
     return counts;
   }
-  if (role.name == "ps") return spread_evenly(role.size, nodes);
+  if (!is_compute(role)) return spread_evenly(role.size, nodes);
   Counts counts(nodes, 0);
   std::uint32_t left = role.size;
   for (std::size_t i = 0; i < nodes && left > 0; ++i) {
@@ -196,16 +226,43 @@ Result<Counts> counts_of_role(const PlacedRole& role, std::size_t nodes, Counts&
   return counts;
 }
 
+/// It computes, but only now and then, and nobody waits for it: a GPU that is left over is enough.
+Counts counts_of_evaluator(const std::vector<PlacedRole>& roles, const std::vector<Counts>& placed,
+                           const Counts& gpus) {
+  using Rating = std::tuple<int, int>;  // GPUs left over; fewer tasks
+  std::vector<Rating> ratings;
+  bool used = true;  // the used nodes are the first ones: none is skipped
+  for (std::size_t node = 0; node < gpus.size() && used; ++node) {
+    int computing = 0;
+    int tasks = 0;
+    for (std::size_t role = 0; role < placed.size(); ++role) {
+      const int here = static_cast<int>(placed[role][node]);
+      tasks += here;
+      if (is_compute(roles[role])) computing += here;
+    }
+    ratings.emplace_back(std::max(static_cast<int>(gpus[node]) - computing, 0), -tasks);
+    used = tasks > 0;
+  }
+  Counts counts(gpus.size(), 0);
+  counts[static_cast<std::size_t>(std::max_element(ratings.begin(), ratings.end()) -
+                                  ratings.begin())] = 1;
+  return counts;
+}
+
 Result<std::vector<Counts>> counts_of_roles(const std::vector<PlacedRole>& roles,
                                             const Cluster& cluster, const Counts& gpus) {
   std::uint32_t compute = 0;
   for (const PlacedRole& role : roles)
-    compute += role.name == "ps" || role.spec->nodes ? 0 : role.size;
+    compute += !is_compute(role) || role.spec->nodes ? 0 : role.size;
   auto pool =
       distribute(compute, cluster, gpus, "roles: " + counted(compute, "chief and worker task"));
   if (!pool) return tl::unexpected(pool.error());
   std::vector<Counts> all;
   for (const PlacedRole& role : roles) {
+    if (role.name == "evaluator" && !role.spec->nodes) {
+      all.push_back(counts_of_evaluator(roles, all, gpus));
+      continue;
+    }
     auto counts = counts_of_role(role, gpus.size(), *pool);
     if (!counts) return tl::unexpected(counts.error());
     all.push_back(std::move(*counts));
@@ -229,6 +286,33 @@ void number_ranks(const std::vector<Counts>& counts, Placement& placement) {
     placement.per_node.pop_back();
 }
 
+/// AI Platform: the master worker is the one with rank 0, the others are workers.
+void split_off_chief(Counts counts, Placement& placement) {
+  Counts chief(counts.size(), 0);
+  chief.front() = 1;
+  placement.roles = {{"chief", nullptr, 1}};
+  --counts.front();
+  if (const std::uint32_t workers = total_of(counts); workers == 0) {
+    number_ranks({std::move(chief)}, placement);
+  } else {
+    placement.roles.push_back({"worker", nullptr, workers});
+    number_ranks({std::move(chief), std::move(counts)}, placement);
+  }
+}
+
+void number_without_roles(const JobSpec& spec, Counts counts, Placement& placement) {
+  if (spec.framework == Framework::gcp) return split_off_chief(std::move(counts), placement);
+  if (spec.launch == Launch::once) {
+    // Hosts that `processes` did not reach are in no hostfile.
+    while (counts.back() == 0) counts.pop_back();
+    placement.slots = std::move(counts);
+    counts = {1};
+  }
+  placement.roles = {
+      {spec.framework == Framework::tensorflow ? "worker" : "default", nullptr, total_of(counts)}};
+  number_ranks({std::move(counts)}, placement);
+}
+
 }  // namespace
 
 Result<Placement> place(const JobSpec& spec, const Cluster& cluster,
@@ -241,12 +325,10 @@ Result<Placement> place(const JobSpec& spec, const Cluster& cluster,
   if (spec.roles.empty()) {
     auto counts = counts_without_roles(spec, cluster, usable);
     if (!counts) return tl::unexpected(counts.error());
-    placement.roles = {{spec.framework == Framework::tensorflow ? "worker" : "default", nullptr,
-                        total_of(*counts)}};
-    number_ranks({std::move(*counts)}, placement);
+    number_without_roles(spec, std::move(*counts), placement);
     return placement;
   }
-  if (spec.launch == Launch::per_node) return misfit("roles need \"launch: per-process\"");
+  if (spec.launch != Launch::per_process) return misfit("roles need \"launch: per-process\"");
   auto roles = roles_of(spec);
   if (!roles) return tl::unexpected(roles.error());
   placement.roles = std::move(*roles);

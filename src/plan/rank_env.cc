@@ -6,195 +6,19 @@
 #include <string>
 #include <utility>
 
-#include "plan/bind.h"
+#include "plan/rank_table.h"
 #include "plan/tf_config.h"
 
 namespace dlaunch {
 
 namespace {
 
-/// Who sets a row. A job has exactly one of these.
-enum Profile : unsigned {
-  kTorch = 1,         // pytorch, per-process
-  kTorchPerNode = 2,  // pytorch, per-node: the process starts its own workers
-  kTensorflow = 4,
-  kNone = 8,
-  kEvery = 15,
-};
-
-/// For whom the value is the same. `role`: for the whole job when it has one role, else per rank.
-enum class Scope { job, node, rank, role };
-
-enum class Keep { no, if_set };
-
-/// What a row computes its value from. `node` and `facts` are null for Scope::job, `rank` is null
-/// above Scope::rank.
-struct View {
-  const JobSpec& spec;
-  const PlanContext& context;
-  const LaunchPlan& plan;
-  const std::string& tf_cluster;
-  std::uint32_t node_index = 0;
-  const NodePlan* node = nullptr;
-  const NodeFacts* facts = nullptr;
-  const RankPlan* rank = nullptr;
-  std::size_t role_size = 0;
-};
-
-using Value = std::optional<std::string>;  // nullopt: this row does not apply
-
-struct Row {
-  std::string_view name;
-  unsigned profiles;
-  Scope scope;
-  Keep keep;
-  Value (*value)(const View&);
-  const char* reason;
-  std::string (*explain)(const View&) = nullptr;  // instead of `reason`, where it depends
-};
-
-Value number(std::size_t n) {
-  return std::to_string(n);
-}
-
-std::string error_file(const View& v) {
-  std::string path;
-  path.reserve(v.context.run_folder.size() + 48);
-  path += v.context.run_folder.empty() ? "<run folder>" : v.context.run_folder;
-  path += "/attempt-";
-  path += std::to_string(v.plan.attempt.value);
-  path += "/rank-";
-  path += std::to_string(v.rank->rank.value);
-  return path += ".error.json";
-}
-
-std::string run_id(const View& v) {
-  return v.context.run_id.empty() ? "<run id>" : v.context.run_id;
-}
-
-Value threads(const View& v) {
-  if (v.spec.binding.threads > 0) return number(static_cast<std::size_t>(v.spec.binding.threads));
-  if (v.spec.framework != Framework::pytorch || v.spec.launch != Launch::per_process)
-    return std::nullopt;
-  return number(static_cast<std::size_t>(threads_per_rank(*v.facts, v.node->ranks.size())));
-}
-
-std::string threads_reason(const View& v) {
-  if (v.spec.binding.threads > 0) return "binding.threads";
-  const std::size_t ranks = v.node->ranks.size();
-  const std::size_t cores = cores_to_share(*v.facts, ranks);
-  return std::to_string(cores) + (cores == 1 ? " core" : " cores") + " / " + std::to_string(ranks) +
-         (ranks == 1 ? " rank" : " ranks") + ", at least 1";
-}
-
-Value visible_devices(const View& v) {
-  if (v.spec.binding.gpus == Binding::Gpus::none) return std::nullopt;  // the row for the whole job
-  if (v.rank->role == "ps") return "-1";
-  if (v.spec.binding.gpus != Binding::Gpus::one_per_process || v.rank->gpus.empty())
-    return std::nullopt;
-  return v.rank->gpus.front();
-}
-
-// In the order in which they are printed. Sources: design section 6; torchrun's set, DeepSpeed's
-// LOCAL_SIZE and CROSS_*; "1" and "True"/"False" as their readers spell them.
-constexpr unsigned kBothTorch = kTorch | kTorchPerNode;
-const Row kTable[] = {
-    {"RANK", kTorch, Scope::rank, Keep::no,
-     [](const View& v) { return number(v.rank->rank.value); },
-     "global rank, hosts in the order given"},
-    {"LOCAL_RANK", kTorch, Scope::rank, Keep::no,
-     [](const View& v) { return number(v.rank->local_rank.value); },
-     "index on its node; selects the GPU"},
-    {"WORLD_SIZE", kTorch, Scope::job, Keep::no,
-     [](const View& v) { return number(v.plan.ranks.size()); }, "number of ranks"},
-    {"LOCAL_WORLD_SIZE", kTorch, Scope::node, Keep::no,
-     [](const View& v) { return number(v.node->ranks.size()); }, "ranks on this node"},
-    {"MASTER_ADDR", kBothTorch, Scope::job, Keep::no,
-     [](const View& v) -> Value { return v.plan.master.address; }, "",
-     [](const View& v) { return v.plan.master.reason; }},
-    {"MASTER_PORT", kBothTorch, Scope::job, Keep::no,
-     [](const View& v) { return number(v.plan.master.port); }, "",
-     [](const View& v) -> std::string {
-       return v.spec.rendezvous.port != 0 ? "rendezvous.port of the job"
-                                          : "free on the first node, new for each attempt";
-     }},
-    {"TF_CONFIG", kTensorflow, Scope::rank, Keep::no,
-     [](const View& v) -> Value {
-       return tf_config(v.tf_cluster, v.rank->role, v.rank->role_rank);
-     },
-     "the cluster and this task's place in it"},
-    {"CUDA_VISIBLE_DEVICES", kEvery, Scope::job, Keep::no,
-     [](const View& v) -> Value {
-       return v.spec.binding.gpus == Binding::Gpus::none ? Value("-1") : std::nullopt;
-     },
-     "binding.gpus: none"},
-    {"CUDA_VISIBLE_DEVICES", kEvery, Scope::rank, Keep::no, visible_devices, "",
-     [](const View& v) -> std::string {
-       return v.rank->role == "ps" ? "a parameter server uses no GPU"
-                                   : "binding.gpus: one-per-process";
-     }},
-    {"OMP_NUM_THREADS", kEvery, Scope::node, Keep::if_set, threads, "", threads_reason},
-    {"NODE_RANK", kBothTorch, Scope::node, Keep::no,
-     [](const View& v) { return number(v.node_index); }, "index of the node"},
-    {"GROUP_RANK", kBothTorch, Scope::node, Keep::no,
-     [](const View& v) { return number(v.node_index); }, "index of the node, torchrun's name"},
-    {"GROUP_WORLD_SIZE", kBothTorch, Scope::job, Keep::no,
-     [](const View& v) { return number(v.plan.nodes.size()); }, "number of nodes, torchrun's name"},
-    {"ROLE_NAME", kTorch, Scope::role, Keep::no,
-     [](const View& v) -> Value {
-       return v.rank != nullptr ? v.rank->role : v.plan.ranks.front().role;
-     },
-     "role of the rank"},
-    {"ROLE_RANK", kTorch, Scope::rank, Keep::no,
-     [](const View& v) { return number(v.rank->role_rank); }, "index within the role"},
-    {"ROLE_WORLD_SIZE", kTorch, Scope::role, Keep::no,
-     [](const View& v) { return number(v.role_size); }, "ranks of the role"},
-    {"LOCAL_SIZE", kTorch, Scope::node, Keep::no,
-     [](const View& v) { return number(v.node->ranks.size()); },
-     "ranks on this node, DeepSpeed's name"},
-    {"CROSS_RANK", kTorch, Scope::node, Keep::no,
-     [](const View& v) { return number(v.node_index); }, "index of the node, DeepSpeed's name"},
-    {"CROSS_SIZE", kTorch, Scope::job, Keep::no,
-     [](const View& v) { return number(v.plan.nodes.size()); },
-     "number of nodes, DeepSpeed's name"},
-    {"TORCHELASTIC_RUN_ID", kTorch, Scope::job, Keep::no,
-     [](const View& v) -> Value { return run_id(v); }, "id of the run; Lightning looks for it"},
-    {"TORCHELASTIC_RESTART_COUNT", kTorch, Scope::job, Keep::no,
-     [](const View& v) { return number(v.plan.attempt.value); }, "restarts so far"},
-    {"TORCHELASTIC_MAX_RESTARTS", kTorch, Scope::job, Keep::no,
-     [](const View& v) {
-       return number(static_cast<std::size_t>(std::max(v.spec.restart.max, 0)));
-     },
-     "restart.max"},
-    {"TORCHELASTIC_USE_AGENT_STORE", kTorch, Scope::job, Keep::no,
-     [](const View&) -> Value { return "False"; }, "rank 0 hosts the store at MASTER_PORT"},
-    {"TORCHELASTIC_ERROR_FILE", kTorch, Scope::rank, Keep::no,
-     [](const View& v) -> Value { return error_file(v); },
-     "PyTorch writes the exception of a failed rank here"},
-    {"TORCH_NCCL_ASYNC_ERROR_HANDLING", kTorch, Scope::node, Keep::if_set,
-     [](const View&) -> Value { return "1"; },
-     "a failed collective ends the rank instead of hanging"},
-    {"PYTHONUNBUFFERED", kTorch | kTorchPerNode | kTensorflow, Scope::node, Keep::if_set,
-     [](const View&) -> Value { return "1"; }, "output is seen when it is written"},
-    {"DLAUNCH_RUN_ID", kEvery, Scope::job, Keep::no,
-     [](const View& v) -> Value { return run_id(v); }, "id of the run"},
-    {"DLAUNCH_RANK", kEvery, Scope::rank, Keep::no,
-     [](const View& v) { return number(v.rank->rank.value); }, "global rank"},
-    {"DLAUNCH_WORLD_SIZE", kEvery, Scope::job, Keep::no,
-     [](const View& v) { return number(v.plan.ranks.size()); }, "number of ranks"},
-    {"DLAUNCH_LOCAL_RANK", kEvery, Scope::rank, Keep::no,
-     [](const View& v) { return number(v.rank->local_rank.value); }, "index on its node"},
-    {"DLAUNCH_NODE_RANK", kEvery, Scope::node, Keep::no,
-     [](const View& v) { return number(v.node_index); }, "index of the node"},
-    {"DLAUNCH_ATTEMPT", kEvery, Scope::job, Keep::no,
-     [](const View& v) { return number(v.plan.attempt.value); }, "restarts so far"},
-};
-
-Profile profile_of(const JobSpec& spec) {
-  if (spec.framework == Framework::tensorflow) return kTensorflow;
-  if (spec.framework != Framework::pytorch) return kNone;
-  return spec.launch == Launch::per_node ? kTorchPerNode : kTorch;
-}
+using rank_table::Keep;
+using rank_table::Profile;
+using rank_table::Row;
+using rank_table::Scope;
+using rank_table::Value;
+using rank_table::View;
 
 const Variable* find_sorted(const std::vector<Variable>& sorted, std::string_view name) {
   const auto found =
@@ -207,7 +31,7 @@ const Variable* find_sorted(const std::vector<Variable>& sorted, std::string_vie
 class Rows {
  public:
   Rows(Profile profile, bool one_role) {
-    for (const Row& row : kTable) {
+    for (const Row& row : rank_table::rows()) {
       if ((row.profiles & profile) == 0) continue;
       Scope scope = row.scope;
       if (scope == Scope::role) scope = one_role ? Scope::job : Scope::rank;
@@ -313,11 +137,18 @@ void add_to_ranks(const Rows& rows, const View& job_view, const std::vector<Role
 void add_rank_variables(const JobSpec& spec, const Cluster& cluster, const PlanContext& context,
                         LaunchPlan& plan) {
   const std::vector<RoleFacts> roles = roles_of(spec, plan);
-  const Rows rows(profile_of(spec), roles.size() == 1);
-  const std::string cluster_text =
-      spec.framework == Framework::tensorflow ? tf_cluster(plan.ranks, plan.nodes) : std::string();
-  View view{spec, context, plan, cluster_text};
+  const Rows rows(rank_table::profile_of(spec), roles.size() == 1);
+  const bool is_gcp = spec.framework == Framework::gcp;
+  std::string tf_cluster;
+  std::string cluster_spec;
+  if (is_gcp || spec.framework == Framework::tensorflow)
+    tf_cluster = cluster_text(ClusterForm::tensorflow, plan.ranks, plan.nodes);
+  if (is_gcp) cluster_spec = cluster_text(ClusterForm::cluster_spec, plan.ranks, plan.nodes);
+  View view{spec, context, plan, tf_cluster, cluster_spec};
   view.role_size = roles.front().size;
+  for (const RoleFacts& role : roles) {
+    if (*role.name == "chief" || *role.name == "worker") view.trainers += role.size;
+  }
 
   for (std::uint32_t i = 0; i < plan.nodes.size(); ++i) {
     const Node& node = cluster.nodes[i];
@@ -335,8 +166,9 @@ void add_rank_variables(const JobSpec& spec, const Cluster& cluster, const PlanC
 }
 
 bool is_rank_variable(const JobSpec& spec, std::string_view name) {
-  const Profile profile = profile_of(spec);
-  return std::any_of(std::begin(kTable), std::end(kTable), [&](const Row& row) {
+  const Profile profile = rank_table::profile_of(spec);
+  const auto rows = rank_table::rows();
+  return std::any_of(rows.begin(), rows.end(), [&](const Row& row) {
     // CUDA_VISIBLE_DEVICES in `env` is a restriction like an inherited one, and respected.
     return row.name == name && (row.profiles & profile) != 0 && row.keep == Keep::no &&
            name != "CUDA_VISIBLE_DEVICES";
@@ -344,9 +176,10 @@ bool is_rank_variable(const JobSpec& spec, std::string_view name) {
 }
 
 std::size_t table_position(std::string_view name) {
-  const auto row = std::find_if(std::begin(kTable), std::end(kTable),
-                                [&](const Row& r) { return r.name == name; });
-  return static_cast<std::size_t>(row - std::begin(kTable));
+  const auto rows = rank_table::rows();
+  const auto row =
+      std::find_if(rows.begin(), rows.end(), [&](const Row& r) { return r.name == name; });
+  return static_cast<std::size_t>(row - rows.begin());
 }
 
 }  // namespace dlaunch

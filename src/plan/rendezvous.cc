@@ -5,7 +5,7 @@
 namespace dlaunch {
 
 bool has_master(Framework framework) {
-  return framework == Framework::pytorch;
+  return framework == Framework::pytorch || framework == Framework::gcp;
 }
 
 std::string address_of(const Node& node, std::size_t nodes) {

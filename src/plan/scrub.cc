@@ -16,6 +16,8 @@ const std::vector<std::string>& scrub_list() {
       "PET_NODE_RANK", "PET_NNODES", "PET_MASTER_ADDR", "PET_MASTER_PORT", "PET_RDZV_*",
       // TensorFlow
       "TF_CONFIG",
+      // AI Platform, Vertex AI
+      "CLUSTER_SPEC",
       // Slurm, of the task that dlaunch is
       "SLURM_PROCID", "SLURM_LOCALID", "SLURM_NODEID", "SLURM_TASK_PID", "SLURM_GTIDS",
       // MPI: an MPI library that finds these tries to use the outer launcher's sockets

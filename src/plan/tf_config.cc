@@ -14,13 +14,23 @@ std::string host_and_port(const std::string& host, std::uint16_t port) {
 
 }  // namespace
 
-std::string tf_cluster(const std::vector<RankPlan>& ranks, const std::vector<NodePlan>& nodes) {
+std::string_view task_type(ClusterForm form, std::string_view role) {
+  return form == ClusterForm::cluster_spec && role == "chief" ? "master" : role;
+}
+
+bool has_address(ClusterForm form, std::string_view role) {
+  return form == ClusterForm::cluster_spec || role != "evaluator";
+}
+
+std::string cluster_text(ClusterForm form, const std::vector<RankPlan>& ranks,
+                         const std::vector<NodePlan>& nodes) {
   std::string out = "{";
   const std::string* role = nullptr;
   for (const RankPlan& rank : ranks) {
+    if (!has_address(form, rank.role)) continue;
     if (role == nullptr || *role != rank.role) {
       if (role != nullptr) out += "],";
-      append_json_string(out, rank.role);
+      append_json_string(out, task_type(form, rank.role));
       out += ":[";
     } else {
       out += ',';
@@ -31,12 +41,19 @@ std::string tf_cluster(const std::vector<RankPlan>& ranks, const std::vector<Nod
   return out + (role == nullptr ? "}" : "]}");
 }
 
-std::string tf_config(std::string_view cluster, std::string_view type, std::uint32_t index) {
+std::string tf_config(std::string_view cluster, std::string_view type, std::uint32_t index,
+                      std::string_view job) {
   std::string out;
-  out.reserve(cluster.size() + type.size() + 80);
+  out.reserve(cluster.size() + type.size() + job.size() + 80);
   out += "{\"cluster\":";
   out += cluster;
-  out += ",\"environment\":\"cloud\",\"task\":{\"index\":";
+  out += ",\"environment\":\"cloud\",";
+  if (!job.empty()) {
+    out += "\"job\":";
+    out += job;
+    out += ',';
+  }
+  out += "\"task\":{\"index\":";
   out += std::to_string(index);
   out += ",\"type\":";
   append_json_string(out, type);

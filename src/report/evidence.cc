@@ -17,11 +17,36 @@ namespace {
 constexpr std::size_t kColumns = 200;
 constexpr std::size_t kLastLines = 40;
 
+/// Lines that `line` goes up by, as nested progress bars do before they draw again ("ESC [ 2 A").
+std::size_t lines_up(std::string_view line) {
+  std::size_t up = 0;
+  for (std::size_t at = line.find("\x1b["); at != std::string_view::npos;
+       at = line.find("\x1b[", at + 2)) {
+    std::size_t count = 0;
+    std::size_t end = at + 2;
+    while (end < line.size() && line[end] >= '0' && line[end] <= '9') {
+      count = std::min<std::size_t>(count * 10 + static_cast<std::size_t>(line[end] - '0'), 1000);
+      ++end;
+    }
+    if (end < line.size() && line[end] == 'A') up += std::max<std::size_t>(count, 1);
+  }
+  return up;
+}
+
+/// What a screen would show in the end. Only lines that were drawn over with "\r" can be replaced
+/// by later ones: no word of a program's error is lost.
 std::vector<std::string> plain_lines(std::string_view text) {
   std::vector<std::string> lines;
+  std::size_t bars = 0;  // at the end of `lines`
   while (!text.empty()) {
     const std::size_t end = std::min(text.find('\n'), text.size());
-    lines.push_back(plain_line(text.substr(0, end)));
+    const std::string_view line = text.substr(0, end);
+    const std::size_t replaced = std::min(lines_up(line), bars);
+    lines.resize(lines.size() - replaced);
+    const std::size_t cr = line.find('\r');
+    const bool is_bar = cr != std::string_view::npos && cr + 1 < line.size();
+    bars = is_bar ? bars - replaced + 1 : 0;
+    lines.push_back(plain_line(line));
     text.remove_prefix(std::min(end + 1, text.size()));
   }
   while (!lines.empty() && lines.back().find_first_not_of(' ') == std::string::npos)

@@ -98,6 +98,13 @@ void write_commands(JsonText& json, const LaunchPlan& plan) {
   json.end_array();
 }
 
+void write_files(JsonText& json, const std::vector<FilePlan>& files) {
+  json.key("files").begin_array();
+  for (const FilePlan& file : files)
+    json.begin_object().key("path").string(file.path).key("text").string(file.text).end_object();
+  json.end_array();
+}
+
 void write_nodes(JsonText& json, const LaunchPlan& plan) {
   json.line(1);
   json.key("nodes");
@@ -116,6 +123,16 @@ void write_nodes(JsonText& json, const LaunchPlan& plan) {
     json.key("binding");
     json.string(node.binding_note);
     write_variables(json, node.variables);
+    write_files(json, node.files);
+    json.end_object();
+  }
+  json.end_array();
+}
+
+void write_hosts(JsonText& json, const LaunchPlan& plan) {
+  json.line(1).key("hosts").begin_array();
+  for (const HostSlots& host : plan.hosts) {
+    json.line(2).begin_object().key("name").string(host.name).key("slots").number(host.slots);
     json.end_object();
   }
   json.end_array();
@@ -175,6 +192,7 @@ std::string plan_json(const LaunchPlan& plan) {
   write_head(json, plan);
   write_commands(json, plan);
   write_nodes(json, plan);
+  if (!plan.hosts.empty()) write_hosts(json, plan);
   json.line(1);
   json.key("ranks");
   json.begin_array();

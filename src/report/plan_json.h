@@ -10,7 +10,8 @@ namespace dlaunch {
 
 /// One JSON object, a line for each node and each rank, ending with a newline:
 ///   format (1), name, run_id, attempt, framework, launch, workdir, master {address, port, reason},
-///   commands [{argv, shell}], nodes [{node, name, address, ranks, binding, variables}], ranks
+///   commands [{argv, shell}], nodes [{node, name, address, ranks, binding, variables, files
+///   [{path, text}]}], with launch: once also hosts [{name, slots}], ranks
 ///   [{rank, node, local_rank, role, role_rank, command, cpus, gpus, ports, variables}], variables
 ///   {NAME: VALUE} of all ranks; those of a node and of a rank come on top, passed [NAME]
 ///   (env_pass) and secret [NAME] (env_secret), whose values are nowhere, reasons {NAME: why},

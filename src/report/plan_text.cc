@@ -213,23 +213,39 @@ void add_table(std::string& out, const LaunchPlan& plan, const Cluster& cluster)
   }
 }
 
+/// launch: once starts one process; what counts is how many that one may start.
+std::string size_text(const LaunchPlan& plan) {
+  if (plan.hosts.empty())
+    return counted(plan.ranks.size(), "rank") + " on " + counted(plan.nodes.size(), "node");
+  std::size_t slots = 0;
+  for (const HostSlots& host : plan.hosts) slots += host.slots;
+  return counted(slots, "slot") + " on " + counted(plan.hosts.size(), "node");
+}
+
+void add_role_commands(std::string& out, const LaunchPlan& plan, std::size_t label) {
+  const std::string* role = nullptr;
+  for (const RankPlan& rank : plan.ranks) {
+    if (role != nullptr && *role == rank.role) continue;
+    role = &rank.role;
+    add_line(out, "  " + rank.role, label,
+             shortened(command_text(plan.commands[rank.command]), kWidth - label), "");
+  }
+}
+
 void add_head(std::string& out, const LaunchPlan& plan) {
-  const std::size_t label = std::clamp<std::size_t>(utf8_length(plan.name) + 2, 10, 24);
-  const std::string shape =
-      std::string(name_of(plan.framework)) + ", " + std::string(name_of(plan.launch)) + ", " +
-      counted(plan.ranks.size(), "rank") + " on " + counted(plan.nodes.size(), "node");
+  std::size_t least = 10;
+  if (plan.commands.size() > 1) {  // the roles stand in this column
+    for (const RankPlan& rank : plan.ranks) least = std::max(least, rank.role.size() + 4);
+  }
+  const std::size_t label = std::clamp<std::size_t>(utf8_length(plan.name) + 2, least, 24);
+  const std::string shape = std::string(name_of(plan.framework)) + ", " +
+                            std::string(name_of(plan.launch)) + ", " + size_text(plan);
   const std::string command = shortened(command_text(plan.commands.front()), kWidth - label);
   if (plan.commands.size() == 1) {
     add_line(out, shortened(plan.name, label - 2), label, command, shape);
   } else {
     add_line(out, shortened(plan.name, label - 2), label, shape, "");
-    const std::string* role = nullptr;
-    for (const RankPlan& rank : plan.ranks) {
-      if (role != nullptr && *role == rank.role) continue;
-      role = &rank.role;
-      add_line(out, "  " + rank.role, label,
-               shortened(command_text(plan.commands[rank.command]), kWidth - label), "");
-    }
+    add_role_commands(out, plan, label);
   }
   add_line(out, "workdir", label, plan.workdir, "");
   if (plan.master.port != 0) {
@@ -274,6 +290,23 @@ std::vector<std::string> assignments(std::vector<Shown> variables) {
   return words;
 }
 
+/// launch: once: what the hostfiles say, and where they will be.
+void add_hosts(std::string& out, const LaunchPlan& plan) {
+  std::string_view label = "hostfile";
+  for (std::size_t i = 0; i < plan.hosts.size(); ++i) {
+    if (plan.hosts.size() > kAllRanks && i == kFirst) {
+      out += padded("", kLabel) + "... " +
+             counted(plan.hosts.size() - kFirst - kLast, "more node") + "\n";
+      i = plan.hosts.size() - kLast;
+    }
+    const HostSlots& host = plan.hosts[i];
+    add_line(out, std::exchange(label, ""), kLabel,
+             host.name + " slots=" + std::to_string(host.slots),
+             i == 0 ? "written before the process starts" : "");
+  }
+  if (!plan.hosts.empty()) out += "\n";
+}
+
 /// Rank variables by how many share their value: all ranks, the ranks of a node, or nobody.
 void add_rank_variables(std::string& out, const LaunchPlan& plan) {
   std::vector<Shown> every, per_node, per_rank;
@@ -288,8 +321,15 @@ void add_rank_variables(std::string& out, const LaunchPlan& plan) {
     // The name alone, without a value, for what differs.
     (same ? every : per_node).push_back({v.name, same ? v.value : ""});
   }
-  for (const Variable& v : plan.ranks.front().variables) {
-    if (v.source == VariableSource::rank) per_rank.push_back({v.name, ""});
+  const std::string* role = nullptr;
+  for (const RankPlan& rank : plan.ranks) {  // the names differ from role to role
+    if (role != nullptr && *role == rank.role) continue;
+    role = &rank.role;
+    for (const Variable& v : rank.variables) {
+      const bool known = std::any_of(per_rank.begin(), per_rank.end(),
+                                     [&](const Shown& shown) { return shown.name == v.name; });
+      if (v.source == VariableSource::rank && !known) per_rank.push_back({v.name, ""});
+    }
   }
   add_words(out, "every rank", assignments(std::move(every)));
   add_words(out, "by node", assignments(std::move(per_node)));
@@ -339,6 +379,7 @@ std::string plan_text(const LaunchPlan& plan, const Cluster& cluster) {
   out += "\n";
   add_table(out, plan, cluster);
   out += "\n";
+  add_hosts(out, plan);
   add_rank_variables(out, plan);
   add_user_variables(out, plan);
   std::string_view label = "note";

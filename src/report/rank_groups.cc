@@ -5,8 +5,8 @@
 #include <optional>
 #include <utility>
 
-#include "report/duration_text.h"
 #include "report/rank_list.h"
+#include "text/duration_text.h"
 
 namespace dlaunch {
 
@@ -48,6 +48,8 @@ class Grouping {
       if (report.first == Rank(i)) continue;
       if (end.how == How::exited && !end.status.ok()) {
         add_failure(Rank(i), end);
+      } else if (end.how == How::exited && is_straggler(Rank(i))) {
+        late_.push_back(Rank(i));
       } else {
         by_how_[end.how].push_back(Rank(i));
       }
@@ -62,6 +64,8 @@ class Grouping {
     if (const Ranks* ranks = find(How::stopped)) {
       out.push_back(subject(*ranks) + was(*ranks) + "stopped by dlaunch");
     }
+    // Between the limit and the signal; the agent had not sent it yet.
+    if (!late_.empty()) out.push_back(subject(late_) + " ended with 0 when told to stop");
     add(out, How::exited, "had ended well");
     if (const Ranks* ranks = find(How::not_started)) {
       out.push_back(subject(*ranks) + was(*ranks) + "not started");
@@ -76,6 +80,11 @@ class Grouping {
   }
   void add(std::vector<std::string>& out, How how, const char* what) const {
     if (const Ranks* ranks = find(how)) out.push_back(subject(*ranks) + ' ' + what);
+  }
+
+  [[nodiscard]] bool is_straggler(Rank rank) const {
+    const auto& all = report_.stragglers;
+    return std::find(all.begin(), all.end(), rank) != all.end();
   }
 
   [[nodiscard]] std::optional<nanoseconds> after_first(const RankEnd& end) const {
@@ -180,6 +189,7 @@ class Grouping {
   const RunReport& report_;
   const LaunchPlan* plan_;
   std::map<How, Ranks> by_how_;
+  Ranks late_;  // stragglers that ended well after all
   std::map<Kind, FailureGroup> failures_;
 };
 

@@ -10,6 +10,7 @@
 #include "model/ids.h"
 #include "model/result.h"
 #include "model/time.h"
+#include "os/unique_fd.h"
 
 namespace dlaunch {
 
@@ -20,6 +21,9 @@ class RunDirectory {
   /// same folder: when the id is taken, `clock` (wall-clock time) is asked again.
   static Result<RunDirectory> create(const std::string& base, const std::string& state_base,
                                      const std::function<WallTime()>& clock);
+
+  /// The folder of a run that exists already.
+  static RunDirectory existing(const std::string& path);
 
   [[nodiscard]] const std::string& id() const { return id_; }
   [[nodiscard]] const std::string& path() const { return path_; }  // absolute
@@ -32,6 +36,11 @@ class RunDirectory {
   /// Creates "attempt-<k>" (0700) and gives its absolute path; it may exist already.
   Result<std::string> make_attempt_folder(Attempt attempt) const;
 
+  /// Keeps room for summary.json and the like on a disk that the ranks may fill up, in a file
+  /// without a name; where that cannot be had, nothing happens.
+  void reserve_room();
+  void release_room() { room_.reset(); }
+
  private:
   RunDirectory(std::string id, std::string path) : id_(std::move(id)), path_(std::move(path)) {}
   static Result<RunDirectory> create_in(const std::string& base,
@@ -41,6 +50,7 @@ class RunDirectory {
   std::string path_;
   bool fell_back_ = false;
   std::string fallback_reason_;
+  UniqueFd room_;
 };
 
 /// "YYYYMMDD-HHMMSS-xyz" in UTC; xyz is the fraction of the second in units of 1/46656 s (about 21

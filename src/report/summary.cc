@@ -8,40 +8,22 @@
 #include <utility>
 
 #include "model/signal_names.h"
-#include "report/duration_text.h"
+#include "plan/command.h"
 #include "report/plain_text.h"
 #include "report/rank_groups.h"
 #include "report/rank_list.h"
+#include "supervise/wording.h"
+#include "text/duration_text.h"
+#include "text/wrap.h"
 
 namespace dlaunch {
 
 namespace {
 
-constexpr std::size_t kColumns = 80;
 constexpr std::size_t kScreen = 24;  // lines
 constexpr std::string_view kName = "dlaunch: ";
+constexpr std::string_view kBar = "    | ";           // before what a rank said
 constexpr std::string_view kUnderName = "         ";  // continues a statement
-
-/// Appends `text` in lines of at most kColumns, broken at blanks; the first starts with `first`,
-/// the others with `rest`.
-void append_wrapped(std::string& out, std::string_view first, std::string_view rest,
-                    std::string_view text) {
-  std::string line(first);
-  bool has_word = false;
-  while (!text.empty()) {
-    const std::size_t end = std::min(text.find(' '), text.size());
-    if (has_word && line.size() + 1 + end > kColumns) {
-      out.append(line).append("\n");
-      line = rest;
-      has_word = false;
-    }
-    if (has_word) line += ' ';
-    line.append(text.substr(0, end));
-    has_word = true;
-    text.remove_prefix(std::min(end + 1, text.size()));
-  }
-  out.append(line).append("\n");
-}
 
 const RankEnd* end_of(const RunReport& report, Rank rank) {
   return rank.value < report.ranks.size() ? &report.ranks[rank.value] : nullptr;
@@ -99,8 +81,11 @@ class Summary {
         break;
       case Cause::exit_code:
       case Cause::signal:
+      case Cause::out_of_memory:
       case Cause::node_lost:
       case Cause::time_limit:
+      case Cause::port_taken:
+      case Cause::stragglers:
       case Cause::internal:
         failure();
         break;
@@ -110,12 +95,14 @@ class Summary {
 
  private:
   void success() {
+    append_earlier_statements();
     std::string line = "done in " + duration_text(report_.elapsed);
     append_comma(line, count_ends(report_));
     append_end(line);
   }
 
   void cancelled() {
+    append_earlier_statements();
     std::string line = "stopped ";
     if (report_.signal == 0) {
       line += "because the process that started it is gone,";
@@ -124,20 +111,48 @@ class Summary {
           "by " + (report_.signal == SIGINT ? std::string("Ctrl-C") : signal_name(report_.signal));
     }
     line += " after " + duration_text(report_.elapsed);
-    append_comma(line, count_ends(report_));
+    if (in_back_off()) {
+      line += " while waiting for " + next_attempt(report_.earlier.back());
+    } else {
+      append_comma(line, count_ends(report_));
+    }
     append_end(line);
   }
 
+  /// Whether no attempt has followed the last that failed: the ranks are those of that one.
+  [[nodiscard]] bool in_back_off() const {
+    return !report_.earlier.empty() && report_.earlier.back().attempt == report_.attempt;
+  }
+
+  [[nodiscard]] static std::string next_attempt(const EarlierAttempt& failed) {
+    if (failed.restart == 0) return "attempt " + std::to_string(failed.attempt.value + 1);
+    return "restart " + std::to_string(failed.restart) + " of " +
+           std::to_string(failed.restarts_max);
+  }
+
+  void append_earlier_statements() {
+    for (const std::string& attempt : earlier_attempts()) {
+      append_wrapped(out_, kName, kUnderName, attempt);
+    }
+  }
+
   void append_end(std::string& line) {
-    if (report_.attempt.value > 0) line += ", after " + counted(report_.attempt.value, "restart");
+    if (report_.attempt.value > 0) line += " after " + counted(report_.attempt.value, "restart");
     if (report_.leftovers > 0) {
       line += ", " + counted(report_.leftovers, "leftover process");
       if (report_.leftovers > 1) line.replace(line.size() - 1, 1, "es");
       line += " killed";
     }
-    if (!in_.run_path.empty()) line += ", logs in " + plain_line(in_.run_path);
-    // One line, however long: scripts read it.
-    out_.append(kName).append(line).append("\n");
+    const std::string logs = in_.run_path.empty() ? "" : "logs in " + plain_line(in_.run_path);
+    if (!logs.empty()) line += ',';
+    append_wrapped(out_, kName, kUnderName, line);
+    if (logs.empty()) return;
+    // Never parted, so that it can be searched for.
+    const std::size_t last = out_.size() - 1 - (out_.rfind('\n', out_.size() - 2) + 1);
+    out_.pop_back();
+    const bool fits = last + 1 + logs.size() <= kScreenColumns;
+    out_ += fits ? " " : "\n" + std::string(kUnderName);
+    out_.append(logs).append("\n");
   }
 
   static void append_comma(std::string& line, const std::string& more) {
@@ -175,7 +190,10 @@ class Summary {
   }
 
   void failure() {
+    append_why();
     append_others();
+    append_earlier();
+    append_advice();
     append_logs();
     const std::string end = std::exchange(out_, {});
     append_wrapped(out_, kName, kUnderName, headline());
@@ -189,8 +207,8 @@ class Summary {
   }
 
   [[nodiscard]] std::string headline() const {
-    const bool by_rank = report_.cause == Cause::exit_code || report_.cause == Cause::signal ||
-                         report_.cause == Cause::cannot_execute;
+    // In a run with restarts the time of the whole run is the one to look for in one's day.
+    const bool by_rank = report_.first.has_value() && report_.attempt.value == 0;
     std::string line = "FAILED after " +
                        duration_text(by_rank ? time_of_failure(report_) : report_.elapsed) + ": ";
     switch (report_.cause) {
@@ -198,7 +216,15 @@ class Summary {
         line += lost_node();
         break;
       case Cause::time_limit:
-        line += "the time limit was reached (timeouts.run)";
+        line += "reached the time limit" +
+                (report_.limit ? " of " + wording::duration(*report_.limit) : "") +
+                " (timeouts.run)";
+        break;
+      case Cause::port_taken:
+        line += taken_port() + "; " + first_failure();
+        break;
+      case Cause::stragglers:
+        line += stragglers();
         break;
       case Cause::internal:
         line += "internal error: " + one_line(report_.detail);
@@ -209,6 +235,51 @@ class Summary {
     }
     if (report_.attempt.value > 0) line += ", after " + counted(report_.attempt.value, "restart");
     return line;
+  }
+
+  [[nodiscard]] std::string taken_port() const {
+    return taken_port_text(report_.port.value_or(TakenPort{}),
+                           report_.first ? on_node(*report_.first) : "");
+  }
+
+  static std::string taken_port_text(const TakenPort& port, const std::string& where) {
+    return "port " + std::to_string(port.port) + where + " was taken by " +
+           (port.holder.empty() ? "another process" : plain_line(port.holder));
+  }
+
+  [[nodiscard]] std::string stragglers() const {
+    const bool one = report_.stragglers.size() == 1;
+    return (one ? "rank " : "ranks ") + rank_ranges(report_.stragglers) + (one ? " was" : " were") +
+           " still running after others had ended well (timeouts.stragglers_after_success" +
+           (report_.limit ? ": " + wording::duration(*report_.limit) : "") + ')';
+  }
+
+  /// "attempt 0: rank 1 exited with code 1 after 12 s"; the last ones, when there are many.
+  [[nodiscard]] std::vector<std::string> earlier_attempts() const {
+    constexpr std::size_t kShown = 5;
+    std::vector<std::string> lines;
+    const auto& all = report_.earlier;
+    const std::size_t hidden = all.size() > kShown ? all.size() - (kShown - 1) : 0;
+    if (hidden > 0) lines.push_back(counted(hidden, "attempt") + " before: see summary.json");
+    for (std::size_t i = hidden; i < all.size(); ++i) {
+      lines.push_back("attempt " + std::to_string(all[i].attempt.value) + ": " +
+                      describe_attempt(all[i]) + " after " + duration_text(all[i].ran));
+    }
+    return lines;
+  }
+
+  [[nodiscard]] static std::string describe_attempt(const EarlierAttempt& attempt) {
+    std::string text = attempt.port ? taken_port_text(*attempt.port, "") + "; " : "";
+    if (!attempt.first || !attempt.end) return text + name_of(attempt.cause);
+    return text + "rank " + std::to_string(attempt.first->value) + ' ' +
+           describe(attempt.end->status);
+  }
+
+  void append_earlier() {
+    const std::vector<std::string> lines = earlier_attempts();
+    for (std::size_t i = 0; i < lines.size(); ++i) {
+      append_wrapped(out_, i == 0 ? "  earlier " : "          ", "          ", lines[i]);
+    }
   }
 
   [[nodiscard]] std::string first_failure() const {
@@ -262,9 +333,19 @@ class Summary {
     if (report_.first) out_ += " of rank " + std::to_string(report_.first->value);
     out_ += '\n';
     for (std::size_t i = evidence.last_lines.size() - shown; i < evidence.last_lines.size(); ++i) {
-      out_.append("    | ").append(evidence.last_lines[i]).append("\n");
+      const std::string line = cut_to_columns(evidence.last_lines[i], kScreenColumns - kBar.size());
+      out_.append(kBar).append(line).append("\n");
     }
     out_ += '\n';
+  }
+
+  /// Only what there is evidence for.
+  void append_why() {
+    const RankEnd* first = report_.first ? end_of(report_, *report_.first) : nullptr;
+    if (first == nullptr || first->status.out_of_memory.empty()) return;
+    append_wrapped(
+        out_, "  why     ", "          ",
+        "the kernel ended it: out of memory (" + one_line(first->status.out_of_memory) + ')');
   }
 
   void append_others() {
@@ -277,15 +358,39 @@ class Summary {
     }
     for (std::size_t i = 0; i < others.size(); ++i) {
       if (i + 1 < others.size()) others[i] += ';';
-      append_wrapped(out_, i == 0 ? "  others  " : "          ", "          ", others[i]);
+      const std::string_view title = report_.first ? "  others  " : "  ranks   ";
+      append_wrapped(out_, i == 0 ? title : "          ", "          ", others[i]);
     }
+  }
+
+  void append_advice() {
+    const bool chosen = report_.port && std::none_of(report_.earlier.begin(), report_.earlier.end(),
+                                                     [](const auto& a) { return a.port; });
+    if (chosen) out_ += "  try     rendezvous.port: auto\n";
   }
 
   void append_logs() {
     if (in_.run_path.empty()) return;
-    out_.append("  logs    ").append(plain_line(in_.run_path)).append("/");
-    if (!report_.ranks.empty()) out_ += "attempt-" + std::to_string(report_.attempt.value) + '/';
-    out_ += '\n';
+    std::string folder = plain_line(in_.run_path) + '/';
+    if (!report_.ranks.empty()) folder += "attempt-" + std::to_string(report_.attempt.value) + '/';
+    out_ += "  logs    ";
+    const RankEnd* end = report_.first ? end_of(report_, *report_.first) : nullptr;
+    if (end != nullptr && !end->start_failure) append_logs_command(folder.size());
+    out_.append(folder).append("\n");
+  }
+
+  /// `beside`: columns of what follows on the same line, if there is room.
+  void append_logs_command(std::size_t beside) {
+    constexpr std::size_t kBefore = 10;
+    constexpr std::size_t kColumn = 32;
+    const bool found = in_.plan != nullptr && in_.run_path == "runs/" + in_.plan->run_id;
+    std::string command = "dlaunch logs ";
+    if (!found) command += plain_line(shell_quoted(in_.run_path)) + ' ';
+    command += "--rank " + std::to_string(report_.first->value);
+    const bool fits = found && kBefore + kColumn + beside <= kScreenColumns;
+    out_ += command;
+    out_ += fits ? std::string(kColumn - std::min(command.size(), kColumn - 1), ' ')
+                 : "\n" + std::string(kBefore, ' ');
   }
 
   [[nodiscard]] std::string who(Rank rank) const {

@@ -18,8 +18,8 @@ struct SummaryInput {
   int max_last_lines = 10;
 };
 
-/// One line when all went well or the user stopped the run, else one screen (at most 24 lines of 80
-/// columns, but for long words and quoted lines): the first failure, what the rank said, how the
+/// A statement when all went well or the user stopped the run, else one screen (at most 24 lines of
+/// 80 columns, but for long words and quoted lines): the first failure, what the rank said, how the
 /// others ended, where the logs are. What is not known is not said. Every line ends with "\n";
 /// those that begin a statement start with "dlaunch: ".
 [[nodiscard]] std::string summary_text(const SummaryInput& input);

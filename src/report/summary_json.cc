@@ -47,6 +47,7 @@ class SummaryDocument {
     text_or_null(report_.detail);
     member("elapsed_s").billionths(report_.elapsed.count());
     member("attempt").number(report_.attempt.value);
+    write_earlier();
     member("first");
     report_.first ? json_.number(report_.first->value) : json_.null();
     member("perhaps_first").begin_array();
@@ -57,6 +58,35 @@ class SummaryDocument {
     member("signal");
     text_or_null(report_.signal == 0 ? "" : signal_name(report_.signal));
     member("leftovers").number(report_.leftovers);
+    member("port");
+    report_.port ? json_.number(report_.port->port) : json_.null();
+    member("port_holder");
+    text_or_null(report_.port ? report_.port->holder : "");
+    member("stragglers").begin_array();
+    for (const Rank rank : report_.stragglers) json_.number(rank.value);
+    json_.end_array();
+  }
+
+  void write_earlier() {
+    member("earlier").begin_array();
+    for (const EarlierAttempt& attempt : report_.earlier) {
+      json_.line(4).begin_object();
+      json_.key("attempt").number(attempt.attempt.value);
+      json_.key("cause").string(name_of(attempt.cause));
+      json_.key("exit_code").number(attempt.exit_code);
+      json_.key("origin").string(attempt.from_rank ? "rank" : "dlaunch");
+      json_.key("first");
+      attempt.first ? json_.number(attempt.first->value) : json_.null();
+      json_.key("ran_s").billionths(attempt.ran.count());
+      json_.key("wait_s").billionths(attempt.wait.count());
+      json_.key("port");
+      attempt.port ? json_.number(attempt.port->port) : json_.null();
+      json_.key("port_holder");
+      text_or_null(attempt.port ? attempt.port->holder : "");
+      json_.end_object();
+    }
+    if (!report_.earlier.empty()) json_.line(2);
+    json_.end_array();
   }
 
   void write_evidence() {
@@ -93,6 +123,8 @@ class SummaryDocument {
     json_.key("signal");
     text_or_null(has_status && end.status.signaled ? signal_name(end.status.value) : "");
     json_.key("core_dumped").boolean(has_status && end.status.core_dumped);
+    json_.key("out_of_memory");
+    text_or_null(end.status.out_of_memory);
     json_.key("started");
     time_or_null(end.started);
     json_.key("ended");

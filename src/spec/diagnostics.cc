@@ -54,7 +54,7 @@ void Diagnostics::error(Place place, std::string message) {
 std::string Diagnostics::refer_to(Place place) const {
   const Source& source = (*sources_)[place.source];
   if (source.is_argument) return source.name;
-  return "line " + std::to_string(locate(source.text, place.offset).line);
+  return "line " + std::to_string(line_of(source.text, place.offset));
 }
 
 std::string Diagnostics::render(const Entry& entry) const {

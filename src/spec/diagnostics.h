@@ -34,7 +34,7 @@ class Diagnostics {
   [[nodiscard]] Error to_error() const;
 
  private:
-  static constexpr std::size_t kMostEntries = 1000;
+  static constexpr std::size_t kMostEntries = 200;
 
   struct Entry {
     Place place;

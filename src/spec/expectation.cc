@@ -113,7 +113,9 @@ std::string expectation(const Field& field) {
     case Kind::choice_list:
       return "a list of " + joined(usable_words(field));
     case Kind::choice_or_integers:
-      return one_of(field);
+      return one_of(field) + (field.list_availability == Availability::not_yet
+                                  ? ""
+                                  : ", or a list of whole numbers");
     case Kind::environment:
       return "a mapping such as {NCCL_DEBUG: WARN}";
     case Kind::text_map:

@@ -158,7 +158,9 @@ void FieldReader::require_keys(const Section& section, NodeId mapping, Place at)
     for (std::size_t i = 0; i + 1 < items.size(); i += 2)
       given = given || document_[items[i]].text == name;
     const std::string where = section.path.substr(0, section.path.size() - 1);
-    if (!given) diagnostics_.error(at, where + " needs the key " + std::string(name));
+    if (given) continue;
+    diagnostics_.error(at, where + " needs the key " + std::string(name));
+    if (const auto record = given_.find(where); record != given_.end()) record->second.good = false;
   }
 }
 

@@ -26,20 +26,20 @@ inline constexpr std::array kFrameworks{word("pytorch", Framework::pytorch),
                                         word("horovod", Framework::horovod, not_yet),
                                         word("deepspeed", Framework::deepspeed, not_yet),
                                         word("jax", Framework::jax, not_yet),
-                                        word("gcp", Framework::gcp, not_yet),
+                                        word("gcp", Framework::gcp),
                                         word("none", Framework::none)};
 inline constexpr std::array kLaunches{word("per-process", Launch::per_process),
                                       word("per-node", Launch::per_node),
-                                      word("once", Launch::once, not_yet)};
+                                      word("once", Launch::once)};
 inline constexpr std::array kProcessesPerNode{word("auto", ProcessesPerNode::Kind::automatic),
                                               word("gpu", ProcessesPerNode::Kind::gpu)};
 inline constexpr std::array kVias{
     word("auto", Connect::Via::automatic), word("local", Connect::Via::local),
     word("ssh", Connect::Via::ssh), word("slurm", Connect::Via::slurm),
     word("command", Connect::Via::command)};
-inline constexpr std::array kSuccesses{word("all", Success::all),
-                                       word("chief", Success::chief, not_yet),
-                                       word("workers", Success::workers, not_yet)};
+inline constexpr std::array kSuccesses{word("auto", Success::automatic), word("all", Success::all),
+                                       word("chief", Success::chief),
+                                       word("workers", Success::workers)};
 inline constexpr std::array kCpus{word("auto", Binding::Cpus::automatic),
                                   word("none", Binding::Cpus::none)};
 inline constexpr std::array kGpus{word("all", Binding::Gpus::all),
@@ -57,7 +57,7 @@ inline constexpr std::array kChecks{word("node", Preflight::Check::node),
                                     word("reach", Preflight::Check::reach),
                                     word("fabric", Preflight::Check::fabric)};
 inline constexpr std::array kConsoles{word("all", Logs::Console::all),
-                                      word("rank0", Logs::Console::rank0, not_yet),
+                                      word("rank0", Logs::Console::rank0),
                                       word("none", Logs::Console::none)};
 inline constexpr std::array kPrefixes{word("auto", Logs::Prefix::automatic),
                                       word("always", Logs::Prefix::always),

@@ -19,7 +19,9 @@ using namespace spec;
 
 Sources list_sources(const JobInput& input) {
   Sources sources;
-  sources.push_back({input.text ? input.file : "", input.text.value_or(""), false});
+  const std::string text = input.text.value_or("");
+  sources.push_back(
+      {input.text ? input.file : "", std::string(without_byte_order_mark(text)), false});
   for (const Override& override : input.overrides) {
     sources.push_back({override.origin, override.value, true});
   }
@@ -70,6 +72,23 @@ void put_roles_in_rank_order(std::vector<RoleSpec>& roles) {
   });
 }
 
+/// Takes entries out of a mapping; their nodes stay, as aliases may lead to them.
+std::vector<std::string> leave_out(const std::vector<std::string>& keys, Document& document,
+                                   Node& root) {
+  std::vector<std::string> found;
+  for (std::size_t i = 0; i + 1 < root.items.size();) {
+    const std::string& key = document[root.items[i]].text;
+    if (std::find(keys.begin(), keys.end(), key) == keys.end()) {
+      i += 2;
+      continue;
+    }
+    found.push_back(key);
+    const auto at = root.items.begin() + static_cast<std::ptrdiff_t>(i);
+    root.items.erase(at, at + 2);
+  }
+  return found;
+}
+
 bool command_has_error(const FieldReader& reader) {
   const auto found = reader.given().find("command");
   return found != reader.given().end() && !found->second.good;
@@ -77,12 +96,14 @@ bool command_has_error(const FieldReader& reader) {
 
 }  // namespace
 
-Result<JobSpec> read_job(const JobInput& input) {
+Result<JobSpec> read_job(const JobInput& input, std::vector<std::string>* left_out) {
   const Sources sources = list_sources(input);
   Diagnostics diagnostics(sources);
   Document document;
   const auto root = read_root(input, sources, document, diagnostics);
   if (!root) return tl::unexpected(diagnostics.to_error());
+  std::vector<std::string> found = leave_out(input.ignored, document, document[*root]);
+  if (left_out != nullptr) *left_out = std::move(found);
   for (std::size_t i = 0; i < input.overrides.size(); ++i) {
     apply_override(sources, static_cast<std::uint32_t>(i + 1), input.overrides[i].key, document,
                    *root, diagnostics);

@@ -26,6 +26,8 @@ struct JobInput {
   /// After "--": appended to the command (shell-quoted if that is a string); without one they are
   /// it.
   std::vector<std::string> arguments;
+  /// Keys at the top of the file that are not read, whatever they hold; overrides still are.
+  std::vector<std::string> ignored = {};
 };
 
 /// Reads and checks a native job file. All errors come in one Error with exit code 65, by position,
@@ -33,6 +35,8 @@ struct JobInput {
 /// and thread-safe. In the result, roles have at least one process and are in rank order (chief,
 /// worker, ps, evaluator); `name` is empty if there is a file that gives none. Without `roles`,
 /// framework tensorflow means that every rank is a worker, and `roles` stays empty.
-[[nodiscard]] Result<JobSpec> read_job(const JobInput& input);
+/// `left_out`: gets those of `ignored` that the file has, in its order.
+[[nodiscard]] Result<JobSpec> read_job(const JobInput& input,
+                                       std::vector<std::string>* left_out = nullptr);
 
 }  // namespace dlaunch

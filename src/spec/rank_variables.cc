@@ -40,6 +40,9 @@ constexpr std::array<std::string_view, 6> kHorovod{"HOROVOD_RANK",       "HOROVO
                                                    "HOROVOD_LOCAL_RANK", "HOROVOD_LOCAL_SIZE",
                                                    "HOROVOD_CROSS_RANK", "HOROVOD_CROSS_SIZE"};
 
+constexpr std::string_view kOwnPrefix = "DLAUNCH_";
+constexpr std::array<std::string_view, 2> kWireUpPrefixes{"OMPI_COMM_WORLD_", "PMIX_"};
+
 template <class Names>
 bool contains(const Names& names, std::string_view name) {
   return std::find(names.begin(), names.end(), name) != names.end();
@@ -48,10 +51,23 @@ bool contains(const Names& names, std::string_view name) {
 }  // namespace
 
 bool is_rank_variable(Framework framework, std::string_view name) {
-  if (name.starts_with("DLAUNCH_")) return true;
+  const auto begins = [name](std::string_view prefix) { return name.starts_with(prefix); };
+  if (begins(kOwnPrefix)) return true;
   if (framework == Framework::none) return false;
-  const bool is_wire_up = name.starts_with("OMPI_COMM_WORLD_") || name.starts_with("PMIX_");
-  return is_wire_up || contains(kNames, name) || contains(kHorovod, name);
+  return std::any_of(kWireUpPrefixes.begin(), kWireUpPrefixes.end(), begins) ||
+         contains(kNames, name) || contains(kHorovod, name);
+}
+
+std::string rank_variable_pattern(Framework framework) {
+  std::string pattern = "^(" + std::string(kOwnPrefix);
+  if (framework == Framework::none) return pattern + ")";
+  for (const std::string_view prefix : kWireUpPrefixes) pattern += "|" + std::string(prefix);
+  pattern += "|(";
+  std::string names;
+  for (const std::string_view name : kNames)
+    names += (names.empty() ? "" : "|") + std::string(name);
+  for (const std::string_view name : kHorovod) names += "|" + std::string(name);
+  return pattern + names + ")$)";
 }
 
 }  // namespace dlaunch::spec

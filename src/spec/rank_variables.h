@@ -1,6 +1,7 @@
 // Names that only dlaunch gives values to.
 #pragma once
 
+#include <string>
 #include <string_view>
 
 #include "model/job_spec.h"
@@ -12,5 +13,8 @@ namespace dlaunch::spec {
 /// (OMP_NUM_THREADS, PYTHONUNBUFFERED, CUDA_VISIBLE_DEVICES, NCCL_*, ..). With Framework::none only
 /// DLAUNCH_* is not the user's.
 [[nodiscard]] bool is_rank_variable(Framework framework, std::string_view name);
+
+/// The same as a regular expression (ECMA-262) for the JSON Schema.
+[[nodiscard]] std::string rank_variable_pattern(Framework framework);
 
 }  // namespace dlaunch::spec

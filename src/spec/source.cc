@@ -9,7 +9,10 @@ namespace dlaunch::spec {
 
 namespace {
 
-constexpr std::size_t kMaxBytes = 1024 * 1024;
+constexpr std::string_view kByteOrderMark = "\xef\xbb\xbf";
+constexpr std::uint32_t kNoBreakSpace = 0xa0;
+/// So much of a file tells whether it is text at all.
+constexpr std::size_t kSample = 4096;
 
 TextProblem problem(std::size_t offset, std::size_t length, std::string message) {
   return {Place{0, static_cast<std::uint32_t>(offset), static_cast<std::uint32_t>(length)},
@@ -26,48 +29,108 @@ bool is_allowed(std::uint32_t value) {
          value != 0xffff;
 }
 
-std::string describe(std::uint32_t value) {
+std::string code_point_name(std::uint32_t value) {
   char name[16];
   std::snprintf(name, sizeof name, "U+%04X", value);
-  if (value == 0) return "a NUL byte; is this a text file?";
-  if (value == '\r')
-    return "a carriage return without a line feed; save the file with Unix line ends";
-  return std::string("the control character ") + name + ", which YAML does not allow; remove it";
+  return name;
 }
 
-bool starts_with_bytes(std::string_view text, std::string_view bytes) {
-  return text.substr(0, bytes.size()) == bytes;
+std::string describe(std::uint32_t value) {
+  if (value == '\r')
+    return "a carriage return without a line feed; save the file with Unix line ends";
+  return "the control character " + code_point_name(value) +
+         ", which YAML does not allow; remove it";
+}
+
+/// 0x91 to 0x94 are quotes in Windows-1252, which word processors write.
+std::string describe_byte(unsigned char byte) {
+  char name[8];
+  std::snprintf(name, sizeof name, "0x%02x", byte);
+  const bool is_quote = byte >= 0x91 && byte <= 0x94;
+  return std::string("the byte ") + name + " is not UTF-8" +
+         (is_quote ? " (a curly quote of Windows-1252?); write \" or ' instead"
+                   : "; save the file as UTF-8");
+}
+
+/// A picture, an archive, a program: naming its first odd character would help nobody.
+bool is_binary(std::string_view text) {
+  const std::string_view sample = text.substr(0, kSample);
+  std::size_t odd = 0;
+  for (std::size_t i = 0; i < sample.size();) {
+    const CodePoint c = decode_utf8(sample, i);
+    if (!c.valid || (c.value < 0x20 && c.value != '\t' && c.value != '\n' && c.value != '\r'))
+      ++odd;
+    i += c.length;
+  }
+  return odd > 3 && odd * 20 > sample.size();
+}
+
+std::string utf_of(std::string_view text) {
+  using namespace std::string_view_literals;
+  if (text.starts_with("\xff\xfe\0\0"sv) || text.starts_with("\0\0\xfe\xff"sv)) return "UTF-32";
+  if (text.starts_with("\xff\xfe") || text.starts_with("\xfe\xff")) return "UTF-16";
+  // Without a mark: every other byte of ASCII text is NUL.
+  const bool alternates = text.size() >= 4 && (text[0] == 0) == (text[2] == 0) &&
+                          (text[1] == 0) == (text[3] == 0) && (text[0] == 0) != (text[1] == 0);
+  return alternates ? "UTF-16" : "";
+}
+
+/// True for a no-break space in the indentation or behind "key:" or "-", where YAML takes it for a
+/// part of the text. Pages on the web and chat programs put them there.
+bool separates(std::string_view text, std::size_t offset) {
+  const std::string_view before = text.substr(0, offset);
+  const auto last = before.find_last_not_of(' ');
+  return last == std::string_view::npos || before[last] == '\n' || before[last] == ':' ||
+         before[last] == '-';
+}
+
+/// The problem of one character; none for almost all.
+std::vector<TextProblem> check_character(std::string_view text, std::size_t i, const CodePoint& c) {
+  if (!c.valid || c.value == 0) {
+    if (is_binary(text)) return {whole("this is not a text file; is it the right one?")};
+    if (c.valid) return {problem(i, 1, "a NUL byte; is this a text file?")};
+    return {problem(i, 1, describe_byte(static_cast<unsigned char>(text[i])))};
+  }
+  if (c.value == kNoBreakSpace && separates(text, i)) {
+    return {problem(i, c.length,
+                    "a no-break space (U+00A0), which YAML takes for text; write an ordinary one")};
+  }
+  const bool ends_line = c.value == '\r' && i + 1 < text.size() && text[i + 1] == '\n';
+  if (ends_line || is_allowed(c.value)) return {};
+  if (is_binary(text)) return {whole("this is not a text file; is it the right one?")};
+  return {problem(i, c.length, describe(c.value))};
 }
 
 }  // namespace
 
+std::uint32_t line_of(std::string_view text, std::uint32_t offset) {
+  const std::string_view before = text.substr(0, offset);
+  return 1 + static_cast<std::uint32_t>(std::count(before.begin(), before.end(), '\n'));
+}
+
 Location locate(std::string_view text, std::uint32_t offset) {
   const std::size_t end = std::min<std::size_t>(offset, text.size());
   Location at;
-  std::size_t line_start = 0;
-  for (std::size_t i = 0; i < end; ++i) {
-    if (text[i] != '\n') continue;
-    ++at.line;
-    line_start = i + 1;
-  }
+  at.line = line_of(text, offset);
+  const auto before = end == 0 ? std::string_view::npos : text.rfind('\n', end - 1);
+  const std::size_t line_start = before == std::string_view::npos ? 0 : before + 1;
   for (std::size_t i = line_start; i < end; i += decode_utf8(text, i).length) ++at.column;
   return at;
 }
 
+std::string_view without_byte_order_mark(std::string_view text) {
+  return text.starts_with(kByteOrderMark) ? text.substr(kByteOrderMark.size()) : text;
+}
+
 std::vector<TextProblem> check_text(std::string_view text) {
-  if (text.size() > kMaxBytes) return {whole("the file is larger than 1 MiB; is this a job file?")};
-  if (starts_with_bytes(text, "\xff\xfe") || starts_with_bytes(text, "\xfe\xff")) {
-    return {whole("the file is UTF-16; save it as UTF-8")};
-  }
-  if (starts_with_bytes(text, "\xef\xbb\xbf")) {
-    return {whole("the file starts with a byte order mark; save it as UTF-8 without one")};
-  }
+  if (text.size() > kMaxTextBytes)
+    return {whole("the file is larger than 256 KiB; is this a job file?")};
+  if (const std::string utf = utf_of(text); !utf.empty())
+    return {whole("the file is " + utf + "; save it as UTF-8")};
   for (std::size_t i = 0; i < text.size();) {
     const CodePoint c = decode_utf8(text, i);
-    if (!c.valid)
-      return {problem(i, 1, "the text is not UTF-8 from here on; save the file as UTF-8")};
-    const bool ends_line = c.value == '\r' && i + 1 < text.size() && text[i + 1] == '\n';
-    if (!ends_line && !is_allowed(c.value)) return {problem(i, c.length, describe(c.value))};
+    auto found = check_character(text, i, c);
+    if (!found.empty()) return found;
     i += c.length;
   }
   return {};

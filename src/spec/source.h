@@ -39,7 +39,9 @@ struct Location {
   bool operator==(const Location&) const = default;
 };
 
-/// Offsets beyond the end count as the end.
+/// The line only, which is quicker. Offsets beyond the end count as the end, here and below.
+[[nodiscard]] std::uint32_t line_of(std::string_view text, std::uint32_t offset);
+
 [[nodiscard]] Location locate(std::string_view text, std::uint32_t offset);
 
 /// First problem of the bytes themselves, so that the YAML parser sees clean text only.
@@ -48,9 +50,16 @@ struct TextProblem {
   std::string message;
 };
 
-/// At most 1 MiB of UTF-8 without byte order mark, NUL and other control characters
-/// (YAML 1.2.2, section 5.1; yaml-cpp takes U+0004 for the end of the file). Returns one problem or
-/// none.
+/// More is no job file: a single argument of a program is at most 128 KiB on Linux (execve(2)), and
+/// this much is read in a few hundredths of a second, whatever it holds.
+inline constexpr std::size_t kMaxTextBytes = 256 * 1024;
+
+/// The text without the byte order mark that some editors put before UTF-8.
+[[nodiscard]] std::string_view without_byte_order_mark(std::string_view text);
+
+/// At most kMaxTextBytes of UTF-8 without byte order mark, NUL and other control characters
+/// (YAML 1.2.2, section 5.1; yaml-cpp takes U+0004 for the end of the file), and without a no-break
+/// space where YAML wants an ordinary one. Returns one problem or none.
 [[nodiscard]] std::vector<TextProblem> check_text(std::string_view text);
 
 }  // namespace dlaunch::spec

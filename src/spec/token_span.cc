@@ -34,14 +34,23 @@ std::size_t skip_properties(std::string_view text, std::size_t offset) {
   return i < text.size() ? i : offset;
 }
 
-// Offset behind the closing quote; npos: there is none before `end`.
-std::size_t end_of_quoted(std::string_view text, std::size_t start, std::size_t end) {
+// A line may hold a hundred thousand tokens: nothing here looks for its end first.
+bool at_line_end(std::string_view text, std::size_t i) {
+  if (i >= text.size() || text[i] == '\n') return true;
+  return text[i] == '\r' && i + 1 < text.size() && text[i + 1] == '\n';
+}
+
+enum class Until { line_end, text_end };
+
+// Offset behind the closing quote; npos: there is none.
+std::size_t end_of_quoted(std::string_view text, std::size_t start, Until until) {
   const char quote = text[start];
-  for (std::size_t i = start + 1; i < end; ++i) {
+  for (std::size_t i = start + 1; i < text.size(); ++i) {
+    if (until == Until::line_end && at_line_end(text, i)) break;
     if (quote == '"' && text[i] == '\\') {
       ++i;
     } else if (text[i] == quote) {
-      const bool is_escaped = quote == '\'' && i + 1 < end && text[i + 1] == quote;
+      const bool is_escaped = quote == '\'' && i + 1 < text.size() && text[i + 1] == quote;
       if (!is_escaped) return i + 1;
       ++i;
     }
@@ -51,10 +60,10 @@ std::size_t end_of_quoted(std::string_view text, std::size_t start, std::size_t 
 
 // Ends before ": ", " #", and flow indicators. Outside of flow collections ",[]{}" may be part of a
 // plain text, but then a shorter mark does no harm.
-std::size_t end_of_plain(std::string_view text, std::size_t start, std::size_t line_end) {
+std::size_t end_of_plain(std::string_view text, std::size_t start) {
   std::size_t i = start;
-  for (; i < line_end; ++i) {
-    const bool ends_word = i + 1 >= line_end || is_blank(text[i + 1]);
+  for (; !at_line_end(text, i); ++i) {
+    const bool ends_word = at_line_end(text, i + 1) || is_blank(text[i + 1]);
     if (text[i] == ':' && ends_word) break;
     if (text[i] == '#' && i > start && is_blank(text[i - 1])) break;
     if (is_flow(text[i])) break;
@@ -73,20 +82,22 @@ TokenSpan token_span(std::string_view text, std::size_t offset) {
     return {end, 0};
   }
   const std::size_t start = skip_properties(text, offset);
-  std::size_t line_end = std::min(text.find('\n', start), text.size());
-  if (line_end > start && text[line_end - 1] == '\r') --line_end;
-  if (start >= line_end) return {start, 0};
+  if (at_line_end(text, start)) return {start, 0};
   const char c = text[start];
   if (is_flow(c) || c == '|' || c == '>') return {start, 1};
-  const std::size_t end = is_quote(c) ? std::min(end_of_quoted(text, start, line_end), line_end)
-                                      : end_of_plain(text, start, line_end);
+  std::size_t end =
+      is_quote(c) ? end_of_quoted(text, start, Until::line_end) : end_of_plain(text, start);
+  if (end == std::string_view::npos) {
+    for (end = start; !at_line_end(text, end);) ++end;
+  }
   return {start, std::max<std::size_t>(end - start, 1)};
 }
 
 bool is_unclosed_quote(std::string_view text, std::size_t offset) {
   if (offset >= text.size()) return false;
   const std::size_t start = skip_properties(text, offset);
-  return is_quote(text[start]) && end_of_quoted(text, start, text.size()) == std::string_view::npos;
+  return is_quote(text[start]) &&
+         end_of_quoted(text, start, Until::text_end) == std::string_view::npos;
 }
 
 }  // namespace dlaunch::spec

@@ -1,5 +1,6 @@
 #include "spec/unknown_key.h"
 
+#include <algorithm>
 #include <vector>
 
 #include "spec/fields.h"
@@ -73,6 +74,12 @@ std::string all_names(const std::vector<std::string_view>& names) {
 
 std::string advice_for_unknown_key(std::string_view prefix, std::string_view key) {
   const std::vector<std::string_view> siblings = names_under(prefix);
+  // "name = x" as other formats have it: yaml-cpp takes the whole line for a key.
+  const std::string_view before_equals = key.substr(0, key.find_first_of("= "));
+  const bool is_assignment =
+      key.find('=') != std::string_view::npos &&
+      std::find(siblings.begin(), siblings.end(), before_equals) != siblings.end();
+  if (is_assignment) return "; write \"" + std::string(before_equals) + ": ...\", with a colon";
   if (const auto near = nearest(key, siblings)) return did_you_mean(*near);
   const std::string name = normalized(key);
   const Field* elsewhere = same_name_elsewhere(name);

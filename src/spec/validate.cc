@@ -1,5 +1,6 @@
 #include "spec/validate.h"
 
+#include <algorithm>
 #include <string>
 
 #include "spec/expectation.h"
@@ -23,9 +24,12 @@ class Validator {
   void check_counts();
   void check_size();
   void check_roles();
+  void check_framework_of_roles();
+  void check_launch();
   void check_variables();
   void check_timeouts();
   void check_command();
+  void check_setup();
 
  private:
   [[nodiscard]] const GivenKey* find(std::string_view path) const {
@@ -35,6 +39,13 @@ class Validator {
   [[nodiscard]] bool has_keys_under(const std::string& prefix) const {
     const auto next = given_.lower_bound(prefix);
     return next != given_.end() && next->first.starts_with(prefix);
+  }
+  [[nodiscard]] bool has_bad_keys_under(const std::string& prefix) const {
+    for (auto next = given_.lower_bound(prefix);
+         next != given_.end() && next->first.starts_with(prefix); ++next) {
+      if (!next->second.good) return true;
+    }
+    return false;
   }
   void check_rank_variables(const std::string& section, const std::string& shown);
   void contradict(const std::string& first, const std::string& second, std::string message,
@@ -75,6 +86,12 @@ void Validator::check_counts() {
     contradict("processes", "roles",
                "roles already say how many processes there are; give only one of them");
   }
+  if (job_.framework == Framework::gcp &&
+      job_.processes_per_node.kind != ProcessesPerNode::Kind::automatic) {
+    contradict("processes_per_node", "framework",
+               "framework: gcp starts one process for each machine of the service; say processes "
+               "or roles for several on a node");
+  }
   if (!job_.hosts.hostfile.empty() && (job_.hosts.from_scheduler || !job_.hosts.hosts.empty())) {
     contradict("hosts", "hostfile",
                "hosts and hostfile both say which nodes to use; give only one of them");
@@ -112,20 +129,65 @@ void Validator::check_size() {
 }
 
 void Validator::check_roles() {
-  if (find("roles") == nullptr) return;
+  if (find("roles") == nullptr || has_bad_keys_under("roles.")) return;
   std::int64_t ranks = 0;
   for (const RoleSpec& role : job_.roles) ranks += role.count;
   if (ranks == 0 && (!job_.roles.empty() || !has_keys_under("roles."))) {
     contradict("roles", "roles", "roles holds no process; give at least one worker or a chief");
     return;
   }
-  if (job_.framework != Framework::tensorflow) {
-    contradict("roles", "framework", "roles are for framework: tensorflow only",
-               "the default framework is pytorch");
+  const bool only_ps = std::none_of(job_.roles.begin(), job_.roles.end(), [](const RoleSpec& role) {
+    return role.count > 0 && (role.name == "chief" || role.name == "worker");
+  });
+  if (only_ps && (job_.success == Success::chief || job_.success == Success::workers)) {
+    contradict("success", "roles", "success needs a chief or a worker, and roles has neither");
+    return;
   }
+  check_framework_of_roles();
   if (job_.launch == Launch::per_node) {
     contradict("roles", "launch",
                "roles count processes, launch: per-node starts one a node whatever they say");
+  }
+  if (job_.launch == Launch::once) {
+    contradict("roles", "launch",
+               "roles count processes, launch: once starts a single one whatever they say");
+  }
+}
+
+void Validator::check_framework_of_roles() {
+  const bool has_tasks =
+      job_.framework == Framework::tensorflow || job_.framework == Framework::gcp;
+  if (!has_tasks) {
+    contradict("roles", "framework", "roles are for framework: tensorflow and gcp only",
+               "the default framework is pytorch");
+    return;
+  }
+  const auto has_role = [this](std::string_view name) {
+    for (const RoleSpec& role : job_.roles) {
+      if (role.name == name && role.count > 0) return true;
+    }
+    return false;
+  };
+  // Of a role whose name is misspelt that has been said already.
+  if (has_keys_under("roles.") && !has_role("chief") && !has_role("worker")) {
+    if (!diagnostics_.empty()) return;
+    contradict("roles", "roles",
+               "roles hold nobody who trains; give at least one worker or a chief");
+  } else if (job_.framework == Framework::gcp && !has_role("chief")) {
+    contradict("roles", "framework", "framework: gcp needs a chief, which has rank 0");
+  }
+}
+
+void Validator::check_launch() {
+  if (job_.launch == Launch::once && find("roles") == nullptr &&
+      (job_.framework == Framework::tensorflow || job_.framework == Framework::gcp)) {
+    contradict("launch", "framework",
+               "launch: once starts a single process, which has no place in a cluster; use "
+               "framework: none");
+  }
+  if (job_.launch != Launch::per_process && job_.binding.gpus == Binding::Gpus::one_per_process) {
+    contradict("launch", "binding.gpus",
+               "the one process that is started starts workers of its own, which need all GPUs");
   }
 }
 
@@ -133,7 +195,11 @@ void Validator::check_rank_variables(const std::string& section, const std::stri
   for (auto it = given_.lower_bound(section); it != given_.end() && it->first.starts_with(section);
        ++it) {
     const std::string name = it->first.substr(section.size());
-    if (!is_rank_variable(job_.framework, name)) continue;
+    // What is no name at all has been said already, and may not be printable.
+    const bool is_name = std::all_of(name.begin(), name.end(), [](char c) {
+      return is_variable_name({&c, 1}) || (c >= '0' && c <= '9') || c == '*' || c == '?';
+    });
+    if (!is_name || !is_rank_variable(job_.framework, name)) continue;
     diagnostics_.error(it->second.key, name + " is for dlaunch to set; remove it from " + shown);
   }
 }
@@ -167,18 +233,37 @@ void Validator::check_timeouts() {
 }
 
 void Validator::check_command() {
+  if (find("command") != nullptr) return check_setup();  // or it has an error of its own
   const bool has_command = job_.command.is_shell || !job_.command.argv.empty();
-  if (!has_command) {
-    if (find("command") != nullptr) return;  // it has an error of its own
-    diagnostics_.error(Place::whole(0),
-                       "no command; add \"command: python train.py\", or write it after --");
-    return;
+  std::string without;  // a role that needs the job's command
+  bool all_have_own = false;
+  for (const RoleSpec& role : job_.roles) {
+    if (role.count == 0) continue;
+    const bool has_own = find("roles." + role.name + ".command") != nullptr;
+    if (!has_own && without.empty()) without = role.name;
+    all_have_own = without.empty();
   }
-  if (!job_.setup.empty() && !job_.command.is_shell) {
-    contradict("setup", "command",
-               "setup needs a shell, but a command that is a list is executed without one; make "
-               "the command a string",
-               "the command after -- is a list");
+  if (has_command && all_have_own) {
+    diagnostics_.error(Place::whole(0),
+                       "every role has its own command, so none would run what is after --");
+  } else if (!has_command && !all_have_own) {
+    const std::string whose = without.empty() ? "no command" : "no command for the role " + without;
+    diagnostics_.error(Place::whole(0),
+                       whose + "; add \"command: python train.py\", or write it after --");
+  }
+  check_setup();
+}
+
+void Validator::check_setup() {
+  constexpr const char* kAdvice =
+      "setup needs a shell, but a command that is a list is executed without one; make the command "
+      "a string";
+  if (job_.setup.empty()) return;
+  if (!job_.command.is_shell && !job_.command.argv.empty())
+    contradict("setup", "command", kAdvice, "the command after -- is a list");
+  for (const RoleSpec& role : job_.roles) {
+    if (role.command && !role.command->is_shell)
+      contradict("setup", "roles." + role.name + ".command", kAdvice);
   }
 }
 
@@ -189,6 +274,7 @@ void validate(const JobSpec& job, const GivenKeys& given, Diagnostics& diagnosti
   validator.check_counts();
   validator.check_size();
   validator.check_roles();
+  validator.check_launch();
   validator.check_variables();
   validator.check_timeouts();
   validator.check_command();

@@ -12,6 +12,7 @@
 #include <yaml-cpp/parser.h>
 
 #include "spec/token_span.h"
+#include "spec/utf8.h"
 #include "spec/yaml_message.h"
 
 namespace dlaunch::spec {
@@ -19,6 +20,7 @@ namespace dlaunch::spec {
 namespace {
 
 constexpr std::size_t kMaxDepth = 64;
+constexpr std::size_t kMaxNodes = 20'000;
 constexpr std::uint64_t kMaxAliasNodes = 10'000;
 constexpr std::string_view kStringTag = "tag:yaml.org,2002:str";
 
@@ -28,12 +30,23 @@ struct Refusal {
   std::string message;
 };
 
+// U+2018 to U+201F: quotes as word processors write them.
+bool begins_with_curly_quote(std::string_view text) {
+  if (text.empty()) return false;
+  const CodePoint first = decode_utf8(text, 0);
+  return first.valid && first.value >= 0x2018 && first.value <= 0x201f;
+}
+
 /// Builds the tree without recursion: `open_` is the path from the root to where the parser is.
 class TreeBuilder : public YAML::EventHandler {
  public:
   TreeBuilder(std::string_view text, std::uint32_t source, Document& document,
               Diagnostics& diagnostics)
-      : text_(text), source_(source), document_(document), diagnostics_(diagnostics) {}
+      : text_(text),
+        source_(source),
+        document_(document),
+        diagnostics_(diagnostics),
+        nodes_before_(document.nodes.size()) {}
 
   [[nodiscard]] std::optional<NodeId> root() const { return root_; }
 
@@ -63,6 +76,9 @@ class TreeBuilder : public YAML::EventHandler {
     node.text = value;
     node.place = place(mark);
     if (tag != "?" && tag != "!" && tag != kStringTag) refuse_tag(node.place);
+    if (node.plain && begins_with_curly_quote(value)) {
+      diagnostics_.error(node.place, "a curly quote is an ordinary letter to YAML; write \" or '");
+    }
     if (!node.plain && is_unclosed_quote(text_, node.place.offset)) {
       throw Refusal{node.place, "not valid YAML: the closing quote is missing"};
     }
@@ -123,13 +139,20 @@ class TreeBuilder : public YAML::EventHandler {
   }
 
   NodeId add(Node node, YAML::anchor_t anchor) {
+    check_size(node.place);
     const NodeId id = document_.add(std::move(node));
     if (anchor != 0) anchors_[anchor] = {id, 1, 0};
     return id;
   }
 
   void refuse_tag(Place at) {
+    if (diagnostics_.is_full()) throw Refusal{at, "too many errors"};
     diagnostics_.error(at, "tags (!name) are not supported here; remove it");
+  }
+
+  void check_size(Place at) const {
+    if (document_.nodes.size() - nodes_before_ >= kMaxNodes)
+      throw Refusal{at, "a job file holds at most 20,000 values, here is one more"};
   }
 
   [[noreturn]] static void refuse_depth(Place at) {
@@ -142,6 +165,7 @@ class TreeBuilder : public YAML::EventHandler {
     node.place = place(mark);
     if (open_.size() >= kMaxDepth) refuse_depth(node.place);
     if (tag != "?" && !tag.empty()) refuse_tag(node.place);
+    check_size(node.place);
     Open frame;
     frame.id = document_.add(std::move(node));
     frame.anchor = anchor;
@@ -205,12 +229,24 @@ class TreeBuilder : public YAML::EventHandler {
   std::uint32_t source_;
   Document& document_;
   Diagnostics& diagnostics_;
+  std::size_t nodes_before_;
   bool started_ = false;
   std::optional<NodeId> root_;
   std::vector<Open> open_;
   std::map<YAML::anchor_t, Anchored> anchors_;
   std::uint64_t alias_nodes_ = 0;
 };
+
+// "command: x" and below it " name: y": the second line looks like a value that goes on.
+bool is_key_indented_too_far(std::string_view text, std::size_t colon) {
+  const std::string_view before = text.substr(0, colon);
+  const auto line_feed = before.rfind('\n');
+  if (line_feed == std::string_view::npos) return false;
+  const std::string_view line = before.substr(line_feed + 1);
+  const auto first = line.find_first_not_of(' ');
+  return first != 0 && first != std::string_view::npos &&
+         line.find_first_of(": \"'#[{", first) == std::string_view::npos;
+}
 
 // A tab in the indentation shows up as one of several errors further on.
 std::size_t find_tab_in_indentation(std::string_view text, std::size_t offset) {
@@ -228,6 +264,12 @@ void report_syntax(std::string_view text, std::uint32_t source, std::size_t offs
     return;
   }
   const TokenSpan span = token_span(text, offset);
+  if (message.starts_with("illegal map value") && is_key_indented_too_far(text, offset)) {
+    diagnostics.error({source, static_cast<std::uint32_t>(span.offset), 1},
+                      "not valid YAML: this line is indented further than the keys above; if it is "
+                      "a key, indent it as they are");
+    return;
+  }
   diagnostics.error(
       {source, static_cast<std::uint32_t>(span.offset), static_cast<std::uint32_t>(span.length)},
       "not valid YAML: " + plain_yaml_message(message));

@@ -12,8 +12,8 @@ namespace dlaunch::spec {
 
 /// Reads the one document of sources[index] into `document` and returns its root; nullopt when the
 /// text is no usable YAML, which is then said in `diagnostics`. Errors: what check_text() finds,
-/// syntax, more than one document, more than 64 levels, aliases that add more than 10,000 nodes, an
-/// alias inside its own anchor, merge keys, tags other than !!str. A duplicate key is reported, the
+/// syntax, more than one document, more than 64 levels or 20,000 values, aliases that add more than 10,000 nodes, an
+/// alias inside its own anchor, merge keys, tags other than !!str, curly quotes for quotes. A duplicate key is reported, the
 /// first one kept. Mapping keys of the result are scalars; no text holds a NUL.
 [[nodiscard]] std::optional<NodeId> read_yaml(const Sources& sources, std::uint32_t index,
                                               Document& document, Diagnostics& diagnostics);

@@ -57,17 +57,27 @@ void AttemptProgress::close(NodeIndex index, NodeState how) {
   running_ -= node.running;
   node.running = 0;
   node.state = how;
+  any_node_lost_ = any_node_lost_ || how == NodeState::lost;
   --open_nodes_;
 }
 
-std::vector<RankEnd> AttemptProgress::take_ends() {
-  for (std::size_t i = 0; i < ends_.size(); ++i) {
-    RankEnd& end = ends_[i];
+std::vector<RankEnd> AttemptProgress::ends() const {
+  std::vector<RankEnd> ends = ends_;
+  for (std::size_t i = 0; i < ends.size(); ++i) {
+    RankEnd& end = ends[i];
     if (end.how != RankEnd::How::not_started) continue;
     const bool node_lost = nodes_[node_of_rank_[i].value].state == NodeState::lost;
     if (node_lost || end.started) end.how = RankEnd::How::lost;
   }
-  return std::move(ends_);
+  return ends;
+}
+
+std::vector<Rank> AttemptProgress::running_ranks() const {
+  std::vector<Rank> running;
+  for (std::uint32_t i = 0; i < ends_.size(); ++i) {
+    if (is_running(Rank(i))) running.emplace_back(i);
+  }
+  return running;
 }
 
 void NodeWaits::forget_closed(const AttemptProgress& progress) {

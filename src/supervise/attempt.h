@@ -1,6 +1,6 @@
 // What is known of one attempt: which ranks have ended how, and which nodes still hold some.
-// Bookkeeping only; decisions are the supervisor's. Every operation but the constructor and
-// take_ends() is O(1).
+// Bookkeeping only; decisions are the supervisor's. Every operation is O(1) where nothing else is
+// said.
 #pragma once
 
 #include <cstdint>
@@ -30,6 +30,7 @@ class AttemptProgress {
   [[nodiscard]] std::uint32_t running() const { return running_; }
   [[nodiscard]] std::uint32_t open_nodes() const { return open_nodes_; }
   [[nodiscard]] std::uint32_t nodes() const { return static_cast<std::uint32_t>(nodes_.size()); }
+  [[nodiscard]] bool any_node_lost() const { return any_node_lost_; }
   [[nodiscard]] bool is_open(NodeIndex) const;
   [[nodiscard]] std::uint32_t running_on(NodeIndex) const;
   [[nodiscard]] bool has_ranks(NodeIndex) const;
@@ -47,8 +48,10 @@ class AttemptProgress {
   void close(NodeIndex, NodeState how);
 
   /// How every rank ended, index = Rank. Ranks whose end nobody reported are `lost` on a lost node
-  /// and when they are known to have started, else `not_started`. Nothing may be asked afterwards.
-  [[nodiscard]] std::vector<RankEnd> take_ends();
+  /// and when they are known to have started, else `not_started`. O(ranks).
+  [[nodiscard]] std::vector<RankEnd> ends() const;
+  /// Those that are running, ascending. O(ranks).
+  [[nodiscard]] std::vector<Rank> running_ranks() const;
 
  private:
   struct Node {
@@ -62,6 +65,7 @@ class AttemptProgress {
   std::vector<Node> nodes_;    // index = NodeIndex
   std::uint32_t running_ = 0;  // on open nodes
   std::uint32_t open_nodes_ = 0;
+  bool any_node_lost_ = false;
 };
 
 /// Nodes that must do something by a time; entries are added in the order of their times.
@@ -87,11 +91,16 @@ struct AttemptState {
   Attempt number;
   AttemptProgress progress;
   FailureOrder failures;
-  Interference sent;
+  bool kill_sent = false;  // to all nodes
+  bool cancelled = false;  // while it was being stopped for another reason: no attempt follows
   std::optional<Verdict> verdict;
-  std::uint32_t leftovers = 0;
+  std::optional<TakenPort> taken_port;
+  std::vector<bool> decides;        // see event::PlanMade
+  std::uint32_t deciding_left = 0;  // that have not ended well so far
+  MonotonicTime began{};            // its ranks were told to start
+  MonotonicTime halted{};           // the verdict fell
 
-  std::optional<MonotonicTime> run_due;  // timeouts.run
+  std::optional<MonotonicTime> stragglers_due;  // timeouts.stragglers_after_success
   std::optional<MonotonicTime>
       kill_due;              // end of the grace time; none before the stop and after the kill
   NodeWaits to_empty;        // all ranks there have ended: killed if NodeEmpty does not come

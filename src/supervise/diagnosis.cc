@@ -7,10 +7,6 @@
 namespace dlaunch {
 namespace {
 
-bool looks_like(const ExitStatus& status, int signal) {
-  return status.signaled ? status.value == signal : status.value == exit_code::kSignalBase + signal;
-}
-
 void explain_rank(const RankEnd& end, RunReport& report) {
   if (end.start_failure) {
     report.cause = Cause::cannot_execute;
@@ -18,29 +14,20 @@ void explain_rank(const RankEnd& end, RunReport& report) {
     return;
   }
   report.cause = end.status.signaled ? Cause::signal : Cause::exit_code;
+  if (!end.status.out_of_memory.empty()) report.cause = Cause::out_of_memory;
   report.exit_code = end.status.code();
   report.from_rank = true;
 }
 
 }  // namespace
 
-EndReading read_end(const ExitStatus& status, WallTime at, const Interference& sent,
-                    ClockError clock_error) {
-  using How = RankEnd::How;
-  if (!sent.stop_sent) return {How::exited, true};
+RankEnd::How read_end(const ExitStatus& status, bool after_signal, bool kill_sent) {
+  if (!after_signal) return RankEnd::How::exited;
   const bool by_kill = status.signaled && status.value == SIGKILL;
-  if (by_kill && sent.kill_sent && at + clock_error >= *sent.kill_sent) return {How::killed, true};
-  if (at + clock_error <= *sent.stop_sent) return {How::exited, true};
-  if (at - clock_error > *sent.stop_sent) return {How::stopped, true};
-  if (looks_like(status, sent.stop_signal)) return {How::stopped, true};
-  return {How::exited, false};
+  return by_kill && kill_sent ? RankEnd::How::killed : RankEnd::How::stopped;
 }
 
 void FailureOrder::add(const RankFailure& failure) {
-  if (!failure.certain) {
-    uncertain_.push_back(failure);
-    return;
-  }
   if (failure.node.value >= nodes_.size()) nodes_.resize(failure.node.value + 1);
   std::optional<NodeFirst>& earliest = nodes_[failure.node.value];
   if (!earliest || failure.at < earliest->at) {
@@ -67,9 +54,6 @@ std::optional<FirstFailure> FailureOrder::first() const {
   const auto lowest = std::min_element(candidates.begin(), candidates.end());
   result.rank = *lowest;
   candidates.erase(lowest);
-  for (const RankFailure& failure : uncertain_) {
-    if (failure.at <= latest_candidate) candidates.push_back(failure.rank);
-  }
   std::sort(candidates.begin(), candidates.end());
   return result;
 }
@@ -78,6 +62,10 @@ Verdict verdict_rank_failed() {
   Verdict verdict;
   verdict.by_rank = true;
   return verdict;
+}
+
+Verdict verdict_success() {
+  return {};
 }
 
 Verdict verdict_cancelled(int signal) {
@@ -92,6 +80,14 @@ Verdict verdict_time_limit() {
   Verdict verdict;
   verdict.cause = Cause::time_limit;
   verdict.exit_code = exit_code::kTimeLimit;
+  return verdict;
+}
+
+Verdict verdict_stragglers(std::vector<Rank> still_running) {
+  Verdict verdict;
+  verdict.cause = Cause::stragglers;
+  verdict.exit_code = exit_code::kTimeLimit;
+  verdict.stragglers = std::move(still_running);
   return verdict;
 }
 
@@ -127,6 +123,7 @@ void explain(const Verdict& verdict, const FailureOrder& failures, RunReport& re
     report.lost_node = verdict.lost_node;
     report.signal = verdict.signal;
     report.detail = verdict.detail;
+    report.stragglers = verdict.stragglers;
     return;
   }
   std::optional<FirstFailure> first = failures.first();

@@ -2,10 +2,10 @@
 // run's exit code is (design section 7). Pure values, no clock: all times come with the events.
 //
 // What can be known. A rank's end carries the time at which its agent saw it, on that node's clock,
-// corrected by the measured offset; what is left of the difference between any two clocks, the
-// launcher's included, is at most `clock_error`. Two ends on one node are therefore ordered exactly
-// (equal times: the agent saw them together), two ends on different nodes only when they are more
-// than `clock_error` apart.
+// corrected by the measured offset; what is left of the difference between any two clocks is at
+// most `clock_error`. Two ends on one node are therefore ordered exactly (equal times: the agent
+// saw them together), two ends on different nodes only when they are more than `clock_error` apart.
+// Whether a rank ended before our signal, its agent knows exactly.
 #pragma once
 
 #include <chrono>
@@ -24,32 +24,14 @@ namespace dlaunch {
 
 using ClockError = std::chrono::nanoseconds;
 
-/// What had been sent to the ranks, and when, on the launcher's wall clock. A signal arrives after
-/// it was sent, so an end that is not later than that was not caused by it.
-struct Interference {
-  int stop_signal = 0;
-  std::optional<WallTime> stop_sent;
-  std::optional<WallTime> kill_sent;
-  bool operator==(const Interference&) const = default;
-};
-
-/// How an end that was reported now, with time `at`, has to be understood.
-struct EndReading {
-  RankEnd::How how = RankEnd::How::exited;  // exited, stopped or killed
-  /// False when the end lies so close to the stop that it may have been caused by it after all.
-  bool certain = true;
-  bool operator==(const EndReading&) const = default;
-};
-
-/// Within `clock_error` of the stop the status decides: a rank that ended with the stop signal (or
-/// with 128 + its number, as a shell passes it on) was stopped, any other ended by itself.
-[[nodiscard]] EndReading read_end(const ExitStatus&, WallTime at, const Interference&, ClockError);
+/// How an end has to be understood: exited, stopped or killed. `after_signal`: the rank's agent had
+/// sent it our stop or kill before; `kill_sent`: KillRanks was among what we sent.
+[[nodiscard]] RankEnd::How read_end(const ExitStatus&, bool after_signal, bool kill_sent);
 
 struct RankFailure {
   Rank rank;
   NodeIndex node;
   WallTime at;
-  bool certain = true;  // see EndReading
   bool operator==(const RankFailure&) const = default;
 };
 
@@ -64,13 +46,14 @@ struct FirstFailure {
 /// Adding is O(1) amortised; only what may still be the first is kept.
 class FailureOrder {
  public:
-  explicit FailureOrder(ClockError clock_error = {}) : clock_error_(clock_error) {}
+  FailureOrder() = default;
+  explicit FailureOrder(ClockError clock_error) : clock_error_(clock_error) {}
 
   void add(const RankFailure&);
 
   /// A failure may be the first when it is the earliest of its node and no failure elsewhere is
-  /// earlier by more than the clock error. Of several, the lowest rank among the certain ones is
-  /// named first. nullopt: there was no certain failure. O(nodes with failures).
+  /// earlier by more than the clock error. Of several, the lowest rank is named first. nullopt:
+  /// there was no failure. O(nodes with failures).
   [[nodiscard]] std::optional<FirstFailure> first() const;
 
  private:
@@ -79,9 +62,8 @@ class FailureOrder {
     std::vector<Rank> ranks;  // all with that time
   };
 
-  ClockError clock_error_;
-  std::vector<std::optional<NodeFirst>> nodes_;  // index = NodeIndex; certain failures only
-  std::vector<RankFailure> uncertain_;
+  ClockError clock_error_{0};
+  std::vector<std::optional<NodeFirst>> nodes_;  // index = NodeIndex
 };
 
 /// Why a run ends before, or other than by, all its ranks exiting with 0. The first verdict stands:
@@ -96,13 +78,17 @@ struct Verdict {
   std::optional<NodeIndex> lost_node;
   int signal = 0;
   std::string detail;
+  std::vector<Rank> stragglers;
   bool operator==(const Verdict&) const = default;
 };
 
 [[nodiscard]] Verdict verdict_rank_failed();
+/// The ranks that decide have ended well: the others are stopped, and that is no failure.
+[[nodiscard]] Verdict verdict_success();
 /// `signal` 0: the front has gone; nobody reads the code, which is that of SIGHUP.
 [[nodiscard]] Verdict verdict_cancelled(int signal);
 [[nodiscard]] Verdict verdict_time_limit();
+[[nodiscard]] Verdict verdict_stragglers(std::vector<Rank> still_running);
 [[nodiscard]] Verdict verdict_node_lost(NodeIndex, std::string what);
 [[nodiscard]] Verdict verdict_plan_failed(const Error&);
 [[nodiscard]] Verdict verdict_internal(std::string what);

@@ -14,6 +14,9 @@ constexpr std::array kLifecycle = {
     Transition{Phase::run, Step::emptied, Phase::collect},
     Transition{Phase::run, Step::halted, Phase::stop},
     Transition{Phase::stop, Step::emptied, Phase::collect},
+    Transition{Phase::stop, Step::failed, Phase::wait},
+    Transition{Phase::wait, Step::waited, Phase::connect},
+    Transition{Phase::wait, Step::halted, Phase::collect},
     Transition{Phase::collect, Step::collected, Phase::done},
 };
 
@@ -40,6 +43,8 @@ const char* name_of(Phase phase) {
       return "run";
     case Phase::stop:
       return "stop";
+    case Phase::wait:
+      return "wait";
     case Phase::collect:
       return "collect";
     case Phase::done:

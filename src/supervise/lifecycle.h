@@ -8,10 +8,11 @@
 namespace dlaunch {
 
 enum class Phase {
-  connect,  // channels are being opened
+  connect,  // channels are being opened, facts for the attempt are gathered
   plan,     // all nodes are there, the plan of the attempt is being made
   run,      // ranks are being started or run
   stop,     // it is decided how the attempt ends; ranks are told to stop, then killed
+  wait,     // back-off: the attempt has failed, no rank is left anywhere, another one follows
   collect,  // no rank is left anywhere; what the nodes hold comes home
   done,     // Finish was returned
 };
@@ -21,7 +22,9 @@ enum class Step {
   connected,  // every node has answered
   planned,    // there is a plan
   halted,     // it must end before its ranks have: failure, lost node, limit, cancelled, no plan
-  emptied,    // every node with ranks is empty or lost
+  emptied,    // every node with ranks is empty or lost, and that was the last attempt
+  failed,     // every node is empty, and another attempt follows
+  waited,     // the back-off is over
   collected,  // nothing that is wanted is left on the nodes
 };
 

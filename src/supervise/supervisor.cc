@@ -11,23 +11,21 @@ namespace dlaunch {
 using NodeState = AttemptProgress::NodeState;
 
 Supervisor::Supervisor(SupervisorConfig config)
-    : config_(config), channels_(config.nodes, Channel::opening), nodes_opening_(config.nodes) {
+    : config_(config),
+      channels_(config.nodes, Channel::opening),
+      restarts_(config.restart, config.port_retries) {
   attempt_.failures = FailureOrder(config_.clock_error);
-  attempt_.sent.stop_signal = config_.stop_signal;
 }
 
 std::vector<Action> Supervisor::start(MonotonicTime now) {
   now_ = started_ = now;
-  phase_due_ = after(config_.connect_limit);
-  for (std::uint32_t i = 0; i < config_.nodes; ++i) ask(action::ConnectNode{NodeIndex{i}});
-  if (nodes_opening_ == 0) advance(Step::connected);
+  enter_connect();
   return std::exchange(actions_, {});
 }
 
-std::vector<Action> Supervisor::on(const Event& event, MonotonicTime now, WallTime wall) {
+std::vector<Action> Supervisor::on(const Event& event, MonotonicTime now) {
   if (done()) return {};
   now_ = now;
-  wall_ = wall;
   std::visit([this](const auto& e) { handle(e); }, event);
   enforce_limits();
   return std::exchange(actions_, {});
@@ -36,8 +34,8 @@ std::vector<Action> Supervisor::on(const Event& event, MonotonicTime now, WallTi
 std::optional<MonotonicTime> Supervisor::deadline() const {
   if (done()) return std::nullopt;
   std::optional<MonotonicTime> earliest = phase_due_;
-  for (const auto& due : {attempt_.run_due, attempt_.kill_due, attempt_.to_empty.earliest(),
-                          attempt_.to_lose.earliest()}) {
+  for (const auto& due : {run_due(), attempt_.stragglers_due, attempt_.kill_due,
+                          attempt_.to_empty.earliest(), attempt_.to_lose.earliest()}) {
     if (due && (!earliest || *due < *earliest)) earliest = due;
   }
   return earliest;
@@ -52,18 +50,42 @@ void Supervisor::advance(Step step) {
   phase_due_.reset();
   switch (phase_) {
     case Phase::connect:
-      break;
+      return enter_connect();
     case Phase::plan:
       return enter_plan();
     case Phase::run:
       return enter_run();
     case Phase::stop:
       return enter_stop();
+    case Phase::wait:
+      return enter_wait();
     case Phase::collect:
       return advance(Step::collected);  // all files are on the launcher's machine
     case Phase::done:
       return enter_done();
   }
+}
+
+/// For a later attempt all nodes are connected (see decide_restart), and report afresh.
+void Supervisor::enter_connect() {
+  phase_due_ = after(config_.connect_limit);
+  const bool first = earlier_.empty();
+  if (!first) {
+    attempt_ = AttemptState();
+    attempt_.number = Attempt(earlier_.back().attempt.value + 1);
+    attempt_.failures = FailureOrder(config_.clock_error);
+  }
+  nodes_opening_ = config_.nodes;
+  for (std::uint32_t i = 0; i < config_.nodes; ++i) {
+    const NodeIndex node{i};
+    channels_[i] = Channel::opening;
+    if (first) {
+      ask(action::ConnectNode{node});
+    } else {
+      ask(action::GatherFacts{attempt_.number, node});
+    }
+  }
+  if (nodes_opening_ == 0) advance(Step::connected);
 }
 
 void Supervisor::enter_plan() {
@@ -72,29 +94,35 @@ void Supervisor::enter_plan() {
 }
 
 void Supervisor::enter_run() {
-  if (config_.run_limit) attempt_.run_due = after(*config_.run_limit);
+  attempt_.began = now_;
+  if (config_.run_limit && !run_due_) run_due_ = after(*config_.run_limit);
   for (std::uint32_t i = 0; i < config_.nodes; ++i) {
     const NodeIndex node{i};
     if (attempt_.progress.has_ranks(node)) {
       ask(action::StartRanks{attempt_.number, node});
-    } else {
+    } else if (!restarts_.may_restart()) {  // a later plan may have use for it
       channels_[i] = Channel::closed;
       ask(action::ReleaseNode{node});
     }
   }
-  if (attempt_.progress.open_nodes() == 0) advance(Step::emptied);
+  if (attempt_.progress.open_nodes() == 0) attempt_over();
 }
 
 void Supervisor::enter_stop() {
-  attempt_.run_due.reset();
-  attempt_.sent.stop_sent = wall_;
+  attempt_.stragglers_due.reset();
   attempt_.kill_due = after(config_.stop_grace);
   for (std::uint32_t i = 0; i < config_.nodes; ++i) {
     const NodeIndex node{i};
     if (attempt_.progress.running_on(node) == 0) continue;
     ask(action::StopRanks{attempt_.number, node, config_.stop_signal});
   }
-  if (attempt_.progress.open_nodes() == 0) advance(Step::emptied);
+  if (attempt_.progress.open_nodes() == 0) attempt_over();
+}
+
+void Supervisor::enter_wait() {
+  phase_due_ = after(std::chrono::duration_cast<Duration>(earlier_.back().wait));
+  attempt_.kill_due.reset();
+  attempt_.verdict.reset();  // it is in earlier_; what ends the wait has a verdict of its own
 }
 
 void Supervisor::enter_done() {
@@ -103,12 +131,10 @@ void Supervisor::enter_done() {
     channels_[i] = Channel::closed;
     ask(action::ReleaseNode{NodeIndex{i}});
   }
-  RunReport report;
-  report.attempt = attempt_.number;
+  RunReport report = report_of_attempt();
   report.elapsed = now_ - started_;
-  report.leftovers = attempt_.leftovers;
-  report.ranks = attempt_.progress.take_ends();
-  if (attempt_.verdict) explain(*attempt_.verdict, attempt_.failures, report);
+  report.leftovers = leftovers_;
+  report.earlier = std::move(earlier_);
   ask(action::Finish{std::move(report)});
 }
 
@@ -116,6 +142,7 @@ void Supervisor::enter_done() {
 
 void Supervisor::handle(const event::NodeReady& e) {
   if (e.node.value >= config_.nodes || channels_[e.node.value] != Channel::opening) return;
+  if (e.attempt != attempt_.number) return;
   channels_[e.node.value] = Channel::ready;
   if (--nodes_opening_ == 0) advance(Step::connected);
 }
@@ -135,6 +162,10 @@ void Supervisor::handle(const event::PlanMade& e) {
   }
   attempt_.progress = AttemptProgress(e.node_of_rank, config_.nodes);
   attempt_.killed.assign(config_.nodes, false);
+  attempt_.decides = e.decides;
+  attempt_.decides.resize(e.node_of_rank.size(), e.decides.empty());
+  attempt_.deciding_left = static_cast<std::uint32_t>(
+      std::count(attempt_.decides.begin(), attempt_.decides.end(), true));
   advance(Step::planned);
 }
 
@@ -152,22 +183,21 @@ void Supervisor::handle(const event::RankNotStarted& e) {
   end.how = RankEnd::How::cannot_start;
   end.start_failure = e.failure;
   end.ended = e.at;
-  end_rank(e.rank, std::move(end), true);
+  end_rank(e.rank, std::move(end));
 }
 
 void Supervisor::handle(const event::RankExited& e) {
   if (!has_ranks_now(e.attempt)) return;
-  const EndReading reading = read_end(e.status, e.at, attempt_.sent, config_.clock_error);
   RankEnd end;
-  end.how = reading.how;
+  end.how = read_end(e.status, e.after_signal, attempt_.kill_sent);
   end.status = e.status;
   end.ended = e.at;
-  end_rank(e.rank, std::move(end), reading.certain);
+  end_rank(e.rank, std::move(end));
 }
 
 void Supervisor::handle(const event::NodeEmpty& e) {
   if (!has_ranks_now(e.attempt) || !attempt_.progress.is_open(e.node)) return;
-  attempt_.leftovers += e.leftovers;
+  leftovers_ += e.leftovers;
   const std::uint32_t unaccounted = attempt_.progress.running_on(e.node);
   if (unaccounted > 0 && !attempt_.verdict) {
     // A rank that ended unseen may have failed: never call that success.
@@ -177,6 +207,11 @@ void Supervisor::handle(const event::NodeEmpty& e) {
     return;
   }
   close_node(e.node, NodeState::empty);
+}
+
+void Supervisor::handle(const event::PortTaken& e) {
+  if (!has_ranks_now(e.attempt)) return;
+  if (!attempt_.verdict || attempt_.verdict->by_rank) attempt_.taken_port = e.taken;
 }
 
 void Supervisor::handle(const event::CancelSignal& e) {
@@ -192,11 +227,12 @@ void Supervisor::handle(const event::FrontGone&) {
 void Supervisor::halt(Verdict verdict) {
   if (attempt_.verdict) return;
   attempt_.verdict = std::move(verdict);
+  attempt_.halted = now_;
   advance(Step::halted);
 }
 
 void Supervisor::cancel(int signal) {
-  if (phase_ == Phase::connect || phase_ == Phase::plan) return halt(verdict_cancelled(signal));
+  if (!has_ranks()) return halt(verdict_cancelled(signal));
   const std::uint32_t running = attempt_.progress.running();
   if (!attempt_.verdict && running > 0) {
     halt(verdict_cancelled(signal));
@@ -204,6 +240,7 @@ void Supervisor::cancel(int signal) {
         wording::stopping_on_cancel(signal, {running, config_.stop_signal, config_.stop_grace})});
     return;
   }
+  attempt_.cancelled = true;
   const std::size_t before = actions_.size();
   kill_all();
   if (actions_.size() > before && running > 0) ask(action::Tell{wording::killing(running)});
@@ -211,9 +248,7 @@ void Supervisor::cancel(int signal) {
 
 /// The node's ranks, if any, have gone with it.
 void Supervisor::lose(NodeIndex node, std::string what) {
-  if (phase_ == Phase::connect || phase_ == Phase::plan) {
-    return halt(verdict_node_lost(node, std::move(what)));
-  }
+  if (!has_ranks()) return halt(verdict_node_lost(node, std::move(what)));
   if (!attempt_.progress.is_open(node)) return;
   if (attempt_.verdict) return close_node(node, NodeState::lost);
   attempt_.progress.close(node, NodeState::lost);
@@ -222,21 +257,34 @@ void Supervisor::lose(NodeIndex node, std::string what) {
 
 void Supervisor::close_node(NodeIndex node, NodeState how) {
   attempt_.progress.close(node, how);
-  if (attempt_.progress.open_nodes() == 0) advance(Step::emptied);
+  if (attempt_.progress.open_nodes() == 0) attempt_over();
 }
 
-void Supervisor::end_rank(Rank rank, RankEnd end, bool certain) {
+void Supervisor::end_rank(Rank rank, RankEnd end) {
   if (!attempt_.progress.is_running(rank)) return;
   const NodeIndex node = attempt_.progress.node_of(rank);
   const bool own = end.how == RankEnd::How::exited || end.how == RankEnd::How::cannot_start;
   const bool failed = own && (end.start_failure || !end.status.ok());
-  if (failed) attempt_.failures.add({rank, node, *end.ended, certain});
+  if (failed) attempt_.failures.add({rank, node, *end.ended});
   attempt_.progress.note_end(rank, std::move(end));
-  if (attempt_.progress.running() == 0) attempt_.run_due.reset();
   if (attempt_.progress.running_on(node) == 0) {
     attempt_.to_empty.add({after(config_.end_limit), node});
   }
-  if (failed) halt(verdict_rank_failed());
+  if (failed) return halt(verdict_rank_failed());
+  if (own && !attempt_.verdict) count_good_end(rank);
+}
+
+void Supervisor::count_good_end(Rank rank) {
+  const std::uint32_t running = attempt_.progress.running();
+  if (running == 0) return attempt_.stragglers_due.reset();
+  if (attempt_.decides[rank.value] && --attempt_.deciding_left == 0) {
+    halt(verdict_success());
+    ask(action::Tell{
+        wording::stopping_the_others({running, config_.stop_signal, config_.stop_grace})});
+    return;
+  }
+  if (config_.stragglers_limit && !attempt_.stragglers_due)
+    attempt_.stragglers_due = after(*config_.stragglers_limit);
 }
 
 void Supervisor::kill_node(NodeIndex node) {
@@ -248,15 +296,16 @@ void Supervisor::kill_node(NodeIndex node) {
 
 void Supervisor::kill_all() {
   attempt_.kill_due.reset();
-  if (!attempt_.sent.kill_sent) attempt_.sent.kill_sent = wall_;
+  attempt_.kill_sent = true;
   for (std::uint32_t i = 0; i < config_.nodes; ++i) kill_node(NodeIndex{i});
 }
 
 // ---- limits
 
 void Supervisor::enforce_limits() {
-  if (phase_due_ && *phase_due_ <= now_) enforce_connect_limit();
-  if (attempt_.run_due && *attempt_.run_due <= now_) say_stopping_at_limit();
+  if (const auto due = run_due(); due && *due <= now_) enforce_run_limit();
+  if (phase_due_ && *phase_due_ <= now_) enforce_phase_limit();
+  if (attempt_.stragglers_due && *attempt_.stragglers_due <= now_) stop_stragglers();
   while (const auto node = attempt_.to_empty.take_due(now_)) kill_node(*node);
   while (const auto node = attempt_.to_lose.take_due(now_)) {
     lose(*node, wording::not_empty(config_.end_limit));
@@ -267,7 +316,8 @@ void Supervisor::enforce_limits() {
   attempt_.to_lose.forget_closed(attempt_.progress);
 }
 
-void Supervisor::enforce_connect_limit() {
+void Supervisor::enforce_phase_limit() {
+  if (phase_ == Phase::wait) return advance(Step::waited);
   if (phase_ == Phase::plan) {
     return halt(verdict_plan_failed(
         {exit_code::kInternal, "no plan within " + wording::duration(config_.connect_limit)}));
@@ -278,15 +328,39 @@ void Supervisor::enforce_connect_limit() {
        wording::no_answer(config_.connect_limit, nodes_opening_ - 1));
 }
 
-void Supervisor::say_stopping_at_limit() {
+std::optional<MonotonicTime> Supervisor::run_due() const {
+  switch (phase_) {
+    case Phase::connect:
+    case Phase::plan:
+    case Phase::wait:
+      return run_due_;
+    case Phase::run:
+      return attempt_.progress.running() > 0 ? run_due_ : std::nullopt;
+    case Phase::stop:  // the attempt is ending already
+    case Phase::collect:
+    case Phase::done:
+      break;
+  }
+  return std::nullopt;
+}
+
+void Supervisor::enforce_run_limit() {
   const std::uint32_t running = attempt_.progress.running();
+  if (!has_ranks()) return halt(verdict_time_limit());
   halt(verdict_time_limit());
   ask(action::Tell{wording::stopping_at_limit(*config_.run_limit,
                                               {running, config_.stop_signal, config_.stop_grace})});
 }
 
+void Supervisor::stop_stragglers() {
+  const std::uint32_t running = attempt_.progress.running();
+  halt(verdict_stragglers(attempt_.progress.running_ranks()));
+  ask(action::Tell{wording::stopping_stragglers(
+      *config_.stragglers_limit, {running, config_.stop_signal, config_.stop_grace})});
+}
+
 bool Supervisor::has_ranks_now(Attempt attempt) const {
-  return (phase_ == Phase::run || phase_ == Phase::stop) && attempt == attempt_.number;
+  return has_ranks() && attempt == attempt_.number;
 }
 
 /// A limit beyond what the clock can count is no limit.

@@ -8,10 +8,14 @@
 //  start.
 //    In the same step every node that still has running ranks is told to stop; after `stop_grace`,
 //    whatever is not empty is killed; `end_limit` later, what is still not empty counts as lost.
+//  - When the ranks that decide (PlanMade) have ended well, the others are stopped in the same way,
+//    and however they end, the run has succeeded.
 //  - A node of which all ranks have ended kills what they left and says NodeEmpty without being
 //  asked. If it
 //    does not within `end_limit`, it is told to kill, and again has `end_limit`.
-//  - When no node holds ranks any more: the nodes are released and the run finishes.
+//  - When no node holds ranks any more: the nodes are released and the run finishes; or, where
+//    restart_policy says so, the next attempt begins after its wait, with fresh facts and a new
+//    plan. Never after a cancel, and never when its wait would end after `run_limit`.
 //  - The first verdict stands (see Verdict). A cancel when there is one, or a second cancel, only
 //  hurries:
 //    kill at once. A cancel when all ranks have ended well changes nothing in the result either.
@@ -34,16 +38,22 @@
 #include "supervise/attempt.h"
 #include "supervise/diagnosis.h"
 #include "supervise/lifecycle.h"
+#include "supervise/restart_policy.h"
 
 namespace dlaunch {
 
 struct SupervisorConfig {
   std::uint32_t nodes = 1;
-  int stop_signal = 15;               // number
-  Duration stop_grace{};              // timeouts.stop: from StopRanks to KillRanks
-  std::optional<Duration> run_limit;  // timeouts.run, counted from the first StartRanks
-  Duration connect_limit{};        // timeouts.connect; also the most that making the plan may take
-  Success success = Success::all;  // only `all` is honoured
+  int stop_signal = 15;   // number
+  Duration stop_grace{};  // timeouts.stop: from StopRanks to KillRanks
+  /// timeouts.run, counted from the first StartRanks of the run to the end of its last rank.
+  std::optional<Duration> run_limit;
+  /// timeouts.stragglers_after_success: for the others, once a rank has ended well.
+  std::optional<Duration> stragglers_limit;
+  RestartPolicy restart;
+  /// How often in a row an attempt whose port was taken is repeated with another one.
+  std::uint32_t port_retries = 0;
+  Duration connect_limit{};  // timeouts.connect; also the most that making the plan may take
   /// How long after KillRanks a node may take to say NodeEmpty before it counts as lost, and how
   /// long after its last rank's end before it is sent KillRanks. More than 0.
   Duration end_limit = std::chrono::seconds(10);
@@ -58,11 +68,10 @@ class Supervisor {
   /// First call of a run, once: what to do at the start (ConnectNode for all).
   [[nodiscard]] std::vector<Action> start(MonotonicTime now);
 
-  /// What to do now, in this order. `now` never goes back; `wall` is the launcher's wall clock at
-  /// the same moment, with which ranks' end times are compared. Limits that `now` has reached are
-  /// enforced with any event, after it. O(1) amortised, O(nodes) for the few events that change the
-  /// phase.
-  [[nodiscard]] std::vector<Action> on(const Event&, MonotonicTime now, WallTime wall);
+  /// What to do now, in this order. `now` never goes back. Limits that `now` has reached are
+  /// enforced with any event, after it. O(1) amortised; O(nodes + ranks) for the few events that
+  /// change the phase.
+  [[nodiscard]] std::vector<Action> on(const Event&, MonotonicTime now);
 
   /// When on(Tick) must be called at the latest; nullopt: no deadline. Always after the `now` of
   /// the last call.
@@ -83,14 +92,17 @@ class Supervisor {
   void handle(const event::RankNotStarted&);
   void handle(const event::RankExited&);
   void handle(const event::NodeEmpty&);
+  void handle(const event::PortTaken&);
   void handle(const event::CancelSignal&);
   void handle(const event::FrontGone&);
   void handle(const event::Tick&) {}
 
   void advance(Step);
+  void enter_connect();
   void enter_plan();
   void enter_run();
   void enter_stop();
+  void enter_wait();
   void enter_done();
 
   /// The run ends for this reason, unless there is one already.
@@ -98,12 +110,21 @@ class Supervisor {
   void cancel(int signal);
   void lose(NodeIndex, std::string what);
   void close_node(NodeIndex, AttemptProgress::NodeState);
-  void end_rank(Rank, RankEnd, bool certain);
+  /// No node holds ranks of the attempt any more.
+  void attempt_over();
+  void repeat(const RunReport& report, const RestartDecision& decision);
+  [[nodiscard]] RunReport report_of_attempt() const;
+  [[nodiscard]] RestartDecision decide_restart(const RunReport& report);
+  void end_rank(Rank, RankEnd);
+  void count_good_end(Rank);
   void kill_node(NodeIndex);
   void kill_all();
   void enforce_limits();
-  void enforce_connect_limit();
-  void say_stopping_at_limit();
+  void enforce_phase_limit();
+  void enforce_run_limit();
+  void stop_stragglers();
+  [[nodiscard]] std::optional<MonotonicTime> run_due() const;
+  [[nodiscard]] bool has_ranks() const { return phase_ == Phase::run || phase_ == Phase::stop; }
 
   [[nodiscard]] bool has_ranks_now(Attempt) const;
   [[nodiscard]] MonotonicTime after(Duration) const;
@@ -113,11 +134,14 @@ class Supervisor {
   Phase phase_ = Phase::connect;
   std::vector<Channel> channels_;  // index = NodeIndex
   std::uint32_t nodes_opening_ = 0;
+  RestartBudget restarts_;
+  std::vector<EarlierAttempt> earlier_;
   AttemptState attempt_;
+  std::uint32_t leftovers_ = 0;  // of all attempts
   MonotonicTime started_{};
-  std::optional<MonotonicTime> phase_due_;  // limit of connect and plan
+  std::optional<MonotonicTime> run_due_;    // once ranks were started
+  std::optional<MonotonicTime> phase_due_;  // limit of connect and plan, end of wait
   MonotonicTime now_{};
-  WallTime wall_{};
   std::vector<Action> actions_;
 };
 

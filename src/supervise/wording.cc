@@ -4,6 +4,7 @@
 #include <csignal>
 
 #include "model/signal_names.h"
+#include "text/duration_text.h"
 
 namespace dlaunch::wording {
 namespace {
@@ -58,6 +59,38 @@ std::string stopping_on_cancel(int cancel_signal, const Stopping& what) {
 
 std::string stopping_at_limit(Duration limit, const Stopping& what) {
   return "time limit of " + duration(limit) + " reached, " + stopping(what);
+}
+
+std::string stopping_stragglers(Duration limit, const Stopping& what) {
+  return ranks(what.ranks) + (what.ranks == 1 ? " still runs " : " still run ") + duration(limit) +
+         " after the first one ended well, " + stopping(what);
+}
+
+std::string stopping_the_others(const Stopping& what) {
+  return "the job is done, " + stopping(what);
+}
+
+std::string restart(const EarlierAttempt& failed, std::uint32_t number, int max) {
+  const auto wait = std::chrono::duration_cast<Duration>(failed.wait);
+  std::string text = failed.first ? "rank " + std::to_string(failed.first->value) + ' ' : "it ";
+  text += failed.end ? describe(failed.end->status) : "failed";
+  return text + " after " + duration_text(failed.ran) + "; restart " + std::to_string(number) +
+         " of " + std::to_string(max) + (wait.count() == 0 ? " now" : " in " + duration(wait));
+}
+
+std::string new_port(const EarlierAttempt& failed) {
+  const TakenPort port = failed.port.value_or(TakenPort{});
+  return "port " + std::to_string(port.port) + " was taken by " +
+         (port.holder.empty() ? "another process" : port.holder) +
+         " before the job could listen; trying another port";
+}
+
+std::string no_restart(const std::string& why) {
+  return "no restart: " + why;
+}
+
+std::string beyond_the_limit(Duration wait, Duration limit) {
+  return "its wait of " + duration(wait) + " would end after the time limit of " + duration(limit);
 }
 
 std::string killing(std::uint32_t count) {

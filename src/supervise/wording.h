@@ -6,6 +6,7 @@
 #include <string>
 
 #include "model/job_spec.h"
+#include "model/report.h"
 
 namespace dlaunch::wording {
 
@@ -24,7 +25,17 @@ struct Stopping {
 /// `cancel_signal` 0: the front has gone.
 [[nodiscard]] std::string stopping_on_cancel(int cancel_signal, const Stopping&);
 [[nodiscard]] std::string stopping_at_limit(Duration limit, const Stopping&);
+[[nodiscard]] std::string stopping_stragglers(Duration limit, const Stopping&);
+/// The deciding ranks are done; `ranks` of the others are left.
+[[nodiscard]] std::string stopping_the_others(const Stopping&);
 [[nodiscard]] std::string killing(std::uint32_t ranks);
+
+/// "rank 1 exited with code 1 after 12 s; restart 1 of 3 in 5 s"
+[[nodiscard]] std::string restart(const EarlierAttempt&, std::uint32_t number, int max);
+/// "port 20001 was taken by pid 8812 (...) before rank 0 could listen; trying another port"
+[[nodiscard]] std::string new_port(const EarlierAttempt&);
+[[nodiscard]] std::string no_restart(const std::string& why);
+[[nodiscard]] std::string beyond_the_limit(Duration wait, Duration limit);
 
 /// Why a node counts as lost. `others`: how many more did not answer either.
 [[nodiscard]] std::string no_answer(Duration limit, std::uint32_t others);

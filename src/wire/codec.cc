@@ -8,6 +8,7 @@
 #include "wire/cbor.h"
 #include "wire/decoder.h"
 #include "wire/encoder.h"
+#include "wire/framer.h"
 
 namespace dlaunch::wire {
 
@@ -20,7 +21,7 @@ constexpr std::array<const char*, kMessages> kNames = {
     "Hello",          "Heartbeat",  "Ack",          "Bye",       "FactsRequest", "StartRanks",
     "StopRanks",      "KillRanks",  "OutputCredit", "StdinData", "Facts",        "RanksStarted",
     "RankNotStarted", "RankExited", "OutputData",   "OutputEnd", "StdinTaken",   "AttemptEnded",
-    "Notice"};
+    "Notice",         "PortTaken"};
 
 /// Frame::type of an alternative: its index + 1.
 template <class T, std::size_t I = 0>
@@ -42,12 +43,16 @@ tl::unexpected<Error> malformed(std::uint16_t type, const std::string& what) {
 constexpr std::size_t kOutputHeader = 20;
 constexpr std::size_t kStdinHeader = 4;
 
-void write(const OutputData& data, std::string& out) {
-  out.reserve(kOutputHeader + data.bytes.size());
+void write_head(const OutputView& data, std::string& out) {
   append_little_endian(data.attempt.value, out);
   append_little_endian(data.rank.value, out);
   append_little_endian(static_cast<std::uint32_t>(data.stream), out);
   append_little_endian(data.offset, out);
+}
+
+void write(const OutputData& data, std::string& out) {
+  out.reserve(kOutputHeader + data.bytes.size());
+  write_head({data.attempt, data.rank, data.stream, data.offset, {}}, out);
   out += data.bytes;
 }
 
@@ -62,20 +67,9 @@ void write(const T& message, std::string& out) {
 }
 
 Result<Message> read(const Frame& frame, OutputData data) {
-  const std::string_view bytes = frame.payload;
-  if (bytes.size() < kOutputHeader) return malformed(frame.type, "it is cut short");
-  const auto stream = little_endian_at<std::uint32_t>(bytes, 8);
-  data.attempt = Attempt(little_endian_at<std::uint32_t>(bytes, 0));
-  data.rank = Rank(little_endian_at<std::uint32_t>(bytes, 4));
-  data.offset = little_endian_at<std::uint64_t>(bytes, 12);
-  if (data.rank.value > kRank.max) return malformed(frame.type, "field \"rank\": out of range");
-  if (stream != 1 && stream != 2) return malformed(frame.type, "field \"stream\": expected 1 or 2");
-  // A stream's end must be a number too.
-  if (data.offset > std::numeric_limits<std::uint64_t>::max() - kMaxPayload) {
-    return malformed(frame.type, "field \"offset\": out of range");
-  }
-  data.stream = static_cast<Stream>(stream);
-  data.bytes = bytes.substr(kOutputHeader);
+  const auto view = decode_output({frame.type, 0, 0, 0, frame.payload});
+  if (!view) return tl::unexpected(view.error());
+  data = {view->attempt, view->rank, view->stream, view->offset, std::string(view->bytes)};
   return data;
 }
 
@@ -153,6 +147,36 @@ Result<Message> decode(const Frame& frame) {
     return malformed(frame.type, "its payload exceeds " + std::to_string(kMaxPayload) + " bytes");
   }
   return kReaders[frame.type - 1U](frame);
+}
+
+bool is_output(std::uint16_t type) {
+  return type == type_of<OutputData>();
+}
+
+Result<OutputView> decode_output(const FrameView& frame) {
+  const std::string_view bytes = frame.payload;
+  if (bytes.size() < kOutputHeader) return malformed(frame.type, "it is cut short");
+  OutputView data;
+  const auto stream = little_endian_at<std::uint32_t>(bytes, 8);
+  data.attempt = Attempt(little_endian_at<std::uint32_t>(bytes, 0));
+  data.rank = Rank(little_endian_at<std::uint32_t>(bytes, 4));
+  data.offset = little_endian_at<std::uint64_t>(bytes, 12);
+  if (data.rank.value > kRank.max) return malformed(frame.type, "field \"rank\": out of range");
+  if (stream != 1 && stream != 2) return malformed(frame.type, "field \"stream\": expected 1 or 2");
+  // A stream's end must be a number too.
+  if (data.offset > std::numeric_limits<std::uint64_t>::max() - kMaxPayload) {
+    return malformed(frame.type, "field \"offset\": out of range");
+  }
+  data.stream = static_cast<Stream>(stream);
+  data.bytes = bytes.substr(kOutputHeader);
+  return data;
+}
+
+void append_output_header(const OutputView& output, std::uint32_t node, std::uint64_t session,
+                          std::string& out) {
+  append_header({type_of<OutputData>(), node, session, 0, {}}, kOutputHeader + output.bytes.size(),
+                out);
+  write_head(output, out);
 }
 
 bool is_sequenced(std::uint16_t type) {

@@ -4,6 +4,8 @@
 #pragma once
 
 #include <cstdint>
+#include <string>
+#include <string_view>
 
 #include "model/result.h"
 #include "wire/frame.h"
@@ -21,6 +23,21 @@ namespace dlaunch::wire {
 /// Hello of another protocol version is decoded as far as protocol and build_id, so that both can
 /// be named.
 [[nodiscard]] Result<Message> decode(const Frame& frame);
+
+/// OutputData whose bytes are somewhere else: there is much of it, and it is not to be copied.
+struct OutputView {
+  Attempt attempt;
+  Rank rank;
+  Stream stream = Stream::out;
+  std::uint64_t offset = 0;
+  std::string_view bytes;
+};
+[[nodiscard]] bool is_output(std::uint16_t type);
+/// As decode(). The bytes are those of the frame's payload.
+[[nodiscard]] Result<OutputView> decode_output(const FrameView& frame);
+/// Appends all that comes before the bytes in the frame.
+void append_output_header(const OutputView& output, std::uint32_t node, std::uint64_t session,
+                          std::string& out);
 
 /// False for Ack, Heartbeat and OutputData, which carry no sequence number.
 [[nodiscard]] bool is_sequenced(std::uint16_t type);

@@ -104,7 +104,7 @@ bool Decoder::get(std::vector<T>& out, Range range) {
   out.reserve(static_cast<std::size_t>(count < kReserved ? count : kReserved));
   for (std::uint64_t i = 0; i < count; ++i) {
     bool ok = false;
-    if constexpr (Integer<T>) {
+    if constexpr (requires(T & item) { get(item, range); }) {
       ok = get(out.emplace_back(), range);
     } else {
       ok = get(out.emplace_back());

@@ -55,7 +55,8 @@ inline constexpr auto kFields = nullptr;  // no struct with fields
 template <>
 inline constexpr auto kFields<ExitStatus> = std::tuple{
     field("signaled", &ExitStatus::signaled), field("value", &ExitStatus::value, kExitValue),
-    field("core_dumped", &ExitStatus::core_dumped)};
+    field("core_dumped", &ExitStatus::core_dumped),
+    field("out_of_memory", &ExitStatus::out_of_memory)};
 
 template <>
 inline constexpr auto kFields<StartFailure> = std::tuple{
@@ -87,11 +88,16 @@ inline constexpr auto kFields<NodeFacts> =
                field("gpus", &NodeFacts::gpus),
                field("cuda_visible_devices", &NodeFacts::cuda_visible_devices),
                field("reserved_ports", &NodeFacts::reserved_ports, kPort),
-               field("taken_ports", &NodeFacts::taken_ports)};
+               field("taken_ports", &NodeFacts::taken_ports),
+               field("isolation_refused", &NodeFacts::isolation_refused)};
 
 template <>
 inline constexpr auto kFields<StartCommand> = std::tuple{
     field("argv", &StartCommand::argv), field("is_own_shell", &StartCommand::is_own_shell)};
+
+template <>
+inline constexpr auto kFields<StartFile> =
+    std::tuple{field("path", &StartFile::path), field("bytes", &StartFile::bytes)};
 
 template <>
 inline constexpr auto kFields<StartRank> =
@@ -101,7 +107,8 @@ inline constexpr auto kFields<StartRank> =
                field("env", &StartRank::env),
                field("cpus", &StartRank::cpus, kCpu),
                field("release_ports", &StartRank::release_ports, kPort),
-               field("wants_stdin", &StartRank::wants_stdin)};
+               field("wants_stdin", &StartRank::wants_stdin),
+               field("is_shown", &StartRank::is_shown)};
 
 template <>
 inline constexpr auto kFields<RanksStarted::One> =
@@ -131,7 +138,8 @@ inline constexpr auto kFields<Bye> = std::tuple{};
 template <>
 inline constexpr auto kFields<FactsRequest> =
     std::tuple{field("ports", &FactsRequest::ports, kPorts),
-               field("fixed_ports", &FactsRequest::fixed_ports, kPort)};
+               field("fixed_ports", &FactsRequest::fixed_ports, kPort),
+               field("attempt", &FactsRequest::attempt)};
 
 template <>
 inline constexpr auto kFields<StartRanks> = std::tuple{
@@ -139,22 +147,26 @@ inline constexpr auto kFields<StartRanks> = std::tuple{
     field("workdir", &StartRanks::workdir), field("scrub", &StartRanks::scrub),
     field("env", &StartRanks::env),         field("commands", &StartRanks::commands),
     field("ranks", &StartRanks::ranks),     field("output_credit", &StartRanks::output_credit),
-    field("last", &StartRanks::last)};
+    field("last", &StartRanks::last),       field("files", &StartRanks::files)};
 
 template <>
 inline constexpr auto kFields<StopRanks> =
-    std::tuple{field("attempt", &StopRanks::attempt), field("signal", &StopRanks::signal, kSignal)};
+    std::tuple{field("attempt", &StopRanks::attempt), field("signal", &StopRanks::signal, kSignal),
+               field("ranks", &StopRanks::ranks, kRank)};
 
 template <>
-inline constexpr auto kFields<KillRanks> = std::tuple{field("attempt", &KillRanks::attempt)};
+inline constexpr auto kFields<KillRanks> =
+    std::tuple{field("attempt", &KillRanks::attempt), field("ranks", &KillRanks::ranks, kRank)};
 
 template <>
 inline constexpr auto kFields<OutputCredit> =
     std::tuple{field("attempt", &OutputCredit::attempt), field("rank", &OutputCredit::rank, kRank),
-               field("stream", &OutputCredit::stream), field("up_to", &OutputCredit::up_to)};
+               field("stream", &OutputCredit::stream), field("up_to", &OutputCredit::up_to),
+               field("keep_last", &OutputCredit::keep_last)};
 
 template <>
-inline constexpr auto kFields<Facts> = std::tuple{field("facts", &Facts::facts)};
+inline constexpr auto kFields<Facts> =
+    std::tuple{field("facts", &Facts::facts), field("attempt", &Facts::attempt)};
 
 template <>
 inline constexpr auto kFields<RanksStarted> =
@@ -168,7 +180,8 @@ inline constexpr auto kFields<RankNotStarted> = std::tuple{
 template <>
 inline constexpr auto kFields<RankExited> =
     std::tuple{field("attempt", &RankExited::attempt), field("rank", &RankExited::rank, kRank),
-               field("status", &RankExited::status), field("at", &RankExited::at)};
+               field("status", &RankExited::status), field("at", &RankExited::at),
+               field("after_signal", &RankExited::after_signal)};
 
 template <>
 inline constexpr auto kFields<OutputEnd> =
@@ -187,6 +200,11 @@ inline constexpr auto kFields<AttemptEnded> = std::tuple{
 
 template <>
 inline constexpr auto kFields<Notice> = std::tuple{field("text", &Notice::text)};
+
+template <>
+inline constexpr auto kFields<PortTaken> =
+    std::tuple{field("attempt", &PortTaken::attempt), field("rank", &PortTaken::rank, kRank),
+               field("taken", &PortTaken::taken)};
 
 // ---- numbers with a name on the wire
 

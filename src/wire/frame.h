@@ -16,6 +16,7 @@
 #include <cstddef>
 #include <cstdint>
 #include <string>
+#include <string_view>
 
 namespace dlaunch::wire {
 
@@ -31,6 +32,16 @@ struct Frame {
   std::uint64_t sequence = 0;
   std::string payload;
   bool operator==(const Frame&) const = default;
+};
+
+/// A frame whose payload is still where it was received.
+struct FrameView {
+  std::uint16_t type = 0;
+  std::uint32_t node = 0;
+  std::uint64_t session = 0;
+  std::uint64_t sequence = 0;
+  std::string_view payload;
+  [[nodiscard]] Frame copy() const { return {type, node, session, sequence, std::string(payload)}; }
 };
 
 }  // namespace dlaunch::wire

@@ -3,12 +3,16 @@
 #include <algorithm>
 #include <cassert>
 #include <cstdint>
+#include <cstring>
+#include <utility>
 
 #include "wire/bytes.h"
 
 namespace dlaunch::wire {
 
 namespace {
+
+constexpr std::size_t kKeptCapacity = std::size_t{1} << 20;
 
 /// What a person recognises in bytes that are no frame: the banner of a shell, "bash: command not
 /// found".
@@ -31,28 +35,65 @@ Error malformed(const std::string& what, std::string_view bytes) {
 void append_frame(const Frame& frame, std::string& out) {
   assert(frame.payload.size() <= kMaxPayload);
   out.reserve(std::max(out.capacity(), out.size() + kHeaderSize + frame.payload.size()));
-  append_little_endian(static_cast<std::uint32_t>(frame.payload.size()), out);
+  append_header({frame.type, frame.node, frame.session, frame.sequence, {}}, frame.payload.size(),
+                out);
+  out += frame.payload;
+}
+
+void append_header(const FrameView& frame, std::size_t size, std::string& out) {
+  append_little_endian(static_cast<std::uint32_t>(size), out);
   append_little_endian(frame.type, out);
   append_little_endian(std::uint16_t{0}, out);
   append_little_endian(frame.node, out);
   append_little_endian(frame.session, out);
   append_little_endian(frame.sequence, out);
-  out += frame.payload;
 }
 
 void FrameReader::feed(std::string_view bytes) {
-  if (error_) return;
-  // Moving the rest to the front only when it is the smaller part keeps the cost linear.
-  if (consumed_ > buffer_.size() / 2) {
-    buffer_.erase(0, consumed_);
-    consumed_ = 0;
+  if (error_ || bytes.empty()) return;
+  std::memcpy(room(bytes.size()), bytes.data(), bytes.size());
+  took(bytes.size());
+}
+
+char* FrameReader::room(std::size_t size) {
+  if (begin_ == end_) {
+    begin_ = end_ = 0;
+    // One huge frame must not cost its memory for the rest of the session.
+    if (capacity_ > kKeptCapacity) {
+      buffer_.reset();
+      capacity_ = 0;
+    }
   }
-  buffer_.append(bytes);
+  if (capacity_ - end_ < size) make_room(size);
+  return buffer_.get() + end_;
+}
+
+void FrameReader::make_room(std::size_t size) {
+  const std::size_t held = end_ - begin_;
+  // Moving the rest to the front only when it is the smaller part keeps the cost linear.
+  if (held <= begin_ && held + size <= capacity_) {
+    std::memmove(buffer_.get(), buffer_.get() + begin_, held);
+  } else {
+    const std::size_t wanted = std::max(2 * capacity_, held + size);
+    auto larger = std::make_unique_for_overwrite<char[]>(wanted);
+    if (held > 0) std::memcpy(larger.get(), buffer_.get() + begin_, held);
+    buffer_ = std::move(larger);
+    capacity_ = wanted;
+  }
+  begin_ = 0;
+  end_ = held;
 }
 
 Result<std::optional<Frame>> FrameReader::next() {
+  auto view = next_view();
+  if (!view) return tl::unexpected<Error>(std::move(view.error()));
+  if (!*view) return std::nullopt;
+  return (*view)->copy();
+}
+
+Result<std::optional<FrameView>> FrameReader::next_view() {
   if (error_) return tl::unexpected<Error>(*error_);
-  const std::string_view bytes = std::string_view(buffer_).substr(consumed_);
+  const std::string_view bytes(buffer_.get() + begin_, end_ - begin_);
   if (bytes.size() < kHeaderSize) return std::nullopt;
   const auto length = little_endian_at<std::uint32_t>(bytes, 0);
   if (length > kMaxPayload) {
@@ -63,21 +104,18 @@ Result<std::optional<Frame>> FrameReader::next() {
     error_ = malformed("reserved bytes are not 0", bytes);
   }
   if (error_) {
-    buffer_ = std::string();
+    buffer_.reset();
+    capacity_ = begin_ = end_ = 0;
     return tl::unexpected<Error>(*error_);
   }
   if (bytes.size() - kHeaderSize < length) return std::nullopt;
-  Frame frame;
+  FrameView frame;
   frame.type = little_endian_at<std::uint16_t>(bytes, 4);
   frame.node = little_endian_at<std::uint32_t>(bytes, 8);
   frame.session = little_endian_at<std::uint64_t>(bytes, 12);
   frame.sequence = little_endian_at<std::uint64_t>(bytes, 20);
   frame.payload = bytes.substr(kHeaderSize, length);
-  consumed_ += kHeaderSize + length;
-  if (consumed_ == buffer_.size()) {
-    buffer_.clear();
-    consumed_ = 0;
-  }
+  begin_ += kHeaderSize + length;
   return frame;
 }
 

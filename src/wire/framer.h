@@ -3,6 +3,7 @@
 #pragma once
 
 #include <cstddef>
+#include <memory>
 #include <optional>
 #include <string>
 #include <string_view>
@@ -15,18 +16,29 @@ namespace dlaunch::wire {
 /// Appends header and payload. The payload must not exceed kMaxPayload: the receiver would end the
 /// channel.
 void append_frame(const Frame& frame, std::string& out);
+/// Appends the header of a frame with `size` bytes of payload; frame.payload is not looked at.
+void append_header(const FrameView& frame, std::size_t size, std::string& out);
 
 /// Bytes in, frames out. Keeps only bytes that have arrived: a header that announces much allocates
 /// nothing. After an error it stays in error, because nobody can tell where the next frame begins.
 class FrameReader {
  public:
   void feed(std::string_view bytes);
+  /// To receive without a copy: write up to `size` bytes there, then tell how many with took().
+  [[nodiscard]] char* room(std::size_t size);
+  void took(std::size_t size) { end_ += size; }
   /// nullopt: more bytes are needed.
   [[nodiscard]] Result<std::optional<Frame>> next();
+  /// The same, without a copy of the payload: it is there until the next feed() or room().
+  [[nodiscard]] Result<std::optional<FrameView>> next_view();
 
  private:
-  std::string buffer_;
-  std::size_t consumed_ = 0;  // bytes at the front of buffer_ that were handed out
+  void make_room(std::size_t size);
+
+  std::unique_ptr<char[]> buffer_;  // not zeroed: pages are touched only as far as bytes come
+  std::size_t capacity_ = 0;
+  std::size_t begin_ = 0;  // what lies before was handed out
+  std::size_t end_ = 0;
   std::optional<Error> error_;
 };
 

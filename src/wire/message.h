@@ -57,7 +57,8 @@ struct Bye {
 struct FactsRequest {
   std::uint32_t ports = 0;  // how many free ports to find and hold
   std::vector<std::uint16_t>
-      fixed_ports;  // ports chosen by the user: hold them, or say who has them
+      fixed_ports;    // ports chosen by the user: hold them, or say who has them
+  Attempt attempt{};  // for which they are asked
   bool operator==(const FactsRequest&) const = default;
 };
 struct StartCommand {
@@ -73,7 +74,15 @@ struct StartRank {
   std::vector<int> cpus;      // empty: not bound
   std::vector<std::uint16_t> release_ports;
   bool wants_stdin = false;  // gets StdinData; else /dev/null
+  bool is_shown = true;      // false: its output goes to its files only
   bool operator==(const StartRank&) const = default;
+};
+/// A file that is written before the first rank of the message starts: mode 0600, missing folders
+/// 0700.
+struct StartFile {
+  std::string path;  // absolute
+  std::string bytes;
+  bool operator==(const StartFile&) const = default;
 };
 /// A rank's environment: the agent's own, less `scrub`, then `env`, then StartRank::env; later
 /// wins. Large jobs come in several of these; `last` marks the final one of the attempt on this
@@ -90,26 +99,32 @@ struct StartRanks {
   std::uint32_t output_credit =
       0;  // bytes of each stream that may be sent before OutputCredit comes
   bool last = true;
+  std::vector<StartFile> files;
   bool operator==(const StartRanks&) const = default;
 };
-/// Signal to the leaders of all ranks of the attempt (and to the direct children of our own
-/// shells).
+/// Signal to the leaders of these ranks of the attempt (and to the direct children of our own
+/// shells). No list: of all ranks, and no further one is started.
 struct StopRanks {
   Attempt attempt;
   std::int32_t signal = 0;
+  std::vector<Rank> ranks{};
   bool operator==(const StopRanks&) const = default;
 };
-/// SIGKILL to everything of the attempt.
+/// SIGKILL to these ranks and all that is below them. No list: to everything of the attempt.
 struct KillRanks {
   Attempt attempt;
+  std::vector<Rank> ranks{};
   bool operator==(const KillRanks&) const = default;
 };
-/// The stream may be sent up to this offset (bytes since its start), which never goes back.
+/// The stream may be sent up to this offset (bytes since its start), which never goes back. When
+/// more than `keep_last` bytes wait to be sent, only the last of them are, from the start of a line
+/// on and whatever `up_to` says; 0: nothing more of the stream is wanted, now and later.
 struct OutputCredit {
   Attempt attempt;
   Rank rank;
   Stream stream = Stream::out;
   std::uint64_t up_to = 0;
+  std::uint64_t keep_last = ~std::uint64_t{0};
   bool operator==(const OutputCredit&) const = default;
 };
 /// Bytes for the stdin of the rank that wants it; an empty one closes it.
@@ -123,6 +138,7 @@ struct StdinData {
 
 struct Facts {
   NodeFacts facts;
+  Attempt attempt{};  // of the request
   bool operator==(const Facts&) const = default;
 };
 struct RanksStarted {
@@ -149,6 +165,7 @@ struct RankExited {
   Rank rank;
   ExitStatus status;
   WallTime at;
+  bool after_signal = false;  // the agent had sent it our stop or kill before it ended
   bool operator==(const RankExited&) const = default;
 };
 /// Bytes of a rank's stream. Travels raw, outside the control sequence: `offset` says where it
@@ -190,9 +207,18 @@ struct Notice {
   bool operator==(const Notice&) const = default;
 };
 
+/// A rank has failed, and a port that the agent had given free for one of the attempt's ranks is
+/// listened on by a process that is none of the job. Sent before the RankExited.
+struct PortTaken {
+  Attempt attempt;
+  Rank rank;  // the one that was to listen
+  TakenPort taken;
+  bool operator==(const PortTaken&) const = default;
+};
+
 using Message =
     std::variant<Hello, Heartbeat, Ack, Bye, FactsRequest, StartRanks, StopRanks, KillRanks,
                  OutputCredit, StdinData, Facts, RanksStarted, RankNotStarted, RankExited,
-                 OutputData, OutputEnd, StdinTaken, AttemptEnded, Notice>;
+                 OutputData, OutputEnd, StdinTaken, AttemptEnded, Notice, PortTaken>;
 
 }  // namespace dlaunch::wire

@@ -9,7 +9,7 @@ namespace dlaunch::wire {
 
 namespace {
 
-std::string name_of(const Frame& frame) {
+std::string name_of(const FrameView& frame) {
   return std::string(type_name(frame.type)) + " message " + std::to_string(frame.sequence);
 }
 
@@ -37,7 +37,7 @@ Status ControlSender::acknowledged(std::uint64_t up_to) {
   return {};
 }
 
-Result<ControlReceiver::Verdict> ControlReceiver::accept(const Frame& frame) {
+Result<ControlReceiver::Verdict> ControlReceiver::accept(const FrameView& frame) {
   if (frame.node != node_) {
     return fail(exit_code::kNodeLost, name_of(frame) + " is of node " + std::to_string(frame.node) +
                                           ", expected node " + std::to_string(node_));

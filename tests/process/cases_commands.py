@@ -313,3 +313,11 @@ def many_ranks(box):
     expect_equal([box.rank_output(rank) for rank in range(256)], [f"{rank}\n".encode() for rank in range(256)], "outputs")
     folder = os.path.join(box.run_folder(), "attempt-0")
     expect_equal(sorted(os.listdir(folder)), sorted(f"rank-{rank}.out" for rank in range(256)), "files")
+
+
+@case
+def the_schema_is_json_and_needs_no_job(box):
+    schema = json.loads(box.run("schema").out)
+    expect_equal(schema["$schema"], "https://json-schema.org/draft/2020-12/schema", "dialect")
+    expect_in("command", schema["properties"], "keys")
+    expect_in("job.yaml", box.run("schema", "job.yaml", code=64).text, "what is too much")

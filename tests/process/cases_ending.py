@@ -269,10 +269,10 @@ def pipes_held_open_by_daemons_do_not_hold_the_run(box):
 
 @case
 def kill_reaches_everyone_when_the_ranks_have_used_up_the_descriptors(box):
-    # Two pipes and two files a rank: more than 64 with 14 ranks. Who is to be killed is read from /proc.
-    run = box.start("run", "-n", "14", "--", "sh", "-c", f"echo out; echo err >&2; exec {box.rank} ignore {TERM} "
+    # Two pipes and two files a rank: as many ranks as the agent lets start. Who is to be killed is read from /proc.
+    run = box.start("run", "-n", "7", "--", "sh", "-c", f"echo out; echo err >&2; exec {box.rank} ignore {TERM} "
                     "child daemon tell ready pause", before=lambda: resource.setrlimit(resource.RLIMIT_NOFILE, (64, 64)))
-    box.expect_all("ready", 14)
+    box.expect_all("ready", 7)
     run.signal(signal.SIGINT)
     run.signal(signal.SIGTERM)
     run.end(130)
@@ -309,3 +309,19 @@ def front_leaves_children_from_before_alone_when_its_engine_is_killed(box):
     os.kill(engine, signal.SIGKILL)
     run.end(70, left=1)
     os.kill(child, signal.SIGKILL)
+
+
+@case
+def a_signal_to_all_of_dlaunch_is_one_signal(box):
+    """systemd's KillMode=control-group, for instance: front and engine get it both; the checkpoint is not cut short."""
+    script = f"trap 'echo saving; {box.rank} tell saving gate; echo saved; exit 0' TERM; {box.rank} tell ready; while :; do sleep 0.1; done"
+    run = box.start("run", "-n", "2", "--", "sh", "-c", script)
+    box.expect_all("ready", 2)
+    engine = run.chain()[0]
+    run.signal(signal.SIGTERM)
+    os.kill(engine, signal.SIGTERM)
+    box.expect_all("saving", 2)
+    box.open_gate()
+    run.end(143)
+    for rank in (0, 1):
+        expect_in(b"saved", box.rank_output(rank), f"the checkpoint of rank {rank}")

@@ -147,6 +147,34 @@ def a_program_where_a_job_file_is_expected(box):
 
 
 @case
+def arguments_without_their_job_file(box):
+    run = box.run("run", "--", "--lr", "0.1", code=USAGE)
+    expect_in('"--lr" is no program\n', run.text, "what")
+    box.write("job.yaml", "command: [true]\n")
+    run = box.run("run", "--", "--lr", "0.1", code=USAGE)
+    expect_in('"--lr" is no program; to give job.yaml these arguments: dlaunch run job.yaml -- --lr 0.1', run.text, "what to type")
+    expect(not box.exists("runs"), "something was started")
+
+
+@case
+def two_words_for_one_count(box):
+    for option, key in (("-n", "processes"), ("--nnodes", "nodes"), ("--nproc-per-node", "processes_per_node")):
+        run = box.run("run", option, "1", "--set", key + "=2", "--", "true", code=USAGE)
+        expect_in(f"{option} 1 and --set {key}=2", run.text, "which")
+    for typed in ("-n", "--np", "--processes"):
+        run = box.run("run", typed, "4", "--nproc-per-node", "2", "--", "true", code=USAGE)
+        expect_in(f"dlaunch: {typed} cannot be given together with --nproc-per-node\n", run.text, "which")
+
+
+@case
+def a_command_misspelt(box):
+    for word, meant in (("rusn", "runs"), ("pln", "plan"), ("rnu", "run"), ("sotp", "stop"), ("rum", "run")):
+        expect_in(f'did you mean "{meant}"?', box.run(word, code=USAGE).text, word)
+    expect_in('"exec" is not available yet', box.run("exec", code=USAGE).text, "exec")
+    expect_in("--set workdir=", box.run("run", "--workdir", "x", "--", "true", code=USAGE).text, "--workdir")
+
+
+@case
 def a_rank_that_is_no_number(box):
     run = box.run("plan", "--env", "-1", "--", "true", code=USAGE)
     expect_in('expected a number, 0 or more, not "-1"', run.text, "what is wanted")

@@ -54,6 +54,14 @@ def command_of(pid):
         return "?"
 
 
+def program_of(pid):
+    """The file that it executes; an empty text when it has ended."""
+    try:
+        return os.readlink(f"/proc/{pid}/exe")
+    except OSError:
+        return ""
+
+
 def process_table():
     rows = [f"  {pid} parent {parent}: {command_of(pid)}" for pid, parent in sorted(all_processes().items())]
     return "\n".join(rows)

@@ -21,8 +21,7 @@ sys.path.insert(0, os.path.join(TOP, "tests", "support"))
 import case as case_module  # noqa: E402
 import results  # noqa: E402
 
-MODULES = ["cases_sandbox", "cases_commands", "cases_errors", "cases_ranks", "cases_binding", "cases_output", "cases_ending",
-           "cases_terminal", "cases_killed", "cases_summary", "cases_secrets", "cases_kernel"]
+MODULES = sorted(name[:-3] for name in os.listdir(HERE) if name.startswith("cases_") and name.endswith(".py"))
 NAMESPACE = ["unshare", "--pid", "--fork", "--kill-child", "--mount-proc"]
 # Core locks live in /dev/shm: with one of its own, a case is not disturbed by other runs on the machine.
 OWN_SHM = ["sh", "-c", 'mount -t tmpfs tmpfs /dev/shm && chmod 1777 /dev/shm && exec "$@"', "sh"]

@@ -8,6 +8,7 @@ are its descendants, and orphans come to it just the same.
 import ctypes
 import fcntl
 import json
+import mmap
 import os
 import pty
 import select
@@ -143,6 +144,16 @@ class Sandbox:
 
     # --- files
 
+    @property
+    def sanitized(self):
+        """dlaunch was built with a sanitizer, which takes memory of its own and keeps what was freed for a while."""
+        with open(self.dlaunch, "rb") as file, mmap.mmap(file.fileno(), 0, access=mmap.ACCESS_READ) as content:
+            return any(content.find(name) != -1 for name in (b"__asan_init", b"__tsan_init"))
+
+    def memory(self, megabytes):
+        """A bound for dlaunch's own memory, in bytes."""
+        return (megabytes + (600 if self.sanitized else 0)) << 20
+
     def path(self, *parts):
         return os.path.join(self.folder, *parts)
 
@@ -275,7 +286,7 @@ class Sandbox:
     def run(self, *arguments, code=0, patience=PATIENCE, **options):
         return self.start(*arguments, **options).end(code, patience)
 
-    def start_on_terminal(self, *arguments, env=None):
+    def start_on_terminal(self, *arguments, env=None, program=None):
         """dlaunch as the foreground job of a small shell on a pseudo terminal. The shell tells the
         events "shell saw a stop" and "shell saw the end", hands SIGHUP on as shells do, and on SIGUSR1
         brings the job to the foreground again (fg)."""
@@ -285,7 +296,7 @@ class Sandbox:
         if shell == 0:
             try:
                 os.close(master)
-                self._shell([os.fsencode(word) for word in [self.dlaunch, *arguments]], slave, write_pid, env)
+                self._shell([os.fsencode(word) for word in [program or self.dlaunch, *arguments]], slave, write_pid, env)
             finally:
                 os._exit(95)
         os.close(slave)

@@ -18,7 +18,7 @@ class Cluster {
         dice_(scenario.seed ^ 0x9e3779b97f4a7c15),
         supervisor_(scenario.config) {
     trace_.scenario = scenario;
-    ranks_.resize(scenario.ranks.size());
+    begin_attempt(Attempt{0});
     nodes_.resize(scenario.nodes.size());
     agents_.resize(scenario.nodes.size());
     for (std::uint32_t i = 0; i < scenario.ranks.size(); ++i) {
@@ -31,6 +31,9 @@ class Cluster {
     record(std::nullopt, supervisor_.start(now_));
     while (!supervisor_.done() && take_step()) {
     }
+    truth_.push_back(ranks_);
+    trace_.attempt = attempt_;
+    trace_.truth = truth_;
     trace_.ranks = ranks_;
     trace_.nodes = nodes_;
     // What was under way when it ended must change nothing.
@@ -96,7 +99,7 @@ class Cluster {
     what();
   }
 
-  void tell(const Event& event) { record(event, supervisor_.on(event, now_, wall(now_))); }
+  void tell(const Event& event) { record(event, supervisor_.on(event, now_)); }
 
   void record(std::optional<Event> event, std::vector<Action> actions) {
     for (const Action& action : actions) {
@@ -125,7 +128,7 @@ class Cluster {
   void send_stray(MonotonicTime at, Event event) {
     std::visit(
         [](auto& e) {
-          if constexpr (requires { e.attempt; }) e.attempt = Attempt{7};
+          if constexpr (requires { e.attempt; }) e.attempt = Attempt{1000};
         },
         event);
     schedule(at - 1ns, [this, event] { tell(event); });
@@ -146,32 +149,64 @@ class Cluster {
     const NodeFate& fate = scenario_.nodes[n];
     if (fate.connect == NodeFate::Connect::silent) return;
     schedule(now_ + fate.connect_takes, [this, n, ok = fate.connect == NodeFate::Connect::answers] {
-      ok ? send(n, event::NodeReady{NodeIndex{n}})
+      ok ? send(n, event::NodeReady{NodeIndex{n}, Attempt{0}})
          : send(n, event::NodeLost{NodeIndex{n}, "refused"});
     });
   }
+  void perform(const action::GatherFacts& a) {
+    if (a.attempt != attempt_) begin_attempt(a.attempt);
+    command(a.node.value, [this, a] { send(a.node.value, event::NodeReady{a.node, a.attempt}); });
+  }
+  void perform(const action::Restart&) {}
   void perform(const action::MakePlan& a) {
     schedule(now_, [this, a] {
       if (scenario_.plan_fails) return tell(event::PlanFailed{Error{exit_code::kJobFile, "no"}});
-      event::PlanMade made{a.attempt, {}};
+      event::PlanMade made{a.attempt, {}, scenario_.decides};
       for (const RankFate& rank : scenario_.ranks) made.node_of_rank.push_back(rank.node);
       tell(made);
     });
   }
   void perform(const action::StartRanks& a) {
+    if (!trace_.ranks_began) trace_.ranks_began = now_;
     command(a.node.value, [this, n = a.node.value] { start_ranks(n); });
   }
   void perform(const action::StopRanks& a) {
-    command(a.node.value, [this, n = a.node.value] { stop_ranks(n); });
+    command(a.node.value, [this, a] {
+      if (a.attempt == attempt_) stop_ranks(a.node.value);
+    });
   }
   void perform(const action::KillRanks& a) {
-    command(a.node.value, [this, n = a.node.value] { kill_ranks(n); });
+    command(a.node.value, [this, a] {
+      if (a.attempt == attempt_) kill_ranks(a.node.value);
+    });
   }
   void perform(const action::ReleaseNode&) {}
   void perform(const action::Tell&) {}
   void perform(const action::Finish&) {}
 
   // ---- what agents do
+
+  /// Facts are asked for after every node was empty: nothing of the last attempt may be alive.
+  void begin_attempt(Attempt attempt) {
+    for (std::size_t r = 0; r < ranks_.size(); ++r) {
+      const std::uint32_t n = scenario_.ranks[r].node.value;
+      if (ranks_[r].started && !ranks_[r].ended && !nodes_[n].dead) trace_.overlap = true;
+    }
+    if (attempt.value > 0) truth_.push_back(ranks_);
+    attempt_ = attempt;
+    ranks_.assign(scenario_.ranks.size(), {});
+    for (Agent& agent : agents_) {
+      agent.told_to_stop = agent.start_failed = agent.started = agent.emptying = false;
+    }
+  }
+  const RankFate& fate_of(std::uint32_t r) const { return scenario_.ranks_of(attempt_)[r]; }
+  /// For what was planned in an attempt and comes when it is over.
+  template <class What>
+  void schedule_in_attempt(MonotonicTime at, What what) {
+    schedule(at, [this, attempt = attempt_, what] {
+      if (attempt == attempt_) what();
+    });
+  }
 
   WallTime clock_of(std::uint32_t node) { return wall(now_) + scenario_.nodes[node].clock_offset; }
 
@@ -180,51 +215,52 @@ class Cluster {
     agent.started = true;
     MonotonicTime at = now_;
     for (const std::uint32_t rank : agent.ranks) {
-      schedule(at, [this, n, rank] { start_rank(n, rank); });
+      schedule_in_attempt(at, [this, n, rank] { start_rank(n, rank); });
       at += 100us;  // a fork and an exec
     }
-    schedule(at, [this, n] { consider_empty(n); });
+    schedule_in_attempt(at, [this, n] { consider_empty(n); });
   }
 
   void start_rank(std::uint32_t n, std::uint32_t r) {
     Agent& agent = agents_[n];
     if (nodes_[n].dead || agent.told_to_stop || agent.start_failed) return;
-    const RankFate& fate = scenario_.ranks[r];
+    const RankFate& fate = fate_of(r);
     RankTruth& truth = ranks_[r];
     if (fate.cannot_start) {
       agent.start_failed = true;
       truth = {false, true, true, now_, {}, true};
       send(n, event::RankNotStarted{
-                  {}, Rank{r}, {StartFailure::Step::execute, 2, "x", ""}, clock_of(n)});
+                  attempt_, Rank{r}, {StartFailure::Step::execute, 2, "x", ""}, clock_of(n)});
       return;
     }
     truth.started = true;
     ++agent.running;
-    send(n, event::RankStarted{{}, Rank{r}, static_cast<std::int32_t>(r + 100), clock_of(n)});
+    send(n, event::RankStarted{attempt_, Rank{r}, static_cast<std::int32_t>(r + 100), clock_of(n)});
     if (fate.runs_for == MonotonicTime::max()) return;
-    schedule(now_ + fate.runs_for,
-             [this, n, r] { end_rank(n, r, scenario_.ranks[r].status, true); });
+    schedule_in_attempt(now_ + fate.runs_for, [this, n, r] { end_rank(n, r, fate_of(r).status); });
   }
 
-  void end_rank(std::uint32_t n, std::uint32_t r, ExitStatus status, bool own) {
+  void end_rank(std::uint32_t n, std::uint32_t r, ExitStatus status) {
     RankTruth& truth = ranks_[r];
     if (nodes_[n].dead || truth.ended) return;
     truth.ended = true;
-    truth.own = own;
+    truth.own = !agents_[n].told_to_stop;
     truth.ended_at = now_;
     truth.status = status;
     --agents_[n].running;
-    send(n, event::RankExited{{}, Rank{r}, status, clock_of(n)});
+    if (truth.own && !status.ok() && fate_of(r).port_taken)
+      send(n, event::PortTaken{attempt_, Rank{r}, {20001, "pid 1"}});
+    send(n, event::RankExited{attempt_, Rank{r}, status, clock_of(n), !truth.own});
     consider_empty(n);
   }
 
   void stop_ranks(std::uint32_t n) {
     agents_[n].told_to_stop = true;
     for (const std::uint32_t r : agents_[n].ranks) {
-      const RankFate& fate = scenario_.ranks[r];
+      const RankFate& fate = fate_of(r);
       if (!ranks_[r].started || ranks_[r].ended || fate.ignores_stop) continue;
-      schedule(now_ + fate.stop_takes,
-               [this, n, r] { end_rank(n, r, scenario_.ranks[r].stop_status, false); });
+      schedule_in_attempt(now_ + fate.stop_takes,
+                          [this, n, r] { end_rank(n, r, fate_of(r).stop_status); });
     }
     consider_empty(n);
   }
@@ -232,7 +268,7 @@ class Cluster {
   void kill_ranks(std::uint32_t n) {
     agents_[n].told_to_stop = true;
     for (const std::uint32_t r : agents_[n].ranks) {
-      if (ranks_[r].started && !ranks_[r].ended) end_rank(n, r, {true, SIGKILL, false}, false);
+      if (ranks_[r].started && !ranks_[r].ended) end_rank(n, r, {true, SIGKILL, false});
     }
     consider_empty(n);
   }
@@ -247,10 +283,10 @@ class Cluster {
                                           [this](auto r) { return ranks_[r].ended; });
     if (!none_to_come) return;
     agent.emptying = true;
-    schedule(now_ + scenario_.nodes[n].emptying_takes, [this, n] {
+    schedule(now_ + scenario_.nodes[n].emptying_takes, [this, n, attempt = attempt_] {
       if (nodes_[n].dead) return;
       nodes_[n].leftovers = scenario_.nodes[n].leftovers;
-      send(n, event::NodeEmpty{{}, NodeIndex{n}, scenario_.nodes[n].leftovers});
+      send(n, event::NodeEmpty{attempt, NodeIndex{n}, scenario_.nodes[n].leftovers});
     });
   }
 
@@ -269,7 +305,9 @@ class Cluster {
   std::priority_queue<Item> queue_;
   std::uint64_t next_order_ = 0;
   MonotonicTime now_{};
+  Attempt attempt_;
   std::vector<RankTruth> ranks_;
+  std::vector<std::vector<RankTruth>> truth_;
   std::vector<NodeTruth> nodes_;
 };
 

@@ -17,6 +17,9 @@ class Reader {
       ++running_on_[rank.node.value];
     }
     running_ = d_.ranks.size();
+    decides_ = trace.scenario.decides;
+    decides_.resize(d_.ranks.size(), trace.scenario.decides.empty());
+    deciding_left_ = std::count(decides_.begin(), decides_.end(), true);
   }
 
   Digest read() {
@@ -38,7 +41,12 @@ class Reader {
 
   NodeDigest& node(NodeIndex n) { return d_.nodes.at(n.value); }
   void note(const action::ConnectNode& a) { node(a.node).connected.push_back(i_); }
+  void note(const action::GatherFacts& a) { node(a.node).connected.push_back(i_); }
   void note(const action::MakePlan&) {}
+  void note(const action::Restart&) {
+    d_.ended = i_;
+    finished_ = true;
+  }
   void note(const action::StartRanks& a) { node(a.node).started.push_back(i_); }
   void note(const action::StopRanks& a) { node(a.node).stopped.push_back(i_); }
   void note(const action::KillRanks& a) {
@@ -49,6 +57,7 @@ class Reader {
   void note(const action::Tell&) {}
   void note(const action::Finish& a) {
     d_.finishes.push_back(i_);
+    d_.ended = i_;
     d_.report = &a.report;
     finished_ = true;
   }
@@ -60,17 +69,23 @@ class Reader {
 
   void see(const event::NodeReady& e) {
     ready_.resize(d_.nodes.size());
-    if (ready_[e.node.value] || running_phase()) return;
+    if (e.attempt != trace_.attempt || ready_[e.node.value] || running_phase()) return;
     ready_[e.node.value] = true;
     if (++ready_count_ == d_.nodes.size()) d_.all_ready = i_;
   }
-  void see(const event::PlanMade&) { d_.planned = i_; }
+  void see(const event::PlanMade& e) {
+    if (e.attempt == trace_.attempt) d_.planned = i_;
+  }
+  void see(const event::PortTaken&) {}
   void see(const event::PlanFailed&) { decide(Decision::Kind::plan_failed); }
   void see(const event::RankStarted&) {}
-  void see(const event::RankNotStarted& e) { end(e.attempt, e.rank, e.at, true); }
-  void see(const event::RankExited& e) { end(e.attempt, e.rank, e.at, !e.status.ok()); }
+  void see(const event::RankNotStarted& e) { end(e.attempt, e.rank, e.at, true, false); }
+  void see(const event::RankExited& e) {
+    const bool own = !e.after_signal;
+    end(e.attempt, e.rank, e.at, own && !e.status.ok(), own && e.status.ok());
+  }
   void see(const event::NodeEmpty& e) {
-    if (e.attempt != Attempt{0} || !open(e.node.value)) return;
+    if (e.attempt != trace_.attempt || !open(e.node.value)) return;
     d_.leftovers += e.leftovers;
     close(e.node.value, &NodeDigest::emptied);
   }
@@ -93,8 +108,8 @@ class Reader {
     if (!running_phase() || running_ > 0) decide(Decision::Kind::cancelled, signal);
   }
 
-  void end(Attempt attempt, Rank rank, WallTime at, bool failed) {
-    if (attempt != Attempt{0} || !running_phase()) return;
+  void end(Attempt attempt, Rank rank, WallTime at, bool failed, bool well) {
+    if (attempt != trace_.attempt || !running_phase()) return;
     RankDigest& r = d_.ranks[rank.value];
     const std::uint32_t n = trace_.scenario.ranks[rank.value].node.value;
     if (r.ended || !open(n)) return;
@@ -102,6 +117,10 @@ class Reader {
     --running_on_[n];
     --running_;
     if (failed) decide(Decision::Kind::rank);
+    if (well && running_ > 0) {
+      if (!first_well_) first_well_ = trace_.steps[i_].now;
+      if (decides_[rank.value] && --deciding_left_ == 0) decide(Decision::Kind::success);
+    }
   }
 
   void close(std::uint32_t n, std::optional<StepIndex> NodeDigest::*how) {
@@ -111,14 +130,19 @@ class Reader {
   }
 
   void see_limits(MonotonicTime now) {
+    const bool counts = trace_.ranks_began && now >= *trace_.ranks_began;
+    const bool limit_is_over =
+        config_.run_limit && counts && now - *trace_.ranks_began >= *config_.run_limit;
     if (!running_phase()) {
-      const bool late = now >= config_.connect_limit;
+      if (limit_is_over) decide(Decision::Kind::time_limit);
+      const bool late = now >= trace_.steps[0].now + config_.connect_limit;
       if (late && !d_.all_ready) decide(Decision::Kind::node_lost);
       return;
     }
-    const MonotonicTime ran = now - trace_.steps[*d_.planned].now;
-    if (config_.run_limit && ran >= *config_.run_limit && running_ > 0)
-      decide(Decision::Kind::time_limit);
+    if (limit_is_over && running_ > 0) decide(Decision::Kind::time_limit);
+    if (config_.stragglers_limit && first_well_ && running_ > 0 &&
+        now >= *first_well_ + *config_.stragglers_limit)
+      decide(Decision::Kind::stragglers);
     while (!kills_.empty()) {
       const std::uint32_t n = kills_.front().value;
       if (open(n)) {
@@ -147,6 +171,9 @@ class Reader {
   std::size_t ready_count_ = 0;
   std::vector<std::uint32_t> running_on_;
   std::size_t running_ = 0;
+  std::vector<bool> decides_;
+  std::ptrdiff_t deciding_left_ = 0;
+  std::optional<MonotonicTime> first_well_;
   std::deque<NodeIndex> kills_;
   bool finished_ = false;
 };

@@ -29,7 +29,7 @@ struct RankDigest {
 };
 
 struct Decision {
-  enum class Kind { rank, node_lost, cancelled, time_limit, plan_failed };
+  enum class Kind { rank, node_lost, cancelled, time_limit, plan_failed, success, stragglers };
   Kind kind{};
   StepIndex step{};
   int signal = 0;
@@ -44,10 +44,12 @@ struct Digest {
   std::optional<Decision> decision;
   std::vector<StepIndex> cancels;  // that mattered: in or after the decision
   std::vector<StepIndex> finishes;
+  StepIndex ended = 0;  // the step that finishes the run, or says that another attempt follows
   std::uint32_t leftovers = 0;
   const RunReport* report = nullptr;
 };
 
+/// Of one attempt (see attempts.h).
 [[nodiscard]] Digest digest(const Trace&);
 
 }  // namespace dlaunch::sim

@@ -4,6 +4,8 @@
 #include <array>
 #include <csignal>
 
+#include "attempts.h"
+
 namespace dlaunch::sim {
 namespace {
 
@@ -18,6 +20,7 @@ std::string rank(std::size_t r) {
 }
 
 Finding finishes_once(const Trace& t, const Digest& d) {
+  if (!t.is_last) return d.finishes.empty() ? Finding{} : Finding{"and another attempt follows"};
   if (d.finishes.size() != 1) return std::to_string(d.finishes.size()) + " times";
   const StepRecord& last = t.steps[d.finishes[0]];
   if (!std::holds_alternative<action::Finish>(last.actions.back()))
@@ -28,12 +31,13 @@ Finding finishes_once(const Trace& t, const Digest& d) {
 
 Finding ends_in_time(const Trace& t, const Digest& d) {
   if (t.ran_out_of_events) return "it waits for nothing";
-  const MonotonicTime end = t.steps[d.finishes.at(0)].now;
-  if (end > t.scenario.latest_end()) return "took " + std::to_string(end.count()) + " ns";
+  const MonotonicTime took = t.steps[d.ended].now - t.steps[0].now;
+  if (took > t.scenario.longest_attempt()) return "took " + std::to_string(took.count()) + " ns";
   return {};
 }
 
 Finding silent_after_finish(const Trace& t, const Digest& d) {
+  if (!t.is_last) return {};
   for (StepIndex i = d.finishes.at(0) + 1; i < t.steps.size(); ++i) {
     if (!t.steps[i].actions.empty() || t.steps[i].deadline) return "step " + std::to_string(i);
   }
@@ -88,7 +92,7 @@ std::optional<MonotonicTime> kill_from(const Trace& t, const Digest& d) {
 
 Finding kills_after_the_grace(const Trace& t, const Digest& d) {
   const auto from = kill_from(t, d);
-  const MonotonicTime end = t.steps[d.finishes.at(0)].now;
+  const MonotonicTime end = t.steps[d.ended].now;
   for (std::size_t n = 0; n < d.nodes.size(); ++n) {
     const NodeDigest& x = d.nodes[n];
     if (!from || x.started.empty()) continue;
@@ -118,7 +122,8 @@ Finding kills_only_with_reason(const Trace& t, const Digest& d) {
   return {};
 }
 
-Finding lets_go_of_every_node(const Trace&, const Digest& d) {
+Finding lets_go_of_every_node(const Trace& t, const Digest& d) {
+  if (!t.is_last) return {};
   for (std::size_t n = 0; n < d.nodes.size(); ++n) {
     const NodeDigest& x = d.nodes[n];
     const bool lost = x.lost && *x.lost <= d.finishes.at(0);
@@ -140,19 +145,25 @@ Finding leaves_nothing_running(const Trace& t, const Digest& d) {
 
 Finding succeeds_only_if_all_did(const Trace& t, const Digest& d) {
   bool all = d.planned.has_value();
-  for (const RankTruth& r : t.ranks)
-    all = all && r.ended && !r.start_failed && r.own && r.status.ok();
-  for (const NodeDigest& x : d.nodes) all = all && (x.ranks == 0 || x.emptied);
+  const bool early = d.decision && d.decision->kind == Kind::success;
+  for (std::size_t r = 0; r < t.ranks.size(); ++r) {
+    if (early && !t.scenario.decides[r]) continue;
+    const RankTruth& truth = t.ranks[r];
+    all = all && truth.ended && !truth.start_failed && truth.own && truth.status.ok();
+  }
+  for (const NodeDigest& x : d.nodes) all = all && (early || x.ranks == 0 || x.emptied);
+  if (!t.is_last) return all ? Finding{"and another attempt follows"} : Finding{};
   const bool success = d.report->cause == Cause::success;
   if (success != (d.report->exit_code == 0)) return "cause and code differ";
   if (success && !all) return "not all ranks ended well";
-  if (success == d.decision.has_value()) return "against the first verdict";
+  if (success == (d.decision && !early)) return "against the first verdict";
   return {};
 }
 
 Finding reports_the_decision(const Trace& t, const Digest& d) {
+  if (!d.decision) return t.is_last ? Finding{} : Finding{"another attempt follows, without one"};
+  if (!t.is_last) return d.decision->kind == Kind::rank ? Finding{} : Finding{"it was no failure"};
   const RunReport& report = *d.report;
-  if (!d.decision) return {};
   switch (d.decision->kind) {
     case Kind::rank: {
       if (!report.first) return "no first rank";
@@ -176,6 +187,12 @@ Finding reports_the_decision(const Trace& t, const Digest& d) {
       return report.exit_code == exit_code::kTimeLimit ? Finding{} : Finding{"not 124"};
     case Kind::plan_failed:
       return report.cause == Cause::plan ? Finding{} : Finding{"not plan"};
+    case Kind::success:
+      return report.exit_code == 0 ? Finding{} : Finding{"not 0"};
+    case Kind::stragglers:
+      if (report.exit_code != exit_code::kTimeLimit || report.cause != Cause::stragglers)
+        return "not 124";
+      return report.stragglers.empty() ? Finding{"which?"} : Finding{};
   }
   return {};
 }
@@ -184,7 +201,7 @@ Finding reports_the_decision(const Trace& t, const Digest& d) {
 /// is among those of which it says that it cannot tell. With equal clocks there is nothing that it
 /// cannot tell.
 Finding names_the_first_failure(const Trace& t, const Digest& d) {
-  if (!d.report->first) return {};
+  if (!t.is_last || !d.report->first) return {};
   std::optional<std::size_t> earliest;
   for (std::size_t r = 0; r < t.ranks.size(); ++r) {
     if (!d.ranks[r].ended || !t.ranks[r].failed()) continue;
@@ -210,6 +227,7 @@ Finding names_the_first_failure(const Trace& t, const Digest& d) {
 }
 
 Finding tells_how_each_rank_ended(const Trace& t, const Digest& d) {
+  if (!t.is_last) return {};
   if (!d.planned) return d.report->ranks.empty() ? Finding{} : Finding{"ranks without a plan"};
   if (d.report->ranks.size() != t.ranks.size()) return "not all ranks";
   for (std::size_t r = 0; r < t.ranks.size(); ++r) {
@@ -234,8 +252,98 @@ Finding tells_how_each_rank_ended(const Trace& t, const Digest& d) {
   return {};
 }
 
-Finding counts_leftovers(const Trace&, const Digest& d) {
-  if (d.report->leftovers != d.leftovers) return std::to_string(d.report->leftovers);
+// ---- of whole runs
+
+Finding counts_leftovers(const Trace&, const std::vector<Part>& parts) {
+  std::uint32_t sum = 0;
+  for (const Part& part : parts) sum += part.digest.leftovers;
+  const std::uint32_t told = parts.back().digest.report->leftovers;
+  return told == sum ? Finding{} : Finding{std::to_string(told)};
+}
+
+Finding no_two_attempts_at_once(const Trace& t, const std::vector<Part>&) {
+  return t.overlap ? Finding{"a rank was alive"} : Finding{};
+}
+
+/// The budget and the waits, counted once more (docs/restart.md).
+Finding keeps_the_budget(const Trace& t, const std::vector<Part>&) {
+  const RestartPolicy& policy = t.scenario.config.restart;
+  int used = 0;
+  std::uint32_t ports = 0;
+  for (const StepRecord& step : t.steps) {
+    const auto* restart = find_action<action::Restart>(step);
+    if (restart == nullptr) continue;
+    const EarlierAttempt& failed = restart->failed;
+    const std::string which = "attempt " + std::to_string(failed.attempt.value);
+    if (failed.cause == Cause::port_taken) {
+      if (++ports > t.scenario.config.port_retries) return which + ": one port too many";
+      if (failed.wait.count() != 0) return which + ": waits for a port";
+      continue;
+    }
+    ports = 0;
+    if (failed.ran >= policy.reset_after) used = 0;
+    if (++used > policy.max) return which + ": over restart.max";
+    const Duration wait = std::min(policy.backoff_min * (1 << (used - 1)), policy.backoff_max);
+    if (failed.wait != wait) return which + ": waits " + std::to_string(failed.wait.count());
+  }
+  return {};
+}
+
+Finding restarts_only_what_may(const Trace& t, const std::vector<Part>&) {
+  const RestartPolicy& policy = t.scenario.config.restart;
+  bool interrupted = false;
+  for (const StepRecord& step : t.steps) {
+    interrupted =
+        interrupted || (step.event && (std::holds_alternative<event::CancelSignal>(*step.event) ||
+                                       std::holds_alternative<event::FrontGone>(*step.event)));
+    const auto* restart = find_action<action::Restart>(step);
+    if (restart == nullptr) continue;
+    const EarlierAttempt& failed = restart->failed;
+    const std::string which = "attempt " + std::to_string(failed.attempt.value);
+    if (interrupted) return which + " was interrupted";
+    if (!failed.from_rank) return which + " was ended by dlaunch";
+    if (failed.cause == Cause::port_taken) continue;
+    const auto& codes = policy.not_on_exit;
+    if (std::find(codes.begin(), codes.end(), failed.exit_code) != codes.end())
+      return which + ": not_on_exit";
+    if (std::find(policy.on.begin(), policy.on.end(), RestartCause::failure) == policy.on.end())
+      return which + ": not in restart.on";
+  }
+  return {};
+}
+
+Finding waits_as_long_as_it_says(const Trace& t, const std::vector<Part>&) {
+  std::optional<MonotonicTime> from;
+  for (const StepRecord& step : t.steps) {
+    const auto* restart = find_action<action::Restart>(step);
+    if (restart != nullptr) from = step.now + restart->failed.wait;
+    const bool asks = find_action<action::GatherFacts>(step) != nullptr;
+    if (asks && from && step.now < *from) return "attempt begins too early";
+    if (from && !asks && step.now > *from + t.scenario.launcher_lag && !step.done &&
+        find_action<action::Restart>(step) == nullptr)
+      return "attempt begins too late";
+    if (asks) from.reset();
+  }
+  return {};
+}
+
+/// An interruption, a lost node or the time limit ends a wait in the same step.
+Finding ends_a_wait_at_once(const Trace& t, const std::vector<Part>& parts) {
+  bool waiting = false;
+  for (const StepRecord& step : t.steps) {
+    const bool ends = waiting && step.event &&
+                      (std::holds_alternative<event::CancelSignal>(*step.event) ||
+                       std::holds_alternative<event::FrontGone>(*step.event) ||
+                       std::holds_alternative<event::NodeLost>(*step.event));
+    if (ends && !step.done) return "it goes on";
+    if (ends) break;
+    if (find_action<action::Restart>(step) != nullptr) waiting = true;
+    if (find_action<action::GatherFacts>(step) != nullptr) waiting = false;
+    if (step.done) break;
+  }
+  if (!ended_in_wait(t)) return {};
+  const RunReport& report = *parts.back().digest.report;
+  if (report.from_rank || report.exit_code == 0) return "not the code of what ended it";
   return {};
 }
 
@@ -260,13 +368,26 @@ constexpr std::array kInvariants = {
     Invariant{"exit code and cause are those of the first verdict", reports_the_decision},
     Invariant{"the first failure is the earliest genuine one", names_the_first_failure},
     Invariant{"every rank's end is told as it was", tells_how_each_rank_ended},
-    Invariant{"leftovers are the sum of what nodes reported", counts_leftovers},
+};
+
+constexpr std::array kRunInvariants = {
+    RunInvariant{"leftovers are the sum of what nodes reported", counts_leftovers},
+    RunInvariant{"no rank of an attempt is alive when the next one begins",
+                 no_two_attempts_at_once},
+    RunInvariant{"restart.max and port retries are never exceeded, waits double", keeps_the_budget},
+    RunInvariant{"only failures of ranks that may be restarted are", restarts_only_what_may},
+    RunInvariant{"the next attempt begins when the wait is over", waits_as_long_as_it_says},
+    RunInvariant{"what interrupts a wait ends the run at once", ends_a_wait_at_once},
 };
 
 }  // namespace
 
 std::span<const Invariant> invariants() {
   return kInvariants;
+}
+
+std::span<const RunInvariant> run_invariants() {
+  return kRunInvariants;
 }
 
 }  // namespace dlaunch::sim

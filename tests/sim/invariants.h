@@ -4,6 +4,7 @@
 #include <optional>
 #include <span>
 #include <string>
+#include <vector>
 
 #include "digest.h"
 #include "trace.h"
@@ -18,6 +19,20 @@ struct Invariant {
   Finding (*check)(const Trace&, const Digest&);
 };
 
+/// Of every attempt.
 [[nodiscard]] std::span<const Invariant> invariants();
+
+struct Part {
+  Trace trace;
+  Digest digest;
+};
+
+struct RunInvariant {
+  const char* name;
+  Finding (*check)(const Trace& run, const std::vector<Part>& attempts);
+};
+
+/// Of every run, over all its attempts.
+[[nodiscard]] std::span<const RunInvariant> run_invariants();
 
 }  // namespace dlaunch::sim

@@ -18,10 +18,12 @@ struct Mood {
   double never_empties = 0;
   double interrupted = 0;
   bool all_at_once = false;  // every rank fails within a millisecond
+  double port_taken = 0;     // of rank 0
 };
 
 Mood draw_mood(Dice& dice, double nodes, double ranks) {
   Mood mood;
+  if (dice.chance(0.15)) mood.port_taken = 0.6;
   switch (dice.between(0, 9)) {
     case 0:
       break;  // all is well
@@ -50,7 +52,7 @@ Mood draw_mood(Dice& dice, double nodes, double ranks) {
       mood.never_empties = 0.5 / nodes;
       break;
     default:
-      mood = {1.0 / ranks, 0.3 / ranks, 0.7 / nodes, 0.05 / nodes, 0.5 / nodes, 0.6, false};
+      mood = {1.0 / ranks, 0.3 / ranks, 0.7 / nodes, 0.05 / nodes, 0.5 / nodes, 0.6, false, 0.1};
   }
   return mood;
 }
@@ -64,7 +66,29 @@ SupervisorConfig draw_config(Dice& dice, std::uint32_t nodes) {
   config.connect_limit = 30s;
   config.end_limit = dice.chance(0.5) ? 10s : 1s;
   if (dice.chance(0.5)) config.clock_error = dice.time(1us, 20ms);
+  if (dice.chance(0.2)) config.stragglers_limit = Duration(dice.between(0, 20'000));
   return config;
+}
+
+RestartPolicy draw_policy(Dice& dice) {
+  RestartPolicy policy;
+  policy.max = static_cast<int>(dice.between(1, 4));
+  policy.backoff_min = std::array<Duration, 3>{0ms, 10ms, 5s}[dice.between(0, 2)];
+  policy.backoff_max = policy.backoff_min * dice.between(1, 5);
+  policy.reset_after = std::array<Duration, 3>{1ms, 10s, 600s}[dice.between(0, 2)];
+  if (dice.chance(0.1)) policy.on = {RestartCause::hang};
+  for (int code = 1; code < 100 && dice.chance(0.5); code += 7) policy.not_on_exit.push_back(code);
+  return policy;
+}
+
+/// Rank 0 or the first half decide; the others then often run until they are stopped.
+void draw_success(Dice& dice, Scenario& s) {
+  const std::size_t deciding = dice.chance(0.5) ? 1 : (s.ranks.size() + 1) / 2;
+  s.decides.assign(s.ranks.size(), false);
+  std::fill_n(s.decides.begin(), deciding, true);
+  for (std::size_t i = deciding; i < s.ranks.size(); ++i) {
+    if (dice.chance(0.5)) s.ranks[i].runs_for = MonotonicTime::max();
+  }
 }
 
 /// An end of its own. Never one that looks like our signals: with clocks that differ nobody could
@@ -128,10 +152,17 @@ std::vector<Interruption> draw_interruptions(Dice& dice, MonotonicTime all_end_a
 
 }  // namespace
 
-MonotonicTime Scenario::latest_end() const {
+const std::vector<RankFate>& Scenario::ranks_of(Attempt attempt) const {
+  if (attempt.value == 0 || later.empty()) return ranks;
+  return later[std::min<std::size_t>(attempt.value, later.size()) - 1];
+}
+
+MonotonicTime Scenario::longest_attempt() const {
   MonotonicTime run{};
-  for (const RankFate& rank : ranks) {
-    if (rank.runs_for != MonotonicTime::max()) run = std::max(run, rank.runs_for);
+  for (std::uint32_t attempt = 0; attempt <= later.size(); ++attempt) {
+    for (const RankFate& rank : ranks_of(Attempt{attempt})) {
+      if (rank.runs_for != MonotonicTime::max()) run = std::max(run, rank.runs_for);
+    }
   }
   if (config.run_limit) run = std::max(run, MonotonicTime(*config.run_limit));
   for (const Interruption& i : interruptions) run = std::max(run, i.at);
@@ -157,10 +188,31 @@ Scenario draw_scenario(std::uint64_t seed, std::uint32_t max_ranks) {
   s.launcher_lag = dice.chance(0.5) ? MonotonicTime(0) : MonotonicTime(5ms);
   if (dice.chance(0.3)) s.duplicates = s.strays = 0.05;
   const MonotonicTime all_end_at = dice.time(1ms, 60s);
-  for (std::uint64_t i = 0; i < world; ++i) {
-    const NodeIndex node{static_cast<std::uint32_t>(i / per_node)};
-    s.ranks.push_back(draw_rank(dice, mood, s.config, node, all_end_at));
+  const auto draw_ranks = [&](const Mood& how) {
+    std::vector<RankFate> ranks;
+    for (std::uint64_t i = 0; i < world; ++i) {
+      const NodeIndex node{static_cast<std::uint32_t>(i / per_node)};
+      ranks.push_back(draw_rank(dice, how, s.config, node, all_end_at));
+    }
+    if (dice.chance(how.port_taken)) {
+      ranks[0].port_taken = true;
+      ranks[0].runs_for = dice.time(0us, all_end_at / 2);
+      ranks[0].status = {false, 1, false};
+    }
+    return ranks;
+  };
+  s.ranks = draw_ranks(mood);
+  if (dice.chance(0.4)) {
+    s.config.restart = draw_policy(dice);
+    s.config.port_retries = dice.chance(0.5) ? 3 : 0;
   }
+  if (s.config.restart.max > 0 || s.config.port_retries > 0) {
+    for (std::uint64_t i = dice.between(0, 4); i > 0; --i) {
+      s.later.push_back(draw_ranks(dice.chance(0.7) ? mood : Mood()));
+    }
+    s.later.push_back(draw_ranks(Mood()));
+  }
+  if (dice.chance(0.2)) draw_success(dice, s);
   for (std::uint64_t i = 0; i < nodes; ++i)
     s.nodes.push_back(draw_node(dice, mood, s.config, all_end_at));
   if (dice.chance(mood.interrupted)) s.interruptions = draw_interruptions(dice, all_end_at);

@@ -23,6 +23,7 @@ struct RankFate {
   bool ignores_stop = false;
   MonotonicTime stop_takes{};
   ExitStatus stop_status;
+  bool port_taken = false;  // its own failure comes of that, and its agent says so
 };
 
 struct NodeFate {
@@ -46,15 +47,19 @@ struct Interruption {
 struct Scenario {
   std::uint64_t seed = 0;
   SupervisorConfig config;
-  std::vector<RankFate> ranks;  // index = Rank
+  std::vector<RankFate> ranks;  // of the first attempt; index = Rank
+  /// Of the attempts after it. In the last of them, and all that follow, every rank does well.
+  std::vector<std::vector<RankFate>> later;
+  std::vector<bool> decides;  // see event::PlanMade
   std::vector<NodeFate> nodes;
   std::vector<Interruption> interruptions;
   bool plan_fails = false;
   MonotonicTime launcher_lag{};  // the most by which it is late for a deadline
   double duplicates = 0;         // chance that a message comes twice
   double strays = 0;             // chance that a message of another attempt comes first
-  /// By when it must be over, whatever happens.
-  [[nodiscard]] MonotonicTime latest_end() const;
+  [[nodiscard]] const std::vector<RankFate>& ranks_of(Attempt) const;
+  /// The most that one attempt may take from its connect to its end, whatever happens.
+  [[nodiscard]] MonotonicTime longest_attempt() const;
 };
 
 /// The same seed gives the same scenario. At most `max_ranks` ranks; small ones are as frequent as

@@ -6,6 +6,7 @@
 
 #include <gtest/gtest.h>
 
+#include "attempts.h"
 #include "cluster.h"
 #include "invariants.h"
 
@@ -21,18 +22,43 @@ std::optional<std::uint64_t> from_environment(const char* name) {
   return std::strtoull(text, nullptr, 10);
 }
 
+/// Just the report, which points into the run.
+Part end_of_wait(const Trace& run) {
+  Part part;
+  for (const StepRecord& step : run.steps) {
+    if (const auto* finish = find_action<action::Finish>(step))
+      part.digest.report = &finish->report;
+  }
+  return part;
+}
+
 RunReport check_run(std::uint64_t seed) {
   const Scenario scenario = draw_scenario(seed, kMaxRanks);
-  const Trace trace = simulate(scenario);
-  const Digest d = digest(trace);
-  for (const Invariant& invariant : invariants()) {
-    const Finding finding = invariant.check(trace, d);
-    EXPECT_FALSE(finding) << "seed " << seed << ", " << scenario.nodes.size() << " nodes, "
-                          << scenario.ranks.size() << " ranks: " << invariant.name << ": "
-                          << *finding;
-    if (d.finishes.size() != 1) return {};
+  const Trace run = simulate(scenario);
+  const std::string where = "seed " + std::to_string(seed) + ", " +
+                            std::to_string(scenario.nodes.size()) + " nodes, " +
+                            std::to_string(scenario.ranks.size()) + " ranks";
+  std::vector<Part> parts;
+  for (Trace& part : attempts_of(run)) {
+    Digest d = digest(part);
+    parts.push_back({std::move(part), std::move(d)});
   }
-  return *d.report;
+  // The last of a run that ended in a wait has no end of its own; the run has.
+  if (ended_in_wait(run)) parts.push_back(end_of_wait(run));
+  for (const Part& part : parts) {
+    if (ended_in_wait(run) && &part == &parts.back()) continue;
+    for (const Invariant& invariant : invariants()) {
+      const Finding finding = invariant.check(part.trace, part.digest);
+      EXPECT_FALSE(finding) << where << ", attempt " << part.trace.attempt.value << ": "
+                            << invariant.name << ": " << *finding;
+      if (part.trace.is_last && part.digest.finishes.size() != 1) return {};
+    }
+  }
+  for (const RunInvariant& invariant : run_invariants()) {
+    const Finding finding = invariant.check(run, parts);
+    EXPECT_FALSE(finding) << where << ": " << invariant.name << ": " << *finding;
+  }
+  return *parts.back().digest.report;
 }
 
 TEST(SupervisorSim, InvariantsHoldInEveryRun) {
@@ -41,20 +67,25 @@ TEST(SupervisorSim, InvariantsHoldInEveryRun) {
   const std::uint64_t last = only.value_or(from_environment("DLAUNCH_SIM_SEEDS").value_or(kSeeds));
   std::map<Cause, int> causes;
   std::size_t ranks = 0;
+  std::size_t restarts = 0;
   for (std::uint64_t seed = first; seed <= last && !HasFailure(); ++seed) {
     const RunReport report = check_run(seed);
     ++causes[report.cause];
     ranks += report.ranks.size();
+    restarts += report.earlier.size();
   }
   for (const auto& [cause, count] : causes) RecordProperty(name_of(cause), count);
   RecordProperty("ranks", std::to_string(ranks));
+  RecordProperty("restarts", std::to_string(restarts));
   if (only) return;
   // The scenarios are worth something only if every kind of end is among them.
-  for (const Cause cause : {Cause::success, Cause::exit_code, Cause::signal, Cause::cannot_execute,
-                            Cause::node_lost, Cause::time_limit, Cause::cancelled, Cause::plan}) {
+  for (const Cause cause :
+       {Cause::success, Cause::exit_code, Cause::signal, Cause::cannot_execute, Cause::node_lost,
+        Cause::time_limit, Cause::cancelled, Cause::plan, Cause::stragglers, Cause::port_taken}) {
     EXPECT_GT(causes[cause], 0) << name_of(cause);
   }
   EXPECT_EQ(causes[Cause::internal], 0);
+  EXPECT_GT(restarts, 20u);
 }
 
 TEST(SupervisorSim, TheSameSeedIsTheSameRun) {

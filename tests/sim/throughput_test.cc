@@ -2,6 +2,7 @@
 // and far below what a scan over all ranks per event would take.
 #include <chrono>
 #include <cstdio>
+#include <ctime>
 
 #include <gtest/gtest.h>
 
@@ -14,6 +15,13 @@ struct Cost {
   std::size_t events = 0;
   std::chrono::nanoseconds took{};
 };
+
+/// Of this process: what others do on the machine does not count.
+std::chrono::nanoseconds processor_time() {
+  timespec now{};
+  ::clock_gettime(CLOCK_PROCESS_CPUTIME_ID, &now);
+  return std::chrono::seconds(now.tv_sec) + std::chrono::nanoseconds(now.tv_nsec);
+}
 
 /// A whole run in which every rank fails at once: the worst case for the choice of the first.
 Cost run_all_failing(std::uint32_t nodes, std::uint32_t per_node) {
@@ -40,13 +48,13 @@ Cost run_all_failing(std::uint32_t nodes, std::uint32_t per_node) {
   Supervisor supervisor(config);
   (void)supervisor.start({});
   const MonotonicTime now = std::chrono::seconds(1);
-  const auto begin = std::chrono::steady_clock::now();
+  const std::chrono::nanoseconds begin = processor_time();
   std::size_t actions = 0;
   for (const Event& event : events) {
-    actions += supervisor.on(event, now, wall(now)).size();
+    actions += supervisor.on(event, now).size();
     (void)supervisor.deadline();
   }
-  const auto end = std::chrono::steady_clock::now();
+  const std::chrono::nanoseconds end = processor_time();
   EXPECT_TRUE(supervisor.done());
   EXPECT_GT(actions, 2 * nodes);
   return {events.size(), end - begin};

@@ -38,10 +38,17 @@ struct NodeTruth {
   std::uint32_t leftovers = 0;  // that it reported
 };
 
+/// A whole run, or the part of it that is one attempt (see attempts.h).
 struct Trace {
   Scenario scenario;
   std::vector<StepRecord> steps;
-  std::vector<RankTruth> ranks;  // at the time of Finish
+  Attempt attempt;                            // the last one, or the one of the part
+  std::vector<std::vector<RankTruth>> truth;  // index = Attempt; at the time of Finish
+  std::vector<RankTruth> ranks;               // of `attempt`
+  bool is_last = true;                        // of a part: no attempt follows
+  std::optional<MonotonicTime> ranks_began;   // the first StartRanks of the whole run
+  bool overlap =
+      false;  // an attempt began while a rank of an earlier one was alive on a living node
   std::vector<NodeTruth> nodes;
   bool ran_out_of_events = false;  // nothing to happen, no deadline, and not finished
 };

@@ -3,6 +3,8 @@
  *   child               fork a child that does nothing until it is killed
  *   daemon              fork twice, with a session of its own, ignoring TERM, INT, HUP and QUIT, without
  *                       environment and open files: what outlives its launcher most stubbornly
+ *   relay               a process that forks and exits, and so does its child, and so on for ever
+ *   sleep N             N milliseconds
  *   ignore N            ignore signal N
  *   notice N WORD       on signal N tell WORD, and go on
  *   tell WORD           write "WORD $RANK" to the FIFO $EVENTS
@@ -12,6 +14,11 @@
  *   bytes COUNT SEED    COUNT pseudo-random bytes (all values) to stdout
  *   print TEXT, error TEXT   TEXT to stdout, stderr, without a line end
  *   stop                stop itself with SIGSTOP
+ *   storm TOTAL         until there have been TOTAL processes, each of them forks as fast as it can, in a session
+ *                       of its own; goes on when half of them are there
+ *   hop COUNT, hopaway COUNT   COUNT children that for ever fork and exit at once, so that each is a new process all
+ *                       the time; hopaway: each in a session of its own
+ *   killgroup, killall  SIGKILL to its own process group, to all that it may signal (use in a PID namespace only)
  *   pause               for ever
  *   exit N, die N       exit code N, death by signal N
  */
@@ -24,6 +31,7 @@
 #include <stdlib.h>
 #include <string.h>
 #include <sys/file.h>
+#include <sys/mman.h>
 #include <sys/resource.h>
 #include <sys/wait.h>
 #include <unistd.h>
@@ -101,6 +109,45 @@ static void start_daemon(const char *self) {
   close(ready[0]);
 }
 
+static void start_relay(void) {
+  pid_t pid = fork();
+  if (pid < 0) fail("fork");
+  if (pid > 0) return;
+  for (;;) {
+    setsid();
+    pid = fork();
+    if (pid > 0) _exit(0);  /* where no more forks are allowed it goes on by itself */
+  }
+}
+
+static void storm(int total) {
+  int *created = mmap(NULL, sizeof *created, PROT_READ | PROT_WRITE, MAP_SHARED | MAP_ANONYMOUS, -1, 0);
+  if (created == MAP_FAILED) fail("mmap");
+  int is_first = 1;
+  while (__atomic_add_fetch(created, 1, __ATOMIC_RELAXED) < total) {
+    pid_t pid = fork();
+    if (pid == 0) {
+      is_first = 0;
+      setsid();
+    }
+    if (is_first && __atomic_load_n(created, __ATOMIC_RELAXED) >= total / 2) return;
+  }
+  if (!is_first) pause_for_ever();
+}
+
+static void hop(int count, int away) {
+  for (int i = 0; i < count; i++) {
+    pid_t pid = fork();
+    if (pid < 0) fail("fork");
+    while (pid == 0) {
+      if (away) setsid();
+      pid = fork();
+      if (pid > 0) _exit(0);
+      if (pid < 0) pid = 0;
+    }
+  }
+}
+
 static void wait_for_gate(void) {
   int fd = open(variable("GATE"), O_RDONLY | O_CLOEXEC);
   if (fd < 0) fail("GATE");
@@ -157,17 +204,24 @@ int main(int argc, char **argv) {
     const char *next = i + 1 < argc ? argv[i + 1] : "";
     if (!strcmp(word, "child")) start_child();
     else if (!strcmp(word, "daemon")) start_daemon(self);
+    else if (!strcmp(word, "relay")) start_relay();
     else if (!strcmp(word, "gate")) wait_for_gate();
     else if (!strcmp(word, "stop")) kill(getpid(), SIGSTOP);
+    else if (!strcmp(word, "killgroup")) kill(0, SIGKILL);
+    else if (!strcmp(word, "killall")) kill(-1, SIGKILL);
     else if (!strcmp(word, "pause")) pause_for_ever();
     else {
       i++;
-      if (!strcmp(word, "ignore")) signal(atoi(next), SIG_IGN);
+      if (!strcmp(word, "sleep")) usleep((useconds_t)atoi(next) * 1000);
+      else if (!strcmp(word, "ignore")) signal(atoi(next), SIG_IGN);
       else if (!strcmp(word, "notice")) {
         words_of_signals[atoi(next)] = argv[++i];
         signal(atoi(next), on_signal);
       } else if (!strcmp(word, "tell")) tell(next);
       else if (!strcmp(word, "only")) { if (strcmp(next, variable("RANK"))) pause_for_ever(); }
+      else if (!strcmp(word, "storm")) storm(atoi(next));
+      else if (!strcmp(word, "hop")) hop(atoi(next), 0);
+      else if (!strcmp(word, "hopaway")) hop(atoi(next), 1);
       else if (!strcmp(word, "lines")) print_lines(atoi(next));
       else if (!strcmp(word, "bytes")) print_bytes(atol(next), (uint32_t)atoi(argv[++i]));
       else if (!strcmp(word, "print")) put(next, strlen(next));

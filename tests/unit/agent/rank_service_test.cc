@@ -4,9 +4,14 @@
 #include <csignal>
 #include <cstdlib>
 #include <filesystem>
+#include <fstream>
+#include <set>
+#include <utility>
 
 #include <gtest/gtest.h>
+#include <sys/resource.h>
 #include <sys/socket.h>
+#include <sys/wait.h>
 
 #include "os/clock.h"
 #include "os/signals.h"
@@ -60,7 +65,8 @@ class RankServiceTest : public testing::Test {
   FactsService facts_;
   OutputPump pump_{loop_, agent_};
   StdinPump stdin_{loop_, agent_};
-  RankService ranks_{loop_, agent_, pump_, stdin_, facts_};
+  Enclosure enclosure_;
+  RankService ranks_{loop_, agent_, pump_, stdin_, facts_, enclosure_};
   std::vector<wire::Message> received_;
 };
 
@@ -71,10 +77,71 @@ TEST_F(RankServiceTest, NothingIsStartedAfterARankThatCouldNotBe) {
   ranks_.start(request(1, {"/no/such/program"}, false));
   ranks_.start(request(2, {"/bin/sleep", "60"}, true));
   ASSERT_TRUE(wait_for<wire::RankNotStarted>());
-  ranks_.stop(Attempt(0), SIGKILL);
+  ranks_.stop({Attempt(0), SIGKILL});
   ASSERT_TRUE(wait_for<wire::AttemptEnded>());
   EXPECT_EQ(count<wire::RanksStarted>(), 1U);
   EXPECT_EQ(count<wire::RankExited>(), 1U);
+}
+
+TEST_F(RankServiceTest, FilesAreThereBeforeTheFirstRankAndForNobodyElse) {
+  const std::string folder(folder_);
+  wire::StartRanks start =
+      request(0, {"/bin/sh", "-c", "cmp new/deep/hostfile copy && cmp empty /dev/null"}, true);
+  std::ofstream(folder + "/copy") << "of somebody";
+  std::filesystem::permissions(folder + "/copy", std::filesystem::perms::all);
+  start.files = {{folder + "/new/deep/hostfile", "a slots=2\n"},
+                 {folder + "/copy", "a slots=2\n"},
+                 {folder + "/empty", ""}};
+  ranks_.start(std::move(start));
+  ASSERT_TRUE(wait_for<wire::AttemptEnded>());
+  ASSERT_EQ(count<wire::RankExited>(), 1U);
+  for (const wire::Message& message : received_) {
+    const auto* exited = std::get_if<wire::RankExited>(&message);
+    if (exited != nullptr) {
+      EXPECT_EQ(exited->status, (ExitStatus{false, 0, false}));
+    }
+  }
+  using std::filesystem::perms;
+  const auto mode = [&](const std::string& name) {
+    return std::filesystem::status(folder + name).permissions();
+  };
+  EXPECT_EQ(mode("/new/deep/hostfile"), perms::owner_read | perms::owner_write);
+  EXPECT_EQ(mode("/copy"), perms::owner_read | perms::owner_write) << "it was there before";
+  EXPECT_EQ(mode("/new"), perms::owner_all);
+  EXPECT_EQ(mode("/new/deep"), perms::owner_all);
+}
+
+TEST_F(RankServiceTest, DescriptorsMustSufficeForTheLogFilesToo) {
+  wire::StartRanks start = request(0, {"/bin/true"}, true);
+  for (std::uint32_t rank = 1; rank < 30; ++rank) start.ranks.emplace_back().rank = Rank(rank);
+  rlimit before{};
+  ASSERT_EQ(::getrlimit(RLIMIT_NOFILE, &before), 0);
+  rlimit few = before;
+  few.rlim_cur = 100;  // enough for 60 pipes, not for 60 files as well
+  ASSERT_EQ(::setrlimit(RLIMIT_NOFILE, &few), 0);
+  ranks_.start(std::move(start));
+  ASSERT_EQ(::setrlimit(RLIMIT_NOFILE, &before), 0);
+  ASSERT_TRUE(wait_for<wire::AttemptEnded>());
+  EXPECT_EQ(count<wire::RanksStarted>(), 0U);
+  EXPECT_EQ(count<wire::RankNotStarted>(), 1U);
+}
+
+TEST_F(RankServiceTest, WithoutItsFilesNoRankStarts) {
+  const std::string folder(folder_);
+  std::filesystem::create_symlink("/dev/null", folder + "/link");
+  for (const std::string& path : {std::string("/dev/null/hostfile"), folder + "/link"}) {
+    received_.clear();
+    wire::StartRanks start = request(0, {"/bin/true"}, true);
+    start.attempt = Attempt(path.size());
+    start.files = {{folder + "/first", "x"}, {path, "y"}};
+    ranks_.start(std::move(start));
+    ASSERT_TRUE(wait_for<wire::AttemptEnded>()) << path;
+    EXPECT_EQ(count<wire::RanksStarted>(), 0U) << path;
+    ASSERT_EQ(count<wire::RankNotStarted>(), 1U) << path;
+    const auto& told = std::get<wire::RankNotStarted>(received_.front());
+    EXPECT_EQ(told.failure.step, StartFailure::Step::resources);
+    EXPECT_EQ(told.failure.path, "cannot write " + path);
+  }
 }
 
 TEST_F(RankServiceTest, LaterPartsOfAnAttemptThatHasEndedStartNothing) {
@@ -86,6 +153,51 @@ TEST_F(RankServiceTest, LaterPartsOfAnAttemptThatHasEndedStartNothing) {
   ranks_.start(std::move(next));
   ASSERT_TRUE(wait_for<wire::AttemptEnded>(2));
   EXPECT_EQ(count<wire::RanksStarted>(), 1U);
+}
+
+TEST_F(RankServiceTest, StopsAndKillsOnlyTheRanksOfAList) {
+  ranks_.start(request(0, {"/bin/sleep", "60"}, false));
+  ranks_.start(request(1, {"/bin/sleep", "60"}, false));
+  ranks_.start(request(2, {"/bin/sleep", "60"}, true));
+  ASSERT_TRUE(wait_for<wire::RanksStarted>(3));
+  ranks_.stop({Attempt(0), SIGTERM, {Rank(1)}});
+  ASSERT_TRUE(wait_for<wire::RankExited>());
+  ranks_.kill({Attempt(0), {Rank(2)}});
+  ASSERT_TRUE(wait_for<wire::RankExited>(2));
+  EXPECT_EQ(count<wire::AttemptEnded>(), 0U);
+  ranks_.kill({Attempt(0)});
+  ASSERT_TRUE(wait_for<wire::AttemptEnded>());
+  std::vector<std::pair<Rank, int>> ends;
+  for (const wire::Message& message : received_) {
+    const auto* exited = std::get_if<wire::RankExited>(&message);
+    if (exited == nullptr) continue;
+    ends.emplace_back(exited->rank, exited->status.value);
+    EXPECT_TRUE(exited->after_signal);
+  }
+  EXPECT_EQ(ends, (std::vector<std::pair<Rank, int>>{
+                      {Rank(1), SIGTERM}, {Rank(2), SIGKILL}, {Rank(0), SIGKILL}}));
+}
+
+TEST_F(RankServiceTest, ARankThatHasEndedBeforeTheStopDidSoByItself) {
+  ranks_.start(request(0, {"/bin/false"}, true));
+  siginfo_t ended{};  // and left for the service to reap
+  ASSERT_EQ(::waitid(P_ALL, 0, &ended, WEXITED | WNOWAIT), 0);
+  ranks_.stop({Attempt(0), SIGTERM});
+  ASSERT_TRUE(wait_for<wire::RankExited>());
+  for (const wire::Message& message : received_) {
+    if (const auto* exited = std::get_if<wire::RankExited>(&message)) {
+      EXPECT_FALSE(exited->after_signal);
+    }
+  }
+}
+
+TEST_F(RankServiceTest, EachAttemptGetsAnotherPort) {
+  std::set<std::uint16_t> seen;
+  for (std::uint32_t attempt = 0; attempt < 200; ++attempt) {
+    const NodeFacts facts = facts_.gather({2, {}, Attempt(attempt)});
+    ASSERT_EQ(facts.reserved_ports.size(), 2U);
+    for (const std::uint16_t port : facts.reserved_ports) EXPECT_TRUE(seen.insert(port).second);
+  }
 }
 
 }  // namespace

@@ -25,7 +25,7 @@ class FakeEngine : public Engine {
     if (std::holds_alternative<action::ConnectNode>(action))
       events_.push_back(event::NodeReady{NodeIndex(0)});
     if (std::holds_alternative<action::MakePlan>(action)) {
-      events_.push_back(event::PlanMade{Attempt(0), {NodeIndex(0), NodeIndex(0)}});
+      events_.push_back(event::PlanMade{Attempt(0), {NodeIndex(0), NodeIndex(0)}, {}});
     }
     if (std::holds_alternative<action::StartRanks>(action)) {
       events_.insert(events_.end(), after_start_.begin(), after_start_.end());
@@ -36,7 +36,6 @@ class FakeEngine : public Engine {
     return {};
   }
   MonotonicTime now() const override { return now_; }
-  WallTime wall_time() const override { return WallTime(now_); }
 
   std::vector<Event> after_start_;
   std::vector<Action> actions_;
@@ -54,8 +53,8 @@ SupervisorConfig config() {
 }
 
 event::RankExited exited(std::uint32_t rank, int code) {
-  return {Attempt(0), Rank(rank), ExitStatus{false, code, false},
-          WallTime(std::chrono::seconds(1))};
+  return {Attempt(0), Rank(rank), ExitStatus{false, code, false}, WallTime(std::chrono::seconds(1)),
+          false};
 }
 
 TEST(RunJob, SucceedsWhenEveryRankHasEndedWell) {

@@ -42,10 +42,28 @@ TEST(StartMessage, CarriesEveryRankOnceAndMarksTheLastMessage) {
   EXPECT_EQ(next, 150U);
 }
 
+TEST(StartMessage, FilesComeWithTheFirstMessage) {
+  LaunchPlan plan = plan_of(70);
+  plan.nodes[0].files = {{"/run/hostfile", "a slots=1\n"}};
+  const auto messages = start_messages(plan, NodeIndex(0), {"/logs", {}, false, 0});
+  ASSERT_EQ(messages.size(), 2U);
+  EXPECT_EQ(messages[0].files, (std::vector<wire::StartFile>{{"/run/hostfile", "a slots=1\n"}}));
+  EXPECT_TRUE(messages[1].files.empty()) << "they are there when the first rank starts";
+}
+
 TEST(StartMessage, PassedVariablesLoseAgainstTheJobsOwn) {
   const auto messages = start_messages(plan_of(1), NodeIndex(0),
                                        {"/logs", {{"A", "outside"}, {"TOKEN", "s"}}, false, 0});
   EXPECT_EQ(messages.front().env, (Environment{{"A", "job"}, {"TOKEN", "s"}, {"WORLD_SIZE", "1"}}));
+}
+
+TEST(StartMessage, SaysWhoseOutputIsShown) {
+  const auto messages =
+      start_messages(plan_of(3), NodeIndex(0), {"/logs", {}, false, 4096, {true, false}});
+  ASSERT_EQ(messages.front().ranks.size(), 3U);
+  EXPECT_TRUE(messages.front().ranks[0].is_shown);
+  EXPECT_FALSE(messages.front().ranks[1].is_shown);
+  EXPECT_TRUE(messages.front().ranks[2].is_shown);
 }
 
 }  // namespace

@@ -2,6 +2,7 @@
 
 #include <gtest/gtest.h>
 
+#include <array>
 #include <string>
 
 namespace dlaunch {
@@ -87,6 +88,86 @@ TEST(ConsoleView, WithoutPrefixAHugeLinePasses) {
   EXPECT_EQ(out.size(), half.size()) << "the first half could not be held any longer";
   view.finish(Rank(0), Stream::out, out);
   EXPECT_EQ(out.size(), 2 * half.size());
+}
+
+TEST(ConsoleView, ABarIsOneLine) {
+  ConsoleView view(kPrefix, {"a:0", "a:1"});
+  std::string out;
+  view.add(Rank(0), Stream::err, "\r 10%\r 20%", out);
+  view.add(Rank(1), Stream::out, "hello\n", out);
+  EXPECT_EQ(out, "a:1 | hello\n");
+  EXPECT_TRUE(view.has_bars());
+  ASSERT_EQ(view.live_rows().size(), 1U);
+  EXPECT_EQ(view.live_rows()[0].prefix, "a:0 | ");
+  EXPECT_EQ(view.live_rows()[0].prefix_columns, 6U);
+  EXPECT_EQ(view.live_rows()[0].text, " 20%");
+  view.add(Rank(0), Stream::err, "\r100%\nend\n", out);
+  EXPECT_EQ(out, "a:1 | hello\na:0 | 100%\na:0 | end\n");
+  EXPECT_FALSE(view.has_bars());
+}
+
+TEST(ConsoleView, ABarThatWasLeftIsHandedOutLater) {
+  ConsoleView view(kPrefix, {"a:0", "a:1"});
+  std::string out;
+  view.add(Rank(1), Stream::err, "\r100%\n", out);
+  EXPECT_EQ(out, "");
+  std::array<std::string, 2> done;
+  view.settle(done);
+  view.settle(done);
+  EXPECT_EQ(done[0], "");
+  EXPECT_EQ(done[1], "a:1 | 100%\n");
+  EXPECT_FALSE(view.has_bars());
+}
+
+TEST(ConsoleView, StatesAreShownWhenTheyHaveChanged) {
+  ConsoleView view(kPrefix, {"a:0", "a:1"});
+  std::string out;
+  view.add(Rank(0), Stream::out, "\r 10%", out);
+  view.add(Rank(1), Stream::err, "\r 30%", out);
+  std::array<std::string, 2> states;
+  view.show_states(states);
+  EXPECT_EQ(states[0], "a:0 |  10%\n");
+  EXPECT_EQ(states[1], "a:1 |  30%\n");
+  states = {};
+  view.add(Rank(0), Stream::out, "\r 20%", out);
+  view.show_states(states);
+  EXPECT_EQ(states[0], "a:0 |  20%\n");
+  EXPECT_EQ(states[1], "");
+}
+
+TEST(ConsoleView, ANoteIsALineOfItsOwn) {
+  std::string out;
+  ConsoleView prefixed(kPrefix, {"a:0", "a:1"});
+  prefixed.add(Rank(0), Stream::out, "half", out);
+  prefixed.add_note(Rank(0), Stream::out, "[...]", out);
+  prefixed.add(Rank(0), Stream::out, "line\n", out);
+  EXPECT_EQ(out, "a:0 | half\na:0 | [...]\na:0 | line\n");
+  out.clear();
+  ConsoleView plain(kPlain, {"a:0"});
+  plain.add(Rank(0), Stream::out, "half", out);
+  plain.add_note(Rank(0), Stream::out, "[...]", out);
+  plain.add_note(Rank(0), Stream::out, "[...]", out);
+  EXPECT_EQ(out, "half\n[...]\n[...]\n");
+}
+
+TEST(ConsoleView, APartialLineCanBeForgotten) {
+  ConsoleView view(kPrefix, {"a:0", "a:1"});
+  std::string out;
+  view.add(Rank(0), Stream::out, "one\nhalf", out);
+  EXPECT_EQ(view.drop_partial(Rank(0), Stream::out), 4U);
+  view.add(Rank(0), Stream::out, "two\n", out);
+  EXPECT_EQ(out, "a:0 | one\na:0 | two\n");
+}
+
+TEST(ConsoleView, RanksThatAreNotShownTakeNoRoom) {
+  ConsoleView view(kPrefix, {"node0:0", "", "node0:2"});
+  std::string out;
+  view.add(Rank(2), Stream::out, "x\n", out);
+  EXPECT_EQ(out, "node0:2 | x\n");
+  ConsoleView single(kPlain, {"", "node0:1", ""});
+  out.clear();
+  single.add(Rank(1), Stream::out, "no end", out);
+  EXPECT_EQ(out, "no end") << "a single rank passes at once";
 }
 
 }  // namespace

@@ -28,12 +28,16 @@ class Pipe {
   }
   ~Pipe() {
     close_reader();
-    if (ends_[1] >= 0) ::close(ends_[1]);
+    close_writer();
   }
   Pipe(const Pipe&) = delete;
   Pipe& operator=(const Pipe&) = delete;
 
   [[nodiscard]] int writer() const { return ends_[1]; }
+  void close_writer() {
+    if (ends_[1] >= 0) ::close(ends_[1]);
+    ends_[1] = -1;
+  }
   /// The descriptor stays open: a blocked writer may still use it.
   void leave_writer_open() { ends_[1] = -1; }
   void close_reader() {
@@ -115,6 +119,7 @@ TEST(ConsoleWriter, TellsProgressWhenTheReaderReads) {
   ASSERT_GE(writer.progress_fd(), 0);
   const std::size_t size = std::size_t{256} << 10;
   writer.write(Stream::out, std::string(size, 'x'));
+  writer.ask_progress();
   std::size_t left = writer.pending();
   EXPECT_LE(left, size);
   EXPECT_EQ(pipe.read(size).size(), size);
@@ -122,6 +127,7 @@ TEST(ConsoleWriter, TellsProgressWhenTheReaderReads) {
     ASSERT_TRUE(wait_readable(writer.progress_fd()));
     std::uint64_t count = 0;
     ASSERT_EQ(::read(writer.progress_fd(), &count, sizeof count), 8);
+    writer.ask_progress();
     EXPECT_LE(writer.pending(), left);
     left = writer.pending();
   }
@@ -165,6 +171,52 @@ TEST(ConsoleWriter, WaitsForADescriptorThatIsNonBlocking) {
   writer.write(Stream::out, std::string(size, 'x'));
   EXPECT_EQ(pipe.read(size).size(), size);
   EXPECT_TRUE(writer.drain(kLong));
+}
+
+TEST(ConsoleWriter, AnotherFileIsNotHeldUpByTheOldOne) {
+  Pipe pipe;
+  Pipe other;
+  const int target = ::dup(pipe.writer());
+  ASSERT_GE(target, 0);
+  ConsoleWriter writer(target, target);
+  const std::size_t size = std::size_t{1} << 20;
+  writer.write(Stream::out, std::string(size, 'x'));
+  EXPECT_FALSE(writer.drain(milliseconds(20)));
+  const std::size_t left = writer.pending();
+  writer.ask_progress();
+
+  ASSERT_GE(::dup2(other.writer(), target), 0);
+  EXPECT_EQ(writer.targets_changed(), left);
+  EXPECT_TRUE(wait_readable(writer.progress_fd()));
+  EXPECT_EQ(writer.pending(), 0U);
+  writer.write(Stream::err, "later");
+  EXPECT_TRUE(writer.drain(kLong));
+  EXPECT_EQ(other.read(5), "later");
+
+  // The thread that was left behind wakes up, says no more and closes its file.
+  pipe.close_writer();
+  ASSERT_EQ(::close(target), 0);
+  const std::string old = pipe.read(size);
+  EXPECT_LT(old.size(), size);
+  EXPECT_EQ(old.find_first_not_of('x'), std::string::npos);
+}
+
+TEST(ConsoleWriter, AFailureOfTheOldFileMeansNothing) {
+  Pipe pipe;
+  Pipe other;
+  const int target = ::dup(pipe.writer());
+  ASSERT_GE(target, 0);
+  pipe.close_reader();
+  ConsoleWriter writer(target, target);
+  writer.write(Stream::out, "lost");
+  EXPECT_FALSE(writer.drain(kLong));
+  ASSERT_GE(::dup2(other.writer(), target), 0);
+  (void)writer.targets_changed();
+  EXPECT_FALSE(writer.broken(Stream::out));
+  writer.write(Stream::out, "later");
+  EXPECT_TRUE(writer.drain(kLong));
+  EXPECT_EQ(other.read(5), "later");
+  ::close(target);
 }
 
 TEST(ConsoleWriter, LeavesTheDescriptorsAsTheyAre) {

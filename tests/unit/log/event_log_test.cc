@@ -43,25 +43,32 @@ class EventLogTest : public testing::Test {
 
 TEST_F(EventLogTest, EveryEventIsALine) {
   const StartFailure failure{StartFailure::Step::execute, ENOENT, "python3.12", "/usr/bin:/bin"};
+  EarlierAttempt failed;
+  failed.exit_code = 7;
+  failed.first = Rank(3);
+  failed.wait = std::chrono::milliseconds(2500);
   {
     Result<EventLog> log = EventLog::open(file());
     ASSERT_TRUE(log);
     log->add(event::NodeReady{NodeIndex(1)}, kNow);
     log->add(event::NodeLost{NodeIndex(1), "its agent was killed"}, kNow);
-    log->add(event::PlanMade{Attempt(0), {NodeIndex(0), NodeIndex(1)}}, kNow);
+    log->add(event::PlanMade{Attempt(0), {NodeIndex(0), NodeIndex(1)}, {}}, kNow);
     log->add(event::PlanFailed{Error{65, "bad\nfile"}}, kNow);
     log->add(event::RankStarted{Attempt(0), Rank(3), 4711, kNow}, kNow);
     log->add(event::RankNotStarted{Attempt(0), Rank(3), failure, kNow}, kNow);
     log->add(event::RankExited{Attempt(0), Rank(3), ExitStatus{false, 7, false}, kNow}, kNow);
-    log->add(event::RankExited{Attempt(2), Rank(4), ExitStatus{true, SIGSEGV, true}, kNow}, kNow);
+    log->add(event::RankExited{Attempt(2), Rank(4), ExitStatus{true, SIGSEGV, true, "x"}, kNow},
+             kNow);
     log->add(event::NodeEmpty{Attempt(0), NodeIndex(0), 2}, kNow);
     log->add(event::CancelSignal{SIGINT}, kNow);
     log->add(event::FrontGone{}, kNow);
     log->add(event::Tick{}, kNow);
+    log->add(event::PortTaken{Attempt(0), Rank(0), {20001, "pid 7"}}, kNow);
+    log->add(action::Restart{failed, Attempt(1)}, kNow);
     log->note("tell", "said \"so\"", kNow);
   }
   const std::vector<json> seen = lines();
-  ASSERT_EQ(seen.size(), 13U);
+  ASSERT_EQ(seen.size(), 15U);
   for (const json& line : seen) EXPECT_EQ(line.at("time"), kNowText);
   EXPECT_EQ(seen[0], (json{{"time", kNowText}, {"event", "node-ready"}, {"node", 1}}));
   EXPECT_EQ(seen[1].at("what"), "its agent was killed");
@@ -73,14 +80,26 @@ TEST_F(EventLogTest, EveryEventIsALine) {
   EXPECT_EQ(seen[5].at("message"), "cannot execute \"python3.12\": No such file or directory");
   EXPECT_EQ(seen[6].at("code"), 7);
   EXPECT_FALSE(seen[6].contains("signal"));
+  EXPECT_FALSE(seen[6].contains("out_of_memory"));
+  EXPECT_EQ(seen[7].at("out_of_memory"), "x");
   EXPECT_EQ(seen[7].at("signal"), "SIGSEGV");
   EXPECT_EQ(seen[7].at("core_dumped"), true);
   EXPECT_EQ(seen[8].at("leftovers"), 2);
   EXPECT_EQ(seen[9].at("signal"), "SIGINT");
   EXPECT_EQ(seen[10].at("event"), "front-gone");
   EXPECT_EQ(seen[11].at("event"), "tick");
-  EXPECT_EQ(seen[12].at("event"), "tell");
-  EXPECT_EQ(seen[12].at("text"), "said \"so\"");
+  EXPECT_EQ(seen[12].at("event"), "port-taken");
+  EXPECT_EQ(seen[12].at("port"), 20001);
+  EXPECT_EQ(seen[12].at("holder"), "pid 7");
+  EXPECT_EQ(seen[13], (json{{"time", kNowText},
+                            {"event", "restart"},
+                            {"attempt", 1},
+                            {"wait_s", 2.5},
+                            {"cause", "exit-code"},
+                            {"exit_code", 7},
+                            {"first", 3}}));
+  EXPECT_EQ(seen[14].at("event"), "tell");
+  EXPECT_EQ(seen[14].at("text"), "said \"so\"");
 }
 
 TEST_F(EventLogTest, AnyTextParses) {

@@ -33,6 +33,7 @@ class Split {
   }
   std::vector<std::string> lines;
   [[nodiscard]] std::size_t held() const { return splitter_.held(); }
+  [[nodiscard]] const BarRows* bars() const { return splitter_.bars(); }
 
  private:
   LineSplitter splitter_;
@@ -55,11 +56,31 @@ TEST(LineSplitter, TakesCrLfAsOneEnd) {
   EXPECT_THAT(Split().add("a\r").add("\nb").finish().lines, ElementsAre("a", "b"));
 }
 
-TEST(LineSplitter, ALoneCarriageReturnEndsALine) {
-  // tqdm writes "\r" first, others last: no state is lost, none is shown empty.
-  EXPECT_THAT(Split().add("\r 10%").add("\r 20%").add("\r100%\n").lines,
-              ElementsAre(" 10%", " 20%", "100%"));
-  EXPECT_THAT(Split().add(" 10%\r 20%\r").finish().lines, ElementsAre(" 10%", " 20%"));
+TEST(LineSplitter, ALoneCarriageReturnBeginsTheLineAnew) {
+  // tqdm writes "\r" first, others last.
+  EXPECT_THAT(Split().add("\r 10%").add("\r 20%").add("\r100%\nend\n").lines,
+              ElementsAre("100%", "end"));
+  EXPECT_THAT(Split().add(" 10%\r 20%\r").finish().lines, ElementsAre(" 20%"));
+  EXPECT_THAT(Split().add("a\n\r").add("\r\nb\n").finish().lines, ElementsAre("a", "", "b"));
+}
+
+TEST(LineSplitter, AfterTheLastBarTextIsPlainAgain) {
+  Split split;
+  split.add("\r 10%");
+  ASSERT_NE(split.bars(), nullptr);
+  split.add("\nepoch 1\nepo");
+  EXPECT_EQ(split.bars(), nullptr);
+  EXPECT_EQ(split.held(), 3U);
+  EXPECT_THAT(split.add("ch 2\n").lines, ElementsAre(" 10%", "epoch 1", "epoch 2"));
+}
+
+TEST(LineSplitter, ALongTextAfterACarriageReturnComesInParts) {
+  const std::string text(3 * BarRows::kMaxRow, 'x');
+  Split split(1000);
+  split.add("\r").add(text).add("\n");
+  std::size_t seen = 0;
+  for (const std::string& line : split.lines) seen += line.size() - (line.starts_with('+') ? 1 : 0);
+  EXPECT_EQ(seen, text.size());
 }
 
 TEST(LineSplitter, PartsALongLine) {
@@ -88,13 +109,13 @@ TEST(LineSplitter, HoldsNoMoreThanTheLimit) {
   EXPECT_EQ(split.lines.size(), 15U);  // 1,000,000 / 65,536 whole parts
 }
 
-const auto any_stream = [] {
-  return rc::gen::container<std::string>(rc::gen::elementOf(std::string("ab\n\r\xE2\x82\xAC")));
+const auto stream_of = [](const char* bytes) {
+  return rc::gen::container<std::string>(rc::gen::elementOf(std::string(bytes)));
 };
 
 TEST(LineSplitter, LinesDoNotDependOnHowTheStreamWasCut) {
   EXPECT_TRUE(rc::check("chunking does not matter", [] {
-    const std::string stream = *any_stream();
+    const std::string stream = *stream_of("ab\n\n\r\x1b[A \xE2\x82\xAC");
     const std::size_t max_line = *rc::gen::inRange<std::size_t>(4, 9);
     Split whole(max_line);
     whole.add(stream).finish();
@@ -111,12 +132,12 @@ TEST(LineSplitter, LinesDoNotDependOnHowTheStreamWasCut) {
 
 TEST(LineSplitter, NoTextIsLost) {
   EXPECT_TRUE(rc::check("all but line ends comes out", [] {
-    const std::string stream = *any_stream();
+    const std::string stream = *stream_of("ab\n\xE2\x82\xAC");
     Split split(4);
     split.add(stream).finish();
     std::string expected;
     for (const char c : stream) {
-      if (c != '\n' && c != '\r') expected += c;
+      if (c != '\n') expected += c;
     }
     std::string seen;
     for (const std::string& line : split.lines) seen += line.substr(line.starts_with('+') ? 1 : 0);

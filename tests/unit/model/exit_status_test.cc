@@ -26,5 +26,16 @@ TEST(StartFailure, NotFoundIs127AndTheRestIs126) {
             "cannot execute \"python3.12\": No such file or directory");
 }
 
+TEST(StartFailure, LimitsOfTheUserAreNamedWithWhatToDo) {
+  using Step = StartFailure::Step;
+  EXPECT_EQ(describe(StartFailure{Step::resources, EMFILE, "pipe", ""}),
+            "cannot start the process: pipe: Too many open files; raise the limit of open files "
+            "(ulimit -n), or start fewer ranks");
+  EXPECT_NE(describe(StartFailure{Step::resources, EAGAIN, "clone", ""}).find("ulimit -u"),
+            std::string::npos);
+  EXPECT_EQ(describe(StartFailure{Step::resources, ENOMEM, "clone", ""}),
+            "cannot start the process: clone: Cannot allocate memory");
+}
+
 }  // namespace
 }  // namespace dlaunch

@@ -21,10 +21,12 @@ bool in_child(bool (*body)()) {
   return WIFEXITED(status) && WEXITSTATUS(status) == 0;
 }
 
-/// A process that starts a session, forks twice, ignores TERM and HUP, and tells its pid.
+/// A process that starts a session, forks twice, ignores TERM and HUP, and tells its pid. The process between has been reaped
+/// when this returns: the daemon is then our child for good, and one look at the tree cannot miss it.
 pid_t start_daemon() {
   auto pipe = make_pipe();
-  if (::fork() == 0) {
+  const pid_t between = ::fork();
+  if (between == 0) {
     ::setsid();
     if (::fork() != 0) ::_exit(0);
     ::signal(SIGTERM, SIG_IGN);
@@ -33,6 +35,7 @@ pid_t start_daemon() {
     if (::write(pipe->write.get(), &self, sizeof self) != sizeof self) ::_exit(1);
     while (true) ::pause();
   }
+  ::waitpid(between, nullptr, 0);
   pid_t daemon = 0;
   return ::read(pipe->read.get(), &daemon, sizeof daemon) == sizeof daemon ? daemon : 0;
 }

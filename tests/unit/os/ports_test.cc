@@ -188,6 +188,42 @@ TEST(Ports, WhoMayNotSeeTheProcessLearnsTheUser) {
   end(child);
 }
 
+TEST(Ports, AListenerIsForeignUnlessItIsOneOfOurs) {
+  const std::uint16_t idle = some_free_port();
+  const std::uint16_t port = some_free_port();
+  const auto find = [&](std::vector<pid_t> own) {
+    return find_foreign_listener(
+        {idle, port}, [&] { return own; }, MonotonicTime::max());
+  };
+  EXPECT_EQ(find({}), std::nullopt);
+  const pid_t child = listening_child(port);
+  EXPECT_EQ(find({}), port);
+  EXPECT_EQ(find({::getpid()}), port);
+  EXPECT_EQ(find({::getpid(), child}), std::nullopt);
+  end(child);
+  EXPECT_EQ(find({}), std::nullopt);
+}
+
+TEST(Ports, OurProcessesAreAskedForOnceAndOnlyIfThereIsAListener) {
+  const std::uint16_t first = some_free_port();
+  int asked = 0;
+  const auto own = [&] {
+    ++asked;
+    return std::vector<pid_t>{::getpid()};
+  };
+  EXPECT_EQ(find_foreign_listener({first}, own, MonotonicTime::max()), std::nullopt);
+  EXPECT_EQ(asked, 0);
+  const pid_t one = listening_child(first);
+  const std::uint16_t second = some_free_port();
+  const pid_t other = listening_child(second);
+  EXPECT_NE(find_foreign_listener({first, second}, own, MonotonicTime::max()), std::nullopt);
+  EXPECT_EQ(asked, 1);
+  EXPECT_EQ(find_foreign_listener({first, second}, own, MonotonicTime::min()), std::nullopt)
+      << "its time is over";
+  end(one);
+  end(other);
+}
+
 // RFC 9293 section 3.6.1: who closes first keeps TIME_WAIT, here the server. A second run
 // on the same chosen port must not fail for a minute because of that.
 TEST(Ports, RemainsOfTheLastRunAreNotInTheWay) {

@@ -42,7 +42,9 @@ class Spawn : public testing::Test {
     request.workdir = workdir_.c_str();
     request.stdin_fd = request.stderr_fd = null_.get();
     request.stdout_fd = out_.valid() ? out_.get() : null_.get();
-    return spawn(request);
+    const auto spawned = spawn(request);
+    if (!spawned) return tl::unexpected(spawned.error());
+    return spawned->pid;
   }
 
   static int code_of(pid_t pid) {

@@ -6,6 +6,8 @@
 #include <algorithm>
 #include <set>
 
+#include <nlohmann/json.hpp>
+
 #include "fake_cluster.h"
 
 namespace dlaunch {
@@ -36,7 +38,10 @@ Cluster any_cluster() {
 
 JobSpec any_job() {
   JobSpec spec = test::list_job();
-  spec.framework = *rc::gen::element(Framework::pytorch, Framework::tensorflow, Framework::none);
+  spec.framework =
+      *rc::gen::element(Framework::pytorch, Framework::tensorflow, Framework::gcp, Framework::none);
+  spec.launch = *rc::gen::element(Launch::per_process, Launch::per_process, Launch::per_process,
+                                  Launch::per_node, Launch::once);
   spec.binding.gpus =
       *rc::gen::element(Binding::Gpus::all, Binding::Gpus::one_per_process, Binding::Gpus::none);
   switch (*rc::gen::inRange(0, 4)) {
@@ -49,6 +54,7 @@ JobSpec any_job() {
     case 2:
       spec.roles = {test::role("ps", *rc::gen::inRange(0, 4)),
                     test::role("worker", *rc::gen::inRange(1, 9)),
+                    test::role("evaluator", *rc::gen::inRange(0, 2)),
                     test::role("chief", *rc::gen::inRange(0, 2))};
       break;
     default:
@@ -122,7 +128,61 @@ void ports_are_exclusive(const LaunchPlan& plan) {
   for (const RankPlan& rank : plan.ranks) {
     for (const std::uint16_t port : rank.ports)
       RC_ASSERT(used.insert({rank.node.value, port}).second);
-    if (plan.framework == Framework::tensorflow) RC_ASSERT(rank.ports.size() == 1U);
+    if (plan.framework == Framework::tensorflow)
+      RC_ASSERT(rank.ports.size() == (rank.role == "evaluator" ? 0U : 1U));
+  }
+}
+
+/// Every rank is told the same cluster; its type and index lead to its own address, and no address
+/// is there twice.
+void clusters_agree(const LaunchPlan& plan, const char* variable, const char* absent) {
+  nlohmann::json cluster;
+  for (const RankPlan& rank : plan.ranks) {
+    const auto env = test::environment_of(plan, rank.rank.value);
+    const auto config = nlohmann::json::parse(env.at(variable));
+    if (cluster.is_null()) cluster = config["cluster"];
+    RC_ASSERT(config["cluster"] == cluster);
+    const std::string type = config["task"]["type"];
+    RC_ASSERT(config["task"]["index"] == rank.role_rank);
+    RC_ASSERT(cluster.contains(type) == (type != absent));
+    if (type == absent) continue;
+    const std::string address = plan.nodes[rank.node.value].address;
+    RC_ASSERT(cluster[type][rank.role_rank] == address + ":" + std::to_string(rank.ports.front()));
+  }
+  std::set<std::string> addresses;
+  std::size_t tasks = 0;
+  for (const auto& [type, list] : cluster.items()) {
+    for (const std::string address : list) RC_ASSERT(addresses.insert(address).second);
+    tasks += list.size();
+  }
+  const auto listed = std::count_if(plan.ranks.begin(), plan.ranks.end(),
+                                    [&](const RankPlan& rank) { return rank.role != absent; });
+  RC_ASSERT(tasks == static_cast<std::size_t>(listed));
+}
+
+/// Google's numbers: chief and workers count up from 0, the others have none.
+void machines_are_numbered(const LaunchPlan& plan) {
+  std::size_t trainers = 0;
+  for (const RankPlan& rank : plan.ranks)
+    trainers += rank.role == "chief" || rank.role == "worker" ? 1 : 0;
+  for (const RankPlan& rank : plan.ranks) {
+    const auto env = test::environment_of(plan, rank.rank.value);
+    const bool trains = rank.rank.value < trainers;
+    RC_ASSERT(env.contains("RANK") == trains);
+    RC_ASSERT(env.contains("MASTER_PORT") == trains);
+    if (!trains) continue;
+    RC_ASSERT(env.at("RANK") == std::to_string(rank.rank.value));
+    RC_ASSERT(env.at("WORLD_SIZE") == std::to_string(trainers));
+  }
+}
+
+/// The hostfile names the first nodes, each once, with a slot or more.
+void hosts_are_the_first_nodes(const LaunchPlan& plan, const Cluster& cluster) {
+  RC_ASSERT(plan.ranks.size() == 1U);
+  RC_ASSERT(!plan.hosts.empty());
+  for (std::size_t i = 0; i < plan.hosts.size(); ++i) {
+    RC_ASSERT(plan.hosts[i].name == cluster.nodes[i].name);
+    RC_ASSERT(plan.hosts[i].slots > 0U);
   }
 }
 
@@ -139,10 +199,17 @@ RC_GTEST_PROP(Plan, Invariants, ()) {
   roles_are_numbered(*plan);
   cores_are_exclusive(*plan, cluster);
   ports_are_exclusive(*plan);
-  std::uint32_t most = 0;
-  for (const NodePlan& node : plan->nodes)
-    most = std::max(most, static_cast<std::uint32_t>(node.ranks.size()));
-  if (spec.framework == Framework::tensorflow) RC_ASSERT(ports_wanted(spec) >= most);
+  const bool is_gcp = spec.framework == Framework::gcp;
+  const bool has_tasks = is_gcp || spec.framework == Framework::tensorflow;
+  if (has_tasks) clusters_agree(*plan, "TF_CONFIG", "evaluator");
+  if (is_gcp) clusters_agree(*plan, "CLUSTER_SPEC", "");
+  if (is_gcp) machines_are_numbered(*plan);
+  if (spec.launch == Launch::once) hosts_are_the_first_nodes(*plan, cluster);
+  for (const NodePlan& node : plan->nodes) {
+    std::size_t ports = 0;
+    for (const Rank rank : node.ranks) ports += plan->ranks[rank.value].ports.size();
+    RC_ASSERT(ports_wanted(spec) >= ports);
+  }
 }
 
 }  // namespace

@@ -27,6 +27,18 @@ Error error_of(const JobSpec& spec, const Cluster& cluster) {
   return plan ? Error{} : plan.error();
 }
 
+TEST(MakePlan, ANodeThatRefusesIsolationIsNoNodeForTheJob) {
+  JobSpec spec = list_job();
+  Cluster cluster = fake_cluster({{}, {}});
+  cluster.nodes[1].facts.isolation_refused = "unshare: Operation not permitted\ndo something";
+  plan_of(spec, cluster);  // nobody asked for it
+  spec.isolation = Isolation::pid_namespace;
+  EXPECT_EQ(error_of(spec, cluster),
+            (Error{75,
+                   "isolation: pid-namespace is not possible on node1: unshare: Operation not "
+                   "permitted\n         try: do something"}));
+}
+
 // ---- GPUs (8 faked ones on 2 NUMA nodes)
 
 const test::NodeShape kDgx{.gpus = 8, .cores = 16, .numa_nodes = 2};
@@ -283,13 +295,23 @@ TEST(MakePlan, WhatIsNotThereYet) {
   spec.framework = Framework::mpi;
   EXPECT_EQ(error_of(spec, fake_cluster({{}})),
             (Error{exit_code::kJobFile, "not available yet: framework: mpi"}));
-  spec = list_job();
-  spec.launch = Launch::once;
-  EXPECT_EQ(error_of(spec, fake_cluster({{}})).message, "not available yet: launch: once");
 }
 
 TEST(MakePlan, NoHosts) {
   EXPECT_EQ(error_of(list_job(), Cluster{}).message, "no hosts are given");
+}
+
+// ---- logs
+
+TEST(MakePlan, ARankThatDoesNotExistCannotBeShown) {
+  JobSpec spec = list_job();
+  spec.logs.console = Logs::Console::ranks;
+  spec.logs.console_ranks = {7, 8};
+  EXPECT_EQ(
+      error_of(spec, fake_cluster({kDgx})),
+      (Error{exit_code::kJobFile, "logs.console: there is no rank 8, this job has ranks 0 to 7"}));
+  spec.logs.console_ranks = {7, 0};
+  EXPECT_EQ(plan_of(spec, fake_cluster({kDgx})).ranks.size(), 8U);
 }
 
 }  // namespace

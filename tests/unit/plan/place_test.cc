@@ -174,14 +174,40 @@ TEST(Place, RolesThatCannotBe) {
   spec.roles = {test::role("chief", 2)};
   EXPECT_EQ(error_of(spec, fake_cluster({{}})).message,
             "a job has at most one chief (roles)");  // TF 2: at most one chief
-  spec.roles = {test::role("evaluator", 1)};
-  EXPECT_EQ(error_of(spec, fake_cluster({{}})).message, "the role evaluator is not available yet");
+  spec.roles = {test::role("worker", 1), test::role("evaluator", 2)};
+  EXPECT_EQ(error_of(spec, fake_cluster({{}})).message,
+            "a job has at most one evaluator (roles)");  // TF 2: at most one evaluator
+  spec.roles = {test::role("evaluator", 1), test::role("ps", 1)};
+  EXPECT_EQ(error_of(spec, fake_cluster({{}})).message, "roles need a chief or a worker");
   spec.roles = {test::role("boss", 1)};
   EXPECT_EQ(error_of(spec, fake_cluster({{}})).message,
-            "unknown role \"boss\"; there are chief, worker and ps");
+            "unknown role \"boss\"; there are chief, worker, ps and evaluator");
+  spec.roles = {test::role("worker", 2)};
+  spec.roles[0].nodes = 3;
+  EXPECT_EQ(error_of(spec, fake_cluster({{}})).message,
+            "role worker: \"nodes: 3\" but only \"count: 2\"");
   spec.roles = {test::role("worker", 5)};
   EXPECT_EQ(error_of(spec, fake_cluster({{.slots = 4}})).message,
             "\"roles: 5 chief and worker tasks\" but the host has only 4 slots");
+}
+
+TEST(Place, TheEvaluatorGoesWhereThereIsRoom) {
+  JobSpec spec = list_job();
+  spec.framework = Framework::tensorflow;
+  spec.roles = {test::role("worker", 3), test::role("evaluator", 1)};
+  const auto node_of_evaluator = [&](const Cluster& cluster) {
+    const auto placement = place_job(spec, cluster);
+    EXPECT_TRUE(placement.has_value()) << placement.error().message;
+    return placement ? placement->ranks.back().node.value : 99;
+  };
+  EXPECT_EQ(node_of_evaluator(fake_cluster({{}})), 0U);
+  EXPECT_EQ(node_of_evaluator(fake_cluster({{}, {}})), 1U) << "2 and 1 workers";
+  EXPECT_EQ(node_of_evaluator(fake_cluster({{.gpus = 4}, {.gpus = 1}})), 0U) << "GPUs are left";
+  EXPECT_EQ(node_of_evaluator(fake_cluster({{}, {}, {}, {}})), 3U) << "a node of its own";
+  EXPECT_EQ(node_of_evaluator(fake_cluster({{}, {}, {}, {}, {.gpus = 8}})), 3U)
+      << "no node before it is left empty";
+  EXPECT_THAT(counts(spec, fake_cluster({{.slots = 3}})), ElementsAre(4))
+      << "it takes none of the slots";
 }
 
 TEST(Place, ARoleMayHaveFewerNodes) {
@@ -189,6 +215,7 @@ TEST(Place, ARoleMayHaveFewerNodes) {
   spec.roles = {test::role("worker", 2), test::role("ps", 2)};
   spec.roles[1].nodes = 1;
   EXPECT_THAT(counts(spec, fake_cluster({{}, {}})), ElementsAre(3, 1));
+  spec.roles[1].count = 3;
   spec.roles[1].nodes = 3;
   EXPECT_EQ(error_of(spec, fake_cluster({{}, {}})).message,
             "role ps: \"nodes: 3\" but the job has only 2 nodes");

@@ -45,6 +45,19 @@ TEST(PlanJson, HoldsTheWholePlan) {
   EXPECT_EQ(parsed["reasons"]["RANK"], "global rank, hosts in the order given");
 }
 
+TEST(PlanJson, HostfilesOfALauncher) {
+  JobSpec spec = test::list_job();
+  spec.launch = Launch::once;
+  const auto plan = make_plan(spec, test::fake_cluster({{.gpus = 2}, {}}), test::fake_context());
+  ASSERT_TRUE(plan.has_value()) << plan.error().message;
+  const auto tree = nlohmann::json::parse(plan_json(*plan));
+  EXPECT_EQ(
+      tree["hosts"],
+      nlohmann::json::parse(R"([{"name": "node0", "slots": 2}, {"name": "node1", "slots": 1}])"));
+  EXPECT_EQ(tree["nodes"][0]["files"][0]["text"], "node0 slots=2\nnode1 slots=1\n");
+  EXPECT_EQ(tree["nodes"][0]["files"][0]["path"], tree["variables"]["DLAUNCH_HOSTFILE"]);
+}
+
 TEST(PlanJson, NeverHoldsValuesThatWerePassed) {
   JobSpec spec = test::list_job();
   spec.env_pass = {"WANDB_API_KEY"};

@@ -83,6 +83,7 @@ TEST(PlanText, RolesHaveAColumnAndTheirCommands) {
   spec.roles = {test::role("worker", 2), test::role("ps", 1)};
   spec.roles[1].command = Command{false, "", {"python", "ps.py"}};
   spec.roles[1].env = {{"A", "b"}};
+  spec.success = Success::workers;
   const auto [cluster, plan] = planned(spec, {{.gpus = 2, .cores = 2}});
   EXPECT_EQ(plan_text(plan, cluster),
             R"(job       tensorflow, per-process, 3 ranks on 1 node
@@ -98,11 +99,47 @@ rank  node   local  role    gpu  cpus       numa
 
 every rank     PYTHONUNBUFFERED=1 DLAUNCH_RUN_ID=20261120-210142-k3f
                DLAUNCH_WORLD_SIZE=3 DLAUNCH_NODE_RANK=0 DLAUNCH_ATTEMPT=0
-by rank        TF_CONFIG DLAUNCH_RANK DLAUNCH_LOCAL_RANK
+by rank        TF_CONFIG CUDA_VISIBLE_DEVICES DLAUNCH_RANK DLAUNCH_LOCAL_RANK
 yours          A=b                              env of the role ps
 note           node0: TensorFlow takes every GPU that it sees; use binding.gpus:
                one-per-process
 )");
+}
+
+TEST(PlanText, OneLauncherAndItsHostfile) {
+  JobSpec spec = test::list_job({"deepspeed", "train.py"});
+  spec.launch = Launch::once;
+  const auto [cluster, plan] = planned(spec, {{.gpus = 8}, {.gpus = 4}});
+  const std::string text = plan_text(plan, cluster);
+  EXPECT_THAT(text, HasSubstr("pytorch, once, 12 slots on 2 nodes\n"));
+  EXPECT_THAT(text, HasSubstr(R"(
+hostfile       node0 slots=8                   written before the process starts
+               node1 slots=4
+
+every rank )"));
+  const std::string env = plan_env_text(plan, cluster, Rank(0));
+  EXPECT_THAT(env, HasSubstr("DLAUNCH_SLOTS=12 "));
+  EXPECT_THAT(env, HasSubstr("# processes that these nodes are for\n"));
+}
+
+TEST(PlanText, EachRoleHasItsCommandAndVariables) {
+  JobSpec spec = test::list_job();
+  spec.framework = Framework::tensorflow;
+  spec.name = "ps";
+  spec.success = Success::chief;
+  spec.roles = {test::role("worker", 1), test::role("ps", 1), test::role("evaluator", 1)};
+  spec.roles[1].command = Command{false, "", {"serve"}};
+  spec.roles[1].env = {{"A", "1"}};
+  const auto [cluster, plan] = planned(spec, {{}});
+  EXPECT_THAT(plan_text(plan, cluster),
+              testing::StartsWith(R"(ps           tensorflow, per-process, 3 ranks on 1 node
+  worker     python train.py
+  ps         serve
+  evaluator  python train.py
+)"));
+  EXPECT_THAT(plan_text(plan, cluster),
+              HasSubstr("by rank        TF_CONFIG CUDA_VISIBLE_DEVICES DLAUNCH_RANK"))
+      << "the variables of any role";
 }
 
 TEST(PlanText, LongJobsAreAbbreviated) {

@@ -123,7 +123,91 @@ TEST(Tensorflow, AddressesOfIpv6HaveBrackets) {
   rank.ports = {2222};
   NodePlan node;
   node.address = "fe80::1";
-  EXPECT_EQ(tf_cluster({rank}, {node}), R"({"worker":["[fe80::1]:2222"]})");  // RFC 3986, 3.2.2
+  EXPECT_EQ(cluster_text(ClusterForm::tensorflow, {rank}, {node}),
+            R"({"worker":["[fe80::1]:2222"]})");  // RFC 3986, 3.2.2
+}
+
+TEST(Tensorflow, TheEvaluatorIsNotPartOfTheCluster) {
+  // tf.estimator.train_and_evaluate: "the evaluator task is not part of training cluster", its
+  // index is 0. tensorflow/python/distribute/multi_worker_util.py (2.21): an evaluator that does
+  // not appear in the cluster spec is a valid configuration. AI Platform: the cluster never has the
+  // key.
+  JobSpec spec = tf_job();
+  spec.roles = {test::role("chief", 1), test::role("worker", 1), test::role("ps", 1),
+                test::role("evaluator", 1)};
+  const LaunchPlan plan = plan_of(spec, fake_cluster({{}}));
+  const json cluster = json::parse(
+      R"({"chief": ["127.0.0.1:21000"], "worker": ["127.0.0.1:21001"], "ps": ["127.0.0.1:21002"]})");
+  for (std::uint32_t rank = 0; rank < 4; ++rank)
+    EXPECT_EQ(tf_config_of(plan, rank)["cluster"], cluster) << rank;
+  EXPECT_EQ(tf_config_of(plan, 3)["task"], json({{"type", "evaluator"}, {"index", 0}}));
+  EXPECT_TRUE(plan.ranks[3].ports.empty()) << "nobody connects to it";
+}
+
+TEST(Tensorflow, OneWorkerAloneHasAClusterToo) {
+  // Azure ML and AI Platform set TF_CONFIG for a single process; TFConfigClusterResolver and
+  // MultiWorkerMirroredStrategy take a cluster of one. (Vertex and Kubeflow leave it out.)
+  const LaunchPlan plan = plan_of(tf_job(), fake_cluster({{}}));
+  EXPECT_EQ(tf_config_of(plan, 0)["cluster"], json({{"worker", {"127.0.0.1:21000"}}}));
+  EXPECT_EQ(tf_config_of(plan, 0)["task"], json({{"type", "worker"}, {"index", 0}}));
+}
+
+TEST(Tensorflow, WithoutAChiefNoneIsListed) {
+  // multi_worker_util.is_chief: where the cluster lists no chief, worker 0 is it.
+  JobSpec spec = tf_job();
+  spec.roles = {test::role("worker", 2), test::role("ps", 1)};
+  const json config = tf_config_of(plan_of(spec, fake_cluster({{}})), 0);
+  EXPECT_FALSE(config["cluster"].contains("chief"));
+  EXPECT_EQ(config["task"], json({{"type", "worker"}, {"index", 0}}));
+}
+
+TEST(Tensorflow, TheEvaluatorTakesAGpuThatIsLeft) {
+  // It computes: AI Platform gives it accelerators of its own (TrainingInput.evaluatorConfig).
+  JobSpec spec = tf_job();
+  spec.roles = {test::role("worker", 2), test::role("ps", 1), test::role("evaluator", 1)};
+  spec.binding.gpus = Binding::Gpus::one_per_process;
+  const LaunchPlan roomy = plan_of(spec, fake_cluster({{.gpus = 3}}));
+  EXPECT_EQ(environment_of(roomy, 2).at("CUDA_VISIBLE_DEVICES"), "-1") << "ps";
+  EXPECT_EQ(environment_of(roomy, 3).at("CUDA_VISIBLE_DEVICES"), "2") << "evaluator";
+
+  const LaunchPlan tight = plan_of(spec, fake_cluster({{.gpus = 2}}));
+  EXPECT_EQ(environment_of(tight, 1).at("CUDA_VISIBLE_DEVICES"), "1") << "workers come first";
+  EXPECT_EQ(environment_of(tight, 3).at("CUDA_VISIBLE_DEVICES"), "-1");
+  EXPECT_TRUE(tight.ranks[3].gpus.empty());
+}
+
+TEST(Tensorflow, RolesHaveCommandsAndVariablesOfTheirOwn) {
+  JobSpec spec = tf_job();
+  spec.env = {{"A", "job"}, {"B", "job"}};
+  spec.roles = {test::role("worker", 2), test::role("ps", 1), test::role("evaluator", 1)};
+  spec.roles[1].command = Command{false, "", {"serve"}};
+  spec.roles[1].env = {{"A", "ps"}};
+  spec.roles[2].command = Command{true, "python eval.py | tee log", {}};
+  const LaunchPlan plan = plan_of(spec, fake_cluster({{}}));
+  EXPECT_EQ(plan.commands.size(), 3U);
+  EXPECT_EQ(plan.commands[plan.ranks[0].command].argv, spec.command.argv);
+  EXPECT_EQ(plan.commands[plan.ranks[1].command].argv, spec.command.argv);
+  EXPECT_EQ(plan.commands[plan.ranks[2].command].argv, std::vector<std::string>{"serve"});
+  EXPECT_TRUE(plan.commands[plan.ranks[3].command].is_own_shell);
+  EXPECT_EQ(environment_of(plan, 2).at("A"), "ps") << "later wins: env, then role env";
+  EXPECT_EQ(environment_of(plan, 2).at("B"), "job");
+  EXPECT_EQ(environment_of(plan, 0).at("A"), "job");
+}
+
+TEST(Tensorflow, NotesOfRoles) {
+  JobSpec spec = tf_job();
+  spec.roles = {test::role("worker", 1), test::role("ps", 1)};
+  spec.roles[0].command = spec.roles[1].command = Command{false, "", {"x"}};
+  spec.processes_per_node = {ProcessesPerNode::Kind::count, 2};
+  spec.success = Success::all;
+  EXPECT_THAT(plan_of(spec, fake_cluster({{}})).notes,
+              testing::ElementsAre("command is not used: every role has its own",
+                                   "processes_per_node is not used: roles say how many there are",
+                                   testing::HasSubstr("success: all waits for parameter servers")));
+  spec = tf_job();
+  spec.roles = {test::role("worker", 1), test::role("ps", 1)};
+  spec.success = Success::workers;
+  EXPECT_THAT(plan_of(spec, fake_cluster({{}})).notes, testing::IsEmpty());
 }
 
 TEST(Tensorflow, PortsWantedIsEnoughForAnyNode) {

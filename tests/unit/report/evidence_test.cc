@@ -28,6 +28,15 @@ constexpr const char* kOutOfMemory =
     "        ^^^^^^^^^^^^^\n"
     "RuntimeError: CUDA out of memory. Tried to allocate 2.50 GiB\n";
 
+// tqdm with two bars: the inner one goes up to draw the outer one again.
+TEST(Evidence, OfProgressBarsOnlyTheLastStateIsKept) {
+  const Evidence evidence = find_evidence(
+      "loading\n\router 0%\n\rinner 0%\rinner 50%\x1b[A\router 50%\n\rinner 0%\x1b[1A\r"
+      "outer 100%\n\rinner 100%\nValueError: bad\n\x1b[Aafter\n");
+  EXPECT_EQ(evidence.last_lines, (std::vector<std::string>{"loading", "outer 100%", "inner 100%",
+                                                           "ValueError: bad", "after"}));
+}
+
 TEST(Evidence, NothingSaidIsNothingKnown) {
   EXPECT_EQ(find_evidence(""), Evidence{});
   EXPECT_EQ(find_evidence("\n \n"), Evidence{});

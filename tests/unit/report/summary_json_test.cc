@@ -25,9 +25,11 @@ TEST(SummaryJson, HasEveryMember) {
   report.perhaps_first = {Rank(1)};
   report.elapsed = milliseconds(12'400);
   report.leftovers = 2;
-  report.ranks = {make_end(How::exited, code(0), milliseconds(1)),
-                  make_end(How::stopped, killed_by(SIGTERM), milliseconds(2)), RankEnd{},
-                  make_end(How::exited, ExitStatus{true, SIGSEGV, true}, milliseconds(3))};
+  report.ranks = {
+      make_end(How::exited, code(0), milliseconds(1)),
+      make_end(How::stopped, killed_by(SIGTERM), milliseconds(2)), RankEnd{},
+      make_end(How::exited, ExitStatus{true, SIGSEGV, true, "limit of its cgroup 1 GiB"},
+               milliseconds(3))};
   Evidence evidence;
   evidence.exception = "Fatal Python error: Segmentation fault";
   evidence.last_lines = {"a \"quoted\" line", "last"};
@@ -58,6 +60,7 @@ TEST(SummaryJson, HasEveryMember) {
                                     {"exit_code", 0},
                                     {"signal", nullptr},
                                     {"core_dumped", false},
+                                    {"out_of_memory", nullptr},
                                     {"started", "2026-11-20T21:01:42.000000Z"},
                                     {"ended", "2026-11-20T21:01:42.001000Z"},
                                     {"error", nullptr}}));
@@ -68,7 +71,34 @@ TEST(SummaryJson, HasEveryMember) {
   EXPECT_EQ(seen["ranks"][2]["started"], nullptr);
   EXPECT_EQ(seen["ranks"][3]["signal"], "SIGSEGV");
   EXPECT_EQ(seen["ranks"][3]["core_dumped"], true);
+  EXPECT_EQ(seen["ranks"][3]["out_of_memory"], "limit of its cgroup 1 GiB");
   EXPECT_EQ(seen["ranks"][3]["node"], "node1");
+}
+
+TEST(SummaryJson, TellsEarlierAttempts) {
+  RunReport report;
+  report.attempt = Attempt(1);
+  EarlierAttempt failed;
+  failed.cause = Cause::port_taken;
+  failed.exit_code = 1;
+  failed.from_rank = true;
+  failed.first = Rank(0);
+  failed.port = TakenPort{20001, "pid 7 (nc, user eve)"};
+  failed.ran = milliseconds(1500);
+  failed.wait = milliseconds(5000);
+  report.earlier = {failed};
+  const json seen = json::parse(summary_json(SummaryInput{nullptr, report, "", {}}));
+  EXPECT_EQ(seen.at("attempt"), 1);
+  EXPECT_EQ(seen.at("earlier"), json::array({{{"attempt", 0},
+                                              {"cause", "port-taken"},
+                                              {"exit_code", 1},
+                                              {"origin", "rank"},
+                                              {"first", 0},
+                                              {"ran_s", 1.5},
+                                              {"wait_s", 5.0},
+                                              {"port", 20001},
+                                              {"port_holder", "pid 7 (nc, user eve)"}}}));
+  EXPECT_EQ(seen.at("port"), nullptr);
 }
 
 TEST(SummaryJson, NeedsNoPlan) {

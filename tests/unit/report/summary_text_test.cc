@@ -65,8 +65,8 @@ TEST_F(SummaryText, SuccessWithLeftovers) {
   all_ended_well();
   report_.leftovers = 2;
   EXPECT_EQ(text(),
-            "dlaunch: done in 3 min 12 s, 8 ranks ok, 2 leftover processes killed, "
-            "logs in runs/20261120-210142-k3f\n");
+            "dlaunch: done in 3 min 12 s, 8 ranks ok, 2 leftover processes killed,\n"
+            "         logs in runs/20261120-210142-k3f\n");
 }
 
 TEST_F(SummaryText, SuccessOfTheChiefAlone) {
@@ -76,8 +76,72 @@ TEST_F(SummaryText, SuccessOfTheChiefAlone) {
   }
   report_.attempt = Attempt(1);
   EXPECT_EQ(text(),
-            "dlaunch: done in 3 min 12 s, 1 rank ok, 7 stopped, after 1 restart, "
-            "logs in runs/20261120-210142-k3f\n");
+            "dlaunch: done in 3 min 12 s, 1 rank ok, 7 stopped after 1 restart,\n"
+            "         logs in runs/20261120-210142-k3f\n");
+}
+
+EarlierAttempt earlier(std::uint32_t number, ExitStatus status, seconds ran) {
+  EarlierAttempt attempt;
+  attempt.attempt = Attempt(number);
+  attempt.first = Rank(5);
+  attempt.end = make_end(How::exited, status, ran);
+  attempt.ran = ran;
+  return attempt;
+}
+
+TEST_F(SummaryText, SuccessAfterRestarts) {
+  all_ended_well();
+  report_.earlier = {earlier(0, code(1), seconds(12)), earlier(1, killed_by(SIGSEGV), seconds(3))};
+  report_.attempt = Attempt(2);
+  EXPECT_EQ(text(),
+            "dlaunch: attempt 0: rank 5 exited with code 1 after 12.0 s\n"
+            "dlaunch: attempt 1: rank 5 was killed by SIGSEGV after 3.0 s\n"
+            "dlaunch: done in 3 min 12 s, 8 ranks ok after 2 restarts,\n"
+            "         logs in runs/20261120-210142-k3f\n");
+}
+
+TEST_F(SummaryText, FailureAfterManyRestarts) {
+  for (std::uint32_t i = 0; i < 8; ++i) report_.earlier.push_back(earlier(i, code(1), seconds(i)));
+  report_.attempt = Attempt(8);
+  const std::string seen = text();
+  EXPECT_NE(seen.find(", first of 8,\n         after 8 restarts\n"), std::string::npos) << seen;
+  EXPECT_NE(seen.find("  earlier 4 attempts before: see summary.json\n"
+                      "          attempt 4: rank 5 exited with code 1 after 4.0 s\n"),
+            std::string::npos)
+      << seen;
+  EXPECT_NE(
+      seen.find("          attempt 7: rank 5 exited with code 1 after 7.0 s\n"
+                "  logs    dlaunch logs --rank 5           runs/20261120-210142-k3f/attempt-8/\n"),
+      std::string::npos)
+      << seen;
+}
+
+// reference/screens.md, Errors: the port, its node, its holder, what to do.
+TEST_F(SummaryText, AChosenPortThatWasTaken) {
+  report_.cause = Cause::port_taken;
+  report_.port = TakenPort{29500, "pid 8812 (python train.py, user eve)"};
+  const std::string seen = text();
+  EXPECT_TRUE(seen.starts_with(
+      "dlaunch: FAILED after 12.4 s: port 29500 on node1 was taken by pid 8812 (python\n"
+      "         train.py, user eve); rank 5 on node1 exited with code 1, first of 8\n"))
+      << seen;
+  EXPECT_NE(seen.find("  try     rendezvous.port: auto\n"), std::string::npos) << seen;
+}
+
+TEST_F(SummaryText, Stragglers) {
+  report_.cause = Cause::stragglers;
+  report_.first.reset();
+  report_.stragglers = {Rank(3), Rank(5)};
+  report_.limit = milliseconds(500);
+  EXPECT_TRUE(text().starts_with(
+      "dlaunch: FAILED after 12.7 s: ranks 3, 5 were still running after others had\n"
+      "         ended well (timeouts.stragglers_after_success: 500 ms)\n"))
+      << text();
+  // Rank 5 ended before the signal arrived: it is no rank that had ended well before.
+  report_.ranks[0] = report_.ranks[5] = make_end(How::exited, code(0), seconds(12));
+  EXPECT_THAT(text(), HasSubstr("  ranks   1-4, 6, 7 were stopped by dlaunch;\n"
+                                "          rank 5 ended with 0 when told to stop;\n"
+                                "          rank 0 had ended well\n"));
 }
 
 TEST_F(SummaryText, Failure) {
@@ -97,9 +161,9 @@ TEST_F(SummaryText, Failure) {
             "    |     x = self.block(x)\n"
             "    | RuntimeError: CUDA out of memory. Tried to allocate 2.50 GiB\n"
             "\n"
-            "  others  rank 4 exited with 1 after 0.3 s;\n"
+            "  others  rank 4 exited with 1 after 300 ms;\n"
             "          0-3, 6, 7 were stopped by dlaunch\n"
-            "  logs    runs/20261120-210142-k3f/attempt-0/\n");
+            "  logs    dlaunch logs --rank 5           runs/20261120-210142-k3f/attempt-0/\n");
 }
 
 TEST_F(SummaryText, ASingleRankWithoutAWord) {
@@ -109,7 +173,7 @@ TEST_F(SummaryText, ASingleRankWithoutAWord) {
   EXPECT_EQ(text(),
             "dlaunch: FAILED after 12.4 s: rank 0 on node0 exited with code 1\n"
             "\n"
-            "  logs    runs/20261120-210142-k3f/attempt-0/\n");
+            "  logs    dlaunch logs --rank 0           runs/20261120-210142-k3f/attempt-0/\n");
 }
 
 TEST_F(SummaryText, ASignalIsNamed) {
@@ -120,7 +184,20 @@ TEST_F(SummaryText, ASignalIsNamed) {
             "         dumped), first of 8\n"
             "\n"
             "  others  0-4, 6, 7 were stopped by dlaunch\n"
-            "  logs    runs/20261120-210142-k3f/attempt-0/\n");
+            "  logs    dlaunch logs --rank 5           runs/20261120-210142-k3f/attempt-0/\n");
+}
+
+TEST_F(SummaryText, LackOfMemoryIsToldWithItsEvidence) {
+  report_.cause = Cause::out_of_memory;
+  report_.ranks[5].status =
+      ExitStatus{true, SIGKILL, false, "12.3 GiB anonymous; limit of its cgroup 12 GiB"};
+  EXPECT_EQ(text(),
+            "dlaunch: FAILED after 12.4 s: rank 5 on node1 was killed by SIGKILL, first of 8\n"
+            "\n"
+            "  why     the kernel ended it: out of memory (12.3 GiB anonymous; limit of its\n"
+            "          cgroup 12 GiB)\n"
+            "  others  0-4, 6, 7 were stopped by dlaunch\n"
+            "  logs    dlaunch logs --rank 5           runs/20261120-210142-k3f/attempt-0/\n");
 }
 
 TEST_F(SummaryText, TiesAreNotDecided) {
@@ -133,7 +210,7 @@ TEST_F(SummaryText, TiesAreNotDecided) {
             "\n"
             "  others  rank 5 exited with 1 at the same time;\n"
             "          0-2, 4, 6, 7 were stopped by dlaunch\n"
-            "  logs    runs/20261120-210142-k3f/attempt-0/\n");
+            "  logs    dlaunch logs --rank 3           runs/20261120-210142-k3f/attempt-0/\n");
 }
 
 TEST_F(SummaryText, EveryWayToEnd) {
@@ -147,14 +224,14 @@ TEST_F(SummaryText, EveryWayToEnd) {
   EXPECT_EQ(text(),
             "dlaunch: FAILED after 12.4 s: rank 5 on node1 exited with code 1, first of 8\n"
             "\n"
-            "  others  ranks 2, 3 were killed by SIGABRT after 0.4 s to 0.5 s;\n"
+            "  others  ranks 2, 3 were killed by SIGABRT after 400 ms to 500 ms;\n"
             "          rank 1 did not stop and was killed by dlaunch after 30.0 s;\n"
             "          rank 4 was lost with node1;\n"
             "          rank 7 was stopped by dlaunch;\n"
             "          rank 0 had ended well;\n"
             "          rank 6 was not started;\n"
             "          1 leftover process was killed\n"
-            "  logs    runs/20261120-210142-k3f/attempt-0/\n");
+            "  logs    dlaunch logs --rank 5           runs/20261120-210142-k3f/attempt-0/\n");
 }
 
 TEST_F(SummaryText, CannotExecute) {
@@ -208,7 +285,7 @@ TEST_F(SummaryText, NodeLost) {
   EXPECT_EQ(text(),
             "dlaunch: FAILED after 12.7 s: node1 was lost: its agent was killed by SIGKILL\n"
             "\n"
-            "  others  4-7 were lost with node1;\n"
+            "  ranks   4-7 were lost with node1;\n"
             "          0-3 were stopped by dlaunch\n"
             "  logs    runs/20261120-210142-k3f/attempt-0/\n");
 }
@@ -218,10 +295,11 @@ TEST_F(SummaryText, TimeLimit) {
   report_.first.reset();
   report_.ranks[5] = report_.ranks[0];
   report_.elapsed = std::chrono::minutes(60);
+  report_.limit = std::chrono::hours(1);
   EXPECT_EQ(text(),
-            "dlaunch: FAILED after 1 h 00 min: the time limit was reached (timeouts.run)\n"
+            "dlaunch: FAILED after 1 h 00 min: reached the time limit of 1 h (timeouts.run)\n"
             "\n"
-            "  others  0-7 were stopped by dlaunch\n"
+            "  ranks   0-7 were stopped by dlaunch\n"
             "  logs    runs/20261120-210142-k3f/attempt-0/\n");
 }
 
@@ -231,18 +309,44 @@ TEST_F(SummaryText, Cancelled) {
   report_.ranks[5] = report_.ranks[0];
   report_.signal = SIGINT;
   EXPECT_EQ(text(),
-            "dlaunch: stopped by Ctrl-C after 12.7 s, 8 ranks stopped, "
-            "logs in runs/20261120-210142-k3f\n");
+            "dlaunch: stopped by Ctrl-C after 12.7 s, 8 ranks stopped,\n"
+            "         logs in runs/20261120-210142-k3f\n");
   report_.signal = SIGTERM;
   report_.ranks[0].how = How::killed;
   EXPECT_EQ(text(),
-            "dlaunch: stopped by SIGTERM after 12.7 s, 7 ranks stopped, 1 killed, "
-            "logs in runs/20261120-210142-k3f\n");
+            "dlaunch: stopped by SIGTERM after 12.7 s, 7 ranks stopped, 1 killed,\n"
+            "         logs in runs/20261120-210142-k3f\n");
   report_.signal = SIGHUP;
   EXPECT_TRUE(text().starts_with("dlaunch: stopped by SIGHUP after 12.7 s, "));
   report_.signal = 0;
   EXPECT_TRUE(text().starts_with(
       "dlaunch: stopped because the process that started it is gone, after 12.7 s, "));
+}
+
+TEST_F(SummaryText, CancelledWhileWaitingForARestart) {
+  report_.cause = Cause::cancelled;
+  report_.first.reset();
+  report_.signal = SIGINT;
+  report_.elapsed = milliseconds(13'500);
+  report_.earlier = {earlier(0, code(7), seconds(12))};
+  report_.earlier[0].restart = 1;
+  report_.earlier[0].restarts_max = 3;
+  EXPECT_EQ(text(),
+            "dlaunch: attempt 0: rank 5 exited with code 7 after 12.0 s\n"
+            "dlaunch: stopped by Ctrl-C after 13.5 s while waiting for restart 1 of 3,\n"
+            "         logs in runs/20261120-210142-k3f\n");
+}
+
+// `dlaunch logs` finds the newest run in runs/ by itself, and no other.
+TEST_F(SummaryText, TheCommandForLogsElsewhereNamesTheRun) {
+  EXPECT_THAT(summary_text(SummaryInput{&plan_, report_, "/data/my runs/k3f", evidence_}),
+              HasSubstr("  logs    dlaunch logs '/data/my runs/k3f' --rank 5\n"
+                        "          /data/my runs/k3f/attempt-0/\n"));
+}
+
+TEST_F(SummaryText, QuotedLinesFitTheScreen) {
+  evidence_.last_lines = {std::string(100, 'x')};
+  EXPECT_THAT(text(), HasSubstr("\n    | " + std::string(71, 'x') + "...\n"));
 }
 
 TEST_F(SummaryText, NoPlan) {

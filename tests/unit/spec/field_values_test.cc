@@ -68,7 +68,13 @@ const Good kGood[] = {
      HOLDS(job.roles.size() == 3 && job.roles[0].name == "chief" && job.roles[1].name == "worker" &&
            job.roles[1].count == 2 && job.roles[2].name == "ps")},
     {"framework: tensorflow\nroles: {ps: 0, worker: 2}", HOLDS(job.roles.size() == 1)},
+    {"name: x", HOLDS(job.success == Success::automatic)},
     {"success: all", HOLDS(job.success == Success::all)},
+    {"success: chief", HOLDS(job.success == Success::chief)},
+    {"success: workers", HOLDS(job.success == Success::workers)},
+    {"restart: {max: 3, backoff: 0s..1s, not_on_exit: [2], reset_after: 1m}",
+     HOLDS(job.restart.max == 3 && job.restart.backoff_max == std::chrono::seconds(1) &&
+           job.restart.reset_after == std::chrono::minutes(1))},
     {"env: {A: b, B: 1.10, C: True, D: '', E: 0x1f}",
      HOLDS((job.env ==
             Environment{{"A", "b"}, {"B", "1.10"}, {"C", "True"}, {"D", ""}, {"E", "0x1f"}}))},
@@ -99,6 +105,10 @@ const Good kGood[] = {
      HOLDS(job.logs.dir == "/tmp/x" && job.logs.console == Logs::Console::none &&
            job.logs.prefix == Logs::Prefix::never)},
     {"logs: {console: all, prefix: auto}", HOLDS(job.logs == Logs{})},
+    {"logs: {console: rank0}", HOLDS(job.logs.console == Logs::Console::rank0)},
+    {"logs: {console: [0, 3]}",
+     HOLDS(job.logs.console == Logs::Console::ranks &&
+           job.logs.console_ranks == std::vector<std::uint32_t>({0, 3}))},
 };
 
 INSTANTIATE_TEST_SUITE_P(AllKeys, GoodValue, testing::ValuesIn(kGood));
@@ -140,13 +150,14 @@ const Bad kBad[] = {
      "1:8: error: shell must be one of sh, bash, not \"Bash\", did you mean \"bash\"?"},
     {"setup: [a]", "1:1: error: setup must be a string, not a list"},
     {"framework: pytroch",
-     "1:12: error: framework must be one of pytorch, tensorflow, none, not \"pytroch\", did you "
+     "1:12: error: framework must be one of pytorch, tensorflow, gcp, none, not \"pytroch\", did "
+     "you "
      "mean \"pytorch\"?"},
     {"framework: mpi", "1:12: error: not available yet: framework: mpi"},
     {"framework: jax", "1:12: error: not available yet: framework: jax"},
-    {"launch: once", "1:9: error: not available yet: launch: once"},
     {"launch: per_node",
-     "1:9: error: launch must be one of per-process, per-node, not \"per_node\", did you mean "
+     "1:9: error: launch must be one of per-process, per-node, once, not \"per_node\", did you "
+     "mean "
      "\"per-node\"?"},
     {"nodes: 0", "1:8: error: nodes must be a whole number from 1 to 100000, not the number 0"},
     {"nodes: -1", "1:8: error: nodes must be a whole number from 1 to 100000, not the number -1"},
@@ -170,16 +181,21 @@ const Bad kBad[] = {
      "1:12: error: processes must be a whole number from 1 to 100000, not \"auto\""},
     {"framework: tensorflow\nroles: {chief: 2}",
      "2:16: error: roles.chief must be a whole number from 0 to 1, not the number 2"},
-    {"framework: tensorflow\nroles: {worker: 1, evaluator: 1}",
-     "2:20: error: not available yet: roles.evaluator"},
-    {"framework: tensorflow\nroles: {worker: {count: 1}}",
-     "2:9: error: not available yet: roles.worker: {count, command, nodes, env, container}"},
+    {"framework: tensorflow\nroles: {worker: 1, evaluator: 2}",
+     "2:31: error: roles.evaluator must be a whole number from 0 to 1, not the number 2"},
+    {"framework: tensorflow\nroles: {worker: {count: 1, container: {image: a}}}",
+     "2:28: error: not available yet: roles.worker.container"},
+    {"framework: tensorflow\nroles: {worker: {nodes: 1}}",
+     "2:9: error: roles.worker needs the key count"},
+    {"framework: tensorflow\nroles: {worker: {count: 1, comand: a}}",
+     "2:28: error: unknown key \"comand\" in roles.worker, did you mean \"command\"?"},
     {"framework: tensorflow\nroles: {wrker: 1, worker: 1}",
      "2:9: error: unknown key \"wrker\" in roles, did you mean \"worker\"?"},
     {"framework: tensorflow\nroles: 3",
      "2:8: error: roles must be a mapping with the keys chief, worker, ps, evaluator, not the "
      "number 3"},
-    {"success: chief", "1:10: error: not available yet: success: chief"},
+    {"framework: tensorflow\nroles: {ps: 1}\nsuccess: chief",
+     "3:1: error: success needs a chief or a worker, and roles has neither (roles, line 2)"},
     {"env: [A=1]", "1:1: error: env must be a mapping such as {NCCL_DEBUG: WARN}, not a list"},
     {"env: {9A: 1}", "1:7: error: env: \"9A\" is not a variable name"},
     {"env: {A: ~}", "1:7: error: env.A has no value; write \"\" for an empty one"},
@@ -232,8 +248,9 @@ const Bad kBad[] = {
      "1:14: error: stop_signal must be a signal name such as TERM, INT or USR1, not \"FOO\""},
     {"stdin: rank1",
      "1:8: error: stdin must be one of none, rank0, not \"rank1\", did you mean \"rank0\"?"},
-    {"logs: {console: rank0}", "1:17: error: not available yet: logs.console: rank0"},
-    {"logs: {console: [0, 3]}", "1:8: error: not available yet: logs.console as a list"},
+    {"logs: {console: rank1}",
+     "1:17: error: logs.console must be one of all, rank0, none, or a list of whole numbers, not "
+     "\"rank1\""},
     {"logs: {prefix: yes}",
      "1:16: error: logs.prefix must be one of auto, always, never, not \"yes\""},
     {"spares: nonsense", "1:1: error: not available yet: spares"},

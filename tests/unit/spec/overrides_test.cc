@@ -75,7 +75,7 @@ TEST(Overrides, ErrorsNameWhatTheUserTyped) {
                                               set("timeouts.stp", "1s"),
                                               set("env_pass", "[A"),
                                               set("spares", "1"),
-                                              set("restart.max", "3"),
+                                              set("restart.exclude_bad_nodes", "true"),
                                               set("env.RANK", "1"),
                                               set("", "1")});
   EXPECT_THAT(
@@ -87,7 +87,8 @@ TEST(Overrides, ErrorsNameWhatTheUserTyped) {
           "--set env_pass=[A: error: not valid YAML: a '[' is not closed with ']', or a comma is "
           "missing",
           "--set spares=1: error: not available yet: spares",
-          "--set restart.max=3: error: not available yet: restart",
+          "--set restart.exclude_bad_nodes=true: error: not available yet: "
+          "restart.exclude_bad_nodes",
           "--set env.RANK=1: error: RANK is for dlaunch to set; remove it from env",
           "--set =1: error: unknown key \"\""));
   EXPECT_EQ(job.error().exit_code, 65);

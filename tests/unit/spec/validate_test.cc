@@ -36,12 +36,34 @@ const Case kCases[] = {
      "4:1: error: roles already say how many processes there are; give only one of them "
      "(processes, line 3)"},
     {"command: x\nroles: {worker: 1}\n",
-     "2:1: error: roles are for framework: tensorflow only (the default framework is pytorch)"},
+     "2:1: error: roles are for framework: tensorflow and gcp only (the default framework is "
+     "pytorch)"},
     {"command: x\nroles: {worker: 1}\nframework: none\n",
-     "3:1: error: roles are for framework: tensorflow only (roles, line 2)"},
+     "3:1: error: roles are for framework: tensorflow and gcp only (roles, line 2)"},
     {"command: x\nframework: tensorflow\nlaunch: per-node\nroles: {worker: 1}\n",
      "4:1: error: roles count processes, launch: per-node starts one a node whatever they say "
      "(launch, line 3)"},
+    {"command: x\nframework: tensorflow\nlaunch: once\n",
+     "3:1: error: launch: once starts a single process, which has no place in a cluster; use "
+     "framework: none (framework, line 2)"},
+    {"command: x\nlaunch: once\nroles: {worker: 1}\nframework: tensorflow\n",
+     "3:1: error: roles count processes, launch: once starts a single one whatever they say "
+     "(launch, line 2)"},
+    {"command: x\nlaunch: once\nbinding: {gpus: one-per-process}\n",
+     "3:11: error: the one process that is started starts workers of its own, which need all GPUs "
+     "(launch, line 2)"},
+    {"command: x\nframework: gcp\nprocesses_per_node: 4\n",
+     "3:1: error: framework: gcp starts one process for each machine of the service; say processes "
+     "or roles for several on a node (framework, line 2)"},
+    {"command: x\nframework: gcp\nroles: {worker: 2}\n",
+     "3:1: error: framework: gcp needs a chief, which has rank 0 (framework, line 2)"},
+    {"command: x\nframework: tensorflow\nroles: {ps: 2, evaluator: 1}\n",
+     "3:1: error: roles hold nobody who trains; give at least one worker or a chief"},
+    {"framework: tensorflow\nroles: {worker: {count: 1, command: x}, ps: 1}\n",
+     " error: no command for the role ps; add \"command: python train.py\", or write it after --"},
+    {"command: x\nsetup: y\nframework: tensorflow\nroles: {worker: {count: 1, command: [x]}}\n",
+     "4:28: error: setup needs a shell, but a command that is a list is executed without one; make "
+     "the command a string (setup, line 2)"},
     {"command: x\nframework: tensorflow\nroles: {worker: 0}\n",
      "3:1: error: roles holds no process; give at least one worker or a chief"},
     {"command: x\nframework: tensorflow\nroles: {}\n",

@@ -29,23 +29,43 @@ const Case kCases[] = {
     {"# nothing\n", ": error: the file is empty"},
     {"~\n", ": error: the file is empty"},
     {"---\n", ": error: the file is empty"},
+    {"\xef\xbb\xbf", ": error: the file is empty"},
     {"\xef\xbb\xbf"
-     "command: x\n",
-     ": error: the file starts with a byte order mark; save it as UTF-8 without one"},
+     "commnd: x\n",
+     ":1:1: error: unknown key \"commnd\", did you mean \"command\"?"},
+    {"command: x\n\xef\xbb\xbf",
+     ":2:1: error: the control character U+FEFF, which YAML does not allow; remove it"},
     {"\xff\xfe"
      "c",
      ": error: the file is UTF-16; save it as UTF-8"},
-    {"command: \xe9t\xe9\n",
-     ":1:10: error: the text is not UTF-8 from here on; save the file as UTF-8"},
+    {std::string("c\0o\0m\0", 6), ": error: the file is UTF-16; save it as UTF-8"},
+    {std::string("\0c\0o\0m", 6), ": error: the file is UTF-16; save it as UTF-8"},
+    {std::string("\xff\xfe\0\0c\0\0\0", 8), ": error: the file is UTF-32; save it as UTF-8"},
+    {"command: \xe9t\xe9\n", ":1:10: error: the byte 0xe9 is not UTF-8; save the file as UTF-8"},
     {"name: \xc3\xa9 \xc0\x80\n",
-     ":1:9: error: the text is not UTF-8 from here on; save the file as UTF-8"},
+     ":1:9: error: the byte 0xc0 is not UTF-8; save the file as UTF-8"},
+    {"name: x\ncommand: echo \x93hello\x94\n",
+     ":2:15: error: the byte 0x93 is not UTF-8 (a curly quote of Windows-1252?); write \" or ' "
+     "instead"},
+    {"\x1f\x8b\x08\x02\x01\x04\x03\x05", ": error: this is not a text file; is it the right one?"},
+    {"command: \xe2\x80\x9cpython train.py\xe2\x80\x9d\n",
+     ":1:10: error: a curly quote is an ordinary letter to YAML; write \" or '"},
+    {"command: x\n\xc2\xa0 name: y\n",
+     ":2:1: error: a no-break space (U+00A0), which YAML takes for text; write an ordinary one"},
+    {"command:\xc2\xa0x\n",
+     ":1:9: error: a no-break space (U+00A0), which YAML takes for text; write an ordinary one"},
+    {"command: x\nname = y\n",
+     ":2:1: error: unknown key \"name = y\"; write \"name: ...\", with a colon"},
+    {"command: x\n  name: y\n",
+     ":2:7: error: not valid YAML: this line is indented further than the keys above; if it is a "
+     "key, indent it as they are"},
     {std::string("command: x\0y", 12), ":1:11: error: a NUL byte; is this a text file?"},
     {"command: \x04\n",
      ":1:10: error: the control character U+0004, which YAML does not allow; remove it"},
     {"a: 1\rb: 2\n",
      ":1:5: error: a carriage return without a line feed; save the file with Unix line ends"},
-    {"command: " + std::string(1024 * 1024, 'x'),
-     ": error: the file is larger than 1 MiB; is this a job file?"},
+    {"command: " + std::string(256 * 1024, 'x'),
+     ": error: the file is larger than 256 KiB; is this a job file?"},
     {"command: \"a\\0b\"\n", ":1:10: error: a NUL character cannot be part of a text"},
     {"- a\n",
      ":1:1: error: a job file is made of keys and values, such as \"command: python train.py\""},
@@ -116,13 +136,27 @@ TEST(YamlReader, DeepNestingIsRefusedInEveryForm) {
     return out;
   };
   const std::string deep = "nested deeper than 64 levels";
-  EXPECT_THAT(message_of(read_text("command: " + repeated("[", 100'000))), HasSubstr(deep));
-  EXPECT_THAT(message_of(read_text("command: " + repeated("{a: ", 100'000))), HasSubstr(deep));
-  EXPECT_THAT(message_of(read_text(repeated("- ", 100'000))), HasSubstr(deep));
-  EXPECT_THAT(message_of(read_text(repeated("? ", 100'000))), HasSubstr(deep));
+  EXPECT_THAT(message_of(read_text("command: " + repeated("[", 50'000))), HasSubstr(deep));
+  EXPECT_THAT(message_of(read_text("command: " + repeated("{a: ", 50'000))), HasSubstr(deep));
+  EXPECT_THAT(message_of(read_text(repeated("- ", 50'000))), HasSubstr(deep));
+  EXPECT_THAT(message_of(read_text(repeated("? ", 50'000))), HasSubstr(deep));
   EXPECT_THAT(message_of(read_text("x: &a " + repeated("[", 40) + repeated("]", 40) +
                                    "\ny: " + repeated("[", 40) + "*a" + repeated("]", 40))),
               HasSubstr(deep));
+}
+
+TEST(YamlReader, TooManyValuesAreRefused) {
+  std::string text = "command: [a";
+  for (int i = 0; i < 20'000; ++i) text += ",a";
+  EXPECT_THAT(errors_of(read_text(text + "]")),
+              ElementsAre(HasSubstr(":1:40005: error: a job file holds at most 20,000 values")));
+}
+
+TEST(YamlReader, CurlyQuotesAndNoBreakSpacesInsideATextAreFine) {
+  const auto job =
+      read_text("command: echo \xe2\x80\x9chello\xe2\x80\x9d\nname: \"\xe2\x80\x98x\xc2\xa0y\"\n");
+  ASSERT_TRUE(job) << job.error().message;
+  EXPECT_EQ(job->name, "\xe2\x80\x98x\xc2\xa0y");
 }
 
 TEST(YamlReader, SixtyLevelsAreFine) {

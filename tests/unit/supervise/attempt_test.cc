@@ -47,7 +47,7 @@ TEST(AttemptProgress, UnreportedEnds) {
   progress.note_end(Rank{1}, ended(How::exited));
   progress.close(NodeIndex{0}, State::empty);
   progress.close(NodeIndex{2}, State::lost);
-  const std::vector<RankEnd> ends = progress.take_ends();
+  const std::vector<RankEnd> ends = progress.ends();
   EXPECT_EQ(ends[0].how, How::lost);  // it has started, and nobody saw its end
   EXPECT_EQ(ends[1].how, How::exited);
   EXPECT_EQ(ends[2].how, How::lost);
@@ -56,7 +56,7 @@ TEST(AttemptProgress, UnreportedEnds) {
 TEST(AttemptProgress, WhatHadNotStartedOnAnEmptyNodeNeverDid) {
   AttemptProgress progress({NodeIndex{0}}, 1);
   progress.close(NodeIndex{0}, State::empty);
-  EXPECT_EQ(progress.take_ends()[0].how, How::not_started);
+  EXPECT_EQ(progress.ends()[0].how, How::not_started);
 }
 
 TEST(AttemptProgress, TheFirstNewsOfAStartStays) {
@@ -65,7 +65,7 @@ TEST(AttemptProgress, TheFirstNewsOfAStartStays) {
   progress.note_start(Rank{0}, at);
   progress.note_start(Rank{0}, at + std::chrono::seconds(1));
   progress.note_end(Rank{0}, ended(How::exited));
-  EXPECT_EQ(progress.take_ends()[0].started, at);
+  EXPECT_EQ(progress.ends()[0].started, at);
 }
 
 TEST(NodeWaits, InOrderAndWithoutClosedNodes) {

@@ -15,8 +15,8 @@ WallTime ms(int value) {
   return WallTime(std::chrono::seconds(1'800'000'000)) + milliseconds(value);
 }
 
-RankFailure failure(std::uint32_t rank, std::uint32_t node, int at, bool certain = true) {
-  return {Rank{rank}, NodeIndex{node}, ms(at), certain};
+RankFailure failure(std::uint32_t rank, std::uint32_t node, int at) {
+  return {Rank{rank}, NodeIndex{node}, ms(at)};
 }
 
 std::vector<Rank> ranks(std::initializer_list<std::uint32_t> values) {
@@ -57,52 +57,21 @@ TEST(FailureOrder, ClockErrorCountsBetweenNodesNotWithinOne) {
   EXPECT_EQ(order.first(), (FirstFailure{Rank{1}, ranks({4})}));
 }
 
-TEST(FailureOrder, AnUncertainFailureIsNeverNamedFirst) {
-  FailureOrder order(milliseconds(5));
-  order.add(failure(0, 1, 9, false));
-  EXPECT_EQ(order.first(), std::nullopt);
-  order.add(failure(4, 0, 10));
-  order.add(failure(1, 1, 16, false));
-  EXPECT_EQ(order.first(), (FirstFailure{Rank{4}, ranks({0})}));
+TEST(ReadEnd, WithoutASignalOfOursEveryEndIsTheRanksOwn) {
+  EXPECT_EQ(read_end({true, SIGTERM, false}, false, false), How::exited);
+  EXPECT_EQ(read_end({true, SIGKILL, false}, false, true), How::exited);
 }
 
-const Interference kStopped{SIGTERM, ms(100), std::nullopt};
-const Interference kKilled{SIGTERM, ms(100), ms(200)};
-
-TEST(ReadEnd, WithoutAStopEveryEndIsTheRanksOwn) {
-  EXPECT_EQ(read_end({true, SIGTERM, false}, ms(5), {}, {}), (EndReading{How::exited, true}));
-}
-
-TEST(ReadEnd, UntilTheStopWasSentItIsTheRanksOwn) {
-  EXPECT_EQ(read_end({true, SIGTERM, false}, ms(100), kStopped, {}),
-            (EndReading{How::exited, true}));
-}
-
-TEST(ReadEnd, AfterTheStopItWasStoppedWhateverTheStatus) {
-  EXPECT_EQ(read_end({true, SIGTERM, false}, ms(101), kStopped, {}).how, How::stopped);
-  EXPECT_EQ(read_end({false, 0, false}, ms(101), kStopped, {}).how, How::stopped);
-  EXPECT_EQ(read_end({false, 1, false}, ms(101), kStopped, {}).how, How::stopped);
-  EXPECT_EQ(read_end({true, SIGKILL, false}, ms(150), kKilled, {}).how, How::stopped);  // not ours
+TEST(ReadEnd, AfterOurSignalItWasStoppedWhateverTheStatus) {
+  EXPECT_EQ(read_end({true, SIGTERM, false}, true, false), How::stopped);
+  EXPECT_EQ(read_end({false, 0, false}, true, false), How::stopped);
+  EXPECT_EQ(read_end({false, 1, false}, true, false), How::stopped);
+  EXPECT_EQ(read_end({true, SIGKILL, false}, true, false), How::stopped);  // not ours
 }
 
 TEST(ReadEnd, KilledMeansSigkillAfterKillRanks) {
-  EXPECT_EQ(read_end({true, SIGKILL, false}, ms(200), kKilled, {}).how, How::killed);
-  EXPECT_EQ(read_end({false, 0, false}, ms(201), kKilled, {}).how, How::stopped);
-}
-
-TEST(ReadEnd, WithinTheClockErrorTheStatusDecides) {
-  const milliseconds error(10);
-  for (const int at : {91, 100, 110}) {
-    EXPECT_EQ(read_end({true, SIGTERM, false}, ms(at), kStopped, error),
-              (EndReading{How::stopped, true}));
-    // 128 + n: POSIX shell's report of a child that a signal ended.
-    EXPECT_EQ(read_end({false, 143, false}, ms(at), kStopped, error),
-              (EndReading{How::stopped, true}));
-    EXPECT_EQ(read_end({false, 1, false}, ms(at), kStopped, error),
-              (EndReading{How::exited, false}));
-  }
-  EXPECT_EQ(read_end({true, SIGTERM, false}, ms(90), kStopped, error).how, How::exited);
-  EXPECT_EQ(read_end({false, 1, false}, ms(111), kStopped, error).how, How::stopped);
+  EXPECT_EQ(read_end({true, SIGKILL, false}, true, true), How::killed);
+  EXPECT_EQ(read_end({false, 0, false}, true, true), How::stopped);
 }
 
 // Exit codes of cancelled runs: 128 + n (design 7: 129/130/143 interrupted).
@@ -125,6 +94,18 @@ TEST(Explain, ARanksOwnSignalIsItsCode) {
   EXPECT_EQ(report.exit_code, 139);
   EXPECT_TRUE(report.from_rank);
   EXPECT_EQ(report.first, Rank{1});
+}
+
+TEST(Explain, LackOfMemoryIsACauseOfItsOwnWithTheSignalsCode) {
+  RunReport report;
+  report.ranks.resize(1);
+  report.ranks[0].status = {true, SIGKILL, false, "limit of its cgroup 1 GiB"};
+  FailureOrder order;
+  order.add(failure(0, 0, 10));
+  explain(verdict_rank_failed(), order, report);
+  EXPECT_EQ(report.cause, Cause::out_of_memory);
+  EXPECT_EQ(report.exit_code, 137);
+  EXPECT_TRUE(report.from_rank);
 }
 
 TEST(Explain, AFailedStartIsOurCode) {

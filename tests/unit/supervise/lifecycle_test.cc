@@ -24,7 +24,7 @@ TEST(Lifecycle, EveryPhaseCanBeReachedAndLeadsToDone) {
       if (reached.contains(t.from)) reached.insert(t.to);
     }
   }
-  EXPECT_EQ(reached.size(), 6u);
+  EXPECT_EQ(reached.size(), 7u);
 
   std::set<Phase> ends = {Phase::done};
   for (std::size_t round = 0; round < lifecycle().size(); ++round) {

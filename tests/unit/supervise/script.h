@@ -3,6 +3,7 @@
 
 #include <csignal>
 #include <initializer_list>
+#include <optional>
 #include <ostream>
 #include <string>
 #include <utility>
@@ -27,6 +28,10 @@ std::string num(Id<Tag> id) {
 
 struct ActionWords {
   std::string operator()(const action::ConnectNode& a) { return "connect " + num(a.node); }
+  std::string operator()(const action::GatherFacts& a) {
+    return "gather " + num(a.node) + " for " + num(a.attempt);
+  }
+  std::string operator()(const action::Restart& a) { return "attempt " + num(a.next) + " follows"; }
   std::string operator()(const action::MakePlan& a) { return "plan " + num(a.attempt); }
   std::string operator()(const action::StartRanks& a) { return "start " + num(a.node); }
   std::string operator()(const action::StopRanks& a) {
@@ -83,35 +88,51 @@ class Script {
 
   std::string start() { return describe(supervisor_.start(mono())); }
   std::string on(const Event& event) {
-    Actions actions = supervisor_.on(event, mono(), wall_at(now_));
+    Actions actions = supervisor_.on(event, mono());
     for (const Action& action : actions) {
+      const bool signals = std::holds_alternative<action::StopRanks>(action) ||
+                           std::holds_alternative<action::KillRanks>(action);
+      if (signals && !signalled_) signalled_ = now_;
       if (const auto* finish = std::get_if<action::Finish>(&action)) report_ = finish->report;
     }
     return describe(actions);
   }
 
-  std::string ready(std::uint32_t node) { return on(event::NodeReady{NodeIndex{node}}); }
+  /// What follows is about this attempt.
+  Script& attempt(std::uint32_t number) {
+    attempt_ = Attempt{number};
+    signalled_.reset();
+    return *this;
+  }
+  std::string ready(std::uint32_t node) { return on(event::NodeReady{NodeIndex{node}, attempt_}); }
   std::string lost(std::uint32_t node, std::string what = "gone") {
     return on(event::NodeLost{NodeIndex{node}, std::move(what)});
   }
-  std::string plan(const std::vector<std::uint32_t>& node_of_rank) {
+  std::string plan(const std::vector<std::uint32_t>& node_of_rank, std::vector<bool> decides = {}) {
     event::PlanMade made;
+    made.attempt = attempt_;
+    made.decides = std::move(decides);
     for (const std::uint32_t node : node_of_rank) made.node_of_rank.emplace_back(node);
     return on(made);
   }
   std::string rank_started(std::uint32_t rank) {
-    return on(event::RankStarted{{}, Rank{rank}, 1000, wall_at(now_)});
+    return on(event::RankStarted{attempt_, Rank{rank}, 1000, wall_at(now_)});
   }
   std::string exited(std::uint32_t rank, ExitStatus status) { return exited(rank, status, now_); }
-  /// `ended`: when, since the start, on the node's clock.
+  /// `ended`: when, since the start, on the node's clock. A signal that was sent before that has
+  /// arrived before that.
   std::string exited(std::uint32_t rank, ExitStatus status, milliseconds ended) {
-    return on(event::RankExited{{}, Rank{rank}, status, wall_at(ended)});
+    const bool after_signal = signalled_ && ended > *signalled_;
+    return on(event::RankExited{attempt_, Rank{rank}, status, wall_at(ended), after_signal});
   }
   std::string not_started(std::uint32_t rank, StartFailure failure) {
-    return on(event::RankNotStarted{{}, Rank{rank}, std::move(failure), wall_at(now_)});
+    return on(event::RankNotStarted{attempt_, Rank{rank}, std::move(failure), wall_at(now_)});
   }
   std::string empty(std::uint32_t node, std::uint32_t leftovers = 0) {
-    return on(event::NodeEmpty{{}, NodeIndex{node}, leftovers});
+    return on(event::NodeEmpty{attempt_, NodeIndex{node}, leftovers});
+  }
+  std::string port_taken(std::uint16_t port, std::string holder) {
+    return on(event::PortTaken{attempt_, Rank{0}, {port, std::move(holder)}});
   }
   std::string cancel(int number) { return on(event::CancelSignal{number}); }
   std::string tick() { return on(event::Tick{}); }
@@ -132,6 +153,8 @@ class Script {
 
   Supervisor supervisor_;
   milliseconds now_{0};
+  Attempt attempt_;
+  std::optional<milliseconds> signalled_;  // StopRanks or KillRanks was sent
   RunReport report_;
 };
 

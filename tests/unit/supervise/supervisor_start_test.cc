@@ -125,7 +125,7 @@ TEST(SupervisorStart, WhatHasNoMeaningInThePhaseIsIgnored) {
   EXPECT_EQ(run.lost(99), "");
   (void)run.ready(0);
   EXPECT_EQ(run.ready(1), "plan 0");
-  EXPECT_EQ(run.on(event::PlanMade{Attempt{1}, {NodeIndex{0}}}), "");
+  EXPECT_EQ(run.on(event::PlanMade{Attempt{1}, {NodeIndex{0}}, {}}), "");
   EXPECT_EQ(run.plan({0, 1}), "start 0; start 1");
   EXPECT_EQ(run.plan({0, 1}), "");
   EXPECT_EQ(run.ready(0), "");

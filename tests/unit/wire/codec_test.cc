@@ -65,7 +65,8 @@ TEST(Codec, NamesAndSequencing) {
   EXPECT_STREQ(type_name(encode(RankExited{}).type), "RankExited");
   EXPECT_STREQ(type_name(encode(Notice{}).type), "Notice");
   EXPECT_STREQ(type_name(0), "unknown");
-  EXPECT_STREQ(type_name(20), "unknown");
+  EXPECT_STREQ(type_name(encode(PortTaken{}).type), "PortTaken");
+  EXPECT_STREQ(type_name(21), "unknown");
 }
 
 // An independent implementation of RFC 8949 reads what we write.
@@ -88,20 +89,31 @@ TEST(Codec, AnotherCborLibraryReadsIt) {
       Json::from_cbor(encode(RankExited{Attempt(1), Rank(2), {true, 9, false}, at(-5)}).payload);
   EXPECT_EQ(exited, Json({{"attempt", 1},
                           {"rank", 2},
-                          {"status", {{"signaled", true}, {"value", 9}, {"core_dumped", false}}},
-                          {"at", -5}}));
+                          {"status",
+                           {{"signaled", true},
+                            {"value", 9},
+                            {"core_dumped", false},
+                            {"out_of_memory", Json::binary({})}}},
+                          {"at", -5},
+                          {"after_signal", false}}));
 }
 
 // ... and we read what it writes, in whatever order it puts the fields.
 TEST(Codec, FieldsMayComeInAnyOrderAndUnknownOnesAreIgnored) {
-  const RankExited wanted{Attempt(1), Rank(2), {false, 3, false}, at(77)};
-  Json json = {
-      {"zzz", {1, 2, {{"deep", nullptr}}}},
-      {"at", 77},
-      {"aaa", 1.5},
-      {"status", {{"value", 3}, {"extra", "x"}, {"signaled", false}, {"core_dumped", false}}},
-      {"rank", 2},
-      {"attempt", 1}};
+  const RankExited wanted{Attempt(1), Rank(2), {false, 3, false}, at(77), true};
+  Json json = {{"after_signal", true},
+               {"zzz", {1, 2, {{"deep", nullptr}}}},
+               {"at", 77},
+               {"aaa", 1.5},
+               {"status",
+                {{"value", 3},
+                 {"extra", "x"},
+                 {"signaled", false},
+                 {"out_of_memory", Json::binary({})},
+                 {"core_dumped", false}}},
+               {"rank", 2},
+               {"after_signal", false},
+               {"attempt", 1}};
   Frame frame = encode(wanted);
   frame.payload.clear();
   Json::to_cbor(json, frame.payload);
@@ -272,10 +284,12 @@ TEST(Codec, RandomSmallMessages) {
                             1 + below(100000), below(100000), flag()});
     expect_round_trip(Heartbeat{random_time()});
     expect_round_trip(Ack{any64()});
-    expect_round_trip(FactsRequest{below(65536), random_list<std::uint16_t>(random_port)});
-    expect_round_trip(StopRanks{random_attempt(), static_cast<std::int32_t>(1 + below(64))});
-    expect_round_trip(KillRanks{random_attempt()});
-    expect_round_trip(OutputCredit{random_attempt(), random_rank(), stream, any64()});
+    expect_round_trip(
+        FactsRequest{below(65536), random_list<std::uint16_t>(random_port), random_attempt()});
+    expect_round_trip(StopRanks{random_attempt(), static_cast<std::int32_t>(1 + below(64)),
+                                random_list<Rank>(random_rank)});
+    expect_round_trip(KillRanks{random_attempt(), random_list<Rank>(random_rank)});
+    expect_round_trip(OutputCredit{random_attempt(), random_rank(), stream, any64(), any64()});
     expect_round_trip(StdinData{random_attempt(), random_bytes(true)});
     expect_round_trip(RanksStarted{
         random_attempt(), random_list<RanksStarted::One>([] {
@@ -287,8 +301,8 @@ TEST(Codec, RandomSmallMessages) {
                                      {StartFailure::Step::resources, static_cast<int>(below(4096)),
                                       random_bytes(false), random_bytes(false)},
                                      random_time()});
-    expect_round_trip(
-        RankExited{random_attempt(), random_rank(), {signaled, value, flag()}, random_time()});
+    expect_round_trip(RankExited{
+        random_attempt(), random_rank(), {signaled, value, flag()}, random_time(), flag()});
     expect_round_trip(
         OutputData{random_attempt(), random_rank(), stream, any64() / 2, random_bytes(true)});
     expect_round_trip(OutputEnd{random_attempt(), random_rank(), stream, any64(), any64()});

@@ -34,6 +34,7 @@ inline NodeFacts sample_facts() {
   facts.cuda_visible_devices = "0,1";
   facts.reserved_ports = {20001, 65535};
   facts.taken_ports = {{29500, "pid 8812 (python train.py, user eve)"}, {6105, ""}};
+  facts.isolation_refused = "unshare: Operation not permitted";
   return facts;
 }
 
@@ -46,10 +47,11 @@ inline StartRanks sample_start() {
   start.env = {{"EVERY_BYTE", every_byte()}, {"EMPTY", ""}, {"EQUALS", "a=b=c"}};
   start.commands = {{{"/bin/sh", "-c", "echo $RANK\n"}, true},
                     {{"train", every_byte(), ""}, false}};
-  start.ranks = {{Rank(0), LocalRank(0), 0, {{"RANK", "0"}}, {0, 1}, {29500}, true},
-                 {Rank((1 << 20) - 1), LocalRank(7), 1, {}, {}, {}, false}};
+  start.ranks = {{Rank(0), LocalRank(0), 0, {{"RANK", "0"}}, {0, 1}, {29500}, true, true},
+                 {Rank((1 << 20) - 1), LocalRank(7), 1, {}, {}, {}, false, false}};
   start.output_credit = 1 << 20;
   start.last = false;
+  start.files = {{"/home/me/runs/1/attempt-3/hostfile", "gpu01 slots=8\n"}, {"/empty", ""}};
   return start;
 }
 
@@ -61,22 +63,24 @@ inline std::vector<Message> samples() {
       Heartbeat{at(1'700'000'000'123'456'789)},
       Ack{18'446'744'073'709'551'615ULL},
       Bye{},
-      FactsRequest{2, {29500, 1}},
+      FactsRequest{2, {29500, 1}, Attempt(3)},
       sample_start(),
-      StopRanks{Attempt(1), SIGTERM},
-      KillRanks{Attempt(4'294'967'295U)},
-      OutputCredit{Attempt(1), Rank(5), Stream::err, std::uint64_t{1} << 40},
+      StopRanks{Attempt(1), SIGTERM, {Rank(2), Rank((1 << 20) - 1)}},
+      KillRanks{Attempt(4'294'967'295U), {Rank(5)}},
+      OutputCredit{Attempt(1), Rank(5), Stream::err, std::uint64_t{1} << 40, 65536},
       StdinData{Attempt(1), std::string("\0\xff\n", 3)},
-      Facts{sample_facts()},
+      Facts{sample_facts(), Attempt(3)},
       RanksStarted{Attempt(1), {{Rank(0), 4711, at(1)}, {Rank(1), 1 << 22, at(-1)}}},
       RankNotStarted{Attempt(1), Rank(2), failure, at(5)},
-      RankExited{Attempt(1), Rank(3), {true, SIGSEGV, true}, at(9)},
+      RankExited{
+          Attempt(1), Rank(3), {true, SIGSEGV, true, "limit of its cgroup 12 GiB"}, at(9), true},
       OutputData{Attempt(1), Rank(3), Stream::err, std::uint64_t{1} << 40,
                  std::string("a\0b\xff", 4)},
       OutputEnd{Attempt(1), Rank(3), Stream::out, 1000, 10},
       StdinTaken{Attempt(1), 77, true},
       AttemptEnded{Attempt(1), 2},
       Notice{"the log disk is full"},
+      PortTaken{Attempt(1), Rank(0), {20001, "pid 8812 (nc -l 20001, user eve)"}},
   };
 }
 

@@ -1,0 +1,24 @@
+// Words that people type by habit of other launchers, and what to write instead. Pure.
+#pragma once
+
+#include <optional>
+#include <string>
+#include <string_view>
+
+namespace dlaunch {
+
+/// Advice for an option of torchrun, mpirun, srun or deepspeed that dlaunch has not, "--bind-to" or
+/// "--bind-to=core"; nullopt: not known.
+[[nodiscard]] std::optional<std::string> advice_for_option(std::string_view option);
+
+/// The command that somebody meant who typed "ps" or "kill"; nullopt: not known.
+[[nodiscard]] std::optional<std::string_view> command_meant(std::string_view word);
+
+/// mpirun spells long options with one dash ("-hostfile"), where others would read "-h": the option
+/// with two dashes, or the word as it is.
+[[nodiscard]] std::string with_two_dashes(std::string_view word);
+
+/// A command that a later dlaunch will have.
+[[nodiscard]] bool is_planned_command(std::string_view word);
+
+}  // namespace dlaunch

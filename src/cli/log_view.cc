@@ -1,0 +1,191 @@
+#include "cli/log_view.h"
+
+#include <algorithm>
+#include <cerrno>
+#include <csignal>
+#include <cstdio>
+#include <cstdlib>
+
+#include <poll.h>
+#include <unistd.h>
+
+#include "cli/print.h"
+#include "os/folder_watch.h"
+
+namespace dlaunch {
+
+namespace {
+
+/// A state that no file tells of (an engine that was killed) is looked for this often.
+constexpr std::chrono::milliseconds kLook{1000};
+/// Ranks that print without a pause are not run after byte by byte.
+constexpr std::chrono::milliseconds kPause{20};
+/// Marks the end of a view whose reader has left.
+constexpr int kReaderGone = -1;
+
+std::string folder_of(const RunView& run, std::uint32_t attempt) {
+  return run.path + "/attempt-" + std::to_string(attempt);
+}
+
+}  // namespace
+
+void say_no_output(const RunView& run) {
+  std::string state = name_of(run.state);
+  if (run.witness.ending && run.witness.ending->exit_code != 0)
+    state += ", exit " + std::to_string(run.witness.ending->exit_code);
+  std::fprintf(stderr, "dlaunch: no output%s (run %s: %s)\n", is_live(run.state) ? " yet" : "",
+               run.id.c_str(), state.c_str());
+}
+
+LogView::LogView(const RunView& run, LogSelection selection, std::vector<std::string> labels)
+    : run_(run), selection_(std::move(selection)), labels_(std::move(labels)) {
+  std::signal(SIGPIPE, SIG_IGN);
+  options_.prefix = selection_.ranks.size() > 1;
+  options_.colour = ::isatty(STDOUT_FILENO) == 1 && ::isatty(STDERR_FILENO) == 1 &&
+                    std::getenv("NO_COLOR") == nullptr;
+}
+
+int LogView::show() {
+  begin_attempt(first_attempt());
+  Status status = skip();
+  for (RankStream& stream : streams_) {
+    if (status) status = read_all(stream);
+  }
+  if (status && !has_written_ && selection_.tail.value_or(1) > 0) say_no_output(run_);
+  return end_with(status);
+}
+
+int LogView::follow() {
+  begin_attempt(first_attempt());
+  Status status = skip();
+  if (status) status = follow_until_end();
+  return end_with(status);
+}
+
+Status LogView::follow_until_end() {
+  FolderWatch watch;
+  watch.add(run_.path);
+  watch.add(folder_of(run_, attempt_));
+  for (;;) {
+    // First the state, then the files: what an engine wrote before its end is read after it.
+    const auto seen = read_run_state(run_.path);
+    const bool ended = seen && !is_live(seen->state) && seen->state != RunState::unknown;
+    const auto next = next_attempt();
+    auto news = read_round();
+    while (news && *news) news = read_round();
+    if (!news) return tl::unexpected(news.error());
+    if (next) {
+      if (const Status finished = finish_attempt(); !finished) return finished;
+      std::fprintf(stderr, "dlaunch: attempt %u\n", *next);
+      begin_attempt(*next);
+      watch.add(folder_of(run_, attempt_));
+      continue;
+    }
+    if (!seen) return tl::unexpected(seen.error());
+    if (!ended) {
+      watch.wait(kLook);
+      ::poll(nullptr, 0, kPause.count());
+      continue;
+    }
+    if (const Status finished = finish_attempt(); !finished) return finished;
+    std::fprintf(stderr, "dlaunch: run %s %s\n", seen->id.c_str(), state_text(*seen).c_str());
+    return {};
+  }
+}
+
+void LogView::begin_attempt(std::uint32_t attempt) {
+  attempt_ = attempt;
+  streams_.clear();
+  const std::string folder = folder_of(run_, attempt);
+  for (const std::uint32_t rank : selection_.ranks) {
+    if (selection_.out) streams_.emplace_back(folder, Rank(rank), Stream::out);
+    if (selection_.err) streams_.emplace_back(folder, Rank(rank), Stream::err);
+  }
+  view_.emplace(options_, labels_);
+}
+
+Status LogView::skip() {
+  if (!selection_.tail) return {};
+  for (RankStream& stream : streams_) {
+    if (Status skipped = stream.skip_to_last(*selection_.tail); !skipped) return skipped;
+  }
+  return {};
+}
+
+Result<bool> LogView::read_round() {
+  bool news = false;
+  for (RankStream& stream : streams_) {
+    const auto bytes = stream.next();
+    if (!bytes) return tl::unexpected(bytes.error());
+    if (bytes->empty()) continue;
+    news = true;
+    if (const Status printed = print(stream, *bytes); !printed)
+      return tl::unexpected(printed.error());
+  }
+  return news;
+}
+
+Status LogView::read_all(RankStream& stream) {
+  for (;;) {
+    const auto bytes = stream.next();
+    if (!bytes) return tl::unexpected(bytes.error());
+    if (bytes->empty()) break;
+    if (Status printed = print(stream, *bytes); !printed) return printed;
+  }
+  std::string text;
+  view_->finish(stream.rank(), stream.stream(), text);
+  return write(stream.stream(), text);
+}
+
+Status LogView::finish_attempt() {
+  for (const RankStream& stream : streams_) {
+    std::string text;
+    view_->finish(stream.rank(), stream.stream(), text);
+    if (Status written = write(stream.stream(), text); !written) return written;
+  }
+  return {};
+}
+
+Status LogView::print(RankStream& stream, std::string_view bytes) {
+  if (!options_.prefix) return write(stream.stream(), bytes);
+  std::string text;
+  view_->add(stream.rank(), stream.stream(), bytes, text);
+  return write(stream.stream(), text);
+}
+
+Status LogView::write(Stream stream, std::string_view text) {
+  const int fd = stream == Stream::out ? STDOUT_FILENO : STDERR_FILENO;
+  has_written_ = has_written_ || !text.empty();
+  while (!text.empty()) {
+    const ssize_t n = ::write(fd, text.data(), text.size());
+    if (n >= 0) {
+      text.remove_prefix(static_cast<std::size_t>(n));
+    } else if (errno == EPIPE) {
+      return fail(kReaderGone, "");
+    } else if (errno != EINTR) {
+      return fail_errno(exit_code::kInternal, "cannot write", errno);
+    }
+  }
+  return {};
+}
+
+std::uint32_t LogView::first_attempt() const {
+  if (selection_.attempt) return *selection_.attempt;
+  const auto attempts = attempts_of(run_.path);
+  return attempts.empty() ? 0 : attempts.back();
+}
+
+std::optional<std::uint32_t> LogView::next_attempt() const {
+  if (selection_.attempt) return std::nullopt;
+  for (const std::uint32_t attempt : attempts_of(run_.path)) {
+    if (attempt > attempt_) return attempt;
+  }
+  return std::nullopt;
+}
+
+int LogView::end_with(const Status& status) const {
+  if (status || status.error().exit_code == kReaderGone) return exit_code::kOk;
+  return print_error(status.error());
+}
+
+}  // namespace dlaunch

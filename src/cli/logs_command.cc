@@ -1,0 +1,108 @@
+#include <algorithm>
+#include <memory>
+#include <numeric>
+
+#include "cli/commands.h"
+#include "cli/log_view.h"
+#include "cli/print.h"
+#include "cli/run_places.h"
+#include "os/folder_watch.h"
+#include "report/rank_selection.h"
+
+namespace dlaunch {
+
+namespace {
+
+constexpr const char* kFooter =
+    "Examples:\n"
+    "  dlaunch logs                      all ranks of the newest run, rank by rank\n"
+    "  dlaunch logs -f                   as it comes; Ctrl-C ends only the view\n"
+    "  dlaunch logs k3f --rank 5 --err   stderr of rank 5, byte for byte\n"
+    "  dlaunch logs --tail 20            the last 20 lines of each rank\n"
+    "\n"
+    "stdout of the ranks goes to stdout, stderr to stderr. Of several ranks every\n"
+    "line says whose it is.";
+
+struct LogsCommand {
+  std::string word;
+  std::string ranks;
+  std::optional<std::uint32_t> attempt;
+  std::optional<std::uint32_t> tail;
+  bool follow = false;
+  bool only_out = false;
+  bool only_err = false;
+
+  int execute() const {
+    const auto places = run_places("");
+    if (!places) return print_error(places.error());
+    auto run = find_run(*places, word);
+    if (!run) return print_error(run.error());
+    std::vector<std::string> labels = rank_labels(run->path);
+    if (labels.empty() && follow) {
+      wait_for_plan(*run);
+      labels = rank_labels(run->path);
+    }
+    if (labels.empty()) {  // no rank has started
+      say_no_output(*run);
+      return exit_code::kOk;
+    }
+    auto selection = select(*run, labels.size());
+    if (!selection) return print_error(selection.error());
+    LogView view(*run, std::move(*selection), std::move(labels));
+    return follow ? view.follow() : view.show();
+  }
+
+  [[nodiscard]] Result<LogSelection> select(const RunView& run, std::size_t count) const {
+    LogSelection selection;
+    selection.ranks.resize(count);
+    std::iota(selection.ranks.begin(), selection.ranks.end(), 0U);
+    if (!ranks.empty()) {
+      auto chosen = parse_ranks(ranks, static_cast<std::uint32_t>(count));
+      if (!chosen) return tl::unexpected(chosen.error());
+      selection.ranks = std::move(*chosen);
+    }
+    const auto attempts = attempts_of(run.path);
+    if (attempt && std::find(attempts.begin(), attempts.end(), *attempt) == attempts.end()) {
+      return fail(exit_code::kUsage,
+                  "there is no attempt " + std::to_string(*attempt) + ": run " + run.id + " has " +
+                      (attempts.size() < 2 ? "attempt 0 only"
+                                           : "attempts 0 to " + std::to_string(attempts.back())));
+    }
+    selection.attempt = attempt;
+    selection.tail = tail;
+    selection.out = !only_err;
+    selection.err = !only_out;
+    return selection;
+  }
+
+  /// A run that has just begun; connecting has a limit of its own (timeouts.connect).
+  static void wait_for_plan(RunView& run) {
+    FolderWatch watch;
+    watch.add(run.path);
+    while (is_live(run.state) && rank_labels(run.path).empty()) {
+      watch.wait(std::chrono::seconds(1));
+      if (auto seen = read_run_state(run.path)) run = std::move(*seen);
+    }
+  }
+};
+
+}  // namespace
+
+Subcommand logs_command() {
+  auto logs = std::make_shared<LogsCommand>();
+  const auto describe = [logs](CommandOptions options) {
+    options.positional("RUN", logs->word,
+                       "Unique beginning or end of an id, or a folder\n(default: the newest run)");
+    options.flag("-f,--follow", logs->follow, "Show output as it comes, until the run ends");
+    options.value("-r,--rank,--ranks", logs->ranks, "Only these ranks: 3 or 0,2-5", "RANKS");
+    options.flag("--out", logs->only_out, "Only stdout");
+    options.flag("--err", logs->only_err, "Only stderr");
+    options.exclude("--out", "--err");
+    options.number("--attempt", logs->attempt, "An attempt (default: the last one)", "K");
+    options.number("-n,--tail", logs->tail, "The last N lines of each rank", "N");
+  };
+  return {"logs", "Show what the ranks of a run have printed", kFooter, describe,
+          [logs] { return logs->execute(); }};
+}
+
+}  // namespace dlaunch

@@ -1,0 +1,19 @@
+// What of the ranks' output goes to the console of this process, and how.
+#pragma once
+
+#include <string>
+
+#include "launch/output_router.h"
+#include "model/environment.h"
+#include "model/job_spec.h"
+#include "model/launch_plan.h"
+
+namespace dlaunch {
+
+/// Looks at stdout and stderr. `environment`: the caller's; NO_COLOR, and COLUMNS and LINES where
+/// the terminal does not say how large it is. `folder`: of the attempt, as people should read it.
+[[nodiscard]] OutputRouter::Settings output_settings(const LaunchPlan& plan, const Logs& logs,
+                                                     const Environment& environment,
+                                                     std::string folder);
+
+}  // namespace dlaunch

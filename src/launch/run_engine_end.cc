@@ -1,0 +1,131 @@
+// The end of a run: what the console still takes, the agents' goodbyes, the summary.
+#include "launch/lost_output.h"
+#include "launch/run_engine.h"
+#include "os/clock.h"
+#include "report/error_file.h"
+#include "report/summary.h"
+
+namespace dlaunch {
+
+namespace {
+
+constexpr Duration kGoodbye = std::chrono::seconds(2);
+
+}  // namespace
+
+template <class Condition>
+void RunEngine::run_until(Condition condition, Duration limit) {
+  // The limit counts from the last progress of the console, not from the start.
+  std::uint64_t progress = router_.progress();
+  MonotonicTime end = monotonic_now() + limit;
+  while (!condition() && monotonic_now() < end) {
+    const auto step =
+        std::min<MonotonicTime>(end, monotonic_now() + std::chrono::milliseconds(200));
+    loop_.run_one(step);
+    if (router_.progress() != progress) {
+      progress = router_.progress();
+      end = monotonic_now() + limit;
+    }
+  }
+}
+
+void RunEngine::tell_lost_output() {
+  if (lost_output_.empty()) return;
+  // Lost output is a failure of ours, so it is said with -q too; once, however many ranks lost
+  // some.
+  say("dlaunch: " + lost_output_text(lost_output_, shown_path_));
+  lost_output_.clear();
+}
+
+void RunEngine::bring_out_output() {
+  run_until([this] { return router_.complete(); }, kConsoleStall);
+  if (!router_.complete()) give_up_stalled_console();
+  router_.flush_partial_lines();
+  tell_lost_output();
+}
+
+void RunEngine::give_up_stalled_console() {
+  for (const Stream stream : {Stream::out, Stream::err}) {
+    if (console_.pending(stream) == 0) continue;
+    given_up_[stream == Stream::out ? 0 : 1] = true;
+    if (console_.is_one_file()) given_up_ = {true, true};
+    router_.skip_rest(stream);
+  }
+  // The agents say at once how much there is; a part of it may already be on its way here.
+  run_until([this] { return router_.complete(); }, kGoodbye);
+  const std::string skipped = router_.skipped_text();
+  if (skipped.empty()) return;
+  const std::string text = "the console has taken nothing for 5 s: " + skipped;
+  if (events_) events_->note("notice", text, wall_now());
+  say("dlaunch: note: " + text);
+}
+
+void RunEngine::drain_console() {
+  // As long as the console takes anything, it is waited for.
+  for (const Stream stream : {Stream::out, Stream::err}) {
+    if (given_up_[stream == Stream::out ? 0 : 1]) continue;
+    std::size_t before = console_.pending(stream);
+    while (before > 0 && !console_.drain(stream, kConsoleStall)) {
+      const std::size_t now = console_.pending(stream);
+      if (now >= before) {
+        give_up_stalled_console();
+        break;
+      }
+      before = now;
+    }
+  }
+}
+
+void RunEngine::part_from_agents() {
+  run_until([this] { return sessions_.all_ended(); }, kGoodbye);
+  sessions_.reap_processes();
+}
+
+std::string RunEngine::write_summary(const RunReport& report) {
+  folder_->release_room();
+  Evidence evidence;
+  if (report.first) evidence = evidence_of(attempt_folder_, report.first->value);
+  const SummaryInput input{plan_ ? &*plan_ : nullptr, report, shown_path_, std::move(evidence)};
+  if (const Status written = folder_->write("summary.json", summary_json(input)); !written) {
+    say("dlaunch: note: " + written.error().message);
+  }
+  if (const Status flushed = events_->flush(); !flushed)
+    say("dlaunch: note: " + flushed.error().message);
+  return summary_text(input);
+}
+
+void RunEngine::finish(const RunReport& report) {
+  for (std::uint32_t rank = 0; rank < report.ranks.size(); ++rank) {
+    if (report.ranks[rank].how == RankEnd::How::lost) router_.give_up(Rank(rank));
+  }
+  bring_out_output();
+  sessions_.release_all();
+  loop_.poll();  // the goodbyes are on their way while we write
+  const std::string summary = write_summary(report);
+  part_from_agents();
+  drain_console();
+  tell_if_stdout_broke();  // the last bytes may have been the first that nobody took
+  if (report.cause != Cause::success || !options_.quiet) console_.write(Stream::err, summary);
+  if (std::string errors = hand_over_.agent_errors(); !errors.empty()) say(std::move(errors));
+  drain_console();
+}
+
+void RunEngine::finish(const Error& error) {
+  bring_out_output();
+  sessions_.release_all();
+  part_from_agents();
+  say("dlaunch: " + error.message);
+  if (folder_) {  // else the run would look as if its launcher had been killed
+    RunReport report;
+    report.exit_code = error.exit_code;
+    report.cause = Cause::internal;
+    report.detail = error.message;
+    report.elapsed = monotonic_now() - began_;
+    const SummaryInput input{plan_ ? &*plan_ : nullptr, report, shown_path_, {}};
+    const Status written = folder_->write("summary.json", summary_json(input));
+    if (!written) say("dlaunch: note: " + written.error().message);
+  }
+  drain_console();
+}
+
+}  // namespace dlaunch

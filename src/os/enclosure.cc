@@ -1,0 +1,92 @@
+#include "os/enclosure.h"
+
+#include <cerrno>
+#include <csignal>
+
+#include <sys/wait.h>
+#include <unistd.h>
+
+#include "os/clone_child.h"
+#include "os/containment.h"
+
+namespace dlaunch {
+
+namespace {
+
+constexpr std::chrono::seconds kSweepLimit{2};
+
+DLAUNCH_ON_OWN_STACK int end_well(void*) {
+  ::_exit(0);
+}
+
+/// False where the kernel kills whatever begins there: it does so for ever if somebody was once
+/// killed in our own cgroup, see prepare().
+bool lets_live(int cgroup) {
+  alignas(16) static char stack[16 * 1024];
+  const pid_t pid = clone_child(end_well, nullptr, stack, sizeof stack, cgroup);
+  int status = 0;
+  while (pid > 0 && ::waitpid(pid, &status, 0) < 0 && errno == EINTR) {
+  }
+  return pid > 0 && status == 0;
+}
+
+}  // namespace
+
+Enclosure::~Enclosure() {
+  remove();
+}
+
+void Enclosure::prepare() {
+  if (outer_proc_) return;  // the namespace does all that a cgroup could
+  if (!prepared_) {
+    prepared_ = true;
+    parent_ = own_cgroup_folder().value_or("");
+    make_cgroup();
+    if (cgroup_ && !lets_live(cgroup_->fd())) {
+      remove();
+      parent_.clear();
+    }
+    // Killed now; what takes time is left for the end of the run.
+    if (cgroup_ && !sweep_abandoned_cgroups(parent_, std::chrono::milliseconds(0)))
+      to_sweep_ = true;
+  } else if (killed_) {
+    remove_cgroup();
+    make_cgroup();
+  }
+}
+
+void Enclosure::make_cgroup() {
+  if (parent_.empty()) return;
+  cgroup_ = RankCgroup::make(parent_);
+  fill_cgroup_ = cgroup_.has_value();
+  killed_ = false;
+}
+
+std::vector<pid_t> Enclosure::kill_once() {
+  std::vector<pid_t> found = descendants();
+  if (outer_proc_) {
+    // kill(2): every process that we may signal, except init, which is us. None can fork past it.
+    ::kill(-1, SIGKILL);
+    return found;
+  }
+  if (cgroup_) cgroup_->kill();
+  killed_ = true;
+  // Also those that have left the cgroup for another one.
+  kill_these(found);
+  return found;
+}
+
+void Enclosure::remove_cgroup() {
+  // Where it does not go yet, the sweep finds it without an owner.
+  if (cgroup_ && !cgroup_->remove()) to_sweep_ = true;
+  cgroup_.reset();
+  fill_cgroup_ = false;
+}
+
+void Enclosure::remove() {
+  remove_cgroup();
+  if (to_sweep_) sweep_abandoned_cgroups(parent_, kSweepLimit);
+  to_sweep_ = false;
+}
+
+}  // namespace dlaunch

@@ -1,0 +1,144 @@
+#include "os/oom_watch.h"
+
+#include <algorithm>
+#include <array>
+#include <cerrno>
+
+#include <fcntl.h>
+#include <linux/magic.h>
+#include <sys/stat.h>
+#include <sys/vfs.h>
+#include <unistd.h>
+
+#include "os/cgroup.h"
+#include "os/clock.h"
+#include "os/proc_file.h"
+
+namespace dlaunch {
+
+namespace {
+
+constexpr const char* kMemoryV1 = "/sys/fs/cgroup/memory";
+// The kernel log's clock (local_clock) may be off the monotonic one by so much after a long
+// uptime. It only has to tell a pid from the same one long ago.
+constexpr std::chrono::seconds kClockTolerance{60};
+
+bool exists(const std::string& path) {
+  return ::access(path.c_str(), R_OK) == 0;
+}
+
+/// Innermost first; `top` is the last one.
+std::vector<std::string> with_ancestors(std::string folder, const std::string& top) {
+  std::vector<std::string> folders;
+  while (folder.size() > top.size() && folder.starts_with(top)) {
+    folders.push_back(folder);
+    folder.resize(folder.rfind('/'));
+  }
+  folders.push_back(top);
+  return folders;
+}
+
+void add_v2(const std::string& cgroup, OomSources& sources) {
+  const auto own = cgroup.empty() ? own_cgroup_folder() : std::optional(cgroup);
+  if (!own) return;
+  const std::string unified = "/sys/fs/cgroup/unified";
+  const bool hybrid = own->starts_with(unified);
+  for (const std::string& folder : with_ancestors(*own, hybrid ? unified : "/sys/fs/cgroup")) {
+    // "oom_kill" counts for all ancestors too, so the nearest folder with the controller tells.
+    if (sources.counter.empty() && exists(folder + "/memory.events"))
+      sources.counter = folder + "/memory.events";
+    sources.limits.push_back(folder + "/memory.max");
+  }
+}
+
+void add_v1(OomSources& sources) {
+  const auto path = cgroup_path(read_proc_file("/proc/self/cgroup"), "memory");
+  if (!path) return;
+  std::string folder = kMemoryV1 + *path;
+  // In a container the path may be the one outside, and its cgroup what is mounted.
+  if (!exists(folder + "/memory.oom_control")) folder = kMemoryV1;
+  if (!exists(folder + "/memory.oom_control")) return;
+  sources.counter = folder + "/memory.oom_control";
+  for (const std::string& each : with_ancestors(folder, kMemoryV1))
+    sources.limits.push_back(each + "/memory.limit_in_bytes");
+}
+
+/// True if the numbers of this /proc are those of the initial PID namespace, which the kernel log
+/// writes.
+bool is_initial_proc(int outer_proc) {
+  if (outer_proc < 0) {
+    constexpr ino_t kInitial = 0xEFFFFFFC;  // PROC_PID_INIT_INO, include/linux/proc_ns.h
+    struct stat info {};
+    return ::stat("/proc/self/ns/pid", &info) == 0 && info.st_ino == kInitial;
+  }
+  // Of a namespace that is not ours we may not ask; the kernel's own thread 2 is in no other one.
+  return read_proc_file("/proc/self/fd/" + std::to_string(outer_proc) + "/2/comm") == "kthreadd\n";
+}
+
+}  // namespace
+
+OomSources find_oom_sources(const std::string& cgroup, int outer_proc) {
+  OomSources sources;
+  add_v2(cgroup, sources);
+  if (sources.counter.empty()) {
+    sources.limits.clear();
+    add_v1(sources);
+  }
+  if (is_initial_proc(outer_proc)) sources.kernel_log = "/dev/kmsg";
+  return sources;
+}
+
+void OomWatch::begin() {
+  attributed_ = count();
+  began_ = std::chrono::duration_cast<std::chrono::microseconds>(monotonic_now());
+}
+
+std::string OomWatch::evidence(pid_t pid) {
+  const std::optional<OomKill> logged = logged_kill(pid);
+  const bool counted = count() > attributed_;
+  if (!logged && !counted) return "";
+  if (counted) ++attributed_;
+  return describe_oom(logged, limit());
+}
+
+std::uint64_t OomWatch::count() const {
+  if (sources_.counter.empty()) return 0;
+  return keyed_number(read_proc_file(sources_.counter), "oom_kill").value_or(0);
+}
+
+std::optional<OomKill> OomWatch::logged_kill(pid_t pid) {
+  read_log();
+  const auto found = logged_.find(pid);
+  if (found == logged_.end() || found->second.at < began_ - kClockTolerance) return std::nullopt;
+  return found->second;
+}
+
+void OomWatch::read_log() {
+  if (sources_.kernel_log.empty()) return;
+  // EPERM without CAP_SYSLOG where kernel.dmesg_restrict is set: then the log says nothing to us.
+  if (!log_) log_.reset(::open(sources_.kernel_log.c_str(), O_RDONLY | O_NONBLOCK | O_CLOEXEC));
+  if (!log_) return sources_.kernel_log.clear();
+  const MonotonicTime began = monotonic_now();
+  const MonotonicTime deadline = began + time_left_;
+  std::array<char, 8192> record;  // CONSOLE_EXT_LOG_MAX of the kernel; one read(2), one record
+  while (monotonic_now() < deadline) {
+    const ssize_t size = ::read(log_.get(), record.data(), record.size());
+    if (size < 0 && (errno == EPIPE || errno == EINTR)) continue;  // overwritten meanwhile
+    if (size <= 0) break;
+    const auto kill =
+        parse_oom_kill(std::string_view(record.data(), static_cast<std::size_t>(size)));
+    if (kill) logged_.insert_or_assign(kill->pid, *kill);
+  }
+  time_left_ -= monotonic_now() - began;
+}
+
+std::optional<std::uint64_t> OomWatch::limit() const {
+  std::optional<std::uint64_t> smallest;
+  for (const std::string& file : sources_.limits) {
+    const auto one = memory_limit(read_proc_file(file));
+    if (one) smallest = std::min(smallest.value_or(*one), *one);
+  }
+  return smallest;
+}
+
+}  // namespace dlaunch

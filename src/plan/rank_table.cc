@@ -1,0 +1,246 @@
+#include "plan/rank_table.h"
+
+#include <algorithm>
+#include <utility>
+
+#include "plan/bind.h"
+#include "plan/hostfile.h"
+#include "plan/tf_config.h"
+
+namespace dlaunch::rank_table {
+
+namespace {
+
+Value number(std::size_t n) {
+  return std::to_string(n);
+}
+
+std::string error_file(const View& v) {
+  std::string path = attempt_folder(v.context);
+  path += "/rank-";
+  path += std::to_string(v.rank->rank.value);
+  return path += ".error.json";
+}
+
+std::string master_port_reason(const View& v) {
+  return v.spec.rendezvous.port != 0 ? "rendezvous.port of the job"
+                                     : "free on the first node, new for each attempt";
+}
+
+/// AI Platform: "job" is the TrainingInput of the job, and we have none. trial is only set in a
+/// tuning job.
+constexpr std::string_view kNoTrainingInput = "{}";
+
+std::string tf_config_reason(const View& v) {
+  return v.rank->role == "evaluator" ? "the cluster, which an evaluator only watches"
+                                     : "the cluster and this task's place in it";
+}
+
+Value slots_in_all(const View& v) {
+  std::size_t slots = 0;
+  for (const HostSlots& host : v.plan.hosts) slots += host.slots;
+  return number(slots);
+}
+
+std::string run_id(const View& v) {
+  return v.context.run_id.empty() ? "<run id>" : v.context.run_id;
+}
+
+Value threads(const View& v) {
+  if (v.spec.binding.threads > 0) return number(static_cast<std::size_t>(v.spec.binding.threads));
+  if (v.spec.framework != Framework::pytorch || v.spec.launch != Launch::per_process)
+    return std::nullopt;
+  return number(static_cast<std::size_t>(threads_per_rank(*v.facts, v.node->ranks.size())));
+}
+
+std::string threads_reason(const View& v) {
+  if (v.spec.binding.threads > 0) return "binding.threads";
+  const std::size_t ranks = v.node->ranks.size();
+  const std::size_t cores = cores_to_share(*v.facts, ranks);
+  return std::to_string(cores) + (cores == 1 ? " core" : " cores") + " / " + std::to_string(ranks) +
+         (ranks == 1 ? " rank" : " ranks") + ", at least 1";
+}
+
+std::string hostfile(const View& v, HostfileDialect dialect) {
+  return attempt_folder(v.context) + '/' + std::string(hostfile_name(dialect));
+}
+
+/// Open MPI and Hydra find their nodes in these when their command line names none, as in the
+/// launcher of Kubeflow's MPIJob. On one node there is nothing to find, and they should go on
+/// counting its cores themselves.
+Value default_hostfile(const View& v, HostfileDialect dialect) {
+  return v.plan.hosts.size() > 1 ? Value(hostfile(v, dialect)) : std::nullopt;
+}
+
+/// Servers and evaluators do not meet at MASTER_ADDR, so they are not counted.
+bool is_trainer(const View& v) {
+  return v.rank == nullptr || v.rank->role == "chief" || v.rank->role == "worker";
+}
+
+template <class Get>
+Value for_trainers(const View& v, const Get& get) {
+  return is_trainer(v) ? Value(get()) : std::nullopt;
+}
+
+Value visible_devices(const View& v) {
+  if (v.spec.binding.gpus == Binding::Gpus::none) return std::nullopt;  // the row for the whole job
+  if (v.rank->role == "ps") return "-1";
+  if (v.spec.binding.gpus != Binding::Gpus::one_per_process) return std::nullopt;
+  if (!v.rank->gpus.empty()) return v.rank->gpus.front();
+  return v.rank->role == "evaluator" ? Value("-1") : std::nullopt;
+}
+
+std::string visible_devices_reason(const View& v) {
+  if (v.rank->role == "ps") return "a parameter server uses no GPU";
+  if (v.rank->gpus.empty()) return "no GPU is left for the evaluator";
+  return "binding.gpus: one-per-process";
+}
+
+// In the order in which they are printed. Sources: design section 6; torchrun's set, DeepSpeed's
+// LOCAL_SIZE and CROSS_*; "1" and "True"/"False" as their readers spell them. gcp: "Distributed
+// PyTorch training" and "Distributed training with containers" of AI Platform Training.
+constexpr unsigned kBothTorch = kTorch | kTorchPerNode;
+constexpr unsigned kWithMaster = kBothTorch | kTorchOnce;
+const Row kTable[] = {
+    {"RANK", kTorch, Scope::rank, Keep::no,
+     [](const View& v) { return number(v.rank->rank.value); },
+     "global rank, hosts in the order given"},
+    {"RANK", kGcp, Scope::rank, Keep::no,
+     [](const View& v) { return for_trainers(v, [&] { return *number(v.rank->rank.value); }); },
+     "index of the machine in Google's sense: the chief is 0, worker i is i + 1"},
+    {"LOCAL_RANK", kTorch, Scope::rank, Keep::no,
+     [](const View& v) { return number(v.rank->local_rank.value); },
+     "index on its node; selects the GPU"},
+    {"WORLD_SIZE", kTorch, Scope::job, Keep::no,
+     [](const View& v) { return number(v.plan.ranks.size()); }, "number of ranks"},
+    {"WORLD_SIZE", kGcp, Scope::role, Keep::no,
+     [](const View& v) { return for_trainers(v, [&] { return *number(v.trainers); }); },
+     "number of machines in Google's sense: chief and workers"},
+    {"LOCAL_WORLD_SIZE", kTorch, Scope::node, Keep::no,
+     [](const View& v) { return number(v.node->ranks.size()); }, "ranks on this node"},
+    {"MASTER_ADDR", kWithMaster, Scope::job, Keep::no,
+     [](const View& v) -> Value { return v.plan.master.address; }, "",
+     [](const View& v) { return v.plan.master.reason; }},
+    {"MASTER_ADDR", kGcp, Scope::role, Keep::no,
+     [](const View& v) { return for_trainers(v, [&] { return v.plan.master.address; }); }, "",
+     [](const View& v) { return v.plan.master.reason; }},
+    {"MASTER_PORT", kWithMaster, Scope::job, Keep::no,
+     [](const View& v) { return number(v.plan.master.port); }, "", master_port_reason},
+    {"MASTER_PORT", kGcp, Scope::role, Keep::no,
+     [](const View& v) { return for_trainers(v, [&] { return *number(v.plan.master.port); }); }, "",
+     master_port_reason},
+    {"TF_CONFIG", kTensorflow, Scope::rank, Keep::no,
+     [](const View& v) -> Value {
+       return tf_config(v.tf_cluster, v.rank->role, v.rank->role_rank);
+     },
+     "", tf_config_reason},
+    {"TF_CONFIG", kGcp, Scope::rank, Keep::no,
+     [](const View& v) -> Value {
+       return tf_config(v.tf_cluster, v.rank->role, v.rank->role_rank, kNoTrainingInput);
+     },
+     "", tf_config_reason},
+    {"CLUSTER_SPEC", kGcp, Scope::rank, Keep::no,
+     [](const View& v) -> Value {
+       const auto type = task_type(ClusterForm::cluster_spec, v.rank->role);
+       return tf_config(v.cluster_spec, type, v.rank->role_rank, kNoTrainingInput);
+     },
+     "every replica and this one's place, under Google's names"},
+    {"CUDA_VISIBLE_DEVICES", kEvery, Scope::job, Keep::no,
+     [](const View& v) -> Value {
+       return v.spec.binding.gpus == Binding::Gpus::none ? Value("-1") : std::nullopt;
+     },
+     "binding.gpus: none"},
+    {"CUDA_VISIBLE_DEVICES", kEvery, Scope::rank, Keep::no, visible_devices, "",
+     visible_devices_reason},
+    {"OMP_NUM_THREADS", kEvery, Scope::node, Keep::if_set, threads, "", threads_reason},
+    {"NODE_RANK", kBothTorch, Scope::node, Keep::no,
+     [](const View& v) { return number(v.node_index); }, "index of the node"},
+    {"GROUP_RANK", kBothTorch, Scope::node, Keep::no,
+     [](const View& v) { return number(v.node_index); }, "index of the node, torchrun's name"},
+    {"GROUP_WORLD_SIZE", kBothTorch, Scope::job, Keep::no,
+     [](const View& v) { return number(v.plan.nodes.size()); }, "number of nodes, torchrun's name"},
+    {"ROLE_NAME", kTorch, Scope::role, Keep::no,
+     [](const View& v) -> Value {
+       return v.rank != nullptr ? v.rank->role : v.plan.ranks.front().role;
+     },
+     "role of the rank"},
+    {"ROLE_RANK", kTorch, Scope::rank, Keep::no,
+     [](const View& v) { return number(v.rank->role_rank); }, "index within the role"},
+    {"ROLE_WORLD_SIZE", kTorch, Scope::role, Keep::no,
+     [](const View& v) { return number(v.role_size); }, "ranks of the role"},
+    {"LOCAL_SIZE", kTorch, Scope::node, Keep::no,
+     [](const View& v) { return number(v.node->ranks.size()); },
+     "ranks on this node, DeepSpeed's name"},
+    {"CROSS_RANK", kTorch, Scope::node, Keep::no,
+     [](const View& v) { return number(v.node_index); }, "index of the node, DeepSpeed's name"},
+    {"CROSS_SIZE", kTorch, Scope::job, Keep::no,
+     [](const View& v) { return number(v.plan.nodes.size()); },
+     "number of nodes, DeepSpeed's name"},
+    {"TORCHELASTIC_RUN_ID", kTorch, Scope::job, Keep::no,
+     [](const View& v) -> Value { return run_id(v); }, "id of the run; Lightning looks for it"},
+    {"TORCHELASTIC_RESTART_COUNT", kTorch, Scope::job, Keep::no,
+     [](const View& v) { return number(v.plan.attempt.value); }, "restarts so far"},
+    {"TORCHELASTIC_MAX_RESTARTS", kTorch, Scope::job, Keep::no,
+     [](const View& v) {
+       return number(static_cast<std::size_t>(std::max(v.spec.restart.max, 0)));
+     },
+     "restart.max"},
+    {"TORCHELASTIC_USE_AGENT_STORE", kTorch, Scope::job, Keep::no,
+     [](const View&) -> Value { return "False"; }, "rank 0 hosts the store at MASTER_PORT"},
+    {"TORCHELASTIC_ERROR_FILE", kTorch, Scope::rank, Keep::no,
+     [](const View& v) -> Value { return error_file(v); },
+     "PyTorch writes the exception of a failed rank here"},
+    {"TORCH_NCCL_ASYNC_ERROR_HANDLING", kTorch, Scope::node, Keep::if_set,
+     [](const View&) -> Value { return "1"; },
+     "a failed collective ends the rank instead of hanging"},
+    {"PYTHONUNBUFFERED", kWithMaster | kTensorflow | kGcp, Scope::node, Keep::if_set,
+     [](const View&) -> Value { return "1"; }, "output is seen when it is written"},
+    {"DLAUNCH_HOSTFILE", kOnce, Scope::job, Keep::no,
+     [](const View& v) -> Value { return hostfile(v, HostfileDialect::slots); },
+     "the nodes, \"name slots=N\": deepspeed --hostfile, mpirun --hostfile, horovodrun -hostfile"},
+    {"DLAUNCH_HOSTFILE_HYDRA", kOnce, Scope::job, Keep::no,
+     [](const View& v) -> Value { return hostfile(v, HostfileDialect::hydra); },
+     "the nodes, \"name:N\": mpiexec -f of MPICH and Intel MPI"},
+    {"DLAUNCH_NODES", kOnce, Scope::job, Keep::no,
+     [](const View& v) { return number(v.plan.hosts.size()); }, "nodes in the hostfile"},
+    {"DLAUNCH_SLOTS", kOnce, Scope::job, Keep::no, slots_in_all,
+     "processes that these nodes are for"},
+    {"OMPI_MCA_orte_default_hostfile", kOnce, Scope::node, Keep::if_set,
+     [](const View& v) { return default_hostfile(v, HostfileDialect::slots); },
+     "for an mpirun of Open MPI 4 that names no hosts"},
+    {"HYDRA_HOST_FILE", kOnce, Scope::node, Keep::if_set,
+     [](const View& v) { return default_hostfile(v, HostfileDialect::hydra); },
+     "for an mpiexec of MPICH that names no hosts"},
+    {"I_MPI_HYDRA_HOST_FILE", kOnce, Scope::node, Keep::if_set,
+     [](const View& v) { return default_hostfile(v, HostfileDialect::hydra); },
+     "for an mpirun of Intel MPI that names no hosts"},
+    {"DLAUNCH_RUN_ID", kEvery, Scope::job, Keep::no,
+     [](const View& v) -> Value { return run_id(v); }, "id of the run"},
+    {"DLAUNCH_RANK", kEvery, Scope::rank, Keep::no,
+     [](const View& v) { return number(v.rank->rank.value); }, "global rank"},
+    {"DLAUNCH_WORLD_SIZE", kEvery, Scope::job, Keep::no,
+     [](const View& v) { return number(v.plan.ranks.size()); }, "number of ranks"},
+    {"DLAUNCH_LOCAL_RANK", kEvery, Scope::rank, Keep::no,
+     [](const View& v) { return number(v.rank->local_rank.value); }, "index on its node"},
+    {"DLAUNCH_NODE_RANK", kEvery, Scope::node, Keep::no,
+     [](const View& v) { return number(v.node_index); }, "index of the node"},
+    {"DLAUNCH_ATTEMPT", kEvery, Scope::job, Keep::no,
+     [](const View& v) { return number(v.plan.attempt.value); }, "restarts so far"},
+};
+
+}  // namespace
+
+std::span<const Row> rows() {
+  return kTable;
+}
+
+Profile profile_of(const JobSpec& spec) {
+  if (spec.launch == Launch::once)
+    return spec.framework == Framework::pytorch ? kTorchOnce : kNoneOnce;
+  if (spec.framework == Framework::tensorflow) return kTensorflow;
+  if (spec.framework == Framework::gcp) return kGcp;
+  if (spec.framework != Framework::pytorch) return kNone;
+  return spec.launch == Launch::per_node ? kTorchPerNode : kTorch;
+}
+
+}  // namespace dlaunch::rank_table

@@ -1,0 +1,105 @@
+#include "report/run_ending.h"
+
+#include <array>
+#include <utility>
+
+#include <nlohmann/json.hpp>
+
+#include "model/signal_names.h"
+#include "report/json_members.h"
+#include "report/plain_text.h"
+#include "text/duration_text.h"
+
+namespace dlaunch {
+
+namespace {
+
+void read_first_rank(const nlohmann::json& ranks, RunEnding& ending) {
+  if (!ending.first || *ending.first >= ranks.size() || !ranks[*ending.first].is_object()) return;
+  const nlohmann::json& rank = ranks[*ending.first];
+  ending.first_node = json_string(rank, "node");
+  ending.first_error = json_string(rank, "error");
+  const std::string signal = json_string(rank, "signal");
+  if (const auto code = json_number(rank, "exit_code")) {
+    ending.first_status = ExitStatus{false, static_cast<int>(*code), false};
+  } else if (!signal.empty()) {
+    if (const auto number = signal_number(signal))
+      ending.first_status = ExitStatus{true, *number, json_boolean(rank, "core_dumped")};
+  }
+}
+
+std::string first_line(std::string_view text) {
+  return plain_line(text.substr(0, text.find('\n')));
+}
+
+std::string reason(const RunEnding& ending) {
+  if (ending.first) {
+    std::string text = "rank " + std::to_string(*ending.first);
+    if (!ending.first_node.empty()) text += " on " + plain_line(ending.first_node);
+    if (!ending.first_error.empty()) return text + ": " + first_line(ending.first_error);
+    if (ending.first_status) return text + ' ' + describe(*ending.first_status);
+    return text + " failed";
+  }
+  if (ending.cause == "time-limit") return "the time limit was reached (timeouts.run)";
+  if (!ending.detail.empty()) return first_line(ending.detail);
+  return plain_line(ending.cause);
+}
+
+}  // namespace
+
+Result<RunEnding> parse_summary(std::string_view json) {
+  const auto object = parse_json_object(json);
+  if (!object) return fail(exit_code::kUsage, "it is no JSON object");
+  const auto code = json_number(*object, "exit_code");
+  if (!code) return fail(exit_code::kUsage, "it has no exit_code");
+  RunEnding ending;
+  ending.run = json_string(*object, "run");
+  ending.name = json_string(*object, "name");
+  ending.exit_code = static_cast<int>(*code);
+  ending.cause = json_string(*object, "cause");
+  ending.detail = json_string(*object, "detail");
+  ending.signal = json_string(*object, "signal");
+  ending.attempt = static_cast<std::uint32_t>(json_number(*object, "attempt").value_or(0));
+  if (const auto seconds = object->find("elapsed_s");
+      seconds != object->end() && seconds->is_number()) {
+    ending.elapsed = std::chrono::duration_cast<std::chrono::nanoseconds>(
+        std::chrono::duration<double>(seconds->get<double>()));
+  }
+  if (const auto first = json_number(*object, "first"); first && *first >= 0)
+    ending.first = static_cast<std::uint32_t>(*first);
+  if (const auto ranks = object->find("ranks"); ranks != object->end() && ranks->is_array()) {
+    ending.ranks = static_cast<std::uint32_t>(ranks->size());
+    read_first_rank(*ranks, ending);
+  }
+  return ending;
+}
+
+std::string ending_text(const RunEnding& ending) {
+  const std::string time = duration_text(ending.elapsed);
+  if (ending.exit_code == 0) return "done in " + time;
+  if (ending.cause == "cancelled") {
+    return "stopped " +
+           (ending.signal.empty() ? "because the process that started it was gone"
+                                  : "by " + plain_line(ending.signal)) +
+           " after " + time;
+  }
+  return "failed after " + time + ": " + reason(ending);
+}
+
+std::string ending_code(const RunEnding& ending) {
+  const std::string code = std::to_string(ending.exit_code);
+  if (ending.exit_code == 0) return code;
+  if (ending.cause == "cancelled") return code + ' ' + plain_line(ending.signal);
+  if (ending.first) return code + ", rank " + std::to_string(*ending.first);
+  constexpr std::array<std::pair<std::string_view, std::string_view>, 4> kShort{
+      {{"time-limit", " limit"},
+       {"node-lost", " lost"},
+       {"internal", " error"},
+       {"plan", " plan"}}};
+  for (const auto& [cause, word] : kShort) {
+    if (ending.cause == cause) return code + std::string(word);
+  }
+  return code;
+}
+
+}  // namespace dlaunch

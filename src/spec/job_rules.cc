@@ -1,0 +1,122 @@
+#include "spec/job_rules.h"
+
+#include <string>
+
+#include "spec/fields.h"
+
+namespace dlaunch::spec {
+
+namespace {
+
+constexpr JobRule kRules[] = {
+    {.first = "processes",
+     .second = "processes_per_node",
+     .text = "`processes` is the total, `processes_per_node` the number on each node: only one of "
+             "them (`processes_per_node: auto` counts as not given)",
+     .broken = R"({"required":["processes","processes_per_node"],)"
+               R"("properties":{"processes_per_node":{"not":{"const":"auto"}}}})"},
+    {.first = "processes",
+     .second = "nodes",
+     .text = "there are at least as many processes as nodes, and at most 100,000 in all"},
+    {.first = "processes",
+     .second = "roles",
+     .text = "`roles` already say how many processes there are: not with `processes`",
+     .broken = R"({"required":["processes","roles"]})"},
+    {.first = "processes_per_node",
+     .second = "framework: gcp",
+     .text = "`framework: gcp` starts one process for each machine: not with `processes_per_node`",
+     .broken = R"({"required":["processes_per_node","framework"],"properties":{"framework":)"
+               R"({"const":"gcp"},"processes_per_node":{"not":{"const":"auto"}}}})"},
+    {.first = "hosts",
+     .second = "hostfile",
+     .text = "`hosts` and `hostfile` both say which nodes to use: only one of them",
+     .broken = R"({"required":["hosts","hostfile"]})"},
+    {.first = "roles",
+     .second = "framework: tensorflow",
+     .text = "`roles` are for the frameworks that have them: `tensorflow` and `gcp`",
+     .broken = R"({"required":["roles"],"not":{"required":["framework"],)"
+               R"("properties":{"framework":{"enum":["tensorflow","gcp"]}}}})"},
+    {.first = "roles",
+     .second = "launch",
+     .text = "`roles` count processes, so they go with `launch: per-process` only",
+     .broken = R"({"required":["roles","launch"],)"
+               R"("properties":{"launch":{"enum":["per-node","once"]}}})"},
+    {.first = "roles",
+     .second = "roles",
+     .text = "`roles` hold at least one process",
+     .broken =
+         R"({"required":["roles"],"properties":{"roles":{"additionalProperties":{"$ref":"#/$defs/noProcess"}}}})"},
+    {.first = "roles",
+     .second = "roles.evaluator",
+     .text = "`roles` hold somebody who trains: a chief or a worker",
+     .broken = R"({"required":["roles"],"properties":{"roles":{"$ref":"#/$defs/nobodyTrains"}}})"},
+    {.first = "roles",
+     .second = "success: chief",
+     .text = "`success: chief` and `success: workers` need a chief or a worker",
+     .broken = R"({"required":["success","roles"],"properties":{"success":{"enum":)"
+               R"(["chief","workers"]},"roles":{"$ref":"#/$defs/nobodyTrains"}}})"},
+    {.first = "roles",
+     .second = "framework: gcp",
+     .text = "`framework: gcp` needs a chief, which has rank 0",
+     .broken = R"({"required":["roles","framework"],"properties":{"framework":{"const":"gcp"},)"
+               R"("roles":{"properties":{"chief":{"$ref":"#/$defs/noProcess"}}}}})"},
+    {.first = "framework",
+     .second = "launch: once",
+     .text = "`launch: once` starts a single process, which has no place in the cluster of "
+             "`framework: tensorflow` or `gcp`",
+     .broken = R"({"required":["launch","framework"],"properties":{"launch":{"const":"once"},)"
+               R"("framework":{"enum":["tensorflow","gcp"]}}})"},
+    {.first = "binding.gpus",
+     .second = "launch: once",
+     .text = "one process that starts workers of its own (`launch: per-node`, `once`) needs all "
+             "GPUs: not with `binding.gpus: one-per-process`",
+     .broken = R"({"required":["launch","binding"],"properties":{"launch":{"enum":["per-node",)"
+               R"("once"]},"binding":{"required":["gpus"],"properties":{"gpus":)"
+               R"({"const":"one-per-process"}}}}})"},
+    {.first = "setup",
+     .second = "command",
+     .text = "`setup` needs a shell, and a `command` that is a list has none",
+     .broken = R"({"required":["setup","command"],"properties":{"command":{"type":"array"}}})"},
+    {.first = "setup",
+     .second = "roles.*.command",
+     .text = "likewise with the `command` of a role",
+     .broken = R"({"required":["setup","roles"],"properties":{"roles":{"not":)"
+               R"({"additionalProperties":{"not":{"type":"object","required":["command"],)"
+               R"("properties":{"command":{"type":"array"}}}}}}}})"},
+    {.first = "env_secret",
+     .second = "env",
+     .text = "a name is either in `env`, whose values are shown, or in `env_secret`"},
+    {.first = "timeouts.lost_after",
+     .second = "timeouts.fence_after",
+     .text = "`timeouts.lost_after` is more than `timeouts.fence_after` + 3s, so that a node that "
+             "was given up runs nothing any more"},
+};
+
+}  // namespace
+
+std::string_view job_rule_definitions() {
+  return R"({"noProcess":{"description":"A role without processes","anyOf":[{"const":0},)"
+         R"({"type":"object","required":["count"],"properties":{"count":{"const":0}}}]},)"
+         R"("nobodyTrains":{"description":"Roles without a chief and without workers",)"
+         R"("properties":{"chief":{"$ref":"#/$defs/noProcess"},)"
+         R"("worker":{"$ref":"#/$defs/noProcess"}}}})";
+}
+
+std::span<const JobRule> job_rules() {
+  return kRules;
+}
+
+bool is_available(std::string_view key) {
+  const auto colon = key.find(": ");
+  const Field* field = find_field(key.substr(0, colon));
+  if (field == nullptr) {
+    const std::string section = std::string(key) + ".";
+    return is_section(section) && !is_section_not_yet(section);
+  }
+  if (field->availability == Availability::not_yet) return false;
+  if (colon == std::string_view::npos) return true;
+  const Word* word = find_word(*field, key.substr(colon + 2));
+  return word != nullptr && word->availability == Availability::available;
+}
+
+}  // namespace dlaunch::spec

@@ -1,0 +1,94 @@
+#include "supervise/restart_policy.h"
+
+#include <algorithm>
+#include <optional>
+
+#include "model/result.h"
+
+namespace dlaunch {
+namespace {
+
+/// nullopt: nothing that another attempt could change.
+std::optional<RestartCause> restart_cause(Cause cause) {
+  switch (cause) {
+    case Cause::exit_code:
+    case Cause::signal:
+    case Cause::out_of_memory:
+      return RestartCause::failure;
+    case Cause::node_lost:
+      return RestartCause::node_loss;
+    case Cause::success:
+    case Cause::cannot_execute:
+    case Cause::time_limit:
+    case Cause::cancelled:
+    case Cause::plan:
+    case Cause::port_taken:
+    case Cause::stragglers:
+    case Cause::internal:
+      return std::nullopt;
+  }
+  return std::nullopt;
+}
+
+/// As the job file spells it.
+const char* word_of(RestartCause cause) {
+  switch (cause) {
+    case RestartCause::failure:
+      return "failure";
+    case RestartCause::node_loss:
+      return "node-loss";
+    case RestartCause::hang:
+      return "hang";
+  }
+  return "";
+}
+
+}  // namespace
+
+RestartDecision RestartBudget::after(const AttemptOutcome& outcome) {
+  using Kind = RestartDecision::Kind;
+  if (outcome.cause != Cause::port_taken) ports_in_a_row_ = 0;
+  if (outcome.cause == Cause::port_taken && outcome.all_nodes_up &&
+      ports_in_a_row_ < port_retries_) {
+    ++ports_in_a_row_;
+    return {Kind::new_port, Duration(0), 0, ""};
+  }
+  const std::optional<RestartCause> cause = restart_cause(outcome.cause);
+  if (policy_.max == 0 || !cause) return {};
+  if (std::string why = objection(*cause, outcome); !why.empty()) {
+    return {Kind::none, Duration(0), 0, std::move(why)};
+  }
+  if (outcome.ran >= policy_.reset_after) used_ = 0;
+  if (used_ >= static_cast<std::uint32_t>(policy_.max)) {
+    return {Kind::none, Duration(0), 0,
+            "restart.max of " + std::to_string(policy_.max) + " is used up"};
+  }
+  ++used_;
+  return {Kind::restart, wait_before(used_), used_, ""};
+}
+
+/// Why there is no restart whatever the budget; empty: nothing is against it.
+std::string RestartBudget::objection(RestartCause cause, const AttemptOutcome& outcome) const {
+  if (std::find(policy_.on.begin(), policy_.on.end(), cause) == policy_.on.end())
+    return std::string("restart.on has no \"") + word_of(cause) + '"';
+  if (!outcome.all_nodes_up) return "a node was lost";
+  if (cause != RestartCause::failure) return "";
+  const std::string code = "exit code " + std::to_string(outcome.exit_code);
+  if (outcome.exit_code == exit_code::kCannotExecute || outcome.exit_code == exit_code::kNotFound)
+    return code + " means that a program cannot be executed";
+  const auto& excluded = policy_.not_on_exit;
+  if (std::find(excluded.begin(), excluded.end(), outcome.exit_code) != excluded.end())
+    return code + " is in restart.not_on_exit";
+  return "";
+}
+
+Duration RestartBudget::wait_before(std::uint32_t number) const {
+  Duration wait = policy_.backoff_min;
+  for (std::uint32_t i = 1; i < number && wait < policy_.backoff_max; ++i) {
+    if (wait.count() == 0) break;
+    wait = wait > policy_.backoff_max / 2 ? policy_.backoff_max : 2 * wait;
+  }
+  return std::min(wait, policy_.backoff_max);
+}
+
+}  // namespace dlaunch

@@ -1,0 +1,13 @@
+// How long something took, for people. Pure.
+#pragma once
+
+#include <chrono>
+#include <string>
+
+namespace dlaunch {
+
+/// "17 ms", "12.4 s", "3 min 12 s", "2 h 05 min"; what is shorter than a millisecond is "1 ms",
+/// what is negative or nothing "0 s".
+[[nodiscard]] std::string duration_text(std::chrono::nanoseconds duration);
+
+}  // namespace dlaunch

@@ -1,0 +1,197 @@
+"""dlaunch runs, what has become of a run, and words by habit."""
+
+import json
+import os
+import re
+import signal
+
+from case import case
+from expectations import expect, expect_equal, expect_in
+from run_helpers import INTERNAL, NODE_LOST, TERM, USAGE, killed, listed, only_id, start
+
+
+@case
+def no_runs_is_a_friendly_line(box):
+    run = box.run("runs")
+    expect_in(b"no runs in runs yet; start one: dlaunch run", run.out, "what to do")
+    expect_equal(json.loads(box.run("runs", "--json").out), [], "as JSON")
+    expect_in("no folder nowhere", box.run("runs", "nowhere", code=USAGE).text, "a folder that is not there")
+
+
+@case
+def newest_first_with_state_and_exit_code(box):
+    box.run("run", "--", "true")
+    box.run("run", "-n", "3", "--", box.rank, "exit", "7", code=7)
+    box.run("run", "--", "no-such-program", code=127)
+    runs = listed(box)
+    expect_equal([run["exit_code"] for run in runs], [127, 7, 0], "exit codes, newest first")
+    expect_equal([run["state"] for run in runs], ["failed", "failed", "done"], "states")
+    expect_equal(runs[1]["ranks"], 3, "ranks")
+    expect_equal(runs[2]["name"], "true", "name")
+    expect_equal(runs[0]["folder"], box.folder, "folder")
+    table = box.run("runs").out.decode()
+    expect_equal([line.split()[0] for line in table.splitlines()[1:]], [run["run"] for run in runs], "table")
+    expect(all(len(line) <= 80 for line in table.splitlines()), f"wider than 80 columns:\n{table}")
+    expect(re.search(r"7, rank [012]$", table, re.M), f"the rank that failed first:\n{table}")
+    expect_equal(len(listed(box, "-n", "2")), 2, "-n 2")
+    expect_in(b"dlaunch runs --all", box.run("runs", "-n", "1").out, "how to see the others")
+
+
+@case
+def a_run_that_goes_on_is_running(box):
+    run = start(box, "tell", "ready", "gate")
+    seen = listed(box)[0]
+    expect_equal(seen["state"], "running", "state")
+    expect_equal(seen["engine_pid"], run.chain()[0], "pid of the engine")
+    expect_equal(seen["exit_code"], None, "exit code")
+    box.open_gate()
+    run.end(0)
+    expect_equal(listed(box)[0]["state"], "done", "state after its end")
+
+
+@case
+def a_run_that_is_being_stopped_says_so(box):
+    run = start(box, "notice", TERM, "term", "tell", "ready", "pause")
+    run.signal(signal.SIGTERM)
+    box.expect_all("term", 2)
+    expect_equal(listed(box)[0]["state"], "stopping", "state")
+    run.signal(signal.SIGTERM)
+    run.end(143)
+    expect_equal(listed(box)[0]["state"], "stopped", "state after its end")
+
+
+@case
+def run_json_is_private_and_holds_no_argument(box):
+    box.run("run", "-n", "2", "--", "true", "password=hunter2")
+    path = os.path.join(box.run_folder(), "run.json")
+    expect_equal(os.stat(path).st_mode & 0o777, 0o600, "mode")
+    expect(b"hunter2" not in box.read(path), "an argument of the job is in run.json")
+    expect(not box.exists(box.run_folder(), "run.json.tmp"), "a temporary file is left")
+
+
+@case
+def logs_dir_of_the_job_file_is_looked_in(box):
+    box.write("job.yaml", "command: echo there\nlogs: {dir: elsewhere}\n")
+    box.run("run")
+    expect_equal(len(listed(box)), 1, "runs found")
+    expect_in(b"there", box.run("logs").out, "output")
+    os.chdir(box.make_folder("other"))
+    expect_equal(len(listed(box, box.folder)), 1, "runs of another folder")
+    expect_equal(len(listed(box, box.path("elsewhere"))), 1, "the folder of run folders")
+
+
+@case
+def runs_that_fell_back_to_the_state_folder_are_found(box):
+    box.write("runs", "in the way")
+    box.run("run", "--", "echo", "kept")
+    expect_equal(len(listed(box)), 1, "runs found")
+    expect_in(b"kept", box.run("logs").out, "output")
+    expect_equal(len(json.loads(box.run("runs", "--json", cwd=box.make_folder("other")).out)), 0, "from another folder")
+
+
+@case
+def damaged_and_foreign_folders_are_no_trouble(box):
+    box.run("run", "--", "true")
+    for name, content in {"20200101-000000-aaa/run.json": b"\x00\xff{", "20200101-000000-aab/notes": b"",
+                          "20200101-000000-aac/summary.json": b"[" * 100_000, "notes.txt": b"mine",
+                          "20200101-000000-aad/run.json": b'{"version": 99, "run": "x"}'}.items():
+        box.write("runs/" + name, content)
+    box.write("runs/20200101-000000-aae", "a file")
+    run = box.run("runs")
+    expect_equal(len(run.out.splitlines()), 2, "lines of the table")
+    expect_in("skipped 20200101-000000-aa", run.text, "note")
+    expect_in("holds no run.json", box.run("logs", "runs/20200101-000000-aab", code=USAGE).text, "what is wrong")
+    expect_in("version 99", box.run("logs", "20200101-000000-aad", code=USAGE).text, "what is wrong")
+
+
+# --- an engine that is gone
+
+
+@case
+def an_engine_that_was_killed_is_in_the_summary(box):
+    run = start(box, "tell", "ready", "pause")
+    os.kill(run.chain()[0], signal.SIGKILL)
+    run.end(INTERNAL)
+    summary = box.json("summary.json")
+    expect_equal((summary["exit_code"], summary["cause"], summary["origin"]), (INTERNAL, "internal", "dlaunch"), "summary")
+    expect_in("killed by SIGKILL", summary["detail"], "what happened")
+    expect_equal([(rank["how"], rank["node"]) for rank in summary["ranks"]], [("lost", os.uname().nodename)] * 2, "ranks")
+    expect_equal(summary["run"], only_id(box), "run")
+    expect_equal(listed(box)[0]["state"], "failed", "state")
+
+
+@case
+def a_run_that_lost_front_and_engine_is_lost(box):
+    run = start(box, "tell", "ready", "pause")
+    pids = [run.pid, run.chain()[0]]
+    for number in (signal.SIGSTOP, signal.SIGKILL):
+        for pid in pids:
+            os.kill(pid, number)
+    killed(box, run)
+    box.expect_nobody("after front and engine were killed")
+    expect_equal(listed(box)[0]["state"], "lost", "state")
+    expect_in(b"lost: its launcher was killed", box.run("runs").out, "what that means")
+    expect_in("lost: its launcher was killed", box.run("logs", "-f").text, "how it ended")
+    expect_in("has ended already", box.run("stop", only_id(box), code=USAGE).text, "stop")
+
+
+@case
+def a_pid_that_somebody_else_has_by_now_is_left_alone(box):
+    box.run("run", "--", "true")
+    os.unlink(os.path.join(box.run_folder(), "summary.json"))
+    path = os.path.join(box.run_folder(), "run.json")
+    record = json.loads(box.read(path))
+    record["engine"]["pid"] = os.getpid()
+    box.write(path, json.dumps(record))
+    expect_equal(listed(box)[0]["state"], "lost", "state")
+    box.run("stop", only_id(box), code=USAGE)
+
+
+@case
+def a_run_of_another_machine_is_not_known_from_here(box):
+    box.run("run", "--", "true")
+    os.unlink(os.path.join(box.run_folder(), "summary.json"))
+    path = os.path.join(box.run_folder(), "run.json")
+    record = json.loads(box.read(path))
+    record.update(host="gpu77", boot_id="another")
+    box.write(path, json.dumps(record))
+    expect_equal(listed(box)[0]["state"], "unknown", "state")
+    expect_in(b"on gpu77", box.run("runs").out, "where")
+    expect_in("is on gpu77, not on this machine", box.run("stop", code=NODE_LOST).text, "stop")
+
+
+# --- words by habit
+
+
+@case
+def options_of_other_launchers_say_what_to_write(box):
+    for words, advice in ((["-hostfile", "hosts", "-n", "2", "./a"], "this dlaunch serves the machine"),
+                          (["-x", "NCCL_DEBUG", "-n", "2", "./a"], "ranks get the whole environment"),
+                          (["--bind-to", "core", "./a"], "--set binding.cpus=none"),
+                          (["-n", "9", "--oversubscribe", "./a"], "-n may be more than there are cores"),
+                          (["--standalone", "--nproc_per_node", "2", "t.py"], "finds a free port"),
+                          (["--rdzv-backend=c10d", "t.py"], "finds a free port"),
+                          (["--master_port", "29500", "t.py"], "rendezvous.port")):
+        expect_in(advice, box.run("run", *words, code=USAGE).text, f"run {words}")
+    for word, meant in (("ps", "runs"), ("kill", "stop"), ("tail", "logs")):
+        expect_in(f'did you mean "{meant}"?', box.run(word, code=USAGE).text, word)
+
+
+@case
+def counts_that_are_none_are_mistakes_of_the_command_line(box):
+    for words in (["-n", "zero"], ["-n", "0"], ["-n", "-1"], ["-n", "2.5"], ["--nproc-per-node", "all"], ["--nnodes", "x"]):
+        run = box.run("run", *words, "--", "true", code=USAGE)
+        expect_in(words[0], run.text, "which option")
+    expect(not box.exists("runs"), "a run folder was made")
+
+
+@case
+def the_message_after_ctrl_c_has_a_line_of_its_own(box):
+    run = box.start_on_terminal("run", "-n", "2", "--", box.rank, "notice", TERM, "term", "tell", "ready", "pause")
+    box.expect_all("ready", 2)
+    run.type(b"\x03")
+    box.expect_all("term", 2)
+    run.type(b"\x03")
+    run.end(130)
+    expect_in(b"^C", run.screen, "echo of the terminal")
+    expect(b"^Cdlaunch" not in run.screen, f"a message behind ^C: {run.screen}")

@@ -1,0 +1,35 @@
+"""What the cases of dlaunch runs, logs and stop share."""
+
+import json
+import os
+import signal
+
+from processes import wait_gone
+
+TERM = str(int(signal.SIGTERM))
+USAGE, NODE_LOST, INTERNAL, NO_PERMISSION = 64, 69, 70, 77
+
+
+def look(box, *words, code=0, **options):
+    """A command beside a run that goes on."""
+    return box.start(*words, **options).end(code, left=1000)
+
+
+def start(box, *words, options=(), ranks=2):
+    run = box.start("run", "-n", str(ranks), *options, "--", box.rank, *words)
+    box.expect_all("ready", ranks)
+    return run
+
+
+def listed(box, *words):
+    return json.loads(look(box, "runs", "--json", *words).out)
+
+
+def only_id(box):
+    return os.path.basename(box.run_folder())
+
+
+def killed(box, run):
+    wait_gone([run.pid], "the front")
+    box.reap()
+    run.code = -signal.SIGKILL

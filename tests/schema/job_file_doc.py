@@ -1,0 +1,159 @@
+#!/usr/bin/python3
+"""Writes the generated parts of docs/job-file.md: what stands between <!-- keys: ... --> and <!-- end -->.
+
+    tests/schema/job_file_doc.py [--tool build/debug/bin/spec_tool]
+
+Markers: `keys: name restart.*` is a table of these keys, `rules` the contradictions, `sample` a file with every key."""
+
+import argparse
+import difflib
+import json
+import os
+import re
+import subprocess
+import sys
+
+TOP = os.path.dirname(os.path.dirname(os.path.dirname(os.path.abspath(__file__))))
+PATH = os.path.join(TOP, "docs", "job-file.md")
+PART = re.compile(r"(<!-- (keys: .+?|rules|sample) -->\n)(.*?)(<!-- end -->)", re.S)
+LATER = "not available yet"
+
+# Of keys without a default: what the sample shows.
+VALUES = {
+    "name": "cifar-ddp", "command": "python train.py --epochs 3", "setup": ". venv/bin/activate", "workdir": ".", "nodes": "1",
+    "hosts": '[gpu01, "gpu[02-04]:8", {name: gpu05, slots: 4, address: 10.0.0.5, user: me, port: 2222}]', "hostfile": "hosts.txt",
+    "processes": "6", "connect.user": "me", "connect.port": "22", "connect.identity_file": "~/.ssh/id_ed25519",
+    "connect.command": '[ssh, -p, "2222", "{host}"]', "env": "{NCCL_DEBUG: WARN}", "env_pass": '["NCCL_*", WANDB_API_KEY]',
+    "env_secret": "[HF_TOKEN]", "container.image": "registry.example.com/train:1", "container.mounts": '["/data:/data:ro"]',
+    "container.shm_size": "16g", "preflight.checks": "[node, reach]", "stage": "[{from: data.tar.zst, to: /local/data, unpack: true}]",
+    "collect": "[{from: /local/out, to: results/}]", "preemption.command": "./notice.sh",
+    "metrics": "{throughput: 'images/sec: ([0-9.]+)'}", "roles.chief": "1", "roles.worker": "3", "roles.ps": "2", "roles.evaluator": "1",
+}
+# Keys that contradict others of the sample: shown, but not in use.
+INSTEAD = {"processes": "instead of processes_per_node", "hostfile": "instead of hosts", "connect.command": "with via: command"}
+INSTEAD_SECTION = {"roles": "with framework: tensorflow, instead of processes"}
+
+
+class Wrong(Exception):
+    pass
+
+
+def cell(text):
+    return text.replace("|", "\\|")
+
+
+def value_of(row):
+    text = row["type"]
+    later = [word["text"] for word in row["words"] if not word["available"]]
+    if row["record"]:
+        text += ", or a mapping"
+    return text + (f" ({LATER}: {', '.join(later)})" if later and row["available"] else "")
+
+
+def table_of(rows):
+    lines = ["| key | value | default | meaning |", "|---|---|---|---|"]
+    for row in rows:
+        default = "required" if row["required"] else f"`{row['default']}`" if row["default"] else ""
+        meaning = row["help"] + ("" if row["available"] else f" (*{LATER}*)")
+        lines.append(f"| `{row['key']}` | {cell(value_of(row))} | {default} | {cell(meaning)} |")
+    return "\n".join(lines) + "\n"
+
+
+def matching(pattern, rows):
+    found = [row for row in rows if row["key"] == pattern or pattern.endswith(".*") and row["key"].startswith(pattern[:-1])
+             or pattern.endswith("[]") and row["key"].startswith(pattern + ".")]
+    if not found:
+        raise Wrong(f"no key {pattern} in the field table")
+    return found
+
+
+def sample_line(row, name, indent):
+    value = VALUES.get(row["key"], row["default"])
+    if not value:
+        raise Wrong(f"VALUES in tests/schema/job_file_doc.py has no value for {row['key']}")
+    note = LATER if not row["available"] else INSTEAD.get(row["key"], "")
+    line = f"{name}: {value}"
+    return " " * indent + (f"# {line}    # {note}" if note else line)
+
+
+def sample(rows):
+    lines, sections = [], {}
+    for row in rows:
+        section, _, name = row["key"].rpartition(".")
+        if "[" in row["key"] or "*" in row["key"] or section == "nodes":
+            continue  # forms of a key that is shown
+        if not section:
+            lines.append([sample_line(row, name, 0)])
+            continue
+        if section not in sections:
+            sections[section] = []
+            lines.append(sections[section])
+        sections[section].append((row, name))
+    text = []
+    for block in lines:
+        if isinstance(block[0], str):
+            text += block
+            continue
+        section = block[0][0]["key"].rpartition(".")[0]
+        in_use = any(row["available"] and row["key"] not in INSTEAD for row, _ in block)
+        note = INSTEAD_SECTION.get(section, "" if in_use else LATER)
+        text.append(f"# {section}:    # {note}" if note else f"{section}:")
+        for row, name in block:
+            line = sample_line(row, name, 2)
+            text.append("#   " + line.strip().removeprefix("# ").split("    # ")[0] if note else line)
+    return "```yaml\n" + "\n".join(text) + "\n```\n"
+
+
+def generated(text, table):
+    """The page with its generated parts made anew."""
+    rows = table["fields"]
+    seen = []
+
+    def part(match):
+        what = match[2]
+        if what == "rules":
+            body = "".join(f"- {rule['text']}.\n" for rule in table["rules"] if rule["available"])
+        elif what == "sample":
+            body = sample(rows)
+        else:
+            chosen = [row for pattern in what.removeprefix("keys: ").split() for row in matching(pattern, rows)]
+            seen.extend(row["key"] for row in chosen)
+            body = table_of(chosen)
+        return match[1] + body + match[4]
+    page = PART.sub(part, text)
+    for row in rows:
+        if seen.count(row["key"]) != 1:
+            raise Wrong(f"{row['key']} is in {seen.count(row['key'])} tables of docs/job-file.md, not in one")
+    return page
+
+
+def read_page():
+    with open(PATH, encoding="utf-8") as file:
+        return file.read()
+
+
+def difference(table):
+    """"" when the page is what the table says."""
+    page = read_page()
+    try:
+        wanted = generated(page, table)
+    except Wrong as error:
+        return str(error)
+    return "\n".join(difflib.unified_diff(page.splitlines(), wanted.splitlines(), "docs/job-file.md", "field table", lineterm="", n=0))
+
+
+def main():
+    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
+    parser.add_argument("--tool", default=os.path.join(TOP, "build", "debug", "bin", "spec_tool"))
+    options = parser.parse_args()
+    table = json.loads(subprocess.run([options.tool, "fields"], check=True, capture_output=True, text=True).stdout)
+    try:
+        page = generated(read_page(), table)
+    except Wrong as error:
+        sys.exit(f"job_file_doc.py: {error}")
+    with open(PATH, "w", encoding="utf-8") as file:
+        file.write(page)
+
+
+if __name__ == "__main__":
+    main()

@@ -1,0 +1,86 @@
+// What tests and the generator of docs/job-file.md ask the reader of job files.
+//   spec_tool verdicts < list     for each file named in a line: a JSON line with accepted and
+//   error spec_tool fields              the field table and the rules as JSON
+#include <cstdio>
+#include <fstream>
+#include <iostream>
+#include <iterator>
+
+#include "spec/expectation.h"
+#include "spec/fields.h"
+#include "spec/job_reader.h"
+#include "spec/job_rules.h"
+#include "spec/json_pieces.h"
+#include "spec/value_schema.h"
+
+namespace {
+
+using namespace dlaunch;
+using namespace dlaunch::spec;
+
+void print_verdict(const std::string& path) {
+  std::ifstream file(path, std::ios::binary);
+  const std::string text{std::istreambuf_iterator<char>(file), {}};
+  const auto job = read_job({text, "job.yaml", {}, {}});
+  JsonObject verdict;
+  verdict.put_string("file", path).put("accepted", job ? "true" : "false");
+  if (!job) verdict.put_string("error", job.error().message);
+  std::cout << verdict.text() << '\n';
+}
+
+std::string words_of(const Field& field) {
+  std::vector<std::string> words;
+  for (const Word& word : field.words) {
+    const bool is_usable = word.availability == Availability::available;
+    words.push_back(JsonObject()
+                        .put_string("text", word.text)
+                        .put("available", is_usable ? "true" : "false")
+                        .text());
+  }
+  return json_array(words);
+}
+
+std::string row_of(const Field& field) {
+  JsonObject row;
+  row.put_string("key", field.key)
+      .put_string("type", expectation(field))
+      .put_string("default", field.fallback)
+      .put_string("help", field.help)
+      .put("available", field.availability == Availability::available ? "true" : "false")
+      .put("required", field.required ? "true" : "false")
+      .put("words", words_of(field));
+  const bool has_record = !field.record.empty() && !is_section_not_yet(field.record);
+  return row.put("record", has_record ? json_string(field.record) : "null").text();
+}
+
+void print_fields() {
+  std::vector<std::string> rows;
+  for (const Field& field : fields()) rows.push_back(row_of(field));
+  std::vector<std::string> rules;
+  for (const JobRule& rule : job_rules()) {
+    const bool holds = is_available(rule.first) && is_available(rule.second);
+    rules.push_back(JsonObject()
+                        .put_string("text", rule.text)
+                        .put("available", holds ? "true" : "false")
+                        .text());
+  }
+  JsonObject all;
+  all.put("fields", json_array(rows)).put("rules", json_array(rules));
+  std::cout << indented_json(all.text()) << '\n';
+}
+
+}  // namespace
+
+int main(int argc, char** argv) {
+  const std::string what = argc == 2 ? argv[1] : "";
+  if (what == "fields") {
+    print_fields();
+    return 0;
+  }
+  if (what != "verdicts") {
+    std::fputs("usage: spec_tool verdicts|fields\n", stderr);
+    return 64;
+  }
+  for (std::string path; std::getline(std::cin, path);) print_verdict(path);
+  return 0;
+}

@@ -1,0 +1,26 @@
+// A whole run as its attempts, so that what must be true of every attempt is checked on each.
+#pragma once
+
+#include <vector>
+
+#include "trace.h"
+
+namespace dlaunch::sim {
+
+/// One part an attempt: the first step asks all nodes for facts, the last one finishes the run or
+/// says that another attempt follows. What happens during the waits is in none of them.
+[[nodiscard]] std::vector<Trace> attempts_of(const Trace& run);
+
+/// The end of the run fell into a wait: the last attempt failed, and none followed.
+[[nodiscard]] bool ended_in_wait(const Trace& run);
+
+/// Of the type, in the step; nullptr: none.
+template <class Kind>
+const Kind* find_action(const StepRecord& step) {
+  for (const Action& action : step.actions) {
+    if (const auto* found = std::get_if<Kind>(&action)) return found;
+  }
+  return nullptr;
+}
+
+}  // namespace dlaunch::sim

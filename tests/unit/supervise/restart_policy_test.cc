@@ -1,0 +1,160 @@
+#include "supervise/restart_policy.h"
+
+#include <csignal>
+
+#include <gtest/gtest.h>
+
+#include "model/result.h"
+
+namespace dlaunch {
+namespace {
+
+using std::chrono::milliseconds;
+using std::chrono::minutes;
+using std::chrono::seconds;
+using Kind = RestartDecision::Kind;
+
+RestartPolicy policy(int max) {
+  RestartPolicy p;
+  p.max = max;
+  return p;
+}
+
+AttemptOutcome failed(int code, MonotonicTime ran = seconds(1)) {
+  return {Cause::exit_code, code, ran, true};
+}
+
+AttemptOutcome port_taken() {
+  return {Cause::port_taken, 1, seconds(1), true};
+}
+
+TEST(RestartBudget, WithoutRestartMaxNothingIsRestartedAndNothingSaid) {
+  RestartBudget budget(policy(0), 0);
+  EXPECT_EQ(budget.after(failed(1)), RestartDecision{});
+  EXPECT_FALSE(budget.may_restart());
+}
+
+TEST(RestartBudget, CountsUpToMax) {
+  RestartBudget budget(policy(2), 0);
+  EXPECT_TRUE(budget.may_restart());
+  EXPECT_EQ(budget.after(failed(1)).number, 1u);
+  EXPECT_EQ(budget.after(failed(1)).number, 2u);
+  const RestartDecision last = budget.after(failed(1));
+  EXPECT_EQ(last.kind, Kind::none);
+  EXPECT_EQ(last.why_not, "restart.max of 2 is used up");
+}
+
+// The defaults of the job file: 5s..5m.
+TEST(RestartBudget, TheWaitDoublesUpToItsMaximum) {
+  RestartBudget budget(policy(20), 0);
+  std::vector<Duration> waits;
+  for (int i = 0; i < 9; ++i) waits.push_back(budget.after(failed(1)).wait);
+  EXPECT_EQ(waits,
+            (std::vector<Duration>{seconds(5), seconds(10), seconds(20), seconds(40), seconds(80),
+                                   seconds(160), seconds(300), seconds(300), seconds(300)}));
+}
+
+TEST(RestartBudget, AWaitOfNothingStaysNothing) {
+  RestartPolicy p = policy(1'000'000);
+  p.backoff_min = Duration(0);
+  RestartBudget budget(p, 0);
+  for (int i = 0; i < 100; ++i) EXPECT_EQ(budget.after(failed(1)).wait, Duration(0));
+}
+
+TEST(RestartBudget, TheLongestWaitDoesNotOverflow) {
+  RestartPolicy p = policy(100);
+  p.backoff_min = Duration(1);
+  p.backoff_max = Duration::max();
+  RestartBudget budget(p, 0);
+  Duration wait{0};
+  for (int i = 0; i < 100; ++i) {
+    const Duration next = budget.after(failed(1)).wait;
+    EXPECT_GE(next, wait);
+    wait = next;
+  }
+  EXPECT_EQ(wait, Duration::max());
+}
+
+TEST(RestartBudget, HealthyRunningGivesAllBackAndTheWaitBeginsAgain) {
+  RestartBudget budget(policy(2), 0);
+  (void)budget.after(failed(1));
+  (void)budget.after(failed(1, minutes(9)));
+  EXPECT_EQ(budget.after(failed(1, minutes(9))).kind, Kind::none);
+  const RestartDecision fresh = budget.after(failed(1, minutes(10)));
+  EXPECT_EQ(fresh.kind, Kind::restart);
+  EXPECT_EQ(fresh.number, 1u);
+  EXPECT_EQ(fresh.wait, seconds(5));
+}
+
+// POSIX shell: 126 cannot be executed, 127 not found. They would come again.
+TEST(RestartBudget, WhatCannotBeExecutedIsNotTriedAgain) {
+  RestartBudget budget(policy(3), 0);
+  for (const int code : {126, 127}) {
+    const RestartDecision decision = budget.after(failed(code));
+    EXPECT_EQ(decision.kind, Kind::none);
+    EXPECT_NE(decision.why_not, "");
+  }
+  EXPECT_EQ(budget.after({Cause::cannot_execute, 127, seconds(0), true}).kind, Kind::none);
+  EXPECT_EQ(budget.after(failed(125)).number, 1u) << "refusals cost nothing";
+}
+
+TEST(RestartBudget, NotOnExit) {
+  RestartPolicy p = policy(3);
+  p.not_on_exit = {2, 137};
+  RestartBudget budget(p, 0);
+  EXPECT_EQ(budget.after(failed(2)).why_not, "exit code 2 is in restart.not_on_exit");
+  EXPECT_EQ(budget.after({Cause::signal, 128 + SIGKILL, seconds(1), true}).kind, Kind::none);
+  EXPECT_EQ(budget.after({Cause::signal, 128 + SIGSEGV, seconds(1), true}).kind, Kind::restart);
+}
+
+TEST(RestartBudget, OnlyCausesThatAreNamed) {
+  RestartPolicy p = policy(3);
+  p.on = {RestartCause::node_loss};
+  RestartBudget budget(p, 0);
+  EXPECT_EQ(budget.after(failed(1)).why_not, "restart.on has no \"failure\"");
+  EXPECT_EQ(budget.after({Cause::node_lost, 69, seconds(1), false}).why_not, "a node was lost");
+  EXPECT_EQ(budget.after({Cause::node_lost, 69, seconds(1), true}).kind, Kind::restart);
+}
+
+TEST(RestartBudget, WhatDlaunchEndsIsNeverRestarted) {
+  RestartBudget budget(policy(3), 3);
+  for (const Cause cause : {Cause::success, Cause::time_limit, Cause::cancelled, Cause::plan,
+                            Cause::stragglers, Cause::internal}) {
+    EXPECT_EQ(budget.after({cause, 1, seconds(1), true}).kind, Kind::none) << name_of(cause);
+  }
+}
+
+TEST(RestartBudget, AFailureWithALostNodeIsNotRestarted) {
+  RestartBudget budget(policy(3), 0);
+  AttemptOutcome outcome = failed(1);
+  outcome.all_nodes_up = false;
+  EXPECT_EQ(budget.after(outcome).why_not, "a node was lost");
+}
+
+TEST(RestartBudget, ATakenPortCostsNothingThreeTimesInARow) {
+  RestartBudget budget(policy(1), 3);
+  for (int round = 0; round < 2; ++round) {
+    for (int i = 0; i < 3; ++i) {
+      EXPECT_EQ(budget.after(port_taken()), (RestartDecision{Kind::new_port, Duration(0), 0, ""}));
+    }
+    if (round == 0) {
+      EXPECT_EQ(budget.after(failed(1)).number, 1u);
+    }
+  }
+  EXPECT_EQ(budget.after(port_taken()).kind, Kind::none);
+}
+
+TEST(RestartBudget, ATakenPortIsRepeatedWithoutRestartMaxToo) {
+  RestartBudget budget(policy(0), 3);
+  EXPECT_TRUE(budget.may_restart());
+  EXPECT_EQ(budget.after(port_taken()).kind, Kind::new_port);
+  EXPECT_EQ(budget.after(failed(1)).kind, Kind::none);
+}
+
+TEST(RestartBudget, AChosenPortThatIsTakenEndsTheRun) {
+  RestartBudget budget(policy(3), 0);
+  EXPECT_EQ(budget.after(port_taken()).kind, Kind::none);
+}
+
+}  // namespace
+}  // namespace dlaunch
