@@ -272,7 +272,7 @@ def launch_per_node_is_one_process(box):
 
 @case
 def tensorflow_roles_get_their_cluster(box):
-    box.write("job.yaml", "command: echo $TF_CONFIG\nframework: tensorflow\nroles: {chief: 1, worker: 1, ps: 1}\n")
+    box.write("job.yaml", "command: echo $TF_CONFIG\nframework: tensorflow\nroles: {chief: 1, worker: 1, ps: 1}\nsuccess: all\n")
     box.run("run")
     configs = [json.loads(box.rank_output(rank)) for rank in range(3)]
     expect_equal([config["task"]["type"] for config in configs], ["chief", "worker", "ps"], "order of roles")
