@@ -67,12 +67,13 @@ def process_table():
     return "\n".join(rows)
 
 
-def wait_until(condition, what, patience=PATIENCE):
-    """For a state that tells nobody of its change, as the content of a file; looks again and again."""
+def wait_until(condition, what, patience=PATIENCE, pause=0.0):
+    """For a state that tells nobody of its change, as the content of a file; looks again and again, `pause` seconds apart where a
+    busy processor would hold up what it waits for."""
     deadline = time.monotonic() + patience
     while not condition():
         expect(time.monotonic() < deadline, f"not within {patience:g} s: {what}")
-        os.sched_yield()
+        time.sleep(pause) if pause else os.sched_yield()
 
 
 def wait_gone(pids, what, patience=PATIENCE):

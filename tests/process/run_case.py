@@ -7,7 +7,7 @@ import signal
 import sys
 import traceback
 
-from expectations import Skip, expect
+from expectations import Skip
 from processes import descendants_of
 from sandbox import Sandbox
 
@@ -26,12 +26,12 @@ def describe(error, module_name):
     return f"{error}\n{where[-1].strip()}" if where and isinstance(error, AssertionError) else "".join(lines)
 
 
-def run_case(module_name, case_name, folder, dlaunch, rank_program):
+def run_case(make_sandbox, module_name, case_name, folder, dlaunch, rank_program):
     namespaced = os.getpid() == 1
-    box = Sandbox(folder, dlaunch, rank_program, namespaced)
+    box = make_sandbox(folder, dlaunch, rank_program, namespaced)
     try:
         getattr(__import__(module_name), case_name)(box)
-        expect(not box.unfinished(), f"the case did not wait for its runs {box.unfinished()}")
+        box.finish()
         box.close()
         box.expect_nobody("after the case", 5.0)
         return {"outcome": "passed", "detail": ""}
@@ -45,13 +45,13 @@ def run_case(module_name, case_name, folder, dlaunch, rank_program):
             kill_all(descendants_of(os.getpid()))
 
 
-def main():
+def main(make_sandbox):
     module_name, case_name, folder, result, dlaunch, rank_program = sys.argv[1:7]
-    outcome = run_case(module_name, case_name, folder, dlaunch, rank_program)
+    outcome = run_case(make_sandbox, module_name, case_name, folder, dlaunch, rank_program)
     with open(result, "w", encoding="utf-8") as file:
         json.dump(outcome, file)
     os._exit(0)
 
 
 if __name__ == "__main__":
-    main()
+    main(Sandbox)

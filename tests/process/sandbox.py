@@ -385,8 +385,10 @@ class Sandbox:
             wait_gone(left[:1], what, max(0.0, deadline - time.monotonic()))
             self.reap()
 
-    def unfinished(self):
-        return [run.pid for run in self._runs if run.code is None and stat_of(run.pid)]
+    def finish(self):
+        """What must hold when a case has come to its end."""
+        unfinished = [run.pid for run in self._runs if run.code is None and stat_of(run.pid)]
+        expect(not unfinished, f"the case did not wait for its runs {unfinished}")
 
     def close(self):
         for run in self._runs:

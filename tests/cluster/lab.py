@@ -1,0 +1,62 @@
+"""The lab: one network, PID, UTS, IPC and mount namespace that holds a whole cluster and its launcher.
+
+Everything that a cluster is made of (bridge, links, nodes, daemons) lives in it, so its end is the end of all of that, two labs on a
+machine cannot disturb each other whatever addresses they use, and the machine's own network and ~/.ssh are not touched.
+"""
+
+import ctypes
+import os
+import shutil
+import subprocess
+
+TOOLS = {"unshare": "util-linux", "ip": "iproute2", "ssh": "openssh-client", "ssh-keygen": "openssh-client", "sshd": "openssh-server"}
+UNSHARE = ["unshare", "--net", "--uts", "--ipc", "--mount", "--pid", "--fork", "--kill-child", "--mount-proc"]
+MS_BIND = 4096
+SEARCH = os.environ.get("PATH", "") + ":/usr/sbin:/sbin"
+_libc = ctypes.CDLL(None, use_errno=True)
+
+
+def find(tool):
+    """The path of a program, also of those that only root's PATH has; None when it is missing."""
+    return shutil.which(tool, path=SEARCH)
+
+
+def why_not():
+    """Why no lab can be had on this machine; an empty text when one can."""
+    missing = sorted({package for tool, package in TOOLS.items() if not find(tool)})
+    if missing:
+        return f"missing packages: {', '.join(missing)}"
+    if os.geteuid() != 0:
+        return "not root: sshd cannot log anybody in, in a user namespace"
+    # The one thing beside namespaces that some kernels and sandboxes do not have.
+    probe = "ip link add va type veth peer name vb && ip link add name probe0 type bridge && ip link set va master probe0"
+    try:
+        done = subprocess.run([*UNSHARE, "sh", "-c", probe], stdin=subprocess.DEVNULL, capture_output=True, text=True, check=False,
+                              env={**os.environ, "PATH": SEARCH})
+    except OSError as error:
+        return str(error)
+    return "" if done.returncode == 0 else "no namespaces with bridges: " + (done.stderr.strip().splitlines() or ["?"])[-1]
+
+
+def command():
+    """What a command has to be put behind to be the init process of a lab."""
+    return list(UNSHARE)
+
+
+def mount(source, target, kind=None, flags=0, data=None):
+    encode = lambda text: None if text is None else os.fsencode(text)  # noqa: E731
+    if _libc.mount(encode(source), encode(target), encode(kind), flags, encode(data)) != 0:
+        error = ctypes.get_errno()
+        raise OSError(error, f"mount {source} on {target}: {os.strerror(error)}")
+
+
+def furnish(folder, hosts):
+    """Makes this process's namespaces the lab's: to be called once, in the lab. `hosts`: the text of /etc/hosts."""
+    for path in ("/run", "/dev/shm"):
+        mount("tmpfs", path, "tmpfs", 0, "mode=1777" if path == "/dev/shm" else "mode=755")
+    for name, text in (("hosts", hosts), ("resolv.conf", "nameserver 127.0.0.1\n")):
+        own = os.path.join(folder, name)
+        with open(own, "w", encoding="ascii") as file:
+            file.write(text)
+        mount(own, f"/etc/{name}", None, MS_BIND)
+    _libc.sethostname(b"launcher", len(b"launcher"))

@@ -1,0 +1,275 @@
+"""One node of a cluster: its life, its settings and what can befall it. Made by Cluster; see there."""
+
+import os
+import signal
+import subprocess
+
+from census import processes_of_namespace
+from expectations import Skip, expect
+from lab import find
+from processes import children_of, command_of, program_of, stat_of, wait_gone, wait_until
+
+HERE = os.path.dirname(os.path.abspath(__file__))
+POLL = 0.002  # seconds between looks at the log of an sshd that starts
+HOME = "/run/home"  # of root on every node; each has its own
+UNSHARE = ["unshare", "--uts", "--ipc", "--mount", "--pid", "--fork", "--kill-child", "--mount-proc"]
+# Which file a shell reads when sshd gives it a command (`SHELL -c COMMAND`). bash does so as Debian builds it (SSH_SOURCE_BASHRC);
+# dash and busybox's ash read none.
+RC_FILES = {"bash": ".bashrc", "fish": ".config/fish/config.fish", "tcsh": ".tcshrc"}
+
+
+class Node:
+    def __init__(self, cluster, number):
+        self.cluster, self.number = cluster, number
+        self.name = f"node{number}"
+        self.address = f"{cluster.NETWORK}.{number}"
+        self.address6 = f"{cluster.NETWORK6}::{number:x}"
+        self.folder = os.path.join(cluster.folder, "nodes", self.name)
+        self.link = f"v{number}"  # its end of the cable on the bridge
+        self.sshd_options = {}
+        self._keeper = None  # the unshare(1) whose only child is the node's init
+        self.init = 0
+        self.base = set()  # the processes of the node itself, as pids of the lab
+        os.makedirs(self.folder)
+        self._write_accounts("/bin/bash")
+
+    # --- life
+
+    def boot(self):
+        """Does not wait; see wait_for_sshd."""
+        self._write_sshd_config()
+        self._forget_log()
+        with open(os.path.join(self.folder, "boot.log"), "ab") as log:
+            self._keeper = subprocess.Popen(
+                ["ip", "netns", "exec", self.name, *UNSHARE, "sh", os.path.join(HERE, "node.sh"), self.name,
+                 f"{self.address}/24", f"{self.address6}/64", self.folder, *self.cluster.visible],
+                stdin=subprocess.DEVNULL, stdout=log, stderr=log, env=self.cluster.node_environment(), start_new_session=True)
+
+    def wait_for_sshd(self):
+        try:
+            wait_until(self._is_up, f"{self.name} is up", 10, POLL)
+        except AssertionError as error:
+            raise AssertionError(f"{error}\n{self._logs()}") from None
+        self.init = children_of(self._keeper.pid)[0]
+        self.base = {self._keeper.pid, self.init, *children_of(self.init)}
+
+    def _forget_log(self):
+        """An earlier sshd has said in it that it listens."""
+        path = os.path.join(self.folder, "sshd.log")
+        if os.path.exists(path):
+            os.unlink(path)
+
+    def _is_up(self):
+        expect(self._keeper.poll() is None, f"{self.name} did not boot")
+        try:
+            with open(os.path.join(self.folder, "sshd.log"), encoding="utf-8", errors="replace") as file:
+                return "Server listening" in file.read()
+        except FileNotFoundError:
+            return False
+
+    def _logs(self):
+        text = ""
+        for name in ("boot.log", "sshd.log"):
+            try:
+                with open(os.path.join(self.folder, name), encoding="utf-8", errors="replace") as file:
+                    text += f"--- {name}\n{file.read()}"
+            except FileNotFoundError:
+                pass
+        return text
+
+    @property
+    def up(self):
+        return self._keeper is not None and self._keeper.poll() is None
+
+    def down(self):
+        """The orderly end: all processes are gone when it returns."""
+        if not self.up:
+            return
+        self._keeper.kill()  # --kill-child: the node's init goes with it, and with that the whole PID namespace
+        self._keeper.wait()
+        wait_gone([self.init] if self.init else [], f"{self.name} is down")
+
+    def power_off(self):
+        """Everything on the node ends at once, and no packet tells anybody."""
+        self.link_down()
+        self.down()
+
+    def crash(self):
+        """Everything ends at once, but the kernel still closes the connections."""
+        self.down()
+
+    # --- looking and working inside
+
+    def inside(self, *argv):
+        """The command that runs argv on the node, without ssh."""
+        return ["nsenter", "-t", str(self.init), "-m", "-u", "-i", "-n", "-p", "--", *argv]
+
+    def sh(self, script, check=True):
+        """Runs a script as root on the node; its output as text."""
+        done = subprocess.run(self.inside("sh", "-c", script), stdin=subprocess.DEVNULL, capture_output=True, text=True, check=False,
+                              env={"PATH": "/usr/sbin:/usr/bin:/sbin:/bin", "HOME": HOME})
+        expect(not check or done.returncode == 0, f"on {self.name}: {script}\n{done.stdout}{done.stderr}")
+        return done.stdout
+
+    def path(self, path):
+        """Where this process finds a file of the node."""
+        return f"/proc/{self.init}/root{path}"
+
+    def home(self, *parts):
+        return self.path(os.path.join(HOME, *parts))
+
+    def processes(self, sessions=True):
+        """Pids (of the lab) of all processes on the node that are not part of the node itself, zombies left out; `sessions`: with
+        those of sshd."""
+        if not self.up:
+            return []
+        found = [pid for pid in processes_of_namespace(self.init) if pid not in self.base and (stat_of(pid) or "Z")[0] not in "ZX"]
+        return found if sessions else [pid for pid in found if not command_of(pid).startswith("sshd: ")]
+
+    def sshd(self):
+        """The pid of the listening sshd; None when it is gone."""
+        for pid in children_of(self.init):
+            if os.path.basename(program_of(pid)) == "sshd" and "[listener]" in command_of(pid):
+                return pid
+        return None
+
+    def sshd_sessions(self):
+        """Pids of the sshd processes that serve a connection."""
+        listener = self.sshd()
+        return [pid for pid in self.processes() if pid != listener and command_of(pid).startswith("sshd: ")]
+
+    # --- its link
+
+    def link_down(self):
+        self.cluster.ip("link", "set", self.link, "down")
+
+    def link_up(self):
+        self.cluster.ip("link", "set", self.link, "up")
+
+    def drop(self, direction):
+        """Drops what the node gets ("in") or sends ("out"), silently; the other direction works."""
+        self._iptables("-I", "INPUT" if direction == "in" else "OUTPUT", "-i" if direction == "in" else "-o", "eth0", "-j", "DROP")
+
+    def drop_nothing(self):
+        self._iptables("-F")
+
+    def _iptables(self, *words):
+        if not find("iptables"):
+            raise Skip("missing package: iptables")
+        done = subprocess.run(self.inside(find("iptables"), "-w", *words), capture_output=True, text=True, check=False)
+        if done.returncode != 0:
+            raise Skip(f"iptables does not work here: {done.stderr.strip()}")
+
+    def slow_link(self, rate="10mbit"):
+        """Both directions; for instance 10mbit, 256kbit."""
+        shape = ["root", "tbf", "rate", rate, "burst", "16kb", "latency", "100ms"]
+        self._tc(["tc", "qdisc", "replace", "dev", self.link, *shape])
+        self._tc(self.inside("tc", "qdisc", "replace", "dev", "eth0", *shape))
+
+    def fast_link(self):
+        self._tc(["tc", "qdisc", "del", "dev", self.link, "root"])
+        self._tc(self.inside("tc", "qdisc", "del", "dev", "eth0", "root"))
+
+    @staticmethod
+    def _tc(command):
+        done = subprocess.run(command, capture_output=True, text=True, check=False)
+        if done.returncode != 0:
+            raise Skip(f"tc does not work here: {done.stderr.strip()}")
+
+    # --- its processes
+
+    def hang(self):
+        """SIGSTOP to everything on the node; its kernel still answers."""
+        stopped = set()
+        while True:
+            found = {pid for pid in processes_of_namespace(self.init)} - stopped
+            if not found:
+                return
+            for pid in sorted(found):
+                _signal(pid, signal.SIGSTOP)
+            stopped |= found
+
+    def go_on(self):
+        for pid in processes_of_namespace(self.init):
+            _signal(pid, signal.SIGCONT)
+
+    def kill_sessions(self):
+        """Every connection of sshd is cut; what it served lives on. Returns how many processes were killed."""
+        sessions = self.sshd_sessions()
+        for pid in sessions:
+            _signal(pid, signal.SIGKILL)
+        return len(sessions)
+
+    def kill_sshd(self):
+        """The listening sshd: no new connections, the old ones live on."""
+        listener = self.sshd()
+        _signal(listener, signal.SIGKILL)
+        wait_gone([listener], f"sshd of {self.name}")
+
+    def start_sshd(self, **options):
+        """(Again), with these options of sshd_config(5) in place of the usual ones, for instance MaxStartups="1"."""
+        if self.sshd():
+            self.kill_sshd()
+        self.sshd_options = options
+        self._write_sshd_config()
+        self._forget_log()
+        # As a child of the node's init, as at boot.
+        self.sh(f"setsid {find('sshd')} -D -e -f {self.folder}/sshd_config 2>>{self.folder}/sshd.log >/dev/null </dev/null &")
+        wait_until(lambda: self._is_up() and self.sshd(), f"sshd of {self.name}", 10, POLL)
+        self.base.add(self.sshd())
+
+    # --- its accounts
+
+    def set_shell(self, shell):
+        """root's login shell: bash, dash, ash (busybox), fish, tcsh."""
+        path = find("busybox" if shell == "ash" else shell)
+        if not path:
+            raise Skip(f"missing package: {'busybox-static' if shell == 'ash' else shell}")
+        if shell == "ash":  # busybox goes by the name it is called
+            self.sh(f"ln -sf {path} /run/ash")
+            path = "/run/ash"
+        self._write_accounts(path)
+
+    def set_rc(self, text, shell="bash"):
+        """What that shell reads first, over ssh too. It must be valid there."""
+        path = self.home(RC_FILES[shell])
+        os.makedirs(os.path.dirname(path), exist_ok=True)
+        with open(path, "w", encoding="utf-8") as file:
+            file.write(text)
+
+    def set_home(self, options):
+        """Mounts the home anew, empty; options of mount(8) for tmpfs: "ro", "noexec", "size=64k", ..."""
+        self.sh(f"umount -l {HOME}; mount -t tmpfs -o mode=700,{options} tmpfs {HOME}")
+
+    def fill(self, folder=HOME):
+        """Leaves no free byte there."""
+        self.sh(f"cat /dev/zero > {folder}/filling 2>/dev/null || true")
+
+    def mount_noexec(self, *folders):
+        for folder in folders:
+            self.sh(f"mount -t tmpfs -o mode=1777,noexec tmpfs {folder}")
+
+    def _write_accounts(self, shell):
+        """Private /etc/passwd and /etc/shadow: root as above, and the user trainer with bash. Written in place: they are bind mounts."""
+        with open("/etc/passwd", encoding="utf-8") as file:
+            others = [line for line in file if line.split(":")[0] not in ("root", "trainer")]
+        own = [f"root:*:0:0:root:{HOME}:{shell}\n", "trainer:*:2000:2000::/run/trainer:/bin/bash\n"]
+        with open(os.path.join(self.folder, "passwd"), "w", encoding="utf-8") as file:
+            file.writelines(own + others)
+        with open(os.path.join(self.folder, "shadow"), "w", encoding="utf-8") as file:
+            file.write("root:*:19000::::::\ntrainer:*:19000::::::\n")  # '!' would be a locked account
+
+    def _write_sshd_config(self):
+        keys = os.path.join(self.cluster.folder, "ssh")
+        options = {"HostKey": f"{keys}/host_key", "AuthorizedKeysFile": f"{keys}/authorized_keys", "PidFile": "none", "UsePAM": "no",
+                   "StrictModes": "no", "PermitRootLogin": "yes", "PasswordAuthentication": "no", "UseDNS": "no",
+                   "MaxStartups": "200", "PrintMotd": "no", "PrintLastLog": "no", **self.sshd_options}
+        with open(os.path.join(self.folder, "sshd_config"), "w", encoding="utf-8") as file:
+            file.writelines(f"{key} {value}\n" for key, value in options.items())
+
+
+def _signal(pid, number):
+    try:
+        os.kill(pid, number)
+    except ProcessLookupError:
+        pass

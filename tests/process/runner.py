@@ -1,0 +1,115 @@
+"""Runs the cases of a folder of cases_*.py modules, each in namespaces of its own. Used by run.py of the suites process and cluster."""
+
+import argparse
+import json
+import os
+import shutil
+import subprocess
+import sys
+import tempfile
+import time
+from concurrent.futures import ThreadPoolExecutor
+from dataclasses import dataclass, field
+
+HERE = os.path.dirname(os.path.abspath(__file__))
+TOP = os.path.dirname(os.path.dirname(HERE))
+sys.path.insert(0, HERE)
+sys.path.insert(0, os.path.join(TOP, "tests", "support"))
+import case as case_module  # noqa: E402
+import results  # noqa: E402
+
+
+@dataclass
+class CaseSuite:
+    name: str
+    folder: str  # of the cases
+    run_case: str = os.path.join(HERE, "run_case.py")  # the script that runs one
+    namespace: list = field(default_factory=list)  # the command that gives a case its namespaces; empty: none are to be had
+    jobs: int = 2  # cases at once
+    why_skipped: str = ""  # not empty: every case is skipped, for this reason
+
+
+class Runner:
+    def __init__(self, suite, folder, dlaunch):
+        self.suite, self.folder = suite, folder
+        # A copy, so that a build meanwhile does not change the program under test.
+        self.dlaunch = shutil.copy(dlaunch, os.path.join(folder, "dlaunch"))
+        self.rank = os.path.join(folder, "rank")
+        subprocess.run(["gcc", "-O1", "-Wall", "-Wextra", "-Werror", "-o", self.rank, os.path.join(HERE, "ranks", "rank.c")],
+                       check=True)
+
+    def run(self, one):
+        name = f"{one.module[6:]}.{one.name}"
+        if self.suite.why_skipped:
+            return results.case(name, results.SKIPPED, self.suite.why_skipped, 0.0)
+        folder = os.path.join(self.folder, one.module, one.name)
+        os.makedirs(folder)
+        os.chmod(folder, 0o755)
+        result = os.path.join(self.folder, one.module, one.name + ".json")
+        start = time.monotonic()
+        command = [*self.suite.namespace, "/usr/bin/python3", self.suite.run_case, one.module, one.name,
+                   folder, result, self.dlaunch, self.rank]
+        process = subprocess.Popen(command, stdin=subprocess.DEVNULL, stdout=subprocess.PIPE,
+                                   stderr=subprocess.STDOUT)
+        try:
+            output = process.communicate(timeout=one.budget)[0].decode(errors="replace")
+        except subprocess.TimeoutExpired:
+            process.kill()  # and --kill-child ends the namespace
+            output = process.communicate()[0].decode(errors="replace") + f"\nover its budget of {one.budget} s"
+        seconds = time.monotonic() - start
+        try:
+            with open(result, encoding="utf-8") as file:
+                outcome = json.load(file)
+        except (OSError, ValueError):
+            outcome = {"outcome": results.FAILED, "detail": "the case ended without a result\n" + output}
+        if outcome["outcome"] == results.FAILED and output.strip():
+            outcome["detail"] += "\n" + output
+        return results.case(name, outcome["outcome"], outcome["detail"], seconds)
+
+
+def report(one):
+    print(f"{one['outcome']:8}{one['name']}  {one['seconds']:.1f} s" + (f"\n{one['detail']}" if one["detail"] else ""),
+          flush=True)
+
+
+def main(suite, description):
+    parser = argparse.ArgumentParser(description=description, formatter_class=argparse.RawDescriptionHelpFormatter)
+    parser.add_argument("--dlaunch", default=os.environ.get("DLAUNCH_BIN", os.path.join(TOP, "build/release/bin/dlaunch")))
+    parser.add_argument("--only", default="", help="cases whose name contains one of these")
+    parser.add_argument("--jobs", type=int, default=suite.jobs)
+    parser.add_argument("--all", action="store_true", help="long versions too")
+    parser.add_argument("--keep", action="store_true", help="keep the folders of the cases, and say where")
+    parser.add_argument("--results", help="write the cases as JSON to this file")
+    options = parser.parse_args()
+    sys.path.insert(0, suite.folder)
+    for module in sorted(name[:-3] for name in os.listdir(suite.folder) if name.startswith("cases_") and name.endswith(".py")):
+        __import__(module)
+    wanted = [part for part in options.only.split(",") if part]
+    chosen = [one for one in case_module.CASES
+              if (not wanted or any(part in f"{one.module[6:]}.{one.name}" for part in wanted))
+              and (options.all or wanted or not one.long)]
+
+    folder = tempfile.mkdtemp(prefix=f"dlaunch-{suite.name}-")
+    os.chmod(folder, 0o755)
+    try:
+        runner = Runner(suite, folder, options.dlaunch)
+        if not suite.namespace and not suite.why_skipped:
+            print("no namespaces here (unshare is not permitted): the cases run below a subreaper instead", flush=True)
+        outcomes = []
+        with ThreadPoolExecutor(options.jobs) as pool:
+            for outcome in pool.map(runner.run, [one for one in chosen if not one.alone]):
+                report(outcome)
+                outcomes.append(outcome)
+        for one in chosen:
+            if one.alone:  # it looks at what all runs on the machine share
+                outcomes.append(runner.run(one))
+                report(outcomes[-1])
+    finally:
+        if options.keep:
+            print(f"the cases' folders are in {folder}")
+        else:
+            shutil.rmtree(folder, ignore_errors=True)
+    results.write(options.results, outcomes)
+    numbers = {what: sum(one["outcome"] == what for one in outcomes) for what in ("passed", "failed", "skipped")}
+    print(", ".join(f"{number} {what}" for what, number in numbers.items()))
+    return 1 if numbers["failed"] else 0
