@@ -1,6 +1,7 @@
-/* The floor and the stop-watch of tests/bench/launch.
+/* The floors and the stop-watch of tests/bench/launch and tests/bench/ssh.
  *
  *   floor spawn N COMMAND...   posix_spawn N times, then wait for all: what any launcher has to do at least
+ *   floor each HOST,... COMMAND...   COMMAND once for each host, at the same time, with its word {} replaced by the host
  *   floor time COMMAND...      run COMMAND with /dev/null as stdin and stdout; prints milliseconds and the exit
  *                              code. Nothing but posix_spawn and waitpid lies between the two clock reads.
  *   floor rank FOLDER          one rank of the failure test: forks a grandchild, then waits; rank 3 exits with
@@ -30,17 +31,38 @@ static double now_ms(void) {
   return (double)now.tv_sec * 1e3 + (double)now.tv_nsec / 1e6;
 }
 
-static pid_t spawn(char **command, posix_spawn_file_actions_t *actions) {
+static pid_t spawn(char **command, posix_spawn_file_actions_t *actions, posix_spawnattr_t *attributes) {
   pid_t pid;
-  errno = posix_spawnp(&pid, command[0], actions, NULL, command, environ);
+  errno = posix_spawnp(&pid, command[0], actions, attributes, command, environ);
   if (errno) fail(command[0]);
   return pid;
 }
 
 static int spawn_all(int count, char **command) {
   int bad = 0, status;
-  for (int i = 0; i < count; i++) spawn(command, NULL);
+  for (int i = 0; i < count; i++) spawn(command, NULL, NULL);
   for (int i = 0; i < count; i++) {
+    if (wait(&status) < 0) fail("wait");
+    bad |= status != 0;
+  }
+  return bad;
+}
+
+static int spawn_each(char *hosts, char **command) {
+  int count = 0, bad = 0, status;
+  char **place = command;
+  while (*place && strcmp(*place, "{}")) place++;
+  if (!*place) fail("no {}");
+  /* Each in a session of its own, as launchers do it: on a busy machine the scheduler shares between sessions (sched(7), autogroup). */
+  posix_spawnattr_t attributes;
+  posix_spawnattr_init(&attributes);
+  posix_spawnattr_setflags(&attributes, POSIX_SPAWN_SETSID);
+  for (char *host = strtok(hosts, ","); host; host = strtok(NULL, ",")) {
+    *place = host;
+    spawn(command, NULL, &attributes);
+    count++;
+  }
+  while (count-- > 0) {
     if (wait(&status) < 0) fail("wait");
     bad |= status != 0;
   }
@@ -54,7 +76,7 @@ static int time_command(char **command) {
   posix_spawn_file_actions_addopen(&actions, 1, "/dev/null", O_WRONLY, 0);
   int status;
   double start = now_ms();
-  pid_t pid = spawn(command, &actions);
+  pid_t pid = spawn(command, &actions, NULL);
   waitpid(pid, &status, 0);
   double end = now_ms();
   printf("%.3f %d\n", end - start, WIFEXITED(status) ? WEXITSTATUS(status) : 128 + WTERMSIG(status));
@@ -98,8 +120,9 @@ static int be_rank(const char *folder) {
 
 int main(int argc, char **argv) {
   if (argc >= 4 && !strcmp(argv[1], "spawn")) return spawn_all(atoi(argv[2]), argv + 3);
+  if (argc >= 4 && !strcmp(argv[1], "each")) return spawn_each(argv[2], argv + 3);
   if (argc >= 3 && !strcmp(argv[1], "time")) return time_command(argv + 2);
   if (argc == 3 && !strcmp(argv[1], "rank")) return be_rank(argv[2]);
-  fprintf(stderr, "usage: floor spawn N COMMAND... | time COMMAND... | rank FOLDER\n");
+  fprintf(stderr, "usage: floor spawn N COMMAND... | each HOST,... COMMAND... | time COMMAND... | rank FOLDER\n");
   return 2;
 }

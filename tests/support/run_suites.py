@@ -86,6 +86,7 @@ SUITES = [
     Suite("process-tsan", ["tsan"], python_suite("process/run.py", "--dlaunch", program("tsan")), budget=3600, only_all=True),
     Suite("tidy", ["asan"], python_suite("tidy/run.py"), budget=3600, only_all=True),
     Suite("bench", ["release"], python_suite("bench/launch", "--check", "--dlaunch", program("release")), budget=900, only_all=True),
+    Suite("bench-ssh", ["release"], python_suite("bench/ssh", "--check", "--dlaunch", program("release")), budget=1800, only_all=True),
     Suite("bench-output", ["release"], python_suite("bench/output", "--check", "--dlaunch", program("release")), budget=300, only_all=True),
     Suite("bench-idle", ["release"], python_suite("bench/idle", "--check", "--dlaunch", program("release")), budget=60, only_all=True),
 ]
