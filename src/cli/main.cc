@@ -4,6 +4,7 @@
 #include <string_view>
 #include <vector>
 
+#include "cli/agent_command.h"
 #include "cli/commands.h"
 #include "cli/foreign_words.h"
 #include "cli/print.h"
@@ -31,6 +32,7 @@ Words split(int argc, char** argv) {
 
 int run(int argc, char** argv) {
   const Words words = split(argc, argv);
+  if (is_agent_command(words.own)) return agent_command(words.own);
   return run_command_line({run_command(words.after), plan_command(words.after), runs_command(),
                            logs_command(), stop_command(), schema_command()},
                           words.own);

@@ -2,13 +2,15 @@
 
 #include <algorithm>
 #include <cerrno>
+#include <cstdlib>
 
 #include <sys/random.h>
-#include <sys/utsname.h>
 
+#include "os/build_id.h"
 #include "os/cgroup.h"
 #include "os/clock.h"
 #include "os/containment.h"
+#include "os/own_machine.h"
 #include "plan/make_plan.h"
 
 namespace dlaunch {
@@ -18,38 +20,76 @@ namespace {
 constexpr std::chrono::seconds kCleanupLimit{10};
 constexpr std::chrono::seconds kGuardianEnd{2};
 
-std::string own_hostname() {
-  utsname system{};
-  ::uname(&system);
-  return system.nodename;
+// Before the limit of the supervisor, so that each host is told of in its own words.
+Duration connect_limit(Duration timeout) {
+  return timeout - std::min<Duration>(timeout / 10, std::chrono::milliseconds(500));
+}
+
+OwnMachine own_machine() {
+  OwnMachine own{own_hostname(), own_addresses(), ""};
+  for (const char* name : {"USER", "LOGNAME"}) {
+    if (const char* user = ::getenv(name); own.user.empty() && user != nullptr) own.user = user;
+  }
+  return own;
+}
+
+Node node_of(const NodeTarget& target, bool only_one) {
+  Node node;
+  node.name = target.host.name;
+  node.is_launcher = target.way == NodeTarget::Way::fork;
+  node.slots = target.host.slots;
+  if (!only_one) {
+    node.address = target.host.address.empty() ? target.host.name : target.host.address;
+  } else {
+    node.address = "127.0.0.1";
+  }
+  return node;
 }
 
 }  // namespace
 
-Result<LocalStart> fork_local_agent(const JobSpec& spec) {
+Result<LocalStart> fork_local_agents(const JobSpec& spec) {
   LocalStart start;
   if (::getrandom(&start.session, sizeof start.session, 0) != sizeof start.session) {
     return fail_errno(exit_code::kInternal, "getrandom", errno);
   }
-  auto connection =
-      connect_local(NodeIndex(0), start.session, spec.isolation == Isolation::pid_namespace);
-  if (!connection) return tl::unexpected(connection.error());
-  start.connection = std::move(*connection);
+  auto targets = node_targets(spec, own_machine());
+  if (!targets) return tl::unexpected(targets.error());
+  start.targets = std::move(*targets);
+  for (std::uint32_t i = 0; i < start.targets.size(); ++i) {
+    start.forked.emplace_back();
+    if (start.targets[i].way != NodeTarget::Way::fork) continue;
+    auto connection =
+        connect_local(NodeIndex(i), start.session, spec.isolation == Isolation::pid_namespace);
+    if (!connection) return tl::unexpected(connection.error());
+    start.forked.back() = std::move(*connection);
+  }
   return start;
 }
 
 ClusterSessions::ClusterSessions(EventLoop& loop, const JobSpec& spec, LocalStart local,
                                  Callbacks callbacks)
-    : loop_(loop), spec_(spec), callbacks_(std::move(callbacks)) {
-  Node node;
-  node.name = own_hostname();
-  node.address = "127.0.0.1";
-  node.is_launcher = true;
-  Session::Settings settings{node.name, local.session, spec_.timeouts.fence_after,
-                             spec_.timeouts.lost_after};
-  cluster_.nodes.push_back(std::move(node));
-  sessions_.push_back(std::make_unique<Session>(loop_, NodeIndex(0), std::move(local.connection),
-                                                std::move(settings), callbacks_of(NodeIndex(0))));
+    : loop_(loop),
+      spec_(spec),
+      callbacks_(std::move(callbacks)),
+      start_(std::move(local)),
+      sessions_(start_.targets.size()),
+      connector_(loop, start_.targets,
+                 {spec.connect, start_.session, spec.isolation == Isolation::pid_namespace,
+                  connect_limit(spec.timeouts.connect), own_build_id(), start_.session}) {
+  const bool only_one = start_.targets.size() == 1;
+  for (const NodeTarget& target : start_.targets)
+    cluster_.nodes.push_back(node_of(target, only_one));
+  for (std::uint32_t i = 0; i < start_.forked.size(); ++i) {
+    if (start_.forked[i]) begin_session(NodeIndex(i), std::move(*start_.forked[i]));
+  }
+}
+
+void ClusterSessions::begin_session(NodeIndex node, Connection connection) {
+  Session::Settings settings{cluster_.nodes[node.value].name, start_.session,
+                             spec_.timeouts.fence_after, spec_.timeouts.lost_after};
+  sessions_[node.value] = std::make_unique<Session>(loop_, node, std::move(connection),
+                                                    std::move(settings), callbacks_of(node));
 }
 
 Session::Callbacks ClusterSessions::callbacks_of(NodeIndex node) {
@@ -74,20 +114,41 @@ wire::FactsRequest ClusterSessions::facts_request(Attempt attempt) const {
 }
 
 void ClusterSessions::connect(NodeIndex node) {
+  if (sessions_[node.value]) return sessions_[node.value]->start(facts_request(Attempt(0)));
+  connector_.open(node, Purpose::fresh, [this, node](Result<Connection> connection) {
+    connected(node, std::move(connection));
+  });
+}
+
+void ClusterSessions::connected(NodeIndex node, Result<Connection> connection) {
+  if (!connection) {
+    const std::string& name = cluster_.nodes[node.value].name;
+    return callbacks_.on_event(event::NodeLost{node, name + ": " + connection.error().message});
+  }
+  begin_session(node, std::move(*connection));
   sessions_[node.value]->start(facts_request(Attempt(0)));
 }
 
 void ClusterSessions::gather(NodeIndex node, Attempt attempt) {
-  sessions_[node.value]->gather(facts_request(attempt));
+  if (sessions_[node.value]) sessions_[node.value]->gather(facts_request(attempt));
+}
+
+void ClusterSessions::send(NodeIndex node, const wire::Message& message) {
+  if (sessions_[node.value]) sessions_[node.value]->send(message);
+}
+
+void ClusterSessions::release(NodeIndex node) {
+  connector_.cancel(node);
+  if (sessions_[node.value]) sessions_[node.value]->release();
 }
 
 void ClusterSessions::release_all() {
-  for (auto& session : sessions_) session->release();
+  for (std::uint32_t i = 0; i < sessions_.size(); ++i) release(NodeIndex(i));
 }
 
 bool ClusterSessions::all_ended() const {
   return std::all_of(sessions_.begin(), sessions_.end(),
-                     [](const auto& session) { return session->ended(); });
+                     [](const auto& session) { return !session || session->ended(); });
 }
 
 void ClusterSessions::reap_processes(const std::set<pid_t>& before) {

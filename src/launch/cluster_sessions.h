@@ -2,9 +2,12 @@
 #pragma once
 
 #include <memory>
+#include <optional>
 #include <set>
 #include <vector>
 
+#include "launch/node_connector.h"
+#include "launch/node_targets.h"
 #include "launch/session.h"
 #include "model/cluster.h"
 #include "model/job_spec.h"
@@ -12,12 +15,14 @@
 
 namespace dlaunch {
 
-/// Connections that were made before the io_context existed (forking connectors must come first).
+/// The nodes of a run, and the agents on this machine, which must be forked before there is an
+/// event loop.
 struct LocalStart {
   std::uint64_t session = 0;
-  Connection connection;
+  std::vector<NodeTarget> targets;                // index = NodeIndex
+  std::vector<std::optional<Connection>> forked;  // the same; none where the way is not fork
 };
-[[nodiscard]] Result<LocalStart> fork_local_agent(const JobSpec& spec);
+[[nodiscard]] Result<LocalStart> fork_local_agents(const JobSpec& spec);
 
 /// Lives on the engine's one thread.
 class ClusterSessions {
@@ -35,8 +40,9 @@ class ClusterSessions {
   void connect(NodeIndex node);
   /// Facts of a connected node for a later attempt.
   void gather(NodeIndex node, Attempt attempt);
-  void send(NodeIndex node, const wire::Message& message) { sessions_[node.value]->send(message); }
-  void release(NodeIndex node) { sessions_[node.value]->release(); }
+  /// To a node without a session (it never had one): nothing.
+  void send(NodeIndex node, const wire::Message& message);
+  void release(NodeIndex node);
   void release_all();
   [[nodiscard]] bool all_ended() const;
   [[nodiscard]] std::size_t size() const { return sessions_.size(); }
@@ -49,12 +55,16 @@ class ClusterSessions {
  private:
   [[nodiscard]] wire::FactsRequest facts_request(Attempt attempt) const;
   [[nodiscard]] Session::Callbacks callbacks_of(NodeIndex node);
+  void begin_session(NodeIndex node, Connection connection);
+  void connected(NodeIndex node, Result<Connection> connection);
 
   EventLoop& loop_;
   const JobSpec& spec_;
   Callbacks callbacks_;
+  LocalStart start_;
   Cluster cluster_;
-  std::vector<std::unique_ptr<Session>> sessions_;
+  std::vector<std::unique_ptr<Session>> sessions_;  // index = NodeIndex; null until connected
+  NodeConnector connector_;
   bool local_lost_ = false;
 };
 

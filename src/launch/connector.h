@@ -3,6 +3,8 @@
 #pragma once
 
 #include <cstdint>
+#include <functional>
+#include <string>
 
 #include <sys/types.h>
 
@@ -15,6 +17,15 @@ struct Connection {
   UniqueFd read;
   UniqueFd write;
   pid_t process = 0;  // child of the engine; its end is the end of the connection
+  /// What was read behind the agent's marker: the first bytes of the channel.
+  std::string early = {};
+  /// The process is ssh or the like, and the guardian is its remote command: the process can be
+  /// ended without ending anything there but the channel.
+  bool remote = false;
+  /// Of a remote one: why the connection ended, from the wait status of `process` and what it
+  /// said; empty when it cannot tell more than the agent's exit code. May be called once the
+  /// process has ended.
+  std::function<std::string(int wait_status)> last_words = {};
 };
 
 /// Forks without exec into guardian_main. Must be called before any thread exists in this process.

@@ -18,7 +18,7 @@ Result<Cluster> discover_cluster(const JobSpec& spec) {
   block_signals({SIGCHLD, SIGPIPE});
   become_subreaper();
   const std::vector<pid_t> before = children_of(::getpid());
-  auto local = fork_local_agent(spec);
+  auto local = fork_local_agents(spec);
   if (!local) return tl::unexpected(local.error());
   EventLoop loop;
   std::size_t ready = 0;

@@ -47,17 +47,18 @@ int engine_main(const RunOptions& options, UniqueFd front_link) {
   // Before anything else: forking is only safe, and cheap, while this process is young.
   HandOver hand_over(options.detach);
   hand_over.before_fork();
-  auto local = fork_local_agent(options.spec);
+  auto local = fork_local_agents(options.spec);
   hand_over.agents_forked();
   if (!local) return give_up(local.error());
   redirect_to_null({STDIN_FILENO});  // the front reads the user's stdin
 
+  const std::size_t nodes = local->targets.size();
   RunEngine engine(options, std::move(*local), std::move(front_link), std::move(hand_over));
   if (const Status opened = engine.open_run_folder(); !opened) {
     engine.finish(opened.error());
     return opened.error().exit_code;
   }
-  Supervisor supervisor(supervisor_config(options.spec, 1));
+  Supervisor supervisor(supervisor_config(options.spec, nodes));
   const Result<RunReport> report = run_job(engine, supervisor);
   if (!report) {
     engine.finish(report.error());

@@ -1,5 +1,7 @@
 #include "launch/session.h"
 
+#include <csignal>
+
 #include <sys/wait.h>
 
 #include "agent/guardian.h"
@@ -26,7 +28,10 @@ Session::Session(EventLoop& loop, NodeIndex node, Connection connection, Setting
       channel_(loop, std::move(connection.read), std::move(connection.write), node.value,
                settings_.session),
       heartbeat_(loop),
-      process_(connection.process) {}
+      process_(connection.process),
+      remote_(connection.remote),
+      early_(std::move(connection.early)),
+      last_words_(std::move(connection.last_words)) {}
 
 void Session::start(const wire::FactsRequest& request) {
   started_ = true;
@@ -34,7 +39,8 @@ void Session::start(const wire::FactsRequest& request) {
       {[this](wire::Message message) { std::visit([this](auto& m) { on(m); }, message); },
        [this](const std::string& reason) { channel_ended(reason); },
        {},
-       [this](const wire::OutputView& output) { callbacks_.on_output(output); }});
+       [this](const wire::OutputView& output) { callbacks_.on_output(output); }},
+      early_);
   wire::Hello hello;
   hello.build_id = own_build_id();
   hello.node_name = settings_.node_name;
@@ -127,6 +133,8 @@ void Session::lose(std::string what) {
   ended_ = true;
   heartbeat_.cancel();
   channel_.close();
+  // It may wait long for a network that is gone; it would be its end anyway.
+  if (remote_ && process_ > 0) ::kill(-process_, SIGKILL);
   // A peer that still lives but speaks nonsense is not left behind; the agents clean up when their
   // channel ends.
   callbacks_.on_event(event::NodeLost{node_, std::move(what)});
@@ -151,6 +159,9 @@ std::string Session::reason_from_process() {
   if (process_ <= 0 || ::waitpid(process_, &status, WNOHANG) != process_)
     return "its agent ended without a word";
   process_ = 0;
+  if (last_words_) {
+    if (std::string words = last_words_(status); !words.empty()) return words;
+  }
   if (WIFSIGNALED(status)) return "its guardian was killed by " + signal_name(WTERMSIG(status));
   const int code = WEXITSTATUS(status);
   if (code == kAgentStopped) return "its agent was stopped and did not go on";

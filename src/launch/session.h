@@ -75,6 +75,9 @@ class Session {
   Timer heartbeat_;
   std::unique_ptr<WatchedFd> process_end_;  // pidfd, once we wait for it
   pid_t process_;
+  const bool remote_;
+  std::string early_;
+  std::function<std::string(int)> last_words_;
   bool started_ = false;
   bool released_ = false;
   bool ended_ = false;

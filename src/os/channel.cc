@@ -25,8 +25,18 @@ Channel::Channel(EventLoop& loop, UniqueFd read, UniqueFd write, std::uint32_t n
       sender_(node, session),
       receiver_(node, session) {}
 
-void Channel::start(Callbacks callbacks) {
+void Channel::start(Callbacks callbacks, const std::string& early) {
   callbacks_ = std::move(callbacks);
+  if (early.empty()) return wait_readable();
+  loop_.post([this, early] { take_early(early); });
+}
+
+void Channel::take_early(const std::string& bytes) {
+  if (ended_) return;
+  bytes.copy(reader_.room(bytes.size()), bytes.size());
+  reader_.took(bytes.size());
+  if (!dispatch_frames()) return;
+  acknowledge_if_due();
   wait_readable();
 }
 

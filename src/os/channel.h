@@ -36,7 +36,8 @@ class Channel {
   Channel(EventLoop& loop, UniqueFd read, UniqueFd write, std::uint32_t node,
           std::uint64_t session);
 
-  void start(Callbacks callbacks);
+  /// `early`: bytes of the channel that were read before it was one.
+  void start(Callbacks callbacks, const std::string& early = {});
   void send(const wire::Message& message);
   /// The same for OutputData, whose bytes are copied only as far as the kernel does not take them.
   void send(const wire::OutputView& output);
@@ -51,6 +52,7 @@ class Channel {
 
  private:
   void wait_readable();
+  void take_early(const std::string& bytes);
   void read_some();
   bool dispatch_frames();
   bool accept(const wire::FrameView& frame);

@@ -10,8 +10,11 @@ namespace dlaunch::spec {
 
 namespace {
 
-std::string did_you_mean(std::string_view name) {
-  return ", did you mean \"" + std::string(name) + "\"?";
+std::string did_you_mean(const std::vector<std::string_view>& names) {
+  std::string text = ", did you mean ";
+  for (std::size_t i = 0; i < names.size(); ++i)
+    text.append(i == 0 ? "\"" : " or \"").append(names[i]).append("\"");
+  return text + '?';
 }
 
 bool holds_word(std::string_view words, std::string_view wanted) {
@@ -41,22 +44,22 @@ std::string_view last_part(std::string_view key) {
   return dot == std::string_view::npos ? key : key.substr(dot + 1);
 }
 
-// The same name in another section; one that can be used comes first.
-const Field* same_name_elsewhere(std::string_view key) {
-  const Field* found = nullptr;
+// The same name in other sections; where some can be used, only those.
+std::vector<std::string_view> same_name_elsewhere(std::string_view key) {
+  std::vector<std::string_view> usable;
+  std::vector<std::string_view> later;
   for (const Field& field : fields()) {
     if (is_in_list(field.key) || last_part(field.key) != key) continue;
-    if (field.availability == Availability::available) return &field;
-    if (found == nullptr) found = &field;
+    (field.availability == Availability::available ? usable : later).push_back(field.key);
   }
-  return found;
+  return usable.empty() ? later : usable;
 }
 
-const Field* called_so_elsewhere(std::string_view key) {
+std::vector<std::string_view> called_so_elsewhere(std::string_view key) {
   for (const Field& field : fields()) {
-    if (!is_in_list(field.key) && holds_word(field.also, key)) return &field;
+    if (!is_in_list(field.key) && holds_word(field.also, key)) return {field.key};
   }
-  return nullptr;
+  return {};
 }
 
 std::string nested(std::string_view key) {
@@ -80,11 +83,11 @@ std::string advice_for_unknown_key(std::string_view prefix, std::string_view key
       key.find('=') != std::string_view::npos &&
       std::find(siblings.begin(), siblings.end(), before_equals) != siblings.end();
   if (is_assignment) return "; write \"" + std::string(before_equals) + ": ...\", with a colon";
-  if (const auto near = nearest(key, siblings)) return did_you_mean(*near);
+  if (const auto near = nearest(key, siblings)) return did_you_mean({*near});
   const std::string name = normalized(key);
-  const Field* elsewhere = same_name_elsewhere(name);
-  if (elsewhere == nullptr) elsewhere = called_so_elsewhere(name);
-  if (elsewhere != nullptr) return did_you_mean(elsewhere->key);
+  auto elsewhere = same_name_elsewhere(name);
+  if (elsewhere.empty()) elsewhere = called_so_elsewhere(name);
+  if (!elsewhere.empty()) return did_you_mean(elsewhere);
   if (prefix.empty() && find_field(key) != nullptr) return "; write it nested: " + nested(key);
   if (!prefix.empty() && !siblings.empty()) return "; known here: " + all_names(siblings);
   return "";

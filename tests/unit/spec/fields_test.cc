@@ -154,7 +154,7 @@ TEST(UnknownKey, IsAnsweredWithWhatWasMeant) {
       {"", "Command", ", did you mean \"command\"?"},
       {"", "nproc_per_node", ", did you mean \"processes_per_node\"?"},  // torchrun
       {"", "instance_count", ", did you mean \"nodes\"?"},               // Azure ML
-      {"", "port", ", did you mean \"rendezvous.port\"?"},
+      {"", "port", ", did you mean \"connect.port\" or \"rendezvous.port\"?"},
       {"", "gpus", ", did you mean \"binding.gpus\"?"},
       {"timeouts.", "stop_signal", ", did you mean \"stop_signal\"?"},
       {"", "timeouts.stop", "; write it nested: timeouts: {stop: ...}"},

@@ -1,0 +1,106 @@
+#include "cli/agent_command.h"
+
+#include <charconv>
+#include <csignal>
+#include <cstdint>
+#include <cstdio>
+#include <optional>
+
+#include <unistd.h>
+
+#include "agent/guardian.h"
+#include "cli/print.h"
+#include "launch/remote_script.h"
+#include "os/build_id.h"
+#include "os/containment.h"
+
+namespace dlaunch {
+
+namespace {
+
+struct AgentWords {
+  bool probe = false;
+  bool pid_namespace = false;
+  std::optional<std::uint64_t> session;
+  std::optional<std::uint32_t> node;
+};
+
+template <class Number>
+bool read_number(const std::string& text, int base, std::optional<Number>& number) {
+  Number value = 0;
+  const char* end = text.data() + text.size();
+  const auto [stop, error] = std::from_chars(text.data(), end, value, base);
+  if (text.empty() || error != std::errc() || stop != end) return false;
+  number = value;
+  return true;
+}
+
+std::optional<AgentWords> read_words(const std::vector<std::string>& words) {
+  AgentWords read;
+  for (std::size_t i = 1; i < words.size(); ++i) {
+    const bool has_value = i + 1 < words.size();
+    if (words[i] == "--probe") {
+      read.probe = true;
+    } else if (words[i] == "--pid-namespace") {
+      read.pid_namespace = true;
+    } else if (words[i] == "--session" && has_value) {
+      if (!read_number(words[++i], 16, read.session)) return std::nullopt;
+    } else if (words[i] == "--node" && has_value) {
+      if (!read_number(words[++i], 10, read.node)) return std::nullopt;
+    } else {
+      return std::nullopt;
+    }
+  }
+  if (!read.probe && (!read.session || !read.node)) return std::nullopt;
+  return read;
+}
+
+int probe() {
+  const int pidfd = open_pidfd(::getpid());
+  if (pidfd < 0) {
+    return print_error(
+        {exit_code::kInternal, "this system has no pidfd_open(2): Linux 5.3 or newer is needed"});
+  }
+  ::close(pidfd);
+  return print_text(own_build_id() + '\n');
+}
+
+bool write_all(int fd, const std::string& text) {
+  std::size_t written = 0;
+  while (written < text.size()) {
+    const ssize_t n = ::write(fd, text.data() + written, text.size() - written);
+    if (n < 0 && errno != EINTR) return false;
+    if (n > 0) written += static_cast<std::size_t>(n);
+  }
+  return true;
+}
+
+}  // namespace
+
+bool is_agent_command(const std::vector<std::string>& words) {
+  return !words.empty() && words.front() == "agent";
+}
+
+int agent_command(const std::vector<std::string>& words) {
+  const auto read = read_words(words);
+  if (!read) {
+    return print_error(
+        {exit_code::kUsage, "dlaunch agent is started by dlaunch itself, on the nodes of a run"});
+  }
+  if (read->probe) return probe();
+  ensure_standard_descriptors();
+  // Inherited as ignored, the kernel would throw the exit status of the ranks away (wait(2)).
+  std::signal(SIGCHLD, SIG_DFL);
+  AgentOptions options;
+  options.read = duplicate(STDIN_FILENO);
+  options.write = duplicate(STDOUT_FILENO);
+  options.session = *read->session;
+  options.node = *read->node;
+  options.pid_namespace = read->pid_namespace;
+  const std::string ready = kMarker + session_text(options.session) + " ready\n";
+  if (!options.read || !options.write || !write_all(options.write.get(), ready))
+    return exit_code::kNodeLost;
+  return guardian_main(std::move(options));
+}
+
+}  // namespace dlaunch

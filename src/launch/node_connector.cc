@@ -1,0 +1,385 @@
+#include "launch/node_connector.h"
+
+#include <algorithm>
+#include <cerrno>
+#include <map>
+#include <optional>
+
+#include <sys/utsname.h>
+#include <unistd.h>
+
+#include "launch/channel_opening.h"
+#include "launch/connect_failure.h"
+#include "launch/connect_queue.h"
+#include "launch/own_binary.h"
+#include "launch/remote_script.h"
+#include "launch/ssh_command.h"
+#include "launch/ssh_process.h"
+#include "os/clock.h"
+
+extern char** environ;
+
+namespace dlaunch {
+
+namespace {
+
+constexpr std::size_t kReadSize = 4096;
+constexpr std::size_t kWriteSize = 256 * 1024;
+
+std::string architecture() {
+  utsname system{};
+  ::uname(&system);
+  return system.machine;
+}
+
+/// One channel that is being opened, over as many ssh processes as it takes.
+struct Opening {
+  NodeIndex node;
+  Purpose purpose = Purpose::fresh;
+  NodeConnector::Opened done;
+  MonotonicTime deadline{};
+  Duration limit{};
+
+  enum class Step { agent, upload };
+  Step step = Step::agent;
+  int place = -1;       // where the binary was put, or is being put
+  std::string trouble;  // why earlier tries did not succeed
+  std::shared_ptr<SshProcess> process;
+  UniqueFd input;  // its stdin, while nothing is uploaded
+  std::unique_ptr<WatchedFd> upload;
+  std::size_t uploaded = 0;
+  std::unique_ptr<WatchedFd> output;
+  std::optional<ChannelOpening> opening;
+};
+
+}  // namespace
+
+struct NodeConnector::State {
+  State(EventLoop& event_loop, const std::vector<NodeTarget>& node_targets, Settings its)
+      : loop(event_loop),
+        targets(node_targets),
+        settings(std::move(its)),
+        queue(static_cast<std::size_t>(std::max(settings.connect.parallel, 1)), settings.seed),
+        timer(loop) {
+    for (char** entry = environ; *entry != nullptr; ++entry) environment.emplace_back(*entry);
+  }
+
+  void open(NodeIndex node, Purpose purpose, Opened done, Duration limit);
+  void cancel(NodeIndex node);
+  void advance_soon();
+  void advance();
+  void begin(Opening& opening);
+  void begin_upload(Opening& opening);
+  void watch_output(Opening& opening);
+  void watch_upload(Opening& opening);
+  void read_output(Opening& opening);
+  void write_upload(Opening& opening);
+  void found(Opening& opening);
+  void hand_over(Opening& opening);
+  void needs_binary(Opening& opening);
+  void not_staged(Opening& opening);
+  void process_ended(Opening& opening, int status);
+  void next_step(Opening& opening);
+  void answer(NodeIndex node, Result<Connection> result);
+  void expire(NodeIndex node);
+  void drop(Opening& opening);
+  [[nodiscard]] ConnectEnd end_of(Opening& opening, int status) const;
+  [[nodiscard]] std::string command_for(const Opening& opening);
+
+  EventLoop& loop;
+  const std::vector<NodeTarget>& targets;
+  Settings settings;
+  std::vector<std::string> environment;
+  ConnectQueue queue;
+  Timer timer;
+  OwnBinary binary;
+  std::map<std::uint32_t, std::unique_ptr<Opening>> openings;
+  bool advance_posted = false;
+  std::shared_ptr<bool> alive = std::make_shared<bool>(true);
+};
+
+NodeConnector::NodeConnector(EventLoop& loop, const std::vector<NodeTarget>& targets,
+                             Settings settings)
+    : state_(std::make_unique<State>(loop, targets, std::move(settings))) {}
+
+NodeConnector::~NodeConnector() {
+  *state_->alive = false;
+}
+
+void NodeConnector::open(NodeIndex node, Purpose purpose, Opened done, Duration limit) {
+  state_->open(node, purpose, std::move(done), limit);
+}
+
+void NodeConnector::cancel(NodeIndex node) {
+  state_->cancel(node);
+}
+
+void NodeConnector::State::open(NodeIndex node, Purpose purpose, Opened done, Duration limit) {
+  cancel(node);
+  auto opening = std::make_unique<Opening>();
+  opening->node = node;
+  opening->purpose = purpose;
+  opening->done = std::move(done);
+  opening->limit = limit == Duration(0) ? settings.limit : limit;
+  opening->deadline = monotonic_now() + opening->limit;
+  queue.add(node, opening->deadline);
+  openings[node.value] = std::move(opening);
+  advance_soon();
+}
+
+void NodeConnector::State::cancel(NodeIndex node) {
+  queue.over(node);
+  openings.erase(node.value);
+}
+
+/// All that are asked for in one turn of the loop are begun together, and nobody is answered from
+/// within open().
+void NodeConnector::State::advance_soon() {
+  if (std::exchange(advance_posted, true)) return;
+  loop.post([this, living = alive] {
+    if (!*living) return;
+    advance_posted = false;
+    advance();
+  });
+}
+
+void NodeConnector::State::advance() {
+  const MonotonicTime now = monotonic_now();
+  for (const NodeIndex node : queue.expire(now)) expire(node);
+  for (const NodeIndex node : queue.start(now)) begin(*openings.at(node.value));
+  const auto next = queue.next();
+  if (!next) return timer.cancel();
+  timer.after(std::max(*next - monotonic_now(), MonotonicTime(0)), [this] { advance(); });
+}
+
+std::string NodeConnector::State::command_for(const Opening& opening) {
+  if (opening.step == Opening::Step::upload) {
+    return stage_script(settings.build_id, settings.session, binary.bytes()->size(),
+                        static_cast<std::size_t>(opening.place));
+  }
+  return agent_script({settings.build_id, settings.session, opening.node.value, opening.purpose,
+                       settings.pid_namespace},
+                      opening.place);
+}
+
+void NodeConnector::State::begin(Opening& opening) {
+  SshRequest request;
+  request.remote_command = command_for(opening);
+  const auto left = opening.deadline - monotonic_now();
+  // A second before ours, so that the words are ssh's.
+  request.connect_timeout =
+      std::max(std::chrono::duration_cast<std::chrono::seconds>(left) - std::chrono::seconds(1),
+               std::chrono::seconds(1));
+  const auto argv = connect_command(settings.connect, targets[opening.node.value].host, request);
+  if (!argv) return answer(opening.node, tl::unexpected(argv.error()));
+  auto process = SshProcess::start(loop, *argv, environment);
+  if (!process) return answer(opening.node, tl::unexpected(process.error()));
+  opening.process = std::move(*process);
+  opening.opening.emplace(settings.session);
+  opening.input = opening.process->take_stdin();
+  opening.output = std::make_unique<WatchedFd>(loop, opening.process->take_stdout());
+  opening.process->on_end([this, &opening](int status) { process_ended(opening, status); });
+  watch_output(opening);
+  if (opening.step == Opening::Step::upload) begin_upload(opening);
+}
+
+void NodeConnector::State::begin_upload(Opening& opening) {
+  opening.uploaded = 0;
+  opening.upload = std::make_unique<WatchedFd>(loop, std::move(opening.input));
+  watch_upload(opening);
+}
+
+void NodeConnector::State::watch_upload(Opening& opening) {
+  opening.upload->on_writable([this, &opening] { write_upload(opening); });
+}
+
+void NodeConnector::State::write_upload(Opening& opening) {
+  const std::string_view bytes = *binary.bytes();
+  const std::size_t size = std::min(bytes.size() - opening.uploaded, kWriteSize);
+  const ssize_t n = ::write(opening.upload->get(), bytes.data() + opening.uploaded, size);
+  if (n > 0) opening.uploaded += static_cast<std::size_t>(n);
+  const bool wait = n >= 0 || errno == EAGAIN || errno == EINTR;
+  // Whoever does not take it has said, or will say, why.
+  if (!wait || opening.uploaded == bytes.size()) return opening.upload.reset();
+  watch_upload(opening);
+}
+
+void NodeConnector::State::watch_output(Opening& opening) {
+  opening.output->on_readable([this, &opening] { read_output(opening); });
+}
+
+void NodeConnector::State::read_output(Opening& opening) {
+  char bytes[kReadSize];
+  const ssize_t n = ::read(opening.output->get(), bytes, sizeof bytes);
+  if (n == 0 || (n < 0 && errno != EAGAIN && errno != EINTR)) {
+    opening.output.reset();  // the end of the process says why
+    return;
+  }
+  const auto found_now =
+      n < 0 ? ChannelOpening::Found::nothing
+            : opening.opening->feed(std::string_view(bytes, static_cast<std::size_t>(n)));
+  if (found_now == ChannelOpening::Found::nothing) return watch_output(opening);
+  found(opening);
+}
+
+void NodeConnector::State::found(Opening& opening) {
+  using Found = ChannelOpening::Found;
+  switch (opening.opening->found()) {
+    case Found::nothing:
+      return;
+    case Found::ready:
+      return hand_over(opening);
+    case Found::missing:
+      return needs_binary(opening);
+    case Found::staged:
+      opening.step = Opening::Step::agent;
+      return next_step(opening);
+    case Found::failed:
+      return not_staged(opening);
+    case Found::too_much:
+      return answer(opening.node,
+                    fail(exit_code::kNodeLost,
+                         "its shell printed more than 64 KiB before the agent could start; the "
+                         "last line was: " +
+                             opening.opening->last_banner_line()));
+  }
+}
+
+ConnectEnd NodeConnector::State::end_of(Opening& opening, int status) const {
+  return {status, program_of(settings.connect), opening.process->errors(),
+          opening.opening->last_banner_line()};
+}
+
+void NodeConnector::State::hand_over(Opening& opening) {
+  Connection connection;
+  connection.read = duplicate(opening.output->get());
+  connection.write = std::move(opening.input);
+  connection.process = opening.process->pid();
+  connection.early = opening.opening->rest();
+  connection.remote = true;
+  opening.process->release();
+  connection.last_words = [process = opening.process,
+                           program = program_of(settings.connect)](int status) {
+    return end_of_connection({status, program, process->errors(), ""});
+  };
+  if (!connection.read) {
+    return answer(opening.node, fail(exit_code::kNodeLost, "too many open files (ulimit -n)"));
+  }
+  answer(opening.node, std::move(connection));
+}
+
+void NodeConnector::State::needs_binary(Opening& opening) {
+  const std::string there = opening.opening->argument();
+  if (there != architecture()) {
+    return answer(opening.node, fail(exit_code::kNodeLost,
+                                     "its processor is " + there + ", this dlaunch is for " +
+                                         architecture() + "; all nodes must be of one kind"));
+  }
+  if (const auto bytes = binary.bytes(); !bytes)
+    return answer(opening.node, tl::unexpected(bytes.error()));
+  if (opening.place >= 0) {
+    return answer(opening.node, fail(exit_code::kNodeLost,
+                                     std::string("what was put into ") + kPlaces[opening.place] +
+                                         " is not there in the next connection"));
+  }
+  opening.step = Opening::Step::upload;
+  opening.place = 0;
+  next_step(opening);
+}
+
+void NodeConnector::State::not_staged(Opening& opening) {
+  const std::string why = opening.opening->argument();
+  opening.trouble += (opening.trouble.empty() ? "" : "; ") + why;
+  if (opening.step == Opening::Step::upload &&
+      static_cast<std::size_t>(opening.place) + 1 < kPlaceCount) {
+    ++opening.place;
+    return next_step(opening);
+  }
+  answer(opening.node,
+         fail(exit_code::kNodeLost, "no folder there takes a program: " + opening.trouble));
+}
+
+/// Another ssh for the same opening, in the same place of the queue.
+void NodeConnector::State::next_step(Opening& opening) {
+  drop(opening);
+  loop.post([this, living = alive, node = opening.node, asked = opening.deadline] {
+    if (!*living) return;
+    const auto found = openings.find(node.value);
+    if (found != openings.end() && found->second->deadline == asked) begin(*found->second);
+  });
+}
+
+void NodeConnector::State::process_ended(Opening& opening, int status) {
+  // What it said last is still in the pipe.
+  while (opening.output && opening.opening->found() == ChannelOpening::Found::nothing) {
+    char bytes[kReadSize];
+    const ssize_t n = ::read(opening.output->get(), bytes, sizeof bytes);
+    if (n <= 0) break;
+    (void)opening.opening->feed(std::string_view(bytes, static_cast<std::size_t>(n)));
+  }
+  using Found = ChannelOpening::Found;
+  const Found what = opening.opening->found();
+  // An agent that has ended already is a channel that has: its session tells better.
+  if (what != Found::nothing && what != Found::ready) return found(opening);
+  const ConnectFailure failure = failure_of(end_of(opening, status));
+  using Kind = ConnectFailure::Kind;
+  if (failure.kind == Kind::refused_for_now) {
+    opening.trouble = failure.text;
+    drop(opening);
+    queue.refused(opening.node, monotonic_now());
+    return advance_soon();
+  }
+  if (failure.kind == Kind::cannot_execute && opening.step == Opening::Step::agent &&
+      opening.place < 0) {
+    opening.step = Opening::Step::upload;
+    opening.place = 0;
+    if (const auto bytes = binary.bytes(); !bytes)
+      return answer(opening.node, tl::unexpected(bytes.error()));
+    return next_step(opening);
+  }
+  answer(opening.node, fail(exit_code::kNodeLost, failure.text));
+}
+
+void NodeConnector::State::drop(Opening& opening) {
+  opening.upload.reset();
+  opening.output.reset();
+  opening.input.reset();
+  opening.process.reset();
+}
+
+void NodeConnector::State::answer(NodeIndex node, Result<Connection> result) {
+  const auto found = openings.find(node.value);
+  if (found == openings.end()) return;
+  const std::shared_ptr<Opening> opening(std::move(found->second));
+  openings.erase(found);
+  queue.over(node);
+  drop(*opening);
+  advance_soon();
+  // In a later turn: the one who asked may ask again.
+  auto shared = std::make_shared<Result<Connection>>(std::move(result));
+  loop.post([living = alive, opening, shared] {
+    if (*living) opening->done(std::move(*shared));
+  });
+}
+
+void NodeConnector::State::expire(NodeIndex node) {
+  Opening& opening = *openings.at(node.value);
+  const auto seconds = std::chrono::duration<double>(opening.limit).count();
+  char text[32];
+  std::snprintf(text, sizeof text, "%g s", seconds);
+  std::string what = std::string("no connection within ") + text;
+  if (!opening.process) {
+    if (!opening.trouble.empty()) what += ": " + opening.trouble;
+  } else if (opening.step == Opening::Step::upload) {
+    what += ": dlaunch itself was still being copied there";
+  } else if (const std::string line = telling_line(opening.process->errors()); !line.empty()) {
+    what += ": " + line;
+  } else if (const std::string said = opening.opening->last_banner_line(); !said.empty()) {
+    what += ": its login shell has printed \"" + said + "\" and does not go on";
+  } else {
+    what += ": the host does not answer, or its login shell does not go on";
+  }
+  answer(node, fail(exit_code::kNodeLost, what));
+}
+
+}  // namespace dlaunch

@@ -1,0 +1,60 @@
+// Opens channels to agents on other nodes: an ssh (or the user's own command) for each, at most
+// `connect.parallel` of them on their way at once; brings the binary there where it is missing;
+// tries again where a server refuses because too many come at once.
+#pragma once
+
+#include <cstdint>
+#include <functional>
+#include <memory>
+#include <string>
+#include <vector>
+
+#include "launch/connector.h"
+#include "launch/node_targets.h"
+#include "model/job_spec.h"
+#include "model/time.h"
+#include "os/event_loop.h"
+
+namespace dlaunch {
+
+/// What the command on the node is to be.
+enum class Purpose : std::uint8_t {
+  fresh,   // a new guardian and agent: `dlaunch agent --node N --session HEX`
+  attach,  // a way back to the agent that runs there: `dlaunch agent --attach HEX --node N`
+};
+
+/// Lives on the engine's one thread. Destroying it ends the connections that are being opened, and
+/// calls nobody; those that were handed out belong to their owners.
+class NodeConnector {
+ public:
+  struct Settings {
+    Connect connect;
+    std::uint64_t session = 0;
+    bool pid_namespace = false;
+    Duration limit{};        // for each open(), from its call to its answer
+    std::string build_id;    // of the binary that is to run there
+    std::uint64_t seed = 0;  // of the jitter between tries
+  };
+  /// An Error's text is for a person who knows which host is meant: "ssh: connect to host gpu12
+  /// port 22: Connection refused".
+  using Opened = std::function<void(Result<Connection>)>;
+
+  /// `targets`: index = NodeIndex.
+  NodeConnector(EventLoop& loop, const std::vector<NodeTarget>& targets, Settings settings);
+  ~NodeConnector();
+  NodeConnector(const NodeConnector&) = delete;
+  NodeConnector& operator=(const NodeConnector&) = delete;
+
+  /// Answers exactly once, from the loop, within the limit; a call for a node whose channel is
+  /// being opened replaces that one, which is then never answered. `limit`: of this one; 0: that
+  /// of the settings.
+  void open(NodeIndex node, Purpose purpose, Opened done, Duration limit = Duration(0));
+  /// Ends an open() that has not answered; it never will.
+  void cancel(NodeIndex node);
+
+ private:
+  struct State;
+  std::unique_ptr<State> state_;
+};
+
+}  // namespace dlaunch

@@ -1,0 +1,38 @@
+// Which nodes a job has and how each is reached. Pure: what is known of this machine is given.
+#pragma once
+
+#include <string>
+#include <vector>
+
+#include "model/job_spec.h"
+#include "model/result.h"
+
+namespace dlaunch {
+
+/// This machine, as other names for it may be recognised.
+struct OwnMachine {
+  std::string hostname;                // uname(2)
+  std::vector<std::string> addresses;  // numeric, as inet_ntop(3) writes them
+  std::string user;                    // USER or LOGNAME of the environment; may be empty
+};
+
+struct NodeTarget {
+  enum class Way { fork, command };  // command: ssh, or connect.command
+  HostSpec host;                     // with user and port of the job where the host has none
+  Way way = Way::fork;
+  bool operator==(const NodeTarget&) const = default;
+};
+
+/// The nodes in the order of the host list, not more than the job can use; this machine alone when
+/// there is no list. The hosts must be resolved: single names, no hostfile.
+///
+/// This machine is its hostname (with or without the domain, where only one of the two has one),
+/// localhost, or one of its addresses; but not with a port other than 22 of its own, or a user
+/// other than the one that runs dlaunch: that is another sshd, mostly a container's.
+///
+/// Errors (kJobFile): this machine twice, a name that could be read as an option or by a shell, a
+/// way that does not exist.
+[[nodiscard]] Result<std::vector<NodeTarget>> node_targets(const JobSpec& spec,
+                                                           const OwnMachine& own);
+
+}  // namespace dlaunch

@@ -1,0 +1,37 @@
+// The command line that reaches a node. Pure: words in, words out, and nothing is ever quoted here
+// but by execve(2) itself.
+#pragma once
+
+#include <chrono>
+#include <string>
+#include <vector>
+
+#include "model/job_spec.h"
+#include "model/result.h"
+
+namespace dlaunch {
+
+struct SshRequest {
+  std::string remote_command;              // one word, see remote_script.h
+  std::chrono::seconds connect_timeout{};  // 0: ssh's own
+  bool may_ask = false;                    // somebody can answer a prompt; else BatchMode
+};
+
+/// argv of connect.command where there is one (and via is not ssh), else of ssh, for one host,
+/// whose user and port are already those to use.
+///
+/// ssh (`connect.ssh`, split at blanks) gets only what the job says and what would disturb a
+/// channel: see the table in ssh_command.cc. Everything else is the user's ssh_config. The host
+/// stands behind `--`.
+///
+/// A template gets its {host}, {user} and {port} anywhere in a word; {command} is replaced by the
+/// remote command, which is else appended as the last word. {port} is 22 where there is none. Error
+/// (kJobFile): {user} without a user.
+[[nodiscard]] Result<std::vector<std::string>> connect_command(const Connect& connect,
+                                                               const HostSpec& host,
+                                                               const SshRequest& request);
+
+/// As it could be typed, for messages.
+[[nodiscard]] std::string program_of(const Connect& connect);
+
+}  // namespace dlaunch

@@ -1,0 +1,67 @@
+// One ssh (or whatever connects) as a child of ours: three pipes, the end of what it says on
+// stderr, and its own end.
+#pragma once
+
+#include <functional>
+#include <memory>
+#include <optional>
+#include <string>
+#include <vector>
+
+#include <sys/types.h>
+
+#include "os/event_loop.h"
+#include "os/unique_fd.h"
+
+namespace dlaunch {
+
+/// Of stderr so much is kept: the end of it.
+inline constexpr std::size_t kMostErrors = 16 * 1024;
+
+/// Lives on the engine's one thread. The child leads a process group of its own and gets SIGKILL
+/// when the engine dies.
+class SshProcess : public std::enable_shared_from_this<SshProcess> {
+ public:
+  /// Error: the program does not exist, or no process could be made.
+  [[nodiscard]] static Result<std::shared_ptr<SshProcess>> start(
+      EventLoop& loop, const std::vector<std::string>& argv,
+      const std::vector<std::string>& environment);
+  /// Ends a child that nobody has taken over.
+  ~SshProcess();
+  SshProcess(const SshProcess&) = delete;
+  SshProcess& operator=(const SshProcess&) = delete;
+
+  [[nodiscard]] pid_t pid() const { return pid_; }
+  /// To be taken once each.
+  [[nodiscard]] UniqueFd take_stdin() { return std::move(stdin_); }
+  [[nodiscard]] UniqueFd take_stdout() { return std::move(stdout_); }
+
+  /// Calls once the child has ended and was reaped, with its wait status; not after release().
+  void on_end(std::function<void(int wait_status)> callback);
+  /// SIGTERM, which lets it end its own helpers (ProxyCommand); `hard`: SIGKILL. To its group.
+  void end(bool hard);
+  /// Somebody else reaps the child from now on.
+  void release();
+
+  /// What it said on stderr so far, read without waiting.
+  [[nodiscard]] const std::string& errors();
+
+ private:
+  SshProcess(EventLoop& loop, pid_t pid, UniqueFd in, UniqueFd out, UniqueFd errors);
+  void watch_errors();
+  /// False at the end of it.
+  bool read_errors();
+  void look_for_end();
+
+  EventLoop& loop_;
+  pid_t pid_;
+  UniqueFd stdin_;
+  UniqueFd stdout_;
+  WatchedFd errors_;
+  WatchedFd ended_;  // pidfd; closed where the kernel has none
+  Timer poll_;       // then
+  std::string tail_;
+  std::function<void(int)> on_end_;
+};
+
+}  // namespace dlaunch

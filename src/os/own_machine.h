@@ -1,0 +1,16 @@
+// What this machine is called and which addresses it has.
+#pragma once
+
+#include <string>
+#include <vector>
+
+namespace dlaunch {
+
+/// uname(2), nodename.
+[[nodiscard]] std::string own_hostname();
+
+/// Numeric addresses of all interfaces (getifaddrs(3)), as inet_ntop(3) writes them; empty when
+/// they cannot be read.
+[[nodiscard]] std::vector<std::string> own_addresses();
+
+}  // namespace dlaunch
