@@ -47,7 +47,7 @@ std::string agent_words(const RemoteAgent& agent) {
          (agent.pid_namespace ? " --pid-namespace" : "");
 }
 
-bool is_word(std::string_view text) {
+[[maybe_unused]] bool is_word(std::string_view text) {
   return !text.empty() &&
          text.find_first_not_of("0123456789abcdefghijklmnopqrstuvwxyz") == std::string_view::npos;
 }
