@@ -4,7 +4,9 @@
 
 #include "agent/facts.h"
 #include "agent/output_pump.h"
+#include "agent/place_check.h"
 #include "agent/rank_service.h"
+#include "agent/session_folder.h"
 #include "agent/stdin_pump.h"
 #include "os/build_id.h"
 #include "os/channel.h"
@@ -13,6 +15,8 @@
 #include "os/descriptors.h"
 #include "os/enclosure.h"
 #include "os/signals.h"
+
+extern char** environ;
 
 namespace dlaunch {
 
@@ -58,17 +62,31 @@ class Agent {
   void on(wire::FactsRequest& request) {
     wire::Facts facts{facts_.gather(request), request.attempt};
     facts.facts.isolation_refused = isolation_refused_;
+    make_folder(request.output_name, facts.facts);
     channel_.send(facts);
     loop_.post([this] { ranks_.prepare(); });  // while the launcher makes its plan
   }
-  void on(wire::StartRanks& start) { ranks_.start(std::move(start)); }
+  void on(wire::CheckPlaces& places) {
+    channel_.send(wire::PlacesMissing{
+        places.attempt, missing_places(places, environment_from_block(environ))});
+  }
+  void on(wire::StartRanks& start) {
+    if (start.log_folder.empty()) start.log_folder = folder_.of_attempt(start.attempt);
+    ranks_.start(std::move(start));
+  }
   void on(wire::StopRanks& stop) { ranks_.stop(stop); }
   void on(wire::KillRanks& kill) { ranks_.kill(kill); }
+  void on(wire::FetchOutput& fetch) { channel_.send(pump_.fetch(fetch)); }
+  void on(wire::ForgetOutput& forget) {
+    pump_.forget(forget.attempt);
+    folder_.forget(forget.attempt);
+  }
   void on(wire::OutputCredit& credit) { pump_.credit(credit); }
   void on(wire::StdinData& data) { stdin_.add(data); }
   void on(wire::Heartbeat&) {}
   void on(wire::Bye&) {
     end_everything();
+    folder_.remove_if_empty();
     channel_.send(wire::Bye{});
     leave(exit_code::kOk);
   }
@@ -84,6 +102,14 @@ class Agent {
   void on(wire::AttemptEnded&) {}
   void on(wire::Notice&) {}
   void on(wire::PortTaken&) {}
+  void on(wire::PlacesMissing&) {}
+  void on(wire::FetchedOutput&) {}
+
+  void make_folder(const std::string& name, NodeFacts& facts) {
+    if (name.empty()) return;
+    if (const Status made = folder_.make(name); !made) facts.output_refused = made.error().message;
+    facts.output_folder = folder_.path();
+  }
 
   void beat() {
     progress_.beats.fetch_add(1);
@@ -126,6 +152,7 @@ class Agent {
   std::chrono::milliseconds heartbeat_every_{1000};
   bool greeted_ = false;
   FactsService facts_;
+  SessionFolder folder_{output_bases(environment_from_block(environ))};
   OutputPump pump_;
   StdinPump stdin_;
   RankService ranks_;

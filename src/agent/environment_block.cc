@@ -6,9 +6,6 @@ namespace dlaunch {
 
 namespace {
 
-// What execvp(3) searches when there is no PATH (confstr(3), _CS_PATH).
-constexpr const char* kDefaultPath = "/bin:/usr/bin";
-
 bool is_scrubbed(const std::string& name, const std::vector<std::string>& scrub) {
   return std::any_of(scrub.begin(), scrub.end(),
                      [&](const std::string& pattern) { return matches_pattern(pattern, name); });
@@ -41,7 +38,7 @@ EnvironmentBlock::EnvironmentBlock(const EnvironmentBase& base, const Environmen
       add(*right++);
     }
   }
-  if (!shared.contains("PATH") && !own.contains("PATH")) search_path_ = kDefaultPath;
+  if (!shared.contains("PATH") && !own.contains("PATH")) search_path_ = kDefaultSearchPath;
   pointers_.reserve(strings_.size() + 1);
   for (const std::string& entry : strings_) pointers_.push_back(entry.c_str());
   pointers_.push_back(nullptr);

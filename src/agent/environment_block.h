@@ -8,6 +8,9 @@
 
 namespace dlaunch {
 
+/// What execvp(3) searches when there is no PATH (confstr(3), _CS_PATH).
+inline constexpr const char* kDefaultSearchPath = "/bin:/usr/bin";
+
 /// Built once for all ranks of a node: the inherited environment less what is scrubbed, plus the
 /// shared variables.
 class EnvironmentBase {

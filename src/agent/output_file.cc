@@ -94,7 +94,10 @@ bool OutputFile::mark_gap() {
 
 std::size_t OutputFile::read(const StoredRanges::Piece& piece, char* to, std::size_t size) const {
   const auto wanted = static_cast<std::size_t>(std::min<std::uint64_t>(size, piece.size));
-  const ssize_t n = ::pread(file_.get(), to, wanted, static_cast<off_t>(piece.in_file));
+  UniqueFd again;
+  if (!file_) again.reset(::open(path_.c_str(), O_RDONLY | O_CLOEXEC | O_NOFOLLOW | O_NONBLOCK));
+  const int fd = file_ ? file_.get() : again.get();
+  const ssize_t n = ::pread(fd, to, wanted, static_cast<off_t>(piece.in_file));
   return n > 0 ? static_cast<std::size_t>(n) : 0;
 }
 

@@ -25,7 +25,8 @@ class OutputFile {
   /// (splice(2)). 0: nothing was moved, whatever the reason; read(2) and append() tell it.
   [[nodiscard]] std::size_t take(int pipe, std::size_t size);
 
-  /// Reads up to `size` bytes of what is stored at `piece`; 0: they are not there any more.
+  /// Reads up to `size` bytes of what is stored at `piece`; 0: they are not there any more. After
+  /// close() the file is opened for each call.
   [[nodiscard]] std::size_t read(const StoredRanges::Piece& piece, char* to,
                                  std::size_t size) const;
 

@@ -68,16 +68,57 @@ void OutputPump::begin(Attempt attempt, std::string log_folder, std::uint64_t cr
 }
 
 void OutputPump::add(Rank rank, Stream stream, UniqueFd read_end, bool is_shown) {
-  std::string path;
-  if (!log_folder_.empty()) {
-    path = log_folder_ + "/rank-" + std::to_string(rank.value) +
-           (stream == Stream::out ? ".out" : ".err");
-  }
-  auto pumped = std::make_unique<Pumped>(loop_, rank, stream, std::move(read_end), std::move(path),
-                                         is_shown && credit_ > 0, is_shown ? credit_ : 0);
+  auto pumped = std::make_unique<Pumped>(
+      loop_, rank, stream, std::move(read_end), file_of(rank, stream == Stream::out ? "out" : "err"),
+      is_shown && credit_ > 0, is_shown ? credit_ : 0);
   Pumped& reference = *pumped;
   streams_[{rank, stream}] = std::move(pumped);
   wait(reference);
+}
+
+std::string OutputPump::file_of(Rank rank, const char* ending) const {
+  if (log_folder_.empty()) return {};
+  return log_folder_ + "/rank-" + std::to_string(rank.value) + '.' + ending;
+}
+
+wire::FetchedOutput OutputPump::fetch(const wire::FetchOutput& request) {
+  wire::FetchedOutput answer{request.attempt, request.rank, request.part, request.offset, {}};
+  if (request.attempt != attempt_) return answer;
+  if (request.part == wire::OutputPart::error_file) {
+    fetch_file(request, answer);
+  } else {
+    fetch_stream(request, answer);
+  }
+  return answer;
+}
+
+void OutputPump::fetch_stream(const wire::FetchOutput& request, wire::FetchedOutput& answer) {
+  const Stream stream = request.part == wire::OutputPart::out ? Stream::out : Stream::err;
+  const auto found = streams_.find({request.rank, stream});
+  if (found == streams_.end()) return;
+  Pumped& pumped = *found->second;
+  answer.offset = pumped.read;  // unless something is there
+  const auto piece = pumped.file.stored().from(request.offset);
+  if (!piece) return;
+  const std::size_t size = std::min(request.size, wire::kMostFetched);
+  const std::size_t n = pumped.file.read(*piece, buffer_.get(), size);
+  if (n == 0) return;  // the file was cut or removed
+  answer.offset = piece->begin;
+  answer.bytes.assign(buffer_.get(), n);
+}
+
+/// Small, and written by the rank itself: a link in its place is not followed.
+void OutputPump::fetch_file(const wire::FetchOutput& request, wire::FetchedOutput& answer) const {
+  const std::string path = file_of(request.rank, "error.json");
+  const UniqueFd fd(::open(path.c_str(), O_RDONLY | O_CLOEXEC | O_NOFOLLOW | O_NONBLOCK));
+  if (!fd) return;
+  const std::size_t size = std::min(request.size, wire::kMostFetched);
+  const ssize_t n = ::pread(fd.get(), buffer_.get(), size, static_cast<off_t>(request.offset));
+  if (n > 0) answer.bytes.assign(buffer_.get(), static_cast<std::size_t>(n));
+}
+
+void OutputPump::forget(Attempt attempt) {
+  if (attempt == attempt_) streams_.clear();
 }
 
 void OutputPump::credit(const wire::OutputCredit& credit) {

@@ -27,6 +27,11 @@ class OutputPump {
   void credit(const wire::OutputCredit& credit);
   /// The channel has room again.
   void resume();
+  /// What is stored of a rank of this attempt, or its error file, as far as the request goes.
+  /// Offsets of streams count the bytes of the rank, not those of the file, which may lack some.
+  [[nodiscard]] wire::FetchedOutput fetch(const wire::FetchOutput& request);
+  /// The launcher has it all: the files need not be read again.
+  void forget(Attempt attempt);
   /// Reads what is in the pipes without waiting and closes them: every writer is dead.
   void drain();
 
@@ -47,6 +52,9 @@ class OutputPump {
   void catch_up(Pumped& pumped);
   void close(Pumped& pumped);
   void finish_if_complete(Pumped& pumped);
+  [[nodiscard]] std::string file_of(Rank rank, const char* ending) const;
+  void fetch_stream(const wire::FetchOutput& request, wire::FetchedOutput& answer);
+  void fetch_file(const wire::FetchOutput& request, wire::FetchedOutput& answer) const;
   [[nodiscard]] bool may_send(const Pumped& pumped) const;
 
   EventLoop& loop_;

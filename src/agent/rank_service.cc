@@ -8,6 +8,7 @@
 #include <fcntl.h>
 #include <unistd.h>
 
+#include "agent/carried_environment.h"
 #include "agent/environment_block.h"
 #include "agent/start_files.h"
 #include "os/clock.h"
@@ -83,7 +84,10 @@ bool died_of_sigkill(const ExitStatus& status) {
 /// What the ranks of one StartRanks have in common, prepared once.
 struct RankService::Batch {
   explicit Batch(wire::StartRanks r)
-      : request(std::move(r)), base(environment_from_block(environ), request.scrub, request.env) {}
+      : request(std::move(r)),
+        base(carried_environment(environment_from_block(environ), request.carried, request.workdir,
+                                 folder_exists),
+             request.scrub, request.env) {}
 
   const Program& program(std::uint32_t command, const std::string& search_path) {
     const auto key = std::pair{command, search_path};

@@ -102,19 +102,27 @@ Session::Callbacks ClusterSessions::callbacks_of(NodeIndex node) {
           [this](const wire::OutputView& output) { callbacks_.on_output(output); },
           [this](const wire::OutputEnd& end) { callbacks_.on_output_end(end); },
           [this](const wire::StdinTaken& taken) { callbacks_.on_stdin_taken(taken); },
-          [this](std::string text) { callbacks_.on_notice(std::move(text)); }};
+          [this](std::string text) { callbacks_.on_notice(std::move(text)); },
+          [this, node](const wire::PlacesMissing& answer) {
+            if (callbacks_.on_places) callbacks_.on_places(node, answer);
+          },
+          [this, node](const wire::FetchedOutput& fetched) {
+            if (callbacks_.on_fetched) callbacks_.on_fetched(node, fetched);
+          }};
 }
 
-wire::FactsRequest ClusterSessions::facts_request(Attempt attempt) const {
+wire::FactsRequest ClusterSessions::facts_request(NodeIndex node, Attempt attempt) const {
   wire::FactsRequest request;
   request.fixed_ports = fixed_ports(spec_);
   request.ports = ports_wanted(spec_);
   request.attempt = attempt;
+  if (!run_id_.empty() && !cluster_.nodes[node.value].is_launcher)
+    request.output_name = run_id_ + '-' + std::to_string(node.value);
   return request;
 }
 
 void ClusterSessions::connect(NodeIndex node) {
-  if (sessions_[node.value]) return sessions_[node.value]->start(facts_request(Attempt(0)));
+  if (sessions_[node.value]) return sessions_[node.value]->start(facts_request(node, Attempt(0)));
   connector_.open(node, Purpose::fresh, [this, node](Result<Connection> connection) {
     connected(node, std::move(connection));
   });
@@ -126,11 +134,11 @@ void ClusterSessions::connected(NodeIndex node, Result<Connection> connection) {
     return callbacks_.on_event(event::NodeLost{node, name + ": " + connection.error().message});
   }
   begin_session(node, std::move(*connection));
-  sessions_[node.value]->start(facts_request(Attempt(0)));
+  sessions_[node.value]->start(facts_request(node, Attempt(0)));
 }
 
 void ClusterSessions::gather(NodeIndex node, Attempt attempt) {
-  if (sessions_[node.value]) sessions_[node.value]->gather(facts_request(attempt));
+  if (sessions_[node.value]) sessions_[node.value]->gather(facts_request(node, attempt));
 }
 
 void ClusterSessions::send(NodeIndex node, const wire::Message& message) {

@@ -33,10 +33,14 @@ class ClusterSessions {
     std::function<void(const wire::OutputEnd&)> on_output_end;
     std::function<void(const wire::StdinTaken&)> on_stdin_taken;
     std::function<void(std::string)> on_notice;
+    std::function<void(NodeIndex, const wire::PlacesMissing&)> on_places = {};
+    std::function<void(NodeIndex, const wire::FetchedOutput&)> on_fetched = {};
   };
 
   ClusterSessions(EventLoop& loop, const JobSpec& spec, LocalStart local, Callbacks callbacks);
 
+  /// Before connect(): agents on other nodes make a folder for output, named after the run.
+  void set_run(std::string run_id) { run_id_ = std::move(run_id); }
   void connect(NodeIndex node);
   /// Facts of a connected node for a later attempt.
   void gather(NodeIndex node, Attempt attempt);
@@ -53,7 +57,7 @@ class ClusterSessions {
   void reap_processes(const std::set<pid_t>& before = {});
 
  private:
-  [[nodiscard]] wire::FactsRequest facts_request(Attempt attempt) const;
+  [[nodiscard]] wire::FactsRequest facts_request(NodeIndex node, Attempt attempt) const;
   [[nodiscard]] Session::Callbacks callbacks_of(NodeIndex node);
   void begin_session(NodeIndex node, Connection connection);
   void connected(NodeIndex node, Result<Connection> connection);
@@ -66,6 +70,7 @@ class ClusterSessions {
   std::vector<std::unique_ptr<Session>> sessions_;  // index = NodeIndex; null until connected
   NodeConnector connector_;
   bool local_lost_ = false;
+  std::string run_id_;
 };
 
 }  // namespace dlaunch

@@ -42,7 +42,10 @@ RunEngine::RunEngine(const RunOptions& options, LocalStart local, UniqueFd front
                  [this](const wire::OutputView& data) { show(data); },
                  [this](const wire::OutputEnd& end) { output_ended(end); },
                  [this](const wire::StdinTaken& taken) { stdin_taken(taken); },
-                 [this](const std::string& text) { note(text); }}),
+                 [this](const std::string& text) { note(text); },
+                 [this](NodeIndex node, const wire::PlacesMissing& answer) {
+                   places_answered(node, answer);
+                 }}),
       router_(loop_, console_,
               [this](const wire::OutputCredit& credit) {
                 if (plan_) sessions_.send(plan_->ranks[credit.rank.value].node, credit);
@@ -69,6 +72,7 @@ Status RunEngine::open_run_folder() {
                                               "\n         try: --set logs.dir=FOLDER");
   }
   folder_ = std::move(*folder);
+  sessions_.set_run(folder_->id());
   const std::string inside = options_.current_folder + '/';
   shown_path_ = folder_->path();
   if (shown_path_.starts_with(inside)) shown_path_.erase(0, inside.size());
@@ -189,7 +193,25 @@ void RunEngine::begin(const action::MakePlan& make) {
   context.run_folder = folder_->path();
   auto plan = make_plan(options_.spec, sessions_.cluster(), context);
   if (!plan) return push(event::PlanFailed{plan.error()});
-  accept_plan(std::move(*plan));
+  if (!needs_place_check(*plan)) return accept_plan(std::move(*plan));
+  check_places(std::move(*plan));
+}
+
+void RunEngine::check_places(LaunchPlan plan) {
+  missing_ = MissingPlaces(plan, sessions_.cluster());
+  for (std::uint32_t node = 0; node < plan.nodes.size(); ++node)
+    sessions_.send(NodeIndex(node), check_message(options_.spec, plan, NodeIndex(node)));
+  unchecked_plan_ = std::move(plan);
+}
+
+/// A node that is lost meanwhile ends the run or the attempt by its own event.
+void RunEngine::places_answered(NodeIndex node, const wire::PlacesMissing& answer) {
+  missing_.add(node, answer);
+  if (!unchecked_plan_ || !missing_.complete()) return;
+  LaunchPlan plan = std::move(*unchecked_plan_);
+  unchecked_plan_.reset();
+  if (auto error = missing_.error()) return push(event::PlanFailed{std::move(*error)});
+  accept_plan(std::move(plan));
 }
 
 void RunEngine::accept_plan(LaunchPlan plan) {

@@ -10,6 +10,7 @@
 #include "launch/cluster_sessions.h"
 #include "launch/engine.h"
 #include "launch/hand_over.h"
+#include "launch/missing_places.h"
 #include "launch/output_router.h"
 #include "log/console_writer.h"
 #include "log/event_log.h"
@@ -74,6 +75,8 @@ class RunEngine : public Engine {
   void explain(const Event& event) const;
   [[nodiscard]] std::string since_begin() const;
   void node_lost(NodeIndex node);
+  void check_places(LaunchPlan plan);
+  void places_answered(NodeIndex node, const wire::PlacesMissing& answer);
   void accept_plan(LaunchPlan plan);
   void write_plan_files();
   void say(std::string line);
@@ -121,6 +124,8 @@ class RunEngine : public Engine {
   std::vector<wire::OutputEnd> lost_output_;
   std::string shown_path_;  // of the run folder, as the user would type it
   std::optional<LaunchPlan> plan_;
+  std::optional<LaunchPlan> unchecked_plan_;  // until the nodes have said that all is there
+  MissingPlaces missing_;
   std::string attempt_folder_;
   std::deque<Event> queue_;
   bool local_node_lost_ = false;

@@ -30,6 +30,8 @@ class Session {
     std::function<void(const wire::OutputEnd&)> on_output_end;
     std::function<void(const wire::StdinTaken&)> on_stdin_taken;
     std::function<void(std::string)> on_notice;
+    std::function<void(const wire::PlacesMissing&)> on_places = {};
+    std::function<void(const wire::FetchedOutput&)> on_fetched = {};
   };
 
   Session(EventLoop& loop, NodeIndex node, Connection connection, Settings settings,
@@ -57,6 +59,12 @@ class Session {
   void on(wire::StdinTaken& taken) { callbacks_.on_stdin_taken(taken); }
   void on(wire::Notice& notice);
   void on(wire::PortTaken& taken);
+  void on(wire::PlacesMissing& answer) {
+    if (callbacks_.on_places) callbacks_.on_places(answer);
+  }
+  void on(wire::FetchedOutput& fetched) {
+    if (callbacks_.on_fetched) callbacks_.on_fetched(fetched);
+  }
   void on(wire::Bye&);
   template <class Other>
   void on(Other&) {}  // Heartbeat, and what only a launcher sends

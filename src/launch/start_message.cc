@@ -1,5 +1,6 @@
 #include "launch/start_message.h"
 
+#include "plan/carried.h"
 #include "plan/make_plan.h"
 
 namespace dlaunch {
@@ -21,19 +22,30 @@ wire::StartRank start_rank(const RankPlan& rank, const StartSettings& settings) 
   return start;
 }
 
+/// Ranks on other nodes start from the login environment there.
+void add_login_environment(const LaunchPlan& plan, wire::StartRanks& common) {
+  common.carried = plan.carried;
+  const auto& session = login_session_variables();
+  common.scrub.insert(common.scrub.end(), session.begin(), session.end());
+  common.env.emplace("PWD", plan.workdir);  // the agent's is the home folder
+}
+
 }  // namespace
 
 std::vector<wire::StartRanks> start_messages(const LaunchPlan& plan, NodeIndex node,
                                              const StartSettings& settings) {
   wire::StartRanks common;
   common.attempt = plan.attempt;
-  common.log_folder = settings.log_folder;
+  const bool is_remote = plan.nodes[node.value].is_remote;
+  // What the launcher's disk cannot take goes to the agent's own folder.
+  if (!is_remote) common.log_folder = settings.log_folder;
   common.workdir = plan.workdir;
   common.scrub = plan.scrubbed;
   // Passed first: `env` of the job and the rank variables win over what comes from outside.
   common.env = settings.secrets;
   for (auto& [name, value] : shared_environment(plan, node))
     common.env.insert_or_assign(name, value);
+  if (is_remote) add_login_environment(plan, common);
   for (const CommandPlan& command : plan.commands)
     common.commands.push_back({command.argv, command.is_own_shell});
   common.output_credit = settings.output_credit;

@@ -26,6 +26,8 @@ const char* name_of(StartFailure::Step step) {
       return "interpreter";
     case StartFailure::Step::resources:
       return "resources";
+    case StartFailure::Step::file:
+      return "file";
   }
   return "";
 }

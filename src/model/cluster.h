@@ -51,6 +51,10 @@ struct NodeFacts {
   /// Why the agent could not make the PID namespace that it was started with, and what to do; may
   /// have several lines. Empty: it could, or was not asked to.
   std::string isolation_refused;
+  /// Where the agent stores the output of this run's ranks, absolute; empty on the launcher's own
+  /// machine, where the run folder takes it, and where no folder could be made.
+  std::string output_folder;
+  std::string output_refused;  // why none could be made; else empty
   bool operator==(const NodeFacts&) const = default;
 };
 

@@ -38,6 +38,8 @@ std::string describe(const StartFailure& failure) {
     case StartFailure::Step::resources:
       return "cannot start the process: " + failure.path + ": " + why +
              advice(failure.error_number);
+    case StartFailure::Step::file:
+      return "cannot read " + quoted + ": " + why;
     case StartFailure::Step::execute:
       break;
   }

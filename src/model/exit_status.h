@@ -23,13 +23,15 @@ struct ExitStatus {
   bool operator==(const ExitStatus&) const = default;
 };
 
-/// The step between fork and exec that failed, with its errno.
+/// The step between fork and exec that failed, or that a check before it found would fail, with its
+/// errno.
 struct StartFailure {
   enum class Step : std::uint8_t {
     workdir,      // chdir(path)
     execute,      // execve(path)
     interpreter,  // path exists, but the program of its "#!" line does not
     resources,    // fork, pipe, open: path says what
+    file,         // path cannot be read, though setup or the command names it
   };
   Step step = Step::execute;
   int error_number = 0;

@@ -7,6 +7,7 @@
 #include <string_view>
 #include <vector>
 
+#include "model/environment.h"
 #include "model/ids.h"
 #include "model/job_spec.h"
 
@@ -14,6 +15,7 @@ namespace dlaunch {
 
 /// Where a variable's value comes from, in the order in which later ones win (design section 5).
 enum class VariableSource {
+  carried,     // of the launcher's machine, as far as its folders exist on the node
   env_pass,    // from the launcher's environment, by name or pattern
   env_secret,  // likewise, but never shown or recorded
   job_env,     // `env` of the job file
@@ -60,6 +62,8 @@ struct NodePlan {
   std::vector<Variable> variables;  // the same for all ranks of this node
   std::string binding_note;         // why ranks are not bound, or how; one short sentence
   std::vector<FilePlan> files;
+  bool is_remote = false;     // not the launcher's own machine
+  std::string output_folder;  // of the attempt, on this node: output, error files, hostfiles
   bool operator==(const NodePlan&) const = default;
 };
 
@@ -101,6 +105,7 @@ struct LaunchPlan {
   std::vector<Variable> variables;  // the same for the whole job
   std::vector<std::string>
       scrubbed;  // names (and patterns with '*') removed from the inherited environment
+  Environment carried;  // what remote nodes take from here where the folders exist (plan/carried.h)
   std::vector<std::string> not_passed;  // env_pass and env_secret names that are not set here
   std::vector<std::string> notes;       // for the user, one sentence each
   bool operator==(const LaunchPlan&) const = default;

@@ -7,8 +7,10 @@
 #include <utility>
 
 #include "plan/bind.h"
+#include "plan/carried.h"
 #include "plan/command.h"
 #include "plan/hostfile.h"
+#include "plan/lengths.h"
 #include "plan/place.h"
 #include "plan/ports.h"
 #include "plan/rank_env.h"
@@ -21,9 +23,6 @@
 namespace dlaunch {
 
 namespace {
-
-/// MAX_ARG_STRLEN of execve(2): longest NAME=VALUE with its final zero byte, with 4 KiB pages.
-constexpr std::size_t kLongestVariable = 131072;
 
 using NodeGpus = std::vector<VisibleGpu>;
 
@@ -128,6 +127,13 @@ std::string absolute_workdir(const JobSpec& spec, const PlanContext& context) {
   return text;
 }
 
+/// Where the node's agent stores what the ranks leave behind: in the run folder, or where that
+/// cannot be reached.
+std::string output_folder(const PlanContext& context, const Node& node) {
+  if (node.is_launcher || node.facts.output_folder.empty()) return attempt_folder(context);
+  return node.facts.output_folder + "/attempt-" + std::to_string(context.attempt.value);
+}
+
 void add_commands(const JobSpec& spec, const Placement& placement,
                   std::vector<std::uint32_t>& command_of_role, LaunchPlan& plan) {
   for (const PlacedRole& role : placement.roles) {
@@ -140,8 +146,8 @@ void add_commands(const JobSpec& spec, const Placement& placement,
   }
 }
 
-void add_nodes_and_ranks(const JobSpec& spec, const Cluster& cluster, const Placement& placement,
-                         LaunchPlan& plan) {
+void add_nodes_and_ranks(const JobSpec& spec, const Cluster& cluster, const PlanContext& context,
+                         const Placement& placement, LaunchPlan& plan) {
   std::vector<std::uint32_t> command_of_role;
   add_commands(spec, placement, command_of_role, plan);
   for (std::size_t i = 0; i < placement.slots.size(); ++i)
@@ -149,6 +155,8 @@ void add_nodes_and_ranks(const JobSpec& spec, const Cluster& cluster, const Plac
   plan.nodes.resize(placement.per_node.size());
   for (std::size_t i = 0; i < plan.nodes.size(); ++i) {
     plan.nodes[i].name = cluster.nodes[i].name;
+    plan.nodes[i].is_remote = !cluster.nodes[i].is_launcher;
+    plan.nodes[i].output_folder = output_folder(context, cluster.nodes[i]);
     plan.nodes[i].address = address_of(cluster.nodes[i], nodes_of_job(plan));
     plan.nodes[i].ranks.reserve(placement.per_node[i]);
   }
@@ -261,11 +269,11 @@ Status bind_nodes(const JobSpec& spec, const Cluster& cluster, const std::vector
   return {};
 }
 
-void add_hostfiles(const PlanContext& context, LaunchPlan& plan) {
+void add_hostfiles(LaunchPlan& plan) {
   if (plan.hosts.empty()) return;
   for (const HostfileDialect dialect : {HostfileDialect::slots, HostfileDialect::hydra}) {
     plan.nodes.front().files.push_back(
-        {attempt_folder(context) + '/' + std::string(hostfile_name(dialect)),
+        {plan.nodes.front().output_folder + '/' + std::string(hostfile_name(dialect)),
          hostfile_text(dialect, plan.hosts)});
   }
 }
@@ -288,19 +296,6 @@ void add_role_notes(const JobSpec& spec, const Placement& placement, LaunchPlan&
         "success: all waits for parameter servers and evaluators too, which seldom end by "
         "themselves; success: chief or workers does not");
   }
-}
-
-/// execve refuses longer variables with E2BIG, which would not tell anybody what is wrong.
-Status check_lengths(const LaunchPlan& plan) {
-  const RankPlan& last = plan.ranks.back();  // its numbers have most digits
-  for (const Variable& variable : last.variables) {
-    if (variable.name.size() + variable.value.size() + 2 > kLongestVariable) {
-      return fail(exit_code::kJobFile,
-                  variable.name + " would have " + std::to_string(variable.value.size()) +
-                      " bytes, and Linux starts no program with more than 131072; use fewer tasks");
-    }
-  }
-  return {};
 }
 
 }  // namespace
@@ -327,7 +322,7 @@ Result<LaunchPlan> make_plan(const JobSpec& spec, const Cluster& cluster,
     gpu_counts.push_back(static_cast<std::uint32_t>(of_node.size()));
   const auto placement = place(spec, cluster, gpu_counts);
   if (!placement) return tl::unexpected(placement.error());
-  add_nodes_and_ranks(spec, cluster, *placement, plan);
+  add_nodes_and_ranks(spec, cluster, context, *placement, plan);
   if (const Status s = check_shown_ranks(spec.logs, plan.ranks.size()); !s)
     return tl::unexpected(s.error());
   if (nodes_of_job(plan) < placement->nodes_available) {
@@ -340,10 +335,14 @@ Result<LaunchPlan> make_plan(const JobSpec& spec, const Cluster& cluster,
   }
   if (const Status s = bind_nodes(spec, cluster, gpus, plan); !s) return tl::unexpected(s.error());
   if (const Status s = assign_ports(spec, cluster, plan); !s) return tl::unexpected(s.error());
-  add_hostfiles(context, plan);
+  if (std::any_of(plan.nodes.begin(), plan.nodes.end(), [](const NodePlan& node) {
+        return node.is_remote;
+      }))
+    plan.carried = carried_variables(context.launcher_env);
+  add_hostfiles(plan);
   add_role_notes(spec, *placement, plan);
   add_rank_variables(spec, cluster, context, plan);
-  if (const Status s = check_lengths(plan); !s) return tl::unexpected(s.error());
+  if (const Status s = check_lengths(spec, context, plan); !s) return tl::unexpected(s.error());
   return plan;
 }
 

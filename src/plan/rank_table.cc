@@ -16,7 +16,7 @@ Value number(std::size_t n) {
 }
 
 std::string error_file(const View& v) {
-  std::string path = attempt_folder(v.context);
+  std::string path = v.plan.nodes[v.rank->node.value].output_folder;
   path += "/rank-";
   path += std::to_string(v.rank->rank.value);
   return path += ".error.json";
@@ -62,7 +62,7 @@ std::string threads_reason(const View& v) {
 }
 
 std::string hostfile(const View& v, HostfileDialect dialect) {
-  return attempt_folder(v.context) + '/' + std::string(hostfile_name(dialect));
+  return v.plan.nodes.front().output_folder + '/' + std::string(hostfile_name(dialect));
 }
 
 /// Open MPI and Hydra find their nodes in these when their command line names none, as in the

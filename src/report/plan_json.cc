@@ -5,6 +5,7 @@
 #include <utility>
 #include <vector>
 
+#include "plan/carried.h"
 #include "plan/rank_env.h"
 #include "text/json_text.h"
 
@@ -207,6 +208,11 @@ std::string plan_json(const LaunchPlan& plan) {
   write_names(json, "passed", plan, VariableSource::env_pass);
   json.line(1);
   write_names(json, "secret", plan, VariableSource::env_secret);
+  if (!plan.carried.empty()) {
+    json.line(1).key("carried").begin_array();
+    for (const auto& [name, value] : plan.carried) json.string(name);
+    json.end_array();
+  }
   write_reasons(json, plan);
   json.line(1);
   write_texts(json, "scrubbed", plan.scrubbed);
@@ -223,7 +229,8 @@ std::string plan_env_json(const LaunchPlan& plan, Rank rank) {
   const RankPlan& own = plan.ranks[rank.value];
   const NodePlan& node = plan.nodes[own.node.value];
   std::map<std::pair<std::size_t, std::string_view>, const Variable*> variables;
-  for (const auto* layer : {&plan.variables, &node.variables, &own.variables}) {
+  const std::vector<Variable> carried = carried_to(plan, own.node);
+  for (const auto* layer : {&carried, &plan.variables, &node.variables, &own.variables}) {
     for (const Variable& v : *layer) variables[{table_position(v.name), v.name}] = &v;
   }
   std::string out;

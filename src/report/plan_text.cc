@@ -6,6 +6,7 @@
 #include <utility>
 #include <vector>
 
+#include "plan/carried.h"
 #include "plan/command.h"
 #include "plan/rank_env.h"
 #include "report/plain_text.h"
@@ -360,6 +361,9 @@ void add_user_variables(std::string& out, const LaunchPlan& plan) {
     add_line(out, std::exchange(label, ""), kLabel, v.name,
              is_secret ? "env_secret, never shown" : v.reason);
   }
+  label = "carried";
+  for (const auto& [name, value] : plan.carried)
+    add_line(out, std::exchange(label, ""), kLabel, name, std::string(carried_reason(name)));
   label = "not passed";
   for (const std::string& name : plan.not_passed) {
     add_line(out, std::exchange(label, ""), kLabel, name, "the job names it, not set here");
@@ -392,6 +396,9 @@ std::string plan_env_text(const LaunchPlan& plan, const Cluster&, Rank rank) {
   const RankPlan& own = plan.ranks[rank.value];
   std::map<std::pair<std::size_t, std::string_view>, EnvLine> lines;
   std::size_t width = 0;
+  const std::vector<Variable> carried = carried_to(plan, own.node);
+  for (const Variable& v : carried)
+    lines[{table_position(v.name), v.name}] = {&v, v.name + "=" + shell_quoted(v.value)};
   for (const auto* layer :
        {&plan.variables, &plan.nodes[own.node.value].variables, &own.variables}) {
     for (const Variable& v : *layer) {

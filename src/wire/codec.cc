@@ -21,7 +21,8 @@ constexpr std::array<const char*, kMessages> kNames = {
     "Hello",          "Heartbeat",  "Ack",          "Bye",       "FactsRequest", "StartRanks",
     "StopRanks",      "KillRanks",  "OutputCredit", "StdinData", "Facts",        "RanksStarted",
     "RankNotStarted", "RankExited", "OutputData",   "OutputEnd", "StdinTaken",   "AttemptEnded",
-    "Notice",         "PortTaken"};
+    "Notice",         "PortTaken",  "CheckPlaces",  "FetchOutput", "ForgetOutput", "PlacesMissing",
+    "FetchedOutput"};
 
 /// Frame::type of an alternative: its index + 1.
 template <class T, std::size_t I = 0>
@@ -56,6 +57,15 @@ void write(const OutputData& data, std::string& out) {
   out += data.bytes;
 }
 
+void write(const FetchedOutput& data, std::string& out) {
+  out.reserve(kOutputHeader + data.bytes.size());
+  append_little_endian(data.attempt.value, out);
+  append_little_endian(data.rank.value, out);
+  append_little_endian(static_cast<std::uint32_t>(data.part), out);
+  append_little_endian(data.offset, out);
+  out += data.bytes;
+}
+
 void write(const StdinData& data, std::string& out) {
   append_little_endian(data.attempt.value, out);
   out += data.bytes;
@@ -70,6 +80,25 @@ Result<Message> read(const Frame& frame, OutputData data) {
   const auto view = decode_output({frame.type, 0, 0, 0, frame.payload});
   if (!view) return tl::unexpected(view.error());
   data = {view->attempt, view->rank, view->stream, view->offset, std::string(view->bytes)};
+  return data;
+}
+
+Result<Message> read(const Frame& frame, FetchedOutput data) {
+  const std::string_view bytes = frame.payload;
+  if (bytes.size() < kOutputHeader) return malformed(frame.type, "it is cut short");
+  if (bytes.size() - kOutputHeader > kMostFetched) {
+    return malformed(frame.type, "more than " + std::to_string(kMostFetched) + " bytes");
+  }
+  const auto part = little_endian_at<std::uint32_t>(bytes, 8);
+  data.attempt = Attempt(little_endian_at<std::uint32_t>(bytes, 0));
+  data.rank = Rank(little_endian_at<std::uint32_t>(bytes, 4));
+  data.offset = little_endian_at<std::uint64_t>(bytes, 12);
+  if (data.rank.value > kRank.max) return malformed(frame.type, "field \"rank\": out of range");
+  if (part < 1 || part > 3) return malformed(frame.type, "field \"part\": expected 1 to 3");
+  if (data.offset > std::numeric_limits<std::uint64_t>::max() - kMaxPayload)
+    return malformed(frame.type, "field \"offset\": out of range");
+  data.part = static_cast<OutputPart>(part);
+  data.bytes = frame.payload.substr(kOutputHeader);
   return data;
 }
 

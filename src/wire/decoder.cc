@@ -97,6 +97,13 @@ bool Decoder::get(Stream& out) {
   return true;
 }
 
+bool Decoder::get(OutputPart& out) {
+  std::int64_t number = 0;
+  if (!get_integer(number, {1, 3})) return false;
+  out = static_cast<OutputPart>(number);
+  return true;
+}
+
 bool Decoder::get(WallTime& out) {
   std::int64_t nanoseconds = 0;
   if (!get(nanoseconds)) return false;
@@ -114,7 +121,7 @@ bool Decoder::get(StartFailure::Step& out) {
       return true;
     }
   }
-  return wrong("expected workdir, execute, interpreter or resources");
+  return wrong("expected workdir, execute, interpreter, resources or file");
 }
 
 bool Decoder::get(std::string& out) {

@@ -36,6 +36,7 @@ class Decoder {
     return get(out.value, range);
   }
   bool get(Stream& out);
+  bool get(OutputPart& out);
   bool get(WallTime& out);
   bool get(StartFailure::Step& out);
   bool get(std::string& out);

@@ -30,6 +30,7 @@ class Encoder {
     put(id.value);
   }
   void put(Stream stream) { put(static_cast<std::uint8_t>(stream)); }
+  void put(OutputPart part) { put(static_cast<std::uint8_t>(part)); }
   void put(WallTime at) { put(at.time_since_epoch().count()); }
   void put(StartFailure::Step step) {
     for (const auto& [known, name] : kStepNames) {

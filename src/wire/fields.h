@@ -33,6 +33,7 @@ inline constexpr Range kCommands{0, 65535};
 inline constexpr Range kPorts{0, 65535};
 inline constexpr Range kInterval{1, 86'400'000};  // milliseconds, up to a day
 inline constexpr Range kSilence{0, 86'400'000};
+inline constexpr Range kFetched{1, kMostFetched};
 
 template <class Owner, class Member>
 struct Field {
@@ -89,7 +90,9 @@ inline constexpr auto kFields<NodeFacts> =
                field("cuda_visible_devices", &NodeFacts::cuda_visible_devices),
                field("reserved_ports", &NodeFacts::reserved_ports, kPort),
                field("taken_ports", &NodeFacts::taken_ports),
-               field("isolation_refused", &NodeFacts::isolation_refused)};
+               field("isolation_refused", &NodeFacts::isolation_refused),
+               field("output_folder", &NodeFacts::output_folder),
+               field("output_refused", &NodeFacts::output_refused)};
 
 template <>
 inline constexpr auto kFields<StartCommand> = std::tuple{
@@ -115,6 +118,11 @@ inline constexpr auto kFields<RanksStarted::One> =
     std::tuple{field("rank", &RanksStarted::One::rank, kRank),
                field("pid", &RanksStarted::One::pid, kPid), field("at", &RanksStarted::One::at)};
 
+template <>
+inline constexpr auto kFields<CheckPlaces::Program> =
+    std::tuple{field("name", &CheckPlaces::Program::name),
+               field("search_path", &CheckPlaces::Program::search_path)};
+
 // ---- messages, in the order of wire::Message
 
 template <>
@@ -139,7 +147,8 @@ template <>
 inline constexpr auto kFields<FactsRequest> =
     std::tuple{field("ports", &FactsRequest::ports, kPorts),
                field("fixed_ports", &FactsRequest::fixed_ports, kPort),
-               field("attempt", &FactsRequest::attempt)};
+               field("attempt", &FactsRequest::attempt),
+               field("output_name", &FactsRequest::output_name)};
 
 template <>
 inline constexpr auto kFields<StartRanks> = std::tuple{
@@ -147,7 +156,8 @@ inline constexpr auto kFields<StartRanks> = std::tuple{
     field("workdir", &StartRanks::workdir), field("scrub", &StartRanks::scrub),
     field("env", &StartRanks::env),         field("commands", &StartRanks::commands),
     field("ranks", &StartRanks::ranks),     field("output_credit", &StartRanks::output_credit),
-    field("last", &StartRanks::last),       field("files", &StartRanks::files)};
+    field("last", &StartRanks::last),       field("files", &StartRanks::files),
+    field("carried", &StartRanks::carried)};
 
 template <>
 inline constexpr auto kFields<StopRanks> =
@@ -206,13 +216,34 @@ inline constexpr auto kFields<PortTaken> =
     std::tuple{field("attempt", &PortTaken::attempt), field("rank", &PortTaken::rank, kRank),
                field("taken", &PortTaken::taken)};
 
+template <>
+inline constexpr auto kFields<CheckPlaces> = std::tuple{
+    field("attempt", &CheckPlaces::attempt), field("workdir", &CheckPlaces::workdir),
+    field("carried", &CheckPlaces::carried), field("programs", &CheckPlaces::programs),
+    field("files", &CheckPlaces::files)};
+
+template <>
+inline constexpr auto kFields<FetchOutput> = std::tuple{
+    field("attempt", &FetchOutput::attempt), field("rank", &FetchOutput::rank, kRank),
+    field("part", &FetchOutput::part), field("offset", &FetchOutput::offset),
+    field("size", &FetchOutput::size, kFetched)};
+
+template <>
+inline constexpr auto kFields<ForgetOutput> =
+    std::tuple{field("attempt", &ForgetOutput::attempt)};
+
+template <>
+inline constexpr auto kFields<PlacesMissing> =
+    std::tuple{field("attempt", &PlacesMissing::attempt), field("missing", &PlacesMissing::missing)};
+
 // ---- numbers with a name on the wire
 
-inline constexpr std::array<std::pair<StartFailure::Step, std::string_view>, 4> kStepNames = {{
+inline constexpr std::array<std::pair<StartFailure::Step, std::string_view>, 5> kStepNames = {{
     {StartFailure::Step::workdir, "workdir"},
     {StartFailure::Step::execute, "execute"},
     {StartFailure::Step::interpreter, "interpreter"},
     {StartFailure::Step::resources, "resources"},
+    {StartFailure::Step::file, "file"},
 }};
 
 template <class T>

@@ -24,6 +24,13 @@ namespace dlaunch::wire {
 /// Changes whenever a message or the frame changes its meaning. Both ends must have the same one.
 inline constexpr std::uint32_t kProtocolVersion = 1;
 
+/// What a rank leaves behind on its node: both streams, and the file that its framework may write
+/// about an exception (rank-<n>.error.json).
+enum class OutputPart : std::uint8_t { out = 1, err = 2, error_file = 3 };
+
+/// Bytes that one FetchOutput may ask for: the agent keeps an answer until it is acknowledged.
+inline constexpr std::uint32_t kMostFetched = 131072;
+
 // ---- both ways
 
 struct Hello {
@@ -59,6 +66,9 @@ struct FactsRequest {
   std::vector<std::uint16_t>
       fixed_ports;    // ports chosen by the user: hold them, or say who has them
   Attempt attempt{};  // for which they are asked
+  /// Name of the folder, without '/', that the agent makes for the output of this run's ranks here
+  /// (NodeFacts::output_folder). Empty: none is wanted, StartRanks::log_folder says where.
+  std::string output_name{};
   bool operator==(const FactsRequest&) const = default;
 };
 struct StartCommand {
@@ -84,8 +94,8 @@ struct StartFile {
   std::string bytes;
   bool operator==(const StartFile&) const = default;
 };
-/// A rank's environment: the agent's own, less `scrub`, then `env`, then StartRank::env; later
-/// wins. Large jobs come in several of these; `last` marks the final one of the attempt on this
+/// A rank's environment: the agent's own with what of `carried` has its folders here, less `scrub`,
+/// then `env`, then StartRank::env; later wins. Large jobs come in several of these; `last` marks the final one of the attempt on this
 /// node.
 struct StartRanks {
   Attempt attempt;
@@ -100,6 +110,7 @@ struct StartRanks {
       0;  // bytes of each stream that may be sent before OutputCredit comes
   bool last = true;
   std::vector<StartFile> files;
+  Environment carried;  // of the launcher's machine; see agent/carried_environment.h
   bool operator==(const StartRanks&) const = default;
 };
 /// Signal to the leaders of these ranks of the attempt (and to the direct children of our own
@@ -216,9 +227,63 @@ struct PortTaken {
   bool operator==(const PortTaken&) const = default;
 };
 
+// ---- launcher -> agent
+
+/// Asks whether what ranks on this node need is there, before any is started. -> PlacesMissing
+struct CheckPlaces {
+  struct Program {
+    std::string name;  // found as execvp(3) does
+    std::optional<std::string> search_path;  // PATH, where the job sets it; else what ranks will have
+    bool operator==(const Program&) const = default;
+  };
+  Attempt attempt;
+  std::string workdir;  // absolute
+  Environment carried;  // as in StartRanks
+  std::vector<Program> programs;
+  std::vector<std::string> files;  // to be read; meant from the workdir
+  bool operator==(const CheckPlaces&) const = default;
+};
+/// Asks for a part of what a rank has left on a node whose output is not stored by the launcher.
+/// Each is answered by one FetchedOutput, in order.
+struct FetchOutput {
+  Attempt attempt;
+  Rank rank;
+  OutputPart part = OutputPart::out;
+  std::uint64_t offset = 0;  // in the stream or file
+  std::uint32_t size = 0;    // at most; 1 to kMostFetched
+  bool operator==(const FetchOutput&) const = default;
+};
+/// Everything of the attempt has been fetched: the agent may remove its files.
+struct ForgetOutput {
+  Attempt attempt;
+  bool operator==(const ForgetOutput&) const = default;
+};
+
+// ---- agent -> launcher
+
+/// All that is missing on the node, each as the reason why a rank could not be started; none: all
+/// is there.
+struct PlacesMissing {
+  Attempt attempt;
+  std::vector<StartFailure> missing;
+  bool operator==(const PlacesMissing&) const = default;
+};
+/// What was asked for, as far as it is there: the bytes at `offset`, which is behind the one asked
+/// for where bytes in between were lost. No bytes: nothing is there from `offset` on, where the
+/// stream ends. Travels raw like OutputData, but in sequence.
+struct FetchedOutput {
+  Attempt attempt;
+  Rank rank;
+  OutputPart part = OutputPart::out;
+  std::uint64_t offset = 0;
+  std::string bytes;
+  bool operator==(const FetchedOutput&) const = default;
+};
+
 using Message =
     std::variant<Hello, Heartbeat, Ack, Bye, FactsRequest, StartRanks, StopRanks, KillRanks,
                  OutputCredit, StdinData, Facts, RanksStarted, RankNotStarted, RankExited,
-                 OutputData, OutputEnd, StdinTaken, AttemptEnded, Notice, PortTaken>;
+                 OutputData, OutputEnd, StdinTaken, AttemptEnded, Notice, PortTaken, CheckPlaces,
+                 FetchOutput, ForgetOutput, PlacesMissing, FetchedOutput>;
 
 }  // namespace dlaunch::wire

@@ -1,5 +1,7 @@
 #include "launch/start_message.h"
 
+#include <algorithm>
+
 #include <gtest/gtest.h>
 
 namespace dlaunch {
@@ -55,6 +57,24 @@ TEST(StartMessage, PassedVariablesLoseAgainstTheJobsOwn) {
   const auto messages = start_messages(plan_of(1), NodeIndex(0),
                                        {"/logs", {{"A", "outside"}, {"TOKEN", "s"}}, false, 0});
   EXPECT_EQ(messages.front().env, (Environment{{"A", "job"}, {"TOKEN", "s"}, {"WORLD_SIZE", "1"}}));
+}
+
+TEST(StartMessage, OtherNodesStartFromTheirLoginEnvironment) {
+  LaunchPlan plan = plan_of(1);
+  plan.carried = {{"PATH", "/opt/bin"}};
+  const StartSettings settings{"/logs", {}, false, 0};
+  const auto here = start_messages(plan, NodeIndex(0), settings).front();
+  EXPECT_EQ(here.carried, Environment{});
+  EXPECT_EQ(here.log_folder, "/logs");
+  plan.nodes[0].is_remote = true;
+  const auto there = start_messages(plan, NodeIndex(0), settings).front();
+  EXPECT_EQ(there.carried, plan.carried);
+  EXPECT_EQ(there.log_folder, "") << "the agent's own; the run folder is on another machine";
+  EXPECT_EQ(there.env.at("PWD"), "/w");
+  EXPECT_NE(std::find(there.scrub.begin(), there.scrub.end(), "SSH_CONNECTION"), there.scrub.end());
+  EXPECT_EQ(there.scrub.front(), "PMI_*");
+  plan.variables.push_back({"PWD", "/mine", VariableSource::job_env, ""});
+  EXPECT_EQ(start_messages(plan, NodeIndex(0), settings).front().env.at("PWD"), "/mine");
 }
 
 TEST(StartMessage, SaysWhoseOutputIsShown) {

@@ -85,7 +85,7 @@ TEST(Decoder, AVariableMayBeThereOnlyOnce) {
 TEST(Decoder, EveryFieldOfEveryMessageIsNeeded) {
   int fields = 0;
   for (const Message& message : samples()) {
-    if (std::holds_alternative<OutputData>(message) || std::holds_alternative<StdinData>(message)) {
+    if (is_raw(message)) {
       continue;
     }
     const Json whole = parsed(message);
@@ -104,7 +104,7 @@ TEST(Decoder, EveryFieldOfEveryMessageIsNeeded) {
 TEST(Decoder, NoFieldTakesAValueOfAnotherType) {
   // A float is never right; neither is a text where there are no names of steps.
   for (const Message& message : samples()) {
-    if (std::holds_alternative<OutputData>(message) || std::holds_alternative<StdinData>(message)) {
+    if (is_raw(message)) {
       continue;
     }
     const Json flat = parsed(message).flatten();
@@ -113,7 +113,7 @@ TEST(Decoder, NoFieldTakesAValueOfAnotherType) {
       EXPECT_NE(error_with(message, path.c_str(), 1.5), "") << path;
       EXPECT_NE(error_with(message, path.c_str(), "wrong"), "") << path;
       EXPECT_NE(error_with(message, path.c_str(), Json::object()), "") << path;
-      if (path != "/facts/cuda_visible_devices") {
+      if (path != "/facts/cuda_visible_devices" && !path.starts_with("/programs/")) {
         EXPECT_NE(error_with(message, path.c_str(), nullptr), "") << path;
       }
     }

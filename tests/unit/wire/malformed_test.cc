@@ -13,10 +13,6 @@ namespace {
 
 constexpr auto kTypes = static_cast<std::uint16_t>(std::variant_size_v<Message>);
 
-bool is_raw(const Message& message) {
-  return std::holds_alternative<OutputData>(message) || std::holds_alternative<StdinData>(message);
-}
-
 TEST(Malformed, EveryMessageCutAtEveryByte) {
   for (const Message& message : samples()) {
     const Frame whole = encode(message);
@@ -74,6 +70,27 @@ TEST(Malformed, RawHeaders) {
             "malformed OutputData message: field \"offset\": out of range");
 }
 
+TEST(Malformed, FetchedOutputOutOfRange) {
+  const Frame good = encode(FetchedOutput{Attempt(1), Rank(2), OutputPart::error_file, 3, "x"});
+  const auto broken = [&](std::size_t at, char byte) {
+    Frame frame = good;
+    frame.payload[at] = byte;
+    const auto result = decode(frame);
+    return result ? "" : result.error().message;
+  };
+  EXPECT_EQ(broken(7, '\xff'), "malformed FetchedOutput message: field \"rank\": out of range");
+  EXPECT_EQ(broken(8, '\x04'), "malformed FetchedOutput message: field \"part\": expected 1 to 3");
+  EXPECT_EQ(broken(8, '\0'), "malformed FetchedOutput message: field \"part\": expected 1 to 3");
+  Frame far = good;
+  far.payload.replace(12, 8, 8, '\xff');
+  EXPECT_EQ(decode(far).error().message,
+            "malformed FetchedOutput message: field \"offset\": out of range");
+  Frame large = good;
+  large.payload.append(kMostFetched, 'x');
+  EXPECT_EQ(decode(large).error().message,
+            "malformed FetchedOutput message: more than 131072 bytes");
+}
+
 TEST(Malformed, UnknownTypes) {
   for (const std::uint16_t type :
        {std::uint16_t{0}, static_cast<std::uint16_t>(kTypes + 1), std::uint16_t{65535}}) {
@@ -104,8 +121,8 @@ TEST(Malformed, LengthsThatLieAndDeepNesting) {
   for (std::uint16_t type = 1; type <= kTypes; ++type) {
     Frame frame;
     frame.type = type;
-    if (std::string(type_name(type)) == "OutputData" || std::string(type_name(type)) == "StdinData")
-      continue;
+    const std::string name = type_name(type);
+    if (name == "OutputData" || name == "StdinData" || name == "FetchedOutput") continue;
     for (const std::string& payload : payloads) {
       frame.payload = payload;
       EXPECT_FALSE(decode(frame).has_value()) << type_name(type);

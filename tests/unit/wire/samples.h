@@ -17,6 +17,13 @@ inline std::string every_byte() {
   return bytes;
 }
 
+/// Messages whose payload is no CBOR.
+inline bool is_raw(const Message& message) {
+  return std::holds_alternative<OutputData>(message) ||
+         std::holds_alternative<StdinData>(message) ||
+         std::holds_alternative<FetchedOutput>(message);
+}
+
 inline WallTime at(std::int64_t nanoseconds) {
   return WallTime(std::chrono::nanoseconds(nanoseconds));
 }
@@ -34,6 +41,8 @@ inline NodeFacts sample_facts() {
   facts.cuda_visible_devices = "0,1";
   facts.reserved_ports = {20001, 65535};
   facts.taken_ports = {{29500, "pid 8812 (python train.py, user eve)"}, {6105, ""}};
+  facts.output_folder = "/var/tmp/dlaunch-1000/20261120-210142-k3f-1";
+  facts.output_refused = "No space left on device";
   facts.isolation_refused = "unshare: Operation not permitted";
   return facts;
 }
@@ -52,6 +61,7 @@ inline StartRanks sample_start() {
   start.output_credit = 1 << 20;
   start.last = false;
   start.files = {{"/home/me/runs/1/attempt-3/hostfile", "gpu01 slots=8\n"}, {"/empty", ""}};
+  start.carried = {{"PATH", "/opt/conda/bin:/usr/bin"}, {"VIRTUAL_ENV", "/home/me/venv"}};
   return start;
 }
 
@@ -63,7 +73,7 @@ inline std::vector<Message> samples() {
       Heartbeat{at(1'700'000'000'123'456'789)},
       Ack{18'446'744'073'709'551'615ULL},
       Bye{},
-      FactsRequest{2, {29500, 1}, Attempt(3)},
+      FactsRequest{2, {29500, 1}, Attempt(3), "20261120-210142-k3f-1"},
       sample_start(),
       StopRanks{Attempt(1), SIGTERM, {Rank(2), Rank((1 << 20) - 1)}},
       KillRanks{Attempt(4'294'967'295U), {Rank(5)}},
@@ -81,6 +91,16 @@ inline std::vector<Message> samples() {
       AttemptEnded{Attempt(1), 2},
       Notice{"the log disk is full"},
       PortTaken{Attempt(1), Rank(0), {20001, "pid 8812 (nc -l 20001, user eve)"}},
+      CheckPlaces{Attempt(1),
+                  "/home/me/job",
+                  {{"PATH", "/opt/conda/bin:/usr/bin"}},
+                  {{"python", "/opt/bin"}, {"./train", std::nullopt}},
+                  {"venv/bin/activate", "train.py"}},
+      FetchOutput{Attempt(1), Rank(3), OutputPart::error_file, std::uint64_t{1} << 40, kMostFetched},
+      ForgetOutput{Attempt(1)},
+      PlacesMissing{Attempt(1), {failure, {StartFailure::Step::file, ENOENT, "train.py", ""}}},
+      FetchedOutput{Attempt(1), Rank(3), OutputPart::err, std::uint64_t{1} << 40,
+                    std::string("a\0b\xff", 4)},
   };
 }
 

@@ -1,0 +1,30 @@
+// The environment that ranks on a node other than the launcher's start from (design section 5,
+// "Environment of a rank"): the login environment there, with what of the launcher's has its
+// folders on this node too. Pure but for the question which folders exist.
+#pragma once
+
+#include <functional>
+#include <string>
+
+#include "model/environment.h"
+
+namespace dlaunch {
+
+/// `path` is absolute.
+using FolderExists = std::function<bool(const std::string& path)>;
+
+/// `login`: the agent's own environment. `carried`: what the launcher offers (plan/carried.h).
+///  - PATH and LD_LIBRARY_PATH: the launcher's entries whose folder exists here, then the node's
+///    own, each entry once. A relative entry (an empty one too: the current folder, POSIX XBD 8.3)
+///    is looked for below `workdir` and kept as it is written.
+///  - VIRTUAL_ENV, and what is named VIRTUAL_ENV_*: if the folder exists here; else the node's own.
+///  - CONDA_*: all of them in place of the node's, if the folder of CONDA_PREFIX exists here.
+/// Anything else in `carried` is ignored.
+[[nodiscard]] Environment carried_environment(Environment login, const Environment& carried,
+                                              const std::string& workdir,
+                                              const FolderExists& exists);
+
+/// The real question: stat(2), as this process may see it.
+[[nodiscard]] bool folder_exists(const std::string& path);
+
+}  // namespace dlaunch

@@ -1,0 +1,131 @@
+#include "plan/places.h"
+
+#include <gtest/gtest.h>
+
+#include "fake_cluster.h"
+#include "plan/carried.h"
+
+namespace dlaunch::test {
+namespace {
+
+using Program = Places::Program;
+
+Places places(const JobSpec& spec) {
+  const auto plan = make_plan(spec, fake_cluster({{}}), fake_context());
+  return plan ? places_of(spec, *plan, NodeIndex(0)) : Places{};
+}
+
+JobSpec shell_job(std::string line, std::string setup = "", Shell shell = Shell::sh) {
+  JobSpec spec = list_job({});
+  spec.command.is_shell = true;
+  spec.command.line = std::move(line);
+  spec.setup = std::move(setup);
+  spec.shell = shell;
+  return spec;
+}
+
+TEST(Places, OfAList) {
+  EXPECT_EQ(places(list_job({"python", "-u", "train.py", "x.py"})),
+            (Places{{{"python", std::nullopt}}, {"train.py"}}));
+  EXPECT_EQ(places(list_job({"./run"})), (Places{{{"./run", std::nullopt}}, {}}));
+}
+
+TEST(Places, PathOfTheJobIsTheOneToSearch) {
+  JobSpec spec = list_job({"train"});
+  spec.env["PATH"] = "/opt/bin";
+  EXPECT_EQ(places(spec), (Places{{{"train", "/opt/bin"}}, {}}));
+}
+
+TEST(Places, OfAShellCommand) {
+  EXPECT_EQ(places(shell_job("python3 train.py --lr $LR")),
+            (Places{{{"sh", std::nullopt}, {"python3", std::nullopt}}, {"train.py"}}));
+  // bash may have functions from outside (BASH_FUNC_*), so only paths are sure.
+  EXPECT_EQ(places(shell_job("train x", "", Shell::bash)), (Places{{{"bash", std::nullopt}}, {}}));
+  EXPECT_EQ(places(shell_job("bin/train x", "", Shell::bash)),
+            (Places{{{"bash", std::nullopt}, {"bin/train", std::nullopt}}, {}}));
+  // What is no simple command may do anything.
+  for (const char* line : {"cd sub && python train.py", "test -f x || make x", "for i in 1; do a; done",
+                           "X=1 python train.py", "\"$PYTHON\" train.py", "$(which python) a.py"})
+    EXPECT_EQ(places(shell_job(line)), (Places{{{"sh", std::nullopt}}, {}})) << line;
+}
+
+TEST(Places, SetupMayChangeEverythingButWhatItSources) {
+  JobSpec spec = list_job({"python", "train.py"});
+  spec.setup = "source venv/bin/activate";
+  EXPECT_EQ(places(spec), (Places{{{"sh", std::nullopt}}, {"venv/bin/activate"}}));
+  EXPECT_EQ(places(shell_job("python train.py", ". ./env.sh")),
+            (Places{{{"sh", std::nullopt}}, {"./env.sh"}}));
+}
+
+TEST(Places, WhatSetupPlainlySources) {
+  using Files = std::vector<std::string>;
+  const std::vector<std::pair<const char*, Files>> cases = {
+      {"source venv/bin/activate", {"venv/bin/activate"}},
+      {"# my environment\nexport A=\"$HOME/x\"\nmodule load cuda/12\n. /etc/profile.d/x.sh",
+       {"/etc/profile.d/x.sh"}},
+      {"source a/b; source c/d", {"a/b", "c/d"}},
+      {"source a/b\nsource a/b", {"a/b"}},
+      {"source activate", {}},              // looked for in PATH
+      {"source $VENV/bin/activate", {}},    // only the shell knows
+      {"source \"my venv/activate\"", {}},  // quoted
+      {"source a/b || true", {}},           // may be missing
+      {"[ -d venv ] || python -m venv venv\nsource venv/bin/activate", {}},
+      {"cd sub\nsource venv/bin/activate", {}},
+      {"export X=$(make-venv); source venv/bin/activate", {}},
+      {"if true; then source a/b; fi", {}},
+      {"source a/b arg", {}},  // no plain case
+      {"", {}},
+  };
+  for (const auto& [setup, files] : cases) EXPECT_EQ(plainly_sourced(setup), files) << setup;
+}
+
+TEST(Places, ThePythonScript) {
+  const auto script = [](std::vector<std::string> argv) {
+    return python_script(argv).value_or("none");
+  };
+  EXPECT_EQ(script({"python", "train.py"}), "train.py");
+  EXPECT_EQ(script({"/usr/bin/python3.11", "-u", "-B", "a/b.py"}), "a/b.py");
+  EXPECT_EQ(script({"python", "-m", "torch.distributed.run", "x.py"}), "none");
+  EXPECT_EQ(script({"python", "-c", "x.py"}), "none");
+  EXPECT_EQ(script({"python", "-W", "x.py", "y.py"}), "none");
+  EXPECT_EQ(script({"pythonista", "x.py"}), "none");
+  EXPECT_EQ(script({"python", "folder"}), "none");
+  EXPECT_EQ(script({"python"}), "none");
+  EXPECT_EQ(script({}), "none");
+}
+
+TEST(Carried, WhatOtherNodesAreOffered) {
+  Environment env{{"PATH", "/bin"},   {"LD_LIBRARY_PATH", ""}, {"CONDA_EXE", "/c/conda"},
+                  {"HOME", "/home/me"}, {"VIRTUAL_ENV_PROMPT", "x"}};
+  EXPECT_EQ(carried_variables(env), (Environment{{"PATH", "/bin"}}));
+  env["CONDA_PREFIX"] = "/c";
+  env["VIRTUAL_ENV"] = "/v";
+  EXPECT_EQ(carried_variables(env),
+            (Environment{{"PATH", "/bin"}, {"CONDA_EXE", "/c/conda"}, {"CONDA_PREFIX", "/c"},
+                         {"VIRTUAL_ENV", "/v"}, {"VIRTUAL_ENV_PROMPT", "x"}}));
+}
+
+TEST(Carried, OnlyToOtherNodes) {
+  PlanContext context = fake_context();
+  context.launcher_env = {{"PATH", "/opt/bin"}};
+  Cluster cluster = fake_cluster({{}, {}});
+  cluster.nodes[1].facts.output_folder = "/var/tmp/dlaunch-7/run-1";
+  JobSpec spec = list_job();
+  spec.processes_per_node = {ProcessesPerNode::Kind::count, 1};
+  const auto plan = make_plan(spec, cluster, context);
+  ASSERT_TRUE(plan);
+  EXPECT_EQ(plan->carried, context.launcher_env);
+  EXPECT_TRUE(carried_to(*plan, NodeIndex(0)).empty());
+  ASSERT_EQ(carried_to(*plan, NodeIndex(1)).size(), 1U);
+  // Nothing of the launcher's run folder is named to ranks that cannot reach it.
+  EXPECT_EQ(environment_of(*plan, 0).at("TORCHELASTIC_ERROR_FILE"),
+            context.run_folder + "/attempt-0/rank-0.error.json");
+  EXPECT_EQ(environment_of(*plan, 1).at("TORCHELASTIC_ERROR_FILE"),
+            "/var/tmp/dlaunch-7/run-1/attempt-0/rank-1.error.json");
+  const auto alone = make_plan(spec, fake_cluster({{}}), context);
+  ASSERT_TRUE(alone);
+  EXPECT_EQ(alone->carried, Environment{});
+}
+
+}  // namespace
+}  // namespace dlaunch::test
