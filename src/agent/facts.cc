@@ -89,6 +89,7 @@ void FactsService::mark_taken(std::vector<CpuCore>& cores) {
   }
   if (!locks_) return;
   std::vector<int> cpus;
+  cpus.reserve(cores.size());
   for (const CpuCore& core : cores) cpus.push_back(core.threads.front());
   const std::vector<int> taken = locks_->taken(cpus);
   for (CpuCore& core : cores) {

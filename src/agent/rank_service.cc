@@ -14,7 +14,6 @@
 #include "os/clock.h"
 #include "os/proc_file.h"
 #include "os/signals.h"
-#include "os/spawn.h"
 
 extern char** environ;
 
@@ -56,6 +55,25 @@ class CpuMask {
 /// Of a list that is empty when all ranks are meant.
 bool is_meant(const std::vector<Rank>& ranks, Rank rank) {
   return ranks.empty() || std::find(ranks.begin(), ranks.end(), rank) != ranks.end();
+}
+
+/// The pipes of one rank; `in` only where it reads the job's stdin.
+struct RankPipes {
+  Pipe in;
+  Pipe out;
+  Pipe err;
+};
+
+tl::expected<RankPipes, StartFailure> make_pipes(bool with_stdin) {
+  RankPipes pipes;
+  for (Pipe* pipe : {&pipes.out, &pipes.err, &pipes.in}) {
+    if (pipe == &pipes.in && !with_stdin) continue;
+    auto made = make_pipe();
+    if (!made)
+      return tl::unexpected(StartFailure{StartFailure::Step::resources, made.error(), "pipe", ""});
+    *pipe = std::move(*made);
+  }
+  return pipes;
 }
 
 void kill_tree(pid_t root) {
@@ -239,19 +257,9 @@ void RankService::start_some() {
 tl::expected<pid_t, StartFailure> RankService::start_one(const std::shared_ptr<Batch>& shared,
                                                          const wire::StartRank& rank) {
   Batch& batch = *shared;
-  auto out = make_pipe();
-  auto err = make_pipe();
-  if (!out || !err) {
-    return tl::unexpected(
-        StartFailure{StartFailure::Step::resources, !out ? out.error() : err.error(), "pipe", ""});
-  }
-  Pipe in;
-  if (rank.wants_stdin) {
-    auto made = make_pipe();
-    if (!made)
-      return tl::unexpected(StartFailure{StartFailure::Step::resources, made.error(), "pipe", ""});
-    in = std::move(*made);
-  }
+  auto made = make_pipes(rank.wants_stdin);
+  if (!made) return tl::unexpected(made.error());
+  auto& [in, out, err] = *made;
   const wire::StartCommand& command = batch.request.commands[rank.command];
   const EnvironmentBlock environment(batch.base, rank.env);
   std::vector<const char*> argv;
@@ -266,8 +274,8 @@ tl::expected<pid_t, StartFailure> RankService::start_one(const std::shared_ptr<B
   request.envp = environment.pointers();
   request.workdir = batch.request.workdir.c_str();
   request.stdin_fd = rank.wants_stdin ? in.read.get() : null_.get();
-  request.stdout_fd = out->write.get();
-  request.stderr_fd = err->write.get();
+  request.stdout_fd = out.write.get();
+  request.stderr_fd = err.write.get();
   request.cpus = cpus.set();
   request.cpus_size = cpus.size();
   request.open_files = &open_files;
@@ -282,20 +290,26 @@ tl::expected<pid_t, StartFailure> RankService::start_one(const std::shared_ptr<B
   if (!spawned) return tl::unexpected(spawned.error());
   if (spawned->cgroup_is_unusable) enclosure_.fill_cgroup_no_more();
 
-  auto running = std::make_unique<RunningRank>();
-  running->rank = rank.rank;
-  running->leader = spawned->pid;
-  running->outer_pid = spawned->outer_pid;
-  if (command.is_own_shell) running->argv = &command.argv;
-  running->batch = shared;
-  running->wants_stdin = rank.wants_stdin;
-  // The pid may have been that of a rank which has ended since.
-  running_.insert_or_assign(spawned->pid, std::move(running));
-  ++alive_;
-  pump_.add(rank.rank, Stream::out, std::move(out->read), rank.is_shown);
-  pump_.add(rank.rank, Stream::err, std::move(err->read), rank.is_shown);
+  watch_over(*spawned, shared, rank);
+  pump_.add(rank.rank, Stream::out, std::move(out.read), rank.is_shown);
+  pump_.add(rank.rank, Stream::err, std::move(err.read), rank.is_shown);
   if (rank.wants_stdin) stdin_.connect(attempt_, std::move(in.write));
   return spawned->outer_pid;
+}
+
+void RankService::watch_over(const Spawned& spawned, const std::shared_ptr<Batch>& batch,
+                             const wire::StartRank& rank) {
+  const wire::StartCommand& command = batch->request.commands[rank.command];
+  auto running = std::make_unique<RunningRank>();
+  running->rank = rank.rank;
+  running->leader = spawned.pid;
+  running->outer_pid = spawned.outer_pid;
+  if (command.is_own_shell) running->argv = &command.argv;
+  running->batch = batch;
+  running->wants_stdin = rank.wants_stdin;
+  // The pid may have been that of a rank which has ended since.
+  running_.insert_or_assign(spawned.pid, std::move(running));
+  ++alive_;
 }
 
 void RankService::not_started(const wire::StartRank& rank, StartFailure failure) {

@@ -17,6 +17,7 @@
 #include "os/enclosure.h"
 #include "os/event_loop.h"
 #include "os/oom_watch.h"
+#include "os/spawn.h"
 
 namespace dlaunch {
 
@@ -53,6 +54,8 @@ class RankService {
   void start_some();
   [[nodiscard]] tl::expected<pid_t, StartFailure> start_one(const std::shared_ptr<Batch>& shared,
                                                             const wire::StartRank& rank);
+  void watch_over(const Spawned& spawned, const std::shared_ptr<Batch>& batch,
+                  const wire::StartRank& rank);
   void not_started(const wire::StartRank& rank, StartFailure failure);
   void start_no_more();
   void start_none_of(const std::vector<Rank>& ranks);

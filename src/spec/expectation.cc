@@ -148,8 +148,11 @@ std::string found_instead(const Node& node) {
 std::string correction(const Field& field, const Node& node) {
   if (node.kind != NodeKind::scalar) return "";
   if (is_list_kind(field.kind)) {
+    const std::string quoted = in_quotes(node.text);
+    // What cannot be shown as it is cannot be copied from a message either.
+    if (quoted != '"' + node.text + '"') return "; write [...]";
     const bool simple = node.text.find_first_of(",[]{}\n") == std::string::npos && node.plain;
-    return simple ? "; write [" + node.text + "]" : "; write [" + in_quotes(node.text) + "]";
+    return "; write [" + (simple ? node.text : quoted) + "]";
   }
   const PlainType type = type_of_plain(node.text);
   const bool wants_number = field.kind == Kind::integer || field.kind == Kind::number;

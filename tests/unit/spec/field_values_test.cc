@@ -205,6 +205,8 @@ const Bad kBad[] = {
      "WARN}"},
     {"env_pass: A",
      "1:11: error: env_pass must be a list of variable names or patterns, not \"A\"; write [A]"},
+    {"env_pass: A\tB",
+     "1:11: error: env_pass must be a list of variable names or patterns, not \"A\\tB\"; write [...]"},
     {"env_pass: A, B",
      "1:11: error: env_pass must be a list of variable names or patterns, not \"A, B\"; write "
      "[\"A, B\"]"},
