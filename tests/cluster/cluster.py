@@ -34,12 +34,13 @@ class Cluster:
     NETWORK = "10.77.0"  # of the lab alone, so it clashes with nothing
     NETWORK6 = "fd77"
 
-    def __init__(self, folder, count, visible=()):
+    def __init__(self, folder, count, visible=(), hidden=()):
         """`folder`: for its files, empty and below none of the nodes' own folders but /tmp; `visible`: folders below /tmp that the
-        nodes must see, beside this source tree."""
+        nodes must see, beside this source tree; `hidden`: those of them that are empty there."""
         expect(0 < count < 200, f"a cluster of {count} nodes")
         self.folder = folder
         self.visible = sorted({os.path.join(folder, "ssh"), os.path.join(folder, "nodes"), TOP, *visible})
+        self.hidden = list(hidden)
         self.launcher_address = f"{self.NETWORK}.254"
         self._hosts = {}  # additional ones: {name: ssh_config options}
         self._changed = {}  # {name of a node: options}

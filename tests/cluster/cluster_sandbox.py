@@ -6,7 +6,8 @@ import subprocess
 import lab
 from cluster import Cluster
 from expectations import expect
-from processes import command_of, process_table, program_of, wait_until
+from node import is_sshd
+from processes import children_of, command_of, program_of, stat_of, wait_until
 from sandbox import Sandbox
 
 LOOK = 0.01  # seconds between looks at processes that are to end
@@ -19,8 +20,9 @@ class ClusterSandbox(Sandbox):
         os.environ["PATH"] = lab.SEARCH
 
     def make_cluster(self, count):
-        """The case's folder and the programs of the tests are on a file system that all nodes share."""
-        self.cluster = Cluster(self.make_folder("cluster"), count, visible=[os.path.dirname(self.rank)]).up()
+        """The case's folder and the programs of the tests are on a file system that all nodes share; the run directory is not."""
+        self.cluster = Cluster(self.make_folder("cluster"), count, visible=[os.path.dirname(self.rank)],
+                               hidden=[self.make_folder("runs")]).up()
         return self.cluster
 
     def ssh(self, host, command, *options, check=True, patience=20.0, **more):
@@ -30,12 +32,25 @@ class ClusterSandbox(Sandbox):
         expect(not check or done.returncode == 0, f"ssh {host} {command}: exit code {done.returncode}\n{done.stdout}{done.stderr}")
         return done
 
+    def launch(self, *command, hosts=None, ranks=1, options=(), **more):
+        """dlaunch over ssh, with so many ranks on each host; all nodes unless told otherwise. What the tests' ranks need is passed."""
+        words = ["run", "--set", f"hosts=[{', '.join(hosts or self.cluster.names)}]", "--nproc-per-node", str(ranks),
+                 "--set", f"connect.ssh={self.cluster.ssh}", "--set", "env_pass=[EVENTS, GATE, CASE]", *options]
+        return self.start(*words, "--", *command, **more)
+
+    def people(self, node):
+        """(guardian, agent, [what the agent has started]) on a node, each None or empty where there is none."""
+        ours = [pid for pid in node.processes(sessions=False) if os.path.basename(program_of(pid)) == "dlaunch"]
+        guardian = next((pid for pid in ours if (stat_of(pid) or ("Z", 0))[1] not in ours), None)
+        agent = next((pid for pid in ours if guardian and (stat_of(pid) or ("Z", 0))[1] == guardian), None)
+        return guardian, agent, children_of(agent) if agent else []
+
     def survivors(self):
         """Also on the nodes, whose processes are in the lab's PID namespace too. A session of sshd ends by itself, a little after the
         connection; finish() waits for that."""
         if self.cluster:
             self._own |= self.cluster.base()
-        return [pid for pid in super().survivors() if not is_session(pid)]
+        return [pid for pid in super().survivors() if not is_sshd(pid)]
 
     def expect_nodes_empty(self, what, patience=5.0, but=()):
         """Nothing runs on any node, except those named in `but`, that does not belong to the node itself."""
@@ -56,10 +71,3 @@ class ClusterSandbox(Sandbox):
         super().close()
         if self.cluster:
             self.cluster.down()
-
-    def table(self):
-        return process_table()
-
-
-def is_session(pid):
-    return os.path.basename(program_of(pid)) == "sshd" and "[listener]" not in command_of(pid)

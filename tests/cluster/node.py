@@ -7,7 +7,7 @@ import subprocess
 from census import processes_of_namespace
 from expectations import Skip, expect
 from lab import find
-from processes import children_of, command_of, program_of, stat_of, wait_gone, wait_until
+from processes import children_of, command_of, stat_of, wait_gone, wait_until
 
 HERE = os.path.dirname(os.path.abspath(__file__))
 POLL = 0.002  # seconds between looks at the log of an sshd that starts
@@ -43,7 +43,7 @@ class Node:
             self._keeper = subprocess.Popen(
                 ["ip", "netns", "exec", self.name, *UNSHARE, "sh", os.path.join(HERE, "node.sh"), self.name,
                  f"{self.address}/24", f"{self.address6}/64", self.folder, *self.cluster.visible],
-                stdin=subprocess.DEVNULL, stdout=log, stderr=log, env=self.cluster.node_environment(), start_new_session=True)
+                stdin=subprocess.DEVNULL, stdout=log, stderr=log, env={**self.cluster.node_environment(), "HIDDEN": " ".join(self.cluster.hidden)}, start_new_session=True)
 
     def wait_for_sshd(self):
         try:
@@ -124,19 +124,19 @@ class Node:
         if not self.up:
             return []
         found = [pid for pid in processes_of_namespace(self.init) if pid not in self.base and (stat_of(pid) or "Z")[0] not in "ZX"]
-        return found if sessions else [pid for pid in found if not command_of(pid).startswith("sshd: ")]
+        return found if sessions else [pid for pid in found if not is_sshd(pid)]
 
     def sshd(self):
         """The pid of the listening sshd; None when it is gone."""
         for pid in children_of(self.init):
-            if os.path.basename(program_of(pid)) == "sshd" and "[listener]" in command_of(pid):
+            if is_sshd(pid) and "[listener]" in command_of(pid):
                 return pid
         return None
 
     def sshd_sessions(self):
         """Pids of the sshd processes that serve a connection."""
         listener = self.sshd()
-        return [pid for pid in self.processes() if pid != listener and command_of(pid).startswith("sshd: ")]
+        return [pid for pid in self.processes() if pid != listener and is_sshd(pid)]
 
     # --- its link
 
@@ -245,9 +245,10 @@ class Node:
         """Leaves no free byte there."""
         self.sh(f"cat /dev/zero > {folder}/filling 2>/dev/null || true")
 
-    def mount_noexec(self, *folders):
+    def forbid_execution(self, *folders):
+        """Of programs in these folders, which are mounts."""
         for folder in folders:
-            self.sh(f"mount -t tmpfs -o mode=1777,noexec tmpfs {folder}")
+            self.sh(f"mount -o remount,bind,noexec {folder}")
 
     def _write_accounts(self, shell):
         """Private /etc/passwd and /etc/shadow: root as above, and the user trainer with bash. Written in place: they are bind mounts."""
@@ -266,6 +267,15 @@ class Node:
                    "MaxStartups": "200", "PrintMotd": "no", "PrintLastLog": "no", **self.sshd_options}
         with open(os.path.join(self.folder, "sshd_config"), "w", encoding="utf-8") as file:
             file.writelines(f"{key} {value}\n" for key, value in options.items())
+
+
+def is_sshd(pid):
+    """By its name, which an exiting process still has; also when it has gone meanwhile."""
+    try:
+        with open(f"/proc/{pid}/comm", encoding="utf-8", errors="replace") as file:
+            return file.read().strip() == "sshd"
+    except OSError:
+        return True
 
 
 def _signal(pid, number):

@@ -1,7 +1,8 @@
 #!/bin/sh
-# node.sh NAME ADDRESS ADDRESS6 FOLDER VISIBLE...: boots one node. It is the init process of the node's PID namespace, in a network,
-# UTS, IPC and mount namespace of the node's own. What the node shares with the others are the folders VISIBLE (as by NFS, at the
-# same place) and the system's programs; home, /tmp, /var/tmp, /run and /dev/shm are its own.
+# HIDDEN="FOLDER ..." node.sh NAME ADDRESS ADDRESS6 FOLDER VISIBLE...: boots one node. It is the init process of the node's PID
+# namespace, in a network, UTS, IPC and mount namespace of the node's own. What the node shares with the others are the folders VISIBLE
+# (as by NFS, at the same place), in which those of HIDDEN are empty, and the system's programs; home, /tmp, /var/tmp, /run and
+# /dev/shm are its own.
 set -eu
 name=$1 address=$2 address6=$3 folder=$4
 shift 4
@@ -28,6 +29,10 @@ done
 mount --rbind /run/own /tmp
 umount -R /run/own
 rmdir /run/own
+for path in $HIDDEN; do
+  mount -t tmpfs -o mode=755 tmpfs "$path"
+done
+unset HIDDEN
 mount -t tmpfs -o mode=1777 tmpfs /var/tmp
 mount -t tmpfs -o mode=1777 tmpfs /dev/shm
 mount -t tmpfs -o mode=700,size=1g tmpfs /run/home

@@ -1,0 +1,287 @@
+"""How an agent comes to a node, and what is said when it does not."""
+
+import os
+import signal
+
+from case import case
+from expectations import expect, expect_equal, expect_in
+from processes import program_of, wait_until
+
+NODE_LOST = 69
+CACHE = ".cache/dlaunch"
+
+
+def staged(node, folder=None):
+    """{path: inode} of the binaries in the cache of a node; other files too, so that a temporary one is seen."""
+    found = {}
+    for at, _, names in os.walk(folder or node.home(CACHE)):
+        for name in names:
+            found[os.path.relpath(os.path.join(at, name), folder or node.home(CACHE))] = os.stat(os.path.join(at, name)).st_ino
+    return found
+
+
+def hello(box, hosts=None, code=0, **more):
+    """When the connection to one node fails, sessions on the others may need a moment to end; the sandbox waits for that."""
+    run = box.launch("/bin/sh", "-c", "echo hello from $(hostname)", hosts=hosts, **more)
+    return run.end(code, left=1000 if code else 0)
+
+
+def end_shells(box):
+    """sshd does not end what an rc file has started when the connection is closed, and nobody else can."""
+    for node in box.cluster.nodes:
+        for pid in node.processes(sessions=False):
+            if os.path.basename(program_of(pid)) in ("bash", "sleep"):
+                os.kill(pid, signal.SIGKILL)
+
+
+# --- staging
+
+@case
+def the_binary_is_staged_once(box):
+    node = box.make_cluster(1)[1]
+    hello(box)
+    first = staged(node)
+    expect_equal([os.path.basename(path) for path in first], ["dlaunch"], "files in the cache")
+    path = node.home(CACHE, next(iter(first)))
+    expect_equal(os.stat(path).st_mode & 0o777, 0o700, "its mode")
+    with open(path, "rb") as there, open(box.dlaunch, "rb") as here:
+        expect(there.read() == here.read(), "the staged file is another one")
+    hello(box)
+    expect_equal(staged(node), first, "after a second run")
+
+
+@case
+def many_launches_at_once_stage_one_binary(box):
+    cluster = box.make_cluster(2)
+    runs = [box.launch("/bin/true") for _ in range(4)]
+    for run in runs:
+        run.end(0, patience=40, left=1000)
+    for node in cluster.nodes:
+        expect_equal([os.path.basename(path) for path in staged(node)], ["dlaunch"], f"files in the cache of {node.name}")
+
+
+@case
+def a_damaged_binary_in_the_cache_is_replaced_or_told(box):
+    node = box.make_cluster(1)[1]
+    hello(box)
+    path = node.home(CACHE, next(iter(staged(node))))
+    with open(path, "r+b") as file:
+        file.truncate(1000)
+    run = box.launch("/bin/true").end(patience=30)
+    expect(run.code == 0 or run.code == NODE_LOST and "dlaunch" in run.text, f"exit code {run.code}\n{run.report()}")
+
+
+def with_home(box, options, fill=False):
+    node = box.make_cluster(2)[2]
+    node.set_home(options)
+    if fill:
+        node.fill()
+    run = hello(box)
+    expect_in(b"hello from node2", run.out, "the rank there")
+
+
+@case
+def a_read_only_home(box):
+    with_home(box, "ro")
+
+
+@case
+def a_full_home(box):
+    with_home(box, "size=64k", fill=True)
+
+
+@case
+def a_home_without_room_for_the_binary(box):
+    with_home(box, "size=1m")
+
+
+@case
+def a_noexec_home(box):
+    with_home(box, "noexec")
+
+
+@case
+def a_missing_home(box):
+    node = box.make_cluster(2)[2]
+    node.sh("umount -l /run/home; rmdir /run/home")
+    run = hello(box)
+    expect_in(b"hello from node2", run.out, "the rank there")
+
+
+@case
+def no_folder_for_the_binary_at_all_is_said(box):
+    node = box.make_cluster(2)[2]
+    node.set_home("noexec")
+    node.forbid_execution("/tmp", "/var/tmp", "/dev/shm")
+    run = hello(box, code=NODE_LOST)
+    expect_in("node2", run.text, "where")
+    expect("noexec" in run.text or "execut" in run.text or "Permission denied" in run.text, f"the cause\n{run.report()}")
+
+
+# --- shells
+
+def with_shell(box, shell, rc=None):
+    node = box.make_cluster(2)[2]
+    node.set_shell(shell)
+    if rc:
+        node.set_rc(rc, shell)
+    run = hello(box)
+    expect_in(b"hello from node2", run.out, shell)
+    expect(b"Welcome" not in run.out, "the shell's words are taken for the rank's")
+    expect_in(b"hello from node2", hello(box).out, "a second time")
+
+
+@case
+def dash(box):
+    with_shell(box, "dash")
+
+
+@case
+def busybox_sh(box):
+    with_shell(box, "ash")
+
+
+@case
+def fish_with_a_noisy_config(box):
+    with_shell(box, "fish", "echo Welcome; echo Welcome again >&2\n")
+
+
+@case
+def tcsh_with_a_noisy_rc_file(box):
+    with_shell(box, "tcsh", "echo Welcome\n")
+
+
+@case
+def bash_with_a_noisy_rc_file(box):
+    with_shell(box, "bash", "printf 'Welcome\\n%.0s' $(seq 300); printf 'Welcome, without an end of line'; echo Welcome >&2\n")
+
+
+@case
+def a_slow_rc_file_delays_only_its_node(box):
+    cluster = box.make_cluster(2)
+    cluster[2].set_rc("sleep 2\n")
+    run = hello(box)
+    expect_in(b"hello from node2", run.out, "the rank there")
+
+
+@case
+def an_rc_file_that_never_ends_is_named_when_the_time_is_over(box):
+    cluster = box.make_cluster(2)
+    cluster[2].set_rc("sleep 1000\n")
+    run = hello(box, code=NODE_LOST, options=["--set", "timeouts.connect=3s"])
+    expect_in("node2", run.text, "where")
+    expect(run.seconds < 8, f"{run.seconds:.1f} s")
+    end_shells(box)
+
+
+@case
+def an_rc_file_that_ends_the_shell(box):
+    cluster = box.make_cluster(2)
+    cluster[2].set_rc("echo 'this account is closed'; exit 5\n")
+    run = hello(box, code=NODE_LOST)
+    expect_in("node2", run.text, "where")
+    expect_in("this account is closed", run.text, "what the shell said")
+
+
+@case
+def an_rc_file_that_prints_for_ever(box):
+    cluster = box.make_cluster(2)
+    cluster[2].set_rc("yes Welcome\n")
+    run = hello(box, code=NODE_LOST, options=["--set", "timeouts.connect=10s"])
+    expect_in("node2", run.text, "where")
+
+
+@case
+def nologin_is_told_in_its_words(box):
+    node = box.make_cluster(2)[2]
+    node._write_accounts("/usr/sbin/nologin")
+    run = hello(box, code=NODE_LOST)
+    expect_in("not available", run.text, "what nologin says")
+
+
+# --- hosts that cannot be reached
+
+BAD = {"refused": "Connection refused", "nowhere": "Could not resolve hostname", "stranger": "Host key verification failed",
+       "wrongkey": "Permission denied", "impostor": "Host key verification failed"}
+
+
+def line_of(run, host):
+    lines = [line for line in run.text.splitlines() if host in line]
+    expect(lines, f"no line names {host}\n{run.report()}")
+    return lines[0]
+
+
+@case
+def each_host_that_cannot_be_reached_has_a_line_with_sshs_own_words(box):
+    box.make_cluster(2)
+    run = hello(box, hosts=["node1", *BAD, "node2"], code=NODE_LOST)
+    for host, words in BAD.items():
+        lines = [line for line in run.text.splitlines() if host in line]
+        expect(any(words.lower() in line.lower() for line in lines), f"{host}: no line with {words!r}\n{run.report()}")
+        expect(len(lines) <= 2, f"{host}: {len(lines)} lines\n{run.report()}")
+    expect(run.seconds < 8, f"{run.seconds:.1f} s")
+    expect(b"hello" not in run.out, "ranks were started")
+
+
+@case
+def a_host_that_never_answers_costs_the_connect_time_and_no_more(box):
+    cluster = box.make_cluster(3)
+    cluster[2].drop("in")
+    run = hello(box, hosts=["node1", "node2", "refused"], code=NODE_LOST, options=["--set", "timeouts.connect=3s"])
+    expect_in("node2", run.text, "who")
+    expect_in("refused", run.text, "the other one")
+    expect(2.5 < run.seconds < 7, f"{run.seconds:.1f} s")
+
+
+@case
+def a_node_that_hangs_while_it_is_connected_to(box):
+    cluster = box.make_cluster(2)
+    cluster[2].hang()
+    run = hello(box, code=NODE_LOST, options=["--set", "timeouts.connect=3s"])
+    expect_in("node2", run.text, "who")
+    expect(run.seconds < 7, f"{run.seconds:.1f} s")
+    cluster[2].go_on()
+
+
+@case
+def an_ssh_program_that_is_missing(box):
+    box.make_cluster(1)
+    run = box.start("run", "--set", "hosts=[node1]", "--set", "connect.ssh=/nowhere/ssh", "--", "/bin/true").end(NODE_LOST)
+    expect_in("/nowhere/ssh", run.text, "which")
+
+
+@case
+def refusals_of_max_startups_are_tried_again(box):
+    cluster = box.make_cluster(1)
+    cluster[1].start_sshd(MaxStartups="1")
+    hosts = [f"door{i}" for i in range(6)]  # all of them behind one sshd, as behind a bastion
+    for host in hosts:
+        cluster.add_host(host, HostName=cluster[1].address, HostKeyAlias="node1")
+    run = hello(box, hosts=hosts)
+    expect_equal(run.out.count(b"hello from node1"), 6, "ranks")
+
+
+@case
+def a_delayed_connection(box):
+    cluster = box.make_cluster(2)
+    cluster.delay("node2", 0.15)
+    expect_in(b"hello from node2", hello(box).out, "the rank there")
+
+
+@case
+def a_slow_link(box):
+    cluster = box.make_cluster(2)
+    cluster[2].slow_link("20mbit")
+    run = box.launch("/bin/sh", "-c", "echo hello from $(hostname)").end(0, patience=40)
+    expect_in(b"hello from node2", run.out, "the rank there")
+
+
+@case
+def ctrl_c_while_connecting(box):
+    cluster = box.make_cluster(2)
+    cluster[2].set_rc("sleep 1000\n")
+    run = box.launch("/bin/true")
+    wait_until(lambda: cluster[2].processes(sessions=False), "the shell on node2 sleeps", 10, 0.01)
+    run.signal(signal.SIGINT)
+    run.end(130, patience=10, left=1000)
+    end_shells(box)
