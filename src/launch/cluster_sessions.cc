@@ -129,10 +129,8 @@ void ClusterSessions::connect(NodeIndex node) {
 }
 
 void ClusterSessions::connected(NodeIndex node, Result<Connection> connection) {
-  if (!connection) {
-    const std::string& name = cluster_.nodes[node.value].name;
-    return callbacks_.on_event(event::NodeLost{node, name + ": " + connection.error().message});
-  }
+  if (!connection)
+    return callbacks_.on_event(event::NodeLost{node, std::move(connection.error().message)});
   begin_session(node, std::move(*connection));
   sessions_[node.value]->start(facts_request(node, Attempt(0)));
 }

@@ -1,6 +1,8 @@
 #include "launch/discover.h"
 
 #include <csignal>
+#include <map>
+#include <set>
 
 #include <unistd.h>
 
@@ -9,8 +11,45 @@
 #include "os/containment.h"
 #include "os/signals.h"
 #include "os/unique_fd.h"
+#include "supervise/wording.h"
 
 namespace dlaunch {
+
+namespace {
+
+constexpr std::chrono::seconds kGoodbye{2};
+
+/// What every node has answered.
+class Discovery {
+ public:
+  void see(const Event& event) {
+    if (const auto* ready = std::get_if<event::NodeReady>(&event)) ready_.insert(ready->node.value);
+    if (const auto* lost = std::get_if<event::NodeLost>(&event))
+      lost_[lost->node.value] = lost->what;
+  }
+  [[nodiscard]] std::size_t answers() const {
+    std::set<std::uint32_t> all = ready_;
+    for (const auto& [node, what] : lost_) all.insert(node);
+    return all.size();
+  }
+  /// One line for each node that cannot be used.
+  [[nodiscard]] Status status(const Cluster& cluster, Duration limit) const {
+    std::string text;
+    for (std::uint32_t i = 0; i < cluster.nodes.size(); ++i) {
+      const auto lost = lost_.find(i);
+      if (lost == lost_.end() && ready_.contains(i)) continue;
+      text += (text.empty() ? "" : "\n         ") + cluster.nodes[i].name + ": " +
+              (lost != lost_.end() ? lost->second : wording::no_answer(limit));
+    }
+    return text.empty() ? Status() : fail(exit_code::kNodeLost, text);
+  }
+
+ private:
+  std::set<std::uint32_t> ready_;
+  std::map<std::uint32_t, std::string> lost_;
+};
+
+}  // namespace
 
 Result<Cluster> discover_cluster(const JobSpec& spec) {
   ensure_standard_descriptors();
@@ -21,25 +60,19 @@ Result<Cluster> discover_cluster(const JobSpec& spec) {
   auto local = fork_local_agents(spec);
   if (!local) return tl::unexpected(local.error());
   EventLoop loop;
-  std::size_t ready = 0;
-  Status status;
-  ClusterSessions sessions(loop, spec, std::move(*local),
-                           {[&](const Event& event) {
-                              if (std::holds_alternative<event::NodeReady>(event)) ++ready;
-                              if (const auto* lost = std::get_if<event::NodeLost>(&event)) {
-                                status = fail(exit_code::kNodeLost, lost->what);
-                              }
-                            },
-                            [](const wire::OutputView&) {}, [](const wire::OutputEnd&) {},
-                            [](const wire::StdinTaken&) {}, [](const std::string&) {}});
+  Discovery found;
+  ClusterSessions sessions(
+      loop, spec, std::move(*local),
+      {[&](const Event& event) { found.see(event); }, [](const wire::OutputView&) {},
+       [](const wire::OutputEnd&) {}, [](const wire::StdinTaken&) {}, [](const std::string&) {}});
   for (std::size_t node = 0; node < sessions.size(); ++node)
     sessions.connect(NodeIndex(static_cast<std::uint32_t>(node)));
   const MonotonicTime end = monotonic_now() + spec.timeouts.connect;
-  while (status && ready < sessions.size() && monotonic_now() < end) loop.run_one(end);
-  if (status && ready < sessions.size())
-    status = fail(exit_code::kNodeLost, "no answer from the agent");
+  while (found.answers() < sessions.size() && monotonic_now() < end) loop.run_one(end);
+  const Status status = found.status(sessions.cluster(), spec.timeouts.connect);
   sessions.release_all();
-  while (!sessions.all_ended() && monotonic_now() < end) loop.run_one(end);
+  const MonotonicTime goodbye = monotonic_now() + kGoodbye;
+  while (!sessions.all_ended() && monotonic_now() < goodbye) loop.run_one(goodbye);
   sessions.reap_processes({before.begin(), before.end()});
   if (!status) return tl::unexpected(status.error());
   return sessions.cluster();

@@ -85,7 +85,8 @@ std::string RunEngine::write_summary(const RunReport& report) {
   folder_->release_room();
   Evidence evidence;
   if (report.first) evidence = evidence_of(attempt_folder_, report.first->value);
-  const SummaryInput input{plan_ ? &*plan_ : nullptr, report, shown_path_, std::move(evidence)};
+  SummaryInput input{plan_ ? &*plan_ : nullptr, report, shown_path_, std::move(evidence)};
+  for (const Node& node : sessions_.cluster().nodes) input.node_names.push_back(node.name);
   if (const Status written = folder_->write("summary.json", summary_json(input)); !written) {
     say("dlaunch: note: " + written.error().message);
   }

@@ -66,13 +66,21 @@ struct EarlierAttempt {
   bool operator==(const EarlierAttempt&) const = default;
 };
 
+/// A node whose channel could not be opened, or is gone for good.
+struct LostNode {
+  NodeIndex node;
+  std::string what;  // event::NodeLost
+  bool operator==(const LostNode&) const = default;
+};
+
 struct RunReport {
   int exit_code = 0;
   bool from_rank = false;  // summary.json "origin": "rank" or "dlaunch": whose code exit_code is
   Cause cause = Cause::success;
   std::optional<Rank> first;            // the rank that failed first
   std::vector<Rank> perhaps_first;      // others that failed so close to it that nobody can tell
-  std::optional<NodeIndex> lost_node;   // when node_lost
+  std::optional<NodeIndex> lost_node;   // when node_lost: the first of them
+  std::vector<LostNode> lost_nodes;     // when node_lost: all that this ending was decided by
   int signal = 0;                       // when cancelled: which, 0 if the front was killed
   std::string detail;                   // when plan, node_lost, internal: what a person should read
   std::optional<TakenPort> port;        // when port_taken

@@ -79,10 +79,12 @@ class Summary {
       case Cause::plan:
         append_statement(report_.detail);
         break;
+      case Cause::node_lost:
+        report_.ranks.empty() ? not_connected() : failure();
+        break;
       case Cause::exit_code:
       case Cause::signal:
       case Cause::out_of_memory:
-      case Cause::node_lost:
       case Cause::time_limit:
       case Cause::port_taken:
       case Cause::stragglers:
@@ -168,6 +170,28 @@ class Summary {
       text.remove_prefix(std::min(end + 1, text.size()));
       name = {};
     }
+  }
+
+  /// One line for each host, whatever their number and length: they are to be searched and copied.
+  void not_connected() {
+    const auto& lost = report_.lost_nodes;
+    const std::string after = "FAILED after " + duration_text(report_.elapsed) + ": ";
+    if (lost.size() <= 1) {
+      append_statement(after + (lost.empty() ? "a node was lost" : lost_line(lost.front())));
+    } else {
+      append_statement(after + std::to_string(lost.size()) + " of " +
+                       counted(std::max(in_.node_names.size(), lost.size()), "node") +
+                       " cannot be used");
+      for (const LostNode& one : lost) out_.append(kUnderName).append(lost_line(one)).append("\n");
+    }
+    append_earlier();
+  }
+
+  [[nodiscard]] std::string lost_line(const LostNode& lost) const {
+    const std::string name = lost.node.value < in_.node_names.size()
+                                 ? in_.node_names[lost.node.value]
+                                 : "node " + std::to_string(lost.node.value);
+    return plain_line(name + ": " + lost.what);
   }
 
   void cannot_execute() {

@@ -3,6 +3,7 @@
 #pragma once
 
 #include <string>
+#include <vector>
 
 #include "model/launch_plan.h"
 #include "model/report.h"
@@ -16,6 +17,7 @@ struct SummaryInput {
   std::string run_path;  // as shown to the user: relative to the cwd when below it; empty: none
   Evidence evidence;     // of report.first
   int max_last_lines = 10;
+  std::vector<std::string> node_names = {};  // index = NodeIndex; for when there is no plan
 };
 
 /// A statement when all went well or the user stopped the run, else one screen (at most 24 lines of

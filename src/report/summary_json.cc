@@ -55,6 +55,15 @@ class SummaryDocument {
     json_.end_array();
     member("lost_node");
     text_or_null(report_.lost_node ? node_name(*report_.lost_node) : "");
+    member("lost_nodes").begin_array();
+    for (const LostNode& lost : report_.lost_nodes) {
+      json_.line(4).begin_object().key("node");
+      text_or_null(node_name(lost.node));
+      json_.key("what").string(lost.what);
+      json_.end_object();
+    }
+    if (!report_.lost_nodes.empty()) json_.line(2);
+    json_.end_array();
     member("signal");
     text_or_null(report_.signal == 0 ? "" : signal_name(report_.signal));
     member("leftovers").number(report_.leftovers);
@@ -139,7 +148,8 @@ class SummaryDocument {
 
   [[nodiscard]] std::string node_name(NodeIndex node) const {
     const bool known = in_.plan != nullptr && node.value < in_.plan->nodes.size();
-    return known ? in_.plan->nodes[node.value].name : "";
+    if (known) return in_.plan->nodes[node.value].name;
+    return node.value < in_.node_names.size() ? in_.node_names[node.value] : "";
   }
 
   const SummaryInput& in_;

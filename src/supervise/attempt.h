@@ -94,6 +94,7 @@ struct AttemptState {
   bool kill_sent = false;  // to all nodes
   bool cancelled = false;  // while it was being stopped for another reason: no attempt follows
   std::optional<Verdict> verdict;
+  std::vector<LostNode> not_connected;  // while others are still being connected
   std::optional<TakenPort> taken_port;
   std::vector<bool> decides;        // see event::PlanMade
   std::uint32_t deciding_left = 0;  // that have not ended well so far

@@ -92,11 +92,17 @@ Verdict verdict_stragglers(std::vector<Rank> still_running) {
 }
 
 Verdict verdict_node_lost(NodeIndex node, std::string what) {
+  return verdict_not_connected({{node, std::move(what)}});
+}
+
+Verdict verdict_not_connected(std::vector<LostNode> lost) {
   Verdict verdict;
   verdict.cause = Cause::node_lost;
   verdict.exit_code = exit_code::kNodeLost;
-  verdict.lost_node = node;
-  verdict.detail = std::move(what);
+  std::sort(lost.begin(), lost.end(),
+            [](const LostNode& a, const LostNode& b) { return a.node < b.node; });
+  verdict.detail = lost.front().what;
+  verdict.lost_nodes = std::move(lost);
   return verdict;
 }
 
@@ -120,7 +126,8 @@ void explain(const Verdict& verdict, const FailureOrder& failures, RunReport& re
   if (!verdict.by_rank) {
     report.cause = verdict.cause;
     report.exit_code = verdict.exit_code;
-    report.lost_node = verdict.lost_node;
+    report.lost_nodes = verdict.lost_nodes;
+    if (!verdict.lost_nodes.empty()) report.lost_node = verdict.lost_nodes.front().node;
     report.signal = verdict.signal;
     report.detail = verdict.detail;
     report.stragglers = verdict.stragglers;

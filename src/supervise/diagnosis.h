@@ -75,7 +75,7 @@ struct Verdict {
   bool by_rank = false;  // the first failure says all; the members below are not used
   Cause cause = Cause::success;
   int exit_code = exit_code::kOk;
-  std::optional<NodeIndex> lost_node;
+  std::vector<LostNode> lost_nodes;  // when node_lost, at least one
   int signal = 0;
   std::string detail;
   std::vector<Rank> stragglers;
@@ -90,6 +90,8 @@ struct Verdict {
 [[nodiscard]] Verdict verdict_time_limit();
 [[nodiscard]] Verdict verdict_stragglers(std::vector<Rank> still_running);
 [[nodiscard]] Verdict verdict_node_lost(NodeIndex, std::string what);
+/// All that could not be connected, at least one; in any order.
+[[nodiscard]] Verdict verdict_not_connected(std::vector<LostNode>);
 [[nodiscard]] Verdict verdict_plan_failed(const Error&);
 [[nodiscard]] Verdict verdict_internal(std::string what);
 

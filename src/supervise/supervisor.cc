@@ -144,13 +144,17 @@ void Supervisor::handle(const event::NodeReady& e) {
   if (e.node.value >= config_.nodes || channels_[e.node.value] != Channel::opening) return;
   if (e.attempt != attempt_.number) return;
   channels_[e.node.value] = Channel::ready;
-  if (--nodes_opening_ == 0) advance(Step::connected);
+  if (--nodes_opening_ == 0) all_opened();
 }
 
 void Supervisor::handle(const event::NodeLost& e) {
   if (e.node.value >= config_.nodes || channels_[e.node.value] == Channel::closed) return;
+  const bool was_opening = channels_[e.node.value] == Channel::opening;
   channels_[e.node.value] = Channel::closed;
-  lose(e.node, e.what);
+  if (phase_ != Phase::connect) return lose(e.node, e.what);
+  attempt_.not_connected.push_back({e.node, e.what});
+  if (was_opening) --nodes_opening_;
+  if (nodes_opening_ == 0) all_opened();
 }
 
 void Supervisor::handle(const event::PlanMade& e) {
@@ -246,6 +250,11 @@ void Supervisor::cancel(int signal) {
   if (actions_.size() > before && running > 0) ask(action::Tell{wording::killing(running)});
 }
 
+void Supervisor::all_opened() {
+  if (attempt_.not_connected.empty()) return advance(Step::connected);
+  halt(verdict_not_connected(std::exchange(attempt_.not_connected, {})));
+}
+
 /// The node's ranks, if any, have gone with it.
 void Supervisor::lose(NodeIndex node, std::string what) {
   if (!has_ranks()) return halt(verdict_node_lost(node, std::move(what)));
@@ -322,10 +331,11 @@ void Supervisor::enforce_phase_limit() {
     return halt(verdict_plan_failed(
         {exit_code::kInternal, "no plan within " + wording::duration(config_.connect_limit)}));
   }
-  const auto silent = std::find(channels_.begin(), channels_.end(), Channel::opening);
-  assert(silent != channels_.end());
-  lose(NodeIndex{static_cast<std::uint32_t>(silent - channels_.begin())},
-       wording::no_answer(config_.connect_limit, nodes_opening_ - 1));
+  for (std::uint32_t i = 0; i < config_.nodes; ++i) {
+    if (channels_[i] != Channel::opening) continue;
+    attempt_.not_connected.push_back({NodeIndex{i}, wording::no_answer(config_.connect_limit)});
+  }
+  all_opened();
 }
 
 std::optional<MonotonicTime> Supervisor::run_due() const {

@@ -4,6 +4,8 @@
 // The rules (design sections 3 and 7):
 //  - All nodes answer -> plan -> ranks start on every node that has some, the other nodes are
 //  released.
+//  - A node that cannot be connected ends the run, but only when every other one has answered or
+//  failed too, or the limit has passed: whoever corrects one wants to know of all.
 //  - The first failing rank decides the run's exit code: a code other than 0, a signal, or a failed
 //  start.
 //    In the same step every node that still has running ranks is told to stop; after `stop_grace`,
@@ -109,6 +111,8 @@ class Supervisor {
   void halt(Verdict);
   void cancel(int signal);
   void lose(NodeIndex, std::string what);
+  /// Every node has answered or failed.
+  void all_opened();
   void close_node(NodeIndex, AttemptProgress::NodeState);
   /// No node holds ranks of the attempt any more.
   void attempt_over();

@@ -97,12 +97,8 @@ std::string killing(std::uint32_t count) {
   return "killing " + ranks(count) + " now";
 }
 
-std::string no_answer(Duration limit, std::uint32_t others) {
-  std::string text = "no answer within " + duration(limit);
-  if (others > 0) {
-    text += "; nor from " + std::to_string(others) + (others == 1 ? " other node" : " other nodes");
-  }
-  return text;
+std::string no_answer(Duration limit) {
+  return "no answer within " + duration(limit);
 }
 
 std::string not_empty(Duration limit) {

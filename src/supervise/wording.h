@@ -37,8 +37,8 @@ struct Stopping {
 [[nodiscard]] std::string no_restart(const std::string& why);
 [[nodiscard]] std::string beyond_the_limit(Duration wait, Duration limit);
 
-/// Why a node counts as lost. `others`: how many more did not answer either.
-[[nodiscard]] std::string no_answer(Duration limit, std::uint32_t others);
+/// Why a node counts as lost.
+[[nodiscard]] std::string no_answer(Duration limit);
 [[nodiscard]] std::string not_empty(Duration limit);
 
 }  // namespace dlaunch::wording

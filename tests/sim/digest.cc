@@ -70,8 +70,20 @@ class Reader {
   void see(const event::NodeReady& e) {
     ready_.resize(d_.nodes.size());
     if (e.attempt != trace_.attempt || ready_[e.node.value] || running_phase()) return;
+    if (d_.nodes[e.node.value].lost) return;
     ready_[e.node.value] = true;
-    if (++ready_count_ == d_.nodes.size()) d_.all_ready = i_;
+    d_.answered.push_back(e.node.value);
+    ++ready_count_;
+    see_all_opened();
+  }
+  /// Nobody is being connected any more. Nothing is decided before, but by a limit or a cancel.
+  void see_all_opened() {
+    if (ready_count_ + lost_while_connecting_ < d_.nodes.size() || d_.all_ready) return;
+    if (lost_while_connecting_ == 0 && !lost_after_ready_) {
+      d_.all_ready = i_;
+    } else {
+      decide(Decision::Kind::node_lost);
+    }
   }
   void see(const event::PlanMade& e) {
     if (e.attempt == trace_.attempt) d_.planned = i_;
@@ -97,6 +109,15 @@ class Reader {
       return;
     }
     close(n, &NodeDigest::lost);
+    if (!d_.all_ready && !running_phase()) {
+      ready_.resize(d_.nodes.size());
+      if (ready_[n]) {
+        lost_after_ready_ = true;
+      } else {
+        ++lost_while_connecting_;
+      }
+      return see_all_opened();
+    }
     decide(Decision::Kind::node_lost);
   }
   void see(const event::CancelSignal& e) { cancel(e.number); }
@@ -169,6 +190,8 @@ class Reader {
   StepIndex i_ = 0;
   std::vector<bool> ready_;
   std::size_t ready_count_ = 0;
+  std::size_t lost_while_connecting_ = 0;  // without having answered
+  bool lost_after_ready_ = false;
   std::vector<std::uint32_t> running_on_;
   std::size_t running_ = 0;
   std::vector<bool> decides_;

@@ -39,6 +39,7 @@ struct Decision {
 struct Digest {
   std::vector<NodeDigest> nodes;
   std::vector<RankDigest> ranks;
+  std::vector<std::uint32_t> answered;  // nodes, in the order of their NodeReady
   std::optional<StepIndex> all_ready;
   std::optional<StepIndex> planned;
   std::optional<Decision> decision;

@@ -160,6 +160,23 @@ Finding succeeds_only_if_all_did(const Trace& t, const Digest& d) {
   return {};
 }
 
+/// A run that ends before its plan names every node that was lost until then, and where the limit
+/// ended it, every one that had not answered.
+Finding all_are_named(const Trace&, const Digest& d) {
+  if (d.planned) return {};
+  const auto& named = d.report->lost_nodes;
+  for (std::uint32_t n = 0; n < d.nodes.size(); ++n) {
+    const bool is_named = std::any_of(named.begin(), named.end(),
+                                      [n](const LostNode& one) { return one.node.value == n; });
+    if (d.nodes[n].lost && *d.nodes[n].lost <= d.decision->step && !is_named)
+      return node(n) + " is not named";
+    if (is_named && std::find(d.answered.begin(), d.answered.end(), n) != d.answered.end() &&
+        !d.nodes[n].lost)
+      return node(n) + " had answered";
+  }
+  return {};
+}
+
 Finding reports_the_decision(const Trace& t, const Digest& d) {
   if (!d.decision) return t.is_last ? Finding{} : Finding{"another attempt follows, without one"};
   if (!t.is_last) return d.decision->kind == Kind::rank ? Finding{} : Finding{"it was no failure"};
@@ -176,7 +193,8 @@ Finding reports_the_decision(const Trace& t, const Digest& d) {
     case Kind::node_lost:
       if (report.exit_code != exit_code::kNodeLost || report.cause != Cause::node_lost)
         return "not 69";
-      return report.lost_node ? Finding{} : Finding{"which?"};
+      if (!report.lost_node || report.lost_nodes.empty()) return "which?";
+      return all_are_named(t, d);
     case Kind::cancelled: {
       const int signal = d.decision->signal == 0 ? SIGHUP : d.decision->signal;
       if (report.exit_code != 128 + signal || report.signal != d.decision->signal)

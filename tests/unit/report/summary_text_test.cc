@@ -290,6 +290,39 @@ TEST_F(SummaryText, NodeLost) {
             "  logs    runs/20261120-210142-k3f/attempt-0/\n");
 }
 
+/// A run without a plan: its nodes could not be connected.
+class NotConnected : public testing::Test {
+ protected:
+  RunReport report_;
+  void SetUp() override {
+    report_.cause = Cause::node_lost;
+    report_.exit_code = 69;
+    report_.elapsed = milliseconds(300);
+  }
+  [[nodiscard]] std::string text() const {
+    SummaryInput input{nullptr, report_, kRun, {}};
+    input.node_names = {"gpu11", "gpu12", "gpu13"};
+    return summary_text(input);
+  }
+};
+
+TEST_F(NotConnected, OneHost) {
+  report_.lost_nodes = {
+      {NodeIndex(1), "ssh: connect to host gpu12.cluster.example port 22: Connection refused"}};
+  EXPECT_EQ(text(),
+            "dlaunch: FAILED after 300 ms: gpu12: ssh: connect to host gpu12.cluster.example port "
+            "22: Connection refused\n");
+}
+
+TEST_F(NotConnected, SeveralHostsHaveALineEach) {
+  report_.lost_nodes = {{NodeIndex(0), "ssh: me@gpu11: Permission denied (publickey)."},
+                        {NodeIndex(2), "no answer within 30 s\x1b[2J"}};
+  EXPECT_EQ(text(),
+            "dlaunch: FAILED after 300 ms: 2 of 3 nodes cannot be used\n"
+            "         gpu11: ssh: me@gpu11: Permission denied (publickey).\n"
+            "         gpu13: no answer within 30 s\n");
+}
+
 TEST_F(SummaryText, TimeLimit) {
   report_.cause = Cause::time_limit;
   report_.first.reset();

@@ -52,11 +52,37 @@ TEST(SupervisorStart, NodeLostWhileConnectingEndsTheRun) {
   Script run(config(3));
   (void)run.start();
   (void)run.ready(0);
-  EXPECT_EQ(run.lost(1, "Permission denied (publickey)."),
+  EXPECT_EQ(run.lost(1, "Permission denied (publickey)."), "");
+  EXPECT_EQ(run.ready(2),
             "release 0; release 2; finish node-lost 69 \"Permission denied (publickey).\"");
   EXPECT_EQ(run.report().lost_node, NodeIndex{1});
   EXPECT_TRUE(run.report().ranks.empty());
   EXPECT_EQ(run.report().first, std::nullopt);
+}
+
+TEST(SupervisorStart, AllThatCannotBeConnectedAreNamed) {
+  Script run(config(4));
+  (void)run.start();
+  EXPECT_EQ(run.lost(3, "Connection refused"), "");
+  EXPECT_EQ(run.lost(3, "again"), "");
+  EXPECT_EQ(run.ready(0), "");
+  EXPECT_EQ(run.ready(2), "");
+  EXPECT_EQ(run.lost(2, "its agent was killed"), "");  // had answered, and others have not
+  EXPECT_EQ(run.lost(1, "Could not resolve hostname"),
+            "release 0; finish node-lost 69 \"Could not resolve hostname\"");
+  EXPECT_EQ(run.report().lost_nodes,
+            (std::vector<LostNode>{{NodeIndex{1}, "Could not resolve hostname"},
+                                   {NodeIndex{2}, "its agent was killed"},
+                                   {NodeIndex{3}, "Connection refused"}}));
+  EXPECT_EQ(run.report().lost_node, NodeIndex{1});
+}
+
+TEST(SupervisorStart, ACancelDoesNotWaitForTheOthers) {
+  Script run(config(3));
+  (void)run.start();
+  (void)run.lost(1, "Connection refused");
+  EXPECT_EQ(run.cancel(SIGINT), "release 0; release 2; finish cancelled 130 \"\"");
+  EXPECT_TRUE(run.report().lost_nodes.empty());
 }
 
 TEST(SupervisorStart, NodeLostWhilePlanning) {
@@ -76,8 +102,11 @@ TEST(SupervisorStart, ConnectLimit) {
   EXPECT_EQ(run.at(milliseconds(29'999)).tick(), "");
   EXPECT_EQ(run.at(seconds(30)).tick(),
             "release 0; release 1; release 2; release 3; finish node-lost 69 "
-            "\"no answer within 30 s; nor from 2 other nodes\"");
-  EXPECT_EQ(run.report().lost_node, NodeIndex{1});
+            "\"no answer within 30 s\"");
+  EXPECT_EQ(run.report().lost_nodes,
+            (std::vector<LostNode>{{NodeIndex{1}, "no answer within 30 s"},
+                                   {NodeIndex{2}, "no answer within 30 s"},
+                                   {NodeIndex{3}, "no answer within 30 s"}}));
   EXPECT_EQ(run.deadline(), std::nullopt);
 }
 
