@@ -35,6 +35,11 @@ void CommandOptions::value(const std::string& names, std::string& target, const 
   app_of(app_).add_option(names, target, help)->type_name(type);
 }
 
+void CommandOptions::value(const std::string& names, std::optional<std::string>& target,
+                           const std::string& help, const std::string& type) {
+  app_of(app_).add_option(names, target, help)->type_name(type);
+}
+
 void CommandOptions::number(const std::string& names, std::optional<std::uint32_t>& target,
                             const std::string& help, const std::string& type) {
   app_of(app_).add_option(names, target, help)->type_name(type)->check([](const std::string& word) {

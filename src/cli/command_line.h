@@ -17,6 +17,9 @@ class CommandOptions {
   /// `names`: "-n,--processes". `value`: what stands for the value in the help ("N").
   void value(const std::string& names, std::string& target, const std::string& help,
              const std::string& type);
+  /// Likewise; nullopt: not given.
+  void value(const std::string& names, std::optional<std::string>& target, const std::string& help,
+             const std::string& type);
   void number(const std::string& names, std::optional<std::uint32_t>& target,
               const std::string& help, const std::string& type);
   /// May be given several times, one value each.

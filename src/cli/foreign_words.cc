@@ -10,7 +10,10 @@ namespace {
 
 constexpr std::string_view kRendezvous =
     "not needed: dlaunch finds a free port by itself; to set one: --set rendezvous.port=29500";
-constexpr std::string_view kHosts = "this dlaunch serves the machine that it is started on";
+constexpr std::string_view kNodeRank =
+    "not needed: dlaunch is started once, and starts all nodes itself: --hosts gpu[01-04]";
+constexpr std::string_view kHosts = "write --hosts gpu[01-04],login";
+constexpr std::string_view kHostfile = "write --hostfile FILE";
 constexpr std::string_view kPass =
     "not needed on this machine, where ranks get the whole environment; to set a variable: "
     "VAR=value "
@@ -37,7 +40,7 @@ constexpr std::string_view kRoot = "not needed: dlaunch runs for root as for any
 constexpr std::string_view kRestart = "write --set restart.max=N";
 
 /// Names of torchrun (PyTorch), mpirun and mpiexec (Open MPI, MPICH), srun (Slurm) and deepspeed.
-constexpr std::array<std::pair<std::string_view, std::string_view>, 55> kOptions{{
+constexpr std::array<std::pair<std::string_view, std::string_view>, 54> kOptions{{
     {"--standalone", kRendezvous},
     {"--rdzv-backend", kRendezvous},
     {"--rdzv_backend", kRendezvous},
@@ -51,15 +54,14 @@ constexpr std::array<std::pair<std::string_view, std::string_view>, 55> kOptions
     {"--master_port", kRendezvous},
     {"--master-addr", kRendezvous},
     {"--master_addr", kRendezvous},
-    {"--node-rank", kHosts},
-    {"--node_rank", kHosts},
-    {"--hostfile", kHosts},
-    {"--machinefile", kHosts},
+    {"--node-rank", kNodeRank},
+    {"--node_rank", kNodeRank},
+    {"--machinefile", kHostfile},
     {"--host", kHosts},
-    {"--hosts", kHosts},
     {"-H", kHosts},
-    {"-f", kHosts},
+    {"-f", kHostfile},
     {"-w", kHosts},
+    {"--nodelist", kHosts},
     {"-x", kPass},
     {"--genv", kPass},
     {"--genvlist", kPass},

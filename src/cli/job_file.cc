@@ -16,7 +16,6 @@ namespace {
 
 using Clock = std::chrono::steady_clock;
 
-constexpr std::size_t kMaxFile = spec::kMaxTextBytes + 1;
 constexpr std::chrono::seconds kPatience{10};
 
 /// True when there is something to read, or the end. A file is always ready.
@@ -33,14 +32,19 @@ bool is_ready(int fd, Clock::time_point deadline) {
 }  // namespace
 
 Result<std::string> read_job_file(const std::string& path) {
-  const std::string what = "cannot read the job file " + path;
+  return read_bounded_file(path, "job file", spec::kMaxTextBytes + 1);
+}
+
+Result<std::string> read_bounded_file(const std::string& path, const std::string& kind,
+                                      std::size_t most) {
+  const std::string what = "cannot read the " + kind + ' ' + path;
   // Non-blocking: opening a pipe that nobody writes to would wait without a limit.
   const UniqueFd fd(::open(path.c_str(), O_RDONLY | O_CLOEXEC | O_NONBLOCK | O_NOCTTY));
   if (!fd) return fail_errno(exit_code::kJobFile, what, errno);
   const auto deadline = Clock::now() + kPatience;
   std::string text;
   char buffer[16384];
-  while (text.size() < kMaxFile) {
+  while (text.size() < most) {
     if (!is_ready(fd.get(), deadline)) {
       return fail(exit_code::kJobFile, what +
                                            ": it is a pipe or a terminal, and its end did not "

@@ -119,7 +119,30 @@ Status check_sets(const JobOptions& options) {
   Status status = check("processes", options.processes, "-n");
   if (status) status = check("nodes", options.nodes, "--nnodes");
   if (status) status = check("processes_per_node", options.per_node, "--nproc-per-node");
+  if (status) status = check("hosts", options.hosts.value_or(""), "--hosts");
+  if (status) status = check("hostfile", options.hostfile.value_or(""), "--hostfile");
   return status;
+}
+
+/// An empty value is mostly a shell variable that is not set: this machine is not what was meant.
+Status check_hosts(const JobOptions& options) {
+  const auto check = [](const char* option, const std::optional<std::string>& value) -> Status {
+    if (!value || value->find_first_not_of(" \t\r\n") != std::string::npos) return {};
+    return fail(exit_code::kUsage, std::string(option) + ": the value is empty");
+  };
+  Status status = check("--hosts", options.hosts);
+  if (status) status = check("--hostfile", options.hostfile);
+  if (status) status = check("--include", options.include);
+  if (status) status = check("--exclude", options.exclude);
+  return status;
+}
+
+/// What the command line says of hosts counts instead of what the file says.
+std::vector<std::string> keys_not_to_read(const JobOptions& options,
+                                          const std::vector<std::string>& ignored) {
+  std::vector<std::string> keys = ignored;
+  if (options.hosts || options.hostfile) keys.insert(keys.end(), {"hosts", "hostfile"});
+  return keys;
 }
 
 /// Arguments for a job file that was not named would be run as a program.
@@ -135,31 +158,6 @@ Status check_program(const JobOptions& options) {
       message += ' ' + spec::shell_quote(argument);
   }
   return fail(exit_code::kUsage, message);
-}
-
-Result<std::vector<Override>> overrides_of(const JobOptions& options) {
-  if (const Status counts = check_counts(options); !counts) return tl::unexpected(counts.error());
-  if (const Status sets = check_sets(options); !sets) return tl::unexpected(sets.error());
-  std::vector<Override> overrides;
-  const auto add = [&](const char* key, const std::string& value, const std::string& origin) {
-    if (!value.empty()) overrides.push_back({key, value, origin + ' ' + value});
-  };
-  add("nodes", options.nodes, "--nnodes");
-  add("processes", options.processes, "-n");
-  // The total is what counts then, whatever the file says of each node.
-  if (!options.processes.empty() && options.per_node.empty()) {
-    overrides.push_back({"processes_per_node", "auto", "-n " + options.processes});
-  }
-  add("processes_per_node", options.per_node, "--nproc-per-node");
-  for (const std::string& set : options.sets) {
-    const std::size_t equals = set.find('=');
-    if (equals == std::string::npos || equals == 0) {
-      return fail(exit_code::kUsage,
-                  "--set " + set + ": expected KEY=VALUE, for example --set timeouts.run=2h");
-    }
-    overrides.push_back({set.substr(0, equals), set.substr(equals + 1), "--set " + set});
-  }
-  return overrides;
 }
 
 /// A double-quoted YAML scalar (YAML 1.2, 5.7): every byte that could mean something is escaped.
@@ -181,6 +179,35 @@ std::string quoted(const std::string& text) {
   return out + '"';
 }
 
+Result<std::vector<Override>> overrides_of(const JobOptions& options) {
+  if (const Status counts = check_counts(options); !counts) return tl::unexpected(counts.error());
+  if (const Status sets = check_sets(options); !sets) return tl::unexpected(sets.error());
+  if (const Status hosts = check_hosts(options); !hosts) return tl::unexpected(hosts.error());
+  std::vector<Override> overrides;
+  const auto add = [&](const char* key, const std::string& value, const std::string& origin) {
+    if (!value.empty()) overrides.push_back({key, value, origin + ' ' + value});
+  };
+  add("nodes", options.nodes, "--nnodes");
+  add("processes", options.processes, "-n");
+  // The total is what counts then, whatever the file says of each node.
+  if (!options.processes.empty() && options.per_node.empty()) {
+    overrides.push_back({"processes_per_node", "auto", "-n " + options.processes});
+  }
+  add("processes_per_node", options.per_node, "--nproc-per-node");
+  if (options.hosts)
+    overrides.push_back({"hosts", quoted(*options.hosts), "--hosts " + *options.hosts});
+  add("hostfile", options.hostfile.value_or(""), "--hostfile");
+  for (const std::string& set : options.sets) {
+    const std::size_t equals = set.find('=');
+    if (equals == std::string::npos || equals == 0) {
+      return fail(exit_code::kUsage,
+                  "--set " + set + ": expected KEY=VALUE, for example --set timeouts.run=2h");
+    }
+    overrides.push_back({set.substr(0, equals), set.substr(equals + 1), "--set " + set});
+  }
+  return overrides;
+}
+
 std::string job_text_of(const JobOptions& options) {
   std::string text = "# made from the command line of dlaunch run\ncommand: [";
   for (std::size_t i = 0; i < options.arguments.size(); ++i) {
@@ -190,6 +217,10 @@ std::string job_text_of(const JobOptions& options) {
   if (!options.nodes.empty()) text += "nodes: " + options.nodes + '\n';
   if (!options.processes.empty()) text += "processes: " + options.processes + '\n';
   if (!options.per_node.empty()) text += "processes_per_node: " + options.per_node + '\n';
+  if (options.hosts) text += "hosts: " + quoted(*options.hosts) + '\n';
+  if (options.hostfile) text += "hostfile: " + quoted(*options.hostfile) + '\n';
+  if (options.include) text += "# --include " + quoted(*options.include) + '\n';
+  if (options.exclude) text += "# --exclude " + quoted(*options.exclude) + '\n';
   for (const std::string& set : options.sets) text += "# --set " + quoted(set) + '\n';
   return text;
 }
@@ -203,6 +234,10 @@ std::string added_to_file(const JobOptions& options) {
   add("-n", options.processes);
   add("--nproc-per-node", options.per_node);
   add("--nnodes", options.nodes);
+  add("--hosts", options.hosts.value_or(""));
+  add("--hostfile", options.hostfile.value_or(""));
+  add("--include", options.include.value_or(""));
+  add("--exclude", options.exclude.value_or(""));
   for (const std::string& set : options.sets) add("--set", set);
   for (const std::string& argument : options.arguments) add("argument", argument);
   return text.empty() ? text : "\n# added on the command line of dlaunch run:\n" + text;
@@ -225,6 +260,14 @@ void add_job_options(CommandOptions command, JobOptions& options) {
                 "N|gpu|auto");
   command.exclude("--nproc-per-node", "-n");
   command.value("--nnodes", options.nodes, "Number of nodes", "N");
+  command.value("--hosts", options.hosts,
+                "Where to run: gpu[01-04],login:8, or auto:\nthe scheduler's nodes", "LIST");
+  command.value("--hostfile", options.hostfile,
+                "Likewise from a file of Open MPI, MPICH,\nDeepSpeed, or of names", "FILE");
+  command.value("--include", options.include, "Of these hosts, only NODE[@NODE...]", "NODES");
+  command.value("--exclude", options.exclude, "Of these hosts, all but NODE[@NODE...]", "NODES");
+  command.exclude("--hostfile", "--hosts");
+  command.exclude("--exclude", "--include");
   command.values("--set", options.sets, "Any key of the job file; may be repeated", "KEY=VALUE");
 }
 
@@ -259,10 +302,13 @@ Result<LoadedJob> load_job(const JobOptions& options, const std::string& current
   }
   input.file = *file;
   input.text = *text;
-  input.ignored = ignored;
+  input.ignored = keys_not_to_read(options, ignored);
   LoadedJob job;
   auto spec = read_job(input, &job.ignored);
   if (!spec) return tl::unexpected(spec.error());
+  std::erase_if(job.ignored, [&](const std::string& key) {
+    return std::find(ignored.begin(), ignored.end(), key) == ignored.end();
+  });
   if (spec->name.empty()) spec->name = folder_name(*file, current_folder);
   job.spec = std::move(*spec);
   job.text = *text + added_to_file(options);

@@ -17,8 +17,12 @@ struct JobOptions {
   std::string processes;
   std::string per_node;
   std::string nodes;
-  std::vector<std::string> sets;       // KEY=VALUE
-  std::vector<std::string> arguments;  // after "--"
+  std::optional<std::string> hosts;     // a host list, or auto
+  std::optional<std::string> hostfile;  // relative to the current folder
+  std::optional<std::string> include;   // of the hosts, only these
+  std::optional<std::string> exclude;   // of the hosts, all but these
+  std::vector<std::string> sets;        // KEY=VALUE
+  std::vector<std::string> arguments;   // after "--"
 };
 
 /// Adds the options to a command; `arguments` come from split_arguments.

@@ -1,6 +1,7 @@
 #include <memory>
 
 #include "cli/commands.h"
+#include "cli/hosts.h"
 #include "cli/job_options.h"
 #include "cli/print.h"
 #include "cli/show_plan.h"
@@ -22,8 +23,10 @@ struct PlanCommand {
   int execute() const {
     const auto folder = current_folder();
     if (!folder) return print_error(folder.error());
-    const auto loaded = load_job(job, *folder);
+    auto loaded = load_job(job, *folder);
     if (!loaded) return print_error(loaded.error());
+    if (const Status hosts = resolve_job_hosts(job, view.json, *loaded); !hosts)
+      return print_error(hosts.error());
     return show_plan(loaded->spec, *folder, view);
   }
 };

@@ -2,6 +2,7 @@
 #include <memory>
 
 #include "cli/commands.h"
+#include "cli/hosts.h"
 #include "cli/job_options.h"
 #include "cli/print.h"
 #include "cli/show_plan.h"
@@ -39,6 +40,11 @@ struct RunCommand {
   int verbosity = 0;
 
   int execute() const {
+    if (smoke && (job.hosts || job.hostfile || job.include || job.exclude)) {
+      return print_error({exit_code::kUsage,
+                          "--smoke runs on this machine only: leave out --hosts, --hostfile, "
+                          "--include and --exclude"});
+    }
     const auto folder = current_folder();
     if (!folder) return print_error(folder.error());
     auto loaded = load_job(job, *folder,
@@ -51,6 +57,8 @@ struct RunCommand {
         line.replace(at, 2, ";\n         ");
       if (!quiet) std::fprintf(stderr, "dlaunch: %s\n", line.c_str());
     }
+    if (const Status hosts = resolve_job_hosts(job, quiet, *loaded); !hosts)
+      return print_error(hosts.error());
     if (dry_run) return show_plan(loaded->spec, *folder, {});
     FrontOptions front{loaded->spec.stdin_for == StdinFor::rank0, detach, quiet};
     if (detach && front.forward_stdin) {

@@ -123,7 +123,8 @@ std::string expectation(const Field& field) {
     case Kind::command:
       return "a string or a list of strings";
     case Kind::record_list:
-      return "a list" + or_words(field);
+      return (field.record == "hosts[]." ? "a list of hosts, a host list" : "a list") +
+             or_words(field);
   }
   return "";
 }

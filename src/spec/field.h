@@ -4,6 +4,7 @@
 #include <cstdint>
 #include <limits>
 #include <span>
+#include <string>
 #include <string_view>
 #include <utility>
 #include <variant>
@@ -72,6 +73,11 @@ struct Field {
   bool required = false;
   /// What other launchers call it, separated by spaces; only to say the right name.
   std::string_view also{};
+  /// Of a text: what is wrong with it, in words that follow "KEY: "; empty: nothing.
+  std::string (*problem)(std::string_view) = nullptr;
+  /// For the JSON Schema, where there is `problem`: an ECMA-262 pattern of what it takes, or of
+  /// more.
+  std::string_view pattern{};
   /// Puts a value that passed all checks above into the job.
   void (*write)(JobSpec&, const Value&) = nullptr;
 };

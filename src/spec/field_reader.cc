@@ -85,12 +85,17 @@ void FieldReader::read_record_list(const Field& field, const Entry& entry, JobSp
     field.write(job, Value(word));
     return;
   }
+  const Field* first = find_field(std::string(field.record) + "name");
+  if (first != nullptr && is_text(node)) {  // the name of a single item
+    field.write(job, Value());
+    read_field(*first, entry, job);
+    return;
+  }
   if (node.kind != NodeKind::sequence) {
     given_[entry.path].good = false;
     values_.wrong_type(field, entry);
     return;
   }
-  const Field* first = find_field(std::string(field.record) + "name");
   for (std::size_t i = 0; i < node.items.size(); ++i) {
     const NodeId id = node.items[i];
     const Entry item{entry.path + "[" + std::to_string(i) + "]", document_[id].place, id};

@@ -7,13 +7,13 @@
 
 #include "spec/diagnostics.h"
 #include "spec/excerpt.h"
+#include "spec/host_name.h"
 #include "spec/number_range.h"
 
 namespace dlaunch::spec {
 
 namespace {
 
-constexpr std::size_t kMostNameLength = 253;  // RFC 1035, section 2.3.4, as text
 constexpr std::int64_t kMostSlots = 100'000;  // as in the field table
 constexpr std::string_view kSeparators = ", \t\r\n";
 
@@ -21,27 +21,6 @@ constexpr std::string_view kSeparators = ", \t\r\n";
 struct Refusal {
   TextProblem problem;
 };
-
-bool is_name_character(char c) {
-  return (c >= 'a' && c <= 'z') || (c >= 'A' && c <= 'Z') || (c >= '0' && c <= '9') || c == '-' ||
-         c == '_' || c == '.';
-}
-
-bool is_name(std::string_view text) {
-  return !text.empty() && std::all_of(text.begin(), text.end(), is_name_character);
-}
-
-// Only so much is checked as tells an address from a typing error; the connection says the rest.
-// "fe80::1%eth0" names the interface of a link-local address (RFC 4007, section 11).
-bool is_ipv6(std::string_view text) {
-  const auto percent = text.find('%');
-  if (percent != std::string_view::npos && !is_name(text.substr(percent + 1))) return false;
-  const std::string_view address = text.substr(0, percent);
-  const auto first = address.find(':');
-  return first != std::string_view::npos &&
-         address.find(':', first + 1) != std::string_view::npos &&
-         address.find_first_not_of("0123456789abcdefABCDEF:.") == std::string_view::npos;
-}
 
 using Numbers = std::vector<NumberRange>;
 /// A stretch of a name: as it is, or the numbers of a pair of brackets.
@@ -53,6 +32,15 @@ std::uint64_t count_of(const Part& part) {
   std::uint64_t count = 0;
   for (const NumberRange& range : *ranges) count += range.last - range.first + 1;
   return count;
+}
+
+/// Of the texts that the part stands for.
+std::size_t longest_of(const Part& part) {
+  if (const auto* literal = std::get_if<std::string_view>(&part)) return literal->size();
+  std::size_t longest = 0;
+  for (const NumberRange& range : std::get<Numbers>(part))
+    longest = std::max(longest, padded(range.last, range.width).size());
+  return longest;
 }
 
 std::vector<std::string> texts_of(const Part& part) {
@@ -68,17 +56,20 @@ std::vector<std::string> texts_of(const Part& part) {
 
 class Parser {
  public:
-  explicit Parser(std::string_view text) : text_(text) {}
+  Parser(std::string_view text, bool only_count) : text_(text), only_count_(only_count) {}
 
-  std::vector<HostEntry> parse() {
+  /// Fills hosts() unless it only counts.
+  std::size_t parse() {
     std::size_t begin = 0;
     while ((begin = text_.find_first_not_of(kSeparators, begin)) != std::string_view::npos) {
       const std::size_t end = end_of_item(begin);
       parse_item(begin, end);
       begin = end;
     }
-    return std::move(hosts_);
+    return count_;
   }
+
+  [[nodiscard]] std::vector<HostEntry>& hosts() { return hosts_; }
 
  private:
   [[noreturn]] void refuse(std::size_t begin, std::size_t end, std::string message) const {
@@ -114,11 +105,27 @@ class Parser {
       begin += at + 1;
       if (begin == end) refuse(begin - 1, begin, "the name of the host is missing after '@'");
     }
+    if (const std::size_t close = end_of_bracketed_address(begin, end); close != begin) {
+      if (take_slots(begin, end, entry) != close + 1)
+        refuse(close + 1, end,
+               "behind an address in brackets stands its number of slots or nothing");
+      expand(begin, end, {text_.substr(begin + 1, close - begin - 1)}, entry);
+      return;
+    }
     const bool is_address = is_ipv6(text_.substr(begin, end - begin));
     const std::size_t name_end = is_address ? end : take_slots(begin, end, entry);
     const std::vector<Part> parts = is_address ? std::vector<Part>{text_.substr(begin, end - begin)}
                                                : parts_of_name(begin, name_end);
     expand(begin, name_end, parts, entry);
+  }
+
+  /// Of "[fe80::1]" or "[fe80::1]:8": where the bracket closes; else `begin`. Brackets keep the
+  /// colons of the address from that of the slots (RFC 3986, section 3.2.2).
+  [[nodiscard]] std::size_t end_of_bracketed_address(std::size_t begin, std::size_t end) const {
+    if (text_[begin] != '[') return begin;
+    const std::size_t close = text_.find(']', begin);
+    const bool is_address = close < end && is_ipv6(text_.substr(begin + 1, close - begin - 1));
+    return is_address ? close : begin;
   }
 
   [[nodiscard]] std::string user_name(std::size_t begin, std::size_t end) const {
@@ -209,28 +216,37 @@ class Parser {
     refuse(begin, end, "that is more than " + std::to_string(kMostHosts) + " hosts");
   }
 
-  /// Appends all combinations, the last part counting fastest.
+  /// Counts all combinations, and appends them, the last part counting fastest.
   void expand(std::size_t begin, std::size_t end, const std::vector<Part>& parts,
               const HostEntry& pattern) {
     if (parts.size() > kMostNameLength) refuse_length(begin, end);
     std::uint64_t total = 1;
+    std::size_t longest = 0;
     for (const Part& part : parts) {
-      const std::uint64_t room = kMostHosts - hosts_.size();
+      const std::uint64_t room = kMostHosts - count_;
       if (count_of(part) > room || (total *= count_of(part)) > room) refuse_size(begin, end);
+      longest += longest_of(part);
     }
+    if (longest > kMostNameLength) refuse_length(begin, end);
+    count_ += total;
+    if (!only_count_) append(parts, pattern, total);
+  }
+
+  void append(const std::vector<Part>& parts, const HostEntry& pattern, std::uint64_t total) {
     std::vector<std::vector<std::string>> texts;
     for (const Part& part : parts) texts.push_back(texts_of(part));
     std::vector<std::size_t> digits(parts.size(), 0);  // which text of each part is next
     for (std::uint64_t i = 0; i < total; ++i) {
       HostEntry entry = pattern;
       for (std::size_t p = 0; p < texts.size(); ++p) entry.name += texts[p][digits[p]];
-      if (entry.name.size() > kMostNameLength) refuse_length(begin, end);
       hosts_.push_back(std::move(entry));
       for (std::size_t p = texts.size(); p-- > 0 && ++digits[p] == texts[p].size();) digits[p] = 0;
     }
   }
 
   std::string_view text_;
+  bool only_count_;
+  std::uint64_t count_ = 0;
   std::vector<HostEntry> hosts_;
 };
 
@@ -238,7 +254,17 @@ class Parser {
 
 tl::expected<std::vector<HostEntry>, TextProblem> parse_hostlist(std::string_view text) {
   try {
-    return Parser(text).parse();
+    Parser parser(text, false);
+    parser.parse();
+    return std::move(parser.hosts());
+  } catch (const Refusal& refusal) {
+    return tl::unexpected(refusal.problem);
+  }
+}
+
+tl::expected<std::size_t, TextProblem> count_hosts(std::string_view text) {
+  try {
+    return Parser(text, true).parse();
   } catch (const Refusal& refusal) {
     return tl::unexpected(refusal.problem);
   }

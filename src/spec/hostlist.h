@@ -33,14 +33,18 @@ inline constexpr std::size_t kMostHosts = 65'536;
 ///   - several brackets in one name are combined, the last one counting fastest;
 ///   - what follows the brackets belongs to the name.
 /// Beyond that an item may begin with "user@" and end with ":SLOTS". A name with two colons is an
-/// IPv6 address, which has no slots. What Slurm takes and nobody means is an error: "n[5-]", "n1]",
-/// a blank in brackets. The problem's place is a stretch of `text`. Time and memory are bounded by
-/// kMostHosts and the length of the text.
+/// IPv6 address, which has slots only behind brackets: "[fe80::1]:8". What Slurm takes and nobody
+/// means is an error: "n[5-]", "n1]", a blank in brackets. The problem's place is a stretch of
+/// `text`. Time and memory are bounded by kMostHosts and the length of the text.
 [[nodiscard]] tl::expected<std::vector<HostEntry>, TextProblem> parse_hostlist(
     std::string_view text);
 
-/// Likewise, with an error for a person (exit_code::kJobFile): "host list, character 4: ..." with
-/// the text and a caret below. `name` is what the text is called ("host list",
+/// How many hosts the list has, with the same problems, in time that follows the length of the
+/// text.
+[[nodiscard]] tl::expected<std::size_t, TextProblem> count_hosts(std::string_view text);
+
+/// As parse_hostlist, with an error for a person (exit_code::kJobFile): "host list, character 4:
+/// ..." with the text and a caret below. `name` is what the text is called ("host list",
 /// "SLURM_JOB_NODELIST").
 [[nodiscard]] Result<std::vector<HostEntry>> expand_hostlist(std::string_view text,
                                                              std::string_view name = "host list");

@@ -23,12 +23,15 @@ JsonObject forms_of(const Field& field) {
     // A text in the list is the name of the record.
     if (const Field* name = find_field(std::string(field.record) + "name"))
       items.push_back(value_schema(*name).text());
+    const std::string single = items.size() == 1 ? "" : items[1];
     record =
         JsonObject()
             .put_string("type", "array")
             .put("items", items.size() == 1 ? items[0]
                                             : JsonObject().put("anyOf", json_array(items)).text());
     if (value.empty()) return record;
+    if (!single.empty())
+      return JsonObject().put("anyOf", json_array({value.text(), single, record.text()}));
   }
   return JsonObject().put("anyOf", json_array({value.text(), record.text()}));
 }

@@ -3,8 +3,10 @@
 #include <algorithm>
 #include <string>
 
+#include "spec/contradiction.h"
 #include "spec/expectation.h"
 #include "spec/rank_variables.h"
+#include "spec/validate_hosts.h"
 
 namespace dlaunch::spec {
 
@@ -49,31 +51,14 @@ class Validator {
   }
   void check_rank_variables(const std::string& section, const std::string& shown);
   void contradict(const std::string& first, const std::string& second, std::string message,
-                  const std::string& otherwise = "");
+                  const std::string& otherwise = "") {
+    report_contradiction(given_, diagnostics_, {first, second, otherwise}, std::move(message));
+  }
 
   const JobSpec& job_;
   const GivenKeys& given_;
   Diagnostics& diagnostics_;
 };
-
-/// Reports at the later of two keys and names the other. When only one was written, `otherwise`
-/// says what the other one is by default.
-void Validator::contradict(const std::string& first, const std::string& second, std::string message,
-                           const std::string& otherwise) {
-  const GivenKey* a = find(first);
-  const GivenKey* b = find(second);
-  const bool has_error_of_its_own = (a != nullptr && !a->good) || (b != nullptr && !b->good);
-  if (has_error_of_its_own || (a == nullptr && b == nullptr)) return;
-  if (a == nullptr || b == nullptr || a == b) {
-    if (!otherwise.empty()) message += " (" + otherwise + ")";
-    diagnostics_.error((a != nullptr ? a : b)->key, std::move(message));
-    return;
-  }
-  const bool a_is_later = b->key < a->key;
-  message += " (" + (a_is_later ? second : first) + ", " +
-             diagnostics_.refer_to((a_is_later ? b : a)->key) + ")";
-  diagnostics_.error((a_is_later ? a : b)->key, std::move(message));
-}
 
 void Validator::check_counts() {
   // An explicit processes_per_node: auto asks for nothing.
@@ -91,10 +76,6 @@ void Validator::check_counts() {
     contradict("processes_per_node", "framework",
                "framework: gcp starts one process for each machine of the service; say processes "
                "or roles for several on a node");
-  }
-  if (!job_.hosts.hostfile.empty() && (job_.hosts.from_scheduler || !job_.hosts.hosts.empty())) {
-    contradict("hosts", "hostfile",
-               "hosts and hostfile both say which nodes to use; give only one of them");
   }
 }
 
@@ -278,6 +259,7 @@ void validate(const JobSpec& job, const GivenKeys& given, Diagnostics& diagnosti
   validator.check_variables();
   validator.check_timeouts();
   validator.check_command();
+  validate_hosts(job, given, diagnostics);
 }
 
 }  // namespace dlaunch::spec

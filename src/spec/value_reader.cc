@@ -98,6 +98,11 @@ std::optional<Value> ValueReader::read_text(const Field& field, const Entry& ent
     error(entry, entry.path + " must not be empty");
     return std::nullopt;
   }
+  if (const std::string problem = field.problem == nullptr ? "" : field.problem(node.text);
+      !problem.empty()) {
+    error(entry, entry.path + ": " + problem);
+    return std::nullopt;
+  }
   return Value(node.text);
 }
 

@@ -108,7 +108,7 @@ JsonObject choice_or_integers_schema(const Field& field) {
 JsonObject value_schema(const Field& field) {
   switch (field.kind) {
     case Kind::text:
-      return text_like(kNotBlank);
+      return text_like(field.pattern.empty() ? kNotBlank : field.pattern);
     case Kind::boolean:
       return of_type("boolean");
     case Kind::integer:

@@ -165,7 +165,9 @@ def a_run_of_another_machine_is_not_known_from_here(box):
 
 @case
 def options_of_other_launchers_say_what_to_write(box):
-    for words, advice in ((["-hostfile", "hosts", "-n", "2", "./a"], "this dlaunch serves the machine"),
+    for words, advice in ((["-machinefile", "hosts", "-n", "2", "./a"], "write --hostfile FILE"),
+                          (["--host", "a,b", "-n", "2", "./a"], "write --hosts gpu[01-04]"),
+                          (["--node_rank", "1", "t.py"], "dlaunch is started once"),
                           (["-x", "NCCL_DEBUG", "-n", "2", "./a"], "ranks get the whole environment"),
                           (["--bind-to", "core", "./a"], "--set binding.cpus=none"),
                           (["-n", "9", "--oversubscribe", "./a"], "-n may be more than there are cores"),

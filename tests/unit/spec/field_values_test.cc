@@ -226,7 +226,31 @@ const Bad kBad[] = {
     {"rendezvous: {port: 65536}",
      "1:20: error: rendezvous.port must be a whole number from 1 to 65535, or auto, not the number "
      "65536"},
-    {"rendezvous: {interface: eth0}", "1:14: error: not available yet: rendezvous.interface"},
+    {"connect: {via: slurm}", "1:16: error: not available yet: connect.via: slurm"},
+    {"rendezvous: {interface: 'eth0;x'}",
+     "1:25: error: rendezvous.interface: \";\" cannot be part of the name of an interface"},
+    {"rendezvous: {address: '[fe80::1]:29500'}",
+     "1:23: error: rendezvous.address: an IPv6 address stands without brackets here; a port is "
+     "given "
+     "by the key port"},
+    {"rendezvous: {address: '10.0.0.1:29500'}",
+     "1:23: error: rendezvous.address: a port is given by the key port, not behind the address"},
+    {"connect: {user: -oProxyCommand=x}",
+     "1:17: error: connect.user: a user name cannot begin with '-'"},
+    {"connect: {user: 'a b'}", "1:17: error: connect.user: \" \" cannot be part of a user name"},
+    {"connect: {ssh: -x}", "1:16: error: connect.ssh: it cannot begin with '-'"},
+    {"connect: {identity_file: -x}",
+     "1:26: error: connect.identity_file: it cannot begin with '-'"},
+    {"hosts: [-lroot]", "1:9: error: hosts[0]: a host name cannot begin with '-'"},
+    {"hosts: [a, 'b;c']", "1:12: error: hosts[1]: \";\" cannot be part of a host name"},
+    {"hosts: [{name: a, address: '$(x)'}]",
+     "1:28: error: hosts[0].address: \"$\" cannot be part of an address"},
+    {"hosts: [{name: a, user: 'x y'}]",
+     "1:25: error: hosts[0].user: \" \" cannot be part of a user name"},
+    {"hosts: gpu[1-", "1:8: error: hosts: this '[' is not closed with ']'"},
+    {"hosts: ', ,'", "1:8: error: hosts: no host is named"},
+    {"hosts: [1]",
+     "1:9: error: hosts[0] must be a string, not the number 1; put it in quotes: \"1\""},
     {"timeouts: {run: 30}",
      "1:17: error: timeouts.run must be a duration such as 30s, 5m or 1h30m, or none, not the "
      "number 30; add a unit, "

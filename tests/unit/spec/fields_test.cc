@@ -80,18 +80,31 @@ TEST(Fields, EveryNameThatOthersUseIsNoKeyOfItsOwn) {
   }
 }
 
+TEST(Fields, HostsAreTextsMappingsOrOneText) {
+  const JobSpec job = read_all_keys(
+      "hosts: [gpu01, 'gpu[02-04]:8', {name: gpu05, slots: 4, address: 10.0.0.5, user: me, port: "
+      "2222}]\n"
+      "connect: {via: ssh, user: me, port: 22, identity_file: ~/.ssh/k, parallel: 8}\n"
+      "rendezvous: {interface: eth0, address: 10.0.0.1}\n");
+  EXPECT_EQ(job.hosts.hosts, (std::vector<HostSpec>{{"gpu01", 0, "", "", 0},
+                                                    {"gpu[02-04]:8", 0, "", "", 0},
+                                                    {"gpu05", 4, "10.0.0.5", "me", 2222}}));
+  EXPECT_EQ(job.connect.via, Connect::Via::ssh);
+  EXPECT_EQ(job.connect.port, 22);
+  EXPECT_EQ(job.connect.identity_file, "~/.ssh/k");
+  EXPECT_EQ(job.connect.parallel, 8);
+  EXPECT_EQ(job.rendezvous.interface, "eth0");
+  EXPECT_EQ(job.rendezvous.address, "10.0.0.1");
+  EXPECT_EQ(read_all_keys("hosts: gpu[01-02],login\n").hosts.hosts,
+            (std::vector<HostSpec>{{"gpu[01-02],login", 0, "", "", 0}}));
+  EXPECT_TRUE(read_all_keys("hosts: auto\n").hosts.from_scheduler);
+  EXPECT_EQ(read_all_keys("hostfile: hosts.txt\n").hosts.hostfile, "hosts.txt");
+}
+
 // Every key of the sample in docs/job-file.md, so that turning a feature on is one word in its row.
 TEST(Fields, KeysOfLaterFeaturesAreTypedAlready) {
   const JobSpec job = read_all_keys(test_data("not-available.yaml"));
   EXPECT_EQ(job.spares, 1);
-  ASSERT_EQ(job.hosts.hosts.size(), 3u);
-  EXPECT_EQ(job.hosts.hosts[1].name, "gpu[02-04]:8");
-  EXPECT_EQ(job.hosts.hosts[2].slots, 4);
-  EXPECT_EQ(job.hosts.hosts[2].address, "10.0.0.5");
-  EXPECT_EQ(job.hosts.hostfile, "hosts.txt");
-  EXPECT_EQ(job.connect.via, Connect::Via::ssh);
-  EXPECT_EQ(job.connect.port, 22);
-  EXPECT_EQ(job.connect.identity_file, "~/.ssh/k");
   ASSERT_TRUE(job.container);
   EXPECT_EQ(job.container->image, "img:tag");
   EXPECT_EQ(job.container->mounts, std::vector<std::string>{"/data:/data:ro"});

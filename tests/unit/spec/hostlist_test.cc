@@ -62,13 +62,16 @@ const Good kGood[] = {
 INSTANTIATE_TEST_SUITE_P(All, GoodList, testing::ValuesIn(kGood));
 
 TEST(Hostlist, UsersAndSlotsBelongToTheirItemOnly) {
-  const auto hosts = expand_hostlist("me@gpu[01-02]:8,login,u@fe80::1,10.0.0.1:2");
+  const auto hosts =
+      expand_hostlist("me@gpu[01-02]:8,login,u@fe80::1,10.0.0.1:2,[fe80::2]:4,u@[::1]");
   ASSERT_TRUE(hosts) << hosts.error().message;
   EXPECT_EQ(*hosts, (std::vector<HostEntry>{{"gpu01", "me", 8},
                                             {"gpu02", "me", 8},
                                             {"login", "", 0},
                                             {"fe80::1", "u", 0},
-                                            {"10.0.0.1", "", 2}}));
+                                            {"10.0.0.1", "", 2},
+                                            {"fe80::2", "", 4},
+                                            {"::1", "u", 0}}));
 }
 
 struct Bad {
@@ -106,8 +109,14 @@ const Bad kBad[] = {
     {"n[1-10/2]",
      ", character 3: \"1-10/2\" is not a number or a range such as 01-16; steps (/2) are not known "
      "here, list the numbers"},
-    {"[fe80::1]",
-     ", character 2: \"fe80::1\" is not a number or a range such as 01-16; an IPv6 address stands "
+    {"[fe80::1]x",
+     ", character 10: behind an address in brackets stands its number of slots or nothing"},
+    {"[fe80::1]x:2",
+     ", character 10: behind an address in brackets stands its number of slots or nothing"},
+    {"[fe80::1]:",
+     ", character 10: what follows ':' must be a number of slots, as in \"gpu[01-04]:8\""},
+    {"n[fe80::1]",
+     ", character 3: \"fe80::1\" is not a number or a range such as 01-16; an IPv6 address stands "
      "without brackets"},
     {"n[1234567890123456789]", ", character 3: a number has at most 18 digits here"},
     {"n[0-65536]", ", character 3: that is more than 65536 hosts"},

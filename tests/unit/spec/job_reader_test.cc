@@ -99,30 +99,26 @@ TEST(ReadJob, RefusesEveryKeyThatIsNotAvailableYet) {
   EXPECT_THAT(errors_of(job),
               ElementsAre("job.yaml:5:1: error: not available yet: sync",
                           "job.yaml:7:1: error: not available yet: spares",
-                          "job.yaml:8:1: error: not available yet: hosts",
-                          "job.yaml:9:1: error: not available yet: hostfile",
-                          "job.yaml:11:14: error: not available yet: rendezvous.interface",
-                          "job.yaml:11:31: error: not available yet: rendezvous.address",
-                          "job.yaml:12:45: error: not available yet: roles.ps.container",
-                          "job.yaml:13:1: error: not available yet: container",
-                          "job.yaml:14:1: error: not available yet: mpi",
-                          "job.yaml:15:104: error: not available yet: restart.exclude_bad_nodes",
-                          "job.yaml:16:37: error: not available yet: timeouts.hang",
-                          "job.yaml:17:1: error: not available yet: preflight",
-                          "job.yaml:18:1: error: not available yet: stage",
-                          "job.yaml:19:1: error: not available yet: collect",
-                          "job.yaml:20:1: error: not available yet: preemption",
-                          "job.yaml:21:1: error: not available yet: metrics"));
+                          "job.yaml:8:45: error: not available yet: roles.ps.container",
+                          "job.yaml:9:1: error: not available yet: container",
+                          "job.yaml:10:1: error: not available yet: mpi",
+                          "job.yaml:11:104: error: not available yet: restart.exclude_bad_nodes",
+                          "job.yaml:12:23: error: not available yet: timeouts.hang",
+                          "job.yaml:13:1: error: not available yet: preflight",
+                          "job.yaml:14:1: error: not available yet: stage",
+                          "job.yaml:15:1: error: not available yet: collect",
+                          "job.yaml:16:1: error: not available yet: preemption",
+                          "job.yaml:17:1: error: not available yet: metrics"));
 }
 
 TEST(ReadJob, FindsUnknownKeysInsideOfWhatIsNotAvailableYet) {
-  const auto job = read_text("command: x\nmpi: {lancher: 1}\nhosts: [{nme: a, slots: x}]\n");
+  const auto job = read_text("command: x\nmpi: {lancher: 1}\nstage: [{frm: a, unpack: x}]\n");
   EXPECT_THAT(
       errors_of(job),
       ElementsAre("job.yaml:2:1: error: not available yet: mpi",
                   "job.yaml:2:7: error: unknown key \"lancher\" in mpi, did you mean \"launcher\"?",
-                  "job.yaml:3:1: error: not available yet: hosts",
-                  "job.yaml:3:10: error: unknown key \"nme\" in hosts, did you mean \"name\"?"));
+                  "job.yaml:3:1: error: not available yet: stage",
+                  "job.yaml:3:10: error: unknown key \"frm\" in stage, did you mean \"from\"?"));
 }
 
 TEST(ReadJob, ShowsTwentyErrorsAndCountsTheRest) {

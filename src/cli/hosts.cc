@@ -1,0 +1,45 @@
+#include "cli/hosts.h"
+
+#include <cstdio>
+#include <filesystem>
+
+#include "cli/job_file.h"
+#include "spec/hostfile.h"
+#include "spec/resolve_hosts.h"
+
+extern char** environ;
+
+namespace dlaunch {
+
+namespace {
+
+/// As the user would have to type it here.
+std::string path_of_hostfile(const JobOptions& options, const LoadedJob& job) {
+  const std::filesystem::path given = job.spec.hosts.hostfile;
+  const bool from_command_line = options.hostfile || is_set(options, "hostfile");
+  if (given.empty() || given.is_absolute() || from_command_line) return given;
+  return std::filesystem::path(job.file).parent_path() / given;
+}
+
+}  // namespace
+
+Status resolve_job_hosts(const JobOptions& options, bool quiet, LoadedJob& job) {
+  job.spec.hosts.hostfile = path_of_hostfile(options, job);
+  HostInput input;
+  if (job.spec.hosts.from_scheduler) input.environment = environment_from_block(environ);
+  input.include = options.include.value_or("");
+  input.exclude = options.exclude.value_or("");
+  input.read_file = [](const std::string& path) {
+    return read_bounded_file(path, "hostfile", spec::kMostHostfileBytes + 1);
+  };
+  auto resolved = resolve_hosts(job.spec, input);
+  if (!resolved) return tl::unexpected(resolved.error());
+  for (const std::string& note : resolved->notes) {
+    if (!quiet) std::fprintf(stderr, "dlaunch: note: %s\n", note.c_str());
+  }
+  job.spec.hosts = HostList{};
+  job.spec.hosts.hosts = std::move(resolved->hosts);
+  return {};
+}
+
+}  // namespace dlaunch

@@ -1,0 +1,114 @@
+#include "spec/hostfile_lines.h"
+
+#include <algorithm>
+#include <cstdint>
+
+namespace dlaunch::spec {
+
+namespace {
+
+constexpr std::size_t kMostWords = 64;  // far more than any form has
+
+bool is_blank(char c) {
+  return c == ' ' || c == '\t' || c == '\r' || c == '\f' || c == '\v';
+}
+
+Place place_at(std::size_t begin, std::size_t end) {
+  return {0, static_cast<std::uint32_t>(begin), static_cast<std::uint32_t>(end - begin)};
+}
+
+class Lexer {
+ public:
+  Lexer(std::string_view text, Diagnostics& diagnostics) : text_(text), diagnostics_(diagnostics) {}
+
+  std::vector<HostfileLine> lines() {
+    std::vector<HostfileLine> lines;
+    while (at_ < text_.size()) {
+      std::vector<HostfileWord> words = words_of_line();
+      if (!words.empty()) lines.push_back(line_of_words(words));
+    }
+    return lines;
+  }
+
+ private:
+  /// Reads up to the line feed, which a comment over several lines hides.
+  std::vector<HostfileWord> words_of_line() {
+    std::vector<HostfileWord> words;
+    while (at_ < text_.size() && text_[at_] != '\n') {
+      if (is_blank(text_[at_])) {
+        ++at_;
+      } else if (!skip_comment()) {
+        words.push_back(next_word());
+        if (words.size() > kMostWords) return refuse_line(words.back().place);
+      }
+    }
+    ++at_;
+    return words;
+  }
+
+  std::vector<HostfileWord> refuse_line(Place place) {
+    diagnostics_.error(place, "one host stands on a line, and not so much behind it");
+    at_ = std::min(text_.find('\n', at_), text_.size()) + 1;
+    return {};
+  }
+
+  [[nodiscard]] bool at_comment(std::size_t at) const {
+    return text_[at] == '#' || text_.substr(at, 2) == "//" || text_.substr(at, 2) == "/*";
+  }
+
+  bool skip_comment() {
+    if (!at_comment(at_)) return false;
+    if (text_.substr(at_, 2) != "/*") {
+      at_ = std::min(text_.find('\n', at_), text_.size());
+      return true;
+    }
+    const std::size_t end = text_.find("*/", at_ + 2);
+    if (end == std::string_view::npos)
+      diagnostics_.error(place_at(at_, at_ + 2), "this comment is not closed with \"*/\"");
+    at_ = end == std::string_view::npos ? text_.size() : end + 2;
+    return true;
+  }
+
+  HostfileWord next_word() {
+    const std::size_t begin = at_;
+    if (text_[at_] == '=') {
+      ++at_;
+    } else {
+      while (at_ < text_.size() && text_[at_] != '\n' && text_[at_] != '=' &&
+             !is_blank(text_[at_]) && !at_comment(at_))
+        ++at_;
+    }
+    return {text_.substr(begin, at_ - begin), place_at(begin, at_)};
+  }
+
+  static HostfileLine line_of_words(const std::vector<HostfileWord>& words) {
+    const auto is_equals = [&](std::size_t i) { return i < words.size() && words[i].text == "="; };
+    HostfileLine line;
+    line.begins_with_setting = is_equals(0) || is_equals(1);
+    line.host = words[0];
+    for (std::size_t i = line.begins_with_setting ? 0 : 1; i < words.size(); ++i) {
+      if (!is_equals(i) && !is_equals(i + 1)) {
+        line.words.push_back(words[i]);
+        continue;
+      }
+      HostfileSetting setting;
+      setting.key = words[i];
+      if (!is_equals(i)) ++i;
+      if (i + 1 < words.size()) setting.value = words[++i];
+      line.settings.push_back(setting);
+    }
+    return line;
+  }
+
+  std::string_view text_;
+  Diagnostics& diagnostics_;
+  std::size_t at_ = 0;
+};
+
+}  // namespace
+
+std::vector<HostfileLine> hostfile_lines(std::string_view text, Diagnostics& diagnostics) {
+  return Lexer(text, diagnostics).lines();
+}
+
+}  // namespace dlaunch::spec

@@ -1,0 +1,212 @@
+#include "spec/resolve_hosts.h"
+
+#include <algorithm>
+#include <set>
+#include <string_view>
+
+#include "spec/diagnostics.h"
+#include "spec/hostfile.h"
+#include "spec/hostlist.h"
+#include "spec/scheduler_hosts.h"
+
+namespace dlaunch {
+
+namespace spec {
+
+tl::expected<std::vector<HostSpec>, std::string> expand_host(const HostSpec& item) {
+  const auto entries = parse_hostlist(item.name);
+  if (!entries) return tl::unexpected(entries.error().message);
+  if (entries->empty()) return tl::unexpected(std::string("no host is named"));
+  if (!item.address.empty() && entries->size() > 1) {
+    return tl::unexpected("one address cannot be that of " + std::to_string(entries->size()) +
+                          " hosts");
+  }
+  std::vector<HostSpec> hosts;
+  for (const HostEntry& entry : *entries) {
+    if (entry.slots > 0 && item.slots > 0)
+      return tl::unexpected(std::string("the slots are given twice: in the name and by slots"));
+    if (!entry.user.empty() && !item.user.empty())
+      return tl::unexpected(std::string("the user is given twice: in the name and by user"));
+    HostSpec host = item;
+    host.name = entry.name;
+    if (entry.slots > 0) host.slots = entry.slots;
+    if (!entry.user.empty()) host.user = entry.user;
+    hosts.push_back(std::move(host));
+  }
+  return hosts;
+}
+
+}  // namespace spec
+
+namespace {
+
+using spec::in_quotes;
+
+tl::unexpected<Error> wrong(std::string message) {
+  return fail(exit_code::kJobFile, std::move(message));
+}
+
+std::string counted(std::size_t n, const char* one) {
+  return std::to_string(n) + ' ' + one + (n == 1 ? "" : "s");
+}
+
+Result<ResolvedHosts> inline_hosts(const JobSpec& job) {
+  ResolvedHosts resolved;
+  resolved.origin = "hosts";
+  std::set<std::string> names;
+  for (const HostSpec& item : job.hosts.hosts) {
+    auto hosts = spec::expand_host(item);
+    if (!hosts) return wrong("hosts: " + in_quotes(item.name) + ": " + hosts.error());
+    for (HostSpec& host : *hosts) {
+      if (!names.insert(host.name).second)
+        return wrong("hosts: " + in_quotes(host.name) + " is named twice");
+      resolved.hosts.push_back(std::move(host));
+    }
+  }
+  if (resolved.hosts.size() > spec::kMostHosts)
+    return wrong("hosts: that is more than " + std::to_string(spec::kMostHosts) + " hosts");
+  return resolved;
+}
+
+Result<ResolvedHosts> scheduler_hosts(const HostInput& input) {
+  const auto variable = spec::find_scheduler_hosts(input.environment);
+  if (!variable) return tl::unexpected(variable.error());
+  std::string text = variable->value;
+  if (variable->is_file) {
+    auto content = input.read_file(variable->value);
+    if (!content) return wrong(std::string(variable->name) + ": " + content.error().message);
+    text = std::move(*content);
+  }
+  auto hosts = spec::read_scheduler_hosts(*variable, text);
+  if (!hosts) return tl::unexpected(hosts.error());
+  return ResolvedHosts{std::move(*hosts), std::string(variable->name), {}};
+}
+
+Result<ResolvedHosts> hosts_of_file(const std::string& path, const HostInput& input) {
+  const auto text = input.read_file(path);
+  if (!text) return tl::unexpected(text.error());
+  auto file = spec::read_hostfile(*text, path);
+  if (!file) return tl::unexpected(file.error());
+  return ResolvedHosts{std::move(file->hosts), "hostfile " + path, std::move(file->notes)};
+}
+
+Result<ResolvedHosts> listed_hosts(const JobSpec& job, const HostInput& input) {
+  if (!job.hosts.hostfile.empty()) return hosts_of_file(job.hosts.hostfile, input);
+  if (job.hosts.from_scheduler) return scheduler_hosts(input);
+  return inline_hosts(job);
+}
+
+/// The names of "NODE@NODE", each of which the list must hold.
+Result<std::set<std::string>> chosen(const std::string& option, const std::string& text,
+                                     const ResolvedHosts& from) {
+  std::set<std::string> names;
+  std::string_view rest = text;
+  while (true) {
+    const auto at = rest.find('@');
+    const std::string item(rest.substr(0, at));
+    if (item.find(':') != std::string::npos) {
+      return wrong(option + " " + text + ": choosing GPUs of a host (\":0,2\") is not available; " +
+                   "name whole hosts");
+    }
+    const auto entries = spec::expand_hostlist(item, option);
+    if (!entries) return tl::unexpected(entries.error());
+    if (entries->empty()) return wrong(option + " " + text + ": the name of a host is missing");
+    for (const spec::HostEntry& entry : *entries) {
+      const bool known = std::any_of(from.hosts.begin(), from.hosts.end(),
+                                     [&](const HostSpec& host) { return host.name == entry.name; });
+      if (!known)
+        return wrong(option + ": no host " + in_quotes(entry.name) + " in " + from.origin);
+      names.insert(entry.name);
+    }
+    if (at == std::string_view::npos) return names;
+    rest.remove_prefix(at + 1);
+  }
+}
+
+Status filter(const HostInput& input, ResolvedHosts& resolved) {
+  if (input.include.empty() && input.exclude.empty()) return {};
+  if (!input.include.empty() && !input.exclude.empty())
+    return wrong("--include and --exclude cannot be given together");
+  if (resolved.hosts.empty())
+    return wrong("--include and --exclude choose from hosts, and none are given");
+  const bool keep = !input.include.empty();
+  const auto names =
+      chosen(keep ? "--include" : "--exclude", keep ? input.include : input.exclude, resolved);
+  if (!names) return tl::unexpected(names.error());
+  std::erase_if(resolved.hosts,
+                [&](const HostSpec& host) { return names->contains(host.name) != keep; });
+  if (resolved.hosts.empty()) return wrong("--exclude leaves no host of " + resolved.origin);
+  return {};
+}
+
+/// "nodes: 4" but too few hosts; nodes at most the hosts otherwise.
+Status take_nodes(const JobSpec& job, ResolvedHosts& resolved) {
+  if (!job.nodes) return {};
+  const auto least = static_cast<std::size_t>(std::max(job.nodes->min, 1));
+  const std::size_t given = resolved.hosts.size();
+  if (least > given) {
+    return wrong("\"nodes: " + std::to_string(least) + "\" but only " +
+                 (given == 1 ? "1 host is given" : std::to_string(given) + " hosts are given") +
+                 " (" + resolved.origin + ")");
+  }
+  const auto most = static_cast<std::size_t>(std::max(job.nodes->max, 1)) +
+                    static_cast<std::size_t>(std::max(job.spares, 0));
+  if (most < given) resolved.hosts.resize(most);
+  return {};
+}
+
+/// Where all hosts have slots, it is known before anybody is connected who gets ranks.
+Status take_slots(const JobSpec& job, ResolvedHosts& resolved) {
+  const bool all_have_slots = std::all_of(resolved.hosts.begin(), resolved.hosts.end(),
+                                          [](const HostSpec& host) { return host.slots > 0; });
+  if (!all_have_slots || !job.processes || job.launch == Launch::per_node) return {};
+  const auto wanted = static_cast<std::size_t>(*job.processes);
+  std::size_t slots = 0;
+  std::size_t needed = 0;
+  while (needed < resolved.hosts.size() && slots < wanted)
+    slots += static_cast<std::size_t>(resolved.hosts[needed++].slots);
+  if (slots < wanted) {
+    return wrong("\"processes: " + std::to_string(wanted) + "\" but the " +
+                 (needed == 1 ? "host has" : "hosts have") + " only " + counted(slots, "slot") +
+                 " (" + resolved.origin + ")");
+  }
+  needed += static_cast<std::size_t>(std::max(job.spares, 0));
+  if (!job.nodes && needed < resolved.hosts.size()) resolved.hosts.resize(needed);
+  return {};
+}
+
+/// Every {user} and {port} of connect.command needs a value for each host.
+Status check_placeholders(const JobSpec& job, const ResolvedHosts& resolved) {
+  const auto uses = [&](std::string_view name) {
+    return std::any_of(
+        job.connect.command.begin(), job.connect.command.end(),
+        [&](const std::string& word) { return word.find(name) != std::string::npos; });
+  };
+  const bool user = uses("{user}") && job.connect.user.empty();
+  const bool port = uses("{port}") && job.connect.port == 0;
+  for (const HostSpec& host : resolved.hosts) {
+    const bool lacks_user = user && host.user.empty();
+    if (!lacks_user && !(port && host.port == 0)) continue;
+    const std::string what = lacks_user ? "user" : "port";
+    return wrong("connect.command uses {" + what + "}, but " + host.name + " has no " + what +
+                 "; set connect." + what);
+  }
+  return {};
+}
+
+}  // namespace
+
+Result<ResolvedHosts> resolve_hosts(const JobSpec& job, const HostInput& input) {
+  auto resolved = listed_hosts(job, input);
+  if (!resolved) return resolved;
+  Status status = filter(input, *resolved);
+  if (status && !resolved->hosts.empty()) {
+    status = take_nodes(job, *resolved);
+    if (status) status = take_slots(job, *resolved);
+    if (status) status = check_placeholders(job, *resolved);
+  }
+  if (!status) return tl::unexpected(status.error());
+  return resolved;
+}
+
+}  // namespace dlaunch

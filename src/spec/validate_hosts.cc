@@ -1,0 +1,207 @@
+#include "spec/validate_hosts.h"
+
+#include <algorithm>
+#include <array>
+#include <map>
+#include <optional>
+#include <string>
+#include <string_view>
+
+#include "spec/contradiction.h"
+#include "spec/hostlist.h"
+#include "spec/resolve_hosts.h"
+
+namespace dlaunch::spec {
+
+namespace {
+
+constexpr std::array<std::string_view, 4> kPlaceholders{"{host}", "{user}", "{port}", "{command}"};
+
+class HostValidator {
+ public:
+  HostValidator(const JobSpec& job, const GivenKeys& given, Diagnostics& diagnostics)
+      : job_(job), given_(given), diagnostics_(diagnostics) {}
+
+  void check_list();
+  void check_connect();
+
+ private:
+  [[nodiscard]] const GivenKey* find(const std::string& path) const {
+    const auto found = given_.find(path);
+    return found == given_.end() ? nullptr : &found->second;
+  }
+  [[nodiscard]] const GivenKey* good(const std::string& path) const {
+    const GivenKey* key = find(path);
+    return key != nullptr && key->good ? key : nullptr;
+  }
+  /// Of an item of the list, however it was written.
+  [[nodiscard]] const GivenKey* item(std::size_t index) const {
+    const std::string path = "hosts[" + std::to_string(index) + "]";
+    const GivenKey* mapping = find(path + ".name");
+    const GivenKey* text = mapping != nullptr ? mapping : find(path);
+    return text != nullptr ? text : find("hosts");
+  }
+  void contradict(std::string first, std::string second, std::string message) {
+    report_contradiction(given_, diagnostics_, {std::move(first), std::move(second)},
+                         std::move(message));
+  }
+  /// The number of all hosts; nullopt: an error was or is reported.
+  std::optional<std::size_t> count();
+  bool check_item(std::size_t index, std::map<std::string, std::size_t>& seen);
+  void check_command();
+  void check_word(std::size_t index);
+  void without_use(const char* via, std::initializer_list<const char*> keys);
+
+  const JobSpec& job_;
+  const GivenKeys& given_;
+  Diagnostics& diagnostics_;
+};
+
+std::optional<std::size_t> HostValidator::count() {
+  std::size_t hosts = 0;
+  for (std::size_t i = 0; i < job_.hosts.hosts.size(); ++i) {
+    const GivenKey* key = item(i);
+    const auto here = count_hosts(job_.hosts.hosts[i].name);
+    if (key == nullptr || !key->good || !here || *here == 0) return std::nullopt;
+    hosts += *here;
+    if (hosts <= kMostHosts) continue;
+    diagnostics_.error(key->value,
+                       "hosts: that is more than " + std::to_string(kMostHosts) + " hosts");
+    return std::nullopt;
+  }
+  return hosts;
+}
+
+/// False: an error was reported.
+bool HostValidator::check_item(std::size_t index, std::map<std::string, std::size_t>& seen) {
+  const GivenKey* key = item(index);
+  const HostSpec& written = job_.hosts.hosts[index];
+  const std::string path = "hosts[" + std::to_string(index) + "]";
+  const auto hosts = expand_host(written);
+  if (!hosts) {
+    diagnostics_.error(key->value, path + ": " + hosts.error());
+    return false;
+  }
+  for (const HostSpec& host : *hosts) {
+    if (host.name == "auto") {
+      diagnostics_.error(key->value, "hosts: auto stands alone, not in a list");
+      return false;
+    }
+    const auto [first, is_new] = seen.try_emplace(host.name, index);
+    if (is_new) continue;
+    const std::string where = first->second == index
+                                  ? ""
+                                  : " (hosts[" + std::to_string(first->second) + "], " +
+                                        diagnostics_.refer_to(item(first->second)->value) + ")";
+    diagnostics_.error(key->value, path + ": " + in_quotes(host.name) +
+                                       " is named twice; for several ranks there give it slots" +
+                                       where);
+    return false;
+  }
+  return true;
+}
+
+void HostValidator::check_list() {
+  const GivenKey* hosts = good("hosts");
+  if (hosts != nullptr && good("hostfile") != nullptr) {
+    contradict("hosts", "hostfile",
+               "hosts and hostfile both say which nodes to use; give only one of them");
+    return;
+  }
+  if (hosts == nullptr || job_.hosts.from_scheduler) return;
+  if (job_.hosts.hosts.empty()) {
+    diagnostics_.error(hosts->key, "hosts names no host; for this machine leave it out");
+    return;
+  }
+  const auto given = count();
+  if (!given) return;
+  std::map<std::string, std::size_t> seen;
+  for (std::size_t i = 0; i < job_.hosts.hosts.size() && !diagnostics_.is_full(); ++i) {
+    if (!check_item(i, seen)) return;
+  }
+  if (job_.nodes && static_cast<std::size_t>(job_.nodes->min) > *given) {
+    contradict("nodes", "hosts",
+               "\"nodes: " + std::to_string(job_.nodes->min) + "\" but only " +
+                   (*given == 1 ? "1 host is given" : std::to_string(*given) + " hosts are given"));
+  }
+}
+
+void HostValidator::without_use(const char* via, std::initializer_list<const char*> keys) {
+  for (const char* key : keys) {
+    const std::string path = "connect." + std::string(key);
+    if (good(path) != nullptr)
+      contradict(path, "connect.via", path + " has no meaning with via: " + via);
+  }
+}
+
+void HostValidator::check_connect() {
+  switch (job_.connect.via) {
+    case Connect::Via::local:
+      without_use("local", {"ssh", "user", "port", "identity_file", "command"});
+      break;
+    case Connect::Via::command:
+      without_use("command", {"ssh", "identity_file"});
+      if (find("connect.command") == nullptr) {
+        diagnostics_.error(find("connect.via")->value,
+                           "via: command needs connect.command, such as [ssh, \"{host}\"]");
+      }
+      break;
+    case Connect::Via::ssh:
+    case Connect::Via::slurm:
+      without_use(job_.connect.via == Connect::Via::ssh ? "ssh" : "slurm", {"command"});
+      break;
+    case Connect::Via::automatic:
+      if (good("connect.command") == nullptr) break;
+      for (const char* key : {"connect.ssh", "connect.identity_file"}) {
+        if (good(key) != nullptr) {
+          contradict(key, "connect.command",
+                     std::string(key) + " has no meaning beside a command of your own");
+        }
+      }
+  }
+  check_command();
+}
+
+/// "{name}" that is none of ours may be a typing error: nobody would fill it in.
+void HostValidator::check_word(std::size_t index) {
+  const std::string& word = job_.connect.command[index];
+  for (std::size_t open = word.find('{'); open != std::string::npos;
+       open = word.find('{', open + 1)) {
+    const std::size_t close = word.find_first_not_of("abcdefghijklmnopqrstuvwxyz_", open + 1);
+    if (close == std::string::npos || close == open + 1 || word[close] != '}') continue;
+    const std::string_view name = std::string_view(word).substr(open, close - open + 1);
+    if (std::find(kPlaceholders.begin(), kPlaceholders.end(), name) != kPlaceholders.end())
+      continue;
+    diagnostics_.error(find("connect.command")->value,
+                       "connect.command[" + std::to_string(index) + "]: " + in_quotes(name) +
+                           " is not known; there are {host}, {user}, {port} and {command}");
+  }
+}
+
+void HostValidator::check_command() {
+  const GivenKey* key = good("connect.command");
+  if (key == nullptr) return;
+  const std::vector<std::string>& command = job_.connect.command;
+  if (command.empty() || command.front().find('{') == 0) {
+    diagnostics_.error(key->value, "connect.command must begin with the program to run");
+    return;
+  }
+  for (std::size_t i = 0; i < command.size(); ++i) check_word(i);
+  const bool has_host = std::any_of(command.begin(), command.end(), [](const std::string& word) {
+    return word.find("{host}") != std::string::npos;
+  });
+  if (!has_host) {
+    diagnostics_.error(key->value,
+                       "connect.command needs {host}, or it would reach the same node each time");
+  }
+}
+
+}  // namespace
+
+void validate_hosts(const JobSpec& job, const GivenKeys& given, Diagnostics& diagnostics) {
+  HostValidator validator(job, given, diagnostics);
+  validator.check_list();
+  validator.check_connect();
+}
+
+}  // namespace dlaunch::spec
