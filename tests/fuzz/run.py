@@ -123,15 +123,14 @@ def line_coverage(report):
         columns = row.split()
         found = re.search(r"(?:^|/)src/(\w+)/\S+\.(?:cc|h)$", columns[0]) if len(columns) >= 10 else None
         path = found or (re.match(r"(\w+)/\S+\.(?:cc|h)$", columns[0]) if len(columns) >= 10 else None)
-        if path:
+        if path and path.group(1) != "tests":
             layers[f"src/{path.group(1)}"][0] += int(columns[7])
             layers[f"src/{path.group(1)}"][1] += int(columns[8])
     return {layer: tuple(both) for layer, both in layers.items()}
 
 
 # Lines that the inputs of the targets must reach, in per cent: a target that no longer gets inside shows up here.
-# src/spec also writes the JSON Schema, which no input of theirs leads to.
-COVERAGE = {"src/spec": 60, "src/wire": 80}
+COVERAGE = {"src/spec": 78, "src/wire": 85}
 
 
 def coverage_case(build, folder):
@@ -187,7 +186,7 @@ def minimise(fuzzer, target, folder):
 def parse_arguments():
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     parser.add_argument("--build", default=os.path.join(TOP, "build", "fuzz"), help="where the targets were built")
-    parser.add_argument("--coverage-build", help="where they were built to count lines; default: no coverage")
+    parser.add_argument("--coverage-build", type=os.path.abspath, help="where they were built to count lines; default: no coverage")
     parser.add_argument("--only", help="only these targets: " + ", ".join(TARGETS))
     parser.add_argument("--seconds", type=int, help=f"for each target; default {SECONDS}, with --all {SECONDS_ALL}")
     parser.add_argument("--all", action="store_true", help="the long version")

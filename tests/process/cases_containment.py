@@ -139,9 +139,15 @@ def ranks_in_a_pid_namespace_see_only_themselves(box):
     check_isolation(box, {}, "runs")
 
 
+def need_user_namespace(box):
+    if box.has_thread_of_sanitizer:
+        raise Skip("ThreadSanitizer's own thread forbids unshare(CLONE_NEWUSER)")
+
+
 @case
 def the_namespace_needs_no_privileges(box):
     need_namespaces()
+    need_user_namespace(box)
     check_isolation(box, as_nobody(box), "of-nobody/runs" if os.getuid() == 0 else "runs")
 
 
@@ -167,6 +173,7 @@ def the_kernel_ends_all_when_all_of_dlaunch_is_killed_in_one_instant(box):
 
 @case
 def and_for_an_unprivileged_user(box):
+    need_user_namespace(box)
     all_of_dlaunch_in_one_instant(box, as_nobody(box))
 
 

@@ -144,11 +144,19 @@ class Sandbox:
 
     # --- files
 
+    def _holds(self, *names):
+        with open(self.dlaunch, "rb") as file, mmap.mmap(file.fileno(), 0, access=mmap.ACCESS_READ) as content:
+            return any(content.find(name) != -1 for name in names)
+
     @property
     def sanitized(self):
         """dlaunch was built with a sanitizer, which takes memory of its own and keeps what was freed for a while."""
-        with open(self.dlaunch, "rb") as file, mmap.mmap(file.fileno(), 0, access=mmap.ACCESS_READ) as content:
-            return any(content.find(name) != -1 for name in (b"__asan_init", b"__tsan_init"))
+        return self._holds(b"__asan_init", b"__tsan_init")
+
+    @property
+    def has_thread_of_sanitizer(self):
+        """ThreadSanitizer runs a thread of its own from the start, and unshare(CLONE_NEWUSER) is refused to several (unshare(2), EINVAL)."""
+        return self._holds(b"__tsan_init")
 
     def memory(self, megabytes):
         """A bound for dlaunch's own memory, in bytes."""
