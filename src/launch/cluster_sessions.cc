@@ -99,8 +99,8 @@ Session::Callbacks ClusterSessions::callbacks_of(NodeIndex node) {
             callbacks_.on_event(std::move(event));
           },
           [this, node](NodeFacts facts) { cluster_.nodes[node.value].facts = std::move(facts); },
-          [this](const wire::OutputView& output) { callbacks_.on_output(output); },
-          [this](const wire::OutputEnd& end) { callbacks_.on_output_end(end); },
+          [this, node](const wire::OutputView& output) { callbacks_.on_output(node, output); },
+          [this, node](const wire::OutputEnd& end) { callbacks_.on_output_end(node, end); },
           [this](const wire::StdinTaken& taken) { callbacks_.on_stdin_taken(taken); },
           [this](std::string text) { callbacks_.on_notice(std::move(text)); },
           [this, node](const wire::PlacesMissing& answer) {

@@ -29,8 +29,8 @@ class ClusterSessions {
  public:
   struct Callbacks {
     std::function<void(Event)> on_event;
-    std::function<void(const wire::OutputView&)> on_output;
-    std::function<void(const wire::OutputEnd&)> on_output_end;
+    std::function<void(NodeIndex, const wire::OutputView&)> on_output;
+    std::function<void(NodeIndex, const wire::OutputEnd&)> on_output_end;
     std::function<void(const wire::StdinTaken&)> on_stdin_taken;
     std::function<void(std::string)> on_notice;
     std::function<void(NodeIndex, const wire::PlacesMissing&)> on_places = {};

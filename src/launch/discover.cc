@@ -63,8 +63,9 @@ Result<Cluster> discover_cluster(const JobSpec& spec) {
   Discovery found;
   ClusterSessions sessions(
       loop, spec, std::move(*local),
-      {[&](const Event& event) { found.see(event); }, [](const wire::OutputView&) {},
-       [](const wire::OutputEnd&) {}, [](const wire::StdinTaken&) {}, [](const std::string&) {}});
+      {[&](const Event& event) { found.see(event); }, [](NodeIndex, const wire::OutputView&) {},
+       [](NodeIndex, const wire::OutputEnd&) {}, [](const wire::StdinTaken&) {},
+       [](const std::string&) {}});
   for (std::size_t node = 0; node < sessions.size(); ++node)
     sessions.connect(NodeIndex(static_cast<std::uint32_t>(node)));
   const MonotonicTime end = monotonic_now() + spec.timeouts.connect;

@@ -39,13 +39,18 @@ RunEngine::RunEngine(const RunOptions& options, LocalStart local, UniqueFd front
       console_(STDOUT_FILENO, STDERR_FILENO),
       sessions_(loop_, options.spec, std::move(local),
                 {[this](Event event) { push(std::move(event)); },
-                 [this](const wire::OutputView& data) { show(data); },
-                 [this](const wire::OutputEnd& end) { output_ended(end); },
+                 [this](NodeIndex node, const wire::OutputView& data) { show(node, data); },
+                 [this](NodeIndex node, const wire::OutputEnd& end) { output_ended(node, end); },
                  [this](const wire::StdinTaken& taken) { stdin_taken(taken); },
                  [this](const std::string& text) { note(text); },
                  [this](NodeIndex node, const wire::PlacesMissing& answer) {
                    places_answered(node, answer);
+                 },
+                 [this](NodeIndex node, const wire::FetchedOutput& fetched) {
+                   collector_.fetched(node, fetched);
                  }}),
+      collector_(
+          [this](NodeIndex node, const wire::Message& message) { sessions_.send(node, message); }),
       router_(loop_, console_,
               [this](const wire::OutputCredit& credit) {
                 if (plan_) sessions_.send(plan_->ranks[credit.rank.value].node, credit);
@@ -147,6 +152,7 @@ void RunEngine::push(Event event) {
     if (hand_over_.rank_started(started->attempt, plan_->ranks.size()))
       loop_.post([this] { hand_over(); });
   }
+  collect_after(event);
   if (const auto* lost = std::get_if<event::NodeLost>(&event)) node_lost(lost->node);
   queue_.push_back(std::move(event));
 }
@@ -177,6 +183,19 @@ void RunEngine::gather_when_output_is_out(MonotonicTime give_up_at) {
     router_.cut_off();
     note("the console was too slow for all output of this attempt, it is in " + attempt_folder_);
   }
+  gather_when_collected(collector_.progress(), monotonic_now() + kCatchUp);
+}
+
+/// The agents forget an attempt's files with the next one. `give_up_at` moves with each byte.
+void RunEngine::gather_when_collected(std::uint64_t progress, MonotonicTime give_up_at) {
+  collector_.fetch_rest();
+  if (!collector_.complete() && monotonic_now() < give_up_at) {
+    return catch_up_.after(kCatchUpStep, [this, progress, give_up_at] {
+      const std::uint64_t now = collector_.progress();
+      gather_when_collected(now, now == progress ? give_up_at : monotonic_now() + kCatchUp);
+    });
+  }
+  end_collection();
   for (const action::GatherFacts& gather : std::exchange(gathers_, {}))
     sessions_.gather(gather.node, gather.attempt);
 }
@@ -225,6 +244,7 @@ void RunEngine::accept_plan(LaunchPlan plan) {
     settings.live.reset();
   }
   router_.begin(std::move(settings));
+  collector_.begin(plan, attempt_folder_);
   if (plan.attempt.value == 0) {  // a restart has said its line
     if (plan.ranks.size() > 1 && !options_.quiet) say(start_line(plan));
     for (const std::string& text : plan.notes) note(text);
@@ -262,7 +282,8 @@ void RunEngine::write_plan_files() {
 }
 
 void RunEngine::begin(const action::ReleaseNode& release) {
-  if (router_.complete()) sessions_.release(release.node);  // else finish() does
+  // Else finish() does.
+  if (router_.complete() && collector_.complete()) sessions_.release(release.node);
 }
 
 void RunEngine::say(std::string line) {
@@ -270,7 +291,14 @@ void RunEngine::say(std::string line) {
   router_.say(Stream::err, std::move(line));
 }
 
-void RunEngine::show(const wire::OutputView& data) {
+/// An agent speaks for its own ranks only, whatever it sends.
+bool RunEngine::runs_on(Rank rank, NodeIndex node) const {
+  return plan_ && rank.value < plan_->ranks.size() && plan_->ranks[rank.value].node == node;
+}
+
+void RunEngine::show(NodeIndex node, const wire::OutputView& data) {
+  if (!runs_on(data.rank, node)) return;
+  collector_.add(node, data);
   router_.add(data);
   tell_if_stdout_broke();
 }
@@ -288,7 +316,9 @@ void RunEngine::note(const std::string& text) {
   if (!options_.quiet) say("dlaunch: note: " + text);
 }
 
-void RunEngine::output_ended(const wire::OutputEnd& end) {
+void RunEngine::output_ended(NodeIndex node, const wire::OutputEnd& end) {
+  if (!runs_on(end.rank, node)) return;
+  collector_.end(node, end);
   router_.end(end);
   if (end.lost > 0) lost_output_.push_back(end);
 }

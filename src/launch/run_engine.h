@@ -11,6 +11,7 @@
 #include "launch/engine.h"
 #include "launch/hand_over.h"
 #include "launch/missing_places.h"
+#include "launch/output_collector.h"
 #include "launch/output_router.h"
 #include "log/console_writer.h"
 #include "log/event_log.h"
@@ -70,6 +71,7 @@ class RunEngine : public Engine {
   void begin(const action::Finish&) {}
 
   void gather_when_output_is_out(MonotonicTime give_up_at);
+  void gather_when_collected(std::uint64_t progress, MonotonicTime give_up_at);
   void begin_stdin();
   void push(Event event);
   void explain(const Event& event) const;
@@ -80,10 +82,14 @@ class RunEngine : public Engine {
   void accept_plan(LaunchPlan plan);
   void write_plan_files();
   void say(std::string line);
-  void show(const wire::OutputView& data);
+  [[nodiscard]] bool runs_on(Rank rank, NodeIndex node) const;
+  void show(NodeIndex node, const wire::OutputView& data);
+  void collect_after(const Event& event);
+  void collect_output();
+  void end_collection();
   void tell_if_stdout_broke();
   void note(const std::string& text);
-  void output_ended(const wire::OutputEnd& end);
+  void output_ended(NodeIndex node, const wire::OutputEnd& end);
   void tell_lost_output();
   void bring_out_output();
   /// What has taken nothing for 5 s is not waited for any more; says how much was skipped.
@@ -111,6 +117,7 @@ class RunEngine : public Engine {
   EventLoop loop_;
   ConsoleWriter console_;
   ClusterSessions sessions_;
+  OutputCollector collector_;
   OutputRouter router_;
   WatchedFd front_;
   WatchedFd signals_;
@@ -119,6 +126,7 @@ class RunEngine : public Engine {
   std::optional<RunPresence> presence_;
   HandOver hand_over_;
   std::array<std::optional<MonotonicTime>, 2> cancelled_at_;  // by CancelOrigin
+  bool cancelled_while_collecting_ = false;
   bool told_stdout_broken_ = false;
   std::array<bool, 2> given_up_{};  // stdout, stderr: not waited for any more
   std::vector<wire::OutputEnd> lost_output_;

@@ -10,20 +10,23 @@ namespace dlaunch {
 namespace {
 
 constexpr Duration kGoodbye = std::chrono::seconds(2);
+// A node that sends nothing of what was asked for, while its heartbeats come.
+constexpr Duration kCollectStall = std::chrono::seconds(10);
 
 }  // namespace
 
 template <class Condition>
 void RunEngine::run_until(Condition condition, Duration limit) {
-  // The limit counts from the last progress of the console, not from the start.
-  std::uint64_t progress = router_.progress();
+  // The limit counts from the last progress of console and nodes, not from the start.
+  const auto made = [this] { return router_.progress() + collector_.progress(); };
+  std::uint64_t progress = made();
   MonotonicTime end = monotonic_now() + limit;
   while (!condition() && monotonic_now() < end) {
     const auto step =
         std::min<MonotonicTime>(end, monotonic_now() + std::chrono::milliseconds(200));
     loop_.run_one(step);
-    if (router_.progress() != progress) {
-      progress = router_.progress();
+    if (made() != progress) {
+      progress = made();
       end = monotonic_now() + limit;
     }
   }
@@ -42,6 +45,39 @@ void RunEngine::bring_out_output() {
   if (!router_.complete()) give_up_stalled_console();
   router_.flush_partial_lines();
   tell_lost_output();
+}
+
+void RunEngine::collect_after(const Event& event) {
+  if (const auto* started = std::get_if<event::RankStarted>(&event)) {
+    if (plan_ && started->attempt == plan_->attempt) collector_.rank_started(started->rank);
+  } else if (const auto* exited = std::get_if<event::RankExited>(&event)) {
+    const bool current = plan_ && exited->attempt == plan_->attempt;
+    if (current && !exited->status.ok()) collector_.rank_failed(exited->rank);
+  } else if (const auto* empty = std::get_if<event::NodeEmpty>(&event)) {
+    collector_.node_empty(empty->node, empty->attempt);
+  } else if (const auto* lost = std::get_if<event::NodeLost>(&event)) {
+    collector_.node_lost(lost->node);
+  } else if (std::holds_alternative<event::CancelSignal>(event)) {
+    cancelled_while_collecting_ = true;  // where that is asked, nobody reads events any more
+  }
+}
+
+/// However much there is to fetch: as long as it comes, and nobody has had enough of it.
+void RunEngine::collect_output() {
+  collector_.fetch_rest();
+  cancelled_while_collecting_ = false;
+  const auto done = [this] { return collector_.complete() || cancelled_while_collecting_; };
+  run_until(done, kCollectStall);
+  end_collection();
+}
+
+void RunEngine::end_collection() {
+  collector_.give_up();
+  if (!collector_.write_error().empty()) say("dlaunch: " + collector_.write_error());
+  for (const std::string& line : collector_.missing()) {
+    if (events_) events_->note("notice", line, wall_now());
+    say("dlaunch: " + line);
+  }
 }
 
 void RunEngine::give_up_stalled_console() {
@@ -100,6 +136,7 @@ void RunEngine::finish(const RunReport& report) {
     if (report.ranks[rank].how == RankEnd::How::lost) router_.give_up(Rank(rank));
   }
   bring_out_output();
+  collect_output();
   sessions_.release_all();
   loop_.poll();  // the goodbyes are on their way while we write
   const std::string summary = write_summary(report);
@@ -113,6 +150,7 @@ void RunEngine::finish(const RunReport& report) {
 
 void RunEngine::finish(const Error& error) {
   bring_out_output();
+  collect_output();
   sessions_.release_all();
   part_from_agents();
   say("dlaunch: " + error.message);

@@ -1,0 +1,34 @@
+// The files of remote ranks in the run folder, written at the places where their bytes belong.
+#pragma once
+
+#include <cstdint>
+#include <deque>
+#include <map>
+#include <string>
+#include <string_view>
+
+#include "os/unique_fd.h"
+
+namespace dlaunch {
+
+/// Lives on the engine's one thread. Writes are synchronous. Few files are open at a time, however
+/// many ranks there are.
+class CollectedFiles {
+ public:
+  /// Writes `bytes` at `offset` of a file, which is made (mode 0600) when its first bytes come. A
+  /// symbolic link in its place is an error. Returns 0 or an errno; then some may be written.
+  [[nodiscard]] int write(const std::string& path, std::uint64_t offset, std::string_view bytes);
+  void close_all() {
+    open_.clear();
+    order_.clear();
+  }
+
+ private:
+  /// -1 and errno where it cannot be opened.
+  [[nodiscard]] int open(const std::string& path);
+
+  std::map<std::string, UniqueFd> open_;
+  std::deque<std::string> order_;  // in which they were opened
+};
+
+}  // namespace dlaunch

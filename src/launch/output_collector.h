@@ -1,0 +1,113 @@
+// Brings what ranks on other nodes leave behind (both streams, error files) into the run folder:
+// what passes on its way to the console is written at once, so that `dlaunch logs -f` sees it; what
+// did not pass (ranks that are not shown, skipped parts) is fetched when the attempt has ended on
+// the node. Each byte has its place by its offset in the stream, so it does not matter by which way
+// it comes, or how often.
+#pragma once
+
+#include <cstdint>
+#include <deque>
+#include <functional>
+#include <map>
+#include <optional>
+#include <string>
+#include <vector>
+
+#include "launch/collected_files.h"
+#include "launch/received_ranges.h"
+#include "model/cluster.h"
+#include "model/launch_plan.h"
+#include "wire/codec.h"
+#include "wire/message.h"
+
+namespace dlaunch {
+
+/// Lives on the engine's one thread. Knows no clock: whoever waits looks at progress().
+class OutputCollector {
+ public:
+  using Send = std::function<void(NodeIndex, const wire::Message&)>;
+  explicit OutputCollector(Send send) : send_(std::move(send)) {}
+
+  /// Begins an attempt. `folder`: of the attempt, absolute, exists.
+  void begin(const LaunchPlan& plan, std::string folder);
+  // What agents say. Ranks of other nodes than the one that says it are ignored, as are those whose
+  // agent writes into the run folder itself.
+  void add(NodeIndex node, const wire::OutputView& data);
+  void end(NodeIndex node, const wire::OutputEnd& end);
+  void rank_started(Rank rank);
+  void rank_failed(Rank rank);  // its error file is wanted
+  /// Nothing of the attempt runs there any more: fetches the streams that have ended, and later
+  /// ones when their ends come.
+  void node_empty(NodeIndex node, Attempt attempt);
+  void fetched(NodeIndex node, const wire::FetchedOutput& data);
+  void node_lost(NodeIndex node);
+
+  /// The attempt is over everywhere and the console takes nothing more: fetches also what waited
+  /// for it. Nodes that are not empty are given up.
+  void fetch_rest();
+  /// Nothing more is asked for; what is missing stays where it is.
+  void give_up();
+
+  /// Nothing more will come.
+  [[nodiscard]] bool complete() const;
+  /// Bytes fetched; stands still when the nodes do.
+  [[nodiscard]] std::uint64_t progress() const { return fetched_; }
+
+  /// What the run folder lacks and where it is, one line for a node: "the rest of the output of
+  /// rank 3 (stdout from byte 4096 on) is on gpu02 in FOLDER". After complete() or give_up().
+  [[nodiscard]] std::vector<std::string> missing() const;
+  /// Why a file of the run folder could not be written, with its name; empty: all could.
+  [[nodiscard]] const std::string& write_error() const { return write_error_; }
+
+ private:
+  using Part = wire::OutputPart;
+  using Key = std::pair<Rank, Part>;
+  struct Stream {
+    ReceivedRanges settled;            // here, or lost on the node
+    std::optional<std::uint64_t> end;  // size of the stream, once it is known
+    std::uint64_t lost = 0;            // of them that the node's file lacks, as its agent says
+    std::uint64_t gone = 0;            // that were asked for in vain
+    bool fetching = false;
+    bool done = false;
+    bool incomplete = false;     // something of it stays on the node
+    std::uint64_t ask_from = 0;  // the gap that is being asked for
+    std::uint64_t ask_to = 0;
+    std::size_t asked = 0;  // requests without an answer
+  };
+  struct Request {
+    Key key;
+    std::uint64_t offset = 0;
+    std::uint32_t size = 0;
+  };
+  struct Remote {
+    std::string name;
+    std::string folder;  // there
+    std::vector<Key> keys;
+    std::deque<Request> requests;  // answers come in this order
+    bool empty = false;
+    bool lost = false;
+    bool forgotten = false;
+  };
+
+  void expect(Key key);
+  [[nodiscard]] Stream* find(NodeIndex node, Key key);
+  [[nodiscard]] std::string path_of(Key key) const;
+  [[nodiscard]] bool store(Key key, std::uint64_t offset, std::string_view bytes);
+  void fetch_more(NodeIndex node);
+  [[nodiscard]] bool ask_next(NodeIndex node, Remote& remote, Key key, Stream& stream);
+  void settle(Key key, Stream& stream, const Request& request, const wire::FetchedOutput& data);
+  void finish(Stream& stream, bool incomplete);
+  void forget_if_collected(NodeIndex node, Remote& remote);
+
+  Send send_;
+  Attempt attempt_;
+  std::string folder_;
+  std::map<NodeIndex, Remote> remotes_;
+  std::map<Key, Stream> streams_;
+  std::vector<NodeIndex> node_of_rank_;
+  CollectedFiles files_;
+  std::string write_error_;
+  std::uint64_t fetched_ = 0;
+};
+
+}  // namespace dlaunch
