@@ -20,11 +20,6 @@ namespace {
 constexpr std::chrono::seconds kCleanupLimit{10};
 constexpr std::chrono::seconds kGuardianEnd{2};
 
-// Before the limit of the supervisor, so that each host is told of in its own words.
-Duration connect_limit(Duration timeout) {
-  return timeout - std::min<Duration>(timeout / 10, std::chrono::milliseconds(500));
-}
-
 OwnMachine own_machine() {
   OwnMachine own{own_hostname(), own_addresses(), ""};
   for (const char* name : {"USER", "LOGNAME"}) {
@@ -76,7 +71,7 @@ ClusterSessions::ClusterSessions(EventLoop& loop, const JobSpec& spec, LocalStar
       sessions_(start_.targets.size()),
       connector_(loop, start_.targets,
                  {spec.connect, start_.session, spec.isolation == Isolation::pid_namespace,
-                  connect_limit(spec.timeouts.connect), own_build_id(), start_.session}) {
+                  spec.timeouts.connect, own_build_id(), start_.session}) {
   const bool only_one = start_.targets.size() == 1;
   for (const NodeTarget& target : start_.targets)
     cluster_.nodes.push_back(node_of(target, only_one));

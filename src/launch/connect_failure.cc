@@ -84,6 +84,14 @@ bool was_refused(const std::vector<std::string>& lines) {
          std::none_of(lines.begin(), lines.end(), names_a_cause);
 }
 
+/// What a shell returns for a file that is no program (POSIX XCU 2.8.2), or that it took for a
+/// script (2.9.1.1: ENOEXEC), and what a damaged one returns.
+bool is_of_a_bad_file(int code) {
+  constexpr int kSyntaxError = 2;
+  return code == exit_code::kCannotExecute || code == exit_code::kNotFound ||
+         code == kSyntaxError || (code > exit_code::kSignalBase && code < kSshError);
+}
+
 std::string with_program(const ConnectEnd& end, const std::string& line) {
   const std::size_t slash = end.program.rfind('/');
   const std::string name = slash == std::string::npos ? end.program : end.program.substr(slash + 1);
@@ -122,7 +130,7 @@ ConnectFailure failure_of(const ConnectEnd& end) {
     return {Kind::refused_for_now, with_program(end, *refusal)};
   }
   const std::string line = telling_line(end.errors);
-  if (code == exit_code::kCannotExecute || code == exit_code::kNotFound)
+  if (is_of_a_bad_file(code))
     return {Kind::cannot_execute, line.empty() ? ended_silently(end, code) : line};
   if (line.empty()) return {Kind::final, ended_silently(end, code)};
   if (code == kSshError) return {Kind::final, with_program(end, line)};

@@ -42,18 +42,21 @@ MissingPlaces::MissingPlaces(const LaunchPlan& plan, const Cluster& cluster)
     awaited_.insert(NodeIndex(i));
     const std::string& refused = cluster.nodes[i].facts.output_refused;
     if (!refused.empty())
-      note(NodeIndex(i), {"no folder for the output of ranks: " + plain_line(refused), "",
-                           exit_code::kCannotExecute, {}});
+      note(NodeIndex(i), {"no folder for the output of ranks: " + plain_line(refused),
+                          "",
+                          exit_code::kCannotExecute,
+                          {}});
   }
 }
 
 void MissingPlaces::add(NodeIndex node, const wire::PlacesMissing& answer) {
   if (answer.attempt != attempt_ || awaited_.erase(node) == 0) return;
   for (const StartFailure& failure : answer.missing) {
-    note(node,
-         {plain_line(describe(failure)) +
-              (is_workdir(failure) ? " (it must be there on every node)" : ""),
-          failure.search_path, failure.code(), {}});
+    note(node, {plain_line(describe(failure)) +
+                    (is_workdir(failure) ? " (it must be there on every node)" : ""),
+                failure.search_path,
+                failure.code(),
+                {}});
   }
 }
 

@@ -32,8 +32,8 @@ class MissingPlaces {
   /// All have answered.
   [[nodiscard]] bool complete() const { return awaited_.empty(); }
   /// What is missing, each thing once with the nodes that miss it ("gpu[02-04]: ..."), in the order
-  /// of the first nodes. exit_code::kNotFound when a program is nowhere, else kCannotExecute, as for a single
-  /// rank (POSIX shell's rule). nullopt: nothing is.
+  /// of the first nodes. exit_code::kNotFound when a program is nowhere, else kCannotExecute, as
+  /// for a single rank (POSIX shell's rule). nullopt: nothing is.
   [[nodiscard]] std::optional<Error> error() const;
 
  private:

@@ -16,6 +16,7 @@
 #include "launch/ssh_command.h"
 #include "launch/ssh_process.h"
 #include "os/clock.h"
+#include "supervise/wording.h"
 
 extern char** environ;
 
@@ -25,6 +26,19 @@ namespace {
 
 constexpr std::size_t kReadSize = 4096;
 constexpr std::size_t kWriteSize = 256 * 1024;
+
+/// Before the limit of whoever waits for us, so that each host is told of in its own words.
+Duration limit_within(Duration timeout) {
+  return timeout - std::min<Duration>(timeout / 20, std::chrono::milliseconds(500));
+}
+
+/// Shortly before our own limit, so that the words are ssh's; it counts whole seconds, and where
+/// that would take too much of the time, ours comes first.
+std::chrono::seconds ssh_timeout(MonotonicTime left) {
+  const auto whole = std::chrono::duration_cast<std::chrono::seconds>(left);
+  const bool near_enough = left - whole < left / 10;
+  return std::max(near_enough ? whole : whole + std::chrono::seconds(1), std::chrono::seconds(1));
+}
 
 std::string architecture() {
   utsname system{};
@@ -38,7 +52,7 @@ struct Opening {
   Purpose purpose = Purpose::fresh;
   NodeConnector::Opened done;
   MonotonicTime deadline{};
-  Duration limit{};
+  Duration timeout{};
 
   enum class Step { agent, upload };
   Step step = Step::agent;
@@ -64,7 +78,7 @@ struct NodeConnector::State {
     for (char** entry = environ; *entry != nullptr; ++entry) environment.emplace_back(*entry);
   }
 
-  void open(NodeIndex node, Purpose purpose, Opened done, Duration limit);
+  void open(NodeIndex node, Purpose purpose, Opened done, Duration timeout);
   void cancel(NodeIndex node);
   void advance_soon();
   void advance();
@@ -106,22 +120,22 @@ NodeConnector::~NodeConnector() {
   *state_->alive = false;
 }
 
-void NodeConnector::open(NodeIndex node, Purpose purpose, Opened done, Duration limit) {
-  state_->open(node, purpose, std::move(done), limit);
+void NodeConnector::open(NodeIndex node, Purpose purpose, Opened done, Duration timeout) {
+  state_->open(node, purpose, std::move(done), timeout);
 }
 
 void NodeConnector::cancel(NodeIndex node) {
   state_->cancel(node);
 }
 
-void NodeConnector::State::open(NodeIndex node, Purpose purpose, Opened done, Duration limit) {
+void NodeConnector::State::open(NodeIndex node, Purpose purpose, Opened done, Duration timeout) {
   cancel(node);
   auto opening = std::make_unique<Opening>();
   opening->node = node;
   opening->purpose = purpose;
   opening->done = std::move(done);
-  opening->limit = limit == Duration(0) ? settings.limit : limit;
-  opening->deadline = monotonic_now() + opening->limit;
+  opening->timeout = timeout == Duration(0) ? settings.timeout : timeout;
+  opening->deadline = monotonic_now() + limit_within(opening->timeout);
   queue.add(node, opening->deadline);
   openings[node.value] = std::move(opening);
   advance_soon();
@@ -165,11 +179,7 @@ std::string NodeConnector::State::command_for(const Opening& opening) {
 void NodeConnector::State::begin(Opening& opening) {
   SshRequest request;
   request.remote_command = command_for(opening);
-  const auto left = opening.deadline - monotonic_now();
-  // A second before ours, so that the words are ssh's.
-  request.connect_timeout =
-      std::max(std::chrono::duration_cast<std::chrono::seconds>(left) - std::chrono::seconds(1),
-               std::chrono::seconds(1));
+  request.connect_timeout = ssh_timeout(opening.deadline - monotonic_now());
   const auto argv = connect_command(settings.connect, targets[opening.node.value].host, request);
   if (!argv) return answer(opening.node, tl::unexpected(argv.error()));
   auto process = SshProcess::start(loop, *argv, environment);
@@ -364,10 +374,7 @@ void NodeConnector::State::answer(NodeIndex node, Result<Connection> result) {
 
 void NodeConnector::State::expire(NodeIndex node) {
   Opening& opening = *openings.at(node.value);
-  const auto seconds = std::chrono::duration<double>(opening.limit).count();
-  char text[32];
-  std::snprintf(text, sizeof text, "%g s", seconds);
-  std::string what = std::string("no connection within ") + text;
+  std::string what = "no connection within " + wording::duration(opening.timeout);
   if (!opening.process) {
     if (!opening.trouble.empty()) what += ": " + opening.trouble;
   } else if (opening.step == Opening::Step::upload) {

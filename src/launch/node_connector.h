@@ -31,7 +31,7 @@ class NodeConnector {
     Connect connect;
     std::uint64_t session = 0;
     bool pid_namespace = false;
-    Duration limit{};        // for each open(), from its call to its answer
+    Duration timeout{};      // timeouts.connect; answers come shortly before it is over
     std::string build_id;    // of the binary that is to run there
     std::uint64_t seed = 0;  // of the jitter between tries
   };
@@ -46,9 +46,9 @@ class NodeConnector {
   NodeConnector& operator=(const NodeConnector&) = delete;
 
   /// Answers exactly once, from the loop, within the limit; a call for a node whose channel is
-  /// being opened replaces that one, which is then never answered. `limit`: of this one; 0: that
+  /// being opened replaces that one, which is then never answered. `timeout`: of this one; 0: that
   /// of the settings.
-  void open(NodeIndex node, Purpose purpose, Opened done, Duration limit = Duration(0));
+  void open(NodeIndex node, Purpose purpose, Opened done, Duration timeout = Duration(0));
   /// Ends an open() that has not answered; it never will.
   void cancel(NodeIndex node);
 
