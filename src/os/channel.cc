@@ -20,29 +20,45 @@ Channel::Channel(EventLoop& loop, UniqueFd read, UniqueFd write, std::uint32_t n
     : loop_(loop),
       node_(node),
       session_(session),
-      read_(loop, std::move(read)),
-      write_(loop, std::move(write)),
       sender_(node, session),
-      receiver_(node, session) {}
+      receiver_(node, session) {
+  connect(std::move(read), std::move(write));
+}
+
+void Channel::connect(UniqueFd read, UniqueFd write) {
+  ++connection_;
+  reader_ = wire::FrameReader();  // what a cut left of a frame; whole frames wait in nobody's buffer
+  read_.emplace(loop_, std::move(read));
+  write_.emplace(loop_, std::move(write));
+}
 
 void Channel::start(Callbacks callbacks, const std::string& early) {
   callbacks_ = std::move(callbacks);
+  wait_readable(early);
+}
+
+void Channel::wait_readable(const std::string& early) {
   if (early.empty()) return wait_readable();
-  loop_.post([this, early] { take_early(early); });
+  loop_.post([this, early, connection = connection_] {
+    if (ended_ || connection != connection_) return;
+    early.copy(reader_.room(early.size()), early.size());
+    reader_.took(early.size());
+    if (!dispatch_frames()) return;
+    acknowledge_if_due();
+    wait_readable();
+  });
 }
 
-void Channel::take_early(const std::string& bytes) {
-  if (ended_) return;
-  bytes.copy(reader_.room(bytes.size()), bytes.size());
-  reader_.took(bytes.size());
-  if (!dispatch_frames()) return;
-  acknowledge_if_due();
-  wait_readable();
+std::uint64_t Channel::send(const wire::Message& message) {
+  if (ended_ || (deaf_ && !callbacks_.on_lost)) return 0;
+  const wire::Frame frame = sender_.stamp(wire::encode(message));
+  if (!is_connected() || deaf_ || repeating_) return frame.sequence;
+  wire::append_frame(frame, waiting_);
+  queue_written();
+  return frame.sequence;
 }
 
-void Channel::send(const wire::Message& message) {
-  if (ended_ || deaf_) return;
-  wire::append_frame(sender_.stamp(wire::encode(message)), waiting_);
+void Channel::queue_written() {
   if (queued() >= kLowWater) was_full_ = true;
   if (write_pending_) return;
   // Collect what this turn of the loop has to say, then write it in one go.
@@ -51,7 +67,7 @@ void Channel::send(const wire::Message& message) {
 }
 
 void Channel::send(const wire::OutputView& output) {
-  if (ended_ || deaf_) return;
+  if (!is_connected() || deaf_) return;
   head_.clear();
   wire::append_output_header(output, node_, session_, head_);
   std::string_view head = head_;
@@ -67,23 +83,23 @@ void Channel::send(const wire::OutputView& output) {
   if (queued() >= kLowWater) was_full_ = true;
   if (write_pending_) return;
   write_pending_ = true;
-  write_.on_writable([this] { flush(); });
+  write_->on_writable([this] { flush(); });
 }
 
 std::size_t Channel::write_now(std::string_view head, std::string_view bytes) {
   const std::array<iovec, 2> pieces{iovec{const_cast<char*>(head.data()), head.size()},
                                     iovec{const_cast<char*>(bytes.data()), bytes.size()}};
-  const ssize_t n = ::writev(write_.get(), pieces.data(), pieces.size());
+  const ssize_t n = ::writev(write_->get(), pieces.data(), pieces.size());
   // An error comes again when what is queued then is written, and is dealt with there.
   return n < 0 ? 0 : static_cast<std::size_t>(n);
 }
 
 void Channel::flush() {
   write_pending_ = false;
-  if (ended_ || !write_some()) return;
+  if (ended_ || !write_ || !write_some()) return;
   if (queued() > 0) {
     write_pending_ = true;
-    write_.on_writable([this] { flush(); });
+    write_->on_writable([this] { flush(); });
   }
   if (was_full_ && queued() < kLowWater) {
     was_full_ = false;
@@ -98,7 +114,7 @@ bool Channel::write_some() {
       sending_.swap(waiting_);
       sent_ = 0;
     }
-    const ssize_t n = ::write(write_.get(), sending_.data() + sent_, sending_.size() - sent_);
+    const ssize_t n = ::write(write_->get(), sending_.data() + sent_, sending_.size() - sent_);
     if (n < 0 && errno == EINTR) continue;
     if (n < 0 && errno == EAGAIN) return true;
     // The other process has gone. What it said before is still to be read, and tells more.
@@ -110,7 +126,7 @@ bool Channel::write_some() {
       return true;
     }
     if (n < 0) {
-      end("cannot send: " + errno_text(errno));
+      lose("cannot send: " + errno_text(errno));
       return false;
     }
     sent_ += static_cast<std::size_t>(n);
@@ -119,18 +135,18 @@ bool Channel::write_some() {
 }
 
 void Channel::wait_readable() {
-  if (ended_) return;
-  read_.on_readable([this] {
+  if (ended_ || !read_) return;
+  read_->on_readable([this] {
     if (!ended_) read_some();
   });
 }
 
 void Channel::read_some() {
-  const ssize_t n = ::read(read_.get(), reader_.room(kReadSize), kReadSize);
+  const ssize_t n = ::read(read_->get(), reader_.room(kReadSize), kReadSize);
   if (n < 0 && (errno == EAGAIN || errno == EINTR)) return wait_readable();
   // A reset socket is an end of file too: the other process has gone with our bytes unread.
-  if (n == 0 || (n < 0 && errno == ECONNRESET)) return end("");
-  if (n < 0) return end("cannot receive: " + errno_text(errno));
+  if (n == 0 || (n < 0 && errno == ECONNRESET)) return lose("");
+  if (n < 0) return lose("cannot receive: " + errno_text(errno));
   reader_.took(static_cast<std::size_t>(n));
   if (!dispatch_frames()) return;
   acknowledge_if_due();
@@ -138,7 +154,8 @@ void Channel::read_some() {
 }
 
 bool Channel::dispatch_frames() {
-  while (!ended_) {
+  const std::uint32_t connection = connection_;
+  while (!ended_ && connection == connection_ && read_) {
     auto frame = reader_.next_view();
     if (!frame) {
       end(frame.error().message);
@@ -158,6 +175,11 @@ bool Channel::accept(const wire::FrameView& frame) {
     return false;
   }
   if (*verdict == wire::ControlReceiver::Verdict::duplicate) return true;
+  if (wire::is_resume(frame.type) != waits_for_resume_) {
+    end(waits_for_resume_ ? std::string(wire::type_name(frame.type)) + " message before Resume"
+                          : "Resume message in the middle of a connection");
+    return false;
+  }
   if (wire::is_output(frame.type) && callbacks_.on_output) return accept_output(frame);
   auto message = wire::decode(frame.copy());
   if (!message) {
@@ -170,6 +192,10 @@ bool Channel::accept(const wire::FrameView& frame) {
       return false;
     }
     return true;
+  }
+  if (const auto* resume = std::get_if<wire::Resume>(&*message)) {
+    take_up(*resume);
+    return !ended_;
   }
   callbacks_.on_message(std::move(*message));
   return !ended_;
@@ -191,17 +217,67 @@ void Channel::acknowledge_if_due() {
 
 void Channel::close() {
   if (ended_) return;
-  write_some();
+  if (read_) write_some();
   ended_ = true;
-  read_.close();
-  write_.close();
+  disconnect();
+}
+
+void Channel::go_on_over(UniqueFd read, UniqueFd write, wire::Resume mine,
+                         const std::string& early) {
+  if (ended_) return;
+  disconnect();
+  connect(std::move(read), std::move(write));
+  waits_for_resume_ = true;
+  mine.control_received = receiver_.last();
+  wire::append_frame(sender_.stamp(wire::encode(mine)), waiting_);
+  queue_written();
+  wait_readable(early);
+}
+
+void Channel::go_on_over(UniqueFd read, UniqueFd write, wire::Resume mine,
+                         const wire::Resume& theirs) {
+  go_on_over(std::move(read), std::move(write), std::move(mine), std::string());
+  if (!ended_) take_up(theirs);
+}
+
+void Channel::take_up(const wire::Resume& theirs) {
+  waits_for_resume_ = false;
+  if (const Status known = sender_.acknowledged(theirs.control_received); !known)
+    return end(known.error().message);
+  repeating_ = true;
+  if (callbacks_.on_resume) callbacks_.on_resume(theirs);
+  repeating_ = false;
+  // Whoever resumes may have found reason to give the connection up, or to close us.
+  if (!is_connected() || deaf_) return;
+  for (const wire::Frame& frame : sender_.unacknowledged()) wire::append_frame(frame, waiting_);
+  was_full_ = true;  // so that output goes on as soon as there is room
+  queue_written();
+}
+
+void Channel::disconnect() {
+  ++connection_;
+  read_.reset();
+  write_.reset();
+  sending_.clear();
+  waiting_.clear();
+  sent_ = 0;
+  write_pending_ = deaf_ = was_full_ = waits_for_resume_ = false;
+}
+
+void Channel::lose(std::string reason) {
+  if (ended_) return;
+  if (!callbacks_.on_lost) return end(std::move(reason));
+  disconnect();
+  // As in end(). A connection that was replaced since is nobody's concern any more.
+  loop_.post([this, connection = connection_, reason = std::move(reason)] {
+    if (!ended_ && connection == connection_) callbacks_.on_lost(reason);
+  });
 }
 
 void Channel::end(std::string reason) {
   if (ended_) return;
   ended_ = true;
-  read_.close();
-  write_.close();
+  disconnect();
   // Not from inside send() or a callback of ours: the owner may destroy what it is working with.
   auto tell = callbacks_.on_end;
   if (tell) loop_.post([tell, reason = std::move(reason)] { tell(reason); });

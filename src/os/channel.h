@@ -1,11 +1,18 @@
 // The channel of one agent: frames over a pair of descriptors of our own (a socket pair, or the
 // stdin and stdout of ssh). Never inherited stdio of the user: O_NONBLOCK is set on both.
+//
+// A channel may outlive its connection. What belongs to the session (sequence numbers, control
+// frames that are not acknowledged) stays when the descriptors are gone; over new ones both ends
+// first say by Resume what they have received, then repeat what is missing. A control frame is
+// given to on_message exactly once, however often connections break and wherever they cut a frame.
+// Output is the business of its sender: on_resume tells it where the other end stands.
 #pragma once
 
 #include <cstdint>
 #include <deque>
 #include <functional>
 #include <memory>
+#include <optional>
 #include <string>
 
 #include "os/event_loop.h"
@@ -29,6 +36,13 @@ class Channel {
     std::function<void()> on_drained;
     /// OutputData, whose bytes are there during the call; without this it comes by on_message.
     std::function<void(const wire::OutputView&)> on_output = {};
+    /// The connection has ended, but not the session: it may go_on_over() another one, and on_end
+    /// is called only when it never can (a broken frame). Empty text: end of file. Without this
+    /// the end of the connection is the end of the channel.
+    std::function<void(std::string)> on_lost = {};
+    /// What the other end has received, on a new connection. Output sent from inside this call goes
+    /// out before the control frames that are repeated.
+    std::function<void(const wire::Resume&)> on_resume = {};
   };
   static constexpr std::size_t kLowWater = 256 * 1024;
 
@@ -38,9 +52,22 @@ class Channel {
 
   /// `early`: bytes of the channel that were read before it was one.
   void start(Callbacks callbacks, const std::string& early = {});
-  void send(const wire::Message& message);
+  /// Returns the message's sequence number; 0 for those that have none. While there is no
+  /// connection, control messages are kept for the next one and all others are dropped.
+  std::uint64_t send(const wire::Message& message);
   /// The same for OutputData, whose bytes are copied only as far as the kernel does not take them.
   void send(const wire::OutputView& output);
+
+  /// Goes on over new descriptors, in place of those it may still have. `mine` is sent first, with
+  /// the number of control frames received filled in; everything else waits for the Resume of the
+  /// other end.
+  void go_on_over(UniqueFd read, UniqueFd write, wire::Resume mine, const std::string& early = {});
+  /// The same for the end whose new connection has already brought the other's Resume.
+  void go_on_over(UniqueFd read, UniqueFd write, wire::Resume mine, const wire::Resume& theirs);
+  /// Gives the connection up, not the session; no callback comes of it.
+  void disconnect();
+  /// What is sent goes out: there is a connection, and both ends know where the other one stands.
+  [[nodiscard]] bool is_connected() const { return read_ && !waits_for_resume_ && !ended_; }
 
   /// Bytes given to send() that the kernel has not taken yet.
   [[nodiscard]] std::size_t queued() const { return sending_.size() - sent_ + waiting_.size(); }
@@ -52,7 +79,7 @@ class Channel {
 
  private:
   void wait_readable();
-  void take_early(const std::string& bytes);
+  void wait_readable(const std::string& early);
   void read_some();
   bool dispatch_frames();
   bool accept(const wire::FrameView& frame);
@@ -62,12 +89,16 @@ class Channel {
   bool write_some();
   void acknowledge_if_due();
   void end(std::string reason);
+  void lose(std::string reason);
+  void connect(UniqueFd read, UniqueFd write);
+  void take_up(const wire::Resume& theirs);
+  void queue_written();
 
   EventLoop& loop_;
   const std::uint32_t node_;
   const std::uint64_t session_;
-  WatchedFd read_;
-  WatchedFd write_;
+  std::optional<WatchedFd> read_;  // none while there is no connection
+  std::optional<WatchedFd> write_;
   wire::FrameReader reader_;
   wire::ControlSender sender_;
   wire::ControlReceiver receiver_;
@@ -79,7 +110,10 @@ class Channel {
   bool write_pending_ = false;
   bool was_full_ = false;
   bool deaf_ = false;  // nobody reads what we write; the end of file is to come
+  bool waits_for_resume_ = false;  // of the other end, on a new connection
+  bool repeating_ = false;         // control frames go out in their order, after the output
   bool ended_ = false;
+  std::uint32_t connection_ = 0;  // counts descriptors: callbacks of earlier ones mean nothing
   std::uint64_t frames_received_ = 0;
 };
 

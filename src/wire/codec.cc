@@ -22,7 +22,7 @@ constexpr std::array<const char*, kMessages> kNames = {
     "StopRanks",      "KillRanks",  "OutputCredit", "StdinData", "Facts",        "RanksStarted",
     "RankNotStarted", "RankExited", "OutputData",   "OutputEnd", "StdinTaken",   "AttemptEnded",
     "Notice",         "PortTaken",  "CheckPlaces",  "FetchOutput", "ForgetOutput", "PlacesMissing",
-    "FetchedOutput"};
+    "FetchedOutput",  "Resume"};
 
 /// Frame::type of an alternative: its index + 1.
 template <class T, std::size_t I = 0>
@@ -209,7 +209,12 @@ void append_output_header(const OutputView& output, std::uint32_t node, std::uin
 }
 
 bool is_sequenced(std::uint16_t type) {
-  return type != type_of<Ack>() && type != type_of<Heartbeat>() && type != type_of<OutputData>();
+  return type != type_of<Ack>() && type != type_of<Heartbeat>() && type != type_of<OutputData>() &&
+         type != type_of<Resume>();
+}
+
+bool is_resume(std::uint16_t type) {
+  return type == type_of<Resume>();
 }
 
 const char* type_name(std::uint16_t type) {

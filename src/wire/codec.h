@@ -39,8 +39,9 @@ struct OutputView {
 void append_output_header(const OutputView& output, std::uint32_t node, std::uint64_t session,
                           std::string& out);
 
-/// False for Ack, Heartbeat and OutputData, which carry no sequence number.
+/// False for Ack, Heartbeat, OutputData and Resume, which carry no sequence number.
 [[nodiscard]] bool is_sequenced(std::uint16_t type);
+[[nodiscard]] bool is_resume(std::uint16_t type);
 
 /// "RankExited"; "unknown" for a number that no message has.
 [[nodiscard]] const char* type_name(std::uint16_t type);

@@ -123,6 +123,13 @@ inline constexpr auto kFields<CheckPlaces::Program> =
     std::tuple{field("name", &CheckPlaces::Program::name),
                field("search_path", &CheckPlaces::Program::search_path)};
 
+template <>
+inline constexpr auto kFields<Resume::Received> =
+    std::tuple{field("attempt", &Resume::Received::attempt),
+               field("rank", &Resume::Received::rank, kRank),
+               field("stream", &Resume::Received::stream),
+               field("received", &Resume::Received::received)};
+
 // ---- messages, in the order of wire::Message
 
 template <>
@@ -135,7 +142,9 @@ inline constexpr auto kFields<Hello> =
                field("keep_on_channel_loss", &Hello::keep_on_channel_loss)};
 
 template <>
-inline constexpr auto kFields<Heartbeat> = std::tuple{field("at", &Heartbeat::at)};
+inline constexpr auto kFields<Heartbeat> =
+    std::tuple{field("at", &Heartbeat::at), field("sent", &Heartbeat::sent),
+               field("echo", &Heartbeat::echo), field("held", &Heartbeat::held)};
 
 template <>
 inline constexpr auto kFields<Ack> = std::tuple{field("sequence", &Ack::sequence)};
@@ -235,6 +244,12 @@ inline constexpr auto kFields<ForgetOutput> =
 template <>
 inline constexpr auto kFields<PlacesMissing> =
     std::tuple{field("attempt", &PlacesMissing::attempt), field("missing", &PlacesMissing::missing)};
+
+template <>
+inline constexpr auto kFields<Resume> =
+    std::tuple{field("connection", &Resume::connection),
+               field("control_received", &Resume::control_received),
+               field("streams", &Resume::streams)};
 
 // ---- numbers with a name on the wire
 

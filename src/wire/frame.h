@@ -8,8 +8,7 @@
 //        8     4  node index, for routing through intermediate agents
 //       12     8  session id: random per run and node, so that a stale connection is recognised
 //       20     8  sequence number: 1, 2, ... for control frames of one direction; 0 for Ack,
-//       Heartbeat
-//                 and OutputData, which are not repeated after a reconnect
+//                 Heartbeat, OutputData and Resume, which are not repeated after a reconnect
 //       28        payload: CBOR (RFC 8949), or raw for OutputData and StdinData
 #pragma once
 

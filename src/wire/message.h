@@ -3,7 +3,8 @@
 //
 // Order of a session: Hello both ways (first on the channel), FactsRequest -> Facts, StartRanks ->
 // RanksStarted / RankNotStarted, output and RankExited, AttemptEnded, then Bye both ways. A channel
-// that ends without Bye has broken: the agent acts as design section 3 says ("Channel lost").
+// that ends without Bye has broken: the agent acts as design section 3 says ("Channel lost"). A
+// session that goes on over a new connection begins there with Resume both ways.
 #pragma once
 
 #include <cstdint>
@@ -22,7 +23,7 @@
 namespace dlaunch::wire {
 
 /// Changes whenever a message or the frame changes its meaning. Both ends must have the same one.
-inline constexpr std::uint32_t kProtocolVersion = 1;
+inline constexpr std::uint32_t kProtocolVersion = 2;
 
 /// What a rank leaves behind on its node: both streams, and the file that its framework may write
 /// about an exception (rank-<n>.error.json).
@@ -44,8 +45,14 @@ struct Hello {
       false;  // network connectors: wait fence_after for a reconnect; fork: no
   bool operator==(const Hello&) const = default;
 };
+/// Sent at every beat. The launcher also answers each one of the agent's at once: the agent's ranks
+/// may run only as long as the launcher is known to hear of them (agent/lease.h). What comes back
+/// also tells the round trip, and so the difference of the two clocks (clock_offset.h).
 struct Heartbeat {
-  WallTime at;  // sender's clock
+  WallTime at;             // sender's clock
+  std::uint64_t sent = 0;  // nanoseconds on the sender's monotonic clock; means nothing elsewhere
+  std::uint64_t echo = 0;  // `sent` of the latest Heartbeat from the other end; 0: none so far
+  std::uint64_t held = 0;  // nanoseconds from the arrival of that one to the sending of this one
   bool operator==(const Heartbeat&) const = default;
 };
 /// Cumulative: every control frame up to and including `sequence` has arrived.
@@ -280,10 +287,30 @@ struct FetchedOutput {
   bool operator==(const FetchedOutput&) const = default;
 };
 
+// ---- both ways
+
+/// First on a connection that goes on with a session whose connection was lost; the launcher speaks
+/// first. Outside the control sequence. The sender has received every control frame up to
+/// `control_received`, and of the streams that have not ended for it the bytes below `received`; of
+/// a stream that is not listed, and whose OutputEnd it has not received either, nothing.
+struct Resume {
+  struct Received {
+    Attempt attempt;
+    Rank rank;
+    Stream stream = Stream::out;
+    std::uint64_t received = 0;
+    bool operator==(const Received&) const = default;
+  };
+  std::uint32_t connection = 1;  // the launcher counts them; the agent's answer repeats the number
+  std::uint64_t control_received = 0;
+  std::vector<Received> streams{};  // launcher -> agent only
+  bool operator==(const Resume&) const = default;
+};
+
 using Message =
     std::variant<Hello, Heartbeat, Ack, Bye, FactsRequest, StartRanks, StopRanks, KillRanks,
                  OutputCredit, StdinData, Facts, RanksStarted, RankNotStarted, RankExited,
                  OutputData, OutputEnd, StdinTaken, AttemptEnded, Notice, PortTaken, CheckPlaces,
-                 FetchOutput, ForgetOutput, PlacesMissing, FetchedOutput>;
+                 FetchOutput, ForgetOutput, PlacesMissing, FetchedOutput, Resume>;
 
 }  // namespace dlaunch::wire

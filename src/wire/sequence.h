@@ -1,6 +1,6 @@
 // Sequence numbers and acknowledgements of control frames. They are few, and each end keeps its own
 // until the other one has acknowledged them, so that a session can go on over a new channel. Ack,
-// Heartbeat and OutputData are outside: they carry sequence 0 and are never repeated.
+// Heartbeat, OutputData and Resume are outside: they carry sequence 0 and are never repeated.
 // Thread-safety: none; one pair per session.
 #pragma once
 
@@ -49,6 +49,8 @@ class ControlReceiver {
   /// `force` after any; nullopt when there is nothing to say. Duplicates count, the sender waits
   /// for an Ack.
   [[nodiscard]] std::optional<std::uint64_t> ack_due(bool force = false);
+  /// Every control frame up to this one has arrived.
+  [[nodiscard]] std::uint64_t last() const { return last_; }
 
  private:
   std::uint32_t node_;

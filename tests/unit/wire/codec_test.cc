@@ -56,7 +56,8 @@ TEST(Codec, NamesAndSequencing) {
     EXPECT_TRUE(names.insert(type_name(type)).second) << type_name(type);
     const std::string name = type_name(type);
     // message.h and frame.h: these three carry no sequence number.
-    EXPECT_EQ(is_sequenced(type), name != "Ack" && name != "Heartbeat" && name != "OutputData")
+    EXPECT_EQ(is_sequenced(type), name != "Ack" && name != "Heartbeat" && name != "OutputData" &&
+                                      name != "Resume")
         << name;
   }
   EXPECT_STREQ(type_name(encode(Hello{}).type), "Hello");
@@ -66,6 +67,7 @@ TEST(Codec, NamesAndSequencing) {
   EXPECT_STREQ(type_name(encode(Notice{}).type), "Notice");
   EXPECT_STREQ(type_name(0), "unknown");
   EXPECT_STREQ(type_name(encode(PortTaken{}).type), "PortTaken");
+  EXPECT_STREQ(type_name(encode(Resume{}).type), "Resume");
   EXPECT_STREQ(type_name(std::variant_size_v<Message> + 1), "unknown");
 }
 
@@ -126,11 +128,11 @@ TEST(Codec, HelloOfAnotherVersionIsReadAsFarAsBothCanBeNamed) {
   Frame frame = encode(Hello{});
   frame.payload.clear();
   const std::vector<std::uint8_t> id = {'a', 'b', 'c'};
-  Json::to_cbor(Json{{"protocol", 2}, {"build_id", Json::binary(id)}, {"heartbeat_ms", "soon"}},
+  Json::to_cbor(Json{{"protocol", 9}, {"build_id", Json::binary(id)}, {"heartbeat_ms", "soon"}},
                 frame.payload);
   const Result<Message> back = decode(frame);
   ASSERT_TRUE(back.has_value()) << back.error().message;
-  EXPECT_EQ(std::get<Hello>(*back).protocol, 2U);
+  EXPECT_EQ(std::get<Hello>(*back).protocol, 9U);
   EXPECT_EQ(std::get<Hello>(*back).build_id, "abc");
   // Our own version must be whole.
   frame.payload.clear();
@@ -282,7 +284,7 @@ TEST(Codec, RandomSmallMessages) {
     const int value = static_cast<int>(signaled ? 1 + below(64) : below(256));
     expect_round_trip(Hello{kProtocolVersion, random_bytes(false), random_bytes(false),
                             1 + below(100000), below(100000), flag()});
-    expect_round_trip(Heartbeat{random_time()});
+    expect_round_trip(Heartbeat{random_time(), 1, 2, 3});
     expect_round_trip(Ack{any64()});
     expect_round_trip(
         FactsRequest{below(65536), random_list<std::uint16_t>(random_port), random_attempt(), ""});

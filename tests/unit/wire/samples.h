@@ -70,7 +70,7 @@ inline std::vector<Message> samples() {
                              "/bin:/usr/bin"};
   return {
       Hello{kProtocolVersion, "4f2a90", "gpu01", 500, 20000, true},
-      Heartbeat{at(1'700'000'000'123'456'789)},
+      Heartbeat{at(1'700'000'000'123'456'789), 1, std::uint64_t{1} << 60, 77},
       Ack{18'446'744'073'709'551'615ULL},
       Bye{},
       FactsRequest{2, {29500, 1}, Attempt(3), "20261120-210142-k3f-1"},
@@ -101,6 +101,7 @@ inline std::vector<Message> samples() {
       PlacesMissing{Attempt(1), {failure, {StartFailure::Step::file, ENOENT, "train.py", ""}}},
       FetchedOutput{Attempt(1), Rank(3), OutputPart::err, std::uint64_t{1} << 40,
                     std::string("a\0b\xff", 4)},
+      Resume{2, 99, {{Attempt(1), Rank(3), Stream::err, std::uint64_t{1} << 40}}},
   };
 }
 
