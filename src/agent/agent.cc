@@ -1,8 +1,14 @@
 #include "agent/agent.h"
 
+#include <algorithm>
+#include <optional>
+#include <utility>
+
 #include <unistd.h>
 
+#include "agent/attach_point.h"
 #include "agent/facts.h"
+#include "agent/lease.h"
 #include "agent/output_pump.h"
 #include "agent/place_check.h"
 #include "agent/rank_service.h"
@@ -27,13 +33,15 @@ constexpr std::chrono::seconds kCleanupLimit{30};
 class Agent {
  public:
   Agent(AgentOptions options, AgentPlace place, const UniqueFd& guardian_pidfd, Progress& progress)
-      : progress_(progress),
+      : id_{options.session, options.node},
+        progress_(progress),
         isolation_refused_(std::move(place.refused)),
         enclosure_(std::move(place.outer_proc)),
         channel_(loop_, std::move(options.read), std::move(options.write), options.node,
                  options.session),
         guardian_(loop_, duplicate(guardian_pidfd.get())),
         heartbeat_(loop_),
+        lease_end_(loop_),
         pump_(loop_, channel_),
         stdin_(loop_, channel_),
         ranks_(loop_, channel_, pump_, stdin_, facts_, enclosure_) {}
@@ -41,7 +49,11 @@ class Agent {
   int run() {
     channel_.start(
         {[this](wire::Message message) { std::visit([this](auto& m) { on(m); }, message); },
-         [this](const std::string&) { launcher_gone(); }, [this] { pump_.resume(); }});
+         [this](const std::string&) { launcher_gone(); },
+         [this] { pump_.resume(); },
+         {},
+         [this](const std::string&) { connection_lost(); },
+         [this](const wire::Resume& theirs) { pump_.rewind(theirs); }});
     guardian_.on_readable([this] { guardian_gone(); });
     if (const Status ready = ranks_.watch_children(); !ready) return ready.error().exit_code;
     beat();
@@ -58,13 +70,11 @@ class Agent {
     wire::Hello answer;
     answer.build_id = own_build_id();
     channel_.send(answer);
+    if (hello.keep_on_channel_loss) keep_session(std::chrono::milliseconds(hello.fence_after_ms));
   }
+  // Not at once: it takes a while, and an answer to the heartbeat that came with it is not to wait.
   void on(wire::FactsRequest& request) {
-    wire::Facts facts{facts_.gather(request), request.attempt};
-    facts.facts.isolation_refused = isolation_refused_;
-    make_folder(request.output_name, facts.facts);
-    channel_.send(facts);
-    loop_.post([this] { ranks_.prepare(); });  // while the launcher makes its plan
+    loop_.post([this, request] { gather_facts(request); });
   }
   void on(wire::CheckPlaces& places) {
     channel_.send(wire::PlacesMissing{
@@ -83,11 +93,19 @@ class Agent {
   }
   void on(wire::OutputCredit& credit) { pump_.credit(credit); }
   void on(wire::StdinData& data) { stdin_.add(data); }
-  void on(wire::Heartbeat&) {}
+  void on(wire::Heartbeat& beat) {
+    const MonotonicTime now = monotonic_now();
+    heard_ = beat.sent;
+    heard_at_ = now;
+    if (lease_) lease_->confirm(std::min(MonotonicTime(beat.echo), now));
+    // The first one of a connection is answered at once: the launcher learns the clock from it.
+    if (!std::exchange(answered_, true)) send_heartbeat();
+  }
   void on(wire::Bye&) {
     end_everything();
     folder_.remove_if_empty();
     channel_.send(wire::Bye{});
+    if (attach_) attach_->close();
     leave(exit_code::kOk);
   }
   // What only an agent sends, or the channel keeps for itself: not for us, and harmless.
@@ -110,11 +128,68 @@ class Agent {
     if (const Status made = folder_.make(name); !made) facts.output_refused = made.error().message;
     facts.output_folder = folder_.path();
   }
+  void on(wire::Resume&) {}
+
+  void gather_facts(const wire::FactsRequest& request) {
+    wire::Facts facts{facts_.gather(request), request.attempt};
+    facts.facts.isolation_refused = isolation_refused_;
+    make_folder(request.output_name, facts.facts);
+    channel_.send(facts);
+    loop_.post([this] { ranks_.prepare(); });  // while the launcher makes its plan
+  }
 
   void beat() {
     progress_.beats.fetch_add(1);
-    if (greeted_) channel_.send(wire::Heartbeat{wall_now()});
+    if (greeted_) send_heartbeat();
+    watch_lease();
     heartbeat_.after(heartbeat_every_, [this] { beat(); });
+  }
+
+  void send_heartbeat() {
+    const MonotonicTime now = monotonic_now();
+    const auto held = heard_ == 0 ? MonotonicTime(0) : now - heard_at_;
+    channel_.send(wire::Heartbeat{wall_now(), static_cast<std::uint64_t>(now.count()), heard_,
+                                  static_cast<std::uint64_t>(held.count())});
+  }
+
+  void keep_session(MonotonicTime fence_after) {
+    if (lease_) return;
+    lease_.emplace(fence_after, heartbeat_every_, monotonic_now());
+    attach_ = std::make_unique<AttachPoint>(
+        loop_, id_, [this](NewConnection connection) { go_on_over(std::move(connection)); });
+    if (const Status opened = attach_->open(); !opened) {
+      attach_.reset();
+      channel_.send(wire::Notice{"a broken connection cannot be taken up again, no place for a "
+                                 "socket: " + opened.error().message});
+    }
+    watch_lease();
+  }
+
+  /// The ranks end before the launcher may think that they have.
+  void watch_lease() {
+    if (!lease_) return;
+    const MonotonicTime now = monotonic_now();
+    lease_->still_here(now);
+    if (now >= lease_->end()) {
+      end_everything();
+      return leave(kAgentFenced);
+    }
+    lease_end_.after(lease_->end() - now, [this] { watch_lease(); });
+  }
+
+  void go_on_over(NewConnection connection) {
+    keeper_ = std::move(connection.keeper);
+    answered_ = false;
+    wire::Resume mine;
+    mine.connection = connection.resume.connection;
+    channel_.go_on_over(std::move(connection.read), std::move(connection.write), std::move(mine),
+                        connection.resume);
+    send_heartbeat();
+  }
+
+  void connection_lost() {
+    keeper_.reset();
+    if (!attach_) launcher_gone();
   }
 
   // The channel of a forked agent ends without Bye only when the launcher is dead: kill at once.
@@ -143,14 +218,22 @@ class Agent {
   }
 
   EventLoop loop_;
+  const SessionId id_;
   Progress& progress_;
   const std::string isolation_refused_;
   Enclosure enclosure_;
   Channel channel_;
   WatchedFd guardian_;
   Timer heartbeat_;
+  Timer lease_end_;
   std::chrono::milliseconds heartbeat_every_{1000};
   bool greeted_ = false;
+  std::uint64_t heard_ = 0;  // `sent` of the launcher's latest heartbeat
+  MonotonicTime heard_at_{0};
+  bool answered_ = false;                // the first heartbeat of this connection
+  std::optional<Lease> lease_;           // of a session that outlives its connection
+  std::unique_ptr<AttachPoint> attach_;  // then, where there was a place for its socket
+  UniqueFd keeper_;                      // holds the process that brought the connection
   FactsService facts_;
   SessionFolder folder_{output_bases(environment_from_block(environ))};
   OutputPump pump_;

@@ -17,6 +17,9 @@ struct AgentPlace {
 
 /// Serves one launcher until it says Bye, dies, or the guardian dies, and ends the process with its
 /// exit code. Nothing that was started is alive afterwards.
+///
+/// With Hello.keep_on_channel_loss a connection that ends is no dead launcher: the ranks go on, and
+/// a new connection may come by the attach point, until the lease (lease.h) has run out.
 [[noreturn]] void agent_main(AgentOptions options, AgentPlace place, const UniqueFd& guardian_pidfd,
                              Progress& progress);
 

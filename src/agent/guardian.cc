@@ -15,6 +15,8 @@
 
 #include "agent/agent.h"
 #include "agent/progress.h"
+#include "agent/session_place.h"
+#include "model/signal_names.h"
 #include "os/cgroup.h"
 #include "os/containment.h"
 #include "os/descriptors.h"
@@ -108,14 +110,17 @@ AgentPlace take_place(const Status& opened) {
   return place;
 }
 
-int run_guardian(pid_t agent, const Progress& progress) {
+int run_guardian(pid_t agent, const Progress& progress, SessionId id) {
   const UniqueFd agent_pidfd(open_pidfd(agent));
   int status = 0;
   const bool ended = watch(agent, agent_pidfd, progress, status);
   kill_descendants(kCleanupLimit);
   // An agent that was killed could not remove its cgroup.
   if (!ended || status != 0) sweep_abandoned_cgroups();
-  return ended ? exit_code_of(status) : kAgentStopped;
+  const int code = ended ? exit_code_of(status) : kAgentStopped;
+  // Only now: who finds the word relies on it that nothing runs here any more.
+  if (code != 0) leave_last_word(session_folders(), id, how_agent_ended(code));
+  return code;
 }
 
 }  // namespace
@@ -124,6 +129,15 @@ Progress* map_progress() {
   void* page =
       ::mmap(nullptr, sizeof(Progress), PROT_READ | PROT_WRITE, MAP_SHARED | MAP_ANONYMOUS, -1, 0);
   return page == MAP_FAILED ? nullptr : new (page) Progress;
+}
+
+std::string how_agent_ended(int code) {
+  if (code == kAgentStopped) return "its agent was stopped and did not go on";
+  if (code == kAgentFenced)
+    return "its agent heard nothing of the launcher for timeouts.fence_after and ended everything";
+  if (code > exit_code::kSignalBase)
+    return "its agent was killed by " + signal_name(code - exit_code::kSignalBase);
+  return "its agent ended with code " + std::to_string(code);
 }
 
 int guardian_main(AgentOptions options) {
@@ -147,7 +161,7 @@ int guardian_main(AgentOptions options) {
   }
   options.read.reset();
   options.write.reset();
-  return run_guardian(agent, *progress);
+  return run_guardian(agent, *progress, {options.session, options.node});
 }
 
 }  // namespace dlaunch

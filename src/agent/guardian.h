@@ -4,6 +4,7 @@
 #pragma once
 
 #include <cstdint>
+#include <string>
 
 #include "os/unique_fd.h"
 
@@ -23,6 +24,11 @@ struct AgentOptions {
 /// Exit codes of a guardian beyond 128 + n (its agent was killed by signal n).
 inline constexpr int kAgentStopped =
     71;  // the agent showed no sign of life for fence_after and was ended
+inline constexpr int kAgentFenced =
+    73;  // the launcher was not heard for fence_after: the agent has killed all ranks and ended
+
+/// What the exit code of a guardian says of its agent: "its agent was killed by SIGKILL".
+[[nodiscard]] std::string how_agent_ended(int code);
 
 /// Runs guardian and agent in this process and a fork of it; returns the exit code. Must be called
 /// before any thread exists. Takes over all signals and closes every descriptor but 0, 1, 2 and the

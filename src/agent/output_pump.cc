@@ -45,7 +45,9 @@ struct OutputPump::Pumped {
   std::uint64_t credit;    // offset up to which the launcher takes bytes
   std::uint64_t read = 0;  // bytes read from the pipe
   std::uint64_t sent = 0;  // offset up to which bytes were sent, or will not be
-  std::uint32_t full = 0;  // reads that found the pipe full
+  std::uint64_t wanted_from = 0;   // what lies before was left out on the launcher's word
+  std::uint64_t end_sequence = 0;  // of its OutputEnd, once it is finished
+  std::uint32_t full = 0;          // reads that found the pipe full
   bool at_end = false;
   bool finished = false;
 };
@@ -139,12 +141,32 @@ void OutputPump::credit(const wire::OutputCredit& credit) {
 }
 
 void OutputPump::skip(Pumped& pumped, std::uint64_t to) {
-  pumped.sent = to;
+  pumped.sent = pumped.wanted_from = to;
   const auto piece = pumped.file.stored().from(to);
   if (!piece || piece->begin != to) return;
   const std::size_t n = pumped.file.read(*piece, buffer_.get(), kPieceSize);
   const std::size_t line_end = std::string_view(buffer_.get(), n).find('\n');
   if (line_end != std::string_view::npos) pumped.sent += line_end + 1;
+  pumped.wanted_from = pumped.sent;
+}
+
+void OutputPump::rewind(const wire::Resume& theirs) {
+  std::map<Key, std::uint64_t> received;
+  for (const wire::Resume::Received& one : theirs.streams) {
+    if (one.attempt == attempt_) received[{one.rank, one.stream}] = one.received;
+  }
+  for (auto& [key, pumped] : streams_) {
+    if (!pumped->is_shown) continue;
+    if (pumped->finished && pumped->end_sequence <= theirs.control_received) continue;
+    const auto found = received.find(key);
+    const std::uint64_t there = found == received.end() ? 0 : found->second;
+    pumped->sent = std::max(std::min(there, pumped->sent), pumped->wanted_from);
+    if (!pumped->finished) continue;
+    // At most the credit of the stream: that much was on its way.
+    pass_gap(*pumped);
+    while (pumped->sent < pumped->read && send_stored(*pumped)) {
+    }
+  }
 }
 
 void OutputPump::resume() {
@@ -214,7 +236,7 @@ void OutputPump::disk_failed(int error_number) {
 }
 
 bool OutputPump::may_send(const Pumped& pumped) const {
-  return pumped.sent < pumped.credit && channel_.queued() < kChannelRoom;
+  return pumped.sent < pumped.credit && channel_.queued() < kChannelRoom && channel_.is_connected();
 }
 
 void OutputPump::offer(Pumped& pumped, std::string_view fresh) {
@@ -241,17 +263,22 @@ void OutputPump::send(Pumped& pumped, std::string_view bytes) {
 void OutputPump::catch_up(Pumped& pumped) {
   if (pumped.finished || !pumped.is_shown) return;
   pass_gap(pumped);
-  while (pumped.sent < pumped.read && may_send(pumped)) {
-    const auto piece = pumped.file.stored().from(pumped.sent);
-    const std::size_t n = pumped.file.read(*piece, buffer_.get(), kPieceSize);
-    if (n == 0) {
-      pumped.sent = pumped.read;  // the file was cut under us
-      break;
-    }
-    send(pumped, std::string_view(buffer_.get(), n));
-    pass_gap(pumped);
+  while (pumped.sent < pumped.read && may_send(pumped) && send_stored(pumped)) {
   }
   finish_if_complete(pumped);
+}
+
+/// False: nothing more can be sent.
+bool OutputPump::send_stored(Pumped& pumped) {
+  const auto piece = pumped.file.stored().from(pumped.sent);
+  const std::size_t n = piece ? pumped.file.read(*piece, buffer_.get(), kPieceSize) : 0;
+  if (n == 0) {
+    pumped.sent = pumped.read;  // the file was cut under us
+    return false;
+  }
+  send(pumped, std::string_view(buffer_.get(), n));
+  pass_gap(pumped);
+  return true;
 }
 
 void OutputPump::close(Pumped& pumped) {
@@ -266,7 +293,7 @@ void OutputPump::finish_if_complete(Pumped& pumped) {
   if (pumped.is_shown && pumped.sent < pumped.read) return;
   pumped.finished = true;
   pumped.file.close();
-  channel_.send(
+  pumped.end_sequence = channel_.send(
       wire::OutputEnd{attempt_, pumped.rank, pumped.stream, pumped.read, pumped.file.lost()});
 }
 

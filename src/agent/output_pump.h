@@ -32,6 +32,10 @@ class OutputPump {
   [[nodiscard]] wire::FetchedOutput fetch(const wire::FetchOutput& request);
   /// The launcher has it all: the files need not be read again.
   void forget(Attempt attempt);
+  /// The session goes on over a new connection: every stream is sent again from where the launcher
+  /// stands. Those that were complete are sent whole in this call, so that their bytes come before
+  /// their OutputEnd, which the channel repeats.
+  void rewind(const wire::Resume& theirs);
   /// Reads what is in the pipes without waiting and closes them: every writer is dead.
   void drain();
 
@@ -49,6 +53,7 @@ class OutputPump {
   void skip(Pumped& pumped, std::uint64_t to);
   void pass_gap(Pumped& pumped);
   void send(Pumped& pumped, std::string_view bytes);
+  bool send_stored(Pumped& pumped);
   void catch_up(Pumped& pumped);
   void close(Pumped& pumped);
   void finish_if_complete(Pumped& pumped);

@@ -119,4 +119,11 @@ Result<std::optional<FrameView>> FrameReader::next_view() {
   return frame;
 }
 
+std::size_t FrameReader::missing() const {
+  const std::string_view bytes(buffer_.get() + begin_, end_ - begin_);
+  if (bytes.size() < kHeaderSize) return kHeaderSize - bytes.size();
+  const std::size_t all = kHeaderSize + little_endian_at<std::uint32_t>(bytes, 0);
+  return all > bytes.size() ? all - bytes.size() : 1;
+}
+
 }  // namespace dlaunch::wire

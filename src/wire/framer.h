@@ -31,6 +31,9 @@ class FrameReader {
   [[nodiscard]] Result<std::optional<Frame>> next();
   /// The same, without a copy of the payload: it is there until the next feed() or room().
   [[nodiscard]] Result<std::optional<FrameView>> next_view();
+  /// How many bytes the frame that has begun still needs, at least 1; of its header first, and all
+  /// once that is there. Whoever reads no more than that reads nothing of the next frame.
+  [[nodiscard]] std::size_t missing() const;
 
  private:
   void make_room(std::size_t size);

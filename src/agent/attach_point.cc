@@ -1,0 +1,140 @@
+#include "agent/attach_point.h"
+
+#include <algorithm>
+#include <cerrno>
+#include <cstring>
+
+#include <sys/socket.h>
+#include <unistd.h>
+
+#include "wire/codec.h"
+#include "wire/framer.h"
+
+namespace dlaunch {
+
+namespace {
+
+// More than a launcher has on their way at once; an older one gives way.
+constexpr std::size_t kMostCandidates = 4;
+constexpr std::size_t kDescriptors = 2;
+constexpr std::size_t kReadSize = 4096;
+
+/// Of our own user, as far as this user namespace can tell.
+bool is_ours(int socket) {
+  ucred peer{};
+  socklen_t size = sizeof peer;
+  return ::getsockopt(socket, SOL_SOCKET, SO_PEERCRED, &peer, &size) == 0 &&
+         peer.uid == ::geteuid();
+}
+
+/// The descriptors of one message (unix(7), SCM_RIGHTS), at most two. `n`: as recvmsg(2) returns.
+std::vector<UniqueFd> receive(int socket, ssize_t& n) {
+  char byte = 0;
+  iovec data{&byte, 1};
+  alignas(cmsghdr) char control[CMSG_SPACE(kDescriptors * sizeof(int))];
+  msghdr message{};
+  message.msg_iov = &data;
+  message.msg_iovlen = 1;
+  message.msg_control = control;
+  message.msg_controllen = sizeof control;
+  n = ::recvmsg(socket, &message, MSG_CMSG_CLOEXEC | MSG_DONTWAIT);
+  std::vector<UniqueFd> received;
+  if (n <= 0) return received;
+  for (cmsghdr* part = CMSG_FIRSTHDR(&message); part != nullptr;
+       part = CMSG_NXTHDR(&message, part)) {
+    if (part->cmsg_level != SOL_SOCKET || part->cmsg_type != SCM_RIGHTS) continue;
+    const std::size_t count = (part->cmsg_len - CMSG_LEN(0)) / sizeof(int);
+    for (std::size_t i = 0; i < count; ++i) {
+      int fd = -1;
+      std::memcpy(&fd, CMSG_DATA(part) + i * sizeof fd, sizeof fd);
+      received.emplace_back(fd);
+    }
+  }
+  return received;
+}
+
+}  // namespace
+
+struct AttachPoint::Candidate {
+  Candidate(EventLoop& loop, UniqueFd socket) : keeper(loop, std::move(socket)) {}
+  WatchedFd keeper;
+  std::unique_ptr<WatchedFd> read;
+  UniqueFd write;
+  wire::FrameReader reader;  // gets the Resume frame and not a byte more
+};
+
+AttachPoint::AttachPoint(EventLoop& loop, SessionId id, Arrived arrived)
+    : loop_(loop), id_(id), arrived_(std::move(arrived)) {}
+
+AttachPoint::~AttachPoint() = default;
+
+Status AttachPoint::open() {
+  auto socket = open_session_socket(session_folders(), id_);
+  if (!socket) return tl::unexpected(socket.error());
+  socket_ = std::move(*socket);
+  listener_ = std::make_unique<WatchedFd>(loop_, std::move(socket_.listener));
+  wait();
+  return {};
+}
+
+void AttachPoint::close() {
+  if (!listener_) return;
+  remove_session_socket(socket_, id_);
+  listener_.reset();
+  candidates_.clear();
+}
+
+void AttachPoint::wait() {
+  listener_->on_readable([this] {
+    accept_one();
+    wait();
+  });
+}
+
+void AttachPoint::accept_one() {
+  UniqueFd socket(::accept4(listener_->get(), nullptr, nullptr, SOCK_CLOEXEC | SOCK_NONBLOCK));
+  if (!socket || !is_ours(socket.get())) return;
+  if (candidates_.size() == kMostCandidates) candidates_.erase(candidates_.begin());
+  candidates_.push_back(std::make_unique<Candidate>(loop_, std::move(socket)));
+  Candidate& candidate = *candidates_.back();
+  candidate.keeper.on_readable([this, &candidate] { receive_descriptors(candidate); });
+}
+
+void AttachPoint::drop(Candidate& candidate) {
+  std::erase_if(candidates_, [&](const auto& one) { return one.get() == &candidate; });
+}
+
+void AttachPoint::receive_descriptors(Candidate& candidate) {
+  ssize_t n = 0;
+  std::vector<UniqueFd> received = receive(candidate.keeper.get(), n);
+  if (received.size() != kDescriptors) return drop(candidate);
+  candidate.read = std::make_unique<WatchedFd>(loop_, std::move(received[0]));
+  candidate.write = std::move(received[1]);
+  candidate.read->on_readable([this, &candidate] { read_resume(candidate); });
+}
+
+void AttachPoint::read_resume(Candidate& candidate) {
+  wire::FrameReader& reader = candidate.reader;
+  const std::size_t wanted = std::min(reader.missing(), kReadSize);
+  const ssize_t n = ::read(candidate.read->get(), reader.room(wanted), wanted);
+  if (n == 0 || (n < 0 && errno != EAGAIN && errno != EINTR)) return drop(candidate);
+  if (n > 0) reader.took(static_cast<std::size_t>(n));
+  const auto frame = reader.next();
+  if (!frame) return drop(candidate);
+  if (*frame) return take(candidate, **frame);
+  candidate.read->on_readable([this, &candidate] { read_resume(candidate); });
+}
+
+void AttachPoint::take(Candidate& candidate, const wire::Frame& frame) {
+  const auto message = wire::decode(frame);
+  const auto* resume = message ? std::get_if<wire::Resume>(&*message) : nullptr;
+  const bool for_us = frame.session == id_.session && frame.node == id_.node;
+  if (!for_us || resume == nullptr || resume->connection <= latest_) return drop(candidate);
+  latest_ = resume->connection;
+  NewConnection connection{duplicate(candidate.read->get()), std::move(candidate.write),
+                           duplicate(candidate.keeper.get()), *resume};
+  drop(candidate);
+  if (connection.read && connection.keeper) arrived_(std::move(connection));
+}
+
+}  // namespace dlaunch
