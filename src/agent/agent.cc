@@ -77,8 +77,8 @@ class Agent {
     loop_.post([this, request] { gather_facts(request); });
   }
   void on(wire::CheckPlaces& places) {
-    channel_.send(wire::PlacesMissing{
-        places.attempt, missing_places(places, environment_from_block(environ))});
+    channel_.send(wire::PlacesMissing{places.attempt,
+                                      missing_places(places, environment_from_block(environ))});
   }
   void on(wire::StartRanks& start) {
     if (start.log_folder.empty()) start.log_folder = folder_.of_attempt(start.attempt);
@@ -159,8 +159,10 @@ class Agent {
         loop_, id_, [this](NewConnection connection) { go_on_over(std::move(connection)); });
     if (const Status opened = attach_->open(); !opened) {
       attach_.reset();
-      channel_.send(wire::Notice{"a broken connection cannot be taken up again, no place for a "
-                                 "socket: " + opened.error().message});
+      channel_.send(
+          wire::Notice{"a broken connection cannot be taken up again, no place for a "
+                       "socket: " +
+                       opened.error().message});
     }
     watch_lease();
   }

@@ -12,8 +12,8 @@ namespace dlaunch {
 /// `marker` + " gone " + the same.
 inline constexpr int kSessionGone = 72;
 
-/// Writes `marker` + " ready" and a newline to stdout, hands stdin and stdout over and stays, so that
-/// sshd keeps the session, until the agent lets go. Returns the exit code. Blocks.
+/// Writes `marker` + " ready" and a newline to stdout, hands stdin and stdout over and stays, so
+/// that sshd keeps the session, until the agent lets go. Returns the exit code. Blocks.
 [[nodiscard]] int attach_main(SessionId id, const std::string& marker);
 
 }  // namespace dlaunch

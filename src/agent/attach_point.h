@@ -1,5 +1,5 @@
-// The agent's side of `dlaunch agent --attach`: listens on the session's socket for connections that
-// a launcher has made anew.
+// The agent's side of `dlaunch agent --attach`: listens on the session's socket for connections
+// that a launcher has made anew.
 #pragma once
 
 #include <functional>
@@ -23,9 +23,9 @@ struct NewConnection {
   wire::Resume resume;
 };
 
-/// Lives on the agent's one thread. A connection counts once a whole Resume of this session has come
-/// over it, with a higher number than any before: one that was overtaken by a later one on its way
-/// here, or whose launcher has given it up, replaces nothing.
+/// Lives on the agent's one thread. A connection counts once a whole Resume of this session has
+/// come over it, with a higher number than any before: one that was overtaken by a later one on its
+/// way here, or whose launcher has given it up, replaces nothing.
 class AttachPoint {
  public:
   using Arrived = std::function<void(NewConnection)>;

@@ -1,9 +1,9 @@
 // The agent's right to run ranks without asking again. A launcher gives a node up when it has heard
-// nothing of it for lost_after, and may then start the same work elsewhere; so the ranks here must be
-// dead before. The lease therefore counts from the sending of the latest heartbeat that the launcher
-// is known to have heard, not from what was heard of the launcher: with a link that works in one
-// direction only, the two differ. fence_after + heartbeat + 2 s < lost_after (spec/validate.cc).
-// Pure; one thread at a time.
+// nothing of it for lost_after, and may then start the same work elsewhere; so the ranks here must
+// be dead before. The lease therefore counts from the sending of the latest heartbeat that the
+// launcher is known to have heard, not from what was heard of the launcher: with a link that works
+// in one direction only, the two differ. fence_after + heartbeat + 2 s < lost_after
+// (spec/validate.cc). Pure; one thread at a time.
 #pragma once
 
 #include "model/time.h"
@@ -16,9 +16,9 @@ class Lease {
   Lease(MonotonicTime length, MonotonicTime beat, MonotonicTime now)
       : length_(length), beat_(beat), confirmed_(now), seen_(now) {}
 
-  /// To be called at every beat. An agent that was stopped (SIGSTOP, a debugger, a swapping machine)
-  /// finds answers that are as old as the stop was long; before it accuses anybody it gets one beat
-  /// for a fresh one.
+  /// To be called at every beat. An agent that was stopped (SIGSTOP, a debugger, a swapping
+  /// machine) finds answers that are as old as the stop was long; before it accuses anybody it gets
+  /// one beat for a fresh one.
   void still_here(MonotonicTime now) {
     if (now - seen_ > 2 * beat_) grace_until_ = now + beat_;
     seen_ = now;

@@ -41,10 +41,10 @@ struct OutputPump::Pumped {
   Stream stream;
   WatchedFd pipe;
   OutputFile file;
-  bool is_shown;           // the launcher wants it
-  std::uint64_t credit;    // offset up to which the launcher takes bytes
-  std::uint64_t read = 0;  // bytes read from the pipe
-  std::uint64_t sent = 0;  // offset up to which bytes were sent, or will not be
+  bool is_shown;                   // the launcher wants it
+  std::uint64_t credit;            // offset up to which the launcher takes bytes
+  std::uint64_t read = 0;          // bytes read from the pipe
+  std::uint64_t sent = 0;          // offset up to which bytes were sent, or will not be
   std::uint64_t wanted_from = 0;   // what lies before was left out on the launcher's word
   std::uint64_t end_sequence = 0;  // of its OutputEnd, once it is finished
   std::uint32_t full = 0;          // reads that found the pipe full

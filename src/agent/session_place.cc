@@ -86,8 +86,7 @@ int connect_in(const UniqueFd& folder, SessionId id, UniqueFd& connection) {
   const timeval limit{kConnectLimit.count(), 0};
   ::setsockopt(connection.get(), SOL_SOCKET, SO_SNDTIMEO, &limit, sizeof limit);
   const sockaddr_un address = address_in(folder, id);
-  if (::connect(connection.get(), reinterpret_cast<const sockaddr*>(&address), sizeof address) ==
-      0)
+  if (::connect(connection.get(), reinterpret_cast<const sockaddr*>(&address), sizeof address) == 0)
     return 0;
   const int error = errno;
   connection.reset();

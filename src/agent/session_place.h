@@ -35,9 +35,9 @@ struct SessionSocket {
 /// Takes the socket's name away; nobody finds the session any more.
 void remove_session_socket(const SessionSocket& socket, SessionId id);
 
-/// For a socket whose agent is dead: takes it away and leaves a word of how the session has ended in
-/// its place, for those who look for it. Nothing happens where there is no socket. What nobody has
-/// looked for within a day is removed by the next one who leaves a word.
+/// For a socket whose agent is dead: takes it away and leaves a word of how the session has ended
+/// in its place, for those who look for it. Nothing happens where there is no socket. What nobody
+/// has looked for within a day is removed by the next one who leaves a word.
 void leave_last_word(const std::vector<std::string>& folders, SessionId id,
                      const std::string& word);
 

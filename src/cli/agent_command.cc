@@ -8,6 +8,7 @@
 
 #include <unistd.h>
 
+#include "agent/attach.h"
 #include "agent/guardian.h"
 #include "cli/print.h"
 #include "launch/remote_script.h"
@@ -20,6 +21,7 @@ namespace {
 
 struct AgentWords {
   bool probe = false;
+  bool attach = false;
   bool pid_namespace = false;
   std::optional<std::uint64_t> session;
   std::optional<std::uint32_t> node;
@@ -43,7 +45,8 @@ std::optional<AgentWords> read_words(const std::vector<std::string>& words) {
       read.probe = true;
     } else if (words[i] == "--pid-namespace") {
       read.pid_namespace = true;
-    } else if (words[i] == "--session" && has_value) {
+    } else if ((words[i] == "--session" || words[i] == "--attach") && has_value) {
+      read.attach = words[i] == "--attach";
       if (!read_number(words[++i], 16, read.session)) return std::nullopt;
     } else if (words[i] == "--node" && has_value) {
       if (!read_number(words[++i], 10, read.node)) return std::nullopt;
@@ -91,14 +94,15 @@ int agent_command(const std::vector<std::string>& words) {
   ensure_standard_descriptors();
   // Inherited as ignored, the kernel would throw the exit status of the ranks away (wait(2)).
   std::signal(SIGCHLD, SIG_DFL);
+  const std::string marker = kMarker + session_text(*read->session);
+  if (read->attach) return attach_main({*read->session, *read->node}, marker);
   AgentOptions options;
   options.read = duplicate(STDIN_FILENO);
   options.write = duplicate(STDOUT_FILENO);
   options.session = *read->session;
   options.node = *read->node;
   options.pid_namespace = read->pid_namespace;
-  const std::string ready = kMarker + session_text(options.session) + " ready\n";
-  if (!options.read || !options.write || !write_all(options.write.get(), ready))
+  if (!options.read || !options.write || !write_all(options.write.get(), marker + " ready\n"))
     return exit_code::kNodeLost;
   return guardian_main(std::move(options));
 }

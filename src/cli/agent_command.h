@@ -10,8 +10,10 @@ namespace dlaunch {
 [[nodiscard]] bool is_agent_command(const std::vector<std::string>& words);
 
 /// `agent --session HEX --node N [--pid-namespace]`: says that it is ready on stdout, then is the
-/// guardian of an agent whose channel are stdin and stdout. `agent --probe`: says the build id, for
-/// finding out whether this file can be executed where it is. Returns the exit code.
+/// guardian of an agent whose channel are stdin and stdout. `agent --attach HEX --node N`: gives
+/// stdin and stdout to the agent of that session which runs here (agent/attach.h). `agent --probe`:
+/// says the build id, for finding out whether this file can be executed where it is. Returns the
+/// exit code.
 [[nodiscard]] int agent_command(const std::vector<std::string>& words);
 
 }  // namespace dlaunch

@@ -63,6 +63,8 @@ void ChannelOpening::read_words(std::string_view line) {
     found_ = Found::missing;
   } else if (kind == "staged") {
     found_ = Found::staged;
+  } else if (kind == "gone") {
+    found_ = Found::gone;
   } else {
     found_ = Found::failed;
     if (kind != "failed") argument_ = "unexpected answer \"" + words + '"';

@@ -8,6 +8,7 @@
 #include <sys/utsname.h>
 #include <unistd.h>
 
+#include "agent/attach.h"
 #include "launch/channel_opening.h"
 #include "launch/connect_failure.h"
 #include "launch/connect_queue.h"
@@ -244,6 +245,8 @@ void NodeConnector::State::found(Opening& opening) {
     case Found::staged:
       opening.step = Opening::Step::agent;
       return next_step(opening);
+    case Found::gone:
+      return answer(opening.node, fail(kSessionGone, opening.opening->argument()));
     case Found::failed:
       return not_staged(opening);
     case Found::too_much:

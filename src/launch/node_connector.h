@@ -35,7 +35,9 @@ class NodeConnector {
     std::string build_id;    // of the binary that is to run there
     std::uint64_t seed = 0;  // of the jitter between tries
   };
-  /// An Error's text is for a person who knows which host is meant: "ssh: connect to host gpu12
+  /// An attach that reached the node and found no agent there is an Error with the code
+  /// kSessionGone (agent/attach.h), whose text says how the agent ended. Else an Error's text is
+  /// for a person who knows which host is meant: "ssh: connect to host gpu12
   /// port 22: Connection refused".
   using Opened = std::function<void(Result<Connection>)>;
 

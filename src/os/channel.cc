@@ -27,7 +27,8 @@ Channel::Channel(EventLoop& loop, UniqueFd read, UniqueFd write, std::uint32_t n
 
 void Channel::connect(UniqueFd read, UniqueFd write) {
   ++connection_;
-  reader_ = wire::FrameReader();  // what a cut left of a frame; whole frames wait in nobody's buffer
+  reader_ =
+      wire::FrameReader();  // what a cut left of a frame; whole frames wait in nobody's buffer
   read_.emplace(loop_, std::move(read));
   write_.emplace(loop_, std::move(write));
 }

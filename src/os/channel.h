@@ -109,7 +109,7 @@ class Channel {
   std::string waiting_;  // collected while `sending_` is on its way
   bool write_pending_ = false;
   bool was_full_ = false;
-  bool deaf_ = false;  // nobody reads what we write; the end of file is to come
+  bool deaf_ = false;              // nobody reads what we write; the end of file is to come
   bool waits_for_resume_ = false;  // of the other end, on a new connection
   bool repeating_ = false;         // control frames go out in their order, after the output
   bool ended_ = false;

@@ -124,11 +124,9 @@ inline constexpr auto kFields<CheckPlaces::Program> =
                field("search_path", &CheckPlaces::Program::search_path)};
 
 template <>
-inline constexpr auto kFields<Resume::Received> =
-    std::tuple{field("attempt", &Resume::Received::attempt),
-               field("rank", &Resume::Received::rank, kRank),
-               field("stream", &Resume::Received::stream),
-               field("received", &Resume::Received::received)};
+inline constexpr auto kFields<Resume::Received> = std::tuple{
+    field("attempt", &Resume::Received::attempt), field("rank", &Resume::Received::rank, kRank),
+    field("stream", &Resume::Received::stream), field("received", &Resume::Received::received)};
 
 // ---- messages, in the order of wire::Message
 
@@ -153,11 +151,10 @@ template <>
 inline constexpr auto kFields<Bye> = std::tuple{};
 
 template <>
-inline constexpr auto kFields<FactsRequest> =
-    std::tuple{field("ports", &FactsRequest::ports, kPorts),
-               field("fixed_ports", &FactsRequest::fixed_ports, kPort),
-               field("attempt", &FactsRequest::attempt),
-               field("output_name", &FactsRequest::output_name)};
+inline constexpr auto kFields<FactsRequest> = std::tuple{
+    field("ports", &FactsRequest::ports, kPorts),
+    field("fixed_ports", &FactsRequest::fixed_ports, kPort),
+    field("attempt", &FactsRequest::attempt), field("output_name", &FactsRequest::output_name)};
 
 template <>
 inline constexpr auto kFields<StartRanks> = std::tuple{
@@ -226,30 +223,28 @@ inline constexpr auto kFields<PortTaken> =
                field("taken", &PortTaken::taken)};
 
 template <>
-inline constexpr auto kFields<CheckPlaces> = std::tuple{
-    field("attempt", &CheckPlaces::attempt), field("workdir", &CheckPlaces::workdir),
-    field("carried", &CheckPlaces::carried), field("programs", &CheckPlaces::programs),
-    field("files", &CheckPlaces::files)};
+inline constexpr auto kFields<CheckPlaces> =
+    std::tuple{field("attempt", &CheckPlaces::attempt), field("workdir", &CheckPlaces::workdir),
+               field("carried", &CheckPlaces::carried), field("programs", &CheckPlaces::programs),
+               field("files", &CheckPlaces::files)};
 
 template <>
-inline constexpr auto kFields<FetchOutput> = std::tuple{
-    field("attempt", &FetchOutput::attempt), field("rank", &FetchOutput::rank, kRank),
-    field("part", &FetchOutput::part), field("offset", &FetchOutput::offset),
-    field("size", &FetchOutput::size, kFetched)};
+inline constexpr auto kFields<FetchOutput> =
+    std::tuple{field("attempt", &FetchOutput::attempt), field("rank", &FetchOutput::rank, kRank),
+               field("part", &FetchOutput::part), field("offset", &FetchOutput::offset),
+               field("size", &FetchOutput::size, kFetched)};
 
 template <>
-inline constexpr auto kFields<ForgetOutput> =
-    std::tuple{field("attempt", &ForgetOutput::attempt)};
+inline constexpr auto kFields<ForgetOutput> = std::tuple{field("attempt", &ForgetOutput::attempt)};
 
 template <>
-inline constexpr auto kFields<PlacesMissing> =
-    std::tuple{field("attempt", &PlacesMissing::attempt), field("missing", &PlacesMissing::missing)};
+inline constexpr auto kFields<PlacesMissing> = std::tuple{
+    field("attempt", &PlacesMissing::attempt), field("missing", &PlacesMissing::missing)};
 
 template <>
-inline constexpr auto kFields<Resume> =
-    std::tuple{field("connection", &Resume::connection),
-               field("control_received", &Resume::control_received),
-               field("streams", &Resume::streams)};
+inline constexpr auto kFields<Resume> = std::tuple{
+    field("connection", &Resume::connection), field("control_received", &Resume::control_received),
+    field("streams", &Resume::streams)};
 
 // ---- numbers with a name on the wire
 

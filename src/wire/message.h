@@ -102,8 +102,8 @@ struct StartFile {
   bool operator==(const StartFile&) const = default;
 };
 /// A rank's environment: the agent's own with what of `carried` has its folders here, less `scrub`,
-/// then `env`, then StartRank::env; later wins. Large jobs come in several of these; `last` marks the final one of the attempt on this
-/// node.
+/// then `env`, then StartRank::env; later wins. Large jobs come in several of these; `last` marks
+/// the final one of the attempt on this node.
 struct StartRanks {
   Attempt attempt;
   std::string log_folder;  // where rank-<n>.out and .err go, absolute, exists; empty: the agent's
@@ -240,7 +240,8 @@ struct PortTaken {
 struct CheckPlaces {
   struct Program {
     std::string name;  // found as execvp(3) does
-    std::optional<std::string> search_path;  // PATH, where the job sets it; else what ranks will have
+    std::optional<std::string>
+        search_path;  // PATH, where the job sets it; else what ranks will have
     bool operator==(const Program&) const = default;
   };
   Attempt attempt;

@@ -56,8 +56,8 @@ TEST(Codec, NamesAndSequencing) {
     EXPECT_TRUE(names.insert(type_name(type)).second) << type_name(type);
     const std::string name = type_name(type);
     // message.h and frame.h: these three carry no sequence number.
-    EXPECT_EQ(is_sequenced(type), name != "Ack" && name != "Heartbeat" && name != "OutputData" &&
-                                      name != "Resume")
+    EXPECT_EQ(is_sequenced(type),
+              name != "Ack" && name != "Heartbeat" && name != "OutputData" && name != "Resume")
         << name;
   }
   EXPECT_STREQ(type_name(encode(Hello{}).type), "Hello");

@@ -1,0 +1,237 @@
+// The way back to an agent: folders, sockets, descriptors over them, last words.
+#include <cstdlib>
+#include <filesystem>
+#include <fstream>
+#include <iterator>
+#include <thread>
+
+#include <gmock/gmock.h>
+#include <gtest/gtest.h>
+#include <sys/socket.h>
+#include <sys/stat.h>
+#include <sys/wait.h>
+#include <unistd.h>
+
+#include "agent/attach.h"
+#include "agent/attach_point.h"
+#include "os/clock.h"
+#include "wire/codec.h"
+#include "wire/framer.h"
+
+namespace dlaunch {
+namespace {
+
+using testing::HasSubstr;
+
+class SessionPlace : public testing::Test {
+ protected:
+  SessionPlace() {
+    EXPECT_NE(::mkdtemp(root_), nullptr);
+    folders_ = {std::string(root_) + "/first", std::string(root_) + "/second/dlaunch"};
+  }
+  ~SessionPlace() override { std::filesystem::remove_all(root_); }
+
+  char root_[32] = "/tmp/session-place-XXXXXX";
+  std::vector<std::string> folders_;
+  const SessionId id_{0xff, 3};
+};
+
+TEST_F(SessionPlace, SocketAndFolderAreOursAlone) {
+  const auto socket = open_session_socket(folders_, id_);
+  ASSERT_TRUE(socket.has_value()) << socket.error().message;
+  struct stat about {};
+  ASSERT_EQ(::stat(folders_[0].c_str(), &about), 0);
+  EXPECT_EQ(about.st_mode & 07777, 0700U);
+  ASSERT_EQ(::stat((folders_[0] + "/agent-00000000000000ff-3").c_str(), &about), 0);
+  EXPECT_EQ(about.st_mode & 07777, 0600U);
+  EXPECT_TRUE(find_session(folders_, id_).connection.valid());
+  EXPECT_FALSE(find_session(folders_, {0xff, 4}).connection.valid());
+  remove_session_socket(*socket, id_);
+  EXPECT_FALSE(find_session(folders_, id_).connection.valid());
+}
+
+TEST_F(SessionPlace, AFolderThatOthersMayEnterIsPassedOver) {
+  ASSERT_EQ(::mkdir(folders_[0].c_str(), 0755), 0);
+  ASSERT_EQ(::chmod(folders_[0].c_str(), 0755), 0);
+  const auto socket = open_session_socket(folders_, id_);
+  ASSERT_TRUE(socket.has_value()) << socket.error().message;
+  EXPECT_TRUE(std::filesystem::exists(folders_[1] + "/agent-00000000000000ff-3"));
+  EXPECT_TRUE(find_session(folders_, id_).connection.valid());
+}
+
+TEST_F(SessionPlace, ALinkIsNoFolder) {
+  const std::string elsewhere = std::string(root_) + "/elsewhere";
+  ASSERT_EQ(::mkdir(elsewhere.c_str(), 0700), 0);
+  ASSERT_EQ(::symlink(elsewhere.c_str(), folders_[0].c_str()), 0);
+  const auto socket = open_session_socket({folders_[0]}, id_);
+  ASSERT_FALSE(socket.has_value());
+  EXPECT_THAT(socket.error().message, HasSubstr(folders_[0]));
+}
+
+TEST_F(SessionPlace, PathsMayBeLongerThanASocketAddress) {
+  const std::string deep = std::string(root_) + "/" + std::string(200, 'd');
+  const auto socket = open_session_socket({deep}, id_);
+  ASSERT_TRUE(socket.has_value()) << socket.error().message;
+  EXPECT_TRUE(find_session({deep}, id_).connection.valid());
+}
+
+TEST_F(SessionPlace, TheLastWordIsFoundOnce) {
+  { const auto socket = open_session_socket(folders_, id_); }  // as a killed agent leaves it
+  leave_last_word(folders_, id_, "its agent was killed by SIGKILL");
+  EXPECT_EQ(find_session(folders_, id_).gone, "its agent was killed by SIGKILL");
+  EXPECT_THAT(find_session(folders_, id_).gone, HasSubstr("fenced, or never ran"));
+  EXPECT_TRUE(std::filesystem::is_empty(folders_[0]));
+}
+
+TEST_F(SessionPlace, NoWordIsLeftWhereThereWasNoSocket) {
+  ASSERT_EQ(::mkdir(folders_[0].c_str(), 0700), 0);
+  leave_last_word(folders_, id_, "nobody looks for it");
+  EXPECT_TRUE(std::filesystem::is_empty(folders_[0]));
+}
+
+TEST_F(SessionPlace, AGuardianThatIsStillEndingThingsIsWaitedFor) {
+  { const auto socket = open_session_socket(folders_, id_); }
+  std::thread guardian([this] { leave_last_word(folders_, id_, "its agent was stopped"); });
+  EXPECT_EQ(find_session(folders_, id_).gone, "its agent was stopped");
+  guardian.join();
+}
+
+TEST_F(SessionPlace, ASocketWithoutAnybodyIsNotWaitedForForEver) {
+  { const auto socket = open_session_socket(folders_, id_); }
+  EXPECT_EQ(find_session(folders_, id_).gone,
+            "its agent and its guardian were killed, or are stopped");
+}
+
+/// attach_main() in a child process, an AttachPoint in this one.
+class Attach : public SessionPlace {
+ protected:
+  Attach() {
+    ::setenv("XDG_CACHE_HOME", root_, 1);
+    ::unsetenv("XDG_RUNTIME_DIR");
+    EXPECT_TRUE(point_.open().has_value());
+  }
+  ~Attach() override { point_.close(); }
+
+  struct Brought {
+    pid_t pid = 0;
+    UniqueFd to;    // what the launcher writes
+    UniqueFd from;  // what it reads
+  };
+  Brought bring(SessionId id) {
+    Pipe in = *make_pipe();
+    Pipe out = *make_pipe();
+    const pid_t pid = ::fork();
+    if (pid == 0) {
+      ::dup2(in.read.get(), 0);
+      ::dup2(out.write.get(), 1);
+      in = {};
+      out = {};
+      ::_exit(attach_main(id, "@marker"));
+    }
+    return {pid, std::move(in.write), std::move(out.read)};
+  }
+  static void say(const Brought& brought, const wire::Message& message, SessionId id) {
+    wire::Frame frame = wire::encode(message);
+    frame.session = id.session;
+    frame.node = id.node;
+    std::string bytes;
+    wire::append_frame(frame, bytes);
+    EXPECT_EQ(::write(brought.to.get(), bytes.data(), bytes.size()),
+              static_cast<ssize_t>(bytes.size()));
+  }
+  static std::string line_from(const Brought& brought) {
+    std::string line;
+    char c = 0;
+    while (::read(brought.from.get(), &c, 1) == 1 && c != '\n') line += c;
+    return line;
+  }
+  bool wait_for_arrivals(std::size_t count) {
+    const MonotonicTime end = monotonic_now() + std::chrono::seconds(20);
+    while (arrived_.size() < count && loop_.run_one(end)) {
+    }
+    return arrived_.size() == count;
+  }
+  /// Turns the loop until the other end is closed.
+  bool wait_for_end(const Brought& brought) {
+    WatchedFd from(loop_, duplicate(brought.from.get()));
+    bool ended = false;
+    from.on_readable([&] { ended = true; });
+    const MonotonicTime end = monotonic_now() + std::chrono::seconds(20);
+    while (!ended && loop_.run_one(end)) {
+    }
+    char byte = 0;
+    return ended && ::read(from.get(), &byte, 1) == 0;
+  }
+  static int code_of(const Brought& brought) {
+    int status = 0;
+    EXPECT_EQ(::waitpid(brought.pid, &status, 0), brought.pid);
+    return WIFEXITED(status) ? WEXITSTATUS(status) : -WTERMSIG(status);
+  }
+
+  EventLoop loop_;
+  std::vector<NewConnection> arrived_;
+  AttachPoint point_{loop_, id_, [this](NewConnection one) { arrived_.push_back(std::move(one)); }};
+};
+
+TEST_F(Attach, BringsDescriptorsAndStaysUntilItIsLetGo) {
+  const Brought brought = bring(id_);
+  EXPECT_EQ(line_from(brought), "@marker ready");
+  say(brought, wire::Resume{2, 7}, id_);
+  ASSERT_TRUE(wait_for_arrivals(1));
+  EXPECT_EQ(arrived_[0].resume, (wire::Resume{2, 7}));
+  EXPECT_EQ(::write(arrived_[0].write.get(), "hello\n", 6), 6);
+  EXPECT_EQ(line_from(brought), "hello");
+  EXPECT_EQ(::waitpid(brought.pid, nullptr, WNOHANG), 0) << "it went before it was let go";
+  arrived_.clear();
+  EXPECT_EQ(code_of(brought), 0);
+  EXPECT_EQ(line_from(brought), "") << "and its stdout ends with it";
+}
+
+TEST_F(Attach, OnlyALaterConnectionCounts) {
+  const Brought later = bring(id_);
+  say(later, wire::Resume{3, 0}, id_);
+  ASSERT_TRUE(wait_for_arrivals(1));
+  const Brought stale = bring(id_);
+  EXPECT_EQ(line_from(stale), "@marker ready");
+  say(stale, wire::Resume{2, 0}, id_);
+  EXPECT_TRUE(wait_for_end(stale));
+  EXPECT_EQ(code_of(stale), 0);
+  EXPECT_EQ(arrived_.size(), 1U);
+  arrived_.clear();
+  EXPECT_EQ(code_of(later), 0);
+}
+
+TEST_F(Attach, WhoSaysSomethingElseIsSentAway) {
+  const Brought other_session = bring(id_);
+  EXPECT_EQ(line_from(other_session), "@marker ready");
+  say(other_session, wire::Resume{2, 0}, {0xfe, 3});
+  EXPECT_TRUE(wait_for_end(other_session));
+  const Brought no_resume = bring(id_);
+  EXPECT_EQ(line_from(no_resume), "@marker ready");
+  say(no_resume, wire::Bye{}, id_);
+  EXPECT_TRUE(wait_for_end(no_resume));
+  EXPECT_EQ(code_of(other_session), 0);
+  EXPECT_EQ(code_of(no_resume), 0);
+  EXPECT_TRUE(arrived_.empty());
+}
+
+TEST_F(Attach, NothingBehindTheResumeIsReadTooEarly) {
+  const Brought brought = bring(id_);
+  say(brought, wire::Resume{2, 0}, id_);
+  EXPECT_EQ(::write(brought.to.get(), "next", 4), 4);
+  ASSERT_TRUE(wait_for_arrivals(1));
+  char bytes[8];
+  EXPECT_EQ(::read(arrived_[0].read.get(), bytes, sizeof bytes), 4);
+  arrived_.clear();
+  EXPECT_EQ(code_of(brought), 0);
+}
+
+TEST_F(Attach, NoSuchSessionIsSaidAtOnce) {
+  const Brought brought = bring({1, 1});
+  EXPECT_EQ(line_from(brought),
+            "@marker gone no agent of this run is on the node: it has been fenced, or never ran");
+  EXPECT_EQ(code_of(brought), kSessionGone);
+}
+
+}  // namespace
+}  // namespace dlaunch
