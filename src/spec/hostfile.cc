@@ -1,32 +1,21 @@
 #include "spec/hostfile.h"
 
 #include <algorithm>
-#include <array>
 #include <charconv>
 #include <optional>
 
 #include "spec/host_name.h"
 #include "spec/host_tally.h"
-#include "spec/hostfile_lines.h"
+#include "spec/hostfile_words.h"
 #include "spec/hostlist.h"
-#include "spec/utf8.h"
 
 namespace dlaunch::spec {
 
 namespace {
 
-constexpr std::size_t kMostLines = 1'000'000;  // hosts that the lines name, repeated ones included
-
-/// What Open MPI's lexer takes for keywords (src/util/hostfile of PRRTE, hostfile_lex.l): three
-/// words for the slots, twelve spellings of their limit.
-constexpr std::array<std::string_view, 3> kSlots{"slots", "cpu", "count"};
-constexpr std::array<std::string_view, 12> kMaxSlots{
-    "max_slots", "max-slots", "slots_max", "slots-max", "max_cpu",   "max-cpu",
-    "cpu_max",   "cpu-max",   "max_count", "max-count", "count_max", "count-max"};
-constexpr std::array<std::string_view, 3> kUser{"username", "user_name", "user-name"};
-/// Words that cannot be a host in that form.
-constexpr std::array<std::string_view, 6> kKeywords{"slots", "slot", "cpu",
-                                                    "count", "port", "rank"};
+// Hosts that the lines name, repeated ones included: 2,000 nodes with 128 slots each have a line
+// for every slot.
+constexpr std::size_t kMostLines = 262'144;
 
 template <class List>
 bool contains(const List& list, std::string_view text) {
@@ -38,45 +27,6 @@ std::optional<std::int64_t> number_of(std::string_view text) {
   const auto [end, error] = std::from_chars(text.data(), text.data() + text.size(), number);
   const bool is_number = error == std::errc() && end == text.data() + text.size();
   return is_number && text.front() != '-' ? std::optional(number) : std::nullopt;
-}
-
-bool is_digits(std::string_view text) {
-  return !text.empty() && text.find_first_not_of("0123456789") == std::string_view::npos;
-}
-
-/// "host:4", also behind brackets.
-bool has_colon_slots(std::string_view host) {
-  const auto colon = host.rfind(':');
-  return colon != std::string_view::npos && colon + 1 < host.size() && !is_ipv6(host) &&
-         !is_ipv6(host.substr(host.find('@') + 1));
-}
-
-bool is_hydra_key(std::string_view key) {
-  return key == "binding" || key == "user";
-}
-
-HostfileForm form_of(const HostfileLine& line) {
-  if (!line.settings.empty()) {
-    const bool hydra = std::all_of(line.settings.begin(), line.settings.end(),
-                                   [](const auto& s) { return is_hydra_key(s.key.text); });
-    return hydra ? HostfileForm::colon : HostfileForm::slots;
-  }
-  if (line.words.size() >= 2 && is_digits(line.words[0].text)) return HostfileForm::columns;
-  return has_colon_slots(line.host.text) ? HostfileForm::colon : HostfileForm::names;
-}
-
-const char* described(HostfileForm form) {
-  switch (form) {
-    case HostfileForm::slots:
-      return "slots=4, as Open MPI and DeepSpeed have it";
-    case HostfileForm::colon:
-      return "host:4, as MPICH has it";
-    case HostfileForm::columns:
-      return "host 4 queue range, as Grid Engine has it";
-    case HostfileForm::names:
-      break;
-  }
-  return "names only";
 }
 
 class Reader {

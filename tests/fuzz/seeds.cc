@@ -101,6 +101,31 @@ Words hostlist_words() {
           "{1..3}"};
 }
 
+Words hostfile_words() {
+  Words words = hostlist_words();
+  words.insert({" slots=4",
+                " max_slots=8",
+                " cpu=",
+                " port=22",
+                " username=u",
+                " user=u",
+                " binding=core",
+                "slots",
+                "rank 0=",
+                "=",
+                "\n",
+                "#",
+                "//",
+                "/*",
+                "*/",
+                "^",
+                "+n1",
+                " 4 all.q@a UNDEFINED",
+                "a\na\n",
+                "\r\n"});
+  return words;
+}
+
 /// A value that the key takes.
 std::string value_of(const spec::Field& field) {
   if (!field.fallback.empty()) return std::string(field.fallback);
@@ -169,6 +194,7 @@ int main(int argc, char** argv) {
   dlaunch::write_dictionary(folder / "job_file.dict", dlaunch::job_words());
   dlaunch::write_dictionary(folder / "wire.dict", dlaunch::wire_words());
   dlaunch::write_dictionary(folder / "hostlist.dict", dlaunch::hostlist_words());
+  dlaunch::write_dictionary(folder / "hostfile.dict", dlaunch::hostfile_words());
   dlaunch::write_jobs(folder / "job_file");
   dlaunch::write_frames(folder / "wire");
   return std::filesystem::exists(folder / "wire.dict") ? 0 : 1;

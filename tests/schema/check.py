@@ -33,6 +33,11 @@ BEYOND = [
     ("a whole number with a fraction of zero", r"must be (a|a list of) whole number.*not the number [-+0-9.eE]+$", 8),
     ("a range that goes down", r"must go from the shorter to the longer", 5),
     ("a number that JSON does not have", r"must be a number .* not the number [-+]?\.(inf|Inf|INF|nan|NaN|NAN)$", 5),
+    ("a host list whose brackets or slots are wrong", r"hosts(\[\d+\](\.name)?)?: (.* cannot (be part of|begin with)|this ['\[(]|these brackets|a number is|this range|.* is not a "
+     r"number or a range|what follows|behind an address|brackets cannot|a host has|no host is named|the name of the|that is more than)", 5),
+    ("hosts that contradict each other", r"is named twice|are given twice|is given twice|one address cannot be|auto stands alone|hosts? (is|are) given|names no host", 5),
+    ("an address or a user beyond its characters", r"(address|user|interface): (a port is given|an IPv6 address|.* has at most)", 5),
+    ("keys of connect that do not go together", r"has no meaning (with via|beside)|needs connect\.command|connect\.command", 5),
     ("longer than the longest duration", r"must be a duration such as .* not \"?36501d", 5),
 ]
 
