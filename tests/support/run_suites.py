@@ -78,6 +78,8 @@ SUITES = [
     Suite("process", ["release"], python_suite("process/run.py", "--dlaunch", program("release")), budget=280, budget_all=900),
     Suite("process-asan", ["asan"], python_suite("process/run.py", "--dlaunch", program("asan")), budget=330, budget_all=1800),
     Suite("chaos", ["release"], python_suite("chaos/run.py", "--dlaunch", program("release")), budget=120, budget_all=1200),
+    Suite("chaos-nodes", ["release"], python_suite("chaos/run.py", "--nodes", "--dlaunch", program("release")), budget=150,
+          budget_all=1800),
     Suite("cluster", ["release"], python_suite("cluster/run.py", "--dlaunch", program("release")), budget=240, budget_all=900),
     Suite("examples", ["release"], python_suite("examples/run.py", "--dlaunch", program("release")), budget=120,
           budget_all=360),

@@ -1,0 +1,78 @@
+"""What one chaos run over nodes does: everything that is drawn from its seed, and nothing else."""
+
+import random
+from dataclasses import dataclass
+
+from scenario import make_orders, short_delay
+
+FENCE, LOST, CONNECT = 1.5, 5.0, 15.0  # seconds: timeouts.fence_after, lost_after, connect
+SUCCESS, NODE_LOST, INTERNAL, KILLED, INTERRUPTED, TERMINATED = 0, 69, 70, 137, 130, 143
+
+
+@dataclass(frozen=True)
+class Kind:
+    """One way in which things go wrong. `codes`: what dlaunch may end with when it strikes while ranks run; `early`: the same while nodes
+    are still being connected, where it is another set; `lost`: the node is lost, so what its ranks wrote last may be."""
+    name: str
+    odds: int
+    codes: tuple
+    early: tuple = ()
+    lost: bool = False
+
+
+KINDS = [
+    Kind("power off", 8, (NODE_LOST,), lost=True),
+    Kind("crash", 5, (NODE_LOST,), lost=True),
+    Kind("cut", 8, (NODE_LOST,), lost=True),
+    Kind("cut in", 4, (NODE_LOST,), lost=True),
+    Kind("cut out", 4, (NODE_LOST,), lost=True),
+    Kind("cut shortly", 10, (SUCCESS,)),
+    Kind("cut launcher", 4, (NODE_LOST,), lost=True),
+    Kind("cut launcher shortly", 6, (SUCCESS,)),
+    # Before there is an agent a lost connection is told like any other that failed.
+    Kind("kill session", 12, (SUCCESS,), early=(SUCCESS, NODE_LOST)),
+    Kind("kill ssh", 8, (SUCCESS,), early=(SUCCESS, NODE_LOST)),
+    Kind("kill sshd", 4, (SUCCESS,), early=(SUCCESS, NODE_LOST)),
+    Kind("hang", 5, (NODE_LOST,), lost=True),
+    Kind("hang shortly", 5, (SUCCESS,)),
+    Kind("slow", 4, (SUCCESS,), early=(SUCCESS, NODE_LOST)),
+    Kind("kill agent", 8, (NODE_LOST,), lost=True),
+    Kind("kill guardian", 6, (NODE_LOST,), lost=True),
+    Kind("stop agent", 4, (NODE_LOST,), lost=True),
+    Kind("kill rank", 6, (KILLED,)),
+    Kind("kill front", 5, ()),
+    Kind("kill launcher", 5, ()),
+    Kind("kill engine", 4, (INTERNAL,)),
+    Kind("interrupt", 4, (INTERRUPTED,)),
+    Kind("terminate", 4, (TERMINATED,)),
+]
+# "connecting": dlaunch has been started; "ready": all ranks are up; "end": they have been told to end.
+MOMENTS = {"connecting": 20, "ready": 60, "end": 20}
+
+
+@dataclass
+class NodesScenario:
+    seed: int
+    nodes: int
+    ranks: int  # on each
+    orders: list  # per rank, see rank.c
+    moment: str
+    delay: float  # seconds after the moment
+    kind: Kind
+    node: int  # whom it befalls, from 1
+    length: float  # seconds, of what goes on for a short time
+
+    def describe(self):
+        whom = "" if "launcher" in self.kind.name or not self.kind.codes or self.kind.name in ("interrupt", "terminate", "kill engine") \
+            else f" node{self.node}"
+        return f"{self.nodes} nodes x {self.ranks}, {1000 * self.delay:.0f} ms after {self.moment}: {self.kind.name}{whom}"
+
+
+def make(seed):
+    rng = random.Random(seed)
+    nodes, ranks = rng.randint(2, 4), rng.randint(1, 2)
+    orders = [make_orders(rng) for _ in range(nodes * ranks)]
+    moment = rng.choices(list(MOMENTS), list(MOMENTS.values()))[0]
+    delay = rng.uniform(0.0, 1.5) if moment == "connecting" else short_delay(rng)
+    kind = rng.choices(KINDS, [kind.odds for kind in KINDS])[0]
+    return NodesScenario(seed, nodes, ranks, orders, moment, delay, kind, rng.randint(1, nodes), rng.uniform(0.05, FENCE / 2))
