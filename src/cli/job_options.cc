@@ -197,6 +197,8 @@ Result<std::vector<Override>> overrides_of(const JobOptions& options) {
   if (options.hosts)
     overrides.push_back({"hosts", quoted(*options.hosts), "--hosts " + *options.hosts});
   add("hostfile", options.hostfile.value_or(""), "--hostfile");
+  if (options.ssh)
+    overrides.push_back({"connect.ssh", quoted(*options.ssh), "--ssh " + *options.ssh});
   for (const std::string& set : options.sets) {
     const std::size_t equals = set.find('=');
     if (equals == std::string::npos || equals == 0) {
@@ -219,6 +221,7 @@ std::string job_text_of(const JobOptions& options) {
   if (!options.per_node.empty()) text += "processes_per_node: " + options.per_node + '\n';
   if (options.hosts) text += "hosts: " + quoted(*options.hosts) + '\n';
   if (options.hostfile) text += "hostfile: " + quoted(*options.hostfile) + '\n';
+  if (options.ssh) text += "connect: {ssh: " + quoted(*options.ssh) + "}\n";
   if (options.include) text += "# --include " + quoted(*options.include) + '\n';
   if (options.exclude) text += "# --exclude " + quoted(*options.exclude) + '\n';
   for (const std::string& set : options.sets) text += "# --set " + quoted(set) + '\n';
@@ -236,6 +239,7 @@ std::string added_to_file(const JobOptions& options) {
   add("--nnodes", options.nodes);
   add("--hosts", options.hosts.value_or(""));
   add("--hostfile", options.hostfile.value_or(""));
+  add("--ssh", options.ssh.value_or(""));
   add("--include", options.include.value_or(""));
   add("--exclude", options.exclude.value_or(""));
   for (const std::string& set : options.sets) add("--set", set);
@@ -266,6 +270,7 @@ void add_job_options(CommandOptions command, JobOptions& options) {
                 "Likewise from a file of Open MPI, MPICH,\nDeepSpeed, or of names", "FILE");
   command.value("--include", options.include, "Of these hosts, only NODE[@NODE...]", "NODES");
   command.value("--exclude", options.exclude, "Of these hosts, all but NODE[@NODE...]", "NODES");
+  command.value("--ssh", options.ssh, "Program to reach them with (default: ssh)", "PROGRAM");
   command.exclude("--hostfile", "--hosts");
   command.exclude("--exclude", "--include");
   command.values("--set", options.sets, "Any key of the job file; may be repeated", "KEY=VALUE");

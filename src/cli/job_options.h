@@ -21,6 +21,7 @@ struct JobOptions {
   std::optional<std::string> hostfile;  // relative to the current folder
   std::optional<std::string> include;   // of the hosts, only these
   std::optional<std::string> exclude;   // of the hosts, all but these
+  std::optional<std::string> ssh;       // the program that takes ssh's place
   std::vector<std::string> sets;        // KEY=VALUE
   std::vector<std::string> arguments;   // after "--"
 };
