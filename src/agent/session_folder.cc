@@ -31,11 +31,12 @@ bool is_tmpfs(const std::string& path) {
 
 /// A folder of ours that nobody else may enter, made if it is missing. Whoever could write to it
 /// could replace the files of ranks.
-Result<UniqueFd> open_private(int parent, const std::string& name, const std::string& shown) {
+Result<UniqueFd> open_private(int parent, const std::string& name, const std::string& shown,
+                              bool must_be_new) {
   const auto refuse = [&](const std::string& why) {
     return fail(exit_code::kCannotExecute, shown + ": " + why);
   };
-  if (::mkdirat(parent, name.c_str(), kPrivate) != 0 && errno != EEXIST)
+  if (::mkdirat(parent, name.c_str(), kPrivate) != 0 && (errno != EEXIST || must_be_new))
     return refuse(errno_text(errno));
   UniqueFd fd(::openat(parent, name.c_str(), kOpenFolder));
   if (!fd) return refuse(errno_text(errno));
@@ -51,10 +52,12 @@ Result<std::string> make_below(const std::string& base, const std::string& name)
   UniqueFd top(::open(base.c_str(), O_RDONLY | O_DIRECTORY | O_CLOEXEC));
   if (!top) return fail(exit_code::kCannotExecute, base + ": " + errno_text(errno));
   const std::string of_user = base + '/' + user_folder();
-  auto user = open_private(top.get(), user_folder(), of_user);
+  auto user = open_private(top.get(), user_folder(), of_user, false);
   if (!user) return tl::unexpected(user.error());
   std::string path = of_user + '/' + name;
-  if (auto own = open_private(user->get(), name, path); !own) return tl::unexpected(own.error());
+  // One that is there holds the output of another run.
+  if (auto own = open_private(user->get(), name, path, true); !own)
+    return tl::unexpected(own.error());
   return path;
 }
 

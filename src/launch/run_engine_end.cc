@@ -12,6 +12,7 @@ namespace {
 constexpr Duration kGoodbye = std::chrono::seconds(2);
 // A node that sends nothing of what was asked for, while its heartbeats come.
 constexpr Duration kCollectStall = std::chrono::seconds(10);
+constexpr std::chrono::seconds kTellCollecting{2};
 
 }  // namespace
 
@@ -66,7 +67,15 @@ void RunEngine::collect_after(const Event& event) {
 void RunEngine::collect_output() {
   collector_.fetch_rest();
   cancelled_while_collecting_ = false;
-  const auto done = [this] { return collector_.complete() || cancelled_while_collecting_; };
+  const MonotonicTime tell_at = monotonic_now() + kTellCollecting;
+  bool told = options_.quiet;
+  const auto done = [&] {
+    if (!told && monotonic_now() >= tell_at) {
+      told = true;
+      say("dlaunch: fetching the rest of the output; Ctrl-C leaves it on the nodes");
+    }
+    return collector_.complete() || cancelled_while_collecting_;
+  };
   run_until(done, kCollectStall);
   end_collection();
 }

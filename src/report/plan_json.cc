@@ -120,6 +120,8 @@ void write_nodes(JsonText& json, const LaunchPlan& plan) {
     json.string(node.name);
     json.key("address");
     json.string(node.address);
+    // Where the output is if it does not come home.
+    if (node.is_remote) json.key("output_folder").string(node.output_folder);
     write_numbers(json, "ranks", node.ranks, [](Rank rank) { return rank.value; });
     json.key("binding");
     json.string(node.binding_note);

@@ -133,6 +133,41 @@ TEST_F(OutputPumpTest, OutputOfARankThatIsNotShownStaysOnItsNode) {
   EXPECT_EQ(file(), "first\n");
 }
 
+TEST_F(OutputPumpTest, WhatIsStoredCanBeFetchedWhileItGrowsAndAfterItsEnd) {
+  using Part = wire::OutputPart;
+  const auto fetched = [&](Part part, std::uint64_t offset, std::uint32_t size) {
+    return pump_.fetch({Attempt(0), Rank(3), part, offset, size});
+  };
+  const auto answer = [](Part part, std::uint64_t offset, std::string bytes) {
+    return wire::FetchedOutput{Attempt(0), Rank(3), part, offset, std::move(bytes)};
+  };
+  start(100, false);
+  write("first\nsecond\n");
+  ASSERT_TRUE(wait_for([&] { return file().size() == 13; }));
+  EXPECT_EQ(fetched(Part::out, 6, 4), answer(Part::out, 6, "seco"));
+  pipe_.reset();
+  ASSERT_TRUE(wait_for([&] { return ended() != nullptr; }));
+  EXPECT_EQ(fetched(Part::out, 0, 1000), answer(Part::out, 0, "first\nsecond\n"));
+  EXPECT_EQ(fetched(Part::out, 13, 1000), answer(Part::out, 13, "")) << "its end";
+  EXPECT_EQ(fetched(Part::err, 0, 1000), answer(Part::err, 0, ""));
+  EXPECT_EQ(fetched(Part::error_file, 0, 1000), answer(Part::error_file, 0, ""));
+  std::ofstream(std::string(folder_) + "/rank-3.error.json") << "{}";
+  EXPECT_EQ(fetched(Part::error_file, 0, 1000), answer(Part::error_file, 0, "{}"));
+  EXPECT_EQ(fetched(Part::error_file, 2, 1000), answer(Part::error_file, 2, ""));
+  const wire::FetchedOutput none{Attempt(7), Rank(3), Part::out, 0, ""};
+  EXPECT_EQ(pump_.fetch({Attempt(7), Rank(3), Part::out, 0, 9}), none) << "of another attempt";
+  std::filesystem::remove(std::string(folder_) + "/rank-3.out");
+  EXPECT_EQ(fetched(Part::out, 0, 1000), answer(Part::out, 13, "")) << "somebody removed it";
+  pump_.forget(Attempt(0));
+  EXPECT_EQ(fetched(Part::out, 0, 1000), answer(Part::out, 0, ""));
+}
+
+TEST_F(OutputPumpTest, ALinkInPlaceOfAnErrorFileIsNotFollowed) {
+  start(100);
+  std::filesystem::create_symlink("/etc/passwd", std::string(folder_) + "/rank-3.error.json");
+  EXPECT_EQ(pump_.fetch({Attempt(0), Rank(3), wire::OutputPart::error_file, 0, 100}).bytes, "");
+}
+
 TEST_F(OutputPumpTest, WithoutAFolderTheConsoleStillGetsIt) {
   std::filesystem::remove_all(folder_);
   start(100);

@@ -39,7 +39,8 @@ TEST_F(SessionFolderTest, IsPrivateWhateverTheUmask) {
   ::umask(before);
   EXPECT_EQ(folder.path(), user() + "/run-1");
   EXPECT_EQ(attempt, user() + "/run-1/attempt-2");
-  for (const std::string& path : {user(), folder.path(), attempt}) EXPECT_EQ(mode(path), 0700U) << path;
+  for (const std::string& path : {user(), folder.path(), attempt})
+    EXPECT_EQ(mode(path), 0700U) << path;
 }
 
 TEST_F(SessionFolderTest, GoesWhenEverythingWasCollectedAndStaysElse) {
@@ -69,6 +70,13 @@ TEST_F(SessionFolderTest, AFolderThatOthersMayEnterOrALinkIsRefused) {
   fs::create_directory_symlink(std::string(base_) + "/elsewhere", user());
   EXPECT_FALSE(SessionFolder({base_}).make("run-1"));
   EXPECT_TRUE(fs::is_empty(std::string(base_) + "/elsewhere"));
+}
+
+TEST_F(SessionFolderTest, AFolderOfAnotherRunIsNotUsed) {
+  SessionFolder first({base_});
+  ASSERT_TRUE(first.make("run-1"));
+  EXPECT_TRUE(first.make("run-1")) << "the same agent asks for each attempt";
+  EXPECT_FALSE(SessionFolder({base_}).make("run-1"));
 }
 
 TEST_F(SessionFolderTest, TheNextBaseIsTakenWhenOneIsRefused) {
