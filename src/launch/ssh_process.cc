@@ -88,6 +88,9 @@ Result<std::shared_ptr<SshProcess>> SshProcess::start(EventLoop& loop,
   request.stdin_fd = in->read.get();
   request.stdout_fd = out->write.get();
   request.stderr_fd = errors->write.get();
+  // A busy machine shares its processors between sessions (sched(7), autogroup): 64 key exchanges in
+  // the engine's would get the part of one.
+  request.new_session = true;
   const BlockedSignals blocked;
   const auto spawned = spawn(request);
   if (!spawned) return tl::unexpected(not_started(argv.front(), spawned.error()));

@@ -65,7 +65,7 @@ DLAUNCH_ON_OWN_STACK int run_child(void* argument) {
   ChildContext& context = *static_cast<ChildContext*>(argument);
   const SpawnRequest& request = *context.request;
   using Step = StartFailure::Step;
-  ::setpgid(0, 0);
+  if (!request.new_session || ::setsid() < 0) ::setpgid(0, 0);
   ::prctl(PR_SET_PDEATHSIG, SIGKILL);
   if (::getppid() != context.parent)
     _exit(exit_code::kInternal);  // the parent died before the line above
