@@ -10,8 +10,8 @@ from expectations import expect, expect_equal, expect_in
 from processes import children_of, descendants_of, wait_gone, wait_until
 
 NODE_LOST = 69
-FENCE, LOST = 2.0, 6.0  # fence_after + heartbeat + 2 s < lost_after is demanded
-QUICK = ["--set", f"timeouts.fence_after={FENCE:g}s", "--set", f"timeouts.lost_after={LOST:g}s", "--set", "timeouts.stop=2s"]
+FENCE, LOST = 1.5, 5.0  # fence_after + heartbeat + 2 s < lost_after is demanded
+QUICK = ["--set", f"timeouts.fence_after={1000 * FENCE:g}ms", "--set", f"timeouts.lost_after={LOST:g}s", "--set", "timeouts.stop=2s"]
 SLACK = 4.0  # seconds that a busy machine may add
 FAMILY = ["child", "daemon"]
 

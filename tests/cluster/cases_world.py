@@ -121,6 +121,30 @@ def success_leaves_nothing(box):
     run.end(0)
 
 
+OWN_FOLDERS = "/run /run/home /tmp /var/tmp /dev/shm"  # mounts of the node's own
+
+
+def files_on(node):
+    """All that runs have left on a node, but for the staged binary and the one file of the core locks."""
+    found = node.sh(f"find {OWN_FOLDERS} -xdev ! -type d").splitlines()
+    return [path for path in found if not path.endswith("/dlaunch") and path != "/dev/shm/dlaunch-cores"]
+
+
+@case
+def runs_leave_no_files_on_nodes(box):
+    """Nor sockets; whether they end well, fail or are cancelled."""
+    box.make_cluster(2)
+    before = [files_on(node) for node in box.cluster.nodes]
+    box.launch(box.rank, "lines", "100").end(0)
+    box.launch(box.rank, "lines", "100", "only", "1", "exit", "7").end(7)
+    run = box.launch(box.rank, "lines", "100", "tell", "ready", "pause")
+    box.expect_all("ready", 2)
+    run.signal(signal.SIGINT)
+    run.end(130)
+    for node, there in zip(box.cluster.nodes, before):
+        expect_equal(files_on(node), there, f"files on {node.name}")
+
+
 @case
 def every_byte_of_every_rank_arrives(box):
     box.make_cluster(3)
