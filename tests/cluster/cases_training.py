@@ -2,11 +2,15 @@
 
 import os
 import re
+import shlex
 import subprocess
 
 from case import case
 from cluster import TOP
-from expectations import Skip, expect, expect_in
+from expectations import Skip, expect, expect_equal, expect_in
+
+# A PyTorch from PyPI, whose torchrun works; docs/testing.md tells how it comes there.
+TORCH = os.path.expanduser("~/.cache/dlaunch-test/torch-venv/bin")
 
 
 @case(budget=150, alone=True)
@@ -23,3 +27,38 @@ def digits_on_four_nodes_with_two_ranks_each(box):
     expect_in(b"world of 8 ranks, sum of ranks 28", run.out, "the ranks formed one world")
     expect(re.search(rb"equal weights on all 8 ranks, sha256 [0-9a-f]{12}", run.out), f"hash of the weights\n{run.report()}")
     expect_in("8 ranks ok", run.text, "summary")
+
+
+@case(budget=150, alone=True)
+def torchrun_starts_its_own_workers_on_two_nodes(box):
+    if not os.access(os.path.join(TORCH, "torchrun"), os.X_OK):
+        raise Skip(f"no PyTorch from PyPI in {os.path.dirname(TORCH)} (docs/testing.md, Cluster)")
+    box.make_cluster(2)
+    script = os.path.join(TOP, "examples", "pytorch-ddp", "train.py")
+    run = box.launch("/bin/sh", "-c", f"exec {TORCH}/torchrun --nnodes $GROUP_WORLD_SIZE --node-rank $NODE_RANK --nproc-per-node 2 "
+                     f"--master-addr $MASTER_ADDR --master-port $MASTER_PORT {shlex.quote(script)} --world 4",
+                     options=["--set", "launch=per-node"])
+    run.end(0, patience=140)
+    expect_in(b"world of 4 ranks, sum of ranks 6", run.out, "the ranks formed one world")
+    expect(re.search(rb"equal weights on all 4 ranks", run.out), f"hash of the weights\n{run.report()}")
+
+
+@case
+def one_process_on_each_node(box):
+    box.make_cluster(3)
+    run = box.launch("/bin/sh", "-c", "echo $NODE_RANK of $GROUP_WORLD_SIZE on $(hostname), RANK ${RANK-is not set}",
+                     options=["--set", "launch=per-node"]).end(0)
+    for node in range(3):
+        expect_in(f"{node} of 3 on node{node + 1}, RANK is not set".encode(), run.out, f"process of node {node}")
+
+
+@case
+def a_driver_finds_the_other_nodes_in_its_hostfile(box):
+    """And reaches them: `launch: once`."""
+    box.make_cluster(3)
+    script = (f"hostname; cat $DLAUNCH_HOSTFILE; cut -d ' ' -f 1 $DLAUNCH_HOSTFILE > $CASE/hosts; "
+              f"while read host; do {box.cluster.ssh} -n $host 'echo worker on $(hostname)'; done < $CASE/hosts")
+    box.launch("/bin/sh", "-c", script, ranks=2, options=["--set", "launch=once"]).end(0)
+    lines = box.rank_output(0).decode().splitlines()
+    names = box.cluster.names
+    expect_equal(lines, ["node1", *(f"{name} slots=2" for name in names), *(f"worker on {name}" for name in names)], "the driver's output")
