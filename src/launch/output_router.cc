@@ -274,8 +274,24 @@ void OutputRouter::put(Stream stream, std::string text) {
   std::string all;
   live_.erase(size, all);
   all += text;
-  if (view_->has_bars()) live_.draw(view_->live_rows(), size, all);
+  draw_live(size, all);
   writer_.write(stream, std::move(all));
+}
+
+void OutputRouter::draw_live(const LiveLines::Size& size, std::string& text) {
+  if (!status_.empty()) return live_.draw({LiveRow{"", 0, status_}}, size, text);
+  if (view_ && view_->has_bars()) live_.draw(view_->live_rows(), size, text);
+}
+
+void OutputRouter::show_status(const LiveTarget& target, std::string text) {
+  if (view_ || text == status_) return;
+  settings_.live = target;
+  status_ = std::move(text);
+  const LiveLines::Size size = size_now();
+  std::string all;
+  live_.erase(size, all);
+  draw_live(size, all);
+  writer_.write(target.stream, std::move(all));
 }
 
 void OutputRouter::bars_may_have_changed() {

@@ -55,6 +55,10 @@ class OutputRouter {
   /// Something of the launcher's own, whole lines.
   void say(Stream stream, std::string text) { put(stream, std::move(text)); }
 
+  /// One line that stands below everything else until it is replaced; empty: taken away. Before
+  /// the first attempt only.
+  void show_status(const LiveTarget& target, std::string text);
+
   /// Every expected stream has ended.
   [[nodiscard]] bool complete() const { return open_streams_ == 0; }
   /// Bytes that have come or have been written so far; stands still when the console does.
@@ -100,6 +104,7 @@ class OutputRouter {
   void tick();
   void take_bars_away();
   void redraw();
+  void draw_live(const LiveLines::Size& size, std::string& text);
   [[nodiscard]] LiveLines::Size size_now() const;
 
   ConsoleWriter& writer_;
@@ -110,6 +115,7 @@ class OutputRouter {
   Settings settings_;
   std::unique_ptr<ConsoleView> view_;
   LiveLines live_;
+  std::string status_;
   bool ticking_ = false;
   bool bars_changed_ = false;
   std::uint32_t ticks_ = 0;

@@ -35,8 +35,8 @@ std::size_t number_in(const Environment& environment, const char* name, std::siz
   return read.ec == std::errc() && number > 0 && number < 10000 ? number : fallback;
 }
 
-/// A terminal where nothing but our own output comes: when the other stream goes through a pipe,
-/// the program behind it (tee, less) may write to the same terminal.
+}  // namespace
+
 std::optional<LiveTarget> live_target(const Environment& environment) {
   const bool out = terminal_size(STDOUT_FILENO).has_value();
   const bool err = terminal_size(STDERR_FILENO).has_value();
@@ -51,8 +51,6 @@ std::optional<LiveTarget> live_target(const Environment& environment) {
   target.fallback = {number_in(environment, "COLUMNS", 80), number_in(environment, "LINES", 24)};
   return target;
 }
-
-}  // namespace
 
 OutputRouter::Settings output_settings(const LaunchPlan& plan, const Logs& logs,
                                        const Environment& environment, std::string folder) {

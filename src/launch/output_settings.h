@@ -1,6 +1,7 @@
 // What of the ranks' output goes to the console of this process, and how.
 #pragma once
 
+#include <optional>
 #include <string>
 
 #include "launch/output_router.h"
@@ -9,6 +10,10 @@
 #include "model/launch_plan.h"
 
 namespace dlaunch {
+
+/// A terminal where nothing but our own output comes: when the other stream goes through a pipe,
+/// the program behind it (tee, less) may write to the same terminal. `environment` as below.
+[[nodiscard]] std::optional<LiveTarget> live_target(const Environment& environment);
 
 /// Looks at stdout and stderr. `environment`: the caller's; NO_COLOR, and COLUMNS and LINES where
 /// the terminal does not say how large it is. `folder`: of the attempt, as people should read it.

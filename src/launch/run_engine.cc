@@ -55,11 +55,16 @@ RunEngine::RunEngine(const RunOptions& options, LocalStart local, UniqueFd front
               [this](const wire::OutputCredit& credit) {
                 if (plan_) sessions_.send(plan_->ranks[credit.rank.value].node, credit);
               }),
+      connecting_(loop_,
+                  [this](std::string text) {
+                    if (status_target_) router_.show_status(*status_target_, std::move(text));
+                  }),
       front_(loop_, std::move(front_link)),
       signals_(loop_, open_engine_signals()),
       hand_over_(std::move(hand_over)),
       catch_up_(loop_) {
   diagnostics::set_verbosity(options.verbosity);
+  if (!options.quiet && !options.plain) status_target_ = live_target(options.environment);
   if (options.verbosity > 0) {
     diagnostics::set_output(
         [this](std::string_view line) { router_.say(Stream::err, std::string(line)); });
@@ -153,7 +158,11 @@ void RunEngine::push(Event event) {
       loop_.post([this] { hand_over(); });
   }
   collect_after(event);
-  if (const auto* lost = std::get_if<event::NodeLost>(&event)) node_lost(lost->node);
+  if (const auto* ready = std::get_if<event::NodeReady>(&event)) connecting_.connected(ready->node);
+  if (const auto* lost = std::get_if<event::NodeLost>(&event)) {
+    connecting_.failed(lost->node);
+    node_lost(lost->node);
+  }
   queue_.push_back(std::move(event));
 }
 
@@ -201,6 +210,7 @@ void RunEngine::gather_when_collected(std::uint64_t progress, MonotonicTime give
 }
 
 void RunEngine::begin(const action::MakePlan& make) {
+  connecting_.end();
   auto attempt_folder = folder_->make_attempt_folder(make.attempt);
   if (!attempt_folder) return push(event::PlanFailed{attempt_folder.error()});
   attempt_folder_ = std::move(*attempt_folder);

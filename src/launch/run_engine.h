@@ -8,6 +8,7 @@
 #include <vector>
 
 #include "launch/cluster_sessions.h"
+#include "launch/connect_progress.h"
 #include "launch/engine.h"
 #include "launch/hand_over.h"
 #include "launch/missing_places.h"
@@ -53,7 +54,10 @@ class RunEngine : public Engine {
   void finish(const Error& error);
 
  private:
-  void begin(const action::ConnectNode& connect) { sessions_.connect(connect.node); }
+  void begin(const action::ConnectNode& connect) {
+    connecting_.waits_for(connect.node, sessions_.cluster().nodes[connect.node.value].name);
+    sessions_.connect(connect.node);
+  }
   void begin(const action::GatherFacts& gather);
   void begin(const action::MakePlan& make);
   void begin(const action::StartRanks& start);
@@ -119,6 +123,8 @@ class RunEngine : public Engine {
   ClusterSessions sessions_;
   OutputCollector collector_;
   OutputRouter router_;
+  std::optional<LiveTarget> status_target_;
+  ConnectProgress connecting_;
   WatchedFd front_;
   WatchedFd signals_;
   std::optional<RunDirectory> folder_;
