@@ -1,4 +1,5 @@
 // dlaunch: reads the command line and hands over to the command.
+#include <cstdlib>
 #include <exception>
 #include <string>
 #include <string_view>
@@ -8,6 +9,7 @@
 #include "cli/commands.h"
 #include "cli/foreign_words.h"
 #include "cli/print.h"
+#include "launch/askpass.h"
 #include "model/result.h"
 
 namespace dlaunch {
@@ -31,6 +33,9 @@ Words split(int argc, char** argv) {
 }
 
 int run(int argc, char** argv) {
+  // Started by our own ssh, with the question as the one argument.
+  if (const char* where = std::getenv(kAskpassVariable); where != nullptr && argc == 2)
+    return askpass(where, argv[1]);
   const Words words = split(argc, argv);
   if (is_agent_command(words.own)) return agent_command(words.own);
   return run_command_line({run_command(words.after), plan_command(words.after), runs_command(),

@@ -9,6 +9,7 @@
 #include "cli/smoke_test.h"
 #include "launch/engine_main.h"
 #include "launch/front.h"
+#include "launch/terminal_prompt.h"
 #include "plan/smoke.h"
 
 extern char** environ;
@@ -81,6 +82,7 @@ struct RunCommand {
     options.verbosity = verbosity;
     options.plain = smoke;
     options.detach = detach;
+    options.may_ask = can_ask_on_terminal();
     // There is nobody to show it to: it goes to the files only.
     if (detach) options.spec.logs.console = Logs::Console::none;
     return options;

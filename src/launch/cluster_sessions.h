@@ -44,6 +44,9 @@ class ClusterSessions {
   void connect(NodeIndex node);
   /// Facts of a connected node for a later attempt.
   void gather(NodeIndex node, Attempt attempt);
+  /// See NodeConnector.
+  void set_prompts(NodeConnector::Prompts prompts) { connector_.set_prompts(std::move(prompts)); }
+  void user_asked() { connector_.user_asked(); }
   /// To a node without a session (it never had one): nothing.
   void send(NodeIndex node, const wire::Message& message);
   void release(NodeIndex node);

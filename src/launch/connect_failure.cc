@@ -40,11 +40,14 @@ bool only_follows(std::string_view line) {
                                   "banner exchange:",
                                   "stdio forwarding failed",
                                   "Killed by signal",
-                                  "mux_client",
-                                  "Warning: Permanently added",
-                                  "Pseudo-terminal will not",
-                                  "** "};
+                                  "mux_client"};
   return begins_with_one_of(line, kFollow);
+}
+
+/// Said when all is well, too.
+bool is_noise(std::string_view line) {
+  constexpr std::array kNoise = {"Warning: Permanently added", "Pseudo-terminal will not", "** "};
+  return begins_with_one_of(line, kNoise);
 }
 
 /// ssh's own words for what went wrong (sshconnect.c, clientloop.c, channels.c of OpenSSH).
@@ -72,8 +75,8 @@ std::vector<std::string> lines_of(std::string_view text) {
   std::vector<std::string> lines;
   while (!text.empty()) {
     const std::size_t end = std::min(text.find('\n'), text.size());
-    if (std::string line = last_line(text.substr(0, end)); !line.empty())
-      lines.push_back(std::move(line));
+    std::string line = last_line(text.substr(0, end));
+    if (!line.empty() && !is_noise(line)) lines.push_back(std::move(line));
     text.remove_prefix(std::min(end + 1, text.size()));
   }
   return lines;

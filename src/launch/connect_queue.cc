@@ -40,6 +40,10 @@ void ConnectQueue::over(NodeIndex node) {
   nodes_.erase(found);
 }
 
+void ConnectQueue::extend_all(MonotonicTime deadline) {
+  for (auto& [node, entry] : nodes_) entry.deadline = std::max(entry.deadline, deadline);
+}
+
 std::vector<NodeIndex> ConnectQueue::start(MonotonicTime now) {
   std::vector<NodeIndex> started;
   for (auto& [node, entry] : nodes_) {

@@ -27,6 +27,8 @@ class ConnectQueue {
   /// together do not come together again).
   void refused(NodeIndex node, MonotonicTime now);
   void over(NodeIndex node);
+  /// Nobody is over before that; for when a person is asked.
+  void extend_all(MonotonicTime deadline);
 
   /// Those whose turn it is, in the order of their numbers; they are on their way from here on.
   [[nodiscard]] std::vector<NodeIndex> start(MonotonicTime now);

@@ -5,6 +5,7 @@
 #include <cerrno>
 #include <csignal>
 #include <cstdio>
+#include <cstring>
 #include <set>
 #include <string>
 #include <vector>
@@ -16,6 +17,7 @@
 
 #include "launch/engine_death.h"
 #include "launch/front_link.h"
+#include "launch/terminal_prompt.h"
 #include "model/signal_names.h"
 #include "os/cgroup.h"
 #include "os/containment.h"
@@ -43,16 +45,18 @@ class Front {
 
   int run() {
     while (true) {
-      std::array<pollfd, 4> watched{
+      std::array<pollfd, 5> watched{
           {{engine_end_.get(), POLLIN, 0},
            {signals_.get(), POLLIN, 0},
            {link_.get(), POLLIN, 0},
-           {stdin_open_ && stdin_welcome_ ? STDIN_FILENO : -1, POLLIN, 0}}};
+           {stdin_open_ && stdin_welcome_ && !asking_ ? STDIN_FILENO : -1, POLLIN, 0},
+           {prompt_.fd(), POLLIN, 0}}};
       if (::poll(watched.data(), watched.size(), -1) < 0) continue;  // EINTR: stopped and continued
       if (watched[1].revents != 0) pass_signals();
       if (watched[2].revents != 0) read_link();
       if (handed_over_) return exit_code::kOk;
       if (watched[3].revents != 0) pass_stdin();
+      if (watched[4].revents != 0) pass_answer();
       // Without pidfds (Linux before 5.3, some sandboxes) the end of the link is all there is.
       if (watched[0].revents != 0 || (!engine_end_ && !link_)) return engine_ended();
     }
@@ -81,6 +85,8 @@ class Front {
 
   void take(FrontMessage kind, const std::string& body) {
     if (kind == FrontMessage::stdin_more) stdin_welcome_ = true;
+    if (kind == FrontMessage::ask) ask(body);
+    if (kind == FrontMessage::withdraw) end_question();
     if (kind == FrontMessage::run_folder) {
       const std::size_t end = std::min(body.find('\0'), body.size());
       run_folder_ = body.substr(0, end);
@@ -91,6 +97,30 @@ class Front {
     // It is being stopped: we stay to return how it ends.
     std::fprintf(stderr, "dlaunch: stopped at its start; what was said is in %s/dlaunch.log\n",
                  shown_folder_.c_str());
+  }
+
+  void ask(const std::string& body) {
+    asking_ = !body.empty() &&
+              prompt_.ask(static_cast<Prompt::Kind>(body[0]), std::string_view(body).substr(1));
+    if (!asking_) send_front_message(link_.get(), FrontMessage::refuse);
+  }
+
+  void pass_answer() {
+    bool done = false;
+    std::optional<std::string> answer = prompt_.read(done);
+    if (!done) return;
+    asking_ = false;
+    if (!answer) {
+      send_front_message(link_.get(), FrontMessage::refuse);
+      return;
+    }
+    send_front_message(link_.get(), FrontMessage::answer, answer->data(), answer->size());
+    ::explicit_bzero(answer->data(), answer->size());
+  }
+
+  void end_question() {
+    prompt_.withdraw();
+    asking_ = false;
   }
 
   /// The engine has let go of our terminal already.
@@ -163,6 +193,8 @@ class Front {
   FrontOptions options_;
   std::string run_folder_;    // absolute; empty: there is none yet
   std::string shown_folder_;  // as the user would type it
+  TerminalPrompt prompt_;
+  bool asking_ = false;
   bool handed_over_ = false;
   bool signalled_ = false;
   bool stdin_open_;

@@ -15,6 +15,10 @@ enum class FrontMessage : char {
   stdin_more = 'm',  // engine -> front: one byte; another kStdinChunk bytes are welcome
   run_folder = 'f',  // engine -> front: absolute path, NUL, the path as the user would type it
   started = 'r',     // engine -> front, when asked to detach: all ranks have started
+  ask = 'a',         // engine -> front: a Prompt::Kind, the text; one at a time
+  withdraw = 'x',    // engine -> front: nobody waits for the answer any more
+  answer = 'w',      // front -> engine: what was typed
+  refuse = 'n',      // front -> engine: nothing was typed, or there is no terminal
   hand_over = 'h',   // front -> engine: its end will no longer be the end of the run
 };
 

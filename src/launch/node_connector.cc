@@ -41,6 +41,10 @@ std::chrono::seconds ssh_timeout(MonotonicTime left) {
   return std::max(near_enough ? whole : whole + std::chrono::seconds(1), std::chrono::seconds(1));
 }
 
+bool is_about_asking(const std::string& entry) {
+  return entry.starts_with("SSH_ASKPASS=") || entry.starts_with("SSH_ASKPASS_REQUIRE=");
+}
+
 std::string architecture() {
   utsname system{};
   ::uname(&system);
@@ -105,6 +109,8 @@ struct NodeConnector::State {
   const std::vector<NodeTarget>& targets;
   Settings settings;
   std::vector<std::string> environment;
+  NodeConnector::Prompts prompts;
+  std::uint64_t processes = 0;
   ConnectQueue queue;
   Timer timer;
   OwnBinary binary;
@@ -127,6 +133,15 @@ void NodeConnector::open(NodeIndex node, Purpose purpose, Opened done, Duration 
 
 void NodeConnector::cancel(NodeIndex node) {
   state_->cancel(node);
+}
+
+void NodeConnector::set_prompts(Prompts environment) {
+  state_->prompts = std::move(environment);
+}
+
+void NodeConnector::user_asked() {
+  state_->queue.extend_all(monotonic_now() + limit_within(state_->settings.timeout));
+  state_->advance_soon();
 }
 
 void NodeConnector::State::open(NodeIndex node, Purpose purpose, Opened done, Duration timeout) {
@@ -180,10 +195,16 @@ std::string NodeConnector::State::command_for(const Opening& opening) {
 void NodeConnector::State::begin(Opening& opening) {
   SshRequest request;
   request.remote_command = command_for(opening);
+  std::vector<std::string> variables = environment;
+  request.may_ask = prompts && opening.purpose == Purpose::fresh;
+  if (request.may_ask) {
+    std::erase_if(variables, is_about_asking);
+    for (std::string& entry : prompts(std::to_string(++processes))) variables.push_back(entry);
+  }
   request.connect_timeout = ssh_timeout(opening.deadline - monotonic_now());
   const auto argv = connect_command(settings.connect, targets[opening.node.value].host, request);
   if (!argv) return answer(opening.node, tl::unexpected(argv.error()));
-  auto process = SshProcess::start(loop, *argv, environment);
+  auto process = SshProcess::start(loop, *argv, variables);
   if (!process) return answer(opening.node, tl::unexpected(process.error()));
   opening.process = std::move(*process);
   opening.opening.emplace(settings.session);

@@ -54,6 +54,13 @@ class NodeConnector {
   /// Ends an open() that has not answered; it never will.
   void cancel(NodeIndex node);
 
+  /// From now on an ssh that opens a fresh channel may ask the user: `environment` is what it needs
+  /// for that, with the name of this ssh. Empty: no more (BatchMode), as at the beginning.
+  using Prompts = std::function<std::vector<std::string>(const std::string& process)>;
+  void set_prompts(Prompts environment);
+  /// A question was asked or answered: everybody gets his whole time again.
+  void user_asked();
+
  private:
   struct State;
   std::unique_ptr<State> state_;

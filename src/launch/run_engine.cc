@@ -210,7 +210,7 @@ void RunEngine::gather_when_collected(std::uint64_t progress, MonotonicTime give
 }
 
 void RunEngine::begin(const action::MakePlan& make) {
-  connecting_.end();
+  close_prompts();
   auto attempt_folder = folder_->make_attempt_folder(make.attempt);
   if (!attempt_folder) return push(event::PlanFailed{attempt_folder.error()});
   attempt_folder_ = std::move(*attempt_folder);
@@ -399,7 +399,13 @@ void RunEngine::read_front() {
       return hand_over_.accept();
     case FrontMessage::stdin_more:
     case FrontMessage::run_folder:
+    case FrontMessage::answer:
+      return user_answered(body);
+    case FrontMessage::refuse:
+      return user_answered(std::nullopt);
     case FrontMessage::started:
+    case FrontMessage::ask:
+    case FrontMessage::withdraw:
       break;
   }
 }

@@ -14,6 +14,7 @@
 #include "launch/missing_places.h"
 #include "launch/output_collector.h"
 #include "launch/output_router.h"
+#include "launch/prompt_server.h"
 #include "log/console_writer.h"
 #include "log/event_log.h"
 #include "model/launch_plan.h"
@@ -34,7 +35,8 @@ struct RunOptions {
   bool quiet = false;
   int verbosity = 0;  // 1: -v, 2: -vv
   bool detach = false;
-  bool plain = false;  // no colour, whatever the console is
+  bool may_ask = false;  // the front has a terminal on which ssh's questions can be asked
+  bool plain = false;    // no colour, whatever the console is
 };
 
 class RunEngine : public Engine {
@@ -55,6 +57,7 @@ class RunEngine : public Engine {
 
  private:
   void begin(const action::ConnectNode& connect) {
+    open_prompts();
     connecting_.waits_for(connect.node, sessions_.cluster().nodes[connect.node.value].name);
     sessions_.connect(connect.node);
   }
@@ -102,6 +105,10 @@ class RunEngine : public Engine {
   void drain_console();
   void part_from_agents();
 
+  void open_prompts();
+  void close_prompts();
+  void ask_user(const Prompt& prompt);
+  void user_answered(std::optional<std::string> answer);
   void announce();
   void hand_over();
   void end_echo_line(int signal);
@@ -125,6 +132,7 @@ class RunEngine : public Engine {
   OutputRouter router_;
   std::optional<LiveTarget> status_target_;
   ConnectProgress connecting_;
+  std::unique_ptr<PromptServer> prompts_;  // while nodes are being connected
   WatchedFd front_;
   WatchedFd signals_;
   std::optional<RunDirectory> folder_;

@@ -141,7 +141,7 @@ std::string RunEngine::write_summary(const RunReport& report) {
 }
 
 void RunEngine::finish(const RunReport& report) {
-  connecting_.end();
+  close_prompts();
   for (std::uint32_t rank = 0; rank < report.ranks.size(); ++rank) {
     if (report.ranks[rank].how == RankEnd::How::lost) router_.give_up(Rank(rank));
   }
@@ -159,7 +159,7 @@ void RunEngine::finish(const RunReport& report) {
 }
 
 void RunEngine::finish(const Error& error) {
-  connecting_.end();
+  close_prompts();
   bring_out_output();
   collect_output();
   sessions_.release_all();

@@ -104,6 +104,7 @@ struct MemberWriter {
     json.key("signal").string(signal_name(e.number));
   }
   void operator()(const event::FrontGone&) const { name("front-gone"); }
+  void operator()(const event::UserAsked&) const { name("user-asked"); }
   void operator()(const event::Tick&) const { name("tick"); }
 
   void operator()(const action::Restart& restart) const {

@@ -88,6 +88,11 @@ struct CancelSignal {
 struct FrontGone {
   bool operator==(const FrontGone&) const = default;
 };
+/// Somebody who connects has a question for the user, or has been answered: the limit for
+/// connecting counts from here anew, because people take longer than machines.
+struct UserAsked {
+  bool operator==(const UserAsked&) const = default;
+};
 /// Nothing happened until the supervisor's deadline.
 struct Tick {
   bool operator==(const Tick&) const = default;
@@ -95,9 +100,9 @@ struct Tick {
 
 }  // namespace event
 
-using Event =
-    std::variant<event::NodeReady, event::NodeLost, event::PlanMade, event::PlanFailed,
-                 event::RankStarted, event::RankNotStarted, event::RankExited, event::NodeEmpty,
-                 event::PortTaken, event::CancelSignal, event::FrontGone, event::Tick>;
+using Event = std::variant<event::NodeReady, event::NodeLost, event::PlanMade, event::PlanFailed,
+                           event::RankStarted, event::RankNotStarted, event::RankExited,
+                           event::NodeEmpty, event::PortTaken, event::CancelSignal,
+                           event::FrontGone, event::UserAsked, event::Tick>;
 
 }  // namespace dlaunch

@@ -226,6 +226,10 @@ void Supervisor::handle(const event::FrontGone&) {
   cancel(0);
 }
 
+void Supervisor::handle(const event::UserAsked&) {
+  if (phase_ == Phase::connect) phase_due_ = after(config_.connect_limit);
+}
+
 // ---- decisions
 
 void Supervisor::halt(Verdict verdict) {

@@ -97,6 +97,7 @@ class Supervisor {
   void handle(const event::PortTaken&);
   void handle(const event::CancelSignal&);
   void handle(const event::FrontGone&);
+  void handle(const event::UserAsked&);
   void handle(const event::Tick&) {}
 
   void advance(Step);

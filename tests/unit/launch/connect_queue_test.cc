@@ -98,6 +98,17 @@ TEST(ConnectQueue, WhoseTimeIsOverIsTold) {
   EXPECT_EQ(queue.on_their_way(), 0U);
 }
 
+TEST(ConnectQueue, MoreTimeForAll) {
+  ConnectQueue queue(1, 1);
+  queue.add(NodeIndex(0), kBegin + seconds(1));
+  queue.add(NodeIndex(1), kBegin + seconds(99));
+  queue.extend_all(kBegin + seconds(30));
+  EXPECT_EQ(numbers(queue.expire(kBegin + seconds(29))), Numbers{});
+  EXPECT_EQ(numbers(queue.expire(kBegin + seconds(30))), Numbers{0});
+  (void)queue.start(kBegin);
+  EXPECT_EQ(queue.next(), kBegin + seconds(99));
+}
+
 TEST(ConnectQueue, AddingAgainBeginsAnew) {
   ConnectQueue queue(1, 1);
   add(queue, 1);

@@ -1,0 +1,145 @@
+#include "launch/prompt_server.h"
+
+#include <cerrno>
+#include <cstdlib>
+#include <cstring>
+
+#include <sys/socket.h>
+#include <sys/stat.h>
+#include <sys/un.h>
+#include <unistd.h>
+
+#include "launch/askpass.h"
+
+namespace dlaunch {
+
+namespace {
+
+constexpr const char* kSocketName = "/ask";
+constexpr std::size_t kMostAskers = 4096;
+
+/// Empty when it was deleted or replaced since.
+std::string own_program() {
+  char path[4096];
+  const ssize_t size = ::readlink("/proc/self/exe", path, sizeof path);
+  if (size <= 0 || size == sizeof path) return "";
+  const std::string program(path, static_cast<std::size_t>(size));
+  return ::access(program.c_str(), X_OK) == 0 ? program : "";
+}
+
+std::string make_folder() {
+  std::string name = "/tmp/dlaunch-ask-XXXXXX";  // 0700, mkdtemp(3)
+  return ::mkdtemp(name.data()) == nullptr ? "" : name;
+}
+
+UniqueFd listen_at(const std::string& path) {
+  UniqueFd fd(::socket(AF_UNIX, SOCK_SEQPACKET | SOCK_CLOEXEC, 0));
+  sockaddr_un address{};
+  address.sun_family = AF_UNIX;
+  if (!fd || path.size() >= sizeof address.sun_path) return {};
+  path.copy(address.sun_path, path.size());
+  const mode_t before = ::umask(0177);
+  const bool bound =
+      ::bind(fd.get(), reinterpret_cast<const sockaddr*>(&address), sizeof address) == 0;
+  ::umask(before);
+  if (!bound || ::listen(fd.get(), SOMAXCONN) != 0) return {};
+  return fd;
+}
+
+bool is_ours(int fd) {
+  ucred peer{};
+  socklen_t size = sizeof peer;
+  return ::getsockopt(fd, SOL_SOCKET, SO_PEERCRED, &peer, &size) == 0 && peer.uid == ::geteuid();
+}
+
+}  // namespace
+
+std::unique_ptr<PromptServer> PromptServer::open(EventLoop& loop, Callbacks callbacks) {
+  std::string program = own_program();
+  std::string folder = program.empty() ? "" : make_folder();
+  if (folder.empty()) return nullptr;
+  UniqueFd socket = listen_at(folder + kSocketName);
+  auto server = std::unique_ptr<PromptServer>(new PromptServer(
+      loop, std::move(socket), std::move(folder), std::move(program), std::move(callbacks)));
+  if (server->socket_.get() < 0) return nullptr;
+  server->watch();
+  return server;
+}
+
+PromptServer::PromptServer(EventLoop& loop, UniqueFd socket, std::string folder,
+                           std::string program, Callbacks callbacks)
+    : loop_(loop),
+      socket_(loop, std::move(socket)),
+      folder_(std::move(folder)),
+      program_(std::move(program)),
+      callbacks_(std::move(callbacks)) {}
+
+PromptServer::~PromptServer() {
+  ::unlink((folder_ + kSocketName).c_str());
+  ::rmdir(folder_.c_str());
+}
+
+std::vector<std::string> PromptServer::environment(const std::string& process) const {
+  return {"SSH_ASKPASS=" + program_, "SSH_ASKPASS_REQUIRE=force",
+          std::string(kAskpassVariable) + '=' + process + ':' + folder_ + kSocketName};
+}
+
+void PromptServer::watch() {
+  socket_.on_readable([this] {
+    accept_one();
+    watch();
+  });
+}
+
+void PromptServer::accept_one() {
+  UniqueFd fd(::accept4(socket_.get(), nullptr, nullptr, SOCK_CLOEXEC | SOCK_NONBLOCK));
+  if (!fd || !is_ours(fd.get()) || askers_.size() >= kMostAskers) return;
+  const std::uint64_t id = next_id_++;
+  askers_[id] = std::make_unique<WatchedFd>(loop_, std::move(fd));
+  watch_asker(id);
+}
+
+void PromptServer::watch_asker(std::uint64_t id) {
+  askers_.at(id)->on_readable([this, id] { read_asker(id); });
+}
+
+void PromptServer::read_asker(std::uint64_t id) {
+  char bytes[kMostPrompt];
+  const ssize_t n = ::recv(askers_.at(id)->get(), bytes, sizeof bytes, MSG_DONTWAIT);
+  if (n < 0 && (errno == EAGAIN || errno == EINTR)) return watch_asker(id);
+  const std::string question(bytes, n > 0 ? static_cast<std::size_t>(n) : 0);
+  const std::size_t end = question.find('\0');
+  if (end == std::string::npos || end == 0) {  // its end, or nonsense
+    askers_.erase(id);
+    queue_.gone(id);
+    return go_on();
+  }
+  Prompt prompt;
+  prompt.asker = id;
+  prompt.kind = static_cast<Prompt::Kind>(question[0]);
+  prompt.process = question.substr(1, end - 1);
+  prompt.text = question.substr(end + 1);
+  queue_.add(std::move(prompt));
+  watch_asker(id);
+  go_on();
+}
+
+void PromptServer::answer(std::optional<std::string> text) {
+  queue_.answer(std::move(text));
+  go_on();
+}
+
+void PromptServer::go_on() {
+  for (PromptQueue::Reply& reply : queue_.replies()) {
+    const auto asker = askers_.find(reply.asker);
+    if (asker == askers_.end()) continue;
+    std::string answer = reply.text ? kAnswered + *reply.text : std::string(1, kRefused);
+    (void)::send(asker->second->get(), answer.data(), answer.size(), MSG_NOSIGNAL | MSG_DONTWAIT);
+    ::explicit_bzero(answer.data(), answer.size());
+    askers_.erase(asker);
+  }
+  if (queue_.withdrawn()) callbacks_.withdraw();
+  if (const auto question = queue_.next_question()) callbacks_.ask(*question);
+}
+
+}  // namespace dlaunch
