@@ -83,8 +83,16 @@ ClusterSessions::ClusterSessions(EventLoop& loop, const JobSpec& spec, LocalStar
 void ClusterSessions::begin_session(NodeIndex node, Connection connection) {
   Session::Settings settings{cluster_.nodes[node.value].name, start_.session,
                              spec_.timeouts.fence_after, spec_.timeouts.lost_after};
+  if (connection.remote) settings.way_back = way_back_to(node);
   sessions_[node.value] = std::make_unique<Session>(loop_, node, std::move(connection),
                                                     std::move(settings), callbacks_of(node));
+}
+
+Reconnection::Way ClusterSessions::way_back_to(NodeIndex node) {
+  return {[this, node](Reconnection::Opened done, Duration limit) {
+            connector_.open(node, Purpose::attach, std::move(done), limit);
+          },
+          [this, node] { connector_.cancel(node); }};
 }
 
 Session::Callbacks ClusterSessions::callbacks_of(NodeIndex node) {
@@ -103,6 +111,9 @@ Session::Callbacks ClusterSessions::callbacks_of(NodeIndex node) {
           },
           [this, node](const wire::FetchedOutput& fetched) {
             if (callbacks_.on_fetched) callbacks_.on_fetched(node, fetched);
+          },
+          [this, node](Duration outage, const std::string& cause) {
+            if (callbacks_.on_resumed) callbacks_.on_resumed(node, outage, cause);
           }};
 }
 
@@ -139,8 +150,9 @@ void ClusterSessions::send(NodeIndex node, const wire::Message& message) {
 }
 
 void ClusterSessions::release(NodeIndex node) {
-  connector_.cancel(node);
-  if (sessions_[node.value]) sessions_[node.value]->release();
+  // A session that is on its way back needs the connector to say goodbye.
+  if (!sessions_[node.value]) return connector_.cancel(node);
+  sessions_[node.value]->release();
 }
 
 void ClusterSessions::release_all() {

@@ -35,6 +35,7 @@ class ClusterSessions {
     std::function<void(std::string)> on_notice;
     std::function<void(NodeIndex, const wire::PlacesMissing&)> on_places = {};
     std::function<void(NodeIndex, const wire::FetchedOutput&)> on_fetched = {};
+    std::function<void(NodeIndex, Duration outage, const std::string& cause)> on_resumed = {};
   };
 
   ClusterSessions(EventLoop& loop, const JobSpec& spec, LocalStart local, Callbacks callbacks);
@@ -62,6 +63,7 @@ class ClusterSessions {
  private:
   [[nodiscard]] wire::FactsRequest facts_request(NodeIndex node, Attempt attempt) const;
   [[nodiscard]] Session::Callbacks callbacks_of(NodeIndex node);
+  [[nodiscard]] Reconnection::Way way_back_to(NodeIndex node);
   void begin_session(NodeIndex node, Connection connection);
   void connected(NodeIndex node, Result<Connection> connection);
 

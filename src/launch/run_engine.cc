@@ -16,6 +16,7 @@
 #include "plan/success.h"
 #include "report/plan_json.h"
 #include "report/summary.h"
+#include "text/duration_text.h"
 
 namespace dlaunch {
 
@@ -48,6 +49,9 @@ RunEngine::RunEngine(const RunOptions& options, LocalStart local, UniqueFd front
                  },
                  [this](NodeIndex node, const wire::FetchedOutput& fetched) {
                    collector_.fetched(node, fetched);
+                 },
+                 [this](NodeIndex node, Duration outage, const std::string& cause) {
+                   connection_resumed(node, outage, cause);
                  }}),
       collector_(
           [this](NodeIndex node, const wire::Message& message) { sessions_.send(node, message); }),
@@ -324,6 +328,16 @@ void RunEngine::tell_if_stdout_broke() {
 void RunEngine::note(const std::string& text) {
   if (events_) events_->note("notice", text, wall_now());
   if (!options_.quiet) say("dlaunch: note: " + text);
+}
+
+/// Nothing was lost by it, so people hear of it only where they may have wondered.
+void RunEngine::connection_resumed(NodeIndex node, Duration outage, const std::string& cause) {
+  constexpr Duration kNoticeable = std::chrono::seconds(3);
+  const std::string text = sessions_.cluster().nodes[node.value].name +
+                           ": its connection was lost (" + cause + ") and taken up again after " +
+                           duration_text(outage);
+  if (outage > kNoticeable || options_.verbosity > 0) return note(text);
+  if (events_) events_->note("notice", text, wall_now());
 }
 
 void RunEngine::output_ended(NodeIndex node, const wire::OutputEnd& end) {

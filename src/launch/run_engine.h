@@ -96,6 +96,7 @@ class RunEngine : public Engine {
   void end_collection();
   void tell_if_stdout_broke();
   void note(const std::string& text);
+  void connection_resumed(NodeIndex node, Duration outage, const std::string& cause);
   void output_ended(NodeIndex node, const wire::OutputEnd& end);
   void tell_lost_output();
   void bring_out_output();

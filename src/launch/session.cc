@@ -1,21 +1,42 @@
 #include "launch/session.h"
 
-#include <csignal>
-
-#include <sys/wait.h>
+#include <algorithm>
 
 #include "agent/guardian.h"
-#include "model/signal_names.h"
 #include "os/build_id.h"
 #include "os/clock.h"
-#include "os/containment.h"
+#include "text/duration_text.h"
 
 namespace dlaunch {
 
 namespace {
 
 // What a guardian may take to kill everything of a dead agent before we go on without its word.
-constexpr std::chrono::seconds kEndOfProcess{5};
+constexpr Duration kEndOfGuardian = std::chrono::seconds(5);
+// What an ssh whose connection was cut may take to say why, before it is killed.
+constexpr Duration kEndOfConnection = std::chrono::seconds(2);
+// Beats without a frame after which another connection is tried.
+constexpr int kSilentBeats = 3;
+constexpr Duration kFastestBeat = std::chrono::milliseconds(100);
+
+/// An agent on another node may run its ranks for fence_after without an answer: a beat that is
+/// late must not use up a good part of that.
+Duration beat_for(const Session::Settings& settings) {
+  if (!settings.way_back.open) return kHeartbeat;
+  return std::clamp(settings.fence_after / 8, kFastestBeat, Duration(kHeartbeat));
+}
+
+/// Codes that a program which connects does not end with by itself; whatever else happened, the way
+/// back tells.
+bool is_agents_end(int code) {
+  return code == kAgentStopped || code == kAgentFenced ||
+         (code > exit_code::kSignalBase && code < 255);  // 255 is ssh's own, ssh(1)
+}
+
+std::string whole_seconds(Duration duration) {
+  return duration.count() % 1000 == 0 ? std::to_string(duration.count() / 1000) + " s"
+                                      : duration_text(duration);
+}
 
 }  // namespace
 
@@ -27,28 +48,50 @@ Session::Session(EventLoop& loop, NodeIndex node, Connection connection, Setting
       callbacks_(std::move(callbacks)),
       channel_(loop, std::move(connection.read), std::move(connection.write), node.value,
                settings_.session),
+      way_back_(loop, settings_.way_back,
+                {[this](Connection made) { go_on_over(std::move(made)); },
+                 [this](std::string how) { agent_is_gone(std::move(how)); }}),
+      beat_every_(beat_for(settings_)),
       heartbeat_(loop),
-      process_(connection.process),
-      remote_(connection.remote),
-      early_(std::move(connection.early)),
-      last_words_(std::move(connection.last_words)) {}
+      process_(std::make_unique<ConnectionProcess>(loop, connection.process, connection.remote,
+                                                   std::move(connection.last_words))),
+      early_(std::move(connection.early)) {
+  if (!connection.remote) clock_.is_ours();
+}
 
 void Session::start(const wire::FactsRequest& request) {
   started_ = true;
-  channel_.start(
-      {[this](wire::Message message) { std::visit([this](auto& m) { on(m); }, message); },
-       [this](const std::string& reason) { channel_ended(reason); },
-       {},
-       [this](const wire::OutputView& output) { callbacks_.on_output(output); }},
-      early_);
+  channel_.start(channel_callbacks(), early_);
+  greet(request);
+  heard_at_wall_ = wall_now();
+  heartbeat_.after(beat_every_, [this] { beat(); });
+}
+
+Channel::Callbacks Session::channel_callbacks() {
+  Channel::Callbacks callbacks;
+  callbacks.on_message = [this](wire::Message message) {
+    std::visit([this](auto& m) { on(m); }, message);
+  };
+  callbacks.on_end = [this](const std::string& reason) { channel_ended(reason); };
+  callbacks.on_output = [this](const wire::OutputView& view) { output(view); };
+  if (!way_back_.possible()) return callbacks;
+  callbacks.on_lost = [this](const std::string& reason) {
+    connection_lost(reason.empty() ? "its connection ended" : reason);
+  };
+  callbacks.on_resume = [this](const wire::Resume&) { resumed(); };
+  return callbacks;
+}
+
+void Session::greet(const wire::FactsRequest& request) {
   wire::Hello hello;
   hello.build_id = own_build_id();
   hello.node_name = settings_.node_name;
-  hello.heartbeat_ms = static_cast<std::uint32_t>(kHeartbeat.count());
+  hello.heartbeat_ms = static_cast<std::uint32_t>(beat_every_.count());
   hello.fence_after_ms = static_cast<std::uint32_t>(settings_.fence_after.count());
+  hello.keep_on_channel_loss = way_back_.possible();
   channel_.send(hello);
+  send_heartbeat();  // first, so that its answer does not wait for the facts
   channel_.send(request);
-  beat();
 }
 
 void Session::release() {
@@ -76,18 +119,20 @@ void Session::on(wire::Facts& facts) {
 
 void Session::on(wire::RanksStarted& started) {
   for (const auto& one : started.ranks) {
-    callbacks_.on_event(event::RankStarted{started.attempt, one.rank, one.pid, one.at});
+    callbacks_.on_event(
+        event::RankStarted{started.attempt, one.rank, one.pid, clock_.corrected(one.at)});
   }
 }
 
 void Session::on(wire::RankNotStarted& failed) {
-  callbacks_.on_event(
-      event::RankNotStarted{failed.attempt, failed.rank, std::move(failed.failure), failed.at});
+  callbacks_.on_event(event::RankNotStarted{failed.attempt, failed.rank, std::move(failed.failure),
+                                            clock_.corrected(failed.at), clock_.error()});
 }
 
 void Session::on(wire::RankExited& exited) {
-  callbacks_.on_event(event::RankExited{exited.attempt, exited.rank, exited.status, exited.at,
-                                        exited.after_signal});
+  callbacks_.on_event(event::RankExited{exited.attempt, exited.rank, exited.status,
+                                        clock_.corrected(exited.at), exited.after_signal,
+                                        clock_.error()});
 }
 
 void Session::on(wire::AttemptEnded& ended) {
@@ -102,72 +147,174 @@ void Session::on(wire::Notice& notice) {
   callbacks_.on_notice(std::move(notice.text));
 }
 
+void Session::on(wire::OutputEnd& end) {
+  if (end.attempt == attempt_) received_.erase({end.rank, end.stream});
+  callbacks_.on_output_end(end);
+}
+
 void Session::on(wire::Bye&) {
-  ended_ = true;
-  heartbeat_.cancel();
-  channel_.close();
+  end_quietly();
+}
+
+void Session::on(wire::Heartbeat& beat) {
+  const MonotonicTime now = monotonic_now();
+  clock_.add(beat, now, wall_now());
+  agent_sent_ = beat.sent;
+  agent_sent_came_ = now;
+  // The agent's ranks live on the answers (agent/lease.h), so they do not wait for our next beat.
+  if (way_back_.possible()) send_heartbeat();
+}
+
+/// Remembers what has come, for a Resume. Bytes that have come before are left out: an agent that
+/// was told where we stand sends none.
+void Session::output(wire::OutputView output) {
+  if (!way_back_.possible() || output.attempt < attempt_) return callbacks_.on_output(output);
+  if (output.attempt > attempt_) received_.clear();
+  attempt_ = output.attempt;
+  std::uint64_t& received = received_[{output.rank, output.stream}];
+  if (output.offset < received) {
+    const auto known = std::min<std::uint64_t>(received - output.offset, output.bytes.size());
+    output.bytes.remove_prefix(static_cast<std::size_t>(known));
+    output.offset += known;
+    if (output.bytes.empty()) return;
+  }
+  received = output.offset + output.bytes.size();
+  callbacks_.on_output(output);
+}
+
+void Session::send_heartbeat() {
+  const MonotonicTime now = monotonic_now();
+  const auto held = agent_sent_ == 0 ? MonotonicTime(0) : now - agent_sent_came_;
+  channel_.send(wire::Heartbeat{wall_now(), static_cast<std::uint64_t>(now.count()), agent_sent_,
+                                static_cast<std::uint64_t>(held.count())});
+}
+
+// Silence is counted in our own beats: an engine that was stopped itself does not accuse its
+// agents.
+void Session::count_silence() {
+  const bool heard = channel_.frames_received() != frames_seen_;
+  frames_seen_ = channel_.frames_received();
+  silence_ = heard ? Duration(0) : silence_ + beat_every_;
+  connection_silence_ = heard ? Duration(0) : connection_silence_ + beat_every_;
+  if (heard) heard_at_wall_ = wall_now();
+  if (heard) silence_broken();
 }
 
 void Session::beat() {
   if (ended_) return;
-  // Silence is counted in our own beats: an engine that was stopped itself does not accuse its
-  // agents.
-  silence_ = channel_.frames_received() == frames_seen_ ? silence_ + kHeartbeat : Duration(0);
-  frames_seen_ = channel_.frames_received();
-  if (silence_ > settings_.lost_after) {
-    return lose("no sign of life for " + std::to_string(settings_.lost_after.count() / 1000) +
-                " s");
-  }
-  channel_.send(wire::Heartbeat{wall_now()});
-  heartbeat_.after(kHeartbeat, [this] { beat(); });
+  count_silence();
+  if (silence_ > settings_.lost_after) return lose(silence_text());
+  const bool is_silent = connection_silence_ >= kSilentBeats * beat_every_;
+  if (way_back_.possible() && is_silent) connection_silent();
+  send_heartbeat();
+  heartbeat_.after(beat_every_, [this] { beat(); });
+}
+
+std::string Session::silence_text() const {
+  std::string text = "no sign of life for " + whole_seconds(settings_.lost_after);
+  if (!lost_at_) return text;
+  if (!cause_.empty() && !cause_.starts_with("no sign of life")) text += " after: " + cause_;
+  if (!way_back_.trouble().empty()) text += "; connecting again failed: " + way_back_.trouble();
+  return text;
 }
 
 void Session::channel_ended(const std::string& reason) {
   if (ended_) return;
-  if (!reason.empty() || process_ <= 0)
-    return lose(reason.empty() ? "its agent ended without a word" : reason);
-  lose_when_process_ends();
+  if (!reason.empty()) return lose(reason);
+  // The guardian ends after its agent, when it has cleaned up; its exit code says what it saw.
+  heartbeat_.cancel();
+  process_->wait_for_end(kEndOfGuardian, [this](const ConnectionEnd& end) {
+    if (ended_) return;
+    if (end.exit_code) return lose(how_agent_ended(*end.exit_code));
+    lose(end.words.empty() ? "its agent ended without a word" : end.words);
+  });
+}
+
+void Session::connection_lost(const std::string& cause) {
+  if (ended_) return;
+  cause_ = cause;
+  if (!lost_at_) lost_at_ = monotonic_now() - silence_;
+  retire_process(false);
+  way_back_.begin();
+}
+
+/// The connection stays until there is another one: a short cut is over for TCP sooner than ssh can
+/// log in again.
+void Session::connection_silent() {
+  if (way_back_.trying()) return;
+  cause_ = "no sign of life for " + whole_seconds(connection_silence_);
+  if (!lost_at_) lost_at_ = monotonic_now() - silence_;
+  way_back_.begin();
+}
+
+void Session::silence_broken() {
+  if (!lost_at_ || !channel_.is_connected()) return;
+  lost_at_.reset();
+  way_back_.stop();
+  way_back_.succeeded();
+}
+
+void Session::retire_process(bool kill) {
+  if (!process_) return;
+  if (kill) process_->kill();
+  process_->wait_for_end(kEndOfConnection,
+                         [this, connection = connection_](const ConnectionEnd& end) {
+                           old_process_ended(connection, end);
+                         });
+  old_processes_.push_back(std::move(process_));
+}
+
+void Session::old_process_ended(std::uint32_t connection, const ConnectionEnd& end) {
+  if (ended_) return;
+  // The first connection's remote command is the guardian.
+  const bool guardian_ended = connection == 1 && end.exit_code && is_agents_end(*end.exit_code);
+  if (guardian_ended && lost_at_) return agent_is_gone(how_agent_ended(*end.exit_code));
+  if (lost_at_ && connection == connection_ && !end.words.empty()) cause_ = end.words;
+}
+
+void Session::go_on_over(Connection connection) {
+  if (ended_) return;
+  retire_process(true);
+  process_ = std::make_unique<ConnectionProcess>(loop_, connection.process, connection.remote,
+                                                 std::move(connection.last_words));
+  connection_silence_ = Duration(0);
+  wire::Resume mine;
+  mine.connection = ++connection_;
+  for (const auto& [key, received] : received_)
+    mine.streams.push_back({attempt_, key.first, key.second, received});
+  channel_.go_on_over(std::move(connection.read), std::move(connection.write), std::move(mine),
+                      connection.early);
+}
+
+void Session::resumed() {
+  const MonotonicTime outage = monotonic_now() - lost_at_.value_or(monotonic_now());
+  lost_at_.reset();
+  way_back_.succeeded();
+  for (const auto& old : old_processes_) old->kill();
+  if (callbacks_.on_resumed)
+    callbacks_.on_resumed(std::chrono::duration_cast<Duration>(outage), cause_);
+}
+
+void Session::agent_is_gone(std::string how) {
+  if (ended_) return;
+  released_ ? end_quietly() : lose(std::move(how));
+}
+
+void Session::end_quietly() {
+  ended_ = true;
+  heartbeat_.cancel();
+  way_back_.stop();
+  channel_.close();
 }
 
 void Session::lose(std::string what) {
-  ended_ = true;
-  heartbeat_.cancel();
-  channel_.close();
+  if (released_ && way_back_.possible()) return end_quietly();
+  end_quietly();
   // It may wait long for a network that is gone; it would be its end anyway.
-  if (remote_ && process_ > 0) ::kill(-process_, SIGKILL);
+  if (process_) process_->kill();
   // A peer that still lives but speaks nonsense is not left behind; the agents clean up when their
   // channel ends.
-  callbacks_.on_event(event::NodeLost{node_, std::move(what)});
-}
-
-void Session::lose_when_process_ends() {
-  // The guardian ends after its agent, when it has cleaned up; its exit code says what it saw.
-  UniqueFd pidfd(open_pidfd(process_));
-  heartbeat_.cancel();
-  if (!pidfd) return lose(reason_from_process());
-  process_end_ = std::make_unique<WatchedFd>(loop_, std::move(pidfd));
-  process_end_->on_readable([this] {
-    if (!ended_) lose(reason_from_process());
-  });
-  heartbeat_.after(kEndOfProcess, [this] {
-    if (!ended_) lose(reason_from_process());
-  });
-}
-
-std::string Session::reason_from_process() {
-  int status = 0;
-  if (process_ <= 0 || ::waitpid(process_, &status, WNOHANG) != process_)
-    return "its agent ended without a word";
-  process_ = 0;
-  if (last_words_) {
-    if (std::string words = last_words_(status); !words.empty()) return words;
-  }
-  if (WIFSIGNALED(status)) return "its guardian was killed by " + signal_name(WTERMSIG(status));
-  const int code = WEXITSTATUS(status);
-  if (code == kAgentStopped) return "its agent was stopped and did not go on";
-  if (code > exit_code::kSignalBase)
-    return "its agent was killed by " + signal_name(code - exit_code::kSignalBase);
-  return "its agent ended with code " + std::to_string(code);
+  callbacks_.on_event(event::NodeLost{node_, std::move(what), heard_at_wall_});
 }
 
 }  // namespace dlaunch

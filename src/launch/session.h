@@ -1,12 +1,25 @@
 // One node as the engine sees it: greets the agent, translates its messages into events, watches
 // that it is alive, and tells why it was lost.
+//
+// Where there is a way back (Settings::way_back), the end of a connection, or the silence of a few
+// beats, is nothing that the engine hears of: a new connection is made, over which the session goes
+// on where it stood. The node is lost when nothing was heard of its agent for lost_after, at once
+// when the way back leads to no agent any more, and at once when what comes is no frame of this
+// session.
 #pragma once
 
 #include <functional>
+#include <map>
 #include <memory>
+#include <optional>
 #include <string>
+#include <utility>
+#include <vector>
 
+#include "launch/connection_process.h"
 #include "launch/connector.h"
+#include "launch/node_clock.h"
+#include "launch/reconnection.h"
 #include "model/event.h"
 #include "model/job_spec.h"
 #include "os/channel.h"
@@ -22,6 +35,7 @@ class Session {
     std::uint64_t session = 0;
     Duration fence_after;
     Duration lost_after;
+    Reconnection::Way way_back{};  // none: the end of the connection is the end of the session
   };
   struct Callbacks {
     std::function<void(Event)> on_event;
@@ -32,6 +46,8 @@ class Session {
     std::function<void(std::string)> on_notice;
     std::function<void(const wire::PlacesMissing&)> on_places = {};
     std::function<void(const wire::FetchedOutput&)> on_fetched = {};
+    /// The session goes on over a new connection, after so long without news of the node.
+    std::function<void(Duration outage, std::string cause)> on_resumed = {};
   };
 
   Session(EventLoop& loop, NodeIndex node, Connection connection, Settings settings,
@@ -45,17 +61,20 @@ class Session {
   /// Says Bye; the session has ended when the agent answers or the connection ends.
   void release();
   [[nodiscard]] bool ended() const { return ended_; }
-  [[nodiscard]] pid_t process() const { return process_; }
-  void process_is_reaped() { process_ = 0; }
+  /// Of the node, as far as it is known.
+  [[nodiscard]] const NodeClock& clock() const { return clock_; }
 
  private:
+  using StreamKey = std::pair<Rank, Stream>;
+
+  void on(wire::Heartbeat& beat);
   void on(wire::Hello& hello);
   void on(wire::Facts& facts);
   void on(wire::RanksStarted& started);
   void on(wire::RankNotStarted& failed);
   void on(wire::RankExited& exited);
   void on(wire::AttemptEnded& ended);
-  void on(wire::OutputEnd& end) { callbacks_.on_output_end(end); }
+  void on(wire::OutputEnd& end);
   void on(wire::StdinTaken& taken) { callbacks_.on_stdin_taken(taken); }
   void on(wire::Notice& notice);
   void on(wire::PortTaken& taken);
@@ -67,30 +86,54 @@ class Session {
   }
   void on(wire::Bye&);
   template <class Other>
-  void on(Other&) {}  // Heartbeat, and what only a launcher sends
+  void on(Other&) {}  // what only a launcher sends, or the channel keeps for itself
 
+  [[nodiscard]] Channel::Callbacks channel_callbacks();
+  void greet(const wire::FactsRequest& request);
+  void output(wire::OutputView output);
   void beat();
+  void count_silence();
+  void send_heartbeat();
   void channel_ended(const std::string& reason);
+  void connection_lost(const std::string& cause);
+  void connection_silent();
+  void silence_broken();
+  void retire_process(bool kill);
+  void old_process_ended(std::uint32_t connection, const ConnectionEnd& end);
+  void go_on_over(Connection connection);
+  void resumed();
+  void agent_is_gone(std::string how);
+  void end_quietly();
   void lose(std::string what);
-  void lose_when_process_ends();
-  [[nodiscard]] std::string reason_from_process();
+  [[nodiscard]] std::string silence_text() const;
 
   EventLoop& loop_;
   NodeIndex node_;
   Settings settings_;
   Callbacks callbacks_;
   Channel channel_;
+  Reconnection way_back_;
+  const Duration beat_every_;
   Timer heartbeat_;
-  std::unique_ptr<WatchedFd> process_end_;  // pidfd, once we wait for it
-  pid_t process_;
-  const bool remote_;
+  NodeClock clock_;
+  std::unique_ptr<ConnectionProcess> process_;
+  std::vector<std::unique_ptr<ConnectionProcess>> old_processes_;  // of connections that were lost
   std::string early_;
-  std::function<std::string(int)> last_words_;
   bool started_ = false;
   bool released_ = false;
   bool ended_ = false;
   std::uint64_t frames_seen_ = 0;
   Duration silence_{0};
+  WallTime heard_at_wall_;            // the last frame, as far as beats can tell
+  Duration connection_silence_{0};    // the same of the present connection only
+  std::uint64_t agent_sent_ = 0;      // `sent` of the agent's latest heartbeat
+  MonotonicTime agent_sent_came_{0};  // when it came
+  // For the Resume of a later connection:
+  std::uint32_t connection_ = 1;
+  Attempt attempt_;
+  std::map<StreamKey, std::uint64_t> received_;  // of attempt_, streams that have not ended
+  std::string cause_;                            // why the last connection was lost
+  std::optional<MonotonicTime> lost_at_;         // none while there is a connection
 };
 
 }  // namespace dlaunch

@@ -51,6 +51,7 @@ struct MemberWriter {
     name("node-lost");
     node(e.node);
     json.key("what").string(e.what);
+    if (e.heard_at) json.key("heard_at").string(time_text(*e.heard_at));
   }
   void operator()(const event::PlanMade& e) const {
     name("plan-made");

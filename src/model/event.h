@@ -1,7 +1,9 @@
 // Everything that can happen to a run, as the supervisor is told it.
 #pragma once
 
+#include <chrono>
 #include <cstdint>
+#include <optional>
 #include <string>
 #include <variant>
 #include <vector>
@@ -25,7 +27,8 @@ struct NodeReady {
 /// The channel to a node's agent is gone and will not come back.
 struct NodeLost {
   NodeIndex node;
-  std::string what;  // "its agent was killed by SIGKILL"
+  std::string what;                    // "its agent was killed by SIGKILL"
+  std::optional<WallTime> heard_at{};  // when the last sign of life came, on our clock
   bool operator==(const NodeLost&) const = default;
 };
 /// A plan exists for the attempt.
@@ -51,17 +54,20 @@ struct RankNotStarted {
   Attempt attempt;
   Rank rank;
   StartFailure failure;
-  WallTime at;
+  WallTime at;                             // on our clock
+  std::chrono::nanoseconds clock_error{};  // the most by which `at` may be wrong
   bool operator==(const RankNotStarted&) const = default;
 };
 /// The rank's leader has ended. `at` is when the agent saw it: ranks that ended before the agent
-/// looked carry the same time, and then nobody can tell which was first.
+/// looked carry the same time, and then nobody can tell which was first. It is corrected by the
+/// measured offset of the node's clock; times of one node keep their order.
 struct RankExited {
   Attempt attempt;
   Rank rank;
   ExitStatus status;
   WallTime at;
-  bool after_signal = false;  // the agent had sent it our stop or kill before it ended
+  bool after_signal = false;               // the agent had sent it our stop or kill before it ended
+  std::chrono::nanoseconds clock_error{};  // the most by which `at` may be wrong
   bool operator==(const RankExited&) const = default;
 };
 /// All ranks of the attempt on this node have ended and nothing that they started is left there.

@@ -69,7 +69,8 @@ struct EarlierAttempt {
 /// A node whose channel could not be opened, or is gone for good.
 struct LostNode {
   NodeIndex node;
-  std::string what;  // event::NodeLost
+  std::string what;                    // event::NodeLost
+  std::optional<WallTime> heard_at{};  // the same: when the last sign of life came
   bool operator==(const LostNode&) const = default;
 };
 

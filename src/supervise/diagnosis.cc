@@ -31,24 +31,25 @@ void FailureOrder::add(const RankFailure& failure) {
   if (failure.node.value >= nodes_.size()) nodes_.resize(failure.node.value + 1);
   std::optional<NodeFirst>& earliest = nodes_[failure.node.value];
   if (!earliest || failure.at < earliest->at) {
-    earliest = NodeFirst{failure.at, {failure.rank}};
+    earliest = NodeFirst{failure.at, failure.clock_error, {failure.rank}};
   } else if (failure.at == earliest->at) {
     earliest->ranks.push_back(failure.rank);
   }
 }
 
 std::optional<FirstFailure> FailureOrder::first() const {
-  std::optional<WallTime> earliest;
+  std::optional<WallTime> latest_candidate;  // some node failed before this for certain
   for (const auto& node : nodes_) {
-    if (node && (!earliest || node->at < *earliest)) earliest = node->at;
+    if (!node) continue;
+    const WallTime certain = node->at + node->clock_error;
+    if (!latest_candidate || certain < *latest_candidate) latest_candidate = certain;
   }
-  if (!earliest) return std::nullopt;
-  const WallTime latest_candidate = *earliest + clock_error_;
+  if (!latest_candidate) return std::nullopt;
 
   FirstFailure result;
   std::vector<Rank>& candidates = result.perhaps;
   for (const auto& node : nodes_) {
-    if (!node || node->at > latest_candidate) continue;
+    if (!node || node->at - node->clock_error > *latest_candidate) continue;
     candidates.insert(candidates.end(), node->ranks.begin(), node->ranks.end());
   }
   const auto lowest = std::min_element(candidates.begin(), candidates.end());
@@ -91,11 +92,7 @@ Verdict verdict_stragglers(std::vector<Rank> still_running) {
   return verdict;
 }
 
-Verdict verdict_node_lost(NodeIndex node, std::string what) {
-  return verdict_not_connected({{node, std::move(what)}});
-}
-
-Verdict verdict_not_connected(std::vector<LostNode> lost) {
+Verdict verdict_nodes_lost(std::vector<LostNode> lost) {
   Verdict verdict;
   verdict.cause = Cause::node_lost;
   verdict.exit_code = exit_code::kNodeLost;

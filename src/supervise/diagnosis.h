@@ -2,10 +2,10 @@
 // run's exit code is (design section 7). Pure values, no clock: all times come with the events.
 //
 // What can be known. A rank's end carries the time at which its agent saw it, on that node's clock,
-// corrected by the measured offset; what is left of the difference between any two clocks is at
-// most `clock_error`. Two ends on one node are therefore ordered exactly (equal times: the agent
-// saw them together), two ends on different nodes only when they are more than `clock_error` apart.
-// Whether a rank ended before our signal, its agent knows exactly.
+// corrected by the measured offset; what is left between that and the launcher's clock is at most
+// the end's `clock_error`. Two ends on one node are therefore ordered exactly (equal times: the
+// agent saw them together), two ends on different nodes only when they are more than both errors
+// apart. Whether a rank ended before our signal, its agent knows exactly.
 #pragma once
 
 #include <chrono>
@@ -32,6 +32,7 @@ struct RankFailure {
   Rank rank;
   NodeIndex node;
   WallTime at;
+  ClockError clock_error{};
   bool operator==(const RankFailure&) const = default;
 };
 
@@ -46,23 +47,20 @@ struct FirstFailure {
 /// Adding is O(1) amortised; only what may still be the first is kept.
 class FailureOrder {
  public:
-  FailureOrder() = default;
-  explicit FailureOrder(ClockError clock_error) : clock_error_(clock_error) {}
-
   void add(const RankFailure&);
 
   /// A failure may be the first when it is the earliest of its node and no failure elsewhere is
-  /// earlier by more than the clock error. Of several, the lowest rank is named first. nullopt:
+  /// earlier for certain. Of several, the lowest rank is named first. nullopt:
   /// there was no failure. O(nodes with failures).
   [[nodiscard]] std::optional<FirstFailure> first() const;
 
  private:
   struct NodeFirst {
     WallTime at;
+    ClockError clock_error{};
     std::vector<Rank> ranks;  // all with that time
   };
 
-  ClockError clock_error_{0};
   std::vector<std::optional<NodeFirst>> nodes_;  // index = NodeIndex
 };
 
@@ -89,9 +87,8 @@ struct Verdict {
 [[nodiscard]] Verdict verdict_cancelled(int signal);
 [[nodiscard]] Verdict verdict_time_limit();
 [[nodiscard]] Verdict verdict_stragglers(std::vector<Rank> still_running);
-[[nodiscard]] Verdict verdict_node_lost(NodeIndex, std::string what);
 /// All that could not be connected, at least one; in any order.
-[[nodiscard]] Verdict verdict_not_connected(std::vector<LostNode>);
+[[nodiscard]] Verdict verdict_nodes_lost(std::vector<LostNode>);
 [[nodiscard]] Verdict verdict_plan_failed(const Error&);
 [[nodiscard]] Verdict verdict_internal(std::string what);
 

@@ -13,9 +13,7 @@ using NodeState = AttemptProgress::NodeState;
 Supervisor::Supervisor(SupervisorConfig config)
     : config_(config),
       channels_(config.nodes, Channel::opening),
-      restarts_(config.restart, config.port_retries) {
-  attempt_.failures = FailureOrder(config_.clock_error);
-}
+      restarts_(config.restart, config.port_retries) {}
 
 std::vector<Action> Supervisor::start(MonotonicTime now) {
   now_ = started_ = now;
@@ -73,7 +71,6 @@ void Supervisor::enter_connect() {
   if (!first) {
     attempt_ = AttemptState();
     attempt_.number = Attempt(earlier_.back().attempt.value + 1);
-    attempt_.failures = FailureOrder(config_.clock_error);
   }
   nodes_opening_ = config_.nodes;
   for (std::uint32_t i = 0; i < config_.nodes; ++i) {
@@ -151,8 +148,8 @@ void Supervisor::handle(const event::NodeLost& e) {
   if (e.node.value >= config_.nodes || channels_[e.node.value] == Channel::closed) return;
   const bool was_opening = channels_[e.node.value] == Channel::opening;
   channels_[e.node.value] = Channel::closed;
-  if (phase_ != Phase::connect) return lose(e.node, e.what);
-  attempt_.not_connected.push_back({e.node, e.what});
+  if (phase_ != Phase::connect) return lose({e.node, e.what, e.heard_at});
+  attempt_.not_connected.push_back({e.node, e.what, e.heard_at});
   if (was_opening) --nodes_opening_;
   if (nodes_opening_ == 0) all_opened();
 }
@@ -187,7 +184,7 @@ void Supervisor::handle(const event::RankNotStarted& e) {
   end.how = RankEnd::How::cannot_start;
   end.start_failure = e.failure;
   end.ended = e.at;
-  end_rank(e.rank, std::move(end));
+  end_rank(e.rank, std::move(end), e.clock_error);
 }
 
 void Supervisor::handle(const event::RankExited& e) {
@@ -196,7 +193,7 @@ void Supervisor::handle(const event::RankExited& e) {
   end.how = read_end(e.status, e.after_signal, attempt_.kill_sent);
   end.status = e.status;
   end.ended = e.at;
-  end_rank(e.rank, std::move(end));
+  end_rank(e.rank, std::move(end), e.clock_error);
 }
 
 void Supervisor::handle(const event::NodeEmpty& e) {
@@ -256,16 +253,22 @@ void Supervisor::cancel(int signal) {
 
 void Supervisor::all_opened() {
   if (attempt_.not_connected.empty()) return advance(Step::connected);
-  halt(verdict_not_connected(std::exchange(attempt_.not_connected, {})));
+  halt(verdict_nodes_lost(std::exchange(attempt_.not_connected, {})));
 }
 
 /// The node's ranks, if any, have gone with it.
-void Supervisor::lose(NodeIndex node, std::string what) {
-  if (!has_ranks()) return halt(verdict_node_lost(node, std::move(what)));
+void Supervisor::lose(LostNode lost) {
+  if (!has_ranks()) return halt(verdict_nodes_lost({std::move(lost)}));
+  const NodeIndex node = lost.node;
   if (!attempt_.progress.is_open(node)) return;
-  if (attempt_.verdict) return close_node(node, NodeState::lost);
+  if (attempt_.verdict) {
+    // Of nodes that are lost together, as by a cut at the launcher's end, any may be the first.
+    if (attempt_.verdict->cause == Cause::node_lost && !attempt_.verdict->by_rank)
+      attempt_.verdict->lost_nodes.push_back(std::move(lost));
+    return close_node(node, NodeState::lost);
+  }
   attempt_.progress.close(node, NodeState::lost);
-  halt(verdict_node_lost(node, std::move(what)));
+  halt(verdict_nodes_lost({std::move(lost)}));
 }
 
 void Supervisor::close_node(NodeIndex node, NodeState how) {
@@ -273,12 +276,12 @@ void Supervisor::close_node(NodeIndex node, NodeState how) {
   if (attempt_.progress.open_nodes() == 0) attempt_over();
 }
 
-void Supervisor::end_rank(Rank rank, RankEnd end) {
+void Supervisor::end_rank(Rank rank, RankEnd end, ClockError clock_error) {
   if (!attempt_.progress.is_running(rank)) return;
   const NodeIndex node = attempt_.progress.node_of(rank);
   const bool own = end.how == RankEnd::How::exited || end.how == RankEnd::How::cannot_start;
   const bool failed = own && (end.start_failure || !end.status.ok());
-  if (failed) attempt_.failures.add({rank, node, *end.ended});
+  if (failed) attempt_.failures.add({rank, node, *end.ended, clock_error});
   attempt_.progress.note_end(rank, std::move(end));
   if (attempt_.progress.running_on(node) == 0) {
     attempt_.to_empty.add({after(config_.end_limit), node});
@@ -321,7 +324,7 @@ void Supervisor::enforce_limits() {
   if (attempt_.stragglers_due && *attempt_.stragglers_due <= now_) stop_stragglers();
   while (const auto node = attempt_.to_empty.take_due(now_)) kill_node(*node);
   while (const auto node = attempt_.to_lose.take_due(now_)) {
-    lose(*node, wording::not_empty(config_.end_limit));
+    lose({*node, wording::not_empty(config_.end_limit), std::nullopt});
   }
   // Last, because each of the others may have begun a grace time of 0.
   if (attempt_.kill_due && *attempt_.kill_due <= now_) kill_all();

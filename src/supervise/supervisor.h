@@ -59,8 +59,6 @@ struct SupervisorConfig {
   /// How long after KillRanks a node may take to say NodeEmpty before it counts as lost, and how
   /// long after its last rank's end before it is sent KillRanks. More than 0.
   Duration end_limit = std::chrono::seconds(10);
-  /// The most by which two clocks, the launcher's included, may still differ after correction.
-  ClockError clock_error{0};
 };
 
 class Supervisor {
@@ -111,7 +109,7 @@ class Supervisor {
   /// The run ends for this reason, unless there is one already.
   void halt(Verdict);
   void cancel(int signal);
-  void lose(NodeIndex, std::string what);
+  void lose(LostNode lost);
   /// Every node has answered or failed.
   void all_opened();
   void close_node(NodeIndex, AttemptProgress::NodeState);
@@ -120,7 +118,7 @@ class Supervisor {
   void repeat(const RunReport& report, const RestartDecision& decision);
   [[nodiscard]] RunReport report_of_attempt() const;
   [[nodiscard]] RestartDecision decide_restart(const RunReport& report);
-  void end_rank(Rank, RankEnd);
+  void end_rank(Rank, RankEnd, ClockError);
   void count_good_end(Rank);
   void kill_node(NodeIndex);
   void kill_all();

@@ -12,6 +12,7 @@ from processes import children_of, descendants_of, wait_gone, wait_until
 NODE_LOST = 69
 FENCE, LOST = 1.5, 5.0  # fence_after + heartbeat + 2 s < lost_after is demanded
 QUICK = ["--set", f"timeouts.fence_after={1000 * FENCE:g}ms", "--set", f"timeouts.lost_after={LOST:g}s", "--set", "timeouts.stop=2s"]
+CUT = 3.0
 SLACK = 4.0  # seconds that a busy machine may add
 FAMILY = ["child", "daemon"]
 
@@ -60,7 +61,7 @@ def a_link_cut_longer_than_lost_after(box):
     node.link_down()
     # The node fences itself before it is given up.
     wait_until(lambda: not node.processes(sessions=False), "the cut node has fenced itself", LOST + SLACK, 0.05)
-    expect(time.monotonic() - since > FENCE, "before fence_after")
+    expect(time.monotonic() - since > FENCE - 1, "before fence_after, counted from the last beat")
     expect_lost(box, run, node, since)
     node.link_up()
     node.kill_sessions()
@@ -280,7 +281,7 @@ def chatter(box, nodes=2):
     """Ranks that print a line each few milliseconds until they are allowed to end, then a last one."""
     box.make_cluster(nodes)
     script = 'i=0; echo ready $RANK > $EVENTS; until [ -e $CASE/enough ]; do echo line $i; i=$((i+1)); sleep 0.01; done; echo end $i'
-    run = box.launch("/bin/sh", "-c", script, options=QUICK)
+    run = box.launch("/bin/sh", "-c", script)  # with fence_after 10 s: TCP's own pauses after a cut of 3 s may last as long again
     box.expect_all("ready", nodes)
     return run
 
@@ -320,7 +321,7 @@ def a_killed_ssh_client_resumes(box):
 def a_link_cut_shorter_than_fence_after_is_nothing(box):
     run = chatter(box)
     box.cluster[2].link_down()
-    time.sleep(FENCE / 2)  # the length of the cut is the subject
+    time.sleep(CUT)  # the length of the cut is the subject
     box.cluster[2].link_up()
     expect_resumed(box, run)
 
@@ -329,7 +330,7 @@ def a_link_cut_shorter_than_fence_after_is_nothing(box):
 def the_launchers_link_cut_for_a_moment(box):
     run = chatter(box)
     box.cluster.launcher_link_down()
-    time.sleep(FENCE / 2)
+    time.sleep(CUT)
     box.cluster.launcher_link_up()
     expect_resumed(box, run)
 

@@ -229,8 +229,11 @@ class Cluster {
     if (fate.cannot_start) {
       agent.start_failed = true;
       truth = {false, true, true, now_, {}, true};
-      send(n, event::RankNotStarted{
-                  attempt_, Rank{r}, {StartFailure::Step::execute, 2, "x", ""}, clock_of(n)});
+      send(n, event::RankNotStarted{attempt_,
+                                    Rank{r},
+                                    {StartFailure::Step::execute, 2, "x", ""},
+                                    clock_of(n),
+                                    scenario_.nodes[n].clock_error});
       return;
     }
     truth.started = true;
@@ -250,7 +253,8 @@ class Cluster {
     --agents_[n].running;
     if (truth.own && !status.ok() && fate_of(r).port_taken)
       send(n, event::PortTaken{attempt_, Rank{r}, {20001, "pid 1"}});
-    send(n, event::RankExited{attempt_, Rank{r}, status, clock_of(n), !truth.own});
+    send(n, event::RankExited{attempt_, Rank{r}, status, clock_of(n), !truth.own,
+                              scenario_.nodes[n].clock_error});
     consider_empty(n);
   }
 

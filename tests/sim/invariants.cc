@@ -229,7 +229,7 @@ Finding names_the_first_failure(const Trace& t, const Digest& d) {
   if (!earliest || !t.ranks[first.value].failed())
     return rank(first.value) + " did not fail by itself";
   const auto& perhaps = d.report->perhaps_first;
-  if (t.scenario.config.clock_error.count() == 0) {
+  if (t.scenario.clocks_are_exact()) {
     for (const Rank r : perhaps) {
       if (t.ranks[r.value].ended_at != t.ranks[first.value].ended_at)
         return rank(r.value) + " is no tie";
@@ -261,7 +261,7 @@ Finding tells_how_each_rank_ended(const Trace& t, const Digest& d) {
     if (end.status != truth.status || !end.started) return rank(r) + " status";
     // Its own end after the stop was sent may be read as an answer to it, but not the other way
     // round.
-    const bool clocks_equal = t.scenario.config.clock_error.count() == 0;
+    const bool clocks_equal = t.scenario.clocks_are_exact();
     if (clocks_equal && !truth.own && end.how == How::exited) return rank(r) + " was stopped";
     const bool before_stop = !d.decision || truth.ended_at < t.steps[d.decision->step].now;
     if (clocks_equal && before_stop && end.how != How::exited) return rank(r) + " ended by itself";

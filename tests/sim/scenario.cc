@@ -65,7 +65,6 @@ SupervisorConfig draw_config(Dice& dice, std::uint32_t nodes) {
   if (dice.chance(0.3)) config.run_limit = Duration(dice.between(1, 100'000));
   config.connect_limit = 30s;
   config.end_limit = dice.chance(0.5) ? 10s : 1s;
-  if (dice.chance(0.5)) config.clock_error = dice.time(1us, 20ms);
   if (dice.chance(0.2)) config.stragglers_limit = Duration(dice.between(0, 20'000));
   return config;
 }
@@ -120,7 +119,7 @@ RankFate draw_rank(Dice& dice, const Mood& mood, const SupervisorConfig& config,
   return rank;
 }
 
-NodeFate draw_node(Dice& dice, const Mood& mood, const SupervisorConfig& config,
+NodeFate draw_node(Dice& dice, const Mood& mood, std::chrono::nanoseconds worst_clock,
                    MonotonicTime all_end_at) {
   NodeFate node;
   node.connect_takes = dice.chance(0.9) ? dice.time(1ms, 500ms) : dice.time(500ms, 20s);
@@ -128,9 +127,9 @@ NodeFate draw_node(Dice& dice, const Mood& mood, const SupervisorConfig& config,
     node.connect = dice.chance(0.5) ? NodeFate::Connect::refuses : NodeFate::Connect::silent;
   }
   node.latency = dice.chance(0.9) ? dice.time(5us, 2ms) : dice.time(2ms, 300ms);
-  // Two nodes, or a node and the launcher, then differ by no more than the clock error.
-  const auto half = config.clock_error / 2;
-  node.clock_offset = dice.time(0ns, 2 * half) - half;
+  // One node's clock may be known well, another one's badly.
+  node.clock_error = dice.time(0ns, worst_clock);
+  node.clock_offset = dice.time(0ns, 2 * node.clock_error) - node.clock_error;
   if (dice.chance(mood.node_dies)) node.dies_at = dice.time(0ns, all_end_at + 30s);
   node.death_seen_after = dice.chance(0.5) ? dice.time(10us, 1ms) : MonotonicTime(15s);
   node.never_empties = dice.chance(mood.never_empties);
@@ -151,6 +150,11 @@ std::vector<Interruption> draw_interruptions(Dice& dice, MonotonicTime all_end_a
 }
 
 }  // namespace
+
+bool Scenario::clocks_are_exact() const {
+  return std::all_of(nodes.begin(), nodes.end(),
+                     [](const NodeFate& node) { return node.clock_error.count() == 0; });
+}
 
 const std::vector<RankFate>& Scenario::ranks_of(Attempt attempt) const {
   if (attempt.value == 0 || later.empty()) return ranks;
@@ -213,8 +217,9 @@ Scenario draw_scenario(std::uint64_t seed, std::uint32_t max_ranks) {
     s.later.push_back(draw_ranks(Mood()));
   }
   if (dice.chance(0.2)) draw_success(dice, s);
+  const auto worst_clock = dice.chance(0.5) ? dice.time(1us, 10ms) : MonotonicTime(0);
   for (std::uint64_t i = 0; i < nodes; ++i)
-    s.nodes.push_back(draw_node(dice, mood, s.config, all_end_at));
+    s.nodes.push_back(draw_node(dice, mood, worst_clock, all_end_at));
   if (dice.chance(mood.interrupted)) s.interruptions = draw_interruptions(dice, all_end_at);
   return s;
 }

@@ -30,9 +30,10 @@ struct NodeFate {
   enum class Connect { answers, refuses, silent };
   Connect connect = Connect::answers;
   MonotonicTime connect_takes{};
-  MonotonicTime latency{};  // mean, of each message in both directions
-  std::chrono::nanoseconds clock_offset{};
-  std::optional<MonotonicTime> dies_at;  // since the start of the run
+  MonotonicTime latency{};                  // mean, of each message in both directions
+  std::chrono::nanoseconds clock_offset{};  // after correction
+  std::chrono::nanoseconds clock_error{};   // the most that clock_offset may be, either way
+  std::optional<MonotonicTime> dies_at;     // since the start of the run
   MonotonicTime death_seen_after{};
   bool never_empties = false;
   MonotonicTime emptying_takes{};
@@ -57,6 +58,8 @@ struct Scenario {
   MonotonicTime launcher_lag{};  // the most by which it is late for a deadline
   double duplicates = 0;         // chance that a message comes twice
   double strays = 0;             // chance that a message of another attempt comes first
+  /// No node's clock is off.
+  [[nodiscard]] bool clocks_are_exact() const;
   [[nodiscard]] const std::vector<RankFate>& ranks_of(Attempt) const;
   /// The most that one attempt may take from its connect to its end, whatever happens.
   [[nodiscard]] MonotonicTime longest_attempt() const;

@@ -15,8 +15,8 @@ WallTime ms(int value) {
   return WallTime(std::chrono::seconds(1'800'000'000)) + milliseconds(value);
 }
 
-RankFailure failure(std::uint32_t rank, std::uint32_t node, int at) {
-  return {Rank{rank}, NodeIndex{node}, ms(at)};
+RankFailure failure(std::uint32_t rank, std::uint32_t node, int at, int clock_error = 0) {
+  return {Rank{rank}, NodeIndex{node}, ms(at), milliseconds(clock_error)};
 }
 
 std::vector<Rank> ranks(std::initializer_list<std::uint32_t> values) {
@@ -49,12 +49,20 @@ TEST(FailureOrder, EqualTimesAreATieAndTheLowestRankIsNamed) {
 }
 
 TEST(FailureOrder, ClockErrorCountsBetweenNodesNotWithinOne) {
-  FailureOrder order(milliseconds(5));
-  order.add(failure(4, 0, 10));
-  order.add(failure(0, 0, 11));  // same node, later: certainly not first
-  order.add(failure(1, 1, 15));  // exactly the error away: nobody can tell
-  order.add(failure(2, 2, 16));
+  FailureOrder order;
+  order.add(failure(4, 0, 10, 2));
+  order.add(failure(0, 0, 11, 2));  // same node, later: certainly not first
+  order.add(failure(1, 1, 15, 3));  // exactly the errors away: nobody can tell
+  order.add(failure(2, 2, 16, 3));
   EXPECT_EQ(order.first(), (FirstFailure{Rank{1}, ranks({4})}));
+}
+
+TEST(FailureOrder, OnlyANodeWhoseClockIsKnownBadlyIsInDoubt) {
+  FailureOrder order;
+  order.add(failure(3, 0, 10));
+  order.add(failure(5, 1, 11));
+  order.add(failure(7, 2, 500, 1000));
+  EXPECT_EQ(order.first(), (FirstFailure{Rank{3}, ranks({7})}));
 }
 
 TEST(ReadEnd, WithoutASignalOfOursEveryEndIsTheRanksOwn) {

@@ -123,8 +123,11 @@ class Script {
   /// arrived before that.
   std::string exited(std::uint32_t rank, ExitStatus status, milliseconds ended) {
     const bool after_signal = signalled_ && ended > *signalled_;
-    return on(event::RankExited{attempt_, Rank{rank}, status, wall_at(ended), after_signal});
+    return on(event::RankExited{attempt_, Rank{rank}, status, wall_at(ended), after_signal,
+                                clock_error_});
   }
+  /// Of the ends that follow.
+  void clock_error(milliseconds error) { clock_error_ = error; }
   std::string not_started(std::uint32_t rank, StartFailure failure) {
     return on(event::RankNotStarted{attempt_, Rank{rank}, std::move(failure), wall_at(now_)});
   }
@@ -155,6 +158,7 @@ class Script {
   milliseconds now_{0};
   Attempt attempt_;
   std::optional<milliseconds> signalled_;  // StopRanks or KillRanks was sent
+  milliseconds clock_error_{0};
   RunReport report_;
 };
 

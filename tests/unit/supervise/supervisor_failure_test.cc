@@ -93,14 +93,25 @@ TEST(SupervisorFailure, EqualTimesAreATie) {
 }
 
 TEST(SupervisorFailure, WithinTheClockErrorNobodyCanTell) {
-  SupervisorConfig c = config(2);
-  c.clock_error = milliseconds(5);
-  Script run(c, {0, 1});
+  Script run(config(2), {0, 1});
+  run.clock_error(milliseconds(2));
   (void)run.at(seconds(1)).exited(0, code(2), milliseconds(990));
+  run.clock_error(milliseconds(3));
   (void)run.at(milliseconds(1001)).exited(1, code(3), milliseconds(986));
   (void)run.empty(0);
   EXPECT_EQ(run.empty(1), "release 0; release 1; finish exit-code 2 \"\"");
   EXPECT_EQ(run.report().perhaps_first, std::vector<Rank>{Rank{1}});
+}
+
+TEST(SupervisorFailure, NodesLostTogetherAreAllNamed) {
+  Script run(config(3), {0, 1, 2});
+  (void)run.at(seconds(1)).lost(1, "no sign of life for 15 s");
+  (void)run.at(milliseconds(1100)).lost(2, "no sign of life for 15 s");
+  (void)run.exited(0, signal(SIGTERM));
+  (void)run.empty(0);
+  ASSERT_EQ(run.report().lost_nodes.size(), 2U);
+  EXPECT_EQ(run.report().lost_node, NodeIndex{1});
+  EXPECT_EQ(run.report().lost_nodes[1].node, NodeIndex{2});
 }
 
 TEST(SupervisorFailure, WhatFollowsFromTheStopIsNotTheFirstFailure) {
