@@ -5,7 +5,9 @@ from dataclasses import dataclass
 
 from scenario import make_orders, short_delay
 
-FENCE, LOST, CONNECT = 1.5, 5.0, 15.0  # seconds: timeouts.fence_after, lost_after, connect
+FENCE, LOST, CONNECT = 3.0, 7.0, 15.0  # seconds: timeouts.fence_after, lost_after, connect
+# With a heartbeat each second and the pauses of TCP after lost packets, which double, the silence may be three times as long as a cut.
+MOST_SHORT = 0.7
 SUCCESS, NODE_LOST, INTERNAL, KILLED, INTERRUPTED, TERMINATED = 0, 69, 70, 137, 130, 143
 
 
@@ -75,4 +77,4 @@ def make(seed):
     moment = rng.choices(list(MOMENTS), list(MOMENTS.values()))[0]
     delay = rng.uniform(0.0, 1.5) if moment == "connecting" else short_delay(rng)
     kind = rng.choices(KINDS, [kind.odds for kind in KINDS])[0]
-    return NodesScenario(seed, nodes, ranks, orders, moment, delay, kind, rng.randint(1, nodes), rng.uniform(0.05, FENCE / 2))
+    return NodesScenario(seed, nodes, ranks, orders, moment, delay, kind, rng.randint(1, nodes), rng.uniform(0.05, MOST_SHORT))
