@@ -14,9 +14,10 @@ bool is_scrubbed(const std::string& name, const std::vector<std::string>& scrub)
 }  // namespace
 
 EnvironmentBase::EnvironmentBase(Environment inherited, const std::vector<std::string>& scrub,
-                                 const Environment& shared)
+                                 const Environment& defaults, const Environment& shared)
     : variables_(std::move(inherited)) {
   std::erase_if(variables_, [&](const auto& entry) { return is_scrubbed(entry.first, scrub); });
+  variables_.insert(defaults.begin(), defaults.end());
   for (const auto& [name, value] : shared) variables_.insert_or_assign(name, value);
 }
 

@@ -11,12 +11,12 @@ namespace dlaunch {
 /// What execvp(3) searches when there is no PATH (confstr(3), _CS_PATH).
 inline constexpr const char* kDefaultSearchPath = "/bin:/usr/bin";
 
-/// Built once for all ranks of a node: the inherited environment less what is scrubbed, plus the
-/// shared variables.
+/// Built once for all ranks of a node: the inherited environment less what is scrubbed, plus what
+/// of `defaults` it does not have, plus the shared variables.
 class EnvironmentBase {
  public:
   EnvironmentBase(Environment inherited, const std::vector<std::string>& scrub,
-                  const Environment& shared);
+                  const Environment& defaults, const Environment& shared);
   [[nodiscard]] const Environment& variables() const { return variables_; }
 
  private:

@@ -105,7 +105,7 @@ struct RankService::Batch {
       : request(std::move(r)),
         base(carried_environment(environment_from_block(environ), request.carried, request.workdir,
                                  folder_exists),
-             request.scrub, request.env) {}
+             request.scrub, request.defaults, request.env) {}
 
   const Program& program(std::uint32_t command, const std::string& search_path) {
     const auto key = std::pair{command, search_path};

@@ -1,8 +1,6 @@
 #include "launch/output_collector.h"
 
 #include <algorithm>
-#include <limits>
-#include <set>
 
 #include "model/result.h"
 #include "report/rank_list.h"
@@ -15,8 +13,6 @@ namespace {
 constexpr std::size_t kWindow = 16;
 // PyTorch writes a message and a traceback; a rank that writes more there is not believed.
 constexpr std::uint64_t kMostOfErrorFile = std::uint64_t{1} << 20;
-
-constexpr std::uint64_t kNoEnd = std::numeric_limits<std::uint64_t>::max();
 
 wire::OutputPart part_of(Stream stream) {
   return stream == Stream::out ? wire::OutputPart::out : wire::OutputPart::err;
@@ -76,12 +72,39 @@ std::string OutputCollector::path_of(Key key) const {
   return folder_ + "/rank-" + std::to_string(key.first.value) + '.' + ending_of(key.second);
 }
 
-bool OutputCollector::store(Key key, std::uint64_t offset, std::string_view bytes) {
+bool OutputCollector::write(Key key, Stream& stream, std::string_view bytes) {
   const std::string path = path_of(key);
-  const int error = files_.write(path, offset, bytes);
-  if (error != 0 && write_error_.empty())
-    write_error_ = "cannot write " + path + ": " + errno_text(error);
-  return error == 0;
+  const int error = files_.write(path, stream.file_size, bytes);
+  if (error != 0) {
+    if (write_error_.empty()) write_error_ = "cannot write " + path + ": " + errno_text(error);
+    return false;
+  }
+  stream.file_size += bytes.size();
+  stream.ends_line = bytes.empty() ? stream.ends_line : bytes.back() == '\n';
+  return true;
+}
+
+bool OutputCollector::append(Key key, Stream& stream, std::uint64_t offset,
+                             std::string_view bytes) {
+  const std::uint64_t known = stream.have - offset;
+  if (known >= bytes.size()) return true;
+  bytes.remove_prefix(static_cast<std::size_t>(known));
+  if (!write(key, stream, bytes)) return false;
+  stream.have += bytes.size();
+  return true;
+}
+
+/// The node does not have these bytes any more. As in a file on one machine, a line says so.
+void OutputCollector::lose(Key key, Stream& stream, std::uint64_t up_to) {
+  if (up_to <= stream.have) return;
+  const std::uint64_t count = up_to - stream.have;
+  stream.gone += count;
+  stream.have = up_to;
+  if (key.second == Part::error_file) return;
+  const std::string& where = remotes_[node_of_rank_[key.first.value]].name;
+  (void)write(key, stream,
+              std::string(stream.ends_line ? "" : "\n") + "[... " + std::to_string(count) +
+                  " bytes lost on " + where + "]\n");
 }
 
 void OutputCollector::add(NodeIndex node, const wire::OutputView& data) {
@@ -89,9 +112,11 @@ void OutputCollector::add(NodeIndex node, const wire::OutputView& data) {
   const Key key{data.rank, part_of(data.stream)};
   Stream* stream = find(node, key);
   if (stream == nullptr || stream->done) return;
-  // What cannot be stored now is fetched at the end; perhaps there is room again by then.
-  if (store(key, data.offset, data.bytes))
-    stream->settled.add(data.offset, data.offset + data.bytes.size());
+  stream->available = std::max(stream->available, data.offset + data.bytes.size());
+  if (stream->stalled) return;
+  if (data.offset > stream->have) return fetch_more(node);  // what lies before it comes first
+  // On a full disk not every piece is tried: there may be room when all is fetched.
+  stream->stalled = !append(key, *stream, data.offset, data.bytes);
 }
 
 void OutputCollector::end(NodeIndex node, const wire::OutputEnd& end) {
@@ -139,23 +164,27 @@ void OutputCollector::fetch_more(NodeIndex node) {
   forget_if_collected(node, remote);
 }
 
+/// Up to where it makes sense to ask now.
+std::uint64_t OutputCollector::ask_limit(Key key, const Stream& stream) {
+  if (!stream.fetching) return stream.stalled ? 0 : stream.available;
+  if (key.second == Part::error_file)
+    return std::min(stream.end.value_or(kMostOfErrorFile), kMostOfErrorFile);
+  // Where nobody knows the end, one answer after the other.
+  return stream.end.value_or(stream.have + wire::kMostFetched);
+}
+
 /// False: nothing of the stream is to be asked for now.
 bool OutputCollector::ask_next(NodeIndex node, Remote& remote, Key key, Stream& stream) {
-  if (!stream.fetching || stream.done) return false;
-  if (stream.ask_from >= stream.ask_to) {
-    if (stream.asked > 0) return false;  // their answers tell whether there still is a gap
-    const std::uint64_t limit = key.second == Part::error_file ? kMostOfErrorFile : kNoEnd;
-    const auto gap = stream.settled.first_gap(std::min(stream.end.value_or(limit), limit));
-    if (!gap) {
-      finish(stream, stream.gone > stream.lost);
-      return false;
-    }
-    stream.ask_from = gap->begin;
-    // Where nobody knows the end, one answer after the other.
-    stream.ask_to = stream.end ? gap->end : std::min(gap->end, gap->begin + wire::kMostFetched);
+  if (stream.done) return false;
+  if (stream.asked == 0) stream.ask_from = stream.have;
+  const std::uint64_t limit = ask_limit(key, stream);
+  if (stream.ask_from >= limit) {
+    if (stream.fetching && stream.asked == 0) finish(stream, stream.gone > stream.lost);
+    return false;
   }
+  if (stream.fetching && !stream.end && stream.asked > 0) return false;
   const auto size = static_cast<std::uint32_t>(
-      std::min<std::uint64_t>(wire::kMostFetched, stream.ask_to - stream.ask_from));
+      std::min<std::uint64_t>(wire::kMostFetched, limit - stream.ask_from));
   send_(node, wire::FetchOutput{attempt_, key.first, key.second, stream.ask_from, size});
   remote.requests.push_back({key, stream.ask_from, size});
   stream.ask_from += size;
@@ -178,22 +207,21 @@ void OutputCollector::fetched(NodeIndex node, const wire::FetchedOutput& data) {
   fetch_more(node);
 }
 
-/// Every answer settles something, or ends the stream, so that asking comes to an end.
+/// The answer to the first request settles something or ends the stream, so that asking comes to
+/// an end.
 void OutputCollector::settle(Key key, Stream& stream, const Request& request,
                              const wire::FetchedOutput& data) {
   const std::uint64_t size = data.bytes.size();
   if (data.offset < request.offset || size > request.size) return finish(stream, true);
-  if (size == 0) {  // nothing is there from here on
-    if (!stream.end) stream.end = data.offset;
-    stream.gone += *stream.end - std::min(*stream.end, request.offset);
-    stream.settled.add(request.offset, *stream.end);
-    stream.ask_to = stream.ask_from;
-    return;
+  if (request.offset > stream.have) return;  // the answer before it was short: asked again
+  if (size == 0) {                           // nothing is there from here on
+    if (stream.fetching && !stream.end) stream.end = std::max(data.offset, stream.have);
+    return lose(key, stream, stream.fetching ? *stream.end : data.offset);
   }
-  stream.gone += data.offset - request.offset;
-  stream.settled.add(request.offset, data.offset);
-  if (!store(key, data.offset, data.bytes)) return finish(stream, true);
-  stream.settled.add(data.offset, data.offset + size);
+  lose(key, stream, data.offset);
+  if (append(key, stream, data.offset, data.bytes)) return;
+  stream.stalled = true;
+  if (stream.fetching) finish(stream, true);
 }
 
 void OutputCollector::finish(Stream& stream, bool incomplete) {
@@ -236,11 +264,12 @@ std::vector<std::string> OutputCollector::missing() const {
     std::string parts;  // of the only rank
     for (const Key& key : remote.keys) {
       const Stream& stream = streams_.at(key);
-      const auto gap = stream.settled.first_gap(stream.end.value_or(kNoEnd));
-      if (key.second == Part::error_file || (!gap && !stream.incomplete)) continue;
+      const bool all = stream.done || (stream.end && stream.have >= *stream.end);
+      if (key.second == Part::error_file || (all && !stream.incomplete)) continue;
       if (ranks.empty() || ranks.back() != key.first) ranks.push_back(key.first);
       parts += (parts.empty() ? "std" : ", std") + std::string(ending_of(key.second));
-      if (gap) parts += " from byte " + std::to_string(gap->begin) + " on";
+      if (!all || !stream.end || stream.have < *stream.end)
+        parts += " from byte " + std::to_string(stream.have) + " on";
     }
     if (ranks.empty()) continue;
     const std::string whose = ranks.size() == 1 ? "rank " + rank_ranges(ranks) + " (" + parts + ")"

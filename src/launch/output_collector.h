@@ -1,8 +1,8 @@
-// Brings what ranks on other nodes leave behind (both streams, error files) into the run folder:
-// what passes on its way to the console is written at once, so that `dlaunch logs -f` sees it; what
-// did not pass (ranks that are not shown, skipped parts) is fetched when the attempt has ended on
-// the node. Each byte has its place by its offset in the stream, so it does not matter by which way
-// it comes, or how often.
+// Brings what ranks on other nodes leave behind (both streams, error files) into the run folder.
+// A file there is at every time a true beginning of the stream, so that `dlaunch logs -f` can read
+// it: what passes on its way to the console is appended at once; what did not pass (skipped parts,
+// ranks that are not shown) is fetched, as soon as something behind it passes, else when the
+// attempt has ended on the node.
 #pragma once
 
 #include <cstdint>
@@ -14,7 +14,6 @@
 #include <vector>
 
 #include "launch/collected_files.h"
-#include "launch/received_ranges.h"
 #include "model/cluster.h"
 #include "model/launch_plan.h"
 #include "wire/codec.h"
@@ -63,16 +62,19 @@ class OutputCollector {
   using Part = wire::OutputPart;
   using Key = std::pair<Rank, Part>;
   struct Stream {
-    ReceivedRanges settled;            // here, or lost on the node
-    std::optional<std::uint64_t> end;  // size of the stream, once it is known
-    std::uint64_t lost = 0;            // of them that the node's file lacks, as its agent says
+    std::uint64_t have = 0;            // bytes of the stream that are in the file, or lost
+    std::uint64_t available = 0;       // that the node has stored, as far as we have seen
+    std::optional<std::uint64_t> end;  // all of them, once it is known
+    std::uint64_t lost = 0;            // that the node's file lacks, as its agent says
     std::uint64_t gone = 0;            // that were asked for in vain
-    bool fetching = false;
-    bool done = false;
-    bool incomplete = false;     // something of it stays on the node
-    std::uint64_t ask_from = 0;  // the gap that is being asked for
-    std::uint64_t ask_to = 0;
+    std::uint64_t file_size = 0;       // here; differs from `have` by lost bytes and their marks
+    std::uint64_t ask_from = 0;
     std::size_t asked = 0;  // requests without an answer
+    bool ends_line = true;  // the file does
+    bool fetching = false;  // to its end
+    bool stalled = false;   // the file cannot be written; tried again when it is fetched
+    bool done = false;
+    bool incomplete = false;  // something of it stays on the node
   };
   struct Request {
     Key key;
@@ -92,11 +94,15 @@ class OutputCollector {
   void expect(Key key);
   [[nodiscard]] Stream* find(NodeIndex node, Key key);
   [[nodiscard]] std::string path_of(Key key) const;
-  [[nodiscard]] bool store(Key key, std::uint64_t offset, std::string_view bytes);
+  /// `offset` is not behind stream.have; what is known already is left out. False: not written.
+  bool append(Key key, Stream& stream, std::uint64_t offset, std::string_view bytes);
+  bool write(Key key, Stream& stream, std::string_view bytes);
+  void lose(Key key, Stream& stream, std::uint64_t up_to);
   void fetch_more(NodeIndex node);
   [[nodiscard]] bool ask_next(NodeIndex node, Remote& remote, Key key, Stream& stream);
+  [[nodiscard]] static std::uint64_t ask_limit(Key key, const Stream& stream);
   void settle(Key key, Stream& stream, const Request& request, const wire::FetchedOutput& data);
-  void finish(Stream& stream, bool incomplete);
+  static void finish(Stream& stream, bool incomplete);
   void forget_if_collected(NodeIndex node, Remote& remote);
 
   Send send_;

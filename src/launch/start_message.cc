@@ -23,11 +23,17 @@ wire::StartRank start_rank(const RankPlan& rank, const StartSettings& settings) 
 }
 
 /// Ranks on other nodes start from the login environment there.
-void add_login_environment(const LaunchPlan& plan, wire::StartRanks& common) {
+void add_login_environment(const LaunchPlan& plan, NodeIndex node, wire::StartRanks& common) {
   common.carried = plan.carried;
   const auto& session = login_session_variables();
   common.scrub.insert(common.scrub.end(), session.begin(), session.end());
   common.env.emplace("PWD", plan.workdir);  // the agent's is the home folder
+  // A value that somebody has set for that machine knows it better than we do.
+  for (const auto* layer : {&plan.variables, &plan.nodes[node.value].variables}) {
+    for (const Variable& variable : *layer) {
+      if (variable.is_default) common.defaults.insert(common.env.extract(variable.name));
+    }
+  }
 }
 
 }  // namespace
@@ -45,7 +51,7 @@ std::vector<wire::StartRanks> start_messages(const LaunchPlan& plan, NodeIndex n
   common.env = settings.secrets;
   for (auto& [name, value] : shared_environment(plan, node))
     common.env.insert_or_assign(name, value);
-  if (is_remote) add_login_environment(plan, common);
+  if (is_remote) add_login_environment(plan, node, common);
   for (const CommandPlan& command : plan.commands)
     common.commands.push_back({command.argv, command.is_own_shell});
   common.output_credit = settings.output_credit;

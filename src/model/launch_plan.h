@@ -28,7 +28,8 @@ struct Variable {
   std::string name;
   std::string value;  // empty for env_secret: the value travels apart (see Secrets in plan/)
   VariableSource source = VariableSource::rank;
-  std::string reason;  // one short sentence, for `dlaunch plan --env`
+  std::string reason;       // one short sentence, for `dlaunch plan --env`
+  bool is_default = false;  // on other nodes: gives way to what the login environment there sets
   bool operator==(const Variable&) const = default;
 };
 
@@ -104,7 +105,7 @@ struct LaunchPlan {
   std::vector<RankPlan> ranks;      // index = Rank
   std::vector<Variable> variables;  // the same for the whole job
   std::vector<std::string>
-      scrubbed;  // names (and patterns with '*') removed from the inherited environment
+      scrubbed;         // names (and patterns with '*') removed from the inherited environment
   Environment carried;  // what remote nodes take from here where the folders exist (plan/carried.h)
   std::vector<std::string> not_passed;  // env_pass and env_secret names that are not set here
   std::vector<std::string> notes;       // for the user, one sentence each

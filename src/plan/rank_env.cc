@@ -47,7 +47,8 @@ void append(const std::vector<const Row*>& rows, const View& view, std::vector<V
     Value value = row->value(view);
     if (!value) continue;
     out.push_back({std::string(row->name), std::move(*value), VariableSource::rank,
-                   row->explain != nullptr ? row->explain(view) : row->reason});
+                   row->explain != nullptr ? row->explain(view) : row->reason,
+                   row->keep == Keep::if_set});
   }
 }
 

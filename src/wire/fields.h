@@ -163,7 +163,7 @@ inline constexpr auto kFields<StartRanks> = std::tuple{
     field("env", &StartRanks::env),         field("commands", &StartRanks::commands),
     field("ranks", &StartRanks::ranks),     field("output_credit", &StartRanks::output_credit),
     field("last", &StartRanks::last),       field("files", &StartRanks::files),
-    field("carried", &StartRanks::carried)};
+    field("carried", &StartRanks::carried), field("defaults", &StartRanks::defaults)};
 
 template <>
 inline constexpr auto kFields<StopRanks> =

@@ -102,8 +102,8 @@ struct StartFile {
   bool operator==(const StartFile&) const = default;
 };
 /// A rank's environment: the agent's own with what of `carried` has its folders here, less `scrub`,
-/// then `env`, then StartRank::env; later wins. Large jobs come in several of these; `last` marks
-/// the final one of the attempt on this node.
+/// then what of `defaults` it lacks, then `env`, then StartRank::env; later wins. Large jobs come
+/// in several of these; `last` marks the final one of the attempt on this node.
 struct StartRanks {
   Attempt attempt;
   std::string log_folder;  // where rank-<n>.out and .err go, absolute, exists; empty: the agent's
@@ -117,7 +117,8 @@ struct StartRanks {
       0;  // bytes of each stream that may be sent before OutputCredit comes
   bool last = true;
   std::vector<StartFile> files;
-  Environment carried;  // of the launcher's machine; see agent/carried_environment.h
+  Environment carried;   // of the launcher's machine; see agent/carried_environment.h
+  Environment defaults;  // set where neither the environment so far nor anything later sets them
   bool operator==(const StartRanks&) const = default;
 };
 /// Signal to the leaders of these ranks of the attempt (and to the direct children of our own

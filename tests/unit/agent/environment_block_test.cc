@@ -16,17 +16,19 @@ TEST(EnvironmentBlock, LaterLayersWinAndScrubbedNamesAreGone) {
   // Design section 5: inherited, then shared, then the rank's own; the scrub list hits only what is
   // inherited.
   const EnvironmentBase base({{"A", "inherited"}, {"PMI_RANK", "9"}, {"PMI_FD", "3"}, {"Z", "z"}},
-                             {"PMI_*", "A"}, {{"B", "shared"}, {"PMI_RANK", "0"}});
+                             {"PMI_*", "A"}, {{"A", "default"}, {"B", "default"}, {"Z", "default"}},
+                             {{"B", "shared"}, {"PMI_RANK", "0"}});
   const EnvironmentBlock block(base, {{"B", "own"}, {"C", ""}});
-  EXPECT_EQ(strings(block), (std::vector<std::string>{"B=own", "C=", "PMI_RANK=0", "Z=z"}));
+  EXPECT_EQ(strings(block),
+            (std::vector<std::string>{"A=default", "B=own", "C=", "PMI_RANK=0", "Z=z"}));
 }
 
 TEST(EnvironmentBlock, SearchPathIsTheRanksOwn) {
-  const EnvironmentBase base({{"PATH", "/inherited"}}, {}, {{"PATH", "/shared"}});
+  const EnvironmentBase base({{"PATH", "/inherited"}}, {}, {}, {{"PATH", "/shared"}});
   EXPECT_EQ(EnvironmentBlock(base, {}).search_path(), "/shared");
   EXPECT_EQ(EnvironmentBlock(base, {{"PATH", "/own"}}).search_path(), "/own");
   // Without PATH execvp(3) searches the system's default.
-  EXPECT_EQ(EnvironmentBlock(EnvironmentBase({}, {}, {}), {}).search_path(), "/bin:/usr/bin");
+  EXPECT_EQ(EnvironmentBlock(EnvironmentBase({}, {}, {}, {}), {}).search_path(), "/bin:/usr/bin");
 }
 
 }  // namespace

@@ -126,10 +126,9 @@ TEST_F(OutputCollectorTest, AnAgentSpeaksForItsOwnRanksOnly) {
 TEST_F(OutputCollectorTest, WhatWasNotShownIsFetchedWithinAWindow) {
   const std::string large = text(5'000'000, 'a');
   stores_[{Rank(3), Part::out}] = large;
-  stores_[{Rank(2), Part::out}] = "head, middle, tail";
+  stores_[{Rank(2), Part::out}] = "head and tail";
   data(2, 0, "head");
-  data(2, 12, ", tail");
-  end(2, 18);
+  end(2, 13);
   end(3, large.size());
   EXPECT_TRUE(asked_.empty()) << "not while ranks still run";
   end_all_but({2, 3});
@@ -137,9 +136,55 @@ TEST_F(OutputCollectorTest, WhatWasNotShownIsFetchedWithinAWindow) {
   answer();
   EXPECT_TRUE(collector_.complete());
   EXPECT_LE(most_asked_, 16U);
-  EXPECT_EQ(file("rank-2.out"), "head, middle, tail");
+  EXPECT_EQ(file("rank-2.out"), "head and tail");
   EXPECT_TRUE(file("rank-3.out") == large);
   EXPECT_EQ(forgotten_, (std::vector{NodeIndex(2), NodeIndex(1)}));
+}
+
+TEST_F(OutputCollectorTest, AFileIsATrueBeginningAtEveryTime) {
+  // A console that stood still is shown the end; `dlaunch logs -f` reads the file meanwhile.
+  const std::string all = text(1'000'000, 'a');
+  stores_[{Rank(2), Part::out}] = all;
+  data(2, 0, all.substr(0, 1000));
+  data(2, 900'000, all.substr(900'000, 5000));
+  EXPECT_EQ(file("rank-2.out"), all.substr(0, 1000)) << "no hole";
+  EXPECT_FALSE(asked_.empty()) << "what is between them, at once";
+  data(2, 905'000, all.substr(905'000, 1000));
+  answer();
+  EXPECT_TRUE(file("rank-2.out") == all.substr(0, 906'000));
+  data(2, 905'500, all.substr(905'500, 5000));  // a part of it is known
+  data(2, 400, all.substr(400, 700));           // all of it
+  EXPECT_TRUE(file("rank-2.out") == all.substr(0, 910'500));
+  EXPECT_TRUE(asked_.empty());
+  end(2, all.size());
+  end_all_but({2});
+  answer();
+  EXPECT_TRUE(collector_.complete());
+  EXPECT_TRUE(file("rank-2.out") == all);
+}
+
+TEST_F(OutputCollectorTest, WhatPassesWhileAGapIsFetchedIsNotWrittenTwice) {
+  const std::string all = text(600'000, 'a');
+  stores_[{Rank(2), Part::out}] = all;
+  data(2, 300'000, all.substr(300'000, 1000));
+  answer(1);
+  data(2, 131'072, all.substr(131'072, 200'000));  // a new connection sends it again
+  EXPECT_TRUE(file("rank-2.out") == all.substr(0, 331'072));
+  answer();
+  EXPECT_TRUE(file("rank-2.out") == all.substr(0, 331'072));
+}
+
+TEST_F(OutputCollectorTest, ShortAnswersAreAskedForAgain) {
+  std::string store = text(700'000, 'a');
+  store[200'000] = '\0';  // where a node has lost a byte, an answer ends
+  stores_[{Rank(2), Part::out}] = store;
+  end(2, store.size(), 0, 1);
+  end_all_but({2});
+  answer();
+  EXPECT_TRUE(collector_.complete());
+  const std::string mark = "\n[... 1 bytes lost on gpu01]\n";
+  EXPECT_TRUE(file("rank-2.out") == store.substr(0, 200'000) + mark + store.substr(200'001));
+  EXPECT_TRUE(collector_.missing().empty());
 }
 
 TEST_F(OutputCollectorTest, WhatWaitsForTheConsoleIsFetchedWhenItTakesNothingMore) {
@@ -174,7 +219,8 @@ TEST_F(OutputCollectorTest, BytesThatTheNodeLostAreNotAskedForEndlessly) {
   end_all_but({2});
   answer();
   EXPECT_TRUE(collector_.complete());
-  EXPECT_EQ(file("rank-2.out"), std::string("abc\0\0\0ghi", 9));
+  EXPECT_EQ(file("rank-2.out"),
+            "abc\n[... 3 bytes lost on gpu01]\nghi\n[... 2 bytes lost on gpu01]\n");
   EXPECT_TRUE(collector_.missing().empty());
   // But a file that somebody has removed there is told.
   stores_.clear();
@@ -239,7 +285,7 @@ TEST_F(OutputCollectorTest, NonsenseEndsTheStreamAndNotTheLauncher) {
   ASSERT_FALSE(asked_.empty());
   answer_with(0, std::string(101, 'x'));  // more than was asked for
   EXPECT_TRUE(collector_.complete());
-  EXPECT_FALSE(has("rank-2.out"));
+  EXPECT_EQ(file("rank-2.out"), "[... 4611686018427387904 bytes lost on gpu01]\n");
   EXPECT_FALSE(has("rank-3.out"));
   EXPECT_FALSE(collector_.missing().empty());
 }

@@ -65,6 +65,7 @@ TEST(StartMessage, OtherNodesStartFromTheirLoginEnvironment) {
   const StartSettings settings{"/logs", {}, false, 0};
   const auto here = start_messages(plan, NodeIndex(0), settings).front();
   EXPECT_EQ(here.carried, Environment{});
+  EXPECT_EQ(here.defaults, Environment{}) << "what is kept here the plan has decided";
   EXPECT_EQ(here.log_folder, "/logs");
   plan.nodes[0].is_remote = true;
   const auto there = start_messages(plan, NodeIndex(0), settings).front();
@@ -73,6 +74,13 @@ TEST(StartMessage, OtherNodesStartFromTheirLoginEnvironment) {
   EXPECT_EQ(there.env.at("PWD"), "/w");
   EXPECT_NE(std::find(there.scrub.begin(), there.scrub.end(), "SSH_CONNECTION"), there.scrub.end());
   EXPECT_EQ(there.scrub.front(), "PMI_*");
+  // What is kept if set gives way to the login environment there, which only the node knows.
+  plan.nodes[0].variables = {{"OMP_NUM_THREADS", "4", VariableSource::rank, "", true},
+                             {"LOCAL_WORLD_SIZE", "1", VariableSource::rank, ""}};
+  const auto soft = start_messages(plan, NodeIndex(0), settings).front();
+  EXPECT_EQ(soft.defaults, (Environment{{"OMP_NUM_THREADS", "4"}}));
+  EXPECT_FALSE(soft.env.contains("OMP_NUM_THREADS"));
+  EXPECT_EQ(soft.env.at("LOCAL_WORLD_SIZE"), "1");
   plan.variables.push_back({"PWD", "/mine", VariableSource::job_env, ""});
   EXPECT_EQ(start_messages(plan, NodeIndex(0), settings).front().env.at("PWD"), "/mine");
 }

@@ -62,6 +62,7 @@ inline StartRanks sample_start() {
   start.last = false;
   start.files = {{"/home/me/runs/1/attempt-3/hostfile", "gpu01 slots=8\n"}, {"/empty", ""}};
   start.carried = {{"PATH", "/opt/conda/bin:/usr/bin"}, {"VIRTUAL_ENV", "/home/me/venv"}};
+  start.defaults = {{"OMP_NUM_THREADS", "4"}};
   return start;
 }
 
@@ -96,7 +97,8 @@ inline std::vector<Message> samples() {
                   {{"PATH", "/opt/conda/bin:/usr/bin"}},
                   {{"python", "/opt/bin"}, {"./train", std::nullopt}},
                   {"venv/bin/activate", "train.py"}},
-      FetchOutput{Attempt(1), Rank(3), OutputPart::error_file, std::uint64_t{1} << 40, kMostFetched},
+      FetchOutput{Attempt(1), Rank(3), OutputPart::error_file, std::uint64_t{1} << 40,
+                  kMostFetched},
       ForgetOutput{Attempt(1)},
       PlacesMissing{Attempt(1), {failure, {StartFailure::Step::file, ENOENT, "train.py", ""}}},
       FetchedOutput{Attempt(1), Rank(3), OutputPart::err, std::uint64_t{1} << 40,
