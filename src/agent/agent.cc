@@ -12,6 +12,8 @@
 #include "agent/output_pump.h"
 #include "agent/place_check.h"
 #include "agent/rank_service.h"
+#include "agent/reach_door.h"
+#include "agent/reach_knock.h"
 #include "agent/session_folder.h"
 #include "agent/stdin_pump.h"
 #include "os/build_id.h"
@@ -42,6 +44,8 @@ class Agent {
         guardian_(loop_, duplicate(guardian_pidfd.get())),
         heartbeat_(loop_),
         lease_end_(loop_),
+        door_(loop_),
+        knock_(loop_, [this](const wire::Knocked& knocked) { channel_.send(knocked); }),
         pump_(loop_, channel_),
         stdin_(loop_, channel_),
         ranks_(loop_, channel_, pump_, stdin_, facts_, enclosure_) {}
@@ -72,6 +76,13 @@ class Agent {
     channel_.send(answer);
     if (hello.keep_on_channel_loss) keep_session(std::chrono::milliseconds(hello.fence_after_ms));
   }
+  void on(wire::OpenDoor& door) { channel_.send(door_.open(door, facts_.held_port(door.port))); }
+  void on(wire::Knock& knock) { knock_.begin(std::move(knock)); }
+  void on(wire::CloseDoor&) { end_reach_check(); }
+  void end_reach_check() {
+    door_.close();
+    knock_.stop();
+  }
   // Not at once: it takes a while, and an answer to the heartbeat that came with it is not to wait.
   void on(wire::FactsRequest& request) {
     loop_.post([this, request] { gather_facts(request); });
@@ -81,6 +92,7 @@ class Agent {
                                       missing_places(places, environment_from_block(environ))});
   }
   void on(wire::StartRanks& start) {
+    end_reach_check();  // at the latest
     if (start.log_folder.empty()) start.log_folder = folder_.of_attempt(start.attempt);
     ranks_.start(std::move(start));
   }
@@ -120,6 +132,8 @@ class Agent {
   void on(wire::AttemptEnded&) {}
   void on(wire::Notice&) {}
   void on(wire::PortTaken&) {}
+  void on(wire::DoorOpen&) {}
+  void on(wire::Knocked&) {}
   void on(wire::PlacesMissing&) {}
   void on(wire::FetchedOutput&) {}
 
@@ -131,6 +145,7 @@ class Agent {
   void on(wire::Resume&) {}
 
   void gather_facts(const wire::FactsRequest& request) {
+    end_reach_check();  // the ports are about to be other ones
     wire::Facts facts{facts_.gather(request), request.attempt};
     facts.facts.isolation_refused = isolation_refused_;
     make_folder(request.output_name, facts.facts);
@@ -238,6 +253,8 @@ class Agent {
   UniqueFd keeper_;                      // holds the process that brought the connection
   FactsService facts_;
   SessionFolder folder_{output_bases(environment_from_block(environ))};
+  ReachDoor door_;  // goes before the ports of facts_
+  ReachKnock knock_;
   OutputPump pump_;
   StdinPump stdin_;
   RankService ranks_;

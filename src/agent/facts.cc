@@ -4,8 +4,10 @@
 #include <cstdlib>
 
 #include <sched.h>
+#include <sys/resource.h>
 #include <sys/utsname.h>
 
+#include "fabric/net.h"
 #include "fabric/node_facts.h"
 
 namespace dlaunch {
@@ -29,6 +31,17 @@ std::vector<int> allowed_cpus() {
   return cpus;
 }
 
+/// RLIM_INFINITY is all ones, as kUnlimited is.
+std::uint64_t soft_limit(__rlimit_resource resource) {
+  rlimit limit{};
+  return ::getrlimit(resource, &limit) == 0 ? limit.rlim_cur : ResourceLimits::kUnlimited;
+}
+
+ResourceLimits own_limits() {
+  return {soft_limit(RLIMIT_NOFILE), soft_limit(RLIMIT_NPROC), soft_limit(RLIMIT_MEMLOCK),
+          soft_limit(RLIMIT_CORE)};
+}
+
 }  // namespace
 
 NodeFacts FactsService::gather(const wire::FactsRequest& request) {
@@ -39,11 +52,17 @@ NodeFacts FactsService::gather(const wire::FactsRequest& request) {
   facts.architecture = system.machine;
   facts.kernel = system.release;
   facts.memory_bytes = fabric::read_memory_bytes("");
+  facts.memory_available_bytes = fabric::read_available_memory_bytes("");
   facts.cores = fabric::read_cores("", allowed_cpus());
   mark_taken(facts.cores);
   facts.gpus = fabric::read_gpus("");
   if (const char* visible = std::getenv("CUDA_VISIBLE_DEVICES"))
     facts.cuda_visible_devices = visible;
+  facts.interfaces = fabric::read_interfaces("", fabric::read_address_rows());
+  facts.limits = own_limits();
+  for (const std::string& name : request.variables) {
+    if (const char* value = std::getenv(name.c_str())) facts.environment[name] = value;
+  }
   reserve(request, facts);
   return facts;
 }
@@ -99,6 +118,11 @@ void FactsService::mark_taken(std::vector<CpuCore>& cores) {
 
 void FactsService::release_port(std::uint16_t port) {
   ports_.erase(port);
+}
+
+ReservedPort* FactsService::held_port(std::uint16_t port) {
+  const auto held = ports_.find(port);
+  return held == ports_.end() ? nullptr : &held->second;
 }
 
 bool FactsService::lock_cores(const std::vector<int>& cpus) {

@@ -21,6 +21,8 @@ class FactsService {
 
   /// Gives a reserved port free, for the rank that is about to listen on it.
   void release_port(std::uint16_t port);
+  /// A port that is held; null if it is not.
+  [[nodiscard]] ReservedPort* held_port(std::uint16_t port);
   void release_all_ports() { ports_.clear(); }
 
   /// Takes the cores for the attempt; false if another run was quicker. True where locks cannot be

@@ -11,11 +11,11 @@ extern char** environ;
 namespace dlaunch {
 
 int show_plan(const JobSpec& spec, const std::string& current_folder, const PlanView& view) {
-  const auto cluster = discover_cluster(spec);
-  if (!cluster) return print_error(cluster.error());
   PlanContext context;
   context.launcher_env = environment_from_block(environ);
   context.current_folder = current_folder;
+  const auto cluster = discover_cluster(spec, context);
+  if (!cluster) return print_error(cluster.error());
   const auto plan = make_plan(spec, *cluster, context);
   if (!plan) return print_error(plan.error());
   if (view.env_of && *view.env_of >= plan->ranks.size()) {

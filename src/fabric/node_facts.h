@@ -29,6 +29,9 @@ namespace dlaunch::fabric {
 /// MemTotal of /proc/meminfo (proc(5)) in bytes; 0 if unknown.
 [[nodiscard]] std::uint64_t read_memory_bytes(const std::string& root);
 
+/// MemAvailable there: what programs could get without swapping.
+[[nodiscard]] std::uint64_t read_available_memory_bytes(const std::string& root);
+
 /// The kernel's format for sets of CPUs, "0-3,8,10-11" (cpuset(7), "List format"). Ascending, each
 /// once. Empty for anything else, and for numbers above 65535.
 [[nodiscard]] std::vector<int> parse_cpu_list(std::string_view text);

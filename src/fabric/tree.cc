@@ -7,6 +7,7 @@
 #include <algorithm>
 #include <array>
 #include <cerrno>
+#include <climits>
 #include <charconv>
 #include <limits>
 
@@ -64,6 +65,19 @@ std::vector<std::string> Tree::names() const {
   ::closedir(folder);
   std::sort(names.begin(), names.end());
   return names;
+}
+
+bool Tree::has(const std::string& path) const {
+  return descriptor_ >= 0 && ::faccessat(descriptor_, path.c_str(), F_OK, 0) == 0;
+}
+
+std::string Tree::link_name(const std::string& path) const {
+  std::array<char, PATH_MAX> target;
+  if (descriptor_ < 0) return {};
+  const ssize_t length = ::readlinkat(descriptor_, path.c_str(), target.data(), target.size());
+  if (length <= 0) return {};
+  const std::string text(target.data(), static_cast<std::size_t>(length));
+  return text.substr(text.rfind('/') + 1);
 }
 
 bool Tree::usable(const std::string& path) const {

@@ -24,6 +24,10 @@ class Tree {
   [[nodiscard]] std::optional<int> read_number(const std::string& path) const;
   /// Names in the folder itself, sorted; without "." and "..".
   [[nodiscard]] std::vector<std::string> names() const;
+  /// True if there is such a file or folder.
+  [[nodiscard]] bool has(const std::string& path) const;
+  /// The last part of what a symbolic link says; empty if there is none.
+  [[nodiscard]] std::string link_name(const std::string& path) const;
   /// True if the process may read and write the file. It is not opened.
   [[nodiscard]] bool usable(const std::string& path) const;
 

@@ -114,6 +114,9 @@ Session::Callbacks ClusterSessions::callbacks_of(NodeIndex node) {
           },
           [this, node](Duration outage, const std::string& cause) {
             if (callbacks_.on_resumed) callbacks_.on_resumed(node, outage, cause);
+          },
+          [this, node](const wire::Message& answer) {
+            if (callbacks_.on_reach) callbacks_.on_reach(node, answer);
           }};
 }
 
@@ -124,6 +127,7 @@ wire::FactsRequest ClusterSessions::facts_request(NodeIndex node, Attempt attemp
   request.attempt = attempt;
   if (!run_id_.empty() && !cluster_.nodes[node.value].is_launcher)
     request.output_name = run_id_ + '-' + std::to_string(node.value);
+  request.variables = kept_variables(spec_);
   return request;
 }
 

@@ -36,6 +36,7 @@ class ClusterSessions {
     std::function<void(NodeIndex, const wire::PlacesMissing&)> on_places = {};
     std::function<void(NodeIndex, const wire::FetchedOutput&)> on_fetched = {};
     std::function<void(NodeIndex, Duration outage, const std::string& cause)> on_resumed = {};
+    std::function<void(NodeIndex, const wire::Message&)> on_reach = {};  // DoorOpen, Knocked
   };
 
   ClusterSessions(EventLoop& loop, const JobSpec& spec, LocalStart local, Callbacks callbacks);
@@ -55,6 +56,8 @@ class ClusterSessions {
   [[nodiscard]] bool all_ended() const;
   [[nodiscard]] std::size_t size() const { return sessions_.size(); }
   [[nodiscard]] const Cluster& cluster() const { return cluster_; }
+  /// What was found by trying becomes a part of cluster(); nullopt: nothing yet.
+  void set_meeting(std::optional<Meeting> meeting) { cluster_.meeting = std::move(meeting); }
   /// Waits a moment for the processes behind ended sessions, and ends what is left below us on this
   /// machine when both its guardian and its agent were killed. `before`: children that this process
   /// had before the sessions; they are left alone.

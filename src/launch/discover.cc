@@ -7,6 +7,7 @@
 #include <unistd.h>
 
 #include "launch/cluster_sessions.h"
+#include "launch/reach_check.h"
 #include "os/clock.h"
 #include "os/containment.h"
 #include "os/signals.h"
@@ -32,6 +33,7 @@ class Discovery {
     for (const auto& [node, what] : lost_) all.insert(node);
     return all.size();
   }
+  [[nodiscard]] bool none_lost() const { return lost_.empty(); }
   /// One line for each node that cannot be used.
   [[nodiscard]] Status status(const Cluster& cluster, Duration limit) const {
     std::string text;
@@ -49,9 +51,23 @@ class Discovery {
   std::map<std::uint32_t, std::string> lost_;
 };
 
+/// Waits for the check, which has a limit of its own, unless a node is lost.
+Status meet(const JobSpec& spec, const PlanContext& context, EventLoop& loop,
+            ClusterSessions& sessions, const Discovery& found, ReachCheck& reach,
+            std::optional<Result<Meeting>>& met) {
+  const auto nodes = nodes_to_meet(spec, sessions.cluster(), context);
+  if (!nodes || *nodes == 0) return {};  // making the plan finds the same error
+  reach.begin(spec, sessions.cluster(), *nodes);
+  while (!met && found.none_lost()) loop.run_one();
+  if (!met) return found.status(sessions.cluster(), spec.timeouts.connect);
+  if (!*met) return tl::unexpected(met->error());
+  sessions.set_meeting(**met);
+  return {};
+}
+
 }  // namespace
 
-Result<Cluster> discover_cluster(const JobSpec& spec) {
+Result<Cluster> discover_cluster(const JobSpec& spec, const PlanContext& context) {
   ensure_standard_descriptors();
   // SIGPIPE: an agent that is gone is an error to report, not our end.
   block_signals({SIGCHLD, SIGPIPE});
@@ -61,16 +77,26 @@ Result<Cluster> discover_cluster(const JobSpec& spec) {
   if (!local) return tl::unexpected(local.error());
   EventLoop loop;
   Discovery found;
-  ClusterSessions sessions(
-      loop, spec, std::move(*local),
-      {[&](const Event& event) { found.see(event); }, [](NodeIndex, const wire::OutputView&) {},
-       [](NodeIndex, const wire::OutputEnd&) {}, [](const wire::StdinTaken&) {},
-       [](const std::string&) {}});
+  ReachCheck* check = nullptr;
+  ClusterSessions::Callbacks callbacks{[&](const Event& event) { found.see(event); },
+                                       [](NodeIndex, const wire::OutputView&) {},
+                                       [](NodeIndex, const wire::OutputEnd&) {},
+                                       [](const wire::StdinTaken&) {}, [](const std::string&) {}};
+  callbacks.on_reach = [&](NodeIndex node, const wire::Message& answer) {
+    if (check != nullptr) check->on(node, answer);
+  };
+  ClusterSessions sessions(loop, spec, std::move(*local), std::move(callbacks));
+  std::optional<Result<Meeting>> met;
+  ReachCheck reach(
+      loop, {[&](NodeIndex node, const wire::Message& message) { sessions.send(node, message); },
+             [&](Result<Meeting> meeting) { met = std::move(meeting); }});
+  check = &reach;
   for (std::size_t node = 0; node < sessions.size(); ++node)
     sessions.connect(NodeIndex(static_cast<std::uint32_t>(node)));
   const MonotonicTime end = monotonic_now() + spec.timeouts.connect;
   while (found.answers() < sessions.size() && monotonic_now() < end) loop.run_one(end);
-  const Status status = found.status(sessions.cluster(), spec.timeouts.connect);
+  Status status = found.status(sessions.cluster(), spec.timeouts.connect);
+  if (status) status = meet(spec, context, loop, sessions, found, reach, met);
   sessions.release_all();
   const MonotonicTime goodbye = monotonic_now() + kGoodbye;
   while (!sessions.all_ended() && monotonic_now() < goodbye) loop.run_one(goodbye);

@@ -4,11 +4,12 @@
 #include "model/cluster.h"
 #include "model/job_spec.h"
 #include "model/result.h"
+#include "plan/make_plan.h"
 
 namespace dlaunch {
 
-/// Connects to the nodes of the job, asks for their facts and lets them go again; starts nothing
-/// else. Must be called before any thread exists.
-[[nodiscard]] Result<Cluster> discover_cluster(const JobSpec& spec);
+/// Connects to the nodes of the job, asks for their facts, tries where they can meet, and lets them
+/// go again; starts nothing else. Must be called before any thread exists.
+[[nodiscard]] Result<Cluster> discover_cluster(const JobSpec& spec, const PlanContext& context);
 
 }  // namespace dlaunch

@@ -52,9 +52,14 @@ RunEngine::RunEngine(const RunOptions& options, LocalStart local, UniqueFd front
                  },
                  [this](NodeIndex node, Duration outage, const std::string& cause) {
                    connection_resumed(node, outage, cause);
-                 }}),
+                 },
+                 [this](NodeIndex node, const wire::Message& answer) { reach_.on(node, answer); }}),
       collector_(
           [this](NodeIndex node, const wire::Message& message) { sessions_.send(node, message); }),
+      reach_(loop_, {[this](NodeIndex node, const wire::Message& message) {
+                       sessions_.send(node, message);
+                     },
+                     [this](Result<Meeting> meeting) { met(std::move(meeting)); }}),
       router_(loop_, console_,
               [this](const wire::OutputCredit& credit) {
                 if (plan_) sessions_.send(plan_->ranks[credit.rank.value].node, credit);
@@ -171,6 +176,7 @@ void RunEngine::push(Event event) {
 }
 
 void RunEngine::node_lost(NodeIndex node) {
+  reach_.cancel();
   if (!plan_ || !started_) return;
   for (const Rank rank : plan_->nodes[node.value].ranks) router_.give_up(rank);
 }
@@ -218,13 +224,33 @@ void RunEngine::begin(const action::MakePlan& make) {
   auto attempt_folder = folder_->make_attempt_folder(make.attempt);
   if (!attempt_folder) return push(event::PlanFailed{attempt_folder.error()});
   attempt_folder_ = std::move(*attempt_folder);
+  planned_attempt_ = make.attempt;
+  sessions_.set_meeting(std::nullopt);
+  const auto nodes = nodes_to_meet(options_.spec, sessions_.cluster(), plan_context());
+  if (!nodes || *nodes == 0) return plan_now();  // which finds the same error
+  reach_.begin(options_.spec, sessions_.cluster(), *nodes);
+}
+
+void RunEngine::met(Result<Meeting> meeting) {
+  if (!meeting) return push(event::PlanFailed{meeting.error()});
+  diagnostics::info("the nodes meet at " + meeting->address + " (" + meeting->reason + ")" +
+                    since_begin());
+  sessions_.set_meeting(std::move(*meeting));
+  plan_now();
+}
+
+PlanContext RunEngine::plan_context() const {
   PlanContext context;
   context.run_id = folder_->id();
-  context.attempt = make.attempt;
+  context.attempt = planned_attempt_;
   context.launcher_env = options_.environment;
   context.current_folder = options_.current_folder;
   context.run_folder = folder_->path();
-  auto plan = make_plan(options_.spec, sessions_.cluster(), context);
+  return context;
+}
+
+void RunEngine::plan_now() {
+  auto plan = make_plan(options_.spec, sessions_.cluster(), plan_context());
   if (!plan) return push(event::PlanFailed{plan.error()});
   if (!needs_place_check(*plan)) return accept_plan(std::move(*plan));
   check_places(std::move(*plan));

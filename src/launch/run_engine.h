@@ -15,6 +15,7 @@
 #include "launch/output_collector.h"
 #include "launch/output_router.h"
 #include "launch/prompt_server.h"
+#include "launch/reach_check.h"
 #include "log/console_writer.h"
 #include "log/event_log.h"
 #include "model/launch_plan.h"
@@ -84,6 +85,9 @@ class RunEngine : public Engine {
   void explain(const Event& event) const;
   [[nodiscard]] std::string since_begin() const;
   void node_lost(NodeIndex node);
+  [[nodiscard]] PlanContext plan_context() const;
+  void met(Result<Meeting> meeting);
+  void plan_now();
   void check_places(LaunchPlan plan);
   void places_answered(NodeIndex node, const wire::PlacesMissing& answer);
   void accept_plan(LaunchPlan plan);
@@ -130,6 +134,8 @@ class RunEngine : public Engine {
   ConsoleWriter console_;
   ClusterSessions sessions_;
   OutputCollector collector_;
+  ReachCheck reach_;
+  Attempt planned_attempt_;  // the one that a plan is being made for
   OutputRouter router_;
   std::optional<LiveTarget> status_target_;
   ConnectProgress connecting_;

@@ -48,6 +48,7 @@ class Session {
     std::function<void(const wire::FetchedOutput&)> on_fetched = {};
     /// The session goes on over a new connection, after so long without news of the node.
     std::function<void(Duration outage, std::string cause)> on_resumed = {};
+    std::function<void(const wire::Message&)> on_reach = {};  // DoorOpen, Knocked
   };
 
   Session(EventLoop& loop, NodeIndex node, Connection connection, Settings settings,
@@ -83,6 +84,11 @@ class Session {
   }
   void on(wire::FetchedOutput& fetched) {
     if (callbacks_.on_fetched) callbacks_.on_fetched(fetched);
+  }
+  void on(wire::DoorOpen& open) { reach(open); }
+  void on(wire::Knocked& knocked) { reach(knocked); }
+  void reach(const wire::Message& answer) {
+    if (callbacks_.on_reach) callbacks_.on_reach(answer);
   }
   void on(wire::Bye&);
   template <class Other>

@@ -9,6 +9,7 @@
 
 #include "model/environment.h"
 #include "model/ids.h"
+#include "model/network.h"
 
 namespace dlaunch {
 
@@ -42,8 +43,9 @@ struct NodeFacts {
   std::string architecture;  // uname -m
   std::string kernel;        // uname -r
   std::uint64_t memory_bytes = 0;
-  std::vector<CpuCore> cores;  // in order of NUMA node, then of first thread
-  std::vector<GpuFact> gpus;   // those the agent may open, in PCI bus order
+  std::uint64_t memory_available_bytes = 0;  // could be had now without swapping; 0: unknown
+  std::vector<CpuCore> cores;                // in order of NUMA node, then of first thread
+  std::vector<GpuFact> gpus;                 // those the agent may open, in PCI bus order
   /// CUDA_VISIBLE_DEVICES of the environment that ranks will start from; nullopt: unset.
   std::optional<std::string> cuda_visible_devices;
   std::vector<std::uint16_t> reserved_ports;  // free, and held by the agent until its rank 0 starts
@@ -55,6 +57,12 @@ struct NodeFacts {
   /// machine, where the run folder takes it, and where no folder could be made.
   std::string output_folder;
   std::string output_refused;  // why none could be made; else empty
+  /// Those with an address, and what they are made of (ports of a bridge, links of a bond); in the
+  /// kernel's order.
+  std::vector<NetworkInterface> interfaces;
+  ResourceLimits limits;
+  /// Those of FactsRequest::variables that are set where ranks will start from.
+  Environment environment;
   bool operator==(const NodeFacts&) const = default;
 };
 
@@ -67,8 +75,24 @@ struct Node {
   bool operator==(const Node&) const = default;
 };
 
+/// How one node takes part in the network that the ranks meet in.
+struct NodeRoute {
+  std::string interface;  // through which it reaches the others; empty: not known
+  std::string address;    // its own there; empty: not known
+  bool operator==(const NodeRoute&) const = default;
+};
+
+/// Where the ranks meet, found by trying: every node of the job has reached `address`.
+struct Meeting {
+  std::string address;            // of node 0
+  std::string reason;             // "eth0, the fastest subnet that both nodes share"
+  std::vector<NodeRoute> routes;  // index = NodeIndex, of the nodes that the job uses
+  bool operator==(const Meeting&) const = default;
+};
+
 struct Cluster {
-  std::vector<Node> nodes;  // index = NodeIndex
+  std::vector<Node> nodes;         // index = NodeIndex
+  std::optional<Meeting> meeting;  // nullopt: nothing was tried
   bool operator==(const Cluster&) const = default;
 };
 

@@ -59,6 +59,7 @@ struct FilePlan {
 struct NodePlan {
   std::string name;
   std::string address;
+  std::string interface;            // through which it reaches the others; empty: one node, unknown
   std::vector<Rank> ranks;          // ascending local rank
   std::vector<Variable> variables;  // the same for all ranks of this node
   std::string binding_note;         // why ranks are not bound, or how; one short sentence

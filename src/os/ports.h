@@ -24,6 +24,8 @@ class ReservedPort {
 
   [[nodiscard]] std::uint16_t number() const { return number_; }
   [[nodiscard]] bool held() const { return socket_ >= 0; }
+  /// Stays this object's; -1 if it is not held.
+  [[nodiscard]] int socket() const { return socket_; }
   /// From now on anybody may bind the port; leaves no TIME_WAIT behind. Async-signal-safe.
   void release();
 

@@ -120,6 +120,12 @@ std::vector<NodeGpus> gpus_of_nodes(const JobSpec& spec, const Cluster& cluster,
   return gpus;
 }
 
+std::vector<std::uint32_t> counts_of(const std::vector<NodeGpus>& gpus) {
+  std::vector<std::uint32_t> counts;
+  for (const NodeGpus& of_node : gpus) counts.push_back(static_cast<std::uint32_t>(of_node.size()));
+  return counts;
+}
+
 std::string absolute_workdir(const JobSpec& spec, const PlanContext& context) {
   const std::filesystem::path path = std::filesystem::path(context.current_folder) / spec.workdir;
   std::string text = path.lexically_normal().string();
@@ -157,9 +163,10 @@ void add_nodes_and_ranks(const JobSpec& spec, const Cluster& cluster, const Plan
     plan.nodes[i].name = cluster.nodes[i].name;
     plan.nodes[i].is_remote = !cluster.nodes[i].is_launcher;
     plan.nodes[i].output_folder = output_folder(context, cluster.nodes[i]);
-    plan.nodes[i].address = address_of(cluster.nodes[i], nodes_of_job(plan));
     plan.nodes[i].ranks.reserve(placement.per_node[i]);
   }
+  for (std::size_t i = 0; i < plan.nodes.size(); ++i)
+    plan.nodes[i].address = address_of(cluster.nodes[i], nodes_of_job(plan));
   plan.ranks.resize(placement.ranks.size());
   for (std::uint32_t r = 0; r < plan.ranks.size(); ++r) {
     const PlacedRank& placed = placement.ranks[r];
@@ -269,6 +276,19 @@ Status bind_nodes(const JobSpec& spec, const Cluster& cluster, const std::vector
   return {};
 }
 
+/// Where the ranks meet, and which address and interface of each node that is.
+Result<Meeting> meet(const JobSpec& spec, const Cluster& cluster, LaunchPlan& plan) {
+  if (!needs_meeting(spec.framework)) return Meeting{};
+  auto meeting = choose_meeting(spec.rendezvous, cluster, nodes_of_job(plan));
+  if (!meeting) return meeting;
+  for (std::size_t i = 0; i < std::min(plan.nodes.size(), meeting->routes.size()); ++i) {
+    const NodeRoute& route = meeting->routes[i];
+    plan.nodes[i].interface = route.interface;
+    if (!route.address.empty()) plan.nodes[i].address = route.address;
+  }
+  return meeting;
+}
+
 void add_hostfiles(LaunchPlan& plan) {
   if (plan.hosts.empty()) return;
   for (const HostfileDialect dialect : {HostfileDialect::slots, HostfileDialect::hydra}) {
@@ -300,6 +320,16 @@ void add_role_notes(const JobSpec& spec, const Placement& placement, LaunchPlan&
 
 }  // namespace
 
+Result<std::size_t> nodes_to_meet(const JobSpec& spec, const Cluster& cluster,
+                                  const PlanContext& context) {
+  if (!needs_meeting(spec.framework) || cluster.nodes.size() < 2) return 0;
+  const auto gpus = gpus_of_nodes(spec, cluster, user_variables(spec, context.launcher_env));
+  const auto placement = place(spec, cluster, counts_of(gpus));
+  if (!placement) return tl::unexpected(placement.error());
+  const std::size_t nodes = std::max(placement->per_node.size(), placement->slots.size());
+  return nodes < 2 ? 0 : nodes;
+}
+
 Result<LaunchPlan> make_plan(const JobSpec& spec, const Cluster& cluster,
                              const PlanContext& context) {
   if (const Status s = check_available(spec); !s) return tl::unexpected(s.error());
@@ -317,10 +347,7 @@ Result<LaunchPlan> make_plan(const JobSpec& spec, const Cluster& cluster,
   plan.scrubbed = scrub_list();
 
   const std::vector<NodeGpus> gpus = gpus_of_nodes(spec, cluster, plan.variables);
-  std::vector<std::uint32_t> gpu_counts;
-  for (const NodeGpus& of_node : gpus)
-    gpu_counts.push_back(static_cast<std::uint32_t>(of_node.size()));
-  const auto placement = place(spec, cluster, gpu_counts);
+  const auto placement = place(spec, cluster, counts_of(gpus));
   if (!placement) return tl::unexpected(placement.error());
   add_nodes_and_ranks(spec, cluster, context, *placement, plan);
   if (const Status s = check_shown_ranks(spec.logs, plan.ranks.size()); !s)
@@ -334,10 +361,12 @@ Result<LaunchPlan> make_plan(const JobSpec& spec, const Cluster& cluster,
         "parameter servers are stopped when the workers are done (success: workers)");
   }
   if (const Status s = bind_nodes(spec, cluster, gpus, plan); !s) return tl::unexpected(s.error());
-  if (const Status s = assign_ports(spec, cluster, plan); !s) return tl::unexpected(s.error());
-  if (std::any_of(plan.nodes.begin(), plan.nodes.end(), [](const NodePlan& node) {
-        return node.is_remote;
-      }))
+  const auto meeting = meet(spec, cluster, plan);
+  if (!meeting) return tl::unexpected(meeting.error());
+  if (const Status s = assign_ports(spec, cluster, *meeting, plan); !s)
+    return tl::unexpected(s.error());
+  if (std::any_of(plan.nodes.begin(), plan.nodes.end(),
+                  [](const NodePlan& node) { return node.is_remote; }))
     plan.carried = carried_variables(context.launcher_env);
   add_hostfiles(plan);
   add_role_notes(spec, *placement, plan);

@@ -31,6 +31,16 @@ struct PlanContext {
 /// port that was chosen is taken or none is free.
 [[nodiscard]] Result<LaunchPlan> make_plan(const JobSpec&, const Cluster&, const PlanContext&);
 
+/// How many nodes, the first ones, the ranks of such a plan would have to reach each other on:
+/// where they meet is then to be tried before the plan is made (plan/candidates.h, plan/reach.h).
+/// 0: one node, or nobody is told where to meet. Errors: as make_plan(), where the job does not
+/// fit.
+[[nodiscard]] Result<std::size_t> nodes_to_meet(const JobSpec&, const Cluster&, const PlanContext&);
+
+/// Names of variables that such a job leaves as they are where they are set on a node: their values
+/// are asked for with the facts.
+[[nodiscard]] std::vector<std::string> kept_variables(const JobSpec&);
+
 /// Where the attempt's output and files are: "RUN FOLDER/attempt-0".
 [[nodiscard]] std::string attempt_folder(const PlanContext&);
 

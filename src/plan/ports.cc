@@ -68,9 +68,14 @@ std::size_t nodes_of_job(const LaunchPlan& plan) {
   return std::max(plan.nodes.size(), plan.hosts.size());
 }
 
-Status assign_ports(const JobSpec& spec, const Cluster& cluster, LaunchPlan& plan) {
+bool needs_meeting(Framework framework) {
+  return has_master(framework) || has_tasks(framework);
+}
+
+Status assign_ports(const JobSpec& spec, const Cluster& cluster, const Meeting& meeting,
+                    LaunchPlan& plan) {
   if (has_master(spec.framework)) {
-    auto master = choose_master(spec.rendezvous, cluster, nodes_of_job(plan));
+    auto master = choose_master(spec.rendezvous, cluster, meeting);
     if (!master) return tl::unexpected(master.error());
     plan.master = std::move(*master);
   } else if (spec.rendezvous.port != 0) {

@@ -20,6 +20,10 @@ namespace dlaunch {
 /// Sets plan.master and RankPlan::ports: a port of its node for each task that has an address in
 /// the cluster, and the master's for rank 0, after its own. Errors (exit_code::kPreflight): too few
 /// ports are held, or the one that was chosen is taken.
-[[nodiscard]] Status assign_ports(const JobSpec& spec, const Cluster& cluster, LaunchPlan& plan);
+[[nodiscard]] Status assign_ports(const JobSpec& spec, const Cluster& cluster,
+                                  const Meeting& meeting, LaunchPlan& plan);
+
+/// Whether the ranks of such a job are told an address at which they meet.
+[[nodiscard]] bool needs_meeting(Framework framework);
 
 }  // namespace dlaunch

@@ -55,7 +55,8 @@ void append(const std::vector<const Row*>& rows, const View& view, std::vector<V
 /// Rows that are kept if set: what the user passes stays where it is, what is inherited is shown as
 /// kept.
 void apply_kept(const std::vector<const Row*>& rows, const std::vector<Variable>& user,
-                const Environment* inherited, std::vector<Variable>& variables) {
+                const Environment& inherited, const char* reason,
+                std::vector<Variable>& variables) {
   for (const Row* row : rows) {
     if (row->keep != Keep::if_set) continue;
     const auto mine = std::find_if(variables.begin(), variables.end(),
@@ -63,9 +64,9 @@ void apply_kept(const std::vector<const Row*>& rows, const std::vector<Variable>
     if (mine == variables.end()) continue;
     if (find_sorted(user, row->name) != nullptr) {
       variables.erase(mine);
-    } else if (inherited != nullptr && inherited->find(row->name) != inherited->end()) {
-      mine->value = inherited->find(row->name)->second;
-      mine->reason = "kept: set where dlaunch was started";
+    } else if (const auto set = find_variable(inherited, row->name)) {
+      mine->value = *set;
+      mine->reason = reason;
     }
   }
 }
@@ -157,13 +158,27 @@ void add_rank_variables(const JobSpec& spec, const Cluster& cluster, const PlanC
     view.node = &plan.nodes[i];
     view.facts = &node.facts;
     append(rows.node, view, plan.nodes[i].variables);
-    apply_kept(rows.node, plan.variables, node.is_launcher ? &context.launcher_env : nullptr,
-               plan.nodes[i].variables);
+    if (node.is_launcher) {
+      apply_kept(rows.node, plan.variables, context.launcher_env,
+                 "kept: set where dlaunch was started", plan.nodes[i].variables);
+    } else {
+      apply_kept(rows.node, plan.variables, node.facts.environment, "kept: set on this node",
+                 plan.nodes[i].variables);
+    }
   }
   append(rows.job, view, plan.variables);
   sort_by_name(plan.variables);
   keep_last_of_each(plan.variables);
   add_to_ranks(rows, view, roles, plan);
+}
+
+std::vector<std::string> kept_variables(const JobSpec& spec) {
+  const Profile profile = rank_table::profile_of(spec);
+  std::vector<std::string> names;
+  for (const Row& row : rank_table::rows()) {
+    if (row.keep == Keep::if_set && (row.profiles & profile) != 0) names.emplace_back(row.name);
+  }
+  return names;
 }
 
 bool is_rank_variable(const JobSpec& spec, std::string_view name) {

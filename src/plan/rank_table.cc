@@ -82,6 +82,14 @@ Value for_trainers(const View& v, const Get& get) {
   return is_trainer(v) ? Value(get()) : std::nullopt;
 }
 
+/// Left alone on one node, where loopback is as good as any. NCCL takes "eth0" for a beginning
+/// ("eth01" matches) and "=eth0" for the name; Gloo and TensorPipe know names only.
+Value meeting_interface(const View& v, const char* before) {
+  if (v.node->interface.empty()) return std::nullopt;
+  return before + v.node->interface;
+}
+constexpr const char* kMeetingInterface = "through it this node reaches the others";
+
 Value visible_devices(const View& v) {
   if (v.spec.binding.gpus == Binding::Gpus::none) return std::nullopt;  // the row for the whole job
   if (v.rank->role == "ps") return "-1";
@@ -193,6 +201,12 @@ const Row kTable[] = {
     {"TORCH_NCCL_ASYNC_ERROR_HANDLING", kTorch, Scope::node, Keep::if_set,
      [](const View&) -> Value { return "1"; },
      "a failed collective ends the rank instead of hanging"},
+    {"NCCL_SOCKET_IFNAME", kBothTorch | kTensorflow | kGcp, Scope::node, Keep::if_set,
+     [](const View& v) { return meeting_interface(v, "="); }, kMeetingInterface},
+    {"GLOO_SOCKET_IFNAME", kBothTorch | kGcp, Scope::node, Keep::if_set,
+     [](const View& v) { return meeting_interface(v, ""); }, kMeetingInterface},
+    {"TP_SOCKET_IFNAME", kBothTorch | kGcp, Scope::node, Keep::if_set,
+     [](const View& v) { return meeting_interface(v, ""); }, kMeetingInterface},
     {"PYTHONUNBUFFERED", kWithMaster | kTensorflow | kGcp, Scope::node, Keep::if_set,
      [](const View&) -> Value { return "1"; }, "output is seen when it is written"},
     {"DLAUNCH_HOSTFILE", kOnce, Scope::job, Keep::no,

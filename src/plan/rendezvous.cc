@@ -1,6 +1,9 @@
 #include "plan/rendezvous.h"
 
 #include <algorithm>
+#include <utility>
+
+#include "plan/candidates.h"
 
 namespace dlaunch {
 
@@ -13,17 +16,25 @@ std::string address_of(const Node& node, std::size_t nodes) {
   return node.address.empty() ? node.name : node.address;
 }
 
-Result<MasterPlan> choose_master(const RendezvousSpec& spec, const Cluster& cluster,
-                                 std::size_t nodes) {
-  const Node& first = cluster.nodes.front();
-  MasterPlan master;
-  if (spec.address != "auto" && !spec.address.empty()) {
-    master.address = spec.address;
-    master.reason = "rendezvous.address of the job";
-  } else {
-    master.address = address_of(first, nodes);
-    master.reason = nodes == 1 ? "the only node" : "the first node";
+Result<Meeting> choose_meeting(const RendezvousSpec& spec, const Cluster& cluster,
+                               std::size_t nodes) {
+  if (nodes == 1) {
+    const bool is_chosen = spec.address != "auto" && !spec.address.empty();
+    return Meeting{is_chosen ? spec.address : "127.0.0.1",
+                   is_chosen ? "rendezvous.address of the job" : "the only node",
+                   {}};
   }
+  if (cluster.meeting && cluster.meeting->routes.size() == nodes) return *cluster.meeting;
+  auto candidates = rendezvous_candidates(spec, cluster, nodes);
+  if (!candidates) return tl::unexpected(candidates.error());
+  Candidate& best = candidates->front();
+  return Meeting{std::move(best.address), std::move(best.reason), std::move(best.routes)};
+}
+
+Result<MasterPlan> choose_master(const RendezvousSpec& spec, const Cluster& cluster,
+                                 const Meeting& meeting) {
+  const Node& first = cluster.nodes.front();
+  MasterPlan master{meeting.address, 0, meeting.reason};
   if (spec.port == 0) {
     if (first.facts.reserved_ports.empty()) {
       return fail(exit_code::kPreflight,

@@ -14,12 +14,16 @@ namespace dlaunch {
 /// nothing).
 [[nodiscard]] bool has_master(Framework);
 
-/// Node 0's address and a port there, for a plan over the first `nodes` nodes. The address is
-/// 127.0.0.1 when there is one node, unless the job chose one. The port is the first that node 0's
-/// agent holds, or the one that the job chose. Errors (exit_code::kPreflight): the chosen port is
-/// taken, or no port is held.
+/// Where the first `nodes` nodes meet: what was found by trying (Cluster::meeting), else the best
+/// candidate, untried. On one node 127.0.0.1, unless the job chose an address. Errors: as
+/// rendezvous_candidates() (plan/candidates.h).
+[[nodiscard]] Result<Meeting> choose_meeting(const RendezvousSpec&, const Cluster&,
+                                             std::size_t nodes);
+
+/// The meeting's address and a port on node 0: the first that its agent holds, or the one that the
+/// job chose. Errors (exit_code::kPreflight): the chosen port is taken, or no port is held.
 [[nodiscard]] Result<MasterPlan> choose_master(const RendezvousSpec&, const Cluster&,
-                                               std::size_t nodes);
+                                               const Meeting&);
 
 /// The address of a node for ranks on `nodes` nodes.
 [[nodiscard]] std::string address_of(const Node&, std::size_t nodes);

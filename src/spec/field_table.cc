@@ -201,8 +201,8 @@ constexpr Field kFields[] = {
     {.key = "rendezvous.interface",
      .kind = Kind::text,
      .fallback = "auto",
-     .help = "Network interface of the master address, such as eth0; auto: the fastest network "
-             "that nodes share",
+     .help = "Interfaces or subnets to meet in: eth0,ens* or 10.1.0.0/16; ^: all but; auto: the "
+             "fastest shared one",
      .problem = problem_of_interface,
      .pattern = kInterfacePattern,
      .write = to<&JobSpec::rendezvous, &RendezvousSpec::interface>},

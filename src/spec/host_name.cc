@@ -2,6 +2,7 @@
 
 #include <algorithm>
 
+#include "model/ip_address.h"
 #include "spec/diagnostics.h"
 #include "spec/hostlist.h"
 
@@ -70,8 +71,23 @@ std::string problem_of_user(std::string_view text) {
 }
 
 std::string problem_of_interface(std::string_view text) {
-  return problem_of(text, "the name of an interface", kMostInterfaceLength,
-                    [](char c) { return is_name_character(c) || c == ':' || c == '@'; });
+  if (text.starts_with('^')) text.remove_prefix(1);
+  for (bool is_last = false; !is_last;) {
+    const std::size_t comma = text.find(',');
+    is_last = comma == std::string_view::npos;
+    std::string_view word = text.substr(0, comma);
+    while (word.starts_with(' ')) word.remove_prefix(1);
+    if (!is_last) text.remove_prefix(comma + 1);
+    if (word.find('/') != std::string_view::npos) {
+      if (!parse_network(word)) return in_quotes(word) + " is no subnet such as 10.1.0.0/16";
+      continue;
+    }
+    std::string problem =
+        problem_of(word, "the name of an interface", kMostInterfaceLength,
+                   [](char c) { return is_name_character(c) || c == ':' || c == '@' || c == '*'; });
+    if (!problem.empty()) return problem;
+  }
+  return "";
 }
 
 std::string problem_of_hosts(std::string_view text) {

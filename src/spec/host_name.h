@@ -19,7 +19,8 @@ inline constexpr std::size_t kMostNameLength = 253;  // RFC 1035, section 2.3.4,
 [[nodiscard]] bool is_ipv6(std::string_view text);
 
 /// What is wrong with one name or address ("gpu01", "10.0.0.4", "fe80::1"), with a user's name,
-/// with the name of a network interface; empty: nothing. The words follow "KEY: ".
+/// with a list of network interfaces and subnets ("eth0,ens*", "^10.1.0.0/16"); empty: nothing. The
+/// words follow "KEY: ".
 [[nodiscard]] std::string problem_of_address(std::string_view text);
 [[nodiscard]] std::string problem_of_user(std::string_view text);
 [[nodiscard]] std::string problem_of_interface(std::string_view text);
@@ -31,7 +32,7 @@ inline constexpr std::size_t kMostNameLength = 253;  // RFC 1035, section 2.3.4,
 /// ECMA-262 patterns that take at least all that is taken above.
 inline constexpr std::string_view kAddressPattern = "^[A-Za-z0-9_.:][A-Za-z0-9_.:%-]*$";
 inline constexpr std::string_view kUserPattern = "^[A-Za-z0-9_.][A-Za-z0-9_.-]*$";
-inline constexpr std::string_view kInterfacePattern = "^[A-Za-z0-9_.][A-Za-z0-9_.:@-]*$";
+inline constexpr std::string_view kInterfacePattern = "^[A-Za-z0-9_.:^*][A-Za-z0-9_.:@^*,/ -]*$";
 inline constexpr std::string_view kHostlistPattern =
     R"(^[A-Za-z0-9_.,:@%\[\] \t\r\n-]*[A-Za-z0-9_.\]][A-Za-z0-9_.,:@%\[\] \t\r\n-]*$)";
 inline constexpr std::string_view kArgumentPattern = R"(^[^\x00-\x1f\x7f-][^\x00-\x1f\x7f]*$)";

@@ -124,6 +124,19 @@ bool Decoder::get(StartFailure::Step& out) {
   return wrong("expected workdir, execute, interpreter, resources or file");
 }
 
+bool Decoder::get(NetworkInterface::Kind& out) {
+  const cbor::Head head = cursor_.head();
+  if (head.major == cbor::Major::text) {
+    const std::string_view text = cursor_.content(head);
+    for (const auto& [kind, name] : kInterfaceKindNames) {
+      if (name != text) continue;
+      out = kind;
+      return true;
+    }
+  }
+  return wrong("expected a kind of network interface");
+}
+
 bool Decoder::get(std::string& out) {
   std::string_view bytes;
   if (!get_bytes(bytes)) return false;

@@ -39,6 +39,7 @@ class Decoder {
   bool get(OutputPart& out);
   bool get(WallTime& out);
   bool get(StartFailure::Step& out);
+  bool get(NetworkInterface::Kind& out);
   bool get(std::string& out);
   bool get(std::optional<std::string>& out);
   bool get(Environment& out);

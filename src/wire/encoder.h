@@ -37,6 +37,11 @@ class Encoder {
       if (known == step) writer_.text(name);
     }
   }
+  void put(NetworkInterface::Kind kind) {
+    for (const auto& [known, name] : kInterfaceKindNames) {
+      if (known == kind) writer_.text(name);
+    }
+  }
   /// Bytes, not text: what Unix hands us has no known encoding, and CBOR text must be UTF-8.
   void put(const std::string& value) { writer_.bytes(value); }
   void put(const std::optional<std::string>& value) {

@@ -25,6 +25,8 @@ inline constexpr Range kCpu{0, 65535};  // Linux: NR_CPUS is at most 8192
 inline constexpr Range kNuma{0, 65535};
 inline constexpr Range kNumaOrUnknown{-1, 65535};
 inline constexpr Range kPort{1, 65535};
+inline constexpr Range kPrefix{0, 128};
+inline constexpr Range kCandidates{0, 255};
 inline constexpr Range kPid{1, 1 << 22};    // PID_MAX_LIMIT, proc(5)
 inline constexpr Range kSignal{1, 64};      // signal(7)
 inline constexpr Range kErrno{0, 4095};     // MAX_ERRNO of the kernel
@@ -80,11 +82,33 @@ inline constexpr auto kFields<TakenPort> =
     std::tuple{field("port", &TakenPort::port, kPort), field("holder", &TakenPort::holder)};
 
 template <>
+inline constexpr auto kFields<InterfaceAddress> = std::tuple{
+    field("address", &InterfaceAddress::text), field("prefix", &InterfaceAddress::prefix, kPrefix)};
+
+template <>
+inline constexpr auto kFields<NetworkInterface> =
+    std::tuple{field("name", &NetworkInterface::name),
+               field("kind", &NetworkInterface::kind),
+               field("is_up", &NetworkInterface::is_up),
+               field("speed_mbit", &NetworkInterface::speed_mbit),
+               field("mtu", &NetworkInterface::mtu),
+               field("master", &NetworkInterface::master),
+               field("addresses", &NetworkInterface::addresses)};
+
+template <>
+inline constexpr auto kFields<ResourceLimits> =
+    std::tuple{field("open_files", &ResourceLimits::open_files),
+               field("processes", &ResourceLimits::processes),
+               field("locked_memory", &ResourceLimits::locked_memory),
+               field("core_file", &ResourceLimits::core_file)};
+
+template <>
 inline constexpr auto kFields<NodeFacts> =
     std::tuple{field("hostname", &NodeFacts::hostname),
                field("architecture", &NodeFacts::architecture),
                field("kernel", &NodeFacts::kernel),
                field("memory_bytes", &NodeFacts::memory_bytes),
+               field("memory_available_bytes", &NodeFacts::memory_available_bytes),
                field("cores", &NodeFacts::cores),
                field("gpus", &NodeFacts::gpus),
                field("cuda_visible_devices", &NodeFacts::cuda_visible_devices),
@@ -92,7 +116,10 @@ inline constexpr auto kFields<NodeFacts> =
                field("taken_ports", &NodeFacts::taken_ports),
                field("isolation_refused", &NodeFacts::isolation_refused),
                field("output_folder", &NodeFacts::output_folder),
-               field("output_refused", &NodeFacts::output_refused)};
+               field("output_refused", &NodeFacts::output_refused),
+               field("interfaces", &NodeFacts::interfaces),
+               field("limits", &NodeFacts::limits),
+               field("environment", &NodeFacts::environment)};
 
 template <>
 inline constexpr auto kFields<StartCommand> = std::tuple{
@@ -154,7 +181,8 @@ template <>
 inline constexpr auto kFields<FactsRequest> = std::tuple{
     field("ports", &FactsRequest::ports, kPorts),
     field("fixed_ports", &FactsRequest::fixed_ports, kPort),
-    field("attempt", &FactsRequest::attempt), field("output_name", &FactsRequest::output_name)};
+    field("attempt", &FactsRequest::attempt), field("output_name", &FactsRequest::output_name),
+    field("variables", &FactsRequest::variables)};
 
 template <>
 inline constexpr auto kFields<StartRanks> = std::tuple{
@@ -246,7 +274,57 @@ inline constexpr auto kFields<Resume> = std::tuple{
     field("connection", &Resume::connection), field("control_received", &Resume::control_received),
     field("streams", &Resume::streams)};
 
+template <>
+inline constexpr auto kFields<OpenDoor> =
+    std::tuple{field("id", &OpenDoor::id),
+               field("addresses", &OpenDoor::addresses),
+               field("any_address", &OpenDoor::any_address),
+               field("port", &OpenDoor::port, kPort),
+               field("nonce", &OpenDoor::nonce),
+               field("answer", &OpenDoor::answer),
+               field("limit_ms", &OpenDoor::limit_ms, kInterval)};
+
+template <>
+inline constexpr auto kFields<Knock> = std::tuple{field("id", &Knock::id),
+                                                  field("addresses", &Knock::addresses),
+                                                  field("port", &Knock::port, kPort),
+                                                  field("nonce", &Knock::nonce),
+                                                  field("answer", &Knock::answer),
+                                                  field("limit_ms", &Knock::limit_ms, kInterval)};
+
+template <>
+inline constexpr auto kFields<CloseDoor> = std::tuple{field("id", &CloseDoor::id)};
+
+template <>
+inline constexpr auto kFields<DoorOpen> =
+    std::tuple{field("id", &DoorOpen::id), field("errors", &DoorOpen::errors, kErrno)};
+
+template <>
+inline constexpr auto kFields<Knocked::One> =
+    std::tuple{field("address", &Knocked::One::address, kCandidates),
+               field("error", &Knocked::One::error, kErrno),
+               field("round_trip_us", &Knocked::One::round_trip_us),
+               field("local_address", &Knocked::One::local_address),
+               field("interface", &Knocked::One::interface)};
+
+template <>
+inline constexpr auto kFields<Knocked> =
+    std::tuple{field("id", &Knocked::id), field("results", &Knocked::results)};
+
 // ---- numbers with a name on the wire
+
+inline constexpr std::array<std::pair<NetworkInterface::Kind, std::string_view>, 9>
+    kInterfaceKindNames = {{
+        {NetworkInterface::Kind::physical, "physical"},
+        {NetworkInterface::Kind::loopback, "loopback"},
+        {NetworkInterface::Kind::bridge, "bridge"},
+        {NetworkInterface::Kind::bond, "bond"},
+        {NetworkInterface::Kind::vlan, "vlan"},
+        {NetworkInterface::Kind::veth, "veth"},
+        {NetworkInterface::Kind::tunnel, "tunnel"},
+        {NetworkInterface::Kind::infiniband, "infiniband"},
+        {NetworkInterface::Kind::other, "other"},
+    }};
 
 inline constexpr std::array<std::pair<StartFailure::Step, std::string_view>, 5> kStepNames = {{
     {StartFailure::Step::workdir, "workdir"},

@@ -76,6 +76,7 @@ struct FactsRequest {
   /// Name of the folder, without '/', that the agent makes for the output of this run's ranks here
   /// (NodeFacts::output_folder). Empty: none is wanted, StartRanks::log_folder says where.
   std::string output_name{};
+  std::vector<std::string> variables{};  // names: their values there are asked for
   bool operator==(const FactsRequest&) const = default;
 };
 struct StartCommand {
@@ -146,6 +147,35 @@ struct OutputCredit {
   std::uint64_t keep_last = ~std::uint64_t{0};
   bool operator==(const OutputCredit&) const = default;
 };
+/// To node 0: listen on the port, which must be one that it holds, at these addresses, for the
+/// other nodes to find out which of them they reach. A connection that does not begin with `nonce`
+/// gets no answer. -> DoorOpen
+struct OpenDoor {
+  std::uint32_t id = 0;  // of this check
+  std::vector<std::string> addresses;
+  bool any_address = false;  // one that is no address of the node is among them: listen at all
+  std::uint16_t port = 0;
+  std::string nonce;
+  std::string answer;
+  std::uint32_t limit_ms = 10000;  // the door is closed then in any case
+  bool operator==(const OpenDoor&) const = default;
+};
+/// To the other nodes: try to connect to all of these at once. -> Knocked, as they are known
+struct Knock {
+  std::uint32_t id = 0;
+  std::vector<std::string> addresses;
+  std::uint16_t port = 0;
+  std::string nonce;   // to be sent
+  std::string answer;  // to come back
+  std::uint32_t limit_ms = 10000;
+  bool operator==(const Knock&) const = default;
+};
+/// The check is over: the door is closed, what is still being tried is given up.
+struct CloseDoor {
+  std::uint32_t id = 0;
+  bool operator==(const CloseDoor&) const = default;
+};
+
 /// Bytes for the stdin of the rank that wants it; an empty one closes it.
 struct StdinData {
   Attempt attempt;
@@ -288,6 +318,24 @@ struct FetchedOutput {
   std::string bytes;
   bool operator==(const FetchedOutput&) const = default;
 };
+struct DoorOpen {
+  std::uint32_t id = 0;
+  std::vector<std::int32_t> errors;  // index as in OpenDoor::addresses; errno, 0: it is open there
+  bool operator==(const DoorOpen&) const = default;
+};
+struct Knocked {
+  struct One {
+    std::uint32_t address = 0;  // index into Knock::addresses
+    std::int32_t error = 0;     // errno; 0: reached; EPROTO: somebody else answered
+    std::uint32_t round_trip_us = 0;
+    std::string local_address;  // of the connection, and the interface that has it
+    std::string interface;
+    bool operator==(const One&) const = default;
+  };
+  std::uint32_t id = 0;
+  std::vector<One> results;
+  bool operator==(const Knocked&) const = default;
+};
 
 // ---- both ways
 
@@ -313,6 +361,7 @@ using Message =
     std::variant<Hello, Heartbeat, Ack, Bye, FactsRequest, StartRanks, StopRanks, KillRanks,
                  OutputCredit, StdinData, Facts, RanksStarted, RankNotStarted, RankExited,
                  OutputData, OutputEnd, StdinTaken, AttemptEnded, Notice, PortTaken, CheckPlaces,
-                 FetchOutput, ForgetOutput, PlacesMissing, FetchedOutput, Resume>;
+                 FetchOutput, ForgetOutput, PlacesMissing, FetchedOutput, Resume, OpenDoor, Knock,
+                 CloseDoor, DoorOpen, Knocked>;
 
 }  // namespace dlaunch::wire

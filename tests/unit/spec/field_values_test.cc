@@ -229,6 +229,10 @@ const Bad kBad[] = {
     {"connect: {via: slurm}", "1:16: error: not available yet: connect.via: slurm"},
     {"rendezvous: {interface: 'eth0;x'}",
      "1:25: error: rendezvous.interface: \";\" cannot be part of the name of an interface"},
+    {"rendezvous: {interface: 'eth0,10.1.0.0/33'}",
+     "1:25: error: rendezvous.interface: \"10.1.0.0/33\" is no subnet such as 10.1.0.0/16"},
+    {"rendezvous: {interface: 'eth0,'}",
+     "1:25: error: rendezvous.interface: the name of an interface must not be empty"},
     {"rendezvous: {address: '[fe80::1]:29500'}",
      "1:23: error: rendezvous.address: an IPv6 address stands without brackets here; a port is "
      "given "

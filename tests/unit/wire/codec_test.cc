@@ -68,6 +68,7 @@ TEST(Codec, NamesAndSequencing) {
   EXPECT_STREQ(type_name(0), "unknown");
   EXPECT_STREQ(type_name(encode(PortTaken{}).type), "PortTaken");
   EXPECT_STREQ(type_name(encode(Resume{}).type), "Resume");
+  EXPECT_STREQ(type_name(encode(Knocked{}).type), "Knocked");
   EXPECT_STREQ(type_name(std::variant_size_v<Message> + 1), "unknown");
 }
 

@@ -44,6 +44,18 @@ inline NodeFacts sample_facts() {
   facts.output_folder = "/var/tmp/dlaunch-1000/20261120-210142-k3f-1";
   facts.output_refused = "No space left on device";
   facts.isolation_refused = "unshare: Operation not permitted";
+  facts.memory_available_bytes = std::uint64_t{1} << 40;
+  facts.interfaces = {
+      {"bond0",
+       NetworkInterface::Kind::bond,
+       true,
+       200000,
+       9000,
+       "br0",
+       {{"10.0.0.4", 24}, {"fd00::4", 64}}},
+      {"ib0", NetworkInterface::Kind::infiniband, false, 4294967295U, 2044, "", {}}};
+  facts.limits = {1024, 63000, 8 << 20, 1};
+  facts.environment = {{"NCCL_SOCKET_IFNAME", "=ib0"}};
   return facts;
 }
 
@@ -74,7 +86,7 @@ inline std::vector<Message> samples() {
       Heartbeat{at(1'700'000'000'123'456'789), 1, std::uint64_t{1} << 60, 77},
       Ack{18'446'744'073'709'551'615ULL},
       Bye{},
-      FactsRequest{2, {29500, 1}, Attempt(3), "20261120-210142-k3f-1"},
+      FactsRequest{2, {29500, 1}, Attempt(3), "20261120-210142-k3f-1", {"NCCL_SOCKET_IFNAME"}},
       sample_start(),
       StopRanks{Attempt(1), SIGTERM, {Rank(2), Rank((1 << 20) - 1)}},
       KillRanks{Attempt(4'294'967'295U), {Rank(5)}},
@@ -104,6 +116,11 @@ inline std::vector<Message> samples() {
       FetchedOutput{Attempt(1), Rank(3), OutputPart::err, std::uint64_t{1} << 40,
                     std::string("a\0b\xff", 4)},
       Resume{2, 99, {{Attempt(1), Rank(3), Stream::err, std::uint64_t{1} << 40}}},
+      OpenDoor{7, {"10.0.0.4", "fd00::4"}, true, 20001, "abc", "def", 5000},
+      Knock{7, {"10.0.0.4", "fd00::4"}, 20001, "abc", "def", 5000},
+      CloseDoor{7},
+      DoorOpen{7, {0, EADDRNOTAVAIL}},
+      Knocked{7, {{0, 0, 180, "10.0.0.5", "bond0"}, {255, ETIMEDOUT, 4294967295U, "", ""}}},
   };
 }
 

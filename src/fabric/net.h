@@ -1,0 +1,38 @@
+// Network interfaces: their addresses from the kernel's table, the rest from /sys/class/net below a
+// root, so that a folder can stand for any machine. Nothing here fails: what cannot be read is
+// unknown. Thread-safety: free functions without state.
+#pragma once
+
+#include <optional>
+#include <string>
+#include <vector>
+
+#include "model/network.h"
+
+namespace dlaunch::fabric {
+
+/// One row of getifaddrs(3): an interface, or one address of it.
+struct AddressRow {
+  std::string name;
+  unsigned flags = 0;    // IFF_*, netdevice(7)
+  int index = 0;         // only in the row of the interface itself, else 0
+  std::string hardware;  // "02:fc:00:00:00:01"; likewise
+  std::optional<InterfaceAddress> address;
+  bool operator==(const AddressRow&) const = default;
+};
+
+/// Rows of this process's network namespace.
+[[nodiscard]] std::vector<AddressRow> read_address_rows();
+
+/// The interfaces that have an address, and those that they are made of, in the order of `rows`; at
+/// most 64. /sys may show the interfaces of another network namespace: what it says of an interface
+/// with another number or hardware address is not believed. Source: Linux,
+/// Documentation/ABI/testing/sysfs-class-net.
+[[nodiscard]] std::vector<NetworkInterface> read_interfaces(const std::string& root,
+                                                            const std::vector<AddressRow>& rows);
+
+/// The interface that has this address (as ip_text() writes it); empty if none has.
+[[nodiscard]] std::string interface_of(const std::string& address,
+                                       const std::vector<AddressRow>& rows);
+
+}  // namespace dlaunch::fabric

@@ -1,0 +1,65 @@
+// Finds the address of node 0 at which all nodes meet, by trying, before the plan of an attempt is
+// made: node 0 opens a door at its candidates, the others knock, the best one that all have reached
+// is taken. Node 0 answers a handful of bytes per node and candidate, so hundreds of nodes cost it
+// milliseconds.
+#pragma once
+
+#include <cstdint>
+#include <functional>
+#include <optional>
+#include <vector>
+
+#include "model/cluster.h"
+#include "model/job_spec.h"
+#include "model/result.h"
+#include "os/event_loop.h"
+#include "plan/reach.h"
+#include "wire/message.h"
+
+namespace dlaunch {
+
+/// Lives on the engine's one thread. It must not be destroyed from within `done`.
+class ReachCheck {
+ public:
+  struct Callbacks {
+    std::function<void(NodeIndex, const wire::Message&)> send;
+    /// Once, unless cancel() comes first.
+    std::function<void(Result<Meeting>)> done;
+  };
+
+  ReachCheck(EventLoop& loop, Callbacks callbacks)
+      : loop_(loop), callbacks_(std::move(callbacks)), limit_(loop), patience_(loop) {}
+
+  /// Tries for the first `nodes` nodes, two or more; not longer than `timeouts.connect` and 10 s.
+  /// What was under way is given up.
+  void begin(const JobSpec& spec, const Cluster& cluster, std::size_t nodes);
+  void cancel();
+
+  /// DoorOpen and Knocked; any other is ignored.
+  void on(NodeIndex node, const wire::Message& answer);
+
+ private:
+  void opened(NodeIndex node, const wire::DoorOpen& open);
+  void knocked(NodeIndex node, const wire::Knocked& knocked);
+  [[nodiscard]] bool is_unchecked() const;
+  void open_door();
+  void look();
+  void settle();
+  void close();
+  void finish(Result<Meeting> result);
+
+  EventLoop& loop_;
+  Callbacks callbacks_;
+  Timer limit_;
+  Timer patience_;
+  bool under_way_ = false;
+  bool is_patient_ = false;
+  bool keep_planned_ = false;
+  std::uint32_t last_id_ = 0;
+  wire::Knock knock_;
+  Cluster cluster_;  // names only are used of it
+  std::vector<Candidate> candidates_;
+  std::optional<ReachRecord> record_;
+};
+
+}  // namespace dlaunch

@@ -1,0 +1,178 @@
+#include "plan/candidates.h"
+
+#include <algorithm>
+#include <optional>
+#include <tuple>
+#include <utility>
+
+#include "plan/interfaces.h"
+#include "plan/rendezvous.h"
+
+namespace dlaunch {
+
+namespace {
+
+using Usable = std::vector<UsableAddress>;
+
+/// An address of node 0 and what it shares with the others.
+struct Offer {
+  const UsableAddress* own = nullptr;
+  bool is_shared = false;        // every other node has an address in its subnet
+  std::uint32_t speed_mbit = 0;  // of the slowest link; 0: unknown on one of them
+  std::vector<NodeRoute> routes;
+};
+
+bool is_on_link(const UsableAddress& a, const UsableAddress& b) {
+  return in_same_network(a.ip, b.ip, std::max(a.prefix, b.prefix));
+}
+
+/// Nobody reaches an address that is his own, too, on another machine: the same one on several
+/// nodes is what engines of containers and hypervisors give to every machine.
+bool is_unique(const UsableAddress& own, const Cluster& cluster, std::size_t nodes) {
+  const std::string text = ip_text(own.ip);
+  for (std::size_t i = 1; i < nodes; ++i) {
+    for (const NetworkInterface& interface : cluster.nodes[i].facts.interfaces) {
+      for (const InterfaceAddress& address : interface.addresses) {
+        if (address.text == text) return false;
+      }
+    }
+  }
+  return true;
+}
+
+Offer offer_of(const UsableAddress& own, const std::vector<Usable>& usable) {
+  Offer offer{&own, true, own.interface->speed_mbit, {}};
+  bool all_known = offer.speed_mbit > 0;
+  offer.routes.push_back({own.interface->name, ip_text(own.ip)});
+  for (std::size_t i = 1; i < usable.size(); ++i) {
+    const auto same = std::find_if(usable[i].begin(), usable[i].end(),
+                                   [&](const UsableAddress& a) { return is_on_link(own, a); });
+    if (same == usable[i].end()) {
+      offer.is_shared = false;
+      offer.routes.emplace_back();
+      continue;
+    }
+    offer.routes.push_back({same->interface->name, ip_text(same->ip)});
+    all_known = all_known && same->interface->speed_mbit > 0;
+    offer.speed_mbit = std::min(offer.speed_mbit, same->interface->speed_mbit);
+  }
+  if (!all_known) offer.speed_mbit = 0;
+  return offer;
+}
+
+/// A bridge that stays in the machine and a link-local address are not routed.
+bool is_hopeless(const Offer& offer) {
+  return !offer.is_shared && (offer.own->rank == AddressClass::inner_bridge ||
+                              offer.own->rank == AddressClass::link_local);
+}
+
+bool is_better(const Offer& a, const Offer& b) {
+  const auto key = [](const Offer& o) {
+    return std::tuple(o.own->rank, !o.is_shared, ~o.speed_mbit, o.own->ip.is_ipv6);
+  };
+  return key(a) < key(b);
+}
+
+std::string reason_of(const Offer& offer, const std::vector<Offer>& offers, std::size_t nodes) {
+  const std::string& name = offer.own->interface->name;
+  if (!offer.is_shared) return name + ", over a router";
+  // Two addresses of one interface are one network for this purpose.
+  const bool has_rival = std::any_of(offers.begin(), offers.end(), [&](const Offer& other) {
+    return other.is_shared && other.own->interface != offer.own->interface;
+  });
+  const bool is_fastest = offer.speed_mbit > 0 && &offer == &offers.front() &&
+                          std::none_of(offers.begin(), offers.end(), [&](const Offer& other) {
+                            return other.speed_mbit > offer.speed_mbit;
+                          });
+  const std::string which = !has_rival ? "the only" : is_fastest ? "the fastest" : "a";
+  return name + ", " + which + " subnet that " + all_nodes(nodes) + " share";
+}
+
+Candidate given(std::string address, std::string reason, const std::vector<Offer>& offers,
+                std::size_t nodes) {
+  Candidate candidate{std::move(address), std::move(reason), false, true, {}};
+  const auto ip = parse_ip(candidate.address);
+  candidate.is_ip = ip.has_value();
+  if (ip) candidate.address = ip_text(*ip);
+  const auto own = std::find_if(offers.begin(), offers.end(),
+                                [&](const Offer& offer) { return ip && offer.own->ip == *ip; });
+  candidate.is_own = own != offers.end();
+  candidate.routes = own != offers.end() ? own->routes : std::vector<NodeRoute>(nodes);
+  return candidate;
+}
+
+void add(std::vector<Candidate>& candidates, Candidate candidate) {
+  const bool known = std::any_of(candidates.begin(), candidates.end(), [&](const Candidate& c) {
+    return c.address == candidate.address;
+  });
+  if (!known && candidates.size() < kMostCandidates) candidates.push_back(std::move(candidate));
+}
+
+bool is_reachable_ip(const std::string& text) {
+  const auto ip = parse_ip(text);
+  return ip && is_unicast(*ip) && !is_loopback(*ip) && !is_link_local(*ip);
+}
+
+Result<std::vector<Usable>> usable_of_nodes(const RendezvousSpec& spec, const Cluster& cluster,
+                                            std::size_t nodes) {
+  const InterfaceChoice choice(spec.interface);
+  std::vector<Usable> usable;
+  for (std::size_t i = 0; i < nodes; ++i) {
+    const Node& node = cluster.nodes[i];
+    usable.push_back(usable_addresses(node.facts, choice));
+    if (!usable.back().empty() || choice.is_auto() || node.facts.interfaces.empty()) continue;
+    return fail(exit_code::kPreflight, "rendezvous.interface: " + spec.interface +
+                                           " leaves no interface of " + node.name +
+                                           " that is up; it has " + interface_list(node.facts));
+  }
+  return usable;
+}
+
+std::vector<Offer> offers_of(const Cluster& cluster, const std::vector<Usable>& usable) {
+  std::vector<Offer> offers;
+  for (const UsableAddress& own : usable.front()) {
+    if (!is_unique(own, cluster, usable.size())) continue;
+    Offer offer = offer_of(own, usable);
+    if (!is_hopeless(offer)) offers.push_back(std::move(offer));
+  }
+  std::stable_sort(offers.begin(), offers.end(), is_better);
+  return offers;
+}
+
+}  // namespace
+
+std::string all_nodes(std::size_t nodes) {
+  return nodes == 2 ? "both nodes" : "all " + std::to_string(nodes) + " nodes";
+}
+
+Result<std::vector<Candidate>> rendezvous_candidates(const RendezvousSpec& spec,
+                                                     const Cluster& cluster, std::size_t nodes) {
+  const auto usable = usable_of_nodes(spec, cluster, nodes);
+  if (!usable) return tl::unexpected(usable.error());
+  const std::vector<Offer> offers = offers_of(cluster, *usable);
+  std::vector<Candidate> candidates;
+  const bool is_chosen = spec.address != "auto" && !spec.address.empty();
+  if (is_chosen) {
+    candidates.push_back(given(spec.address, "rendezvous.address of the job", offers, nodes));
+    return candidates;
+  }
+  const Node& first = cluster.nodes.front();
+  const bool by_interface = spec.interface != "auto" && !spec.interface.empty();
+  if (!by_interface && first.address != first.name && is_reachable_ip(first.address))
+    add(candidates, given(first.address, "address of " + first.name + " in hosts", offers, nodes));
+  for (const Offer& offer : offers) {
+    add(candidates,
+        {ip_text(offer.own->ip), reason_of(offer, offers, nodes), true, true, offer.routes});
+  }
+  // Behind a translation of addresses none of its own may be the one that others know.
+  if (!by_interface && is_reachable_ip(first.name))
+    add(candidates, given(first.name, "name of the first node", offers, nodes));
+  if (candidates.empty() && first.facts.interfaces.empty())
+    candidates.push_back(given(address_of(first, nodes), "the first node", offers, nodes));
+  if (!candidates.empty()) return candidates;
+  return fail(exit_code::kPreflight,
+              first.name + " has no address that other nodes could reach: it has " +
+                  interface_list(first.facts) + "\n         try: --set rendezvous.address=ADDRESS");
+}
+
+}  // namespace dlaunch
