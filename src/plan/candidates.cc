@@ -26,16 +26,35 @@ bool is_on_link(const UsableAddress& a, const UsableAddress& b) {
   return in_same_network(a.ip, b.ip, std::max(a.prefix, b.prefix));
 }
 
+bool has_address(const NodeFacts& facts, const std::string& text) {
+  return std::any_of(facts.interfaces.begin(), facts.interfaces.end(), [&](const auto& interface) {
+    return std::any_of(interface.addresses.begin(), interface.addresses.end(),
+                       [&](const InterfaceAddress& address) { return address.text == text; });
+  });
+}
+
+/// Two names of one machine, or several agents on it: what one of them has the other has, too.
+/// Machines that only look alike are told apart by trying.
+bool is_same_machine(const NodeFacts& a, const NodeFacts& b) {
+  return !a.interfaces.empty() && a.interfaces == b.interfaces;
+}
+
+bool is_one_machine(const Cluster& cluster, std::size_t nodes) {
+  return std::all_of(cluster.nodes.begin(),
+                     cluster.nodes.begin() + static_cast<std::ptrdiff_t>(nodes),
+                     [&](const Node& node) {
+                       return is_same_machine(node.facts, cluster.nodes.front().facts);
+                     });
+}
+
 /// Nobody reaches an address that is his own, too, on another machine: the same one on several
 /// nodes is what engines of containers and hypervisors give to every machine.
 bool is_unique(const UsableAddress& own, const Cluster& cluster, std::size_t nodes) {
   const std::string text = ip_text(own.ip);
+  const NodeFacts& first = cluster.nodes.front().facts;
   for (std::size_t i = 1; i < nodes; ++i) {
-    for (const NetworkInterface& interface : cluster.nodes[i].facts.interfaces) {
-      for (const InterfaceAddress& address : interface.addresses) {
-        if (address.text == text) return false;
-      }
-    }
+    const NodeFacts& other = cluster.nodes[i].facts;
+    if (!is_same_machine(other, first) && has_address(other, text)) return false;
   }
   return true;
 }
@@ -160,6 +179,11 @@ Result<std::vector<Candidate>> rendezvous_candidates(const RendezvousSpec& spec,
   const bool by_interface = spec.interface != "auto" && !spec.interface.empty();
   if (!by_interface && first.address != first.name && is_reachable_ip(first.address))
     add(candidates, given(first.address, "address of " + first.name + " in hosts", offers, nodes));
+  if (!by_interface && is_one_machine(cluster, nodes)) {
+    Candidate loopback{"127.0.0.1", "the nodes are one machine", true, true, {}};
+    loopback.routes.assign(nodes, {"lo", "127.0.0.1"});
+    add(candidates, std::move(loopback));
+  }
   for (const Offer& offer : offers) {
     add(candidates,
         {ip_text(offer.own->ip), reason_of(offer, offers, nodes), true, true, offer.routes});

@@ -25,7 +25,8 @@ struct Candidate {
 inline constexpr std::size_t kMostCandidates = 8;
 
 /// Candidates of node 0 for a job on the first `nodes` nodes, two or more. In this order:
-/// `rendezvous.address` (then it is the only one); node 0's `address` in `hosts`; addresses in
+/// `rendezvous.address` (then it is the only one); node 0's `address` in `hosts`; 127.0.0.1 when
+/// all nodes have the same interfaces, because then they may be one machine; addresses in
 /// subnets that all nodes share, by the slowest link of each, fastest first and unknown last;
 /// addresses that must be routed; those of tunnels and of bridges that nothing outside is a part
 /// of; 169.254.0.0/16. Never: loopback, docker0 and its like, interfaces that are down, IPv6

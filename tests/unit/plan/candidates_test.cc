@@ -66,6 +66,18 @@ TEST(Candidates, TheOnlySubnet) {
               ElementsAre("10.0.0.4: eth0, the only subnet that both nodes share"));
 }
 
+TEST(Candidates, TwoNamesOfOneMachine) {
+  const std::vector<NetworkInterface> all = {loopback(), nic("eth0", "10.0.0.4/24"), docker()};
+  EXPECT_THAT(found(nodes_with({all, all})),
+              ElementsAre("127.0.0.1: the nodes are one machine",
+                          "10.0.0.4: eth0, the only subnet that both nodes share"));
+  EXPECT_THAT(found(nodes_with({{loopback()}, {loopback()}})),
+              ElementsAre("127.0.0.1: the nodes are one machine"));
+  // A third one that is another machine: loopback leads nowhere from there.
+  EXPECT_THAT(found(nodes_with({all, all, {loopback(), nic("eth0", "10.0.0.5/24"), docker()}})),
+              ElementsAre("10.0.0.4: eth0, the only subnet that all 3 nodes share"));
+}
+
 TEST(Candidates, TheFastestSubnetWithOtherNames) {
   const Cluster cluster = nodes_with(
       {{nic("eno1", "192.168.0.4/24", 1000), nic("ib0", "10.9.0.4/16", 400000, Kind::infiniband)},
@@ -233,7 +245,7 @@ TEST(Candidates, TheChosenInterfaces) {
 }
 
 TEST(Candidates, NothingButLoopbackAndDocker) {
-  EXPECT_THAT(found(nodes_with({{loopback(), docker()}, {loopback(), docker()}})),
+  EXPECT_THAT(found(nodes_with({{loopback(), docker()}, {loopback(), nic("eth0", "10.0.0.5/24"), docker()}})),
               ElementsAre("gpu01 has no address that other nodes could reach: it has docker0 "
                           "(172.17.0.1)\n         try: --set rendezvous.address=ADDRESS"));
 }
