@@ -30,9 +30,18 @@ as_root() {
   fi
 }
 
+# Installs and starts nothing: what is a daemon (openssh-server, for nodes of the tests) must not begin
+# to listen on a developer's machine. Debian asks /usr/sbin/policy-rc.d (invoke-rc.d(8)); one that is
+# there already stays as it is.
 apt_install() {
-  as_root env DEBIAN_FRONTEND=noninteractive apt-get install -y -qq --no-install-recommends \
-    -o Dpkg::Use-Pty=0 -o DPkg::Lock::Timeout=120 "$@"
+  as_root env DEBIAN_FRONTEND=noninteractive sh -c '
+    policy=/usr/sbin/policy-rc.d
+    if [ ! -e "$policy" ]; then
+      trap "rm -f $policy" EXIT
+      printf "#!/bin/sh\nexit 101\n" >"$policy" && chmod 755 "$policy"
+    fi
+    apt-get install -y -qq --no-install-recommends -o Dpkg::Use-Pty=0 -o DPkg::Lock::Timeout=120 "$@"
+  ' sh "$@"
 }
 
 install_packages() {
