@@ -23,14 +23,10 @@ std::string inside(const std::string& folder, const std::string& path) {
 
 std::optional<StartFailure> check_workdir(const std::string& workdir) {
   struct stat info {};
-  int error = 0;
-  if (::stat(workdir.c_str(), &info) != 0) {
-    error = errno;
-  } else if (!S_ISDIR(info.st_mode)) {
-    error = ENOTDIR;
-  } else if (::access(workdir.c_str(), X_OK) != 0) {
-    error = errno;
-  }
+  const bool there = ::stat(workdir.c_str(), &info) == 0;
+  const bool is_file = there && !S_ISDIR(info.st_mode);
+  int error = is_file ? ENOTDIR : 0;
+  if (!there || (!is_file && ::access(workdir.c_str(), X_OK) != 0)) error = errno;
   if (error == 0) return std::nullopt;
   return StartFailure{Step::workdir, error, workdir, ""};
 }

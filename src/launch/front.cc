@@ -114,8 +114,9 @@ class Front {
       send_front_message(link_.get(), FrontMessage::refuse);
       return;
     }
-    send_front_message(link_.get(), FrontMessage::answer, answer->data(), answer->size());
-    ::explicit_bzero(answer->data(), answer->size());
+    const std::size_t size = answer->size();
+    send_front_message(link_.get(), FrontMessage::answer, answer->c_str(), size);
+    ::explicit_bzero(answer->data(), size);
   }
 
   void end_question() {
