@@ -107,6 +107,16 @@ std::string ended_silently(const ConnectEnd& end, int code) {
   return with_program(end, "ended with code " + std::to_string(code) + " and said nothing");
 }
 
+/// That a key is not known is a matter of a minute, that it has changed may be an attack: the line
+/// before says which of them it is.
+std::string with_reason(const std::string& cause, const std::vector<std::string>& lines) {
+  if (cause.find("Host key verification failed") == std::string::npos) return cause;
+  const auto reason = std::find_if(lines.begin(), lines.end(), [](const std::string& line) {
+    return line.find("you have requested strict checking") != std::string::npos;
+  });
+  return reason == lines.end() ? cause : cause + ' ' + *reason;
+}
+
 }  // namespace
 
 std::string telling_line(std::string_view errors) {
@@ -114,7 +124,7 @@ std::string telling_line(std::string_view errors) {
   const auto cause = std::find_if(lines.rbegin(), lines.rend(), [](const std::string& line) {
     return names_a_cause(line) && !only_follows(line);
   });
-  if (cause != lines.rend()) return *cause;
+  if (cause != lines.rend()) return with_reason(*cause, lines);
   const auto other = std::find_if(lines.rbegin(), lines.rend(),
                                   [](const std::string& line) { return !only_follows(line); });
   if (other != lines.rend()) return *other;

@@ -30,7 +30,16 @@ TEST(ConnectFailure, SshsOwnWords) {
        "ssh: me@gpu12: Permission denied (publickey)."},
       {"No ED25519 host key is known for gpu12 and you have requested strict checking.\r\nHost key "
        "verification failed.\r\n",
-       Kind::final, "ssh: Host key verification failed."},
+       Kind::final,
+       "ssh: Host key verification failed. No ED25519 host key is known for gpu12 and you have "
+       "requested strict checking."},
+      {"Someone could be eavesdropping on you right now (man-in-the-middle attack)!\r\nHost key "
+       "for gpu12 has changed and you have requested strict checking.\r\nHost key verification "
+       "failed.\r\n",
+       Kind::final,
+       "ssh: Host key verification failed. Host key for gpu12 has changed and you have requested "
+       "strict checking."},
+      {"Host key verification failed.\r\n", Kind::final, "ssh: Host key verification failed."},
       {"Connection timed out during banner exchange\r\nConnection to 10.0.0.2 port 22 timed "
        "out\r\n",
        Kind::final, "ssh: Connection timed out during banner exchange"},
