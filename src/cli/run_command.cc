@@ -83,8 +83,6 @@ struct RunCommand {
     options.plain = smoke;
     options.detach = detach;
     options.may_ask = can_ask_on_terminal();
-    // There is nobody to show it to: it goes to the files only.
-    if (detach) options.spec.logs.console = Logs::Console::none;
     return options;
   }
 };

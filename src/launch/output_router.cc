@@ -50,11 +50,10 @@ void OutputRouter::begin(Settings settings) {
   streams_.assign(2 * settings_.labels.size(), {});
   owed_.clear();
   open_streams_ = 0;
-  const auto shown = static_cast<std::size_t>(
-      std::count_if(settings_.labels.begin(), settings_.labels.end(),
-                    [](const std::string& label) { return !label.empty(); }));
-  const std::size_t share = kAllWindows / std::max<std::size_t>(2 * shown, 1);
-  window_ = shown == 0 ? 0 : static_cast<std::uint32_t>(std::clamp(share, kMinWindow, kMaxWindow));
+  const std::vector<bool> all = passing();
+  const auto count = static_cast<std::size_t>(std::count(all.begin(), all.end(), true));
+  const std::size_t share = kAllWindows / std::max<std::size_t>(2 * count, 1);
+  window_ = count == 0 ? 0 : static_cast<std::uint32_t>(std::clamp(share, kMinWindow, kMaxWindow));
   view_ = std::make_unique<ConsoleView>(settings_.console, settings_.labels);
 }
 
@@ -62,10 +61,11 @@ std::uint32_t OutputRouter::first_credit() const {
   return window_;
 }
 
-std::vector<bool> OutputRouter::shown() const {
-  std::vector<bool> shown;
-  for (const std::string& label : settings_.labels) shown.push_back(!label.empty());
-  return shown;
+std::vector<bool> OutputRouter::passing() const {
+  std::vector<bool> all;
+  for (std::uint32_t rank = 0; rank < settings_.labels.size(); ++rank)
+    all.push_back(passes(Rank(rank)));
+  return all;
 }
 
 OutputRouter::StreamState& OutputRouter::state(Rank rank, Stream stream) {
@@ -74,6 +74,11 @@ OutputRouter::StreamState& OutputRouter::state(Rank rank, Stream stream) {
 
 bool OutputRouter::is_shown(Rank rank) const {
   return !settings_.labels[rank.value].empty();
+}
+
+bool OutputRouter::passes(Rank rank) const {
+  return is_shown(rank) ||
+         (rank.value < settings_.followed.size() && settings_.followed[rank.value]);
 }
 
 std::string OutputRouter::file_of(Rank rank, Stream stream) const {
@@ -86,7 +91,7 @@ void OutputRouter::expect(Rank rank) {
     StreamState& expected = state(rank, stream);
     if (expected.open) continue;
     expected.open = true;
-    expected.granted = is_shown(rank) ? window_ : 0;
+    expected.granted = passes(rank) ? window_ : 0;
     ++open_streams_;
   }
 }
@@ -101,18 +106,22 @@ void OutputRouter::add(const wire::OutputView& data) {
   StreamState& stream = streams_[index];
   received_ += data.bytes.size();
   if (stream.unwanted) return;  // it was on its way
-  std::string text = writer_.take_buffer(data.stream);
-  text.reserve(data.bytes.size() + data.bytes.size() / 4);
-  mark_gap(data.rank, data.stream, data.offset, text);
+  if (is_shown(data.rank)) show(data);
   stream.received = data.offset + data.bytes.size();
-  view_->add(data.rank, data.stream, data.bytes, text);
-  put(data.stream, std::move(text));
-  bars_may_have_changed();
   if (!stream.owed && stream.granted - std::min(stream.granted, stream.received) < window_ / 2) {
     stream.owed = true;
     owed_.push_back(index);
   }
   grant_owed();
+}
+
+void OutputRouter::show(const wire::OutputView& data) {
+  std::string text = writer_.take_buffer(data.stream);
+  text.reserve(data.bytes.size() + data.bytes.size() / 4);
+  mark_gap(data.rank, data.stream, data.offset, text);
+  view_->add(data.rank, data.stream, data.bytes, text);
+  put(data.stream, std::move(text));
+  bars_may_have_changed();
 }
 
 void OutputRouter::end(const wire::OutputEnd& end) {

@@ -32,6 +32,7 @@ class OutputRouter {
     Attempt attempt;
     ConsoleOptions console;
     std::vector<std::string> labels;  // one a rank; empty: this rank is not shown
+    std::vector<bool> followed;       // by rank: not shown, but its output passes; empty: none
     std::string folder;               // where people find the files
     std::optional<LiveTarget> live;   // progress bars are drawn there; else each is one line
   };
@@ -40,10 +41,10 @@ class OutputRouter {
 
   /// Begins an attempt.
   void begin(Settings settings);
-  /// Bytes of each shown stream that an agent may send without asking; 0 when nothing is shown.
+  /// Bytes of each passing stream that an agent may send without asking; 0 when nothing passes.
   [[nodiscard]] std::uint32_t first_credit() const;
-  /// By rank.
-  [[nodiscard]] std::vector<bool> shown() const;
+  /// By rank: its output passes, to be shown or because somebody else follows it.
+  [[nodiscard]] std::vector<bool> passing() const;
 
   void add(const wire::OutputView& data);
   void end(const wire::OutputEnd& end);
@@ -86,7 +87,9 @@ class OutputRouter {
 
   [[nodiscard]] StreamState& state(Rank rank, Stream stream);
   [[nodiscard]] bool is_shown(Rank rank) const;
+  [[nodiscard]] bool passes(Rank rank) const;
   [[nodiscard]] std::string file_of(Rank rank, Stream stream) const;
+  void show(const wire::OutputView& data);
   void grant_owed();
   void grant(std::size_t index);
   void find_stalls();

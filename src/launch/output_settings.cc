@@ -72,4 +72,14 @@ OutputRouter::Settings output_settings(const LaunchPlan& plan, const Logs& logs,
   return settings;
 }
 
+void follow_only(const LaunchPlan& plan, OutputRouter::Settings& settings) {
+  settings.followed.clear();
+  for (const RankPlan& rank : plan.ranks) {
+    std::string& label = settings.labels[rank.rank.value];
+    settings.followed.push_back(!label.empty() && plan.nodes[rank.node.value].is_remote);
+    label.clear();
+  }
+  settings.live.reset();
+}
+
 }  // namespace dlaunch

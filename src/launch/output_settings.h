@@ -21,4 +21,8 @@ namespace dlaunch {
                                                      const Environment& environment,
                                                      std::string folder);
 
+/// Nobody looks: of the ranks that would be shown, those on other nodes are followed, so that the
+/// run folder has their output while they run. An agent of this machine writes there itself.
+void follow_only(const LaunchPlan& plan, OutputRouter::Settings& settings);
+
 }  // namespace dlaunch

@@ -279,6 +279,7 @@ void RunEngine::accept_plan(LaunchPlan plan) {
   OutputRouter::Settings settings =
       output_settings(plan, options_.spec.logs, options_.environment,
                       shown_path_ + "/attempt-" + std::to_string(plan.attempt.value));
+  if (options_.detach) follow_only(plan, settings);
   if (options_.plain) {
     settings.console.colour = false;
     settings.live.reset();
@@ -300,7 +301,7 @@ void RunEngine::begin(const action::StartRanks& start) {
   settings.secrets = secret_environment(options_.spec, options_.environment);
   settings.stdin_for_rank0 = options_.spec.stdin_for == StdinFor::rank0;
   settings.output_credit = router_.first_credit();
-  settings.shown = router_.shown();
+  settings.shown = router_.passing();
   for (const wire::StartRanks& message : start_messages(*plan_, start.node, settings)) {
     sessions_.send(start.node, message);
   }

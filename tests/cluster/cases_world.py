@@ -6,7 +6,7 @@ import signal
 
 from case import case
 from expectations import expect, expect_equal, expect_in, pseudo_random_bytes
-from processes import wait_until
+from processes import wait_gone, wait_until
 
 HERE = os.path.dirname(os.path.abspath(__file__))
 WORLD = ["/usr/bin/python3", os.path.join(HERE, "ranks", "world.py")]
@@ -173,6 +173,21 @@ def ranks_that_are_not_shown_have_their_files_all_the_same(box):
     run = box.launch(box.rank, "bytes", "2000003", "5", options=["--set", "logs.console=rank0"]).end(0)
     for rank in range(2):
         expect(box.rank_output(rank) == pseudo_random_bytes(2000003, 5), f"other bytes of rank {rank} {run.report()}")
+
+
+@case
+def output_of_a_detached_run_can_be_followed(box):
+    box.make_cluster(2)
+    box.launch(box.rank, "print", "first\n", "tell", "ready", "gate", "print", "second\n", options=["--detach"]).end(0, left=1000)
+    box.expect_all("ready", 2)
+    for rank in range(2):
+        wait_until(lambda: box.rank_output(rank) == b"first\n", f"rank {rank} is seen while it runs", 10, 0.01)  # noqa: B023
+    engine = box.json("run.json")["engine"]["pid"]
+    box.open_gate()
+    wait_gone([engine], "the engine")
+    expect_equal(box.json("summary.json")["exit_code"], 0, "exit code of the run")
+    for rank in range(2):
+        expect_equal(box.rank_output(rank), b"first\nsecond\n", f"output of rank {rank}")
 
 
 NASTY = ["a b", "quo'te", 'quo"te', "new\nline", "$(touch /tmp/hit)", "`id`", "$HOME", "!!", "\\", "*", "", "tab\there", "\xe9\xfc",

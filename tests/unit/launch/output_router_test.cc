@@ -23,12 +23,13 @@ class OutputRouterTest : public testing::Test {
         loop_, *writer_, [this](const wire::OutputCredit& credit) { grants_.push_back(credit); });
   }
 
-  void begin(std::vector<std::string> labels) {
+  void begin(std::vector<std::string> labels, std::vector<bool> followed = {}) {
     OutputRouter::Settings settings;
     settings.console.prefix = true;
     settings.folder = "runs/x/attempt-0";
     const std::size_t ranks = labels.size();
     settings.labels = std::move(labels);
+    settings.followed = std::move(followed);
     router_->begin(std::move(settings));
     for (std::uint32_t rank = 0; rank < ranks; ++rank) router_->expect(Rank(rank));
   }
@@ -66,9 +67,22 @@ TEST_F(OutputRouterTest, GivesCreditWhenHalfOfItIsUsed) {
 
 TEST_F(OutputRouterTest, NothingIsWantedOfRanksThatAreNotShown) {
   begin({"", "a:1"});
-  EXPECT_EQ(router_->shown(), (std::vector<bool>{false, true}));
+  EXPECT_EQ(router_->passing(), (std::vector<bool>{false, true}));
   begin({"", ""});
   EXPECT_EQ(router_->first_credit(), 0U);
+}
+
+TEST_F(OutputRouterTest, WhatIsFollowedPassesAndIsNotShown) {
+  begin({"", ""}, {true, false});
+  EXPECT_EQ(router_->passing(), (std::vector<bool>{true, false}));
+  const std::uint64_t window = router_->first_credit();
+  ASSERT_GT(window, 0U);
+  add(0, std::string(window, 'x'));
+  ASSERT_EQ(grants_.size(), 1U);
+  EXPECT_EQ(grants_[0].up_to, 2 * window);
+  end(window);
+  router_->say(Stream::out, "the only line\n");
+  EXPECT_EQ(shown(), "the only line\n");
 }
 
 TEST_F(OutputRouterTest, AGapIsMarked) {
