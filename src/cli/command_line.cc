@@ -128,19 +128,6 @@ std::string unexpected(const CLI::App& app, const std::vector<std::string>& argu
   return "unexpected argument \"" + *first + "\"; arguments of the command go after --";
 }
 
-/// The option that came last, or before another option, where a value was needed.
-std::string missing_value(const CLI::App& app, const std::vector<std::string>& arguments) {
-  for (std::size_t i = 0; i < arguments.size(); ++i) {
-    const CLI::Option* option =
-        arguments[i].starts_with('-') ? app.get_option_no_throw(arguments[i]) : nullptr;
-    const bool alone = i + 1 == arguments.size() || arguments[i + 1].starts_with('-');
-    if (option != nullptr && alone && option->get_expected_min() > 0 &&
-        option->get_items_expected_min() > 0)
-      return arguments[i] + " needs a value (" + option->get_type_name() + ')';
-  }
-  return "an option has no value";
-}
-
 /// CLI11 names an option by its longest name; the user may have typed another one.
 std::string as_typed(const CLI::App& app, const std::vector<std::string>& arguments,
                      const std::string& name) {
@@ -152,11 +139,29 @@ std::string as_typed(const CLI::App& app, const std::vector<std::string>& argume
   return name;
 }
 
+/// The option that came last, or before another option, where a value was needed; or one that came
+/// twice where only one value has a meaning.
+std::string wrong_count(const CLI::App& app, const std::vector<std::string>& arguments) {
+  for (std::size_t i = 0; i < arguments.size(); ++i) {
+    const CLI::Option* option =
+        arguments[i].starts_with('-') ? app.get_option_no_throw(arguments[i]) : nullptr;
+    const bool alone = i + 1 == arguments.size() || arguments[i + 1].starts_with('-');
+    if (option != nullptr && alone && option->get_expected_min() > 0 &&
+        option->get_items_expected_min() > 0)
+      return arguments[i] + " needs a value (" + option->get_type_name() + ')';
+  }
+  for (const CLI::Option* option : app.get_options()) {
+    if (option->count() > 1 && option->get_items_expected_max() == 1)
+      return as_typed(app, arguments, option->get_name()) + " is given more than once";
+  }
+  return "an option has no value";
+}
+
 std::string mistake_in(const CLI::App& app, const std::vector<std::string>& arguments,
                        const CLI::ParseError& error) {
   if (dynamic_cast<const CLI::ExtrasError*>(&error) != nullptr) return unexpected(app, arguments);
   if (dynamic_cast<const CLI::ArgumentMismatch*>(&error) != nullptr)
-    return missing_value(app, arguments);
+    return wrong_count(app, arguments);
   std::string message = error.what();
   constexpr std::string_view kExcludes = " excludes ";
   const std::size_t at = message.find(kExcludes);

@@ -133,6 +133,12 @@ def an_option_without_its_value(box):
 
 
 @case
+def an_option_that_is_given_twice(box):
+    run = box.run("run", "--hosts", "gpu01", "--hosts", "gpu02", "--", "true", code=USAGE)
+    expect_in("--hosts is given more than once", run.text, "what is wrong")
+
+
+@case
 def a_command_without_the_dashes(box):
     run = box.run("run", "-n", "2", "python3", "train.py", "--lr", "1", code=USAGE)
     expect_in("dlaunch run -n 2 -- python3 train.py --lr 1", run.text, "what to type")
