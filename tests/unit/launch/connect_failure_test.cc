@@ -49,8 +49,7 @@ TEST(ConnectFailure, SshsOwnWords) {
        Kind::final, "ssh: me@gpu12: Permission denied (publickey,password)."},
       {"Warning: Permanently added 'gpu12' (ED25519) to the list of known hosts.\r\nConnection "
        "closed by 10.0.0.2 port 22\r\n",
-       Kind::final,
-       "ssh: Connection closed by 10.0.0.2 port 22"},
+       Kind::final, "ssh: Connection closed by 10.0.0.2 port 22"},
       // MaxStartups, as it shows.
       {"kex_exchange_identification: read: Connection reset by peer\r\nConnection reset by "
        "10.0.0.2 port 22\r\n",
