@@ -17,6 +17,7 @@ constexpr std::chrono::milliseconds kPollStep{20};
 
 std::vector<const char*> pointers_to(const std::vector<std::string>& words) {
   std::vector<const char*> pointers;
+  pointers.reserve(words.size() + 1);
   for (const std::string& word : words) pointers.push_back(word.c_str());
   pointers.push_back(nullptr);
   return pointers;

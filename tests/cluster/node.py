@@ -129,7 +129,7 @@ class Node:
     def sshd(self):
         """The pid of the listening sshd; None when it is gone."""
         for pid in children_of(self.init):
-            if is_sshd(pid) and "[listener]" in command_of(pid):
+            if is_sshd(pid) and is_listener(command_of(pid)):
                 return pid
         return None
 
@@ -267,6 +267,12 @@ class Node:
                    "MaxStartups": "200", "PrintMotd": "no", "PrintLastLog": "no", **self.sshd_options}
         with open(os.path.join(self.folder, "sshd_config"), "w", encoding="utf-8") as file:
             file.writelines(f"{key} {value}\n" for key, value in options.items())
+
+
+def is_listener(command):
+    """Of an sshd's command line, which says "[listener]" a moment after the log has said that it listens; -R is a session's."""
+    words = command.split()
+    return "[listener]" in words or ("-D" in words and "-R" not in words)
 
 
 def is_sshd(pid):
