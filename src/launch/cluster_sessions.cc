@@ -99,7 +99,7 @@ Session::Callbacks ClusterSessions::callbacks_of(NodeIndex node) {
   return {[this, node](Event event) {
             local_lost_ = local_lost_ || (cluster_.nodes[node.value].is_launcher &&
                                           std::holds_alternative<event::NodeLost>(event));
-            callbacks_.on_event(std::move(event));
+            callbacks_.on_event(node, std::move(event));
           },
           [this, node](NodeFacts facts) { cluster_.nodes[node.value].facts = std::move(facts); },
           [this, node](const wire::OutputView& output) { callbacks_.on_output(node, output); },
@@ -140,7 +140,7 @@ void ClusterSessions::connect(NodeIndex node) {
 
 void ClusterSessions::connected(NodeIndex node, Result<Connection> connection) {
   if (!connection)
-    return callbacks_.on_event(event::NodeLost{node, std::move(connection.error().message)});
+    return callbacks_.on_event(node, event::NodeLost{node, std::move(connection.error().message)});
   begin_session(node, std::move(*connection));
   sessions_[node.value]->start(facts_request(node, Attempt(0)));
 }

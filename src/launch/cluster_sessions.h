@@ -28,7 +28,7 @@ struct LocalStart {
 class ClusterSessions {
  public:
   struct Callbacks {
-    std::function<void(Event)> on_event;
+    std::function<void(NodeIndex, Event)> on_event;
     std::function<void(NodeIndex, const wire::OutputView&)> on_output;
     std::function<void(NodeIndex, const wire::OutputEnd&)> on_output_end;
     std::function<void(const wire::StdinTaken&)> on_stdin_taken;

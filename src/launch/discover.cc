@@ -78,7 +78,7 @@ Result<Cluster> discover_cluster(const JobSpec& spec, const PlanContext& context
   EventLoop loop;
   Discovery found;
   ReachCheck* check = nullptr;
-  ClusterSessions::Callbacks callbacks{[&](const Event& event) { found.see(event); },
+  ClusterSessions::Callbacks callbacks{[&](NodeIndex, const Event& event) { found.see(event); },
                                        [](NodeIndex, const wire::OutputView&) {},
                                        [](NodeIndex, const wire::OutputEnd&) {},
                                        [](const wire::StdinTaken&) {}, [](const std::string&) {}};

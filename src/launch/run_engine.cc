@@ -33,13 +33,30 @@ UniqueFd open_engine_signals() {
 
 }  // namespace
 
+namespace {
+
+/// Of whom an event tells; none: of no single rank.
+std::optional<Rank> rank_of(const Event& event) {
+  return std::visit(
+      [](const auto& one) -> std::optional<Rank> {
+        if constexpr (requires { one.rank; }) {
+          return one.rank;
+        } else {
+          return std::nullopt;
+        }
+      },
+      event);
+}
+
+}  // namespace
+
 RunEngine::RunEngine(const RunOptions& options, LocalStart local, UniqueFd front_link,
                      HandOver hand_over)
     : options_(options),
       began_(monotonic_now()),
       console_(STDOUT_FILENO, STDERR_FILENO),
       sessions_(loop_, options.spec, std::move(local),
-                {[this](Event event) { push(std::move(event)); },
+                {[this](NodeIndex node, Event event) { heard(node, std::move(event)); },
                  [this](NodeIndex node, const wire::OutputView& data) { show(node, data); },
                  [this](NodeIndex node, const wire::OutputEnd& end) { output_ended(node, end); },
                  [this](const wire::StdinTaken& taken) { stdin_taken(taken); },
@@ -175,9 +192,15 @@ void RunEngine::push(Event event) {
   queue_.push_back(std::move(event));
 }
 
+void RunEngine::heard(NodeIndex node, Event event) {
+  const auto rank = rank_of(event);
+  if (!rank || runs_on(*rank, node)) push(std::move(event));
+}
+
 void RunEngine::node_lost(NodeIndex node) {
   reach_.cancel();
-  if (!plan_ || !started_) return;
+  // The plan ends with the last node that has ranks.
+  if (!plan_ || !started_ || node.value >= plan_->nodes.size()) return;
   for (const Rank rank : plan_->nodes[node.value].ranks) router_.give_up(rank);
 }
 

@@ -94,6 +94,7 @@ class RunEngine : public Engine {
   void write_plan_files();
   void say(std::string line);
   [[nodiscard]] bool runs_on(Rank rank, NodeIndex node) const;
+  void heard(NodeIndex node, Event event);
   void show(NodeIndex node, const wire::OutputView& data);
   void collect_after(const Event& event);
   void collect_output();

@@ -268,6 +268,20 @@ def a_lost_node_and_a_restart(box):
 
 
 @case
+def a_lost_node_without_ranks_disturbs_nobody(box):
+    """One that is kept for a restart."""
+    box.make_cluster(3)
+    words = ["--set", f"hosts=[{', '.join(box.cluster.names)}]", "--set", f"connect.ssh={box.cluster.ssh}",
+             "--set", "env_pass=[EVENTS, GATE, CASE]", "--set", "processes=2", "--set", "restart.max=1"]
+    run = box.start("run", *words, *QUICK, "--", box.rank, *FAMILY, "tell", "ready", "gate")
+    box.expect_all("ready", 2)
+    box.cluster[3].power_off()
+    time.sleep(LOST + 1)  # it is lost then, and nothing is to be seen of that
+    box.open_gate()
+    run.end(0, left=1000)
+
+
+@case
 def a_failure_and_a_restart_on_the_same_nodes(box):
     box.make_cluster(2)
     script = 'echo attempt $TORCHELASTIC_RESTART_COUNT on $(hostname); test $TORCHELASTIC_RESTART_COUNT = 1 || test $RANK = 0'
