@@ -36,7 +36,12 @@ void ConnectionProcess::kill() {
 void ConnectionProcess::ended(bool late) {
   if (late) kill();
   const ConnectionEnd end = late ? ConnectionEnd() : reap();
-  if (!late) limit_.cancel();
+  if (!late) {
+    // A session may see many connections; each keeps nothing open once it is over.
+    limit_.cancel();
+    pidfd_.reset();
+    last_words_ = nullptr;
+  }
   if (const auto tell = std::exchange(tell_, nullptr)) tell(end);  // may destroy us
 }
 

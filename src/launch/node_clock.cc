@@ -17,9 +17,9 @@ constexpr std::int64_t kDriftPerMillion = 1000;
 void NodeClock::add(const wire::Heartbeat& beat, MonotonicTime monotonic, WallTime wall) {
   const MonotonicTime sent{static_cast<std::int64_t>(beat.echo)};
   const nanoseconds held{static_cast<std::int64_t>(beat.held)};
-  if (beat.echo == 0 || sent.count() < 0 || sent > monotonic) return;
+  if (beat.echo == 0 || sent.count() < 0 || sent > monotonic || held.count() < 0) return;
   const nanoseconds way = monotonic - sent - held;
-  if (held.count() < 0 || way.count() < 0) return;
+  if (way.count() < 0) return;
   latest_ = monotonic;
   const nanoseconds back = way / 2;
   const Sample fresh{monotonic, beat.at - (wall - back), back + nanoseconds(1)};

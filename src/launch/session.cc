@@ -17,6 +17,7 @@ constexpr Duration kEndOfGuardian = std::chrono::seconds(5);
 constexpr Duration kEndOfConnection = std::chrono::seconds(2);
 // Beats without a frame after which another connection is tried.
 constexpr int kSilentBeats = 3;
+constexpr std::size_t kMostStreams = 2 * 100'000;  // as many ranks as a job may have
 constexpr Duration kFastestBeat = std::chrono::milliseconds(100);
 
 /// An agent on another node may run its ranks for fence_after without an answer: a beat that is
@@ -162,7 +163,8 @@ void Session::on(wire::Heartbeat& beat) {
   agent_sent_ = beat.sent;
   agent_sent_came_ = now;
   // The agent's ranks live on the answers (agent/lease.h), so they do not wait for our next beat.
-  if (way_back_.possible()) send_heartbeat();
+  // One that takes nothing gets those of our own beats only: it could fill our memory.
+  if (way_back_.possible() && channel_.queued() < Channel::kLowWater) send_heartbeat();
 }
 
 /// Remembers what has come, for a Resume. Bytes that have come before are left out: an agent that
@@ -172,6 +174,8 @@ void Session::output(wire::OutputView output) {
   if (output.attempt > attempt_) received_.clear();
   attempt_ = output.attempt;
   std::uint64_t& received = received_[{output.rank, output.stream}];
+  if (received_.size() > kMostStreams)
+    return lose("its agent sends the output of more ranks than a node can have");
   if (output.offset < received) {
     const auto known = std::min<std::uint64_t>(received - output.offset, output.bytes.size());
     output.bytes.remove_prefix(static_cast<std::size_t>(known));
@@ -308,10 +312,10 @@ void Session::end_quietly() {
 }
 
 void Session::lose(std::string what) {
-  if (released_ && way_back_.possible()) return end_quietly();
-  end_quietly();
   // It may wait long for a network that is gone; it would be its end anyway.
   if (process_) process_->kill();
+  if (released_ && way_back_.possible()) return end_quietly();
+  end_quietly();
   // A peer that still lives but speaks nonsense is not left behind; the agents clean up when their
   // channel ends.
   callbacks_.on_event(event::NodeLost{node_, std::move(what), heard_at_wall_});

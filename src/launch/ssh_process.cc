@@ -89,8 +89,8 @@ Result<std::shared_ptr<SshProcess>> SshProcess::start(EventLoop& loop,
   request.stdin_fd = in->read.get();
   request.stdout_fd = out->write.get();
   request.stderr_fd = errors->write.get();
-  // A busy machine shares its processors between sessions (sched(7), autogroup): 64 key exchanges in
-  // the engine's would get the part of one.
+  // A busy machine shares its processors between sessions (sched(7), autogroup): 64 key exchanges
+  // in the engine's would get the part of one.
   request.new_session = true;
   const BlockedSignals blocked;
   const auto spawned = spawn(request);
@@ -113,9 +113,13 @@ SshProcess::SshProcess(EventLoop& loop, pid_t pid, UniqueFd in, UniqueFd out, Un
 SshProcess::~SshProcess() {
   if (pid_ <= 0) return;
   end(true);
-  // Mostly it is gone at once; one in an uninterruptible system call is left to whoever reaps last.
-  int ignored = 0;
-  (void)::waitpid(pid_, &ignored, WNOHANG);
+  // It ends a moment later; nobody else waits for it before the end of the run, and a process table
+  // holds only so many.
+  const auto left = std::make_shared<WatchedFd>(loop_, UniqueFd(open_pidfd(pid_)));
+  left->on_readable([left, pid = pid_] {
+    int ignored = 0;
+    (void)::waitpid(pid, &ignored, WNOHANG);
+  });
 }
 
 void SshProcess::watch_errors() {

@@ -106,7 +106,9 @@ bool Decoder::get(OutputPart& out) {
 
 bool Decoder::get(WallTime& out) {
   std::int64_t nanoseconds = 0;
-  if (!get(nanoseconds)) return false;
+  // 1843 to 2096: the difference of two such times is a number of nanoseconds as well.
+  constexpr std::int64_t kMost = 4'000'000'000'000'000'000;
+  if (!get_integer(nanoseconds, {-kMost, kMost})) return false;
   out = WallTime(std::chrono::nanoseconds(nanoseconds));
   return true;
 }

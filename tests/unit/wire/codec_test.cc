@@ -205,7 +205,7 @@ Attempt random_attempt() {
   return Attempt(*rc::gen::arbitrary<std::uint32_t>());
 }
 WallTime random_time() {
-  return at(*rc::gen::arbitrary<std::int64_t>());
+  return at(*rc::gen::inRange<std::int64_t>(-4'000'000'000'000'000'000, 4'000'000'000'000'000'001));
 }
 
 void expect_round_trip(const Message& message) {
