@@ -41,6 +41,7 @@ class Agent {
         enclosure_(std::move(place.outer_proc)),
         channel_(loop_, std::move(options.read), std::move(options.write), options.node,
                  options.session),
+        hello_limit_(options.hello_limit_ms),
         guardian_(loop_, duplicate(guardian_pidfd.get())),
         heartbeat_(loop_),
         lease_end_(loop_),
@@ -61,6 +62,8 @@ class Agent {
     guardian_.on_readable([this] { guardian_gone(); });
     if (const Status ready = ranks_.watch_children(); !ready) return ready.error().exit_code;
     beat();
+    // A network that is cut before the first word brings no end of file either.
+    if (hello_limit_.count() > 0) lease_end_.after(hello_limit_, [this] { launcher_gone(); });
     loop_.run();
     return exit_code_;
   }
@@ -68,6 +71,7 @@ class Agent {
  private:
   void on(wire::Hello& hello) {
     greeted_ = true;
+    lease_end_.cancel();
     heartbeat_every_ = std::chrono::milliseconds(std::max(hello.heartbeat_ms, 10U));
     progress_.heartbeat_ms = static_cast<std::uint32_t>(heartbeat_every_.count());
     progress_.fence_after_ms = hello.fence_after_ms;
@@ -240,6 +244,7 @@ class Agent {
   const std::string isolation_refused_;
   Enclosure enclosure_;
   Channel channel_;
+  const std::chrono::milliseconds hello_limit_;
   WatchedFd guardian_;
   Timer heartbeat_;
   Timer lease_end_;

@@ -18,6 +18,7 @@ namespace {
 constexpr std::size_t kMostCandidates = 4;
 constexpr std::size_t kDescriptors = 2;
 constexpr std::size_t kReadSize = 4096;
+constexpr std::chrono::hours kTouchEvery{1};
 
 /// Of our own user, as far as this user namespace can tell.
 bool is_ours(int socket) {
@@ -64,7 +65,7 @@ struct AttachPoint::Candidate {
 };
 
 AttachPoint::AttachPoint(EventLoop& loop, SessionId id, Arrived arrived)
-    : loop_(loop), id_(id), arrived_(std::move(arrived)) {}
+    : loop_(loop), id_(id), arrived_(std::move(arrived)), touch_(loop) {}
 
 AttachPoint::~AttachPoint() = default;
 
@@ -74,12 +75,14 @@ Status AttachPoint::open() {
   socket_ = std::move(*socket);
   listener_ = std::make_unique<WatchedFd>(loop_, std::move(socket_.listener));
   wait();
+  keep_socket();
   return {};
 }
 
 void AttachPoint::close() {
   if (!listener_) return;
   remove_session_socket(socket_, id_);
+  touch_.cancel();
   listener_.reset();
   candidates_.clear();
 }
@@ -88,6 +91,13 @@ void AttachPoint::wait() {
   listener_->on_readable([this] {
     accept_one();
     wait();
+  });
+}
+
+void AttachPoint::keep_socket() {
+  touch_.after(kTouchEvery, [this] {
+    touch_session_socket(socket_, id_);
+    keep_socket();
   });
 }
 

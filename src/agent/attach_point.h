@@ -42,6 +42,7 @@ class AttachPoint {
   struct Candidate;
 
   void wait();
+  void keep_socket();
   void accept_one();
   void receive_descriptors(Candidate& candidate);
   void read_resume(Candidate& candidate);
@@ -53,6 +54,7 @@ class AttachPoint {
   Arrived arrived_;
   SessionSocket socket_;
   std::unique_ptr<WatchedFd> listener_;
+  Timer touch_;
   std::vector<std::unique_ptr<Candidate>> candidates_;
   std::uint32_t latest_ = 1;  // the first connection of the session
 };

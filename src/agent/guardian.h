@@ -19,6 +19,8 @@ struct AgentOptions {
   /// The agent becomes init of a PID namespace, for itself and all ranks. Where that is refused it
   /// says so in its Facts, and is of no use for starting ranks.
   bool pid_namespace = false;
+  /// The agent ends when its launcher has not said Hello by then; 0: it waits.
+  std::uint32_t hello_limit_ms = 0;
 };
 
 /// Exit codes of a guardian beyond 128 + n (its agent was killed by signal n).

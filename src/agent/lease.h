@@ -18,14 +18,19 @@ class Lease {
 
   /// To be called at every beat. An agent that was stopped (SIGSTOP, a debugger, a swapping
   /// machine) finds answers that are as old as the stop was long; before it accuses anybody it gets
-  /// one beat for a fresh one.
+  /// one beat for a fresh one. Until that has come there is no second one: an agent whose every
+  /// turn is late would else never end.
   void still_here(MonotonicTime now) {
-    if (now - seen_ > 2 * beat_) grace_until_ = now + beat_;
+    if (now - seen_ > 2 * beat_ && !waits_for_fresh_) {
+      waits_for_fresh_ = true;
+      grace_until_ = now + beat_;
+    }
     seen_ = now;
   }
   /// The launcher has heard the heartbeat that was sent then.
   void confirm(MonotonicTime sent) {
     if (sent > confirmed_) confirmed_ = sent;
+    if (sent + beat_ >= grace_until_) waits_for_fresh_ = false;
   }
   /// When it ends, as far as is known now.
   [[nodiscard]] MonotonicTime end() const {
@@ -39,6 +44,7 @@ class Lease {
   MonotonicTime confirmed_;
   MonotonicTime seen_;
   MonotonicTime grace_until_{0};
+  bool waits_for_fresh_ = false;  // an answer to a heartbeat sent after the last stop
 };
 
 }  // namespace dlaunch

@@ -174,6 +174,10 @@ Result<SessionSocket> open_session_socket(const std::vector<std::string>& folder
   return fail(exit_code::kInternal, problems);
 }
 
+void touch_session_socket(const SessionSocket& socket, SessionId id) {
+  ::utimensat(socket.folder.get(), session_name(id).c_str(), nullptr, AT_SYMLINK_NOFOLLOW);
+}
+
 void remove_session_socket(const SessionSocket& socket, SessionId id) {
   ::unlinkat(socket.folder.get(), session_name(id).c_str(), 0);
 }

@@ -33,6 +33,9 @@ struct SessionSocket {
 [[nodiscard]] Result<SessionSocket> open_session_socket(const std::vector<std::string>& folders,
                                                         SessionId id);
 /// Takes the socket's name away; nobody finds the session any more.
+/// Shows that it is in use: systemd-tmpfiles(8) and its like take away what nobody has touched for
+/// days, a socket too unless they know the path under which it was bound.
+void touch_session_socket(const SessionSocket& socket, SessionId id);
 void remove_session_socket(const SessionSocket& socket, SessionId id);
 
 /// For a socket whose agent is dead: takes it away and leaves a word of how the session has ended

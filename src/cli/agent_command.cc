@@ -19,6 +19,9 @@ namespace dlaunch {
 
 namespace {
 
+// A launcher says Hello as soon as it has read that we are ready.
+constexpr std::uint32_t kHelloLimitMs = 60'000;
+
 struct AgentWords {
   bool probe = false;
   bool attach = false;
@@ -102,6 +105,7 @@ int agent_command(const std::vector<std::string>& words) {
   options.session = *read->session;
   options.node = *read->node;
   options.pid_namespace = read->pid_namespace;
+  options.hello_limit_ms = kHelloLimitMs;
   if (!options.read || !options.write || !write_all(options.write.get(), marker + " ready\n"))
     return exit_code::kNodeLost;
   return guardian_main(std::move(options));

@@ -38,5 +38,22 @@ TEST(Lease, TheGraceIsGivenOnceForEachStop) {
   EXPECT_EQ(lease.end(), seconds(131));  // over now
 }
 
+TEST(Lease, StopsInARowDoNotProlongItForEver) {
+  Lease lease(seconds(10), seconds(1), seconds(100));
+  for (int now = 103; now <= 130; now += 3) lease.still_here(seconds(now));
+  EXPECT_EQ(lease.end(), seconds(110));
+}
+
+TEST(Lease, AfterAFreshAnswerTheNextStopGetsItsGrace) {
+  Lease lease(seconds(10), seconds(1), seconds(100));
+  lease.still_here(seconds(130));
+  lease.confirm(seconds(105));  // of before the stop
+  lease.still_here(seconds(133));
+  EXPECT_EQ(lease.end(), seconds(131));
+  lease.confirm(seconds(130));
+  lease.still_here(seconds(160));
+  EXPECT_EQ(lease.end(), seconds(161));
+}
+
 }  // namespace
 }  // namespace dlaunch
