@@ -24,6 +24,10 @@ constexpr const char* kOwn =
     R"sh(own() { [ -d "$1" ] && [ -O "$1" ] || return 1; [ -L "$1" ] && return 1; )sh"
     R"sh(case $(ls -ld "$1") in drwx------*) return 0;; esac; return 1; }; )sh";
 
+// A link that somebody has put into a folder for all must not lead chmod elsewhere.
+constexpr const char* kMine =
+    R"sh(mine() { [ -L "$1" ] && return; [ -O "$1" ] && chmod 700 "$1" 2>/dev/null; }; )sh";
+
 /// Assigns the folder of a place to d. XDG Base Directory Specification: a relative
 /// XDG_CACHE_HOME is ignored.
 std::string find_place(std::size_t place) {
@@ -78,22 +82,21 @@ std::string agent_script(const RemoteAgent& agent, int only) {
 std::string stage_script(const std::string& build_id, std::uint64_t session, std::uint64_t size,
                          std::size_t place) {
   assert(is_word(build_id));
-  std::string script = prelude(session) + "umask 077; t=; " + kOwn;
+  std::string script = prelude(session) + "umask 077; t=; " + kOwn + kMine;
   script += R"sh(clean() { [ -n "$t" ] && rm -rf "$t"; }; trap clean 0; )sh"
             R"sh(no() { printf "%s failed %s" "$m" "$1"; echo; exit 1; }; )sh";
   script += find_place(place) + "b=$d/" + build_id + "; ";
-  script +=
-      R"sh(p=${d%/*}; e=$(mkdir -p "$p" 2>&1) || no "$e"; )sh"
-      R"sh([ -d "$d" ] || e=$(mkdir "$d" 2>&1) || [ -d "$d" ] || no "$e"; )sh"
-      R"sh([ -O "$d" ] && chmod 700 "$d" 2>/dev/null; )sh"
-      R"sh(own "$d" || no "$d: belongs to somebody else or is a link"; )sh"
-      R"sh([ -d "$b" ] || e=$(mkdir "$b" 2>&1) || [ -d "$b" ] || no "$e"; )sh"
-      R"sh([ -O "$b" ] && chmod 700 "$b" 2>/dev/null; own "$b" || no "$b: belongs to somebody else or is a link"; )sh"
-      // What a broken upload of earlier has left.
-      R"sh(find "$b" -name "new.*" -mtime +0 -exec rm -rf {} + 2>/dev/null; )sh"
-      R"sh(t=$(mktemp -d "$b/new.XXXXXX" 2>&1) || { e=$t; t=; no "$e"; }; )sh"
-      R"sh(f=$t/dlaunch; e=$(cat 2>&1 >"$f") || no "$f: $e"; )sh"
-      R"sh(n=$(wc -c <"$f"); )sh";
+  script += R"sh(p=${d%/*}; e=$(mkdir -p "$p" 2>&1) || no "$e"; )sh"
+            R"sh([ -d "$d" ] || e=$(mkdir "$d" 2>&1) || [ -d "$d" ] || no "$e"; )sh"
+            R"sh(mine "$d"; )sh"
+            R"sh(own "$d" || no "$d: belongs to somebody else or is a link"; )sh"
+            R"sh([ -d "$b" ] || e=$(mkdir "$b" 2>&1) || [ -d "$b" ] || no "$e"; )sh"
+            R"sh(mine "$b"; own "$b" || no "$b: belongs to somebody else or is a link"; )sh"
+            // What a broken upload of earlier has left.
+            R"sh(find "$b" -name "new.*" -mtime +0 -exec rm -rf {} + 2>/dev/null; )sh"
+            R"sh(t=$(mktemp -d "$b/new.XXXXXX" 2>&1) || { e=$t; t=; no "$e"; }; )sh"
+            R"sh(f=$t/dlaunch; e=$(cat 2>&1 >"$f") || no "$f: $e"; )sh"
+            R"sh(n=$(wc -c <"$f"); )sh";
   script += "[ $n -eq " + std::to_string(size) + " ] || no \"only $n of " + std::to_string(size) +
             " bytes arrived\"; ";
   script +=

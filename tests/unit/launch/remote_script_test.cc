@@ -180,6 +180,15 @@ TEST_F(RemoteScript, LinksAreNotFollowed) {
   EXPECT_THAT(run(agent()).out, HasSubstr("missing"));
 }
 
+TEST_F(RemoteScript, ALinkDoesNotLeadTheModeOfAFolderElsewhere) {
+  fs::create_directories(home_ + "/elsewhere");
+  ::chmod((home_ + "/elsewhere").c_str(), 0755);
+  fs::create_directories(home_ + "/.cache");
+  fs::create_directory_symlink(home_ + "/elsewhere", cache());
+  EXPECT_THAT(run(stage(), binary_).out, HasSubstr("belongs to somebody else or is a link"));
+  EXPECT_EQ(mode(home_ + "/elsewhere"), 0755U);
+}
+
 TEST_F(RemoteScript, SomebodyElsesFolderIsNotUsed) {
   if (::geteuid() != 0) GTEST_SKIP() << "needs root to make a folder of another user";
   ASSERT_EQ(run(stage(), binary_).code, 0);
