@@ -122,6 +122,7 @@ std::vector<NodeGpus> gpus_of_nodes(const JobSpec& spec, const Cluster& cluster,
 
 std::vector<std::uint32_t> counts_of(const std::vector<NodeGpus>& gpus) {
   std::vector<std::uint32_t> counts;
+  counts.reserve(gpus.size());
   for (const NodeGpus& of_node : gpus) counts.push_back(static_cast<std::uint32_t>(of_node.size()));
   return counts;
 }
@@ -188,6 +189,7 @@ Result<std::vector<int>> assign_gpus(const JobSpec& spec, const NodeGpus& gpus,
                                      const NodePlan& node, LaunchPlan& plan) {
   std::vector<int> homes;
   std::vector<std::string> all;
+  all.reserve(gpus.size());
   for (const VisibleGpu& gpu : gpus) all.push_back(gpu.id);
   const bool one_each = spec.binding.gpus == Binding::Gpus::one_per_process;
   const bool unclear = !one_each && node.ranks.size() == 1 && gpus.size() > 1;
@@ -233,11 +235,11 @@ std::vector<std::string> gpu_notes(const JobSpec& spec, const NodeGpus& gpus, co
                     " or more has no GPU of its own");
   }
   if (std::any_of(gpus.begin(), gpus.end(), [](const VisibleGpu& gpu) { return gpu.is_mig; })) {
-    notes.push_back(
+    notes.emplace_back(
         "CUDA shows a process only the first MIG slice of its list; use binding.gpus: "
         "one-per-process");
   } else if (spec.framework == Framework::tensorflow) {
-    notes.push_back("TensorFlow takes every GPU that it sees; use binding.gpus: one-per-process");
+    notes.emplace_back("TensorFlow takes every GPU that it sees; use binding.gpus: one-per-process");
   }
   return notes;
 }
@@ -305,14 +307,14 @@ void add_role_notes(const JobSpec& spec, const Placement& placement, LaunchPlan&
   const auto& roles = placement.roles;
   const bool has_command = spec.command.is_shell || !spec.command.argv.empty();
   if (has_command && std::all_of(roles.begin(), roles.end(), has_own))
-    plan.notes.push_back("command is not used: every role has its own");
+    plan.notes.emplace_back("command is not used: every role has its own");
   if (!spec.roles.empty() && spec.processes_per_node.kind != ProcessesPerNode::Kind::automatic)
-    plan.notes.push_back("processes_per_node is not used: roles say how many there are");
+    plan.notes.emplace_back("processes_per_node is not used: roles say how many there are");
   const bool has_servers = std::any_of(roles.begin(), roles.end(), [](const PlacedRole& role) {
     return role.name == "ps" || role.name == "evaluator";
   });
   if (has_servers && spec.success == Success::all) {
-    plan.notes.push_back(
+    plan.notes.emplace_back(
         "success: all waits for parameter servers and evaluators too, which seldom end by "
         "themselves; success: chief or workers does not");
   }

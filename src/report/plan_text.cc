@@ -286,6 +286,7 @@ void sort_for_reading(std::vector<Shown>& variables) {
 std::vector<std::string> assignments(std::vector<Shown> variables) {
   sort_for_reading(variables);
   std::vector<std::string> words;
+  words.reserve(variables.size());
   for (const Shown& v : variables)
     words.push_back(v.value.empty() ? v.name : v.name + "=" + v.value);
   return words;
