@@ -7,15 +7,18 @@ namespace dlaunch {
 
 namespace {
 
-/// One-time codes are worth nothing a second time.
+/// Only ssh's own words, which name the key or the account: a server may ask what it likes in
+/// keyboard-interactive login (RFC 4256) and must not be told another one's secret (OpenSSH puts "(user@host)"
+/// before such text, since 8.6). One-time codes are worth nothing a second time.
 bool is_reusable(const Prompt& prompt) {
   std::string lower = prompt.text;
   for (char& c : lower) {
     if (c >= 'A' && c <= 'Z') c = static_cast<char>(c - 'A' + 'a');
   }
+  const std::size_t password = lower.find("password");
+  const bool is_of_account = password != std::string::npos && lower.find('@') < password;
   return prompt.kind == Prompt::Kind::secret &&
-         (lower.find("password") != std::string::npos ||
-          lower.find("passphrase") != std::string::npos) &&
+         (is_of_account || lower.starts_with("enter passphrase for ")) &&
          lower.find("one-time") == std::string::npos;
 }
 

@@ -113,5 +113,15 @@ TEST(PromptQueue, Kinds) {
   EXPECT_EQ(kind_of_prompt("Confirm user presence for key", "none"), Kind::notice);
 }
 
+TEST(PromptQueue, WhatAServerAsksInItsOwnWordsIsNotAnsweredForAnother) {
+  PromptQueue queue;
+  queue.add({1, "ssh gpu01", Prompt::Kind::secret, "Password: "});
+  queue.add({2, "ssh gpu02", Prompt::Kind::secret, "Password: "});
+  ASSERT_TRUE(queue.next_question().has_value());
+  queue.answer("for gpu01");
+  EXPECT_EQ(queue.replies().size(), 1U);
+  ASSERT_TRUE(queue.next_question().has_value());
+}
+
 }  // namespace
 }  // namespace dlaunch
