@@ -249,5 +249,6 @@ def many_tasks_that_listen_and_fail_do_not_hold_up_the_agent(box):
     run = box.start("run")
     box.expect_all("up", 100)
     box.open_gate()
+    # Looking for the holders of 100 ports at every exit would take minutes. A slow rank may be stopped before its own exit.
     run.end(3, patience=40)
-    expect("was stopped" not in run.text, run.text)
+    expect_in("exited with code 3", run.text, "the verdict")
