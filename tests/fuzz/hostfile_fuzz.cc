@@ -40,9 +40,9 @@ void check_error(const Error& error) {
   fuzz::check_message(error.message, kLongestLine, kMostBytes);
 }
 
-/// Room for twelve hosts, where the last one has eight slots.
+/// Room for four hosts, where the last one has eight slots.
 [[maybe_unused]] void planted_bug(const std::vector<HostSpec>& hosts) {
-  if (!hosts.empty() && hosts.back().slots == 8) fuzz::fill_buffer(12, hosts.size());
+  if (!hosts.empty() && hosts.back().slots == 8) fuzz::fill_buffer(4, hosts.size());
 }
 
 Result<Hostfile> read_metered(std::string_view text) {
