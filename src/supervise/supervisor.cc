@@ -10,7 +10,7 @@ namespace dlaunch {
 
 using NodeState = AttemptProgress::NodeState;
 
-Supervisor::Supervisor(SupervisorConfig config)
+Supervisor::Supervisor(const SupervisorConfig& config)
     : config_(config),
       channels_(config.nodes, Channel::opening),
       restarts_(config.restart, config.port_retries) {}

@@ -63,7 +63,7 @@ struct SupervisorConfig {
 
 class Supervisor {
  public:
-  explicit Supervisor(SupervisorConfig);
+  explicit Supervisor(const SupervisorConfig&);
 
   /// First call of a run, once: what to do at the start (ConnectNode for all).
   [[nodiscard]] std::vector<Action> start(MonotonicTime now);
