@@ -9,20 +9,11 @@
 #include <unistd.h>
 
 #include "os/descriptors.h"
+#include "os/write_all.h"
 
 namespace dlaunch {
 
 namespace {
-
-bool write_all(int fd, const std::string& text) {
-  std::size_t written = 0;
-  while (written < text.size()) {
-    const ssize_t n = ::write(fd, text.data() + written, text.size() - written);
-    if (n < 0 && errno != EINTR) return false;
-    if (n > 0) written += static_cast<std::size_t>(n);
-  }
-  return true;
-}
 
 bool send_descriptors(int socket, const std::array<int, 2>& descriptors) {
   char byte = 0;
@@ -61,7 +52,7 @@ int attach_main(SessionId id, const std::string& marker) {
   const SessionFound found = find_session(session_folders(), id);
   if (!found.connection) return gone(marker, found.gone);
   // Before the agent can say anything.
-  if (!write_all(STDOUT_FILENO, marker + " ready\n")) return exit_code::kNodeLost;
+  if (write_all(STDOUT_FILENO, marker + " ready\n") != 0) return exit_code::kNodeLost;
   if (!send_descriptors(found.connection.get(), {STDIN_FILENO, STDOUT_FILENO}))
     return exit_code::kNodeLost;
   // The agent alone decides when they are closed.

@@ -8,6 +8,7 @@
 #include <unistd.h>
 
 #include "os/unique_fd.h"
+#include "os/write_all.h"
 
 namespace dlaunch {
 
@@ -21,17 +22,6 @@ int make_folders_above(const std::string& path) {
   for (auto slash = path.find('/', 1); slash != std::string::npos;
        slash = path.find('/', slash + 1)) {
     if (::mkdir(path.substr(0, slash).c_str(), kFolderMode) != 0 && errno != EEXIST) return errno;
-  }
-  return 0;
-}
-
-int write_all(int fd, const std::string& bytes) {
-  std::size_t done = 0;
-  while (done < bytes.size()) {
-    const ssize_t written = ::write(fd, bytes.data() + done, bytes.size() - done);
-    if (written < 0 && errno == EINTR) continue;
-    if (written < 0) return errno;
-    done += static_cast<std::size_t>(written);
   }
   return 0;
 }

@@ -14,6 +14,7 @@
 #include "launch/remote_script.h"
 #include "os/build_id.h"
 #include "os/containment.h"
+#include "os/write_all.h"
 
 namespace dlaunch {
 
@@ -71,16 +72,6 @@ int probe() {
   return print_text(own_build_id() + '\n');
 }
 
-bool write_all(int fd, const std::string& text) {
-  std::size_t written = 0;
-  while (written < text.size()) {
-    const ssize_t n = ::write(fd, text.data() + written, text.size() - written);
-    if (n < 0 && errno != EINTR) return false;
-    if (n > 0) written += static_cast<std::size_t>(n);
-  }
-  return true;
-}
-
 }  // namespace
 
 bool is_agent_command(const std::vector<std::string>& words) {
@@ -106,7 +97,7 @@ int agent_command(const std::vector<std::string>& words) {
   options.node = *read->node;
   options.pid_namespace = read->pid_namespace;
   options.hello_limit_ms = kHelloLimitMs;
-  if (!options.read || !options.write || !write_all(options.write.get(), marker + " ready\n"))
+  if (!options.read || !options.write || write_all(options.write.get(), marker + " ready\n") != 0)
     return exit_code::kNodeLost;
   return guardian_main(std::move(options));
 }

@@ -6,6 +6,8 @@
 #include <fcntl.h>
 #include <unistd.h>
 
+#include "os/write_all.h"
+
 namespace dlaunch {
 
 namespace {
@@ -22,15 +24,6 @@ std::string harmless(std::string_view text) {
     if (c == '\n' || c == '\t' || (byte >= 0x20 && byte != 0x7f)) result += c;
   }
   return result;
-}
-
-void write_all(int fd, std::string_view text) {
-  while (!text.empty()) {
-    const ssize_t n = ::write(fd, text.data(), text.size());
-    if (n < 0 && errno == EINTR) continue;
-    if (n <= 0) return;
-    text.remove_prefix(static_cast<std::size_t>(n));
-  }
 }
 
 }  // namespace

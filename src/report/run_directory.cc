@@ -12,6 +12,7 @@
 
 #include "log/time_text.h"
 #include "os/unnamed_file.h"
+#include "os/write_all.h"
 
 namespace dlaunch {
 
@@ -39,15 +40,6 @@ int make_folders(const std::string& path) {
   struct stat found {};
   if (::stat(path.c_str(), &found) != 0) return errno;
   return S_ISDIR(found.st_mode) ? 0 : ENOTDIR;
-}
-
-int write_all(int fd, std::string_view text) {
-  while (!text.empty()) {
-    const ssize_t n = ::write(fd, text.data(), text.size());
-    if (n < 0 && errno != EINTR) return errno;
-    if (n > 0) text.remove_prefix(static_cast<std::size_t>(n));
-  }
-  return 0;
 }
 
 int write_file(const std::string& path, std::string_view text) {
