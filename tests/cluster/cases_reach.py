@@ -102,5 +102,6 @@ def nothing_listens_when_ranks_run(box):
     for rank in (0, 1):
         listeners, waiting = box.rank_output(rank).decode().split("--\n")
         expect(all(":22 " in line for line in listeners.splitlines()), f"listeners on {cluster.names[rank]}:\n{listeners}")
-        if rank == 0:
-            expect_equal(waiting, "", "connections in TIME_WAIT on the master's node")
+        if rank == 0:  # those of sshd are the logins of the launcher
+            ours = [line for line in waiting.splitlines() if ":22 " not in line]
+            expect_equal(ours, [], "connections in TIME_WAIT on the master's node")
