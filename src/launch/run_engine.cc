@@ -31,10 +31,6 @@ UniqueFd open_engine_signals() {
   return fd ? std::move(*fd) : UniqueFd();
 }
 
-}  // namespace
-
-namespace {
-
 /// Of whom an event tells; none: of no single rank.
 std::optional<Rank> rank_of(const Event& event) {
   return std::visit(
@@ -59,10 +55,10 @@ RunEngine::RunEngine(const RunOptions& options, LocalStart local, UniqueFd front
                 {[this](NodeIndex node, Event event) { heard(node, std::move(event)); },
                  [this](NodeIndex node, const wire::OutputView& data) { show(node, data); },
                  [this](NodeIndex node, const wire::OutputEnd& end) { output_ended(node, end); },
-                 [this](const wire::StdinTaken& taken) { stdin_taken(taken); },
+                 [this](const wire::StdinTaken& taken) { stdin_.taken(taken); },
                  [this](const std::string& text) { note(text); },
                  [this](NodeIndex node, const wire::PlacesMissing& answer) {
-                   places_answered(node, answer);
+                   planner_.on_places(node, answer);
                  },
                  [this](NodeIndex node, const wire::FetchedOutput& fetched) {
                    collector_.fetched(node, fetched);
@@ -70,13 +66,16 @@ RunEngine::RunEngine(const RunOptions& options, LocalStart local, UniqueFd front
                  [this](NodeIndex node, Duration outage, const std::string& cause) {
                    connection_resumed(node, outage, cause);
                  },
-                 [this](NodeIndex node, const wire::Message& answer) { reach_.on(node, answer); }}),
+                 [this](NodeIndex node, const wire::Message& answer) {
+                   planner_.on_reach(node, answer);
+                 }}),
       collector_(
           [this](NodeIndex node, const wire::Message& message) { sessions_.send(node, message); }),
-      reach_(loop_, {[this](NodeIndex node, const wire::Message& message) {
-                       sessions_.send(node, message);
-                     },
-                     [this](Result<Meeting> meeting) { met(std::move(meeting)); }}),
+      planner_(loop_, options.spec, sessions_,
+               [this](Result<LaunchPlan> plan) {
+                 if (!plan) return push(event::PlanFailed{plan.error()});
+                 accept_plan(std::move(*plan));
+               }),
       router_(loop_, console_,
               [this](const wire::OutputCredit& credit) {
                 if (plan_) sessions_.send(plan_->ranks[credit.rank.value].node, credit);
@@ -86,6 +85,10 @@ RunEngine::RunEngine(const RunOptions& options, LocalStart local, UniqueFd front
                     if (status_target_) router_.show_status(*status_target_, std::move(text));
                   }),
       front_(loop_, std::move(front_link)),
+      stdin_({[this] { send_front_message(front_.get(), FrontMessage::stdin_more); },
+              [this](wire::StdinData data) {
+                sessions_.send(plan_->ranks.front().node, std::move(data));
+              }}),
       signals_(loop_, open_engine_signals()),
       hand_over_(std::move(hand_over)),
       catch_up_(loop_) {
@@ -198,7 +201,7 @@ void RunEngine::heard(NodeIndex node, Event event) {
 }
 
 void RunEngine::node_lost(NodeIndex node) {
-  reach_.cancel();
+  planner_.node_lost();
   // The plan ends with the last node that has ranks.
   if (!plan_ || !started_ || node.value >= plan_->nodes.size()) return;
   for (const Rank rank : plan_->nodes[node.value].ranks) router_.give_up(rank);
@@ -206,6 +209,7 @@ void RunEngine::node_lost(NodeIndex node) {
 
 void RunEngine::begin(const action::Restart& restart) {
   started_ = false;
+  stdin_.end();
   if (presence_) presence_->set_stopping(false);
   if (events_) events_->add(restart, wall_now());
 }
@@ -247,53 +251,13 @@ void RunEngine::begin(const action::MakePlan& make) {
   auto attempt_folder = folder_->make_attempt_folder(make.attempt);
   if (!attempt_folder) return push(event::PlanFailed{attempt_folder.error()});
   attempt_folder_ = std::move(*attempt_folder);
-  planned_attempt_ = make.attempt;
-  sessions_.set_meeting(std::nullopt);
-  const auto nodes = nodes_to_meet(options_.spec, sessions_.cluster(), plan_context());
-  if (!nodes || *nodes == 0) return plan_now();  // which finds the same error
-  reach_.begin(options_.spec, sessions_.cluster(), *nodes);
-}
-
-void RunEngine::met(Result<Meeting> meeting) {
-  if (!meeting) return push(event::PlanFailed{meeting.error()});
-  diagnostics::info("the nodes meet at " + meeting->address + " (" + meeting->reason + ")" +
-                    since_begin());
-  sessions_.set_meeting(std::move(*meeting));
-  plan_now();
-}
-
-PlanContext RunEngine::plan_context() const {
   PlanContext context;
   context.run_id = folder_->id();
-  context.attempt = planned_attempt_;
+  context.attempt = make.attempt;
   context.launcher_env = options_.environment;
   context.current_folder = options_.current_folder;
   context.run_folder = folder_->path();
-  return context;
-}
-
-void RunEngine::plan_now() {
-  auto plan = make_plan(options_.spec, sessions_.cluster(), plan_context());
-  if (!plan) return push(event::PlanFailed{plan.error()});
-  if (!needs_place_check(*plan)) return accept_plan(std::move(*plan));
-  check_places(std::move(*plan));
-}
-
-void RunEngine::check_places(LaunchPlan plan) {
-  missing_ = MissingPlaces(plan, sessions_.cluster());
-  for (std::uint32_t node = 0; node < plan.nodes.size(); ++node)
-    sessions_.send(NodeIndex(node), check_message(options_.spec, plan, NodeIndex(node)));
-  unchecked_plan_ = std::move(plan);
-}
-
-/// A node that is lost meanwhile ends the run or the attempt by its own event.
-void RunEngine::places_answered(NodeIndex node, const wire::PlacesMissing& answer) {
-  missing_.add(node, answer);
-  if (!unchecked_plan_ || !missing_.complete()) return;
-  LaunchPlan plan = std::move(*unchecked_plan_);
-  unchecked_plan_.reset();
-  if (auto error = missing_.error()) return push(event::PlanFailed{std::move(*error)});
-  accept_plan(std::move(plan));
+  planner_.begin(std::move(context));
 }
 
 void RunEngine::accept_plan(LaunchPlan plan) {
@@ -330,7 +294,7 @@ void RunEngine::begin(const action::StartRanks& start) {
   }
   if (started_) return;
   started_ = true;
-  begin_stdin();
+  stdin_.begin(plan_->attempt);
   // While the agents start the ranks: nothing of this is needed for that.
   loop_.post([this] { write_plan_files(); });
 }
@@ -395,137 +359,6 @@ void RunEngine::output_ended(NodeIndex node, const wire::OutputEnd& end) {
   collector_.end(node, end);
   router_.end(end);
   if (end.lost > 0) lost_output_.push_back(end);
-}
-
-void RunEngine::announce() {
-  RunRecord record;
-  record.run = folder_->id();
-  record.name = options_.spec.name;
-  record.job_file = options_.job_file;
-  record.folder = options_.current_folder;
-  record.host = host_name();
-  record.boot_id = boot_id();
-  record.engine = identity_of(::getpid());
-  record.front = identity_of(::getppid());
-  record.user = ::getuid();
-  record.started = wall_now();
-  record.stop_grace = options_.spec.timeouts.stop;
-  record.detached = options_.detach;
-  auto presence = RunPresence::announce(*folder_, std::move(record));
-  if (presence) {
-    presence_ = std::move(*presence);
-  } else {
-    note(presence.error().message + "; dlaunch runs, logs and stop will not find this run");
-  }
-  const std::string paths = folder_->path() + '\0' + shown_path_;
-  send_front_message(front_.get(), FrontMessage::run_folder, paths.data(), paths.size());
-}
-
-void RunEngine::hand_over() {
-  drain_console();
-  const Status logging = hand_over_.let_go(folder_->path() + "/dlaunch.log");
-  (void)console_.targets_changed();
-  given_up_ = {false, false};
-  if (!logging && events_) events_->note("notice", logging.error().message, wall_now());
-  send_front_message(front_.get(), FrontMessage::started);
-}
-
-/// The terminal has shown "^C" and stays behind it.
-void RunEngine::end_echo_line(int signal) {
-  if ((signal == SIGINT || signal == SIGQUIT) && ::isatty(STDERR_FILENO) == 1)
-    console_.write(Stream::err, "\n");
-}
-
-void RunEngine::watch_front() {
-  front_.on_readable([this] { read_front(); });
-}
-
-void RunEngine::read_front() {
-  char message[1 + kStdinChunk];
-  const ssize_t n = ::recv(front_.get(), message, sizeof message, MSG_DONTWAIT);
-  if (n == 0 || (n < 0 && errno != EAGAIN && errno != EINTR)) {
-    if (!hand_over_.accepted()) push(event::FrontGone{});
-    return;
-  }
-  watch_front();
-  if (n < 0) return;
-  const std::string body(message + 1, static_cast<std::size_t>(n) - 1);
-  switch (static_cast<FrontMessage>(message[0])) {
-    case FrontMessage::signal:
-      end_echo_line(body.empty() ? 0 : body.front());
-      return cancel(CancelOrigin::front, body.empty() ? 0 : body.front());
-    case FrontMessage::stdin_data:
-    case FrontMessage::stdin_end:
-      stdin_ended_ = body.empty();
-      stdin_asked_ = stdin_ended_;
-      return started_ ? forward_stdin(body) : stdin_waiting_.push_back(body);
-    case FrontMessage::hand_over:
-      return hand_over_.accept();
-    case FrontMessage::stdin_more:
-    case FrontMessage::run_folder:
-    case FrontMessage::answer:
-      return user_answered(body);
-    case FrontMessage::refuse:
-      return user_answered(std::nullopt);
-    case FrontMessage::started:
-    case FrontMessage::ask:
-    case FrontMessage::withdraw:
-      break;
-  }
-}
-
-void RunEngine::watch_signals() {
-  signals_.on_readable([this] {
-    while (const int number = read_signal(signals_.get())) {
-      if (number == kStopAtOnce) {  // a second one kills
-        push(event::CancelSignal{SIGTERM});
-        push(event::CancelSignal{SIGTERM});
-      } else {
-        cancel(CancelOrigin::engine, number);
-      }
-    }
-    watch_signals();
-  });
-}
-
-/// A second signal kills at once. But one that a service manager sends to all processes of a job
-/// reaches the front, which passes it on, and the engine: that is one, not two.
-void RunEngine::cancel(CancelOrigin origin, int number) {
-  constexpr std::chrono::seconds kSameSignal{1};
-  const MonotonicTime now = monotonic_now();
-  const auto mine = static_cast<std::size_t>(origin);
-  const bool first_of_mine = !cancelled_at_[mine];
-  const std::optional<MonotonicTime>& other = cancelled_at_[1 - mine];
-  cancelled_at_[mine] = now;
-  if (first_of_mine && other && now - *other < kSameSignal) return;
-  push(event::CancelSignal{number});
-}
-
-/// What has come between two attempts; what an earlier rank 0 has taken, or did not take before it
-/// ended, is gone.
-void RunEngine::begin_stdin() {
-  stdin_sent_ = 0;
-  const bool has_end = !stdin_waiting_.empty() && stdin_waiting_.back().empty();
-  for (std::string& bytes : stdin_waiting_) forward_stdin(std::move(bytes));
-  if (stdin_waiting_.empty()) ask_for_stdin();
-  stdin_waiting_.clear();
-  if (stdin_ended_ && !has_end) forward_stdin({});
-}
-
-void RunEngine::ask_for_stdin() {
-  if (std::exchange(stdin_asked_, true)) return;
-  send_front_message(front_.get(), FrontMessage::stdin_more);
-}
-
-void RunEngine::forward_stdin(std::string bytes) {
-  stdin_sent_ += bytes.size();
-  sessions_.send(plan_->ranks.front().node, wire::StdinData{plan_->attempt, std::move(bytes)});
-}
-
-void RunEngine::stdin_taken(const wire::StdinTaken& taken) {
-  const bool current = started_ && plan_ && taken.attempt == plan_->attempt;
-  if (!current || taken.closed || taken.up_to < stdin_sent_) return;
-  ask_for_stdin();
 }
 
 }  // namespace dlaunch

@@ -7,20 +7,19 @@
 #include <string>
 #include <vector>
 
+#include "launch/attempt_planner.h"
 #include "launch/cluster_sessions.h"
 #include "launch/connect_progress.h"
 #include "launch/engine.h"
 #include "launch/hand_over.h"
-#include "launch/missing_places.h"
 #include "launch/output_collector.h"
 #include "launch/output_router.h"
 #include "launch/prompt_server.h"
-#include "launch/reach_check.h"
+#include "launch/stdin_relay.h"
 #include "log/console_writer.h"
 #include "log/event_log.h"
 #include "model/launch_plan.h"
 #include "os/event_loop.h"
-#include "plan/make_plan.h"
 #include "report/run_directory.h"
 #include "report/run_presence.h"
 #include "text/wrap.h"
@@ -80,16 +79,10 @@ class RunEngine : public Engine {
 
   void gather_when_output_is_out(MonotonicTime give_up_at);
   void gather_when_collected(std::uint64_t progress, MonotonicTime give_up_at);
-  void begin_stdin();
   void push(Event event);
   void explain(const Event& event) const;
   [[nodiscard]] std::string since_begin() const;
   void node_lost(NodeIndex node);
-  [[nodiscard]] PlanContext plan_context() const;
-  void met(Result<Meeting> meeting);
-  void plan_now();
-  void check_places(LaunchPlan plan);
-  void places_answered(NodeIndex node, const wire::PlacesMissing& answer);
   void accept_plan(LaunchPlan plan);
   void write_plan_files();
   void say(std::string line);
@@ -123,9 +116,6 @@ class RunEngine : public Engine {
   void watch_signals();
   enum class CancelOrigin : std::uint8_t { front, engine };
   void cancel(CancelOrigin origin, int number);
-  void ask_for_stdin();
-  void forward_stdin(std::string bytes);
-  void stdin_taken(const wire::StdinTaken& taken);
   template <class Condition>
   void run_until(Condition condition, Duration limit);
 
@@ -135,13 +125,13 @@ class RunEngine : public Engine {
   ConsoleWriter console_;
   ClusterSessions sessions_;
   OutputCollector collector_;
-  ReachCheck reach_;
-  Attempt planned_attempt_;  // the one that a plan is being made for
+  AttemptPlanner planner_;
   OutputRouter router_;
   std::optional<LiveTarget> status_target_;
   ConnectProgress connecting_;
   std::unique_ptr<PromptServer> prompts_;  // while nodes are being connected
   WatchedFd front_;
+  StdinRelay stdin_;
   WatchedFd signals_;
   std::optional<RunDirectory> folder_;
   std::optional<EventLog> events_;
@@ -154,17 +144,11 @@ class RunEngine : public Engine {
   std::vector<wire::OutputEnd> lost_output_;
   std::string shown_path_;  // of the run folder, as the user would type it
   std::optional<LaunchPlan> plan_;
-  std::optional<LaunchPlan> unchecked_plan_;  // until the nodes have said that all is there
-  MissingPlaces missing_;
   std::string attempt_folder_;
   std::deque<Event> queue_;
   bool local_node_lost_ = false;
   std::vector<action::GatherFacts> gathers_;  // to be asked when the console has caught up
   Timer catch_up_;
-  std::deque<std::string> stdin_waiting_;  // until rank 0 has been told to start
-  std::uint64_t stdin_sent_ = 0;           // to rank 0 of this attempt
-  bool stdin_asked_ = true;                // the front may send a piece, or has sent all
-  bool stdin_ended_ = false;
   bool started_ = false;  // the ranks of this attempt were told to start
 };
 

@@ -1,0 +1,49 @@
+// From the facts of all nodes to a plan that they can carry out: where they meet is tried, the plan
+// is made, and each node looks whether what its ranks need is there.
+#pragma once
+
+#include <functional>
+#include <optional>
+
+#include "launch/cluster_sessions.h"
+#include "launch/missing_places.h"
+#include "launch/reach_check.h"
+#include "model/job_spec.h"
+#include "model/launch_plan.h"
+#include "os/event_loop.h"
+#include "plan/make_plan.h"
+#include "wire/message.h"
+
+namespace dlaunch {
+
+/// Lives on the engine's one thread.
+class AttemptPlanner {
+ public:
+  /// Once for each begin(), perhaps from within it, unless a node that was asked is lost: the
+  /// attempt, or the run, then ends by that.
+  using Done = std::function<void(Result<LaunchPlan>)>;
+
+  AttemptPlanner(EventLoop& loop, const JobSpec& spec, ClusterSessions& sessions, Done done);
+
+  /// Errors that `done` gets: of the reach check, of make_plan(), of MissingPlaces.
+  void begin(PlanContext context);
+  /// An answer to the reach check.
+  void on_reach(NodeIndex node, const wire::Message& answer) { reach_.on(node, answer); }
+  void on_places(NodeIndex node, const wire::PlacesMissing& answer);
+  void node_lost() { reach_.cancel(); }
+
+ private:
+  void met(Result<Meeting> meeting);
+  void make();
+  void check_places(LaunchPlan plan);
+
+  const JobSpec& spec_;
+  ClusterSessions& sessions_;
+  Done done_;
+  PlanContext context_;
+  ReachCheck reach_;
+  MissingPlaces missing_;
+  std::optional<LaunchPlan> unchecked_;  // until the nodes have said that all is there
+};
+
+}  // namespace dlaunch

@@ -1,0 +1,117 @@
+// What comes from outside while a run is under way: the front, signals, `dlaunch stop`.
+#include <csignal>
+#include <utility>
+
+#include <sys/socket.h>
+#include <unistd.h>
+
+#include "launch/front_link.h"
+#include "launch/run_engine.h"
+#include "os/clock.h"
+#include "os/signals.h"
+
+namespace dlaunch {
+
+void RunEngine::announce() {
+  RunRecord record;
+  record.run = folder_->id();
+  record.name = options_.spec.name;
+  record.job_file = options_.job_file;
+  record.folder = options_.current_folder;
+  record.host = host_name();
+  record.boot_id = boot_id();
+  record.engine = identity_of(::getpid());
+  record.front = identity_of(::getppid());
+  record.user = ::getuid();
+  record.started = wall_now();
+  record.stop_grace = options_.spec.timeouts.stop;
+  record.detached = options_.detach;
+  auto presence = RunPresence::announce(*folder_, std::move(record));
+  if (presence) {
+    presence_ = std::move(*presence);
+  } else {
+    note(presence.error().message + "; dlaunch runs, logs and stop will not find this run");
+  }
+  const std::string paths = folder_->path() + '\0' + shown_path_;
+  send_front_message(front_.get(), FrontMessage::run_folder, paths.data(), paths.size());
+}
+
+void RunEngine::hand_over() {
+  drain_console();
+  const Status logging = hand_over_.let_go(folder_->path() + "/dlaunch.log");
+  (void)console_.targets_changed();
+  given_up_ = {false, false};
+  if (!logging && events_) events_->note("notice", logging.error().message, wall_now());
+  send_front_message(front_.get(), FrontMessage::started);
+}
+
+/// The terminal has shown "^C" and stays behind it.
+void RunEngine::end_echo_line(int signal) {
+  if ((signal == SIGINT || signal == SIGQUIT) && ::isatty(STDERR_FILENO) == 1)
+    console_.write(Stream::err, "\n");
+}
+
+void RunEngine::watch_front() {
+  front_.on_readable([this] { read_front(); });
+}
+
+void RunEngine::read_front() {
+  char message[1 + kStdinChunk];
+  const ssize_t n = ::recv(front_.get(), message, sizeof message, MSG_DONTWAIT);
+  if (n == 0 || (n < 0 && errno != EAGAIN && errno != EINTR)) {
+    if (!hand_over_.accepted()) push(event::FrontGone{});
+    return;
+  }
+  watch_front();
+  if (n < 0) return;
+  const std::string body(message + 1, static_cast<std::size_t>(n) - 1);
+  switch (static_cast<FrontMessage>(message[0])) {
+    case FrontMessage::signal:
+      end_echo_line(body.empty() ? 0 : body.front());
+      return cancel(CancelOrigin::front, body.empty() ? 0 : body.front());
+    case FrontMessage::stdin_data:
+    case FrontMessage::stdin_end:
+      return stdin_.add(body);
+    case FrontMessage::hand_over:
+      return hand_over_.accept();
+    case FrontMessage::answer:
+      return user_answered(body);
+    case FrontMessage::refuse:
+      return user_answered(std::nullopt);
+    case FrontMessage::stdin_more:
+    case FrontMessage::run_folder:
+    case FrontMessage::started:
+    case FrontMessage::ask:
+    case FrontMessage::withdraw:
+      break;
+  }
+}
+
+void RunEngine::watch_signals() {
+  signals_.on_readable([this] {
+    while (const int number = read_signal(signals_.get())) {
+      if (number == kStopAtOnce) {  // a second one kills
+        push(event::CancelSignal{SIGTERM});
+        push(event::CancelSignal{SIGTERM});
+      } else {
+        cancel(CancelOrigin::engine, number);
+      }
+    }
+    watch_signals();
+  });
+}
+
+/// A second signal kills at once. But one that a service manager sends to all processes of a job
+/// reaches the front, which passes it on, and the engine: that is one, not two.
+void RunEngine::cancel(CancelOrigin origin, int number) {
+  constexpr std::chrono::seconds kSameSignal{1};
+  const MonotonicTime now = monotonic_now();
+  const auto mine = static_cast<std::size_t>(origin);
+  const bool first_of_mine = !cancelled_at_[mine];
+  const std::optional<MonotonicTime>& other = cancelled_at_[1 - mine];
+  cancelled_at_[mine] = now;
+  if (first_of_mine && other && now - *other < kSameSignal) return;
+  push(event::CancelSignal{number});
+}
+
+}  // namespace dlaunch

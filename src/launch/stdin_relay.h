@@ -1,0 +1,46 @@
+// The user's stdin on its way from the front to rank 0: one piece at a time, so that what no rank
+// has read yet stays with the user.
+#pragma once
+
+#include <cstdint>
+#include <deque>
+#include <functional>
+#include <string>
+
+#include "model/ids.h"
+#include "wire/message.h"
+
+namespace dlaunch {
+
+/// A value of the engine's; no thread, no descriptor.
+class StdinRelay {
+ public:
+  struct Callbacks {
+    std::function<void()> ask_front;            // for another kStdinChunk bytes
+    std::function<void(wire::StdinData)> send;  // to the node of rank 0
+  };
+  explicit StdinRelay(Callbacks callbacks) : callbacks_(std::move(callbacks)) {}
+
+  /// The ranks of this attempt were told to start. What has come between two attempts goes to the
+  /// new rank 0; what an earlier one has taken, or did not take before it ended, is gone.
+  void begin(Attempt attempt);
+  /// The ranks of the attempt have ended.
+  void end() { started_ = false; }
+  /// From the front; empty: the end of it.
+  void add(std::string bytes);
+  void taken(const wire::StdinTaken& taken);
+
+ private:
+  void ask();
+  void forward(std::string bytes);
+
+  Callbacks callbacks_;
+  std::deque<std::string> waiting_;  // until rank 0 has been told to start
+  Attempt attempt_;
+  std::uint64_t sent_ = 0;  // bytes to rank 0 of this attempt
+  bool started_ = false;
+  bool asked_ = true;  // the front may send a piece, or has sent all
+  bool ended_ = false;
+};
+
+}  // namespace dlaunch
