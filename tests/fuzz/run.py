@@ -25,7 +25,7 @@ TARGETS = ["job_file", "wire", "hostlist", "hostfile"]
 MORE_SEEDS = {"job_file": [os.path.join(TOP, "tests", "data", "jobs")]}
 SECONDS, SECONDS_ALL = 30, 600
 # A count, because a busy machine is slow: with a fixed seed the same inputs are tried everywhere.
-PLANTED_RUNS = 250_000
+PLANTED_RUNS = 1_000_000
 PLANTED_LIMIT = 480  # seconds
 # A finding needs few frames of where memory came from, and remembering many takes a third of the time.
 SANITIZER_OPTIONS = "malloc_context_size=4:quarantine_size_mb=16"

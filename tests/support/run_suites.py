@@ -83,7 +83,7 @@ SUITES = [
     Suite("cluster", ["release"], python_suite("cluster/run.py", "--dlaunch", program("release")), budget=240, budget_all=900),
     Suite("examples", ["release"], python_suite("examples/run.py", "--dlaunch", program("release")), budget=120,
           budget_all=360),
-    Suite("fuzz", ["fuzz"], fuzz_suite, budget=140, budget_all=3000, presets_all=("fuzz-coverage",)),
+    Suite("fuzz", ["fuzz"], fuzz_suite, budget=200, budget_all=3000, presets_all=("fuzz-coverage",)),
     Suite("unit-tsan", ["tsan"], ctest_suite("tsan", "unit"), budget=900, only_all=True),
     Suite("process-tsan", ["tsan"], python_suite("process/run.py", "--dlaunch", program("tsan")), budget=3600, only_all=True),
     Suite("tidy", ["asan"], python_suite("tidy/run.py"), budget=3600, only_all=True),
