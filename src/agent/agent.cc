@@ -4,8 +4,10 @@
 #include <optional>
 #include <utility>
 
+#include <sys/socket.h>
 #include <unistd.h>
 
+#include "agent/attach.h"
 #include "agent/attach_point.h"
 #include "agent/facts.h"
 #include "agent/lease.h"
@@ -234,6 +236,7 @@ class Agent {
 
   void leave(int code) {
     exit_code_ = code;
+    if (keeper_) (void)!::send(keeper_.get(), &kFarewell, 1, MSG_NOSIGNAL | MSG_DONTWAIT);
     channel_.close();
     loop_.stop();
   }

@@ -70,40 +70,40 @@ AttachPoint::AttachPoint(EventLoop& loop, SessionId id, Arrived arrived)
 AttachPoint::~AttachPoint() = default;
 
 Status AttachPoint::open() {
+  UniqueFd nameless = open_nameless_socket(id_);
   auto socket = open_session_socket(session_folders(), id_);
-  if (!socket) return tl::unexpected(socket.error());
+  if (!socket && !nameless) return tl::unexpected(socket.error());
+  listen_at(std::move(nameless));
+  keep_places();
+  if (!socket) return {};
   socket_ = std::move(*socket);
-  listener_ = std::make_unique<WatchedFd>(loop_, std::move(socket_.listener));
-  wait();
-  keep_socket();
+  listen_at(std::move(socket_.listener));
   return {};
 }
 
+void AttachPoint::listen_at(UniqueFd listener) {
+  if (!listener) return;
+  listeners_.push_back(std::make_unique<Acceptor>(
+      loop_, std::move(listener), [this](UniqueFd socket) { let_in(std::move(socket)); }));
+}
+
 void AttachPoint::close() {
-  if (!listener_) return;
-  remove_session_socket(socket_, id_);
+  if (listeners_.empty()) return;
+  if (socket_.folder) remove_session_socket(socket_, id_);
   touch_.cancel();
-  listener_.reset();
+  listeners_.clear();
   candidates_.clear();
 }
 
-void AttachPoint::wait() {
-  listener_->on_readable([this] {
-    accept_one();
-    wait();
-  });
-}
-
-void AttachPoint::keep_socket() {
+void AttachPoint::keep_places() {
   touch_.after(kTouchEvery, [this] {
-    touch_session_socket(socket_, id_);
-    keep_socket();
+    if (socket_.folder) touch_session_socket(socket_, id_);
+    keep_places();
   });
 }
 
-void AttachPoint::accept_one() {
-  UniqueFd socket(::accept4(listener_->get(), nullptr, nullptr, SOCK_CLOEXEC | SOCK_NONBLOCK));
-  if (!socket || !is_ours(socket.get())) return;
+void AttachPoint::let_in(UniqueFd socket) {
+  if (!is_ours(socket.get())) return;
   if (candidates_.size() == kMostCandidates) candidates_.erase(candidates_.begin());
   candidates_.push_back(std::make_unique<Candidate>(loop_, std::move(socket)));
   Candidate& candidate = *candidates_.back();

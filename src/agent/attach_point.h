@@ -8,6 +8,7 @@
 #include <vector>
 
 #include "agent/session_place.h"
+#include "os/acceptor.h"
 #include "os/event_loop.h"
 #include "os/unique_fd.h"
 #include "wire/frame.h"
@@ -33,17 +34,18 @@ class AttachPoint {
   AttachPoint(EventLoop& loop, SessionId id, Arrived arrived);
   ~AttachPoint();
 
-  /// Begins to listen. The error says why no connection could ever come.
+  /// Begins to listen, in one of the folders and without one. The error says why no connection
+  /// could ever come.
   [[nodiscard]] Status open();
-  /// Takes the socket away.
+  /// Takes the sockets away.
   void close();
 
  private:
   struct Candidate;
 
-  void wait();
-  void keep_socket();
-  void accept_one();
+  void keep_places();
+  void listen_at(UniqueFd listener);
+  void let_in(UniqueFd socket);
   void receive_descriptors(Candidate& candidate);
   void read_resume(Candidate& candidate);
   void take(Candidate& candidate, const wire::Frame& frame);
@@ -53,7 +55,7 @@ class AttachPoint {
   SessionId id_;
   Arrived arrived_;
   SessionSocket socket_;
-  std::unique_ptr<WatchedFd> listener_;
+  std::vector<std::unique_ptr<Acceptor>> listeners_;
   Timer touch_;
   std::vector<std::unique_ptr<Candidate>> candidates_;
   std::uint32_t latest_ = 1;  // the first connection of the session

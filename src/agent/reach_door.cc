@@ -37,8 +37,8 @@ wire::DoorOpen ReachDoor::open(const wire::OpenDoor& door, ReservedPort* held) {
   if (held == nullptr) return opened;
   const auto add = [&](tl::expected<UniqueFd, int> listener) {
     if (!listener) return listener.error();
-    listeners_.push_back(std::make_unique<WatchedFd>(loop_, std::move(*listener)));
-    wait_for_guests(*listeners_.back());
+    listeners_.push_back(std::make_unique<Acceptor>(
+        loop_, std::move(*listener), [this](UniqueFd socket) { let_in(std::move(socket)); }));
     return 0;
   };
   if (door.any_address) {
@@ -67,19 +67,13 @@ void ReachDoor::close() {
   is_full_ = false;
 }
 
-void ReachDoor::wait_for_guests(WatchedFd& listener) {
-  listener.on_readable([this, &listener] { let_in(listener); });
-}
-
-void ReachDoor::let_in(WatchedFd& listener) {
-  while (guests_.size() < kMostGuests) {
-    UniqueFd socket(::accept4(listener.get(), nullptr, nullptr, SOCK_NONBLOCK | SOCK_CLOEXEC));
-    if (!socket) return wait_for_guests(listener);
-    const auto guest = std::make_shared<Guest>(loop_, std::move(socket));
-    guests_.push_back(guest);
-    hear(guest);
-  }
+void ReachDoor::let_in(UniqueFd socket) {
+  const auto guest = std::make_shared<Guest>(loop_, std::move(socket));
+  guests_.push_back(guest);
+  hear(guest);
+  if (guests_.size() < kMostGuests) return;
   is_full_ = true;  // show_out() opens again
+  for (const auto& listener : listeners_) listener->hold();
 }
 
 void ReachDoor::hear(const std::shared_ptr<Guest>& guest) {
@@ -115,7 +109,7 @@ void ReachDoor::show_out(const std::shared_ptr<Guest>& guest) {
   std::erase(guests_, guest);
   if (!is_full_) return;
   is_full_ = false;
-  for (const auto& listener : listeners_) wait_for_guests(*listener);
+  for (const auto& listener : listeners_) listener->go_on();
 }
 
 }  // namespace dlaunch

@@ -7,6 +7,7 @@
 #include <string>
 #include <vector>
 
+#include "os/acceptor.h"
 #include "os/event_loop.h"
 #include "os/ports.h"
 #include "wire/message.h"
@@ -36,8 +37,7 @@ class ReachDoor {
     bool answered = false;
   };
 
-  void wait_for_guests(WatchedFd& listener);
-  void let_in(WatchedFd& listener);
+  void let_in(UniqueFd socket);
   void hear(const std::shared_ptr<Guest>& guest);
   void answer(Guest& guest);
   void show_out(const std::shared_ptr<Guest>& guest);
@@ -47,7 +47,7 @@ class ReachDoor {
   ReservedPort* held_ = nullptr;
   bool listens_everywhere_ = false;
   wire::OpenDoor door_;
-  std::vector<std::unique_ptr<WatchedFd>> listeners_;
+  std::vector<std::unique_ptr<Acceptor>> listeners_;
   std::vector<std::shared_ptr<Guest>> guests_;
   bool is_full_ = false;
 };

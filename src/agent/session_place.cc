@@ -2,6 +2,7 @@
 
 #include <cerrno>
 #include <chrono>
+#include <cstddef>
 #include <cstdio>
 #include <cstdlib>
 #include <cstring>
@@ -18,6 +19,7 @@
 #include <unistd.h>
 
 #include "os/clock.h"
+#include "os/private_folder.h"
 
 namespace dlaunch {
 
@@ -25,32 +27,14 @@ namespace {
 
 constexpr int kBacklog = 8;
 constexpr std::time_t kKeepWords = 24L * 60 * 60;
-constexpr std::chrono::seconds kGuardianEnd{3};
+// Within the shortest try of a launcher (launch/reconnection), its login included.
+constexpr std::chrono::milliseconds kGuardianEnd{1500};
 constexpr std::chrono::seconds kConnectLimit{2};
 constexpr const char* kWord = ".ended";
 
 std::string from_environment(const char* name) {
   const char* value = std::getenv(name);
   return value != nullptr && value[0] == '/' ? value : "";
-}
-
-/// Ours alone: whoever else could enter it could take the socket's place.
-Result<UniqueFd> open_folder(const std::string& path, bool make) {
-  if (make) {
-    const std::size_t parent = path.rfind('/');
-    // The cache folder may be missing as well; its parents are not our business.
-    ::mkdir(path.substr(0, parent).c_str(), 0700);
-    ::mkdir(path.c_str(), 0700);
-  }
-  UniqueFd folder(::open(path.c_str(), O_RDONLY | O_DIRECTORY | O_NOFOLLOW | O_CLOEXEC));
-  if (!folder) return fail_errno(exit_code::kInternal, path, errno);
-  struct stat about {};
-  if (::fstat(folder.get(), &about) != 0) return fail_errno(exit_code::kInternal, path, errno);
-  if (about.st_uid != ::geteuid())
-    return fail(exit_code::kInternal, path + " belongs to somebody else");
-  if ((about.st_mode & 077) != 0)
-    return fail(exit_code::kInternal, path + " is open to others (its mode must be 0700)");
-  return folder;
 }
 
 /// By way of the descriptor: the path may be longer than sun_path (unix(7)), and nobody can
@@ -61,6 +45,48 @@ sockaddr_un address_in(const UniqueFd& folder, SessionId id) {
   std::snprintf(address.sun_path, sizeof address.sun_path, "/proc/self/fd/%d/%s", folder.get(),
                 session_name(id).c_str());
   return address;
+}
+
+struct NamelessAddress {
+  sockaddr_un address{};
+  socklen_t size = 0;
+};
+
+/// unix(7), abstract: it begins with a null byte, and is in no file system.
+NamelessAddress nameless_address(SessionId id) {
+  NamelessAddress made;
+  made.address.sun_family = AF_UNIX;
+  const std::string name = "dlaunch-" + session_name(id);
+  name.copy(made.address.sun_path + 1, sizeof made.address.sun_path - 1);
+  made.size = static_cast<socklen_t>(offsetof(sockaddr_un, sun_path) + 1 + name.size());
+  return made;
+}
+
+/// Anybody may listen at such an address.
+bool is_of_our_user(const UniqueFd& connection) {
+  ucred peer{};
+  socklen_t size = sizeof peer;
+  return ::getsockopt(connection.get(), SOL_SOCKET, SO_PEERCRED, &peer, &size) == 0 &&
+         peer.uid == ::geteuid();
+}
+
+/// A socket for connecting; the agent takes connections at once, unless it is stopped: then its
+/// queue may be full.
+UniqueFd impatient_socket() {
+  UniqueFd socket(::socket(AF_UNIX, SOCK_STREAM | SOCK_CLOEXEC, 0));
+  const timeval limit{kConnectLimit.count(), 0};
+  if (socket) ::setsockopt(socket.get(), SOL_SOCKET, SO_SNDTIMEO, &limit, sizeof limit);
+  return socket;
+}
+
+UniqueFd connect_nameless(SessionId id) {
+  UniqueFd connection = impatient_socket();
+  const NamelessAddress to = nameless_address(id);
+  if (connection &&
+      ::connect(connection.get(), reinterpret_cast<const sockaddr*>(&to.address), to.size) == 0 &&
+      is_of_our_user(connection))
+    return connection;
+  return {};
 }
 
 /// errno; 0: it listens.
@@ -80,11 +106,8 @@ int listen_in(const UniqueFd& folder, SessionId id, UniqueFd& listener) {
 
 /// errno; 0: connected.
 int connect_in(const UniqueFd& folder, SessionId id, UniqueFd& connection) {
-  connection.reset(::socket(AF_UNIX, SOCK_STREAM | SOCK_CLOEXEC, 0));
+  connection = impatient_socket();
   if (!connection) return errno;
-  // The agent takes connections at once, unless it is stopped; then its queue may be full.
-  const timeval limit{kConnectLimit.count(), 0};
-  ::setsockopt(connection.get(), SOL_SOCKET, SO_SNDTIMEO, &limit, sizeof limit);
   const sockaddr_un address = address_in(folder, id);
   if (::connect(connection.get(), reinterpret_cast<const sockaddr*>(&address), sizeof address) == 0)
     return 0;
@@ -158,10 +181,20 @@ std::vector<std::string> session_folders() {
   return folders;
 }
 
+UniqueFd open_nameless_socket(SessionId id) {
+  UniqueFd listener(::socket(AF_UNIX, SOCK_STREAM | SOCK_CLOEXEC | SOCK_NONBLOCK, 0));
+  const NamelessAddress at = nameless_address(id);
+  if (!listener ||
+      ::bind(listener.get(), reinterpret_cast<const sockaddr*>(&at.address), at.size) != 0 ||
+      ::listen(listener.get(), kBacklog) != 0)
+    return {};
+  return listener;
+}
+
 Result<SessionSocket> open_session_socket(const std::vector<std::string>& folders, SessionId id) {
   std::string problems;
   for (const std::string& path : folders) {
-    auto folder = open_folder(path, true);
+    auto folder = open_private_folder(path, true);
     SessionSocket opened;
     const int error = folder ? listen_in(*folder, id, opened.listener) : 0;
     if (folder && error == 0) {
@@ -185,7 +218,7 @@ void remove_session_socket(const SessionSocket& socket, SessionId id) {
 void leave_last_word(const std::vector<std::string>& folders, SessionId id,
                      const std::string& word) {
   for (const std::string& path : folders) {
-    const auto folder = open_folder(path, false);
+    const auto folder = open_private_folder(path, false);
     struct stat about {};
     if (!folder ||
         ::fstatat(folder->get(), session_name(id).c_str(), &about, AT_SYMLINK_NOFOLLOW) != 0)
@@ -199,21 +232,25 @@ void leave_last_word(const std::vector<std::string>& folders, SessionId id,
 SessionFound find_session(const std::vector<std::string>& folders, SessionId id) {
   const MonotonicTime give_up_at = monotonic_now() + kGuardianEnd;
   while (true) {
+    if (UniqueFd connection = connect_nameless(id)) return {std::move(connection), "", false};
     bool refused = false;
     for (const std::string& path : folders) {
-      const auto folder = open_folder(path, false);
+      const auto folder = open_private_folder(path, false);
       if (!folder) continue;
       SessionFound found;
       const int error = connect_in(*folder, id, found.connection);
       if (error == 0) return found;
-      if (std::string word = take_word(*folder, id); !word.empty()) return {UniqueFd(), word};
+      if (std::string word = take_word(*folder, id); !word.empty()) return {UniqueFd(), word, true};
       // Its agent is dead; its guardian is about to say how that came.
       refused = refused || error == ECONNREFUSED || error == EAGAIN;
     }
     if (!refused)
-      return {UniqueFd(), "no agent of this run is on the node: it has been fenced, or never ran"};
+      return {UniqueFd(),
+              "no trace of its agent is on the node: it was started anew, or shows "
+              "other folders",
+              false};
     if (monotonic_now() >= give_up_at)
-      return {UniqueFd(), "its agent and its guardian were killed, or are stopped"};
+      return {UniqueFd(), "its agent and its guardian were killed, or are stopped", true};
     std::this_thread::sleep_for(std::chrono::milliseconds(20));
   }
 }

@@ -1,5 +1,8 @@
-// Where on its node the agent of a session is found again: a folder that belongs to the user and
-// nobody else may enter, with a unix socket named after the session. Candidates, in this order:
+// Where on its node the agent of a session is found again. First at an abstract unix socket
+// (unix(7)), which belongs to the network and not to a file system: logins that each have a /tmp of
+// their own (pam_namespace(8), PrivateTmp= of systemd.exec(5)) all see it. Then in a folder that
+// belongs to the user and nobody else may enter, at a unix socket named after the session; how an
+// agent has ended is written there, too. Candidates for the folder, in this order:
 // /tmp/dlaunch-UID, the cache folder where dlaunch itself lies (${XDG_CACHE_HOME:-~/.cache}/
 // dlaunch), $XDG_RUNTIME_DIR/dlaunch. The last is last because logind removes it with the user's
 // last session, which may be the very connection that broke.
@@ -32,10 +35,12 @@ struct SessionSocket {
 /// The error names every candidate and what is wrong with it: not ours, open to others, a link.
 [[nodiscard]] Result<SessionSocket> open_session_socket(const std::vector<std::string>& folders,
                                                         SessionId id);
-/// Takes the socket's name away; nobody finds the session any more.
+/// The one without a folder; invalid: it is not to be had.
+[[nodiscard]] UniqueFd open_nameless_socket(SessionId id);
 /// Shows that it is in use: systemd-tmpfiles(8) and its like take away what nobody has touched for
 /// days, a socket too unless they know the path under which it was bound.
 void touch_session_socket(const SessionSocket& socket, SessionId id);
+/// Takes the socket's name away.
 void remove_session_socket(const SessionSocket& socket, SessionId id);
 
 /// For a socket whose agent is dead: takes it away and leaves a word of how the session has ended
@@ -46,10 +51,11 @@ void leave_last_word(const std::vector<std::string>& folders, SessionId id,
 
 /// How to reach the agent of a session on this node.
 struct SessionFound {
-  UniqueFd connection;  // invalid: it is not there any more
-  std::string gone;     // then: why, for a person
+  UniqueFd connection;   // invalid: it is not there any more
+  std::string gone;      // then: why, for a person
+  bool certain = false;  // then: there was a trace of it, so that it is gone and not hidden
 };
-/// Waits at most 3 s: for a guardian that is still ending what a killed agent has left.
+/// Waits at most 1.5 s: for a guardian that is still ending what a killed agent has left.
 [[nodiscard]] SessionFound find_session(const std::vector<std::string>& folders, SessionId id);
 
 }  // namespace dlaunch

@@ -25,22 +25,25 @@ class AttemptPlanner {
 
   AttemptPlanner(EventLoop& loop, const JobSpec& spec, ClusterSessions& sessions, Done done);
 
-  /// Errors that `done` gets: of the reach check, of make_plan(), of MissingPlaces.
+  /// Errors that `done` gets: of the reach check, of make_plan(), of MissingPlaces; kNodeLost when
+  /// nodes have not answered shortly before timeouts.connect is over once more.
   void begin(PlanContext context);
   /// An answer to the reach check.
   void on_reach(NodeIndex node, const wire::Message& answer) { reach_.on(node, answer); }
   void on_places(NodeIndex node, const wire::PlacesMissing& answer);
-  void node_lost() { reach_.cancel(); }
+  void node_lost();
 
  private:
   void met(Result<Meeting> meeting);
   void make();
   void check_places(LaunchPlan plan);
+  void too_late();
 
   const JobSpec& spec_;
   ClusterSessions& sessions_;
   Done done_;
   PlanContext context_;
+  Timer limit_;
   ReachCheck reach_;
   MissingPlaces missing_;
   std::optional<LaunchPlan> unchecked_;  // until the nodes have said that all is there

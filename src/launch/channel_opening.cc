@@ -65,6 +65,8 @@ void ChannelOpening::read_words(std::string_view line) {
     found_ = Found::staged;
   } else if (kind == "gone") {
     found_ = Found::gone;
+  } else if (kind == "hidden") {
+    found_ = Found::hidden;
   } else {
     found_ = Found::failed;
     if (kind != "failed") argument_ = "unexpected answer \"" + words + '"';

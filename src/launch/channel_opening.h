@@ -20,6 +20,7 @@ class ChannelOpening {
     staged,    // "staged"
     failed,    // "failed REASON"
     gone,      // "gone REASON": of the agent that was to be attached to
+    hidden,    // "hidden REASON": of one of which there is no trace
     too_much,  // kMostBanner bytes without a marker
   };
 
@@ -28,7 +29,7 @@ class ChannelOpening {
   /// The next bytes. After anything but `nothing`, they are added to rest().
   Found feed(std::string_view bytes);
   [[nodiscard]] Found found() const { return found_; }
-  /// Of missing, failed and gone, cleaned of control characters; at most 1 KiB.
+  /// Of missing, failed, gone and hidden, cleaned of control characters; at most 1 KiB.
   [[nodiscard]] const std::string& argument() const { return argument_; }
   /// The bytes behind the marker's line.
   [[nodiscard]] const std::string& rest() const { return rest_; }

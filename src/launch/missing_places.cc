@@ -68,6 +68,13 @@ void MissingPlaces::note(NodeIndex node, Missing missing) {
   known->nodes.insert(node);
 }
 
+std::string MissingPlaces::awaited() const {
+  std::vector<std::string> names;
+  names.reserve(awaited_.size());
+  for (const NodeIndex node : awaited_) names.push_back(names_[node.value]);
+  return spec::compress_hostlist(names);
+}
+
 std::optional<Error> MissingPlaces::error() const {
   if (missing_.empty()) return std::nullopt;
   int code = 0;

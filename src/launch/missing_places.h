@@ -31,6 +31,8 @@ class MissingPlaces {
   void add(NodeIndex node, const wire::PlacesMissing& answer);
   /// All have answered.
   [[nodiscard]] bool complete() const { return awaited_.empty(); }
+  /// Who has not: "gpu[02-04]".
+  [[nodiscard]] std::string awaited() const;
   /// What is missing, each thing once with the nodes that miss it ("gpu[02-04]: ..."), in the order
   /// of the first nodes. exit_code::kNotFound when a program is nowhere, else kCannotExecute, as
   /// for a single rank (POSIX shell's rule). nullopt: nothing is.

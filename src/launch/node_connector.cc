@@ -2,6 +2,7 @@
 
 #include <algorithm>
 #include <cerrno>
+#include <csignal>
 #include <map>
 #include <optional>
 
@@ -71,6 +72,11 @@ struct Opening {
   std::optional<ChannelOpening> opening;
 };
 
+struct Answer {
+  NodeConnector::Opened done;
+  Result<Connection> result;
+};
+
 }  // namespace
 
 struct NodeConnector::State {
@@ -100,6 +106,7 @@ struct NodeConnector::State {
   void process_ended(Opening& opening, int status);
   void next_step(Opening& opening);
   void answer(NodeIndex node, Result<Connection> result);
+  void give(NodeIndex node, const Answer* which);
   void expire(NodeIndex node);
   void drop(Opening& opening);
   [[nodiscard]] ConnectEnd end_of(Opening& opening, int status) const;
@@ -115,6 +122,7 @@ struct NodeConnector::State {
   Timer timer;
   OwnBinary binary;
   std::map<std::uint32_t, std::unique_ptr<Opening>> openings;
+  std::map<std::uint32_t, std::unique_ptr<Answer>> answers;  // to be given in this turn's end
   bool advance_posted = false;
   std::shared_ptr<bool> alive = std::make_shared<bool>(true);
 };
@@ -160,6 +168,11 @@ void NodeConnector::State::open(NodeIndex node, Purpose purpose, Opened done, Du
 void NodeConnector::State::cancel(NodeIndex node) {
   queue.over(node);
   openings.erase(node.value);
+  const auto unwanted = answers.find(node.value);
+  if (unwanted == answers.end()) return;
+  const Result<Connection>& made = unwanted->second->result;
+  if (made && made->process > 0) ::kill(-made->process, SIGKILL);
+  answers.erase(unwanted);
 }
 
 /// All that are asked for in one turn of the loop are begun together, and nobody is answered from
@@ -268,6 +281,8 @@ void NodeConnector::State::found(Opening& opening) {
       return next_step(opening);
     case Found::gone:
       return answer(opening.node, fail(kSessionGone, opening.opening->argument()));
+    case Found::hidden:
+      return answer(opening.node, fail(kSessionHidden, opening.opening->argument()));
     case Found::failed:
       return not_staged(opening);
     case Found::too_much:
@@ -384,16 +399,26 @@ void NodeConnector::State::drop(Opening& opening) {
 void NodeConnector::State::answer(NodeIndex node, Result<Connection> result) {
   const auto found = openings.find(node.value);
   if (found == openings.end()) return;
-  const std::shared_ptr<Opening> opening(std::move(found->second));
+  auto& mine = answers[node.value];
+  mine = std::make_unique<Answer>(Answer{std::move(found->second->done), std::move(result)});
+  drop(*found->second);
+  // Callbacks of it may be under way above us.
+  const std::shared_ptr<Opening> over(std::move(found->second));
   openings.erase(found);
   queue.over(node);
-  drop(*opening);
   advance_soon();
-  // In a later turn: the one who asked may ask again.
-  auto shared = std::make_shared<Result<Connection>>(std::move(result));
-  loop.post([living = alive, opening, shared] {
-    if (*living) opening->done(std::move(*shared));
+  // In a later turn: the one who asked may ask again, or cancel.
+  loop.post([this, living = alive, node, over, which = mine.get()] {
+    if (*living) give(node, which);
   });
+}
+
+void NodeConnector::State::give(NodeIndex node, const Answer* which) {
+  const auto found = answers.find(node.value);
+  if (found == answers.end() || found->second.get() != which) return;
+  const std::unique_ptr<Answer> mine = std::move(found->second);
+  answers.erase(found);
+  mine->done(std::move(mine->result));
 }
 
 void NodeConnector::State::expire(NodeIndex node) {

@@ -36,9 +36,9 @@ class NodeConnector {
     std::uint64_t seed = 0;  // of the jitter between tries
   };
   /// An attach that reached the node and found no agent there is an Error with the code
-  /// kSessionGone (agent/attach.h), whose text says how the agent ended. Else an Error's text is
-  /// for a person who knows which host is meant: "ssh: connect to host gpu12
-  /// port 22: Connection refused".
+  /// kSessionGone or kSessionHidden (agent/attach.h), whose text says how the agent ended, or that
+  /// there is no trace of it. Else an Error's text is for a person who knows which host is meant:
+  /// "ssh: connect to host gpu12 port 22: Connection refused".
   using Opened = std::function<void(Result<Connection>)>;
 
   /// `targets`: index = NodeIndex.

@@ -1,12 +1,9 @@
 #include "launch/prompt_server.h"
 
 #include <cerrno>
-#include <cstdlib>
 #include <cstring>
 
 #include <sys/socket.h>
-#include <sys/stat.h>
-#include <sys/un.h>
 #include <unistd.h>
 
 #include "launch/askpass.h"
@@ -15,7 +12,6 @@ namespace dlaunch {
 
 namespace {
 
-constexpr const char* kSocketName = "/ask";
 constexpr std::size_t kMostAskers = 4096;
 
 /// Empty when it was deleted or replaced since.
@@ -25,25 +21,6 @@ std::string own_program() {
   if (size <= 0 || size == sizeof path) return "";
   const std::string program(path, static_cast<std::size_t>(size));
   return ::access(program.c_str(), X_OK) == 0 ? program : "";
-}
-
-std::string make_folder() {
-  std::string name = "/tmp/dlaunch-ask-XXXXXX";  // 0700, mkdtemp(3)
-  return ::mkdtemp(name.data()) == nullptr ? "" : name;
-}
-
-UniqueFd listen_at(const std::string& path) {
-  UniqueFd fd(::socket(AF_UNIX, SOCK_SEQPACKET | SOCK_CLOEXEC, 0));
-  sockaddr_un address{};
-  address.sun_family = AF_UNIX;
-  if (!fd || path.size() >= sizeof address.sun_path) return {};
-  path.copy(address.sun_path, path.size());
-  const mode_t before = ::umask(0177);
-  const bool bound =
-      ::bind(fd.get(), reinterpret_cast<const sockaddr*>(&address), sizeof address) == 0;
-  ::umask(before);
-  if (!bound || ::listen(fd.get(), SOMAXCONN) != 0) return {};
-  return fd;
 }
 
 bool is_ours(int fd) {
@@ -56,44 +33,27 @@ bool is_ours(int fd) {
 
 std::unique_ptr<PromptServer> PromptServer::open(EventLoop& loop, Callbacks callbacks) {
   std::string program = own_program();
-  std::string folder = program.empty() ? "" : make_folder();
-  if (folder.empty()) return nullptr;
-  UniqueFd socket = listen_at(folder + kSocketName);
-  auto server = std::unique_ptr<PromptServer>(new PromptServer(
-      loop, std::move(socket), std::move(folder), std::move(program), std::move(callbacks)));
-  if (server->socket_.get() < 0) return nullptr;
-  server->watch();
-  return server;
+  if (program.empty()) return nullptr;
+  auto server = std::unique_ptr<PromptServer>(
+      new PromptServer(loop, AskPlace::open(), std::move(program), std::move(callbacks)));
+  return server->acceptor_.listens() ? std::move(server) : nullptr;
 }
 
-PromptServer::PromptServer(EventLoop& loop, UniqueFd socket, std::string folder,
-                           std::string program, Callbacks callbacks)
+PromptServer::PromptServer(EventLoop& loop, AskPlace place, std::string program,
+                           Callbacks callbacks)
     : loop_(loop),
-      socket_(loop, std::move(socket)),
-      folder_(std::move(folder)),
+      place_(std::move(place)),
+      acceptor_(loop, place_.take_listener(), [this](UniqueFd fd) { let_in(std::move(fd)); }),
       program_(std::move(program)),
       callbacks_(std::move(callbacks)) {}
 
-PromptServer::~PromptServer() {
-  ::unlink((folder_ + kSocketName).c_str());
-  ::rmdir(folder_.c_str());
-}
-
 std::vector<std::string> PromptServer::environment(const std::string& process) const {
   return {"SSH_ASKPASS=" + program_, "SSH_ASKPASS_REQUIRE=force",
-          std::string(kAskpassVariable) + '=' + process + ':' + folder_ + kSocketName};
+          std::string(kAskpassVariable) + '=' + process + ':' + place_.path()};
 }
 
-void PromptServer::watch() {
-  socket_.on_readable([this] {
-    accept_one();
-    watch();
-  });
-}
-
-void PromptServer::accept_one() {
-  UniqueFd fd(::accept4(socket_.get(), nullptr, nullptr, SOCK_CLOEXEC | SOCK_NONBLOCK));
-  if (!fd || !is_ours(fd.get()) || askers_.size() >= kMostAskers) return;
+void PromptServer::let_in(UniqueFd fd) {
+  if (!is_ours(fd.get()) || askers_.size() >= kMostAskers) return;
   const std::uint64_t id = next_id_++;
   askers_[id] = std::make_unique<WatchedFd>(loop_, std::move(fd));
   watch_asker(id);

@@ -7,7 +7,9 @@
 #include <string>
 #include <vector>
 
+#include "launch/ask_place.h"
 #include "launch/prompt_queue.h"
+#include "os/acceptor.h"
 #include "os/event_loop.h"
 
 namespace dlaunch {
@@ -23,7 +25,6 @@ class PromptServer {
 
   /// nullptr where nobody can be asked: no folder, or this program's own file is gone.
   [[nodiscard]] static std::unique_ptr<PromptServer> open(EventLoop& loop, Callbacks callbacks);
-  ~PromptServer();
   PromptServer(const PromptServer&) = delete;
   PromptServer& operator=(const PromptServer&) = delete;
 
@@ -34,17 +35,15 @@ class PromptServer {
   [[nodiscard]] bool asking() const { return queue_.asking(); }
 
  private:
-  PromptServer(EventLoop& loop, UniqueFd socket, std::string folder, std::string program,
-               Callbacks callbacks);
-  void watch();
-  void accept_one();
+  PromptServer(EventLoop& loop, AskPlace place, std::string program, Callbacks callbacks);
+  void let_in(UniqueFd fd);
   void watch_asker(std::uint64_t id);
   void read_asker(std::uint64_t id);
   void go_on();
 
   EventLoop& loop_;
-  WatchedFd socket_;
-  std::string folder_;
+  AskPlace place_;
+  Acceptor acceptor_;
   std::string program_;
   Callbacks callbacks_;
   PromptQueue queue_;

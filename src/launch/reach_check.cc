@@ -63,7 +63,8 @@ void ReachCheck::begin(const JobSpec& spec, const Cluster& cluster, std::size_t 
   if (!nonce || !answer) return finish(fail_errno(exit_code::kInternal, "getrandom", errno));
   knock_.nonce = *nonce;
   knock_.answer = *answer;
-  const auto limit = std::min<Duration>(spec.timeouts.connect, kLongest);
+  // The rest of timeouts.connect is for what is asked next (AttemptPlanner).
+  const auto limit = std::min<Duration>(spec.timeouts.connect * 3 / 4, kLongest);
   knock_.limit_ms = static_cast<std::uint32_t>(std::max<Duration::rep>(limit.count(), 1));
   open_door();
 }

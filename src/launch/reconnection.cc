@@ -56,6 +56,10 @@ void Reconnection::opened(Result<Connection> connection) {
     trying_ = false;
     return callbacks_.on_gone(trouble_);
   }
+  // Its ranks may live on where we do not see them: their lease decides, and so does lost_after.
+  if (connection.error().exit_code == kSessionHidden && callbacks_.on_hidden)
+    callbacks_.on_hidden();
+  if (!trying_) return;
   try_later();
 }
 

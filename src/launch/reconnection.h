@@ -24,6 +24,8 @@ class Reconnection {
   struct Callbacks {
     std::function<void(Connection)> on_made;
     std::function<void(std::string)> on_gone;  // how the agent has ended, for a person
+    /// The node was reached, but no trace of the agent was found; goes on trying, unless stopped.
+    std::function<void()> on_hidden = {};
   };
 
   /// Without `way.open` there is no way back.

@@ -229,7 +229,7 @@ void RunEngine::gather_when_output_is_out(MonotonicTime give_up_at) {
     router_.cut_off();
     note("the console was too slow for all output of this attempt, it is in " + attempt_folder_);
   }
-  gather_when_collected(collector_.progress(), monotonic_now() + kCatchUp);
+  gather_when_collected(collector_.progress(), monotonic_now() + node_stall());
 }
 
 /// The agents forget an attempt's files with the next one. `give_up_at` moves with each byte.
@@ -238,7 +238,7 @@ void RunEngine::gather_when_collected(std::uint64_t progress, MonotonicTime give
   if (!collector_.complete() && monotonic_now() < give_up_at) {
     return catch_up_.after(kCatchUpStep, [this, progress, give_up_at] {
       const std::uint64_t now = collector_.progress();
-      gather_when_collected(now, now == progress ? give_up_at : monotonic_now() + kCatchUp);
+      gather_when_collected(now, now == progress ? give_up_at : monotonic_now() + node_stall());
     });
   }
   end_collection();

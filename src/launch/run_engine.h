@@ -91,6 +91,7 @@ class RunEngine : public Engine {
   void show(NodeIndex node, const wire::OutputView& data);
   void collect_after(const Event& event);
   void collect_output();
+  [[nodiscard]] Duration node_stall() const;
   void end_collection();
   void tell_if_stdout_broke();
   void note(const std::string& text);

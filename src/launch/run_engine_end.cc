@@ -12,6 +12,8 @@ namespace {
 constexpr Duration kGoodbye = std::chrono::seconds(2);
 // A node that sends nothing of what was asked for, while its heartbeats come.
 constexpr Duration kCollectStall = std::chrono::seconds(10);
+// For its answer, when it is back just before it would be given up.
+constexpr Duration kAfterReturn = std::chrono::seconds(2);
 constexpr std::chrono::seconds kTellCollecting{2};
 
 }  // namespace
@@ -41,8 +43,17 @@ void RunEngine::tell_lost_output() {
   lost_output_.clear();
 }
 
+/// How long output may not come from a node that is not lost: its connection may be on its way
+/// back.
+Duration RunEngine::node_stall() const {
+  return std::max(kCollectStall, options_.spec.timeouts.lost_after + kAfterReturn);
+}
+
 void RunEngine::bring_out_output() {
-  run_until([this] { return router_.complete(); }, kConsoleStall);
+  const auto complete = [this] { return router_.complete(); };
+  run_until(complete, kConsoleStall);
+  const bool console_waits = console_.pending(Stream::out) + console_.pending(Stream::err) == 0;
+  if (console_waits) run_until(complete, node_stall() - kConsoleStall);
   if (!router_.complete()) give_up_stalled_console();
   router_.flush_partial_lines();
   tell_lost_output();
@@ -76,7 +87,7 @@ void RunEngine::collect_output() {
     }
     return collector_.complete() || cancelled_while_collecting_;
   };
-  run_until(done, kCollectStall);
+  run_until(done, node_stall());
   end_collection();
 }
 

@@ -51,7 +51,10 @@ Session::Session(EventLoop& loop, NodeIndex node, Connection connection, Setting
                settings_.session),
       way_back_(loop, settings_.way_back,
                 {[this](Connection made) { go_on_over(std::move(made)); },
-                 [this](std::string how) { agent_is_gone(std::move(how)); }}),
+                 [this](std::string how) { agent_is_gone(std::move(how)); },
+                 [this] {
+                   if (released_ && !ended_) end_quietly();
+                 }}),
       beat_every_(beat_for(settings_)),
       heartbeat_(loop),
       process_(std::make_unique<ConnectionProcess>(loop, connection.process, connection.remote,

@@ -53,6 +53,11 @@ void Channel::wait_readable(const std::string& early) {
 std::uint64_t Channel::send(const wire::Message& message) {
   if (ended_ || (deaf_ && !callbacks_.on_lost)) return 0;
   const wire::Frame frame = sender_.stamp(wire::encode(message));
+  if (sender_.keeps_too_much()) {
+    end("nothing of " + std::to_string(sender_.unacknowledged().size()) +
+        " messages is acknowledged");
+    return 0;
+  }
   if (!is_connected() || deaf_ || repeating_) return frame.sequence;
   wire::append_frame(frame, waiting_);
   queue_written();

@@ -13,6 +13,10 @@ std::string name_of(const FrameView& frame) {
   return std::string(type_name(frame.type)) + " message " + std::to_string(frame.sequence);
 }
 
+std::size_t size_of(const Frame& frame) {
+  return sizeof frame + frame.payload.size();
+}
+
 }  // namespace
 
 Frame ControlSender::stamp(Frame frame) {
@@ -22,6 +26,7 @@ Frame ControlSender::stamp(Frame frame) {
   if (is_sequenced(frame.type)) {
     frame.sequence = ++last_;
     unacknowledged_.push_back(frame);
+    kept_ += size_of(frame);
   }
   return frame;
 }
@@ -32,6 +37,7 @@ Status ControlSender::acknowledged(std::uint64_t up_to) {
                                           ", but only " + std::to_string(last_) + " were sent");
   }
   while (!unacknowledged_.empty() && unacknowledged_.front().sequence <= up_to) {
+    kept_ -= size_of(unacknowledged_.front());
     unacknowledged_.pop_front();
   }
   return {};

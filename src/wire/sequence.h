@@ -16,6 +16,11 @@ namespace dlaunch::wire {
 /// The receiver acknowledges after this many control frames, or sooner when asked.
 inline constexpr std::uint64_t kAckEvery = 32;
 
+/// What may wait for an acknowledgement. The other end says one for each kAckEvery frames that it
+/// has read, so more than both of these wait only for one that reads, and never does.
+inline constexpr std::size_t kMostUnacknowledgedFrames = 1024;
+inline constexpr std::size_t kMostUnacknowledgedBytes = std::size_t{64} << 20;
+
 class ControlSender {
  public:
   ControlSender(std::uint32_t node, std::uint64_t session) : node_(node), session_(session) {}
@@ -27,12 +32,17 @@ class ControlSender {
   [[nodiscard]] Status acknowledged(std::uint64_t up_to);
   /// In order of sequence: what has to be sent again on a new channel.
   [[nodiscard]] const std::deque<Frame>& unacknowledged() const { return unacknowledged_; }
+  /// More is kept than any honest receiver leaves.
+  [[nodiscard]] bool keeps_too_much() const {
+    return unacknowledged_.size() > kMostUnacknowledgedFrames && kept_ > kMostUnacknowledgedBytes;
+  }
 
  private:
   std::uint32_t node_;
   std::uint64_t session_;
   std::uint64_t last_ = 0;
   std::deque<Frame> unacknowledged_;
+  std::size_t kept_ = 0;  // bytes of unacknowledged_, about
 };
 
 class ControlReceiver {

@@ -323,6 +323,16 @@ def a_killed_ssh_session_resumes(box):
 
 
 @case
+def an_agent_is_found_by_a_login_that_sees_other_folders(box):
+    """As with pam_namespace(8) or PrivateTmp=, where each login may have a /tmp of its own."""
+    run = chatter(box)
+    node = box.cluster[2]
+    node.sh("mount -t tmpfs -o mode=700 tmpfs /tmp/dlaunch-0")
+    expect(node.kill_sessions() > 0, "no session")
+    expect_resumed(box, run)
+
+
+@case
 def a_killed_ssh_client_resumes(box):
     run = chatter(box)
     for pid in launcher_of(box, run):

@@ -7,6 +7,7 @@
 
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
+#include <poll.h>
 #include <sys/socket.h>
 #include <sys/stat.h>
 #include <sys/wait.h>
@@ -15,6 +16,7 @@
 #include "agent/attach.h"
 #include "agent/attach_point.h"
 #include "os/clock.h"
+#include "os/containment.h"
 #include "wire/codec.h"
 #include "wire/framer.h"
 
@@ -78,8 +80,10 @@ TEST_F(SessionPlace, PathsMayBeLongerThanASocketAddress) {
 TEST_F(SessionPlace, TheLastWordIsFoundOnce) {
   { const auto socket = open_session_socket(folders_, id_); }  // as a killed agent leaves it
   leave_last_word(folders_, id_, "its agent was killed by SIGKILL");
-  EXPECT_EQ(find_session(folders_, id_).gone, "its agent was killed by SIGKILL");
-  EXPECT_THAT(find_session(folders_, id_).gone, HasSubstr("fenced, or never ran"));
+  const SessionFound found = find_session(folders_, id_);
+  EXPECT_EQ(found.gone, "its agent was killed by SIGKILL");
+  EXPECT_TRUE(found.certain);
+  EXPECT_FALSE(find_session(folders_, id_).certain);
   EXPECT_TRUE(std::filesystem::is_empty(folders_[0]));
 }
 
@@ -98,8 +102,23 @@ TEST_F(SessionPlace, AGuardianThatIsStillEndingThingsIsWaitedFor) {
 
 TEST_F(SessionPlace, ASocketWithoutAnybodyIsNotWaitedForForEver) {
   { const auto socket = open_session_socket(folders_, id_); }
-  EXPECT_EQ(find_session(folders_, id_).gone,
-            "its agent and its guardian were killed, or are stopped");
+  const SessionFound found = find_session(folders_, id_);
+  EXPECT_EQ(found.gone, "its agent and its guardian were killed, or are stopped");
+  EXPECT_TRUE(found.certain);
+}
+
+TEST_F(SessionPlace, ALoginWithOtherFoldersFindsTheAgent) {
+  const UniqueFd listener = open_nameless_socket(id_);
+  ASSERT_TRUE(listener.valid());
+  EXPECT_TRUE(find_session({}, id_).connection.valid());
+  EXPECT_FALSE(find_session({}, {0xff, 4}).connection.valid());
+  EXPECT_FALSE(open_nameless_socket(id_).valid()) << "it is taken";
+}
+
+TEST_F(SessionPlace, WhereThereIsNoTraceNothingIsCertain) {
+  const SessionFound found = find_session(folders_, id_);
+  EXPECT_FALSE(found.certain);
+  EXPECT_THAT(found.gone, HasSubstr("no trace"));
 }
 
 /// attach_main() in a child process, an AttachPoint in this one.
@@ -226,11 +245,55 @@ TEST_F(Attach, NothingBehindTheResumeIsReadTooEarly) {
   EXPECT_EQ(code_of(brought), 0);
 }
 
-TEST_F(Attach, NoSuchSessionIsSaidAtOnce) {
+TEST_F(Attach, ASessionWithoutATraceIsSaidAtOnce) {
   const Brought brought = bring({1, 1});
-  EXPECT_EQ(line_from(brought),
-            "@marker gone no agent of this run is on the node: it has been fenced, or never ran");
+  EXPECT_THAT(line_from(brought), testing::StartsWith("@marker hidden no trace of its agent"));
+  EXPECT_EQ(code_of(brought), kSessionHidden);
+}
+
+TEST_F(Attach, ASessionThatHasEndedIsSaidAtOnce) {
+  const SessionId id{7, 7};
+  { const auto socket = open_session_socket(session_folders(), id); }
+  leave_last_word(session_folders(), id, "its agent was killed by SIGKILL");
+  const Brought brought = bring(id);
+  EXPECT_EQ(line_from(brought), "@marker gone its agent was killed by SIGKILL");
   EXPECT_EQ(code_of(brought), kSessionGone);
+}
+
+/// An agent that says farewell to the first who comes; its guardian ends when `hold` has a byte.
+pid_t fork_guardian(SessionId id, const Pipe& hold, const Pipe& listens) {
+  const pid_t guardian = ::fork();
+  if (guardian != 0) return guardian;
+  if (::fork() == 0) {
+    const UniqueFd listener = open_nameless_socket(id);
+    (void)!::write(listens.write.get(), ".", 1);
+    pollfd guest{listener.get(), POLLIN, 0};
+    ::poll(&guest, 1, -1);
+    const UniqueFd keeper(::accept(listener.get(), nullptr, nullptr));
+    (void)!::write(keeper.get(), &kFarewell, 1);
+    ::_exit(0);
+  }
+  char byte = 0;
+  (void)!::read(hold.read.get(), &byte, 1);
+  ::_exit(0);
+}
+
+TEST_F(Attach, AfterAFarewellItWaitsForTheGuardian) {
+  const SessionId id{8, 8};
+  Pipe hold = *make_pipe();
+  Pipe listens = *make_pipe();
+  const UniqueFd guardian(open_pidfd(fork_guardian(id, hold, listens)));
+  char byte = 0;
+  ASSERT_EQ(::read(listens.read.get(), &byte, 1), 1);
+  const Brought brought = bring(id);
+  EXPECT_EQ(line_from(brought), "@marker ready");
+  const UniqueFd attach(open_pidfd(brought.pid));
+  pollfd early{attach.get(), POLLIN, 0};
+  EXPECT_EQ(::poll(&early, 1, 200), 0) << "it ended before the guardian";
+  ASSERT_EQ(::write(hold.write.get(), ".", 1), 1);
+  EXPECT_EQ(code_of(brought), 0);
+  pollfd end{guardian.get(), POLLIN, 0};
+  EXPECT_EQ(::poll(&end, 1, 0), 1);
 }
 
 }  // namespace

@@ -37,6 +37,12 @@ TEST_F(MissingPlacesTest, NothingIsMissing) {
   EXPECT_EQ(missing.error(), std::nullopt);
 }
 
+TEST_F(MissingPlacesTest, WhoHasNotAnsweredIsKnown) {
+  MissingPlaces missing(plan_, cluster_);
+  missing.add(NodeIndex(1), {Attempt(1), {}});
+  EXPECT_EQ(missing.awaited(), "gpu[01,03-04]");
+}
+
 TEST_F(MissingPlacesTest, OneThingIsOneLine) {
   MissingPlaces missing(plan_, cluster_);
   for (std::uint32_t node = 1; node < 4; ++node) missing.add(NodeIndex(node), {Attempt(1), {workdir_}});

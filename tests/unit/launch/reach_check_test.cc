@@ -109,7 +109,7 @@ TEST_F(ReachCheckTest, ABetterOneThatIsSilentIsWaitedForAMoment) {
 TEST_F(ReachCheckTest, SilenceEndsWithTheLimit) {
   spec_.timeouts.connect = std::chrono::milliseconds(100);
   begin();
-  EXPECT_EQ(sent<wire::OpenDoor>()[0].second.limit_ms, 1100U);
+  EXPECT_EQ(sent<wire::OpenDoor>()[0].second.limit_ms, 1075U);  // three quarters and a second
   wait();
   ASSERT_TRUE(met_);
   ASSERT_FALSE(met_->has_value());

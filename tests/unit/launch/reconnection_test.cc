@@ -26,6 +26,7 @@ class ReconnectionTest : public testing::Test {
   int cancelled_ = 0;
   int made_ = 0;
   std::optional<std::string> gone_;
+  bool stops_when_hidden_ = false;
   Reconnection again_{
       loop_,
       {[this](Reconnection::Opened done, Duration limit) {
@@ -33,7 +34,10 @@ class ReconnectionTest : public testing::Test {
          limits_.push_back(limit);
        },
        [this] { ++cancelled_; }},
-      {[this](Connection) { ++made_; }, [this](std::string how) { gone_ = std::move(how); }}};
+      {[this](Connection) { ++made_; }, [this](std::string how) { gone_ = std::move(how); },
+       [this] {
+         if (stops_when_hidden_) again_.stop();
+       }}};
 };
 
 TEST_F(ReconnectionTest, TriesUntilAConnectionIsMade) {
@@ -65,6 +69,25 @@ TEST_F(ReconnectionTest, AnAgentThatIsGoneEndsIt) {
   answer_(fail(kSessionGone, "its agent was killed by SIGKILL"));
   EXPECT_EQ(gone_, "its agent was killed by SIGKILL");
   EXPECT_FALSE(again_.trying());
+  EXPECT_EQ(limits_.size(), 1U);
+}
+
+TEST_F(ReconnectionTest, OneWithoutATraceIsTriedAgain) {
+  again_.begin();
+  answer_(fail(kSessionHidden, "no trace of its agent"));
+  EXPECT_FALSE(gone_);
+  EXPECT_EQ(again_.trouble(), "no trace of its agent");
+  turn_until_tries(2);
+  answer_(Connection());
+  EXPECT_EQ(made_, 1);
+}
+
+TEST_F(ReconnectionTest, OneWithoutATraceMayBeReasonToStop) {
+  stops_when_hidden_ = true;
+  again_.begin();
+  answer_(fail(kSessionHidden, "no trace of its agent"));
+  EXPECT_FALSE(again_.trying());
+  loop_.poll();
   EXPECT_EQ(limits_.size(), 1U);
 }
 

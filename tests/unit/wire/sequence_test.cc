@@ -86,6 +86,19 @@ TEST(ControlReceiver, AcknowledgesEvery32OrWhenAsked) {
   EXPECT_EQ(receiver.ack_due(true), 33U);
 }
 
+TEST(ControlSender, WhatNobodyAcknowledgesIsTooMuchOneDay) {
+  ControlSender sender(0, 1);
+  const Frame large = encode(Notice{std::string(200'000, 'x')});
+  while (sender.unacknowledged().size() <= kMostUnacknowledgedFrames) {
+    EXPECT_FALSE(sender.keeps_too_much()) << sender.unacknowledged().size();  // few, however large
+    (void)sender.stamp(large);
+  }
+  EXPECT_TRUE(sender.keeps_too_much());
+  ASSERT_TRUE(sender.acknowledged(1024).has_value());
+  for (int i = 0; i < 10'000; ++i) (void)sender.stamp(encode(Notice{"small"}));
+  EXPECT_FALSE(sender.keeps_too_much());
+}
+
 TEST(Sequence, ASessionGoesOnOverANewChannel) {
   ControlSender sender(0, 1);
   ControlReceiver receiver(0, 1);
