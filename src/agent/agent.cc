@@ -24,6 +24,7 @@
 #include "os/containment.h"
 #include "os/descriptors.h"
 #include "os/enclosure.h"
+#include "os/machine_identity.h"
 #include "os/signals.h"
 
 extern char** environ;
@@ -40,6 +41,7 @@ class Agent {
       : id_{options.session, options.node},
         progress_(progress),
         isolation_refused_(std::move(place.refused)),
+        machine_(std::move(options.machine)),
         enclosure_(std::move(place.outer_proc)),
         channel_(loop_, std::move(options.read), std::move(options.write), options.node,
                  options.session),
@@ -154,6 +156,7 @@ class Agent {
     end_reach_check();  // the ports are about to be other ones
     wire::Facts facts{facts_.gather(request), request.attempt};
     facts.facts.isolation_refused = isolation_refused_;
+    facts.facts.machine = machine_.empty() ? machine_identity() : machine_;
     make_folder(request.output_name, facts.facts);
     channel_.send(facts);
     loop_.post([this] { ranks_.prepare(); });  // while the launcher makes its plan
@@ -245,6 +248,7 @@ class Agent {
   const SessionId id_;
   Progress& progress_;
   const std::string isolation_refused_;
+  const std::string machine_;  // empty: where we are
   Enclosure enclosure_;
   Channel channel_;
   const std::chrono::milliseconds hello_limit_;

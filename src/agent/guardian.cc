@@ -20,6 +20,7 @@
 #include "os/cgroup.h"
 #include "os/containment.h"
 #include "os/descriptors.h"
+#include "os/machine_identity.h"
 #include "os/pid_namespace.h"
 #include "os/proc_file.h"
 #include "os/signals.h"
@@ -151,6 +152,7 @@ int guardian_main(AgentOptions options) {
   if (progress == nullptr || !own_pidfd) return exit_code::kInternal;
   become_subreaper();  // before there is anybody to lose
   const bool isolated = options.pid_namespace;
+  if (isolated) options.machine = machine_identity();  // of the surroundings of all its agents
   const Status opened = isolated ? open_pid_namespace() : Status();
   const pid_t agent = ::fork();
   if (agent < 0) return exit_code::kInternal;

@@ -21,6 +21,7 @@ struct AgentOptions {
   bool pid_namespace = false;
   /// The agent ends when its launcher has not said Hello by then; 0: it waits.
   std::uint32_t hello_limit_ms = 0;
+  std::string machine;  // filled in by guardian_main() where the agent could not find it out
 };
 
 /// Exit codes of a guardian beyond 128 + n (its agent was killed by signal n).

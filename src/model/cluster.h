@@ -63,6 +63,7 @@ struct NodeFacts {
   ResourceLimits limits;
   /// Those of FactsRequest::variables that are set where ranks will start from.
   Environment environment;
+  std::string machine;  // os/machine_identity.h; empty: unknown
   bool operator==(const NodeFacts&) const = default;
 };
 

@@ -36,4 +36,9 @@ std::string_view name_of(Launch launch) {
   return "";
 }
 
+std::string as_typed(const JobSpec& spec, const std::string& key, const std::string& value) {
+  const auto typed = spec.typed.find(key);
+  return typed != spec.typed.end() ? typed->second : '"' + key + ": " + value + '"';
+}
+
 }  // namespace dlaunch

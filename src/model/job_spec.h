@@ -212,8 +212,16 @@ struct JobSpec {
   Logs logs;
   std::map<std::string, std::string> metrics;  // name -> RE2 pattern
 
+  /// What the user typed for a key ("-n 5" for processes, "--set nodes=2"), where that was no line
+  /// of the job file; of the key hostfile also "job.yaml:3:11", where it was. For errors.
+  std::map<std::string, std::string> typed;
+
   bool operator==(const JobSpec&) const = default;
 };
+
+/// How an error names the value of a key: as the user typed it, else "processes: 5" in quotes.
+[[nodiscard]] std::string as_typed(const JobSpec&, const std::string& key,
+                                   const std::string& value);
 
 [[nodiscard]] std::string_view name_of(Framework);
 [[nodiscard]] std::string_view name_of(Launch);

@@ -11,6 +11,7 @@
 #include "plan/command.h"
 #include "plan/hostfile.h"
 #include "plan/lengths.h"
+#include "plan/machines.h"
 #include "plan/place.h"
 #include "plan/ports.h"
 #include "plan/rank_env.h"
@@ -239,7 +240,8 @@ std::vector<std::string> gpu_notes(const JobSpec& spec, const NodeGpus& gpus, co
         "CUDA shows a process only the first MIG slice of its list; use binding.gpus: "
         "one-per-process");
   } else if (spec.framework == Framework::tensorflow) {
-    notes.emplace_back("TensorFlow takes every GPU that it sees; use binding.gpus: one-per-process");
+    notes.emplace_back(
+        "TensorFlow takes every GPU that it sees; use binding.gpus: one-per-process");
   }
   return notes;
 }
@@ -262,13 +264,32 @@ void add_gpu_notes(const JobSpec& spec, const std::vector<NodeGpus>& gpus, Launc
   }
 }
 
+/// The cluster in which each node has only its own part of a machine that it shares.
+Cluster with_shares(const Cluster& cluster, const std::vector<MachineShare>& shares) {
+  Cluster shared = cluster;
+  for (std::size_t i = 0; i < shares.size(); ++i) {
+    if (shares[i].nodes > 1) shared.nodes[i].facts.cores = shares[i].mine;
+  }
+  return shared;
+}
+
+std::string note_of_share(const MachineShare& share, const std::string& note) {
+  const std::string nodes = std::to_string(share.nodes) + " nodes are this machine";
+  if (!share.mine.empty()) return note + "; " + nodes;
+  return "not bound: " + nodes + ", with " + std::to_string(share.ranks) + " ranks for " +
+         std::to_string(share.cores) + (share.cores == 1 ? " free core" : " free cores");
+}
+
+/// `cluster`: with_shares().
 Status bind_nodes(const JobSpec& spec, const Cluster& cluster, const std::vector<NodeGpus>& gpus,
-                  LaunchPlan& plan) {
+                  const std::vector<MachineShare>& shares, LaunchPlan& plan) {
   for (std::size_t i = 0; i < plan.nodes.size(); ++i) {
     NodePlan& node = plan.nodes[i];
     const auto homes = assign_gpus(spec, gpus[i], node, plan);
     if (!homes) return tl::unexpected(homes.error());
     CoreBinding binding = bind_ranks(cluster.nodes[i].facts, *homes, spec.binding.cpus);
+    if (shares[i].nodes > 1 && spec.binding.cpus != Binding::Cpus::none)
+      binding.note = note_of_share(shares[i], binding.note);
     node.binding_note = std::move(binding.note);
     for (std::size_t local = 0; local < node.ranks.size(); ++local) {
       plan.ranks[node.ranks[local].value].cpus = std::move(binding.cpus[local]);
@@ -325,6 +346,7 @@ void add_role_notes(const JobSpec& spec, const Placement& placement, LaunchPlan&
 Result<std::size_t> nodes_to_meet(const JobSpec& spec, const Cluster& cluster,
                                   const PlanContext& context) {
   if (!needs_meeting(spec.framework) || cluster.nodes.size() < 2) return 0;
+  if (const Status one = check_machines(spec, cluster); !one) return tl::unexpected(one.error());
   const auto gpus = gpus_of_nodes(spec, cluster, user_variables(spec, context.launcher_env));
   const auto placement = place(spec, cluster, counts_of(gpus));
   if (!placement) return tl::unexpected(placement.error());
@@ -337,6 +359,7 @@ Result<LaunchPlan> make_plan(const JobSpec& spec, const Cluster& cluster,
   if (const Status s = check_available(spec); !s) return tl::unexpected(s.error());
   if (const Status s = check_env(spec); !s) return tl::unexpected(s.error());
   if (const Status s = check_isolation(spec, cluster); !s) return tl::unexpected(s.error());
+  if (const Status s = check_machines(spec, cluster); !s) return tl::unexpected(s.error());
   LaunchPlan plan;
   plan.name = spec.name;
   plan.run_id = context.run_id;
@@ -362,7 +385,10 @@ Result<LaunchPlan> make_plan(const JobSpec& spec, const Cluster& cluster,
     plan.notes.emplace_back(
         "parameter servers are stopped when the workers are done (success: workers)");
   }
-  if (const Status s = bind_nodes(spec, cluster, gpus, plan); !s) return tl::unexpected(s.error());
+  const std::vector<MachineShare> shares = share_machines(cluster, placement->per_node);
+  const Cluster shared = with_shares(cluster, shares);
+  if (const Status s = bind_nodes(spec, shared, gpus, shares, plan); !s)
+    return tl::unexpected(s.error());
   const auto meeting = meet(spec, cluster, plan);
   if (!meeting) return tl::unexpected(meeting.error());
   if (const Status s = assign_ports(spec, cluster, *meeting, plan); !s)
@@ -372,7 +398,7 @@ Result<LaunchPlan> make_plan(const JobSpec& spec, const Cluster& cluster,
     plan.carried = carried_variables(context.launcher_env);
   add_hostfiles(plan);
   add_role_notes(spec, *placement, plan);
-  add_rank_variables(spec, cluster, context, plan);
+  add_rank_variables(spec, shared, context, plan);
   if (const Status s = check_lengths(spec, context, plan); !s) return tl::unexpected(s.error());
   return plan;
 }

@@ -31,8 +31,10 @@ Result<std::size_t> nodes_to_use(const JobSpec& spec, const Cluster& cluster) {
   if (static_cast<std::size_t>(std::max(spec.nodes->min, 1)) > given) {
     const bool elastic = spec.nodes->min != spec.nodes->max;
     const bool only_here = given == 1 && cluster.nodes.front().is_launcher;
-    return misfit("\"nodes: " + std::string(elastic ? "{min: " : "") +
-                  std::to_string(spec.nodes->min) + (elastic ? ", ...}" : "") + "\" but only " +
+    return misfit(as_typed(spec, "nodes",
+                           std::string(elastic ? "{min: " : "") + std::to_string(spec.nodes->min) +
+                               (elastic ? ", ...}" : "")) +
+                  " but only " +
                   (given == 1 ? "1 host is given" : std::to_string(given) + " hosts are given") +
                   (only_here ? " (this machine)" : ""));
   }
@@ -61,9 +63,9 @@ Counts spread_over_gpus(std::uint32_t ranks, const Counts& gpus) {
   return counts;
 }
 
-/// `key`: what the user wrote, for the error.
+/// `typed`: what the user wrote, for the error.
 Result<Counts> fill_slots(std::uint32_t ranks, const Cluster& cluster, const Counts& gpus,
-                          const std::string& key) {
+                          const std::string& typed) {
   Counts counts(gpus.size());
   std::uint32_t left = ranks;
   std::uint32_t slots = 0;
@@ -76,38 +78,38 @@ Result<Counts> fill_slots(std::uint32_t ranks, const Cluster& cluster, const Cou
     slots += here;
   }
   if (left > 0) {
-    return misfit("\"" + key + "\" but the " + (counts.size() == 1 ? "host has" : "hosts have") +
+    return misfit(typed + " but the " + (counts.size() == 1 ? "host has" : "hosts have") +
                   " only " + counted(slots, "slot"));
   }
   return counts;
 }
 
 Result<Counts> distribute(std::uint32_t ranks, const Cluster& cluster, const Counts& gpus,
-                          const std::string& key) {
+                          const std::string& typed) {
   const auto has_slots = [](const Node& node) { return node.slots > 0; };
   const auto end = cluster.nodes.begin() + static_cast<std::ptrdiff_t>(gpus.size());
   if (std::any_of(cluster.nodes.begin(), end, has_slots))
-    return fill_slots(ranks, cluster, gpus, key);
+    return fill_slots(ranks, cluster, gpus, typed);
   const bool gpus_everywhere =
       std::all_of(gpus.begin(), gpus.end(), [](std::uint32_t n) { return n > 0; });
   if (gpus_everywhere && ranks <= total_of(gpus)) return spread_over_gpus(ranks, gpus);
   return spread_evenly(ranks, gpus.size());
 }
 
-Result<std::uint32_t> ranks_of_node(const ProcessesPerNode& wanted, const Node& node,
-                                    std::uint32_t gpus) {
+Result<std::uint32_t> ranks_of_node(const JobSpec& spec, const Node& node, std::uint32_t gpus) {
+  const ProcessesPerNode& wanted = spec.processes_per_node;
   const std::uint32_t slots = static_cast<std::uint32_t>(std::max(node.slots, 0));
   switch (wanted.kind) {
     case ProcessesPerNode::Kind::count:
       if (slots > 0 && static_cast<std::uint32_t>(wanted.count) > slots) {
-        return misfit("\"processes_per_node: " + std::to_string(wanted.count) + "\" but " +
+        return misfit(as_typed(spec, "processes_per_node", std::to_string(wanted.count)) + " but " +
                       node.name + " has only " + counted(slots, "slot"));
       }
       return static_cast<std::uint32_t>(std::max(wanted.count, 1));
     case ProcessesPerNode::Kind::gpu:
       if (gpus == 0) {
         return misfit(
-            "\"processes_per_node: gpu\" but " + node.name +
+            as_typed(spec, "processes_per_node", "gpu") + " but " + node.name +
             (node.facts.gpus.empty() ? " has no GPU" : " has no GPU that the job may use"));
       }
       return slots > 0 ? std::min(slots, gpus) : gpus;
@@ -124,20 +126,22 @@ Result<Counts> counts_without_roles(const JobSpec& spec, const Cluster& cluster,
   if (spec.launch == Launch::per_node) {
     const bool counts_processes = spec.processes_per_node.kind == ProcessesPerNode::Kind::count;
     if ((counts_processes && spec.processes_per_node.count != 1) || spec.processes) {
-      return misfit(
-          std::string("\"launch: per-node\" starts one process on each node; leave out ") +
-          (spec.processes ? "processes" : "processes_per_node"));
+      const std::string key = spec.processes ? "processes" : "processes_per_node";
+      const auto typed = spec.typed.find(key);
+      return misfit(as_typed(spec, "launch", "per-node") +
+                    " starts one process on each node; leave out " +
+                    (typed == spec.typed.end() ? key : typed->second));
     }
     return Counts(gpus.size(), 1);
   }
   if (spec.processes) {
     const auto ranks = static_cast<std::uint32_t>(std::max(*spec.processes, 1));
     if (spec.nodes && ranks < static_cast<std::uint32_t>(spec.nodes->min)) {
-      return misfit("\"nodes: " + std::to_string(spec.nodes->min) + "\" but only " +
+      return misfit(as_typed(spec, "nodes", std::to_string(spec.nodes->min)) + " but only " +
                     (ranks == 1 ? "1 process is asked for"
                                 : std::to_string(ranks) + " processes are asked for"));
     }
-    return distribute(ranks, cluster, gpus, "processes: " + std::to_string(ranks));
+    return distribute(ranks, cluster, gpus, as_typed(spec, "processes", std::to_string(ranks)));
   }
   if (spec.framework == Framework::gcp) {
     if (spec.processes_per_node.kind != ProcessesPerNode::Kind::automatic) {
@@ -149,7 +153,7 @@ Result<Counts> counts_without_roles(const JobSpec& spec, const Cluster& cluster,
   }
   Counts counts;
   for (std::size_t i = 0; i < gpus.size(); ++i) {
-    const auto here = ranks_of_node(spec.processes_per_node, cluster.nodes[i], gpus[i]);
+    const auto here = ranks_of_node(spec, cluster.nodes[i], gpus[i]);
     if (!here) return tl::unexpected(here.error());
     counts.push_back(*here);
   }
@@ -254,8 +258,8 @@ Result<std::vector<Counts>> counts_of_roles(const std::vector<PlacedRole>& roles
   std::uint32_t compute = 0;
   for (const PlacedRole& role : roles)
     compute += !is_compute(role) || role.spec->nodes ? 0 : role.size;
-  auto pool =
-      distribute(compute, cluster, gpus, "roles: " + counted(compute, "chief and worker task"));
+  auto pool = distribute(compute, cluster, gpus,
+                         "\"roles: " + counted(compute, "chief and worker task") + '"');
   if (!pool) return tl::unexpected(pool.error());
   std::vector<Counts> all;
   for (const PlacedRole& role : roles) {

@@ -89,6 +89,21 @@ std::vector<std::string> leave_out(const std::vector<std::string>& keys, Documen
   return found;
 }
 
+/// See JobSpec::typed.
+std::map<std::string, std::string> typed_keys(const FieldReader& reader, const Sources& sources) {
+  std::map<std::string, std::string> typed;
+  for (const auto& [key, given] : reader.given()) {
+    const Source& source = sources[given.value.source];
+    if (source.is_argument) {
+      typed[key] = source.name;
+    } else if (key == "hostfile") {
+      const Location at = locate(source.text, given.value.offset);
+      typed[key] = source.name + ':' + std::to_string(at.line) + ':' + std::to_string(at.column);
+    }
+  }
+  return typed;
+}
+
 bool command_has_error(const FieldReader& reader) {
   const auto found = reader.given().find("command");
   return found != reader.given().end() && !found->second.good;
@@ -116,6 +131,7 @@ Result<JobSpec> read_job(const JobInput& input, std::vector<std::string>* left_o
   validate(job, reader.given(), diagnostics);
   if (!diagnostics.empty()) return tl::unexpected(diagnostics.to_error());
 
+  job.typed = typed_keys(reader, sources);
   put_roles_in_rank_order(job.roles);
   if (job.name.empty() && !input.text) job.name = name_from_command(job.command);
   return job;

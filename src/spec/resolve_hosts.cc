@@ -82,16 +82,21 @@ Result<ResolvedHosts> scheduler_hosts(const HostInput& input) {
   return ResolvedHosts{std::move(*hosts), std::string(variable->name), {}};
 }
 
-Result<ResolvedHosts> hosts_of_file(const std::string& path, const HostInput& input) {
+Result<ResolvedHosts> hosts_of_file(const JobSpec& job, const HostInput& input) {
+  const std::string& path = job.hosts.hostfile;
   const auto text = input.read_file(path);
-  if (!text) return tl::unexpected(text.error());
+  if (!text) {
+    const auto typed = job.typed.find("hostfile");
+    return typed == job.typed.end() ? wrong(text.error().message)
+                                    : wrong(typed->second + ": error: " + text.error().message);
+  }
   auto file = spec::read_hostfile(*text, path);
   if (!file) return tl::unexpected(file.error());
   return ResolvedHosts{std::move(file->hosts), "hostfile " + path, std::move(file->notes)};
 }
 
 Result<ResolvedHosts> listed_hosts(const JobSpec& job, const HostInput& input) {
-  if (!job.hosts.hostfile.empty()) return hosts_of_file(job.hosts.hostfile, input);
+  if (!job.hosts.hostfile.empty()) return hosts_of_file(job, input);
   if (job.hosts.from_scheduler) return scheduler_hosts(input);
   return inline_hosts(job);
 }
@@ -145,7 +150,7 @@ Status take_nodes(const JobSpec& job, ResolvedHosts& resolved) {
   const auto least = static_cast<std::size_t>(std::max(job.nodes->min, 1));
   const std::size_t given = resolved.hosts.size();
   if (least > given) {
-    return wrong("\"nodes: " + std::to_string(least) + "\" but only " +
+    return wrong(as_typed(job, "nodes", std::to_string(least)) + " but only " +
                  (given == 1 ? "1 host is given" : std::to_string(given) + " hosts are given") +
                  " (" + resolved.origin + ")");
   }
@@ -166,7 +171,7 @@ Status take_slots(const JobSpec& job, ResolvedHosts& resolved) {
   while (needed < resolved.hosts.size() && slots < wanted)
     slots += static_cast<std::size_t>(resolved.hosts[needed++].slots);
   if (slots < wanted) {
-    return wrong("\"processes: " + std::to_string(wanted) + "\" but the " +
+    return wrong(as_typed(job, "processes", std::to_string(wanted)) + " but the " +
                  (needed == 1 ? "host has" : "hosts have") + " only " + counted(slots, "slot") +
                  " (" + resolved.origin + ")");
   }

@@ -256,6 +256,24 @@ std::size_t find_tab_in_indentation(std::string_view text, std::size_t offset) {
   return first != std::string_view::npos && text[first] == '\t' ? first : std::string_view::npos;
 }
 
+// "[node1, gpu[2-3]:8]": in a list in brackets a second '[' begins another list
+// (YAML 1.2.2, 7.3.3).
+std::optional<TokenSpan> name_with_brackets(std::string_view text, std::size_t offset) {
+  constexpr std::string_view kEnds = " \t\r\n,{}\"'";
+  if (offset == 0 || offset >= text.size() || text[offset] != '[') return std::nullopt;
+  std::size_t begin = offset;
+  while (begin > 0 && (kEnds.find(text[begin - 1]) == std::string_view::npos) &&
+         text[begin - 1] != '[')
+    --begin;
+  const std::size_t close = text.find_first_of("]\n", offset);
+  if (begin == offset || close == std::string_view::npos || text[close] == '\n')
+    return std::nullopt;
+  std::size_t end = close + 1;
+  while (end < text.size() && kEnds.find(text[end]) == std::string_view::npos && text[end] != ']')
+    ++end;
+  return TokenSpan{begin, end - begin};
+}
+
 void report_syntax(std::string_view text, std::uint32_t source, std::size_t offset,
                    const std::string& message, Diagnostics& diagnostics) {
   if (const auto tab = find_tab_in_indentation(text, offset); tab != std::string_view::npos) {
@@ -268,6 +286,15 @@ void report_syntax(std::string_view text, std::uint32_t source, std::size_t offs
     diagnostics.error({source, static_cast<std::uint32_t>(span.offset), 1},
                       "not valid YAML: this line is indented further than the keys above; if it is "
                       "a key, indent it as they are");
+    return;
+  }
+  const bool in_brackets = message.starts_with("end of sequence flow not found") ||
+                           message.starts_with("end of map flow not found");
+  if (const auto name = name_with_brackets(text, offset); in_brackets && name) {
+    diagnostics.error({source, static_cast<std::uint32_t>(name->offset),
+                       static_cast<std::uint32_t>(name->length)},
+                      "not valid YAML: a name with brackets must be quoted here: \"" +
+                          std::string(text.substr(name->offset, name->length)) + '"');
     return;
   }
   diagnostics.error(

@@ -119,7 +119,8 @@ inline constexpr auto kFields<NodeFacts> =
                field("output_refused", &NodeFacts::output_refused),
                field("interfaces", &NodeFacts::interfaces),
                field("limits", &NodeFacts::limits),
-               field("environment", &NodeFacts::environment)};
+               field("environment", &NodeFacts::environment),
+               field("machine", &NodeFacts::machine)};
 
 template <>
 inline constexpr auto kFields<StartCommand> = std::tuple{

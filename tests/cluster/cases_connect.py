@@ -34,6 +34,17 @@ def end_shells(box):
                 os.kill(pid, signal.SIGKILL)
 
 
+# --- which machine is it
+
+@case
+def one_machine_under_two_names_is_refused(box):
+    cluster = box.make_cluster(2)
+    cluster.add_host("alias", HostName=cluster[1].address, HostKeyAlias="node1")
+    run = hello(box, hosts=["node1", "node2", "alias"], code=65)
+    expect_in('the hosts "node1" and "alias" are one machine, whose own name is node1', run.text, "the error")
+    expect_equal(run.out, b"", "what ranks have said")
+
+
 # --- staging
 
 @case
@@ -252,13 +263,15 @@ def an_ssh_program_that_is_missing(box):
 
 @case
 def refusals_of_max_startups_are_tried_again(box):
-    cluster = box.make_cluster(1)
+    """By a bastion, through which all nodes are reached."""
+    cluster = box.make_cluster(6)
     cluster[1].start_sshd(MaxStartups="1")
-    hosts = [f"door{i}" for i in range(6)]  # all of them behind one sshd, as behind a bastion
+    hosts = cluster.names[1:]
     for host in hosts:
-        cluster.add_host(host, HostName=cluster[1].address, HostKeyAlias="node1")
+        cluster.configure(host, ProxyJump="node1")
     run = hello(box, hosts=hosts)
-    expect_equal(run.out.count(b"hello from node1"), 6, "ranks")
+    for host in hosts:
+        expect_in(f"hello from {host}".encode(), run.out, "ranks")
 
 
 def stage_what_is_huge(box):

@@ -46,6 +46,14 @@ def held_run(box, name, *options, before=None):
 
 
 @case(alone=True)
+def several_agents_on_this_machine_share_its_cores_out(box):
+    need_cores(2)
+    run = box.run("run", "--hosts", "a,b", "--set", "connect.via=local", "--", "sh", "-c", SHOW)
+    expect(not cpus_of(box, 0) & cpus_of(box, 1), "both have the same cores")
+    expect("not bound" not in run.text and "took the planned cores" not in run.text, f"a note\n{run.text}")
+
+
+@case(alone=True)
 def ranks_have_cores_of_their_own(box):
     need_cores(2)
     box.run("run", "-n", "2", "--", "sh", "-c", SHOW)

@@ -82,6 +82,25 @@ TEST(ResolveHosts, ReadsAHostfile) {
               HasSubstr("hosts.txt:1:9: error: slots must be"));
 }
 
+TEST(ResolveHosts, SaysWhereAMissingHostfileWasNamed) {
+  JobSpec job = job_with_file();
+  job.typed["hostfile"] = "job.yaml:3:11";
+  EXPECT_EQ(shown(resolve_hosts(job, files({}))),
+            "job.yaml:3:11: error: cannot read the hostfile hosts.txt: No such file");
+}
+
+TEST(ResolveHosts, NamesTheOptionThatWasTyped) {
+  JobSpec job = job_with_file();
+  job.processes = 5;
+  job.typed["processes"] = "-n 5";
+  EXPECT_EQ(shown(resolve_hosts(job, files({{"hosts.txt", "a slots=2\nb slots=2\n"}}))),
+            "-n 5 but the hosts have only 4 slots (hostfile hosts.txt)");
+  job.nodes = NodeRange{3, 3};
+  job.typed["nodes"] = "--nnodes 3";
+  EXPECT_EQ(shown(resolve_hosts(job, files({{"hosts.txt", "a\nb\n"}}))),
+            "--nnodes 3 but only 2 hosts are given (hostfile hosts.txt)");
+}
+
 TEST(ResolveHosts, TakesTheFirstNodes) {
   JobSpec job = job_with_file();
   const HostInput input = files({{"hosts.txt", "a\nb\nc\n"}});

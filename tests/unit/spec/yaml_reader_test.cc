@@ -91,6 +91,12 @@ const Case kCases[] = {
     {"command: x\nenv: {<<: {A: b}}\n",
      ":2:7: error: merge keys (<<) are not supported; repeat the keys, or give a whole value an "
      "alias"},
+    {"command: x\nhosts: [node1, node[2-3]]\n",
+     ":2:16: error: not valid YAML: a name with brackets must be quoted here: \"node[2-3]\""},
+    {"command: x\nhosts: [gpu[02-04]:8]\n",
+     ":2:9: error: not valid YAML: a name with brackets must be quoted here: \"gpu[02-04]:8\""},
+    {"command: x\nhosts:\n  - {name: node[4-5], slots: 2}\n",
+     ":3:12: error: not valid YAML: a name with brackets must be quoted here: \"node[4-5]\""},
     {"command: !run x\n", ":1:15: error: tags (!name) are not supported here; remove it"},
     {"command: x\n? [a]\n: b\n",
      ":2:3: error: a key must be a plain text, not a list or a mapping"},

@@ -56,6 +56,7 @@ inline NodeFacts sample_facts() {
       {"ib0", NetworkInterface::Kind::infiniband, false, 4294967295U, 2044, "", {}}};
   facts.limits = {1024, 63000, 8 << 20, 1};
   facts.environment = {{"NCCL_SOCKET_IFNAME", "=ib0"}};
+  facts.machine = "0a1b net:[1] pid:[2]";
   return facts;
 }
 
