@@ -7,6 +7,7 @@
 #include <sys/socket.h>
 #include <unistd.h>
 
+#include "agent/staged_binary.h"
 #include "wire/codec.h"
 #include "wire/framer.h"
 
@@ -98,6 +99,7 @@ void AttachPoint::close() {
 void AttachPoint::keep_places() {
   touch_.after(kTouchEvery, [this] {
     if (socket_.folder) touch_session_socket(socket_, id_);
+    mark_staged_binary_used();
     keep_places();
   });
 }

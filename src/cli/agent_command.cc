@@ -10,6 +10,7 @@
 
 #include "agent/attach.h"
 #include "agent/guardian.h"
+#include "agent/staged_binary.h"
 #include "cli/print.h"
 #include "launch/remote_script.h"
 #include "os/build_id.h"
@@ -99,6 +100,7 @@ int agent_command(const std::vector<std::string>& words) {
   options.hello_limit_ms = kHelloLimitMs;
   if (!options.read || !options.write || write_all(options.write.get(), marker + " ready\n") != 0)
     return exit_code::kNodeLost;
+  mark_staged_binary_used();
   return guardian_main(std::move(options));
 }
 

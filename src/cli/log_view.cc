@@ -45,6 +45,14 @@ LogView::LogView(const RunView& run, LogSelection selection, std::vector<std::st
                     std::getenv("NO_COLOR") == nullptr;
 }
 
+void say_where_output_is(const RunView& run) {
+  if (run.left.empty()) return;
+  std::fprintf(
+      stderr,
+      "dlaunch: the launcher of run %s was killed; what had not come home is on the nodes:\n%s",
+      run.id.c_str(), left_text(run.left).c_str());
+}
+
 int LogView::show() {
   begin_attempt(first_attempt());
   Status status = skip();
@@ -52,6 +60,7 @@ int LogView::show() {
     if (status) status = read_all(stream);
   }
   if (status && !has_written_ && selection_.tail.value_or(1) > 0) say_no_output(run_);
+  if (status) say_where_output_is(run_);
   return end_with(status);
 }
 
@@ -89,6 +98,7 @@ Status LogView::follow_until_end() {
     }
     if (const Status finished = finish_attempt(); !finished) return finished;
     std::fprintf(stderr, "dlaunch: run %s %s\n", seen->id.c_str(), state_text(*seen).c_str());
+    if (const auto whole = read_run(run_.path)) say_where_output_is(*whole);
     return {};
   }
 }

@@ -20,6 +20,8 @@ struct LogSelection {
 
 /// "dlaunch: no output (run ...: failed, exit 70)", to stderr.
 void say_no_output(const RunView& run);
+/// On stderr, of a lost run whose ranks were on other nodes.
+void say_where_output_is(const RunView& run);
 
 class LogView {
  public:

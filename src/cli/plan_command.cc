@@ -14,7 +14,8 @@ constexpr const char* kFooter =
     "Examples:\n"
     "  dlaunch plan job.yaml                    who would run where, with which cores\n"
     "  dlaunch plan -n 4 --env 2 -- true        the variables of rank 2, with reasons\n"
-    "  dlaunch plan job.yaml --json             for tools";
+    "  dlaunch plan job.yaml --json             for tools, with the facts of the nodes\n"
+    "  dlaunch plan job.yaml --offline          before the nodes can be reached";
 
 struct PlanCommand {
   JobOptions job;
@@ -39,6 +40,8 @@ Subcommand plan_command(const TrailingArguments& arguments) {
   const auto describe = [plan](CommandOptions options) {
     add_job_options(options, plan->job);
     options.flag("--json", plan->view.json, "The plan, or with --env the variables, as JSON");
+    options.flag("--offline", plan->view.offline,
+                 "Connect to nobody: what would be asked of the nodes\nis marked as not known");
     options.number("--env", plan->view.env_of, "The variables of one rank, with the reason of each",
                    "RANK");
   };

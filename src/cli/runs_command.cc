@@ -60,7 +60,9 @@ struct RunsCommand {
     std::string text = runs_table(found.runs, wall_now(), local_parts);
     for (const RunView& run : found.runs) {
       if (run.state != RunState::lost) continue;
-      text += "lost: its launcher was killed\n";
+      text += "lost: its launcher was killed";
+      // What ranks on other nodes printed may not have come home.
+      text += run.left.empty() ? "\n" : "; where its output is: dlaunch logs " + run.id + '\n';
       break;
     }
     if (found.more) text += "older ones: dlaunch runs --all\n";

@@ -1,7 +1,9 @@
 #include "cli/show_plan.h"
 
 #include "cli/print.h"
+#include "launch/assumed_cluster.h"
 #include "launch/discover.h"
+#include "launch/this_machine.h"
 #include "plan/make_plan.h"
 #include "report/plan_json.h"
 #include "report/plan_text.h"
@@ -14,7 +16,8 @@ int show_plan(const JobSpec& spec, const std::string& current_folder, const Plan
   PlanContext context;
   context.launcher_env = environment_from_block(environ);
   context.current_folder = current_folder;
-  const auto cluster = discover_cluster(spec, context);
+  const auto cluster =
+      view.offline ? assumed_cluster(spec, this_machine()) : discover_cluster(spec, context);
   if (!cluster) return print_error(cluster.error());
   const auto plan = make_plan(spec, *cluster, context);
   if (!plan) return print_error(plan.error());
@@ -28,7 +31,7 @@ int show_plan(const JobSpec& spec, const std::string& current_folder, const Plan
     return print_text(view.json ? plan_env_json(*plan, rank)
                                 : plan_env_text(*plan, *cluster, rank));
   }
-  if (view.json) return print_text(plan_json(*plan));
+  if (view.json) return print_text(plan_json(*plan, &*cluster));
   return print_text(plan_text(*plan, *cluster));
 }
 

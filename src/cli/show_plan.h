@@ -11,6 +11,7 @@ namespace dlaunch {
 
 struct PlanView {
   bool json = false;
+  bool offline = false;                 // no node is asked
   std::optional<std::uint32_t> env_of;  // a rank
 };
 

@@ -2,15 +2,14 @@
 
 #include <algorithm>
 #include <cerrno>
-#include <cstdlib>
 
 #include <sys/random.h>
 
+#include "launch/this_machine.h"
 #include "os/build_id.h"
 #include "os/cgroup.h"
 #include "os/clock.h"
 #include "os/containment.h"
-#include "os/own_machine.h"
 #include "plan/make_plan.h"
 
 namespace dlaunch {
@@ -20,27 +19,6 @@ namespace {
 constexpr std::chrono::seconds kCleanupLimit{10};
 constexpr std::chrono::seconds kGuardianEnd{2};
 
-OwnMachine own_machine() {
-  OwnMachine own{own_hostname(), own_addresses(), ""};
-  for (const char* name : {"USER", "LOGNAME"}) {
-    if (const char* user = ::getenv(name); own.user.empty() && user != nullptr) own.user = user;
-  }
-  return own;
-}
-
-Node node_of(const NodeTarget& target, bool only_one) {
-  Node node;
-  node.name = target.host.name;
-  node.is_launcher = target.way == NodeTarget::Way::fork;
-  node.slots = target.host.slots;
-  if (!only_one) {
-    node.address = target.host.address.empty() ? target.host.name : target.host.address;
-  } else {
-    node.address = "127.0.0.1";
-  }
-  return node;
-}
-
 }  // namespace
 
 Result<LocalStart> fork_local_agents(const JobSpec& spec) {
@@ -48,7 +26,7 @@ Result<LocalStart> fork_local_agents(const JobSpec& spec) {
   if (::getrandom(&start.session, sizeof start.session, 0) != sizeof start.session) {
     return fail_errno(exit_code::kInternal, "getrandom", errno);
   }
-  auto targets = node_targets(spec, own_machine());
+  auto targets = node_targets(spec, this_machine());
   if (!targets) return tl::unexpected(targets.error());
   start.targets = std::move(*targets);
   for (std::uint32_t i = 0; i < start.targets.size(); ++i) {

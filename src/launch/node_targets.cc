@@ -140,4 +140,17 @@ Result<std::vector<NodeTarget>> node_targets(const JobSpec& spec, const OwnMachi
   return targets;
 }
 
+Node node_of(const NodeTarget& target, bool only_one) {
+  Node node;
+  node.name = target.host.name;
+  node.is_launcher = target.way == NodeTarget::Way::fork;
+  node.slots = target.host.slots;
+  if (!only_one) {
+    node.address = target.host.address.empty() ? target.host.name : target.host.address;
+  } else {
+    node.address = "127.0.0.1";
+  }
+  return node;
+}
+
 }  // namespace dlaunch

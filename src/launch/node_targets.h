@@ -4,6 +4,7 @@
 #include <string>
 #include <vector>
 
+#include "model/cluster.h"
 #include "model/job_spec.h"
 #include "model/result.h"
 
@@ -34,5 +35,8 @@ struct NodeTarget {
 /// way that does not exist.
 [[nodiscard]] Result<std::vector<NodeTarget>> node_targets(const JobSpec& spec,
                                                            const OwnMachine& own);
+
+/// The node before its facts are known. `only_one`: the job has no other.
+[[nodiscard]] Node node_of(const NodeTarget& target, bool only_one);
 
 }  // namespace dlaunch

@@ -94,6 +94,7 @@ struct Meeting {
 struct Cluster {
   std::vector<Node> nodes;         // index = NodeIndex
   std::optional<Meeting> meeting;  // nullopt: nothing was tried
+  bool is_assumed = false;         // no node was asked: its facts are not known
   bool operator==(const Cluster&) const = default;
 };
 

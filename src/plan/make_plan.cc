@@ -187,7 +187,7 @@ void add_nodes_and_ranks(const JobSpec& spec, const Cluster& cluster, const Plan
 /// will compute on, -1 where nobody can tell. `all`: a rank uses the GPU with the number of its
 /// LOCAL_RANK, except a lone rank that sees several.
 Result<std::vector<int>> assign_gpus(const JobSpec& spec, const NodeGpus& gpus,
-                                     const NodePlan& node, LaunchPlan& plan) {
+                                     const NodePlan& node, bool is_known, LaunchPlan& plan) {
   std::vector<int> homes;
   std::vector<std::string> all;
   all.reserve(gpus.size());
@@ -209,7 +209,7 @@ Result<std::vector<int>> assign_gpus(const JobSpec& spec, const NodeGpus& gpus,
       rank.gpus = {gpus[mine].id};
     }
   }
-  if (one_each && next > gpus.size()) {
+  if (one_each && is_known && next > gpus.size()) {
     return fail(exit_code::kJobFile,
                 "\"binding.gpus: one-per-process\" but " + node.name + " has " +
                     std::to_string(gpus.size()) + (gpus.size() == 1 ? " GPU" : " GPUs") +
@@ -285,7 +285,7 @@ Status bind_nodes(const JobSpec& spec, const Cluster& cluster, const std::vector
                   const std::vector<MachineShare>& shares, LaunchPlan& plan) {
   for (std::size_t i = 0; i < plan.nodes.size(); ++i) {
     NodePlan& node = plan.nodes[i];
-    const auto homes = assign_gpus(spec, gpus[i], node, plan);
+    const auto homes = assign_gpus(spec, gpus[i], node, !cluster.is_assumed, plan);
     if (!homes) return tl::unexpected(homes.error());
     CoreBinding binding = bind_ranks(cluster.nodes[i].facts, *homes, spec.binding.cpus);
     if (shares[i].nodes > 1 && spec.binding.cpus != Binding::Cpus::none)
@@ -310,6 +310,25 @@ Result<Meeting> meet(const JobSpec& spec, const Cluster& cluster, LaunchPlan& pl
     if (!route.address.empty()) plan.nodes[i].address = route.address;
   }
   return meeting;
+}
+
+/// What a plan that asked nobody takes for granted.
+void add_assumptions(const JobSpec& spec, const Cluster& cluster, LaunchPlan& plan) {
+  if (!cluster.is_assumed) return;
+  plan.notes.emplace_back(
+      "offline: no node was asked; GPUs, cores, addresses, and whether files and programs are "
+      "there, "
+      "are not known");
+  const bool counts_gpus = spec.processes_per_node.kind != ProcessesPerNode::Kind::count &&
+                           !spec.processes && spec.roles.empty() &&
+                           spec.launch == Launch::per_process;
+  if (counts_gpus)
+    plan.notes.emplace_back(
+        "offline: as many ranks on a node as it has slots, else one, where it would be one for "
+        "each "
+        "GPU");
+  if (ports_wanted(spec) > 0)
+    plan.notes.emplace_back("offline: ports are examples; free ones are chosen on the nodes");
 }
 
 void add_hostfiles(LaunchPlan& plan) {
@@ -398,6 +417,7 @@ Result<LaunchPlan> make_plan(const JobSpec& spec, const Cluster& cluster,
     plan.carried = carried_variables(context.launcher_env);
   add_hostfiles(plan);
   add_role_notes(spec, *placement, plan);
+  add_assumptions(spec, cluster, plan);
   add_rank_variables(spec, shared, context, plan);
   if (const Status s = check_lengths(spec, context, plan); !s) return tl::unexpected(s.error());
   return plan;

@@ -96,7 +96,8 @@ Result<Counts> distribute(std::uint32_t ranks, const Cluster& cluster, const Cou
   return spread_evenly(ranks, gpus.size());
 }
 
-Result<std::uint32_t> ranks_of_node(const JobSpec& spec, const Node& node, std::uint32_t gpus) {
+Result<std::uint32_t> ranks_of_node(const JobSpec& spec, const Node& node, std::uint32_t gpus,
+                                    bool is_assumed) {
   const ProcessesPerNode& wanted = spec.processes_per_node;
   const std::uint32_t slots = static_cast<std::uint32_t>(std::max(node.slots, 0));
   switch (wanted.kind) {
@@ -107,6 +108,13 @@ Result<std::uint32_t> ranks_of_node(const JobSpec& spec, const Node& node, std::
       }
       return static_cast<std::uint32_t>(std::max(wanted.count, 1));
     case ProcessesPerNode::Kind::gpu:
+      if (is_assumed && slots > 0) return slots;
+      if (is_assumed) {
+        return misfit(
+            as_typed(spec, "processes_per_node", "gpu") +
+            " needs to know the GPUs of the nodes, which --offline does not ask for; give "
+            "the hosts slots");
+      }
       if (gpus == 0) {
         return misfit(
             as_typed(spec, "processes_per_node", "gpu") + " but " + node.name +
@@ -153,7 +161,7 @@ Result<Counts> counts_without_roles(const JobSpec& spec, const Cluster& cluster,
   }
   Counts counts;
   for (std::size_t i = 0; i < gpus.size(); ++i) {
-    const auto here = ranks_of_node(spec, cluster.nodes[i], gpus[i]);
+    const auto here = ranks_of_node(spec, cluster.nodes[i], gpus[i], cluster.is_assumed);
     if (!here) return tl::unexpected(here.error());
     counts.push_back(*here);
   }

@@ -24,6 +24,9 @@ Result<Meeting> choose_meeting(const RendezvousSpec& spec, const Cluster& cluste
                    is_chosen ? "rendezvous.address of the job" : "the only node",
                    {}};
   }
+  if (cluster.is_assumed && (spec.address == "auto" || spec.address.empty()))
+    return Meeting{
+        address_of(cluster.nodes.front(), nodes), "the first node; nothing was tried", {}};
   if (cluster.meeting && cluster.meeting->routes.size() == nodes) return *cluster.meeting;
   auto candidates = rendezvous_candidates(spec, cluster, nodes);
   if (!candidates) return tl::unexpected(candidates.error());

@@ -3,6 +3,7 @@
 
 #include <string>
 
+#include "model/cluster.h"
 #include "model/ids.h"
 #include "model/launch_plan.h"
 
@@ -16,7 +17,12 @@ namespace dlaunch {
 ///   {NAME: VALUE} of all ranks; those of a node and of a rank come on top, passed [NAME]
 ///   (env_pass) and secret [NAME] (env_secret), whose values are nowhere, reasons {NAME: why},
 ///   scrubbed, not_passed, notes.
-[[nodiscard]] std::string plan_json(const LaunchPlan&);
+/// With a cluster, each node also has facts {hostname, architecture, kernel, memory_bytes,
+/// memory_available_bytes, cores [{numa, threads, taken}], gpus [{index, uuid, bus_id, model,
+/// numa}], cuda_visible_devices, interfaces [{name, is_up, speed_mbit, mtu, addresses}], limits
+/// {open_files, processes, locked_memory}}, null where a thing is not known or not limited; facts
+/// null: the node was not asked.
+[[nodiscard]] std::string plan_json(const LaunchPlan&, const Cluster* cluster = nullptr);
 
 /// `dlaunch plan --env RANK --json`: format (1), rank, node (its name), variables [{name, value,
 /// reason}] in the order of plan_env_text, the value of a secret null, scrubbed. `rank` must be one

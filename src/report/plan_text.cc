@@ -167,12 +167,15 @@ std::vector<TableLine> table_lines(const LaunchPlan& plan, const Cluster& cluste
         i = node.ranks.size() - kLast;
       }
       const RankPlan& rank = plan.ranks[node.ranks[i].value];
+      const bool known = !cluster.is_assumed;
       Cells cells = {std::to_string(rank.rank.value), node.name,
                      std::to_string(rank.local_rank.value)};
       if (with_roles) cells.push_back(rank.role);
-      cells.insert(cells.end(),
-                   {gpu_text(rank), rank.cpus.empty() ? "not bound" : ranges(rank.cpus),
-                    numa_text(rank.cpus, numa)});
+      cells.insert(cells.end(), {known ? gpu_text(rank) : "?",
+                                 !known              ? "?"
+                                 : rank.cpus.empty() ? "not bound"
+                                                     : ranges(rank.cpus),
+                                 known ? numa_text(rank.cpus, numa) : "?"});
       lines.push_back({std::move(cells), ""});
     }
   }

@@ -15,6 +15,7 @@
 #include "os/unique_fd.h"
 #include "report/json_members.h"
 #include "report/plain_text.h"
+#include "report/rank_list.h"
 #include "text/duration_text.h"
 
 namespace dlaunch {
@@ -89,9 +90,30 @@ void fill_in(RunView& view) {
   if (record && is_live(view.state)) view.duration = wall_now() - record->started;
 }
 
+/// Nodes other than the launcher's have a folder of their own for output (report/plan_json.h).
+std::vector<LeftOutput> outputs_on_nodes(const nlohmann::json& plan) {
+  std::vector<LeftOutput> found;
+  const auto nodes = plan.find("nodes");
+  if (nodes == plan.end() || !nodes->is_array()) return found;
+  for (const auto& node : *nodes) {
+    LeftOutput one;
+    if (!node.is_object()) continue;
+    one.node = plain_line(json_string(node, "name"));
+    one.folder = plain_line(json_string(node, "output_folder"));
+    const auto ranks = node.find("ranks");
+    if (one.folder.empty() || ranks == node.end() || !ranks->is_array()) continue;
+    for (const auto& rank : *ranks) {
+      if (rank.is_number_unsigned()) one.ranks.emplace_back(rank.get<std::uint32_t>());
+    }
+    if (!one.ranks.empty()) found.push_back(std::move(one));
+  }
+  return found;
+}
+
 void add_plan(RunView& view) {
   const auto plan = read_plan(view.path);
   if (!plan) return;
+  if (view.state == RunState::lost) view.left = outputs_on_nodes(*plan);
   const auto ranks = plan->find("ranks");
   if (ranks != plan->end() && ranks->is_array())
     view.ranks = static_cast<std::uint32_t>(ranks->size());
@@ -184,6 +206,18 @@ std::vector<std::uint32_t> attempts_of(const std::string& run_path) {
   ::closedir(directory);
   std::sort(attempts.begin(), attempts.end());
   return attempts;
+}
+
+std::string left_text(const std::vector<LeftOutput>& left) {
+  constexpr std::size_t kMost = 16;
+  std::string text;
+  for (std::size_t i = 0; i < std::min(left.size(), kMost); ++i) {
+    text += "  " + left[i].node + ':' + left[i].folder + "  rank" +
+            (left[i].ranks.size() == 1 ? " " : "s ") + rank_ranges(left[i].ranks) + '\n';
+  }
+  if (left.size() > kMost)
+    text += "  and " + std::to_string(left.size() - kMost) + " more nodes: dlaunch runs --json\n";
+  return text;
 }
 
 std::string state_text(const RunView& view) {

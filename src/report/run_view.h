@@ -7,12 +7,21 @@
 #include <string>
 #include <vector>
 
+#include "model/ids.h"
 #include "report/run_state.h"
 
 namespace dlaunch {
 
 /// EX_NOPERM of sysexits.h.
 inline constexpr int kNoPermission = 77;
+
+/// Where a node has stored what its ranks printed.
+struct LeftOutput {
+  std::string node;
+  std::string folder;  // absolute, there
+  std::vector<Rank> ranks;
+  bool operator==(const LeftOutput&) const = default;
+};
 
 struct RunView {
   std::string id;
@@ -22,6 +31,8 @@ struct RunView {
   std::string name;                                  // of the job; empty: not known
   std::optional<std::uint32_t> ranks;                // not known before there is a plan
   std::optional<std::chrono::nanoseconds> duration;  // until now when it is live
+  /// Of a lost run: what had not come home is there, unless its nodes were cleaned up since.
+  std::vector<LeftOutput> left;
 };
 
 /// What to say of `path`, which could not be read for the reason `error` (errno): kNoPermission and
@@ -44,6 +55,9 @@ struct RunView {
 
 /// The attempts that have a folder, ascending.
 [[nodiscard]] std::vector<std::uint32_t> attempts_of(const std::string& run_path);
+
+/// Some lines for people, each with its end, that say where that is; empty: there is nothing.
+[[nodiscard]] std::string left_text(const std::vector<LeftOutput>& left);
 
 /// How it ended, or what is known of it: "done in 3.2 s", "lost: its launcher was killed",
 /// "running since 3 min 12 s", "on gpu03, its state is not known from here".

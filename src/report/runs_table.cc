@@ -74,6 +74,18 @@ void append_row(std::string& out, const Row& row, const std::array<std::size_t, 
   out += line + '\n';
 }
 
+void write_left(JsonText& json, const std::vector<LeftOutput>& left) {
+  if (left.empty()) return;
+  json.key("output_on_nodes").begin_array();
+  for (const LeftOutput& one : left) {
+    json.begin_object().key("node").string(one.node).key("folder").string(one.folder);
+    json.key("ranks").begin_array();
+    for (const Rank rank : one.ranks) json.number(rank.value);
+    json.end_array().end_object();
+  }
+  json.end_array();
+}
+
 }  // namespace
 
 std::string short_duration(std::chrono::nanoseconds duration) {
@@ -145,6 +157,7 @@ std::string runs_json(const std::vector<RunView>& runs) {
     json.key("engine_pid");
     record&& is_live(run.state) ? json.number(record->engine.pid) : json.null();
     text("text", state_text(run));
+    write_left(json, run.left);
     json.end_object();
   }
   if (!runs.empty()) json.line(0);

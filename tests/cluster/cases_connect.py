@@ -1,8 +1,11 @@
 """How an agent comes to a node, and what is said when it does not."""
 
+import json
 import os
 import signal
+import time
 
+import lab
 from case import case
 from expectations import expect, expect_equal, expect_in
 from processes import program_of, wait_until
@@ -34,7 +37,47 @@ def end_shells(box):
                 os.kill(pid, signal.SIGKILL)
 
 
+# --- other ways than ssh
+
+@case
+def a_command_of_the_users_own_is_the_way_and_the_way_back(box):
+    cluster = box.make_cluster(2)
+    command = [lab.find("ssh"), "-F", f"{cluster.folder}/ssh/config", "{host}"]
+    script = "echo ready $RANK > $EVENTS; until [ -e $CASE/enough ]; do sleep 0.01; done; echo $RANK on $(hostname)"
+    run = box.start("run", "--set", f"hosts=[{', '.join(cluster.names)}]", "--set", "connect.via=command",
+                    "--set", f"connect.command={json.dumps(command)}", "--set", "env_pass=[EVENTS, CASE]", "--", "/bin/sh", "-c", script)
+    box.expect_all("ready", 2)
+    expect(cluster[2].kill_sessions() > 0, "no session")
+    box.write("enough", "")
+    run.end(0)
+    for rank in (0, 1):
+        expect_equal(box.rank_output(rank), f"{rank} on node{rank + 1}\n".encode(), f"rank {rank}")
+
+
+@case
+def namespaces_of_this_machine_by_a_command(box):
+    """Each is a network of its own, but all else is this machine's, as with containers that share it."""
+    cluster = box.make_cluster(2)
+    run = box.start("run", "--set", f"hosts=[{', '.join(cluster.names)}]", "--set", "connect.via=command",
+                    "--set", f"connect.command={json.dumps([lab.find('ip'), 'netns', 'exec', '{host}', '/bin/sh', '-c'])}",
+                    "--", "/bin/sh", "-c", "ip -br -4 addr show eth0").end(0)
+    for rank in (0, 1):
+        expect_in(cluster[rank + 1].address.encode(), box.rank_output(rank), f"rank {rank}\n{run.report()}")
+
+
 # --- which machine is it
+
+@case
+def a_node_with_another_processor_is_refused(box):
+    cluster = box.make_cluster(2)
+    node = cluster[2]
+    node.sh("mkdir -p /run/home/bin && printf '#!/bin/sh\\necho aarch64\\n' > /run/home/bin/uname && chmod 755 /run/home/bin/uname")
+    node.set_rc("PATH=/run/home/bin:$PATH\n")
+    run = hello(box, code=NODE_LOST)
+    expect_in("its processor is aarch64, this dlaunch is for", run.text.replace("\n         ", " "), "the error")
+    expect_in("node2", run.text, "whose it is")
+    expect(not os.path.exists(node.home(CACHE)), "something was put there")
+
 
 @case
 def one_machine_under_two_names_is_refused(box):
@@ -59,6 +102,18 @@ def the_binary_is_staged_once(box):
         expect(there.read() == here.read(), "the staged file is another one")
     hello(box)
     expect_equal(staged(node), first, "after a second run")
+
+
+@case
+def a_build_that_is_used_again_is_not_an_old_one(box):
+    """Its time is that of its last use, and the next build that is staged removes what was not used for 30 days."""
+    node = box.make_cluster(1)[1]
+    hello(box)
+    path = node.home(CACHE, next(iter(staged(node))))
+    long_ago = time.time() - 40 * 86400
+    os.utime(path, (long_ago, long_ago))
+    hello(box)
+    expect(os.stat(path).st_mtime > long_ago + 86400, "its time is still the old one")
 
 
 @case

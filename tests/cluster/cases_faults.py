@@ -1,7 +1,9 @@
 """What can befall a job on many nodes, and what must hold then: seen in time, the right exit code, the node named, and nothing left on
 any node that can be reached, nor on the others once they have fenced themselves."""
 
+import json
 import os
+import re
 import signal
 import time
 
@@ -216,6 +218,22 @@ def the_whole_launcher_killed(box):
     run = start(box, "gate")
     kill_launcher(run, launcher_of(box, run))
     expect_all_fenced(box, run)
+
+
+@case
+def after_a_killed_launcher_it_is_told_where_the_output_is(box):
+    """On the nodes: nobody could fetch it."""
+    run = start(box, "lines", "3", "gate", nodes=2, ranks=1)
+    kill_launcher(run, launcher_of(box, run))
+    expect_all_fenced(box, run)
+    told = box.run("logs")
+    for rank, node in enumerate(box.cluster.nodes):
+        found = re.search(rf"^  {node.name}:(/\S+)  rank {rank}$", told.text, re.MULTILINE)
+        expect(found, f"{node.name} is not told of\n{told.report()}")
+        with open(os.path.join(node.path(found[1]), f"rank-{rank}.out"), "rb") as file:
+            expect_equal(file.read().count(b"\n"), 3, f"lines of rank {rank}")
+    expect_in(b"where its output is: dlaunch logs", box.run("runs").out, "the list")
+    expect_equal([one["node"] for one in json.loads(box.run("runs", "--json").out)[0]["output_on_nodes"]], box.cluster.names, "nodes in JSON")
 
 
 @case

@@ -4,6 +4,7 @@ import json
 
 from case import case
 from expectations import expect, expect_equal, expect_in
+from processes import wait_until
 
 PRINT = ["sh", "-c", "echo $MASTER_ADDR $NCCL_SOCKET_IFNAME $GLOO_SOCKET_IFNAME $TP_SOCKET_IFNAME"]
 SECOND = "10.78.0"
@@ -45,6 +46,22 @@ def ranks_meet_in_the_network_that_the_nodes_share(box):
     for rank in (0, 1):
         expect_equal(box.rank_output(rank), f"{cluster[1].address} =eth0 eth0 eth0\n".encode(), f"rank {rank}")
     expect_equal(master(plan(box))["reason"], "eth0, the only subnet that both nodes share", "reason")
+
+
+@case
+def a_connection_that_breaks_during_the_check_disturbs_it_not(box):
+    """What a node has found out is told over the next connection."""
+    cluster = box.make_cluster(3)
+    add_second_network(box)
+    block(cluster[1], cluster[3].address)  # the check waits for what comes of that
+    run = box.launch(*PRINT)
+    wait_until(lambda: [one for one in box.cluster.listeners() if one.kind == "tcp" and one.program.endswith("/dlaunch")],
+               "node1 listens for the check", 20, 0.01)
+    for node in cluster.nodes:
+        expect(node.kill_sessions() > 0, f"no session on {node.name}")
+    run.end(0)
+    for rank in range(3):
+        expect_in(f"{SECOND}.1 =eth1".encode(), box.rank_output(rank), f"rank {rank}")
 
 
 @case

@@ -168,6 +168,72 @@ TEST_F(OutputPumpTest, ALinkInPlaceOfAnErrorFileIsNotFollowed) {
   EXPECT_EQ(pump_.fetch({Attempt(0), Rank(3), wire::OutputPart::error_file, 0, 100}).bytes, "");
 }
 
+/// What the launcher says in its Resume.
+wire::Resume stands_at(std::uint64_t received, std::uint64_t control = 0) {
+  wire::Resume theirs;
+  theirs.control_received = control;
+  theirs.streams = {{Attempt(0), Rank(3), Stream::out, received}};
+  return theirs;
+}
+
+TEST_F(OutputPumpTest, GoesBackToWhereTheLauncherStands) {
+  start(100);
+  write("first\nsecond\n");
+  ASSERT_TRUE(wait_for([&] { return seen_.size() == 13; }));
+  seen_.clear();
+  pump_.rewind(stands_at(6));
+  pump_.resume();
+  ASSERT_TRUE(wait_for([&] { return seen_.size() == 7; }));
+  EXPECT_EQ(seen_, "second\n");
+  EXPECT_EQ(offsets_.back(), 6U);
+}
+
+TEST_F(OutputPumpTest, AStreamOfWhichNothingHasArrivedIsSentFromItsBeginning) {
+  start(100);
+  write("first\n");
+  ASSERT_TRUE(wait_for([&] { return seen_.size() == 6; }));
+  seen_.clear();
+  pump_.rewind(wire::Resume{});
+  pump_.resume();
+  ASSERT_TRUE(wait_for([&] { return seen_.size() == 6; }));
+  EXPECT_EQ(offsets_.back(), 0U);
+}
+
+TEST_F(OutputPumpTest, ALauncherThatClaimsMoreThanWasSentSkipsNothing) {
+  start(6);
+  write("first\nsecond\n");
+  ASSERT_TRUE(wait_for([&] { return seen_.size() == 6 && file().size() == 13; }));
+  pump_.rewind(stands_at(13));
+  grant(100);
+  ASSERT_TRUE(wait_for([&] { return seen_.size() == 13; }));
+  EXPECT_EQ(seen_, "first\nsecond\n");
+}
+
+TEST_F(OutputPumpTest, WhatWasLeftOutStaysLeftOut) {
+  start(6);
+  write("first\nsecond\nthird\nfourth\n");
+  ASSERT_TRUE(wait_for([&] { return file().size() == 26; }));
+  grant(8, 10);
+  ASSERT_TRUE(wait_for([&] { return seen_.size() == 13; }));
+  seen_.clear();
+  pump_.rewind(stands_at(6));
+  pump_.resume();
+  ASSERT_TRUE(wait_for([&] { return seen_.size() == 7; }));
+  EXPECT_EQ(seen_, "fourth\n");
+}
+
+TEST_F(OutputPumpTest, AFinishedStreamIsSentAgainAtOnceUnlessItsEndHasArrived) {
+  start(100);
+  write("first\nsecond\n");
+  pipe_.reset();
+  ASSERT_TRUE(wait_for([&] { return ended() != nullptr; }));
+  seen_.clear();
+  pump_.rewind(stands_at(13, 1));  // its OutputEnd, too
+  pump_.rewind(stands_at(6, 0));
+  ASSERT_TRUE(wait_for([&] { return seen_.size() == 7; }));
+  EXPECT_EQ(seen_, "second\n");
+}
+
 TEST_F(OutputPumpTest, WithoutAFolderTheConsoleStillGetsIt) {
   std::filesystem::remove_all(folder_);
   start(100);

@@ -127,6 +127,27 @@ TEST_F(RemoteScript, InEveryShellThatThisMachineHas) {
   EXPECT_GE(shells, 2);
 }
 
+TEST_F(RemoteScript, BuildsThatWereNotUsedForLongAreRemoved) {
+  const auto build = [&](const std::string& name, int days) {
+    fs::create_directories(cache() + '/' + name);
+    std::ofstream(cache() + '/' + name + "/dlaunch") << "#!/bin/sh\n";
+    const auto then = fs::file_time_type::clock::now() - std::chrono::hours(24 * days + 1);
+    fs::last_write_time(cache() + '/' + name + "/dlaunch", then);
+  };
+  build("old1", 32);
+  build("old2", 400);
+  build("used", 29);
+  fs::create_directories(cache() + "/20260101-000000-abc-1/attempt-0");  // the output of a run
+  fs::create_directory_symlink(cache() + "/used", cache() + "/link");
+  ::chmod(cache().c_str(), 0700);
+  ASSERT_EQ(run(stage(), binary_).out, std::string(kMark) + "staged\n");
+  EXPECT_FALSE(fs::exists(cache() + "/old1"));
+  EXPECT_FALSE(fs::exists(cache() + "/old2"));
+  EXPECT_TRUE(fs::exists(cache() + "/used/dlaunch"));
+  EXPECT_TRUE(fs::exists(cache() + "/20260101-000000-abc-1/attempt-0"));
+  EXPECT_TRUE(fs::exists(folder() + "/dlaunch"));
+}
+
 TEST_F(RemoteScript, XdgCacheHomeCountsWhenItIsAbsolute) {
   ASSERT_EQ(run(stage(), binary_, "/bin/sh", "XDG_CACHE_HOME='" + home_ + "/other place' ").code,
             0);
