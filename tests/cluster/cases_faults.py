@@ -135,6 +135,23 @@ def the_guardian_killed(box):
 
 
 @case
+def agent_and_guardian_killed_together(box):
+    """Ranks go with their agent. What they have started is ended by the login that looks for the agent, where there is a cgroup for that."""
+    run = start(box, "gate")
+    node, since = box.cluster[2], time.monotonic()
+    guardian, agent, ranks = box.people(node)
+    with open(f"/proc/{ranks[0]}/cgroup", encoding="utf-8") as file:
+        has_cgroup = "/dlaunch-" in file.read()
+    for pid in (guardian, agent):
+        os.kill(pid, signal.SIGKILL)
+    expect_lost(box, run, node, since)
+    if not has_cgroup:
+        for pid in node.processes(sessions=False):
+            os.kill(pid, signal.SIGKILL)
+    box.expect_nodes_empty("all nodes")
+
+
+@case
 def the_agent_stopped(box):
     run = start(box, "gate")
     node, since = box.cluster[2], time.monotonic()
