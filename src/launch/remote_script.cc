@@ -106,8 +106,8 @@ std::string stage_script(const std::string& build_id, std::uint64_t session, std
   script += "[ \"$e\" = " + build_id + " ] || no \"$f: is not what was sent: $e\"; ";
   script += R"sh(e=$(mv -f "$f" "$b/dlaunch" 2>&1) || no "$e"; )sh"
       // Builds that nobody has used for long (agent/staged_binary.h); a run that began meanwhile
-      // brings its own again.
-      R"sh(for o in "$d"/*/dlaunch; do [ -O "$o" ] && )sh"
+      // brings its own again. own() has switched the expansion of names off.
+      R"sh(set +f; for o in "$d"/*/dlaunch; do [ -O "$o" ] && )sh"
       R"sh([ -n "$(find "$o" -type f -mtime +30 2>/dev/null)" ] && rm -rf "${o%/dlaunch}"; done; )sh"
       R"sh(echo "$m staged")sh";
   return for_any_shell(script);

@@ -41,7 +41,7 @@ TEST_F(AssumedCluster, RanksGoBySlotsAndWhatIsNotKnownIsMarked) {
   EXPECT_THAT(text, HasSubstr("nothing was tried"));
   EXPECT_THAT(text, HasSubstr("offline: no node was asked"));
   EXPECT_THAT(text, testing::ContainsRegex("4 +gpu02 +2 +\\? +\\? +\\?"));
-  EXPECT_THAT(plan_json(plan, &cluster), HasSubstr("\"facts\":null"));
+  EXPECT_THAT(plan_json(plan, &cluster), HasSubstr("\"facts\": null"));
 }
 
 TEST_F(AssumedCluster, WithoutSlotsItIsOneRankANode) {
