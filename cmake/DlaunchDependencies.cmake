@@ -4,6 +4,7 @@ find_package(nlohmann_json 3.11 REQUIRED)
 find_package(CLI11 REQUIRED)
 find_package(tl-expected REQUIRED)
 find_path(ASIO_INCLUDE_DIR asio.hpp REQUIRED)
+find_path(XXHASH_INCLUDE_DIR xxhash.h REQUIRED)
 find_path(SPDLOG_INCLUDE_DIR spdlog/spdlog.h REQUIRED)
 find_path(YAML_CPP_INCLUDE_DIR yaml-cpp/yaml.h REQUIRED)
 

@@ -17,6 +17,7 @@
 #include "agent/reach_door.h"
 #include "agent/reach_knock.h"
 #include "agent/session_folder.h"
+#include "agent/stager.h"
 #include "agent/stdin_pump.h"
 #include "os/build_id.h"
 #include "os/channel.h"
@@ -53,6 +54,8 @@ class Agent {
         knock_(loop_, [this](const wire::Knocked& knocked) { channel_.send(knocked); }),
         pump_(loop_, channel_),
         stdin_(loop_, channel_),
+        stager_(loop_, environment_from_block(environ),
+                [this](const wire::Message& message) { channel_.send(message); }),
         ranks_(loop_, channel_, pump_, stdin_, facts_, enclosure_) {}
 
   int run() {
@@ -104,6 +107,12 @@ class Agent {
     if (start.log_folder.empty()) start.log_folder = folder_.of_attempt(start.attempt);
     ranks_.start(std::move(start));
   }
+  void on(wire::SyncBegin& begin) { stager_.on(begin); }
+  void on(wire::SyncEntries& entries) { stager_.on(entries); }
+  void on(wire::SyncSettled& settled) { stager_.on(settled); }
+  void on(wire::SyncRemove& remove) { stager_.on(remove); }
+  void on(wire::SyncData& data) { stager_.on(data); }
+  void on(wire::SyncEnd& end) { stager_.on(end); }
   void on(wire::StopRanks& stop) { ranks_.stop(stop); }
   void on(wire::KillRanks& kill) { ranks_.kill(kill); }
   void on(wire::FetchOutput& fetch) { channel_.send(pump_.fetch(fetch)); }
@@ -144,6 +153,10 @@ class Agent {
   void on(wire::Knocked&) {}
   void on(wire::PlacesMissing&) {}
   void on(wire::FetchedOutput&) {}
+  void on(wire::SyncPlace&) {}
+  void on(wire::SyncWants&) {}
+  void on(wire::SyncTaken&) {}
+  void on(wire::SyncDone&) {}
 
   void make_folder(const std::string& name, NodeFacts& facts) {
     if (name.empty()) return;
@@ -231,6 +244,7 @@ class Agent {
   }
 
   void end_everything() {
+    stager_.abandon();
     raise_open_file_limit();
     kill_descendants(kCleanupLimit, [this] { return enclosure_.kill_once(); });
     enclosure_.remove();
@@ -269,6 +283,7 @@ class Agent {
   ReachKnock knock_;
   OutputPump pump_;
   StdinPump stdin_;
+  Stager stager_;
   RankService ranks_;
   int exit_code_ = exit_code::kInternal;
 };

@@ -4,6 +4,7 @@
 #include "launch/assumed_cluster.h"
 #include "launch/discover.h"
 #include "launch/this_machine.h"
+#include "launch/workdir_settings.h"
 #include "plan/make_plan.h"
 #include "report/plan_json.h"
 #include "report/plan_text.h"
@@ -19,8 +20,11 @@ int show_plan(const JobSpec& spec, const std::string& current_folder, const Plan
   const auto cluster =
       view.offline ? assumed_cluster(spec, this_machine()) : discover_cluster(spec, context);
   if (!cluster) return print_error(cluster.error());
-  const auto plan = make_plan(spec, *cluster, context);
+  auto plan = make_plan(spec, *cluster, context);
   if (!plan) return print_error(plan.error());
+  const auto sync = sync_extent(spec, context, *plan);
+  if (!sync) return print_error(sync.error());
+  plan->sync = *sync;
   if (view.env_of && *view.env_of >= plan->ranks.size()) {
     return print_error(Error{exit_code::kUsage, "--env " + std::to_string(*view.env_of) +
                                                     ": the job has ranks 0 to " +

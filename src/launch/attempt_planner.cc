@@ -4,7 +4,11 @@
 #include <chrono>
 #include <utility>
 
+#include <sys/stat.h>
+
+#include "launch/workdir_settings.h"
 #include "log/diagnostics.h"
+#include "os/own_machine.h"
 #include "supervise/wording.h"
 
 namespace dlaunch {
@@ -16,10 +20,17 @@ Duration limit_within(Duration timeout) {
   return timeout - std::min<Duration>(timeout / 20, std::chrono::milliseconds(500));
 }
 
+/// Of something that a node misses: it is in the workdir here.
+bool is_left_out_here(const std::string& workdir, const std::string& path) {
+  const std::string whole = path.starts_with('/') ? path : workdir + '/' + path;
+  struct stat info {};
+  return whole.starts_with(workdir + '/') && ::lstat(whole.c_str(), &info) == 0;
+}
+
 }  // namespace
 
 AttemptPlanner::AttemptPlanner(EventLoop& loop, const JobSpec& spec, ClusterSessions& sessions,
-                               Done done)
+                               Done done, Watchers watchers)
     : spec_(spec),
       sessions_(sessions),
       done_(std::move(done)),
@@ -27,11 +38,18 @@ AttemptPlanner::AttemptPlanner(EventLoop& loop, const JobSpec& spec, ClusterSess
       reach_(loop, {[this](NodeIndex node, const wire::Message& message) {
                       sessions_.send(node, message);
                     },
-                    [this](Result<Meeting> meeting) { met(std::move(meeting)); }}) {}
+                    [this](Result<Meeting> meeting) { met(std::move(meeting)); }}),
+      sync_(loop, {[this](NodeIndex node, const wire::Message& message) {
+                     sessions_.send(node, message);
+                   },
+                   [this](Result<SyncReport> report) { synced(std::move(report)); },
+                   [this](std::string text) { watchers_.show(std::move(text)); }}),
+      watchers_(std::move(watchers)) {}
 
 void AttemptPlanner::begin(PlanContext context) {
   context_ = std::move(context);
   unchecked_.reset();
+  unsynced_.reset();
   sessions_.set_meeting(std::nullopt);
   limit_.after(limit_within(spec_.timeouts.connect), [this] { too_late(); });
   const auto nodes = nodes_to_meet(spec_, sessions_.cluster(), context_);
@@ -49,7 +67,60 @@ void AttemptPlanner::met(Result<Meeting> meeting) {
 void AttemptPlanner::make() {
   auto plan = make_plan(spec_, sessions_.cluster(), context_);
   if (!plan || !needs_place_check(*plan)) return done_(std::move(plan));
+  if (needs_sync(*plan)) return sync_workdir(std::move(*plan));
   check_places(std::move(*plan));
+}
+
+/// Once for each agent. Where one is new, all nodes are brought to the same state again.
+bool AttemptPlanner::needs_sync(const LaunchPlan& plan) const {
+  if (!spec_.sync) return false;
+  for (std::uint32_t node = 0; node < plan.nodes.size(); ++node) {
+    if (plan.nodes[node].is_remote && !synced_.contains(NodeIndex(node))) return true;
+  }
+  return false;
+}
+
+void AttemptPlanner::sync_workdir(LaunchPlan plan) {
+  constexpr Duration kSoon{500};
+  WorkdirSyncSettings settings;
+  settings.list = workdir_settings(spec_, context_, plan.workdir);
+  settings.origin = own_hostname();
+  // What waits on the way holds heartbeats up.
+  settings.window_delay = std::min(kSoon, spec_.timeouts.fence_after / 8);
+  for (std::uint32_t node = 0; node < plan.nodes.size(); ++node) {
+    if (plan.nodes[node].is_remote)
+      settings.nodes.push_back({NodeIndex(node), plan.nodes[node].name});
+  }
+  unsynced_ = std::move(plan);
+  limit_.cancel();  // a sync has limits of its own
+  watchers_.copying(true);
+  sync_.begin(std::move(settings));
+}
+
+void AttemptPlanner::synced(Result<SyncReport> report) {
+  if (!unsynced_) return;
+  LaunchPlan plan = std::move(*unsynced_);
+  unsynced_.reset();
+  if (!report) return done_(tl::unexpected(std::move(report.error())));
+  plan.sync = report->extent;
+  for (const SyncedNode& node : report->nodes) synced_.insert(node.node);
+  watchers_.synced(*report);
+  watchers_.copying(false);
+  limit_.after(limit_within(spec_.timeouts.connect), [this] { too_late(); });
+  check_places(std::move(plan));
+}
+
+void AttemptPlanner::node_lost(NodeIndex node) {
+  reach_.cancel();
+  limit_.cancel();
+  if (unsynced_ && node.value < unsynced_->nodes.size()) sync_.cancel();
+  synced_.erase(node);
+}
+
+void AttemptPlanner::cancel() {
+  reach_.cancel();
+  limit_.cancel();
+  sync_.cancel();
 }
 
 void AttemptPlanner::check_places(LaunchPlan plan) {
@@ -65,7 +136,13 @@ void AttemptPlanner::on_places(NodeIndex node, const wire::PlacesMissing& answer
   LaunchPlan plan = std::move(*unchecked_);
   unchecked_.reset();
   limit_.cancel();
-  if (auto error = missing_.error()) return done_(tl::unexpected(std::move(*error)));
+  if (auto error = missing_.error()) {
+    if (plan.sync && missing_.any_of([&](const std::string& path) {
+          return is_left_out_here(plan.workdir, path);
+        }))
+      error->message += "\n         sync: true copies nothing that a .gitignore file names";
+    return done_(tl::unexpected(std::move(*error)));
+  }
   done_(std::move(plan));
 }
 
@@ -78,11 +155,6 @@ void AttemptPlanner::too_late() {
                  wording::duration(spec_.timeouts.connect) +
                  " to whether what the ranks need is there: the network or a file system there "
                  "is slow\n         try: --set timeouts.connect=2m"));
-}
-
-void AttemptPlanner::node_lost() {
-  reach_.cancel();
-  limit_.cancel();
 }
 
 }  // namespace dlaunch

@@ -1,13 +1,17 @@
 // From the facts of all nodes to a plan that they can carry out: where they meet is tried, the plan
-// is made, and each node looks whether what its ranks need is there.
+// is made, the workdir is copied where the job wants it, and each node looks whether what its ranks
+// need is there.
 #pragma once
 
 #include <functional>
 #include <optional>
+#include <set>
+#include <string>
 
 #include "launch/cluster_sessions.h"
 #include "launch/missing_places.h"
 #include "launch/reach_check.h"
+#include "launch/workdir_sync.h"
 #include "model/job_spec.h"
 #include "model/launch_plan.h"
 #include "os/event_loop.h"
@@ -22,8 +26,14 @@ class AttemptPlanner {
   /// Once for each begin(), perhaps from within it, unless a node that was asked is lost: the
   /// attempt, or the run, then ends by that.
   using Done = std::function<void(Result<LaunchPlan>)>;
+  struct Watchers {
+    std::function<void(bool)> copying;              // begins; has ended well
+    std::function<void(const SyncReport&)> synced;  // before `done`
+    std::function<void(std::string)> show;          // the line on a terminal; empty: none
+  };
 
-  AttemptPlanner(EventLoop& loop, const JobSpec& spec, ClusterSessions& sessions, Done done);
+  AttemptPlanner(EventLoop& loop, const JobSpec& spec, ClusterSessions& sessions, Done done,
+                 Watchers watchers);
 
   /// Errors that `done` gets: of the reach check, of make_plan(), of MissingPlaces; kNodeLost when
   /// nodes have not answered shortly before timeouts.connect is over once more.
@@ -31,11 +41,18 @@ class AttemptPlanner {
   /// An answer to the reach check.
   void on_reach(NodeIndex node, const wire::Message& answer) { reach_.on(node, answer); }
   void on_places(NodeIndex node, const wire::PlacesMissing& answer);
-  void node_lost();
+  void on_sync(NodeIndex node, const wire::Message& answer) { sync_.on(node, answer); }
+  /// A later attempt that uses it has another agent there: everything is copied anew.
+  void node_lost(NodeIndex node);
+  /// The run ends: nothing is sent any more.
+  void cancel();
 
  private:
   void met(Result<Meeting> meeting);
   void make();
+  [[nodiscard]] bool needs_sync(const LaunchPlan& plan) const;
+  void sync_workdir(LaunchPlan plan);
+  void synced(Result<SyncReport> report);
   void check_places(LaunchPlan plan);
   void too_late();
 
@@ -45,6 +62,10 @@ class AttemptPlanner {
   PlanContext context_;
   Timer limit_;
   ReachCheck reach_;
+  WorkdirSync sync_;
+  Watchers watchers_;
+  std::set<NodeIndex> synced_;
+  std::optional<LaunchPlan> unsynced_;  // until the workdir is everywhere
   MissingPlaces missing_;
   std::optional<LaunchPlan> unchecked_;  // until the nodes have said that all is there
 };

@@ -95,6 +95,9 @@ Session::Callbacks ClusterSessions::callbacks_of(NodeIndex node) {
           },
           [this, node](const wire::Message& answer) {
             if (callbacks_.on_reach) callbacks_.on_reach(node, answer);
+          },
+          [this, node](const wire::Message& answer) {
+            if (callbacks_.on_sync) callbacks_.on_sync(node, answer);
           }};
 }
 

@@ -37,6 +37,7 @@ class ClusterSessions {
     std::function<void(NodeIndex, const wire::FetchedOutput&)> on_fetched = {};
     std::function<void(NodeIndex, Duration outage, const std::string& cause)> on_resumed = {};
     std::function<void(NodeIndex, const wire::Message&)> on_reach = {};  // DoorOpen, Knocked
+    std::function<void(NodeIndex, const wire::Message&)> on_sync = {};   // see Session
   };
 
   ClusterSessions(EventLoop& loop, const JobSpec& spec, LocalStart local, Callbacks callbacks);

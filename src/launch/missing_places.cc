@@ -56,7 +56,8 @@ void MissingPlaces::add(NodeIndex node, const wire::PlacesMissing& answer) {
                     (is_workdir(failure) ? " (it must be there on every node)" : ""),
                 failure.search_path,
                 failure.code(),
-                {}});
+                {},
+                failure.path});
   }
 }
 
@@ -73,6 +74,11 @@ std::string MissingPlaces::awaited() const {
   names.reserve(awaited_.size());
   for (const NodeIndex node : awaited_) names.push_back(names_[node.value]);
   return spec::compress_hostlist(names);
+}
+
+bool MissingPlaces::any_of(const std::function<bool(const std::string&)>& is) const {
+  return std::any_of(missing_.begin(), missing_.end(),
+                     [&](const Missing& one) { return !one.path.empty() && is(one.path); });
 }
 
 std::optional<Error> MissingPlaces::error() const {

@@ -2,6 +2,7 @@
 // missing.
 #pragma once
 
+#include <functional>
 #include <optional>
 #include <set>
 #include <string>
@@ -37,6 +38,8 @@ class MissingPlaces {
   /// of the first nodes. exit_code::kNotFound when a program is nowhere, else kCannotExecute, as
   /// for a single rank (POSIX shell's rule). nullopt: nothing is.
   [[nodiscard]] std::optional<Error> error() const;
+  /// Whether `is` holds for the path of anything that is missing.
+  [[nodiscard]] bool any_of(const std::function<bool(const std::string&)>& is) const;
 
  private:
   struct Missing {
@@ -44,6 +47,7 @@ class MissingPlaces {
     std::string search_path;
     int code = 0;
     std::set<NodeIndex> nodes;
+    std::string path{};
   };
   void note(NodeIndex node, Missing missing);
 

@@ -51,31 +51,38 @@ RunEngine::RunEngine(const RunOptions& options, LocalStart local, UniqueFd front
     : options_(options),
       began_(monotonic_now()),
       console_(STDOUT_FILENO, STDERR_FILENO),
-      sessions_(loop_, options.spec, std::move(local),
-                {[this](NodeIndex node, Event event) { heard(node, std::move(event)); },
-                 [this](NodeIndex node, const wire::OutputView& data) { show(node, data); },
-                 [this](NodeIndex node, const wire::OutputEnd& end) { output_ended(node, end); },
-                 [this](const wire::StdinTaken& taken) { stdin_.taken(taken); },
-                 [this](const std::string& text) { note(text); },
-                 [this](NodeIndex node, const wire::PlacesMissing& answer) {
-                   planner_.on_places(node, answer);
-                 },
-                 [this](NodeIndex node, const wire::FetchedOutput& fetched) {
-                   collector_.fetched(node, fetched);
-                 },
-                 [this](NodeIndex node, Duration outage, const std::string& cause) {
-                   connection_resumed(node, outage, cause);
-                 },
-                 [this](NodeIndex node, const wire::Message& answer) {
-                   planner_.on_reach(node, answer);
-                 }}),
+      sessions_(
+          loop_, options.spec, std::move(local),
+          {[this](NodeIndex node, Event event) { heard(node, std::move(event)); },
+           [this](NodeIndex node, const wire::OutputView& data) { show(node, data); },
+           [this](NodeIndex node, const wire::OutputEnd& end) { output_ended(node, end); },
+           [this](const wire::StdinTaken& taken) { stdin_.taken(taken); },
+           [this](const std::string& text) { note(text); },
+           [this](NodeIndex node, const wire::PlacesMissing& answer) {
+             planner_.on_places(node, answer);
+           },
+           [this](NodeIndex node, const wire::FetchedOutput& fetched) {
+             collector_.fetched(node, fetched);
+           },
+           [this](NodeIndex node, Duration outage, const std::string& cause) {
+             connection_resumed(node, outage, cause);
+           },
+           [this](NodeIndex node, const wire::Message& answer) { planner_.on_reach(node, answer); },
+           [this](NodeIndex node, const wire::Message& answer) {
+             planner_.on_sync(node, answer);
+           }}),
       collector_(
           [this](NodeIndex node, const wire::Message& message) { sessions_.send(node, message); }),
       planner_(loop_, options.spec, sessions_,
                [this](Result<LaunchPlan> plan) {
                  if (!plan) return push(event::PlanFailed{plan.error()});
                  accept_plan(std::move(*plan));
-               }),
+               },
+               {[this](bool under_way) { push(event::Copying{under_way}); },
+                [this](const SyncReport& report) { tell_sync(report); },
+                [this](std::string text) {
+                  if (status_target_) router_.show_status(*status_target_, std::move(text));
+                }}),
       router_(loop_, console_,
               [this](const wire::OutputCredit& credit) {
                 if (plan_) sessions_.send(plan_->ranks[credit.rank.value].node, credit);
@@ -201,7 +208,7 @@ void RunEngine::heard(NodeIndex node, Event event) {
 }
 
 void RunEngine::node_lost(NodeIndex node) {
-  planner_.node_lost();
+  planner_.node_lost(node);
   // The plan ends with the last node that has ranks.
   if (!plan_ || !started_ || node.value >= plan_->nodes.size()) return;
   for (const Rank rank : plan_->nodes[node.value].ranks) router_.give_up(rank);

@@ -84,6 +84,7 @@ class RunEngine : public Engine {
   [[nodiscard]] std::string since_begin() const;
   void node_lost(NodeIndex node);
   void accept_plan(LaunchPlan plan);
+  void tell_sync(const SyncReport& report);
   void write_plan_files();
   void say(std::string line);
   [[nodiscard]] bool runs_on(Rank rank, NodeIndex node) const;

@@ -153,6 +153,7 @@ std::string RunEngine::write_summary(const RunReport& report) {
 
 void RunEngine::finish(const RunReport& report) {
   close_prompts();
+  planner_.cancel();
   for (std::uint32_t rank = 0; rank < report.ranks.size(); ++rank) {
     if (report.ranks[rank].how == RankEnd::How::lost) router_.give_up(Rank(rank));
   }
@@ -171,6 +172,7 @@ void RunEngine::finish(const RunReport& report) {
 
 void RunEngine::finish(const Error& error) {
   close_prompts();
+  planner_.cancel();
   bring_out_output();
   collect_output();
   sessions_.release_all();

@@ -49,6 +49,8 @@ class Session {
     /// The session goes on over a new connection, after so long without news of the node.
     std::function<void(Duration outage, std::string cause)> on_resumed = {};
     std::function<void(const wire::Message&)> on_reach = {};  // DoorOpen, Knocked
+    /// SyncPlace, SyncWants, SyncTaken, SyncDone
+    std::function<void(const wire::Message&)> on_sync = {};
   };
 
   Session(EventLoop& loop, NodeIndex node, Connection connection, Settings settings,
@@ -89,6 +91,13 @@ class Session {
   void on(wire::Knocked& knocked) { reach(knocked); }
   void reach(const wire::Message& answer) {
     if (callbacks_.on_reach) callbacks_.on_reach(answer);
+  }
+  void on(wire::SyncPlace& place) { sync(place); }
+  void on(wire::SyncWants& wants) { sync(wants); }
+  void on(wire::SyncTaken& taken) { sync(taken); }
+  void on(wire::SyncDone& done) { sync(done); }
+  void sync(const wire::Message& answer) {
+    if (callbacks_.on_sync) callbacks_.on_sync(answer);
   }
   void on(wire::Bye&);
   template <class Other>

@@ -106,6 +106,10 @@ struct MemberWriter {
   }
   void operator()(const event::FrontGone&) const { name("front-gone"); }
   void operator()(const event::UserAsked&) const { name("user-asked"); }
+  void operator()(const event::Copying& e) const {
+    name("copying");
+    json.key("under_way").boolean(e.under_way);
+  }
   void operator()(const event::Tick&) const { name("tick"); }
 
   void operator()(const action::Restart& restart) const {
@@ -116,6 +120,14 @@ struct MemberWriter {
     json.key("cause").string(dlaunch::name_of(failed.cause));
     json.key("exit_code").number(failed.exit_code).key("first");
     failed.first ? json.number(failed.first->value) : json.null();
+  }
+
+  void operator()(const SyncedNode& synced) const {
+    name("synced");
+    node(synced.node);
+    json.key("shared").boolean(synced.is_shared);
+    json.key("files").number(synced.files).key("bytes").number(synced.bytes);
+    json.key("removed").number(synced.removed).key("replaced").number(synced.replaced);
   }
 };
 
@@ -169,6 +181,10 @@ void EventLog::add(const Event& event, WallTime now) {
 
 void EventLog::add(const action::Restart& restart, WallTime now) {
   add_line(now, [&](JsonText& json) { MemberWriter{json}(restart); });
+}
+
+void EventLog::add(const SyncedNode& synced, WallTime now) {
+  add_line(now, [&](JsonText& json) { MemberWriter{json}(synced); });
 }
 
 void EventLog::note(std::string_view kind, std::string_view text, WallTime now) {

@@ -12,6 +12,7 @@
 #include "model/action.h"
 #include "model/event.h"
 #include "model/result.h"
+#include "model/sync.h"
 #include "model/time.h"
 
 namespace dlaunch {
@@ -32,6 +33,7 @@ class EventLog {
 
   void add(const Event& event, WallTime now);
   void add(const action::Restart& restart, WallTime now);
+  void add(const SyncedNode& synced, WallTime now);
   /// A line of the launcher's own: {"time", "event": kind, "text": text}.
   void note(std::string_view kind, std::string_view text, WallTime now);
 

@@ -99,6 +99,12 @@ struct FrontGone {
 struct UserAsked {
   bool operator==(const UserAsked&) const = default;
 };
+/// The workdir is being copied to nodes while a plan is made, for as long as it takes: that has
+/// limits of its own. Afterwards the one for making a plan counts from here anew.
+struct Copying {
+  bool under_way = false;
+  bool operator==(const Copying&) const = default;
+};
 /// Nothing happened until the supervisor's deadline.
 struct Tick {
   bool operator==(const Tick&) const = default;
@@ -109,6 +115,6 @@ struct Tick {
 using Event = std::variant<event::NodeReady, event::NodeLost, event::PlanMade, event::PlanFailed,
                            event::RankStarted, event::RankNotStarted, event::RankExited,
                            event::NodeEmpty, event::PortTaken, event::CancelSignal,
-                           event::FrontGone, event::UserAsked, event::Tick>;
+                           event::FrontGone, event::UserAsked, event::Copying, event::Tick>;
 
 }  // namespace dlaunch

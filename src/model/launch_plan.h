@@ -3,6 +3,7 @@
 #pragma once
 
 #include <cstdint>
+#include <optional>
 #include <string>
 #include <string_view>
 #include <vector>
@@ -10,6 +11,7 @@
 #include "model/environment.h"
 #include "model/ids.h"
 #include "model/job_spec.h"
+#include "model/sync.h"
 
 namespace dlaunch {
 
@@ -100,6 +102,8 @@ struct LaunchPlan {
   Launch launch = Launch::per_process;
   MasterPlan master;
   std::string workdir;  // absolute
+  std::optional<SyncExtent>
+      sync{};  // of the workdir that is copied to other nodes, once it is known
   std::vector<CommandPlan> commands;
   std::vector<NodePlan> nodes;      // index = NodeIndex; those that have ranks
   std::vector<HostSlots> hosts;     // launch: once: what its hostfiles say; else empty

@@ -72,6 +72,13 @@ void write_head(JsonText& json, const LaunchPlan& plan) {
   field("framework", name_of(plan.framework));
   field("launch", name_of(plan.launch));
   field("workdir", plan.workdir);
+  if (plan.sync) {
+    json.line(1);
+    json.key("sync");
+    json.begin_object();
+    json.key("files").number(plan.sync->files).key("bytes").number(plan.sync->bytes);
+    json.end_object();
+  }
   json.line(1);
   json.key("master");
   json.begin_object();

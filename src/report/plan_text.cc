@@ -10,6 +10,7 @@
 #include "plan/command.h"
 #include "plan/rank_env.h"
 #include "report/plain_text.h"
+#include "text/size_text.h"
 #include "text/utf8.h"
 
 namespace dlaunch {
@@ -252,6 +253,12 @@ void add_head(std::string& out, const LaunchPlan& plan) {
     add_role_commands(out, plan, label);
   }
   add_line(out, "workdir", label, plan.workdir, "");
+  if (plan.sync) {
+    add_line(out, "sync", label,
+             std::to_string(plan.sync->files) + (plan.sync->files == 1 ? " file, " : " files, ") +
+                 dlaunch::size_text(plan.sync->bytes) + " of it to the other nodes",
+             "what they lack is sent before the start");
+  }
   if (plan.master.port != 0) {
     add_line(out, "master", label,
              plan.master.address + ":" + std::to_string(plan.master.port) + " on " +

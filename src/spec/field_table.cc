@@ -61,8 +61,8 @@ constexpr Field kFields[] = {
     {.key = "sync",
      .kind = Kind::boolean,
      .fallback = "false",
-     .help = "Copy the workdir to the nodes first",
-     .availability = not_yet,
+     .help = "Copy the workdir to the other nodes first; .gitignore is respected, only changes are "
+             "sent",
      .write = to<&JobSpec::sync>},
     {.key = "nodes",
      .kind = Kind::integer,

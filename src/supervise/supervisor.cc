@@ -227,6 +227,12 @@ void Supervisor::handle(const event::UserAsked&) {
   if (phase_ == Phase::connect) phase_due_ = after(config_.connect_limit);
 }
 
+void Supervisor::handle(const event::Copying& e) {
+  if (phase_ != Phase::plan) return;
+  phase_due_.reset();
+  if (!e.under_way) phase_due_ = after(config_.connect_limit);
+}
+
 // ---- decisions
 
 void Supervisor::halt(Verdict verdict) {

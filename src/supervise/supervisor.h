@@ -55,7 +55,8 @@ struct SupervisorConfig {
   RestartPolicy restart;
   /// How often in a row an attempt whose port was taken is repeated with another one.
   std::uint32_t port_retries = 0;
-  Duration connect_limit{};  // timeouts.connect; also the most that making the plan may take
+  Duration connect_limit{};  // timeouts.connect; also the most that making the plan may take,
+                             // without copying
   /// How long after KillRanks a node may take to say NodeEmpty before it counts as lost, and how
   /// long after its last rank's end before it is sent KillRanks. More than 0.
   Duration end_limit = std::chrono::seconds(10);
@@ -96,6 +97,7 @@ class Supervisor {
   void handle(const event::CancelSignal&);
   void handle(const event::FrontGone&);
   void handle(const event::UserAsked&);
+  void handle(const event::Copying&);
   void handle(const event::Tick&) {}
 
   void advance(Step);

@@ -23,7 +23,8 @@ constexpr std::array<const char*, kMessages> kNames = {
     "RankNotStarted", "RankExited", "OutputData",   "OutputEnd",   "StdinTaken",   "AttemptEnded",
     "Notice",         "PortTaken",  "CheckPlaces",  "FetchOutput", "ForgetOutput", "PlacesMissing",
     "FetchedOutput",  "Resume",     "OpenDoor",     "Knock",       "CloseDoor",    "DoorOpen",
-    "Knocked"};
+    "Knocked",        "SyncBegin",  "SyncEntries",  "SyncSettled", "SyncRemove",   "SyncData",
+    "SyncEnd",        "SyncPlace",  "SyncWants",    "SyncTaken",   "SyncDone"};
 
 /// Frame::type of an alternative: its index + 1.
 template <class T, std::size_t I = 0>
@@ -44,6 +45,8 @@ tl::unexpected<Error> malformed(std::uint16_t type, const std::string& what) {
 
 constexpr std::size_t kOutputHeader = 20;
 constexpr std::size_t kStdinHeader = 4;
+constexpr std::size_t kSyncHeader = 4;
+constexpr std::size_t kPieceHeader = 16;
 
 void write_head(const OutputView& data, std::string& out) {
   append_little_endian(data.attempt.value, out);
@@ -70,6 +73,19 @@ void write(const FetchedOutput& data, std::string& out) {
 void write(const StdinData& data, std::string& out) {
   append_little_endian(data.attempt.value, out);
   out += data.bytes;
+}
+
+void write(const SyncData& data, std::string& out) {
+  std::size_t size = kSyncHeader;
+  for (const SyncData::Piece& piece : data.pieces) size += kPieceHeader + piece.bytes.size();
+  out.reserve(size);
+  append_little_endian(data.id, out);
+  for (const SyncData::Piece& piece : data.pieces) {
+    append_little_endian(piece.entry, out);
+    append_little_endian(piece.offset, out);
+    append_little_endian(static_cast<std::uint32_t>(piece.bytes.size()), out);
+    out += piece.bytes;
+  }
 }
 
 template <HasFields T>
@@ -107,6 +123,27 @@ Result<Message> read(const Frame& frame, StdinData data) {
   if (frame.payload.size() < kStdinHeader) return malformed(frame.type, "it is cut short");
   data.attempt = Attempt(little_endian_at<std::uint32_t>(frame.payload, 0));
   data.bytes = frame.payload.substr(kStdinHeader);
+  return data;
+}
+
+Result<Message> read(const Frame& frame, SyncData data) {
+  std::string_view rest = frame.payload;
+  if (rest.size() < kSyncHeader) return malformed(frame.type, "it is cut short");
+  data.id = little_endian_at<std::uint32_t>(rest, 0);
+  rest.remove_prefix(kSyncHeader);
+  while (!rest.empty()) {
+    if (rest.size() < kPieceHeader) return malformed(frame.type, "it is cut short");
+    const auto size = little_endian_at<std::uint32_t>(rest, 12);
+    SyncData::Piece piece{
+        little_endian_at<std::uint32_t>(rest, 0), little_endian_at<std::uint64_t>(rest, 4), {}};
+    if (piece.offset > std::numeric_limits<std::uint64_t>::max() - kMaxPayload)
+      return malformed(frame.type, "field \"offset\": out of range");
+    rest.remove_prefix(kPieceHeader);
+    if (rest.size() < size) return malformed(frame.type, "it is cut short");
+    piece.bytes = rest.substr(0, size);
+    data.pieces.push_back(std::move(piece));
+    rest.remove_prefix(size);
+  }
   return data;
 }
 

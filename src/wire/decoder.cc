@@ -104,6 +104,13 @@ bool Decoder::get(OutputPart& out) {
   return true;
 }
 
+bool Decoder::get(SyncEntry::Kind& out) {
+  std::int64_t number = 0;
+  if (!get_integer(number, {1, 3})) return false;
+  out = static_cast<SyncEntry::Kind>(number);
+  return true;
+}
+
 bool Decoder::get(WallTime& out) {
   std::int64_t nanoseconds = 0;
   // 1843 to 2096: the difference of two such times is a number of nanoseconds as well.

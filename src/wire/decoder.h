@@ -37,6 +37,7 @@ class Decoder {
   }
   bool get(Stream& out);
   bool get(OutputPart& out);
+  bool get(SyncEntry::Kind& out);
   bool get(WallTime& out);
   bool get(StartFailure::Step& out);
   bool get(NetworkInterface::Kind& out);

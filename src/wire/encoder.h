@@ -31,6 +31,7 @@ class Encoder {
   }
   void put(Stream stream) { put(static_cast<std::uint8_t>(stream)); }
   void put(OutputPart part) { put(static_cast<std::uint8_t>(part)); }
+  void put(SyncEntry::Kind kind) { put(static_cast<std::uint8_t>(kind)); }
   void put(WallTime at) { put(at.time_since_epoch().count()); }
   void put(StartFailure::Step step) {
     for (const auto& [known, name] : kStepNames) {

@@ -36,6 +36,7 @@ inline constexpr Range kPorts{0, 65535};
 inline constexpr Range kInterval{1, 86'400'000};  // milliseconds, up to a day
 inline constexpr Range kSilence{0, 86'400'000};
 inline constexpr Range kFetched{1, kMostFetched};
+inline constexpr Range kPermissions{0, 0777};
 
 template <class Owner, class Member>
 struct Field {
@@ -155,6 +156,22 @@ template <>
 inline constexpr auto kFields<Resume::Received> = std::tuple{
     field("attempt", &Resume::Received::attempt), field("rank", &Resume::Received::rank, kRank),
     field("stream", &Resume::Received::stream), field("received", &Resume::Received::received)};
+
+template <>
+inline constexpr auto kFields<SyncEntry> = std::tuple{field("path", &SyncEntry::path),
+                                                      field("kind", &SyncEntry::kind),
+                                                      field("mode", &SyncEntry::mode, kPermissions),
+                                                      field("size", &SyncEntry::size),
+                                                      field("mtime", &SyncEntry::mtime),
+                                                      field("target", &SyncEntry::target)};
+
+template <>
+inline constexpr auto kFields<ContentHash> =
+    std::tuple{field("low", &ContentHash::low), field("high", &ContentHash::high)};
+
+template <>
+inline constexpr auto kFields<SyncWants::Content> = std::tuple{
+    field("entry", &SyncWants::Content::entry), field("hash", &SyncWants::Content::hash)};
 
 // ---- messages, in the order of wire::Message
 
@@ -311,6 +328,48 @@ inline constexpr auto kFields<Knocked::One> =
 template <>
 inline constexpr auto kFields<Knocked> =
     std::tuple{field("id", &Knocked::id), field("results", &Knocked::results)};
+
+template <>
+inline constexpr auto kFields<SyncBegin> =
+    std::tuple{field("id", &SyncBegin::id), field("root", &SyncBegin::root),
+               field("marker", &SyncBegin::marker), field("origin", &SyncBegin::origin)};
+
+template <>
+inline constexpr auto kFields<SyncEntries> =
+    std::tuple{field("id", &SyncEntries::id), field("entries", &SyncEntries::entries),
+               field("last", &SyncEntries::last)};
+
+template <>
+inline constexpr auto kFields<SyncSettled> =
+    std::tuple{field("id", &SyncSettled::id), field("same", &SyncSettled::same),
+               field("skipped", &SyncSettled::skipped)};
+
+template <>
+inline constexpr auto kFields<SyncRemove> =
+    std::tuple{field("id", &SyncRemove::id), field("paths", &SyncRemove::paths)};
+
+template <>
+inline constexpr auto kFields<SyncEnd> = std::tuple{field("id", &SyncEnd::id)};
+
+template <>
+inline constexpr auto kFields<SyncPlace> =
+    std::tuple{field("id", &SyncPlace::id), field("is_shared", &SyncPlace::is_shared)};
+
+template <>
+inline constexpr auto kFields<SyncWants> =
+    std::tuple{field("id", &SyncWants::id), field("wanted", &SyncWants::wanted),
+               field("contents", &SyncWants::contents), field("gone", &SyncWants::gone),
+               field("last", &SyncWants::last)};
+
+template <>
+inline constexpr auto kFields<SyncTaken> =
+    std::tuple{field("id", &SyncTaken::id), field("up_to", &SyncTaken::up_to)};
+
+template <>
+inline constexpr auto kFields<SyncDone> =
+    std::tuple{field("id", &SyncDone::id), field("problem", &SyncDone::problem),
+               field("removed", &SyncDone::removed), field("replaced", &SyncDone::replaced),
+               field("examples", &SyncDone::examples)};
 
 // ---- numbers with a name on the wire
 

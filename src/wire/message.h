@@ -18,6 +18,7 @@
 #include "model/environment.h"
 #include "model/exit_status.h"
 #include "model/ids.h"
+#include "model/sync.h"
 #include "model/time.h"
 
 namespace dlaunch::wire {
@@ -357,11 +358,102 @@ struct Resume {
   bool operator==(const Resume&) const = default;
 };
 
+// ---- copying the workdir, launcher -> agent. One pass goes SyncBegin, SyncEntries ..., then what
+// the agent asks for as SyncData, and SyncEnd. `id` counts passes; what is of an earlier one is
+// passed over. An entry's number is its place in all SyncEntries of the pass.
+
+/// -> SyncPlace
+struct SyncBegin {
+  std::uint32_t id = 0;
+  std::string root;    // absolute; made if it is missing
+  std::string marker;  // a name: whoever finds it in `root` sees the launcher's own folder
+  std::string origin;  // the launcher's machine: of whose files this node keeps a record
+  bool operator==(const SyncBegin&) const = default;
+};
+/// Parents before what is in them, each path once. -> SyncWants, SyncTaken
+struct SyncEntries {
+  std::uint32_t id = 0;
+  std::vector<SyncEntry> entries;
+  bool last = false;
+  bool operator==(const SyncEntries&) const = default;
+};
+/// Of entries whose hash was sent: those with the same content. And of entries that were asked for:
+/// those whose content will not come, because it is not any more what the entry says.
+struct SyncSettled {
+  std::uint32_t id = 0;
+  std::vector<std::uint32_t> same;
+  std::vector<std::uint32_t> skipped;
+  bool operator==(const SyncSettled&) const = default;
+};
+/// Of what the agent has named as gone: what is to be removed, folders after what is in them.
+struct SyncRemove {
+  std::uint32_t id = 0;
+  std::vector<std::string> paths;
+  bool operator==(const SyncRemove&) const = default;
+};
+/// Content of files that were asked for, each from its beginning to its size in order. Travels raw.
+/// -> SyncTaken
+struct SyncData {
+  struct Piece {
+    std::uint32_t entry = 0;
+    std::uint64_t offset = 0;
+    std::string bytes;
+    bool operator==(const Piece&) const = default;
+  };
+  std::uint32_t id = 0;
+  std::vector<Piece> pieces;
+  bool operator==(const SyncData&) const = default;
+};
+/// Everything was sent. -> SyncDone
+struct SyncEnd {
+  std::uint32_t id = 0;
+  bool operator==(const SyncEnd&) const = default;
+};
+
+// ---- copying the workdir, agent -> launcher
+
+struct SyncPlace {
+  std::uint32_t id = 0;
+  bool is_shared = false;  // the marker is there: nothing is to be copied
+  bool operator==(const SyncPlace&) const = default;
+};
+/// What the node lacks, as it finds out.
+struct SyncWants {
+  /// The node has a file of this size and another time, with this content.
+  struct Content {
+    std::uint32_t entry = 0;
+    ContentHash hash;
+    bool operator==(const Content&) const = default;
+  };
+  std::uint32_t id = 0;
+  std::vector<std::uint32_t> wanted;
+  std::vector<Content> contents;
+  std::vector<std::string> gone;  // what earlier syncs have put there and is not among the entries
+  bool last = false;              // every entry was looked at
+  bool operator==(const SyncWants&) const = default;
+};
+/// Room for more: the cost (sync/rules.h) of all SyncEntries and SyncData of the pass so far.
+struct SyncTaken {
+  std::uint32_t id = 0;
+  std::uint64_t up_to = 0;
+  bool operator==(const SyncTaken&) const = default;
+};
+/// The answer to SyncEnd; at any other time only with a problem, and then the end of the pass.
+struct SyncDone {
+  std::uint32_t id = 0;
+  std::string problem;  // "/home/me/job/data: No space left on device"
+  std::uint64_t removed = 0;
+  std::uint64_t replaced = 0;         // files that no sync had put there, and that were different
+  std::vector<std::string> examples;  // of these, a few
+  bool operator==(const SyncDone&) const = default;
+};
+
 using Message =
     std::variant<Hello, Heartbeat, Ack, Bye, FactsRequest, StartRanks, StopRanks, KillRanks,
                  OutputCredit, StdinData, Facts, RanksStarted, RankNotStarted, RankExited,
                  OutputData, OutputEnd, StdinTaken, AttemptEnded, Notice, PortTaken, CheckPlaces,
                  FetchOutput, ForgetOutput, PlacesMissing, FetchedOutput, Resume, OpenDoor, Knock,
-                 CloseDoor, DoorOpen, Knocked>;
+                 CloseDoor, DoorOpen, Knocked, SyncBegin, SyncEntries, SyncSettled, SyncRemove,
+                 SyncData, SyncEnd, SyncPlace, SyncWants, SyncTaken, SyncDone>;
 
 }  // namespace dlaunch::wire

@@ -20,9 +20,9 @@ TOP = os.path.dirname(os.path.dirname(os.path.dirname(os.path.abspath(__file__))
 sys.path.insert(0, os.path.join(TOP, "tests", "support"))
 import results  # noqa: E402
 
-FLOORS = [{"text"}, {"model"}, {"spec", "plan", "supervise", "wire"}, {"os", "log", "fabric"},
+FLOORS = [{"text"}, {"model"}, {"spec", "plan", "supervise", "wire"}, {"sync"}, {"os", "log", "fabric"},
           {"agent", "report"}, {"launch"}, {"cli"}]
-PURE = FLOORS[0] | FLOORS[1] | FLOORS[2]
+PURE = FLOORS[0] | FLOORS[1] | FLOORS[2] | FLOORS[3]
 
 # Headers through which a pure layer would reach the outside world, or that cost too much to include.
 # <csignal> is not among them for its numbers, <filesystem> for its paths as values.

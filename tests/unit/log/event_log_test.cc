@@ -102,6 +102,22 @@ TEST_F(EventLogTest, EveryEventIsALine) {
   EXPECT_EQ(seen[14].at("text"), "said \"so\"");
 }
 
+TEST_F(EventLogTest, ASyncIsALineForEachNode) {
+  Result<EventLog> log = EventLog::open(file());
+  ASSERT_TRUE(log);
+  log->add(SyncedNode{NodeIndex(3), "gpu03", false, 12, 3'400'000, 1, 2, {"a"}}, kNow);
+  ASSERT_TRUE(log->flush());
+  ASSERT_EQ(lines().size(), 1U);
+  EXPECT_EQ(lines()[0], (json{{"time", kNowText},
+                              {"event", "synced"},
+                              {"node", 3},
+                              {"shared", false},
+                              {"files", 12},
+                              {"bytes", 3'400'000},
+                              {"removed", 1},
+                              {"replaced", 2}}));
+}
+
 TEST_F(EventLogTest, AnyTextParses) {
   Result<EventLog> log = EventLog::open(file());
   ASSERT_TRUE(log);

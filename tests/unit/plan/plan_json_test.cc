@@ -27,6 +27,10 @@ TEST(PlanJson, HoldsTheWholePlan) {
   EXPECT_EQ(parsed["framework"], "pytorch");
   EXPECT_EQ(parsed["launch"], "per-process");
   EXPECT_EQ(parsed["workdir"], "/home/eve/project");
+  EXPECT_FALSE(parsed.contains("sync"));
+  LaunchPlan synced = *plan;
+  synced.sync = SyncExtent{12, 3'400'000};
+  EXPECT_EQ(json::parse(plan_json(synced))["sync"], (json{{"files", 12}, {"bytes", 3'400'000}}));
   EXPECT_EQ(parsed["master"],
             (json{{"address", "addr-of-node0"}, {"port", 21000}, {"reason", "the first node"}}));
   EXPECT_EQ(parsed["commands"][0]["argv"], (json{"python", "train \"quoted\".py"}));

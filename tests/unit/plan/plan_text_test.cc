@@ -77,6 +77,16 @@ not passed     WANDB_API_KEY                    the job names it, not set here
 )");
 }
 
+TEST(PlanText, WhatASyncIsAbout) {
+  Planned two = planned(test::list_job({"true"}), {{}, {}});
+  EXPECT_THAT(plan_text(two.plan, two.cluster), Not(HasSubstr("sync")));
+  two.plan.sync = SyncExtent{12, 3'400'000};
+  EXPECT_THAT(plan_text(two.plan, two.cluster),
+              HasSubstr("12 files, 3.4 MB of it to the other nodes"));
+  for (const std::string& line : lines_of(plan_text(two.plan, two.cluster)))
+    EXPECT_LE(line.size(), 80U) << line;
+}
+
 TEST(PlanText, RolesHaveAColumnAndTheirCommands) {
   JobSpec spec = test::list_job({"python", "worker.py"});
   spec.framework = Framework::tensorflow;

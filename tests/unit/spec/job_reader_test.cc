@@ -110,8 +110,7 @@ TEST(ReadJob, ShowsAllErrorsOfAFileAtOnce) {
 TEST(ReadJob, RefusesEveryKeyThatIsNotAvailableYet) {
   const auto job = read_text(test_data("not-available.yaml"));
   EXPECT_THAT(errors_of(job),
-              ElementsAre("job.yaml:5:1: error: not available yet: sync",
-                          "job.yaml:7:1: error: not available yet: spares",
+              ElementsAre("job.yaml:7:1: error: not available yet: spares",
                           "job.yaml:8:45: error: not available yet: roles.ps.container",
                           "job.yaml:9:1: error: not available yet: container",
                           "job.yaml:10:1: error: not available yet: mpi",

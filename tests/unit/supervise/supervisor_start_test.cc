@@ -123,6 +123,22 @@ TEST(SupervisorStart, AQuestionToTheUserGivesTheConnectLimitAgain) {
   EXPECT_EQ(run.deadline(), std::nullopt);
 }
 
+TEST(SupervisorStart, CopyingTakesAsLongAsItTakes) {
+  Script run(config(1));
+  (void)run.start();
+  EXPECT_EQ(run.on(event::Copying{true}), "");  // nothing of that kind while nodes connect
+  EXPECT_EQ(run.deadline(), seconds(30));
+  (void)run.at(seconds(10)).ready(0);
+  EXPECT_EQ(run.deadline(), seconds(40));
+  EXPECT_EQ(run.at(seconds(11)).on(event::Copying{true}), "");
+  EXPECT_EQ(run.deadline(), std::nullopt);
+  EXPECT_EQ(run.at(seconds(1000)).on(event::Copying{false}), "");
+  EXPECT_EQ(run.deadline(), seconds(1030));
+  (void)run.plan({0});
+  EXPECT_EQ(run.on(event::Copying{true}), "");
+  EXPECT_EQ(run.deadline(), std::nullopt);
+}
+
 TEST(SupervisorStart, ANodeThatAnswersAtTheLastMomentCounts) {
   Script run(config(1));
   (void)run.start();

@@ -321,5 +321,39 @@ TEST(Codec, RandomSmallMessages) {
   EXPECT_TRUE(passed);
 }
 
+TEST(Codec, RandomSyncMessages) {
+  const bool passed = rc::check("of a sync", [] {
+    const auto any32 = [] { return *rc::gen::arbitrary<std::uint32_t>(); };
+    const auto any64 = [] { return *rc::gen::arbitrary<std::uint64_t>(); };
+    const auto flag = [] { return *rc::gen::arbitrary<bool>(); };
+    const auto texts = [] { return random_list<std::string>([] { return random_bytes(false); }); };
+    expect_round_trip(
+        SyncBegin{any32(), random_bytes(false), random_bytes(false), random_bytes(false)});
+    expect_round_trip(SyncEntries{any32(), random_list<SyncEntry>([&] {
+                                    return SyncEntry{random_bytes(false),
+                                                     static_cast<SyncEntry::Kind>(1 + below(3)),
+                                                     below(01000),
+                                                     any64(),
+                                                     *rc::gen::arbitrary<std::int64_t>(),
+                                                     random_bytes(false)};
+                                  }),
+                                  flag()});
+    expect_round_trip(
+        SyncSettled{any32(), random_list<std::uint32_t>(any32), random_list<std::uint32_t>(any32)});
+    expect_round_trip(SyncRemove{any32(), texts()});
+    expect_round_trip(SyncData{any32(), random_list<SyncData::Piece>([&] {
+                                 return SyncData::Piece{any32(), any64() / 2, random_bytes(true)};
+                               })});
+    expect_round_trip(SyncWants{any32(), random_list<std::uint32_t>(any32),
+                                random_list<SyncWants::Content>([&] {
+                                  return SyncWants::Content{any32(), {any64(), any64()}};
+                                }),
+                                texts(), flag()});
+    expect_round_trip(SyncTaken{any32(), any64()});
+    expect_round_trip(SyncDone{any32(), random_bytes(false), any64(), any64(), texts()});
+  });
+  EXPECT_TRUE(passed);
+}
+
 }  // namespace
 }  // namespace dlaunch::wire

@@ -91,6 +91,41 @@ TEST(Malformed, FetchedOutputOutOfRange) {
             "malformed FetchedOutput message: more than 131072 bytes");
 }
 
+TEST(Malformed, SyncDataOutOfRange) {
+  const Frame good = encode(SyncData{2, {{1, 3, "abc"}}});
+  const auto with = [&](std::size_t at, const std::string& bytes) {
+    Frame frame = good;
+    frame.payload.replace(at, bytes.size(), bytes);
+    const auto result = decode(frame);
+    return result ? "" : result.error().message;
+  };
+  EXPECT_EQ(with(8, std::string(8, '\xff')),
+            "malformed SyncData message: field \"offset\": out of range");
+  EXPECT_EQ(with(16, std::string(4, '\xff')), "malformed SyncData message: it is cut short");
+  EXPECT_EQ(with(16, "\x02"), "malformed SyncData message: it is cut short");  // one byte is left
+  EXPECT_EQ(with(16, "\x04"), "malformed SyncData message: it is cut short");
+  Frame shorter = good;
+  shorter.payload.resize(3);
+  EXPECT_FALSE(decode(shorter).has_value());
+  shorter.payload = good.payload.substr(0, 4);
+  EXPECT_TRUE(decode(shorter).has_value());  // no pieces
+}
+
+TEST(Malformed, SyncEntriesOutOfRange) {
+  const auto broken = [&](const std::string& from, const std::string& to) {
+    Frame frame = encode(SyncEntries{1, {{"a", SyncEntry::Kind::file, 0644, 1, 1, ""}}, false});
+    const std::size_t at = frame.payload.find(from);
+    EXPECT_NE(at, std::string::npos);
+    frame.payload.replace(at, from.size(), to);
+    const auto result = decode(frame);
+    return result ? "" : result.error().message;
+  };
+  EXPECT_EQ(broken("kind\x01", "kind\x04").substr(0, 55),
+            "malformed SyncEntries message: field \"entries[0].kind\":");
+  EXPECT_EQ(broken("mode\x19\x01\xa4", "mode\x19\x0a\xa4").substr(0, 55),
+            "malformed SyncEntries message: field \"entries[0].mode\":");
+}
+
 TEST(Malformed, UnknownTypes) {
   for (const std::uint16_t type :
        {std::uint16_t{0}, static_cast<std::uint16_t>(kTypes + 1), std::uint16_t{65535}}) {
@@ -122,7 +157,9 @@ TEST(Malformed, LengthsThatLieAndDeepNesting) {
     Frame frame;
     frame.type = type;
     const std::string name = type_name(type);
-    if (name == "OutputData" || name == "StdinData" || name == "FetchedOutput") continue;
+    if (name == "OutputData" || name == "StdinData" || name == "FetchedOutput" ||
+        name == "SyncData")
+      continue;
     for (const std::string& payload : payloads) {
       frame.payload = payload;
       EXPECT_FALSE(decode(frame).has_value()) << type_name(type);

@@ -21,7 +21,8 @@ inline std::string every_byte() {
 inline bool is_raw(const Message& message) {
   return std::holds_alternative<OutputData>(message) ||
          std::holds_alternative<StdinData>(message) ||
-         std::holds_alternative<FetchedOutput>(message);
+         std::holds_alternative<FetchedOutput>(message) ||
+         std::holds_alternative<SyncData>(message);
 }
 
 inline WallTime at(std::int64_t nanoseconds) {
@@ -122,6 +123,21 @@ inline std::vector<Message> samples() {
       CloseDoor{7},
       DoorOpen{7, {0, EADDRNOTAVAIL}},
       Knocked{7, {{0, 0, 180, "10.0.0.5", "bond0"}, {255, ETIMEDOUT, 4294967295U, "", ""}}},
+      SyncBegin{2, "/home/me/job", ".dlaunch-sync-0123456789abcdef0123456789abcdef", "laptop"},
+      SyncEntries{
+          2,
+          {{"src", SyncEntry::Kind::folder, 0755, 0, 0, ""},
+           {"src/" + every_byte(), SyncEntry::Kind::file, 0640, std::uint64_t{1} << 40, -1, ""},
+           {"data", SyncEntry::Kind::link, 0, 0, 0, "/mnt/data"}},
+          true},
+      SyncSettled{2, {0, 4294967295U}, {7}},
+      SyncRemove{2, {"old/" + every_byte(), "old"}},
+      SyncData{2, {{1, 0, std::string("a\0b\xff", 4)}, {2, std::uint64_t{1} << 40, ""}}},
+      SyncEnd{2},
+      SyncPlace{2, true},
+      SyncWants{2, {0, 4294967295U}, {{7, {~std::uint64_t{0}, 1}}}, {"old"}, true},
+      SyncTaken{2, std::uint64_t{1} << 40},
+      SyncDone{2, "/home/me/job: No space left on device", 3, 2, {"src/a.py"}},
   };
 }
 

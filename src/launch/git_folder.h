@@ -1,0 +1,21 @@
+// Where a folder's git repository is, as far as its ignore files need it. git itself is not asked.
+#pragma once
+
+#include <optional>
+#include <string>
+
+namespace dlaunch {
+
+struct GitFolder {
+  std::string top;           // of the work tree, absolute
+  std::string exclude_file;  // info/exclude, which may be missing
+};
+/// The nearest folder, `folder` itself or above, with a ".git" in it: a folder, or the file of a
+/// worktree or submodule (gitrepository-layout(5)). `folder` must be a real path.
+[[nodiscard]] std::optional<GitFolder> find_git_folder(const std::string& folder);
+
+/// The text of a .gitignore or info/exclude; empty: it is missing, a link (which git does not read
+/// either), or larger than 1 MiB.
+[[nodiscard]] std::string read_ignore_file(const std::string& path);
+
+}  // namespace dlaunch

@@ -1,0 +1,76 @@
+// Which files of the launcher's workdir a sync copies: all but what .gitignore files say, git's own
+// data, run folders, and dlaunch's own files.
+#pragma once
+
+#include <cstdint>
+#include <map>
+#include <string>
+#include <vector>
+
+#include "model/result.h"
+#include "model/sync.h"
+#include "os/unique_fd.h"
+#include "sync/gitignore.h"
+
+namespace dlaunch {
+
+struct WorkdirListSettings {
+  std::string root;      // absolute
+  std::string run_base;  // absolute: the folder of run folders (logs.dir); empty: none
+  std::string home;      // of the user; it is never copied as a whole
+  std::uint64_t most_files = 0;
+  std::uint64_t most_bytes = 0;
+};
+
+/// Reads the tree piece by piece, so that whoever does it can do other things between.
+class WorkdirLister {
+ public:
+  explicit WorkdirLister(WorkdirListSettings settings);
+  WorkdirLister(WorkdirLister&&) = default;
+  ~WorkdirLister();
+
+  /// Looks at about so many names. True: that was all, or there is an error.
+  [[nodiscard]] bool step(std::size_t names = 512);
+  /// After step() has said so. Errors: exit_code::kJobFile where the workdir is none to be copied
+  /// (more than the limits, the home folder, /), with what to do; kPreflight where something cannot
+  /// be read.
+  [[nodiscard]] const Status& status() const { return status_; }
+  /// Folders before what is in them, each folder's names sorted by their bytes.
+  [[nodiscard]] std::vector<SyncEntry> take() { return std::move(entries_); }
+  [[nodiscard]] SyncExtent extent() const { return extent_; }
+  /// Left out because they are neither files, folders nor links.
+  [[nodiscard]] const std::vector<std::string>& special() const { return special_; }
+
+ private:
+  struct Level {
+    UniqueFd fd;
+    std::string path;  // "" or as "a/b/"
+    std::vector<std::string> names;
+    std::size_t next = 0;
+    bool holds_runs = false;
+    bool has_rules = false;
+  };
+
+  void begin();
+  void enter_rules_above();
+  void open(UniqueFd fd, std::string path);
+  void look_at(const Level& level, const std::string& name);
+  void add(SyncEntry entry);
+  [[nodiscard]] bool is_run(const Level& level, const std::string& name) const;
+  void check_limits(bool all);
+  void fail(int code, std::string message);
+
+  WorkdirListSettings settings_;
+  Status status_;
+  bool begun_ = false;
+  std::string prefix_;  // of the root, from the top of its git repository: "" or as "a/b/"
+  sync::IgnoreRules rules_;
+  std::vector<Level> levels_;
+  std::vector<SyncEntry> entries_;
+  SyncExtent extent_;
+  std::uint64_t counted_ = 0;                   // entries of all kinds
+  std::map<std::string, std::uint64_t> sizes_;  // by first component, of folders with a '/'
+  std::vector<std::string> special_;
+};
+
+}  // namespace dlaunch

@@ -1,0 +1,28 @@
+#include "os/content_hash.h"
+
+#define XXH_INLINE_ALL  // no library to link: the distribution has no static one for every machine
+#include <xxhash.h>
+
+namespace dlaunch {
+
+struct ContentHasher::State {
+  XXH3_state_t xxh;
+};
+
+ContentHasher::ContentHasher() : state_(std::make_unique<State>()) {
+  XXH3_128bits_reset(&state_->xxh);
+}
+ContentHasher::~ContentHasher() = default;
+ContentHasher::ContentHasher(ContentHasher&&) noexcept = default;
+ContentHasher& ContentHasher::operator=(ContentHasher&&) noexcept = default;
+
+void ContentHasher::add(std::string_view bytes) {
+  XXH3_128bits_update(&state_->xxh, bytes.data(), bytes.size());
+}
+
+ContentHash ContentHasher::hash() const {
+  const XXH128_hash_t hash = XXH3_128bits_digest(&state_->xxh);
+  return {hash.low64, hash.high64};
+}
+
+}  // namespace dlaunch

@@ -1,0 +1,27 @@
+// The hash by which both ends of a sync know a file's content again: XXH3 with 128 bits. Not for
+// content that somebody may have made to collide.
+#pragma once
+
+#include <memory>
+#include <string_view>
+
+#include "model/sync.h"
+
+namespace dlaunch {
+
+class ContentHasher {
+ public:
+  ContentHasher();
+  ~ContentHasher();
+  ContentHasher(ContentHasher&&) noexcept;
+  ContentHasher& operator=(ContentHasher&&) noexcept;
+
+  void add(std::string_view bytes);
+  [[nodiscard]] ContentHash hash() const;
+
+ private:
+  struct State;
+  std::unique_ptr<State> state_;
+};
+
+}  // namespace dlaunch

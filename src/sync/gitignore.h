@@ -1,0 +1,80 @@
+// Which files a .gitignore leaves out: the rules of gitignore(5), as git 2.39 applies them where
+// the page is silent. Case matters. Paths and patterns are bytes. Pure.
+#pragma once
+
+#include <bitset>
+#include <cstdint>
+#include <optional>
+#include <string>
+#include <string_view>
+#include <vector>
+
+namespace dlaunch::sync {
+
+class IgnorePattern {
+ public:
+  /// nullopt: a blank line, a comment, or one that can never match.
+  [[nodiscard]] static std::optional<IgnorePattern> parse(std::string_view line);
+
+  /// `path`: from the folder of the .gitignore, without a slash at either end. Takes time in the
+  /// product of both lengths at most, whatever they hold.
+  [[nodiscard]] bool matches(std::string_view path, bool is_folder) const;
+  /// "!pattern": what an earlier one left out is taken in again.
+  [[nodiscard]] bool negated() const { return negated_; }
+
+ private:
+  using ByteSet = std::bitset<256>;
+  struct Token {
+    enum class Kind : std::uint8_t {
+      byte,
+      any,       // ?: any but '/'
+      set,       // [...]: never '/'
+      star,      // any number of any but '/'
+      star_all,  // any number of any
+      skip,      // what follows, up to `value` tokens, or none of it
+    };
+    Kind kind = Kind::byte;
+    std::uint8_t value = 0;
+    std::uint16_t set = 0;  // index into sets_
+  };
+
+  bool compile(std::string_view pattern);
+  std::size_t compile_stars(std::string_view pattern, std::size_t at);
+  std::optional<std::size_t> compile_set(std::string_view pattern, std::size_t at);
+  [[nodiscard]] bool accepts(std::string_view text) const;
+  [[nodiscard]] bool takes(const Token& token, char c) const;
+  void enter(std::string& states, std::size_t state) const;
+
+  bool negated_ = false;
+  bool folders_only_ = false;
+  bool whole_path_ = false;  // else the last component is what counts
+  bool is_literal_ = false;  // then literal_ is all there is
+  std::string literal_;
+  std::size_t plain_prefix_ = 0;  // bytes of the pattern before the first special one
+  std::vector<Token> tokens_;
+  std::vector<ByteSet> sets_;
+};
+
+/// The files in force where one stands in a tree, outermost first.
+class IgnoreRules {
+ public:
+  /// The text of an ignore file in the folder `base`: "" for the top, else as "a/b/". Lines without
+  /// a meaning are passed over, as git does.
+  void enter(std::string base, std::string_view text);
+  /// Forgets the latest one.
+  void leave() { files_.pop_back(); }
+  [[nodiscard]] std::size_t depth() const { return files_.size(); }
+
+  /// `path`: from the top; below the base of every file that is in force. What is below a folder
+  /// that is left out is left out too; that is the caller's part: not to go there.
+  [[nodiscard]] bool excludes(std::string_view path, bool is_folder) const;
+
+ private:
+  struct File {
+    std::string base;
+    std::vector<IgnorePattern> patterns;
+  };
+  std::vector<File> files_;
+};
+
+}  // namespace dlaunch::sync

@@ -1,0 +1,68 @@
+// What a sync does with one entry of the workdir on a node: a function of what the launcher has,
+// what is there, and what an earlier sync has put there. docs/sync.md says it for users. Pure.
+#pragma once
+
+#include <cstdint>
+#include <optional>
+#include <string>
+#include <string_view>
+
+#include "model/sync.h"
+#include "wire/message.h"
+
+namespace dlaunch::sync {
+
+/// All names that dlaunch itself gives to files in a workdir begin so. They are not copied.
+inline constexpr std::string_view kOwnPrefix = ".dlaunch-";
+/// A file by which a node shows that it sees the launcher's file system; 32 hex digits follow.
+inline constexpr std::string_view kMarkerPrefix = ".dlaunch-sync-";
+
+/// Above these a sync is an error: it was not meant, or another way is better.
+inline constexpr std::uint64_t kMostFiles = 100'000;
+inline constexpr std::uint64_t kMostBytes = std::uint64_t{2} << 30;
+
+/// Whether a path from another machine stays below a folder: components that are no ".", ".." or
+/// ".git", none empty, within Linux' limits of length.
+[[nodiscard]] bool is_safe_path(std::string_view path);
+/// Whether a name in the workdir is never copied: of git's own data, and of dlaunch's.
+[[nodiscard]] bool is_left_out(std::string_view name);
+
+/// What lstat(2) has found at a path.
+struct Found {
+  enum class Kind : std::uint8_t { nothing, file, folder, link, other };
+  Kind kind = Kind::nothing;
+  std::uint32_t mode = 0;
+  std::uint64_t size = 0;
+  std::int64_t mtime = 0;
+  std::string target{};
+};
+
+/// What is there is what a sync has put there, and nobody has changed it since.
+[[nodiscard]] bool is_untouched(const Found& found, const SyncEntry& recorded);
+
+struct Decision {
+  enum class Action : std::uint8_t {
+    keep,
+    set_mode,  // everything else is right
+    compare,   // same size, another time: the content decides
+    send,
+    make,    // a folder or a link, for which no content is needed
+    refuse,  // what is there must not be removed
+  };
+  Action action = Action::keep;
+  bool clear = false;     // an earlier sync's entry is in the way: it goes first
+  bool late = false;      // a folder of an earlier sync is: after what is gone here was removed
+  bool replaces = false;  // something that no sync has put there is lost by it
+};
+/// `recorded`: of the same path; null: no sync has put it there.
+[[nodiscard]] Decision decide(const SyncEntry& wanted, const Found& found,
+                              const SyncEntry* recorded);
+/// Of a refusal: "is a link there and a folder here".
+[[nodiscard]] std::string refusal(const SyncEntry& wanted, const Found& found);
+
+/// How much of a window a message takes: about its bytes on the wire. The same at both ends.
+[[nodiscard]] std::uint64_t cost_of(const SyncEntry& entry);
+[[nodiscard]] std::uint64_t cost_of(const wire::SyncEntries& message);
+[[nodiscard]] std::uint64_t cost_of(const wire::SyncData& message);
+
+}  // namespace dlaunch::sync
