@@ -233,7 +233,8 @@ SessionFound find_session(const std::vector<std::string>& folders, SessionId id)
   const MonotonicTime give_up_at = monotonic_now() + kGuardianEnd;
   while (true) {
     if (UniqueFd connection = connect_nameless(id)) return {std::move(connection), "", false};
-    bool refused = false;
+    bool dead = false;
+    bool deaf = false;
     for (const std::string& path : folders) {
       const auto folder = open_private_folder(path, false);
       if (!folder) continue;
@@ -241,10 +242,12 @@ SessionFound find_session(const std::vector<std::string>& folders, SessionId id)
       const int error = connect_in(*folder, id, found.connection);
       if (error == 0) return found;
       if (std::string word = take_word(*folder, id); !word.empty()) return {UniqueFd(), word, true};
-      // Its agent is dead; its guardian is about to say how that came.
-      refused = refused || error == ECONNREFUSED || error == EAGAIN;
+      dead = dead || error == ECONNREFUSED;
+      deaf = deaf || error == EAGAIN;
     }
-    if (!refused)
+    if (deaf && !dead) return {UniqueFd(), "its agent is stopped", false};
+    // One that is dead: its guardian is about to say how that came.
+    if (!dead)
       return {UniqueFd(),
               "no trace of its agent is on the node: it was started anew, or shows "
               "other folders",

@@ -80,13 +80,14 @@ std::vector<MachineShare> share_machines(const Cluster& cluster,
       whole.nodes += ranks_of_node[node] > 0 ? 1 : 0;
       whole.ranks += ranks_of_node[node];
     }
+    if (whole.nodes < 2) continue;  // mostly
     const std::vector<CpuCore> free = free_cores(cluster.nodes[group.front()].facts);
     whole.cores = free.size();
     std::size_t before = 0;
     for (const std::size_t node : group) {
       shares[node] = whole;
       const std::size_t after = before + ranks_of_node[node];
-      if (whole.nodes > 1 && whole.ranks <= free.size()) {
+      if (whole.ranks <= free.size()) {
         const auto at = [&](std::size_t ranks) {
           return free.begin() + static_cast<std::ptrdiff_t>(free.size() * ranks / whole.ranks);
         };
@@ -96,6 +97,24 @@ std::vector<MachineShare> share_machines(const Cluster& cluster,
     }
   }
   return shares;
+}
+
+std::optional<Cluster> with_shares(const Cluster& cluster,
+                                   const std::vector<MachineShare>& shares) {
+  const auto is_shared = [](const MachineShare& share) { return share.nodes > 1; };
+  if (std::none_of(shares.begin(), shares.end(), is_shared)) return std::nullopt;
+  Cluster shared = cluster;
+  for (std::size_t i = 0; i < shares.size(); ++i) {
+    if (shares[i].nodes > 1) shared.nodes[i].facts.cores = shares[i].mine;
+  }
+  return shared;
+}
+
+std::string note_of_share(const MachineShare& share, const std::string& note) {
+  const std::string nodes = std::to_string(share.nodes) + " nodes are this machine";
+  if (!share.mine.empty()) return note + "; " + nodes;
+  return "not bound: " + nodes + ", with " + std::to_string(share.ranks) + " ranks for " +
+         std::to_string(share.cores) + (share.cores == 1 ? " free core" : " free cores");
 }
 
 }  // namespace dlaunch

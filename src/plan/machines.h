@@ -3,6 +3,8 @@
 #pragma once
 
 #include <cstdint>
+#include <optional>
+#include <string>
 #include <vector>
 
 #include "model/cluster.h"
@@ -19,7 +21,7 @@ namespace dlaunch {
 /// would begin at LOCAL_RANK 0 and use the same GPUs.
 [[nodiscard]] Status check_machines(const JobSpec&, const Cluster&);
 
-/// What one node has of the machine that it shares with others.
+/// What one node has of the machine that it shares with others; the rest is set where nodes > 1.
 struct MachineShare {
   std::uint32_t nodes = 1;    // with ranks, on this machine; 1: it has the machine to itself
   std::uint32_t ranks = 0;    // of all of them
@@ -32,5 +34,12 @@ struct MachineShare {
 /// index = node, as many as `ranks_of_node`. Parts are contiguous and as large as ranks demand.
 [[nodiscard]] std::vector<MachineShare> share_machines(
     const Cluster&, const std::vector<std::uint32_t>& ranks_of_node);
+
+/// The cluster in which each node has only its own part of a machine that it shares; nullopt: no
+/// machine is shared.
+[[nodiscard]] std::optional<Cluster> with_shares(const Cluster&, const std::vector<MachineShare>&);
+
+/// The note on the binding of a node that shares its machine, from the one on its own part.
+[[nodiscard]] std::string note_of_share(const MachineShare&, const std::string& note);
 
 }  // namespace dlaunch

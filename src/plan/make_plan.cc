@@ -264,22 +264,6 @@ void add_gpu_notes(const JobSpec& spec, const std::vector<NodeGpus>& gpus, Launc
   }
 }
 
-/// The cluster in which each node has only its own part of a machine that it shares.
-Cluster with_shares(const Cluster& cluster, const std::vector<MachineShare>& shares) {
-  Cluster shared = cluster;
-  for (std::size_t i = 0; i < shares.size(); ++i) {
-    if (shares[i].nodes > 1) shared.nodes[i].facts.cores = shares[i].mine;
-  }
-  return shared;
-}
-
-std::string note_of_share(const MachineShare& share, const std::string& note) {
-  const std::string nodes = std::to_string(share.nodes) + " nodes are this machine";
-  if (!share.mine.empty()) return note + "; " + nodes;
-  return "not bound: " + nodes + ", with " + std::to_string(share.ranks) + " ranks for " +
-         std::to_string(share.cores) + (share.cores == 1 ? " free core" : " free cores");
-}
-
 /// `cluster`: with_shares().
 Status bind_nodes(const JobSpec& spec, const Cluster& cluster, const std::vector<NodeGpus>& gpus,
                   const std::vector<MachineShare>& shares, LaunchPlan& plan) {
@@ -405,7 +389,8 @@ Result<LaunchPlan> make_plan(const JobSpec& spec, const Cluster& cluster,
         "parameter servers are stopped when the workers are done (success: workers)");
   }
   const std::vector<MachineShare> shares = share_machines(cluster, placement->per_node);
-  const Cluster shared = with_shares(cluster, shares);
+  const std::optional<Cluster> own_parts = with_shares(cluster, shares);
+  const Cluster& shared = own_parts ? *own_parts : cluster;
   if (const Status s = bind_nodes(spec, shared, gpus, shares, plan); !s)
     return tl::unexpected(s.error());
   const auto meeting = meet(spec, cluster, plan);

@@ -107,6 +107,20 @@ TEST_F(SessionPlace, ASocketWithoutAnybodyIsNotWaitedForForEver) {
   EXPECT_TRUE(found.certain);
 }
 
+TEST_F(SessionPlace, AnAgentThatIsStoppedIsNotGone) {
+  const auto socket = open_session_socket(folders_, id_);
+  ASSERT_TRUE(socket.has_value());
+  std::vector<UniqueFd> queue;  // of who has come and was not taken
+  SessionFound found = find_session(folders_, id_);
+  for (int i = 0; i < 32 && found.connection.valid(); ++i) {
+    queue.push_back(std::move(found.connection));
+    found = find_session(folders_, id_);
+  }
+  EXPECT_FALSE(found.connection.valid());
+  EXPECT_EQ(found.gone, "its agent is stopped");
+  EXPECT_FALSE(found.certain);
+}
+
 TEST_F(SessionPlace, ALoginWithOtherFoldersFindsTheAgent) {
   const UniqueFd listener = open_nameless_socket(id_);
   ASSERT_TRUE(listener.valid());
