@@ -17,6 +17,7 @@
 #include "agent/reach_door.h"
 #include "agent/reach_knock.h"
 #include "agent/session_folder.h"
+#include "agent/session_place.h"
 #include "agent/stager.h"
 #include "agent/stdin_pump.h"
 #include "os/build_id.h"
@@ -240,6 +241,8 @@ class Agent {
   void guardian_gone() {
     channel_.send(wire::Notice{"its guardian was killed"});
     end_everything();
+    // Its connection has most likely ended with the guardian: for the next one.
+    if (attach_) leave_last_word(session_folders(), id_, "its guardian was killed");
     leave(exit_code::kNodeLost);
   }
 

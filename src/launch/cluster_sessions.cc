@@ -18,6 +18,16 @@ namespace {
 
 constexpr std::chrono::seconds kCleanupLimit{10};
 constexpr std::chrono::seconds kGuardianEnd{2};
+// A beat of an agent, and its killing.
+constexpr std::chrono::milliseconds kThaw{1500};
+// The heartbeats of other nodes wait for it.
+constexpr std::chrono::milliseconds kSweepLimit{1000};
+
+/// A folder for each session: those of lost ones stay as they are, for whoever was told of them.
+std::string output_name(const std::string& run, NodeIndex node, std::uint32_t tries) {
+  const std::string name = run + '-' + std::to_string(node.value);
+  return tries <= 1 ? name : name + '-' + std::to_string(tries);
+}
 
 }  // namespace
 
@@ -47,6 +57,8 @@ ClusterSessions::ClusterSessions(EventLoop& loop, const JobSpec& spec, LocalStar
       callbacks_(std::move(callbacks)),
       start_(std::move(local)),
       sessions_(start_.targets.size()),
+      ids_(start_.targets.size(), start_.session),
+      tries_(start_.targets.size(), 0),
       connector_(loop, start_.targets,
                  {spec.connect, start_.session, spec.isolation == Isolation::pid_namespace,
                   spec.timeouts.connect, own_build_id(), start_.session}) {
@@ -59,7 +71,7 @@ ClusterSessions::ClusterSessions(EventLoop& loop, const JobSpec& spec, LocalStar
 }
 
 void ClusterSessions::begin_session(NodeIndex node, Connection connection) {
-  Session::Settings settings{cluster_.nodes[node.value].name, start_.session,
+  Session::Settings settings{cluster_.nodes[node.value].name, ids_[node.value],
                              spec_.timeouts.fence_after, spec_.timeouts.lost_after};
   if (connection.remote) settings.way_back = way_back_to(node);
   sessions_[node.value] = std::make_unique<Session>(loop_, node, std::move(connection),
@@ -73,32 +85,44 @@ Reconnection::Way ClusterSessions::way_back_to(NodeIndex node) {
           [this, node] { connector_.cancel(node); }};
 }
 
+/// A lost session has ended and says nothing more; should it, it is not taken for the next one.
 Session::Callbacks ClusterSessions::callbacks_of(NodeIndex node) {
-  return {[this, node](Event event) {
-            local_lost_ = local_lost_ || (cluster_.nodes[node.value].is_launcher &&
-                                          std::holds_alternative<event::NodeLost>(event));
-            callbacks_.on_event(node, std::move(event));
-          },
-          [this, node](NodeFacts facts) { cluster_.nodes[node.value].facts = std::move(facts); },
-          [this, node](const wire::OutputView& output) { callbacks_.on_output(node, output); },
-          [this, node](const wire::OutputEnd& end) { callbacks_.on_output_end(node, end); },
-          [this](const wire::StdinTaken& taken) { callbacks_.on_stdin_taken(taken); },
-          [this](std::string text) { callbacks_.on_notice(std::move(text)); },
-          [this, node](const wire::PlacesMissing& answer) {
-            if (callbacks_.on_places) callbacks_.on_places(node, answer);
-          },
-          [this, node](const wire::FetchedOutput& fetched) {
-            if (callbacks_.on_fetched) callbacks_.on_fetched(node, fetched);
-          },
-          [this, node](Duration outage, const std::string& cause) {
-            if (callbacks_.on_resumed) callbacks_.on_resumed(node, outage, cause);
-          },
-          [this, node](const wire::Message& answer) {
-            if (callbacks_.on_reach) callbacks_.on_reach(node, answer);
-          },
-          [this, node](const wire::Message& answer) {
-            if (callbacks_.on_sync) callbacks_.on_sync(node, answer);
-          }};
+  const auto from_now = [this, node, id = ids_[node.value]](auto call) {
+    return [this, node, id, call](auto&&... what) {
+      if (ids_[node.value] == id) call(std::forward<decltype(what)>(what)...);
+    };
+  };
+  return {
+      from_now([this, node](Event event) {
+        local_lost_ = local_lost_ || (cluster_.nodes[node.value].is_launcher &&
+                                      std::holds_alternative<event::NodeLost>(event));
+        callbacks_.on_event(node, std::move(event));
+      }),
+      from_now(
+          [this, node](NodeFacts facts) { cluster_.nodes[node.value].facts = std::move(facts); }),
+      from_now(
+          [this, node](const wire::OutputView& output) { callbacks_.on_output(node, output); }),
+      from_now([this, node](const wire::OutputEnd& end) { callbacks_.on_output_end(node, end); }),
+      from_now([this](const wire::StdinTaken& taken) { callbacks_.on_stdin_taken(taken); }),
+      from_now([this](std::string text) { callbacks_.on_notice(std::move(text)); }),
+      from_now([this, node](const wire::PlacesMissing& answer) {
+        if (callbacks_.on_places) callbacks_.on_places(node, answer);
+      }),
+      from_now([this, node](const wire::FetchedOutput& fetched) {
+        if (callbacks_.on_fetched) callbacks_.on_fetched(node, fetched);
+      }),
+      from_now([this, node](Duration outage, const std::string& cause) {
+        if (callbacks_.on_resumed) callbacks_.on_resumed(node, outage, cause);
+      }),
+      from_now([this, node](const wire::Message& answer) {
+        if (callbacks_.on_reach) callbacks_.on_reach(node, answer);
+      }),
+      from_now([this, node](const wire::Message& answer) {
+        if (callbacks_.on_sync) callbacks_.on_sync(node, answer);
+      }),
+      from_now([this, node](Duration silence) {
+        if (callbacks_.on_silent) callbacks_.on_silent(node, silence);
+      })};
 }
 
 wire::FactsRequest ClusterSessions::facts_request(NodeIndex node, Attempt attempt) const {
@@ -107,23 +131,81 @@ wire::FactsRequest ClusterSessions::facts_request(NodeIndex node, Attempt attemp
   request.ports = ports_wanted(spec_);
   request.attempt = attempt;
   if (!run_id_.empty() && !cluster_.nodes[node.value].is_launcher)
-    request.output_name = run_id_ + '-' + std::to_string(node.value);
+    request.output_name = output_name(run_id_, node, tries_[node.value]);
   request.variables = kept_variables(spec_);
   return request;
 }
 
-void ClusterSessions::connect(NodeIndex node) {
-  if (sessions_[node.value]) return sessions_[node.value]->start(facts_request(node, Attempt(0)));
-  connector_.open(node, Purpose::fresh, [this, node](Result<Connection> connection) {
-    connected(node, std::move(connection));
-  });
+void ClusterSessions::connect(NodeIndex node, Attempt attempt, Duration within) {
+  const bool first = ++tries_[node.value] == 1;
+  if (first && sessions_[node.value])
+    return sessions_[node.value]->start(facts_request(node, attempt));
+  if (!first && !begin_again(node)) return fail_later(node, "no number for a session can be drawn");
+  if (!end_what_is_left(node))
+    return fail_later(node, "processes of its lost agent are still there");
+  open(node, attempt, within);
 }
 
-void ClusterSessions::connected(NodeIndex node, Result<Connection> connection) {
+void ClusterSessions::open(NodeIndex node, Attempt attempt, Duration within) {
+  const auto answer = [this, node, attempt, id = ids_[node.value],
+                       number = tries_[node.value]](Result<Connection> connection) {
+    const bool wanted = ids_[node.value] == id && tries_[node.value] == number;
+    if (wanted) connected(node, attempt, std::move(connection));
+  };
+  connector_.open(node, Purpose::fresh, answer, within);
+}
+
+void ClusterSessions::connected(NodeIndex node, Attempt attempt, Result<Connection> connection) {
   if (!connection)
     return callbacks_.on_event(node, event::NodeLost{node, std::move(connection.error().message)});
   begin_session(node, std::move(*connection));
-  sessions_[node.value]->start(facts_request(node, Attempt(0)));
+  const bool may_thaw = tries_[node.value] > 1 && !cluster_.nodes[node.value].is_launcher;
+  if (may_thaw) return start_when_thawed(node, attempt);
+  sessions_[node.value]->start(facts_request(node, attempt));
+}
+
+/// A node that was frozen as a whole is lost, and goes on where it stood: its old agent sees within
+/// a beat that its lease is over (agent/lease.h). Until then nothing begins beside it.
+void ClusterSessions::start_when_thawed(NodeIndex node, Attempt attempt) {
+  Timer& timer = thaw_.try_emplace(node, loop_).first->second;
+  timer.after(kThaw, [this, node, attempt, id = ids_[node.value]] {
+    if (ids_[node.value] != id || sessions_[node.value]->ended()) return;
+    sessions_[node.value]->start(facts_request(node, attempt));
+  });
+}
+
+/// As all answers: from the loop.
+void ClusterSessions::fail_later(NodeIndex node, std::string what) {
+  loop_.post([this, living = alive_, node, what = std::move(what)] {
+    if (*living) callbacks_.on_event(node, event::NodeLost{node, what});
+  });
+}
+
+/// Each try has an id of its own: an agent that one has left behind, still waiting for its Hello,
+/// is not taken for that of the next one.
+bool ClusterSessions::begin_again(NodeIndex node) {
+  std::erase_if(retired_, [](const auto& session) { return session->processes().empty(); });
+  if (sessions_[node.value]) retired_.push_back(std::move(sessions_[node.value]));
+  std::uint64_t& id = ids_[node.value];
+  if (::getrandom(&id, sizeof id, 0) != sizeof id) return false;
+  connector_.set_session(node, id);
+  return true;
+}
+
+/// On this machine a guardian and an agent that were killed in one instant may have left processes,
+/// which are our children now; and what is stopped would go on one day.
+bool ClusterSessions::end_what_is_left(NodeIndex node) {
+  if (!cluster_.nodes[node.value].is_launcher) return true;
+  std::set<pid_t> at_work;
+  for (const auto& session : sessions_) {
+    if (!session) continue;
+    for (const pid_t pid : session->processes()) at_work.insert(pid);
+  }
+  for (const pid_t pid : connector_.processes()) at_work.insert(pid);
+  if (!end_descendants_but(at_work, kSweepLimit)) return false;
+  sweep_abandoned_cgroups();
+  local_lost_ = false;
+  return true;
 }
 
 void ClusterSessions::gather(NodeIndex node, Attempt attempt) {

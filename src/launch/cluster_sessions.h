@@ -1,6 +1,7 @@
 // The sessions of all nodes of a run, and the cluster that their facts add up to.
 #pragma once
 
+#include <map>
 #include <memory>
 #include <optional>
 #include <set>
@@ -38,13 +39,21 @@ class ClusterSessions {
     std::function<void(NodeIndex, Duration outage, const std::string& cause)> on_resumed = {};
     std::function<void(NodeIndex, const wire::Message&)> on_reach = {};  // DoorOpen, Knocked
     std::function<void(NodeIndex, const wire::Message&)> on_sync = {};   // see Session
+    std::function<void(NodeIndex, Duration silence)> on_silent = {};
   };
 
   ClusterSessions(EventLoop& loop, const JobSpec& spec, LocalStart local, Callbacks callbacks);
 
+  ~ClusterSessions() { *alive_ = false; }
+  ClusterSessions(const ClusterSessions&) = delete;
+  ClusterSessions& operator=(const ClusterSessions&) = delete;
+
   /// Before connect(): agents on other nodes make a folder for output, named after the run.
   void set_run(std::string run_id) { run_id_ = std::move(run_id); }
-  void connect(NodeIndex node);
+  /// The answer is NodeReady of the attempt, or NodeLost. For a node whose session was lost, or
+  /// could not be begun, this makes another one, with an id of its own, to another agent: nothing
+  /// of the old one is heard any more. `within`: 0: timeouts.connect.
+  void connect(NodeIndex node, Attempt attempt = {}, Duration within = Duration(0));
   /// Facts of a connected node for a later attempt.
   void gather(NodeIndex node, Attempt attempt);
   /// See NodeConnector.
@@ -69,7 +78,12 @@ class ClusterSessions {
   [[nodiscard]] Session::Callbacks callbacks_of(NodeIndex node);
   [[nodiscard]] Reconnection::Way way_back_to(NodeIndex node);
   void begin_session(NodeIndex node, Connection connection);
-  void connected(NodeIndex node, Result<Connection> connection);
+  void open(NodeIndex node, Attempt attempt, Duration within);
+  void connected(NodeIndex node, Attempt attempt, Result<Connection> connection);
+  void start_when_thawed(NodeIndex node, Attempt attempt);
+  void fail_later(NodeIndex node, std::string what);
+  [[nodiscard]] bool begin_again(NodeIndex node);
+  [[nodiscard]] bool end_what_is_left(NodeIndex node);
 
   EventLoop& loop_;
   const JobSpec& spec_;
@@ -77,6 +91,11 @@ class ClusterSessions {
   LocalStart start_;
   Cluster cluster_;
   std::vector<std::unique_ptr<Session>> sessions_;  // index = NodeIndex; null until connected
+  std::vector<std::unique_ptr<Session>> retired_;   // of lost agents; they end their connections
+  std::vector<std::uint64_t> ids_;                  // index = NodeIndex: of the present session
+  std::vector<std::uint32_t> tries_;                // the same: to connect it
+  std::map<NodeIndex, Timer> thaw_;
+  std::shared_ptr<bool> alive_ = std::make_shared<bool>(true);
   NodeConnector connector_;
   bool local_lost_ = false;
   std::string run_id_;

@@ -27,6 +27,8 @@ class ConnectionProcess {
   /// Tells of its end once, within `limit`; then a remote one is killed, and what it would have
   /// said stays unknown.
   void wait_for_end(Duration limit, std::function<void(const ConnectionEnd&)> tell);
+  /// 0 once it was reaped.
+  [[nodiscard]] pid_t pid() const { return process_; }
   /// Kills a remote one: ssh may wait long for a network that is gone.
   void kill();
 

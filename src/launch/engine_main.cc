@@ -1,5 +1,6 @@
 #include "launch/engine_main.h"
 
+#include <algorithm>
 #include <csignal>
 #include <cstdio>
 
@@ -19,14 +20,23 @@ namespace {
 // A port that is free when it is found is taken within a second once in a blue moon; three times in
 // a row is something else.
 constexpr std::uint32_t kPortRetries = 3;
+// By the session, after lost_after: silence is counted in its beats.
+constexpr Duration kSilenceIsSeen = std::chrono::seconds(3);
 
-SupervisorConfig supervisor_config(const JobSpec& spec, std::size_t nodes) {
+SupervisorConfig supervisor_config(const JobSpec& spec, const std::vector<NodeTarget>& nodes) {
   SupervisorConfig config;
-  config.nodes = static_cast<std::uint32_t>(nodes);
+  config.nodes = static_cast<std::uint32_t>(nodes.size());
+  for (const NodeTarget& node : nodes) {
+    config.node_names.push_back(node.host.name);
+    // A silent node is lost, and may return; one that speaks and is not empty is of no use.
+    if (node.way == NodeTarget::Way::command)
+      config.end_limit = std::max(config.end_limit, spec.timeouts.lost_after + kSilenceIsSeen);
+  }
   config.stop_signal = signal_number(spec.stop_signal).value_or(SIGTERM);
   config.stop_grace = spec.timeouts.stop;
   config.run_limit = spec.timeouts.run;
   config.connect_limit = spec.timeouts.connect;
+  config.return_limit = spec.timeouts.node_return;
   config.stragglers_limit = spec.timeouts.stragglers_after_success;
   config.restart = spec.restart;
   // A port that the user chose is not ours to change.
@@ -52,13 +62,13 @@ int engine_main(const RunOptions& options, UniqueFd front_link) {
   if (!local) return give_up(local.error());
   redirect_to_null({STDIN_FILENO});  // the front reads the user's stdin
 
-  const std::size_t nodes = local->targets.size();
+  const SupervisorConfig config = supervisor_config(options.spec, local->targets);
   RunEngine engine(options, std::move(*local), std::move(front_link), std::move(hand_over));
   if (const Status opened = engine.open_run_folder(); !opened) {
     engine.finish(opened.error());
     return opened.error().exit_code;
   }
-  Supervisor supervisor(supervisor_config(options.spec, nodes));
+  Supervisor supervisor(config);
   const Result<RunReport> report = run_job(engine, supervisor);
   if (!report) {
     engine.finish(report.error());

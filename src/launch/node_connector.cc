@@ -3,8 +3,10 @@
 #include <algorithm>
 #include <cerrno>
 #include <csignal>
+#include <filesystem>
 #include <map>
 #include <optional>
+#include <system_error>
 
 #include <sys/utsname.h>
 #include <unistd.h>
@@ -50,6 +52,24 @@ std::string architecture() {
   utsname system{};
   ::uname(&system);
   return system.machine;
+}
+
+/// A guardian and agent on this machine, as on another node but without a shell. The file at the
+/// path may be another build by now, /proc/self/exe is not; but its name is what `ps` would show.
+std::vector<std::string> local_agent(std::uint64_t session, NodeIndex node, bool pid_namespace) {
+  const std::string own = "/proc/self/exe";
+  std::error_code unknown;
+  const std::string path = std::filesystem::read_symlink(own, unknown).string();
+  const bool same = !unknown && std::filesystem::equivalent(path, own, unknown);
+  std::vector<std::string> argv = {same ? path : own,     "agent",  "--session",
+                                   session_text(session), "--node", std::to_string(node.value)};
+  if (pid_namespace) argv.emplace_back("--pid-namespace");
+  return argv;
+}
+
+std::string said(const std::string& errors) {
+  const std::string line = telling_line(errors);
+  return line.empty() ? "" : ": " + line;
 }
 
 /// One channel that is being opened, over as many ssh processes as it takes.
@@ -109,6 +129,10 @@ struct NodeConnector::State {
   void give(NodeIndex node, const Answer* which);
   void expire(NodeIndex node);
   void drop(Opening& opening);
+  [[nodiscard]] std::uint64_t session_of(NodeIndex node) const;
+  [[nodiscard]] bool is_local(NodeIndex node) const;
+  [[nodiscard]] Result<std::vector<std::string>> argv_for(const Opening& opening,
+                                                          std::vector<std::string>& variables);
   [[nodiscard]] ConnectEnd end_of(Opening& opening, int status) const;
   [[nodiscard]] std::string command_for(const Opening& opening);
 
@@ -123,6 +147,7 @@ struct NodeConnector::State {
   OwnBinary binary;
   std::map<std::uint32_t, std::unique_ptr<Opening>> openings;
   std::map<std::uint32_t, std::unique_ptr<Answer>> answers;  // to be given in this turn's end
+  std::map<NodeIndex, std::uint64_t> sessions;  // where another one than that of the settings
   bool advance_posted = false;
   std::shared_ptr<bool> alive = std::make_shared<bool>(true);
 };
@@ -141,6 +166,18 @@ void NodeConnector::open(NodeIndex node, Purpose purpose, Opened done, Duration 
 
 void NodeConnector::cancel(NodeIndex node) {
   state_->cancel(node);
+}
+
+void NodeConnector::set_session(NodeIndex node, std::uint64_t session) {
+  state_->sessions[node] = session;
+}
+
+std::vector<pid_t> NodeConnector::processes() const {
+  std::vector<pid_t> pids;
+  for (const auto& [node, opening] : state_->openings) {
+    if (opening->process) pids.push_back(opening->process->pid());
+  }
+  return pids;
 }
 
 void NodeConnector::set_prompts(Prompts environment) {
@@ -195,32 +232,49 @@ void NodeConnector::State::advance() {
   timer.after(std::max(*next - monotonic_now(), MonotonicTime(0)), [this] { advance(); });
 }
 
-std::string NodeConnector::State::command_for(const Opening& opening) {
-  if (opening.step == Opening::Step::upload) {
-    return stage_script(settings.build_id, settings.session, binary.bytes()->size(),
-                        static_cast<std::size_t>(opening.place));
-  }
-  return agent_script({settings.build_id, settings.session, opening.node.value, opening.purpose,
-                       settings.pid_namespace},
-                      opening.place);
+std::uint64_t NodeConnector::State::session_of(NodeIndex node) const {
+  const auto found = sessions.find(node);
+  return found == sessions.end() ? settings.session : found->second;
 }
 
-void NodeConnector::State::begin(Opening& opening) {
+bool NodeConnector::State::is_local(NodeIndex node) const {
+  return targets[node.value].way == NodeTarget::Way::fork;
+}
+
+std::string NodeConnector::State::command_for(const Opening& opening) {
+  const std::uint64_t session = session_of(opening.node);
+  if (opening.step == Opening::Step::upload) {
+    return stage_script(settings.build_id, session, binary.bytes()->size(),
+                        static_cast<std::size_t>(opening.place));
+  }
+  return agent_script(
+      {settings.build_id, session, opening.node.value, opening.purpose, settings.pid_namespace},
+      opening.place);
+}
+
+Result<std::vector<std::string>> NodeConnector::State::argv_for(
+    const Opening& opening, std::vector<std::string>& variables) {
+  if (is_local(opening.node))
+    return local_agent(session_of(opening.node), opening.node, settings.pid_namespace);
   SshRequest request;
   request.remote_command = command_for(opening);
-  std::vector<std::string> variables = environment;
   request.may_ask = prompts && opening.purpose == Purpose::fresh;
   if (request.may_ask) {
     std::erase_if(variables, is_about_asking);
     for (std::string& entry : prompts(std::to_string(++processes))) variables.push_back(entry);
   }
   request.connect_timeout = ssh_timeout(opening.deadline - monotonic_now());
-  const auto argv = connect_command(settings.connect, targets[opening.node.value].host, request);
+  return connect_command(settings.connect, targets[opening.node.value].host, request);
+}
+
+void NodeConnector::State::begin(Opening& opening) {
+  std::vector<std::string> variables = environment;
+  const auto argv = argv_for(opening, variables);
   if (!argv) return answer(opening.node, tl::unexpected(argv.error()));
   auto process = SshProcess::start(loop, *argv, variables);
   if (!process) return answer(opening.node, tl::unexpected(process.error()));
   opening.process = std::move(*process);
-  opening.opening.emplace(settings.session);
+  opening.opening.emplace(session_of(opening.node));
   opening.input = opening.process->take_stdin();
   opening.output = std::make_unique<WatchedFd>(loop, opening.process->take_stdout());
   opening.process->on_end([this, &opening](int status) { process_ended(opening, status); });
@@ -305,11 +359,11 @@ void NodeConnector::State::hand_over(Opening& opening) {
   connection.write = std::move(opening.input);
   connection.process = opening.process->pid();
   connection.early = opening.opening->rest();
-  connection.remote = true;
+  connection.remote = !is_local(opening.node);
   opening.process->release();
-  connection.last_words = [process = opening.process,
-                           program = program_of(settings.connect)](int status) {
-    return end_of_connection({status, program, process->errors(), ""});
+  connection.last_words = [process = opening.process, program = program_of(settings.connect),
+                           remote = connection.remote](int status) {
+    return remote ? end_of_connection({status, program, process->errors(), ""}) : std::string();
   };
   if (!connection.read) {
     return answer(opening.node, fail(exit_code::kNodeLost, "too many open files (ulimit -n)"));
@@ -370,6 +424,10 @@ void NodeConnector::State::process_ended(Opening& opening, int status) {
   const Found what = opening.opening->found();
   // An agent that has ended already is a channel that has: its session tells better.
   if (what != Found::nothing && what != Found::ready) return found(opening);
+  if (is_local(opening.node)) {
+    return answer(opening.node, fail(exit_code::kNodeLost, "its agent ended before it was ready" +
+                                                               said(opening.process->errors())));
+  }
   const ConnectFailure failure = failure_of(end_of(opening, status));
   using Kind = ConnectFailure::Kind;
   if (failure.kind == Kind::refused_for_now) {

@@ -9,6 +9,8 @@
 #include <string>
 #include <vector>
 
+#include <sys/types.h>
+
 #include "launch/connector.h"
 #include "launch/node_targets.h"
 #include "model/job_spec.h"
@@ -29,7 +31,7 @@ class NodeConnector {
  public:
   struct Settings {
     Connect connect;
-    std::uint64_t session = 0;
+    std::uint64_t session = 0;  // of all nodes, at the beginning
     bool pid_namespace = false;
     Duration timeout{};      // timeouts.connect; answers come shortly before it is over
     std::string build_id;    // of the binary that is to run there
@@ -41,7 +43,8 @@ class NodeConnector {
   /// "ssh: connect to host gpu12 port 22: Connection refused".
   using Opened = std::function<void(Result<Connection>)>;
 
-  /// `targets`: index = NodeIndex.
+  /// `targets`: index = NodeIndex. Those that are reached by fork get an agent of this machine,
+  /// executed from our own binary: forking is only for the beginning, when there are no threads.
   NodeConnector(EventLoop& loop, const std::vector<NodeTarget>& targets, Settings settings);
   ~NodeConnector();
   NodeConnector(const NodeConnector&) = delete;
@@ -53,6 +56,10 @@ class NodeConnector {
   void open(NodeIndex node, Purpose purpose, Opened done, Duration timeout = Duration(0));
   /// Ends an open() that has not answered; it never will.
   void cancel(NodeIndex node);
+  /// Of the channels that are opened to this node from now on.
+  void set_session(NodeIndex node, std::uint64_t session);
+  /// Processes that are at work here, not handed out yet.
+  [[nodiscard]] std::vector<pid_t> processes() const;
 
   /// From now on an ssh that opens a fresh channel may ask the user: `environment` is what it needs
   /// for that, with the name of this ssh. Empty: no more (BatchMode), as at the beginning.

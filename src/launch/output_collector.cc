@@ -257,7 +257,7 @@ bool OutputCollector::complete() const {
   });
 }
 
-std::vector<std::string> OutputCollector::missing() const {
+std::vector<std::string> OutputCollector::missing(const HasAllKnown& has_all_known) const {
   std::vector<std::string> lines;
   for (const auto& [node, remote] : remotes_) {
     std::vector<Rank> ranks;
@@ -266,6 +266,8 @@ std::vector<std::string> OutputCollector::missing() const {
       const Stream& stream = streams_.at(key);
       const bool all = stream.done || (stream.end && stream.have >= *stream.end);
       if (key.second == Part::error_file || (all && !stream.incomplete)) continue;
+      const bool knows_of_more = stream.end || stream.have < stream.available || stream.incomplete;
+      if (!knows_of_more && has_all_known && has_all_known(key.first, key.second)) continue;
       if (ranks.empty() || ranks.back() != key.first) ranks.push_back(key.first);
       parts += (parts.empty() ? "std" : ", std") + std::string(ending_of(key.second));
       if (!all || !stream.end || stream.have < *stream.end)

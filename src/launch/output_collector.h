@@ -54,7 +54,10 @@ class OutputCollector {
 
   /// What the run folder lacks and where it is, one line for a node: "the rest of the output of
   /// rank 3 (stdout from byte 4096 on) is on gpu02 in FOLDER". After complete() or give_up().
-  [[nodiscard]] std::vector<std::string> missing() const;
+  /// `has_all_known`: of a stream of which we have all that its node is known to have stored,
+  /// whether that is all that it had; nobody is sent to an empty place.
+  using HasAllKnown = std::function<bool(Rank, wire::OutputPart)>;
+  [[nodiscard]] std::vector<std::string> missing(const HasAllKnown& has_all_known = {}) const;
   /// Why a file of the run folder could not be written, with its name; empty: all could.
   [[nodiscard]] const std::string& write_error() const { return write_error_; }
 

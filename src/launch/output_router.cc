@@ -96,6 +96,12 @@ void OutputRouter::expect(Rank rank) {
   }
 }
 
+bool OutputRouter::has_all_known(Rank rank, Stream stream) const {
+  const std::size_t index = index_of(rank, stream);
+  if (index >= streams_.size() || !passes(rank) || streams_[index].unwanted) return false;
+  return streams_[index].received < streams_[index].granted;
+}
+
 void OutputRouter::give_up(Rank rank) {
   for (const Stream stream : {Stream::out, Stream::err}) close(rank, stream);
 }

@@ -64,6 +64,9 @@ class OutputRouter {
   [[nodiscard]] bool complete() const { return open_streams_ == 0; }
   /// Bytes that have come or have been written so far; stands still when the console does.
   [[nodiscard]] std::uint64_t progress() const { return received_ - writer_.pending(); }
+  /// The stream passes, and its node had credit: all that it had stored when it was heard last has
+  /// come.
+  [[nodiscard]] bool has_all_known(Rank rank, Stream stream) const;
   /// Nothing more of the streams that go there is wanted; what was not shown counts as skipped.
   void skip_rest(Stream stream);
   /// What was skipped by skip_rest(), "[... 1.2 MB skipped, complete in FILE]"; empty: nothing.

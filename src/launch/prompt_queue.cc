@@ -8,8 +8,8 @@ namespace dlaunch {
 namespace {
 
 /// Only ssh's own words, which name the key or the account: a server may ask what it likes in
-/// keyboard-interactive login (RFC 4256) and must not be told another one's secret (OpenSSH puts "(user@host)"
-/// before such text, since 8.6). One-time codes are worth nothing a second time.
+/// keyboard-interactive login (RFC 4256) and must not be told another one's secret (OpenSSH puts
+/// "(user@host)" before such text, since 8.6). One-time codes are worth nothing a second time.
 bool is_reusable(const Prompt& prompt) {
   std::string lower = prompt.text;
   for (char& c : lower) {

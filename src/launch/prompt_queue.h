@@ -25,8 +25,8 @@ struct Prompt {
 };
 
 /// An answer to a question for a password or passphrase is given to every other ssh that asks with
-/// the same words of its own (64 hosts, one key), and to the next connection to the same host. An ssh that
-/// asks the same again was given a wrong one: that is forgotten, and the user is asked.
+/// the same words of its own (64 hosts, one key), and to the next connection to the same host. An
+/// ssh that asks the same again was given a wrong one: that is forgotten, and the user is asked.
 class PromptQueue {
  public:
   ~PromptQueue();

@@ -104,7 +104,8 @@ std::string stage_script(const std::string& build_id, std::uint64_t session, std
   script +=
       R"sh(chmod 700 "$f"; e=$("$f" agent --probe 2>&1) || no "$f: cannot be executed: $e"; )sh";
   script += "[ \"$e\" = " + build_id + " ] || no \"$f: is not what was sent: $e\"; ";
-  script += R"sh(e=$(mv -f "$f" "$b/dlaunch" 2>&1) || no "$e"; )sh"
+  script +=
+      R"sh(e=$(mv -f "$f" "$b/dlaunch" 2>&1) || no "$e"; )sh"
       // Builds that nobody has used for long (agent/staged_binary.h); a run that began meanwhile
       // brings its own again. own() has switched the expansion of names off.
       R"sh(set +f; for o in "$d"/*/dlaunch; do [ -O "$o" ] && )sh"

@@ -16,6 +16,7 @@
 #include "plan/success.h"
 #include "report/plan_json.h"
 #include "report/summary.h"
+#include "supervise/wording.h"
 #include "text/duration_text.h"
 
 namespace dlaunch {
@@ -68,9 +69,8 @@ RunEngine::RunEngine(const RunOptions& options, LocalStart local, UniqueFd front
              connection_resumed(node, outage, cause);
            },
            [this](NodeIndex node, const wire::Message& answer) { planner_.on_reach(node, answer); },
-           [this](NodeIndex node, const wire::Message& answer) {
-             planner_.on_sync(node, answer);
-           }}),
+           [this](NodeIndex node, const wire::Message& answer) { planner_.on_sync(node, answer); },
+           [this](NodeIndex node, Duration silence) { node_silent(node, silence); }}),
       collector_(
           [this](NodeIndex node, const wire::Message& message) { sessions_.send(node, message); }),
       planner_(loop_, options.spec, sessions_,
@@ -210,7 +210,7 @@ void RunEngine::heard(NodeIndex node, Event event) {
 void RunEngine::node_lost(NodeIndex node) {
   planner_.node_lost(node);
   // The plan ends with the last node that has ranks.
-  if (!plan_ || !started_ || node.value >= plan_->nodes.size()) return;
+  if (!plan_ || node.value >= plan_->nodes.size()) return;
   for (const Rank rank : plan_->nodes[node.value].ranks) router_.give_up(rank);
 }
 
@@ -221,9 +221,25 @@ void RunEngine::begin(const action::Restart& restart) {
   if (events_) events_->add(restart, wall_now());
 }
 
+/// Nobody is asked for a password in the middle of a run.
+void RunEngine::begin(const action::ConnectNode& connect) {
+  const Duration within = connect.within.value_or(Duration(0));
+  if (connect.attempt.value > 0) {
+    return ask_when_output_is_out(
+        [this, connect, within] { sessions_.connect(connect.node, connect.attempt, within); });
+  }
+  open_prompts();
+  connecting_.waits_for(connect.node, sessions_.cluster().nodes[connect.node.value].name);
+  sessions_.connect(connect.node, connect.attempt, within);
+}
+
 void RunEngine::begin(const action::GatherFacts& gather) {
-  gathers_.push_back(gather);
-  if (gathers_.size() == 1) gather_when_output_is_out(monotonic_now() + kCatchUp);
+  ask_when_output_is_out([this, gather] { sessions_.gather(gather.node, gather.attempt); });
+}
+
+void RunEngine::ask_when_output_is_out(std::function<void()> ask) {
+  questions_.push_back(std::move(ask));
+  if (questions_.size() == 1) gather_when_output_is_out(monotonic_now() + kCatchUp);
 }
 
 /// The console shows one attempt at a time. Mostly the back-off was long enough.
@@ -249,8 +265,7 @@ void RunEngine::gather_when_collected(std::uint64_t progress, MonotonicTime give
     });
   }
   end_collection();
-  for (const action::GatherFacts& gather : std::exchange(gathers_, {}))
-    sessions_.gather(gather.node, gather.attempt);
+  for (const auto& ask : std::exchange(questions_, {})) ask();
 }
 
 void RunEngine::begin(const action::MakePlan& make) {
@@ -280,6 +295,7 @@ void RunEngine::accept_plan(LaunchPlan plan) {
   }
   router_.begin(std::move(settings));
   collector_.begin(plan, attempt_folder_);
+  collection_ended_ = false;
   if (plan.attempt.value == 0) {  // a restart has said its line
     if (plan.ranks.size() > 1 && !options_.quiet) say(start_line(plan));
     for (const std::string& text : plan.notes) note(text);
@@ -359,6 +375,19 @@ void RunEngine::connection_resumed(NodeIndex node, Duration outage, const std::s
                            duration_text(outage);
   if (outage > kNoticeable || options_.verbosity > 0) return note(text);
   if (events_) events_->note("notice", text, wall_now());
+}
+
+/// The connection is being made again already. Whether it matters, people want to know before it is
+/// too late for them to do something about it.
+void RunEngine::node_silent(NodeIndex node, Duration silence) {
+  const bool has_ranks = started_ && plan_ && node.value < plan_->nodes.size() &&
+                         !plan_->nodes[node.value].ranks.empty();
+  const Duration fence = options_.spec.timeouts.fence_after;
+  std::string text = sessions_.cluster().nodes[node.value].name + " has not answered for " +
+                     duration_text(silence) + "; it is being connected again";
+  if (has_ranks && silence < fence)
+    text += ", and its ranks go on until " + wording::duration(fence) + " have passed";
+  note(text);
 }
 
 void RunEngine::output_ended(NodeIndex node, const wire::OutputEnd& end) {

@@ -56,11 +56,7 @@ class RunEngine : public Engine {
   void finish(const Error& error);
 
  private:
-  void begin(const action::ConnectNode& connect) {
-    open_prompts();
-    connecting_.waits_for(connect.node, sessions_.cluster().nodes[connect.node.value].name);
-    sessions_.connect(connect.node);
-  }
+  void begin(const action::ConnectNode& connect);
   void begin(const action::GatherFacts& gather);
   void begin(const action::MakePlan& make);
   void begin(const action::StartRanks& start);
@@ -77,6 +73,7 @@ class RunEngine : public Engine {
   void begin(const action::Tell& tell) { say(wrapped_statement(tell.line)); }
   void begin(const action::Finish&) {}
 
+  void ask_when_output_is_out(std::function<void()> ask);
   void gather_when_output_is_out(MonotonicTime give_up_at);
   void gather_when_collected(std::uint64_t progress, MonotonicTime give_up_at);
   void push(Event event);
@@ -97,6 +94,7 @@ class RunEngine : public Engine {
   void tell_if_stdout_broke();
   void note(const std::string& text);
   void connection_resumed(NodeIndex node, Duration outage, const std::string& cause);
+  void node_silent(NodeIndex node, Duration silence);
   void output_ended(NodeIndex node, const wire::OutputEnd& end);
   void tell_lost_output();
   void bring_out_output();
@@ -149,7 +147,8 @@ class RunEngine : public Engine {
   std::string attempt_folder_;
   std::deque<Event> queue_;
   bool local_node_lost_ = false;
-  std::vector<action::GatherFacts> gathers_;  // to be asked when the console has caught up
+  std::vector<std::function<void()>> questions_;  // to be asked when the console has caught up
+  bool collection_ended_ = false;                 // of the last attempt with ranks
   Timer catch_up_;
   bool started_ = false;  // the ranks of this attempt were told to start
 };

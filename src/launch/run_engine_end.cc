@@ -92,9 +92,13 @@ void RunEngine::collect_output() {
 }
 
 void RunEngine::end_collection() {
+  if (std::exchange(collection_ended_, true)) return;
   collector_.give_up();
   if (!collector_.write_error().empty()) say("dlaunch: " + collector_.write_error());
-  for (const std::string& line : collector_.missing()) {
+  const auto has_all_known = [this](Rank rank, wire::OutputPart part) {
+    return router_.has_all_known(rank, part == wire::OutputPart::out ? Stream::out : Stream::err);
+  };
+  for (const std::string& line : collector_.missing(has_all_known)) {
     if (events_) events_->note("notice", line, wall_now());
     say("dlaunch: " + line);
   }

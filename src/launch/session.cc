@@ -18,6 +18,11 @@ constexpr Duration kEndOfConnection = std::chrono::seconds(2);
 // Beats without a frame after which another connection is tried.
 constexpr int kSilentBeats = 3;
 constexpr std::size_t kMostStreams = 2 * 100'000;  // as many ranks as a job may have
+// Shorter ones nobody needs to know of.
+constexpr Duration kNoticeable = std::chrono::seconds(3);
+// What an agent may take to see that its lease is over, and its ranks to be gone
+// (spec/validate.cc).
+constexpr Duration kFencing = std::chrono::seconds(2);
 constexpr Duration kFastestBeat = std::chrono::milliseconds(100);
 
 /// An agent on another node may run its ranks for fence_after without an answer: a beat that is
@@ -51,7 +56,8 @@ Session::Session(EventLoop& loop, NodeIndex node, Connection connection, Setting
                settings_.session),
       way_back_(loop, settings_.way_back,
                 {[this](Connection made) { go_on_over(std::move(made)); },
-                 [this](std::string how) { agent_is_gone(std::move(how)); },
+                 // Who was found there may not know, and may have been another boot of the node.
+                 [this](std::string how) { agent_is_gone(std::move(how), Fate::unknown); },
                  [this] {
                    if (released_ && !ended_) end_quietly();
                  }}),
@@ -203,8 +209,16 @@ void Session::count_silence() {
   frames_seen_ = channel_.frames_received();
   silence_ = heard ? Duration(0) : silence_ + beat_every_;
   connection_silence_ = heard ? Duration(0) : connection_silence_ + beat_every_;
-  if (heard) heard_at_wall_ = wall_now();
-  if (heard) silence_broken();
+  if (!heard) return tell_silence();
+  heard_at_wall_ = wall_now();
+  silence_broken();
+  told_silence_ = false;
+}
+
+void Session::tell_silence() {
+  if (silence_ <= kNoticeable || released_ || !way_back_.possible() || !callbacks_.on_silent)
+    return;
+  if (!std::exchange(told_silence_, true)) callbacks_.on_silent(silence_);
 }
 
 void Session::beat() {
@@ -232,7 +246,7 @@ void Session::channel_ended(const std::string& reason) {
   heartbeat_.cancel();
   process_->wait_for_end(kEndOfGuardian, [this](const ConnectionEnd& end) {
     if (ended_) return;
-    if (end.exit_code) return lose(how_agent_ended(*end.exit_code));
+    if (end.exit_code) return lose(how_agent_ended(*end.exit_code), Fate::ended);
     lose(end.words.empty() ? "its agent ended without a word" : end.words);
   });
 }
@@ -256,9 +270,12 @@ void Session::connection_silent() {
 
 void Session::silence_broken() {
   if (!lost_at_ || !channel_.is_connected()) return;
+  const MonotonicTime outage = monotonic_now() - *lost_at_;
   lost_at_.reset();
   way_back_.stop();
   way_back_.succeeded();
+  if (told_silence_ && callbacks_.on_resumed)
+    callbacks_.on_resumed(std::chrono::duration_cast<Duration>(outage), cause_);
 }
 
 void Session::retire_process(bool kill) {
@@ -275,7 +292,8 @@ void Session::old_process_ended(std::uint32_t connection, const ConnectionEnd& e
   if (ended_) return;
   // The first connection's remote command is the guardian.
   const bool guardian_ended = connection == 1 && end.exit_code && is_agents_end(*end.exit_code);
-  if (guardian_ended && lost_at_) return agent_is_gone(how_agent_ended(*end.exit_code));
+  if (guardian_ended && lost_at_)
+    return agent_is_gone(how_agent_ended(*end.exit_code), Fate::ended);
   if (lost_at_ && connection == connection_ && !end.words.empty()) cause_ = end.words;
 }
 
@@ -302,9 +320,18 @@ void Session::resumed() {
     callbacks_.on_resumed(std::chrono::duration_cast<Duration>(outage), cause_);
 }
 
-void Session::agent_is_gone(std::string how) {
+void Session::agent_is_gone(std::string how, Fate ranks) {
   if (ended_) return;
-  released_ ? end_quietly() : lose(std::move(how));
+  released_ ? end_quietly() : lose(std::move(how), ranks);
+}
+
+std::vector<pid_t> Session::processes() const {
+  std::vector<pid_t> pids;
+  if (process_ && process_->pid() > 0) pids.push_back(process_->pid());
+  for (const auto& old : old_processes_) {
+    if (old->pid() > 0) pids.push_back(old->pid());
+  }
+  return pids;
 }
 
 void Session::end_quietly() {
@@ -314,14 +341,22 @@ void Session::end_quietly() {
   channel_.close();
 }
 
-void Session::lose(std::string what) {
-  // It may wait long for a network that is gone; it would be its end anyway.
-  if (process_) process_->kill();
-  if (released_ && way_back_.possible()) return end_quietly();
+/// The agent has heard of no heartbeat that was sent after the last one we have heard
+/// (agent/lease.h). One without a way back ends its ranks when its connection ends.
+Duration Session::lease_left() const {
+  if (!way_back_.possible()) return Duration(0);
+  return std::max(settings_.fence_after + kHeartbeat + kFencing - silence_, Duration(0));
+}
+
+void Session::lose(std::string what, Fate ranks) {
+  const Duration left = ranks == Fate::ended ? Duration(0) : lease_left();
   end_quietly();
+  // It may wait long for a network that is gone; it would be its end anyway.
+  retire_process(true);
+  if (released_ && way_back_.possible()) return;
   // A peer that still lives but speaks nonsense is not left behind; the agents clean up when their
   // channel ends.
-  callbacks_.on_event(event::NodeLost{node_, std::move(what), heard_at_wall_});
+  callbacks_.on_event(event::NodeLost{node_, std::move(what), heard_at_wall_, left});
 }
 
 }  // namespace dlaunch

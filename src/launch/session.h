@@ -5,7 +5,8 @@
 // beats, is nothing that the engine hears of: a new connection is made, over which the session goes
 // on where it stood. The node is lost when nothing was heard of its agent for lost_after, at once
 // when the way back leads to no agent any more, and at once when what comes is no frame of this
-// session.
+// session. Ranks may outlive the loss by what is left of their agent's lease; NodeLost says how
+// long.
 #pragma once
 
 #include <functional>
@@ -46,11 +47,14 @@ class Session {
     std::function<void(std::string)> on_notice;
     std::function<void(const wire::PlacesMissing&)> on_places = {};
     std::function<void(const wire::FetchedOutput&)> on_fetched = {};
-    /// The session goes on over a new connection, after so long without news of the node.
+    /// The session goes on, over a new connection or, where on_silent was called, over the old one,
+    /// after so long without news of the node.
     std::function<void(Duration outage, std::string cause)> on_resumed = {};
     std::function<void(const wire::Message&)> on_reach = {};  // DoorOpen, Knocked
     /// SyncPlace, SyncWants, SyncTaken, SyncDone
     std::function<void(const wire::Message&)> on_sync = {};
+    /// Once in each outage that people may notice, with what has passed of it.
+    std::function<void(Duration silence)> on_silent = {};
   };
 
   Session(EventLoop& loop, NodeIndex node, Connection connection, Settings settings,
@@ -63,7 +67,10 @@ class Session {
   void send(const wire::Message& message) { channel_.send(message); }
   /// Says Bye; the session has ended when the agent answers or the connection ends.
   void release();
+  [[nodiscard]] bool started() const { return started_; }
   [[nodiscard]] bool ended() const { return ended_; }
+  /// Of its connections, those that nobody has reaped.
+  [[nodiscard]] std::vector<pid_t> processes() const;
   /// Of the node, as far as it is known.
   [[nodiscard]] const NodeClock& clock() const { return clock_; }
 
@@ -117,9 +124,12 @@ class Session {
   void old_process_ended(std::uint32_t connection, const ConnectionEnd& end);
   void go_on_over(Connection connection);
   void resumed();
-  void agent_is_gone(std::string how);
+  enum class Fate : std::uint8_t { ended, unknown };  // of the ranks of a lost agent
+  void agent_is_gone(std::string how, Fate ranks);
   void end_quietly();
-  void lose(std::string what);
+  void lose(std::string what, Fate ranks = Fate::unknown);
+  [[nodiscard]] Duration lease_left() const;
+  void tell_silence();
   [[nodiscard]] std::string silence_text() const;
 
   EventLoop& loop_;
@@ -140,6 +150,7 @@ class Session {
   std::uint64_t frames_seen_ = 0;
   Duration silence_{0};
   WallTime heard_at_wall_;            // the last frame, as far as beats can tell
+  bool told_silence_ = false;         // of this outage
   Duration connection_silence_{0};    // the same of the present connection only
   std::uint64_t agent_sent_ = 0;      // `sent` of the agent's latest heartbeat
   MonotonicTime agent_sent_came_{0};  // when it came

@@ -2,20 +2,25 @@
 // returns as an Event.
 #pragma once
 
+#include <optional>
 #include <string>
 #include <variant>
 #include <vector>
 
 #include "model/ids.h"
 #include "model/report.h"
+#include "model/time.h"
 
 namespace dlaunch {
 
 namespace action {
 
-/// Open the channel to a node and ask for its facts. -> NodeReady or NodeLost
+/// Open a channel to a node (after a loss: another one, to a new agent) and ask for its facts for
+/// the attempt. -> NodeReady or NodeLost
 struct ConnectNode {
   NodeIndex node;
+  Attempt attempt{};
+  std::optional<Duration> within{};  // none: timeouts.connect
   bool operator==(const ConnectNode&) const = default;
 };
 /// Ask a connected node for its facts again, with new ports. -> NodeReady or NodeLost

@@ -24,11 +24,13 @@ struct NodeReady {
   Attempt attempt{};
   bool operator==(const NodeReady&) const = default;
 };
-/// The channel to a node's agent is gone and will not come back.
+/// The channel to a node's agent is gone and will not come back; or it could not be opened.
 struct NodeLost {
   NodeIndex node;
   std::string what;                    // "its agent was killed by SIGKILL"
   std::optional<WallTime> heard_at{};  // when the last sign of life came, on our clock
+  /// Its ranks may run on for so long, until its agent fences them (agent/lease.h).
+  Duration may_run_for{0};
   bool operator==(const NodeLost&) const = default;
 };
 /// A plan exists for the attempt.

@@ -146,6 +146,7 @@ struct Timeouts {
   std::optional<Duration> stragglers_after_success;
   Duration fence_after = std::chrono::seconds(10);
   Duration lost_after = std::chrono::seconds(15);
+  Duration node_return = std::chrono::minutes(5);
   bool operator==(const Timeouts&) const = default;
 };
 

@@ -49,29 +49,30 @@ struct RankEnd {
   bool operator==(const RankEnd&) const = default;
 };
 
-/// An attempt that failed and was followed by another one.
-struct EarlierAttempt {
-  Attempt attempt;
-  Cause cause = Cause::exit_code;
-  int exit_code = 0;
-  bool from_rank = false;
-  std::optional<Rank> first;        // the rank that failed first
-  std::vector<Rank> perhaps_first;  // see RunReport
-  std::optional<RankEnd> end;       // of `first`
-  std::optional<TakenPort> port;    // when port_taken
-  MonotonicTime ran{0};             // from the start of its ranks to the failure
-  MonotonicTime wait{0};            // back-off before the next attempt
-  std::uint32_t restart = 0;        // which restart of the budget follows; 0: none of them
-  int restarts_max = 0;             // restart.max
-  bool operator==(const EarlierAttempt&) const = default;
-};
-
 /// A node whose channel could not be opened, or is gone for good.
 struct LostNode {
   NodeIndex node;
   std::string what;                    // event::NodeLost
   std::optional<WallTime> heard_at{};  // the same: when the last sign of life came
   bool operator==(const LostNode&) const = default;
+};
+
+/// An attempt that failed and was followed by another one.
+struct EarlierAttempt {
+  Attempt attempt;
+  Cause cause = Cause::exit_code;
+  int exit_code = 0;
+  bool from_rank = false;
+  std::optional<Rank> first;         // the rank that failed first
+  std::vector<Rank> perhaps_first;   // see RunReport
+  std::optional<RankEnd> end;        // of `first`
+  std::optional<TakenPort> port;     // when port_taken
+  std::vector<LostNode> lost_nodes;  // when node_lost
+  MonotonicTime ran{0};              // from the start of its ranks to the failure
+  MonotonicTime wait{0};             // back-off before the next attempt
+  std::uint32_t restart = 0;         // which restart of the budget follows; 0: none of them
+  int restarts_max = 0;              // restart.max
+  bool operator==(const EarlierAttempt&) const = default;
 };
 
 struct RunReport {

@@ -195,6 +195,19 @@ bool kill_descendants(std::chrono::milliseconds limit, const KillRound& round, b
   }
 }
 
+bool end_descendants_but(const std::set<pid_t>& spared, std::chrono::milliseconds limit) {
+  const MonotonicTime end = monotonic_now() + limit;
+  while (true) {
+    const std::vector<pid_t> found = kill_descendants_once(spared);
+    if (found.empty()) return true;
+    // Of those that are not our children their parent takes care, or they come to us.
+    for (const pid_t pid : found) ::waitpid(pid, nullptr, WNOHANG | __WALL);
+    if (monotonic_now() > end) return descendants(spared).empty();
+    const timespec moment{0, 1'000'000};
+    ::nanosleep(&moment, nullptr);
+  }
+}
+
 int open_pidfd(pid_t pid) {
   return static_cast<int>(::syscall(SYS_pidfd_open, pid, 0));
 }

@@ -58,6 +58,10 @@ using KillRound = std::function<std::vector<pid_t>()>;
 bool kill_descendants(std::chrono::milliseconds limit, const KillRound& round,
                       bool some_spared = false);
 
+/// The same for a process that goes on: it reaps nobody but those whom it has killed, so that
+/// others learn of the ends that they wait for.
+bool end_descendants_but(const std::set<pid_t>& spared, std::chrono::milliseconds limit);
+
 /// pidfd_open(2); invalid if the process is gone.
 [[nodiscard]] int open_pidfd(pid_t pid);
 

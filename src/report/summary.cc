@@ -7,6 +7,7 @@
 #include <string_view>
 #include <utility>
 
+#include "log/time_text.h"
 #include "model/signal_names.h"
 #include "plan/command.h"
 #include "report/plain_text.h"
@@ -113,7 +114,7 @@ class Summary {
           "by " + (report_.signal == SIGINT ? std::string("Ctrl-C") : signal_name(report_.signal));
     }
     line += " after " + duration_text(report_.elapsed);
-    if (in_back_off()) {
+    if (in_back_off() || before_ranks()) {
       line += " while waiting for " + next_attempt(report_.earlier.back());
     } else {
       append_comma(line, count_ends(report_));
@@ -124,6 +125,16 @@ class Summary {
   /// Whether no attempt has followed the last that failed: the ranks are those of that one.
   [[nodiscard]] bool in_back_off() const {
     return !report_.earlier.empty() && report_.earlier.back().attempt == report_.attempt;
+  }
+
+  /// Whether the next attempt has begun to connect its nodes, and no rank of it.
+  [[nodiscard]] bool before_ranks() const {
+    return !report_.earlier.empty() && !in_back_off() && report_.ranks.empty();
+  }
+
+  /// Of which ranks ran.
+  [[nodiscard]] std::size_t restarts() const {
+    return report_.attempt.value - (before_ranks() ? 1U : 0U);
   }
 
   [[nodiscard]] static std::string next_attempt(const EarlierAttempt& failed) {
@@ -139,7 +150,7 @@ class Summary {
   }
 
   void append_end(std::string& line) {
-    if (report_.attempt.value > 0) line += " after " + counted(report_.attempt.value, "restart");
+    if (restarts() > 0) line += " after " + counted(restarts(), "restart");
     if (report_.leftovers > 0) {
       line += ", " + counted(report_.leftovers, "leftover process");
       if (report_.leftovers > 1) line.replace(line.size() - 1, 1, "es");
@@ -185,13 +196,30 @@ class Summary {
       for (const LostNode& one : lost) out_.append(kUnderName).append(lost_line(one)).append("\n");
     }
     append_earlier();
+    if (report_.earlier.empty()) return;
+    append_return_advice();
+    append_logs();
+  }
+
+  /// For a restart that has waited for them in vain.
+  void append_return_advice() {
+    const bool several = report_.lost_nodes.size() > 1;
+    append_wrapped(out_, "  try     ", "          ",
+                   several ? "bring them back, or leave them out of the hosts, and run it again"
+                           : "bring it back, or leave it out of the hosts, and run it again");
   }
 
   [[nodiscard]] std::string lost_line(const LostNode& lost) const {
-    const std::string name = lost.node.value < in_.node_names.size()
-                                 ? in_.node_names[lost.node.value]
-                                 : "node " + std::to_string(lost.node.value);
-    return plain_line(name + ": " + lost.what);
+    const std::string name = wording::node(in_.node_names, lost.node);
+    return plain_line(name + ": " + lost.what + last_heard(lost));
+  }
+
+  /// " (last heard 2026-11-20T21:01:42Z)": what is after that is not known of it.
+  [[nodiscard]] static std::string last_heard(const LostNode& lost) {
+    if (!lost.heard_at) return "";
+    std::string time = time_text(*lost.heard_at);
+    time.replace(time.find('.'), std::string::npos, "Z");
+    return " (last heard " + time + ')';
   }
 
   void cannot_execute() {
@@ -257,7 +285,7 @@ class Summary {
         line += first_failure();
         break;
     }
-    if (report_.attempt.value > 0) line += ", after " + counted(report_.attempt.value, "restart");
+    if (restarts() > 0) line += ", after " + counted(restarts(), "restart");
     return line;
   }
 
@@ -292,8 +320,15 @@ class Summary {
     return lines;
   }
 
-  [[nodiscard]] static std::string describe_attempt(const EarlierAttempt& attempt) {
+  [[nodiscard]] std::string lost_names(const std::vector<LostNode>& lost) const {
+    std::string text = wording::node(in_.node_names, lost.front().node);
+    if (lost.size() > 1) text += " and " + counted(lost.size() - 1, "other node");
+    return text + (lost.size() > 1 ? " were lost" : " was lost");
+  }
+
+  [[nodiscard]] std::string describe_attempt(const EarlierAttempt& attempt) const {
     std::string text = attempt.port ? taken_port_text(*attempt.port, "") + "; " : "";
+    if (!attempt.lost_nodes.empty()) return text + lost_names(attempt.lost_nodes);
     if (!attempt.first || !attempt.end) return text + name_of(attempt.cause);
     return text + "rank " + std::to_string(attempt.first->value) + ' ' +
            describe(attempt.end->status);
@@ -330,8 +365,10 @@ class Summary {
     const bool known = report_.lost_node && in_.plan != nullptr &&
                        report_.lost_node->value < in_.plan->nodes.size();
     if (known) name = in_.plan->nodes[report_.lost_node->value].name;
-    if (detail.empty()) return name + " was lost";
-    return known && detail.starts_with(name) ? detail : name + " was lost: " + detail;
+    const std::string heard =
+        report_.lost_nodes.empty() ? "" : last_heard(report_.lost_nodes.front());
+    if (detail.empty()) return name + " was lost" + heard;
+    return (known && detail.starts_with(name) ? detail : name + " was lost: " + detail) + heard;
   }
 
   static std::string one_line(std::string_view text) {

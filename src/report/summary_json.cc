@@ -59,7 +59,8 @@ class SummaryDocument {
     for (const LostNode& lost : report_.lost_nodes) {
       json_.line(4).begin_object().key("node");
       text_or_null(node_name(lost.node));
-      json_.key("what").string(lost.what);
+      json_.key("what").string(lost.what).key("heard_at");
+      time_or_null(lost.heard_at);
       json_.end_object();
     }
     if (!report_.lost_nodes.empty()) json_.line(2);
@@ -92,6 +93,9 @@ class SummaryDocument {
       attempt.port ? json_.number(attempt.port->port) : json_.null();
       json_.key("port_holder");
       text_or_null(attempt.port ? attempt.port->holder : "");
+      json_.key("lost_nodes").begin_array();
+      for (const LostNode& lost : attempt.lost_nodes) text_or_null(node_name(lost.node));
+      json_.end_array();
       json_.end_object();
     }
     if (!report_.earlier.empty()) json_.line(2);

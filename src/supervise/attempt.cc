@@ -57,7 +57,6 @@ void AttemptProgress::close(NodeIndex index, NodeState how) {
   running_ -= node.running;
   node.running = 0;
   node.state = how;
-  any_node_lost_ = any_node_lost_ || how == NodeState::lost;
   --open_nodes_;
 }
 

@@ -30,7 +30,6 @@ class AttemptProgress {
   [[nodiscard]] std::uint32_t running() const { return running_; }
   [[nodiscard]] std::uint32_t open_nodes() const { return open_nodes_; }
   [[nodiscard]] std::uint32_t nodes() const { return static_cast<std::uint32_t>(nodes_.size()); }
-  [[nodiscard]] bool any_node_lost() const { return any_node_lost_; }
   [[nodiscard]] bool is_open(NodeIndex) const;
   [[nodiscard]] std::uint32_t running_on(NodeIndex) const;
   [[nodiscard]] bool has_ranks(NodeIndex) const;
@@ -65,7 +64,6 @@ class AttemptProgress {
   std::vector<Node> nodes_;    // index = NodeIndex
   std::uint32_t running_ = 0;  // on open nodes
   std::uint32_t open_nodes_ = 0;
-  bool any_node_lost_ = false;
 };
 
 /// Nodes that must do something by a time; entries are added in the order of their times.
@@ -91,8 +89,9 @@ struct AttemptState {
   Attempt number;
   AttemptProgress progress;
   FailureOrder failures;
-  bool kill_sent = false;  // to all nodes
-  bool cancelled = false;  // while it was being stopped for another reason: no attempt follows
+  bool kill_sent = false;   // to all nodes
+  bool node_stuck = false;  // a node that is connected did not become empty
+  bool cancelled = false;   // while it was being stopped for another reason: no attempt follows
   std::optional<Verdict> verdict;
   std::vector<LostNode> not_connected;  // while others are still being connected
   std::optional<TakenPort> taken_port;

@@ -11,6 +11,7 @@ constexpr std::array kLifecycle = {
     Transition{Phase::connect, Step::halted, Phase::done},
     Transition{Phase::plan, Step::planned, Phase::run},
     Transition{Phase::plan, Step::halted, Phase::done},
+    Transition{Phase::plan, Step::relost, Phase::connect},
     Transition{Phase::run, Step::emptied, Phase::collect},
     Transition{Phase::run, Step::halted, Phase::stop},
     Transition{Phase::stop, Step::emptied, Phase::collect},

@@ -25,6 +25,7 @@ enum class Step {
   emptied,    // every node with ranks is empty or lost, and that was the last attempt
   failed,     // every node is empty, and another attempt follows
   waited,     // the back-off is over
+  relost,     // a node is gone again, before the ranks of another attempt have started
   collected,  // nothing that is wanted is left on the nodes
 };
 

@@ -48,8 +48,8 @@ const char* word_of(RestartCause cause) {
 RestartDecision RestartBudget::after(const AttemptOutcome& outcome) {
   using Kind = RestartDecision::Kind;
   if (outcome.cause != Cause::port_taken) ports_in_a_row_ = 0;
-  if (outcome.cause == Cause::port_taken && outcome.all_nodes_up &&
-      ports_in_a_row_ < port_retries_) {
+  const bool all_nodes_up = !outcome.node_lost && !outcome.node_stuck;
+  if (outcome.cause == Cause::port_taken && all_nodes_up && ports_in_a_row_ < port_retries_) {
     ++ports_in_a_row_;
     return {Kind::new_port, Duration(0), 0, ""};
   }
@@ -67,11 +67,20 @@ RestartDecision RestartBudget::after(const AttemptOutcome& outcome) {
   return {Kind::restart, wait_before(used_), used_, ""};
 }
 
+bool RestartBudget::answers(RestartCause cause) const {
+  return std::find(policy_.on.begin(), policy_.on.end(), cause) != policy_.on.end();
+}
+
+bool RestartBudget::waits_for_nodes() const {
+  return policy_.max > 0 && answers(RestartCause::node_loss);
+}
+
 /// Why there is no restart whatever the budget; empty: nothing is against it.
 std::string RestartBudget::objection(RestartCause cause, const AttemptOutcome& outcome) const {
-  if (std::find(policy_.on.begin(), policy_.on.end(), cause) == policy_.on.end())
-    return std::string("restart.on has no \"") + word_of(cause) + '"';
-  if (!outcome.all_nodes_up) return "a node was lost";
+  if (!answers(cause)) return std::string("restart.on has no \"") + word_of(cause) + '"';
+  if (outcome.node_stuck) return "a node could not be emptied";
+  if (outcome.node_lost && !answers(RestartCause::node_loss))
+    return "a node was lost, and restart.on has no \"node-loss\"";
   if (cause != RestartCause::failure) return "";
   const std::string code = "exit code " + std::to_string(outcome.exit_code);
   if (outcome.exit_code == exit_code::kCannotExecute || outcome.exit_code == exit_code::kNotFound)

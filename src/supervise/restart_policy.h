@@ -14,9 +14,10 @@ namespace dlaunch {
 /// How an attempt ended, as far as that matters here.
 struct AttemptOutcome {
   Cause cause = Cause::success;
-  int exit_code = 0;         // that the run would end with
-  MonotonicTime ran{0};      // from the start of its ranks to the failure
-  bool all_nodes_up = true;  // every node is connected, and runs nothing any more
+  int exit_code = 0;        // that the run would end with
+  MonotonicTime ran{0};     // from the start of its ranks to the failure
+  bool node_lost = false;   // the channel of a node is gone; nothing of the attempt is left there
+  bool node_stuck = false;  // a node that is connected could not be emptied
   bool operator==(const AttemptOutcome&) const = default;
 };
 
@@ -36,7 +37,9 @@ struct RestartDecision {
 /// What is left of restart.max. The rules, in this order:
 ///  - A port that somebody else took is no failure of the job: a new one is tried, at once, up to
 ///    `port_retries` times in a row. Then, or when the port was chosen by the user, the run ends.
-///  - Only what `on` names is restarted, and node losses only where every node is up again.
+///  - Only what `on` names is restarted. Whatever else the cause, with a lost node `on` must have
+///    node-loss too, because the next attempt waits for that node.
+///  - A node that still runs something of the attempt takes part in no other one.
 ///  - Exit codes 126 and 127 (POSIX shell: cannot be executed, not found) and those of
 ///    `not_on_exit` would come again, so they end the run. A signal counts as 128 + its number.
 ///  - An attempt that ran for `reset_after` gives the whole budget back, and the wait begins at its
@@ -52,9 +55,12 @@ class RestartBudget {
 
   /// False: no attempt is ever followed by another one.
   [[nodiscard]] bool may_restart() const { return policy_.max > 0 || port_retries_ > 0; }
+  /// A lost node is waited for.
+  [[nodiscard]] bool waits_for_nodes() const;
   [[nodiscard]] int max() const { return policy_.max; }
 
  private:
+  [[nodiscard]] bool answers(RestartCause cause) const;
   [[nodiscard]] std::string objection(RestartCause, const AttemptOutcome&) const;
   [[nodiscard]] Duration wait_before(std::uint32_t number) const;
 

@@ -13,7 +13,8 @@ using NodeState = AttemptProgress::NodeState;
 Supervisor::Supervisor(const SupervisorConfig& config)
     : config_(config),
       channels_(config.nodes, Channel::opening),
-      restarts_(config.restart, config.port_retries) {}
+      restarts_(config.restart, config.port_retries),
+      returns_(config.return_limit, config.connect_limit) {}
 
 std::vector<Action> Supervisor::start(MonotonicTime now) {
   now_ = started_ = now;
@@ -32,8 +33,9 @@ std::vector<Action> Supervisor::on(const Event& event, MonotonicTime now) {
 std::optional<MonotonicTime> Supervisor::deadline() const {
   if (done()) return std::nullopt;
   std::optional<MonotonicTime> earliest = phase_due_;
-  for (const auto& due : {run_due(), attempt_.stragglers_due, attempt_.kill_due,
-                          attempt_.to_empty.earliest(), attempt_.to_lose.earliest()}) {
+  for (const auto& due :
+       {run_due(), attempt_.stragglers_due, attempt_.kill_due, attempt_.to_empty.earliest(),
+        attempt_.to_lose.earliest(), returns_.earliest()}) {
     if (due && (!earliest || *due < *earliest)) earliest = due;
   }
   return earliest;
@@ -64,23 +66,13 @@ void Supervisor::advance(Step step) {
   }
 }
 
-/// For a later attempt all nodes are connected (see decide_restart), and report afresh.
 void Supervisor::enter_connect() {
+  if (!earlier_.empty()) return connect_again();
   phase_due_ = after(config_.connect_limit);
-  const bool first = earlier_.empty();
-  if (!first) {
-    attempt_ = AttemptState();
-    attempt_.number = Attempt(earlier_.back().attempt.value + 1);
-  }
   nodes_opening_ = config_.nodes;
   for (std::uint32_t i = 0; i < config_.nodes; ++i) {
-    const NodeIndex node{i};
     channels_[i] = Channel::opening;
-    if (first) {
-      ask(action::ConnectNode{node});
-    } else {
-      ask(action::GatherFacts{attempt_.number, node});
-    }
+    ask(action::ConnectNode{NodeIndex{i}, attempt_.number, std::nullopt});
   }
   if (nodes_opening_ == 0) advance(Step::connected);
 }
@@ -92,13 +84,14 @@ void Supervisor::enter_plan() {
 
 void Supervisor::enter_run() {
   attempt_.began = now_;
+  returns_.forget_all();
   if (config_.run_limit && !run_due_) run_due_ = after(*config_.run_limit);
   for (std::uint32_t i = 0; i < config_.nodes; ++i) {
     const NodeIndex node{i};
     if (attempt_.progress.has_ranks(node)) {
       ask(action::StartRanks{attempt_.number, node});
     } else if (!restarts_.may_restart()) {  // a later plan may have use for it
-      channels_[i] = Channel::closed;
+      channels_[i] = Channel::released;
       ask(action::ReleaseNode{node});
     }
   }
@@ -124,8 +117,8 @@ void Supervisor::enter_wait() {
 
 void Supervisor::enter_done() {
   for (std::uint32_t i = 0; i < config_.nodes; ++i) {
-    if (channels_[i] == Channel::closed) continue;
-    channels_[i] = Channel::closed;
+    if (channels_[i] == Channel::lost || channels_[i] == Channel::released) continue;
+    channels_[i] = Channel::released;
     ask(action::ReleaseNode{NodeIndex{i}});
   }
   RunReport report = report_of_attempt();
@@ -141,13 +134,21 @@ void Supervisor::handle(const event::NodeReady& e) {
   if (e.node.value >= config_.nodes || channels_[e.node.value] != Channel::opening) return;
   if (e.attempt != attempt_.number) return;
   channels_[e.node.value] = Channel::ready;
+  if (returns_.is_trying(e.node)) {
+    returns_.came_back(e.node);
+    ask(action::Tell{wording::node_is_back(wording::node(config_.node_names, e.node))});
+  }
   if (--nodes_opening_ == 0) all_opened();
 }
 
 void Supervisor::handle(const event::NodeLost& e) {
-  if (e.node.value >= config_.nodes || channels_[e.node.value] == Channel::closed) return;
-  const bool was_opening = channels_[e.node.value] == Channel::opening;
-  channels_[e.node.value] = Channel::closed;
+  if (e.node.value >= config_.nodes) return;
+  const Channel before = channels_[e.node.value];
+  if (before == Channel::lost || before == Channel::released) return;
+  const bool was_opening = before == Channel::opening;
+  if (!returns_.is_trying(e.node)) note_lost(e);
+  channels_[e.node.value] = Channel::lost;
+  if (waits_for_lost_nodes()) return wait_for_lost(e.node, before, e.what);
   if (phase_ != Phase::connect) return lose({e.node, e.what, e.heard_at});
   attempt_.not_connected.push_back({e.node, e.what, e.heard_at});
   if (was_opening) --nodes_opening_;
@@ -330,12 +331,14 @@ void Supervisor::enforce_limits() {
   if (attempt_.stragglers_due && *attempt_.stragglers_due <= now_) stop_stragglers();
   while (const auto node = attempt_.to_empty.take_due(now_)) kill_node(*node);
   while (const auto node = attempt_.to_lose.take_due(now_)) {
+    attempt_.node_stuck = attempt_.node_stuck || attempt_.progress.is_open(*node);
     lose({*node, wording::not_empty(config_.end_limit), std::nullopt});
   }
   // Last, because each of the others may have begun a grace time of 0.
   if (attempt_.kill_due && *attempt_.kill_due <= now_) kill_all();
   attempt_.to_empty.forget_closed(attempt_.progress);
   attempt_.to_lose.forget_closed(attempt_.progress);
+  if (phase_ == Phase::connect) try_lost_nodes();
 }
 
 void Supervisor::enforce_phase_limit() {
@@ -345,10 +348,11 @@ void Supervisor::enforce_phase_limit() {
         {exit_code::kInternal, "no plan within " + wording::duration(config_.connect_limit)}));
   }
   for (std::uint32_t i = 0; i < config_.nodes; ++i) {
-    if (channels_[i] != Channel::opening) continue;
+    if (channels_[i] != Channel::opening || returns_.waits_for(NodeIndex{i})) continue;
     attempt_.not_connected.push_back({NodeIndex{i}, wording::no_answer(config_.connect_limit)});
   }
-  all_opened();
+  phase_due_.reset();
+  if (!attempt_.not_connected.empty()) all_opened();
 }
 
 std::optional<MonotonicTime> Supervisor::run_due() const {

@@ -18,6 +18,10 @@
 //  - When no node holds ranks any more: the nodes are released and the run finishes; or, where
 //    restart_policy says so, the next attempt begins after its wait, with fresh facts and a new
 //    plan. Never after a cancel, and never when its wait would end after `run_limit`.
+//  - With restart.max and node-loss in restart.on, a lost node ends its attempt only. The next one
+//    waits until the node could be connected again, at most `return_limit`; what is lost before its
+//    ranks have started is waited for in the same way. Nothing starts while ranks of the old
+//    attempt may run on a lost node.
 //  - The first verdict stands (see Verdict). A cancel when there is one, or a second cancel, only
 //  hurries:
 //    kill at once. A cancel when all ranks have ended well changes nothing in the result either.
@@ -40,12 +44,15 @@
 #include "supervise/attempt.h"
 #include "supervise/diagnosis.h"
 #include "supervise/lifecycle.h"
+#include "supervise/node_return.h"
 #include "supervise/restart_policy.h"
 
 namespace dlaunch {
 
 struct SupervisorConfig {
   std::uint32_t nodes = 1;
+  /// As the user wrote them, index = NodeIndex; where one is missing, its number is told.
+  std::vector<std::string> node_names;
   int stop_signal = 15;   // number
   Duration stop_grace{};  // timeouts.stop: from StopRanks to KillRanks
   /// timeouts.run, counted from the first StartRanks of the run to the end of its last rank.
@@ -57,6 +64,8 @@ struct SupervisorConfig {
   std::uint32_t port_retries = 0;
   Duration connect_limit{};  // timeouts.connect; also the most that making the plan may take,
                              // without copying
+  /// timeouts.node_return: how long another attempt waits for a lost node.
+  Duration return_limit = std::chrono::minutes(5);
   /// How long after KillRanks a node may take to say NodeEmpty before it counts as lost, and how
   /// long after its last rank's end before it is sent KillRanks. More than 0.
   Duration end_limit = std::chrono::seconds(10);
@@ -83,7 +92,7 @@ class Supervisor {
   [[nodiscard]] Phase phase() const { return phase_; }
 
  private:
-  enum class Channel : std::uint8_t { opening, ready, closed };  // closed: lost or released
+  enum class Channel : std::uint8_t { opening, ready, lost, released };
 
   void handle(const event::NodeReady&);
   void handle(const event::NodeLost&);
@@ -102,6 +111,7 @@ class Supervisor {
 
   void advance(Step);
   void enter_connect();
+  void connect_again();
   void enter_plan();
   void enter_run();
   void enter_stop();
@@ -114,6 +124,10 @@ class Supervisor {
   void lose(LostNode lost);
   /// Every node has answered or failed.
   void all_opened();
+  [[nodiscard]] bool waits_for_lost_nodes() const;
+  void wait_for_lost(NodeIndex node, Channel before, const std::string& what);
+  void try_lost_nodes();
+  void note_lost(const event::NodeLost& e);
   void close_node(NodeIndex, AttemptProgress::NodeState);
   /// No node holds ranks of the attempt any more.
   void attempt_over();
@@ -137,9 +151,10 @@ class Supervisor {
 
   SupervisorConfig config_;
   Phase phase_ = Phase::connect;
-  std::vector<Channel> channels_;  // index = NodeIndex
-  std::uint32_t nodes_opening_ = 0;
+  std::vector<Channel> channels_;    // index = NodeIndex
+  std::uint32_t nodes_opening_ = 0;  // or waited for
   RestartBudget restarts_;
+  NodeReturns returns_;
   std::vector<EarlierAttempt> earlier_;
   AttemptState attempt_;
   std::uint32_t leftovers_ = 0;  // of all attempts

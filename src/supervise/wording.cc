@@ -14,6 +14,19 @@ std::string stopping(const Stopping& what) {
          duration(what.grace) + ")";
 }
 
+/// "node1", "node1 and node2", "node1, node2, node3 and 5 more"
+std::string listed(const std::vector<std::string>& names) {
+  constexpr std::size_t kShown = 3;
+  const std::size_t shown = names.size() <= kShown + 1 ? names.size() : kShown;
+  std::string text;
+  for (std::size_t i = 0; i < shown; ++i) {
+    const bool last = i + 1 == names.size();
+    text += (i == 0 ? "" : last ? " and " : ", ") + names[i];
+  }
+  if (shown == names.size()) return text;
+  return text + " and " + std::to_string(names.size() - shown) + " more";
+}
+
 }  // namespace
 
 std::string duration(Duration d) {
@@ -70,12 +83,34 @@ std::string stopping_the_others(const Stopping& what) {
   return "the job is done, " + stopping(what);
 }
 
-std::string restart(const EarlierAttempt& failed, std::uint32_t number, int max) {
+std::string node(const std::vector<std::string>& names, NodeIndex node) {
+  if (node.value < names.size() && !names[node.value].empty()) return names[node.value];
+  return "node " + std::to_string(node.value);
+}
+
+std::string restart(const EarlierAttempt& failed, const std::vector<std::string>& nodes) {
   const auto wait = std::chrono::duration_cast<Duration>(failed.wait);
   std::string text = failed.first ? "rank " + std::to_string(failed.first->value) + ' ' : "it ";
   text += failed.end ? describe(failed.end->status) : "failed";
-  return text + " after " + duration_text(failed.ran) + "; restart " + std::to_string(number) +
-         " of " + std::to_string(max) + (wait.count() == 0 ? " now" : " in " + duration(wait));
+  const auto& lost = failed.lost_nodes;
+  if (lost.size() == 1) {
+    text = node(nodes, lost[0].node) + " was lost (" + lost[0].what + ')';
+  } else if (!lost.empty()) {
+    std::vector<std::string> names;
+    for (const LostNode& one : lost) names.push_back(node(nodes, one.node));
+    text = listed(names) + " were lost";
+  }
+  return text + " after " + duration_text(failed.ran) + "; restart " +
+         std::to_string(failed.restart) + " of " + std::to_string(failed.restarts_max) +
+         (wait.count() == 0 ? " now" : " in " + duration(wait));
+}
+
+std::string waiting_for(const std::vector<std::string>& nodes, Duration limit) {
+  return "waiting up to " + duration(limit) + " for " + listed(nodes) + " to answer again";
+}
+
+std::string node_is_back(const std::string& node) {
+  return node + " answers again";
 }
 
 std::string new_port(const EarlierAttempt& failed) {
@@ -103,6 +138,12 @@ std::string no_answer(Duration limit) {
 
 std::string not_empty(Duration limit) {
   return "did not confirm within " + duration(limit) + " of SIGKILL that every process is gone";
+}
+
+std::string no_return(const std::string& what, Duration limit, const std::string& last_words) {
+  std::string text = "lost (" + what + "), and it did not answer again within " + duration(limit) +
+                     " (timeouts.node_return)";
+  return last_words.empty() ? text : text + "; the last try: " + last_words;
 }
 
 }  // namespace dlaunch::wording

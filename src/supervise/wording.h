@@ -4,6 +4,7 @@
 
 #include <cstdint>
 #include <string>
+#include <vector>
 
 #include "model/job_spec.h"
 #include "model/report.h"
@@ -30,8 +31,15 @@ struct Stopping {
 [[nodiscard]] std::string stopping_the_others(const Stopping&);
 [[nodiscard]] std::string killing(std::uint32_t ranks);
 
-/// "rank 1 exited with code 1 after 12 s; restart 1 of 3 in 5 s"
-[[nodiscard]] std::string restart(const EarlierAttempt&, std::uint32_t number, int max);
+/// As the user named it; "node 2" where nobody did.
+[[nodiscard]] std::string node(const std::vector<std::string>& names, NodeIndex node);
+
+/// "rank 1 exited with code 1 after 12 s; restart 1 of 3 in 5 s"; "node3 was lost (no sign of life
+/// for 15 s) after ..."
+[[nodiscard]] std::string restart(const EarlierAttempt&, const std::vector<std::string>& nodes);
+/// "waiting up to 5 min for node3 to answer again"; at least one.
+[[nodiscard]] std::string waiting_for(const std::vector<std::string>& nodes, Duration limit);
+[[nodiscard]] std::string node_is_back(const std::string& node);
 /// "port 20001 was taken by pid 8812 (...) before rank 0 could listen; trying another port"
 [[nodiscard]] std::string new_port(const EarlierAttempt&);
 [[nodiscard]] std::string no_restart(const std::string& why);
@@ -40,5 +48,8 @@ struct Stopping {
 /// Why a node counts as lost.
 [[nodiscard]] std::string no_answer(Duration limit);
 [[nodiscard]] std::string not_empty(Duration limit);
+/// `what`: why it was lost; `last_words`: of the last try to connect it again, may be empty.
+[[nodiscard]] std::string no_return(const std::string& what, Duration limit,
+                                    const std::string& last_words);
 
 }  // namespace dlaunch::wording

@@ -39,10 +39,17 @@ def expected_output(rank, stream, size):
     return "".join(lines).encode()
 
 
-def check_output(box, rank, record, may_lack, complete):
+def output_of(box, rank, stream, attempt):
+    if not os.path.isdir(box.path("runs")) or not os.listdir(box.path("runs")):
+        return b""
+    path = os.path.join(box.run_folder(), f"attempt-{attempt}", f"rank-{rank}.{stream}")
+    return box.read(path) if os.path.exists(path) else b""
+
+
+def check_output(box, rank, record, may_lack, complete, attempt=0):
     for stream in ("out", "err"):
-        what = f"rank {rank}, std{stream}"
-        data = box.rank_output(rank, stream) if os.path.isdir(box.path("runs")) and os.listdir(box.path("runs")) else b""
+        what = f"attempt {attempt}, rank {rank}, std{stream}"
+        data = output_of(box, rank, stream, attempt)
         wanted = expected_output(rank, stream, len(data))[:len(data)]
         if data != wanted:
             at = next(i for i, (a, b) in enumerate(zip(data, wanted)) if a != b)

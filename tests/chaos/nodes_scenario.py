@@ -6,6 +6,7 @@ from dataclasses import dataclass
 from scenario import make_orders, short_delay
 
 FENCE, LOST, CONNECT = 3.0, 7.0, 15.0  # seconds: timeouts.fence_after, lost_after, connect
+RETURN = 8.0  # timeouts.node_return
 # With a heartbeat each second and the pauses of TCP after lost packets, which double, the silence may be three times as long as a cut.
 MOST_SHORT = 0.7
 SUCCESS, NODE_LOST, INTERNAL, KILLED, INTERRUPTED, TERMINATED = 0, 69, 70, 137, 130, 143
@@ -63,11 +64,20 @@ class NodesScenario:
     kind: Kind
     node: int  # whom it befalls, from 1
     length: float  # seconds, of what goes on for a short time
+    restarts: int = 0  # restart.max
+    returns: bool = False  # the lost node is brought back while the run waits for it
+    again: float = -1.0  # seconds after that the agent of a node is killed; negative: nothing more happens
 
     def describe(self):
         whom = "" if "launcher" in self.kind.name or not self.kind.codes or self.kind.name in ("interrupt", "terminate", "kill engine") \
             else f" node{self.node}"
-        return f"{self.nodes} nodes x {self.ranks}, {1000 * self.delay:.0f} ms after {self.moment}: {self.kind.name}{whom}"
+        return f"{self.nodes} nodes x {self.ranks}, {1000 * self.delay:.0f} ms after {self.moment}: {self.kind.name}{whom}" + self.describe_restarts()
+
+    def describe_restarts(self):
+        if not self.restarts:
+            return ""
+        text = f"; restart.max {self.restarts}, " + ("it returns" if self.returns else "it does not return")
+        return text + (f", {1000 * self.again:.0f} ms after that an agent is killed" if self.again >= 0 else "")
 
 
 def make(seed):
@@ -77,4 +87,8 @@ def make(seed):
     moment = rng.choices(list(MOMENTS), list(MOMENTS.values()))[0]
     delay = rng.uniform(0.0, 1.5) if moment == "connecting" else short_delay(rng)
     kind = rng.choices(KINDS, [kind.odds for kind in KINDS])[0]
-    return NodesScenario(seed, nodes, ranks, orders, moment, delay, kind, rng.randint(1, nodes), rng.uniform(0.05, MOST_SHORT))
+    node, length = rng.randint(1, nodes), rng.uniform(0.05, MOST_SHORT)
+    restarts = rng.choice([0, 0, 1, 2])  # drawn last: seeds from before there were restarts are as they were
+    returns = restarts > 0 and rng.random() < 0.75
+    again = rng.uniform(0.0, 2.0) if returns and kind.lost and rng.random() < 0.5 else -1.0
+    return NodesScenario(seed, nodes, ranks, orders, moment, delay, kind, node, length, restarts, returns, again)

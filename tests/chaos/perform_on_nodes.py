@@ -25,6 +25,8 @@ class NodesChaos:
     def __init__(self, box, scenario):
         self.box, self.scenario, self.kind = box, scenario, scenario.kind
         self.records = {}
+        self.later = {}  # (attempt, rank): of restarts
+        self.struck_again = False
         self.run, self.cluster, self.node = None, None, None
         self.struck = False  # somebody was there to be hit
         self.killed_rank = None
@@ -38,9 +40,14 @@ class NodesChaos:
         for rank, orders in enumerate(scenario.orders):
             self.box.write(f"orders.{rank}", orders)
             self.records[rank] = after.Record(self.box.path(f"record.{rank}"))
+            for attempt in range(1, scenario.restarts + 1):
+                self.later[attempt, rank] = after.Record(self.box.path(f"record.{rank}.{attempt}"))
         options = []
         for name, value in {"fence_after": scenarios.FENCE, "lost_after": scenarios.LOST, "connect": scenarios.CONNECT, "stop": 0.5}.items():
             options += ["--set", f"timeouts.{name}={int(value * 1000)}ms"]
+        if scenario.restarts:
+            options += ["--set", f"restart.max={scenario.restarts}", "--set", "restart.backoff=100ms..200ms",
+                        "--set", f"timeouts.node_return={int(scenarios.RETURN * 1000)}ms"]
         self.run = self.box.launch(self.box.rank, self.box.folder, str(scenario.seed), ranks=scenario.ranks, options=options)
         self.wait_for_moment()
         self.strike()
@@ -167,10 +174,32 @@ class NodesChaos:
         else:
             if SUCCESS in self.allowed_codes():
                 self.box.open_gate()
+            if self.scenario.restarts:
+                self.see_restarts()
             self.run.end(patience=PATIENCE, left=1000)
         self.expect_nobody_where_it_can_be_reached()
         self.mend()
         self.box.expect_nodes_empty("all nodes, when what had befallen them is over", scenarios.FENCE + 10)
+
+    def see_restarts(self):
+        """What is lost comes back while it is waited for, and may then be hit again. A run that needs neither just ends."""
+        waits = lambda: self.box.has_ended(self.run) or "waiting up to" in self.run.text  # noqa: E731
+        wait_until(waits, "its end, or a wait for a node", PATIENCE, LOOK)
+        if self.box.has_ended(self.run) or not self.scenario.returns:
+            return
+        self.bring_back()
+        if self.scenario.again < 0:
+            return
+        time.sleep(self.scenario.again)  # the moment is the subject
+        pid = self.box.people(self.node)[1] if self.node.up else None
+        self.struck_again = pid is not None
+        self.kill(pid)
+
+    def bring_back(self):
+        self.mend()
+        if not self.node.up:
+            self.node.boot()
+            self.node.wait_for_sshd()
 
     def unreachable(self):
         """Nodes that nobody can clean up but themselves."""
@@ -202,6 +231,10 @@ class NodesChaos:
 
     def allowed_codes(self):
         codes = set(self.kind.codes)
+        if self.scenario.restarts and KILLED in codes:
+            codes.add(SUCCESS)
+        if self.scenario.returns and NODE_LOST in codes and (self.scenario.moment != "connecting" or self.run.text.count("waiting up to")):
+            codes = (codes | {SUCCESS}) if self.struck_again or self.scenario.moment == "end" else (codes - {NODE_LOST}) | {SUCCESS}
         if self.scenario.moment == "connecting":
             codes |= set(self.kind.early)
             # Nobody was hit, or the run went on so that the ranks were.
@@ -228,9 +261,14 @@ class NodesChaos:
         if run.code >= 0 and self.kind.name != "kill engine" and os.listdir(self.box.path("runs")):
             after.check_summary(self.box, run.code)
         for rank, record in self.records.items():
-            after.check_output(self.box, rank, record.read(), self.may_lack(rank), run.code == SUCCESS)
-        if run.code == SUCCESS:
+            complete = run.code == SUCCESS and "attempt 0: " not in run.text
+            after.check_output(self.box, rank, record.read(), self.may_lack(rank), complete)
+        last = self.box.json("summary.json")["attempt"] if run.code == SUCCESS else 0
+        if run.code == SUCCESS and last == 0:
             after.check_console(self.box, run, len(self.records))
+        for (attempt, rank), record in self.later.items():
+            complete = run.code == SUCCESS and attempt == last
+            after.check_output(self.box, rank, record.read(), {"out": 0, "err": 0} if complete else self.may_lack(rank), complete, attempt)
 
     def may_lack(self, rank):
         """Not a byte of a rank whose agent lived and whose launcher did; of the others all may be."""

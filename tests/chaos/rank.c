@@ -10,7 +10,7 @@
  *   work PAUSE       numbered lines until the gate opens
  *   gate             wait until the gate opens
  *
- * Every fifth line goes to stderr. What has been written is counted in FOLDER/record.$RANK, a page that
+ * Every fifth line goes to stderr. What has been written is counted in FOLDER/record.$RANK (in a restart record.$RANK.$ATTEMPT), a page that
  * stays when the rank is killed: a byte is counted after the kernel has taken it. */
 #define _GNU_SOURCE
 #include <errno.h>
@@ -64,7 +64,8 @@ static uint32_t next_random(void) { /* xorshift32 */
 
 static struct record *map_record(const char *folder) {
   char path[4096];
-  snprintf(path, sizeof path, "%s/record.%s", folder, rank_text);
+  const char *attempt = getenv("DLAUNCH_ATTEMPT"), *again = attempt && strcmp(attempt, "0") ? attempt : "";
+  snprintf(path, sizeof path, "%s/record.%s%s%s", folder, rank_text, *again ? "." : "", again);
   int fd = open(path, O_RDWR | O_CLOEXEC);
   if (fd < 0) fail(path);
   void *page = mmap(NULL, 4096, PROT_READ | PROT_WRITE, MAP_SHARED, fd, 0);

@@ -2,11 +2,13 @@
 
 import os
 import re
+import resource
+import signal
 import socket
 import time
 
 from case import case
-from expectations import expect, expect_equal, expect_in
+from expectations import Skip, expect, expect_equal, expect_in
 from processes import PATIENCE
 
 HOST = os.uname().nodename
@@ -321,3 +323,58 @@ def a_reader_that_is_late_finds_whole_lines_and_a_mark(box):
     expect(not torn, f"torn lines: {torn[:3]}")
     expect(any("[..." in line and "attempt-0/rank-" in line for line in lines), "a mark that names the file")
     expect_equal(sum("again end" in line for line in lines), 2, "lines of the second attempt")
+
+
+# --- the agent of this machine is lost, and another one is started
+
+UNTIL_RESTART = 'if [ $DLAUNCH_ATTEMPT = 0 ]; then sleep 300 & (setsid sleep 300 &); echo up > $EVENTS; wait; fi; echo again; ulimit -n; pwd; echo "$MARK"'
+
+
+def lose_agent(box, pick, *options):
+    box.write("job.yaml", f"command: |\n  {UNTIL_RESTART}\nrestart: {{max: 1, backoff: 1ms..1ms}}\n")
+    run = box.start("run", *options, "job.yaml", env={"MARK": "of the caller"})
+    box.expect_events(["up"])
+    _, guardian, agent = run.chain()
+    for pid in pick(guardian, agent):
+        os.kill(pid, signal.SIGKILL)
+    run.end(0)
+    expect_equal(attempts(box), ["attempt-0", "attempt-1"], "attempts")
+    lines = output(box, 1).splitlines()
+    soft = str(resource.getrlimit(resource.RLIMIT_NOFILE)[0])
+    expect_equal(lines, ["again", soft, os.path.realpath(box.folder), "of the caller"], "what the new rank finds")
+    flat = " ".join(run.text.split())
+    expect_in(f"{HOST} was lost (", flat, "what happened")
+    expect_in(f"waiting up to 5 min for {HOST} to answer again", flat, "what it waits for")
+    expect_equal(box.json("summary.json")["earlier"][0]["cause"], "node-lost", "cause in summary.json")
+
+
+@case
+def a_killed_agent_is_replaced(box):
+    lose_agent(box, lambda guardian, agent: [agent])
+
+
+@case
+def a_killed_guardian_is_replaced(box):
+    lose_agent(box, lambda guardian, agent: [guardian])
+
+
+@case
+def guardian_and_agent_killed_together_are_replaced(box):
+    lose_agent(box, lambda guardian, agent: [guardian, agent])
+
+
+@case
+def a_killed_agent_in_a_pid_namespace_is_replaced(box):
+    if not box.namespaced:
+        raise Skip("no namespaces here")
+    lose_agent(box, lambda guardian, agent: [agent], "--set", "isolation=pid-namespace")
+
+
+@case
+def without_node_loss_in_restart_on_a_lost_agent_ends_the_run(box):
+    box.write("job.yaml", "command: echo up > $EVENTS; sleep 300\nrestart: {max: 1, on: [failure]}\n")
+    run = box.start("run", "job.yaml")
+    box.expect_events(["up"])
+    os.kill(run.chain()[2], signal.SIGKILL)
+    run.end(69)
+    expect_in('restart.on has no "node-loss"', run.text, "why")

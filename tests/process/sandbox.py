@@ -374,6 +374,10 @@ class Sandbox:
                 return
             self._statuses[pid] = status
 
+    def has_ended(self, run):
+        self.reap()
+        return run.pid in self._statuses
+
     def exit_code(self, run):
         status = int(self.read("status-of-job")) if run.shell else self._statuses[run.pid]
         return -os.WTERMSIG(status) if os.WIFSIGNALED(status) else os.WEXITSTATUS(status)

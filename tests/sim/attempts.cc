@@ -1,13 +1,33 @@
 #include "attempts.h"
 
+#include <algorithm>
+
 namespace dlaunch::sim {
+
+namespace {
+
+/// What asks for something of the next attempt.
+bool is_of_next(const Action& action) {
+  if (const auto* told = std::get_if<action::Tell>(&action)) return is_wait(*told);
+  return std::holds_alternative<action::GatherFacts>(action) ||
+         std::holds_alternative<action::ConnectNode>(action);
+}
+
+}  // namespace
+
+bool is_wait(const action::Tell& told) {
+  return told.line.starts_with("waiting up to ");
+}
+
+bool begins_attempt(const StepRecord& step) {
+  return std::any_of(step.actions.begin(), step.actions.end(), is_of_next);
+}
 
 std::vector<Trace> attempts_of(const Trace& run) {
   std::vector<Trace> parts;
   bool waiting = true;  // for the step with which an attempt begins
   for (const StepRecord& step : run.steps) {
-    const bool begins =
-        parts.empty() || (waiting && find_action<action::GatherFacts>(step) != nullptr);
+    const bool begins = parts.empty() || (waiting && begins_attempt(step));
     if (waiting && begins) {
       Trace part;
       part.scenario = run.scenario;
@@ -28,7 +48,7 @@ std::vector<Trace> attempts_of(const Trace& run) {
       waiting = true;
     }
     // With a back-off of 0 the next attempt begins in the step in which this one ends.
-    if (waiting && find_action<action::GatherFacts>(step) != nullptr) {
+    if (waiting && begins_attempt(step)) {
       waiting = false;
       Trace next = parts.back();
       next.attempt = Attempt{static_cast<std::uint32_t>(parts.size())};
@@ -37,14 +57,10 @@ std::vector<Trace> attempts_of(const Trace& run) {
       next.steps.assign(1, step);
       next.is_last = true;
       auto& actions = next.steps.front().actions;
-      std::erase_if(actions, [](const Action& action) {
-        return !std::holds_alternative<action::GatherFacts>(action);
-      });
+      std::erase_if(actions, [](const Action& action) { return !is_of_next(action); });
       next.steps.front().event.reset();
       auto& ending = parts.back().steps.back().actions;
-      std::erase_if(ending, [](const Action& action) {
-        return std::holds_alternative<action::GatherFacts>(action);
-      });
+      std::erase_if(ending, is_of_next);
       parts.push_back(std::move(next));
     }
   }
@@ -55,7 +71,7 @@ bool ended_in_wait(const Trace& run) {
   bool waiting = false;
   for (const StepRecord& step : run.steps) {
     if (find_action<action::Restart>(step) != nullptr) waiting = true;
-    if (find_action<action::GatherFacts>(step) != nullptr) waiting = false;
+    if (begins_attempt(step)) waiting = false;
     if (find_action<action::Finish>(step) != nullptr) return waiting;
   }
   return false;

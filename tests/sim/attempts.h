@@ -7,12 +7,19 @@
 
 namespace dlaunch::sim {
 
-/// One part an attempt: the first step asks all nodes for facts, the last one finishes the run or
-/// says that another attempt follows. What happens during the waits is in none of them.
+/// One part an attempt: the first step asks all nodes for facts or waits for lost ones, the last
+/// one finishes the run or says that another attempt follows. What happens during the waits is in
+/// none of them.
 [[nodiscard]] std::vector<Trace> attempts_of(const Trace& run);
 
 /// The end of the run fell into a wait: the last attempt failed, and none followed.
 [[nodiscard]] bool ended_in_wait(const Trace& run);
+
+/// Says that lost nodes are waited for: that happens for the next attempt, and may be the first
+/// thing that does.
+[[nodiscard]] bool is_wait(const action::Tell& told);
+/// In a wait: the step begins the next attempt.
+[[nodiscard]] bool begins_attempt(const StepRecord& step);
 
 /// Of the type, in the step; nullptr: none.
 template <class Kind>

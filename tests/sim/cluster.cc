@@ -1,5 +1,7 @@
 #include "cluster.h"
 
+#include "attempts.h"
+
 #include <algorithm>
 #include <csignal>
 #include <functional>
@@ -49,6 +51,9 @@ class Cluster {
     bool start_failed = false;
     bool started = false;
     bool emptying = false;
+    std::uint32_t life = 0;                   // counts the agents of the node
+    std::optional<MonotonicTime> returns_at;  // once it has died
+    bool fencing = false;                     // cut off, and its ranks run
     MonotonicTime last_to_launcher{};
     MonotonicTime last_to_agent{};
   };
@@ -72,7 +77,8 @@ class Cluster {
       });
     }
     for (std::uint32_t n = 0; n < scenario_.nodes.size(); ++n) {
-      if (scenario_.nodes[n].dies_at) schedule(*scenario_.nodes[n].dies_at, [this, n] { die(n); });
+      for (const Death& death : scenario_.nodes[n].deaths)
+        schedule(death.at, [this, n, death] { die(n, death); });
     }
   }
 
@@ -137,8 +143,8 @@ class Cluster {
   void command(std::uint32_t node, std::function<void()> what) {
     MonotonicTime& last = agents_[node].last_to_agent;
     last = std::max(last, now_ + latency(node));
-    schedule(last, [this, node, what = std::move(what)] {
-      if (!nodes_[node].dead) what();
+    schedule(last, [this, node, life = agents_[node].life, what = std::move(what)] {
+      if (!nodes_[node].dead && agents_[node].life == life) what();
     });
   }
 
@@ -147,6 +153,7 @@ class Cluster {
   void perform(const action::ConnectNode& a) {
     const std::uint32_t n = a.node.value;
     const NodeFate& fate = scenario_.nodes[n];
+    if (a.attempt.value > 0) return connect_again(a);
     if (fate.connect == NodeFate::Connect::silent) return;
     schedule(now_ + fate.connect_takes, [this, n, ok = fate.connect == NodeFate::Connect::answers] {
       ok ? send(n, event::NodeReady{NodeIndex{n}, Attempt{0}})
@@ -154,10 +161,10 @@ class Cluster {
     });
   }
   void perform(const action::GatherFacts& a) {
-    if (a.attempt != attempt_) begin_attempt(a.attempt);
+    begin_next();
     command(a.node.value, [this, a] { send(a.node.value, event::NodeReady{a.node, a.attempt}); });
   }
-  void perform(const action::Restart&) {}
+  void perform(const action::Restart& a) { next_ = a.next; }
   void perform(const action::MakePlan& a) {
     schedule(now_, [this, a] {
       if (scenario_.plan_fails) return tell(event::PlanFailed{Error{exit_code::kJobFile, "no"}});
@@ -168,6 +175,7 @@ class Cluster {
   }
   void perform(const action::StartRanks& a) {
     if (!trace_.ranks_began) trace_.ranks_began = now_;
+    for (const Agent& agent : agents_) trace_.overlap = trace_.overlap || agent.fencing;
     command(a.node.value, [this, n = a.node.value] { start_ranks(n); });
   }
   void perform(const action::StopRanks& a) {
@@ -181,16 +189,52 @@ class Cluster {
     });
   }
   void perform(const action::ReleaseNode&) {}
-  void perform(const action::Tell&) {}
+  void perform(const action::Tell& a) {
+    if (is_wait(a)) begin_next();
+  }
   void perform(const action::Finish&) {}
 
   // ---- what agents do
+
+  void begin_next() {
+    if (next_ != attempt_) begin_attempt(next_);
+  }
+
+  /// A try is refused, or hangs until its limit, while the node is away.
+  void connect_again(const action::ConnectNode& a) {
+    begin_next();
+    const std::uint32_t n = a.node.value;
+    const MonotonicTime within = a.within.value_or(scenario_.config.connect_limit);
+    const MonotonicTime takes = scenario_.nodes[n].connect_takes;
+    const Agent& agent = agents_[n];
+    const bool back = agent.returns_at && now_ >= *agent.returns_at;
+    if (back && takes < within) return schedule(now_ + takes, [this, a] { connected_again(a); });
+    schedule(now_ + (dice_.chance(0.5) ? std::min(takes, within) : within), [this, a] {
+      tell(event::NodeLost{a.node, "refused"});
+    });
+  }
+
+  void connected_again(const action::ConnectNode& a) {
+    const std::uint32_t n = a.node.value;
+    if (!agents_[n].returns_at || now_ < *agents_[n].returns_at)  // it has died meanwhile
+      return tell(event::NodeLost{a.node, "reset"});
+    Agent fresh;
+    fresh.ranks = agents_[n].ranks;
+    fresh.fencing = agents_[n].fencing;  // the old agent is beside it
+    fresh.life = agents_[n].life + 1;
+    fresh.last_to_launcher = agents_[n].last_to_launcher;
+    fresh.last_to_agent = agents_[n].last_to_agent;
+    agents_[n] = fresh;
+    nodes_[n].dead = false;
+    send(n, event::NodeReady{a.node, a.attempt});
+  }
 
   /// Facts are asked for after every node was empty: nothing of the last attempt may be alive.
   void begin_attempt(Attempt attempt) {
     for (std::size_t r = 0; r < ranks_.size(); ++r) {
       const std::uint32_t n = scenario_.ranks[r].node.value;
-      if (ranks_[r].started && !ranks_[r].ended && !nodes_[n].dead) trace_.overlap = true;
+      const bool alive = ranks_[r].started && !ranks_[r].ended && !ranks_[r].lost;
+      if (alive && !nodes_[n].dead) trace_.overlap = true;
     }
     if (attempt.value > 0) truth_.push_back(ranks_);
     attempt_ = attempt;
@@ -287,18 +331,34 @@ class Cluster {
                                           [this](auto r) { return ranks_[r].ended; });
     if (!none_to_come) return;
     agent.emptying = true;
-    schedule(now_ + scenario_.nodes[n].emptying_takes, [this, n, attempt = attempt_] {
-      if (nodes_[n].dead) return;
-      nodes_[n].leftovers = scenario_.nodes[n].leftovers;
-      send(n, event::NodeEmpty{attempt, NodeIndex{n}, scenario_.nodes[n].leftovers});
-    });
+    schedule(now_ + scenario_.nodes[n].emptying_takes,
+             [this, n, attempt = attempt_, life = agent.life] {
+               if (nodes_[n].dead || agents_[n].life != life) return;
+               nodes_[n].leftovers = scenario_.nodes[n].leftovers;
+               send(n, event::NodeEmpty{attempt, NodeIndex{n}, scenario_.nodes[n].leftovers});
+             });
   }
 
-  void die(std::uint32_t n) {
+  void die(std::uint32_t n, const Death& death) {
+    Agent& agent = agents_[n];
+    const bool was_dead = nodes_[n].dead;
     nodes_[n].dead = true;
-    const MonotonicTime seen =
-        std::max(agents_[n].last_to_launcher, now_ + scenario_.nodes[n].death_seen_after);
-    schedule(seen, [this, n] { tell(event::NodeLost{NodeIndex{n}, "died"}); });
+    // One that is away already may be set back on its way.
+    if (was_dead && !agent.returns_at) return;
+    agent.returns_at.reset();
+    if (death.returns_after) agent.returns_at = now_ + *death.returns_after;
+    if (was_dead) return;
+    for (const std::uint32_t r : agent.ranks) {
+      RankTruth& rank = ranks_[r];
+      rank.lost = rank.started && !rank.ended;
+      agent.fencing = agent.fencing || (death.cut && rank.lost);
+    }
+    if (agent.fencing) schedule(now_ + kFence, [this, n] { agents_[n].fencing = false; });
+    const MonotonicTime seen = std::max(agent.last_to_launcher, now_ + death.seen_after);
+    event::NodeLost lost{NodeIndex{n}, "died"};
+    if (death.cut)
+      lost.may_run_for = std::chrono::ceil<Duration>(std::max(now_ + kFence - seen, 0ns));
+    schedule(seen, [this, lost] { tell(lost); });
   }
 
   const Scenario& scenario_;
@@ -310,6 +370,7 @@ class Cluster {
   std::uint64_t next_order_ = 0;
   MonotonicTime now_{};
   Attempt attempt_;
+  Attempt next_;  // begins when something is asked for it
   std::vector<RankTruth> ranks_;
   std::vector<std::vector<RankTruth>> truth_;
   std::vector<NodeTruth> nodes_;

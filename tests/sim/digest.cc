@@ -19,6 +19,7 @@ class Reader {
     running_ = d_.ranks.size();
     decides_ = trace.scenario.decides;
     decides_.resize(d_.ranks.size(), trace.scenario.decides.empty());
+    waits_ = trace.attempt.value > 0 && trace.scenario.waits_for_nodes();
     deciding_left_ = std::count(decides_.begin(), decides_.end(), true);
   }
 
@@ -40,8 +41,14 @@ class Reader {
   // ---- actions
 
   NodeDigest& node(NodeIndex n) { return d_.nodes.at(n.value); }
-  void note(const action::ConnectNode& a) { node(a.node).connected.push_back(i_); }
-  void note(const action::GatherFacts& a) { node(a.node).connected.push_back(i_); }
+  void note(const action::ConnectNode& a) {
+    node(a.node).connected.push_back(i_);
+    node(a.node).up = true;
+  }
+  void note(const action::GatherFacts& a) {
+    node(a.node).gathered.push_back(i_);
+    node(a.node).up = true;
+  }
   void note(const action::MakePlan&) {}
   void note(const action::Restart&) {
     d_.ended = i_;
@@ -53,12 +60,20 @@ class Reader {
     node(a.node).killed.push_back(i_);
     kills_.push_back(a.node);
   }
-  void note(const action::ReleaseNode& a) { node(a.node).released.push_back(i_); }
+  void note(const action::ReleaseNode& a) {
+    NodeDigest& n = node(a.node);
+    n.released.push_back(i_);
+    n.released_down = n.released_down || !n.up;
+    n.up = false;
+  }
   void note(const action::Tell&) {}
   void note(const action::Finish& a) {
     d_.finishes.push_back(i_);
     d_.ended = i_;
     d_.report = &a.report;
+    // How long nodes are waited for is checked by an invariant of its own.
+    if (a.report.cause == Cause::node_lost && waits_ && !running_phase())
+      decide(Decision::Kind::node_lost);
     finished_ = true;
   }
 
@@ -70,6 +85,8 @@ class Reader {
   void see(const event::NodeReady& e) {
     ready_.resize(d_.nodes.size());
     if (e.attempt != trace_.attempt || ready_[e.node.value] || running_phase()) return;
+    if (!d_.nodes[e.node.value].up) return;
+    if (waits_) d_.nodes[e.node.value].lost.reset();
     if (d_.nodes[e.node.value].lost) return;
     ready_[e.node.value] = true;
     d_.answered.push_back(e.node.value);
@@ -86,10 +103,12 @@ class Reader {
     }
   }
   void see(const event::PlanMade& e) {
-    if (e.attempt == trace_.attempt) d_.planned = i_;
+    if (e.attempt == trace_.attempt && d_.all_ready) d_.planned = i_;
   }
   void see(const event::PortTaken&) {}
-  void see(const event::PlanFailed&) { decide(Decision::Kind::plan_failed); }
+  void see(const event::PlanFailed&) {
+    if (d_.all_ready) decide(Decision::Kind::plan_failed);
+  }
   void see(const event::RankStarted&) {}
   void see(const event::RankNotStarted& e) { end(e.attempt, e.rank, e.at, true, false); }
   void see(const event::RankExited& e) {
@@ -103,6 +122,8 @@ class Reader {
   }
   void see(const event::NodeLost& e) {
     const std::uint32_t n = e.node.value;
+    d_.nodes[n].up = false;
+    if (waits_ && !running_phase()) return see_lost_in_wait(n);
     if (d_.nodes[n].lost) return;
     if (running_phase() && !open(n)) {
       d_.nodes[n].lost = i_;
@@ -119,6 +140,14 @@ class Reader {
       return see_all_opened();
     }
     decide(Decision::Kind::node_lost);
+  }
+  /// It is waited for; nothing is decided, but all must be ready once more.
+  void see_lost_in_wait(std::uint32_t n) {
+    ready_.resize(d_.nodes.size());
+    d_.nodes[n].lost = i_;
+    if (ready_[n]) --ready_count_;
+    ready_[n] = false;
+    d_.all_ready.reset();
   }
   void see(const event::CancelSignal& e) { cancel(e.number); }
   void see(const event::FrontGone&) { cancel(0); }
@@ -159,7 +188,7 @@ class Reader {
     if (!running_phase()) {
       if (limit_is_over) decide(Decision::Kind::time_limit);
       const bool late = now >= trace_.steps[0].now + config_.connect_limit;
-      if (late && !d_.all_ready) decide(Decision::Kind::node_lost);
+      if (!waits_ && late && !d_.all_ready) decide(Decision::Kind::node_lost);
       return;
     }
     if (limit_is_over && running_ > 0) decide(Decision::Kind::time_limit);
@@ -201,6 +230,7 @@ class Reader {
   std::optional<MonotonicTime> first_well_;
   std::deque<NodeIndex> kills_;
   bool finished_ = false;
+  bool waits_ = false;  // for nodes that are lost before the ranks start
 };
 
 }  // namespace

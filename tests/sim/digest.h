@@ -14,7 +14,10 @@ using StepIndex = std::size_t;
 
 struct NodeDigest {
   std::vector<StepIndex> connected, started, stopped, killed, released;  // the actions
-  std::optional<StepIndex> lost;                                         // NodeLost arrived
+  std::vector<StepIndex> gathered;
+  bool up = false;  // at the end: connected or being connected, neither lost nor released
+  bool released_down = false;        // it was released when it was not up
+  std::optional<StepIndex> lost;     // NodeLost arrived
   std::optional<StepIndex> emptied;  // a valid NodeEmpty arrived
   std::optional<StepIndex> given_up;
   std::uint32_t ranks = 0;

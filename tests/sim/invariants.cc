@@ -6,6 +6,8 @@
 
 #include "attempts.h"
 
+using namespace std::chrono_literals;
+
 namespace dlaunch::sim {
 namespace {
 
@@ -51,9 +53,38 @@ Finding deadline_in_future(const Trace& t, const Digest&) {
   return {};
 }
 
-Finding connects_each_once(const Trace&, const Digest& d) {
+const std::vector<StepIndex> kAtTheStart{0};
+
+Finding asks_each_once(const Trace& t, const Digest& d) {
+  const bool first = t.attempt.value == 0;
   for (std::size_t n = 0; n < d.nodes.size(); ++n) {
-    if (d.nodes[n].connected != std::vector<StepIndex>{0}) return node(n);
+    const NodeDigest& x = d.nodes[n];
+    if (first && (x.connected != kAtTheStart || !x.gathered.empty())) return node(n);
+    if (first) continue;
+    if (!x.gathered.empty() && x.gathered != kAtTheStart) return node(n) + " is asked late";
+    if (!x.connected.empty() && !t.scenario.waits_for_nodes()) return node(n) + " connected again";
+    if (d.planned && x.gathered.empty() && x.connected.empty()) return node(n) + " is not asked";
+  }
+  return {};
+}
+
+/// Never two channels to a node: one is opened where the last one was lost.
+Finding connects_only_what_is_lost(const Trace& t, const Digest&) {
+  if (t.attempt.value == 0) return {};
+  std::vector<bool> up(t.scenario.nodes.size(), false);
+  for (const StepRecord& step : t.steps) {
+    if (step.event) {
+      if (const auto* lost = std::get_if<event::NodeLost>(&*step.event))
+        up[lost->node.value] = false;
+    }
+    for (const Action& action : step.actions) {
+      if (const auto* asked = std::get_if<action::GatherFacts>(&action))
+        up[asked->node.value] = true;
+      const auto* opened = std::get_if<action::ConnectNode>(&action);
+      if (opened == nullptr) continue;
+      if (up[opened->node.value]) return node(opened->node.value);
+      up[opened->node.value] = true;
+    }
   }
   return {};
 }
@@ -126,10 +157,8 @@ Finding lets_go_of_every_node(const Trace& t, const Digest& d) {
   if (!t.is_last) return {};
   for (std::size_t n = 0; n < d.nodes.size(); ++n) {
     const NodeDigest& x = d.nodes[n];
-    const bool lost = x.lost && *x.lost <= d.finishes.at(0);
-    if (x.released.size() > 1 || (x.released.empty() && !lost)) return node(n);
-    if (lost && !x.released.empty() && *x.lost <= x.released[0])
-      return node(n) + " was lost before";
+    if (x.released.size() > 1 || x.up) return node(n);
+    if (x.released_down) return node(n) + " was lost before";
   }
   return {};
 }
@@ -137,7 +166,7 @@ Finding lets_go_of_every_node(const Trace& t, const Digest& d) {
 Finding leaves_nothing_running(const Trace& t, const Digest& d) {
   for (std::size_t r = 0; r < t.ranks.size(); ++r) {
     const std::uint32_t n = t.scenario.ranks[r].node.value;
-    const bool excused = t.nodes[n].dead || d.nodes[n].given_up;
+    const bool excused = t.ranks[r].lost || d.nodes[n].given_up;
     if (t.ranks[r].started && !t.ranks[r].ended && !excused) return rank(r);
   }
   return {};
@@ -162,9 +191,10 @@ Finding succeeds_only_if_all_did(const Trace& t, const Digest& d) {
 
 /// A run that ends before its plan names every node that was lost until then, and where the limit
 /// ended it, every one that had not answered.
-Finding all_are_named(const Trace&, const Digest& d) {
+Finding all_are_named(const Trace& t, const Digest& d) {
   if (d.planned) return {};
   const auto& named = d.report->lost_nodes;
+  if (t.attempt.value > 0 && t.scenario.waits_for_nodes()) return {};  // those that are overdue
   for (std::uint32_t n = 0; n < d.nodes.size(); ++n) {
     const bool is_named = std::any_of(named.begin(), named.end(),
                                       [n](const LostNode& one) { return one.node.value == n; });
@@ -179,7 +209,10 @@ Finding all_are_named(const Trace&, const Digest& d) {
 
 Finding reports_the_decision(const Trace& t, const Digest& d) {
   if (!d.decision) return t.is_last ? Finding{} : Finding{"another attempt follows, without one"};
-  if (!t.is_last) return d.decision->kind == Kind::rank ? Finding{} : Finding{"it was no failure"};
+  if (!t.is_last) {
+    const bool lost = d.decision->kind == Kind::node_lost && t.scenario.waits_for_nodes();
+    return lost || d.decision->kind == Kind::rank ? Finding{} : Finding{"it was no failure"};
+  }
   const RunReport& report = *d.report;
   switch (d.decision->kind) {
     case Kind::rank: {
@@ -319,6 +352,11 @@ Finding restarts_only_what_may(const Trace& t, const std::vector<Part>&) {
     const EarlierAttempt& failed = restart->failed;
     const std::string which = "attempt " + std::to_string(failed.attempt.value);
     if (interrupted) return which + " was interrupted";
+    if (failed.cause == Cause::node_lost) {
+      if (!t.scenario.waits_for_nodes()) return which + ": a node was lost";
+      if (failed.lost_nodes.empty()) return which + ": which node?";
+      continue;
+    }
     if (!failed.from_rank) return which + " was ended by dlaunch";
     if (failed.cause == Cause::port_taken) continue;
     const auto& codes = policy.not_on_exit;
@@ -335,7 +373,7 @@ Finding waits_as_long_as_it_says(const Trace& t, const std::vector<Part>&) {
   for (const StepRecord& step : t.steps) {
     const auto* restart = find_action<action::Restart>(step);
     if (restart != nullptr) from = step.now + restart->failed.wait;
-    const bool asks = find_action<action::GatherFacts>(step) != nullptr;
+    const bool asks = from && begins_attempt(step);
     if (asks && from && step.now < *from) return "attempt begins too early";
     if (from && !asks && step.now > *from + t.scenario.launcher_lag && !step.done &&
         find_action<action::Restart>(step) == nullptr)
@@ -349,14 +387,15 @@ Finding waits_as_long_as_it_says(const Trace& t, const std::vector<Part>&) {
 Finding ends_a_wait_at_once(const Trace& t, const std::vector<Part>& parts) {
   bool waiting = false;
   for (const StepRecord& step : t.steps) {
-    const bool ends = waiting && step.event &&
-                      (std::holds_alternative<event::CancelSignal>(*step.event) ||
-                       std::holds_alternative<event::FrontGone>(*step.event) ||
-                       std::holds_alternative<event::NodeLost>(*step.event));
+    const bool ends =
+        waiting && step.event &&
+        (std::holds_alternative<event::CancelSignal>(*step.event) ||
+         std::holds_alternative<event::FrontGone>(*step.event) ||
+         (std::holds_alternative<event::NodeLost>(*step.event) && !t.scenario.waits_for_nodes()));
     if (ends && !step.done) return "it goes on";
     if (ends) break;
     if (find_action<action::Restart>(step) != nullptr) waiting = true;
-    if (find_action<action::GatherFacts>(step) != nullptr) waiting = false;
+    if (begins_attempt(step)) waiting = false;
     if (step.done) break;
   }
   if (!ended_in_wait(t)) return {};
@@ -365,12 +404,39 @@ Finding ends_a_wait_at_once(const Trace& t, const std::vector<Part>& parts) {
   return {};
 }
 
+/// The limit is that of each node, so there is a latest and an earliest end, but not one.
+Finding waits_for_nodes_as_long_as_it_says(const Trace& t, const std::vector<Part>& parts) {
+  const RunReport& report = *parts.back().digest.report;
+  if (report.detail.find("did not answer again") == std::string::npos) return {};
+  std::optional<MonotonicTime> first;  // of this wait
+  MonotonicTime last{};
+  for (const StepRecord& step : t.steps) {
+    if (find_action<action::Restart>(step) != nullptr) first.reset();
+    for (const Action& action : step.actions) {
+      const auto* told = std::get_if<action::Tell>(&action);
+      if (told == nullptr || !is_wait(*told)) continue;
+      first = first.value_or(step.now);
+      last = step.now;
+    }
+    if (!step.done) continue;
+    if (!first) return "it has waited for nothing";
+    // The last try may fail early, and is begun no later than 2 s before the limit.
+    const MonotonicTime limit = t.scenario.config.return_limit;
+    if (step.now < *first + limit - std::min<MonotonicTime>(limit, 2s)) return "too early";
+    if (step.now > last + limit + kFence + t.scenario.launcher_lag) return "too late";
+    return {};
+  }
+  return {};
+}
+
 constexpr std::array kInvariants = {
     Invariant{"Finish comes exactly once, as the last action", finishes_once},
     Invariant{"every run ends, within the sum of its limits", ends_in_time},
     Invariant{"nothing is asked after Finish", silent_after_finish},
     Invariant{"the deadline is never in the past", deadline_in_future},
-    Invariant{"every node is connected once, at the start", connects_each_once},
+    Invariant{"every node is connected once and reports once, at the start, but for lost ones",
+              asks_each_once},
+    Invariant{"only what is lost is connected again", connects_only_what_is_lost},
     Invariant{"ranks start once, all in the step of the plan, on nodes that have some",
               starts_with_the_plan},
     Invariant{"in the step of the decision every node with running ranks is told to stop, once",
@@ -393,7 +459,9 @@ constexpr std::array kRunInvariants = {
     RunInvariant{"no rank of an attempt is alive when the next one begins",
                  no_two_attempts_at_once},
     RunInvariant{"restart.max and port retries are never exceeded, waits double", keeps_the_budget},
-    RunInvariant{"only failures of ranks that may be restarted are", restarts_only_what_may},
+    RunInvariant{"only failures and losses that may be restarted are", restarts_only_what_may},
+    RunInvariant{"a node that does not return ends the run when its limit is over",
+                 waits_for_nodes_as_long_as_it_says},
     RunInvariant{"the next attempt begins when the wait is over", waits_as_long_as_it_says},
     RunInvariant{"what interrupts a wait ends the run at once", ends_a_wait_at_once},
 };

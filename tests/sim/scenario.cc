@@ -64,6 +64,7 @@ SupervisorConfig draw_config(Dice& dice, std::uint32_t nodes) {
   config.stop_grace = std::array<Duration, 4>{0ms, 200ms, 5s, 30s}[dice.between(0, 3)];
   if (dice.chance(0.3)) config.run_limit = Duration(dice.between(1, 100'000));
   config.connect_limit = 30s;
+  config.return_limit = std::array<Duration, 3>{1s, 30s, 5min}[dice.between(0, 2)];
   config.end_limit = dice.chance(0.5) ? 10s : 1s;
   if (dice.chance(0.2)) config.stragglers_limit = Duration(dice.between(0, 20'000));
   return config;
@@ -76,6 +77,7 @@ RestartPolicy draw_policy(Dice& dice) {
   policy.backoff_max = policy.backoff_min * dice.between(1, 5);
   policy.reset_after = std::array<Duration, 3>{1ms, 10s, 600s}[dice.between(0, 2)];
   if (dice.chance(0.1)) policy.on = {RestartCause::hang};
+  if (dice.chance(0.1)) policy.on = {RestartCause::failure};
   for (int code = 1; code < 100 && dice.chance(0.5); code += 7) policy.not_on_exit.push_back(code);
   return policy;
 }
@@ -119,6 +121,24 @@ RankFate draw_rank(Dice& dice, const Mood& mood, const SupervisorConfig& config,
   return rank;
 }
 
+/// Mostly one; what died may return, soon or after minutes, and die again, perhaps on its way back.
+std::vector<Death> draw_deaths(Dice& dice, MonotonicTime all_end_at) {
+  std::vector<Death> deaths;
+  MonotonicTime at = dice.time(0ns, all_end_at + 30s);
+  do {
+    Death death;
+    death.at = at;
+    death.cut = dice.chance(0.3);
+    death.seen_after = dice.chance(0.5) ? dice.time(10us, 1ms) : MonotonicTime(15s);
+    if (dice.chance(0.7)) {
+      death.returns_after = dice.chance(0.5) ? dice.time(0ns, 20s) : dice.time(20s, 200s);
+    }
+    deaths.push_back(death);
+    at += dice.time(0ns, 60s);
+  } while (dice.chance(0.3) && deaths.size() < 4);
+  return deaths;
+}
+
 NodeFate draw_node(Dice& dice, const Mood& mood, std::chrono::nanoseconds worst_clock,
                    MonotonicTime all_end_at) {
   NodeFate node;
@@ -130,8 +150,7 @@ NodeFate draw_node(Dice& dice, const Mood& mood, std::chrono::nanoseconds worst_
   // One node's clock may be known well, another one's badly.
   node.clock_error = dice.time(0ns, worst_clock);
   node.clock_offset = dice.time(0ns, 2 * node.clock_error) - node.clock_error;
-  if (dice.chance(mood.node_dies)) node.dies_at = dice.time(0ns, all_end_at + 30s);
-  node.death_seen_after = dice.chance(0.5) ? dice.time(10us, 1ms) : MonotonicTime(15s);
+  if (dice.chance(mood.node_dies)) node.deaths = draw_deaths(dice, all_end_at);
   node.never_empties = dice.chance(mood.never_empties);
   node.emptying_takes = dice.chance(0.95) ? dice.time(0us, 5ms) : dice.time(5ms, 12s);
   if (dice.chance(0.2)) node.leftovers = static_cast<std::uint32_t>(dice.between(1, 9));
@@ -150,6 +169,12 @@ std::vector<Interruption> draw_interruptions(Dice& dice, MonotonicTime all_end_a
 }
 
 }  // namespace
+
+bool Scenario::waits_for_nodes() const {
+  const auto& on = config.restart.on;
+  return config.restart.max > 0 &&
+         std::find(on.begin(), on.end(), RestartCause::node_loss) != on.end();
+}
 
 bool Scenario::clocks_are_exact() const {
   return std::all_of(nodes.begin(), nodes.end(),
@@ -170,6 +195,11 @@ MonotonicTime Scenario::longest_attempt() const {
   }
   if (config.run_limit) run = std::max(run, MonotonicTime(*config.run_limit));
   for (const Interruption& i : interruptions) run = std::max(run, i.at);
+  // Each loss may have a whole wait of its own, with tries that end when they like.
+  if (waits_for_nodes()) {
+    for (const NodeFate& node : nodes)
+      run += static_cast<int>(node.deaths.size()) * (config.return_limit + 60s);
+  }
   // connect, plan, then the ranks; then grace, kill, given up; or a node's death seen late instead.
   return 2 * MonotonicTime(config.connect_limit) + run + config.stop_grace + 2 * config.end_limit +
          30s;

@@ -26,6 +26,17 @@ struct RankFate {
   bool port_taken = false;  // its own failure comes of that, and its agent says so
 };
 
+/// How long an agent that hears nothing lets its ranks run (agent/lease.h).
+inline constexpr MonotonicTime kFence = std::chrono::seconds(13);
+
+/// The node is gone for the launcher. What comes while it is gone already changes nothing.
+struct Death {
+  MonotonicTime at{};  // since the start of the run
+  MonotonicTime seen_after{};
+  bool cut = false;  // its ranks run on until they are fenced; else all ends at once
+  std::optional<MonotonicTime> returns_after;  // from when on it can be connected; never
+};
+
 struct NodeFate {
   enum class Connect { answers, refuses, silent };
   Connect connect = Connect::answers;
@@ -33,8 +44,7 @@ struct NodeFate {
   MonotonicTime latency{};                  // mean, of each message in both directions
   std::chrono::nanoseconds clock_offset{};  // after correction
   std::chrono::nanoseconds clock_error{};   // the most that clock_offset may be, either way
-  std::optional<MonotonicTime> dies_at;     // since the start of the run
-  MonotonicTime death_seen_after{};
+  std::vector<Death> deaths;                // in the order of their times
   bool never_empties = false;
   MonotonicTime emptying_takes{};
   std::uint32_t leftovers = 0;
@@ -58,6 +68,8 @@ struct Scenario {
   MonotonicTime launcher_lag{};  // the most by which it is late for a deadline
   double duplicates = 0;         // chance that a message comes twice
   double strays = 0;             // chance that a message of another attempt comes first
+  /// Lost nodes are waited for.
+  [[nodiscard]] bool waits_for_nodes() const;
   /// No node's clock is off.
   [[nodiscard]] bool clocks_are_exact() const;
   [[nodiscard]] const std::vector<RankFate>& ranks_of(Attempt) const;

@@ -68,11 +68,15 @@ TEST(SupervisorSim, InvariantsHoldInEveryRun) {
   std::map<Cause, int> causes;
   std::size_t ranks = 0;
   std::size_t restarts = 0;
+  std::size_t after_loss = 0;  // restarts
+  std::size_t gave_up = 0;     // waiting for a node
   for (std::uint64_t seed = first; seed <= last && !HasFailure(); ++seed) {
     const RunReport report = check_run(seed);
     ++causes[report.cause];
     ranks += report.ranks.size();
     restarts += report.earlier.size();
+    for (const EarlierAttempt& failed : report.earlier) after_loss += !failed.lost_nodes.empty();
+    gave_up += report.detail.find("did not answer again") != std::string::npos;
   }
   for (const auto& [cause, count] : causes) RecordProperty(name_of(cause), count);
   RecordProperty("ranks", std::to_string(ranks));
@@ -86,6 +90,8 @@ TEST(SupervisorSim, InvariantsHoldInEveryRun) {
   }
   EXPECT_EQ(causes[Cause::internal], 0);
   EXPECT_GT(restarts, 20u);
+  EXPECT_GT(after_loss, 3u);
+  EXPECT_GT(gave_up, 0u);
 }
 
 TEST(SupervisorSim, TheSameSeedIsTheSameRun) {

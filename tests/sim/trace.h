@@ -29,6 +29,7 @@ struct RankTruth {
   MonotonicTime ended_at{};  // true time
   ExitStatus status;         // unless start_failed
   bool start_failed = false;
+  bool lost = false;  // with its node
   bool failed() const { return own && (start_failed || !status.ok()); }
 };
 

@@ -252,6 +252,24 @@ TEST_F(OutputCollectorTest, OfALostNodeItIsToldWhereTheRestIs) {
   EXPECT_EQ(forgotten_, std::vector{NodeIndex(2)});
 }
 
+TEST_F(OutputCollectorTest, OfALostNodeNobodyIsSentWhereNothingIsKnownToBe) {
+  data(2, 0, "12345");
+  data(3, 5, "behind what has not come");
+  collector_.node_lost(NodeIndex(1));
+  collector_.node_lost(NodeIndex(0));
+  collector_.node_empty(NodeIndex(2), Attempt(1));
+  collector_.fetch_rest();
+  const auto all_came = [](Rank rank, Part part) { return rank != Rank(2) || part == Part::out; };
+  EXPECT_EQ(collector_.missing(all_came),
+            (std::vector<std::string>{"the rest of the output of ranks 2, 3 is on gpu01 in "
+                                      "/there/1"}))
+      << "rank 2: stderr, rank 3: stdout";
+  const auto all = [](Rank, Part) { return true; };
+  EXPECT_EQ(collector_.missing(all),
+            (std::vector<std::string>{"the rest of the output of rank 3 (stdout from byte 0 on) is "
+                                      "on gpu01 in /there/1"}));
+}
+
 TEST_F(OutputCollectorTest, GivingUpLeavesTheFilesThere) {
   stores_[{Rank(2), Part::out}] = text(3'000'000, 'a');
   stores_[{Rank(3), Part::out}] = text(10, 'a');

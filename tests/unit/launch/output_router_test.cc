@@ -85,6 +85,19 @@ TEST_F(OutputRouterTest, WhatIsFollowedPassesAndIsNotShown) {
   EXPECT_EQ(shown(), "the only line\n");
 }
 
+TEST_F(OutputRouterTest, OfWhatPassesAllIsKnownWhileThereIsCredit) {
+  begin({"a:0", ""});
+  EXPECT_TRUE(router_->has_all_known(Rank(0), Stream::out)) << "it has written nothing";
+  EXPECT_FALSE(router_->has_all_known(Rank(1), Stream::out)) << "nobody shows it";
+  EXPECT_FALSE(router_->has_all_known(Rank(2), Stream::out)) << "there is none";
+  add(0, "one\n");
+  router_->give_up(Rank(0));
+  EXPECT_TRUE(router_->has_all_known(Rank(0), Stream::out));
+  begin({"a:0"});
+  router_->skip_rest(Stream::out);
+  EXPECT_FALSE(router_->has_all_known(Rank(0), Stream::out)) << "it was told to send no more";
+}
+
 TEST_F(OutputRouterTest, AGapIsMarked) {
   begin({"a:0"});
   add(0, "one\n");

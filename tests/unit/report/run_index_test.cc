@@ -178,8 +178,7 @@ TEST_F(RunIndex, MistakesSayWhatToType) {
   const auto says = [&](const std::string& word) {
     return find_run(places_, word).error().message;
   };
-  for (const char* pid : {"12345", "2"})
-    EXPECT_THAT(says(pid), HasSubstr("not by a pid")) << pid;
+  for (const char* pid : {"12345", "2"}) EXPECT_THAT(says(pid), HasSubstr("not by a pid")) << pid;
   for (const char* part : {"20261", "2026"})
     EXPECT_THAT(says(part), HasSubstr("could be 1 run; give more of the id")) << part;
   EXPECT_THAT(says("rank3"), HasSubstr("dlaunch logs --rank 3"));

@@ -97,8 +97,23 @@ TEST(SummaryJson, TellsEarlierAttempts) {
                                               {"ran_s", 1.5},
                                               {"wait_s", 5.0},
                                               {"port", 20001},
-                                              {"port_holder", "pid 7 (nc, user eve)"}}}));
+                                              {"port_holder", "pid 7 (nc, user eve)"},
+                                              {"lost_nodes", json::array()}}}));
   EXPECT_EQ(seen.at("port"), nullptr);
+}
+
+TEST(SummaryJson, SaysWhenALostNodeWasHeardLast) {
+  RunReport report;
+  report.cause = Cause::node_lost;
+  report.lost_nodes = {{NodeIndex(0), "gone", WallTime(std::chrono::seconds(1'800'000'000))},
+                       {NodeIndex(1), "refused"}};
+  SummaryInput input{nullptr, report, "", {}};
+  input.node_names = {"gpu1", "gpu2"};
+  const json seen = json::parse(summary_json(input));
+  EXPECT_EQ(seen.at("lost_nodes"),
+            json::array(
+                {{{"node", "gpu1"}, {"what", "gone"}, {"heard_at", "2027-01-15T08:00:00.000000Z"}},
+                 {{"node", "gpu2"}, {"what", "refused"}, {"heard_at", nullptr}}}));
 }
 
 TEST(SummaryJson, NeedsNoPlan) {

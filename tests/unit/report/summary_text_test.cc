@@ -277,6 +277,7 @@ TEST_F(SummaryText, NodeLost) {
   report_.cause = Cause::node_lost;
   report_.lost_node = NodeIndex(1);
   report_.detail = "its agent was killed by SIGKILL";
+  report_.lost_nodes = {{NodeIndex(1), report_.detail, WallTime(seconds(1'800'000'000))}};
   report_.first.reset();
   for (std::size_t i = 4; i < 8; ++i) {
     report_.ranks[i] = RankEnd{};
@@ -284,6 +285,7 @@ TEST_F(SummaryText, NodeLost) {
   }
   EXPECT_EQ(text(),
             "dlaunch: FAILED after 12.7 s: node1 was lost: its agent was killed by SIGKILL\n"
+            "         (last heard 2027-01-15T08:00:00Z)\n"
             "\n"
             "  ranks   4-7 were lost with node1;\n"
             "          0-3 were stopped by dlaunch\n"
@@ -312,6 +314,24 @@ TEST_F(NotConnected, OneHost) {
   EXPECT_EQ(text(),
             "dlaunch: FAILED after 300 ms: gpu12: ssh: connect to host gpu12.cluster.example port "
             "22: Connection refused\n");
+}
+
+TEST_F(NotConnected, OneThatDidNotReturnForARestart) {
+  EarlierAttempt failed;
+  failed.cause = Cause::node_lost;
+  failed.lost_nodes = {{NodeIndex(1), "no sign of life for 15 s"}};
+  failed.ran = seconds(12);
+  report_.earlier = {failed};
+  report_.attempt = Attempt(1);
+  report_.lost_nodes = {{NodeIndex(1),
+                         "lost (no sign of life for 15 s), and it did not answer again",
+                         WallTime(seconds(1'800'000'000))}};
+  EXPECT_EQ(text(),
+            "dlaunch: FAILED after 300 ms: gpu12: lost (no sign of life for 15 s), and it did not "
+            "answer again (last heard 2027-01-15T08:00:00Z)\n"
+            "  earlier attempt 0: gpu12 was lost after 12.0 s\n"
+            "  try     bring it back, or leave it out of the hosts, and run it again\n"
+            "  logs    runs/20261120-210142-k3f/\n");
 }
 
 TEST_F(NotConnected, SeveralHostsHaveALineEach) {
@@ -364,6 +384,13 @@ TEST_F(SummaryText, CancelledWhileWaitingForARestart) {
   report_.earlier = {earlier(0, code(7), seconds(12))};
   report_.earlier[0].restart = 1;
   report_.earlier[0].restarts_max = 3;
+  EXPECT_EQ(text(),
+            "dlaunch: attempt 0: rank 5 exited with code 7 after 12.0 s\n"
+            "dlaunch: stopped by Ctrl-C after 13.5 s while waiting for restart 1 of 3,\n"
+            "         logs in runs/20261120-210142-k3f\n");
+  // The next attempt has begun, and waits for a lost node.
+  report_.attempt = Attempt(1);
+  report_.ranks.clear();
   EXPECT_EQ(text(),
             "dlaunch: attempt 0: rank 5 exited with code 7 after 12.0 s\n"
             "dlaunch: stopped by Ctrl-C after 13.5 s while waiting for restart 1 of 3,\n"

@@ -98,6 +98,7 @@ const Good kGood[] = {
     {"timeouts: {run: 2d1h}", HOLDS(job.timeouts.run == hours(49))},
     {"timeouts: {fence_after: 20s, lost_after: 24s}",
      HOLDS(job.timeouts.lost_after == seconds(24))},
+    {"timeouts: {node_return: 1h}", HOLDS(job.timeouts.node_return == hours(1))},
     {"stop_signal: INT", HOLDS(job.stop_signal == "INT")},
     {"stop_signal: sigusr1", HOLDS(job.stop_signal == "USR1")},
     {"stdin: rank0", HOLDS(job.stdin_for == StdinFor::rank0)},
@@ -206,7 +207,8 @@ const Bad kBad[] = {
     {"env_pass: A",
      "1:11: error: env_pass must be a list of variable names or patterns, not \"A\"; write [A]"},
     {"env_pass: A\tB",
-     "1:11: error: env_pass must be a list of variable names or patterns, not \"A\\tB\"; write [...]"},
+     "1:11: error: env_pass must be a list of variable names or patterns, not \"A\\tB\"; write "
+     "[...]"},
     {"env_pass: A, B",
      "1:11: error: env_pass must be a list of variable names or patterns, not \"A, B\"; write "
      "[\"A, B\"]"},

@@ -66,6 +66,7 @@ TEST(ReadJob, ReadsEveryAvailableKey) {
   expected.restart.backoff_max = std::chrono::minutes(1);
   expected.restart.reset_after = std::chrono::hours(1);
   expected.timeouts.lost_after = std::chrono::minutes(1);
+  expected.timeouts.node_return = std::chrono::minutes(10);
   expected.stop_signal = "USR1";
   expected.stdin_for = StdinFor::rank0;
   expected.logs = {"/var/log/runs", Logs::Console::none, {}, Logs::Prefix::always};

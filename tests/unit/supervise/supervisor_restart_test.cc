@@ -89,8 +89,10 @@ TEST(SupervisorRestart, ACancelWhileAFailedAttemptStopsPreventsTheNext) {
   EXPECT_EQ(run.empty(0), "release 0; finish exit-code 7 \"\"");
 }
 
-TEST(SupervisorRestart, ALostNodeEndsTheWait) {
-  Script run(restarting(1, 3), {0});
+TEST(SupervisorRestart, ALostNodeThatNobodyWaitsForEndsTheWait) {
+  SupervisorConfig c = restarting(1, 3);
+  c.restart.on = {RestartCause::failure};
+  Script run(c, {0});
   (void)run.exited(0, code(7));
   (void)run.empty(0);
   EXPECT_EQ(run.lost(0, "gone"), "finish node-lost 69 \"gone\"");
@@ -102,7 +104,8 @@ TEST(SupervisorRestart, ANodeThatWasGivenUpMayStillRunSomething) {
   (void)run.empty(0);
   (void)run.at(seconds(30)).tick();
   EXPECT_EQ(run.at(seconds(40)).tick(),
-            "tell \"no restart: a node was lost\"; release 0; release 1; finish exit-code 7 \"\"");
+            "tell \"no restart: a node could not be emptied\"; release 0; release 1; finish "
+            "exit-code 7 \"\"");
 }
 
 TEST(SupervisorRestart, NodesWithoutRanksAreKeptForALaterPlan) {

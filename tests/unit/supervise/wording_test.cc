@@ -36,6 +36,28 @@ TEST(Wording, Stopping) {
             "time limit of 1 h reached, stopping 8 ranks (SIGTERM, up to 30 s)");
 }
 
+TEST(Wording, LostNodes) {
+  const std::vector<std::string> names = {"node1", "node2", "node3", "node4", "node5", "node6"};
+  EXPECT_EQ(wording::node(names, NodeIndex{1}), "node2");
+  EXPECT_EQ(wording::node({}, NodeIndex{1}), "node 1");
+  EarlierAttempt failed;
+  failed.ran = 42s;
+  failed.wait = 5s;
+  failed.restart = 1;
+  failed.restarts_max = 3;
+  failed.lost_nodes = {{NodeIndex{2}, "no sign of life for 15 s"}};
+  EXPECT_EQ(wording::restart(failed, names),
+            "node3 was lost (no sign of life for 15 s) after 42.0 s; restart 1 of 3 in 5 s");
+  failed.lost_nodes.push_back({NodeIndex{0}, "gone"});
+  EXPECT_EQ(wording::restart(failed, names),
+            "node3 and node1 were lost after 42.0 s; restart 1 of 3 in 5 s");
+  EXPECT_EQ(wording::waiting_for({"node3"}, 5min), "waiting up to 5 min for node3 to answer again");
+  EXPECT_EQ(wording::waiting_for(names, 5min),
+            "waiting up to 5 min for node1, node2, node3 and 3 more to answer again");
+  EXPECT_EQ(wording::no_return("gone", 5min, ""),
+            "lost (gone), and it did not answer again within 5 min (timeouts.node_return)");
+}
+
 TEST(Wording, NoAnswer) {
   EXPECT_EQ(wording::no_answer(30s), "no answer within 30 s");
 }

@@ -1,0 +1,105 @@
+#include "supervise/node_return.h"
+
+#include <algorithm>
+#include <chrono>
+#include <utility>
+
+namespace dlaunch {
+
+namespace {
+
+constexpr Duration kFirstPause = std::chrono::milliseconds(500);
+constexpr Duration kLongestPause = std::chrono::seconds(8);
+// What a login takes; a try that is given less says nothing about the node.
+constexpr Duration kShortestTry = std::chrono::seconds(2);
+
+/// A limit beyond what the clock can count is no limit.
+MonotonicTime later(MonotonicTime from, Duration by) {
+  const MonotonicTime farthest = MonotonicTime::max();
+  return by >= std::chrono::duration_cast<Duration>(farthest - from) ? farthest : from + by;
+}
+
+}  // namespace
+
+const NodeReturns::Entry* NodeReturns::find(NodeIndex node) const {
+  const auto found = nodes_.find(node);
+  return found == nodes_.end() ? nullptr : &found->second;
+}
+
+void NodeReturns::note_lost(LostNode lost, MonotonicTime fenced) {
+  Entry& entry = nodes_[lost.node];
+  entry.state = State::noted;
+  entry.about = {std::move(lost), ""};
+  entry.fenced = fenced;
+}
+
+void NodeReturns::wait_for(NodeIndex node, MonotonicTime now) {
+  const auto found = nodes_.find(node);
+  if (found == nodes_.end() || found->second.state != State::noted) return;
+  Entry& entry = found->second;
+  entry.state = State::pausing;
+  entry.try_at = std::max(now, entry.fenced);
+  if (!entry.due) entry.due = later(entry.try_at, limit_);
+}
+
+MonotonicTime NodeReturns::last_chance(const Entry& entry) const {
+  return *entry.due - std::min({kShortestTry, try_limit_, limit_});
+}
+
+void NodeReturns::try_failed(NodeIndex node, std::string last_words, MonotonicTime now) {
+  const auto found = nodes_.find(node);
+  if (found == nodes_.end() || found->second.state != State::trying) return;
+  Entry& entry = found->second;
+  entry.state = State::pausing;
+  entry.about.last_words = std::move(last_words);
+  entry.pause = std::clamp(2 * entry.pause, kFirstPause, kLongestPause);
+  entry.try_at = std::min(now + entry.pause, last_chance(entry));
+  if (entry.try_at <= now) entry.due = now;
+}
+
+void NodeReturns::came_back(NodeIndex node) {
+  const auto found = nodes_.find(node);
+  if (found != nodes_.end()) found->second.state = State::there;
+}
+
+bool NodeReturns::waits_for(NodeIndex node) const {
+  const Entry* entry = find(node);
+  return entry != nullptr && (entry->state == State::pausing || entry->state == State::trying);
+}
+
+bool NodeReturns::is_trying(NodeIndex node) const {
+  const Entry* entry = find(node);
+  return entry != nullptr && entry->state == State::trying;
+}
+
+std::vector<NodeReturns::Try> NodeReturns::take_tries(MonotonicTime now) {
+  std::vector<Try> tries;
+  for (auto& [node, entry] : nodes_) {
+    if (entry.state != State::pausing || entry.try_at > now || *entry.due <= now) continue;
+    entry.state = State::trying;
+    const auto left = std::chrono::duration_cast<Duration>(*entry.due - now);
+    tries.push_back({node, std::clamp(left, Duration(1), std::max(try_limit_, Duration(1)))});
+  }
+  return tries;
+}
+
+std::vector<NodeReturns::Waited> NodeReturns::overdue(MonotonicTime now) const {
+  std::vector<Waited> nodes;
+  for (const auto& [node, entry] : nodes_) {
+    if (waits_for(node) && *entry.due <= now) nodes.push_back(entry.about);
+  }
+  return nodes;
+}
+
+std::optional<MonotonicTime> NodeReturns::earliest() const {
+  std::optional<MonotonicTime> earliest;
+  for (const auto& [node, entry] : nodes_) {
+    if (!waits_for(node)) continue;
+    const MonotonicTime next =
+        entry.state == State::pausing ? std::min(entry.try_at, *entry.due) : *entry.due;
+    if (!earliest || next < *earliest) earliest = next;
+  }
+  return earliest;
+}
+
+}  // namespace dlaunch
