@@ -27,3 +27,11 @@ target_include_directories(dlaunch_fmt SYSTEM INTERFACE ${SPDLOG_INCLUDE_DIR})
 add_library(dlaunch_yaml INTERFACE)
 target_include_directories(dlaunch_yaml SYSTEM INTERFACE ${YAML_CPP_INCLUDE_DIR})
 target_link_libraries(dlaunch_yaml INTERFACE ${YAML_CPP_LIBRARY})
+
+# Optional: without it dlaunch starts no MPI programs by itself. Debian has it in a folder of its own.
+find_path(PMIX_INCLUDE_DIR pmix_server.h PATH_SUFFIXES pmix2/include pmix/include
+  PATHS /usr/lib/${CMAKE_LIBRARY_ARCHITECTURE} /usr/lib)
+find_library(PMIX_LIBRARY NAMES pmix PATH_SUFFIXES pmix2/lib)
+if(NOT PMIX_INCLUDE_DIR)
+  unset(PMIX_LIBRARY CACHE)
+endif()

@@ -13,6 +13,7 @@
 #include "agent/lease.h"
 #include "agent/output_pump.h"
 #include "agent/place_check.h"
+#include "agent/pmix_service.h"
 #include "agent/rank_service.h"
 #include "agent/reach_door.h"
 #include "agent/reach_knock.h"
@@ -57,7 +58,8 @@ class Agent {
         stdin_(loop_, channel_),
         stager_(loop_, environment_from_block(environ),
                 [this](const wire::Message& message) { channel_.send(message); }),
-        ranks_(loop_, channel_, pump_, stdin_, facts_, enclosure_) {}
+        pmix_(loop_, channel_, id_),
+        ranks_(loop_, channel_, pump_, stdin_, facts_, pmix_, enclosure_) {}
 
   int run() {
     channel_.start(
@@ -138,6 +140,10 @@ class Agent {
     if (attach_) attach_->close();
     leave(exit_code::kOk);
   }
+  void on(wire::PreparePmix& job) { pmix_.prepare(job); }
+  void on(wire::PmixFence& done) { pmix_.on(done); }
+  void on(wire::PmixWanted& wanted) { pmix_.on(wanted); }
+  void on(wire::PmixData& data) { pmix_.on(data); }
   // What only an agent sends, or the channel keeps for itself: not for us, and harmless.
   void on(wire::Ack&) {}
   void on(wire::Facts&) {}
@@ -158,6 +164,7 @@ class Agent {
   void on(wire::SyncWants&) {}
   void on(wire::SyncTaken&) {}
   void on(wire::SyncDone&) {}
+  void on(wire::PmixReady&) {}
 
   void make_folder(const std::string& name, NodeFacts& facts) {
     if (name.empty()) return;
@@ -249,8 +256,10 @@ class Agent {
   void end_everything() {
     stager_.abandon();
     raise_open_file_limit();
+    pmix_.kill();
     kill_descendants(kCleanupLimit, [this] { return enclosure_.kill_once(); });
     enclosure_.remove();
+    pmix_.remove_folders();
     pump_.drain();  // the last words are in the pipes still
   }
 
@@ -287,6 +296,7 @@ class Agent {
   OutputPump pump_;
   StdinPump stdin_;
   Stager stager_;
+  PmixService pmix_;
   RankService ranks_;
   int exit_code_ = exit_code::kInternal;
 };

@@ -59,6 +59,7 @@ NodeFacts FactsService::gather(const wire::FactsRequest& request) {
   if (const char* visible = std::getenv("CUDA_VISIBLE_DEVICES"))
     facts.cuda_visible_devices = visible;
   facts.interfaces = fabric::read_interfaces("", fabric::read_address_rows());
+  facts.rdma_devices = fabric::read_rdma_devices("");
   facts.limits = own_limits();
   for (const std::string& name : request.variables) {
     if (const char* value = std::getenv(name.c_str())) facts.environment[name] = value;

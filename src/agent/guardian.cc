@@ -14,6 +14,7 @@
 #include <unistd.h>
 
 #include "agent/agent.h"
+#include "agent/pmix_folders.h"
 #include "agent/progress.h"
 #include "agent/session_place.h"
 #include "model/signal_names.h"
@@ -118,6 +119,7 @@ int run_guardian(pid_t agent, const Progress& progress, SessionId id) {
   kill_descendants(kCleanupLimit);
   // An agent that was killed could not remove its cgroup.
   if (!ended || status != 0) sweep_abandoned_cgroups();
+  if (!ended || status != 0) remove_pmix_folders(id);
   const int code = ended ? exit_code_of(status) : kAgentStopped;
   // Only now: who finds the word relies on it that nothing runs here any more.
   if (code != 0) leave_last_word(session_folders(), id, how_agent_ended(code));

@@ -27,6 +27,9 @@ constexpr std::size_t kStartsPerTurn = 16;
 
 constexpr std::chrono::milliseconds kKillRound{5};
 
+// What a rank that has called MPI_Abort gets to end by itself, with what its shell does then.
+constexpr std::chrono::seconds kAbortGrace{1};
+
 // Kept from pipes and log files: stopping and killing read /proc.
 constexpr unsigned long kSpareDescriptors = 16;
 // What starting a rank has open for a moment: its ends of three pipes, and its input's other one
@@ -132,6 +135,7 @@ struct RankService::RunningRank {
   bool exited = false;
   bool signalled = false;  // by us, on the launcher's word, before it had ended
   bool counted_over = false;
+  std::unique_ptr<Timer> abort_grace;
   // Direct children of our own shell that were signalled with it: the rank lasts as long as they
   // do.
   std::map<pid_t, std::unique_ptr<WatchedFd>> companions;
@@ -140,16 +144,19 @@ struct RankService::RunningRank {
 };
 
 RankService::RankService(EventLoop& loop, Channel& channel, OutputPump& pump, StdinPump& stdin_pump,
-                         FactsService& facts, Enclosure& enclosure)
+                         FactsService& facts, PmixService& pmix, Enclosure& enclosure)
     : loop_(loop),
       channel_(channel),
       pump_(pump),
       stdin_(stdin_pump),
       facts_(facts),
+      pmix_(pmix),
       enclosure_(enclosure),
       kill_timer_(loop),
       open_files_(raise_open_file_limit(kSpareDescriptors)),
-      null_(::open("/dev/null", O_RDONLY | O_CLOEXEC)) {}
+      null_(::open("/dev/null", O_RDONLY | O_CLOEXEC)) {
+  pmix_.on_abort([this](Rank rank) { end_aborted(rank); });
+}
 
 RankService::~RankService() = default;
 
@@ -261,7 +268,9 @@ tl::expected<pid_t, StartFailure> RankService::start_one(const std::shared_ptr<B
   if (!made) return tl::unexpected(made.error());
   auto& [in, out, err] = *made;
   const wire::StartCommand& command = batch.request.commands[rank.command];
-  const EnvironmentBlock environment(batch.base, rank.env);
+  Environment own = rank.env;
+  pmix_.add_variables(rank.rank, batch.base.variables(), own);
+  const EnvironmentBlock environment(batch.base, own);
   std::vector<const char*> argv;
   argv.reserve(command.argv.size() + 1);
   for (const std::string& argument : command.argv) argv.push_back(argument.c_str());
@@ -411,6 +420,7 @@ void RankService::on_ended(const Reaped& reaped, WallTime now) {
   rank.exited = true;
   if (rank.wants_stdin) stdin_.close();
   ExitStatus status = reaped.status;
+  if (!rank.signalled) pmix_.judge(rank.rank, status);
   if (!status.ok() && !rank.signalled) tell_if_port_is_taken();
   if (!rank.signalled && died_of_sigkill(status))
     status.out_of_memory = oom_->evidence(rank.outer_pid);
@@ -418,6 +428,17 @@ void RankService::on_ended(const Reaped& reaped, WallTime now) {
   if (rank.over()) {
     rank.counted_over = true;
     rank_is_over();
+  }
+}
+
+/// The job ends by its end, so it must come, whatever a shell around it does next.
+void RankService::end_aborted(Rank rank) {
+  for (auto& [pid, running] : running_) {
+    if (running->rank != rank || running->exited) continue;
+    running->abort_grace = std::make_unique<Timer>(loop_);
+    running->abort_grace->after(kAbortGrace, [&running = *running] {
+      if (!running.exited) kill_tree(running.leader);
+    });
   }
 }
 
@@ -440,12 +461,18 @@ void RankService::end_attempt_if_over() {
   // As an event of its own: the caller may be in the middle of a pass over the ranks.
   loop_.post([this] {
     reap();
-    if (active_) kill_round();
+    pmix_.finish([this] {
+      reap();
+      if (active_) kill_round();
+    });
   });
 }
 
 void RankService::kill_round() {
-  const std::vector<pid_t> killed = enclosure_.kill_once();
+  pmix_.expect_end();
+  std::set<pid_t> spared;
+  if (const auto server = pmix_.process()) spared.insert(*server);
+  const std::vector<pid_t> killed = enclosure_.kill_once(spared);
   if (ending_) leftovers_.insert(killed.begin(), killed.end());
   // The deaths come as SIGCHLD; further rounds are for what was forked in the middle of this one.
   kill_timer_.after(kKillRound, [this] {

@@ -9,6 +9,7 @@
 
 #include "agent/facts.h"
 #include "agent/output_pump.h"
+#include "agent/pmix_service.h"
 #include "agent/released_ports.h"
 #include "agent/stdin_pump.h"
 #include "os/channel.h"
@@ -27,7 +28,7 @@ namespace dlaunch {
 class RankService {
  public:
   RankService(EventLoop& loop, Channel& channel, OutputPump& pump, StdinPump& stdin_pump,
-              FactsService& facts, Enclosure& enclosure);
+              FactsService& facts, PmixService& pmix, Enclosure& enclosure);
   ~RankService();
 
   /// SIGCHLD must be blocked.
@@ -65,6 +66,7 @@ class RankService {
   void tell_if_port_is_taken();
   void signal_rank(RunningRank& rank, int signal);
   void watch_companion(RunningRank& rank, pid_t companion);
+  void end_aborted(Rank rank);
   void rank_is_over();
   void end_attempt_if_over();
   void kill_round();
@@ -75,6 +77,7 @@ class RankService {
   OutputPump& pump_;
   StdinPump& stdin_;
   FactsService& facts_;
+  PmixService& pmix_;
   Enclosure& enclosure_;
   std::optional<OomWatch> oom_;
   bool prepared_ = false;  // for an attempt that has not begun

@@ -148,6 +148,13 @@ class Reader {
 
 }  // namespace
 
+std::vector<std::string> read_rdma_devices(const std::string& root) {
+  std::vector<std::string> devices = Tree(root + "/sys/class/infiniband").names();
+  for (std::string& name : Tree(root + "/sys/class/cxi").names())
+    devices.push_back(std::move(name));
+  return devices;
+}
+
 std::vector<NetworkInterface> read_interfaces(const std::string& root,
                                               const std::vector<AddressRow>& rows) {
   return Reader(root, rows).read();

@@ -35,4 +35,8 @@ struct AddressRow {
 [[nodiscard]] std::string interface_of(const std::string& address,
                                        const std::vector<AddressRow>& rows);
 
+/// Names of the devices of libibverbs ("mlx5_0": InfiniBand, RoCE, Omni-Path, EFA) and of Slingshot
+/// ("cxi0"). Source: Linux, Documentation/ABI/stable/sysfs-class-infiniband.
+[[nodiscard]] std::vector<std::string> read_rdma_devices(const std::string& root);
+
 }  // namespace dlaunch::fabric

@@ -66,9 +66,9 @@ void AttemptPlanner::met(Result<Meeting> meeting) {
 
 void AttemptPlanner::make() {
   auto plan = make_plan(spec_, sessions_.cluster(), context_);
-  if (!plan || !needs_place_check(*plan)) return done_(std::move(plan));
+  if (!plan) return done_(std::move(plan));
   if (needs_sync(*plan)) return sync_workdir(std::move(*plan));
-  check_places(std::move(*plan));
+  check(std::move(*plan));
 }
 
 /// Once for each agent. Where one is new, all nodes are brought to the same state again.
@@ -107,7 +107,7 @@ void AttemptPlanner::synced(Result<SyncReport> report) {
   watchers_.synced(*report);
   watchers_.copying(false);
   limit_.after(limit_within(spec_.timeouts.connect), [this] { too_late(); });
-  check_places(std::move(plan));
+  check(std::move(plan));
 }
 
 void AttemptPlanner::node_lost(NodeIndex node) {
@@ -123,16 +123,36 @@ void AttemptPlanner::cancel() {
   sync_.cancel();
 }
 
-void AttemptPlanner::check_places(LaunchPlan plan) {
-  missing_ = MissingPlaces(plan, sessions_.cluster());
-  for (std::uint32_t node = 0; node < plan.nodes.size(); ++node)
-    sessions_.send(NodeIndex(node), check_message(spec_, plan, NodeIndex(node)));
+void AttemptPlanner::check(LaunchPlan plan) {
+  missing_ = MissingPlaces();
+  pmix_ = PmixStart();
+  if (needs_place_check(plan)) {
+    missing_ = MissingPlaces(plan, sessions_.cluster());
+    for (std::uint32_t node = 0; node < plan.nodes.size(); ++node)
+      sessions_.send(NodeIndex(node), check_message(spec_, plan, NodeIndex(node)));
+  }
+  if (needs_pmix(plan)) {
+    pmix_ = PmixStart(plan);
+    const wire::PreparePmix message = prepare_message(plan);
+    for (std::uint32_t node = 0; node < plan.nodes.size(); ++node)
+      sessions_.send(NodeIndex(node), message);
+  }
   unchecked_ = std::move(plan);
+  answered();
 }
 
 void AttemptPlanner::on_places(NodeIndex node, const wire::PlacesMissing& answer) {
   missing_.add(node, answer);
-  if (!unchecked_ || !missing_.complete()) return;
+  answered();
+}
+
+void AttemptPlanner::on_pmix(NodeIndex node, const wire::PmixReady& answer) {
+  pmix_.add(node, answer);
+  answered();
+}
+
+void AttemptPlanner::answered() {
+  if (!unchecked_ || !missing_.complete() || !pmix_.complete()) return;
   LaunchPlan plan = std::move(*unchecked_);
   unchecked_.reset();
   limit_.cancel();
@@ -143,6 +163,7 @@ void AttemptPlanner::on_places(NodeIndex node, const wire::PlacesMissing& answer
       error->message += "\n         sync: true copies nothing that a .gitignore file names";
     return done_(tl::unexpected(std::move(*error)));
   }
+  if (auto error = pmix_.error()) return done_(tl::unexpected(std::move(*error)));
   done_(std::move(plan));
 }
 
@@ -151,7 +172,7 @@ void AttemptPlanner::too_late() {
   if (!unchecked_) return;
   unchecked_.reset();
   done_(fail(exit_code::kNodeLost,
-             missing_.awaited() + ": no answer within " +
+             (missing_.complete() ? pmix_.awaited() : missing_.awaited()) + ": no answer within " +
                  wording::duration(spec_.timeouts.connect) +
                  " to whether what the ranks need is there: the network or a file system there "
                  "is slow\n         try: --set timeouts.connect=2m"));

@@ -1,6 +1,6 @@
 // From the facts of all nodes to a plan that they can carry out: where they meet is tried, the plan
 // is made, the workdir is copied where the job wants it, and each node looks whether what its ranks
-// need is there.
+// need is there, and makes a PMIx server for those of MPI.
 #pragma once
 
 #include <functional>
@@ -10,6 +10,7 @@
 
 #include "launch/cluster_sessions.h"
 #include "launch/missing_places.h"
+#include "launch/pmix_start.h"
 #include "launch/reach_check.h"
 #include "launch/workdir_sync.h"
 #include "model/job_spec.h"
@@ -42,6 +43,7 @@ class AttemptPlanner {
   void on_reach(NodeIndex node, const wire::Message& answer) { reach_.on(node, answer); }
   void on_places(NodeIndex node, const wire::PlacesMissing& answer);
   void on_sync(NodeIndex node, const wire::Message& answer) { sync_.on(node, answer); }
+  void on_pmix(NodeIndex node, const wire::PmixReady& answer);
   /// A later attempt that uses it has another agent there: everything is copied anew.
   void node_lost(NodeIndex node);
   /// The run ends: nothing is sent any more.
@@ -53,7 +55,8 @@ class AttemptPlanner {
   [[nodiscard]] bool needs_sync(const LaunchPlan& plan) const;
   void sync_workdir(LaunchPlan plan);
   void synced(Result<SyncReport> report);
-  void check_places(LaunchPlan plan);
+  void check(LaunchPlan plan);
+  void answered();
   void too_late();
 
   const JobSpec& spec_;
@@ -67,6 +70,7 @@ class AttemptPlanner {
   std::set<NodeIndex> synced_;
   std::optional<LaunchPlan> unsynced_;  // until the workdir is everywhere
   MissingPlaces missing_;
+  PmixStart pmix_;
   std::optional<LaunchPlan> unchecked_;  // until the nodes have said that all is there
 };
 

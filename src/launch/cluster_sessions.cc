@@ -122,6 +122,9 @@ Session::Callbacks ClusterSessions::callbacks_of(NodeIndex node) {
       }),
       from_now([this, node](Duration silence) {
         if (callbacks_.on_silent) callbacks_.on_silent(node, silence);
+      }),
+      from_now([this, node](wire::Message message) {
+        if (callbacks_.on_pmix) callbacks_.on_pmix(node, std::move(message));
       })};
 }
 

@@ -40,6 +40,7 @@ class ClusterSessions {
     std::function<void(NodeIndex, const wire::Message&)> on_reach = {};  // DoorOpen, Knocked
     std::function<void(NodeIndex, const wire::Message&)> on_sync = {};   // see Session
     std::function<void(NodeIndex, Duration silence)> on_silent = {};
+    std::function<void(NodeIndex, wire::Message)> on_pmix = {};  // as in Session
   };
 
   ClusterSessions(EventLoop& loop, const JobSpec& spec, LocalStart local, Callbacks callbacks);

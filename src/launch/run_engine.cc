@@ -70,7 +70,8 @@ RunEngine::RunEngine(const RunOptions& options, LocalStart local, UniqueFd front
            },
            [this](NodeIndex node, const wire::Message& answer) { planner_.on_reach(node, answer); },
            [this](NodeIndex node, const wire::Message& answer) { planner_.on_sync(node, answer); },
-           [this](NodeIndex node, Duration silence) { node_silent(node, silence); }}),
+           [this](NodeIndex node, Duration silence) { node_silent(node, silence); },
+           [this](NodeIndex node, wire::Message message) { pass_on(node, std::move(message)); }}),
       collector_(
           [this](NodeIndex node, const wire::Message& message) { sessions_.send(node, message); }),
       planner_(loop_, options.spec, sessions_,
@@ -282,7 +283,25 @@ void RunEngine::begin(const action::MakePlan& make) {
   planner_.begin(std::move(context));
 }
 
+/// Between the PMIx servers of the nodes.
+void RunEngine::pass_on(NodeIndex from, wire::Message message) {
+  if (const auto* ready = std::get_if<wire::PmixReady>(&message))
+    return planner_.on_pmix(from, *ready);
+  std::vector<PmixRelay::Letter> letters;
+  if (auto* fence = std::get_if<wire::PmixFence>(&message)) {
+    letters = pmix_.on(from, std::move(*fence));
+  } else if (const auto* wanted = std::get_if<wire::PmixWanted>(&message)) {
+    letters = pmix_.on(from, *wanted);
+  } else if (auto* data = std::get_if<wire::PmixData>(&message)) {
+    letters = pmix_.on(from, std::move(*data));
+  }
+  for (const PmixRelay::Letter& letter : letters) {
+    for (const NodeIndex node : letter.to) sessions_.send(node, letter.message);
+  }
+}
+
 void RunEngine::accept_plan(LaunchPlan plan) {
+  pmix_ = PmixRelay(plan);
   event::PlanMade made{plan.attempt, {}, deciding_ranks(options_.spec, plan)};
   for (const RankPlan& rank : plan.ranks) made.node_of_rank.push_back(rank.node);
   OutputRouter::Settings settings =

@@ -14,6 +14,7 @@
 #include "launch/hand_over.h"
 #include "launch/output_collector.h"
 #include "launch/output_router.h"
+#include "launch/pmix_relay.h"
 #include "launch/prompt_server.h"
 #include "launch/stdin_relay.h"
 #include "log/console_writer.h"
@@ -82,6 +83,7 @@ class RunEngine : public Engine {
   void node_lost(NodeIndex node);
   void accept_plan(LaunchPlan plan);
   void tell_sync(const SyncReport& report);
+  void pass_on(NodeIndex from, wire::Message message);
   void write_plan_files();
   void say(std::string line);
   [[nodiscard]] bool runs_on(Rank rank, NodeIndex node) const;
@@ -126,6 +128,7 @@ class RunEngine : public Engine {
   ClusterSessions sessions_;
   OutputCollector collector_;
   AttemptPlanner planner_;
+  PmixRelay pmix_;  // of plan_
   OutputRouter router_;
   std::optional<LiveTarget> status_target_;
   ConnectProgress connecting_;

@@ -55,6 +55,7 @@ class Session {
     std::function<void(const wire::Message&)> on_sync = {};
     /// Once in each outage that people may notice, with what has passed of it.
     std::function<void(Duration silence)> on_silent = {};
+    std::function<void(wire::Message)> on_pmix = {};  // PmixReady, -Fence, -Wanted, -Data
   };
 
   Session(EventLoop& loop, NodeIndex node, Connection connection, Settings settings,
@@ -105,6 +106,13 @@ class Session {
   void on(wire::SyncDone& done) { sync(done); }
   void sync(const wire::Message& answer) {
     if (callbacks_.on_sync) callbacks_.on_sync(answer);
+  }
+  void on(wire::PmixReady& ready) { pmix(std::move(ready)); }
+  void on(wire::PmixFence& fence) { pmix(std::move(fence)); }
+  void on(wire::PmixWanted& wanted) { pmix(wanted); }
+  void on(wire::PmixData& data) { pmix(std::move(data)); }
+  void pmix(wire::Message message) {
+    if (callbacks_.on_pmix) callbacks_.on_pmix(std::move(message));
   }
   void on(wire::Bye&);
   template <class Other>

@@ -60,6 +60,9 @@ struct NodeFacts {
   /// Those with an address, and what they are made of (ports of a bridge, links of a bond); in the
   /// kernel's order.
   std::vector<NetworkInterface> interfaces;
+  /// What computes over its own network hardware (InfiniBand, RoCE, Omni-Path, EFA, Slingshot);
+  /// names.
+  std::vector<std::string> rdma_devices;
   ResourceLimits limits;
   /// Those of FactsRequest::variables that are set where ranks will start from.
   Environment environment;

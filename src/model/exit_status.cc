@@ -49,7 +49,32 @@ std::string describe(const StartFailure& failure) {
   return "cannot execute " + quoted + ": " + why;
 }
 
+int ExitStatus::code() const {
+  if (signaled) return exit_code::kSignalBase + value;
+  if (value != 0 || mpi == MpiEnd::fine) return value;
+  // The rank found no fault with itself: what is wrong is what the job says of it.
+  return mpi == MpiEnd::aborted ? 1 : exit_code::kJobFile;
+}
+
+const char* name_of(MpiEnd end) {
+  switch (end) {
+    case MpiEnd::fine:
+      return "";
+    case MpiEnd::aborted:
+      return "aborted";
+    case MpiEnd::never_connected:
+      return "never-connected";
+    case MpiEnd::not_finalized:
+      return "not-finalized";
+  }
+  return "";
+}
+
 std::string describe(const ExitStatus& status) {
+  if (status.mpi == MpiEnd::aborted)
+    return "called MPI_Abort and ended with code " + std::to_string(status.code());
+  if (status.mpi == MpiEnd::never_connected) return "exited without having called MPI_Init";
+  if (status.mpi == MpiEnd::not_finalized) return "exited without MPI_Finalize";
   if (!status.signaled) return "exited with code " + std::to_string(status.value);
   return "was killed by " + signal_name(status.value) +
          (status.core_dumped ? " (core dumped)" : "");

@@ -8,6 +8,15 @@
 
 namespace dlaunch {
 
+/// What the wire-up of an MPI job saw of a rank that ended otherwise than MPI has it (MPI standard,
+/// "Startup" and "Finalize"): its exit status alone does not tell.
+enum class MpiEnd : std::uint8_t {
+  fine,             // nothing of that kind, or it was no MPI job
+  aborted,          // it has called MPI_Abort
+  never_connected,  // it exited with 0 and had never called MPI_Init
+  not_finalized,    // it exited with 0 after MPI_Init and without MPI_Finalize
+};
+
 /// wait(2) status in portable form.
 struct ExitStatus {
   bool signaled = false;
@@ -16,10 +25,12 @@ struct ExitStatus {
   /// What the kernel's records say of an end for lack of memory ("limit of its cgroup 12 GiB");
   /// empty: they say nothing of the kind.
   std::string out_of_memory = {};
+  /// When aborted, `value` is the code given to MPI_Abort, as far as an exit code can hold it.
+  MpiEnd mpi = MpiEnd::fine;
 
-  [[nodiscard]] bool ok() const { return !signaled && value == 0; }
-  /// What a shell would show: the code, or 128 + signal.
-  [[nodiscard]] int code() const { return signaled ? exit_code::kSignalBase + value : value; }
+  [[nodiscard]] bool ok() const { return !signaled && value == 0 && mpi == MpiEnd::fine; }
+  /// What a shell would show: the code, or 128 + signal. Never 0 for what is not ok().
+  [[nodiscard]] int code() const;
   bool operator==(const ExitStatus&) const = default;
 };
 
@@ -45,6 +56,9 @@ struct StartFailure {
 
 /// `cannot execute "python3.12": No such file or directory`
 [[nodiscard]] std::string describe(const StartFailure&);
+
+/// "aborted", "never-connected", "not-finalized"; empty: fine.
+[[nodiscard]] const char* name_of(MpiEnd end);
 
 /// "exited with code 3", "was killed by SIGSEGV (core dumped)"
 [[nodiscard]] std::string describe(const ExitStatus&);

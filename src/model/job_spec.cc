@@ -24,6 +24,10 @@ std::string_view name_of(Framework framework) {
   return "";
 }
 
+bool uses_mpi(Framework framework) {
+  return framework == Framework::mpi || framework == Framework::horovod;
+}
+
 std::string_view name_of(Launch launch) {
   switch (launch) {
     case Launch::per_process:

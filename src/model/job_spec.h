@@ -120,6 +120,7 @@ struct Mpi {
   enum class Launcher { dlaunch, mpirun };
   Launcher launcher = Launcher::dlaunch;
   bool torch_variables = false;
+  bool oversubscribe = false;
   bool operator==(const Mpi&) const = default;
 };
 
@@ -225,6 +226,8 @@ struct JobSpec {
                                    const std::string& value);
 
 [[nodiscard]] std::string_view name_of(Framework);
+/// Whether the ranks are MPI programs, which dlaunch serves with PMIx: mpi and horovod.
+[[nodiscard]] bool uses_mpi(Framework);
 [[nodiscard]] std::string_view name_of(Launch);
 
 }  // namespace dlaunch

@@ -27,6 +27,7 @@ enum class Cause {
   cancelled,   // Ctrl-C, SIGTERM, SIGHUP, SIGQUIT, or the front was killed
   plan,        // no plan could be made; nothing was started
   port_taken,  // a rank failed because somebody else had its port
+  mpi,         // a rank of an MPI job ended without MPI_Init, or without MPI_Finalize
   stragglers,  // ranks still ran long after another had ended well
   internal,
 };

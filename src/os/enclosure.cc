@@ -62,8 +62,8 @@ void Enclosure::make_cgroup() {
   killed_ = false;
 }
 
-std::vector<pid_t> Enclosure::kill_once() {
-  std::vector<pid_t> found = descendants();
+std::vector<pid_t> Enclosure::kill_once(const std::set<pid_t>& spared) {
+  std::vector<pid_t> found = descendants(spared);
   if (outer_proc_) {
     // kill(2): every process that we may signal, except init, which is us. None can fork past it.
     ::kill(-1, SIGKILL);
@@ -72,7 +72,7 @@ std::vector<pid_t> Enclosure::kill_once() {
   if (cgroup_) cgroup_->kill();
   killed_ = true;
   // Also those that have left the cgroup for another one.
-  kill_these(found);
+  kill_these(found, spared);
   return found;
 }
 

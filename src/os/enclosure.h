@@ -3,6 +3,7 @@
 #pragma once
 
 #include <optional>
+#include <set>
 #include <string>
 #include <vector>
 
@@ -40,8 +41,8 @@ class Enclosure {
   [[nodiscard]] int outer_proc() const { return outer_proc_.get(); }
 
   /// SIGKILL to every descendant, once. Returns those that were found by walking; what was forked
-  /// meanwhile is hit too where there is an enclosure.
-  std::vector<pid_t> kill_once();
+  /// meanwhile is hit too where there is an enclosure. `spared` are not, except in a PID namespace.
+  std::vector<pid_t> kill_once(const std::set<pid_t>& spared = {});
 
   /// After the last process has ended. Also done by the destructor.
   void remove();

@@ -30,7 +30,7 @@ using NodeGpus = std::vector<VisibleGpu>;
 Status check_available(const JobSpec& spec) {
   const bool known = spec.framework == Framework::pytorch ||
                      spec.framework == Framework::tensorflow || spec.framework == Framework::gcp ||
-                     spec.framework == Framework::none;
+                     spec.framework == Framework::none || uses_mpi(spec.framework);
   if (!known)
     return fail(exit_code::kJobFile,
                 "not available yet: framework: " + std::string(name_of(spec.framework)));
@@ -38,6 +38,12 @@ Status check_available(const JobSpec& spec) {
     return fail(exit_code::kJobFile, "\"launch: once\" starts a single process, so \"framework: " +
                                          std::string(name_of(spec.framework)) +
                                          "\" has no cluster to tell it; use framework: none");
+  }
+  if (spec.launch != Launch::per_process && uses_mpi(spec.framework)) {
+    return fail(exit_code::kJobFile,
+                "\"framework: " + std::string(name_of(spec.framework)) +
+                    "\" starts every rank itself; for a program that starts ranks of its own, such "
+                    "as mpirun, use framework: none");
   }
   if (spec.launch == Launch::once && spec.binding.gpus == Binding::Gpus::one_per_process) {
     return fail(exit_code::kJobFile,
@@ -79,6 +85,23 @@ Status check_isolation(const JobSpec& spec, const Cluster& cluster) {
         "isolation: pid-namespace is not possible on " + node.name + ": " + why.substr(0, line);
     if (line < why.size()) text += "\n         try: " + why.substr(line + 1);
     return fail(exit_code::kPreflight, std::move(text));
+  }
+  return {};
+}
+
+/// mpirun(1), "Slots": as many ranks as cores where nobody has said otherwise. MPI ranks wait by
+/// looking, so that two on a core hold each other up.
+Status check_crowding(const JobSpec& spec, const Cluster& cluster, const LaunchPlan& plan) {
+  if (!uses_mpi(spec.framework) || spec.mpi.oversubscribe) return {};
+  for (std::size_t i = 0; i < plan.nodes.size(); ++i) {
+    const std::size_t ranks = plan.nodes[i].ranks.size();
+    const std::size_t cores = cluster.nodes[i].facts.cores.size();
+    if (cluster.nodes[i].slots > 0 || cores == 0 || ranks <= cores) continue;
+    return fail(exit_code::kJobFile,
+                std::to_string(ranks) + " MPI ranks on " + plan.nodes[i].name + ", which has " +
+                    std::to_string(cores) + (cores == 1 ? " core" : " cores") +
+                    "\n         if that is meant: --set mpi.oversubscribe=true, or slots in the "
+                    "host list");
   }
   return {};
 }
@@ -378,6 +401,7 @@ Result<LaunchPlan> make_plan(const JobSpec& spec, const Cluster& cluster,
   const auto placement = place(spec, cluster, counts_of(gpus));
   if (!placement) return tl::unexpected(placement.error());
   add_nodes_and_ranks(spec, cluster, context, *placement, plan);
+  if (const Status s = check_crowding(spec, cluster, plan); !s) return tl::unexpected(s.error());
   if (const Status s = check_shown_ranks(spec.logs, plan.ranks.size()); !s)
     return tl::unexpected(s.error());
   if (nodes_of_job(plan) < placement->nodes_available) {

@@ -152,6 +152,9 @@ void add_rank_variables(const JobSpec& spec, const Cluster& cluster, const PlanC
     if (*role.name == "chief" || *role.name == "worker") view.trainers += role.size;
   }
 
+  for (std::size_t i = 0; i < plan.nodes.size(); ++i)
+    view.has_rdma = view.has_rdma || !cluster.nodes[i].facts.rdma_devices.empty();
+
   for (std::uint32_t i = 0; i < plan.nodes.size(); ++i) {
     const Node& node = cluster.nodes[i];
     view.node_index = i;

@@ -90,6 +90,49 @@ Value meeting_interface(const View& v, const char* before) {
 }
 constexpr const char* kMeetingInterface = "through it this node reaches the others";
 
+// ---- MPI
+
+template <class Get>
+Value for_torch(const View& v, const Get& get) {
+  return v.spec.mpi.torch_variables ? Value(get()) : std::nullopt;
+}
+
+bool is_set(const View& v, std::string_view name) {
+  return std::any_of(v.plan.variables.begin(), v.plan.variables.end(),
+                     [&](const Variable& variable) { return variable.name == name; }) ||
+         find_variable(v.context.launcher_env, std::string(name)).has_value();
+}
+
+/// "host:port"; an IPv6 address in brackets (RFC 3986, 3.2.2).
+Value master_node(const View& v) {
+  if (v.plan.nodes.size() < 2) return std::nullopt;
+  const std::string& host = v.plan.master.address;
+  const bool is_ipv6 = host.find(':') != std::string::npos;
+  return (is_ipv6 ? "[" + host + "]" : host) + ':' + std::to_string(v.plan.master.port);
+}
+
+/// Open MPI takes either the one list or the other (btl_tcp_component.c).
+Value tcp_interface(const View& v) {
+  if (v.node->interface.empty() || is_set(v, "OMPI_MCA_btl_tcp_if_exclude")) return std::nullopt;
+  return v.node->interface;
+}
+
+/// Looking for networks that are not there is most of the time that MPI_Init takes.
+Value without_rdma(const View& v, const char* components) {
+  return v.has_rdma ? std::nullopt : Value(components);
+}
+constexpr const char* kNoRdma =
+    "no node has InfiniBand or the like: MPI_Init need not look for it (0.1 s instead of 0.3 s)";
+
+Value yield_when_idle(const View& v) {
+  const bool crowded = v.node->ranks.size() > v.facts->cores.size() && !v.facts->cores.empty();
+  return crowded ? Value("1") : std::nullopt;
+}
+
+Value for_horovod(const View& v) {
+  return v.spec.framework == Framework::horovod ? Value("mpi") : std::nullopt;
+}
+
 Value visible_devices(const View& v) {
   if (v.spec.binding.gpus == Binding::Gpus::none) return std::nullopt;  // the row for the whole job
   if (v.rank->role == "ps") return "-1";
@@ -106,7 +149,9 @@ std::string visible_devices_reason(const View& v) {
 
 // In the order in which they are printed. Sources: design section 6; torchrun's set, DeepSpeed's
 // LOCAL_SIZE and CROSS_*; "1" and "True"/"False" as their readers spell them. gcp: "Distributed
-// PyTorch training" and "Distributed training with containers" of AI Platform Training.
+// PyTorch training" and "Distributed training with containers" of AI Platform Training. mpi:
+// mpirun(1) of Open MPI 4, "Exported Environment Variables"; Azure ML's and DeepSpeed's readers of
+// AZ_*; components of Open MPI 4.1 measured one by one.
 constexpr unsigned kBothTorch = kTorch | kTorchPerNode;
 constexpr unsigned kWithMaster = kBothTorch | kTorchOnce;
 const Row kTable[] = {
@@ -137,6 +182,61 @@ const Row kTable[] = {
     {"MASTER_PORT", kGcp, Scope::role, Keep::no,
      [](const View& v) { return for_trainers(v, [&] { return *number(v.plan.master.port); }); }, "",
      master_port_reason},
+    {"OMPI_COMM_WORLD_RANK", kMpi, Scope::rank, Keep::no,
+     [](const View& v) { return number(v.rank->rank.value); },
+     "rank in MPI_COMM_WORLD, Open MPI's name"},
+    {"OMPI_COMM_WORLD_SIZE", kMpi, Scope::job, Keep::no,
+     [](const View& v) { return number(v.plan.ranks.size()); },
+     "size of MPI_COMM_WORLD, Open MPI's name"},
+    {"OMPI_COMM_WORLD_LOCAL_RANK", kMpi, Scope::rank, Keep::no,
+     [](const View& v) { return number(v.rank->local_rank.value); }, "index on its node"},
+    {"OMPI_COMM_WORLD_LOCAL_SIZE", kMpi, Scope::node, Keep::no,
+     [](const View& v) { return number(v.node->ranks.size()); }, "ranks on this node"},
+    {"OMPI_COMM_WORLD_NODE_RANK", kMpi, Scope::rank, Keep::no,
+     [](const View& v) { return number(v.rank->local_rank.value); },
+     "index on its node over all jobs of an mpirun: here there is one (no index of the node)"},
+    {"OMPI_UNIVERSE_SIZE", kMpi, Scope::job, Keep::no,
+     [](const View& v) { return number(v.plan.ranks.size()); },
+     "slots of the job: all are taken, nothing can be spawned"},
+    {"JSM_JSRUN_PORT", kMpi, Scope::job, Keep::no, [](const View&) -> Value { return "0"; },
+     "by it Open MPI 4 sees that it was started with a PMIx server; else every rank would be a "
+     "world of its own"},
+    {"AZ_BATCH_MASTER_NODE", kMpi, Scope::job, Keep::no, master_node,
+     "where the ranks of several nodes meet, Azure's name"},
+    {"AZ_BATCHAI_MPI_MASTER_NODE", kMpi, Scope::job, Keep::no,
+     [](const View& v) -> Value { return v.plan.master.address; },
+     "host of rank 0, Azure's name; read on a single node"},
+    {"RANK", kMpi, Scope::rank, Keep::no,
+     [](const View& v) { return for_torch(v, [&] { return *number(v.rank->rank.value); }); },
+     "mpi.torch_variables: global rank"},
+    {"LOCAL_RANK", kMpi, Scope::rank, Keep::no,
+     [](const View& v) { return for_torch(v, [&] { return *number(v.rank->local_rank.value); }); },
+     "mpi.torch_variables: index on its node; selects the GPU"},
+    {"WORLD_SIZE", kMpi, Scope::job, Keep::no,
+     [](const View& v) { return for_torch(v, [&] { return *number(v.plan.ranks.size()); }); },
+     "mpi.torch_variables: number of ranks"},
+    {"MASTER_ADDR", kMpi, Scope::job, Keep::no,
+     [](const View& v) { return for_torch(v, [&] { return v.plan.master.address; }); }, "",
+     [](const View& v) { return "mpi.torch_variables: " + v.plan.master.reason; }},
+    {"MASTER_PORT", kMpi, Scope::job, Keep::no,
+     [](const View& v) { return for_torch(v, [&] { return *number(v.plan.master.port); }); }, "",
+     master_port_reason},
+    {"OMPI_MCA_btl_tcp_if_include", kMpi, Scope::node, Keep::if_set, tcp_interface,
+     kMeetingInterface},
+    {"OMPI_MCA_pml", kMpi, Scope::node, Keep::if_set,
+     [](const View& v) { return without_rdma(v, "ob1"); }, kNoRdma},
+    {"OMPI_MCA_btl", kMpi, Scope::node, Keep::if_set,
+     [](const View& v) { return without_rdma(v, "self,vader,tcp"); }, kNoRdma},
+    {"OMPI_MCA_mtl", kMpi, Scope::node, Keep::if_set,
+     [](const View& v) { return without_rdma(v, "^ofi,psm,psm2"); }, kNoRdma},
+    {"OMPI_MCA_osc", kMpi, Scope::node, Keep::if_set,
+     [](const View& v) { return without_rdma(v, "^ucx"); }, kNoRdma},
+    {"OMPI_MCA_mpi_yield_when_idle", kMpi, Scope::node, Keep::if_set, yield_when_idle,
+     "more ranks than cores: one that waits gives its core away"},
+    {"HOROVOD_CONTROLLER", kMpi, Scope::node, Keep::if_set, for_horovod,
+     "Horovod's ranks meet by MPI, not by Gloo"},
+    {"HOROVOD_CPU_OPERATIONS", kMpi, Scope::node, Keep::if_set, for_horovod,
+     "Horovod's ranks meet by MPI, not by Gloo"},
     {"TF_CONFIG", kTensorflow, Scope::rank, Keep::no,
      [](const View& v) -> Value {
        return tf_config(v.tf_cluster, v.rank->role, v.rank->role_rank);
@@ -201,13 +301,13 @@ const Row kTable[] = {
     {"TORCH_NCCL_ASYNC_ERROR_HANDLING", kTorch, Scope::node, Keep::if_set,
      [](const View&) -> Value { return "1"; },
      "a failed collective ends the rank instead of hanging"},
-    {"NCCL_SOCKET_IFNAME", kBothTorch | kTensorflow | kGcp, Scope::node, Keep::if_set,
+    {"NCCL_SOCKET_IFNAME", kBothTorch | kTensorflow | kGcp | kMpi, Scope::node, Keep::if_set,
      [](const View& v) { return meeting_interface(v, "="); }, kMeetingInterface},
-    {"GLOO_SOCKET_IFNAME", kBothTorch | kGcp, Scope::node, Keep::if_set,
+    {"GLOO_SOCKET_IFNAME", kBothTorch | kGcp | kMpi, Scope::node, Keep::if_set,
      [](const View& v) { return meeting_interface(v, ""); }, kMeetingInterface},
     {"TP_SOCKET_IFNAME", kBothTorch | kGcp, Scope::node, Keep::if_set,
      [](const View& v) { return meeting_interface(v, ""); }, kMeetingInterface},
-    {"PYTHONUNBUFFERED", kWithMaster | kTensorflow | kGcp, Scope::node, Keep::if_set,
+    {"PYTHONUNBUFFERED", kWithMaster | kTensorflow | kGcp | kMpi, Scope::node, Keep::if_set,
      [](const View&) -> Value { return "1"; }, "output is seen when it is written"},
     {"DLAUNCH_HOSTFILE", kOnce, Scope::job, Keep::no,
      [](const View& v) -> Value { return hostfile(v, HostfileDialect::slots); },
@@ -253,6 +353,7 @@ Profile profile_of(const JobSpec& spec) {
     return spec.framework == Framework::pytorch ? kTorchOnce : kNoneOnce;
   if (spec.framework == Framework::tensorflow) return kTensorflow;
   if (spec.framework == Framework::gcp) return kGcp;
+  if (uses_mpi(spec.framework)) return kMpi;
   if (spec.framework != Framework::pytorch) return kNone;
   return spec.launch == Launch::per_node ? kTorchPerNode : kTorch;
 }

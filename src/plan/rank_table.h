@@ -25,7 +25,8 @@ enum Profile : unsigned {
   kGcp = 16,
   kTorchOnce = 32,  // pytorch, once: the process is a launcher of its own
   kNoneOnce = 64,
-  kEvery = 127,
+  kMpi = 128,  // mpi and horovod
+  kEvery = 255,
 };
 inline constexpr unsigned kOnce = kTorchOnce | kNoneOnce;
 
@@ -48,6 +49,7 @@ struct View {
   const NodeFacts* facts = nullptr;
   const RankPlan* rank = nullptr;
   std::size_t role_size = 0;
+  bool has_rdma = false;  // some node of the job, so that all choose alike
 };
 
 using Value = std::optional<std::string>;  // nullopt: this row does not apply

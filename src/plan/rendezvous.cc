@@ -8,7 +8,7 @@
 namespace dlaunch {
 
 bool has_master(Framework framework) {
-  return framework == Framework::pytorch || framework == Framework::gcp;
+  return framework == Framework::pytorch || framework == Framework::gcp || uses_mpi(framework);
 }
 
 std::string address_of(const Node& node, std::size_t nodes) {

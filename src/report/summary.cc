@@ -88,6 +88,7 @@ class Summary {
       case Cause::out_of_memory:
       case Cause::time_limit:
       case Cause::port_taken:
+      case Cause::mpi:
       case Cause::stragglers:
       case Cause::internal:
         failure();
@@ -403,10 +404,25 @@ class Summary {
   /// Only what there is evidence for.
   void append_why() {
     const RankEnd* first = report_.first ? end_of(report_, *report_.first) : nullptr;
-    if (first == nullptr || first->status.out_of_memory.empty()) return;
-    append_wrapped(
-        out_, "  why     ", "          ",
-        "the kernel ended it: out of memory (" + one_line(first->status.out_of_memory) + ')');
+    if (first == nullptr) return;
+    std::string why = why_not_mpi(first->status.mpi);
+    if (!first->status.out_of_memory.empty()) {
+      why = "the kernel ended it: out of memory (" + one_line(first->status.out_of_memory) + ')';
+    }
+    if (!why.empty()) append_wrapped(out_, "  why     ", "          ", why);
+  }
+
+  static std::string why_not_mpi(MpiEnd end) {
+    if (end == MpiEnd::never_connected) {
+      return "every rank of an MPI job must call MPI_Init and find dlaunch's PMIx server by it; "
+             "this one is no MPI program, or its MPI library has no PMIx (Open MPI has it, MPICH "
+             "has not), or a container hides the server from it";
+    }
+    if (end == MpiEnd::not_finalized) {
+      return "a rank that has called MPI_Init must call MPI_Finalize before it exits: the others "
+             "may wait for it";
+    }
+    return "";
   }
 
   void append_others() {
@@ -428,6 +444,11 @@ class Summary {
     const bool chosen = report_.port && std::none_of(report_.earlier.begin(), report_.earlier.end(),
                                                      [](const auto& a) { return a.port; });
     if (chosen) out_ += "  try     rendezvous.port: auto\n";
+    const RankEnd* first = report_.first ? end_of(report_, *report_.first) : nullptr;
+    if (first == nullptr || first->status.mpi != MpiEnd::never_connected) return;
+    append_wrapped(out_, "  try     ", "          ",
+                   "framework: none for other programs; for other MPI libraries their mpirun, with "
+                   "launch: once and framework: none");
   }
 
   void append_logs() {

@@ -22,8 +22,8 @@ inline constexpr std::array kNone{Word{"none"}};
 inline constexpr std::array kShells{word("sh", Shell::sh), word("bash", Shell::bash)};
 inline constexpr std::array kFrameworks{word("pytorch", Framework::pytorch),
                                         word("tensorflow", Framework::tensorflow),
-                                        word("mpi", Framework::mpi, not_yet),
-                                        word("horovod", Framework::horovod, not_yet),
+                                        word("mpi", Framework::mpi),
+                                        word("horovod", Framework::horovod),
                                         word("deepspeed", Framework::deepspeed, not_yet),
                                         word("jax", Framework::jax, not_yet),
                                         word("gcp", Framework::gcp),
@@ -46,7 +46,7 @@ inline constexpr std::array kGpus{word("all", Binding::Gpus::all),
                                   word("one-per-process", Binding::Gpus::one_per_process),
                                   word("none", Binding::Gpus::none)};
 inline constexpr std::array kMpiLaunchers{word("dlaunch", Mpi::Launcher::dlaunch),
-                                          word("mpirun", Mpi::Launcher::mpirun)};
+                                          word("mpirun", Mpi::Launcher::mpirun, not_yet)};
 inline constexpr std::array kRestartCauses{word("failure", RestartCause::failure),
                                            word("node-loss", RestartCause::node_loss),
                                            word("hang", RestartCause::hang)};

@@ -66,6 +66,12 @@ constexpr JobRule kRules[] = {
              "`framework: tensorflow` or `gcp`",
      .broken = R"({"required":["launch","framework"],"properties":{"launch":{"const":"once"},)"
                R"("framework":{"enum":["tensorflow","gcp"]}}})"},
+    {.first = "framework: mpi",
+     .second = "launch",
+     .text = "`framework: mpi` and `horovod` go with `launch: per-process`: a program that starts "
+             "ranks of its own, such as mpirun, is `framework: none`",
+     .broken = R"({"required":["launch","framework"],"properties":{"launch":{"enum":["per-node",)"
+               R"("once"]},"framework":{"enum":["mpi","horovod"]}}})"},
     {.first = "binding.gpus",
      .second = "launch: once",
      .text = "one process that starts workers of its own (`launch: per-node`, `once`) needs all "

@@ -166,6 +166,11 @@ void Validator::check_launch() {
                "launch: once starts a single process, which has no place in a cluster; use "
                "framework: none");
   }
+  if (job_.launch != Launch::per_process && uses_mpi(job_.framework)) {
+    contradict("launch", "framework",
+               "with framework: mpi dlaunch starts every rank itself; for a program that starts "
+               "ranks of its own, such as mpirun, use framework: none");
+  }
   if (job_.launch != Launch::per_process && job_.binding.gpus == Binding::Gpus::one_per_process) {
     contradict("launch", "binding.gpus",
                "the one process that is started starts workers of its own, which need all GPUs");

@@ -13,6 +13,11 @@ void explain_rank(const RankEnd& end, RunReport& report) {
     report.exit_code = end.start_failure->code();
     return;
   }
+  if (end.status.mpi == MpiEnd::never_connected || end.status.mpi == MpiEnd::not_finalized) {
+    report.cause = Cause::mpi;  // its own exit code is 0
+    report.exit_code = end.status.code();
+    return;
+  }
   report.cause = end.status.signaled ? Cause::signal : Cause::exit_code;
   if (!end.status.out_of_memory.empty()) report.cause = Cause::out_of_memory;
   report.exit_code = end.status.code();

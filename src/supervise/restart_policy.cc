@@ -23,6 +23,7 @@ std::optional<RestartCause> restart_cause(Cause cause) {
     case Cause::cancelled:
     case Cause::plan:
     case Cause::port_taken:
+    case Cause::mpi:
     case Cause::stragglers:
     case Cause::internal:
       return std::nullopt;

@@ -24,7 +24,8 @@ constexpr std::array<const char*, kMessages> kNames = {
     "Notice",         "PortTaken",  "CheckPlaces",  "FetchOutput", "ForgetOutput", "PlacesMissing",
     "FetchedOutput",  "Resume",     "OpenDoor",     "Knock",       "CloseDoor",    "DoorOpen",
     "Knocked",        "SyncBegin",  "SyncEntries",  "SyncSettled", "SyncRemove",   "SyncData",
-    "SyncEnd",        "SyncPlace",  "SyncWants",    "SyncTaken",   "SyncDone"};
+    "SyncEnd",        "SyncPlace",  "SyncWants",    "SyncTaken",   "SyncDone",     "PreparePmix",
+    "PmixReady",      "PmixFence",  "PmixWanted",   "PmixData"};
 
 /// Frame::type of an alternative: its index + 1.
 template <class T, std::size_t I = 0>
@@ -47,6 +48,9 @@ constexpr std::size_t kOutputHeader = 20;
 constexpr std::size_t kStdinHeader = 4;
 constexpr std::size_t kSyncHeader = 4;
 constexpr std::size_t kPieceHeader = 16;
+constexpr std::size_t kFenceHeader = 20;
+constexpr std::size_t kSpanSize = 8;
+constexpr std::size_t kDataHeader = 12;
 
 void write_head(const OutputView& data, std::string& out) {
   append_little_endian(data.attempt.value, out);
@@ -86,6 +90,27 @@ void write(const SyncData& data, std::string& out) {
     append_little_endian(static_cast<std::uint32_t>(piece.bytes.size()), out);
     out += piece.bytes;
   }
+}
+
+void write(const PmixFence& fence, std::string& out) {
+  out.reserve(kFenceHeader + kSpanSize * fence.members.size() + fence.bytes.size());
+  append_little_endian(fence.attempt.value, out);
+  append_little_endian(fence.counter, out);
+  append_little_endian(fence.status, out);
+  append_little_endian(static_cast<std::uint32_t>(fence.members.size()), out);
+  for (const RankSpan& span : fence.members) {
+    append_little_endian(span.first.value, out);
+    append_little_endian(span.count, out);
+  }
+  out += fence.bytes;
+}
+
+void write(const PmixData& data, std::string& out) {
+  out.reserve(kDataHeader + data.bytes.size());
+  append_little_endian(data.attempt.value, out);
+  append_little_endian(data.id, out);
+  append_little_endian(data.status, out);
+  out += data.bytes;
 }
 
 template <HasFields T>
@@ -144,6 +169,37 @@ Result<Message> read(const Frame& frame, SyncData data) {
     data.pieces.push_back(std::move(piece));
     rest.remove_prefix(size);
   }
+  return data;
+}
+
+Result<Message> read(const Frame& frame, PmixFence fence) {
+  const std::string_view bytes = frame.payload;
+  if (bytes.size() < kFenceHeader) return malformed(frame.type, "it is cut short");
+  fence.attempt = Attempt(little_endian_at<std::uint32_t>(bytes, 0));
+  fence.counter = little_endian_at<std::uint64_t>(bytes, 4);
+  fence.status = little_endian_at<std::int32_t>(bytes, 12);
+  const std::size_t spans = little_endian_at<std::uint32_t>(bytes, 16);
+  if (spans > kMostSpans) return malformed(frame.type, "field \"members\": too many");
+  if (bytes.size() - kFenceHeader < spans * kSpanSize)
+    return malformed(frame.type, "it is cut short");
+  std::size_t at = kFenceHeader;
+  for (std::size_t i = 0; i < spans; ++i, at += kSpanSize) {
+    const RankSpan span{Rank(little_endian_at<std::uint32_t>(bytes, at)),
+                        little_endian_at<std::uint32_t>(bytes, at + 4)};
+    if (span.first.value > kRank.max || span.count < kSpan.min || span.count > kSpan.max)
+      return malformed(frame.type, "field \"members\": out of range");
+    fence.members.push_back(span);
+  }
+  fence.bytes = frame.payload.substr(at);
+  return fence;
+}
+
+Result<Message> read(const Frame& frame, PmixData data) {
+  if (frame.payload.size() < kDataHeader) return malformed(frame.type, "it is cut short");
+  data.attempt = Attempt(little_endian_at<std::uint32_t>(frame.payload, 0));
+  data.id = little_endian_at<std::uint32_t>(frame.payload, 4);
+  data.status = little_endian_at<std::int32_t>(frame.payload, 8);
+  data.bytes = frame.payload.substr(kDataHeader);
   return data;
 }
 

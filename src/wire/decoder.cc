@@ -120,30 +120,30 @@ bool Decoder::get(WallTime& out) {
   return true;
 }
 
-bool Decoder::get(StartFailure::Step& out) {
+template <class Table, class Value>
+bool Decoder::get_name(const Table& table, Value& out, const char* expected) {
   const cbor::Head head = cursor_.head();
   if (head.major == cbor::Major::text) {
     const std::string_view text = cursor_.content(head);
-    for (const auto& [step, name] : kStepNames) {
+    for (const auto& [value, name] : table) {
       if (name != text) continue;
-      out = step;
+      out = value;
       return true;
     }
   }
-  return wrong("expected workdir, execute, interpreter, resources or file");
+  return wrong(expected);
+}
+
+bool Decoder::get(StartFailure::Step& out) {
+  return get_name(kStepNames, out, "expected workdir, execute, interpreter, resources or file");
 }
 
 bool Decoder::get(NetworkInterface::Kind& out) {
-  const cbor::Head head = cursor_.head();
-  if (head.major == cbor::Major::text) {
-    const std::string_view text = cursor_.content(head);
-    for (const auto& [kind, name] : kInterfaceKindNames) {
-      if (name != text) continue;
-      out = kind;
-      return true;
-    }
-  }
-  return wrong("expected a kind of network interface");
+  return get_name(kInterfaceKindNames, out, "expected a kind of network interface");
+}
+
+bool Decoder::get(MpiEnd& out) {
+  return get_name(kMpiEndNames, out, "expected fine, aborted, never_connected or not_finalized");
 }
 
 bool Decoder::get(std::string& out) {

@@ -41,6 +41,7 @@ class Decoder {
   bool get(WallTime& out);
   bool get(StartFailure::Step& out);
   bool get(NetworkInterface::Kind& out);
+  bool get(MpiEnd& out);
   bool get(std::string& out);
   bool get(std::optional<std::string>& out);
   bool get(Environment& out);
@@ -61,6 +62,8 @@ class Decoder {
   [[nodiscard]] bool get_integer(std::int64_t& out, Range range);
   [[nodiscard]] bool get_bytes(std::string_view& out);
   [[nodiscard]] bool get_list(std::uint64_t& count);
+  template <class Table, class Value>
+  [[nodiscard]] bool get_name(const Table& table, Value& out, const char* expected);
   template <class Owner, class Member>
   bool get_field(const Field<Owner, Member>& field, std::size_t offset, Owner& out);
   // What one field of the table cannot say.

@@ -38,6 +38,11 @@ class Encoder {
       if (known == step) writer_.text(name);
     }
   }
+  void put(MpiEnd end) {
+    for (const auto& [known, name] : kMpiEndNames) {
+      if (known == end) writer_.text(name);
+    }
+  }
   void put(NetworkInterface::Kind kind) {
     for (const auto& [known, name] : kInterfaceKindNames) {
       if (known == kind) writer_.text(name);

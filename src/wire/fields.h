@@ -21,7 +21,8 @@ struct Range {
 
 inline constexpr Range kAny{1, 0};
 inline constexpr Range kRank{0, (1 << 20) - 1};
-inline constexpr Range kCpu{0, 65535};  // Linux: NR_CPUS is at most 8192
+inline constexpr Range kSpan{1, 1 << 20};  // ranks in a row
+inline constexpr Range kCpu{0, 65535};     // Linux: NR_CPUS is at most 8192
 inline constexpr Range kNuma{0, 65535};
 inline constexpr Range kNumaOrUnknown{-1, 65535};
 inline constexpr Range kPort{1, 65535};
@@ -60,7 +61,7 @@ template <>
 inline constexpr auto kFields<ExitStatus> = std::tuple{
     field("signaled", &ExitStatus::signaled), field("value", &ExitStatus::value, kExitValue),
     field("core_dumped", &ExitStatus::core_dumped),
-    field("out_of_memory", &ExitStatus::out_of_memory)};
+    field("out_of_memory", &ExitStatus::out_of_memory), field("mpi", &ExitStatus::mpi)};
 
 template <>
 inline constexpr auto kFields<StartFailure> = std::tuple{
@@ -119,6 +120,7 @@ inline constexpr auto kFields<NodeFacts> =
                field("output_folder", &NodeFacts::output_folder),
                field("output_refused", &NodeFacts::output_refused),
                field("interfaces", &NodeFacts::interfaces),
+               field("rdma_devices", &NodeFacts::rdma_devices),
                field("limits", &NodeFacts::limits),
                field("environment", &NodeFacts::environment),
                field("machine", &NodeFacts::machine)};
@@ -371,7 +373,36 @@ inline constexpr auto kFields<SyncDone> =
                field("removed", &SyncDone::removed), field("replaced", &SyncDone::replaced),
                field("examples", &SyncDone::examples)};
 
+template <>
+inline constexpr auto kFields<RankSpan> =
+    std::tuple{field("first", &RankSpan::first, kRank), field("count", &RankSpan::count, kSpan)};
+
+template <>
+inline constexpr auto kFields<PreparePmix::Node> =
+    std::tuple{field("name", &PreparePmix::Node::name), field("ranks", &PreparePmix::Node::ranks)};
+
+template <>
+inline constexpr auto kFields<PreparePmix> =
+    std::tuple{field("attempt", &PreparePmix::attempt),
+               field("name_space", &PreparePmix::name_space), field("nodes", &PreparePmix::nodes)};
+
+template <>
+inline constexpr auto kFields<PmixReady> =
+    std::tuple{field("attempt", &PmixReady::attempt), field("refused", &PmixReady::refused)};
+
+template <>
+inline constexpr auto kFields<PmixWanted> =
+    std::tuple{field("attempt", &PmixWanted::attempt), field("id", &PmixWanted::id),
+               field("rank", &PmixWanted::rank, kRank)};
+
 // ---- numbers with a name on the wire
+
+inline constexpr std::array<std::pair<MpiEnd, std::string_view>, 4> kMpiEndNames = {{
+    {MpiEnd::fine, "fine"},
+    {MpiEnd::aborted, "aborted"},
+    {MpiEnd::never_connected, "never_connected"},
+    {MpiEnd::not_finalized, "not_finalized"},
+}};
 
 inline constexpr std::array<std::pair<NetworkInterface::Kind, std::string_view>, 9>
     kInterfaceKindNames = {{

@@ -18,13 +18,14 @@
 #include "model/environment.h"
 #include "model/exit_status.h"
 #include "model/ids.h"
+#include "model/rank_span.h"
 #include "model/sync.h"
 #include "model/time.h"
 
 namespace dlaunch::wire {
 
 /// Changes whenever a message or the frame changes its meaning. Both ends must have the same one.
-inline constexpr std::uint32_t kProtocolVersion = 2;
+inline constexpr std::uint32_t kProtocolVersion = 3;
 
 /// What a rank leaves behind on its node: both streams, and the file that its framework may write
 /// about an exception (rank-<n>.error.json).
@@ -448,12 +449,67 @@ struct SyncDone {
   bool operator==(const SyncDone&) const = default;
 };
 
+// ---- MPI: docs/mpi.md. The launcher only passes on what the PMIx servers of the nodes have for
+// each other (launch/pmix_relay.h).
+
+/// Bytes that one fence or one rank's data may have: a frame holds them with what goes before.
+inline constexpr std::size_t kMostPmixBytes = 16U * 1024 * 1024 - 65536;
+/// Spans that the members of a fence may need; more than that are refused by the agent.
+inline constexpr std::uint32_t kMostSpans = 4096;
+
+/// launcher -> agent: make the attempt's PMIx server, before the first StartRanks. -> PmixReady
+struct PreparePmix {
+  struct Node {
+    std::string name;
+    std::vector<RankSpan> ranks;
+    bool operator==(const Node&) const = default;
+  };
+  Attempt attempt;
+  std::string name_space;   // of the attempt, the same on all nodes
+  std::vector<Node> nodes;  // index = NodeIndex
+  bool operator==(const PreparePmix&) const = default;
+};
+/// agent -> launcher
+struct PmixReady {
+  Attempt attempt;
+  std::string refused;  // why there is no server; empty: it waits for its ranks
+  bool operator==(const PmixReady&) const = default;
+};
+/// Agent -> launcher: all members on this node have come to the fence. Launcher -> agent: all on
+/// all nodes have, and these are the bytes that their nodes have given. The `counter`th fence of
+/// these members. Travels raw, in sequence.
+struct PmixFence {
+  Attempt attempt;
+  std::uint64_t counter = 0;
+  std::int32_t status = 0;        // of PMIx; 0: well
+  std::vector<RankSpan> members;  // as spans_of() has them; empty: all of the job
+  std::string bytes;
+  bool operator==(const PmixFence&) const = default;
+};
+/// Asks for what `rank` has published; agent -> launcher, and launcher -> agent of that rank.
+/// -> PmixData with the same id, which is the asker's
+struct PmixWanted {
+  Attempt attempt;
+  std::uint32_t id = 0;
+  Rank rank;
+  bool operator==(const PmixWanted&) const = default;
+};
+/// Travels raw, in sequence.
+struct PmixData {
+  Attempt attempt;
+  std::uint32_t id = 0;
+  std::int32_t status = 0;
+  std::string bytes;
+  bool operator==(const PmixData&) const = default;
+};
+
 using Message =
     std::variant<Hello, Heartbeat, Ack, Bye, FactsRequest, StartRanks, StopRanks, KillRanks,
                  OutputCredit, StdinData, Facts, RanksStarted, RankNotStarted, RankExited,
                  OutputData, OutputEnd, StdinTaken, AttemptEnded, Notice, PortTaken, CheckPlaces,
                  FetchOutput, ForgetOutput, PlacesMissing, FetchedOutput, Resume, OpenDoor, Knock,
                  CloseDoor, DoorOpen, Knocked, SyncBegin, SyncEntries, SyncSettled, SyncRemove,
-                 SyncData, SyncEnd, SyncPlace, SyncWants, SyncTaken, SyncDone>;
+                 SyncData, SyncEnd, SyncPlace, SyncWants, SyncTaken, SyncDone, PreparePmix,
+                 PmixReady, PmixFence, PmixWanted, PmixData>;
 
 }  // namespace dlaunch::wire

@@ -20,7 +20,7 @@ TOP = os.path.dirname(os.path.dirname(os.path.dirname(os.path.abspath(__file__))
 sys.path.insert(0, os.path.join(TOP, "tests", "support"))
 import results  # noqa: E402
 
-FLOORS = [{"text"}, {"model"}, {"spec", "plan", "supervise", "wire"}, {"sync"}, {"os", "log", "fabric"},
+FLOORS = [{"text"}, {"model"}, {"spec", "plan", "supervise", "wire"}, {"sync"}, {"os", "log", "fabric", "pmix"},
           {"agent", "report"}, {"launch"}, {"cli"}]
 PURE = FLOORS[0] | FLOORS[1] | FLOORS[2] | FLOORS[3]
 

@@ -81,6 +81,7 @@ SUITES = [
     Suite("chaos-nodes", ["release"], python_suite("chaos/run.py", "--nodes", "--dlaunch", program("release")), budget=150,
           budget_all=1800),
     Suite("cluster", ["release"], python_suite("cluster/run.py", "--dlaunch", program("release")), budget=240, budget_all=900),
+    Suite("mpi", ["release"], python_suite("mpi/run.py", "--dlaunch", program("release")), budget=120, budget_all=300),
     Suite("examples", ["release"], python_suite("examples/run.py", "--dlaunch", program("release")), budget=120,
           budget_all=360),
     Suite("fuzz", ["fuzz"], fuzz_suite, budget=200, budget_all=3000, presets_all=("fuzz-coverage",)),
@@ -89,6 +90,7 @@ SUITES = [
     Suite("tidy", ["asan"], python_suite("tidy/run.py"), budget=3600, only_all=True),
     Suite("bench", ["release"], python_suite("bench/launch", "--check", "--dlaunch", program("release")), budget=900, only_all=True),
     Suite("bench-ssh", ["release"], python_suite("bench/ssh", "--check", "--dlaunch", program("release")), budget=1800, only_all=True),
+    Suite("bench-mpi", ["release"], python_suite("bench/mpi", "--check", "--dlaunch", program("release")), budget=900, only_all=True),
     Suite("bench-output", ["release"], python_suite("bench/output", "--check", "--dlaunch", program("release")), budget=300, only_all=True),
     Suite("bench-idle", ["release"], python_suite("bench/idle", "--check", "--dlaunch", program("release")), budget=60, only_all=True),
 ]

@@ -15,6 +15,20 @@ TEST(ExitStatus, CodeIsWhatAShellShows) {
   EXPECT_EQ(describe(ExitStatus{false, 7, false}), "exited with code 7");
 }
 
+TEST(ExitStatus, WhatMpiDemandsIsNoSuccess) {
+  const ExitStatus aborted{false, 7, false, "", MpiEnd::aborted};
+  EXPECT_EQ(aborted.code(), 7);
+  EXPECT_EQ(describe(aborted), "called MPI_Abort and ended with code 7");
+  const ExitStatus aborted_with_256{false, 0, false, "", MpiEnd::aborted};
+  EXPECT_FALSE(aborted_with_256.ok());
+  EXPECT_EQ(aborted_with_256.code(), 1);
+  for (const MpiEnd end : {MpiEnd::never_connected, MpiEnd::not_finalized}) {
+    const ExitStatus status{false, 0, false, "", end};
+    EXPECT_FALSE(status.ok());
+    EXPECT_EQ(status.code(), 65);
+  }
+}
+
 TEST(StartFailure, NotFoundIs127AndTheRestIs126) {
   using Step = StartFailure::Step;
   EXPECT_EQ((StartFailure{Step::execute, ENOENT, "x", ""}).code(), 127);

@@ -292,9 +292,9 @@ TEST(MakePlan, BeforeARunNamesAreShownAsPlaceholders) {
 
 TEST(MakePlan, WhatIsNotThereYet) {
   JobSpec spec = list_job();
-  spec.framework = Framework::mpi;
+  spec.framework = Framework::jax;
   EXPECT_EQ(error_of(spec, fake_cluster({{}})),
-            (Error{exit_code::kJobFile, "not available yet: framework: mpi"}));
+            (Error{exit_code::kJobFile, "not available yet: framework: jax"}));
 }
 
 TEST(MakePlan, NoHosts) {

@@ -200,6 +200,24 @@ TEST_F(SummaryText, LackOfMemoryIsToldWithItsEvidence) {
             "  logs    dlaunch logs --rank 5           runs/20261120-210142-k3f/attempt-0/\n");
 }
 
+TEST_F(SummaryText, ARankThatIsNoneOfMpiIsToldWithTheReason) {
+  report_.cause = Cause::mpi;
+  report_.exit_code = 65;
+  report_.ranks[5].status = ExitStatus{false, 0, false, "", MpiEnd::never_connected};
+  EXPECT_EQ(text(),
+            "dlaunch: FAILED after 12.4 s: rank 5 on node1 exited without having called\n"
+            "         MPI_Init, first of 8\n"
+            "\n"
+            "  why     every rank of an MPI job must call MPI_Init and find dlaunch's PMIx\n"
+            "          server by it; this one is no MPI program, or its MPI library has no\n"
+            "          PMIx (Open MPI has it, MPICH has not), or a container hides the server\n"
+            "          from it\n"
+            "  others  0-4, 6, 7 were stopped by dlaunch\n"
+            "  try     framework: none for other programs; for other MPI libraries their\n"
+            "          mpirun, with launch: once and framework: none\n"
+            "  logs    dlaunch logs --rank 5           runs/20261120-210142-k3f/attempt-0/\n");
+}
+
 TEST_F(SummaryText, TiesAreNotDecided) {
   report_.first = Rank(3);
   report_.perhaps_first = {Rank(5)};

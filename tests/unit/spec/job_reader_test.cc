@@ -114,7 +114,7 @@ TEST(ReadJob, RefusesEveryKeyThatIsNotAvailableYet) {
               ElementsAre("job.yaml:7:1: error: not available yet: spares",
                           "job.yaml:8:45: error: not available yet: roles.ps.container",
                           "job.yaml:9:1: error: not available yet: container",
-                          "job.yaml:10:1: error: not available yet: mpi",
+                          "job.yaml:10:17: error: not available yet: mpi.launcher: mpirun",
                           "job.yaml:11:104: error: not available yet: restart.exclude_bad_nodes",
                           "job.yaml:12:23: error: not available yet: timeouts.hang",
                           "job.yaml:13:1: error: not available yet: preflight",
@@ -128,8 +128,7 @@ TEST(ReadJob, FindsUnknownKeysInsideOfWhatIsNotAvailableYet) {
   const auto job = read_text("command: x\nmpi: {lancher: 1}\nstage: [{frm: a, unpack: x}]\n");
   EXPECT_THAT(
       errors_of(job),
-      ElementsAre("job.yaml:2:1: error: not available yet: mpi",
-                  "job.yaml:2:7: error: unknown key \"lancher\" in mpi, did you mean \"launcher\"?",
+      ElementsAre("job.yaml:2:7: error: unknown key \"lancher\" in mpi, did you mean \"launcher\"?",
                   "job.yaml:3:1: error: not available yet: stage",
                   "job.yaml:3:10: error: unknown key \"frm\" in stage, did you mean \"from\"?"));
 }

@@ -96,7 +96,8 @@ TEST(Codec, AnotherCborLibraryReadsIt) {
                            {{"signaled", true},
                             {"value", 9},
                             {"core_dumped", false},
-                            {"out_of_memory", Json::binary({})}}},
+                            {"out_of_memory", Json::binary({})},
+                            {"mpi", "fine"}}},
                           {"at", -5},
                           {"after_signal", false}}));
 }
@@ -113,6 +114,7 @@ TEST(Codec, FieldsMayComeInAnyOrderAndUnknownOnesAreIgnored) {
                  {"extra", "x"},
                  {"signaled", false},
                  {"out_of_memory", Json::binary({})},
+                 {"mpi", "fine"},
                  {"core_dumped", false}}},
                {"rank", 2},
                {"after_signal", false},
@@ -317,6 +319,13 @@ TEST(Codec, RandomSmallMessages) {
         FetchOutput{random_attempt(), random_rank(), part, any64(), 1 + below(kMostFetched)});
     expect_round_trip(
         FetchedOutput{random_attempt(), random_rank(), part, any64() / 2, random_bytes(true)});
+    expect_round_trip(PmixFence{random_attempt(), any64(), *rc::gen::arbitrary<std::int32_t>(),
+                                random_list<RankSpan>([] {
+                                  return RankSpan{random_rank(), 1 + below(1 << 20)};
+                                }),
+                                random_bytes(true)});
+    expect_round_trip(PmixData{random_attempt(), *rc::gen::arbitrary<std::uint32_t>(),
+                               *rc::gen::arbitrary<std::int32_t>(), random_bytes(true)});
   });
   EXPECT_TRUE(passed);
 }

@@ -126,6 +126,27 @@ TEST(Malformed, SyncEntriesOutOfRange) {
             "malformed SyncEntries message: field \"entries[0].mode\":");
 }
 
+TEST(Malformed, PmixFencesAndDataOutOfRange) {
+  const Frame good = encode(PmixFence{Attempt(1), 2, 0, {{Rank(5), 2}}, ""});
+  const auto broken = [&](std::size_t at, char byte) {
+    Frame frame = good;
+    frame.payload[at] = byte;
+    const auto result = decode(frame);
+    return result ? "" : result.error().message;
+  };
+  EXPECT_EQ(broken(16, 2), "malformed PmixFence message: it is cut short");
+  EXPECT_EQ(broken(17, '\xff'), "malformed PmixFence message: field \"members\": too many");
+  EXPECT_EQ(broken(23, 1), "malformed PmixFence message: field \"members\": out of range");
+  EXPECT_EQ(broken(24, 0), "malformed PmixFence message: field \"members\": out of range");
+  EXPECT_EQ(broken(27, 1), "malformed PmixFence message: field \"members\": out of range");
+  Frame fence = good;
+  fence.payload.resize(19);
+  EXPECT_EQ(decode(fence).error().message, "malformed PmixFence message: it is cut short");
+  Frame data = encode(PmixData{Attempt(1), 2, 0, ""});
+  data.payload.pop_back();
+  EXPECT_EQ(decode(data).error().message, "malformed PmixData message: it is cut short");
+}
+
 TEST(Malformed, UnknownTypes) {
   for (const std::uint16_t type :
        {std::uint16_t{0}, static_cast<std::uint16_t>(kTypes + 1), std::uint16_t{65535}}) {
@@ -158,7 +179,7 @@ TEST(Malformed, LengthsThatLieAndDeepNesting) {
     frame.type = type;
     const std::string name = type_name(type);
     if (name == "OutputData" || name == "StdinData" || name == "FetchedOutput" ||
-        name == "SyncData")
+        name == "SyncData" || name == "PmixFence" || name == "PmixData")
       continue;
     for (const std::string& payload : payloads) {
       frame.payload = payload;

@@ -22,7 +22,8 @@ inline bool is_raw(const Message& message) {
   return std::holds_alternative<OutputData>(message) ||
          std::holds_alternative<StdinData>(message) ||
          std::holds_alternative<FetchedOutput>(message) ||
-         std::holds_alternative<SyncData>(message);
+         std::holds_alternative<SyncData>(message) || std::holds_alternative<PmixFence>(message) ||
+         std::holds_alternative<PmixData>(message);
 }
 
 inline WallTime at(std::int64_t nanoseconds) {
@@ -55,6 +56,7 @@ inline NodeFacts sample_facts() {
        "br0",
        {{"10.0.0.4", 24}, {"fd00::4", 64}}},
       {"ib0", NetworkInterface::Kind::infiniband, false, 4294967295U, 2044, "", {}}};
+  facts.rdma_devices = {"mlx5_0", "mlx5_1"};
   facts.limits = {1024, 63000, 8 << 20, 1};
   facts.environment = {{"NCCL_SOCKET_IFNAME", "=ib0"}};
   facts.machine = "0a1b net:[1] pid:[2]";
@@ -97,8 +99,11 @@ inline std::vector<Message> samples() {
       Facts{sample_facts(), Attempt(3)},
       RanksStarted{Attempt(1), {{Rank(0), 4711, at(1)}, {Rank(1), 1 << 22, at(-1)}}},
       RankNotStarted{Attempt(1), Rank(2), failure, at(5)},
-      RankExited{
-          Attempt(1), Rank(3), {true, SIGSEGV, true, "limit of its cgroup 12 GiB"}, at(9), true},
+      RankExited{Attempt(1),
+                 Rank(3),
+                 {true, SIGSEGV, true, "limit of its cgroup 12 GiB", MpiEnd::not_finalized},
+                 at(9),
+                 true},
       OutputData{Attempt(1), Rank(3), Stream::err, std::uint64_t{1} << 40,
                  std::string("a\0b\xff", 4)},
       OutputEnd{Attempt(1), Rank(3), Stream::out, 1000, 10},
@@ -138,6 +143,17 @@ inline std::vector<Message> samples() {
       SyncWants{2, {0, 4294967295U}, {{7, {~std::uint64_t{0}, 1}}}, {"old"}, true},
       SyncTaken{2, std::uint64_t{1} << 40},
       SyncDone{2, "/home/me/job: No space left on device", 3, 2, {"src/a.py"}},
+      PreparePmix{Attempt(1),
+                  "dlaunch-20261120-210142-k3f-1",
+                  {{"gpu01", {{Rank(0), 4}}}, {"gpu02", {{Rank(4), 3}, {Rank(9), 1 << 20}}}}},
+      PmixReady{Attempt(1), "libpmix.so.2 not found"},
+      PmixFence{Attempt(1),
+                std::uint64_t{1} << 40,
+                -25,
+                {{Rank(0), 3}, {Rank(7), 1}},
+                std::string("a\0b\xff", 4)},
+      PmixWanted{Attempt(1), 4294967295U, Rank(3)},
+      PmixData{Attempt(1), 7, -46, std::string("a\0b\xff", 4)},
   };
 }
 

@@ -1,0 +1,97 @@
+#include "launch/pmix_relay.h"
+
+#include <algorithm>
+
+namespace dlaunch {
+
+namespace {
+
+// Of pmix_common.h: what a server is told when it does not go through.
+constexpr std::int32_t kBadParameter = -27;
+constexpr std::int32_t kOutOfResource = -29;
+constexpr std::int32_t kNotFound = -46;
+
+// More than any job has at the same time; an agent must not fill our memory.
+constexpr std::size_t kMostFences = 4096;
+constexpr std::size_t kMostQuestions = 1 << 20;
+
+void append(const wire::PmixFence& from, wire::PmixFence& sum) {
+  if (sum.status == 0) sum.status = from.status;
+  if (sum.status == 0 && sum.bytes.size() + from.bytes.size() > wire::kMostPmixBytes)
+    sum.status = kOutOfResource;
+  if (sum.status == 0) {
+    sum.bytes += from.bytes;
+  } else {
+    sum.bytes.clear();
+  }
+}
+
+}  // namespace
+
+PmixRelay::PmixRelay(const LaunchPlan& plan) : attempt_(plan.attempt) {
+  for (const RankPlan& rank : plan.ranks) node_of_rank_.push_back(rank.node);
+  for (std::uint32_t i = 0; i < plan.nodes.size(); ++i) {
+    if (!plan.nodes[i].ranks.empty()) nodes_.emplace_back(i);
+  }
+}
+
+/// Empty: one of the members is no rank of the job.
+std::vector<NodeIndex> PmixRelay::nodes_of(const std::vector<RankSpan>& members) const {
+  if (members.empty()) return nodes_;
+  std::set<NodeIndex> nodes;
+  for (const RankSpan& span : members) {
+    const std::uint64_t end = std::uint64_t{span.first.value} + span.count;
+    if (end > node_of_rank_.size()) return {};
+    for (std::uint64_t rank = span.first.value; rank < end; ++rank)
+      nodes.insert(node_of_rank_[rank]);
+  }
+  return {nodes.begin(), nodes.end()};
+}
+
+std::vector<PmixRelay::Letter> PmixRelay::on(NodeIndex from, wire::PmixFence fence) {
+  if (fence.attempt != attempt_) return {};
+  const std::pair key{fence.members, fence.counter};
+  auto found = fences_.find(key);
+  if (found == fences_.end()) {
+    Fence begun;
+    begun.nodes = nodes_of(fence.members);
+    begun.awaited = {begun.nodes.begin(), begun.nodes.end()};
+    begun.sum = {attempt_, fence.counter, 0, fence.members, ""};
+    if (begun.nodes.empty() || fences_.size() >= kMostFences) {
+      begun.sum.status = begun.nodes.empty() ? kBadParameter : kOutOfResource;
+      return {{{from}, std::move(begun.sum)}};
+    }
+    if (!begun.awaited.contains(from)) return {};
+    found = fences_.emplace(key, std::move(begun)).first;
+  }
+  Fence& open = found->second;
+  if (open.awaited.erase(from) == 0) return {};
+  append(fence, open.sum);
+  if (!open.awaited.empty()) return {};
+  std::vector<Letter> letters = {{std::move(open.nodes), std::move(open.sum)}};
+  fences_.erase(found);
+  return letters;
+}
+
+std::vector<PmixRelay::Letter> PmixRelay::on(NodeIndex from, const wire::PmixWanted& wanted) {
+  if (wanted.attempt != attempt_) return {};
+  const bool known = wanted.rank.value < node_of_rank_.size();
+  if (!known || questions_.size() >= kMostQuestions) {
+    return {{{from}, wire::PmixData{attempt_, wanted.id, known ? kOutOfResource : kNotFound, ""}}};
+  }
+  const NodeIndex answerer = node_of_rank_[wanted.rank.value];
+  questions_.insert_or_assign(++next_question_, Question{from, wanted.id, answerer});
+  return {{{answerer}, wire::PmixWanted{attempt_, next_question_, wanted.rank}}};
+}
+
+std::vector<PmixRelay::Letter> PmixRelay::on(NodeIndex from, wire::PmixData data) {
+  const auto found = questions_.find(data.id);
+  if (data.attempt != attempt_ || found == questions_.end() || found->second.answerer != from)
+    return {};
+  data.id = found->second.id;
+  std::vector<Letter> letters = {{{found->second.asker}, std::move(data)}};
+  questions_.erase(found);
+  return letters;
+}
+
+}  // namespace dlaunch

@@ -1,0 +1,58 @@
+// What the PMIx servers of an attempt's nodes have for each other, passed on by the launcher: it
+// sees bytes, and who is waited for. Pure.
+//
+// A fence is over when every node that has members has given its bytes; then all of them get all
+// bytes, in any order (PMIx standard, pmix_server_fencenb_fn_t: "aggregated"). Fences of the same
+// members follow each other on every node, so their number tells them apart.
+#pragma once
+
+#include <cstdint>
+#include <map>
+#include <set>
+#include <utility>
+#include <vector>
+
+#include "model/launch_plan.h"
+#include "wire/message.h"
+
+namespace dlaunch {
+
+class PmixRelay {
+ public:
+  struct Letter {
+    std::vector<NodeIndex> to;
+    wire::Message message;
+    bool operator==(const Letter&) const = default;
+  };
+
+  PmixRelay() = default;
+  explicit PmixRelay(const LaunchPlan& plan);
+
+  /// What is to be sent, now that this has come from a node. An agent that says what it cannot
+  /// know, or the same twice, changes nothing. O(nodes) for a fence.
+  [[nodiscard]] std::vector<Letter> on(NodeIndex from, wire::PmixFence fence);
+  [[nodiscard]] std::vector<Letter> on(NodeIndex from, const wire::PmixWanted& wanted);
+  [[nodiscard]] std::vector<Letter> on(NodeIndex from, wire::PmixData data);
+
+ private:
+  struct Fence {
+    std::vector<NodeIndex> nodes;
+    std::set<NodeIndex> awaited;
+    wire::PmixFence sum;
+  };
+  struct Question {
+    NodeIndex asker;
+    std::uint32_t id = 0;  // the asker's
+    NodeIndex answerer;
+  };
+  [[nodiscard]] std::vector<NodeIndex> nodes_of(const std::vector<RankSpan>& members) const;
+
+  Attempt attempt_;
+  std::vector<NodeIndex> node_of_rank_;
+  std::vector<NodeIndex> nodes_;  // that have ranks
+  std::map<std::pair<std::vector<RankSpan>, std::uint64_t>, Fence> fences_;
+  std::map<std::uint32_t, Question> questions_;  // by the id that we gave them
+  std::uint32_t next_question_ = 0;
+};
+
+}  // namespace dlaunch

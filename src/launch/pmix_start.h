@@ -1,0 +1,48 @@
+// The PMIx servers of an attempt's nodes, before its ranks are started: what each agent is told,
+// and what is said when one cannot have its server.
+#pragma once
+
+#include <optional>
+#include <set>
+#include <string>
+#include <vector>
+
+#include "model/launch_plan.h"
+#include "wire/message.h"
+
+namespace dlaunch {
+
+/// Whether the ranks meet by PMIx: framework mpi and horovod.
+[[nodiscard]] bool needs_pmix(const LaunchPlan& plan);
+
+/// The same for all nodes.
+[[nodiscard]] wire::PreparePmix prepare_message(const LaunchPlan& plan);
+
+/// The answers of all nodes of one plan. A value; the planner asks and waits.
+class PmixStart {
+ public:
+  PmixStart() = default;
+  /// Waits for an answer of every node of the plan.
+  explicit PmixStart(const LaunchPlan& plan);
+
+  void add(NodeIndex node, const wire::PmixReady& answer);
+  [[nodiscard]] bool complete() const { return awaited_.empty(); }
+  /// Who has not answered: "gpu[02-04]".
+  [[nodiscard]] std::string awaited() const;
+  /// Each reason once, with the nodes that have it; exit_code::kPreflight. nullopt: all are ready.
+  [[nodiscard]] std::optional<Error> error() const;
+
+ private:
+  struct Refusal {
+    std::string why;
+    std::set<NodeIndex> nodes;
+  };
+  [[nodiscard]] std::string name_of(const std::set<NodeIndex>& nodes) const;
+
+  Attempt attempt_;
+  std::vector<std::string> names_;  // by node
+  std::set<NodeIndex> awaited_;
+  std::vector<Refusal> refusals_;
+};
+
+}  // namespace dlaunch

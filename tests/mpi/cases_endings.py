@@ -1,0 +1,138 @@
+"""Programs that end otherwise: by whom, with which code, and what is left."""
+
+import json
+import os
+import signal
+
+from case import case
+from expectations import Skip, expect, expect_equal, expect_in
+
+
+def summary(box):
+    return json.loads(box.read(box.run_folder(), "summary.json"))
+
+
+@case
+def mpi_abort_ends_the_job_with_its_code(box):
+    box.make_cluster(2)
+    run = box.mpi([2, 1], box.program("endings"), "abort", "2", "7").end(7)
+    expect_in("rank 2 on node2 called MPI_Abort and ended with code 7", " ".join(run.text.split()), "summary")
+    expect_equal(summary(box)["ranks"][2]["mpi"], "aborted", "summary.json")
+    box.expect_no_files()
+
+
+@case
+def mpi_abort_with_a_code_that_looks_like_success(box):
+    run = box.mpi_here(2, box.program("endings"), "abort", "1", "256").end(1)
+    expect_in("rank 1", run.text, "who aborted")
+
+
+@case
+def mpi_abort_in_a_shell_that_goes_on(box):
+    """mpirun ends everything too."""
+    box.mpi_here(2, "sh", "-c", f"{box.program('endings')} abort 0 7; sleep 1000").end(7)
+    box.expect_no_files()
+
+
+@case
+def a_crash_in_a_collective_ends_the_job_at_once(box):
+    box.make_cluster(2)
+    run = box.mpi([1, 2], box.program("endings"), "crash", "1").end(128 + signal.SIGSEGV)
+    expect_in("rank 1 on node2 was killed by SIGSEGV", " ".join(run.text.split()), "summary")
+    box.expect_no_files()
+
+
+@case
+def a_rank_that_leaves_without_finalize(box):
+    run = box.mpi_here(2, box.program("endings"), "leave", "1").end(65)
+    expect_in("rank 1", run.text, "who left")
+    expect_in("MPI_Finalize", run.text, "why")
+    expect_equal((summary(box)["cause"], summary(box)["origin"]), ("mpi", "dlaunch"), "summary.json")
+
+
+@case
+def spawning_is_refused(box):
+    run = box.mpi_here(2, box.program("endings"), "spawn", "0")
+    run.end()
+    expect(run.code not in (0, 98), f"exit code {run.code}")
+    expect_in("has called MPI_Comm_spawn, which is not possible here", " ".join(run.text.split()), "note")
+    expect_in(b"MPI_ERR_SPAWN", run.out + run.err, "the program's own error")
+
+
+@case
+def no_silent_singletons(box):
+    """A program that is no MPI program, and one of an MPI library that cannot be served, are no success of N worlds of one."""
+    run = box.mpi_here(2, "hostname").end(65)
+    text = " ".join(run.text.split())
+    expect_in("exited without having called MPI_Init", text, "what happened")
+    expect_in("no MPI program", text, "why")
+    expect_in("framework: none", text, "what to do")
+    expect_equal(summary(box)["cause"], "mpi", "summary.json")
+
+
+@case
+def a_program_that_does_not_find_the_server(box):
+    """As in a container that hides it: Open MPI then starts as a world of one."""
+    box.mpi_here(2, "env", "-u", "PMIX_NAMESPACE", "-u", "JSM_JSRUN_PORT", "-u", "PMIX_RANK", box.program("init")).end(65)
+
+
+@case
+def an_mpi_library_without_pmix(box):
+    if not box.compiles("mpicc.mpich"):
+        raise Skip("missing package: libmpich-dev")
+    box.mpi_here(2, box.program("init", "mpicc.mpich")).end(65)
+
+
+@case
+def a_node_without_openpmix_is_named(box):
+    box.make_cluster(2)
+    hide = ("for f in /usr/lib/*/libpmix.so.2* /usr/lib/*/pmix2/lib/libpmix.so.2*; do mount --bind /dev/null \"$f\"; done")
+    box.cluster[2].sh(hide)
+    run = box.mpi([1, 1], box.program("world")).end(75)
+    text = " ".join(run.text.split())
+    expect_in("node2: dlaunch-pmix cannot run: ", text, "which node")
+    expect_in("libpmix2", text, "what to install")
+    expect("node1" not in text, f"only that one\n{text}")
+
+
+@case
+def more_ranks_than_cores_are_asked_for(box):
+    cores = len(os.sched_getaffinity(0))
+    run = box.start("run", "-n", str(4 * cores), "--set", "framework=mpi", "--", box.program("world")).end(65)
+    expect_in(f"{4 * cores} MPI ranks on", run.text, "what is wrong")
+    expect_in("mpi.oversubscribe", run.text, "what to do")
+
+
+@case
+def nothing_is_left_when_the_agent_is_killed(box):
+    run = box.mpi_here(2, "sh", "-c", f"{box.program('world')}; {box.rank} tell ready; sleep 1000",
+                       options=["--set", "mpi.torch_variables=true"])
+    box.expect_all("ready", 2)
+    os.kill(run.chain()[2], signal.SIGKILL)
+    run.end(69)
+    box.expect_no_files()
+
+
+@case
+def nothing_is_left_after_ctrl_c_in_a_collective(box):
+    box.make_cluster(2)
+    run = box.mpi([1, 1], "sh", "-c", f"{box.rank} tell ready; exec {box.program('endings')} wait -1",
+                  options=["--set", "env_pass=[CASE, EVENTS, GATE]", "--set", "mpi.torch_variables=true"])
+    box.expect_all("ready", 2)
+    run.signal(signal.SIGINT)
+    run.end(130)
+    box.expect_no_files()
+
+
+@case
+def the_servers_listen_on_loopback_only(box):
+    box.make_cluster(2)
+    run = box.mpi([1, 1], "sh", "-c", f"{box.rank} tell ready gate; exec {box.program('world')}",
+                  options=["--set", "env_pass=[CASE, EVENTS, GATE]", "--set", "mpi.torch_variables=true"])
+    box.expect_all("ready", 2)
+    servers = [one for one in box.cluster.listeners() if one.command.startswith("dlaunch-pmix")]
+    box.open_gate()
+    run.end(0)
+    expect_equal({one.node for one in servers}, {"node1", "node2"}, "who listens")
+    for one in servers:
+        expect(one.kind == "unix" or one.address.startswith("127.0.0.1:"), f"listens: {one}")

@@ -1,0 +1,66 @@
+"""What an MPI test case works with: the sandbox of the cluster tests, and programs of programs/, compiled once for all cases."""
+
+import fcntl
+import os
+import subprocess
+
+import lab
+from cluster_sandbox import ClusterSandbox
+from expectations import expect_equal
+
+HERE = os.path.dirname(os.path.abspath(__file__))
+
+
+LOOK = ("ls -d /tmp/dlaunch-*/pmix-* /dev/shm/dlaunch-*/pmix-* /dev/shm/vader* /dev/shm/*osc* /tmp/ompi.* /tmp/pmix* "
+        "/var/tmp/dlaunch-*/pmix-* 2>/dev/null; true")
+
+
+def found_here():
+    return set(subprocess.run(["sh", "-c", LOOK], capture_output=True, text=True, check=True).stdout.split())
+
+
+class MpiSandbox(ClusterSandbox):
+    def __init__(self, *arguments):
+        super().__init__(*arguments)
+        # As on any machine: PMIx listens there.
+        subprocess.run(["ip", "link", "set", "lo", "up"], check=True)
+        # /tmp is the machine's, and other cases run beside this one.
+        own = f"/tmp/dlaunch-{os.geteuid()}"
+        os.makedirs(own, mode=0o700, exist_ok=True)
+        lab.mount("tmpfs", own, "tmpfs", 0, "mode=700")
+        lab.mount("tmpfs", "/dev/shm", "tmpfs", 0, "mode=1777")
+        self._before = found_here()
+
+    def compiles(self, compiler):
+        """Debian's wrappers are there without the headers that they need."""
+        return subprocess.run(["sh", "-c", f"echo '#include <mpi.h>' | {compiler} -E -x c - >/dev/null"], check=False,
+                              capture_output=True).returncode == 0
+
+    def program(self, name, compiler="mpicc.openmpi"):
+        """Its path, which all nodes see."""
+        folder = os.path.dirname(self.rank)
+        path = os.path.join(folder, f"{name}.{compiler}")
+        with open(os.path.join(folder, "compiling"), "w", encoding="ascii") as lock:
+            fcntl.flock(lock, fcntl.LOCK_EX)
+            if not os.path.exists(path):
+                subprocess.run([compiler, "-O1", "-Wall", "-Wextra", "-Werror", "-o", path,
+                                os.path.join(HERE, "programs", f"{name}.c")], check=True)
+        return path
+
+    def mpi_here(self, ranks, *command, options=(), **more):
+        """On the launcher's machine; more ranks than cores are allowed."""
+        return self.start("run", "-n", str(ranks), "--set", "framework=mpi", "--set", "mpi.oversubscribe=true", *options, "--",
+                          *command, **more)
+
+    def mpi(self, shape, *command, options=(), **more):
+        """Over nodes that the case has made: `shape` is the number of ranks on each."""
+        hosts = ", ".join(f"{{name: {name}, slots: {slots}}}" for name, slots in zip(self.cluster.names, shape))
+        return self.start("run", "-n", str(sum(shape)), "--set", f"hosts=[{hosts}]", "--set", f"connect.ssh={self.cluster.ssh}",
+                          "--set", "env_pass=[CASE]", "--set", "framework=mpi", *options, "--", *command, **more)
+
+    def expect_no_files(self):
+        """Nothing of PMIx or Open MPI is left here, or on any node."""
+        left = {"launcher": found_here() - self._before}
+        if self.cluster:
+            left.update({name: self.ssh(name, LOOK).stdout for name in self.cluster.names})
+        expect_equal({name: files for name, files in left.items() if files}, {}, "files left")

@@ -1,0 +1,8 @@
+/* init: starts and ends, whichever MPI it was compiled with. */
+#include <mpi.h>
+
+int main(int argc, char** argv) {
+  MPI_Init(&argc, &argv);
+  MPI_Finalize();
+  return 0;
+}

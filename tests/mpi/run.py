@@ -1,0 +1,26 @@
+#!/usr/bin/python3
+"""Runs the MPI tests: Open MPI programs started by a real dlaunch, on one machine and on nodes in namespaces with real sshd; each
+case in a lab of its own (tests/cluster). As root.
+
+  tests/mpi/run.py [--only PART,...] [--jobs N] [--dlaunch FILE]     (or $DLAUNCH_BIN)
+"""
+
+import os
+import shutil
+import sys
+
+HERE = os.path.dirname(os.path.abspath(__file__))
+TESTS = os.path.dirname(HERE)
+sys.path[:0] = [HERE, os.path.join(TESTS, "cluster"), os.path.join(TESTS, "process")]
+import lab  # noqa: E402
+from runner import CaseSuite, main  # noqa: E402
+
+
+def why_not():
+    if not shutil.which("mpicc.openmpi"):
+        return "missing package: libopenmpi-dev"
+    return lab.why_not()
+
+
+if __name__ == "__main__":
+    sys.exit(main(CaseSuite("mpi", HERE, os.path.join(HERE, "run_mpi_case.py"), lab.command(), why_skipped=why_not()), __doc__))

@@ -1,0 +1,156 @@
+// framework: mpi and horovod: what their ranks find, and what is refused.
+#include <gmock/gmock.h>
+
+#include "fake_cluster.h"
+
+namespace dlaunch {
+namespace {
+
+using test::environment_of;
+using test::fake_cluster;
+using test::fake_context;
+using test::list_job;
+using testing::HasSubstr;
+
+JobSpec mpi_job() {
+  JobSpec spec = list_job({"./solve"});
+  spec.framework = Framework::mpi;
+  return spec;
+}
+
+LaunchPlan plan_of(const JobSpec& spec, const Cluster& cluster,
+                   const PlanContext& context = fake_context()) {
+  const auto plan = make_plan(spec, cluster, context);
+  EXPECT_TRUE(plan.has_value()) << plan.error().message;
+  return plan.value_or(LaunchPlan{});
+}
+
+/// 3 + 1 ranks, on nodes that meet by eth0 and eth1.
+Cluster uneven_cluster() {
+  Cluster cluster = fake_cluster({{.cores = 4, .slots = 3}, {.cores = 4, .slots = 1}});
+  cluster.meeting =
+      Meeting{"10.0.0.4", "eth0, the only subnet", {{"eth0", "10.0.0.4"}, {"eth1", "10.0.0.5"}}};
+  return cluster;
+}
+
+TEST(Mpi, RanksOfUnevenNodes) {
+  const LaunchPlan plan = plan_of(mpi_job(), uneven_cluster());
+  const Environment expected = {
+      // mpirun(1) of Open MPI 4, "Exported Environment Variables"
+      {"OMPI_COMM_WORLD_RANK", "3"},
+      {"OMPI_COMM_WORLD_SIZE", "4"},
+      {"OMPI_COMM_WORLD_LOCAL_RANK", "0"},
+      {"OMPI_COMM_WORLD_LOCAL_SIZE", "1"},
+      {"OMPI_COMM_WORLD_NODE_RANK", "0"},  // on its node over all jobs; not the node's index
+      {"OMPI_UNIVERSE_SIZE", "4"},
+      // orte/mca/schizo/jsm of Open MPI 4: whether the variable is there is all that it looks at
+      {"JSM_JSRUN_PORT", "0"},
+      // Azure Batch: "IP:port", on several nodes; Azure ML's common variable: the host alone
+      {"AZ_BATCH_MASTER_NODE", "10.0.0.4:21000"},
+      {"AZ_BATCHAI_MPI_MASTER_NODE", "10.0.0.4"},
+      // no RDMA device anywhere
+      {"OMPI_MCA_pml", "ob1"},
+      {"OMPI_MCA_btl", "self,vader,tcp"},
+      {"OMPI_MCA_mtl", "^ofi,psm,psm2"},
+      {"OMPI_MCA_osc", "^ucx"},
+      // names differ per node
+      {"OMPI_MCA_btl_tcp_if_include", "eth1"},
+      {"NCCL_SOCKET_IFNAME", "=eth1"},
+      {"GLOO_SOCKET_IFNAME", "eth1"},
+      {"PYTHONUNBUFFERED", "1"},
+      {"DLAUNCH_RUN_ID", "20261120-210142-k3f"},
+      {"DLAUNCH_RANK", "3"},
+      {"DLAUNCH_WORLD_SIZE", "4"},
+      {"DLAUNCH_LOCAL_RANK", "0"},
+      {"DLAUNCH_NODE_RANK", "1"},
+      {"DLAUNCH_ATTEMPT", "0"},
+  };
+  EXPECT_EQ(environment_of(plan, 3), expected);
+  const Environment third = environment_of(plan, 2);
+  EXPECT_EQ(third.at("OMPI_COMM_WORLD_LOCAL_RANK"), "2");
+  EXPECT_EQ(third.at("OMPI_COMM_WORLD_LOCAL_SIZE"), "3");
+  EXPECT_EQ(third.at("OMPI_MCA_btl_tcp_if_include"), "eth0");
+}
+
+TEST(Mpi, OneNode) {
+  const Environment env = environment_of(plan_of(mpi_job(), fake_cluster({{.cores = 2}})), 0);
+  EXPECT_FALSE(env.contains("AZ_BATCH_MASTER_NODE")) << "by it programs tell several nodes";
+  EXPECT_EQ(env.at("AZ_BATCHAI_MPI_MASTER_NODE"), "127.0.0.1");
+  EXPECT_FALSE(env.contains("OMPI_MCA_btl_tcp_if_include"));
+  EXPECT_FALSE(env.contains("OMPI_MCA_mpi_yield_when_idle"));
+  EXPECT_FALSE(env.contains("RANK"));
+}
+
+TEST(Mpi, TheFiveOfTorchWhereAskedFor) {
+  JobSpec spec = mpi_job();
+  spec.mpi.torch_variables = true;
+  const Environment env = environment_of(plan_of(spec, uneven_cluster()), 2);
+  EXPECT_EQ(env.at("RANK"), "2");
+  EXPECT_EQ(env.at("LOCAL_RANK"), "2");
+  EXPECT_EQ(env.at("WORLD_SIZE"), "4");
+  EXPECT_EQ(env.at("MASTER_ADDR"), "10.0.0.4");
+  EXPECT_EQ(env.at("MASTER_PORT"), "21000");
+}
+
+TEST(Mpi, WhereThereIsRdmaAnywhereOpenMpiChoosesForItself) {
+  // A different pml on some ranks ends MPI_Init with an error, so all nodes are looked at.
+  Cluster cluster = uneven_cluster();
+  cluster.nodes[1].facts.rdma_devices = {"mlx5_0"};
+  const Environment env = environment_of(plan_of(mpi_job(), cluster), 0);
+  for (const char* name : {"OMPI_MCA_pml", "OMPI_MCA_btl", "OMPI_MCA_mtl", "OMPI_MCA_osc"})
+    EXPECT_FALSE(env.contains(name)) << name;
+  EXPECT_EQ(env.at("OMPI_MCA_btl_tcp_if_include"), "eth0");
+}
+
+TEST(Mpi, WhatTheUserHasSetStays) {
+  JobSpec spec = mpi_job();
+  spec.env = {{"OMPI_MCA_pml", "ucx"}, {"OMPI_MCA_btl_tcp_if_exclude", "eth7"}};
+  PlanContext context = fake_context();
+  context.launcher_env = {{"OMPI_MCA_osc", "rdma"}};
+  const Environment env = environment_of(plan_of(spec, uneven_cluster(), context), 0);
+  EXPECT_EQ(env.at("OMPI_MCA_pml"), "ucx");
+  EXPECT_EQ(env.at("OMPI_MCA_osc"), "rdma");
+  // Open MPI refuses both lists at once.
+  EXPECT_FALSE(env.contains("OMPI_MCA_btl_tcp_if_include"));
+}
+
+TEST(Mpi, MoreRanksThanCoresMustBeMeant) {
+  JobSpec spec = mpi_job();
+  spec.processes = 3;
+  const Cluster two_cores = fake_cluster({{.cores = 2}});
+  const auto refused = make_plan(spec, two_cores, fake_context());
+  ASSERT_FALSE(refused);
+  EXPECT_EQ(refused.error().exit_code, exit_code::kJobFile);
+  EXPECT_THAT(refused.error().message, HasSubstr("3 MPI ranks on node0, which has 2 cores"));
+  EXPECT_THAT(refused.error().message, HasSubstr("mpi.oversubscribe"));
+  spec.mpi.oversubscribe = true;
+  EXPECT_EQ(environment_of(plan_of(spec, two_cores), 0).at("OMPI_MCA_mpi_yield_when_idle"), "1");
+  // mpirun(1): the slots of a host list say how many there may be, whatever the cores.
+  spec.mpi.oversubscribe = false;
+  EXPECT_TRUE(make_plan(spec, fake_cluster({{.cores = 2, .slots = 3}}), fake_context()));
+  // Nobody waits by looking in other frameworks.
+  spec.framework = Framework::none;
+  EXPECT_TRUE(make_plan(spec, two_cores, fake_context()));
+}
+
+TEST(Mpi, HorovodIsTheSameAndMeetsByMpi) {
+  JobSpec spec = mpi_job();
+  spec.framework = Framework::horovod;
+  const Environment env = environment_of(plan_of(spec, uneven_cluster()), 3);
+  EXPECT_EQ(env.at("OMPI_COMM_WORLD_RANK"), "3");
+  EXPECT_EQ(env.at("HOROVOD_CONTROLLER"), "mpi");
+  EXPECT_EQ(env.at("HOROVOD_CPU_OPERATIONS"), "mpi");
+}
+
+TEST(Mpi, ProgramsThatStartRanksOfTheirOwnAreNoRanks) {
+  JobSpec spec = mpi_job();
+  for (const Launch launch : {Launch::per_node, Launch::once}) {
+    spec.launch = launch;
+    const auto plan = make_plan(spec, fake_cluster({{}}), fake_context());
+    ASSERT_FALSE(plan);
+    EXPECT_THAT(plan.error().message, HasSubstr("framework: none"));
+  }
+}
+
+}  // namespace
+}  // namespace dlaunch
