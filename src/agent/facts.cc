@@ -1,35 +1,17 @@
 #include "agent/facts.h"
 
-#include <cerrno>
 #include <cstdlib>
 
-#include <sched.h>
 #include <sys/resource.h>
 #include <sys/utsname.h>
 
 #include "fabric/net.h"
 #include "fabric/node_facts.h"
+#include "os/own_machine.h"
 
 namespace dlaunch {
 
 namespace {
-
-/// CPUs this process may run on; machines may have more than the 1024 of cpu_set_t
-/// (sched_setaffinity(2)).
-std::vector<int> allowed_cpus() {
-  std::vector<int> cpus;
-  for (int count = 1024; count <= 65536; count *= 4) {
-    cpu_set_t* set = CPU_ALLOC(static_cast<std::size_t>(count));
-    const std::size_t size = CPU_ALLOC_SIZE(static_cast<std::size_t>(count));
-    const bool ok = ::sched_getaffinity(0, size, set) == 0;
-    for (int cpu = 0; ok && cpu < count; ++cpu) {
-      if (CPU_ISSET_S(static_cast<std::size_t>(cpu), size, set)) cpus.push_back(cpu);
-    }
-    CPU_FREE(set);
-    if (ok || errno != EINVAL) break;
-  }
-  return cpus;
-}
 
 /// RLIM_INFINITY is all ones, as kUnlimited is.
 std::uint64_t soft_limit(__rlimit_resource resource) {
@@ -53,7 +35,7 @@ NodeFacts FactsService::gather(const wire::FactsRequest& request) {
   facts.kernel = system.release;
   facts.memory_bytes = fabric::read_memory_bytes("");
   facts.memory_available_bytes = fabric::read_available_memory_bytes("");
-  facts.cores = fabric::read_cores("", allowed_cpus());
+  facts.cores = fabric::read_cores("", allowed_cpus(0));
   mark_taken(facts.cores);
   facts.gpus = fabric::read_gpus("");
   if (const char* visible = std::getenv("CUDA_VISIBLE_DEVICES"))

@@ -115,6 +115,10 @@ std::string unexpected(const CLI::App& app, const std::vector<std::string>& argu
     return std::find(extra.begin(), extra.end(), word) != extra.end();
   });
   if (first == arguments.end()) return "too many arguments";
+  if (app.get_name() == "dlaunch exec" && !first->starts_with('-')) {
+    return "a command goes after --: dlaunch exec" + joined(arguments.begin(), first) + " --" +
+           joined(first, arguments.end());
+  }
   const CLI::Option* positional = app.get_option_no_throw("JOB");
   const bool has_job = positional != nullptr && positional->count() > 0;
   const std::string job = has_job ? positional->results().front() : "";

@@ -1,7 +1,10 @@
 #include "os/own_machine.h"
 
+#include <cerrno>
+
 #include <arpa/inet.h>
 #include <ifaddrs.h>
+#include <sched.h>
 #include <sys/utsname.h>
 
 namespace dlaunch {
@@ -29,6 +32,23 @@ std::vector<std::string> own_addresses() {
   }
   ::freeifaddrs(first);
   return addresses;
+}
+
+std::vector<int> allowed_cpus(int pid) {
+  std::vector<int> cpus;
+  // Machines may have more than the 1024 of cpu_set_t.
+  for (int count = 1024; count <= 65536; count *= 4) {
+    cpu_set_t* set = CPU_ALLOC(static_cast<std::size_t>(count));
+    const std::size_t size = CPU_ALLOC_SIZE(static_cast<std::size_t>(count));
+    const bool ok = ::sched_getaffinity(pid, size, set) == 0;
+    const int error = errno;
+    for (int cpu = 0; ok && cpu < count; ++cpu) {
+      if (CPU_ISSET_S(static_cast<std::size_t>(cpu), size, set)) cpus.push_back(cpu);
+    }
+    CPU_FREE(set);
+    if (ok || error != EINVAL) break;
+  }
+  return cpus;
 }
 
 }  // namespace dlaunch

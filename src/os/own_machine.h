@@ -13,4 +13,8 @@ namespace dlaunch {
 /// they cannot be read.
 [[nodiscard]] std::vector<std::string> own_addresses();
 
+/// CPUs that a process may run on, ascending (sched_getaffinity(2)); 0 is this process. Empty when
+/// they cannot be had.
+[[nodiscard]] std::vector<int> allowed_cpus(int pid);
+
 }  // namespace dlaunch

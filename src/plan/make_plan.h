@@ -4,6 +4,7 @@
 #pragma once
 
 #include <cstdint>
+#include <optional>
 #include <string>
 #include <vector>
 
@@ -16,6 +17,13 @@
 
 namespace dlaunch {
 
+/// Under `dlaunch exec`: what the launcher that started this process has settled (foreign/).
+struct OuterLauncher {
+  std::string port_reason;               // of MASTER_PORT
+  bool cores_are_own = false;            // the cores of the facts are for this rank alone
+  std::optional<std::uint32_t> threads;  // cores that it gave to each rank
+};
+
 /// What a plan needs besides the job and the cluster.
 struct PlanContext {
   std::string
@@ -24,6 +32,7 @@ struct PlanContext {
   Environment launcher_env;    // the caller's environment
   std::string current_folder;  // absolute; base of a relative workdir
   std::string run_folder;      // absolute; "" when nothing will be started: shown as a placeholder
+  std::optional<OuterLauncher> outer;  // nullopt: dlaunch starts the ranks itself
 };
 
 /// Who runs where, with which command, cores, GPUs and variables.

@@ -110,13 +110,14 @@ std::vector<RoleFacts> roles_of(const JobSpec& spec, const LaunchPlan& plan) {
 }
 
 void add_to_ranks(const Rows& rows, const View& job_view, const std::vector<RoleFacts>& roles,
-                  LaunchPlan& plan) {
+                  std::optional<Rank> only, LaunchPlan& plan) {
   View view = job_view;
   std::size_t first = 0;
   for (const RoleFacts& role : roles) {
     view.role_size = role.size;
     for (std::size_t i = first; i < first + role.size; ++i) {
       RankPlan& rank = plan.ranks[i];
+      if (only && rank.rank != *only) continue;
       view.rank = &rank;
       rank.variables.reserve(rows.rank.size() + (role.spec == nullptr ? 0 : role.spec->env.size()));
       if (role.spec != nullptr) {
@@ -137,7 +138,7 @@ void add_to_ranks(const Rows& rows, const View& job_view, const std::vector<Role
 }  // namespace
 
 void add_rank_variables(const JobSpec& spec, const Cluster& cluster, const PlanContext& context,
-                        LaunchPlan& plan) {
+                        LaunchPlan& plan, std::optional<Rank> only) {
   const std::vector<RoleFacts> roles = roles_of(spec, plan);
   const Rows rows(rank_table::profile_of(spec), roles.size() == 1);
   const bool is_gcp = spec.framework == Framework::gcp;
@@ -156,6 +157,7 @@ void add_rank_variables(const JobSpec& spec, const Cluster& cluster, const PlanC
     view.has_rdma = view.has_rdma || !cluster.nodes[i].facts.rdma_devices.empty();
 
   for (std::uint32_t i = 0; i < plan.nodes.size(); ++i) {
+    if (only && plan.ranks[only->value].node.value != i) continue;
     const Node& node = cluster.nodes[i];
     view.node_index = i;
     view.node = &plan.nodes[i];
@@ -172,7 +174,7 @@ void add_rank_variables(const JobSpec& spec, const Cluster& cluster, const PlanC
   append(rows.job, view, plan.variables);
   sort_by_name(plan.variables);
   keep_last_of_each(plan.variables);
-  add_to_ranks(rows, view, roles, plan);
+  add_to_ranks(rows, view, roles, only, plan);
 }
 
 std::vector<std::string> kept_variables(const JobSpec& spec) {

@@ -3,6 +3,7 @@
 #pragma once
 
 #include <cstddef>
+#include <optional>
 #include <string_view>
 
 #include "model/cluster.h"
@@ -16,8 +17,9 @@ namespace dlaunch {
 /// the same for the whole job, to NodePlan::variables those of a node, to RankPlan::variables those
 /// of a rank (and the `env` of its role). plan.variables must hold the user's layers, sorted by
 /// name (plan/user_env.h): rank variables replace them, but a row that is kept if set gives way to
-/// them and to the inherited environment.
-void add_rank_variables(const JobSpec&, const Cluster&, const PlanContext&, LaunchPlan&);
+/// them and to the inherited environment. `only`: those of this rank and its node alone.
+void add_rank_variables(const JobSpec&, const Cluster&, const PlanContext&, LaunchPlan&,
+                        std::optional<Rank> only = std::nullopt);
 
 /// True for a variable that dlaunch sets for every rank of such a job, and that nothing overrides:
 /// it may not be in `env`.

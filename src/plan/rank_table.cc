@@ -15,14 +15,16 @@ Value number(std::size_t n) {
   return std::to_string(n);
 }
 
-std::string error_file(const View& v) {
+Value error_file(const View& v) {
   std::string path = v.plan.nodes[v.rank->node.value].output_folder;
+  if (path.empty()) return std::nullopt;  // under `dlaunch exec` nobody reads it
   path += "/rank-";
   path += std::to_string(v.rank->rank.value);
   return path += ".error.json";
 }
 
 std::string master_port_reason(const View& v) {
+  if (v.context.outer) return v.context.outer->port_reason;
   return v.spec.rendezvous.port != 0 ? "rendezvous.port of the job"
                                      : "free on the first node, new for each attempt";
 }
@@ -46,16 +48,23 @@ std::string run_id(const View& v) {
   return v.context.run_id.empty() ? "<run id>" : v.context.run_id;
 }
 
+/// Ranks that the cores of the facts are for.
+std::size_t sharers(const View& v) {
+  return v.context.outer && v.context.outer->cores_are_own ? 1 : v.node->ranks.size();
+}
+
 Value threads(const View& v) {
   if (v.spec.binding.threads > 0) return number(static_cast<std::size_t>(v.spec.binding.threads));
   if (v.spec.framework != Framework::pytorch || v.spec.launch != Launch::per_process)
     return std::nullopt;
-  return number(static_cast<std::size_t>(threads_per_rank(*v.facts, v.node->ranks.size())));
+  if (v.context.outer && v.context.outer->threads) return number(*v.context.outer->threads);
+  return number(static_cast<std::size_t>(threads_per_rank(*v.facts, sharers(v))));
 }
 
 std::string threads_reason(const View& v) {
   if (v.spec.binding.threads > 0) return "binding.threads";
-  const std::size_t ranks = v.node->ranks.size();
+  if (v.context.outer && v.context.outer->threads) return "cores that the launcher gave each rank";
+  const std::size_t ranks = sharers(v);
   const std::size_t cores = cores_to_share(*v.facts, ranks);
   return std::to_string(cores) + (cores == 1 ? " core" : " cores") + " / " + std::to_string(ranks) +
          (ranks == 1 ? " rank" : " ranks") + ", at least 1";
@@ -295,8 +304,7 @@ const Row kTable[] = {
      "restart.max"},
     {"TORCHELASTIC_USE_AGENT_STORE", kTorch, Scope::job, Keep::no,
      [](const View&) -> Value { return "False"; }, "rank 0 hosts the store at MASTER_PORT"},
-    {"TORCHELASTIC_ERROR_FILE", kTorch, Scope::rank, Keep::no,
-     [](const View& v) -> Value { return error_file(v); },
+    {"TORCHELASTIC_ERROR_FILE", kTorch, Scope::rank, Keep::no, error_file,
      "PyTorch writes the exception of a failed rank here"},
     {"TORCH_NCCL_ASYNC_ERROR_HANDLING", kTorch, Scope::node, Keep::if_set,
      [](const View&) -> Value { return "1"; },

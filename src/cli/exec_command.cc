@@ -1,0 +1,186 @@
+#include <algorithm>
+#include <array>
+#include <cerrno>
+#include <memory>
+
+#include <unistd.h>
+
+#include "cli/commands.h"
+#include "cli/job_file.h"
+#include "cli/print.h"
+#include "fabric/node_facts.h"
+#include "foreign/exec_plan.h"
+#include "os/own_machine.h"
+#include "os/ports.h"
+#include "report/plan_json.h"
+#include "report/plan_text.h"
+
+extern char** environ;
+
+namespace dlaunch {
+
+namespace {
+
+constexpr const char* kFooter =
+    "Examples:\n"
+    "  mpirun -np 4 dlaunch exec -- python train.py          torch's variables under mpirun\n"
+    "  srun -N2 --ntasks-per-node=4 dlaunch exec -- python train.py\n"
+    "  mpirun -np 4 dlaunch exec --framework tensorflow -- python train.py\n"
+    "  mpirun -H a:4,b:4 dlaunch exec --master-addr a -- python train.py\n"
+    "  srun -n4 dlaunch exec --print                         the variables, with reasons\n"
+    "\n"
+    "Understands mpirun and mpiexec (Open MPI, MPICH, Intel MPI, MVAPICH), srun, pbsdsh,\n"
+    "jsrun and indexed jobs of Kubernetes. The command takes dlaunch's place: its exit\n"
+    "code is its own. 126/127: it cannot be executed/found; 75: the world does not add up.";
+
+constexpr std::size_t kMostFileBytes = std::size_t{8} * 1024 * 1024;
+constexpr std::uint32_t kMostPort = 65'535;
+
+Result<Framework> framework_named(const std::string& name) {
+  constexpr std::array kAll{Framework::pytorch, Framework::tensorflow, Framework::mpi,
+                            Framework::horovod, Framework::deepspeed,  Framework::jax,
+                            Framework::gcp,     Framework::none};
+  std::string known;
+  for (const Framework framework : kAll) {
+    if (name_of(framework) == name) return framework;
+    known += (known.empty() ? "" : ", ") + std::string(name_of(framework));
+  }
+  return fail(exit_code::kUsage, "--framework \"" + name + "\" is none of " + known);
+}
+
+foreign::PortRange local_ports() {
+  const auto text = read_bounded_file("/proc/sys/net/ipv4/ip_local_port_range", "file", 64);
+  return foreign::read_port_range(text.value_or(""));
+}
+
+/// The port on which this process is about to listen, if any.
+std::uint16_t own_port(const LaunchPlan& plan, std::uint32_t rank) {
+  switch (plan.framework) {
+    case Framework::tensorflow:
+      return plan.ranks[rank].ports.front();
+    case Framework::none:
+    case Framework::mpi:
+    case Framework::horovod:
+      return 0;
+    case Framework::pytorch:
+    case Framework::deepspeed:
+    case Framework::jax:
+    case Framework::gcp:
+      return rank == 0 ? plan.master.port : std::uint16_t{0};
+  }
+  return 0;
+}
+
+/// A port that was computed may be somebody else's; the job would wait for a server that is none.
+Status check_port(const LaunchPlan& plan, std::uint32_t rank) {
+  const std::uint16_t port = own_port(plan, rank);
+  if (port == 0) return {};
+  const auto reserved = reserve_port(port);
+  if (reserved) return {};
+  const std::string& holder = reserved.error().holder;
+  return fail(exit_code::kPreflight,
+              "rank " + std::to_string(rank) + ": port " + std::to_string(port) + " is taken by " +
+                  (holder.empty() ? "another process" : holder) +
+                  "\n         try: --master-port PORT, the same for all ranks");
+}
+
+struct ExecCommand {
+  TrailingArguments command;
+  std::string framework = "pytorch";
+  std::string master_address;
+  std::optional<std::uint32_t> master_port;
+  std::optional<std::uint32_t> processes;
+  bool print = false;
+  bool json = false;
+
+  int execute() const {
+    const auto plan = make();
+    if (!plan) return print_error(plan.error());
+    const std::uint32_t rank = rank_;
+    if (print || json)
+      return print_text(json ? plan_env_json(*plan, Rank(rank))
+                             : plan_env_text(*plan, Cluster{}, Rank(rank)));
+    if (const Status s = check_port(*plan, rank); !s) return print_error(s.error());
+    return become(foreign::rank_environment(*plan, rank, environment_from_block(environ)));
+  }
+
+ private:
+  mutable std::uint32_t rank_ = 0;
+
+  Result<LaunchPlan> make() const {
+    if (command.empty() && !print && !json)
+      return fail(exit_code::kUsage,
+                  "no command given; for example: mpirun -np 4 dlaunch exec -- "
+                  "python train.py\n         try: dlaunch exec --help");
+    if (master_port && (*master_port == 0 || *master_port > kMostPort))
+      return fail(exit_code::kUsage, "--master-port: expected 1 to 65535");
+    const auto chosen = framework_named(framework);
+    if (!chosen) return tl::unexpected(chosen.error());
+    foreign::WorldInput input;
+    input.environment = environment_from_block(environ);
+    input.hostname = own_hostname();
+    input.addresses = own_addresses();
+    input.read_file = [](const std::string& path) {
+      return read_bounded_file(path, "file", kMostFileBytes);
+    };
+    input.command = command;
+    input.processes = processes;
+    input.master_address = master_address;
+    auto world = foreign::foreign_world(input);
+    if (!world) return tl::unexpected(world.error());
+    rank_ = world->rank;
+    foreign::ExecInput exec;
+    exec.framework = *chosen;
+    exec.world = std::move(*world);
+    exec.environment = std::move(input.environment);
+    const std::vector<int> cpus = allowed_cpus(0);
+    exec.facts.cores = fabric::read_cores("", cpus);
+    // Whoever started us may use more than we: so the rest is for others.
+    exec.cores_are_own = cpus.size() < allowed_cpus(::getppid()).size();
+    exec.master_port = static_cast<std::uint16_t>(master_port.value_or(0));
+    exec.local_ports = local_ports();
+    return foreign::exec_plan(exec);
+  }
+
+  [[nodiscard]] int become(const Environment& environment) const {
+    std::vector<std::string> block;
+    block.reserve(environment.size());
+    for (const auto& [name, value] : environment) block.push_back(name + '=' + value);
+    std::vector<char*> envp;
+    for (std::string& text : block) envp.push_back(text.data());
+    envp.push_back(nullptr);
+    std::vector<std::string> words = command;
+    std::vector<char*> argv;
+    for (std::string& word : words) argv.push_back(word.data());
+    argv.push_back(nullptr);
+    ::execvpe(argv.front(), argv.data(), envp.data());
+    const int error = errno;
+    return print_error({error == ENOENT ? exit_code::kNotFound : exit_code::kCannotExecute,
+                        "rank " + std::to_string(rank_) + ": cannot execute \"" + command.front() +
+                            "\": " + errno_text(error)});
+  }
+};
+
+}  // namespace
+
+Subcommand exec_command(const TrailingArguments& arguments) {
+  auto exec = std::make_shared<ExecCommand>();
+  exec->command = arguments;
+  const auto describe = [exec](CommandOptions options) {
+    options.value("--framework", exec->framework,
+                  "Which variables: pytorch (default), tensorflow,\ngcp, none", "NAME");
+    options.value("--master-addr,--master_addr", exec->master_address,
+                  "Host of rank 0, where no scheduler names it", "HOST");
+    options.number("--master-port,--master_port", exec->master_port,
+                   "Default: computed from the job's id", "PORT");
+    options.number("-n,--processes,--np", exec->processes,
+                   "Number of processes, where the launcher does\nnot tell it (Kubernetes)", "N");
+    options.flag("--print", exec->print,
+                 "Print the variables, with the reason of each, and\nstart nothing");
+    options.flag("--json", exec->json, "Likewise as JSON");
+  };
+  return {"exec", "Under mpirun, srun, ...: set a framework's variables, then become a command",
+          kFooter, describe, [exec] { return exec->execute(); }};
+}
+
+}  // namespace dlaunch

@@ -1,0 +1,189 @@
+#include "cli/export_mpirun.h"
+
+#include <algorithm>
+#include <chrono>
+
+#include <unistd.h>
+
+#include "cli/hosts.h"
+#include "cli/print.h"
+#include "launch/discover.h"
+#include "model/ip_address.h"
+#include "os/program_output.h"
+#include "plan/carried.h"
+#include "plan/make_plan.h"
+#include "plan/mpirun_command.h"
+#include "plan/user_env.h"
+#include "spec/shell_quote.h"
+
+extern char** environ;
+
+namespace dlaunch {
+
+namespace {
+
+constexpr std::chrono::seconds kVersionLimit{10};
+
+Result<MpirunKind> ask_kind(const std::string& program) {
+  const auto text = program_output({program, "--version"}, kVersionLimit);
+  if (!text) {
+    if (text.error().exit_code != exit_code::kNotFound) return tl::unexpected(text.error());
+    return fail(exit_code::kNotFound, "there is no \"" + program +
+                                          "\" here\n         try: --mpirun PROGRAM, such as "
+                                          "/opt/openmpi/bin/mpirun or mpiexec.hydra");
+  }
+  if (const auto kind = mpirun_kind(*text)) return *kind;
+  return fail(exit_code::kUsage, '"' + program +
+                                     "\" is neither Open MPI 4 or 5 nor Hydra (MPICH, Intel MPI); "
+                                     "it calls itself: " +
+                                     text->substr(0, text->find('\n')));
+}
+
+std::string_view name_of(MpirunKind kind) {
+  switch (kind) {
+    case MpirunKind::open_mpi_4:
+      return "Open MPI 4";
+    case MpirunKind::open_mpi_5:
+      return "Open MPI 5";
+    case MpirunKind::hydra:
+      return "Hydra";
+  }
+  return "";
+}
+
+/// The subnet of node 0 in which the master's address is, "10.0.0.0/24"; empty: it is not known.
+std::string network_of(const LaunchPlan& plan, const Cluster& cluster) {
+  const auto master = parse_ip(plan.master.address);
+  if (!master) return "";
+  for (const NetworkInterface& interface : cluster.nodes.front().facts.interfaces) {
+    for (const InterfaceAddress& address : interface.addresses) {
+      const auto own = parse_ip(address.text);
+      if (own && *own == *master) return address.text + '/' + std::to_string(address.prefix);
+    }
+  }
+  return "";
+}
+
+/// The fewest physical cores of a node.
+std::uint32_t cores_of(const Cluster& cluster) {
+  std::size_t least = cluster.nodes.front().facts.cores.size();
+  for (const Node& node : cluster.nodes) least = std::min(least, node.facts.cores.size());
+  return static_cast<std::uint32_t>(least);
+}
+
+std::string host_list(const std::vector<HostSlots>& hosts) {
+  std::string text;
+  for (const HostSlots& host : hosts)
+    text += (text.empty() ? "" : ",") + host.name + ':' + std::to_string(host.slots);
+  return text;
+}
+
+bool is_mpi(Framework framework) {
+  return framework == Framework::mpi || framework == Framework::horovod;
+}
+
+std::vector<std::string> rank_command(const JobSpec& spec, const LaunchPlan& plan) {
+  const std::vector<std::string>& argv = plan.commands.front().argv;
+  if (is_mpi(spec.framework)) return argv;
+  std::vector<std::string> words = {"dlaunch", "exec", "--framework",
+                                    std::string(name_of(spec.framework))};
+  if (plan.hosts.size() > 1 && !plan.master.address.empty())
+    words.insert(words.end(), {"--master-addr", plan.master.address});
+  if (spec.rendezvous.port != 0)
+    words.insert(words.end(), {"--master-port", std::to_string(spec.rendezvous.port)});
+  words.emplace_back("--");
+  words.insert(words.end(), argv.begin(), argv.end());
+  return words;
+}
+
+std::string quoted_line(const std::vector<std::string>& words) {
+  std::string line;
+  for (const std::string& word : words) line += (line.empty() ? "" : " ") + spec::shell_quote(word);
+  return line;
+}
+
+/// What the job's variables become: values of `env` are in the script, others are passed on as they
+/// are where it is started.
+void take_variables(const JobSpec& spec, const Environment& environment, MpirunInput& input,
+                    std::string& exports) {
+  for (const auto& [name, value] : carried_variables(environment)) input.pass.push_back(name);
+  for (const Variable& variable : user_variables(spec, environment)) {
+    input.pass.push_back(variable.name);
+    if (variable.source == VariableSource::job_env)
+      exports += "export " + variable.name + '=' + spec::shell_quote(variable.value) + '\n';
+  }
+  input.pass.emplace_back("DLAUNCH_HOSTS");
+  exports += "export DLAUNCH_HOSTS=" + spec::shell_quote(host_list(input.hosts)) + '\n';
+}
+
+std::string script_of(const LaunchPlan& plan, const MpirunInput& input,
+                      const MpirunCommand& command, std::string exports) {
+  for (const auto& [name, value] : command.environment)
+    exports += "export " + name + '=' + spec::shell_quote(value) + '\n';
+  std::string text = "#!/bin/sh\n# " + plan.name + ": " + std::to_string(plan.hosts.size()) +
+                     (plan.hosts.size() == 1 ? " node" : " nodes") + ", with mpirun of " +
+                     std::string(name_of(input.kind)) + "\n";
+  text += "cat >" + spec::shell_quote(input.hostfile) + " <<'END'\n" +
+          hostfile_text(hostfile_dialect(input.kind), input.hosts) + "END\n";
+  return text + exports + "exec " + quoted_line(command.argv) + '\n';
+}
+
+/// mpirun as the plan sees it: one process that finds the nodes in a hostfile. Its ranks meet as
+/// those of PyTorch do, whatever they are told about it later; MPI programs meet by mpirun.
+JobSpec as_one_process(const JobSpec& spec) {
+  JobSpec once = spec;
+  once.launch = Launch::once;
+  once.framework = is_mpi(spec.framework) ? Framework::none : Framework::pytorch;
+  return once;
+}
+
+Status check_job(const JobSpec& spec) {
+  if (!spec.roles.empty())
+    return fail(exit_code::kJobFile, "mpirun has no roles: such a job cannot be exported to it");
+  if (spec.launch == Launch::per_process) return {};
+  return fail(exit_code::kJobFile,
+              "mpirun starts every rank: \"launch: " + std::string(name_of(spec.launch)) +
+                  "\" cannot be exported to it");
+}
+
+}  // namespace
+
+Result<std::string> make_mpirun_script(const JobOptions& options, const std::string& program) {
+  const auto folder = current_folder();
+  if (!folder) return tl::unexpected(folder.error());
+  auto job = load_job(options, *folder);
+  if (!job) return tl::unexpected(job.error());
+  if (const Status s = check_job(job->spec); !s) return tl::unexpected(s.error());
+  if (const Status s = resolve_job_hosts(options, true, *job); !s) return tl::unexpected(s.error());
+  const auto kind = ask_kind(program);
+  if (!kind) return tl::unexpected(kind.error());
+  const JobSpec once = as_one_process(job->spec);
+  PlanContext context;
+  context.launcher_env = environment_from_block(environ);
+  context.current_folder = *folder;
+  const auto cluster = discover_cluster(once, context);
+  if (!cluster) return tl::unexpected(cluster.error());
+  const auto plan = make_plan(once, *cluster, context);
+  if (!plan) return tl::unexpected(plan.error());
+  MpirunInput input;
+  input.kind = *kind;
+  input.program = program;
+  input.hostfile = plan->name + ".hosts";
+  input.hosts = plan->hosts;
+  input.workdir = plan->workdir;
+  input.is_root = ::geteuid() == 0;
+  input.cpus = job->spec.binding.cpus;
+  input.cores = cores_of(*cluster);
+  input.connect = job->spec.connect;
+  input.host_specs = job->spec.hosts.hosts;
+  input.network = network_of(*plan, *cluster);
+  input.environment = context.launcher_env;
+  input.command = rank_command(job->spec, *plan);
+  std::string exports;
+  take_variables(job->spec, context.launcher_env, input, exports);
+  const auto command = mpirun_command(input);
+  if (!command) return tl::unexpected(command.error());
+  return script_of(*plan, input, *command, std::move(exports));
+}
+
+}  // namespace dlaunch

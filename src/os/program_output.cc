@@ -1,0 +1,87 @@
+#include "os/program_output.h"
+
+#include <algorithm>
+#include <cerrno>
+#include <csignal>
+
+#include <fcntl.h>
+#include <poll.h>
+#include <spawn.h>
+#include <sys/wait.h>
+#include <unistd.h>
+
+#include "os/clock.h"
+#include "os/unique_fd.h"
+
+extern char** environ;
+
+namespace dlaunch {
+
+namespace {
+
+constexpr std::size_t kMostBytes = std::size_t{64} * 1024;
+
+tl::expected<pid_t, int> start(const std::vector<std::string>& argv, int output) {
+  std::vector<std::string> words = argv;
+  std::vector<char*> pointers;
+  for (std::string& word : words) pointers.push_back(word.data());
+  pointers.push_back(nullptr);
+  posix_spawn_file_actions_t actions;
+  ::posix_spawn_file_actions_init(&actions);
+  ::posix_spawn_file_actions_addopen(&actions, STDIN_FILENO, "/dev/null", O_RDONLY, 0);
+  ::posix_spawn_file_actions_adddup2(&actions, output, STDOUT_FILENO);
+  ::posix_spawn_file_actions_adddup2(&actions, output, STDERR_FILENO);
+  pid_t pid = 0;
+  const int error =
+      ::posix_spawnp(&pid, pointers.front(), &actions, nullptr, pointers.data(), environ);
+  ::posix_spawn_file_actions_destroy(&actions);
+  if (error != 0) return tl::unexpected(error);
+  return pid;
+}
+
+/// Reads to the end; false when the limit came first.
+bool read_all(int fd, MonotonicTime end, std::string& text) {
+  while (true) {
+    const auto left = std::chrono::ceil<std::chrono::milliseconds>(end - monotonic_now());
+    pollfd ready{fd, POLLIN, 0};
+    const int count = ::poll(&ready, 1, static_cast<int>(std::max<long>(left.count(), 0)));
+    if (count < 0 && errno == EINTR) continue;
+    if (count <= 0) return false;
+    char buffer[4096];
+    const ssize_t got = ::read(fd, buffer, sizeof buffer);
+    if (got < 0 && errno == EINTR) continue;
+    if (got <= 0) return true;
+    const std::size_t room = kMostBytes - text.size();
+    text.append(buffer, std::min(static_cast<std::size_t>(got), room));
+  }
+}
+
+void reap(pid_t pid) {
+  while (::waitpid(pid, nullptr, 0) < 0 && errno == EINTR) {
+  }
+}
+
+}  // namespace
+
+Result<std::string> program_output(const std::vector<std::string>& argv,
+                                   std::chrono::milliseconds limit) {
+  auto pipe = make_pipe();
+  if (!pipe) return fail_errno(exit_code::kInternal, "pipe", pipe.error());
+  const auto pid = start(argv, pipe->write.get());
+  if (!pid) {
+    const bool is_missing = pid.error() == ENOENT;
+    return fail_errno(is_missing ? exit_code::kNotFound : exit_code::kCannotExecute,
+                      "cannot execute \"" + argv.front() + '"', pid.error());
+  }
+  pipe->write.reset();
+  std::string text;
+  const bool ended = read_all(pipe->read.get(), monotonic_now() + limit, text);
+  if (!ended) ::kill(*pid, SIGKILL);
+  reap(*pid);
+  if (ended) return text;
+  return fail(exit_code::kTimeLimit,
+              '"' + argv.front() + "\" has not ended within " +
+                  std::to_string(std::chrono::ceil<std::chrono::seconds>(limit).count()) + " s");
+}
+
+}  // namespace dlaunch

@@ -1,0 +1,19 @@
+// What a program prints, for questions like `mpirun --version`.
+#pragma once
+
+#include <chrono>
+#include <string>
+#include <vector>
+
+#include "model/result.h"
+
+namespace dlaunch {
+
+/// Standard output and standard error of `argv` (looked up in PATH), together, at most 64 KiB of
+/// them; its exit code does not matter. Its stdin is /dev/null. Errors: exit_code::kNotFound or
+/// kCannotExecute, and kTimeLimit when it has not ended within `limit`: then it is killed. Call
+/// from a process without other children to wait for.
+[[nodiscard]] Result<std::string> program_output(const std::vector<std::string>& argv,
+                                                 std::chrono::milliseconds limit);
+
+}  // namespace dlaunch

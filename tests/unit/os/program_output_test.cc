@@ -1,0 +1,38 @@
+#include "os/program_output.h"
+
+#include <gtest/gtest.h>
+
+namespace dlaunch {
+namespace {
+
+constexpr std::chrono::seconds kPlenty{60};
+
+TEST(ProgramOutput, BothStreamsWhateverTheExitCode) {
+  const auto text = program_output({"sh", "-c", "echo out; echo err >&2; cat; exit 3"}, kPlenty);
+  ASSERT_TRUE(text) << text.error().message;
+  EXPECT_EQ(*text, "out\nerr\n");
+}
+
+TEST(ProgramOutput, IsCutOffWhenItIsLong) {
+  const auto text = program_output({"sh", "-c", "head -c 300000 /dev/zero; echo end"}, kPlenty);
+  ASSERT_TRUE(text) << text.error().message;
+  EXPECT_EQ(text->size(), 65536U);
+}
+
+TEST(ProgramOutput, AProgramThatIsNotThere) {
+  const auto missing = program_output({"no-such-program"}, kPlenty);
+  ASSERT_FALSE(missing);
+  EXPECT_EQ(missing.error().exit_code, exit_code::kNotFound);
+  const auto folder = program_output({"/tmp"}, kPlenty);
+  ASSERT_FALSE(folder);
+  EXPECT_EQ(folder.error().exit_code, exit_code::kCannotExecute);
+}
+
+TEST(ProgramOutput, OneThatDoesNotEndIsKilled) {
+  const auto text = program_output({"sleep", "1000"}, std::chrono::milliseconds(20));
+  ASSERT_FALSE(text);
+  EXPECT_EQ(text.error().exit_code, exit_code::kTimeLimit);
+}
+
+}  // namespace
+}  // namespace dlaunch
