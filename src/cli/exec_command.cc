@@ -168,7 +168,8 @@ Subcommand exec_command(const TrailingArguments& arguments) {
   exec->command = arguments;
   const auto describe = [exec](CommandOptions options) {
     options.value("--framework", exec->framework,
-                  "Which variables: pytorch (default), tensorflow,\ngcp, none", "NAME");
+                  "Which variables: pytorch (default), deepspeed,\njax, tensorflow, gcp, none",
+                  "NAME");
     options.value("--master-addr,--master_addr", exec->master_address,
                   "Host of rank 0, where no scheduler names it", "HOST");
     options.number("--master-port,--master_port", exec->master_port,

@@ -23,9 +23,7 @@ std::string role_of(Framework framework, std::uint32_t rank) {
 }
 
 Status check_available(Framework framework) {
-  const bool known =
-      framework == Framework::pytorch || has_tasks(framework) || framework == Framework::none;
-  if (known) return {};
+  if (framework != Framework::mpi && framework != Framework::horovod) return {};
   return fail(exit_code::kUsage,
               "not available yet: --framework " + std::string(name_of(framework)));
 }

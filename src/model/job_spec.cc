@@ -28,6 +28,10 @@ bool uses_mpi(Framework framework) {
   return framework == Framework::mpi || framework == Framework::horovod;
 }
 
+bool is_torch(Framework framework) {
+  return framework == Framework::pytorch || framework == Framework::deepspeed;
+}
+
 std::string_view name_of(Launch launch) {
   switch (launch) {
     case Launch::per_process:

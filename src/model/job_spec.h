@@ -228,6 +228,8 @@ struct JobSpec {
 [[nodiscard]] std::string_view name_of(Framework);
 /// Whether the ranks are MPI programs, which dlaunch serves with PMIx: mpi and horovod.
 [[nodiscard]] bool uses_mpi(Framework);
+/// pytorch, and deepspeed, whose init_distributed() looks for the same variables.
+[[nodiscard]] bool is_torch(Framework);
 [[nodiscard]] std::string_view name_of(Launch);
 
 }  // namespace dlaunch

@@ -40,11 +40,9 @@ bool is_same_machine(const NodeFacts& a, const NodeFacts& b) {
 }
 
 bool is_one_machine(const Cluster& cluster, std::size_t nodes) {
-  return std::all_of(cluster.nodes.begin(),
-                     cluster.nodes.begin() + static_cast<std::ptrdiff_t>(nodes),
-                     [&](const Node& node) {
-                       return is_same_machine(node.facts, cluster.nodes.front().facts);
-                     });
+  return std::all_of(
+      cluster.nodes.begin(), cluster.nodes.begin() + static_cast<std::ptrdiff_t>(nodes),
+      [&](const Node& node) { return is_same_machine(node.facts, cluster.nodes.front().facts); });
 }
 
 /// Nobody reaches an address that is his own, too, on another machine: the same one on several

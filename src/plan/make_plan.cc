@@ -28,12 +28,6 @@ namespace {
 using NodeGpus = std::vector<VisibleGpu>;
 
 Status check_available(const JobSpec& spec) {
-  const bool known = spec.framework == Framework::pytorch ||
-                     spec.framework == Framework::tensorflow || spec.framework == Framework::gcp ||
-                     spec.framework == Framework::none || uses_mpi(spec.framework);
-  if (!known)
-    return fail(exit_code::kJobFile,
-                "not available yet: framework: " + std::string(name_of(spec.framework)));
   if (spec.launch == Launch::once && has_tasks(spec.framework)) {
     return fail(exit_code::kJobFile, "\"launch: once\" starts a single process, so \"framework: " +
                                          std::string(name_of(spec.framework)) +

@@ -36,8 +36,8 @@ struct PlanContext {
 };
 
 /// Who runs where, with which command, cores, GPUs and variables.
-/// Errors: exit_code::kJobFile when the job does not fit the nodes or two of them are one machine, exit_code::kPreflight when a
-/// port that was chosen is taken or none is free.
+/// Errors: exit_code::kJobFile when the job does not fit the nodes or two of them are one machine,
+/// exit_code::kPreflight when a port that was chosen is taken or none is free.
 [[nodiscard]] Result<LaunchPlan> make_plan(const JobSpec&, const Cluster&, const PlanContext&);
 
 /// How many nodes, the first ones, the ranks of such a plan would have to reach each other on:

@@ -91,7 +91,7 @@ bool is_python(std::string_view program) {
 
 std::optional<std::string> python_script(const std::vector<std::string>& argv) {
   // Options of python(1) without a value. Others may take the next word, or stand for a module.
-  constexpr std::array<std::string_view, 12> kFlags = {"-u", "-B", "-E",  "-I", "-O", "-OO",
+  constexpr std::array<std::string_view, 12> kFlags = {"-u", "-B", "-E", "-I", "-O", "-OO",
                                                        "-P", "-q", "-s", "-S", "-b", "-v"};
   if (argv.empty() || !is_python(argv.front())) return std::nullopt;
   for (std::size_t i = 1; i < argv.size(); ++i) {

@@ -16,7 +16,8 @@ namespace dlaunch {
 struct Places {
   struct Program {
     std::string name;  // as execvp(3) takes it
-    std::optional<std::string> search_path;  // PATH, where the job sets one; else what ranks inherit
+    std::optional<std::string>
+        search_path;  // PATH, where the job sets one; else what ranks inherit
     bool operator==(const Program&) const = default;
   };
   std::vector<Program> programs;

@@ -55,8 +55,7 @@ std::size_t sharers(const View& v) {
 
 Value threads(const View& v) {
   if (v.spec.binding.threads > 0) return number(static_cast<std::size_t>(v.spec.binding.threads));
-  if (v.spec.framework != Framework::pytorch || v.spec.launch != Launch::per_process)
-    return std::nullopt;
+  if (!is_torch(v.spec.framework) || v.spec.launch != Launch::per_process) return std::nullopt;
   if (v.context.outer && v.context.outer->threads) return number(*v.context.outer->threads);
   return number(static_cast<std::size_t>(threads_per_rank(*v.facts, sharers(v))));
 }
@@ -156,6 +155,21 @@ std::string visible_devices_reason(const View& v) {
   return "binding.gpus: one-per-process";
 }
 
+/// RFC 3986, 3.2.2: an IPv6 address needs brackets before a port.
+std::string coordinator(const View& v) {
+  const std::string& host = v.plan.master.address;
+  const bool is_ipv6 = host.find(':') != std::string::npos;
+  return (is_ipv6 ? "[" + host + "]" : host) + ":" + std::to_string(v.plan.master.port);
+}
+
+/// jax.distributed.initialize() learns how many processes there are only from a launcher that it
+/// knows, and takes this variable for a sign of Open MPI 4 (jax/_src/clusters/ompi_cluster.py). It
+/// reads an address from it where JAX_COORDINATOR_ADDRESS is not set.
+std::string open_mpi_uri(const View& v) {
+  const bool is_ipv6 = v.plan.master.address.find(':') != std::string::npos;
+  return (is_ipv6 ? "0.0;tcp6://" : "0.0;tcp://") + coordinator(v);
+}
+
 // In the order in which they are printed. Sources: design section 6; torchrun's set, DeepSpeed's
 // LOCAL_SIZE and CROSS_*; "1" and "True"/"False" as their readers spell them. gcp: "Distributed
 // PyTorch training" and "Distributed training with containers" of AI Platform Training. mpi:
@@ -246,6 +260,29 @@ const Row kTable[] = {
      "Horovod's ranks meet by MPI, not by Gloo"},
     {"HOROVOD_CPU_OPERATIONS", kMpi, Scope::node, Keep::if_set, for_horovod,
      "Horovod's ranks meet by MPI, not by Gloo"},
+    {"JAX_COORDINATOR_ADDRESS", kJax, Scope::job, Keep::no,
+     [](const View& v) -> Value { return coordinator(v); }, "",
+     [](const View& v) { return v.plan.master.reason; }},
+    {"OMPI_MCA_orte_hnp_uri", kJax, Scope::job, Keep::no,
+     [](const View& v) -> Value { return open_mpi_uri(v); },
+     "by it JAX knows that the next three are set"},
+    {"OMPI_COMM_WORLD_SIZE", kJax, Scope::job, Keep::no,
+     [](const View& v) { return number(v.plan.ranks.size()); },
+     "number of processes, where JAX looks for it"},
+    {"OMPI_COMM_WORLD_RANK", kJax, Scope::rank, Keep::no,
+     [](const View& v) { return number(v.rank->rank.value); },
+     "id of the process, where JAX looks for it"},
+    {"OMPI_COMM_WORLD_LOCAL_RANK", kJax, Scope::rank, Keep::no,
+     [](const View& v) { return number(v.rank->local_rank.value); },
+     "index on its node; selects the device"},
+    {"COORDINATOR_ADDRESS", kJax, Scope::job, Keep::no,
+     [](const View& v) -> Value { return v.plan.master.address; }, "Kubeflow's name (JAXJob)"},
+    {"COORDINATOR_PORT", kJax, Scope::job, Keep::no,
+     [](const View& v) { return number(v.plan.master.port); }, "", master_port_reason},
+    {"NUM_PROCESSES", kJax, Scope::job, Keep::no,
+     [](const View& v) { return number(v.plan.ranks.size()); }, "Kubeflow's name (JAXJob)"},
+    {"PROCESS_ID", kJax, Scope::rank, Keep::no,
+     [](const View& v) { return number(v.rank->rank.value); }, "Kubeflow's name (JAXJob)"},
     {"TF_CONFIG", kTensorflow, Scope::rank, Keep::no,
      [](const View& v) -> Value {
        return tf_config(v.tf_cluster, v.rank->role, v.rank->role_rank);
@@ -298,9 +335,8 @@ const Row kTable[] = {
     {"TORCHELASTIC_RESTART_COUNT", kTorch, Scope::job, Keep::no,
      [](const View& v) { return number(v.plan.attempt.value); }, "restarts so far"},
     {"TORCHELASTIC_MAX_RESTARTS", kTorch, Scope::job, Keep::no,
-     [](const View& v) {
-       return number(static_cast<std::size_t>(std::max(v.spec.restart.max, 0)));
-     },
+     [](const View&
+            v) { return number(static_cast<std::size_t>(std::max(v.spec.restart.max, 0))); },
      "restart.max"},
     {"TORCHELASTIC_USE_AGENT_STORE", kTorch, Scope::job, Keep::no,
      [](const View&) -> Value { return "False"; }, "rank 0 hosts the store at MASTER_PORT"},
@@ -309,13 +345,13 @@ const Row kTable[] = {
     {"TORCH_NCCL_ASYNC_ERROR_HANDLING", kTorch, Scope::node, Keep::if_set,
      [](const View&) -> Value { return "1"; },
      "a failed collective ends the rank instead of hanging"},
-    {"NCCL_SOCKET_IFNAME", kBothTorch | kTensorflow | kGcp | kMpi, Scope::node, Keep::if_set,
+    {"NCCL_SOCKET_IFNAME", kBothTorch | kTensorflow | kGcp | kMpi | kJax, Scope::node, Keep::if_set,
      [](const View& v) { return meeting_interface(v, "="); }, kMeetingInterface},
     {"GLOO_SOCKET_IFNAME", kBothTorch | kGcp | kMpi, Scope::node, Keep::if_set,
      [](const View& v) { return meeting_interface(v, ""); }, kMeetingInterface},
     {"TP_SOCKET_IFNAME", kBothTorch | kGcp, Scope::node, Keep::if_set,
      [](const View& v) { return meeting_interface(v, ""); }, kMeetingInterface},
-    {"PYTHONUNBUFFERED", kWithMaster | kTensorflow | kGcp | kMpi, Scope::node, Keep::if_set,
+    {"PYTHONUNBUFFERED", kWithMaster | kTensorflow | kGcp | kMpi | kJax, Scope::node, Keep::if_set,
      [](const View&) -> Value { return "1"; }, "output is seen when it is written"},
     {"DLAUNCH_HOSTFILE", kOnce, Scope::job, Keep::no,
      [](const View& v) -> Value { return hostfile(v, HostfileDialect::slots); },
@@ -357,12 +393,12 @@ std::span<const Row> rows() {
 }
 
 Profile profile_of(const JobSpec& spec) {
-  if (spec.launch == Launch::once)
-    return spec.framework == Framework::pytorch ? kTorchOnce : kNoneOnce;
+  if (spec.launch == Launch::once) return is_torch(spec.framework) ? kTorchOnce : kNoneOnce;
   if (spec.framework == Framework::tensorflow) return kTensorflow;
   if (spec.framework == Framework::gcp) return kGcp;
   if (uses_mpi(spec.framework)) return kMpi;
-  if (spec.framework != Framework::pytorch) return kNone;
+  if (spec.framework == Framework::jax) return kJax;
+  if (!is_torch(spec.framework)) return kNone;
   return spec.launch == Launch::per_node ? kTorchPerNode : kTorch;
 }
 

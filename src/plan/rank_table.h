@@ -18,15 +18,16 @@ namespace dlaunch::rank_table {
 
 /// Who sets a row. A job has exactly one of these.
 enum Profile : unsigned {
-  kTorch = 1,         // pytorch, per-process
-  kTorchPerNode = 2,  // pytorch, per-node: the process starts its own workers
+  kTorch = 1,         // pytorch and deepspeed, per-process
+  kTorchPerNode = 2,  // likewise, per-node: the process starts its own workers
   kTensorflow = 4,
   kNone = 8,
   kGcp = 16,
-  kTorchOnce = 32,  // pytorch, once: the process is a launcher of its own
+  kTorchOnce = 32,  // likewise, once: the process is a launcher of its own
   kNoneOnce = 64,
   kMpi = 128,  // mpi and horovod
-  kEvery = 255,
+  kJax = 256,
+  kEvery = 511,
 };
 inline constexpr unsigned kOnce = kTorchOnce | kNoneOnce;
 

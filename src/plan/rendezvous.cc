@@ -8,7 +8,8 @@
 namespace dlaunch {
 
 bool has_master(Framework framework) {
-  return framework == Framework::pytorch || framework == Framework::gcp || uses_mpi(framework);
+  return is_torch(framework) || framework == Framework::jax || framework == Framework::gcp ||
+         uses_mpi(framework);
 }
 
 std::string address_of(const Node& node, std::size_t nodes) {

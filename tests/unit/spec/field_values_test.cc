@@ -151,10 +151,9 @@ const Bad kBad[] = {
      "1:8: error: shell must be one of sh, bash, not \"Bash\", did you mean \"bash\"?"},
     {"setup: [a]", "1:1: error: setup must be a string, not a list"},
     {"framework: pytroch",
-     "1:12: error: framework must be one of pytorch, tensorflow, mpi, horovod, gcp, none, not "
-     "\"pytroch\", did you "
-     "mean \"pytorch\"?"},
-    {"framework: jax", "1:12: error: not available yet: framework: jax"},
+     "1:12: error: framework must be one of pytorch, tensorflow, mpi, horovod, deepspeed, jax, "
+     "gcp, "
+     "none, not \"pytroch\", did you mean \"pytorch\"?"},
     {"mpi: {launcher: mpirun}", "1:17: error: not available yet: mpi.launcher: mpirun"},
     {"launch: per_node",
      "1:9: error: launch must be one of per-process, per-node, once, not \"per_node\", did you "
