@@ -49,6 +49,7 @@ class Agent {
         channel_(loop_, std::move(options.read), std::move(options.write), options.node,
                  options.session),
         hello_limit_(options.hello_limit_ms),
+        reports_signals_(options.reports_signals),
         guardian_(loop_, duplicate(guardian_pidfd.get())),
         heartbeat_(loop_),
         lease_end_(loop_),
@@ -71,6 +72,7 @@ class Agent {
          [this](const wire::Resume& theirs) { pump_.rewind(theirs); }});
     guardian_.on_readable([this] { guardian_gone(); });
     if (const Status ready = ranks_.watch_children(); !ready) return ready.error().exit_code;
+    if (reports_signals_) watch_signals();
     beat();
     // A network that is cut before the first word brings no end of file either.
     if (hello_limit_.count() > 0) lease_end_.after(hello_limit_, [this] { launcher_gone(); });
@@ -118,6 +120,7 @@ class Agent {
   void on(wire::SyncEnd& end) { stager_.on(end); }
   void on(wire::StopRanks& stop) { ranks_.stop(stop); }
   void on(wire::KillRanks& kill) { ranks_.kill(kill); }
+  void on(wire::SignalRanks& pass) { ranks_.pass(pass); }
   void on(wire::FetchOutput& fetch) { channel_.send(pump_.fetch(fetch)); }
   void on(wire::ForgetOutput& forget) {
     pump_.forget(forget.attempt);
@@ -158,6 +161,7 @@ class Agent {
   void on(wire::PortTaken&) {}
   void on(wire::DoorOpen&) {}
   void on(wire::Knocked&) {}
+  void on(wire::Signalled&) {}
   void on(wire::PlacesMissing&) {}
   void on(wire::FetchedOutput&) {}
   void on(wire::SyncPlace&) {}
@@ -188,6 +192,19 @@ class Agent {
     if (greeted_) send_heartbeat();
     watch_lease();
     heartbeat_.after(heartbeat_every_, [this] { beat(); });
+  }
+
+  void watch_signals() {
+    if (!signals_) {
+      auto fd = open_signal_fd(signals_of_schedulers());
+      if (!fd) return;
+      signals_ = std::make_unique<WatchedFd>(loop_, std::move(*fd));
+    }
+    signals_->on_readable([this] {
+      while (const int number = read_signal(signals_->get()))
+        channel_.send(wire::Signalled{number});
+      watch_signals();
+    });
   }
 
   void send_heartbeat() {
@@ -278,6 +295,8 @@ class Agent {
   Enclosure enclosure_;
   Channel channel_;
   const std::chrono::milliseconds hello_limit_;
+  const bool reports_signals_;
+  std::unique_ptr<WatchedFd> signals_;
   WatchedFd guardian_;
   Timer heartbeat_;
   Timer lease_end_;

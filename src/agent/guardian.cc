@@ -66,14 +66,20 @@ bool waits_for_disk(pid_t pid) {
 }
 
 /// True when the agent has ended, false when it has shown no progress for the fencing time.
-bool watch(pid_t agent, const UniqueFd& agent_pidfd, const Progress& progress, int& status) {
+bool watch(pid_t agent, const UniqueFd& agent_pidfd, const UniqueFd& signals,
+           const Progress& progress, int& status) {
   std::uint64_t last_beat = 0;
   std::uint32_t silent_ms = 0;
   while (true) {
     const int tick = static_cast<int>(progress.heartbeat_ms.load());
-    pollfd watched{agent_pidfd.get(), POLLIN, 0};
-    const int ready = ::poll(&watched, 1, tick);
-    if (ready > 0 && ::waitpid(agent, &status, 0) == agent) return true;
+    pollfd watched[] = {{agent_pidfd.get(), POLLIN, 0}, {signals.get(), POLLIN, 0}};
+    (void)::poll(watched, 2, tick);
+    if (watched[0].revents != 0 && ::waitpid(agent, &status, 0) == agent) return true;
+    if (watched[1].revents != 0) {
+      // A scheduler mostly signals the leader of a step only, which is the guardian.
+      while (const int number = read_signal(signals.get())) ::kill(agent, number);
+      continue;
+    }
     // Ticks are counted, not time: a guardian that was itself stopped for a while starts no alarm.
     const std::uint64_t beat = progress.beats.load();
     silent_ms = beat == last_beat ? silent_ms + static_cast<std::uint32_t>(tick) : 0;
@@ -112,10 +118,14 @@ AgentPlace take_place(const Status& opened) {
   return place;
 }
 
-int run_guardian(pid_t agent, const Progress& progress, SessionId id) {
+int run_guardian(pid_t agent, bool passes_signals, const Progress& progress, SessionId id) {
   const UniqueFd agent_pidfd(open_pidfd(agent));
+  UniqueFd signals;
+  if (passes_signals) {
+    if (auto opened = open_signal_fd(signals_of_schedulers())) signals = std::move(*opened);
+  }
   int status = 0;
-  const bool ended = watch(agent, agent_pidfd, progress, status);
+  const bool ended = watch(agent, agent_pidfd, signals, progress, status);
   kill_descendants(kCleanupLimit);
   // An agent that was killed could not remove its cgroup.
   if (!ended || status != 0) sweep_abandoned_cgroups();
@@ -132,6 +142,10 @@ Progress* map_progress() {
   void* page =
       ::mmap(nullptr, sizeof(Progress), PROT_READ | PROT_WRITE, MAP_SHARED | MAP_ANONYMOUS, -1, 0);
   return page == MAP_FAILED ? nullptr : new (page) Progress;
+}
+
+std::vector<int> signals_of_schedulers() {
+  return {SIGTERM, SIGUSR1, SIGUSR2, SIGINT, SIGXCPU};
 }
 
 std::string how_agent_ended(int code) {
@@ -155,6 +169,7 @@ int guardian_main(AgentOptions options) {
   become_subreaper();  // before there is anybody to lose
   const bool isolated = options.pid_namespace;
   if (isolated) options.machine = machine_identity();  // of the surroundings of all its agents
+  const bool passes_signals = options.reports_signals;
   const Status opened = isolated ? open_pid_namespace() : Status();
   const pid_t agent = ::fork();
   if (agent < 0) return exit_code::kInternal;
@@ -165,7 +180,7 @@ int guardian_main(AgentOptions options) {
   }
   options.read.reset();
   options.write.reset();
-  return run_guardian(agent, *progress, {options.session, options.node});
+  return run_guardian(agent, passes_signals, *progress, {options.session, options.node});
 }
 
 }  // namespace dlaunch

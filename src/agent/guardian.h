@@ -5,6 +5,7 @@
 
 #include <cstdint>
 #include <string>
+#include <vector>
 
 #include "os/unique_fd.h"
 
@@ -22,7 +23,14 @@ struct AgentOptions {
   /// The agent ends when its launcher has not said Hello by then; 0: it waits.
   std::uint32_t hello_limit_ms = 0;
   std::string machine;  // filled in by guardian_main() where the agent could not find it out
+  /// What a scheduler sends to the step that this is goes to the launcher: see
+  /// signals_of_schedulers().
+  bool reports_signals = false;
 };
+
+/// Those that schedulers send to a job that is to end soon or to do something, and that are not
+/// needed here.
+[[nodiscard]] std::vector<int> signals_of_schedulers();
 
 /// Exit codes of a guardian beyond 128 + n (its agent was killed by signal n).
 inline constexpr int kAgentStopped =

@@ -351,6 +351,20 @@ void RankService::stop(const wire::StopRanks& request) {
   end_attempt_if_over();
 }
 
+void RankService::pass(const wire::SignalRanks& request) {
+  if (!active_ || request.attempt != attempt_) return;
+  for (const auto& [pid, rank] : running_) {
+    if (rank->exited) continue;
+    // Our own shell would end of a signal that its command waits for.
+    const bool is_shell = rank->argv != nullptr && runs_command(rank->leader, *rank->argv);
+    if (!is_shell) {
+      ::kill(rank->leader, request.signal);
+      continue;
+    }
+    for (const pid_t child : children_of(rank->leader)) ::kill(child, request.signal);
+  }
+}
+
 void RankService::signal_rank(RunningRank& rank, int signal) {
   // Children first: a shell that dies of the signal would leave them to be found nowhere.
   if (rank.argv != nullptr && runs_command(rank.leader, *rank.argv)) {

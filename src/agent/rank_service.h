@@ -40,6 +40,7 @@ class RankService {
   /// Without a list of ranks: all, and none is started any more.
   void stop(const wire::StopRanks& request);
   void kill(const wire::KillRanks& request);
+  void pass(const wire::SignalRanks& request);
 
  private:
   struct Batch;

@@ -14,6 +14,7 @@ using TrailingArguments = std::vector<std::string>;
 [[nodiscard]] Subcommand run_command(const TrailingArguments& arguments);
 [[nodiscard]] Subcommand plan_command(const TrailingArguments& arguments);
 [[nodiscard]] Subcommand exec_command(const TrailingArguments& arguments);
+[[nodiscard]] Subcommand submit_command(const TrailingArguments& arguments);
 [[nodiscard]] Subcommand export_command(const TrailingArguments& arguments);
 [[nodiscard]] Subcommand schema_command();
 [[nodiscard]] Subcommand runs_command();

@@ -4,8 +4,11 @@
 #include <filesystem>
 
 #include "cli/job_file.h"
+#include "os/clock.h"
 #include "spec/hostfile.h"
 #include "spec/resolve_hosts.h"
+#include "spec/slurm_allocation.h"
+#include "text/duration_text.h"
 
 extern char** environ;
 
@@ -21,12 +24,22 @@ std::string path_of_hostfile(const JobOptions& options, const LoadedJob& job) {
   return std::filesystem::path(job.file).parent_path() / given;
 }
 
+/// How long the job may still take, where Slurm tells it.
+void add_time_limit(const Environment& environment, std::vector<std::string>& notes) {
+  const auto allocation = read_slurm_allocation(environment);
+  if (!allocation || !*allocation || !(*allocation)->end) return;
+  const auto left = WallTime(*(*allocation)->end) - wall_now();
+  if (left.count() > 0)
+    notes.push_back("the time limit of Slurm ends the job in " + duration_text(left));
+}
+
 }  // namespace
 
-Status resolve_job_hosts(const JobOptions& options, bool quiet, LoadedJob& job) {
+Status resolve_job_hosts(const JobOptions& options, bool quiet, LoadedJob& job,
+                         Allocation allocation) {
   job.spec.hosts.hostfile = path_of_hostfile(options, job);
   HostInput input;
-  if (job.spec.hosts.from_scheduler) input.environment = environment_from_block(environ);
+  if (allocation == Allocation::used) input.environment = environment_from_block(environ);
   input.include = options.include.value_or("");
   input.exclude = options.exclude.value_or("");
   input.read_file = [](const std::string& path) {
@@ -34,11 +47,13 @@ Status resolve_job_hosts(const JobOptions& options, bool quiet, LoadedJob& job) 
   };
   auto resolved = resolve_hosts(job.spec, input);
   if (!resolved) return tl::unexpected(resolved.error());
+  if (resolved->in_slurm) add_time_limit(input.environment, resolved->notes);
   for (const std::string& note : resolved->notes) {
     if (!quiet) std::fprintf(stderr, "dlaunch: note: %s\n", note.c_str());
   }
   job.spec.hosts = HostList{};
   job.spec.hosts.hosts = std::move(resolved->hosts);
+  job.spec.hosts.in_slurm = resolved->in_slurm;
   return {};
 }
 

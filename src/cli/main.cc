@@ -38,10 +38,11 @@ int run(int argc, char** argv) {
     return askpass(where, argv[1]);
   const Words words = split(argc, argv);
   if (is_agent_command(words.own)) return agent_command(words.own);
-  return run_command_line({run_command(words.after), plan_command(words.after),
-                           exec_command(words.after), export_command(words.after), runs_command(),
-                           logs_command(), stop_command(), schema_command()},
-                          words.own);
+  return run_command_line(
+      {run_command(words.after), plan_command(words.after), exec_command(words.after),
+       submit_command(words.after), export_command(words.after), runs_command(), logs_command(),
+       stop_command(), schema_command()},
+      words.own);
 }
 
 }  // namespace

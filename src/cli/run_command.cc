@@ -58,7 +58,9 @@ struct RunCommand {
         line.replace(at, 2, ";\n         ");
       if (!quiet) std::fprintf(stderr, "dlaunch: %s\n", line.c_str());
     }
-    if (const Status hosts = resolve_job_hosts(job, quiet, *loaded); !hosts)
+    if (const Status hosts =
+            resolve_job_hosts(job, quiet, *loaded, smoke ? Allocation::ignored : Allocation::used);
+        !hosts)
       return print_error(hosts.error());
     if (dry_run) return show_plan(loaded->spec, *folder, {});
     FrontOptions front{loaded->spec.stdin_for == StdinFor::rank0, detach, quiet};

@@ -1,3 +1,4 @@
+#include <algorithm>
 #include <cstdio>
 #include <ctime>
 #include <limits>
@@ -6,7 +7,9 @@
 #include "cli/commands.h"
 #include "cli/print.h"
 #include "cli/run_places.h"
+#include "cli/slurm_job.h"
 #include "os/clock.h"
+#include "report/plain_text.h"
 #include "report/runs_table.h"
 
 namespace dlaunch {
@@ -37,6 +40,30 @@ DateParts local_parts(WallTime time) {
           0};
 }
 
+bool is_about(const RunView& run) {
+  return run.witness.record && !run.witness.record->slurm_job.empty() && !run.witness.ending;
+}
+
+/// Fills in what Slurm says of the runs that have not ended; returns a line for each job that was
+/// submitted in this folder and has not begun. Where nobody has heard of Slurm it is not asked.
+std::string look_into_queue(const RunPlaces& places, FoundRuns& found) {
+  const bool asked_for = std::any_of(found.runs.begin(), found.runs.end(), is_about);
+  if (!asked_for && !is_slurm_here()) return "";
+  const auto queue = ask_queue();
+  if (!queue) return "";
+  std::string waiting;
+  for (const QueuedJob& job : *queue) {
+    for (RunView& run : found.runs) {
+      if (is_about(run) && run.witness.record->slurm_job == job.id) run.slurm_state = job.state;
+    }
+    if (job.state != "PENDING" || job.comment != kSlurmComment || job.folder != places.folder)
+      continue;
+    waiting += "waiting in Slurm: job " + job.id + ", " + plain_line(job.name) + " (" +
+               plain_line(job.reason) + ")\n";
+  }
+  return waiting;
+}
+
 struct RunsCommand {
   std::string folder;
   std::optional<std::uint32_t> most;
@@ -47,13 +74,15 @@ struct RunsCommand {
     const auto places = run_places(folder);
     if (!places) return print_error(places.error());
     const std::size_t limit = all ? std::numeric_limits<std::size_t>::max() : most.value_or(kUsual);
-    const FoundRuns found = list_runs(*places, limit);
+    FoundRuns found = list_runs(*places, limit);
+    const std::string waiting = look_into_queue(*places, found);
     if (found.runs.empty() && found.unreadable) return print_error(*found.unreadable);
     print_notes(found.notes);
     if (found.unreadable)
       std::fprintf(stderr, "dlaunch: note: %s\n", found.unreadable->message.c_str());
     if (json) return print_text(runs_json(found.runs));
     if (found.runs.empty() && !found.more) {
+      if (!waiting.empty()) return print_text(waiting);
       return print_text("no runs in " + places->base +
                         " yet; start one: dlaunch run -n 4 -- python train.py");
     }
@@ -65,6 +94,7 @@ struct RunsCommand {
       text += run.left.empty() ? "\n" : "; where its output is: dlaunch logs " + run.id + '\n';
       break;
     }
+    text += waiting;
     if (found.more) text += "older ones: dlaunch runs --all\n";
     return print_text(text);
   }

@@ -59,9 +59,10 @@ ClusterSessions::ClusterSessions(EventLoop& loop, const JobSpec& spec, LocalStar
       sessions_(start_.targets.size()),
       ids_(start_.targets.size(), start_.session),
       tries_(start_.targets.size(), 0),
-      connector_(loop, start_.targets,
-                 {spec.connect, start_.session, spec.isolation == Isolation::pid_namespace,
-                  spec.timeouts.connect, own_build_id(), start_.session}) {
+      connector_(
+          loop, start_.targets,
+          {way_of_connecting(spec), start_.session, spec.isolation == Isolation::pid_namespace,
+           spec.timeouts.connect, own_build_id(), start_.session}) {
   const bool only_one = start_.targets.size() == 1;
   for (const NodeTarget& target : start_.targets)
     cluster_.nodes.push_back(node_of(target, only_one));
@@ -125,6 +126,9 @@ Session::Callbacks ClusterSessions::callbacks_of(NodeIndex node) {
       }),
       from_now([this, node](wire::Message message) {
         if (callbacks_.on_pmix) callbacks_.on_pmix(node, std::move(message));
+      }),
+      from_now([this](int signal) {
+        if (callbacks_.on_signalled) callbacks_.on_signalled(signal);
       })};
 }
 

@@ -7,6 +7,7 @@
 #include <sys/wait.h>
 
 #include "launch/channel_opening.h"
+#include "launch/srun.h"
 #include "model/result.h"
 #include "model/signal_names.h"
 
@@ -133,6 +134,7 @@ std::string telling_line(std::string_view errors) {
 
 ConnectFailure failure_of(const ConnectEnd& end) {
   using Kind = ConnectFailure::Kind;
+  if (end.program == kSrun) return srun_failure_of(end);
   if (WIFSIGNALED(end.wait_status))
     return {Kind::final,
             with_program(end, "was killed by " + signal_name(WTERMSIG(end.wait_status)))};
@@ -152,6 +154,7 @@ ConnectFailure failure_of(const ConnectEnd& end) {
 }
 
 std::string end_of_connection(const ConnectEnd& end) {
+  if (end.program == kSrun) return end_of_srun(end);
   if (WIFSIGNALED(end.wait_status))
     return "its connection ended: " +
            with_program(end, "was killed by " + signal_name(WTERMSIG(end.wait_status)));

@@ -65,7 +65,7 @@ class Front {
  private:
   void pass_signals() {
     while (const int number = read_signal(signals_.get())) {
-      signalled_ = true;
+      signalled_ = signalled_ || (number != SIGUSR1 && number != SIGUSR2);
       const char byte = static_cast<char>(number);
       send_front_message(link_.get(), FrontMessage::signal, &byte, 1);
       // Whoever stopped the engine forgot it, or Ctrl-C would have no effect any more.
@@ -206,7 +206,7 @@ std::vector<int> signals_to_pass() {
   // Ignored ones stay ignored: nohup(1) means it of SIGHUP, and a shell without job control of
   // SIGINT and SIGQUIT for what it starts in the background (POSIX XCU 2.11).
   std::vector<int> signals{SIGTERM};
-  for (const int signal : {SIGINT, SIGQUIT, SIGHUP}) {
+  for (const int signal : {SIGINT, SIGQUIT, SIGHUP, SIGUSR1, SIGUSR2}) {
     if (!is_ignored(signal)) signals.push_back(signal);
   }
   return signals;

@@ -27,7 +27,8 @@ inline constexpr std::size_t kStdinChunk = 16 * 1024;
 inline constexpr std::size_t kMostFrontMessage = 1 + kStdinChunk;
 
 /// What `dlaunch stop --now` sends to an engine: as Ctrl-C twice. (Two SIGTERMs may arrive as one.)
-inline constexpr int kStopAtOnce = SIGUSR1;
+/// A real-time signal (signal(7): 34 to 64), because schedulers send the others to whole jobs.
+inline constexpr int kStopAtOnce = 50;
 
 /// Sends one message; false if the other end is gone. Blocks only for as long as the socket is
 /// full.

@@ -17,6 +17,7 @@
 #include "launch/connect_queue.h"
 #include "launch/own_binary.h"
 #include "launch/remote_script.h"
+#include "launch/srun.h"
 #include "launch/ssh_command.h"
 #include "launch/ssh_process.h"
 #include "os/clock.h"
@@ -107,6 +108,7 @@ struct NodeConnector::State {
         queue(static_cast<std::size_t>(std::max(settings.connect.parallel, 1)), settings.seed),
         timer(loop) {
     for (char** entry = environ; *entry != nullptr; ++entry) environment.emplace_back(*entry);
+    if (settings.connect.via == Connect::Via::slurm) prepare_for_srun(environment);
   }
 
   void open(NodeIndex node, Purpose purpose, Opened done, Duration timeout);

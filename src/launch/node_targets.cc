@@ -98,14 +98,19 @@ NodeTarget::Way way_to(const HostSpec& host, const JobSpec& spec, const OwnMachi
 }
 
 Status check_way(const Connect& connect) {
-  if (connect.via == Connect::Via::slurm)
-    return fail(exit_code::kJobFile, "connect.via: slurm is not available yet");
   if (connect.via == Connect::Via::command && connect.command.empty())
     return fail(exit_code::kJobFile, "connect.via: command needs connect.command");
   return {};
 }
 
 }  // namespace
+
+Connect way_of_connecting(const JobSpec& spec) {
+  Connect connect = spec.connect;
+  if (connect.via == Connect::Via::automatic && spec.hosts.in_slurm)
+    connect.via = Connect::Via::slurm;
+  return connect;
+}
 
 Result<std::vector<NodeTarget>> node_targets(const JobSpec& spec, const OwnMachine& own) {
   if (const Status known = check_way(spec.connect); !known) return tl::unexpected(known.error());

@@ -18,7 +18,7 @@ struct OwnMachine {
 };
 
 struct NodeTarget {
-  enum class Way { fork, command };  // command: ssh, or connect.command
+  enum class Way { fork, command };  // command: ssh, srun, or connect.command
   HostSpec host;                     // with user and port of the job where the host has none
   Way way = Way::fork;
   bool operator==(const NodeTarget&) const = default;
@@ -38,5 +38,8 @@ struct NodeTarget {
 
 /// The node before its facts are known. `only_one`: the job has no other.
 [[nodiscard]] Node node_of(const NodeTarget& target, bool only_one);
+
+/// connect of the job, with `automatic` replaced where the nodes are those of a Slurm allocation.
+[[nodiscard]] Connect way_of_connecting(const JobSpec& spec);
 
 }  // namespace dlaunch

@@ -71,7 +71,8 @@ RunEngine::RunEngine(const RunOptions& options, LocalStart local, UniqueFd front
            [this](NodeIndex node, const wire::Message& answer) { planner_.on_reach(node, answer); },
            [this](NodeIndex node, const wire::Message& answer) { planner_.on_sync(node, answer); },
            [this](NodeIndex node, Duration silence) { node_silent(node, silence); },
-           [this](NodeIndex node, wire::Message message) { pass_on(node, std::move(message)); }}),
+           [this](NodeIndex node, wire::Message message) { pass_on(node, std::move(message)); },
+           [this](int signal) { scheduler_signalled(signal); }}),
       collector_(
           [this](NodeIndex node, const wire::Message& message) { sessions_.send(node, message); }),
       planner_(loop_, options.spec, sessions_,

@@ -3,6 +3,7 @@
 
 #include <array>
 #include <deque>
+#include <map>
 #include <optional>
 #include <string>
 #include <vector>
@@ -116,8 +117,10 @@ class RunEngine : public Engine {
   void watch_front();
   void read_front();
   void watch_signals();
-  enum class CancelOrigin : std::uint8_t { front, engine };
+  enum class CancelOrigin : std::uint8_t { front, engine, nodes };
   void cancel(CancelOrigin origin, int number);
+  void scheduler_signalled(int number);
+  void pass_signal(int number);
   template <class Condition>
   void run_until(Condition condition, Duration limit);
 
@@ -140,7 +143,8 @@ class RunEngine : public Engine {
   std::optional<EventLog> events_;
   std::optional<RunPresence> presence_;
   HandOver hand_over_;
-  std::array<std::optional<MonotonicTime>, 2> cancelled_at_;  // by CancelOrigin
+  std::array<std::optional<MonotonicTime>, 3> cancelled_at_;  // by CancelOrigin
+  std::map<int, MonotonicTime> passed_at_;                    // by signal
   bool cancelled_while_collecting_ = false;
   bool told_stdout_broken_ = false;
   std::array<bool, 2> given_up_{};  // stdout, stderr: not waited for any more

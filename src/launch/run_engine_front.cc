@@ -1,4 +1,5 @@
 // What comes from outside while a run is under way: the front, signals, `dlaunch stop`.
+#include <algorithm>
 #include <csignal>
 #include <utility>
 
@@ -7,10 +8,20 @@
 
 #include "launch/front_link.h"
 #include "launch/run_engine.h"
+#include "model/signal_names.h"
 #include "os/clock.h"
 #include "os/signals.h"
 
 namespace dlaunch {
+
+namespace {
+
+/// Signals without a meaning of ours: schedulers send them when they were asked to (--signal=USR1).
+bool is_for_ranks(int number) {
+  return number == SIGUSR1 || number == SIGUSR2;
+}
+
+}  // namespace
 
 void RunEngine::announce() {
   RunRecord record;
@@ -25,6 +36,7 @@ void RunEngine::announce() {
   record.user = ::getuid();
   record.started = wall_now();
   record.stop_grace = options_.spec.timeouts.stop;
+  record.slurm_job = find_variable(options_.environment, "SLURM_JOB_ID").value_or("");
   record.detached = options_.detach;
   auto presence = RunPresence::announce(*folder_, std::move(record));
   if (presence) {
@@ -68,6 +80,7 @@ void RunEngine::read_front() {
   switch (static_cast<FrontMessage>(message[0])) {
     case FrontMessage::signal:
       end_echo_line(body.empty() ? 0 : body.front());
+      if (!body.empty() && is_for_ranks(body.front())) return pass_signal(body.front());
       return cancel(CancelOrigin::front, body.empty() ? 0 : body.front());
     case FrontMessage::stdin_data:
     case FrontMessage::stdin_end:
@@ -102,16 +115,44 @@ void RunEngine::watch_signals() {
 }
 
 /// A second signal kills at once. But one that a service manager sends to all processes of a job
-/// reaches the front, which passes it on, and the engine: that is one, not two.
+/// reaches the front, which passes it on, the engine, and the agents in steps of a scheduler: that
+/// is one, not several.
 void RunEngine::cancel(CancelOrigin origin, int number) {
   constexpr std::chrono::seconds kSameSignal{1};
   const MonotonicTime now = monotonic_now();
   const auto mine = static_cast<std::size_t>(origin);
   const bool first_of_mine = !cancelled_at_[mine];
-  const std::optional<MonotonicTime>& other = cancelled_at_[1 - mine];
+  bool others_just_now = false;
+  for (std::size_t i = 0; i < cancelled_at_.size(); ++i) {
+    others_just_now =
+        others_just_now || (i != mine && cancelled_at_[i] && now - *cancelled_at_[i] < kSameSignal);
+  }
   cancelled_at_[mine] = now;
-  if (first_of_mine && other && now - *other < kSameSignal) return;
+  if (first_of_mine && others_just_now) return;
   push(event::CancelSignal{number});
+}
+
+/// Each node tells of it, and where the scheduler signals the launcher's own step as well, the
+/// front does; so nodes never count twice, nor after another one.
+void RunEngine::scheduler_signalled(int number) {
+  constexpr std::chrono::seconds kSameSignal{5};
+  const auto passed = passed_at_.find(number);
+  const bool again = passed != passed_at_.end() && monotonic_now() - passed->second < kSameSignal;
+  if (is_for_ranks(number)) return again ? void() : pass_signal(number);
+  const bool cancelled = std::any_of(cancelled_at_.begin(), cancelled_at_.end(),
+                                     [](const auto& at) { return at.has_value(); });
+  if (!cancelled) cancel(CancelOrigin::nodes, number);
+}
+
+/// What it means is between the user and the ranks.
+void RunEngine::pass_signal(int number) {
+  passed_at_[number] = monotonic_now();
+  if (events_) events_->note("signal", signal_name(number), wall_now());
+  if (!plan_ || !started_) return;
+  for (std::uint32_t i = 0; i < plan_->nodes.size(); ++i) {
+    if (!plan_->nodes[i].ranks.empty())
+      sessions_.send(NodeIndex(i), wire::SignalRanks{plan_->attempt, number});
+  }
 }
 
 }  // namespace dlaunch

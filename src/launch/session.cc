@@ -3,6 +3,7 @@
 #include <algorithm>
 
 #include "agent/guardian.h"
+#include "launch/srun.h"
 #include "os/build_id.h"
 #include "os/clock.h"
 #include "text/duration_text.h"
@@ -295,6 +296,9 @@ void Session::old_process_ended(std::uint32_t connection, const ConnectionEnd& e
   if (guardian_ended && lost_at_)
     return agent_is_gone(how_agent_ended(*end.exit_code), Fate::ended);
   if (lost_at_ && connection == connection_ && !end.words.empty()) cause_ = end.words;
+  // Whatever runs in a step ends with it.
+  if (lost_at_ && connection == 1 && end.words.starts_with(kEndedBySlurm))
+    agent_is_gone(end.words, Fate::unknown);
 }
 
 void Session::go_on_over(Connection connection) {
@@ -322,6 +326,7 @@ void Session::resumed() {
 
 void Session::agent_is_gone(std::string how, Fate ranks) {
   if (ended_) return;
+  if (cause_.starts_with(kEndedBySlurm)) how = cause_;  // tells more than that it was killed
   released_ ? end_quietly() : lose(std::move(how), ranks);
 }
 

@@ -56,6 +56,7 @@ class Session {
     /// Once in each outage that people may notice, with what has passed of it.
     std::function<void(Duration silence)> on_silent = {};
     std::function<void(wire::Message)> on_pmix = {};  // PmixReady, -Fence, -Wanted, -Data
+    std::function<void(int signal)> on_signalled = {};
   };
 
   Session(EventLoop& loop, NodeIndex node, Connection connection, Settings settings,
@@ -97,6 +98,9 @@ class Session {
   }
   void on(wire::DoorOpen& open) { reach(open); }
   void on(wire::Knocked& knocked) { reach(knocked); }
+  void on(wire::Signalled& signalled) {
+    if (callbacks_.on_signalled) callbacks_.on_signalled(signalled.signal);
+  }
   void reach(const wire::Message& answer) {
     if (callbacks_.on_reach) callbacks_.on_reach(answer);
   }

@@ -5,6 +5,8 @@
 #include <sstream>
 #include <string_view>
 
+#include "launch/srun.h"
+
 namespace dlaunch {
 
 namespace {
@@ -83,6 +85,7 @@ bool mentions(const std::vector<std::string>& words, std::string_view name) {
 
 Result<std::vector<std::string>> connect_command(const Connect& connect, const HostSpec& host,
                                                  const SshRequest& request) {
+  if (connect.via == Connect::Via::slurm) return srun_words(host, request.remote_command);
   if (connect.command.empty() || connect.via == Connect::Via::ssh)
     return ssh_words(connect, host, request);
   if (host.user.empty() && mentions(connect.command, "{user}")) {
@@ -102,6 +105,7 @@ Result<std::vector<std::string>> connect_command(const Connect& connect, const H
 }
 
 std::string program_of(const Connect& connect) {
+  if (connect.via == Connect::Via::slurm) return kSrun;
   if (!connect.command.empty() && connect.via != Connect::Via::ssh) return connect.command.front();
   const std::vector<std::string> words = words_of(connect.ssh);
   return words.empty() ? "ssh" : words.front();

@@ -17,8 +17,8 @@ struct SshRequest {
   bool may_ask = false;                    // somebody can answer a prompt; else BatchMode
 };
 
-/// argv of connect.command where there is one (and via is not ssh), else of ssh, for one host,
-/// whose user and port are already those to use.
+/// argv of srun with via: slurm (see srun.h), of connect.command where there is one (and via is not
+/// ssh), else of ssh, for one host, whose user and port are already those to use.
 ///
 /// ssh (`connect.ssh`, split at blanks) gets only what the job says and what would disturb a
 /// channel: see the table in ssh_command.cc. Everything else is the user's ssh_config. The host

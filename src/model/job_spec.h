@@ -66,6 +66,9 @@ struct HostList {
   bool from_scheduler = false;  // hosts: auto
   std::vector<HostSpec> hosts;
   std::string hostfile;
+  /// Of a resolved list: it is the Slurm allocation that dlaunch was started in, so srun reaches
+  /// the nodes, unless the job says how.
+  bool in_slurm = false;
   bool operator==(const HostList&) const = default;
 };
 

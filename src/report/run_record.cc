@@ -51,6 +51,7 @@ std::string run_record_json(const RunRecord& record) {
   json.line(2).key("user").number(record.user);
   text("started", time_text(record.started));
   json.line(2).key("stop_timeout_ms").number(record.stop_grace.count());
+  if (!record.slurm_job.empty()) text("slurm_job", record.slurm_job);
   json.line(2).key("detached").boolean(record.detached);
   json.line(2).key("locked").boolean(record.locked);
   json.line(0).end_object();
@@ -78,6 +79,7 @@ Result<RunRecord> parse_run_record(std::string_view json) {
   record.front = read_process(object, "front");
   record.user = static_cast<std::uint32_t>(json_number(object, "user").value_or(0));
   record.stop_grace = Duration(json_number(object, "stop_timeout_ms").value_or(0));
+  record.slurm_job = json_string(object, "slurm_job");
   record.detached = json_boolean(object, "detached");
   record.locked = json_boolean(object, "locked");
   const auto started = parse_time(json_string(object, "started"));

@@ -27,6 +27,7 @@ struct RunRecord {
   std::uint32_t user = 0;  // number of the user
   WallTime started{};
   Duration stop_grace{};  // timeouts.stop
+  std::string slurm_job;  // whose allocation it runs in; empty: none
   bool detached = false;
   bool locked = false;  // the engine holds the lock of byte kAliveByte while it lives
   bool operator==(const RunRecord&) const = default;

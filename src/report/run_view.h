@@ -33,6 +33,7 @@ struct RunView {
   std::optional<std::chrono::nanoseconds> duration;  // until now when it is live
   /// Of a lost run: what had not come home is there, unless its nodes were cleaned up since.
   std::vector<LeftOutput> left;
+  std::string slurm_state;  // of its Slurm job, as Slurm says it ("RUNNING"); empty: not known
 };
 
 /// What to say of `path`, which could not be read for the reason `error` (errno): kNoPermission and

@@ -14,7 +14,7 @@ namespace {
 constexpr std::size_t kColumns = 80;
 constexpr std::size_t kGap = 2;
 constexpr std::size_t kLeastName = 8;
-enum Column : std::size_t { id, name, state, ranks, started, took, exit_code_of, kCount };
+enum Column : std::size_t { id, name, state, ranks, started, took, slurm, exit_code_of, kCount };
 using Row = std::array<std::string, kCount>;
 
 std::string two(std::int64_t number) {
@@ -51,6 +51,25 @@ std::string how(const RunView& run) {
   return "-";
 }
 
+/// "17 running"
+std::string slurm_text(const RunView& run) {
+  if (!run.witness.record || run.witness.record->slurm_job.empty()) return "-";
+  std::string text = plain_line(run.witness.record->slurm_job);
+  if (run.slurm_state.empty()) return text;
+  text += ' ';
+  for (const char c : plain_line(run.slurm_state))
+    text += c >= 'A' && c <= 'Z' ? static_cast<char>(c - 'A' + 'a') : c;
+  return text;
+}
+
+/// A column that says nothing of any run is left out.
+void leave_out_slurm(std::vector<Row>& rows) {
+  const bool used =
+      std::any_of(rows.begin() + 1, rows.end(), [](const Row& row) { return row[slurm] != "-"; });
+  if (used) return;
+  for (Row& row : rows) row[slurm].clear();
+}
+
 Row row_of(const RunView& run, WallTime now, const std::function<DateParts(WallTime)>& local) {
   const auto start = start_of(run);
   return {run.id,
@@ -59,12 +78,14 @@ Row row_of(const RunView& run, WallTime now, const std::function<DateParts(WallT
           run.ranks ? std::to_string(*run.ranks) : "-",
           start ? started_text(*start, now, local) : "-",
           run.duration ? short_duration(*run.duration) : "-",
+          slurm_text(run),
           how(run)};
 }
 
 void append_row(std::string& out, const Row& row, const std::array<std::size_t, kCount>& widths) {
   std::string line;
   for (std::size_t i = 0; i < kCount; ++i) {
+    if (widths[i] == 0) continue;
     const std::string cell = cut_to_columns(row[i], widths[i]);
     const std::string space(widths[i] - std::min(widths[i], utf8_length(cell)), ' ');
     const bool right = i == ranks;
@@ -104,16 +125,17 @@ std::string short_duration(std::chrono::nanoseconds duration) {
 
 std::string runs_table(const std::vector<RunView>& runs, WallTime now,
                        const std::function<DateParts(WallTime)>& local) {
-  std::vector<Row> rows{{"run", "name", "state", "ranks", "started", "took", "exit"}};
+  std::vector<Row> rows{{"run", "name", "state", "ranks", "started", "took", "slurm", "exit"}};
   for (const RunView& run : runs) rows.push_back(row_of(run, now, local));
+  leave_out_slurm(rows);
   std::array<std::size_t, kCount> widths{};
   for (const Row& row : rows) {
     for (std::size_t i = 0; i < kCount; ++i)
-      widths[i] = std::max({widths[i], utf8_length(row[i]), std::size_t{4}});
+      widths[i] = std::max({widths[i], utf8_length(row[i]), row[i].empty() ? 0 : std::size_t{4}});
   }
-  std::size_t all = kGap * (kCount - 1);
+  std::size_t all = kGap * (kCount - (widths[slurm] == 0 ? 2 : 1));
   for (const std::size_t width : widths) all += width;
-  for (const Column gives : {name, exit_code_of}) {
+  for (const Column gives : {name, exit_code_of, slurm}) {
     if (all <= kColumns || widths[gives] <= kLeastName) continue;
     const std::size_t less = std::min(all - kColumns, widths[gives] - kLeastName);
     widths[gives] -= less;
@@ -153,6 +175,10 @@ std::string runs_json(const std::vector<RunView>& runs) {
     ending && ending->first ? json.number(*ending->first) : json.null();
     text("host", record ? record->host : "");
     text("folder", record ? record->folder : "");
+    if (record && !record->slurm_job.empty()) {
+      text("slurm_job", record->slurm_job);
+      text("slurm_state", run.slurm_state);
+    }
     json.key("detached").boolean(record && record->detached);
     json.key("engine_pid");
     record&& is_live(run.state) ? json.number(record->engine.pid) : json.null();

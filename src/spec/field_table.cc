@@ -158,7 +158,8 @@ constexpr Field kFields[] = {
     {.key = "connect.via",
      .kind = Kind::choice,
      .fallback = "auto",
-     .help = "How nodes are reached; auto: a fork on this machine, ssh elsewhere",
+     .help = "How nodes are reached; auto: a fork on this machine, ssh elsewhere, srun in a Slurm "
+             "allocation",
      .words = kVias,
      .write = to<&JobSpec::connect, &Connect::via>},
     {.key = "connect.ssh",

@@ -35,7 +35,7 @@ inline constexpr std::array kProcessesPerNode{word("auto", ProcessesPerNode::Kin
                                               word("gpu", ProcessesPerNode::Kind::gpu)};
 inline constexpr std::array kVias{
     word("auto", Connect::Via::automatic), word("local", Connect::Via::local),
-    word("ssh", Connect::Via::ssh), word("slurm", Connect::Via::slurm, not_yet),
+    word("ssh", Connect::Via::ssh), word("slurm", Connect::Via::slurm),
     word("command", Connect::Via::command)};
 inline constexpr std::array kSuccesses{word("auto", Success::automatic), word("all", Success::all),
                                        word("chief", Success::chief),

@@ -8,6 +8,7 @@
 #include "spec/hostfile.h"
 #include "spec/hostlist.h"
 #include "spec/scheduler_hosts.h"
+#include "spec/slurm_allocation.h"
 
 namespace dlaunch {
 
@@ -68,9 +69,37 @@ Result<ResolvedHosts> inline_hosts(const JobSpec& job) {
   return resolved;
 }
 
-Result<ResolvedHosts> scheduler_hosts(const HostInput& input) {
+bool may_use_srun(const Connect& connect) {
+  using Via = Connect::Via;
+  return connect.via == Via::slurm || (connect.via == Via::automatic && connect.command.empty());
+}
+
+Result<ResolvedHosts> slurm_hosts(const JobSpec& job, const HostInput& input,
+                                  const SlurmAllocation& allocation) {
+  if (const Status single = check_single_task(input.environment); !single)
+    return tl::unexpected(single.error());
+  // Of a part of the nodes nobody has said how many ranks it is for.
+  const bool whole = input.include.empty() && input.exclude.empty();
+  if (const Status fits = whole ? check_allocation(job, allocation) : Status(); !fits)
+    return tl::unexpected(fits.error());
+  ResolvedHosts resolved{hosts_of(allocation), "SLURM_JOB_NODELIST", {}};
+  resolved.in_slurm = may_use_srun(job.connect);
+  std::vector<std::string> names;
+  for (const HostSpec& host : resolved.hosts) names.push_back(host.name);
+  resolved.notes.push_back("the nodes are those of Slurm job " + allocation.job + ": " +
+                           spec::compress_hostlist(names) +
+                           (resolved.in_slurm ? ", reached by srun" : ""));
+  return resolved;
+}
+
+Result<ResolvedHosts> scheduler_hosts(const JobSpec& job, const HostInput& input) {
   const auto variable = spec::find_scheduler_hosts(input.environment);
   if (!variable) return tl::unexpected(variable.error());
+  if (variable->name == "SLURM_JOB_NODELIST") {
+    const auto allocation = read_slurm_allocation(input.environment);
+    if (!allocation) return tl::unexpected(allocation.error());
+    if (*allocation) return slurm_hosts(job, input, **allocation);
+  }
   std::string text = variable->value;
   if (variable->is_file) {
     auto content = input.read_file(variable->value);
@@ -97,8 +126,22 @@ Result<ResolvedHosts> hosts_of_file(const JobSpec& job, const HostInput& input) 
 
 Result<ResolvedHosts> listed_hosts(const JobSpec& job, const HostInput& input) {
   if (!job.hosts.hostfile.empty()) return hosts_of_file(job, input);
-  if (job.hosts.from_scheduler) return scheduler_hosts(input);
-  return inline_hosts(job);
+  if (job.hosts.from_scheduler) return scheduler_hosts(job, input);
+  if (!job.hosts.hosts.empty() || !may_use_srun(job.connect)) return inline_hosts(job);
+  const auto allocation = read_slurm_allocation(input.environment);
+  if (!allocation) return tl::unexpected(allocation.error());
+  return *allocation ? slurm_hosts(job, input, **allocation) : inline_hosts(job);
+}
+
+/// Outside of an allocation srun would wait in the queue for one of its own.
+Status check_srun(const JobSpec& job, const HostInput& input) {
+  if (job.connect.via != Connect::Via::slurm) return {};
+  const auto allocation = read_slurm_allocation(input.environment);
+  if (!allocation) return tl::unexpected(allocation.error());
+  if (*allocation) return {};
+  return wrong(
+      "connect.via: slurm is for the inside of a Slurm allocation, and SLURM_JOB_ID is not set\n"
+      "         try: the same command in salloc or in a script for sbatch");
 }
 
 /// The names of "NODE@NODE", each of which the list must hold.
@@ -202,6 +245,8 @@ Status check_placeholders(const JobSpec& job, const ResolvedHosts& resolved) {
 }  // namespace
 
 Result<ResolvedHosts> resolve_hosts(const JobSpec& job, const HostInput& input) {
+  if (const Status reached = check_srun(job, input); !reached)
+    return tl::unexpected(reached.error());
   auto resolved = listed_hosts(job, input);
   if (!resolved) return resolved;
   Status status = filter(input, *resolved);

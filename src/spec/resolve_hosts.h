@@ -14,7 +14,7 @@ namespace dlaunch {
 /// What the list is made from besides the job. Files are read by the caller, so that this stays a
 /// function of values.
 struct HostInput {
-  Environment environment;  // of the launcher, for hosts: auto
+  Environment environment;  // of the launcher, for hosts: auto and Slurm
   /// The content of a file; an error that says why not.
   std::function<Result<std::string>(const std::string& path)> read_file;
   /// DeepSpeed's NODE[@NODE...], where a NODE may be a range: only these hosts, or all but these.
@@ -28,8 +28,12 @@ struct ResolvedHosts {
   std::vector<HostSpec> hosts;
   std::string origin;              // "hosts", "hostfile hosts.txt", "PBS_NODEFILE"
   std::vector<std::string> notes;  // what is read over, for the user to know
+  bool in_slurm = false;           // of the Slurm allocation that dlaunch was started in
 };
 
+/// A job that names no hosts gets those of the Slurm allocation that it is started in, unless
+/// connect.via says that none of it is meant (local, ssh or a command).
+///
 /// Expands, reads and filters the hosts of the job, and takes as many as it wants: the first
 /// `nodes` with the spares, or those that `processes` fill. Pure but for `read_file`; thread-safe
 /// as far as that is. Errors (exit_code::kJobFile): no scheduler, a file that cannot be read or

@@ -147,8 +147,10 @@ void HostValidator::check_connect() {
       }
       break;
     case Connect::Via::ssh:
+      without_use("ssh", {"command"});
+      break;
     case Connect::Via::slurm:
-      without_use(job_.connect.via == Connect::Via::ssh ? "ssh" : "slurm", {"command"});
+      without_use("slurm", {"ssh", "user", "port", "identity_file", "command"});
       break;
     case Connect::Via::automatic:
       if (good("connect.command") == nullptr) break;

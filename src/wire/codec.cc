@@ -25,7 +25,7 @@ constexpr std::array<const char*, kMessages> kNames = {
     "FetchedOutput",  "Resume",     "OpenDoor",     "Knock",       "CloseDoor",    "DoorOpen",
     "Knocked",        "SyncBegin",  "SyncEntries",  "SyncSettled", "SyncRemove",   "SyncData",
     "SyncEnd",        "SyncPlace",  "SyncWants",    "SyncTaken",   "SyncDone",     "PreparePmix",
-    "PmixReady",      "PmixFence",  "PmixWanted",   "PmixData"};
+    "PmixReady",      "PmixFence",  "PmixWanted",   "PmixData",    "SignalRanks",  "Signalled"};
 
 /// Frame::type of an alternative: its index + 1.
 template <class T, std::size_t I = 0>

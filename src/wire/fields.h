@@ -214,6 +214,11 @@ inline constexpr auto kFields<StartRanks> = std::tuple{
     field("carried", &StartRanks::carried), field("defaults", &StartRanks::defaults)};
 
 template <>
+inline constexpr auto kFields<SignalRanks> = std::tuple{
+    field("attempt", &SignalRanks::attempt), field("signal", &SignalRanks::signal, kSignal)};
+template <>
+inline constexpr auto kFields<Signalled> = std::tuple{field("signal", &Signalled::signal, kSignal)};
+template <>
 inline constexpr auto kFields<StopRanks> =
     std::tuple{field("attempt", &StopRanks::attempt), field("signal", &StopRanks::signal, kSignal),
                field("ranks", &StopRanks::ranks, kRank)};

@@ -503,6 +503,22 @@ struct PmixData {
   bool operator==(const PmixData&) const = default;
 };
 
+// ---- signals that are not meant to end a run
+
+/// To the agent: pass a signal on to the ranks, which changes nothing in how their ends are
+/// understood. Where a rank's leader is our own shell, to its children instead.
+struct SignalRanks {
+  Attempt attempt;
+  std::int32_t signal = 0;
+  bool operator==(const SignalRanks&) const = default;
+};
+/// From an agent in a step of a scheduler: guardian or agent got a signal, which may mean all of
+/// the job (a time limit, preemption, --signal).
+struct Signalled {
+  std::int32_t signal = 0;
+  bool operator==(const Signalled&) const = default;
+};
+
 using Message =
     std::variant<Hello, Heartbeat, Ack, Bye, FactsRequest, StartRanks, StopRanks, KillRanks,
                  OutputCredit, StdinData, Facts, RanksStarted, RankNotStarted, RankExited,
@@ -510,6 +526,6 @@ using Message =
                  FetchOutput, ForgetOutput, PlacesMissing, FetchedOutput, Resume, OpenDoor, Knock,
                  CloseDoor, DoorOpen, Knocked, SyncBegin, SyncEntries, SyncSettled, SyncRemove,
                  SyncData, SyncEnd, SyncPlace, SyncWants, SyncTaken, SyncDone, PreparePmix,
-                 PmixReady, PmixFence, PmixWanted, PmixData>;
+                 PmixReady, PmixFence, PmixWanted, PmixData, SignalRanks, Signalled>;
 
 }  // namespace dlaunch::wire

@@ -325,3 +325,22 @@ def a_signal_to_all_of_dlaunch_is_one_signal(box):
     run.end(143)
     for rank in (0, 1):
         expect_in(b"saved", box.rank_output(rank), f"the checkpoint of rank {rank}")
+
+
+@case
+def usr1_and_usr2_are_passed_on_and_end_nothing(box):
+    run = box.start("run", "-n", "2", "--", "/usr/bin/python3", "-u", "-c",
+                    "import signal, os\n"
+                    "left = [signal.SIGUSR2, signal.SIGUSR1]\n"
+                    "for n in (signal.SIGUSR1, signal.SIGUSR2):\n"
+                    "    signal.signal(n, lambda n, _: (print(signal.Signals(n).name), left.pop()))\n"
+                    "os.write(os.open(os.environ['EVENTS'], os.O_WRONLY), b'ready ' + os.environ['RANK'].encode() + b'\\n')\n"
+                    "while left: __import__('time').sleep(0.02)\n")
+    box.expect_all("ready", 2)
+    run.signal(signal.SIGUSR1)
+    for rank in range(2):
+        wait_until(lambda: box.rank_output(rank) == b"SIGUSR1\n", f"rank {rank} has got the first", 20, 0.01)  # noqa: B023
+    run.signal(signal.SIGUSR2)
+    run.end(0)
+    for rank in range(2):
+        expect_equal(box.rank_output(rank), b"SIGUSR1\nSIGUSR2\n", f"signals of rank {rank}")

@@ -82,6 +82,7 @@ SUITES = [
           budget_all=1800),
     Suite("cluster", ["release"], python_suite("cluster/run.py", "--dlaunch", program("release")), budget=240, budget_all=900),
     Suite("mpi", ["release"], python_suite("mpi/run.py", "--dlaunch", program("release")), budget=120, budget_all=300),
+    Suite("slurm", ["release"], python_suite("slurm/run.py", "--dlaunch", program("release")), budget=150, budget_all=400),
     Suite("examples", ["release"], python_suite("examples/run.py", "--dlaunch", program("release")), budget=120,
           budget_all=360),
     Suite("fuzz", ["fuzz"], fuzz_suite, budget=200, budget_all=3000, presets_all=("fuzz-coverage",)),

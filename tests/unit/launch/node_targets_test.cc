@@ -91,7 +91,7 @@ TEST(NodeTargets, ViaSaysItForAll) {
   spec.connect.via = Connect::Via::command;
   EXPECT_EQ(ways(spec), "connect.via: command needs connect.command");
   spec.connect.via = Connect::Via::slurm;
-  EXPECT_EQ(ways(spec), "connect.via: slurm is not available yet");
+  EXPECT_EQ(ways(spec), "command command command");
 }
 
 TEST(NodeTargets, ThisMachineTwiceIsAnError) {

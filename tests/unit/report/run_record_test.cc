@@ -29,6 +29,9 @@ TEST(RunRecord, ComesBackAsItWasWritten) {
   const auto back = parse_run_record(run_record_json(sample()));
   ASSERT_TRUE(back) << back.error().message;
   EXPECT_EQ(*back, sample());
+  RunRecord in_slurm = sample();
+  in_slurm.slurm_job = "17";
+  EXPECT_EQ(*parse_run_record(run_record_json(in_slurm)), in_slurm);
 }
 
 TEST(RunRecord, UnknownMembersAreIgnored) {

@@ -13,6 +13,7 @@ namespace {
 
 using namespace std::chrono_literals;
 using testing::HasSubstr;
+using testing::Not;
 
 const WallTime kNow{std::chrono::seconds(1795208502)};  // 2026-11-20 21:01:42 UTC
 
@@ -55,6 +56,20 @@ TEST(RunsTable, LinesUpAndFitsAnyName) {
   EXPECT_THAT(table, HasSubstr("2025-"));
   EXPECT_THAT(table, HasSubstr("3m12s"));
   EXPECT_THAT(table, HasSubstr("137"));
+}
+
+TEST(RunsTable, SlurmHasAColumnWhereARunIsInIt) {
+  std::vector<RunView> runs{run_of("a", kNow - 192s), run_of("b", kNow - 192s)};
+  EXPECT_THAT(runs_table(runs, kNow, date_parts), Not(HasSubstr("slurm")));
+  runs[0].witness.record->slurm_job = "17";
+  EXPECT_THAT(runs_table(runs, kNow, date_parts), HasSubstr("  slurm  exit\n"));
+  EXPECT_THAT(runs_table(runs, kNow, date_parts), HasSubstr("  17     -\n"));
+  runs[0].slurm_state = "RUNNING";
+  EXPECT_THAT(runs_table(runs, kNow, date_parts), HasSubstr("  17 running  -\n"));
+  const auto json = nlohmann::json::parse(runs_json(runs));
+  EXPECT_EQ(json[0].at("slurm_job"), "17");
+  EXPECT_EQ(json[0].at("slurm_state"), "RUNNING");
+  EXPECT_FALSE(json[1].contains("slurm_job"));
 }
 
 TEST(RunsTable, JsonHasEveryMember) {

@@ -227,7 +227,6 @@ const Bad kBad[] = {
     {"rendezvous: {port: 65536}",
      "1:20: error: rendezvous.port must be a whole number from 1 to 65535, or auto, not the number "
      "65536"},
-    {"connect: {via: slurm}", "1:16: error: not available yet: connect.via: slurm"},
     {"rendezvous: {interface: 'eth0;x'}",
      "1:25: error: rendezvous.interface: \";\" cannot be part of the name of an interface"},
     {"rendezvous: {interface: 'eth0,10.1.0.0/33'}",

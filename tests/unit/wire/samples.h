@@ -154,6 +154,8 @@ inline std::vector<Message> samples() {
                 std::string("a\0b\xff", 4)},
       PmixWanted{Attempt(1), 4294967295U, Rank(3)},
       PmixData{Attempt(1), 7, -46, std::string("a\0b\xff", 4)},
+      SignalRanks{Attempt(1), SIGUSR1},
+      Signalled{SIGTERM},
   };
 }
 

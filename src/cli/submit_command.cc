@@ -1,0 +1,61 @@
+#include <cstdio>
+#include <memory>
+
+#include <sys/wait.h>
+
+#include "cli/commands.h"
+#include "cli/print.h"
+#include "cli/slurm_job.h"
+#include "launch/command_output.h"
+#include "launch/srun.h"
+
+namespace dlaunch {
+
+namespace {
+
+constexpr std::chrono::seconds kSubmitLimit{60};
+constexpr const char* kFooter =
+    "Examples:\n"
+    "  dlaunch submit job.yaml --partition gpu --time 2h --gpus-per-node 8\n"
+    "  dlaunch submit --nnodes 4 --nproc-per-node 8 -t 30m -- python train.py\n"
+    "  dlaunch export slurm job.yaml --time 2h > job.sh     look at it first; sbatch job.sh\n"
+    "\n"
+    "Prints the number of the Slurm job. Its output is in slurm-NUMBER.out here,\n"
+    "the ranks' in runs/. dlaunch runs shows the state.";
+
+struct SubmitCommand {
+  JobOptions job;
+  SlurmOptions slurm;
+
+  int execute() const {
+    const auto script = make_slurm_script(job, slurm);
+    if (!script) return print_error(script.error());
+    const auto answer = command_output({"sbatch", "--parsable"}, script->text, kSubmitLimit);
+    if (!answer) return print_error(answer.error());
+    if (answer->wait_status != 0) {
+      return print_error(
+          {exit_code::kNodeLost, "Slurm did not take the job: " + words_of_slurm(answer->errors)});
+    }
+    // "17" or "17;cluster"
+    const std::string id = answer->out.substr(0, answer->out.find_first_of(";\n"));
+    std::fprintf(stderr, "dlaunch: submitted %s as Slurm job %s; to see it: dlaunch runs\n",
+                 script->name.c_str(), id.c_str());
+    std::fprintf(stderr, "                   to end it: scancel %s\n", id.c_str());
+    return print_text(id + '\n');
+  }
+};
+
+}  // namespace
+
+Subcommand submit_command(const TrailingArguments& arguments) {
+  auto submit = std::make_shared<SubmitCommand>();
+  submit->job.arguments = arguments;
+  const auto describe = [submit](CommandOptions options) {
+    add_job_options(options, submit->job);
+    add_slurm_options(options, submit->slurm);
+  };
+  return {"submit", "Give a job to Slurm (sbatch), which starts it later", kFooter, describe,
+          [submit] { return submit->execute(); }};
+}
+
+}  // namespace dlaunch

@@ -1,0 +1,207 @@
+#include "spec/slurm_allocation.h"
+
+#include <algorithm>
+#include <charconv>
+
+#include "spec/hostlist.h"
+
+namespace dlaunch {
+
+namespace {
+
+template <class Number>
+std::optional<Number> number_of(std::string_view text) {
+  Number number = 0;
+  const auto [end, error] = std::from_chars(text.data(), text.data() + text.size(), number);
+  const bool good = error == std::errc() && end == text.data() + text.size() && number >= 0;
+  return good ? std::optional(number) : std::nullopt;
+}
+
+std::string variable(const Environment& environment, std::string_view name) {
+  return find_variable(environment, name).value_or("");
+}
+
+/// The value of one number for each node; empty when it is not set.
+Result<std::vector<int>> counts_of(const Environment& environment, std::string_view name,
+                                   std::size_t nodes) {
+  const std::string text = variable(environment, name);
+  if (text.empty()) return std::vector<int>();
+  auto counts = spec::read_repeated_counts(text, nodes);
+  if (counts && counts->size() == nodes) return std::move(*counts);
+  return fail(exit_code::kJobFile, std::string(name) + ": \"" + text + "\" are not " +
+                                       std::to_string(nodes) + " numbers as in \"2(x3),1\"");
+}
+
+/// "gpu:4", "gpu:a100:4(S:0-1)", "4", "a100:4": the number that --gpus-per-node or --gres asked
+/// for.
+int gpus_in(std::string_view text) {
+  text = text.substr(0, text.find('('));
+  text = text.substr(0, text.find(','));
+  const std::size_t colon = text.rfind(':');
+  if (colon != std::string_view::npos) text.remove_prefix(colon + 1);
+  return number_of<int>(text).value_or(0);
+}
+
+std::string counted(long n, const char* one) {
+  return std::to_string(n) + ' ' + one + (n == 1 ? "" : "s");
+}
+
+std::string the_allocation(const SlurmAllocation& allocation) {
+  return "the Slurm allocation (job " + allocation.job + ")";
+}
+
+/// The node with the fewest of something that is told of all nodes; null: it is told of none.
+const SlurmNode* least(const std::vector<SlurmNode>& nodes, int SlurmNode::*what) {
+  const auto found =
+      std::min_element(nodes.begin(), nodes.end(),
+                       [&](const SlurmNode& a, const SlurmNode& b) { return a.*what < b.*what; });
+  return found == nodes.end() || (*found).*what == 0 ? nullptr : &*found;
+}
+
+Status too_many(const std::string& key, long wanted, const SlurmAllocation& allocation,
+                const std::string& has, const std::string& ask) {
+  return fail(exit_code::kJobFile, "\"" + key + ": " + std::to_string(wanted) + "\" but " +
+                                       the_allocation(allocation) + " has " + has +
+                                       "\n         try: " + ask);
+}
+
+Status check_nodes(const JobSpec& job, const SlurmAllocation& allocation) {
+  const auto has = static_cast<long>(allocation.nodes.size());
+  if (!job.nodes) return {};
+  const long wanted = static_cast<long>(job.nodes->min) + job.spares;
+  if (wanted <= has) return {};
+  return too_many("nodes", wanted, allocation, counted(has, "node"),
+                  "--nodes=" + std::to_string(wanted) +
+                      " for salloc or sbatch, or nodes: " + std::to_string(has) + " here");
+}
+
+Status check_per_node(const JobSpec& job, const SlurmAllocation& allocation,
+                      const std::vector<SlurmNode>& nodes) {
+  constexpr const char* kKey = "processes_per_node";
+  if (job.processes_per_node.kind != ProcessesPerNode::Kind::count) return {};
+  const int wanted = job.processes_per_node.count;
+  const std::string here = std::string(", or ") + kKey + ": ";
+  const SlurmNode* tasks = least(nodes, &SlurmNode::tasks);
+  const std::string per_node = "--ntasks-per-node=" + std::to_string(wanted);
+  if (tasks != nullptr && wanted > tasks->tasks)
+    return too_many(kKey, wanted, allocation, counted(tasks->tasks, "task") + " on " + tasks->name,
+                    per_node + here + std::to_string(tasks->tasks));
+  const SlurmNode* cpus = least(nodes, &SlurmNode::cpus);
+  if (cpus != nullptr && wanted > cpus->cpus)
+    return too_many(kKey, wanted, allocation, counted(cpus->cpus, "CPU") + " on " + cpus->name,
+                    per_node + " or more --cpus-per-task" + here + std::to_string(cpus->cpus));
+  const int gpus = allocation.gpus_per_node;
+  const bool uses_gpus = gpus > 0 && job.binding.gpus != Binding::Gpus::none && job.roles.empty();
+  if (uses_gpus && wanted > gpus)
+    return too_many(kKey, wanted, allocation, counted(gpus, "GPU") + " on each node",
+                    "--gpus-per-node=" + std::to_string(wanted) + here + std::to_string(gpus) +
+                        ", or binding.gpus: none");
+  return {};
+}
+
+Status check_total(const JobSpec& job, const SlurmAllocation& allocation,
+                   const std::vector<SlurmNode>& nodes) {
+  if (!job.processes) return {};
+  const auto sum = [&](int SlurmNode::*what) {
+    long all = 0;
+    for (const SlurmNode& node : nodes) all += node.*what;
+    return all;
+  };
+  const long wanted = *job.processes;
+  const std::string ask = "--ntasks=" + std::to_string(wanted);
+  const long tasks = least(nodes, &SlurmNode::tasks) != nullptr ? sum(&SlurmNode::tasks) : 0;
+  const long cpus = least(nodes, &SlurmNode::cpus) != nullptr ? sum(&SlurmNode::cpus) : 0;
+  if (tasks > 0 && wanted > tasks)
+    return too_many("processes", wanted, allocation, counted(tasks, "task"),
+                    ask + ", or processes: " + std::to_string(tasks));
+  if (cpus > 0 && wanted > cpus)
+    return too_many("processes", wanted, allocation, counted(cpus, "CPU"),
+                    ask + ", or processes: " + std::to_string(cpus));
+  return {};
+}
+
+}  // namespace
+
+namespace spec {
+
+std::optional<std::vector<int>> read_repeated_counts(std::string_view text, std::size_t most) {
+  std::vector<int> counts;
+  while (true) {
+    const std::size_t comma = std::min(text.find(','), text.size());
+    std::string_view item = text.substr(0, comma);
+    std::size_t times = 1;
+    if (const std::size_t open = item.find("(x"); open != std::string_view::npos) {
+      const std::string_view repeat = item.substr(open + 2);
+      if (!repeat.ends_with(')')) return std::nullopt;
+      times = number_of<std::size_t>(repeat.substr(0, repeat.size() - 1)).value_or(0);
+      item = item.substr(0, open);
+    }
+    const auto count = number_of<int>(item);
+    if (!count || times == 0 || times > most - std::min(most, counts.size())) return std::nullopt;
+    counts.insert(counts.end(), times, *count);
+    if (comma == text.size()) return counts;
+    text.remove_prefix(comma + 1);
+  }
+}
+
+}  // namespace spec
+
+Result<std::optional<SlurmAllocation>> read_slurm_allocation(const Environment& environment) {
+  SlurmAllocation allocation;
+  allocation.job = variable(environment, "SLURM_JOB_ID");
+  const std::string list = variable(environment, "SLURM_JOB_NODELIST");
+  if (allocation.job.empty() || list.empty()) return std::nullopt;
+  const auto names = spec::expand_hostlist(list, "SLURM_JOB_NODELIST");
+  if (!names) return tl::unexpected(names.error());
+  const auto cpus = counts_of(environment, "SLURM_JOB_CPUS_PER_NODE", names->size());
+  if (!cpus) return tl::unexpected(cpus.error());
+  Result<std::vector<int>> tasks = std::vector<int>();
+  if (variable(environment, "SLURM_STEP_ID").empty())
+    tasks = counts_of(environment, "SLURM_TASKS_PER_NODE", names->size());
+  if (!tasks) return tl::unexpected(tasks.error());
+  if (std::all_of(tasks->begin(), tasks->end(), [](int n) { return n <= 1; })) tasks->clear();
+  for (std::size_t i = 0; i < names->size(); ++i) {
+    allocation.nodes.push_back(
+        {(*names)[i].name, tasks->empty() ? 0 : (*tasks)[i], cpus->empty() ? 0 : (*cpus)[i]});
+  }
+  for (const char* name : {"SLURM_GPUS_PER_NODE", "SLURM_GPUS_ON_NODE"}) {
+    if (allocation.gpus_per_node == 0)
+      allocation.gpus_per_node = gpus_in(variable(environment, name));
+  }
+  if (const auto end = number_of<std::int64_t>(variable(environment, "SLURM_JOB_END_TIME")))
+    allocation.end = std::chrono::seconds(*end);
+  return allocation;
+}
+
+std::vector<HostSpec> hosts_of(const SlurmAllocation& allocation) {
+  std::vector<HostSpec> hosts;
+  for (const SlurmNode& node : allocation.nodes) {
+    hosts.emplace_back();
+    hosts.back().name = node.name;
+    hosts.back().slots = node.tasks;
+  }
+  return hosts;
+}
+
+Status check_allocation(const JobSpec& job, const SlurmAllocation& allocation) {
+  if (const Status nodes = check_nodes(job, allocation); !nodes) return nodes;
+  if (job.launch != Launch::per_process) return {};
+  std::vector<SlurmNode> nodes = allocation.nodes;
+  if (job.nodes && static_cast<std::size_t>(job.nodes->max) < nodes.size())
+    nodes.resize(static_cast<std::size_t>(std::max(job.nodes->max, 1)));
+  if (const Status ranks = check_per_node(job, allocation, nodes); !ranks) return ranks;
+  return check_total(job, allocation, nodes);
+}
+
+Status check_single_task(const Environment& environment) {
+  if (variable(environment, "SLURM_STEP_ID").empty()) return {};
+  const auto tasks = number_of<int>(variable(environment, "SLURM_STEP_NUM_TASKS"));
+  const auto rank = number_of<int>(variable(environment, "SLURM_PROCID"));
+  if (!tasks || *tasks < 2 || !rank) return {};
+  return fail(exit_code::kUsage,
+              "srun has started this dlaunch " + std::to_string(*tasks) + " times (this is task " +
+                  std::to_string(*rank) + "), and each would run the whole job\n         try: " +
+                  "dlaunch run in the batch script or the shell of salloc, without srun");
+}
+
+}  // namespace dlaunch

@@ -1,0 +1,59 @@
+// The Slurm allocation that dlaunch was started in, from the variables that salloc, sbatch and srun
+// set (their man pages, OUTPUT ENVIRONMENT VARIABLES), and whether a job fits into it. Pure.
+#pragma once
+
+#include <chrono>
+#include <cstdint>
+#include <optional>
+#include <string>
+#include <string_view>
+#include <vector>
+
+#include "model/environment.h"
+#include "model/job_spec.h"
+#include "model/result.h"
+
+namespace dlaunch {
+
+struct SlurmNode {
+  std::string name;
+  int tasks = 0;  // 0: Slurm was asked for no number of tasks
+  int cpus = 0;   // logical CPUs as Slurm counts them; 0: not told
+  bool operator==(const SlurmNode&) const = default;
+};
+
+struct SlurmAllocation {
+  std::string job;
+  std::vector<SlurmNode> nodes;  // in Slurm's order
+  int gpus_per_node = 0;         // as asked for (--gpus-per-node, --gres); 0: not told
+  /// SLURM_JOB_END_TIME: when Slurm will end the job; nullopt: not told (before Slurm 23.02).
+  std::optional<std::chrono::seconds> end;  // since the epoch
+  bool operator==(const SlurmAllocation&) const = default;
+};
+
+/// nullopt: not inside an allocation, which is SLURM_JOB_ID with SLURM_JOB_NODELIST. A node's tasks
+/// are told only where more than one was asked for on some node: one each is what Slurm says when
+/// nothing was asked for, and mostly meant "one launcher". In a step (srun --pty) the numbers are
+/// the step's, and not used. Errors (kJobFile): a variable that cannot be read, with its name.
+[[nodiscard]] Result<std::optional<SlurmAllocation>> read_slurm_allocation(const Environment&);
+
+/// The hosts of an allocation, with their tasks as slots.
+[[nodiscard]] std::vector<HostSpec> hosts_of(const SlurmAllocation&);
+
+/// Whether the job's numbers of nodes and ranks fit. Errors (kJobFile) name both numbers and what
+/// to change. Ranks per node that are not known before the nodes have answered are not checked.
+[[nodiscard]] Status check_allocation(const JobSpec&, const SlurmAllocation&);
+
+/// Refuses what srun has started several times: each would be a job of its own (kUsage).
+[[nodiscard]] Status check_single_task(const Environment&);
+
+namespace spec {
+
+/// "2(x3),1" is 2 2 2 1: SLURM_TASKS_PER_NODE, SLURM_JOB_CPUS_PER_NODE. nullopt: no such list, or
+/// more than `most` numbers.
+[[nodiscard]] std::optional<std::vector<int>> read_repeated_counts(std::string_view text,
+                                                                   std::size_t most);
+
+}  // namespace spec
+
+}  // namespace dlaunch

@@ -1,0 +1,195 @@
+"""dlaunch run inside an allocation: nodes and ranks are Slurm's, and what ends a job ends it as anywhere else."""
+
+import json
+import os
+import signal
+import time
+
+from case import case
+from expectations import expect, expect_equal, expect_in
+from processes import command_of, wait_until
+
+HERE = os.path.dirname(os.path.abspath(__file__))
+WORLD = ["/usr/bin/python3", os.path.join(os.path.dirname(HERE), "cluster", "ranks", "world.py")]
+
+
+def hosts_of(box, ranks):
+    """Where each rank ran; world.py has asserted that they are one world of this size."""
+    return [json.loads(box.rank_output(rank))["host"] for rank in range(ranks)]
+
+
+@case
+def salloc_with_dlaunch_on_a_login_node(box):
+    box.make_slurm(2)
+    run = box.allocate("run", "--", *WORLD, "2").end(0)
+    expect_equal(hosts_of(box, 2), ["node1", "node2"], "hosts")
+    expect_in("the nodes are those of Slurm job", run.text, "where the nodes come from")
+
+
+@case
+def sbatch_over_three_nodes_with_two_tasks_each(box):
+    box.make_slurm(3)
+    job = box.submit("run", "--", *WORLD, "6", options=["-N3", "--ntasks-per-node=2"])
+    box.end_of_job(job, 0, "COMPLETED")
+    expect_equal(hosts_of(box, 6), ["node1", "node1", "node2", "node2", "node3", "node3"], "hosts")
+
+
+@case
+def uneven_tasks(box):
+    box.make_slurm(2)
+    box.allocate("run", "--", *WORLD, "3", options=["-N2", "-n3"]).end(0)
+    expect_equal(sorted(hosts_of(box, 3)), ["node1", "node1", "node2"], "hosts")
+
+
+@case
+def the_exit_code_of_a_rank_is_the_jobs(box):
+    box.make_slurm(2)
+    job = box.submit("run", "--", box.rank, "only", "1", "exit", "7")
+    box.end_of_job(job, 7, "FAILED")
+    expect_in("rank 1 on node2 exited with code 7", box.batch_text(), "who and where")
+
+
+@case
+def more_than_the_allocation_has_is_an_error_before_anything_starts(box):
+    box.make_slurm(2)
+    run = box.allocate("run", "--nproc-per-node", "4", "--", "/bin/true", options=["-N2", "--ntasks-per-node=2"]).end(65)
+    expect_in('"processes_per_node: 4" but the Slurm allocation', run.text, "what is wrong")
+    expect_in("has 2 tasks on node1", run.text, "what there is")
+    run = box.allocate("run", "--nnodes", "3", "--", "/bin/true").end(65)
+    expect_in('"nodes: 3" but the Slurm allocation', run.text, "what is wrong")
+    expect(not box.exists("runs"), "a run was begun")
+
+
+@case
+def several_dlaunches_of_one_srun_are_refused(box):
+    box.make_slurm(2)
+    job = box.submit(script=f"#!/bin/sh\nexec srun -N2 -n2 {box.dlaunch} run -- /bin/true\n")
+    box.end_of_job(job, 64)
+    expect_in("srun has started this dlaunch 2 times", box.batch_text(), "what is wrong")
+
+
+@case
+def a_part_of_the_nodes(box):
+    box.make_slurm(3)
+    box.allocate("run", "--exclude", "node2", "--", *WORLD, "2", options=["-N3"]).end(0)
+    expect_equal(hosts_of(box, 2), ["node1", "node3"], "hosts")
+
+
+@case
+def a_host_that_is_not_part_of_the_allocation(box):
+    box.make_slurm(2)
+    run = box.allocate("run", "--hosts", "node[1-2]", "--set", "connect.via=slurm", "--", "/bin/true", options=["-N1", "-w", "node1"]).end(69)
+    expect_in("node2: srun: Unable to create step", run.text, "one line for the node")
+
+
+def variables(box, rank):
+    return dict(line.split("=", 1) for line in box.rank_output(rank).decode().splitlines() if "=" in line)
+
+
+@case
+def ranks_know_the_job_but_no_step(box):
+    box.make_slurm(2, gpus=2)
+    job = box.submit("run", "--", "/usr/bin/env", options=["-N2", "--ntasks-per-node=2", "--gpus-per-node=2", "--cpus-per-task=3"],
+                     env={"MY_OWN": "a b", "SLURM_JOB_END_TIME": str(int(time.time()) + 3600)})  # as Slurm 23.02 does
+    box.end_of_job(job, 0)
+    expect_in("the time limit of Slurm ends the job in 59 min", box.batch_text(), "the deadline")
+    for rank in range(4):
+        found = variables(box, rank)
+        expect_equal(found["SLURM_JOB_ID"], str(job), f"SLURM_JOB_ID of rank {rank}")
+        expect_equal(found["MY_OWN"], "a b", f"the user's own variable of rank {rank}")
+        for name in found:
+            of_a_step = name.startswith(("SLURM_STEP", "SLURM_SRUN", "SLURM_CPU_BIND", "SLURM_NTASKS", "PMI"))
+            expect(not of_a_step and name not in ("SLURM_PROCID", "SLURM_LOCALID", "SLURM_NODEID", "SLURM_NPROCS", "SLURM_NNODES"),
+                   f"rank {rank} has {name}={found[name]}")
+    slurm = [{name for name in variables(box, rank) if name.startswith("SLURM")} for rank in (1, 2)]
+    expect_equal(sorted(slurm[1] - slurm[0]), [], "what only a node that srun reaches has")
+
+
+@case
+def cores_are_those_of_the_mask(box):
+    box.make_slurm(2, masks={"node2": "0"})
+    code = "import os; print(sorted(os.sched_getaffinity(0)))"
+    box.allocate("run", "--set", "framework=none", "--", "/usr/bin/python3", "-c", code).end(0)
+    expect_equal(box.rank_output(1), b"[0]\n", "cores of rank 1")
+    plan = box.allocate("plan", "--", "/bin/true").end(0)
+    expect_in("node2", plan.out.decode(), "the plan's nodes")
+
+
+@case
+def output_of_all_nodes_arrives(box):
+    box.make_slurm(2)
+    run = box.allocate("run", "--", box.rank, "lines", "20000").end(0)
+    for rank in range(2):
+        expect_equal(len(box.rank_output(rank).splitlines()), 20000, f"lines of rank {rank}")
+    expect_equal(len(run.out.splitlines()), 40000, "lines on the console")
+
+
+@case
+def an_interrupt_ends_all_and_leaves_nothing(box):
+    box.make_slurm(2)
+    run = box.allocate("run", "--", box.rank, "tell", "ready", "pause")
+    box.expect_all("ready", 2)
+    os.kill(launcher(), signal.SIGINT)
+    run.end(130)
+
+
+def launcher():
+    """The pid of the front: the first `dlaunch run` there is, on whichever node."""
+    found = sorted(int(name) for name in os.listdir("/proc") if name.isdigit() and "/dlaunch run " in command_of(int(name)) and
+                   not command_of(int(name)).startswith(("/usr/bin/salloc", "salloc")))
+    expect(found, "no dlaunch runs")
+    return found[0]
+
+
+def sruns(node):
+    """The processes of ours that hold the connection to a node."""
+    return [int(name) for name in os.listdir("/proc") if name.isdigit() and command_of(int(name)).startswith("srun --overlap")
+            and f"-w {node} " in command_of(int(name))]
+
+
+@case
+def a_killed_srun_is_taken_up_again_by_another_step(box):
+    box.make_slurm(2)
+    run = box.allocate("run", "-v", "--", box.rank, "tell", "ready", "gate", "print", "later\n")
+    box.expect_all("ready", 2)
+    before = sruns("node2")
+    expect(before, "no srun to node2")
+    for pid in before:
+        os.kill(pid, signal.SIGKILL)
+    wait_until(lambda: "taken up again" in run.text, f"the connection is taken up again {run.text}", 20, 0.02)
+    box.open_gate()
+    run.end(0)
+    expect_equal(box.rank_output(1), b"later\n", "output of rank 1")
+
+
+@case
+def a_cancelled_step_is_a_lost_node(box):
+    box.make_slurm(2)
+    run = box.allocate("run", "--set", "timeouts.stop=2s", "--", box.rank, "tell", "ready", "pause")
+    box.expect_all("ready", 2)
+    steps = [line.split() for line in box.slurm.command("squeue", "-h", "-s", "-o", "%i %N").splitlines()]
+    last = max((step for step, node in steps if node == "node2" and step.split(".")[1].isdigit()), key=lambda step: int(step.split(".")[1]))
+    box.slurm.command("scancel", last)
+    run.end(69, patience=40)
+    expect_in("node2 was lost: ", run.text, "which node")
+
+
+@case
+def a_node_that_loses_power(box):
+    box.make_slurm(2)
+    run = box.allocate("run", "--set", "timeouts.fence_after=2s", "--set", "timeouts.lost_after=6s", "--", box.rank, "tell", "ready", "pause")
+    box.expect_all("ready", 2)
+    box.cluster[2].power_off()
+    run.end(69, patience=40)
+    expect_in("node2", run.text, "which node")
+
+
+@case
+def a_slurmd_that_ends_takes_no_rank_with_it(box):
+    """slurmstepd holds the step; only new connections would fail."""
+    box.make_slurm(2)
+    run = box.allocate("run", "--", box.rank, "tell", "ready", "gate")
+    box.expect_all("ready", 2)
+    os.kill(box.slurm.slurmd(box.cluster[2]), signal.SIGKILL)
+    box.open_gate()
+    run.end(0)

@@ -1,0 +1,191 @@
+"""A real Slurm over the nodes of a cluster (tests/cluster): slurmctld and munged in the lab, a slurmd on each node.
+
+All of it lives in the lab's namespaces and in one folder, so nothing of the machine's own Slurm is read or touched, and the lab's end
+is its end. There are no cgroups in it (proctrack/pgid, task/none), and each node says that it has 64 CPUs, so that two cores take
+many tasks.
+"""
+
+import os
+import shutil
+import subprocess
+import tempfile
+
+import lab
+from expectations import expect
+from processes import wait_until
+
+PROGRAMS = {"munged": "munge", "slurmctld": "slurmctld", "slurmd": "slurmd", "srun": "slurm-client", "sbatch": "slurm-client"}
+DAEMONS = {"munged", "slurmctld", "slurmscriptd", "slurmd", "slurmstepd"}
+LOOK = 0.02  # seconds between looks at what takes a while
+CONFIGURATION = """
+ClusterName=lab
+SlurmctldHost=launcher({launcher})
+SlurmUser=root
+SlurmdUser=root
+AuthType=auth/munge
+AuthInfo=socket={folder}/munge
+CredType=cred/munge
+ProctrackType=proctrack/pgid
+TaskPlugin=task/none
+JobAcctGatherType=jobacct_gather/none
+SelectType=select/cons_tres
+SelectTypeParameters=CR_Core
+SchedulerType=sched/builtin
+SchedulerParameters=sched_interval=1,batch_sched_delay=0,sched_min_interval=0
+MpiDefault=none
+ReturnToService=2
+SlurmdParameters=config_overrides
+GresTypes=gpu
+StateSaveLocation={folder}/state
+SlurmdSpoolDir={folder}/%n.spool
+SlurmdPidFile={folder}/%n.pid
+SlurmdLogFile={folder}/%n.log
+SlurmctldPidFile={folder}/ctld.pid
+SlurmctldLogFile={folder}/ctld.log
+SlurmdTimeout={down_after}
+SlurmctldTimeout=10
+KillWait={kill_wait}
+OverTimeLimit=0
+JobRequeue=1
+MinJobAge=300
+{nodes}
+PartitionName=lab Nodes=ALL Default=YES MaxTime=INFINITE State=UP PreemptMode=OFF
+"""
+
+
+def why_not():
+    """Why no Slurm can be had on this machine; an empty text when one can."""
+    missing = sorted({package for program, package in PROGRAMS.items() if not lab.find(program)})
+    if missing:
+        return f"missing packages: {', '.join(missing)}"
+    return lab.why_not()
+
+
+def is_daemon(pid):
+    """Of Slurm, or the nsenter(1) that has started one; also when it has gone meanwhile."""
+    try:
+        with open(f"/proc/{pid}/comm", encoding="utf-8", errors="replace") as file:
+            return file.read().strip() in DAEMONS | {"nsenter"}
+    except OSError:
+        return True
+
+
+class Slurm:
+    def __init__(self, folder, cluster, kill_wait=3, gpus=0, masks=None, down_after=300):
+        """`folder`: where a short name for a socket can be made, seen by all nodes; `gpus`: of each node, by name only;
+        `masks`: {node: CPUs} that a node's slurmd, and so all its steps, may use; `down_after`: SlurmdTimeout."""
+        self.cluster = cluster
+        self.folder = tempfile.mkdtemp(prefix="s", dir=folder)
+        self._daemons = []
+        self._controller = None
+        self._nodes = {}
+        self.environment = {"SLURM_CONF": os.path.join(self.folder, "slurm.conf")}
+        self._masks = masks or {}
+        self._write(kill_wait, gpus, down_after)
+
+    def _write(self, kill_wait, gpus, down_after):
+        os.chmod(self.folder, 0o711)
+        os.mkdir(os.path.join(self.folder, "state"))
+        for i in range(gpus):
+            with open(os.path.join(self.folder, f"gpu{i}"), "wb"):
+                pass
+        gres = f" Gres=gpu:{gpus}" if gpus else ""
+        nodes = [f"NodeName={node.name} NodeAddr={node.address} CPUs=64 RealMemory=4000{gres} State=UNKNOWN" for node in self.cluster.nodes]
+        for node in self.cluster.nodes:
+            os.mkdir(os.path.join(self.folder, f"{node.name}.spool"))
+        text = CONFIGURATION.format(folder=self.folder, launcher=self.cluster.launcher_address, nodes="\n".join(nodes), kill_wait=kill_wait,
+                                    down_after=down_after)
+        for name, content in (("slurm.conf", text), ("cgroup.conf", "CgroupPlugin=cgroup/v1\n"), ("gres.conf", "AutoDetect=off\n" + "".join(f"Name=gpu File={self.folder}/gpu{i}\n" for i in range(gpus)))):
+            with open(os.path.join(self.folder, name), "w", encoding="ascii") as file:
+                file.write(content)
+        key = os.open(os.path.join(self.folder, "key"), os.O_WRONLY | os.O_CREAT, 0o400)
+        os.write(key, os.urandom(1024))
+        os.close(key)
+
+    # --- its life
+
+    def up(self):
+        at = lambda name: os.path.join(self.folder, name)  # noqa: E731
+        self._start([lab.find("munged"), "-F", "--force", f"--key-file={at('key')}", f"--socket={at('munge')}", f"--pid-file={at('munge.pid')}",
+                     f"--log-file={at('munge.log')}", f"--seed-file={at('munge.seed')}"])
+        wait_until(lambda: os.path.exists(at("munge")), "munged listens", 10, LOOK)
+        self._controller = self._start([lab.find("slurmctld"), "-D", "-i"])
+        for node in self.cluster.nodes:
+            self.start_slurmd(node, ["taskset", "-c", self._masks[node.name]] if node.name in self._masks else [])
+        self.wait_for(f"{len(self.cluster.nodes)} idle")
+        return self
+
+    def start_slurmd(self, node, prefix=()):
+        """`prefix`: a command that executes it, as taskset."""
+        self._nodes[node.name] = self._start(node.inside(*prefix, lab.find("slurmd"), "-D", "-N", node.name))
+
+    def stop_controller(self):
+        self._controller.kill()
+        self._controller.wait()
+
+    def slurmd(self, node):
+        """The pid of a node's slurmd."""
+        with open(f"/proc/{self._nodes[node.name].pid}/task/{self._nodes[node.name].pid}/children", encoding="ascii") as file:
+            return int(file.read().split()[0])
+
+    def _start(self, command):
+        with open(os.path.join(self.folder, "daemons.log"), "ab") as log:
+            daemon = subprocess.Popen(command, stdin=subprocess.DEVNULL, stdout=log, stderr=log, start_new_session=True,
+                                      env={"PATH": lab.SEARCH, **self.environment})
+        self._daemons.append(daemon)
+        return daemon
+
+    def pids(self):
+        return [daemon.pid for daemon in self._daemons]
+
+    def wait_for(self, state, patience=20.0):
+        """Until sinfo(1) says so of all nodes: "2 idle"."""
+        def there():
+            return self.command("sinfo", "-h", "-o", "%D %t", check=False).strip() == state
+        try:
+            wait_until(there, f"sinfo says {state}", patience, LOOK)
+        except AssertionError as error:
+            raise AssertionError(f"{error}\n{self.command('sinfo', check=False)}\n{self.logs()}") from None
+
+    def down(self):
+        """After the nodes, whose end was that of their slurmd."""
+        for daemon in reversed(self._daemons):
+            if daemon.poll() is None:
+                daemon.kill()
+                daemon.wait()
+        shutil.rmtree(self.folder, ignore_errors=True)
+
+    def logs(self):
+        text = ""
+        for name in sorted(os.listdir(self.folder)):
+            if name.endswith(".log"):
+                with open(os.path.join(self.folder, name), encoding="utf-8", errors="replace") as file:
+                    text += f"--- {name}\n{file.read()[-3000:]}"
+        return text
+
+    # --- its commands
+
+    def command(self, *words, check=True, env=None):
+        """One of Slurm's commands; what it says on stdout."""
+        done = subprocess.run(words, stdin=subprocess.DEVNULL, capture_output=True, text=True, check=False, timeout=30,
+                              env={"PATH": lab.SEARCH, "HOME": "/root", **self.environment, **(env or {})})
+        expect(not check or done.returncode == 0, f"{' '.join(words)}: exit code {done.returncode}\n{done.stdout}{done.stderr}\n")
+        return done.stdout
+
+    def job(self, number):
+        """{key: value} of `scontrol show job`."""
+        words = self.command("scontrol", "-o", "show", "job", str(number)).split()
+        return dict(word.split("=", 1) for word in words if "=" in word)
+
+    def wait_for_job(self, number, states=("COMPLETED", "FAILED", "CANCELLED", "TIMEOUT", "NODE_FAIL", "PREEMPTED"), patience=40.0):
+        """The job once it is in one of these states."""
+        found = {}
+
+        def there():
+            found.update(self.job(number))
+            return found["JobState"] in states
+        try:
+            wait_until(there, f"job {number} is {' or '.join(states)}", patience, 5 * LOOK)
+        except AssertionError as error:
+            raise AssertionError(f"{error}; it is {found}\n{self.logs()}") from None
+        return found

@@ -1,0 +1,280 @@
+// Variables as sbatch(1) and srun(1) of Slurm 22.05 and 24.11 document them (OUTPUT ENVIRONMENT
+// VARIABLES); the values were seen in real allocations of 22.05.8.
+#include "spec/slurm_allocation.h"
+
+#include <gmock/gmock.h>
+#include <gtest/gtest.h>
+
+#include "spec/resolve_hosts.h"
+
+namespace dlaunch {
+namespace {
+
+using testing::HasSubstr;
+
+Environment two_nodes(const Environment& more = {}) {
+  Environment environment = {{"SLURM_JOB_ID", "17"},
+                             {"SLURM_JOB_NODELIST", "node[1-2]"},
+                             {"SLURM_JOB_CPUS_PER_NODE", "6(x2)"},
+                             {"SLURM_TASKS_PER_NODE", "3(x2)"}};
+  for (const auto& [name, value] : more) environment[name] = value;
+  return environment;
+}
+
+/// "node1 3/6, node2 3/6 gpus 2": tasks and CPUs of each; or the error.
+std::string shown(const Environment& environment) {
+  const auto read = read_slurm_allocation(environment);
+  if (!read) return read.error().message;
+  if (!*read) return "none";
+  std::string text;
+  for (const SlurmNode& node : (*read)->nodes) {
+    text += (text.empty() ? "" : ", ") + node.name + ' ' + std::to_string(node.tasks) + '/' +
+            std::to_string(node.cpus);
+  }
+  if ((*read)->gpus_per_node > 0) text += " gpus " + std::to_string((*read)->gpus_per_node);
+  return text;
+}
+
+std::string counts(const std::string& text, std::size_t most = 8) {
+  const auto read = spec::read_repeated_counts(text, most);
+  if (!read) return "none";
+  std::string out;
+  for (const int n : *read) out += (out.empty() ? "" : " ") + std::to_string(n);
+  return out;
+}
+
+TEST(RepeatedCounts, AsSlurmCompressesThem) {
+  EXPECT_EQ(counts("2(x3),1"), "2 2 2 1");
+  EXPECT_EQ(counts("1"), "1");
+  EXPECT_EQ(counts("72(x2),36"), "72 72 36");
+  EXPECT_EQ(counts("1,2,3"), "1 2 3");
+  EXPECT_EQ(counts("0(x8)"), "0 0 0 0 0 0 0 0");
+}
+
+TEST(RepeatedCounts, NothingElse) {
+  for (const char* text :
+       {"", ",", "2(x3", "2(x0)", "2(x)", "(x3)", "2(3)", "x", "-1", "2(x-1)", "1,", "2(x3)1",
+        "1(x9)", "1(x8),1", "1(x99999999999999999999)", "99999999999999", "1 ,2", "1;2"})
+    EXPECT_EQ(counts(text), "none") << text;
+}
+
+TEST(SlurmAllocation, IsAJobWithNodes) {
+  EXPECT_EQ(shown({}), "none");
+  EXPECT_EQ(shown({{"SLURM_JOB_ID", "17"}}), "none");
+  EXPECT_EQ(shown({{"SLURM_JOB_NODELIST", "node1"}}), "none");
+  EXPECT_EQ(shown({{"SLURM_JOB_ID", "17"}, {"SLURM_JOB_NODELIST", "node1"}}), "node1 0/0");
+}
+
+struct Case {
+  Environment more;
+  const char* result;
+};
+
+TEST(SlurmAllocation, TellsTasksCpusAndGpus) {
+  const Case cases[] = {
+      {{}, "node1 3/6, node2 3/6"},
+      {{{"SLURM_JOB_NODELIST", "a,b[07-08]"},
+        {"SLURM_JOB_CPUS_PER_NODE", "72(x2),36"},
+        {"SLURM_TASKS_PER_NODE", "2(x2),1"}},
+       "a 2/72, b07 2/72, b08 1/36"},
+      // One task on each node is what Slurm says when nobody has asked for tasks.
+      {{{"SLURM_TASKS_PER_NODE", "1(x2)"}}, "node1 0/6, node2 0/6"},
+      {{{"SLURM_TASKS_PER_NODE", "2,1"}}, "node1 2/6, node2 1/6"},
+      {{{"SLURM_GPUS_PER_NODE", "4"}}, "node1 3/6, node2 3/6 gpus 4"},
+      {{{"SLURM_GPUS_PER_NODE", "a100:4"}}, "node1 3/6, node2 3/6 gpus 4"},
+      {{{"SLURM_GPUS_ON_NODE", "2"}}, "node1 3/6, node2 3/6 gpus 2"},
+      {{{"SLURM_GPUS_PER_NODE", "gpu:a100:8(S:0-1)"}}, "node1 3/6, node2 3/6 gpus 8"},
+      // In the step of srun --pty: the step's numbers.
+      {{{"SLURM_STEP_ID", "0"}, {"SLURM_TASKS_PER_NODE", "1"}}, "node1 0/6, node2 0/6"},
+  };
+  for (const Case& one : cases) EXPECT_EQ(shown(two_nodes(one.more)), one.result);
+}
+
+TEST(SlurmAllocation, NamesTheVariableThatCannotBeRead) {
+  const Case cases[] = {
+      {{{"SLURM_TASKS_PER_NODE", "3"}},
+       "SLURM_TASKS_PER_NODE: \"3\" are not 2 numbers as in \"2(x3),1\""},
+      {{{"SLURM_JOB_CPUS_PER_NODE", "x"}},
+       "SLURM_JOB_CPUS_PER_NODE: \"x\" are not 2 numbers as in \"2(x3),1\""},
+      {{{"SLURM_JOB_NODELIST", "node[1-"}}, "SLURM_JOB_NODELIST, character 5: "},
+  };
+  for (const Case& one : cases) EXPECT_THAT(shown(two_nodes(one.more)), HasSubstr(one.result));
+}
+
+TEST(SlurmAllocation, TellsWhenItEnds) {
+  EXPECT_EQ((*read_slurm_allocation(two_nodes()))->end, std::nullopt);
+  const auto read = read_slurm_allocation(two_nodes({{"SLURM_JOB_END_TIME", "1795300000"}}));
+  EXPECT_EQ((*read)->end, std::chrono::seconds(1795300000));
+}
+
+struct Fit {
+  const char* name;
+  std::function<void(JobSpec&)> change;
+  Environment more;
+  const char* error;  // empty: it fits
+};
+
+void PrintTo(const Fit& fit, std::ostream* out) {
+  *out << fit.name;
+}
+
+ProcessesPerNode per_node(int count) {
+  return {ProcessesPerNode::Kind::count, count};
+}
+
+const Environment kOneTask = {{"SLURM_TASKS_PER_NODE", "1(x2)"}};
+const Fit kFits[] = {
+    {"nothing asked for", [](JobSpec&) {}, {}, ""},
+    {"as many nodes",
+     [](JobSpec& job) {
+       job.nodes = {2, 2};
+     },
+     {},
+     ""},
+    {"nodes",
+     [](JobSpec& job) {
+       job.nodes = {4, 4};
+     },
+     {},
+     "\"nodes: 4\" but the Slurm allocation (job 17) has 2 nodes\n         try: --nodes=4 for "
+     "salloc or sbatch, or nodes: 2 here"},
+    {"spares",
+     [](JobSpec& job) {
+       job.nodes = {2, 2};
+       job.spares = 1;
+     },
+     {},
+     "\"nodes: 3\" but the Slurm allocation (job 17) has 2 nodes"},
+    {"elastic",
+     [](JobSpec& job) {
+       job.nodes = {1, 8};
+     },
+     {},
+     ""},
+    {"as many ranks as tasks", [](JobSpec& job) { job.processes_per_node = per_node(3); }, {}, ""},
+    {"ranks beyond tasks",
+     [](JobSpec& job) { job.processes_per_node = per_node(4); },
+     {},
+     "\"processes_per_node: 4\" but the Slurm allocation (job 17) has 3 tasks on node1\n"
+     "         try: --ntasks-per-node=4, or processes_per_node: 3"},
+    {"the node with the fewest",
+     [](JobSpec& job) { job.processes_per_node = per_node(2); },
+     {{"SLURM_TASKS_PER_NODE", "2,1"}},
+     "has 1 task on node2"},
+    {"a node that is not used",
+     [](JobSpec& job) {
+       job.processes_per_node = per_node(2);
+       job.nodes = {1, 1};
+     },
+     {{"SLURM_TASKS_PER_NODE", "2,1"}},
+     ""},
+    {"ranks up to the CPUs", [](JobSpec& job) { job.processes_per_node = per_node(6); }, kOneTask,
+     ""},
+    {"ranks beyond CPUs", [](JobSpec& job) { job.processes_per_node = per_node(8); }, kOneTask,
+     "\"processes_per_node: 8\" but the Slurm allocation (job 17) has 6 CPUs on node1\n"
+     "         try: --ntasks-per-node=8 or more --cpus-per-task, or processes_per_node: 6"},
+    {"ranks beyond GPUs",
+     [](JobSpec& job) { job.processes_per_node = per_node(3); },
+     {{"SLURM_GPUS_PER_NODE", "2"}},
+     "\"processes_per_node: 3\" but the Slurm allocation (job 17) has 2 GPUs on each node\n"
+     "         try: --gpus-per-node=3, or processes_per_node: 2, or binding.gpus: none"},
+    {"ranks without GPUs",
+     [](JobSpec& job) {
+       job.processes_per_node = per_node(3);
+       job.binding.gpus = Binding::Gpus::none;
+     },
+     {{"SLURM_GPUS_PER_NODE", "2"}},
+     ""},
+    {"as many in all", [](JobSpec& job) { job.processes = 6; }, {}, ""},
+    {"more in all than tasks",
+     [](JobSpec& job) { job.processes = 7; },
+     {},
+     "\"processes: 7\" but the Slurm allocation (job 17) has 6 tasks\n         try: --ntasks=7, or "
+     "processes: 6"},
+    {"more in all than CPUs", [](JobSpec& job) { job.processes = 13; }, kOneTask,
+     "\"processes: 13\" but the Slurm allocation (job 17) has 12 CPUs"},
+    {"one process a node counts for itself",
+     [](JobSpec& job) {
+       job.processes_per_node = per_node(9);
+       job.launch = Launch::per_node;
+     },
+     {},
+     ""},
+};
+
+class FitsIn : public testing::TestWithParam<Fit> {};
+
+TEST_P(FitsIn, OrNamesBothNumbers) {
+  JobSpec job;
+  GetParam().change(job);
+  const Status fits = check_allocation(job, **read_slurm_allocation(two_nodes(GetParam().more)));
+  const std::string error = fits ? "" : fits.error().message;
+  if (std::string(GetParam().error).empty()) {
+    EXPECT_EQ(error, "");
+  } else {
+    EXPECT_THAT(error, HasSubstr(GetParam().error));
+  }
+}
+INSTANTIATE_TEST_SUITE_P(All, FitsIn, testing::ValuesIn(kFits));
+
+TEST(SlurmAllocation, OneDlaunchOnly) {
+  EXPECT_TRUE(check_single_task({}));
+  EXPECT_TRUE(check_single_task(
+      {{"SLURM_STEP_ID", "0"}, {"SLURM_STEP_NUM_TASKS", "1"}, {"SLURM_PROCID", "0"}}));
+  const Status several = check_single_task(
+      {{"SLURM_STEP_ID", "0"}, {"SLURM_STEP_NUM_TASKS", "8"}, {"SLURM_PROCID", "3"}});
+  ASSERT_FALSE(several);
+  EXPECT_THAT(several.error().message,
+              HasSubstr("srun has started this dlaunch 8 times (this is task 3"));
+}
+
+// ---- what resolve_hosts() makes of it
+
+std::string resolved(const JobSpec& job, const Environment& environment) {
+  HostInput input;
+  input.environment = environment;
+  const auto hosts = resolve_hosts(job, input);
+  if (!hosts) return hosts.error().message;
+  std::string text = hosts->in_slurm ? "srun:" : "other:";
+  for (const HostSpec& host : hosts->hosts)
+    text += ' ' + host.name + ':' + std::to_string(host.slots);
+  return text;
+}
+
+TEST(SlurmHosts, AreTheDefaultInsideAnAllocation) {
+  EXPECT_EQ(resolved(JobSpec(), two_nodes()), "srun: node1:3 node2:3");
+  EXPECT_EQ(resolved(JobSpec(), {}), "other:");
+}
+
+TEST(SlurmHosts, ExplicitHostsWin) {
+  JobSpec job;
+  job.hosts.hosts.emplace_back();
+  job.hosts.hosts.back().name = "x";
+  EXPECT_EQ(resolved(job, two_nodes()), "other: x:0");
+}
+
+TEST(SlurmHosts, AsTheJobIsToBeConnected) {
+  using Via = Connect::Via;
+  const std::pair<Via, const char*> cases[] = {{Via::slurm, "srun: node1:3 node2:3"},
+                                               {Via::local, "other:"},
+                                               {Via::ssh, "other:"},
+                                               {Via::command, "other:"}};
+  for (const auto& [via, result] : cases) {
+    JobSpec job;
+    job.connect.via = via;
+    EXPECT_EQ(resolved(job, two_nodes()), result);
+  }
+  JobSpec over_ssh;
+  over_ssh.connect.via = Via::ssh;
+  over_ssh.hosts.from_scheduler = true;
+  EXPECT_EQ(resolved(over_ssh, two_nodes()), "other: node1:3 node2:3");
+}
+
+TEST(SlurmHosts, SrunNeedsAnAllocation) {
+  JobSpec job;
+  job.connect.via = Connect::Via::slurm;
+  EXPECT_THAT(resolved(job, {}), HasSubstr("SLURM_JOB_ID is not set"));
+}
+
+}  // namespace
+}  // namespace dlaunch

@@ -1,0 +1,185 @@
+// Options as sbatch(1) of Slurm 22.05 has them.
+#include "spec/slurm_script.h"
+
+#include <gmock/gmock.h>
+#include <gtest/gtest.h>
+
+namespace dlaunch {
+namespace {
+
+using testing::HasSubstr;
+using testing::Not;
+
+const std::vector<std::string> kCommand = {"/opt/dlaunch", "run", "job.yaml"};
+
+std::string script_of(const JobSpec& job, const SlurmRequest& request = {},
+                      const std::vector<std::string>& command = kCommand,
+                      const std::string& folder = "/home/me/cifar") {
+  const auto script = slurm_script(job, request, command, folder);
+  return script ? *script : script.error().message;
+}
+
+TEST(SlurmScript, OfAJobWithEverything) {
+  JobSpec job;
+  job.name = "cifar-ddp";
+  job.nodes = {2, 2};
+  job.processes_per_node = {ProcessesPerNode::Kind::count, 4};
+  SlurmRequest request;
+  request.partition = "gpu";
+  request.time = "2h";
+  request.account = "lab7";
+  request.gpus_per_node = 4;
+  request.cpus_per_task = 6;
+  request.options = {"--constraint=a100&nvlink", "--exclusive"};
+  EXPECT_EQ(script_of(job, request), R"(#!/bin/sh
+#SBATCH --job-name=cifar-ddp
+#SBATCH --comment=dlaunch
+#SBATCH --nodes=2
+#SBATCH --ntasks-per-node=4
+#SBATCH --cpus-per-task=6
+#SBATCH --gpus-per-node=4
+#SBATCH --partition=gpu
+#SBATCH --account=lab7
+#SBATCH --time=2:00:00
+#SBATCH --signal=B:TERM@60
+#SBATCH --open-mode=append
+#SBATCH --constraint=a100&nvlink
+#SBATCH --exclusive
+
+# Slurm sends its signals to the script alone, so the script becomes dlaunch. The SIGTERM
+# of --signal comes early enough for timeouts.stop to pass before the time limit.
+cd /home/me/cifar || exit 1
+exec /opt/dlaunch run job.yaml
+)");
+}
+
+TEST(SlurmScript, OfTheSmallestJob) {
+  EXPECT_EQ(script_of(JobSpec()), R"(#!/bin/sh
+#SBATCH --job-name=dlaunch
+#SBATCH --comment=dlaunch
+#SBATCH --nodes=1
+#SBATCH --signal=B:TERM@60
+#SBATCH --open-mode=append
+
+# Slurm sends its signals to the script alone, so the script becomes dlaunch. The SIGTERM
+# of --signal comes early enough for timeouts.stop to pass before the time limit.
+cd /home/me/cifar || exit 1
+exec /opt/dlaunch run job.yaml
+)");
+}
+
+TEST(SlurmScript, QuotesWhatTheShellReads) {
+  const std::string script = script_of(JobSpec(), {},
+                                       {"/opt/d l/dlaunch", "run", "--", "python", "a b.py",
+                                        "$(touch /tmp/x)", "it's", "", "new\nline", "`id`", "\\"},
+                                       "/home/o'neil/a $b");
+  EXPECT_THAT(script, HasSubstr("cd '/home/o'\\''neil/a $b' || exit 1\n"));
+  EXPECT_THAT(script, HasSubstr("exec '/opt/d l/dlaunch' run -- python 'a b.py' '$(touch /tmp/x)' "
+                                "'it'\\''s' '' 'new\nline' '`id`' '\\'\n"));
+}
+
+TEST(SlurmScript, RefusesWhatSbatchWouldReadOtherwise) {
+  for (const char* word : {"a b", "a\nexec rm", "a\"b", "a'b", "a#b", "a\\b", "\t", "\x7f"}) {
+    SlurmRequest partition;
+    partition.partition = word;
+    EXPECT_THAT(script_of(JobSpec(), partition), HasSubstr("cannot be written into a script"))
+        << word;
+    SlurmRequest option;
+    option.options = {std::string("--comment=") + word};
+    EXPECT_THAT(script_of(JobSpec(), option), HasSubstr("cannot be written into a script")) << word;
+  }
+  SlurmRequest no_option;
+  no_option.options = {"other.sh"};
+  EXPECT_THAT(script_of(JobSpec(), no_option), HasSubstr("an option of sbatch is expected"));
+}
+
+TEST(SlurmScript, ANameIsMadeOneThatSlurmTakes) {
+  JobSpec job;
+  job.name = "my job #1\n\xc3\xa9";
+  EXPECT_THAT(script_of(job), HasSubstr("--job-name=my-job--1---\n"));
+}
+
+struct Size {
+  std::function<void(JobSpec&, SlurmRequest&)> change;
+  const char* lines;
+};
+
+TEST(SlurmScript, AsksForWhatTheJobNeeds) {
+  const Size cases[] = {
+      {[](JobSpec& job, SlurmRequest&) { job.processes = 6; }, "dlaunch\n#SBATCH --ntasks=6\n"},
+      {[](JobSpec& job, SlurmRequest&) {
+         job.processes = 6;
+         job.nodes = {3, 3};
+       },
+       "dlaunch\n#SBATCH --nodes=3\n#SBATCH --ntasks=6\n"},
+      {[](JobSpec& job, SlurmRequest&) {
+         job.nodes = {2, 4};
+         job.spares = 1;
+       },
+       "dlaunch\n#SBATCH --nodes=3\n#SBATCH --signal"},
+      {[](JobSpec& job, SlurmRequest& request) {
+         job.nodes = {2, 2};
+         request.gpus_per_node = 8;
+       },
+       "#SBATCH --nodes=2\n#SBATCH --ntasks-per-node=8\n#SBATCH --gpus-per-node=8\n"},
+      {[](JobSpec& job, SlurmRequest& request) {
+         job.launch = Launch::per_node;
+         request.gpus_per_node = 8;
+       },
+       "#SBATCH --nodes=1\n#SBATCH --ntasks-per-node=1\n#SBATCH --gpus-per-node=8\n"},
+      {[](JobSpec& job, SlurmRequest&) {
+         job.roles.resize(2);
+         job.roles[0].count = 1;
+         job.roles[1].count = 3;
+       },
+       "dlaunch\n#SBATCH --ntasks=4\n"},
+      {[](JobSpec& job, SlurmRequest&) { job.timeouts.stop = std::chrono::minutes(5); },
+       "#SBATCH --signal=B:TERM@330\n"},
+      {[](JobSpec& job, SlurmRequest&) { job.timeouts.stop = std::chrono::hours(100); },
+       "#SBATCH --signal=B:TERM@65535\n"},
+  };
+  for (const Size& one : cases) {
+    JobSpec job;
+    SlurmRequest request;
+    one.change(job, request);
+    EXPECT_THAT(script_of(job, request), HasSubstr(one.lines));
+  }
+}
+
+TEST(SlurmScript, TimeLimits) {
+  const std::pair<const char*, const char*> cases[] = {
+      {"90", "90"},       {"2:00:00", "2:00:00"}, {"1-12", "1-12"},    {"90s", "0:01:30"},
+      {"30m", "0:30:00"}, {"2h", "2:00:00"},      {"7d", "168:00:00"}, {"UNLIMITED", "UNLIMITED"}};
+  for (const auto& [text, written] : cases) {
+    SlurmRequest request;
+    request.time = text;
+    EXPECT_THAT(script_of(JobSpec(), request),
+                HasSubstr(std::string("#SBATCH --time=") + written + '\n'));
+  }
+  for (const char* text : {"2x", "h", "0h", "-1h", "2h30", "99999999999h", "two"}) {
+    SlurmRequest request;
+    request.time = text;
+    EXPECT_THAT(script_of(JobSpec(), request), HasSubstr("is no time limit")) << text;
+  }
+}
+
+TEST(SlurmScript, SlurmChoosesTheNodes) {
+  JobSpec job;
+  job.hosts.hosts.emplace_back();
+  EXPECT_THAT(script_of(job), HasSubstr("the job names its hosts"));
+  JobSpec with_file;
+  with_file.hosts.hostfile = "x";
+  EXPECT_THAT(script_of(with_file), HasSubstr("the job names its hosts"));
+  JobSpec automatic;
+  automatic.hosts.from_scheduler = true;
+  EXPECT_THAT(script_of(automatic), Not(HasSubstr("names its hosts")));
+}
+
+TEST(SlurmScript, RanksOnGpusNeedGpus) {
+  JobSpec job;
+  job.processes_per_node.kind = ProcessesPerNode::Kind::gpu;
+  EXPECT_THAT(script_of(job), HasSubstr("needs --gpus-per-node"));
+}
+
+}  // namespace
+}  // namespace dlaunch
