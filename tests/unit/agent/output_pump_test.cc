@@ -1,12 +1,14 @@
 // OutputPump between a pipe and a launcher's end of the channel in the same loop.
 #include "agent/output_pump.h"
 
+#include <csignal>
 #include <cstdlib>
 #include <filesystem>
 #include <fstream>
 #include <iterator>
 
 #include <gtest/gtest.h>
+#include <sys/resource.h>
 #include <sys/socket.h>
 #include <unistd.h>
 
@@ -232,6 +234,50 @@ TEST_F(OutputPumpTest, AFinishedStreamIsSentAgainAtOnceUnlessItsEndHasArrived) {
   pump_.rewind(stands_at(6, 0));
   ASSERT_TRUE(wait_for([&] { return seen_.size() == 7; }));
   EXPECT_EQ(seen_, "second\n");
+}
+
+/// Of the size of files (setrlimit(2), EFBIG); it stands for a full disk.
+class FullDisk {
+ public:
+  explicit FullDisk(rlim_t size) {
+    ::signal(SIGXFSZ, SIG_IGN);
+    ::getrlimit(RLIMIT_FSIZE, &before_);
+    const rlimit now{size, before_.rlim_max};
+    ::setrlimit(RLIMIT_FSIZE, &now);
+  }
+  ~FullDisk() { ::setrlimit(RLIMIT_FSIZE, &before_); }
+  FullDisk(const FullDisk&) = delete;
+  FullDisk& operator=(const FullDisk&) = delete;
+
+ private:
+  rlimit before_{};
+};
+
+// Nowhere to put it, and nobody to send it to: it is lost, and that is told, but no rank waits.
+TEST_F(OutputPumpTest, ADiskThatIsFullWhileThereIsNoConnectionLosesBytesAndSaysHowMany) {
+  start(100);
+  write("first\n");
+  ASSERT_TRUE(wait_for([&] { return seen_.size() == 6; }));
+  agent_.disconnect();
+  launcher_.disconnect();
+  const FullDisk full(6);
+  write("second\n");
+  pipe_.reset();
+  ASSERT_TRUE(wait_for([&] {
+    return pump_.fetch({Attempt(0), Rank(3), wire::OutputPart::out, 6, 99}).offset == 13;
+  }));
+  auto ends = *make_socket_pair(SOCK_STREAM);
+  UniqueFd there = duplicate(ends.first.get());
+  UniqueFd here = duplicate(ends.second.get());
+  launcher_.go_on_over(std::move(there), std::move(ends.first), stands_at(6));
+  agent_.go_on_over(std::move(here), std::move(ends.second), wire::Resume{});
+  ASSERT_TRUE(wait_for([&] { return agent_.is_connected(); }));
+  pump_.rewind(stands_at(6));
+  pump_.resume();
+  ASSERT_TRUE(wait_for([&] { return ended() != nullptr; }));
+  EXPECT_EQ(ended()->size, 13U);
+  EXPECT_EQ(ended()->lost, 7U);
+  EXPECT_EQ(seen_, "first\n");
 }
 
 TEST_F(OutputPumpTest, WithoutAFolderTheConsoleStillGetsIt) {
