@@ -150,13 +150,15 @@ def sruns(node):
 @case
 def a_killed_srun_is_taken_up_again_by_another_step(box):
     box.make_slurm(2)
-    run = box.allocate("run", "-v", "--", box.rank, "tell", "ready", "gate", "print", "later\n")
+    # A busy Slurm may need longer for a step than the usual limits give a node.
+    run = box.allocate("run", "-v", "--set", "timeouts.fence_after=60s", "--set", "timeouts.lost_after=70s", "--", box.rank, "tell", "ready",
+                       "gate", "print", "later\n")
     box.expect_all("ready", 2)
     before = sruns("node2")
     expect(before, "no srun to node2")
     for pid in before:
         os.kill(pid, signal.SIGKILL)
-    wait_until(lambda: "taken up again" in run.text, f"the connection is taken up again {run.text}", 20, 0.02)
+    wait_until(lambda: "taken up again" in run.text, f"the connection is taken up again {run.text}", 60, 0.02)
     box.open_gate()
     run.end(0)
     expect_equal(box.rank_output(1), b"later\n", "output of rank 1")

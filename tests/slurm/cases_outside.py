@@ -112,7 +112,7 @@ def the_time_limit_of_slurm(box):
     expect_equal(summary_of(box)["exit_code"], 143, "exit code in the report")
 
 
-@case(budget=90)
+@case(budget=200)
 def a_requeued_job_ends_and_starts_anew(box):
     box.make_slurm(1, kill_wait=20)
     job = box.submit("run", "--", "/bin/sh", "-c", f'echo "${{SLURM_RESTART_COUNT:-0}}" > {box.folder}/start-${{SLURM_RESTART_COUNT:-0}}; '
@@ -120,9 +120,9 @@ def a_requeued_job_ends_and_starts_anew(box):
     wait_until(lambda: box.exists("start-0"), "the first start", 20, 0.02)
     box.slurm.command("scontrol", "requeue", str(job))
     # Slurm lets a requeued job wait for a while that its configuration has no word for; a release ends it.
-    wait_until(lambda: box.slurm.job(job)["JobState"] == "PENDING", "it waits again", 40, 0.05)
+    wait_until(lambda: box.slurm.job(job)["JobState"] == "PENDING", "it waits again", 90, 0.05)
     box.slurm.command("scontrol", "update", f"JobId={job}", "StartTime=now")
-    wait_until(lambda: box.exists("start-1"), "the second start", 40, 0.05)
+    wait_until(lambda: box.exists("start-1"), "the second start", 90, 0.05)
     box.end_of_job(job, 0)
     codes = sorted(json.loads(box.read("runs", name, "summary.json"))["exit_code"] for name in os.listdir(box.path("runs")))
     expect_equal(codes, [0, 143], "exit codes of the two runs")
