@@ -290,13 +290,6 @@ TEST(MakePlan, BeforeARunNamesAreShownAsPlaceholders) {
   EXPECT_EQ(env.at("TORCHELASTIC_ERROR_FILE"), "<run folder>/attempt-0/rank-0.error.json");
 }
 
-TEST(MakePlan, WhatIsNotThereYet) {
-  JobSpec spec = list_job();
-  spec.framework = Framework::jax;
-  EXPECT_EQ(error_of(spec, fake_cluster({{}})),
-            (Error{exit_code::kJobFile, "not available yet: framework: jax"}));
-}
-
 TEST(MakePlan, NoHosts) {
   EXPECT_EQ(error_of(list_job(), Cluster{}).message, "no hosts are given");
 }
