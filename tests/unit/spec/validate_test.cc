@@ -142,10 +142,9 @@ const Case kCases[] = {
 INSTANTIATE_TEST_SUITE_P(All, Contradiction, testing::ValuesIn(kCases));
 
 TEST(Validate, AKeyWithAnErrorOfItsOwnContradictsNothing) {
-  EXPECT_THAT(
-      errors_of(read_text("command: x\nframework: [jax]\nroles: {worker: 1}\n")),
-      ElementsAre("job.yaml:2:12: error: framework must be one of pytorch, tensorflow, mpi, "
-                  "horovod, deepspeed, jax, gcp, none, not a list"));
+  EXPECT_THAT(errors_of(read_text("command: x\nframework: [jax]\nroles: {worker: 1}\n")),
+              ElementsAre("job.yaml:2:1: error: framework must be one of pytorch, tensorflow, mpi, "
+                          "horovod, deepspeed, jax, gcp, none, not a list"));
 }
 
 TEST(Validate, TheSmallestLegalLostAfterPasses) {
