@@ -291,9 +291,10 @@ def a_failure_with_deaf_ranks_on_other_nodes(box):
 
 @case
 def a_lost_node_and_a_restart(box):
-    """Without spares the job cannot go on without it, and says so."""
+    """It does not come back; without spares the job cannot go on without it, and says so."""
     box.make_cluster(3)
-    run = box.launch(box.rank, *FAMILY, "tell", "ready", "gate", options=[*QUICK, "--set", "restart.max=1", "--set", "restart.backoff=100ms..100ms"])
+    run = box.launch(box.rank, *FAMILY, "tell", "ready", "gate", options=[
+        *QUICK, "--set", "restart.max=1", "--set", "restart.backoff=100ms..100ms", "--set", "timeouts.node_return=3s"])
     box.expect_all("ready", 3)
     node, since = box.cluster[2], time.monotonic()
     node.power_off()
