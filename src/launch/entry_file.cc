@@ -7,21 +7,63 @@
 #include <sys/stat.h>
 #include <unistd.h>
 
+#include "os/content_hash.h"
+
 namespace dlaunch {
 
+namespace {
+
+constexpr int kRead = O_RDONLY | O_NOFOLLOW | O_NONBLOCK | O_CLOEXEC;
+constexpr std::uint64_t kSamples = 16;
+constexpr std::uint64_t kSampleBytes = 16 * 1024;
+
+std::int64_t nanoseconds(const timespec& time) {
+  return std::int64_t{time.tv_sec} * 1'000'000'000 + time.tv_nsec;
+}
+
+/// Of the first `size` bytes, from their beginning to their end; none: they cannot be read.
+std::optional<ContentHash> samples_of(int fd, std::uint64_t size) {
+  ContentHasher hasher;
+  const std::uint64_t length = std::min(size, kSampleBytes);
+  std::string bytes(length, '\0');
+  for (std::uint64_t i = 0; i < kSamples && length > 0; ++i) {
+    const std::uint64_t at = size <= kSamples * kSampleBytes
+                                 ? std::min(i * kSampleBytes, size - length)
+                                 : (size - length) / (kSamples - 1) * i;
+    const std::uint64_t from = i + 1 == kSamples ? size - length : at;
+    if (::pread(fd, bytes.data(), length, static_cast<off_t>(from)) != static_cast<ssize_t>(length))
+      return std::nullopt;
+    hasher.add(bytes);
+  }
+  return hasher.hash();
+}
+
+}  // namespace
+
 EntryFile::Outcome EntryFile::open(const std::string& root, const SyncEntry& entry,
-                                   bool may_have_grown) {
+                                   const ContentHash* samples) {
   size_ = entry.size;
   mtime_ = entry.mtime;
-  may_have_grown_ = may_have_grown;
+  samples_ = samples == nullptr ? std::nullopt : std::optional(*samples);
   offset_ = 0;
+  error_ = 0;
   const std::string path = root + '/' + entry.path;
-  fd_.reset(::open(path.c_str(), O_RDONLY | O_NOFOLLOW | O_NONBLOCK | O_CLOEXEC));
+  fd_.reset(::open(path.c_str(), kRead));
   if (fd_) return check();
   // Gone, or something else by now: as what is different by now.
   const bool changed = errno == ENOENT || errno == ENOTDIR || errno == ELOOP || errno == ENXIO;
+  if (changed) return Outcome::changed;
   error_ = errno;
-  return changed ? Outcome::changed : Outcome::failed;
+  return Outcome::failed;
+}
+
+std::optional<ContentHash> EntryFile::take_samples(const std::string& root, SyncEntry& entry) {
+  const UniqueFd fd(::open((root + '/' + entry.path).c_str(), kRead));
+  struct stat info {};
+  if (!fd || ::fstat(fd.get(), &info) != 0 || !S_ISREG(info.st_mode)) return std::nullopt;
+  entry.size = static_cast<std::uint64_t>(info.st_size);
+  entry.mtime = nanoseconds(info.st_mtim);
+  return samples_of(fd.get(), entry.size);
 }
 
 EntryFile::Outcome EntryFile::check() {
@@ -31,11 +73,11 @@ EntryFile::Outcome EntryFile::check() {
     return Outcome::failed;
   }
   const auto size = static_cast<std::uint64_t>(info.st_size);
-  const std::int64_t mtime =
-      std::int64_t{info.st_mtim.tv_sec} * 1'000'000'000 + info.st_mtim.tv_nsec;
-  const bool same = size == size_ && mtime == mtime_;
-  const bool grown = may_have_grown_ && size >= size_;
-  return S_ISREG(info.st_mode) && (same || grown) ? Outcome::good : Outcome::changed;
+  if (!S_ISREG(info.st_mode)) return Outcome::changed;
+  if (size == size_ && nanoseconds(info.st_mtim) == mtime_) return Outcome::good;
+  // Also a file that is written anew may be larger by now: the beginning must be what it was.
+  const bool grown = samples_ && size > size_ && samples_of(fd_.get(), size_) == samples_;
+  return grown ? Outcome::good : Outcome::changed;
 }
 
 EntryFile::Outcome EntryFile::read(std::uint64_t size, std::string& bytes) {

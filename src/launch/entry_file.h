@@ -3,6 +3,7 @@
 #pragma once
 
 #include <cstdint>
+#include <optional>
 #include <string>
 
 #include "model/sync.h"
@@ -14,8 +15,9 @@ class EntryFile {
  public:
   enum class Outcome : std::uint8_t { good, changed, failed };
 
-  /// `may_have_grown`: what was appended is left out; else the file has changed by it.
-  Outcome open(const std::string& root, const SyncEntry& entry, bool may_have_grown);
+  /// `samples`: the file may have grown since they were taken, and what was appended is left out;
+  /// null: it has changed by that.
+  Outcome open(const std::string& root, const SyncEntry& entry, const ContentHash* samples);
   /// Appends up to `size` of the bytes that follow. When the last one has come, the file is looked
   /// at once more.
   Outcome read(std::uint64_t size, std::string& bytes);
@@ -24,8 +26,12 @@ class EntryFile {
   [[nodiscard]] std::uint64_t offset() const { return offset_; }
   [[nodiscard]] bool at_end() const { return offset_ == size_; }
   void close() { fd_.reset(); }
-  /// After `failed`.
+  /// After `failed`, else 0.
   [[nodiscard]] int error() const { return error_; }
+
+  /// Of a file as it is now, whose size and time the entry gets: by which it is known later whether
+  /// it was only appended to. A small file is hashed whole, of a larger one parts all over it.
+  static std::optional<ContentHash> take_samples(const std::string& root, SyncEntry& entry);
 
  private:
   [[nodiscard]] Outcome check();
@@ -33,7 +39,7 @@ class EntryFile {
   UniqueFd fd_;
   std::uint64_t size_ = 0;
   std::int64_t mtime_ = 0;
-  bool may_have_grown_ = false;
+  std::optional<ContentHash> samples_;
   std::uint64_t offset_ = 0;
   int error_ = 0;
 };

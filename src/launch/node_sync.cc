@@ -188,7 +188,7 @@ bool NodeSync::send_data(SyncPass& pass, MonotonicTime now, const Send& send) {
 bool NodeSync::add_piece(SyncPass& pass, std::uint64_t room, wire::SyncData& data) {
   const SyncEntry& entry = pass.entries[wanted_.front()];
   auto outcome = EntryFile::Outcome::good;
-  if (!file_.is_open()) outcome = file_.open(pass.root, entry, pass.may_have_grown);
+  if (!file_.is_open()) outcome = file_.open(pass.root, entry, pass.samples_of(wanted_.front()));
   wire::SyncData::Piece piece{wanted_.front(), file_.offset(), {}};
   if (outcome == EntryFile::Outcome::good) outcome = file_.read(room, piece.bytes);
   if (outcome != EntryFile::Outcome::good) {

@@ -23,12 +23,18 @@ struct SyncPass {
   std::uint32_t id = 0;
   std::string root;
   std::vector<SyncEntry> entries;
-  bool may_have_grown = false;  // see EntryFile
+  /// By entry, of files that may grow while they are copied: see EntryFile.
+  std::map<std::uint32_t, ContentHash> samples;
   /// Of content here, as it becomes known; none: it could not be read as it was listed.
   std::map<std::uint32_t, std::optional<ContentHash>> hashes;
   std::deque<std::uint32_t> to_hash;
   std::set<std::string> changed;  // paths whose content was different from what the list says
   std::string problem;            // here, not on a node
+
+  [[nodiscard]] const ContentHash* samples_of(std::uint32_t entry) const {
+    const auto found = samples.find(entry);
+    return found == samples.end() ? nullptr : &found->second;
+  }
 };
 
 /// Lives on the engine's one thread.

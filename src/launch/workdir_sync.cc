@@ -31,6 +31,7 @@ constexpr std::chrono::seconds kMoment{1};  // what is over sooner is not shown
 constexpr std::uint64_t kMostOnTheWay = std::uint64_t{128} << 20;
 constexpr std::uint64_t kMostToOne = std::uint64_t{4} << 20;
 constexpr std::size_t kMostNamed = 3;
+constexpr std::size_t kMostSampled = 64;  // files, in one turn
 constexpr const char* kIndent = "\n         ";
 
 std::string random_name() {
@@ -131,11 +132,12 @@ void WorkdirSync::list_some() {
 void WorkdirSync::listed() {
   report_.extent = lister_->extent();
   report_.special = lister_->special();
+  const std::set<std::string> changed = std::move(pass_.changed);
   pass_ = {};
   pass_.id = ++last_id_;
   pass_.root = settings_.list.root;
   pass_.entries = lister_->take();
-  pass_.may_have_grown = passes_ == kMostPasses;
+  if (passes_ == kMostPasses) take_samples(changed);
   lister_.reset();
   placing_ = true;
   make_marker();
@@ -146,6 +148,17 @@ void WorkdirSync::listed() {
     });
   }
   places_answered();
+}
+
+/// In the last pass: a file that has changed in the one before is likely to do so again, and a log
+/// that only grows is no reason to fail.
+void WorkdirSync::take_samples(const std::set<std::string>& changed) {
+  for (std::size_t i = 0; i < pass_.entries.size() && pass_.samples.size() < kMostSampled; ++i) {
+    SyncEntry& entry = pass_.entries[i];
+    if (entry.kind != SyncEntry::Kind::file || !changed.contains(entry.path)) continue;
+    const auto samples = EntryFile::take_samples(pass_.root, entry);
+    if (samples) pass_.samples.emplace(static_cast<std::uint32_t>(i), *samples);
+  }
 }
 
 void WorkdirSync::make_marker() {
@@ -178,6 +191,7 @@ void WorkdirSync::places_answered() {
   if (!std::all_of(nodes_.begin(), nodes_.end(), [](const auto& node) { return node->placed(); }))
     return;
   placing_ = false;
+  patient_from_ = monotonic_now();  // who was quick has waited for the others
   remove_marker();
   if (std::string text = problems(); !text.empty())
     return finish(fail(exit_code::kPreflight, std::move(text)));
@@ -225,7 +239,8 @@ bool WorkdirSync::hash_some() {
     hashing_->entry = pass_.to_hash.front();
     pass_.to_hash.pop_front();
     const SyncEntry& entry = pass_.entries[hashing_->entry];
-    if (hashing_->file.open(pass_.root, entry, pass_.may_have_grown) != EntryFile::Outcome::good) {
+    const ContentHash* samples = pass_.samples_of(hashing_->entry);
+    if (hashing_->file.open(pass_.root, entry, samples) != EntryFile::Outcome::good) {
       end_hash(std::nullopt);
       return true;
     }
@@ -243,7 +258,7 @@ bool WorkdirSync::hash_some() {
 
 void WorkdirSync::end_hash(std::optional<ContentHash> hash) {
   const std::string& path = pass_.entries[hashing_->entry].path;
-  if (!hash && hashing_->file.error() != 0 && hashing_->file.error() != ENOENT) {
+  if (!hash && hashing_->file.error() != 0) {
     pass_.problem = plain_line(pass_.root + '/' + path) + ": " + errno_text(hashing_->file.error());
   } else if (!hash) {
     pass_.changed.insert(path);
@@ -279,7 +294,7 @@ void WorkdirSync::tick() {
   if (lister_ || hashing_) patient_from_ = now;  // they wait for us
   for (const auto& node : nodes_) {
     const bool silent = now - std::max(node->heard_at(), patient_from_) > settings_.stall;
-    if (node->ended() || !silent) continue;
+    if (node->ended() || (placing_ && node->placed()) || !silent) continue;
     return finish(fail(exit_code::kPreflight,
                        "sync: " + node->result().name + ": has taken nothing for " +
                            duration_text(settings_.stall) + "; its disk may stand still"));

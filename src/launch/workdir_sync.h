@@ -8,6 +8,7 @@
 #include <functional>
 #include <memory>
 #include <optional>
+#include <set>
 #include <string>
 #include <vector>
 
@@ -59,6 +60,7 @@ class WorkdirSync {
   void work();
   void list_some();
   void listed();
+  void take_samples(const std::set<std::string>& changed);
   void places_answered();
   [[nodiscard]] bool move_some();
   [[nodiscard]] bool hash_some();
