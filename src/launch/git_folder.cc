@@ -1,6 +1,7 @@
 #include "launch/git_folder.h"
 
 #include <algorithm>
+#include <cerrno>
 #include <string_view>
 
 #include <fcntl.h>
@@ -29,11 +30,11 @@ std::string common_folder(const std::string& top, const std::string& git, bool i
   std::string folder = git;
   if (!is_folder) {
     constexpr std::string_view kWord = "gitdir: ";
-    const std::string line = first_line(read_ignore_file(git));
+    const std::string line = first_line(read_ignore_file(git).value_or(""));
     if (!line.starts_with(kWord)) return git;
     folder = from(top, line.substr(kWord.size()));
   }
-  const std::string common = first_line(read_ignore_file(folder + "/commondir"));
+  const std::string common = first_line(read_ignore_file(folder + "/commondir").value_or(""));
   return common.empty() ? folder : from(folder, common);
 }
 
@@ -51,14 +52,29 @@ std::optional<GitFolder> find_git_folder(const std::string& folder) {
   }
 }
 
-std::string read_ignore_file(const std::string& path) {
+Result<std::string> read_ignore_file(const std::string& path) {
+  const auto cannot = [&](const std::string& why) {
+    return fail(exit_code::kPreflight, "sync: " + path + ": " + why +
+                                           "\n         what it names would be copied to the nodes");
+  };
   const UniqueFd fd(::open(path.c_str(), O_RDONLY | O_NOFOLLOW | O_NONBLOCK | O_CLOEXEC));
   struct stat info {};
-  if (!fd || ::fstat(fd.get(), &info) != 0) return {};
-  if (!S_ISREG(info.st_mode) || info.st_size > kMostBytes) return {};
+  const bool is_none = errno == ENOENT || errno == ENOTDIR || errno == ELOOP || errno == ENXIO;
+  if (!fd && is_none) return "";
+  if (!fd || ::fstat(fd.get(), &info) != 0) return cannot(errno_text(errno));
+  if (!S_ISREG(info.st_mode)) return "";
+  if (info.st_size > kMostBytes) return cannot("larger than 1 MiB");
   std::string text(static_cast<std::size_t>(info.st_size), '\0');
-  const ssize_t n = ::pread(fd.get(), text.data(), text.size(), 0);
-  text.resize(n < 0 ? 0 : static_cast<std::size_t>(n));
+  std::size_t done = 0;
+  while (done < text.size()) {
+    const ssize_t n =
+        ::pread(fd.get(), text.data() + done, text.size() - done, static_cast<off_t>(done));
+    if (n < 0 && errno == EINTR) continue;
+    if (n < 0) return cannot(errno_text(errno));
+    if (n == 0) break;
+    done += static_cast<std::size_t>(n);
+  }
+  text.resize(done);
   return text;
 }
 

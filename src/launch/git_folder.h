@@ -4,6 +4,8 @@
 #include <optional>
 #include <string>
 
+#include "model/result.h"
+
 namespace dlaunch {
 
 struct GitFolder {
@@ -14,8 +16,9 @@ struct GitFolder {
 /// worktree or submodule (gitrepository-layout(5)). `folder` must be a real path.
 [[nodiscard]] std::optional<GitFolder> find_git_folder(const std::string& folder);
 
-/// The text of a .gitignore or info/exclude; empty: it is missing, a link (which git does not read
-/// either), or larger than 1 MiB.
-[[nodiscard]] std::string read_ignore_file(const std::string& path);
+/// The text of a .gitignore or info/exclude; empty: it is missing, or no file (a link, which git
+/// does not read either). Errors, exit_code::kPreflight: it cannot be read or is larger than 1 MiB.
+/// What it keeps back must not be copied then.
+[[nodiscard]] Result<std::string> read_ignore_file(const std::string& path);
 
 }  // namespace dlaunch

@@ -83,16 +83,26 @@ void WorkdirLister::begin() {
   if (!settings_.home.empty()) settings_.home = real_path(settings_.home);
   if (!settings_.run_base.empty()) settings_.run_base = real_path(settings_.run_base);
   const std::string& root = settings_.root;
-  if (root == "/" || root == settings_.home) {
+  const bool holds_home = settings_.home.starts_with(root + '/');
+  if (root == "/" || root == settings_.home || holds_home) {
+    const std::string what = root == "/"  ? "is /"
+                             : holds_home ? root + " holds your home folder"
+                                          : "is your home folder";
     return fail(exit_code::kJobFile,
-                "sync: the workdir is " + std::string(root == "/" ? "/" : "your home folder") +
+                "sync: the workdir " + what +
                     ", which is not copied as a whole: keys and caches are in it" + kIndent +
                     "start dlaunch in the folder of the job, or name it with workdir");
   }
   UniqueFd fd(::open(root.c_str(), kFolder));
   if (!fd) return fail(exit_code::kPreflight, "sync: workdir " + root + ": " + errno_text(errno));
   enter_rules_above();
-  open(std::move(fd), "");
+  if (status_) open(std::move(fd), "");
+}
+
+void WorkdirLister::enter_rules(std::string folder, const std::string& file) {
+  Result<std::string> text = read_ignore_file(file);
+  if (!text) return fail(text.error().exit_code, std::move(text.error().message));
+  rules_.enter(std::move(folder), std::move(*text));
 }
 
 /// Of the folders above, as far as they belong to the same repository.
@@ -100,14 +110,14 @@ void WorkdirLister::enter_rules_above() {
   const std::optional<GitFolder> git = find_git_folder(settings_.root);
   if (!git) return;
   std::string folder = git->top == "/" ? "" : git->top;
-  rules_.enter("", read_ignore_file(git->exclude_file));
+  enter_rules("", git->exclude_file);
   std::string way;
   const std::string below =
       settings_.root.substr(std::min(folder.size() + 1, settings_.root.size()));
   bool left_out = false;
-  for (std::size_t begin = 0; begin < below.size();) {
+  for (std::size_t begin = 0; begin < below.size() && status_;) {
     const std::size_t end = std::min(below.find('/', begin), below.size());
-    rules_.enter(way, read_ignore_file(folder + '/' + way + ".gitignore"));
+    enter_rules(way, folder + '/' + way + ".gitignore");
     left_out = left_out || rules_.excludes(below.substr(0, end), true);
     way = below.substr(0, end) + '/';
     begin = end + 1;
@@ -120,10 +130,12 @@ void WorkdirLister::enter_rules_above() {
 void WorkdirLister::open(UniqueFd fd, std::string path) {
   Level level;
   const std::string shown = settings_.root + '/' + path;
-  if (const int error = read_names(fd.get(), level.names); error != 0)
+  const int error = read_names(fd.get(), level.names);
+  if (error != 0 && error != ENOENT)  // it has just gone
     return fail(exit_code::kPreflight, "sync: " + shown + ": " + errno_text(error));
   level.has_rules = std::binary_search(level.names.begin(), level.names.end(), ".gitignore");
-  if (level.has_rules) rules_.enter(prefix_ + path, read_ignore_file(shown + ".gitignore"));
+  if (level.has_rules) enter_rules(prefix_ + path, shown + ".gitignore");
+  if (!status_) return;
   level.holds_runs = settings_.root + '/' + path == settings_.run_base + '/';
   level.fd = std::move(fd);
   level.path = std::move(path);
@@ -154,6 +166,8 @@ void WorkdirLister::look_at(const Level& level, const std::string& name) {
     entry.mode = info.st_mode & kPermissions;
     std::string path = entry.path + '/';
     UniqueFd fd(::openat(level.fd.get(), name.c_str(), kFolder));
+    // It has just gone, or become something else.
+    if (!fd && (errno == ENOENT || errno == ENOTDIR || errno == ELOOP)) return;
     if (!fd)
       return fail(exit_code::kPreflight,
                   "sync: " + settings_.root + '/' + entry.path + ": " + errno_text(errno) +

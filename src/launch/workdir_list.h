@@ -53,6 +53,7 @@ class WorkdirLister {
 
   void begin();
   void enter_rules_above();
+  void enter_rules(std::string folder, const std::string& file);
   void open(UniqueFd fd, std::string path);
   void look_at(const Level& level, const std::string& name);
   void add(SyncEntry entry);

@@ -124,6 +124,12 @@ TEST_F(WorkdirListTest, AnIgnoreFileThatIsALinkIsNotRead) {
   EXPECT_THAT(list(), ElementsAre(".gitignore", "a", "rules"));
 }
 
+TEST_F(WorkdirListTest, AnIgnoreFileThatCannotBeReadIsNoneThatIsMissing) {
+  write("secret");
+  write("sub/.gitignore", "secret\n" + std::string(1 << 20, '#'));
+  EXPECT_THAT(list().front(), HasSubstr("/repo/sub/.gitignore: larger than 1 MiB"));
+}
+
 TEST_F(WorkdirListTest, RunFoldersAndOwnFiles) {
   write("runs/20261122-120000-abc/run.json");
   write("other/runs/a");
@@ -156,6 +162,11 @@ TEST_F(WorkdirListTest, WhatIsTooMuchIsToldWithTheLargest) {
 TEST_F(WorkdirListTest, HomeAndRootAreNotCopiedAsAWhole) {
   settings_.home = settings_.root;
   EXPECT_THAT(list().front(), HasSubstr("your home folder"));
+  settings_.home = settings_.root + "/me";
+  fs::create_directory(settings_.home);
+  EXPECT_THAT(list().front(), HasSubstr("/repo holds your home folder"));
+  settings_.home = settings_.root + "-me";
+  EXPECT_THAT(list(), ElementsAre("me/"));
   settings_.root = "/";
   EXPECT_THAT(list().front(), HasSubstr("the workdir is /"));
 }
