@@ -107,9 +107,14 @@ std::string stage_script(const std::string& build_id, std::uint64_t session, std
   script +=
       R"sh(e=$(mv -f "$f" "$b/dlaunch" 2>&1) || no "$e"; )sh"
       // Builds that nobody has used for long (agent/staged_binary.h); a run that began meanwhile
-      // brings its own again. own() has switched the expansion of names off.
-      R"sh(set +f; for o in "$d"/*/dlaunch; do [ -O "$o" ] && )sh"
-      R"sh([ -n "$(find "$o" -type f -mtime +30 2>/dev/null)" ] && rm -rf "${o%/dlaunch}"; done; )sh"
+      // brings its own again. own() has switched the expansion of names off. Only folders whose
+      // name is a build id, 40 hex digits, and of them only what we have put there: run folders and
+      // folders of users may be beside them.
+      R"sh(x=[0123456789abcdef]; x=$x$x$x$x$x; x=$x$x$x$x$x$x$x$x; )sh"
+      R"sh(set +f; for o in "$d"/*/dlaunch; do n=${o%/dlaunch}; )sh"
+      R"sh(case ${n##*/} in $x) ;; *) continue;; esac; [ -L "$n" ] && continue; [ -O "$o" ] && )sh"
+      R"sh([ -n "$(find "$o" -type f -mtime +30 2>/dev/null)" ] && )sh"
+      R"sh(rm -f "$o" 2>/dev/null && rmdir "$n" 2>/dev/null; done; )sh"
       R"sh(echo "$m staged")sh";
   return for_any_shell(script);
 }

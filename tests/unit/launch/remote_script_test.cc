@@ -134,16 +134,28 @@ TEST_F(RemoteScript, BuildsThatWereNotUsedForLongAreRemoved) {
     const auto then = fs::file_time_type::clock::now() - std::chrono::hours(24 * days + 1);
     fs::last_write_time(cache() + '/' + name + "/dlaunch", then);
   };
-  build("old1", 32);
-  build("old2", 400);
-  build("used", 29);
+  const std::string old1(40, '1');
+  const std::string old2 = std::string(20, 'a') + std::string(20, '9');
+  const std::string used(40, 'b');
+  const std::string more(40, 'c');
+  const std::string no_id = std::string(39, 'd') + 'x';
+  build(old1, 32);
+  build(old2, 400);
+  build(used, 29);
+  build(more, 400);
+  std::ofstream(cache() + '/' + more + "/notes") << "not ours";
+  build("my-tools", 400);  // of the user
+  build(no_id, 400);
   fs::create_directories(cache() + "/20260101-000000-abc-1/attempt-0");  // the output of a run
-  fs::create_directory_symlink(cache() + "/used", cache() + "/link");
+  fs::create_directory_symlink(cache() + '/' + used, cache() + "/link");
   ::chmod(cache().c_str(), 0700);
   ASSERT_EQ(run(stage(), binary_).out, std::string(kMark) + "staged\n");
-  EXPECT_FALSE(fs::exists(cache() + "/old1"));
-  EXPECT_FALSE(fs::exists(cache() + "/old2"));
-  EXPECT_TRUE(fs::exists(cache() + "/used/dlaunch"));
+  EXPECT_FALSE(fs::exists(cache() + '/' + old1));
+  EXPECT_FALSE(fs::exists(cache() + '/' + old2));
+  EXPECT_TRUE(fs::exists(cache() + '/' + used + "/dlaunch"));
+  EXPECT_TRUE(fs::exists(cache() + '/' + more + "/notes"));
+  EXPECT_TRUE(fs::exists(cache() + "/my-tools/dlaunch"));
+  EXPECT_TRUE(fs::exists(cache() + '/' + no_id + "/dlaunch"));
   EXPECT_TRUE(fs::exists(cache() + "/20260101-000000-abc-1/attempt-0"));
   EXPECT_TRUE(fs::exists(folder() + "/dlaunch"));
 }
