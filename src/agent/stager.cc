@@ -27,6 +27,8 @@ constexpr std::size_t kMostItems = 2'000'000;
 }  // namespace
 
 void Stager::abandon() {
+  // Else what was replaced so far would be nobody's by what the record says.
+  if (active_ && record_ && unrecorded_) save_record();
   active_ = false;
   ++turns_;
   looking_ = all_listed_ = false;
@@ -40,7 +42,7 @@ void Stager::abandon() {
   unseen_.clear();
   gone_.clear();
   made_folders_.clear();
-  unrecorded_ = false;
+  unrecorded_ = all_looked_at_ = is_writable_ = false;
   next_ = 0;
   taken_ = written_ = 0;
   wants_ = {};
@@ -61,7 +63,9 @@ void Stager::on(const wire::SyncBegin& begin) {
     return send_(wire::SyncPlace{begin.id, true});
   }
   int error = tree_.open(root_, true);
-  if (error == 0) error = tree_.check_writable();
+  // Without a marker the launcher cannot write to its own folder, and this may be the same one:
+  // then that counts only where something is to be written.
+  if (error == 0 && is_marker) error = check_writable();
   if (error != 0) return fail("", error);
   record_.emplace(env_, root_, begin.origin);
   recorded_ = record_->load();
@@ -124,6 +128,9 @@ void Stager::look_at(std::uint32_t number) {
   item.replaces = decision.replaces;
   item.takes_place_of_folder = decision.late;
   item.state = State::settled;
+  if (decision.action == Action::send || decision.action == Action::make) {
+    if (const int error = check_writable(); error != 0) return fail_before(item, "", error);
+  }
   switch (decision.action) {
     case Action::keep:
       break;
@@ -141,6 +148,7 @@ void Stager::look_at(std::uint32_t number) {
       make(item, decision);
       break;
     case Action::refuse:
+      item.state = State::unseen;
       return fail(shown(item.entry.path) + ": " + sync::refusal(item.entry, found));
   }
   if (wants_.wanted.size() >= kMostTold) tell(false);
@@ -162,7 +170,8 @@ void Stager::make(Item& item, const sync::Decision& decision) {
   }
   // Another node that shares this folder may have been quicker.
   if (error == EEXIST && item.entry.kind == Kind::folder) error = 0;
-  if (error != 0) return fail(path, error);
+  if (error != 0) return fail_before(item, path, error);
+  unrecorded_ = true;
   if (item.entry.kind == Kind::folder)
     made_folders_.push_back(static_cast<std::size_t>(&item - items_.data()));
   note_replaced(item);
@@ -216,6 +225,7 @@ void Stager::find_gone_some() {
 }
 
 void Stager::end_looking() {
+  all_looked_at_ = true;
   if (!has_room()) return;
   save_record();  // should the launcher go away in the middle, it is known what is ours
   tell(true);
@@ -249,14 +259,21 @@ void Stager::took(std::uint64_t cost) {
   send_(wire::SyncTaken{id_, taken_});
 }
 
-/// What is ours of this pass, and what earlier ones have left and nobody has asked to remove.
+/// What is ours of this pass, and what earlier ones have left and nobody has asked to remove. Until
+/// something is replaced, what is there is that of the earlier pass.
 void Stager::save_record() {
   SyncEntries entries;
   for (const Item& item : items_) {
-    if (item.ours) entries.emplace(item.entry.path, item.entry);
+    const bool is_done = item.state == State::settled || item.state == State::written;
+    const SyncEntry* earlier = is_done ? nullptr : recorded(item.entry.path);
+    if (earlier != nullptr || item.ours)
+      entries.emplace(item.entry.path, earlier != nullptr ? *earlier : item.entry);
   }
   for (const std::string& path : gone_) {
     if (const SyncEntry* earlier = recorded(path)) entries.emplace(path, *earlier);
+  }
+  for (const auto& [path, earlier] : recorded_) {
+    if (!all_looked_at_ && !paths_.contains(path)) entries.emplace(path, earlier);
   }
   if (entries != recorded_ || unrecorded_) record_->save(entries);
   unrecorded_ = false;
@@ -264,6 +281,13 @@ void Stager::save_record() {
 
 std::string Stager::shown(const std::string& path) const {
   return path.empty() ? root_ : root_ + '/' + path;
+}
+
+/// What the item is about is as it was.
+void Stager::fail_before(Item& item, const std::string& path, int error) {
+  item.state = State::unseen;
+  item.ours = false;
+  fail(path, error);
 }
 
 void Stager::fail(const std::string& path, int error) {

@@ -77,11 +77,14 @@ class Stager {
   void took(std::uint64_t cost);
   void write(const wire::SyncData::Piece& piece);
   [[nodiscard]] int begin_file(std::uint32_t number);
+  [[nodiscard]] int check_writable();
+  void keep_as_it_was(Item& item);
   void note_replaced(const Item& item);
   void finish_late_ones();
   void save_record();
   [[nodiscard]] const SyncEntry* recorded(const std::string& path) const;
   [[nodiscard]] std::string shown(const std::string& path) const;
+  void fail_before(Item& item, const std::string& path, int error);
   void fail(const std::string& path, int error);
   void fail(std::string problem);
 
@@ -95,7 +98,9 @@ class Stager {
   SyncTree tree_;
   std::optional<SyncRecord> record_;
   SyncEntries recorded_;
-  bool unrecorded_ = false;  // something has come otherwise than the record says since it was saved
+  bool unrecorded_ = false;  // something is otherwise than the record says since it was saved
+  bool all_looked_at_ = false;
+  bool is_writable_ = false;  // as far as it was looked
   std::vector<Item> items_;
   std::set<std::string> paths_;                               // of all items, for what is gone
   std::deque<std::pair<std::size_t, std::uint64_t>> unseen_;  // end of each message's items, cost

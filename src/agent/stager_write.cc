@@ -24,15 +24,23 @@ void Stager::on(const wire::SyncSettled& settled) {
     if (number >= items_.size() || items_[number].state != State::asked) continue;
     Item& item = items_[number];
     item.state = State::settled;
-    static_cast<void>(tree_.set_mode_and_time(item.entry));  // else it is compared again next time
+    // Else it is compared again next time.
+    if (tree_.set_mode_and_time(item.entry) != 0) keep_as_it_was(item);
+    unrecorded_ = true;
   }
   for (const std::uint32_t number : settled.skipped) {
     if (number >= items_.size() || items_[number].state != State::asked) continue;
     if (file_.is_open() && writing_ == number) file_ = {};
     items_[number].state = State::settled;
-    items_[number].ours = recorded(items_[number].entry.path) != nullptr;
+    keep_as_it_was(items_[number]);
     unrecorded_ = true;
   }
+}
+
+void Stager::keep_as_it_was(Item& item) {
+  const SyncEntry* earlier = recorded(item.entry.path);
+  item.ours = earlier != nullptr;
+  if (earlier != nullptr) item.entry = *earlier;
 }
 
 void Stager::on(const wire::SyncRemove& remove) {
@@ -44,7 +52,10 @@ void Stager::on(const wire::SyncRemove& remove) {
     if (!sync::is_untouched(tree_.look(path), *earlier)) continue;
     const int error = tree_.remove(path, earlier->kind == SyncEntry::Kind::folder);
     if (error == ENOTEMPTY || error == EEXIST) continue;  // somebody has put something into it
-    if (error != 0 && error != ENOENT) return fail(path, error);
+    if (error != 0 && error != ENOENT) {
+      gone_.insert(path);
+      return fail(path, error);
+    }
     unrecorded_ = true;
     ++done_.removed;
     recorded_.erase(path);
@@ -77,16 +88,23 @@ void Stager::write(const wire::SyncData::Piece& piece) {
   if (const int error = tree_.finish_file(item.entry, file_); error != 0)
     return fail(item.entry.path, error);
   item.state = State::written;
-  unrecorded_ = !std::exchange(item.ours, true) || unrecorded_;
+  unrecorded_ =
+      !std::exchange(item.ours, true) || recorded(item.entry.path) != nullptr || unrecorded_;
   note_replaced(item);
+}
+
+int Stager::check_writable() {
+  const int error = is_writable_ ? 0 : tree_.check_writable();
+  is_writable_ = error == 0;
+  return error;
 }
 
 int Stager::begin_file(std::uint32_t number) {
   const Item& item = items_[number];
   writing_ = number;
   written_ = 0;
-  int error = 0;
-  if (item.takes_place_of_folder) error = tree_.remove(item.entry.path, true);
+  int error = check_writable();
+  if (error == 0 && item.takes_place_of_folder) error = tree_.remove(item.entry.path, true);
   return error == 0 || error == ENOENT ? tree_.begin_file(item.entry.path, file_) : error;
 }
 
@@ -109,6 +127,7 @@ void Stager::finish_late_ones() {
     if (error == 0 || error == ENOENT) error = tree_.make_link(item.entry.path, item.entry.target);
     if (error != 0) return fail(item.entry.path, error);
     item.state = State::written;
+    unrecorded_ = true;
   }
   // Last: a folder may be one that not even its owner may write to.
   for (auto made = made_folders_.rbegin(); made != made_folders_.rend(); ++made) {

@@ -57,7 +57,7 @@ class WorkdirSyncTest : public testing::Test {
       in_flight_ = std::max(in_flight_, sync::cost_of(*data));
       if (on_data_) on_data_(*data);
     }
-    if (cut_) return;
+    if (cut_ || node == silent_) return;
     loop_.post([this, node, message]() mutable {
       std::visit(
           [&](auto& one) {
@@ -129,6 +129,7 @@ class WorkdirSyncTest : public testing::Test {
   std::optional<Result<SyncReport>> result_;
   std::function<void(const wire::SyncData&)> on_data_;
   bool cut_ = false;
+  std::optional<std::uint32_t> silent_;
   std::uint64_t messages_ = 0;
   std::uint64_t in_flight_ = 0;
   WorkdirSync sync_{
@@ -348,6 +349,56 @@ TEST_F(WorkdirSyncTest, WhatIsRewrittenAgainAndAgainIsNamed) {
   EXPECT_FALSE(fs::exists(roots_[0] + "/state"));
 }
 
+TEST_F(WorkdirSyncTest, WhatIsRewrittenInPlaceIsNotTakenForGrown) {
+  for (const std::size_t more : {0U, 1000U}) {
+    std::size_t size = 400'000;
+    char content = 'a';
+    write("state", std::string(size, content));
+    on_data_ = [&](const wire::SyncData&) { write("state", std::string(size += more, ++content)); };
+    EXPECT_THAT(error(), HasSubstr("changed each time it was copied, 3 times: state")) << more;
+    EXPECT_FALSE(fs::exists(roots_[0] + "/state"));
+  }
+}
+
+TEST_F(WorkdirSyncTest, ASyncThatIsInterruptedWhileItReplacesKnowsItsFilesAgain) {
+  for (int i = 0; i < 20; ++i) write(std::to_string(i), std::string(200'000, 'x'));
+  good();
+  for (int i = 0; i < 20; ++i) write(std::to_string(i), std::string(200'001, 'y'));
+  int pieces = 0;
+  on_data_ = [&](const wire::SyncData&) {
+    if (++pieces != 30) return;
+    cut_ = true;
+    loop_.post([this] { sync_.cancel(); });
+    for (const auto& stager : stagers_) loop_.post([&stager] { stager->abandon(); });
+    loop_.post([this] { result_ = fail(1, "cut"); });
+  };
+  EXPECT_FALSE(run());
+  on_data_ = nullptr;
+  cut_ = false;
+  const bool first_is_new = fs::file_size(roots_[0] + "/0") == 200'001;
+  EXPECT_TRUE(first_is_new);
+  EXPECT_EQ(fs::file_size(roots_[0] + "/9"), 200'000U);
+  for (const char* name : {"0", "9"}) fs::remove(settings_.list.root + '/' + name);
+  const SyncReport report = good();
+  EXPECT_EQ(report.nodes[0].replaced, 0U);
+  EXPECT_EQ(report.nodes[0].removed, 2U);
+  expect_equal_trees();
+}
+
+TEST_F(WorkdirSyncTest, AFolderThatNobodyCanWriteToButAllSeeIsGood) {
+  write("a");
+  fs::permissions(folder_, fs::perms(0755));
+  fs::permissions(settings_.list.root, fs::perms(0555));
+  roots_[0] = roots_[1] = settings_.list.root;
+  const bool is_root = ::geteuid() == 0;
+  ASSERT_EQ(is_root ? ::seteuid(65534) : 0, 0);
+  const SyncReport report = good();
+  ASSERT_EQ(is_root ? ::seteuid(0) : 0, 0);
+  fs::permissions(settings_.list.root, fs::perms(0755));
+  ASSERT_EQ(report.nodes.size(), 2U);
+  EXPECT_EQ(report.nodes[0].files, 0U);
+}
+
 TEST_F(WorkdirSyncTest, AnInterruptedSyncGoesOnWhereItStood) {
   for (int i = 0; i < 50; ++i) write(std::to_string(i), std::string(200'000, 'x'));
   int pieces = 0;
@@ -388,6 +439,13 @@ TEST_F(WorkdirSyncTest, ASilentNodeIsGivenUp) {
   cut_ = true;
   settings_.stall = Duration(300);
   EXPECT_THAT(error(), HasSubstr("node1: has taken nothing for 300 ms"));
+}
+
+TEST_F(WorkdirSyncTest, WhoHasAnsweredIsNotBlamedForASilentOne) {
+  write("a");
+  silent_ = 1;
+  settings_.stall = Duration(300);
+  EXPECT_THAT(error(), HasSubstr("node2: has taken nothing for 300 ms"));
 }
 
 TEST_F(WorkdirSyncTest, NonsenseOfAnAgent) {
