@@ -5,10 +5,12 @@
 #include <utility>
 
 #include <fcntl.h>
+#include <sys/random.h>
 #include <sys/stat.h>
 #include <unistd.h>
 
 #include "os/content_hash.h"
+#include "os/own_machine.h"
 #include "os/unique_fd.h"
 #include "os/write_all.h"
 #include "sync/rules.h"
@@ -36,6 +38,20 @@ std::string hex(const ContentHash& hash) {
   std::snprintf(text, sizeof text, "%016llx%016llx", static_cast<unsigned long long>(hash.high),
                 static_cast<unsigned long long>(hash.low));
   return text;
+}
+
+/// Nodes may share the home folder with the records and have a workdir each at the same path.
+std::string node_text(const std::string& root) {
+  struct stat info {};
+  if (::stat(root.c_str(), &info) != 0) info = {};
+  return own_hostname() + ' ' + std::to_string(info.st_dev) + ' ' + std::to_string(info.st_ino);
+}
+
+std::string random_text() {
+  ContentHash bits;
+  if (::getrandom(&bits, sizeof bits, 0) != static_cast<ssize_t>(sizeof bits))
+    bits.low = static_cast<std::uint64_t>(::getpid());
+  return hex(bits);
 }
 
 std::optional<std::string> read_own_file(const std::string& path) {
@@ -81,13 +97,14 @@ std::optional<SyncEntries> entries_of(const std::string& text, const wire::SyncB
 }  // namespace
 
 SyncRecord::SyncRecord(const Environment& env, const std::string& root, const std::string& origin)
-    : root_(root), origin_(origin) {
+    : root_(root), origin_(origin), node_(node_text(root)) {
   const std::string cache = cache_folder(env);
   if (cache.empty()) return;
   ContentHasher hasher;
-  hasher.add(root);
-  hasher.add(std::string_view("\0", 1));
-  hasher.add(origin);
+  for (const std::string& part : {root, origin, node_}) {
+    hasher.add(part);
+    hasher.add(std::string_view("\0", 1));
+  }
   folder_ = cache + "/dlaunch/sync";
   path_ = folder_ + '/' + hex(hasher.hash());
 }
@@ -96,13 +113,13 @@ SyncEntries SyncRecord::load() const {
   if (path_.empty()) return {};
   const auto text = read_own_file(path_);
   if (!text) return {};
-  return entries_of(*text, {0, root_, "", origin_}).value_or(SyncEntries());
+  return entries_of(*text, {0, root_, node_, origin_}).value_or(SyncEntries());
 }
 
 void SyncRecord::save(const SyncEntries& entries) const {
   if (path_.empty()) return;
   std::string text;
-  wire::append_frame(wire::encode(wire::SyncBegin{0, root_, "", origin_}), text);
+  wire::append_frame(wire::encode(wire::SyncBegin{0, root_, node_, origin_}), text);
   wire::SyncEntries chunk;
   for (const auto& [path, entry] : entries) {
     chunk.entries.push_back(entry);
@@ -115,8 +132,7 @@ void SyncRecord::save(const SyncEntries& entries) const {
   const std::string dlaunch = folder_.substr(0, folder_.rfind('/'));
   for (const std::string& folder : {dlaunch.substr(0, dlaunch.rfind('/')), dlaunch, folder_})
     ::mkdir(folder.c_str(), 0700);
-  const std::string part = path_ + '.' + std::to_string(::getpid());
-  ::unlink(part.c_str());
+  const std::string part = path_ + '.' + random_text();
   const UniqueFd fd(
       ::open(part.c_str(), O_WRONLY | O_CREAT | O_EXCL | O_NOFOLLOW | O_CLOEXEC, 0600));
   if (!fd) return;

@@ -1,5 +1,6 @@
 // What syncs have put into a workdir of this node, so that a later one can take away what is gone
-// at the launcher, and nothing else. One file for each launcher's machine and workdir, 0600, in
+// at the launcher, and nothing else. One file for each launcher's machine, node and workdir, 0600,
+// in
 // ${XDG_CACHE_HOME:-~/.cache}/dlaunch/sync (0700). Without a place for it nothing is ever taken
 // away.
 #pragma once
@@ -17,7 +18,7 @@ using SyncEntries = std::map<std::string, SyncEntry>;  // by path
 /// Lives on the agent's one thread.
 class SyncRecord {
  public:
-  /// `env`: the agent's own.
+  /// `env`: the agent's own. `root` is there already.
   SyncRecord(const Environment& env, const std::string& root, const std::string& origin);
 
   /// Empty also where there is none, or one that is not ours, damaged or of another version.
@@ -31,6 +32,7 @@ class SyncRecord {
  private:
   std::string root_;
   std::string origin_;
+  std::string node_;  // this machine, and which folder it has at the path of the root
   std::string folder_;
   std::string path_;
 };

@@ -153,6 +153,15 @@ TEST_F(SyncTreeTest, TheRecordSurvivesAndIsRefusedWhenItIsNotOurs) {
   EXPECT_TRUE(SyncRecord(env, "/home/me/other", "laptop").load().empty());
   EXPECT_TRUE(SyncRecord({}, "/home/me/job", "laptop").path().empty());
 
+  // Another folder at the same path, as another node may have it whose home is the same.
+  const std::string job = folder_ + "/job";
+  fs::create_directory(job);
+  SyncRecord(env, job, "laptop").save(entries);
+  EXPECT_FALSE(SyncRecord(env, job, "laptop").load().empty());
+  fs::rename(job, job + ".old");
+  fs::create_directory(job);
+  EXPECT_TRUE(SyncRecord(env, job, "laptop").load().empty());
+
   const std::string text = text_of(record.path());
   for (const std::size_t size :
        {std::size_t{0}, std::size_t{10}, text.size() / 2, text.size() - 1}) {
