@@ -44,6 +44,13 @@ const char* name_of(Found::Kind kind) {
   return "a device or a socket";
 }
 
+/// File systems that keep whole seconds cut the rest of a time off.
+bool is_same_time(std::int64_t found, std::int64_t expected) {
+  constexpr std::int64_t kSecond = 1'000'000'000;
+  const std::int64_t rest = (expected % kSecond + kSecond) % kSecond;
+  return found == expected || (found % kSecond == 0 && found == expected - rest);
+}
+
 Decision decide_folder(const Found& found, bool is_ours) {
   Decision decision;
   if (found.kind == Found::Kind::folder) return decision;
@@ -69,7 +76,7 @@ Decision decide_file(const SyncEntry& wanted, const Found& found, bool is_ours) 
   decision.late = found.kind == Found::Kind::folder;
   decision.replaces = found.kind != Found::Kind::nothing && !is_ours;
   if (found.kind != Found::Kind::file || found.size != wanted.size) return decision;
-  if (found.mtime != wanted.mtime) {
+  if (!is_same_time(found.mtime, wanted.mtime)) {
     decision.action = Decision::Action::compare;
     return decision;
   }
@@ -95,7 +102,7 @@ bool is_left_out(std::string_view name) {
 bool is_untouched(const Found& found, const SyncEntry& recorded) {
   if (found.kind != found_kind(recorded.kind)) return false;
   return found.kind == Found::Kind::folder ||
-         (found.size == recorded.size && found.mtime == recorded.mtime &&
+         (found.size == recorded.size && is_same_time(found.mtime, recorded.mtime) &&
           found.target == recorded.target);
 }
 

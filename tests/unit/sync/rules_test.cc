@@ -59,6 +59,12 @@ TEST(Decide, Table) {
   const Row rows[] = {
       {"new file", kFile, kNothing, nullptr, {Action::send}},
       {"quick check", kFile, file(10, 1000), nullptr, {Action::keep}},
+      {"whole seconds there", kFile, file(10, 0), nullptr, {Action::keep}},
+      {"another second",
+       kFile,
+       file(10, -1'000'000'000),
+       nullptr,
+       {Action::compare, false, false, true}},
       {"mode", kFile, file(10, 1000, 0755), nullptr, {Action::set_mode}},
       {"other time", kFile, file(10, 999), nullptr, {Action::compare, false, false, true}},
       {"other size, foreign", kFile, file(11, 1000), nullptr, {Action::send, false, false, true}},
