@@ -130,12 +130,20 @@ def the_nodes_own_files_stay_and_replacing_one_is_told(box):
 @case
 def a_workdir_that_all_see_is_not_copied(box):
     box.make_cluster(2)
-    code = box.write("train.py", "print('here')\n")  # all nodes see the folder of the case
-    run = box.launch("/usr/bin/python3", code, options=["--set", "sync=true"]).end(0)
+    job = Job(box, box.path("job"))  # all nodes see the folder of the case
+    code = job.write("train.py", "print('here')\n")
+    run = job.launch("/usr/bin/python3", code).end(0)
     expect_equal(run.out.count(b"here"), 2, "ranks")
     for number, event in synced(box).items():
         expect_equal((event["shared"], event["files"]), (True, 0), f"node{number}")
-    expect(not [name for name in os.listdir(box.folder) if name.startswith(".dlaunch")], os.listdir(box.folder))
+    expect(not [name for name in os.listdir(job.root) if name.startswith(".dlaunch")], os.listdir(job.root))
+
+
+@case
+def a_workdir_that_holds_the_home_folder_is_refused(box):
+    box.make_cluster(1)
+    run = box.launch("/bin/true", options=["--set", "sync=true"]).end(JOB_FILE)  # the folder of the case holds its home
+    expect_in("holds your home folder", run.text, "why")
 
 
 @case
