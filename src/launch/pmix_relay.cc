@@ -14,17 +14,7 @@ constexpr std::int32_t kNotFound = -46;
 // More than any job has at the same time; an agent must not fill our memory.
 constexpr std::size_t kMostFences = 4096;
 constexpr std::size_t kMostQuestions = 1 << 20;
-
-void append(const wire::PmixFence& from, wire::PmixFence& sum) {
-  if (sum.status == 0) sum.status = from.status;
-  if (sum.status == 0 && sum.bytes.size() + from.bytes.size() > wire::kMostPmixBytes)
-    sum.status = kOutOfResource;
-  if (sum.status == 0) {
-    sum.bytes += from.bytes;
-  } else {
-    sum.bytes.clear();
-  }
-}
+constexpr std::size_t kMostHeld = std::size_t{256} << 20;  // bytes of all fences together
 
 }  // namespace
 
@@ -32,6 +22,20 @@ PmixRelay::PmixRelay(const LaunchPlan& plan) : attempt_(plan.attempt) {
   for (const RankPlan& rank : plan.ranks) node_of_rank_.push_back(rank.node);
   for (std::uint32_t i = 0; i < plan.nodes.size(); ++i) {
     if (!plan.nodes[i].ranks.empty()) nodes_.emplace_back(i);
+  }
+}
+
+void PmixRelay::append(const wire::PmixFence& from, wire::PmixFence& sum) {
+  if (sum.status == 0) sum.status = from.status;
+  if (sum.status == 0 && (sum.bytes.size() + from.bytes.size() > wire::kMostPmixBytes ||
+                          held_ + from.bytes.size() > kMostHeld))
+    sum.status = kOutOfResource;
+  if (sum.status == 0) {
+    sum.bytes += from.bytes;
+    held_ += from.bytes.size();
+  } else {
+    held_ -= sum.bytes.size();
+    sum.bytes = std::string();  // gives its memory back
   }
 }
 
@@ -68,6 +72,7 @@ std::vector<PmixRelay::Letter> PmixRelay::on(NodeIndex from, wire::PmixFence fen
   if (open.awaited.erase(from) == 0) return {};
   append(fence, open.sum);
   if (!open.awaited.empty()) return {};
+  held_ -= open.sum.bytes.size();
   std::vector<Letter> letters = {{std::move(open.nodes), std::move(open.sum)}};
   fences_.erase(found);
   return letters;

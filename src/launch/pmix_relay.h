@@ -46,11 +46,13 @@ class PmixRelay {
     NodeIndex answerer;
   };
   [[nodiscard]] std::vector<NodeIndex> nodes_of(const std::vector<RankSpan>& members) const;
+  void append(const wire::PmixFence& from, wire::PmixFence& sum);
 
   Attempt attempt_;
   std::vector<NodeIndex> node_of_rank_;
   std::vector<NodeIndex> nodes_;  // that have ranks
   std::map<std::pair<std::vector<RankSpan>, std::uint64_t>, Fence> fences_;
+  std::size_t held_ = 0;                         // bytes in fences_
   std::map<std::uint32_t, Question> questions_;  // by the id that we gave them
   std::uint32_t next_question_ = 0;
 };

@@ -74,6 +74,22 @@ TEST_F(PmixRelayTest, MoreBytesThanAFrameHoldsAreAnErrorForAll) {
   EXPECT_TRUE(sum.bytes.empty());
 }
 
+/// Nobody else comes to them, so they are held.
+TEST_F(PmixRelayTest, AllFencesTogetherHoldNoMoreThanALauncherCanBear) {
+  const std::string large(wire::kMostPmixBytes, 'x');
+  for (std::uint64_t counter = 0; counter < 20; ++counter)
+    EXPECT_THAT(fence(0, large, {}, counter), IsEmpty());
+  const auto status = [&](std::uint64_t counter) {
+    EXPECT_THAT(fence(1, "", {}, counter), IsEmpty());
+    const Letters over = fence(2, "", {}, counter);
+    return over.size() == 1 ? std::get<wire::PmixFence>(over[0].message).status : 1;
+  };
+  EXPECT_EQ(status(0), 0);
+  EXPECT_NE(status(19), 0);
+  EXPECT_THAT(fence(0, large, {}, 20), IsEmpty());  // in the place of the first
+  EXPECT_EQ(status(20), 0);
+}
+
 TEST_F(PmixRelayTest, AgentsThatSayWhatTheyCannotKnowChangeNothing) {
   EXPECT_THAT(fence(0, "a"), IsEmpty());
   EXPECT_THAT(fence(0, "again"), IsEmpty());
