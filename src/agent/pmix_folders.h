@@ -7,15 +7,20 @@
 
 #include "agent/session_place.h"
 #include "model/result.h"
+#include "os/unique_fd.h"
 
 namespace dlaunch {
 
 struct PmixFolders {
   std::string files;          // absolute
   std::string shared_memory;  // the same; empty: there is no place for it, ranks find their own
+  // Locks on both, flock(2): while they are held, somebody lives here.
+  UniqueFd files_lock;
+  UniqueFd memory_lock;
 };
 
-/// Makes both, empty, mode 0700, in folders that are ours and that nobody else may enter. Errors:
+/// Makes both, empty, mode 0700, in folders that are ours and that nobody else may enter, and
+/// removes what agents have left there that were killed together with their guardians. Errors:
 /// exit_code::kPreflight, what is wrong with each candidate.
 [[nodiscard]] Result<PmixFolders> make_pmix_folders(SessionId id);
 
