@@ -41,6 +41,7 @@ PmixService::PmixService(EventLoop& loop, Channel& channel, SessionId id)
     : loop_(loop), channel_(channel), id_(id), limit_(loop) {}
 
 void PmixService::prepare(const wire::PreparePmix& job) {
+  ready("another plan has come");  // each question gets an answer: the launcher counts them
   attempt_ = job.attempt;
   ranks_.clear();
   fences_.clear();
@@ -48,6 +49,7 @@ void PmixService::prepare(const wire::PreparePmix& job) {
   helper_.reset();
   running_ = false;
   served_ = false;
+  lost_ = false;
   starting_ = true;
   if (id_.node >= job.nodes.size()) return ready("it has no rank of the job");
   start(job);
@@ -88,10 +90,12 @@ void PmixService::ended(const std::string& said) {
   running_ = false;
   ready(why_not(said));
   if (on_finished_) return over();
-  // Ranks that need it end by themselves; of the others nothing more can be said.
+  // Ranks that need it end by themselves, or go on as worlds of one: see judge().
   if (std::exchange(served_, false)) {
+    lost_ = true;
     channel_.send(wire::Notice{"dlaunch-pmix has ended before its ranks" +
-                               (said.empty() ? "" : ": " + said.substr(0, said.find('\n')))});
+                               (said.empty() ? "" : ": " + said.substr(0, said.find('\n'))) +
+                               "; ranks that had not called MPI_Finalize by then have failed"});
   }
 }
 
@@ -102,13 +106,18 @@ void PmixService::on(pmix::Ready& answer) {
 
 // ---- between the ranks of this node and the others
 
-/// Fences of the same members come in the same order on every node: each is known by its number.
+/// Fences of the same members come in the same order on every node: each is known by its number,
+/// also one that does not go through.
 void PmixService::on(pmix::Fence& fence) {
-  if (fence.bytes.size() > wire::kMostPmixBytes || fence.members.size() > wire::kMostSpans) {
+  const std::uint64_t counter = fences_[fence.members]++;
+  if (fence.members.size() > wire::kMostSpans) {  // on all nodes: nobody waits for ours
     helper_->send(pmix::FenceDone{fence.id, kOutOfResource, ""});
     return;
   }
-  const std::uint64_t counter = fences_[fence.members]++;
+  if (fence.bytes.size() > wire::kMostPmixBytes) {  // here: the other nodes have to know
+    fence.status = kOutOfResource;
+    fence.bytes.clear();
+  }
   waiting_.emplace(std::pair{fence.members, counter}, fence.id);
   channel_.send(wire::PmixFence{attempt_, counter, fence.status, std::move(fence.members),
                                 std::move(fence.bytes)});
@@ -173,12 +182,14 @@ void PmixService::add_variables(Rank rank, const Environment& shared, Environmen
   }
 }
 
+/// Where the server has been lost, a rank that did not come to MPI_Finalize before is no success:
+/// it may have been a world of one.
 void PmixService::judge(Rank rank, ExitStatus& status) {
-  if (!served_) return;
+  if (!served_ && !lost_) return;
   // It waited until its last word was written, which need not have been read yet.
   if (running_) helper_->catch_up();
   const auto found = ranks_.find(rank.value);
-  if (!served_ || found == ranks_.end()) return;
+  if ((!served_ && !lost_) || found == ranks_.end()) return;
   const RankState& state = found->second;
   if (state.aborted) {
     status = ExitStatus();
@@ -198,7 +209,7 @@ std::optional<pid_t> PmixService::process() const {
 }
 
 void PmixService::finish(std::function<void()> done) {
-  served_ = false;
+  expect_end();
   on_finished_ = std::move(done);
   if (!running_) return over();
   helper_->send(pmix::Finish{});
@@ -212,7 +223,7 @@ void PmixService::over() {
 }
 
 void PmixService::kill() {
-  served_ = false;
+  expect_end();
   if (running_) helper_->kill();
 }
 

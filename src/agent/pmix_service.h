@@ -39,7 +39,7 @@ class PmixService {
   void judge(Rank rank, ExitStatus& status);
 
   /// Everything is being killed: whatever happens to server and ranks now says nothing of them.
-  void expect_end() { served_ = false; }
+  void expect_end() { served_ = lost_ = false; }
   /// The server's process: it is to outlive the ranks. nullopt: there is none.
   [[nodiscard]] std::optional<pid_t> process() const;
   /// All ranks have ended: lets the server clean up, within a limit, then calls `done`, perhaps at
@@ -86,6 +86,7 @@ class PmixService {
   bool running_ = false;                // helper_ has not
   bool starting_ = false;               // PmixReady is owed
   bool served_ = false;                 // ranks of this attempt have had a server all the time
+  bool lost_ = false;                   // they had one, and it has ended before them
   Attempt attempt_;
   PmixFolders folders_;
   std::map<std::uint32_t, RankState> ranks_;               // by rank

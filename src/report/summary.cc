@@ -416,7 +416,8 @@ class Summary {
     if (end == MpiEnd::never_connected) {
       return "every rank of an MPI job must call MPI_Init and find dlaunch's PMIx server by it; "
              "this one is no MPI program, or its MPI library has no PMIx (Open MPI has it, MPICH "
-             "has not), or a container hides the server from it";
+             "has not), or a container hides the server from it, or the server has ended (a note "
+             "says so)";
     }
     if (end == MpiEnd::not_finalized) {
       return "a rank that has called MPI_Init must call MPI_Finalize before it exits: the others "

@@ -1,11 +1,18 @@
 """Programs that end otherwise: by whom, with which code, and what is left."""
 
+import fcntl
 import json
 import os
 import signal
 
 from case import case
 from expectations import Skip, expect, expect_equal, expect_in
+from processes import children_of, wait_until
+
+
+def command_of(pid):
+    with open(f"/proc/{pid}/cmdline", "rb") as file:
+        return file.read().split(b"\0")[0].decode()
 
 
 def summary(box):
@@ -77,6 +84,23 @@ def a_program_that_does_not_find_the_server(box):
 
 
 @case
+def a_server_that_dies_before_mpi_init(box):
+    """The kernel may end it for lack of memory. Worlds of one that then exit with 0 are no success."""
+    run = box.mpi_here(2, "sh", "-c", f"{box.rank} tell ready gate; "
+                       f"exec env -u PMIX_NAMESPACE -u JSM_JSRUN_PORT -u PMIX_RANK {box.program('init')}",
+                       options=["--set", "mpi.torch_variables=true"])
+    box.expect_all("ready", 2)
+    servers = [pid for pid in children_of(run.chain()[2]) if command_of(pid) == "dlaunch-pmix"]
+    expect_equal(len(servers), 1, "servers")
+    os.kill(servers[0], signal.SIGKILL)
+    wait_until(lambda: "dlaunch-pmix has ended before its ranks" in " ".join(run.text.split()), "the note")
+    box.open_gate()
+    run.end(65)
+    expect_equal(summary(box)["cause"], "mpi", "summary.json")
+    box.expect_no_files()
+
+
+@case
 def an_mpi_library_without_pmix(box):
     if not box.compiles("mpicc.mpich"):
         raise Skip("missing package: libmpich-dev")
@@ -111,6 +135,29 @@ def nothing_is_left_when_the_agent_is_killed(box):
     os.kill(run.chain()[2], signal.SIGKILL)
     run.end(69)
     box.expect_no_files()
+
+
+@case
+def what_agent_and_guardian_left_is_removed_by_the_next(box):
+    """Both killed at once clean nothing up. A folder that somebody lives in is locked, or made a moment ago."""
+    parents = [f"/tmp/dlaunch-{os.geteuid()}", f"/dev/shm/dlaunch-{os.geteuid()}"]
+    stay, locks = [], []
+    for parent in parents:
+        os.makedirs(parent, mode=0o700, exist_ok=True)
+        for name in ("left", "locked", "young"):
+            path = os.path.join(parent, f"pmix-{name}-0")
+            os.makedirs(os.path.join(path, "job"), mode=0o700)
+            if name != "young":
+                os.utime(path, (1, 1))
+            if name != "left":
+                stay.append(path)
+        locks.append(os.open(os.path.join(parent, "pmix-locked-0"), os.O_RDONLY))
+        fcntl.flock(locks[-1], fcntl.LOCK_EX)
+    box.mpi_here(1, box.program("init")).end(0)
+    found = [os.path.join(parent, name) for parent in parents for name in os.listdir(parent) if name.startswith("pmix-")]
+    expect_equal(sorted(found), sorted(stay), "folders")
+    for lock in locks:
+        os.close(lock)
 
 
 @case

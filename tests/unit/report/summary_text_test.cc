@@ -211,7 +211,7 @@ TEST_F(SummaryText, ARankThatIsNoneOfMpiIsToldWithTheReason) {
             "  why     every rank of an MPI job must call MPI_Init and find dlaunch's PMIx\n"
             "          server by it; this one is no MPI program, or its MPI library has no\n"
             "          PMIx (Open MPI has it, MPICH has not), or a container hides the server\n"
-            "          from it\n"
+            "          from it, or the server has ended (a note says so)\n"
             "  others  0-4, 6, 7 were stopped by dlaunch\n"
             "  try     framework: none for other programs; for other MPI libraries their\n"
             "          mpirun, with launch: once and framework: none\n"
