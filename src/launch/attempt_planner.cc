@@ -1,9 +1,12 @@
 #include "launch/attempt_planner.h"
 
 #include <algorithm>
+#include <array>
+#include <cerrno>
 #include <chrono>
 #include <utility>
 
+#include <sys/random.h>
 #include <sys/stat.h>
 
 #include "launch/workdir_settings.h"
@@ -25,6 +28,27 @@ bool is_left_out_here(const std::string& workdir, const std::string& path) {
   const std::string whole = path.starts_with('/') ? path : workdir + '/' + path;
   struct stat info {};
   return whole.starts_with(workdir + '/') && ::lstat(whole.c_str(), &info) == 0;
+}
+
+/// Whether this answer is to the last question. An attempt may be planned twice, when a node is
+/// lost meanwhile; agents answer each question, in the order in which they were asked.
+bool is_last(std::map<NodeIndex, std::uint32_t>& asked, NodeIndex node) {
+  const auto found = asked.find(node);
+  if (found == asked.end() || --found->second > 0) return false;
+  asked.erase(found);
+  return true;
+}
+
+/// 128 random bits as text; empty: there were none, see errno.
+std::string secret_text() {
+  std::array<unsigned char, 16> bytes{};
+  if (::getrandom(bytes.data(), bytes.size(), 0) != static_cast<ssize_t>(bytes.size())) return {};
+  std::string text;
+  for (const unsigned char byte : bytes) {
+    text += "0123456789abcdef"[byte >> 4];
+    text += "0123456789abcdef"[byte & 15];
+  }
+  return text;
 }
 
 }  // namespace
@@ -115,6 +139,8 @@ void AttemptPlanner::node_lost(NodeIndex node) {
   limit_.cancel();
   if (unsynced_ && node.value < unsynced_->nodes.size()) sync_.cancel();
   synced_.erase(node);
+  places_asked_.erase(node);
+  pmix_asked_.erase(node);
 }
 
 void AttemptPlanner::cancel() {
@@ -128,25 +154,33 @@ void AttemptPlanner::check(LaunchPlan plan) {
   pmix_ = PmixStart();
   if (needs_place_check(plan)) {
     missing_ = MissingPlaces(plan, sessions_.cluster());
-    for (std::uint32_t node = 0; node < plan.nodes.size(); ++node)
+    for (std::uint32_t node = 0; node < plan.nodes.size(); ++node) {
+      ++places_asked_[NodeIndex(node)];
       sessions_.send(NodeIndex(node), check_message(spec_, plan, NodeIndex(node)));
+    }
   }
   if (needs_pmix(plan)) {
+    const std::string secret = secret_text();
+    if (secret.empty()) return done_(fail_errno(exit_code::kInternal, "getrandom", errno));
     pmix_ = PmixStart(plan);
-    const wire::PreparePmix message = prepare_message(plan);
-    for (std::uint32_t node = 0; node < plan.nodes.size(); ++node)
+    const wire::PreparePmix message = prepare_message(plan, secret);
+    for (std::uint32_t node = 0; node < plan.nodes.size(); ++node) {
+      ++pmix_asked_[NodeIndex(node)];
       sessions_.send(NodeIndex(node), message);
+    }
   }
   unchecked_ = std::move(plan);
   answered();
 }
 
 void AttemptPlanner::on_places(NodeIndex node, const wire::PlacesMissing& answer) {
+  if (!is_last(places_asked_, node)) return;
   missing_.add(node, answer);
   answered();
 }
 
 void AttemptPlanner::on_pmix(NodeIndex node, const wire::PmixReady& answer) {
+  if (!is_last(pmix_asked_, node)) return;
   pmix_.add(node, answer);
   answered();
 }
@@ -171,8 +205,15 @@ void AttemptPlanner::answered() {
 void AttemptPlanner::too_late() {
   if (!unchecked_) return;
   unchecked_.reset();
+  if (missing_.complete()) {
+    return done_(fail(exit_code::kPreflight,
+                      pmix_.awaited() + ": dlaunch-pmix was not ready within " +
+                          wording::duration(spec_.timeouts.connect) +
+                          ": the machine there is busy or short of memory, or the network is "
+                          "slow\n         try: --set timeouts.connect=2m"));
+  }
   done_(fail(exit_code::kNodeLost,
-             (missing_.complete() ? pmix_.awaited() : missing_.awaited()) + ": no answer within " +
+             missing_.awaited() + ": no answer within " +
                  wording::duration(spec_.timeouts.connect) +
                  " to whether what the ranks need is there: the network or a file system there "
                  "is slow\n         try: --set timeouts.connect=2m"));

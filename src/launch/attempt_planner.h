@@ -3,7 +3,9 @@
 // need is there, and makes a PMIx server for those of MPI.
 #pragma once
 
+#include <cstdint>
 #include <functional>
+#include <map>
 #include <optional>
 #include <set>
 #include <string>
@@ -37,7 +39,8 @@ class AttemptPlanner {
                  Watchers watchers);
 
   /// Errors that `done` gets: of the reach check, of make_plan(), of MissingPlaces; kNodeLost when
-  /// nodes have not answered shortly before timeouts.connect is over once more.
+  /// nodes have not answered shortly before timeouts.connect is over once more, kPreflight when
+  /// only their PMIx servers are missing then.
   void begin(PlanContext context);
   /// An answer to the reach check.
   void on_reach(NodeIndex node, const wire::Message& answer) { reach_.on(node, answer); }
@@ -71,6 +74,9 @@ class AttemptPlanner {
   std::optional<LaunchPlan> unsynced_;  // until the workdir is everywhere
   MissingPlaces missing_;
   PmixStart pmix_;
+  // Questions that nodes have not answered yet, those of an earlier plan of the attempt included.
+  std::map<NodeIndex, std::uint32_t> places_asked_;
+  std::map<NodeIndex, std::uint32_t> pmix_asked_;
   std::optional<LaunchPlan> unchecked_;  // until the nodes have said that all is there
 };
 

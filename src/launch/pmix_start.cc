@@ -11,10 +11,11 @@ bool needs_pmix(const LaunchPlan& plan) {
   return uses_mpi(plan.framework);
 }
 
-wire::PreparePmix prepare_message(const LaunchPlan& plan) {
+wire::PreparePmix prepare_message(const LaunchPlan& plan, std::string_view secret) {
   wire::PreparePmix message;
   message.attempt = plan.attempt;
-  message.name_space = "dlaunch-" + plan.run_id + '-' + std::to_string(plan.attempt.value);
+  message.name_space = "dlaunch-" + plan.run_id + '-' + std::to_string(plan.attempt.value) + '-';
+  message.name_space += secret;
   for (const NodePlan& node : plan.nodes)
     message.nodes.push_back({node.name, spans_of(node.ranks)});
   return message;

@@ -5,6 +5,7 @@
 #include <optional>
 #include <set>
 #include <string>
+#include <string_view>
 #include <vector>
 
 #include "model/launch_plan.h"
@@ -15,8 +16,9 @@ namespace dlaunch {
 /// Whether the ranks meet by PMIx: framework mpi and horovod.
 [[nodiscard]] bool needs_pmix(const LaunchPlan& plan);
 
-/// The same for all nodes.
-[[nodiscard]] wire::PreparePmix prepare_message(const LaunchPlan& plan);
+/// The same for all nodes. `secret`: a part of the namespace that nobody can guess. OpenPMIx's
+/// server believes the user id that a connecting process names; this is what others do not know.
+[[nodiscard]] wire::PreparePmix prepare_message(const LaunchPlan& plan, std::string_view secret);
 
 /// The answers of all nodes of one plan. A value; the planner asks and waits.
 class PmixStart {

@@ -23,9 +23,9 @@ TEST(PmixStart, WhatTheServersAreTold) {
   EXPECT_TRUE(needs_pmix(plan_of(1)));
   EXPECT_FALSE(needs_pmix(LaunchPlan{}));
   const wire::PreparePmix expected{Attempt(1),
-                                   "dlaunch-20261120-210142-k3f-1",
+                                   "dlaunch-20261120-210142-k3f-1-0123abcd",
                                    {{"gpu01", {{Rank(0), 2}}}, {"gpu02", {{Rank(2), 2}}}}};
-  EXPECT_EQ(prepare_message(plan_of(2)), expected);
+  EXPECT_EQ(prepare_message(plan_of(2), "0123abcd"), expected);
 }
 
 TEST(PmixStart, AllNodesHaveToBeReady) {
