@@ -238,9 +238,10 @@ void OutputCollector::forget_if_collected(NodeIndex node, Remote& remote) {
   send_(node, wire::ForgetOutput{attempt_});
 }
 
-void OutputCollector::node_lost(NodeIndex node) {
+void OutputCollector::node_lost(NodeIndex node, bool end_was_heard) {
   const auto found = remotes_.find(node);
   if (found == remotes_.end() || found->second.forgotten) return;
+  if (!found->second.lost) found->second.end_was_heard = end_was_heard || found->second.empty;
   found->second.lost = true;
   found->second.requests.clear();
 }
@@ -261,17 +262,27 @@ std::vector<std::string> OutputCollector::missing(const HasAllKnown& has_all_kno
   std::vector<std::string> lines;
   for (const auto& [node, remote] : remotes_) {
     std::vector<Rank> ranks;
+    std::vector<Rank> unheard;
     std::string parts;  // of the only rank
     for (const Key& key : remote.keys) {
       const Stream& stream = streams_.at(key);
       const bool all = stream.done || (stream.end && stream.have >= *stream.end);
       if (key.second == Part::error_file || (all && !stream.incomplete)) continue;
       const bool knows_of_more = stream.end || stream.have < stream.available || stream.incomplete;
-      if (!knows_of_more && has_all_known && has_all_known(key.first, key.second)) continue;
+      if (!knows_of_more && has_all_known && has_all_known(key.first, key.second)) {
+        if (!remote.end_was_heard && (unheard.empty() || unheard.back() != key.first))
+          unheard.push_back(key.first);
+        continue;
+      }
       if (ranks.empty() || ranks.back() != key.first) ranks.push_back(key.first);
       parts += (parts.empty() ? "std" : ", std") + std::string(ending_of(key.second));
       if (!all || !stream.end || stream.have < *stream.end)
         parts += " from byte " + std::to_string(stream.have) + " on";
+    }
+    if (!unheard.empty()) {
+      lines.push_back("what " + std::string(unheard.size() == 1 ? "rank " : "ranks ") +
+                      rank_ranges(unheard) + " printed after the last sign of life of " +
+                      remote.name + " may be there in " + remote.folder);
     }
     if (ranks.empty()) continue;
     const std::string whose = ranks.size() == 1 ? "rank " + rank_ranges(ranks) + " (" + parts + ")"

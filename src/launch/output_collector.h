@@ -39,7 +39,8 @@ class OutputCollector {
   /// ones when their ends come.
   void node_empty(NodeIndex node, Attempt attempt);
   void fetched(NodeIndex node, const wire::FetchedOutput& data);
-  void node_lost(NodeIndex node);
+  /// `end_was_heard`: else its ranks may have printed on into their files there.
+  void node_lost(NodeIndex node, bool end_was_heard = true);
 
   /// The attempt is over everywhere and the console takes nothing more: fetches also what waited
   /// for it. Nodes that are not empty are given up.
@@ -55,7 +56,8 @@ class OutputCollector {
   /// What the run folder lacks and where it is, one line for a node: "the rest of the output of
   /// rank 3 (stdout from byte 4096 on) is on gpu02 in FOLDER". After complete() or give_up().
   /// `has_all_known`: of a stream of which we have all that its node is known to have stored,
-  /// whether that is all that it had; nobody is sent to an empty place.
+  /// whether that is all that it had; nobody is sent to an empty place. When the node was lost
+  /// without a word, more may have come after the last that was heard of it, which is said so.
   using HasAllKnown = std::function<bool(Rank, wire::OutputPart)>;
   [[nodiscard]] std::vector<std::string> missing(const HasAllKnown& has_all_known = {}) const;
   /// Why a file of the run folder could not be written, with its name; empty: all could.
@@ -91,6 +93,7 @@ class OutputCollector {
     std::deque<Request> requests;  // answers come in this order
     bool empty = false;
     bool lost = false;
+    bool end_was_heard = true;
     bool forgotten = false;
   };
 

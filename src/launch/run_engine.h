@@ -78,6 +78,7 @@ class RunEngine : public Engine {
   void ask_when_output_is_out(std::function<void()> ask);
   void gather_when_output_is_out(MonotonicTime give_up_at);
   void gather_when_collected(std::uint64_t progress, MonotonicTime give_up_at);
+  void drop_questions();
   void push(Event event);
   void explain(const Event& event) const;
   [[nodiscard]] std::string since_begin() const;

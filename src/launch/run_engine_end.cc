@@ -68,7 +68,7 @@ void RunEngine::collect_after(const Event& event) {
   } else if (const auto* empty = std::get_if<event::NodeEmpty>(&event)) {
     collector_.node_empty(empty->node, empty->attempt);
   } else if (const auto* lost = std::get_if<event::NodeLost>(&event)) {
-    collector_.node_lost(lost->node);
+    collector_.node_lost(lost->node, lost->end_was_heard);
   } else if (std::holds_alternative<event::CancelSignal>(event)) {
     cancelled_while_collecting_ = true;  // where that is asked, nobody reads events any more
   }
@@ -155,7 +155,14 @@ std::string RunEngine::write_summary(const RunReport& report) {
   return summary_text(input);
 }
 
+/// A next attempt that was about to begin: there is none, and no node is to be connected for it.
+void RunEngine::drop_questions() {
+  catch_up_.cancel();
+  questions_.clear();
+}
+
 void RunEngine::finish(const RunReport& report) {
+  drop_questions();
   close_prompts();
   planner_.cancel();
   for (std::uint32_t rank = 0; rank < report.ranks.size(); ++rank) {
@@ -175,6 +182,7 @@ void RunEngine::finish(const RunReport& report) {
 }
 
 void RunEngine::finish(const Error& error) {
+  drop_questions();
   close_prompts();
   planner_.cancel();
   bring_out_output();

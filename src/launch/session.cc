@@ -247,7 +247,7 @@ void Session::channel_ended(const std::string& reason) {
   heartbeat_.cancel();
   process_->wait_for_end(kEndOfGuardian, [this](const ConnectionEnd& end) {
     if (ended_) return;
-    if (end.exit_code) return lose(how_agent_ended(*end.exit_code), Fate::ended);
+    if (end.exit_code) return lose(how_agent_ended(*end.exit_code), fate_after(*end.exit_code));
     lose(end.words.empty() ? "its agent ended without a word" : end.words);
   });
 }
@@ -294,11 +294,15 @@ void Session::old_process_ended(std::uint32_t connection, const ConnectionEnd& e
   // The first connection's remote command is the guardian.
   const bool guardian_ended = connection == 1 && end.exit_code && is_agents_end(*end.exit_code);
   if (guardian_ended && lost_at_)
-    return agent_is_gone(how_agent_ended(*end.exit_code), Fate::ended);
+    return agent_is_gone(how_agent_ended(*end.exit_code), fate_after(*end.exit_code));
   if (lost_at_ && connection == connection_ && !end.words.empty()) cause_ = end.words;
   // Whatever runs in a step ends with it.
   if (lost_at_ && connection == 1 && end.words.starts_with(kEndedBySlurm))
     agent_is_gone(end.words, Fate::unknown);
+}
+
+Session::Fate Session::fate_after(int code) const {
+  return settings_.codes_are_its_own && code > exit_code::kSignalBase ? Fate::unknown : Fate::ended;
 }
 
 void Session::go_on_over(Connection connection) {
@@ -361,7 +365,8 @@ void Session::lose(std::string what, Fate ranks) {
   if (released_ && way_back_.possible()) return;
   // A peer that still lives but speaks nonsense is not left behind; the agents clean up when their
   // channel ends.
-  callbacks_.on_event(event::NodeLost{node_, std::move(what), heard_at_wall_, left});
+  callbacks_.on_event(
+      event::NodeLost{node_, std::move(what), heard_at_wall_, left, ranks == Fate::ended});
 }
 
 }  // namespace dlaunch

@@ -37,6 +37,9 @@ class Session {
     Duration fence_after;
     Duration lost_after;
     Reconnection::Way way_back{};  // none: the end of the connection is the end of the session
+    /// 128 + n may be how the program that connects ended, and not how the agent did. ssh(1) ends
+    /// with the code of its command.
+    bool codes_are_its_own = false;
   };
   struct Callbacks {
     std::function<void(Event)> on_event;
@@ -137,6 +140,7 @@ class Session {
   void go_on_over(Connection connection);
   void resumed();
   enum class Fate : std::uint8_t { ended, unknown };  // of the ranks of a lost agent
+  [[nodiscard]] Fate fate_after(int code) const;
   void agent_is_gone(std::string how, Fate ranks);
   void end_quietly();
   void lose(std::string what, Fate ranks = Fate::unknown);

@@ -31,6 +31,7 @@ struct NodeLost {
   std::optional<WallTime> heard_at{};  // when the last sign of life came, on our clock
   /// Its ranks may run on for so long, until its agent fences them (agent/lease.h).
   Duration may_run_for{0};
+  bool end_was_heard = false;  // that of its agent, so nothing ran after heard_at
   bool operator==(const NodeLost&) const = default;
 };
 /// A plan exists for the attempt.

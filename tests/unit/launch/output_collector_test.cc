@@ -270,6 +270,18 @@ TEST_F(OutputCollectorTest, OfALostNodeNobodyIsSentWhereNothingIsKnownToBe) {
                                       "on gpu01 in /there/1"}));
 }
 
+TEST_F(OutputCollectorTest, OfANodeThatWasLostWithoutAWordMoreMayBeThere) {
+  data(2, 0, "12345");
+  collector_.node_lost(NodeIndex(1), false);
+  collector_.node_lost(NodeIndex(0));
+  collector_.node_empty(NodeIndex(2), Attempt(1));
+  collector_.fetch_rest();
+  const auto all = [](Rank, Part) { return true; };
+  EXPECT_EQ(collector_.missing(all),
+            (std::vector<std::string>{"what ranks 2, 3 printed after the last sign of life of "
+                                      "gpu01 may be there in /there/1"}));
+}
+
 TEST_F(OutputCollectorTest, GivingUpLeavesTheFilesThere) {
   stores_[{Rank(2), Part::out}] = text(3'000'000, 'a');
   stores_[{Rank(3), Part::out}] = text(10, 'a');
