@@ -20,6 +20,7 @@
 
 #include "os/clock.h"
 #include "os/private_folder.h"
+#include "os/proc_file.h"
 
 namespace dlaunch {
 
@@ -30,6 +31,10 @@ constexpr std::time_t kKeepWords = 24L * 60 * 60;
 // Within the shortest try of a launcher (launch/reconnection), its login included.
 constexpr std::chrono::milliseconds kGuardianEnd{1500};
 constexpr std::chrono::seconds kConnectLimit{2};
+// The shortest try of a launcher (supervise/node_return) has room for a login beside it.
+constexpr std::chrono::milliseconds kEndOfOldOne{1000};
+constexpr std::chrono::milliseconds kLookAgain{50};
+constexpr std::size_t kMostCommandLine = std::size_t{64} << 10;
 constexpr const char* kWord = ".ended";
 
 std::string from_environment(const char* name) {
@@ -114,6 +119,46 @@ int connect_in(const UniqueFd& folder, SessionId id, UniqueFd& connection) {
   const int error = errno;
   connection.reset();
   return error;
+}
+
+/// The kernel takes the connection for whoever listens, whatever keeps him; a queue that is full is
+/// that of one who takes nothing. Of a connection that ends without a word nothing comes
+/// (agent/attach_point.h).
+bool is_listened_at(const sockaddr_un& address, socklen_t size) {
+  const UniqueFd socket(::socket(AF_UNIX, SOCK_STREAM | SOCK_CLOEXEC | SOCK_NONBLOCK, 0));
+  if (!socket) return false;
+  if (::connect(socket.get(), reinterpret_cast<const sockaddr*>(&address), size) == 0)
+    return is_of_our_user(socket);
+  return errno == EAGAIN;
+}
+
+/// What guardian and agent have among their words (launch/remote_script.h), as proc(5) shows it.
+std::string words_of_agent(SessionId id) {
+  char session[32];
+  std::snprintf(session, sizeof session, "%016llx", static_cast<unsigned long long>(id.session));
+  std::string words;
+  for (const std::string& word :
+       {std::string("agent"), std::string("--session"), std::string(session), std::string("--node"),
+        std::to_string(id.node)}) {
+    words += '\0' + word;
+  }
+  return words + '\0';
+}
+
+bool has_processes(SessionId id) {
+  const std::unique_ptr<DIR, int (*)(DIR*)> entries(::opendir("/proc"), ::closedir);
+  if (!entries) return false;
+  const std::string words = words_of_agent(id);
+  while (const dirent* entry = ::readdir(entries.get())) {
+    const std::string name = entry->d_name;
+    struct stat about {};
+    if (name.find_first_not_of("0123456789") != std::string::npos) continue;
+    if (::fstatat(::dirfd(entries.get()), entry->d_name, &about, 0) != 0) continue;
+    if (about.st_uid != ::geteuid()) continue;
+    const std::string line = read_proc_file("/proc/" + name + "/cmdline", kMostCommandLine);
+    if (line.find(words) != std::string::npos) return true;
+  }
+  return false;
 }
 
 std::string word_name(SessionId id) {
@@ -256,6 +301,25 @@ SessionFound find_session(const std::vector<std::string>& folders, SessionId id)
       return {UniqueFd(), "its agent and its guardian were killed, or are stopped", true};
     std::this_thread::sleep_for(std::chrono::milliseconds(20));
   }
+}
+
+bool is_there(const std::vector<std::string>& folders, SessionId id) {
+  const NamelessAddress nameless = nameless_address(id);
+  if (is_listened_at(nameless.address, nameless.size)) return true;
+  for (const std::string& path : folders) {
+    const auto folder = open_private_folder(path, false);
+    if (folder && is_listened_at(address_in(*folder, id), sizeof(sockaddr_un))) return true;
+  }
+  return has_processes(id);
+}
+
+bool wait_for_end(const std::vector<std::string>& folders, SessionId id) {
+  const MonotonicTime give_up_at = monotonic_now() + kEndOfOldOne;
+  while (is_there(folders, id)) {
+    if (monotonic_now() >= give_up_at) return false;
+    std::this_thread::sleep_for(kLookAgain);
+  }
+  return true;
 }
 
 }  // namespace dlaunch

@@ -58,4 +58,11 @@ struct SessionFound {
 /// Waits at most 1.5 s: for a guardian that is still ending what a killed agent has left.
 [[nodiscard]] SessionFound find_session(const std::vector<std::string>& folders, SessionId id);
 
+/// Whether an agent of the session still listens, also one that is stopped or blocked, or its
+/// guardian or it is still a process. Disturbs neither of them. One whose agent is dead and whose
+/// guardian is in a process namespace that is not ours is not seen.
+[[nodiscard]] bool is_there(const std::vector<std::string>& folders, SessionId id);
+/// Waits for the end of that, at most 1 s. False: it is still there.
+[[nodiscard]] bool wait_for_end(const std::vector<std::string>& folders, SessionId id);
+
 }  // namespace dlaunch

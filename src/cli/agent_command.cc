@@ -11,6 +11,7 @@
 
 #include "agent/attach.h"
 #include "agent/guardian.h"
+#include "agent/session_place.h"
 #include "agent/staged_binary.h"
 #include "cli/print.h"
 #include "launch/remote_script.h"
@@ -30,6 +31,7 @@ struct AgentWords {
   bool attach = false;
   bool pid_namespace = false;
   std::optional<std::uint64_t> session;
+  std::optional<std::uint64_t> after;
   std::optional<std::uint32_t> node;
 };
 
@@ -54,6 +56,8 @@ std::optional<AgentWords> read_words(const std::vector<std::string>& words) {
     } else if ((words[i] == "--session" || words[i] == "--attach") && has_value) {
       read.attach = words[i] == "--attach";
       if (!read_number(words[++i], 16, read.session)) return std::nullopt;
+    } else if (words[i] == "--after" && has_value) {
+      if (!read_number(words[++i], 16, read.after)) return std::nullopt;
     } else if (words[i] == "--node" && has_value) {
       if (!read_number(words[++i], 10, read.node)) return std::nullopt;
     } else {
@@ -74,6 +78,11 @@ int probe() {
   return print_text(own_build_id() + '\n');
 }
 
+/// Nothing begins beside what a lost session has left.
+bool lost_session_has_ended(const AgentWords& words) {
+  return !words.after || wait_for_end(session_folders(), {*words.after, *words.node});
+}
+
 }  // namespace
 
 bool is_agent_command(const std::vector<std::string>& words) {
@@ -92,6 +101,10 @@ int agent_command(const std::vector<std::string>& words) {
   std::signal(SIGCHLD, SIG_DFL);
   const std::string marker = kMarker + session_text(*read->session);
   if (read->attach) return attach_main({*read->session, *read->node}, marker);
+  if (!lost_session_has_ended(*read)) {
+    write_all(STDOUT_FILENO, marker + " failed processes of its lost session are still there\n");
+    return exit_code::kNodeLost;
+  }
   AgentOptions options;
   options.read = duplicate(STDIN_FILENO);
   options.write = duplicate(STDOUT_FILENO);

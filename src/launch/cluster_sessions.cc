@@ -18,8 +18,6 @@ namespace {
 
 constexpr std::chrono::seconds kCleanupLimit{10};
 constexpr std::chrono::seconds kGuardianEnd{2};
-// A beat of an agent, and its killing.
-constexpr std::chrono::milliseconds kThaw{1500};
 // The heartbeats of other nodes wait for it.
 constexpr std::chrono::milliseconds kSweepLimit{1000};
 
@@ -75,6 +73,9 @@ void ClusterSessions::begin_session(NodeIndex node, Connection connection) {
   Session::Settings settings{cluster_.nodes[node.value].name, ids_[node.value],
                              spec_.timeouts.fence_after, spec_.timeouts.lost_after};
   if (connection.remote) settings.way_back = way_back_to(node);
+  const Connect::Via via = way_of_connecting(spec_).via;
+  settings.codes_are_its_own =
+      connection.remote && (via == Connect::Via::command || via == Connect::Via::slurm);
   sessions_[node.value] = std::make_unique<Session>(loop_, node, std::move(connection),
                                                     std::move(settings), callbacks_of(node));
 }
@@ -166,19 +167,7 @@ void ClusterSessions::connected(NodeIndex node, Attempt attempt, Result<Connecti
   if (!connection)
     return callbacks_.on_event(node, event::NodeLost{node, std::move(connection.error().message)});
   begin_session(node, std::move(*connection));
-  const bool may_thaw = tries_[node.value] > 1 && !cluster_.nodes[node.value].is_launcher;
-  if (may_thaw) return start_when_thawed(node, attempt);
   sessions_[node.value]->start(facts_request(node, attempt));
-}
-
-/// A node that was frozen as a whole is lost, and goes on where it stood: its old agent sees within
-/// a beat that its lease is over (agent/lease.h). Until then nothing begins beside it.
-void ClusterSessions::start_when_thawed(NodeIndex node, Attempt attempt) {
-  Timer& timer = thaw_.try_emplace(node, loop_).first->second;
-  timer.after(kThaw, [this, node, attempt, id = ids_[node.value]] {
-    if (ids_[node.value] != id || sessions_[node.value]->ended()) return;
-    sessions_[node.value]->start(facts_request(node, attempt));
-  });
 }
 
 /// As all answers: from the loop.
@@ -189,10 +178,15 @@ void ClusterSessions::fail_later(NodeIndex node, std::string what) {
 }
 
 /// Each try has an id of its own: an agent that one has left behind, still waiting for its Hello,
-/// is not taken for that of the next one.
+/// is not taken for that of the next one. What the last session had may be there still, whatever
+/// its lease says: a node that was frozen or suspended goes on where it stood, clocks included, and
+/// an agent that is blocked ends nothing. So the next agent looks for it.
 bool ClusterSessions::begin_again(NodeIndex node) {
   std::erase_if(retired_, [](const auto& session) { return session->processes().empty(); });
-  if (sessions_[node.value]) retired_.push_back(std::move(sessions_[node.value]));
+  if (sessions_[node.value]) {
+    connector_.set_lost_session(node, ids_[node.value]);
+    retired_.push_back(std::move(sessions_[node.value]));
+  }
   std::uint64_t& id = ids_[node.value];
   if (::getrandom(&id, sizeof id, 0) != sizeof id) return false;
   connector_.set_session(node, id);

@@ -1,7 +1,6 @@
 // The sessions of all nodes of a run, and the cluster that their facts add up to.
 #pragma once
 
-#include <map>
 #include <memory>
 #include <optional>
 #include <set>
@@ -82,7 +81,6 @@ class ClusterSessions {
   void begin_session(NodeIndex node, Connection connection);
   void open(NodeIndex node, Attempt attempt, Duration within);
   void connected(NodeIndex node, Attempt attempt, Result<Connection> connection);
-  void start_when_thawed(NodeIndex node, Attempt attempt);
   void fail_later(NodeIndex node, std::string what);
   [[nodiscard]] bool begin_again(NodeIndex node);
   [[nodiscard]] bool end_what_is_left(NodeIndex node);
@@ -96,7 +94,6 @@ class ClusterSessions {
   std::vector<std::unique_ptr<Session>> retired_;   // of lost agents; they end their connections
   std::vector<std::uint64_t> ids_;                  // index = NodeIndex: of the present session
   std::vector<std::uint32_t> tries_;                // the same: to connect it
-  std::map<NodeIndex, Timer> thaw_;
   std::shared_ptr<bool> alive_ = std::make_shared<bool>(true);
   NodeConnector connector_;
   bool local_lost_ = false;

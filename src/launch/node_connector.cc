@@ -149,7 +149,8 @@ struct NodeConnector::State {
   OwnBinary binary;
   std::map<std::uint32_t, std::unique_ptr<Opening>> openings;
   std::map<std::uint32_t, std::unique_ptr<Answer>> answers;  // to be given in this turn's end
-  std::map<NodeIndex, std::uint64_t> sessions;  // where another one than that of the settings
+  std::map<NodeIndex, std::uint64_t> sessions;       // where another one than that of the settings
+  std::map<NodeIndex, std::uint64_t> lost_sessions;  // the last one, where one was lost
   bool advance_posted = false;
   std::shared_ptr<bool> alive = std::make_shared<bool>(true);
 };
@@ -174,10 +175,17 @@ void NodeConnector::set_session(NodeIndex node, std::uint64_t session) {
   state_->sessions[node] = session;
 }
 
+void NodeConnector::set_lost_session(NodeIndex node, std::uint64_t session) {
+  state_->lost_sessions[node] = session;
+}
+
 std::vector<pid_t> NodeConnector::processes() const {
   std::vector<pid_t> pids;
   for (const auto& [node, opening] : state_->openings) {
     if (opening->process) pids.push_back(opening->process->pid());
+  }
+  for (const auto& [node, answer] : state_->answers) {
+    if (answer->result && answer->result->process > 0) pids.push_back(answer->result->process);
   }
   return pids;
 }
@@ -249,9 +257,10 @@ std::string NodeConnector::State::command_for(const Opening& opening) {
     return stage_script(settings.build_id, session, binary.bytes()->size(),
                         static_cast<std::size_t>(opening.place));
   }
-  return agent_script(
-      {settings.build_id, session, opening.node.value, opening.purpose, settings.pid_namespace},
-      opening.place);
+  const auto lost = lost_sessions.find(opening.node);
+  return agent_script({settings.build_id, session, opening.node.value, opening.purpose,
+                       settings.pid_namespace, lost == lost_sessions.end() ? 0 : lost->second},
+                      opening.place);
 }
 
 Result<std::vector<std::string>> NodeConnector::State::argv_for(
@@ -394,6 +403,9 @@ void NodeConnector::State::needs_binary(Opening& opening) {
 
 void NodeConnector::State::not_staged(Opening& opening) {
   const std::string why = opening.opening->argument();
+  // Of the agent itself; nothing was to be staged.
+  if (opening.step == Opening::Step::agent)
+    return answer(opening.node, fail(exit_code::kNodeLost, why));
   opening.trouble += (opening.trouble.empty() ? "" : "; ") + why;
   if (opening.step == Opening::Step::upload &&
       static_cast<std::size_t>(opening.place) + 1 < kPlaceCount) {

@@ -58,6 +58,9 @@ class NodeConnector {
   void cancel(NodeIndex node);
   /// Of the channels that are opened to this node from now on.
   void set_session(NodeIndex node, std::uint64_t session);
+  /// A fresh agent on this node begins only when nothing of this session is left there; until then
+  /// open() answers with an Error that says so. Not for this machine's own agents.
+  void set_lost_session(NodeIndex node, std::uint64_t session);
   /// Processes that are at work here, not handed out yet.
   [[nodiscard]] std::vector<pid_t> processes() const;
 

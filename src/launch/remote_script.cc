@@ -50,6 +50,7 @@ std::string agent_words(const RemoteAgent& agent) {
   if (agent.purpose == Purpose::attach)
     return "agent --attach " + session_text(agent.session) + node;
   return "agent --session " + session_text(agent.session) + node +
+         (agent.after != 0 ? " --after " + session_text(agent.after) : "") +
          (agent.pid_namespace ? " --pid-namespace" : "");
 }
 

@@ -33,6 +33,7 @@ struct RemoteAgent {
   std::uint32_t node = 0;
   Purpose purpose = Purpose::fresh;
   bool pid_namespace = false;
+  std::uint64_t after = 0;  // the lost session whose end a fresh agent waits for; 0: none
 };
 
 /// Executes the agent, which says "ready"; or says "missing ARCHITECTURE". `only`: a place where it

@@ -1,4 +1,5 @@
 // The way back to an agent: folders, sockets, descriptors over them, last words.
+#include <csignal>
 #include <cstdlib>
 #include <filesystem>
 #include <fstream>
@@ -50,6 +51,47 @@ TEST_F(SessionPlace, SocketAndFolderAreOursAlone) {
   EXPECT_FALSE(find_session(folders_, {0xff, 4}).connection.valid());
   remove_session_socket(*socket, id_);
   EXPECT_FALSE(find_session(folders_, id_).connection.valid());
+}
+
+/// With a queue that nobody empties, as of an agent that is stopped: also when it is full.
+TEST_F(SessionPlace, WhoListensIsThereWhateverKeepsHim) {
+  EXPECT_FALSE(is_there(folders_, id_));
+  EXPECT_TRUE(wait_for_end(folders_, id_));
+  auto socket = open_session_socket(folders_, id_);
+  ASSERT_TRUE(socket.has_value()) << socket.error().message;
+  for (int i = 0; i < 20; ++i) ASSERT_TRUE(is_there(folders_, id_)) << i;
+  EXPECT_FALSE(is_there(folders_, {0xff, 4}));
+  EXPECT_FALSE(wait_for_end(folders_, id_));
+  socket->listener.reset();
+  EXPECT_FALSE(is_there(folders_, id_)) << "its name alone is nobody";
+  UniqueFd nameless = open_nameless_socket(id_);
+  ASSERT_TRUE(nameless.valid());
+  for (int i = 0; i < 20; ++i) ASSERT_TRUE(is_there(folders_, id_)) << i;
+  std::thread ending([&] {
+    std::this_thread::sleep_for(std::chrono::milliseconds(200));
+    nameless.reset();
+  });
+  EXPECT_TRUE(wait_for_end(folders_, id_));
+  ending.join();
+}
+
+/// A guardian whose agent is dead, or one that was stopped with it.
+TEST_F(SessionPlace, AProcessWithTheWordsOfTheSessionIsThere) {
+  const pid_t guardian = ::fork();
+  if (guardian == 0) {
+    ::execl("/bin/sh", "sh", "-c", "kill -STOP $$", "agent", "--session", "00000000000000ff",
+            "--node", "3", nullptr);
+    ::_exit(127);
+  }
+  const MonotonicTime give_up_at = monotonic_now() + std::chrono::seconds(10);
+  while (!is_there(folders_, id_) && monotonic_now() < give_up_at)
+    std::this_thread::sleep_for(std::chrono::milliseconds(10));
+  EXPECT_TRUE(is_there(folders_, id_));
+  EXPECT_FALSE(is_there(folders_, {0xff, 30}));
+  EXPECT_FALSE(is_there(folders_, {0xfe, 3}));
+  ::kill(guardian, SIGKILL);
+  EXPECT_TRUE(wait_for_end(folders_, id_)) << "a process that nobody has reaped is none";
+  ::waitpid(guardian, nullptr, 0);
 }
 
 TEST_F(SessionPlace, AFolderThatOthersMayEnterIsPassedOver) {

@@ -108,7 +108,10 @@ TEST_F(RemoteScript, TheWordsOfEachPurpose) {
   ASSERT_EQ(run(stage(), binary_).code, 0);
   EXPECT_THAT(run(agent_script({build_, kSession, 3, Purpose::fresh, true})).out,
               StartsWith("ran agent --session 0000000000000abc --node 3 --pid-namespace\n"));
-  EXPECT_THAT(run(agent_script({build_, kSession, 3, Purpose::attach, false})).out,
+  EXPECT_THAT(run(agent_script({build_, kSession, 3, Purpose::fresh, false, 0xdef})).out,
+              StartsWith("ran agent --session 0000000000000abc --node 3 --after "
+                         "0000000000000def\n"));
+  EXPECT_THAT(run(agent_script({build_, kSession, 3, Purpose::attach, false, 0xdef})).out,
               StartsWith("ran agent --attach 0000000000000abc --node 3\n"));
 }
 
