@@ -219,22 +219,6 @@ def a_node_that_hangs_and_goes_on(box):
 
 
 @case
-def an_agent_that_is_stopped_with_its_guardian(box):
-    """Neither of them ends the old ranks; nothing is started beside these."""
-    box.make_cluster(2)
-    run = launch(box, 2, "--set", "timeouts.node_return=6s")
-    people = box.people(box.cluster[2])
-    for pid in people[:2]:
-        os.kill(pid, signal.SIGSTOP)
-    run.end(NODE_LOST, patience=60)
-    expect_in("processes of its lost session are still there", " ".join(run.text.split()), "why")
-    for pid in people[:2]:
-        os.kill(pid, signal.SIGCONT)
-    wait_until(lambda: not box.cluster[2].processes(sessions=False), "they end everything when they go on", 10 + SLACK, 0.05)
-    box.cluster[2].kill_sessions()
-
-
-@case
 def ctrl_c_while_a_node_is_waited_for(box):
     box.make_cluster(2)
     run = launch(box, 2)
