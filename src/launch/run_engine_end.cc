@@ -68,6 +68,10 @@ void RunEngine::collect_after(const Event& event) {
   } else if (const auto* empty = std::get_if<event::NodeEmpty>(&event)) {
     collector_.node_empty(empty->node, empty->attempt);
   } else if (const auto* lost = std::get_if<event::NodeLost>(&event)) {
+    // An agent may be killed between the start of a rank and the word of it.
+    if (plan_ && started_ && lost->node.value < plan_->nodes.size()) {
+      for (const Rank rank : plan_->nodes[lost->node.value].ranks) collector_.rank_started(rank);
+    }
     collector_.node_lost(lost->node, lost->end_was_heard);
   } else if (std::holds_alternative<event::CancelSignal>(event)) {
     cancelled_while_collecting_ = true;  // where that is asked, nobody reads events any more
