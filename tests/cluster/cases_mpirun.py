@@ -13,6 +13,16 @@ AS_ROOT = {"OMPI_ALLOW_RUN_AS_ROOT": "1", "OMPI_ALLOW_RUN_AS_ROOT_CONFIRM": "1"}
 MOST_DAEMONS = 8  # of mpirun, that may end a little later than mpirun
 
 
+def rows_by_rank(output):
+    """What the ranks have printed, however mpirun has cut and joined their lines."""
+    text, at, rows = output.decode(), 0, {}
+    while text[at:].strip():
+        at += len(text[at:]) - len(text[at:].lstrip())
+        row, at = json.JSONDecoder().raw_decode(text, at)
+        rows[int(row["RANK"])] = row
+    return rows
+
+
 def own_dlaunch(box):
     """Where the nodes see it, too."""
     return shutil.copy(box.dlaunch, box.path("dlaunch"))
@@ -42,7 +52,7 @@ def launcher_address(box):
 
 def check_world(box, run):
     run.end(0, left=MOST_DAEMONS)
-    rows = {int(row["RANK"]): row for row in map(json.loads, run.out.decode().splitlines())}
+    rows = rows_by_rank(run.out)
     expect_equal(sorted(rows), [0, 1, 2, 3], "ranks")
     for rank, row in rows.items():
         wanted = {"LOCAL_RANK": rank % 2, "WORLD_SIZE": 4, "LOCAL_WORLD_SIZE": 2, "GROUP_RANK": rank // 2, "GROUP_WORLD_SIZE": 2,
@@ -105,6 +115,6 @@ def an_exported_script_for_open_mpi_runs_over_two_nodes(box):
 def an_exported_script_knows_uneven_nodes(box):
     box.make_cluster(2)
     run = check_export(box, "mpirun.openmpi", [3, 1]).end(0, left=MOST_DAEMONS)
-    rows = {int(row["RANK"]): row for row in map(json.loads, run.out.decode().splitlines())}
+    rows = rows_by_rank(run.out)
     expect_equal([rows[rank]["GROUP_RANK"] + rows[rank]["LOCAL_RANK"] for rank in range(4)], ["00", "01", "02", "10"], "node and local rank")
     expect_equal(rows[3]["host"], box.cluster.names[1], "host of rank 3")
