@@ -326,6 +326,8 @@ pid_t fork_guardian(SessionId id, const Pipe& hold, const Pipe& listens) {
     pollfd guest{listener.get(), POLLIN, 0};
     ::poll(&guest, 1, -1);
     const UniqueFd keeper(::accept(listener.get(), nullptr, nullptr));
+    char brought = 0;  // with the descriptors, without which nobody waits for a farewell
+    (void)!::read(keeper.get(), &brought, 1);
     (void)!::write(keeper.get(), &kFarewell, 1);
     ::_exit(0);
   }
