@@ -11,6 +11,7 @@ import time
 from dataclasses import dataclass
 from typing import Callable
 
+import ctest_suite
 import results
 
 TOP = os.path.dirname(os.path.dirname(os.path.dirname(os.path.abspath(__file__))))
@@ -61,18 +62,18 @@ def fuzz_suite(options, folder):
     return python_suite("fuzz/run.py", "--folder", os.path.join(folder, "found"), *coverage)(options, folder)
 
 
-def ctest_suite(preset, label):
-    def command(options, folder):
-        return ["ctest", "--test-dir", os.path.join(TOP, "build", preset), "-L", f"^{label}$",
-                "-j", str(os.cpu_count() or 1), "--output-on-failure", "--no-tests=error",
-                "--output-junit", os.path.join(folder, "ctest.xml")]
-    return command
+def build_folder(preset):
+    return os.path.join(TOP, "build", preset)
+
+
+def ctest(preset, label):
+    return lambda options, folder: ctest_suite.command(build_folder(preset), label, folder)
 
 
 SUITES = [
     Suite("layers", [], python_suite("layers/check.py"), budget=20),
-    Suite("unit", ["asan"], ctest_suite("asan", "unit"), budget=90),
-    Suite("sim", ["asan"], ctest_suite("asan", "sim"), budget=90, budget_all=3600),
+    Suite("unit", ["asan"], ctest("asan", "unit"), budget=90),
+    Suite("sim", ["asan"], ctest("asan", "sim"), budget=90, budget_all=3600),
     # spec_tool beside this dlaunch is the same reader.
     Suite("schema", ["asan"], python_suite("schema/check.py", "--dlaunch", program("asan")), budget=60, budget_all=900),
     Suite("process", ["release"], python_suite("process/run.py", "--dlaunch", program("release")), budget=280, budget_all=900),
@@ -86,7 +87,7 @@ SUITES = [
     Suite("examples", ["release"], python_suite("examples/run.py", "--dlaunch", program("release")), budget=120,
           budget_all=360),
     Suite("fuzz", ["fuzz"], fuzz_suite, budget=200, budget_all=3000, presets_all=("fuzz-coverage",)),
-    Suite("unit-tsan", ["tsan"], ctest_suite("tsan", "unit"), budget=900, only_all=True),
+    Suite("unit-tsan", ["tsan"], ctest("tsan", "unit"), budget=900, only_all=True),
     Suite("process-tsan", ["tsan"], python_suite("process/run.py", "--dlaunch", program("tsan")), budget=3600, only_all=True),
     Suite("tidy", ["asan"], python_suite("tidy/run.py"), budget=3600, only_all=True),
     Suite("bench", ["release"], python_suite("bench/launch", "--check", "--dlaunch", program("release")), budget=900, only_all=True),
@@ -148,27 +149,6 @@ def build(preset, folder):
     return Outcome(f"build {preset}", [results.case(preset, results.FAILED, why, seconds)], seconds, log)
 
 
-def collect_gtest(folder):
-    """Cases of all programs that ctest ran; one that wrote no result (a crash) is one failed case."""
-    cases = []
-    junit = os.path.join(folder, "ctest.xml")
-    if not os.path.exists(junit):
-        return cases
-    for element in results.ElementTree.parse(junit).getroot().iter("testcase"):
-        own = os.path.join(folder, f"test_{element.get('name')}.xml")
-        try:
-            found = results.read_gtest(own)
-        except (OSError, results.ElementTree.ParseError):
-            found = []
-        status = element.get("status")
-        if status == "fail" and not any(one["outcome"] == results.FAILED for one in found):
-            found.append(results.case(element.get("name"), results.FAILED, "ended without a result"))
-        elif not found:
-            found.append(results.case(element.get("name"), results.PASSED))
-        cases += found
-    return cases
-
-
 def sanitizer_options(suite, folder):
     """Reports go to files, so that one is found whatever became of the stderr of the process that had it. The fuzz targets are
     read by libFuzzer and have their own options."""
@@ -202,12 +182,14 @@ def run_suite(suite, options, folder):
     try:
         cases = results.read(os.path.join(folder, "cases.json"))
     except (OSError, ValueError):
-        cases = collect_gtest(folder)
+        cases = ctest_suite.collect(folder)
+        if not options.everything:
+            ctest_suite.settle(build_folder(suite.presets[0]), cases, folder, environment, budget)
     cases += sanitizer_reports(folder)
     failed = [one for one in cases if one["outcome"] == results.FAILED]
     if code is None:
         cases.append(results.case(suite.name, results.FAILED, f"over its budget of {budget} s", seconds))
-    elif code != 0 and not failed:
+    elif code != 0 and not failed and not any(one.get("unsteady") for one in cases):
         cases.append(results.case(suite.name, results.FAILED, f"exit code {code}", seconds))
     elif not cases:
         cases.append(results.case(suite.name, results.FAILED, "ran no test", seconds))
