@@ -22,6 +22,8 @@ import results  # noqa: E402
 
 FLOORS = [{"text"}, {"model"}, {"spec", "plan", "supervise", "wire"}, {"foreign", "sync"}, {"os", "log", "fabric", "pmix"},
           {"agent", "report"}, {"launch"}, {"cli"}]
+# Beside the house: it includes only itself and its own public headers, and nobody includes it.
+APART = {"collectives"}
 PURE = FLOORS[0] | FLOORS[1] | FLOORS[2] | FLOORS[3]
 
 # Headers through which a pure layer would reach the outside world, or that cost too much to include.
@@ -88,7 +90,18 @@ def closure(layer, uses_of):
     return seen
 
 
+def check_apart(source, layer):
+    faults = []
+    for path in source_files(os.path.join(source, layer)):
+        for number, kind, name in includes_of(path):
+            if kind == '"' and not name.startswith((f"{layer}/", f"dlaunch/{layer}/")):
+                faults.append(f"src/{os.path.relpath(path, source)}:{number}: {layer} must not include {name}: it is a library of its own")
+    return faults
+
+
 def check_down(source, layer, uses_of):
+    if layer in APART:
+        return check_apart(source, layer)
     faults = []
     own = floor_of(layer)
     if own is None:
@@ -181,6 +194,9 @@ PROBES = [
     ("a function of our own called read", {"spec/a.cc": "Status Reader::read(int);\n"}, None),
     ("a clock named in a comment", {"plan/a.cc": "// not steady_clock::now()\n"}, None),
     ("a heavy header in a header", {"report/a.h": "#include <nlohmann/json.hpp>\n"}, "heavy header nlohmann/json.hpp"),
+    ("a library apart that includes the house", {"collectives/a.cc": '#include "model/b.h"\n', "model/b.h": ""}, "a library of its own"),
+    ("the house including a library apart", {"cli/a.cc": '#include "collectives/b.h"\n', "collectives/b.h": ""}, 'is not written as'),
+    ("its own public header in a library apart", {"collectives/a.cc": '#include "dlaunch/collectives/b.h"\n'}, None),
     ("an unknown layer", {"util/a.h": ""}, "not a layer of the house"),
 ]
 

@@ -1,0 +1,47 @@
+// What the elements of a buffer are, and how they are reduced.
+//
+// The types and operations are those that NCCL and MPI have in common (nccl.h: ncclDataType_t,
+// ncclRedOp_t; MPI 3.1, section 5.9.2). Where MPI lacks one (half precision, the average) the MPI
+// back-end adds it.
+#ifndef DLAUNCH_COLLECTIVES_TYPES_H
+#define DLAUNCH_COLLECTIVES_TYPES_H
+
+#include <cstddef>
+#include <cstdint>
+#include <optional>
+#include <string_view>
+
+namespace dlaunch::collectives {
+
+enum class DataType : std::uint8_t {
+  int8,
+  uint8,
+  int32,
+  uint32,
+  int64,
+  uint64,
+  float16,   // IEEE 754 binary16
+  bfloat16,  // the upper half of a float32
+  float32,
+  float64,
+};
+inline constexpr std::size_t kDataTypeCount = 10;
+
+/// `avg` is the sum divided by the number of ranks; of integers, rounded towards zero. Sums and
+/// products of integers wrap around. How the terms of a sum of floating-point numbers are grouped
+/// is the back-end's choice.
+enum class ReduceOp : std::uint8_t { sum, prod, min, max, avg };
+inline constexpr std::size_t kReduceOpCount = 5;
+
+/// Bytes of one element: 1, 2, 4 or 8.
+std::size_t size_of(DataType type) noexcept;
+
+/// "float32", "sum": the names that commands and tables use.
+std::string_view name_of(DataType type) noexcept;
+std::string_view name_of(ReduceOp op) noexcept;
+std::optional<DataType> data_type_named(std::string_view name) noexcept;
+std::optional<ReduceOp> reduce_op_named(std::string_view name) noexcept;
+
+}  // namespace dlaunch::collectives
+
+#endif

@@ -1,0 +1,33 @@
+// What a communicator is over one library; a file for each.
+#ifndef DLAUNCH_COLLECTIVES_BACKEND_H
+#define DLAUNCH_COLLECTIVES_BACKEND_H
+
+#include <memory>
+#include <string>
+
+#include "collectives/call.h"
+
+namespace dlaunch::collectives {
+
+class Backend {
+ public:
+  virtual ~Backend() = default;
+
+  [[nodiscard]] virtual int rank() const noexcept = 0;
+  [[nodiscard]] virtual int size() const noexcept = 0;
+  [[nodiscard]] virtual std::string description() const = 0;
+  [[nodiscard]] virtual bool takes_device_buffers() const noexcept = 0;
+  virtual Result<std::unique_ptr<Backend>> split(int color, int key) = 0;
+  /// A call that check() has found well.
+  virtual Status run(const Call& call) = 0;
+  virtual Status synchronize(Stream stream) = 0;
+  virtual void abort(int code) = 0;
+};
+
+/// Code::unavailable where the library, or what it needs, is not here.
+Result<std::unique_ptr<Backend>> create_mpi(const Options& options);
+Result<std::unique_ptr<Backend>> create_nccl(const Options& options);
+
+}  // namespace dlaunch::collectives
+
+#endif

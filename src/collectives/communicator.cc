@@ -1,0 +1,169 @@
+#include "dlaunch/collectives/communicator.h"
+
+#include "collectives/backend.h"
+
+namespace dlaunch::collectives {
+
+namespace {
+
+Status run(Backend& backend, const Call& call) {
+  if (Status status = check(call, backend.rank(), backend.size()); !status.ok()) return status;
+  return backend.run(call);
+}
+
+Result<std::unique_ptr<Backend>> create_backend(const Options& options) {
+  if (options.backend == BackendKind::mpi) return create_mpi(options);
+  auto nccl = create_nccl(options);
+  const bool other_way =
+      options.backend == BackendKind::automatic && nccl.status().code() == Code::unavailable;
+  if (nccl || !other_way) return nccl;
+  auto mpi = create_mpi(options);
+  if (mpi || mpi.status().code() != Code::unavailable) return mpi;
+  return Status(Code::unavailable, nccl.status().what() + "; " + mpi.status().what());
+}
+
+}  // namespace
+
+Communicator::Communicator(std::unique_ptr<Backend> backend) : backend_(std::move(backend)) {}
+Communicator::Communicator(Communicator&&) noexcept = default;
+Communicator& Communicator::operator=(Communicator&&) noexcept = default;
+Communicator::~Communicator() = default;
+
+Result<Communicator> Communicator::create(const Options& options) {
+  auto backend = create_backend(options);
+  if (!backend) return backend.status();
+  return Communicator(std::move(*backend));
+}
+
+Result<Communicator> Communicator::split(int color, int key) {
+  if (color < 0) return Status(Code::invalid_argument, "split: the color is below 0");
+  auto part = backend_->split(color, key);
+  if (!part) return part.status();
+  return Communicator(std::move(*part));
+}
+
+int Communicator::rank() const noexcept {
+  return backend_->rank();
+}
+
+int Communicator::size() const noexcept {
+  return backend_->size();
+}
+
+std::string Communicator::description() const {
+  return backend_->description();
+}
+
+bool Communicator::takes_device_buffers() const noexcept {
+  return backend_->takes_device_buffers();
+}
+
+Status Communicator::barrier(Stream stream) {
+  return run(*backend_, {.kind = Call::Kind::barrier, .stream = stream});
+}
+
+Status Communicator::broadcast(void* buffer, std::size_t count, DataType type, int root,
+                               Stream stream) {
+  return run(*backend_, {.kind = Call::Kind::broadcast,
+                         .receive = buffer,
+                         .count = count,
+                         .type = type,
+                         .root = root,
+                         .stream = stream});
+}
+
+Status Communicator::reduce(const void* send, void* receive, std::size_t count, DataType type,
+                            ReduceOp op, int root, Stream stream) {
+  return run(*backend_, {.kind = Call::Kind::reduce,
+                         .send = send,
+                         .receive = receive,
+                         .count = count,
+                         .type = type,
+                         .op = op,
+                         .root = root,
+                         .stream = stream});
+}
+
+Status Communicator::all_reduce(const void* send, void* receive, std::size_t count, DataType type,
+                                ReduceOp op, Stream stream) {
+  return run(*backend_, {.kind = Call::Kind::all_reduce,
+                         .send = send,
+                         .receive = receive,
+                         .count = count,
+                         .type = type,
+                         .op = op,
+                         .stream = stream});
+}
+
+Status Communicator::all_gather(const void* send, void* receive, std::size_t count, DataType type,
+                                Stream stream) {
+  return run(*backend_, {.kind = Call::Kind::all_gather,
+                         .send = send,
+                         .receive = receive,
+                         .count = count,
+                         .type = type,
+                         .stream = stream});
+}
+
+Status Communicator::reduce_scatter(const void* send, void* receive, std::size_t count,
+                                    DataType type, ReduceOp op, Stream stream) {
+  return run(*backend_, {.kind = Call::Kind::reduce_scatter,
+                         .send = send,
+                         .receive = receive,
+                         .count = count,
+                         .type = type,
+                         .op = op,
+                         .stream = stream});
+}
+
+Status Communicator::all_to_all(const void* send, void* receive, std::size_t count, DataType type,
+                                Stream stream) {
+  return run(*backend_, {.kind = Call::Kind::all_to_all,
+                         .send = send,
+                         .receive = receive,
+                         .count = count,
+                         .type = type,
+                         .stream = stream});
+}
+
+Status Communicator::send(const void* buffer, std::size_t count, DataType type, int to,
+                          Stream stream) {
+  return run(*backend_, {.kind = Call::Kind::send,
+                         .send = buffer,
+                         .count = count,
+                         .type = type,
+                         .to = to,
+                         .stream = stream});
+}
+
+Status Communicator::receive(void* buffer, std::size_t count, DataType type, int from,
+                             Stream stream) {
+  return run(*backend_, {.kind = Call::Kind::receive,
+                         .receive = buffer,
+                         .count = count,
+                         .type = type,
+                         .from = from,
+                         .stream = stream});
+}
+
+Status Communicator::send_receive(const void* send, int to, void* receive, int from,
+                                  std::size_t count, DataType type, Stream stream) {
+  return run(*backend_, {.kind = Call::Kind::send_receive,
+                         .send = send,
+                         .receive = receive,
+                         .count = count,
+                         .type = type,
+                         .to = to,
+                         .from = from,
+                         .stream = stream});
+}
+
+Status Communicator::synchronize(Stream stream) {
+  return backend_->synchronize(stream);
+}
+
+void Communicator::abort(int code) {
+  backend_->abort(code);
+}
+
+}  // namespace dlaunch::collectives

@@ -1,0 +1,139 @@
+// Communicators over MPI. A call is blocking where there is no time-out; else it is begun, and
+// looked after until it is over or late. MPI 3.1 cannot take a collective call back: a late one
+// leaves the communicator broken.
+#include <atomic>
+#include <chrono>
+#include <string>
+
+#include <sched.h>
+
+#include <mpi.h>
+
+#if __has_include(<mpi-ext.h>)
+#include <mpi-ext.h>
+#endif
+
+#include "collectives/backend.h"
+#include "collectives/mpi_calls.h"
+#include "collectives/mpi_library.h"
+
+namespace dlaunch::collectives {
+
+namespace {
+
+using Clock = std::chrono::steady_clock;
+
+constexpr int kLooksBetweenYields = 200;  // about as long as a small message takes
+
+bool is_cuda_aware() {
+#if defined(MPIX_CUDA_AWARE_SUPPORT) && MPIX_CUDA_AWARE_SUPPORT
+  return MPIX_Query_cuda_support() == 1;
+#else
+  return false;
+#endif
+}
+
+std::string seconds_text(std::chrono::milliseconds time) {
+  const long long ms = time.count();
+  return ms % 1000 == 0 ? std::to_string(ms / 1000) + " s" : std::to_string(ms) + " ms";
+}
+
+class MpiBackend final : public Backend {
+ public:
+  MpiBackend(std::shared_ptr<MpiLibrary> library, MPI_Comm comm, std::chrono::milliseconds timeout)
+      : library_(std::move(library)), comm_(comm), timeout_(timeout) {
+    MPI_Comm_rank(comm_, &rank_);
+    MPI_Comm_size(comm_, &size_);
+    MPI_Comm_set_errhandler(comm_, MPI_ERRORS_RETURN);
+  }
+  ~MpiBackend() override {
+    int finalized = 0;
+    MPI_Finalized(&finalized);
+    if (finalized == 0 && !broken_) MPI_Comm_free(&comm_);
+  }
+  MpiBackend(const MpiBackend&) = delete;
+  MpiBackend& operator=(const MpiBackend&) = delete;
+
+  [[nodiscard]] int rank() const noexcept override { return rank_; }
+  [[nodiscard]] int size() const noexcept override { return size_; }
+  [[nodiscard]] std::string description() const override { return "mpi: " + mpi_version(); }
+  [[nodiscard]] bool takes_device_buffers() const noexcept override { return is_cuda_aware(); }
+
+  Result<std::unique_ptr<Backend>> split(int color, int key) override {
+    // MPI_Comm_split has no time limit; but when all are here it is quick.
+    if (Status here = run({}); !here.ok()) return here;
+    MPI_Comm part = MPI_COMM_NULL;
+    if (Status status = mpi_status(MPI_Comm_split(comm_, color, key, &part), "split"); !status.ok())
+      return status;
+    return std::unique_ptr<Backend>(std::make_unique<MpiBackend>(library_, part, timeout_));
+  }
+
+  Status run(const Call& call) override {
+    if (broken_)
+      return {Code::broken, std::string(name_of(call.kind)) + ": an earlier call has failed"};
+    Status status = timeout_.count() == 0 ? mpi_status(run_blocking(call, comm_, rank_),
+                                                       std::string(name_of(call.kind)))
+                                          : run_in_time(call);
+    if (!status.ok()) {
+      set_broken();
+      return status;
+    }
+    complete(call, rank_, size_);
+    return status;
+  }
+
+  Status synchronize(Stream /*stream*/) override {
+    return broken_ ? Status(Code::broken, "an earlier call has failed") : Status();
+  }
+
+  void abort(int code) override { MPI_Abort(comm_, code); }
+
+ private:
+  Status run_in_time(const Call& call) {
+    const std::string what(name_of(call.kind));
+    std::array<MPI_Request, 2> requests = {MPI_REQUEST_NULL, MPI_REQUEST_NULL};
+    const Clock::time_point deadline = Clock::now() + timeout_;
+    if (Status begun = mpi_status(begin(call, comm_, rank_, requests), what); !begun.ok())
+      return begun;
+    while (true) {
+      for (int look = 0; look < kLooksBetweenYields; ++look) {
+        int over = 0;
+        const int error = MPI_Testall(static_cast<int>(requests.size()), requests.data(), &over,
+                                      MPI_STATUSES_IGNORE);
+        if (error != MPI_SUCCESS || over != 0) return mpi_status(error, what);
+      }
+      if (Clock::now() >= deadline) {
+        return {Code::timed_out,
+                what + ": the other ranks have not come within " + seconds_text(timeout_)};
+      }
+      ::sched_yield();  // they may wait for this processor
+    }
+  }
+
+  void set_broken() {
+    broken_ = true;
+    library_->set_broken();
+  }
+
+  std::shared_ptr<MpiLibrary> library_;
+  MPI_Comm comm_;
+  std::chrono::milliseconds timeout_;
+  int rank_ = 0;
+  int size_ = 1;
+  std::atomic<bool> broken_ = false;
+};
+
+}  // namespace
+
+Result<std::unique_ptr<Backend>> create_mpi(const Options& options) {
+  auto library = MpiLibrary::get();
+  if (!library) return library.status();
+  MPI_Comm comm = MPI_COMM_NULL;
+  if (Status status = mpi_status(MPI_Comm_dup(MPI_COMM_WORLD, &comm), "a copy of MPI_COMM_WORLD");
+      !status.ok())
+    return status;
+  return std::unique_ptr<Backend>(
+      std::make_unique<MpiBackend>(std::move(*library), comm, options.timeout));
+}
+
+}  // namespace dlaunch::collectives

@@ -1,0 +1,107 @@
+#include "collectives/mpi_calls.h"
+
+#include <cstring>
+
+#include "collectives/mpi_types.h"
+
+namespace dlaunch::collectives {
+
+namespace {
+
+using Kind = Call::Kind;
+constexpr int kTag = 1;
+
+/// The arguments as MPI wants them.
+struct Words {
+  Words(const Call& call, int rank)
+      : send(call.send),
+        receive(call.receive),
+        count(static_cast<int>(call.count)),
+        type(mpi_type(call.type)),
+        op(mpi_op(call.type, call.op)) {
+    if (!in_place(call, rank)) return;
+    if (call.kind == Kind::reduce_scatter)
+      receive = const_cast<void*>(call.send);  // the caller's, who says "in place"
+    if (call.kind != Kind::reduce || rank == call.root) send = MPI_IN_PLACE;
+  }
+
+  const void* send;
+  void* receive;
+  int count;
+  MPI_Datatype type;
+  MPI_Op op;
+};
+
+}  // namespace
+
+int run_blocking(const Call& call, MPI_Comm comm, int rank) {
+  const Words w(call, rank);
+  switch (call.kind) {
+    case Kind::barrier:
+      return MPI_Barrier(comm);
+    case Kind::broadcast:
+      return MPI_Bcast(w.receive, w.count, w.type, call.root, comm);
+    case Kind::reduce:
+      return MPI_Reduce(w.send, w.receive, w.count, w.type, w.op, call.root, comm);
+    case Kind::all_reduce:
+      return MPI_Allreduce(w.send, w.receive, w.count, w.type, w.op, comm);
+    case Kind::all_gather:
+      return MPI_Allgather(w.send, w.count, w.type, w.receive, w.count, w.type, comm);
+    case Kind::reduce_scatter:
+      return MPI_Reduce_scatter_block(w.send, w.receive, w.count, w.type, w.op, comm);
+    case Kind::all_to_all:
+      return MPI_Alltoall(w.send, w.count, w.type, w.receive, w.count, w.type, comm);
+    case Kind::send:
+      return MPI_Send(w.send, w.count, w.type, call.to, kTag, comm);
+    case Kind::receive:
+      return MPI_Recv(w.receive, w.count, w.type, call.from, kTag, comm, MPI_STATUS_IGNORE);
+    case Kind::send_receive:
+      return MPI_Sendrecv(w.send, w.count, w.type, call.to, kTag, w.receive, w.count, w.type,
+                          call.from, kTag, comm, MPI_STATUS_IGNORE);
+  }
+  return MPI_ERR_ARG;
+}
+
+int begin(const Call& call, MPI_Comm comm, int rank, std::array<MPI_Request, 2>& requests) {
+  const Words w(call, rank);
+  MPI_Request* request = requests.data();
+  switch (call.kind) {
+    case Kind::barrier:
+      return MPI_Ibarrier(comm, request);
+    case Kind::broadcast:
+      return MPI_Ibcast(w.receive, w.count, w.type, call.root, comm, request);
+    case Kind::reduce:
+      return MPI_Ireduce(w.send, w.receive, w.count, w.type, w.op, call.root, comm, request);
+    case Kind::all_reduce:
+      return MPI_Iallreduce(w.send, w.receive, w.count, w.type, w.op, comm, request);
+    case Kind::all_gather:
+      return MPI_Iallgather(w.send, w.count, w.type, w.receive, w.count, w.type, comm, request);
+    case Kind::reduce_scatter:
+      return MPI_Ireduce_scatter_block(w.send, w.receive, w.count, w.type, w.op, comm, request);
+    case Kind::all_to_all:
+      return MPI_Ialltoall(w.send, w.count, w.type, w.receive, w.count, w.type, comm, request);
+    case Kind::send:
+      return MPI_Isend(w.send, w.count, w.type, call.to, kTag, comm, request);
+    case Kind::receive:
+      return MPI_Irecv(w.receive, w.count, w.type, call.from, kTag, comm, request);
+    case Kind::send_receive: {
+      const int error = MPI_Irecv(w.receive, w.count, w.type, call.from, kTag, comm, request);
+      return error != MPI_SUCCESS
+                 ? error
+                 : MPI_Isend(w.send, w.count, w.type, call.to, kTag, comm, &requests[1]);
+    }
+  }
+  return MPI_ERR_ARG;
+}
+
+void complete(const Call& call, int rank, int size) {
+  const bool has_result = call.kind == Kind::all_reduce || call.kind == Kind::reduce_scatter ||
+                          (call.kind == Kind::reduce && rank == call.root);
+  if (!has_result || call.count == 0) return;
+  if (call.kind == Kind::reduce_scatter && in_place(call, rank)) {
+    std::memmove(call.receive, call.send, call.count * size_of(call.type));
+  }
+  if (call.op == ReduceOp::avg) divide(call.receive, call.count, call.type, size);
+}
+
+}  // namespace dlaunch::collectives

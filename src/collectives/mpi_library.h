@@ -1,0 +1,40 @@
+// MPI's own life in this process, shared by all communicators over it.
+#ifndef DLAUNCH_COLLECTIVES_MPI_LIBRARY_H
+#define DLAUNCH_COLLECTIVES_MPI_LIBRARY_H
+
+#include <memory>
+#include <string>
+
+#include "dlaunch/collectives/status.h"
+
+namespace dlaunch::collectives {
+
+class MpiLibrary {
+ public:
+  /// Initializes MPI unless the program has done so. All callers share one.
+  static Result<std::shared_ptr<MpiLibrary>> get();
+
+  /// Finalizes MPI if it was initialized here, and nothing is broken: it waits for all ranks.
+  ~MpiLibrary();
+  MpiLibrary(const MpiLibrary&) = delete;
+  MpiLibrary& operator=(const MpiLibrary&) = delete;
+
+  /// Requests that nobody waits for any more are under way.
+  void set_broken() noexcept { broken_ = true; }
+
+ private:
+  explicit MpiLibrary(bool initialized_here) : initialized_here_(initialized_here) {}
+
+  bool initialized_here_;
+  bool broken_ = false;
+};
+
+/// "Open MPI v4.1.4"
+std::string mpi_version();
+
+/// What an MPI call has returned; `what` was to be done.
+Status mpi_status(int error, const std::string& what);
+
+}  // namespace dlaunch::collectives
+
+#endif

@@ -1,0 +1,272 @@
+// Communicators over NCCL. Calls are begun on the caller's stream and return; NCCL is asked in its
+// non-blocking way (ncclConfig_t::blocking = 0), so that nothing waits for a peer without a limit.
+//
+// Rules: NCCL's user guide, "Creating a Communicator", "Fault Tolerance", "In-place Operations".
+#include <atomic>
+#include <chrono>
+#include <cstdlib>
+#include <string>
+
+#include <cuda_runtime_api.h>
+#include <sched.h>
+
+#include "collectives/backend.h"
+#include "collectives/exchange.h"
+#include "collectives/nccl_library.h"
+
+namespace dlaunch::collectives {
+
+namespace {
+
+using Clock = std::chrono::steady_clock;
+using Kind = Call::Kind;
+
+ncclDataType_t nccl_type(DataType type) {
+  switch (type) {
+    case DataType::int8:
+      return ncclInt8;
+    case DataType::uint8:
+      return ncclUint8;
+    case DataType::int32:
+      return ncclInt32;
+    case DataType::uint32:
+      return ncclUint32;
+    case DataType::int64:
+      return ncclInt64;
+    case DataType::uint64:
+      return ncclUint64;
+    case DataType::float16:
+      return ncclFloat16;
+    case DataType::bfloat16:
+      return ncclBfloat16;
+    case DataType::float32:
+      return ncclFloat32;
+    case DataType::float64:
+      return ncclFloat64;
+  }
+  return ncclInt8;
+}
+
+ncclRedOp_t nccl_op(ReduceOp op) {
+  switch (op) {
+    case ReduceOp::sum:
+      return ncclSum;
+    case ReduceOp::prod:
+      return ncclProd;
+    case ReduceOp::min:
+      return ncclMin;
+    case ReduceOp::max:
+      return ncclMax;
+    case ReduceOp::avg:
+      return ncclAvg;
+  }
+  return ncclSum;
+}
+
+Status cuda_status(cudaError_t error, const std::string& what) {
+  if (error == cudaSuccess) return {};
+  return {Code::internal, what + ": " + cudaGetErrorString(error)};
+}
+
+/// The GPU of this rank: where it sees one only (CUDA_VISIBLE_DEVICES), that one; else the one of
+/// its local rank.
+Status choose_device() {
+  int devices = 0;
+  const cudaError_t error = cudaGetDeviceCount(&devices);
+  if (error != cudaSuccess)
+    return {Code::unavailable, std::string("nccl: ") + cudaGetErrorString(error)};
+  if (devices == 0) return {Code::unavailable, "nccl: this rank sees no GPU"};
+  const char* local_rank = std::getenv("LOCAL_RANK");
+  const int wanted = local_rank != nullptr ? std::atoi(local_rank) : 0;
+  return cuda_status(cudaSetDevice(wanted < 0 ? 0 : wanted % devices), "nccl: cudaSetDevice");
+}
+
+class NcclBackend final : public Backend {
+ public:
+  NcclBackend(const NcclLibrary& nccl, std::chrono::milliseconds timeout)
+      : nccl_(nccl), timeout_(timeout) {}
+
+  ~NcclBackend() override {
+    if (comm_ != nullptr) leave();
+    if (token_ != nullptr) cudaFree(token_);
+  }
+  NcclBackend(const NcclBackend&) = delete;
+  NcclBackend& operator=(const NcclBackend&) = delete;
+
+  Status open(const ncclUniqueId& id, int rank, int size) {
+    ncclConfig_t config = own_config();
+    const ncclResult_t begun = nccl_.comm_init_rank_config(&comm_, size, id, rank, &config);
+    return opened(begun);
+  }
+
+  [[nodiscard]] int rank() const noexcept override { return rank_; }
+  [[nodiscard]] int size() const noexcept override { return size_; }
+  [[nodiscard]] std::string description() const override { return "nccl: " + nccl_.version(); }
+  [[nodiscard]] bool takes_device_buffers() const noexcept override { return true; }
+
+  Result<std::unique_ptr<Backend>> split(int color, int key) override {
+    if (broken_) return broken("split");
+    auto part = std::make_unique<NcclBackend>(nccl_, timeout_);
+    ncclConfig_t config = own_config();
+    const ncclResult_t begun = nccl_.comm_split(comm_, color, key, &part->comm_, &config);
+    if (Status status = settle(begun, "split"); !status.ok()) return status;
+    if (Status status = part->opened(ncclSuccess); !status.ok()) return status;
+    return std::unique_ptr<Backend>(std::move(part));
+  }
+
+  Status run(const Call& call) override {
+    const std::string what(name_of(call.kind));
+    return broken_ ? broken(what) : settle(issue(call), what);
+  }
+
+  Status synchronize(Stream stream) override {
+    const Clock::time_point deadline = Clock::now() + timeout_;
+    while (!broken_) {
+      const cudaError_t state = cudaStreamQuery(static_cast<cudaStream_t>(stream));
+      if (state == cudaSuccess) return {};
+      if (state != cudaErrorNotReady) return give_up(cuda_status(state, "nccl"));
+      ncclResult_t inner = ncclSuccess;
+      nccl_.comm_get_async_error(comm_, &inner);
+      if (inner != ncclSuccess && inner != ncclInProgress)
+        return give_up(nccl_status(inner, "nccl"));
+      if (is_late(deadline))
+        return give_up({Code::timed_out, "the other ranks have not come in time"});
+      ::sched_yield();
+    }
+    return broken("synchronize");
+  }
+
+  void abort(int /*code*/) override {
+    if (!broken_.exchange(true) && comm_ != nullptr) nccl_.comm_abort(comm_);
+  }
+
+ private:
+  static ncclConfig_t own_config() {
+    ncclConfig_t config = NCCL_CONFIG_INITIALIZER;
+    config.blocking = 0;
+    return config;
+  }
+
+  Status opened(ncclResult_t begun) {
+    if (Status status = settle(begun, "nccl: communicator"); !status.ok()) return status;
+    nccl_.comm_user_rank(comm_, &rank_);
+    nccl_.comm_count(comm_, &size_);
+    return cuda_status(cudaMalloc(&token_, sizeof(int)), "nccl: cudaMalloc");
+  }
+
+  ncclResult_t issue(const Call& call) {
+    auto* const stream = static_cast<cudaStream_t>(call.stream);
+    const ncclDataType_t type = nccl_type(call.type);
+    const ncclRedOp_t op = nccl_op(call.op);
+    switch (call.kind) {
+      case Kind::barrier:  // NCCL has none
+        return nccl_.all_reduce(token_, token_, 1, ncclInt32, ncclMax, comm_, stream);
+      case Kind::broadcast:
+        return nccl_.broadcast(call.receive, call.receive, call.count, type, call.root, comm_,
+                               stream);
+      case Kind::reduce:
+        return nccl_.reduce(call.send, call.receive, call.count, type, op, call.root, comm_,
+                            stream);
+      case Kind::all_reduce:
+        return nccl_.all_reduce(call.send, call.receive, call.count, type, op, comm_, stream);
+      case Kind::all_gather:
+        return nccl_.all_gather(call.send, call.receive, call.count, type, comm_, stream);
+      case Kind::reduce_scatter:
+        return nccl_.reduce_scatter(call.send, call.receive, call.count, type, op, comm_, stream);
+      case Kind::all_to_all:
+        return all_to_all(call, type, stream);
+      case Kind::send:
+        return nccl_.send(call.send, call.count, type, call.to, comm_, stream);
+      case Kind::receive:
+        return nccl_.receive(call.receive, call.count, type, call.from, comm_, stream);
+      case Kind::send_receive:
+        nccl_.group_start();
+        (void)nccl_.send(call.send, call.count, type, call.to, comm_,
+                         stream);  // group_end() says what was wrong
+        (void)nccl_.receive(call.receive, call.count, type, call.from, comm_, stream);
+        return nccl_.group_end();
+    }
+    return ncclInvalidArgument;
+  }
+
+  ncclResult_t all_to_all(const Call& call, ncclDataType_t type, cudaStream_t stream) {
+    const std::size_t part = call.count * size_of(call.type);
+    nccl_.group_start();
+    for (int peer = 0; peer < size_; ++peer) {
+      const std::size_t at = static_cast<std::size_t>(peer) * part;
+      (void)nccl_.send(static_cast<const char*>(call.send) + at, call.count, type, peer, comm_,
+                       stream);
+      (void)nccl_.receive(static_cast<char*>(call.receive) + at, call.count, type, peer, comm_,
+                          stream);
+    }
+    return nccl_.group_end();
+  }
+
+  /// Waits, within the limit, until NCCL has taken a call that it has begun.
+  Status settle(ncclResult_t result, const std::string& what) {
+    const Clock::time_point deadline = Clock::now() + timeout_;
+    while (result == ncclInProgress) {
+      if (is_late(deadline))
+        return give_up({Code::timed_out, what + ": the other ranks have not come in time"});
+      ::sched_yield();
+      nccl_.comm_get_async_error(comm_, &result);
+    }
+    return result == ncclSuccess ? Status() : give_up(nccl_status(result, what));
+  }
+
+  Status nccl_status(ncclResult_t result, const std::string& what) {
+    const char* more = nccl_.get_last_error(comm_);
+    std::string text = what + ": " + nccl_.get_error_string(result);
+    if (more != nullptr && *more != '\0') text += std::string(": ") + more;
+    return {result == ncclRemoteError ? Code::peer_failed : Code::internal, text};
+  }
+
+  [[nodiscard]] bool is_late(Clock::time_point deadline) const {
+    return timeout_.count() > 0 && Clock::now() >= deadline;
+  }
+
+  Status give_up(Status why) {
+    abort(1);
+    return why;
+  }
+
+  static Status broken(const std::string& what) {
+    return {Code::broken, what + ": an earlier call has failed"};
+  }
+
+  void leave() {
+    if (broken_) return;
+    if (settle(nccl_.comm_finalize(comm_), "nccl: end").ok()) nccl_.comm_destroy(comm_);
+  }
+
+  const NcclLibrary& nccl_;
+  std::chrono::milliseconds timeout_;
+  ncclComm_t comm_ = nullptr;
+  void* token_ = nullptr;  // what a barrier reduces
+  int rank_ = 0;
+  int size_ = 1;
+  std::atomic<bool> broken_ = false;
+};
+
+}  // namespace
+
+Result<std::unique_ptr<Backend>> create_nccl(const Options& options) {
+  const auto nccl = NcclLibrary::get();
+  if (!nccl) return nccl.status();
+  if (Status status = choose_device(); !status.ok()) return status;
+  auto exchange = Exchange::get(options.timeout);
+  if (!exchange) return exchange.status();
+  ncclUniqueId id{};
+  if ((*exchange)->rank() == 0) (*nccl)->get_unique_id(&id);
+  const auto bytes = (*exchange)->broadcast({id.internal, sizeof id.internal});
+  if (!bytes) return bytes.status();
+  if (bytes->size() != sizeof id.internal)
+    return Status(Code::internal, "nccl: an id of another size: another version");
+  bytes->copy(id.internal, sizeof id.internal);
+  auto backend = std::make_unique<NcclBackend>(**nccl, options.timeout);
+  if (Status status = backend->open(id, (*exchange)->rank(), (*exchange)->size()); !status.ok())
+    return status;
+  return std::unique_ptr<Backend>(std::move(backend));
+}
+
+}  // namespace dlaunch::collectives

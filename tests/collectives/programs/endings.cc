@@ -1,0 +1,129 @@
+// endings WHAT: what does not go well, and what a communicator says of it. Exit code 0 where it says the right thing.
+#include <csignal>
+#include <cstdio>
+#include <cstring>
+#include <string>
+#include <thread>
+#include <vector>
+
+#include <unistd.h>
+
+#include <dlaunch/collectives/communicator.h>
+
+using namespace dlaunch::collectives;
+
+namespace {
+
+constexpr Options kPatient{.backend = BackendKind::mpi, .timeout = std::chrono::milliseconds(0)};
+
+int fail(const std::string& what, const Status& status) {
+  std::fprintf(stderr, "endings: %s: code %d, %s\n", what.c_str(), static_cast<int>(status.code()), status.what().c_str());
+  return 1;
+}
+
+Status sum(Communicator& world, long long mine, long long& total) {
+  return world.all_reduce(&mine, &total, 1, DataType::int64, ReduceOp::sum);
+}
+
+/// The last rank does not come: the others say so in time, and that the communicator is of no use any more.
+int late(Communicator& world) {
+  long long total = 0;
+  if (Status status = sum(world, 1, total); !status.ok() || total != world.size()) return fail("the first sum", status);
+  if (world.rank() == world.size() - 1) {
+    ::pause();
+    return 1;
+  }
+  Status status = sum(world, 1, total);
+  if (status.code() != Code::timed_out || status.what() != "all_reduce: the other ranks have not come within 300 ms") return fail("late", status);
+  if (status = world.barrier(); status.code() != Code::broken) return fail("after it", status);
+  std::printf("said in time\n");
+  std::fflush(stdout);
+  ::_exit(7);  // the job's code
+}
+
+/// Rank 1 dies while all are in a collective.
+int die(Communicator& world) {
+  for (long long step = 0;; ++step) {
+    long long total = 0;
+    if (world.rank() == 1 && step == 50) ::raise(SIGKILL);
+    if (Status status = sum(world, step, total); !status.ok()) return fail("a sum", status);
+  }
+}
+
+int abort_all(Communicator& world) {
+  if (world.rank() == 1) world.abort(9);
+  return fail("nobody waits for ever", world.barrier());
+}
+
+int arguments(Communicator& world) {
+  int number = 0;
+  int other = 0;
+  const std::vector<std::pair<Status, std::string>> found = {
+      {world.broadcast(&number, 1, DataType::int32, world.size()),
+       "broadcast: root is " + std::to_string(world.size()) + ", and there are ranks 0 to " + std::to_string(world.size() - 1)},
+      {world.send(&number, 1, DataType::int32, -1), "send: the rank to send to is -1, and there are ranks 0 to " + std::to_string(world.size() - 1)},
+      {world.all_reduce(nullptr, &number, 1, DataType::int32, ReduceOp::sum), "all_reduce: the buffer to send is null"},
+      {world.all_reduce(&number, nullptr, 1, DataType::int32, ReduceOp::sum), "all_reduce: the buffer to receive into is null"},
+      {world.all_to_all(&number, &number, 1, DataType::int32), "all_to_all: the two buffers must not be one"},
+      {world.all_reduce(&number, &other, std::size_t{1} << 31U, DataType::int32, ReduceOp::sum),
+       "all_reduce: 2147483648 elements; at most 2147483647 in one call"},
+  };
+  for (const auto& [status, text] : found) {
+    if (status.code() != Code::invalid_argument || status.what() != text) return fail("instead of \"" + text + '"', status);
+  }
+  if (const auto part = world.split(-1, 0); part || part.status().code() != Code::invalid_argument) return fail("split", part.status());
+  long long total = 0;  // and none of them has harmed anything
+  const Status status = sum(world, 1, total);
+  return status.ok() && total == world.size() ? 0 : fail("the sum after it", status);
+}
+
+/// Even and odd ranks, in the reverse order of their ranks.
+int parts(Communicator& world) {
+  auto part = world.split(world.rank() % 2, -world.rank());
+  if (!part) return fail("split", part.status());
+  long long total = 0;
+  long long expected = 0;
+  for (int rank = world.rank() % 2; rank < world.size(); rank += 2) expected += rank;
+  if (Status status = sum(*part, world.rank(), total); !status.ok() || total != expected) return fail("the part's sum", status);
+  const int last = world.size() - 1 - (world.size() - 1 - world.rank()) % 2;
+  if (part->rank() != (last - world.rank()) / 2) return fail("the order by key", {});
+  auto again = Communicator::create(kPatient);
+  if (!again) return fail("a second communicator", again.status());
+  if (Status status = sum(*again, 1, total); !status.ok() || total != world.size()) return fail("its sum", status);
+  return 0;
+}
+
+int after_the_last() {
+  {
+    auto world = Communicator::create(kPatient);
+    if (!world) return fail("the first", world.status());
+  }
+  auto another = Communicator::create(kPatient);
+  if (another || another.status().code() != Code::unavailable) return fail("after the last", another.status());
+  return 0;
+}
+
+int no_nccl() {
+  auto world = Communicator::create({.backend = BackendKind::nccl});
+  if (world || world.status().code() != Code::unavailable) return fail("NCCL", world.status());
+  std::printf("%s\n", world.status().what().c_str());
+  auto other = Communicator::create();
+  return other ? 0 : fail("automatic", other.status());
+}
+
+}  // namespace
+
+int main(int argc, char** argv) {
+  const std::string what = argc > 1 ? argv[1] : "";
+  if (what == "after_the_last") return after_the_last();
+  if (what == "no_nccl") return no_nccl();
+  auto world = Communicator::create(
+      {.backend = BackendKind::mpi, .timeout = std::chrono::milliseconds(what == "late" ? 300 : what == "die" ? 0 : 20000)});
+  if (!world) return fail("create", world.status());
+  if (what == "late") return late(*world);
+  if (what == "die") return die(*world);
+  if (what == "abort") return abort_all(*world);
+  if (what == "arguments") return arguments(*world);
+  if (what == "parts") return parts(*world);
+  return 64;
+}

@@ -1,0 +1,69 @@
+// What is refused before a back-end sees it, and what counts as in place.
+#include <array>
+
+#include <gtest/gtest.h>
+
+#include "collectives/call.h"
+
+namespace dlaunch::collectives {
+namespace {
+
+using Kind = Call::Kind;
+
+std::array<float, 64> buffer;
+
+TEST(Call, ChecksRanksCountsAndBuffers) {
+  Call call{.kind = Kind::broadcast,
+            .receive = buffer.data(),
+            .count = 4,
+            .type = DataType::float32,
+            .root = 4};
+  EXPECT_EQ(check(call, 0, 4).what(), "broadcast: root is 4, and there are ranks 0 to 3");
+  call.root = 3;
+  EXPECT_TRUE(check(call, 0, 4).ok());
+  call.count = std::size_t{1} << 31U;
+  EXPECT_EQ(check(call, 0, 4).code(), Code::invalid_argument);
+  call = {.kind = Kind::send_receive,
+          .send = buffer.data(),
+          .receive = buffer.data(),
+          .count = 1,
+          .to = 0,
+          .from = -1};
+  EXPECT_EQ(check(call, 0, 2).what(),
+            "send_receive: the rank to receive from is -1, and there are ranks 0 to 1");
+  call.from = 1;
+  EXPECT_EQ(check(call, 0, 2).what(), "send_receive: the two buffers must not be one");
+}
+
+TEST(Call, OnlyTheRootOfAReductionNeedsABufferForIt) {
+  const Call call{.kind = Kind::reduce, .send = buffer.data(), .count = 4, .root = 1};
+  EXPECT_TRUE(check(call, 0, 2).ok());
+  EXPECT_EQ(check(call, 1, 2).what(), "reduce: the buffer to receive into is null");
+}
+
+TEST(Call, NothingOfNothingNeedsNoBuffers) {
+  EXPECT_TRUE(check({.kind = Kind::all_reduce}, 0, 2).ok());
+  EXPECT_TRUE(check({.kind = Kind::barrier}, 0, 2).ok());
+}
+
+TEST(Call, InPlaceIsNcclsRule) {  // NCCL user guide, "In-place Operations"
+  Call call{.kind = Kind::all_gather,
+            .send = buffer.data() + 8,
+            .receive = buffer.data(),
+            .count = 4,
+            .type = DataType::float32};
+  EXPECT_TRUE(in_place(call, 2));
+  EXPECT_FALSE(in_place(call, 1));
+  call = {.kind = Kind::reduce_scatter,
+          .send = buffer.data(),
+          .receive = buffer.data() + 4,
+          .count = 4,
+          .type = DataType::float32};
+  EXPECT_TRUE(in_place(call, 1));
+  EXPECT_FALSE(in_place(call, 0));
+  call = {.kind = Kind::all_reduce, .send = buffer.data(), .receive = buffer.data(), .count = 4};
+  EXPECT_TRUE(in_place(call, 3));
+}
+
+}  // namespace
+}  // namespace dlaunch::collectives
