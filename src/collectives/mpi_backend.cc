@@ -71,9 +71,9 @@ class MpiBackend final : public Backend {
   Status run(const Call& call) override {
     if (broken_)
       return {Code::broken, std::string(name_of(call.kind)) + ": an earlier call has failed"};
-    Status status = timeout_.count() == 0 ? mpi_status(run_blocking(call, comm_, rank_),
-                                                       std::string(name_of(call.kind)))
-                                          : run_in_time(call);
+    Status status = timeout_.count() == 0
+                        ? mpi_status(run_blocking(call, comm_, rank_), name_of(call.kind))
+                        : run_in_time(call);
     if (!status.ok()) {
       set_broken();
       return status;
@@ -90,7 +90,7 @@ class MpiBackend final : public Backend {
 
  private:
   Status run_in_time(const Call& call) {
-    const std::string what(name_of(call.kind));
+    const std::string_view what = name_of(call.kind);
     std::array<MPI_Request, 2> requests = {MPI_REQUEST_NULL, MPI_REQUEST_NULL};
     const Clock::time_point deadline = Clock::now() + timeout_;
     if (Status begun = mpi_status(begin(call, comm_, rank_, requests), what); !begun.ok())
@@ -103,8 +103,8 @@ class MpiBackend final : public Backend {
         if (error != MPI_SUCCESS || over != 0) return mpi_status(error, what);
       }
       if (Clock::now() >= deadline) {
-        return {Code::timed_out,
-                what + ": the other ranks have not come within " + seconds_text(timeout_)};
+        return {Code::timed_out, std::string(what) + ": the other ranks have not come within " +
+                                     seconds_text(timeout_)};
       }
       ::sched_yield();  // they may wait for this processor
     }

@@ -2,7 +2,6 @@
 
 #include <array>
 #include <mutex>
-#include <string_view>
 
 #include <mpi.h>
 
@@ -50,12 +49,13 @@ std::string mpi_version() {
   return std::string(whole.substr(0, whole.find_first_of(",\n")));
 }
 
-Status mpi_status(int error, const std::string& what) {
+Status mpi_status(int error, std::string_view what) {
   if (error == MPI_SUCCESS) return {};
   std::array<char, MPI_MAX_ERROR_STRING> text{};
   int length = 0;
   MPI_Error_string(error, text.data(), &length);
-  return {Code::internal, what + ": " + std::string(text.data(), static_cast<std::size_t>(length))};
+  return {Code::internal,
+          std::string(what) + ": " + std::string(text.data(), static_cast<std::size_t>(length))};
 }
 
 }  // namespace dlaunch::collectives

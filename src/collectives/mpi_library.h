@@ -4,6 +4,7 @@
 
 #include <memory>
 #include <string>
+#include <string_view>
 
 #include "dlaunch/collectives/status.h"
 
@@ -33,7 +34,7 @@ class MpiLibrary {
 std::string mpi_version();
 
 /// What an MPI call has returned; `what` was to be done.
-Status mpi_status(int error, const std::string& what);
+Status mpi_status(int error, std::string_view what);
 
 }  // namespace dlaunch::collectives
 

@@ -94,6 +94,7 @@ SUITES = [
     Suite("bench", ["release"], python_suite("bench/launch", "--check", "--dlaunch", program("release")), budget=900, only_all=True),
     Suite("bench-ssh", ["release"], python_suite("bench/ssh", "--check", "--dlaunch", program("release")), budget=1800, only_all=True),
     Suite("bench-mpi", ["release"], python_suite("bench/mpi", "--check", "--dlaunch", program("release")), budget=900, only_all=True),
+    Suite("bench-collectives", ["release"], python_suite("bench/collectives", "--dlaunch", program("release")), budget=300, only_all=True),
     Suite("bench-output", ["release"], python_suite("bench/output", "--check", "--dlaunch", program("release")), budget=300, only_all=True),
     Suite("bench-idle", ["release"], python_suite("bench/idle", "--check", "--dlaunch", program("release")), budget=60, only_all=True),
 ]

@@ -3,6 +3,7 @@
 #define DLAUNCH_COLLECTIVES_STATUS_H
 
 #include <cstdint>
+#include <memory>
 #include <optional>
 #include <string>
 #include <utility>
@@ -23,16 +24,21 @@ enum class Code : std::uint8_t {
 class [[nodiscard]] Status {
  public:
   Status() = default;
-  Status(Code code, std::string what) : code_(code), what_(std::move(what)) {}
+  Status(Code code, std::string what)
+      : code_(code), what_(std::make_shared<const std::string>(std::move(what))) {}
 
   [[nodiscard]] bool ok() const noexcept { return code_ == Code::ok; }
   [[nodiscard]] Code code() const noexcept { return code_; }
   /// One line without a dot at its end; empty when ok.
-  [[nodiscard]] const std::string& what() const noexcept { return what_; }
+  [[nodiscard]] const std::string& what() const noexcept {
+    static const std::string nothing;
+    return what_ ? *what_ : nothing;
+  }
 
  private:
   Code code_ = Code::ok;
-  std::string what_;
+  std::shared_ptr<const std::string>
+      what_;  // null where all is well: a call of 100 ns notices a string
 };
 
 /// A value, or why there is none.
