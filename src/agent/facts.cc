@@ -2,9 +2,9 @@
 
 #include <cstdlib>
 
-#include <sys/resource.h>
 #include <sys/utsname.h>
 
+#include "fabric/fabric_facts.h"
 #include "fabric/net.h"
 #include "fabric/node_facts.h"
 #include "os/own_machine.h"
@@ -13,15 +13,9 @@ namespace dlaunch {
 
 namespace {
 
-/// RLIM_INFINITY is all ones, as kUnlimited is.
-std::uint64_t soft_limit(__rlimit_resource resource) {
-  rlimit limit{};
-  return ::getrlimit(resource, &limit) == 0 ? limit.rlim_cur : ResourceLimits::kUnlimited;
-}
-
-ResourceLimits own_limits() {
-  return {soft_limit(RLIMIT_NOFILE), soft_limit(RLIMIT_NPROC), soft_limit(RLIMIT_MEMLOCK),
-          soft_limit(RLIMIT_CORE)};
+std::string environment_value(const char* name) {
+  const char* const value = std::getenv(name);
+  return value == nullptr ? std::string() : std::string(value);
 }
 
 }  // namespace
@@ -42,6 +36,9 @@ NodeFacts FactsService::gather(const wire::FactsRequest& request) {
     facts.cuda_visible_devices = visible;
   facts.interfaces = fabric::read_interfaces("", fabric::read_address_rows());
   facts.rdma_devices = fabric::read_rdma_devices("");
+  facts.fabric = fabric::read_fabric(
+      "", facts.gpus,
+      fabric::user_nccl_file(environment_value("NCCL_CONF_FILE"), environment_value("HOME")));
   facts.limits = own_limits();
   for (const std::string& name : request.variables) {
     if (const char* value = std::getenv(name.c_str())) facts.environment[name] = value;

@@ -1,31 +1,13 @@
 #include <algorithm>
-#include <array>
-#include <charconv>
 
 #include "fabric/node_facts.h"
+#include "fabric/pci.h"
+#include "fabric/text.h"
 #include "fabric/tree.h"
 
 namespace dlaunch::fabric {
 
 namespace {
-
-/// domain, bus, device, function of "0000:3b:00.0", all hexadecimal.
-using BusAddress = std::array<std::uint32_t, 4>;
-
-std::optional<BusAddress> parse_bus(std::string_view text) {
-  BusAddress address{};
-  const char* at = text.data();
-  const char* const end = at + text.size();
-  for (std::size_t i = 0; i < address.size(); ++i) {
-    const auto [stop, error] = std::from_chars(at, end, address[i], 16);
-    if (error != std::errc()) return std::nullopt;
-    const bool last = i + 1 == address.size();
-    if (last) return stop == end ? std::optional(address) : std::nullopt;
-    if (stop == end || *stop != (i == 2 ? '.' : ':')) return std::nullopt;
-    at = stop + 1;
-  }
-  return std::nullopt;
-}
 
 /// Value of the line "Key: \t value"; empty if there is none.
 std::string_view value_of(std::string_view information, std::string_view key) {
@@ -43,7 +25,7 @@ std::string_view value_of(std::string_view information, std::string_view key) {
 }
 
 struct ListedGpu {
-  BusAddress address;
+  PciAddress address;
   GpuFact fact;
 };
 
@@ -55,9 +37,9 @@ std::string lower_case(std::string text) {
 }
 
 /// nullopt: not one that this process may use.
-std::optional<ListedGpu> read_gpu(const Tree& list, const Tree& devices, const Tree& pci,
+std::optional<ListedGpu> read_gpu(const Tree& list, const Tree& devices, const PciTree& pci,
                                   const std::string& name) {
-  const std::optional<BusAddress> address = parse_bus(name);
+  const std::optional<PciAddress> address = parse_pci_address(name);
   const std::optional<std::string> information = list.read(name + "/information");
   if (!address || !information) return std::nullopt;
   const auto minor = parse_number(value_of(*information, "Device Minor"), 65535);
@@ -67,12 +49,13 @@ std::optional<ListedGpu> read_gpu(const Tree& list, const Tree& devices, const T
   ListedGpu gpu;
   gpu.address = *address;
   gpu.fact.bus_id = lower_case(name);
-  gpu.fact.model = value_of(*information, "Model");
+  gpu.fact.model = plain_or_empty(value_of(*information, "Model"));
   // Question marks stand in it until the driver has initialised the device once.
   const std::string_view uuid = value_of(*information, "GPU UUID");
-  if (uuid.rfind("GPU-", 0) == 0 && uuid.find('?') == std::string_view::npos) gpu.fact.uuid = uuid;
-  // -1, and then no number here, where the firmware tells none, as in many virtual machines.
-  gpu.fact.numa = pci.read_number(gpu.fact.bus_id + "/numa_node").value_or(-1);
+  if (uuid.rfind("GPU-", 0) == 0 && uuid.find('?') == std::string_view::npos)
+    gpu.fact.uuid = plain_or_empty(uuid, 64);
+  gpu.fact.numa = pci.numa(gpu.fact.bus_id);
+  gpu.fact.pci_path = pci.path(gpu.fact.bus_id);
   return gpu;
 }
 
@@ -82,7 +65,7 @@ std::vector<GpuFact> read_gpus(const std::string& root) {
   const Tree list(root + "/proc/driver/nvidia/gpus");
   if (!list.exists()) return {};
   const Tree devices(root + "/dev");
-  const Tree pci(root + "/sys/bus/pci/devices");
+  const PciTree pci(root);
   std::vector<ListedGpu> gpus;
   for (const std::string& name : list.names()) {
     if (std::optional<ListedGpu> gpu = read_gpu(list, devices, pci, name))

@@ -7,8 +7,8 @@
 #include <algorithm>
 #include <array>
 #include <cerrno>
-#include <climits>
 #include <charconv>
+#include <climits>
 #include <limits>
 
 namespace dlaunch::fabric {
@@ -28,7 +28,8 @@ Tree::~Tree() {
 
 std::optional<std::string> Tree::read(const std::string& path) const {
   if (descriptor_ < 0) return std::nullopt;
-  const int file = ::openat(descriptor_, path.c_str(), O_RDONLY | O_CLOEXEC);
+  const int file =
+      ::openat(descriptor_, path.c_str(), O_RDONLY | O_CLOEXEC | O_NONBLOCK | O_NOCTTY);
   if (file < 0) return std::nullopt;
   std::string text;
   std::array<char, 4096> block;
@@ -49,10 +50,14 @@ std::optional<int> Tree::read_number(const std::string& path) const {
 }
 
 std::vector<std::string> Tree::names() const {
+  return names(".");
+}
+
+std::vector<std::string> Tree::names(const std::string& path) const {
   std::vector<std::string> names;
   if (descriptor_ < 0) return names;
   // fdopendir(3) takes the descriptor over, and its position with it: give it one of its own.
-  const int own = ::openat(descriptor_, ".", O_RDONLY | O_DIRECTORY | O_CLOEXEC);
+  const int own = ::openat(descriptor_, path.c_str(), O_RDONLY | O_DIRECTORY | O_CLOEXEC);
   DIR* folder = own < 0 ? nullptr : ::fdopendir(own);
   if (folder == nullptr) {
     if (own >= 0) ::close(own);
@@ -71,12 +76,15 @@ bool Tree::has(const std::string& path) const {
   return descriptor_ >= 0 && ::faccessat(descriptor_, path.c_str(), F_OK, 0) == 0;
 }
 
-std::string Tree::link_name(const std::string& path) const {
+std::string Tree::link_target(const std::string& path) const {
   std::array<char, PATH_MAX> target;
   if (descriptor_ < 0) return {};
   const ssize_t length = ::readlinkat(descriptor_, path.c_str(), target.data(), target.size());
-  if (length <= 0) return {};
-  const std::string text(target.data(), static_cast<std::size_t>(length));
+  return length <= 0 ? std::string() : std::string(target.data(), static_cast<std::size_t>(length));
+}
+
+std::string Tree::link_name(const std::string& path) const {
+  const std::string text = link_target(path);
   return text.substr(text.rfind('/') + 1);
 }
 

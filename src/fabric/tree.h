@@ -19,6 +19,7 @@ class Tree {
 
   [[nodiscard]] bool exists() const { return descriptor_ >= 0; }
   /// The file's text without white space at its ends; nullopt if it cannot be read. At most 64 KiB.
+  /// Does not wait: an empty FIFO is an empty file.
   [[nodiscard]] std::optional<std::string> read(const std::string& path) const;
   /// A file that holds one decimal number.
   [[nodiscard]] std::optional<int> read_number(const std::string& path) const;
@@ -26,7 +27,11 @@ class Tree {
   [[nodiscard]] std::vector<std::string> names() const;
   /// True if there is such a file or folder.
   [[nodiscard]] bool has(const std::string& path) const;
-  /// The last part of what a symbolic link says; empty if there is none.
+  /// Names in a folder below; sorted.
+  [[nodiscard]] std::vector<std::string> names(const std::string& path) const;
+  /// What a symbolic link says; empty if there is none.
+  [[nodiscard]] std::string link_target(const std::string& path) const;
+  /// The last part of that.
   [[nodiscard]] std::string link_name(const std::string& path) const;
   /// True if the process may read and write the file. It is not opened.
   [[nodiscard]] bool usable(const std::string& path) const;

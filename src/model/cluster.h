@@ -8,6 +8,7 @@
 #include <vector>
 
 #include "model/environment.h"
+#include "model/fabric.h"
 #include "model/ids.h"
 #include "model/network.h"
 
@@ -26,7 +27,8 @@ struct GpuFact {
   std::string uuid;    // "GPU-xxxxxxxx-..."; empty if unknown
   std::string bus_id;  // "0000:3b:00.0"
   std::string model;
-  int numa = -1;  // -1: unknown
+  int numa = -1;           // -1: unknown
+  std::string pci_path{};  // see plan/nearness.h; empty: unknown
   bool operator==(const GpuFact&) const = default;
 };
 
@@ -67,6 +69,7 @@ struct NodeFacts {
   /// Those of FactsRequest::variables that are set where ranks will start from.
   Environment environment;
   std::string machine;  // os/machine_identity.h; empty: unknown
+  FabricFacts fabric;
   bool operator==(const NodeFacts&) const = default;
 };
 

@@ -5,6 +5,7 @@
 #include <arpa/inet.h>
 #include <ifaddrs.h>
 #include <sched.h>
+#include <sys/resource.h>
 #include <sys/utsname.h>
 
 namespace dlaunch {
@@ -49,6 +50,21 @@ std::vector<int> allowed_cpus(int pid) {
     if (ok || error != EINVAL) break;
   }
   return cpus;
+}
+
+namespace {
+
+/// RLIM_INFINITY is all ones, as kUnlimited is.
+std::uint64_t soft_limit(__rlimit_resource resource) {
+  rlimit limit{};
+  return ::getrlimit(resource, &limit) == 0 ? limit.rlim_cur : ResourceLimits::kUnlimited;
+}
+
+}  // namespace
+
+ResourceLimits own_limits() {
+  return {soft_limit(RLIMIT_NOFILE), soft_limit(RLIMIT_NPROC), soft_limit(RLIMIT_MEMLOCK),
+          soft_limit(RLIMIT_CORE)};
 }
 
 }  // namespace dlaunch

@@ -4,6 +4,8 @@
 #include <string>
 #include <vector>
 
+#include "model/network.h"
+
 namespace dlaunch {
 
 /// uname(2), nodename.
@@ -16,5 +18,8 @@ namespace dlaunch {
 /// CPUs that a process may run on, ascending (sched_getaffinity(2)); 0 is this process. Empty when
 /// they cannot be had.
 [[nodiscard]] std::vector<int> allowed_cpus(int pid);
+
+/// Soft limits of this process (getrlimit(2)).
+[[nodiscard]] ResourceLimits own_limits();
 
 }  // namespace dlaunch

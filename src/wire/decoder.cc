@@ -120,20 +120,6 @@ bool Decoder::get(WallTime& out) {
   return true;
 }
 
-template <class Table, class Value>
-bool Decoder::get_name(const Table& table, Value& out, const char* expected) {
-  const cbor::Head head = cursor_.head();
-  if (head.major == cbor::Major::text) {
-    const std::string_view text = cursor_.content(head);
-    for (const auto& [value, name] : table) {
-      if (name != text) continue;
-      out = value;
-      return true;
-    }
-  }
-  return wrong(expected);
-}
-
 bool Decoder::get(StartFailure::Step& out) {
   return get_name(kStepNames, out, "expected workdir, execute, interpreter, resources or file");
 }

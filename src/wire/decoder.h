@@ -42,6 +42,10 @@ class Decoder {
   bool get(StartFailure::Step& out);
   bool get(NetworkInterface::Kind& out);
   bool get(MpiEnd& out);
+  template <HasNames Value>
+  bool get(Value& out) {
+    return get_name(kNamesOf<Value>, out, "expected one of the names of such a value");
+  }
   bool get(std::string& out);
   bool get(std::optional<std::string>& out);
   bool get(Environment& out);
@@ -97,6 +101,20 @@ bool Decoder::get(Number& out, Range range) {
     out = static_cast<Number>(value);
   }
   return true;
+}
+
+template <class Table, class Value>
+bool Decoder::get_name(const Table& table, Value& out, const char* expected) {
+  const cbor::Head head = cursor_.head();
+  if (head.major == cbor::Major::text) {
+    const std::string_view text = cursor_.content(head);
+    for (const auto& [value, name] : table) {
+      if (name != text) continue;
+      out = value;
+      return true;
+    }
+  }
+  return wrong(expected);
 }
 
 template <class T>

@@ -48,6 +48,10 @@ class Encoder {
       if (known == kind) writer_.text(name);
     }
   }
+  template <HasNames Value>
+  void put(Value value) {
+    writer_.text(name_in(kNamesOf<Value>, value));
+  }
   /// Bytes, not text: what Unix hands us has no known encoding, and CBOR text must be UTF-8.
   void put(const std::string& value) { writer_.bytes(value); }
   void put(const std::optional<std::string>& value) {

@@ -27,6 +27,8 @@ inline constexpr Range kNuma{0, 65535};
 inline constexpr Range kNumaOrUnknown{-1, 65535};
 inline constexpr Range kPort{1, 65535};
 inline constexpr Range kPrefix{0, 128};
+inline constexpr Range kByte{0, 255};
+inline constexpr Range kGidIndex{0, 65535};  // InfiniBand: 16 bits
 inline constexpr Range kCandidates{0, 255};
 inline constexpr Range kPid{1, 1 << 22};    // PID_MAX_LIMIT, proc(5)
 inline constexpr Range kSignal{1, 64};      // signal(7)
@@ -74,10 +76,12 @@ inline constexpr auto kFields<CpuCore> =
                field("taken", &CpuCore::taken)};
 
 template <>
-inline constexpr auto kFields<GpuFact> =
-    std::tuple{field("index", &GpuFact::index, kCpu), field("uuid", &GpuFact::uuid),
-               field("bus_id", &GpuFact::bus_id), field("model", &GpuFact::model),
-               field("numa", &GpuFact::numa, kNumaOrUnknown)};
+inline constexpr auto kFields<GpuFact> = std::tuple{field("index", &GpuFact::index, kCpu),
+                                                    field("uuid", &GpuFact::uuid),
+                                                    field("bus_id", &GpuFact::bus_id),
+                                                    field("model", &GpuFact::model),
+                                                    field("numa", &GpuFact::numa, kNumaOrUnknown),
+                                                    field("pci_path", &GpuFact::pci_path)};
 
 template <>
 inline constexpr auto kFields<TakenPort> =
@@ -105,6 +109,65 @@ inline constexpr auto kFields<ResourceLimits> =
                field("core_file", &ResourceLimits::core_file)};
 
 template <>
+inline constexpr auto kFields<RdmaGid> =
+    std::tuple{field("index", &RdmaGid::index, kGidIndex), field("type", &RdmaGid::type),
+               field("gid", &RdmaGid::gid), field("netdev", &RdmaGid::netdev)};
+
+template <>
+inline constexpr auto kFields<RdmaPort> =
+    std::tuple{field("number", &RdmaPort::number, kByte),
+               field("link_layer", &RdmaPort::link_layer),
+               field("state", &RdmaPort::state),
+               field("physical_state", &RdmaPort::physical_state),
+               field("rate_mbit", &RdmaPort::rate_mbit),
+               field("lanes", &RdmaPort::lanes, kByte),
+               field("speed", &RdmaPort::speed),
+               field("lid", &RdmaPort::lid),
+               field("sm_lid", &RdmaPort::sm_lid),
+               field("netdev", &RdmaPort::netdev),
+               field("gids", &RdmaPort::gids)};
+
+template <>
+inline constexpr auto kFields<RdmaDevice> =
+    std::tuple{field("name", &RdmaDevice::name),
+               field("type", &RdmaDevice::type),
+               field("guid", &RdmaDevice::guid),
+               field("firmware", &RdmaDevice::firmware),
+               field("card", &RdmaDevice::card),
+               field("driver", &RdmaDevice::driver),
+               field("pci_address", &RdmaDevice::pci_address),
+               field("pci_path", &RdmaDevice::pci_path),
+               field("numa", &RdmaDevice::numa, kNumaOrUnknown),
+               field("function", &RdmaDevice::function),
+               field("is_usable", &RdmaDevice::is_usable),
+               field("ports", &RdmaDevice::ports)};
+
+template <>
+inline constexpr auto kFields<NicFact> =
+    std::tuple{field("name", &NicFact::name),
+               field("driver", &NicFact::driver),
+               field("pci_address", &NicFact::pci_address),
+               field("pci_path", &NicFact::pci_path),
+               field("numa", &NicFact::numa, kNumaOrUnknown),
+               field("function", &NicFact::function),
+               field("has_carrier", &NicFact::has_carrier),
+               field("speed_mbit", &NicFact::speed_mbit),
+               field("master", &NicFact::master),
+               field("is_infiniband", &NicFact::is_infiniband)};
+
+template <>
+inline constexpr auto kFields<FabricFacts> =
+    std::tuple{field("rdma", &FabricFacts::rdma),
+               field("no_rdma", &FabricFacts::no_rdma),
+               field("nics", &FabricFacts::nics),
+               field("gpu_driver", &FabricFacts::gpu_driver),
+               field("no_gpus", &FabricFacts::no_gpus),
+               field("nvswitches", &FabricFacts::nvswitches, kCpu),
+               field("peer_memory", &FabricFacts::peer_memory),
+               field("nccl_settings", &FabricFacts::nccl_settings),
+               field("oddities", &FabricFacts::oddities)};
+
+template <>
 inline constexpr auto kFields<NodeFacts> =
     std::tuple{field("hostname", &NodeFacts::hostname),
                field("architecture", &NodeFacts::architecture),
@@ -123,7 +186,8 @@ inline constexpr auto kFields<NodeFacts> =
                field("rdma_devices", &NodeFacts::rdma_devices),
                field("limits", &NodeFacts::limits),
                field("environment", &NodeFacts::environment),
-               field("machine", &NodeFacts::machine)};
+               field("machine", &NodeFacts::machine),
+               field("fabric", &NodeFacts::fabric)};
 
 template <>
 inline constexpr auto kFields<StartCommand> = std::tuple{
@@ -429,6 +493,20 @@ inline constexpr std::array<std::pair<StartFailure::Step, std::string_view>, 5> 
     {StartFailure::Step::resources, "resources"},
     {StartFailure::Step::file, "file"},
 }};
+
+template <class Value>
+inline constexpr auto kNamesOf = nullptr;  // no value with names
+template <>
+inline constexpr auto kNamesOf<RdmaGid::Type> = kGidTypeNames;
+template <>
+inline constexpr auto kNamesOf<RdmaPort::LinkLayer> = kLinkLayerNames;
+template <>
+inline constexpr auto kNamesOf<RdmaPort::State> = kPortStateNames;
+template <>
+inline constexpr auto kNamesOf<PciFunction> = kPciFunctionNames;
+
+template <class Value>
+concept HasNames = !std::is_same_v<std::remove_cv_t<decltype(kNamesOf<Value>)>, std::nullptr_t>;
 
 template <class T>
 concept HasFields = !std::is_same_v<std::remove_cv_t<decltype(kFields<T>)>, std::nullptr_t>;

@@ -146,6 +146,14 @@ TEST(Decoder, Ranges) {
       error_with(facts, "/facts/gpus/0/numa", -2),
       "malformed Facts message: field \"facts.gpus[0].numa\": expected a number from -1 to 65535, "
       "not -2");
+  EXPECT_EQ(error_with(facts, "/facts/fabric/rdma/0/numa", -1), "");
+  EXPECT_NE(error_with(facts, "/facts/fabric/rdma/0/ports/0/number", 256), "");
+  EXPECT_NE(error_with(facts, "/facts/fabric/rdma/0/ports/0/lid", -1), "");
+  EXPECT_EQ(error_with(facts, "/facts/fabric/rdma/0/ports/0/state", "down"), "");
+  EXPECT_EQ(
+      error_with(facts, "/facts/fabric/rdma/0/ports/0/state", "Down"),
+      "malformed Facts message: field \"facts.fabric.rdma[0].ports[0].state\": expected one of "
+      "the names of such a value");
 }
 
 }  // namespace

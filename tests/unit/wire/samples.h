@@ -30,6 +30,48 @@ inline WallTime at(std::int64_t nanoseconds) {
   return WallTime(std::chrono::nanoseconds(nanoseconds));
 }
 
+inline FabricFacts sample_fabric() {
+  RdmaPort port;
+  port.number = 255;
+  port.link_layer = RdmaPort::LinkLayer::ethernet;
+  port.state = RdmaPort::State::active_defer;
+  port.physical_state = "LinkUp";
+  port.rate_mbit = 4294967295U;
+  port.lanes = 255;
+  port.speed = "NDR";
+  port.lid = 0xffffffff;
+  port.sm_lid = 1;
+  port.netdev = "ens1np0";
+  port.gids = {
+      {0, RdmaGid::Type::v1, "fe80:0000:0000:0000:0ac0:ebff:fe00:0001", ""},
+      {65535, RdmaGid::Type::roce_v2, "0000:0000:0000:0000:0000:ffff:0a01:0104", "ens1np0"}};
+  FabricFacts facts;
+  facts.rdma = {{"mlx5_0",
+                 "CA",
+                 "b83f:d203:0000:1d2a",
+                 "28.39.1002",
+                 "ConnectX-7",
+                 "mlx5_core",
+                 "0000:18:00.0",
+                 "pci0000:15/0000:15:01.0/0000:18:00.0",
+                 1,
+                 PciFunction::physical,
+                 true,
+                 {port, {}}},
+                {"rxe0", "", "", "", "", "", "", "", -1, PciFunction::unknown, false, {}}};
+  facts.no_rdma = "why not";
+  facts.nics = {{"ens1np0", "mlx5_core", "0000:18:00.0", "pci0000:15/0000:18:00.0", 65535,
+                 PciFunction::virtual_function, true, 400000, "bond0", false},
+                {}};
+  facts.gpu_driver = "550.54.15";
+  facts.no_gpus = "none";
+  facts.nvswitches = 4;
+  facts.peer_memory = true;
+  facts.nccl_settings = {{"NCCL_IB_HCA", "=mlx5_0:1"}};
+  facts.oddities = {"mlx5_1/1: rate is \"fast\""};
+  return facts;
+}
+
 inline NodeFacts sample_facts() {
   NodeFacts facts;
   facts.hostname = "gpu01";
@@ -60,6 +102,8 @@ inline NodeFacts sample_facts() {
   facts.limits = {1024, 63000, 8 << 20, 1};
   facts.environment = {{"NCCL_SOCKET_IFNAME", "=ib0"}};
   facts.machine = "0a1b net:[1] pid:[2]";
+  facts.gpus[0].pci_path = "pci0000:15/0000:15:01.0/0000:1b:00.0";
+  facts.fabric = sample_fabric();
   return facts;
 }
 

@@ -1,0 +1,102 @@
+#include "fabric/azure_sizes.h"
+
+#include <algorithm>
+#include <optional>
+
+namespace dlaunch::fabric {
+
+namespace {
+
+struct Known {
+  const char* name;
+  bool has_sriov;
+  const char* ports;
+};
+
+// The sizes with InfiniBand; the rest is told by the letters.
+constexpr Known kKnown[] = {
+    {"A8", false, ""},
+    {"A9", false, ""},
+    {"H16r", false, ""},
+    {"H16mr", false, ""},
+    {"NC24r", false, ""},
+    {"NC24rs_v2", true, "1 port"},
+    {"NC24rs_v3", true, "1 port"},
+    {"ND24rs", true, "1 port"},
+    {"ND40rs_v2", true, "1 port of 100 Gb/s (EDR)"},
+    {"ND96asr_v4", true, "8 ports of 200 Gb/s (HDR), one for each GPU"},
+    {"ND96amsr_A100_v4", true, "8 ports of 200 Gb/s (HDR), one for each GPU"},
+    {"ND96isr_H100_v5", true, "8 ports of 400 Gb/s (NDR), one for each GPU"},
+    {"ND96isr_H200_v5", true, "8 ports of 400 Gb/s (NDR), one for each GPU"},
+    {"ND96isr_MI300X_v5", true, "8 ports of 400 Gb/s (NDR), one for each GPU"},
+    {"HB60rs", true, "1 port of 100 Gb/s (EDR)"},
+    {"HC44rs", true, "1 port of 100 Gb/s (EDR)"},
+    {"HB120rs_v2", true, "1 port of 200 Gb/s (HDR)"},
+    {"HB120rs_v3", true, "1 port of 200 Gb/s (HDR)"},
+    {"HB176rs_v4", true, "1 port of 400 Gb/s (NDR)"},
+};
+
+bool is_digit(char c) {
+  return c >= '0' && c <= '9';
+}
+
+std::string lower_case(std::string_view text) {
+  std::string lower(text);
+  for (char& c : lower) {
+    if (c >= 'A' && c <= 'Z') c = static_cast<char>(c - 'A' + 'a');
+  }
+  return lower;
+}
+
+/// The letters after the number of vCPUs: "asr" of "nd96asr_v4"; of "hb120-16rs_v3" "rs". nullopt:
+/// no letters of a family, or no number.
+std::optional<std::string> features_of(std::string_view name) {
+  std::size_t at = 0;
+  while (at < name.size() && name[at] >= 'a' && name[at] <= 'z') ++at;
+  const std::size_t number = at;
+  while (at < name.size() && (is_digit(name[at]) || name[at] == '-')) ++at;
+  if (number == 0 || at == number) return std::nullopt;
+  const std::size_t begin = at;
+  while (at < name.size() && name[at] >= 'a' && name[at] <= 'z') ++at;
+  const bool ends_well = at == name.size() || name[at] == '_';
+  return ends_well ? std::optional(std::string(name.substr(begin, at - begin))) : std::nullopt;
+}
+
+constexpr const char* kWithoutSriov =
+    "InfiniBand without SR-IOV: only Intel MPI over Network Direct can use it. Linux shows no RDMA "
+    "device, so NCCL and UCX go over TCP";
+constexpr const char* kEthernet =
+    "an mlx5 device that is seen there is Ethernet (Accelerated Networking)";
+
+}  // namespace
+
+Result<AzureSize> azure_size(std::string_view name) {
+  constexpr std::string_view kPrefix = "standard_";
+  constexpr std::size_t kLongest = 64;
+  const std::string lower = lower_case(name);
+  std::string_view size = lower;
+  if (size.starts_with(kPrefix)) size.remove_prefix(kPrefix.size());
+  const auto features = name.size() > kLongest ? std::nullopt : features_of(size);
+  if (!features) {
+    return fail(exit_code::kUsage, "--azure-size: \"" + std::string(name.substr(0, kLongest)) +
+                                       "\" is no name of a size such as Standard_ND96asr_v4");
+  }
+  for (const Known& known : kKnown) {
+    if (lower_case(known.name) != size) continue;
+    return AzureSize{"Standard_" + std::string(known.name), true, known.has_sriov,
+                     known.has_sriov ? "InfiniBand with SR-IOV: " + std::string(known.ports) +
+                                           ". One more mlx5 device may be there, which is Ethernet "
+                                           "(Accelerated Networking)"
+                                     : std::string(kWithoutSriov)};
+  }
+  const std::string given = "Standard_" + std::string(name.substr(name.size() - size.size()));
+  if (features->find('r') != std::string::npos) {
+    return AzureSize{given, true, true,
+                     "the r in its name says RDMA: InfiniBand, which newer sizes have with SR-IOV. "
+                     "How many ports is not known to dlaunch"};
+  }
+  return AzureSize{given, false, false,
+                   "no r among the letters of its name, so no RDMA; " + std::string(kEthernet)};
+}
+
+}  // namespace dlaunch::fabric

@@ -1,0 +1,34 @@
+// A table as nvidia-smi prints it with --format=csv: a line of names ("power.limit [W]"), then
+// lines of values, separated by commas and spaces, without quotes. Pure.
+#pragma once
+
+#include <cstdint>
+#include <optional>
+#include <string>
+#include <string_view>
+#include <vector>
+
+namespace dlaunch::fabric {
+
+/// Refers to the text, which must outlive it. Lines that have not as many values as there are names
+/// are left out; at most 4096 lines.
+class Csv {
+ public:
+  explicit Csv(std::string_view text);
+
+  [[nodiscard]] std::size_t rows() const { return rows_.size(); }
+  [[nodiscard]] bool has(std::string_view name) const { return column(name).has_value(); }
+  /// Empty where there is no such column.
+  [[nodiscard]] std::string_view at(std::size_t row, std::string_view name) const;
+
+ private:
+  [[nodiscard]] std::optional<std::size_t> column(std::string_view name) const;
+  std::vector<std::string_view> names_;
+  std::vector<std::vector<std::string_view>> rows_;
+};
+
+/// A number without sign, its fraction cut off; nullopt for "[N/A]", "[Not Supported]" and the
+/// like.
+[[nodiscard]] std::optional<std::uint64_t> number_in(std::string_view text);
+
+}  // namespace dlaunch::fabric

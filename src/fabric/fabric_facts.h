@@ -1,0 +1,26 @@
+// All that a node has for talking at speed, in one value.
+#pragma once
+
+#include <string>
+#include <vector>
+
+#include "model/cluster.h"
+#include "model/fabric.h"
+
+namespace dlaunch::fabric {
+
+/// `gpus`: of read_gpus() below the same root. `nccl_file`: the user's settings of NCCL
+/// (NCCL_CONF_FILE, else ~/.nccl.conf), as it is and not below the root; empty: none. Never fails.
+[[nodiscard]] FabricFacts read_fabric(const std::string& root, const std::vector<GpuFact>& gpus,
+                                      const std::string& nccl_file);
+
+/// Where NCCL looks for the user's settings, from the values of NCCL_CONF_FILE and HOME
+/// (initEnvFunc in its src/misc/param.cc); empty: nowhere.
+[[nodiscard]] std::string user_nccl_file(const std::string& conf_file, const std::string& home);
+
+/// Lines NAME=VALUE as NCCL reads them (setEnvFile in its src/misc/param.cc): "#" only at the
+/// beginning of a line, no quotes, no spaces taken away. Adds what `settings` has not; names
+/// beginning with NCCL_ only.
+void add_nccl_settings(const std::string& text, Environment& settings);
+
+}  // namespace dlaunch::fabric

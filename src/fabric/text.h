@@ -1,0 +1,38 @@
+// Small texts of sysfs and of programs, read carefully: what does not look like what the kernel
+// writes is nothing. Pure.
+#pragma once
+
+#include <cstdint>
+#include <optional>
+#include <string>
+#include <string_view>
+#include <vector>
+
+namespace dlaunch::fabric {
+
+inline constexpr int kMostNuma = 65535;
+
+/// "0x1a" or "1a": up to eight hexadecimal digits and nothing else.
+[[nodiscard]] std::optional<std::uint32_t> parse_hex(std::string_view text);
+
+/// True for 1 to 64 letters, digits and "_.:@-", as devices and interfaces are named.
+[[nodiscard]] bool is_device_name(std::string_view name);
+
+/// The text if it is printable ASCII and at most `most` long, else empty. What goes further, to
+/// terminals and over the wire, is passed through here.
+[[nodiscard]] std::string plain_or_empty(std::string_view text, std::size_t most = 128);
+
+/// Numbers in names count as numbers: mlx5_2 before mlx5_10.
+[[nodiscard]] bool natural_less(std::string_view a, std::string_view b);
+
+/// What could not be understood, for people: the first sixteen.
+class Oddities {
+ public:
+  void add(std::string text);
+  [[nodiscard]] std::vector<std::string> take() { return std::move(texts_); }
+
+ private:
+  std::vector<std::string> texts_;
+};
+
+}  // namespace dlaunch::fabric

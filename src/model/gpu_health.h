@@ -1,0 +1,50 @@
+// How a GPU is, by what nvidia-smi and the kernel's log say of it.
+#pragma once
+
+#include <cstdint>
+#include <optional>
+#include <string>
+#include <vector>
+
+namespace dlaunch {
+
+/// A process that computes on a GPU, of whomever.
+struct GpuProcess {
+  int pid = 0;
+  std::string name;
+  std::optional<std::uint64_t> memory_mib;
+  bool operator==(const GpuProcess&) const = default;
+};
+
+/// nullopt: the GPU does not tell it.
+struct GpuHealth {
+  int index = 0;
+  std::string uuid;
+  std::string bus_id;  // "0000:1b:00.0", as GpuFact has it
+  std::string model;
+  std::string driver;
+  std::optional<std::uint64_t> memory_total_mib, memory_used_mib;
+  std::optional<std::uint64_t> temperature_c;
+  std::optional<bool> ecc;
+  std::optional<std::uint64_t> ecc_uncorrected;  // since the driver was loaded
+  std::optional<std::uint64_t> retired_pages;    // for double bit errors; before A100
+  std::optional<std::uint64_t> remapped_rows;    // for uncorrectable errors; since A100
+  bool repair_pending = false;                   // a page or row waits for a reset of the GPU
+  bool repair_failed = false;                    // no spare rows are left
+  std::vector<std::string> slowed_by;            // "hw_thermal_slowdown", "sw_power_cap", ...
+  std::optional<std::uint64_t> power_limit_w, power_default_w;
+  std::optional<std::uint64_t> pcie_width, pcie_width_max;
+  std::vector<GpuProcess> processes;
+  bool operator==(const GpuHealth&) const = default;
+};
+
+/// A fault that the NVIDIA driver wrote to the kernel's log.
+struct XidEvent {
+  std::string bus_id;  // "0000:83:00.0"
+  int number = 0;      // 79: fallen off the bus, 48: double bit ECC error, ...
+  std::optional<std::uint64_t> at_boot_s{};  // seconds since boot
+  std::string text;                          // what follows the number, at most 160 characters
+  bool operator==(const XidEvent&) const = default;
+};
+
+}  // namespace dlaunch
