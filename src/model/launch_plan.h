@@ -18,6 +18,7 @@ namespace dlaunch {
 /// Where a variable's value comes from, in the order in which later ones win (design section 5).
 enum class VariableSource {
   carried,     // of the launcher's machine, as far as its folders exist on the node
+  fabric,      // from the network that was found; kept if set anywhere
   env_pass,    // from the launcher's environment, by name or pattern
   env_secret,  // likewise, but never shown or recorded
   job_env,     // `env` of the job file

@@ -11,7 +11,7 @@ constexpr std::size_t kLongestString = 131072 - 1;
 
 Status check_variable(const std::string& name, std::size_t value_size, VariableSource source) {
   if (name.size() + 1 + value_size <= kLongestString) return {};
-  const bool is_ours = source == VariableSource::rank;
+  const bool is_ours = source == VariableSource::rank || source == VariableSource::fabric;
   return fail(exit_code::kJobFile,
               name + (is_ours ? " would have " : " has ") + std::to_string(value_size) +
                   " bytes, and Linux starts no program with more than 131072 in one variable; " +

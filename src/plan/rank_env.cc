@@ -46,7 +46,7 @@ void append(const std::vector<const Row*>& rows, const View& view, std::vector<V
   for (const Row* row : rows) {
     Value value = row->value(view);
     if (!value) continue;
-    out.push_back({std::string(row->name), std::move(*value), VariableSource::rank,
+    out.push_back({std::string(row->name), std::move(*value), row->source,
                    row->explain != nullptr ? row->explain(view) : row->reason,
                    row->keep == Keep::if_set});
   }
@@ -156,13 +156,23 @@ void add_rank_variables(const JobSpec& spec, const Cluster& cluster, const PlanC
   for (std::size_t i = 0; i < plan.nodes.size(); ++i)
     view.has_rdma = view.has_rdma || !cluster.nodes[i].facts.rdma_devices.empty();
 
+  // Under another launcher each rank sees its own node only, so nothing can be chosen alike.
+  const bool has_topology = find_sorted(plan.variables, "NCCL_TOPO_FILE") != nullptr;
+  FabricPlan fabric =
+      context.outer ? FabricPlan() : plan_fabric(cluster, plan.nodes.size(), has_topology);
+  if (!only) std::move(fabric.notes.begin(), fabric.notes.end(), std::back_inserter(plan.notes));
+
   for (std::uint32_t i = 0; i < plan.nodes.size(); ++i) {
     if (only && plan.ranks[only->value].node.value != i) continue;
     const Node& node = cluster.nodes[i];
     view.node_index = i;
     view.node = &plan.nodes[i];
     view.facts = &node.facts;
+    view.fabric = i < fabric.nodes.size() ? &fabric.nodes[i] : nullptr;
     append(rows.node, view, plan.nodes[i].variables);
+    // A variable of ours would win over NCCL's files; one that is inherited does.
+    apply_kept(rows.node, plan.variables, node.facts.fabric.nccl_settings,
+               "kept: set in NCCL's own file on this node", plan.nodes[i].variables);
     if (node.is_launcher) {
       apply_kept(rows.node, plan.variables, context.launcher_env,
                  "kept: set where dlaunch was started", plan.nodes[i].variables);
@@ -183,6 +193,7 @@ std::vector<std::string> kept_variables(const JobSpec& spec) {
   for (const Row& row : rank_table::rows()) {
     if (row.keep == Keep::if_set && (row.profiles & profile) != 0) names.emplace_back(row.name);
   }
+  for (const std::string_view name : rank_table::deciding_variables()) names.emplace_back(name);
   return names;
 }
 

@@ -98,6 +98,41 @@ Value meeting_interface(const View& v, const char* before) {
 }
 constexpr const char* kMeetingInterface = "through it this node reaches the others";
 
+// ---- what the network says (plan/fabric_env.h)
+
+bool has_variable(const std::vector<Variable>& variables, std::string_view name) {
+  return std::any_of(variables.begin(), variables.end(),
+                     [&](const Variable& variable) { return variable.name == name; });
+}
+
+/// Set for this node's ranks by anybody but us: the job, the login, or NCCL's own files.
+bool is_set_here(const View& v, std::string_view name) {
+  const std::string text(name);
+  const Environment& inherited = v.node->is_remote ? v.facts->environment : v.context.launcher_env;
+  return has_variable(v.plan.variables, name) || inherited.contains(text) ||
+         v.facts->fabric.nccl_settings.contains(text);
+}
+
+/// NCCL_NET: another network module; NCCL_IB_DISABLE: none of these devices. The file is for the
+/// note that it is missing (plan/fabric_env.cc).
+constexpr std::string_view kDeciding[] = {"NCCL_IB_DISABLE", "NCCL_NET", "NCCL_TOPO_FILE"};
+
+using Setting = std::optional<FabricSetting> NodeFabric::*;
+
+/// Who has chosen another way, or other ports, is not told about these.
+Value fabric_value(const View& v, Setting setting) {
+  if (v.fabric == nullptr || !(v.fabric->*setting)) return std::nullopt;
+  for (const std::string_view name : kDeciding) {
+    if (name != "NCCL_TOPO_FILE" && is_set_here(v, name)) return std::nullopt;
+  }
+  return (v.fabric->*setting)->value;
+}
+
+/// What holds for the ports that NCCL_IB_HCA names, and not for others.
+Value fabric_value_of_ports(const View& v, Setting setting) {
+  return is_set_here(v, "NCCL_IB_HCA") ? std::nullopt : fabric_value(v, setting);
+}
+
 // ---- MPI
 
 template <class Get>
@@ -177,6 +212,7 @@ std::string open_mpi_uri(const View& v) {
 // AZ_*; components of Open MPI 4.1 measured one by one.
 constexpr unsigned kBothTorch = kTorch | kTorchPerNode;
 constexpr unsigned kWithMaster = kBothTorch | kTorchOnce;
+constexpr unsigned kWithNccl = kBothTorch | kTensorflow | kGcp | kMpi | kJax;
 const Row kTable[] = {
     {"RANK", kTorch, Scope::rank, Keep::no,
      [](const View& v) { return number(v.rank->rank.value); },
@@ -246,6 +282,12 @@ const Row kTable[] = {
      master_port_reason},
     {"OMPI_MCA_btl_tcp_if_include", kMpi, Scope::node, Keep::if_set, tcp_interface,
      kMeetingInterface},
+    {"UCX_NET_DEVICES", kMpi, Scope::node, Keep::if_set,
+     [](const View& v) -> Value {
+       if (v.fabric == nullptr || !v.fabric->ucx_net_devices) return std::nullopt;
+       return v.fabric->ucx_net_devices->value;
+     },
+     "", [](const View& v) { return v.fabric->ucx_net_devices->reason; }, VariableSource::fabric},
     {"OMPI_MCA_pml", kMpi, Scope::node, Keep::if_set,
      [](const View& v) { return without_rdma(v, "ob1"); }, kNoRdma},
     {"OMPI_MCA_btl", kMpi, Scope::node, Keep::if_set,
@@ -345,12 +387,21 @@ const Row kTable[] = {
     {"TORCH_NCCL_ASYNC_ERROR_HANDLING", kTorch, Scope::node, Keep::if_set,
      [](const View&) -> Value { return "1"; },
      "a failed collective ends the rank instead of hanging"},
-    {"NCCL_SOCKET_IFNAME", kBothTorch | kTensorflow | kGcp | kMpi | kJax, Scope::node, Keep::if_set,
+    {"NCCL_SOCKET_IFNAME", kWithNccl, Scope::node, Keep::if_set,
      [](const View& v) { return meeting_interface(v, "="); }, kMeetingInterface},
     {"GLOO_SOCKET_IFNAME", kBothTorch | kGcp | kMpi, Scope::node, Keep::if_set,
      [](const View& v) { return meeting_interface(v, ""); }, kMeetingInterface},
     {"TP_SOCKET_IFNAME", kBothTorch | kGcp, Scope::node, Keep::if_set,
      [](const View& v) { return meeting_interface(v, ""); }, kMeetingInterface},
+    {"NCCL_IB_HCA", kWithNccl, Scope::node, Keep::if_set,
+     [](const View& v) { return fabric_value(v, &NodeFabric::nccl_ib_hca); }, "",
+     [](const View& v) { return v.fabric->nccl_ib_hca->reason; }, VariableSource::fabric},
+    {"NCCL_IB_GID_INDEX", kWithNccl, Scope::node, Keep::if_set,
+     [](const View& v) { return fabric_value_of_ports(v, &NodeFabric::nccl_ib_gid_index); }, "",
+     [](const View& v) { return v.fabric->nccl_ib_gid_index->reason; }, VariableSource::fabric},
+    {"NCCL_NET_GDR_LEVEL", kWithNccl, Scope::node, Keep::if_set,
+     [](const View& v) { return fabric_value_of_ports(v, &NodeFabric::nccl_net_gdr_level); }, "",
+     [](const View& v) { return v.fabric->nccl_net_gdr_level->reason; }, VariableSource::fabric},
     {"PYTHONUNBUFFERED", kWithMaster | kTensorflow | kGcp | kMpi | kJax, Scope::node, Keep::if_set,
      [](const View&) -> Value { return "1"; }, "output is seen when it is written"},
     {"DLAUNCH_HOSTFILE", kOnce, Scope::job, Keep::no,
@@ -390,6 +441,10 @@ const Row kTable[] = {
 
 std::span<const Row> rows() {
   return kTable;
+}
+
+std::span<const std::string_view> deciding_variables() {
+  return kDeciding;
 }
 
 Profile profile_of(const JobSpec& spec) {

@@ -12,6 +12,7 @@
 #include "model/cluster.h"
 #include "model/job_spec.h"
 #include "model/launch_plan.h"
+#include "plan/fabric_env.h"
 #include "plan/make_plan.h"
 
 namespace dlaunch::rank_table {
@@ -50,7 +51,8 @@ struct View {
   const NodeFacts* facts = nullptr;
   const RankPlan* rank = nullptr;
   std::size_t role_size = 0;
-  bool has_rdma = false;  // some node of the job, so that all choose alike
+  bool has_rdma = false;               // some node of the job, so that all choose alike
+  const NodeFabric* fabric = nullptr;  // Scope::node only
 };
 
 using Value = std::optional<std::string>;  // nullopt: this row does not apply
@@ -63,11 +65,15 @@ struct Row {
   Value (*value)(const View&);
   const char* reason;
   std::string (*explain)(const View&) = nullptr;  // instead of `reason`, where it depends
+  VariableSource source = VariableSource::rank;
 };
 
 /// All rows, in the order in which they are printed. A name may have several rows, for different
 /// profiles or scopes.
 [[nodiscard]] std::span<const Row> rows();
+
+/// Names that no row sets, but that decide whether some row applies.
+[[nodiscard]] std::span<const std::string_view> deciding_variables();
 
 [[nodiscard]] Profile profile_of(const JobSpec& spec);
 

@@ -9,7 +9,8 @@
 #include "plan/carried.h"
 #include "plan/command.h"
 #include "plan/rank_env.h"
-#include "report/plain_text.h"
+#include "report/plan_fabric_text.h"
+#include "report/plan_layout.h"
 #include "text/size_text.h"
 #include "text/utf8.h"
 
@@ -17,81 +18,13 @@ namespace dlaunch {
 
 namespace {
 
-constexpr std::size_t kWidth = 80;
-constexpr std::size_t kLabel = 15;   // of the sections below the table
-constexpr std::size_t kNoteAt = 48;  // where notes begin, when what is before them is short enough
 constexpr std::size_t kAllRanks = 64;  // up to here every rank has its line
 constexpr std::size_t kFirst = 8, kLast = 2;
-
-std::string padded(std::string_view text, std::size_t width) {
-  std::string out(text);
-  const std::size_t columns = utf8_length(text);
-  if (columns < width) out.append(width - columns, ' ');
-  return out;
-}
 
 std::string right(std::string_view text, std::size_t width) {
   const std::size_t columns = utf8_length(text);
   std::string out(columns < width ? width - columns : 0, ' ');
   return out += text;
-}
-
-std::string counted(std::size_t n, const char* one) {
-  return std::to_string(n) + " " + one + (n == 1 ? "" : "s");
-}
-
-/// What the user wrote, on one line of at most `width` columns; a line break in it is shown as \n.
-std::string shortened(std::string_view text, std::size_t width) {
-  std::string line;
-  for (const char c : text) line += c == '\n' ? std::string("\\n") : std::string(1, c);
-  return cut_to_columns(plain_line(line), width);
-}
-
-/// LABEL value note, the note in its column, or on a line of its own where it does not fit.
-void add_line(std::string& out, std::string_view label, std::size_t label_width,
-              const std::string& value, std::string_view note) {
-  std::string line = padded(label, label_width) + value;
-  if (!note.empty()) {
-    const std::size_t columns = utf8_length(line);
-    const std::size_t at = std::max(columns + 2, kNoteAt);
-    const std::size_t tight = std::min(at, kWidth > note.size() ? kWidth - note.size() : 0);
-    if (tight >= columns + 2) {
-      line = padded(line, tight);
-    } else {
-      out += line + "\n";
-      line.assign(label_width, ' ');
-    }
-    line += note;
-  }
-  out += line + "\n";
-}
-
-/// Words behind a label, wrapped.
-void add_words(std::string& out, std::string_view label, const std::vector<std::string>& words) {
-  if (words.empty()) return;
-  std::string line = padded(label, kLabel);
-  bool is_first = true;
-  for (const std::string& word : words) {
-    if (!is_first && line.size() + 1 + word.size() > kWidth) {
-      out += line + "\n";
-      line.assign(kLabel, ' ');
-      is_first = true;
-    }
-    line += (is_first ? "" : " ") + word;
-    is_first = false;
-  }
-  out += line + "\n";
-}
-
-std::vector<std::string> words_of(std::string_view text) {
-  std::vector<std::string> words;
-  while (!text.empty()) {
-    const auto space = text.find(' ');
-    if (space != 0) words.emplace_back(text.substr(0, space));
-    if (space == std::string_view::npos) break;
-    text.remove_prefix(space + 1);
-  }
-  return words;
 }
 
 /// "0-3,8" of ascending numbers.
@@ -326,6 +259,7 @@ void add_rank_variables(std::string& out, const LaunchPlan& plan) {
     if (v.source == VariableSource::rank) every.push_back({v.name, v.value});
   }
   for (const Variable& v : plan.nodes.front().variables) {
+    if (v.source == VariableSource::fabric) continue;
     const bool same = std::all_of(plan.nodes.begin(), plan.nodes.end(), [&](const NodePlan& node) {
       const Variable* other = find(node.variables, v.name);
       return other != nullptr && other->value == v.value;
@@ -396,6 +330,7 @@ std::string plan_text(const LaunchPlan& plan, const Cluster& cluster) {
   out += "\n";
   add_hosts(out, plan);
   add_rank_variables(out, plan);
+  add_fabric_variables(out, plan);
   add_user_variables(out, plan);
   std::string_view label = "note";
   for (const std::string& note : plan.notes)

@@ -1,0 +1,180 @@
+#include "plan/fabric_ports.h"
+
+#include <algorithm>
+
+#include "plan/nearness.h"
+
+namespace dlaunch {
+
+namespace {
+
+using LinkLayer = RdmaPort::LinkLayer;
+using State = RdmaPort::State;
+
+const char* word_for(LinkLayer layer) {
+  return layer == LinkLayer::infiniband ? "InfiniBand" : "RoCE";
+}
+
+/// Hyper-V makes the physical function's share a part of the interface that the VM has anyway.
+bool is_fast_path_of_a_vm(const NodeFacts& facts, const RdmaPort& port) {
+  const auto& nics = facts.fabric.nics;
+  const auto named = [&](const std::string& name) {
+    return std::find_if(nics.begin(), nics.end(),
+                        [&](const NicFact& nic) { return nic.name == name; });
+  };
+  const auto nic = named(port.netdev);
+  if (nic == nics.end() || nic->master.empty()) return false;
+  const auto master = named(nic->master);
+  return master != nics.end() && master->driver == "hv_netvsc";
+}
+
+bool is_near_a_gpu(const NodeFacts& facts, const RdmaDevice& device) {
+  return std::any_of(facts.gpus.begin(), facts.gpus.end(), [&](const GpuFact& gpu) {
+    return nearness(gpu, device) == Nearness::same_switch;
+  });
+}
+
+bool all_gpus_are_near(const NodeFacts& facts, const std::vector<FabricPort>& ports) {
+  return !facts.gpus.empty() &&
+         std::all_of(facts.gpus.begin(), facts.gpus.end(), [&](const GpuFact& gpu) {
+           return std::any_of(ports.begin(), ports.end(), [&](const FabricPort& port) {
+             return nearness(gpu, *port.device) == Nearness::same_switch;
+           });
+         });
+}
+
+std::uint32_t fastest(const std::vector<FabricPort>& ports) {
+  std::uint32_t rate = 0;
+  for (const FabricPort& port : ports) rate = std::max(rate, port.port->rate_mbit);
+  return rate;
+}
+
+bool are_equally_fast(const std::vector<FabricPort>& ports) {
+  return std::all_of(ports.begin(), ports.end(), [&](const FabricPort& port) {
+    return port.port->rate_mbit == fastest(ports);
+  });
+}
+
+/// "mlx5_0", "mlx5_0 and mlx5_1", "mlx5_0, mlx5_1 and 6 more".
+std::string list_text(const std::vector<std::string>& names) {
+  constexpr std::size_t kShown = 3;
+  std::string text;
+  const std::size_t shown = names.size() > kShown + 1 ? kShown : names.size();
+  for (std::size_t i = 0; i < shown; ++i) {
+    const bool is_last = i + 1 == names.size();
+    text += (i == 0 ? "" : is_last ? " and " : ", ") + names[i];
+  }
+  if (shown < names.size()) text += " and " + std::to_string(names.size() - shown) + " more";
+  return text;
+}
+
+/// "; mlx5_2 and mlx5_8 are Ethernet"
+void append_left_out(std::string& reason, const std::vector<std::string>& names, const char* is,
+                     const char* are, const std::string& what) {
+  if (names.empty()) return;
+  reason += "; " + list_text(names) + (names.size() == 1 ? is : are) + what;
+}
+
+std::string reason_for(const NodeFacts& facts, LinkLayer layer, const PortChoice& choice,
+                       const std::vector<std::string>& far) {
+  const std::size_t count = choice.ports.size();
+  std::string reason =
+      std::to_string(count) + ' ' + word_for(layer) + (count == 1 ? " port" : " ports") + " ACTIVE";
+  if (const std::uint32_t rate = fastest(choice.ports); rate > 0)
+    reason += (are_equally_fast(choice.ports) ? " at " : " at up to ") + rate_text(rate);
+  if (choice.is_near_every_gpu) reason += ", on PCIe switches with GPUs";
+  append_left_out(reason, far, " is not", " are not", "");
+  std::vector<std::string> ethernet;
+  for (const RdmaDevice& device : facts.fabric.rdma) {
+    const bool is_other = std::any_of(device.ports.begin(), device.ports.end(), [&](const auto& p) {
+      return p.link_layer == LinkLayer::ethernet && p.state == State::active;
+    });
+    if (layer == LinkLayer::infiniband && is_other) ethernet.push_back(device.name);
+  }
+  append_left_out(reason, ethernet, " is", " are", " Ethernet");
+  return reason;
+}
+
+/// What a person would want to know of the ports beside GPUs.
+std::vector<std::string> oddities_of(const NodeFacts& facts, LinkLayer layer,
+                                     const std::vector<FabricPort>& chosen) {
+  std::vector<std::string> oddities;
+  for (const RdmaDevice& device : facts.fabric.rdma) {
+    for (const RdmaPort& port : device.ports) {
+      const std::string name = device.name + '/' + std::to_string(port.number);
+      if (port.link_layer != layer) continue;
+      if (port.state != State::active && is_near_a_gpu(facts, device)) {
+        oddities.push_back(name + " is " + std::string(name_in(kPortStateNames, port.state)) +
+                           (port.physical_state.empty() ? "" : " (" + port.physical_state + ")"));
+      }
+      const bool is_chosen = std::any_of(chosen.begin(), chosen.end(),
+                                         [&](const FabricPort& c) { return c.port == &port; });
+      if (is_chosen && port.rate_mbit > 0 && port.rate_mbit < fastest(chosen)) {
+        oddities.push_back(name + " runs at " + rate_text(port.rate_mbit) + ", others at " +
+                           rate_text(fastest(chosen)));
+      }
+    }
+  }
+  return oddities;
+}
+
+}  // namespace
+
+std::string name_of(const FabricPort& port) {
+  return port.device->name + ':' + std::to_string(port.port->number);
+}
+
+std::string rate_text(std::uint32_t mbit) {
+  std::string text = std::to_string(mbit / 1000);
+  if (mbit % 1000 != 0) text += '.' + std::to_string(mbit % 1000 / 100);
+  return text + " Gb/s";
+}
+
+int roce_v2_index(const RdmaPort& port) {
+  constexpr std::string_view kMapped = "0000:0000:0000:0000:0000:ffff:";  // RFC 4291, 2.5.5.2
+  constexpr std::string_view kLinkLocal = "a9fe:";                        // 169.254.0.0/16
+  for (const RdmaGid& gid : port.gids) {
+    if (gid.type != RdmaGid::Type::roce_v2 || !gid.gid.starts_with(kMapped)) continue;
+    if (!std::string_view(gid.gid).substr(kMapped.size()).starts_with(kLinkLocal)) return gid.index;
+  }
+  return -1;
+}
+
+std::vector<FabricPort> usable_ports(const NodeFacts& facts, LinkLayer layer) {
+  std::vector<FabricPort> ports;
+  for (const RdmaDevice& device : facts.fabric.rdma) {
+    if (!device.is_usable || device.pci_address.empty()) continue;
+    for (const RdmaPort& port : device.ports) {
+      if (port.link_layer != layer || port.state != State::active) continue;
+      const bool is_ethernet = layer == LinkLayer::ethernet;
+      if (is_ethernet && (roce_v2_index(port) < 0 || is_fast_path_of_a_vm(facts, port))) continue;
+      ports.push_back({&device, &port});
+    }
+  }
+  return ports;
+}
+
+PortChoice choose_ports(const NodeFacts& facts, LinkLayer layer) {
+  const std::vector<FabricPort> all = usable_ports(facts, layer);
+  PortChoice choice;
+  if (all.empty()) return choice;
+  choice.is_near_every_gpu = all_gpus_are_near(facts, all);
+  std::vector<std::string> far;
+  for (const FabricPort& port : all) {
+    if (!choice.is_near_every_gpu || is_near_a_gpu(facts, *port.device)) {
+      choice.ports.push_back(port);
+    } else {
+      far.push_back(port.device->name);
+    }
+  }
+  if (layer == LinkLayer::ethernet && !choice.is_near_every_gpu && !are_equally_fast(all)) {
+    choice.ports.clear();
+    choice.reason = "its RoCE ports differ in speed, and none is known to belong to the GPUs";
+    return choice;
+  }
+  choice.reason = reason_for(facts, layer, choice, far);
+  choice.oddities = oddities_of(facts, layer, choice.ports);
+  return choice;
+}
+
+}  // namespace dlaunch

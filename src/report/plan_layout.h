@@ -1,0 +1,33 @@
+// Lines of `dlaunch plan`: a label, a value, a note in a column of its own. Pure.
+#pragma once
+
+#include <cstddef>
+#include <string>
+#include <string_view>
+#include <vector>
+
+namespace dlaunch {
+
+inline constexpr std::size_t kWidth = 80;
+inline constexpr std::size_t kLabel = 15;  // of the sections below the table
+inline constexpr std::size_t kNoteAt =
+    48;  // where notes begin, when what is before them is short enough
+
+[[nodiscard]] std::string padded(std::string_view text, std::size_t width);
+
+/// "1 node", "2 nodes".
+[[nodiscard]] std::string counted(std::size_t n, const char* one);
+
+/// What the user wrote, on one line of at most `width` columns; a line break in it is shown as \n.
+[[nodiscard]] std::string shortened(std::string_view text, std::size_t width);
+
+/// LABEL value note, the note in its column, or on a line of its own where it does not fit.
+void add_line(std::string& out, std::string_view label, std::size_t label_width,
+              const std::string& value, std::string_view note);
+
+/// Words behind a label, wrapped.
+void add_words(std::string& out, std::string_view label, const std::vector<std::string>& words);
+
+[[nodiscard]] std::vector<std::string> words_of(std::string_view text);
+
+}  // namespace dlaunch
