@@ -7,6 +7,7 @@
 
 #include "plan/carried.h"
 #include "plan/rank_env.h"
+#include "report/facts_json.h"
 #include "text/json_text.h"
 
 namespace dlaunch {
@@ -113,67 +114,6 @@ void write_files(JsonText& json, const std::vector<FilePlan>& files) {
   json.end_array();
 }
 
-void write_gpus(JsonText& json, const std::vector<GpuFact>& gpus) {
-  json.key("gpus").begin_array();
-  for (const GpuFact& gpu : gpus) {
-    json.begin_object().key("index").number(gpu.index).key("uuid").string(gpu.uuid);
-    json.key("bus_id").string(gpu.bus_id).key("model").string(gpu.model).key("numa");
-    gpu.numa < 0 ? json.null() : json.number(gpu.numa);
-    json.end_object();
-  }
-  json.end_array();
-}
-
-void write_interfaces(JsonText& json, const std::vector<NetworkInterface>& interfaces) {
-  json.key("interfaces").begin_array();
-  for (const NetworkInterface& one : interfaces) {
-    json.begin_object().key("name").string(one.name).key("is_up").boolean(one.is_up);
-    json.key("speed_mbit");
-    one.speed_mbit == 0 ? json.null() : json.number(one.speed_mbit);
-    json.key("mtu").number(one.mtu).key("addresses").begin_array();
-    for (const InterfaceAddress& address : one.addresses)
-      json.string(address.text + '/' + std::to_string(address.prefix));
-    json.end_array().end_object();
-  }
-  json.end_array();
-}
-
-void write_limits(JsonText& json, const ResourceLimits& limits) {
-  json.key("limits").begin_object();
-  for (const auto& [name, value] : {std::pair{"open_files", limits.open_files},
-                                    {"processes", limits.processes},
-                                    {"locked_memory", limits.locked_memory}}) {
-    json.key(name);
-    value == ResourceLimits::kUnlimited ? json.null()
-                                        : json.number(static_cast<std::int64_t>(value));
-  }
-  json.end_object();
-}
-
-void write_facts(JsonText& json, const NodeFacts& facts) {
-  json.key("facts").begin_object();
-  json.key("hostname").string(facts.hostname).key("architecture").string(facts.architecture);
-  json.key("kernel").string(facts.kernel);
-  for (const auto& [name, bytes] : {std::pair{"memory_bytes", facts.memory_bytes},
-                                    {"memory_available_bytes", facts.memory_available_bytes}}) {
-    json.key(name);
-    bytes == 0 ? json.null() : json.number(static_cast<std::int64_t>(bytes));
-  }
-  json.key("cores").begin_array();
-  for (const CpuCore& core : facts.cores) {
-    json.begin_object().key("numa").number(core.numa);
-    write_numbers(json, "threads", core.threads, [](int cpu) { return cpu; });
-    json.key("taken").boolean(core.taken).end_object();
-  }
-  json.end_array();
-  write_gpus(json, facts.gpus);
-  json.key("cuda_visible_devices");
-  facts.cuda_visible_devices ? json.string(*facts.cuda_visible_devices) : json.null();
-  write_interfaces(json, facts.interfaces);
-  write_limits(json, facts.limits);
-  json.end_object();
-}
-
 void write_nodes(JsonText& json, const LaunchPlan& plan, const Cluster* cluster) {
   json.line(1);
   json.key("nodes");
@@ -196,7 +136,10 @@ void write_nodes(JsonText& json, const LaunchPlan& plan, const Cluster* cluster)
     write_variables(json, node.variables);
     write_files(json, node.files);
     if (cluster != nullptr && cluster->is_assumed) json.key("facts").null();
-    if (cluster != nullptr && !cluster->is_assumed) write_facts(json, cluster->nodes[i].facts);
+    if (cluster != nullptr && !cluster->is_assumed) {
+      json.key("facts");
+      write_facts(json, cluster->nodes[i].facts);
+    }
     json.end_object();
   }
   json.end_array();

@@ -49,6 +49,23 @@ TEST(PlanJson, HoldsTheWholePlan) {
   EXPECT_EQ(parsed["reasons"]["RANK"], "global rank, hosts in the order given");
 }
 
+TEST(PlanJson, TheNetworkOfEachNode) {
+  Cluster cluster = test::fake_cluster({{}, {}});
+  RdmaDevice device;
+  device.name = "mlx5_0";
+  device.ports.resize(1);
+  device.ports[0].state = RdmaPort::State::down;
+  cluster.nodes[1].facts.fabric.rdma = {device};
+  cluster.nodes[0].facts.fabric.no_rdma = "no such device";
+  const auto plan = make_plan(test::list_job(), cluster, test::fake_context());
+  ASSERT_TRUE(plan.has_value());
+  const json parsed = json::parse(plan_json(*plan, &cluster));
+  EXPECT_EQ(parsed["nodes"][0]["facts"]["fabric"]["no_rdma"], "no such device");
+  const json& port = parsed["nodes"][1]["facts"]["fabric"]["rdma"][0]["ports"][0];
+  EXPECT_EQ(port["state"], "down");
+  EXPECT_TRUE(port["rate_mbit"].is_null());
+}
+
 TEST(PlanJson, HostfilesOfALauncher) {
   JobSpec spec = test::list_job();
   spec.launch = Launch::once;

@@ -1,0 +1,12 @@
+// Asks nvidia-smi and the kernel's log how the GPUs of this machine are.
+#pragma once
+
+#include "report/machine_info.h"
+
+namespace dlaunch {
+
+/// Fills what MachineInfo has for health and faults; takes at most 40 s where nvidia-smi hangs, as
+/// it does when a GPU has fallen off the bus. Nothing is asked where there are no GPUs.
+void add_gpu_health(MachineInfo& info);
+
+}  // namespace dlaunch

@@ -1,0 +1,14 @@
+// What an agent found on its node, as JSON: the same in `dlaunch plan --json` and `dlaunch info
+// --json`. Unknown numbers are null, unknown texts empty.
+#pragma once
+
+#include "model/cluster.h"
+#include "text/json_text.h"
+
+namespace dlaunch {
+
+/// Each appends one object.
+void write_facts(JsonText& json, const NodeFacts& facts);
+void write_fabric(JsonText& json, const FabricFacts& facts);
+
+}  // namespace dlaunch

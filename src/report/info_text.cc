@@ -1,0 +1,284 @@
+#include <algorithm>
+#include <map>
+#include <set>
+
+#include "plan/fabric_env.h"
+#include "plan/fabric_ports.h"
+#include "plan/nearness.h"
+#include "report/machine_info.h"
+#include "text/utf8.h"
+#include "text/wrap.h"
+
+namespace dlaunch {
+
+namespace {
+
+using LinkLayer = RdmaPort::LinkLayer;
+using Cells = std::vector<std::string>;
+
+constexpr std::size_t kLabel = 10;
+constexpr std::size_t kIndent = 2;  // of tables, which are wide
+
+std::string padded(std::string_view text, std::size_t width) {
+  std::string out(text);
+  const std::size_t columns = utf8_length(text);
+  if (columns < width) out.append(width - columns, ' ');
+  return out;
+}
+
+std::string counted(std::size_t n, const std::string& one) {
+  return std::to_string(n) + ' ' + one + (n == 1 ? "" : "s");
+}
+
+std::string known(int number) {
+  return number < 0 ? "-" : std::to_string(number);
+}
+
+std::string or_dash(const std::string& text) {
+  return text.empty() ? "-" : text;
+}
+
+/// LABEL and a sentence, wrapped.
+void add_line(std::string& out, std::string_view label, std::string_view text) {
+  append_wrapped(out, padded(label, kLabel), std::string(kLabel, ' '), text);
+}
+
+/// Columns under a heading.
+void add_table(std::string& out, const std::vector<Cells>& rows) {
+  std::vector<std::size_t> widths(rows.front().size());
+  for (const Cells& row : rows) {
+    for (std::size_t c = 0; c < row.size(); ++c)
+      widths[c] = std::max(widths[c], utf8_length(row[c]));
+  }
+  for (const Cells& row : rows) {
+    std::string line(kIndent, ' ');
+    for (std::size_t c = 0; c < row.size(); ++c)
+      line += (c == 0 ? "" : "  ") + padded(row[c], widths[c]);
+    out += line.substr(0, line.find_last_not_of(' ') + 1) + "\n";
+  }
+}
+
+std::string memory_text(std::uint64_t bytes) {
+  constexpr std::uint64_t kGibibyte = std::uint64_t{1} << 30U;
+  return std::to_string((bytes + kGibibyte / 2) / kGibibyte) + " GiB memory";
+}
+
+void add_machine(std::string& out, const MachineInfo& info) {
+  const NodeFacts& facts = info.facts;
+  std::set<int> numa;
+  std::size_t threads = 0;
+  for (const CpuCore& core : facts.cores) {
+    numa.insert(core.numa);
+    threads += core.threads.size();
+  }
+  std::string text = info.root.empty()
+                         ? facts.hostname + ", Linux " + facts.kernel + ", " + facts.architecture
+                         : "a machine as " + info.root + " describes it";
+  if (!facts.cores.empty()) {
+    text += ", " + counted(facts.cores.size(), "core") + " (" + counted(threads, "thread") +
+            ") in " + counted(numa.size(), "NUMA node");
+  }
+  if (facts.memory_bytes > 0) text += ", " + memory_text(facts.memory_bytes);
+  add_line(out, "machine", text);
+}
+
+/// The ports that are nearest to a GPU, of those that a job uses.
+std::string nearest_port(const GpuFact& gpu, const std::vector<FabricPort>& ports) {
+  if (ports.empty()) return "-";
+  Nearness how = Nearness::unknown;
+  for (const FabricPort& port : ports) how = std::min(how, nearness(gpu, *port.device));
+  if (how == Nearness::unknown) return "not known";
+  std::vector<const FabricPort*> nearest;
+  for (const FabricPort& port : ports) {
+    if (nearness(gpu, *port.device) == how) nearest.push_back(&port);
+  }
+  const std::string which =
+      nearest.size() == 1 ? name_of(*nearest.front()) : counted(nearest.size(), "port");
+  return which + ", " + std::string(name_of(how));
+}
+
+/// Of the kind that a job between such nodes would use.
+std::vector<FabricPort> job_ports(const NodeFacts& facts) {
+  for (const LinkLayer layer : {LinkLayer::infiniband, LinkLayer::ethernet}) {
+    std::vector<FabricPort> ports = choose_ports(facts, layer).ports;
+    if (!ports.empty()) return ports;
+  }
+  return {};
+}
+
+const std::vector<std::string>* findings_of(const MachineInfo& info, const GpuFact& gpu) {
+  for (std::size_t i = 0; i < info.health.size(); ++i) {
+    const GpuHealth& health = info.health[i];
+    const bool is_same = gpu.uuid.empty() ? health.bus_id == gpu.bus_id : health.uuid == gpu.uuid;
+    if (is_same) return &info.findings[i];
+  }
+  return nullptr;
+}
+
+void add_gpus(std::string& out, const MachineInfo& info) {
+  const NodeFacts& facts = info.facts;
+  if (facts.gpus.empty()) return add_line(out, "gpus", "none: " + facts.fabric.no_gpus);
+  std::map<std::string, std::size_t> models;
+  for (const GpuFact& gpu : facts.gpus) ++models[or_dash(gpu.model)];
+  std::string text;
+  for (const auto& [model, count] : models)
+    text += (text.empty() ? "" : " and ") + std::to_string(count) + " x " + model;
+  text += facts.fabric.gpu_driver.empty() ? "" : ", driver " + facts.fabric.gpu_driver;
+  if (facts.fabric.nvswitches > 0)
+    text += ", " + std::to_string(facts.fabric.nvswitches) +
+            (facts.fabric.nvswitches == 1 ? " NVSwitch" : " NVSwitches");
+  add_line(out, "gpus", text);
+  const std::vector<FabricPort> ports = job_ports(facts);
+  std::vector<Cells> rows = {{"gpu", "bus", "numa", "nearest port", "health"}};
+  for (const GpuFact& gpu : facts.gpus) {
+    const std::vector<std::string>* findings = findings_of(info, gpu);
+    rows.push_back({std::to_string(gpu.index), gpu.bus_id, known(gpu.numa),
+                    nearest_port(gpu, ports),
+                    findings == nullptr ? "not known"
+                    : findings->empty() ? "ok"
+                                        : "see below"});
+  }
+  add_table(out, rows);
+  for (const GpuFact& gpu : facts.gpus) {
+    const std::vector<std::string>* findings = findings_of(info, gpu);
+    if (findings == nullptr) continue;
+    for (const std::string& finding : *findings)
+      add_line(out, "", "gpu " + std::to_string(gpu.index) + ": " + finding);
+  }
+  const bool neither = !info.no_health.empty() && info.no_health == info.no_faults;
+  if (!info.no_health.empty()) {
+    add_line(out, "",
+             std::string(neither ? "health and faults (Xid) are" : "health is") +
+                 " not known: " + info.no_health);
+  }
+  for (const XidEvent& fault : info.faults) {
+    add_line(out, "",
+             "Xid " + std::to_string(fault.number) + " on " + fault.bus_id +
+                 (fault.text.empty() ? "" : ": " + fault.text));
+  }
+  if (!info.no_faults.empty() && !neither)
+    add_line(out, "", "faults (Xid) are not known: " + info.no_faults);
+}
+
+std::string state_text(const RdmaPort& port) {
+  std::string state(name_in(kPortStateNames, port.state));
+  for (char& c : state) {
+    if (c >= 'a' && c <= 'z') c = static_cast<char>(c - 'a' + 'A');  // as ibstat and sysfs have it
+  }
+  const bool says_more = port.state != RdmaPort::State::active && !port.physical_state.empty();
+  return state + (says_more ? " (" + port.physical_state + ")" : "");
+}
+
+std::string layer_text(const RdmaPort& port) {
+  if (port.link_layer == LinkLayer::infiniband) return "InfiniBand";
+  if (port.link_layer != LinkLayer::ethernet) return "unknown";
+  const int index = roce_v2_index(port);
+  return index < 0 ? "Ethernet" : "RoCE v2 at " + std::to_string(index);
+}
+
+std::string rate_of(const RdmaPort& port) {
+  if (port.rate_mbit == 0) return "-";
+  std::string text = rate_text(port.rate_mbit);
+  if (port.lanes > 0)
+    text += " (" + std::to_string(port.lanes) + "X" + (port.speed.empty() ? "" : " " + port.speed) +
+            ")";
+  return text;
+}
+
+void add_rdma(std::string& out, const NodeFacts& facts) {
+  const FabricFacts& fabric = facts.fabric;
+  if (fabric.rdma.empty()) return add_line(out, "rdma", "none: " + fabric.no_rdma);
+  add_line(out, "rdma", counted(fabric.rdma.size(), "device"));
+  std::vector<Cells> rows = {{"port", "link", "state", "rate", "numa", "card", "interface"}};
+  bool is_locked = false;
+  for (const RdmaDevice& device : fabric.rdma) {
+    is_locked = is_locked || !device.is_usable;
+    const bool is_virtual = device.function == PciFunction::virtual_function;
+    const bool says_vf = device.card.ends_with("VF");
+    for (const RdmaPort& port : device.ports) {
+      rows.push_back({device.name + ':' + std::to_string(port.number), layer_text(port),
+                      state_text(port), rate_of(port), known(device.numa),
+                      or_dash(device.card) + (is_virtual && !says_vf ? " VF" : ""),
+                      or_dash(port.netdev)});
+    }
+  }
+  add_table(out, rows);
+  if (is_locked) {
+    add_line(
+        out, "",
+        "processes here cannot open all of them: files of /dev/infiniband are not there or may "
+        "not be opened (a container without --device=/dev/infiniband?)");
+  }
+  if (!facts.gpus.empty()) {
+    add_line(out, "",
+             fabric.peer_memory
+                 ? "GPUDirect RDMA: the kernel's nvidia_peermem is loaded"
+                 : "GPUDirect RDMA: nvidia_peermem is not loaded; NCCL can do with DMA-BUF (Linux "
+                   "5.12, open kernel modules)");
+  }
+}
+
+void add_nics(std::string& out, const FabricFacts& fabric) {
+  if (fabric.nics.empty()) {
+    return add_line(out, "network", "none: /sys/class/net shows no interface with hardware");
+  }
+  add_line(out, "network", counted(fabric.nics.size(), "interface") + " with hardware");
+  std::vector<Cells> rows = {{"name", "speed", "link", "numa", "driver", "part of"}};
+  for (const NicFact& nic : fabric.nics) {
+    const bool is_virtual = nic.function == PciFunction::virtual_function;
+    rows.push_back({nic.name, nic.speed_mbit == 0 ? "-" : rate_text(nic.speed_mbit),
+                    nic.has_carrier ? "up" : "down", known(nic.numa),
+                    or_dash(nic.driver) + (is_virtual ? " VF" : ""), or_dash(nic.master)});
+  }
+  add_table(out, rows);
+}
+
+/// What a job on several nodes like this one would set.
+void add_settings(std::string& out, const NodeFacts& facts) {
+  Cluster pair;
+  pair.nodes.resize(2);
+  for (Node& node : pair.nodes) {
+    node.name = "this node";
+    node.facts = facts;
+  }
+  const FabricPlan plan = plan_fabric(pair, pair.nodes.size(), false);
+  const NodeFabric& fabric = plan.nodes.front();
+  for (const auto& [name, value] : facts.fabric.nccl_settings)
+    add_line(out, "nccl.conf", name + "=" + value);
+  std::string_view label = "a job";
+  const auto add = [&](const char* name, const std::optional<FabricSetting>& setting) {
+    if (!setting) return;
+    add_line(out, label, std::string(name) + "=" + setting->value);
+    add_line(out, "", setting->reason);
+    label = "";
+  };
+  add("NCCL_IB_HCA", fabric.nccl_ib_hca);
+  add("NCCL_IB_GID_INDEX", fabric.nccl_ib_gid_index);
+  add("NCCL_NET_GDR_LEVEL", fabric.nccl_net_gdr_level);
+  label = "note";
+  std::set<std::string_view> said;  // both nodes say the same
+  for (const std::string& note : plan.notes) {
+    if (note.starts_with("...") || !said.insert(note).second) continue;
+    add_line(out, label, note);
+    label = "";
+  }
+}
+
+}  // namespace
+
+std::string info_text(const MachineInfo& info) {
+  std::string out;
+  add_machine(out, info);
+  add_gpus(out, info);
+  add_rdma(out, info.facts);
+  add_nics(out, info.facts.fabric);
+  add_settings(out, info.facts);
+  std::string_view label = "odd";
+  for (const std::string& oddity : info.facts.fabric.oddities) {
+    add_line(out, label, oddity);
+    label = "";
+  }
+  return out;
+}
+
+}  // namespace dlaunch
