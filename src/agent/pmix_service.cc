@@ -13,10 +13,12 @@ constexpr std::chrono::seconds kFinishLimit{2};
 // Of pmix_common.h, for what does not go through.
 constexpr std::int32_t kOutOfResource = -29;
 
-// Where Open MPI 4 puts the memory that ranks of a node share. Its own choice, /dev/shm itself,
-// would be left there by ranks that are killed.
+// Where Open MPI puts the memory that ranks of a node share. Its own choice, /dev/shm itself, would
+// be left there by ranks that are killed. Open MPI 5 knows the first too, for its btl "sm", and has
+// another name for the second.
 constexpr std::string_view kMemoryFolders[] = {"OMPI_MCA_btl_vader_backing_directory",
-                                               "OMPI_MCA_osc_sm_backing_store"};
+                                               "OMPI_MCA_osc_sm_backing_store",
+                                               "OMPI_MCA_osc_sm_backing_directory"};
 
 /// "dlaunch-pmix: error while loading shared libraries: libpmix.so.2: cannot open shared object
 /// file: No such file or directory" (ld.so(8)).

@@ -11,7 +11,7 @@ from expectations import expect_equal
 HERE = os.path.dirname(os.path.abspath(__file__))
 
 
-LOOK = ("ls -d /tmp/dlaunch-*/pmix-* /dev/shm/dlaunch-*/pmix-* /dev/shm/vader* /dev/shm/*osc* /tmp/ompi.* /tmp/pmix* "
+LOOK = ("ls -d /tmp/dlaunch-*/pmix-* /dev/shm/dlaunch-*/pmix-* /dev/shm/vader* /dev/shm/sm_segment* /dev/shm/*osc* /tmp/ompi.* /tmp/pmix* "
         "/var/tmp/dlaunch-*/pmix-* 2>/dev/null; true")
 
 
@@ -39,7 +39,7 @@ class MpiSandbox(ClusterSandbox):
     def program(self, name, compiler="mpicc.openmpi"):
         """Its path, which all nodes see."""
         folder = os.path.dirname(self.rank)
-        path = os.path.join(folder, f"{name}.{compiler}")
+        path = os.path.join(folder, f"{name}.{compiler.strip('/').replace('/', '-')}")
         with open(os.path.join(folder, "compiling"), "w", encoding="ascii") as lock:
             fcntl.flock(lock, fcntl.LOCK_EX)
             if not os.path.exists(path):
