@@ -1,9 +1,12 @@
 #include "cli/hosts.h"
 
 #include <cstdio>
+#include <cstdlib>
 #include <filesystem>
+#include <optional>
 
 #include "cli/job_file.h"
+#include "launch/slurm_inquiry.h"
 #include "os/clock.h"
 #include "spec/hostfile.h"
 #include "spec/resolve_hosts.h"
@@ -24,11 +27,22 @@ std::string path_of_hostfile(const JobOptions& options, const LoadedJob& job) {
   return std::filesystem::path(job.file).parent_path() / given;
 }
 
-/// How long the job may still take, where Slurm tells it.
-void add_time_limit(const Environment& environment, std::vector<std::string>& notes) {
+/// When the job's time ends. Before Slurm 23.02 nobody tells it unasked; then it is left in our
+/// environment as the later versions have it, for this process, for srun and for the ranks.
+std::optional<SlurmTime> end_of_job(const Environment& environment) {
   const auto allocation = read_slurm_allocation(environment);
-  if (!allocation || !*allocation || !(*allocation)->end) return;
-  const auto left = WallTime(*(*allocation)->end) - wall_now();
+  if (!allocation || !*allocation) return std::nullopt;
+  if ((*allocation)->end) return (*allocation)->end;
+  const auto end = ask_slurm_end(environment);
+  if (end) ::setenv("SLURM_JOB_END_TIME", std::to_string(end->count()).c_str(), 1);
+  return end;
+}
+
+/// How long the job may still take, where that is known.
+void add_time_limit(const Environment& environment, std::vector<std::string>& notes) {
+  const auto end = end_of_job(environment);
+  if (!end) return;
+  const auto left = WallTime(*end) - wall_now();
   if (left.count() > 0)
     notes.push_back("the time limit of Slurm ends the job in " + duration_text(left));
 }

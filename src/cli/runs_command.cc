@@ -3,6 +3,7 @@
 #include <ctime>
 #include <limits>
 #include <memory>
+#include <set>
 
 #include "cli/commands.h"
 #include "cli/print.h"
@@ -44,6 +45,22 @@ bool is_about(const RunView& run) {
   return run.witness.record && !run.witness.record->slurm_job.empty() && !run.witness.ending;
 }
 
+/// Of jobs that ended too long ago for the queue.
+void look_into_account(const std::vector<QueuedJob>& queue, FoundRuns& found) {
+  std::set<std::string> forgotten;
+  for (const RunView& run : found.runs) {
+    if (is_about(run)) forgotten.insert(run.witness.record->slurm_job);
+  }
+  for (const QueuedJob& job : queue) forgotten.erase(job.id);
+  if (forgotten.empty()) return;
+  const auto states = ask_account(forgotten);
+  for (RunView& run : found.runs) {
+    if (!is_about(run)) continue;
+    const auto state = states.find(run.witness.record->slurm_job);
+    if (state != states.end()) run.slurm_state = state->second;
+  }
+}
+
 /// Fills in what Slurm says of the runs that have not ended; returns a line for each job that was
 /// submitted in this folder and has not begun. Where nobody has heard of Slurm it is not asked.
 std::string look_into_queue(const RunPlaces& places, FoundRuns& found) {
@@ -51,6 +68,7 @@ std::string look_into_queue(const RunPlaces& places, FoundRuns& found) {
   if (!asked_for && !is_slurm_here()) return "";
   const auto queue = ask_queue();
   if (!queue) return "";
+  look_into_account(*queue, found);
   std::string waiting;
   for (const QueuedJob& job : *queue) {
     for (RunView& run : found.runs) {

@@ -9,6 +9,7 @@
 #include "cli/job_options.h"
 #include "cli/print.h"
 #include "launch/command_output.h"
+#include "spec/slurm_state.h"
 
 namespace dlaunch {
 
@@ -109,6 +110,21 @@ std::optional<std::vector<QueuedJob>> ask_queue() {
       kQueueLimit);
   if (!answer || answer->wait_status != 0) return std::nullopt;
   return read_queue(answer->out);
+}
+
+std::map<std::string, std::string> ask_account(const std::set<std::string>& jobs) {
+  std::string list;
+  for (const std::string& job : jobs) {
+    const bool number = job.find_first_not_of("0123456789") == std::string::npos;
+    if (number && !job.empty()) list += (list.empty() ? "" : ",") + job;
+  }
+  if (list.empty()) return {};
+  const auto answer =
+      command_output({"sacct", "--noheader", "--parsable2", "--allocations", "--duplicates",
+                      "--format", kSlurmAccountFormat, "--jobs", list},
+                     "", kQueueLimit);
+  if (!answer || answer->wait_status != 0) return {};
+  return read_slurm_account(answer->out);
 }
 
 }  // namespace dlaunch

@@ -1,7 +1,9 @@
 // A job given to Slurm: its script, from what the command line says, and Slurm's queue.
 #pragma once
 
+#include <map>
 #include <optional>
+#include <set>
 #include <string>
 #include <vector>
 
@@ -44,5 +46,8 @@ inline constexpr const char* kQueueFormat = "%i|%T|%r|%k|%Z|%j";
 
 /// The caller's own jobs; nullopt: Slurm is not here, or does not answer within 2 s.
 [[nodiscard]] std::optional<std::vector<QueuedJob>> ask_queue();
+
+/// Of these jobs; empty where no accounting is kept, or it does not answer within 2 s.
+[[nodiscard]] std::map<std::string, std::string> ask_account(const std::set<std::string>& jobs);
 
 }  // namespace dlaunch

@@ -32,6 +32,12 @@ UniqueFd open_engine_signals() {
   return fd ? std::move(*fd) : UniqueFd();
 }
 
+std::string node_without_steps(const RunOptions& options, const std::vector<NodeTarget>& targets) {
+  const bool alone = targets.size() == 1 && targets.front().way == NodeTarget::Way::fork;
+  const bool in_step = options.environment.contains("SLURM_STEP_ID");
+  return options.spec.hosts.in_slurm && alone && !in_step ? targets.front().host.name : "";
+}
+
 /// Of whom an event tells; none: of no single rank.
 std::optional<Rank> rank_of(const Event& event) {
   return std::visit(
@@ -51,6 +57,7 @@ RunEngine::RunEngine(const RunOptions& options, LocalStart local, UniqueFd front
                      HandOver hand_over)
     : options_(options),
       began_(monotonic_now()),
+      without_steps_(node_without_steps(options, local.targets)),
       console_(STDOUT_FILENO, STDERR_FILENO),
       sessions_(
           loop_, options.spec, std::move(local),
@@ -99,6 +106,8 @@ RunEngine::RunEngine(const RunOptions& options, LocalStart local, UniqueFd front
                 sessions_.send(plan_->ranks.front().node, std::move(data));
               }}),
       signals_(loop_, open_engine_signals()),
+      slurm_(loop_, options.spec.hosts.in_slurm ? options.environment : Environment()),
+      listener_(loop_, [this](int signal) { scheduler_signalled(signal); }),
       hand_over_(std::move(hand_over)),
       catch_up_(loop_) {
   diagnostics::set_verbosity(options.verbosity);
@@ -338,6 +347,7 @@ void RunEngine::begin(const action::StartRanks& start) {
   if (started_) return;
   started_ = true;
   stdin_.begin(plan_->attempt);
+  if (!without_steps_.empty() && plan_->attempt.value == 0) listener_.start(without_steps_);
   // While the agents start the ranks: nothing of this is needed for that.
   loop_.post([this] { write_plan_files(); });
 }

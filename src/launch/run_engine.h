@@ -17,6 +17,8 @@
 #include "launch/output_router.h"
 #include "launch/pmix_relay.h"
 #include "launch/prompt_server.h"
+#include "launch/slurm_inquiry.h"
+#include "launch/slurm_listener.h"
 #include "launch/stdin_relay.h"
 #include "log/console_writer.h"
 #include "log/event_log.h"
@@ -122,11 +124,15 @@ class RunEngine : public Engine {
   void cancel(CancelOrigin origin, int number);
   void scheduler_signalled(int number);
   void pass_signal(int number);
+  void ask_slurm(int number, bool ends);
   template <class Condition>
   void run_until(Condition condition, Duration limit);
 
   const RunOptions& options_;
   MonotonicTime began_;
+  /// This node, as Slurm names it, where all ranks are in the batch script of a job and no agent is
+  /// a step of it; else empty.
+  std::string without_steps_;
   EventLoop loop_;
   ConsoleWriter console_;
   ClusterSessions sessions_;
@@ -143,6 +149,9 @@ class RunEngine : public Engine {
   std::optional<RunDirectory> folder_;
   std::optional<EventLog> events_;
   std::optional<RunPresence> presence_;
+  SlurmInquiry slurm_;
+  SlurmListener listener_;
+  std::string slurm_said_;  // of the signal that ends the run
   HandOver hand_over_;
   std::array<std::optional<MonotonicTime>, 3> cancelled_at_;  // by CancelOrigin
   std::map<int, MonotonicTime> passed_at_;                    // by signal

@@ -4,17 +4,26 @@
 #include "os/clock.h"
 #include "report/error_file.h"
 #include "report/summary.h"
+#include "spec/slurm_allocation.h"
 
 namespace dlaunch {
 
 namespace {
 
 constexpr Duration kGoodbye = std::chrono::seconds(2);
+// Why it has sent a signal; within its inquiry's own limit.
+constexpr Duration kSlurmAnswers = std::chrono::seconds(6);
 // A node that sends nothing of what was asked for, while its heartbeats come.
 constexpr Duration kCollectStall = std::chrono::seconds(10);
 // For its answer, when it is back just before it would be given up.
 constexpr Duration kAfterReturn = std::chrono::seconds(2);
 constexpr std::chrono::seconds kTellCollecting{2};
+
+std::optional<WallTime> end_of_slurm_job(const Environment& environment) {
+  const auto allocation = read_slurm_allocation(environment);
+  if (!allocation || !*allocation || !(*allocation)->end) return std::nullopt;
+  return WallTime(*(*allocation)->end);
+}
 
 }  // namespace
 
@@ -141,7 +150,7 @@ void RunEngine::drain_console() {
 }
 
 void RunEngine::part_from_agents() {
-  run_until([this] { return sessions_.all_ended(); }, kGoodbye);
+  run_until([this] { return sessions_.all_ended() && listener_.has_ended(); }, kGoodbye);
   sessions_.reap_processes();
 }
 
@@ -150,6 +159,8 @@ std::string RunEngine::write_summary(const RunReport& report) {
   Evidence evidence;
   if (report.first) evidence = evidence_of(attempt_folder_, report.first->value);
   SummaryInput input{plan_ ? &*plan_ : nullptr, report, shown_path_, std::move(evidence)};
+  input.slurm = {find_variable(options_.environment, "SLURM_JOB_ID").value_or(""), slurm_said_,
+                 end_of_slurm_job(options_.environment)};
   for (const Node& node : sessions_.cluster().nodes) input.node_names.push_back(node.name);
   if (const Status written = folder_->write("summary.json", summary_json(input)); !written) {
     say("dlaunch: note: " + written.error().message);
@@ -175,6 +186,8 @@ void RunEngine::finish(const RunReport& report) {
   bring_out_output();
   collect_output();
   sessions_.release_all();
+  listener_.stop();
+  run_until([this] { return !slurm_.is_asking(); }, kSlurmAnswers);
   loop_.poll();  // the goodbyes are on their way while we write
   const std::string summary = write_summary(report);
   part_from_agents();
@@ -192,6 +205,7 @@ void RunEngine::finish(const Error& error) {
   bring_out_output();
   collect_output();
   sessions_.release_all();
+  listener_.stop();
   part_from_agents();
   say("dlaunch: " + error.message);
   if (folder_) {  // else the run would look as if its launcher had been killed

@@ -130,6 +130,19 @@ void RunEngine::cancel(CancelOrigin origin, int number) {
   cancelled_at_[mine] = now;
   if (first_of_mine && others_just_now) return;
   push(event::CancelSignal{number});
+  ask_slurm(number, true);
+}
+
+/// Why it came, and how long there is. `ends`: the run ends by it.
+void RunEngine::ask_slurm(int number, bool ends) {
+  const bool may_be_slurms = number == SIGTERM || number == SIGHUP || is_for_ranks(number);
+  if (!may_be_slurms) return;
+  const MonotonicTime came = monotonic_now();
+  slurm_.ask([this, number, ends, came](const SlurmNotice& notice) {
+    if (ends) slurm_said_ = notice.text;
+    if (ends && notice.left) push(event::Deadline{came + *notice.left});
+    if (!notice.text.empty()) note(std::string(signal_name(number)) + ": " + notice.text);
+  });
 }
 
 /// Each node tells of it, and where the scheduler signals the launcher's own step as well, the
@@ -148,6 +161,7 @@ void RunEngine::scheduler_signalled(int number) {
 void RunEngine::pass_signal(int number) {
   passed_at_[number] = monotonic_now();
   if (events_) events_->note("signal", signal_name(number), wall_now());
+  ask_slurm(number, false);
   if (!plan_ || !started_) return;
   for (std::uint32_t i = 0; i < plan_->nodes.size(); ++i) {
     if (!plan_->nodes[i].ranks.empty())

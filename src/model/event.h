@@ -93,6 +93,12 @@ struct CancelSignal {
   int number = 0;
   bool operator==(const CancelSignal&) const = default;
 };
+/// The ranks are to be gone by then, because somebody else ends the launcher soon after: a
+/// scheduler, at the end of the job's time. It only makes grace times shorter.
+struct Deadline {
+  MonotonicTime at{};
+  bool operator==(const Deadline&) const = default;
+};
 /// The front has ended without being told to: the run ends.
 struct FrontGone {
   bool operator==(const FrontGone&) const = default;
@@ -115,9 +121,10 @@ struct Tick {
 
 }  // namespace event
 
-using Event = std::variant<event::NodeReady, event::NodeLost, event::PlanMade, event::PlanFailed,
-                           event::RankStarted, event::RankNotStarted, event::RankExited,
-                           event::NodeEmpty, event::PortTaken, event::CancelSignal,
-                           event::FrontGone, event::UserAsked, event::Copying, event::Tick>;
+using Event =
+    std::variant<event::NodeReady, event::NodeLost, event::PlanMade, event::PlanFailed,
+                 event::RankStarted, event::RankNotStarted, event::RankExited, event::NodeEmpty,
+                 event::PortTaken, event::CancelSignal, event::FrontGone, event::UserAsked,
+                 event::Copying, event::Tick, event::Deadline>;
 
 }  // namespace dlaunch

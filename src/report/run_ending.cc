@@ -59,6 +59,8 @@ Result<RunEnding> parse_summary(std::string_view json) {
   ending.cause = json_string(*object, "cause");
   ending.detail = json_string(*object, "detail");
   ending.signal = json_string(*object, "signal");
+  if (const auto slurm = object->find("slurm"); slurm != object->end() && slurm->is_object())
+    ending.slurm_said = json_string(*slurm, "said");
   ending.attempt = static_cast<std::uint32_t>(json_number(*object, "attempt").value_or(0));
   if (const auto seconds = object->find("elapsed_s");
       seconds != object->end() && seconds->is_number()) {
@@ -81,7 +83,8 @@ std::string ending_text(const RunEnding& ending) {
     return "stopped " +
            (ending.signal.empty() ? "because the process that started it was gone"
                                   : "by " + plain_line(ending.signal)) +
-           " after " + time;
+           " after " + time +
+           (ending.slurm_said.empty() ? "" : " (" + plain_line(ending.slurm_said) + ')');
   }
   return "failed after " + time + ": " + reason(ending);
 }

@@ -18,7 +18,8 @@ struct RunEnding {
   int exit_code = 0;
   std::string cause;  // a name_of(Cause), or one that a later dlaunch knows
   std::string detail;
-  std::string signal;  // when cancelled; empty: its front was gone
+  std::string signal;      // when cancelled; empty: its front was gone
+  std::string slurm_said;  // why Slurm had sent the signal; empty: not known
   std::chrono::nanoseconds elapsed{0};
   std::uint32_t ranks = 0;  // 0: there was no plan
   std::uint32_t attempt = 0;

@@ -115,6 +115,7 @@ class Summary {
           "by " + (report_.signal == SIGINT ? std::string("Ctrl-C") : signal_name(report_.signal));
     }
     line += " after " + duration_text(report_.elapsed);
+    if (!in_.slurm.said.empty()) line += " (" + plain_line(in_.slurm.said) + ')';
     if (in_back_off() || before_ranks()) {
       line += " while waiting for " + next_attempt(report_.earlier.back());
     } else {

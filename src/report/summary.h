@@ -2,6 +2,7 @@
 // read before.
 #pragma once
 
+#include <optional>
 #include <string>
 #include <vector>
 
@@ -11,6 +12,13 @@
 
 namespace dlaunch {
 
+/// What is known of the Slurm job that the run was in.
+struct SlurmPart {
+  std::string job;               // empty: it was in none
+  std::string said;              // why the signal came that has ended the run; empty: not known
+  std::optional<WallTime> ends;  // of its time, as known at the start
+};
+
 struct SummaryInput {
   const LaunchPlan* plan = nullptr;  // null when there was none
   const RunReport& report;
@@ -18,6 +26,7 @@ struct SummaryInput {
   Evidence evidence;     // of report.first
   int max_last_lines = 10;
   std::vector<std::string> node_names = {};  // index = NodeIndex; for when there is no plan
+  SlurmPart slurm = {};
 };
 
 /// A statement when all went well or the user stopped the run, else one screen (at most 24 lines of

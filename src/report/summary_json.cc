@@ -67,6 +67,7 @@ class SummaryDocument {
     json_.end_array();
     member("signal");
     text_or_null(report_.signal == 0 ? "" : signal_name(report_.signal));
+    write_slurm();
     member("leftovers").number(report_.leftovers);
     member("port");
     report_.port ? json_.number(report_.port->port) : json_.null();
@@ -75,6 +76,19 @@ class SummaryDocument {
     member("stragglers").begin_array();
     for (const Rank rank : report_.stragglers) json_.number(rank.value);
     json_.end_array();
+  }
+
+  void write_slurm() {
+    member("slurm");
+    if (in_.slurm.job.empty()) {
+      json_.null();
+      return;
+    }
+    json_.begin_object().key("job").string(in_.slurm.job).key("ends");
+    time_or_null(in_.slurm.ends);
+    json_.key("said");
+    text_or_null(in_.slurm.said);
+    json_.end_object();
   }
 
   void write_earlier() {

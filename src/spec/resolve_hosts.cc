@@ -74,10 +74,17 @@ bool may_use_srun(const Connect& connect) {
   return connect.via == Via::slurm || (connect.via == Via::automatic && connect.command.empty());
 }
 
+std::string with_memory(const SlurmAllocation& allocation) {
+  const std::string text = memory_text(allocation);
+  return text.empty() ? "" : ", " + text;
+}
+
 Result<ResolvedHosts> slurm_hosts(const JobSpec& job, const HostInput& input,
                                   const SlurmAllocation& allocation) {
   if (const Status single = check_single_task(input.environment); !single)
     return tl::unexpected(single.error());
+  if (const Status one = check_one_component(input.environment); !one)
+    return tl::unexpected(one.error());
   // Of a part of the nodes nobody has said how many ranks it is for.
   const bool whole = input.include.empty() && input.exclude.empty();
   if (const Status fits = whole ? check_allocation(job, allocation) : Status(); !fits)
@@ -87,7 +94,7 @@ Result<ResolvedHosts> slurm_hosts(const JobSpec& job, const HostInput& input,
   std::vector<std::string> names;
   for (const HostSpec& host : resolved.hosts) names.push_back(host.name);
   resolved.notes.push_back("the nodes are those of Slurm job " + allocation.job + ": " +
-                           spec::compress_hostlist(names) +
+                           spec::compress_hostlist(names) + with_memory(allocation) +
                            (resolved.in_slurm ? ", reached by srun" : ""));
   return resolved;
 }

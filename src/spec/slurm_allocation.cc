@@ -42,6 +42,27 @@ int gpus_in(std::string_view text) {
   return number_of<int>(text).value_or(0);
 }
 
+/// sbatch(1): SLURM_MEM_PER_NODE, _CPU and _GPU are MiB, as asked for or by default; 0 is all
+/// memory of the node.
+std::int64_t memory_of(const Environment& environment, const SlurmNode& node, int gpus) {
+  const auto mib = [&](std::string_view name) {
+    return number_of<std::int64_t>(variable(environment, name)).value_or(0);
+  };
+  constexpr std::int64_t kMost = std::int64_t{1} << 40;
+  if (const std::int64_t all = mib("SLURM_MEM_PER_NODE"); all > 0) return std::min(all, kMost);
+  if (const std::int64_t each = mib("SLURM_MEM_PER_CPU"); each > 0)
+    return std::min(each, kMost) * node.cpus;
+  return std::min(mib("SLURM_MEM_PER_GPU"), kMost) * gpus;
+}
+
+std::string gib_text(std::int64_t mib) {
+  constexpr std::int64_t kMibs = 1024;  // of a GiB
+  if (mib < kMibs) return std::to_string(mib) + " MiB";
+  const std::int64_t tenths = mib * 10 / kMibs;
+  const std::string whole = std::to_string(tenths / 10);
+  return (tenths % 10 == 0 ? whole : whole + '.' + std::to_string(tenths % 10)) + " GiB";
+}
+
 std::string counted(long n, const char* one) {
   return std::to_string(n) + ' ' + one + (n == 1 ? "" : "s");
 }
@@ -162,15 +183,51 @@ Result<std::optional<SlurmAllocation>> read_slurm_allocation(const Environment& 
   if (std::all_of(tasks->begin(), tasks->end(), [](int n) { return n <= 1; })) tasks->clear();
   for (std::size_t i = 0; i < names->size(); ++i) {
     allocation.nodes.push_back(
-        {(*names)[i].name, tasks->empty() ? 0 : (*tasks)[i], cpus->empty() ? 0 : (*cpus)[i]});
+        {(*names)[i].name, tasks->empty() ? 0 : (*tasks)[i], cpus->empty() ? 0 : (*cpus)[i], 0});
   }
   for (const char* name : {"SLURM_GPUS_PER_NODE", "SLURM_GPUS_ON_NODE"}) {
     if (allocation.gpus_per_node == 0)
       allocation.gpus_per_node = gpus_in(variable(environment, name));
   }
+  for (SlurmNode& node : allocation.nodes)
+    node.memory_mib = memory_of(environment, node, allocation.gpus_per_node);
   if (const auto end = number_of<std::int64_t>(variable(environment, "SLURM_JOB_END_TIME")))
     allocation.end = std::chrono::seconds(*end);
   return allocation;
+}
+
+std::string memory_text(const SlurmAllocation& allocation) {
+  const auto [least, most] = std::minmax_element(
+      allocation.nodes.begin(), allocation.nodes.end(),
+      [](const SlurmNode& a, const SlurmNode& b) { return a.memory_mib < b.memory_mib; });
+  if (least == allocation.nodes.end() || least->memory_mib == 0) return "";
+  std::string text = gib_text(least->memory_mib);
+  if (most->memory_mib != least->memory_mib) text += " to " + gib_text(most->memory_mib);
+  return text + " of memory" + (allocation.nodes.size() > 1 ? " each" : "");
+}
+
+Status check_one_component(const Environment& environment) {
+  // SLURM_PACK_SIZE: before Slurm 20.02.
+  for (const char* name : {"SLURM_HET_SIZE", "SLURM_PACK_SIZE"}) {
+    const auto components = number_of<int>(variable(environment, name));
+    if (!components || *components < 2) continue;
+    std::string nodes;
+    for (int i = 0; i < std::min(*components, 8); ++i) {
+      const char* group =
+          name == std::string_view("SLURM_HET_SIZE") ? "_HET_GROUP_" : "_PACK_GROUP_";
+      const std::string list =
+          variable(environment, std::string("SLURM_JOB_NODELIST") + group + std::to_string(i));
+      if (!list.empty()) nodes += (nodes.empty() ? " (" : "; ") + list;
+    }
+    if (!nodes.empty()) nodes += ')';
+    return fail(exit_code::kJobFile,
+                "Slurm job " + variable(environment, "SLURM_JOB_ID") +
+                    " is heterogeneous: " + std::to_string(*components) + " components" + nodes +
+                    ", and dlaunch does not know which of them the job is meant for" +
+                    "\n         try: one component, which may have several kinds of nodes " +
+                    "(--nodes, --constraint), or name hosts that ssh reaches: --hosts NODES");
+  }
+  return {};
 }
 
 std::vector<HostSpec> hosts_of(const SlurmAllocation& allocation) {

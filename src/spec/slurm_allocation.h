@@ -17,8 +17,9 @@ namespace dlaunch {
 
 struct SlurmNode {
   std::string name;
-  int tasks = 0;  // 0: Slurm was asked for no number of tasks
-  int cpus = 0;   // logical CPUs as Slurm counts them; 0: not told
+  int tasks = 0;                // 0: Slurm was asked for no number of tasks
+  int cpus = 0;                 // logical CPUs as Slurm counts them; 0: not told
+  std::int64_t memory_mib = 0;  // that all processes of the job may use there; 0: not told
   bool operator==(const SlurmNode&) const = default;
 };
 
@@ -36,6 +37,13 @@ struct SlurmAllocation {
 /// nothing was asked for, and mostly meant "one launcher". In a step (srun --pty) the numbers are
 /// the step's, and not used. Errors (kJobFile): a variable that cannot be read, with its name.
 [[nodiscard]] Result<std::optional<SlurmAllocation>> read_slurm_allocation(const Environment&);
+
+/// "16 GiB of memory each", "8 to 16 GiB of memory each"; empty: not told of all nodes.
+[[nodiscard]] std::string memory_text(const SlurmAllocation&);
+
+/// Refuses a heterogeneous job (sbatch ... : ...): of its components, each with nodes of its own,
+/// the usual variables tell the first only (kJobFile).
+[[nodiscard]] Status check_one_component(const Environment&);
 
 /// The hosts of an allocation, with their tasks as slots.
 [[nodiscard]] std::vector<HostSpec> hosts_of(const SlurmAllocation&);

@@ -100,7 +100,7 @@ void Supervisor::enter_run() {
 
 void Supervisor::enter_stop() {
   attempt_.stragglers_due.reset();
-  attempt_.kill_due = after(config_.stop_grace);
+  attempt_.kill_due = end_of_grace();
   for (std::uint32_t i = 0; i < config_.nodes; ++i) {
     const NodeIndex node{i};
     if (attempt_.progress.running_on(node) == 0) continue;
@@ -218,6 +218,11 @@ void Supervisor::handle(const event::PortTaken& e) {
 
 void Supervisor::handle(const event::CancelSignal& e) {
   cancel(e.number);
+}
+
+void Supervisor::handle(const event::Deadline& e) {
+  last_moment_ = e.at;
+  if (attempt_.kill_due) attempt_.kill_due = std::min(*attempt_.kill_due, e.at);
 }
 
 void Supervisor::handle(const event::FrontGone&) {
@@ -388,6 +393,11 @@ void Supervisor::stop_stragglers() {
 
 bool Supervisor::has_ranks_now(Attempt attempt) const {
   return has_ranks() && attempt == attempt_.number;
+}
+
+MonotonicTime Supervisor::end_of_grace() const {
+  const MonotonicTime usual = after(config_.stop_grace);
+  return last_moment_ ? std::min(usual, *last_moment_) : usual;
 }
 
 /// A limit beyond what the clock can count is no limit.

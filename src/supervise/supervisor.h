@@ -25,6 +25,7 @@
 //  - The first verdict stands (see Verdict). A cancel when there is one, or a second cancel, only
 //  hurries:
 //    kill at once. A cancel when all ranks have ended well changes nothing in the result either.
+//  - A Deadline makes the grace time end by then, of a stop under way and of later ones.
 //  - News of another attempt, of a closed node, of an ended rank, or of no meaning in the phase is
 //  ignored. Messages of one node must be given in the order in which it sent them; those of
 //  different nodes may arrive in any order.
@@ -104,6 +105,7 @@ class Supervisor {
   void handle(const event::NodeEmpty&);
   void handle(const event::PortTaken&);
   void handle(const event::CancelSignal&);
+  void handle(const event::Deadline&);
   void handle(const event::FrontGone&);
   void handle(const event::UserAsked&);
   void handle(const event::Copying&);
@@ -147,6 +149,7 @@ class Supervisor {
 
   [[nodiscard]] bool has_ranks_now(Attempt) const;
   [[nodiscard]] MonotonicTime after(Duration) const;
+  [[nodiscard]] MonotonicTime end_of_grace() const;
   void ask(Action action) { actions_.push_back(std::move(action)); }
 
   SupervisorConfig config_;
@@ -159,8 +162,9 @@ class Supervisor {
   AttemptState attempt_;
   std::uint32_t leftovers_ = 0;  // of all attempts
   MonotonicTime started_{};
-  std::optional<MonotonicTime> run_due_;    // once ranks were started
-  std::optional<MonotonicTime> phase_due_;  // limit of connect and plan, end of wait
+  std::optional<MonotonicTime> run_due_;      // once ranks were started
+  std::optional<MonotonicTime> last_moment_;  // event::Deadline
+  std::optional<MonotonicTime> phase_due_;    // limit of connect and plan, end of wait
   MonotonicTime now_{};
   std::vector<Action> actions_;
 };

@@ -151,6 +151,7 @@ class Reader {
   }
   void see(const event::CancelSignal& e) { cancel(e.number); }
   void see(const event::FrontGone&) { cancel(0); }
+  void see(const event::Deadline&) {}
   void see(const event::UserAsked&) {}
   void see(const event::Copying&) {}
   void see(const event::Tick&) {}

@@ -109,7 +109,9 @@ def the_time_limit_of_slurm(box):
     box.slurm.command("scontrol", "update", f"JobId={job}", "EndTime=now+1")
     box.end_of_job(job, state="TIMEOUT", patience=60)
     wait_until(lambda: os.path.exists(os.path.join(box.run_folder(), "summary.json")), "the report", 20, 0.05)
-    expect_equal(summary_of(box)["exit_code"], 143, "exit code in the report")
+    summary = summary_of(box)
+    expect_equal(summary["exit_code"], 143, "exit code in the report")
+    expect_equal(summary["slurm"]["said"], f"Slurm job {job} has reached its time limit", "why")
 
 
 @case(budget=200)
@@ -128,12 +130,12 @@ def a_requeued_job_ends_and_starts_anew(box):
     expect_equal(codes, [0, 143], "exit codes of the two runs")
 
 
-def tell_signals(box):
-    """A rank that says which signals it gets."""
+def tell_signals(box, name="up"):
+    """A rank that says which signals it gets, once there is a file of its name."""
     return ["/usr/bin/python3", "-u", "-c", "import signal, sys, os\n"
             "for n in (signal.SIGUSR1, signal.SIGUSR2, signal.SIGTERM):\n"
             "    signal.signal(n, lambda n, _: (print(signal.Signals(n).name), n == signal.SIGTERM and sys.exit(0)))\n"
-            f"open('{box.folder}/up-' + os.environ['RANK'], 'w')\n"
+            f"open('{box.folder}/{name}-' + os.environ['RANK'], 'w')\n"
             "while True: signal.pause()\n"]
 
 

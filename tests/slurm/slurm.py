@@ -49,7 +49,14 @@ OverTimeLimit=0
 JobRequeue=1
 MinJobAge=300
 {nodes}
-PartitionName=lab Nodes=ALL Default=YES MaxTime=INFINITE State=UP PreemptMode=OFF
+PartitionName=lab Nodes=ALL Default=YES MaxTime=INFINITE State=UP {lab_preempt}
+"""
+# A job of `urgent` takes the nodes from those of `lab`.
+PREEMPTION = """
+PreemptType=preempt/partition_prio
+PreemptMode={mode}
+PreemptExemptTime=0
+PartitionName=urgent Nodes=ALL MaxTime=INFINITE State=UP PriorityTier=10 PreemptMode=OFF
 """
 
 
@@ -71,9 +78,10 @@ def is_daemon(pid):
 
 
 class Slurm:
-    def __init__(self, folder, cluster, kill_wait=3, gpus=0, masks=None, down_after=300):
+    def __init__(self, folder, cluster, kill_wait=3, gpus=0, masks=None, down_after=300, preempt=None, grace=0):
         """`folder`: where a short name for a socket can be made, seen by all nodes; `gpus`: of each node, by name only;
-        `masks`: {node: CPUs} that a node's slurmd, and so all its steps, may use; `down_after`: SlurmdTimeout."""
+        `masks`: {node: CPUs} that a node's slurmd, and so all its steps, may use; `down_after`: SlurmdTimeout; `preempt`: CANCEL or
+        REQUEUE, what a job of the partition `urgent` does to those of `lab`, `grace` seconds later."""
         self.cluster = cluster
         self.folder = tempfile.mkdtemp(prefix="s", dir=folder)
         self._daemons = []
@@ -81,9 +89,9 @@ class Slurm:
         self._nodes = {}
         self.environment = {"SLURM_CONF": os.path.join(self.folder, "slurm.conf")}
         self._masks = masks or {}
-        self._write(kill_wait, gpus, down_after)
+        self._write(kill_wait, gpus, down_after, preempt, grace)
 
-    def _write(self, kill_wait, gpus, down_after):
+    def _write(self, kill_wait, gpus, down_after, preempt, grace):
         os.chmod(self.folder, 0o711)
         os.mkdir(os.path.join(self.folder, "state"))
         for i in range(gpus):
@@ -94,7 +102,10 @@ class Slurm:
         for node in self.cluster.nodes:
             os.mkdir(os.path.join(self.folder, f"{node.name}.spool"))
         text = CONFIGURATION.format(folder=self.folder, launcher=self.cluster.launcher_address, nodes="\n".join(nodes), kill_wait=kill_wait,
-                                    down_after=down_after)
+                                    down_after=down_after,
+                                    lab_preempt=f"PreemptMode={preempt} GraceTime={grace}" if preempt else "PreemptMode=OFF")
+        if preempt:
+            text += PREEMPTION.format(mode=preempt)
         for name, content in (("slurm.conf", text), ("cgroup.conf", "CgroupPlugin=cgroup/v1\n"), ("gres.conf", "AutoDetect=off\n" + "".join(f"Name=gpu File={self.folder}/gpu{i}\n" for i in range(gpus)))):
             with open(os.path.join(self.folder, name), "w", encoding="ascii") as file:
                 file.write(content)

@@ -56,6 +56,14 @@ TEST(RunEnding, OfOneThatWasStopped) {
   EXPECT_EQ(ending_code(read_back(report)), "143 SIGTERM");
 }
 
+TEST(RunEnding, OfOneThatSlurmStopped) {
+  const auto ending = parse_summary(
+      R"({"exit_code": 143, "cause": "cancelled", "signal": "SIGTERM", "elapsed_s": 2.0,
+          "slurm": {"job": "17", "ends": null, "said": "Slurm job 17 has reached its time limit"}})");
+  EXPECT_EQ(ending_text(*ending),
+            "stopped by SIGTERM after 2.0 s (Slurm job 17 has reached its time limit)");
+}
+
 TEST(RunEnding, OfTheOthers) {
   RunReport report;
   report.elapsed = milliseconds(2'000);

@@ -15,6 +15,20 @@ using nlohmann::json;
 using std::chrono::milliseconds;
 using How = RankEnd::How;
 
+TEST(SummaryJson, HasTheSlurmJob) {
+  const RunReport report;
+  SummaryInput input{nullptr, report, "", {}};
+  input.slurm = {"17", "Slurm job 17 was cancelled by scancel",
+                 WallTime(std::chrono::seconds(1'800'000'000))};
+  EXPECT_EQ(json::parse(summary_json(input)).at("slurm"),
+            (json{{"job", "17"},
+                  {"ends", "2027-01-15T08:00:00.000000Z"},
+                  {"said", "Slurm job 17 was cancelled by scancel"}}));
+  input.slurm = {"17", "", std::nullopt};
+  EXPECT_EQ(json::parse(summary_json(input)).at("slurm"),
+            (json{{"job", "17"}, {"ends", nullptr}, {"said", nullptr}}));
+}
+
 TEST(SummaryJson, HasEveryMember) {
   const LaunchPlan plan = make_plan(2, 2);
   RunReport report;
@@ -50,6 +64,7 @@ TEST(SummaryJson, HasEveryMember) {
   EXPECT_EQ(seen.at("lost_node"), nullptr);
   EXPECT_EQ(seen.at("signal"), nullptr);
   EXPECT_EQ(seen.at("leftovers"), 2);
+  EXPECT_EQ(seen.at("slurm"), nullptr);
   EXPECT_EQ(seen.at("exception"), "Fatal Python error: Segmentation fault");
   EXPECT_EQ(seen.at("where"), nullptr);
   EXPECT_EQ(seen.at("last_lines"), json::array({"a \"quoted\" line", "last"}));

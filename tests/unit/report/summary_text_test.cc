@@ -394,6 +394,18 @@ TEST_F(SummaryText, Cancelled) {
       "dlaunch: stopped because the process that started it is gone, after 12.7 s, "));
 }
 
+TEST_F(SummaryText, CancelledBySlurmForAReasonThatItTells) {
+  report_.cause = Cause::cancelled;
+  report_.first.reset();
+  report_.ranks[5] = report_.ranks[0];
+  report_.signal = SIGTERM;
+  SummaryInput input{&plan_, report_, "runs/x", evidence_};
+  input.slurm = {"17", "Slurm preempts job 17: another one needs its nodes", std::nullopt};
+  EXPECT_EQ(summary_text(input),
+            "dlaunch: stopped by SIGTERM after 12.7 s (Slurm preempts job 17: another one\n"
+            "         needs its nodes), 8 ranks stopped, logs in runs/x\n");
+}
+
 TEST_F(SummaryText, CancelledWhileWaitingForARestart) {
   report_.cause = Cause::cancelled;
   report_.first.reset();

@@ -101,6 +101,45 @@ TEST(SlurmAllocation, NamesTheVariableThatCannotBeRead) {
   for (const Case& one : cases) EXPECT_THAT(shown(two_nodes(one.more)), HasSubstr(one.result));
 }
 
+// sbatch(1): SLURM_MEM_PER_NODE is --mem, _CPU --mem-per-cpu, _GPU --mem-per-gpu, in MiB.
+TEST(SlurmAllocation, TellsTheMemory) {
+  const Case cases[] = {
+      {{}, ""},
+      {{{"SLURM_MEM_PER_NODE", "16384"}}, "16 GiB of memory each"},
+      {{{"SLURM_MEM_PER_NODE", "0"}}, ""},
+      {{{"SLURM_MEM_PER_CPU", "100"}}, "600 MiB of memory each"},
+      {{{"SLURM_MEM_PER_CPU", "2048"}, {"SLURM_JOB_CPUS_PER_NODE", "8,5"}},
+       "10 GiB to 16 GiB of memory each"},
+      {{{"SLURM_MEM_PER_GPU", "1536"}, {"SLURM_GPUS_ON_NODE", "3"}}, "4.5 GiB of memory each"},
+      {{{"SLURM_MEM_PER_CPU", "99999999999999999"}}, "6442450944 GiB of memory each"},
+      {{{"SLURM_MEM_PER_NODE", "1024"},
+        {"SLURM_JOB_NODELIST", "a"},
+        {"SLURM_JOB_CPUS_PER_NODE", "6"},
+        {"SLURM_TASKS_PER_NODE", "3"}},
+       "1 GiB of memory"},
+      {{{"SLURM_MEM_PER_NODE", "x"}}, ""},
+  };
+  for (const Case& one : cases)
+    EXPECT_EQ(memory_text(**read_slurm_allocation(two_nodes(one.more))), one.result);
+}
+
+// https://slurm.schedmd.com/heterogeneous_jobs.html, "Environment Variables".
+TEST(SlurmAllocation, AHeterogeneousJobIsRefused) {
+  EXPECT_TRUE(check_one_component(two_nodes()));
+  EXPECT_TRUE(check_one_component(two_nodes({{"SLURM_HET_SIZE", "1"}})));
+  const Status refused =
+      check_one_component(two_nodes({{"SLURM_HET_SIZE", "2"},
+                                     {"SLURM_JOB_ID_HET_GROUP_0", "17"},
+                                     {"SLURM_JOB_ID_HET_GROUP_1", "18"},
+                                     {"SLURM_JOB_NODELIST_HET_GROUP_0", "node[1-2]"},
+                                     {"SLURM_JOB_NODELIST_HET_GROUP_1", "node3"}}));
+  EXPECT_THAT(refused.error().message,
+              HasSubstr("Slurm job 17 is heterogeneous: 2 components (node[1-2]; node3)"));
+  EXPECT_EQ(refused.error().exit_code, exit_code::kJobFile);
+  EXPECT_THAT(check_one_component(two_nodes({{"SLURM_PACK_SIZE", "3"}})).error().message,
+              HasSubstr("3 components, and"));
+}
+
 TEST(SlurmAllocation, TellsWhenItEnds) {
   EXPECT_EQ((*read_slurm_allocation(two_nodes()))->end, std::nullopt);
   const auto read = read_slurm_allocation(two_nodes({{"SLURM_JOB_END_TIME", "1795300000"}}));

@@ -138,6 +138,7 @@ class Script {
     return on(event::PortTaken{attempt_, Rank{0}, {port, std::move(holder)}});
   }
   std::string cancel(int number) { return on(event::CancelSignal{number}); }
+  std::string end_in(milliseconds left) { return on(event::Deadline{mono() + left}); }
   std::string tick() { return on(event::Tick{}); }
 
   /// Of the last call, relative to the start; nullopt: none.

@@ -46,6 +46,29 @@ TEST(SupervisorCancel, ASecondOneOfAnyKindKillsAtOnce) {
   EXPECT_EQ(run.how(1), How::killed);
 }
 
+TEST(SupervisorCancel, ADeadlineOnlyShortensTheGraceTime) {
+  for (const auto& [left, killed] :
+       {std::pair{seconds(10), seconds(11)}, {seconds(90), seconds(31)}}) {
+    Script run(config(1), {0, 0});
+    (void)run.at(seconds(1)).cancel(SIGTERM);
+    (void)run.at(milliseconds(1020)).end_in(left - milliseconds(20));
+    EXPECT_EQ(run.deadline(), killed);
+    EXPECT_EQ(run.at(killed).tick(), "kill 0");
+  }
+}
+
+TEST(SupervisorCancel, ADeadlineThatHasPassedKillsAtOnce) {
+  Script run(config(1), {0});
+  (void)run.at(seconds(1)).cancel(SIGTERM);
+  EXPECT_EQ(run.at(seconds(2)).end_in(-seconds(1)), "kill 0");
+}
+
+TEST(SupervisorCancel, ADeadlineAloneStopsNobody) {
+  Script run(config(1), {0});
+  EXPECT_EQ(run.at(seconds(1)).end_in(seconds(1)), "");
+  EXPECT_EQ(run.at(seconds(3)).tick(), "");
+}
+
 TEST(SupervisorCancel, WhileConnecting) {
   Script run(config(2));
   (void)run.start();

@@ -1,0 +1,175 @@
+#include "spec/slurm_state.h"
+
+#include <algorithm>
+#include <array>
+#include <charconv>
+#include <cstdint>
+
+#include "text/duration_text.h"
+
+namespace dlaunch {
+
+namespace {
+
+// A signal that comes earlier before the end of the job's time has another reason. sbatch(1):
+// --signal may be asked for up to 65,535 s before, but is mostly meant to leave time for a
+// checkpoint.
+constexpr std::chrono::minutes kNearEnd{30};
+// What dlaunch itself needs between the end of the last rank and its own: output that is still on
+// the nodes, the summary.
+constexpr std::chrono::milliseconds kForReport{5000};
+
+std::optional<SlurmTime> time_of(std::string_view text) {
+  std::int64_t number = 0;
+  const auto [end, error] = std::from_chars(text.data(), text.data() + text.size(), number);
+  const bool good = error == std::errc() && end == text.data() + text.size() && number > 0;
+  return good ? std::optional(SlurmTime(number)) : std::nullopt;
+}
+
+int number_of(std::string_view text) {
+  int number = 0;
+  (void)std::from_chars(text.data(), text.data() + text.size(), number);
+  return number;
+}
+
+/// The value of `name` in "A=1 B=2"; no value of these lines holds a blank.
+std::string_view value_in(std::string_view line, std::string_view name) {
+  std::size_t at = 0;
+  while ((at = line.find(name, at)) != std::string_view::npos) {
+    const std::size_t end = at + name.size();
+    const bool whole = (at == 0 || line[at - 1] == ' ') && end < line.size() && line[end] == '=';
+    if (whole) {
+      line.remove_prefix(end + 1);
+      return line.substr(0, line.find(' '));
+    }
+    at = end;
+  }
+  return {};
+}
+
+/// Calls with each line, without blanks in front.
+template <class Use>
+void for_each_line(std::string_view text, const Use& use) {
+  while (!text.empty()) {
+    const std::size_t end = std::min(text.find('\n'), text.size());
+    std::string_view line = text.substr(0, end);
+    text.remove_prefix(std::min(end + 1, text.size()));
+    line.remove_prefix(std::min(line.find_first_not_of(' '), line.size()));
+    use(line);
+  }
+}
+
+std::string meaning(SlurmEnding ending, const std::string& job) {
+  switch (ending) {
+    case SlurmEnding::time_limit:
+      return "Slurm job " + job + " has reached its time limit";
+    case SlurmEnding::preempted:
+      return "Slurm preempts job " + job + ": another one needs its nodes";
+    case SlurmEnding::requeued:
+      return "Slurm job " + job +
+             " is requeued (preemption, a failed node, or scontrol requeue): it starts again later";
+    case SlurmEnding::cancelled:
+      return "Slurm job " + job + " was cancelled by scancel";
+    case SlurmEnding::node_failed:
+      return "a node of Slurm job " + job + " has failed";
+    case SlurmEnding::none:
+      break;
+  }
+  return "";
+}
+
+/// Of the time until Slurm's SIGKILL so much is left for the ranks: where it is short, most of it.
+std::chrono::milliseconds for_ranks(std::chrono::milliseconds until_kill) {
+  until_kill = std::max(until_kill, std::chrono::milliseconds(0));
+  return until_kill - std::min(kForReport, until_kill / 4);
+}
+
+}  // namespace
+
+SlurmState read_slurm_state(std::string_view text) {
+  SlurmState state;
+  for_each_line(text, [&](std::string_view line) {
+    if (line.starts_with("JobState=")) {
+      state.state = value_in(line, "JobState");
+      state.reason = value_in(line, "Reason");
+    } else if (line.starts_with("Requeue=")) {
+      state.restarts = number_of(value_in(line, "Restarts"));
+    } else if (line.starts_with("StartTime=")) {
+      state.end = time_of(value_in(line, "EndTime"));
+    } else if (line.starts_with("PreemptEligibleTime=") || line.starts_with("PreemptTime=")) {
+      state.preempted = time_of(value_in(line, "PreemptTime"));
+    }
+  });
+  return state;
+}
+
+std::optional<std::chrono::seconds> read_kill_wait(std::string_view text) {
+  std::optional<std::chrono::seconds> found;
+  for_each_line(text, [&](std::string_view line) {
+    constexpr std::string_view kName = "KillWait";  // "KillWait                = 30 sec"
+    if (!line.starts_with(kName)) return;
+    line.remove_prefix(kName.size());
+    line.remove_prefix(std::min(line.find_first_not_of(" ="), line.size()));
+    if (const auto seconds = time_of(line.substr(0, line.find(' ')))) found = *seconds;
+  });
+  return found;
+}
+
+std::map<std::string, std::string> read_slurm_account(std::string_view text) {
+  std::map<std::string, std::string> states;
+  for_each_line(text, [&](std::string_view line) {
+    const std::size_t bar = line.find('|');
+    if (bar == 0 || bar == std::string_view::npos) return;
+    const std::string_view state = line.substr(bar + 1);
+    const std::string_view word = state.substr(0, state.find_first_of(" |"));  // "CANCELLED by 0"
+    if (!word.empty()) states[std::string(line.substr(0, bar))] = word;
+  });
+  return states;
+}
+
+SlurmEnding ending_of(const SlurmState& job, int restarts, SlurmTime now) {
+  struct Row {
+    std::string_view word;
+    SlurmEnding ending;
+  };
+  constexpr std::array kReasons{
+      Row{"TimeLimit", SlurmEnding::time_limit}, Row{"DeadLine", SlurmEnding::time_limit},
+      Row{"NodeDown", SlurmEnding::node_failed}, Row{"BeginTime", SlurmEnding::requeued}};
+  constexpr std::array kStates{
+      Row{"TIMEOUT", SlurmEnding::time_limit},  Row{"DEADLINE", SlurmEnding::time_limit},
+      Row{"PREEMPTED", SlurmEnding::preempted}, Row{"NODE_FAIL", SlurmEnding::node_failed},
+      Row{"REQUEUED", SlurmEnding::requeued},   Row{"PENDING", SlurmEnding::requeued},
+      Row{"CANCELLED", SlurmEnding::cancelled}, Row{"COMPLETING", SlurmEnding::cancelled}};
+  if (job.preempted) return SlurmEnding::preempted;
+  if (job.state != "RUNNING" && job.restarts > restarts) return SlurmEnding::requeued;
+  if (job.state != "RUNNING") {
+    for (const Row& row : kReasons) {
+      if (job.reason == row.word) return row.ending;
+    }
+  }
+  for (const Row& row : kStates) {
+    if (job.state == row.word) return row.ending;
+  }
+  const bool over = job.state == "RUNNING" && job.end && *job.end <= now;
+  return over ? SlurmEnding::time_limit : SlurmEnding::none;
+}
+
+SlurmNotice slurm_notice(const SlurmSignal& signal, const SlurmState& state) {
+  const SlurmEnding ending = ending_of(state, signal.restarts, signal.came);
+  SlurmNotice notice{meaning(ending, signal.job), std::nullopt};
+  const bool later = state.state == "RUNNING" && state.end && *state.end > signal.came;
+  if (later) {  // a warning: at the end of its time there is another SIGTERM
+    const SlurmTime until = *state.end - signal.came;
+    notice.left = for_ranks(until);
+    if (ending != SlurmEnding::none) {
+      notice.text += ", and ends it in " + duration_text(until);
+    } else if (until <= kNearEnd) {
+      notice.text = "the time limit of Slurm job " + signal.job + " is in " + duration_text(until);
+    }
+  } else if (state.state != "RUNNING" && ending != SlurmEnding::none && signal.kill_wait) {
+    notice.left = for_ranks(*signal.kill_wait);
+  }
+  return notice;
+}
+
+}  // namespace dlaunch

@@ -1,0 +1,113 @@
+"""What ends a job from outside, and how much of it is known: preemption, signals that were asked for, short grace times."""
+
+import json
+import os
+import re
+
+from case import case
+from cases_outside import start_of, summary_of, tell_signals
+from expectations import expect, expect_equal, expect_in
+from processes import command_of, wait_until
+
+
+def take_the_nodes(box, nodes):
+    """A job of higher priority that needs all of them; its number."""
+    return int(box.slurm.command("sbatch", "--parsable", "-p", "urgent", f"-N{nodes}", "--exclusive", "-D", box.folder, "--wrap",
+                                 f"touch {box.folder}/urgent"))
+
+
+def wait_for_summary(box, count=1, patience=20):
+    def summaries():
+        return [name for name in os.listdir(box.path("runs")) if os.path.exists(box.path("runs", name, "summary.json"))]
+    wait_until(lambda: len(summaries()) >= count, "the report", patience, 0.05)
+    return [json.loads(box.read("runs", name, "summary.json")) for name in sorted(summaries())]
+
+
+@case(budget=150)
+def a_preempted_job_has_its_grace_time(box):
+    """Slurm tells the steps, and ends the job GraceTime later; the run has ended long before."""
+    box.make_slurm(2, kill_wait=20, preempt="CANCEL", grace=120)
+    job = box.submit("run", "--", *tell_signals(box), options=["-N2", "--exclusive", "--time=60"])
+    start_of(box, 2)
+    take_the_nodes(box, 2)
+    box.end_of_job(job, patience=80)
+    for rank in range(2):
+        expect_equal(box.rank_output(rank), b"SIGTERM\n", f"signals of rank {rank}")
+    summary = summary_of(box)
+    expect_equal((summary["exit_code"], summary["cause"]), (143, "cancelled"), "the report")
+    expect_in(f"Slurm preempts job {job}: another one needs its nodes, and ends it in ", summary["slurm"]["said"], "why")
+    expect_in(f"Slurm preempts job {job}", box.batch_text(), "why, on the console")
+
+
+@case(budget=150)
+def a_preempted_job_of_one_node_has_its_grace_time(box):
+    """It has no step of its own but the one that listens."""
+    box.make_slurm(1, kill_wait=20, preempt="CANCEL", grace=120)
+    job = box.submit("run", "-n", "2", "--", *tell_signals(box), options=["-N1", "--exclusive"])
+    start_of(box, 2)
+    # Its last command, when all else of it stands.
+    wait_until(lambda: any(command_of(int(pid)).strip() == "cat" for pid in os.listdir("/proc") if pid.isdigit()), "the step that listens",
+               30, 0.05)
+    take_the_nodes(box, 1)
+    box.end_of_job(job, patience=80)
+    for rank in range(2):
+        expect_equal(box.rank_output(rank), b"SIGTERM\n", f"signals of rank {rank}")
+    expect_in(f"Slurm preempts job {job}", summary_of(box)["slurm"]["said"], "why")
+
+
+@case(budget=400)
+def a_job_that_is_preempted_and_requeued_runs_again(box):
+    box.make_slurm(2, kill_wait=20, preempt="REQUEUE")
+    job = box.submit("run", "--", "/bin/sh", "-c", f'echo $SLURM_JOB_END_TIME; : > {box.folder}/start-${{SLURM_RESTART_COUNT:-0}}-$RANK; '
+                     'if [ -z "$SLURM_RESTART_COUNT" ]; then exec sleep 1000; fi', options=["-N2", "--exclusive", "--requeue", "--time=60"])
+    wait_until(lambda: box.exists("start-0-0") and box.exists("start-0-1"), "the first start", 20, 0.02)
+    urgent = take_the_nodes(box, 2)
+    (first,) = wait_for_summary(box, patience=80)
+    expect_equal(first["exit_code"], 143, "exit code of the first run")
+    expect_in(f"Slurm job {job} is requeued (preemption", first["slurm"]["said"], "why")
+    expect_in("DUE TO PREEMPTION", box.batch_text(), "Slurm's own word")
+    box.slurm.wait_for_job(urgent, ("COMPLETED",), patience=80)
+    wait_until(lambda: box.slurm.job(job)["JobState"] == "PENDING", "it waits again", 90, 0.05)
+    box.slurm.command("scontrol", "update", f"JobId={job}", "StartTime=now")
+    wait_until(lambda: box.exists("start-1-1"), "the second start", 90, 0.05)
+    box.end_of_job(job, 0, "COMPLETED")
+    first, second = wait_for_summary(box, 2)
+    expect_equal((second["exit_code"], second["slurm"]["said"]), (0, None), "the second run")
+    expect(second["slurm"]["ends"] > first["slurm"]["ends"], f"the end of its time: {first['slurm']} {second['slurm']}")
+
+
+@case(budget=150)
+def signals_that_a_job_has_asked_for_before_its_time_ends(box):
+    """slurmctld looks every 30 s."""
+    box.make_slurm(3, kill_wait=20)
+    to_script = box.submit("run", "--set", f"logs.dir={box.folder}/to-script", "--", *tell_signals(box, "a"),
+                           options=["-N1", "--time=10", "--signal=B:USR1@595", "-e", box.path("a.err")])
+    to_steps = box.submit("run", "--set", f"logs.dir={box.folder}/to-steps", "--", *tell_signals(box, "b"),
+                          options=["-N2", "--time=10", "--signal=USR2@595", "-e", box.path("b.err")])
+    wait_until(lambda: all(box.exists(f"{name}-{rank}") for name, rank in (("a", 0), ("b", 0), ("b", 1))), "all ranks are there", 20, 0.02)
+
+    def said(folder, rank):
+        (run,) = os.listdir(box.path(folder))
+        path = box.path(folder, run, "attempt-0", f"rank-{rank}.out")
+        return box.read(path) if os.path.exists(path) else b""
+    wait_until(lambda: said("to-script", 0) == b"SIGUSR1\n", "the rank has SIGUSR1", 70, 0.05)
+    for rank in range(2):
+        wait_until(lambda: said("to-steps", rank) == b"SIGUSR2\n", f"rank {rank} has SIGUSR2", 70, 0.05)
+    for job, name in ((to_script, "a.err"), (to_steps, "b.err")):
+        told = re.compile(rb"SIGUSR[12]: the time limit of Slurm job %d is in (9|10) min" % job)
+        wait_until(lambda: told.search(box.read(name)), f"the deadline in {name}", 20, 0.05)
+        box.slurm.command("scancel", str(job))
+        box.end_of_job(job, state="CANCELLED")
+
+
+@case
+def what_does_not_end_is_killed_before_slurm_does_it(box):
+    """KillWait is shorter than timeouts.stop, and yet there is a report."""
+    box.make_slurm(2, kill_wait=8)
+    job = box.submit("run", "--set", "timeouts.stop=10m", "--", box.rank, "ignore", "15", "tell", "ready", "pause")
+    box.expect_all("ready", 2)
+    box.slurm.command("scancel", str(job))
+    box.end_of_job(job, state="CANCELLED")
+    (summary,) = wait_for_summary(box)
+    expect_equal([rank["how"] for rank in summary["ranks"]], ["killed", "killed"], "how the ranks have ended")
+    expect_equal(summary["slurm"]["said"], f"Slurm job {job} was cancelled by scancel", "why")

@@ -1,0 +1,90 @@
+#include "launch/command_output.h"
+
+#include <memory>
+
+#include <gmock/gmock.h>
+#include <gtest/gtest.h>
+
+#include "os/clock.h"
+
+namespace dlaunch {
+namespace {
+
+using std::chrono::milliseconds;
+using std::chrono::minutes;
+using testing::HasSubstr;
+
+const std::vector<std::string> kEnvironment = {"PATH=/usr/bin:/bin", "COLOUR=red"};
+
+Result<CommandOutput> shell(const std::string& script, Duration limit = minutes(1),
+                            const std::string& input = "") {
+  return command_output({"sh", "-c", script}, kEnvironment, input, limit);
+}
+
+TEST(CommandOutput, IsAllThatItSaysAndHowItEnds) {
+  const auto done = shell("cat; echo $COLOUR; echo no >&2; exit 3", minutes(1), "yes ");
+  ASSERT_TRUE(done);
+  EXPECT_EQ(done->out, "yes red\n");
+  EXPECT_EQ(done->errors, "no\n");
+  EXPECT_EQ(done->wait_status, 3 << 8);
+}
+
+TEST(CommandOutput, IsWholeWhenItIsLong) {
+  const auto done = shell("head -c 300000 /dev/zero");
+  ASSERT_TRUE(done);
+  EXPECT_EQ(done->out.size(), 300'000U);
+}
+
+TEST(CommandOutput, OfAProgramThatDoesNotReadItsInput) {
+  const auto done = shell("exit 4", minutes(1), std::string(1'000'000, 'x'));
+  ASSERT_TRUE(done);
+  EXPECT_EQ(done->wait_status, 4 << 8);
+}
+
+TEST(CommandOutput, OfNoProgram) {
+  const auto done = command_output({"no-such-program"}, kEnvironment, "", minutes(1));
+  ASSERT_FALSE(done);
+  EXPECT_THAT(done.error().message, HasSubstr("there is no program \"no-such-program\""));
+}
+
+TEST(CommandOutput, IsNotWaitedForBeyondTheLimit) {
+  const auto done = shell("sleep 1000", milliseconds(20));
+  ASSERT_FALSE(done);
+  EXPECT_THAT(done.error().message, HasSubstr("sh has not answered within 20 ms"));
+}
+
+// Its child holds stdout.
+TEST(CommandOutput, OfOneThatLeavesAnotherBehind) {
+  const auto done = shell("sleep 1000 & exit 0", milliseconds(100));
+  ASSERT_FALSE(done);
+  EXPECT_THAT(done.error().message, HasSubstr("has not answered within 100 ms"));
+}
+
+TEST(RunningCommand, MayBeForgottenByItsOwnAnswer) {
+  EventLoop loop;
+  std::unique_ptr<RunningCommand> command;
+  std::string out;
+  command = std::make_unique<RunningCommand>(loop, std::vector<std::string>{"echo", "hello"},
+                                             kEnvironment, "", minutes(1),
+                                             [&](const Result<CommandOutput>& answer) {
+                                               out = answer->out;
+                                               command.reset();
+                                             });
+  while (command) loop.run_one();
+  EXPECT_EQ(out, "hello\n");
+}
+
+TEST(RunningCommand, CallsNobodyOnceItIsGone) {
+  EventLoop loop;
+  bool called = false;
+  auto command = std::make_unique<RunningCommand>(
+      loop, std::vector<std::string>{"sleep", "1000"}, kEnvironment, "", milliseconds(10),
+      [&](const Result<CommandOutput>&) { called = true; });
+  command.reset();
+  const MonotonicTime end = monotonic_now() + milliseconds(50);
+  while (monotonic_now() < end) loop.run_one(end);
+  EXPECT_FALSE(called);
+}
+
+}  // namespace
+}  // namespace dlaunch
