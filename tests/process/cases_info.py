@@ -112,7 +112,7 @@ def info_tells_of_this_machine(box):
     expect_equal(facts["fabric"]["rdma"] == [], facts["fabric"]["no_rdma"] is not None, "a reason where there is none")
 
 
-@case
+@case(budget=180)
 def info_tells_of_every_shape(box):
     said = {"dgx-h100": "mlx5_0:1, same switch", "azure-nd-a100-v4": "mlx5_an0 is Ethernet", "azure-nc24rs-v3": "mlx4_0:1",
             "roce-v2": "NCCL_IB_GID_INDEX=3", "roce-v2-uneven": "5 of mlx5_7", "four-rails": "NCCL_NET_GDR_LEVEL=PXB",
@@ -145,7 +145,7 @@ def info_knows_names_of_azure_sizes(box):
     box.run("info", "--azure-size", "NC24r", "--root", ".", code=64)
 
 
-@case
+@case(budget=180)
 def libibverbs_sees_the_same_devices_in_these_folders(box):
     """The folders are written from the kernel's sources; the library that everybody uses reads them, too (SYSFS_PATH)."""
     if not (glob.glob("/usr/lib/*/libibverbs/libmlx5-*.so") or glob.glob("/usr/lib64/libibverbs/libmlx5-*.so")):
@@ -167,7 +167,7 @@ def libibverbs_sees_the_same_devices_in_these_folders(box):
         expect_equal(sorted(ours), sorted(theirs), f"devices of {name}")
 
 
-@case
+@case(budget=120)
 def facts_of_agents_reach_the_plan(box):
     """Two agents on a machine with four rails: what they find comes over the wire and makes the settings."""
     enter = on_shape(box, "half-rate")
@@ -188,7 +188,7 @@ def facts_of_agents_reach_the_plan(box):
     expect_in("NCCL_IB_HCA==mlx5_0:1,mlx5_1:1,mlx5_2:1,mlx5_3:1", shown.replace("'", ""), "variables of a rank")
 
 
-@case
+@case(budget=120)
 def info_asks_nvidia_smi(box):
     enter = on_shape(box, "four-rails")
     box.write("bin/nvidia-smi", NVIDIA_SMI, 0o755)

@@ -140,7 +140,8 @@ class Machine:
             # An address that came, went, and came again leaves its place in the table empty.
             gids += [(NO_GID, "", "")] * (v2_at - 3)
             gids += [(mapped, "IB/RoCE v1", interface), (mapped, "RoCE v2", interface)]
-        self.port(folder, rate, layer="Ethernet", gids=gids, table=256)
+        # mlx5 has 256 entries; one such table is enough to read, and thousands of files take long to make.
+        self.port(folder, rate, layer="Ethernet", gids=gids, table=256 if name == "mlx5_0" else 16)
         self.net(interface, path.split("/")[-1], speed)
 
     def net(self, name, address, speed, carrier=1, kind=1, master="", driver=""):
