@@ -11,9 +11,9 @@
 #include "agent/attach_point.h"
 #include "agent/facts.h"
 #include "agent/lease.h"
+#include "agent/mpi_service.h"
 #include "agent/output_pump.h"
 #include "agent/place_check.h"
-#include "agent/pmix_service.h"
 #include "agent/rank_service.h"
 #include "agent/reach_door.h"
 #include "agent/reach_knock.h"
@@ -59,8 +59,8 @@ class Agent {
         stdin_(loop_, channel_),
         stager_(loop_, environment_from_block(environ),
                 [this](const wire::Message& message) { channel_.send(message); }),
-        pmix_(loop_, channel_, id_),
-        ranks_(loop_, channel_, pump_, stdin_, facts_, pmix_, enclosure_) {}
+        mpi_(loop_, channel_, id_),
+        ranks_(loop_, channel_, pump_, stdin_, facts_, mpi_, enclosure_) {}
 
   int run() {
     channel_.start(
@@ -143,10 +143,10 @@ class Agent {
     if (attach_) attach_->close();
     leave(exit_code::kOk);
   }
-  void on(wire::PreparePmix& job) { pmix_.prepare(job); }
-  void on(wire::PmixFence& done) { pmix_.on(done); }
-  void on(wire::PmixWanted& wanted) { pmix_.on(wanted); }
-  void on(wire::PmixData& data) { pmix_.on(data); }
+  void on(wire::PreparePmix& job) { mpi_.prepare(job); }
+  void on(wire::PmixFence& done) { mpi_.on(done); }
+  void on(wire::PmixWanted& wanted) { mpi_.on(wanted); }
+  void on(wire::PmixData& data) { mpi_.on(data); }
   // What only an agent sends, or the channel keeps for itself: not for us, and harmless.
   void on(wire::Ack&) {}
   void on(wire::Facts&) {}
@@ -273,10 +273,10 @@ class Agent {
   void end_everything() {
     stager_.abandon();
     raise_open_file_limit();
-    pmix_.kill();
+    mpi_.kill();
     kill_descendants(kCleanupLimit, [this] { return enclosure_.kill_once(); });
     enclosure_.remove();
-    pmix_.remove_folders();
+    mpi_.remove_folders();
     pump_.drain();  // the last words are in the pipes still
   }
 
@@ -315,7 +315,7 @@ class Agent {
   OutputPump pump_;
   StdinPump stdin_;
   Stager stager_;
-  PmixService pmix_;
+  MpiService mpi_;
   RankService ranks_;
   int exit_code_ = exit_code::kInternal;
 };

@@ -1,5 +1,6 @@
 #include "agent/pmix_service.h"
 
+#include <algorithm>
 #include <string_view>
 
 namespace dlaunch {
@@ -39,8 +40,8 @@ std::string why_not(std::string_view said) {
 
 }  // namespace
 
-PmixService::PmixService(EventLoop& loop, Channel& channel, SessionId id)
-    : loop_(loop), channel_(channel), id_(id), limit_(loop) {}
+PmixService::PmixService(EventLoop& loop, Channel& channel, SessionId id, Callbacks callbacks)
+    : loop_(loop), channel_(channel), id_(id), limit_(loop), callbacks_(std::move(callbacks)) {}
 
 void PmixService::prepare(const wire::PreparePmix& job) {
   ready("another plan has come");  // each question gets an answer: the launcher counts them
@@ -52,6 +53,10 @@ void PmixService::prepare(const wire::PreparePmix& job) {
   running_ = false;
   served_ = false;
   lost_ = false;
+  if (!job.pmix) {
+    channel_.send(wire::PmixReady{attempt_, ""});
+    return;
+  }
   starting_ = true;
   if (id_.node >= job.nodes.size()) return ready("it has no rank of the job");
   start(job);
@@ -95,9 +100,10 @@ void PmixService::ended(const std::string& said) {
   // Ranks that need it end by themselves, or go on as worlds of one: see judge().
   if (std::exchange(served_, false)) {
     lost_ = true;
-    channel_.send(wire::Notice{"dlaunch-pmix has ended before its ranks" +
-                               (said.empty() ? "" : ": " + said.substr(0, said.find('\n'))) +
-                               "; ranks that had not called MPI_Finalize by then have failed"});
+    channel_.send(
+        wire::Notice{"dlaunch-pmix has ended before its ranks" +
+                     (said.empty() ? "" : ": " + said.substr(0, said.find('\n'))) +
+                     "; ranks of Open MPI that had not called MPI_Finalize by then have failed"});
   }
 }
 
@@ -160,7 +166,18 @@ void PmixService::on(const pmix::Aborted& aborted) {
   const bool first = !rank.aborted;
   if (first) rank.aborted = aborted.code;
   helper_->send(pmix::AbortSeen{aborted.id});
-  if (first && on_abort_) on_abort_(Rank(aborted.rank));
+  if (first) callbacks_.on_abort(Rank(aborted.rank));
+}
+
+void PmixService::on(const pmix::Connected& rank) {
+  ranks_[rank.rank].connected = true;
+  callbacks_.on_connected(Rank(rank.rank));
+}
+
+bool PmixService::has_another(Rank rank) const {
+  return std::any_of(ranks_.begin(), ranks_.end(), [&](const auto& one) {
+    return one.first != rank.value && one.second.connected;
+  });
 }
 
 void PmixService::on(const pmix::Refused& refused) {
@@ -184,24 +201,16 @@ void PmixService::add_variables(Rank rank, const Environment& shared, Environmen
   }
 }
 
-/// Where the server has been lost, a rank that did not come to MPI_Finalize before is no success:
-/// it may have been a world of one.
-void PmixService::judge(Rank rank, ExitStatus& status) {
-  if (!served_ && !lost_) return;
+/// Where the server has been lost, what a rank had not said before is as good as not said: it may
+/// have gone on as a world of one.
+WireUp PmixService::seen(Rank rank) {
+  if (!served_ && !lost_) return {};
   // It waited until its last word was written, which need not have been read yet.
   if (running_) helper_->catch_up();
   const auto found = ranks_.find(rank.value);
-  if ((!served_ && !lost_) || found == ranks_.end()) return;
+  if ((!served_ && !lost_) || found == ranks_.end()) return {};
   const RankState& state = found->second;
-  if (state.aborted) {
-    status = ExitStatus();
-    status.value = *state.aborted & 0xff;
-    status.mpi = MpiEnd::aborted;
-  } else if (status.ok() && !state.connected) {
-    status.mpi = MpiEnd::never_connected;
-  } else if (status.ok() && !state.finalized) {
-    status.mpi = MpiEnd::not_finalized;
-  }
+  return {true, state.connected, state.finalized, state.aborted};
 }
 
 // ---- its end

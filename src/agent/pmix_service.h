@@ -1,5 +1,5 @@
-// Serves the MPI ranks of one node: has a dlaunch-pmix for each attempt, passes on what it and the
-// servers of other nodes have for each other, and knows of each rank whether it has kept to MPI.
+// Serves the MPI ranks of one node by PMIx: has a dlaunch-pmix for each attempt, passes on what it
+// and the servers of other nodes have for each other, and knows what each rank has said to it.
 #pragma once
 
 #include <cstdint>
@@ -13,8 +13,8 @@
 
 #include "agent/pmix_folders.h"
 #include "agent/pmix_helper.h"
+#include "agent/wire_up.h"
 #include "model/environment.h"
-#include "model/exit_status.h"
 #include "os/channel.h"
 #include "os/event_loop.h"
 
@@ -23,7 +23,12 @@ namespace dlaunch {
 /// Lives on the agent's one thread.
 class PmixService {
  public:
-  PmixService(EventLoop& loop, Channel& channel, SessionId id);
+  struct Callbacks {
+    std::function<void(Rank)> on_connected;
+    std::function<void(Rank)>
+        on_abort;  // it has called MPI_Abort: it is about to end. Once for each
+  };
+  PmixService(EventLoop& loop, Channel& channel, SessionId id, Callbacks callbacks);
 
   /// Answers with PmixReady when the server takes connections, or does not come to that in time.
   void prepare(const wire::PreparePmix& job);
@@ -31,12 +36,12 @@ class PmixService {
   void on(const wire::PmixWanted& wanted);
   void on(wire::PmixData& data);
 
-  /// A rank has called MPI_Abort: it is about to end. Called once for each.
-  void on_abort(std::function<void(Rank)> callback) { on_abort_ = std::move(callback); }
   /// Adds what the rank's MPI library needs to find the server. `shared`: what it has in any case.
   void add_variables(Rank rank, const Environment& shared, Environment& own) const;
-  /// Of a rank that has ended by itself: what its exit status does not tell.
-  void judge(Rank rank, ExitStatus& status);
+  /// What it has said so far, all of it.
+  [[nodiscard]] WireUp seen(Rank rank);
+  /// Another rank than this one speaks PMIx.
+  [[nodiscard]] bool has_another(Rank rank) const;
 
   /// Everything is being killed: whatever happens to server and ranks now says nothing of them.
   void expect_end() { served_ = lost_ = false; }
@@ -67,7 +72,7 @@ class PmixService {
   void on(const pmix::DataWanted& wanted);
   void on(pmix::Data& data);
   void on(const pmix::Aborted& aborted);
-  void on(const pmix::Connected& rank) { ranks_[rank.rank].connected = true; }
+  void on(const pmix::Connected& rank);
   void on(const pmix::Finalized& rank) { ranks_[rank.rank].finalized = true; }
   void on(const pmix::Refused& refused);
   // What only an agent says.
@@ -80,7 +85,7 @@ class PmixService {
   Channel& channel_;
   const SessionId id_;
   Timer limit_;
-  std::function<void(Rank)> on_abort_;
+  const Callbacks callbacks_;
   std::function<void()> on_finished_;
   std::unique_ptr<PmixHelper> helper_;  // may have ended
   bool running_ = false;                // helper_ has not

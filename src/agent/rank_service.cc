@@ -11,6 +11,7 @@
 #include "agent/carried_environment.h"
 #include "agent/environment_block.h"
 #include "agent/start_files.h"
+#include "model/pmi.h"
 #include "os/clock.h"
 #include "os/proc_file.h"
 #include "os/signals.h"
@@ -27,14 +28,11 @@ constexpr std::size_t kStartsPerTurn = 16;
 
 constexpr std::chrono::milliseconds kKillRound{5};
 
-// What a rank that has called MPI_Abort gets to end by itself, with what its shell does then.
-constexpr std::chrono::seconds kAbortGrace{1};
-
 // Kept from pipes and log files: stopping and killing read /proc.
 constexpr unsigned long kSpareDescriptors = 16;
-// What starting a rank has open for a moment: its ends of three pipes, and its input's other one
-// counts as well.
-constexpr std::size_t kDescriptorsToStart = 4;
+// What starting a rank has open for a moment: its ends of three pipes and of a socket, and its
+// input's other one counts as well.
+constexpr std::size_t kDescriptorsToStart = 5;
 
 class CpuMask {
  public:
@@ -144,18 +142,18 @@ struct RankService::RunningRank {
 };
 
 RankService::RankService(EventLoop& loop, Channel& channel, OutputPump& pump, StdinPump& stdin_pump,
-                         FactsService& facts, PmixService& pmix, Enclosure& enclosure)
+                         FactsService& facts, MpiService& mpi, Enclosure& enclosure)
     : loop_(loop),
       channel_(channel),
       pump_(pump),
       stdin_(stdin_pump),
       facts_(facts),
-      pmix_(pmix),
+      mpi_(mpi),
       enclosure_(enclosure),
       kill_timer_(loop),
       open_files_(raise_open_file_limit(kSpareDescriptors)),
       null_(::open("/dev/null", O_RDONLY | O_CLOEXEC)) {
-  pmix_.on_abort([this](Rank rank) { end_aborted(rank); });
+  mpi_.on_abort([this](Rank rank, std::chrono::milliseconds grace) { end_aborted(rank, grace); });
 }
 
 RankService::~RankService() = default;
@@ -225,7 +223,8 @@ void RankService::lock_cores(wire::StartRanks& request) {
 }
 
 bool RankService::descriptors_suffice(const wire::StartRanks& request) {
-  const std::size_t per_rank = request.log_folder.empty() ? 2 : 4;  // stdout and stderr
+  const std::size_t per_rank =  // stdout and stderr, and what MPI needs
+      (request.log_folder.empty() ? 2 : 4) + mpi_.descriptors_per_rank();
   std::size_t needed = 0;
   std::size_t held = 0;  // ports, which are given free before the log files come
   for (const wire::StartRank& rank : request.ranks) {
@@ -269,7 +268,8 @@ tl::expected<pid_t, StartFailure> RankService::start_one(const std::shared_ptr<B
   auto& [in, out, err] = *made;
   const wire::StartCommand& command = batch.request.commands[rank.command];
   Environment own = rank.env;
-  pmix_.add_variables(rank.rank, batch.base.variables(), own);
+  const auto pmi = mpi_.connect(rank.rank, batch.base.variables(), own);
+  if (!pmi) return tl::unexpected(pmi.error());
   const EnvironmentBlock environment(batch.base, own);
   std::vector<const char*> argv;
   argv.reserve(command.argv.size() + 1);
@@ -285,6 +285,8 @@ tl::expected<pid_t, StartFailure> RankService::start_one(const std::shared_ptr<B
   request.stdin_fd = rank.wants_stdin ? in.read.get() : null_.get();
   request.stdout_fd = out.write.get();
   request.stderr_fd = err.write.get();
+  request.extra_fd = pmi->get();
+  request.extra_fd_number = kPmiDescriptor;
   request.cpus = cpus.set();
   request.cpus_size = cpus.size();
   request.open_files = &open_files;
@@ -434,7 +436,7 @@ void RankService::on_ended(const Reaped& reaped, WallTime now) {
   rank.exited = true;
   if (rank.wants_stdin) stdin_.close();
   ExitStatus status = reaped.status;
-  if (!rank.signalled) pmix_.judge(rank.rank, status);
+  if (!rank.signalled) mpi_.judge(rank.rank, status);
   if (!status.ok() && !rank.signalled) tell_if_port_is_taken();
   if (!rank.signalled && died_of_sigkill(status))
     status.out_of_memory = oom_->evidence(rank.outer_pid);
@@ -446,11 +448,11 @@ void RankService::on_ended(const Reaped& reaped, WallTime now) {
 }
 
 /// The job ends by its end, so it must come, whatever a shell around it does next.
-void RankService::end_aborted(Rank rank) {
+void RankService::end_aborted(Rank rank, std::chrono::milliseconds grace) {
   for (auto& [pid, running] : running_) {
     if (running->rank != rank || running->exited) continue;
     running->abort_grace = std::make_unique<Timer>(loop_);
-    running->abort_grace->after(kAbortGrace, [&running = *running] {
+    running->abort_grace->after(grace, [&running = *running] {
       if (!running.exited) kill_tree(running.leader);
     });
   }
@@ -475,7 +477,7 @@ void RankService::end_attempt_if_over() {
   // As an event of its own: the caller may be in the middle of a pass over the ranks.
   loop_.post([this] {
     reap();
-    pmix_.finish([this] {
+    mpi_.finish([this] {
       reap();
       if (active_) kill_round();
     });
@@ -483,9 +485,9 @@ void RankService::end_attempt_if_over() {
 }
 
 void RankService::kill_round() {
-  pmix_.expect_end();
+  mpi_.expect_end();
   std::set<pid_t> spared;
-  if (const auto server = pmix_.process()) spared.insert(*server);
+  if (const auto server = mpi_.process()) spared.insert(*server);
   const std::vector<pid_t> killed = enclosure_.kill_once(spared);
   if (ending_) leftovers_.insert(killed.begin(), killed.end());
   // The deaths come as SIGCHLD; further rounds are for what was forked in the middle of this one.

@@ -8,8 +8,8 @@
 #include <unordered_map>
 
 #include "agent/facts.h"
+#include "agent/mpi_service.h"
 #include "agent/output_pump.h"
-#include "agent/pmix_service.h"
 #include "agent/released_ports.h"
 #include "agent/stdin_pump.h"
 #include "os/channel.h"
@@ -28,7 +28,7 @@ namespace dlaunch {
 class RankService {
  public:
   RankService(EventLoop& loop, Channel& channel, OutputPump& pump, StdinPump& stdin_pump,
-              FactsService& facts, PmixService& pmix, Enclosure& enclosure);
+              FactsService& facts, MpiService& mpi, Enclosure& enclosure);
   ~RankService();
 
   /// SIGCHLD must be blocked.
@@ -67,7 +67,7 @@ class RankService {
   void tell_if_port_is_taken();
   void signal_rank(RunningRank& rank, int signal);
   void watch_companion(RunningRank& rank, pid_t companion);
-  void end_aborted(Rank rank);
+  void end_aborted(Rank rank, std::chrono::milliseconds grace);
   void rank_is_over();
   void end_attempt_if_over();
   void kill_round();
@@ -78,7 +78,7 @@ class RankService {
   OutputPump& pump_;
   StdinPump& stdin_;
   FactsService& facts_;
-  PmixService& pmix_;
+  MpiService& mpi_;
   Enclosure& enclosure_;
   std::optional<OomWatch> oom_;
   bool prepared_ = false;  // for an attempt that has not begun

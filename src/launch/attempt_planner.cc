@@ -159,11 +159,11 @@ void AttemptPlanner::check(LaunchPlan plan) {
       sessions_.send(NodeIndex(node), check_message(spec_, plan, NodeIndex(node)));
     }
   }
-  if (needs_pmix(plan)) {
+  if (needs_wire_up(plan)) {
     const std::string secret = secret_text();
     if (secret.empty()) return done_(fail_errno(exit_code::kInternal, "getrandom", errno));
     pmix_ = PmixStart(plan);
-    const wire::PreparePmix message = prepare_message(plan, secret);
+    const wire::PreparePmix message = prepare_message(plan, spec_.mpi.pmi, secret);
     for (std::uint32_t node = 0; node < plan.nodes.size(); ++node) {
       ++pmix_asked_[NodeIndex(node)];
       sessions_.send(NodeIndex(node), message);
@@ -197,7 +197,11 @@ void AttemptPlanner::answered() {
       error->message += "\n         sync: true copies nothing that a .gitignore file names";
     return done_(tl::unexpected(std::move(*error)));
   }
-  if (auto error = pmix_.error()) return done_(tl::unexpected(std::move(*error)));
+  if (spec_.mpi.pmi == Mpi::Pmi::automatic) {
+    for (std::string& text : pmix_.notes()) plan.notes.push_back(std::move(text));
+  } else if (auto error = pmix_.error()) {
+    return done_(tl::unexpected(std::move(*error)));
+  }
   done_(std::move(plan));
 }
 

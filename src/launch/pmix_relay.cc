@@ -54,14 +54,44 @@ std::vector<NodeIndex> PmixRelay::nodes_of(const std::vector<RankSpan>& members)
 
 std::vector<PmixRelay::Letter> PmixRelay::on(NodeIndex from, wire::PmixFence fence) {
   if (fence.attempt != attempt_) return {};
-  const std::pair key{fence.members, fence.counter};
+  const bool pmi1 = fence.pmi1;
+  if (pmi1 && pmi1_failed_) return {};
+  if (pmi1 && fence.status != 0) return fail_pmi1(fence.status);
+  std::vector<Letter> letters = contribute(from, std::move(fence));
+  // Each would wait for ranks that speak the other protocol. Those of PMIx end with the others.
+  if (is_open(pmi1) && is_open(!pmi1)) {
+    for (Letter& letter : fail_pmi1(wire::kPmi1Mixed)) letters.push_back(std::move(letter));
+  }
+  return letters;
+}
+
+bool PmixRelay::is_open(bool pmi1) const {
+  return std::any_of(fences_.begin(), fences_.end(),
+                     [&](const auto& one) { return std::get<bool>(one.first) == pmi1; });
+}
+
+std::vector<PmixRelay::Letter> PmixRelay::fail_pmi1(std::int32_t status) {
+  pmi1_failed_ = true;
+  std::erase_if(fences_, [this](const auto& one) {
+    const bool erased = std::get<bool>(one.first);
+    if (erased) held_ -= one.second.sum.bytes.size();
+    return erased;
+  });
+  wire::PmixFence failed{attempt_, 0, status, {}, {}};
+  failed.pmi1 = true;
+  return {{nodes_, std::move(failed)}};
+}
+
+std::vector<PmixRelay::Letter> PmixRelay::contribute(NodeIndex from, wire::PmixFence fence) {
+  const Key key{fence.pmi1, fence.members, fence.counter};
   auto found = fences_.find(key);
   if (found == fences_.end()) {
     Fence begun;
     begun.nodes = nodes_of(fence.members);
     begun.awaited = {begun.nodes.begin(), begun.nodes.end()};
-    begun.sum = {attempt_, fence.counter, 0, fence.members, ""};
+    begun.sum = {attempt_, fence.counter, 0, fence.members, "", fence.pmi1};
     if (begun.nodes.empty() || fences_.size() >= kMostFences) {
+      if (fence.pmi1) return fail_pmi1(wire::kPmi1TooMuch);
       begun.sum.status = begun.nodes.empty() ? kBadParameter : kOutOfResource;
       return {{{from}, std::move(begun.sum)}};
     }
@@ -71,6 +101,7 @@ std::vector<PmixRelay::Letter> PmixRelay::on(NodeIndex from, wire::PmixFence fen
   Fence& open = found->second;
   if (open.awaited.erase(from) == 0) return {};
   append(fence, open.sum);
+  if (open.sum.pmi1 && open.sum.status != 0) return fail_pmi1(wire::kPmi1TooMuch);
   if (!open.awaited.empty()) return {};
   held_ -= open.sum.bytes.size();
   std::vector<Letter> letters = {{std::move(open.nodes), std::move(open.sum)}};

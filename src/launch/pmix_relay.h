@@ -1,14 +1,17 @@
-// What the PMIx servers of an attempt's nodes have for each other, passed on by the launcher: it
-// sees bytes, and who is waited for. Pure.
+// What the PMIx servers of an attempt's nodes have for each other, and their ranks of PMI-1, passed
+// on by the launcher: it sees bytes, and who is waited for. Pure.
 //
 // A fence is over when every node that has members has given its bytes; then all of them get all
 // bytes, in any order (PMIx standard, pmix_server_fencenb_fn_t: "aggregated"). Fences of the same
-// members follow each other on every node, so their number tells them apart.
+// members follow each other on every node, so their number tells them apart. A barrier of PMI-1 is
+// such a fence of all ranks; where one cannot come about, all nodes are told at once, and no later
+// one does.
 #pragma once
 
 #include <cstdint>
 #include <map>
 #include <set>
+#include <tuple>
 #include <utility>
 #include <vector>
 
@@ -47,11 +50,18 @@ class PmixRelay {
   };
   [[nodiscard]] std::vector<NodeIndex> nodes_of(const std::vector<RankSpan>& members) const;
   void append(const wire::PmixFence& from, wire::PmixFence& sum);
+  [[nodiscard]] std::vector<Letter> contribute(NodeIndex from, wire::PmixFence fence);
+  [[nodiscard]] bool is_open(bool pmi1) const;
+  [[nodiscard]] std::vector<Letter> fail_pmi1(std::int32_t status);
+
+  // PMI-1, members, number.
+  using Key = std::tuple<bool, std::vector<RankSpan>, std::uint64_t>;
 
   Attempt attempt_;
   std::vector<NodeIndex> node_of_rank_;
   std::vector<NodeIndex> nodes_;  // that have ranks
-  std::map<std::pair<std::vector<RankSpan>, std::uint64_t>, Fence> fences_;
+  std::map<Key, Fence> fences_;
+  bool pmi1_failed_ = false;
   std::size_t held_ = 0;                         // bytes in fences_
   std::map<std::uint32_t, Question> questions_;  // by the id that we gave them
   std::uint32_t next_question_ = 0;

@@ -7,17 +7,19 @@
 
 namespace dlaunch {
 
-bool needs_pmix(const LaunchPlan& plan) {
+bool needs_wire_up(const LaunchPlan& plan) {
   return uses_mpi(plan.framework);
 }
 
-wire::PreparePmix prepare_message(const LaunchPlan& plan, std::string_view secret) {
+wire::PreparePmix prepare_message(const LaunchPlan& plan, Mpi::Pmi pmi, std::string_view secret) {
   wire::PreparePmix message;
   message.attempt = plan.attempt;
   message.name_space = "dlaunch-" + plan.run_id + '-' + std::to_string(plan.attempt.value) + '-';
   message.name_space += secret;
   for (const NodePlan& node : plan.nodes)
     message.nodes.push_back({node.name, spans_of(node.ranks)});
+  message.pmix = pmi != Mpi::Pmi::pmi1;
+  message.pmi1 = pmi != Mpi::Pmi::pmix;
   return message;
 }
 
@@ -47,16 +49,30 @@ std::string PmixStart::awaited() const {
   return name_of(awaited_);
 }
 
-std::optional<Error> PmixStart::error() const {
-  if (refusals_.empty()) return std::nullopt;
+std::vector<std::string> PmixStart::lines() const {
   std::vector<Refusal> sorted = refusals_;  // answers come in any order
   std::sort(sorted.begin(), sorted.end(),
             [](const Refusal& a, const Refusal& b) { return *a.nodes.begin() < *b.nodes.begin(); });
+  std::vector<std::string> lines;
+  for (const Refusal& refusal : sorted)
+    lines.push_back(name_of(refusal.nodes) + ": " + refusal.why);
+  return lines;
+}
+
+std::optional<Error> PmixStart::error() const {
+  if (refusals_.empty()) return std::nullopt;
   std::string text;
-  for (const Refusal& refusal : sorted) {
-    text += (text.empty() ? "" : "\n         ") + name_of(refusal.nodes) + ": " + refusal.why;
-  }
+  for (const std::string& line : lines()) text += (text.empty() ? "" : "\n         ") + line;
   return Error{exit_code::kPreflight, std::move(text)};
+}
+
+std::vector<std::string> PmixStart::notes() const {
+  std::vector<std::string> notes = lines();
+  for (std::string& note : notes)
+    note +=
+        ". Programs of Open MPI fail there; those of MPICH and Intel MPI do without (mpi.pmi: "
+        "pmi-1)";
+  return notes;
 }
 
 }  // namespace dlaunch

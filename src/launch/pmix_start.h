@@ -1,5 +1,5 @@
-// The PMIx servers of an attempt's nodes, before its ranks are started: what each agent is told,
-// and what is said when one cannot have its server.
+// What MPI ranks of an attempt start by, before they are started: what each agent is told, and what
+// is said when one cannot have its PMIx server.
 #pragma once
 
 #include <optional>
@@ -8,17 +8,19 @@
 #include <string_view>
 #include <vector>
 
+#include "model/job_spec.h"
 #include "model/launch_plan.h"
 #include "wire/message.h"
 
 namespace dlaunch {
 
-/// Whether the ranks meet by PMIx: framework mpi and horovod.
-[[nodiscard]] bool needs_pmix(const LaunchPlan& plan);
+/// Whether the ranks meet by PMIx or PMI-1: framework mpi and horovod.
+[[nodiscard]] bool needs_wire_up(const LaunchPlan& plan);
 
 /// The same for all nodes. `secret`: a part of the namespace that nobody can guess. OpenPMIx's
 /// server believes the user id that a connecting process names; this is what others do not know.
-[[nodiscard]] wire::PreparePmix prepare_message(const LaunchPlan& plan, std::string_view secret);
+[[nodiscard]] wire::PreparePmix prepare_message(const LaunchPlan& plan, Mpi::Pmi pmi,
+                                                std::string_view secret);
 
 /// The answers of all nodes of one plan. A value; the planner asks and waits.
 class PmixStart {
@@ -33,6 +35,8 @@ class PmixStart {
   [[nodiscard]] std::string awaited() const;
   /// Each reason once, with the nodes that have it; exit_code::kPreflight. nullopt: all are ready.
   [[nodiscard]] std::optional<Error> error() const;
+  /// The same as a warning, for a job whose ranks may do without: they may speak PMI-1.
+  [[nodiscard]] std::vector<std::string> notes() const;
 
  private:
   struct Refusal {
@@ -40,6 +44,7 @@ class PmixStart {
     std::set<NodeIndex> nodes;
   };
   [[nodiscard]] std::string name_of(const std::set<NodeIndex>& nodes) const;
+  [[nodiscard]] std::vector<std::string> lines() const;
 
   Attempt attempt_;
   std::vector<std::string> names_;  // by node

@@ -121,7 +121,10 @@ struct Binding {
 
 struct Mpi {
   enum class Launcher { dlaunch, mpirun };
+  /// What ranks may start by. `automatic`: either, as their MPI library has it.
+  enum class Pmi { automatic, pmix, pmi1 };
   Launcher launcher = Launcher::dlaunch;
+  Pmi pmi = Pmi::automatic;
   bool torch_variables = false;
   bool oversubscribe = false;
   bool operator==(const Mpi&) const = default;
@@ -229,7 +232,8 @@ struct JobSpec {
                                    const std::string& value);
 
 [[nodiscard]] std::string_view name_of(Framework);
-/// Whether the ranks are MPI programs, which dlaunch serves with PMIx: mpi and horovod.
+/// Whether the ranks are MPI programs, which dlaunch serves with PMIx and PMI-1: mpi and
+/// horovod.
 [[nodiscard]] bool uses_mpi(Framework);
 /// pytorch, and deepspeed, whose init_distributed() looks for the same variables.
 [[nodiscard]] bool is_torch(Framework);

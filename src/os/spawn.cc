@@ -6,6 +6,7 @@
 #include <cstddef>
 #include <string_view>
 
+#include <fcntl.h>
 #include <sys/prctl.h>
 #include <sys/stat.h>
 #include <sys/wait.h>
@@ -61,6 +62,11 @@ pid_t number_in(int proc) {
   return number;
 }
 
+/// Without FD_CLOEXEC, which dup2(2) leaves alone where both are the same.
+bool hand_over(int fd, int number) {
+  return fd == number ? ::fcntl(fd, F_SETFD, 0) == 0 : ::dup2(fd, number) >= 0;
+}
+
 DLAUNCH_ON_OWN_STACK int run_child(void* argument) {
   ChildContext& context = *static_cast<ChildContext*>(argument);
   const SpawnRequest& request = *context.request;
@@ -74,6 +80,8 @@ DLAUNCH_ON_OWN_STACK int run_child(void* argument) {
       ::dup2(request.stderr_fd, 2) < 0) {
     return give_up(context, Step::resources, "dup2");
   }
+  if (request.extra_fd >= 0 && !hand_over(request.extra_fd, request.extra_fd_number))
+    return give_up(context, Step::resources, "dup2");
   // A core may have gone offline since the plan was made: running unbound is better than not
   // running.
   if (request.cpus != nullptr) ::sched_setaffinity(0, request.cpus_size, request.cpus);

@@ -34,12 +34,14 @@ struct SpawnRequest {
   int stdin_fd = -1;  // all three above 2
   int stdout_fd = -1;
   int stderr_fd = -1;
+  int extra_fd = -1;         // one more that the program gets, as `extra_fd_number`; -1: none
+  int extra_fd_number = -1;  // above 2
   const cpu_set_t* cpus = nullptr;     // null: inherits
   std::size_t cpus_size = 0;           // bytes
   const rlimit* open_files = nullptr;  // RLIMIT_NOFILE to restore; null: inherits
-  int cgroup = -1;      // folder of a cgroup v2 to begin in, if the kernel lets us; -1: ours
+  int cgroup = -1;           // folder of a cgroup v2 to begin in, if the kernel lets us; -1: ours
   bool new_session = false;  // else only a process group of its own
-  int outer_proc = -1;  // /proc of another PID namespace, from which `outer_pid` is told
+  int outer_proc = -1;       // /proc of another PID namespace, from which `outer_pid` is told
 };
 
 struct Spawned {
@@ -49,10 +51,10 @@ struct Spawned {
   bool cgroup_is_unusable = false;  // the kernel refuses it for good, not for want of resources
 };
 
-/// The new process is leader of its own process group or session, gets SIGKILL when the calling thread's
-/// process ends (prctl(2) PR_SET_PDEATHSIG; a set-id program loses this), has an empty signal mask
-/// and no descriptors but 0, 1, 2. Call only from the main thread of a process that blocks all
-/// signals.
+/// The new process is leader of its own process group or session, gets SIGKILL when the calling
+/// thread's process ends (prctl(2) PR_SET_PDEATHSIG; a set-id program loses this), has an empty
+/// signal mask and no descriptors but 0, 1, 2 and `extra_fd`. Call only from the main thread of a
+/// process that blocks all signals.
 [[nodiscard]] tl::expected<Spawned, StartFailure> spawn(const SpawnRequest&);
 
 }  // namespace dlaunch

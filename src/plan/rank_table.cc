@@ -3,6 +3,7 @@
 #include <algorithm>
 #include <utility>
 
+#include "model/pmi.h"
 #include "plan/bind.h"
 #include "plan/hostfile.h"
 #include "plan/tf_config.h"
@@ -140,6 +141,18 @@ Value for_torch(const View& v, const Get& get) {
   return v.spec.mpi.torch_variables ? Value(get()) : std::nullopt;
 }
 
+/// What an MPI library finds its launcher by. Under another one that launcher has set its own.
+template <class Get>
+Value for_pmi1(const View& v, const Get& get) {
+  return v.spec.mpi.pmi != Mpi::Pmi::pmix && !v.context.outer ? Value(get()) : std::nullopt;
+}
+Value for_pmix(const View& v, const char* value) {
+  return v.spec.mpi.pmi != Mpi::Pmi::pmi1 && !v.context.outer ? Value(value) : std::nullopt;
+}
+Value for_either(const View& v, const char* value) {
+  return v.spec.mpi.pmi == Mpi::Pmi::automatic ? for_pmix(v, value) : std::nullopt;
+}
+
 bool is_set(const View& v, std::string_view name) {
   return std::any_of(v.plan.variables.begin(), v.plan.variables.end(),
                      [&](const Variable& variable) { return variable.name == name; }) ||
@@ -158,6 +171,16 @@ Value master_node(const View& v) {
 Value tcp_interface(const View& v) {
   if (v.node->interface.empty() || is_set(v, "OMPI_MCA_btl_tcp_if_exclude")) return std::nullopt;
   return v.node->interface;
+}
+
+/// Libfabric and UCX, on which MPICH and Intel MPI are built, for TCP. UCX takes it for all
+/// networks.
+Value fi_interface(const View& v) {
+  return v.node->interface.empty() ? std::nullopt : Value(v.node->interface);
+}
+Value ucx_interface(const View& v) {
+  const bool has_adapters = v.has_rdma || (v.fabric != nullptr && v.fabric->ucx_net_devices);
+  return has_adapters ? std::nullopt : fi_interface(v);
 }
 
 /// Looking for networks that are not there is most of the time that MPI_Init takes.
@@ -257,7 +280,25 @@ const Row kTable[] = {
     {"OMPI_UNIVERSE_SIZE", kMpi, Scope::job, Keep::no,
      [](const View& v) { return number(v.plan.ranks.size()); },
      "slots of the job: all are taken, nothing can be spawned"},
-    {"JSM_JSRUN_PORT", kMpi, Scope::job, Keep::no, [](const View&) -> Value { return "0"; },
+    {"PMI_RANK", kMpi, Scope::rank, Keep::no,
+     [](const View& v) { return for_pmi1(v, [&] { return *number(v.rank->rank.value); }); },
+     "rank in MPI_COMM_WORLD, for MPICH and Intel MPI"},
+    {"PMI_SIZE", kMpi, Scope::job, Keep::no,
+     [](const View& v) { return for_pmi1(v, [&] { return *number(v.plan.ranks.size()); }); },
+     "size of MPI_COMM_WORLD, for MPICH and Intel MPI"},
+    {"PMI_FD", kMpi, Scope::job, Keep::no,
+     [](const View& v) { return for_pmi1(v, [] { return std::to_string(kPmiDescriptor); }); },
+     "the descriptor by which MPICH and Intel MPI talk with dlaunch at the start"},
+    {"MPI_LOCALRANKID", kMpi, Scope::rank, Keep::no,
+     [](const View& v) { return for_pmi1(v, [&] { return *number(v.rank->local_rank.value); }); },
+     "index on its node, Hydra's name"},
+    {"MPI_LOCALNRANKS", kMpi, Scope::node, Keep::no,
+     [](const View& v) { return for_pmi1(v, [&] { return *number(v.node->ranks.size()); }); },
+     "ranks on this node, Hydra's name"},
+    {"MPIR_CVAR_PMI_VERSION", kMpi, Scope::node, Keep::if_set,
+     [](const View& v) { return for_either(v, "1"); },
+     "MPICH 5 finds PMI-1 and PMIx here, and would refuse to choose"},
+    {"JSM_JSRUN_PORT", kMpi, Scope::job, Keep::no, [](const View& v) { return for_pmix(v, "0"); },
      "by it Open MPI 4 sees that it was started with a PMIx server; else every rank would be a "
      "world of its own"},
     {"AZ_BATCH_MASTER_NODE", kMpi, Scope::job, Keep::no, master_node,
@@ -296,6 +337,8 @@ const Row kTable[] = {
      [](const View& v) { return without_rdma(v, "^ofi,psm,psm2"); }, kNoRdma},
     {"OMPI_MCA_osc", kMpi, Scope::node, Keep::if_set,
      [](const View& v) { return without_rdma(v, "^ucx"); }, kNoRdma},
+    {"FI_TCP_IFACE", kMpi, Scope::node, Keep::if_set, fi_interface, kMeetingInterface},
+    {"UCX_NET_DEVICES", kMpi, Scope::node, Keep::if_set, ucx_interface, kMeetingInterface},
     {"OMPI_MCA_mpi_yield_when_idle", kMpi, Scope::node, Keep::if_set, yield_when_idle,
      "more ranks than cores: one that waits gives its core away"},
     {"HOROVOD_CONTROLLER", kMpi, Scope::node, Keep::if_set, for_horovod,

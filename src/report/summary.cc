@@ -415,10 +415,10 @@ class Summary {
 
   static std::string why_not_mpi(MpiEnd end) {
     if (end == MpiEnd::never_connected) {
-      return "every rank of an MPI job must call MPI_Init and find dlaunch's PMIx server by it; "
-             "this one is no MPI program, or its MPI library has no PMIx (Open MPI has it, MPICH "
-             "has not), or a container hides the server from it, or the server has ended (a note "
-             "says so)";
+      return "every rank of an MPI job must call MPI_Init and reach dlaunch by it, over PMIx (Open "
+             "MPI) or PMI-1 (MPICH, Intel MPI); this one is no MPI program, or its MPI library has "
+             "neither, or a container hides PMIx's server or the descriptor PMI_FD from it, or "
+             "there is no server (a note says so)";
     }
     if (end == MpiEnd::not_finalized) {
       return "a rank that has called MPI_Init must call MPI_Finalize before it exits: the others "

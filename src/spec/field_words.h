@@ -45,6 +45,8 @@ inline constexpr std::array kCpus{word("auto", Binding::Cpus::automatic),
 inline constexpr std::array kGpus{word("all", Binding::Gpus::all),
                                   word("one-per-process", Binding::Gpus::one_per_process),
                                   word("none", Binding::Gpus::none)};
+inline constexpr std::array kPmis{word("auto", Mpi::Pmi::automatic), word("pmix", Mpi::Pmi::pmix),
+                                  word("pmi-1", Mpi::Pmi::pmi1)};
 inline constexpr std::array kMpiLaunchers{word("dlaunch", Mpi::Launcher::dlaunch),
                                           word("mpirun", Mpi::Launcher::mpirun, not_yet)};
 inline constexpr std::array kRestartCauses{word("failure", RestartCause::failure),

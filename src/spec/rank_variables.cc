@@ -10,7 +10,7 @@ namespace {
 // torchrun: the variables of the torch.distributed.run documentation. NODE_RANK: Azure ML,
 // Lightning. LOCAL_SIZE, CROSS_RANK, CROSS_SIZE: the DeepSpeed launcher. TF_CONFIG: tf.distribute.
 // CLUSTER_SPEC: Vertex AI.
-constexpr std::array<std::string_view, 24> kNames{"RANK",
+constexpr std::array<std::string_view, 29> kNames{"RANK",
                                                   "LOCAL_RANK",
                                                   "WORLD_SIZE",
                                                   "LOCAL_WORLD_SIZE",
@@ -33,7 +33,12 @@ constexpr std::array<std::string_view, 24> kNames{"RANK",
                                                   "TF_CONFIG",
                                                   "CLUSTER_SPEC",
                                                   "PMI_RANK",
-                                                  "PMI_SIZE"};
+                                                  "PMI_SIZE",
+                                                  "PMI_FD",
+                                                  "PMI_ID",
+                                                  "PMI_PORT",
+                                                  "MPI_LOCALRANKID",
+                                                  "MPI_LOCALNRANKS"};
 
 // HOROVOD_CYCLE_TIME and others are settings, not ranks.
 constexpr std::array<std::string_view, 6> kHorovod{"HOROVOD_RANK",       "HOROVOD_SIZE",

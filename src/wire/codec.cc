@@ -48,7 +48,7 @@ constexpr std::size_t kOutputHeader = 20;
 constexpr std::size_t kStdinHeader = 4;
 constexpr std::size_t kSyncHeader = 4;
 constexpr std::size_t kPieceHeader = 16;
-constexpr std::size_t kFenceHeader = 20;
+constexpr std::size_t kFenceHeader = 24;
 constexpr std::size_t kSpanSize = 8;
 constexpr std::size_t kDataHeader = 12;
 
@@ -97,6 +97,7 @@ void write(const PmixFence& fence, std::string& out) {
   append_little_endian(fence.attempt.value, out);
   append_little_endian(fence.counter, out);
   append_little_endian(fence.status, out);
+  append_little_endian(std::uint32_t{fence.pmi1}, out);
   append_little_endian(static_cast<std::uint32_t>(fence.members.size()), out);
   for (const RankSpan& span : fence.members) {
     append_little_endian(span.first.value, out);
@@ -178,7 +179,10 @@ Result<Message> read(const Frame& frame, PmixFence fence) {
   fence.attempt = Attempt(little_endian_at<std::uint32_t>(bytes, 0));
   fence.counter = little_endian_at<std::uint64_t>(bytes, 4);
   fence.status = little_endian_at<std::int32_t>(bytes, 12);
-  const std::size_t spans = little_endian_at<std::uint32_t>(bytes, 16);
+  const auto pmi1 = little_endian_at<std::uint32_t>(bytes, 16);
+  if (pmi1 > 1) return malformed(frame.type, "field \"pmi1\": expected 0 or 1");
+  fence.pmi1 = pmi1 == 1;
+  const std::size_t spans = little_endian_at<std::uint32_t>(bytes, 20);
   if (spans > kMostSpans) return malformed(frame.type, "field \"members\": too many");
   if (bytes.size() - kFenceHeader < spans * kSpanSize)
     return malformed(frame.type, "it is cut short");

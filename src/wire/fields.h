@@ -453,7 +453,8 @@ inline constexpr auto kFields<PreparePmix::Node> =
 template <>
 inline constexpr auto kFields<PreparePmix> =
     std::tuple{field("attempt", &PreparePmix::attempt),
-               field("name_space", &PreparePmix::name_space), field("nodes", &PreparePmix::nodes)};
+               field("name_space", &PreparePmix::name_space), field("nodes", &PreparePmix::nodes),
+               field("pmix", &PreparePmix::pmix), field("pmi1", &PreparePmix::pmi1)};
 
 template <>
 inline constexpr auto kFields<PmixReady> =

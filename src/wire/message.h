@@ -450,14 +450,15 @@ struct SyncDone {
 };
 
 // ---- MPI: docs/mpi.md. The launcher only passes on what the PMIx servers of the nodes have for
-// each other (launch/pmix_relay.h).
+// each other, and their ranks of PMI-1 (launch/pmix_relay.h).
 
 /// Bytes that one fence or one rank's data may have: a frame holds them with what goes before.
 inline constexpr std::size_t kMostPmixBytes = 16U * 1024 * 1024 - 65536;
 /// Spans that the members of a fence may need; more than that are refused by the agent.
 inline constexpr std::uint32_t kMostSpans = 4096;
 
-/// launcher -> agent: make the attempt's PMIx server, before the first StartRanks. -> PmixReady
+/// launcher -> agent: the attempt's ranks are MPI programs; make their PMIx server, before the
+/// first StartRanks. -> PmixReady
 struct PreparePmix {
   struct Node {
     std::string name;
@@ -467,12 +468,14 @@ struct PreparePmix {
   Attempt attempt;
   std::string name_space;   // of the attempt, the same on all nodes
   std::vector<Node> nodes;  // index = NodeIndex
+  bool pmix = true;         // else no server is made
+  bool pmi1 = true;         // ranks get a socket for PMI-1
   bool operator==(const PreparePmix&) const = default;
 };
 /// agent -> launcher
 struct PmixReady {
   Attempt attempt;
-  std::string refused;  // why there is no server; empty: it waits for its ranks
+  std::string refused;  // why there is no server; empty: it waits for its ranks, or none is wanted
   bool operator==(const PmixReady&) const = default;
 };
 /// Agent -> launcher: all members on this node have come to the fence. Launcher -> agent: all on
@@ -481,11 +484,17 @@ struct PmixReady {
 struct PmixFence {
   Attempt attempt;
   std::uint64_t counter = 0;
-  std::int32_t status = 0;        // of PMIx; 0: well
+  std::int32_t status = 0;        // of PMIx, or one of kPmi1*; 0: well
   std::vector<RankSpan> members;  // as spans_of() has them; empty: all of the job
   std::string bytes;
+  // A barrier of PMI-1: its members are all ranks, its bytes what KeySpace::take_puts() gives.
+  bool pmi1 = false;
   bool operator==(const PmixFence&) const = default;
 };
+/// `status` of a barrier of PMI-1 that comes to nothing; no later one does better.
+inline constexpr std::int32_t kPmi1RankGone = -1;  // a rank has ended that would have to come
+inline constexpr std::int32_t kPmi1Mixed = -2;     // other ranks have come by PMIx
+inline constexpr std::int32_t kPmi1TooMuch = -3;   // more bytes than kMostPmixBytes
 /// Asks for what `rank` has published; agent -> launcher, and launcher -> agent of that rank.
 /// -> PmixData with the same id, which is the asker's
 struct PmixWanted {

@@ -21,7 +21,7 @@ TOP = os.path.dirname(os.path.dirname(HERE))
 sys.path.insert(0, os.path.join(TOP, "tests", "support"))
 import results  # noqa: E402
 
-TARGETS = ["job_file", "wire", "hostlist", "hostfile"]
+TARGETS = ["job_file", "wire", "hostlist", "hostfile", "pmi"]
 MORE_SEEDS = {"job_file": [os.path.join(TOP, "tests", "data", "jobs")]}
 SECONDS, SECONDS_ALL = 30, 600
 # A count, because a busy machine is slow: with a fixed seed the same inputs are tried everywhere.

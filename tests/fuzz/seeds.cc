@@ -126,6 +126,32 @@ Words hostfile_words() {
   return words;
 }
 
+Words pmi_words() {
+  return {"cmd=",
+          "init",
+          " pmi_version=1",
+          " pmi_version=2",
+          "get_maxes\n",
+          "get_appnum\n",
+          "put",
+          " kvsname=x",
+          " key=",
+          " value=",
+          "get",
+          "barrier_in\n",
+          "finalize\n",
+          "abort",
+          " exitcode=",
+          "mcmd=spawn\n",
+          "totspawns=2\n",
+          "spawnssofar=2\n",
+          "endcmd\n",
+          "cmd=put key=b value=",
+          "\\ ",
+          "\n",
+          "PMI_process_mapping"};
+}
+
 /// A value that the key takes.
 std::string value_of(const spec::Field& field) {
   if (!field.fallback.empty()) return std::string(field.fallback);
@@ -195,6 +221,7 @@ int main(int argc, char** argv) {
   dlaunch::write_dictionary(folder / "wire.dict", dlaunch::wire_words());
   dlaunch::write_dictionary(folder / "hostlist.dict", dlaunch::hostlist_words());
   dlaunch::write_dictionary(folder / "hostfile.dict", dlaunch::hostfile_words());
+  dlaunch::write_dictionary(folder / "pmi.dict", dlaunch::pmi_words());
   dlaunch::write_jobs(folder / "job_file");
   dlaunch::write_frames(folder / "wire");
   return std::filesystem::exists(folder / "wire.dict") ? 0 : 1;

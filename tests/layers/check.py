@@ -4,7 +4,7 @@
 docs/architecture.md draws the layers. Checked for every layer under src/:
   down     what it includes lies on a lower floor, or is one of the few named neighbours, and stands
            in USES of its CMakeLists.txt
-  pure     (model, spec, plan, supervise, wire, foreign) no header and no call that reaches clock, descriptor,
+  pure     (model, spec, plan, supervise, wire, pmi, foreign) no header and no call that reaches clock, descriptor,
            thread or process
   headers  its headers include no heavy third-party header
 """
@@ -20,7 +20,7 @@ TOP = os.path.dirname(os.path.dirname(os.path.dirname(os.path.abspath(__file__))
 sys.path.insert(0, os.path.join(TOP, "tests", "support"))
 import results  # noqa: E402
 
-FLOORS = [{"text"}, {"model"}, {"spec", "plan", "supervise", "wire"}, {"foreign", "sync"}, {"os", "log", "fabric", "pmix"},
+FLOORS = [{"text"}, {"model"}, {"spec", "plan", "supervise", "wire", "pmi"}, {"foreign", "sync"}, {"os", "log", "fabric", "pmix"},
           {"agent", "report"}, {"launch"}, {"cli"}]
 # Beside the house: it includes only itself and its own public headers, and nobody includes it.
 APART = {"collectives"}

@@ -1,6 +1,7 @@
 """What an MPI test case works with: the sandbox of the cluster tests, and programs of programs/, compiled once for all cases."""
 
 import fcntl
+import json
 import os
 import subprocess
 
@@ -13,6 +14,14 @@ HERE = os.path.dirname(os.path.abspath(__file__))
 
 LOOK = ("ls -d /tmp/dlaunch-*/pmix-* /dev/shm/dlaunch-*/pmix-* /dev/shm/vader* /dev/shm/sm_segment* /dev/shm/*osc* /tmp/ompi.* /tmp/pmix* "
         "/var/tmp/dlaunch-*/pmix-* 2>/dev/null; true")
+
+
+# On a node: as if OpenPMIx were not installed there.
+HIDE_PMIX = "for f in /usr/lib/*/libpmix.so.2* /usr/lib/*/pmix2/lib/libpmix.so.2*; do mount --bind /dev/null \"$f\"; done"
+
+
+def summary(box):
+    return json.loads(box.read(box.run_folder(), "summary.json"))
 
 
 def found_here():
@@ -43,8 +52,10 @@ class MpiSandbox(ClusterSandbox):
         with open(os.path.join(folder, "compiling"), "w", encoding="ascii") as lock:
             fcntl.flock(lock, fcntl.LOCK_EX)
             if not os.path.exists(path):
-                subprocess.run([compiler, "-O1", "-Wall", "-Wextra", "-Werror", "-o", path,
-                                os.path.join(HERE, "programs", f"{name}.c")], check=True)
+                source = os.path.join(HERE, "programs", f"{name}.c")
+                # That of Intel MPI looks there for itself.
+                env = {**os.environ, "I_MPI_ROOT": os.path.dirname(os.path.dirname(compiler))}
+                subprocess.run([compiler, "-O1", "-Wall", "-Wextra", "-Werror", "-o", path, source], check=True, env=env)
         return path
 
     def mpi_here(self, ranks, *command, options=(), **more):

@@ -1,5 +1,5 @@
 #!/usr/bin/python3
-"""Runs the MPI tests: Open MPI programs started by a real dlaunch, on one machine and on nodes in namespaces with real sshd; each
+"""Runs the MPI tests: programs of Open MPI, MPICH and Intel MPI started by a real dlaunch, on one machine and on nodes in namespaces with real sshd; each
 case in a lab of its own (tests/cluster). As root.
 
   tests/mpi/run.py [--only PART,...] [--jobs N] [--dlaunch FILE]     (or $DLAUNCH_BIN)

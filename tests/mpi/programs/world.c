@@ -1,5 +1,7 @@
-/* world: ring, sums over all ranks, the ranks of each node, one-sided access; with FILE as the first
- * argument also MPI-IO to it (a file that all nodes see). */
+/* world [FILE [CODE]]: ring, sums over all ranks, the ranks of each node, one-sided access; with FILE also
+ * MPI-IO to it (a file that all nodes see). With CODE rank 0 then calls MPI_Abort(CODE), and nobody
+ * MPI_Finalize, which of MPICH 4.0 with UCX over TCP may wait for ever, under Hydra as well: a rank
+ * that still disconnects needs the progress of others, which wait in a barrier of PMI by then. */
 #include <string.h>
 
 #include "check.h"
@@ -84,6 +86,16 @@ static void parallel_file(const char* name) {
   MPI_File_close(&file);
 }
 
+static void leave(int code) {
+  MPI_Barrier(MPI_COMM_WORLD);
+  if (rank_ == 0) {
+    printf("world ok %d\n", size_);
+    fflush(stdout);
+    MPI_Abort(MPI_COMM_WORLD, code);
+  }
+  while (1) MPI_Barrier(MPI_COMM_WORLD);
+}
+
 int main(int argc, char** argv) {
   begin(&argc, &argv);
   ring();
@@ -91,6 +103,7 @@ int main(int argc, char** argv) {
   neighbours();
   one_sided();
   if (argc > 1) parallel_file(argv[1]);
+  if (argc > 2) leave(atoi(argv[2]));
   end("world");
   return 0;
 }

@@ -66,8 +66,8 @@ class RankServiceTest : public testing::Test {
   OutputPump pump_{loop_, agent_};
   StdinPump stdin_{loop_, agent_};
   Enclosure enclosure_;
-  PmixService pmix_{loop_, agent_, {}};
-  RankService ranks_{loop_, agent_, pump_, stdin_, facts_, pmix_, enclosure_};
+  MpiService mpi_{loop_, agent_, {}};
+  RankService ranks_{loop_, agent_, pump_, stdin_, facts_, mpi_, enclosure_};
   std::vector<wire::Message> received_;
 };
 

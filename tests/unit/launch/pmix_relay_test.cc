@@ -132,5 +132,61 @@ TEST_F(PmixRelayTest, ARankThatIsNoneIsNotFound) {
   EXPECT_EQ(answer[0].message, wire::Message(wire::PmixData{kAttempt, 7, -46, ""}));
 }
 
+// ---- PMI-1
+
+class Pmi1RelayTest : public PmixRelayTest {
+ protected:
+  Letters barrier(std::uint32_t node, std::string bytes, std::uint64_t number = 0,
+                  std::int32_t status = 0) {
+    return relay_.on(NodeIndex(node),
+                     wire::PmixFence{kAttempt, number, status, {}, std::move(bytes), true});
+  }
+  static void expect_failed(const Letters& letters, std::int32_t status) {
+    ASSERT_EQ(letters.size(), 1U);
+    EXPECT_THAT(letters[0].to, ElementsAre(NodeIndex(0), NodeIndex(1), NodeIndex(2)));
+    EXPECT_EQ(letters[0].message,
+              wire::Message(wire::PmixFence{kAttempt, 0, status, {}, "", true}));
+  }
+};
+
+TEST_F(Pmi1RelayTest, ABarrierIsAFenceOfAllRanks) {
+  EXPECT_THAT(barrier(1, "b"), IsEmpty());
+  EXPECT_THAT(barrier(0, "a"), IsEmpty());
+  const Letters over = barrier(2, "c");
+  ASSERT_EQ(over.size(), 1U);
+  EXPECT_THAT(over[0].to, ElementsAre(NodeIndex(0), NodeIndex(1), NodeIndex(2)));
+  EXPECT_EQ(over[0].message, wire::Message(wire::PmixFence{kAttempt, 0, 0, {}, "bac", true}));
+  EXPECT_THAT(barrier(0, "", 1), IsEmpty()) << "the next one";
+}
+
+TEST_F(Pmi1RelayTest, OneThatCannotComeAboutEndsAllOfThem) {
+  EXPECT_THAT(barrier(1, "b", 4), IsEmpty());
+  expect_failed(barrier(0, "", 4, wire::kPmi1RankGone), wire::kPmi1RankGone);
+  EXPECT_THAT(barrier(1, "", 5), IsEmpty()) << "everybody knows already";
+  EXPECT_THAT(barrier(2, "", 5, wire::kPmi1RankGone), IsEmpty());
+}
+
+TEST_F(Pmi1RelayTest, RanksOfTwoLibrariesDoNotWaitForEachOther) {
+  EXPECT_THAT(fence(0, "pmix"), IsEmpty());
+  expect_failed(barrier(1, "pmi-1"), wire::kPmi1Mixed);
+}
+
+TEST_F(Pmi1RelayTest, TheOtherWayRound) {
+  EXPECT_THAT(barrier(1, "pmi-1"), IsEmpty());
+  expect_failed(fence(0, "pmix"), wire::kPmi1Mixed);
+}
+
+TEST_F(Pmi1RelayTest, OneAfterTheOtherIsNoMixture) {
+  for (const std::uint32_t node : {0U, 1U, 2U}) (void)fence(node, "");
+  EXPECT_THAT(barrier(0, ""), IsEmpty());
+  EXPECT_THAT(barrier(1, ""), IsEmpty());
+  EXPECT_EQ(barrier(2, "").size(), 1U);
+}
+
+TEST_F(Pmi1RelayTest, MoreThanAFrameHoldsIsNotPassedOn) {
+  EXPECT_THAT(barrier(0, std::string(wire::kMostPmixBytes / 2, 'x')), IsEmpty());
+  expect_failed(barrier(1, std::string(wire::kMostPmixBytes / 2 + 2, 'x')), wire::kPmi1TooMuch);
+}
+
 }  // namespace
 }  // namespace dlaunch

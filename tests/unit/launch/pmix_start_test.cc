@@ -20,12 +20,16 @@ LaunchPlan plan_of(std::size_t nodes) {
 }
 
 TEST(PmixStart, WhatTheServersAreTold) {
-  EXPECT_TRUE(needs_pmix(plan_of(1)));
-  EXPECT_FALSE(needs_pmix(LaunchPlan{}));
+  EXPECT_TRUE(needs_wire_up(plan_of(1)));
+  EXPECT_FALSE(needs_wire_up(LaunchPlan{}));
   const wire::PreparePmix expected{Attempt(1),
                                    "dlaunch-20261120-210142-k3f-1-0123abcd",
                                    {{"gpu01", {{Rank(0), 2}}}, {"gpu02", {{Rank(2), 2}}}}};
-  EXPECT_EQ(prepare_message(plan_of(2), "0123abcd"), expected);
+  EXPECT_EQ(prepare_message(plan_of(2), Mpi::Pmi::automatic, "0123abcd"), expected);
+  const wire::PreparePmix pmix = prepare_message(plan_of(2), Mpi::Pmi::pmix, "x");
+  EXPECT_TRUE(pmix.pmix && !pmix.pmi1);
+  const wire::PreparePmix pmi1 = prepare_message(plan_of(2), Mpi::Pmi::pmi1, "x");
+  EXPECT_TRUE(!pmi1.pmix && pmi1.pmi1);
 }
 
 TEST(PmixStart, AllNodesHaveToBeReady) {
@@ -51,6 +55,9 @@ TEST(PmixStart, EachReasonIsToldOnceWithItsNodes) {
   EXPECT_EQ(start.error()->message.find("gpu01: no folder for the PMIx server"), 0U);
   EXPECT_NE(start.error()->message.find("\n         gpu[02-04]: " + missing), std::string::npos);
   EXPECT_EQ(start.error()->message.find('\x1b'), std::string::npos);
+  ASSERT_EQ(start.notes().size(), 2U);
+  EXPECT_EQ(start.notes()[1].find("gpu[02-04]: " + missing), 0U);
+  EXPECT_NE(start.notes()[1].find("MPICH"), std::string::npos) << "who can do without";
 }
 
 }  // namespace

@@ -42,6 +42,8 @@ class Spawn : public testing::Test {
     request.workdir = workdir_.c_str();
     request.stdin_fd = request.stderr_fd = null_.get();
     request.stdout_fd = out_.valid() ? out_.get() : null_.get();
+    request.extra_fd = extra_.get();
+    request.extra_fd_number = extra_number_;
     const auto spawned = spawn(request);
     if (!spawned) return tl::unexpected(spawned.error());
     return spawned->pid;
@@ -57,6 +59,8 @@ class Spawn : public testing::Test {
   std::string workdir_ = "/";
   UniqueFd null_;
   UniqueFd out_;
+  UniqueFd extra_;
+  int extra_number_ = -1;
 };
 
 TEST_F(Spawn, SearchesThePathOfTheRankInOrder) {
@@ -66,6 +70,20 @@ TEST_F(Spawn, SearchesThePathOfTheRankInOrder) {
   const auto pid = run(program, {"tool"});
   ASSERT_TRUE(pid);
   EXPECT_EQ(code_of(*pid), 3);
+}
+
+TEST_F(Spawn, OneMoreDescriptorUnderItsNumber) {
+  ::close_range(3, ~0U, CLOSE_RANGE_CLOEXEC);
+  const Program shell = find_program("sh", "/bin", "/");
+  const char* look = "test -e /proc/self/fd/29 && test ! -e /proc/self/fd/28";
+  extra_number_ = 29;
+  extra_.reset(::fcntl(null_.get(), F_DUPFD_CLOEXEC, 28));
+  ASSERT_EQ(extra_.get(), 28);
+  EXPECT_EQ(code_of(run(shell, {"sh", "-c", look}).value_or(0)), 0);
+  extra_.reset(::fcntl(null_.get(), F_DUPFD_CLOEXEC, 29));
+  ASSERT_EQ(extra_.get(), 29) << "is it that already?";
+  EXPECT_EQ(code_of(run(shell, {"sh", "-c", look}).value_or(0)), 0);
+  EXPECT_EQ(::fcntl(29, F_GETFD), FD_CLOEXEC) << "others do not inherit it";
 }
 
 TEST_F(Spawn, RelativeEntriesAndNamesAreMeantFromTheWorkdir) {

@@ -43,6 +43,14 @@ TEST(Mpi, RanksOfUnevenNodes) {
       {"OMPI_COMM_WORLD_LOCAL_SIZE", "1"},
       {"OMPI_COMM_WORLD_NODE_RANK", "0"},  // on its node over all jobs; not the node's index
       {"OMPI_UNIVERSE_SIZE", "4"},
+      // MPICH, src/pmi/src/pmi_v1.c; Hydra, src/pm/hydra/proxy/pmip_cb.c
+      {"PMI_RANK", "3"},
+      {"PMI_SIZE", "4"},
+      {"PMI_FD", "29"},
+      {"MPI_LOCALRANKID", "0"},
+      {"MPI_LOCALNRANKS", "1"},
+      // MPICH 5, src/util/mpir_pmi.c: with both PMI_SIZE and PMIX_NAMESPACE it refuses to choose
+      {"MPIR_CVAR_PMI_VERSION", "1"},
       // orte/mca/schizo/jsm of Open MPI 4: whether the variable is there is all that it looks at
       {"JSM_JSRUN_PORT", "0"},
       // Azure Batch: "IP:port", on several nodes; Azure ML's common variable: the host alone
@@ -55,6 +63,8 @@ TEST(Mpi, RanksOfUnevenNodes) {
       {"OMPI_MCA_osc", "^ucx"},
       // names differ per node
       {"OMPI_MCA_btl_tcp_if_include", "eth1"},
+      {"FI_TCP_IFACE", "eth1"},
+      {"UCX_NET_DEVICES", "eth1"},
       {"NCCL_SOCKET_IFNAME", "=eth1"},
       {"GLOO_SOCKET_IFNAME", "eth1"},
       {"PYTHONUNBUFFERED", "1"},
@@ -100,6 +110,24 @@ TEST(Mpi, WhereThereIsRdmaAnywhereOpenMpiChoosesForItself) {
   for (const char* name : {"OMPI_MCA_pml", "OMPI_MCA_btl", "OMPI_MCA_mtl", "OMPI_MCA_osc"})
     EXPECT_FALSE(env.contains(name)) << name;
   EXPECT_EQ(env.at("OMPI_MCA_btl_tcp_if_include"), "eth0");
+  EXPECT_EQ(env.at("FI_TCP_IFACE"), "eth0");
+  EXPECT_FALSE(env.contains("UCX_NET_DEVICES")) << "it would hide the adapter from UCX";
+}
+
+TEST(Mpi, WhatRanksStartBy) {
+  JobSpec spec = mpi_job();
+  spec.mpi.pmi = Mpi::Pmi::pmix;
+  const Environment pmix = environment_of(plan_of(spec, uneven_cluster()), 0);
+  for (const char* name : {"PMI_RANK", "PMI_SIZE", "PMI_FD", "MPI_LOCALRANKID", "MPI_LOCALNRANKS",
+                           "MPIR_CVAR_PMI_VERSION"})
+    EXPECT_FALSE(pmix.contains(name)) << name;
+  EXPECT_TRUE(pmix.contains("JSM_JSRUN_PORT"));
+  spec.mpi.pmi = Mpi::Pmi::pmi1;
+  const Environment pmi1 = environment_of(plan_of(spec, uneven_cluster()), 0);
+  EXPECT_EQ(pmi1.at("PMI_RANK"), "0");
+  EXPECT_EQ(pmi1.at("MPI_LOCALNRANKS"), "3");
+  EXPECT_FALSE(pmi1.contains("JSM_JSRUN_PORT"));
+  EXPECT_FALSE(pmi1.contains("MPIR_CVAR_PMI_VERSION"));
 }
 
 TEST(Mpi, WhatTheUserHasSetStays) {

@@ -178,6 +178,8 @@ TEST(RankVariables, AreTheNamesThatDlaunchComputes) {
                            "OMPI_COMM_WORLD_RANK",
                            "PMIX_RANK",
                            "PMI_SIZE",
+                           "PMI_FD",
+                           "MPI_LOCALRANKID",
                            "HOROVOD_RANK",
                            "DLAUNCH_HEARTBEAT_FILE"}) {
     EXPECT_TRUE(is_rank_variable(Framework::pytorch, name)) << name;

@@ -1,0 +1,69 @@
+// PMI-1, the text protocol by which programs of MPICH, Intel MPI and MVAPICH start, as one rank
+// speaks it: its lines in, our answers out. Pure; the caller owns the socket and the barriers.
+//
+// Sources: MPICH, src/pmi/maint/pmi-1.1.txt, src/pmi/src/pmi_v1.c and pmi_wire.c, and in 4.0
+// src/pmi/simple/simple_pmi.c (the client's side); src/pm/hydra/proxy/pmip_pmi.c (what Hydra
+// answers).
+#pragma once
+
+#include <cstddef>
+#include <optional>
+#include <string>
+#include <string_view>
+
+#include "pmi/key_space.h"
+
+namespace dlaunch::pmi {
+
+/// Longer lines are nonsense: clients have 1024 bytes for one, and 4096 in later versions.
+inline constexpr std::size_t kMostLine = 65536;
+
+class Conversation {
+ public:
+  enum class Kind {
+    answered,    // `text` is all
+    connected,   // MPI_Init has come here; again, where a rank has several programs
+    at_barrier,  // it waits for barrier_out()
+    finalized,
+    aborted,   // with `code`; it waits to be ended (MPICH up to 4.0), or ends by itself. The last
+    refused,   // what it has called, `what`, is not possible here: `text` says so to it
+    nonsense,  // `what` is wrong with it; nothing more is heard from it
+  };
+  struct Said {
+    Kind kind = Kind::answered;
+    std::string text = {};  // to be sent to it; empty: nothing
+    int code = 0;
+    std::string what = {};
+    bool operator==(const Said&) const = default;
+  };
+
+  /// Bytes that it has written.
+  void feed(std::string_view bytes) { heard_.append(bytes); }
+  /// The next complete command; nullopt: there is none yet, or it has spoken nonsense.
+  [[nodiscard]] std::optional<Said> next(KeySpace& space);
+  /// All ranks have come to the barrier. What to tell it; empty: it does not wait.
+  [[nodiscard]] std::string_view barrier_out();
+
+  [[nodiscard]] bool connected() const { return connected_; }
+  [[nodiscard]] bool finalized() const { return finalized_; }
+  [[nodiscard]] bool at_barrier() const { return at_barrier_; }
+  [[nodiscard]] std::optional<int> aborted() const { return aborted_; }
+
+ private:
+  [[nodiscard]] std::optional<Said> hear(std::string_view line, KeySpace& space);
+  [[nodiscard]] std::optional<Said> hear_of_spawn(std::string_view line);
+  [[nodiscard]] Said command(std::string_view line, KeySpace& space);
+  [[nodiscard]] Said init(std::string_view line);
+  [[nodiscard]] Said nonsense(std::string what);
+
+  std::string heard_;
+  std::string spawning_;  // what counts of the lines of an "mcmd", while it lasts
+  std::size_t spawn_size_ = 0;
+  bool connected_ = false;
+  bool finalized_ = false;
+  bool at_barrier_ = false;
+  bool over_ = false;
+  std::optional<int> aborted_;
+};
+
+}  // namespace dlaunch::pmi
