@@ -24,6 +24,9 @@ class Backend {
   virtual void abort(int code) = 0;
 };
 
+/// Ok where this rank could use NCCL: its library, a driver and a GPU are here.
+Status nccl_is_here();
+
 /// Code::unavailable where the library, or what it needs, is not here.
 Result<std::unique_ptr<Backend>> create_mpi(const Options& options);
 Result<std::unique_ptr<Backend>> create_nccl(const Options& options);

@@ -49,6 +49,13 @@ Status check_ranks(const Call& call, int size) {
   }
 }
 
+/// Elements in the larger buffer.
+std::size_t elements_of(const Call& call, int size) {
+  const bool of_all = call.kind == Kind::all_gather || call.kind == Kind::reduce_scatter ||
+                      call.kind == Kind::all_to_all;
+  return of_all ? call.count * static_cast<std::size_t>(size) : call.count;
+}
+
 }  // namespace
 
 std::string_view name_of(Kind kind) noexcept {
@@ -60,8 +67,9 @@ std::string_view name_of(Kind kind) noexcept {
 
 Status check(const Call& call, int rank, int size) {
   if (Status status = check_ranks(call, size); !status.ok()) return status;
-  if (call.count > kMaxCount) {
-    return invalid(call, std::to_string(call.count) + " elements; at most 2147483647 in one call");
+  if (call.count > kMaxCount || elements_of(call, size) > kMaxCount) {
+    return invalid(call, std::to_string(elements_of(call, size)) +
+                             " elements; at most 2147483647 in one call");
   }
   if (call.count == 0) return {};
   if (reads(call) && call.send == nullptr) return invalid(call, "the buffer to send is null");

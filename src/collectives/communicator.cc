@@ -1,25 +1,48 @@
 #include "dlaunch/collectives/communicator.h"
 
+#include <algorithm>
+
 #include "collectives/backend.h"
+#include "collectives/exchange.h"
 
 namespace dlaunch::collectives {
 
 namespace {
+
+// What poll(2) takes.
+constexpr std::chrono::milliseconds kLongestTimeout{std::chrono::hours(24 * 24)};
 
 Status run(Backend& backend, const Call& call) {
   if (Status status = check(call, backend.rank(), backend.size()); !status.ok()) return status;
   return backend.run(call);
 }
 
-Result<std::unique_ptr<Backend>> create_backend(const Options& options) {
-  if (options.backend == BackendKind::mpi) return create_mpi(options);
-  auto nccl = create_nccl(options);
-  const bool other_way =
-      options.backend == BackendKind::automatic && nccl.status().code() == Code::unavailable;
-  if (nccl || !other_way) return nccl;
+/// NCCL where every rank can have it: one that cannot would leave the others waiting.
+Result<std::unique_ptr<Backend>> create_automatically(const Options& options) {
+  const Status nccl = nccl_is_here();
+  const auto exchange = Exchange::get(options.timeout);
+  const Result<bool> agreed =
+      exchange ? (*exchange)->agree(nccl.ok()) : Result<bool>(exchange.status());
+  if (!agreed && agreed.status().code() != Code::unavailable) return agreed.status();
+  if (agreed && *agreed) return create_nccl(options);
   auto mpi = create_mpi(options);
-  if (mpi || mpi.status().code() != Code::unavailable) return mpi;
-  return Status(Code::unavailable, nccl.status().what() + "; " + mpi.status().what());
+  if (mpi || mpi.status().code() != Code::unavailable || nccl.ok()) return mpi;
+  return Status(Code::unavailable, nccl.what() + "; " + mpi.status().what());
+}
+
+Result<std::unique_ptr<Backend>> create_backend(Options options) {
+  if (options.timeout < std::chrono::milliseconds(0))
+    return Status(Code::invalid_argument, "create: the time-out is below 0");
+  options.timeout = std::min(options.timeout, kLongestTimeout);
+  switch (options.backend) {
+    case BackendKind::mpi:
+      return create_mpi(options);
+    case BackendKind::nccl:
+      return create_nccl(options);
+    case BackendKind::automatic:
+      return create_automatically(options);
+  }
+  return Status(Code::invalid_argument, "create: no such back-end");
 }
 
 }  // namespace

@@ -17,6 +17,7 @@ namespace {
 
 using Clock = std::chrono::steady_clock;
 
+constexpr std::chrono::seconds kFarewellLimit{5};
 constexpr std::size_t kLongestLine = 16 * 1024;
 
 std::string_view variable(const char* name) {
@@ -76,11 +77,12 @@ std::string bytes_of(std::string_view hex) {
 }
 
 Exchange::Exchange(int descriptor, int rank, int size, std::chrono::milliseconds timeout)
-    : descriptor_(descriptor), rank_(rank), size_(size), timeout_(timeout) {}
+    : descriptor_(descriptor), rank_(rank), size_(size), timeout_(timeout), owner_(::getpid()) {}
 
 Exchange::~Exchange() {
-  if (descriptor_ < 0) return;
-  (void)ask("cmd=finalize\n", "finalize_ack");
+  if (descriptor_ < 0 || owner_ != ::getpid()) return;
+  timeout_ = kFarewellLimit;
+  if (!broken_) (void)ask("cmd=finalize\n", "finalize_ack");
   ::close(descriptor_);
 }
 
@@ -93,10 +95,12 @@ Result<std::shared_ptr<Exchange>> Exchange::get(std::chrono::milliseconds timeou
   const int rank = number_of(variable("PMI_RANK"), 0);
   const int size = number_of(variable("PMI_SIZE"), 1);
   if (descriptor < 0) {
-    if (number_of(variable("WORLD_SIZE"), 1) > 1) {
-      return Status(
-          Code::unavailable,
-          "the ranks cannot find each other: PMI_FD is not set (start them with framework: mpi)");
+    const bool alone = number_of(variable("WORLD_SIZE"), 1) <= 1 &&
+                       number_of(variable("OMPI_COMM_WORLD_SIZE"), 1) <= 1;
+    if (!alone) {
+      return Status(Code::unavailable,
+                    "the ranks cannot find each other: PMI_FD is not set (dlaunch sets it with "
+                    "framework: mpi)");
     }
     shared.reset(new Exchange(-1, 0, 1, timeout));
     return shared;
@@ -118,25 +122,50 @@ Status Exchange::begin() {
   return {};
 }
 
-Result<std::string> Exchange::broadcast(std::string_view bytes) {
-  if (descriptor_ < 0) return std::string(bytes);
-  const std::string key = "dlaunch-" + std::to_string(broadcasts_++);
-  if (rank_ == 0) {
-    const auto put =
-        ask("cmd=put kvsname=" + space_ + " key=" + key + " value=" + hex_of(bytes) + '\n',
-            "put_result");
-    if (!put) return put.status();
-  }
-  const auto met = ask("cmd=barrier_in\n", "barrier_out");
-  if (!met) return met.status();
+Status Exchange::put(const std::string& key, std::string_view bytes) {
+  const std::string value = " key=" + key + " value=" + hex_of(bytes) + '\n';
+  return ask("cmd=put kvsname=" + space_ + value, "put_result").status();
+}
+
+Result<std::string> Exchange::get(const std::string& key) {
   const auto got = ask("cmd=get kvsname=" + space_ + " key=" + key + '\n', "get_result");
   if (!got) return got.status();
   std::string value = bytes_of(field_of(*got, "value"));
-  if (value.empty() && !bytes.empty()) return failed("the value is not there: " + *got);
-  return value;
+  return value.empty() ? Result<std::string>(failed("no value in \"" + *got + '"')) : value;
+}
+
+Result<std::string> Exchange::broadcast(std::string_view bytes) {
+  if (descriptor_ < 0 || bytes.empty()) return std::string(bytes);
+  const std::string key = "dlaunch-" + std::to_string(rounds_++);
+  if (rank_ == 0) {
+    if (Status done = put(key, bytes); !done.ok()) return done;
+  }
+  if (const auto met = ask("cmd=barrier_in\n", "barrier_out"); !met) return met.status();
+  return get(key);
+}
+
+Result<bool> Exchange::agree(bool mine) {
+  if (descriptor_ < 0) return mine;
+  const std::string key = "dlaunch-" + std::to_string(rounds_++) + '-';
+  if (Status done = put(key + std::to_string(rank_), mine ? "y" : "n"); !done.ok()) return done;
+  if (const auto met = ask("cmd=barrier_in\n", "barrier_out"); !met) return met.status();
+  bool all = true;
+  for (int rank = 0; rank < size_ && all; ++rank) {
+    const auto said = get(key + std::to_string(rank));
+    if (!said) return said.status();
+    all = *said == "y";
+  }
+  return all;
 }
 
 Result<std::string> Exchange::ask(std::string_view line, std::string_view expected) {
+  if (broken_) return failed("an earlier question has failed");
+  auto answer = answer_to(line, expected);
+  broken_ = !answer;
+  return answer;
+}
+
+Result<std::string> Exchange::answer_to(std::string_view line, std::string_view expected) {
   while (!line.empty()) {
     const ssize_t n = ::send(descriptor_, line.data(), line.size(), MSG_NOSIGNAL);
     if (n < 0 && errno == EINTR) continue;

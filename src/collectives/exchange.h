@@ -12,6 +12,8 @@
 #include <string>
 #include <string_view>
 
+#include <sys/types.h>
+
 #include "dlaunch/collectives/status.h"
 
 namespace dlaunch::collectives {
@@ -30,6 +32,9 @@ class Exchange {
   [[nodiscard]] int rank() const noexcept { return rank_; }
   [[nodiscard]] int size() const noexcept { return size_; }
 
+  /// Whether all ranks say so; a collective call.
+  Result<bool> agree(bool mine);
+
   /// What rank 0 gives, at all ranks; a collective call. At most 500 bytes, of any value.
   Result<std::string> broadcast(std::string_view bytes);
 
@@ -39,6 +44,9 @@ class Exchange {
   Result<std::string> ask(std::string_view line, std::string_view expected);
   Result<std::string> read_line();
   Status begin();
+  Status put(const std::string& key, std::string_view bytes);
+  Result<std::string> get(const std::string& key);
+  Result<std::string> answer_to(std::string_view line, std::string_view expected);
 
   int descriptor_;
   int rank_;
@@ -46,7 +54,9 @@ class Exchange {
   std::chrono::milliseconds timeout_;
   std::string space_;   // the name of the key-value space
   std::string unread_;  // behind the last line
-  int broadcasts_ = 0;
+  int rounds_ = 0;
+  bool broken_ = false;  // an answer may still come, and would be taken for the next one
+  pid_t owner_;          // not a child that was forked later
 };
 
 /// The value of `key` in "cmd=x key=value ...", or an empty text.

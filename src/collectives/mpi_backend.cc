@@ -1,6 +1,7 @@
 // Communicators over MPI. A call is blocking where there is no time-out; else it is begun, and
 // looked after until it is over or late. MPI 3.1 cannot take a collective call back: a late one
 // leaves the communicator broken.
+#include <array>
 #include <atomic>
 #include <chrono>
 #include <string>
@@ -36,6 +37,34 @@ bool is_cuda_aware() {
 std::string seconds_text(std::chrono::milliseconds time) {
   const long long ms = time.count();
   return ms % 1000 == 0 ? std::to_string(ms / 1000) + " s" : std::to_string(ms) + " ms";
+}
+
+using Requests = std::array<MPI_Request, 2>;
+
+Status wait_for(Requests& requests, std::chrono::milliseconds timeout, std::string_view what) {
+  const Clock::time_point deadline = Clock::now() + timeout;
+  while (true) {
+    for (int look = 0; look < kLooksBetweenYields; ++look) {
+      int over = 0;
+      const int error = MPI_Testall(static_cast<int>(requests.size()), requests.data(), &over,
+                                    MPI_STATUSES_IGNORE);
+      if (error != MPI_SUCCESS || over != 0) return mpi_status(error, what);
+    }
+    if (Clock::now() >= deadline) {
+      return {Code::timed_out, std::string(what) + ": the other ranks have not come within " +
+                                   seconds_text(timeout)};
+    }
+    ::sched_yield();  // they may wait for this processor
+  }
+}
+
+Status copy_world(std::chrono::milliseconds timeout, MPI_Comm& copy) {
+  constexpr std::string_view kWhat = "create";
+  if (timeout.count() == 0) return mpi_status(MPI_Comm_dup(MPI_COMM_WORLD, &copy), kWhat);
+  Requests requests = {MPI_REQUEST_NULL, MPI_REQUEST_NULL};
+  const int error = MPI_Comm_idup(MPI_COMM_WORLD, &copy, requests.data());
+  if (Status begun = mpi_status(error, kWhat); !begun.ok()) return begun;
+  return wait_for(requests, timeout, kWhat);
 }
 
 class MpiBackend final : public Backend {
@@ -91,23 +120,10 @@ class MpiBackend final : public Backend {
  private:
   Status run_in_time(const Call& call) {
     const std::string_view what = name_of(call.kind);
-    std::array<MPI_Request, 2> requests = {MPI_REQUEST_NULL, MPI_REQUEST_NULL};
-    const Clock::time_point deadline = Clock::now() + timeout_;
+    Requests requests = {MPI_REQUEST_NULL, MPI_REQUEST_NULL};
     if (Status begun = mpi_status(begin(call, comm_, rank_, requests), what); !begun.ok())
       return begun;
-    while (true) {
-      for (int look = 0; look < kLooksBetweenYields; ++look) {
-        int over = 0;
-        const int error = MPI_Testall(static_cast<int>(requests.size()), requests.data(), &over,
-                                      MPI_STATUSES_IGNORE);
-        if (error != MPI_SUCCESS || over != 0) return mpi_status(error, what);
-      }
-      if (Clock::now() >= deadline) {
-        return {Code::timed_out, std::string(what) + ": the other ranks have not come within " +
-                                     seconds_text(timeout_)};
-      }
-      ::sched_yield();  // they may wait for this processor
-    }
+    return wait_for(requests, timeout_, what);
   }
 
   void set_broken() {
@@ -129,9 +145,10 @@ Result<std::unique_ptr<Backend>> create_mpi(const Options& options) {
   auto library = MpiLibrary::get();
   if (!library) return library.status();
   MPI_Comm comm = MPI_COMM_NULL;
-  if (Status status = mpi_status(MPI_Comm_dup(MPI_COMM_WORLD, &comm), "a copy of MPI_COMM_WORLD");
-      !status.ok())
+  if (Status status = copy_world(options.timeout, comm); !status.ok()) {
+    (*library)->set_broken();
     return status;
+  }
   return std::unique_ptr<Backend>(
       std::make_unique<MpiBackend>(std::move(*library), comm, options.timeout));
 }

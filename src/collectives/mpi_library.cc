@@ -28,6 +28,7 @@ Result<std::shared_ptr<MpiLibrary>> MpiLibrary::get() {
     const int error = MPI_Init_thread(nullptr, nullptr, MPI_THREAD_MULTIPLE, &provided);
     if (error != MPI_SUCCESS) return Status(Code::unavailable, "MPI cannot be initialized");
   }
+  make_mpi_ops();
   std::shared_ptr<MpiLibrary> made(new MpiLibrary(initialized == 0));
   shared = made;
   return made;

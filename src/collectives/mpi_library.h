@@ -2,6 +2,7 @@
 #ifndef DLAUNCH_COLLECTIVES_MPI_LIBRARY_H
 #define DLAUNCH_COLLECTIVES_MPI_LIBRARY_H
 
+#include <atomic>
 #include <memory>
 #include <string>
 #include <string_view>
@@ -27,7 +28,7 @@ class MpiLibrary {
   explicit MpiLibrary(bool initialized_here) : initialized_here_(initialized_here) {}
 
   bool initialized_here_;
-  bool broken_ = false;
+  std::atomic<bool> broken_ = false;
 };
 
 /// "Open MPI v4.1.4"

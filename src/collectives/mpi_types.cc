@@ -62,13 +62,8 @@ OwnOps& own_ops() {
 }
 
 MPI_Op own_op(DataType type, ReduceOp op) {
-  OwnOps& own = own_ops();
-  if (!own.made) {
-    for (std::size_t i = 0; i < own.ops.size(); ++i) MPI_Op_create(kFunctions[i], 1, &own.ops[i]);
-    own.made = true;
-  }
   const std::size_t first = type == DataType::float16 ? 0 : kOwnOps;
-  return own.ops[first + static_cast<std::size_t>(op == ReduceOp::avg ? ReduceOp::sum : op)];
+  return own_ops().ops[first + static_cast<std::size_t>(op == ReduceOp::avg ? ReduceOp::sum : op)];
 }
 
 bool is_16_bits(DataType type) {
@@ -166,6 +161,13 @@ void divide(void* elements, std::size_t count, DataType type, int size) {
     case DataType::float64:
       return divide_numbers<double>(elements, count, size);
   }
+}
+
+void make_mpi_ops() {
+  OwnOps& own = own_ops();
+  if (own.made) return;
+  for (std::size_t i = 0; i < own.ops.size(); ++i) MPI_Op_create(kFunctions[i], 1, &own.ops[i]);
+  own.made = true;
 }
 
 void free_mpi_ops() {

@@ -19,6 +19,9 @@ MPI_Op mpi_op(DataType type, ReduceOp op);
 /// Divides each element by `size`.
 void divide(void* elements, std::size_t count, DataType type, int size);
 
+/// After MPI_Init, before the first reduction.
+void make_mpi_ops();
+
 /// Before MPI_Finalize, when the last communicator is gone.
 void free_mpi_ops();
 

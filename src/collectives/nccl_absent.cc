@@ -3,8 +3,12 @@
 
 namespace dlaunch::collectives {
 
+Status nccl_is_here() {
+  return {Code::unavailable, "nccl: this library was built without NCCL"};
+}
+
 Result<std::unique_ptr<Backend>> create_nccl(const Options& /*options*/) {
-  return Status(Code::unavailable, "nccl: this library was built without NCCL");
+  return nccl_is_here();
 }
 
 }  // namespace dlaunch::collectives

@@ -5,7 +5,9 @@
 #include <atomic>
 #include <chrono>
 #include <cstdlib>
+#include <mutex>
 #include <string>
+#include <string_view>
 
 #include <cuda_runtime_api.h>
 #include <sched.h>
@@ -71,12 +73,10 @@ Status cuda_status(cudaError_t error, const std::string& what) {
 /// The GPU of this rank: where it sees one only (CUDA_VISIBLE_DEVICES), that one; else the one of
 /// its local rank.
 Status choose_device() {
-  int devices = 0;
-  const cudaError_t error = cudaGetDeviceCount(&devices);
-  if (error != cudaSuccess)
-    return {Code::unavailable, std::string("nccl: ") + cudaGetErrorString(error)};
-  if (devices == 0) return {Code::unavailable, "nccl: this rank sees no GPU"};
+  int devices = 1;
+  cudaGetDeviceCount(&devices);
   const char* local_rank = std::getenv("LOCAL_RANK");
+  if (local_rank == nullptr) local_rank = std::getenv("OMPI_COMM_WORLD_LOCAL_RANK");
   const int wanted = local_rank != nullptr ? std::atoi(local_rank) : 0;
   return cuda_status(cudaSetDevice(wanted < 0 ? 0 : wanted % devices), "nccl: cudaSetDevice");
 }
@@ -87,7 +87,7 @@ class NcclBackend final : public Backend {
       : nccl_(nccl), timeout_(timeout) {}
 
   ~NcclBackend() override {
-    if (comm_ != nullptr) leave();
+    leave();
     if (token_ != nullptr) cudaFree(token_);
   }
   NcclBackend(const NcclBackend&) = delete;
@@ -95,8 +95,7 @@ class NcclBackend final : public Backend {
 
   Status open(const ncclUniqueId& id, int rank, int size) {
     ncclConfig_t config = own_config();
-    const ncclResult_t begun = nccl_.comm_init_rank_config(&comm_, size, id, rank, &config);
-    return opened(begun);
+    return opened(nccl_.comm_init_rank_config(&comm_, size, id, rank, &config));
   }
 
   [[nodiscard]] int rank() const noexcept override { return rank_; }
@@ -105,39 +104,44 @@ class NcclBackend final : public Backend {
   [[nodiscard]] bool takes_device_buffers() const noexcept override { return true; }
 
   Result<std::unique_ptr<Backend>> split(int color, int key) override {
-    if (broken_) return broken("split");
     auto part = std::make_unique<NcclBackend>(nccl_, timeout_);
     ncclConfig_t config = own_config();
-    const ncclResult_t begun = nccl_.comm_split(comm_, color, key, &part->comm_, &config);
-    if (Status status = settle(begun, "split"); !status.ok()) return status;
-    if (Status status = part->opened(ncclSuccess); !status.ok()) return status;
+    Status status =
+        begin("split", [&] { return nccl_.comm_split(comm_, color, key, &part->comm_, &config); });
+    if (status.ok()) status = part->opened(ncclSuccess);
+    if (!status.ok()) {
+      part->abort(1);
+      return status;
+    }
     return std::unique_ptr<Backend>(std::move(part));
   }
 
   Status run(const Call& call) override {
-    const std::string what(name_of(call.kind));
-    return broken_ ? broken(what) : settle(issue(call), what);
+    return begin(name_of(call.kind), [&] { return issue(call); });
   }
 
   Status synchronize(Stream stream) override {
     const Clock::time_point deadline = Clock::now() + timeout_;
-    while (!broken_) {
+    while (true) {
       const cudaError_t state = cudaStreamQuery(static_cast<cudaStream_t>(stream));
-      if (state == cudaSuccess) return {};
+      if (state == cudaSuccess) return broken_ ? broken("synchronize") : Status();
       if (state != cudaErrorNotReady) return give_up(cuda_status(state, "nccl"));
-      ncclResult_t inner = ncclSuccess;
-      nccl_.comm_get_async_error(comm_, &inner);
+      const ncclResult_t inner = state_of_calls();
+      if (broken_) return broken("synchronize");
       if (inner != ncclSuccess && inner != ncclInProgress)
         return give_up(nccl_status(inner, "nccl"));
       if (is_late(deadline))
         return give_up({Code::timed_out, "the other ranks have not come in time"});
       ::sched_yield();
     }
-    return broken("synchronize");
   }
 
+  /// The communicator is gone with it, so whoever uses it holds the lock.
   void abort(int /*code*/) override {
-    if (!broken_.exchange(true) && comm_ != nullptr) nccl_.comm_abort(comm_);
+    const std::lock_guard<std::mutex> lock(mutex_);
+    if (broken_.exchange(true) || comm_ == nullptr) return;
+    nccl_.comm_abort(comm_);
+    comm_ = nullptr;
   }
 
  private:
@@ -148,10 +152,30 @@ class NcclBackend final : public Backend {
   }
 
   Status opened(ncclResult_t begun) {
-    if (Status status = settle(begun, "nccl: communicator"); !status.ok()) return status;
-    nccl_.comm_user_rank(comm_, &rank_);
-    nccl_.comm_count(comm_, &size_);
-    return cuda_status(cudaMalloc(&token_, sizeof(int)), "nccl: cudaMalloc");
+    if (Status status = settle(begun, "create"); !status.ok()) return status;
+    Status placed = begin("create", [&] {
+      const ncclResult_t found = nccl_.comm_user_rank(comm_, &rank_);
+      return found == ncclSuccess ? nccl_.comm_count(comm_, &size_) : found;
+    });
+    return placed.ok() ? cuda_status(cudaMalloc(&token_, sizeof(int)), "nccl: cudaMalloc") : placed;
+  }
+
+  template <typename Function>
+  Status begin(std::string_view what, Function function) {
+    ncclResult_t result = ncclSuccess;
+    {
+      const std::lock_guard<std::mutex> lock(mutex_);
+      if (broken_) return broken(what);
+      result = function();
+    }
+    return settle(result, what);
+  }
+
+  ncclResult_t state_of_calls() {
+    const std::lock_guard<std::mutex> lock(mutex_);
+    ncclResult_t inner = ncclInternalError;
+    if (comm_ != nullptr) nccl_.comm_get_async_error(comm_, &inner);
+    return inner;
   }
 
   ncclResult_t issue(const Call& call) {
@@ -203,20 +227,22 @@ class NcclBackend final : public Backend {
   }
 
   /// Waits, within the limit, until NCCL has taken a call that it has begun.
-  Status settle(ncclResult_t result, const std::string& what) {
+  Status settle(ncclResult_t result, std::string_view what) {
     const Clock::time_point deadline = Clock::now() + timeout_;
     while (result == ncclInProgress) {
       if (is_late(deadline))
-        return give_up({Code::timed_out, what + ": the other ranks have not come in time"});
+        return give_up(
+            {Code::timed_out, std::string(what) + ": the other ranks have not come in time"});
       ::sched_yield();
-      nccl_.comm_get_async_error(comm_, &result);
+      result = state_of_calls();
+      if (broken_) return broken(what);
     }
     return result == ncclSuccess ? Status() : give_up(nccl_status(result, what));
   }
 
-  Status nccl_status(ncclResult_t result, const std::string& what) {
-    const char* more = nccl_.get_last_error(comm_);
-    std::string text = what + ": " + nccl_.get_error_string(result);
+  Status nccl_status(ncclResult_t result, std::string_view what) {
+    const char* more = nccl_.get_last_error(nullptr);
+    std::string text = std::string(what) + ": " + nccl_.get_error_string(result);
     if (more != nullptr && *more != '\0') text += std::string(": ") + more;
     return {result == ncclRemoteError ? Code::peer_failed : Code::internal, text};
   }
@@ -230,17 +256,18 @@ class NcclBackend final : public Backend {
     return why;
   }
 
-  static Status broken(const std::string& what) {
-    return {Code::broken, what + ": an earlier call has failed"};
+  static Status broken(std::string_view what) {
+    return {Code::broken, std::string(what) + ": an earlier call has failed, or it was aborted"};
   }
 
   void leave() {
-    if (broken_) return;
-    if (settle(nccl_.comm_finalize(comm_), "nccl: end").ok()) nccl_.comm_destroy(comm_);
+    if (broken_ || comm_ == nullptr) return;
+    if (begin("end", [&] { return nccl_.comm_finalize(comm_); }).ok()) nccl_.comm_destroy(comm_);
   }
 
   const NcclLibrary& nccl_;
   std::chrono::milliseconds timeout_;
+  std::mutex mutex_;  // of comm_
   ncclComm_t comm_ = nullptr;
   void* token_ = nullptr;  // what a barrier reduces
   int rank_ = 0;
@@ -250,22 +277,33 @@ class NcclBackend final : public Backend {
 
 }  // namespace
 
-Result<std::unique_ptr<Backend>> create_nccl(const Options& options) {
+Status nccl_is_here() {
   const auto nccl = NcclLibrary::get();
   if (!nccl) return nccl.status();
+  int devices = 0;
+  const cudaError_t error = cudaGetDeviceCount(&devices);
+  if (error != cudaSuccess)
+    return {Code::unavailable, std::string("nccl: ") + cudaGetErrorString(error)};
+  return devices > 0 ? Status() : Status(Code::unavailable, "nccl: this rank sees no GPU");
+}
+
+Result<std::unique_ptr<Backend>> create_nccl(const Options& options) {
+  if (Status status = nccl_is_here(); !status.ok()) return status;
   if (Status status = choose_device(); !status.ok()) return status;
+  const NcclLibrary& nccl = **NcclLibrary::get();
   auto exchange = Exchange::get(options.timeout);
   if (!exchange) return exchange.status();
   ncclUniqueId id{};
-  if ((*exchange)->rank() == 0) (*nccl)->get_unique_id(&id);
+  if ((*exchange)->rank() == 0 && nccl.get_unique_id(&id) != ncclSuccess)
+    return Status(Code::internal, "nccl: no unique id can be made");
   const auto bytes = (*exchange)->broadcast({id.internal, sizeof id.internal});
   if (!bytes) return bytes.status();
   if (bytes->size() != sizeof id.internal)
     return Status(Code::internal, "nccl: an id of another size: another version");
   bytes->copy(id.internal, sizeof id.internal);
-  auto backend = std::make_unique<NcclBackend>(**nccl, options.timeout);
-  if (Status status = backend->open(id, (*exchange)->rank(), (*exchange)->size()); !status.ok())
-    return status;
+  auto backend = std::make_unique<NcclBackend>(nccl, options.timeout);
+  Status status = backend->open(id, (*exchange)->rank(), (*exchange)->size());
+  if (!status.ok()) return status;
   return std::unique_ptr<Backend>(std::move(backend));
 }
 

@@ -111,3 +111,19 @@ def the_example_of_the_documents(box):
     run = box.start("run", "job.yaml", cwd=example).end(0)
     lines = set(re.findall(r"rank \d of 4: (y = [-0-9.]+ x [-+0-9.]+)", said(run)))
     expect_equal(lines, {"y = 3.00 x -1.00"}, "the model of all four ranks")
+
+
+@case
+def bytes_of_rank_0_reach_all_without_mpi(box):
+    """As NCCL's unique id does."""
+    box.make_cluster(2)
+    run = box.mpi([2, 1], box.built("exchange")).end(0)
+    expect_in("3 ranks agree", said(run), "rank 0")
+
+
+@case
+def nccl_against_the_reference(box):
+    if not os.path.exists("/dev/nvidiactl"):
+        raise Skip("no GPU here (/dev/nvidiactl)")
+    run = box.mpi_here(1, box.built("reference"), "nccl", "120000").end(0)
+    expect_in("nccl: 2.", said(run), "the back-end")

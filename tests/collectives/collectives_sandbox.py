@@ -13,13 +13,14 @@ TOP = os.path.dirname(os.path.dirname(HERE))
 
 
 def run(*command):
-    done = subprocess.run(command, stdin=subprocess.DEVNULL, capture_output=True, text=True, check=False)
+    done = subprocess.run(command, stdin=subprocess.DEVNULL, capture_output=True, text=True, check=False, timeout=300)
     if done.returncode != 0:
         raise AssertionError(f"{' '.join(command)}\n{done.stdout[-4000:]}{done.stderr[-4000:]}")
 
 
 def build(sources, folder, prefix):
-    run("cmake", "-S", sources, "-B", folder, "-DCMAKE_BUILD_TYPE=Release", f"-DCMAKE_PREFIX_PATH={prefix}")
+    run("cmake", "-S", sources, "-B", folder, "-DCMAKE_BUILD_TYPE=Release", f"-DCMAKE_PREFIX_PATH={prefix}",
+        f"-DDLAUNCH_SOURCES={TOP}/src")
     run("cmake", "--build", folder, "-j2")
 
 

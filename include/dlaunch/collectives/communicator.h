@@ -1,6 +1,6 @@
 // A group of ranks that exchange buffers, over NCCL (device buffers, asynchronous on a stream) or
-// MPI (host buffers; device buffers too where the MPI library is CUDA-aware). No algorithm of our
-// own.
+// MPI (host buffers; where the MPI library is CUDA-aware also device buffers, but for averages,
+// 16-bit numbers and a reduce_scatter in place, which the host completes). No algorithm of our own.
 //
 //   auto world = Communicator::create();
 //   if (!world) return report(world.status());
@@ -8,9 +8,9 @@
 //   if (done.ok()) done = world->synchronize();
 //
 // Every rank makes the same calls in the same order with the same counts, types, operations and
-// roots; that is not checked. `count` is a number of elements, at most 2^31 - 1 in one call (a
-// limit of MPI 3.1), and 0 is allowed. Where a call says nothing else, `send` and `receive` may be
-// equal (in place) and must not overlap otherwise.
+// roots; that is not checked. `count` is a number of elements: with those of all ranks, where a
+// buffer holds them, at most 2^31 - 1 in one call (a limit of MPI 3.1); 0 is allowed. Where a call
+// says nothing else, `send` and `receive` may be equal (in place) and must not overlap otherwise.
 #ifndef DLAUNCH_COLLECTIVES_COMMUNICATOR_H
 #define DLAUNCH_COLLECTIVES_COMMUNICATOR_H
 
@@ -29,16 +29,18 @@ namespace dlaunch::collectives {
 using Stream = void*;
 
 enum class BackendKind : std::uint8_t {
-  automatic,  // NCCL where this rank has a GPU and libnccl.so.2, else MPI
+  automatic,  // NCCL where all ranks have a GPU and libnccl.so.2, else MPI
   mpi,
   nccl,
 };
 
 struct Options {
   BackendKind backend = BackendKind::automatic;
-  /// How long one call, create() or synchronize() may take. Zero: for ever; then MPI's blocking
-  /// calls are made, which are faster for small buffers, and a peer that is gone is noticed by
-  /// whoever has started the ranks.
+  /// How long one call, synchronize(), or meeting the others in create() may take; below 0 is
+  /// refused, and more than 24 days is as many. MPI's own start and end (MPI_Init, MPI_Finalize)
+  /// and MPI_Comm_split have no limit. Zero: for ever; then MPI's blocking calls are made, which
+  /// are faster for small buffers, and a peer that is gone is noticed by whoever has started the
+  /// ranks.
   std::chrono::milliseconds timeout{std::chrono::minutes(5)};
 };
 
@@ -49,8 +51,9 @@ class Backend;
 /// a time. Except abort(), which any thread may call at any time.
 class Communicator {
  public:
-  /// The ranks that this process was started with. MPI is initialized where it is not, and
-  /// finalized with the last communicator if it was done here.
+  /// The ranks that this process was started with; a collective call. MPI is initialized where it
+  /// is not, and finalized with the last communicator if it was done here. For NCCL the device is
+  /// chosen: that of the local rank among those that this process sees.
   static Result<Communicator> create(const Options& options = {});
 
   /// What was moved from may only be destroyed or assigned to.
@@ -80,7 +83,8 @@ class Communicator {
   /// `receive` holds size() x count. In place: send is receive + rank() x count.
   Status all_gather(const void* send, void* receive, std::size_t count, DataType type,
                     Stream stream = nullptr);
-  /// `send` holds size() x count. In place: receive is send + rank() x count.
+  /// `send` holds size() x count. In place: receive is send + rank() x count, and the rest of
+  /// `send` is undefined afterwards.
   Status reduce_scatter(const void* send, void* receive, std::size_t count, DataType type,
                         ReduceOp op, Stream stream = nullptr);
   /// Both hold size() x count: part i goes to rank i, part i comes from rank i. Not in place.

@@ -23,6 +23,13 @@ TEST(Call, ChecksRanksCountsAndBuffers) {
   EXPECT_TRUE(check(call, 0, 4).ok());
   call.count = std::size_t{1} << 31U;
   EXPECT_EQ(check(call, 0, 4).code(), Code::invalid_argument);
+  call = {.kind = Kind::all_gather,
+          .send = buffer.data(),
+          .receive = buffer.data(),
+          .count = std::size_t{1} << 30U};
+  EXPECT_EQ(check(call, 0, 2).what(),
+            "all_gather: 2147483648 elements; at most 2147483647 in one call");
+  EXPECT_TRUE(check(call, 0, 1).ok()) << "of all ranks together";
   call = {.kind = Kind::send_receive,
           .send = buffer.data(),
           .receive = buffer.data(),

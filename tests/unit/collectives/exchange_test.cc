@@ -1,5 +1,5 @@
 // The exchange of a few bytes over PMI_FD. The server here answers one rank in a world of one, as
-// the wire protocol says; the real one is tested with real ranks.
+// the wire protocol says; the real one is tested with real ranks in tests/collectives.
 #include <cstdlib>
 #include <string>
 #include <thread>
