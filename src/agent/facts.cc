@@ -36,6 +36,8 @@ NodeFacts FactsService::gather(const wire::FactsRequest& request) {
     facts.cuda_visible_devices = visible;
   facts.interfaces = fabric::read_interfaces("", fabric::read_address_rows());
   facts.rdma_devices = fabric::read_rdma_devices("");
+  // A file of the job's own (NCCL_CONF_FILE in its env) is not read: plan/rank_table sets nothing
+  // then.
   facts.fabric = fabric::read_fabric(
       "", facts.gpus,
       fabric::user_nccl_file(environment_value("NCCL_CONF_FILE"), environment_value("HOME")));

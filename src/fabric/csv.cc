@@ -23,7 +23,7 @@ std::vector<std::string_view> cells_of(std::string_view line) {
 
 }  // namespace
 
-Csv::Csv(std::string_view text) {
+Csv::Csv(std::string_view text, std::initializer_list<std::string_view> needed) {
   constexpr std::size_t kMost = 4096;
   while (!text.empty() && rows_.size() < kMost) {
     const std::size_t newline = text.find('\n');
@@ -34,6 +34,9 @@ Csv::Csv(std::string_view text) {
     if (names_.empty()) {
       for (const std::string_view cell : cells)
         names_.push_back(trimmed(cell.substr(0, cell.find('['))));
+      const bool is_header = std::all_of(needed.begin(), needed.end(),
+                                         [&](std::string_view name) { return has(name); });
+      if (!is_header) names_.clear();
     } else if (cells.size() == names_.size()) {
       rows_.push_back(std::move(cells));
     }

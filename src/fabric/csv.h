@@ -3,6 +3,7 @@
 #pragma once
 
 #include <cstdint>
+#include <initializer_list>
 #include <optional>
 #include <string>
 #include <string_view>
@@ -10,11 +11,12 @@
 
 namespace dlaunch::fabric {
 
-/// Refers to the text, which must outlive it. Lines that have not as many values as there are names
+/// Refers to the text, which must outlive it. The line of names is the first that has all of those
+/// asked for: warnings may come before it. Lines that have not as many values as there are names
 /// are left out; at most 4096 lines.
 class Csv {
  public:
-  explicit Csv(std::string_view text);
+  Csv(std::string_view text, std::initializer_list<std::string_view> needed);
 
   [[nodiscard]] std::size_t rows() const { return rows_.size(); }
   [[nodiscard]] bool has(std::string_view name) const { return column(name).has_value(); }

@@ -69,6 +69,8 @@ Environment nccl_settings(const std::string& root, const std::string& user_file)
     add_nccl_settings(folder.read(user_file.substr(slash + 1)).value_or(""), settings);
   }
   add_nccl_settings(Tree(root + "/etc").read("nccl.conf").value_or(""), settings);
+  const std::string topology(kDefaultTopologyFile);
+  if (Tree(root + "/").has(topology.substr(1))) settings.emplace("NCCL_TOPO_FILE", topology);
   return settings;
 }
 

@@ -2,6 +2,7 @@
 #pragma once
 
 #include <string>
+#include <string_view>
 #include <vector>
 
 #include "model/cluster.h"
@@ -9,8 +10,15 @@
 
 namespace dlaunch::fabric {
 
+/// What NCCL reads where NCCL_TOPO_FILE names nothing else (ncclTopoGetSystem in its
+/// src/graph/topo.cc); nvidia-topologyd writes it in virtual machines.
+inline constexpr std::string_view kDefaultTopologyFile =
+    "/var/run/nvidia-topologyd/virtualTopology.xml";
+
 /// `gpus`: of read_gpus() below the same root. `nccl_file`: the user's settings of NCCL
-/// (NCCL_CONF_FILE, else ~/.nccl.conf), as it is and not below the root; empty: none. Never fails.
+/// (NCCL_CONF_FILE, else ~/.nccl.conf), as it is and not below the root; empty: none.
+/// Where there is a kDefaultTopologyFile, `nccl_settings` has it as NCCL_TOPO_FILE, unless one of
+/// these files names another. Never fails.
 [[nodiscard]] FabricFacts read_fabric(const std::string& root, const std::vector<GpuFact>& gpus,
                                       const std::string& nccl_file);
 

@@ -180,16 +180,15 @@ std::vector<std::string> gpu_processes_query() {
 
 std::vector<GpuHealth> parse_gpu_query(std::string_view csv) {
   constexpr std::size_t kMost = 64;
-  const Csv table(csv);
+  const Csv table(csv, {"index", "uuid"});
   std::vector<GpuHealth> gpus;
-  if (!table.has("index") || !table.has("uuid")) return gpus;
   for (std::size_t row = 0; row < table.rows() && gpus.size() < kMost; ++row)
     gpus.push_back(health_of(table, row));
   return gpus;
 }
 
 void add_remapped_rows(std::string_view csv, std::vector<GpuHealth>& gpus) {
-  const Csv table(csv);
+  const Csv table(csv, {"gpu_uuid"});
   for (std::size_t row = 0; row < table.rows(); ++row) {
     GpuHealth* const gpu = with_uuid(gpus, table.at(row, "gpu_uuid"));
     if (gpu == nullptr) continue;
@@ -201,7 +200,7 @@ void add_remapped_rows(std::string_view csv, std::vector<GpuHealth>& gpus) {
 
 void add_gpu_processes(std::string_view csv, std::vector<GpuHealth>& gpus) {
   constexpr std::size_t kMost = 64;
-  const Csv table(csv);
+  const Csv table(csv, {"gpu_uuid"});
   for (std::size_t row = 0; row < table.rows(); ++row) {
     GpuHealth* const gpu = with_uuid(gpus, table.at(row, "gpu_uuid"));
     const auto pid = number_in(table.at(row, "pid"));

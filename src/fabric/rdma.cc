@@ -17,6 +17,7 @@ constexpr std::size_t kMostDevices = 64;
 constexpr std::size_t kMostPorts = 16;
 constexpr std::size_t kMostGids = 64;
 constexpr int kMostGidIndex = 1023;
+constexpr int kMostEmptyGids = 16;  // in a row
 
 /// The names that are numbers, ascending.
 std::vector<int> numbers_in(const std::vector<std::string>& names, int max) {
@@ -131,12 +132,15 @@ class Reader {
   }
 
   /// The table has up to 256 entries, nearly all of them empty: reading the type of an empty one
-  /// fails.
+  /// fails. The kernel puts a new one into the first that is free (find_gid in its
+  /// drivers/infiniband/core/cache.c), so behind many empty ones there is nothing.
   void read_gids(const std::string& at, RdmaPort& port) {
+    int empty = 0;
     for (const int index : numbers_in(class_.names(at + "gids"), kMostGidIndex)) {
-      if (port.gids.size() == kMostGids) return;
+      if (port.gids.size() == kMostGids || empty == kMostEmptyGids) return;
       const std::string file = std::to_string(index);
       auto gid = parse_gid(class_.read(at + "gids/" + file).value_or(""));
+      empty = gid ? 0 : empty + 1;
       if (!gid) continue;
       RdmaGid& entry = port.gids.emplace_back();
       entry.index = index;

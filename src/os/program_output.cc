@@ -56,8 +56,14 @@ bool read_all(int fd, MonotonicTime end, std::string& text) {
   }
 }
 
-void reap(pid_t pid) {
-  while (::waitpid(pid, nullptr, 0) < 0 && errno == EINTR) {
+/// False when it is still there at the end. (A child is no descriptor to poll before Linux 5.3.)
+bool reap(pid_t pid, MonotonicTime end) {
+  constexpr int kPauseMs = 2;
+  while (true) {
+    const pid_t reaped = ::waitpid(pid, nullptr, WNOHANG);
+    if (reaped != 0 && (reaped > 0 || errno != EINTR)) return true;
+    if (monotonic_now() >= end) return false;
+    ::poll(nullptr, 0, kPauseMs);
   }
 }
 
@@ -75,10 +81,12 @@ Result<std::string> program_output(const std::vector<std::string>& argv,
   }
   pipe->write.reset();
   std::string text;
-  const bool ended = read_all(pipe->read.get(), monotonic_now() + limit, text);
-  if (!ended) ::kill(*pid, SIGKILL);
-  reap(*pid);
-  if (ended) return text;
+  const MonotonicTime end = monotonic_now() + limit;
+  if (read_all(pipe->read.get(), end, text) && reap(*pid, end)) return text;
+  ::kill(*pid, SIGKILL);
+  // One that hangs in a driver does not die of it: then it is left to whoever inherits it.
+  constexpr std::chrono::seconds kLastMoment{1};
+  static_cast<void>(reap(*pid, monotonic_now() + kLastMoment));
   return fail(exit_code::kTimeLimit,
               '"' + argv.front() + "\" has not ended within " +
                   std::to_string(std::chrono::ceil<std::chrono::seconds>(limit).count()) + " s");

@@ -27,6 +27,8 @@ std::string why_unusable(const NodeFacts& facts, LinkLayer layer) {
       if (port.state != RdmaPort::State::active)
         return device.name + '/' + std::to_string(port.number) + " is " +
                std::string(name_in(kPortStateNames, port.state));
+      if (layer == LinkLayer::infiniband && !is_infiniband_card(device))
+        return device.name + " is " + (device.driver == "hfi1" ? "Omni-Path" : device.driver);
       if (!device.is_usable) return "its file in /dev/infiniband is not there or may not be opened";
     }
   }
@@ -99,10 +101,8 @@ NodeFabric fabric_of(const Node& node, LinkLayer layer, bool has_topology,
     return fabric;
   }
   fabric.nccl_ib_hca = FabricSetting{'=' + joined(choice.ports), choice.reason};
-  fabric.ucx_net_devices = FabricSetting{joined(choice.ports), choice.reason};
-  if (choice.is_near_every_gpu)
-    fabric.nccl_net_gdr_level =
-        FabricSetting{"PXB", "every GPU has such a port on its own PCIe switch"};
+  if (layer == LinkLayer::infiniband)
+    fabric.ucx_net_devices = FabricSetting{joined(choice.ports), choice.reason};
   if (layer == LinkLayer::ethernet) set_gid_index(node, choice.ports, fabric, notes);
   if (!has_topology) note_hidden_switches(node, choice.ports, notes);
   for (const std::string& oddity : choice.oddities) notes.push_back(node.name + ": " + oddity);
@@ -116,9 +116,14 @@ FabricPlan plan_fabric(const Cluster& cluster, std::size_t nodes, bool has_topol
   plan.nodes.resize(nodes);
   if (nodes < 2 || cluster.is_assumed) return plan;
   const LinkLayer layer = common_layer(cluster, nodes, plan.notes);
-  if (layer == LinkLayer::unknown) return plan;
-  for (std::size_t i = 0; i < nodes; ++i)
-    plan.nodes[i] = fabric_of(cluster.nodes[i], layer, has_topology, plan.notes);
+  for (std::size_t i = 0; i < nodes; ++i) {
+    const Node& node = cluster.nodes[i];
+    if (layer != LinkLayer::unknown)
+      plan.nodes[i] = fabric_of(node, layer, has_topology, plan.notes);
+    if (layer == LinkLayer::infiniband) continue;
+    for (const std::string& text : rails_without_address(node.facts))
+      plan.notes.push_back(node.name + ": " + text);
+  }
   if (plan.notes.size() > kMostNotes) {
     const std::size_t more = plan.notes.size() - kMostNotes;
     plan.notes.resize(kMostNotes);

@@ -24,9 +24,7 @@ struct NodeFabric {
   /// Over RoCE, where all chosen ports have their routable address at one index: NCCL before 2.21
   /// takes the first, which is not.
   std::optional<FabricSetting> nccl_ib_gid_index;
-  /// PXB where every GPU has a port on a switch of its own: GPUDirect RDMA there, and nowhere that
-  /// the CPU would be on the way.
-  std::optional<FabricSetting> nccl_net_gdr_level;
+  /// InfiniBand only: over RoCE, UCX would be left without TCP.
   std::optional<FabricSetting> ucx_net_devices;
   bool operator==(const NodeFabric&) const = default;
 };
@@ -39,7 +37,8 @@ struct FabricPlan {
 
 /// For the first `nodes` nodes, which the job uses. All empty on a single node, where no such
 /// network is on the way, and where some nodes have one and others have not: then a note says so.
-/// `has_topology`: the job sets NCCL_TOPO_FILE for all of them.
+/// `has_topology`: the job sets NCCL_TOPO_FILE for all of them, or may in a file that only they
+/// see.
 [[nodiscard]] FabricPlan plan_fabric(const Cluster& cluster, std::size_t nodes, bool has_topology);
 
 }  // namespace dlaunch

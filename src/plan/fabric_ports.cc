@@ -15,17 +15,35 @@ const char* word_for(LinkLayer layer) {
   return layer == LinkLayer::infiniband ? "InfiniBand" : "RoCE";
 }
 
-/// Hyper-V makes the physical function's share a part of the interface that the VM has anyway.
-bool is_fast_path_of_a_vm(const NodeFacts& facts, const RdmaPort& port) {
+const NicFact* nic_named(const NodeFacts& facts, const std::string& name) {
   const auto& nics = facts.fabric.nics;
-  const auto named = [&](const std::string& name) {
-    return std::find_if(nics.begin(), nics.end(),
-                        [&](const NicFact& nic) { return nic.name == name; });
-  };
-  const auto nic = named(port.netdev);
-  if (nic == nics.end() || nic->master.empty()) return false;
-  const auto master = named(nic->master);
-  return master != nics.end() && master->driver == "hv_netvsc";
+  const auto found =
+      std::find_if(nics.begin(), nics.end(), [&](const NicFact& nic) { return nic.name == name; });
+  return found == nics.end() ? nullptr : &*found;
+}
+
+/// The virtual machine's own interface, or a part of it.
+bool is_of_hyper_v(const NodeFacts& facts, const NicFact* nic) {
+  constexpr std::string_view kDriver = "hv_netvsc";
+  if (nic == nullptr) return false;
+  if (nic->driver == kDriver) return true;
+  const NicFact* const master = nic_named(facts, nic->master);
+  return master != nullptr && master->driver == kDriver;
+}
+
+/// Hyper-V makes the physical function's share a part of the interface that the VM has anyway, and
+/// the kernel then gives the share's table the addresses of that interface (roce_gid_mgmt.c).
+bool is_fast_path_of_a_vm(const NodeFacts& facts, const RdmaDevice& device, const RdmaPort& port) {
+  if (is_of_hyper_v(facts, nic_named(facts, port.netdev))) return true;
+  const auto& nics = facts.fabric.nics;
+  return std::any_of(port.gids.begin(), port.gids.end(),
+                     [&](const RdmaGid& gid) {
+                       return is_of_hyper_v(facts, nic_named(facts, gid.netdev));
+                     }) ||
+         std::any_of(nics.begin(), nics.end(), [&](const NicFact& nic) {
+           return !nic.pci_address.empty() && nic.pci_address == device.pci_address &&
+                  is_of_hyper_v(facts, &nic);
+         });
 }
 
 bool is_near_a_gpu(const NodeFacts& facts, const RdmaDevice& device) {
@@ -102,7 +120,9 @@ std::vector<std::string> oddities_of(const NodeFacts& facts, LinkLayer layer,
   for (const RdmaDevice& device : facts.fabric.rdma) {
     for (const RdmaPort& port : device.ports) {
       const std::string name = device.name + '/' + std::to_string(port.number);
-      if (port.link_layer != layer) continue;
+      if (port.link_layer != layer ||
+          (layer == LinkLayer::infiniband && !is_infiniband_card(device)))
+        continue;
       if (port.state != State::active && is_near_a_gpu(facts, device)) {
         oddities.push_back(name + " is " + std::string(name_in(kPortStateNames, port.state)) +
                            (port.physical_state.empty() ? "" : " (" + port.physical_state + ")"));
@@ -140,6 +160,28 @@ int roce_v2_index(const RdmaPort& port) {
   return -1;
 }
 
+bool is_infiniband_card(const RdmaDevice& device) {
+  // In a container without /sys/bus/pci the driver is not seen.
+  const std::string& word = device.driver.empty() ? device.name : device.driver;
+  return word.starts_with("mlx5_") || word.starts_with("mlx4_");
+}
+
+std::vector<std::string> rails_without_address(const NodeFacts& facts) {
+  std::vector<std::string> texts;
+  for (const RdmaDevice& device : facts.fabric.rdma) {
+    if (!is_near_a_gpu(facts, device)) continue;
+    for (const RdmaPort& port : device.ports) {
+      if (port.link_layer != LinkLayer::ethernet || port.state != State::active) continue;
+      if (roce_v2_index(port) >= 0 || is_fast_path_of_a_vm(facts, device, port)) continue;
+      texts.push_back(
+          device.name + '/' + std::to_string(port.number) +
+          (port.netdev.empty() ? "" : " (" + port.netdev + ")") +
+          " is ACTIVE beside a GPU, but has no RoCE v2 address over IPv4: NCCL is not told of it");
+    }
+  }
+  return texts;
+}
+
 std::vector<FabricPort> usable_ports(const NodeFacts& facts, LinkLayer layer) {
   std::vector<FabricPort> ports;
   for (const RdmaDevice& device : facts.fabric.rdma) {
@@ -147,7 +189,9 @@ std::vector<FabricPort> usable_ports(const NodeFacts& facts, LinkLayer layer) {
     for (const RdmaPort& port : device.ports) {
       if (port.link_layer != layer || port.state != State::active) continue;
       const bool is_ethernet = layer == LinkLayer::ethernet;
-      if (is_ethernet && (roce_v2_index(port) < 0 || is_fast_path_of_a_vm(facts, port))) continue;
+      if (!is_ethernet && !is_infiniband_card(device)) continue;
+      if (is_ethernet && (roce_v2_index(port) < 0 || is_fast_path_of_a_vm(facts, device, port)))
+        continue;
       ports.push_back({&device, &port});
     }
   }

@@ -23,9 +23,17 @@ struct FabricPort {
 /// not link-local, as NCCL chooses it (NCCL_IB_ROCE_VERSION_NUM, NCCL_IB_ADDR_FAMILY); -1: none.
 [[nodiscard]] int roce_v2_index(const RdmaPort& port);
 
+/// mlx5 and mlx4. Other drivers say "InfiniBand", too (rdma_port_get_link_layer in the kernel's
+/// ib_verbs): hfi1, which is Omni-Path, and qib; those are for PSM and not for verbs.
+[[nodiscard]] bool is_infiniband_card(const RdmaDevice& device);
+
+/// RoCE ports beside GPUs that are ACTIVE and nevertheless no usable_ports(): one sentence each.
+[[nodiscard]] std::vector<std::string> rails_without_address(const NodeFacts&);
+
 /// Ports of this kind that traffic can go through now: ACTIVE (NCCL looks at no others), of a card
-/// on the PCI bus, may be opened; over Ethernet also with a RoCE v2 address, and not the fast path
-/// of a virtual machine's own interface (Azure's Accelerated Networking), which carries no RDMA.
+/// on the PCI bus, may be opened; InfiniBand: of an is_infiniband_card(). Over Ethernet also with a
+/// RoCE v2 address, and not the fast path of a virtual machine's own interface (Azure's Accelerated
+/// Networking), which carries no RDMA.
 [[nodiscard]] std::vector<FabricPort> usable_ports(const NodeFacts&, RdmaPort::LinkLayer);
 
 /// Those that a job should use, and why these.

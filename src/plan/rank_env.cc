@@ -157,7 +157,12 @@ void add_rank_variables(const JobSpec& spec, const Cluster& cluster, const PlanC
     view.has_rdma = view.has_rdma || !cluster.nodes[i].facts.rdma_devices.empty();
 
   // Under another launcher each rank sees its own node only, so nothing can be chosen alike.
-  const bool has_topology = find_sorted(plan.variables, "NCCL_TOPO_FILE") != nullptr;
+  const auto is_set = [&](const char* name) {
+    return find_sorted(plan.variables, name) != nullptr ||
+           std::any_of(spec.roles.begin(), spec.roles.end(),
+                       [&](const RoleSpec& role) { return role.env.contains(name); });
+  };
+  const bool has_topology = is_set("NCCL_TOPO_FILE") || is_set("NCCL_CONF_FILE");
   FabricPlan fabric =
       context.outer ? FabricPlan() : plan_fabric(cluster, plan.nodes.size(), has_topology);
   if (!only) std::move(fabric.notes.begin(), fabric.notes.end(), std::back_inserter(plan.notes));

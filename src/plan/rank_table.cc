@@ -114,24 +114,50 @@ bool is_set_here(const View& v, std::string_view name) {
          v.facts->fabric.nccl_settings.contains(text);
 }
 
+/// By some role with ranks here, and so for these ranks only.
+bool is_set_by_a_role(const View& v, std::string_view name) {
+  return std::any_of(v.spec.roles.begin(), v.spec.roles.end(), [&](const RoleSpec& role) {
+    if (!role.env.contains(std::string(name))) return false;
+    return std::any_of(v.node->ranks.begin(), v.node->ranks.end(),
+                       [&](Rank rank) { return v.plan.ranks[rank.value].role == role.name; });
+  });
+}
+
+/// Agents read the file of their own environment. One of the job is read by NCCL alone, and
+/// variables of ours would win over it: then none is set.
+bool has_own_nccl_file(const View& v) {
+  return has_variable(v.plan.variables, "NCCL_CONF_FILE") || is_set_by_a_role(v, "NCCL_CONF_FILE");
+}
+
 /// NCCL_NET: another network module; NCCL_IB_DISABLE: none of these devices. The file is for the
 /// note that it is missing (plan/fabric_env.cc).
-constexpr std::string_view kDeciding[] = {"NCCL_IB_DISABLE", "NCCL_NET", "NCCL_TOPO_FILE"};
+constexpr std::string_view kDeciding[] = {"NCCL_IB_DISABLE", "NCCL_NET", "NCCL_TOPO_FILE",
+                                          "UCX_TLS"};
 
 using Setting = std::optional<FabricSetting> NodeFabric::*;
 
 /// Who has chosen another way, or other ports, is not told about these.
 Value fabric_value(const View& v, Setting setting) {
-  if (v.fabric == nullptr || !(v.fabric->*setting)) return std::nullopt;
-  for (const std::string_view name : kDeciding) {
-    if (name != "NCCL_TOPO_FILE" && is_set_here(v, name)) return std::nullopt;
-  }
+  if (v.fabric == nullptr || !(v.fabric->*setting) || has_own_nccl_file(v)) return std::nullopt;
+  if (is_set_here(v, "NCCL_IB_DISABLE") || is_set_here(v, "NCCL_NET")) return std::nullopt;
   return (v.fabric->*setting)->value;
 }
 
 /// What holds for the ports that NCCL_IB_HCA names, and not for others.
 Value fabric_value_of_ports(const View& v, Setting setting) {
-  return is_set_here(v, "NCCL_IB_HCA") ? std::nullopt : fabric_value(v, setting);
+  const bool are_others = is_set_here(v, "NCCL_IB_HCA") || is_set_by_a_role(v, "NCCL_IB_HCA");
+  return are_others ? std::nullopt : fabric_value(v, setting);
+}
+
+/// UCX's own: NCCL's variables say nothing of it. Its transports (tcp, say) may need other devices.
+Value ucx_adapters(const View& v) {
+  if (v.fabric == nullptr || !v.fabric->ucx_net_devices || is_set_here(v, "UCX_TLS"))
+    return std::nullopt;
+  return v.fabric->ucx_net_devices->value;
+}
+
+Value nccl_interface(const View& v) {
+  return has_own_nccl_file(v) ? std::nullopt : meeting_interface(v, "=");
 }
 
 // ---- MPI
@@ -174,7 +200,7 @@ Value tcp_interface(const View& v) {
 }
 
 /// Libfabric and UCX, on which MPICH and Intel MPI are built, for TCP. UCX takes it for all
-/// networks.
+/// networks: where there are adapters, ucx_adapters() names those of InfiniBand, or UCX chooses.
 Value fi_interface(const View& v) {
   return v.node->interface.empty() ? std::nullopt : Value(v.node->interface);
 }
@@ -323,12 +349,8 @@ const Row kTable[] = {
      master_port_reason},
     {"OMPI_MCA_btl_tcp_if_include", kMpi, Scope::node, Keep::if_set, tcp_interface,
      kMeetingInterface},
-    {"UCX_NET_DEVICES", kMpi, Scope::node, Keep::if_set,
-     [](const View& v) -> Value {
-       if (v.fabric == nullptr || !v.fabric->ucx_net_devices) return std::nullopt;
-       return v.fabric->ucx_net_devices->value;
-     },
-     "", [](const View& v) { return v.fabric->ucx_net_devices->reason; }, VariableSource::fabric},
+    {"UCX_NET_DEVICES", kMpi, Scope::node, Keep::if_set, ucx_adapters, "",
+     [](const View& v) { return v.fabric->ucx_net_devices->reason; }, VariableSource::fabric},
     {"OMPI_MCA_pml", kMpi, Scope::node, Keep::if_set,
      [](const View& v) { return without_rdma(v, "ob1"); }, kNoRdma},
     {"OMPI_MCA_btl", kMpi, Scope::node, Keep::if_set,
@@ -430,8 +452,7 @@ const Row kTable[] = {
     {"TORCH_NCCL_ASYNC_ERROR_HANDLING", kTorch, Scope::node, Keep::if_set,
      [](const View&) -> Value { return "1"; },
      "a failed collective ends the rank instead of hanging"},
-    {"NCCL_SOCKET_IFNAME", kWithNccl, Scope::node, Keep::if_set,
-     [](const View& v) { return meeting_interface(v, "="); }, kMeetingInterface},
+    {"NCCL_SOCKET_IFNAME", kWithNccl, Scope::node, Keep::if_set, nccl_interface, kMeetingInterface},
     {"GLOO_SOCKET_IFNAME", kBothTorch | kGcp | kMpi, Scope::node, Keep::if_set,
      [](const View& v) { return meeting_interface(v, ""); }, kMeetingInterface},
     {"TP_SOCKET_IFNAME", kBothTorch | kGcp, Scope::node, Keep::if_set,
@@ -442,9 +463,6 @@ const Row kTable[] = {
     {"NCCL_IB_GID_INDEX", kWithNccl, Scope::node, Keep::if_set,
      [](const View& v) { return fabric_value_of_ports(v, &NodeFabric::nccl_ib_gid_index); }, "",
      [](const View& v) { return v.fabric->nccl_ib_gid_index->reason; }, VariableSource::fabric},
-    {"NCCL_NET_GDR_LEVEL", kWithNccl, Scope::node, Keep::if_set,
-     [](const View& v) { return fabric_value_of_ports(v, &NodeFabric::nccl_net_gdr_level); }, "",
-     [](const View& v) { return v.fabric->nccl_net_gdr_level->reason; }, VariableSource::fabric},
     {"PYTHONUNBUFFERED", kWithMaster | kTensorflow | kGcp | kMpi | kJax, Scope::node, Keep::if_set,
      [](const View&) -> Value { return "1"; }, "output is seen when it is written"},
     {"DLAUNCH_HOSTFILE", kOnce, Scope::job, Keep::no,

@@ -244,7 +244,7 @@ void add_settings(std::string& out, const NodeFacts& facts) {
   const FabricPlan plan = plan_fabric(pair, pair.nodes.size(), false);
   const NodeFabric& fabric = plan.nodes.front();
   for (const auto& [name, value] : facts.fabric.nccl_settings)
-    add_line(out, "nccl.conf", name + "=" + value);
+    add_line(out, "nccl", name + "=" + value);
   std::string_view label = "a job";
   const auto add = [&](const char* name, const std::optional<FabricSetting>& setting) {
     if (!setting) return;
@@ -254,7 +254,6 @@ void add_settings(std::string& out, const NodeFacts& facts) {
   };
   add("NCCL_IB_HCA", fabric.nccl_ib_hca);
   add("NCCL_IB_GID_INDEX", fabric.nccl_ib_gid_index);
-  add("NCCL_NET_GDR_LEVEL", fabric.nccl_net_gdr_level);
   label = "note";
   std::set<std::string_view> said;  // both nodes say the same
   for (const std::string& note : plan.notes) {

@@ -15,8 +15,9 @@ import os
 import sys
 
 MELLANOX, NVIDIA, INTEL = 0x15b3, 0x10de, 0x8086
+OMNI_PATH = 0x24f0
 CX3_VF, CX5_VF, CX6, CX6_VF, CX6_DX, CX6_LX, CX7 = 0x1004, 0x1018, 0x101b, 0x101c, 0x101d, 0x101f, 0x1021
-ETHERNET, INFINIBAND, GPU, BRIDGE, OTHER_BRIDGE = 0x020000, 0x020700, 0x030200, 0x060400, 0x068000
+ETHERNET, INFINIBAND, FABRIC, GPU, BRIDGE, OTHER_BRIDGE = 0x020000, 0x020700, 0x020800, 0x030200, 0x060400, 0x068000
 STATES = {"NOP": 0, "DOWN": 1, "INIT": 2, "ARMED": 3, "ACTIVE": 4, "ACTIVE_DEFER": 5}
 PHYSICAL = {"Sleep": 1, "Polling": 2, "Disabled": 3, "LinkUp": 5, "LinkErrorRecovery": 6}
 NO_GID = "0000:0000:0000:0000:0000:0000:0000:0000"
@@ -88,16 +89,17 @@ class Machine:
                   "NVRM version: NVIDIA UNIX x86_64 Kernel Module  550.54.15  Tue Mar  5 22:23:56 UTC 2024\n"
                   "GCC version:  gcc version 12.2.0 (Debian 12.2.0-14)\n")
 
-    def rdma(self, name, path, device=CX7, numa=-1, above="", kind=INFINIBAND, driver="mlx5_core"):
+    def rdma(self, name, path, device=CX7, numa=-1, above="", kind=INFINIBAND, driver="mlx5_core", vendor=MELLANOX):
         """A device without ports; port() adds them."""
-        address = self.pci(path, MELLANOX, device, kind, numa, driver, above)
+        address = self.pci(path, vendor, device, kind, numa, driver, above)
         folder = f"{self.place[address]}/infiniband/{name}"
         number = self.uverbs
         self.uverbs += 1
         guid = f"b83f:d203:00{number:02x}:1d2a"
         for file, text in (("node_type", "1: CA"), ("node_guid", guid), ("sys_image_guid", guid),
                            ("fw_ver", "28.39.1002"), ("hca_type", "MT4129"), ("node_desc", f"host {name}")):
-            self.file(f"{folder}/{file}", text + "\n")
+            if file != "hca_type" or vendor == MELLANOX:
+                self.file(f"{folder}/{file}", text + "\n")
         os.symlink(f"../../../{address}", os.path.join(self.root, folder, "device"))
         self.link(f"sys/class/infiniband/{name}", folder)
         verbs = f"sys/class/infiniband_verbs/uverbs{number}"
@@ -108,7 +110,7 @@ class Machine:
         return folder
 
     def port(self, device, rate, state="ACTIVE", physical="LinkUp", layer="InfiniBand", lid=0, gids=(), number=1,
-             table=8):
+             table=4):
         """`gids`: (gid, type, interface) from index 0; the rest of the table is empty, and there the kernel refuses to
         read the attributes."""
         at = f"{device}/ports/{number}"
@@ -140,8 +142,8 @@ class Machine:
             # An address that came, went, and came again leaves its place in the table empty.
             gids += [(NO_GID, "", "")] * (v2_at - 3)
             gids += [(mapped, "IB/RoCE v1", interface), (mapped, "RoCE v2", interface)]
-        # mlx5 has 256 entries; one such table is enough to read, and thousands of files take long to make.
-        self.port(folder, rate, layer="Ethernet", gids=gids, table=256 if name == "mlx5_0" else 16)
+        # mlx5 has 256 entries; two long tables are enough to read, and thousands of files take long to make.
+        self.port(folder, rate, layer="Ethernet", gids=gids, table=40 if name == "mlx5_0" else 6)
         self.net(interface, path.split("/")[-1], speed)
 
     def net(self, name, address, speed, carrier=1, kind=1, master="", driver=""):
@@ -220,6 +222,49 @@ def azure_nc24rs_v3(m):
                  driver="mlx4_core")
     for i in range(4):
         m.gpu(f"pci000{i + 4}:00/000{i + 4}:00:00.0", -1, "Tesla V100-PCIE-16GB", above=f"{vmbus}{i + 2:02x}")
+
+
+def azure_without_infiniband(m):
+    """Only Accelerated Networking. The kernel puts addresses of the interface that the VF is a part of into the VF's own
+    table (roce_gid_mgmt.c, is_eth_port_of_netdev_filter), so that it looks like RoCE with an address."""
+    m.cpus(48, 2)
+    vmbus = "LNXSYSTM:00/LNXSYBUS:00/ACPI0004:00/VMBUS:00/47505500-0001-0000-3130-4445323044"
+    m.net("eth0", "", 40000, driver="hv_netvsc")
+    folder = m.rdma("mlx5_0", "pci0001:00/0001:00:02.0", CX5_VF, above=vmbus + "00", kind=ETHERNET)
+    local = "fe80:0000:0000:0000:0222:48ff:fe00:0001"
+    mapped = "0000:0000:0000:0000:0000:ffff:0a01:0004"
+    m.port(folder, "40 Gb/sec (4X QDR)", layer="Ethernet",
+           gids=[(gid, kind, "eth0") for gid in (local, mapped) for kind in ("IB/RoCE v1", "RoCE v2")])
+    m.net("enP1s1", "0001:00:02.0", 40000, master="eth0")
+    for i in range(2):
+        m.gpu(f"pci000{i + 2}:00/000{i + 2}:00:00.0", i, "NVIDIA A100 80GB PCIe", above=f"{vmbus}{i + 1:02x}")
+
+
+def omni_path(m):
+    """hfi1 is an InfiniBand device in sysfs (rdma_port_get_link_layer), but MPI speaks PSM2 over it, and NCCL a plugin."""
+    m.cpus(64, 2)
+    for i in range(2):
+        folder = m.rdma(f"hfi1_{i}", rail(0x20 + 0x40 * i, 0x24 + 0x40 * i), OMNI_PATH, numa=i, kind=FABRIC, driver="hfi1",
+                        vendor=INTEL)
+        m.port(folder, "100 Gb/sec (4X EDR)", lid=i + 1, gids=[(f"fe80:0000:0000:0000:0011:7501:0101:000{i + 1}", "IB/RoCE v1", "")])
+        m.gpu(rail(0x20 + 0x40 * i, 0x25 + 0x40 * i, up=2), i, "Tesla V100-PCIE-16GB")
+
+
+def topology_service(m):
+    """As azure-nd-a100-v4, but the hypervisor's service tells the switches, in the file that NCCL reads by itself."""
+    azure_nd_a100_v4(m)
+    os.remove(os.path.join(m.root, "etc/nccl.conf"))
+    m.file("var/run/nvidia-topologyd/virtualTopology.xml", '<system version="1"/>\n')
+
+
+def roce_without_ipv4(m):
+    """Four rails over Ethernet, of which one interface has lost its address."""
+    m.cpus(64, 2)
+    for i in range(4):
+        bus = 0x20 + 0x20 * i
+        m.roce(f"mlx5_{i}", rail(bus, bus + 4), "200 Gb/sec (4X HDR)", f"ens{i + 1}np0", "" if i == 2 else f"0{i + 1}04", 200000,
+               device=CX6, numa=i // 2)
+        m.gpu(rail(bus, bus + 5, up=2), i // 2, "NVIDIA A100-SXM4-80GB")
 
 
 def roce_v2(m, v2_at=3):
@@ -302,7 +347,8 @@ def container_without_files(m):
 
 
 SHAPES = {function.__name__.replace("_", "-"): function for function in (
-    dgx_h100, azure_nd_a100_v4, azure_nc24rs_v3, roce_v2, roce_v2_uneven, four_rails, port_down, half_rate,
+    dgx_h100, azure_nd_a100_v4, azure_nc24rs_v3, azure_without_infiniband, topology_service, omni_path, roce_v2,
+    roce_v2_uneven, roce_without_ipv4, four_rails, port_down, half_rate,
     mixed_cx6_cx7, driver_without_device, no_rdma, container, container_without_files)}
 
 

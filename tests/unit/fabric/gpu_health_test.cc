@@ -78,6 +78,18 @@ TEST(GpuHealth, ErrorsOfNvidiaSmiAreNoGpus) {
       1U);
 }
 
+// nvidia-smi warns on the same output, before the table.
+TEST(GpuHealth, TheHeaderIsTheLineThatHasTheNames) {
+  const std::string warning = "WARNING: infoROM is corrupted at gpu 0000:1B:00.0\n";
+  auto gpus = parse_gpu_query(warning + kHead + kWell + warning);
+  ASSERT_EQ(gpus.size(), 1U);
+  EXPECT_EQ(gpus[0].uuid, "GPU-aa");
+  add_remapped_rows(warning + "gpu_uuid, remapped_rows.pending\nGPU-aa, Yes\n", gpus);
+  EXPECT_TRUE(gpus[0].repair_pending);
+  add_gpu_processes(warning + "gpu_uuid, pid\nGPU-aa, 4711\n", gpus);
+  EXPECT_EQ(gpus[0].processes.size(), 1U);
+}
+
 TEST(GpuHealth, FaultsInTheKernelsLog) {
   const auto events = parse_xids(
       "[    0.000000] Linux version 6.1.0\n"

@@ -105,6 +105,11 @@ TEST(Rdma, AzuresEthernetFunctionIsToldFromInfiniband) {
   EXPECT_EQ(synthetic.speed_mbit, 50000U);
 }
 
+TEST(Rdma, TheTopologyThatNcclReadsByItself) {
+  EXPECT_EQ(facts_of("topology-service").nccl_settings,
+            (Environment{{"NCCL_TOPO_FILE", "/var/run/nvidia-topologyd/virtualTopology.xml"}}));
+}
+
 TEST(Rdma, AzureNcWithConnectX3) {
   const FabricFacts facts = facts_of("azure-nc24rs-v3");
   const RdmaDevice& infiniband = named(facts, "mlx4_0");
@@ -121,12 +126,35 @@ TEST(Rdma, TableOfRoceAddresses) {
   const RdmaPort& port = named(facts, "mlx5_0").ports[0];
   EXPECT_EQ(port.netdev, "ens1np0");
   EXPECT_EQ(port.lid, 0U);
-  ASSERT_EQ(port.gids.size(), 4U);  // of 256
+  ASSERT_EQ(port.gids.size(), 4U);  // of 40
   EXPECT_EQ(port.gids[1].type, RdmaGid::Type::roce_v2);
   EXPECT_EQ(port.gids[3], (RdmaGid{3, RdmaGid::Type::roce_v2,
                                    "0000:0000:0000:0000:0000:ffff:0a01:0104", "ens1np0"}));
   const FabricFacts uneven = facts_of("roce-v2-uneven");
   EXPECT_EQ(named(uneven, "mlx5_7").ports[0].gids.back().index, 5);
+}
+
+// A table has 256 entries, each a file, and the kernel takes the first that is free (cache.c,
+// find_gid): what is behind 16 empty ones is not looked for, or agents would start slowly.
+TEST(Rdma, ReadingATableEndsAfterManyEmptyEntries) {
+  FixtureTree tree;
+  const std::string gids = "/sys/class/infiniband/mlx5_0/ports/1/gids/";
+  for (int i = 0; i < 64; ++i) {
+    const bool is_empty = i != 0 && i != 16 && i != 33;
+    tree.file(gids + std::to_string(i), is_empty ? "0000:0000:0000:0000:0000:0000:0000:0000\n"
+                                                 : "fe80:0000:0000:0000:0000:0000:0000:0001\n");
+  }
+  Oddities oddities;
+  const auto devices = read_rdma(tree.root(), oddities);
+  ASSERT_EQ(devices.size(), 1U);
+  ASSERT_EQ(devices[0].ports[0].gids.size(), 2U);
+  EXPECT_EQ(devices[0].ports[0].gids[1].index, 16);
+}
+
+TEST(Rdma, OmniPathIsNamed) {
+  const FabricFacts facts = facts_of("omni-path");
+  EXPECT_EQ(named(facts, "hfi1_0").driver, "hfi1");
+  EXPECT_EQ(named(facts, "hfi1_0").ports[0].link_layer, LinkLayer::infiniband);
 }
 
 TEST(Rdma, LinksThatAreDownOrSlow) {

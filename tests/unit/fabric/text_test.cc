@@ -113,7 +113,7 @@ TEST(Text, NcclSettings) {
 
 TEST(Csv, NamesValuesAndOddLines) {
   const std::string text = "index, power.limit [W]\n0, 700.00\n\n1, [N/A]\n2\n3, 1, 2\n";
-  const Csv table(text);
+  const Csv table(text, {});
   ASSERT_EQ(table.rows(), 2U);
   EXPECT_EQ(number_in(table.at(0, "power.limit")), 700U);
   EXPECT_FALSE(number_in(table.at(1, "power.limit")).has_value());

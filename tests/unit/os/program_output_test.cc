@@ -28,6 +28,13 @@ TEST(ProgramOutput, AProgramThatIsNotThere) {
   EXPECT_EQ(folder.error().exit_code, exit_code::kCannotExecute);
 }
 
+TEST(ProgramOutput, OneThatClosesItsOutputAndGoesOnIsKilled) {
+  const auto text = program_output({"sh", "-c", "exec sleep 1000 >/dev/null 2>&1"},
+                                   std::chrono::milliseconds(20));
+  ASSERT_FALSE(text);
+  EXPECT_EQ(text.error().exit_code, exit_code::kTimeLimit);
+}
+
 TEST(ProgramOutput, OneThatDoesNotEndIsKilled) {
   const auto text = program_output({"sleep", "1000"}, std::chrono::milliseconds(20));
   ASSERT_FALSE(text);

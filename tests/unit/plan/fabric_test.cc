@@ -72,8 +72,9 @@ TEST(Fabric, RailsOfADgxAndNotItsStorage) {
   const Cluster cluster = machines({"dgx-h100", "dgx-h100"});
   const LaunchPlan plan = plan_of(test::list_job(), cluster);
   const Environment env = env_on(plan, 1);
-  EXPECT_EQ(env.at("NCCL_IB_HCA"), kRails);         // [DGX], "=" and ports [NCCL]
-  EXPECT_EQ(env.at("NCCL_NET_GDR_LEVEL"), "PXB");   // [NCCL]: through PCIe switches only
+  EXPECT_EQ(env.at("NCCL_IB_HCA"), kRails);  // [DGX], "=" and ports [NCCL]
+  // [NCCL]: PXB by itself, and more on Grace (ncclTopoCheckGdr).
+  EXPECT_FALSE(env.contains("NCCL_NET_GDR_LEVEL"));
   EXPECT_FALSE(env.contains("NCCL_IB_GID_INDEX"));  // [NCCL]: of RoCE
   EXPECT_FALSE(env.contains("UCX_NET_DEVICES"));    // not an MPI job
   EXPECT_EQ(plan.notes, (std::vector<std::string>()));
@@ -92,8 +93,7 @@ TEST(Fabric, AzuresEthernetFunctionIsNotTaken) {
   EXPECT_EQ(env.at("NCCL_IB_HCA"),  // [Azure]
             "=mlx5_ib0:1,mlx5_ib1:1,mlx5_ib2:1,mlx5_ib3:1,mlx5_ib4:1,mlx5_ib5:1,mlx5_ib6:1,"
             "mlx5_ib7:1");
-  EXPECT_FALSE(env.contains("NCCL_NET_GDR_LEVEL"));  // the switches cannot be seen
-  EXPECT_THAT(plan.notes, IsEmpty());                // its image sets NCCL_TOPO_FILE
+  EXPECT_THAT(plan.notes, IsEmpty());  // its image sets NCCL_TOPO_FILE
   EXPECT_THAT(plan_text(plan, cluster), HasSubstr("mlx5_an0 is Ethernet"));
 }
 
@@ -108,6 +108,36 @@ TEST(Fabric, HiddenSwitchesNeedATopologyFile) {
   EXPECT_THAT(plan_of(spec, cluster).notes, IsEmpty());
   cluster.nodes[1].facts.environment = {{"NCCL_TOPO_FILE", "/opt/topo.xml"}};
   EXPECT_THAT(plan_of(test::list_job(), cluster).notes, IsEmpty());
+  // Or the file that NCCL looks for where it is told of none [NCCL].
+  EXPECT_THAT(plan_of(test::list_job(), machines({"topology-service", "topology-service"})).notes,
+              IsEmpty());
+}
+
+// The kernel gives the VF's table the addresses of eth0, and the VF is only a part of that.
+TEST(Fabric, AVfWithTheAddressesOfItsMasterIsNotTaken) {
+  Cluster cluster = machines({"azure-without-infiniband", "azure-without-infiniband"});
+  EXPECT_EQ(cluster.nodes[0].facts.fabric.rdma[0].ports[0].netdev, "eth0");
+  JobSpec spec = test::list_job();
+  spec.framework = Framework::mpi;
+  spec.mpi.oversubscribe = true;
+  for (const char* name : {"NCCL_IB_HCA", "NCCL_IB_GID_INDEX", "UCX_NET_DEVICES"})
+    EXPECT_FALSE(env_on(plan_of(spec, cluster), 0).contains(name)) << name;
+  // However little of it is seen: one address of eth0 among others; only the card's own interface.
+  for (Node& node : cluster.nodes) {
+    RdmaPort& port = node.facts.fabric.rdma[0].ports[0];
+    port.netdev = "other0";
+    for (std::size_t i = 0; i + 1 < port.gids.size(); ++i) port.gids[i].netdev = "other0";
+  }
+  EXPECT_TRUE(usable_ports(cluster.nodes[0].facts, RdmaPort::LinkLayer::ethernet).empty());
+  cluster.nodes[0].facts.fabric.rdma[0].ports[0].gids.back().netdev = "other0";
+  EXPECT_TRUE(usable_ports(cluster.nodes[0].facts, RdmaPort::LinkLayer::ethernet).empty());
+}
+
+TEST(Fabric, OmniPathIsNoInfiniBand) {
+  const LaunchPlan plan = plan_of(test::list_job(), machines({"four-rails", "omni-path"}));
+  EXPECT_FALSE(env_on(plan, 0).contains("NCCL_IB_HCA"));
+  EXPECT_THAT(plan.notes,
+              ElementsAre(HasSubstr("on gpu01 but not on gpu02 (hfi1_0 is Omni-Path)")));
 }
 
 TEST(Fabric, OneOldPortBesideEthernet) {
@@ -137,18 +167,35 @@ TEST(Fabric, PortsThatAreDownOrSlowAreSaid) {
   EXPECT_EQ(env_on(down, 0).at("NCCL_IB_HCA"), "=mlx5_0:1,mlx5_1:1,mlx5_2:1,mlx5_3:1");
   // The GPU beside it has no port of its own any more: all that are ACTIVE, as NCCL would [IB].
   EXPECT_EQ(env_on(down, 1).at("NCCL_IB_HCA"), "=mlx5_0:1,mlx5_1:1,mlx5_3:1");
-  EXPECT_FALSE(env_on(down, 1).contains("NCCL_NET_GDR_LEVEL"));
   EXPECT_THAT(down.notes, ElementsAre("gpu02: mlx5_2/1 is down (Polling)"));
   const LaunchPlan slow = plan_of(test::list_job(), machines({"half-rate", "four-rails"}));
   EXPECT_EQ(env_on(slow, 0).at("NCCL_IB_HCA"), "=mlx5_0:1,mlx5_1:1,mlx5_2:1,mlx5_3:1");
   EXPECT_THAT(slow.notes, ElementsAre("gpu01: mlx5_1/1 runs at 100 Gb/s, others at 200 Gb/s"));
 }
 
+TEST(Fabric, ARailWithoutAnAddressIsSaid) {
+  LaunchPlan plan = plan_of(test::list_job(), machines({"roce-without-ipv4", "roce-v2"}));
+  EXPECT_EQ(env_on(plan, 0).at("NCCL_IB_HCA"), "=mlx5_0:1,mlx5_1:1,mlx5_3:1");
+  const char* const said =
+      "gpu01: mlx5_2/1 (ens3np0) is ACTIVE beside a GPU, but has no RoCE v2 address over IPv4: "
+      "NCCL is not told of it";
+  EXPECT_THAT(plan.notes, ElementsAre(said));
+  // Even where no port can be used.
+  Cluster cluster = machines({"roce-without-ipv4", "roce-v2"});
+  for (RdmaDevice& device : cluster.nodes[0].facts.fabric.rdma) {
+    if (device.name != "mlx5_2") device.ports.clear();
+  }
+  plan = plan_of(test::list_job(), cluster);
+  EXPECT_FALSE(env_on(plan, 0).contains("NCCL_IB_HCA"));
+  EXPECT_THAT(plan.notes, ElementsAre(said));
+  // Beside InfiniBand, RoCE is not wanted.
+  EXPECT_THAT(plan_of(test::list_job(), machines({"dgx-h100", "dgx-h100"})).notes, IsEmpty());
+}
+
 TEST(Fabric, TwoGenerationsAndLinkLayers) {
   const LaunchPlan plan = plan_of(test::list_job(), machines({"mixed-cx6-cx7", "mixed-cx6-cx7"}));
   // Without "=", mlx5_1 would also mean mlx5_10 and mlx5_11 [NCCL].
   EXPECT_EQ(env_on(plan, 0).at("NCCL_IB_HCA"), "=mlx5_1:1,mlx5_10:1");
-  EXPECT_FALSE(env_on(plan, 0).contains("NCCL_NET_GDR_LEVEL"));
 }
 
 TEST(Fabric, OnlyOneOfTheNodesHasIt) {
@@ -167,6 +214,8 @@ TEST(Fabric, NothingIsSetWhereNothingIsKnownOrNeeded) {
        {std::vector<std::string>{"dgx-h100"},  // one node: NVLink and memory
         {"no-rdma", "no-rdma"},
         {"container", "container"},
+        {"omni-path", "omni-path"},
+        {"azure-without-infiniband", "azure-without-infiniband"},
         {"driver-without-device", "driver-without-device"}}) {
     const LaunchPlan plan = plan_of(test::list_job(), machines(shapes));
     const Environment env = env_on(plan, 0);
@@ -193,6 +242,62 @@ TEST(Fabric, MpiIsToldByUcxsName) {
       "all");
 }
 
+TEST(Fabric, UcxKeepsItsTcpBesideRoceAndItsOwnChoices) {
+  JobSpec spec = test::list_job();
+  spec.framework = Framework::mpi;
+  spec.mpi.oversubscribe = true;
+  // Over RoCE the list would take TCP away, without which ranks on it may not find each other.
+  const LaunchPlan roce = plan_of(spec, machines({"roce-v2", "roce-v2"}));
+  EXPECT_TRUE(env_on(roce, 0).contains("NCCL_IB_HCA"));
+  EXPECT_FALSE(env_on(roce, 0).contains("UCX_NET_DEVICES"));
+  // NCCL's variables say nothing of UCX; its own transports may need other devices.
+  const Cluster cluster = machines({"mixed-cx6-cx7", "mixed-cx6-cx7"});
+  spec.env = {{"NCCL_IB_DISABLE", "1"}};
+  EXPECT_EQ(env_on(plan_of(spec, cluster), 0).at("UCX_NET_DEVICES"), "mlx5_1:1,mlx5_10:1");
+  spec.env = {{"UCX_TLS", "tcp"}};
+  EXPECT_FALSE(env_on(plan_of(spec, cluster), 0).contains("UCX_NET_DEVICES"));
+}
+
+// The job's own file is read by NCCL on the nodes, and variables would win over it.
+TEST(Fabric, AFileOfTheJobIsNotOverruled) {
+  Cluster cluster = machines({"azure-nd-a100-v4", "azure-nd-a100-v4"});
+  for (std::size_t i = 0; i < 2; ++i) {
+    cluster.nodes[i].facts.fabric.nccl_settings.clear();
+    cluster.nodes[i].facts.interfaces = {{"eth0",
+                                          NetworkInterface::Kind::physical,
+                                          true,
+                                          1000,
+                                          1500,
+                                          "",
+                                          {{"10.0.0." + std::to_string(i + 1), 24}}}};
+  }
+  JobSpec spec = test::list_job();
+  EXPECT_TRUE(env_on(plan_of(spec, cluster), 0).contains("NCCL_SOCKET_IFNAME"));
+  const auto expect_none = [&] {
+    const LaunchPlan plan = plan_of(spec, cluster);
+    for (const auto& [name, value] : env_on(plan, 0))
+      EXPECT_TRUE(!name.starts_with("NCCL_") || name == "NCCL_CONF_FILE") << name << '=' << value;
+    EXPECT_THAT(plan.notes, IsEmpty());  // it may name NCCL_TOPO_FILE
+  };
+  spec.env = {{"NCCL_CONF_FILE", "/shared/nccl.conf"}};
+  expect_none();
+  spec.env.clear();
+  spec.framework = Framework::tensorflow;
+  spec.roles = {test::role("worker", 2)};
+  spec.roles[0].env = {{"NCCL_CONF_FILE", "/shared/nccl.conf"}};
+  expect_none();
+}
+
+TEST(Fabric, PortsOfARoleHaveTheirOwnIndex) {
+  JobSpec spec = test::list_job();
+  spec.framework = Framework::tensorflow;
+  spec.roles = {test::role("worker", 2)};
+  spec.roles[0].env = {{"NCCL_IB_HCA", "mlx5_8"}};
+  const LaunchPlan plan = plan_of(spec, machines({"roce-v2", "roce-v2"}));
+  EXPECT_EQ(env_on(plan, 0).at("NCCL_IB_HCA"), "mlx5_8");
+  EXPECT_FALSE(env_on(plan, 0).contains("NCCL_IB_GID_INDEX"));
+}
+
 TEST(Fabric, WhatAnybodyElseHasSetStays) {
   Cluster cluster = machines({"roce-v2", "roce-v2"});
   JobSpec spec = test::list_job();
@@ -200,7 +305,6 @@ TEST(Fabric, WhatAnybodyElseHasSetStays) {
   spec.env = {{"NCCL_IB_HCA", "mlx5"}};
   EXPECT_EQ(env_on(plan_of(spec, cluster), 0).at("NCCL_IB_HCA"), "mlx5");
   EXPECT_FALSE(env_on(plan_of(spec, cluster), 0).contains("NCCL_IB_GID_INDEX"));
-  EXPECT_FALSE(env_on(plan_of(spec, cluster), 0).contains("NCCL_NET_GDR_LEVEL"));
   // Another network.
   for (const char* name : {"NCCL_IB_DISABLE", "NCCL_NET"}) {
     spec.env = {{name, "1"}};
@@ -213,8 +317,7 @@ TEST(Fabric, WhatAnybodyElseHasSetStays) {
   EXPECT_EQ(env_on(plan_of(spec, cluster, context), 0).at("NCCL_IB_HCA"), "mlx5_9");
   EXPECT_THAT(env_on(plan_of(spec, cluster, context), 1).at("NCCL_IB_HCA"), HasSubstr("=mlx5_0:1"));
   // A login, and NCCL's own files, over which a variable would win; a login wins over the file.
-  cluster.nodes[1].facts.fabric.nccl_settings = {{"NCCL_IB_HCA", "mlx5_7"},
-                                                 {"NCCL_NET_GDR_LEVEL", "SYS"}};
+  cluster.nodes[1].facts.fabric.nccl_settings = {{"NCCL_IB_HCA", "mlx5_7"}};
   LaunchPlan plan = plan_of(spec, cluster);
   EXPECT_EQ(env_on(plan, 1).at("NCCL_IB_HCA"), "mlx5_7");
   EXPECT_FALSE(env_on(plan, 1).contains("NCCL_IB_GID_INDEX"));

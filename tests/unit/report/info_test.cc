@@ -57,7 +57,7 @@ TEST(Info, AVirtualMachine) {
   const std::string text = info_text(info_of("azure-nd-a100-v4"));
   EXPECT_THAT(text, HasSubstr("2 ports, same socket"));
   EXPECT_THAT(text, HasSubstr("mlx5_an0:1  Ethernet "));
-  EXPECT_THAT(text, HasSubstr("nccl.conf NCCL_TOPO_FILE=/opt/microsoft/ndv4-topo.xml\n"));
+  EXPECT_THAT(text, HasSubstr("nccl      NCCL_TOPO_FILE=/opt/microsoft/ndv4-topo.xml\n"));
   EXPECT_THAT(text, HasSubstr("mlx5_core VF  eth0\n"));
   EXPECT_THAT(info_text(info_of("container-without-files")),
               HasSubstr("processes here cannot open all of them"));
