@@ -158,8 +158,8 @@ Said Conversation::command(std::string_view line, KeySpace& space) {
 Said Conversation::init(std::string_view line) {
   const auto version = number_of(word(line, "pmi_version"));
   if (version != 1) {
-    Said said = nonsense("it asks for version " +
-                         std::string(word(line, "pmi_version")).substr(0, 8) + " of PMI");
+    Said said = nonsense("it asks for version " + quoted(word(line, "pmi_version").substr(0, 8)) +
+                         " of PMI");
     said.text = "cmd=response_to_init pmi_version=1 pmi_subversion=1 rc=-1\n";
     return said;
   }

@@ -105,7 +105,7 @@ TEST_F(ConversationTest, Pmi2IsNamed) {
   const auto said = say("cmd=init pmi_version=2 pmi_subversion=0\n");
   EXPECT_EQ(said.kind, Kind::nonsense);
   EXPECT_EQ(said.text, "cmd=response_to_init pmi_version=1 pmi_subversion=1 rc=-1\n");
-  EXPECT_EQ(said.what, "it asks for version 2 of PMI");
+  EXPECT_EQ(said.what, "it asks for version \"2\" of PMI");
   EXPECT_FALSE(rank_.connected());
 }
 
