@@ -12,6 +12,8 @@
 #include "agent/facts.h"
 #include "agent/lease.h"
 #include "agent/mpi_service.h"
+#include "agent/mpirun_question.h"
+#include "agent/mpirun_service.h"
 #include "agent/output_pump.h"
 #include "agent/place_check.h"
 #include "agent/rank_service.h"
@@ -37,6 +39,8 @@ namespace dlaunch {
 namespace {
 
 constexpr std::chrono::seconds kCleanupLimit{30};
+// mpirun's daemons on other nodes, which end when mpirun has.
+constexpr std::chrono::seconds kDaemonGrace{2};
 
 class Agent {
  public:
@@ -60,7 +64,8 @@ class Agent {
         stager_(loop_, environment_from_block(environ),
                 [this](const wire::Message& message) { channel_.send(message); }),
         mpi_(loop_, channel_, id_),
-        ranks_(loop_, channel_, pump_, stdin_, facts_, mpi_, enclosure_) {}
+        mpirun_(loop_, channel_, progress),
+        ranks_(loop_, channel_, pump_, stdin_, facts_, mpi_, mpirun_, enclosure_) {}
 
   int run() {
     channel_.start(
@@ -112,6 +117,7 @@ class Agent {
     if (start.log_folder.empty()) start.log_folder = folder_.of_attempt(start.attempt);
     ranks_.start(std::move(start));
   }
+  void on(wire::StartMpirun& start) { ranks_.start_mpirun(start); }
   void on(wire::SyncBegin& begin) { stager_.on(begin); }
   void on(wire::SyncEntries& entries) { stager_.on(entries); }
   void on(wire::SyncSettled& settled) { stager_.on(settled); }
@@ -169,6 +175,9 @@ class Agent {
   void on(wire::SyncTaken&) {}
   void on(wire::SyncDone&) {}
   void on(wire::PmixReady&) {}
+  void on(wire::RanksAwaited&) {}
+  void on(wire::MpirunOutput&) {}
+  void on(wire::MpirunEnded&) {}
 
   void make_folder(const std::string& name, NodeFacts& facts) {
     if (name.empty()) return;
@@ -181,6 +190,7 @@ class Agent {
     end_reach_check();  // the ports are about to be other ones
     wire::Facts facts{facts_.gather(request), request.attempt};
     facts.facts.isolation_refused = isolation_refused_;
+    find_mpirun(request, environment_from_block(environ), facts.facts);
     facts.facts.machine = machine_.empty() ? machine_identity() : machine_;
     make_folder(request.output_name, facts.facts);
     channel_.send(facts);
@@ -276,6 +286,8 @@ class Agent {
     mpi_.kill();
     kill_descendants(kCleanupLimit, [this] { return enclosure_.kill_once(); });
     enclosure_.remove();
+    mpirun_.end();
+    mpirun_.end_daemons(kDaemonGrace);
     mpi_.remove_folders();
     pump_.drain();  // the last words are in the pipes still
   }
@@ -316,6 +328,7 @@ class Agent {
   StdinPump stdin_;
   Stager stager_;
   MpiService mpi_;
+  MpirunService mpirun_;
   RankService ranks_;
   int exit_code_ = exit_code::kInternal;
 };

@@ -1,6 +1,7 @@
 // A page shared by guardian and agent, through which the guardian sees that the agent still runs.
 #pragma once
 
+#include <array>
 #include <atomic>
 #include <cstdint>
 
@@ -10,6 +11,7 @@ struct Progress {
   std::atomic<std::uint64_t> beats{0};               // the agent adds one at every heartbeat
   std::atomic<std::uint32_t> heartbeat_ms{1000};     // from Hello
   std::atomic<std::uint32_t> fence_after_ms{10000};  // from Hello
+  std::array<char, 256> join_folder{};               // see join_point.h; "": there is none now
 };
 
 static_assert(std::atomic<std::uint64_t>::is_always_lock_free, "shared between processes");

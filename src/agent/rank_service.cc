@@ -58,6 +58,12 @@ bool is_meant(const std::vector<Rank>& ranks, Rank rank) {
   return ranks.empty() || std::find(ranks.begin(), ranks.end(), rank) != ranks.end();
 }
 
+/// What the rank's MPI library finds its launcher by.
+void take_variables(const Environment& given, bool has_pmi, Environment& own) {
+  for (const auto& [name, value] : given) own[name] = value;
+  if (has_pmi) own["PMI_FD"] = std::to_string(kPmiDescriptor);
+}
+
 /// The pipes of one rank; `in` only where it reads the job's stdin.
 struct RankPipes {
   Pipe in;
@@ -131,6 +137,7 @@ struct RankService::RunningRank {
   std::shared_ptr<Batch> batch;                    // holds argv
   bool wants_stdin = false;
   bool exited = false;
+  bool left = false;       // what mpirun had started for it has been ended, so it may end of that
   bool signalled = false;  // by us, on the launcher's word, before it had ended
   bool counted_over = false;
   std::unique_ptr<Timer> abort_grace;
@@ -142,18 +149,24 @@ struct RankService::RunningRank {
 };
 
 RankService::RankService(EventLoop& loop, Channel& channel, OutputPump& pump, StdinPump& stdin_pump,
-                         FactsService& facts, MpiService& mpi, Enclosure& enclosure)
+                         FactsService& facts, MpiService& mpi, MpirunService& mpirun,
+                         Enclosure& enclosure)
     : loop_(loop),
       channel_(channel),
       pump_(pump),
       stdin_(stdin_pump),
       facts_(facts),
       mpi_(mpi),
+      mpirun_(mpirun),
       enclosure_(enclosure),
       kill_timer_(loop),
       open_files_(raise_open_file_limit(kSpareDescriptors)),
       null_(::open("/dev/null", O_RDONLY | O_CLOEXEC)) {
   mpi_.on_abort([this](Rank rank, std::chrono::milliseconds grace) { end_aborted(rank, grace); });
+  mpirun_.set_callbacks([this](const Joining& joining,
+                               UniqueFd pmi) { return start_joined(joining, std::move(pmi)); },
+                        [this](Rank rank) { mpirun_left(rank); },
+                        [this](Rank rank) { mpirun_gave_up(rank); });
 }
 
 RankService::~RankService() = default;
@@ -193,8 +206,71 @@ void RankService::start(wire::StartRanks request) {
     return end_attempt_if_over();
   }
   auto batch = std::make_shared<Batch>(std::move(request));
+  if (!batch->request.join_folder.empty()) return await(batch);
   for (std::size_t i = 0; i < batch->request.ranks.size(); ++i) pending_.push_back({batch, i});
   start_some();
+}
+
+void RankService::await(const std::shared_ptr<Batch>& batch) {
+  const std::string& folder = batch->request.join_folder;
+  if (const auto opened = mpirun_.begin(attempt_, folder); !opened) {
+    not_started(batch->request.ranks.front(),
+                {StartFailure::Step::resources, opened.error(), folder, ""});
+    return end_attempt_if_over();
+  }
+  if (!joint_batch_) joint_batch_ = batch;
+  const auto& ranks = batch->request.ranks;
+  for (std::size_t i = 0; i < ranks.size(); ++i) awaited_[ranks[i].rank] = {batch, i};
+  if (all_known_) channel_.send(wire::RanksAwaited{attempt_});
+}
+
+void RankService::start_mpirun(const wire::StartMpirun& request) {
+  if (!active_ || closed_ || request.attempt != attempt_ || !joint_batch_) return;
+  const wire::StartRanks& ranks = joint_batch_->request;
+  const EnvironmentBase base(carried_environment(environment_from_block(environ), ranks.carried,
+                                                 ranks.workdir, folder_exists),
+                             ranks.scrub, {}, request.env);
+  mpirun_.start({request.argv, base.variables(), ranks.workdir, enclosure_.cgroup_fd()});
+}
+
+std::string RankService::start_joined(const Joining& joining, UniqueFd pmi) {
+  const auto found = awaited_.find(joining.rank);
+  if (closed_) return "the attempt is about to end";
+  if (found == awaited_.end()) {
+    return "it is none that dlaunch has planned for this node, or it is here already; the hosts "
+           "and the mapping must be those of the plan";
+  }
+  const Pending next = found->second;
+  awaited_.erase(found);
+  const wire::StartRank& rank = next.batch->request.ranks[next.index];
+  const Place place{joining.variables, joining.cpus, std::move(pmi)};
+  auto pid = start_one(next.batch, rank, &place);
+  if (pid) {
+    channel_.send(wire::RanksStarted{attempt_, {{rank.rank, *pid, wall_now()}}});
+  } else {
+    not_started(rank, std::move(pid.error()));
+    end_attempt_if_over();
+  }
+  return {};
+}
+
+/// mpirun ends them all when one has called MPI_Abort, or when it fails itself: how they end then
+/// is its doing, and its own end says why.
+void RankService::mpirun_left(Rank rank) {
+  for (auto& [pid, running] : running_) {
+    if (running->rank == rank && !running->exited) running->left = true;
+  }
+}
+
+void RankService::mpirun_gave_up(Rank rank) {
+  for (auto& [pid, running] : running_) {
+    if (running->rank != rank || running->exited) continue;
+    running->left = false;  // mpirun goes on, so this is a failure
+    channel_.send(
+        wire::Notice{"rank " + std::to_string(rank.value) +
+                     ": mpirun has ended what it had started for it; the rank is killed"});
+    kill_tree(pid);
+  }
 }
 
 void RankService::begin_attempt(const wire::StartRanks& request) {
@@ -209,6 +285,9 @@ void RankService::begin_attempt(const wire::StartRanks& request) {
   running_.clear();
   leftovers_.clear();
   released_.clear();
+  awaited_.clear();
+  joint_batch_.reset();
+  mpirun_is_to_end_ = false;
 }
 
 void RankService::lock_cores(wire::StartRanks& request) {
@@ -261,21 +340,27 @@ void RankService::start_some() {
 }
 
 tl::expected<pid_t, StartFailure> RankService::start_one(const std::shared_ptr<Batch>& shared,
-                                                         const wire::StartRank& rank) {
+                                                         const wire::StartRank& rank,
+                                                         const Place* place) {
   Batch& batch = *shared;
   auto made = make_pipes(rank.wants_stdin);
   if (!made) return tl::unexpected(made.error());
   auto& [in, out, err] = *made;
   const wire::StartCommand& command = batch.request.commands[rank.command];
   Environment own = rank.env;
-  const auto pmi = mpi_.connect(rank.rank, batch.base.variables(), own);
-  if (!pmi) return tl::unexpected(pmi.error());
+  tl::expected<UniqueFd, StartFailure> pmi;
+  if (place == nullptr) {
+    pmi = mpi_.connect(rank.rank, batch.base.variables(), own);
+    if (!pmi) return tl::unexpected(pmi.error());
+  } else {
+    take_variables(place->variables, place->pmi.valid(), own);
+  }
   const EnvironmentBlock environment(batch.base, own);
   std::vector<const char*> argv;
   argv.reserve(command.argv.size() + 1);
   for (const std::string& argument : command.argv) argv.push_back(argument.c_str());
   argv.push_back(nullptr);
-  CpuMask cpus(rank.cpus);
+  CpuMask cpus(place != nullptr ? place->cpus : rank.cpus);
   const rlimit open_files{open_files_.soft, open_files_.hard};
   SpawnRequest request;
   request.program = &batch.program(rank.command, environment.search_path());
@@ -285,7 +370,7 @@ tl::expected<pid_t, StartFailure> RankService::start_one(const std::shared_ptr<B
   request.stdin_fd = rank.wants_stdin ? in.read.get() : null_.get();
   request.stdout_fd = out.write.get();
   request.stderr_fd = err.write.get();
-  request.extra_fd = pmi->get();
+  request.extra_fd = place != nullptr ? place->pmi.get() : pmi->get();
   request.extra_fd_number = kPmiDescriptor;
   request.cpus = cpus.set();
   request.cpus_size = cpus.size();
@@ -331,6 +416,8 @@ void RankService::not_started(const wire::StartRank& rank, StartFailure failure)
 void RankService::start_no_more() {
   raise_open_file_limit();
   pending_.clear();
+  mpirun_is_to_end_ = mpirun_is_to_end_ || !awaited_.empty();
+  awaited_.clear();
   all_known_ = closed_ = true;
 }
 
@@ -350,6 +437,8 @@ void RankService::stop(const wire::StopRanks& request) {
     rank->signalled = true;
     signal_rank(*rank, request.signal);
   }
+  // Asked for when no rank is left anywhere, or has come: mpirun is what is to be stopped then.
+  if (request.ranks.empty() && alive_ == 0) mpirun_.terminate();
   end_attempt_if_over();
 }
 
@@ -406,7 +495,10 @@ void RankService::kill(const wire::KillRanks& request) {
     // Orphans of single ranks stay until the attempt ends: nobody can tell whose they were.
     if (!request.ranks.empty()) kill_tree(pid);
   }
-  if (request.ranks.empty()) kill_round();
+  if (request.ranks.empty()) {
+    mpirun_.expect_end();
+    kill_round();
+  }
   end_attempt_if_over();
 }
 
@@ -424,6 +516,8 @@ void RankService::reap() {
   // order.
   const WallTime now = wall_now();
   looked_for_taken_ = false;
+  // First: ranks may end because mpirun has.
+  if (mpirun_.reap(now)) loop_.post([this] { end_attempt_if_over(); });
   bool none_left = false;
   while (const auto reaped = reap_one(none_left)) on_ended(*reaped, now);
   if (ending_ && none_left) attempt_is_empty();
@@ -433,6 +527,7 @@ void RankService::on_ended(const Reaped& reaped, WallTime now) {
   const auto found = running_.find(reaped.pid);
   if (found == running_.end() || found->second->exited) return;  // an orphan that came to us
   RunningRank& rank = *found->second;
+  mpirun_.catch_up();
   rank.exited = true;
   if (rank.wants_stdin) stdin_.close();
   ExitStatus status = reaped.status;
@@ -440,7 +535,9 @@ void RankService::on_ended(const Reaped& reaped, WallTime now) {
   if (!status.ok() && !rank.signalled) tell_if_port_is_taken();
   if (!rank.signalled && died_of_sigkill(status))
     status.out_of_memory = oom_->evidence(rank.outer_pid);
-  channel_.send(wire::RankExited{attempt_, rank.rank, std::move(status), now, rank.signalled});
+  mpirun_.rank_ended(rank.rank, status);
+  const bool not_by_itself = rank.signalled || rank.left;
+  channel_.send(wire::RankExited{attempt_, rank.rank, std::move(status), now, not_by_itself});
   if (rank.over()) {
     rank.counted_over = true;
     rank_is_over();
@@ -467,11 +564,13 @@ void RankService::tell_if_port_is_taken() {
 
 void RankService::rank_is_over() {
   --alive_;
+  if (alive_ == 0 && mpirun_is_to_end_) mpirun_.terminate();
   end_attempt_if_over();
 }
 
 void RankService::end_attempt_if_over() {
   if (!active_ || ending_ || !all_known_ || !pending_.empty() || alive_ > 0) return;
+  if (!awaited_.empty() || mpirun_.running()) return;
   ending_ = true;
   raise_open_file_limit();
   // As an event of its own: the caller may be in the middle of a pass over the ranks.
@@ -503,6 +602,7 @@ void RankService::attempt_is_empty() {
   kill_timer_.cancel();
   pump_.drain();
   stdin_.close();
+  mpirun_.end();
   facts_.unlock_cores();
   facts_.release_all_ports();
   channel_.send(wire::AttemptEnded{attempt_, static_cast<std::uint32_t>(leftovers_.size())});

@@ -2,6 +2,7 @@
 #pragma once
 
 #include <deque>
+#include <map>
 #include <memory>
 #include <optional>
 #include <set>
@@ -9,6 +10,7 @@
 
 #include "agent/facts.h"
 #include "agent/mpi_service.h"
+#include "agent/mpirun_service.h"
 #include "agent/output_pump.h"
 #include "agent/released_ports.h"
 #include "agent/stdin_pump.h"
@@ -28,7 +30,7 @@ namespace dlaunch {
 class RankService {
  public:
   RankService(EventLoop& loop, Channel& channel, OutputPump& pump, StdinPump& stdin_pump,
-              FactsService& facts, MpiService& mpi, Enclosure& enclosure);
+              FactsService& facts, MpiService& mpi, MpirunService& mpirun, Enclosure& enclosure);
   ~RankService();
 
   /// SIGCHLD must be blocked.
@@ -37,6 +39,8 @@ class RankService {
   /// has.
   void prepare();
   void start(wire::StartRanks request);
+  /// Where mpirun starts the ranks of this attempt.
+  void start_mpirun(const wire::StartMpirun& request);
   /// Without a list of ranks: all, and none is started any more.
   void stop(const wire::StopRanks& request);
   void kill(const wire::KillRanks& request);
@@ -50,12 +54,24 @@ class RankService {
     std::size_t index = 0;
   };
 
+  /// What another launcher has given a rank that the agent starts in its place.
+  struct Place {
+    Environment variables;
+    std::vector<int> cpus;
+    UniqueFd pmi;  // invalid: it has no socket for PMI-1
+  };
+
+  void await(const std::shared_ptr<Batch>& batch);
+  [[nodiscard]] std::string start_joined(const Joining& joining, UniqueFd pmi);
+  void mpirun_left(Rank rank);
+  void mpirun_gave_up(Rank rank);
   void begin_attempt(const wire::StartRanks& request);
   void lock_cores(wire::StartRanks& request);
   [[nodiscard]] bool descriptors_suffice(const wire::StartRanks& request);
   void start_some();
   [[nodiscard]] tl::expected<pid_t, StartFailure> start_one(const std::shared_ptr<Batch>& shared,
-                                                            const wire::StartRank& rank);
+                                                            const wire::StartRank& rank,
+                                                            const Place* place = nullptr);
   void watch_over(const Spawned& spawned, const std::shared_ptr<Batch>& batch,
                   const wire::StartRank& rank);
   void not_started(const wire::StartRank& rank, StartFailure failure);
@@ -79,6 +95,7 @@ class RankService {
   StdinPump& stdin_;
   FactsService& facts_;
   MpiService& mpi_;
+  MpirunService& mpirun_;
   Enclosure& enclosure_;
   std::optional<OomWatch> oom_;
   bool prepared_ = false;  // for an attempt that has not begun
@@ -97,6 +114,9 @@ class RankService {
   std::size_t descriptors_left_ = 0;  // that no rank of attempt_ is known to need
   std::size_t alive_ = 0;             // ranks that are not over
   std::deque<Pending> pending_;
+  std::map<Rank, Pending> awaited_;     // that mpirun has still to start
+  std::shared_ptr<Batch> joint_batch_;  // of an attempt whose ranks mpirun starts
+  bool mpirun_is_to_end_ = false;       // when no rank of this node is left
   std::unordered_map<pid_t, std::unique_ptr<RunningRank>> running_;  // by leader
   std::set<pid_t> leftovers_;
   ReleasedPorts released_;

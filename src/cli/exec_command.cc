@@ -5,6 +5,7 @@
 
 #include <unistd.h>
 
+#include "agent/join_run.h"
 #include "cli/commands.h"
 #include "cli/job_file.h"
 #include "cli/print.h"
@@ -90,10 +91,13 @@ struct ExecCommand {
   std::string master_address;
   std::optional<std::uint32_t> master_port;
   std::optional<std::uint32_t> processes;
+  bool torch_variables = false;
+  std::string join;
   bool print = false;
   bool json = false;
 
   int execute() const {
+    if (!join.empty()) return print_error(join_run(join, environment_from_block(environ)));
     const auto plan = make();
     if (!plan) return print_error(plan.error());
     const std::uint32_t rank = rank_;
@@ -116,7 +120,12 @@ struct ExecCommand {
       return fail(exit_code::kUsage, "--master-port: expected 1 to 65535");
     const auto chosen = framework_named(framework);
     if (!chosen) return tl::unexpected(chosen.error());
+    if (torch_variables && !uses_mpi(*chosen))
+      return fail(exit_code::kUsage, "--torch-variables goes with --framework mpi and horovod; " +
+                                         std::string(name_of(*chosen)) +
+                                         " has variables of its own");
     foreign::WorldInput input;
+    input.needs_master = !uses_mpi(*chosen) || torch_variables;
     input.environment = environment_from_block(environ);
     input.hostname = own_hostname();
     input.addresses = own_addresses();
@@ -131,6 +140,7 @@ struct ExecCommand {
     rank_ = world->rank;
     foreign::ExecInput exec;
     exec.framework = *chosen;
+    exec.torch_variables = torch_variables;
     exec.world = std::move(*world);
     exec.environment = std::move(input.environment);
     const std::vector<int> cpus = allowed_cpus(0);
@@ -168,14 +178,19 @@ Subcommand exec_command(const TrailingArguments& arguments) {
   exec->command = arguments;
   const auto describe = [exec](CommandOptions options) {
     options.value("--framework", exec->framework,
-                  "Which variables: pytorch (default), deepspeed,\njax, tensorflow, gcp, none",
+                  "Which variables: pytorch (default), deepspeed,\njax, tensorflow, gcp, mpi, "
+                  "horovod, none",
                   "NAME");
+    options.flag("--torch-variables", exec->torch_variables,
+                 "With mpi, horovod: RANK, WORLD_SIZE, MASTER_ADDR, ...\ntoo");
     options.value("--master-addr,--master_addr", exec->master_address,
                   "Host of rank 0, where no scheduler names it", "HOST");
     options.number("--master-port,--master_port", exec->master_port,
                    "Default: computed from the job's id", "PORT");
     options.number("-n,--processes,--np", exec->processes,
                    "Number of processes, where the launcher does\nnot tell it (Kubernetes)", "N");
+    options.value("--join", exec->join,
+                  "Internal: in front of each rank where dlaunch run\nstarts mpirun", "FOLDER");
     options.flag("--print", exec->print,
                  "Print the variables, with the reason of each, and\nstart nothing");
     options.flag("--json", exec->json, "Likewise as JSON");

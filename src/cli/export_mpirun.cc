@@ -1,6 +1,5 @@
 #include "cli/export_mpirun.h"
 
-#include <algorithm>
 #include <chrono>
 
 #include <unistd.h>
@@ -8,11 +7,10 @@
 #include "cli/hosts.h"
 #include "cli/print.h"
 #include "launch/discover.h"
-#include "model/ip_address.h"
 #include "os/program_output.h"
 #include "plan/carried.h"
 #include "plan/make_plan.h"
-#include "plan/mpirun_command.h"
+#include "plan/mpirun_plan.h"
 #include "plan/user_env.h"
 #include "spec/shell_quote.h"
 
@@ -37,38 +35,6 @@ Result<MpirunKind> ask_kind(const std::string& program) {
                                      "\" is neither Open MPI 4 or 5 nor Hydra (MPICH, Intel MPI); "
                                      "it calls itself: " +
                                      text->substr(0, text->find('\n')));
-}
-
-std::string_view name_of(MpirunKind kind) {
-  switch (kind) {
-    case MpirunKind::open_mpi_4:
-      return "Open MPI 4";
-    case MpirunKind::open_mpi_5:
-      return "Open MPI 5";
-    case MpirunKind::hydra:
-      return "Hydra";
-  }
-  return "";
-}
-
-/// The subnet of node 0 in which the master's address is, "10.0.0.0/24"; empty: it is not known.
-std::string network_of(const LaunchPlan& plan, const Cluster& cluster) {
-  const auto master = parse_ip(plan.master.address);
-  if (!master) return "";
-  for (const NetworkInterface& interface : cluster.nodes.front().facts.interfaces) {
-    for (const InterfaceAddress& address : interface.addresses) {
-      const auto own = parse_ip(address.text);
-      if (own && *own == *master) return address.text + '/' + std::to_string(address.prefix);
-    }
-  }
-  return "";
-}
-
-/// The fewest physical cores of a node.
-std::uint32_t cores_of(const Cluster& cluster) {
-  std::size_t least = cluster.nodes.front().facts.cores.size();
-  for (const Node& node : cluster.nodes) least = std::min(least, node.facts.cores.size());
-  return static_cast<std::uint32_t>(least);
 }
 
 std::string host_list(const std::vector<HostSlots>& hosts) {
@@ -173,7 +139,7 @@ Result<std::string> make_mpirun_script(const JobOptions& options, const std::str
   input.workdir = plan->workdir;
   input.is_root = ::geteuid() == 0;
   input.cpus = job->spec.binding.cpus;
-  input.cores = cores_of(*cluster);
+  input.cores = fewest_cores(*cluster);
   input.connect = job->spec.connect;
   input.host_specs = job->spec.hosts.hosts;
   input.network = network_of(*plan, *cluster);

@@ -22,12 +22,6 @@ std::string role_of(Framework framework, std::uint32_t rank) {
   return rank == 0 ? "chief" : "worker";
 }
 
-Status check_available(Framework framework) {
-  if (framework != Framework::mpi && framework != Framework::horovod) return {};
-  return fail(exit_code::kUsage,
-              "not available yet: --framework " + std::string(name_of(framework)));
-}
-
 Status check_addresses(const ExecInput& input) {
   const World& world = input.world;
   if (!has_tasks(input.framework) || world.nodes == 1) return {};
@@ -99,7 +93,6 @@ std::string port_reason(const ExecInput& input) {
 }  // namespace
 
 Result<LaunchPlan> exec_plan(const ExecInput& input) {
-  if (const Status s = check_available(input.framework); !s) return tl::unexpected(s.error());
   if (const Status s = check_addresses(input); !s) return tl::unexpected(s.error());
   const World& world = input.world;
   LaunchPlan plan;
@@ -112,12 +105,13 @@ Result<LaunchPlan> exec_plan(const ExecInput& input) {
     return fail(exit_code::kUsage, "--master-port " + std::to_string(plan.master.port) +
                                        " leaves no ports above it for the tasks of a node");
   }
-  plan.scrubbed = scrub_list();
+  plan.scrubbed = uses_mpi(input.framework) ? scrub_list_for_mpi() : scrub_list();
   add_nodes(world, plan);
   add_ranks(input, plan);
 
   JobSpec spec;
   spec.framework = input.framework;
+  spec.mpi.torch_variables = input.torch_variables;
   PlanContext context;
   context.run_id = world.job_id;
   context.attempt = plan.attempt;

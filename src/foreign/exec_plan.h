@@ -15,6 +15,7 @@ namespace dlaunch::foreign {
 
 struct ExecInput {
   Framework framework = Framework::pytorch;
+  bool torch_variables = false;  // --torch-variables: beside those of mpi and horovod
   World world;
   Environment environment;
   NodeFacts facts;                // of this node
@@ -26,8 +27,8 @@ struct ExecInput {
 /// A plan of which only `world.rank`, its node and what is the same for all are filled in, for
 /// plan_env_text() and rank_environment(). Foreign variables of another identity are in
 /// `scrubbed`; for mpi and horovod those stay that an MPI library needs (PMI_*, PMIX_*, OMPI_*).
-/// Errors: exit_code::kUsage for a framework that cannot be had here, kPreflight where the
-/// addresses of all tasks would have to be known and are not (tensorflow, gcp).
+/// Errors: exit_code::kUsage for a port that leaves no room, kPreflight where the addresses of all
+/// tasks would have to be known and are not (tensorflow, gcp).
 [[nodiscard]] Result<LaunchPlan> exec_plan(const ExecInput&);
 
 /// What the process starts with: the environment without what is scrubbed, with the plan's

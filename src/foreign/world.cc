@@ -399,7 +399,7 @@ Result<World> foreign_world(const WorldInput& input) {
   if (!input.master_address.empty()) {
     world->master = input.master_address;
     world->master_reason = "--master-addr";
-  } else if (world->master.empty()) {
+  } else if (world->master.empty() && input.needs_master) {
     return wrong(
         "where rank 0 is cannot be known: " + world->launcher +
         " does not name its hosts, and no scheduler does\n         try: --master-addr HOST, "

@@ -22,6 +22,7 @@ struct WorldInput {
   std::vector<std::string> command;        // names the job where the launcher gives it no id
   std::optional<std::uint32_t> processes;  // -n: where the launcher does not tell
   std::string master_address;              // --master-addr; empty: not given
+  bool needs_master = true;                // false: MPI programs meet by their launcher
 };
 
 struct WorldHost {
@@ -43,7 +44,7 @@ struct World {
   /// Ranks count up node by node, as far as this process can see: with `hosts` it is known where
   /// every rank is.
   bool in_order = false;
-  std::string master;  // host of rank 0; 127.0.0.1 on one node
+  std::string master;  // host of rank 0; 127.0.0.1 on one node; empty: not known, nor needed
   std::string master_reason;
   std::string job_id;  // the same for all ranks, another one for another job
   std::uint32_t restarts = 0;

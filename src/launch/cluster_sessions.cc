@@ -10,7 +10,11 @@
 #include "os/cgroup.h"
 #include "os/clock.h"
 #include "os/containment.h"
+#include "plan/carried.h"
 #include "plan/make_plan.h"
+#include "plan/mpirun_plan.h"
+
+extern char** environ;
 
 namespace dlaunch {
 
@@ -141,6 +145,11 @@ wire::FactsRequest ClusterSessions::facts_request(NodeIndex node, Attempt attemp
   if (!run_id_.empty() && !cluster_.nodes[node.value].is_launcher)
     request.output_name = output_name(run_id_, node, tries_[node.value]);
   request.variables = kept_variables(spec_);
+  if (node.value == 0) request.mpirun = mpirun_programs(spec_);
+  if (request.mpirun.empty()) return request;
+  request.search_path = find_variable(spec_.env, "PATH");
+  if (!cluster_.nodes[node.value].is_launcher)
+    request.carried = carried_variables(environment_from_block(environ));
   return request;
 }
 

@@ -8,7 +8,7 @@
 namespace dlaunch {
 
 bool needs_wire_up(const LaunchPlan& plan) {
-  return uses_mpi(plan.framework);
+  return uses_mpi(plan.framework) && !plan.mpirun;
 }
 
 wire::PreparePmix prepare_message(const LaunchPlan& plan, Mpi::Pmi pmi, std::string_view secret) {

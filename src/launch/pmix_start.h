@@ -14,7 +14,7 @@
 
 namespace dlaunch {
 
-/// Whether the ranks meet by PMIx or PMI-1: framework mpi and horovod.
+/// Whether the ranks meet by our PMIx or PMI-1: framework mpi and horovod, not started by mpirun.
 [[nodiscard]] bool needs_wire_up(const LaunchPlan& plan);
 
 /// The same for all nodes. `secret`: a part of the namespace that nobody can guess. OpenPMIx's

@@ -214,6 +214,9 @@ void RunEngine::push(Event event) {
 }
 
 void RunEngine::heard(NodeIndex node, Event event) {
+  if (auto* end = std::get_if<event::MpirunEnded>(&event)) mpirun_ended(*end);
+  const auto* exited = std::get_if<event::RankExited>(&event);
+  mpirun_is_quiet_ = mpirun_is_quiet_ || (exited != nullptr && !exited->status.ok());
   const auto rank = rank_of(event);
   if (!rank || runs_on(*rank, node)) push(std::move(event));
 }
@@ -295,6 +298,7 @@ void RunEngine::begin(const action::MakePlan& make) {
 
 /// Between the PMIx servers of the nodes.
 void RunEngine::pass_on(NodeIndex from, wire::Message message) {
+  if (hear_mpirun(from, message)) return;
   if (const auto* ready = std::get_if<wire::PmixReady>(&message))
     return planner_.on_pmix(from, *ready);
   std::vector<PmixRelay::Letter> letters;
@@ -312,7 +316,9 @@ void RunEngine::pass_on(NodeIndex from, wire::Message message) {
 
 void RunEngine::accept_plan(LaunchPlan plan) {
   pmix_ = PmixRelay(plan);
+  begin_mpirun(plan);
   event::PlanMade made{plan.attempt, {}, deciding_ranks(options_.spec, plan)};
+  if (plan.mpirun) made.mpirun_on = NodeIndex(0);
   for (const RankPlan& rank : plan.ranks) made.node_of_rank.push_back(rank.node);
   OutputRouter::Settings settings =
       output_settings(plan, options_.spec.logs, options_.environment,

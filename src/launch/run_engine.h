@@ -13,6 +13,7 @@
 #include "launch/connect_progress.h"
 #include "launch/engine.h"
 #include "launch/hand_over.h"
+#include "launch/mpirun_watch.h"
 #include "launch/output_collector.h"
 #include "launch/output_router.h"
 #include "launch/pmix_relay.h"
@@ -65,6 +66,7 @@ class RunEngine : public Engine {
   void begin(const action::MakePlan& make);
   void begin(const action::StartRanks& start);
   void begin(const action::StopRanks& stop) {
+    mpirun_is_quiet_ = true;
     if (presence_ && stop.ranks.empty()) presence_->set_stopping(true);
     sessions_.send(stop.node, wire::StopRanks{stop.attempt, stop.signal, stop.ranks});
   }
@@ -88,6 +90,11 @@ class RunEngine : public Engine {
   void accept_plan(LaunchPlan plan);
   void tell_sync(const SyncReport& report);
   void pass_on(NodeIndex from, wire::Message message);
+  void begin_mpirun(const LaunchPlan& plan);
+  [[nodiscard]] bool hear_mpirun(NodeIndex from, const wire::Message& message);
+  void mpirun_ended(event::MpirunEnded& end);
+  void show_mpirun(const std::vector<std::string>& lines);
+  void log_mpirun(const std::string& bytes);
   void write_plan_files();
   void say(std::string line);
   [[nodiscard]] bool runs_on(Rank rank, NodeIndex node) const;
@@ -138,7 +145,10 @@ class RunEngine : public Engine {
   ClusterSessions sessions_;
   OutputCollector collector_;
   AttemptPlanner planner_;
-  PmixRelay pmix_;  // of plan_
+  PmixRelay pmix_;      // of plan_
+  MpirunWatch mpirun_;  // the same
+  bool mpirun_is_quiet_ = false;
+  UniqueFd mpirun_log_;  // once it has said something
   OutputRouter router_;
   std::optional<LiveTarget> status_target_;
   ConnectProgress connecting_;

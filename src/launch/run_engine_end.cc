@@ -25,6 +25,16 @@ std::optional<WallTime> end_of_slurm_job(const Environment& environment) {
   return WallTime(*(*allocation)->end);
 }
 
+std::vector<std::string> lines_of(const std::string& text) {
+  std::vector<std::string> lines;
+  for (std::size_t at = 0; at < text.size();) {
+    const std::size_t end = std::min(text.find('\n', at), text.size());
+    lines.push_back(text.substr(at, end - at));
+    at = end + 1;
+  }
+  return lines;
+}
+
 }  // namespace
 
 template <class Condition>
@@ -158,6 +168,7 @@ std::string RunEngine::write_summary(const RunReport& report) {
   folder_->release_room();
   Evidence evidence;
   if (report.first) evidence = evidence_of(attempt_folder_, report.first->value);
+  if (report.cause == Cause::mpirun) evidence.last_lines = lines_of(report.said);
   SummaryInput input{plan_ ? &*plan_ : nullptr, report, shown_path_, std::move(evidence)};
   input.slurm = {find_variable(options_.environment, "SLURM_JOB_ID").value_or(""), slurm_said_,
                  end_of_slurm_job(options_.environment)};

@@ -146,6 +146,12 @@ void Session::on(wire::RankExited& exited) {
                                         clock_.error()});
 }
 
+void Session::on(wire::MpirunEnded& ended) {
+  callbacks_.on_event(event::MpirunEnded{ended.attempt, node_, ended.status,
+                                         clock_.corrected(ended.at), ended.after_signal, "",
+                                         clock_.error()});
+}
+
 void Session::on(wire::AttemptEnded& ended) {
   callbacks_.on_event(event::NodeEmpty{ended.attempt, node_, ended.leftovers});
 }

@@ -118,6 +118,9 @@ class Session {
   void on(wire::PmixFence& fence) { pmix(std::move(fence)); }
   void on(wire::PmixWanted& wanted) { pmix(wanted); }
   void on(wire::PmixData& data) { pmix(std::move(data)); }
+  void on(wire::RanksAwaited& awaited) { pmix(awaited); }
+  void on(wire::MpirunOutput& output) { pmix(std::move(output)); }
+  void on(wire::MpirunEnded& ended);
   void pmix(wire::Message message) {
     if (callbacks_.on_pmix) callbacks_.on_pmix(std::move(message));
   }

@@ -54,6 +54,7 @@ std::vector<wire::StartRanks> start_messages(const LaunchPlan& plan, NodeIndex n
   if (is_remote) add_login_environment(plan, node, common);
   for (const CommandPlan& command : plan.commands)
     common.commands.push_back({command.argv, command.is_own_shell});
+  if (plan.mpirun) common.join_folder = plan.mpirun->join_folder;
   common.output_credit = settings.output_credit;
   common.last = false;
 

@@ -96,6 +96,18 @@ struct MemberWriter {
     node(e.node);
     json.key("leftovers").number(e.leftovers);
   }
+  void operator()(const event::MpirunEnded& e) const {
+    name("mpirun-ended");
+    json.key("attempt").number(e.attempt.value);
+    node(e.node);
+    if (e.status.signaled) {
+      json.key("signal").string(signal_name(e.status.value));
+    } else {
+      json.key("code").number(e.status.value);
+    }
+    json.key("after_signal").boolean(e.after_signal);
+    at(e.at);
+  }
   void operator()(const event::PortTaken& e) const {
     name("port-taken");
     rank(e.attempt, e.rank);

@@ -70,6 +70,10 @@ struct NodeFacts {
   Environment environment;
   std::string machine;  // os/machine_identity.h; empty: unknown
   FabricFacts fabric;
+  /// Node 0, where it was asked for: path of mpirun and what it says to `--version`; both empty:
+  /// there is none.
+  std::string mpirun{};
+  std::string mpirun_version{};
   bool operator==(const NodeFacts&) const = default;
 };
 

@@ -11,6 +11,7 @@
 #include "model/cluster.h"
 #include "model/exit_status.h"
 #include "model/ids.h"
+#include "model/job_spec.h"
 #include "model/result.h"
 #include "model/time.h"
 
@@ -40,6 +41,8 @@ struct PlanMade {
   std::vector<NodeIndex> node_of_rank;  // index = Rank
   /// Index = Rank: when all of these have ended well, so has the job. Empty: all of them.
   std::vector<bool> decides{};
+  /// Where mpirun is to start the ranks, its node; it counts as a part of the attempt there.
+  std::optional<NodeIndex> mpirun_on{};
   bool operator==(const PlanMade&) const = default;
 };
 struct PlanFailed {
@@ -72,6 +75,17 @@ struct RankExited {
   bool after_signal = false;               // the agent had sent it our stop or kill before it ended
   std::chrono::nanoseconds clock_error{};  // the most by which `at` may be wrong
   bool operator==(const RankExited&) const = default;
+};
+/// mpirun, which starts the ranks, has ended; before NodeEmpty of its node.
+struct MpirunEnded {
+  Attempt attempt;
+  NodeIndex node;
+  ExitStatus status;
+  WallTime at;                // as of RankExited
+  bool after_signal = false;  // it was told to end, or killed by us
+  std::string said{};         // the last lines that it has printed
+  std::chrono::nanoseconds clock_error{};
+  bool operator==(const MpirunEnded&) const = default;
 };
 /// All ranks of the attempt on this node have ended and nothing that they started is left there.
 struct NodeEmpty {
@@ -124,7 +138,7 @@ struct Tick {
 using Event =
     std::variant<event::NodeReady, event::NodeLost, event::PlanMade, event::PlanFailed,
                  event::RankStarted, event::RankNotStarted, event::RankExited, event::NodeEmpty,
-                 event::PortTaken, event::CancelSignal, event::FrontGone, event::UserAsked,
-                 event::Copying, event::Tick, event::Deadline>;
+                 event::PortTaken, event::MpirunEnded, event::CancelSignal, event::FrontGone,
+                 event::UserAsked, event::Copying, event::Tick, event::Deadline>;
 
 }  // namespace dlaunch

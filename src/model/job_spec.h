@@ -125,6 +125,7 @@ struct Mpi {
   enum class Pmi { automatic, pmix, pmi1 };
   Launcher launcher = Launcher::dlaunch;
   Pmi pmi = Pmi::automatic;
+  std::string program;  // with mpirun: which; empty: the first of mpirun_programs() in PATH
   bool torch_variables = false;
   bool oversubscribe = false;
   bool operator==(const Mpi&) const = default;

@@ -95,6 +95,17 @@ struct CommandPlan {
   bool operator==(const CommandPlan&) const = default;
 };
 
+/// Another launcher, mpirun, that starts the ranks (mpi.launcher: mpirun): what the agent of node 0
+/// executes. In front of each rank stands `dlaunch exec --join FOLDER`, at whose word the agent of
+/// its node starts the rank.
+struct MpirunPlan {
+  std::string name;               // "Open MPI 4"
+  std::vector<std::string> argv;  // the whole line
+  Environment environment;        // for mpirun itself, besides `env` and what node 0 has anyway
+  std::string join_folder;        // absolute, the same on all nodes; made by the agents
+  bool operator==(const MpirunPlan&) const = default;
+};
+
 struct LaunchPlan {
   std::string name;
   std::string run_id;
@@ -106,10 +117,11 @@ struct LaunchPlan {
   std::optional<SyncExtent>
       sync{};  // of the workdir that is copied to other nodes, once it is known
   std::vector<CommandPlan> commands;
-  std::vector<NodePlan> nodes;      // index = NodeIndex; those that have ranks
-  std::vector<HostSlots> hosts;     // launch: once: what its hostfiles say; else empty
-  std::vector<RankPlan> ranks;      // index = Rank
-  std::vector<Variable> variables;  // the same for the whole job
+  std::vector<NodePlan> nodes;         // index = NodeIndex; those that have ranks
+  std::vector<HostSlots> hosts;        // launch: once: what its hostfiles say; else empty
+  std::optional<MpirunPlan> mpirun{};  // it starts the ranks; nullopt: the agents do
+  std::vector<RankPlan> ranks;         // index = Rank
+  std::vector<Variable> variables;     // the same for the whole job
   std::vector<std::string>
       scrubbed;         // names (and patterns with '*') removed from the inherited environment
   Environment carried;  // what remote nodes take from here where the folders exist (plan/carried.h)

@@ -27,6 +27,7 @@ enum class Cause {
   cancelled,   // Ctrl-C, SIGTERM, SIGHUP, SIGQUIT, or the front was killed
   plan,        // no plan could be made; nothing was started
   port_taken,  // a rank failed because somebody else had its port
+  mpirun,      // mpirun, which was to start the ranks, has failed, and no rank had before
   mpi,         // a rank of an MPI job ended without MPI_Init, or without MPI_Finalize
   stragglers,  // ranks still ran long after another had ended well
   internal,
@@ -85,7 +86,9 @@ struct RunReport {
   std::optional<NodeIndex> lost_node;   // when node_lost: the first of them
   std::vector<LostNode> lost_nodes;     // when node_lost: all that this ending was decided by
   int signal = 0;                       // when cancelled: which, 0 if the front was killed
-  std::string detail;                   // when plan, node_lost, internal: what a person should read
+  std::string detail;                   // when plan, node_lost, mpirun, internal: what a person
+                                        // should read
+  std::string said;                     // when mpirun: its last lines
   std::optional<TakenPort> port;        // when port_taken
   std::vector<Rank> stragglers;         // when stragglers
   std::optional<Duration> limit;        // when time_limit, stragglers: the limit that was reached

@@ -21,19 +21,30 @@ namespace {
 
 constexpr std::size_t kMostBytes = std::size_t{64} * 1024;
 
-tl::expected<pid_t, int> start(const std::vector<std::string>& argv, int output) {
-  std::vector<std::string> words = argv;
+std::vector<char*> pointers_to(std::vector<std::string>& words) {
   std::vector<char*> pointers;
   for (std::string& word : words) pointers.push_back(word.data());
   pointers.push_back(nullptr);
+  return pointers;
+}
+
+tl::expected<pid_t, int> start(const std::vector<std::string>& argv, int output,
+                               const Environment* environment) {
+  std::vector<std::string> words = argv;
+  const std::vector<char*> pointers = pointers_to(words);
+  std::vector<std::string> entries;
+  if (environment != nullptr) {
+    for (const auto& [name, value] : *environment) entries.push_back(name + '=' + value);
+  }
+  const std::vector<char*> own = pointers_to(entries);
   posix_spawn_file_actions_t actions;
   ::posix_spawn_file_actions_init(&actions);
   ::posix_spawn_file_actions_addopen(&actions, STDIN_FILENO, "/dev/null", O_RDONLY, 0);
   ::posix_spawn_file_actions_adddup2(&actions, output, STDOUT_FILENO);
   ::posix_spawn_file_actions_adddup2(&actions, output, STDERR_FILENO);
   pid_t pid = 0;
-  const int error =
-      ::posix_spawnp(&pid, pointers.front(), &actions, nullptr, pointers.data(), environ);
+  const int error = ::posix_spawnp(&pid, pointers.front(), &actions, nullptr, pointers.data(),
+                                   environment != nullptr ? own.data() : environ);
   ::posix_spawn_file_actions_destroy(&actions);
   if (error != 0) return tl::unexpected(error);
   return pid;
@@ -70,10 +81,11 @@ bool reap(pid_t pid, MonotonicTime end) {
 }  // namespace
 
 Result<std::string> program_output(const std::vector<std::string>& argv,
-                                   std::chrono::milliseconds limit) {
+                                   std::chrono::milliseconds limit,
+                                   const Environment* environment) {
   auto pipe = make_pipe();
   if (!pipe) return fail_errno(exit_code::kInternal, "pipe", pipe.error());
-  const auto pid = start(argv, pipe->write.get());
+  const auto pid = start(argv, pipe->write.get(), environment);
   if (!pid) {
     const bool is_missing = pid.error() == ENOENT;
     return fail_errno(is_missing ? exit_code::kNotFound : exit_code::kCannotExecute,

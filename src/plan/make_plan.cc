@@ -12,6 +12,7 @@
 #include "plan/hostfile.h"
 #include "plan/lengths.h"
 #include "plan/machines.h"
+#include "plan/mpirun_plan.h"
 #include "plan/place.h"
 #include "plan/ports.h"
 #include "plan/rank_env.h"
@@ -288,7 +289,10 @@ Status bind_nodes(const JobSpec& spec, const Cluster& cluster, const std::vector
     NodePlan& node = plan.nodes[i];
     const auto homes = assign_gpus(spec, gpus[i], node, !cluster.is_assumed, plan);
     if (!homes) return tl::unexpected(homes.error());
-    CoreBinding binding = bind_ranks(cluster.nodes[i].facts, *homes, spec.binding.cpus);
+    const bool by_mpirun = spec.mpi.launcher == Mpi::Launcher::mpirun;
+    const auto cpus = by_mpirun ? Binding::Cpus::none : spec.binding.cpus;
+    CoreBinding binding = bind_ranks(cluster.nodes[i].facts, *homes, cpus);
+    if (by_mpirun) binding.note = "mpirun binds ranks: see its command";
     if (shares[i].nodes > 1 && spec.binding.cpus != Binding::Cpus::none)
       binding.note = note_of_share(shares[i], binding.note);
     node.binding_note = std::move(binding.note);
@@ -422,6 +426,8 @@ Result<LaunchPlan> make_plan(const JobSpec& spec, const Cluster& cluster,
   add_role_notes(spec, *placement, plan);
   add_assumptions(spec, cluster, plan);
   add_rank_variables(spec, shared, context, plan);
+  if (const Status s = add_mpirun(spec, cluster, context, plan); !s)
+    return tl::unexpected(s.error());
   if (const Status s = check_lengths(spec, context, plan); !s) return tl::unexpected(s.error());
   return plan;
 }

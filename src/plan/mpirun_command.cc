@@ -145,6 +145,7 @@ Result<MpirunCommand> mpirun_command(const MpirunInput& input) {
   if (open_mpi && input.is_root) argv.emplace_back("--allow-run-as-root");
   if (!input.workdir.empty()) add(argv, {open_mpi ? "--wdir" : "-wdir", input.workdir});
   if (input.hosts.size() > 1) add_ssh(input, *ssh, command);
+  if (!open_mpi && !input.address.empty()) add(argv, {"-localhost", input.address});
   add_network(input, argv);
   // Hydra passes its whole environment on by itself.
   for (const std::string& name : open_mpi ? input.pass : Words()) add(argv, {"-x", name});

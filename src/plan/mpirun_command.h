@@ -34,6 +34,7 @@ struct MpirunInput {
   std::uint32_t cores = 0;  // physical ones that each node has at least; 0: unknown
   Connect connect;
   std::vector<HostSpec> host_specs;  // as resolved, for users and ports
+  std::string address;               // of the first host, for Hydra's proxies; empty: they guess
   std::string network;               // "10.0.0.0/24", in which all nodes meet; empty: not known
   Environment environment;           // that mpirun is started in: what the user has set there stays
   std::vector<std::string> pass;     // names of variables for the ranks

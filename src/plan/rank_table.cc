@@ -167,13 +167,24 @@ Value for_torch(const View& v, const Get& get) {
   return v.spec.mpi.torch_variables ? Value(get()) : std::nullopt;
 }
 
-/// What an MPI library finds its launcher by. Under another one that launcher has set its own.
+/// mpirun, srun and the like say by themselves what an MPI library needs of them, and know better
+/// how many slots there are.
+bool is_started_by_us(const View& v) {
+  return !v.context.outer && v.spec.mpi.launcher == Mpi::Launcher::dlaunch;
+}
+
+template <class Get>
+Value if_started_by_us(const View& v, const Get& get) {
+  return is_started_by_us(v) ? Value(get()) : std::nullopt;
+}
+
+/// What an MPI library finds its launcher by.
 template <class Get>
 Value for_pmi1(const View& v, const Get& get) {
-  return v.spec.mpi.pmi != Mpi::Pmi::pmix && !v.context.outer ? Value(get()) : std::nullopt;
+  return v.spec.mpi.pmi != Mpi::Pmi::pmix ? if_started_by_us(v, get) : std::nullopt;
 }
 Value for_pmix(const View& v, const char* value) {
-  return v.spec.mpi.pmi != Mpi::Pmi::pmi1 && !v.context.outer ? Value(value) : std::nullopt;
+  return v.spec.mpi.pmi != Mpi::Pmi::pmi1 && is_started_by_us(v) ? Value(value) : std::nullopt;
 }
 Value for_either(const View& v, const char* value) {
   return v.spec.mpi.pmi == Mpi::Pmi::automatic ? for_pmix(v, value) : std::nullopt;
@@ -185,9 +196,14 @@ bool is_set(const View& v, std::string_view name) {
          find_variable(v.context.launcher_env, std::string(name)).has_value();
 }
 
+/// Under another launcher it may not be known, and an MPI program does not need it.
+Value master_host(const View& v) {
+  return v.plan.master.address.empty() ? std::nullopt : Value(v.plan.master.address);
+}
+
 /// "host:port"; an IPv6 address in brackets (RFC 3986, 3.2.2).
 Value master_node(const View& v) {
-  if (v.plan.nodes.size() < 2) return std::nullopt;
+  if (v.plan.nodes.size() < 2 || v.plan.master.address.empty()) return std::nullopt;
   const std::string& host = v.plan.master.address;
   const bool is_ipv6 = host.find(':') != std::string::npos;
   return (is_ipv6 ? "[" + host + "]" : host) + ':' + std::to_string(v.plan.master.port);
@@ -206,19 +222,20 @@ Value fi_interface(const View& v) {
 }
 Value ucx_interface(const View& v) {
   const bool has_adapters = v.has_rdma || (v.fabric != nullptr && v.fabric->ucx_net_devices);
-  return has_adapters ? std::nullopt : fi_interface(v);
+  return has_adapters || v.context.outer ? std::nullopt : fi_interface(v);
 }
 
-/// Looking for networks that are not there is most of the time that MPI_Init takes.
+/// Looking for networks that are not there is most of the time that MPI_Init takes. Under another
+/// launcher nobody knows what other nodes have.
 Value without_rdma(const View& v, const char* components) {
-  return v.has_rdma ? std::nullopt : Value(components);
+  return v.has_rdma || v.context.outer ? std::nullopt : Value(components);
 }
 constexpr const char* kNoRdma =
     "no node has InfiniBand or the like: MPI_Init need not look for it (0.1 s instead of 0.3 s)";
 
 Value yield_when_idle(const View& v) {
   const bool crowded = v.node->ranks.size() > v.facts->cores.size() && !v.facts->cores.empty();
-  return crowded ? Value("1") : std::nullopt;
+  return crowded && !v.context.outer ? Value("1") : std::nullopt;
 }
 
 Value for_horovod(const View& v) {
@@ -304,7 +321,9 @@ const Row kTable[] = {
      [](const View& v) { return number(v.rank->local_rank.value); },
      "index on its node over all jobs of an mpirun: here there is one (no index of the node)"},
     {"OMPI_UNIVERSE_SIZE", kMpi, Scope::job, Keep::no,
-     [](const View& v) { return number(v.plan.ranks.size()); },
+     [](const View& v) {
+       return if_started_by_us(v, [&] { return *number(v.plan.ranks.size()); });
+     },
      "slots of the job: all are taken, nothing can be spawned"},
     {"PMI_RANK", kMpi, Scope::rank, Keep::no,
      [](const View& v) { return for_pmi1(v, [&] { return *number(v.rank->rank.value); }); },
@@ -329,8 +348,7 @@ const Row kTable[] = {
      "world of its own"},
     {"AZ_BATCH_MASTER_NODE", kMpi, Scope::job, Keep::no, master_node,
      "where the ranks of several nodes meet, Azure's name"},
-    {"AZ_BATCHAI_MPI_MASTER_NODE", kMpi, Scope::job, Keep::no,
-     [](const View& v) -> Value { return v.plan.master.address; },
+    {"AZ_BATCHAI_MPI_MASTER_NODE", kMpi, Scope::job, Keep::no, master_host,
      "host of rank 0, Azure's name; read on a single node"},
     {"RANK", kMpi, Scope::rank, Keep::no,
      [](const View& v) { return for_torch(v, [&] { return *number(v.rank->rank.value); }); },
@@ -442,8 +460,9 @@ const Row kTable[] = {
     {"TORCHELASTIC_RESTART_COUNT", kTorch, Scope::job, Keep::no,
      [](const View& v) { return number(v.plan.attempt.value); }, "restarts so far"},
     {"TORCHELASTIC_MAX_RESTARTS", kTorch, Scope::job, Keep::no,
-     [](const View&
-            v) { return number(static_cast<std::size_t>(std::max(v.spec.restart.max, 0))); },
+     [](const View& v) {
+       return number(static_cast<std::size_t>(std::max(v.spec.restart.max, 0)));
+     },
      "restart.max"},
     {"TORCHELASTIC_USE_AGENT_STORE", kTorch, Scope::job, Keep::no,
      [](const View&) -> Value { return "False"; }, "rank 0 hosts the store at MASTER_PORT"},

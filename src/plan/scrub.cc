@@ -1,6 +1,7 @@
 #include "plan/scrub.h"
 
 #include <algorithm>
+#include <iterator>
 
 #include "model/environment.h"
 
@@ -36,6 +37,27 @@ const std::vector<std::string>& scrub_list() {
       "HOROVOD_RANK", "HOROVOD_SIZE", "HOROVOD_LOCAL_*", "HOROVOD_CROSS_*",
       "HOROVOD_GLOO_RENDEZVOUS_*", "JSM_NAMESPACE_*"};
   return kList;
+}
+
+std::vector<std::string> scrub_list_for_mpi() {
+  constexpr std::string_view kOfSchedulers[] = {"SLURM_", "SLURMD_", "SRUN_", "JSM_"};
+  std::vector<std::string> list;
+  for (const std::string& pattern : scrub_list()) {
+    const bool is_of_scheduler =
+        std::any_of(std::begin(kOfSchedulers), std::end(kOfSchedulers),
+                    [&](std::string_view prefix) { return pattern.starts_with(prefix); });
+    if (!is_of_scheduler && !is_of_mpi_launcher(pattern)) list.push_back(pattern);
+  }
+  return list;
+}
+
+// PMI-1 and PMI-2 (MPICH's wiki, "PMI v2 API"), PMIx standard 4.1 ("Environment Variables"),
+// mpirun(1) of Open MPI, PRRTE, Hydra (src/pm/hydra), the MVAPICH2 user guide, Intel MPI.
+bool is_of_mpi_launcher(std::string_view name) {
+  constexpr std::string_view kPrefixes[] = {"PMI_",  "PMIX_", "OMPI_", "ORTE_",  "OPAL_",
+                                            "PRTE_", "HYDI_", "MV2_",  "I_MPI_", "MPI_LOCAL"};
+  return std::any_of(std::begin(kPrefixes), std::end(kPrefixes),
+                     [&](std::string_view prefix) { return name.starts_with(prefix); });
 }
 
 bool is_scrubbed(std::string_view name) {

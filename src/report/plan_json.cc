@@ -154,6 +154,12 @@ void write_hosts(JsonText& json, const LaunchPlan& plan) {
   json.end_array();
 }
 
+void write_mpirun(JsonText& json, const MpirunPlan& mpirun) {
+  json.line(1).key("mpirun").begin_object().key("name").string(mpirun.name);
+  write_texts(json, "argv", mpirun.argv);
+  json.end_object();
+}
+
 void write_rank(JsonText& json, const RankPlan& rank) {
   json.begin_object();
   json.key("rank");
@@ -209,6 +215,7 @@ std::string plan_json(const LaunchPlan& plan, const Cluster* cluster) {
   write_commands(json, plan);
   write_nodes(json, plan, cluster);
   if (!plan.hosts.empty()) write_hosts(json, plan);
+  if (plan.mpirun) write_mpirun(json, *plan.mpirun);
   json.line(1);
   json.key("ranks");
   json.begin_array();

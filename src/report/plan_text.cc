@@ -9,6 +9,7 @@
 #include "plan/carried.h"
 #include "plan/command.h"
 #include "plan/rank_env.h"
+#include "report/plain_text.h"
 #include "report/plan_fabric_text.h"
 #include "report/plan_layout.h"
 #include "text/size_text.h"
@@ -252,6 +253,16 @@ void add_hosts(std::string& out, const LaunchPlan& plan) {
   if (!plan.hosts.empty()) out += "\n";
 }
 
+/// mpi.launcher: mpirun: the line that node 0 executes.
+void add_mpirun(std::string& out, const LaunchPlan& plan) {
+  if (!plan.mpirun) return;
+  std::vector<std::string> words;
+  for (const std::string& word : plan.mpirun->argv) words.push_back(plain_line(shell_quoted(word)));
+  add_words(out, "mpirun", words);
+  add_line(out, "", kLabel, "of " + plan.mpirun->name + ", on " + plan.nodes.front().name, "");
+  out += "\n";
+}
+
 /// Rank variables by how many share their value: all ranks, the ranks of a node, or nobody.
 void add_rank_variables(std::string& out, const LaunchPlan& plan) {
   std::vector<Shown> every, per_node, per_rank;
@@ -329,6 +340,7 @@ std::string plan_text(const LaunchPlan& plan, const Cluster& cluster) {
   add_table(out, plan, cluster);
   out += "\n";
   add_hosts(out, plan);
+  add_mpirun(out, plan);
   add_rank_variables(out, plan);
   add_fabric_variables(out, plan);
   add_user_variables(out, plan);

@@ -89,6 +89,7 @@ class Summary {
       case Cause::time_limit:
       case Cause::port_taken:
       case Cause::mpi:
+      case Cause::mpirun:
       case Cause::stragglers:
       case Cause::internal:
         failure();
@@ -280,6 +281,9 @@ class Summary {
       case Cause::stragglers:
         line += stragglers();
         break;
+      case Cause::mpirun:
+        line += one_line(report_.detail);
+        break;
       case Cause::internal:
         line += "internal error: " + one_line(report_.detail);
         break;
@@ -331,6 +335,7 @@ class Summary {
   [[nodiscard]] std::string describe_attempt(const EarlierAttempt& attempt) const {
     std::string text = attempt.port ? taken_port_text(*attempt.port, "") + "; " : "";
     if (!attempt.lost_nodes.empty()) return text + lost_names(attempt.lost_nodes);
+    if (attempt.cause == Cause::mpirun) return text + "mpirun failed";
     if (!attempt.first || !attempt.end) return text + name_of(attempt.cause);
     return text + "rank " + std::to_string(attempt.first->value) + ' ' +
            describe(attempt.end->status);
@@ -394,6 +399,7 @@ class Summary {
     if (shown == 0) return;
     out_ += "  last lines";
     if (report_.first) out_ += " of rank " + std::to_string(report_.first->value);
+    if (report_.cause == Cause::mpirun) out_ += " of mpirun";
     out_ += '\n';
     for (std::size_t i = evidence.last_lines.size() - shown; i < evidence.last_lines.size(); ++i) {
       const std::string line = cut_to_columns(evidence.last_lines[i], kScreenColumns - kBar.size());

@@ -374,6 +374,14 @@ constexpr Field kFields[] = {
      .help = "What MPI programs start by: pmix (Open MPI), pmi-1 (MPICH, Intel MPI), auto: either",
      .words = kPmis,
      .write = to<&JobSpec::mpi, &Mpi::pmi>},
+    {.key = "mpi.program",
+     .kind = Kind::text,
+     .help =
+         "With launcher: mpirun, which one; default: mpirun, mpiexec or mpiexec.hydra in the first "
+         "node's PATH",
+     .problem = problem_of_argument,
+     .pattern = kArgumentPattern,
+     .write = to<&JobSpec::mpi, &Mpi::program>},
     {.key = "mpi.torch_variables",
      .kind = Kind::boolean,
      .fallback = "false",

@@ -48,7 +48,7 @@ inline constexpr std::array kGpus{word("all", Binding::Gpus::all),
 inline constexpr std::array kPmis{word("auto", Mpi::Pmi::automatic), word("pmix", Mpi::Pmi::pmix),
                                   word("pmi-1", Mpi::Pmi::pmi1)};
 inline constexpr std::array kMpiLaunchers{word("dlaunch", Mpi::Launcher::dlaunch),
-                                          word("mpirun", Mpi::Launcher::mpirun, not_yet)};
+                                          word("mpirun", Mpi::Launcher::mpirun)};
 inline constexpr std::array kRestartCauses{word("failure", RestartCause::failure),
                                            word("node-loss", RestartCause::node_loss),
                                            word("hang", RestartCause::hang)};

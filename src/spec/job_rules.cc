@@ -72,6 +72,32 @@ constexpr JobRule kRules[] = {
              "ranks of its own, such as mpirun, is `framework: none`",
      .broken = R"({"required":["launch","framework"],"properties":{"launch":{"enum":["per-node",)"
                R"("once"]},"framework":{"enum":["mpi","horovod"]}}})"},
+    {.first = "mpi.launcher: mpirun",
+     .second = "launch",
+     .text = "mpirun starts every rank: `mpi.launcher: mpirun` goes with `launch: per-process`",
+     .broken =
+         R"({"required":["launch","mpi"],"properties":{"launch":{"enum":["per-node","once"]},)"
+         R"("mpi":{"required":["launcher"],"properties":{"launcher":{"const":"mpirun"}}}}})"},
+    {.first = "mpi.launcher: mpirun",
+     .second = "roles",
+     .text = "mpirun has no `roles`",
+     .broken = R"({"required":["roles","mpi"],"properties":{)"
+               R"("mpi":{"required":["launcher"],"properties":{"launcher":{"const":"mpirun"}}}}})"},
+    {.first = "mpi.launcher: mpirun",
+     .second = "connect.command",
+     .text = "mpirun reaches nodes by ssh: not with `connect.command`",
+     .broken = R"({"required":["connect","mpi"],"properties":{"connect":{"required":["command"]},)"
+               R"("mpi":{"required":["launcher"],"properties":{"launcher":{"const":"mpirun"}}}}})"},
+    {.first = "mpi.program",
+     .second = "mpi.launcher",
+     .text = "`mpi.program` goes with `mpi.launcher: mpirun`",
+     .broken = R"({"required":["mpi"],"properties":{"mpi":{"required":["program"],"not":)"
+               R"({"required":["launcher"],"properties":{"launcher":{"const":"mpirun"}}}}}})"},
+    {.first = "mpi.launcher: mpirun",
+     .second = "mpi.pmi",
+     .text = "mpirun says how ranks meet: `mpi.pmi` is for `mpi.launcher: dlaunch`",
+     .broken = R"({"required":["mpi"],"properties":{"mpi":{"required":["launcher","pmi"],)"
+               R"("properties":{"launcher":{"const":"mpirun"}}}}})"},
     {.first = "binding.gpus",
      .second = "launch: once",
      .text = "one process that starts workers of its own (`launch: per-node`, `once`) needs all "

@@ -28,6 +28,7 @@ class Validator {
   void check_roles();
   void check_framework_of_roles();
   void check_launch();
+  void check_mpirun();
   void check_variables();
   void check_timeouts();
   void check_command();
@@ -177,6 +178,30 @@ void Validator::check_launch() {
   }
 }
 
+void Validator::check_mpirun() {
+  if (job_.mpi.launcher != Mpi::Launcher::mpirun) {
+    if (!job_.mpi.program.empty())
+      contradict("mpi.program", "mpi.launcher",
+                 "mpi.program is the one that mpi.launcher: mpirun starts; give both");
+    return;
+  }
+  if (job_.launch != Launch::per_process) {
+    contradict("mpi.launcher", "launch",
+               "mpirun starts every rank, so mpi.launcher: mpirun goes with launch: per-process "
+               "only");
+  }
+  if (find("mpi.pmi") != nullptr) {
+    contradict("mpi.launcher", "mpi.pmi",
+               "mpirun says how ranks meet; leave out mpi.pmi, or mpi.launcher");
+  }
+  if (has_keys_under("roles.") || find("roles") != nullptr)
+    contradict("mpi.launcher", "roles", "mpirun has no roles; leave out mpi.launcher");
+  if (!job_.connect.command.empty()) {
+    contradict("mpi.launcher", "connect.command",
+               "mpirun reaches nodes by ssh alone, so connect.command cannot be used with it");
+  }
+}
+
 void Validator::check_rank_variables(const std::string& section, const std::string& shown) {
   for (auto it = given_.lower_bound(section); it != given_.end() && it->first.starts_with(section);
        ++it) {
@@ -261,6 +286,7 @@ void validate(const JobSpec& job, const GivenKeys& given, Diagnostics& diagnosti
   validator.check_size();
   validator.check_roles();
   validator.check_launch();
+  validator.check_mpirun();
   validator.check_variables();
   validator.check_timeouts();
   validator.check_command();

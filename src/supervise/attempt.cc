@@ -40,11 +40,13 @@ bool AttemptProgress::is_running(Rank rank) const {
 void AttemptProgress::note_start(Rank rank, WallTime at) {
   if (rank.value >= ends_.size() || ends_[rank.value].started) return;
   ends_[rank.value].started = at;
+  if (ends_[rank.value].how == RankEnd::How::not_started) ++begun_;
 }
 
 void AttemptProgress::note_end(Rank rank, RankEnd end) {
   assert(is_running(rank) && end.how != RankEnd::How::not_started);
   RankEnd& known = ends_[rank.value];
+  if (!known.started) ++begun_;
   end.started = known.started;
   known = std::move(end);
   --nodes_[node_of(rank).value].running;

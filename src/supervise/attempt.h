@@ -8,6 +8,7 @@
 #include <optional>
 #include <vector>
 
+#include "model/event.h"
 #include "model/ids.h"
 #include "model/report.h"
 #include "model/time.h"
@@ -28,6 +29,8 @@ class AttemptProgress {
 
   [[nodiscard]] std::uint32_t ranks() const { return static_cast<std::uint32_t>(ends_.size()); }
   [[nodiscard]] std::uint32_t running() const { return running_; }
+  /// Of which a start, or an end, is known.
+  [[nodiscard]] std::uint32_t begun() const { return begun_; }
   [[nodiscard]] std::uint32_t open_nodes() const { return open_nodes_; }
   [[nodiscard]] std::uint32_t nodes() const { return static_cast<std::uint32_t>(nodes_.size()); }
   [[nodiscard]] bool is_open(NodeIndex) const;
@@ -63,6 +66,7 @@ class AttemptProgress {
   std::vector<RankEnd> ends_;  // `how` is not_started until the end is known
   std::vector<Node> nodes_;    // index = NodeIndex
   std::uint32_t running_ = 0;  // on open nodes
+  std::uint32_t begun_ = 0;
   std::uint32_t open_nodes_ = 0;
 };
 
@@ -95,11 +99,17 @@ struct AttemptState {
   std::optional<Verdict> verdict;
   std::vector<LostNode> not_connected;  // while others are still being connected
   std::optional<TakenPort> taken_port;
+  std::optional<NodeIndex> mpirun_on;  // see event::PlanMade
+  std::optional<event::MpirunEnded> mpirun_end;
+  bool mpirun_ended_ranks = false;  // without a failure that is known
+  bool mpirun_is_alone = false;     // no rank is left, and mpirun has its time to end
+  bool mpirun_is_stopped = false;   // it was told to end
   std::vector<bool> decides;        // see event::PlanMade
   std::uint32_t deciding_left = 0;  // that have not ended well so far
   MonotonicTime began{};            // its ranks were told to start
   MonotonicTime halted{};           // the verdict fell
 
+  std::optional<MonotonicTime> begun_due;       // for mpirun: all ranks have begun
   std::optional<MonotonicTime> stragglers_due;  // timeouts.stragglers_after_success
   std::optional<MonotonicTime>
       kill_due;              // end of the grace time; none before the stop and after the kill

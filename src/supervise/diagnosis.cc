@@ -116,6 +116,15 @@ Verdict verdict_plan_failed(const Error& error) {
   return verdict;
 }
 
+Verdict verdict_mpirun(std::string what, std::string said, int exit_code) {
+  Verdict verdict;
+  verdict.cause = Cause::mpirun;
+  verdict.exit_code = exit_code;
+  verdict.detail = std::move(what);
+  verdict.said = std::move(said);
+  return verdict;
+}
+
 Verdict verdict_internal(std::string what) {
   Verdict verdict;
   verdict.cause = Cause::internal;
@@ -132,6 +141,7 @@ void explain(const Verdict& verdict, const FailureOrder& failures, RunReport& re
     if (!verdict.lost_nodes.empty()) report.lost_node = verdict.lost_nodes.front().node;
     report.signal = verdict.signal;
     report.detail = verdict.detail;
+    report.said = verdict.said;
     report.stragglers = verdict.stragglers;
     return;
   }

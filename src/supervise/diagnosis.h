@@ -76,6 +76,7 @@ struct Verdict {
   std::vector<LostNode> lost_nodes;  // when node_lost, at least one
   int signal = 0;
   std::string detail;
+  std::string said;  // when mpirun
   std::vector<Rank> stragglers;
   bool operator==(const Verdict&) const = default;
 };
@@ -90,6 +91,8 @@ struct Verdict {
 /// All that could not be connected, at least one; in any order.
 [[nodiscard]] Verdict verdict_nodes_lost(std::vector<LostNode>);
 [[nodiscard]] Verdict verdict_plan_failed(const Error&);
+/// "mpirun on node1 exited with code 1", and its last lines.
+[[nodiscard]] Verdict verdict_mpirun(std::string what, std::string said, int exit_code);
 [[nodiscard]] Verdict verdict_internal(std::string what);
 
 /// Fills cause, exit code, origin and all that explains them; `report.ranks` must be complete.

@@ -14,6 +14,7 @@ std::optional<RestartCause> restart_cause(Cause cause) {
     case Cause::exit_code:
     case Cause::signal:
     case Cause::out_of_memory:
+    case Cause::mpirun:
       return RestartCause::failure;
     case Cause::node_lost:
       return RestartCause::node_loss;

@@ -34,8 +34,8 @@ std::optional<MonotonicTime> Supervisor::deadline() const {
   if (done()) return std::nullopt;
   std::optional<MonotonicTime> earliest = phase_due_;
   for (const auto& due :
-       {run_due(), attempt_.stragglers_due, attempt_.kill_due, attempt_.to_empty.earliest(),
-        attempt_.to_lose.earliest(), returns_.earliest()}) {
+       {run_due(), attempt_.begun_due, attempt_.stragglers_due, attempt_.kill_due,
+        attempt_.to_empty.earliest(), attempt_.to_lose.earliest(), returns_.earliest()}) {
     if (due && (!earliest || *due < *earliest)) earliest = due;
   }
   return earliest;
@@ -95,17 +95,20 @@ void Supervisor::enter_run() {
       ask(action::ReleaseNode{node});
     }
   }
+  if (attempt_.mpirun_on) attempt_.begun_due = after(2 * config_.connect_limit);
   if (attempt_.progress.open_nodes() == 0) attempt_over();
 }
 
 void Supervisor::enter_stop() {
   attempt_.stragglers_due.reset();
+  attempt_.begun_due.reset();
   attempt_.kill_due = end_of_grace();
   for (std::uint32_t i = 0; i < config_.nodes; ++i) {
     const NodeIndex node{i};
     if (attempt_.progress.running_on(node) == 0) continue;
     ask(action::StopRanks{attempt_.number, node, config_.stop_signal});
   }
+  attend_to_mpirun();
   if (attempt_.progress.open_nodes() == 0) attempt_over();
 }
 
@@ -164,6 +167,7 @@ void Supervisor::handle(const event::PlanMade& e) {
   }
   attempt_.progress = AttemptProgress(e.node_of_rank, config_.nodes);
   attempt_.killed.assign(config_.nodes, false);
+  attempt_.mpirun_on = e.mpirun_on;
   attempt_.decides = e.decides;
   attempt_.decides.resize(e.node_of_rank.size(), e.decides.empty());
   attempt_.deciding_left = static_cast<std::uint32_t>(
@@ -176,7 +180,9 @@ void Supervisor::handle(const event::PlanFailed& e) {
 }
 
 void Supervisor::handle(const event::RankStarted& e) {
-  if (has_ranks_now(e.attempt)) attempt_.progress.note_start(e.rank, e.at);
+  if (!has_ranks_now(e.attempt)) return;
+  attempt_.progress.note_start(e.rank, e.at);
+  attend_to_mpirun();
 }
 
 void Supervisor::handle(const event::RankNotStarted& e) {
@@ -285,6 +291,7 @@ void Supervisor::lose(LostNode lost) {
 
 void Supervisor::close_node(NodeIndex node, NodeState how) {
   attempt_.progress.close(node, how);
+  attend_to_mpirun();
   if (attempt_.progress.open_nodes() == 0) attempt_over();
 }
 
@@ -295,10 +302,13 @@ void Supervisor::end_rank(Rank rank, RankEnd end, ClockError clock_error) {
   const bool failed = own && (end.start_failure || !end.status.ok());
   if (failed) attempt_.failures.add({rank, node, *end.ended, clock_error});
   attempt_.progress.note_end(rank, std::move(end));
-  if (attempt_.progress.running_on(node) == 0) {
+  if (attempt_.progress.running_on(node) == 0 && node != attempt_.mpirun_on) {
     attempt_.to_empty.add({after(config_.end_limit), node});
   }
-  if (failed) return halt(verdict_rank_failed());
+  attempt_.mpirun_ended_ranks = attempt_.mpirun_ended_ranks || (!own && !attempt_.verdict);
+  if (failed) halt(verdict_rank_failed());
+  attend_to_mpirun();
+  if (failed) return;
   if (own && !attempt_.verdict) count_good_end(rank);
 }
 
@@ -333,6 +343,7 @@ void Supervisor::kill_all() {
 void Supervisor::enforce_limits() {
   if (const auto due = run_due(); due && *due <= now_) enforce_run_limit();
   if (phase_due_ && *phase_due_ <= now_) enforce_phase_limit();
+  if (attempt_.begun_due && *attempt_.begun_due <= now_) judge_missing_ranks();
   if (attempt_.stragglers_due && *attempt_.stragglers_due <= now_) stop_stragglers();
   while (const auto node = attempt_.to_empty.take_due(now_)) kill_node(*node);
   while (const auto node = attempt_.to_lose.take_due(now_)) {

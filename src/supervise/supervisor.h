@@ -22,6 +22,10 @@
 //    waits until the node could be connected again, at most `return_limit`; what is lost before its
 //    ranks have started is waited for in the same way. Nothing starts while ranks of the old
 //    attempt may run on a lost node.
+//  - Where mpirun starts the ranks (PlanMade::mpirun_on), they must all have begun within twice
+//    `connect_limit`. Its own failure ends the attempt, but where a rank has failed by itself, that
+//    is the cause. It is told to end when no rank is left after a verdict; its node is empty when
+//    it has ended, too, for which it has `end_limit` after the last rank.
 //  - The first verdict stands (see Verdict). A cancel when there is one, or a second cancel, only
 //  hurries:
 //    kill at once. A cancel when all ranks have ended well changes nothing in the result either.
@@ -104,6 +108,7 @@ class Supervisor {
   void handle(const event::RankExited&);
   void handle(const event::NodeEmpty&);
   void handle(const event::PortTaken&);
+  void handle(const event::MpirunEnded&);
   void handle(const event::CancelSignal&);
   void handle(const event::Deadline&);
   void handle(const event::FrontGone&);
@@ -138,6 +143,10 @@ class Supervisor {
   [[nodiscard]] RestartDecision decide_restart(const RunReport& report);
   void end_rank(Rank, RankEnd, ClockError);
   void count_good_end(Rank);
+  /// Of ranks that mpirun starts: some have ended, or are given up.
+  void attend_to_mpirun();
+  void judge_missing_ranks();
+  [[nodiscard]] Verdict final_verdict() const;
   void kill_node(NodeIndex);
   void kill_all();
   void enforce_limits();

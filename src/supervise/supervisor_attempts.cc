@@ -11,7 +11,7 @@ RunReport Supervisor::report_of_attempt() const {
   RunReport report;
   report.attempt = attempt_.number;
   report.ranks = attempt_.progress.ends();
-  if (attempt_.verdict) explain(*attempt_.verdict, attempt_.failures, report);
+  if (attempt_.verdict) explain(final_verdict(), attempt_.failures, report);
   if (report.cause == Cause::time_limit) report.limit = config_.run_limit;
   if (report.cause == Cause::stragglers) report.limit = config_.stragglers_limit;
   if (attempt_.taken_port && report.from_rank) {
@@ -22,6 +22,10 @@ RunReport Supervisor::report_of_attempt() const {
 }
 
 void Supervisor::attempt_over() {
+  if (!attempt_.verdict && attempt_.mpirun_ended_ranks) {
+    attempt_.verdict =
+        verdict_mpirun("mpirun has ended ranks, and exited with code 0", "", exit_code::kInternal);
+  }
   if (!attempt_.verdict) return advance(Step::emptied);
   const RunReport report = report_of_attempt();
   const RestartDecision decision = decide_restart(report);

@@ -92,6 +92,7 @@ std::string restart(const EarlierAttempt& failed, const std::vector<std::string>
   const auto wait = std::chrono::duration_cast<Duration>(failed.wait);
   std::string text = failed.first ? "rank " + std::to_string(failed.first->value) + ' ' : "it ";
   text += failed.end ? describe(failed.end->status) : "failed";
+  if (failed.cause == Cause::mpirun) text = "mpirun failed";
   const auto& lost = failed.lost_nodes;
   if (lost.size() == 1) {
     text = node(nodes, lost[0].node) + " was lost (" + lost[0].what + ')';
@@ -130,6 +131,18 @@ std::string beyond_the_limit(Duration wait, Duration limit) {
 
 std::string killing(std::uint32_t count) {
   return "killing " + ranks(count) + " now";
+}
+
+std::string mpirun_ended(const std::string& node, const std::string& how) {
+  return "mpirun on " + node + ' ' + how;
+}
+
+std::string mpirun_started_too_few(const std::string& node, std::uint32_t started,
+                                   std::uint32_t planned, std::optional<Duration> within) {
+  const std::string text =
+      "mpirun on " + node + " has started " + std::to_string(started) + " of " + ranks(planned);
+  return text + (within ? " within " + duration(*within) + " (twice timeouts.connect)"
+                        : " and exited with code 0");
 }
 
 std::string no_answer(Duration limit) {

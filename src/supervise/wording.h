@@ -3,6 +3,7 @@
 #pragma once
 
 #include <cstdint>
+#include <optional>
 #include <string>
 #include <vector>
 
@@ -44,6 +45,13 @@ struct Stopping {
 [[nodiscard]] std::string new_port(const EarlierAttempt&);
 [[nodiscard]] std::string no_restart(const std::string& why);
 [[nodiscard]] std::string beyond_the_limit(Duration wait, Duration limit);
+
+/// "mpirun on node1 exited with code 1"; `how`: describe() of its exit status.
+[[nodiscard]] std::string mpirun_ended(const std::string& node, const std::string& how);
+/// `within`: nullopt: it has ended.
+[[nodiscard]] std::string mpirun_started_too_few(const std::string& node, std::uint32_t started,
+                                                 std::uint32_t planned,
+                                                 std::optional<Duration> within);
 
 /// Why a node counts as lost.
 [[nodiscard]] std::string no_answer(Duration limit);

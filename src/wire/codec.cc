@@ -18,14 +18,15 @@ constexpr std::size_t kMessages = std::variant_size_v<Message>;
 
 /// Name of each alternative of Message, in its order.
 constexpr std::array<const char*, kMessages> kNames = {
-    "Hello",          "Heartbeat",  "Ack",          "Bye",         "FactsRequest", "StartRanks",
-    "StopRanks",      "KillRanks",  "OutputCredit", "StdinData",   "Facts",        "RanksStarted",
-    "RankNotStarted", "RankExited", "OutputData",   "OutputEnd",   "StdinTaken",   "AttemptEnded",
-    "Notice",         "PortTaken",  "CheckPlaces",  "FetchOutput", "ForgetOutput", "PlacesMissing",
-    "FetchedOutput",  "Resume",     "OpenDoor",     "Knock",       "CloseDoor",    "DoorOpen",
-    "Knocked",        "SyncBegin",  "SyncEntries",  "SyncSettled", "SyncRemove",   "SyncData",
-    "SyncEnd",        "SyncPlace",  "SyncWants",    "SyncTaken",   "SyncDone",     "PreparePmix",
-    "PmixReady",      "PmixFence",  "PmixWanted",   "PmixData",    "SignalRanks",  "Signalled"};
+    "Hello",          "Heartbeat",   "Ack",          "Bye",         "FactsRequest", "StartRanks",
+    "StopRanks",      "KillRanks",   "OutputCredit", "StdinData",   "Facts",        "RanksStarted",
+    "RankNotStarted", "RankExited",  "OutputData",   "OutputEnd",   "StdinTaken",   "AttemptEnded",
+    "Notice",         "PortTaken",   "CheckPlaces",  "FetchOutput", "ForgetOutput", "PlacesMissing",
+    "FetchedOutput",  "Resume",      "OpenDoor",     "Knock",       "CloseDoor",    "DoorOpen",
+    "Knocked",        "SyncBegin",   "SyncEntries",  "SyncSettled", "SyncRemove",   "SyncData",
+    "SyncEnd",        "SyncPlace",   "SyncWants",    "SyncTaken",   "SyncDone",     "PreparePmix",
+    "PmixReady",      "PmixFence",   "PmixWanted",   "PmixData",    "SignalRanks",  "Signalled",
+    "RanksAwaited",   "StartMpirun", "MpirunOutput", "MpirunEnded"};
 
 /// Frame::type of an alternative: its index + 1.
 template <class T, std::size_t I = 0>

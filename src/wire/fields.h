@@ -187,7 +187,9 @@ inline constexpr auto kFields<NodeFacts> =
                field("limits", &NodeFacts::limits),
                field("environment", &NodeFacts::environment),
                field("machine", &NodeFacts::machine),
-               field("fabric", &NodeFacts::fabric)};
+               field("fabric", &NodeFacts::fabric),
+               field("mpirun", &NodeFacts::mpirun),
+               field("mpirun_version", &NodeFacts::mpirun_version)};
 
 template <>
 inline constexpr auto kFields<StartCommand> = std::tuple{
@@ -262,20 +264,45 @@ template <>
 inline constexpr auto kFields<Bye> = std::tuple{};
 
 template <>
-inline constexpr auto kFields<FactsRequest> = std::tuple{
-    field("ports", &FactsRequest::ports, kPorts),
-    field("fixed_ports", &FactsRequest::fixed_ports, kPort),
-    field("attempt", &FactsRequest::attempt), field("output_name", &FactsRequest::output_name),
-    field("variables", &FactsRequest::variables)};
+inline constexpr auto kFields<FactsRequest> =
+    std::tuple{field("ports", &FactsRequest::ports, kPorts),
+               field("fixed_ports", &FactsRequest::fixed_ports, kPort),
+               field("attempt", &FactsRequest::attempt),
+               field("output_name", &FactsRequest::output_name),
+               field("variables", &FactsRequest::variables),
+               field("mpirun", &FactsRequest::mpirun),
+               field("search_path", &FactsRequest::search_path),
+               field("carried", &FactsRequest::carried)};
 
 template <>
-inline constexpr auto kFields<StartRanks> = std::tuple{
-    field("attempt", &StartRanks::attempt), field("log_folder", &StartRanks::log_folder),
-    field("workdir", &StartRanks::workdir), field("scrub", &StartRanks::scrub),
-    field("env", &StartRanks::env),         field("commands", &StartRanks::commands),
-    field("ranks", &StartRanks::ranks),     field("output_credit", &StartRanks::output_credit),
-    field("last", &StartRanks::last),       field("files", &StartRanks::files),
-    field("carried", &StartRanks::carried), field("defaults", &StartRanks::defaults)};
+inline constexpr auto kFields<StartRanks> =
+    std::tuple{field("attempt", &StartRanks::attempt),
+               field("log_folder", &StartRanks::log_folder),
+               field("workdir", &StartRanks::workdir),
+               field("scrub", &StartRanks::scrub),
+               field("env", &StartRanks::env),
+               field("commands", &StartRanks::commands),
+               field("ranks", &StartRanks::ranks),
+               field("output_credit", &StartRanks::output_credit),
+               field("last", &StartRanks::last),
+               field("files", &StartRanks::files),
+               field("carried", &StartRanks::carried),
+               field("defaults", &StartRanks::defaults),
+               field("join_folder", &StartRanks::join_folder)};
+
+template <>
+inline constexpr auto kFields<RanksAwaited> = std::tuple{field("attempt", &RanksAwaited::attempt)};
+template <>
+inline constexpr auto kFields<StartMpirun> =
+    std::tuple{field("attempt", &StartMpirun::attempt), field("argv", &StartMpirun::argv),
+               field("env", &StartMpirun::env)};
+template <>
+inline constexpr auto kFields<MpirunOutput> =
+    std::tuple{field("attempt", &MpirunOutput::attempt), field("bytes", &MpirunOutput::bytes)};
+template <>
+inline constexpr auto kFields<MpirunEnded> =
+    std::tuple{field("attempt", &MpirunEnded::attempt), field("status", &MpirunEnded::status),
+               field("at", &MpirunEnded::at), field("after_signal", &MpirunEnded::after_signal)};
 
 template <>
 inline constexpr auto kFields<SignalRanks> = std::tuple{

@@ -79,6 +79,10 @@ struct FactsRequest {
   /// (NodeFacts::output_folder). Empty: none is wanted, StartRanks::log_folder says where.
   std::string output_name{};
   std::vector<std::string> variables{};  // names: their values there are asked for
+  /// Names of mpirun, of which the first that is there is asked for its version; none: not asked.
+  std::vector<std::string> mpirun{};
+  std::optional<std::string> search_path{};  // for them, where the job sets PATH
+  Environment carried{};                     // likewise, as in StartRanks
   bool operator==(const FactsRequest&) const = default;
 };
 struct StartCommand {
@@ -122,6 +126,11 @@ struct StartRanks {
   std::vector<StartFile> files;
   Environment carried;   // of the launcher's machine; see agent/carried_environment.h
   Environment defaults;  // set where neither the environment so far nor anything later sets them
+  /// Not empty: another launcher starts the ranks. The agent makes this folder, with a link to
+  /// dlaunch in it, and starts each rank when `dlaunch exec --join` comes for it
+  /// (agent/join_point.h).
+  /// -> RanksAwaited
+  std::string join_folder{};
   bool operator==(const StartRanks&) const = default;
 };
 /// Signal to the leaders of these ranks of the attempt (and to the direct children of our own
@@ -528,6 +537,36 @@ struct Signalled {
   bool operator==(const Signalled&) const = default;
 };
 
+// ---- another launcher, mpirun, that starts the ranks: docs/architecture.md, "mpirun"
+
+/// Agent -> launcher, after the last StartRanks with a join_folder: ranks may come.
+struct RanksAwaited {
+  Attempt attempt;
+  bool operator==(const RanksAwaited&) const = default;
+};
+/// To node 0, when all nodes await their ranks. -> MpirunEnded, unless the attempt is over by then
+struct StartMpirun {
+  Attempt attempt;
+  std::vector<std::string> argv;  // at least one
+  Environment env;                // on top of what ranks on the node inherit, less what is scrubbed
+  bool operator==(const StartMpirun&) const = default;
+};
+/// What mpirun itself has printed, without NUL; at most kMostMpirunOutput bytes of it in an
+/// attempt.
+struct MpirunOutput {
+  Attempt attempt;
+  std::string bytes;
+  bool operator==(const MpirunOutput&) const = default;
+};
+inline constexpr std::size_t kMostMpirunOutput = 1024 * 1024;
+struct MpirunEnded {
+  Attempt attempt;
+  ExitStatus status;
+  WallTime at;
+  bool after_signal = false;  // it was told to end
+  bool operator==(const MpirunEnded&) const = default;
+};
+
 using Message =
     std::variant<Hello, Heartbeat, Ack, Bye, FactsRequest, StartRanks, StopRanks, KillRanks,
                  OutputCredit, StdinData, Facts, RanksStarted, RankNotStarted, RankExited,
@@ -535,6 +574,7 @@ using Message =
                  FetchOutput, ForgetOutput, PlacesMissing, FetchedOutput, Resume, OpenDoor, Knock,
                  CloseDoor, DoorOpen, Knocked, SyncBegin, SyncEntries, SyncSettled, SyncRemove,
                  SyncData, SyncEnd, SyncPlace, SyncWants, SyncTaken, SyncDone, PreparePmix,
-                 PmixReady, PmixFence, PmixWanted, PmixData, SignalRanks, Signalled>;
+                 PmixReady, PmixFence, PmixWanted, PmixData, SignalRanks, Signalled, RanksAwaited,
+                 StartMpirun, MpirunOutput, MpirunEnded>;
 
 }  // namespace dlaunch::wire

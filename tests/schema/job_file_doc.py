@@ -28,9 +28,11 @@ VALUES = {
     "container.shm_size": "16g", "preflight.checks": "[node, reach]", "stage": "[{from: data.tar.zst, to: /local/data, unpack: true}]",
     "collect": "[{from: /local/out, to: results/}]", "preemption.command": "./notice.sh",
     "metrics": "{throughput: 'images/sec: ([0-9.]+)'}", "roles.chief": "1", "roles.worker": "3", "roles.ps": "2", "roles.evaluator": "1",
+    "mpi.program": "mpiexec.hydra",
 }
 # Keys that contradict others of the sample: shown, but not in use.
-INSTEAD = {"processes": "instead of processes_per_node", "hostfile": "instead of hosts", "connect.command": "with via: command"}
+INSTEAD = {"processes": "instead of processes_per_node", "hostfile": "instead of hosts", "connect.command": "with via: command",
+           "mpi.program": "with launcher: mpirun"}
 INSTEAD_SECTION = {"roles": "with framework: tensorflow, instead of processes"}
 
 

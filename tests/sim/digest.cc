@@ -106,6 +106,7 @@ class Reader {
     if (e.attempt == trace_.attempt && d_.all_ready) d_.planned = i_;
   }
   void see(const event::PortTaken&) {}
+  void see(const event::MpirunEnded&) {}
   void see(const event::PlanFailed&) {
     if (d_.all_ready) decide(Decision::Kind::plan_failed);
   }

@@ -67,7 +67,9 @@ class RankServiceTest : public testing::Test {
   StdinPump stdin_{loop_, agent_};
   Enclosure enclosure_;
   MpiService mpi_{loop_, agent_, {}};
-  RankService ranks_{loop_, agent_, pump_, stdin_, facts_, mpi_, enclosure_};
+  Progress progress_;
+  MpirunService mpirun_{loop_, agent_, progress_};
+  RankService ranks_{loop_, agent_, pump_, stdin_, facts_, mpi_, mpirun_, enclosure_};
   std::vector<wire::Message> received_;
 };
 

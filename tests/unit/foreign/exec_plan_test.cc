@@ -22,6 +22,13 @@ ExecInput input_of(const Result<World>& world, Environment env,
   return input;
 }
 
+/// MPI programs meet by their launcher: nobody need know where rank 0 is.
+WorldInput input_for_mpi(const std::string& hostname, Environment env) {
+  WorldInput input = input_on(hostname, std::move(env));
+  input.needs_master = false;
+  return input;
+}
+
 ExecInput srun_input(std::uint32_t rank, Framework framework = Framework::pytorch,
                      const Environment& more = {}) {
   const Environment env = srun_3_and_1(rank) + more;
@@ -140,6 +147,62 @@ TEST(ExecPlan, LargeWorldsAreNotWorkedOutForOthers) {
   EXPECT_TRUE(plan->ranks.front().variables.empty());
   EXPECT_FALSE(plan->ranks.back().variables.empty());
   EXPECT_EQ(find_variable(environment_of(input), "NODE_RANK"), "1023");
+}
+
+// The launcher stays the one that starts the MPI library: what that reads is kept.
+TEST(ExecPlan, MpiKeepsWhatTheLibraryReads) {
+  Environment env = open_mpi_4(3, 4, 1, 2) +
+                    Environment{{"PMIX_RANK", "3"}, {"OMPI_UNIVERSE_SIZE", "16"}, {"RANK", "9"}};
+  const ExecInput input = input_of(foreign_world(input_for_mpi("b", env)), env, Framework::mpi);
+  env = environment_of(input);
+  for (const auto& [name, value] :
+       Environment{{"OMPI_COMM_WORLD_RANK", "3"}, {"PMIX_RANK", "3"}, {"OMPI_UNIVERSE_SIZE", "16"}})
+    EXPECT_EQ(find_variable(env, name), value) << name;
+  // By it Open MPI 4 would take another way to its server; others belong to torch, or would be a
+  // guess about other nodes.
+  for (const char* name : {"JSM_JSRUN_PORT", "RANK", "MASTER_ADDR", "OMPI_MCA_pml",
+                           "AZ_BATCH_MASTER_NODE", "AZ_BATCHAI_MPI_MASTER_NODE"})
+    EXPECT_FALSE(find_variable(env, name)) << name;
+}
+
+TEST(ExecPlan, HydrasDescriptorStaysAndTheGuidesNamesAreThere) {
+  const Environment found = hydra(1, 2, 1, 2) + Environment{{"JSM_JSRUN_PORT", "0"}};
+  const ExecInput input =
+      input_of(foreign_world(input_for_mpi("b", found)), found, Framework::horovod);
+  const Environment env = environment_of(input);
+  for (const auto& [name, value] : Environment{{"PMI_FD", "8"},
+                                               {"PMI_RANK", "1"},
+                                               {"JSM_JSRUN_PORT", "0"},  // the launcher's own
+                                               {"OMPI_COMM_WORLD_RANK", "1"},
+                                               {"OMPI_COMM_WORLD_LOCAL_SIZE", "2"},
+                                               {"AZ_BATCHAI_MPI_MASTER_NODE", "127.0.0.1"},
+                                               {"HOROVOD_CONTROLLER", "mpi"}})
+    EXPECT_EQ(find_variable(env, name), value) << name;
+}
+
+TEST(ExecPlan, MpiHasTorchsVariablesWhereTheyAreWanted) {
+  const Environment found = open_mpi_4(3, 4, 1, 2);
+  WorldInput world = input_on("b", found);
+  EXPECT_FALSE(foreign_world(world));  // where rank 0 is must be known then
+  world.master_address = "a";
+  ExecInput input = input_of(foreign_world(world), found, Framework::mpi);
+  input.torch_variables = true;
+  const Environment env = environment_of(input);
+  for (const auto& [name, value] : Environment{{"RANK", "3"},
+                                               {"LOCAL_RANK", "1"},
+                                               {"WORLD_SIZE", "4"},
+                                               {"MASTER_ADDR", "a"},
+                                               {"AZ_BATCHAI_MPI_MASTER_NODE", "a"},
+                                               {"OMPI_COMM_WORLD_RANK", "3"}})
+    EXPECT_EQ(find_variable(env, name), value) << name;
+}
+
+TEST(ExecPlan, ATaskOfSrunKeepsPmiUnderMpi) {
+  const ExecInput input =
+      srun_input(1, Framework::mpi, Environment{{"PMI_RANK", "1"}, {"PMI_SIZE", "4"}});
+  const Environment env = environment_of(input);
+  for (const char* name : {"SLURM_PROCID", "SLURM_STEP_ID", "PMI_RANK", "PMI_SIZE"})
+    EXPECT_TRUE(find_variable(env, name)) << name;
 }
 
 }  // namespace

@@ -22,6 +22,9 @@ LaunchPlan plan_of(std::size_t nodes) {
 TEST(PmixStart, WhatTheServersAreTold) {
   EXPECT_TRUE(needs_wire_up(plan_of(1)));
   EXPECT_FALSE(needs_wire_up(LaunchPlan{}));
+  LaunchPlan by_mpirun = plan_of(1);
+  by_mpirun.mpirun.emplace();
+  EXPECT_FALSE(needs_wire_up(by_mpirun));
   const wire::PreparePmix expected{Attempt(1),
                                    "dlaunch-20261120-210142-k3f-1-0123abcd",
                                    {{"gpu01", {{Rank(0), 2}}}, {"gpu02", {{Rank(2), 2}}}}};

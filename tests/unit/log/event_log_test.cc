@@ -64,11 +64,13 @@ TEST_F(EventLogTest, EveryEventIsALine) {
     log->add(event::FrontGone{}, kNow);
     log->add(event::Tick{}, kNow);
     log->add(event::PortTaken{Attempt(0), Rank(0), {20001, "pid 7"}}, kNow);
+    log->add(event::MpirunEnded{Attempt(0), NodeIndex(0), {false, 1}, kNow, false, "words", {}},
+             kNow);
     log->add(action::Restart{failed, Attempt(1)}, kNow);
     log->note("tell", "said \"so\"", kNow);
   }
   const std::vector<json> seen = lines();
-  ASSERT_EQ(seen.size(), 15U);
+  ASSERT_EQ(seen.size(), 16U);
   for (const json& line : seen) EXPECT_EQ(line.at("time"), kNowText);
   EXPECT_EQ(seen[0], (json{{"time", kNowText}, {"event", "node-ready"}, {"node", 1}}));
   EXPECT_EQ(seen[1].at("what"), "its agent was killed");
@@ -91,15 +93,17 @@ TEST_F(EventLogTest, EveryEventIsALine) {
   EXPECT_EQ(seen[12].at("event"), "port-taken");
   EXPECT_EQ(seen[12].at("port"), 20001);
   EXPECT_EQ(seen[12].at("holder"), "pid 7");
-  EXPECT_EQ(seen[13], (json{{"time", kNowText},
+  EXPECT_EQ(seen[13].at("event"), "mpirun-ended");
+  EXPECT_EQ(seen[13].at("code"), 1);
+  EXPECT_EQ(seen[14], (json{{"time", kNowText},
                             {"event", "restart"},
                             {"attempt", 1},
                             {"wait_s", 2.5},
                             {"cause", "exit-code"},
                             {"exit_code", 7},
                             {"first", 3}}));
-  EXPECT_EQ(seen[14].at("event"), "tell");
-  EXPECT_EQ(seen[14].at("text"), "said \"so\"");
+  EXPECT_EQ(seen[15].at("event"), "tell");
+  EXPECT_EQ(seen[15].at("text"), "said \"so\"");
 }
 
 TEST_F(EventLogTest, ASyncIsALineForEachNode) {

@@ -130,6 +130,18 @@ TEST(Mpi, WhatRanksStartBy) {
   EXPECT_FALSE(pmi1.contains("MPIR_CVAR_PMI_VERSION"));
 }
 
+TEST(Mpi, MpirunSaysItselfHowRanksMeet) {
+  JobSpec spec = mpi_job();
+  spec.mpi.launcher = Mpi::Launcher::mpirun;
+  Cluster cluster = uneven_cluster();
+  cluster.nodes.front().facts.mpirun = "/opt/mpi/bin/mpirun";
+  cluster.nodes.front().facts.mpirun_version = "mpirun (Open MPI) 4.1.4\n";
+  const Environment env = environment_of(plan_of(spec, cluster), 0);
+  for (const char* name : {"PMI_RANK", "PMI_SIZE", "PMI_FD", "MPI_LOCALRANKID", "MPI_LOCALNRANKS",
+                           "MPIR_CVAR_PMI_VERSION", "JSM_JSRUN_PORT", "OMPI_UNIVERSE_SIZE"})
+    EXPECT_FALSE(env.contains(name)) << name;
+}
+
 TEST(Mpi, WhatTheUserHasSetStays) {
   JobSpec spec = mpi_job();
   spec.env = {{"OMPI_MCA_pml", "ucx"}, {"OMPI_MCA_btl_tcp_if_exclude", "eth7"}};

@@ -56,6 +56,14 @@ TEST(MpirunCommand, HydraOnEvenNodes) {
             "mpirun -f hosts -n 8 -bind-to core:2 -launcher ssh ./program --fast");
 }
 
+TEST(MpirunCommand, HydraIsToldWhereItsProxiesFindIt) {
+  MpirunInput input = input_of(MpirunKind::hydra, kEven);
+  input.address = "10.0.0.4";
+  EXPECT_THAT(line_of(input), HasSubstr(" -localhost 10.0.0.4 "));
+  input.kind = MpirunKind::open_mpi_4;
+  EXPECT_THAT(line_of(input), testing::Not(HasSubstr("10.0.0.4")));
+}
+
 TEST(MpirunCommand, UnevenNodesAreFilledBySlotsAndNotBound) {
   EXPECT_EQ(line_of(input_of(MpirunKind::open_mpi_4, kUneven)),
             "mpirun --hostfile hosts -np 4 --map-by slot --bind-to none ./program --fast");

@@ -154,7 +154,8 @@ const Bad kBad[] = {
      "1:12: error: framework must be one of pytorch, tensorflow, mpi, horovod, deepspeed, jax, "
      "gcp, "
      "none, not \"pytroch\", did you mean \"pytorch\"?"},
-    {"mpi: {launcher: mpirun}", "1:17: error: not available yet: mpi.launcher: mpirun"},
+    {"mpi: {launcher: mpiexec}",
+     "1:17: error: mpi.launcher must be one of dlaunch, mpirun, not \"mpiexec\""},
     {"launch: per_node",
      "1:9: error: launch must be one of per-process, per-node, once, not \"per_node\", did you "
      "mean "

@@ -114,7 +114,6 @@ TEST(ReadJob, RefusesEveryKeyThatIsNotAvailableYet) {
               ElementsAre("job.yaml:7:1: error: not available yet: spares",
                           "job.yaml:8:45: error: not available yet: roles.ps.container",
                           "job.yaml:9:1: error: not available yet: container",
-                          "job.yaml:10:17: error: not available yet: mpi.launcher: mpirun",
                           "job.yaml:11:104: error: not available yet: restart.exclude_bad_nodes",
                           "job.yaml:12:23: error: not available yet: timeouts.hang",
                           "job.yaml:13:1: error: not available yet: preflight",

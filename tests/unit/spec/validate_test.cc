@@ -52,6 +52,14 @@ const Case kCases[] = {
     {"command: x\nlaunch: once\nbinding: {gpus: one-per-process}\n",
      "3:11: error: the one process that is started starts workers of its own, which need all GPUs "
      "(launch, line 2)"},
+    {"command: x\nlaunch: once\nframework: none\nmpi: {launcher: mpirun}\n",
+     "4:7: error: mpirun starts every rank, so mpi.launcher: mpirun goes with launch: per-process "
+     "only (launch, line 2)"},
+    {"command: x\nmpi: {launcher: mpirun, pmi: pmix}\n",
+     "2:25: error: mpirun says how ranks meet; leave out mpi.pmi, or mpi.launcher (mpi.launcher, "
+     "line 2)"},
+    {"command: x\nmpi: {program: mpiexec}\n",
+     "2:7: error: mpi.program is the one that mpi.launcher: mpirun starts; give both"},
     {"command: x\nhosts: [a]\nhostfile: h\n",
      "3:1: error: hosts and hostfile both say which nodes to use; give only one of them (hosts, "
      "line 2)"},

@@ -104,6 +104,8 @@ inline NodeFacts sample_facts() {
   facts.machine = "0a1b net:[1] pid:[2]";
   facts.gpus[0].pci_path = "pci0000:15/0000:15:01.0/0000:1b:00.0";
   facts.fabric = sample_fabric();
+  facts.mpirun = "/usr/bin/mpirun";
+  facts.mpirun_version = "mpirun (Open MPI) 4.1.4\n";
   return facts;
 }
 
@@ -123,6 +125,7 @@ inline StartRanks sample_start() {
   start.files = {{"/home/me/runs/1/attempt-3/hostfile", "gpu01 slots=8\n"}, {"/empty", ""}};
   start.carried = {{"PATH", "/opt/conda/bin:/usr/bin"}, {"VIRTUAL_ENV", "/home/me/venv"}};
   start.defaults = {{"OMP_NUM_THREADS", "4"}};
+  start.join_folder = "/tmp/dlaunch-join-20261120-210142-k3f-0";
   return start;
 }
 
@@ -134,7 +137,14 @@ inline std::vector<Message> samples() {
       Heartbeat{at(1'700'000'000'123'456'789), 1, std::uint64_t{1} << 60, 77},
       Ack{18'446'744'073'709'551'615ULL},
       Bye{},
-      FactsRequest{2, {29500, 1}, Attempt(3), "20261120-210142-k3f-1", {"NCCL_SOCKET_IFNAME"}},
+      FactsRequest{2,
+                   {29500, 1},
+                   Attempt(3),
+                   "20261120-210142-k3f-1",
+                   {"NCCL_SOCKET_IFNAME"},
+                   {"mpirun"},
+                   "/opt/bin",
+                   {{"PATH", "/usr/bin"}}},
       sample_start(),
       StopRanks{Attempt(1), SIGTERM, {Rank(2), Rank((1 << 20) - 1)}},
       KillRanks{Attempt(4'294'967'295U), {Rank(5)}},
@@ -203,6 +213,10 @@ inline std::vector<Message> samples() {
       PmixData{Attempt(1), 7, -46, std::string("a\0b\xff", 4)},
       SignalRanks{Attempt(1), SIGUSR1},
       Signalled{SIGTERM},
+      RanksAwaited{Attempt(1)},
+      StartMpirun{Attempt(1), {"mpirun", "-np", "4"}, {{"OMPI_MCA_btl", "self"}}},
+      MpirunOutput{Attempt(1), "a\n\xff"},
+      MpirunEnded{Attempt(1), {false, 213}, at(9), true},
   };
 }
 

@@ -1,0 +1,255 @@
+"""mpirun as the one who starts the ranks (mpi.launcher: mpirun): Open MPI's and Hydra, on one machine and over nodes. What ranks print,
+how they end, what is left: all as if dlaunch had started them itself."""
+
+import json
+import os
+import shutil
+import signal
+
+from case import case
+from expectations import Skip, expect, expect_equal, expect_in
+from processes import wait_until
+
+BY = ["--set", "mpi.launcher=mpirun", "--set", "mpi.torch_variables=true"]
+
+
+class Kind:
+    def __init__(self, program, compiler):
+        self.program, self.compiler = program, compiler
+
+    def options(self, box):
+        if shutil.which(self.program) is None:
+            raise Skip(f"{self.program} is not installed")
+        if not box.compiles(self.compiler):
+            raise Skip(f"{self.compiler} has no headers")
+        return [*BY, "--set", f"mpi.program={self.program}"]
+
+    def here(self, box, ranks, *command, options=(), **more):
+        return box.mpi_here(ranks, *command, options=[*self.options(box), *options], **more)
+
+    def over(self, box, shape, *command, options=(), **more):
+        return box.mpi(shape, *command, options=[*self.options(box), *options], **more)
+
+
+OPEN_MPI = Kind("mpirun.openmpi", "mpicc.openmpi")
+HYDRA = Kind("mpiexec.hydra", "mpicc.mpich")
+
+
+def summary(box):
+    return json.loads(box.read(box.run_folder(), "summary.json"))
+
+
+def expect_no_join_folder(box):
+    left = [name for name in os.listdir("/tmp") if name.startswith(f"dlaunch-join-{os.path.basename(box.run_folder())}")]
+    expect_equal(left, [], "folders in which ranks come")
+
+
+def world(box, run, ranks):
+    run.end(0)
+    outputs = [box.rank_output(rank) for rank in range(ranks)]
+    expect_equal(b"".join(outputs), b"world ok %d\n" % ranks, "output of all ranks, in their own files")
+    expect_in(b":0 | world ok %d" % ranks, run.out, "the prefix on the console")
+    expect_in(f"{ranks} ranks ok", run.text, "summary")
+    expect_equal([rank["how"] for rank in summary(box)["ranks"]], ["exited"] * ranks, "summary.json")
+    expect_no_join_folder(box)
+
+
+@case
+def open_mpi_on_one_machine(box):
+    world(box, OPEN_MPI.here(box, 3, box.program("world"), box.path("file")), 3)
+
+
+@case
+def hydra_on_one_machine(box):
+    world(box, HYDRA.here(box, 3, box.program("world", HYDRA.compiler), box.path("file")), 3)
+
+
+@case
+def open_mpi_over_two_nodes(box):
+    box.make_cluster(2)
+    world(box, OPEN_MPI.over(box, [2, 2], box.program("world"), box.path("file")), 4)
+
+
+@case
+def hydra_over_two_nodes(box):
+    """What Hydra tells its ranks. Programs of MPICH 4.0 with UCX over TCP may wait in MPI_Finalize for ever, whoever starts them."""
+    box.make_cluster(2)
+    HYDRA.over(box, [2, 1], "sh", "-c", 'echo "$PMI_RANK of $PMI_SIZE, $MPI_LOCALRANKID on $(uname -n)"; [ -S /proc/self/fd/$PMI_FD ]').end(0)
+    expect_equal([box.rank_output(rank) for rank in range(3)],
+                 [b"0 of 3, 0 on node1\n", b"1 of 3, 1 on node1\n", b"2 of 3, 0 on node2\n"], "ranks")
+    expect_no_join_folder(box)
+
+
+@case
+def mpi_abort_under_hydra_over_two_nodes(box):
+    box.make_cluster(2)
+    HYDRA.over(box, [1, 1], box.program("endings", HYDRA.compiler), "abort", "1", "9").end(9)
+    expect_no_join_folder(box)
+
+
+@case
+def uneven_nodes(box):
+    box.make_cluster(2)
+    world(box, OPEN_MPI.over(box, [3, 1], box.program("world")), 4)
+
+
+@case
+def the_first_failing_rank_is_known_by_its_code(box):
+    """mpirun's own code would be that of any rank, or 1."""
+    run = OPEN_MPI.here(box, 3, "sh", "-c", f"[ $OMPI_COMM_WORLD_RANK = 1 ] && exit 7; exec {box.program('endings')} wait -1").end(7)
+    text = " ".join(run.text.split())
+    expect_in("rank 1 on", text, "who")
+    expect_in("exited with code 7, first of 3", text, "how")
+    found = summary(box)
+    expect_equal((found["exit_code"], found["origin"]), (7, "rank"), "summary.json")
+    expect_no_join_folder(box)
+
+
+@case
+def a_signal_is_known_as_one(box):
+    box.make_cluster(2)
+    run = OPEN_MPI.over(box, [1, 2], box.program("endings"), "crash", "1").end(128 + signal.SIGSEGV)
+    expect_in("rank 1 on node2 was killed by SIGSEGV", " ".join(run.text.split()), "summary")
+    box.expect_no_files()
+
+
+@case
+def a_rank_that_is_killed(box):
+    run = HYDRA.here(box, 2, "sh", "-c", '[ "$PMI_RANK" = 1 ] && kill -9 $$; exec sleep 1000').end(128 + signal.SIGKILL)
+    expect_in("rank 1 on", " ".join(run.text.split()), "who")
+
+
+@case
+def mpi_abort_ends_the_job_with_its_code(box):
+    OPEN_MPI.here(box, 3, box.program("endings"), "abort", "2", "7").end(7)
+    expect_no_join_folder(box)
+
+
+@case
+def mpi_abort_under_hydra(box):
+    HYDRA.here(box, 2, box.program("endings", HYDRA.compiler), "abort", "1", "9").end(9)
+
+
+@case
+def what_ranks_have_of_the_job(box):
+    """Values reach ranks by their agents: nothing of them is in mpirun's line."""
+    script = box.write("show", 'echo "$OMPI_COMM_WORLD_RANK $WORD $RANK $(cat)"\n')
+    run = OPEN_MPI.here(box, 2, "sh", script, options=["--set", "env.WORD=a b", "--set", "env_secret=[SECRET]", "--set",
+                                                       "stdin=rank0"],
+                        env={"SECRET": "hush-hush"}, stdin=b"from outside\n").end(0)
+    expect_equal([box.rank_output(rank) for rank in range(2)], [b"0 a b 0 from outside\n", b"1 a b 1 \n"], "output")
+    plan = box.read(box.run_folder(), "plan.json").decode()
+    line = json.loads(plan)["mpirun"]["argv"]
+    expect_in("exec --join /tmp/dlaunch-join-", " ".join(line), "the line")
+    expect("a b" not in " ".join(line), "a value is in the line")
+    expect("hush-hush" not in plan, "a secret is in plan.json")
+    expect(run.err.count(b"hush-hush") == 0, "a secret is on the console")
+
+
+@case
+def mpirun_that_is_killed(box):
+    run = OPEN_MPI.here(box, 2, "sh", "-c", f"{box.rank} tell ready; exec sleep 1000")
+    box.expect_all("ready", 2)
+    agent = run.chain()[2]
+    os.kill(child_named(agent, "mpirun.openmpi"), signal.SIGKILL)
+    run.end(128 + signal.SIGKILL)
+    expect_in("was killed by SIGKILL", " ".join(run.text.split()), "summary")
+    expect_equal((summary(box)["cause"], summary(box)["origin"]), ("mpirun", "dlaunch"), "summary.json")
+    expect_no_join_folder(box)
+
+
+def child_named(parent, name):
+    with open(f"/proc/{parent}/task/{parent}/children", encoding="ascii") as file:
+        children = [int(pid) for pid in file.read().split()]
+    for pid in children:
+        with open(f"/proc/{pid}/cmdline", "rb") as file:
+            if os.path.basename(file.read().split(b"\0")[0].decode()) == name:
+                return pid
+    raise AssertionError(f"no child {name} of {parent}")
+
+
+@case
+def ctrl_c_leaves_nothing_on_any_node(box):
+    box.make_cluster(2)
+    run = OPEN_MPI.over(box, [1, 1], "sh", "-c", f"{box.rank} tell ready; exec {box.program('endings')} wait -1",
+                        options=["--set", "env_pass=[CASE, EVENTS, GATE]"])
+    box.expect_all("ready", 2)
+    run.signal(signal.SIGINT)
+    run.end(130)
+    expect_no_join_folder(box)
+
+
+@case
+def a_time_limit(box):
+    HYDRA.here(box, 2, "sleep", "1000", options=["--set", "timeouts.run=2s"]).end(124)
+    expect_no_join_folder(box)
+
+
+@case
+def nothing_is_left_when_the_agent_is_killed(box):
+    run = OPEN_MPI.here(box, 2, "sh", "-c", f"{box.rank} tell ready; exec sleep 1000")
+    box.expect_all("ready", 2)
+    os.kill(run.chain()[2], signal.SIGKILL)
+    run.end(69)
+    expect_no_join_folder(box)
+
+
+@case
+def a_second_attempt(box):
+    script = f'[ -e {box.path("again")} ] && exec {box.program("world")}; touch {box.path("again")}; exit 3'
+    run = OPEN_MPI.here(box, 1, "sh", "-c", script, options=["--set", "restart.max=1", "--set", "restart.backoff=0s..0s"]).end(0)
+    expect_in("attempt 0: rank 0 exited with code 3", run.text, "summary")
+    expect_in(b"world ok 1", run.out, "output of the second attempt")
+
+
+@case
+def mpiruns_own_complaint_is_shown(box):
+    """An mpirun that does not know the option that a wrapper gives it."""
+    if shutil.which("mpirun.openmpi") is None:
+        raise Skip("mpirun.openmpi is not installed")
+    wrapper = box.write("mpirun-of-the-site", '#!/bin/sh\n[ "$1" = --version ] && exec mpirun.openmpi --version\n'
+                        'echo "There are not enough slots available in the system" >&2\nexit 213\n')
+    os.chmod(wrapper, 0o755)
+    run = box.mpi_here(2, "true", options=[*BY, "--set", f"mpi.program={wrapper}"]).end(213)
+    text = " ".join(run.text.split())
+    expect_in("exited with code 213", text, "summary")
+    expect_in("There are not enough slots available", text, "its words")
+    expect_in(b"There are not enough slots", box.read(box.run_folder(), "attempt-0", "mpirun.log"), "mpirun.log")
+
+
+@case
+def an_mpirun_that_starts_nobody(box):
+    wrapper = box.write("mpirun-of-the-site", '#!/bin/sh\n[ "$1" = --version ] && echo "mpirun (Open MPI) 4.1.4"\nexit 0\n')
+    os.chmod(wrapper, 0o755)
+    run = box.mpi_here(2, "true", options=[*BY, "--set", f"mpi.program={wrapper}"]).end(75)
+    expect_in("has started 0 of 2 ranks and exited with code 0", " ".join(run.text.split()), "summary")
+
+
+@case
+def no_mpirun_there(box):
+    run = box.mpi_here(2, "true", options=[*BY, "--set", "mpi.program=no-such-mpirun"]).end(69)
+    text = " ".join(run.text.split())
+    expect_in('there is no "no-such-mpirun" on', text, "what")
+    expect_in("openmpi-bin", text, "what to install")
+
+
+@case
+def ctrl_c_while_mpirun_starts(box):
+    """It never comes to start a rank."""
+    wrapper = box.write("mpirun-of-the-site", '#!/bin/sh\n[ "$1" = --version ] && echo "mpirun (Open MPI) 4.1.4" && exit\n'
+                        f'touch {box.path("begun")}\nexec sleep 1000\n')
+    os.chmod(wrapper, 0o755)
+    run = box.mpi_here(2, "true", options=[*BY, "--set", f"mpi.program={wrapper}"])
+    wait_until(lambda: box.exists("begun"), "mpirun runs")
+    run.signal(signal.SIGINT)
+    run.end(130)
+
+
+@case
+def the_plan_shows_the_line(box):
+    if shutil.which("mpiexec.hydra") is None:
+        raise Skip("mpiexec.hydra is not installed")
+    text = box.run("plan", "-n", "2", "--set", "framework=mpi", "--set", "mpi.oversubscribe=true", *BY, "--set",
+                   "mpi.program=mpiexec.hydra", "--", "true").out.decode()
+    expect_in("mpiexec.hydra -f", text, "program and hostfile")
+    expect_in("-n 2 -bind-to", text, "ranks and binding")

@@ -1,0 +1,133 @@
+// Attempts whose ranks mpirun starts, on node 0.
+#include "script.h"
+
+namespace dlaunch {
+namespace {
+
+using How = RankEnd::How;
+
+class MpirunScript : public Script {
+ public:
+  /// Rank i on node_of_rank[i]; none has begun.
+  MpirunScript(const SupervisorConfig& config, const std::vector<std::uint32_t>& node_of_rank)
+      : Script(config) {
+    (void)start();
+    for (std::uint32_t i = 0; i < config.nodes; ++i) (void)ready(i);
+    event::PlanMade made;
+    for (const std::uint32_t node : node_of_rank) made.node_of_rank.emplace_back(node);
+    made.mpirun_on = NodeIndex(0);
+    (void)on(made);
+  }
+  MpirunScript& at(milliseconds since_start) {
+    (void)Script::at(since_start);
+    return *this;
+  }
+  std::string mpirun_ended(ExitStatus status, bool after_signal = false,
+                           milliseconds when = milliseconds(0)) {
+    event::MpirunEnded end;
+    end.status = std::move(status);
+    end.at = wall_at(when);
+    end.after_signal = after_signal;
+    end.said = "its words";
+    return on(end);
+  }
+};
+
+SupervisorConfig two_nodes() {
+  SupervisorConfig settings = config(2);
+  settings.connect_limit = seconds(30);
+  return settings;
+}
+
+TEST(SupervisorMpirun, EndsByItselfAfterItsRanks) {
+  MpirunScript run(two_nodes(), {0, 1});
+  (void)run.rank_started(0);
+  (void)run.rank_started(1);
+  EXPECT_EQ(run.exited(0, code(0)), "");
+  // mpirun is there for rank 1 still: node 0 need not be empty.
+  EXPECT_EQ(run.at(seconds(3600)).on(event::Tick{}), "");
+  EXPECT_EQ(run.exited(1, code(0)), "");
+  EXPECT_EQ(run.empty(1), "");
+  EXPECT_EQ(run.mpirun_ended(code(0)), "");
+  EXPECT_EQ(run.empty(0), "release 0; release 1; finish success 0 \"\"");
+}
+
+TEST(SupervisorMpirun, IsKilledWhereItDoesNotEnd) {
+  MpirunScript run(two_nodes(), {0, 1});
+  (void)run.rank_started(0);
+  (void)run.rank_started(1);
+  (void)run.at(seconds(1)).exited(0, code(0));
+  (void)run.exited(1, code(0));
+  (void)run.empty(1);
+  EXPECT_EQ(run.at(seconds(12)).on(event::Tick{}), "kill 0");
+  EXPECT_EQ(run.mpirun_ended(signal(SIGKILL), true), "");
+  EXPECT_EQ(run.empty(0), "release 0; release 1; finish success 0 \"\"");
+}
+
+TEST(SupervisorMpirun, IsStoppedWhenTheRanksAreAfterAFailure) {
+  MpirunScript run(two_nodes(), {0, 1});
+  (void)run.rank_started(0);
+  (void)run.rank_started(1);
+  EXPECT_EQ(run.at(seconds(1)).exited(1, code(7)), "stop 0 with 15");
+  EXPECT_EQ(run.empty(1), "");
+  EXPECT_EQ(run.at(seconds(2)).exited(0, signal(SIGTERM)), "stop 0 with 15");
+  EXPECT_EQ(run.mpirun_ended(code(1), true), "");
+  EXPECT_EQ(run.empty(0), "release 0; release 1; finish exit-code 7 \"\"");
+}
+
+TEST(SupervisorMpirun, ItsOwnFailureIsTheCauseWhereNoRankHasFailed) {
+  MpirunScript run(two_nodes(), {0, 1});
+  EXPECT_EQ(run.at(seconds(1)).mpirun_ended(code(213)), "stop 0 with 15; stop 1 with 15");
+  EXPECT_EQ(run.empty(1), "");
+  EXPECT_EQ(run.empty(0),
+            "release 0; release 1; finish mpirun 213 \"mpirun on node 0 exited with code 213\"");
+  EXPECT_EQ(run.report().said, "its words");
+  EXPECT_FALSE(run.report().from_rank);
+}
+
+// News of other nodes may come later than that of mpirun, which follows from it.
+TEST(SupervisorMpirun, ARankThatHasFailedByItselfSaysMore) {
+  MpirunScript run(two_nodes(), {0, 1});
+  (void)run.rank_started(0);
+  (void)run.rank_started(1);
+  EXPECT_EQ(run.at(seconds(1)).mpirun_ended(code(1)), "stop 0 with 15; stop 1 with 15");
+  (void)run.exited(1, code(7));
+  (void)run.at(seconds(2)).exited(0, signal(SIGTERM));
+  (void)run.empty(0);
+  EXPECT_EQ(run.empty(1), "release 0; release 1; finish exit-code 7 \"\"");
+}
+
+TEST(SupervisorMpirun, WhatFollowsFromItsDeathIsNotTheCause) {
+  MpirunScript run(two_nodes(), {0, 1});
+  (void)run.rank_started(0);
+  (void)run.rank_started(1);
+  (void)run.at(seconds(2)).exited(1, code(1));  // it lost its server
+  (void)run.mpirun_ended(signal(SIGKILL), false, seconds(1));
+  (void)run.exited(0, signal(SIGTERM));
+  (void)run.empty(0);
+  EXPECT_EQ(run.empty(1),
+            "release 0; release 1; finish mpirun 137 \"mpirun on node 0 was killed by SIGKILL\"");
+}
+
+TEST(SupervisorMpirun, AllRanksMustBegin) {
+  MpirunScript run(two_nodes(), {0, 1});
+  (void)run.rank_started(0);
+  EXPECT_EQ(run.at(seconds(61)).on(event::Tick{}), "stop 0 with 15; stop 1 with 15");
+  (void)run.empty(1);
+  (void)run.exited(0, signal(SIGTERM));
+  (void)run.mpirun_ended(code(1), true);
+  EXPECT_EQ(run.empty(0),
+            "release 0; release 1; finish mpirun 124 \"mpirun on node 0 has started 1 of 2 ranks "
+            "within 1 min (twice timeouts.connect)\"");
+}
+
+TEST(SupervisorMpirun, OneThatEndsWellHasStartedAll) {
+  MpirunScript run(two_nodes(), {0, 1});
+  (void)run.rank_started(0);
+  EXPECT_EQ(run.at(seconds(1)).mpirun_ended(code(0)), "");
+  EXPECT_EQ(run.at(seconds(10)).on(event::Tick{}), "");
+  EXPECT_EQ(run.at(seconds(12)).on(event::Tick{}), "stop 0 with 15; stop 1 with 15");
+}
+
+}  // namespace
+}  // namespace dlaunch
