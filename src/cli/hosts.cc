@@ -34,13 +34,16 @@ std::optional<SlurmTime> end_of_job(const Environment& environment) {
   if (!allocation || !*allocation) return std::nullopt;
   if ((*allocation)->end) return (*allocation)->end;
   const auto end = ask_slurm_end(environment);
-  if (end) ::setenv("SLURM_JOB_END_TIME", std::to_string(end->count()).c_str(), 1);
+  if (end) {
+    ::setenv("SLURM_JOB_END_TIME", std::to_string(end->count()).c_str(), 1);
+  } else {
+    ::unsetenv("SLURM_JOB_END_TIME");  // of another job
+  }
   return end;
 }
 
 /// How long the job may still take, where that is known.
-void add_time_limit(const Environment& environment, std::vector<std::string>& notes) {
-  const auto end = end_of_job(environment);
+void add_time_limit(std::optional<SlurmTime> end, std::vector<std::string>& notes) {
   if (!end) return;
   const auto left = WallTime(*end) - wall_now();
   if (left.count() > 0)
@@ -61,13 +64,15 @@ Status resolve_job_hosts(const JobOptions& options, bool quiet, LoadedJob& job,
   };
   auto resolved = resolve_hosts(job.spec, input);
   if (!resolved) return tl::unexpected(resolved.error());
-  if (resolved->in_slurm) add_time_limit(input.environment, resolved->notes);
+  const auto end = end_of_job(input.environment);
+  add_time_limit(end, resolved->notes);
   for (const std::string& note : resolved->notes) {
     if (!quiet) std::fprintf(stderr, "dlaunch: note: %s\n", note.c_str());
   }
   job.spec.hosts = HostList{};
   job.spec.hosts.hosts = std::move(resolved->hosts);
   job.spec.hosts.in_slurm = resolved->in_slurm;
+  job.slurm_end = end;
   return {};
 }
 

@@ -9,6 +9,7 @@
 #include "cli/command_line.h"
 #include "model/job_spec.h"
 #include "model/result.h"
+#include "spec/slurm_state.h"
 
 namespace dlaunch {
 
@@ -34,6 +35,8 @@ struct LoadedJob {
   std::string text;  // of the job file, or an equivalent one for a job given on the command line
   std::string file;  // as typed; empty: given on the command line
   std::vector<std::string> ignored;  // keys of the file that were left out
+  /// By resolve_job_hosts(): when the time of our Slurm job ends; nullopt: not known.
+  std::optional<SlurmTime> slurm_end = {};
 };
 
 /// Finds and reads the job, without the `ignored` keys of its file. Errors: exit_code::kUsage for

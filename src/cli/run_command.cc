@@ -80,6 +80,7 @@ struct RunCommand {
     options.job_file = std::move(loaded.file);
     options.current_folder = folder;
     options.environment = environment_from_block(environ);
+    options.slurm_end = loaded.slurm_end;
     options.quiet = quiet;
     options.verbosity = verbosity;
     options.plain = smoke;

@@ -44,6 +44,7 @@ struct RunningCommand::State : std::enable_shared_from_this<State> {
       });
     }
     process = std::move(*started);
+    group = process->pid();
     input.emplace(loop, process->take_stdin());
     output.emplace(loop, process->take_stdout());
     process->on_end([self = weak_from_this()](int wait_status) {
@@ -87,9 +88,17 @@ struct RunningCommand::State : std::enable_shared_from_this<State> {
   }
   void give_up(Duration limit) {
     late = Error{exit_code::kNodeLost, name + " has not answered within " + duration_text(limit)};
-    if (status) return finish(tl::unexpected(*late));  // but somebody holds its stdout
+    if (status) {
+      end_group();
+      return finish(tl::unexpected(*late));
+    }
     process->end(true);
     timer.after(kLastMoment, [this] { finish(tl::unexpected(*late)); });
+  }
+  /// What it has left behind. As long as somebody holds its stdout, the number of its group is not
+  /// given to another one.
+  void end_group() const {
+    if (output && output->get() >= 0) ::kill(-group, SIGKILL);
   }
   void finish(Result<CommandOutput> result) {
     const auto self = shared_from_this();  // `done` may destroy the owner
@@ -106,6 +115,7 @@ struct RunningCommand::State : std::enable_shared_from_this<State> {
   std::optional<WatchedFd> input;
   std::optional<WatchedFd> output;
   std::string out;
+  pid_t group = 0;
   std::optional<int> status;
   std::optional<Error> late;
 };
@@ -120,6 +130,7 @@ RunningCommand::RunningCommand(EventLoop& loop, const std::vector<std::string>& 
 RunningCommand::~RunningCommand() {
   state_->done = nullptr;
   state_->timer.cancel();
+  if (state_->status) state_->end_group();
   if (state_->input) state_->input->close();
   if (state_->output) state_->output->close();
   if (state_->process && !state_->status) state_->process->end(true);

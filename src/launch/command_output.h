@@ -20,7 +20,8 @@ struct CommandOutput {
 };
 
 /// `input`: for its stdin. Errors (kNodeLost): there is no such program, or it has not ended within
-/// `limit`, and was killed. To be called where no other thread or event loop runs.
+/// `limit`, and was killed, with what it has left behind in its process group. To be called where
+/// no other thread or event loop runs.
 [[nodiscard]] Result<CommandOutput> command_output(const std::vector<std::string>& argv,
                                                    std::string_view input, Duration limit);
 /// With another environment than ours (NAME=VALUE each).

@@ -106,7 +106,7 @@ RunEngine::RunEngine(const RunOptions& options, LocalStart local, UniqueFd front
                 sessions_.send(plan_->ranks.front().node, std::move(data));
               }}),
       signals_(loop_, open_engine_signals()),
-      slurm_(loop_, options.spec.hosts.in_slurm ? options.environment : Environment()),
+      slurm_(loop_, options.environment),
       listener_(loop_, [this](int signal) { scheduler_signalled(signal); }),
       hand_over_(std::move(hand_over)),
       catch_up_(loop_) {

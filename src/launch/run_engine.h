@@ -9,6 +9,7 @@
 #include <vector>
 
 #include "launch/attempt_planner.h"
+#include "launch/cancel_origins.h"
 #include "launch/cluster_sessions.h"
 #include "launch/connect_progress.h"
 #include "launch/engine.h"
@@ -27,16 +28,18 @@
 #include "os/event_loop.h"
 #include "report/run_directory.h"
 #include "report/run_presence.h"
+#include "report/summary.h"
 #include "text/wrap.h"
 
 namespace dlaunch {
 
 struct RunOptions {
   JobSpec spec;
-  std::string job_text;        // copied into the run folder
-  std::string job_file;        // as typed; empty: the job came from the command line
-  std::string current_folder;  // absolute
-  Environment environment;     // the caller's
+  std::string job_text;                // copied into the run folder
+  std::string job_file;                // as typed; empty: the job came from the command line
+  std::string current_folder;          // absolute
+  Environment environment;             // the caller's
+  std::optional<SlurmTime> slurm_end;  // of the Slurm job's time; nullopt: not known
   bool quiet = false;
   int verbosity = 0;  // 1: -v, 2: -vv
   bool detach = false;
@@ -113,6 +116,7 @@ class RunEngine : public Engine {
   void bring_out_output();
   /// What has taken nothing for 5 s is not waited for any more; says how much was skipped.
   void give_up_stalled_console();
+  [[nodiscard]] SlurmPart slurm_part() const;
   [[nodiscard]] std::string write_summary(const RunReport& report);
   void drain_console();
   void part_from_agents();
@@ -127,7 +131,6 @@ class RunEngine : public Engine {
   void watch_front();
   void read_front();
   void watch_signals();
-  enum class CancelOrigin : std::uint8_t { front, engine, nodes };
   void cancel(CancelOrigin origin, int number);
   void scheduler_signalled(int number);
   void pass_signal(int number);
@@ -163,8 +166,8 @@ class RunEngine : public Engine {
   SlurmListener listener_;
   std::string slurm_said_;  // of the signal that ends the run
   HandOver hand_over_;
-  std::array<std::optional<MonotonicTime>, 3> cancelled_at_;  // by CancelOrigin
-  std::map<int, MonotonicTime> passed_at_;                    // by signal
+  CancelOrigins cancels_;
+  std::map<int, MonotonicTime> passed_at_;  // by signal
   bool cancelled_while_collecting_ = false;
   bool told_stdout_broken_ = false;
   std::array<bool, 2> given_up_{};  // stdout, stderr: not waited for any more

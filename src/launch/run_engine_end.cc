@@ -4,26 +4,19 @@
 #include "os/clock.h"
 #include "report/error_file.h"
 #include "report/summary.h"
-#include "spec/slurm_allocation.h"
 
 namespace dlaunch {
 
 namespace {
 
 constexpr Duration kGoodbye = std::chrono::seconds(2);
-// Why it has sent a signal; within its inquiry's own limit.
-constexpr Duration kSlurmAnswers = std::chrono::seconds(6);
+// Why it has sent a signal. It was asked when that came, and may kill us soon.
+constexpr Duration kSlurmAnswers = std::chrono::seconds(2);
 // A node that sends nothing of what was asked for, while its heartbeats come.
 constexpr Duration kCollectStall = std::chrono::seconds(10);
 // For its answer, when it is back just before it would be given up.
 constexpr Duration kAfterReturn = std::chrono::seconds(2);
 constexpr std::chrono::seconds kTellCollecting{2};
-
-std::optional<WallTime> end_of_slurm_job(const Environment& environment) {
-  const auto allocation = read_slurm_allocation(environment);
-  if (!allocation || !*allocation || !(*allocation)->end) return std::nullopt;
-  return WallTime(*(*allocation)->end);
-}
 
 std::vector<std::string> lines_of(const std::string& text) {
   std::vector<std::string> lines;
@@ -164,14 +157,19 @@ void RunEngine::part_from_agents() {
   sessions_.reap_processes();
 }
 
+SlurmPart RunEngine::slurm_part() const {
+  SlurmPart part{find_variable(options_.environment, "SLURM_JOB_ID").value_or(""), slurm_said_, {}};
+  if (options_.slurm_end) part.ends = WallTime(*options_.slurm_end);
+  return part;
+}
+
 std::string RunEngine::write_summary(const RunReport& report) {
   folder_->release_room();
   Evidence evidence;
   if (report.first) evidence = evidence_of(attempt_folder_, report.first->value);
   if (report.cause == Cause::mpirun) evidence.last_lines = lines_of(report.said);
   SummaryInput input{plan_ ? &*plan_ : nullptr, report, shown_path_, std::move(evidence)};
-  input.slurm = {find_variable(options_.environment, "SLURM_JOB_ID").value_or(""), slurm_said_,
-                 end_of_slurm_job(options_.environment)};
+  input.slurm = slurm_part();
   for (const Node& node : sessions_.cluster().nodes) input.node_names.push_back(node.name);
   if (const Status written = folder_->write("summary.json", summary_json(input)); !written) {
     say("dlaunch: note: " + written.error().message);
@@ -225,7 +223,8 @@ void RunEngine::finish(const Error& error) {
     report.cause = Cause::internal;
     report.detail = error.message;
     report.elapsed = monotonic_now() - began_;
-    const SummaryInput input{plan_ ? &*plan_ : nullptr, report, shown_path_, {}};
+    SummaryInput input{plan_ ? &*plan_ : nullptr, report, shown_path_, {}};
+    input.slurm = slurm_part();
     const Status written = folder_->write("summary.json", summary_json(input));
     if (!written) say("dlaunch: note: " + written.error().message);
   }

@@ -1,5 +1,4 @@
 // What comes from outside while a run is under way: the front, signals, `dlaunch stop`.
-#include <algorithm>
 #include <csignal>
 #include <utility>
 
@@ -114,21 +113,8 @@ void RunEngine::watch_signals() {
   });
 }
 
-/// A second signal kills at once. But one that a service manager sends to all processes of a job
-/// reaches the front, which passes it on, the engine, and the agents in steps of a scheduler: that
-/// is one, not several.
 void RunEngine::cancel(CancelOrigin origin, int number) {
-  constexpr std::chrono::seconds kSameSignal{1};
-  const MonotonicTime now = monotonic_now();
-  const auto mine = static_cast<std::size_t>(origin);
-  const bool first_of_mine = !cancelled_at_[mine];
-  bool others_just_now = false;
-  for (std::size_t i = 0; i < cancelled_at_.size(); ++i) {
-    others_just_now =
-        others_just_now || (i != mine && cancelled_at_[i] && now - *cancelled_at_[i] < kSameSignal);
-  }
-  cancelled_at_[mine] = now;
-  if (first_of_mine && others_just_now) return;
+  if (!cancels_.counts(origin, number, monotonic_now())) return;
   push(event::CancelSignal{number});
   ask_slurm(number, true);
 }
@@ -138,8 +124,9 @@ void RunEngine::ask_slurm(int number, bool ends) {
   const bool may_be_slurms = number == SIGTERM || number == SIGHUP || is_for_ranks(number);
   if (!may_be_slurms) return;
   const MonotonicTime came = monotonic_now();
-  slurm_.ask([this, number, ends, came](const SlurmNotice& notice) {
-    if (ends) slurm_said_ = notice.text;
+  const auto about = ends ? SlurmInquiry::About::ending : SlurmInquiry::About::warning;
+  slurm_.ask(about, [this, number, ends, came](const SlurmNotice& notice) {
+    if (ends && slurm_said_.empty()) slurm_said_ = notice.text;
     if (ends && notice.left) push(event::Deadline{came + *notice.left});
     if (!notice.text.empty()) note(std::string(signal_name(number)) + ": " + notice.text);
   });
@@ -152,9 +139,7 @@ void RunEngine::scheduler_signalled(int number) {
   const auto passed = passed_at_.find(number);
   const bool again = passed != passed_at_.end() && monotonic_now() - passed->second < kSameSignal;
   if (is_for_ranks(number)) return again ? void() : pass_signal(number);
-  const bool cancelled = std::any_of(cancelled_at_.begin(), cancelled_at_.end(),
-                                     [](const auto& at) { return at.has_value(); });
-  if (!cancelled) cancel(CancelOrigin::nodes, number);
+  if (!cancels_.any()) cancel(CancelOrigin::nodes, number);
 }
 
 /// What it means is between the user and the ranks.

@@ -9,7 +9,6 @@ namespace dlaunch {
 
 namespace {
 
-constexpr std::chrono::seconds kAtStart{1};  // while the user waits
 constexpr std::chrono::seconds kLimit{5};
 
 std::vector<std::string> environment_of(const Environment& environment) {
@@ -38,8 +37,8 @@ std::string text_of(const Result<CommandOutput>& output) {
 std::optional<SlurmTime> ask_slurm_end(const Environment& environment) {
   const auto job = find_variable(environment, "SLURM_JOB_ID");
   if (!job || job->empty()) return std::nullopt;
-  const auto output = command_output(show_job(*job), environment_of(environment), "", kAtStart);
-  return read_slurm_state(text_of(output)).end;
+  const auto output = command_output(show_job(*job), environment_of(environment), "", kLimit);
+  return read_slurm_state(text_of(output), *job).end;
 }
 
 SlurmInquiry::SlurmInquiry(EventLoop& loop, const Environment& environment)
@@ -49,15 +48,18 @@ SlurmInquiry::SlurmInquiry(EventLoop& loop, const Environment& environment)
   (void)std::from_chars(count.data(), count.data() + count.size(), signal_.restarts);
 }
 
-void SlurmInquiry::ask(Answer answer) {
-  if (signal_.job.empty() || answer_) return;
+void SlurmInquiry::ask(About about, Answer answer) {
+  const bool replaces = about == About::ending && about_ == About::warning;
+  if (signal_.job.empty() || (answer_ && !replaces)) return;
+  about_ = about;
   answer_ = std::move(answer);
   signal_.came = time_now();
   state_.reset();
   knows_config_ = false;
   of_job_ = std::make_unique<RunningCommand>(loop_, show_job(signal_.job), environment_, "", kLimit,
                                              [this](const Result<CommandOutput>& output) {
-                                               state_ = read_slurm_state(text_of(output));
+                                               state_ =
+                                                   read_slurm_state(text_of(output), signal_.job);
                                                heard();
                                              });
   of_config_ = std::make_unique<RunningCommand>(

@@ -4,6 +4,7 @@
 #include <charconv>
 
 #include "spec/hostlist.h"
+#include "spec/slurm_state.h"
 
 namespace dlaunch {
 
@@ -191,8 +192,8 @@ Result<std::optional<SlurmAllocation>> read_slurm_allocation(const Environment& 
   }
   for (SlurmNode& node : allocation.nodes)
     node.memory_mib = memory_of(environment, node, allocation.gpus_per_node);
-  if (const auto end = number_of<std::int64_t>(variable(environment, "SLURM_JOB_END_TIME")))
-    allocation.end = std::chrono::seconds(*end);
+  if (!variable(environment, "SLURM_JOB_START_TIME").empty())
+    allocation.end = read_slurm_time(variable(environment, "SLURM_JOB_END_TIME"));
   return allocation;
 }
 

@@ -27,7 +27,9 @@ struct SlurmAllocation {
   std::string job;
   std::vector<SlurmNode> nodes;  // in Slurm's order
   int gpus_per_node = 0;         // as asked for (--gpus-per-node, --gres); 0: not told
-  /// SLURM_JOB_END_TIME: when Slurm will end the job; nullopt: not told (before Slurm 23.02).
+  /// SLURM_JOB_END_TIME: when Slurm will end the job; nullopt: not told (before Slurm 23.02). One
+  /// without SLURM_JOB_START_TIME is not Slurm's, but dlaunch's for the ranks of another job, of
+  /// which one has called sbatch.
   std::optional<std::chrono::seconds> end;  // since the epoch
   bool operator==(const SlurmAllocation&) const = default;
 };

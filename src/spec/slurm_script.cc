@@ -146,9 +146,9 @@ Result<std::string> slurm_script(const JobSpec& job, const SlurmRequest& request
   for (const auto& [name, value] : *options) script += "#SBATCH --" + name + '=' + value + '\n';
   for (const std::string& option : request.options) script += "#SBATCH " + option + '\n';
   script +=
-      "\n# Slurm sends its signals to the script alone, so the script becomes dlaunch. The "
-      "SIGTERM\n"
-      "# of --signal comes early enough for timeouts.stop to pass before the time limit.\n";
+      "\n# The script becomes dlaunch, which so gets what Slurm sends to the script: the SIGTERM "
+      "of\n"
+      "# --signal, early enough for timeouts.stop to pass before the time limit.\n";
   script += "cd " + spec::shell_quote(folder) + " || exit 1\n";
   script += "exec";
   for (const std::string& word : command) script += ' ' + spec::shell_quote(word);

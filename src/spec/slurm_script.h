@@ -27,7 +27,7 @@ inline constexpr const char* kSlurmComment = "dlaunch";
 /// `command`: argv of `dlaunch run`, `folder`: absolute, where it is to be started.
 ///
 /// Nodes and tasks are those of the job (spares count as nodes). The script becomes dlaunch (exec),
-/// because Slurm sends its signals to the script only; and it asks for a SIGTERM so long before
+/// because the SIGTERM of --signal=B: is for the script only; and it asks for one so long before
 /// the time limit that `timeouts.stop` fits in between. Words of the command are quoted for the
 /// shell; options for sbatch cannot be, so one with a blank, a quote, '#' or '\' is refused.
 /// Errors (kUsage, kJobFile): that, a job that names its hosts, processes_per_node: gpu without

@@ -19,13 +19,6 @@ constexpr std::chrono::minutes kNearEnd{30};
 // the nodes, the summary.
 constexpr std::chrono::milliseconds kForReport{5000};
 
-std::optional<SlurmTime> time_of(std::string_view text) {
-  std::int64_t number = 0;
-  const auto [end, error] = std::from_chars(text.data(), text.data() + text.size(), number);
-  const bool good = error == std::errc() && end == text.data() + text.size() && number > 0;
-  return good ? std::optional(SlurmTime(number)) : std::nullopt;
-}
-
 int number_of(std::string_view text) {
   int number = 0;
   (void)std::from_chars(text.data(), text.data() + text.size(), number);
@@ -59,7 +52,19 @@ void for_each_line(std::string_view text, const Use& use) {
   }
 }
 
-std::string meaning(SlurmEnding ending, const std::string& job) {
+bool has_reason(const SlurmState& job) {
+  return !job.reason.empty() && job.reason != "None";
+}
+
+/// Whether its processes run on. slurmctld calls a job SIGNALING from the SIGCONT that it sends
+/// before each signal until the nodes have answered.
+bool runs(const SlurmState& job) {
+  constexpr std::array<std::string_view, 5> kRun{"RUNNING", "SIGNALING", "STOPPED", "SUSPENDED",
+                                                 "RESIZING"};
+  return std::find(kRun.begin(), kRun.end(), job.state) != kRun.end();
+}
+
+std::string meaning(SlurmEnding ending, const std::string& job, const SlurmState& state) {
   switch (ending) {
     case SlurmEnding::time_limit:
       return "Slurm job " + job + " has reached its time limit";
@@ -72,6 +77,9 @@ std::string meaning(SlurmEnding ending, const std::string& job) {
       return "Slurm job " + job + " was cancelled by scancel";
     case SlurmEnding::node_failed:
       return "a node of Slurm job " + job + " has failed";
+    case SlurmEnding::other:
+      return "Slurm ends job " + job + " (" + (has_reason(state) ? state.reason : state.state) +
+             ')';
     case SlurmEnding::none:
       break;
   }
@@ -86,18 +94,30 @@ std::chrono::milliseconds for_ranks(std::chrono::milliseconds until_kill) {
 
 }  // namespace
 
-SlurmState read_slurm_state(std::string_view text) {
+std::optional<SlurmTime> read_slurm_time(std::string_view text) {
+  constexpr std::int64_t kMost = 9'000'000'000;  // in the year 2255; WallTime ends in 2262
+  std::int64_t number = 0;
+  const auto [end, error] = std::from_chars(text.data(), text.data() + text.size(), number);
+  const bool whole = error == std::errc() && end == text.data() + text.size();
+  const bool good = whole && number > 0 && number <= kMost;
+  return good ? std::optional(SlurmTime(number)) : std::nullopt;
+}
+
+SlurmState read_slurm_state(std::string_view text, std::string_view job) {
   SlurmState state;
+  bool mine = false;
   for_each_line(text, [&](std::string_view line) {
+    if (line.starts_with("JobId=")) mine = value_in(line, "JobId") == job;
+    if (!mine) return;
     if (line.starts_with("JobState=")) {
       state.state = value_in(line, "JobState");
       state.reason = value_in(line, "Reason");
     } else if (line.starts_with("Requeue=")) {
       state.restarts = number_of(value_in(line, "Restarts"));
     } else if (line.starts_with("StartTime=")) {
-      state.end = time_of(value_in(line, "EndTime"));
+      state.end = read_slurm_time(value_in(line, "EndTime"));
     } else if (line.starts_with("PreemptEligibleTime=") || line.starts_with("PreemptTime=")) {
-      state.preempted = time_of(value_in(line, "PreemptTime"));
+      state.preempted = read_slurm_time(value_in(line, "PreemptTime"));
     }
   });
   return state;
@@ -110,7 +130,7 @@ std::optional<std::chrono::seconds> read_kill_wait(std::string_view text) {
     if (!line.starts_with(kName)) return;
     line.remove_prefix(kName.size());
     line.remove_prefix(std::min(line.find_first_not_of(" ="), line.size()));
-    if (const auto seconds = time_of(line.substr(0, line.find(' ')))) found = *seconds;
+    if (const auto seconds = read_slurm_time(line.substr(0, line.find(' ')))) found = *seconds;
   });
   return found;
 }
@@ -136,28 +156,31 @@ SlurmEnding ending_of(const SlurmState& job, int restarts, SlurmTime now) {
       Row{"TimeLimit", SlurmEnding::time_limit}, Row{"DeadLine", SlurmEnding::time_limit},
       Row{"NodeDown", SlurmEnding::node_failed}, Row{"BeginTime", SlurmEnding::requeued}};
   constexpr std::array kStates{
-      Row{"TIMEOUT", SlurmEnding::time_limit},  Row{"DEADLINE", SlurmEnding::time_limit},
-      Row{"PREEMPTED", SlurmEnding::preempted}, Row{"NODE_FAIL", SlurmEnding::node_failed},
-      Row{"REQUEUED", SlurmEnding::requeued},   Row{"PENDING", SlurmEnding::requeued},
-      Row{"CANCELLED", SlurmEnding::cancelled}, Row{"COMPLETING", SlurmEnding::cancelled}};
+      Row{"TIMEOUT", SlurmEnding::time_limit},    Row{"DEADLINE", SlurmEnding::time_limit},
+      Row{"PREEMPTED", SlurmEnding::preempted},   Row{"NODE_FAIL", SlurmEnding::node_failed},
+      Row{"REQUEUED", SlurmEnding::requeued},     Row{"PENDING", SlurmEnding::requeued},
+      Row{"REQUEUE_HOLD", SlurmEnding::requeued}, Row{"REQUEUE_FED", SlurmEnding::requeued},
+      Row{"CANCELLED", SlurmEnding::cancelled},   Row{"COMPLETING", SlurmEnding::cancelled},
+      Row{"COMPLETED", SlurmEnding::other},       Row{"FAILED", SlurmEnding::other},
+      Row{"BOOT_FAIL", SlurmEnding::other},       Row{"OUT_OF_MEMORY", SlurmEnding::other},
+      Row{"SPECIAL_EXIT", SlurmEnding::other},    Row{"REVOKED", SlurmEnding::other}};
   if (job.preempted) return SlurmEnding::preempted;
-  if (job.state != "RUNNING" && job.restarts > restarts) return SlurmEnding::requeued;
-  if (job.state != "RUNNING") {
-    for (const Row& row : kReasons) {
-      if (job.reason == row.word) return row.ending;
-    }
+  if (runs(job)) return job.end && *job.end <= now ? SlurmEnding::time_limit : SlurmEnding::none;
+  const auto* const state = std::find_if(kStates.begin(), kStates.end(),
+                                         [&](const Row& row) { return row.word == job.state; });
+  if (state == kStates.end()) return SlurmEnding::none;
+  if (job.restarts > restarts) return SlurmEnding::requeued;
+  for (const Row& row : kReasons) {
+    if (job.reason == row.word) return row.ending;
   }
-  for (const Row& row : kStates) {
-    if (job.state == row.word) return row.ending;
-  }
-  const bool over = job.state == "RUNNING" && job.end && *job.end <= now;
-  return over ? SlurmEnding::time_limit : SlurmEnding::none;
+  const bool unexplained = state->ending == SlurmEnding::cancelled && has_reason(job);
+  return unexplained ? SlurmEnding::other : state->ending;
 }
 
 SlurmNotice slurm_notice(const SlurmSignal& signal, const SlurmState& state) {
   const SlurmEnding ending = ending_of(state, signal.restarts, signal.came);
-  SlurmNotice notice{meaning(ending, signal.job), std::nullopt};
-  const bool later = state.state == "RUNNING" && state.end && *state.end > signal.came;
+  SlurmNotice notice{meaning(ending, signal.job, state), std::nullopt};
+  const bool later = runs(state) && state.end && *state.end > signal.came;
   if (later) {  // a warning: at the end of its time there is another SIGTERM
     const SlurmTime until = *state.end - signal.came;
     notice.left = for_ranks(until);
@@ -166,7 +189,7 @@ SlurmNotice slurm_notice(const SlurmSignal& signal, const SlurmState& state) {
     } else if (until <= kNearEnd) {
       notice.text = "the time limit of Slurm job " + signal.job + " is in " + duration_text(until);
     }
-  } else if (state.state != "RUNNING" && ending != SlurmEnding::none && signal.kill_wait) {
+  } else if (!runs(state) && ending != SlurmEnding::none && signal.kill_wait) {
     notice.left = for_ranks(*signal.kill_wait);
   }
   return notice;

@@ -24,9 +24,13 @@ struct SlurmState {
   bool operator==(const SlurmState&) const = default;
 };
 
+/// A number of seconds since the epoch; nullopt: none ("Unknown"), or one that no clock here holds.
+[[nodiscard]] std::optional<SlurmTime> read_slurm_time(std::string_view text);
+
 /// `scontrol show job ID`, of which only the lines that Slurm makes are looked at, none of those
-/// that hold what users have named.
-[[nodiscard]] SlurmState read_slurm_state(std::string_view text);
+/// that hold what users have named. `job`: whose record is meant; for the number of a job array
+/// Slurm prints the records of all its jobs.
+[[nodiscard]] SlurmState read_slurm_state(std::string_view text, std::string_view job);
 
 /// KillWait of `scontrol show config`: how long after SIGTERM Slurm sends SIGKILL.
 [[nodiscard]] std::optional<std::chrono::seconds> read_kill_wait(std::string_view text);
@@ -37,7 +41,7 @@ struct SlurmState {
 inline constexpr const char* kSlurmAccountFormat = "JobIDRaw,State";
 [[nodiscard]] std::map<std::string, std::string> read_slurm_account(std::string_view text);
 
-enum class SlurmEnding { none, time_limit, preempted, requeued, cancelled, node_failed };
+enum class SlurmEnding { none, time_limit, preempted, requeued, cancelled, node_failed, other };
 
 /// Why the job has got a signal, as far as its state tells; none: not because Slurm ends it now.
 /// `restarts`: SLURM_RESTART_COUNT of this start.

@@ -5,7 +5,7 @@ import os
 import re
 
 from case import case
-from cases_outside import start_of, summary_of, tell_signals
+from cases_outside import start_of, summary_of, tell_signals, wait_for_output
 from expectations import expect, expect_equal, expect_in
 from processes import command_of, wait_until
 
@@ -58,9 +58,15 @@ def a_preempted_job_of_one_node_has_its_grace_time(box):
 @case(budget=400)
 def a_job_that_is_preempted_and_requeued_runs_again(box):
     box.make_slurm(2, kill_wait=20, preempt="REQUEUE")
+    stale = {"SLURM_JOB_END_TIME": "1795000000"}  # as an sbatch that a rank of another job calls has it
     job = box.submit("run", "--", "/bin/sh", "-c", f'echo $SLURM_JOB_END_TIME; : > {box.folder}/start-${{SLURM_RESTART_COUNT:-0}}-$RANK; '
-                     'if [ -z "$SLURM_RESTART_COUNT" ]; then exec sleep 1000; fi', options=["-N2", "--exclusive", "--requeue", "--time=60"])
-    wait_until(lambda: box.exists("start-0-0") and box.exists("start-0-1"), "the first start", 20, 0.02)
+                     'if [ -z "$SLURM_RESTART_COUNT" ]; then exec sleep 1000; fi', options=["-N2", "--exclusive", "--requeue", "--time=60"],
+                     env=stale)
+    wait_until(lambda: box.exists("start-0-0") and box.exists("start-0-1"), "the first start", 60, 0.02)
+    end = box.slurm.job(job, env={"SLURM_TIME_FORMAT": "%s"})["EndTime"]
+    for rank in range(2):
+        wait_for_output(box, rank, b"\n")
+        expect_equal(box.rank_output(rank).decode().strip(), end, f"the end of the job's time, as rank {rank} has it")
     urgent = take_the_nodes(box, 2)
     (first,) = wait_for_summary(box, patience=80)
     expect_equal(first["exit_code"], 143, "exit code of the first run")
@@ -73,18 +79,21 @@ def a_job_that_is_preempted_and_requeued_runs_again(box):
     box.end_of_job(job, 0, "COMPLETED")
     first, second = wait_for_summary(box, 2)
     expect_equal((second["exit_code"], second["slurm"]["said"]), (0, None), "the second run")
+    expect(None not in (first["slurm"]["ends"], second["slurm"]["ends"]), f"both ends are known: {first['slurm']} {second['slurm']}")
     expect(second["slurm"]["ends"] > first["slurm"]["ends"], f"the end of its time: {first['slurm']} {second['slurm']}")
 
 
-@case(budget=150)
+@case(budget=300)
 def signals_that_a_job_has_asked_for_before_its_time_ends(box):
-    """slurmctld looks every 30 s."""
+    """slurmctld looks every 30 s; the time is cut short once the ranks are there."""
     box.make_slurm(3, kill_wait=20)
     to_script = box.submit("run", "--set", f"logs.dir={box.folder}/to-script", "--", *tell_signals(box, "a"),
-                           options=["-N1", "--time=10", "--signal=B:USR1@595", "-e", box.path("a.err")])
+                           options=["-N1", "--time=60", "--signal=B:USR1@595", "-e", box.path("a.err")])
     to_steps = box.submit("run", "--set", f"logs.dir={box.folder}/to-steps", "--", *tell_signals(box, "b"),
-                          options=["-N2", "--time=10", "--signal=USR2@595", "-e", box.path("b.err")])
-    wait_until(lambda: all(box.exists(f"{name}-{rank}") for name, rank in (("a", 0), ("b", 0), ("b", 1))), "all ranks are there", 20, 0.02)
+                          options=["-N2", "--time=60", "--signal=USR2@595", "-e", box.path("b.err")])
+    wait_until(lambda: all(box.exists(f"{name}-{rank}") for name, rank in (("a", 0), ("b", 0), ("b", 1))), "all ranks are there", 60, 0.02)
+    for job in (to_script, to_steps):
+        box.slurm.command("scontrol", "update", f"JobId={job}", "TimeLimit=10")
 
     def said(folder, rank):
         (run,) = os.listdir(box.path(folder))
@@ -94,20 +103,20 @@ def signals_that_a_job_has_asked_for_before_its_time_ends(box):
     for rank in range(2):
         wait_until(lambda: said("to-steps", rank) == b"SIGUSR2\n", f"rank {rank} has SIGUSR2", 70, 0.05)
     for job, name in ((to_script, "a.err"), (to_steps, "b.err")):
-        told = re.compile(rb"SIGUSR[12]: the time limit of Slurm job %d is in (9|10) min" % job)
+        told = re.compile(rb"SIGUSR[12]: the time limit of Slurm job %d is in \d+ min" % job)
         wait_until(lambda: told.search(box.read(name)), f"the deadline in {name}", 20, 0.05)
         box.slurm.command("scancel", str(job))
         box.end_of_job(job, state="CANCELLED")
 
 
-@case
+@case(budget=150)
 def what_does_not_end_is_killed_before_slurm_does_it(box):
     """KillWait is shorter than timeouts.stop, and yet there is a report."""
-    box.make_slurm(2, kill_wait=8)
+    box.make_slurm(2, kill_wait=30)
     job = box.submit("run", "--set", "timeouts.stop=10m", "--", box.rank, "ignore", "15", "tell", "ready", "pause")
     box.expect_all("ready", 2)
     box.slurm.command("scancel", str(job))
-    box.end_of_job(job, state="CANCELLED")
-    (summary,) = wait_for_summary(box)
+    box.end_of_job(job, state="CANCELLED", patience=60)
+    (summary,) = wait_for_summary(box, patience=60)
     expect_equal([rank["how"] for rank in summary["ranks"]], ["killed", "killed"], "how the ranks have ended")
     expect_equal(summary["slurm"]["said"], f"Slurm job {job} was cancelled by scancel", "why")

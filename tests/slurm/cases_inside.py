@@ -90,9 +90,10 @@ def variables(box, rank):
 def ranks_know_the_job_but_no_step(box):
     box.make_slurm(2, gpus=2)
     job = box.submit("run", "--", "/usr/bin/env", options=["-N2", "--ntasks-per-node=2", "--gpus-per-node=2", "--cpus-per-task=3"],
-                     env={"MY_OWN": "a b", "SLURM_JOB_END_TIME": str(int(time.time()) + 3600)})  # as Slurm 23.02 does
+                     env={"MY_OWN": "a b", "SLURM_JOB_START_TIME": str(int(time.time())),
+                          "SLURM_JOB_END_TIME": str(int(time.time()) + 3600)})  # as Slurm 23.02 does
     box.end_of_job(job, 0)
-    expect_in("the time limit of Slurm ends the job in 59 min", box.batch_text(), "the deadline")
+    expect_in("the time limit of Slurm ends the job in 5", box.batch_text(), "the deadline")
     for rank in range(4):
         found = variables(box, rank)
         expect_equal(found["SLURM_JOB_ID"], str(job), f"SLURM_JOB_ID of rank {rank}")

@@ -183,9 +183,9 @@ class Slurm:
         expect(not check or done.returncode == 0, f"{' '.join(words)}: exit code {done.returncode}\n{done.stdout}{done.stderr}\n")
         return done.stdout
 
-    def job(self, number):
+    def job(self, number, env=None):
         """{key: value} of `scontrol show job`."""
-        words = self.command("scontrol", "-o", "show", "job", str(number)).split()
+        words = self.command("scontrol", "-o", "show", "job", str(number), env=env).split()
         return dict(word.split("=", 1) for word in words if "=" in word)
 
     def wait_for_job(self, number, states=("COMPLETED", "FAILED", "CANCELLED", "TIMEOUT", "NODE_FAIL", "PREEMPTED"), patience=40.0):

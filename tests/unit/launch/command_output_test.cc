@@ -1,9 +1,12 @@
 #include "launch/command_output.h"
 
+#include <cstdlib>
+#include <fstream>
 #include <memory>
 
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
+#include <unistd.h>
 
 #include "os/clock.h"
 
@@ -12,6 +15,7 @@ namespace {
 
 using std::chrono::milliseconds;
 using std::chrono::minutes;
+using std::chrono::seconds;
 using testing::HasSubstr;
 
 const std::vector<std::string> kEnvironment = {"PATH=/usr/bin:/bin", "COLOUR=red"};
@@ -53,11 +57,26 @@ TEST(CommandOutput, IsNotWaitedForBeyondTheLimit) {
   EXPECT_THAT(done.error().message, HasSubstr("sh has not answered within 20 ms"));
 }
 
+bool runs(const std::string& pid) {
+  std::ifstream file("/proc/" + pid + "/stat");
+  std::string number, name, state;
+  return file >> number >> name >> state && state != "Z" && state != "X";
+}
+
 // Its child holds stdout.
 TEST(CommandOutput, OfOneThatLeavesAnotherBehind) {
-  const auto done = shell("sleep 1000 & exit 0", milliseconds(100));
+  char path[] = "/tmp/dlaunch-left-XXXXXX";
+  ::close(::mkstemp(path));
+  const auto done =
+      shell("sleep 5 & echo $! > " + std::string(path) + "; exit 0", milliseconds(500));
   ASSERT_FALSE(done);
-  EXPECT_THAT(done.error().message, HasSubstr("has not answered within 100 ms"));
+  EXPECT_THAT(done.error().message, HasSubstr("has not answered within 500 ms"));
+  std::string pid;
+  std::ifstream(path) >> pid;
+  ::unlink(path);
+  const MonotonicTime end = monotonic_now() + seconds(3);
+  while (!pid.empty() && runs(pid) && monotonic_now() < end) ::usleep(1000);
+  EXPECT_TRUE(pid.empty() || !runs(pid)) << "its child is still there";
 }
 
 TEST(RunningCommand, MayBeForgottenByItsOwnAnswer) {

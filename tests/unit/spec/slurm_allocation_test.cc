@@ -142,8 +142,18 @@ TEST(SlurmAllocation, AHeterogeneousJobIsRefused) {
 
 TEST(SlurmAllocation, TellsWhenItEnds) {
   EXPECT_EQ((*read_slurm_allocation(two_nodes()))->end, std::nullopt);
-  const auto read = read_slurm_allocation(two_nodes({{"SLURM_JOB_END_TIME", "1795300000"}}));
-  EXPECT_EQ((*read)->end, std::chrono::seconds(1795300000));
+  const auto end = [](const char* number) {
+    return (*read_slurm_allocation(two_nodes(
+                {{"SLURM_JOB_START_TIME", "1795200000"}, {"SLURM_JOB_END_TIME", number}})))
+        ->end;
+  };
+  EXPECT_EQ(end("1795300000"), std::chrono::seconds(1795300000));
+  EXPECT_EQ(end("9000000001"), std::nullopt);
+  EXPECT_EQ(end("9223372036854775807"), std::nullopt);
+  EXPECT_EQ(end("0"), std::nullopt);
+  // Left by a dlaunch in whose job somebody has called sbatch.
+  EXPECT_EQ((*read_slurm_allocation(two_nodes({{"SLURM_JOB_END_TIME", "1795300000"}})))->end,
+            std::nullopt);
 }
 
 struct Fit {

@@ -46,8 +46,8 @@ TEST(SlurmScript, OfAJobWithEverything) {
 #SBATCH --constraint=a100&nvlink
 #SBATCH --exclusive
 
-# Slurm sends its signals to the script alone, so the script becomes dlaunch. The SIGTERM
-# of --signal comes early enough for timeouts.stop to pass before the time limit.
+# The script becomes dlaunch, which so gets what Slurm sends to the script: the SIGTERM of
+# --signal, early enough for timeouts.stop to pass before the time limit.
 cd /home/me/cifar || exit 1
 exec /opt/dlaunch run job.yaml
 )");
@@ -61,8 +61,8 @@ TEST(SlurmScript, OfTheSmallestJob) {
 #SBATCH --signal=B:TERM@60
 #SBATCH --open-mode=append
 
-# Slurm sends its signals to the script alone, so the script becomes dlaunch. The SIGTERM
-# of --signal comes early enough for timeouts.stop to pass before the time limit.
+# The script becomes dlaunch, which so gets what Slurm sends to the script: the SIGTERM of
+# --signal, early enough for timeouts.stop to pass before the time limit.
 cd /home/me/cifar || exit 1
 exec /opt/dlaunch run job.yaml
 )");

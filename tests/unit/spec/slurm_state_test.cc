@@ -39,7 +39,7 @@ std::string show_job(const std::string& state, const std::string& end, const std
 
 SlurmState state(const std::string& words, const std::string& end = "1795000600",
                  const std::string& preempt = "None") {
-  return read_slurm_state(show_job(words, end, preempt));
+  return read_slurm_state(show_job(words, end, preempt), "17");
 }
 
 TEST(SlurmState, IsReadFromTheLinesThatSlurmMakes) {
@@ -49,8 +49,42 @@ TEST(SlurmState, IsReadFromTheLinesThatSlurmMakes) {
   EXPECT_EQ(preempted.preempted, SlurmTime(1'795'000'000));
   EXPECT_EQ(state("JobState=RUNNING Reason=None", "Unknown").end, std::nullopt);
   EXPECT_EQ(state("JobState=RUNNING Reason=None", "2026-11-22T08:00:00").end, std::nullopt);
-  EXPECT_EQ(read_slurm_state(""), SlurmState());
-  EXPECT_EQ(read_slurm_state("slurm_load_jobs error: Invalid job id specified\n"), SlurmState());
+  EXPECT_EQ(state("JobState=RUNNING Reason=None", "9223372036854775807").end, std::nullopt);
+  EXPECT_EQ(read_slurm_state("", "17"), SlurmState());
+  EXPECT_EQ(read_slurm_state("slurm_load_jobs error: Invalid job id specified\n", "17"),
+            SlurmState());
+}
+
+// `scontrol show job 40`, where 40 is also the number of the array (SLURM_ARRAY_JOB_ID): its last
+// job has that number.
+TEST(SlurmState, OfAJobArrayIsThatOfOneJob) {
+  const std::string array =
+      "JobId=40 ArrayJobId=40 ArrayTaskId=2 JobName=sweep\n"
+      "   JobState=RUNNING Reason=None Dependency=(null)\n"
+      "   Requeue=1 Restarts=0 BatchFlag=1 Reboot=0 ExitCode=0:0\n"
+      "   StartTime=1794999988 EndTime=1795000600 Deadline=N/A\n"
+      "   PreemptEligibleTime=1794999988 PreemptTime=None\n"
+      "\n"
+      "JobId=42 ArrayJobId=40 ArrayTaskId=1 JobName=sweep\n"
+      "   JobState=COMPLETING Reason=TimeLimit Dependency=(null)\n"
+      "   Requeue=1 Restarts=1 BatchFlag=1 Reboot=0 ExitCode=0:0\n"
+      "   StartTime=1794999988 EndTime=1795000000 Deadline=N/A\n"
+      "   PreemptEligibleTime=1794999988 PreemptTime=1795000000\n"
+      "\n"
+      "JobId=41 ArrayJobId=40 ArrayTaskId=0 JobName=sweep\n"
+      "   JobState=CANCELLED Reason=None Dependency=(null)\n"
+      "   Requeue=1 Restarts=3 BatchFlag=1 Reboot=0 ExitCode=0:0\n"
+      "   StartTime=1794999988 EndTime=1795000001 Deadline=N/A\n"
+      "   PreemptEligibleTime=1794999988 PreemptTime=None\n"
+      "\n";
+  EXPECT_EQ(read_slurm_state(array, "40"),
+            (SlurmState{"RUNNING", "None", SlurmTime(1'795'000'600), std::nullopt, 0}));
+  EXPECT_EQ(read_slurm_state(array, "42"),
+            (SlurmState{"COMPLETING", "TimeLimit", SlurmTime(1'795'000'000),
+                        SlurmTime(1'795'000'000), 1}));
+  EXPECT_EQ(read_slurm_state(array, "41"),
+            (SlurmState{"CANCELLED", "None", SlurmTime(1'795'000'001), std::nullopt, 3}));
+  EXPECT_EQ(read_slurm_state(array, "4"), SlurmState());
 }
 
 TEST(SlurmState, TellsWhyAJobEnds) {
@@ -75,6 +109,19 @@ TEST(SlurmState, TellsWhyAJobEnds) {
       {"JobState=PENDING Reason=BeginTime", "Unknown", "None", SlurmEnding::requeued},
       {"JobState=COMPLETING Reason=NodeDown", "1795000000", "None", SlurmEnding::node_failed},
       {"JobState=NODE_FAIL Reason=NodeDown", "1795000000", "None", SlurmEnding::node_failed},
+      {"JobState=SIGNALING Reason=None", "1795000060", "None", SlurmEnding::none},
+      {"JobState=SIGNALING Reason=None", "1795000060", "1795000000", SlurmEnding::preempted},
+      {"JobState=SIGNALING Reason=None", "1795000000", "None", SlurmEnding::time_limit},
+      {"JobState=SIGNALING Reason=TimeLimit", "1795000060", "None", SlurmEnding::none},
+      {"JobState=STOPPED Reason=None", "1795000060", "None", SlurmEnding::none},
+      {"JobState=SUSPENDED Reason=None", "1795000060", "None", SlurmEnding::none},
+      {"JobState=RESIZING Reason=None", "1795000060", "None", SlurmEnding::none},
+      {"JobState=COMPLETING", "1795000000", "None", SlurmEnding::cancelled},
+      {"JobState=COMPLETING Reason=BootFail", "1795000000", "None", SlurmEnding::other},
+      {"JobState=CANCELLED Reason=OutOfMemory", "1795000000", "None", SlurmEnding::other},
+      {"JobState=FAILED Reason=NonZeroExitCode", "1795000000", "None", SlurmEnding::other},
+      {"JobState=COMPLETED Reason=None", "1795000000", "None", SlurmEnding::other},
+      {"JobState=REQUEUE_HOLD Reason=None", "1795000000", "None", SlurmEnding::requeued},
       {"JobState=FUTURE_WORD Reason=None", "1795000000", "None", SlurmEnding::none},
       {"", "", "", SlurmEnding::none},
   };
@@ -88,7 +135,8 @@ TEST(SlurmState, AJobThatIsRequeuedCountsItsNextStartAlready) {
       "JobId=1 JobName=batch.sh\n"
       "   JobState=COMPLETING Reason=None Dependency=(null)\n"
       "   Requeue=1 Restarts=2 BatchFlag=1 Reboot=0 ExitCode=0:0\n"
-      "   StartTime=1795334930 EndTime=Unknown Deadline=N/A\n");
+      "   StartTime=1795334930 EndTime=Unknown Deadline=N/A\n",
+      "1");
   EXPECT_EQ(requeued.restarts, 2);
   EXPECT_EQ(ending_of(requeued, 1, kNow), SlurmEnding::requeued);
   EXPECT_EQ(ending_of(requeued, 2, kNow), SlurmEnding::cancelled);
@@ -127,6 +175,16 @@ TEST(SlurmNotice, SaysHowLongThereIs) {
   // sbatch --signal=B:TERM@60
   EXPECT_EQ(notice(state("JobState=RUNNING Reason=None", "1795000058"), seconds(30)),
             (SlurmNotice{"the time limit of Slurm job 17 is in 58.0 s", milliseconds(53'000)}));
+  // So a job is called from the SIGCONT before such a signal until all nodes have answered.
+  EXPECT_EQ(notice(state("JobState=SIGNALING Reason=None", "1795000058"), seconds(30)),
+            (SlurmNotice{"the time limit of Slurm job 17 is in 58.0 s", milliseconds(53'000)}));
+  EXPECT_EQ(
+      notice(state("JobState=SIGNALING Reason=None", "1795000060", "1795000000"), seconds(30)).left,
+      milliseconds(55'000));
+  EXPECT_EQ(notice(state("JobState=COMPLETING Reason=BootFail", "1795000000"), seconds(30)),
+            (SlurmNotice{"Slurm ends job 17 (BootFail)", milliseconds(25'000)}));
+  EXPECT_EQ(notice(state("JobState=FAILED Reason=None", "1795000000"), seconds(30)).text,
+            "Slurm ends job 17 (FAILED)");
   // scancel --signal=TERM, long before the end.
   EXPECT_EQ(notice(state("JobState=RUNNING Reason=None", "1795040000"), seconds(30)).text, "");
   EXPECT_EQ(notice(SlurmState(), std::nullopt), SlurmNotice());
