@@ -93,11 +93,12 @@ JoinPoint::JoinPoint(EventLoop& loop, Callbacks callbacks)
     : loop_(loop), callbacks_(std::move(callbacks)) {}
 
 JoinPoint::~JoinPoint() {
-  close();
+  remove();
 }
 
 tl::expected<void, int> JoinPoint::open(const std::string& folder) {
   visitors_.clear();
+  remove();
   constexpr std::size_t kMostPath = 4096;
   std::string own(kMostPath, '\0');
   const ssize_t size = ::readlink("/proc/self/exe", own.data(), own.size());
@@ -106,7 +107,7 @@ tl::expected<void, int> JoinPoint::open(const std::string& folder) {
   if (::mkdir(folder.c_str(), 0700) != 0) return tl::unexpected(errno);
   folder_ = folder;
   const auto undo = [this](int error) {
-    close();
+    remove();
     return tl::unexpected(error);
   };
   if (::symlink(own.c_str(), join_program(folder).c_str()) != 0) return undo(errno);
@@ -119,8 +120,12 @@ tl::expected<void, int> JoinPoint::open(const std::string& folder) {
 }
 
 void JoinPoint::close() {
-  if (folder_.empty()) return;
   acceptor_.reset();
+}
+
+void JoinPoint::remove() {
+  close();
+  if (folder_.empty()) return;
   remove_join_folder(folder_);
   folder_.clear();
 }

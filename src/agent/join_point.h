@@ -41,13 +41,16 @@ class JoinPoint {
   /// Makes the folder, which must not be there yet: whoever else could have made it could start
   /// programs of his own in our name. Errors: errno.
   [[nodiscard]] tl::expected<void, int> open(const std::string& folder);
-  [[nodiscard]] bool is_open() const { return !folder_.empty(); }
+  [[nodiscard]] bool is_open() const { return acceptor_ != nullptr; }
   /// Who has left since: on_left is called from inside.
   void catch_up();
   /// Tells the process that stands for the rank; none may.
   void answer(Rank rank, const JoinAnswer& answer);
-  /// Takes the folder away: nobody comes any more. Who is there stays, until the next open().
+  /// Nobody comes any more. Who is there stays until the next open(); so does the folder, for what
+  /// the other launcher still starts must not be somebody else's program of the same name.
   void close();
+  /// Takes the folder away: after end_launchers().
+  void remove();
 
   /// The processes of the other launcher that have started those who came: they end by themselves
   /// when it ends. Waits at most `grace` for that, blocking, then SIGKILL to each.

@@ -15,6 +15,8 @@ namespace dlaunch {
 
 namespace {
 
+constexpr int kReadsPerTurn = 16;
+
 /// "NAME=VALUE", as execve(2) takes them.
 std::vector<std::string> entries_of(const Environment& environment) {
   std::vector<std::string> entries;
@@ -84,10 +86,11 @@ void MpirunProcess::read_rest() {
   if (output_.get() >= 0) (void)read_some();
 }
 
-/// All that is there; false: its end.
+/// What is there, in bounds: one that prints without end must not keep the agent from its
+/// heartbeats. False: its end.
 bool MpirunProcess::read_some() {
   char bytes[16384];
-  while (true) {
+  for (int i = 0; i < kReadsPerTurn; ++i) {
     const ssize_t n = ::read(output_.get(), bytes, sizeof bytes);
     if (n < 0 && errno == EINTR) continue;
     if (n < 0 && errno == EAGAIN) return true;
@@ -98,6 +101,7 @@ bool MpirunProcess::read_some() {
     std::replace(bytes, bytes + taken, '\0', '?');
     if (taken > 0) printed_(std::string(bytes, taken));
   }
+  return true;
 }
 
 }  // namespace dlaunch

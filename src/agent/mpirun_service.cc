@@ -48,6 +48,7 @@ tl::expected<void, int> MpirunService::begin(Attempt attempt, const std::string&
   if (point_.is_open()) return {};
   end_daemons(std::chrono::seconds(1));  // of an earlier attempt
   attempt_ = attempt;
+  left_.clear();
   process_.reset();
   ended_ = false;
   auto opened = point_.open(folder);
@@ -80,10 +81,14 @@ bool MpirunService::reap(WallTime now) {
   do {
     pid = ::waitpid(process_->pid(), &status, WNOHANG | __WALL);
   } while (pid < 0 && errno == EINTR);
-  if (pid != process_->pid()) return false;
+  return pid > 0 && was_reaped(pid, read_status(status), now);
+}
+
+bool MpirunService::was_reaped(pid_t pid, const ExitStatus& status, WallTime at) {
+  if (!running() || pid != process_->pid()) return false;
   ended_ = true;
   process_->read_rest();
-  tell_end(read_status(status), now);
+  tell_end(status, at);
   return true;
 }
 
@@ -106,6 +111,7 @@ void MpirunService::rank_ended(Rank rank, const ExitStatus& status) {
 }
 
 void MpirunService::left(Rank rank) {
+  if (!point_.is_open()) return;  // of an attempt that is over
   on_left_(rank);
   auto& timer = left_[rank];
   timer = std::make_unique<Timer>(loop_);
@@ -115,11 +121,12 @@ void MpirunService::left(Rank rank) {
 void MpirunService::end() {
   left_.clear();
   point_.close();
-  progress_.join_folder.front() = '\0';
 }
 
 void MpirunService::end_daemons(std::chrono::milliseconds grace) {
   point_.end_launchers(grace);
+  point_.remove();
+  progress_.join_folder.front() = '\0';
 }
 
 }  // namespace dlaunch

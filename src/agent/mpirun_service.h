@@ -34,6 +34,8 @@ class MpirunService {
   [[nodiscard]] bool running() const { return process_ && !ended_; }
   /// Reaps mpirun if it has ended, and tells the launcher. True: it has, just now.
   bool reap(WallTime now);
+  /// Somebody who reaps any child has reaped this one. True: it was mpirun.
+  bool was_reaped(pid_t pid, const ExitStatus& status, WallTime at);
   void terminate();
   /// Everything is being killed: its end says nothing.
   void expect_end();
@@ -44,10 +46,11 @@ class MpirunService {
   /// told: it would kill the other ranks at once, and the supervisor stops them with the grace that
   /// the job gives them.
   void rank_ended(Rank rank, const ExitStatus& status);
-  /// Nothing of the attempt is left on this node: no rank may come any more.
+  /// Nothing of the attempt is left on this node: no rank may come any more. The folder stays until
+  /// mpirun's daemons have ended, which may be about to execute what it names.
   void end();
   /// mpirun's daemons on this node end with mpirun, which has ended; what has not within `grace` is
-  /// killed. Blocks.
+  /// killed. Then the place is taken away. Blocks.
   void end_daemons(std::chrono::milliseconds grace);
 
  private:

@@ -264,7 +264,8 @@ void RankService::mpirun_left(Rank rank) {
 
 void RankService::mpirun_gave_up(Rank rank) {
   for (auto& [pid, running] : running_) {
-    if (running->rank != rank || running->exited) continue;
+    // What was told to end has the grace that the job gives it.
+    if (running->rank != rank || running->exited || running->signalled) continue;
     running->left = false;  // mpirun goes on, so this is a failure
     channel_.send(
         wire::Notice{"rank " + std::to_string(rank.value) +
@@ -519,7 +520,14 @@ void RankService::reap() {
   // First: ranks may end because mpirun has.
   if (mpirun_.reap(now)) loop_.post([this] { end_attempt_if_over(); });
   bool none_left = false;
-  while (const auto reaped = reap_one(none_left)) on_ended(*reaped, now);
+  while (const auto reaped = reap_one(none_left)) {
+    // It may have ended since it was looked at above.
+    if (mpirun_.was_reaped(reaped->pid, reaped->status, now)) {
+      loop_.post([this] { end_attempt_if_over(); });
+    } else {
+      on_ended(*reaped, now);
+    }
+  }
   if (ending_ && none_left) attempt_is_empty();
 }
 

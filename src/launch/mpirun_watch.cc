@@ -19,7 +19,10 @@ bool says_something(const std::string& line) {
 }  // namespace
 
 MpirunWatch::MpirunWatch(const LaunchPlan& plan) : attempt_(plan.attempt), mpirun_(plan.mpirun) {
-  for (std::uint32_t i = 0; mpirun_ && i < plan.nodes.size(); ++i) to_come_.insert(NodeIndex(i));
+  for (std::uint32_t i = 0; mpirun_ && i < plan.nodes.size(); ++i) {
+    // Nothing is started on a node without ranks.
+    if (!plan.nodes[i].ranks.empty()) to_come_.insert(NodeIndex(i));
+  }
 }
 
 std::optional<wire::StartMpirun> MpirunWatch::awaited(NodeIndex node,

@@ -1,6 +1,8 @@
 #include "plan/mpirun_plan.h"
 
 #include <algorithm>
+#include <iterator>
+#include <string_view>
 #include <utility>
 
 #include "model/ip_address.h"
@@ -44,10 +46,29 @@ std::string join_folder(const PlanContext& context) {
 /// mpirun on a lone node need not know what the network calls it.
 std::vector<HostSlots> hosts_of(const LaunchPlan& plan) {
   std::vector<HostSlots> hosts;
-  for (const NodePlan& node : plan.nodes)
+  for (const NodePlan& node : plan.nodes) {
+    if (node.ranks.empty()) continue;
     hosts.push_back({node.name, static_cast<std::uint32_t>(node.ranks.size())});
-  if (hosts.size() == 1) hosts.front().name = "localhost";
+  }
+  if (plan.nodes.size() == 1) hosts.front().name = "localhost";
   return hosts;
+}
+
+/// The launchers' own settings: those of Open MPI and PRRTE, Hydra, Intel MPI, and what they log in
+/// by.
+bool concerns_mpirun(std::string_view name) {
+  constexpr std::string_view kPrefixes[] = {"OMPI_",    "PRTE_", "PMIX_", "HYDRA_",
+                                            "MPIEXEC_", "MPIR_", "I_MPI_"};
+  return name == "PATH" || name == "LD_LIBRARY_PATH" || name == "OPAL_PREFIX" ||
+         std::any_of(std::begin(kPrefixes), std::end(kPrefixes),
+                     [&](std::string_view prefix) { return name.starts_with(prefix); });
+}
+
+/// Hydra sends its whole environment to its daemons, over connections of its own.
+void keep_secrets_from_mpirun(LaunchPlan& plan) {
+  for (const Variable& variable : plan.variables) {
+    if (variable.source == VariableSource::env_secret) plan.scrubbed.push_back(variable.name);
+  }
 }
 
 /// Not those of ranks, which get theirs from their agents: no value passes through mpirun.
@@ -55,7 +76,7 @@ Environment environment_for(const LaunchPlan& plan, Environment own) {
   for (const Variable& variable : plan.variables) {
     const bool is_given =
         variable.source == VariableSource::job_env || variable.source == VariableSource::env_pass;
-    if (is_given) own.emplace(variable.name, variable.value);
+    if (is_given && concerns_mpirun(variable.name)) own.emplace(variable.name, variable.value);
   }
   return own;
 }
@@ -140,6 +161,7 @@ Status add_mpirun(const JobSpec& spec, const Cluster& cluster, const PlanContext
   mpirun.environment = environment_for(plan, std::move(command->environment));
   plan.nodes.front().files.push_back(
       {input.hostfile, hostfile_text(hostfile_dialect(*kind), input.hosts)});
+  keep_secrets_from_mpirun(plan);
   plan.mpirun = std::move(mpirun);
   return {};
 }

@@ -40,7 +40,11 @@ def summary(box):
 
 
 def expect_no_join_folder(box):
-    left = [name for name in os.listdir("/tmp") if name.startswith(f"dlaunch-join-{os.path.basename(box.run_folder())}")]
+    """Each node of a cluster has its own /tmp."""
+    start = f"dlaunch-join-{os.path.basename(box.run_folder())}"
+    left = [name for name in os.listdir("/tmp") if name.startswith(start)]
+    for node in box.cluster.names if box.cluster else ():
+        left += [f"{node}:{name}" for name in box.ssh(node, "ls /tmp").stdout.split() if name.startswith(start)]
     expect_equal(left, [], "folders in which ranks come")
 
 

@@ -14,7 +14,7 @@ JobSpec job() {
   spec.framework = Framework::mpi;
   spec.command.argv = {"./ring"};
   spec.mpi.launcher = Mpi::Launcher::mpirun;
-  spec.env = {{"WORD", "a b"}};
+  spec.env = {{"WORD", "a b"}, {"OMPI_MCA_plm_rsh_agent", "ssh"}};
   return spec;
 }
 
@@ -65,9 +65,30 @@ TEST(MpirunPlan, TheWholeLineOfOpenMpi) {
   ASSERT_TRUE(plan);
   ASSERT_EQ(plan->nodes.front().files.size(), 1U);
   EXPECT_EQ(plan->nodes.front().files.front().text, "node1 slots=2\nnode2 slots=2\n");
-  EXPECT_EQ(plan->mpirun->environment, (Environment{{"WORD", "a b"}}));
+  EXPECT_EQ(plan->mpirun->environment, (Environment{{"OMPI_MCA_plm_rsh_agent", "ssh"}}))
+      << "what is not for mpirun itself does not pass it";
   EXPECT_TRUE(plan->ranks.front().cpus.empty());  // mpirun binds
   EXPECT_TRUE(plan->hosts.empty());
+}
+
+TEST(MpirunPlan, ANodeWithoutRanksIsNoHostOfMpirun) {
+  JobSpec spec = job();
+  spec.processes = 2;
+  const auto plan = make_plan(spec, nodes(2), context());
+  ASSERT_TRUE(plan) << plan.error().message;
+  ASSERT_EQ(plan->ranks.back().node, NodeIndex(0));
+  EXPECT_EQ(plan->nodes.front().files.front().text, "localhost slots=2\n");
+}
+
+TEST(MpirunPlan, SecretsAreTakenOutOfWhatMpirunInherits) {
+  JobSpec spec = job();
+  spec.env_secret = {"TOKEN"};
+  PlanContext with_secret = context();
+  with_secret.launcher_env = {{"TOKEN", "t0ps3cret"}};
+  const auto plan = make_plan(spec, nodes(2), with_secret);
+  ASSERT_TRUE(plan) << plan.error().message;
+  EXPECT_THAT(plan->scrubbed, testing::Contains("TOKEN"));
+  EXPECT_FALSE(plan->mpirun->environment.contains("TOKEN"));
 }
 
 TEST(MpirunPlan, ALoneNodeIsCalledLocalhost) {
