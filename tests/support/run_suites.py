@@ -72,7 +72,7 @@ def ctest(preset, label):
 
 SUITES = [
     Suite("layers", [], python_suite("layers/check.py"), budget=20),
-    Suite("unit", ["asan"], ctest("asan", "unit"), budget=90),
+    Suite("unit", ["asan"], ctest("asan", "unit"), budget=150),
     Suite("sim", ["asan"], ctest("asan", "sim"), budget=90, budget_all=3600),
     # spec_tool beside this dlaunch is the same reader.
     Suite("schema", ["asan"], python_suite("schema/check.py", "--dlaunch", program("asan")), budget=60, budget_all=900),
@@ -87,7 +87,7 @@ SUITES = [
     Suite("slurm", ["release"], python_suite("slurm/run.py", "--dlaunch", program("release")), budget=220, budget_all=400),
     Suite("examples", ["release"], python_suite("examples/run.py", "--dlaunch", program("release")), budget=120,
           budget_all=360),
-    Suite("fuzz", ["fuzz"], fuzz_suite, budget=200, budget_all=3000, presets_all=("fuzz-coverage",)),
+    Suite("fuzz", ["fuzz"], fuzz_suite, budget=300, budget_all=3000, presets_all=("fuzz-coverage",)),
     Suite("unit-tsan", ["tsan"], ctest("tsan", "unit"), budget=900, only_all=True),
     Suite("process-tsan", ["tsan"], python_suite("process/run.py", "--dlaunch", program("tsan")), budget=3600, only_all=True),
     Suite("tidy", ["asan"], python_suite("tidy/run.py"), budget=3600, only_all=True),
