@@ -21,14 +21,6 @@ constexpr std::size_t kDescriptors = 2;
 constexpr std::size_t kReadSize = 4096;
 constexpr std::chrono::hours kTouchEvery{1};
 
-/// Of our own user, as far as this user namespace can tell.
-bool is_ours(int socket) {
-  ucred peer{};
-  socklen_t size = sizeof peer;
-  return ::getsockopt(socket, SOL_SOCKET, SO_PEERCRED, &peer, &size) == 0 &&
-         peer.uid == ::geteuid();
-}
-
 /// The descriptors of one message (unix(7), SCM_RIGHTS), at most two. `n`: as recvmsg(2) returns.
 std::vector<UniqueFd> receive(int socket, ssize_t& n) {
   char byte = 0;
@@ -105,7 +97,7 @@ void AttachPoint::keep_places() {
 }
 
 void AttachPoint::let_in(UniqueFd socket) {
-  if (!is_ours(socket.get())) return;
+  if (!peer_is_our_user(socket.get())) return;
   if (candidates_.size() == kMostCandidates) candidates_.erase(candidates_.begin());
   candidates_.push_back(std::make_unique<Candidate>(loop_, std::move(socket)));
   Candidate& candidate = *candidates_.back();

@@ -23,14 +23,6 @@ namespace {
 constexpr int kQueue = 1024;  // connections not yet accepted; more than a node has ranks, mostly
 constexpr std::size_t kDescriptors = 2;
 
-/// Of our own user, as far as this user namespace can tell.
-bool is_ours(int socket) {
-  ucred peer{};
-  socklen_t size = sizeof peer;
-  return ::getsockopt(socket, SOL_SOCKET, SO_PEERCRED, &peer, &size) == 0 &&
-         peer.uid == ::geteuid();
-}
-
 tl::expected<UniqueFd, int> listen_at(const std::string& path) {
   sockaddr_un address{};
   address.sun_family = AF_UNIX;
@@ -131,7 +123,7 @@ void JoinPoint::remove() {
 }
 
 void JoinPoint::let_in(UniqueFd socket) {
-  if (!is_ours(socket.get())) return;
+  if (!peer_is_our_user(socket.get())) return;
   visitors_.push_back(std::make_unique<Visitor>(loop_, std::move(socket)));
   Visitor& visitor = *visitors_.back();
   visitor.socket.on_readable([this, &visitor] { hear(visitor); });

@@ -18,6 +18,7 @@
 #include <sys/un.h>
 #include <unistd.h>
 
+#include "os/acceptor.h"
 #include "os/clock.h"
 #include "os/private_folder.h"
 #include "os/proc_file.h"
@@ -67,14 +68,6 @@ NamelessAddress nameless_address(SessionId id) {
   return made;
 }
 
-/// Anybody may listen at such an address.
-bool is_of_our_user(const UniqueFd& connection) {
-  ucred peer{};
-  socklen_t size = sizeof peer;
-  return ::getsockopt(connection.get(), SOL_SOCKET, SO_PEERCRED, &peer, &size) == 0 &&
-         peer.uid == ::geteuid();
-}
-
 /// A socket for connecting; the agent takes connections at once, unless it is stopped: then its
 /// queue may be full.
 UniqueFd impatient_socket() {
@@ -89,7 +82,7 @@ UniqueFd connect_nameless(SessionId id) {
   const NamelessAddress to = nameless_address(id);
   if (connection &&
       ::connect(connection.get(), reinterpret_cast<const sockaddr*>(&to.address), to.size) == 0 &&
-      is_of_our_user(connection))
+      peer_is_our_user(connection.get()))
     return connection;
   return {};
 }
@@ -128,7 +121,7 @@ bool is_listened_at(const sockaddr_un& address, socklen_t size) {
   const UniqueFd socket(::socket(AF_UNIX, SOCK_STREAM | SOCK_CLOEXEC | SOCK_NONBLOCK, 0));
   if (!socket) return false;
   if (::connect(socket.get(), reinterpret_cast<const sockaddr*>(&address), size) == 0)
-    return is_of_our_user(socket);
+    return peer_is_our_user(socket.get());
   return errno == EAGAIN;
 }
 

@@ -23,12 +23,6 @@ std::string own_program() {
   return ::access(program.c_str(), X_OK) == 0 ? program : "";
 }
 
-bool is_ours(int fd) {
-  ucred peer{};
-  socklen_t size = sizeof peer;
-  return ::getsockopt(fd, SOL_SOCKET, SO_PEERCRED, &peer, &size) == 0 && peer.uid == ::geteuid();
-}
-
 }  // namespace
 
 std::unique_ptr<PromptServer> PromptServer::open(EventLoop& loop, Callbacks callbacks) {
@@ -53,7 +47,7 @@ std::vector<std::string> PromptServer::environment(const std::string& process) c
 }
 
 void PromptServer::let_in(UniqueFd fd) {
-  if (!is_ours(fd.get()) || askers_.size() >= kMostAskers) return;
+  if (!peer_is_our_user(fd.get()) || askers_.size() >= kMostAskers) return;
   const std::uint64_t id = next_id_++;
   askers_[id] = std::make_unique<WatchedFd>(loop_, std::move(fd));
   watch_asker(id);

@@ -5,6 +5,7 @@
 #include <utility>
 
 #include <sys/socket.h>
+#include <unistd.h>
 
 namespace dlaunch {
 
@@ -18,6 +19,13 @@ bool is_for_want_of_something(int error) {
 }
 
 }  // namespace
+
+bool peer_is_our_user(int socket) {
+  ucred peer{};
+  socklen_t size = sizeof peer;
+  return ::getsockopt(socket, SOL_SOCKET, SO_PEERCRED, &peer, &size) == 0 &&
+         peer.uid == ::geteuid();
+}
 
 Acceptor::Acceptor(EventLoop& loop, UniqueFd listener, Came came)
     : listener_(loop, std::move(listener)), pause_(loop), came_(std::move(came)) {

@@ -9,6 +9,10 @@
 
 namespace dlaunch {
 
+/// Whether who is at the other end of a unix socket is our own user, as far as this user namespace
+/// can tell (unix(7), SO_PEERCRED: who called connect(2) or listen(2)).
+[[nodiscard]] bool peer_is_our_user(int socket);
+
 /// Lives on the loop's one thread.
 class Acceptor {
  public:
