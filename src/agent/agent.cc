@@ -9,6 +9,7 @@
 
 #include "agent/attach.h"
 #include "agent/attach_point.h"
+#include "agent/deadline_file.h"
 #include "agent/facts.h"
 #include "agent/lease.h"
 #include "agent/mpi_service.h"
@@ -64,6 +65,7 @@ class Agent {
         stager_(loop_, environment_from_block(environ),
                 [this](const wire::Message& message) { channel_.send(message); }),
         mpi_(loop_, channel_, id_),
+        which_mpirun_(loop_),
         mpirun_(loop_, channel_, progress),
         ranks_(loop_, channel_, pump_, stdin_, facts_, mpi_, mpirun_, enclosure_) {}
 
@@ -117,6 +119,7 @@ class Agent {
     if (start.log_folder.empty()) start.log_folder = folder_.of_attempt(start.attempt);
     ranks_.start(std::move(start));
   }
+  void on(wire::Deadline& deadline) { write_deadline(deadline); }
   void on(wire::StartMpirun& start) { ranks_.start_mpirun(start); }
   void on(wire::SyncBegin& begin) { stager_.on(begin); }
   void on(wire::SyncEntries& entries) { stager_.on(entries); }
@@ -190,10 +193,14 @@ class Agent {
     end_reach_check();  // the ports are about to be other ones
     wire::Facts facts{facts_.gather(request), request.attempt};
     facts.facts.isolation_refused = isolation_refused_;
-    find_mpirun(request, environment_from_block(environ), facts.facts);
     facts.facts.machine = machine_.empty() ? machine_identity() : machine_;
     make_folder(request.output_name, facts.facts);
-    channel_.send(facts);
+    which_mpirun_.ask(request, environment_from_block(environ),
+                      [this, facts](const MpirunQuestion::Answer& mpirun) mutable {
+                        facts.facts.mpirun = mpirun.program;
+                        facts.facts.mpirun_version = mpirun.version;
+                        channel_.send(facts);
+                      });
     loop_.post([this] { ranks_.prepare(); });  // while the launcher makes its plan
   }
 
@@ -328,6 +335,7 @@ class Agent {
   StdinPump stdin_;
   Stager stager_;
   MpiService mpi_;
+  MpirunQuestion which_mpirun_;
   MpirunService mpirun_;
   RankService ranks_;
   int exit_code_ = exit_code::kInternal;

@@ -1,13 +1,19 @@
 #include "agent/facts.h"
 
+#include <algorithm>
 #include <cstdlib>
 
 #include <sys/utsname.h>
+#include <unistd.h>
 
+#include "agent/carried_environment.h"
 #include "fabric/fabric_facts.h"
+#include "fabric/mca_settings.h"
 #include "fabric/net.h"
 #include "fabric/node_facts.h"
 #include "os/own_machine.h"
+
+extern char** environ;
 
 namespace dlaunch {
 
@@ -16,6 +22,20 @@ namespace {
 std::string environment_value(const char* name) {
   const char* const value = std::getenv(name);
   return value == nullptr ? std::string() : std::string(value);
+}
+
+/// Those that were asked for, of what Open MPI's files here say.
+Environment mca_settings(const wire::FactsRequest& request) {
+  const auto is_mca = [](const std::string& name) { return name.starts_with("OMPI_MCA_"); };
+  if (std::none_of(request.variables.begin(), request.variables.end(), is_mca)) return {};
+  const Environment environment =
+      carried_environment(environment_from_block(environ), request.carried, "/", folder_exists);
+  Environment settings = fabric::read_mca_settings("", fabric::mca_files(environment));
+  std::erase_if(settings, [&](const auto& setting) {
+    const auto& wanted = request.variables;
+    return std::find(wanted.begin(), wanted.end(), setting.first) == wanted.end();
+  });
+  return settings;
 }
 
 }  // namespace
@@ -42,9 +62,11 @@ NodeFacts FactsService::gather(const wire::FactsRequest& request) {
       "", facts.gpus,
       fabric::user_nccl_file(environment_value("NCCL_CONF_FILE"), environment_value("HOME")));
   facts.limits = own_limits();
+  facts.user_id = ::geteuid();
   for (const std::string& name : request.variables) {
     if (const char* value = std::getenv(name.c_str())) facts.environment[name] = value;
   }
+  facts.mca_settings = mca_settings(request);
   reserve(request, facts);
   return facts;
 }

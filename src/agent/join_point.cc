@@ -4,6 +4,8 @@
 #include <cerrno>
 #include <csignal>
 #include <cstring>
+#include <filesystem>
+#include <system_error>
 #include <utility>
 
 #include <fcntl.h>
@@ -14,6 +16,7 @@
 #include <unistd.h>
 
 #include "os/clock.h"
+#include "os/private_folder.h"
 #include "os/process_identity.h"
 
 namespace dlaunch {
@@ -21,7 +24,7 @@ namespace dlaunch {
 namespace {
 
 constexpr int kQueue = 1024;  // connections not yet accepted; more than a node has ranks, mostly
-constexpr std::size_t kDescriptors = 2;
+constexpr std::size_t kPassed = 2;  // descriptors in a message
 
 tl::expected<UniqueFd, int> listen_at(const std::string& path) {
   sockaddr_un address{};
@@ -40,7 +43,7 @@ tl::expected<UniqueFd, int> listen_at(const std::string& path) {
 std::string receive(int socket, std::vector<UniqueFd>& descriptors, ssize_t& n) {
   std::string text(kMostJoinBytes, '\0');
   iovec data{text.data(), text.size()};
-  alignas(cmsghdr) char control[CMSG_SPACE(kDescriptors * sizeof(int))];
+  alignas(cmsghdr) char control[CMSG_SPACE(kPassed * sizeof(int))];
   msghdr message{};
   message.msg_iov = &data;
   message.msg_iovlen = 1;
@@ -62,6 +65,24 @@ std::string receive(int socket, std::vector<UniqueFd>& descriptors, ssize_t& n) 
   return text;
 }
 
+tl::unexpected<StartFailure> lacks(const std::string& what, int error) {
+  return tl::unexpected(StartFailure{StartFailure::Step::resources, error, what, ""});
+}
+
+/// /tmp itself is everybody's, and nobody may take away there what is ours (the sticky bit).
+tl::expected<void, StartFailure> make_parent(const std::string& folder) {
+  const std::string parent = folder.substr(0, folder.rfind('/'));
+  if (parent == "/tmp") return {};
+  const auto opened = open_private_folder(parent, true);
+  if (!opened) return lacks(opened.error().message, EPERM);
+  return {};
+}
+
+void say(int socket, const JoinAnswer& answer) {
+  const std::string text = encode(answer);
+  (void)!::send(socket, text.data(), text.size(), MSG_NOSIGNAL | MSG_DONTWAIT);
+}
+
 bool has_ended(int pidfd) {
   pollfd watched{pidfd, POLLIN, 0};
   return ::poll(&watched, 1, 0) > 0;
@@ -69,16 +90,16 @@ bool has_ended(int pidfd) {
 
 }  // namespace
 
+/// With what an mpirun that was killed has left in it.
 void remove_join_folder(const std::string& folder) {
-  ::unlink(join_socket(folder).c_str());
-  ::unlink(join_program(folder).c_str());
-  ::rmdir(folder.c_str());
+  std::error_code ignored;
+  std::filesystem::remove_all(folder, ignored);
 }
 
 struct JoinPoint::Visitor {
   Visitor(EventLoop& loop, UniqueFd came) : socket(loop, std::move(came)) {}
   WatchedFd socket;
-  std::optional<Rank> rank;  // once it has said so and was not refused
+  std::optional<Rank> rank;  // for which it stands; none: it has not said so, or is refused
 };
 
 JoinPoint::JoinPoint(EventLoop& loop, Callbacks callbacks)
@@ -88,19 +109,20 @@ JoinPoint::~JoinPoint() {
   remove();
 }
 
-tl::expected<void, int> JoinPoint::open(const std::string& folder) {
+tl::expected<void, StartFailure> JoinPoint::open(const std::string& folder) {
   visitors_.clear();
   remove();
   constexpr std::size_t kMostPath = 4096;
   std::string own(kMostPath, '\0');
   const ssize_t size = ::readlink("/proc/self/exe", own.data(), own.size());
-  if (size <= 0) return tl::unexpected(errno);
+  if (size <= 0) return lacks("/proc/self/exe", errno);
   own.resize(static_cast<std::size_t>(size));
-  if (::mkdir(folder.c_str(), 0700) != 0) return tl::unexpected(errno);
+  if (auto made = make_parent(folder); !made) return made;
+  if (::mkdir(folder.c_str(), 0700) != 0) return lacks(folder, errno);
   folder_ = folder;
-  const auto undo = [this](int error) {
+  const auto undo = [&](int error) {
     remove();
-    return tl::unexpected(error);
+    return lacks(folder, error);
   };
   if (::symlink(own.c_str(), join_program(folder).c_str()) != 0) return undo(errno);
   auto listener = listen_at(join_socket(folder));
@@ -144,11 +166,17 @@ void JoinPoint::hear(Visitor& visitor) {
   auto joining = decode_joining(text);
   if (!joining || descriptors.size() != (joining->has_pmi ? 2U : 1U)) return drop(visitor);
   launchers_.try_emplace(joining->parent, std::move(descriptors.front()));
-  visitor.rank = joining->rank;
-  visitor.socket.on_readable([this, &visitor] { hear(visitor); });
+  // Who stands for the rank already is another one, and goes on.
   const std::string refused =
       callbacks_.on_joined(*joining, joining->has_pmi ? std::move(descriptors[1]) : UniqueFd());
-  if (!refused.empty()) answer(joining->rank, {{}, refused});
+  if (!refused.empty()) return refuse(visitor, refused);
+  visitor.rank = joining->rank;
+  visitor.socket.on_readable([this, &visitor] { hear(visitor); });
+}
+
+void JoinPoint::refuse(Visitor& visitor, const std::string& why) {
+  say(visitor.socket.get(), {{}, why});
+  drop(visitor);
 }
 
 void JoinPoint::catch_up() {
@@ -168,13 +196,11 @@ void JoinPoint::leave(Visitor& visitor) {
 }
 
 void JoinPoint::answer(Rank rank, const JoinAnswer& answer) {
-  // The last one to come under this number: a second one is refused, and told so.
-  const auto found = std::find_if(visitors_.rbegin(), visitors_.rend(),
+  const auto found = std::find_if(visitors_.begin(), visitors_.end(),
                                   [&](const auto& visitor) { return visitor->rank == rank; });
-  if (found == visitors_.rend()) return;
-  const std::string text = encode(answer);
-  (void)!::send((*found)->socket.get(), text.data(), text.size(), MSG_NOSIGNAL | MSG_DONTWAIT);
-  visitors_.erase(std::next(found).base());
+  if (found == visitors_.end()) return;
+  say((*found)->socket.get(), answer);
+  visitors_.erase(found);
 }
 
 void JoinPoint::end_launchers(std::chrono::milliseconds grace) {

@@ -14,6 +14,7 @@
 #include <sys/types.h>
 
 #include "foreign/join_words.h"
+#include "model/result.h"
 #include "os/acceptor.h"
 #include "os/event_loop.h"
 #include "os/unique_fd.h"
@@ -38,13 +39,17 @@ class JoinPoint {
   JoinPoint(const JoinPoint&) = delete;
   JoinPoint& operator=(const JoinPoint&) = delete;
 
-  /// Makes the folder, which must not be there yet: whoever else could have made it could start
-  /// programs of his own in our name. Errors: errno.
-  [[nodiscard]] tl::expected<void, int> open(const std::string& folder);
+  /// Descriptors of ours that each who comes needs: its socket, and the process that has started
+  /// it.
+  static constexpr std::size_t kDescriptors = 2;
+
+  /// Makes the folder, which must not be there yet, in one that is ours alone and is made where it
+  /// is missing: whoever else could make it could start programs of his own in our name.
+  [[nodiscard]] tl::expected<void, StartFailure> open(const std::string& folder);
   [[nodiscard]] bool is_open() const { return acceptor_ != nullptr; }
   /// Who has left since: on_left is called from inside.
   void catch_up();
-  /// Tells the process that stands for the rank; none may.
+  /// Tells the process that stands for the rank, and was not refused; there may be none.
   void answer(Rank rank, const JoinAnswer& answer);
   /// Nobody comes any more. Who is there stays until the next open(); so does the folder, for what
   /// the other launcher still starts must not be somebody else's program of the same name.
@@ -60,6 +65,7 @@ class JoinPoint {
   struct Visitor;
   void let_in(UniqueFd socket);
   void hear(Visitor& visitor);
+  void refuse(Visitor& visitor, const std::string& why);
   void drop(Visitor& visitor);
   void leave(Visitor& visitor);
 

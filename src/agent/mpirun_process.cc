@@ -58,6 +58,7 @@ tl::expected<std::unique_ptr<MpirunProcess>, StartFailure> MpirunProcess::start(
   spawning.stdout_fd = pipe->write.get();
   spawning.stderr_fd = pipe->write.get();
   spawning.cgroup = request.cgroup;
+  spawning.open_files = &request.open_files;
   spawning.new_session = true;
   const auto spawned = spawn(spawning);
   if (!spawned) return tl::unexpected(spawned.error());

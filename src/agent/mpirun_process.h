@@ -7,6 +7,7 @@
 #include <string>
 #include <vector>
 
+#include <sys/resource.h>
 #include <sys/types.h>
 
 #include "model/environment.h"
@@ -27,7 +28,8 @@ class MpirunProcess {
     std::vector<std::string> argv;  // at least one word
     Environment environment;        // all of it
     std::string workdir;
-    int cgroup = -1;  // as SpawnRequest
+    int cgroup = -1;      // as SpawnRequest
+    rlimit open_files{};  // RLIMIT_NOFILE: as many as it would have without us
   };
 
   /// In a session of its own, with /dev/null as stdin.

@@ -6,7 +6,6 @@
 
 #include "agent/carried_environment.h"
 #include "agent/environment_block.h"
-#include "os/program_output.h"
 #include "os/spawn.h"
 
 namespace dlaunch {
@@ -26,18 +25,25 @@ std::string find(const std::string& name, const std::string& search_path) {
 
 }  // namespace
 
-void find_mpirun(const wire::FactsRequest& request, const Environment& login, NodeFacts& facts) {
-  if (request.mpirun.empty()) return;
+void MpirunQuestion::ask(const wire::FactsRequest& request, const Environment& login,
+                         std::function<void(const Answer&)> done) {
+  running_.reset();
+  if (request.mpirun.empty()) return done({});
   Environment environment = carried_environment(login, request.carried, "/", folder_exists);
   if (request.search_path) environment["PATH"] = *request.search_path;
   const std::string path = find_variable(environment, "PATH").value_or(kDefaultSearchPath);
+  Answer answer;
   for (const std::string& name : request.mpirun) {
-    facts.mpirun = find(name, path);
-    if (facts.mpirun.empty()) continue;
-    const auto text = program_output({facts.mpirun, "--version"}, kLimit, &environment);
-    facts.mpirun_version = text ? text->substr(0, kMostText) : text.error().message;
-    return;
+    answer.program = find(name, path);
+    if (!answer.program.empty()) break;
   }
+  if (answer.program.empty()) return done({});
+  running_ = std::make_unique<RunningProgram>(
+      loop_, std::vector<std::string>{answer.program, "--version"}, kLimit, &environment,
+      [answer, done = std::move(done)](const Result<std::string>& text) mutable {
+        answer.version = text ? text->substr(0, kMostText) : text.error().message;
+        done(answer);
+      });
 }
 
 }  // namespace dlaunch

@@ -33,7 +33,8 @@ MpirunService::MpirunService(EventLoop& loop, Channel& channel, Progress& progre
       point_(loop, {[this](const Joining& joining, UniqueFd pmi) {
                       return on_joined_(joining, std::move(pmi));
                     },
-                    [this](Rank rank) { left(rank); }}) {}
+                    [this](Rank rank) { left(rank); }}),
+      relay_(loop) {}
 
 MpirunService::~MpirunService() = default;
 
@@ -44,10 +45,13 @@ void MpirunService::set_callbacks(Joined on_joined, std::function<void(Rank)> on
   on_given_up_ = std::move(on_given_up);
 }
 
-tl::expected<void, int> MpirunService::begin(Attempt attempt, const std::string& folder) {
+tl::expected<void, StartFailure> MpirunService::begin(Attempt attempt, const std::string& folder,
+                                                      bool are_mpi) {
   if (point_.is_open()) return {};
   end_daemons(std::chrono::seconds(1));  // of an earlier attempt
   attempt_ = attempt;
+  are_mpi_ = are_mpi;
+  relay_.forget();
   left_.clear();
   process_.reset();
   ended_ = false;
@@ -105,6 +109,23 @@ void MpirunService::expect_end() {
   if (running()) process_->expect_end();
 }
 
+UniqueFd MpirunService::pass(Rank rank, UniqueFd pmi, Environment& variables) {
+  return are_mpi_ ? relay_.pass(rank, std::move(pmi), variables) : std::move(pmi);
+}
+
+/// As MpiService::judge(), from what has passed by. Whether it has called MPI_Finalize is mpirun's
+/// affair.
+void MpirunService::judge(Rank rank, ExitStatus& status) {
+  if (!are_mpi_) return;
+  if (const auto code = relay_.aborted(rank)) {
+    status = ExitStatus();
+    status.value = *code & 0xff;
+    status.mpi = MpiEnd::aborted;
+  } else if (status.ok() && relay_.has_met(rank) == false) {
+    status.mpi = MpiEnd::never_connected;
+  }
+}
+
 void MpirunService::rank_ended(Rank rank, const ExitStatus& status) {
   left_.erase(rank);
   if (status.ok()) point_.answer(rank, {status, ""});
@@ -121,6 +142,7 @@ void MpirunService::left(Rank rank) {
 void MpirunService::end() {
   left_.clear();
   point_.close();
+  relay_.forget();
 }
 
 void MpirunService::end_daemons(std::chrono::milliseconds grace) {

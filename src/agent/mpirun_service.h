@@ -9,6 +9,7 @@
 #include <string>
 
 #include "agent/join_point.h"
+#include "agent/meeting_relay.h"
 #include "agent/mpirun_process.h"
 #include "agent/progress.h"
 #include "os/channel.h"
@@ -27,8 +28,16 @@ class MpirunService {
   void set_callbacks(Joined on_joined, std::function<void(Rank)> on_left,
                      std::function<void(Rank)> on_given_up);
 
-  /// For each attempt: makes the place for its ranks. Errors: errno.
-  [[nodiscard]] tl::expected<void, int> begin(Attempt attempt, const std::string& folder);
+  /// Descriptors of ours that each rank needs.
+  [[nodiscard]] static std::size_t descriptors_per_rank(bool are_mpi) {
+    return JoinPoint::kDescriptors + (are_mpi ? MeetingRelay::kDescriptors : 0);
+  }
+
+  /// For each attempt: makes the place for its ranks. `are_mpi`: they are to meet mpirun.
+  [[nodiscard]] tl::expected<void, StartFailure> begin(Attempt attempt, const std::string& folder,
+                                                       bool are_mpi);
+  /// Before a rank starts that is to meet mpirun: see MeetingRelay.
+  [[nodiscard]] UniqueFd pass(Rank rank, UniqueFd pmi, Environment& variables);
   /// On node 0. What goes wrong is told as the output and the end of mpirun.
   void start(const MpirunProcess::Request& request);
   [[nodiscard]] bool running() const { return process_ && !ended_; }
@@ -42,6 +51,8 @@ class MpirunService {
 
   /// Takes what is known of what stands for ranks: on_left is called from inside.
   void catch_up() { point_.catch_up(); }
+  /// Of a rank that has ended by itself: what its exit status does not tell.
+  void judge(Rank rank, ExitStatus& status);
   /// A rank has ended: what stands for it may end, if it did so well. Of failures mpirun is not
   /// told: it would kill the other ranks at once, and the supervisor stops them with the grace that
   /// the job gives them.
@@ -66,6 +77,8 @@ class MpirunService {
   std::function<void(Rank)> on_left_;
   std::function<void(Rank)> on_given_up_;
   JoinPoint point_;
+  MeetingRelay relay_;
+  bool are_mpi_ = false;
   std::unique_ptr<MpirunProcess> process_;
   bool ended_ = false;
   std::map<Rank, std::unique_ptr<Timer>> left_;

@@ -8,15 +8,12 @@
 #include <fcntl.h>
 #include <unistd.h>
 
-#include "agent/carried_environment.h"
-#include "agent/environment_block.h"
+#include "agent/running_rank.h"
 #include "agent/start_files.h"
 #include "model/pmi.h"
 #include "os/clock.h"
 #include "os/proc_file.h"
 #include "os/signals.h"
-
-extern char** environ;
 
 namespace dlaunch {
 
@@ -53,11 +50,6 @@ class CpuMask {
   std::size_t size_ = 0;
 };
 
-/// Of a list that is empty when all ranks are meant.
-bool is_meant(const std::vector<Rank>& ranks, Rank rank) {
-  return ranks.empty() || std::find(ranks.begin(), ranks.end(), rank) != ranks.end();
-}
-
 /// What the rank's MPI library finds its launcher by.
 void take_variables(const Environment& given, bool has_pmi, Environment& own) {
   for (const auto& [name, value] : given) own[name] = value;
@@ -83,70 +75,12 @@ tl::expected<RankPipes, StartFailure> make_pipes(bool with_stdin) {
   return pipes;
 }
 
-void kill_tree(pid_t root) {
-  for (const pid_t child : children_of(root)) kill_tree(child);
-  ::kill(root, SIGKILL);
-}
-
-/// True if the process still executes exactly this command: a shell that ends its script with a
-/// plain command has become that command, and the children are then the user's (data loaders), not
-/// ours.
-bool runs_command(pid_t pid, const std::vector<std::string>& argv) {
-  std::string expected;
-  for (const std::string& argument : argv) expected.append(argument).push_back('\0');
-  // One byte more than expected: a longer command line is another command.
-  const std::string file = "/proc/" + std::to_string(pid) + "/cmdline";
-  return read_proc_file(file, expected.size() + 1) == expected;
-}
-
 /// Or is a shell whose last command did.
 bool died_of_sigkill(const ExitStatus& status) {
   return status.code() == exit_code::kSignalBase + SIGKILL;
 }
 
 }  // namespace
-
-/// What the ranks of one StartRanks have in common, prepared once.
-struct RankService::Batch {
-  explicit Batch(wire::StartRanks r)
-      : request(std::move(r)),
-        base(carried_environment(environment_from_block(environ), request.carried, request.workdir,
-                                 folder_exists),
-             request.scrub, request.defaults, request.env) {}
-
-  const Program& program(std::uint32_t command, const std::string& search_path) {
-    const auto key = std::pair{command, search_path};
-    auto found = programs.find(key);
-    if (found == programs.end()) {
-      const std::string& name = request.commands[command].argv.front();
-      found = programs.emplace(key, find_program(name, search_path, request.workdir)).first;
-    }
-    return found->second;
-  }
-
-  wire::StartRanks request;
-  EnvironmentBase base;
-  std::map<std::pair<std::uint32_t, std::string>, Program> programs;
-};
-
-struct RankService::RunningRank {
-  Rank rank;
-  pid_t leader = 0;
-  pid_t outer_pid = 0;                             // as the node numbers it
-  const std::vector<std::string>* argv = nullptr;  // of our own shell; null for other commands
-  std::shared_ptr<Batch> batch;                    // holds argv
-  bool wants_stdin = false;
-  bool exited = false;
-  bool left = false;       // what mpirun had started for it has been ended, so it may end of that
-  bool signalled = false;  // by us, on the launcher's word, before it had ended
-  bool counted_over = false;
-  std::unique_ptr<Timer> abort_grace;
-  // Direct children of our own shell that were signalled with it: the rank lasts as long as they
-  // do.
-  std::map<pid_t, std::unique_ptr<WatchedFd>> companions;
-
-  [[nodiscard]] bool over() const { return exited && companions.empty(); }
-};
 
 RankService::RankService(EventLoop& loop, Channel& channel, OutputPump& pump, StdinPump& stdin_pump,
                          FactsService& facts, MpiService& mpi, MpirunService& mpirun,
@@ -205,73 +139,10 @@ void RankService::start(wire::StartRanks request) {
     not_started(request.ranks.front(), std::move(written.error()));
     return end_attempt_if_over();
   }
-  auto batch = std::make_shared<Batch>(std::move(request));
+  auto batch = std::make_shared<RankBatch>(std::move(request));
   if (!batch->request.join_folder.empty()) return await(batch);
   for (std::size_t i = 0; i < batch->request.ranks.size(); ++i) pending_.push_back({batch, i});
   start_some();
-}
-
-void RankService::await(const std::shared_ptr<Batch>& batch) {
-  const std::string& folder = batch->request.join_folder;
-  if (const auto opened = mpirun_.begin(attempt_, folder); !opened) {
-    not_started(batch->request.ranks.front(),
-                {StartFailure::Step::resources, opened.error(), folder, ""});
-    return end_attempt_if_over();
-  }
-  if (!joint_batch_) joint_batch_ = batch;
-  const auto& ranks = batch->request.ranks;
-  for (std::size_t i = 0; i < ranks.size(); ++i) awaited_[ranks[i].rank] = {batch, i};
-  if (all_known_) channel_.send(wire::RanksAwaited{attempt_});
-}
-
-void RankService::start_mpirun(const wire::StartMpirun& request) {
-  if (!active_ || closed_ || request.attempt != attempt_ || !joint_batch_) return;
-  const wire::StartRanks& ranks = joint_batch_->request;
-  const EnvironmentBase base(carried_environment(environment_from_block(environ), ranks.carried,
-                                                 ranks.workdir, folder_exists),
-                             ranks.scrub, {}, request.env);
-  mpirun_.start({request.argv, base.variables(), ranks.workdir, enclosure_.cgroup_fd()});
-}
-
-std::string RankService::start_joined(const Joining& joining, UniqueFd pmi) {
-  const auto found = awaited_.find(joining.rank);
-  if (closed_) return "the attempt is about to end";
-  if (found == awaited_.end()) {
-    return "it is none that dlaunch has planned for this node, or it is here already; the hosts "
-           "and the mapping must be those of the plan";
-  }
-  const Pending next = found->second;
-  awaited_.erase(found);
-  const wire::StartRank& rank = next.batch->request.ranks[next.index];
-  const Place place{joining.variables, joining.cpus, std::move(pmi)};
-  auto pid = start_one(next.batch, rank, &place);
-  if (pid) {
-    channel_.send(wire::RanksStarted{attempt_, {{rank.rank, *pid, wall_now()}}});
-  } else {
-    not_started(rank, std::move(pid.error()));
-    end_attempt_if_over();
-  }
-  return {};
-}
-
-/// mpirun ends them all when one has called MPI_Abort, or when it fails itself: how they end then
-/// is its doing, and its own end says why.
-void RankService::mpirun_left(Rank rank) {
-  for (auto& [pid, running] : running_) {
-    if (running->rank == rank && !running->exited) running->left = true;
-  }
-}
-
-void RankService::mpirun_gave_up(Rank rank) {
-  for (auto& [pid, running] : running_) {
-    // What was told to end has the grace that the job gives it.
-    if (running->rank != rank || running->exited || running->signalled) continue;
-    running->left = false;  // mpirun goes on, so this is a failure
-    channel_.send(
-        wire::Notice{"rank " + std::to_string(rank.value) +
-                     ": mpirun has ended what it had started for it; the rank is killed"});
-    kill_tree(pid);
-  }
 }
 
 void RankService::begin_attempt(const wire::StartRanks& request) {
@@ -303,8 +174,11 @@ void RankService::lock_cores(wire::StartRanks& request) {
 }
 
 bool RankService::descriptors_suffice(const wire::StartRanks& request) {
-  const std::size_t per_rank =  // stdout and stderr, and what MPI needs
-      (request.log_folder.empty() ? 2 : 4) + mpi_.descriptors_per_rank();
+  // stdout and stderr, and what it needs to meet the others
+  const std::size_t for_others = request.join_folder.empty()
+                                     ? mpi_.descriptors_per_rank()
+                                     : MpirunService::descriptors_per_rank(request.are_mpi);
+  const std::size_t per_rank = (request.log_folder.empty() ? 2 : 4) + for_others;
   std::size_t needed = 0;
   std::size_t held = 0;  // ports, which are given free before the log files come
   for (const wire::StartRank& rank : request.ranks) {
@@ -340,22 +214,34 @@ void RankService::start_some() {
   end_attempt_if_over();
 }
 
-tl::expected<pid_t, StartFailure> RankService::start_one(const std::shared_ptr<Batch>& shared,
+/// By which it meets the other ranks; invalid: its variables are enough.
+tl::expected<UniqueFd, StartFailure> RankService::way_to_others(const RankBatch& batch,
+                                                                const wire::StartRank& rank,
+                                                                Place* place, Environment& own) {
+  if (place == nullptr) return mpi_.connect(rank.rank, batch.base.variables(), own);
+  take_variables(place->variables, place->pmi.valid(), own);
+  return std::move(place->pmi);
+}
+
+/// The rank listens on them itself: given free as late as can be.
+void RankService::release_ports(const wire::StartRank& rank) {
+  for (const std::uint16_t port : rank.release_ports) {
+    facts_.release_port(port);
+    released_.add(rank.rank, port, monotonic_now());
+  }
+}
+
+tl::expected<pid_t, StartFailure> RankService::start_one(const std::shared_ptr<RankBatch>& shared,
                                                          const wire::StartRank& rank,
-                                                         const Place* place) {
-  Batch& batch = *shared;
+                                                         Place* place) {
+  RankBatch& batch = *shared;
   auto made = make_pipes(rank.wants_stdin);
   if (!made) return tl::unexpected(made.error());
   auto& [in, out, err] = *made;
   const wire::StartCommand& command = batch.request.commands[rank.command];
   Environment own = rank.env;
-  tl::expected<UniqueFd, StartFailure> pmi;
-  if (place == nullptr) {
-    pmi = mpi_.connect(rank.rank, batch.base.variables(), own);
-    if (!pmi) return tl::unexpected(pmi.error());
-  } else {
-    take_variables(place->variables, place->pmi.valid(), own);
-  }
+  const auto pmi = way_to_others(batch, rank, place, own);
+  if (!pmi) return tl::unexpected(pmi.error());
   const EnvironmentBlock environment(batch.base, own);
   std::vector<const char*> argv;
   argv.reserve(command.argv.size() + 1);
@@ -371,18 +257,14 @@ tl::expected<pid_t, StartFailure> RankService::start_one(const std::shared_ptr<B
   request.stdin_fd = rank.wants_stdin ? in.read.get() : null_.get();
   request.stdout_fd = out.write.get();
   request.stderr_fd = err.write.get();
-  request.extra_fd = place != nullptr ? place->pmi.get() : pmi->get();
+  request.extra_fd = pmi->get();
   request.extra_fd_number = kPmiDescriptor;
   request.cpus = cpus.set();
   request.cpus_size = cpus.size();
   request.open_files = &open_files;
   request.cgroup = enclosure_.cgroup_fd();
   request.outer_proc = enclosure_.outer_proc();
-  // The rank listens on these itself: given free as late as can be.
-  for (const std::uint16_t port : rank.release_ports) {
-    facts_.release_port(port);
-    released_.add(rank.rank, port, monotonic_now());
-  }
+  release_ports(rank);
   const auto spawned = spawn(request);
   if (!spawned) return tl::unexpected(spawned.error());
   if (spawned->cgroup_is_unusable) enclosure_.fill_cgroup_no_more();
@@ -394,7 +276,7 @@ tl::expected<pid_t, StartFailure> RankService::start_one(const std::shared_ptr<B
   return spawned->outer_pid;
 }
 
-void RankService::watch_over(const Spawned& spawned, const std::shared_ptr<Batch>& batch,
+void RankService::watch_over(const Spawned& spawned, const std::shared_ptr<RankBatch>& batch,
                              const wire::StartRank& rank) {
   const wire::StartCommand& command = batch->request.commands[rank.command];
   auto running = std::make_unique<RunningRank>();
@@ -420,87 +302,6 @@ void RankService::start_no_more() {
   mpirun_is_to_end_ = mpirun_is_to_end_ || !awaited_.empty();
   awaited_.clear();
   all_known_ = closed_ = true;
-}
-
-void RankService::start_none_of(const std::vector<Rank>& ranks) {
-  std::erase_if(pending_, [&](const Pending& pending) {
-    return is_meant(ranks, pending.batch->request.ranks[pending.index].rank);
-  });
-}
-
-void RankService::stop(const wire::StopRanks& request) {
-  if (!active_ || request.attempt != attempt_) return;
-  reap();  // who has ended before the signal did so by itself
-  if (!active_) return;
-  request.ranks.empty() ? start_no_more() : start_none_of(request.ranks);
-  for (auto& [pid, rank] : running_) {
-    if (rank->exited || !is_meant(request.ranks, rank->rank)) continue;
-    rank->signalled = true;
-    signal_rank(*rank, request.signal);
-  }
-  // Asked for when no rank is left anywhere, or has come: mpirun is what is to be stopped then.
-  if (request.ranks.empty() && alive_ == 0) mpirun_.terminate();
-  end_attempt_if_over();
-}
-
-void RankService::pass(const wire::SignalRanks& request) {
-  if (!active_ || request.attempt != attempt_) return;
-  for (const auto& [pid, rank] : running_) {
-    if (rank->exited) continue;
-    // Our own shell would end of a signal that its command waits for.
-    const bool is_shell = rank->argv != nullptr && runs_command(rank->leader, *rank->argv);
-    if (!is_shell) {
-      ::kill(rank->leader, request.signal);
-      continue;
-    }
-    for (const pid_t child : children_of(rank->leader)) ::kill(child, request.signal);
-  }
-}
-
-void RankService::signal_rank(RunningRank& rank, int signal) {
-  // Children first: a shell that dies of the signal would leave them to be found nowhere.
-  if (rank.argv != nullptr && runs_command(rank.leader, *rank.argv)) {
-    for (const pid_t child : children_of(rank.leader)) {
-      watch_companion(rank, child);
-      ::kill(child, signal);
-      ::kill(child, SIGCONT);
-    }
-  }
-  ::kill(rank.leader, signal);
-  ::kill(rank.leader, SIGCONT);  // a stopped process takes no other signal
-}
-
-void RankService::watch_companion(RunningRank& rank, pid_t companion) {
-  if (rank.companions.contains(companion)) return;
-  UniqueFd pidfd(open_pidfd(companion));
-  if (!pidfd) return;
-  auto watched = std::make_unique<WatchedFd>(loop_, std::move(pidfd));
-  watched->on_readable([this, &rank, companion] {
-    rank.companions.erase(companion);
-    if (rank.over() && !rank.counted_over) {
-      rank.counted_over = true;
-      rank_is_over();
-    }
-  });
-  rank.companions.emplace(companion, std::move(watched));
-}
-
-void RankService::kill(const wire::KillRanks& request) {
-  if (!active_ || request.attempt != attempt_) return;
-  reap();
-  if (!active_) return;
-  request.ranks.empty() ? start_no_more() : start_none_of(request.ranks);
-  for (auto& [pid, rank] : running_) {
-    if (rank->exited || !is_meant(request.ranks, rank->rank)) continue;
-    rank->signalled = true;
-    // Orphans of single ranks stay until the attempt ends: nobody can tell whose they were.
-    if (!request.ranks.empty()) kill_tree(pid);
-  }
-  if (request.ranks.empty()) {
-    mpirun_.expect_end();
-    kill_round();
-  }
-  end_attempt_if_over();
 }
 
 void RankService::wait_for_children() {
@@ -540,6 +341,7 @@ void RankService::on_ended(const Reaped& reaped, WallTime now) {
   if (rank.wants_stdin) stdin_.close();
   ExitStatus status = reaped.status;
   if (!rank.signalled) mpi_.judge(rank.rank, status);
+  if (!rank.signalled) mpirun_.judge(rank.rank, status);
   if (!status.ok() && !rank.signalled) tell_if_port_is_taken();
   if (!rank.signalled && died_of_sigkill(status))
     status.out_of_memory = oom_->evidence(rank.outer_pid);
@@ -549,17 +351,6 @@ void RankService::on_ended(const Reaped& reaped, WallTime now) {
   if (rank.over()) {
     rank.counted_over = true;
     rank_is_over();
-  }
-}
-
-/// The job ends by its end, so it must come, whatever a shell around it does next.
-void RankService::end_aborted(Rank rank, std::chrono::milliseconds grace) {
-  for (auto& [pid, running] : running_) {
-    if (running->rank != rank || running->exited) continue;
-    running->abort_grace = std::make_unique<Timer>(loop_);
-    running->abort_grace->after(grace, [&running = *running] {
-      if (!running.exited) kill_tree(running.leader);
-    });
   }
 }
 

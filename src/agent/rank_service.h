@@ -24,6 +24,9 @@
 
 namespace dlaunch {
 
+struct RankBatch;    // running_rank.h
+struct RunningRank;  // likewise
+
 /// Lives on the agent's one thread. The life of an attempt: start() one or more times; every rank
 /// ends by itself, by stop() or by kill(); then everything left of it is killed and AttemptEnded is
 /// sent.
@@ -47,10 +50,8 @@ class RankService {
   void pass(const wire::SignalRanks& request);
 
  private:
-  struct Batch;
-  struct RunningRank;
   struct Pending {
-    std::shared_ptr<Batch> batch;
+    std::shared_ptr<RankBatch> batch;
     std::size_t index = 0;
   };
 
@@ -61,7 +62,7 @@ class RankService {
     UniqueFd pmi;  // invalid: it has no socket for PMI-1
   };
 
-  void await(const std::shared_ptr<Batch>& batch);
+  void await(const std::shared_ptr<RankBatch>& batch);
   [[nodiscard]] std::string start_joined(const Joining& joining, UniqueFd pmi);
   void mpirun_left(Rank rank);
   void mpirun_gave_up(Rank rank);
@@ -69,10 +70,14 @@ class RankService {
   void lock_cores(wire::StartRanks& request);
   [[nodiscard]] bool descriptors_suffice(const wire::StartRanks& request);
   void start_some();
-  [[nodiscard]] tl::expected<pid_t, StartFailure> start_one(const std::shared_ptr<Batch>& shared,
-                                                            const wire::StartRank& rank,
-                                                            const Place* place = nullptr);
-  void watch_over(const Spawned& spawned, const std::shared_ptr<Batch>& batch,
+  [[nodiscard]] tl::expected<pid_t, StartFailure> start_one(
+      const std::shared_ptr<RankBatch>& shared, const wire::StartRank& rank,
+      Place* place = nullptr);
+  [[nodiscard]] tl::expected<UniqueFd, StartFailure> way_to_others(const RankBatch& batch,
+                                                                   const wire::StartRank& rank,
+                                                                   Place* place, Environment& own);
+  void release_ports(const wire::StartRank& rank);
+  void watch_over(const Spawned& spawned, const std::shared_ptr<RankBatch>& batch,
                   const wire::StartRank& rank);
   void not_started(const wire::StartRank& rank, StartFailure failure);
   void start_no_more();
@@ -114,9 +119,9 @@ class RankService {
   std::size_t descriptors_left_ = 0;  // that no rank of attempt_ is known to need
   std::size_t alive_ = 0;             // ranks that are not over
   std::deque<Pending> pending_;
-  std::map<Rank, Pending> awaited_;     // that mpirun has still to start
-  std::shared_ptr<Batch> joint_batch_;  // of an attempt whose ranks mpirun starts
-  bool mpirun_is_to_end_ = false;       // when no rank of this node is left
+  std::map<Rank, Pending> awaited_;         // that mpirun has still to start
+  std::shared_ptr<RankBatch> joint_batch_;  // of an attempt whose ranks mpirun starts
+  bool mpirun_is_to_end_ = false;           // when no rank of this node is left
   std::unordered_map<pid_t, std::unique_ptr<RunningRank>> running_;  // by leader
   std::set<pid_t> leftovers_;
   ReleasedPorts released_;

@@ -6,6 +6,7 @@
 
 #include "cli/hosts.h"
 #include "cli/print.h"
+#include "fabric/mca_settings.h"
 #include "launch/discover.h"
 #include "os/program_output.h"
 #include "plan/carried.h"
@@ -144,6 +145,7 @@ Result<std::string> make_mpirun_script(const JobOptions& options, const std::str
   input.host_specs = job->spec.hosts.hosts;
   input.network = network_of(*plan, *cluster);
   input.environment = context.launcher_env;
+  input.environment.merge(fabric::read_mca_settings("", fabric::mca_files(context.launcher_env)));
   input.command = rank_command(job->spec, *plan);
   std::string exports;
   take_variables(job->spec, context.launcher_env, input, exports);

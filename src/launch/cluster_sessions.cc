@@ -132,8 +132,8 @@ Session::Callbacks ClusterSessions::callbacks_of(NodeIndex node) {
       from_now([this, node](wire::Message message) {
         if (callbacks_.on_pmix) callbacks_.on_pmix(node, std::move(message));
       }),
-      from_now([this](int signal) {
-        if (callbacks_.on_signalled) callbacks_.on_signalled(signal);
+      from_now([this, node](int signal) {
+        if (callbacks_.on_signalled) callbacks_.on_signalled(node, signal);
       })};
 }
 
@@ -146,9 +146,9 @@ wire::FactsRequest ClusterSessions::facts_request(NodeIndex node, Attempt attemp
     request.output_name = output_name(run_id_, node, tries_[node.value]);
   request.variables = kept_variables(spec_);
   if (node.value == 0) request.mpirun = mpirun_programs(spec_);
-  if (request.mpirun.empty()) return request;
-  request.search_path = find_variable(spec_.env, "PATH");
-  if (!cluster_.nodes[node.value].is_launcher)
+  if (!request.mpirun.empty()) request.search_path = find_variable(spec_.env, "PATH");
+  const bool knows_mpi = uses_mpi(spec_.framework) || spec_.mpi.launcher == Mpi::Launcher::mpirun;
+  if (knows_mpi && !cluster_.nodes[node.value].is_launcher)
     request.carried = carried_variables(environment_from_block(environ));
   return request;
 }

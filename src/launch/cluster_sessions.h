@@ -39,8 +39,8 @@ class ClusterSessions {
     std::function<void(NodeIndex, const wire::Message&)> on_reach = {};  // DoorOpen, Knocked
     std::function<void(NodeIndex, const wire::Message&)> on_sync = {};   // see Session
     std::function<void(NodeIndex, Duration silence)> on_silent = {};
-    std::function<void(NodeIndex, wire::Message)> on_pmix = {};  // as in Session
-    std::function<void(int signal)> on_signalled = {};           // by the scheduler, a node's step
+    std::function<void(NodeIndex, wire::Message)> on_pmix = {};    // as in Session
+    std::function<void(NodeIndex, int signal)> on_signalled = {};  // by the scheduler, its step
   };
 
   ClusterSessions(EventLoop& loop, const JobSpec& spec, LocalStart local, Callbacks callbacks);

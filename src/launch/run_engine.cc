@@ -26,6 +26,8 @@ namespace {
 // The console gets so long for the rest of an attempt's output before the next one begins.
 constexpr Duration kCatchUp = std::chrono::seconds(5);
 constexpr std::chrono::milliseconds kCatchUpStep{20};
+// In place of a node's index: the step that listens where dlaunch itself runs.
+constexpr std::uint32_t kListener = ~std::uint32_t{0};
 
 UniqueFd open_engine_signals() {
   auto fd = open_signal_fd({SIGINT, SIGTERM, SIGHUP, SIGQUIT, kStopAtOnce});
@@ -79,7 +81,7 @@ RunEngine::RunEngine(const RunOptions& options, LocalStart local, UniqueFd front
            [this](NodeIndex node, const wire::Message& answer) { planner_.on_sync(node, answer); },
            [this](NodeIndex node, Duration silence) { node_silent(node, silence); },
            [this](NodeIndex node, wire::Message message) { pass_on(node, std::move(message)); },
-           [this](int signal) { scheduler_signalled(signal); }}),
+           [this](NodeIndex node, int signal) { scheduler_signalled(node.value, signal); }}),
       collector_(
           [this](NodeIndex node, const wire::Message& message) { sessions_.send(node, message); }),
       planner_(loop_, options.spec, sessions_,
@@ -107,7 +109,7 @@ RunEngine::RunEngine(const RunOptions& options, LocalStart local, UniqueFd front
               }}),
       signals_(loop_, open_engine_signals()),
       slurm_(loop_, options.environment),
-      listener_(loop_, [this](int signal) { scheduler_signalled(signal); }),
+      listener_(loop_, [this](int signal) { scheduler_signalled(kListener, signal); }),
       hand_over_(std::move(hand_over)),
       catch_up_(loop_) {
   diagnostics::set_verbosity(options.verbosity);

@@ -17,6 +17,7 @@
 #include "launch/mpirun_watch.h"
 #include "launch/output_collector.h"
 #include "launch/output_router.h"
+#include "launch/passed_signals.h"
 #include "launch/pmix_relay.h"
 #include "launch/prompt_server.h"
 #include "launch/slurm_inquiry.h"
@@ -132,8 +133,9 @@ class RunEngine : public Engine {
   void read_front();
   void watch_signals();
   void cancel(CancelOrigin origin, int number);
-  void scheduler_signalled(int number);
+  void scheduler_signalled(std::uint32_t origin, int number);
   void pass_signal(int number);
+  void tell_deadline(MonotonicTime at);
   void ask_slurm(int number, bool ends);
   template <class Condition>
   void run_until(Condition condition, Duration limit);
@@ -167,7 +169,7 @@ class RunEngine : public Engine {
   std::string slurm_said_;  // of the signal that ends the run
   HandOver hand_over_;
   CancelOrigins cancels_;
-  std::map<int, MonotonicTime> passed_at_;  // by signal
+  PassedSignals passed_;
   bool cancelled_while_collecting_ = false;
   bool told_stdout_broken_ = false;
   std::array<bool, 2> given_up_{};  // stdout, stderr: not waited for any more

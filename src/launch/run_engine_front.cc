@@ -79,7 +79,10 @@ void RunEngine::read_front() {
   switch (static_cast<FrontMessage>(message[0])) {
     case FrontMessage::signal:
       end_echo_line(body.empty() ? 0 : body.front());
-      if (!body.empty() && is_for_ranks(body.front())) return pass_signal(body.front());
+      if (!body.empty() && is_for_ranks(body.front())) {
+        passed_.came_to_front(body.front(), monotonic_now());
+        return pass_signal(body.front());
+      }
       return cancel(CancelOrigin::front, body.empty() ? 0 : body.front());
     case FrontMessage::stdin_data:
     case FrontMessage::stdin_end:
@@ -128,23 +131,35 @@ void RunEngine::ask_slurm(int number, bool ends) {
   slurm_.ask(about, [this, number, ends, came](const SlurmNotice& notice) {
     if (ends && slurm_said_.empty()) slurm_said_ = notice.text;
     if (ends && notice.left) push(event::Deadline{came + *notice.left});
+    if (notice.left) tell_deadline(came + *notice.left);
     if (!notice.text.empty()) note(std::string(signal_name(number)) + ": " + notice.text);
   });
 }
 
+/// For ranks that look at a file between two steps rather than handle signals.
+void RunEngine::tell_deadline(MonotonicTime at) {
+  if (!plan_ || !started_) return;
+  const WallTime wall = wall_now() + (at - monotonic_now());
+  for (std::uint32_t i = 0; i < plan_->nodes.size(); ++i) {
+    const NodePlan& node = plan_->nodes[i];
+    if (node.ranks.empty()) continue;
+    sessions_.send(NodeIndex(i),
+                   wire::Deadline{plan_->attempt, node.output_folder + "/deadline", wall});
+  }
+}
+
 /// Each node tells of it, and where the scheduler signals the launcher's own step as well, the
 /// front does; so nodes never count twice, nor after another one.
-void RunEngine::scheduler_signalled(int number) {
-  constexpr std::chrono::seconds kSameSignal{5};
-  const auto passed = passed_at_.find(number);
-  const bool again = passed != passed_at_.end() && monotonic_now() - passed->second < kSameSignal;
-  if (is_for_ranks(number)) return again ? void() : pass_signal(number);
+void RunEngine::scheduler_signalled(std::uint32_t origin, int number) {
+  if (is_for_ranks(number)) {
+    if (passed_.came_from_node(origin, number, monotonic_now())) pass_signal(number);
+    return;
+  }
   if (!cancels_.any()) cancel(CancelOrigin::nodes, number);
 }
 
 /// What it means is between the user and the ranks.
 void RunEngine::pass_signal(int number) {
-  passed_at_[number] = monotonic_now();
   if (events_) events_->note("signal", signal_name(number), wall_now());
   ask_slurm(number, false);
   if (!plan_ || !started_) return;

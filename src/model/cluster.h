@@ -74,6 +74,10 @@ struct NodeFacts {
   /// there is none.
   std::string mpirun{};
   std::string mpirun_version{};
+  /// Of FactsRequest::variables, where they begin with OMPI_MCA_: those that a file says which Open
+  /// MPI reads here (fabric/mca_settings.h).
+  Environment mca_settings{};
+  std::uint32_t user_id = 0;  // of the agent
   bool operator==(const NodeFacts&) const = default;
 };
 

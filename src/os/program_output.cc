@@ -3,6 +3,7 @@
 #include <algorithm>
 #include <cerrno>
 #include <csignal>
+#include <utility>
 
 #include <fcntl.h>
 #include <poll.h>
@@ -11,6 +12,8 @@
 #include <unistd.h>
 
 #include "os/clock.h"
+#include "os/containment.h"
+#include "os/process_identity.h"
 #include "os/unique_fd.h"
 
 extern char** environ;
@@ -23,6 +26,7 @@ constexpr std::size_t kMostBytes = std::size_t{64} * 1024;
 
 std::vector<char*> pointers_to(std::vector<std::string>& words) {
   std::vector<char*> pointers;
+  pointers.reserve(words.size() + 1);
   for (std::string& word : words) pointers.push_back(word.data());
   pointers.push_back(nullptr);
   return pointers;
@@ -37,17 +41,36 @@ tl::expected<pid_t, int> start(const std::vector<std::string>& argv, int output,
     for (const auto& [name, value] : *environment) entries.push_back(name + '=' + value);
   }
   const std::vector<char*> own = pointers_to(entries);
+  // Agents and engines have all signals blocked.
+  posix_spawnattr_t attributes;
+  ::posix_spawnattr_init(&attributes);
+  sigset_t none;
+  ::sigemptyset(&none);
+  ::posix_spawnattr_setsigmask(&attributes, &none);
+  ::posix_spawnattr_setflags(&attributes, POSIX_SPAWN_SETSIGMASK);
   posix_spawn_file_actions_t actions;
   ::posix_spawn_file_actions_init(&actions);
   ::posix_spawn_file_actions_addopen(&actions, STDIN_FILENO, "/dev/null", O_RDONLY, 0);
   ::posix_spawn_file_actions_adddup2(&actions, output, STDOUT_FILENO);
   ::posix_spawn_file_actions_adddup2(&actions, output, STDERR_FILENO);
   pid_t pid = 0;
-  const int error = ::posix_spawnp(&pid, pointers.front(), &actions, nullptr, pointers.data(),
+  const int error = ::posix_spawnp(&pid, pointers.front(), &actions, &attributes, pointers.data(),
                                    environment != nullptr ? own.data() : environ);
   ::posix_spawn_file_actions_destroy(&actions);
+  ::posix_spawnattr_destroy(&attributes);
   if (error != 0) return tl::unexpected(error);
   return pid;
+}
+
+Error cannot_execute(const std::string& name, int error) {
+  const std::string text = "cannot execute \"" + name + "\": " + errno_text(error);
+  return {error == ENOENT ? exit_code::kNotFound : exit_code::kCannotExecute, text};
+}
+
+Error too_late(const std::string& name, std::chrono::milliseconds limit) {
+  const auto seconds = std::chrono::ceil<std::chrono::seconds>(limit).count();
+  return {exit_code::kTimeLimit,
+          '"' + name + "\" has not ended within " + std::to_string(seconds) + " s"};
 }
 
 /// Reads to the end; false when the limit came first.
@@ -86,11 +109,7 @@ Result<std::string> program_output(const std::vector<std::string>& argv,
   auto pipe = make_pipe();
   if (!pipe) return fail_errno(exit_code::kInternal, "pipe", pipe.error());
   const auto pid = start(argv, pipe->write.get(), environment);
-  if (!pid) {
-    const bool is_missing = pid.error() == ENOENT;
-    return fail_errno(is_missing ? exit_code::kNotFound : exit_code::kCannotExecute,
-                      "cannot execute \"" + argv.front() + '"', pid.error());
-  }
+  if (!pid) return tl::unexpected(cannot_execute(argv.front(), pid.error()));
   pipe->write.reset();
   std::string text;
   const MonotonicTime end = monotonic_now() + limit;
@@ -99,9 +118,55 @@ Result<std::string> program_output(const std::vector<std::string>& argv,
   // One that hangs in a driver does not die of it: then it is left to whoever inherits it.
   constexpr std::chrono::seconds kLastMoment{1};
   static_cast<void>(reap(*pid, monotonic_now() + kLastMoment));
-  return fail(exit_code::kTimeLimit,
-              '"' + argv.front() + "\" has not ended within " +
-                  std::to_string(std::chrono::ceil<std::chrono::seconds>(limit).count()) + " s");
+  return tl::unexpected(too_late(argv.front(), limit));
+}
+
+RunningProgram::RunningProgram(EventLoop& loop, const std::vector<std::string>& argv,
+                               std::chrono::milliseconds limit, const Environment* environment,
+                               Done done)
+    : name_(argv.front()), done_(std::move(done)), limit_(loop) {
+  auto pipe = make_pipe();
+  const auto pid =
+      pipe ? start(argv, pipe->write.get(), environment) : tl::unexpected(pipe.error());
+  if (!pid) {
+    limit_.after(std::chrono::nanoseconds(0), [this, error = pid.error()] {
+      finish(tl::unexpected(cannot_execute(name_, error)));
+    });
+    return;
+  }
+  process_ = UniqueFd(open_pidfd(*pid));
+  output_ = std::make_unique<WatchedFd>(loop, std::move(pipe->read));
+  limit_.after(limit, [this, limit] { finish(tl::unexpected(too_late(name_, limit))); });
+  wait();
+}
+
+RunningProgram::~RunningProgram() {
+  if (process_) (void)signal_process(process_.get(), SIGKILL);
+}
+
+void RunningProgram::wait() {
+  output_->on_readable([this] { read(); });
+}
+
+void RunningProgram::read() {
+  char buffer[4096];
+  const ssize_t got = ::read(output_->get(), buffer, sizeof buffer);
+  if (got < 0 && (errno == EINTR || errno == EAGAIN)) return wait();
+  if (got <= 0) {
+    process_.reset();  // it may go on
+    return finish(std::move(text_));
+  }
+  text_.append(buffer, std::min(static_cast<std::size_t>(got), kMostBytes - text_.size()));
+  wait();
+}
+
+void RunningProgram::finish(Result<std::string> result) {
+  limit_.cancel();
+  if (process_) (void)signal_process(process_.get(), SIGKILL);
+  process_.reset();
+  output_.reset();
+  const Done done = std::exchange(done_, nullptr);  // which may destroy this
+  done(std::move(result));
 }
 
 }  // namespace dlaunch

@@ -7,6 +7,9 @@ namespace dlaunch {
 
 namespace {
 
+constexpr std::string_view kOrteTmpdir = "OMPI_MCA_orte_tmpdir_base";
+constexpr std::string_view kPrteTmpdir = "PRTE_MCA_prte_tmpdir_base";
+
 using Words = std::vector<std::string>;
 
 tl::unexpected<Error> refuse(std::string message) {
@@ -118,6 +121,15 @@ void add_network(const MpirunInput& input, Words& argv) {
   add(argv, {"--mca", "btl_tcp_if_include", input.network});
 }
 
+/// So that nothing of a killed mpirun stays: the folder is taken away in any case.
+void add_temporary(const MpirunInput& input, Words& argv) {
+  if (!is_open_mpi(input.kind) || input.temporary.empty()) return;
+  const bool is_4 = input.kind == MpirunKind::open_mpi_4;
+  if (input.environment.contains(is_4 ? kOrteTmpdir : kPrteTmpdir)) return;
+  add(argv, {is_4 ? "--mca" : "--prtemca", is_4 ? "orte_tmpdir_base" : "prte_tmpdir_base",
+             input.temporary});
+}
+
 }  // namespace
 
 std::optional<MpirunKind> mpirun_kind(std::string_view text) {
@@ -147,6 +159,7 @@ Result<MpirunCommand> mpirun_command(const MpirunInput& input) {
   if (input.hosts.size() > 1) add_ssh(input, *ssh, command);
   if (!open_mpi && !input.address.empty()) add(argv, {"-localhost", input.address});
   add_network(input, argv);
+  add_temporary(input, argv);
   // Hydra passes its whole environment on by itself.
   for (const std::string& name : open_mpi ? input.pass : Words()) add(argv, {"-x", name});
   add(argv, input.command);

@@ -37,6 +37,7 @@ struct MpirunInput {
   std::string address;               // of the first host, for Hydra's proxies; empty: they guess
   std::string network;               // "10.0.0.0/24", in which all nodes meet; empty: not known
   Environment environment;           // that mpirun is started in: what the user has set there stays
+  std::string temporary;  // folder for mpirun's own files, there on all hosts; empty: its choice
   std::vector<std::string> pass;     // names of variables for the ranks
   std::vector<std::string> command;  // what each rank executes
 };

@@ -38,8 +38,14 @@ Result<MpirunKind> kind_on(const JobSpec& spec, const Cluster& cluster, LaunchPl
                   "\n         try: --set mpi.program=PATH of another one");
 }
 
-std::string join_folder(const PlanContext& context) {
-  return "/tmp/dlaunch-join-" + (context.run_id.empty() ? "<run id>" : context.run_id) + '-' +
+/// One path for all nodes: below a folder that is the user's alone, which has his number in its
+/// name. Where he has several, in /tmp itself.
+std::string join_folder(const Cluster& cluster, const PlanContext& context) {
+  const std::uint32_t user = cluster.nodes.front().facts.user_id;
+  const bool is_same = std::all_of(cluster.nodes.begin(), cluster.nodes.end(),
+                                   [&](const Node& node) { return node.facts.user_id == user; });
+  return "/tmp/dlaunch-" + (is_same ? std::to_string(user) + "/join-" : std::string("join-")) +
+         (context.run_id.empty() ? "<run id>" : context.run_id) + '-' +
          std::to_string(context.attempt.value);
 }
 
@@ -81,11 +87,16 @@ Environment environment_for(const LaunchPlan& plan, Environment own) {
   return own;
 }
 
-/// What is set where mpirun runs, and so stays.
+/// What is set where mpirun runs, and so stays; and in files of any node, over which mpirun's
+/// command line would win.
 Environment known_settings(const Cluster& cluster, const PlanContext& context,
                            const LaunchPlan& plan) {
-  const Node& node = cluster.nodes.front();
-  return environment_for(plan, node.is_launcher ? context.launcher_env : node.facts.environment);
+  const Node& first = cluster.nodes.front();
+  Environment known =
+      environment_for(plan, first.is_launcher ? context.launcher_env : first.facts.environment);
+  for (const Node& node : cluster.nodes)
+    known.insert(node.facts.mca_settings.begin(), node.facts.mca_settings.end());
+  return known;
 }
 
 }  // namespace
@@ -138,7 +149,7 @@ Status add_mpirun(const JobSpec& spec, const Cluster& cluster, const PlanContext
   if (!kind) return tl::unexpected(kind.error());
   MpirunPlan mpirun;
   mpirun.name = name_of(*kind);
-  mpirun.join_folder = join_folder(context);
+  mpirun.join_folder = join_folder(cluster, context);
   const NodeFacts& facts = cluster.nodes.front().facts;
   MpirunInput input;
   input.kind = *kind;
@@ -154,6 +165,7 @@ Status add_mpirun(const JobSpec& spec, const Cluster& cluster, const PlanContext
   input.network = network_of(plan, cluster);
   if (plan.nodes.size() > 1) input.address = plan.nodes.front().address;
   input.environment = known_settings(cluster, context, plan);
+  input.temporary = mpirun.join_folder;
   input.command = {mpirun.join_folder + "/dlaunch", "exec", "--join", mpirun.join_folder};
   auto command = mpirun_command(input);
   if (!command) return tl::unexpected(command.error());

@@ -6,6 +6,7 @@
 #include <string>
 #include <utility>
 
+#include "plan/mca_components.h"
 #include "plan/rank_table.h"
 #include "plan/tf_config.h"
 
@@ -175,7 +176,10 @@ void add_rank_variables(const JobSpec& spec, const Cluster& cluster, const PlanC
     view.facts = &node.facts;
     view.fabric = i < fabric.nodes.size() ? &fabric.nodes[i] : nullptr;
     append(rows.node, view, plan.nodes[i].variables);
-    // A variable of ours would win over NCCL's files; one that is inherited does.
+    // A variable of ours would win over files of NCCL and Open MPI; one that is inherited does.
+    apply_kept(rows.node, plan.variables, rank_table::chosen_in_mca_files(node.facts),
+               "kept: set in a file of Open MPI's (mca-params.conf) on this node",
+               plan.nodes[i].variables);
     apply_kept(rows.node, plan.variables, node.facts.fabric.nccl_settings,
                "kept: set in NCCL's own file on this node", plan.nodes[i].variables);
     if (node.is_launcher) {
@@ -199,6 +203,12 @@ std::vector<std::string> kept_variables(const JobSpec& spec) {
     if (row.keep == Keep::if_set && (row.profiles & profile) != 0) names.emplace_back(row.name);
   }
   for (const std::string_view name : rank_table::deciding_variables()) names.emplace_back(name);
+  if (spec.mpi.launcher == Mpi::Launcher::mpirun) {
+    for (const std::string_view name :
+         {kMcaTcpInclude, std::string_view("OMPI_MCA_orte_tmpdir_base"),
+          std::string_view("PRTE_MCA_prte_tmpdir_base")})
+      names.emplace_back(name);
+  }
   return names;
 }
 

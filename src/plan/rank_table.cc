@@ -6,6 +6,7 @@
 #include "model/pmi.h"
 #include "plan/bind.h"
 #include "plan/hostfile.h"
+#include "plan/mca_components.h"
 #include "plan/tf_config.h"
 
 namespace dlaunch::rank_table {
@@ -22,6 +23,12 @@ Value error_file(const View& v) {
   path += "/rank-";
   path += std::to_string(v.rank->rank.value);
   return path += ".error.json";
+}
+
+/// Only a scheduler tells of one, and Slurm is the one that is asked.
+Value deadline_file(const View& v) {
+  const bool is_told = v.context.launcher_env.contains("SLURM_JOB_ID") && !v.context.outer;
+  return is_told ? Value(v.node->output_folder + "/deadline") : std::nullopt;
 }
 
 std::string master_port_reason(const View& v) {
@@ -111,7 +118,7 @@ bool is_set_here(const View& v, std::string_view name) {
   const std::string text(name);
   const Environment& inherited = v.node->is_remote ? v.facts->environment : v.context.launcher_env;
   return has_variable(v.plan.variables, name) || inherited.contains(text) ||
-         v.facts->fabric.nccl_settings.contains(text);
+         v.facts->fabric.nccl_settings.contains(text) || v.facts->mca_settings.contains(text);
 }
 
 /// By some role with ranks here, and so for these ranks only.
@@ -130,9 +137,10 @@ bool has_own_nccl_file(const View& v) {
 }
 
 /// NCCL_NET: another network module; NCCL_IB_DISABLE: none of these devices. The file is for the
-/// note that it is missing (plan/fabric_env.cc).
+/// note that it is missing (plan/fabric_env.cc). Open MPI takes one list of interfaces or the other
+/// (btl_tcp_component.c).
 constexpr std::string_view kDeciding[] = {"NCCL_IB_DISABLE", "NCCL_NET", "NCCL_TOPO_FILE",
-                                          "UCX_TLS"};
+                                          "UCX_TLS", kMcaTcpExclude};
 
 using Setting = std::optional<FabricSetting> NodeFabric::*;
 
@@ -190,12 +198,6 @@ Value for_either(const View& v, const char* value) {
   return v.spec.mpi.pmi == Mpi::Pmi::automatic ? for_pmix(v, value) : std::nullopt;
 }
 
-bool is_set(const View& v, std::string_view name) {
-  return std::any_of(v.plan.variables.begin(), v.plan.variables.end(),
-                     [&](const Variable& variable) { return variable.name == name; }) ||
-         find_variable(v.context.launcher_env, std::string(name)).has_value();
-}
-
 /// Under another launcher it may not be known, and an MPI program does not need it.
 Value master_host(const View& v) {
   return v.plan.master.address.empty() ? std::nullopt : Value(v.plan.master.address);
@@ -209,9 +211,8 @@ Value master_node(const View& v) {
   return (is_ipv6 ? "[" + host + "]" : host) + ':' + std::to_string(v.plan.master.port);
 }
 
-/// Open MPI takes either the one list or the other (btl_tcp_component.c).
 Value tcp_interface(const View& v) {
-  if (v.node->interface.empty() || is_set(v, "OMPI_MCA_btl_tcp_if_exclude")) return std::nullopt;
+  if (v.node->interface.empty() || is_set_here(v, kMcaTcpExclude)) return std::nullopt;
   return v.node->interface;
 }
 
@@ -226,12 +227,26 @@ Value ucx_interface(const View& v) {
 }
 
 /// Looking for networks that are not there is most of the time that MPI_Init takes. Under another
-/// launcher nobody knows what other nodes have.
+/// launcher nobody knows what other nodes have. What a file excludes, as Debian's does, stays so.
+template <const char* name>
 Value without_rdma(const View& v, const char* components) {
-  return v.has_rdma || v.context.outer ? std::nullopt : Value(components);
+  if (v.has_rdma || v.context.outer) return std::nullopt;
+  const auto set = v.facts->mca_settings.find(name);
+  return set == v.facts->mca_settings.end() ? components
+                                            : components_without(components, set->second);
 }
-constexpr const char* kNoRdma =
-    "no node has InfiniBand or the like: MPI_Init need not look for it (0.1 s instead of 0.3 s)";
+template <const char* name>
+std::string no_rdma_reason(const View& v) {
+  std::string reason =
+      "no node has InfiniBand or the like: MPI_Init need not look for it (0.1 s instead of 0.3 s)";
+  if (v.facts->mca_settings.contains(name))
+    reason += "; and without what a file of Open MPI's here excludes";
+  return reason;
+}
+constexpr char kPml[] = "OMPI_MCA_pml";
+constexpr char kBtl[] = "OMPI_MCA_btl";
+constexpr char kMtl[] = "OMPI_MCA_mtl";
+constexpr char kOsc[] = "OMPI_MCA_osc";
 
 Value yield_when_idle(const View& v) {
   const bool crowded = v.node->ranks.size() > v.facts->cores.size() && !v.facts->cores.empty();
@@ -365,18 +380,19 @@ const Row kTable[] = {
     {"MASTER_PORT", kMpi, Scope::job, Keep::no,
      [](const View& v) { return for_torch(v, [&] { return *number(v.plan.master.port); }); }, "",
      master_port_reason},
-    {"OMPI_MCA_btl_tcp_if_include", kMpi, Scope::node, Keep::if_set, tcp_interface,
-     kMeetingInterface},
+    {kMcaTcpInclude, kMpi, Scope::node, Keep::if_set, tcp_interface, kMeetingInterface},
     {"UCX_NET_DEVICES", kMpi, Scope::node, Keep::if_set, ucx_adapters, "",
      [](const View& v) { return v.fabric->ucx_net_devices->reason; }, VariableSource::fabric},
-    {"OMPI_MCA_pml", kMpi, Scope::node, Keep::if_set,
-     [](const View& v) { return without_rdma(v, "ob1"); }, kNoRdma},
-    {"OMPI_MCA_btl", kMpi, Scope::node, Keep::if_set,
-     [](const View& v) { return without_rdma(v, "self,vader,tcp"); }, kNoRdma},
-    {"OMPI_MCA_mtl", kMpi, Scope::node, Keep::if_set,
-     [](const View& v) { return without_rdma(v, "^ofi,psm,psm2"); }, kNoRdma},
-    {"OMPI_MCA_osc", kMpi, Scope::node, Keep::if_set,
-     [](const View& v) { return without_rdma(v, "^ucx"); }, kNoRdma},
+    {kPml, kMpi, Scope::node, Keep::if_set,
+     [](const View& v) { return without_rdma<kPml>(v, "ob1"); }, "", no_rdma_reason<kPml>},
+    {kBtl, kMpi, Scope::node, Keep::if_set,
+     [](const View& v) { return without_rdma<kBtl>(v, "self,vader,tcp"); }, "",
+     no_rdma_reason<kBtl>},
+    {kMtl, kMpi, Scope::node, Keep::if_set,
+     [](const View& v) { return without_rdma<kMtl>(v, "^ofi,psm,psm2"); }, "",
+     no_rdma_reason<kMtl>},
+    {kOsc, kMpi, Scope::node, Keep::if_set,
+     [](const View& v) { return without_rdma<kOsc>(v, "^ucx"); }, "", no_rdma_reason<kOsc>},
     {"FI_TCP_IFACE", kMpi, Scope::node, Keep::if_set, fi_interface, kMeetingInterface},
     {"UCX_NET_DEVICES", kMpi, Scope::node, Keep::if_set, ucx_interface, kMeetingInterface},
     {"OMPI_MCA_mpi_yield_when_idle", kMpi, Scope::node, Keep::if_set, yield_when_idle,
@@ -460,9 +476,8 @@ const Row kTable[] = {
     {"TORCHELASTIC_RESTART_COUNT", kTorch, Scope::job, Keep::no,
      [](const View& v) { return number(v.plan.attempt.value); }, "restarts so far"},
     {"TORCHELASTIC_MAX_RESTARTS", kTorch, Scope::job, Keep::no,
-     [](const View& v) {
-       return number(static_cast<std::size_t>(std::max(v.spec.restart.max, 0)));
-     },
+     [](const View&
+            v) { return number(static_cast<std::size_t>(std::max(v.spec.restart.max, 0))); },
      "restart.max"},
     {"TORCHELASTIC_USE_AGENT_STORE", kTorch, Scope::job, Keep::no,
      [](const View&) -> Value { return "False"; }, "rank 0 hosts the store at MASTER_PORT"},
@@ -513,6 +528,8 @@ const Row kTable[] = {
      [](const View& v) { return number(v.rank->local_rank.value); }, "index on its node"},
     {"DLAUNCH_NODE_RANK", kEvery, Scope::node, Keep::no,
      [](const View& v) { return number(v.node_index); }, "index of the node"},
+    {"DLAUNCH_DEADLINE_FILE", kEvery, Scope::node, Keep::no, deadline_file,
+     "once the scheduler has said that the job ends: when, in seconds since the epoch"},
     {"DLAUNCH_ATTEMPT", kEvery, Scope::job, Keep::no,
      [](const View& v) { return number(v.plan.attempt.value); }, "restarts so far"},
 };
@@ -525,6 +542,12 @@ std::span<const Row> rows() {
 
 std::span<const std::string_view> deciding_variables() {
   return kDeciding;
+}
+
+Environment chosen_in_mca_files(const NodeFacts& facts) {
+  Environment chosen = facts.mca_settings;
+  std::erase_if(chosen, [](const auto& setting) { return is_exclusion(setting.second); });
+  return chosen;
 }
 
 Profile profile_of(const JobSpec& spec) {

@@ -75,6 +75,10 @@ struct Row {
 /// Names that no row sets, but that decide whether some row applies.
 [[nodiscard]] std::span<const std::string_view> deciding_variables();
 
+/// Of NodeFacts::mca_settings, what stands instead of ours: not lists that only exclude something,
+/// which ours keep to.
+[[nodiscard]] Environment chosen_in_mca_files(const NodeFacts&);
+
 [[nodiscard]] Profile profile_of(const JobSpec& spec);
 
 }  // namespace dlaunch::rank_table

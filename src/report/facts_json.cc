@@ -144,6 +144,9 @@ void write_facts(JsonText& json, const NodeFacts& facts) {
   write_limits(json, facts.limits);
   json.key("fabric");
   write_fabric(json, facts.fabric);
+  json.key("mca_settings").begin_object();
+  for (const auto& [name, value] : facts.mca_settings) json.key(name).string(value);
+  json.end_object();
   json.end_object();
 }
 

@@ -419,7 +419,25 @@ class Summary {
     if (!why.empty()) append_wrapped(out_, "  why     ", "          ", why);
   }
 
-  static std::string why_not_mpi(MpiEnd end) {
+  [[nodiscard]] bool is_by_mpirun() const { return in_.plan != nullptr && in_.plan->mpirun; }
+
+  [[nodiscard]] std::string what_else_for_mpi() const {
+    if (is_by_mpirun()) {
+      return "the mpirun of the library that the program was built with (mpi.program); or leave "
+             "out mpi.launcher: dlaunch starts programs of either kind; framework: none for other "
+             "programs";
+    }
+    return "framework: none for other programs; for other MPI libraries their own mpirun, with "
+           "mpi.launcher: mpirun";
+  }
+
+  [[nodiscard]] std::string why_not_mpi(MpiEnd end) const {
+    if (end == MpiEnd::never_connected && is_by_mpirun()) {
+      return "every rank of an MPI job must call MPI_Init, and has not met mpirun (" +
+             in_.plan->mpirun->name +
+             "): the program was built with another MPI library, and each rank was a world of its "
+             "own; or it is no MPI program, or a container hides mpirun's server from it";
+    }
     if (end == MpiEnd::never_connected) {
       return "every rank of an MPI job must call MPI_Init and reach dlaunch by it, over PMIx (Open "
              "MPI) or PMI-1 (MPICH, Intel MPI); this one is no MPI program, or its MPI library has "
@@ -454,9 +472,7 @@ class Summary {
     if (chosen) out_ += "  try     rendezvous.port: auto\n";
     const RankEnd* first = report_.first ? end_of(report_, *report_.first) : nullptr;
     if (first == nullptr || first->status.mpi != MpiEnd::never_connected) return;
-    append_wrapped(out_, "  try     ", "          ",
-                   "framework: none for other programs; for other MPI libraries their mpirun, with "
-                   "launch: once and framework: none");
+    append_wrapped(out_, "  try     ", "          ", what_else_for_mpi());
   }
 
   void append_logs() {

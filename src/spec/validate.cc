@@ -185,6 +185,12 @@ void Validator::check_mpirun() {
                  "mpi.program is the one that mpi.launcher: mpirun starts; give both");
     return;
   }
+  const std::string& program = job_.mpi.program;
+  if (program.find('/') != std::string::npos && !program.starts_with('/')) {
+    contradict("mpi.program", "mpi.program",
+               "mpirun is looked for on the first node: give a name that is in PATH there, or an "
+               "absolute path");
+  }
   if (job_.launch != Launch::per_process) {
     contradict("mpi.launcher", "launch",
                "mpirun starts every rank, so mpi.launcher: mpirun goes with launch: per-process "

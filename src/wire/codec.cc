@@ -26,7 +26,7 @@ constexpr std::array<const char*, kMessages> kNames = {
     "Knocked",        "SyncBegin",   "SyncEntries",  "SyncSettled", "SyncRemove",   "SyncData",
     "SyncEnd",        "SyncPlace",   "SyncWants",    "SyncTaken",   "SyncDone",     "PreparePmix",
     "PmixReady",      "PmixFence",   "PmixWanted",   "PmixData",    "SignalRanks",  "Signalled",
-    "RanksAwaited",   "StartMpirun", "MpirunOutput", "MpirunEnded"};
+    "RanksAwaited",   "StartMpirun", "MpirunOutput", "MpirunEnded", "Deadline"};
 
 /// Frame::type of an alternative: its index + 1.
 template <class T, std::size_t I = 0>

@@ -189,7 +189,9 @@ inline constexpr auto kFields<NodeFacts> =
                field("machine", &NodeFacts::machine),
                field("fabric", &NodeFacts::fabric),
                field("mpirun", &NodeFacts::mpirun),
-               field("mpirun_version", &NodeFacts::mpirun_version)};
+               field("mpirun_version", &NodeFacts::mpirun_version),
+               field("mca_settings", &NodeFacts::mca_settings),
+               field("user_id", &NodeFacts::user_id)};
 
 template <>
 inline constexpr auto kFields<StartCommand> = std::tuple{
@@ -288,7 +290,8 @@ inline constexpr auto kFields<StartRanks> =
                field("files", &StartRanks::files),
                field("carried", &StartRanks::carried),
                field("defaults", &StartRanks::defaults),
-               field("join_folder", &StartRanks::join_folder)};
+               field("join_folder", &StartRanks::join_folder),
+               field("are_mpi", &StartRanks::are_mpi)};
 
 template <>
 inline constexpr auto kFields<RanksAwaited> = std::tuple{field("attempt", &RanksAwaited::attempt)};
@@ -303,6 +306,11 @@ template <>
 inline constexpr auto kFields<MpirunEnded> =
     std::tuple{field("attempt", &MpirunEnded::attempt), field("status", &MpirunEnded::status),
                field("at", &MpirunEnded::at), field("after_signal", &MpirunEnded::after_signal)};
+
+template <>
+inline constexpr auto kFields<Deadline> =
+    std::tuple{field("attempt", &Deadline::attempt), field("path", &Deadline::path),
+               field("at", &Deadline::at)};
 
 template <>
 inline constexpr auto kFields<SignalRanks> = std::tuple{

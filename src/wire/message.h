@@ -82,7 +82,7 @@ struct FactsRequest {
   /// Names of mpirun, of which the first that is there is asked for its version; none: not asked.
   std::vector<std::string> mpirun{};
   std::optional<std::string> search_path{};  // for them, where the job sets PATH
-  Environment carried{};                     // likewise, as in StartRanks
+  Environment carried{};  // as in StartRanks, where mpirun or settings of Open MPI are asked for
   bool operator==(const FactsRequest&) const = default;
 };
 struct StartCommand {
@@ -131,6 +131,7 @@ struct StartRanks {
   /// (agent/join_point.h).
   /// -> RanksAwaited
   std::string join_folder{};
+  bool are_mpi = false;  // with join_folder: a rank that never meets mpirun has failed
   bool operator==(const StartRanks&) const = default;
 };
 /// Signal to the leaders of these ranks of the attempt (and to the direct children of our own
@@ -567,6 +568,16 @@ struct MpirunEnded {
   bool operator==(const MpirunEnded&) const = default;
 };
 
+// ---- the end of the time that a scheduler gives
+
+/// To the agent: ranks of the attempt may be killed from then on. For a file that they can look at.
+struct Deadline {
+  Attempt attempt;
+  std::string path;  // absolute; written anew
+  WallTime at;
+  bool operator==(const Deadline&) const = default;
+};
+
 using Message =
     std::variant<Hello, Heartbeat, Ack, Bye, FactsRequest, StartRanks, StopRanks, KillRanks,
                  OutputCredit, StdinData, Facts, RanksStarted, RankNotStarted, RankExited,
@@ -575,6 +586,6 @@ using Message =
                  CloseDoor, DoorOpen, Knocked, SyncBegin, SyncEntries, SyncSettled, SyncRemove,
                  SyncData, SyncEnd, SyncPlace, SyncWants, SyncTaken, SyncDone, PreparePmix,
                  PmixReady, PmixFence, PmixWanted, PmixData, SignalRanks, Signalled, RanksAwaited,
-                 StartMpirun, MpirunOutput, MpirunEnded>;
+                 StartMpirun, MpirunOutput, MpirunEnded, Deadline>;
 
 }  // namespace dlaunch::wire

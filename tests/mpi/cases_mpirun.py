@@ -8,9 +8,11 @@ import signal
 
 from case import case
 from expectations import Skip, expect, expect_equal, expect_in
-from processes import wait_until
+from processes import all_processes, program_of, wait_until
 
 BY = ["--set", "mpi.launcher=mpirun", "--set", "mpi.torch_variables=true"]
+# Ranks that are no MPI programs.
+NO_MPI = ["--set", "framework=none"]
 
 
 class Kind:
@@ -40,11 +42,13 @@ def summary(box):
 
 
 def expect_no_join_folder(box):
-    """Each node of a cluster has its own /tmp."""
-    start = f"dlaunch-join-{os.path.basename(box.run_folder())}"
-    left = [name for name in os.listdir("/tmp") if name.startswith(start)]
+    """Each node of a cluster has its own /tmp; what Open MPI keeps there itself is below the folder."""
+    look = f"ls -d /tmp/dlaunch-*/join-* /tmp/ompi.*.{os.geteuid()}/* 2>/dev/null; true"
+    left = []
     for node in box.cluster.names if box.cluster else ():
-        left += [f"{node}:{name}" for name in box.ssh(node, "ls /tmp").stdout.split() if name.startswith(start)]
+        left += [f"{node}:{name}" for name in box.ssh(node, look).stdout.split()]
+    own = f"/tmp/dlaunch-{os.geteuid()}"  # the machine's /tmp has files of other cases
+    left += [name for name in os.listdir(own) if name.startswith("join-")]
     expect_equal(left, [], "folders in which ranks come")
 
 
@@ -78,7 +82,8 @@ def open_mpi_over_two_nodes(box):
 def hydra_over_two_nodes(box):
     """What Hydra tells its ranks. Programs of MPICH 4.0 with UCX over TCP may wait in MPI_Finalize for ever, whoever starts them."""
     box.make_cluster(2)
-    HYDRA.over(box, [2, 1], "sh", "-c", 'echo "$PMI_RANK of $PMI_SIZE, $MPI_LOCALRANKID on $(uname -n)"; [ -S /proc/self/fd/$PMI_FD ]').end(0)
+    HYDRA.over(box, [2, 1], "sh", "-c", 'echo "$PMI_RANK of $PMI_SIZE, $MPI_LOCALRANKID on $(uname -n)"; [ -S /proc/self/fd/$PMI_FD ]',
+               options=NO_MPI).end(0)
     expect_equal([box.rank_output(rank) for rank in range(3)],
                  [b"0 of 3, 0 on node1\n", b"1 of 3, 1 on node1\n", b"2 of 3, 0 on node2\n"], "ranks")
     expect_no_join_folder(box)
@@ -137,17 +142,130 @@ def mpi_abort_under_hydra(box):
 @case
 def what_ranks_have_of_the_job(box):
     """Values reach ranks by their agents: nothing of them is in mpirun's line."""
-    script = box.write("show", 'echo "$OMPI_COMM_WORLD_RANK $WORD $RANK $(cat)"\n')
-    run = OPEN_MPI.here(box, 2, "sh", script, options=["--set", "env.WORD=a b", "--set", "env_secret=[SECRET]", "--set",
+    script = box.write("show", 'echo "$OMPI_COMM_WORLD_RANK $WORD $DLAUNCH_RANK $(cat)"\n')
+    run = OPEN_MPI.here(box, 2, "sh", script, options=[*NO_MPI, "--set", "env.WORD=a b", "--set", "env_secret=[SECRET]", "--set",
                                                        "stdin=rank0"],
                         env={"SECRET": "hush-hush"}, stdin=b"from outside\n").end(0)
     expect_equal([box.rank_output(rank) for rank in range(2)], [b"0 a b 0 from outside\n", b"1 a b 1 \n"], "output")
     plan = box.read(box.run_folder(), "plan.json").decode()
     line = json.loads(plan)["mpirun"]["argv"]
-    expect_in("exec --join /tmp/dlaunch-join-", " ".join(line), "the line")
+    expect_in(f"exec --join /tmp/dlaunch-{os.geteuid()}/join-", " ".join(line), "the line")
     expect("a b" not in " ".join(line), "a value is in the line")
     expect("hush-hush" not in plan, "a secret is in plan.json")
     expect(run.err.count(b"hush-hush") == 0, "a secret is on the console")
+
+
+@case
+def secrets_pass_neither_launcher_nor_proxies(box):
+    """Hydra sends its whole environment to its proxies, and gives it to all that they start."""
+    box.make_cluster(2)
+    run = HYDRA.over(box, [1, 1], "sh", "-c", f'{box.rank} tell "$SECRET"; {box.rank} tell ready gate', env={"SECRET": "hush-hush"},
+                     options=["--set", "framework=pytorch", "--set", "env_secret=[SECRET]", "--set", "env_pass=[CASE, EVENTS, GATE]"])
+    box.expect_all("hush-hush", 2)
+    box.expect_all("ready", 2)
+    seen = set()
+    for pid, parent in all_processes().items():
+        name = os.path.basename(program_of(pid))
+        # The ssh of dlaunch itself has what dlaunch was started with.
+        if name.startswith(("mpiexec", "hydra_")) or os.path.basename(program_of(parent)).startswith("mpiexec"):
+            seen.add(name)
+            expect(b"hush-hush" not in everything_of(pid), f"a secret in the environment or on the command line of {name}")
+    expect({"mpiexec.hydra", "hydra_pmi_proxy"} <= seen, f"what was looked at: {sorted(seen)}")
+    box.open_gate()
+    run.end(0)
+    for path, _, names in os.walk(box.run_folder()):
+        for name in names:
+            expect(b"hush-hush" not in box.read(path, name), f"a secret in {name}")
+
+
+def everything_of(pid):
+    text = b""
+    for name in ("environ", "cmdline"):
+        try:
+            with open(f"/proc/{pid}/{name}", "rb") as file:
+                text += file.read()
+        except OSError:
+            pass
+    return text
+
+
+# ---- ranks that do not meet
+
+
+def expect_not_met(box, run, library):
+    text = " ".join(run.end(65).text.split())
+    expect_in("exited without having called MPI_Init", text, "how")
+    expect_in(f"has not met mpirun ({library}", text, "why")
+    expect_in("mpi.program", text, "what to do")
+    expect_equal(summary(box)["cause"], "mpi", "summary.json")
+    expect_no_join_folder(box)
+
+
+@case
+def a_program_of_mpich_under_open_mpi_is_no_success(box):
+    """Each of its ranks is a world of one, and mpirun finds nothing wrong with that."""
+    options = HYDRA.options(box)  # a reason to skip
+    expect(options, "Hydra is there")
+    expect_not_met(box, OPEN_MPI.here(box, 2, box.program("init", HYDRA.compiler)), "Open MPI 4")
+
+
+@case
+def a_program_of_open_mpi_under_hydra_is_no_success(box):
+    expect_not_met(box, HYDRA.here(box, 2, box.program("init")), "Hydra")
+
+
+@case
+def a_program_that_is_none_of_mpi_is_no_success(box):
+    box.make_cluster(2)
+    expect_not_met(box, OPEN_MPI.over(box, [1, 1], "hostname"), "Open MPI 4")
+
+
+@case
+def in_a_namespace_of_processes(box):
+    world(box, OPEN_MPI.here(box, 2, box.program("world"), box.path("file"), options=["--set", "isolation=pid-namespace"]), 2)
+
+
+@case
+def in_namespaces_of_processes_over_nodes(box):
+    """mpirun's daemons on other nodes are outside of the namespace."""
+    box.make_cluster(2)
+    world(box, OPEN_MPI.over(box, [1, 1], box.program("world"), box.path("file"), options=["--set", "isolation=pid-namespace"]), 2)
+
+
+@case
+def a_node_that_has_no_rank(box):
+    box.make_cluster(3)
+    hosts = ", ".join(f"{{name: {name}, slots: 1}}" for name in box.cluster.names)
+    run = box.start("run", "-n", "2", "--set", f"hosts=[{hosts}]", "--set", f"connect.ssh={box.cluster.ssh}", "--set",
+                    "env_pass=[CASE]", "--set", "framework=mpi", *OPEN_MPI.options(box), "--", box.program("world"), box.path("file"))
+    world(box, run, 2)
+
+
+@case
+def a_second_attempt_over_nodes(box):
+    """A new mpirun, a new folder, on the same nodes."""
+    box.make_cluster(2)
+    again = f"[ -e {box.path('again')}.$OMPI_COMM_WORLD_RANK ] && exec {box.program('world')}; touch {box.path('again')}.$OMPI_COMM_WORLD_RANK"
+    run = OPEN_MPI.over(box, [1, 1], "sh", "-c", f"{again}; [ $OMPI_COMM_WORLD_RANK = 1 ] && exit 3; exec sleep 1000",
+                        options=["--set", "restart.max=1", "--set", "restart.backoff=0s..0s"]).end(0)
+    expect_in("attempt 0: rank 1 exited with code 3", run.text, "summary")
+    expect_in(b"world ok 2", run.out, "output of the second attempt")
+    expect_no_join_folder(box)
+
+
+@case
+def two_times_ctrl_c(box):
+    """The second one is SIGKILL to all, mpirun included: what it had in files is gone all the same."""
+    box.make_cluster(2)
+    run = OPEN_MPI.over(box, [1, 1], box.rank, "notice", str(int(signal.SIGTERM)), "term", "tell", "ready", "pause",
+                        options=["--set", "env_pass=[CASE, EVENTS, GATE]"])
+    box.expect_all("ready", 2)
+    run.signal(signal.SIGINT)
+    box.expect_all("term", 2)  # they have heard it, and go on
+    run.signal(signal.SIGINT)
+    run.end(130)
+    expect_no_join_folder(box)
+    box.expect_no_files()
 
 
 @case

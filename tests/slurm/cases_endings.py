@@ -105,6 +105,11 @@ def signals_that_a_job_has_asked_for_before_its_time_ends(box):
     for job, name in ((to_script, "a.err"), (to_steps, "b.err")):
         told = re.compile(rb"SIGUSR[12]: the time limit of Slurm job %d is in \d+ min" % job)
         wait_until(lambda: told.search(box.read(name)), f"the deadline in {name}", 20, 0.05)
+        folder = box.path(name.replace("a.err", "to-script").replace("b.err", "to-steps"))
+        deadline = os.path.join(folder, os.listdir(folder)[0], "attempt-0", "deadline")
+        wait_until(lambda: os.path.exists(deadline), "the file that ranks can look at", 20, 0.05)
+        end = int(box.slurm.job(job, env={"SLURM_TIME_FORMAT": "%s"})["EndTime"])
+        expect(abs(int(box.read(deadline)) - end) < 60, f"the deadline {box.read(deadline)}, Slurm's own {end}")
         box.slurm.command("scancel", str(job))
         box.end_of_job(job, state="CANCELLED")
 

@@ -1,6 +1,7 @@
 // RankService with real processes, and a launcher's end of the channel in the same loop.
 #include "agent/rank_service.h"
 
+#include <algorithm>
 #include <csignal>
 #include <cstdlib>
 #include <filesystem>
@@ -13,6 +14,7 @@
 #include <sys/socket.h>
 #include <sys/wait.h>
 
+#include "agent/join_run.h"
 #include "os/clock.h"
 #include "os/signals.h"
 
@@ -192,6 +194,82 @@ TEST_F(RankServiceTest, ARankThatHasEndedBeforeTheStopDidSoByItself) {
       EXPECT_FALSE(exited->after_signal);
     }
   }
+}
+
+// ---- ranks that mpirun starts: a child of this test stands for what it starts
+
+class JoinedRankTest : public RankServiceTest {
+ protected:
+  /// How the rank has ended that Hydra has given a place.
+  ExitStatus end_of_rank(const std::string& script, bool are_mpi) {
+    wire::StartRanks start = request(0, {"/bin/bash", "-c", script}, true);
+    start.join_folder = std::string(folder_) + "/own/join-0";
+    start.are_mpi = are_mpi;
+    ranks_.start(start);
+    EXPECT_TRUE(wait_for<wire::RanksAwaited>());
+    if (::fork() == 0) {
+      (void)join_run(start.join_folder,
+                     {{"PMI_RANK", "0"}, {"PMI_FD", std::to_string(proxy_.second.get())}});
+      ::_exit(1);
+    }
+    proxy_.second.reset();
+    EXPECT_TRUE(wait_for<wire::AttemptEnded>());
+    for (const wire::Message& message : received_) {
+      if (const auto* exited = std::get_if<wire::RankExited>(&message)) return exited->status;
+    }
+    ADD_FAILURE() << "no rank has ended";
+    return {};
+  }
+  std::string heard_by_proxy() {
+    char bytes[64];
+    const ssize_t n = ::recv(proxy_.first.get(), bytes, sizeof bytes, MSG_DONTWAIT);
+    return {bytes, static_cast<std::size_t>(std::max<ssize_t>(n, 0))};
+  }
+
+  std::pair<UniqueFd, UniqueFd> proxy_ = *make_socket_pair(SOCK_STREAM);
+};
+
+TEST_F(JoinedRankTest, OneThatSpeaksWithMpirunEndsWell) {
+  EXPECT_TRUE(end_of_rank("echo cmd=init >&$PMI_FD", true).ok());
+  EXPECT_EQ(heard_by_proxy(), "cmd=init\n");
+}
+
+TEST_F(JoinedRankTest, OneThatNeverMeetsMpirunHasFailed) {
+  const ExitStatus status = end_of_rank("true", true);
+  EXPECT_EQ(status.mpi, MpiEnd::never_connected);
+  EXPECT_FALSE(status.ok());
+}
+
+TEST_F(JoinedRankTest, OneThatNeedNotMeetItHasNot) {
+  EXPECT_TRUE(end_of_rank("true", false).ok());
+}
+
+TEST_F(JoinedRankTest, WhatFailsByItselfIsCalledThat) {
+  EXPECT_EQ(end_of_rank("exit 3", true), (ExitStatus{false, 3}));
+}
+
+/// MPICH 4.0, when Hydra's proxy is gone before it: MPI_Abort returns, and the program goes on.
+TEST_F(JoinedRankTest, TheCodeOfMpiAbortCounts) {
+  const ExitStatus status = end_of_rank("echo cmd=abort exitcode=9 >&$PMI_FD; exit 97", true);
+  EXPECT_EQ(status.value, 9);
+  EXPECT_EQ(status.mpi, MpiEnd::aborted);
+}
+
+TEST_F(JoinedRankTest, TheirDescriptorsAreCountedToo) {
+  wire::StartRanks start = request(0, {"/bin/true"}, true);
+  for (std::uint32_t rank = 1; rank < 10; ++rank) start.ranks.emplace_back().rank = Rank(rank);
+  start.join_folder = std::string(folder_) + "/own/join-0";
+  start.are_mpi = true;
+  rlimit before{};
+  ASSERT_EQ(::getrlimit(RLIMIT_NOFILE, &before), 0);
+  rlimit few = before;
+  few.rlim_cur = 70;  // enough for 20 pipes and 20 files, not for 50 sockets as well
+  ASSERT_EQ(::setrlimit(RLIMIT_NOFILE, &few), 0);
+  ranks_.start(std::move(start));
+  ASSERT_EQ(::setrlimit(RLIMIT_NOFILE, &before), 0);
+  ASSERT_TRUE(wait_for<wire::AttemptEnded>());
+  EXPECT_EQ(count<wire::RankNotStarted>(), 1U);
+  EXPECT_EQ(count<wire::RanksAwaited>(), 0U);
 }
 
 TEST_F(RankServiceTest, EachAttemptGetsAnotherPort) {

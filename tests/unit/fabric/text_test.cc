@@ -1,7 +1,12 @@
+#include <cstdlib>
+#include <filesystem>
+#include <fstream>
+
 #include <gmock/gmock.h>
 
 #include "fabric/csv.h"
 #include "fabric/fabric_facts.h"
+#include "fabric/mca_settings.h"
 #include "fabric/pci.h"
 #include "fabric/rdma_text.h"
 #include "fabric/text.h"
@@ -109,6 +114,53 @@ TEST(Text, NcclSettings) {
   EXPECT_EQ(settings, (Environment{{"NCCL_DEBUG", "INFO"},
                                    {"NCCL_IB_HCA", "=mlx5_0:1"},
                                    {"NCCL_TOPO_FILE", "/opt/a b"}}));
+}
+
+TEST(McaSettings, LinesAsOpenMpiReadsThem) {
+  Environment settings = {{"OMPI_MCA_pml", "ob1"}};
+  add_mca_settings(
+      "# a comment\nbtl_tcp_if_include = eth0 # why\r\npml=ucx\n  btl  =  ^openib,uct\n"
+      "-mca mtl ^ofi\n--mca osc \"rdma\"\n-x PATH\nno_value\n= x\nodd name = 1\nempty =\nbad = "
+      "\x01\n",
+      settings);
+  EXPECT_EQ(settings, (Environment{{"OMPI_MCA_btl_tcp_if_include", "eth0"},
+                                   {"OMPI_MCA_pml", "ob1"},
+                                   {"OMPI_MCA_btl", "^openib,uct"},
+                                   {"OMPI_MCA_mtl", "^ofi"},
+                                   {"OMPI_MCA_osc", "rdma"},
+                                   {"OMPI_MCA_empty", ""}}));
+}
+
+TEST(McaSettings, OfTheUserAndOfTheInstallation) {
+  char folder[] = "/tmp/mca-settings-XXXXXX";
+  ASSERT_NE(::mkdtemp(folder), nullptr);
+  const std::string root(folder);
+  std::ofstream(root + "/user.conf") << "btl = ^openib\npml = ob1\n";
+  std::ofstream(root + "/system.conf") << "pml = ucx\nosc = ^ucx,pt2pt\nbtl_tcp_if_include = ib0\n";
+  std::ofstream(root + "/other.conf") << "mtl = ofi\n";
+  const McaFiles files{{"/none.conf", "/user.conf"}, {"/none.conf", "/system.conf", "/other.conf"}};
+  EXPECT_EQ(read_mca_settings(root, files), (Environment{{"OMPI_MCA_btl", "^openib"},
+                                                         {"OMPI_MCA_pml", "ob1"},
+                                                         {"OMPI_MCA_btl_tcp_if_include", "ib0"}}));
+  std::filesystem::remove_all(root);
+}
+
+TEST(McaSettings, WhichFiles) {
+  using List = std::vector<std::string>;
+  const List usual = {"/etc/openmpi/openmpi-mca-params.conf",
+                      "/etc/openmpi-x86_64/openmpi-mca-params.conf", "/etc/openmpi-mca-params.conf",
+                      "/usr/local/etc/openmpi-mca-params.conf"};
+  EXPECT_EQ(mca_files({}), (McaFiles{{}, usual}));
+  List with_library = usual;
+  with_library.insert(with_library.begin(), "/opt/ompi/etc/openmpi-mca-params.conf");
+  EXPECT_EQ(mca_files({{"HOME", "/home/eve"}, {"LD_LIBRARY_PATH", "/opt/ompi/lib/:lib:/lib"}}),
+            (McaFiles{{"/home/eve/.openmpi/mca-params.conf"}, with_library}));
+  EXPECT_EQ(mca_files({{"OPAL_PREFIX", "/opt/x"}}).installation,
+            (List{"/opt/x/etc/openmpi-mca-params.conf"}));
+  EXPECT_EQ(mca_files({{"OPAL_SYSCONFDIR", "/opt/c"}, {"OPAL_PREFIX", "/opt/x"}}).installation,
+            (List{"/opt/c/openmpi-mca-params.conf"}));
+  EXPECT_EQ(mca_files({{"HOME", "/h"}, {"OMPI_MCA_mca_base_param_files", "/a/b.conf:c.conf:/d"}}),
+            (McaFiles{{"/a/b.conf", "/d"}, {}}));
 }
 
 TEST(Csv, NamesValuesAndOddLines) {

@@ -1,6 +1,10 @@
 #include "os/program_output.h"
 
+#include <memory>
+#include <optional>
+
 #include <gtest/gtest.h>
+#include <sys/wait.h>
 
 namespace dlaunch {
 namespace {
@@ -39,6 +43,39 @@ TEST(ProgramOutput, OneThatDoesNotEndIsKilled) {
   const auto text = program_output({"sleep", "1000"}, std::chrono::milliseconds(20));
   ASSERT_FALSE(text);
   EXPECT_EQ(text.error().exit_code, exit_code::kTimeLimit);
+}
+
+Result<std::string> beside_all_else(const std::vector<std::string>& argv,
+                                    std::chrono::milliseconds limit) {
+  EventLoop loop;
+  std::optional<Result<std::string>> answer;
+  const RunningProgram program(loop, argv, limit, nullptr,
+                               [&](Result<std::string> text) { answer = std::move(text); });
+  while (!answer) loop.run_one();
+  return *answer;
+}
+
+TEST(RunningProgram, WhatItPrintsAndWhyNot) {
+  const auto text = beside_all_else({"sh", "-c", "echo out; echo err >&2; cat; exit 3"}, kPlenty);
+  ASSERT_TRUE(text) << text.error().message;
+  EXPECT_EQ(*text, "out\nerr\n");
+  const auto missing = beside_all_else({"no-such-program"}, kPlenty);
+  ASSERT_FALSE(missing);
+  EXPECT_EQ(missing.error().exit_code, exit_code::kNotFound);
+  const auto late = beside_all_else({"sleep", "1000"}, std::chrono::milliseconds(20));
+  ASSERT_FALSE(late);
+  EXPECT_EQ(late.error().exit_code, exit_code::kTimeLimit);
+}
+
+TEST(RunningProgram, IsKilledWithItsOwner) {
+  EventLoop loop;
+  auto program = std::make_unique<RunningProgram>(
+      loop, std::vector<std::string>{"sleep", "1000"}, kPlenty, nullptr,
+      [](const Result<std::string>&) { FAIL() << "nobody is to be called"; });
+  program.reset();
+  int status = 0;
+  ASSERT_GT(::wait(&status), 0);
+  EXPECT_TRUE(WIFSIGNALED(status));
 }
 
 }  // namespace

@@ -154,6 +154,62 @@ TEST(Mpi, WhatTheUserHasSetStays) {
   EXPECT_FALSE(env.contains("OMPI_MCA_btl_tcp_if_include"));
 }
 
+/// Files of the second node; ranks 0 to 2 are on the first.
+Cluster with_files(Environment settings) {
+  Cluster cluster = uneven_cluster();
+  cluster.nodes[1].facts.mca_settings = std::move(settings);
+  return cluster;
+}
+
+std::string reason_of(const LaunchPlan& plan, std::size_t node, std::string_view name) {
+  for (const Variable& variable : plan.nodes[node].variables) {
+    if (variable.name == name) return variable.reason;
+  }
+  return "not set";
+}
+
+TEST(Mpi, WhatAFileOfOpenMpiSaysStaysOnItsNode) {
+  const Cluster cluster =
+      with_files({{"OMPI_MCA_btl_tcp_if_include", "10.0.0.0/24"}, {"OMPI_MCA_pml", "ucx"}});
+  const LaunchPlan plan = plan_of(mpi_job(), cluster);
+  const Environment there = environment_of(plan, 3);
+  EXPECT_EQ(there.at("OMPI_MCA_btl_tcp_if_include"), "10.0.0.0/24");
+  EXPECT_EQ(there.at("OMPI_MCA_pml"), "ucx");
+  EXPECT_EQ(there.at("OMPI_MCA_btl"), "self,vader,tcp");
+  EXPECT_THAT(reason_of(plan, 1, "OMPI_MCA_pml"), HasSubstr("kept: set in a file of Open MPI's"));
+  const Environment here = environment_of(plan, 0);
+  EXPECT_EQ(here.at("OMPI_MCA_btl_tcp_if_include"), "eth0");
+  EXPECT_EQ(here.at("OMPI_MCA_pml"), "ob1");
+}
+
+TEST(Mpi, AListOfInterfacesThatAFileExcludes) {
+  const LaunchPlan plan =
+      plan_of(mpi_job(), with_files({{"OMPI_MCA_btl_tcp_if_exclude", "lo,docker0"}}));
+  EXPECT_FALSE(environment_of(plan, 3).contains("OMPI_MCA_btl_tcp_if_include"));
+  EXPECT_EQ(environment_of(plan, 0).at("OMPI_MCA_btl_tcp_if_include"), "eth0");
+}
+
+TEST(Mpi, WhatAFileExcludesStaysExcluded) {
+  const LaunchPlan plan = plan_of(mpi_job(), with_files({{"OMPI_MCA_mtl", "^ofi"},
+                                                         {"OMPI_MCA_btl", "^uct,openib,vader"},
+                                                         {"OMPI_MCA_pml", "^ucx"},
+                                                         {"OMPI_MCA_osc", "^ucx,pt2pt"}}));
+  const Environment there = environment_of(plan, 3);
+  EXPECT_EQ(there.at("OMPI_MCA_pml"), "ob1");
+  EXPECT_EQ(there.at("OMPI_MCA_btl"), "self,tcp");
+  EXPECT_EQ(there.at("OMPI_MCA_mtl"), "^ofi,psm,psm2");
+  EXPECT_EQ(there.at("OMPI_MCA_osc"), "^ucx,pt2pt");
+  EXPECT_THAT(reason_of(plan, 1, "OMPI_MCA_osc"), HasSubstr("a file of Open MPI's here excludes"));
+  const LaunchPlan none = plan_of(mpi_job(), with_files({{"OMPI_MCA_pml", "^ob1"}}));
+  EXPECT_EQ(environment_of(none, 3).at("OMPI_MCA_pml"), "^ob1") << "nothing of ours is left";
+}
+
+TEST(Mpi, WhatIsSetOnANodeWinsOverItsFile) {
+  Cluster cluster = with_files({{"OMPI_MCA_pml", "ucx"}});
+  cluster.nodes[1].facts.environment = {{"OMPI_MCA_pml", "cm"}};
+  EXPECT_EQ(environment_of(plan_of(mpi_job(), cluster), 3).at("OMPI_MCA_pml"), "cm");
+}
+
 TEST(Mpi, MoreRanksThanCoresMustBeMeant) {
   JobSpec spec = mpi_job();
   spec.processes = 3;

@@ -26,6 +26,7 @@ Cluster nodes(std::size_t count) {
     node.address = "10.0.0." + std::to_string(i + 1);
     node.slots = 2;
     node.is_launcher = i == 0;
+    node.facts.user_id = 1000;
     for (int cpu = 0; cpu < 4; ++cpu) node.facts.cores.push_back({0, {cpu}, false});
     node.facts.reserved_ports = {20001};
     node.facts.interfaces = {
@@ -54,14 +55,24 @@ std::string line_of(const Result<LaunchPlan>& plan) {
   return line;
 }
 
+/// mpirun's command line would win over it.
+TEST(MpirunPlan, AFileThatNamesInterfacesStays) {
+  Cluster cluster = nodes(2);
+  cluster.nodes[1].facts.mca_settings = {{"OMPI_MCA_btl_tcp_if_exclude", "docker0"}};
+  EXPECT_THAT(line_of(make_plan(job(), cluster, context())),
+              testing::Not(HasSubstr("btl_tcp_if_include")));
+}
+
 TEST(MpirunPlan, TheWholeLineOfOpenMpi) {
   const auto plan = make_plan(job(), nodes(2), context());
   EXPECT_EQ(
       line_of(plan),
       "/opt/mpi/bin/mpirun --hostfile /home/me/runs/20261122-080000-abc/attempt-1/mpirun.hosts "
       "-np 4 --map-by ppr:2:node:PE=2 --bind-to core --allow-run-as-root --wdir /home/me "
-      "--mca btl_tcp_if_include 10.0.0.1/24 /tmp/dlaunch-join-20261122-080000-abc-1/dlaunch "
-      "exec --join /tmp/dlaunch-join-20261122-080000-abc-1");
+      "--mca btl_tcp_if_include 10.0.0.1/24 "
+      "--mca orte_tmpdir_base /tmp/dlaunch-1000/join-20261122-080000-abc-1 "
+      "/tmp/dlaunch-1000/join-20261122-080000-abc-1/dlaunch "
+      "exec --join /tmp/dlaunch-1000/join-20261122-080000-abc-1");
   ASSERT_TRUE(plan);
   ASSERT_EQ(plan->nodes.front().files.size(), 1U);
   EXPECT_EQ(plan->nodes.front().files.front().text, "node1 slots=2\nnode2 slots=2\n");
@@ -69,6 +80,25 @@ TEST(MpirunPlan, TheWholeLineOfOpenMpi) {
       << "what is not for mpirun itself does not pass it";
   EXPECT_TRUE(plan->ranks.front().cpus.empty());  // mpirun binds
   EXPECT_TRUE(plan->hosts.empty());
+}
+
+/// The path is the same on all nodes, and a folder of his own has his number in its name.
+TEST(MpirunPlan, AUserWhoseNumbersDiffer) {
+  Cluster cluster = nodes(2);
+  cluster.nodes[1].facts.user_id = 1001;
+  EXPECT_THAT(line_of(make_plan(job(), cluster, context())),
+              HasSubstr("exec --join /tmp/dlaunch-join-20261122-080000-abc-1"));
+}
+
+TEST(MpirunPlan, AFolderForOpenMpisOwnFilesThatIsSetStays) {
+  JobSpec spec = job();
+  spec.env["OMPI_MCA_orte_tmpdir_base"] = "/scratch";
+  EXPECT_THAT(line_of(make_plan(spec, nodes(2), context())),
+              testing::Not(HasSubstr("orte_tmpdir_base")));
+  Cluster cluster = nodes(2);
+  cluster.nodes.front().facts.mpirun_version = "mpirun (Open MPI) 5.0.11\n";
+  EXPECT_THAT(line_of(make_plan(job(), cluster, context())),
+              HasSubstr("--prtemca prte_tmpdir_base /tmp/dlaunch-1000/join-"));
 }
 
 TEST(MpirunPlan, ANodeWithoutRanksIsNoHostOfMpirun) {

@@ -240,5 +240,17 @@ TEST(Scrub, RemovesTheIdentityOfAnOuterLauncher) {
   }
 }
 
+TEST(RankEnv, AFileForTheDeadlineWhereASchedulerTellsOne) {
+  PlanContext context = fake_context();
+  const auto without = make_plan(list_job(), fake_cluster({{}}), context);
+  ASSERT_TRUE(without);
+  EXPECT_FALSE(environment_of(*without, 0).contains("DLAUNCH_DEADLINE_FILE"));
+  context.launcher_env = {{"SLURM_JOB_ID", "7"}};
+  const auto plan = make_plan(list_job(), fake_cluster({{}}), context);
+  ASSERT_TRUE(plan);
+  EXPECT_EQ(environment_of(*plan, 0).at("DLAUNCH_DEADLINE_FILE"),
+            context.run_folder + "/attempt-0/deadline");
+}
+
 }  // namespace
 }  // namespace dlaunch

@@ -214,9 +214,18 @@ TEST_F(SummaryText, ARankThatIsNoneOfMpiIsToldWithTheReason) {
             "          server or the descriptor PMI_FD from it, or there is no server (a note\n"
             "          says so)\n"
             "  others  0-4, 6, 7 were stopped by dlaunch\n"
-            "  try     framework: none for other programs; for other MPI libraries their\n"
-            "          mpirun, with launch: once and framework: none\n"
+            "  try     framework: none for other programs; for other MPI libraries their own\n"
+            "          mpirun, with mpi.launcher: mpirun\n"
             "  logs    dlaunch logs --rank 5           runs/20261120-210142-k3f/attempt-0/\n");
+}
+
+TEST_F(SummaryText, ARankThatHasNotMetMpirun) {
+  plan_.mpirun = MpirunPlan{"Open MPI 4", {"mpirun"}, {}, ""};
+  report_.cause = Cause::mpi;
+  report_.exit_code = 65;
+  report_.ranks[5].status = ExitStatus{false, 0, false, "", MpiEnd::never_connected};
+  EXPECT_THAT(text(), testing::HasSubstr("has not met mpirun (Open MPI 4):"));
+  EXPECT_THAT(text(), testing::HasSubstr("  try     the mpirun of the library that the program"));
 }
 
 TEST_F(SummaryText, TiesAreNotDecided) {

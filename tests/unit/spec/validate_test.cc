@@ -60,6 +60,9 @@ const Case kCases[] = {
      "line 2)"},
     {"command: x\nmpi: {program: mpiexec}\n",
      "2:7: error: mpi.program is the one that mpi.launcher: mpirun starts; give both"},
+    {"command: x\nmpi: {launcher: mpirun, program: ./bin/mpirun}\n",
+     "2:25: error: mpirun is looked for on the first node: give a name that is in PATH there, or an "
+     "absolute path"},
     {"command: x\nhosts: [a]\nhostfile: h\n",
      "3:1: error: hosts and hostfile both say which nodes to use; give only one of them (hosts, "
      "line 2)"},

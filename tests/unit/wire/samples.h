@@ -106,6 +106,8 @@ inline NodeFacts sample_facts() {
   facts.fabric = sample_fabric();
   facts.mpirun = "/usr/bin/mpirun";
   facts.mpirun_version = "mpirun (Open MPI) 4.1.4\n";
+  facts.user_id = 1000;
+  facts.mca_settings = {{"OMPI_MCA_btl", "^openib"}};
   return facts;
 }
 
@@ -125,7 +127,8 @@ inline StartRanks sample_start() {
   start.files = {{"/home/me/runs/1/attempt-3/hostfile", "gpu01 slots=8\n"}, {"/empty", ""}};
   start.carried = {{"PATH", "/opt/conda/bin:/usr/bin"}, {"VIRTUAL_ENV", "/home/me/venv"}};
   start.defaults = {{"OMP_NUM_THREADS", "4"}};
-  start.join_folder = "/tmp/dlaunch-join-20261120-210142-k3f-0";
+  start.join_folder = "/tmp/dlaunch-1000/join-20261120-210142-k3f-0";
+  start.are_mpi = true;
   return start;
 }
 
@@ -217,6 +220,7 @@ inline std::vector<Message> samples() {
       StartMpirun{Attempt(1), {"mpirun", "-np", "4"}, {{"OMPI_MCA_btl", "self"}}},
       MpirunOutput{Attempt(1), "a\n\xff"},
       MpirunEnded{Attempt(1), {false, 213}, at(9), true},
+      Deadline{Attempt(1), "/tmp/deadline", at(10)},
   };
 }
 
