@@ -7,15 +7,14 @@
 #include <vector>
 
 #include <fcntl.h>
-#include <sys/mman.h>
 #include <sys/socket.h>
 #include <unistd.h>
 
 #include "model/environment.h"
 #include "os/containment.h"
+#include "os/memory_program.h"
 #include "os/process_identity.h"
 #include "os/spawn.h"
-#include "os/write_all.h"
 #include "pmix/image.h"
 
 extern char** environ;
@@ -27,15 +26,10 @@ namespace {
 constexpr std::size_t kMostSaid = 2048;
 constexpr const char* kName = "dlaunch-pmix";
 
-#ifndef MFD_EXEC
-#define MFD_EXEC 0x0010U  // Linux 6.3, memfd_create(2)
-#endif
-
 tl::unexpected<Error> cannot(const std::string& why) {
   return fail(exit_code::kPreflight, std::string(kName) + " cannot run: " + why);
 }
 
-/// The program as a file without a name: no folder need take programs, and none is left behind.
 Result<UniqueFd> program_file() {
   const std::string_view image = pmix::helper_image();
   if (image.empty()) {
@@ -43,12 +37,7 @@ Result<UniqueFd> program_file() {
         exit_code::kPreflight,
         "this dlaunch was built without MPI support (OpenPMIx, libpmix-dev, was not there)");
   }
-  UniqueFd file(::memfd_create(kName, MFD_CLOEXEC | MFD_EXEC));
-  if (!file && errno == EINVAL) file.reset(::memfd_create(kName, MFD_CLOEXEC));
-  if (!file) return cannot("memfd_create: " + errno_text(errno));
-  if (const int error = write_all(file.get(), image); error != 0)
-    return cannot("memory for it: " + errno_text(error));
-  return file;
+  return memory_program(kName, image);
 }
 
 /// What another launcher has told its own ranks of its PMIx server is not for this one.

@@ -259,6 +259,10 @@ std::string folder_name(const std::string& file, const std::string& current_fold
 void add_job_options(CommandOptions command, JobOptions& options) {
   command.positional("JOB", options.file,
                      "Job file, or a folder with job.yaml\n(default: job.yaml here)");
+  add_place_options(command, options);
+}
+
+void add_place_options(CommandOptions command, JobOptions& options) {
   command.value("-n,--processes,--np", options.processes, "Number of processes in all", "N");
   command.value("--nproc-per-node,--nproc_per_node", options.per_node, "Processes on each node",
                 "N|gpu|auto");

@@ -27,7 +27,10 @@ struct JobOptions {
   std::vector<std::string> arguments;   // after "--"
 };
 
-/// Adds the options to a command; `arguments` come from split_arguments.
+/// Adds those of hosts and of numbers of processes, and --set.
+void add_place_options(CommandOptions command, JobOptions& options);
+
+/// Adds all options to a command; `arguments` come from split_arguments.
 void add_job_options(CommandOptions command, JobOptions& options);
 
 struct LoadedJob {

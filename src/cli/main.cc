@@ -6,6 +6,7 @@
 #include <vector>
 
 #include "cli/agent_command.h"
+#include "cli/collectives_command.h"
 #include "cli/commands.h"
 #include "cli/foreign_words.h"
 #include "cli/print.h"
@@ -38,10 +39,11 @@ int run(int argc, char** argv) {
     return askpass(where, argv[1]);
   const Words words = split(argc, argv);
   if (is_agent_command(words.own)) return agent_command(words.own);
+  if (is_collectives_command(words.own)) return collectives_command(words.own);
   return run_command_line(
       {run_command(words.after), plan_command(words.after), exec_command(words.after),
        submit_command(words.after), export_command(words.after), runs_command(), logs_command(),
-       stop_command(), info_command(), schema_command()},
+       stop_command(), info_command(), bench_command(), schema_command()},
       words.own);
 }
 

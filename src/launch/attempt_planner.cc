@@ -53,9 +53,10 @@ std::string secret_text() {
 
 }  // namespace
 
-AttemptPlanner::AttemptPlanner(EventLoop& loop, const JobSpec& spec, ClusterSessions& sessions,
-                               Done done, Watchers watchers)
+AttemptPlanner::AttemptPlanner(EventLoop& loop, const JobSpec& spec, Prepare prepare,
+                               ClusterSessions& sessions, Done done, Watchers watchers)
     : spec_(spec),
+      prepare_(std::move(prepare)),
       sessions_(sessions),
       done_(std::move(done)),
       limit_(loop),
@@ -75,6 +76,10 @@ void AttemptPlanner::begin(PlanContext context) {
   unchecked_.reset();
   unsynced_.reset();
   sessions_.set_meeting(std::nullopt);
+  if (prepare_) {
+    if (const Status ready = prepare_(spec_, sessions_.cluster()); !ready)
+      return done_(tl::unexpected(ready.error()));
+  }
   limit_.after(limit_within(spec_.timeouts.connect), [this] { too_late(); });
   const auto nodes = nodes_to_meet(spec_, sessions_.cluster(), context_);
   if (!nodes || *nodes == 0) return make();  // which finds the same error

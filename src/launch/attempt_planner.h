@@ -35,10 +35,14 @@ class AttemptPlanner {
     std::function<void(std::string)> show;          // the line on a terminal; empty: none
   };
 
-  AttemptPlanner(EventLoop& loop, const JobSpec& spec, ClusterSessions& sessions, Done done,
-                 Watchers watchers);
+  /// Before each plan: what the job becomes where the facts of the nodes decide about it. It may
+  /// change how many processes there are and what they execute, and nothing else of the job.
+  using Prepare = std::function<Status(JobSpec&, const Cluster&)>;
 
-  /// Errors that `done` gets: of the reach check, of make_plan(), of MissingPlaces; kNodeLost when
+  AttemptPlanner(EventLoop& loop, const JobSpec& spec, Prepare prepare, ClusterSessions& sessions,
+                 Done done, Watchers watchers);
+
+  /// Errors that `done` gets: of Prepare, of the reach check, of make_plan(), of MissingPlaces; kNodeLost when
   /// nodes have not answered shortly before timeouts.connect is over once more, kPreflight when
   /// only their PMIx servers are missing then.
   void begin(PlanContext context);
@@ -62,7 +66,8 @@ class AttemptPlanner {
   void answered();
   void too_late();
 
-  const JobSpec& spec_;
+  JobSpec spec_;
+  Prepare prepare_;  // empty: the job is as it is
   ClusterSessions& sessions_;
   Done done_;
   PlanContext context_;

@@ -84,7 +84,7 @@ RunEngine::RunEngine(const RunOptions& options, LocalStart local, UniqueFd front
            [this](NodeIndex node, int signal) { scheduler_signalled(node.value, signal); }}),
       collector_(
           [this](NodeIndex node, const wire::Message& message) { sessions_.send(node, message); }),
-      planner_(loop_, options.spec, sessions_,
+      planner_(loop_, options.spec, options.prepare, sessions_,
                [this](Result<LaunchPlan> plan) {
                  if (!plan) return push(event::PlanFailed{plan.error()});
                  accept_plan(std::move(*plan));

@@ -46,6 +46,7 @@ struct RunOptions {
   bool detach = false;
   bool may_ask = false;  // the front has a terminal on which ssh's questions can be asked
   bool plain = false;    // no colour, whatever the console is
+  AttemptPlanner::Prepare prepare{};  // called in the engine's process; empty: none
 };
 
 class RunEngine : public Engine {

@@ -4,7 +4,7 @@
 docs/architecture.md draws the layers. Checked for every layer under src/:
   down     what it includes lies on a lower floor, or is one of the few named neighbours, and stands
            in USES of its CMakeLists.txt
-  pure     (model, spec, plan, supervise, wire, pmi, foreign) no header and no call that reaches clock, descriptor,
+  pure     (text, model, spec, plan, supervise, wire, pmi, measure, foreign, sync) no header and no call that reaches clock, descriptor,
            thread or process
   headers  its headers include no heavy third-party header
 """
@@ -20,10 +20,12 @@ TOP = os.path.dirname(os.path.dirname(os.path.dirname(os.path.abspath(__file__))
 sys.path.insert(0, os.path.join(TOP, "tests", "support"))
 import results  # noqa: E402
 
-FLOORS = [{"text"}, {"model"}, {"spec", "plan", "supervise", "wire", "pmi"}, {"foreign", "sync"}, {"os", "log", "fabric", "pmix"},
-          {"agent", "report"}, {"launch"}, {"cli"}]
-# Beside the house: it includes only itself and its own public headers, and nobody includes it.
+FLOORS = [{"text"}, {"model"}, {"spec", "plan", "supervise", "wire", "pmi", "measure"}, {"foreign", "sync"},
+          {"os", "log", "fabric", "pmix", "collectives/program"}, {"agent", "report"}, {"launch"}, {"cli"}]
+# Beside the house: it includes only itself and its own public headers, and nobody includes it but the program over it
+# (collectives/program), and its public headers.
 APART = {"collectives"}
+USERS = {"collectives/program"}
 PURE = FLOORS[0] | FLOORS[1] | FLOORS[2] | FLOORS[3]
 
 # Headers through which a pure layer would reach the outside world, or that cost too much to include.
@@ -48,8 +50,16 @@ def floor_of(layer):
     return None
 
 
+def layer_of(name):
+    """Of the file as an include names it, from src/."""
+    parts = name.split("/")
+    inner = "/".join(parts[:2])
+    return inner if inner in USERS else parts[0]
+
+
 def source_files(folder):
-    for path, _, names in os.walk(folder):
+    for path, folders, names in os.walk(folder):
+        folders[:] = [one for one in folders if not f"{path}/{one}".endswith(tuple(f"/{user}" for user in USERS))]
         yield from (os.path.join(path, name) for name in sorted(names) if name.endswith((".h", ".cc")))
 
 
@@ -90,11 +100,15 @@ def closure(layer, uses_of):
     return seen
 
 
+def is_library(name):
+    return any(layer_of(name.removeprefix("dlaunch/")) == apart for apart in APART)
+
+
 def check_apart(source, layer):
     faults = []
     for path in source_files(os.path.join(source, layer)):
         for number, kind, name in includes_of(path):
-            if kind == '"' and not name.startswith((f"{layer}/", f"dlaunch/{layer}/")):
+            if kind == '"' and layer_of(name.removeprefix("dlaunch/")) != layer:
                 faults.append(f"src/{os.path.relpath(path, source)}:{number}: {layer} must not include {name}: it is a library of its own")
     return faults
 
@@ -115,7 +129,9 @@ def check_down(source, layer, uses_of):
         for number, kind, name in includes_of(path):
             if kind == "<":
                 continue
-            other = name.split("/")[0]
+            other = layer_of(name)
+            if is_library(name) and (layer in USERS or name.startswith("dlaunch/")):
+                continue
             if "/" not in name or floor_of(other) is None:
                 faults.append(f"src/{where}:{number}: \"{name}\" is not written as \"layer/file.h\"")
             elif other != layer and floor_of(other) >= own:
@@ -160,7 +176,7 @@ def check_headers(source, layer):
 
 def check_tree(source):
     """[(name, faults)] for every layer and rule."""
-    layers = sorted(name for name in os.listdir(source)
+    layers = sorted(name for name in [*os.listdir(source), *USERS]
                     if any(True for _ in source_files(os.path.join(source, name))))
     uses_of = {layer: declared_uses(os.path.join(source, layer)) for layer in layers}
     found = []
@@ -196,6 +212,11 @@ PROBES = [
     ("a heavy header in a header", {"report/a.h": "#include <nlohmann/json.hpp>\n"}, "heavy header nlohmann/json.hpp"),
     ("a library apart that includes the house", {"collectives/a.cc": '#include "model/b.h"\n', "model/b.h": ""}, "a library of its own"),
     ("the house including a library apart", {"cli/a.cc": '#include "collectives/b.h"\n', "collectives/b.h": ""}, 'is not written as'),
+    ("a library apart that includes the program over it",
+     {"collectives/a.cc": '#include "collectives/program/b.h"\n', "collectives/program/b.h": ""}, "a library of its own"),
+    ("the program over a library apart", {"collectives/program/a.cc": '#include "collectives/b.h"\n#include "measure/c.h"\n',
+                                          "collectives/b.h": "", "measure/c.h": ""}, None),
+    ("the program over a library that points up", {"collectives/program/a.cc": '#include "agent/b.h"\n', "agent/b.h": ""}, "must not include agent/"),
     ("its own public header in a library apart", {"collectives/a.cc": '#include "dlaunch/collectives/b.h"\n'}, None),
     ("an unknown layer", {"util/a.h": ""}, "not a layer of the house"),
 ]

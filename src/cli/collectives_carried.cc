@@ -1,0 +1,107 @@
+#include <cerrno>
+#include <chrono>
+#include <string_view>
+
+#include <unistd.h>
+
+#include "cli/collectives_rank.h"
+#include "cli/print.h"
+#include "collectives/program/image.h"
+#include "os/memory_program.h"
+#include "os/program_output.h"
+
+extern char** environ;
+
+namespace dlaunch {
+
+namespace {
+
+// Loading libraries from a slow network file system.
+constexpr std::chrono::seconds kProbeLimit{60};
+
+struct Kind {
+  const char* program;
+  const char* missing;  // why there is no image
+};
+
+constexpr Kind kMpi{"dlaunch-collectives-mpi", "this dlaunch was built without MPI"};
+constexpr Kind kNccl{"dlaunch-collectives-nccl", "this dlaunch was built without NCCL"};
+
+const Kind& kind_of(MeasureBackend backend) {
+  return backend == MeasureBackend::mpi ? kMpi : kNccl;
+}
+
+std::string_view image_of(MeasureBackend backend) {
+  return backend == MeasureBackend::mpi ? collectives::mpi_image() : collectives::nccl_image();
+}
+
+/// Of the line with which ld.so(8) ends a program: "libmpi.so.40" and why, or empty texts.
+struct MissingLibrary {
+  std::string name;
+  std::string why;
+};
+
+MissingLibrary missing_library(const std::string& said) {
+  constexpr std::string_view kWords = "error while loading shared libraries: ";
+  const std::size_t at = said.find(kWords);
+  if (at == std::string::npos) return {};
+  const std::string line =
+      said.substr(at + kWords.size(), said.find('\n', at) - at - kWords.size());
+  const std::size_t colon = line.find(": ");
+  if (colon == std::string::npos) return {};
+  return {line.substr(0, colon), line.substr(colon + 2)};
+}
+
+/// In lines: a report cuts long ones.
+std::string advice_for(const std::string& library) {
+  const bool is_open_mpi = library.find("libmpi.so.40") != std::string::npos;
+  return std::string("install ") +
+         (is_open_mpi ? "Open MPI 4 or 5 (Debian, Ubuntu: libopenmpi3) there,"
+                      : "the MPI that this dlaunch was built with there,") +
+         "\n         or name its folder in LD_LIBRARY_PATH";
+}
+
+/// The program, once what it needs was found.
+Result<UniqueFd> ready_program(MeasureBackend backend) {
+  const Kind& kind = kind_of(backend);
+  const std::string_view image = image_of(backend);
+  if (image.empty()) return fail(exit_code::kPreflight, kind.missing);
+  auto file = memory_program(kind.program, image);
+  if (!file) return file;
+  const std::string path =
+      "/proc/" + std::to_string(::getpid()) + "/fd/" + std::to_string(file->get());
+  const auto said = program_output({path, "--probe"}, kProbeLimit);
+  if (!said) return tl::unexpected(said.error());
+  if (said->empty()) return file;
+  const MissingLibrary missing = missing_library(*said);
+  if (missing.name.empty())
+    return fail(exit_code::kPreflight, std::string(kind.program) + " cannot run: " + *said);
+  return fail(exit_code::kPreflight, missing.name + " cannot be loaded on this node\n         " +
+                                         missing.why + "\n         " + advice_for(missing.name));
+}
+
+}  // namespace
+
+bool is_built_in(MeasureBackend backend) {
+  return !image_of(backend).empty();
+}
+
+Status probe_collectives(MeasureBackend backend) {
+  const auto file = ready_program(backend);
+  return file ? Status() : tl::unexpected(file.error());
+}
+
+int run_collectives(MeasureBackend backend, const std::vector<std::string>& words) {
+  const auto file = ready_program(backend);
+  if (!file) return print_error(file.error());
+  const char* const name = kind_of(backend).program;
+  std::vector<const char*> argv{name};
+  for (const std::string& word : words) argv.push_back(word.c_str());
+  argv.push_back(nullptr);
+  const std::string path = "/proc/self/fd/" + std::to_string(file->get());
+  ::execve(path.c_str(), const_cast<char**>(argv.data()), environ);
+  return print_error(
+      {exit_code::kPreflight, std::string(name) + " cannot run: " + errno_text(errno)});
+}
+
+}  // namespace dlaunch

@@ -1,0 +1,43 @@
+// A run whose output is read by dlaunch itself: the ordinary front and engine in a child process,
+// with a pipe as their stdout. What they say to people goes to stderr as ever.
+#pragma once
+
+#include <functional>
+#include <string>
+
+#include "cli/collectives_command.h"
+#include "cli/job_options.h"
+#include "launch/run_engine.h"
+#include "measure/record.h"
+#include "model/result.h"
+
+namespace dlaunch {
+
+struct ReadRun {
+  int exit_code = 0;       // of the run, as `dlaunch run` would return it
+  std::string run_folder;  // in which runs are; empty: removed
+};
+
+/// Runs it, with a private temporary folder as logs.dir, and gives each line of its stdout, without
+/// its end, to `on_line`, in this process. An error of `on_line` ends the run, and is returned. The
+/// folder is removed where all went well and `keep` is false. Ctrl-C and the like reach the run,
+/// which ends as ever; this returns when nothing of it is left. Must be called before any thread
+/// exists.
+[[nodiscard]] Result<ReadRun> read_run(RunOptions options, bool keep,
+                                       const std::function<Status(const std::string&)>& on_line);
+
+/// What is measured, where.
+struct MeasuredJob {
+  std::string name;                 // "bench"
+  JobOptions hosts;                 // of the command line; no file and no command
+  AttemptPlanner::Prepare prepare;  // sets the command (collectives_words()), and perhaps how many
+  bool keep = false;
+  int verbosity = 0;
+};
+
+/// A run of measuring ranks: rank 0's records come to `on_record`, the others write to stderr only.
+/// Errors: as load_job(), resolve_job_hosts(), read_run(); kInternal for a line that is no record.
+[[nodiscard]] Result<ReadRun> measured_run(
+    MeasuredJob job, const std::function<Status(const measure::Record&)>& on_record);
+
+}  // namespace dlaunch

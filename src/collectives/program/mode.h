@@ -1,0 +1,34 @@
+// What the program can measure. A mode is one file and one row of the table in mode.cc.
+#pragma once
+
+#include <string>
+#include <string_view>
+
+#include "collectives/program/team.h"
+#include "collectives/program/watchdog.h"
+#include "measure/record.h"
+#include "measure/settings.h"
+
+namespace dlaunch::collectives {
+
+struct Context {
+  Team& team;
+  const measure::Settings& settings;
+  Watchdog& watchdog;
+};
+
+/// Writes a record to stdout, at once, where this is rank 0; else nothing.
+void write(const Context& context, const measure::Record& record);
+
+/// Every rank runs it. A failure ends the job, with its words on stderr.
+using Mode = Status (*)(Context& context);
+
+/// Null: there is none of this name.
+[[nodiscard]] Mode mode_named(std::string_view name);
+
+/// Of the mode "bench": an operation at a series of sizes.
+[[nodiscard]] Status bench_mode(Context& context);
+/// Of the mode "pairs": send_recv between every two ranks.
+[[nodiscard]] Status pairs_mode(Context& context);
+
+}  // namespace dlaunch::collectives

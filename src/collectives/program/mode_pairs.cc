@@ -1,0 +1,125 @@
+// The mode "pairs": every two ranks by themselves, in rounds in which all are busy at once, so that
+// a slow link shows as two names.
+#include <algorithm>
+#include <chrono>
+#include <fstream>
+#include <string>
+#include <vector>
+
+#include "collectives/exchange.h"
+#include "collectives/program/mode.h"
+#include "measure/pairing.h"
+#include "measure/sizes.h"
+
+namespace dlaunch::collectives {
+
+namespace {
+
+using Clock = std::chrono::steady_clock;
+
+/// Of the kernel that runs this rank: containers and namespaces of one machine share it
+/// (random(4)).
+std::string machine() {
+  std::ifstream file("/proc/sys/kernel/random/boot_id");
+  std::string id;
+  std::getline(file, id);
+  return id;
+}
+
+class Pairs {
+ public:
+  explicit Pairs(Context& context)
+      : context_(context),
+        world_(context.team.world()),
+        count_(context.settings.number("first")),
+        warmup_(context.settings.number("warmup", 5)),
+        iterations_(context.settings.number("iterations", 20)),
+        send_(context.team.memory(), count_),
+        receive_(context.team.memory(), count_) {}
+
+  Status run() {
+    const bool missing = send_.data() == nullptr || receive_.data() == nullptr;
+    const auto anywhere = context_.team.max({missing ? 1.0 : 0.0});
+    if (!anywhere) return anywhere.status();
+    if (anywhere->front() != 0) return {Code::unavailable, "there is no room for the buffers"};
+    auto exchange = Exchange::get(std::chrono::milliseconds(0));
+    if (!exchange) return exchange.status();
+    exchange_ = *exchange;
+    const auto machines = context_.team.gather_text(machine());
+    if (!machines) return machines.status();
+    const int ranks = world_.size();
+    for (int round = 0; round < ranks - 1 + ranks % 2; ++round) {
+      for (const auto& part : parts_of(measure::pairs_of_round(ranks, round), *machines)) {
+        if (Status done = measure(part); !done.ok()) return done;
+      }
+    }
+    return {};
+  }
+
+ private:
+  /// Nobody spins while others measure, as in a barrier of MPI: all read from a socket.
+  Status meet() {
+    const auto met = exchange_->broadcast("-");
+    context_.watchdog.alive();
+    return met.status();
+  }
+
+  Status measure(const std::vector<measure::Pair>& part) {
+    int partner = -1;
+    for (const auto& [a, b] : part) {
+      if (a == world_.rank()) partner = b;
+      if (b == world_.rank()) partner = a;
+    }
+    const std::string with = partner < 0 ? "others" : "rank " + std::to_string(partner);
+    context_.watchdog.begin("send_recv with " + with);
+    if (Status met = meet(); !met.ok()) return met;
+    double mean = 0;
+    if (partner >= 0) {
+      if (Status done = time(partner, mean); !done.ok()) return done;
+    }
+    if (Status met = meet(); !met.ok()) return met;
+    const auto all = context_.team.gather({mean});
+    if (!all) return all.status();
+    for (const auto& [a, b] : part) {
+      const double slower =
+          std::max((*all)[static_cast<std::size_t>(a)], (*all)[static_cast<std::size_t>(b)]);
+      measure::Record record("pair");
+      record.set("a", static_cast<double>(a)).set("b", static_cast<double>(b));
+      record.set("bytes", static_cast<double>(count_)).set("mean", slower);
+      write(context_, record);
+    }
+    return {};
+  }
+
+  Status time(int partner, double& mean) {
+    Clock::time_point start = Clock::now();
+    for (std::uint64_t i = 0; i < warmup_ + iterations_; ++i) {
+      if (i == warmup_) start = Clock::now();
+      Status done = world_.send_receive(send_.data(), partner, receive_.data(), partner, count_,
+                                        DataType::uint8);
+      if (done.ok()) done = world_.synchronize();
+      if (!done.ok()) return done;
+      context_.watchdog.alive();
+    }
+    const std::chrono::duration<double, std::micro> whole = Clock::now() - start;
+    mean = whole.count() / static_cast<double>(iterations_);
+    return {};
+  }
+
+  Context& context_;
+  Communicator& world_;
+  const std::uint64_t count_;  // bytes each way
+  const std::uint64_t warmup_;
+  const std::uint64_t iterations_;
+  Buffer send_;
+  Buffer receive_;
+  std::shared_ptr<Exchange> exchange_;
+};
+
+}  // namespace
+
+Status pairs_mode(Context& context) {
+  return Pairs(context).run();
+}
+
+}  // namespace dlaunch::collectives

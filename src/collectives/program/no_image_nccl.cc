@@ -1,0 +1,9 @@
+#include "collectives/program/image.h"
+
+namespace dlaunch::collectives {
+
+std::string_view nccl_image() {
+  return {};
+}
+
+}  // namespace dlaunch::collectives

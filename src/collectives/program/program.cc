@@ -1,0 +1,93 @@
+#include "collectives/program/program.h"
+
+#include <array>
+#include <exception>
+#include <optional>
+
+#include <unistd.h>
+
+#include "collectives/program/mode.h"
+#include "collectives/program/say.h"
+
+namespace dlaunch::collectives {
+
+namespace {
+
+std::optional<BackendKind> backend_named(const std::string& name) {
+  if (name == "mpi") return BackendKind::mpi;
+  if (name == "nccl") return BackendKind::nccl;
+  return std::nullopt;
+}
+
+/// Without a goodbye to the others, who may be waiting somewhere: dlaunch ends them.
+[[noreturn]] void give_up(const Status& status) {
+  say(status.what());
+  ::_exit(status.code() == Code::unavailable ? exit_code::kPreflight : 1);
+}
+
+std::string own_host() {
+  std::array<char, 256> name{};
+  ::gethostname(name.data(), name.size() - 1);
+  return name.data();
+}
+
+Status write_header(const Context& context) {
+  const auto hosts = context.team.gather_text(own_host());
+  if (!hosts) return hosts.status();
+  const auto devices = context.team.gather_text(context.team.memory().description());
+  if (!devices) return devices.status();
+  measure::Record header("header");
+  header.set("backend", context.team.world().description());
+  header.set("hosts", *hosts).set("devices", *devices);
+  write(context, header);
+  return {};
+}
+
+Status measure_it(BackendKind kind, Mode mode, const measure::Settings& settings) {
+  const std::chrono::milliseconds limit(settings.number("timeout_ms"));
+  Watchdog watchdog(limit);
+  Options options;
+  options.backend = kind;
+  // MPI's blocking calls are the ones that programs use; the watchdog looks after them.
+  options.timeout = kind == BackendKind::mpi ? std::chrono::milliseconds(0) : limit;
+  auto world = Communicator::create(options);
+  if (!world) return world.status();
+  auto memory = world->takes_device_buffers() && kind == BackendKind::nccl
+                    ? device_memory()
+                    : Result<std::unique_ptr<Memory>>(host_memory());
+  if (!memory) return memory.status();
+  Team team(*world, **memory);
+  Context context{team, settings, watchdog};
+  Status done = write_header(context);
+  if (done.ok()) done = mode(context);
+  if (!done.ok()) give_up(done);
+  watchdog.begin("the end");
+  return done;
+}
+
+}  // namespace
+
+int run_program(const std::vector<std::string>& words) {
+  if (words.size() == 1 && words[0] == "--probe")
+    return exit_code::kOk;  // all libraries were found
+  const auto kind =
+      words.size() >= 3 && words[0] == "--backend" ? backend_named(words[1]) : std::nullopt;
+  const Mode mode = kind ? mode_named(words[2]) : nullptr;
+  if (mode == nullptr) {
+    say("is started by dlaunch itself, on the nodes of a measurement");
+    return exit_code::kUsage;
+  }
+  const auto settings = measure::read_settings({words.begin() + 3, words.end()});
+  if (!settings) {
+    say(settings.error().message);
+    return exit_code::kUsage;
+  }
+  try {
+    if (const Status done = measure_it(*kind, mode, *settings); !done.ok()) give_up(done);
+  } catch (const std::exception& unexpected) {
+    give_up({Code::internal, unexpected.what()});  // no memory
+  }
+  return exit_code::kOk;
+}
+
+}  // namespace dlaunch::collectives

@@ -1,0 +1,52 @@
+#include "collectives/program/watchdog.h"
+
+#include <utility>
+
+#include <unistd.h>
+
+#include "collectives/program/say.h"
+
+namespace dlaunch::collectives {
+
+namespace {
+
+constexpr int kRounds = 4;       // looks within the limit
+constexpr int kTimeLimit = 124;  // dlaunch's exit code for it
+
+}  // namespace
+
+Watchdog::Watchdog(std::chrono::milliseconds limit) : limit_(limit) {
+  if (limit_.count() > 0) thread_ = std::thread([this] { watch(); });
+}
+
+Watchdog::~Watchdog() {
+  {
+    const std::lock_guard<std::mutex> lock(mutex_);
+    over_ = true;
+  }
+  changed_.notify_all();
+  if (thread_.joinable()) thread_.join();
+}
+
+void Watchdog::begin(std::string what) {
+  const std::lock_guard<std::mutex> lock(mutex_);
+  what_ = std::move(what);
+  alive();
+}
+
+void Watchdog::watch() {
+  unsigned seen = beats_;
+  int still = 0;
+  std::unique_lock<std::mutex> lock(mutex_);
+  while (!changed_.wait_for(lock, limit_ / kRounds, [this] { return over_; })) {
+    const unsigned now = beats_.load(std::memory_order_relaxed);
+    still = now == seen ? still + 1 : 0;
+    seen = now;
+    if (still <= kRounds) continue;
+    say(what_ + " has not ended within " + std::to_string(limit_.count() / 1000) +
+        " s: another rank is late, stuck or gone");
+    ::_exit(kTimeLimit);
+  }
+}
+
+}  // namespace dlaunch::collectives
