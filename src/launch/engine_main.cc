@@ -37,6 +37,7 @@ SupervisorConfig supervisor_config(const JobSpec& spec, const std::vector<NodeTa
   config.run_limit = spec.timeouts.run;
   config.connect_limit = spec.timeouts.connect;
   config.return_limit = spec.timeouts.node_return;
+  config.mpi_init_optional = spec.mpi.init == Mpi::Init::optional;
   config.stragglers_limit = spec.timeouts.stragglers_after_success;
   config.restart = spec.restart;
   // A port that the user chose is not ours to change.

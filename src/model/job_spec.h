@@ -123,8 +123,12 @@ struct Mpi {
   enum class Launcher { dlaunch, mpirun };
   /// What ranks may start by. `automatic`: either, as their MPI library has it.
   enum class Pmi { automatic, pmix, pmi1 };
+  /// Whether a rank that ends well must have called MPI_Init: one that has not may be a world of
+  /// one.
+  enum class Init { required, optional };
   Launcher launcher = Launcher::dlaunch;
   Pmi pmi = Pmi::automatic;
+  Init init = Init::required;
   std::string program;  // with mpirun: which; empty: the first of mpirun_programs() in PATH
   bool torch_variables = false;
   bool oversubscribe = false;

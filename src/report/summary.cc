@@ -427,8 +427,8 @@ class Summary {
              "out mpi.launcher: dlaunch starts programs of either kind; framework: none for other "
              "programs";
     }
-    return "framework: none for other programs; for other MPI libraries their own mpirun, with "
-           "mpi.launcher: mpirun";
+    return "mpi.init: optional for programs that only read MPI's variables; framework: none for "
+           "others; for other MPI libraries their own mpirun, with mpi.launcher: mpirun";
   }
 
   [[nodiscard]] std::string why_not_mpi(MpiEnd end) const {

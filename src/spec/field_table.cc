@@ -374,6 +374,13 @@ constexpr Field kFields[] = {
      .help = "What MPI programs start by: pmix (Open MPI), pmi-1 (MPICH, Intel MPI), auto: either",
      .words = kPmis,
      .write = to<&JobSpec::mpi, &Mpi::pmi>},
+    {.key = "mpi.init",
+     .kind = Kind::choice,
+     .fallback = "required",
+     .help = "Whether each rank must call MPI_Init; optional: for programs that only read the "
+             "variables",
+     .words = kMpiInits,
+     .write = to<&JobSpec::mpi, &Mpi::init>},
     {.key = "mpi.program",
      .kind = Kind::text,
      .help =

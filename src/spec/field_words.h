@@ -47,6 +47,8 @@ inline constexpr std::array kGpus{word("all", Binding::Gpus::all),
                                   word("none", Binding::Gpus::none)};
 inline constexpr std::array kPmis{word("auto", Mpi::Pmi::automatic), word("pmix", Mpi::Pmi::pmix),
                                   word("pmi-1", Mpi::Pmi::pmi1)};
+inline constexpr std::array kMpiInits{word("required", Mpi::Init::required),
+                                      word("optional", Mpi::Init::optional)};
 inline constexpr std::array kMpiLaunchers{word("dlaunch", Mpi::Launcher::dlaunch),
                                           word("mpirun", Mpi::Launcher::mpirun)};
 inline constexpr std::array kRestartCauses{word("failure", RestartCause::failure),

@@ -199,6 +199,8 @@ void Supervisor::handle(const event::RankExited& e) {
   RankEnd end;
   end.how = read_end(e.status, e.after_signal, attempt_.kill_sent);
   end.status = e.status;
+  if (config_.mpi_init_optional && end.status.mpi == MpiEnd::never_connected)
+    end.status.mpi = MpiEnd::fine;
   end.ended = e.at;
   end_rank(e.rank, std::move(end), e.clock_error);
 }

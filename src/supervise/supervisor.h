@@ -69,6 +69,8 @@ struct SupervisorConfig {
   std::uint32_t port_retries = 0;
   Duration connect_limit{};  // timeouts.connect; also the most that making the plan may take,
                              // without copying
+  /// mpi.init: a rank that ends well and never called MPI_Init has not failed.
+  bool mpi_init_optional = false;
   /// timeouts.node_return: how long another attempt waits for a lost node.
   Duration return_limit = std::chrono::minutes(5);
   /// How long after KillRanks a node may take to say NodeEmpty before it counts as lost, and how

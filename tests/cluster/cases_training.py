@@ -2,15 +2,11 @@
 
 import os
 import re
-import shlex
 import subprocess
 
 from case import case
 from cluster import TOP
 from expectations import Skip, expect, expect_equal, expect_in
-
-# A PyTorch from PyPI, whose torchrun works; docs/testing.md tells how it comes there.
-TORCH = os.path.expanduser("~/.cache/dlaunch-test/torch-venv/bin")
 
 
 @case(budget=150, alone=True)
@@ -27,20 +23,6 @@ def digits_on_four_nodes_with_two_ranks_each(box):
     expect_in(b"world of 8 ranks, sum of ranks 28", run.out, "the ranks formed one world")
     expect(re.search(rb"equal weights on all 8 ranks, sha256 [0-9a-f]{12}", run.out), f"hash of the weights\n{run.report()}")
     expect_in("8 ranks ok", run.text, "summary")
-
-
-@case(budget=150, alone=True)
-def torchrun_starts_its_own_workers_on_two_nodes(box):
-    if not os.access(os.path.join(TORCH, "torchrun"), os.X_OK):
-        raise Skip(f"no PyTorch from PyPI in {os.path.dirname(TORCH)} (docs/testing.md, Cluster)")
-    box.make_cluster(2)
-    script = os.path.join(TOP, "examples", "pytorch-ddp", "train.py")
-    run = box.launch("/bin/sh", "-c", f"exec {TORCH}/torchrun --nnodes $GROUP_WORLD_SIZE --node-rank $NODE_RANK --nproc-per-node 2 "
-                     f"--master-addr $MASTER_ADDR --master-port $MASTER_PORT {shlex.quote(script)} --world 4",
-                     options=["--set", "launch=per-node"])
-    run.end(0, patience=140)
-    expect_in(b"world of 4 ranks, sum of ranks 6", run.out, "the ranks formed one world")
-    expect(re.search(rb"equal weights on all 4 ranks", run.out), f"hash of the weights\n{run.report()}")
 
 
 @case

@@ -61,7 +61,7 @@ def python_with_tensorflow():
         find = "import importlib.util, sys; sys.exit(importlib.util.find_spec('tensorflow') is None)"
         if python and os.access(python, os.X_OK) and subprocess.run([python, "-c", find], check=False).returncode == 0:
             return python
-    raise Skip("no python here has tensorflow (docs/testing.md, Examples with TensorFlow)")
+    raise Skip("no python here has tensorflow (docs/testing.md, Frameworks)")
 
 
 def tensorflow_mirrored(dlaunch, folder):

@@ -14,7 +14,7 @@ PATIENCE = 140
 def python():
     for package in ("deepspeed", "mpi4py"):
         if not os.path.isdir(os.path.join(VENV, "lib", "python3.11", "site-packages", package)):
-            raise Skip(f"no {package} in {VENV} (docs/testing.md, MPI)")
+            raise Skip(f"no {package} in {VENV} (tests/frameworks/setup.sh torch)")
     return os.path.join(VENV, "bin", "python")
 
 

@@ -214,8 +214,9 @@ TEST_F(SummaryText, ARankThatIsNoneOfMpiIsToldWithTheReason) {
             "          server or the descriptor PMI_FD from it, or there is no server (a note\n"
             "          says so)\n"
             "  others  0-4, 6, 7 were stopped by dlaunch\n"
-            "  try     framework: none for other programs; for other MPI libraries their own\n"
-            "          mpirun, with mpi.launcher: mpirun\n"
+            "  try     mpi.init: optional for programs that only read MPI's variables;\n"
+            "          framework: none for others; for other MPI libraries their own mpirun,\n"
+            "          with mpi.launcher: mpirun\n"
             "  logs    dlaunch logs --rank 5           runs/20261120-210142-k3f/attempt-0/\n");
 }
 

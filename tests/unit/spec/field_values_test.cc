@@ -156,6 +156,8 @@ const Bad kBad[] = {
      "none, not \"pytroch\", did you mean \"pytorch\"?"},
     {"mpi: {launcher: mpiexec}",
      "1:17: error: mpi.launcher must be one of dlaunch, mpirun, not \"mpiexec\""},
+    {"mpi: {init: never}",
+     "1:13: error: mpi.init must be one of required, optional, not \"never\""},
     {"launch: per_node",
      "1:9: error: launch must be one of per-process, per-node, once, not \"per_node\", did you "
      "mean "

@@ -31,6 +31,40 @@ TEST(SupervisorFailure, ARanksOwnSignal) {
   EXPECT_EQ(run.how(0), How::exited);
 }
 
+ExitStatus without_mpi_init() {
+  ExitStatus status = code(0);
+  status.mpi = MpiEnd::never_connected;
+  return status;
+}
+
+TEST(SupervisorFailure, ARankThatNeverCalledMpiInit) {
+  Script run(config(1), {0, 0});
+  EXPECT_EQ(run.exited(0, without_mpi_init()), "stop 0 with 15");
+  (void)run.exited(1, signal(SIGTERM));
+  EXPECT_EQ(run.empty(0), "release 0; finish mpi 65 \"\"");
+}
+
+TEST(SupervisorFailure, MpiInitMayBeOptional) {
+  SupervisorConfig optional = config(1);
+  optional.mpi_init_optional = true;
+  Script run(optional, {0, 0});
+  EXPECT_EQ(run.exited(0, without_mpi_init()), "");
+  EXPECT_EQ(run.exited(1, code(0)), "");
+  EXPECT_EQ(run.empty(0), "release 0; finish success 0 \"\"");
+  EXPECT_EQ(run.how(0), How::exited);
+  EXPECT_TRUE(run.report().ranks[0].status.ok());
+}
+
+TEST(SupervisorFailure, WhoCalledItMustFinalizeAllTheSame) {
+  SupervisorConfig optional = config(1);
+  optional.mpi_init_optional = true;
+  Script run(optional, {0});
+  ExitStatus status = code(0);
+  status.mpi = MpiEnd::not_finalized;
+  EXPECT_EQ(run.exited(0, status), "");
+  EXPECT_EQ(run.empty(0), "release 0; finish mpi 65 \"\"");
+}
+
 TEST(SupervisorFailure, CannotStart) {
   Script run(config(2));
   (void)run.start();

@@ -1,0 +1,52 @@
+"""The Python environments in which rows run: Debian's, and those that setup.sh makes; where they are, and what is in them."""
+
+import importlib.metadata
+import os
+import subprocess
+
+CACHE = os.path.expanduser("~/.cache/dlaunch-test")
+DEBIAN = "debian"
+SYSTEM = "/usr/local/bin:/usr/bin:/bin"
+
+
+def folder(environment):
+    return os.path.join(CACHE, f"{environment}-venv")
+
+
+def variables(environment):
+    """What a shell has in which somebody has activated it."""
+    if environment == DEBIAN:
+        return {"PATH": SYSTEM}
+    return {"PATH": f"{folder(environment)}/bin:{SYSTEM}", "VIRTUAL_ENV": folder(environment)}
+
+
+def packages_folders(environment):
+    """Debian's packages are under no folder of their own, so they are asked of dpkg."""
+    lib = os.path.join(folder(environment), "lib")
+    names = os.listdir(lib) if os.path.isdir(lib) else []
+    return [os.path.join(lib, name, "site-packages") for name in names if name.startswith("python3")]
+
+
+def debian_version(package):
+    done = subprocess.run(["dpkg-query", "-W", "-f", "${db:Status-Status} ${Version}", package], stdin=subprocess.DEVNULL, capture_output=True,
+                          text=True, check=False)
+    status, _, version = done.stdout.partition(" ")
+    return version if status == "installed" else None
+
+
+def version(environment, package):
+    """None where it is not installed. A name that begins with python3- or lib is a package of Debian's."""
+    if package.startswith(("python3-", "lib")):
+        return debian_version(package)
+    found = importlib.metadata.distributions(name=package, path=packages_folders(environment))
+    return next((one.version for one in found), None)
+
+
+def why_not(environment, packages):
+    """Why these packages cannot be used; an empty text when they can."""
+    missing = [package for package in packages if version(environment, package) is None]
+    if not missing:
+        return ""
+    if environment == DEBIAN:
+        return f"missing packages: {', '.join(missing)}"
+    return f"no {', '.join(missing)} in {folder(environment)}: tests/frameworks/setup.sh {environment}"
