@@ -11,6 +11,7 @@
 #include "agent/attach_point.h"
 #include "agent/deadline_file.h"
 #include "agent/facts.h"
+#include "agent/inspection.h"
 #include "agent/lease.h"
 #include "agent/mpi_service.h"
 #include "agent/mpirun_question.h"
@@ -58,6 +59,7 @@ class Agent {
         guardian_(loop_, duplicate(guardian_pidfd.get())),
         heartbeat_(loop_),
         lease_end_(loop_),
+        inspection_(loop_, [this](const wire::Inspected& answer) { channel_.send(answer); }),
         door_(loop_),
         knock_(loop_, [this](const wire::Knocked& knocked) { channel_.send(knocked); }),
         pump_(loop_, channel_),
@@ -121,6 +123,7 @@ class Agent {
   }
   void on(wire::Deadline& deadline) { write_deadline(deadline); }
   void on(wire::StartMpirun& start) { ranks_.start_mpirun(start); }
+  void on(wire::Inspect& question) { inspection_.begin(question); }
   void on(wire::SyncBegin& begin) { stager_.on(begin); }
   void on(wire::SyncEntries& entries) { stager_.on(entries); }
   void on(wire::SyncSettled& settled) { stager_.on(settled); }
@@ -181,6 +184,7 @@ class Agent {
   void on(wire::RanksAwaited&) {}
   void on(wire::MpirunOutput&) {}
   void on(wire::MpirunEnded&) {}
+  void on(wire::Inspected&) {}
 
   void make_folder(const std::string& name, NodeFacts& facts) {
     if (name.empty()) return;
@@ -329,6 +333,7 @@ class Agent {
   UniqueFd keeper_;                      // holds the process that brought the connection
   FactsService facts_;
   SessionFolder folder_{output_bases(environment_from_block(environ))};
+  Inspection inspection_;
   ReachDoor door_;  // goes before the ports of facts_
   ReachKnock knock_;
   OutputPump pump_;

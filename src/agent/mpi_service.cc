@@ -1,5 +1,6 @@
 #include "agent/mpi_service.h"
 
+#include <algorithm>
 #include <utility>
 
 #include "model/pmi.h"
@@ -22,20 +23,31 @@ WireUp both(const WireUp& a, const WireUp& b) {
 
 MpiService::MpiService(EventLoop& loop, Channel& channel, SessionId id)
     : pmix_(loop, channel, id,
-            {[this](Rank rank) {
-               if (pmi1_.has_another(rank)) pmi1_.fail(wire::kPmi1Mixed);
-             },
+            {[this](Rank rank) { fail_if_mixed({rank}, {}); },
              [this](Rank rank) {
                if (on_abort_) on_abort_(rank, kPmixGrace);
              }}),
       pmi1_(loop, channel,
-            {[this](Rank rank) {
-               if (pmix_.has_another(rank)) pmi1_.fail(wire::kPmi1Mixed);
-             },
+            {[this](Rank rank) { fail_if_mixed({}, {rank}); },
              [this](Rank rank) {
                if (on_abort_) on_abort_(rank, kPmi1Grace);
              }}),
       id_(id) {}
+
+/// Some by the one way only, and some by the other only. A rank that speaks both (a program of MPI
+/// over PMIx that also uses PMI_FD, as `dlaunch check` does) is no stranger to either.
+void MpiService::fail_if_mixed(std::vector<Rank> pmix, std::vector<Rank> pmi1) {
+  for (const Rank rank : pmix_.connected()) pmix.push_back(rank);
+  for (const Rank rank : pmi1_.connected()) pmi1.push_back(rank);
+  const auto lacks = [](const std::vector<Rank>& all, Rank rank) {
+    return std::find(all.begin(), all.end(), rank) == all.end();
+  };
+  const bool only_pmix =
+      std::any_of(pmix.begin(), pmix.end(), [&](Rank r) { return lacks(pmi1, r); });
+  const bool only_pmi1 =
+      std::any_of(pmi1.begin(), pmi1.end(), [&](Rank r) { return lacks(pmix, r); });
+  if (only_pmix && only_pmi1) pmi1_.fail(wire::kPmi1Mixed);
+}
 
 void MpiService::prepare(const wire::PreparePmix& job) {
   judges_ = true;

@@ -51,6 +51,9 @@ class MpiService {
   void remove_folders() { pmix_.remove_folders(); }
 
  private:
+  /// The ranks that are connecting now, besides those that are.
+  void fail_if_mixed(std::vector<Rank> pmix, std::vector<Rank> pmi1);
+
   PmixService pmix_;
   Pmi1Service pmi1_;
   const SessionId id_;

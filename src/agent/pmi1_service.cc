@@ -148,10 +148,12 @@ WireUp Pmi1Service::seen(Rank rank) {
   return {true, state.said.connected(), state.said.finalized(), state.said.aborted()};
 }
 
-bool Pmi1Service::has_another(Rank rank) const {
-  return std::any_of(ranks_.begin(), ranks_.end(), [&](const auto& one) {
-    return one.first != rank.value && one.second.said.connected();
-  });
+std::vector<Rank> Pmi1Service::connected() const {
+  std::vector<Rank> found;
+  for (const auto& [rank, one] : ranks_) {
+    if (one.said.connected()) found.emplace_back(rank);
+  }
+  return found;
 }
 
 // ---- barriers. Their order is the same on every node, so a number names one.

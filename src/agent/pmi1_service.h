@@ -38,8 +38,8 @@ class Pmi1Service {
 
   /// What it has said so far; all that it has written is read first.
   [[nodiscard]] WireUp seen(Rank rank);
-  /// Another rank than this one speaks PMI-1.
-  [[nodiscard]] bool has_another(Rank rank) const;
+  /// Who speaks PMI-1.
+  [[nodiscard]] std::vector<Rank> connected() const;
   /// The barriers come to nothing, here and on the other nodes: who waits in one, or comes to one
   /// later, gets an error from its MPI library. `status`: of wire/message.h.
   void fail(std::int32_t status, bool tell_others = true);

@@ -174,10 +174,12 @@ void PmixService::on(const pmix::Connected& rank) {
   callbacks_.on_connected(Rank(rank.rank));
 }
 
-bool PmixService::has_another(Rank rank) const {
-  return std::any_of(ranks_.begin(), ranks_.end(), [&](const auto& one) {
-    return one.first != rank.value && one.second.connected;
-  });
+std::vector<Rank> PmixService::connected() const {
+  std::vector<Rank> found;
+  for (const auto& [rank, one] : ranks_) {
+    if (one.connected) found.emplace_back(rank);
+  }
+  return found;
 }
 
 void PmixService::on(const pmix::Refused& refused) {

@@ -40,8 +40,8 @@ class PmixService {
   void add_variables(Rank rank, const Environment& shared, Environment& own) const;
   /// What it has said so far, all of it.
   [[nodiscard]] WireUp seen(Rank rank);
-  /// Another rank than this one speaks PMIx.
-  [[nodiscard]] bool has_another(Rank rank) const;
+  /// Who speaks PMIx.
+  [[nodiscard]] std::vector<Rank> connected() const;
 
   /// Everything is being killed: whatever happens to server and ranks now says nothing of them.
   void expect_end() { served_ = lost_ = false; }

@@ -52,13 +52,17 @@ MissingLibrary missing_library(const std::string& said) {
   return {line.substr(0, colon), line.substr(colon + 2)};
 }
 
-/// In lines: a report cuts long ones.
-std::string advice_for(const std::string& library) {
-  const bool is_open_mpi = library.find("libmpi.so.40") != std::string::npos;
-  return std::string("install ") +
-         (is_open_mpi ? "Open MPI 4 or 5 (Debian, Ubuntu: libopenmpi3) there,"
-                      : "the MPI that this dlaunch was built with there,") +
-         "\n         or name its folder in LD_LIBRARY_PATH";
+/// "libmpi.so.40 is not on this node: install ..."; in lines, because a report cuts long ones.
+std::string advice_for(const MissingLibrary& missing) {
+  const std::string name = missing.name.substr(missing.name.rfind('/') + 1);
+  const bool is_absent = missing.why.find("No such file") != std::string::npos;
+  const bool is_open_mpi = name == "libmpi.so.40";
+  return name +
+         (is_absent ? " is not on this node: install "
+                    : " of this node cannot be used (" + missing.why + "): install ") +
+         (is_open_mpi ? "Open MPI 4 or 5\n         (Debian, Ubuntu: libopenmpi3)"
+                      : "the MPI\n         that this dlaunch was built with") +
+         ", or name its folder in LD_LIBRARY_PATH";
 }
 
 /// The program, once what it needs was found.
@@ -76,8 +80,7 @@ Result<UniqueFd> ready_program(MeasureBackend backend) {
   const MissingLibrary missing = missing_library(*said);
   if (missing.name.empty())
     return fail(exit_code::kPreflight, std::string(kind.program) + " cannot run: " + *said);
-  return fail(exit_code::kPreflight, missing.name + " cannot be loaded on this node\n         " +
-                                         missing.why + "\n         " + advice_for(missing.name));
+  return fail(exit_code::kPreflight, advice_for(missing));
 }
 
 }  // namespace

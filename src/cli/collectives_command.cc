@@ -1,6 +1,8 @@
 #include "cli/collectives_command.h"
 
+#include <algorithm>
 #include <array>
+#include <string>
 #include <utility>
 
 #include "cli/collectives_rank.h"
@@ -13,11 +15,21 @@ namespace {
 constexpr std::array<std::pair<MeasureBackend, const char*>, 2> kBackends{
     {{MeasureBackend::mpi, "mpi"}, {MeasureBackend::nccl, "nccl"}}};
 
+/// A line each.
+std::string on_one_line(std::string text) {
+  for (std::size_t at = 0; (at = text.find('\n', at)) != std::string::npos;) {
+    const std::size_t end = std::min(text.find_first_not_of(" \n", at), text.size());
+    text.replace(at, end - at, " ");
+  }
+  return text;
+}
+
 int probe() {
   std::string text;
   for (const auto& [backend, name] : kBackends) {
     const Status ready = probe_collectives(backend);
-    text += std::string(name) + ": " + (ready ? "ready" : ready.error().message) + '\n';
+    text +=
+        std::string(name) + ": " + (ready ? "ready" : on_one_line(ready.error().message)) + '\n';
   }
   return print_text(text);
 }

@@ -18,6 +18,7 @@ using TrailingArguments = std::vector<std::string>;
 [[nodiscard]] Subcommand export_command(const TrailingArguments& arguments);
 [[nodiscard]] Subcommand info_command();
 [[nodiscard]] Subcommand bench_command();
+[[nodiscard]] Subcommand check_command();
 [[nodiscard]] Subcommand schema_command();
 [[nodiscard]] Subcommand runs_command();
 [[nodiscard]] Subcommand logs_command();

@@ -129,8 +129,7 @@ std::optional<std::string_view> command_meant(std::string_view word) {
 }
 
 bool is_planned_command(std::string_view word) {
-  constexpr std::array<std::string_view, 6> kPlanned{"check", "convert", "report",
-                                                     "bench", "scale",   "completion"};
+  constexpr std::array<std::string_view, 4> kPlanned{"convert", "report", "scale", "completion"};
   return std::find(kPlanned.begin(), kPlanned.end(), word) != kPlanned.end();
 }
 

@@ -43,7 +43,7 @@ int run(int argc, char** argv) {
   return run_command_line(
       {run_command(words.after), plan_command(words.after), exec_command(words.after),
        submit_command(words.after), export_command(words.after), runs_command(), logs_command(),
-       stop_command(), info_command(), bench_command(), schema_command()},
+       stop_command(), info_command(), bench_command(), check_command(), schema_command()},
       words.own);
 }
 

@@ -3,6 +3,7 @@
 #include "cli/commands.h"
 #include "cli/hosts.h"
 #include "cli/job_options.h"
+#include "cli/preflight.h"
 #include "cli/print.h"
 #include "cli/show_plan.h"
 
@@ -28,6 +29,7 @@ struct PlanCommand {
     if (!loaded) return print_error(loaded.error());
     if (const Status hosts = resolve_job_hosts(job, view.json, *loaded); !hosts)
       return print_error(hosts.error());
+    settle_without_check(loaded->spec);
     return show_plan(loaded->spec, *folder, view);
   }
 };

@@ -4,6 +4,7 @@
 #include "cli/commands.h"
 #include "cli/hosts.h"
 #include "cli/job_options.h"
+#include "cli/preflight.h"
 #include "cli/print.h"
 #include "cli/show_plan.h"
 #include "cli/smoke_test.h"
@@ -37,6 +38,7 @@ struct RunCommand {
   bool dry_run = false;
   bool smoke = false;
   bool detach = false;
+  bool no_preflight = false;
   bool quiet = false;
   int verbosity = 0;
 
@@ -62,14 +64,20 @@ struct RunCommand {
             resolve_job_hosts(job, quiet, *loaded, smoke ? Allocation::ignored : Allocation::used);
         !hosts)
       return print_error(hosts.error());
-    if (dry_run) return show_plan(loaded->spec, *folder, {});
+    if (dry_run) {
+      settle_without_check(loaded->spec);
+      return show_plan(loaded->spec, *folder, {});
+    }
     FrontOptions front{loaded->spec.stdin_for == StdinFor::rank0, detach, quiet};
     if (detach && front.forward_stdin) {
       return print_error({exit_code::kUsage,
                           "--detach: the job wants stdin (stdin: rank0), which nobody could type "
                           "into then\n         try: --set stdin=none"});
     }
-    const RunOptions options = run_options(std::move(*loaded), *folder);
+    auto checked = run_preflight(loaded->spec, {no_preflight || smoke, quiet, *folder, verbosity});
+    if (!checked) return print_error(checked.error());
+    RunOptions options = run_options(std::move(*loaded), *folder);
+    options.preflight = std::move(*checked);
     return run_front([&](UniqueFd link) { return engine_main(options, std::move(link)); }, front);
   }
 
@@ -103,6 +111,7 @@ Subcommand run_command(const TrailingArguments& arguments) {
                  "most 10 min,\nno restarts");
     options.flag("-d,--detach", run->detach,
                  "Once all ranks have started, print the id of\nthe run and return; it goes on");
+    options.flag("--no-preflight", run->no_preflight, "Leave the job's preflight out");
     options.flag("-q,--quiet", run->quiet, "Only the ranks' output, and failures");
     options.count("-v,--verbose", run->verbosity,
                   "What dlaunch does and how long it takes; -vv: more");

@@ -42,9 +42,9 @@ class AttemptPlanner {
   AttemptPlanner(EventLoop& loop, const JobSpec& spec, Prepare prepare, ClusterSessions& sessions,
                  Done done, Watchers watchers);
 
-  /// Errors that `done` gets: of Prepare, of the reach check, of make_plan(), of MissingPlaces; kNodeLost when
-  /// nodes have not answered shortly before timeouts.connect is over once more, kPreflight when
-  /// only their PMIx servers are missing then.
+  /// Errors that `done` gets: of Prepare, of the reach check, of make_plan(), of MissingPlaces;
+  /// kNodeLost when nodes have not answered shortly before timeouts.connect is over once more,
+  /// kPreflight when only their PMIx servers are missing then.
   void begin(PlanContext context);
   /// An answer to the reach check.
   void on_reach(NodeIndex node, const wire::Message& answer) { reach_.on(node, answer); }

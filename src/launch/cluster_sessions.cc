@@ -134,6 +134,9 @@ Session::Callbacks ClusterSessions::callbacks_of(NodeIndex node) {
       }),
       from_now([this, node](int signal) {
         if (callbacks_.on_signalled) callbacks_.on_signalled(node, signal);
+      }),
+      from_now([this, node](const wire::Inspected& answer) {
+        if (callbacks_.on_inspected) callbacks_.on_inspected(node, answer);
       })};
 }
 

@@ -41,6 +41,7 @@ class ClusterSessions {
     std::function<void(NodeIndex, Duration silence)> on_silent = {};
     std::function<void(NodeIndex, wire::Message)> on_pmix = {};    // as in Session
     std::function<void(NodeIndex, int signal)> on_signalled = {};  // by the scheduler, its step
+    std::function<void(NodeIndex, const wire::Inspected&)> on_inspected = {};
   };
 
   ClusterSessions(EventLoop& loop, const JobSpec& spec, LocalStart local, Callbacks callbacks);
@@ -64,6 +65,10 @@ class ClusterSessions {
   void send(NodeIndex node, const wire::Message& message);
   void release(NodeIndex node);
   void release_all();
+  /// Of a node with a session; null: it has none.
+  [[nodiscard]] const NodeClock* clock(NodeIndex node) const {
+    return sessions_[node.value] ? &sessions_[node.value]->clock() : nullptr;
+  }
   [[nodiscard]] bool all_ended() const;
   [[nodiscard]] std::size_t size() const { return sessions_.size(); }
   [[nodiscard]] const Cluster& cluster() const { return cluster_; }

@@ -337,6 +337,8 @@ void RunEngine::accept_plan(LaunchPlan plan) {
     if (plan.ranks.size() > 1 && !options_.quiet) say(start_line(plan));
     for (const std::string& text : plan.notes) note(text);
   }
+  // Said already, before there was a run.
+  plan.notes.insert(plan.notes.end(), options_.preflight.begin(), options_.preflight.end());
   plan_ = std::move(plan);
   push(std::move(made));
 }

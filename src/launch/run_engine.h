@@ -40,6 +40,7 @@ struct RunOptions {
   std::string job_file;                // as typed; empty: the job came from the command line
   std::string current_folder;          // absolute
   Environment environment;             // the caller's
+  std::vector<std::string> preflight;  // what it has left out or replaced, a sentence each
   std::optional<SlurmTime> slurm_end;  // of the Slurm job's time; nullopt: not known
   bool quiet = false;
   int verbosity = 0;  // 1: -v, 2: -vv

@@ -169,6 +169,7 @@ std::string RunEngine::write_summary(const RunReport& report) {
   if (report.first) evidence = evidence_of(attempt_folder_, report.first->value);
   if (report.cause == Cause::mpirun) evidence.last_lines = lines_of(report.said);
   SummaryInput input{plan_ ? &*plan_ : nullptr, report, shown_path_, std::move(evidence)};
+  input.preflight = options_.preflight;
   input.slurm = slurm_part();
   for (const Node& node : sessions_.cluster().nodes) input.node_names.push_back(node.name);
   if (const Status written = folder_->write("summary.json", summary_json(input)); !written) {
@@ -224,6 +225,7 @@ void RunEngine::finish(const Error& error) {
     report.detail = error.message;
     report.elapsed = monotonic_now() - began_;
     SummaryInput input{plan_ ? &*plan_ : nullptr, report, shown_path_, {}};
+    input.preflight = options_.preflight;
     input.slurm = slurm_part();
     const Status written = folder_->write("summary.json", summary_json(input));
     if (!written) say("dlaunch: note: " + written.error().message);

@@ -60,6 +60,7 @@ class Session {
     std::function<void(Duration silence)> on_silent = {};
     std::function<void(wire::Message)> on_pmix = {};  // PmixReady, -Fence, -Wanted, -Data
     std::function<void(int signal)> on_signalled = {};
+    std::function<void(const wire::Inspected&)> on_inspected = {};
   };
 
   Session(EventLoop& loop, NodeIndex node, Connection connection, Settings settings,
@@ -113,6 +114,9 @@ class Session {
   void on(wire::SyncDone& done) { sync(done); }
   void sync(const wire::Message& answer) {
     if (callbacks_.on_sync) callbacks_.on_sync(answer);
+  }
+  void on(wire::Inspected& answer) {
+    if (callbacks_.on_inspected) callbacks_.on_inspected(answer);
   }
   void on(wire::PmixReady& ready) { pmix(std::move(ready)); }
   void on(wire::PmixFence& fence) { pmix(std::move(fence)); }

@@ -27,6 +27,7 @@ struct SummaryInput {
   int max_last_lines = 10;
   std::vector<std::string> node_names = {};  // index = NodeIndex; for when there is no plan
   SlurmPart slurm = {};
+  std::vector<std::string> preflight = {};  // whom it has left out or replaced, and why
 };
 
 /// A statement when all went well or the user stopped the run, else one screen (at most 24 lines of

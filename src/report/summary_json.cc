@@ -68,6 +68,10 @@ class SummaryDocument {
     member("signal");
     text_or_null(report_.signal == 0 ? "" : signal_name(report_.signal));
     write_slurm();
+    member("preflight").begin_array();
+    for (const std::string& text : in_.preflight) json_.line(4).string(text);
+    if (!in_.preflight.empty()) json_.line(2);
+    json_.end_array();
     member("leftovers").number(report_.leftovers);
     member("port");
     report_.port ? json_.number(report_.port->port) : json_.null();

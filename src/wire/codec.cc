@@ -26,7 +26,8 @@ constexpr std::array<const char*, kMessages> kNames = {
     "Knocked",        "SyncBegin",   "SyncEntries",  "SyncSettled", "SyncRemove",   "SyncData",
     "SyncEnd",        "SyncPlace",   "SyncWants",    "SyncTaken",   "SyncDone",     "PreparePmix",
     "PmixReady",      "PmixFence",   "PmixWanted",   "PmixData",    "SignalRanks",  "Signalled",
-    "RanksAwaited",   "StartMpirun", "MpirunOutput", "MpirunEnded", "Deadline"};
+    "RanksAwaited",   "StartMpirun", "MpirunOutput", "MpirunEnded", "Deadline",
+    "Inspect",        "Inspected"};
 
 /// Frame::type of an alternative: its index + 1.
 template <class T, std::size_t I = 0>

@@ -294,6 +294,29 @@ inline constexpr auto kFields<StartRanks> =
                field("are_mpi", &StartRanks::are_mpi)};
 
 template <>
+inline constexpr auto kFields<DiskFact> = std::tuple{
+    field("path", &DiskFact::path), field("free_bytes", &DiskFact::free_bytes),
+    field("total_bytes", &DiskFact::total_bytes), field("is_read_only", &DiskFact::is_read_only),
+    field("problem", &DiskFact::problem)};
+template <>
+inline constexpr auto kFields<NodeCondition> =
+    std::tuple{field("problem", &NodeCondition::problem),
+               field("gpu_findings", &NodeCondition::gpu_findings),
+               field("gpu_processes", &NodeCondition::gpu_processes),
+               field("gpu_notes", &NodeCondition::gpu_notes),
+               field("shm_bytes", &NodeCondition::shm_bytes),
+               field("open_files_hard", &NodeCondition::open_files_hard),
+               field("disks", &NodeCondition::disks),
+               field("collectives", &NodeCondition::collectives),
+               field("boot_id", &NodeCondition::boot_id)};
+template <>
+inline constexpr auto kFields<Inspect> = std::tuple{
+    field("folders", &Inspect::folders), field("gpus", &Inspect::gpus),
+    field("collectives", &Inspect::collectives), field("limit_ms", &Inspect::limit_ms, kInterval)};
+template <>
+inline constexpr auto kFields<Inspected> = std::tuple{field("condition", &Inspected::condition)};
+
+template <>
 inline constexpr auto kFields<RanksAwaited> = std::tuple{field("attempt", &RanksAwaited::attempt)};
 template <>
 inline constexpr auto kFields<StartMpirun> =

@@ -18,6 +18,7 @@
 #include "model/environment.h"
 #include "model/exit_status.h"
 #include "model/ids.h"
+#include "model/node_condition.h"
 #include "model/rank_span.h"
 #include "model/sync.h"
 #include "model/time.h"
@@ -578,6 +579,22 @@ struct Deadline {
   bool operator==(const Deadline&) const = default;
 };
 
+// ---- checks
+
+/// launcher -> agent: asks in what condition the node is. -> Inspected, within `limit_ms`
+struct Inspect {
+  std::vector<std::string> folders;  // absolute; of whose file systems the room is asked
+  bool gpus = true;                  // whether nvidia-smi and the kernel's log are asked
+  bool collectives = true;           // whether `dlaunch collectives --probe` is
+  std::uint32_t limit_ms = 20000;
+  bool operator==(const Inspect&) const = default;
+};
+/// agent -> launcher
+struct Inspected {
+  NodeCondition condition;
+  bool operator==(const Inspected&) const = default;
+};
+
 using Message =
     std::variant<Hello, Heartbeat, Ack, Bye, FactsRequest, StartRanks, StopRanks, KillRanks,
                  OutputCredit, StdinData, Facts, RanksStarted, RankNotStarted, RankExited,
@@ -586,6 +603,6 @@ using Message =
                  CloseDoor, DoorOpen, Knocked, SyncBegin, SyncEntries, SyncSettled, SyncRemove,
                  SyncData, SyncEnd, SyncPlace, SyncWants, SyncTaken, SyncDone, PreparePmix,
                  PmixReady, PmixFence, PmixWanted, PmixData, SignalRanks, Signalled, RanksAwaited,
-                 StartMpirun, MpirunOutput, MpirunEnded, Deadline>;
+                 StartMpirun, MpirunOutput, MpirunEnded, Deadline, Inspect, Inspected>;
 
 }  // namespace dlaunch::wire

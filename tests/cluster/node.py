@@ -27,6 +27,7 @@ class Node:
         self.folder = os.path.join(cluster.folder, "nodes", self.name)
         self.link = f"v{number}"  # its end of the cable on the bridge
         self.sshd_options = {}
+        self._cgroup = None  # its folder, where the node's processor is limited
         self._keeper = None  # the unshare(1) whose only child is the node's init
         self.init = 0
         self.base = set()  # the processes of the node itself, as pids of the lab
@@ -88,6 +89,8 @@ class Node:
         self._keeper.kill()  # --kill-child: the node's init goes with it, and with that the whole PID namespace
         self._keeper.wait()
         wait_gone([self.init] if self.init else [], f"{self.name} is down")
+        if self._cgroup:
+            wait_until(self._try_to_remove_cgroup, f"the cgroup of {self.name} is empty", 10, POLL)
 
     def power_off(self):
         """Everything on the node ends at once, and no packet tells anybody."""
@@ -175,6 +178,38 @@ class Node:
         done = subprocess.run(command, capture_output=True, text=True, check=False)
         if done.returncode != 0:
             raise Skip(f"tc does not work here: {done.stderr.strip()}")
+
+    # --- its processors
+
+    def limit_cpu(self, percent):
+        """All that runs on the node gets so much of one processor: the quota of a cgroup (v2, or v1's controller cpu)."""
+        own = f"dlaunch-test-{os.getpid()}-{self.name}"
+        for base, files in (("/sys/fs/cgroup/cpu", {"cpu.cfs_period_us": "100000", "cpu.cfs_quota_us": f"{percent * 1000}"}),
+                            ("/sys/fs/cgroup", {"cpu.max": f"{percent * 1000} 100000"})):
+            folder = os.path.join(base, own)
+            try:
+                os.mkdir(folder)
+                self._cgroup = folder
+                for name, text in files.items():
+                    write_file(os.path.join(folder, name), text)
+                for pid in processes_of_namespace(self.init):
+                    write_file(os.path.join(folder, "cgroup.procs"), str(pid))
+                return
+            except OSError:
+                self._remove_cgroup()
+        raise Skip("no cgroup with a processor limit can be made here")
+
+    def _try_to_remove_cgroup(self):
+        try:
+            self._remove_cgroup()
+        except OSError:  # its last process is still there
+            return False
+        return True
+
+    def _remove_cgroup(self):
+        if self._cgroup and os.path.isdir(self._cgroup):
+            os.rmdir(self._cgroup)
+        self._cgroup = None
 
     # --- its processes
 
@@ -282,6 +317,11 @@ def is_sshd(pid):
             return file.read().strip() == "sshd"
     except OSError:
         return True
+
+
+def write_file(path, text):
+    with open(path, "w", encoding="ascii") as file:
+        file.write(text)
 
 
 def _signal(pid, number):

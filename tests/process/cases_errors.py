@@ -176,7 +176,7 @@ def two_words_for_one_count(box):
 def a_command_misspelt(box):
     for word, meant in (("rusn", "runs"), ("pln", "plan"), ("rnu", "run"), ("sotp", "stop"), ("rum", "run")):
         expect_in(f'did you mean "{meant}"?', box.run(word, code=USAGE).text, word)
-    expect_in('"bench" is not available yet', box.run("bench", code=USAGE).text, "bench")
+    expect_in('"completion" is not available yet', box.run("completion", code=USAGE).text, "completion")
     expect_in("--set workdir=", box.run("run", "--workdir", "x", "--", "true", code=USAGE).text, "--workdir")
 
 

@@ -9,9 +9,10 @@ namespace dlaunch::collectives {
 
 namespace {
 
-constexpr std::array<std::pair<std::string_view, Mode>, 2> kModes{{
+constexpr std::array<std::pair<std::string_view, Mode>, 3> kModes{{
     {"bench", bench_mode},
     {"pairs", pairs_mode},
+    {"check", check_mode},
 }};
 
 }  // namespace

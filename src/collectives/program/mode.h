@@ -31,4 +31,7 @@ using Mode = Status (*)(Context& context);
 /// Of the mode "pairs": send_recv between every two ranks.
 [[nodiscard]] Status pairs_mode(Context& context);
 
+/// Of the mode "check": nodes and links that are slower than the others.
+[[nodiscard]] Status check_mode(Context& context);
+
 }  // namespace dlaunch::collectives

@@ -7,6 +7,7 @@
 #include <unistd.h>
 
 #include "collectives/program/mode.h"
+#include "collectives/program/nccl_log_file.h"
 #include "collectives/program/say.h"
 
 namespace dlaunch::collectives {
@@ -82,6 +83,7 @@ int run_program(const std::vector<std::string>& words) {
     say(settings.error().message);
     return exit_code::kUsage;
   }
+  if (*kind == BackendKind::nccl && words[2] == "check") keep_nccl_log();
   try {
     if (const Status done = measure_it(*kind, mode, *settings); !done.ok()) give_up(done);
   } catch (const std::exception& unexpected) {

@@ -172,7 +172,6 @@ const Bad kBad[] = {
      "1:8: error: nodes must be a whole number from 1 to 100000, not the string \"2\"; remove the "
      "quotes"},
     {"nodes: two", "1:8: error: nodes must be a whole number from 1 to 100000, not \"two\""},
-    {"nodes: {min: 1, max: 2}", "1:1: error: not available yet: nodes: {min, max}"},
     {"processes_per_node: 0",
      "1:21: error: processes_per_node must be a whole number from 1 to 100000, or one of auto, "
      "gpu, not the number 0"},
@@ -286,7 +285,12 @@ const Bad kBad[] = {
      "\"rank1\""},
     {"logs: {prefix: yes}",
      "1:16: error: logs.prefix must be one of auto, always, never, not \"yes\""},
-    {"spares: nonsense", "1:1: error: not available yet: spares"},
+    {"spares: nonsense",
+     "1:9: error: spares must be a whole number from 0 to 100000, not \"nonsense\""},
+    {"preflight: {checks: [nodes]}",
+     "1:23: error: preflight.checks must be one of node, reach, fabric, not \"nodes\", did you "
+     "mean "
+     "\"node\"?"},
 };
 
 INSTANTIATE_TEST_SUITE_P(AllKeys, BadValue, testing::ValuesIn(kBad));

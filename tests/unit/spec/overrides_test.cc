@@ -74,7 +74,7 @@ TEST(Overrides, ErrorsNameWhatTheUserTyped) {
                                               set("restrat.max", "3"),
                                               set("timeouts.stp", "1s"),
                                               set("env_pass", "[A"),
-                                              set("spares", "1"),
+                                              set("collect", "[]"),
                                               set("restart.exclude_bad_nodes", "true"),
                                               set("env.RANK", "1"),
                                               set("", "1")});
@@ -86,7 +86,7 @@ TEST(Overrides, ErrorsNameWhatTheUserTyped) {
           "--set timeouts.stp=1s: error: unknown key \"stp\" in timeouts, did you mean \"stop\"?",
           "--set env_pass=[A: error: not valid YAML: a '[' is not closed with ']', or a comma is "
           "missing",
-          "--set spares=1: error: not available yet: spares",
+          "--set collect=[]: error: not available yet: collect",
           "--set restart.exclude_bad_nodes=true: error: not available yet: "
           "restart.exclude_bad_nodes",
           "--set env.RANK=1: error: RANK is for dlaunch to set; remove it from env",

@@ -221,6 +221,16 @@ inline std::vector<Message> samples() {
       MpirunOutput{Attempt(1), "a\n\xff"},
       MpirunEnded{Attempt(1), {false, 213}, at(9), true},
       Deadline{Attempt(1), "/tmp/deadline", at(10)},
+      Inspect{{"/tmp", "/data"}, false, false, 1000},
+      Inspected{{"late",
+                 {"GPU 1: hot"},
+                 {"GPU 0: pid 7"},
+                 {"not known"},
+                 67108864,
+                 1048576,
+                 {{"/tmp", 5, 10, true, "No such file or directory"}},
+                 {"mpi: ready"},
+                 "a1b2"}},
   };
 }
 

@@ -1,0 +1,207 @@
+#include "agent/inspection.h"
+
+#include <algorithm>
+#include <array>
+#include <cerrno>
+#include <csignal>
+#include <utility>
+
+#include <sys/prctl.h>
+#include <sys/resource.h>
+#include <sys/statvfs.h>
+#include <unistd.h>
+
+#include "fabric/gpu_health.h"
+#include "fabric/node_facts.h"
+#include "model/result.h"
+#include "os/descriptors.h"
+#include "os/kernel_log.h"
+#include "os/proc_file.h"
+#include "os/program_output.h"
+#include "os/write_all.h"
+#include "wire/codec.h"
+#include "wire/framer.h"
+
+namespace dlaunch {
+
+namespace {
+
+DiskFact disk_of(const std::string& path) {
+  DiskFact disk;
+  disk.path = path;
+  struct statvfs room {};
+  if (::statvfs(path.c_str(), &room) != 0) {
+    disk.problem = errno_text(errno);
+    return disk;
+  }
+  disk.free_bytes = std::uint64_t{room.f_bavail} * room.f_frsize;
+  disk.total_bytes = std::uint64_t{room.f_blocks} * room.f_frsize;
+  disk.is_read_only = (room.f_flag & ST_RDONLY) != 0;
+  return disk;
+}
+
+Result<std::string> ask_nvidia_smi(std::vector<std::string> arguments) {
+  constexpr std::chrono::seconds kLimit{8};
+  arguments.insert(arguments.begin(), "nvidia-smi");
+  return program_output(arguments, kLimit);
+}
+
+void add_health(NodeCondition& condition) {
+  std::vector<GpuHealth> gpus;
+  for (const bool old_names : {false, true}) {
+    const auto answer = ask_nvidia_smi(fabric::gpu_query(old_names));
+    if (!answer) {
+      condition.gpu_notes.push_back("the health of the GPUs is not known: " +
+                                    answer.error().message);
+      return;
+    }
+    gpus = fabric::parse_gpu_query(*answer);
+    if (!gpus.empty()) break;
+  }
+  if (gpus.empty()) {
+    condition.gpu_notes.emplace_back(
+        "the health of the GPUs is not known: nvidia-smi lists none of them");
+    return;
+  }
+  if (const auto rows = ask_nvidia_smi(fabric::remapped_rows_query()))
+    fabric::add_remapped_rows(*rows, gpus);
+  if (const auto processes = ask_nvidia_smi(fabric::gpu_processes_query()))
+    fabric::add_gpu_processes(*processes, gpus);
+  for (GpuHealth& gpu : gpus) {
+    const std::string name = "GPU " + std::to_string(gpu.index) + ": ";
+    const std::vector<GpuProcess> processes = std::exchange(gpu.processes, {});
+    for (const std::string& finding : fabric::health_findings(gpu))
+      condition.gpu_findings.push_back(name + finding);
+    GpuHealth held;
+    held.processes = processes;
+    for (const std::string& finding : fabric::health_findings(held))
+      condition.gpu_processes.push_back(name + finding);
+  }
+}
+
+/// Those after which a GPU, or its link, is to be looked after: NVIDIA, "XID Errors" (48, 63, 64
+/// and 92 to 95: memory; 74: NVLink; 79: fallen off the bus; 119, 120: its processor is stuck).
+bool is_of_hardware(int number) {
+  constexpr std::array kHardware{48, 64, 74, 79, 94, 95, 119, 120};
+  return std::find(kHardware.begin(), kHardware.end(), number) != kHardware.end();
+}
+
+void add_faults(NodeCondition& condition) {
+  const auto log = read_kernel_log("NVRM: Xid");
+  if (!log) {
+    condition.gpu_notes.push_back("faults (Xid) are not known: " + log.error().message);
+    return;
+  }
+  for (const XidEvent& fault : fabric::parse_xids(*log)) {
+    const std::string text = "Xid " + std::to_string(fault.number) + " on " + fault.bus_id +
+                             (fault.text.empty() ? "" : ": " + fault.text);
+    (is_of_hardware(fault.number) ? condition.gpu_findings : condition.gpu_notes).push_back(text);
+  }
+}
+
+/// What our own program can measure with here (cli/collectives_command.h).
+void add_collectives(NodeCondition& condition) {
+  constexpr std::chrono::seconds kLimit{15};
+  const auto said = program_output({"/proc/self/exe", "collectives", "--probe"}, kLimit);
+  std::string_view rest = said ? std::string_view(*said) : std::string_view();
+  while (!rest.empty()) {
+    const std::size_t end = std::min(rest.find('\n'), rest.size());
+    condition.collectives.emplace_back(rest.substr(0, end));
+    rest.remove_prefix(std::min(end + 1, rest.size()));
+  }
+}
+
+}  // namespace
+
+NodeCondition inspect_node(const wire::Inspect& question) {
+  NodeCondition condition;
+  for (const std::string& folder : question.folders) condition.disks.push_back(disk_of(folder));
+  condition.shm_bytes = disk_of("/dev/shm").total_bytes;
+  rlimit limit{};
+  if (::getrlimit(RLIMIT_NOFILE, &limit) == 0) condition.open_files_hard = limit.rlim_max;
+  std::string boot_id = read_proc_file("/proc/sys/kernel/random/boot_id");
+  condition.boot_id = boot_id.substr(0, boot_id.find('\n'));
+  if (question.collectives) add_collectives(condition);
+  if (!question.gpus || fabric::read_gpus("").empty()) return condition;
+  add_health(condition);
+  add_faults(condition);
+  return condition;
+}
+
+Inspection::~Inspection() {
+  end_process();
+}
+
+void Inspection::begin(const wire::Inspect& question) {
+  end_process();
+  heard_.clear();
+  NodeCondition failed;
+  auto pipe = make_pipe();
+  if (!pipe) {
+    failed.problem = "pipe: " + errno_text(pipe.error());
+    return finish(std::move(failed));
+  }
+  const pid_t parent = ::getpid();
+  const pid_t pid = ::fork();
+  if (pid < 0) {
+    failed.problem = "fork: " + errno_text(errno);
+    return finish(std::move(failed));
+  }
+  if (pid == 0) {
+    ::prctl(PR_SET_PDEATHSIG, SIGKILL);
+    if (::getppid() != parent) ::_exit(1);
+    // Nothing of the agent's connection is held open by it.
+    close_all_but({pipe->write.get()});
+    const wire::Frame frame = wire::encode(wire::Inspected{inspect_node(question)});
+    static_cast<void>(write_all(pipe->write.get(), frame.payload));
+    ::_exit(0);
+  }
+  process_ = pid;
+  answer_ = std::make_unique<WatchedFd>(loop_, std::move(pipe->read));
+  answer_->on_readable([this] { hear(); });
+  limit_.after(std::chrono::milliseconds(question.limit_ms), [this, question] {
+    NodeCondition late;
+    late.problem = "no answer within " + std::to_string(question.limit_ms / 1000) +
+                   " s: a file system or nvidia-smi hangs";
+    end_process();
+    finish(std::move(late));
+  });
+}
+
+void Inspection::hear() {
+  constexpr std::size_t kMost = std::size_t{1} << 20U;
+  std::array<char, 4096> bytes{};
+  while (true) {
+    const ssize_t n = ::read(answer_->get(), bytes.data(), bytes.size());
+    if (n < 0 && errno == EINTR) continue;
+    if (n < 0 && errno == EAGAIN) return answer_->on_readable([this] { hear(); });
+    if (n <= 0 || heard_.size() > kMost) break;
+    heard_.append(bytes.data(), static_cast<std::size_t>(n));
+  }
+  wire::Frame frame = wire::encode(wire::Inspected{});
+  frame.payload = std::move(heard_);
+  process_ = -1;  // it has ended, or is about to: the agent reaps it
+  end_process();
+  auto message = wire::decode(frame);
+  const auto* answer = message ? std::get_if<wire::Inspected>(&*message) : nullptr;
+  NodeCondition condition;
+  condition.problem = "the process that looks ended without an answer";
+  finish(answer != nullptr ? answer->condition : std::move(condition));
+}
+
+void Inspection::finish(NodeCondition condition) {
+  limit_.cancel();
+  report_(wire::Inspected{std::move(condition)});
+}
+
+/// Nobody else holds its end of the pipe: until that is closed, it lives. What hangs in the kernel
+/// does not die of it; whoever ends the agent's descendants knows.
+void Inspection::end_process() {
+  answer_.reset();
+  limit_.cancel();
+  if (process_ < 0) return;
+  ::kill(process_, SIGKILL);
+  process_ = -1;
+}
+
+}  // namespace dlaunch

@@ -1,0 +1,48 @@
+// Looks in what condition this node is. What it asks may hang (a file system, a driver), so a
+// process of its own does it, which is given up in time.
+#pragma once
+
+#include <functional>
+#include <memory>
+#include <string>
+
+#include <sys/types.h>
+
+#include "os/event_loop.h"
+#include "wire/message.h"
+
+namespace dlaunch {
+
+/// Lives on the agent's one thread.
+class Inspection {
+ public:
+  using Report = std::function<void(const wire::Inspected&)>;
+
+  Inspection(EventLoop& loop, Report report)
+      : loop_(loop), report_(std::move(report)), limit_(loop) {}
+  ~Inspection();
+  Inspection(const Inspection&) = delete;
+  Inspection& operator=(const Inspection&) = delete;
+
+  /// Is answered once, at the latest after the question's limit. One that is under way is given up
+  /// without an answer.
+  void begin(const wire::Inspect& question);
+
+ private:
+  void hear();
+  void finish(NodeCondition condition);
+  void end_process();
+
+  EventLoop& loop_;
+  Report report_;
+  Timer limit_;
+  std::unique_ptr<WatchedFd> answer_;
+  std::string heard_;
+  pid_t process_ = -1;
+};
+
+/// What the process finds out. Blocks for as long as the node takes; `ask_gpus`: nvidia-smi and the
+/// kernel's log, too.
+[[nodiscard]] NodeCondition inspect_node(const wire::Inspect& question);
+
+}  // namespace dlaunch

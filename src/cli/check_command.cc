@@ -1,0 +1,98 @@
+#include <cstdio>
+#include <memory>
+
+#include "cli/cluster_check.h"
+#include "cli/commands.h"
+#include "cli/hosts.h"
+#include "cli/job_options.h"
+#include "cli/print.h"
+#include "report/check_report.h"
+
+namespace dlaunch {
+
+namespace {
+
+constexpr const char* kFooter =
+    "Examples:\n"
+    "  dlaunch check --hosts gpu[01-16]         are these nodes, and the network between\n"
+    "                                           them, as they should be?\n"
+    "  dlaunch check job.yaml                   likewise, with what the job needs on them\n"
+    "  dlaunch check --hosts gpu[01-16] --no-fabric    without traffic between them\n"
+    "  dlaunch check --hostfile hosts --json    for monitoring\n"
+    "\n"
+    "Exit code: 0: nothing is wrong; 75: a node, or something between them, is bad;\n"
+    "64 usage, 65 job file.";
+
+struct CheckCommand {
+  JobOptions job;
+  bool json = false;
+  bool no_fabric = false;
+  std::optional<std::string> min_busbw;
+  int verbosity = 0;
+
+  int execute() const {
+    const auto folder = current_folder();
+    if (!folder) return print_error(folder.error());
+    ClusterCheckOptions options;
+    options.fabric = !no_fabric;
+    options.current_folder = *folder;
+    options.verbosity = verbosity;
+    options.places = !job.file.empty();
+    JobOptions wanted = job;
+    if (job.file.empty()) wanted.arguments = {"true"};
+    auto loaded = load_job(wanted, *folder);
+    if (!loaded) return print_error(loaded.error());
+    options.min_busbw = loaded->spec.preflight.min_busbw_gbs;
+    if (const Status read = read_min_busbw(options); !read) return print_error(read.error());
+    if (const Status hosts = resolve_job_hosts(wanted, json, *loaded); !hosts)
+      return print_error(hosts.error());
+    // All that were named, whatever the job would take of them.
+    loaded->spec.nodes.reset();
+    loaded->spec.spares = 0;
+    const auto report = check_cluster(loaded->spec, options);
+    if (!report) return print_error(report.error());
+    return show(*report);
+  }
+
+ private:
+  Status read_min_busbw(ClusterCheckOptions& options) const {
+    if (!min_busbw || *min_busbw == "auto") return {};
+    char* end = nullptr;
+    const double value = std::strtod(min_busbw->c_str(), &end);
+    if (end == min_busbw->c_str() || *end != '\0' || !(value > 0) || value > 1e6) {
+      return fail(exit_code::kUsage, "--min-busbw " + *min_busbw +
+                                         ": expected GB/s, for example --min-busbw 180, or auto");
+    }
+    options.min_busbw = value;
+    return {};
+  }
+
+  int show(const CheckReport& report) const {
+    const int code = is_bad(report) ? exit_code::kPreflight : exit_code::kOk;
+    const int printed = print_text(json ? check_json(report) : check_text(report));
+    if (!json) {
+      std::fprintf(stderr, "dlaunch: %s%s\n", check_verdict(report).c_str(),
+                   code == exit_code::kOk ? "" : " (exit 75)");
+    }
+    return code != exit_code::kOk ? code : printed;
+  }
+};
+
+}  // namespace
+
+Subcommand check_command() {
+  auto check = std::make_shared<CheckCommand>();
+  const auto describe = [check](CommandOptions options) {
+    add_job_options(options, check->job);
+    options.flag("--json", check->json, "The result as JSON");
+    options.flag("--no-fabric", check->no_fabric, "Only look; send no traffic between nodes");
+    options.value("--min-busbw", check->min_busbw,
+                  "Bus bandwidth of all_reduce that passes\n(default: auto, from the links' rates)",
+                  "GB/s");
+    options.count("-v,--verbose", check->verbosity, "What dlaunch does and how long it takes");
+  };
+  return {"check", "Find bad nodes and slow links before a job does", kFooter, describe,
+          [check] { return check->execute(); }};
+}
+
+}  // namespace dlaunch

@@ -1,0 +1,525 @@
+// The mode "check": is any node or link slower than the others? First each node by itself, then
+// pairs in rounds, then whatever measure/outliers.h asks for, at last all good nodes together.
+// While some measure, the others wait in Exchange, whose reads block: waiting in MPI or NCCL would
+// keep their cores and networks busy. So one rank of each node measures; the others join at the
+// end.
+#include <algorithm>
+#include <chrono>
+#include <cstdlib>
+#include <cstring>
+#include <fstream>
+#include <memory>
+#include <sstream>
+#include <string>
+#include <utility>
+#include <vector>
+
+#include "collectives/exchange.h"
+#include "collectives/program/mode.h"
+#include "collectives/program/nccl_log_file.h"
+#include "collectives/program/node_figures.h"
+#include "measure/check_records.h"
+
+namespace dlaunch::collectives {
+
+namespace {
+
+using Clock = std::chrono::steady_clock;
+using measure::Pair;
+
+constexpr std::size_t kLeastBytes = std::size_t{256} << 10U;
+constexpr std::size_t kMostBytes = std::size_t{64} << 20U;
+constexpr std::size_t kMostDeviceBytes = std::size_t{256} << 20U;
+
+double seconds_since(Clock::time_point start) {
+  return std::chrono::duration<double>(Clock::now() - start).count();
+}
+
+int own_local_rank() {
+  for (const char* name : {"OMPI_COMM_WORLD_LOCAL_RANK", "MPI_LOCALRANKID", "LOCAL_RANK"}) {
+    if (const char* value = std::getenv(name)) return std::atoi(value);
+  }
+  return 0;
+}
+
+/// The same for all containers of one kernel.
+std::string own_machine() {
+  std::ifstream file("/proc/sys/kernel/random/boot_id");
+  std::string id;
+  std::getline(file, id);
+  return id;
+}
+
+/// Sizes that double until one takes long enough, then some more of that size.
+class SizeWalk {
+ public:
+  SizeWalk(std::size_t most, double long_enough) : most_(most), long_enough_(long_enough) {}
+  /// Of the next try; 0: enough.
+  [[nodiscard]] std::size_t next() const { return repeats_ > kRepeats ? 0 : bytes_; }
+  void took(double seconds) {
+    if (repeats_ == 0 && seconds < long_enough_ && bytes_ < most_) {
+      bytes_ = std::min(most_, bytes_ * (seconds < long_enough_ / 8 ? 4 : 2));
+      return;
+    }
+    ++repeats_;
+    best_ = std::max(best_, static_cast<double>(bytes_) / seconds);
+  }
+  [[nodiscard]] double best_bytes_per_second() const { return best_; }
+  [[nodiscard]] std::size_t bytes() const { return bytes_; }
+
+ private:
+  static constexpr int kRepeats = 3;
+  std::size_t bytes_ = kLeastBytes;
+  std::size_t most_;
+  double long_enough_;
+  int repeats_ = 0;
+  double best_ = 0;
+};
+
+class Check {
+ public:
+  explicit Check(Context& context)
+      : context_(context),
+        team_(context.team),
+        world_(context.team.world()),
+        began_(Clock::now()),
+        budget_s_(static_cast<double>(context.settings.number("budget_ms", 40000)) / 1000) {}
+
+  Status run() {
+    Status done = learn();
+    if (done.ok()) done = measure_singles();
+    if (done.ok()) done = measure_rounds();
+    if (done.ok()) done = answer_questions();
+    if (done.ok()) done = reduce_together();
+    if (done.ok()) done = name_network();
+    return done;
+  }
+
+ private:
+  // ---- who is where
+
+  Status learn() {
+    auto exchange = Exchange::get(std::chrono::minutes(5));
+    if (!exchange) return exchange.status();
+    exchange_ = *exchange;
+    const auto local = team_.gather({static_cast<double>(own_local_rank())});
+    if (!local) return local.status();
+    const auto machines = team_.gather_text(own_machine());
+    if (!machines) return machines.status();
+    for (int rank = 0; rank < team_.size(); ++rank) {
+      if ((*local)[static_cast<std::size_t>(rank)] != 0) continue;
+      if (rank == team_.rank()) node_ = static_cast<int>(leaders_.size());
+      leaders_.push_back(rank);
+      machines_.push_back((*machines)[static_cast<std::size_t>(rank)]);
+    }
+    measured_.nodes = static_cast<int>(leaders_.size());
+    if (leaders_.empty() || leaders_.front() != 0)
+      return {Code::internal, "rank 0 is not the first of its node"};
+    return {};
+  }
+  [[nodiscard]] int nodes() const { return measured_.nodes; }
+  [[nodiscard]] int leader_of(int node) const { return leaders_[static_cast<std::size_t>(node)]; }
+
+  /// Until all have come; nobody polls meanwhile.
+  Status meet(const char* what) {
+    context_.watchdog.begin(what);
+    return exchange_->broadcast("go").status();
+  }
+  /// Likewise; and whether there is still time, by rank 0's clock.
+  Result<bool> meet_in_time(const char* what, double share) {
+    context_.watchdog.begin(what);
+    const bool in_time = seconds_since(began_) < share * budget_s_;
+    const auto said = exchange_->broadcast(in_time ? "go" : "skip");
+    if (!said) return said.status();
+    return *said == "go";
+  }
+
+  // ---- each by itself
+
+  measure::Compute single() {
+    const NodeSpeed speed = measure_node(context_.watchdog);
+    return {node_, speed.gflops, speed.memory_gbs};
+  }
+
+  Status measure_singles() {
+    constexpr int kPasses = 2;
+    measure::Compute best{node_};
+    const auto turns = measure::turns_of(machines_);
+    for (int pass = 0; pass < kPasses; ++pass) {
+      for (const auto& turn : turns) {
+        if (Status met = meet("a node by itself"); !met.ok()) return met;
+        if (node_ < 0 || std::find(turn.begin(), turn.end(), node_) == turn.end()) continue;
+        const measure::Compute one = single();
+        best.compute = std::max(best.compute, one.compute);
+        best.memory = std::max(best.memory, one.memory);
+      }
+    }
+    if (Status met = meet("a node by itself"); !met.ok()) return met;
+    const auto all = team_.gather({best.compute, best.memory});
+    if (!all) return all.status();
+    for (int node = 0; node < nodes(); ++node) {
+      const auto at = static_cast<std::size_t>(leader_of(node)) * 2;
+      measured_.computes.push_back({node, (*all)[at], (*all)[at + 1]});
+      write(context_, record_of(measured_.computes.back()));
+    }
+    return {};
+  }
+
+  // ---- pairs
+
+  /// At both ranks of the pair; the first one has the result.
+  Result<measure::Exchange> exchange(Pair pair) {
+    const bool leads = node_ == pair.a;
+    const int other = leader_of(leads ? pair.b : pair.a);
+    measure::Exchange result{pair};
+    Buffer word(team_.memory(), sizeof(double));
+    if (word.data() == nullptr) return no_memory();
+    if (Status done = ping(leads, other, word, result.latency_us); !done.ok()) return done;
+    SizeWalk walk(team_.memory().is_device() ? kMostDeviceBytes : kMostBytes, kLongEnough);
+    while (true) {
+      double bytes = static_cast<double>(walk.next());
+      if (Status done = tell(leads, other, word, bytes); !done.ok()) return done;
+      if (bytes <= 0) break;
+      const auto took = swap(other, static_cast<std::size_t>(bytes));
+      if (!took) return took.status();
+      if (leads) walk.took(*took);
+    }
+    result.gbytes_per_s = walk.best_bytes_per_second() / 1e9;
+    return result;
+  }
+
+  static Status no_memory() { return {Code::unavailable, "there is no memory for buffers"}; }
+
+  /// Some round trips, fewer where each takes long: the one that leads says with each whether it is
+  /// the last.
+  Status ping(bool leads, int other, Buffer& word, double& best_us) {
+    constexpr int kWarmup = 3;
+    constexpr int kPings = 50;
+    constexpr int kFewest = 8;
+    constexpr double kLongest = 0.02;
+    best_us = 0;
+    const Clock::time_point begin = Clock::now();
+    for (int i = 1;; ++i) {
+      const bool enough =
+          i >= kWarmup + kPings || (i >= kFewest && seconds_since(begin) > kLongest);
+      double last = enough ? 1 : 0;
+      const Clock::time_point start = Clock::now();
+      if (Status done = tell(leads, other, word, last); !done.ok()) return done;
+      if (Status done = leads ? receive(word, other) : send(word, other); !done.ok()) return done;
+      context_.watchdog.alive();
+      const double us = seconds_since(start) * 1e6 / 2;
+      if (i > kWarmup && (best_us <= 0 || us < best_us)) best_us = us;
+      if (last > 0) return {};
+    }
+  }
+  Status send(Buffer& word, int other) {
+    Status done = world_.send(word.data(), 1, DataType::float64, other);
+    return done.ok() ? world_.synchronize() : done;
+  }
+  Status receive(Buffer& word, int other) {
+    Status done = world_.receive(word.data(), 1, DataType::float64, other);
+    return done.ok() ? world_.synchronize() : done;
+  }
+
+  /// One number from the one that leads.
+  Status tell(bool leads, int other, Buffer& word, double& number) {
+    if (leads) {
+      if (Status done = team_.memory().copy_in(word.data(), &number, sizeof number); !done.ok())
+        return done;
+      return send(word, other);
+    }
+    if (Status done = receive(word, other); !done.ok()) return done;
+    return team_.memory().copy_out(&number, word.data(), sizeof number);
+  }
+
+  /// Both ways at once; in seconds.
+  Result<double> swap(int other, std::size_t bytes) {
+    if (give_.size() < bytes) give_ = Buffer(team_.memory(), bytes);
+    if (take_.size() < bytes) take_ = Buffer(team_.memory(), bytes);
+    if (give_.data() == nullptr || take_.data() == nullptr) return no_memory();
+    const Clock::time_point start = Clock::now();
+    Status done =
+        world_.send_receive(give_.data(), other, take_.data(), other, bytes, DataType::uint8);
+    if (done.ok()) done = world_.synchronize();
+    if (!done.ok()) return done;
+    context_.watchdog.alive();
+    return seconds_since(start);
+  }
+
+  Status measure_rounds() {
+    const int rounds = measure::rounds_for(nodes()) * measure::repeats_for(nodes());
+    std::vector<double> mine;  // of each round: speed and latency, where this rank leads a pair
+    for (int round = 0; round < rounds; ++round) {
+      const auto pairs = measure::pairs_of_round(nodes(), round % measure::rounds_for(nodes()));
+      measure::Exchange result;
+      for (const auto& part : measure::parts_of(pairs, machines_)) {
+        const auto go = meet_in_time("an exchange between two nodes", kShareOfRounds);
+        if (!go) return go.status();
+        for (const Pair& pair : part) {
+          if (!*go || node_ < 0 || (pair.a != node_ && pair.b != node_)) continue;
+          const auto measured = exchange(pair);
+          if (!measured) return measured.status();
+          if (pair.a == node_) result = *measured;
+          give_ = Buffer();
+          take_ = Buffer();
+        }
+      }
+      mine.push_back(result.gbytes_per_s);
+      mine.push_back(result.latency_us);
+    }
+    if (Status met = meet("the results"); !met.ok()) return met;
+    const auto all = team_.gather(mine);
+    if (!all) return all.status();
+    take_rounds(rounds, *all);
+    return {};
+  }
+
+  void take_rounds(int rounds, const std::vector<double>& all) {
+    for (int round = 0; round < rounds; ++round) {
+      for (const Pair& pair :
+           measure::pairs_of_round(nodes(), round % measure::rounds_for(nodes()))) {
+        const auto at =
+            (static_cast<std::size_t>(leader_of(pair.a)) * static_cast<std::size_t>(rounds) +
+             static_cast<std::size_t>(round)) *
+            2;
+        if (all[at] <= 0) continue;  // there was no time for it
+        measured_.exchanges.push_back({pair, all[at], all[at + 1]});
+        write(context_, record_of(measured_.exchanges.back()));
+      }
+    }
+  }
+
+  // ---- alone
+
+  /// What rank 0 asks: "pair a b c d", "node i j", "done".
+  Result<std::string> ask() {
+    std::string text = "done";
+    if (team_.rank() == 0) {
+      const auto question = next_question(measured_);
+      const bool in_time = seconds_since(began_) < budget_s_;
+      std::ostringstream out;
+      if (question && !in_time) write(context_, measure::Record("out_of_time"));
+      if (question && in_time && question->pair)
+        out << "pair " << question->pair->a << ' ' << question->pair->b << ' '
+            << question->beside_pair->a << ' ' << question->beside_pair->b;
+      if (question && in_time && question->node)
+        out << "node " << *question->node << ' ' << *question->beside_node;
+      if (!out.str().empty()) text = out.str();
+    }
+    context_.watchdog.begin("a question");
+    return exchange_->broadcast(text);
+  }
+
+  Status answer_questions() {
+    while (true) {
+      const auto asked = ask();
+      if (!asked) return asked.status();
+      std::istringstream words(*asked);
+      std::string kind;
+      words >> kind;
+      Status done;
+      if (kind == "pair") {
+        Pair suspect;
+        Pair beside;
+        words >> suspect.a >> suspect.b >> beside.a >> beside.b;
+        done = ask_pairs(suspect, beside);
+      } else if (kind == "node") {
+        int suspect = 0;
+        int beside = 0;
+        words >> suspect >> beside;
+        done = ask_nodes(suspect, beside);
+      } else {
+        return {};
+      }
+      if (!done.ok()) return done;
+    }
+  }
+
+  /// To rank 0, from the first rank of a node: two numbers.
+  Result<std::vector<double>> report(int node, std::vector<double> numbers) {
+    if (Status met = meet("an answer"); !met.ok()) return met;
+    const int from = leader_of(node);
+    if (from == 0) return numbers;
+    if (team_.rank() != 0 && team_.rank() != from) return numbers;
+    const Buffer buffer(team_.memory(), 2 * sizeof(double));
+    if (buffer.data() == nullptr) return no_memory();
+    const std::size_t bytes = 2 * sizeof(double);
+    Status done;
+    if (team_.rank() == from) {
+      done = team_.memory().copy_in(buffer.data(), numbers.data(), bytes);
+      if (done.ok()) done = world_.send(buffer.data(), 2, DataType::float64, 0);
+      if (done.ok()) done = world_.synchronize();
+    } else {
+      done = world_.receive(buffer.data(), 2, DataType::float64, from);
+      if (done.ok()) done = world_.synchronize();
+      if (done.ok()) done = team_.memory().copy_out(numbers.data(), buffer.data(), bytes);
+    }
+    return done.ok() ? Result<std::vector<double>>(std::move(numbers)) : done;
+  }
+
+  Result<measure::Exchange> exchange_alone(Pair pair) {
+    measure::Exchange one{pair};
+    if (node_ == pair.a || node_ == pair.b) {
+      const auto measured = exchange(pair);
+      if (!measured) return measured.status();
+      one = *measured;
+      give_ = Buffer();
+      take_ = Buffer();
+    }
+    const auto numbers = report(pair.a, {one.gbytes_per_s, one.latency_us});
+    if (!numbers) return numbers.status();
+    return measure::Exchange{pair, (*numbers)[0], (*numbers)[1]};
+  }
+
+  Status ask_pairs(Pair suspect, Pair beside) {
+    const auto one = exchange_alone(suspect);
+    if (!one) return one.status();
+    const auto other = exchange_alone(beside);
+    if (!other) return other.status();
+    if (team_.rank() != 0) return {};
+    measured_.exchanges_alone.push_back({*one, *other});
+    write(context_, record_of(measured_.exchanges_alone.back()));
+    return {};
+  }
+
+  Result<measure::Compute> single_alone(int node) {
+    measure::Compute one{node};
+    if (node_ == node) one = single();
+    const auto numbers = report(node, {one.compute, one.memory});
+    if (!numbers) return numbers.status();
+    return measure::Compute{node, (*numbers)[0], (*numbers)[1]};
+  }
+
+  Status ask_nodes(int suspect, int beside) {
+    const auto one = single_alone(suspect);
+    if (!one) return one.status();
+    const auto other = single_alone(beside);
+    if (!other) return other.status();
+    if (team_.rank() != 0) return {};
+    measured_.computes_alone.push_back({*one, *other});
+    write(context_, record_of(measured_.computes_alone.back()));
+    return {};
+  }
+
+  // ---- all together
+
+  /// Of rank 0: a '1' for each node that takes part.
+  Result<std::string> good_ones() {
+    std::string good(static_cast<std::size_t>(nodes()), '1');
+    if (team_.rank() == 0) {
+      for (const measure::SlowNode& slow : find_outliers(measured_).nodes)
+        good[static_cast<std::size_t>(slow.node)] = '0';
+    }
+    constexpr std::size_t kMost = 500;  // Exchange
+    std::string all;
+    for (std::size_t at = 0; at < good.size(); at += kMost) {
+      const auto part = exchange_->broadcast(good.substr(at, kMost));
+      if (!part) return part.status();
+      all += *part;
+    }
+    return all;
+  }
+
+  Status reduce_together() {
+    context_.watchdog.begin("all_reduce");
+    const auto good = good_ones();
+    if (!good) return good.status();
+    std::vector<int> taking_part;
+    for (int node = 0; node < nodes(); ++node) {
+      if ((*good)[static_cast<std::size_t>(node)] == '1') taking_part.push_back(node);
+    }
+    const int node = node_of_rank();
+    const bool takes_part = (*good)[static_cast<std::size_t>(node)] == '1';
+    auto group = world_.split(takes_part ? 0 : 1, team_.rank());
+    if (!group) return group.status();
+    measure::AllReduce result;
+    if (takes_part && group->size() > 1) {
+      if (Status done = reduce_in(*group, result); !done.ok()) return done;
+    }
+    result.nodes = taking_part;
+    // The first rank of the group need not be rank 0, which is the one that writes.
+    const auto numbers =
+        report(taking_part.empty() ? 0 : taking_part.front(), {result.busbw_gbs, result.bytes});
+    if (!numbers) return numbers.status();
+    result.busbw_gbs = (*numbers)[0];
+    result.bytes = (*numbers)[1];
+    if (result.busbw_gbs > 0) write(context_, record_of(result));
+    return meet("the end");
+  }
+
+  /// Of all ranks: one that uses sockets is enough.
+  Status name_network() {
+    const measure::NcclNetwork own = measure::parse_nccl_log(nccl_log());
+    const auto all = team_.gather_text(own.name + '\n' + own.reason);
+    if (!all) return all.status();
+    measure::NcclNetwork found;
+    for (const std::string& text : *all) {
+      const std::size_t end = std::min(text.find('\n'), text.size());
+      if (found.name == "Socket" || end == 0) continue;
+      found = {text.substr(0, end), text.substr(std::min(end + 1, text.size()))};
+    }
+    if (!found.name.empty()) write(context_, record_of(found));
+    return {};
+  }
+
+  [[nodiscard]] int node_of_rank() const {
+    const auto after = std::upper_bound(leaders_.begin(), leaders_.end(), team_.rank());
+    return static_cast<int>(after - leaders_.begin()) - 1;
+  }
+
+  Status reduce_in(Communicator& group, measure::AllReduce& result) {
+    Team together(group, team_.memory());
+    const bool leads = group.rank() == 0;
+    SizeWalk walk(team_.memory().is_device() ? kMostDeviceBytes : kMostBytes, kAllLongEnough);
+    while (true) {
+      const auto next = together.max({leads ? static_cast<double>(walk.next()) : 0.0});
+      if (!next) return next.status();
+      const auto bytes = static_cast<std::size_t>(next->front());
+      if (bytes == 0) break;
+      if (give_.size() < bytes) give_ = Buffer(team_.memory(), bytes);
+      if (give_.data() == nullptr) return no_memory();
+      // Numbers that are hard to add (denormals) would be measured otherwise.
+      if (!team_.memory().is_device()) std::memset(give_.data(), 0, bytes);
+      if (Status met = together.barrier(); !met.ok()) return met;
+      const Clock::time_point start = Clock::now();
+      Status done = group.all_reduce(give_.data(), give_.data(), bytes / sizeof(float),
+                                     DataType::float32, ReduceOp::sum);
+      if (done.ok()) done = group.synchronize();
+      if (!done.ok()) return done;
+      context_.watchdog.alive();
+      const auto slowest = together.max({seconds_since(start)});
+      if (!slowest) return slowest.status();
+      walk.took(slowest->front());
+    }
+    const double ranks = group.size();
+    result.bytes = static_cast<double>(walk.bytes());
+    result.ranks = group.size();
+    result.busbw_gbs = walk.best_bytes_per_second() / 1e9 * 2 * (ranks - 1) / ranks;
+    return {};
+  }
+
+  static constexpr double kShareOfRounds = 0.6;
+  static constexpr double kLongEnough = 0.008;
+  static constexpr double kAllLongEnough = 0.02;
+
+  Context& context_;
+  Team& team_;
+  Communicator& world_;
+  const Clock::time_point began_;
+  const double budget_s_;
+  std::shared_ptr<Exchange> exchange_;
+  int node_ = -1;             // where this is the first rank of its node
+  std::vector<int> leaders_;  // by node: its first rank
+  std::vector<std::string> machines_;
+  measure::Measured measured_;  // of rank 0, and as far as all know it
+  Buffer give_;
+  Buffer take_;
+};
+
+}  // namespace
+
+Status check_mode(Context& context) {
+  return Check(context).run();
+}
+
+}  // namespace dlaunch::collectives

@@ -1,0 +1,208 @@
+"""`dlaunch check` and `preflight`: who is bad is named, and nobody else; what cannot be measured is said."""
+
+import json
+import os
+import time
+
+from case import case
+from expectations import Skip, expect, expect_equal, expect_in
+
+LIMIT = 60  # seconds for 16 nodes
+LIBRARY = "/usr/lib/x86_64-linux-gnu/libmpi.so.40"
+
+
+def text(output):
+    return output.decode()
+
+
+def check(box, *options, hosts=None, code=0, patience=180.0):
+    names = hosts or box.cluster.names
+    return box.run("check", "--hosts", ",".join(names), "--ssh", box.cluster.ssh, *options, code=code, patience=patience)
+
+
+def report(box, *options, **more):
+    return json.loads(check(box, "--json", *options, **more).out)
+
+
+def bad(found):
+    """[(code, [host])] of all that is bad."""
+    return [(one["code"], one["hosts"]) for one in found["findings"] if one["severity"] == "bad"]
+
+
+def expect_measured(found):
+    if found["not_measured"]:
+        raise Skip(f"no MPI for the measuring ranks: {found['not_measured']}")
+
+
+def expect_nobody(box, runs):
+    slowest = 0.0
+    for number in range(runs):
+        found = report(box)
+        expect_measured(found)
+        expect_equal((bad(found), found["good"]), ([], True), f"run {number}: what is bad")
+        expect(found["all_reduce_busbw_gbs"] > 0, "all_reduce was measured")
+        slowest = max(slowest, found["took_ms"] / 1000)
+    print(f"{runs} runs on {len(box.cluster.names)} nodes, the slowest took {slowest:.1f} s")
+
+
+def expect_named(box, hosts, codes, runs):
+    for number in range(runs):
+        found = report(box, code=None)
+        expect_measured(found)
+        named = bad(found)
+        expect(named and all(one[1] == hosts for one in named), f"run {number}: {named}, expected only {hosts}")
+        expect({one[0] for one in named} <= set(codes), f"run {number}: {named}, expected of {codes}")
+        expect_equal(found["good"], False, "good")
+
+
+@case(alone=True, budget=150)
+def sixteen_good_nodes_are_good_within_a_minute(box):
+    box.make_cluster(16)
+    start = time.monotonic()
+    found = report(box)
+    seconds = time.monotonic() - start
+    expect_measured(found)
+    expect_equal(bad(found), [], "what is bad")
+    print(f"16 nodes took {seconds:.1f} s, {found['took_ms'] / 1000:.1f} s of them the check")
+
+
+@case(alone=True, budget=200)
+def nobody_is_named_where_nothing_is_wrong(box):
+    box.make_cluster(4)
+    expect_nobody(box, 10)
+
+
+@case(alone=True, budget=200)
+def nobody_is_named_of_three(box):
+    box.make_cluster(3)
+    expect_nobody(box, 10)
+
+
+@case(alone=True, budget=3600, long=True)
+def in_two_hundred_runs_nobody_is_named(box):
+    box.make_cluster(4)
+    expect_nobody(box, 200)
+
+
+@case(alone=True)
+def a_slow_link_is_named(box):
+    cluster = box.make_cluster(4)
+    cluster[3].slow_link("200mbit")
+    expect_named(box, ["node3"], ["slow-network"], 2)
+
+
+@case(alone=True, budget=600, long=True)
+def in_twenty_runs_a_slow_link_is_named(box):
+    cluster = box.make_cluster(5)
+    cluster[2].slow_link("200mbit")
+    expect_named(box, ["node2"], ["slow-network"], 20)
+
+
+@case(alone=True, budget=90)
+def a_slow_node_is_named(box):
+    cluster = box.make_cluster(4)
+    cluster[2].limit_cpu(20)
+    expect_named(box, ["node2"], ["slow-compute", "slow-memory", "slow-network"], 2)
+
+
+@case(alone=True, budget=900, long=True)
+def in_twenty_runs_a_slow_node_is_named(box):
+    cluster = box.make_cluster(5)
+    cluster[4].limit_cpu(20)
+    expect_named(box, ["node4"], ["slow-compute", "slow-memory", "slow-network"], 20)
+
+
+@case(alone=True)
+def of_two_nodes_the_link_is_named(box):
+    """By what is expected of it, as there is no other to compare it with."""
+    cluster = box.make_cluster(2)
+    expect_measured(report(box))
+    cluster[2].slow_link("100mbit")
+    found = report(box, "--min-busbw", "0.1", code=75)
+    expect_equal(bad(found), [("busbw", ["node1", "node2"])], "what is bad")
+
+
+@case
+def the_table_names_who_cannot_be_reached(box):
+    box.make_cluster(2)
+    run = check(box, hosts=["node1", "refused", "node2"], code=75)
+    expect_in("refused  ", text(run.out), "the row")
+    expect_in("BAD", text(run.out), "its verdict")
+    expect_in("Connection refused", text(run.out), "ssh's own words")
+    expect_in("dlaunch: 1 of 3 nodes is bad (exit 75)", text(run.err), "the last line")
+    found = report(box, "--no-fabric", hosts=["node1", "refused"], code=75)
+    expect_equal(bad(found), [("connect", ["refused"])], "what is bad")
+    expect_equal([one["reached"] for one in found["nodes"]], [True, False], "who was reached")
+
+
+@case
+def what_a_job_needs_is_looked_for_on_every_node(box):
+    cluster = box.make_cluster(2)
+    box.write("job.yaml", f"command: [/opt/only-here, x]\nhosts: [node1, node2]\nconnect: {{ssh: {cluster.ssh}}}\nworkdir: /tmp\n")
+    cluster[1].sh("mkdir -p /run/opt && cp /bin/true /run/opt/only-here && mkdir -p /opt && mount --bind /run/opt /opt")
+    found = json.loads(box.run("check", "job.yaml", "--no-fabric", "--json", code=75).out)
+    expect_equal(bad(found), [("missing", ["node2"])], "what is bad")
+    expect_in("/opt/only-here", found["findings"][0]["text"], "what is missing")
+
+
+@case
+def without_mpi_the_rest_is_checked(box):
+    cluster = box.make_cluster(2)
+    if not os.path.exists(LIBRARY):
+        raise Skip(f"no {LIBRARY}")
+    cluster[2].sh(f"mount --bind /dev/null {LIBRARY}")
+    run = check(box)
+    expect_in("not measured: node2: ", text(run.out), "why")
+    expect_in("libmpi.so", text(run.out), "the library")
+    expect_in("all 2 nodes are good", text(run.err), "the last line")
+
+
+# --- preflight
+
+def job(box, more):
+    return box.write("job.yaml", f"command: [sh, -c, 'hostname']\nprocesses_per_node: 1\nworkdir: /tmp\n"
+                                 f"connect: {{ssh: {box.cluster.ssh}}}\npreflight: {{checks: [node, reach]}}\n{more}")
+
+
+@case
+def a_bad_node_is_replaced_by_a_spare(box):
+    box.make_cluster(2)
+    job(box, "hosts: [node1, refused, node2]\nnodes: 2\nspares: 1\n")
+    run = box.run("run", "job.yaml")
+    expect_in("node2", text(run.out), "the spare has run it")
+    expect_in("refused: ", text(run.err), "who is bad")
+    expect_in("replaced by node2", text(run.err), "by whom")
+    expect_in("replaced by node2", box.json("summary.json")["preflight"][0], "in summary.json")
+    expect(any("replaced by node2" in one for one in box.json("plan.json")["notes"]), "in plan.json")
+
+
+@case
+def a_job_shrinks_to_its_minimum(box):
+    box.make_cluster(2)
+    job(box, "hosts: [node1, refused, node2]\nnodes: {min: 2, max: 3}\n")
+    run = box.run("run", "job.yaml")
+    expect_in("left out", text(run.err), "what has become of it")
+    expect_in("node2", text(run.out), "who has run it")
+
+
+@case
+def without_spare_and_minimum_the_job_does_not_start(box):
+    box.make_cluster(2)
+    job(box, "hosts: [node1, refused, node2]\n")
+    run = box.run("run", "job.yaml", code=75)
+    expect_in("BAD", text(run.err), "the table")
+    expect_in("preflight failed: 2 good nodes, the job needs 3", text(run.err), "why")
+    expect_equal(os.listdir(box.path("runs")), [], "run folders")
+    run = box.run("run", "job.yaml", "--no-preflight", code=69)
+    expect_in("refused", text(run.err), "it is tried")
+
+
+@case(alone=True)
+def a_slow_node_is_replaced_before_the_job_starts(box):
+    cluster = box.make_cluster(4)
+    expect_measured(report(box))
+    cluster[2].slow_link("200mbit")
+    job(box, "hosts: [node1, node2, node3, node4]\nnodes: 3\nspares: 1\n")
+    run = box.run("run", "job.yaml", "--set", "preflight.checks=[node, reach, fabric]", patience=180.0)
+    expect_in("replaced by node4", text(run.err), "by whom")
+    expect("node2" not in text(run.out), f"who has run it: {text(run.out)}")

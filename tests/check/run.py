@@ -1,0 +1,18 @@
+#!/usr/bin/python3
+"""Runs the tests of `dlaunch check` and of preflight: real dlaunch, ssh and Open MPI on nodes in namespaces, with slow links and slow nodes planted; each
+case in a lab of its own (tests/cluster). As root.
+
+  tests/check/run.py [--only PART,...] [--jobs N] [--all] [--dlaunch FILE]     (or $DLAUNCH_BIN)
+"""
+
+import os
+import sys
+
+HERE = os.path.dirname(os.path.abspath(__file__))
+TESTS = os.path.dirname(HERE)
+sys.path[:0] = [HERE, os.path.join(TESTS, "cluster"), os.path.join(TESTS, "process")]
+import lab  # noqa: E402
+from runner import CaseSuite, main  # noqa: E402
+
+if __name__ == "__main__":
+    sys.exit(main(CaseSuite("check", HERE, os.path.join(HERE, "run_check_case.py"), lab.command(), why_skipped=lab.why_not()), __doc__))

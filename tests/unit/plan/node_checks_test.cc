@@ -1,0 +1,245 @@
+#include "plan/node_checks.h"
+
+#include <gmock/gmock.h>
+
+#include "fake_cluster.h"
+#include "plan/preflight.h"
+
+namespace dlaunch {
+namespace {
+
+using testing::ElementsAre;
+using testing::HasSubstr;
+using testing::IsEmpty;
+using testing::SizeIs;
+using Severity = CheckFinding::Severity;
+
+CheckedNode fine(const std::string& name, int gpus = 8) {
+  CheckedNode node;
+  node.name = name;
+  node.facts = test::fake_node(name, {.gpus = gpus}).facts;
+  node.facts.memory_bytes = std::uint64_t{512} << 30U;
+  node.facts.kernel = "6.1";
+  node.facts.architecture = "x86_64";
+  node.facts.fabric.gpu_driver = gpus > 0 ? "550.54" : "";
+  node.condition.shm_bytes = std::uint64_t{256} << 30U;
+  node.condition.disks = {
+      {"/tmp", std::uint64_t{100} << 30U, std::uint64_t{200} << 30U, false, ""}};
+  node.clock_offset_ns = 100'000;
+  node.clock_error_ns = 100'000;
+  for (int i = 0; i < 2; ++i) {
+    RdmaDevice device;
+    device.name = "mlx5_" + std::to_string(i);
+    device.driver = "mlx5_core";
+    device.pci_address = "0000:18:00.0";
+    device.is_usable = true;
+    RdmaPort port;
+    port.link_layer = RdmaPort::LinkLayer::infiniband;
+    port.state = RdmaPort::State::active;
+    port.rate_mbit = 400000;
+    device.ports = {port};
+    node.facts.fabric.rdma.push_back(device);
+  }
+  return node;
+}
+
+std::vector<CheckedNode> nodes(std::size_t count, int gpus = 8) {
+  std::vector<CheckedNode> all;
+  for (std::size_t i = 0; i < count; ++i) all.push_back(fine("gpu0" + std::to_string(i + 1), gpus));
+  return all;
+}
+
+/// "CODE HOSTINDEX..." of all that is bad.
+std::vector<std::string> bad(const std::vector<CheckFinding>& findings) {
+  std::vector<std::string> all;
+  for (const CheckFinding& one : findings) {
+    if (one.severity != Severity::bad) continue;
+    std::string text = one.code;
+    for (const auto node : one.nodes) text += ' ' + std::to_string(node);
+    all.push_back(text);
+  }
+  return all;
+}
+
+TEST(NodeChecks, EqualNodesHaveNothing) {
+  EXPECT_THAT(check_nodes(nodes(4)), IsEmpty());
+  EXPECT_THAT(check_nodes(nodes(1)), IsEmpty());
+  EXPECT_THAT(check_nodes({}), IsEmpty());
+}
+
+TEST(NodeChecks, TheOddDriverIsNamedAndNotTheOthers) {
+  auto all = nodes(4);
+  all[3].facts.fabric.gpu_driver = "535.10";
+  const auto findings = check_nodes(all);
+  EXPECT_THAT(bad(findings), ElementsAre("driver 3"));
+  EXPECT_EQ(findings.front().text, "NVIDIA driver 535.10, the other 3 have 550.54");
+}
+
+TEST(NodeChecks, OfTwoNobodyIsTheOddOne) {
+  auto all = nodes(2);
+  all[1].facts.fabric.gpu_driver = "535.10";
+  const auto findings = check_nodes(all);
+  EXPECT_THAT(bad(findings), ElementsAre("driver"));
+  EXPECT_THAT(findings.front().text, HasSubstr("535.10 (gpu02)"));
+  all = nodes(2);
+  all[1].facts.cores.pop_back();  // two kinds of nodes may be meant
+  EXPECT_THAT(bad(check_nodes(all)), IsEmpty());
+}
+
+TEST(NodeChecks, FewerGpusCoresAndMemory) {
+  auto all = nodes(3);
+  all[0].facts.gpus.pop_back();
+  all[1].facts.cores.pop_back();
+  all[2].facts.memory_bytes = std::uint64_t{448} << 30U;
+  EXPECT_THAT(bad(check_nodes(all)), ElementsAre("gpus 0", "cores 1", "memory 2"));
+}
+
+TEST(NodeChecks, AMachinesReservedMemoryIsNoDifference) {
+  auto all = nodes(3);
+  all[2].facts.memory_bytes -= std::uint64_t{300} << 20U;
+  EXPECT_THAT(check_nodes(all), IsEmpty());
+}
+
+TEST(NodeChecks, APortThatIsDownOrSlowBesideItsPeers) {
+  auto all = nodes(4);
+  all[1].facts.fabric.rdma[1].ports[0].state = RdmaPort::State::down;
+  all[1].facts.fabric.rdma[1].ports[0].physical_state = "Polling";
+  all[2].facts.fabric.rdma[0].ports[0].rate_mbit = 200000;
+  const auto findings = check_nodes(all);
+  EXPECT_THAT(bad(findings), ElementsAre("port-down 1", "port-rate 2"));
+  EXPECT_EQ(findings[0].text, "mlx5_1:1 is DOWN (Polling)");
+  EXPECT_EQ(findings[1].text, "mlx5_0:1 runs at 200 Gb/s, the other 3 have 400 Gb/s");
+}
+
+TEST(NodeChecks, APortThatIsDownEverywhereIsNotUsed) {
+  auto all = nodes(4);
+  for (auto& node : all) node.facts.fabric.rdma[1].ports[0].state = RdmaPort::State::down;
+  EXPECT_THAT(check_nodes(all), IsEmpty());
+}
+
+TEST(NodeChecks, WhatANodeNeedsByItself) {
+  auto all = nodes(3);
+  all[0].facts.limits.locked_memory = 65536;
+  all[0].condition.shm_bytes = std::uint64_t{64} << 20U;
+  all[1].clock_offset_ns = -3'000'000'000;
+  all[1].condition.disks[0].free_bytes = 1000;
+  all[2].condition.gpu_findings = {"GPU 3: a row waits for a reset"};
+  all[2].condition.gpu_processes = {"GPU 0: pid 7 (python) holds 10 MiB of it"};
+  const auto findings = check_nodes(all);
+  EXPECT_THAT(bad(findings),
+              ElementsAre("memlock 0", "shm 0", "clock 1", "disk 1", "gpu-health 2", "gpu-busy 2"));
+}
+
+TEST(NodeChecks, LimitsOfHardwareThatIsNotThereDoNotMatter) {
+  auto all = nodes(3, 0);
+  for (auto& node : all) {
+    node.facts.fabric.rdma.clear();
+    node.facts.limits.locked_memory = 65536;
+    node.condition.shm_bytes = 0;
+  }
+  EXPECT_THAT(check_nodes(all), IsEmpty());
+}
+
+TEST(NodeChecks, ANodeThatDoesNotAnswerIsOnlyThat) {
+  auto all = nodes(3);
+  all[1] = CheckedNode{};
+  all[1].name = "gpu02";
+  all[1].failure = "Permission denied (publickey).\nmore";
+  const auto findings = check_nodes(all);
+  ASSERT_THAT(findings, SizeIs(1));
+  EXPECT_EQ(findings[0].code, "connect");
+  EXPECT_EQ(findings[0].text, "Permission denied (publickey).");
+}
+
+TEST(NodeChecks, AnUncertainClockIsNotBlamed) {
+  auto all = nodes(3);
+  all[0].clock_offset_ns = 3'000'000'000;
+  all[0].clock_error_ns = 2'500'000'000;
+  EXPECT_THAT(check_nodes(all), IsEmpty());
+}
+
+TEST(LinkRate, OfRdmaAllPortsForNcclAndOneForMpi) {
+  const NodeFacts facts = fine("a").facts;
+  EXPECT_EQ(link_rate(facts, "", true).gbs, 100);
+  EXPECT_EQ(link_rate(facts, "", false).gbs, 50);
+}
+
+TEST(LinkRate, OfAVirtualInterfaceNothingIsKnown) {
+  NodeFacts facts;
+  facts.interfaces.resize(2);
+  facts.interfaces[0].name = "eth0";
+  facts.interfaces[0].kind = NetworkInterface::Kind::veth;
+  facts.interfaces[0].speed_mbit = 10000;
+  facts.interfaces[1].name = "eth1";
+  facts.interfaces[1].kind = NetworkInterface::Kind::physical;
+  facts.interfaces[1].speed_mbit = 1000;
+  EXPECT_EQ(link_rate(facts, "eth0", false), LinkRate{});
+  EXPECT_EQ(link_rate(facts, "eth1", false).gbs, 0.125);
+  EXPECT_EQ(expected_busbw({link_rate(facts, "eth0", false), link_rate(facts, "eth1", false)}), 0);
+  EXPECT_EQ(expected_busbw({}), 0);
+}
+
+// ---- preflight
+
+CheckReport report_of(std::size_t count, const std::vector<std::vector<std::uint32_t>>& faults) {
+  CheckReport report;
+  report.nodes = nodes(count);
+  for (const auto& whose : faults)
+    report.findings.push_back({Severity::bad, whose, "slow", "it is slow", ""});
+  return report;
+}
+
+JobSpec job(int min, int max, int spares) {
+  JobSpec spec = test::list_job();
+  spec.nodes = NodeRange{min, max};
+  spec.spares = spares;
+  return spec;
+}
+
+TEST(ChooseNodes, HowManyAreWanted) {
+  EXPECT_EQ(nodes_wanted(job(2, 2, 1), 5), (NodesWanted{2, 2, 3}));
+  EXPECT_EQ(nodes_wanted(job(2, 4, 0), 3), (NodesWanted{2, 3, 3}));
+  EXPECT_EQ(nodes_wanted(job(2, 4, 1), 8), (NodesWanted{2, 4, 5}));
+  JobSpec all = test::list_job();
+  all.spares = 1;
+  EXPECT_EQ(nodes_wanted(all, 4), (NodesWanted{3, 3, 4}));
+}
+
+TEST(ChooseNodes, ASpareTakesABadNodesPlace) {
+  const auto choice = choose_nodes({2, 2, 3}, report_of(3, {{0}}));
+  ASSERT_TRUE(choice);
+  EXPECT_THAT(choice->nodes, ElementsAre(1, 2));
+  EXPECT_THAT(choice->notes, ElementsAre("preflight: gpu01: it is slow; replaced by gpu03"));
+}
+
+TEST(ChooseNodes, AGoodClusterUsesNoSpare) {
+  const auto choice = choose_nodes({2, 2, 3}, report_of(3, {{2}}));
+  ASSERT_TRUE(choice);
+  EXPECT_THAT(choice->nodes, ElementsAre(0, 1));
+  EXPECT_THAT(choice->notes, IsEmpty());
+}
+
+TEST(ChooseNodes, AJobMayShrinkToItsMinimum) {
+  const auto choice = choose_nodes({2, 3, 3}, report_of(3, {{1}}));
+  ASSERT_TRUE(choice);
+  EXPECT_THAT(choice->nodes, ElementsAre(0, 2));
+  EXPECT_THAT(choice->notes, ElementsAre("preflight: gpu02: it is slow; left out",
+                                         "preflight: the job runs on 2 nodes of at best 3"));
+  const auto too_few = choose_nodes({3, 3, 3}, report_of(3, {{1}}));
+  ASSERT_FALSE(too_few);
+  EXPECT_EQ(too_few.error().exit_code, exit_code::kPreflight);
+}
+
+TEST(ChooseNodes, NeverBothEndsOfASlowLink) {
+  const auto choice = choose_nodes({2, 2, 3}, report_of(3, {{0, 1}}));
+  ASSERT_TRUE(choice);
+  EXPECT_THAT(choice->nodes, ElementsAre(0, 2));
+  EXPECT_FALSE(choose_nodes({2, 2, 2}, report_of(2, {{0, 1}})));
+}
+
+TEST(ChooseNodes, WhatIsWrongWithAllCannotBeChosenAway) {
+  EXPECT_FALSE(choose_nodes({1, 2, 2}, report_of(2, {{}})));
+}
+
+}  // namespace
+}  // namespace dlaunch
