@@ -7,11 +7,14 @@ find_path(ASIO_INCLUDE_DIR asio.hpp REQUIRED)
 find_path(XXHASH_INCLUDE_DIR xxhash.h REQUIRED)
 find_path(SPDLOG_INCLUDE_DIR spdlog/spdlog.h REQUIRED)
 find_path(YAML_CPP_INCLUDE_DIR yaml-cpp/yaml.h REQUIRED)
+find_path(RE2_INCLUDE_DIR re2/re2.h REQUIRED)
 
 if(DLAUNCH_STATIC)
   find_library(YAML_CPP_LIBRARY NAMES libyaml-cpp.a REQUIRED)
+  find_library(RE2_LIBRARY NAMES libre2.a REQUIRED)
 else()
   find_library(YAML_CPP_LIBRARY NAMES yaml-cpp REQUIRED)
+  find_library(RE2_LIBRARY NAMES re2 REQUIRED)
 endif()
 
 add_library(dlaunch_asio INTERFACE)
@@ -27,6 +30,10 @@ target_include_directories(dlaunch_fmt SYSTEM INTERFACE ${SPDLOG_INCLUDE_DIR})
 add_library(dlaunch_yaml INTERFACE)
 target_include_directories(dlaunch_yaml SYSTEM INTERFACE ${YAML_CPP_INCLUDE_DIR})
 target_link_libraries(dlaunch_yaml INTERFACE ${YAML_CPP_LIBRARY})
+
+add_library(dlaunch_re2 INTERFACE)
+target_include_directories(dlaunch_re2 SYSTEM INTERFACE ${RE2_INCLUDE_DIR})
+target_link_libraries(dlaunch_re2 INTERFACE ${RE2_LIBRARY} Threads::Threads)
 
 # Optional: without it dlaunch starts no MPI programs by itself. Debian has it in a folder of its own.
 find_path(PMIX_INCLUDE_DIR pmix_server.h PATH_SUFFIXES pmix2/include pmix/include

@@ -1,6 +1,7 @@
 #include <cstdio>
 #include <memory>
 
+#include "cli/check_local.h"
 #include "cli/cluster_check.h"
 #include "cli/commands.h"
 #include "cli/hosts.h"
@@ -19,6 +20,8 @@ constexpr const char* kFooter =
     "  dlaunch check job.yaml                   likewise, with what the job needs on them\n"
     "  dlaunch check --hosts gpu[01-16] --no-fabric    without traffic between them\n"
     "  dlaunch check --hostfile hosts --json    for monitoring\n"
+    "  dlaunch check --local                    this machine alone, in some seconds\n"
+    "  dlaunch check --local --expect-gpus 8    with fewer it is bad\n"
     "\n"
     "Exit code: 0: nothing is wrong; 75: a node, or something between them, is bad;\n"
     "64 usage, 65 job file.";
@@ -29,8 +32,13 @@ struct CheckCommand {
   bool no_fabric = false;
   std::optional<std::string> min_busbw;
   int verbosity = 0;
+  bool local = false;
+  std::optional<std::uint32_t> expected_gpus;
 
   int execute() const {
+    if (local) return check_local({json, expected_gpus});
+    if (expected_gpus)
+      return print_error({exit_code::kUsage, "--expect-gpus goes with --local only"});
     const auto folder = current_folder();
     if (!folder) return print_error(folder.error());
     ClusterCheckOptions options;
@@ -89,6 +97,10 @@ Subcommand check_command() {
     options.value("--min-busbw", check->min_busbw,
                   "Bus bandwidth of all_reduce that passes\n(default: auto, from the links' rates)",
                   "GB/s");
+    options.flag("--local", check->local,
+                 "This machine alone: what it has, its health,\nhow fast it is");
+    options.number("--expect-gpus", check->expected_gpus,
+                   "With --local: so many GPUs, or it is bad", "N");
     options.count("-v,--verbose", check->verbosity, "What dlaunch does and how long it takes");
   };
   return {"check", "Find bad nodes and slow links before a job does", kFooter, describe,

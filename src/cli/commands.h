@@ -16,6 +16,8 @@ using TrailingArguments = std::vector<std::string>;
 [[nodiscard]] Subcommand exec_command(const TrailingArguments& arguments);
 [[nodiscard]] Subcommand submit_command(const TrailingArguments& arguments);
 [[nodiscard]] Subcommand export_command(const TrailingArguments& arguments);
+[[nodiscard]] Subcommand scale_command(const TrailingArguments& arguments);
+[[nodiscard]] Subcommand check_command();
 [[nodiscard]] Subcommand info_command();
 [[nodiscard]] Subcommand bench_command();
 [[nodiscard]] Subcommand check_command();

@@ -4,6 +4,8 @@
 #include <chrono>
 
 #include "fabric/gpu_health.h"
+#include "fabric/nvlink.h"
+#include "os/clock.h"
 #include "os/kernel_log.h"
 #include "os/program_output.h"
 #include "report/plain_text.h"
@@ -12,26 +14,39 @@ namespace dlaunch {
 
 namespace {
 
-Result<std::string> ask(std::vector<std::string> arguments) {
-  constexpr std::chrono::seconds kLimit{10};
-  arguments.insert(arguments.begin(), "nvidia-smi");
-  return program_output(arguments, kLimit);
-}
+/// Questions that have one limit together, and each one of its own.
+class Smi {
+ public:
+  explicit Smi(std::chrono::seconds limit) : end_(monotonic_now() + limit) {}
+
+  Result<std::string> ask(std::vector<std::string> arguments) const {
+    constexpr std::chrono::milliseconds kLimit{10'000};
+    constexpr std::chrono::milliseconds kLeast{100};  // else it would only be killed
+    const auto left = std::chrono::duration_cast<std::chrono::milliseconds>(end_ - monotonic_now());
+    if (left < kLeast) return fail(exit_code::kTimeLimit, "nvidia-smi has taken too long");
+    arguments.insert(arguments.begin(), "nvidia-smi");
+    return program_output(arguments, std::min(kLimit, left));
+  }
+
+ private:
+  MonotonicTime end_;
+};
 
 std::string first_line(const std::string& text) {
   constexpr std::size_t kColumns = 160;
   return cut_to_columns(plain_line(text.substr(0, text.find('\n'))), kColumns);
 }
 
-void add_health(MachineInfo& info) {
-  auto answer = ask(fabric::gpu_query(false));
+void add_health(MachineInfo& info, const Smi& smi) {
+  auto answer = smi.ask(fabric::gpu_query(false));
   if (answer) info.health = fabric::parse_gpu_query(*answer);
   if (answer && info.health.empty()) {
-    answer = ask(fabric::gpu_query(true));
+    answer = smi.ask(fabric::gpu_query(true));
     if (answer) info.health = fabric::parse_gpu_query(*answer);
   }
   if (!answer) {
     info.no_health = answer.error().message;
+    info.health_hangs = answer.error().exit_code == exit_code::kTimeLimit;
     return;
   }
   if (info.health.empty()) {
@@ -39,22 +54,29 @@ void add_health(MachineInfo& info) {
         answer->empty() ? "nvidia-smi says nothing" : "nvidia-smi says: " + first_line(*answer);
     return;
   }
-  if (const auto rows = ask(fabric::remapped_rows_query()))
+  if (const auto rows = smi.ask(fabric::remapped_rows_query()))
     fabric::add_remapped_rows(*rows, info.health);
-  if (const auto processes = ask(fabric::gpu_processes_query()))
+  if (const auto processes = smi.ask(fabric::gpu_processes_query()))
     fabric::add_gpu_processes(*processes, info.health);
-  for (const GpuHealth& gpu : info.health) info.findings.push_back(fabric::health_findings(gpu));
+  if (const auto links = smi.ask(fabric::nvlink_query())) fabric::add_nvlinks(*links, info.health);
+  info.findings = fabric::nvlink_findings(info.health, info.facts.fabric.nvswitches);
+  for (std::size_t i = 0; i < info.health.size(); ++i) {
+    // Worst first, and what is said of memory is worse than what is said of links.
+    std::vector<std::string> all = fabric::health_findings(info.health[i]);
+    all.insert(all.end(), info.findings[i].begin(), info.findings[i].end());
+    info.findings[i] = std::move(all);
+  }
 }
 
 }  // namespace
 
-void add_gpu_health(MachineInfo& info) {
+void add_gpu_health(MachineInfo& info, std::chrono::seconds limit) {
   if (info.facts.gpus.empty()) {
     info.no_health = "there is no GPU to ask";
     info.no_faults = info.no_health;
     return;
   }
-  add_health(info);
+  add_health(info, Smi(limit));
   const auto log = read_kernel_log("NVRM: Xid");
   if (log) {
     info.faults = fabric::parse_xids(*log);

@@ -1,18 +1,13 @@
-#include <cstdlib>
+#include <chrono>
 #include <memory>
 
 #include <sys/stat.h>
-#include <sys/utsname.h>
 
 #include "cli/commands.h"
 #include "cli/gpu_health.h"
+#include "cli/machine_facts.h"
 #include "cli/print.h"
 #include "fabric/azure_sizes.h"
-#include "fabric/fabric_facts.h"
-#include "fabric/net.h"
-#include "fabric/node_facts.h"
-#include "fabric/tree.h"
-#include "os/own_machine.h"
 #include "report/machine_info.h"
 #include "text/json_text.h"
 #include "text/wrap.h"
@@ -29,6 +24,9 @@ constexpr const char* kFooter =
     "  dlaunch info --azure-size Standard_NC24r   what the name of a size says\n"
     "  dlaunch info --root /tmp/copy              of a machine whose /sys, /proc and /dev were "
     "copied";
+
+// nvidia-smi hangs when a GPU has fallen off the bus.
+constexpr std::chrono::seconds kHealthLimit{40};
 
 struct InfoCommand {
   bool json = false;
@@ -47,9 +45,9 @@ struct InfoCommand {
       }
       if (info.root == "/") info.root.clear();
     }
-    read_facts(info);
+    read_machine(info);
     if (info.root.empty()) {
-      add_gpu_health(info);
+      add_gpu_health(info, kHealthLimit);
     } else {
       info.no_health = "a folder cannot be asked";
       info.no_faults = info.no_health;
@@ -58,37 +56,6 @@ struct InfoCommand {
   }
 
  private:
-  static void read_facts(MachineInfo& info) {
-    NodeFacts& facts = info.facts;
-    const std::string& at = info.root;
-    facts.memory_bytes = fabric::read_memory_bytes(at);
-    facts.memory_available_bytes = fabric::read_available_memory_bytes(at);
-    facts.gpus = fabric::read_gpus(at);
-    facts.rdma_devices = fabric::read_rdma_devices(at);
-    std::string nccl_file;
-    if (at.empty()) {
-      utsname system{};
-      ::uname(&system);
-      facts.hostname = system.nodename;
-      facts.architecture = system.machine;
-      facts.kernel = system.release;
-      facts.cores = fabric::read_cores(at, allowed_cpus(0));
-      facts.interfaces = fabric::read_interfaces(at, fabric::read_address_rows());
-      facts.limits = own_limits();
-      nccl_file =
-          fabric::user_nccl_file(environment_value("NCCL_CONF_FILE"), environment_value("HOME"));
-    } else {
-      const auto online = fabric::Tree(at + "/sys/devices/system/cpu").read("online");
-      facts.cores = fabric::read_cores(at, fabric::parse_cpu_list(online.value_or("")));
-    }
-    facts.fabric = fabric::read_fabric(at, facts.gpus, nccl_file);
-  }
-
-  static std::string environment_value(const char* name) {
-    const char* const value = std::getenv(name);
-    return value == nullptr ? std::string() : std::string(value);
-  }
-
   int show_size() const {
     const auto size = fabric::azure_size(*azure_size);
     if (!size) return print_error(size.error());

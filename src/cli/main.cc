@@ -10,6 +10,7 @@
 #include "cli/commands.h"
 #include "cli/foreign_words.h"
 #include "cli/print.h"
+#include "cli/speed_command.h"
 #include "launch/askpass.h"
 #include "model/result.h"
 
@@ -40,10 +41,12 @@ int run(int argc, char** argv) {
   const Words words = split(argc, argv);
   if (is_agent_command(words.own)) return agent_command(words.own);
   if (is_collectives_command(words.own)) return collectives_command(words.own);
+  if (is_speed_command(words.own)) return speed_command();
   return run_command_line(
       {run_command(words.after), plan_command(words.after), exec_command(words.after),
        submit_command(words.after), export_command(words.after), runs_command(), logs_command(),
-       stop_command(), info_command(), bench_command(), check_command(), schema_command()},
+       stop_command(), scale_command(words.after), check_command(), bench_command(),
+       info_command(), schema_command()},
       words.own);
 }
 

@@ -6,14 +6,12 @@
 #include "cli/job_options.h"
 #include "cli/preflight.h"
 #include "cli/print.h"
+#include "cli/run_options.h"
 #include "cli/show_plan.h"
 #include "cli/smoke_test.h"
 #include "launch/engine_main.h"
 #include "launch/front.h"
-#include "launch/terminal_prompt.h"
 #include "plan/smoke.h"
-
-extern char** environ;
 
 namespace dlaunch {
 
@@ -78,23 +76,11 @@ struct RunCommand {
     if (!checked) return print_error(checked.error());
     RunOptions options = run_options(std::move(*loaded), *folder);
     options.preflight = std::move(*checked);
-    return run_front([&](UniqueFd link) { return engine_main(options, std::move(link)); }, front);
-  }
-
-  [[nodiscard]] RunOptions run_options(LoadedJob loaded, const std::string& folder) const {
-    RunOptions options;
-    options.spec = std::move(loaded.spec);
-    options.job_text = std::move(loaded.text);
-    options.job_file = std::move(loaded.file);
-    options.current_folder = folder;
-    options.environment = environment_from_block(environ);
-    options.slurm_end = loaded.slurm_end;
     options.quiet = quiet;
     options.verbosity = verbosity;
     options.plain = smoke;
     options.detach = detach;
-    options.may_ask = can_ask_on_terminal();
-    return options;
+    return run_front([&](UniqueFd link) { return engine_main(options, std::move(link)); }, front);
   }
 };
 

@@ -226,6 +226,14 @@ std::vector<XidEvent> parse_xids(std::string_view kernel_log) {
   return events;
 }
 
+bool is_fault_of_hardware(int xid) {
+  // 48, 94, 95, 140: memory errors that could not be corrected; 64: no spare row for one; 62, 119,
+  // 120: the GPU's own controllers; 74, 144-150: NVLink; 79: fallen off the bus.
+  constexpr std::array kHardware = {48,  62,  64,  74,  79,  94,  95,  119, 120,
+                                    140, 144, 145, 146, 147, 148, 149, 150};
+  return std::find(kHardware.begin(), kHardware.end(), xid) != kHardware.end();
+}
+
 std::vector<std::string> health_findings(const GpuHealth& gpu) {
   std::vector<std::string> findings;
   add_memory_findings(gpu, findings);

@@ -29,6 +29,10 @@ void add_gpu_processes(std::string_view csv, std::vector<GpuHealth>& gpus);
 /// Faults in a kernel log, oldest first, in the form of dmesg(1) or of /dev/kmsg; the last 64.
 [[nodiscard]] std::vector<XidEvent> parse_xids(std::string_view kernel_log);
 
+/// Whether an Xid says that a GPU, its memory or a link is broken; most others are those of a
+/// program that has made a mistake. Source: NVIDIA, "XID Errors", "Common XID Errors".
+[[nodiscard]] bool is_fault_of_hardware(int xid);
+
 /// What is wrong with a GPU, one sentence each, worst first; empty: nothing that is seen. Processes
 /// on it are named, because nothing runs there on dlaunch's behalf when it looks.
 [[nodiscard]] std::vector<std::string> health_findings(const GpuHealth& gpu);

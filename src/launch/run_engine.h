@@ -48,6 +48,7 @@ struct RunOptions {
   bool may_ask = false;  // the front has a terminal on which ssh's questions can be asked
   bool plain = false;    // no colour, whatever the console is
   AttemptPlanner::Prepare prepare{};  // called in the engine's process; empty: none
+  int summary_copy = -1;  // a descriptor that gets what summary.json gets; -1: none
 };
 
 class RunEngine : public Engine {
@@ -120,6 +121,7 @@ class RunEngine : public Engine {
   /// What has taken nothing for 5 s is not waited for any more; says how much was skipped.
   void give_up_stalled_console();
   [[nodiscard]] SlurmPart slurm_part() const;
+  void write_summary_file(const std::string& json);
   [[nodiscard]] std::string write_summary(const RunReport& report);
   void drain_console();
   void part_from_agents();

@@ -2,6 +2,7 @@
 #include "launch/lost_output.h"
 #include "launch/run_engine.h"
 #include "os/clock.h"
+#include "os/write_all.h"
 #include "report/error_file.h"
 #include "report/summary.h"
 
@@ -163,6 +164,12 @@ SlurmPart RunEngine::slurm_part() const {
   return part;
 }
 
+void RunEngine::write_summary_file(const std::string& json) {
+  if (const Status written = folder_->write("summary.json", json); !written)
+    say("dlaunch: note: " + written.error().message);
+  if (options_.summary_copy >= 0) static_cast<void>(write_all(options_.summary_copy, json));
+}
+
 std::string RunEngine::write_summary(const RunReport& report) {
   folder_->release_room();
   Evidence evidence;
@@ -171,10 +178,12 @@ std::string RunEngine::write_summary(const RunReport& report) {
   SummaryInput input{plan_ ? &*plan_ : nullptr, report, shown_path_, std::move(evidence)};
   input.preflight = options_.preflight;
   input.slurm = slurm_part();
-  for (const Node& node : sessions_.cluster().nodes) input.node_names.push_back(node.name);
-  if (const Status written = folder_->write("summary.json", summary_json(input)); !written) {
-    say("dlaunch: note: " + written.error().message);
+  if (!attempt_folder_.empty()) {
+    const auto ranks = static_cast<std::uint32_t>(report.ranks.size());
+    input.metrics = read_metrics(attempt_folder_, ranks, options_.spec.metrics);
   }
+  for (const Node& node : sessions_.cluster().nodes) input.node_names.push_back(node.name);
+  write_summary_file(summary_json(input));
   if (const Status flushed = events_->flush(); !flushed)
     say("dlaunch: note: " + flushed.error().message);
   return summary_text(input);
@@ -227,8 +236,7 @@ void RunEngine::finish(const Error& error) {
     SummaryInput input{plan_ ? &*plan_ : nullptr, report, shown_path_, {}};
     input.preflight = options_.preflight;
     input.slurm = slurm_part();
-    const Status written = folder_->write("summary.json", summary_json(input));
-    if (!written) say("dlaunch: note: " + written.error().message);
+    write_summary_file(summary_json(input));
   }
   drain_console();
 }

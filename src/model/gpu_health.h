@@ -1,6 +1,7 @@
 // How a GPU is, by what nvidia-smi and the kernel's log say of it.
 #pragma once
 
+#include <algorithm>
 #include <cstdint>
 #include <optional>
 #include <string>
@@ -14,6 +15,27 @@ struct GpuProcess {
   std::string name;
   std::optional<std::uint64_t> memory_mib;
   bool operator==(const GpuProcess&) const = default;
+};
+
+/// One NVLink of a GPU.
+struct NvLink {
+  int number = 0;
+  bool active = false;
+  std::optional<std::uint64_t> mbyte_s{};  // in one direction, where it is active and told
+  bool operator==(const NvLink&) const = default;
+};
+
+/// What is known of a GPU's NVLinks. A card without a bridge to another has links, too: none of
+/// them is active, and that is no fault.
+struct NvLinks {
+  enum class State { not_asked, none, listed, all_inactive };  // none: the GPU has no NVLink
+  State state = State::not_asked;
+  std::vector<NvLink> links;  // when listed, ascending by number
+  [[nodiscard]] int active() const {
+    return static_cast<int>(
+        std::count_if(links.begin(), links.end(), [](const NvLink& link) { return link.active; }));
+  }
+  bool operator==(const NvLinks&) const = default;
 };
 
 /// nullopt: the GPU does not tell it.
@@ -35,6 +57,7 @@ struct GpuHealth {
   std::optional<std::uint64_t> power_limit_w, power_default_w;
   std::optional<std::uint64_t> pcie_width, pcie_width_max;
   std::vector<GpuProcess> processes;
+  NvLinks nvlinks;
   bool operator==(const GpuHealth&) const = default;
 };
 

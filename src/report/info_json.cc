@@ -16,6 +16,23 @@ void write_reason(JsonText& json, std::string_view name, const std::string& reas
   reason.empty() ? json.null() : json.string(reason);
 }
 
+/// null: nobody could ask. A GPU without active links may list none.
+void write_nvlinks(JsonText& json, const NvLinks& links) {
+  json.key("nvlinks");
+  if (links.state == NvLinks::State::not_asked) {
+    json.null();
+    return;
+  }
+  json.begin_object().key("supported").boolean(links.state != NvLinks::State::none);
+  json.key("links").begin_array();
+  for (const NvLink& link : links.links) {
+    json.begin_object().key("number").number(link.number).key("active").boolean(link.active);
+    write_optional(json, "mbyte_s", link.mbyte_s);
+    json.end_object();
+  }
+  json.end_array().end_object();
+}
+
 void write_health(JsonText& json, const GpuHealth& gpu, const std::vector<std::string>& findings) {
   json.begin_object().key("index").number(gpu.index).key("uuid").string(gpu.uuid);
   json.key("bus_id").string(gpu.bus_id).key("model").string(gpu.model);
@@ -35,6 +52,7 @@ void write_health(JsonText& json, const GpuHealth& gpu, const std::vector<std::s
   write_optional(json, "power_default_w", gpu.power_default_w);
   write_optional(json, "pcie_width", gpu.pcie_width);
   write_optional(json, "pcie_width_max", gpu.pcie_width_max);
+  write_nvlinks(json, gpu.nvlinks);
   json.key("processes").begin_array();
   for (const GpuProcess& process : gpu.processes) {
     json.begin_object().key("pid").number(process.pid).key("name").string(process.name);

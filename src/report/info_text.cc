@@ -1,5 +1,6 @@
 #include <algorithm>
 #include <map>
+#include <optional>
 #include <set>
 
 #include "plan/fabric_env.h"
@@ -106,13 +107,32 @@ std::vector<FabricPort> job_ports(const NodeFacts& facts) {
   return {};
 }
 
-const std::vector<std::string>* findings_of(const MachineInfo& info, const GpuFact& gpu) {
+/// Where it is in info.health.
+std::optional<std::size_t> health_of(const MachineInfo& info, const GpuFact& gpu) {
   for (std::size_t i = 0; i < info.health.size(); ++i) {
     const GpuHealth& health = info.health[i];
     const bool is_same = gpu.uuid.empty() ? health.bus_id == gpu.bus_id : health.uuid == gpu.uuid;
-    if (is_same) return &info.findings[i];
+    if (is_same) return i;
   }
-  return nullptr;
+  return std::nullopt;
+}
+
+void add_gpu_table(std::string& out, const MachineInfo& info) {
+  const std::vector<FabricPort> ports = job_ports(info.facts);
+  const bool has_links = std::any_of(info.health.begin(), info.health.end(), [](const auto& gpu) {
+    return gpu.nvlinks.state != NvLinks::State::not_asked;
+  });
+  std::vector<Cells> rows = {{"gpu", "bus", "numa", "nearest port"}};
+  if (has_links) rows.front().emplace_back("nvlink");
+  rows.front().emplace_back("health");
+  for (const GpuFact& gpu : info.facts.gpus) {
+    const auto at = health_of(info, gpu);
+    Cells row = {std::to_string(gpu.index), gpu.bus_id, known(gpu.numa), nearest_port(gpu, ports)};
+    if (has_links) row.push_back(at ? or_dash(nvlink_text(info.health[*at].nvlinks)) : "-");
+    row.emplace_back(!at ? "not known" : info.findings[*at].empty() ? "ok" : "see below");
+    rows.push_back(std::move(row));
+  }
+  add_table(out, rows);
 }
 
 void add_gpus(std::string& out, const MachineInfo& info) {
@@ -128,21 +148,11 @@ void add_gpus(std::string& out, const MachineInfo& info) {
     text += ", " + std::to_string(facts.fabric.nvswitches) +
             (facts.fabric.nvswitches == 1 ? " NVSwitch" : " NVSwitches");
   add_line(out, "gpus", text);
-  const std::vector<FabricPort> ports = job_ports(facts);
-  std::vector<Cells> rows = {{"gpu", "bus", "numa", "nearest port", "health"}};
+  add_gpu_table(out, info);
   for (const GpuFact& gpu : facts.gpus) {
-    const std::vector<std::string>* findings = findings_of(info, gpu);
-    rows.push_back({std::to_string(gpu.index), gpu.bus_id, known(gpu.numa),
-                    nearest_port(gpu, ports),
-                    findings == nullptr ? "not known"
-                    : findings->empty() ? "ok"
-                                        : "see below"});
-  }
-  add_table(out, rows);
-  for (const GpuFact& gpu : facts.gpus) {
-    const std::vector<std::string>* findings = findings_of(info, gpu);
-    if (findings == nullptr) continue;
-    for (const std::string& finding : *findings)
+    const auto at = health_of(info, gpu);
+    if (!at) continue;
+    for (const std::string& finding : info.findings[*at])
       add_line(out, "", "gpu " + std::to_string(gpu.index) + ": " + finding);
   }
   const bool neither = !info.no_health.empty() && info.no_health == info.no_faults;
@@ -264,6 +274,27 @@ void add_settings(std::string& out, const NodeFacts& facts) {
 }
 
 }  // namespace
+
+std::string nvlink_text(const NvLinks& links) {
+  switch (links.state) {
+    case NvLinks::State::not_asked:
+      return {};
+    case NvLinks::State::none:
+      return "no NVLink";
+    case NvLinks::State::all_inactive:
+      return "none active";
+    case NvLinks::State::listed:
+      break;
+  }
+  const auto active = static_cast<std::size_t>(links.active());
+  if (active == 0) return "none active";
+  if (active < links.links.size())
+    return std::to_string(active) + " of " + std::to_string(links.links.size()) + " active";
+  constexpr std::uint64_t kTenth = 100;
+  const std::uint64_t tenths = (links.links.front().mbyte_s.value_or(0) + kTenth / 2) / kTenth;
+  return std::to_string(active) + " x " + std::to_string(tenths / 10) + '.' +
+         std::to_string(tenths % 10) + " GB/s";
+}
 
 std::string info_text(const MachineInfo& info) {
   std::string out;

@@ -81,6 +81,13 @@ Status RankStream::skip_to_last(std::uint32_t lines) {
   return {};
 }
 
+Result<bool> RankStream::skip_to_last_bytes(std::uint64_t bytes) {
+  const auto file = open_log(path_);
+  if (!file) return tl::unexpected(file.error());
+  offset_ = file->size - std::min(file->size, bytes);
+  return offset_ > 0;
+}
+
 Result<std::string> RankStream::next() {
   const auto file = open_log(path_);
   if (!file) return tl::unexpected(file.error());

@@ -20,6 +20,9 @@ class RankStream {
 
   /// Goes on at the last `lines` lines of what is there now. No file: at its beginning.
   [[nodiscard]] Status skip_to_last(std::uint32_t lines);
+  /// Goes on at the last `bytes` bytes of what is there now, wherever a line begins; whether there
+  /// was anything before them.
+  [[nodiscard]] Result<bool> skip_to_last_bytes(std::uint64_t bytes);
   /// The next bytes, at most some hundred KiB; empty: there are no more now, or the rank has
   /// written nothing.
   [[nodiscard]] Result<std::string> next();

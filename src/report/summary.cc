@@ -162,13 +162,21 @@ class Summary {
     const std::string logs = in_.run_path.empty() ? "" : "logs in " + plain_line(in_.run_path);
     if (!logs.empty()) line += ',';
     append_wrapped(out_, kName, kUnderName, line);
-    if (logs.empty()) return;
+    if (logs.empty()) return append_metrics();
     // Never parted, so that it can be searched for.
     const std::size_t last = out_.size() - 1 - (out_.rfind('\n', out_.size() - 2) + 1);
     out_.pop_back();
     const bool fits = last + 1 + logs.size() <= kScreenColumns;
     out_ += fits ? " " : "\n" + std::string(kUnderName);
     out_.append(logs).append("\n");
+    append_metrics();
+  }
+
+  /// None where no rank has run.
+  void append_metrics() {
+    if (report_.ranks.empty()) return;
+    for (const Metric& metric : in_.metrics)
+      append_wrapped(out_, kName, kUnderName, metric_line(metric));
   }
 
   static void append_comma(std::string& line, const std::string& more) {

@@ -9,6 +9,7 @@
 #include "model/launch_plan.h"
 #include "model/report.h"
 #include "report/evidence.h"
+#include "report/metrics.h"
 
 namespace dlaunch {
 
@@ -28,6 +29,7 @@ struct SummaryInput {
   std::vector<std::string> node_names = {};  // index = NodeIndex; for when there is no plan
   SlurmPart slurm = {};
   std::vector<std::string> preflight = {};  // whom it has left out or replaced, and why
+  std::vector<Metric> metrics = {};  // of report.attempt; on the screen unless the run has failed
 };
 
 /// A statement when all went well or the user stopped the run, else one screen (at most 24 lines of

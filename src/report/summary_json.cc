@@ -30,6 +30,8 @@ class SummaryDocument {
     text_or_null(in_.run_path);
     write_end();
     write_evidence();
+    member("metrics");
+    write_metrics(json_, in_.metrics, 2);
     write_ranks();
     json_.line(0).end_object();
   }

@@ -590,8 +590,8 @@ constexpr Field kFields[] = {
      .write = to<&JobSpec::logs, &Logs::prefix>},
     {.key = "metrics",
      .kind = Kind::text_map,
-     .help = "Names and RE2 patterns with one group, found in the output",
-     .availability = not_yet,
+     .help = "Names and RE2 patterns with one group: the numbers are looked for in the ranks' "
+             "output, and the last of each is in the summary",
      .write = to<&JobSpec::metrics>},
 };
 

@@ -7,6 +7,7 @@
 #include "spec/expectation.h"
 #include "spec/rank_variables.h"
 #include "spec/validate_hosts.h"
+#include "text/metric_pattern.h"
 
 namespace dlaunch::spec {
 
@@ -33,6 +34,7 @@ class Validator {
   void check_timeouts();
   void check_command();
   void check_setup();
+  void check_metrics();
 
  private:
   [[nodiscard]] const GivenKey* find(std::string_view path) const {
@@ -284,6 +286,16 @@ void Validator::check_setup() {
   }
 }
 
+void Validator::check_metrics() {
+  for (const auto& [name, pattern] : job_.metrics) {
+    const GivenKey* const key = find("metrics." + name);
+    const std::string problem = metric_problem(pattern);
+    if (problem.empty() || diagnostics_.is_full()) continue;
+    diagnostics_.error(key != nullptr ? key->value : Place::whole(0),
+                       "the pattern of metrics." + name + ' ' + problem);
+  }
+}
+
 }  // namespace
 
 void validate(const JobSpec& job, const GivenKeys& given, Diagnostics& diagnostics) {
@@ -296,6 +308,7 @@ void validate(const JobSpec& job, const GivenKeys& given, Diagnostics& diagnosti
   validator.check_variables();
   validator.check_timeouts();
   validator.check_command();
+  validator.check_metrics();
   validate_hosts(job, given, diagnostics);
 }
 

@@ -2,6 +2,7 @@
 
 #include <array>
 #include <charconv>
+#include <cmath>
 
 #include "text/utf8.h"
 
@@ -131,6 +132,15 @@ JsonText& JsonText::billionths(std::int64_t nano) {
   digits.erase(digits.find_last_not_of('0') + 1);
   out_ += '.';
   out_ += digits;
+  return *this;
+}
+
+JsonText& JsonText::real(double value) {
+  if (!std::isfinite(value)) return null();
+  before_element();
+  char digits[32];
+  const auto [end, error] = std::to_chars(digits, digits + sizeof digits, value);
+  out_.append(digits, end);
   return *this;
 }
 

@@ -28,6 +28,8 @@ class JsonText {
   JsonText& number(std::int64_t value);
   /// A decimal fraction with at most nine places: `nano` billionths.
   JsonText& billionths(std::int64_t nano);
+  /// The shortest text that reads back as the same number; null where it is not finite.
+  JsonText& real(double value);
   JsonText& boolean(bool value);
   JsonText& null();
 

@@ -20,7 +20,7 @@ TOP = os.path.dirname(os.path.dirname(os.path.dirname(os.path.abspath(__file__))
 sys.path.insert(0, os.path.join(TOP, "tests", "support"))
 import results  # noqa: E402
 
-FLOORS = [{"text"}, {"model"}, {"spec", "plan", "supervise", "wire", "pmi", "measure"}, {"foreign", "sync"},
+FLOORS = [{"text"}, {"model"}, {"spec", "plan", "supervise", "wire", "pmi", "measure"}, {"foreign", "sync"}, {"speed"},
           {"os", "log", "fabric", "pmix", "collectives/program"}, {"agent", "report"}, {"launch"}, {"cli"}]
 # Beside the house: it includes only itself and its own public headers, and nobody includes it but the program over it
 # (collectives/program), and its public headers.

@@ -71,6 +71,11 @@ case "$1" in
   --query-remapped-rows=*)
     echo "gpu_uuid, remapped_rows.uncorrectable, remapped_rows.pending, remapped_rows.failure"
     echo "GPU-0f2a7c1e-5b3d-4e6f-8a90-000000000001, 1, Yes, No";;
+  nvlink)
+    for i in 0 1 2 3; do
+      echo "GPU $i: NVIDIA H100 (UUID: GPU-0f2a7c1e-5b3d-4e6f-8a90-00000000000$i)"
+      printf '\t Link 0: 26.562 GB/s\n\t Link 1: %s\n' "$([ $i = 2 ] && echo '<inactive>' || echo '26.562 GB/s')"
+    done;;
   --query-compute-apps=*)
     echo "gpu_uuid, pid, process_name, used_gpu_memory [MiB]"
     echo "GPU-0f2a7c1e-5b3d-4e6f-8a90-000000000003, 4711, python, 61199";;
@@ -200,7 +205,14 @@ def info_asks_nvidia_smi(box):
     for words in ("gpu 2: slowed down by heat (92 C)", "gpu 1: a memory repair waits for a reset", "gpu 3: pid 4711 (python) holds 61199 MiB"):
         expect_in(words, text, "health")
     expect_equal(text.count("see below"), 3, "GPUs that are not well")
-    expect_equal(len(box.read("asked").split()), 4, "questions: new names, old names, rows, processes")
+    expect_equal(len(box.read("asked").split()), 5, "questions: new names, old names, rows, processes, NVLinks")
+    expect_in("gpu 2: only 1 of its NVLinks are active (down: 1), others have 2", text, "a link that is down")
+    for words in ("2 x 26.6 GB/s", "1 of 2 active"):
+        expect_in(words, text, "NVLinks in the table")
+    os.rmdir(box.path("four-rails", "new-dev"))
+    health = json.loads(box.run("info", "--json", prefix=enter, env=path).out)["gpu_health"]
+    expect_equal(health[2]["nvlinks"], {"supported": True, "links": [{"number": 0, "active": True, "mbyte_s": 26562},
+                                                                     {"number": 1, "active": False, "mbyte_s": None}]}, "NVLinks")
     # One that fails, and none.
     for script, words in (("#!/bin/sh\necho 'NVIDIA-SMI has failed'\nexit 9\n", "nvidia-smi says: NVIDIA-SMI has failed"),
                           (None, "health is not known: ")):

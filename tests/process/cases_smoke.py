@@ -132,7 +132,7 @@ def every_dlaunch_command_of_the_page_exists(box):
     found = []
     for block in blocks("[a-z]+"):
         for line in block.splitlines():
-            for command in re.findall(r"(?:^|[\s\"'(/])dlaunch ((?:run|runs|logs|stop|plan)\b[^|&;\"')#\n]*)", line):
+            for command in re.findall(r"(?:^|[\s\"'(/])dlaunch ((?:run|runs|logs|stop|plan|check)\b[^|&;\"')#\n]*)", line):
                 words = shlex.split(command)
                 found.append(words[:words.index("--")] if "--" in words else words)
     expect(len(found) >= 6, f"commands found: {found}")
@@ -141,3 +141,29 @@ def every_dlaunch_command_of_the_page_exists(box):
         for option in [word for word in words[1:] if word.startswith("-")]:
             expect(re.search(rf"(?<![\w-]){re.escape(option.split('=')[0])}(?![\w-])", help_text),
                    f"dlaunch {' '.join(words)}: no option {option}")
+
+
+@case(budget=120)
+def the_very_commands_of_the_page_run(box):
+    """Each line that the files of GitHub and GitLab execute, in a shell as they have it."""
+    box.write("job.yaml", "command: echo step $RANK of\n")
+    box.make_folder("bin")
+    os.symlink(box.dlaunch, box.path("bin/dlaunch"))
+    lines = set()
+    for block in blocks("yaml"):
+        for line in block.splitlines():
+            found = re.match(r"\s*-?\s*(?:run: )?((?:exec )?dlaunch (?:run|check) .*)$", line)
+            if found:
+                lines.add(found[1].removeprefix("exec "))
+    expect("dlaunch check --local" in lines and "dlaunch check --local --expect-gpus 1" in lines, f"no check on the page: {lines}")
+    expect("dlaunch run --smoke job.yaml -- --max-steps 20" in lines, f"no smoke test on the page: {lines}")
+    gpus = len(json.loads(box.run("info", "--json").out)["facts"]["gpus"])
+    for line in sorted(lines):
+        run = box.start("-ec", line, program="/bin/sh", env={**NO_GPU, "PATH": box.path("bin") + ":" + box.environment["PATH"]})
+        run.end()
+        if "--expect-gpus" in line and gpus != 1:
+            expect_equal(run.code, 75, f"exit code of {line}")
+        elif "check" in line:
+            expect(run.code in (0, 75), f"exit code {run.code} of {line}\n{run.report()}")  # the machine of the tests may have its faults
+        else:
+            expect_equal(run.code, 0, f"exit code of {line}\n{run.report()}")

@@ -1,6 +1,7 @@
 #include "collectives/program/program.h"
 
 #include <array>
+#include <cstdio>
 #include <exception>
 #include <optional>
 
@@ -9,6 +10,7 @@
 #include "collectives/program/mode.h"
 #include "collectives/program/nccl_log_file.h"
 #include "collectives/program/say.h"
+#include "speed/local_speed.h"
 
 namespace dlaunch::collectives {
 
@@ -71,6 +73,11 @@ Status measure_it(BackendKind kind, Mode mode, const measure::Settings& settings
 int run_program(const std::vector<std::string>& words) {
   if (words.size() == 1 && words[0] == "--probe")
     return exit_code::kOk;  // all libraries were found
+  if (words.size() == 1 && words[0] == "speed") {
+    const std::string line = speed::to_json(speed::measure_local()) + '\n';
+    return std::fputs(line.c_str(), stdout) < 0 || std::fflush(stdout) != 0 ? exit_code::kInternal
+                                                                            : exit_code::kOk;
+  }
   const auto kind =
       words.size() >= 3 && words[0] == "--backend" ? backend_named(words[1]) : std::nullopt;
   const Mode mode = kind ? mode_named(words[2]) : nullptr;

@@ -115,7 +115,6 @@ TEST(Fields, KeysOfLaterFeaturesAreTypedAlready) {
   EXPECT_EQ(job.stage, (std::vector<Transfer>{{"data.tar.zst", "/local/data", true}}));
   EXPECT_EQ(job.collect, (std::vector<Transfer>{{"/local/out", "results/", false}}));
   EXPECT_EQ(job.preemption_command, (std::vector<std::string>{"/bin/sh", "-c", "./notice.sh"}));
-  EXPECT_EQ(job.metrics.at("throughput"), "images/sec: ([0-9.]+)");
 }
 
 TEST(Fields, FormsOfLaterFeaturesAreTypedAlready) {

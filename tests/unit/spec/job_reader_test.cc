@@ -117,8 +117,21 @@ TEST(ReadJob, RefusesEveryKeyThatIsNotAvailableYet) {
                           "job.yaml:12:23: error: not available yet: timeouts.hang",
                           "job.yaml:14:1: error: not available yet: stage",
                           "job.yaml:15:1: error: not available yet: collect",
-                          "job.yaml:16:1: error: not available yet: preemption",
-                          "job.yaml:17:1: error: not available yet: metrics"));
+                          "job.yaml:16:1: error: not available yet: preemption"));
+}
+
+TEST(ReadJob, PatternsOfMetricsHaveOneGroup) {
+  const auto job = read_text("command: x\nmetrics:\n  loss: 'loss ([0-9.]+)'\n");
+  ASSERT_TRUE(job.has_value());
+  EXPECT_EQ(job->metrics.at("loss"), "loss ([0-9.]+)");
+  EXPECT_THAT(
+      errors_of(read_text("command: x\nmetrics:\n  a: 'loss'\n  b: '(x)(y)'\n  c: '(x'\n")),
+      ElementsAre("job.yaml:3:3: error: the pattern of metrics.a has no group: put the number into "
+                  "( )",
+                  "job.yaml:4:3: error: the pattern of metrics.b has 2 groups; write (?: ) for all "
+                  "but the number",
+                  "job.yaml:5:3: error: the pattern of metrics.c is no RE2 pattern: missing ): "
+                  "(?m)(x"));
 }
 
 TEST(ReadJob, FindsUnknownKeysInsideOfWhatIsNotAvailableYet) {

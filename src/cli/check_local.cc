@@ -1,0 +1,93 @@
+#include "cli/check_local.h"
+
+#include <chrono>
+#include <string>
+#include <string_view>
+
+#include <sys/statvfs.h>
+
+#include "cli/gpu_health.h"
+#include "cli/machine_facts.h"
+#include "cli/print.h"
+#include "os/clock.h"
+#include "os/program_output.h"
+#include "report/local_check.h"
+#include "report/plain_text.h"
+
+namespace dlaunch {
+
+namespace {
+
+// Both take a second or three; the limits are for drivers that hang, and for busy machines.
+constexpr std::chrono::seconds kHealthLimit{3};
+constexpr std::chrono::seconds kSpeedLimit{20};
+
+/// The measuring process is one of its own: what a GPU's driver does to it does not reach us.
+void add_speed(LocalCheck& check) {
+  const auto said = program_output({"/proc/self/exe", "speed"}, kSpeedLimit);
+  if (!said) {
+    check.no_speed = said.error().message;
+    return;
+  }
+  std::string_view rest = *said;
+  std::string last = "the measuring process has said nothing";
+  while (!rest.empty()) {
+    const std::size_t newline = rest.find('\n');
+    const std::string_view line = rest.substr(0, newline);
+    rest.remove_prefix(newline == std::string_view::npos ? rest.size() : newline + 1);
+    if (auto speed = speed::read_local_speed(line)) check.speed = std::move(speed);
+    if (!line.empty()) last = line;
+  }
+  if (!check.speed) check.no_speed = plain_line(last);
+}
+
+/// What a container gives itself, as a rule, and what data loaders and NCCL want.
+void add_shared_memory(LocalCheck& check) {
+  struct statvfs info {};
+  if (::statvfs("/dev/shm", &info) != 0) return check.parts.push_back({"/dev/shm", "not there"});
+  constexpr std::uint64_t kMebibyte = std::uint64_t{1} << 20U;
+  constexpr std::uint64_t kLittle = 512;
+  const std::uint64_t size = std::uint64_t{info.f_blocks} * info.f_frsize / kMebibyte;
+  check.parts.push_back(
+      {"/dev/shm", std::to_string(size) + " MiB" +
+                       (size < kLittle ? ": little for data loaders and NCCL (in a container: "
+                                         "--shm-size=1g)"
+                                       : "")});
+}
+
+/// Whether measurements with traffic (dlaunch bench) can be had here: "mpi: ready", or why not.
+void add_backends(LocalCheck& check) {
+  constexpr std::chrono::seconds kLimit{3};
+  const auto said = program_output({"/proc/self/exe", "collectives", "--probe"}, kLimit);
+  if (!said) return check.parts.push_back({"backends", said.error().message});
+  std::string_view rest = *said;
+  while (!rest.empty()) {
+    const std::size_t newline = rest.find('\n');
+    const std::string_view line = rest.substr(0, newline);
+    rest.remove_prefix(newline == std::string_view::npos ? rest.size() : newline + 1);
+    const std::size_t colon = line.find(": ");
+    if (colon == std::string_view::npos) continue;
+    LocalCheck::Part part{std::string(line.substr(0, colon)), std::string(line.substr(colon + 2))};
+    if (part.name == "nccl" && check.info.facts.gpus.empty())
+      part.says = "not tried: there is no GPU";
+    check.parts.push_back(std::move(part));
+  }
+}
+
+}  // namespace
+
+int check_local(const LocalCheckOptions& options) {
+  const MonotonicTime begin = monotonic_now();
+  LocalCheck check;
+  check.expected_gpus = options.expected_gpus;
+  read_machine(check.info);
+  add_gpu_health(check.info, kHealthLimit);
+  add_shared_memory(check);
+  add_backends(check);
+  add_speed(check);
+  check.seconds = std::chrono::duration<double>(monotonic_now() - begin).count();
+  const int printed = print_text(options.json ? local_check_json(check) : local_check_text(check));
+  return local_findings(check).empty() ? printed : exit_code::kPreflight;
+}
+
+}  // namespace dlaunch

@@ -1,0 +1,229 @@
+#include "report/local_check.h"
+
+#include <algorithm>
+#include <cstdio>
+#include <functional>
+
+#include "fabric/gpu_health.h"
+#include "report/plain_text.h"
+#include "text/json_text.h"
+#include "text/utf8.h"
+#include "text/wrap.h"
+
+namespace dlaunch {
+
+namespace {
+
+using speed::GpuSpeed;
+
+constexpr std::size_t kLabel = 10;
+
+std::string fixed_text(double value, int digits) {
+  char text[32];
+  static_cast<void>(std::snprintf(text, sizeof text, "%.*f", digits, value));
+  return text;
+}
+
+/// Three digits: 7.52, 16.1, 188.
+std::string figure(double value) {
+  constexpr double kTen = 10;
+  constexpr double kHundred = 100;
+  if (value <= 0) return "-";
+  return fixed_text(value, value < kTen ? 2 : value < kHundred ? 1 : 0);
+}
+
+struct Measured {
+  const char* name;
+  const char* unit;
+  double GpuSpeed::*value;
+};
+constexpr Measured kMeasured[] = {
+    {"copies to it", "GB/s", &GpuSpeed::to_device_gbyte_s},
+    {"copies from it", "GB/s", &GpuSpeed::to_host_gbyte_s},
+    {"copies within it", "GB/s", &GpuSpeed::within_gbyte_s},
+    {"float32 products", "TFLOP/s", &GpuSpeed::float32_tflop_s},
+    {"float16 products", "TFLOP/s", &GpuSpeed::float16_tflop_s},
+};
+
+double median_of(const std::vector<GpuSpeed>& gpus, const std::string& model,
+                 double GpuSpeed::*value) {
+  std::vector<double> values;
+  for (const GpuSpeed& gpu : gpus) {
+    if (gpu.model == model && gpu.*value > 0) values.push_back(gpu.*value);
+  }
+  if (values.empty()) return 0;
+  const auto middle = values.begin() + static_cast<std::ptrdiff_t>(values.size() / 2);
+  std::nth_element(values.begin(), middle, values.end());
+  return *middle;
+}
+
+/// A GPU that is slower than others of its model here. GPUs of one model differ by some percent;
+/// copies to those behind another socket by more.
+void add_slow_gpus(const std::vector<GpuSpeed>& gpus, std::vector<std::string>& findings) {
+  constexpr double kSlow = 0.7;
+  for (std::size_t i = 0; i < gpus.size(); ++i) {
+    for (const Measured& one : kMeasured) {
+      const double value = gpus[i].*one.value;
+      const double usual = median_of(gpus, gpus[i].model, one.value);
+      if (value <= 0 || value >= kSlow * usual) continue;
+      findings.push_back("gpu " + std::to_string(i) + ": " + one.name + " reach " + figure(value) +
+                         ' ' + one.unit + ", those of others " + figure(usual));
+    }
+  }
+}
+
+void add_speed_findings(const speed::LocalSpeed& speed, std::vector<std::string>& findings) {
+  if (!speed.cpu.is_right)
+    findings.emplace_back("a product of matrices on the CPU was wrong: a CPU or memory is broken");
+  for (std::size_t i = 0; i < speed.gpus.size(); ++i) {
+    const std::string gpu = "gpu " + std::to_string(i) + ": ";
+    if (!speed.gpus[i].problem.empty()) findings.push_back(gpu + speed.gpus[i].problem);
+    if (!speed.gpus[i].is_right)
+      findings.push_back(gpu + "what it has computed or copied was wrong");
+  }
+  add_slow_gpus(speed.gpus, findings);
+}
+
+void add_health_findings(const MachineInfo& info, std::vector<std::string>& findings) {
+  for (std::size_t i = 0; i < info.findings.size() && i < info.health.size(); ++i) {
+    for (const std::string& finding : info.findings[i])
+      findings.push_back("gpu " + std::to_string(info.health[i].index) + ": " + finding);
+  }
+  if (info.health_hangs) findings.push_back("the GPUs' driver does not answer: " + info.no_health);
+  for (const XidEvent& fault : info.faults) {
+    if (!fabric::is_fault_of_hardware(fault.number)) continue;
+    findings.push_back("Xid " + std::to_string(fault.number) + " on " + fault.bus_id +
+                       (fault.text.empty() ? "" : ": " + fault.text));
+  }
+}
+
+void add_line(std::string& out, std::string label, std::string_view text) {
+  label.resize(std::max(label.size() + 1, kLabel), ' ');
+  append_wrapped(out, label, std::string(kLabel, ' '), plain_line(text));
+}
+
+void add_cpu(std::string& out, const LocalCheck& check) {
+  if (!check.speed) return add_line(out, "speed", "not measured: " + check.no_speed);
+  const speed::CpuSpeed& cpu = check.speed->cpu;
+  add_line(out, "cpu",
+           figure(cpu.all_gflop_s) + " GFLOP/s float32 on " + std::to_string(cpu.threads) +
+               (cpu.threads == 1 ? " thread, " : " threads, ") + figure(cpu.one_gflop_s) +
+               " on one; memory " +
+               (cpu.memory_bytes == 0 ? "not measured (too little is left)"
+                                      : figure(cpu.memory_gbyte_s) + " GB/s"));
+}
+
+void add_gpu_table(std::string& out, const std::vector<GpuSpeed>& gpus) {
+  std::vector<std::vector<std::string>> rows = {
+      {"gpu", "to it", "from it", "within", "float32", "float16", "model"}};
+  for (std::size_t i = 0; i < gpus.size(); ++i) {
+    std::vector<std::string> row = {std::to_string(i)};
+    for (const Measured& one : kMeasured) row.push_back(figure(gpus[i].*one.value));
+    row.push_back(cut_to_columns(plain_line(gpus[i].model), 30));
+    rows.push_back(std::move(row));
+  }
+  rows.push_back({"", "GB/s", "GB/s", "GB/s", "TFLOP/s", "TFLOP/s", ""});
+  std::vector<std::size_t> widths(rows.front().size());
+  for (const auto& row : rows) {
+    for (std::size_t c = 0; c < row.size(); ++c)
+      widths[c] = std::max(widths[c], utf8_length(row[c]));
+  }
+  for (const auto& row : rows) {
+    std::string line = " ";
+    for (std::size_t c = 0; c < row.size(); ++c) {
+      const std::string gap(widths[c] - utf8_length(row[c]), ' ');
+      line += ' ' + (c + 1 < row.size() ? gap + row[c] : row[c]) + ' ';
+    }
+    out += line.substr(0, line.find_last_not_of(' ') + 1) + '\n';
+  }
+}
+
+void write_speed(JsonText& json, const LocalCheck& check) {
+  json.line(2).key("cpu");
+  if (!check.speed) {
+    json.null().line(2).key("gpus").begin_array().end_array();
+    return;
+  }
+  const speed::CpuSpeed& cpu = check.speed->cpu;
+  json.begin_object().key("threads").number(cpu.threads).key("one_gflop_s").real(cpu.one_gflop_s);
+  json.key("all_gflop_s").real(cpu.all_gflop_s).key("memory_gbyte_s");
+  cpu.memory_bytes == 0 ? json.null() : json.real(cpu.memory_gbyte_s);
+  json.key("is_right").boolean(cpu.is_right).end_object();
+  json.line(2).key("gpus").begin_array();
+  for (const GpuSpeed& gpu : check.speed->gpus) {
+    json.line(4).begin_object().key("uuid").string(gpu.uuid).key("model").string(gpu.model);
+    json.key("to_device_gbyte_s").real(gpu.to_device_gbyte_s);
+    json.key("to_host_gbyte_s").real(gpu.to_host_gbyte_s);
+    json.key("within_gbyte_s").real(gpu.within_gbyte_s);
+    json.key("float32_tflop_s").real(gpu.float32_tflop_s);
+    json.key("float16_tflop_s").real(gpu.float16_tflop_s);
+    json.key("is_right").boolean(gpu.is_right).key("problem").string(gpu.problem).end_object();
+  }
+  json.end_array();
+}
+
+}  // namespace
+
+std::vector<std::string> local_findings(const LocalCheck& check) {
+  std::vector<std::string> findings;
+  const std::size_t gpus = check.info.facts.gpus.size();
+  if (check.expected_gpus && *check.expected_gpus != gpus) {
+    const std::string& why = check.info.facts.fabric.no_gpus;
+    findings.push_back(std::to_string(gpus) + " GPUs are here, " +
+                       std::to_string(*check.expected_gpus) + " are expected" +
+                       (gpus == 0 && !why.empty() ? ": " + why : ""));
+  }
+  add_health_findings(check.info, findings);
+  if (check.speed) {
+    add_speed_findings(*check.speed, findings);
+  } else {
+    findings.push_back("its speed could not be measured: " + check.no_speed);
+  }
+  return findings;
+}
+
+std::string local_check_text(const LocalCheck& check) {
+  std::string out = info_text(check.info);
+  add_cpu(out, check);
+  if (check.speed && !check.speed->gpus.empty()) {
+    add_gpu_table(out, check.speed->gpus);
+  } else if (check.speed && !check.speed->no_gpus.empty()) {
+    add_line(out, "gpu speed", "not measured: " + check.speed->no_gpus);
+  }
+  for (const LocalCheck::Part& part : check.parts) add_line(out, part.name, part.says);
+  const auto findings = local_findings(check);
+  const std::string time = " (" + fixed_text(check.seconds, 1) + " s)";
+  add_line(out, "verdict",
+           findings.empty() ? "ok" + time
+                            : "BAD, " + std::to_string(findings.size()) +
+                                  (findings.size() == 1 ? " finding" : " findings") + time);
+  for (const std::string& finding : findings) add_line(out, "", finding);
+  return out;
+}
+
+std::string local_check_json(const LocalCheck& check) {
+  std::string out;
+  JsonText json(out);
+  const auto findings = local_findings(check);
+  json.begin_object().line(2).key("format").number(1);
+  json.line(2).key("verdict").string(findings.empty() ? "ok" : "bad");
+  json.line(2).key("findings").begin_array();
+  for (const std::string& finding : findings) json.line(4).string(finding);
+  json.end_array();
+  json.line(2).key("seconds").real(check.seconds);
+  write_speed(json, check);
+  json.line(2).key("no_speed");
+  check.no_speed.empty() ? json.null() : json.string(check.no_speed);
+  json.line(2).key("no_gpu_speed");
+  !check.speed || check.speed->no_gpus.empty() ? json.null() : json.string(check.speed->no_gpus);
+  json.line(2).key("parts").begin_object();
+  for (const LocalCheck::Part& part : check.parts) json.key(part.name).string(part.says);
+  json.end_object().line(0).end_object();
+  // What `dlaunch info --json` prints, as one member.
+  out.erase(out.rfind('\n'));
+  std::string machine = info_json(check.info);
+  while (machine.ends_with('\n')) machine.pop_back();
+  return out + ",\n  \"machine\": " + machine + "\n}\n";
+}
+
+}  // namespace dlaunch

@@ -1,0 +1,38 @@
+// `dlaunch check --local`: what is wrong with this machine, of what it has and how fast that is.
+// Pure.
+#pragma once
+
+#include <cstdint>
+#include <optional>
+#include <string>
+#include <vector>
+
+#include "report/machine_info.h"
+#include "speed/local_speed.h"
+
+namespace dlaunch {
+
+struct LocalCheck {
+  MachineInfo info;
+  std::optional<speed::LocalSpeed> speed;
+  std::string no_speed;  // why there is none
+  /// What a part has to say for itself, one line each: "no such library", "2.28.9".
+  struct Part {
+    std::string name;  // "nccl", "mpi"
+    std::string says;
+  };
+  std::vector<Part> parts;
+  std::optional<std::uint32_t> expected_gpus;
+  double seconds = 0;  // that all of it took
+};
+
+/// What is wrong, one sentence each, worst first; empty: nothing that is seen. No GPU is nothing
+/// wrong unless some are expected.
+[[nodiscard]] std::vector<std::string> local_findings(const LocalCheck& check);
+
+/// 80 columns where names allow it; ends with the verdict.
+[[nodiscard]] std::string local_check_text(const LocalCheck& check);
+/// One object; "format": 1.
+[[nodiscard]] std::string local_check_json(const LocalCheck& check);
+
+}  // namespace dlaunch

@@ -1,0 +1,148 @@
+#include "report/local_check.h"
+
+#include <gmock/gmock.h>
+
+#include <nlohmann/json.hpp>
+
+namespace dlaunch {
+namespace {
+
+using testing::ElementsAre;
+using testing::HasSubstr;
+using testing::IsEmpty;
+
+speed::GpuSpeed gpu(const std::string& model = "NVIDIA H100 80GB HBM3") {
+  speed::GpuSpeed one;
+  one.model = model;
+  one.to_device_gbyte_s = 55;
+  one.to_host_gbyte_s = 54;
+  one.within_gbyte_s = 2600;
+  one.float32_tflop_s = 30;
+  one.float16_tflop_s = 250;
+  return one;
+}
+
+LocalCheck machine(std::size_t gpus) {
+  LocalCheck check;
+  check.info.facts.hostname = "gpu01";
+  check.info.facts.kernel = "6.1.0";
+  check.info.facts.architecture = "x86_64";
+  check.info.facts.gpus.resize(gpus);
+  if (gpus == 0) check.info.facts.fabric.no_gpus = "no NVIDIA GPU on the PCI bus, and no driver";
+  check.info.facts.fabric.no_rdma = "no such device";
+  check.speed.emplace();
+  check.speed->cpu = {2, 150, 188.4, 16.12, 1U << 28U, true};
+  check.speed->gpus.assign(gpus, gpu());
+  if (gpus == 0) check.speed->no_gpus = "there is no NVIDIA driver";
+  check.seconds = 1.23;
+  return check;
+}
+
+TEST(LocalCheck, AMachineWithoutGpuIsWell) {
+  const LocalCheck check = machine(0);
+  EXPECT_THAT(local_findings(check), IsEmpty());
+  const std::string text = local_check_text(check);
+  EXPECT_THAT(text, HasSubstr("gpus      none: no NVIDIA GPU on the PCI bus, and no driver\n"));
+  EXPECT_THAT(text, HasSubstr("cpu       188 GFLOP/s float32 on 2 threads, 150 on one; memory 16.1 "
+                              "GB/s\n"));
+  EXPECT_THAT(text, HasSubstr("gpu speed not measured: there is no NVIDIA driver\n"));
+  EXPECT_TRUE(text.ends_with("verdict   ok (1.2 s)\n")) << text;
+}
+
+TEST(LocalCheck, GpusThatAreExpected) {
+  LocalCheck check = machine(0);
+  check.expected_gpus = 8;
+  EXPECT_THAT(local_findings(check),
+              ElementsAre("0 GPUs are here, 8 are expected: no NVIDIA GPU on the PCI bus, and no "
+                          "driver"));
+  EXPECT_THAT(local_check_text(check), HasSubstr("verdict   BAD, 1 finding (1.2 s)\n"));
+  check = machine(8);
+  check.expected_gpus = 8;
+  EXPECT_THAT(local_findings(check), IsEmpty());
+}
+
+TEST(LocalCheck, ASlowGpuAmongOthers) {
+  LocalCheck check = machine(4);
+  check.speed->gpus[2].to_device_gbyte_s = 12.5;
+  check.speed->gpus[3].float32_tflop_s = 22;  // within what like GPUs differ by
+  EXPECT_THAT(local_findings(check),
+              ElementsAre("gpu 2: copies to it reach 12.5 GB/s, those of others 55.0"));
+  // Another model is no measure for it.
+  check.speed->gpus[2] = gpu("NVIDIA L4");
+  check.speed->gpus[2].float16_tflop_s = 30;
+  EXPECT_THAT(local_findings(check), IsEmpty());
+}
+
+TEST(LocalCheck, WhatIsBroken) {
+  LocalCheck check = machine(2);
+  check.speed->cpu.is_right = false;
+  check.speed->gpus[0].is_right = false;
+  check.speed->gpus[1] = {};
+  check.speed->gpus[1].problem = "cudaMalloc: out of memory";
+  check.info.health.resize(2);
+  check.info.health[1].index = 1;
+  check.info.findings = {{}, {"slowed down by heat (92 C)"}};
+  check.info.faults = {{"0000:83:00.0", 79, 12, "GPU has fallen off the bus."},
+                       {"0000:83:00.0", 31, 12, "MMU fault"}};  // a program's mistake
+  EXPECT_THAT(local_findings(check),
+              ElementsAre("gpu 1: slowed down by heat (92 C)",
+                          "Xid 79 on 0000:83:00.0: GPU has fallen off the bus.",
+                          "a product of matrices on the CPU was wrong: a CPU or memory is broken",
+                          "gpu 0: what it has computed or copied was wrong",
+                          "gpu 1: cudaMalloc: out of memory"));
+}
+
+TEST(LocalCheck, ADriverThatHangs) {
+  LocalCheck check = machine(1);
+  check.info.no_health = "\"nvidia-smi\" cannot be executed";
+  EXPECT_THAT(local_findings(check), IsEmpty());
+  check.info.health_hangs = true;
+  check.info.no_health = "\"nvidia-smi\" has not ended within 3 s";
+  EXPECT_THAT(local_findings(check),
+              ElementsAre("the GPUs' driver does not answer: \"nvidia-smi\" has not ended within 3 "
+                          "s"));
+}
+
+TEST(LocalCheck, NoSpeed) {
+  LocalCheck check = machine(0);
+  check.speed.reset();
+  check.no_speed = "\"dlaunch\" has not ended within 6 s";
+  EXPECT_THAT(local_findings(check),
+              ElementsAre("its speed could not be measured: \"dlaunch\" has not ended within 6 s"));
+  EXPECT_EQ(nlohmann::json::parse(local_check_json(check))["verdict"], "bad");
+}
+
+TEST(LocalCheck, Json) {
+  LocalCheck check = machine(2);
+  check.parts = {{"nccl", "2.28.9"}};
+  const auto json = nlohmann::json::parse(local_check_json(check));
+  EXPECT_EQ(json["format"], 1);
+  EXPECT_EQ(json["verdict"], "ok");
+  EXPECT_EQ(json["cpu"]["all_gflop_s"], 188.4);
+  EXPECT_EQ(json["gpus"].size(), 2U);
+  EXPECT_EQ(json["gpus"][1]["float16_tflop_s"], 250);
+  EXPECT_EQ(json["parts"]["nccl"], "2.28.9");
+  EXPECT_EQ(json["machine"]["facts"]["hostname"], "gpu01");
+  check.expected_gpus = 1;
+  EXPECT_EQ(nlohmann::json::parse(local_check_json(check))["verdict"], "bad");
+}
+
+// What the measuring process prints is what is shown.
+TEST(LocalSpeedRecord, ThereAndBack) {
+  speed::LocalSpeed speed = *machine(2).speed;
+  speed.gpus[1].problem = "a \"problem\"";
+  speed.gpus[1].is_right = false;
+  const auto back = speed::read_local_speed(speed::to_json(speed));
+  ASSERT_TRUE(back.has_value());
+  EXPECT_EQ(speed::to_json(*back), speed::to_json(speed));
+  for (const char* text : {"", "{}", "[1]", "{\"record\": 1}", "dlaunch: error"})
+    EXPECT_FALSE(speed::read_local_speed(text)) << text;
+  const auto odd = speed::read_local_speed(
+      R"({"record": "local", "threads": -1e300, "memory_bytes": -1, "gpus": [7, {}]})");
+  ASSERT_TRUE(odd.has_value());
+  EXPECT_EQ(odd->cpu.threads, 0);
+  EXPECT_EQ(odd->gpus.size(), 1U);
+}
+
+}  // namespace
+}  // namespace dlaunch
