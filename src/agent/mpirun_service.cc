@@ -128,8 +128,7 @@ void MpirunService::judge(Rank rank, ExitStatus& status) {
 
 void MpirunService::rank_ended(Rank rank, const ExitStatus& status) {
   left_.erase(rank);
-  // As the process has: that it has not met mpirun is between us and the user (mpi.init).
-  if (!status.signaled && status.value == 0) point_.answer(rank, {ExitStatus(), ""});
+  if (status.ok()) point_.answer(rank, {status, ""});
 }
 
 void MpirunService::left(Rank rank) {

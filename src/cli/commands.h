@@ -15,6 +15,7 @@ using TrailingArguments = std::vector<std::string>;
 [[nodiscard]] Subcommand plan_command(const TrailingArguments& arguments);
 [[nodiscard]] Subcommand exec_command(const TrailingArguments& arguments);
 [[nodiscard]] Subcommand submit_command(const TrailingArguments& arguments);
+[[nodiscard]] Subcommand convert_command(const TrailingArguments& arguments);
 [[nodiscard]] Subcommand export_command(const TrailingArguments& arguments);
 [[nodiscard]] Subcommand scale_command(const TrailingArguments& arguments);
 [[nodiscard]] Subcommand check_command();

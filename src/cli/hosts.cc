@@ -66,7 +66,8 @@ Status resolve_job_hosts(const JobOptions& options, bool quiet, LoadedJob& job,
   if (!resolved) return tl::unexpected(resolved.error());
   const auto end = end_of_job(input.environment);
   add_time_limit(end, resolved->notes);
-  for (const std::string& note : resolved->notes) {
+  job.notes.insert(job.notes.end(), resolved->notes.begin(), resolved->notes.end());
+  for (const std::string& note : job.notes) {
     if (!quiet) std::fprintf(stderr, "dlaunch: note: %s\n", note.c_str());
   }
   job.spec.hosts = HostList{};

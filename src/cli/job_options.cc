@@ -243,6 +243,9 @@ std::string added_to_file(const JobOptions& options) {
   add("--include", options.include.value_or(""));
   add("--exclude", options.exclude.value_or(""));
   for (const std::string& set : options.sets) add("--set", set);
+  for (const std::string& input : options.inputs) add("--input", input);
+  for (const std::string& output : options.outputs) add("--output", output);
+  add("--step", options.step);
   for (const std::string& argument : options.arguments) add("argument", argument);
   return text.empty() ? text : "\n# added on the command line of dlaunch run:\n" + text;
 }
@@ -278,6 +281,14 @@ void add_place_options(CommandOptions command, JobOptions& options) {
   command.exclude("--hostfile", "--hosts");
   command.exclude("--exclude", "--include");
   command.values("--set", options.sets, "Any key of the job file; may be repeated", "KEY=VALUE");
+  command.values("--input", options.inputs,
+                 "Value, file or folder of an input that the job\nfile has; may be repeated",
+                 "NAME=VALUE");
+  command.values("--output", options.outputs,
+                 "Folder of an output (default: outputs/NAME);\nmay be repeated", "NAME=DIR");
+  command.value("--step", options.step, "Of a job file of several steps, which one", "NAME");
+  command.flag("--no-container", options.no_container,
+               "Run without the job file's container images");
 }
 
 bool is_set(const JobOptions& options, std::string_view key) {
@@ -287,8 +298,43 @@ bool is_set(const JobOptions& options, std::string_view key) {
   });
 }
 
-Result<LoadedJob> load_job(const JobOptions& options, const std::string& current_folder,
-                           const std::vector<std::string>& ignored) {
+namespace {
+
+/// "NAME=VALUE" of an option.
+Result<std::vector<NamedValue>> named_values(const std::string& option,
+                                             const std::vector<std::string>& given) {
+  std::vector<NamedValue> values;
+  for (const std::string& text : given) {
+    const std::size_t equals = text.find('=');
+    if (equals == std::string::npos || equals == 0 || equals + 1 == text.size()) {
+      return fail(exit_code::kUsage, option + ' ' + text + ": expected NAME=VALUE, for example " +
+                                         option + " data=./data");
+    }
+    values.push_back({text.substr(0, equals), text.substr(equals + 1), option + ' ' + text});
+  }
+  return values;
+}
+
+Result<ForeignInput> foreign_input(const JobOptions& options, const std::string& file,
+                                   const std::string& current_folder) {
+  auto inputs = named_values("--input", options.inputs);
+  if (!inputs) return tl::unexpected(inputs.error());
+  auto outputs = named_values("--output", options.outputs);
+  if (!outputs) return tl::unexpected(outputs.error());
+  ForeignInput foreign;
+  foreign.inputs = std::move(*inputs);
+  foreign.outputs = std::move(*outputs);
+  foreign.step = options.step;
+  foreign.no_container = options.no_container;
+  foreign.current_folder = current_folder;
+  foreign.folder = (std::filesystem::path(current_folder) / file).parent_path().string();
+  foreign.read_file = read_job_file;
+  return foreign;
+}
+
+/// What the reader needs, and the text of the file; `file` stays empty for a command after "--".
+Result<JobInput> find_job(const JobOptions& options, const std::string& current_folder,
+                          const std::vector<std::string>& ignored) {
   if (const Status program = check_program(options); !program)
     return tl::unexpected(program.error());
   JobInput input;
@@ -296,33 +342,55 @@ Result<LoadedJob> load_job(const JobOptions& options, const std::string& current
   if (!overrides) return tl::unexpected(overrides.error());
   input.overrides = std::move(*overrides);
   input.arguments = options.arguments;
-  if (options.file.empty() && !options.arguments.empty()) {
-    auto spec = read_job(input);
-    if (!spec) return tl::unexpected(spec.error());
-    return LoadedJob{std::move(*spec), job_text_of(options), "", {}};
+  const bool is_command = options.file.empty() && !options.arguments.empty();
+  if (!is_command) {
+    auto file = find_file(options);
+    if (!file) return tl::unexpected(file.error());
+    auto text = read_job_file(*file);
+    if (!text) return tl::unexpected(text.error());
+    if (is_program(*file, *text)) {
+      return fail(exit_code::kUsage, *file + " is a program, not a job file; to run it: " +
+                                         as_command(options, *file));
+    }
+    input.file = *file;
+    input.text = *text;
+    input.ignored = keys_not_to_read(options, ignored);
   }
-  auto file = find_file(options);
-  if (!file) return tl::unexpected(file.error());
-  auto text = read_job_file(*file);
-  if (!text) return tl::unexpected(text.error());
-  if (is_program(*file, *text)) {
-    return fail(exit_code::kUsage,
-                *file + " is a program, not a job file; to run it: " + as_command(options, *file));
-  }
-  input.file = *file;
-  input.text = *text;
-  input.ignored = keys_not_to_read(options, ignored);
+  auto foreign = foreign_input(options, input.file, current_folder);
+  if (!foreign) return tl::unexpected(foreign.error());
+  input.foreign = std::move(*foreign);
+  return input;
+}
+
+}  // namespace
+
+Result<LoadedJob> load_job(const JobOptions& options, const std::string& current_folder,
+                           const std::vector<std::string>& ignored) {
+  const auto input = find_job(options, current_folder, ignored);
+  if (!input) return tl::unexpected(input.error());
+  auto reading = read_any_job(*input);
+  if (!reading) return tl::unexpected(reading.error());
   LoadedJob job;
-  auto spec = read_job(input, &job.ignored);
-  if (!spec) return tl::unexpected(spec.error());
+  job.spec = std::move(reading->spec);
+  job.notes = std::move(reading->notes);
+  if (!input->text) {
+    job.text = job_text_of(options);
+    return job;
+  }
+  job.ignored = std::move(reading->left_out);
   std::erase_if(job.ignored, [&](const std::string& key) {
     return std::find(ignored.begin(), ignored.end(), key) == ignored.end();
   });
-  if (spec->name.empty()) spec->name = folder_name(*file, current_folder);
-  job.spec = std::move(*spec);
-  job.text = *text + added_to_file(options);
-  job.file = *file;
+  if (job.spec.name.empty()) job.spec.name = folder_name(input->file, current_folder);
+  job.text = *input->text + added_to_file(options);
+  job.file = input->file;
   return job;
+}
+
+Result<std::string> convert_job(const JobOptions& options, const std::string& current_folder) {
+  const auto input = find_job(options, current_folder, {});
+  if (!input) return tl::unexpected(input.error());
+  return native_job_text(*input, folder_name(input->file, current_folder));
 }
 
 }  // namespace dlaunch

@@ -24,7 +24,12 @@ struct JobOptions {
   std::optional<std::string> exclude;   // of the hosts, all but these
   std::optional<std::string> ssh;       // the program that takes ssh's place
   std::vector<std::string> sets;        // KEY=VALUE
-  std::vector<std::string> arguments;   // after "--"
+  // For job files of other systems (spec/foreign_input.h):
+  std::vector<std::string> inputs;   // NAME=VALUE
+  std::vector<std::string> outputs;  // NAME=DIR
+  std::string step;
+  bool no_container = false;
+  std::vector<std::string> arguments;  // after "--"
 };
 
 /// Adds those of hosts and of numbers of processes, and --set.
@@ -38,6 +43,7 @@ struct LoadedJob {
   std::string text;  // of the job file, or an equivalent one for a job given on the command line
   std::string file;  // as typed; empty: given on the command line
   std::vector<std::string> ignored;  // keys of the file that were left out
+  std::vector<std::string> notes;    // about a job file of another system; one sentence each
   /// By resolve_job_hosts(): when the time of our Slurm job ends; nullopt: not known.
   std::optional<SlurmTime> slurm_end = {};
 };
@@ -47,6 +53,10 @@ struct LoadedJob {
 [[nodiscard]] Result<LoadedJob> load_job(const JobOptions& options,
                                          const std::string& current_folder,
                                          const std::vector<std::string>& ignored = {});
+
+/// The job as a native job file (spec/job_reader.h). Errors: as above.
+[[nodiscard]] Result<std::string> convert_job(const JobOptions& options,
+                                              const std::string& current_folder);
 
 /// Whether --set has given the key, or a section around it.
 [[nodiscard]] bool is_set(const JobOptions& options, std::string_view key);

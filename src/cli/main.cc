@@ -44,9 +44,9 @@ int run(int argc, char** argv) {
   if (is_speed_command(words.own)) return speed_command();
   return run_command_line(
       {run_command(words.after), plan_command(words.after), exec_command(words.after),
-       submit_command(words.after), export_command(words.after), runs_command(), logs_command(),
-       stop_command(), scale_command(words.after), check_command(), bench_command(),
-       info_command(), schema_command()},
+       submit_command(words.after), convert_command(words.after), export_command(words.after),
+       runs_command(), logs_command(), stop_command(), scale_command(words.after), check_command(),
+       bench_command(), info_command(), schema_command()},
       words.own);
 }
 

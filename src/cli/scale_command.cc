@@ -8,6 +8,7 @@
 #include "cli/hosts.h"
 #include "cli/job_options.h"
 #include "cli/print.h"
+#include "cli/preflight.h"
 #include "cli/run_options.h"
 #include "fabric/node_facts.h"
 #include "os/own_machine.h"
@@ -167,6 +168,7 @@ struct ScaleCommand {
       run.figures.failure = loaded.error().message;
       return run;
     }
+    settle_without_check(loaded->spec);
     loaded->spec.stdin_for = StdinFor::none;
     loaded->spec.logs.console = Logs::Console::none;
     RunOptions options = run_options(std::move(*loaded), folder);

@@ -2,6 +2,7 @@
 
 #include <algorithm>
 #include <array>
+#include <cstdio>
 #include <cstdlib>
 
 #include <unistd.h>
@@ -37,6 +38,10 @@ std::vector<std::string> run_command_words(const JobOptions& job) {
   add("--nproc-per-node", job.per_node);
   add("--nnodes", job.nodes);
   for (const std::string& set : job.sets) add("--set", set);
+  for (const std::string& input : job.inputs) add("--input", input);
+  for (const std::string& output : job.outputs) add("--output", output);
+  add("--step", job.step);
+  if (job.no_container) words.emplace_back("--no-container");
   if (!job.arguments.empty()) words.emplace_back("--");
   words.insert(words.end(), job.arguments.begin(), job.arguments.end());
   return words;
@@ -69,6 +74,8 @@ Result<SlurmScript> make_slurm_script(const JobOptions& job, const SlurmOptions&
   if (!folder) return tl::unexpected(folder.error());
   const auto loaded = load_job(job, *folder);
   if (!loaded) return tl::unexpected(loaded.error());
+  for (const std::string& note : loaded->notes)
+    std::fprintf(stderr, "dlaunch: note: %s\n", note.c_str());
   auto text = slurm_script(loaded->spec, options.request, run_command_words(job), *folder);
   if (!text) return tl::unexpected(text.error());
   return SlurmScript{loaded->spec.name, std::move(*text)};

@@ -12,6 +12,7 @@ namespace {
 
 constexpr std::size_t kMaxShown = 20;
 constexpr int kMaxQuoted = 60;
+constexpr std::size_t kMaxLine = 500;
 
 std::string escape(std::uint32_t value) {
   if (value == '\n') return "\\n";
@@ -43,12 +44,31 @@ std::string in_quotes(std::string_view text) {
   return out + "\"";
 }
 
+std::string presentable(std::string_view message) {
+  std::string out;
+  std::size_t line = 0;  // bytes of it so far
+  for (std::size_t i = 0; i < message.size();) {
+    const CodePoint c = decode_utf8(message, i);
+    const std::string_view bytes = message.substr(i, c.length);
+    i += c.length;
+    if (bytes == "\n") {
+      line = 0;
+      out += '\n';
+      continue;
+    }
+    if (line == kMaxLine) out += "...";
+    if (line < kMaxLine) out += c.valid && is_printable(c.value) ? bytes : std::string_view("?");
+    line = line < kMaxLine ? std::min(line + bytes.size(), kMaxLine) : kMaxLine + 1;
+  }
+  return out;
+}
+
 void Diagnostics::error(Place place, std::string message) {
   if (is_full()) {
     ++dropped_;
     return;
   }
-  entries_.push_back({place, std::move(message)});
+  entries_.push_back({place, presentable(message)});
 }
 
 std::string Diagnostics::refer_to(Place place) const {

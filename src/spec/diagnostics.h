@@ -13,6 +13,10 @@ namespace dlaunch::spec {
 /// Text in quotes for a message: controls escaped, cut after about 60 characters.
 [[nodiscard]] std::string in_quotes(std::string_view text);
 
+/// A message as a person may see it: what is not printable becomes '?', but for line feeds, and
+/// lines are cut after 500 bytes.
+[[nodiscard]] std::string presentable(std::string_view message);
+
 class Diagnostics {
  public:
   /// `sources` must outlive this object.

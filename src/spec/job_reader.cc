@@ -4,12 +4,15 @@
 #include <array>
 #include <string_view>
 
+#include "spec/dialects/native_job.h"
 #include "spec/field_reader.h"
+#include "spec/fields.h"
 #include "spec/job_name.h"
+#include "spec/native_form.h"
 #include "spec/overrides.h"
 #include "spec/shell_quote.h"
 #include "spec/validate.h"
-#include "spec/yaml_reader.h"
+#include "spec/yaml_writer.h"
 
 namespace dlaunch {
 
@@ -26,26 +29,6 @@ Sources list_sources(const JobInput& input) {
     sources.push_back({override.origin, override.value, true});
   }
   return sources;
-}
-
-/// The mapping that the keys are read from; nullopt: the file holds none, which was reported.
-std::optional<NodeId> read_root(const JobInput& input, const Sources& sources, Document& document,
-                                Diagnostics& diagnostics) {
-  if (!input.text) {
-    Node empty;
-    empty.kind = NodeKind::mapping;
-    return document.add(std::move(empty));
-  }
-  const auto root = read_yaml(sources, 0, document, diagnostics);
-  if (!root) return std::nullopt;
-  const Node& node = document[*root];
-  if (node.kind == NodeKind::mapping) return root;
-  diagnostics.error(
-      node.kind == NodeKind::null ? Place::whole(0) : node.place,
-      node.kind == NodeKind::null
-          ? "the file is empty"
-          : "a job file is made of keys and values, such as \"command: python train.py\"");
-  return std::nullopt;
 }
 
 void append_arguments(const std::vector<std::string>& arguments, Command& command) {
@@ -89,16 +72,24 @@ std::vector<std::string> leave_out(const std::vector<std::string>& keys, Documen
   return found;
 }
 
-/// See JobSpec::typed.
-std::map<std::string, std::string> typed_keys(const FieldReader& reader, const Sources& sources) {
+/// See JobSpec::typed. Of a file of another system also where the value comes from.
+std::map<std::string, std::string> typed_keys(const FieldReader& reader, const Sources& sources,
+                                              const JobSpec& job, bool is_foreign) {
   std::map<std::string, std::string> typed;
+  const auto place_text = [&](const Place& place) {
+    const Source& source = sources[place.source];
+    const Location at = locate(source.text, place.offset);
+    return source.name + ':' + std::to_string(at.line) + ':' + std::to_string(at.column);
+  };
   for (const auto& [key, given] : reader.given()) {
     const Source& source = sources[given.value.source];
     if (source.is_argument) {
       typed[key] = source.name;
     } else if (key == "hostfile") {
-      const Location at = locate(source.text, given.value.offset);
-      typed[key] = source.name + ':' + std::to_string(at.line) + ':' + std::to_string(at.column);
+      typed[key] = place_text(given.value);
+    } else if (is_foreign && key == "nodes" && job.nodes && !given.value.is_whole()) {
+      typed[key] =
+          "\"nodes: " + std::to_string(job.nodes->min) + "\" (" + place_text(given.value) + ')';
     }
   }
   return typed;
@@ -109,32 +100,95 @@ bool command_has_error(const FieldReader& reader) {
   return found != reader.given().end() && !found->second.good;
 }
 
-}  // namespace
+/// A job file in its native form, with the settings of the command line in it.
+class Reading {
+ public:
+  explicit Reading(const JobInput& input)
+      : input_(input), sources_(list_sources(input)), diagnostics_(sources_) {}
 
-Result<JobSpec> read_job(const JobInput& input, std::vector<std::string>* left_out) {
-  const Sources sources = list_sources(input);
-  Diagnostics diagnostics(sources);
-  Document document;
-  const auto root = read_root(input, sources, document, diagnostics);
-  if (!root) return tl::unexpected(diagnostics.to_error());
-  std::vector<std::string> found = leave_out(input.ignored, document, document[*root]);
-  if (left_out != nullptr) *left_out = std::move(found);
-  for (std::size_t i = 0; i < input.overrides.size(); ++i) {
-    apply_override(sources, static_cast<std::uint32_t>(i + 1), input.overrides[i].key, document,
-                   *root, diagnostics);
+  Result<JobReading> read() {
+    auto form = native_form(input_, sources_, document_, diagnostics_);
+    if (!form) return tl::unexpected(diagnostics_.to_error());
+    form_ = std::move(*form);
+    JobReading reading;
+    reading.left_out = leave_out(input_.ignored, document_, document_[form_.root]);
+    for (std::size_t i = 0; i < input_.overrides.size(); ++i) {
+      apply_override(sources_, static_cast<std::uint32_t>(i + 1), input_.overrides[i].key,
+                     document_, form_.root, diagnostics_);
+    }
+    JobSpec& job = reading.spec;
+    FieldReader reader(document_, diagnostics_, NotYet::refuse);
+    reader.read(form_.root, job);
+    if (!form_.took_arguments && !command_has_error(reader))
+      append_arguments(input_.arguments, job.command);
+    if (form_.dialect.empty() || diagnostics_.empty()) validate(job, reader.given(), diagnostics_);
+    if (!diagnostics_.empty()) return tl::unexpected(diagnostics_.to_error());
+    job.typed = typed_keys(reader, sources_, job, !form_.dialect.empty());
+    put_roles_in_rank_order(job.roles);
+    if (job.name.empty() && !input_.text) job.name = name_from_command(job.command);
+    reading.notes = form_.notes;
+    return reading;
   }
 
-  JobSpec job;
-  FieldReader reader(document, diagnostics, NotYet::refuse);
-  reader.read(*root, job);
-  if (!command_has_error(reader)) append_arguments(input.arguments, job.command);
-  validate(job, reader.given(), diagnostics);
-  if (!diagnostics.empty()) return tl::unexpected(diagnostics.to_error());
+  /// Of a job that was read well.
+  [[nodiscard]] std::string text(const JobReading& reading, const std::string& name) {
+    NativeJob job(document_);
+    const Place nowhere = Place::whole(0);
+    job.text({"name"}, reading.spec.name.empty() ? name : reading.spec.name, nowhere);
+    const std::vector<NodeId> items = document_[form_.root].items;
+    for (const std::string_view key : names_under("")) {
+      for (std::size_t i = 0; i + 1 < items.size(); i += 2) {
+        if (key != "name" && document_[items[i]].text == key)
+          job.node({key}, items[i + 1], nowhere);
+      }
+    }
+    if (!input_.arguments.empty() && !form_.took_arguments) put_command(reading.spec.command, job);
+    std::string text = "# made by dlaunch convert";
+    if (!input_.file.empty()) text += " from " + on_one_line(input_.file);
+    if (!form_.dialect.empty()) text += " (" + form_.dialect + ')';
+    text += '\n';
+    for (const std::string& note : form_.notes) text += "# note: " + on_one_line(note) + '\n';
+    return text + write_yaml(document_, job.root());
+  }
 
-  job.typed = typed_keys(reader, sources);
-  put_roles_in_rank_order(job.roles);
-  if (job.name.empty() && !input.text) job.name = name_from_command(job.command);
-  return job;
+ private:
+  static std::string on_one_line(std::string text) {
+    for (char& c : text) c = static_cast<unsigned char>(c) < 0x20 || c == 0x7f ? ' ' : c;
+    return text;
+  }
+
+  static void put_command(const Command& command, NativeJob& job) {
+    const Place nowhere = Place::whole(0);
+    if (command.is_shell) return job.text({"command"}, command.line, nowhere);
+    std::vector<PlacedText> words;
+    for (const std::string& word : command.argv) words.push_back({word, nowhere});
+    job.texts({"command"}, words, nowhere);
+  }
+
+  const JobInput& input_;
+  Sources sources_;
+  Diagnostics diagnostics_;
+  Document document_;
+  NativeForm form_;
+};
+
+}  // namespace
+
+Result<JobReading> read_any_job(const JobInput& input) {
+  return Reading(input).read();
+}
+
+Result<JobSpec> read_job(const JobInput& input) {
+  auto reading = read_any_job(input);
+  if (!reading) return tl::unexpected(reading.error());
+  return std::move(reading->spec);
+}
+
+Result<std::string> native_job_text(const JobInput& input, const std::string& name) {
+  Reading reading(input);
+  const auto job = reading.read();
+  if (!job) return tl::unexpected(job.error());
+  return reading.text(*job, name);
 }
 
 }  // namespace dlaunch

@@ -7,6 +7,7 @@
 
 #include "model/job_spec.h"
 #include "model/result.h"
+#include "spec/foreign_input.h"
 
 namespace dlaunch {
 
@@ -28,15 +29,31 @@ struct JobInput {
   std::vector<std::string> arguments;
   /// Keys at the top of the file that are not read, whatever they hold; overrides still are.
   std::vector<std::string> ignored = {};
+  /// For job files of other systems.
+  ForeignInput foreign = {};
 };
 
-/// Reads and checks a native job file. All errors come in one Error with exit code 65, by position,
-/// each as FILE:LINE:COLUMN: error: MESSAGE (or ORIGIN: error: MESSAGE), the line and a caret. Pure
-/// and thread-safe. In the result, roles have at least one process and are in rank order (chief,
-/// worker, ps, evaluator); `name` is empty if there is a file that gives none. Without `roles`,
-/// framework tensorflow means that every rank is a worker, and `roles` stays empty.
-/// `left_out`: gets those of `ignored` that the file has, in its order.
-[[nodiscard]] Result<JobSpec> read_job(const JobInput& input,
-                                       std::vector<std::string>* left_out = nullptr);
+struct JobReading {
+  JobSpec spec;
+  /// Those of JobInput::ignored that the file has, in its order.
+  std::vector<std::string> left_out;
+  /// What a job file of another system says that dlaunch does otherwise, or not; sentences.
+  std::vector<std::string> notes;
+};
+
+/// Reads and checks a job file, native or of another system (spec/dialects/). All errors come in
+/// one Error with exit code 65, by position, each as FILE:LINE:COLUMN: error: MESSAGE (or ORIGIN:
+/// error: MESSAGE), the line and a caret. Pure and thread-safe. In the result, roles have at least
+/// one process and are in rank order (chief, worker, ps, evaluator); `name` is empty if there is a
+/// file that gives none. Without `roles`, framework tensorflow means that every rank is a worker,
+/// and `roles` stays empty.
+[[nodiscard]] Result<JobReading> read_any_job(const JobInput& input);
+
+/// Likewise, without the rest.
+[[nodiscard]] Result<JobSpec> read_job(const JobInput& input);
+
+/// The job as a native job file, with everything that the command line has set, and the notes as
+/// comments. `name`: for a job that has none. Reading it gives the same job. Errors: as above.
+[[nodiscard]] Result<std::string> native_job_text(const JobInput& input, const std::string& name);
 
 }  // namespace dlaunch

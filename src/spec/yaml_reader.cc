@@ -37,30 +37,38 @@ bool begins_with_curly_quote(std::string_view text) {
   return first.valid && first.value >= 0x2018 && first.value <= 0x201f;
 }
 
+enum class Documents { one, several };
+
 /// Builds the tree without recursion: `open_` is the path from the root to where the parser is.
 class TreeBuilder : public YAML::EventHandler {
  public:
-  TreeBuilder(std::string_view text, std::uint32_t source, Document& document,
+  TreeBuilder(std::string_view text, std::uint32_t source, Documents wanted, Document& document,
               Diagnostics& diagnostics)
       : text_(text),
         source_(source),
+        wanted_(wanted),
         document_(document),
         diagnostics_(diagnostics),
         nodes_before_(document.nodes.size()) {}
 
-  [[nodiscard]] std::optional<NodeId> root() const { return root_; }
+  [[nodiscard]] const std::vector<YamlDocument>& documents() const { return documents_; }
 
   void OnDocumentStart(const YAML::Mark& mark) override {
+    start_ = place(mark);
+    anchors_.clear();
     if (!started_) {
       started_ = true;
       return;
     }
-    const Place at = place(mark);
-    const bool marked = text_.substr(at.offset, 3) == "---";
-    throw Refusal{at, marked ? "a job file holds one YAML document, here a second one starts"
-                             : "not valid YAML: this does not belong to what stands above it"};
+    if (text_.substr(start_.offset, 3) != "---")
+      throw Refusal{start_, "not valid YAML: this does not belong to what stands above it"};
+    if (wanted_ == Documents::one) throw Refusal{start_, kSecondDocument};
   }
-  void OnDocumentEnd() override {}
+  void OnDocumentEnd() override {
+    const bool is_empty = root_ && document_[*root_].kind == NodeKind::null;
+    if (root_ && !(is_empty && !documents_.empty())) documents_.push_back({*root_, start_});
+    root_.reset();
+  }
 
   void OnNull(const YAML::Mark& mark, YAML::anchor_t anchor) override {
     Node node;
@@ -227,10 +235,13 @@ class TreeBuilder : public YAML::EventHandler {
 
   std::string_view text_;
   std::uint32_t source_;
+  Documents wanted_;
   Document& document_;
   Diagnostics& diagnostics_;
   std::size_t nodes_before_;
   bool started_ = false;
+  Place start_;
+  std::vector<YamlDocument> documents_;
   std::optional<NodeId> root_;
   std::vector<Open> open_;
   std::map<YAML::anchor_t, Anchored> anchors_;
@@ -302,10 +313,29 @@ void report_syntax(std::string_view text, std::uint32_t source, std::size_t offs
       "not valid YAML: " + plain_yaml_message(message));
 }
 
-}  // namespace
+/// False: what is wrong was reported.
+bool parse(const Sources& sources, std::uint32_t index, TreeBuilder& builder,
+           Diagnostics& diagnostics) {
+  const std::string& text = sources[index].text;
+  try {
+    std::istringstream stream(text);
+    YAML::Parser parser(stream);
+    while (parser.HandleNextDocument(builder)) {
+    }
+    return true;
+  } catch (const Refusal& refusal) {
+    diagnostics.error(refusal.place, refusal.message);
+  } catch (const YAML::Exception& exception) {
+    const std::size_t offset =
+        exception.mark.is_null() ? 0 : static_cast<std::size_t>(exception.mark.pos);
+    report_syntax(text, index, offset, exception.msg, diagnostics);
+  }
+  return false;
+}
 
-std::optional<NodeId> read_yaml(const Sources& sources, std::uint32_t index, Document& document,
-                                Diagnostics& diagnostics) {
+std::optional<std::vector<YamlDocument>> read_documents(const Sources& sources, std::uint32_t index,
+                                                        Documents wanted, Document& document,
+                                                        Diagnostics& diagnostics) {
   const std::string& text = sources[index].text;
   if (auto problems = check_text(text); !problems.empty()) {
     Place at = problems.front().place;
@@ -313,23 +343,26 @@ std::optional<NodeId> read_yaml(const Sources& sources, std::uint32_t index, Doc
     diagnostics.error(at, std::move(problems.front().message));
     return std::nullopt;
   }
-  TreeBuilder builder(text, index, document, diagnostics);
-  try {
-    std::istringstream stream(text);
-    YAML::Parser parser(stream);
-    while (parser.HandleNextDocument(builder)) {
-    }
-  } catch (const Refusal& refusal) {
-    diagnostics.error(refusal.place, refusal.message);
-    return std::nullopt;
-  } catch (const YAML::Exception& exception) {
-    const std::size_t offset =
-        exception.mark.is_null() ? 0 : static_cast<std::size_t>(exception.mark.pos);
-    report_syntax(text, index, offset, exception.msg, diagnostics);
-    return std::nullopt;
-  }
-  if (!builder.root()) diagnostics.error(Place::whole(index), "the file is empty");
-  return builder.root();
+  TreeBuilder builder(text, index, wanted, document, diagnostics);
+  if (!parse(sources, index, builder, diagnostics)) return std::nullopt;
+  if (!builder.documents().empty()) return builder.documents();
+  diagnostics.error(Place::whole(index), "the file is empty");
+  return std::nullopt;
+}
+
+}  // namespace
+
+std::optional<NodeId> read_yaml(const Sources& sources, std::uint32_t index, Document& document,
+                                Diagnostics& diagnostics) {
+  const auto documents = read_documents(sources, index, Documents::one, document, diagnostics);
+  return documents ? std::optional(documents->front().root) : std::nullopt;
+}
+
+std::optional<std::vector<YamlDocument>> read_yaml_documents(const Sources& sources,
+                                                             std::uint32_t index,
+                                                             Document& document,
+                                                             Diagnostics& diagnostics) {
+  return read_documents(sources, index, Documents::several, document, diagnostics);
 }
 
 }  // namespace dlaunch::spec

@@ -21,8 +21,9 @@ TOP = os.path.dirname(os.path.dirname(HERE))
 sys.path.insert(0, os.path.join(TOP, "tests", "support"))
 import results  # noqa: E402
 
-TARGETS = ["job_file", "wire", "hostlist", "hostfile", "pmi"]
-MORE_SEEDS = {"job_file": [os.path.join(TOP, "tests", "data", "jobs")]}
+TARGETS = ["job_file", "foreign_job", "wire", "hostlist", "hostfile", "pmi"]
+JOBS = os.path.join(TOP, "tests", "data", "jobs")
+MORE_SEEDS = {"job_file": [JOBS], "foreign_job": [os.path.join(JOBS, "foreign")]}
 SECONDS, SECONDS_ALL = 30, 600
 # A count, because a busy machine is slow: with a fixed seed the same inputs are tried everywhere.
 PLANTED_RUNS = 1_000_000

@@ -36,6 +36,70 @@ void write_dictionary(const fs::path& file, const Words& words) {
   }
 }
 
+/// Keys and values of job files of other systems are in the seeds; these are what joins them.
+Words foreign_words() {
+  return {"\n",
+          "\n  ",
+          "\n- ",
+          ": ",
+          "- ",
+          "{",
+          "}",
+          "[",
+          "]",
+          ", ",
+          "\"",
+          "'",
+          "---\n",
+          "${{inputs.",
+          "${{outputs.",
+          "}}",
+          "$[[",
+          "]]",
+          "${{parent.",
+          "code: ",
+          "limits: ",
+          "timeout: ",
+          "resources: ",
+          "inputs: ",
+          "path: ",
+          "azureml:",
+          "gs://",
+          "file://",
+          "component: ",
+          "./x.yml",
+          "$schema: ",
+          "type: ",
+          "pytorch",
+          "mpi",
+          "tensorflow",
+          "pipeline",
+          "sweep",
+          "command",
+          "replicas: ",
+          "args: ",
+          "env: ",
+          "name: ",
+          "value: ",
+          "valueFrom: ",
+          "$(A)",
+          "mpirun",
+          "-np",
+          "-x",
+          "-mca",
+          "bash",
+          "-c",
+          "CUSTOM",
+          "workerCount: ",
+          "torchrun",
+          "$NODE_RANK",
+          "\fstep a",
+          "\finput a=",
+          "\fargument a",
+          "\foutput a=b",
+          "null"};
+}
+
 Words job_words() {
   Words words = {"\n",      "\n  ",   "\n- ",   ": ",
                  "- ",      "? ",     "[",      "]",
@@ -218,6 +282,7 @@ int main(int argc, char** argv) {
   dlaunch::fs::create_directories(folder / "wire");
   dlaunch::fs::create_directories(folder / "job_file");
   dlaunch::write_dictionary(folder / "job_file.dict", dlaunch::job_words());
+  dlaunch::write_dictionary(folder / "foreign_job.dict", dlaunch::foreign_words());
   dlaunch::write_dictionary(folder / "wire.dict", dlaunch::wire_words());
   dlaunch::write_dictionary(folder / "hostlist.dict", dlaunch::hostlist_words());
   dlaunch::write_dictionary(folder / "hostfile.dict", dlaunch::hostfile_words());

@@ -7,6 +7,7 @@ docs/architecture.md draws the layers. Checked for every layer under src/:
   pure     (text, model, spec, plan, supervise, wire, pmi, measure, foreign, sync) no header and no call that reaches clock, descriptor,
            thread or process
   headers  its headers include no heavy third-party header
+  dialects nobody but spec knows which foreign job files there are: no include, and no name in code
 """
 
 import argparse
@@ -40,6 +41,9 @@ IMPURE_CALL = re.compile(
     r"\b(fs|filesystem)::(exists|status|is_directory|is_regular_file|canonical|absolute|current_path|remove|rename|"
     r"create_director\w*|\w*directory_iterator|temp_directory_path)\b")
 HEAVY_HEADER = re.compile(r"#\s*include\s*<(nlohmann/json\.hpp|yaml-cpp/|CLI/|spdlog/|re2/)")
+# Sizes of machines in Azure are no job files.
+DIALECT = re.compile(r"azure(?!_?size)|vertex|kubeflow|accelerate|ai_?platform", re.IGNORECASE)
+TEXT = re.compile(r'"(\\.|[^"\\])*"')
 INCLUDE = re.compile(r'^\s*#\s*include\s*([<"])([^>"]+)[>"]')
 
 
@@ -174,6 +178,22 @@ def check_headers(source, layer):
     return faults
 
 
+def check_dialects(source, layer):
+    """Comments and texts may say whose rule something is."""
+    faults = []
+    for path in source_files(os.path.join(source, layer)):
+        where = os.path.relpath(path, source)
+        for number, _, name in includes_of(path):
+            if name.startswith("spec/dialects/"):
+                faults.append(f"src/{where}:{number}: only spec may include {name}")
+        with open(path, encoding="utf-8") as file:
+            for number, line in enumerate(file, 1):
+                match = DIALECT.search(TEXT.sub('""', without_comments(line)))
+                if match:
+                    faults.append(f"src/{where}:{number}: {match[0]}: no dialect's name outside spec")
+    return faults
+
+
 def check_tree(source):
     """[(name, faults)] for every layer and rule."""
     layers = sorted(name for name in [*os.listdir(source), *USERS]
@@ -185,6 +205,8 @@ def check_tree(source):
         if layer in PURE:
             found.append((f"{layer} is pure", check_pure(source, layer)))
         found.append((f"{layer} headers are light", check_headers(source, layer)))
+        if layer != "spec":
+            found.append((f"{layer} knows no dialect", check_dialects(source, layer)))
     return found
 
 
@@ -218,6 +240,9 @@ PROBES = [
                                           "collectives/b.h": "", "measure/c.h": ""}, None),
     ("the program over a library that points up", {"collectives/program/a.cc": '#include "agent/b.h"\n', "agent/b.h": ""}, "must not include agent/"),
     ("its own public header in a library apart", {"collectives/a.cc": '#include "dlaunch/collectives/b.h"\n'}, None),
+    ("a dialect included outside spec", {"cli/a.cc": '#include "spec/dialects/x.h"\n', "spec/dialects/x.h": ""}, "only spec may include"),
+    ("a dialect named outside spec", {"cli/a.cc": "bool is_vertex = true;\n"}, "no dialect's name outside spec"),
+    ("a dialect named in a comment or a text", {"cli/a.cc": 'say("Vertex AI");  // Kubeflow\n'}, None),
     ("an unknown layer", {"util/a.h": ""}, "not a layer of the house"),
 ]
 

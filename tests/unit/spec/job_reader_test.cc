@@ -78,12 +78,11 @@ TEST(ReadJob, LeavesOutTheKeysThatAreNotToBeRead) {
   input.text = "nodes: many\ncommand: &c echo\nhosts: [a, {b: c}]\nhostfile: *c\nprocesses: 2\n";
   input.file = "job.yaml";
   input.ignored = {"hosts", "hostfile", "nodes", "spares"};
-  std::vector<std::string> left_out;
-  const auto job = read_job(input, &left_out);
+  const auto job = read_any_job(input);
   ASSERT_TRUE(job) << job.error().message;
-  EXPECT_EQ(left_out, (std::vector<std::string>{"nodes", "hosts", "hostfile"}));
-  EXPECT_EQ(job->processes, 2);
-  EXPECT_EQ(job->nodes, std::nullopt);
+  EXPECT_EQ(job->left_out, (std::vector<std::string>{"nodes", "hosts", "hostfile"}));
+  EXPECT_EQ(job->spec.processes, 2);
+  EXPECT_EQ(job->spec.nodes, std::nullopt);
   input.overrides = {set("nodes", "x")};  // the command line is always read
   EXPECT_FALSE(read_job(input));
 }

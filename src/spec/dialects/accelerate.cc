@@ -1,0 +1,269 @@
+// Config files of Hugging Face accelerate (`accelerate config`). They have no command: that comes
+// after "--". Rules: accelerate 1.15, commands/config/config_args.py and utils/launch.py.
+#include <algorithm>
+#include <array>
+#include <string_view>
+
+#include "spec/dialects/dialect_list.h"
+#include "spec/dialects/foreign_keys.h"
+#include "spec/expectation.h"
+#include "spec/scalar.h"
+
+namespace dlaunch::spec {
+
+namespace {
+
+std::string why_not_accelerate(const Document& document, NodeId root) {
+  const bool is_config = value_of(document, root, "distributed_type").has_value() ||
+                         value_of(document, root, "compute_environment").has_value();
+  return is_config ? "" : "no compute_environment or distributed_type";
+}
+
+std::string upper(std::string_view text) {
+  std::string out(text);
+  for (char& c : out) c = c >= 'a' && c <= 'z' ? static_cast<char>(c - 'a' + 'A') : c;
+  return out;
+}
+
+std::string lower(std::string_view text) {
+  std::string out(text);
+  for (char& c : out) c = c >= 'A' && c <= 'Z' ? static_cast<char>(c - 'A' + 'a') : c;
+  return out;
+}
+
+struct Renamed {
+  std::string_view key;
+  std::string_view variable;
+};
+
+constexpr std::array<Renamed, 13> kDeepspeed{
+    {{"zero_stage", "ACCELERATE_DEEPSPEED_ZERO_STAGE"},
+     {"offload_optimizer_device", "ACCELERATE_DEEPSPEED_OFFLOAD_OPTIMIZER_DEVICE"},
+     {"offload_param_device", "ACCELERATE_DEEPSPEED_OFFLOAD_PARAM_DEVICE"},
+     {"offload_optimizer_nvme_path", "ACCELERATE_DEEPSPEED_OFFLOAD_OPTIMIZER_NVME_PATH"},
+     {"offload_param_nvme_path", "ACCELERATE_DEEPSPEED_OFFLOAD_PARAM_NVME_PATH"},
+     {"zero3_init_flag", "ACCELERATE_DEEPSPEED_ZERO3_INIT"},
+     {"zero3_save_16bit_model", "ACCELERATE_DEEPSPEED_ZERO3_SAVE_16BIT_MODEL"},
+     {"deepspeed_config_file", "ACCELERATE_DEEPSPEED_CONFIG_FILE"},
+     {"deepspeed_moe_layer_cls_names", "ACCELERATE_DEEPSPEED_MOE_LAYER_CLS_NAMES"},
+     {"gradient_accumulation_steps", "ACCELERATE_GRADIENT_ACCUMULATION_STEPS"},
+     {"gradient_clipping", "ACCELERATE_GRADIENT_CLIPPING"},
+     {"msamp_opt_level", "ACCELERATE_DEEPSPEED_MSAMP_OPT_LEVEL"},
+     {"zero3_leaf_modules", "ACCELERATE_DEEPSPEED_ZERO3_LEAF_MODULES"}}};
+
+/// Of fsdp_config, where the variable is not the key in capitals.
+constexpr std::array<Renamed, 3> kFsdp{
+    {{"fsdp_transformer_layer_cls_to_wrap", "FSDP_TRANSFORMER_CLS_TO_WRAP"},
+     {"fsdp_backward_prefetch_policy", "FSDP_BACKWARD_PREFETCH"},
+     {"fsdp_sharding_strategy", "FSDP_SHARDING_STRATEGY"}}};
+
+class AccelerateConfig {
+ public:
+  explicit AccelerateConfig(Translation& translation)
+      : t_(translation), keys_(t_.document, t_.diagnostics, Spelling::exact, t_.root, "") {}
+
+  void translate() {
+    read_command();
+    const std::string type = read_type();
+    read_size(type);
+    read_settings();
+    read_sections(type);
+    read_rest();
+  }
+
+ private:
+  void set(std::string_view name, const std::string& value, Place at) {
+    t_.job.text({"env", name}, value, at);
+  }
+
+  /// A script is run by Python, as accelerate does it.
+  void read_command() {
+    t_.took_arguments = true;
+    const auto& arguments = t_.input.arguments;
+    if (arguments.empty()) {
+      t_.diagnostics.error(Place::whole(0),
+                           "this file says how to start a program, and not which; say it after --, "
+                           "for example: -- python train.py");
+      return;
+    }
+    const Place at = keys_.place();
+    std::vector<PlacedText> words;
+    if (arguments.front().ends_with(".py")) words.push_back({"python3", at});
+    for (const std::string& argument : arguments) words.push_back({argument, at});
+    t_.job.texts({"command"}, words, at);
+  }
+
+  std::string read_type() {
+    const auto environment = keys_.text("compute_environment");
+    if (environment && environment->text != "LOCAL_MACHINE")
+      t_.diagnostics.error(environment->place, "compute_environment " +
+                                                   in_quotes(environment->text) +
+                                                   " is none of dlaunch's; it starts "
+                                                   "LOCAL_MACHINE");
+    const auto type = keys_.text("distributed_type");
+    if (!type) {
+      t_.diagnostics.error(keys_.place(), "distributed_type is missing");
+      return "NO";
+    }
+    // "NO" without quotes is a boolean to YAML 1.1, and some file may have been rewritten by it.
+    std::string name = upper(type->text);
+    if (name == "FALSE" || name == "OFF") name = "NO";
+    constexpr std::array<std::string_view, 13> kKnown{
+        "NO",         "MULTI_CPU",    "MULTI_GPU",  "MULTI_NPU", "MULTI_MLU",
+        "MULTI_SDAA", "MULTI_MUSA",   "MULTI_XPU",  "MULTI_HPU", "DEEPSPEED",
+        "FSDP",       "MULTI_NEURON", "MEGATRON_LM"};
+    if (std::find(kKnown.begin(), kKnown.end(), name) == kKnown.end()) {
+      t_.diagnostics.error(type->place, "distributed_type " + in_quotes(type->text) +
+                                            " is not one that dlaunch starts");
+    }
+    const char* framework = name == "NO" ? "none" : name == "DEEPSPEED" ? "deepspeed" : "pytorch";
+    t_.job.text({"framework"}, framework, type->place);
+    return name;
+  }
+
+  [[nodiscard]] bool is_overridden(std::string_view key) const {
+    return std::any_of(t_.input.overrides.begin(), t_.input.overrides.end(),
+                       [&](const Override& o) { return o.key == key && o.value != "auto"; });
+  }
+
+  /// "num_processes is the total; per machine = num_processes // num_machines".
+  void read_size(const std::string& type) {
+    const auto machines = keys_.integer("num_machines", 1);
+    const auto processes = keys_.integer("num_processes", -1);
+    const std::int64_t nodes = machines ? machines->value : 1;
+    std::int64_t count = processes ? processes->value : -1;
+    if (type == "NO" && count < 1) count = 1;
+    const Place at = processes ? processes->place : keys_.place();
+    t_.job.number({"nodes"}, nodes, machines ? machines->place : keys_.place());
+    if (count < 1) {
+      if (is_overridden("processes") || is_overridden("processes_per_node")) return;
+      t_.diagnostics.error(at, "num_processes is not given; say it: -n N");
+      return;
+    }
+    const std::int64_t each = count / nodes;
+    if (each < 1) {
+      t_.diagnostics.error(at, "num_processes " + std::to_string(count) + " do not fill " +
+                                   std::to_string(nodes) + " machines");
+      return;
+    }
+    if (count % nodes != 0) {
+      t_.note_at(at, std::to_string(count) + " processes on " + std::to_string(nodes) +
+                         " machines: " + std::to_string(each) +
+                         " on each, as accelerate divides them");
+    }
+    t_.job.number({"processes_per_node"}, each, at);
+  }
+
+  void read_settings() {
+    auto precision = keys_.text("mixed_precision");
+    if (!precision && keys_.is_true("fp16")) precision = PlacedText{"fp16", keys_.place()};
+    keys_.skip({"fp16"});
+    std::string name = precision ? lower(precision->text) : "no";
+    if (name == "false") name = "no";
+    set("ACCELERATE_MIXED_PRECISION", name, precision ? precision->place : keys_.place());
+    const bool cpu = keys_.is_true("use_cpu");
+    set("ACCELERATE_USE_CPU", cpu ? "True" : "False", keys_.place());
+    if (keys_.is_true("debug")) set("ACCELERATE_DEBUG_MODE", "true", keys_.place());
+    set("ACCELERATE_CPU_AFFINITY", keys_.is_true("enable_cpu_affinity") ? "1" : "0", keys_.place());
+    if (const auto ids = keys_.text("gpu_ids"); ids && lower(ids->text) != "all")
+      set("CUDA_VISIBLE_DEVICES", ids->text, ids->place);
+    if (const auto port = keys_.integer("main_process_port", 0); port && port->value > 0)
+      t_.job.number({"rendezvous", "port"}, port->value, port->place);
+    ForeignKeys dynamo = keys_.mapping("dynamo_config");
+    auto backend = dynamo.text("dynamo_backend");
+    if (const auto old = keys_.text("dynamo_backend"); old && !backend) backend = old;
+    if (!backend) return;
+    set("ACCELERATE_DYNAMO_BACKEND", upper(backend->text), backend->place);
+    set("ACCELERATE_DYNAMO_MODE",
+        dynamo.text("dynamo_mode").value_or(PlacedText{"default", {}}).text, backend->place);
+    set("ACCELERATE_DYNAMO_USE_FULLGRAPH",
+        dynamo.is_true("dynamo_use_fullgraph") ? "True" : "False", backend->place);
+    set("ACCELERATE_DYNAMO_USE_DYNAMIC", dynamo.is_true("dynamo_use_dynamic") ? "True" : "False",
+        backend->place);
+  }
+
+  /// "true" and "false" as the readers of these variables compare them; other texts stay.
+  static std::string value_of_variable(const std::string& text) {
+    const std::string small = lower(text);
+    return small == "true" || small == "false" ? small : text;
+  }
+
+  void read_sections(const std::string& type) {
+    ForeignKeys deepspeed = keys_.mapping("deepspeed_config");
+    if (type == "DEEPSPEED") read_deepspeed(deepspeed);
+    ForeignKeys fsdp = keys_.mapping("fsdp_config");
+    if (type == "FSDP") {
+      set("ACCELERATE_USE_FSDP", "true", keys_.place());
+      read_upper_case(fsdp);
+    }
+    ForeignKeys megatron = keys_.mapping("megatron_lm_config");
+    if (type == "MEGATRON_LM") {
+      set("ACCELERATE_USE_MEGATRON_LM", "true", keys_.place());
+      read_upper_case(megatron);
+    }
+    ForeignKeys parallelism = keys_.mapping("parallelism_config");
+    if (parallelism.is_given()) {
+      set("ACCELERATE_USE_PARALLELISM_CONFIG", "true", parallelism.place());
+      read_upper_case(parallelism);
+    }
+  }
+
+  void read_deepspeed(ForeignKeys& deepspeed) {
+    set("ACCELERATE_USE_DEEPSPEED", "true", keys_.place());
+    std::string given;
+    for (const Renamed& renamed : kDeepspeed) {
+      const auto value = deepspeed.text(renamed.key);
+      if (!value) continue;
+      given += (given.empty() ? "" : ",") + std::string(renamed.key);
+      set(renamed.variable, value_of_variable(value->text), value->place);
+    }
+    if (const auto precision = keys_.text("mixed_precision"))
+      given += (given.empty() ? "" : ",") + std::string("mixed_precision");
+    if (!given.empty()) set("ACCELERATE_CONFIG_DS_FIELDS", given, deepspeed.place());
+    for (const PlacedText& key :
+         deepspeed.given_of({"deepspeed_multinode_launcher", "deepspeed_hostfile",
+                             "deepspeed_inclusion_filter", "deepspeed_exclusion_filter"}))
+      t_.not_used.push_back(key);
+    deepspeed.refuse_others();
+  }
+
+  void read_upper_case(ForeignKeys& section) {
+    for (const ForeignKey& key : section.all()) {
+      const Node& node = t_.document[key.value];
+      if (node.kind != NodeKind::scalar) continue;
+      const auto renamed = std::find_if(kFsdp.begin(), kFsdp.end(),
+                                        [&](const Renamed& r) { return r.key == key.name; });
+      const std::string name =
+          renamed != kFsdp.end() ? std::string(renamed->variable) : upper(key.name);
+      const std::string value = value_of_variable(node.text);
+      set(name, value, place_of(t_.document, key));
+    }
+  }
+
+  void read_rest() {
+    for (const PlacedText& key : keys_.given_of({"main_process_ip", "mpirun_config", "fp8_config",
+                                                 "main_training_function", "tpu_name"})) {
+      const bool is_default = key.text == "main_training_function";
+      if (!is_default) t_.not_used.push_back(key);
+    }
+    // Who is which machine is dlaunch's to say; the rest is about TPUs and Amazon's service.
+    keys_.skip({"machine_rank", "rdzv_backend", "same_network", "downcast_bf16", "tpu_env",
+                "tpu_use_cluster", "tpu_use_sudo", "tpu_zone", "commands", "command_file",
+                "ipex_config", "use_xpu", "mixed_precision", "num_cpu_threads_per_process",
+                "tpu_vm", "enable_cpu_affinity"});
+    keys_.refuse_others();
+  }
+
+  Translation& t_;
+  ForeignKeys keys_;
+};
+
+void translate_accelerate(Translation& translation) {
+  AccelerateConfig(translation).translate();
+}
+
+}  // namespace
+
+const Dialect kAccelerate{"accelerate config", why_not_accelerate, translate_accelerate};
+
+}  // namespace dlaunch::spec

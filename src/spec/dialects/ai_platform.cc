@@ -1,0 +1,204 @@
+// Google AI Platform Training: the `trainingInput` of a job, as `gcloud ai-platform jobs submit
+// --config` takes it. Rules: "TrainingInput" and "ReplicaConfig" of its REST reference, "Use
+// TF_CONFIG for distributed training", "Distributed training with containers".
+#include <array>
+
+#include "spec/dialects/dialect_list.h"
+#include "spec/dialects/replicas.h"
+
+namespace dlaunch::spec {
+
+namespace {
+
+constexpr std::string_view kKey = "trainingInput";
+
+std::string why_not_ai_platform(const Document& document, NodeId root) {
+  const Node& node = document[root];
+  for (std::size_t i = 0; i + 1 < node.items.size(); i += 2) {
+    const std::string& key = document[node.items[i]].text;
+    if (key == kKey || key == "training_input") return "";
+  }
+  return "no trainingInput";
+}
+
+/// Of the master, workers, parameter servers; machines besides the master.
+struct Tier {
+  std::string_view name;
+  std::int64_t workers;
+  std::int64_t servers;
+};
+constexpr std::array<Tier, 4> kTiers{
+    {{"BASIC", 0, 0}, {"BASIC_GPU", 0, 0}, {"STANDARD_1", 4, 3}, {"PREMIUM_1", 19, 11}}};
+
+struct Pool {
+  const char* role;
+  const char* count;
+  const char* type;
+  const char* config;
+};
+constexpr std::array<Pool, 4> kPools{
+    {{"chief", "", "masterType", "masterConfig"},
+     {"worker", "workerCount", "workerType", "workerConfig"},
+     {"ps", "parameterServerCount", "parameterServerType", "parameterServerConfig"},
+     {"evaluator", "evaluatorCount", "evaluatorType", "evaluatorConfig"}}};
+
+class TrainingInput {
+ public:
+  explicit TrainingInput(Translation& translation)
+      : t_(translation),
+        top_(t_.document, t_.diagnostics, Spelling::loose, t_.root, ""),
+        keys_(top_.mapping(kKey)) {}
+
+  void translate() {
+    if (!keys_.is_given()) return empty();
+    t_.job.text({"framework"}, "gcp", keys_.place());
+    if (const auto name = top_.text("jobId")) t_.job.text({"name"}, name->text, name->place);
+    if (const auto tuning = keys_.find("hyperparameters")) {
+      t_.diagnostics.error(tuning->key,
+                           "hyperparameters search for the best of many runs, which dlaunch does "
+                           "not do; leave them out, and give the values in args");
+    }
+    read_tier();
+    read_arguments();
+    std::vector<Replicas> groups;
+    for (const Pool& pool : kPools) groups.push_back(read_pool(pool));
+    set_roles(t_, groups);
+    read_rest();
+  }
+
+ private:
+  /// "a README in the wild shows keys at the wrong indent under an empty trainingInput"
+  void empty() {
+    const Node& node = t_.document[t_.root];
+    for (std::size_t i = 0; i + 1 < node.items.size(); i += 2) {
+      const Node& key = t_.document[node.items[i]];
+      if (key.text != kKey) continue;
+      const bool has_more = node.items.size() > i + 2;
+      t_.diagnostics.error(key.place,
+                           has_more ? "trainingInput is empty; the keys below it must be indented"
+                                    : "trainingInput is empty");
+      return;
+    }
+  }
+
+  void read_tier() {
+    const auto tier = keys_.text("scaleTier");
+    is_custom_ = tier && tier->text == "CUSTOM";
+    if (is_custom_) return;
+    const std::string name = tier ? tier->text : "BASIC";
+    for (const Tier& known : kTiers) {
+      if (known.name != name) continue;
+      tier_ = known;
+      return;
+    }
+    t_.diagnostics.error(tier->place,
+                         "scaleTier " + in_quotes(name) +
+                             (name == "BASIC_TPU" ? " has TPUs, which dlaunch does not start"
+                                                  : " is none; there are BASIC, STANDARD_1, "
+                                                    "PREMIUM_1, BASIC_GPU and CUSTOM"));
+  }
+
+  void read_arguments() {
+    args_ = keys_.texts("args");
+    if (const auto folder = keys_.text("jobDir")) {
+      args_.push_back({"--job-dir", folder->place});
+      args_.push_back(*folder);
+    }
+    module_ = keys_.text("pythonModule");
+  }
+
+  Replicas read_pool(const Pool& pool) {
+    Replicas group;
+    group.role = pool.role;
+    group.place = keys_.place();
+    group.count = {count_of(pool), keys_.place()};
+    const std::string_view count_key = pool.count;
+    const auto type = keys_.text(pool.type);
+    if (!count_key.empty()) {
+      if (const auto count = keys_.integer(count_key)) {
+        group.count = *count;
+        check_custom(count_key, count->place);
+        if (is_custom_ && count->value > 0 && !type) {
+          t_.diagnostics.error(count->place, std::string(count_key) + " needs " + pool.type);
+        }
+      }
+    } else if (is_custom_ && !type) {
+      t_.diagnostics.error(keys_.place(), "scaleTier: CUSTOM needs masterType");
+    }
+    if (type) check_custom(pool.type, type->place);
+    ForeignKeys config = keys_.mapping(pool.config);
+    if (config.is_given()) group.place = config.place();
+    read_program(pool, config, group);
+    return group;
+  }
+
+  [[nodiscard]] std::int64_t count_of(const Pool& pool) const {
+    const std::string_view role = pool.role;
+    if (role == "chief") return 1;
+    if (role == "worker") return tier_.workers;
+    return role == "ps" ? tier_.servers : 0;
+  }
+
+  void check_custom(std::string_view key, Place at) {
+    if (!is_custom_)
+      t_.diagnostics.error(at, std::string(key) + " counts with scaleTier: CUSTOM only");
+  }
+
+  /// "workerConfig.imageUri: if not set, AI Platform uses the value of masterConfig.imageUri".
+  void read_program(const Pool& pool, ForeignKeys& config, Replicas& group) {
+    const auto image = config.text("imageUri");
+    if (std::string_view(pool.role) == "chief" && image) master_image_ = *image;
+    group.image = image.value_or(master_image_);
+    config.skip({"acceleratorConfig", "diskConfig", "tpuTfVersion"});
+    const auto own_command = config.texts("containerCommand");
+    const auto own_args = config.texts("containerArgs");
+    if (std::string_view(pool.role) == "chief") master_command_ = own_command;
+    group.command = own_command.empty() ? master_command_ : own_command;
+    group.args = own_args.empty() ? args_ : own_args;
+    if (group.image.text.empty() && group.command.empty()) {
+      if (!module_) {
+        if (std::string_view(pool.role) == "chief")
+          t_.diagnostics.error(keys_.place(),
+                               "there is nothing to run: no pythonModule, and no imageUri in "
+                               "masterConfig");
+        group.count.value = 0;
+        return;
+      }
+      group.command = {{"python3", module_->place}, {"-m", module_->place}, *module_};
+    }
+    config.refuse_others();
+  }
+
+  void read_rest() {
+    ForeignKeys scheduling = keys_.mapping("scheduling");
+    if (const auto limit = scheduling.text("maxRunningTime")) set_limit(t_, *limit);
+    keys_.skip(
+        {"region", "pythonVersion", "runtimeVersion", "useChiefInTfConfig", "enableWebAccess"});
+    for (const PlacedText& key :
+         keys_.given_of({"packageUris", "serviceAccount", "network", "encryptionConfig"}))
+      t_.not_used.push_back(key);
+    keys_.refuse_others();
+    top_.skip({"labels", "jobId"});
+    for (const PlacedText& key : top_.others()) t_.not_used.push_back(key);
+  }
+
+  Translation& t_;
+  ForeignKeys top_;
+  ForeignKeys keys_;
+  bool is_custom_ = false;
+  Tier tier_{"", 0, 0};
+  std::vector<PlacedText> args_;
+  std::optional<PlacedText> module_;
+  PlacedText master_image_;
+  std::vector<PlacedText> master_command_;
+};
+
+void translate_ai_platform(Translation& translation) {
+  TrainingInput(translation).translate();
+}
+
+}  // namespace
+
+const Dialect kAiPlatform{"AI Platform Training", why_not_ai_platform, translate_ai_platform};
+
+}  // namespace dlaunch::spec

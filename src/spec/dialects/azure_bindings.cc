@@ -1,0 +1,249 @@
+// Inputs and outputs of a job: literals stay as they are written, data becomes a path here.
+#include <algorithm>
+#include <utility>
+
+#include "spec/dialects/azure_v2.h"
+#include "spec/dialects/paths.h"
+#include "spec/expectation.h"
+
+namespace dlaunch::spec::azure {
+
+namespace {
+
+bool is_data_type(std::string_view type) {
+  constexpr std::string_view kTypes[] = {"uri_folder",   "uri_file",     "mltable", "custom_model",
+                                         "mlflow_model", "triton_model", "path"};
+  return std::find(std::begin(kTypes), std::end(kTypes), type) != std::end(kTypes);
+}
+
+/// The places of the command line's values, as sources of their own.
+Place add_source(Translation& translation, const NamedValue& value) {
+  translation.sources.push_back({value.origin, value.value, true});
+  return Place::whole(static_cast<std::uint32_t>(translation.sources.size() - 1));
+}
+
+class BindingReader {
+ public:
+  BindingReader(Translation& translation, const CommandJob& job)
+      : translation_(translation), document_(translation.document), job_(job) {}
+
+  void read_inputs(std::vector<Binding>& inputs) {
+    declare(job_.declared_inputs, inputs);
+    for (const ForeignKey& key : keys_of(job_.given_inputs, "inputs")) {
+      Binding* binding = find(inputs, key.name);
+      if (binding == nullptr && job_.declared_inputs) {
+        translation_.diagnostics.error(key.key,
+                                       "the component has no input " + in_quotes(key.name));
+        continue;
+      }
+      if (binding == nullptr) {
+        inputs.push_back({key.name, std::nullopt, false, false, false, key.key});
+        binding = &inputs.back();
+      }
+      give(key, *binding);
+    }
+    override_inputs(inputs);
+  }
+
+  void read_outputs(std::vector<Binding>& outputs) {
+    for (const auto& node : {job_.declared_outputs, job_.given_outputs}) {
+      for (const ForeignKey& key : keys_of(node, "outputs")) {
+        if (find(outputs, key.name) == nullptr) {
+          outputs.push_back({key.name, std::nullopt, true, false, false, key.key});
+        }
+        give_output(key, *find(outputs, key.name));
+      }
+    }
+    override_outputs(outputs);
+    for (Binding& output : outputs) {
+      if (!output.value)
+        output.value =
+            path_below(translation_.input.foreign.current_folder, "outputs/" + output.name);
+    }
+  }
+
+ private:
+  static Binding* find(std::vector<Binding>& bindings, std::string_view name) {
+    const auto found = std::find_if(bindings.begin(), bindings.end(),
+                                    [&](const Binding& b) { return b.name == name; });
+    return found == bindings.end() ? nullptr : &*found;
+  }
+
+  std::vector<ForeignKey> keys_of(std::optional<NodeId> node, const char* name) {
+    if (!node) return {};
+    const Node& mapping = document_[*node];
+    std::vector<ForeignKey> keys;
+    if (mapping.kind != NodeKind::mapping) {
+      translation_.diagnostics.error(
+          mapping.place, std::string(name) + " must be a mapping, not " + found_instead(mapping));
+      return keys;
+    }
+    for (std::size_t i = 0; i + 1 < mapping.items.size(); i += 2) {
+      const Node& key = document_[mapping.items[i]];
+      keys.push_back({key.text, key.place, mapping.items[i + 1]});
+    }
+    return keys;
+  }
+
+  /// A component's own words about its inputs.
+  void declare(std::optional<NodeId> declared, std::vector<Binding>& inputs) {
+    for (const ForeignKey& key : keys_of(declared, "inputs")) {
+      Binding binding{key.name, std::nullopt, false, false, false, key.key};
+      const Node& node = document_[key.value];
+      if (node.kind == NodeKind::mapping) {
+        read_type(key.value, binding);
+        ForeignKeys keys(document_, translation_.diagnostics, Spelling::exact, key.value, "inputs");
+        binding.is_optional = keys.is_true("optional");
+        if (const auto value = keys.find("default")) set(*value, binding);
+      } else {
+        set(key, binding);
+      }
+      inputs.push_back(std::move(binding));
+    }
+  }
+
+  void read_type(NodeId mapping, Binding& binding) {
+    const std::string type = scalar_of(document_, mapping, "type").value_or("");
+    binding.is_path = binding.is_path || is_data_type(type);
+    binding.is_file = binding.is_file || type == "uri_file";
+  }
+
+  void give(const ForeignKey& key, Binding& binding) {
+    const Node& node = document_[key.value];
+    binding.place = key.key;
+    if (node.kind != NodeKind::mapping) return set(key, binding);
+    ForeignKeys keys(document_, translation_.diagnostics, Spelling::exact, key.value,
+                     "inputs." + key.name);
+    read_type(key.value, binding);
+    binding.is_optional = binding.is_optional || keys.is_true("optional");
+    if (const auto path = keys.find("path")) {
+      binding.is_path = true;
+      // An input of the pipeline that has a path itself.
+      return document_[path->value].kind == NodeKind::mapping
+                 ? give({key.name, path->key, path->value}, binding)
+                 : set(*path, binding);
+    }
+    const bool has_type = keys.find("type").has_value();
+    for (const char* name : {"value", "default", "data", "file", "folder"}) {
+      if (const auto value = keys.find(name)) return set(*value, binding);
+    }
+    // "type default uri_folder": a mapping without a type is data
+    if (!has_type) binding.is_path = true;
+  }
+
+  /// The value itself, as it is written: `1e-3` and `True` stay so.
+  void set(const ForeignKey& key, Binding& binding) {
+    const Node& node = document_[key.value];
+    if (node.kind == NodeKind::null) return;
+    if (node.kind != NodeKind::scalar) {
+      translation_.diagnostics.error(
+          key.key,
+          "the input " + binding.name + " must have one value, not " + found_instead(node));
+      return;
+    }
+    const std::string text = node.text;
+    const Place at = place_of(document_, key);
+    binding.place = at;
+    if (text.starts_with("${{parent.") || text.starts_with("${{jobs.")) {
+      binding.is_path = true;  // what another step writes; --input may say where it is
+      return;
+    }
+    if (!binding.is_path) {
+      binding.value = text;
+      return;
+    }
+    binding.value = local_path(translation_, job_, text, at);
+    if (!binding.value) refuse_remote(binding, text, at);
+  }
+
+  void refuse_remote(const Binding& binding, const std::string& text, Place at) {
+    const auto& given = translation_.input.foreign.inputs;
+    const bool is_given = std::any_of(given.begin(), given.end(), [&](const NamedValue& value) {
+      return value.name == binding.name;
+    });
+    if (is_given) return;
+    translation_.diagnostics.error(
+        at, "the input " + binding.name + " is " + in_quotes(text) +
+                ", which dlaunch cannot fetch; give a local one: --input " + binding.name +
+                "=./dir");
+  }
+
+  void give_output(const ForeignKey& key, Binding& binding) {
+    if (document_[key.value].kind != NodeKind::mapping) return;
+    read_type(key.value, binding);
+    const auto path = scalar_of(document_, key.value, "path");
+    const auto node = value_of(document_, key.value, "path");
+    if (!path || !node) return;
+    const Place at = document_[*node].place;
+    if (const auto local = local_path(translation_, job_, *path, at)) {
+      binding.value = local;
+    } else {
+      translation_.note_at(at, "the output " + binding.name + " goes to outputs/" + binding.name +
+                                   " here; --output " + binding.name + "=DIR says where else");
+    }
+  }
+
+  void override_inputs(std::vector<Binding>& inputs) {
+    for (const NamedValue& given : translation_.input.foreign.inputs) {
+      const Place at = add_source(translation_, given);
+      Binding* binding = find(inputs, given.name);
+      if (binding == nullptr) {
+        refuse_unknown(at, "input", given.name, inputs);
+      } else if (!binding->is_path) {
+        binding->value = given.value;
+      } else if (is_remote(given.value)) {
+        translation_.diagnostics.error(at, "dlaunch cannot fetch it; give a file or folder here");
+      } else {
+        binding->value =
+            path_below(translation_.input.foreign.current_folder, without_file_scheme(given.value));
+      }
+    }
+  }
+
+  void override_outputs(std::vector<Binding>& outputs) {
+    for (const NamedValue& given : translation_.input.foreign.outputs) {
+      const Place at = add_source(translation_, given);
+      Binding* binding = find(outputs, given.name);
+      if (binding == nullptr) {
+        refuse_unknown(at, "output", given.name, outputs);
+      } else if (is_remote(given.value)) {
+        translation_.diagnostics.error(at, "dlaunch writes to folders only");
+      } else {
+        binding->value = path_below(translation_.input.foreign.current_folder, given.value);
+      }
+    }
+  }
+
+  void refuse_unknown(Place at, const std::string& what, const std::string& name,
+                      const std::vector<Binding>& known) {
+    std::string names;
+    for (const Binding& binding : known) names += (names.empty() ? "" : ", ") + binding.name;
+    translation_.diagnostics.error(at, "the job has no " + what + ' ' + in_quotes(name) +
+                                           (names.empty() ? "; it has none" : "; it has " + names));
+  }
+
+  Translation& translation_;
+  const Document& document_;
+  const CommandJob& job_;
+};
+
+}  // namespace
+
+Bindings read_bindings(Translation& translation, const CommandJob& job) {
+  Bindings bindings;
+  BindingReader reader(translation, job);
+  reader.read_inputs(bindings.inputs);
+  reader.read_outputs(bindings.outputs);
+  return bindings;
+}
+
+std::optional<std::string> local_path(const Translation& translation, const CommandJob& job,
+                                      const std::string& text, Place place) {
+  if (is_remote(text)) return std::nullopt;
+  const bool is_other = place.source < job.folders.size() && !job.folders[place.source].empty();
+  const std::string& folder =
+      is_other ? job.folders[place.source] : translation.input.foreign.folder;
+  return path_below(folder, without_file_scheme(text));
+}
+
+}  // namespace dlaunch::spec::azure

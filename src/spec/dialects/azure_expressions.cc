@@ -1,0 +1,210 @@
+// ${{inputs.x}}, ${{outputs.x}}, $[[ optional parts ]].
+#include <algorithm>
+#include <array>
+
+#include "spec/dialects/azure_v2.h"
+
+namespace dlaunch::spec::azure {
+
+namespace {
+
+std::string_view trimmed(std::string_view text) {
+  const auto first = text.find_first_not_of(" \t\n");
+  if (first == std::string_view::npos) return {};
+  return text.substr(first, text.find_last_not_of(" \t\n") - first + 1);
+}
+
+/// Where `part` of a value stands in the file: behind the value's beginning, if it is there as it
+/// is (a folded text has other line ends), else the value.
+Place place_of_part(const Translation& translation, Place value, std::string_view part) {
+  const std::string& text = translation.sources[value.source].text;
+  if (value.is_whole()) return value;
+  const auto at = text.find(part, value.offset);
+  if (at == std::string::npos) return value;
+  return {value.source, static_cast<std::uint32_t>(at),
+          static_cast<std::uint32_t>(std::min(part.find('\n'), part.size()))};
+}
+
+std::string names_of(const std::vector<Binding>& bindings) {
+  std::string out;
+  for (const Binding& binding : bindings) out += (out.empty() ? "" : ", ") + binding.name;
+  return out.empty() ? "there are none" : "there are " + out;
+}
+
+class Resolver {
+ public:
+  Resolver(Translation& translation, const PlacedText& command, const Bindings& bindings)
+      : translation_(translation), command_(command), bindings_(bindings) {}
+
+  std::string resolve(std::string_view text) {
+    std::string out;
+    std::size_t at = 0;
+    while (at < text.size()) {
+      const std::size_t next = std::min(text.find_first_of("${", at), text.size());
+      out += text.substr(at, next - at);
+      at = next;
+      if (at == text.size()) break;
+      if (text.compare(at, 3, "$[[") == 0) {
+        at = optional_part(text, at, out);
+      } else if (text.compare(at, 3, "${{") == 0) {
+        at = expression(text, at, 3, "}}", out);
+      } else if (is_single_brace(text, at)) {
+        at = expression(text, at, 1, "}", out);
+      } else {
+        out += text[at++];
+      }
+    }
+    return out;
+  }
+
+ private:
+  /// "{inputs.x}" of the preview of 2021, for names that there are.
+  [[nodiscard]] bool is_single_brace(std::string_view text, std::size_t at) const {
+    constexpr std::size_t kLongestName = 256;
+    if (text[at] != '{' || (at > 0 && (text[at - 1] == '{' || text[at - 1] == '$'))) return false;
+    const std::string_view rest = text.substr(at + 1, kLongestName);
+    const std::string_view inside = rest.substr(0, rest.find('}'));
+    return inside.size() < rest.size() && (find(inside, "inputs.", bindings_.inputs) != nullptr ||
+                                           find(inside, "outputs.", bindings_.outputs) != nullptr);
+  }
+
+  static const Binding* find(std::string_view expression, std::string_view prefix,
+                             const std::vector<Binding>& bindings) {
+    if (!expression.starts_with(prefix)) return nullptr;
+    expression.remove_prefix(prefix.size());
+    const auto found = std::find_if(bindings.begin(), bindings.end(),
+                                    [&](const Binding& b) { return b.name == expression; });
+    return found == bindings.end() ? nullptr : &*found;
+  }
+
+  void error(std::string_view part, std::string message) {
+    if (translation_.diagnostics.is_full()) return;
+    translation_.diagnostics.error(place_of_part(translation_, command_.place, part),
+                                   std::move(message));
+  }
+
+  /// Returns where the text goes on.
+  std::size_t expression(std::string_view text, std::size_t at, std::size_t open,
+                         std::string_view close, std::string& out) {
+    const auto end = text.find(close, at);
+    if (end == std::string_view::npos) {
+      error(text.substr(at), "this expression has no end (" + std::string(close) + ")");
+      return text.size();
+    }
+    const std::string_view whole = text.substr(at, end + close.size() - at);
+    append_value(trimmed(text.substr(at + open, end - at - open)), whole, out);
+    return end + close.size();
+  }
+
+  void append_value(std::string_view name, std::string_view whole, std::string& out) {
+    const Binding* binding = find(name, "inputs.", bindings_.inputs);
+    if (binding == nullptr) binding = find(name, "outputs.", bindings_.outputs);
+    if (binding != nullptr) {
+      if (binding->value) {
+        out += *binding->value;
+      } else {
+        missing_ = true;
+        if (!in_optional_) no_value(*binding, whole);
+      }
+      return;
+    }
+    if (name.starts_with("inputs.")) {
+      error(whole, in_quotes(name) + " is no input of this job; " + names_of(bindings_.inputs));
+    } else if (name.starts_with("outputs.")) {
+      error(whole, in_quotes(name) + " is no output of this job; " + names_of(bindings_.outputs));
+    } else if (name.starts_with("search_space.")) {
+      error(whole, in_quotes(name) + " is chosen by a sweep, which dlaunch does not do");
+    } else {
+      error(whole, "unknown expression " + in_quotes(name) +
+                       "; a command knows ${{inputs.NAME}} and ${{outputs.NAME}}");
+    }
+  }
+
+  void no_value(const Binding& binding, std::string_view whole) {
+    error(whole, "the input " + binding.name + " has no value; give one: --input " + binding.name +
+                     (binding.is_path ? "=./dir" : "=VALUE"));
+  }
+
+  std::size_t optional_part(std::string_view text, std::size_t at, std::string& out) {
+    const auto end = text.find("]]", at);
+    if (end == std::string_view::npos) {
+      error(text.substr(at), "this optional part has no end (]])");
+      return text.size();
+    }
+    in_optional_ = true;
+    missing_ = false;
+    const std::string inside = resolve(text.substr(at + 3, end - at - 3));
+    in_optional_ = false;
+    if (!missing_) out += inside;
+    return end + 2;
+  }
+
+  Translation& translation_;
+  const PlacedText& command_;
+  const Bindings& bindings_;
+  bool in_optional_ = false;
+  bool missing_ = false;
+};
+
+bool is_end_of_name(char c) {
+  return !((c >= 'a' && c <= 'z') || (c >= 'A' && c <= 'Z') || (c >= '0' && c <= '9') || c == '_');
+}
+
+bool mentions_variable(std::string_view text, std::string_view name) {
+  for (const std::string& form : {"$" + std::string(name), "${" + std::string(name)}) {
+    for (auto at = text.find(form); at != std::string_view::npos; at = text.find(form, at + 1)) {
+      const auto end = at + form.size();
+      if (end == text.size() || is_end_of_name(text[end])) return true;
+    }
+  }
+  return false;
+}
+
+std::vector<std::string_view> words_of(std::string_view text) {
+  std::vector<std::string_view> words;
+  while (true) {
+    const auto first = text.find_first_not_of(" \t\n");
+    if (first == std::string_view::npos) return words;
+    text.remove_prefix(first);
+    const auto end = std::min(text.find_first_of(" \t\n"), text.size());
+    words.push_back(text.substr(0, end));
+    text.remove_prefix(end);
+  }
+}
+
+std::string_view base_name(std::string_view word) {
+  const auto slash = word.rfind('/');
+  return slash == std::string_view::npos ? word : word.substr(slash + 1);
+}
+
+}  // namespace
+
+std::string resolve_command(Translation& translation, const PlacedText& command,
+                            const Bindings& bindings) {
+  return Resolver(translation, command, bindings).resolve(command.text);
+}
+
+bool starts_own_workers(std::string_view command) {
+  constexpr std::array<std::string_view, 4> kModules{"torch.distributed.launch",
+                                                     "torch.distributed.run",
+                                                     "accelerate.commands.launch", "torchx.run"};
+  if (mentions_variable(command, "RANK") || mentions_variable(command, "LOCAL_RANK")) return false;
+  if (mentions_variable(command, "NODE_RANK")) return true;
+  const std::vector<std::string_view> words = words_of(command);
+  for (std::size_t i = 0; i < words.size(); ++i) {
+    const std::string_view name = base_name(words[i]);
+    const std::string_view before = i == 0 ? std::string_view("&&") : words[i - 1];
+    const bool begins = before == "&&" || before == "||" || before == "|" || before == "exec" ||
+                        before.ends_with(';');
+    if (name == "torchrun" && begins) return true;
+    if (name == "deepspeed" && begins) return true;
+    if (name == "accelerate" && begins && i + 1 < words.size() && words[i + 1] == "launch")
+      return true;
+    const bool is_module =
+        before == "-m" && std::find(kModules.begin(), kModules.end(), words[i]) != kModules.end();
+    if (is_module) return true;
+  }
+  return false;
+}
+
+}  // namespace dlaunch::spec::azure

@@ -1,0 +1,239 @@
+// Steps of a pipeline, and components: both become one mapping, as if it had been written so.
+#include <filesystem>
+#include <utility>
+
+#include "spec/dialects/azure_v2.h"
+#include "spec/dialects/paths.h"
+#include "spec/expectation.h"
+#include "spec/yaml_reader.h"
+
+namespace dlaunch::spec::azure {
+
+namespace {
+
+namespace fs = std::filesystem;
+
+void put(Document& document, NodeId mapping, NodeId key, NodeId value) {
+  const std::string name = document[key].text;
+  std::vector<NodeId>& items = document[mapping].items;
+  for (std::size_t i = 0; i + 1 < items.size(); i += 2) {
+    if (document[items[i]].text != name) continue;
+    items[i] = key;
+    items[i + 1] = value;
+    return;
+  }
+  items.insert(items.end(), {key, value});
+}
+
+/// Entries of `from` win; nothing is merged further down.
+NodeId merged(Document& document, NodeId base, NodeId from) {
+  Node copy = document[base];
+  copy.place = document[from].place;
+  const NodeId result = document.add(std::move(copy));
+  const std::vector<NodeId> items = document[from].items;
+  for (std::size_t i = 0; i + 1 < items.size(); i += 2)
+    put(document, result, items[i], items[i + 1]);
+  return result;
+}
+
+NodeId without(Document& document, NodeId mapping, std::string_view key) {
+  Node copy = document[mapping];
+  for (std::size_t i = 0; i + 1 < copy.items.size(); i += 2) {
+    if (document[copy.items[i]].text != key) continue;
+    const auto at = copy.items.begin() + static_cast<std::ptrdiff_t>(i);
+    copy.items.erase(at, at + 2);
+    break;
+  }
+  return document.add(std::move(copy));
+}
+
+/// "${{parent.inputs.x}}" -> x; empty: something else.
+struct ParentReference {
+  std::string kind;  // "inputs", "outputs", "jobs"
+  std::string name;  // of jobs: "step.outputs.y"
+};
+std::optional<ParentReference> parent_reference(std::string_view text) {
+  const auto trim = [](std::string_view part) {
+    const auto first = part.find_first_not_of(" \t");
+    if (first == std::string_view::npos) return std::string_view();
+    return part.substr(first, part.find_last_not_of(" \t") - first + 1);
+  };
+  text = trim(text);
+  if (!text.starts_with("${{") || !text.ends_with("}}") || text.size() < 5) return std::nullopt;
+  text = trim(text.substr(3, text.size() - 5));
+  // "jobs.x.outputs.y" and "inputs.x" without "parent." are the spelling of 2021.
+  if (text.starts_with("parent.")) text.remove_prefix(7);
+  const auto dot = text.find('.');
+  if (dot == std::string_view::npos) return std::nullopt;
+  return ParentReference{std::string(text.substr(0, dot)), std::string(text.substr(dot + 1))};
+}
+
+/// Resolves what a step says about its parent.
+class StepReader {
+ public:
+  explicit StepReader(Translation& translation)
+      : t_(translation), inputs_(value_of(t_.document, t_.root, "inputs")) {}
+
+  /// A copy of the tree in which references to the parent's inputs are their values.
+  NodeId resolved(NodeId id, bool is_input = false) {
+    const Node node = t_.document[id];
+    if (node.kind == NodeKind::scalar) return resolved_scalar(id, node, is_input);
+    Node copy = node;
+    for (std::size_t i = 0; i < node.items.size(); ++i) {
+      const bool is_mapping = node.kind == NodeKind::mapping;
+      if (is_mapping && i % 2 == 0) continue;
+      const bool below_inputs = is_mapping && t_.document[node.items[i - 1]].text == "inputs";
+      copy.items[i] = resolved(node.items[i], is_input || below_inputs);
+    }
+    return t_.document.add(std::move(copy));
+  }
+
+ private:
+  /// Of outputs, also of other steps, nothing is known here: they stay as they are.
+  NodeId resolved_scalar(NodeId id, const Node& node, bool is_input) {
+    const auto reference = parent_reference(node.text);
+    if (!reference || reference->kind != "inputs") return id;
+    if (const auto value = input(reference->name)) return *value;
+    if (is_input) return t_.document.add(Node{});  // no value, unless --input gives one
+    t_.diagnostics.error(node.place, "the pipeline's input " + in_quotes(reference->name) +
+                                         " has no value; write a number here");
+    return id;
+  }
+
+  /// A literal may be written as {type: integer, default: 3}.
+  [[nodiscard]] std::optional<NodeId> input(const std::string& name) const {
+    const auto value = inputs_ ? value_of(t_.document, *inputs_, name) : std::nullopt;
+    if (!value || t_.document[*value].kind != NodeKind::mapping) return value;
+    for (const char* key : {"path", "value", "default"}) {
+      const auto inside = value_of(t_.document, *value, key);
+      if (inside) return std::string_view(key) == "path" ? value : inside;
+    }
+    return std::nullopt;
+  }
+
+  Translation& t_;
+  std::optional<NodeId> inputs_;
+};
+
+std::string listed(const Document& document, NodeId jobs) {
+  std::string out;
+  const Node& node = document[jobs];
+  for (std::size_t i = 0; i + 1 < node.items.size(); i += 2)
+    out += (out.empty() ? "" : ", ") + document[node.items[i]].text;
+  return out;
+}
+
+/// The component's own mapping and where its paths begin; nullopt: reported.
+struct Component {
+  NodeId root = 0;
+  std::uint32_t source = 0;
+  std::string folder;
+};
+
+std::optional<Component> read_component(Translation& t, const std::string& text, Place at,
+                                        const std::string& folder) {
+  const auto refuse = [&](const std::string& why) {
+    t.diagnostics.error(at, why);
+    return std::nullopt;
+  };
+  if (is_remote(text))
+    return refuse("the component is " + in_quotes(text) +
+                  ", which dlaunch cannot fetch; name a file of this machine");
+  if (!t.input.foreign.read_file) return refuse("the component's file cannot be read here");
+  const std::string path = path_below(folder, without_file_scheme(text));
+  const auto content = t.input.foreign.read_file(path);
+  if (!content) return refuse("the component cannot be read: " + content.error().message);
+  t.sources.push_back({path, std::string(without_byte_order_mark(*content)), false});
+  Component component;
+  component.source = static_cast<std::uint32_t>(t.sources.size() - 1);
+  component.folder = fs::path(path).parent_path().string();
+  const auto root = read_yaml(t.sources, component.source, t.document, t.diagnostics);
+  if (!root) return std::nullopt;
+  if (t.document[*root].kind != NodeKind::mapping)
+    return refuse("the component's file holds no component");
+  component.root = *root;
+  return component;
+}
+
+}  // namespace
+
+std::optional<CommandJob> with_component(Translation& t, NodeId keys) {
+  CommandJob job;
+  job.keys = keys;
+  job.given_inputs = value_of(t.document, keys, "inputs");
+  job.given_outputs = value_of(t.document, keys, "outputs");
+  // "Step-level overrides" of the preview of 2021.
+  if (const auto overrides = value_of(t.document, keys, "overrides");
+      overrides && t.document[*overrides].kind == NodeKind::mapping) {
+    job.keys = merged(t.document, without(t.document, keys, "overrides"), *overrides);
+  }
+  const auto component = value_of(t.document, keys, "component");
+  if (!component) return job;
+  NodeId base = *component;
+  if (t.document[base].kind == NodeKind::scalar) {
+    const PlacedText name{t.document[base].text, t.document[base].place};
+    const auto read = read_component(t, name.text, name.place, t.input.foreign.folder);
+    if (!read) return std::nullopt;
+    job.folders.resize(read->source + 1);
+    job.folders[read->source] = read->folder;
+    base = read->root;
+  } else if (t.document[base].kind != NodeKind::mapping) {
+    t.diagnostics.error(t.document[base].place, "component must be a file or a mapping");
+    return std::nullopt;
+  }
+  job.declared_inputs = value_of(t.document, base, "inputs");
+  job.declared_outputs = value_of(t.document, base, "outputs");
+  if (!job.declared_inputs) {
+    Node none;
+    none.kind = NodeKind::mapping;
+    job.declared_inputs = t.document.add(std::move(none));
+  }
+  job.keys = merged(t.document, base, without(t.document, job.keys, "component"));
+  return job;
+}
+
+std::optional<CommandJob> find_step(Translation& t) {
+  const auto jobs = value_of(t.document, t.root, "jobs");
+  if (!jobs || t.document[*jobs].kind != NodeKind::mapping) {
+    t.diagnostics.error(Place::whole(0), "a pipeline without steps (jobs)");
+    return std::nullopt;
+  }
+  const std::string& step = t.input.foreign.step;
+  ForeignKeys top(t.document, t.diagnostics, Spelling::exact, t.root, "");
+  const Place at = top.find("jobs")->key;
+  if (step.empty()) {
+    t.diagnostics.error(at,
+                        "this is a pipeline, of which dlaunch runs one step: --step NAME; "
+                        "there are " +
+                            listed(t.document, *jobs));
+    return std::nullopt;
+  }
+  const auto found = value_of(t.document, *jobs, step);
+  if (!found || t.document[*found].kind != NodeKind::mapping) {
+    t.diagnostics.error(at, "the pipeline has no step " + in_quotes(step) + "; there are " +
+                                listed(t.document, *jobs));
+    return std::nullopt;
+  }
+  const std::string type = scalar_of(t.document, *found, "type").value_or("command");
+  if (type != "command") {
+    t.diagnostics.error(t.document[*found].place, "the step " + step + " is of type " +
+                                                      in_quotes(type) +
+                                                      "; dlaunch runs steps of type command");
+    return std::nullopt;
+  }
+  NodeId keys = StepReader(t).resolved(*found);
+  if (!value_of(t.document, keys, "name")) {
+    Node name;
+    name.kind = NodeKind::scalar;
+    name.text = step;
+    name.place = t.document[*found].place;
+    Node key = name;
+    key.text = "name";
+    const NodeId key_id = t.document.add(std::move(key));
+    const NodeId name_id = t.document.add(std::move(name));
+    put(t.document, keys, key_id, name_id);
+  }
+  return with_component(t, keys);
+}
+
+}  // namespace dlaunch::spec::azure

@@ -1,0 +1,119 @@
+#include "spec/dialects/azure_v2.h"
+
+#include <algorithm>
+#include <array>
+
+#include "spec/dialects/dialect_list.h"
+
+namespace dlaunch::spec {
+
+namespace {
+
+using namespace azure;
+
+bool is_mapping(const Document& document, std::optional<NodeId> node) {
+  return node && document[*node].kind == NodeKind::mapping;
+}
+
+std::string schema_of(const Document& document, NodeId root) {
+  return scalar_of(document, root, "$schema").value_or("");
+}
+
+bool is_azure_schema(std::string_view schema) {
+  return schema.find("azuremlschemas") != std::string_view::npos ||
+         schema.find("azureml/sdk-2.0") != std::string_view::npos;
+}
+
+/// "command", "pipeline", ...: what `type` says, else the schema's file name, else the keys.
+std::string type_of(const Document& document, NodeId root) {
+  if (const auto type = scalar_of(document, root, "type")) return *type;
+  const std::string schema = schema_of(document, root);
+  struct Name {
+    std::string_view part;
+    std::string_view type;
+  };
+  constexpr std::array<Name, 9> kNames{{{"/commandJob", "command"},
+                                        {"/commandComponent", "command"},
+                                        {"/pipelineJob", "pipeline"},
+                                        {"/pipelineComponent", "pipeline"},
+                                        {"/sweepJob", "sweep"},
+                                        {"/parallel", "parallel"},
+                                        {"/spark", "spark"},
+                                        {"/autoML", "automl"},
+                                        {"/import", "import"}}};
+  for (const Name& name : kNames) {
+    if (schema.find(name.part) != std::string::npos) return std::string(name.type);
+  }
+  if (value_of(document, root, "command") || value_of(document, root, "component"))
+    return "command";
+  if (is_mapping(document, value_of(document, root, "jobs"))) return "pipeline";
+  return value_of(document, root, "trial") ? "sweep" : "";
+}
+
+std::string why_not_azure(const Document& document, NodeId root) {
+  if (is_azure_schema(schema_of(document, root))) return "";
+  // Keys that native job files do not have, or not in this form.
+  const auto is_section = [&](const char* key) {
+    return is_mapping(document, value_of(document, root, key));
+  };
+  const auto has = [&](const char* key) { return value_of(document, root, key).has_value(); };
+  const std::string type = scalar_of(document, root, "type").value_or("");
+  const bool is_command = has("command") || has("component");
+  if ((type == "command" || type == "pipeline" || type == "sweep") &&
+      (is_command || is_section("jobs") || has("trial")))
+    return "";
+  const bool has_distribution =
+      is_section("distribution") &&
+      value_of(document, *value_of(document, root, "distribution"), "type");
+  const bool has_count =
+      is_section("resources") &&
+      value_of(document, *value_of(document, root, "resources"), "instance_count");
+  if (is_command && (has_distribution || has_count || has("environment_variables"))) return "";
+  const std::string command = scalar_of(document, root, "command").value_or("");
+  if (command.find("${{inputs.") != std::string::npos ||
+      command.find("${{outputs.") != std::string::npos)
+    return "";
+  return "no $schema of azuremlschemas, no type: command with a command";
+}
+
+void translate_azure(Translation& t) {
+  const std::string type = type_of(t.document, t.root);
+  if (type == "command") {
+    if (!t.input.foreign.step.empty())
+      t.diagnostics.error(t.document[t.root].place,
+                          "this is one job, without steps; leave out --step");
+    auto job = with_component(t, t.root);
+    if (!job) return;
+    // A component's file by itself: its inputs are declared, not given.
+    const bool is_component =
+        !job->declared_inputs &&
+        schema_of(t.document, t.root).find("/commandComponent") != std::string::npos;
+    if (is_component) {
+      std::swap(job->declared_inputs, job->given_inputs);
+      std::swap(job->declared_outputs, job->given_outputs);
+    }
+    return translate_command(t, *job);
+  }
+  if (type == "pipeline") {
+    if (const auto step = find_step(t)) translate_command(t, *step);
+    return;
+  }
+  const auto named = value_of(t.document, t.root, "type");
+  const Place at = named ? t.document[*named].place : t.document[t.root].place;
+  if (type == "sweep") {
+    t.diagnostics.error(at,
+                        "a sweep searches for the best of many runs, which dlaunch does not do; "
+                        "give it one trial as a job of type command");
+    return;
+  }
+  t.diagnostics.error(at, "a job of type " + in_quotes(type) +
+                              " is none that dlaunch runs; it runs command jobs, components and "
+                              "steps of pipelines");
+}
+
+}  // namespace
+
+const Dialect kAzureV2{"Azure ML, CLI v2",  why_not_azure,        translate_azure,
+                       /*has_inputs=*/true, /*has_outputs=*/true, /*has_steps=*/true};
+
+}  // namespace dlaunch::spec

@@ -1,0 +1,65 @@
+// Parts of the Azure ML CLI v2 dialect that its files share. Rules: "CLI (v2) command job YAML
+// schema", "... command component ...", "... pipeline job ...", "Distributed GPU training guide" of
+// Azure ML's documentation.
+#pragma once
+
+#include <optional>
+#include <string>
+#include <string_view>
+#include <vector>
+
+#include "spec/dialects/dialect.h"
+#include "spec/dialects/foreign_keys.h"
+
+namespace dlaunch::spec::azure {
+
+/// What is to run: a command job, a component, or a step of a pipeline, as one mapping.
+struct CommandJob {
+  NodeId keys = 0;                        // a step's keys win over those of its component
+  std::optional<NodeId> declared_inputs;  // a component's: types, defaults, optional
+  std::optional<NodeId> given_inputs;     // values
+  std::optional<NodeId> declared_outputs;
+  std::optional<NodeId> given_outputs;
+  /// Of each source, in which a path begins; those beyond the end: Translation's own.
+  std::vector<std::string> folders;
+};
+
+/// A value for ${{inputs.NAME}} or ${{outputs.NAME}}.
+struct Binding {
+  std::string name;
+  std::optional<std::string> value;  // nullopt: an input that has none
+  bool is_path = false;
+  bool is_optional = false;
+  bool is_file = false;  // uri_file
+  Place place;
+};
+
+struct Bindings {
+  std::vector<Binding> inputs;
+  std::vector<Binding> outputs;
+};
+
+/// Values of all inputs and outputs, with those of the command line.
+[[nodiscard]] Bindings read_bindings(Translation& translation, const CommandJob& job);
+
+/// The command with its expressions resolved, as text: nothing is quoted. Optional parts ($[[ ]])
+/// whose inputs have no value are left out. Errors are reported at the expression.
+[[nodiscard]] std::string resolve_command(Translation& translation, const PlacedText& command,
+                                          const Bindings& bindings);
+
+/// Whether each process starts workers of its own (torchrun and the like).
+[[nodiscard]] bool starts_own_workers(std::string_view command);
+
+/// The step of a pipeline, or the job with the component it names; nullopt: reported.
+[[nodiscard]] std::optional<CommandJob> find_step(Translation& translation);
+[[nodiscard]] std::optional<CommandJob> with_component(Translation& translation, NodeId job);
+
+void translate_command(Translation& translation, const CommandJob& job);
+
+/// The absolute path of what stands in source `place.source`; nullopt: it is in no folder here (a
+/// datastore, a URL).
+[[nodiscard]] std::optional<std::string> local_path(const Translation& translation,
+                                                    const CommandJob& job, const std::string& text,
+                                                    Place place);
+
+}  // namespace dlaunch::spec::azure

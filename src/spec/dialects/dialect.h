@@ -1,0 +1,60 @@
+// Job files of other systems. A dialect says whether a document is one of its own, and translates
+// it into a native job file (native_job.h), which is then read like any other. Nothing outside
+// src/spec knows what dialects there are.
+#pragma once
+
+#include <cstdint>
+#include <optional>
+#include <span>
+#include <string>
+#include <string_view>
+#include <vector>
+
+#include "spec/diagnostics.h"
+#include "spec/dialects/native_job.h"
+#include "spec/document.h"
+#include "spec/job_reader.h"
+#include "spec/source.h"
+
+namespace dlaunch::spec {
+
+/// One translation: what a dialect reads, and where it puts what it finds. Errors go to
+/// `diagnostics`, at the foreign file's own positions.
+struct Translation {
+  Document& document;
+  Sources& sources;  // a dialect may read more files into it (ForeignInput::read_file)
+  Diagnostics& diagnostics;
+  const JobInput& input;
+  NodeId root;  // of the foreign document
+  NativeJob job;
+
+  /// For the user, one sentence each; see note_at().
+  std::vector<std::string> notes{};
+  /// Keys that stand for what a launcher does not do: one note names them all.
+  std::vector<PlacedText> not_used{};
+  /// The words after "--" have become a part of the command.
+  bool took_arguments = false;
+
+  /// "TEXT (line 7)"
+  void note_at(Place place, std::string text) {
+    notes.push_back(std::move(text) + " (" + diagnostics.refer_to(place) + ")");
+  }
+};
+
+struct Dialect {
+  /// As its users call it.
+  std::string_view name;
+  /// Why the document is none of this dialect; empty: it is one.
+  std::string (*why_not)(const Document& document, NodeId root);
+  /// Fills Translation::job. Errors go to the diagnostics.
+  void (*translate)(Translation& translation);
+  /// Which options of the command line it knows; the others are refused.
+  bool has_inputs = false;
+  bool has_outputs = false;
+  bool has_steps = false;
+};
+
+/// All of them, in the order in which they are asked: none claims what belongs to one before it.
+[[nodiscard]] std::span<const Dialect> dialects();
+
+}  // namespace dlaunch::spec

@@ -1,0 +1,377 @@
+// PyTorchJob, TFJob and JAXJob. Rules: training-operator v1.9, "API Reference", pkg/controller.v1.
+#include "spec/dialects/kubeflow.h"
+
+#include <algorithm>
+#include <array>
+
+#include "spec/dialects/azure_v2.h"
+#include "spec/dialects/dialect_list.h"
+#include "spec/dialects/shell_words.h"
+#include "spec/expectation.h"
+#include "spec/scalar.h"
+
+namespace dlaunch::spec {
+
+namespace kubeflow {
+
+namespace {
+
+std::string lower(std::string_view text) {
+  std::string out(text);
+  for (char& c : out) c = c >= 'A' && c <= 'Z' ? static_cast<char>(c - 'A' + 'a') : c;
+  return out;
+}
+
+/// Kubernetes replaces "$(NAME)" in commands by variables of the container.
+std::string with_variables(Translation& t, const PlacedText& word,
+                           const std::vector<EnvVariable>& env) {
+  std::string out;
+  const std::string& text = word.text;
+  const auto last = text.rfind(')');
+  for (std::size_t i = 0; i < text.size();) {
+    const bool begins = text.compare(i, 2, "$(") == 0 && last != std::string::npos && last > i;
+    const auto end = begins ? text.find(')', i) : std::string::npos;
+    if (end == std::string::npos) {
+      out += text[i++];
+      continue;
+    }
+    const std::string name = text.substr(i + 2, end - i - 2);
+    const auto found =
+        std::find_if(env.begin(), env.end(), [&](const EnvVariable& v) { return v.name == name; });
+    if (found != env.end()) {
+      out += found->value;
+    } else {
+      out += text.substr(i, end + 1 - i);
+      const bool is_name = !name.empty() && name.find_first_of(" \t'\"") == std::string::npos;
+      if (is_name)
+        t.note_at(word.place, "$(" + name + ") stays as it is: the file has no such variable");
+    }
+    i = end + 1;
+  }
+  return out;
+}
+
+/// The container that the operator looks at.
+std::optional<NodeId> choose_container(const Document& document, const std::vector<NodeId>& all,
+                                       std::string_view name) {
+  for (const NodeId id : all) {
+    if (scalar_of(document, id, "name") == std::optional<std::string>(name)) return id;
+  }
+  return all.empty() ? std::nullopt : std::optional(all.front());
+}
+
+void read_ports(ForeignKeys& container, const Document& document, std::string_view wanted,
+                Pods& pods) {
+  for (const NodeId port : container.list("ports")) {
+    const auto number = scalar_of(document, port, "containerPort");
+    const auto value = number ? parse_integer(*number) : std::nullopt;
+    if (value && scalar_of(document, port, "name") == std::optional<std::string>(wanted))
+      pods.port = PlacedNumber{*value, document[port].place};
+  }
+}
+
+}  // namespace
+
+Pods read_pods(Translation& t, ForeignKeys& specs, std::string_view name,
+               std::string_view container_name, std::string_view port) {
+  Pods pods;
+  ForeignKeys group = specs.mapping(name);
+  if (!group.is_given()) return pods;
+  pods.is_given = true;
+  pods.replicas.place = group.place();
+  pods.replicas.count = group.integer("replicas").value_or(PlacedNumber{1, group.place()});
+  group.skip({"restartPolicy"});
+  ForeignKeys pod = group.mapping("template").mapping("spec");
+  const std::vector<NodeId> containers = pod.list("containers");
+  const auto chosen = choose_container(t.document, containers, container_name);
+  if (!chosen || t.document[*chosen].kind != NodeKind::mapping) {
+    t.diagnostics.error(group.place(), std::string(name) + " has no container");
+    return pods;
+  }
+  if (containers.size() > 1) {
+    t.note_at(pods.replicas.place,
+              "of several containers only " +
+                  in_quotes(scalar_of(t.document, *chosen, "name").value_or("the first")) +
+                  " runs");
+  }
+  ForeignKeys container(t.document, t.diagnostics, Spelling::exact, *chosen, "containers[]");
+  pods.replicas.image = container.text("image").value_or(PlacedText());
+  pods.replicas.env = read_env_list(t, container, "env", Spelling::exact);
+  for (PlacedText word : container.texts("command")) {
+    word.text = with_variables(t, word, pods.replicas.env);
+    pods.replicas.command.push_back(word);
+  }
+  for (PlacedText word : container.texts("args")) {
+    word.text = with_variables(t, word, pods.replicas.env);
+    pods.replicas.args.push_back(word);
+  }
+  read_ports(container, t.document, port, pods);
+  for (const PlacedText& key : container.given_of({"workingDir", "envFrom", "volumeMounts"}))
+    t.not_used.push_back(key);
+  for (const PlacedText& key : pod.given_of({"initContainers"})) t.not_used.push_back(key);
+  return pods;
+}
+
+namespace {
+
+// defaults.go of the operator: where the first pod listens.
+constexpr std::int64_t kPytorchPort = 23456;
+constexpr std::int64_t kJaxPort = 6666;
+
+std::vector<std::string> texts_of(const std::vector<PlacedText>& words) {
+  std::vector<std::string> texts;
+  for (const PlacedText& word : words) texts.push_back(word.text);
+  return texts;
+}
+
+void read_run_policy(Translation& t, ForeignKeys& spec) {
+  ForeignKeys policy = spec.mapping("runPolicy");
+  for (ForeignKeys* keys : {&policy, &spec}) {
+    constexpr std::int64_t kMostSeconds = 3'000'000'000;
+    if (const auto limit = keys->integer("activeDeadlineSeconds", 1, kMostSeconds))
+      t.job.text({"timeouts", "run"}, std::to_string(limit->value) + "s", limit->place);
+    if (const auto limit = keys->integer("backoffLimit"); limit && limit->value > 0)
+      t.note_at(limit->place,
+                "backoffLimit is not used; for restarts of the whole job: --set "
+                "restart.max=" +
+                    std::to_string(limit->value));
+  }
+}
+
+/// The pods of a PyTorchJob are the nodes of a job, the master is the first.
+class PytorchJob {
+ public:
+  PytorchJob(Translation& translation, ForeignKeys& spec) : t_(translation), spec_(spec) {}
+
+  void translate() {
+    ForeignKeys specs = spec_.mapping("pytorchReplicaSpecs", Spelling::loose);
+    const Pods master = read_pods(t_, specs, "Master", "pytorch", "pytorchjob-port");
+    const Pods worker = read_pods(t_, specs, "Worker", "pytorch", "pytorchjob-port");
+    specs.refuse_others();
+    if (!master.is_given && !worker.is_given) {
+      t_.diagnostics.error(spec_.place(),
+                           "a PyTorchJob needs pytorchReplicaSpecs with a Master "
+                           "or Workers");
+      return;
+    }
+    if (master.is_given && master.replicas.count.value != 1) {
+      t_.diagnostics.error(master.replicas.count.place, "a PyTorchJob has exactly 1 Master");
+      return;
+    }
+    groups_ = {};
+    for (const Pods* pods : {&master, &worker}) {
+      if (pods->is_given && pods->replicas.count.value > 0) groups_.push_back(pods->replicas);
+    }
+    if (groups_.empty()) {
+      t_.diagnostics.error(worker.replicas.count.place, "a PyTorchJob without a pod");
+      return;
+    }
+    for (const Replicas& group : groups_) count_ += group.count.value;
+    const Place at = groups_.back().count.place;
+    t_.job.text({"framework"}, "pytorch", spec_.place());
+    t_.job.number({"nodes"}, count_, at);
+    const Pods& first = master.is_given ? master : worker;
+    t_.job.number({"rendezvous", "port"}, first.port ? first.port->value : kPytorchPort,
+                  first.port ? first.port->place : at);
+    read_processes();
+    set_command();
+    if (!groups_.front().image.text.empty())
+      t_.job.text({"container", "image"}, groups_.front().image.text, groups_.front().image.place);
+    read_elastic();
+  }
+
+ private:
+  /// "WORLD_SIZE: replicas x nprocPerNode, where a non-integer counts as 1."
+  void read_processes() {
+    const auto per_node = spec_.text("nprocPerNode");
+    const auto number = per_node ? parse_integer(per_node->text) : std::nullopt;
+    constexpr std::int64_t kMost = 100'000;
+    const std::int64_t each = number && *number > 0 ? *number : 1;
+    if (each > kMost) {
+      t_.diagnostics.error(per_node->place, "nprocPerNode is more than dlaunch starts");
+      return;
+    }
+    for (const Replicas& group : groups_) commands_.push_back(words_of(t_, group));
+    const std::string line = shell_line(texts_of(commands_.front()));
+    const Place at = per_node ? per_node->place : groups_.front().place;
+    if (each == 1 && !azure::starts_own_workers(line)) {
+      t_.job.number({"processes_per_node"}, 1, at);
+      return;
+    }
+    t_.job.text({"launch"}, "per-node", at);
+    const auto env = [&](std::string_view name, const std::string& value) {
+      t_.job.text({"env", name}, value, at);
+    };
+    env("PET_NNODES", std::to_string(count_));
+    env("PET_NPROC_PER_NODE", per_node ? per_node->text : "auto");
+    t_.job.text({"setup"},
+                "export WORLD_SIZE=" + std::to_string(count_ * each) +
+                    " RANK=\"$NODE_RANK\" PET_NODE_RANK=\"$NODE_RANK\"\n"
+                    "export PET_MASTER_ADDR=\"$MASTER_ADDR\" PET_MASTER_PORT=\"$MASTER_PORT\"",
+                at);
+    is_per_node_ = true;
+  }
+
+  [[nodiscard]] std::string exports(const Replicas& group) const {
+    std::string line;
+    for (const EnvVariable& variable : group.env)
+      if (!is_shared(variable))
+        line += "export " + shell_line({variable.name + "=" + variable.value}) + "\n";
+    return line;
+  }
+
+  [[nodiscard]] bool is_shared(const EnvVariable& variable) const {
+    return std::all_of(groups_.begin(), groups_.end(), [&](const Replicas& group) {
+      return std::any_of(group.env.begin(), group.env.end(), [&](const EnvVariable& other) {
+        return other.name == variable.name && other.value == variable.value;
+      });
+    });
+  }
+
+  /// One command where master and workers agree; else the node's index decides.
+  void set_command() {
+    for (const EnvVariable& variable : groups_.front().env)
+      if (is_shared(variable)) t_.job.text({"env", variable.name}, variable.value, variable.place);
+    const Place at = groups_.front().place;
+    const bool same = groups_.size() == 1 || (texts_of(commands_[0]) == texts_of(commands_[1]) &&
+                                              exports(groups_[0]) == exports(groups_[1]));
+    if (same && !is_per_node_) return t_.job.texts({"command"}, commands_[0], at);
+    if (same) return t_.job.text({"command"}, shell_line(texts_of(commands_[0])), at);
+    std::string script = "if [ \"$NODE_RANK\" = 0 ]; then\n";
+    script += exports(groups_[0]) + "exec " + shell_line(texts_of(commands_[0])) + "\nelse\n";
+    script += exports(groups_[1]) + "exec " + shell_line(texts_of(commands_[1])) + "\nfi\n";
+    t_.job.text({"command"}, script, at);
+  }
+
+  void read_elastic() {
+    if (const auto elastic = spec_.find("elasticPolicy"))
+      t_.note_at(elastic->key, "elasticPolicy is not used: the job has " + std::to_string(count_) +
+                                   " nodes from beginning to end");
+  }
+
+  Translation& t_;
+  ForeignKeys& spec_;
+  std::vector<Replicas> groups_;
+  std::vector<std::vector<PlacedText>> commands_;
+  std::int64_t count_ = 0;
+  bool is_per_node_ = false;
+};
+
+/// TF_CONFIG for every pod; "not set when there is one replica".
+void translate_tf_job(Translation& t, ForeignKeys& spec) {
+  struct Type {
+    const char* name;
+    const char* role;
+  };
+  constexpr std::array<Type, 5> kTypes{{{"Chief", "chief"},
+                                        {"Master", "chief"},
+                                        {"Worker", "worker"},
+                                        {"PS", "ps"},
+                                        {"Evaluator", "evaluator"}}};
+  ForeignKeys specs = spec.mapping("tfReplicaSpecs", Spelling::loose);
+  std::vector<Replicas> groups;
+  std::int64_t count = 0;
+  for (const Type& type : kTypes) {
+    Pods pods = read_pods(t, specs, type.name, "tensorflow", "tfjob-port");
+    if (!pods.is_given) continue;
+    pods.replicas.role = type.role;
+    count += pods.replicas.count.value;
+    groups.push_back(pods.replicas);
+  }
+  specs.refuse_others();
+  if (count == 0) {
+    t.diagnostics.error(spec.place(), "a TFJob needs tfReplicaSpecs with a Chief or Workers");
+    return;
+  }
+  if (spec.is_true("enableDynamicWorker"))
+    t.note_at(spec.place(), "enableDynamicWorker is not used: the cluster stays as it begins");
+  if (count == 1) {
+    const auto only = std::find_if(groups.begin(), groups.end(),
+                                   [](const Replicas& g) { return g.count.value == 1; });
+    t.job.text({"framework"}, "none", only->count.place);
+    t.job.number({"processes"}, 1, only->count.place);
+    t.job.texts({"command"}, words_of(t, *only), only->place);
+    for (const EnvVariable& variable : only->env)
+      t.job.text({"env", variable.name}, variable.value, variable.place);
+    if (!only->image.text.empty())
+      t.job.text({"container", "image"}, only->image.text, only->image.place);
+    return;
+  }
+  t.job.text({"framework"}, "tensorflow", spec.place());
+  set_roles(t, groups);
+  // "default": the chief, or worker 0, decides.
+  const auto policy = spec.text("successPolicy");
+  const bool all = policy && lower(policy->text) == "allworkers";
+  t.job.text({"success"}, all ? "workers" : "chief", policy ? policy->place : spec.place());
+}
+
+void translate_jax_job(Translation& t, ForeignKeys& spec) {
+  ForeignKeys specs = spec.mapping("jaxReplicaSpecs", Spelling::loose);
+  const Pods worker = read_pods(t, specs, "Worker", "jax", "jaxjob-port");
+  specs.refuse_others();
+  if (!worker.is_given || worker.replicas.count.value == 0) {
+    t.diagnostics.error(spec.place(), "a JAXJob needs jaxReplicaSpecs with a Worker");
+    return;
+  }
+  const Replicas& group = worker.replicas;
+  t.job.text({"framework"}, "jax", group.place);
+  t.job.number({"nodes"}, group.count.value, group.count.place);
+  t.job.number({"processes_per_node"}, 1, group.count.place);
+  t.job.number({"rendezvous", "port"}, worker.port ? worker.port->value : kJaxPort,
+               worker.port ? worker.port->place : group.place);
+  t.job.texts({"command"}, words_of(t, group), group.place);
+  for (const EnvVariable& variable : group.env)
+    t.job.text({"env", variable.name}, variable.value, variable.place);
+  if (!group.image.text.empty())
+    t.job.text({"container", "image"}, group.image.text, group.image.place);
+}
+
+}  // namespace
+
+}  // namespace kubeflow
+
+namespace {
+
+using namespace kubeflow;
+
+bool is_kubeflow(const Document& document, NodeId root) {
+  const std::string version = scalar_of(document, root, "apiVersion").value_or("");
+  return version.starts_with("kubeflow.org/") || version.starts_with("trainer.kubeflow.org/");
+}
+
+std::string why_not_kubeflow(const Document& document, NodeId root) {
+  if (is_kubeflow(document, root) && value_of(document, root, "kind")) return "";
+  return "no apiVersion of kubeflow.org";
+}
+
+void translate_kubeflow(Translation& t) {
+  ForeignKeys top(t.document, t.diagnostics, Spelling::exact, t.root, "");
+  const PlacedText kind = top.text("kind").value_or(PlacedText());
+  if (const auto name = top.mapping("metadata").text("name"))
+    t.job.text({"name"}, name->text, name->place);
+  ForeignKeys spec = top.mapping("spec");
+  if (!spec.is_given()) {
+    t.diagnostics.error(kind.place, "the " + kind.text + " has no spec");
+    return;
+  }
+  if (kind.text == "PyTorchJob") {
+    PytorchJob(t, spec).translate();
+  } else if (kind.text == "TFJob") {
+    translate_tf_job(t, spec);
+  } else if (kind.text == "MPIJob") {
+    translate_mpi_job(t, spec);
+  } else if (kind.text == "JAXJob") {
+    translate_jax_job(t, spec);
+  } else {
+    t.diagnostics.error(kind.place, "dlaunch does not run a " + in_quotes(kind.text) +
+                                        "; it runs PyTorchJob, TFJob, MPIJob and JAXJob");
+    return;
+  }
+  read_run_policy(t, spec);
+}
+
+}  // namespace
+
+const Dialect kKubeflow{"Kubeflow", why_not_kubeflow, translate_kubeflow};
+
+}  // namespace dlaunch::spec

@@ -1,0 +1,44 @@
+// Parts of the Kubeflow dialect (training-operator v1, mpi-operator) that its files share.
+#pragma once
+
+#include <optional>
+#include <string>
+#include <vector>
+
+#include "spec/dialects/replicas.h"
+
+namespace dlaunch::spec::kubeflow {
+
+/// One group of pods.
+struct Pods {
+  bool is_given = false;
+  Replicas replicas;                 // role stays empty
+  std::optional<PlacedNumber> port;  // of the container, by the name that the operator looks for
+};
+
+/// Reads the group `name` (in any case) of a replica map. `container`: which of its containers
+/// counts; else the first. `port`: name of the port that is its master's.
+[[nodiscard]] Pods read_pods(Translation& translation, ForeignKeys& specs, std::string_view name,
+                             std::string_view container, std::string_view port);
+
+/// The program behind the options of an mpirun line, and what they say.
+struct MpirunLine {
+  std::vector<PlacedText> program;
+  std::optional<std::int64_t> processes;
+  std::optional<std::int64_t> per_node;
+  bool oversubscribe = false;
+  bool is_horovod = false;
+  std::vector<EnvVariable> env;
+  std::vector<std::string> passed;   // -x NAME
+  std::vector<std::string> ignored;  // options that place or connect processes
+};
+
+/// Nullopt: the line starts no program by mpirun, mpiexec or horovodrun, or has an option that is
+/// not known, which was reported at `place`.
+[[nodiscard]] std::optional<MpirunLine> read_mpirun_line(Translation& translation,
+                                                         const std::vector<PlacedText>& words,
+                                                         Place place);
+
+void translate_mpi_job(Translation& translation, ForeignKeys& spec);
+
+}  // namespace dlaunch::spec::kubeflow

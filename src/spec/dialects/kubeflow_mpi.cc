@@ -1,0 +1,335 @@
+// MPIJob: its launcher's command is an mpirun line; dlaunch starts the program behind it. Rules:
+// mpirun(1) of Open MPI 4, mpiexec of Hydra (`mpiexec -help`), horovodrun, mpi-operator's API.
+#include <algorithm>
+#include <array>
+#include <string_view>
+
+#include "spec/dialects/kubeflow.h"
+#include "spec/dialects/shell_words.h"
+#include "spec/scalar.h"
+
+namespace dlaunch::spec::kubeflow {
+
+namespace {
+
+enum class Meaning { ignored, quiet, count, per_node, pass, pass_list, pair, mca, oversubscribe };
+
+struct Option {
+  std::string_view name;  // without dashes
+  int values;
+  Meaning meaning;
+};
+
+// quiet: says nothing about where or how ranks run, so it need not be told either.
+constexpr Option kOptions[] = {
+    {"n", 1, Meaning::count},
+    {"np", 1, Meaning::count},
+    {"c", 1, Meaning::count},
+    {"N", 1, Meaning::per_node},
+    {"npernode", 1, Meaning::per_node},
+    {"ppn", 1, Meaning::per_node},
+    {"perhost", 1, Meaning::per_node},
+    {"x", 1, Meaning::pass},
+    {"genvlist", 1, Meaning::pass_list},
+    {"envlist", 1, Meaning::pass_list},
+    {"genv", 2, Meaning::pair},
+    {"env", 2, Meaning::pair},
+    {"mca", 2, Meaning::mca},
+    {"gmca", 2, Meaning::mca},
+    {"oversubscribe", 0, Meaning::oversubscribe},
+    {"hostfile", 1, Meaning::ignored},
+    {"machinefile", 1, Meaning::ignored},
+    {"f", 1, Meaning::ignored},
+    {"H", 1, Meaning::ignored},
+    {"host", 1, Meaning::ignored},
+    {"hosts", 1, Meaning::ignored},
+    {"bind-to", 1, Meaning::ignored},
+    {"map-by", 1, Meaning::ignored},
+    {"rank-by", 1, Meaning::ignored},
+    {"wdir", 1, Meaning::ignored},
+    {"wd", 1, Meaning::ignored},
+    {"prefix", 1, Meaning::ignored},
+    {"launcher", 1, Meaning::ignored},
+    {"iface", 1, Meaning::ignored},
+    {"rmk", 1, Meaning::ignored},
+    {"p", 1, Meaning::ignored},
+    {"ssh-port", 1, Meaning::ignored},
+    {"bynode", 0, Meaning::ignored},
+    {"byslot", 0, Meaning::ignored},
+    {"pernode", 0, Meaning::ignored},
+    {"nooversubscribe", 0, Meaning::quiet},
+    {"genvall", 0, Meaning::quiet},
+    {"envall", 0, Meaning::quiet},
+    {"allow-run-as-root", 0, Meaning::quiet},
+    {"tag-output", 0, Meaning::quiet},
+    {"timestamp-output", 0, Meaning::quiet},
+    {"report-bindings", 0, Meaning::quiet},
+    {"display-map", 0, Meaning::quiet},
+    {"display-allocation", 0, Meaning::quiet},
+    {"merge-stderr-to-stdout", 0, Meaning::quiet},
+    {"use-hwthread-cpus", 0, Meaning::quiet},
+    {"l", 0, Meaning::quiet},
+    {"prepend-rank", 0, Meaning::quiet},
+    {"print-rank-map", 0, Meaning::quiet},
+    {"v", 0, Meaning::quiet},
+    {"verbose", 0, Meaning::quiet},
+    {"q", 0, Meaning::quiet},
+    {"quiet", 0, Meaning::quiet},
+    {"mpi", 0, Meaning::quiet},
+    {"gloo", 0, Meaning::ignored},
+    {"output-filename", 1, Meaning::ignored},
+};
+
+const Option* find_option(std::string_view name) {
+  const auto found = std::find_if(std::begin(kOptions), std::end(kOptions),
+                                  [&](const Option& option) { return option.name == name; });
+  return found == std::end(kOptions) ? nullptr : &*found;
+}
+
+std::string_view base_name(std::string_view word) {
+  const auto slash = word.rfind('/');
+  return slash == std::string_view::npos ? word : word.substr(slash + 1);
+}
+
+/// Parameters of Open MPI that place or connect processes mean nothing where dlaunch does both.
+bool is_of_launcher(std::string_view parameter) {
+  constexpr std::array<std::string_view, 9> kPrefixes{"plm", "orte", "rmaps", "hwloc", "ras",
+                                                      "oob", "odls", "iof",   "prte"};
+  return std::any_of(kPrefixes.begin(), kPrefixes.end(),
+                     [&](std::string_view prefix) { return parameter.starts_with(prefix); });
+}
+
+class LineReader {
+ public:
+  LineReader(Translation& translation, const std::vector<PlacedText>& words, Place place)
+      : t_(translation), words_(words), place_(place) {}
+
+  std::optional<MpirunLine> read() {
+    if (words_.empty()) return std::nullopt;
+    const std::string_view program = base_name(words_.front().text);
+    line_.is_horovod = program == "horovodrun";
+    if (program != "mpirun" && program != "mpiexec" && program != "mpiexec.hydra" &&
+        !line_.is_horovod) {
+      t_.diagnostics.error(words_.front().place,
+                           "the launcher runs " + in_quotes(words_.front().text) +
+                               "; dlaunch takes the program behind mpirun, mpiexec or horovodrun");
+      return std::nullopt;
+    }
+    std::size_t at = 1;
+    while (at < words_.size() && words_[at].text.starts_with('-')) {
+      if (!read_option(at)) return std::nullopt;
+    }
+    for (; at < words_.size(); ++at) {
+      if (words_[at].text == ":") {
+        refuse(words_[at].place, "several programs behind one mpirun (:) are not supported");
+        return std::nullopt;
+      }
+      line_.program.push_back(words_[at]);
+    }
+    if (!line_.program.empty()) return line_;
+    refuse(place_, "there is no program behind the options of mpirun");
+    return std::nullopt;
+  }
+
+ private:
+  void refuse(Place place, std::string why) { t_.diagnostics.error(place, std::move(why)); }
+
+  bool read_option(std::size_t& at) {
+    const PlacedText word = words_[at++];
+    std::string name = word.text.substr(word.text.find_first_not_of('-') == std::string::npos
+                                            ? word.text.size()
+                                            : word.text.find_first_not_of('-'));
+    std::vector<std::string> values;
+    if (const auto equals = name.find('='); equals != std::string::npos && word.text[1] == '-') {
+      values.push_back(name.substr(equals + 1));
+      name.resize(equals);
+    }
+    const Option* option = find_option(name);
+    if (option == nullptr) {
+      refuse(word.place, "the option " + in_quotes(word.text) +
+                             " of the launcher's command is not known; remove it, or write a "
+                             "native job file (dlaunch convert, without it, is a start)");
+      return false;
+    }
+    while (values.size() < static_cast<std::size_t>(option->values)) {
+      if (at >= words_.size()) {
+        refuse(word.place, "the option " + in_quotes(word.text) + " has no value");
+        return false;
+      }
+      values.push_back(words_[at++].text);
+    }
+    return apply(*option, word, values);
+  }
+
+  bool apply(const Option& option, const PlacedText& word, const std::vector<std::string>& values) {
+    switch (option.meaning) {
+      case Meaning::ignored:
+        line_.ignored.push_back(word.text);
+        return true;
+      case Meaning::quiet:
+        return true;
+      case Meaning::oversubscribe:
+        line_.oversubscribe = true;
+        return true;
+      case Meaning::count:
+      case Meaning::per_node: {
+        const auto number = parse_integer(values.front());
+        constexpr std::int64_t kMost = 100'000;
+        if (!number || *number < 1 || *number > kMost) {
+          refuse(word.place, word.text + " must have a number, not " + in_quotes(values.front()));
+          return false;
+        }
+        (option.meaning == Meaning::count ? line_.processes : line_.per_node) = *number;
+        return true;
+      }
+      case Meaning::pass:
+        pass(values.front(), word.place);
+        return true;
+      case Meaning::pass_list:
+        pass_all(values.front(), word.place);
+        return true;
+      case Meaning::pair:
+        line_.env.push_back({values[0], values[1], word.place});
+        return true;
+      case Meaning::mca:
+        if (!is_of_launcher(values[0]))
+          line_.env.push_back({"OMPI_MCA_" + values[0], values[1], word.place});
+        return true;
+    }
+    return true;
+  }
+
+  /// "-x NAME" or "-x NAME=VALUE"
+  void pass(const std::string& text, Place place) {
+    const auto equals = text.find('=');
+    if (equals == std::string::npos) {
+      line_.passed.push_back(text);
+    } else {
+      line_.env.push_back({text.substr(0, equals), text.substr(equals + 1), place});
+    }
+  }
+
+  void pass_all(std::string_view list, Place place) {
+    while (!list.empty()) {
+      const auto comma = std::min(list.find(','), list.size());
+      if (comma > 0) pass(std::string(list.substr(0, comma)), place);
+      list.remove_prefix(std::min(comma + 1, list.size()));
+    }
+  }
+
+  Translation& t_;
+  const std::vector<PlacedText>& words_;
+  Place place_;
+  MpirunLine line_;
+};
+
+/// The mpirun line inside `sh -c "..."`; nullopt: it is not simple, which was reported.
+std::optional<std::vector<PlacedText>> without_shell(Translation& t,
+                                                     const std::vector<PlacedText>& words) {
+  const std::string_view program = words.empty() ? std::string_view() : base_name(words[0].text);
+  const bool is_shell = program == "sh" || program == "bash";
+  if (!is_shell || words.size() < 3) return words;
+  const std::string& option = words[1].text;
+  if (option != "-c" && option != "-ec" && option != "-lc" && option != "-xc") return words;
+  std::string line = words[2].text;
+  while (!line.empty() && (line.back() == '\n' || line.back() == ' ')) line.pop_back();
+  if (line.starts_with("exec ")) line.erase(0, 5);
+  const auto inside = simple_words(line);
+  if (!inside) {
+    t.diagnostics.error(words[2].place,
+                        "the launcher's shell command is more than one mpirun line, of which "
+                        "dlaunch would need the program");
+    return std::nullopt;
+  }
+  std::vector<PlacedText> out;
+  for (const std::string& word : *inside) out.push_back({word, words[2].place});
+  return out;
+}
+
+class MpiJob {
+ public:
+  MpiJob(Translation& translation, ForeignKeys& spec) : t_(translation), spec_(spec) {}
+
+  void translate() {
+    ForeignKeys specs = spec_.mapping("mpiReplicaSpecs", Spelling::loose);
+    const Pods launcher = read_pods(t_, specs, "Launcher", "", "");
+    const Pods worker = read_pods(t_, specs, "Worker", "", "");
+    specs.refuse_others();
+    if (!launcher.is_given) {
+      t_.diagnostics.error(spec_.place(), "an MPIJob needs mpiReplicaSpecs with a Launcher");
+      return;
+    }
+    const Place at = launcher.replicas.place;
+    const auto words = without_shell(t_, words_of(t_, launcher.replicas));
+    const auto line = words ? read_mpirun_line(t_, *words, at) : std::nullopt;
+    if (!line) return;
+    t_.job.text({"framework"}, line->is_horovod ? "horovod" : "mpi", at);
+    t_.job.texts({"command"}, line->program, at);
+    set_size(worker, *line, at);
+    set_environment(launcher, *line, at);
+    const Replicas& image = worker.is_given ? worker.replicas : launcher.replicas;
+    if (!image.image.text.empty())
+      t_.job.text({"container", "image"}, image.image.text, image.image.place);
+    spec_.skip(
+        {"cleanPodPolicy", "mpiImplementation", "sshAuthMountPath", "launcherCreationPolicy"});
+  }
+
+ private:
+  void set_size(const Pods& worker, const MpirunLine& line, Place at) {
+    const auto given = spec_.integer("slotsPerWorker", 1);
+    std::int64_t slots = given ? given->value : 1;
+    if (line.per_node) slots = *line.per_node;
+    std::int64_t nodes = worker.is_given ? worker.replicas.count.value : 0;
+    if (spec_.is_true("runLauncherAsWorker")) ++nodes;
+    nodes = std::max<std::int64_t>(nodes, 1);
+    const std::int64_t count = line.processes.value_or(nodes * slots);
+    nodes = std::min(nodes, count);
+    const Place where = worker.is_given ? worker.replicas.count.place : at;
+    t_.job.number({"nodes"}, nodes, where);
+    if (count == nodes * slots) {
+      t_.job.number({"processes_per_node"}, slots, given ? given->place : where);
+    } else {
+      t_.job.number({"processes"}, count, at);
+    }
+    if (line.oversubscribe) t_.job.boolean({"mpi", "oversubscribe"}, true, at);
+  }
+
+  void set_environment(const Pods& launcher, const MpirunLine& line, Place at) {
+    std::vector<PlacedText> passed;
+    for (const std::string& name : line.passed) {
+      const auto& env = launcher.replicas.env;
+      const auto own = std::find_if(env.begin(), env.end(),
+                                    [&](const EnvVariable& v) { return v.name == name; });
+      if (own != env.end()) {
+        t_.job.text({"env", name}, own->value, own->place);
+      } else {
+        passed.push_back({name, at});
+      }
+    }
+    if (!passed.empty()) t_.job.texts({"env_pass"}, passed, at);
+    for (const EnvVariable& variable : line.env)
+      t_.job.text({"env", variable.name}, variable.value, variable.place);
+    std::string ignored;
+    for (const std::string& option : line.ignored)
+      ignored += (ignored.empty() ? "" : ", ") + option;
+    if (!ignored.empty())
+      t_.note_at(at,
+                 "options of mpirun that are not used, as dlaunch starts the ranks: " + ignored);
+  }
+
+  Translation& t_;
+  ForeignKeys& spec_;
+};
+
+}  // namespace
+
+std::optional<MpirunLine> read_mpirun_line(Translation& translation,
+                                           const std::vector<PlacedText>& words, Place place) {
+  return LineReader(translation, words, place).read();
+}
+
+void translate_mpi_job(Translation& translation, ForeignKeys& spec) {
+  MpiJob(translation, spec).translate();
+}
+
+}  // namespace dlaunch::spec::kubeflow

@@ -1,0 +1,124 @@
+#include "spec/dialects/replicas.h"
+
+#include <algorithm>
+
+#include "spec/expectation.h"
+#include "spec/scalar.h"
+#include "spec/shell_quote.h"
+
+namespace dlaunch::spec {
+
+namespace {
+
+std::vector<std::string> texts_of(const std::vector<PlacedText>& words) {
+  std::vector<std::string> texts;
+  for (const PlacedText& word : words) texts.push_back(word.text);
+  return texts;
+}
+
+bool has_variable(const Replicas& group, const EnvVariable& variable) {
+  return std::any_of(group.env.begin(), group.env.end(), [&](const EnvVariable& other) {
+    return other.name == variable.name && other.value == variable.value;
+  });
+}
+
+}  // namespace
+
+std::vector<PlacedText> words_of(Translation& t, const Replicas& replicas) {
+  std::vector<PlacedText> words = replicas.command;
+  if (words.empty()) {
+    for (const std::string& argument : t.input.arguments)
+      words.push_back({argument, replicas.place});
+    t.took_arguments = true;
+    if (words.empty()) {
+      t.diagnostics.error(
+          replicas.place,
+          "there is no command: it is in the image " + in_quotes(replicas.image.text) +
+              ", which dlaunch does not read; say it after --, for example: -- python train.py");
+    }
+  }
+  words.insert(words.end(), replicas.args.begin(), replicas.args.end());
+  return words;
+}
+
+void set_roles(Translation& t, const std::vector<Replicas>& groups) {
+  std::vector<Replicas> used;
+  std::vector<std::vector<PlacedText>> commands;
+  for (const Replicas& group : groups) {
+    if (group.count.value == 0) continue;
+    used.push_back(group);
+    commands.push_back(words_of(t, group));
+  }
+  if (used.empty()) return;
+  const bool same_command = std::all_of(commands.begin(), commands.end(), [&](const auto& words) {
+    return texts_of(words) == texts_of(commands.front());
+  });
+  if (same_command && !commands.front().empty())
+    t.job.texts({"command"}, commands.front(), used.front().place);
+  for (const EnvVariable& variable : used.front().env) {
+    const bool is_shared = std::all_of(used.begin(), used.end(), [&](const Replicas& group) {
+      return has_variable(group, variable);
+    });
+    if (is_shared) t.job.text({"env", variable.name}, variable.value, variable.place);
+  }
+  for (std::size_t i = 0; i < used.size(); ++i) {
+    const Replicas& group = used[i];
+    t.job.number({"roles", group.role, "count"}, group.count.value, group.count.place);
+    if (!same_command && !commands[i].empty())
+      t.job.texts({"roles", group.role, "command"}, commands[i], group.place);
+    for (const EnvVariable& variable : group.env) {
+      const bool is_shared = std::all_of(used.begin(), used.end(), [&](const Replicas& other) {
+        return has_variable(other, variable);
+      });
+      if (!is_shared)
+        t.job.text({"roles", group.role, "env", variable.name}, variable.value, variable.place);
+    }
+    if (!group.image.text.empty())
+      t.job.text({"roles", group.role, "container", "image"}, group.image.text, group.image.place);
+  }
+}
+
+std::vector<EnvVariable> read_env_list(Translation& t, ForeignKeys& keys, std::string_view name,
+                                       Spelling spelling) {
+  std::vector<EnvVariable> variables;
+  std::vector<PlacedText> passed;
+  for (const NodeId item : keys.list(name)) {
+    if (t.document[item].kind != NodeKind::mapping) {
+      t.diagnostics.error(t.document[item].place, "a variable must be {name: ..., value: ...}");
+      continue;
+    }
+    ForeignKeys variable(t.document, t.diagnostics, spelling, item, std::string(name));
+    const auto variable_name = variable.text("name");
+    if (!variable_name) {
+      t.diagnostics.error(t.document[item].place, "a variable without a name");
+      continue;
+    }
+    if (const auto from = variable.find("valueFrom")) {
+      passed.push_back(*variable_name);
+      t.note_at(from->key, variable_name->text +
+                               " is passed on from where dlaunch is started, as its value is not "
+                               "in the file");
+      continue;
+    }
+    const auto value = variable.text("value");
+    variables.push_back({variable_name->text, value ? value->text : "", variable_name->place});
+  }
+  if (!passed.empty()) t.job.texts({"env_pass"}, passed, passed.front().place);
+  return variables;
+}
+
+void set_limit(Translation& t, const PlacedText& duration) {
+  std::string text = duration.text;
+  if (text.ends_with('s')) text.pop_back();
+  const auto seconds = parse_number(text);
+  constexpr double kMostSeconds = 3e9;
+  if (!seconds || *seconds < 0 || *seconds > kMostSeconds) {
+    t.diagnostics.error(duration.place,
+                        "a duration must be like \"7200s\", not " + in_quotes(duration.text));
+    return;
+  }
+  const auto whole = static_cast<std::int64_t>(*seconds);
+  if (whole > 0) t.job.text({"timeouts", "run"}, std::to_string(whole) + "s", duration.place);
+}
+
+}  // namespace dlaunch::spec

@@ -1,0 +1,46 @@
+// Jobs that are made of groups of machines or pods: each group has a role, a count, a command and
+// variables of its own. Several dialects have such groups; here they become a native job.
+#pragma once
+
+#include <cstdint>
+#include <string>
+#include <vector>
+
+#include "spec/dialects/dialect.h"
+#include "spec/dialects/foreign_keys.h"
+
+namespace dlaunch::spec {
+
+struct EnvVariable {
+  std::string name;
+  std::string value;
+  Place place;
+};
+
+struct Replicas {
+  std::string role;  // of the native job: chief, worker, ps, evaluator
+  PlacedNumber count;
+  std::vector<PlacedText> command;  // argv; empty: what the image runs by itself
+  std::vector<PlacedText> args;     // behind it
+  PlacedText image;                 // empty: none
+  std::vector<EnvVariable> env;
+  Place place;
+};
+
+/// The words of what a group runs. An image's own program is not known: the words after "--" take
+/// its place. Empty: there is none, which was reported.
+[[nodiscard]] std::vector<PlacedText> words_of(Translation& translation, const Replicas& replicas);
+
+/// Sets `roles`, `command` and `env` (those that all groups share), and what is a role's own.
+/// Groups without a process are left out.
+void set_roles(Translation& translation, const std::vector<Replicas>& groups);
+
+/// "[{name: A, value: b}]" of Kubernetes and Vertex AI. A variable that is taken from elsewhere
+/// (valueFrom) is passed on from where dlaunch is started.
+[[nodiscard]] std::vector<EnvVariable> read_env_list(Translation& translation, ForeignKeys& keys,
+                                                     std::string_view name, Spelling spelling);
+
+/// "7200s" of Google's APIs as `timeouts.run`.
+void set_limit(Translation& translation, const PlacedText& duration);
+
+}  // namespace dlaunch::spec

@@ -1,0 +1,232 @@
+#include "spec/native_form.h"
+
+#include <algorithm>
+#include <string_view>
+#include <utility>
+
+#include "spec/dialects/dialect.h"
+#include "spec/fields.h"
+#include "spec/job_rules.h"
+#include "spec/nearest.h"
+#include "spec/unknown_key.h"
+#include "spec/yaml_reader.h"
+
+namespace dlaunch::spec {
+
+namespace {
+
+const Dialect* dialect_of(const Document& document, NodeId root) {
+  if (document[root].kind != NodeKind::mapping) return nullptr;
+  for (const Dialect& dialect : dialects()) {
+    if (dialect.why_not(document, root).empty()) return &dialect;
+  }
+  return nullptr;
+}
+
+/// Some key is ours or nearly so, or there is something to say about each of them.
+bool looks_native(const Document& document, NodeId root) {
+  const Node& node = document[root];
+  bool all_are_known_elsewhere = true;
+  for (std::size_t i = 0; i + 1 < node.items.size(); i += 2) {
+    const std::string& key = document[node.items[i]].text;
+    if (find_field(key) != nullptr || is_section(key + ".") || nearest(key, names_under("")))
+      return true;
+    all_are_known_elsewhere = all_are_known_elsewhere && !advice_for_unknown_key("", key).empty();
+  }
+  return all_are_known_elsewhere;
+}
+
+/// "apiVersion and kind", "keys a, b, c and more": what a file begins with.
+std::string first_keys(const Document& document, NodeId root) {
+  constexpr std::size_t kShown = 3;
+  const Node& node = document[root];
+  std::string out;
+  for (std::size_t i = 0; i + 1 < node.items.size() && i / 2 < kShown; i += 2)
+    out += (out.empty() ? "" : ", ") + in_quotes(document[node.items[i]].text);
+  return out + (node.items.size() / 2 > kShown ? ", ..." : "");
+}
+
+void refuse_unknown_file(const Document& document, NodeId root, Diagnostics& diagnostics) {
+  std::string message =
+      "no job file that dlaunch knows. It has the keys " + first_keys(document, root) + "; tried:";
+  message += "\n    native: no key \"command\", or any other of docs/job-file.md";
+  for (const Dialect& dialect : dialects())
+    message += "\n    " + std::string(dialect.name) + ": " + dialect.why_not(document, root);
+  diagnostics.error(document[document[root].items.front()].place, std::move(message));
+}
+
+std::string kind_of(const Document& document, NodeId root) {
+  const Node& node = document[root];
+  for (std::size_t i = 0; i + 1 < node.items.size(); i += 2) {
+    if (document[node.items[i]].text == "kind") return document[node.items[i + 1]].text;
+  }
+  return node.items.empty() ? "" : document[node.items.front()].text;
+}
+
+struct Chosen {
+  NodeId root = 0;
+  const Dialect* dialect = nullptr;
+  std::vector<std::string> notes;
+};
+
+/// The document of the file that is a job.
+std::optional<Chosen> choose(const std::vector<YamlDocument>& documents, const Document& document,
+                             Diagnostics& diagnostics) {
+  if (documents.size() == 1)
+    return Chosen{documents.front().root, dialect_of(document, documents.front().root), {}};
+  std::optional<Chosen> chosen;
+  std::vector<std::string> notes;
+  for (const YamlDocument& one : documents) {
+    const Dialect* dialect = dialect_of(document, one.root);
+    const Place at = document[one.root].place;
+    if (dialect == nullptr) {
+      notes.push_back(in_quotes(kind_of(document, one.root)) + " is no job and is not read (" +
+                      diagnostics.refer_to(at) + ")");
+    } else if (chosen) {
+      diagnostics.error(at, "a second job in one file; dlaunch runs one: give each a file");
+      return std::nullopt;
+    } else {
+      chosen = Chosen{one.root, dialect, {}};
+    }
+  }
+  if (!chosen) {
+    diagnostics.error(documents[1].start, kSecondDocument);
+    return std::nullopt;
+  }
+  chosen->notes = std::move(notes);
+  return chosen;
+}
+
+void erase_key(Document& document, NodeId mapping, std::string_view key) {
+  std::vector<NodeId>& items = document[mapping].items;
+  for (std::size_t i = 0; i + 1 < items.size(); i += 2) {
+    if (document[items[i]].text != key) continue;
+    const auto at = items.begin() + static_cast<std::ptrdiff_t>(i);
+    items.erase(at, at + 2);
+    return;
+  }
+}
+
+std::optional<NodeId> find_value(const Document& document, NodeId mapping, std::string_view key) {
+  const Node& node = document[mapping];
+  if (node.kind != NodeKind::mapping) return std::nullopt;
+  for (std::size_t i = 0; i + 1 < node.items.size(); i += 2) {
+    if (document[node.items[i]].text == key) return node.items[i + 1];
+  }
+  return std::nullopt;
+}
+
+/// Of the job and of its roles. Returns the images.
+std::vector<std::string> take_containers(Document& document, NodeId root) {
+  std::vector<NodeId> mappings{root};
+  if (const auto roles = find_value(document, root, "roles")) {
+    const Node& node = document[*roles];
+    if (node.kind == NodeKind::mapping) {
+      for (std::size_t i = 1; i < node.items.size(); i += 2) mappings.push_back(node.items[i]);
+    }
+  }
+  std::vector<std::string> images;
+  for (const NodeId mapping : mappings) {
+    const auto container = find_value(document, mapping, "container");
+    if (!container) continue;
+    const auto image = find_value(document, *container, "image");
+    const std::string name = image ? document[*image].text : "";
+    if (std::find(images.begin(), images.end(), name) == images.end()) images.push_back(name);
+    erase_key(document, mapping, "container");
+  }
+  return images;
+}
+
+/// A foreign file runs without its images as long as there are no containers, and the user is told;
+/// --no-container is how to say that one knows.
+void leave_out_containers(const JobInput& input, Document& document, NativeForm& form) {
+  const bool cannot = !form.dialect.empty() && !is_available("container.image");
+  if (!cannot && !input.foreign.no_container) return;
+  const std::vector<std::string> images = take_containers(document, form.root);
+  if (images.empty() || input.foreign.no_container) return;
+  std::string names;
+  for (const std::string& image : images) names += (names.empty() ? "" : ", ") + image;
+  form.notes.push_back("the job runs without its container (" + names +
+                       "), with what is installed on the nodes; --no-container says that you know");
+}
+
+/// Options for what such a file does not have. `dialect`: nullptr: a native file.
+void refuse_options(const JobInput& input, const Dialect* dialect, Sources& sources,
+                    Diagnostics& diagnostics) {
+  const std::string file =
+      dialect == nullptr ? "a native job file" : "a job file of " + std::string(dialect->name);
+  const auto refuse = [&](const std::string& origin, const std::string& what) {
+    sources.push_back({origin, "", true});
+    diagnostics.error(Place::whole(static_cast<std::uint32_t>(sources.size() - 1)),
+                      file + " has no " + what);
+  };
+  if (dialect == nullptr || !dialect->has_inputs) {
+    for (const NamedValue& value : input.foreign.inputs) refuse(value.origin, "inputs");
+  }
+  if (dialect == nullptr || !dialect->has_outputs) {
+    for (const NamedValue& value : input.foreign.outputs) refuse(value.origin, "outputs");
+  }
+  if ((dialect == nullptr || !dialect->has_steps) && !input.foreign.step.empty())
+    refuse("--step " + input.foreign.step, "steps");
+}
+
+void add_not_used(const std::vector<PlacedText>& keys, const Diagnostics& diagnostics,
+                  std::vector<std::string>& notes) {
+  std::string names;
+  for (const PlacedText& key : keys)
+    names += (names.empty() ? "" : ", ") + key.text + " (" + diagnostics.refer_to(key.place) + ')';
+  if (!names.empty()) notes.push_back("not used here: " + names);
+}
+
+NativeForm translated(const Chosen& chosen, const JobInput& input, Sources& sources,
+                      Document& document, Diagnostics& diagnostics) {
+  Translation translation{document, sources, diagnostics, input, chosen.root, NativeJob(document)};
+  chosen.dialect->translate(translation);
+  NativeForm form{translation.job.root(), std::string(chosen.dialect->name),
+                  translation.took_arguments, chosen.notes};
+  form.notes.insert(form.notes.end(), translation.notes.begin(), translation.notes.end());
+  add_not_used(translation.not_used, diagnostics, form.notes);
+  return form;
+}
+
+}  // namespace
+
+std::optional<NativeForm> native_form(const JobInput& input, Sources& sources, Document& document,
+                                      Diagnostics& diagnostics) {
+  NativeForm form;
+  if (!input.text) {
+    Node empty;
+    empty.kind = NodeKind::mapping;
+    form.root = document.add(std::move(empty));
+    refuse_options(input, nullptr, sources, diagnostics);
+    return form;
+  }
+  const auto documents = read_yaml_documents(sources, 0, document, diagnostics);
+  if (!documents) return std::nullopt;
+  auto chosen = choose(*documents, document, diagnostics);
+  if (!chosen) return std::nullopt;
+  const Node& root = document[chosen->root];
+  if (root.kind != NodeKind::mapping) {
+    const bool is_empty = root.kind == NodeKind::null;
+    diagnostics.error(
+        is_empty ? Place::whole(0) : root.place,
+        is_empty ? "the file is empty"
+                 : "a job file is made of keys and values, such as \"command: python train.py\"");
+    return std::nullopt;
+  }
+  if (chosen->dialect != nullptr) {
+    refuse_options(input, chosen->dialect, sources, diagnostics);
+    form = translated(*chosen, input, sources, document, diagnostics);
+  } else if (!looks_native(document, chosen->root)) {
+    refuse_unknown_file(document, chosen->root, diagnostics);
+    return std::nullopt;
+  } else {
+    form.root = chosen->root;
+    refuse_options(input, nullptr, sources, diagnostics);
+  }
+  leave_out_containers(input, document, form);
+  for (std::string& note : form.notes) note = presentable(note);
+  return form;
+}
+
+}  // namespace dlaunch::spec

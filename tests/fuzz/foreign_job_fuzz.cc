@@ -1,0 +1,99 @@
+// Whatever bytes a job file of another system holds, reading it gives a job or one error that a
+// person can use; and what it is converted to is the same job.
+//
+// Input: the file. Behind a form feed, which no YAML file may hold, each line is a word that the
+// command line may say: "step NAME", "input NAME=VALUE", "output NAME=DIR", "argument TEXT".
+#include <algorithm>
+#include <string>
+#include <string_view>
+
+#include "check.h"
+#include "planted_bug.h"
+#include "spec/job_reader.h"
+
+namespace dlaunch::fuzz {
+namespace {
+
+constexpr std::size_t kMostWords = 8;
+constexpr std::size_t kLongestLine = 800;
+constexpr std::size_t kMostBytes = 32 * 1024;  // 20 errors
+
+NamedValue named(std::string_view text) {
+  const std::size_t equals = std::min(text.find('='), text.size());
+  const std::string_view value = text.substr(std::min(equals + 1, text.size()));
+  return {std::string(text.substr(0, equals)), std::string(value), "--given here"};
+}
+
+JobInput input_of(std::string_view bytes) {
+  JobInput input;
+  input.file = "job.yaml";
+  input.foreign.folder = "/jobs";
+  input.foreign.current_folder = "/work";
+  // A component's file: the job file itself, so that both forms are one search.
+  std::size_t end = std::min(bytes.find('\f'), bytes.size());
+  input.text = std::string(bytes.substr(0, end));
+  input.foreign.read_file = [text = *input.text](const std::string&) -> Result<std::string> {
+    return text;
+  };
+  for (std::size_t words = 0; end < bytes.size() && words < kMostWords; ++words) {
+    bytes.remove_prefix(end + 1);
+    end = std::min(bytes.find('\n'), bytes.size());
+    const std::string_view line = bytes.substr(0, end);
+    const std::size_t space = std::min(line.find(' '), line.size());
+    const std::string_view word = line.substr(0, space);
+    const std::string_view rest = line.substr(std::min(space + 1, line.size()));
+    if (rest.find('\0') != std::string_view::npos) continue;  // no argument of a program has one
+    if (word == "step") input.foreign.step = rest;
+    if (word == "input") input.foreign.inputs.push_back(named(rest));
+    if (word == "output") input.foreign.outputs.push_back(named(rest));
+    if (word == "argument") input.arguments.emplace_back(rest);
+  }
+  return input;
+}
+
+void check_error(const Error& error) {
+  check(error.exit_code == exit_code::kJobFile, "an error has exit code 65");
+  check_message(error.message, kLongestLine, kMostBytes);
+  check(error.message.find("error: ") != std::string::npos, "an error says so", error.message);
+}
+
+/// Room for 24 bytes of where a job that meets at Azure ML's port runs.
+[[maybe_unused]] void planted_bug(const JobSpec& job) {
+  constexpr std::uint16_t kPort = 6105;
+  if (job.rendezvous.port == kPort && job.timeouts.run) fill_buffer(24, job.workdir.size());
+}
+
+void check_conversion(const JobInput& input, JobSpec job) {
+  const auto text = native_job_text(input, "folder");
+  check(text.has_value(), "what can be read can be converted", *input.text);
+  JobInput native;
+  native.text = *text;
+  native.file = "native.yaml";
+  auto again = read_any_job(native);
+  check(again.has_value(), "what was converted can be read",
+        again ? "" : again.error().message + "\nin\n" + *text);
+  if (job.name.empty()) job.name = "folder";
+  job.typed.clear();
+  again->spec.typed.clear();
+  check(again->spec == job, "what was converted is the same job", *text);
+  check(again->notes.empty(), "a native file needs no notes", *text);
+}
+
+void read(std::string_view bytes) {
+  const JobInput input = input_of(bytes);
+  const auto job = read_any_job(input);
+  if (!job) return check_error(job.error());
+  for (const std::string& note : job->notes) check_message(note, kLongestLine, kLongestLine);
+  check(job->spec.command.is_shell || !job->spec.command.argv.empty() || !job->spec.roles.empty(),
+        "a job has a command");
+  check_conversion(input, job->spec);
+  if constexpr (kPlanted) planted_bug(job->spec);
+}
+
+}  // namespace
+}  // namespace dlaunch::fuzz
+
+extern "C" int LLVMFuzzerTestOneInput(const std::uint8_t* data, std::size_t size) {
+  dlaunch::fuzz::read({reinterpret_cast<const char*>(data), size});
+  return 0;
+}

@@ -1,0 +1,220 @@
+// Parts that the dialects share; what whole files become is in tests/unit/jobs.
+#include <gmock/gmock.h>
+#include <gtest/gtest.h>
+
+#include "read_text.h"
+#include "spec/dialects/azure_v2.h"
+#include "spec/dialects/foreign_keys.h"
+#include "spec/dialects/paths.h"
+#include "spec/dialects/shell_words.h"
+#include "spec/job_reader.h"
+#include "spec/job_rules.h"
+#include "spec/yaml_reader.h"
+#include "spec/yaml_writer.h"
+
+namespace dlaunch::spec {
+namespace {
+
+using testing::ElementsAre;
+using testing::HasSubstr;
+using testing::IsEmpty;
+
+TEST(Paths, BeginInTheFolderAndAreNormal) {
+  EXPECT_EQ(path_below("/jobs", "./data/"), "/jobs/data");
+  EXPECT_EQ(path_below("/jobs", "../x"), "/x");
+  EXPECT_EQ(path_below("/jobs", "/data"), "/data");
+  EXPECT_EQ(path_below("/jobs", "."), "/jobs");
+  EXPECT_EQ(path_below("/", ""), "/");
+}
+
+TEST(Paths, AreRemoteByTheirScheme) {
+  EXPECT_TRUE(is_remote("azureml:data:1"));
+  EXPECT_TRUE(is_remote("gs://bucket/x"));
+  EXPECT_FALSE(is_remote("file:./x"));
+  EXPECT_FALSE(is_remote("./a:b"));
+  EXPECT_FALSE(is_remote("C:/x"));
+  EXPECT_EQ(without_file_scheme("file:///a"), "/a");
+  EXPECT_EQ(without_file_scheme("file:./a"), "./a");
+}
+
+TEST(ShellWords, AreQuotedButForVariables) {
+  EXPECT_EQ(quote_but_variables("--lr"), "--lr");
+  EXPECT_EQ(quote_but_variables("a b"), "'a b'");
+  EXPECT_EQ(quote_but_variables("$RANK"), "\"$RANK\"");
+  EXPECT_EQ(quote_but_variables("${RANK}/x y"), "\"${RANK}/x y\"");
+  EXPECT_EQ(quote_but_variables("$RANK \"`ls`\\ $5 $(x)"),
+            "\"$RANK \\\"\\`ls\\`\\\\ \\$5 \\$(x)\"");
+  EXPECT_EQ(quote_but_variables("costs $5"), "'costs $5'");
+  EXPECT_EQ(quote_but_variables(""), "''");
+}
+
+TEST(ShellWords, OfASimpleCommand) {
+  EXPECT_THAT(*simple_words("mpirun -n 2  python 'a b' \"c \\\"d\" e\\ f --x=1"),
+              ElementsAre("mpirun", "-n", "2", "python", "a b", "c \"d", "e f", "--x=1"));
+  EXPECT_THAT(*simple_words("mpirun \\\n  -n 2"), ElementsAre("mpirun", "-n", "2"));
+  for (const char* line : {"cd x && mpirun a", "A=1 mpirun a", "mpirun $X", "mpirun a > b",
+                           "mpirun 'a", "mpirun \"$X\"", "a; b", "a | b", "mpirun `x`", "a\nb"})
+    EXPECT_FALSE(simple_words(line)) << line;
+}
+
+TEST(OwnWorkers, AreToldByTheCommand) {
+  for (const char* command :
+       {"torchrun train.py", "python -m torch.distributed.launch x.py", "accelerate launch x.py",
+        "cd src && /usr/bin/torchrun x.py", "python x.py --node_rank ${NODE_RANK}",
+        "deepspeed train.py", "pip list; torchrun x.py"})
+    EXPECT_TRUE(azure::starts_own_workers(command)) << command;
+  for (const char* command :
+       {"python train.py", "python train.py --deepspeed ds.json", "python x.py --launcher torchrun",
+        "torchrun --node_rank $RANK x.py", "python x.py --rank $LOCAL_RANK --node $NODE_RANK",
+        "echo $NODE_RANKS"})
+    EXPECT_FALSE(azure::starts_own_workers(command)) << command;
+}
+
+std::string written(const std::string& yaml) {
+  const Sources sources{{"x.yaml", yaml, false}};
+  Diagnostics diagnostics(sources);
+  Document document;
+  const auto root = read_yaml(sources, 0, document, diagnostics);
+  EXPECT_TRUE(root && diagnostics.empty()) << diagnostics.to_error().message;
+  return root ? write_yaml(document, *root) : "";
+}
+
+TEST(YamlWriter, WritesWhatItReads) {
+  const char* const same[] = {"a: b\n",
+                              "command: python train.py --lr 1e-3 -- $RANK\n",
+                              "command: |\n  if true; then\n    echo \"x\"\n\n  fi\n",
+                              "command: |-\n  a\n  b\n",
+                              "a: 3\nt: \"3\"\nb: true\nx: \"true\"\nc: \"no\"\nz: 1.10\n",
+                              "list: [a, -m, --b=c, \"d e, f\", \"\"]\n",
+                              "roles:\n  worker:\n    count: 2\n    env:\n      A: \"x: y\"\n",
+                              "empty: {}\nnone: []\nnull_: null\n",
+                              "s: \"line\\n  \\ttab \\u0001 \\\"q\\\" \\\\\"\n",
+                              "hosts:\n  -\n    name: a\n    slots: 2\n",
+                              "u: \"gr\xc3\xbc\xc3\x9f"
+                              "e\"\n"};
+  for (const char* yaml : same) {
+    EXPECT_EQ(written(yaml), yaml);
+    EXPECT_EQ(written(written(yaml)), written(yaml));
+  }
+}
+
+JobInput foreign(const std::string& text) {
+  JobInput input;
+  input.text = text;
+  input.file = "jobs/job.yml";
+  input.foreign.folder = "/work/jobs";
+  input.foreign.current_folder = "/work";
+  return input;
+}
+
+TEST(ForeignJob, TakesSettingsOfTheCommandLine) {
+  JobInput input = foreign(
+      "type: command\ncommand: python a.py\ndistribution: {type: pytorch}\n"
+      "resources: {instance_count: 4}\n");
+  input.overrides = {{"nodes", "2", "--nnodes 2"}, set("restart.max", "3")};
+  input.arguments = {"--lr", "0.1 2"};
+  const auto job = read_any_job(input);
+  ASSERT_TRUE(job) << job.error().message;
+  EXPECT_EQ(job->spec.nodes, (NodeRange{2, 2}));
+  EXPECT_EQ(job->spec.restart.max, 3);
+  EXPECT_EQ(job->spec.command.line, "python a.py --lr '0.1 2'");
+  EXPECT_EQ(job->spec.env.at("AZUREML_NODE_COUNT"), "2") << "computed from what counts";
+  EXPECT_EQ(as_typed(job->spec, "nodes", "2"), "--nnodes 2");
+}
+
+TEST(ForeignJob, ErrorsAboutNodesNameTheForeignLine) {
+  const auto job =
+      read_any_job(foreign("type: command\ncommand: python a.py\ndistribution: {type: pytorch}\n"
+                           "resources: {instance_count: 4}\n"));
+  ASSERT_TRUE(job) << job.error().message;
+  EXPECT_EQ(as_typed(job->spec, "nodes", "4"), "\"nodes: 4\" (jobs/job.yml:4:29)");
+}
+
+TEST(ForeignJob, ErrorsOfTheNativeReaderAreAtTheForeignLine) {
+  const auto job = read_any_job(
+      foreign("type: command\ncommand: python a.py\nenvironment_variables:\n  A B: c\n"));
+  ASSERT_FALSE(job);
+  EXPECT_THAT(job.error().message, HasSubstr("jobs/job.yml:4:"));
+}
+
+TEST(ForeignJob, OptionsForOthersAreRefusedByANativeFile) {
+  JobInput input = foreign("command: echo\n");
+  input.foreign.inputs = {{"a", "1", "--input a=1"}};
+  input.foreign.step = "x";
+  const auto job = read_any_job(input);
+  ASSERT_FALSE(job);
+  EXPECT_THAT(job.error().message,
+              HasSubstr("--input a=1: error: a native job file has no inputs"));
+  EXPECT_THAT(job.error().message, HasSubstr("--step x: error: a native job file has no steps"));
+}
+
+TEST(ForeignJob, OptionsForWhatAFileHasNotAreRefused) {
+  JobInput input = foreign("trainingInput: {pythonModule: a}\n");
+  input.foreign.inputs = {{"a", "1", "--input a=1"}};
+  input.foreign.outputs = {{"b", "c", "--output b=c"}};
+  const std::string message = read_any_job(input).error().message;
+  EXPECT_THAT(message, HasSubstr("--input a=1: error: a job file of AI Platform Training has no"));
+  EXPECT_THAT(message, HasSubstr("--output b=c: error: a job file of AI Platform Training has no"));
+  input = foreign("type: command\ncommand: a\n");
+  input.foreign.step = "x";
+  EXPECT_THAT(read_any_job(input).error().message, HasSubstr("without steps; leave out --step"));
+}
+
+TEST(ForeignJob, ANativeFileWithKeysOfOthersStaysNative) {
+  for (const char* text :
+       {"command: echo\ndistribution: pytorch\n", "command: echo\nreplicas: 2\n",
+        "framework: pytorch\ncommand: echo\nresources: 3\n", "nodes: 2\ncomand: echo\n"}) {
+    const auto job = read_any_job(foreign(text));
+    ASSERT_FALSE(job);
+    EXPECT_THAT(job.error().message, HasSubstr("unknown key")) << text;
+  }
+}
+
+TEST(ForeignJob, ImagesAreLeftOutAndSaid) {
+  const std::string text = "type: command\ncommand: a\nenvironment: {image: x/y:1}\n";
+  const auto job = read_any_job(foreign(text));
+  ASSERT_TRUE(job) << job.error().message;
+  if (is_available("container.image")) {
+    EXPECT_EQ(job->spec.container->image, "x/y:1");
+  } else {
+    EXPECT_THAT(job->notes, ElementsAre(HasSubstr("without its container (x/y:1)")));
+  }
+  JobInput knowing = foreign(text);
+  knowing.foreign.no_container = true;
+  EXPECT_THAT(read_any_job(knowing)->notes, IsEmpty());
+  EXPECT_FALSE(read_any_job(knowing)->spec.container);
+}
+
+TEST(ForeignJob, ConvertsWithNotesAsComments) {
+  const auto text = native_job_text(
+      foreign("type: command\nname: fit\ncommand: |\n  a\n  b\ncompute: azureml:gpu\n"), "folder");
+  ASSERT_TRUE(text) << text.error().message;
+  EXPECT_EQ(*text,
+            "# made by dlaunch convert from jobs/job.yml (Azure ML, CLI v2)\n"
+            "# note: not used here: compute (line 6)\n"
+            "name: fit\ncommand: |\n  a\n  b\nshell: bash\nframework: none\nnodes: 1\n"
+            "processes_per_node: 1\nenv:\n  AZUREML_NODE_COUNT: \"1\"\n");
+}
+
+TEST(ForeignJob, APipelineNamesStepsThatAreNot) {
+  JobInput input = foreign("type: pipeline\njobs:\n  a: {command: x}\n  b: {type: sweep}\n");
+  input.foreign.step = "c";
+  EXPECT_THAT(read_any_job(input).error().message, HasSubstr("no step \"c\"; there are a, b"));
+  input.foreign.step = "b";
+  EXPECT_THAT(read_any_job(input).error().message, HasSubstr("of type \"sweep\""));
+}
+
+TEST(ForeignJob, AComponentThatCannotBeReadIsNamed) {
+  JobInput input = foreign("type: command\ncomponent: ./c.yml\ninputs: {}\n");
+  EXPECT_THAT(read_any_job(input).error().message, HasSubstr("cannot be read"));
+  input.foreign.read_file = [](const std::string& path) -> Result<std::string> {
+    EXPECT_EQ(path, "/work/jobs/c.yml");
+    return std::string("type: command\ncommand: x ${{inputs.a}}\ninputs: {a: {type: [}}\n");
+  };
+  EXPECT_THAT(read_any_job(input).error().message, HasSubstr("/work/jobs/c.yml:3:"));
+  input.text = "type: command\ncomponent: azureml:x:1\n";
+  EXPECT_THAT(read_any_job(input).error().message, HasSubstr("which dlaunch cannot fetch"));
+}
+
+}  // namespace
+}  // namespace dlaunch::spec
