@@ -225,7 +225,7 @@ TEST_F(SummaryText, ARankThatHasNotMetMpirun) {
   report_.cause = Cause::mpi;
   report_.exit_code = 65;
   report_.ranks[5].status = ExitStatus{false, 0, false, "", MpiEnd::never_connected};
-  EXPECT_THAT(text(), testing::HasSubstr("has not met mpirun (Open MPI 4):"));
+  EXPECT_THAT(text(), testing::HasSubstr("has not met mpirun\n          (Open MPI 4):"));
   EXPECT_THAT(text(), testing::HasSubstr("  try     the mpirun of the library that the program"));
 }
 
