@@ -128,7 +128,8 @@ void MpirunService::judge(Rank rank, ExitStatus& status) {
 
 void MpirunService::rank_ended(Rank rank, const ExitStatus& status) {
   left_.erase(rank);
-  if (status.ok()) point_.answer(rank, {status, ""});
+  // As the process has: that it has not met mpirun is between us and the user (mpi.init).
+  if (!status.signaled && status.value == 0) point_.answer(rank, {ExitStatus(), ""});
 }
 
 void MpirunService::left(Rank rank) {

@@ -221,6 +221,13 @@ def a_program_that_is_none_of_mpi_is_no_success(box):
 
 
 @case
+def a_program_that_need_not_meet_mpirun(box):
+    """mpirun comes to its end, too."""
+    OPEN_MPI.here(box, 2, "hostname", options=["--set", "mpi.init=optional"]).end(0)
+    expect_no_join_folder(box)
+
+
+@case
 def in_a_namespace_of_processes(box):
     world(box, OPEN_MPI.here(box, 2, box.program("world"), box.path("file"), options=["--set", "isolation=pid-namespace"]), 2)
 

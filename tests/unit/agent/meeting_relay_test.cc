@@ -95,7 +95,7 @@ TEST_F(MeetingRelayTest, MoreThanASocketHolds) {
     const ssize_t out =
         ::send(rank.get(), much.data() + sent, much.size() - sent, MSG_DONTWAIT | MSG_NOSIGNAL);
     if (out > 0) sent += static_cast<std::size_t>(out);
-    if (out < 0) loop_.run_one(monotonic_now() + std::chrono::milliseconds(1));
+    if (out <= 0) loop_.run_one(monotonic_now() + std::chrono::milliseconds(1));
     // Only when nothing goes in any more.
     const ssize_t in =
         out > 0 ? 0 : ::recv(hydra.get(), buffer.data(), buffer.size(), MSG_DONTWAIT);

@@ -1,10 +1,12 @@
 #include "os/program_output.h"
 
+#include <cstdlib>
 #include <memory>
 #include <optional>
 
 #include <gtest/gtest.h>
 #include <sys/wait.h>
+#include <unistd.h>
 
 namespace dlaunch {
 namespace {
@@ -68,14 +70,23 @@ TEST(RunningProgram, WhatItPrintsAndWhyNot) {
 }
 
 TEST(RunningProgram, IsKilledWithItsOwner) {
+  char file[] = "/tmp/running-program-XXXXXX";
+  const UniqueFd written(::mkstemp(file));
   EventLoop loop;
   auto program = std::make_unique<RunningProgram>(
-      loop, std::vector<std::string>{"sleep", "1000"}, kPlenty, nullptr,
-      [](const Result<std::string>&) { FAIL() << "nobody is to be called"; });
+      loop,
+      std::vector<std::string>{"sh", "-c", "echo $$ >" + std::string(file) + "; exec sleep 1000"},
+      kPlenty, nullptr, [](const Result<std::string>&) { FAIL() << "nobody is to be called"; });
+  std::string pid(16, '\0');
+  while (pid.find('\n') == std::string::npos) {
+    pid.resize(16);
+    pid.resize(static_cast<std::size_t>(::pread(written.get(), pid.data(), pid.size(), 0)));
+  }
   program.reset();
   int status = 0;
-  ASSERT_GT(::wait(&status), 0);
+  ASSERT_EQ(::waitpid(std::stoi(pid), &status, 0), std::stoi(pid));
   EXPECT_TRUE(WIFSIGNALED(status));
+  ::unlink(file);
 }
 
 }  // namespace
