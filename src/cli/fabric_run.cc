@@ -15,7 +15,7 @@ namespace {
 // Longer than what the ranks give themselves for questions (budget_ms) and a start of many nodes.
 constexpr Duration kRunLimit = std::chrono::minutes(3);
 constexpr std::uint64_t kCallLimitMs = 30000;
-constexpr std::uint64_t kBudgetMs = 35000;
+constexpr std::uint64_t kBudgetMs = 30000;
 
 /// Why the node cannot measure by this back-end; empty: it can.
 std::string refusal(const CheckedNode& node, const std::string& backend) {
