@@ -14,8 +14,9 @@ for argument in "$@"; do
   [ "$argument" != --all ] || groups+=(bench long)
 done
 install_packages "${groups[@]}"
-# Where these cannot be had, their suite is skipped, and says so.
+# Where these cannot be had, what needs them is skipped, and says so.
 install_packages slurm || true
+install_packages containers || true
 
 # Debian's own interpreter: another python3 may come first in PATH.
 exec /usr/bin/python3 tests/support/run_suites.py "$@" </dev/null

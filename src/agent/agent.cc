@@ -9,6 +9,8 @@
 
 #include "agent/attach.h"
 #include "agent/attach_point.h"
+#include "agent/container_facts.h"
+#include "agent/container_service.h"
 #include "agent/deadline_file.h"
 #include "agent/facts.h"
 #include "agent/inspection.h"
@@ -69,7 +71,8 @@ class Agent {
         mpi_(loop_, channel_, id_),
         which_mpirun_(loop_),
         mpirun_(loop_, channel_, progress),
-        ranks_(loop_, channel_, pump_, stdin_, facts_, mpi_, mpirun_, enclosure_) {}
+        containers_(loop_, progress),
+        ranks_(loop_, channel_, pump_, stdin_, facts_, mpi_, mpirun_, containers_, enclosure_) {}
 
   int run() {
     channel_.start(
@@ -197,6 +200,7 @@ class Agent {
     end_reach_check();  // the ports are about to be other ones
     wire::Facts facts{facts_.gather(request), request.attempt};
     facts.facts.isolation_refused = isolation_refused_;
+    find_containers(request, environment_from_block(environ), facts.facts);
     facts.facts.machine = machine_.empty() ? machine_identity() : machine_;
     make_folder(request.output_name, facts.facts);
     which_mpirun_.ask(request, environment_from_block(environ),
@@ -295,7 +299,9 @@ class Agent {
     stager_.abandon();
     raise_open_file_limit();
     mpi_.kill();
+    containers_.kill_all();
     kill_descendants(kCleanupLimit, [this] { return enclosure_.kill_once(); });
+    containers_.clear_now();
     enclosure_.remove();
     mpirun_.end();
     mpirun_.end_daemons(kDaemonGrace);
@@ -342,6 +348,7 @@ class Agent {
   MpiService mpi_;
   MpirunQuestion which_mpirun_;
   MpirunService mpirun_;
+  ContainerService containers_;
   RankService ranks_;
   int exit_code_ = exit_code::kInternal;
 };

@@ -14,6 +14,7 @@
 #include <unistd.h>
 
 #include "agent/agent.h"
+#include "agent/container_folder.h"
 #include "agent/join_point.h"
 #include "agent/pmix_folders.h"
 #include "agent/progress.h"
@@ -131,6 +132,7 @@ int run_guardian(pid_t agent, bool passes_signals, const Progress& progress, Ses
   // An agent that was killed could not remove its cgroup.
   if (!ended || status != 0) sweep_abandoned_cgroups();
   if (!ended || status != 0) remove_pmix_folders(id);
+  if (progress.entry_folder.front() != '\0') clear_entry_folder(progress.entry_folder.data());
   if (progress.join_folder.front() != '\0') remove_join_folder(progress.join_folder.data());
   const int code = ended ? exit_code_of(status) : kAgentStopped;
   // Only now: who finds the word relies on it that nothing runs here any more.

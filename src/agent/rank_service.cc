@@ -12,6 +12,8 @@
 #include "agent/start_files.h"
 #include "model/pmi.h"
 #include "os/clock.h"
+#include "os/cpu_mask.h"
+#include "os/leader.h"
 #include "os/proc_file.h"
 #include "os/signals.h"
 
@@ -24,55 +26,21 @@ namespace {
 constexpr std::size_t kStartsPerTurn = 16;
 
 constexpr std::chrono::milliseconds kKillRound{5};
+constexpr std::chrono::seconds kEngineGrace{2};
 
 // Kept from pipes and log files: stopping and killing read /proc.
 constexpr unsigned long kSpareDescriptors = 16;
 // What starting a rank has open for a moment: its ends of three pipes and of a socket, and its
 // input's other one counts as well.
 constexpr std::size_t kDescriptorsToStart = 5;
-
-class CpuMask {
- public:
-  explicit CpuMask(const std::vector<int>& cpus) {
-    if (cpus.empty()) return;
-    const auto count = static_cast<std::size_t>(*std::max_element(cpus.begin(), cpus.end())) + 1;
-    size_ = CPU_ALLOC_SIZE(count);
-    words_.resize(size_ / sizeof(unsigned long) + 1, 0UL);
-    for (const int cpu : cpus) CPU_SET_S(static_cast<std::size_t>(cpu), size_, set());
-  }
-  [[nodiscard]] cpu_set_t* set() {
-    return size_ == 0 ? nullptr : reinterpret_cast<cpu_set_t*>(words_.data());
-  }
-  [[nodiscard]] std::size_t size() const { return size_; }
-
- private:
-  std::vector<unsigned long> words_;
-  std::size_t size_ = 0;
-};
+// What the runtime prints, the order and the connection to who is in there; until it runs also the
+// other ends of its streams.
+constexpr std::size_t kDescriptorsOfContained = 6;
 
 /// What the rank's MPI library finds its launcher by.
 void take_variables(const Environment& given, bool has_pmi, Environment& own) {
   for (const auto& [name, value] : given) own[name] = value;
   if (has_pmi) own["PMI_FD"] = std::to_string(kPmiDescriptor);
-}
-
-/// The pipes of one rank; `in` only where it reads the job's stdin.
-struct RankPipes {
-  Pipe in;
-  Pipe out;
-  Pipe err;
-};
-
-tl::expected<RankPipes, StartFailure> make_pipes(bool with_stdin) {
-  RankPipes pipes;
-  for (Pipe* pipe : {&pipes.out, &pipes.err, &pipes.in}) {
-    if (pipe == &pipes.in && !with_stdin) continue;
-    auto made = make_pipe();
-    if (!made)
-      return tl::unexpected(StartFailure{StartFailure::Step::resources, made.error(), "pipe", ""});
-    *pipe = std::move(*made);
-  }
-  return pipes;
 }
 
 /// Or is a shell whose last command did.
@@ -84,7 +52,7 @@ bool died_of_sigkill(const ExitStatus& status) {
 
 RankService::RankService(EventLoop& loop, Channel& channel, OutputPump& pump, StdinPump& stdin_pump,
                          FactsService& facts, MpiService& mpi, MpirunService& mpirun,
-                         Enclosure& enclosure)
+                         ContainerService& containers, Enclosure& enclosure)
     : loop_(loop),
       channel_(channel),
       pump_(pump),
@@ -92,6 +60,7 @@ RankService::RankService(EventLoop& loop, Channel& channel, OutputPump& pump, St
       facts_(facts),
       mpi_(mpi),
       mpirun_(mpirun),
+      containers_(containers),
       enclosure_(enclosure),
       kill_timer_(loop),
       open_files_(raise_open_file_limit(kSpareDescriptors)),
@@ -101,6 +70,7 @@ RankService::RankService(EventLoop& loop, Channel& channel, OutputPump& pump, St
                                UniqueFd pmi) { return start_joined(joining, std::move(pmi)); },
                         [this](Rank rank) { mpirun_left(rank); },
                         [this](Rank rank) { mpirun_gave_up(rank); });
+  set_container_callbacks();
 }
 
 RankService::~RankService() = default;
@@ -139,6 +109,11 @@ void RankService::start(wire::StartRanks request) {
     not_started(request.ranks.front(), std::move(written.error()));
     return end_attempt_if_over();
   }
+  if (auto begun = containers_.begin(request); !begun && !request.ranks.empty()) {
+    not_started(request.ranks.front(), std::move(begun.error()));
+    return end_attempt_if_over();
+  }
+  was_contained_ = was_contained_ || !request.containers.empty();
   auto batch = std::make_shared<RankBatch>(std::move(request));
   if (!batch->request.join_folder.empty()) return await(batch);
   for (std::size_t i = 0; i < batch->request.ranks.size(); ++i) pending_.push_back({batch, i});
@@ -182,7 +157,7 @@ bool RankService::descriptors_suffice(const wire::StartRanks& request) {
   std::size_t needed = 0;
   std::size_t held = 0;  // ports, which are given free before the log files come
   for (const wire::StartRank& rank : request.ranks) {
-    needed += per_rank;
+    needed += per_rank + (rank.container > 0 ? kDescriptorsOfContained : 0);
     held += rank.release_ports.size();
   }
   if (!counted_descriptors_) {
@@ -200,9 +175,12 @@ void RankService::start_some() {
   wire::RanksStarted started{attempt_, {}};
   for (std::size_t i = 0; i < kStartsPerTurn && !pending_.empty(); ++i) {
     const Pending next = pending_.front();
+    if (!may_start(next)) break;
     pending_.pop_front();
     const wire::StartRank& rank = next.batch->request.ranks[next.index];
-    auto pid = start_one(next.batch, rank);
+    const bool contained = next.batch->container(rank) != nullptr;
+    auto pid = contained ? start_contained(next.batch, rank) : start_one(next.batch, rank);
+    if (pid && contained) continue;  // it has started when its program has
     if (pid) {
       started.ranks.push_back({rank.rank, *pid, wall_now()});
     } else {
@@ -210,7 +188,7 @@ void RankService::start_some() {
     }
   }
   if (!started.ranks.empty()) channel_.send(started);
-  if (!pending_.empty()) loop_.post([this] { start_some(); });
+  if (!pending_.empty() && may_start(pending_.front())) loop_.post([this] { start_some(); });
   end_attempt_if_over();
 }
 
@@ -276,8 +254,9 @@ tl::expected<pid_t, StartFailure> RankService::start_one(const std::shared_ptr<R
   return spawned->outer_pid;
 }
 
-void RankService::watch_over(const Spawned& spawned, const std::shared_ptr<RankBatch>& batch,
-                             const wire::StartRank& rank) {
+RunningRank& RankService::watch_over(const Spawned& spawned,
+                                     const std::shared_ptr<RankBatch>& batch,
+                                     const wire::StartRank& rank) {
   const wire::StartCommand& command = batch->request.commands[rank.command];
   auto running = std::make_unique<RunningRank>();
   running->rank = rank.rank;
@@ -287,8 +266,10 @@ void RankService::watch_over(const Spawned& spawned, const std::shared_ptr<RankB
   running->batch = batch;
   running->wants_stdin = rank.wants_stdin;
   // The pid may have been that of a rank which has ended since.
+  RunningRank& watched = *running;
   running_.insert_or_assign(spawned.pid, std::move(running));
   ++alive_;
+  return watched;
 }
 
 void RankService::not_started(const wire::StartRank& rank, StartFailure failure) {
@@ -325,21 +306,27 @@ void RankService::reap() {
     // It may have ended since it was looked at above.
     if (mpirun_.was_reaped(reaped->pid, reaped->status, now)) {
       loop_.post([this] { end_attempt_if_over(); });
-    } else {
+    } else if (!containers_.was_reaped(reaped->pid)) {
       on_ended(*reaped, now);
     }
   }
-  if (ending_ && none_left) attempt_is_empty();
+  if (ending_ && none_left && !containers_.needs_clearing()) attempt_is_empty();
 }
 
 void RankService::on_ended(const Reaped& reaped, WallTime now) {
   const auto found = running_.find(reaped.pid);
-  if (found == running_.end() || found->second->exited) return;  // an orphan that came to us
+  if (found == running_.end()) return;  // an orphan that came to us
   RunningRank& rank = *found->second;
+  if (rank.contained) return runtime_ended(rank, reaped.status, now);
+  if (rank.exited) return;
   mpirun_.catch_up();
+  tell_end(rank, reaped.status, now);
+  count_if_over(rank);
+}
+
+void RankService::tell_end(RunningRank& rank, ExitStatus status, WallTime now) {
   rank.exited = true;
   if (rank.wants_stdin) stdin_.close();
-  ExitStatus status = reaped.status;
   if (!rank.signalled) mpi_.judge(rank.rank, status);
   if (!rank.signalled) mpirun_.judge(rank.rank, status);
   if (!status.ok() && !rank.signalled) tell_if_port_is_taken();
@@ -348,10 +335,12 @@ void RankService::on_ended(const Reaped& reaped, WallTime now) {
   mpirun_.rank_ended(rank.rank, status);
   const bool not_by_itself = rank.signalled || rank.left;
   channel_.send(wire::RankExited{attempt_, rank.rank, std::move(status), now, not_by_itself});
-  if (rank.over()) {
-    rank.counted_over = true;
-    rank_is_over();
-  }
+}
+
+void RankService::count_if_over(RunningRank& rank) {
+  if (!rank.over() || rank.counted_over) return;
+  rank.counted_over = true;
+  rank_is_over();
 }
 
 void RankService::tell_if_port_is_taken() {
@@ -374,15 +363,27 @@ void RankService::end_attempt_if_over() {
   raise_open_file_limit();
   // As an event of its own: the caller may be in the middle of a pass over the ranks.
   loop_.post([this] {
+    if (!containers_.needs_clearing()) return finish_attempt();
+    kill_timer_.cancel();
+    containers_.clear([this] { finish_attempt(); });
+  });
+}
+
+void RankService::finish_attempt() {
+  reap();
+  mpi_.finish([this] {
     reap();
-    mpi_.finish([this] {
-      reap();
+    if (!active_) return;
+    // What watches over an engine's containers ends by itself when it has seen their end.
+    if (!was_contained_) return kill_round();
+    kill_timer_.after(kEngineGrace, [this] {
       if (active_) kill_round();
     });
   });
 }
 
 void RankService::kill_round() {
+  if (containers_.is_clearing()) return;  // it kills, too, and goes on when it has
   mpi_.expect_end();
   std::set<pid_t> spared;
   if (const auto server = mpi_.process()) spared.insert(*server);
@@ -402,6 +403,9 @@ void RankService::attempt_is_empty() {
   pump_.drain();
   stdin_.close();
   mpirun_.end();
+  containers_.end();
+  was_contained_ = false;
+  untried_.clear();
   facts_.unlock_cores();
   facts_.release_all_ports();
   channel_.send(wire::AttemptEnded{attempt_, static_cast<std::uint32_t>(leftovers_.size())});

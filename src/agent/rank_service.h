@@ -8,6 +8,7 @@
 #include <set>
 #include <unordered_map>
 
+#include "agent/container_service.h"
 #include "agent/facts.h"
 #include "agent/mpi_service.h"
 #include "agent/mpirun_service.h"
@@ -33,7 +34,8 @@ struct RunningRank;  // likewise
 class RankService {
  public:
   RankService(EventLoop& loop, Channel& channel, OutputPump& pump, StdinPump& stdin_pump,
-              FactsService& facts, MpiService& mpi, MpirunService& mpirun, Enclosure& enclosure);
+              FactsService& facts, MpiService& mpi, MpirunService& mpirun,
+              ContainerService& containers, Enclosure& enclosure);
   ~RankService();
 
   /// SIGCHLD must be blocked.
@@ -77,8 +79,20 @@ class RankService {
                                                                    const wire::StartRank& rank,
                                                                    Place* place, Environment& own);
   void release_ports(const wire::StartRank& rank);
-  void watch_over(const Spawned& spawned, const std::shared_ptr<RankBatch>& batch,
-                  const wire::StartRank& rank);
+  RunningRank& watch_over(const Spawned& spawned, const std::shared_ptr<RankBatch>& batch,
+                          const wire::StartRank& rank);
+  [[nodiscard]] tl::expected<pid_t, StartFailure> start_contained(
+      const std::shared_ptr<RankBatch>& shared, const wire::StartRank& rank);
+  [[nodiscard]] bool may_start(const Pending& next) const;
+  [[nodiscard]] RunningRank* find_contained(Rank rank);
+  void set_container_callbacks();
+  void contained_started(RunningRank& rank, pid_t program);
+  void contained_failed(RunningRank& rank, StartFailure failure);
+  void contained_left(RunningRank& rank);
+  void runtime_ended(RunningRank& rank, const ExitStatus& status, WallTime now);
+  void count_if_over(RunningRank& rank);
+  void tell_end(RunningRank& rank, ExitStatus status, WallTime now);
+  void finish_attempt();
   void not_started(const wire::StartRank& rank, StartFailure failure);
   void start_no_more();
   void start_none_of(const std::vector<Rank>& ranks);
@@ -101,6 +115,7 @@ class RankService {
   FactsService& facts_;
   MpiService& mpi_;
   MpirunService& mpirun_;
+  ContainerService& containers_;
   Enclosure& enclosure_;
   std::optional<OomWatch> oom_;
   bool prepared_ = false;  // for an attempt that has not begun
@@ -119,6 +134,10 @@ class RankService {
   std::size_t descriptors_left_ = 0;  // that no rank of attempt_ is known to need
   std::size_t alive_ = 0;             // ranks that are not over
   std::deque<Pending> pending_;
+  /// Containers, by their number, that no rank has come into yet: the first one tries alone, so
+  /// that an image is fetched once, and what is wrong is said once.
+  std::map<std::uint32_t, std::optional<Rank>> untried_;
+  bool was_contained_ = false;              // ranks of this attempt run in containers
   std::map<Rank, Pending> awaited_;         // that mpirun has still to start
   std::shared_ptr<RankBatch> joint_batch_;  // of an attempt whose ranks mpirun starts
   bool mpirun_is_to_end_ = false;           // when no rank of this node is left

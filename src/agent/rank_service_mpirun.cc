@@ -5,6 +5,7 @@
 #include "agent/rank_service.h"
 #include "agent/running_rank.h"
 #include "os/clock.h"
+#include "os/leader.h"
 
 namespace dlaunch {
 

@@ -4,7 +4,7 @@
 
 #include "agent/rank_service.h"
 #include "agent/running_rank.h"
-#include "os/proc_file.h"
+#include "os/leader.h"
 
 namespace dlaunch {
 
@@ -15,23 +15,7 @@ bool is_meant(const std::vector<Rank>& ranks, Rank rank) {
   return ranks.empty() || std::find(ranks.begin(), ranks.end(), rank) != ranks.end();
 }
 
-/// True if the process still executes exactly this command: a shell that ends its script with a
-/// plain command has become that command, and the children are then the user's (data loaders), not
-/// ours.
-bool runs_command(pid_t pid, const std::vector<std::string>& argv) {
-  std::string expected;
-  for (const std::string& argument : argv) expected.append(argument).push_back('\0');
-  // One byte more than expected: a longer command line is another command.
-  const std::string file = "/proc/" + std::to_string(pid) + "/cmdline";
-  return read_proc_file(file, expected.size() + 1) == expected;
-}
-
 }  // namespace
-
-void kill_tree(pid_t root) {
-  for (const pid_t child : children_of(root)) kill_tree(child);
-  ::kill(root, SIGKILL);
-}
 
 void RankService::start_none_of(const std::vector<Rank>& ranks) {
   std::erase_if(pending_, [&](const Pending& pending) {
@@ -58,6 +42,10 @@ void RankService::pass(const wire::SignalRanks& request) {
   if (!active_ || request.attempt != attempt_) return;
   for (const auto& [pid, rank] : running_) {
     if (rank->exited) continue;
+    if (rank->contained) {
+      (void)containers_.pass(rank->rank, request.signal);
+      continue;
+    }
     // Our own shell would end of a signal that its command waits for.
     const bool is_shell = rank->argv != nullptr && runs_command(rank->leader, *rank->argv);
     if (!is_shell) {
@@ -69,6 +57,12 @@ void RankService::pass(const wire::SignalRanks& request) {
 }
 
 void RankService::signal_rank(RunningRank& rank, int signal) {
+  // Before it runs there is only the runtime to be told.
+  if (rank.contained && containers_.signal(rank.rank, signal)) return;
+  if (rank.contained) {
+    containers_.refuse(rank.rank);
+    signal = SIGTERM;
+  }
   // Children first: a shell that dies of the signal would leave them to be found nowhere.
   if (rank.argv != nullptr && runs_command(rank.leader, *rank.argv)) {
     for (const pid_t child : children_of(rank.leader)) {
@@ -105,10 +99,12 @@ void RankService::kill(const wire::KillRanks& request) {
     if (rank->exited || !is_meant(request.ranks, rank->rank)) continue;
     rank->signalled = true;
     // Orphans of single ranks stay until the attempt ends: nobody can tell whose they were.
-    if (!request.ranks.empty()) kill_tree(pid);
+    if (!request.ranks.empty() && !(rank->contained && containers_.kill(rank->rank)))
+      kill_tree(pid);
   }
   if (request.ranks.empty()) {
     mpirun_.expect_end();
+    containers_.kill_all();
     kill_round();
   }
   end_attempt_if_over();
@@ -119,8 +115,9 @@ void RankService::end_aborted(Rank rank, std::chrono::milliseconds grace) {
   for (auto& [pid, running] : running_) {
     if (running->rank != rank || running->exited) continue;
     running->abort_grace = std::make_unique<Timer>(loop_);
-    running->abort_grace->after(grace, [&running = *running] {
-      if (!running.exited) kill_tree(running.leader);
+    running->abort_grace->after(grace, [this, &running = *running] {
+      if (running.exited) return;
+      if (!running.contained || !containers_.kill(running.rank)) kill_tree(running.leader);
     });
   }
 }

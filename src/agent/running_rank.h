@@ -11,6 +11,7 @@
 
 #include "agent/carried_environment.h"
 #include "agent/environment_block.h"
+#include "agent/mpirun_process.h"
 #include "os/event_loop.h"
 #include "os/spawn.h"
 #include "wire/message.h"
@@ -25,7 +26,8 @@ struct RankBatch {
       : request(std::move(r)),
         base(carried_environment(environment_from_block(environ), request.carried, request.workdir,
                                  folder_exists),
-             request.scrub, request.defaults, request.env) {}
+             request.scrub, request.defaults, request.env),
+        contained_base({}, {}, {}, request.env) {}
 
   const Program& program(std::uint32_t command, const std::string& search_path) {
     const auto key = std::pair{command, search_path};
@@ -37,8 +39,14 @@ struct RankBatch {
     return found->second;
   }
 
+  [[nodiscard]] const wire::StartContainer* container(const wire::StartRank& rank) const {
+    const bool has_one = rank.container > 0 && rank.container <= request.containers.size();
+    return has_one ? &request.containers[rank.container - 1] : nullptr;
+  }
+
   wire::StartRanks request;
   EnvironmentBase base;
+  EnvironmentBase contained_base;  // what is set on top of an image's
   std::map<std::pair<std::uint32_t, std::string>, Program> programs;
 };
 
@@ -58,10 +66,43 @@ struct RunningRank {
   // do.
   std::map<pid_t, std::unique_ptr<WatchedFd>> companions;
 
-  [[nodiscard]] bool over() const { return exited && companions.empty(); }
+  /// In a container: the leader is the runtime's process, and the program is elsewhere.
+  struct Contained {
+    enum class State { coming, runs, failed };
+    State state = State::coming;
+    std::uint32_t container = 0;
+    bool runtime_ended = false;
+    bool inside = false;                   // something of it is in its container
+    std::unique_ptr<MpirunProcess> words;  // what the runtime itself prints
+    std::string said;
+    UniqueFd in, out, err;  // our ends of its streams, until it runs
+    bool is_shown = true;
+  };
+  std::unique_ptr<Contained> contained;
+
+  [[nodiscard]] bool over() const {
+    return exited && companions.empty() &&
+           (!contained || (contained->runtime_ended && !contained->inside));
+  }
 };
 
-/// The process and its descendants get SIGKILL.
-void kill_tree(pid_t root);
+/// The pipes of one rank; `in` only where it reads the job's stdin.
+struct RankPipes {
+  Pipe in;
+  Pipe out;
+  Pipe err;
+};
+
+inline tl::expected<RankPipes, StartFailure> make_pipes(bool with_stdin) {
+  RankPipes pipes;
+  for (Pipe* pipe : {&pipes.out, &pipes.err, &pipes.in}) {
+    if (pipe == &pipes.in && !with_stdin) continue;
+    auto made = make_pipe();
+    if (!made)
+      return tl::unexpected(StartFailure{StartFailure::Step::resources, made.error(), "pipe", ""});
+    *pipe = std::move(*made);
+  }
+  return pipes;
+}
 
 }  // namespace dlaunch

@@ -10,6 +10,7 @@
 #include <unistd.h>
 
 #include "agent/attach.h"
+#include "agent/container_entry.h"
 #include "agent/guardian.h"
 #include "agent/session_place.h"
 #include "agent/staged_binary.h"
@@ -89,7 +90,20 @@ bool is_agent_command(const std::vector<std::string>& words) {
   return !words.empty() && words.front() == "agent";
 }
 
+namespace {
+
+/// agent --enter FOLDER RANK: the first process of a rank's container.
+std::optional<int> enter(const std::vector<std::string>& words) {
+  std::optional<std::uint32_t> rank;
+  if (words.size() != 4 || words[1] != "--enter" || !read_number(words[3], 10, rank))
+    return std::nullopt;
+  return enter_container(words[2], Rank(*rank));
+}
+
+}  // namespace
+
 int agent_command(const std::vector<std::string>& words) {
+  if (const auto code = enter(words)) return *code;
   const auto read = read_words(words);
   if (!read) {
     return print_error(

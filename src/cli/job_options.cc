@@ -278,6 +278,7 @@ void add_place_options(CommandOptions command, JobOptions& options) {
   command.value("--include", options.include, "Of these hosts, only NODE[@NODE...]", "NODES");
   command.value("--exclude", options.exclude, "Of these hosts, all but NODE[@NODE...]", "NODES");
   command.value("--ssh", options.ssh, "Program to reach them with (default: ssh)", "PROGRAM");
+  command.flag("--no-container", options.no_container, "Run without the job's containers");
   command.exclude("--hostfile", "--hosts");
   command.exclude("--exclude", "--include");
   command.values("--set", options.sets, "Any key of the job file; may be repeated", "KEY=VALUE");
@@ -290,6 +291,15 @@ void add_place_options(CommandOptions command, JobOptions& options) {
   command.flag("--no-container", options.no_container,
                "Run without the job file's container images");
 }
+
+namespace {
+
+void leave_out_containers(JobSpec& spec) {
+  spec.container.reset();
+  for (RoleSpec& role : spec.roles) role.container.reset();
+}
+
+}  // namespace
 
 bool is_set(const JobOptions& options, std::string_view key) {
   return std::any_of(options.sets.begin(), options.sets.end(), [&](const std::string& set) {
@@ -373,6 +383,7 @@ Result<LoadedJob> load_job(const JobOptions& options, const std::string& current
   LoadedJob job;
   job.spec = std::move(reading->spec);
   job.notes = std::move(reading->notes);
+  if (options.no_container) leave_out_containers(job.spec);
   if (!input->text) {
     job.text = job_text_of(options);
     return job;

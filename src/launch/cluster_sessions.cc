@@ -11,6 +11,7 @@
 #include "os/clock.h"
 #include "os/containment.h"
 #include "plan/carried.h"
+#include "plan/container.h"
 #include "plan/make_plan.h"
 #include "plan/mpirun_plan.h"
 
@@ -149,6 +150,7 @@ wire::FactsRequest ClusterSessions::facts_request(NodeIndex node, Attempt attemp
     request.output_name = output_name(run_id_, node, tries_[node.value]);
   request.variables = kept_variables(spec_);
   if (node.value == 0) request.mpirun = mpirun_programs(spec_);
+  request.containers = container_programs(spec_);
   if (!request.mpirun.empty()) request.search_path = find_variable(spec_.env, "PATH");
   const bool knows_mpi = uses_mpi(spec_.framework) || spec_.mpi.launcher == Mpi::Launcher::mpirun;
   if (knows_mpi && !cluster_.nodes[node.value].is_launcher)

@@ -18,8 +18,18 @@ wire::StartRank start_rank(const RankPlan& rank, const StartSettings& settings) 
   start.cpus = rank.cpus;
   start.release_ports = rank.ports;
   start.wants_stdin = settings.stdin_for_rank0 && rank.rank.value == 0;
+  if (rank.container) start.container = *rank.container + 1;
   start.is_shown = rank.rank.value >= settings.shown.size() || settings.shown[rank.rank.value];
   return start;
+}
+
+/// A value that somebody has set for that machine knows it better than we do.
+void set_defaults_apart(const LaunchPlan& plan, NodeIndex node, wire::StartRanks& common) {
+  for (const auto* layer : {&plan.variables, &plan.nodes[node.value].variables}) {
+    for (const Variable& variable : *layer) {
+      if (variable.is_default) common.defaults.insert(common.env.extract(variable.name));
+    }
+  }
 }
 
 /// Ranks on other nodes start from the login environment there.
@@ -28,12 +38,7 @@ void add_login_environment(const LaunchPlan& plan, NodeIndex node, wire::StartRa
   const auto& session = login_session_variables();
   common.scrub.insert(common.scrub.end(), session.begin(), session.end());
   common.env.emplace("PWD", plan.workdir);  // the agent's is the home folder
-  // A value that somebody has set for that machine knows it better than we do.
-  for (const auto* layer : {&plan.variables, &plan.nodes[node.value].variables}) {
-    for (const Variable& variable : *layer) {
-      if (variable.is_default) common.defaults.insert(common.env.extract(variable.name));
-    }
-  }
+  set_defaults_apart(plan, node, common);
 }
 
 }  // namespace
@@ -52,6 +57,14 @@ std::vector<wire::StartRanks> start_messages(const LaunchPlan& plan, NodeIndex n
   for (auto& [name, value] : shared_environment(plan, node))
     common.env.insert_or_assign(name, value);
   if (is_remote) add_login_environment(plan, node, common);
+  const NodePlan& own = plan.nodes[node.value];
+  common.entry_folder = own.entry_folder;
+  for (const ContainerPlan& container : own.containers) {
+    common.containers.push_back({container.argv, container.named, container.environment,
+                                 container.cleanup, container.name});
+  }
+  // What an image sets knows better, too.
+  if (!is_remote && !own.containers.empty()) set_defaults_apart(plan, node, common);
   for (const CommandPlan& command : plan.commands)
     common.commands.push_back({command.argv, command.is_own_shell});
   if (plan.mpirun) common.join_folder = plan.mpirun->join_folder;

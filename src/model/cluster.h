@@ -39,6 +39,30 @@ struct TakenPort {
   bool operator==(const TakenPort&) const = default;
 };
 
+/// What a node has for containers; found only where the job wants one.
+struct ContainerFacts {
+  struct Program {
+    std::string name;  // "ch-run"
+    std::string path;  // absolute
+    bool operator==(const Program&) const = default;
+  };
+  std::vector<Program> programs;  // of the runtimes that were asked for, those that are there
+  /// Where a private folder can be made from which programs may be executed, "/tmp"; empty: there
+  /// is none.
+  std::string base;
+  std::string session_folder;  // where a PMIx server keeps its files
+  std::uint32_t user = 0;      // our ids
+  std::uint32_t group = 0;
+  bool may_raise_limits = false;                          // CAP_SYS_RESOURCE
+  std::uint64_t open_files = ResourceLimits::kUnlimited;  // hard limits
+  std::uint64_t processes = ResourceLimits::kUnlimited;
+  std::uint64_t shm_bytes = 0;  // size of /dev/shm; 0: there is none
+  bool nvidia_cdi = false;      // a specification of nvidia.com/gpu (Container Device Interface)
+  bool nvidia_toolkit = false;  // nvidia-container-cli
+  bool infiniband = false;      // /dev/infiniband
+  bool operator==(const ContainerFacts&) const = default;
+};
+
 /// What one agent found on its node.
 struct NodeFacts {
   std::string hostname;
@@ -78,6 +102,7 @@ struct NodeFacts {
   /// MPI reads here (fabric/mca_settings.h).
   Environment mca_settings{};
   std::uint32_t user_id = 0;  // of the agent
+  ContainerFacts containers{};
   bool operator==(const NodeFacts&) const = default;
 };
 

@@ -40,6 +40,8 @@ std::string describe(const StartFailure& failure) {
              advice(failure.error_number);
     case StartFailure::Step::file:
       return "cannot read " + quoted + ": " + why;
+    case StartFailure::Step::container:
+      return "the container could not start: " + failure.path;
     case StartFailure::Step::execute:
       break;
   }

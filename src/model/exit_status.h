@@ -43,6 +43,7 @@ struct StartFailure {
     interpreter,  // path exists, but the program of its "#!" line does not
     resources,    // fork, pipe, open: path says what
     file,         // path cannot be read, though setup or the command names it
+    container,    // the rank's container did not come up: path says why, in the runtime's words
   };
   Step step = Step::execute;
   int error_number = 0;

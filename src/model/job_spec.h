@@ -91,11 +91,14 @@ struct RendezvousSpec {
   bool operator==(const RendezvousSpec&) const = default;
 };
 
+/// What a rank's command runs in (docs/containers.md).
 struct Container {
+  enum class Runtime { automatic, podman, docker, apptainer, charliecloud, enroot };
   std::string image;
-  std::string runtime = "auto";
-  std::vector<std::string> mounts;
-  std::uint64_t shm_bytes = 0;
+  Runtime runtime = Runtime::automatic;
+  std::vector<std::string> mounts;   // HOST[:CONTAINER][:ro|rw]
+  std::uint64_t shm_bytes = 0;       // that /dev/shm has at least; 0: as it is
+  std::vector<std::string> options;  // for the runtime, as they are
   bool operator==(const Container&) const = default;
 };
 

@@ -48,6 +48,8 @@ struct RankPlan {
   std::vector<Variable> variables;  // those that differ from rank to rank
   std::vector<std::uint16_t>
       ports;  // listening ports that are this rank's: released just before its exec
+  /// Index into NodePlan::containers; nullopt: it runs in none.
+  std::optional<std::uint32_t> container{};
   bool operator==(const RankPlan&) const = default;
 };
 
@@ -57,6 +59,22 @@ struct FilePlan {
   std::string path;  // absolute
   std::string text;
   bool operator==(const FilePlan&) const = default;
+};
+
+/// A container that ranks of a node run in, each in one of its own: how its runtime is called. What
+/// it executes in there is our own program, which gets everything else from the agent
+/// (agent/container_entry.h): no variable, argument or secret of a rank is on this line.
+struct ContainerPlan {
+  std::string runtime;  // "podman"
+  std::string image;
+  std::vector<std::string> argv;  // up to the rank's number, which follows
+  std::uint32_t named = 0;        // this word ends with the rank's number, too; 0: none does
+  Environment environment;        // of the runtime itself, besides what the agent has
+  /// Removes containers that are left, whose names follow, each kName and a rank's number; empty:
+  /// the runtime leaves none.
+  std::vector<std::string> cleanup;
+  std::string name;  // "dlaunch-RUN-0-r"
+  bool operator==(const ContainerPlan&) const = default;
 };
 
 struct NodePlan {
@@ -69,6 +87,8 @@ struct NodePlan {
   std::vector<FilePlan> files;
   bool is_remote = false;     // not the launcher's own machine
   std::string output_folder;  // of the attempt, on this node: output, error files, hostfiles
+  std::vector<ContainerPlan> containers{};
+  std::string entry_folder{};  // absolute: made by the agent, for those who enter a container
   bool operator==(const NodePlan&) const = default;
 };
 

@@ -9,6 +9,7 @@
 #include "plan/bind.h"
 #include "plan/carried.h"
 #include "plan/command.h"
+#include "plan/container.h"
 #include "plan/hostfile.h"
 #include "plan/lengths.h"
 #include "plan/machines.h"
@@ -420,11 +421,15 @@ Result<LaunchPlan> make_plan(const JobSpec& spec, const Cluster& cluster,
   if (const Status s = assign_ports(spec, cluster, *meeting, plan); !s)
     return tl::unexpected(s.error());
   if (std::any_of(plan.nodes.begin(), plan.nodes.end(),
-                  [](const NodePlan& node) { return node.is_remote; }))
+                  [](const NodePlan& node) { return node.is_remote; }) &&
+      !all_contained(spec))
     plan.carried = carried_variables(context.launcher_env);
   add_hostfiles(plan);
   add_role_notes(spec, *placement, plan);
   add_assumptions(spec, cluster, plan);
+  // Before the variables: what is inherited depends on it.
+  if (const Status s = add_containers(spec, cluster, context, plan); !s)
+    return tl::unexpected(s.error());
   add_rank_variables(spec, shared, context, plan);
   if (const Status s = add_mpirun(spec, cluster, context, plan); !s)
     return tl::unexpected(s.error());

@@ -124,11 +124,15 @@ Places places_of(const JobSpec& spec, const LaunchPlan& plan, NodeIndex node) {
   const bool has_setup = spec.setup.find_first_not_of(" \t\r\n") != std::string::npos;
   for (const Rank r : plan.nodes[node.value].ranks) {
     const RankPlan& rank = plan.ranks[r.value];
+    if (rank.container) continue;  // its files are those of the image
     const auto search_path = path_set_for(plan, rank);
     add_once(places.programs, {plan.commands[rank.command].argv.front(), search_path});
     if (!has_setup) add_command(spec, command_of(spec, rank), search_path, places);
   }
-  if (has_setup) places.files = plainly_sourced(spec.setup);
+  const bool some_outside =
+      std::any_of(plan.nodes[node.value].ranks.begin(), plan.nodes[node.value].ranks.end(),
+                  [&](Rank r) { return !plan.ranks[r.value].container; });
+  if (has_setup && some_outside) places.files = plainly_sourced(spec.setup);
   return places;
 }
 

@@ -6,6 +6,7 @@
 #include <string>
 #include <utility>
 
+#include "plan/container.h"
 #include "plan/mca_components.h"
 #include "plan/rank_table.h"
 #include "plan/tf_config.h"
@@ -176,6 +177,8 @@ void add_rank_variables(const JobSpec& spec, const Cluster& cluster, const PlanC
     view.facts = &node.facts;
     view.fabric = i < fabric.nodes.size() ? &fabric.nodes[i] : nullptr;
     append(rows.node, view, plan.nodes[i].variables);
+    // Nothing is inherited there but from the image, which is not known.
+    if (all_contained(spec)) continue;
     // A variable of ours would win over files of NCCL and Open MPI; one that is inherited does.
     apply_kept(rows.node, plan.variables, rank_table::chosen_in_mca_files(node.facts),
                "kept: set in a file of Open MPI's (mca-params.conf) on this node",

@@ -114,6 +114,17 @@ void write_files(JsonText& json, const std::vector<FilePlan>& files) {
   json.end_array();
 }
 
+void write_containers(JsonText& json, const std::vector<ContainerPlan>& containers) {
+  json.key("containers").begin_array();
+  for (const ContainerPlan& container : containers) {
+    json.begin_object().key("runtime").string(container.runtime);
+    json.key("image").string(container.image);
+    write_texts(json, "argv", container.argv);
+    json.end_object();
+  }
+  json.end_array();
+}
+
 void write_nodes(JsonText& json, const LaunchPlan& plan, const Cluster* cluster) {
   json.line(1);
   json.key("nodes");
@@ -135,6 +146,7 @@ void write_nodes(JsonText& json, const LaunchPlan& plan, const Cluster* cluster)
     json.string(node.binding_note);
     write_variables(json, node.variables);
     write_files(json, node.files);
+    if (!node.containers.empty()) write_containers(json, node.containers);
     if (cluster != nullptr && cluster->is_assumed) json.key("facts").null();
     if (cluster != nullptr && !cluster->is_assumed) {
       json.key("facts");
@@ -176,6 +188,7 @@ void write_rank(JsonText& json, const RankPlan& rank) {
   json.number(rank.command);
   write_numbers(json, "cpus", rank.cpus, [](int cpu) { return cpu; });
   write_texts(json, "gpus", rank.gpus);
+  if (rank.container) json.key("container").number(*rank.container);
   write_numbers(json, "ports", rank.ports, [](std::uint16_t port) { return port; });
   write_variables(json, rank.variables);
   json.end_object();

@@ -263,6 +263,26 @@ void add_mpirun(std::string& out, const LaunchPlan& plan) {
   out += "\n";
 }
 
+/// How each container is called on the first node that has one of its kind.
+void add_containers(std::string& out, const LaunchPlan& plan) {
+  std::vector<std::pair<std::string, std::string>> known;
+  for (const NodePlan& node : plan.nodes) {
+    for (const ContainerPlan& container : node.containers) {
+      const std::pair<std::string, std::string> kind(container.runtime, container.image);
+      if (std::find(known.begin(), known.end(), kind) != known.end()) continue;
+      known.push_back(kind);
+      std::vector<std::string> words;
+      for (const std::string& word : container.argv)
+        words.push_back(plain_line(shell_quoted(word)));
+      if (container.named > 0) words[container.named] += "RANK";
+      words.emplace_back("RANK");
+      add_words(out, "container", words);
+      add_line(out, "", kLabel, "by " + container.runtime + ", as on " + node.name, "");
+    }
+  }
+  if (!known.empty()) out += "\n";
+}
+
 /// Rank variables by how many share their value: all ranks, the ranks of a node, or nobody.
 void add_rank_variables(std::string& out, const LaunchPlan& plan) {
   std::vector<Shown> every, per_node, per_rank;
@@ -341,6 +361,7 @@ std::string plan_text(const LaunchPlan& plan, const Cluster& cluster) {
   out += "\n";
   add_hosts(out, plan);
   add_mpirun(out, plan);
+  add_containers(out, plan);
   add_rank_variables(out, plan);
   add_fabric_variables(out, plan);
   add_user_variables(out, plan);

@@ -40,6 +40,11 @@ std::optional<std::string> ValueReader::list_text(const Field& field, const Entr
                      (node.plain ? quotes : ""));
     return std::nullopt;
   }
+  if (const std::string problem = field.problem == nullptr ? "" : field.problem(node.text);
+      !problem.empty()) {
+    error(entry, entry.path + ": " + problem);
+    return std::nullopt;
+  }
   const bool is_good =
       field.kind == Kind::text_list ||
       (field.kind == Kind::name_list ? is_variable_name(node.text) : is_name_pattern(node.text));

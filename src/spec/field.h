@@ -73,7 +73,8 @@ struct Field {
   bool required = false;
   /// What other launchers call it, separated by spaces; only to say the right name.
   std::string_view also{};
-  /// Of a text: what is wrong with it, in words that follow "KEY: "; empty: nothing.
+  /// Of a text, or of each of a text_list: what is wrong with it, in words that follow "KEY: ";
+  /// empty: nothing.
   std::string (*problem)(std::string_view) = nullptr;
   /// For the JSON Schema, where there is `problem`: an ECMA-262 pattern of what it takes, or of
   /// more.

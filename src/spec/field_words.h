@@ -49,6 +49,14 @@ inline constexpr std::array kPmis{word("auto", Mpi::Pmi::automatic), word("pmix"
                                   word("pmi-1", Mpi::Pmi::pmi1)};
 inline constexpr std::array kMpiInits{word("required", Mpi::Init::required),
                                       word("optional", Mpi::Init::optional)};
+inline constexpr std::array kContainerRuntimes{
+    word("auto", Container::Runtime::automatic),
+    word("podman", Container::Runtime::podman),
+    word("docker", Container::Runtime::docker),
+    word("apptainer", Container::Runtime::apptainer),
+    word("singularity", Container::Runtime::apptainer),
+    word("charliecloud", Container::Runtime::charliecloud),
+    word("enroot", Container::Runtime::enroot)};
 inline constexpr std::array kMpiLaunchers{word("dlaunch", Mpi::Launcher::dlaunch),
                                           word("mpirun", Mpi::Launcher::mpirun)};
 inline constexpr std::array kRestartCauses{word("failure", RestartCause::failure),

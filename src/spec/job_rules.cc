@@ -98,6 +98,20 @@ constexpr JobRule kRules[] = {
      .text = "mpirun says how ranks meet: `mpi.pmi` is for `mpi.launcher: dlaunch`",
      .broken = R"({"required":["mpi"],"properties":{"mpi":{"required":["launcher","pmi"],)"
                R"("properties":{"launcher":{"const":"mpirun"}}}}})"},
+    {.first = "mpi.launcher: mpirun",
+     .second = "container",
+     .text = "mpirun's ranks run in no `container`: `mpi.launcher: dlaunch` starts MPI programs in "
+             "containers",
+     .broken = R"({"required":["container","mpi"],"properties":{)"
+               R"("mpi":{"required":["launcher"],"properties":{"launcher":{"const":"mpirun"}}}}})"},
+    {.first = "isolation: pid-namespace",
+     .second = "container",
+     .text = "what ends a `container` has to see its processes: not with `isolation: "
+             "pid-namespace`",
+     .broken = R"({"required":["isolation"],"properties":{"isolation":{"const":"pid-namespace"}},)"
+               R"("anyOf":[{"required":["container"]},{"required":["roles"],"properties":{"roles":)"
+               R"({"not":{"additionalProperties":{"not":{"type":"object","required":)"
+               R"(["container"]}}}}}}]})"},
     {.first = "binding.gpus",
      .second = "launch: once",
      .text = "one process that starts workers of its own (`launch: per-node`, `once`) needs all "

@@ -30,6 +30,7 @@ class Validator {
   void check_framework_of_roles();
   void check_launch();
   void check_mpirun();
+  void check_containers();
   void check_variables();
   void check_timeouts();
   void check_command();
@@ -53,6 +54,7 @@ class Validator {
     return false;
   }
   void check_rank_variables(const std::string& section, const std::string& shown);
+  [[nodiscard]] std::vector<std::string> container_sections() const;
   void contradict(const std::string& first, const std::string& second, std::string message,
                   const std::string& otherwise = "") {
     report_contradiction(given_, diagnostics_, {first, second, otherwise}, std::move(message));
@@ -210,6 +212,30 @@ void Validator::check_mpirun() {
   }
 }
 
+void Validator::check_containers() {
+  for (const std::string& section : container_sections()) {
+    if (job_.mpi.launcher == Mpi::Launcher::mpirun) {
+      contradict("mpi.launcher", section + ".image",
+                 "mpirun's ranks run in no container of dlaunch's; leave out mpi.launcher: dlaunch "
+                 "starts MPI programs in containers itself");
+    }
+    if (job_.isolation == Isolation::pid_namespace) {
+      contradict("isolation", section + ".image",
+                 "what ends a container has to see its processes; leave out isolation: all of a "
+                 "container is ended in any case");
+    }
+  }
+}
+
+std::vector<std::string> Validator::container_sections() const {
+  std::vector<std::string> sections;
+  if (job_.container) sections.emplace_back("container");
+  for (const RoleSpec& role : job_.roles) {
+    if (role.container) sections.push_back("roles." + role.name + ".container");
+  }
+  return sections;
+}
+
 void Validator::check_rank_variables(const std::string& section, const std::string& shown) {
   for (auto it = given_.lower_bound(section); it != given_.end() && it->first.starts_with(section);
        ++it) {
@@ -305,6 +331,7 @@ void validate(const JobSpec& job, const GivenKeys& given, Diagnostics& diagnosti
   validator.check_roles();
   validator.check_launch();
   validator.check_mpirun();
+  validator.check_containers();
   validator.check_variables();
   validator.check_timeouts();
   validator.check_command();

@@ -126,6 +126,7 @@ JsonObject value_schema(const Field& field) {
     case Kind::signal:
       return text_like(signal_pattern());
     case Kind::text_list:
+      if (!field.pattern.empty()) return list_of(text_like(field.pattern));
       return list_of(of_type("string").put_number("minLength", 1));
     case Kind::name_list:
       return list_of(text_like(kVariableName));

@@ -121,7 +121,8 @@ bool Decoder::get(WallTime& out) {
 }
 
 bool Decoder::get(StartFailure::Step& out) {
-  return get_name(kStepNames, out, "expected workdir, execute, interpreter, resources or file");
+  return get_name(kStepNames, out,
+                  "expected workdir, execute, interpreter, resources, file or container");
 }
 
 bool Decoder::get(NetworkInterface::Kind& out) {

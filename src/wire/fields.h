@@ -168,6 +168,25 @@ inline constexpr auto kFields<FabricFacts> =
                field("oddities", &FabricFacts::oddities)};
 
 template <>
+inline constexpr auto kFields<ContainerFacts::Program> = std::tuple{
+    field("name", &ContainerFacts::Program::name), field("path", &ContainerFacts::Program::path)};
+
+template <>
+inline constexpr auto kFields<ContainerFacts> =
+    std::tuple{field("programs", &ContainerFacts::programs),
+               field("base", &ContainerFacts::base),
+               field("session_folder", &ContainerFacts::session_folder),
+               field("user", &ContainerFacts::user),
+               field("group", &ContainerFacts::group),
+               field("may_raise_limits", &ContainerFacts::may_raise_limits),
+               field("open_files", &ContainerFacts::open_files),
+               field("processes", &ContainerFacts::processes),
+               field("shm_bytes", &ContainerFacts::shm_bytes),
+               field("nvidia_cdi", &ContainerFacts::nvidia_cdi),
+               field("nvidia_toolkit", &ContainerFacts::nvidia_toolkit),
+               field("infiniband", &ContainerFacts::infiniband)};
+
+template <>
 inline constexpr auto kFields<NodeFacts> =
     std::tuple{field("hostname", &NodeFacts::hostname),
                field("architecture", &NodeFacts::architecture),
@@ -191,7 +210,8 @@ inline constexpr auto kFields<NodeFacts> =
                field("mpirun", &NodeFacts::mpirun),
                field("mpirun_version", &NodeFacts::mpirun_version),
                field("mca_settings", &NodeFacts::mca_settings),
-               field("user_id", &NodeFacts::user_id)};
+               field("user_id", &NodeFacts::user_id),
+               field("containers", &NodeFacts::containers)};
 
 template <>
 inline constexpr auto kFields<StartCommand> = std::tuple{
@@ -210,7 +230,14 @@ inline constexpr auto kFields<StartRank> =
                field("cpus", &StartRank::cpus, kCpu),
                field("release_ports", &StartRank::release_ports, kPort),
                field("wants_stdin", &StartRank::wants_stdin),
-               field("is_shown", &StartRank::is_shown)};
+               field("is_shown", &StartRank::is_shown),
+               field("container", &StartRank::container, kCommands)};
+
+template <>
+inline constexpr auto kFields<StartContainer> = std::tuple{
+    field("argv", &StartContainer::argv), field("named", &StartContainer::named, kCommands),
+    field("env", &StartContainer::env), field("cleanup", &StartContainer::cleanup),
+    field("name", &StartContainer::name)};
 
 template <>
 inline constexpr auto kFields<RanksStarted::One> =
@@ -274,7 +301,8 @@ inline constexpr auto kFields<FactsRequest> =
                field("variables", &FactsRequest::variables),
                field("mpirun", &FactsRequest::mpirun),
                field("search_path", &FactsRequest::search_path),
-               field("carried", &FactsRequest::carried)};
+               field("carried", &FactsRequest::carried),
+               field("containers", &FactsRequest::containers)};
 
 template <>
 inline constexpr auto kFields<StartRanks> =
@@ -291,7 +319,9 @@ inline constexpr auto kFields<StartRanks> =
                field("carried", &StartRanks::carried),
                field("defaults", &StartRanks::defaults),
                field("join_folder", &StartRanks::join_folder),
-               field("are_mpi", &StartRanks::are_mpi)};
+               field("are_mpi", &StartRanks::are_mpi),
+               field("containers", &StartRanks::containers),
+               field("entry_folder", &StartRanks::entry_folder)};
 
 template <>
 inline constexpr auto kFields<DiskFact> = std::tuple{
@@ -545,12 +575,13 @@ inline constexpr std::array<std::pair<NetworkInterface::Kind, std::string_view>,
         {NetworkInterface::Kind::other, "other"},
     }};
 
-inline constexpr std::array<std::pair<StartFailure::Step, std::string_view>, 5> kStepNames = {{
+inline constexpr std::array<std::pair<StartFailure::Step, std::string_view>, 6> kStepNames = {{
     {StartFailure::Step::workdir, "workdir"},
     {StartFailure::Step::execute, "execute"},
     {StartFailure::Step::interpreter, "interpreter"},
     {StartFailure::Step::resources, "resources"},
     {StartFailure::Step::file, "file"},
+    {StartFailure::Step::container, "container"},
 }};
 
 template <class Value>

@@ -26,7 +26,7 @@
 namespace dlaunch::wire {
 
 /// Changes whenever a message or the frame changes its meaning. Both ends must have the same one.
-inline constexpr std::uint32_t kProtocolVersion = 3;
+inline constexpr std::uint32_t kProtocolVersion = 4;
 
 /// What a rank leaves behind on its node: both streams, and the file that its framework may write
 /// about an exception (rank-<n>.error.json).
@@ -84,6 +84,9 @@ struct FactsRequest {
   std::vector<std::string> mpirun{};
   std::optional<std::string> search_path{};  // for them, where the job sets PATH
   Environment carried{};  // as in StartRanks, where mpirun or settings of Open MPI are asked for
+  /// Programs that run containers: which of them are there, and what else a container needs to
+  /// know of the node; none: not asked.
+  std::vector<std::string> containers{};
   bool operator==(const FactsRequest&) const = default;
 };
 struct StartCommand {
@@ -98,9 +101,20 @@ struct StartRank {
   Environment env;            // on top of StartRanks::env
   std::vector<int> cpus;      // empty: not bound
   std::vector<std::uint16_t> release_ports;
-  bool wants_stdin = false;  // gets StdinData; else /dev/null
-  bool is_shown = true;      // false: its output goes to its files only
+  bool wants_stdin = false;     // gets StdinData; else /dev/null
+  bool is_shown = true;         // false: its output goes to its files only
+  std::uint32_t container = 0;  // number of one of StartRanks::containers, from 1 on; 0: in none
   bool operator==(const StartRank&) const = default;
+};
+/// How ranks come into a container; see ContainerPlan. Such a rank has the container's environment,
+/// and what is set here on top, but nothing of the agent's.
+struct StartContainer {
+  std::vector<std::string> argv;  // at least one
+  std::uint32_t named = 0;
+  Environment env;
+  std::vector<std::string> cleanup;
+  std::string name;
+  bool operator==(const StartContainer&) const = default;
 };
 /// A file that is written before the first rank of the message starts: mode 0600, missing folders
 /// 0700.
@@ -133,6 +147,8 @@ struct StartRanks {
   /// -> RanksAwaited
   std::string join_folder{};
   bool are_mpi = false;  // with join_folder: a rank that never meets mpirun has failed
+  std::vector<StartContainer> containers{};
+  std::string entry_folder{};  // where they come (agent/container_point.h); empty: no containers
   bool operator==(const StartRanks&) const = default;
 };
 /// Signal to the leaders of these ranks of the attempt (and to the direct children of our own

@@ -250,9 +250,9 @@ def a_rank_variable_in_env(box):
 
 @case
 def keys_of_later_features_are_refused(box):
-    box.write("job.yaml", "command: [true]\ncontainer: {image: a/b}\n")
+    box.write("job.yaml", "command: [true]\nstage: [{from: a, to: b}]\n")
     run = box.run("run", code=JOB_FILE)
-    expect_in("not available yet: container", run.text, "what")
+    expect_in("not available yet: stage", run.text, "what")
 
 
 @case

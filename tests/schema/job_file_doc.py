@@ -25,7 +25,7 @@ VALUES = {
     "processes": "6", "connect.user": "me", "connect.port": "22", "connect.identity_file": "~/.ssh/id_ed25519",
     "connect.command": '[ssh, -p, "2222", "{host}"]', "env": "{NCCL_DEBUG: WARN}", "env_pass": '["NCCL_*", WANDB_API_KEY]',
     "env_secret": "[HF_TOKEN]", "container.image": "registry.example.com/train:1", "container.mounts": '["/data:/data:ro"]',
-    "container.shm_size": "16g", "preflight.checks": "[node, reach]", "stage": "[{from: data.tar.zst, to: /local/data, unpack: true}]",
+    "container.shm_size": "16g", "container.options": "[--cap-add=SYS_PTRACE]", "preflight.checks": "[node, reach]", "stage": "[{from: data.tar.zst, to: /local/data, unpack: true}]",
     "collect": "[{from: /local/out, to: results/}]", "preemption.command": "./notice.sh",
     "metrics": "{throughput: 'images/sec: ([0-9.]+)'}", "roles.chief": "1", "roles.worker": "3", "roles.ps": "2", "roles.evaluator": "1",
     "mpi.program": "mpiexec.hydra",

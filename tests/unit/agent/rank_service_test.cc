@@ -71,7 +71,8 @@ class RankServiceTest : public testing::Test {
   MpiService mpi_{loop_, agent_, {}};
   Progress progress_;
   MpirunService mpirun_{loop_, agent_, progress_};
-  RankService ranks_{loop_, agent_, pump_, stdin_, facts_, mpi_, mpirun_, enclosure_};
+  ContainerService containers_{loop_, progress_};
+  RankService ranks_{loop_, agent_, pump_, stdin_, facts_, mpi_, mpirun_, containers_, enclosure_};
   std::vector<wire::Message> received_;
 };
 

@@ -185,8 +185,20 @@ const Bad kBad[] = {
      "2:16: error: roles.chief must be a whole number from 0 to 1, not the number 2"},
     {"framework: tensorflow\nroles: {worker: 1, evaluator: 2}",
      "2:31: error: roles.evaluator must be a whole number from 0 to 1, not the number 2"},
-    {"framework: tensorflow\nroles: {worker: {count: 1, container: {image: a}}}",
-     "2:28: error: not available yet: roles.worker.container"},
+    {"framework: tensorflow\nroles: {worker: {count: 1, container: {runtime: podman}}}",
+     "2:28: error: roles.worker.container needs the key image"},
+    {"container: {image: a, mounts: [/a, 'b']}",
+     "1:36: error: container.mounts[1]: \"b\" is no absolute path, so it must be said where it is "
+     "in the container: HOST:CONTAINER"},
+    {"container:\n  image: a\n  mounts:\n    - /a:/b\n    - /a:b:ro",
+     "5:7: error: container.mounts[1]: the path in the container must be absolute, not \"b\""},
+    {"container: {image: -v}", "1:20: error: container.image: it cannot begin with '-'"},
+    {"container: {image: a, runtime: dockr}",
+     "1:32: error: container.runtime must be one of auto, podman, docker, apptainer, singularity, "
+     "charliecloud, enroot, not \"dockr\", did you mean \"docker\"?"},
+    {"container: {image: a}\nisolation: pid-namespace",
+     "2:1: error: what ends a container has to see its processes; leave out isolation: all of a "
+     "container is ended in any case (container.image, line 1)"},
     {"framework: tensorflow\nroles: {worker: {nodes: 1}}",
      "2:9: error: roles.worker needs the key count"},
     {"framework: tensorflow\nroles: {worker: {count: 1, comand: a}}",

@@ -67,11 +67,11 @@ TEST(JobRules, ASectionIsAvailableWithItsFirstKey) {
   EXPECT_TRUE(is_available("timeouts"));
   EXPECT_TRUE(is_available("timeouts.stop"));
   EXPECT_FALSE(is_available("stage"));
-  EXPECT_FALSE(is_available("container"));
+  EXPECT_TRUE(is_available("container"));
   EXPECT_FALSE(is_available("no such key"));
   EXPECT_TRUE(is_available("launch: per-node"));
   EXPECT_FALSE(is_available("launch: no such word"));
-  EXPECT_FALSE(is_available("container.runtime: x"));
+  EXPECT_FALSE(is_available("stage: x"));
 }
 
 TEST(JsonPieces, AreIndentedForPeople) {

@@ -108,6 +108,18 @@ inline NodeFacts sample_facts() {
   facts.mpirun_version = "mpirun (Open MPI) 4.1.4\n";
   facts.user_id = 1000;
   facts.mca_settings = {{"OMPI_MCA_btl", "^openib"}};
+  facts.containers = {{{"podman", "/usr/bin/podman"}, {"ch-run", "/opt/bin/ch-run"}},
+                      "/tmp",
+                      "/tmp/dlaunch-1000",
+                      1000,
+                      100,
+                      true,
+                      20000,
+                      ResourceLimits::kUnlimited,
+                      std::uint64_t{16} << 30,
+                      true,
+                      false,
+                      true};
   return facts;
 }
 
@@ -121,7 +133,7 @@ inline StartRanks sample_start() {
   start.commands = {{{"/bin/sh", "-c", "echo $RANK\n"}, true},
                     {{"train", every_byte(), ""}, false}};
   start.ranks = {{Rank(0), LocalRank(0), 0, {{"RANK", "0"}}, {0, 1}, {29500}, true, true},
-                 {Rank((1 << 20) - 1), LocalRank(7), 1, {}, {}, {}, false, false}};
+                 {Rank((1 << 20) - 1), LocalRank(7), 1, {}, {}, {}, false, false, 1}};
   start.output_credit = 1 << 20;
   start.last = false;
   start.files = {{"/home/me/runs/1/attempt-3/hostfile", "gpu01 slots=8\n"}, {"/empty", ""}};
@@ -129,6 +141,12 @@ inline StartRanks sample_start() {
   start.defaults = {{"OMP_NUM_THREADS", "4"}};
   start.join_folder = "/tmp/dlaunch-1000/join-20261120-210142-k3f-0";
   start.are_mpi = true;
+  start.containers = {{{"/usr/bin/podman", "run", "--name=dlaunch-1-0-r", "image"},
+                       2,
+                       {{"TMPDIR", "/tmp"}},
+                       {"/usr/bin/podman", "rm"},
+                       "dlaunch-1-0-r"}};
+  start.entry_folder = "/tmp/dlaunch-enter-20261120-210142-k3f-0-0";
   return start;
 }
 
@@ -147,7 +165,8 @@ inline std::vector<Message> samples() {
                    {"NCCL_SOCKET_IFNAME"},
                    {"mpirun"},
                    "/opt/bin",
-                   {{"PATH", "/usr/bin"}}},
+                   {{"PATH", "/usr/bin"}},
+                   {"podman", "ch-run"}},
       sample_start(),
       StopRanks{Attempt(1), SIGTERM, {Rank(2), Rank((1 << 20) - 1)}},
       KillRanks{Attempt(4'294'967'295U), {Rank(5)}},

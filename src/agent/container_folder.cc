@@ -1,0 +1,147 @@
+#include "agent/container_folder.h"
+
+#include <cerrno>
+#include <filesystem>
+#include <system_error>
+
+#include <fcntl.h>
+#include <sys/file.h>
+#include <sys/sendfile.h>
+#include <sys/stat.h>
+#include <sys/statvfs.h>
+#include <unistd.h>
+
+#include "os/program_output.h"
+#include "os/write_all.h"
+
+namespace dlaunch {
+
+namespace {
+
+constexpr std::chrono::seconds kCleanupLimit{20};
+constexpr std::size_t kMostCleanup = 8 * 1024 * 1024;
+constexpr const char* kPrefix = "dlaunch-enter-";
+
+int copy_own_program(const std::string& to) {
+  const UniqueFd from(::open("/proc/self/exe", O_RDONLY | O_CLOEXEC));
+  const UniqueFd copy(::open(to.c_str(), O_WRONLY | O_CREAT | O_EXCL | O_CLOEXEC, 0700));
+  if (!from || !copy) return errno;
+  ssize_t n = 0;
+  do {
+    n = ::sendfile(copy.get(), from.get(), nullptr, std::size_t{1} << 24);
+  } while (n > 0 || (n < 0 && errno == EINTR));
+  return n < 0 ? errno : 0;
+}
+
+int put_own_program(const std::string& to) {
+  char own[4096];
+  const ssize_t size = ::readlink("/proc/self/exe", own, sizeof own - 1);
+  if (size > 0) {
+    own[size] = '\0';
+    if (::link(own, to.c_str()) == 0) return 0;
+  }
+  return copy_own_program(to);  // on another file system, or not ours
+}
+
+/// Invalid: it is not there, not ours, or its agent lives.
+UniqueFd lock_folder(const std::string& folder) {
+  UniqueFd fd(::open(folder.c_str(), O_RDONLY | O_DIRECTORY | O_NOFOLLOW | O_CLOEXEC));
+  struct stat about {};
+  if (!fd || ::fstat(fd.get(), &about) != 0 || about.st_uid != ::geteuid() ||
+      ::flock(fd.get(), LOCK_EX | LOCK_NB) != 0)
+    return {};
+  return fd;
+}
+
+std::string read_file(const std::string& path) {
+  const UniqueFd file(::open(path.c_str(), O_RDONLY | O_CLOEXEC | O_NOFOLLOW));
+  std::string text;
+  char bytes[16384];
+  ssize_t n = 0;
+  while (file && text.size() < kMostCleanup && (n = ::read(file.get(), bytes, sizeof bytes)) > 0)
+    text.append(bytes, static_cast<std::size_t>(n));
+  return text;
+}
+
+/// Words end with NUL, and a command with an empty one.
+std::vector<std::vector<std::string>> commands_in(std::string_view text) {
+  std::vector<std::vector<std::string>> commands(1);
+  while (!text.empty()) {
+    const auto end = std::min(text.find('\0'), text.size());
+    if (end == 0) {
+      commands.emplace_back();
+    } else {
+      commands.back().emplace_back(text.substr(0, end));
+    }
+    text.remove_prefix(std::min(end + 1, text.size()));
+  }
+  std::erase_if(commands, [](const auto& command) { return command.empty(); });
+  return commands;
+}
+
+}  // namespace
+
+tl::expected<EntryFolder, int> make_entry_folder(const std::string& folder) {
+  if (::mkdir(folder.c_str(), 0700) != 0) return tl::unexpected(errno);
+  EntryFolder made{lock_folder(folder)};
+  const int error = made.lock ? put_own_program(folder + "/dlaunch") : EAGAIN;
+  if (error == 0) return made;
+  remove_entry_folder(folder);
+  return tl::unexpected(error);
+}
+
+int note_cleanup(const std::string& folder, const std::vector<std::vector<std::string>>& commands) {
+  std::string text;
+  for (const auto& command : commands) {
+    for (const std::string& word : command) text.append(word).push_back('\0');
+    text.push_back('\0');
+  }
+  const std::string path = folder + "/cleanup", fresh = path + ".new";
+  const UniqueFd file(
+      ::open(fresh.c_str(), O_WRONLY | O_CREAT | O_TRUNC | O_CLOEXEC | O_NOFOLLOW, 0600));
+  if (!file) return errno;
+  if (const int error = write_all(file.get(), text); error != 0) return error;
+  return ::rename(fresh.c_str(), path.c_str()) == 0 ? 0 : errno;
+}
+
+void remove_entry_folder(const std::string& folder) {
+  for (const char* name : {"/socket", "/dlaunch", "/cleanup", "/cleanup.new"})
+    ::unlink((folder + name).c_str());
+  ::rmdir(folder.c_str());
+}
+
+void clear_entry_folder(const std::string& folder) {
+  const UniqueFd lock = lock_folder(folder);
+  if (!lock) return;
+  for (const auto& command : commands_in(read_file(folder + "/cleanup")))
+    (void)program_output(command, kCleanupLimit);  // what it cannot remove is not ours to force
+  remove_entry_folder(folder);
+}
+
+void clear_abandoned_entry_folders(const std::string& base) {
+  std::error_code ignored;
+  for (std::filesystem::directory_iterator at(base, ignored), end; !ignored && at != end;
+       at.increment(ignored)) {
+    if (at->path().filename().string().starts_with(kPrefix)) clear_entry_folder(at->path());
+  }
+}
+
+std::string entry_base(const Environment& environment) {
+  std::vector<std::string> bases = {"/tmp", "/var/tmp"};
+  const std::string home = find_variable(environment, "HOME").value_or("");
+  const auto cache = find_variable(environment, "XDG_CACHE_HOME");
+  if (cache && !cache->empty()) {
+    bases.push_back(*cache);
+  } else if (!home.empty()) {
+    bases.push_back(home + "/.cache");
+  }
+  for (const std::string& base : bases) {
+    struct statvfs about {};
+    const bool executes =
+        ::statvfs(base.c_str(), &about) == 0 && (about.f_flag & (ST_NOEXEC | ST_RDONLY)) == 0;
+    if (executes && ::access(base.c_str(), W_OK | X_OK) == 0) return base;
+  }
+  return {};
+}
+
+}  // namespace dlaunch

@@ -1,0 +1,67 @@
+#include "model/mount.h"
+
+#include <algorithm>
+#include <vector>
+
+namespace dlaunch {
+
+namespace {
+
+std::vector<std::string_view> parts_of(std::string_view text) {
+  std::vector<std::string_view> parts;
+  while (true) {
+    const auto colon = std::min(text.find(':'), text.size());
+    parts.push_back(text.substr(0, colon));
+    if (colon == text.size()) return parts;
+    text.remove_prefix(colon + 1);
+  }
+}
+
+bool is_mode(std::string_view word) {
+  return word == "ro" || word == "rw";
+}
+
+std::string quoted(std::string_view text) {
+  return '"' + std::string(text) + '"';
+}
+
+/// "/a/" -> "/a"
+std::string without_slash(std::string_view path) {
+  while (path.size() > 1 && path.ends_with('/')) path.remove_suffix(1);
+  return std::string(path);
+}
+
+}  // namespace
+
+std::string problem_of_mount(std::string_view text) {
+  if (std::any_of(text.begin(), text.end(),
+                  [](char c) { return (c >= 0 && c < 0x20) || c == 0x7f; }))
+    return "control characters cannot be part of a path";
+  const auto parts = parts_of(text);
+  const std::string form = "expected HOST[:CONTAINER][:ro], such as /data:/data:ro";
+  if (parts[0].empty()) return form + "; nothing stands before the first ':'";
+  if (parts.size() > 3) return form + "; it has " + std::to_string(parts.size() - 1) + " colons";
+  if (parts.size() == 3 && !is_mode(parts[2]))
+    return form + "; " + quoted(parts[2]) + " is neither ro nor rw";
+  const bool has_target = parts.size() == 3 || (parts.size() == 2 && !is_mode(parts[1]));
+  if (has_target && !parts[1].starts_with('/'))
+    return "the path in the container must be absolute, not " + quoted(parts[1]);
+  if (!has_target && !parts[0].starts_with('/'))
+    return quoted(parts[0]) +
+           " is no absolute path, so it must be said where it is in the "
+           "container: HOST:CONTAINER";
+  return "";
+}
+
+Mount mount_of(std::string_view text) {
+  const auto parts = parts_of(text);
+  const bool has_mode = parts.size() > 1 && is_mode(parts.back());
+  const bool has_target = parts.size() == (has_mode ? 3U : 2U);
+  Mount mount;
+  mount.host = without_slash(parts[0]);
+  mount.target = has_target ? without_slash(parts[1]) : mount.host;
+  mount.read_only = has_mode && parts.back() == "ro";
+  return mount;
+}
+
+}  // namespace dlaunch

@@ -1,0 +1,360 @@
+#include "plan/container.h"
+
+#include <algorithm>
+#include <array>
+#include <map>
+#include <optional>
+#include <utility>
+
+#include "model/mount.h"
+#include "plan/containers/call.h"
+#include "text/size_text.h"
+
+namespace dlaunch {
+
+namespace {
+
+using Runtime = Container::Runtime;
+
+struct Row {
+  Runtime runtime;
+  std::string_view name;
+  std::array<std::string_view, 2> programs;  // the first that is there
+  ContainerPlan (*call)(const containers::Wanted&, const ContainerFacts&);
+};
+
+/// In the order in which `runtime: auto` looks for them.
+constexpr Row kRows[] = {
+    {Runtime::podman, "podman", {"podman", ""}, containers::podman},
+    {Runtime::docker, "docker", {"docker", ""}, containers::docker},
+    {Runtime::apptainer, "apptainer", {"apptainer", "singularity"}, containers::apptainer},
+    {Runtime::charliecloud, "charliecloud", {"ch-run", ""}, containers::charliecloud},
+    {Runtime::enroot, "enroot", {"enroot", ""}, containers::enroot},
+};
+
+const Row& row_of(Runtime runtime) {
+  return *std::find_if(std::begin(kRows), std::end(kRows),
+                       [&](const Row& row) { return row.runtime == runtime; });
+}
+
+bool has_engine(Runtime runtime) {
+  return runtime == Runtime::podman || runtime == Runtime::docker;
+}
+
+bool may_use(const Container& container, Runtime runtime) {
+  return container.runtime == Runtime::automatic || container.runtime == runtime;
+}
+
+std::vector<const Container*> containers_in(const JobSpec& spec) {
+  std::vector<const Container*> all;
+  if (spec.container) all.push_back(&*spec.container);
+  for (const RoleSpec& role : spec.roles) {
+    if (role.container) all.push_back(&*role.container);
+  }
+  return all;
+}
+
+/// Path of the runtime's program on the node; empty: it is not there.
+std::string program_on(const ContainerFacts& facts, const Row& row) {
+  for (const std::string_view name : row.programs) {
+    for (const ContainerFacts::Program& program : facts.programs) {
+      if (program.name == name) return program.path;
+    }
+  }
+  return {};
+}
+
+std::string programs_of(const Row& row) {
+  std::string text(row.programs[0]);
+  if (!row.programs[1].empty()) text += " or " + std::string(row.programs[1]);
+  return text;
+}
+
+bool all_have(const LaunchPlan& plan, const Cluster& cluster, const Row& row) {
+  for (std::size_t i = 0; i < plan.nodes.size(); ++i) {
+    if (program_on(cluster.nodes[i].facts.containers, row).empty()) return false;
+  }
+  return true;
+}
+
+/// "gpu01 has podman and docker, gpu02 has none": at most a few nodes.
+std::string who_has_what(const LaunchPlan& plan, const Cluster& cluster) {
+  constexpr std::size_t kShown = 8;
+  std::string text;
+  for (std::size_t i = 0; i < std::min(plan.nodes.size(), kShown); ++i) {
+    std::string has;
+    for (const Row& row : kRows) {
+      if (program_on(cluster.nodes[i].facts.containers, row).empty()) continue;
+      has += (has.empty() ? "" : ", ") + std::string(row.name);
+    }
+    text +=
+        (text.empty() ? "" : "; ") + plan.nodes[i].name + " has " + (has.empty() ? "none" : has);
+  }
+  if (plan.nodes.size() > kShown)
+    text += "; and " + std::to_string(plan.nodes.size() - kShown) + " more nodes";
+  return text;
+}
+
+Result<const Row*> choose(const Container& container, const Cluster& cluster, LaunchPlan& plan) {
+  if (cluster.is_assumed) {
+    const bool open = container.runtime == Runtime::automatic;
+    plan.notes.push_back(open ? "offline: the container's command is podman's; which runtime the "
+                                "nodes have is not known"
+                              : "offline: whether the nodes have " +
+                                    std::string(name_of(container.runtime)) + " is not known");
+    return &row_of(open ? Runtime::podman : container.runtime);
+  }
+  for (const Row& row : kRows) {
+    if (may_use(container, row.runtime) && all_have(plan, cluster, row)) return &row;
+  }
+  if (container.runtime == Runtime::automatic) {
+    return fail(
+        exit_code::kPreflight,
+        std::string(plan.nodes.size() > 1 ? "no container runtime that all nodes have: "
+                                          : "no container runtime: ") +
+            who_has_what(plan, cluster) +
+            "\n         looked for in PATH: podman, docker, apptainer, singularity, ch-run, "
+            "enroot; to run without the container: --no-container");
+  }
+  const Row& row = row_of(container.runtime);
+  std::size_t node = 0;
+  while (!program_on(cluster.nodes[node].facts.containers, row).empty()) ++node;
+  return fail(exit_code::kPreflight, "there is no " + programs_of(row) + " in PATH on " +
+                                         plan.nodes[node].name +
+                                         " (container.runtime: " + std::string(row.name) + "); " +
+                                         who_has_what(plan, cluster));
+}
+
+bool is_below(std::string_view path, std::string_view folder) {
+  return path == folder || folder == "/" ||
+         (path.starts_with(folder) && path[folder.size()] == '/');
+}
+
+/// What of the node a rank needs, at the same path, and what the user wants; each target once, what
+/// is below another one of the same path only once.
+std::vector<Mount> mounts_of(const Container& container, Runtime runtime, const JobSpec& spec,
+                             const ContainerFacts& facts, const LaunchPlan& plan,
+                             const NodePlan& node) {
+  std::vector<Mount> mounts;
+  for (const std::string& text : container.mounts) {
+    Mount mount = mount_of(text);
+    if (!mount.host.starts_with('/')) {
+      while (mount.host.starts_with("./")) mount.host.erase(0, 2);
+      mount.host = mount.host == "." ? plan.workdir : plan.workdir + '/' + mount.host;
+    }
+    std::erase_if(mounts, [&](const Mount& other) { return other.target == mount.target; });
+    mounts.push_back(std::move(mount));
+  }
+  const auto add = [&](const std::string& path) {
+    if (path.empty()) return;
+    const bool is_there = std::any_of(mounts.begin(), mounts.end(), [&](const Mount& other) {
+      return other.target == path ||
+             (other.host == other.target && !other.read_only && is_below(path, other.target));
+    });
+    if (!is_there) mounts.push_back({path, path, false});
+  };
+  add(plan.workdir);
+  // Charliecloud mounts on what is there only, and an image does not have this. Error files are
+  // lost.
+  if (runtime != Runtime::charliecloud || is_below(node.output_folder, "/tmp"))
+    add(node.output_folder);
+  add(node.entry_folder);
+  if (uses_mpi(spec.framework)) add(facts.session_folder);
+  // A folder before what is in it.
+  std::stable_sort(mounts.begin(), mounts.end(), [](const Mount& a, const Mount& b) {
+    return a.target.size() < b.target.size();
+  });
+  return mounts;
+}
+
+/// Why GPUs that the job is to use do not come into the container; empty: they do.
+std::string gpu_problem(Runtime runtime, const ContainerFacts& facts) {
+  if (runtime == Runtime::podman && !facts.nvidia_cdi) {
+    return "podman finds no description of them (Container Device Interface)\n"
+           "         try: nvidia-ctk cdi generate --output=/etc/cdi/nvidia.yaml";
+  }
+  if (runtime == Runtime::docker && !facts.nvidia_cdi && !facts.nvidia_toolkit) {
+    return "docker needs the NVIDIA Container Toolkit (nvidia-container-cli) for them\n"
+           "         try: install nvidia-container-toolkit there";
+  }
+  return {};
+}
+
+Result<std::uint64_t> shared_memory(const Container& container, Runtime runtime,
+                                    const ContainerFacts& facts, const NodePlan& node) {
+  if (container.shm_bytes <= facts.shm_bytes) return 0;
+  if (has_engine(runtime) && node.ranks.size() == 1) return container.shm_bytes;
+  return fail(exit_code::kPreflight,
+              "/dev/shm of " + node.name + " holds " + size_text(facts.shm_bytes) +
+                  ", less than container.shm_size: " + size_text(container.shm_bytes) +
+                  "; the ranks of a node share it, so that NCCL and MPI can\n"
+                  "         try: mount -o remount,size=" +
+                  std::to_string(container.shm_bytes) + " /dev/shm there");
+}
+
+struct NodeView {
+  const JobSpec& spec;
+  const Container& container;
+  const Row& row;
+  const Node& node;
+  const NodePlan& plan;
+  bool is_assumed;
+  std::string name;
+};
+
+/// What the runtime has no way for; empty: nothing.
+std::string unfit(const NodeView& view, const std::vector<Mount>& mounts) {
+  const bool can_read_only = view.row.runtime != Runtime::charliecloud;
+  for (const Mount& mount : mounts) {
+    if (mount.read_only && !can_read_only)
+      return "container.mounts: Charliecloud mounts nothing read-only (" + mount.host +
+             "); leave out :ro";
+    const bool is_awkward = mount.host.find_first_of(":,") != std::string::npos;
+    if (is_awkward && !has_engine(view.row.runtime))
+      return "\"" + mount.host + "\" cannot be mounted by " + std::string(view.row.name) +
+             ", whose options use ':' and ',' themselves";
+  }
+  return {};
+}
+
+Result<ContainerPlan> plan_one(const NodeView& view, const LaunchPlan& plan) {
+  ContainerFacts facts = view.node.facts.containers;
+  containers::Wanted wanted;
+  wanted.program = program_on(facts, view.row);
+  if (wanted.program.empty()) wanted.program = view.row.programs[0];  // offline
+  wanted.image = view.container.image;
+  wanted.options = view.container.options;
+  wanted.name = view.name;
+  wanted.mounts = mounts_of(view.container, view.row.runtime, view.spec, facts, plan, view.plan);
+  if (const std::string why = unfit(view, wanted.mounts); !why.empty())
+    return fail(exit_code::kJobFile, why);
+  wanted.gpus = std::any_of(view.plan.ranks.begin(), view.plan.ranks.end(),
+                            [&](Rank r) { return !plan.ranks[r.value].gpus.empty(); });
+  if (const std::string why = wanted.gpus ? gpu_problem(view.row.runtime, facts) : "";
+      !why.empty() && !view.is_assumed) {
+    return fail(exit_code::kPreflight, "the GPUs of " + view.plan.name +
+                                           " cannot be had in a container: " + why +
+                                           ", or leave them out: --set binding.gpus=none");
+  }
+  if (!view.is_assumed) {
+    const auto own = shared_memory(view.container, view.row.runtime, facts, view.plan);
+    if (!own) return tl::unexpected(own.error());
+    wanted.own_shm = *own;
+  }
+  const std::string& folder = view.plan.entry_folder;
+  wanted.entry = {folder + "/dlaunch", "agent", "--enter", folder};
+  return view.row.call(wanted, facts);
+}
+
+std::string or_placeholder(const std::string& run_id) {
+  return run_id.empty() ? "<run id>" : run_id;
+}
+
+Status add_to_node(const JobSpec& spec, const Cluster& cluster, const PlanContext& context,
+                   const std::map<const Container*, const Row*>& chosen, NodeIndex index,
+                   LaunchPlan& plan) {
+  NodePlan& node = plan.nodes[index.value];
+  std::map<const Container*, std::uint32_t> known;
+  for (const Rank r : node.ranks) {
+    const Container* container = container_of(spec, plan.ranks[r.value].role);
+    if (container == nullptr) continue;
+    if (const auto before = known.find(container); before != known.end()) {
+      plan.ranks[r.value].container = before->second;
+      continue;
+    }
+    const ContainerFacts& facts = cluster.nodes[index.value].facts.containers;
+    if (facts.base.empty() && !cluster.is_assumed) {
+      return fail(exit_code::kPreflight,
+                  "no folder on " + node.name +
+                      " from which a program may be executed in a container: neither /tmp, "
+                      "/var/tmp nor the home folder can be written without noexec");
+    }
+    const std::string attempt = std::to_string(context.attempt.value);
+    const std::string run = or_placeholder(context.run_id);
+    node.entry_folder = (facts.base.empty() ? "/tmp" : facts.base) + "/dlaunch-enter-" + run + '-' +
+                        attempt + '-' + std::to_string(index.value);
+    const auto made = plan_one({spec, *container, *chosen.at(container), cluster.nodes[index.value],
+                                node, cluster.is_assumed, "dlaunch-" + run + '-' + attempt + "-r"},
+                               plan);
+    if (!made) return tl::unexpected(made.error());
+    const auto number = static_cast<std::uint32_t>(node.containers.size());
+    known.emplace(container, number);
+    plan.ranks[r.value].container = number;
+    node.containers.push_back(*made);
+  }
+  return {};
+}
+
+/// UCX reaches the memory of the ranks beside it through their /proc/PID/fd, which user namespaces
+/// of their own forbid: then by name (UCX, "UCX_POSIX_USE_PROC_LINK").
+void open_shared_memory_by_name(const JobSpec& spec, LaunchPlan& plan) {
+  if (!uses_mpi(spec.framework)) return;
+  for (NodePlan& node : plan.nodes) {
+    if (node.containers.empty()) continue;
+    node.variables.push_back({"UCX_POSIX_USE_PROC_LINK", "n", VariableSource::fabric,
+                              "ranks in containers have user namespaces of their own", true});
+  }
+}
+
+/// GPUs that the node's own environment leaves to us: it is not inherited, but this holds on.
+void keep_gpu_restriction(const Cluster& cluster, LaunchPlan& plan) {
+  for (std::size_t i = 0; i < plan.nodes.size(); ++i) {
+    const auto& visible = cluster.nodes[i].facts.cuda_visible_devices;
+    if (!visible || plan.nodes[i].containers.empty()) continue;
+    plan.nodes[i].variables.push_back(
+        {"CUDA_VISIBLE_DEVICES", *visible, VariableSource::carried, "set on this node", true});
+  }
+}
+
+}  // namespace
+
+std::vector<std::string> container_programs(const JobSpec& spec) {
+  std::vector<std::string> programs;
+  const auto all = containers_in(spec);
+  if (all.empty()) return programs;
+  for (const Row& row : kRows) {
+    for (const std::string_view program : row.programs) {
+      if (!program.empty()) programs.emplace_back(program);
+    }
+  }
+  return programs;
+}
+
+std::string_view name_of(Container::Runtime runtime) {
+  return runtime == Runtime::automatic ? "auto" : row_of(runtime).name;
+}
+
+const Container* container_of(const JobSpec& spec, std::string_view role) {
+  for (const RoleSpec& one : spec.roles) {
+    if (one.name == role && one.container) return &*one.container;
+  }
+  return spec.container ? &*spec.container : nullptr;
+}
+
+bool all_contained(const JobSpec& spec) {
+  if (spec.container) return true;
+  return !spec.roles.empty() &&
+         std::all_of(spec.roles.begin(), spec.roles.end(),
+                     [](const RoleSpec& role) { return role.count == 0 || role.container; });
+}
+
+Status add_containers(const JobSpec& spec, const Cluster& cluster, const PlanContext& context,
+                      LaunchPlan& plan) {
+  std::map<const Container*, const Row*> chosen;
+  for (const RankPlan& rank : plan.ranks) {
+    const Container* container = container_of(spec, rank.role);
+    if (container == nullptr || chosen.contains(container)) continue;
+    const auto row = choose(*container, cluster, plan);
+    if (!row) return tl::unexpected(row.error());
+    chosen.emplace(container, *row);
+  }
+  if (chosen.empty()) return {};
+  for (std::uint32_t i = 0; i < plan.nodes.size(); ++i) {
+    if (Status s = add_to_node(spec, cluster, context, chosen, NodeIndex(i), plan); !s) return s;
+  }
+  keep_gpu_restriction(cluster, plan);
+  open_shared_memory_by_name(spec, plan);
+  return {};
+}
+
+}  // namespace dlaunch

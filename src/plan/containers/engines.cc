@@ -1,0 +1,97 @@
+// podman-run(1) and docker-run(1), which share most of their options.
+#include <algorithm>
+#include <string>
+#include <string_view>
+
+#include "plan/containers/call.h"
+
+namespace dlaunch::containers {
+
+namespace {
+
+// What NVIDIA's containers ask for ("NVIDIA Deep Learning Frameworks User Guide", --ulimit
+// stack=67108864), in bytes.
+constexpr const char* kStack = "--ulimit=stack=67108864:67108864";
+constexpr const char* kLockedMemory = "--ulimit=memlock=-1:-1";
+
+/// One value of a comma-separated list (RFC 4180, as both programs read --mount).
+std::string csv(const std::string& text) {
+  if (text.find_first_of(",\"") == std::string::npos) return text;
+  std::string out = "\"";
+  for (const char c : text) out += c == '"' ? std::string("\"\"") : std::string(1, c);
+  return out + '"';
+}
+
+/// Not --volume: docker makes a folder of root's where the host has none.
+std::string mount_option(const Mount& mount) {
+  return "--mount=type=bind," + csv("source=" + mount.host) + ',' + csv("target=" + mount.target) +
+         (mount.read_only ? ",readonly" : "");
+}
+
+std::string limit(std::string_view name, std::uint64_t hard) {
+  const std::string number = hard == ResourceLimits::kUnlimited ? "-1" : std::to_string(hard);
+  return "--ulimit=" + std::string(name) + '=' + number + ':' + number;
+}
+
+/// The options of both, `particular` among them.
+ContainerPlan call(const Wanted& wanted, const ContainerFacts& facts,
+                   const std::vector<std::string>& particular) {
+  ContainerPlan plan;
+  plan.image = wanted.image;
+  plan.name = wanted.name;
+  auto& argv = plan.argv;
+  argv = {wanted.program, "run", "--rm", "--name=" + wanted.name};
+  plan.named = static_cast<std::uint32_t>(argv.size() - 1);
+  argv.insert(argv.end(), {"--network=host", "--pid=host", "--uts=host"});
+  if (wanted.own_shm == 0) {
+    argv.emplace_back("--ipc=host");
+  } else {
+    argv.insert(argv.end(),
+                {"--ipc=private", "--shm-size=" + std::to_string(wanted.own_shm) + 'b'});
+  }
+  // Output does not pass the engine, so it has none to keep. What a rank shares with its agent has
+  // no label of SELinux that a container may use.
+  argv.insert(argv.end(), {"--log-driver=none", "--security-opt=label=disable"});
+  argv.push_back("--user=" + std::to_string(facts.user) + ':' + std::to_string(facts.group));
+  argv.insert(argv.end(), particular.begin(), particular.end());
+  if (facts.infiniband) argv.emplace_back("--device=/dev/infiniband");
+  for (const Mount& mount : wanted.mounts) argv.push_back(mount_option(mount));
+  argv.insert(argv.end(), wanted.options.begin(), wanted.options.end());
+  argv.push_back("--entrypoint=" + wanted.entry.front());
+  argv.push_back(wanted.image);
+  argv.insert(argv.end(), wanted.entry.begin() + 1, wanted.entry.end());
+  return plan;
+}
+
+}  // namespace
+
+ContainerPlan podman(const Wanted& wanted, const ContainerFacts& facts) {
+  std::vector<std::string> own;
+  // Without root, ids of the container are others' than ours but for this.
+  if (facts.user != 0) own.emplace_back("--userns=keep-id");
+  if (facts.may_raise_limits) {
+    own.insert(own.end(), {kLockedMemory, kStack});
+  } else {
+    // Podman asks for more than we may have (containers.conf(5), default_ulimits) and fails.
+    own.insert(own.end(), {limit("nofile", facts.open_files), limit("nproc", facts.processes)});
+  }
+  // podman-run(1), --device: a name of the Container Device Interface.
+  if (wanted.gpus) own.emplace_back("--device=nvidia.com/gpu=all");
+  ContainerPlan plan = call(wanted, facts, own);
+  plan.runtime = "podman";
+  plan.cleanup = {wanted.program, "rm", "--force", "--ignore", "--time=0"};
+  return plan;
+}
+
+ContainerPlan docker(const Wanted& wanted, const ContainerFacts& facts) {
+  std::vector<std::string> own = {kLockedMemory, kStack};
+  // docker-run(1), --gpus: by the NVIDIA Container Toolkit; else by CDI.
+  if (wanted.gpus)
+    own.emplace_back(facts.nvidia_toolkit ? "--gpus=all" : "--device=nvidia.com/gpu=all");
+  ContainerPlan plan = call(wanted, facts, own);
+  plan.runtime = "docker";
+  plan.cleanup = {wanted.program, "rm", "--force"};
+  return plan;
+}
+
+}  // namespace dlaunch::containers

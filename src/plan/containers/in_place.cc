@@ -1,0 +1,71 @@
+// Runtimes without an engine, whose containers are ordinary processes below the one that is
+// started: network, process numbers, devices and the user are the node's in any case.
+#include <algorithm>
+#include <string>
+#include <string_view>
+
+#include "plan/containers/call.h"
+
+namespace dlaunch::containers {
+
+namespace {
+
+ContainerPlan finished(ContainerPlan plan, const Wanted& wanted, const char* separator) {
+  auto& argv = plan.argv;
+  argv.insert(argv.end(), wanted.options.begin(), wanted.options.end());
+  argv.push_back(wanted.image);
+  if (*separator != '\0') argv.emplace_back(separator);
+  argv.insert(argv.end(), wanted.entry.begin(), wanted.entry.end());
+  plan.image = wanted.image;
+  plan.name = wanted.name;
+  return plan;
+}
+
+bool is_below(std::string_view path, std::string_view folder) {
+  return path == folder || (path.starts_with(folder) && path[folder.size()] == '/');
+}
+
+}  // namespace
+
+// Apptainer user guide: "apptainer exec", "Bind Paths and Mounts", "GPU Support", "Environment and
+// Metadata" (--cleanenv: only what the image sets). /tmp, $HOME and /dev are the node's by default.
+ContainerPlan apptainer(const Wanted& wanted, const ContainerFacts&) {
+  ContainerPlan plan;
+  plan.runtime = "apptainer";
+  plan.argv = {wanted.program, "exec", "--cleanenv"};
+  if (wanted.gpus) plan.argv.emplace_back("--nv");
+  for (const Mount& mount : wanted.mounts)
+    plan.argv.push_back("--bind=" + mount.host + ':' + mount.target +
+                        (mount.read_only ? ":ro" : ""));
+  return finished(std::move(plan), wanted, "");
+}
+
+// ch-run(1): --unset-env takes a glob; /dev, /proc, /sys and /tmp are the node's. What is below
+// /tmp cannot be mounted, and is there.
+ContainerPlan charliecloud(const Wanted& wanted, const ContainerFacts&) {
+  ContainerPlan plan;
+  plan.runtime = "charliecloud";
+  plan.argv = {wanted.program, "--unset-env=*"};
+  for (const Mount& mount : wanted.mounts) {
+    if (mount.host == mount.target && is_below(mount.host, "/tmp")) continue;
+    plan.argv.push_back("--bind=" + mount.host + ':' + mount.target);
+  }
+  plan.environment["TMPDIR"] = "/tmp";  // it would be mounted there instead
+  return finished(std::move(plan), wanted, "--");
+}
+
+// enroot's documents: doc/cmd/start.md (--mount, --env), doc/image-format.md (x-create),
+// doc/standard-hooks.md (the variables that its hooks for GPUs and InfiniBand look at).
+ContainerPlan enroot(const Wanted& wanted, const ContainerFacts& facts) {
+  ContainerPlan plan;
+  plan.runtime = "enroot";
+  plan.argv = {wanted.program, "start"};
+  if (wanted.gpus) plan.argv.emplace_back("--env=NVIDIA_VISIBLE_DEVICES=all");
+  if (facts.infiniband) plan.argv.emplace_back("--env=MELLANOX_VISIBLE_DEVICES=all");
+  for (const Mount& mount : wanted.mounts)
+    plan.argv.push_back("--mount=" + mount.host + ':' + mount.target + ":none:x-create=auto,rbind" +
+                        (mount.read_only ? ",ro" : ""));
+  return finished(std::move(plan), wanted, "");
+}
+
+}  // namespace dlaunch::containers

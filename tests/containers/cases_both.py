@@ -1,0 +1,298 @@
+"""What holds in every container, tried in one of podman and in one of Charliecloud."""
+
+import os
+import signal
+import subprocess
+
+from case import case
+from expectations import Skip, expect, expect_equal, expect_in
+from processes import wait_until
+
+SECRET = "s3cr3t-v4lue"
+
+
+def output(box, rank=0):
+    """What it has printed so far; nothing before the run has a folder."""
+    return box.rank_output(rank).decode() if box.exists("runs") and os.listdir(box.path("runs")) else ""
+
+
+# --- variables
+
+def variables(box, container):
+    script = 'echo "$RANK $WORLD_SIZE $MINE $TOKEN"; [ -z "$ONLY_OUTSIDE" ] && echo clean; echo "$LINES"; touch here; kill -STOP $$; echo on'
+    run = box.ranks_in(container, 2, "sh", "-c", script,
+                       options=["--set", "framework=pytorch", "--set", "env={MINE: my value}", "--set", "env_secret=[TOKEN, LINES]"],
+                       env={"TOKEN": SECRET, "LINES": "one\ntwo", "ONLY_OUTSIDE": "1"})
+    wait_until(lambda: output(box, 0).count("\n") == 4 and output(box, 1).count("\n") == 4, "the ranks have said all", 30, 0.05)
+    seen = [line for line in box.command_lines() if SECRET in line]
+    expect_equal(seen, [], "command lines with a value")
+    records = ""
+    if any("podman" in word for word in container):
+        names = [line.split()[0] for line in box.containers()]
+        expect_equal(len(names), 2, f"containers: {names}")
+        records = subprocess.run(["podman", "inspect", *names], capture_output=True, text=True, check=True, env=box.environment).stdout
+        expect("RANK" not in records and SECRET not in records and "MINE" not in records, "podman inspect shows a variable of the rank")
+    for rank in range(2):
+        expect_equal(output(box, rank), f"{rank} 2 my value {SECRET}\nclean\none\ntwo\n", f"output of rank {rank}")
+    run.signal(signal.SIGTERM)
+    run.end(143)
+    expect(SECRET not in box.read(box.run_folder(), "plan.json").decode(), "the secret is in plan.json")
+    box.expect_no_container()
+
+
+@case
+def podman_variables(box):
+    variables(box, box.podman())
+
+
+@case
+def charliecloud_variables(box):
+    variables(box, box.charliecloud())
+
+
+# --- ends
+
+def exit_code(box, container):
+    run = box.ranks_in(container, 2, "sh", "-c", "echo out; echo err >&2; exit 7").end(7)
+    expect_in("exited with code 7", box.error_of(run), "report")
+    both = {output(box, 0), output(box, 1)}
+    expect("out\n" in both, f"output: {both}")
+    box.expect_no_container()
+
+
+def killed(box, container):
+    run = box.ranks_in(container, 1, "sh", "-c", "kill -SEGV $$; sleep 1").end(139)
+    expect_in("was killed by SIGSEGV", box.error_of(run), "report")
+    box.expect_no_container()
+
+
+@case
+def podman_exit_code(box):
+    exit_code(box, box.podman())
+
+
+@case
+def charliecloud_exit_code(box):
+    exit_code(box, box.charliecloud())
+
+
+@case
+def podman_signal(box):
+    killed(box, box.podman())
+
+
+@case
+def charliecloud_signal(box):
+    killed(box, box.charliecloud())
+
+
+def program_is_not_in_the_image(box, container):
+    run = box.ranks_in(container, 1, "no-such-program").end(127)
+    expect_in('cannot execute "no-such-program": No such file or directory', box.error_of(run), "report")
+    box.expect_no_container()
+
+
+@case
+def podman_program_is_not_in_the_image(box):
+    program_is_not_in_the_image(box, box.podman())
+
+
+@case
+def charliecloud_program_is_not_in_the_image(box):
+    program_is_not_in_the_image(box, box.charliecloud())
+
+
+# --- stopping
+
+def grace(box, container):
+    """TERM reaches the program, which takes its time, and its helper beside it."""
+    script = ('trap "echo saving; sleep 1; echo saved; exit 3" TERM; (trap "" TERM; sleep 300) & echo ready; '
+              'while :; do sleep 0.1; done')
+    run = box.ranks_in(container, 2, "sh", "-c", script, options=["--set", "timeouts.stop=20s"])
+    wait_until(lambda: "ready" in output(box, 0) and "ready" in output(box, 1), "both are ready", 30, 0.05)
+    run.signal(signal.SIGTERM)
+    run.end(143)
+    for rank in range(2):
+        expect_equal(output(box, rank), "ready\nsaving\nsaved\n", f"output of rank {rank}")
+    box.expect_no_container()
+
+
+@case
+def podman_grace(box):
+    grace(box, box.podman())
+
+
+@case
+def charliecloud_grace(box):
+    grace(box, box.charliecloud())
+
+
+def no_grace(box, container):
+    run = box.ranks_in(container, 1, "sh", "-c", 'trap "" TERM; echo ready; while :; do sleep 0.1; done',
+                       options=["--set", "timeouts.stop=1s"])
+    wait_until(lambda: "ready" in output(box), "it is ready", 30, 0.05)
+    run.signal(signal.SIGTERM)
+    run.end(143)
+    box.expect_no_container()
+
+
+@case
+def podman_no_grace(box):
+    no_grace(box, box.podman())
+
+
+@case
+def charliecloud_no_grace(box):
+    no_grace(box, box.charliecloud())
+
+
+# --- files
+
+@case
+def podman_stdin_and_large_output(box):
+    data = b"".join(b"line %d\n" % i for i in range(50000))
+    box.ranks_in(box.podman(), 1, "cat", options=["--set", "stdin=rank0"], stdin=data).end(0)
+    expect(box.rank_output(0) == data, "output is not what was put in")
+    box.expect_no_container()
+
+
+@case
+def charliecloud_stdin_and_large_output(box):
+    data = b"".join(b"line %d\n" % i for i in range(50000))
+    box.ranks_in(box.charliecloud(), 1, "cat", options=["--set", "stdin=rank0"], stdin=data).end(0)
+    expect(box.rank_output(0) == data, "output is not what was put in")
+    box.expect_no_container()
+
+
+def folders(box, container):
+    box.write("job/input", "from outside\n")
+    box.write("data/set", "mounted\n")
+    script = "pwd; cat input /mnt/set; touch output; id -u; ulimit -n"
+    run = box.start("run", "-n", "1", "--set", "framework=none", "--set", f"container.mounts=[{box.path('data')}:/mnt]", *container, "--",
+                    "sh", "-c", script, cwd=box.path("job"))
+    run.end(0)
+    out = box.rank_output(0, runs="job/runs").decode().split("\n")
+    expect_equal(out[:4], [box.path("job"), "from outside", "mounted", str(os.geteuid())], "what a rank sees")
+    expect_equal(os.stat(box.path("job/output")).st_uid, os.geteuid(), "owner of a file")
+
+
+@case
+def podman_folders(box):
+    folders(box, box.podman())
+
+
+@case
+def charliecloud_folders(box):
+    folders(box, box.charliecloud())
+
+
+@case
+def charliecloud_python(box):
+    box.write("train.py", "import os, json\nprint(json.dumps({'rank': os.environ['RANK'], 'cwd': os.getcwd()}))\n")
+    box.ranks_in(box.charliecloud("python"), 2, "python3", "train.py", options=["--set", "framework=pytorch"]).end(0)
+    for rank in range(2):
+        expect_in(f'"rank": "{rank}"', output(box, rank), "output")
+
+
+# --- killed parts
+
+def killed_part(box, container, part, code):
+    """Whoever is killed: nothing runs on, and podman knows of no container."""
+    run = box.ranks_in(container, 2, "sh", "-c", "(trap '' TERM; sleep 600) & echo ready; sleep 600", options=["--set", "timeouts.stop=2s"])
+    wait_until(lambda: "ready" in output(box, 0) and "ready" in output(box, 1), "both are ready", 30, 0.05)
+    engine, guardian, agent = run.chain()
+    whom = {"engine": [engine], "guardian": [guardian], "agent": [agent], "front": [run.pid], "runtime": run.ranks()[:1],
+            "agent and guardian": [agent, guardian]}[part]
+    for pid in whom:
+        os.kill(pid, signal.SIGKILL)
+    # Its end is the end of all the others; what an engine does for itself may take a moment longer.
+    run.end(code, left=1000)
+    wait_until(lambda: not box.survivors(), "nothing is left", 20, 0.05)
+
+
+def register_killed_parts():
+    expected = {"engine": 70, "guardian": None, "agent": None, "front": -9, "runtime": None, "agent and guardian": None}
+    for runtime in ("podman", "charliecloud"):
+        for part, code in expected.items():
+            def run_it(box, runtime=runtime, part=part, code=code):
+                killed_part(box, getattr(box, runtime)(), part, code)
+                if part in ("guardian", "agent", "runtime"):
+                    box.expect_no_container()
+            run_it.__name__ = f"{runtime}_kill_{part.replace(' ', '_')}"
+            run_it.__module__ = __name__
+            globals()[run_it.__name__] = case(run_it)
+
+
+register_killed_parts()
+
+
+@case
+def podman_what_two_kills_at_once_have_left_the_next_run_removes(box):
+    container = box.podman()
+    killed_part(box, container, "agent and guardian", None)
+    run = box.ranks_in(container, 1, "true").end(0)
+    expect_equal(box.containers(), [], "containers left")
+    expect_in("1 rank ok", run.text, "summary")
+
+
+# --- MPI
+
+@case
+def charliecloud_open_mpi(box):
+    program = box.program("world")
+    box.mpi_here(2, program, box.path("file"), options=box.charliecloud("mpi")).end(0, patience=60)
+    expect_equal(output(box, 0) + output(box, 1), "world ok 2\n", "output of both")
+
+
+@case
+def podman_open_mpi(box):
+    program = box.program("world")
+    options = [*box.podman("mpi"), "--set", f"container.mounts=[{box.shared}]"]
+    box.mpi_here(2, program, box.path("file"), options=options).end(0, patience=60)
+    expect_equal(output(box, 0) + output(box, 1), "world ok 2\n", "output of both")
+    box.expect_no_container()
+
+
+@case
+def charliecloud_mpich(box):
+    if not box.compiles("mpicc.mpich"):
+        raise Skip("missing package: libmpich-dev")
+    program = box.program("world", "mpicc.mpich")
+    box.mpi_here(2, program, options=box.charliecloud("mpi")).end(0, patience=60)
+    expect_equal(output(box, 0) + output(box, 1), "world ok 2\n", "output of both")
+
+
+@case
+def podman_mpich(box):
+    if not box.compiles("mpicc.mpich"):
+        raise Skip("missing package: libmpich-dev")
+    program = box.program("world", "mpicc.mpich")
+    options = [*box.podman("mpi"), "--set", f"container.mounts=[{box.shared}]"]
+    box.mpi_here(2, program, options=options).end(0, patience=60)
+    expect_equal(output(box, 0) + output(box, 1), "world ok 2\n", "output of both")
+    box.expect_no_container()
+
+
+# --- nodes
+
+@case(alone=True)
+def charliecloud_two_nodes(box):
+    image = box.charliecloud()
+    box.make_cluster(2)
+    run = box.launch("sh", "-c", 'echo "$RANK of $WORLD_SIZE in $(cat /etc/passwd | wc -l) lines"', ranks=2, options=image)
+    run.end(0)
+    for rank in range(4):
+        expect_in(f"{rank} of 4 in ", output(box, rank), "output")
+
+
+@case(alone=True)
+def charliecloud_node_that_is_cut_off(box):
+    """The lease runs out, and what is in the container ends with it."""
+    image = box.charliecloud()
+    box.make_cluster(2)
+    run = box.launch("sh", "-c", "echo ready; sleep 600", options=[*image, "--set", "timeouts.fence_after=1s", "--set", "timeouts.lost_after=5s"])
+    wait_until(lambda: "ready" in output(box, 1), "it runs", 30, 0.05)
+    _, agent, _ = box.people(box.cluster[2])
+    os.kill(agent, signal.SIGKILL)
+    run.end(69, patience=60)
+    box.expect_nodes_empty("nothing is left on the nodes", 20)
