@@ -85,7 +85,7 @@ SUITES = [
     Suite("check", ["release"], python_suite("check/run.py", "--dlaunch", program("release")), budget=480, budget_all=6000),
     Suite("mpi", ["release"], python_suite("mpi/run.py", "--dlaunch", program("release")), budget=180, budget_all=400),
     Suite("containers", ["release"], python_suite("containers/run.py", "--dlaunch", program("release")), budget=120, budget_all=300),
-    Suite("collectives", ["release"], python_suite("collectives/run.py", "--dlaunch", program("release")), budget=90, budget_all=300),
+    Suite("collectives", ["release"], python_suite("collectives/run.py", "--dlaunch", program("release")), budget=150, budget_all=1500),
     Suite("slurm", ["release"], python_suite("slurm/run.py", "--dlaunch", program("release")), budget=220, budget_all=400),
     Suite("examples", ["release"], python_suite("examples/run.py", "--dlaunch", program("release")), budget=120,
           budget_all=360),
