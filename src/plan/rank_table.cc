@@ -68,6 +68,17 @@ Value threads(const View& v) {
   return number(static_cast<std::size_t>(threads_per_rank(*v.facts, sharers(v))));
 }
 
+/// One core is one thread for operations, of which ParameterServerStrategy needs two (2.21).
+Value interop_threads(const View& v) {
+  const auto& ranks = v.plan.ranks;
+  const bool has_servers =
+      std::any_of(ranks.begin(), ranks.end(), [](const RankPlan& r) { return r.role == "ps"; });
+  const bool has_one_core = std::any_of(v.node->ranks.begin(), v.node->ranks.end(), [&](Rank rank) {
+    return ranks[rank.value].cpus.size() == 1;
+  });
+  return has_servers && has_one_core ? Value("2") : std::nullopt;
+}
+
 std::string threads_reason(const View& v) {
   if (v.spec.binding.threads > 0) return "binding.threads";
   if (v.context.outer && v.context.outer->threads) return "cores that the launcher gave each rank";
@@ -429,6 +440,8 @@ const Row kTable[] = {
        return tf_config(v.tf_cluster, v.rank->role, v.rank->role_rank);
      },
      "", tf_config_reason},
+    {"TF_NUM_INTEROP_THREADS", kTensorflow | kGcp, Scope::node, Keep::if_set, interop_threads,
+     "with one, as TensorFlow takes it for one core, parameter servers wait for ever"},
     {"TF_CONFIG", kGcp, Scope::rank, Keep::no,
      [](const View& v) -> Value {
        return tf_config(v.tf_cluster, v.rank->role, v.rank->role_rank, kNoTrainingInput);

@@ -54,6 +54,25 @@ TEST(Tensorflow, ChiefWorkersAndParameterServers) {
   EXPECT_EQ(plan.ranks[3].ports, std::vector<std::uint16_t>{21001});
 }
 
+// Seen with TensorFlow 2.21: the chief of ParameterServerStrategy waits for ever.
+TEST(Tensorflow, ParameterServersOnOneCoreGetTwoThreadsForOperations) {
+  JobSpec spec = tf_job();
+  spec.roles = {test::role("chief", 1), test::role("ps", 1)};
+  const auto threads = [&](int cores) {
+    const auto plan = plan_of(spec, fake_cluster({{.cores = cores}}));
+    const auto environment = environment_of(plan, 1);
+    const auto found = environment.find("TF_NUM_INTEROP_THREADS");
+    return found == environment.end() ? std::string() : found->second;
+  };
+  EXPECT_EQ(threads(2), "2");
+  EXPECT_EQ(threads(8), "");
+  spec.binding.cpus = Binding::Cpus::none;
+  EXPECT_EQ(threads(2), "");
+  spec = tf_job();
+  spec.processes = 2;  // workers only
+  EXPECT_EQ(threads(2), "");
+}
+
 TEST(Tensorflow, WithoutRolesAllAreWorkers) {
   JobSpec spec = tf_job();
   spec.processes = 2;
