@@ -288,8 +288,6 @@ void add_place_options(CommandOptions command, JobOptions& options) {
   command.values("--output", options.outputs,
                  "Folder of an output (default: outputs/NAME);\nmay be repeated", "NAME=DIR");
   command.value("--step", options.step, "Of a job file of several steps, which one", "NAME");
-  command.flag("--no-container", options.no_container,
-               "Run without the job file's container images");
 }
 
 namespace {

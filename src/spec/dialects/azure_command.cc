@@ -273,7 +273,27 @@ class CommandTranslator {
     if (value_of(t_.document, environment->value, "conda_file"))
       t_.note_at(at, "conda_file is not installed into the image");
     if (shm_size_) t_.job.text({"container", "shm_size"}, shm_size_->text, shm_size_->place);
-    if (docker_args_) read_docker_arguments(t_, {"container"}, *docker_args_);
+    std::vector<PlacedText> mounts = data_mounts();
+    if (docker_args_) read_docker_arguments(t_, {"container"}, *docker_args_, mounts);
+    t_.job.texts({"container", "mounts"}, mounts, where);
+  }
+
+  /// What the command reads and writes has the same path inside; the workdir is there anyway. The
+  /// folder of an output is made by the job itself, so what is above it is mounted.
+  [[nodiscard]] std::vector<PlacedText> data_mounts() const {
+    std::vector<PlacedText> mounts;
+    const auto add = [&](const std::string& path, Place at) {
+      const bool is_there = std::any_of(mounts.begin(), mounts.end(),
+                                        [&](const PlacedText& one) { return one.text == path; });
+      if (!is_there && path.find(':') == std::string::npos) mounts.push_back({path, at});
+    };
+    for (const Binding& input : bindings_.inputs) {
+      if (input.is_path && input.value) add(*input.value, input.place);
+    }
+    const std::string& here = t_.input.foreign.current_folder;
+    for (const Binding& output : bindings_.outputs)
+      add(output.value->starts_with(here + '/') ? here : *output.value, output.place);
+    return mounts;
   }
 
   void read_variables() {

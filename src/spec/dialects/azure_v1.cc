@@ -220,12 +220,16 @@ class RunConfiguration {
     const auto image = inner.text("baseImage");
     if (!used || !image || image->text.empty()) return;
     t_.job.text({"container", "image"}, image->text, image->place);
+    std::vector<PlacedText> mounts;
     for (ForeignKeys* keys : {&inner, &outer}) {
       if (const auto size = keys->text("shmSize"); size && !size->text.empty())
         t_.job.text({"container", "shm_size"}, size->text, size->place);
+      PlacedText all;
       for (const PlacedText& argument : keys->texts("arguments"))
-        read_docker_arguments(t_, {"container"}, argument);
+        all = {all.text + ' ' + argument.text, argument.place};
+      read_docker_arguments(t_, {"container"}, all, mounts);
     }
+    t_.job.texts({"container", "mounts"}, mounts, image->place);
   }
 
   /// A data reference is a folder whose path a script finds in a variable.

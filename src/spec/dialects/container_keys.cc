@@ -21,9 +21,8 @@ std::vector<std::string> words_of(std::string_view text) {
 
 // docker-run(1)
 void read_docker_arguments(Translation& translation, const NativeJob::Path& path,
-                           const PlacedText& arguments) {
+                           const PlacedText& arguments, std::vector<PlacedText>& mounts) {
   const std::vector<std::string> words = words_of(arguments.text);
-  std::vector<PlacedText> mounts;
   std::string rest;
   for (std::size_t i = 0; i < words.size(); ++i) {
     const std::string& word = words[i];
@@ -42,9 +41,6 @@ void read_docker_arguments(Translation& translation, const NativeJob::Path& path
       rest += (rest.empty() ? "" : " ") + word;
     }
   }
-  NativeJob::Path list = path;
-  list.emplace_back("mounts");
-  if (!mounts.empty()) translation.job.texts(list, mounts, arguments.place);
   if (!rest.empty())
     translation.note_at(arguments.place, "docker's options are not passed on: " + rest);
 }

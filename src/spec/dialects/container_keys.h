@@ -5,9 +5,9 @@
 
 namespace dlaunch::spec {
 
-/// Options of `docker run` in one text or one word: volumes become mounts of the container at
-/// `path`, the rest is named in a note.
+/// Options of `docker run` in one text, for the container at `path`: its volumes are added to
+/// `mounts`, what dlaunch has no key for is named in a note.
 void read_docker_arguments(Translation& translation, const NativeJob::Path& path,
-                           const PlacedText& arguments);
+                           const PlacedText& arguments, std::vector<PlacedText>& mounts);
 
 }  // namespace dlaunch::spec
