@@ -609,8 +609,8 @@ constexpr Field kFields[] = {
      .write = to<&JobSpec::logs, &Logs::prefix>},
     {.key = "metrics",
      .kind = Kind::text_map,
-     .help = "Names and RE2 patterns with one group: the numbers are looked for in the ranks' "
-             "output, and the last of each is in the summary",
+     .help =
+         "Names and RE2 patterns with one group, a number in the output; the summary has the last",
      .write = to<&JobSpec::metrics>},
 };
 

@@ -300,7 +300,7 @@ const Bad kBad[] = {
     {"spares: nonsense",
      "1:9: error: spares must be a whole number from 0 to 100000, not \"nonsense\""},
     {"preflight: {checks: [nodes]}",
-     "1:23: error: preflight.checks must be one of node, reach, fabric, not \"nodes\", did you "
+     "1:22: error: preflight.checks[0] must be one of node, reach, fabric, not \"nodes\", did you "
      "mean "
      "\"node\"?"},
 };
