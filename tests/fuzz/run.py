@@ -24,7 +24,7 @@ import results  # noqa: E402
 TARGETS = ["job_file", "foreign_job", "wire", "hostlist", "hostfile", "pmi"]
 JOBS = os.path.join(TOP, "tests", "data", "jobs")
 MORE_SEEDS = {"job_file": [JOBS], "foreign_job": [os.path.join(JOBS, "foreign")]}
-SECONDS, SECONDS_ALL = 30, 600
+SECONDS, SECONDS_ALL = 20, 600
 # A count, because a busy machine is slow: with a fixed seed the same inputs are tried everywhere.
 PLANTED_RUNS = 1_000_000
 PLANTED_LIMIT = 480  # seconds

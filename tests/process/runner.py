@@ -8,6 +8,7 @@ import subprocess
 import sys
 import tempfile
 import time
+import zlib
 from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass, field
 
@@ -94,6 +95,11 @@ def settle(runner, chosen, outcomes):
     return outcomes
 
 
+def is_in_share(one, share):
+    """By a hash of the name, so that a new case moves no other one in or out."""
+    return zlib.crc32(f"{one.module}.{one.name}".encode()) % share == 0
+
+
 def report(one):
     print(f"{one['outcome']:8}{one['name']}  {one['seconds']:.1f} s" + (f"\n{one['detail']}" if one["detail"] else ""),
           flush=True)
@@ -105,6 +111,7 @@ def main(suite, description):
     parser.add_argument("--only", default="", help="cases whose name contains one of these")
     parser.add_argument("--jobs", type=int, default=suite.jobs)
     parser.add_argument("--all", action="store_true", help="long versions too")
+    parser.add_argument("--share", type=int, default=1, metavar="N", help="without --all and --only: one case of N, the same ones each time")
     parser.add_argument("--keep", action="store_true", help="keep the folders of the cases, and say where")
     parser.add_argument("--results", help="write the cases as JSON to this file")
     options = parser.parse_args()
@@ -114,7 +121,9 @@ def main(suite, description):
     wanted = [part for part in options.only.split(",") if part]
     chosen = [one for one in case_module.CASES
               if (not wanted or any(part in f"{one.module[6:]}.{one.name}" for part in wanted))
-              and (options.all or wanted or not one.long)]
+              and (options.all or wanted or (not one.long and is_in_share(one, options.share)))]
+    if options.share > 1 and not options.all and not wanted:
+        print(f"{len(chosen)} of {sum(not one.long for one in case_module.CASES)} cases; --all runs every one", flush=True)
 
     folder = tempfile.mkdtemp(prefix=f"dlaunch-{suite.name}-")
     os.chmod(folder, 0o755)
