@@ -92,7 +92,8 @@ tl::expected<pid_t, StartFailure> RankService::start_contained(
   auto contained = std::make_unique<RunningRank::Contained>();
   MpirunProcess::Request request{ContainerService::command(container, rank.rank),
                                  ContainerService::environment(container), batch.workdir,
-                                 enclosure_.cgroup_fd()};
+                                 enclosure_.cgroup_fd(),
+                                 {open_files_.soft, open_files_.hard}};
   auto process =
       MpirunProcess::start(loop_, request, [said = &contained->said](const std::string& bytes) {
         if (said->size() < kMostSaid) said->append(bytes, 0, kMostSaid - said->size());
