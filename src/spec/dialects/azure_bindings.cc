@@ -144,10 +144,7 @@ class BindingReader {
     const std::string text = node.text;
     const Place at = place_of(document_, key);
     binding.place = at;
-    if (text.starts_with("${{parent.") || text.starts_with("${{jobs.")) {
-      binding.is_path = true;  // what another step writes; --input may say where it is
-      return;
-    }
+    if (text.find("${{") != std::string::npos) return set_expression(binding, text, at);
     if (!binding.is_path) {
       binding.value = text;
       return;
@@ -156,12 +153,27 @@ class BindingReader {
     if (!binding.value) refuse_remote(binding, text, at);
   }
 
+  /// What another step writes has no value here; --input may say where it is.
+  void set_expression(Binding& binding, const std::string& text, Place at) {
+    const auto reference = parent_reference(text);
+    if (reference && (reference->names_parent || reference->kind == "jobs")) {
+      binding.is_path = true;
+      return;
+    }
+    if (is_named(translation_.input.foreign.inputs, binding.name)) return;
+    translation_.diagnostics.error(
+        at, "the input " + binding.name + " is " + in_quotes(text) +
+                ", which dlaunch cannot resolve; give a value: --input " + binding.name +
+                (binding.is_path ? "=./dir" : "=VALUE"));
+  }
+
+  static bool is_named(const std::vector<NamedValue>& given, const std::string& name) {
+    return std::any_of(given.begin(), given.end(),
+                       [&](const NamedValue& value) { return value.name == name; });
+  }
+
   void refuse_remote(const Binding& binding, const std::string& text, Place at) {
-    const auto& given = translation_.input.foreign.inputs;
-    const bool is_given = std::any_of(given.begin(), given.end(), [&](const NamedValue& value) {
-      return value.name == binding.name;
-    });
-    if (is_given) return;
+    if (is_named(translation_.input.foreign.inputs, binding.name)) return;
     translation_.diagnostics.error(
         at, "the input " + binding.name + " is " + in_quotes(text) +
                 ", which dlaunch cannot fetch; give a local one: --input " + binding.name +
@@ -175,6 +187,16 @@ class BindingReader {
     const auto node = value_of(document_, key.value, "path");
     if (!path || !node) return;
     const Place at = document_[*node].place;
+    const auto reference = parent_reference(*path);
+    if (reference && reference->names_parent) return;  // as without a path
+    const bool is_given = is_named(translation_.input.foreign.outputs, binding.name);
+    if (path->find("${{") != std::string::npos && !is_remote(*path) && !is_given) {
+      translation_.diagnostics.error(
+          at, "the output " + binding.name + " goes to " + in_quotes(*path) +
+                  ", which dlaunch cannot resolve; give a folder: --output " + binding.name +
+                  "=DIR");
+      return;
+    }
     if (const auto local = local_path(translation_, job_, *path, at)) {
       binding.value = local;
     } else {

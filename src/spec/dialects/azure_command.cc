@@ -6,8 +6,8 @@
 #include "spec/dialects/azure_v2.h"
 #include "spec/dialects/container_keys.h"
 #include "spec/dialects/paths.h"
+#include "spec/dialects/replicas.h"
 #include "spec/expectation.h"
-#include "spec/scalar.h"
 #include "spec/shell_quote.h"
 
 namespace dlaunch::spec::azure {
@@ -60,11 +60,8 @@ class CommandTranslator {
     } else {
       nodes_ = {1, resources.is_given() ? resources.place() : keys_.place()};
     }
-    // What the command line says of nodes is what everything else is computed from.
-    for (const Override& override : t_.input.overrides) {
-      const auto number = override.key == "nodes" ? parse_integer(override.value) : std::nullopt;
-      if (number && *number > 0) nodes_.value = *number;
-    }
+    are_nodes_told_ = nodes_of_command_line(t_).has_value();
+    nodes_.value = nodes_of_command_line(t_).value_or(nodes_.value);
     shm_size_ = resources.text("shm_size");
     docker_args_ = resources.text("docker_args");
     for (const PlacedText& key : resources.given_of(
@@ -126,13 +123,14 @@ class CommandTranslator {
   /// node then is not documented.
   void one_process() {
     t_.job.text({"framework"}, "none", keys_.place());
-    t_.job.number({"nodes"}, 1, nodes_.place);
-    t_.job.number({"processes_per_node"}, 1, nodes_.place);
-    if (nodes_.value > 1) {
+    if (nodes_.value > 1 && !are_nodes_told_) {
       t_.note_at(nodes_.place,
                  "there is no distribution, so the command runs once, on one node of " +
                      std::to_string(nodes_.value));
+      nodes_.value = 1;
     }
+    t_.job.number({"nodes"}, nodes_.value, nodes_.place);
+    t_.job.number({"processes_per_node"}, 1, nodes_.place);
   }
 
   void refuse_keys(ForeignKeys& distribution, const std::string& kind,
@@ -198,12 +196,13 @@ class CommandTranslator {
                 "process_count_per_instance");
     t_.job.text({"framework"}, "mpi", type.place);
     set_size(per_node);
-    const std::string first = command_.text.substr(0, command_.text.find_first_of(" \t\n"));
-    if (first == "mpirun" || first == "mpiexec") {
+    const std::string_view first =
+        started_program(command_.text, {"mpirun", "mpiexec", "deepspeed"});
+    if (!first.empty()) {
       t_.diagnostics.error(command_.place,
                            "with distribution.type: mpi the processes are started "
                            "for the command, which must be the program without " +
-                               first);
+                               std::string(first));
     }
   }
 
@@ -220,6 +219,7 @@ class CommandTranslator {
       t_.note_at(nodes_.place, std::to_string(tasks) + (tasks == 1 ? " task" : " tasks") +
                                    " of TensorFlow, so instance_count counts as " +
                                    std::to_string(tasks));
+      if (!are_nodes_told_) nodes_.value = tasks;
     }
     t_.job.number({"roles", "worker"}, count, workers ? workers->place : nodes_.place);
     if (servers && servers->value > 0)
@@ -253,6 +253,13 @@ class CommandTranslator {
   }
 
   void read_environment() {
+    read_image();
+    if (t_.job.has({"container", "image"})) return;
+    if (shm_size_) t_.not_used.push_back({"resources.shm_size", shm_size_->place});
+    if (docker_args_) t_.not_used.push_back({"resources.docker_args", docker_args_->place});
+  }
+
+  void read_image() {
     const auto environment = keys_.find("environment");
     if (!environment) return;
     const Place at = place_of(t_.document, *environment);
@@ -348,6 +355,7 @@ class CommandTranslator {
   ForeignKeys keys_;
   Bindings bindings_;
   PlacedNumber nodes_{1, {}};
+  bool are_nodes_told_ = false;  // by the command line
   Place place_of_count_;
   PlacedText command_;
   std::string setup_;

@@ -47,62 +47,55 @@ NodeId without(Document& document, NodeId mapping, std::string_view key) {
   return document.add(std::move(copy));
 }
 
-/// "${{parent.inputs.x}}" -> x; empty: something else.
-struct ParentReference {
-  std::string kind;  // "inputs", "outputs", "jobs"
-  std::string name;  // of jobs: "step.outputs.y"
-};
-std::optional<ParentReference> parent_reference(std::string_view text) {
-  const auto trim = [](std::string_view part) {
-    const auto first = part.find_first_not_of(" \t");
-    if (first == std::string_view::npos) return std::string_view();
-    return part.substr(first, part.find_last_not_of(" \t") - first + 1);
-  };
-  text = trim(text);
-  if (!text.starts_with("${{") || !text.ends_with("}}") || text.size() < 5) return std::nullopt;
-  text = trim(text.substr(3, text.size() - 5));
-  // "jobs.x.outputs.y" and "inputs.x" without "parent." are the spelling of 2021.
-  if (text.starts_with("parent.")) text.remove_prefix(7);
-  const auto dot = text.find('.');
-  if (dot == std::string_view::npos) return std::nullopt;
-  return ParentReference{std::string(text.substr(0, dot)), std::string(text.substr(dot + 1))};
-}
-
 /// Resolves what a step says about its parent.
 class StepReader {
  public:
   explicit StepReader(Translation& translation)
       : t_(translation), inputs_(value_of(t_.document, t_.root, "inputs")) {}
 
-  /// A copy of the tree in which references to the parent's inputs are their values.
-  NodeId resolved(NodeId id, bool is_input = false) {
-    const Node node = t_.document[id];
-    if (node.kind == NodeKind::scalar) return resolved_scalar(id, node, is_input);
-    Node copy = node;
-    for (std::size_t i = 0; i < node.items.size(); ++i) {
-      const bool is_mapping = node.kind == NodeKind::mapping;
-      if (is_mapping && i % 2 == 0) continue;
-      const bool below_inputs = is_mapping && t_.document[node.items[i - 1]].text == "inputs";
-      copy.items[i] = resolved(node.items[i], is_input || below_inputs);
+  /// A copy of the step in which references to the parent's inputs are their values.
+  NodeId resolved_step(NodeId step) {
+    Node copy = t_.document[step];
+    for (std::size_t i = 0; i + 1 < copy.items.size(); i += 2) {
+      const bool are_inputs = t_.document[copy.items[i]].text == "inputs";
+      copy.items[i + 1] = resolved(copy.items[i + 1], are_inputs);
     }
     return t_.document.add(std::move(copy));
   }
 
  private:
-  /// Of outputs, also of other steps, nothing is known here: they stay as they are.
+  NodeId resolved(NodeId id, bool is_input) {
+    const Node node = t_.document[id];
+    if (node.kind == NodeKind::scalar) return resolved_scalar(id, node, is_input);
+    Node copy = node;
+    for (std::size_t i = 0; i < node.items.size(); ++i) {
+      const bool is_key = node.kind == NodeKind::mapping && i % 2 == 0;
+      if (!is_key) copy.items[i] = resolved(node.items[i], is_input);
+    }
+    return t_.document.add(std::move(copy));
+  }
+
+  /// Of outputs, also of other steps, nothing is known here: they stay as they are. A step's
+  /// command and variables see its own inputs only, so there "inputs.x" is none of the pipeline's.
   NodeId resolved_scalar(NodeId id, const Node& node, bool is_input) {
     const auto reference = parent_reference(node.text);
     if (!reference || reference->kind != "inputs") return id;
+    if (!reference->names_parent && !is_input) return id;
     if (const auto value = input(reference->name)) return *value;
-    if (is_input) return t_.document.add(Node{});  // no value, unless --input gives one
+    // No value, unless --input gives one; the type says how that is read.
+    if (is_input) return declaration(reference->name).value_or(t_.document.add(Node{}));
     t_.diagnostics.error(node.place, "the pipeline's input " + in_quotes(reference->name) +
                                          " has no value; write a number here");
     return id;
   }
 
+  [[nodiscard]] std::optional<NodeId> declaration(const std::string& name) const {
+    return inputs_ ? value_of(t_.document, *inputs_, name) : std::nullopt;
+  }
+
   /// A literal may be written as {type: integer, default: 3}.
   [[nodiscard]] std::optional<NodeId> input(const std::string& name) const {
-    const auto value = inputs_ ? value_of(t_.document, *inputs_, name) : std::nullopt;
+    const auto value = declaration(name);
     if (!value || t_.document[*value].kind != NodeKind::mapping) return value;
     for (const char* key : {"path", "value", "default"}) {
       const auto inside = value_of(t_.document, *value, key);
@@ -156,6 +149,24 @@ std::optional<Component> read_component(Translation& t, const std::string& text,
 }
 
 }  // namespace
+
+std::optional<ParentReference> parent_reference(std::string_view text) {
+  const auto trim = [](std::string_view part) {
+    const auto first = part.find_first_not_of(" \t");
+    if (first == std::string_view::npos) return std::string_view();
+    return part.substr(first, part.find_last_not_of(" \t") - first + 1);
+  };
+  text = trim(text);
+  if (!text.starts_with("${{") || !text.ends_with("}}") || text.size() < 5) return std::nullopt;
+  text = trim(text.substr(3, text.size() - 5));
+  if (text.find("${{") != std::string_view::npos) return std::nullopt;  // two, or one inside
+  const bool names_parent = text.starts_with("parent.");
+  if (names_parent) text.remove_prefix(7);
+  const auto dot = text.find('.');
+  if (dot == std::string_view::npos) return std::nullopt;
+  return ParentReference{std::string(text.substr(0, dot)), std::string(text.substr(dot + 1)),
+                         names_parent};
+}
 
 std::optional<CommandJob> with_component(Translation& t, NodeId keys) {
   CommandJob job;
@@ -221,7 +232,7 @@ std::optional<CommandJob> find_step(Translation& t) {
                                                       "; dlaunch runs steps of type command");
     return std::nullopt;
   }
-  NodeId keys = StepReader(t).resolved(*found);
+  NodeId keys = StepReader(t).resolved_step(*found);
   if (!value_of(t.document, keys, "name")) {
     Node name;
     name.kind = NodeKind::scalar;

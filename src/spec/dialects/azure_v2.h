@@ -3,6 +3,7 @@
 // Azure ML's documentation.
 #pragma once
 
+#include <initializer_list>
 #include <optional>
 #include <string>
 #include <string_view>
@@ -39,6 +40,17 @@ struct Bindings {
   std::vector<Binding> outputs;
 };
 
+/// "${{parent.inputs.x}}": what a step takes from its pipeline.
+struct ParentReference {
+  std::string kind;  // "inputs", "outputs", "jobs"
+  std::string name;  // of jobs: "step.outputs.y"
+  /// "jobs.x.outputs.y" and "inputs.x" without "parent." are the spelling of 2021.
+  bool names_parent = false;
+};
+
+/// Nullopt: the text is something else, or more than one expression.
+[[nodiscard]] std::optional<ParentReference> parent_reference(std::string_view text);
+
 /// Values of all inputs and outputs, with those of the command line.
 [[nodiscard]] Bindings read_bindings(Translation& translation, const CommandJob& job);
 
@@ -46,6 +58,11 @@ struct Bindings {
 /// whose inputs have no value are left out. Errors are reported at the expression.
 [[nodiscard]] std::string resolve_command(Translation& translation, const PlacedText& command,
                                           const Bindings& bindings);
+
+/// Which of `programs` (without folders) one of the line's simple commands begins with; empty:
+/// none.
+[[nodiscard]] std::string_view started_program(std::string_view command,
+                                               std::initializer_list<std::string_view> programs);
 
 /// Whether each process starts workers of its own (torchrun and the like).
 [[nodiscard]] bool starts_own_workers(std::string_view command);

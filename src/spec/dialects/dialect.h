@@ -32,8 +32,17 @@ struct Translation {
   std::vector<std::string> notes{};
   /// Keys that stand for what a launcher does not do: one note names them all.
   std::vector<PlacedText> not_used{};
+  /// Variables passed on from where dlaunch is started, of all groups together.
+  std::vector<PlacedText> passed{};
   /// The words after "--" have become a part of the command.
   bool took_arguments = false;
+
+  void pass_on(const PlacedText& variable) {
+    for (const PlacedText& one : passed)
+      if (one.text == variable.text) return;
+    passed.push_back(variable);
+    job.texts({"env_pass"}, passed, passed.front().place);
+  }
 
   /// "TEXT (line 7)"
   void note_at(Place place, std::string text) {

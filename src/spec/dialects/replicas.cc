@@ -81,7 +81,6 @@ void set_roles(Translation& t, const std::vector<Replicas>& groups) {
 std::vector<EnvVariable> read_env_list(Translation& t, ForeignKeys& keys, std::string_view name,
                                        Spelling spelling) {
   std::vector<EnvVariable> variables;
-  std::vector<PlacedText> passed;
   for (const NodeId item : keys.list(name)) {
     if (t.document[item].kind != NodeKind::mapping) {
       t.diagnostics.error(t.document[item].place, "a variable must be {name: ..., value: ...}");
@@ -94,7 +93,7 @@ std::vector<EnvVariable> read_env_list(Translation& t, ForeignKeys& keys, std::s
       continue;
     }
     if (const auto from = variable.find("valueFrom")) {
-      passed.push_back(*variable_name);
+      t.pass_on(*variable_name);
       t.note_at(from->key, variable_name->text +
                                " is passed on from where dlaunch is started, as its value is not "
                                "in the file");
@@ -103,8 +102,16 @@ std::vector<EnvVariable> read_env_list(Translation& t, ForeignKeys& keys, std::s
     const auto value = variable.text("value");
     variables.push_back({variable_name->text, value ? value->text : "", variable_name->place});
   }
-  if (!passed.empty()) t.job.texts({"env_pass"}, passed, passed.front().place);
   return variables;
+}
+
+std::optional<std::int64_t> nodes_of_command_line(const Translation& t) {
+  std::optional<std::int64_t> nodes;
+  for (const Override& override : t.input.overrides) {
+    const auto number = override.key == "nodes" ? parse_integer(override.value) : std::nullopt;
+    if (number && *number > 0) nodes = *number;
+  }
+  return nodes;
 }
 
 void set_limit(Translation& t, const PlacedText& duration) {

@@ -3,6 +3,7 @@
 #pragma once
 
 #include <cstdint>
+#include <optional>
 #include <string>
 #include <vector>
 
@@ -39,6 +40,10 @@ void set_roles(Translation& translation, const std::vector<Replicas>& groups);
 /// (valueFrom) is passed on from where dlaunch is started.
 [[nodiscard]] std::vector<EnvVariable> read_env_list(Translation& translation, ForeignKeys& keys,
                                                      std::string_view name, Spelling spelling);
+
+/// How many nodes the command line asks for (--nnodes, --set nodes=N): what a dialect computes from
+/// the number of nodes must come from this one. Nullopt: it says nothing.
+[[nodiscard]] std::optional<std::int64_t> nodes_of_command_line(const Translation& translation);
 
 /// "7200s" of Google's APIs as `timeouts.run`.
 void set_limit(Translation& translation, const PlacedText& duration);

@@ -71,7 +71,10 @@ std::optional<std::vector<std::string>> simple_words(std::string_view line) {
     } else if (c == '"') {
       for (++i; i < line.size() && line[i] != '"'; ++i) {
         if (line[i] == '$' || line[i] == '`') return std::nullopt;
-        if (line[i] == '\\' && i + 1 < line.size()) ++i;
+        // XCU 2.2.3: a backslash stays but before these.
+        const bool escapes = line[i] == '\\' && i + 1 < line.size() &&
+                             std::string_view("$`\"\\\n").find(line[i + 1]) != line.npos;
+        if (escapes && line[++i] == '\n') continue;
         *word += line[i];
       }
       if (i >= line.size()) return std::nullopt;

@@ -51,6 +51,8 @@ TEST(ShellWords, AreQuotedButForVariables) {
 TEST(ShellWords, OfASimpleCommand) {
   EXPECT_THAT(*simple_words("mpirun -n 2  python 'a b' \"c \\\"d\" e\\ f --x=1"),
               ElementsAre("mpirun", "-n", "2", "python", "a b", "c \"d", "e f", "--x=1"));
+  EXPECT_THAT(*simple_words("a \"\\d \\$ \\\\ \\\"b\\\nc\""), ElementsAre("a", "\\d $ \\ \"bc"))
+      << "XCU 2.2.3: in double quotes a backslash stays but before $ ` \" \\ and a line feed";
   EXPECT_THAT(*simple_words("mpirun \\\n  -n 2"), ElementsAre("mpirun", "-n", "2"));
   for (const char* line : {"cd x && mpirun a", "A=1 mpirun a", "mpirun $X", "mpirun a > b",
                            "mpirun 'a", "mpirun \"$X\"", "a; b", "a | b", "mpirun `x`", "a\nb"})
@@ -61,13 +63,35 @@ TEST(OwnWorkers, AreToldByTheCommand) {
   for (const char* command :
        {"torchrun train.py", "python -m torch.distributed.launch x.py", "accelerate launch x.py",
         "cd src && /usr/bin/torchrun x.py", "python x.py --node_rank ${NODE_RANK}",
-        "deepspeed train.py", "pip list; torchrun x.py"})
+        "deepspeed train.py", "pip list; torchrun x.py", "pip list\ntorchrun x.py\n",
+        "A=1 B= torchrun x.py", "pip list && A=1 accelerate \\\n  launch x.py"})
     EXPECT_TRUE(azure::starts_own_workers(command)) << command;
   for (const char* command :
        {"python train.py", "python train.py --deepspeed ds.json", "python x.py --launcher torchrun",
         "torchrun --node_rank $RANK x.py", "python x.py --rank $LOCAL_RANK --node $NODE_RANK",
-        "echo $NODE_RANKS"})
+        "echo $NODE_RANKS", "python x.py \\\n  torchrun", "echo A=1 torchrun"})
     EXPECT_FALSE(azure::starts_own_workers(command)) << command;
+}
+
+TEST(StartedProgram, BeginsASimpleCommand) {
+  const auto found = [](const char* command) {
+    return azure::started_program(command, {"mpirun", "deepspeed"});
+  };
+  EXPECT_EQ(found("/opt/bin/mpirun -n 2 a"), "mpirun");
+  EXPECT_EQ(found("cd x && A=1 deepspeed a.py"), "deepspeed");
+  EXPECT_EQ(found("a\nmpirun b"), "mpirun");
+  EXPECT_EQ(found("which mpirun"), "");
+  EXPECT_EQ(found("python a.py --deepspeed ds.json"), "");
+}
+
+TEST(ParentReference, IsOneExpression) {
+  EXPECT_EQ(azure::parent_reference(" ${{ parent.inputs.a }} ")->name, "a");
+  EXPECT_TRUE(azure::parent_reference("${{parent.inputs.a}}")->names_parent);
+  EXPECT_FALSE(azure::parent_reference("${{inputs.a}}")->names_parent);
+  EXPECT_EQ(azure::parent_reference("${{jobs.s.outputs.y}}")->kind, "jobs");
+  for (const char* text :
+       {"${{parent.inputs.a}}/b", "${{inputs.a}}${{inputs.b}}", "a", "${{}}", ""})
+    EXPECT_FALSE(azure::parent_reference(text)) << text;
 }
 
 std::string written(const std::string& yaml) {
