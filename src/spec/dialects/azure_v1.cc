@@ -8,6 +8,7 @@
 #include "spec/dialects/container_keys.h"
 #include "spec/dialects/dialect_list.h"
 #include "spec/dialects/paths.h"
+#include "spec/dialects/replicas.h"
 #include "spec/dialects/shell_words.h"
 #include "spec/expectation.h"
 
@@ -52,7 +53,10 @@ class RunConfiguration {
     read_environment();
     read_command();
     read_size();
+    if (!t_.job.has({"env", "AZUREML_NODE_COUNT"}))
+      t_.job.text({"env", "AZUREML_NODE_COUNT"}, std::to_string(nodes_.value), nodes_.place);
     read_data();
+    if (image_) t_.job.texts({"container", "mounts"}, mounts_, image_->place);
     if (const auto limit = positive(keys_, "maxRunDurationSeconds"))
       t_.job.text({"timeouts", "run"}, std::to_string(limit->value) + "s", limit->place);
     if (const auto target = keys_.text("target");
@@ -117,6 +121,7 @@ class RunConfiguration {
     if (const auto count = positive(pytorch, "nodeCount"); count && nodes_.value == 0)
       nodes_ = *count;
     if (nodes_.value == 0) nodes_.value = 1;
+    nodes_.value = nodes_of_command_line(t_).value_or(nodes_.value);
     const Place at = communicator ? communicator->place : keys_.place();
     if (kind == "none" || kind.empty()) return single(at);
     if (kind == "parameterserver") return parameter_server(at);
@@ -130,11 +135,13 @@ class RunConfiguration {
 
   void single(Place at) {
     t_.job.text({"framework"}, "none", at);
-    set_nodes(1, 1, at);
-    if (nodes_.value > 1)
+    if (nodes_.value > 1 && !nodes_of_command_line(t_)) {
       t_.note_at(nodes_.place,
                  "there is no communicator, so the script runs once, on one node of " +
                      std::to_string(nodes_.value));
+      nodes_.value = 1;
+    }
+    set_nodes(nodes_.value, 1, at);
   }
 
   void set_nodes(std::int64_t nodes, std::int64_t per_node, Place at) {
@@ -151,6 +158,7 @@ class RunConfiguration {
     const std::int64_t count = workers ? workers->value : nodes_.value;
     t_.job.text({"framework"}, "tensorflow", at);
     t_.job.number({"nodes"}, count, workers ? workers->place : nodes_.place);
+    if (!nodes_of_command_line(t_)) nodes_.value = count;
     t_.job.number({"roles", "worker"}, count, workers ? workers->place : nodes_.place);
     const std::int64_t ps = servers ? servers->value : 1;
     if (ps > 0) t_.job.number({"roles", "ps"}, ps, servers ? servers->place : at);
@@ -220,16 +228,15 @@ class RunConfiguration {
     const auto image = inner.text("baseImage");
     if (!used || !image || image->text.empty()) return;
     t_.job.text({"container", "image"}, image->text, image->place);
-    std::vector<PlacedText> mounts;
+    image_ = image;
     for (ForeignKeys* keys : {&inner, &outer}) {
       if (const auto size = keys->text("shmSize"); size && !size->text.empty())
         t_.job.text({"container", "shm_size"}, size->text, size->place);
       PlacedText all;
       for (const PlacedText& argument : keys->texts("arguments"))
         all = {all.text + ' ' + argument.text, argument.place};
-      read_docker_arguments(t_, {"container"}, all, mounts);
+      read_docker_arguments(t_, {"container"}, all, mounts_);
     }
-    t_.job.texts({"container", "mounts"}, mounts, image->place);
   }
 
   /// A data reference is a folder whose path a script finds in a variable.
@@ -247,8 +254,7 @@ class RunConfiguration {
                                       reference.name + "=./dir");
         continue;
       }
-      t_.job.text({"env", "AZUREML_DATAREFERENCE_" + reference.name},
-                  path_below(t_.input.foreign.current_folder, value->value), reference.key);
+      give_data(reference, *value);
     }
     for (const NamedValue& given : t_.input.foreign.inputs) {
       if (std::find(names.begin(), names.end(), given.name) != names.end()) continue;
@@ -258,8 +264,24 @@ class RunConfiguration {
     }
   }
 
+  /// A container has it at its own path.
+  void give_data(const ForeignKey& reference, const NamedValue& given) {
+    if (is_remote(given.value)) {
+      t_.sources.push_back({given.origin, given.value, true});
+      t_.diagnostics.error(Place::whole(static_cast<std::uint32_t>(t_.sources.size() - 1)),
+                           "dlaunch cannot fetch it; give a file or folder here");
+      return;
+    }
+    const std::string path =
+        path_below(t_.input.foreign.current_folder, without_file_scheme(given.value));
+    t_.job.text({"env", "AZUREML_DATAREFERENCE_" + reference.name}, path, reference.key);
+    if (path.find(':') == std::string::npos) mounts_.push_back({path, reference.key});
+  }
+
   Translation& t_;
   ForeignKeys keys_;
+  std::optional<PlacedText> image_;
+  std::vector<PlacedText> mounts_;
   PlacedNumber nodes_{1, {}};
   PlacedText command_;
   std::string interpreter_ = "python";
