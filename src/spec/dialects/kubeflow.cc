@@ -22,13 +22,19 @@ std::string lower(std::string_view text) {
   return out;
 }
 
-/// Kubernetes replaces "$(NAME)" in commands by variables of the container.
+/// Kubernetes replaces "$(NAME)" in commands by variables of the container, and "$$" by "$": Pod's
+/// API reference, Container.command and EnvVar.value.
 std::string with_variables(Translation& t, const PlacedText& word,
                            const std::vector<EnvVariable>& env) {
   std::string out;
   const std::string& text = word.text;
   const auto last = text.rfind(')');
   for (std::size_t i = 0; i < text.size();) {
+    if (text.compare(i, 2, "$$") == 0) {
+      out += '$';
+      i += 2;
+      continue;
+    }
     const bool begins = text.compare(i, 2, "$(") == 0 && last != std::string::npos && last > i;
     const auto end = begins ? text.find(')', i) : std::string::npos;
     if (end == std::string::npos) {
@@ -36,9 +42,9 @@ std::string with_variables(Translation& t, const PlacedText& word,
       continue;
     }
     const std::string name = text.substr(i + 2, end - i - 2);
-    const auto found =
-        std::find_if(env.begin(), env.end(), [&](const EnvVariable& v) { return v.name == name; });
-    if (found != env.end()) {
+    const auto found = std::find_if(env.rbegin(), env.rend(),
+                                    [&](const EnvVariable& v) { return v.name == name; });
+    if (found != env.rend()) {
       out += found->value;
     } else {
       out += text.substr(i, end + 1 - i);
@@ -49,6 +55,16 @@ std::string with_variables(Translation& t, const PlacedText& word,
     i = end + 1;
   }
   return out;
+}
+
+/// A value may hold variables that stand before it in the list.
+std::vector<EnvVariable> read_env(Translation& t, ForeignKeys& container) {
+  std::vector<EnvVariable> env;
+  for (EnvVariable variable : read_env_list(t, container, "env", Spelling::exact)) {
+    variable.value = with_variables(t, {variable.value, variable.place}, env);
+    env.push_back(std::move(variable));
+  }
+  return env;
 }
 
 /// The container that the operator looks at.
@@ -96,7 +112,7 @@ Pods read_pods(Translation& t, ForeignKeys& specs, std::string_view name,
   }
   ForeignKeys container(t.document, t.diagnostics, Spelling::exact, *chosen, "containers[]");
   pods.replicas.image = container.text("image").value_or(PlacedText());
-  pods.replicas.env = read_env_list(t, container, "env", Spelling::exact);
+  pods.replicas.env = read_env(t, container);
   for (PlacedText word : container.texts("command")) {
     word.text = with_variables(t, word, pods.replicas.env);
     pods.replicas.command.push_back(word);
@@ -106,8 +122,11 @@ Pods read_pods(Translation& t, ForeignKeys& specs, std::string_view name,
     pods.replicas.args.push_back(word);
   }
   read_ports(container, t.document, port, pods);
-  for (const PlacedText& key : container.given_of({"workingDir", "envFrom", "volumeMounts"}))
-    t.not_used.push_back(key);
+  container.skip({"name", "imagePullPolicy", "resources", "securityContext",
+                  "terminationMessagePath", "terminationMessagePolicy"});
+  for (const ForeignKeys* keys : {&group, &container}) {
+    for (const PlacedText& key : keys->others()) t.not_used.push_back(key);
+  }
   for (const PlacedText& key : pod.given_of({"initContainers"})) t.not_used.push_back(key);
   return pods;
 }
@@ -167,6 +186,7 @@ class PytorchJob {
       return;
     }
     for (const Replicas& group : groups_) count_ += group.count.value;
+    count_ = nodes_of_command_line(t_).value_or(count_);
     const Place at = groups_.back().count.place;
     t_.job.text({"framework"}, "pytorch", spec_.place());
     t_.job.number({"nodes"}, count_, at);
@@ -175,8 +195,7 @@ class PytorchJob {
                   first.port ? first.port->place : at);
     read_processes();
     set_command();
-    if (!groups_.front().image.text.empty())
-      t_.job.text({"container", "image"}, groups_.front().image.text, groups_.front().image.place);
+    set_image();
     read_elastic();
   }
 
@@ -237,10 +256,28 @@ class PytorchJob {
                                               exports(groups_[0]) == exports(groups_[1]));
     if (same && !is_per_node_) return t_.job.texts({"command"}, commands_[0], at);
     if (same) return t_.job.text({"command"}, shell_line(texts_of(commands_[0])), at);
+    // They belong to the program, which is one of two.
+    for (std::vector<PlacedText>& words : commands_) {
+      if (t_.took_arguments) break;
+      for (const std::string& argument : t_.input.arguments) words.push_back({argument, at});
+    }
+    t_.took_arguments = true;
     std::string script = "if [ \"$NODE_RANK\" = 0 ]; then\n";
     script += exports(groups_[0]) + "exec " + shell_line(texts_of(commands_[0])) + "\nelse\n";
     script += exports(groups_[1]) + "exec " + shell_line(texts_of(commands_[1])) + "\nfi\n";
     t_.job.text({"command"}, script, at);
+  }
+
+  /// A job without roles has one image.
+  void set_image() {
+    const PlacedText& first = groups_.front().image;
+    if (!first.text.empty()) t_.job.text({"container", "image"}, first.text, first.place);
+    for (const Replicas& group : groups_) {
+      if (group.image.text == first.text) continue;
+      t_.note_at(group.image.text.empty() ? group.place : group.image.place,
+                 "master and workers have different images; all run in the master's, " +
+                     in_quotes(first.text));
+    }
   }
 
   void read_elastic() {
@@ -340,8 +377,9 @@ bool is_kubeflow(const Document& document, NodeId root) {
 }
 
 std::string why_not_kubeflow(const Document& document, NodeId root) {
-  if (is_kubeflow(document, root) && value_of(document, root, "kind")) return "";
-  return "no apiVersion of kubeflow.org";
+  if (!is_kubeflow(document, root)) return "no apiVersion of kubeflow.org";
+  const std::string kind = scalar_of(document, root, "kind").value_or("");
+  return kind.ends_with("Job") ? "" : "the kind " + in_quotes(kind) + " is no job";
 }
 
 void translate_kubeflow(Translation& t) {
@@ -368,6 +406,8 @@ void translate_kubeflow(Translation& t) {
     return;
   }
   read_run_policy(t, spec);
+  spec.skip({"cleanPodPolicy", "ttlSecondsAfterFinished", "successPolicy"});
+  for (const PlacedText& key : spec.others()) t.not_used.push_back(key);
 }
 
 }  // namespace

@@ -28,6 +28,10 @@ struct MpirunLine {
   std::optional<std::int64_t> per_node;
   bool oversubscribe = false;
   bool is_horovod = false;
+  bool is_hydra = false;  // mpiexec.hydra, by its name
+  bool is_by_node =
+      false;  // ranks go round the nodes, where else one node's slots are filled first
+  bool names_passed = false;  // a list says which variables are passed on, so that others are not
   std::vector<EnvVariable> env;
   std::vector<std::string> passed;   // -x NAME
   std::vector<std::string> ignored;  // options that place or connect processes

@@ -12,7 +12,20 @@ namespace dlaunch::spec::kubeflow {
 
 namespace {
 
-enum class Meaning { ignored, quiet, count, per_node, pass, pass_list, pair, mca, oversubscribe };
+enum class Meaning {
+  ignored,
+  quiet,
+  count,
+  per_node,
+  one_per_node,
+  map_by,
+  by_node,
+  pass,
+  pass_list,
+  pair,
+  mca,
+  oversubscribe
+};
 
 struct Option {
   std::string_view name;  // without dashes
@@ -44,7 +57,7 @@ constexpr Option kOptions[] = {
     {"host", 1, Meaning::ignored},
     {"hosts", 1, Meaning::ignored},
     {"bind-to", 1, Meaning::ignored},
-    {"map-by", 1, Meaning::ignored},
+    {"map-by", 1, Meaning::map_by},
     {"rank-by", 1, Meaning::ignored},
     {"wdir", 1, Meaning::ignored},
     {"wd", 1, Meaning::ignored},
@@ -54,9 +67,9 @@ constexpr Option kOptions[] = {
     {"rmk", 1, Meaning::ignored},
     {"p", 1, Meaning::ignored},
     {"ssh-port", 1, Meaning::ignored},
-    {"bynode", 0, Meaning::ignored},
+    {"bynode", 0, Meaning::by_node},
     {"byslot", 0, Meaning::ignored},
-    {"pernode", 0, Meaning::ignored},
+    {"pernode", 0, Meaning::one_per_node},
     {"nooversubscribe", 0, Meaning::quiet},
     {"genvall", 0, Meaning::quiet},
     {"envall", 0, Meaning::quiet},
@@ -99,6 +112,21 @@ bool is_of_launcher(std::string_view parameter) {
                      [&](std::string_view prefix) { return parameter.starts_with(prefix); });
 }
 
+/// "ppr:N:node", processes per resource; nullopt: another mapping, or another resource.
+std::optional<std::int64_t> per_node_of(std::string_view mapping) {
+  if (!mapping.starts_with("ppr:")) return std::nullopt;
+  mapping.remove_prefix(4);
+  const auto colon = mapping.find(':');
+  if (colon == std::string_view::npos || mapping.substr(colon) != ":node") return std::nullopt;
+  const auto number = parse_integer(mapping.substr(0, colon));
+  return number && *number > 0 ? number : std::nullopt;
+}
+
+bool starts_ranks(std::string_view program) {
+  return program == "mpirun" || program == "mpiexec" || program == "mpiexec.hydra" ||
+         program == "horovodrun";
+}
+
 class LineReader {
  public:
   LineReader(Translation& translation, const std::vector<PlacedText>& words, Place place)
@@ -108,8 +136,8 @@ class LineReader {
     if (words_.empty()) return std::nullopt;
     const std::string_view program = base_name(words_.front().text);
     line_.is_horovod = program == "horovodrun";
-    if (program != "mpirun" && program != "mpiexec" && program != "mpiexec.hydra" &&
-        !line_.is_horovod) {
+    line_.is_hydra = program == "mpiexec.hydra";
+    if (!starts_ranks(program)) {
       t_.diagnostics.error(words_.front().place,
                            "the launcher runs " + in_quotes(words_.front().text) +
                                "; dlaunch takes the program behind mpirun, mpiexec or horovodrun");
@@ -152,6 +180,10 @@ class LineReader {
       return false;
     }
     while (values.size() < static_cast<std::size_t>(option->values)) {
+      // Hydra also takes "-genv NAME=VALUE" as one word.
+      const bool is_whole = option->meaning == Meaning::pair && values.size() == 1 &&
+                            values.front().find('=') != std::string::npos;
+      if (is_whole) break;
       if (at >= words_.size()) {
         refuse(word.place, "the option " + in_quotes(word.text) + " has no value");
         return false;
@@ -171,6 +203,15 @@ class LineReader {
       case Meaning::oversubscribe:
         line_.oversubscribe = true;
         return true;
+      case Meaning::one_per_node:
+        line_.per_node = 1;
+        return true;
+      case Meaning::map_by:
+        map_by(values.front(), word);
+        return true;
+      case Meaning::by_node:
+        map_by("node", word);
+        return true;
       case Meaning::count:
       case Meaning::per_node: {
         const auto number = parse_integer(values.front());
@@ -186,10 +227,15 @@ class LineReader {
         pass(values.front(), word.place);
         return true;
       case Meaning::pass_list:
+        line_.names_passed = true;
         pass_all(values.front(), word.place);
         return true;
       case Meaning::pair:
-        line_.env.push_back({values[0], values[1], word.place});
+        if (values.size() == 1) {
+          pass(values.front(), word.place);
+        } else {
+          line_.env.push_back({values[0], values[1], word.place});
+        }
         return true;
       case Meaning::mca:
         if (!is_of_launcher(values[0]))
@@ -197,6 +243,15 @@ class LineReader {
         return true;
     }
     return true;
+  }
+
+  void map_by(std::string_view mapping, const PlacedText& word) {
+    if (const auto per_node = per_node_of(mapping)) {
+      line_.per_node = per_node;
+      return;
+    }
+    line_.is_by_node = mapping == "node" || mapping.starts_with("node:");
+    line_.ignored.push_back(word.text);
   }
 
   /// "-x NAME" or "-x NAME=VALUE"
@@ -260,13 +315,13 @@ class MpiJob {
       return;
     }
     const Place at = launcher.replicas.place;
-    const auto words = without_shell(t_, words_of(t_, launcher.replicas));
-    const auto line = words ? read_mpirun_line(t_, *words, at) : std::nullopt;
+    const auto line = read_line(launcher.replicas, at);
     if (!line) return;
     t_.job.text({"framework"}, line->is_horovod ? "horovod" : "mpi", at);
     t_.job.texts({"command"}, line->program, at);
     set_size(worker, *line, at);
-    set_environment(launcher, *line, at);
+    set_environment(launcher, *line);
+    pass_variables(launcher, *line, at);
     const Replicas& image = worker.is_given ? worker.replicas : launcher.replicas;
     if (!image.image.text.empty())
       t_.job.text({"container", "image"}, image.image.text, image.image.place);
@@ -275,6 +330,21 @@ class MpiJob {
   }
 
  private:
+  /// Without a command the image has it, and the words after "--" are the program itself: how many
+  /// ranks there are, workers and slots say.
+  std::optional<MpirunLine> read_line(const Replicas& launcher, Place at) {
+    const std::vector<PlacedText> own = words_of(t_, launcher);
+    if (launcher.command.empty() && !own.empty() && !starts_ranks(base_name(own.front().text))) {
+      MpirunLine line;
+      line.program = own;
+      return line;
+    }
+    const auto words = without_shell(t_, own);
+    return words ? read_mpirun_line(t_, *words, at) : std::nullopt;
+  }
+
+  /// "-np below the slots": those of the first nodes are filled (mpirun(1): by slot is the
+  /// default).
   void set_size(const Pods& worker, const MpirunLine& line, Place at) {
     const auto given = spec_.integer("slotsPerWorker", 1);
     std::int64_t slots = given ? given->value : 1;
@@ -283,7 +353,7 @@ class MpiJob {
     if (spec_.is_true("runLauncherAsWorker")) ++nodes;
     nodes = std::max<std::int64_t>(nodes, 1);
     const std::int64_t count = line.processes.value_or(nodes * slots);
-    nodes = std::min(nodes, count);
+    nodes = std::min(nodes, line.is_by_node ? count : (count + slots - 1) / slots);
     const Place where = worker.is_given ? worker.replicas.count.place : at;
     t_.job.number({"nodes"}, nodes, where);
     if (count == nodes * slots) {
@@ -294,8 +364,31 @@ class MpiJob {
     if (line.oversubscribe) t_.job.boolean({"mpi", "oversubscribe"}, true, at);
   }
 
-  void set_environment(const Pods& launcher, const MpirunLine& line, Place at) {
-    std::vector<PlacedText> passed;
+  /// Hydra (also Intel MPI and MPICH) and horovodrun give the ranks all that they have themselves;
+  /// Open MPI only what -x names, and OMPI_*: mpirun(1), "Exported Environment Variables".
+  void set_environment(const Pods& launcher, const MpirunLine& line) {
+    const auto implementation = spec_.text("mpiImplementation");
+    const bool is_hydra =
+        line.is_hydra ||
+        (implementation && (implementation->text == "Intel" || implementation->text == "MPICH"));
+    const bool gives_all = line.is_horovod || (is_hydra && !line.names_passed);
+    std::string dropped;
+    for (const EnvVariable& variable : launcher.replicas.env) {
+      const bool is_passed =
+          std::find(line.passed.begin(), line.passed.end(), variable.name) != line.passed.end();
+      if (gives_all || variable.name.starts_with("OMPI_")) {
+        t_.job.text({"env", variable.name}, variable.value, variable.place);
+      } else if (!is_passed) {
+        dropped += (dropped.empty() ? "" : ", ") + variable.name;
+      }
+    }
+    if (!dropped.empty())
+      t_.note_at(
+          launcher.replicas.place,
+          "variables of the launcher that its command does not pass on to the ranks: " + dropped);
+  }
+
+  void pass_variables(const Pods& launcher, const MpirunLine& line, Place at) {
     for (const std::string& name : line.passed) {
       const auto& env = launcher.replicas.env;
       const auto own = std::find_if(env.begin(), env.end(),
@@ -303,10 +396,9 @@ class MpiJob {
       if (own != env.end()) {
         t_.job.text({"env", name}, own->value, own->place);
       } else {
-        passed.push_back({name, at});
+        t_.pass_on({name, at});
       }
     }
-    if (!passed.empty()) t_.job.texts({"env_pass"}, passed, at);
     for (const EnvVariable& variable : line.env)
       t_.job.text({"env", variable.name}, variable.value, variable.place);
     std::string ignored;
