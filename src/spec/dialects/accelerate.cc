@@ -130,10 +130,10 @@ class AccelerateConfig {
   void read_size(const std::string& type) {
     const auto machines = keys_.integer("num_machines", 1);
     const auto processes = keys_.integer("num_processes", -1);
-    const std::int64_t nodes = machines ? machines->value : 1;
-    std::int64_t count = processes ? processes->value : -1;
-    if (type == "NO" && count < 1) count = 1;
     const Place at = processes ? processes->place : keys_.place();
+    if (type == "NO") return one_process(machines, processes);
+    const std::int64_t nodes = machines ? machines->value : 1;
+    const std::int64_t count = processes ? processes->value : -1;
     t_.job.number({"nodes"}, nodes, machines ? machines->place : keys_.place());
     if (count < 1) {
       if (is_overridden("processes") || is_overridden("processes_per_node")) return;
@@ -154,6 +154,18 @@ class AccelerateConfig {
     t_.job.number({"processes_per_node"}, each, at);
   }
 
+  /// "NO": accelerate's simple launcher, which starts the program once.
+  void one_process(const std::optional<PlacedNumber>& machines,
+                   const std::optional<PlacedNumber>& processes) {
+    for (const auto* number : {&machines, &processes}) {
+      if (!*number || (*number)->value <= 1) continue;
+      t_.note_at((*number)->place,
+                 "distributed_type NO starts one process, not " + std::to_string((*number)->value));
+    }
+    t_.job.number({"nodes"}, 1, machines ? machines->place : keys_.place());
+    t_.job.number({"processes_per_node"}, 1, processes ? processes->place : keys_.place());
+  }
+
   void read_settings() {
     auto precision = keys_.text("mixed_precision");
     if (!precision && keys_.is_true("fp16")) precision = PlacedText{"fp16", keys_.place()};
@@ -169,7 +181,14 @@ class AccelerateConfig {
       set("CUDA_VISIBLE_DEVICES", ids->text, ids->place);
     if (const auto port = keys_.integer("main_process_port", 0); port && port->value > 0)
       t_.job.number({"rendezvous", "port"}, port->value, port->place);
+    read_dynamo();
+  }
+
+  void read_dynamo() {
     ForeignKeys dynamo = keys_.mapping("dynamo_config");
+    dynamo.skip({"dynamo_backend", "dynamo_mode", "dynamo_use_fullgraph", "dynamo_use_dynamic",
+                 "dynamo_use_regional_compilation"});
+    dynamo.refuse_others();
     auto backend = dynamo.text("dynamo_backend");
     if (const auto old = keys_.text("dynamo_backend"); old && !backend) backend = old;
     if (!backend) return;
@@ -180,6 +199,8 @@ class AccelerateConfig {
         dynamo.is_true("dynamo_use_fullgraph") ? "True" : "False", backend->place);
     set("ACCELERATE_DYNAMO_USE_DYNAMIC", dynamo.is_true("dynamo_use_dynamic") ? "True" : "False",
         backend->place);
+    set("ACCELERATE_DYNAMO_USE_REGIONAL_COMPILATION",
+        dynamo.is_true("dynamo_use_regional_compilation") ? "True" : "False", backend->place);
   }
 
   /// "true" and "false" as the readers of these variables compare them; other texts stay.
@@ -194,17 +215,17 @@ class AccelerateConfig {
     ForeignKeys fsdp = keys_.mapping("fsdp_config");
     if (type == "FSDP") {
       set("ACCELERATE_USE_FSDP", "true", keys_.place());
-      read_upper_case(fsdp);
+      read_upper_case(fsdp, "fsdp_", true);
     }
     ForeignKeys megatron = keys_.mapping("megatron_lm_config");
     if (type == "MEGATRON_LM") {
       set("ACCELERATE_USE_MEGATRON_LM", "true", keys_.place());
-      read_upper_case(megatron);
+      read_upper_case(megatron, "megatron_lm_", false);
     }
     ForeignKeys parallelism = keys_.mapping("parallelism_config");
     if (parallelism.is_given()) {
       set("ACCELERATE_USE_PARALLELISM_CONFIG", "true", parallelism.place());
-      read_upper_case(parallelism);
+      read_upper_case(parallelism, "parallelism_config_", false);
     }
   }
 
@@ -227,14 +248,26 @@ class AccelerateConfig {
     deepspeed.refuse_others();
   }
 
-  void read_upper_case(ForeignKeys& section) {
+  /// Keys are variables in capitals. `may_lack`: accelerate itself puts the prefix before a key
+  /// that has none (of fsdp_config only).
+  void read_upper_case(ForeignKeys& section, std::string_view prefix, bool may_lack) {
     for (const ForeignKey& key : section.all()) {
       const Node& node = t_.document[key.value];
-      if (node.kind != NodeKind::scalar) continue;
+      if (node.kind == NodeKind::null) continue;
+      const bool has_prefix = key.name.starts_with(prefix);
+      if (node.kind != NodeKind::scalar || (!has_prefix && !may_lack)) {
+        t_.diagnostics.error(
+            key.key, section.path_of(key.name) +
+                         (has_prefix || may_lack
+                              ? " must have one value, not " + found_instead(node)
+                              : " is unknown; the keys there begin with " + std::string(prefix)));
+        continue;
+      }
+      const std::string whole = (has_prefix ? "" : std::string(prefix)) + key.name;
       const auto renamed = std::find_if(kFsdp.begin(), kFsdp.end(),
-                                        [&](const Renamed& r) { return r.key == key.name; });
+                                        [&](const Renamed& r) { return r.key == whole; });
       const std::string name =
-          renamed != kFsdp.end() ? std::string(renamed->variable) : upper(key.name);
+          renamed != kFsdp.end() ? std::string(renamed->variable) : upper(whole);
       const std::string value = value_of_variable(node.text);
       set(name, value, place_of(t_.document, key));
     }

@@ -100,10 +100,8 @@ class TrainingInput {
 
   void read_arguments() {
     args_ = keys_.texts("args");
-    if (const auto folder = keys_.text("jobDir")) {
-      args_.push_back({"--job-dir", folder->place});
-      args_.push_back(*folder);
-    }
+    if (const auto folder = keys_.text("jobDir"))
+      job_dir_ = {{"--job-dir", folder->place}, *folder};
     module_ = keys_.text("pythonModule");
   }
 
@@ -144,7 +142,9 @@ class TrainingInput {
       t_.diagnostics.error(at, std::string(key) + " counts with scaleTier: CUSTOM only");
   }
 
-  /// "workerConfig.imageUri: if not set, AI Platform uses the value of masterConfig.imageUri".
+  /// "workerConfig.imageUri: if not set, AI Platform uses the value of masterConfig.imageUri", and
+  /// with the image what runs in it. "If you supply a command but no args, your command is run
+  /// without any arguments" of the image.
   void read_program(const Pool& pool, ForeignKeys& config, Replicas& group) {
     const auto image = config.text("imageUri");
     if (std::string_view(pool.role) == "chief" && image) master_image_ = *image;
@@ -152,9 +152,15 @@ class TrainingInput {
     config.skip({"acceleratorConfig", "diskConfig", "tpuTfVersion"});
     const auto own_command = config.texts("containerCommand");
     const auto own_args = config.texts("containerArgs");
-    if (std::string_view(pool.role) == "chief") master_command_ = own_command;
-    group.command = own_command.empty() ? master_command_ : own_command;
-    group.args = own_args.empty() ? args_ : own_args;
+    if (std::string_view(pool.role) == "chief") {
+      master_command_ = own_command;
+      master_args_ = own_args;
+    }
+    const bool is_masters = !image && own_command.empty();
+    group.command = is_masters ? master_command_ : own_command;
+    group.args = is_masters && own_args.empty() ? master_args_ : own_args;
+    if (group.args.empty()) group.args = args_;
+    group.args.insert(group.args.end(), job_dir_.begin(), job_dir_.end());
     if (group.image.text.empty() && group.command.empty()) {
       if (!module_) {
         if (std::string_view(pool.role) == "chief")
@@ -172,11 +178,17 @@ class TrainingInput {
   void read_rest() {
     ForeignKeys scheduling = keys_.mapping("scheduling");
     if (const auto limit = scheduling.text("maxRunningTime")) set_limit(t_, *limit);
-    keys_.skip(
-        {"region", "pythonVersion", "runtimeVersion", "useChiefInTfConfig", "enableWebAccess"});
-    for (const PlacedText& key :
-         keys_.given_of({"packageUris", "serviceAccount", "network", "encryptionConfig"}))
+    keys_.skip({"region", "pythonVersion", "enableWebAccess"});
+    for (const PlacedText& key : keys_.given_of(
+             {"packageUris", "serviceAccount", "network", "encryptionConfig", "runtimeVersion"}))
       t_.not_used.push_back(key);
+    const auto chief = keys_.find("useChiefInTfConfig");
+    if (chief && !keys_.is_true("useChiefInTfConfig"))
+      t_.note_at(chief->key, "TF_CONFIG says chief all the same, not master");
+    // "Runtime versions 1.15 and older say master."
+    const auto version = keys_.text("runtimeVersion");
+    if (!chief && version && version->text.starts_with("1."))
+      t_.note_at(version->place, "TF_CONFIG says chief, where this runtime says master");
     keys_.refuse_others();
     top_.skip({"labels", "jobId"});
     for (const PlacedText& key : top_.others()) t_.not_used.push_back(key);
@@ -188,9 +200,11 @@ class TrainingInput {
   bool is_custom_ = false;
   Tier tier_{"", 0, 0};
   std::vector<PlacedText> args_;
+  std::vector<PlacedText> job_dir_;
   std::optional<PlacedText> module_;
   PlacedText master_image_;
   std::vector<PlacedText> master_command_;
+  std::vector<PlacedText> master_args_;
 };
 
 void translate_ai_platform(Translation& translation) {

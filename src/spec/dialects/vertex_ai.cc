@@ -56,6 +56,13 @@ class CustomJob {
       if (auto group = read_pool(i, pools[i])) groups.push_back(std::move(*group));
     }
     set_roles(t_, groups);
+    std::int64_t machines = 0;
+    for (const Replicas& group : groups) machines += group.count.value;
+    if (machines > 1)
+      t_.note_at(
+          keys_.place(),
+          "CLUSTER_SPEC names the pools master, worker, ps and evaluator, not workerpool0 to "
+          "workerpool3");
     read_rest();
   }
 
