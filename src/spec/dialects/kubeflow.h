@@ -3,6 +3,7 @@
 
 #include <optional>
 #include <string>
+#include <string_view>
 #include <vector>
 
 #include "spec/dialects/replicas.h"
@@ -36,6 +37,10 @@ struct MpirunLine {
   std::vector<std::string> passed;   // -x NAME
   std::vector<std::string> ignored;  // options that place or connect processes
 };
+
+/// Whether a command's first word, with or without a folder, is mpirun, mpiexec, mpiexec.hydra or
+/// horovodrun.
+[[nodiscard]] bool starts_ranks(std::string_view word);
 
 /// Nullopt: the line starts no program by mpirun, mpiexec or horovodrun, or has an option that is
 /// not known, which was reported at `place`.
