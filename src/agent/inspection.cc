@@ -3,7 +3,9 @@
 #include <algorithm>
 #include <array>
 #include <cerrno>
+#include <chrono>
 #include <csignal>
+#include <optional>
 #include <utility>
 
 #include <sys/prctl.h>
@@ -11,9 +13,12 @@
 #include <sys/statvfs.h>
 #include <unistd.h>
 
+#include "fabric/fabric_facts.h"
 #include "fabric/gpu_health.h"
 #include "fabric/node_facts.h"
+#include "fabric/nvlink.h"
 #include "model/result.h"
+#include "os/clock.h"
 #include "os/descriptors.h"
 #include "os/kernel_log.h"
 #include "os/proc_file.h"
@@ -40,68 +45,94 @@ DiskFact disk_of(const std::string& path) {
   return disk;
 }
 
-Result<std::string> ask_nvidia_smi(std::vector<std::string> arguments) {
-  constexpr std::chrono::seconds kLimit{8};
-  arguments.insert(arguments.begin(), "nvidia-smi");
-  return program_output(arguments, kLimit);
+/// Questions that have one limit together: with that of add_collectives(), within the launcher's
+/// (launch/survey.cc).
+class Smi {
+ public:
+  [[nodiscard]] Result<std::string> ask(std::vector<std::string> arguments) const {
+    constexpr std::chrono::milliseconds kLeast{100};  // else it would only be killed
+    const auto left = std::chrono::duration_cast<std::chrono::milliseconds>(end_ - monotonic_now());
+    if (left < kLeast) return fail(exit_code::kTimeLimit, "nvidia-smi has taken too long");
+    arguments.insert(arguments.begin(), "nvidia-smi");
+    return program_output(arguments, left);
+  }
+
+ private:
+  MonotonicTime end_ = monotonic_now() + std::chrono::seconds(8);
+};
+
+/// Without nvidia-smi nothing is known. One that is there and hangs, or lists no GPU, tells of a
+/// driver in whose hands no job ends well.
+void add_silence(const Error& why, NodeCondition& condition) {
+  const bool is_absent =
+      why.exit_code == exit_code::kNotFound || why.exit_code == exit_code::kCannotExecute;
+  (is_absent ? condition.gpu_notes : condition.gpu_findings)
+      .push_back("the health of the GPUs is not known: " + why.message);
 }
 
-void add_health(NodeCondition& condition) {
+void add_findings(GpuHealth& gpu, const std::vector<std::string>& of_links,
+                  NodeCondition& condition) {
+  const std::string name = "GPU " + std::to_string(gpu.index) + ": ";
+  GpuHealth held;
+  held.processes = std::exchange(gpu.processes, {});
+  for (const std::string& finding : fabric::health_findings(gpu))
+    condition.gpu_findings.push_back(name + finding);
+  for (const std::string& finding : of_links) condition.gpu_findings.push_back(name + finding);
+  for (const std::string& finding : fabric::health_findings(held))
+    condition.gpu_processes.push_back(name + finding);
+}
+
+void add_health(const std::vector<GpuFact>& facts, NodeCondition& condition) {
+  const Smi smi;
   std::vector<GpuHealth> gpus;
   for (const bool old_names : {false, true}) {
-    const auto answer = ask_nvidia_smi(fabric::gpu_query(old_names));
-    if (!answer) {
-      condition.gpu_notes.push_back("the health of the GPUs is not known: " +
-                                    answer.error().message);
-      return;
-    }
+    const auto answer = smi.ask(fabric::gpu_query(old_names));
+    if (!answer) return add_silence(answer.error(), condition);
     gpus = fabric::parse_gpu_query(*answer);
     if (!gpus.empty()) break;
   }
   if (gpus.empty()) {
-    condition.gpu_notes.emplace_back(
-        "the health of the GPUs is not known: nvidia-smi lists none of them");
-    return;
+    return add_silence({exit_code::kPreflight, "nvidia-smi lists none of " +
+                                                   std::to_string(facts.size()) + " that are here"},
+                       condition);
   }
-  if (const auto rows = ask_nvidia_smi(fabric::remapped_rows_query()))
+  if (const auto rows = smi.ask(fabric::remapped_rows_query()))
     fabric::add_remapped_rows(*rows, gpus);
-  if (const auto processes = ask_nvidia_smi(fabric::gpu_processes_query()))
+  if (const auto processes = smi.ask(fabric::gpu_processes_query()))
     fabric::add_gpu_processes(*processes, gpus);
-  for (GpuHealth& gpu : gpus) {
-    const std::string name = "GPU " + std::to_string(gpu.index) + ": ";
-    const std::vector<GpuProcess> processes = std::exchange(gpu.processes, {});
-    for (const std::string& finding : fabric::health_findings(gpu))
-      condition.gpu_findings.push_back(name + finding);
-    GpuHealth held;
-    held.processes = processes;
-    for (const std::string& finding : fabric::health_findings(held))
-      condition.gpu_processes.push_back(name + finding);
-  }
+  if (const auto links = smi.ask(fabric::nvlink_query())) fabric::add_nvlinks(*links, gpus);
+  const auto of_links =
+      fabric::nvlink_findings(gpus, fabric::read_fabric("", facts, "").nvswitches);
+  for (std::size_t i = 0; i < gpus.size(); ++i) add_findings(gpus[i], of_links[i], condition);
 }
 
-/// Those after which a GPU, or its link, is to be looked after: NVIDIA, "XID Errors" (48, 63, 64
-/// and 92 to 95: memory; 74: NVLink; 79: fallen off the bus; 119, 120: its processor is stuck).
-bool is_of_hardware(int number) {
-  constexpr std::array kHardware{48, 64, 74, 79, 94, 95, 119, 120};
-  return std::find(kHardware.begin(), kHardware.end(), number) != kHardware.end();
-}
-
+/// Those that mean hardware, of the last day; what is older may have been repaired since.
 void add_faults(NodeCondition& condition) {
+  constexpr std::uint64_t kHour = 3600;
+  constexpr std::uint64_t kRecent = 24 * kHour;
   const auto log = read_kernel_log("NVRM: Xid");
   if (!log) {
     condition.gpu_notes.push_back("faults (Xid) are not known: " + log.error().message);
     return;
   }
+  // Both count from boot, without the time asleep.
+  const auto now = static_cast<std::uint64_t>(
+      std::chrono::duration_cast<std::chrono::seconds>(monotonic_now()).count());
   for (const XidEvent& fault : fabric::parse_xids(*log)) {
-    const std::string text = "Xid " + std::to_string(fault.number) + " on " + fault.bus_id +
-                             (fault.text.empty() ? "" : ": " + fault.text);
-    (is_of_hardware(fault.number) ? condition.gpu_findings : condition.gpu_notes).push_back(text);
+    const std::optional<std::uint64_t> age =
+        fault.at_boot_s ? std::optional(now - std::min(now, *fault.at_boot_s)) : std::nullopt;
+    const std::string text =
+        "Xid " + std::to_string(fault.number) + " on " + fault.bus_id +
+        (age ? ", " + std::to_string(*age / kHour) + " h ago" : std::string()) +
+        (fault.text.empty() ? "" : ": " + fault.text);
+    const bool is_bad = fabric::is_fault_of_hardware(fault.number) && (!age || *age < kRecent);
+    (is_bad ? condition.gpu_findings : condition.gpu_notes).push_back(text);
   }
 }
 
 /// What our own program can measure with here (cli/collectives_command.h).
 void add_collectives(NodeCondition& condition) {
-  constexpr std::chrono::seconds kLimit{15};
+  constexpr std::chrono::seconds kLimit{10};
   const auto said = program_output({"/proc/self/exe", "collectives", "--probe"}, kLimit);
   std::string_view rest = said ? std::string_view(*said) : std::string_view();
   while (!rest.empty()) {
@@ -122,8 +153,10 @@ NodeCondition inspect_node(const wire::Inspect& question) {
   std::string boot_id = read_proc_file("/proc/sys/kernel/random/boot_id");
   condition.boot_id = boot_id.substr(0, boot_id.find('\n'));
   if (question.collectives) add_collectives(condition);
-  if (!question.gpus || fabric::read_gpus("").empty()) return condition;
-  add_health(condition);
+  if (!question.gpus) return condition;
+  const std::vector<GpuFact> gpus = fabric::read_gpus("");
+  if (gpus.empty()) return condition;
+  add_health(gpus, condition);
   add_faults(condition);
   return condition;
 }

@@ -36,6 +36,10 @@ struct CheckCommand {
   std::optional<std::uint32_t> expected_gpus;
 
   int execute() const {
+    if (local && !is_alone())
+      return print_error(
+          {exit_code::kUsage,
+           "--local is this machine alone: it goes with --json and --expect-gpus only"});
     if (local) return check_local({json, expected_gpus});
     if (expected_gpus)
       return print_error({exit_code::kUsage, "--expect-gpus goes with --local only"});
@@ -63,8 +67,21 @@ struct CheckCommand {
   }
 
  private:
+  /// No hosts, no job, nothing about traffic.
+  [[nodiscard]] bool is_alone() const {
+    const bool no_hosts = !job.hosts && !job.hostfile && !job.include && !job.exclude && !job.ssh;
+    const bool no_numbers = job.processes.empty() && job.per_node.empty() && job.nodes.empty();
+    const bool no_job = job.file.empty() && job.sets.empty() && job.inputs.empty() &&
+                        job.outputs.empty() && job.step.empty() && job.arguments.empty();
+    return no_hosts && no_numbers && no_job && !job.no_container && !no_fabric && !min_busbw;
+  }
+
   Status read_min_busbw(ClusterCheckOptions& options) const {
-    if (!min_busbw || *min_busbw == "auto") return {};
+    if (!min_busbw) return {};
+    if (*min_busbw == "auto") {  // whatever the job says
+      options.min_busbw.reset();
+      return {};
+    }
     char* end = nullptr;
     const double value = std::strtod(min_busbw->c_str(), &end);
     if (end == min_busbw->c_str() || *end != '\0' || !(value > 0) || value > 1e6) {

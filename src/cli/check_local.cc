@@ -55,7 +55,8 @@ void add_shared_memory(LocalCheck& check) {
                                        : "")});
 }
 
-/// Whether measurements with traffic (dlaunch bench) can be had here: "mpi: ready", or why not.
+/// Whether measurements with traffic (dlaunch bench) can be had here: "mpi: ready, Open MPI
+/// v4.1.4", or why not.
 void add_backends(LocalCheck& check) {
   constexpr std::chrono::seconds kLimit{3};
   const auto said = program_output({"/proc/self/exe", "collectives", "--probe"}, kLimit);

@@ -47,13 +47,42 @@ std::vector<std::uint32_t> answering(const Survey& survey) {
   return nodes;
 }
 
-/// Where some do not answer, the others are asked once more for what concerns them all: where they
-/// meet, and what a job on them needs.
-Status ask_the_others(const JobSpec& spec, const PlanContext& context, SurveyOptions options,
-                      Survey& survey) {
-  const std::vector<std::uint32_t> there = answering(survey);
-  const bool again = options.places || options.reach;
-  if (!again || there.empty() || there.size() == survey.nodes.size()) return {};
+bool is_named(const std::vector<CheckFinding>& findings, std::uint32_t node) {
+  return std::any_of(findings.begin(), findings.end(), [&](const CheckFinding& one) {
+    return one.severity == Severity::bad && one.nodes == std::vector{node};
+  });
+}
+
+/// Who keeps all of them from meeting or from having a plan, where that is known.
+std::vector<CheckFinding> culprits_of(const JobSpec& spec, const Survey& survey,
+                                      const std::vector<std::uint32_t>& asked) {
+  std::vector<CheckFinding> findings;
+  if (!survey.no_meeting.empty()) {
+    const std::string& first = survey.nodes[asked.front()].name;
+    for (const std::uint32_t node : survey.unreached) {
+      const std::string text = node == asked.front()
+                                   ? "most other nodes do not reach it where ranks would meet"
+                                   : "it does not reach " + first + ", where ranks would meet";
+      findings.push_back({Severity::bad, {node}, "reach", text, "its firewall, cable and routes"});
+    }
+  }
+  const auto has_gpus = [&](std::uint32_t node) { return !survey.nodes[node].facts.gpus.empty(); };
+  const bool wants_gpus = spec.processes_per_node.kind == ProcessesPerNode::Kind::gpu &&
+                          std::any_of(asked.begin(), asked.end(), has_gpus);
+  for (const std::uint32_t node : asked) {
+    if (survey.no_plan.empty() || !wants_gpus || has_gpus(node)) continue;
+    findings.push_back({Severity::bad,
+                        {node},
+                        "gpus",
+                        "no GPU was found, and the job has a process for each",
+                        "a GPU may have fallen off the bus: dlaunch info, dmesg | grep -i xid"});
+  }
+  return findings;
+}
+
+/// What concerns all of `there`: where they meet, and what a job on them needs.
+Status ask_again(const JobSpec& spec, const PlanContext& context, SurveyOptions options,
+                 const std::vector<std::uint32_t>& there, Survey& survey) {
   JobSpec rest = spec;
   rest.hosts.hosts.clear();
   for (const std::uint32_t i : there) rest.hosts.hosts.push_back(spec.hosts.hosts[i]);
@@ -62,6 +91,8 @@ Status ask_the_others(const JobSpec& spec, const PlanContext& context, SurveyOpt
   if (!second) return tl::unexpected(second.error());
   survey.no_meeting = second->no_meeting;
   survey.no_plan = second->no_plan;
+  survey.unreached.clear();
+  for (const std::uint32_t i : second->unreached) survey.unreached.push_back(there[i]);
   survey.cluster.meeting.reset();
   if (second->cluster.meeting) {
     survey.cluster.meeting = second->cluster.meeting;
@@ -77,6 +108,37 @@ Status ask_the_others(const JobSpec& spec, const PlanContext& context, SurveyOpt
   return {};
 }
 
+/// Where some do not answer, or keep the others from meeting or from having a plan, the others are
+/// asked again without them: one bad node is that node's, and a spare can take its place. Adds who
+/// they are.
+Status ask_the_others(const JobSpec& spec, const PlanContext& context,
+                      const ClusterCheckOptions& options, Survey& survey,
+                      std::vector<CheckFinding>& culprits) {
+  constexpr int kMostTimes = 3;
+  std::vector<std::uint32_t> asked;
+  for (std::uint32_t i = 0; i < survey.nodes.size(); ++i) asked.push_back(i);
+  if (spec.hosts.hosts.size() != asked.size() || !(options.places || options.reach)) return {};
+  for (int times = 0; times < kMostTimes; ++times) {
+    for (CheckFinding& one : culprits_of(spec, survey, asked)) culprits.push_back(std::move(one));
+    const std::vector<CheckFinding> known = findings_of(survey, options);
+    const std::vector<std::uint32_t> there = answering(survey);
+    std::vector<std::uint32_t> good;
+    for (const std::uint32_t i : asked) {
+      if (!is_named(known, i) && !is_named(culprits, i)) good.push_back(i);
+    }
+    const bool all_answer = std::all_of(asked.begin(), asked.end(), [&](std::uint32_t i) {
+      return std::binary_search(there.begin(), there.end(), i);
+    });
+    const bool is_well = all_answer && survey.no_meeting.empty() && survey.no_plan.empty();
+    if (is_well || good.empty() || good.size() == asked.size()) return {};
+    if (const Status again = ask_again(spec, context, survey_options(options), good, survey);
+        !again)
+      return again;
+    asked = good;
+  }
+  return {};
+}
+
 std::vector<std::string> interfaces_of(const Survey& survey) {
   std::vector<std::string> names(survey.nodes.size());
   if (!survey.cluster.meeting) return names;
@@ -86,8 +148,9 @@ std::vector<std::string> interfaces_of(const Survey& survey) {
   return names;
 }
 
-void measure_fabric(const JobSpec& spec, const ClusterCheckOptions& options, const Survey& survey,
-                    CheckReport& report) {
+/// One run of the ranks on the nodes that are good; whether there is anybody else to try it with.
+Result<bool> measure_once(const JobSpec& spec, const ClusterCheckOptions& options,
+                          const Survey& survey, CheckReport& report) {
   const std::vector<std::uint32_t> good = good_nodes(report);
   const auto backend = choose_backend(report.nodes, good);
   if (!survey.no_meeting.empty()) {
@@ -97,20 +160,38 @@ void measure_fabric(const JobSpec& spec, const ClusterCheckOptions& options, con
   } else if (!backend) {
     report.not_measured = backend.error().message;
   }
-  if (!report.not_measured.empty()) return;
-  const auto data =
-      run_fabric_check(spec, good, *backend, options.current_folder, options.verbosity);
-  if (!data) {
-    report.findings.push_back(
-        {Severity::bad, {}, "fabric", "the measuring ranks failed: " + data.error().message, ""});
-    return;
+  if (!report.not_measured.empty()) return false;
+  const auto run = run_fabric_check(spec, report.nodes, good, *backend, options.current_folder,
+                                    options.verbosity);
+  if (!run) return tl::unexpected(run.error());
+  if (!run->failure.empty()) {
+    CheckFinding finding{Severity::bad, {}, "fabric", "", ""};
+    if (run->culprit) finding.nodes = {good[*run->culprit]};
+    finding.text = (run->culprit ? "its measuring rank failed: " : "the measuring ranks failed: ") +
+                   run->failure;
+    report.findings.push_back(std::move(finding));
+    return run->culprit.has_value();
   }
   FabricContext context;
   context.nodes = good;
   context.min_busbw = options.min_busbw;
   context.nccl = *backend == MeasureBackend::nccl;
   context.interfaces = interfaces_of(survey);
-  add_fabric(*data, context, report);
+  add_fabric(run->data, context, report);
+  return false;
+}
+
+/// Without the node that has failed, the others are measured all the same.
+Status measure_fabric(const JobSpec& spec, const ClusterCheckOptions& options, const Survey& survey,
+                      CheckReport& report) {
+  constexpr int kMostTimes = 3;
+  for (int times = 0; times < kMostTimes; ++times) {
+    const auto again = measure_once(spec, options, survey, report);
+    if (!again) return tl::unexpected(again.error());
+    if (!*again) return {};
+  }
+  report.not_measured = "the measuring ranks failed on one node after the other";
+  return {};
 }
 
 }  // namespace
@@ -122,12 +203,20 @@ Result<CheckReport> check_cluster(const JobSpec& spec, const ClusterCheckOptions
   context.current_folder = options.current_folder;
   auto survey = survey_nodes(spec, context, survey_options(options));
   if (!survey) return tl::unexpected(survey.error());
-  if (const Status asked = ask_the_others(spec, context, survey_options(options), *survey); !asked)
+  std::vector<CheckFinding> culprits;
+  if (const Status asked = ask_the_others(spec, context, options, *survey, culprits); !asked)
     return tl::unexpected(asked.error());
   CheckReport report;
   report.nodes = survey->nodes;
   report.findings = findings_of(*survey, options);
-  if (options.fabric) measure_fabric(spec, options, *survey, report);
+  for (CheckFinding& one : culprits) {
+    const bool is_known = one.code == "gpus" && is_named(report.findings, one.nodes.front());
+    if (!is_known) report.findings.push_back(std::move(one));
+  }
+  if (options.fabric) {
+    if (const Status measured = measure_fabric(spec, options, *survey, report); !measured)
+      return tl::unexpected(measured.error());
+  }
   report.took_ms =
       std::chrono::duration_cast<std::chrono::milliseconds>(monotonic_now() - began).count();
   return report;

@@ -1,5 +1,6 @@
 #include <cerrno>
 #include <chrono>
+#include <sstream>
 #include <string_view>
 
 #include <unistd.h>
@@ -20,12 +21,13 @@ namespace {
 constexpr std::chrono::seconds kProbeLimit{60};
 
 struct Kind {
+  const char* backend;
   const char* program;
   const char* missing;  // why there is no image
 };
 
-constexpr Kind kMpi{"dlaunch-collectives-mpi", "this dlaunch was built without MPI"};
-constexpr Kind kNccl{"dlaunch-collectives-nccl", "this dlaunch was built without NCCL"};
+constexpr Kind kMpi{"mpi", "dlaunch-collectives-mpi", "this dlaunch was built without MPI"};
+constexpr Kind kNccl{"nccl", "dlaunch-collectives-nccl", "this dlaunch was built without NCCL"};
 
 const Kind& kind_of(MeasureBackend backend) {
   return backend == MeasureBackend::mpi ? kMpi : kNccl;
@@ -65,6 +67,10 @@ std::string advice_for(const MissingLibrary& missing) {
          ", or name its folder in LD_LIBRARY_PATH";
 }
 
+std::string path_of(const UniqueFd& file) {
+  return "/proc/" + std::to_string(::getpid()) + "/fd/" + std::to_string(file.get());
+}
+
 /// The program, once what it needs was found.
 Result<UniqueFd> ready_program(MeasureBackend backend) {
   const Kind& kind = kind_of(backend);
@@ -72,9 +78,7 @@ Result<UniqueFd> ready_program(MeasureBackend backend) {
   if (image.empty()) return fail(exit_code::kPreflight, kind.missing);
   auto file = memory_program(kind.program, image);
   if (!file) return file;
-  const std::string path =
-      "/proc/" + std::to_string(::getpid()) + "/fd/" + std::to_string(file->get());
-  const auto said = program_output({path, "--probe"}, kProbeLimit);
+  const auto said = program_output({path_of(*file), "--probe"}, kProbeLimit);
   if (!said) return tl::unexpected(said.error());
   if (said->empty()) return file;
   const MissingLibrary missing = missing_library(*said);
@@ -89,9 +93,21 @@ bool is_built_in(MeasureBackend backend) {
   return !image_of(backend).empty();
 }
 
-Status probe_collectives(MeasureBackend backend) {
+Result<std::string> probe_collectives(MeasureBackend backend) {
+  constexpr std::string_view kReady = "ready, ";
   const auto file = ready_program(backend);
-  return file ? Status() : tl::unexpected(file.error());
+  if (!file) return tl::unexpected(file.error());
+  // NCCL is loaded by the program itself: only trying tells whether it is here.
+  const Kind& kind = kind_of(backend);
+  const auto said = program_output({path_of(*file), "--version", kind.backend}, kProbeLimit);
+  if (!said) return tl::unexpected(said.error());
+  std::istringstream lines(*said);  // libraries may say something, too
+  std::string line;
+  while (std::getline(lines, line)) {
+    if (line.starts_with(kReady)) return line.substr(kReady.size());
+  }
+  if (line.empty()) line = "it says nothing";
+  return fail(exit_code::kPreflight, std::string(kind.program) + " cannot run: " + line);
 }
 
 int run_collectives(MeasureBackend backend, const std::vector<std::string>& words) {

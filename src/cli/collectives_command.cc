@@ -27,9 +27,9 @@ std::string on_one_line(std::string text) {
 int probe() {
   std::string text;
   for (const auto& [backend, name] : kBackends) {
-    const Status ready = probe_collectives(backend);
-    text +=
-        std::string(name) + ": " + (ready ? "ready" : on_one_line(ready.error().message)) + '\n';
+    const auto library = probe_collectives(backend);
+    text += std::string(name) + ": " +
+            (library ? "ready, " + *library : on_one_line(library.error().message)) + '\n';
   }
   return print_text(text);
 }

@@ -1,3 +1,5 @@
+#include <string_view>
+
 #include "cli/collectives_rank.h"
 #include "collectives/program/program.h"
 
@@ -15,11 +17,15 @@ bool is_built_in(MeasureBackend backend) {
   return backend == MeasureBackend::mpi ? kHasMpi : kHasNccl;
 }
 
-Status probe_collectives(MeasureBackend backend) {
-  if (is_built_in(backend)) return {};
-  return fail(exit_code::kPreflight, backend == MeasureBackend::mpi
-                                         ? "this dlaunch was built without MPI"
-                                         : "this dlaunch was built without NCCL");
+Result<std::string> probe_collectives(MeasureBackend backend) {
+  const bool mpi = backend == MeasureBackend::mpi;
+  if (!is_built_in(backend))
+    return fail(exit_code::kPreflight,
+                mpi ? "this dlaunch was built without MPI" : "this dlaunch was built without NCCL");
+  constexpr std::string_view kReady = "ready, ";
+  const std::string line = collectives::version_line(mpi ? "mpi" : "nccl");
+  if (!line.starts_with(kReady)) return fail(exit_code::kPreflight, line);
+  return line.substr(kReady.size());
 }
 
 int run_collectives(MeasureBackend /*backend*/, const std::vector<std::string>& words) {

@@ -1,10 +1,16 @@
 #include "cli/fabric_run.h"
 
 #include <algorithm>
+#include <array>
+#include <csignal>
+#include <filesystem>
+#include <fstream>
+#include <iterator>
 #include <optional>
 
 #include "cli/measured_run.h"
 #include "launch/terminal_prompt.h"
+#include "report/run_ending.h"
 
 extern char** environ;
 
@@ -22,7 +28,7 @@ std::string refusal(const CheckedNode& node, const std::string& backend) {
   for (const std::string& line : node.condition.collectives) {
     if (!line.starts_with(backend + ": ")) continue;
     const std::string what = line.substr(backend.size() + 2);
-    return what == "ready" ? "" : what;
+    return what == "ready" || what.starts_with("ready, ") ? "" : what;
   }
   return "dlaunch collectives --probe says nothing there";
 }
@@ -77,6 +83,51 @@ JobSpec measuring_job(const JobSpec& job, const std::vector<std::uint32_t>& node
   return spec;
 }
 
+/// Whose own end it was: a rank that loses another one aborts, or exits with 1, and may be heard of
+/// first; one that waits for another ends with kTimeLimit.
+bool is_own_end(const RunEnding& ending) {
+  if (ending.exit_code == exit_code::kTimeLimit) return false;
+  if (!ending.first_error.empty()) return true;
+  if (!ending.first_status) return ending.exit_code == exit_code::kNodeLost;
+  const ExitStatus& status = *ending.first_status;
+  const std::array signals{SIGKILL, SIGSEGV, SIGBUS, SIGILL, SIGFPE};
+  const std::array codes{exit_code::kPreflight, exit_code::kCannotExecute, exit_code::kNotFound};
+  const auto has = [&](const auto& values) {
+    return std::find(values.begin(), values.end(), status.value) != values.end();
+  };
+  return status.signaled ? has(signals) : has(codes);
+}
+
+/// The summary of the one run below the folder.
+std::optional<RunEnding> ending_of(const std::string& folder) {
+  std::error_code failed;
+  for (const auto& entry : std::filesystem::directory_iterator(folder, failed)) {
+    std::ifstream file(entry.path() / "summary.json");
+    const std::string text{std::istreambuf_iterator<char>(file), std::istreambuf_iterator<char>()};
+    if (auto ending = parse_summary(text)) return *std::move(ending);
+  }
+  return std::nullopt;
+}
+
+std::optional<std::uint32_t> culprit_of(const RunEnding& ending,
+                                        const std::vector<std::string>& names) {
+  if (ending.first_node.empty() || !is_own_end(ending)) return std::nullopt;
+  if (std::count(names.begin(), names.end(), ending.first_node) != 1) return std::nullopt;
+  const auto found = std::find(names.begin(), names.end(), ending.first_node);
+  return static_cast<std::uint32_t>(found - names.begin());
+}
+
+/// Nothing that it says of nodes: Ctrl-C, and the like of it; usage; job file.
+bool is_no_finding(int code) {
+  const std::array codes{exit_code::kUsage,
+                         exit_code::kJobFile,
+                         exit_code::kSignalBase + SIGINT,
+                         exit_code::kSignalBase + SIGTERM,
+                         exit_code::kSignalBase + SIGHUP,
+                         exit_code::kSignalBase + SIGQUIT};
+  return std::find(codes.begin(), codes.end(), code) != codes.end();
+}
+
 }  // namespace
 
 Result<MeasureBackend> choose_backend(const std::vector<CheckedNode>& nodes,
@@ -90,10 +141,9 @@ Result<MeasureBackend> choose_backend(const std::vector<CheckedNode>& nodes,
   return MeasureBackend::mpi;
 }
 
-Result<measure::CheckData> run_fabric_check(const JobSpec& spec,
-                                            const std::vector<std::uint32_t>& nodes,
-                                            MeasureBackend backend,
-                                            const std::string& current_folder, int verbosity) {
+Result<FabricRun> run_fabric_check(const JobSpec& spec, const std::vector<CheckedNode>& checked,
+                                   const std::vector<std::uint32_t>& nodes, MeasureBackend backend,
+                                   const std::string& current_folder, int verbosity) {
   RunOptions options;
   options.spec = measuring_job(spec, nodes, backend);
   options.current_folder = current_folder;
@@ -101,19 +151,24 @@ Result<measure::CheckData> run_fabric_check(const JobSpec& spec,
   options.quiet = true;
   options.verbosity = verbosity;
   options.may_ask = can_ask_on_terminal();
-  measure::CheckData data;
-  data.measured.nodes = static_cast<int>(nodes.size());
+  FabricRun result;
+  result.data.measured.nodes = static_cast<int>(nodes.size());
   const auto run = read_run(std::move(options), false, [&](const std::string& line) -> Status {
     const auto record = measure::read_record(line);
     if (!record) return tl::unexpected(record.error());
-    add_record(*record, data);
+    add_record(*record, result.data);
     return {};
   });
   if (!run) return tl::unexpected(run.error());
-  if (run->exit_code != exit_code::kOk)
-    return fail(run->exit_code, "exit code " + std::to_string(run->exit_code) + ", see " +
-                                    run->run_folder + " and the lines above");
-  return data;
+  if (run->exit_code == exit_code::kOk) return result;
+  result.failure = "exit code " + std::to_string(run->exit_code) + ", see " + run->run_folder +
+                   " and the lines above";
+  if (is_no_finding(run->exit_code))
+    return fail(run->exit_code, "the measuring ranks were ended: " + result.failure);
+  std::vector<std::string> names;
+  for (const std::uint32_t node : nodes) names.push_back(checked[node].name);
+  if (const auto ending = ending_of(run->run_folder)) result.culprit = culprit_of(*ending, names);
+  return result;
 }
 
 }  // namespace dlaunch

@@ -2,6 +2,7 @@
 #pragma once
 
 #include <cstdint>
+#include <optional>
 #include <string>
 #include <vector>
 
@@ -18,12 +19,20 @@ namespace dlaunch {
 [[nodiscard]] Result<MeasureBackend> choose_backend(const std::vector<CheckedNode>& nodes,
                                                     const std::vector<std::uint32_t>& good);
 
-/// `nodes`: indices into the hosts of the job. The nodes of the data count from 0 among them. A run
-/// that fails is an error with its reason; what its ranks have said is on stderr by then.
-[[nodiscard]] Result<measure::CheckData> run_fabric_check(const JobSpec& spec,
-                                                          const std::vector<std::uint32_t>& nodes,
-                                                          MeasureBackend backend,
-                                                          const std::string& current_folder,
-                                                          int verbosity);
+struct FabricRun {
+  measure::CheckData data;  // its nodes count from 0 among those that were asked for
+  std::string failure;      // why there is no data; empty: there is
+  /// Of those nodes: whose rank failed first, in a way that another's end does not cause.
+  std::optional<std::uint32_t> culprit;
+};
+
+/// `nodes`: indices into the hosts of the job. What ranks of a failed run have said is on stderr by
+/// then. Errors: the check is to end with this code: it was interrupted, or the run refused its own
+/// job.
+[[nodiscard]] Result<FabricRun> run_fabric_check(const JobSpec& spec,
+                                                 const std::vector<CheckedNode>& checked,
+                                                 const std::vector<std::uint32_t>& nodes,
+                                                 MeasureBackend backend,
+                                                 const std::string& current_folder, int verbosity);
 
 }  // namespace dlaunch

@@ -27,6 +27,11 @@ class Backend {
 /// Ok where this rank could use NCCL: its library, a driver and a GPU are here.
 Status nccl_is_here();
 
+/// "Open MPI v4.1.4", "NCCL 2.28.9"; nothing is begun by it. Code::unavailable where the library
+/// cannot be had.
+Result<std::string> mpi_name();
+Result<std::string> nccl_name();
+
 /// Code::unavailable where the library, or what it needs, is not here.
 Result<std::unique_ptr<Backend>> create_mpi(const Options& options);
 Result<std::unique_ptr<Backend>> create_nccl(const Options& options);

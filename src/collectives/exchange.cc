@@ -90,7 +90,10 @@ Result<std::shared_ptr<Exchange>> Exchange::get(std::chrono::milliseconds timeou
   static std::mutex mutex;
   static std::shared_ptr<Exchange> shared;
   const std::lock_guard<std::mutex> lock(mutex);
-  if (shared) return shared;
+  if (shared) {
+    shared->timeout_ = timeout;
+    return shared;
+  }
   const int descriptor = number_of(variable("PMI_FD"), -1);
   const int rank = number_of(variable("PMI_RANK"), 0);
   const int size = number_of(variable("PMI_SIZE"), 1);

@@ -22,7 +22,8 @@ namespace dlaunch::collectives {
 class Exchange {
  public:
   /// Of PMI_FD, PMI_RANK, PMI_SIZE. A rank without them is a world of its own, if nothing says that
-  /// there are others (WORLD_SIZE). `timeout`: of each question; zero for none.
+  /// there are others (WORLD_SIZE). `timeout`: of each question from now on, of
+  /// all who share it; zero for none.
   static Result<std::shared_ptr<Exchange>> get(std::chrono::milliseconds timeout);
 
   ~Exchange();

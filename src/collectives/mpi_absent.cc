@@ -3,8 +3,12 @@
 
 namespace dlaunch::collectives {
 
-Result<std::unique_ptr<Backend>> create_mpi(const Options& /*options*/) {
+Result<std::string> mpi_name() {
   return Status(Code::unavailable, "mpi: this library was built without MPI");
+}
+
+Result<std::unique_ptr<Backend>> create_mpi(const Options& /*options*/) {
+  return mpi_name().status();
 }
 
 }  // namespace dlaunch::collectives

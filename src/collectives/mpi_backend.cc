@@ -141,6 +141,10 @@ class MpiBackend final : public Backend {
 
 }  // namespace
 
+Result<std::string> mpi_name() {
+  return mpi_version();
+}
+
 Result<std::unique_ptr<Backend>> create_mpi(const Options& options) {
   auto library = MpiLibrary::get();
   if (!library) return library.status();

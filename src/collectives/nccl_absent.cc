@@ -7,6 +7,10 @@ Status nccl_is_here() {
   return {Code::unavailable, "nccl: this library was built without NCCL"};
 }
 
+Result<std::string> nccl_name() {
+  return nccl_is_here();
+}
+
 Result<std::unique_ptr<Backend>> create_nccl(const Options& /*options*/) {
   return nccl_is_here();
 }

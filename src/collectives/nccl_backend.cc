@@ -287,6 +287,12 @@ Status nccl_is_here() {
   return devices > 0 ? Status() : Status(Code::unavailable, "nccl: this rank sees no GPU");
 }
 
+Result<std::string> nccl_name() {
+  const auto nccl = NcclLibrary::get();
+  if (!nccl) return nccl.status();
+  return "NCCL " + (*nccl)->version();
+}
+
 Result<std::unique_ptr<Backend>> create_nccl(const Options& options) {
   if (Status status = nccl_is_here(); !status.ok()) return status;
   if (Status status = choose_device(); !status.ok()) return status;

@@ -40,6 +40,7 @@ std::optional<std::string> secret() {
 void ReachCheck::begin(const JobSpec& spec, const Cluster& cluster, std::size_t nodes) {
   cancel();
   under_way_ = true;
+  failing_.clear();
   is_patient_ = false;
   keep_planned_ = spec.rendezvous.interface != "auto";
   cluster_ = cluster;
@@ -124,6 +125,7 @@ void ReachCheck::settle() {
   if (const auto reached = record_->reached()) {
     return finish(meeting_at(*reached, candidates_, *record_, cluster_, keep_planned_));
   }
+  failing_ = who_fails_to_meet(*record_);
   finish(tl::unexpected(unreachable(candidates_, *record_, cluster_, knock_.port)));
 }
 

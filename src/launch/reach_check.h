@@ -35,6 +35,9 @@ class ReachCheck {
   void begin(const JobSpec& spec, const Cluster& cluster, std::size_t nodes);
   void cancel();
 
+  /// Of the last one that was done without a meeting: who_fails_to_meet().
+  [[nodiscard]] const std::vector<std::uint32_t>& failing() const { return failing_; }
+
   /// DoorOpen and Knocked; any other is ignored.
   void on(NodeIndex node, const wire::Message& answer);
 
@@ -60,6 +63,7 @@ class ReachCheck {
   Cluster cluster_;  // names only are used of it
   std::vector<Candidate> candidates_;
   std::optional<ReachRecord> record_;
+  std::vector<std::uint32_t> failing_;
 };
 
 }  // namespace dlaunch

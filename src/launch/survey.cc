@@ -156,6 +156,7 @@ class Surveyor {
     if (!met_) return;
     if (*met_) return sessions_.set_meeting(**met_);
     survey_.no_meeting = met_->error().message;
+    survey_.unreached = reach_.failing();
   }
 
   void look_for_places() {

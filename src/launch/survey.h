@@ -25,7 +25,8 @@ struct Survey {
   Cluster cluster;                 // the same; facts of those that have answered
   /// Why those that have answered cannot meet; empty: they can, or it was not tried.
   std::string no_meeting;
-  std::string no_plan;  // why nobody could look for what the job needs
+  std::vector<std::uint32_t> unreached;  // with no_meeting: whose fault that is, where it is known
+  std::string no_plan;                   // why nobody could look for what the job needs
 };
 
 /// Waits at most for timeouts.connect, the limits of the reach check and of the nodes' answers.

@@ -277,10 +277,18 @@ class Blame {
       } else if (nodes_ > 2 && !pairs_.proven_good(node) && !bad_.contains(node) &&
                  was_measured(node)) {
         found.undecided.push_back(node);
+      } else if (!bad_.contains(node) &&
+                 (compute_.of(node) == Standing::open || memory_.of(node) == Standing::open)) {
+        found.undecided.push_back(node);
       }
     }
     for (const auto& [pair, standing] : pairs_.all()) {
-      if (both_proven(pair) && is_proven_slow(pair)) found.links.push_back(described(pair));
+      if (!both_proven(pair)) continue;
+      if (is_proven_slow(pair)) {
+        found.links.push_back(described(pair));
+      } else if (standing == Standing::open || standing == Standing::slow) {
+        found.undecided_links.push_back(pair);  // there was no time to ask
+      }
     }
     std::stable_sort(found.nodes.begin(), found.nodes.end(),
                      [](const SlowNode& x, const SlowNode& y) { return x.node < y.node; });

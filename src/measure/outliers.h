@@ -97,9 +97,10 @@ struct SlowLink {
   bool operator==(const SlowLink&) const = default;
 };
 struct Outliers {
-  std::vector<SlowNode> nodes;  // ascending; one entry a node and reason
-  std::vector<SlowLink> links;  // ascending
-  std::vector<int> undecided;   // slow in the rounds, but not proven either way
+  std::vector<SlowNode> nodes;        // ascending; one entry a node and reason
+  std::vector<SlowLink> links;        // ascending
+  std::vector<int> undecided;         // slow at first, but not proven either way; ascending
+  std::vector<Pair> undecided_links;  // likewise, between nodes that are proven good; ascending
   bool operator==(const Outliers&) const = default;
 };
 

@@ -2,6 +2,7 @@
 
 #include <algorithm>
 #include <array>
+#include <cmath>
 #include <cstdio>
 
 #include "measure/sizes.h"
@@ -36,6 +37,18 @@ double median_of(const std::vector<PairResult>& pairs) {
   return summarize(std::move(bandwidths)).median;
 }
 
+/// What a link can do where nothing is wrong, as in outliers.cc: with one bad node among three, two
+/// of three links are slow, and the median is one of theirs.
+double usual_of(const std::vector<PairResult>& pairs) {
+  constexpr double kUpper = 0.75;
+  if (pairs.empty()) return 0;
+  std::vector<double> bandwidths;
+  for (const PairResult& pair : pairs) bandwidths.push_back(pair.bandwidth);
+  std::sort(bandwidths.begin(), bandwidths.end());
+  const double place = kUpper * static_cast<double>(bandwidths.size() - 1);
+  return bandwidths[static_cast<std::size_t>(std::ceil(place))];
+}
+
 std::string matrix(const std::vector<std::string>& labels, const std::vector<PairResult>& pairs) {
   std::size_t widest = 6;
   for (const std::string& label : labels) widest = std::max(widest, label.size());
@@ -63,13 +76,14 @@ std::string link_name(const std::vector<std::string>& labels, const PairResult& 
 
 std::string slow_text(const std::vector<std::string>& labels,
                       const std::vector<PairResult>& pairs) {
-  const double median = median_of(pairs);
-  std::string text = "# median " + gigabytes(median) + " GB/s each way of " +
-                     std::to_string(pairs.size()) + (pairs.size() == 1 ? " link" : " links") + '\n';
+  const double usual = usual_of(pairs);
+  std::string text = "# median " + gigabytes(median_of(pairs)) + ", upper quartile " +
+                     gigabytes(usual) + " GB/s each way of " + std::to_string(pairs.size()) +
+                     (pairs.size() == 1 ? " link" : " links") + '\n';
   const std::vector<PairResult> slow = slow_links(pairs);
   for (std::size_t i = 0; i < slow.size() && i < kMostNamed; ++i) {
     text += "# slow: " + link_name(labels, slow[i]) + ", " + gigabytes(slow[i].bandwidth) +
-            " GB/s, " + fixed(slow[i].bandwidth / median, 2) + " of the median\n";
+            " GB/s, " + fixed(slow[i].bandwidth / usual, 2) + " of the upper quartile\n";
   }
   if (slow.size() > kMostNamed)
     text += "# and " + std::to_string(slow.size() - kMostNamed) + " more: --json has them all\n";
@@ -106,7 +120,7 @@ std::vector<std::string> rank_labels(const std::vector<std::string>& hosts) {
 
 std::vector<PairResult> slow_links(std::vector<PairResult> pairs) {
   if (pairs.size() < kFewestToJudge) return {};
-  const double least = median_of(pairs) * kSlowShare;
+  const double least = usual_of(pairs) * kSlowShare;
   std::erase_if(pairs, [&](const PairResult& pair) { return pair.bandwidth >= least; });
   std::stable_sort(pairs.begin(), pairs.end(), [](const auto& one, const auto& other) {
     return one.bandwidth < other.bandwidth;

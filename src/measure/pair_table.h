@@ -20,7 +20,7 @@ struct PairResult {
   bool operator==(const PairResult&) const = default;
 };
 
-/// A link of less than this share of the median is called slow.
+/// A link of less than this share of the upper quartile is called slow.
 inline constexpr double kSlowShare = 0.7;
 inline constexpr std::size_t kMostInMatrix = 10;
 
@@ -36,7 +36,8 @@ inline constexpr std::size_t kMostInMatrix = 10;
 [[nodiscard]] std::string pair_json(const BenchHeader& header,
                                     const std::vector<PairResult>& pairs);
 
-/// Those below kSlowShare of the median, slowest first. Of fewer than three links nobody can say.
+/// Those below kSlowShare of the upper quartile, slowest first. Of fewer than three links nobody
+/// can say.
 [[nodiscard]] std::vector<PairResult> slow_links(std::vector<PairResult> pairs);
 
 }  // namespace dlaunch::measure

@@ -50,6 +50,7 @@ struct CheckReport {
   std::vector<NodeFigures> figures;      // index = node; empty: nothing was measured
   std::string not_measured;              // why, in one sentence; empty: it was
   std::optional<double> all_reduce_gbs;  // bus bandwidth of all good nodes together
+  double all_reduce_bytes = 0;           // of its buffers
   std::optional<double> expected_gbs;    // that it should reach
   std::string backend;                   // "mpi: Open MPI v4.1.4"
   std::int64_t took_ms = 0;

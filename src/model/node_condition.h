@@ -26,7 +26,7 @@ struct NodeCondition {
   std::uint64_t shm_bytes = 0;             // size of /dev/shm; 0: there is none
   std::uint64_t open_files_hard = 0;       // the limit that a process may raise its own to
   std::vector<DiskFact> disks;             // of the folders that were asked for
-  std::vector<std::string> collectives;    // "mpi: ready", "nccl: libnccl.so.2 is not on this node"
+  std::vector<std::string> collectives;    // "mpi: ready, Open MPI v4.1.4", "nccl: ...", why not
   std::string boot_id;                     // the same for containers of one kernel; empty: unknown
   bool operator==(const NodeCondition&) const = default;
 };

@@ -3,6 +3,7 @@
 #include <algorithm>
 #include <functional>
 #include <map>
+#include <numeric>
 #include <optional>
 
 #include "plan/fabric_ports.h"
@@ -78,7 +79,9 @@ bool has_rdma(const NodeFacts& facts) {
 
 void check_limits(const CheckedNode& node, Finder& found) {
   const ResourceLimits& limits = node.facts.limits;
-  if (has_rdma(node.facts) && limits.locked_memory != ResourceLimits::kUnlimited) {
+  const std::uint64_t quarter = node.facts.memory_bytes / 4;
+  const std::uint64_t enough = quarter > 0 ? std::min(quarter, kMuchLocked) : kMuchLocked;
+  if (has_rdma(node.facts) && limits.locked_memory < enough) {
     found.bad("memlock",
               "only " + size_text(limits.locked_memory) + " of memory may be locked (ulimit -l)",
               "InfiniBand and RoCE lock their buffers: \"* - memlock unlimited\" in "
@@ -192,10 +195,32 @@ std::string gpus_text(const CheckedNode& node) {
   return text.empty() ? "none" : text;
 }
 
-/// To the next GiB: firmware takes a little more or less of it.
-std::string memory_text(const CheckedNode& node) {
-  constexpr std::uint64_t kStep = std::uint64_t{4} << 30U;
-  return std::to_string((node.facts.memory_bytes + kStep / 2) / kStep * 4) + " GiB";
+std::string gib_text(std::uint64_t bytes) {
+  constexpr std::uint64_t kGib = std::uint64_t{1} << 30U;
+  return std::to_string((bytes + kGib / 2) / kGib) + " GiB";
+}
+
+/// Firmware and kernels keep a little more or less of it: a few per cent say nothing.
+void check_memory(const Nodes& nodes, Findings& findings) {
+  constexpr double kLeastShare = 0.97;
+  std::vector<std::uint64_t> values;
+  for (const CheckedNode& node : nodes) {
+    if (answered(node) && node.facts.memory_bytes > 0) values.push_back(node.facts.memory_bytes);
+  }
+  if (values.size() < 2) return;
+  std::sort(values.begin(), values.end());
+  const bool two = values.size() == 2;
+  const std::uint64_t usual = two ? values.back() : values[(values.size() - 1) / 2];
+  for (std::uint32_t i = 0; i < nodes.size(); ++i) {
+    const std::uint64_t own = answered(nodes[i]) ? nodes[i].facts.memory_bytes : 0;
+    if (own == 0 || static_cast<double>(own) >= kLeastShare * static_cast<double>(usual)) continue;
+    findings.push_back({two ? Severity::note : Severity::bad,
+                        {i},
+                        "memory",
+                        "memory: " + gib_text(own) +
+                            (two ? ", the other node has " : ", the median is ") + gib_text(usual),
+                        "a module may have failed: dmesg, ipmitool sel list"});
+  }
 }
 
 std::string firmware_of(const CheckedNode& node) {
@@ -221,11 +246,6 @@ const std::vector<Alike>& alikes() {
          return some(node.facts.cores.empty() ? "" : std::to_string(node.facts.cores.size()));
        },
        Severity::bad, "a limit of a container or cgroup, or a processor that is not there"},
-      {"memory", "memory:",
-       [](const CheckedNode& node) {
-         return some(node.facts.memory_bytes == 0 ? "" : memory_text(node));
-       },
-       Severity::bad, "a module may have failed: dmesg, ipmitool sel list"},
       {"architecture", "architecture",
        [](const CheckedNode& node) { return some(node.facts.architecture); }, Severity::bad, "",
        true},
@@ -254,7 +274,14 @@ bool is_active(const RdmaPort& port) {
   return port.state == RdmaPort::State::active;
 }
 
-/// One that is ACTIVE, and as fast, on more than half of the nodes that have it.
+/// Bad where more than half of the others, two or more, are otherwise; of two nodes nobody can say
+/// which is right.
+std::optional<Severity> judged(std::size_t otherwise, std::size_t others) {
+  if (otherwise == 0 || 2 * otherwise <= others) return std::nullopt;
+  return others > 1 ? Severity::bad : Severity::note;
+}
+
+/// One that is ACTIVE, and as fast, on most of the other nodes that have it.
 void check_port(const std::string& name, const std::vector<PortSeen>& seen, Findings& findings) {
   if (seen.size() < 2) return;
   const auto active = static_cast<std::size_t>(std::count_if(
@@ -264,24 +291,67 @@ void check_port(const std::string& name, const std::vector<PortSeen>& seen, Find
     if (is_active(*one.port)) ++rates[one.port->rate_mbit];
   }
   for (const PortSeen& one : seen) {
-    if (!is_active(*one.port) && 2 * active >= seen.size()) {
+    if (!is_active(*one.port)) {
+      const auto severity = judged(active, seen.size() - 1);
+      if (!severity) continue;
       findings.push_back(
-          {Severity::bad,
+          {*severity,
            {one.node},
            "port-down",
            name + " is " + state_text(*one.port) +
                (one.port->physical_state.empty() ? "" : " (" + one.port->physical_state + ")"),
            "look after its cable and its switch port: ibstat, iblinkinfo"});
+      continue;
     }
     for (const auto& [rate, count] : rates) {
-      if (!is_active(*one.port) || one.port->rate_mbit >= rate || 2 * count < active) continue;
-      findings.push_back({Severity::bad,
+      const auto severity = judged(count, active - 1);
+      if (one.port->rate_mbit >= rate || !severity) continue;
+      findings.push_back({*severity,
                           {one.node},
                           "port-rate",
                           name + " runs at " + rate_text(one.port->rate_mbit) + ", " +
                               others(count) + ' ' + rate_text(rate),
                           "look after its cable: lanes may be lost (iblinkinfo)"});
       break;
+    }
+  }
+}
+
+/// Of InfiniBand, and of RoCE cards of the machine's own: a virtual machine's Ethernet is an RDMA
+/// device, too, and comes and goes.
+std::size_t rdma_ports(const CheckedNode& node) {
+  std::size_t count = 0;
+  for (const RdmaDevice& device : node.facts.fabric.rdma) {
+    for (const RdmaPort& port : device.ports) {
+      const bool is_roce = port.link_layer == LinkLayer::ethernet && !device.pci_address.empty() &&
+                           device.function == PciFunction::physical;
+      if (port.link_layer == LinkLayer::infiniband || is_roce) ++count;
+    }
+  }
+  return count;
+}
+
+/// A card that has fallen off the bus leaves no port that could be down.
+void check_cards(const Nodes& nodes, Findings& findings) {
+  std::map<std::size_t, std::size_t> times;  // number of ports -> nodes
+  std::size_t all = 0;
+  for (const CheckedNode& node : nodes) {
+    if (!answered(node)) continue;
+    ++times[rdma_ports(node)];
+    ++all;
+  }
+  for (std::uint32_t i = 0; i < nodes.size(); ++i) {
+    if (!answered(nodes[i])) continue;
+    const std::size_t own = rdma_ports(nodes[i]);
+    for (const auto& [ports, count] : times) {
+      const auto severity = judged(count, all - 1);
+      if (ports <= own || !severity) continue;
+      findings.push_back({*severity,
+                          {i},
+                          "rdma-ports",
+                          "InfiniBand and RoCE ports: " + std::to_string(own) + ", " +
+                              others(count) + ' ' + std::to_string(ports),
+                          "a card may have fallen off the bus: lspci, dmesg"});
     }
   }
 }
@@ -307,6 +377,8 @@ Findings check_nodes(const Nodes& nodes) {
   Findings findings;
   for (std::uint32_t i = 0; i < nodes.size(); ++i) check_node(nodes[i], Finder(i, findings));
   check_ports(nodes, findings);
+  check_cards(nodes, findings);
+  check_memory(nodes, findings);
   for (const Alike& alike : alikes()) check_alike(nodes, alike, findings);
   const auto place = [&](const CheckFinding& one) {
     return one.nodes.empty() ? static_cast<std::uint32_t>(nodes.size()) : one.nodes.front();
@@ -321,19 +393,24 @@ Findings check_nodes(const Nodes& nodes) {
 LinkRate link_rate(const NodeFacts& facts, const std::string& interface, bool nccl) {
   constexpr double kMbitPerGbyte = 8000;
   constexpr double kShareOfRdma = 0.5;
+  // One process adds up in the memory of the host: that is slower than the wire.
+  constexpr double kMostByHost = 2;
   // One process and TCP: what it takes of the processor counts more than the wire.
   constexpr double kShareOfTcp = 0.25;
   constexpr double kMostByTcp = 1.25;  // 10 Gb/s
   for (const LinkLayer layer : {LinkLayer::infiniband, LinkLayer::ethernet}) {
-    double sum = 0;
-    double fastest = 0;
+    std::vector<double> rates;
     for (const FabricPort& port : choose_ports(facts, layer).ports) {
       if (port.port->rate_mbit == 0) return {};
-      const double rate = port.port->rate_mbit / kMbitPerGbyte;
-      sum += rate;
-      fastest = std::max(fastest, rate);
+      rates.push_back(port.port->rate_mbit / kMbitPerGbyte);
     }
-    if (sum > 0) return {nccl ? sum : fastest, kShareOfRdma};
+    if (rates.empty()) continue;
+    std::sort(rates.begin(), rates.end(), std::greater<>());
+    if (!nccl) return {std::min(rates.front(), kMostByHost / kShareOfRdma), kShareOfRdma};
+    // A GPU gives its data to one port at a time.
+    const std::size_t used = std::min(rates.size(), std::max<std::size_t>(facts.gpus.size(), 1));
+    const auto end = rates.begin() + static_cast<std::ptrdiff_t>(used);
+    return {std::accumulate(rates.begin(), end, 0.0), kShareOfRdma};
   }
   for (const NetworkInterface& one : facts.interfaces) {
     if (one.name == interface && one.kind == NetworkInterface::Kind::physical)

@@ -2,7 +2,7 @@
 //
 // What a node needs by itself is judged by limits below; what can only be right or wrong beside
 // others (a driver, a rate, a number of cores) is judged where more than half of at least three
-// nodes agree: then the odd one out is named.
+// nodes, or of the others, agree: then the odd one out is named.
 #pragma once
 
 #include <vector>
@@ -19,6 +19,9 @@ inline constexpr std::uint64_t kLittleDisk = std::uint64_t{1} << 30U;
 /// What Docker gives by default: too little for NCCL between GPUs of a node and for data loaders.
 inline constexpr std::uint64_t kDockerShm = std::uint64_t{64} << 20U;
 inline constexpr std::uint64_t kFewOpenFiles = 1024;
+/// Locked memory that is enough for InfiniBand and RoCE anywhere; less is, where it is a quarter of
+/// the node's memory.
+inline constexpr std::uint64_t kMuchLocked = std::uint64_t{64} << 30U;
 
 /// In the order of the nodes, the worst first for each; what concerns all comes last.
 [[nodiscard]] std::vector<CheckFinding> check_nodes(const std::vector<CheckedNode>& nodes);
@@ -30,9 +33,10 @@ struct LinkRate {
   bool operator==(const LinkRate&) const = default;
 };
 
-/// The ports of InfiniBand or RoCE that a job would use: all of them for NCCL, the fastest one for
-/// an MPI program of one rank; without them the physical interface `interface` by TCP. Not known:
-/// virtual interfaces, and what tells no rate.
+/// The ports of InfiniBand or RoCE that a job would use: for NCCL as many as there are GPUs, for an
+/// MPI program of one rank the fastest one, and of it 4 GB/s at most, as it adds on the host;
+/// without them the physical interface `interface` by TCP. Not known: virtual interfaces, and what
+/// tells no rate.
 [[nodiscard]] LinkRate link_rate(const NodeFacts& facts, const std::string& interface, bool nccl);
 
 /// GB/s of bus bandwidth that all_reduce over these nodes should reach: what the weakest one can

@@ -122,6 +122,24 @@ Meeting meeting_at(std::size_t candidate, const std::vector<Candidate>& candidat
   return meeting;
 }
 
+std::vector<std::uint32_t> who_fails_to_meet(const ReachRecord& record) {
+  std::vector<std::uint32_t> failing;
+  bool any_open = false;
+  for (std::size_t i = 0; i < record.candidates(); ++i)
+    any_open = any_open || record.open_error(i) == 0;
+  if (!any_open || record.nodes() < 3) return failing;
+  for (std::uint32_t node = 1; node < record.nodes(); ++node) {
+    bool reaches_any = false;
+    for (std::size_t i = 0; i < record.candidates(); ++i) {
+      const auto& result = record.result(node, i);
+      reaches_any = reaches_any || (record.open_error(i) == 0 && result && result->error == 0);
+    }
+    if (!reaches_any) failing.push_back(node);
+  }
+  if (2 * failing.size() > record.nodes() - 1) return {0};
+  return failing;
+}
+
 Error unreachable(const std::vector<Candidate>& candidates, const ReachRecord& record,
                   const Cluster& cluster, std::uint16_t port) {
   std::string text = "no address of " + cluster.nodes.front().name + " is reached by " +

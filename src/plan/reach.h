@@ -70,6 +70,11 @@ class ReachRecord {
                                  const ReachRecord& record, const Cluster& cluster,
                                  bool keep_planned);
 
+/// Whose fault it probably is that no candidate is reached by all: the nodes that reach none of
+/// those at which node 0 listens, or node 0 where that is more than half of the others. Empty: it
+/// cannot be told, as of two nodes.
+[[nodiscard]] std::vector<std::uint32_t> who_fails_to_meet(const ReachRecord& record);
+
 /// exit_code::kPreflight: no candidate is reached by all. For each who could not and why, and what
 /// to try.
 [[nodiscard]] Error unreachable(const std::vector<Candidate>& candidates, const ReachRecord& record,

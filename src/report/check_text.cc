@@ -4,6 +4,7 @@
 
 #include "plan/fabric_ports.h"
 #include "report/check_report.h"
+#include "text/size_text.h"
 #include "text/utf8.h"
 #include "text/wrap.h"
 
@@ -170,6 +171,8 @@ std::string check_text(const CheckReport& report) {
         std::to_string(std::count_if(report.figures.begin(), report.figures.end(),
                                      [](const NodeFigures& one) { return one.in_all_reduce; })) +
         " nodes: " + speed(*report.all_reduce_gbs) + " bus bandwidth";
+    if (report.all_reduce_bytes > 0)
+      text += " with " + size_text(static_cast<std::uint64_t>(report.all_reduce_bytes));
     text += report.expected_gbs && *report.expected_gbs > 0
                 ? ", expected at least " + speed(*report.expected_gbs)
                 : ", nothing is known to compare it with (--min-busbw)";

@@ -43,11 +43,26 @@ class Fabric {
           "it was slow at first, but that could not be proven: the machines or the network are "
           "busy",
           "check again when they are not");
+    for (const measure::Pair& pair : outliers.undecided_links)
+      put(Severity::note, {pair.a, pair.b}, "undecided",
+          "the link between them was slow at first, and there was no time to look again",
+          "check again, or fewer nodes at once");
+    add_out_of_time();
     add_all_reduce();
     add_network();
   }
 
  private:
+  void add_out_of_time() {
+    const measure::Measured& measured = data_.measured;
+    const bool no_exchange = measured.exchanges.empty() && measured.nodes > 1;
+    if (!no_exchange && !data_.out_of_time) return;
+    put(Severity::note, {}, "out-of-time",
+        no_exchange ? "no two nodes have exchanged anything: links were not measured"
+                    : "there was no time for all measurements: what is slow may not be named",
+        "check again when the machines are not busy, or fewer nodes at once");
+  }
+
   [[nodiscard]] std::uint32_t place(int node) const {
     return context_.nodes[static_cast<std::size_t>(node)];
   }
@@ -131,6 +146,7 @@ class Fabric {
     if (!data_.all_reduce) return;
     const double reached = data_.all_reduce->busbw_gbs;
     report_.all_reduce_gbs = reached;
+    report_.all_reduce_bytes = data_.all_reduce->bytes;
     report_.expected_gbs = expected();
     if (*report_.expected_gbs <= 0 || reached >= *report_.expected_gbs) return;
     const std::string text = "all_reduce reaches " + decimals(reached) +

@@ -2,12 +2,12 @@
 
 import json
 import os
-import time
 
 from case import case
 from expectations import Skip, expect, expect_equal, expect_in
 
-LIMIT = 60  # seconds for 16 nodes
+LIMIT = 60  # seconds for 16 nodes, on a machine that does nothing else
+BUSY = 2  # by which it may be slower here
 LIBRARY = "/usr/lib/x86_64-linux-gnu/libmpi.so.40"
 
 
@@ -30,8 +30,10 @@ def bad(found):
 
 
 def expect_measured(found):
-    if found["not_measured"]:
-        raise Skip(f"no MPI for the measuring ranks: {found['not_measured']}")
+    why = found["not_measured"]
+    if "built without MPI" in why or ("libmpi.so" in why and "is not on this node" in why):
+        raise Skip(f"no MPI for the measuring ranks: {why}")
+    expect_equal(why, "", "why nothing was measured")
 
 
 def expect_nobody(box, runs):
@@ -58,12 +60,12 @@ def expect_named(box, hosts, codes, runs):
 @case(alone=True, budget=150)
 def sixteen_good_nodes_are_good_within_a_minute(box):
     box.make_cluster(16)
-    start = time.monotonic()
     found = report(box)
-    seconds = time.monotonic() - start
     expect_measured(found)
     expect_equal(bad(found), [], "what is bad")
-    print(f"16 nodes took {seconds:.1f} s, {found['took_ms'] / 1000:.1f} s of them the check")
+    seconds = found["took_ms"] / 1000
+    print(f"16 nodes took {seconds:.1f} s")
+    expect(seconds < LIMIT * BUSY, f"16 nodes took {seconds:.1f} s")
 
 
 @case(alone=True, budget=200)

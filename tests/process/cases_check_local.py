@@ -42,6 +42,8 @@ def gpus_that_are_expected(box):
     run = box.run("check", "--local", "--expect-gpus", str(count + 1), code=BAD)
     expect_in(f"{count} GPUs are here, {count + 1} are expected", " ".join(run.out.decode().split()), "the finding")
     box.run("check", "--local", "--expect-gpus", "x", code=64)
+    box.run("check", "--local", "--hosts", "localhost", code=64)
+    box.run("check", "--local", "--min-busbw", "1", code=64)
     box.run("check", "--expect-gpus", "1", code=64)  # of this machine, so it goes with --local only
 
 

@@ -3,6 +3,7 @@
 #include <array>
 #include <utility>
 
+#include <fcntl.h>
 #include <unistd.h>
 
 namespace dlaunch::collectives {
@@ -15,14 +16,23 @@ constexpr std::array<std::pair<std::string_view, Mode>, 3> kModes{{
     {"check", check_mode},
 }};
 
+int records_fd = STDOUT_FILENO;
+
 }  // namespace
+
+void keep_stdout_for_records() {
+  const int own = ::fcntl(STDOUT_FILENO, F_DUPFD_CLOEXEC, STDERR_FILENO + 1);
+  if (own < 0) return;  // there is no stdout, or no descriptor left: as it was
+  records_fd = own;
+  ::dup2(STDERR_FILENO, STDOUT_FILENO);
+}
 
 void write(const Context& context, const measure::Record& record) {
   if (context.team.rank() != 0) return;
   const std::string line = to_json(record) + '\n';
   std::string_view rest = line;
   while (!rest.empty()) {
-    const ssize_t n = ::write(STDOUT_FILENO, rest.data(), rest.size());
+    const ssize_t n = ::write(records_fd, rest.data(), rest.size());
     if (n <= 0) return;  // whoever reads has left, and ends us
     rest.remove_prefix(static_cast<std::size_t>(n));
   }

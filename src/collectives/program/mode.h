@@ -3,6 +3,7 @@
 
 #include <string>
 #include <string_view>
+#include <vector>
 
 #include "collectives/program/team.h"
 #include "collectives/program/watchdog.h"
@@ -15,9 +16,14 @@ struct Context {
   Team& team;
   const measure::Settings& settings;
   Watchdog& watchdog;
+  std::vector<std::string> hosts{};  // index = rank
 };
 
-/// Writes a record to stdout, at once, where this is rank 0; else nothing.
+/// At the program's start, before any library writes: stdout becomes a private descriptor of the
+/// records, and what anybody else prints there (NCCL and UCX log to stdout) goes to stderr.
+void keep_stdout_for_records();
+
+/// Writes a record to what was stdout, at once, where this is rank 0; else nothing.
 void write(const Context& context, const measure::Record& record);
 
 /// Every rank runs it. A failure ends the job, with its words on stderr.

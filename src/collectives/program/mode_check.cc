@@ -50,19 +50,21 @@ std::string own_machine() {
   return id;
 }
 
-/// Sizes that double until one takes long enough, then some more of that size.
+/// Sizes that grow until no call takes less than what is long enough, then some of that size. The
+/// first call of each size is not counted: its buffers are new, and so may be the connection.
 class SizeWalk {
  public:
   SizeWalk(std::size_t most, double long_enough) : most_(most), long_enough_(long_enough) {}
   /// Of the next try; 0: enough.
-  [[nodiscard]] std::size_t next() const { return repeats_ > kRepeats ? 0 : bytes_; }
+  [[nodiscard]] std::size_t next() const { return calls_ > kRepeats ? 0 : bytes_; }
   void took(double seconds) {
-    if (repeats_ == 0 && seconds < long_enough_ && bytes_ < most_) {
+    if (seconds < long_enough_ && bytes_ < most_) {
       bytes_ = std::min(most_, bytes_ * (seconds < long_enough_ / 8 ? 4 : 2));
+      calls_ = 0;
+      best_ = 0;
       return;
     }
-    ++repeats_;
-    best_ = std::max(best_, static_cast<double>(bytes_) / seconds);
+    if (++calls_ > 1) best_ = std::max(best_, static_cast<double>(bytes_) / seconds);
   }
   [[nodiscard]] double best_bytes_per_second() const { return best_; }
   [[nodiscard]] std::size_t bytes() const { return bytes_; }
@@ -72,7 +74,7 @@ class SizeWalk {
   std::size_t bytes_ = kLeastBytes;
   std::size_t most_;
   double long_enough_;
-  int repeats_ = 0;
+  int calls_ = 0;  // of this size
   double best_ = 0;
 };
 
@@ -99,7 +101,7 @@ class Check {
   // ---- who is where
 
   Status learn() {
-    auto exchange = Exchange::get(std::chrono::minutes(5));
+    auto exchange = Exchange::get(std::chrono::minutes(2));
     if (!exchange) return exchange.status();
     exchange_ = *exchange;
     const auto local = team_.gather({static_cast<double>(own_local_rank())});
@@ -121,17 +123,27 @@ class Check {
   [[nodiscard]] int leader_of(int node) const { return leaders_[static_cast<std::size_t>(node)]; }
 
   /// Until all have come; nobody polls meanwhile.
-  Status meet(const char* what) {
-    context_.watchdog.begin(what);
-    return exchange_->broadcast("go").status();
-  }
+  Status meet(const char* what) { return wait(what, "go").status(); }
   /// Likewise; and whether there is still time, by rank 0's clock.
-  Result<bool> meet_in_time(const char* what, double share) {
-    context_.watchdog.begin(what);
+  Result<bool> meet_in_time(const char* what, double share, bool is_needed = true) {
     const bool in_time = seconds_since(began_) < share * budget_s_;
-    const auto said = exchange_->broadcast(in_time ? "go" : "skip");
+    const auto said = wait(what, in_time ? "go" : "skip");
     if (!said) return said.status();
+    if (*said != "go" && is_needed) say_out_of_time();
     return *said == "go";
+  }
+  /// What rank 0 says. Whoever waits is not watched meanwhile: those who measure are.
+  Result<std::string> wait(std::string next, const std::string& mine) {
+    context_.watchdog.pause();
+    auto said = exchange_->broadcast(mine);
+    context_.watchdog.begin(std::move(next));
+    return said;
+  }
+  void say_out_of_time() {
+    if (!std::exchange(is_late_, true)) write(context_, measure::Record("out_of_time"));
+  }
+  [[nodiscard]] const std::string& host_of(int node) const {
+    return context_.hosts.at(static_cast<std::size_t>(leader_of(node)));
   }
 
   // ---- each by itself
@@ -147,8 +159,9 @@ class Check {
     const auto turns = measure::turns_of(machines_);
     for (int pass = 0; pass < kPasses; ++pass) {
       for (const auto& turn : turns) {
-        if (Status met = meet("a node by itself"); !met.ok()) return met;
-        if (node_ < 0 || std::find(turn.begin(), turn.end(), node_) == turn.end()) continue;
+        const auto go = meet_in_time("a node by itself", kShareOfSingles, pass == 0);
+        if (!go) return go.status();
+        if (!*go || node_ < 0 || std::find(turn.begin(), turn.end(), node_) == turn.end()) continue;
         const measure::Compute one = single();
         best.compute = std::max(best.compute, one.compute);
         best.memory = std::max(best.memory, one.memory);
@@ -169,6 +182,7 @@ class Check {
 
   /// At both ranks of the pair; the first one has the result.
   Result<measure::Exchange> exchange(Pair pair) {
+    context_.watchdog.begin("an exchange between " + host_of(pair.a) + " and " + host_of(pair.b));
     const bool leads = node_ == pair.a;
     const int other = leader_of(leads ? pair.b : pair.a);
     measure::Exchange result{pair};
@@ -298,7 +312,7 @@ class Check {
       const auto question = next_question(measured_);
       const bool in_time = seconds_since(began_) < budget_s_;
       std::ostringstream out;
-      if (question && !in_time) write(context_, measure::Record("out_of_time"));
+      if (question && !in_time) say_out_of_time();
       if (question && in_time && question->pair)
         out << "pair " << question->pair->a << ' ' << question->pair->b << ' '
             << question->beside_pair->a << ' ' << question->beside_pair->b;
@@ -306,8 +320,7 @@ class Check {
         out << "node " << *question->node << ' ' << *question->beside_node;
       if (!out.str().empty()) text = out.str();
     }
-    context_.watchdog.begin("a question");
-    return exchange_->broadcast(text);
+    return wait("a question", text);
   }
 
   Status answer_questions() {
@@ -413,7 +426,7 @@ class Check {
     constexpr std::size_t kMost = 500;  // Exchange
     std::string all;
     for (std::size_t at = 0; at < good.size(); at += kMost) {
-      const auto part = exchange_->broadcast(good.substr(at, kMost));
+      const auto part = wait("all_reduce", good.substr(at, kMost));
       if (!part) return part.status();
       all += *part;
     }
@@ -421,7 +434,6 @@ class Check {
   }
 
   Status reduce_together() {
-    context_.watchdog.begin("all_reduce");
     const auto good = good_ones();
     if (!good) return good.status();
     std::vector<int> taking_part;
@@ -498,6 +510,7 @@ class Check {
     return {};
   }
 
+  static constexpr double kShareOfSingles = 0.3;
   static constexpr double kShareOfRounds = 0.6;
   static constexpr double kLongEnough = 0.008;
   static constexpr double kAllLongEnough = 0.02;
@@ -508,6 +521,7 @@ class Check {
   const Clock::time_point began_;
   const double budget_s_;
   std::shared_ptr<Exchange> exchange_;
+  bool is_late_ = false;      // something was left out for want of time
   int node_ = -1;             // where this is the first rank of its node
   std::vector<int> leaders_;  // by node: its first rank
   std::vector<std::string> machines_;

@@ -4,6 +4,7 @@
 #include <chrono>
 #include <fstream>
 #include <string>
+#include <utility>
 #include <vector>
 
 #include "collectives/exchange.h"
@@ -42,7 +43,7 @@ class Pairs {
     const auto anywhere = context_.team.max({missing ? 1.0 : 0.0});
     if (!anywhere) return anywhere.status();
     if (anywhere->front() != 0) return {Code::unavailable, "there is no room for the buffers"};
-    auto exchange = Exchange::get(std::chrono::milliseconds(0));
+    auto exchange = Exchange::get(longest_wait());
     if (!exchange) return exchange.status();
     exchange_ = *exchange;
     const auto machines = context_.team.gather_text(machine());
@@ -57,11 +58,23 @@ class Pairs {
   }
 
  private:
-  /// Nobody spins while others measure, as in a barrier of MPI: all read from a socket.
-  Status meet() {
+  /// For the others' part of a round, which is many calls; zero: no limit, as of the calls.
+  [[nodiscard]] std::chrono::milliseconds longest_wait() const {
+    constexpr std::chrono::milliseconds kLeast = std::chrono::minutes(10);
+    const std::chrono::milliseconds call(context_.settings.number("timeout_ms"));
+    return call.count() > 0 ? std::max(kLeast, 10 * call) : call;
+  }
+  /// Nobody spins while others measure, as in a barrier of MPI: all read from a socket. Who waits
+  /// there is not watched: the pair that measures is.
+  Status meet(std::string next) {
+    context_.watchdog.pause();
     const auto met = exchange_->broadcast("-");
-    context_.watchdog.alive();
+    context_.watchdog.begin(std::move(next));
     return met.status();
+  }
+  [[nodiscard]] std::string name_of(int rank) const {
+    return "rank " + std::to_string(rank) + " on " +
+           context_.hosts.at(static_cast<std::size_t>(rank));
   }
 
   Status measure(const std::vector<measure::Pair>& part) {
@@ -70,14 +83,15 @@ class Pairs {
       if (a == world_.rank()) partner = b;
       if (b == world_.rank()) partner = a;
     }
-    const std::string with = partner < 0 ? "others" : "rank " + std::to_string(partner);
-    context_.watchdog.begin("send_recv with " + with);
-    if (Status met = meet(); !met.ok()) return met;
+    const std::string what =
+        partner < 0 ? "the exchange of others"
+                    : "send_recv of " + name_of(world_.rank()) + " with " + name_of(partner);
+    if (Status met = meet(what); !met.ok()) return met;
     double mean = 0;
     if (partner >= 0) {
       if (Status done = time(partner, mean); !done.ok()) return done;
     }
-    if (Status met = meet(); !met.ok()) return met;
+    if (Status met = meet("the results"); !met.ok()) return met;
     const auto all = context_.team.gather({mean});
     if (!all) return all.status();
     for (const auto& [a, b] : part) {

@@ -14,11 +14,10 @@ int log_fd = -1;  // of this process, as NCCL's environment is
 }  // namespace
 
 void keep_nccl_log() {
-  if (std::getenv("NCCL_DEBUG") != nullptr || std::getenv("NCCL_DEBUG_FILE") != nullptr) return;
   log_fd = ::memfd_create("nccl-log", MFD_CLOEXEC);
   if (log_fd < 0) return;
   ::setenv("NCCL_DEBUG", "INFO", 1);
-  ::setenv("NCCL_DEBUG_SUBSYS", "INIT,NET", 0);
+  ::setenv("NCCL_DEBUG_SUBSYS", "INIT,NET", 1);
   ::setenv("NCCL_DEBUG_FILE", ("/proc/self/fd/" + std::to_string(log_fd)).c_str(), 1);
 }
 

@@ -7,6 +7,7 @@
 
 #include <unistd.h>
 
+#include "collectives/backend.h"
 #include "collectives/program/mode.h"
 #include "collectives/program/nccl_log_file.h"
 #include "collectives/program/say.h"
@@ -34,9 +35,10 @@ std::string own_host() {
   return name.data();
 }
 
-Status write_header(const Context& context) {
+Status write_header(Context& context) {
   const auto hosts = context.team.gather_text(own_host());
   if (!hosts) return hosts.status();
+  context.hosts = *hosts;
   const auto devices = context.team.gather_text(context.team.memory().description());
   if (!devices) return devices.status();
   measure::Record header("header");
@@ -60,7 +62,7 @@ Status measure_it(BackendKind kind, Mode mode, const measure::Settings& settings
                     : Result<std::unique_ptr<Memory>>(host_memory());
   if (!memory) return memory.status();
   Team team(*world, **memory);
-  Context context{team, settings, watchdog};
+  Context context{team, settings, watchdog, {}};
   Status done = write_header(context);
   if (done.ok()) done = mode(context);
   if (!done.ok()) give_up(done);
@@ -68,11 +70,23 @@ Status measure_it(BackendKind kind, Mode mode, const measure::Settings& settings
   return done;
 }
 
+int say_version(const std::string& backend) {
+  const std::string line = version_line(backend) + '\n';
+  const bool is_written = std::fputs(line.c_str(), stdout) >= 0 && std::fflush(stdout) == 0;
+  return is_written ? exit_code::kOk : exit_code::kInternal;
+}
+
 }  // namespace
+
+std::string version_line(const std::string& backend) {
+  const auto name = backend == "mpi" ? mpi_name() : nccl_name();
+  return name ? "ready, " + *name : name.status().what();
+}
 
 int run_program(const std::vector<std::string>& words) {
   if (words.size() == 1 && words[0] == "--probe")
     return exit_code::kOk;  // all libraries were found
+  if (words.size() == 2 && words[0] == "--version") return say_version(words[1]);
   if (words.size() == 1 && words[0] == "speed") {
     const std::string line = speed::to_json(speed::measure_local()) + '\n';
     return std::fputs(line.c_str(), stdout) < 0 || std::fflush(stdout) != 0 ? exit_code::kInternal
@@ -90,6 +104,7 @@ int run_program(const std::vector<std::string>& words) {
     say(settings.error().message);
     return exit_code::kUsage;
   }
+  keep_stdout_for_records();
   if (*kind == BackendKind::nccl && words[2] == "check") keep_nccl_log();
   try {
     if (const Status done = measure_it(*kind, mode, *settings); !done.ok()) give_up(done);

@@ -31,7 +31,13 @@ Watchdog::~Watchdog() {
 void Watchdog::begin(std::string what) {
   const std::lock_guard<std::mutex> lock(mutex_);
   what_ = std::move(what);
+  paused_ = false;
   alive();
+}
+
+void Watchdog::pause() {
+  const std::lock_guard<std::mutex> lock(mutex_);
+  paused_ = true;
 }
 
 void Watchdog::watch() {
@@ -40,7 +46,7 @@ void Watchdog::watch() {
   std::unique_lock<std::mutex> lock(mutex_);
   while (!changed_.wait_for(lock, limit_ / kRounds, [this] { return over_; })) {
     const unsigned now = beats_.load(std::memory_order_relaxed);
-    still = now == seen ? still + 1 : 0;
+    still = now == seen && !paused_ ? still + 1 : 0;
     seen = now;
     if (still <= kRounds) continue;
     say(what_ + " has not ended within " + std::to_string(limit_.count() / 1000) +

@@ -21,6 +21,9 @@ class Watchdog {
 
   /// What is done from now on, for the message: "all_reduce of 1M". The limit counts anew.
   void begin(std::string what);
+  /// Nothing is done until the next begin(): this rank waits for others, who have limits of their
+  /// own. Only who holds the others up is to be ended.
+  void pause();
   /// The limit counts anew; a few nanoseconds. The limit may be overrun by a quarter of it.
   void alive() { beats_.fetch_add(1, std::memory_order_relaxed); }
 
@@ -32,6 +35,7 @@ class Watchdog {
   std::mutex mutex_;  // of what follows
   std::condition_variable changed_;
   std::string what_ = "the start";
+  bool paused_ = false;
   bool over_ = false;
   std::thread thread_;
 };

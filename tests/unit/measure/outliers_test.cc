@@ -193,6 +193,21 @@ TEST(Outliers, APairThatFailsIsSlow) {
   EXPECT_THAT(links(cluster.outliers()), ElementsAre(Pair{1, 2}));
 }
 
+TEST(Outliers, WhatThereWasNoTimeToAskIsUndecided) {
+  Measured measured;
+  measured.nodes = 4;
+  for (int node = 0; node < 4; ++node) measured.computes.push_back({node, node == 3 ? 1.0 : 10, 5});
+  for (int a = 0; a < 4; ++a) {
+    for (int b = a + 1; b < 4; ++b)
+      measured.exchanges.push_back({{a, b}, a == 1 && b == 2 ? 1.0 : 10, 20});
+  }
+  const Outliers found = find_outliers(measured);
+  EXPECT_THAT(found.nodes, IsEmpty());
+  EXPECT_THAT(found.links, IsEmpty());
+  EXPECT_THAT(found.undecided, ElementsAre(3));
+  EXPECT_THAT(found.undecided_links, ElementsAre(Pair{1, 2}));
+}
+
 TEST(Outliers, NothingMeasuredIsNothingFound) {
   EXPECT_EQ(find_outliers({}), Outliers{});
   EXPECT_EQ(next_question({}), std::nullopt);

@@ -36,10 +36,15 @@ TEST(RankLabels, CarryTheRankWhereAHostHasSeveral) {
   EXPECT_THAT(rank_labels({"a", "b", "b"}), ElementsAre("a", "b:1", "b:2"));
 }
 
-TEST(SlowLinks, AreFarBelowTheMedian) {
+TEST(SlowLinks, AreFarBelowTheUpperQuartile) {
   const std::vector<PairResult> pairs{pair(0, 1, 10), pair(0, 2, 9),  pair(1, 2, 3),
                                       pair(0, 3, 10), pair(1, 3, 10), pair(2, 3, 1)};
   EXPECT_THAT(slow_links(pairs), ElementsAre(pair(2, 3, 1), pair(1, 2, 3)));
+}
+
+TEST(SlowLinks, AreThoseOfOneBadNodeAmongThree) {
+  const std::vector<PairResult> pairs{pair(0, 1, 10), pair(0, 2, 1), pair(1, 2, 2)};
+  EXPECT_THAT(slow_links(pairs), ElementsAre(pair(0, 2, 1), pair(1, 2, 2)));
 }
 
 TEST(SlowLinks, OfTwoNobodyCanSay) {
@@ -52,7 +57,7 @@ TEST(PairText, IsAMatrixWithTheSlowLinksNamed) {
       pair_text(header_of({"n1", "n2", "n3"}), {pair(0, 1, 10), pair(0, 2, 10), pair(1, 2, 1)});
   EXPECT_THAT(text, HasSubstr("n1           -   10.00   10.00\n"));
   EXPECT_THAT(text, HasSubstr("n3       10.00    1.00       -\n"));
-  EXPECT_THAT(text, HasSubstr("# slow: n2 - n3, 1.00 GB/s, 0.10 of the median\n"));
+  EXPECT_THAT(text, HasSubstr("# slow: n2 - n3, 1.00 GB/s, 0.10 of the upper quartile\n"));
 }
 
 TEST(PairText, NamesTheSlowestWhereNoneIsSlow) {

@@ -117,6 +117,49 @@ TEST(NodeChecks, APortThatIsDownEverywhereIsNotUsed) {
   EXPECT_THAT(check_nodes(all), IsEmpty());
 }
 
+TEST(NodeChecks, OfTwoNodesAPortIsANote) {
+  auto all = nodes(2);
+  all[0].facts.fabric.rdma[0].ports[0].rate_mbit = 200000;
+  all[1].facts.fabric.rdma[1].ports[0].state = RdmaPort::State::down;
+  all[1].facts.memory_bytes /= 2;
+  const auto findings = check_nodes(all);
+  EXPECT_THAT(bad(findings), IsEmpty());
+  EXPECT_THAT(findings, SizeIs(3));
+}
+
+TEST(NodeChecks, HalfOfTheOthersIsNoMajority) {
+  auto all = nodes(3);
+  for (const std::size_t i : {0U, 1U})
+    all[i].facts.fabric.rdma[1].ports[0].state = RdmaPort::State::down;
+  EXPECT_THAT(check_nodes(all), IsEmpty());
+}
+
+TEST(NodeChecks, ACardThatIsGone) {
+  auto all = nodes(5);
+  all[1].facts.fabric.rdma.pop_back();
+  all[2].facts.fabric.rdma.clear();
+  all[2].facts.limits.locked_memory = 65536;  // nothing needs it there
+  const auto findings = check_nodes(all);
+  EXPECT_THAT(bad(findings), ElementsAre("rdma-ports 1", "rdma-ports 2"));
+  EXPECT_EQ(findings[1].text, "InfiniBand and RoCE ports: 0, the other 3 have 2");
+}
+
+TEST(NodeChecks, AFewPerCentOfMemoryAreNoDifference) {
+  auto all = nodes(3);
+  all[0].facts.memory_bytes = std::uint64_t{498} << 30U;  // 2.7 % less
+  EXPECT_THAT(check_nodes(all), IsEmpty());
+  all[0].facts.memory_bytes = std::uint64_t{496} << 30U;
+  EXPECT_THAT(bad(check_nodes(all)), ElementsAre("memory 0"));
+}
+
+TEST(NodeChecks, AHighLimitOfLockedMemoryIsEnough) {
+  auto all = nodes(3);
+  all[0].facts.limits.locked_memory = std::uint64_t{64} << 30U;
+  EXPECT_THAT(check_nodes(all), IsEmpty());
+  all[0].facts.limits.locked_memory = std::uint64_t{63} << 30U;
+  EXPECT_THAT(bad(check_nodes(all)), ElementsAre("memlock 0"));
+}
+
 TEST(NodeChecks, WhatANodeNeedsByItself) {
   auto all = nodes(3);
   all[0].facts.limits.locked_memory = 65536;
@@ -161,7 +204,13 @@ TEST(NodeChecks, AnUncertainClockIsNotBlamed) {
 TEST(LinkRate, OfRdmaAllPortsForNcclAndOneForMpi) {
   const NodeFacts facts = fine("a").facts;
   EXPECT_EQ(link_rate(facts, "", true).gbs, 100);
-  EXPECT_EQ(link_rate(facts, "", false).gbs, 50);
+  // One rank on the host does not fill a port of 400 Gb/s.
+  const LinkRate by_host = link_rate(facts, "", false);
+  EXPECT_EQ(by_host.gbs * by_host.share, 2);
+}
+
+TEST(LinkRate, NcclUsesNoMorePortsThanGpus) {
+  EXPECT_EQ(link_rate(fine("a", 1).facts, "", true).gbs, 50);
 }
 
 TEST(LinkRate, OfAVirtualInterfaceNothingIsKnown) {

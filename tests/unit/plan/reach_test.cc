@@ -54,6 +54,32 @@ TEST(Reach, AFailureOfTheBetterOneSettlesIt) {
   EXPECT_EQ(record.reached(), 1U);
 }
 
+TEST(Reach, WhoReachesNothingIsNamed) {
+  ReachRecord record(2, 4);
+  for (const std::size_t node : {1U, 2U, 3U}) {
+    record.add(node, 0, bad(EHOSTUNREACH));
+    record.add(node, 1, node == 2 ? bad(ECONNREFUSED) : ok());
+  }
+  EXPECT_THAT(who_fails_to_meet(record), testing::ElementsAre(2));
+}
+
+TEST(Reach, WhereMostReachNothingItIsNodeZero) {
+  ReachRecord record(1, 4);
+  record.add(1, 0, ok());
+  record.add(2, 0, bad(ETIMEDOUT));
+  record.end();  // the third has not answered
+  EXPECT_THAT(who_fails_to_meet(record), testing::ElementsAre(0));
+}
+
+TEST(Reach, OfTwoNodesAndOfClosedDoorsNobodyIsNamed) {
+  ReachRecord two(1, 2);
+  two.add(1, 0, bad(ETIMEDOUT));
+  EXPECT_THAT(who_fails_to_meet(two), testing::IsEmpty());
+  ReachRecord closed(1, 4);
+  closed.not_open(0, EADDRINUSE);
+  EXPECT_THAT(who_fails_to_meet(closed), testing::IsEmpty());
+}
+
 TEST(Reach, NothingIsReached) {
   ReachRecord record(2, 3);
   record.add(1, 0, bad(ECONNREFUSED));

@@ -93,7 +93,24 @@ TEST(FabricFindings, EnoughIsEnough) {
   CheckReport report = report_of(2);
   add_fabric(two_fast_of(2), {{0, 1}, 1.5, false, {}}, report);
   EXPECT_TRUE(report.findings.empty());
-  EXPECT_THAT(check_text(report), HasSubstr("all_reduce over 2 nodes: 1.50 GB/s bus bandwidth"));
+  EXPECT_THAT(check_text(report),
+              HasSubstr("all_reduce over 2 nodes: 1.50 GB/s bus bandwidth with "));
+}
+
+TEST(FabricFindings, WhatWasNotMeasuredIsSaid) {
+  CheckReport report = report_of(2);
+  measure::CheckData data = two_fast_of(2);
+  data.out_of_time = true;
+  add_fabric(data, {{0, 1}, 1.5, false, {}}, report);
+  ASSERT_EQ(report.findings.size(), 1U);
+  EXPECT_EQ(report.findings[0].code, "out-of-time");
+  EXPECT_FALSE(is_bad(report));
+  data.out_of_time = false;
+  data.measured.exchanges.clear();
+  report = report_of(2);
+  add_fabric(data, {{0, 1}, 1.5, false, {}}, report);
+  ASSERT_EQ(report.findings.size(), 1U);
+  EXPECT_THAT(report.findings[0].text, HasSubstr("no two nodes have exchanged anything"));
 }
 
 TEST(FabricFindings, NcclOnSocketsIsBadWhereThereIsInfiniBand) {
