@@ -1,18 +1,14 @@
 // `dlaunch bench`: how fast collectives are between these hosts, and whether they compute right.
 #include <algorithm>
-#include <cerrno>
 #include <cstdio>
-#include <filesystem>
-#include <fstream>
 #include <memory>
 #include <utility>
-
-#include <unistd.h>
 
 #include "cli/bench_options.h"
 #include "cli/collectives_rank.h"
 #include "cli/commands.h"
 #include "cli/measured_run.h"
+#include "cli/plot_file.h"
 #include "cli/print.h"
 #include "measure/bench_table.h"
 #include "measure/pair_table.h"
@@ -36,8 +32,9 @@ constexpr const char* kFooter =
     "  dlaunch bench --pairs --hosts gpu[01-16]                 is there a slow link?\n"
     "\n"
     "Times are the slowest rank's, bandwidths are those of nccl-tests (docs/bench.md).\n"
-    "Exit code: 0; 1 wrong elements; 64 usage, 69 node lost, 75 a back-end is missing\n"
-    "or memory, 124 time limit, 130 Ctrl-C.";
+    "Exit code: 0; 1 wrong elements; 64 usage, 69 node lost, 70 a rank has failed or\n"
+    "the plot was not written, 75 a back-end is missing or memory, 124 time limit,\n"
+    "130 Ctrl-C.";
 
 struct BenchCommand {
   BenchOptions options;
@@ -98,26 +95,11 @@ Status check_plot(const std::string& file, const BenchWish& wish) {
   if (wish.mode == "pairs") return fail(exit_code::kUsage, "--plot: --pairs has no sizes to draw");
   if (!has_size(wish.header.operation))
     return fail(exit_code::kUsage, "--plot: a barrier has no sizes to draw");
-  // Found now, and not after an hour.
-  const std::string folder = std::filesystem::path(file).parent_path();
-  if (::access(folder.empty() ? "." : folder.c_str(), W_OK) != 0)
-    return fail_errno(exit_code::kUsage, "--plot " + file, errno);
-  return {};
-}
-
-Status write_plot(const std::string& file, const Measured& measured) {
-  std::ofstream out(file, std::ios::binary | std::ios::trunc);
-  out << to_svg(plot_of(measured.header, measured.rows));
-  out.close();
-  return out ? Status() : fail_errno(exit_code::kInternal, "write " + file, errno);
+  return check_plot_file(file);
 }
 
 /// What is said once all is measured.
 int finish(const BenchCommand& command, bool is_pairs, const Measured& measured) {
-  if (!command.plot.empty()) {
-    if (const Status written = write_plot(command.plot, measured); !written)
-      return print_error(written.error());
-  }
   std::string text;
   if (is_pairs) {
     text = command.json ? pair_json(measured.header, measured.pairs) + '\n'
@@ -125,10 +107,15 @@ int finish(const BenchCommand& command, bool is_pairs, const Measured& measured)
   } else if (command.json) {
     text = to_json(measured.header, measured.rows) + '\n';
   }
-  if (!text.empty()) (void)print_text(text);
+  int code = text.empty() ? exit_code::kOk : print_text(text);
+  // Last: what has been measured is not to be lost with a disk that has filled up meanwhile.
+  if (!command.plot.empty()) {
+    const Status written = write_plot_file(command.plot, plot_of(measured.header, measured.rows));
+    if (!written) code = print_error(written.error());
+  }
   const bool wrong = std::any_of(measured.rows.begin(), measured.rows.end(),
                                  [](const BenchRow& row) { return wrong_elements(row) > 0; });
-  return wrong ? kWrongElements : exit_code::kOk;
+  return wrong ? kWrongElements : code;
 }
 
 int BenchCommand::execute() const {
@@ -148,7 +135,10 @@ int BenchCommand::execute() const {
     return {};
   });
   if (!ran) return print_error(ran.error());
-  if (keep) std::fprintf(stderr, "dlaunch: the run is kept in %s\n", ran->run_folder.c_str());
+  if (!ran->run_folder.empty())
+    std::fprintf(stderr, "dlaunch: the run is kept in %s\n", ran->run_folder.c_str());
+  if (ran->run_folder.empty() && ran->exit_code > exit_code::kSignalBase)
+    std::fprintf(stderr, "dlaunch: its logs are removed; --keep keeps them\n");
   if (ran->exit_code != exit_code::kOk) return ran->exit_code;
   return finish(*this, is_pairs, measured);
 }

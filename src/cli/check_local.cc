@@ -1,6 +1,8 @@
 #include "cli/check_local.h"
 
+#include <algorithm>
 #include <chrono>
+#include <cstdlib>
 #include <string>
 #include <string_view>
 
@@ -18,15 +20,24 @@ namespace dlaunch {
 
 namespace {
 
-// Both take a second or three; the limits are for drivers that hang, and for busy machines.
-constexpr std::chrono::seconds kHealthLimit{3};
-constexpr std::chrono::seconds kSpeedLimit{20};
+// Each part takes a second or three; the limits are for drivers that hang, and for busy machines.
+constexpr std::chrono::seconds kWholeLimit{9};
+constexpr std::chrono::seconds kPartLimit{3};
+
+/// What is left until `end`, at most `most`; not nothing, or what is asked would only be killed.
+std::chrono::milliseconds left_until(MonotonicTime end, std::chrono::milliseconds most) {
+  constexpr std::chrono::milliseconds kLeast{100};
+  const auto left = std::chrono::duration_cast<std::chrono::milliseconds>(end - monotonic_now());
+  return std::clamp(left, kLeast, most);
+}
 
 /// The measuring process is one of its own: what a GPU's driver does to it does not reach us.
-void add_speed(LocalCheck& check) {
-  const auto said = program_output({"/proc/self/exe", "speed"}, kSpeedLimit);
+void add_speed(LocalCheck& check, MonotonicTime end) {
+  const auto said = program_output({"/proc/self/exe", "speed"}, left_until(end, kWholeLimit));
   if (!said) {
-    check.no_speed = said.error().message;
+    check.speed_is_late = said.error().exit_code == exit_code::kTimeLimit;
+    check.no_speed = check.speed_is_late ? "no time was left, the machine is busy or a driver hangs"
+                                         : said.error().message;
     return;
   }
   std::string_view rest = *said;
@@ -57,9 +68,9 @@ void add_shared_memory(LocalCheck& check) {
 
 /// Whether measurements with traffic (dlaunch bench) can be had here: "mpi: ready, Open MPI
 /// v4.1.4", or why not.
-void add_backends(LocalCheck& check) {
-  constexpr std::chrono::seconds kLimit{3};
-  const auto said = program_output({"/proc/self/exe", "collectives", "--probe"}, kLimit);
+void add_backends(LocalCheck& check, MonotonicTime end) {
+  const auto said =
+      program_output({"/proc/self/exe", "collectives", "--probe"}, left_until(end, kPartLimit));
   if (!said) return check.parts.push_back({"backends", said.error().message});
   std::string_view rest = *said;
   while (!rest.empty()) {
@@ -79,13 +90,16 @@ void add_backends(LocalCheck& check) {
 
 int check_local(const LocalCheckOptions& options) {
   const MonotonicTime begin = monotonic_now();
+  const MonotonicTime end = begin + kWholeLimit;
   LocalCheck check;
   check.expected_gpus = options.expected_gpus;
   read_machine(check.info);
-  add_gpu_health(check.info, kHealthLimit);
+  if (const char* visible = std::getenv("CUDA_VISIBLE_DEVICES"))
+    check.info.facts.cuda_visible_devices = visible;  // what CUDA counts is of these only
+  add_gpu_health(check.info, kPartLimit);
   add_shared_memory(check);
-  add_backends(check);
-  add_speed(check);
+  add_backends(check, end);
+  add_speed(check, end);
   check.seconds = std::chrono::duration<double>(monotonic_now() - begin).count();
   const int printed = print_text(options.json ? local_check_json(check) : local_check_text(check));
   return local_findings(check).empty() ? printed : exit_code::kPreflight;

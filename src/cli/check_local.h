@@ -12,8 +12,9 @@ struct LocalCheckOptions {
 };
 
 /// Prints what this machine has, how fast it is and what is wrong with it. Returns kOk, or
-/// kPreflight where something is wrong; takes less than 10 s, on a machine that is very busy
-/// or whose GPU's driver hangs up to 25.
+/// kPreflight where something is wrong. All it asks and measures has one limit of 9 s: what is late
+/// then is said in a line each, and nothing wrong by itself. (The machine's files in /sys and /proc
+/// have none, and a program that hangs in a driver is given up to a second more.)
 [[nodiscard]] int check_local(const LocalCheckOptions& options);
 
 }  // namespace dlaunch

@@ -11,18 +11,24 @@
 
 #include "launch/engine_main.h"
 #include "launch/front.h"
+#include "os/signals.h"
 
 namespace dlaunch {
 
 namespace {
 
-/// Blocks the signals that wait_for() takes, and gives the mask of before back.
+/// Blocks the signals that wait_for() takes, and gives the mask of before back. What is ignored
+/// (nohup does that to SIGHUP) stays so: blocked, it would be taken all the same.
 class BlockedSignals {
  public:
   BlockedSignals() {
     std::signal(SIGCHLD, SIG_DFL);  // ignored, an exit status would be lost
     sigemptyset(&taken_);
-    for (const int number : {SIGINT, SIGTERM, SIGHUP, SIGQUIT, SIGCHLD}) sigaddset(&taken_, number);
+    sigaddset(&taken_, SIGCHLD);
+    sigaddset(&taken_, SIGTERM);
+    for (const int number : {SIGINT, SIGHUP, SIGQUIT}) {
+      if (!is_ignored(number)) sigaddset(&taken_, number);
+    }
     ::sigprocmask(SIG_BLOCK, &taken_, &before_);
   }
   BlockedSignals(const BlockedSignals&) = delete;

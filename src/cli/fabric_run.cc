@@ -161,8 +161,8 @@ Result<FabricRun> run_fabric_check(const JobSpec& spec, const std::vector<Checke
   });
   if (!run) return tl::unexpected(run.error());
   if (run->exit_code == exit_code::kOk) return result;
-  result.failure = "exit code " + std::to_string(run->exit_code) + ", see " + run->run_folder +
-                   " and the lines above";
+  result.failure = "exit code " + std::to_string(run->exit_code) + ", see " +
+                   (run->run_folder.empty() ? "" : run->run_folder + " and ") + "the lines above";
   if (is_no_finding(run->exit_code))
     return fail(run->exit_code, "the measuring ranks were ended: " + result.failure);
   std::vector<std::string> names;

@@ -50,6 +50,7 @@ void add_health(MachineInfo& info, const Smi& smi) {
     return;
   }
   if (info.health.empty()) {
+    info.health_fails = true;
     info.no_health =
         answer->empty() ? "nvidia-smi says nothing" : "nvidia-smi says: " + first_line(*answer);
     return;

@@ -49,6 +49,50 @@ Result<std::string> make_folder() {
   return path;
 }
 
+/// Removed at its end unless it is kept.
+class RunFolder {
+ public:
+  explicit RunFolder(std::string path) : path_(std::move(path)) {}
+  RunFolder(const RunFolder&) = delete;
+  RunFolder& operator=(const RunFolder&) = delete;
+  ~RunFolder() {
+    std::error_code ignored;  // a file that somebody else has put there
+    if (!path_.empty()) std::filesystem::remove_all(path_, ignored);
+  }
+
+  [[nodiscard]] const std::string& path() const { return path_; }
+  std::string keep() { return std::exchange(path_, {}); }
+
+ private:
+  std::string path_;
+};
+
+/// Whether a run below `folder` came as far as to ranks, which may have left something to read.
+bool had_ranks(const std::string& folder) {
+  std::error_code error;
+  for (const auto& run : std::filesystem::directory_iterator(folder, error)) {
+    if (std::filesystem::exists(run.path() / "plan.json", error)) return true;
+  }
+  return false;
+}
+
+/// Nobody looks for the files of a run that ended so: well, by a mistake that its message tells in
+/// full, or because somebody has stopped it.
+bool is_told_in_full(int code, const std::string& folder) {
+  switch (code) {
+    case exit_code::kOk:
+    case exit_code::kSignalBase + SIGINT:
+    case exit_code::kSignalBase + SIGTERM:
+      return true;
+    case exit_code::kUsage:
+    case exit_code::kJobFile:
+    case exit_code::kPreflight:
+      return !had_ranks(folder);
+    default:
+      return false;
+  }
+}
+
 /// The parent's side.
 class Reader {
  public:
@@ -145,9 +189,10 @@ class Reader {
 
 Result<ReadRun> read_run(RunOptions options, bool keep,
                          const std::function<Status(const std::string&)>& on_line) {
-  auto folder = make_folder();
-  if (!folder) return tl::unexpected(folder.error());
-  options.spec.logs.dir = *folder;
+  auto made = make_folder();
+  if (!made) return tl::unexpected(made.error());
+  RunFolder folder(std::move(*made));
+  options.spec.logs.dir = folder.path();
   ensure_standard_descriptors();
   std::signal(SIGCHLD, SIG_DFL);  // inherited as ignored, exit codes would be lost (wait(2))
   auto output = make_pipe();
@@ -157,10 +202,17 @@ Result<ReadRun> read_run(RunOptions options, bool keep,
   const std::vector<int> passed = signals_to_pass();
   block_signals(passed);
   auto signals = open_signal_fd(passed);
-  if (!signals) return tl::unexpected(signals.error());
+  if (!signals) {
+    ::sigprocmask(SIG_SETMASK, &before, nullptr);
+    return tl::unexpected(signals.error());
+  }
   const pid_t own = ::getpid();
   const pid_t child = ::fork();
-  if (child < 0) return fail_errno(exit_code::kInternal, "cannot fork", errno);
+  if (child < 0) {
+    const int error = errno;
+    ::sigprocmask(SIG_SETMASK, &before, nullptr);
+    return fail_errno(exit_code::kInternal, "cannot fork", error);
+  }
   if (child == 0) {
     output->read.reset();
     signals->reset();
@@ -169,13 +221,10 @@ Result<ReadRun> read_run(RunOptions options, bool keep,
   output->write.reset();
   const auto code = Reader(child, std::move(output->read), std::move(*signals), on_line).run();
   ::sigprocmask(SIG_SETMASK, &before, nullptr);
-  if (!code) return tl::unexpected(code.error());
-  if (*code == exit_code::kOk && !keep) {
-    std::error_code ignored;  // a file that somebody else has put there
-    std::filesystem::remove_all(*folder, ignored);
-    folder->clear();
-  }
-  return ReadRun{*code, *folder};
+  if (!code)
+    return fail(code.error().exit_code, code.error().message + "\n  the run: " + folder.keep());
+  if (keep || !is_told_in_full(*code, folder.path())) return ReadRun{*code, folder.keep()};
+  return ReadRun{*code, {}};
 }
 
 Result<ReadRun> measured_run(MeasuredJob job,

@@ -19,8 +19,10 @@ struct ReadRun {
 };
 
 /// Runs it, with a private temporary folder as logs.dir, and gives each line of its stdout, without
-/// its end, to `on_line`, in this process. An error of `on_line` ends the run, and is returned. The
-/// folder is removed where all went well and `keep` is false. Ctrl-C and the like reach the run,
+/// its end, to `on_line`, in this process. An error of `on_line` ends the run, and is returned,
+/// with where the folder is. The folder is removed, unless `keep`, where all went well, where no
+/// rank was started and the message is all there is to know (kUsage, kJobFile, kPreflight, no child
+/// process) and where somebody has stopped the run (SIGINT, SIGTERM). These signals reach the run,
 /// which ends as ever; this returns when nothing of it is left. Must be called before any thread
 /// exists.
 [[nodiscard]] Result<ReadRun> read_run(RunOptions options, bool keep,

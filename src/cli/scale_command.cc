@@ -7,11 +7,13 @@
 #include "cli/commands.h"
 #include "cli/hosts.h"
 #include "cli/job_options.h"
+#include "cli/plot_file.h"
 #include "cli/preflight.h"
 #include "cli/print.h"
 #include "cli/run_options.h"
 #include "fabric/node_facts.h"
 #include "os/own_machine.h"
+#include "report/scale_plot.h"
 #include "report/scaling.h"
 
 namespace dlaunch {
@@ -37,6 +39,7 @@ struct ScaleCommand {
   std::string counts;
   std::string metric;
   std::string over = "sum";
+  std::string plot;
   std::optional<std::uint32_t> repeats;
   bool strong = false;
   bool json = false;
@@ -47,6 +50,8 @@ struct ScaleCommand {
     if (!folder) return print_error(folder.error());
     auto table = make_table(*folder);
     if (!table) return print_error(table.error());
+    if (const Status ok = plot.empty() ? Status() : check_plot_file(plot); !ok)
+      return print_error(ok.error());
     int exit_code = exit_code::kOk;
     const std::uint32_t rounds = repeats.value_or(1);
     // In rounds over all sizes: what changes on the machines meanwhile reaches all of them.
@@ -60,7 +65,11 @@ struct ScaleCommand {
         row.runs.push_back(run->figures);
       }
     }
-    const int printed = print_text(json ? scale_json(*table) : scale_text(*table));
+    int printed = print_text(json ? scale_json(*table) : scale_text(*table));
+    // Last: the table is not to be lost with the picture.
+    if (const Status drawn = plot.empty() ? Status() : write_plot_file(plot, plot_of(*table));
+        !drawn)
+      printed = print_error(drawn.error());
     return exit_code == exit_code::kOk ? printed : exit_code;
   }
 
@@ -231,6 +240,7 @@ Subcommand scale_command(const TrailingArguments& arguments) {
         "--strong", scale->strong,
         "Without a metric: the work of the whole job is\nthe same at every size (else that "
         "of a rank is)");
+    options.value("--plot", scale->plot, "Draw it, too: an SVG file", "FILE");
     options.flag("--json", scale->json, "As JSON");
     options.flag("-q,--quiet", scale->quiet, "Only the table, and failures");
   };

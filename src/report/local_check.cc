@@ -5,6 +5,7 @@
 #include <functional>
 
 #include "fabric/gpu_health.h"
+#include "plan/visible_gpus.h"
 #include "report/plain_text.h"
 #include "text/json_text.h"
 #include "text/utf8.h"
@@ -57,31 +58,67 @@ double median_of(const std::vector<GpuSpeed>& gpus, const std::string& model,
   return *middle;
 }
 
+/// nvidia-smi's number of a GPU, which is not that of CUDA's order. nullopt: it does not know it (a
+/// slice, or CUDA could not tell its uuid).
+std::optional<int> index_of(const MachineInfo& info, const std::string& uuid) {
+  if (uuid.empty()) return std::nullopt;
+  for (const GpuHealth& gpu : info.health) {
+    if (gpu.uuid == uuid) return gpu.index;
+  }
+  for (const GpuFact& gpu : info.facts.gpus) {
+    if (gpu.uuid == uuid) return gpu.index;
+  }
+  return std::nullopt;
+}
+
+/// "gpu 3", or "CUDA's gpu 0".
+std::string gpu_name(const LocalCheck& check, std::size_t i) {
+  const auto index = index_of(check.info, check.speed->gpus[i].uuid);
+  return index ? "gpu " + std::to_string(*index) : "CUDA's gpu " + std::to_string(i);
+}
+
+/// CUDA sees fewer GPUs than it is allowed to.
+void add_unusable_gpus(const LocalCheck& check, std::vector<std::string>& findings) {
+  const speed::LocalSpeed& speed = *check.speed;
+  if (speed.gpus_not_tried) return;
+  const auto visible = visible_gpus(check.info.facts, check.info.facts.cuda_visible_devices);
+  const bool sliced =
+      std::any_of(visible.begin(), visible.end(), [](const VisibleGpu& gpu) { return gpu.is_mig; });
+  const std::size_t most = sliced ? 1 : visible.size();  // of slices it shows the first one
+  if (speed.gpus.size() >= most) return;
+  findings.push_back("CUDA can use " + std::to_string(speed.gpus.size()) + " of " +
+                     std::to_string(most) + (most == 1 ? " GPU" : " GPUs") +
+                     (speed.no_gpus.empty() ? "" : ": " + speed.no_gpus));
+}
+
 /// A GPU that is slower than others of its model here. GPUs of one model differ by some percent;
 /// copies to those behind another socket by more.
-void add_slow_gpus(const std::vector<GpuSpeed>& gpus, std::vector<std::string>& findings) {
+void add_slow_gpus(const LocalCheck& check, std::vector<std::string>& findings) {
   constexpr double kSlow = 0.7;
+  const std::vector<GpuSpeed>& gpus = check.speed->gpus;
   for (std::size_t i = 0; i < gpus.size(); ++i) {
     for (const Measured& one : kMeasured) {
       const double value = gpus[i].*one.value;
       const double usual = median_of(gpus, gpus[i].model, one.value);
       if (value <= 0 || value >= kSlow * usual) continue;
-      findings.push_back("gpu " + std::to_string(i) + ": " + one.name + " reach " + figure(value) +
-                         ' ' + one.unit + ", those of others " + figure(usual));
+      findings.push_back(gpu_name(check, i) + ": " + one.name + " reach " + figure(value) + ' ' +
+                         one.unit + ", those of others " + figure(usual));
     }
   }
 }
 
-void add_speed_findings(const speed::LocalSpeed& speed, std::vector<std::string>& findings) {
+void add_speed_findings(const LocalCheck& check, std::vector<std::string>& findings) {
+  const speed::LocalSpeed& speed = *check.speed;
+  add_unusable_gpus(check, findings);
   if (!speed.cpu.is_right)
     findings.emplace_back("a product of matrices on the CPU was wrong: a CPU or memory is broken");
   for (std::size_t i = 0; i < speed.gpus.size(); ++i) {
-    const std::string gpu = "gpu " + std::to_string(i) + ": ";
+    const std::string gpu = gpu_name(check, i) + ": ";
     if (!speed.gpus[i].problem.empty()) findings.push_back(gpu + speed.gpus[i].problem);
     if (!speed.gpus[i].is_right)
       findings.push_back(gpu + "what it has computed or copied was wrong");
   }
-  add_slow_gpus(speed.gpus, findings);
+  add_slow_gpus(check, findings);
 }
 
 void add_health_findings(const MachineInfo& info, std::vector<std::string>& findings) {
@@ -90,6 +127,7 @@ void add_health_findings(const MachineInfo& info, std::vector<std::string>& find
       findings.push_back("gpu " + std::to_string(info.health[i].index) + ": " + finding);
   }
   if (info.health_hangs) findings.push_back("the GPUs' driver does not answer: " + info.no_health);
+  if (info.health_fails) findings.push_back(info.no_health);
   for (const XidEvent& fault : info.faults) {
     if (!fabric::is_fault_of_hardware(fault.number)) continue;
     findings.push_back("Xid " + std::to_string(fault.number) + " on " + fault.bus_id +
@@ -113,11 +151,13 @@ void add_cpu(std::string& out, const LocalCheck& check) {
                                       : figure(cpu.memory_gbyte_s) + " GB/s"));
 }
 
-void add_gpu_table(std::string& out, const std::vector<GpuSpeed>& gpus) {
+void add_gpu_table(std::string& out, const LocalCheck& check) {
+  const std::vector<GpuSpeed>& gpus = check.speed->gpus;
   std::vector<std::vector<std::string>> rows = {
       {"gpu", "to it", "from it", "within", "float32", "float16", "model"}};
   for (std::size_t i = 0; i < gpus.size(); ++i) {
-    std::vector<std::string> row = {std::to_string(i)};
+    const auto index = index_of(check.info, gpus[i].uuid);
+    std::vector<std::string> row = {index ? std::to_string(*index) : "CUDA " + std::to_string(i)};
     for (const Measured& one : kMeasured) row.push_back(figure(gpus[i].*one.value));
     row.push_back(cut_to_columns(plain_line(gpus[i].model), 30));
     rows.push_back(std::move(row));
@@ -151,7 +191,10 @@ void write_speed(JsonText& json, const LocalCheck& check) {
   json.key("is_right").boolean(cpu.is_right).end_object();
   json.line(2).key("gpus").begin_array();
   for (const GpuSpeed& gpu : check.speed->gpus) {
-    json.line(4).begin_object().key("uuid").string(gpu.uuid).key("model").string(gpu.model);
+    const auto index = index_of(check.info, gpu.uuid);
+    json.line(4).begin_object().key("index");
+    index ? json.number(*index) : json.null();
+    json.key("uuid").string(gpu.uuid).key("model").string(gpu.model);
     json.key("to_device_gbyte_s").real(gpu.to_device_gbyte_s);
     json.key("to_host_gbyte_s").real(gpu.to_host_gbyte_s);
     json.key("within_gbyte_s").real(gpu.within_gbyte_s);
@@ -175,8 +218,8 @@ std::vector<std::string> local_findings(const LocalCheck& check) {
   }
   add_health_findings(check.info, findings);
   if (check.speed) {
-    add_speed_findings(*check.speed, findings);
-  } else {
+    add_speed_findings(check, findings);
+  } else if (!check.speed_is_late) {
     findings.push_back("its speed could not be measured: " + check.no_speed);
   }
   return findings;
@@ -186,7 +229,7 @@ std::string local_check_text(const LocalCheck& check) {
   std::string out = info_text(check.info);
   add_cpu(out, check);
   if (check.speed && !check.speed->gpus.empty()) {
-    add_gpu_table(out, check.speed->gpus);
+    add_gpu_table(out, check);
   } else if (check.speed && !check.speed->no_gpus.empty()) {
     add_line(out, "gpu speed", "not measured: " + check.speed->no_gpus);
   }

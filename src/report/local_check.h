@@ -15,7 +15,8 @@ namespace dlaunch {
 struct LocalCheck {
   MachineInfo info;
   std::optional<speed::LocalSpeed> speed;
-  std::string no_speed;  // why there is none
+  std::string no_speed;        // why there is none
+  bool speed_is_late = false;  // there was no time left to measure it: nothing wrong by itself
   /// What a part has to say for itself, one line each: "no such library", "2.28.9".
   struct Part {
     std::string name;  // "nccl", "mpi"
@@ -27,7 +28,8 @@ struct LocalCheck {
 };
 
 /// What is wrong, one sentence each, worst first; empty: nothing that is seen. No GPU is nothing
-/// wrong unless some are expected.
+/// wrong unless some are expected; a GPU that CUDA cannot use is. GPUs have nvidia-smi's numbers,
+/// whatever CUDA's order; one that is known to CUDA only is "CUDA's gpu 0".
 [[nodiscard]] std::vector<std::string> local_findings(const LocalCheck& check);
 
 /// 80 columns where names allow it; ends with the verdict.

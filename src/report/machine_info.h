@@ -16,6 +16,7 @@ struct MachineInfo {
   std::vector<std::vector<std::string>> findings;  // of each of `health`, one sentence each
   std::string no_health;                           // why `health` is empty; else empty
   bool health_hangs = false;                       // nvidia-smi did not answer in time
+  bool health_fails = false;                       // it did, but not with what it was asked for
   std::vector<XidEvent> faults;
   std::string no_faults;  // why nobody could look for faults; else empty
 };

@@ -232,6 +232,9 @@ GpuCount count_gpus() {
   if (error == cudaSuccess && gpus.count > 0) return gpus;
   gpus.count = 0;
   gpus.none_because = why_none(error);
+  int driver = 0;
+  static_cast<void>(cudaDriverGetVersion(&driver));
+  gpus.not_tried = error == cudaErrorInsufficientDriver && driver != 0;
   return gpus;
 }
 

@@ -29,6 +29,9 @@ struct GpuSpeed {
 struct GpuCount {
   int count = 0;
   std::string none_because;  // one line; empty where there are some
+  /// It is this dlaunch that lacks something: it was built without CUDA, or with a newer one than
+  /// the driver knows. The machine may be well.
+  bool not_tried = false;
 };
 [[nodiscard]] GpuCount count_gpus();
 

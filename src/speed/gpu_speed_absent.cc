@@ -4,7 +4,7 @@
 namespace dlaunch::speed {
 
 GpuCount count_gpus() {
-  return {0, "this dlaunch was built without the CUDA toolkit, so it measures no GPU"};
+  return {0, "this dlaunch was built without the CUDA toolkit, so it measures no GPU", true};
 }
 
 GpuSpeed measure_gpu(int /*device*/) {

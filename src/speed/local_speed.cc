@@ -9,6 +9,7 @@ LocalSpeed measure_local() {
   speed.cpu = measure_cpu();
   const GpuCount gpus = count_gpus();
   speed.no_gpus = gpus.none_because;
+  speed.gpus_not_tried = gpus.not_tried;
   speed.gpus = measure_gpus(gpus.count);
   return speed;
 }
@@ -22,7 +23,8 @@ std::string to_json(const LocalSpeed& speed) {
   json.key("memory_gbyte_s").real(speed.cpu.memory_gbyte_s);
   json.key("memory_bytes").number(static_cast<std::int64_t>(speed.cpu.memory_bytes));
   json.key("is_right").boolean(speed.cpu.is_right);
-  json.key("no_gpus").string(speed.no_gpus).key("gpus").begin_array();
+  json.key("no_gpus").string(speed.no_gpus);
+  json.key("gpus_not_tried").boolean(speed.gpus_not_tried).key("gpus").begin_array();
   for (const GpuSpeed& gpu : speed.gpus) {
     json.begin_object().key("uuid").string(gpu.uuid).key("model").string(gpu.model);
     json.key("to_device_gbyte_s").real(gpu.to_device_gbyte_s);

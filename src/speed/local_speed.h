@@ -14,8 +14,9 @@ namespace dlaunch::speed {
 
 struct LocalSpeed {
   CpuSpeed cpu;
-  std::vector<GpuSpeed> gpus;  // in CUDA's order: those that CUDA_VISIBLE_DEVICES leaves
-  std::string no_gpus;         // why there are none; empty where there are some
+  std::vector<GpuSpeed> gpus;   // in CUDA's order: those that CUDA_VISIBLE_DEVICES leaves
+  std::string no_gpus;          // why there are none; empty where there are some
+  bool gpus_not_tried = false;  // see GpuCount::not_tried
 };
 
 /// Takes about a second, another one where there are GPUs, and a quarter of one for each of these.

@@ -54,6 +54,7 @@ std::optional<LocalSpeed> read_local_speed(std::string_view line) {
     speed.cpu.memory_bytes = bytes->get<std::uint64_t>();
   speed.cpu.is_right = is_true(object, "is_right");
   speed.no_gpus = text(object, "no_gpus");
+  speed.gpus_not_tried = is_true(object, "gpus_not_tried");
   const auto gpus = object.find("gpus");
   if (gpus == object.end() || !gpus->is_array()) return speed;
   for (const Json& gpu : *gpus) {

@@ -157,6 +157,13 @@ def a_plot_is_well_formed(box):
 
 
 @case
+def a_plot_that_cannot_be_written_costs_no_result(box):
+    run = bench(box, "all_reduce", "-b", "64", "-e", "64", "-N", "2", "-n", "2", "--json", "--plot", "/dev/full").end(70)
+    expect_equal(len(json.loads(run.out)["rows"]), 1, "rows")
+    expect_in("write /dev/full", run.text, "what is wrong")
+
+
+@case
 def every_two_nodes_by_themselves_and_the_slow_one_is_named(box):
     """Everything that node4 sends or receives is slow, so its links are."""
     cluster = box.make_cluster(4)
@@ -198,6 +205,7 @@ WRONG = (
     (["barrier", "-b", "8"], "barrier moves no data"),
     (["barrier", "--plot", "x.svg"], "a barrier has no sizes"),
     (["all_reduce", "--plot", "missing/x.svg"], "--plot missing/x.svg: No such file"),
+    (["all_reduce", "--plot", "."], "--plot .: Is a directory"),
     (["send_recv", "-n", "1"], "send_recv needs two ranks, and there is one"),
     (["--pairs", "-n", "1"], "--pairs needs two ranks"),
     (["--pairs", "-e", "1M"], "--pairs measures one size"),
@@ -212,6 +220,7 @@ def wrong_input_is_one_clear_error(box):
         expect_in(expected, run.text, f"bench {' '.join(words)}")
         expect(run.text.count("\n") <= 3, f"few lines: {run.text}")
         expect_equal(run.out, b"", f"stdout of bench {' '.join(words)}")
+        expect_equal(left_in_tmp(box), [], f"folders of bench {' '.join(words)}")
 
 
 @case
@@ -219,6 +228,7 @@ def more_memory_than_there_is_is_told_before(box):
     run = bench(box, "all_reduce", "-b", "512G", "-e", "512G", "-n", "2").end(75)
     expect_in("the buffers of 2 ranks", run.text, "what needs it")
     expect_in("smaller --max-bytes", run.text, "what to do")
+    expect_equal(left_in_tmp(box), [], "folders of runs")
 
 
 @case
@@ -270,6 +280,7 @@ def a_rank_that_is_killed_ends_it_all(box):
     run.end(128 + signal.SIGKILL)
     expect_in("was killed by SIGKILL", run.text, "the report")
     expect_equal(len(left_in_tmp(box)), 1, "the folder is kept")
+    expect_in("the run is kept in", run.text, "where")
 
 
 @case
@@ -278,6 +289,7 @@ def a_signal_in_the_middle_leaves_nothing(box):
         run = while_measuring(box)
         run.signal(number)
         run.end(code)
+        expect_equal(left_in_tmp(box), [], "folders of runs")
 
 
 @case

@@ -3,6 +3,7 @@
 import json
 import os
 import signal
+import xml.etree.ElementTree
 
 from case import case
 from expectations import expect, expect_equal, expect_in
@@ -62,6 +63,19 @@ def scale_by_ranks(box):
 
 
 @case
+def a_plot_of_it(box):
+    box.write("job.yaml", "command: 'echo images/sec: 50'\n" + PATTERN)
+    box.run("scale", "--by", "ranks", "--counts", "1,2", "--plot", "scale.svg", "-q")
+    root = xml.etree.ElementTree.parse(box.path("scale.svg")).getroot()
+    expect_equal(len(root.findall("{http://www.w3.org/2000/svg}circle")), 6, "points: measured, linear, efficiency at two sizes")
+    refused = box.run("scale", "--by", "ranks", "--counts", "1", "--plot", "missing/x.svg", code=64)
+    expect_in("--plot missing/x.svg: No such file", refused.text, "a folder that is not there")
+    full = box.run("scale", "--by", "ranks", "--counts", "1", "--json", "-q", "--plot", "/dev/full", code=70)
+    expect_equal(json.loads(full.out)["rows"][0]["throughput"], 50, "the table is printed all the same")
+    expect_in("write /dev/full", full.text, "what is wrong")
+
+
+@case
 def scale_of_what_rank_0_prints(box):
     box.write("job.yaml", "command: '[ $RANK = 0 ] && echo images/sec: 50 || true'\n" + PATTERN)
     for over, wanted in (("rank0", [50, 50]), ("sum", [50, 50]), ("each", [50, 100])):
@@ -115,6 +129,17 @@ def ctrl_c_stops_all_of_it(box):
     run.end(130)
     expect_equal(len(os.listdir(box.path("runs"))), 1, "runs")
     expect_in("Ctrl-C", run.text, "what was said")
+
+
+@case
+def nohup_is_honoured_at_every_size(box):
+    run = box.start("scale", "--by", "ranks", "--counts", "1,2", "--", box.rank, "tell", "here", "gate", "tell", "went-on",
+                    before=lambda: signal.signal(signal.SIGHUP, signal.SIG_IGN))
+    box.expect_all("here", 1)
+    run.signal(signal.SIGHUP)
+    box.open_gate()
+    run.end(0)
+    expect_equal(len(os.listdir(box.path("runs"))), 2, "runs")
 
 
 @case

@@ -26,7 +26,8 @@ std::optional<BackendKind> backend_named(const std::string& name) {
 /// Without a goodbye to the others, who may be waiting somewhere: dlaunch ends them.
 [[noreturn]] void give_up(const Status& status) {
   say(status.what());
-  ::_exit(status.code() == Code::unavailable ? exit_code::kPreflight : 1);
+  // Not 1, which says that elements were wrong (docs/bench.md).
+  ::_exit(status.code() == Code::unavailable ? exit_code::kPreflight : exit_code::kInternal);
 }
 
 std::string own_host() {

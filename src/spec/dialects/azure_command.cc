@@ -195,6 +195,8 @@ class CommandTranslator {
     refuse_keys(distribution, "mpi", {"worker_count", "parameter_server_count"},
                 "process_count_per_instance");
     t_.job.text({"framework"}, "mpi", type.place);
+    // The service starts them by mpirun, which does not mind: many only read OMPI_COMM_WORLD_*.
+    t_.job.text({"mpi", "init"}, "optional", type.place);
     set_size(per_node);
     const std::string_view first =
         started_program(command_.text, {"mpirun", "mpiexec", "deepspeed"});

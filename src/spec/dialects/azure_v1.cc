@@ -170,6 +170,7 @@ class RunConfiguration {
     mpi.skip({"nodeCount"});
     mpi.refuse_others();
     t_.job.text({"framework"}, "mpi", at);
+    t_.job.text({"mpi", "init"}, "optional", at);  // as in azure_command.cc
     set_nodes(nodes_.value, per_node ? per_node->value : 1, per_node ? per_node->place : at);
   }
 

@@ -51,6 +51,8 @@ class MpiJob {
     const auto line = read_line(launcher.replicas, at);
     if (!line) return;
     t_.job.text({"framework"}, line->is_horovod ? "horovod" : "mpi", at);
+    // mpirun does not mind programs that only read its variables.
+    if (!line->is_horovod) t_.job.text({"mpi", "init"}, "optional", at);
     t_.job.texts({"command"}, line->program, at);
     set_size(worker, *line, at);
     set_environment(launcher, *line);

@@ -156,6 +156,8 @@ class Judge {
       EXPECT_EQ(std::to_string(plan_.nodes.size()), line.rest);
     } else if (word == "framework") {
       EXPECT_EQ(name_of(job_.spec.framework), line.rest);
+    } else if (word == "mpi-init") {
+      EXPECT_EQ(job_.spec.mpi.init == Mpi::Init::optional ? "optional" : "required", line.rest);
     } else if (word == "launch") {
       EXPECT_EQ(name_of(job_.spec.launch), line.rest);
     } else if (word == "name") {

@@ -28,11 +28,16 @@ LocalCheck machine(std::size_t gpus) {
   check.info.facts.kernel = "6.1.0";
   check.info.facts.architecture = "x86_64";
   check.info.facts.gpus.resize(gpus);
+  for (std::size_t i = 0; i < gpus; ++i) {
+    check.info.facts.gpus[i].index = static_cast<int>(i);
+    check.info.facts.gpus[i].uuid = "GPU-" + std::to_string(i);
+  }
   if (gpus == 0) check.info.facts.fabric.no_gpus = "no NVIDIA GPU on the PCI bus, and no driver";
   check.info.facts.fabric.no_rdma = "no such device";
   check.speed.emplace();
   check.speed->cpu = {2, 150, 188.4, 16.12, 1U << 28U, true};
   check.speed->gpus.assign(gpus, gpu());
+  for (std::size_t i = 0; i < gpus; ++i) check.speed->gpus[i].uuid = "GPU-" + std::to_string(i);
   if (gpus == 0) check.speed->no_gpus = "there is no NVIDIA driver";
   check.seconds = 1.23;
   return check;
@@ -78,6 +83,7 @@ TEST(LocalCheck, WhatIsBroken) {
   check.speed->cpu.is_right = false;
   check.speed->gpus[0].is_right = false;
   check.speed->gpus[1] = {};
+  check.speed->gpus[1].uuid = "GPU-1";
   check.speed->gpus[1].problem = "cudaMalloc: out of memory";
   check.info.health.resize(2);
   check.info.health[1].index = 1;
@@ -90,6 +96,59 @@ TEST(LocalCheck, WhatIsBroken) {
                           "a product of matrices on the CPU was wrong: a CPU or memory is broken",
                           "gpu 0: what it has computed or copied was wrong",
                           "gpu 1: cudaMalloc: out of memory"));
+}
+
+// CUDA counts the fastest first, nvidia-smi by place on the bus.
+TEST(LocalCheck, OneNumberForAGpu) {
+  LocalCheck check = machine(2);
+  check.speed->gpus[0].uuid = "GPU-1";
+  check.speed->gpus[1].uuid = "GPU-0";
+  check.speed->gpus[0].problem = "cudaMalloc: out of memory";
+  EXPECT_THAT(local_findings(check), ElementsAre("gpu 1: cudaMalloc: out of memory"));
+  EXPECT_EQ(nlohmann::json::parse(local_check_json(check))["gpus"][0]["index"], 1);
+  check.info.health.resize(1);
+  check.info.findings.resize(1);
+  check.info.health[0].index = 5;
+  check.info.health[0].uuid = "GPU-1";
+  EXPECT_THAT(local_findings(check), ElementsAre("gpu 5: cudaMalloc: out of memory"));
+  check.speed->gpus[0].uuid = "";  // it could not even be asked
+  EXPECT_THAT(local_findings(check), ElementsAre("CUDA's gpu 0: cudaMalloc: out of memory"));
+  EXPECT_THAT(local_check_text(check), HasSubstr("CUDA 0"));
+  EXPECT_TRUE(nlohmann::json::parse(local_check_json(check))["gpus"][0]["index"].is_null());
+}
+
+TEST(LocalCheck, GpusThatCudaCannotUse) {
+  LocalCheck check = machine(4);
+  check.speed->gpus.pop_back();
+  EXPECT_THAT(local_findings(check), ElementsAre("CUDA can use 3 of 4 GPUs"));
+  check.speed->gpus.clear();
+  check.speed->no_gpus = "CUDA: system not yet initialized";
+  EXPECT_THAT(local_findings(check),
+              ElementsAre("CUDA can use 0 of 4 GPUs: CUDA: system not yet initialized"));
+  // That is no fault of the machine.
+  check.speed->gpus_not_tried = true;
+  EXPECT_THAT(local_findings(check), IsEmpty());
+}
+
+TEST(LocalCheck, CudaSeesWhatItIsAllowedTo) {
+  LocalCheck check = machine(4);
+  check.info.facts.cuda_visible_devices = "2,GPU-3";
+  check.speed->gpus.resize(2);
+  EXPECT_THAT(local_findings(check), IsEmpty());
+  check.speed->gpus.resize(1);
+  EXPECT_THAT(local_findings(check), ElementsAre("CUDA can use 1 of 2 GPUs"));
+  check.info.facts.cuda_visible_devices = "MIG-GPU-3/1/0,MIG-GPU-3/2/0";
+  EXPECT_THAT(local_findings(check), IsEmpty());
+  check.info.facts.cuda_visible_devices = "";
+  check.speed->gpus.clear();
+  EXPECT_THAT(local_findings(check), IsEmpty());
+}
+
+TEST(LocalCheck, NvidiaSmiThatFails) {
+  LocalCheck check = machine(1);
+  check.info.health_fails = true;
+  check.info.no_health = "nvidia-smi says: No devices were found";
+  EXPECT_THAT(local_findings(check), ElementsAre("nvidia-smi says: No devices were found"));
 }
 
 TEST(LocalCheck, ADriverThatHangs) {
@@ -110,6 +169,12 @@ TEST(LocalCheck, NoSpeed) {
   EXPECT_THAT(local_findings(check),
               ElementsAre("its speed could not be measured: \"dlaunch\" has not ended within 6 s"));
   EXPECT_EQ(nlohmann::json::parse(local_check_json(check))["verdict"], "bad");
+  // A busy machine is not a bad one; that nothing was measured is said.
+  check.speed_is_late = true;
+  check.no_speed = "no time was left";
+  EXPECT_THAT(local_findings(check), IsEmpty());
+  EXPECT_THAT(local_check_text(check), HasSubstr("speed     not measured: no time was left\n"));
+  EXPECT_EQ(nlohmann::json::parse(local_check_json(check))["no_speed"], "no time was left");
 }
 
 TEST(LocalCheck, Json) {
@@ -132,6 +197,7 @@ TEST(LocalSpeedRecord, ThereAndBack) {
   speed::LocalSpeed speed = *machine(2).speed;
   speed.gpus[1].problem = "a \"problem\"";
   speed.gpus[1].is_right = false;
+  speed.gpus_not_tried = true;
   const auto back = speed::read_local_speed(speed::to_json(speed));
   ASSERT_TRUE(back.has_value());
   EXPECT_EQ(speed::to_json(*back), speed::to_json(speed));

@@ -1,4 +1,5 @@
 #include "report/scaling.h"
+#include "report/scale_plot.h"
 
 #include <gmock/gmock.h>
 
@@ -42,6 +43,20 @@ TEST(Scaling, SpeedUpIsAgainstTheFirstRowThatWorks) {
   EXPECT_DOUBLE_EQ(all[2]->speed_up.value(), 1.8);
   EXPECT_DOUBLE_EQ(all[2]->efficiency.value(), 0.9);
   EXPECT_FALSE(all[2]->deviation);
+}
+
+TEST(Scaling, APlotHasTheSizesThatWorked) {
+  const measure::Plot plot =
+      plot_of(table({{1, {{"", 0, 0, {}, "no"}}}, {2, {run(2, 16, 200)}}, {4, {run(4, 32, 300)}}}));
+  EXPECT_EQ(plot.title, "cifar");
+  EXPECT_EQ(plot.x_title, "nodes");
+  ASSERT_EQ(plot.panels.size(), 2U);
+  ASSERT_EQ(plot.panels[0].lines.size(), 2U);
+  using measure::Point;
+  EXPECT_THAT(plot.panels[0].lines[0].points, ElementsAre(Point{2, 200}, Point{4, 300}));
+  EXPECT_THAT(plot.panels[0].lines[1].points, ElementsAre(Point{2, 200}, Point{4, 400}));
+  ASSERT_EQ(plot.panels[1].lines.size(), 1U);
+  EXPECT_THAT(plot.panels[1].lines[0].points, ElementsAre(Point{2, 100}, Point{4, 75}));
 }
 
 // Nodes need not have the same number of ranks: it is those that do the work.
