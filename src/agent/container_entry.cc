@@ -266,6 +266,16 @@ int fail_with(const std::string& what) {
   return exit_code::kInternal;
 }
 
+/// The agent talks to processes of its own user only.
+int nothing_to_run(const std::string& folder) {
+  struct stat about {};
+  if (::stat(folder.c_str(), &about) == 0 && about.st_uid != ::geteuid())
+    return fail_with("this container runs as another user (" + std::to_string(::geteuid()) +
+                     " in here) than the agent (" + std::to_string(about.st_uid) +
+                     " in here): docker without root and its userns-remap are not supported");
+  return exit_code::kSignalBase + SIGTERM;  // it was stopped before it began
+}
+
 }  // namespace
 
 Environment charliecloud_environment(std::string_view text) {
@@ -294,7 +304,7 @@ int enter_container(const std::string& folder, Rank rank) {
   if (!socket || !send(socket->get(), encode_entering(rank)))
     return fail_with("the agent of this rank cannot be reached from the container");
   auto handed = fetch_order(socket->get());
-  if (!handed) return exit_code::kSignalBase + SIGTERM;  // it was stopped before it began
+  if (!handed) return nothing_to_run(folder);
   Inmate inmate(std::move(handed->order));
   const auto pid = inmate.start(std::move(handed->descriptors));
   if (!pid) {

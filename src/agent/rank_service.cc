@@ -173,10 +173,12 @@ bool RankService::descriptors_suffice(const wire::StartRanks& request) {
 
 void RankService::start_some() {
   wire::RanksStarted started{attempt_, {}};
-  for (std::size_t i = 0; i < kStartsPerTurn && !pending_.empty(); ++i) {
-    const Pending next = pending_.front();
-    if (!may_start(next)) break;
-    pending_.pop_front();
+  const auto startable = [this](const Pending& one) { return may_start(one); };
+  for (std::size_t i = 0; i < kStartsPerTurn; ++i) {
+    const auto found = std::find_if(pending_.begin(), pending_.end(), startable);
+    if (found == pending_.end()) break;
+    const Pending next = *found;
+    pending_.erase(found);
     const wire::StartRank& rank = next.batch->request.ranks[next.index];
     const bool contained = next.batch->container(rank) != nullptr;
     auto pid = contained ? start_contained(next.batch, rank) : start_one(next.batch, rank);
@@ -188,7 +190,8 @@ void RankService::start_some() {
     }
   }
   if (!started.ranks.empty()) channel_.send(started);
-  if (!pending_.empty() && may_start(pending_.front())) loop_.post([this] { start_some(); });
+  if (std::any_of(pending_.begin(), pending_.end(), startable))
+    loop_.post([this] { start_some(); });
   end_attempt_if_over();
 }
 

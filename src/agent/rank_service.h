@@ -1,6 +1,7 @@
 // Starts, signals, reaps and ends the ranks of one attempt on this node.
 #pragma once
 
+#include <chrono>
 #include <deque>
 #include <map>
 #include <memory>
@@ -86,6 +87,8 @@ class RankService {
   [[nodiscard]] bool may_start(const Pending& next) const;
   [[nodiscard]] RunningRank* find_contained(Rank rank);
   void set_container_callbacks();
+  void tell_while_it_comes(RunningRank& rank, const std::string& runtime,
+                           std::chrono::milliseconds after);
   void contained_started(RunningRank& rank, pid_t program);
   void contained_failed(RunningRank& rank, StartFailure failure);
   void contained_left(RunningRank& rank);

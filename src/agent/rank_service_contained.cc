@@ -1,6 +1,7 @@
 // The part of RankService that is about ranks in containers: the runtime's process is the child
 // that is watched, the program is somewhere else, and what becomes of it is told by who is in there
 // with it (container_entry.h).
+#include <algorithm>
 #include <csignal>
 #include <utility>
 
@@ -15,6 +16,9 @@ namespace {
 
 constexpr std::size_t kMostSaid = 16384;
 constexpr std::size_t kMostShown = 2000;
+constexpr std::size_t kMostOfALine = 200;
+constexpr std::chrono::seconds kSilent{10};
+constexpr std::chrono::minutes kSilentAgain{1};
 // Who is in the container ends it in milliseconds, unless somebody has stopped it.
 constexpr std::chrono::seconds kLeaveLimit{10};
 
@@ -24,6 +28,20 @@ std::string last_words(std::string said) {
     said.pop_back();
   if (said.size() > kMostShown) said = "..." + said.substr(said.size() - kMostShown);
   return said;
+}
+
+/// What it said last of how far it is, without what moves a terminal's cursor.
+std::string last_line(std::string_view said) {
+  const auto is_end = [](char c) { return c == '\n' || c == '\r'; };
+  while (!said.empty() && is_end(said.back())) said.remove_suffix(1);
+  std::string line(std::find_if(said.rbegin(), said.rend(), is_end).base(), said.end());
+  std::erase_if(line, [](char c) { return static_cast<unsigned char>(c) < 0x20; });
+  if (line.size() > kMostOfALine) line = "..." + line.substr(line.size() - kMostOfALine);
+  return line;
+}
+
+std::string_view file_name(std::string_view path) {
+  return path.substr(path.rfind('/') + 1);  // npos + 1 is 0
 }
 
 }  // namespace
@@ -91,12 +109,14 @@ tl::expected<pid_t, StartFailure> RankService::start_contained(
 
   auto contained = std::make_unique<RunningRank::Contained>();
   MpirunProcess::Request request{ContainerService::command(container, rank.rank),
-                                 ContainerService::environment(container), batch.workdir,
+                                 ContainerService::environment(container),
+                                 batch.workdir,
                                  enclosure_.cgroup_fd(),
                                  {open_files_.soft, open_files_.hard}};
   auto process =
       MpirunProcess::start(loop_, request, [said = &contained->said](const std::string& bytes) {
-        if (said->size() < kMostSaid) said->append(bytes, 0, kMostSaid - said->size());
+        said->append(bytes);  // the reason is in the last of it
+        if (said->size() > kMostSaid) said->erase(0, said->size() - kMostSaid);
       });
   if (!process) return tl::unexpected(process.error());
   contained->words = std::move(*process);
@@ -105,11 +125,28 @@ tl::expected<pid_t, StartFailure> RankService::start_contained(
   contained->err = std::move(pipes->err.read);
   contained->in = std::move(pipes->in.write);
   contained->is_shown = rank.is_shown;
-  untried_.try_emplace(rank.container, rank.rank);
+  const bool is_first = untried_.try_emplace(rank.container, rank.rank).second;
   const pid_t pid = contained->words->pid();
   RunningRank& running = watch_over({pid, pid, false, false}, shared, rank);
   running.contained = std::move(contained);
+  if (is_first)
+    tell_while_it_comes(running, std::string(file_name(container.argv.front())), kSilent);
   return pid;
+}
+
+/// An image may be fetched for an hour, or for ever.
+void RankService::tell_while_it_comes(RunningRank& rank, const std::string& runtime,
+                                      std::chrono::milliseconds after) {
+  auto& silence = rank.contained->silence;
+  if (!silence) silence = std::make_unique<Timer>(loop_);
+  silence->after(after, [this, &rank, runtime] {
+    if (rank.contained->state != RunningRank::Contained::State::coming || rank.exited) return;
+    const std::string line = last_line(rank.contained->said);
+    channel_.send(wire::Notice{runtime + " is still starting the container of rank " +
+                               std::to_string(rank.rank.value) +
+                               (line.empty() ? "" : ": " + line)});
+    tell_while_it_comes(rank, runtime, kSilentAgain);
+  });
 }
 
 void RankService::contained_started(RunningRank& rank, pid_t program) {
@@ -117,6 +154,7 @@ void RankService::contained_started(RunningRank& rank, pid_t program) {
   if (contained.state != RunningRank::Contained::State::coming) return;
   contained.state = RunningRank::Contained::State::runs;
   contained.inside = true;
+  contained.silence.reset();
   rank.outer_pid = program;
   pump_.add(rank.rank, Stream::out, std::move(contained.out), contained.is_shown);
   pump_.add(rank.rank, Stream::err, std::move(contained.err), contained.is_shown);

@@ -77,6 +77,7 @@ struct RunningRank {
     std::string said;
     UniqueFd in, out, err;  // our ends of its streams, until it runs
     bool is_shown = true;
+    std::unique_ptr<Timer> silence;  // of the first rank of an image, while it comes
   };
   std::unique_ptr<Contained> contained;
 

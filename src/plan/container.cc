@@ -95,6 +95,45 @@ std::string who_has_what(const LaunchPlan& plan, const Cluster& cluster) {
   return text;
 }
 
+bool wants_gpus(const LaunchPlan& plan, const NodePlan& node) {
+  return std::any_of(node.ranks.begin(), node.ranks.end(),
+                     [&](Rank r) { return !plan.ranks[r.value].gpus.empty(); });
+}
+
+/// Why GPUs that the job is to use do not come into the container; empty: they do.
+std::string gpu_problem(Runtime runtime, const ContainerFacts& facts) {
+  if (runtime == Runtime::podman && !facts.nvidia_cdi) {
+    return "podman finds no description of them (Container Device Interface)\n"
+           "         try: nvidia-ctk cdi generate --output=/etc/cdi/nvidia.yaml";
+  }
+  if (runtime == Runtime::docker && !facts.nvidia_cdi && !facts.nvidia_toolkit) {
+    return "docker needs the NVIDIA Container Toolkit (nvidia-container-cli) for them\n"
+           "         try: install nvidia-container-toolkit there";
+  }
+  return {};
+}
+
+bool brings_gpus(const LaunchPlan& plan, const Cluster& cluster, const Row& row) {
+  for (std::size_t i = 0; i < plan.nodes.size(); ++i) {
+    if (wants_gpus(plan, plan.nodes[i]) &&
+        !gpu_problem(row.runtime, cluster.nodes[i].facts.containers).empty())
+      return false;
+  }
+  return true;
+}
+
+/// Of those that all nodes have the first that brings the GPUs; if none does, the first, whose
+/// problem is then told. Null: none.
+const Row* best_of(const Container& container, const LaunchPlan& plan, const Cluster& cluster) {
+  const Row* first = nullptr;
+  for (const Row& row : kRows) {
+    if (!may_use(container, row.runtime) || !all_have(plan, cluster, row)) continue;
+    if (brings_gpus(plan, cluster, row)) return &row;
+    if (first == nullptr) first = &row;
+  }
+  return first;
+}
+
 Result<const Row*> choose(const Container& container, const Cluster& cluster, LaunchPlan& plan) {
   if (cluster.is_assumed) {
     const bool open = container.runtime == Runtime::automatic;
@@ -104,9 +143,7 @@ Result<const Row*> choose(const Container& container, const Cluster& cluster, La
                                     std::string(name_of(container.runtime)) + " is not known");
     return &row_of(open ? Runtime::podman : container.runtime);
   }
-  for (const Row& row : kRows) {
-    if (may_use(container, row.runtime) && all_have(plan, cluster, row)) return &row;
-  }
+  if (const Row* best = best_of(container, plan, cluster)) return best;
   if (container.runtime == Runtime::automatic) {
     return fail(
         exit_code::kPreflight,
@@ -128,6 +165,13 @@ Result<const Row*> choose(const Container& container, const Cluster& cluster, La
 bool is_below(std::string_view path, std::string_view folder) {
   return path == folder || folder == "/" ||
          (path.starts_with(folder) && path[folder.size()] == '/');
+}
+
+/// Read-only where the runtime can: the folder holds our own program and what is executed here to
+/// clean up. connect(2) needs no more.
+void add_entry_folder(Runtime runtime, const std::string& folder, std::vector<Mount>& mounts) {
+  std::erase_if(mounts, [&](const Mount& other) { return other.target == folder; });
+  mounts.push_back({folder, folder, runtime != Runtime::charliecloud});
 }
 
 /// What of the node a rank needs, at the same path, and what the user wants; each target once, what
@@ -158,26 +202,13 @@ std::vector<Mount> mounts_of(const Container& container, Runtime runtime, const 
   // lost.
   if (runtime != Runtime::charliecloud || is_below(node.output_folder, "/tmp"))
     add(node.output_folder);
-  add(node.entry_folder);
+  add_entry_folder(runtime, node.entry_folder, mounts);
   if (uses_mpi(spec.framework)) add(facts.session_folder);
   // A folder before what is in it.
   std::stable_sort(mounts.begin(), mounts.end(), [](const Mount& a, const Mount& b) {
     return a.target.size() < b.target.size();
   });
   return mounts;
-}
-
-/// Why GPUs that the job is to use do not come into the container; empty: they do.
-std::string gpu_problem(Runtime runtime, const ContainerFacts& facts) {
-  if (runtime == Runtime::podman && !facts.nvidia_cdi) {
-    return "podman finds no description of them (Container Device Interface)\n"
-           "         try: nvidia-ctk cdi generate --output=/etc/cdi/nvidia.yaml";
-  }
-  if (runtime == Runtime::docker && !facts.nvidia_cdi && !facts.nvidia_toolkit) {
-    return "docker needs the NVIDIA Container Toolkit (nvidia-container-cli) for them\n"
-           "         try: install nvidia-container-toolkit there";
-  }
-  return {};
 }
 
 Result<std::uint64_t> shared_memory(const Container& container, Runtime runtime,
@@ -228,8 +259,7 @@ Result<ContainerPlan> plan_one(const NodeView& view, const LaunchPlan& plan) {
   wanted.mounts = mounts_of(view.container, view.row.runtime, view.spec, facts, plan, view.plan);
   if (const std::string why = unfit(view, wanted.mounts); !why.empty())
     return fail(exit_code::kJobFile, why);
-  wanted.gpus = std::any_of(view.plan.ranks.begin(), view.plan.ranks.end(),
-                            [&](Rank r) { return !plan.ranks[r.value].gpus.empty(); });
+  wanted.gpus = wants_gpus(plan, view.plan);
   if (const std::string why = wanted.gpus ? gpu_problem(view.row.runtime, facts) : "";
       !why.empty() && !view.is_assumed) {
     return fail(exit_code::kPreflight, "the GPUs of " + view.plan.name +
@@ -243,6 +273,7 @@ Result<ContainerPlan> plan_one(const NodeView& view, const LaunchPlan& plan) {
   }
   const std::string& folder = view.plan.entry_folder;
   wanted.entry = {folder + "/dlaunch", "agent", "--enter", folder};
+  wanted.rc = folder + "/rc";
   return view.row.call(wanted, facts);
 }
 
@@ -285,24 +316,46 @@ Status add_to_node(const JobSpec& spec, const Cluster& cluster, const PlanContex
   return {};
 }
 
+/// Variables of a node come after those of the job, and must leave to it what it says itself.
+bool is_set_by_job(const LaunchPlan& plan, std::string_view name) {
+  return std::any_of(plan.variables.begin(), plan.variables.end(),
+                     [&](const Variable& variable) { return variable.name == name; });
+}
+
+/// Where UCX has no way into the memory of another rank, it lets TCP carry what is large, beside
+/// shared memory, and MPICH 4.0 may hang in MPI_Finalize then (docs/mpi.md). On one node shared
+/// memory is enough. UCX_TLS: "^" since UCX 1.10.
+void leave_tcp_out(LaunchPlan& plan) {
+  constexpr const char* kTransports = "UCX_TLS";
+  NodePlan& node = plan.nodes.front();
+  if (plan.nodes.size() > 1 || node.containers.empty() || is_set_by_job(plan, kTransports)) return;
+  node.variables.push_back({kTransports, "^tcp", VariableSource::fabric,
+                            "one node: shared memory is enough, and MPICH 4.0 may hang with both",
+                            true});
+}
+
 /// UCX reaches the memory of the ranks beside it through their /proc/PID/fd, which user namespaces
 /// of their own forbid: then by name (UCX, "UCX_POSIX_USE_PROC_LINK").
 void open_shared_memory_by_name(const JobSpec& spec, LaunchPlan& plan) {
-  if (!uses_mpi(spec.framework)) return;
+  constexpr const char* kByLink = "UCX_POSIX_USE_PROC_LINK";
+  if (!uses_mpi(spec.framework) || is_set_by_job(plan, kByLink)) return;
   for (NodePlan& node : plan.nodes) {
     if (node.containers.empty()) continue;
-    node.variables.push_back({"UCX_POSIX_USE_PROC_LINK", "n", VariableSource::fabric,
+    node.variables.push_back({kByLink, "n", VariableSource::fabric,
                               "ranks in containers have user namespaces of their own", true});
   }
 }
 
-/// GPUs that the node's own environment leaves to us: it is not inherited, but this holds on.
-void keep_gpu_restriction(const Cluster& cluster, LaunchPlan& plan) {
+/// GPUs that the node's own environment leaves to us: it is not inherited, but this holds on,
+/// whatever the image sets.
+void keep_gpu_restriction(const JobSpec& spec, const Cluster& cluster, LaunchPlan& plan) {
+  constexpr const char* kVisible = "CUDA_VISIBLE_DEVICES";
+  if (spec.binding.gpus == Binding::Gpus::none || is_set_by_job(plan, kVisible)) return;
   for (std::size_t i = 0; i < plan.nodes.size(); ++i) {
     const auto& visible = cluster.nodes[i].facts.cuda_visible_devices;
     if (!visible || plan.nodes[i].containers.empty()) continue;
     plan.nodes[i].variables.push_back(
-        {"CUDA_VISIBLE_DEVICES", *visible, VariableSource::carried, "set on this node", true});
+        {kVisible, *visible, VariableSource::carried, "set on this node", false});
   }
 }
 
@@ -352,8 +405,9 @@ Status add_containers(const JobSpec& spec, const Cluster& cluster, const PlanCon
   for (std::uint32_t i = 0; i < plan.nodes.size(); ++i) {
     if (Status s = add_to_node(spec, cluster, context, chosen, NodeIndex(i), plan); !s) return s;
   }
-  keep_gpu_restriction(cluster, plan);
+  keep_gpu_restriction(spec, cluster, plan);
   open_shared_memory_by_name(spec, plan);
+  if (uses_mpi(spec.framework)) leave_tcp_out(plan);
   return {};
 }
 

@@ -238,7 +238,8 @@ Value ucx_interface(const View& v) {
 }
 
 /// Looking for networks that are not there is most of the time that MPI_Init takes. Under another
-/// launcher nobody knows what other nodes have. What a file excludes, as Debian's does, stays so.
+/// launcher nobody knows what other nodes have. What a file excludes, as Debian's does, stays so,
+/// also for ranks in containers: the file of the image is not known.
 template <const char* name>
 Value without_rdma(const View& v, const char* components) {
   if (v.has_rdma || v.context.outer) return std::nullopt;

@@ -148,7 +148,7 @@ struct StartRanks {
   std::string join_folder{};
   bool are_mpi = false;  // with join_folder: a rank that never meets mpirun has failed
   std::vector<StartContainer> containers{};
-  std::string entry_folder{};  // where they come (agent/container_point.h); empty: no containers
+  std::string entry_folder{};  // where they come (agent/container_folder.h); empty: no containers
   bool operator==(const StartRanks&) const = default;
 };
 /// Signal to the leaders of these ranks of the attempt (and to the direct children of our own

@@ -230,9 +230,62 @@ register_killed_parts()
 def podman_what_two_kills_at_once_have_left_the_next_run_removes(box):
     container = box.podman()
     killed_part(box, container, "agent and guardian", None)
-    run = box.ranks_in(container, 1, "true").end(0)
+    for _ in range(5):  # a run gives it about 2 s
+        run = box.ranks_in(container, 1, "true").end(0)
+        expect_in("1 rank ok", run.text, "summary")
+        if not box.containers():
+            break
     expect_equal(box.containers(), [], "containers left")
-    expect_in("1 rank ok", run.text, "summary")
+
+
+# --- attempts and runs beside each other
+
+def restart(box, container):
+    """The second attempt has a folder and containers of its own; nothing of the first is left by then."""
+    script = 'if mkdir first-$RANK 2>/dev/null; then [ $RANK = 1 ] || exec sleep 600; until [ -d first-0 ]; do sleep 0.05; done; exit 3; fi; echo again; sleep 600'
+    run = box.ranks_in(container, 2, "sh", "-c", script, options=["--set", "framework=pytorch", "--set", "restart.max=1", "--set",
+                                                                  "restart.backoff=1ms..1ms", "--set", "timeouts.stop=1s"])
+
+    def runs_again(rank):
+        if not (box.exists("runs") and os.listdir(box.path("runs"))):
+            return False
+        path = os.path.join(box.run_folder(), "attempt-1", f"rank-{rank}.out")
+        return os.path.exists(path) and box.read(path) == b"again\n"
+
+    wait_until(lambda: runs_again(0) and runs_again(1), "the second attempt runs", 30, 0.05)
+    folders = box.entry_folders()
+    expect(len(folders) == 1 and folders[0].endswith("-1-0"), f"folders: {folders}")
+    if any("podman" in word for word in container):
+        names = sorted(line.split()[0].rsplit("-", 2)[1] for line in box.containers())
+        expect_equal(names, ["1", "1"], "attempts of the containers")
+    run.signal(signal.SIGTERM)
+    run.end(143)
+    box.expect_no_container()
+
+
+@case
+def podman_restart(box):
+    restart(box, box.podman())
+
+
+@case
+def charliecloud_restart(box):
+    restart(box, box.charliecloud())
+
+
+def runs_at_once(box, container):
+    """Nobody takes the folder of another, which has just been made, for an abandoned one."""
+    runs = [box.ranks_in(container, 1, "true") for _ in range(4)]
+    for run in runs:
+        run.end(0)
+    ids = os.listdir(box.path("runs"))
+    left = sorted(name for name in os.listdir("/tmp") if name.startswith("dlaunch-") and any(one in name for one in ids))
+    expect_equal(left, [], "folders left in /tmp")
+
+
+@case
+def charliecloud_four_runs_begin_at_once(box):
+    runs_at_once(box, box.charliecloud())
 
 
 # --- MPI

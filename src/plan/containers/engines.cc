@@ -79,7 +79,7 @@ ContainerPlan podman(const Wanted& wanted, const ContainerFacts& facts) {
   if (wanted.gpus) own.emplace_back("--device=nvidia.com/gpu=all");
   ContainerPlan plan = call(wanted, facts, own);
   plan.runtime = "podman";
-  plan.cleanup = {wanted.program, "rm", "--force", "--ignore", "--time=0"};
+  plan.cleanup = {wanted.program, "rm", "--force", "--volumes", "--ignore", "--time=0"};
   return plan;
 }
 
@@ -90,7 +90,7 @@ ContainerPlan docker(const Wanted& wanted, const ContainerFacts& facts) {
     own.emplace_back(facts.nvidia_toolkit ? "--gpus=all" : "--device=nvidia.com/gpu=all");
   ContainerPlan plan = call(wanted, facts, own);
   plan.runtime = "docker";
-  plan.cleanup = {wanted.program, "rm", "--force"};
+  plan.cleanup = {wanted.program, "rm", "--force", "--volumes"};
   return plan;
 }
 

@@ -54,13 +54,17 @@ ContainerPlan charliecloud(const Wanted& wanted, const ContainerFacts&) {
   return finished(std::move(plan), wanted, "--");
 }
 
-// enroot's documents: doc/cmd/start.md (--mount, --env), doc/image-format.md (x-create),
-// doc/standard-hooks.md (the variables that its hooks for GPUs and InfiniBand look at).
+// enroot's documents: doc/cmd/start.md (--mount, --env, --rc), doc/image-format.md (x-create;
+// /etc/rc, which runs the image's entry point, so ours takes its place), doc/standard-hooks.md (the
+// variables that its hooks for GPUs and InfiniBand look at).
 ContainerPlan enroot(const Wanted& wanted, const ContainerFacts& facts) {
   ContainerPlan plan;
   plan.runtime = "enroot";
-  plan.argv = {wanted.program, "start"};
-  if (wanted.gpus) plan.argv.emplace_back("--env=NVIDIA_VISIBLE_DEVICES=all");
+  plan.argv = {wanted.program, "start", "--rc", wanted.rc};
+  if (wanted.gpus) {
+    plan.argv.insert(plan.argv.end(), {"--env=NVIDIA_VISIBLE_DEVICES=all",
+                                       "--env=NVIDIA_DRIVER_CAPABILITIES=compute,utility"});
+  }
   if (facts.infiniband) plan.argv.emplace_back("--env=MELLANOX_VISIBLE_DEVICES=all");
   for (const Mount& mount : wanted.mounts)
     plan.argv.push_back("--mount=" + mount.host + ':' + mount.target + ":none:x-create=auto,rbind" +

@@ -125,18 +125,27 @@ TEST_F(EntryFolderTest, IsOursAloneAndHoldsOurProgram) {
 
 TEST_F(EntryFolderTest, WhatAnAgentHasLeftIsClearedWhenItIsGone) {
   const std::string out = std::string(base_) + "/said";
+  const std::string program = std::string(base_) + "/podman";
+  std::ofstream(program) << "#!/bin/sh\necho \"$*\" >>" << out << '\n';
+  ASSERT_EQ(::chmod(program.c_str(), 0700), 0);
+  const std::string path = ::getenv("PATH");
+  ::setenv("PATH", (std::string(base_) + ':' + path).c_str(), 1);
   {
     auto made = make_entry_folder(folder());
     ASSERT_TRUE(made);
-    ASSERT_EQ(note_cleanup(folder(), {{"/bin/sh", "-c", "echo old >>\"$0\"", out}}), 0);
-    ASSERT_EQ(note_cleanup(folder(), {{"/bin/sh", "-c", "echo one $1 >>\"$0\"", out, "a b"},
-                                      {"/bin/sh", "-c", "echo two >>\"$0\"", out}}),
+    ASSERT_EQ(note_cleanup(folder(), {{"/x/podman", "rm", "dlaunch-old"}}), 0);
+    ASSERT_EQ(note_cleanup(folder(), {{"/x/podman", "rm", "--force", "dlaunch-1", "dlaunch-2"},
+                                      {"/x/podman", "rm", "--volumes", "dlaunch-3"},
+                                      {"/bin/sh", "-c", "echo strange >>\"$0\"", out},
+                                      {"/x/podman", "rm", "others"},
+                                      {"/x/podman", "run", "dlaunch-4"}}),
               0);
     clear_abandoned_entry_folders(base_);
     EXPECT_EQ(said(), "") << "its agent lives";
   }
   clear_abandoned_entry_folders(base_);
-  EXPECT_EQ(said(), "one a b\ntwo\n");
+  ::setenv("PATH", path.c_str(), 1);
+  EXPECT_EQ(said(), "rm --force dlaunch-1 dlaunch-2\nrm --volumes dlaunch-3\n");
   EXPECT_NE(::access(folder().c_str(), F_OK), 0);
 }
 

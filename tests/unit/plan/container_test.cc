@@ -2,6 +2,8 @@
 // (src/plan/containers/).
 #include "plan/container.h"
 
+#include <algorithm>
+
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
@@ -93,7 +95,7 @@ TEST(Container, PodmanWithoutRoot) {
       "--mount=type=bind,source=/home/me/job/cache,target=/root/.cache "
       "--mount=type=bind,source=/home/me/job,target=/home/me/job "
       "--mount=type=bind,source=/tmp/dlaunch-enter-20261122-080000-abc-1-0,"
-      "target=/tmp/dlaunch-enter-20261122-080000-abc-1-0 "
+      "target=/tmp/dlaunch-enter-20261122-080000-abc-1-0,readonly "
       "--mount=type=bind,source=/home/me/runs/20261122-080000-abc/attempt-1,"
       "target=/home/me/runs/20261122-080000-abc/attempt-1 --cap-add=SYS_PTRACE "
       "--entrypoint=/tmp/dlaunch-enter-20261122-080000-abc-1-0/dlaunch "
@@ -102,7 +104,7 @@ TEST(Container, PodmanWithoutRoot) {
   const ContainerPlan& container = plan->nodes[0].containers[0];
   EXPECT_EQ(container.argv[container.named], "--name=dlaunch-20261122-080000-abc-1-r");
   EXPECT_THAT(container.cleanup,
-              ElementsAre("/usr/bin/podman", "rm", "--force", "--ignore", "--time=0"));
+              ElementsAre("/usr/bin/podman", "rm", "--force", "--volumes", "--ignore", "--time=0"));
   EXPECT_EQ(plan->ranks[0].container, 0U);
 }
 
@@ -131,7 +133,7 @@ TEST(Container, Docker) {
                         "--mount=type=bind,"));
   ASSERT_TRUE(plan);
   EXPECT_THAT(plan->nodes[0].containers[0].cleanup,
-              ElementsAre("/usr/bin/docker", "rm", "--force"));
+              ElementsAre("/usr/bin/docker", "rm", "--force", "--volumes"));
   // docker-run(1): without the toolkit, by the Container Device Interface.
   cluster.nodes[0].facts.containers.nvidia_toolkit = false;
   EXPECT_THAT(line(make_plan(job(Runtime::docker), cluster, context())),
@@ -148,7 +150,7 @@ TEST(Container, Apptainer) {
             "/usr/bin/singularity exec --cleanenv --nv --bind=/data:/data:ro "
             "--bind=/home/me/job:/home/me/job "
             "--bind=/tmp/dlaunch-enter-20261122-080000-abc-1-0:"
-            "/tmp/dlaunch-enter-20261122-080000-abc-1-0 "
+            "/tmp/dlaunch-enter-20261122-080000-abc-1-0:ro "
             "--bind=/home/me/runs/20261122-080000-abc/attempt-1:"
             "/home/me/runs/20261122-080000-abc/attempt-1 train.sif "
             "/tmp/dlaunch-enter-20261122-080000-abc-1-0/dlaunch agent --enter "
@@ -178,11 +180,12 @@ TEST(Container, Enroot) {
   JobSpec spec = job(Runtime::enroot);
   spec.container->image = "train.sqsh";
   EXPECT_EQ(line(make_plan(spec, cluster, context())),
-            "/usr/bin/enroot start --env=NVIDIA_VISIBLE_DEVICES=all "
+            "/usr/bin/enroot start --rc /tmp/dlaunch-enter-20261122-080000-abc-1-0/rc "
+            "--env=NVIDIA_VISIBLE_DEVICES=all --env=NVIDIA_DRIVER_CAPABILITIES=compute,utility "
             "--env=MELLANOX_VISIBLE_DEVICES=all "
             "--mount=/home/me/job:/home/me/job:none:x-create=auto,rbind "
             "--mount=/tmp/dlaunch-enter-20261122-080000-abc-1-0:"
-            "/tmp/dlaunch-enter-20261122-080000-abc-1-0:none:x-create=auto,rbind "
+            "/tmp/dlaunch-enter-20261122-080000-abc-1-0:none:x-create=auto,rbind,ro "
             "--mount=/home/me/runs/20261122-080000-abc/attempt-1:"
             "/home/me/runs/20261122-080000-abc/attempt-1:none:x-create=auto,rbind train.sqsh "
             "/tmp/dlaunch-enter-20261122-080000-abc-1-0/dlaunch agent --enter "
@@ -272,10 +275,73 @@ TEST(Container, VariablesOfTheNodeStayOutside) {
   EXPECT_FALSE(start.env.contains("PATH"));
   EXPECT_EQ(start.defaults.at("PYTHONUNBUFFERED"), "1") << "the image may know better";
   EXPECT_NE(start.defaults.at("OMP_NUM_THREADS"), "77");
-  EXPECT_EQ(start.defaults.at("CUDA_VISIBLE_DEVICES"), "1");
+  EXPECT_EQ(start.env.at("CUDA_VISIBLE_DEVICES"), "1") << "whatever the image sets";
   ASSERT_EQ(start.containers.size(), 1U);
   EXPECT_EQ(start.ranks.front().container, 1U);
   EXPECT_EQ(start.entry_folder, "/tmp/dlaunch-enter-20261122-080000-abc-1-0");
+}
+
+TEST(Container, VariablesOfTheNodeGiveWayToThoseOfTheJob) {
+  Cluster cluster = nodes(1, {"ch-run"});
+  add_gpus(cluster);
+  cluster.nodes[0].facts.cuda_visible_devices = "1";
+  JobSpec spec = job(Runtime::charliecloud);
+  spec.framework = Framework::mpi;
+  spec.processes = 2;
+  const auto names = [&](const PlanContext& with) {
+    const auto plan = make_plan(spec, cluster, with);
+    std::vector<std::string> found;
+    if (!plan) return std::vector<std::string>{plan.error().message};
+    for (const Variable& one : plan->nodes[0].variables) found.push_back(one.name);
+    return found;
+  };
+  const auto mine = [](const char* name) { return testing::Contains(std::string(name)); };
+  EXPECT_THAT(names(context()), testing::AllOf(mine("CUDA_VISIBLE_DEVICES"), mine("UCX_TLS"),
+                                               mine("UCX_POSIX_USE_PROC_LINK")));
+  spec.env = {{"CUDA_VISIBLE_DEVICES", "0"}};
+  spec.env_pass = {"UCX_POSIX_USE_PROC_LINK"};
+  spec.env_secret = {"UCX_TLS"};
+  PlanContext with = context();
+  with.launcher_env = {{"UCX_POSIX_USE_PROC_LINK", "y"}, {"UCX_TLS", "all"}};
+  EXPECT_THAT(names(with), Not(testing::AnyOf(mine("CUDA_VISIBLE_DEVICES"), mine("UCX_TLS"),
+                                              mine("UCX_POSIX_USE_PROC_LINK"))));
+  spec.env.clear();
+  spec.binding.gpus = Binding::Gpus::none;
+  cluster.nodes[0].facts.containers.nvidia_cdi = true;
+  const auto none = make_plan(spec, cluster, with);
+  ASSERT_TRUE(none);
+  for (const Variable& one : none->nodes[0].variables)
+    EXPECT_NE(one.source, VariableSource::carried) << one.name;
+}
+
+// Over several nodes TCP is needed.
+TEST(Container, TcpIsLeftOutWhereSharedMemoryIsEnough) {
+  JobSpec spec = job(Runtime::podman);
+  spec.framework = Framework::mpi;
+  spec.processes = 2;
+  const auto leaves_out = [&](const Cluster& cluster) {
+    const auto plan = make_plan(spec, cluster, context());
+    EXPECT_TRUE(plan) << plan.error().message;
+    const auto& all = plan->nodes[0].variables;
+    return std::any_of(all.begin(), all.end(),
+                       [](const Variable& one) { return one.name == "UCX_TLS"; });
+  };
+  EXPECT_TRUE(leaves_out(nodes(1, {"podman"})));
+  spec.processes = 8;
+  EXPECT_FALSE(leaves_out(nodes(2, {"podman"})));
+}
+
+TEST(Container, AutoPrefersTheOneThatBringsTheGpus) {
+  Cluster cluster = nodes(1, {"podman", "apptainer"});
+  add_gpus(cluster);
+  EXPECT_THAT(line(make_plan(job(), cluster, context())), HasSubstr("/podman run"));
+  cluster.nodes[0].facts.containers.nvidia_cdi = false;
+  EXPECT_THAT(line(make_plan(job(), cluster, context())), HasSubstr("/apptainer exec"));
+  JobSpec spec = job();
+  spec.binding.gpus = Binding::Gpus::none;
+  EXPECT_THAT(line(make_plan(spec, cluster, context())), HasSubstr("/podman run"));
+  cluster.nodes[0].facts.containers.programs.pop_back();
+  EXPECT_THAT(line(make_plan(job(), cluster, context())), HasSubstr("nvidia-ctk cdi generate"));
 }
 
 TEST(Container, NoVariableIsOnTheCommandLine) {
