@@ -172,7 +172,11 @@ def every_two_nodes_by_themselves_and_the_slow_one_is_named(box):
     result = json.loads(run.out)
     pairs = {(pair["a"], pair["b"]): pair for pair in result["pairs"]}
     expect_equal(sorted(pairs), [(a, b) for a in range(4) for b in range(a + 1, 4)], "every pair once")
-    expect_equal([pair for pair in sorted(pairs) if pairs[pair]["slow"]], [(0, 3), (1, 3), (2, 3)], "slow links")
+    # Nothing is measured twice here, so on a busy machine a good link may look slow, too; never slower than these.
+    planted = [(0, 3), (1, 3), (2, 3)]
+    expect(all(pairs[pair]["slow"] for pair in planted), f"not all slow links are named: {pairs}")
+    slowest = sorted(pairs, key=lambda pair: pairs[pair]["bandwidth"])[:3]
+    expect_equal(sorted(slowest), planted, "the slowest links")
 
 
 @case
