@@ -38,6 +38,7 @@ BEYOND = [
     ("hosts that contradict each other", r"is named twice|are given twice|is given twice|one address cannot be|auto stands alone|hosts? (is|are) given|names no host", 5),
     ("an address or a user beyond its characters", r"(address|user|interface): (a port is given|an IPv6 address|.* has at most)", 5),
     ("keys of connect that do not go together", r"has no meaning (with via|beside)|needs connect\.command|connect\.command", 5),
+    ("a pattern without its one group, or that is none", r"the pattern of metrics\.", 5),
     ("longer than the longest duration", r"must be a duration such as .* not \"?36501d", 5),
 ]
 
