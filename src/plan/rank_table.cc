@@ -386,6 +386,9 @@ const Row kTable[] = {
     {"WORLD_SIZE", kMpi, Scope::job, Keep::no,
      [](const View& v) { return for_torch(v, [&] { return *number(v.plan.ranks.size()); }); },
      "mpi.torch_variables: number of ranks"},
+    {"NODE_RANK", kMpi, Scope::node, Keep::no,
+     [](const View& v) { return for_torch(v, [&] { return *number(v.node_index); }); },
+     "mpi.torch_variables: index of the node; Lightning counts ranks by it"},
     {"MASTER_ADDR", kMpi, Scope::job, Keep::no,
      [](const View& v) { return for_torch(v, [&] { return v.plan.master.address; }); }, "",
      [](const View& v) { return "mpi.torch_variables: " + v.plan.master.reason; }},
@@ -469,9 +472,8 @@ const Row kTable[] = {
     {"GROUP_WORLD_SIZE", kBothTorch, Scope::job, Keep::no,
      [](const View& v) { return number(v.plan.nodes.size()); }, "number of nodes, torchrun's name"},
     {"ROLE_NAME", kTorch, Scope::role, Keep::no,
-     [](const View& v) -> Value {
-       return v.rank != nullptr ? v.rank->role : v.plan.ranks.front().role;
-     },
+     [](const View& v)
+         -> Value { return v.rank != nullptr ? v.rank->role : v.plan.ranks.front().role; },
      "role of the rank"},
     {"ROLE_RANK", kTorch, Scope::rank, Keep::no,
      [](const View& v) { return number(v.rank->role_rank); }, "index within the role"},

@@ -100,6 +100,10 @@ TEST(Mpi, TheFiveOfTorchWhereAskedFor) {
   EXPECT_EQ(env.at("WORLD_SIZE"), "4");
   EXPECT_EQ(env.at("MASTER_ADDR"), "10.0.0.4");
   EXPECT_EQ(env.at("MASTER_PORT"), "21000");
+  // Lightning's LightningEnvironment: NODE_RANK x processes of a node + LOCAL_RANK.
+  EXPECT_EQ(env.at("NODE_RANK"), "0");
+  EXPECT_EQ(environment_of(plan_of(spec, uneven_cluster()), 3).at("NODE_RANK"), "1");
+  EXPECT_FALSE(environment_of(plan_of(mpi_job(), uneven_cluster()), 3).contains("NODE_RANK"));
 }
 
 TEST(Mpi, WhereThereIsRdmaAnywhereOpenMpiChoosesForItself) {
