@@ -271,7 +271,7 @@ def ranks_of(box):
 
 
 def while_measuring(box, *words):
-    """A bench that goes on for long, once its first row is out."""
+    """A bench that goes on for long, once its head is out."""
     run = bench(box, "all_reduce", "-b", "1M", "-e", "1M", "-i", "4", "-N", "1000000", "-n", "2", "--no-check", *words)
     wait_until(lambda: len(ranks_of(box)) == 2 and b"# all_reduce" in run.out, "ranks that measure", 60)
     return run
@@ -309,7 +309,9 @@ def a_rank_that_stands_still_is_told_in_time(box):
     run = while_measuring(box, "--timeout", "2s")
     os.kill(ranks_of(box)[0], signal.SIGSTOP)
     run.end(124, patience=60)
-    expect_in("all_reduce of 1M has not ended within 2 s", " ".join(run.text.split()), "the report")
+    # On a busy machine the ranks may be about to begin only.
+    said = " ".join(run.text.split())
+    expect(re.search(r"(all_reduce of 1M|the start) has not ended within 2 s", said), f"the report: {said}")
 
 
 @case
