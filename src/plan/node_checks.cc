@@ -111,7 +111,7 @@ void check_gpus(const CheckedNode& node, Finder& found) {
 
 void check_node(const CheckedNode& node, Finder found) {
   if (!answered(node))
-    return found.bad("connect", first_line(node.failure), "try: ssh " + node.name + " true");
+    return found.bad("connect", first_line(node.failure), "ssh " + node.name + " true");
   for (const std::string& what : node.missing) found.bad("missing", what, "");
   check_gpus(node, found);
   check_limits(node, found);
