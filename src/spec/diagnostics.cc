@@ -73,13 +73,13 @@ void Diagnostics::error(Place place, std::string message) {
 
 std::string Diagnostics::refer_to(Place place) const {
   const Source& source = (*sources_)[place.source];
-  if (source.is_argument) return source.name;
+  if (source.is_argument) return presentable(source.name);
   return "line " + std::to_string(line_of(source.text, place.offset));
 }
 
 std::string Diagnostics::render(const Entry& entry) const {
   const Source& source = (*sources_)[entry.place.source];
-  std::string out = source.name;
+  std::string out = presentable(source.name);
   const bool has_line = !source.is_argument && !entry.place.is_whole();
   if (has_line) {
     const Location at = locate(source.text, entry.place.offset);

@@ -83,8 +83,13 @@ void check_environment(const Environment& environment) {
 
 /// What whoever uses a job relies on.
 void check_job(const JobSpec& job) {
-  check(job.command.is_shell ? !job.command.line.empty() : !job.command.argv.empty(),
-        "a job has a command");
+  const bool roles_have_commands =
+      !job.roles.empty() &&
+      std::all_of(job.roles.begin(), job.roles.end(),
+                  [](const RoleSpec& role) { return role.command.has_value(); });
+  const bool has_command =
+      job.command.is_shell ? !job.command.line.empty() : !job.command.argv.empty();
+  check(has_command || roles_have_commands, "a job has a command, or each of its roles has");
   check(signal_number(job.stop_signal).has_value(), "a stop signal is one", job.stop_signal);
   check(job.timeouts.lost_after > job.timeouts.fence_after, "lost_after is behind fence_after");
   check(job.restart.backoff_min <= job.restart.backoff_max, "a back-off grows");
