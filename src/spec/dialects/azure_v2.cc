@@ -70,8 +70,9 @@ std::string why_not_azure(const Document& document, NodeId root) {
       value_of(document, *value_of(document, root, "resources"), "instance_count");
   if (is_command && (has_distribution || has_count || has("environment_variables"))) return "";
   const std::string command = scalar_of(document, root, "command").value_or("");
-  if (command.find("${{inputs.") != std::string::npos ||
-      command.find("${{outputs.") != std::string::npos)
+  const bool is_native = has("framework") || has("shell");  // convert may leave such a text in one
+  if (!is_native && (command.find("${{inputs.") != std::string::npos ||
+                     command.find("${{outputs.") != std::string::npos))
     return "";
   return "no $schema of azuremlschemas, no type: command with a command";
 }
