@@ -6,7 +6,7 @@
 #include <sys/utsname.h>
 #include <unistd.h>
 
-#include "agent/carried_environment.h"
+#include "agent/ranks/carried_environment.h"
 #include "fabric/fabric_facts.h"
 #include "fabric/mca_settings.h"
 #include "fabric/net.h"

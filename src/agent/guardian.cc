@@ -14,11 +14,11 @@
 #include <unistd.h>
 
 #include "agent/agent.h"
-#include "agent/container_folder.h"
-#include "agent/join_point.h"
-#include "agent/pmix_folders.h"
+#include "agent/containers/container_folder.h"
+#include "agent/mpi/join_point.h"
+#include "agent/mpi/pmix_folders.h"
 #include "agent/progress.h"
-#include "agent/session_place.h"
+#include "agent/session/session_place.h"
 #include "model/signal_names.h"
 #include "os/cgroup.h"
 #include "os/containment.h"

@@ -46,7 +46,7 @@ DiskFact disk_of(const std::string& path) {
 }
 
 /// Questions that have one limit together: with that of add_collectives(), within the launcher's
-/// (launch/survey.cc).
+/// (launch/session/survey.cc).
 class Smi {
  public:
   [[nodiscard]] Result<std::string> ask(std::vector<std::string> arguments) const {

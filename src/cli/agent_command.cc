@@ -9,13 +9,13 @@
 
 #include <unistd.h>
 
-#include "agent/attach.h"
-#include "agent/container_entry.h"
+#include "agent/containers/container_entry.h"
 #include "agent/guardian.h"
-#include "agent/session_place.h"
-#include "agent/staged_binary.h"
+#include "agent/session/attach.h"
+#include "agent/session/session_place.h"
+#include "agent/session/staged_binary.h"
 #include "cli/print.h"
-#include "launch/remote_script.h"
+#include "launch/connect/remote_script.h"
 #include "os/build_id.h"
 #include "os/containment.h"
 #include "os/write_all.h"

@@ -12,9 +12,9 @@ namespace dlaunch {
 /// `agent --session HEX --node N [--after HEX] [--pid-namespace]`: says that it is ready on stdout,
 /// then is the guardian of an agent whose channel are stdin and stdout; with `--after` only when
 /// nothing of that lost session is there any more, else it says that it failed. `agent --attach HEX
-/// --node N`: gives stdin and stdout to the agent of that session which runs here (agent/attach.h).
-/// `agent --probe`: says the build id, for finding out whether this file can be executed where it
-/// is. Returns the exit code.
+/// --node N`: gives stdin and stdout to the agent of that session which runs here
+/// (agent/session/attach.h). `agent --probe`: says the build id, for finding out whether this file
+/// can be executed where it is. Returns the exit code.
 [[nodiscard]] int agent_command(const std::vector<std::string>& words);
 
 }  // namespace dlaunch

@@ -9,8 +9,8 @@
 #include <sys/wait.h>
 #include <unistd.h>
 
-#include "launch/engine_main.h"
-#include "launch/front.h"
+#include "launch/engine/engine_main.h"
+#include "launch/front/front.h"
 #include "os/signals.h"
 
 namespace dlaunch {

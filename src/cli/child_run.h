@@ -3,7 +3,7 @@
 
 #include <string>
 
-#include "launch/run_engine.h"
+#include "launch/engine/run_engine.h"
 #include "model/result.h"
 
 namespace dlaunch {

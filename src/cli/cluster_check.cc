@@ -5,7 +5,7 @@
 #include <vector>
 
 #include "cli/fabric_run.h"
-#include "launch/survey.h"
+#include "launch/session/survey.h"
 #include "os/clock.h"
 #include "plan/node_checks.h"
 #include "report/fabric_findings.h"

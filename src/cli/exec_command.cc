@@ -5,7 +5,7 @@
 
 #include <unistd.h>
 
-#include "agent/join_run.h"
+#include "agent/mpi/join_run.h"
 #include "cli/commands.h"
 #include "cli/job_file.h"
 #include "cli/print.h"

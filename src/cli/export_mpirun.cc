@@ -7,7 +7,7 @@
 #include "cli/hosts.h"
 #include "cli/print.h"
 #include "fabric/mca_settings.h"
-#include "launch/discover.h"
+#include "launch/session/discover.h"
 #include "os/program_output.h"
 #include "plan/carried.h"
 #include "plan/make_plan.h"

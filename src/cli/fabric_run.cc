@@ -9,7 +9,7 @@
 #include <optional>
 
 #include "cli/measured_run.h"
-#include "launch/terminal_prompt.h"
+#include "launch/front/terminal_prompt.h"
 #include "report/run_ending.h"
 
 extern char** environ;

@@ -6,7 +6,7 @@
 #include <optional>
 
 #include "cli/job_file.h"
-#include "launch/slurm_inquiry.h"
+#include "launch/slurm/slurm_inquiry.h"
 #include "os/clock.h"
 #include "spec/hostfile.h"
 #include "spec/resolve_hosts.h"

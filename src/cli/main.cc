@@ -11,7 +11,7 @@
 #include "cli/foreign_words.h"
 #include "cli/print.h"
 #include "cli/speed_command.h"
-#include "launch/askpass.h"
+#include "launch/connect/askpass.h"
 #include "model/result.h"
 
 namespace dlaunch {

@@ -17,9 +17,9 @@
 
 #include "cli/hosts.h"
 #include "cli/print.h"
-#include "launch/engine_main.h"
-#include "launch/front.h"
-#include "launch/terminal_prompt.h"
+#include "launch/engine/engine_main.h"
+#include "launch/front/front.h"
+#include "launch/front/terminal_prompt.h"
 #include "os/containment.h"
 #include "os/signals.h"
 

@@ -7,7 +7,7 @@
 
 #include "cli/collectives_command.h"
 #include "cli/job_options.h"
-#include "launch/run_engine.h"
+#include "launch/engine/run_engine.h"
 #include "measure/record.h"
 #include "model/result.h"
 

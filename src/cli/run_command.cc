@@ -9,8 +9,8 @@
 #include "cli/run_options.h"
 #include "cli/show_plan.h"
 #include "cli/smoke_test.h"
-#include "launch/engine_main.h"
-#include "launch/front.h"
+#include "launch/engine/engine_main.h"
+#include "launch/front/front.h"
 #include "plan/smoke.h"
 
 namespace dlaunch {

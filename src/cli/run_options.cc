@@ -2,7 +2,7 @@
 
 #include <utility>
 
-#include "launch/terminal_prompt.h"
+#include "launch/front/terminal_prompt.h"
 
 extern char** environ;
 

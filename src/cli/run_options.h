@@ -4,7 +4,7 @@
 #include <string>
 
 #include "cli/job_options.h"
-#include "launch/run_engine.h"
+#include "launch/engine/run_engine.h"
 
 namespace dlaunch {
 

@@ -9,7 +9,7 @@
 
 #include "cli/job_options.h"
 #include "cli/print.h"
-#include "launch/command_output.h"
+#include "launch/slurm/command_output.h"
 #include "spec/slurm_state.h"
 
 namespace dlaunch {

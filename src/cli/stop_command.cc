@@ -10,7 +10,7 @@
 #include "cli/commands.h"
 #include "cli/print.h"
 #include "cli/run_places.h"
-#include "launch/front_link.h"
+#include "launch/front/front_link.h"
 #include "os/clock.h"
 #include "report/plain_text.h"
 #include "text/duration_text.h"

@@ -6,8 +6,8 @@
 #include "cli/commands.h"
 #include "cli/print.h"
 #include "cli/slurm_job.h"
-#include "launch/command_output.h"
-#include "launch/srun.h"
+#include "launch/slurm/command_output.h"
+#include "launch/slurm/srun.h"
 
 namespace dlaunch {
 

@@ -30,7 +30,7 @@ struct NodeLost {
   NodeIndex node;
   std::string what;                    // "its agent was killed by SIGKILL"
   std::optional<WallTime> heard_at{};  // when the last sign of life came, on our clock
-  /// Its ranks may run on for so long, until its agent fences them (agent/lease.h).
+  /// Its ranks may run on for so long, until its agent fences them (agent/session/lease.h).
   Duration may_run_for{0};
   bool end_was_heard = false;  // that of its agent, so nothing ran after heard_at
   bool operator==(const NodeLost&) const = default;

@@ -63,7 +63,7 @@ struct FilePlan {
 
 /// A container that ranks of a node run in, each in one of its own: how its runtime is called. What
 /// it executes in there is our own program, which gets everything else from the agent
-/// (agent/container_entry.h): no variable, argument or secret of a rank is on this line.
+/// (agent/containers/container_entry.h): no variable, argument or secret of a rank is on this line.
 struct ContainerPlan {
   std::string runtime;  // "podman"
   std::string image;

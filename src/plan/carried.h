@@ -1,6 +1,6 @@
 // What ranks on other nodes take from the launcher's environment, where the folders exist there
 // (design section 5, "Environment of a rank"). Which do is decided on the node:
-// agent/carried_environment.h. Pure.
+// agent/ranks/carried_environment.h. Pure.
 #pragma once
 
 #include <string>

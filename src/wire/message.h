@@ -49,8 +49,8 @@ struct Hello {
   bool operator==(const Hello&) const = default;
 };
 /// Sent at every beat. The launcher also answers each one of the agent's at once: the agent's ranks
-/// may run only as long as the launcher is known to hear of them (agent/lease.h). What comes back
-/// also tells the round trip, and so the difference of the two clocks (clock_offset.h).
+/// may run only as long as the launcher is known to hear of them (agent/session/lease.h). What
+/// comes back also tells the round trip, and so the difference of the two clocks (clock_offset.h).
 struct Heartbeat {
   WallTime at;             // sender's clock
   std::uint64_t sent = 0;  // nanoseconds on the sender's monotonic clock; means nothing elsewhere
@@ -139,16 +139,17 @@ struct StartRanks {
       0;  // bytes of each stream that may be sent before OutputCredit comes
   bool last = true;
   std::vector<StartFile> files;
-  Environment carried;   // of the launcher's machine; see agent/carried_environment.h
+  Environment carried;   // of the launcher's machine; see agent/ranks/carried_environment.h
   Environment defaults;  // set where neither the environment so far nor anything later sets them
   /// Not empty: another launcher starts the ranks. The agent makes this folder, with a link to
   /// dlaunch in it, and starts each rank when `dlaunch exec --join` comes for it
-  /// (agent/join_point.h).
+  /// (agent/mpi/join_point.h).
   /// -> RanksAwaited
   std::string join_folder{};
   bool are_mpi = false;  // with join_folder: a rank that never meets mpirun has failed
   std::vector<StartContainer> containers{};
-  std::string entry_folder{};  // where they come (agent/container_folder.h); empty: no containers
+  std::string entry_folder{};  // where they come (agent/containers/container_folder.h); empty: no
+                               // containers
   bool operator==(const StartRanks&) const = default;
 };
 /// Signal to the leaders of these ranks of the attempt (and to the direct children of our own
@@ -477,7 +478,7 @@ struct SyncDone {
 };
 
 // ---- MPI: docs/mpi.md. The launcher only passes on what the PMIx servers of the nodes have for
-// each other, and their ranks of PMI-1 (launch/pmix_relay.h).
+// each other, and their ranks of PMI-1 (launch/mpi/pmix_relay.h).
 
 /// Bytes that one fence or one rank's data may have: a frame holds them with what goes before.
 inline constexpr std::size_t kMostPmixBytes = 16U * 1024 * 1024 - 65536;

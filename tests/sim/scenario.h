@@ -26,7 +26,7 @@ struct RankFate {
   bool port_taken = false;  // its own failure comes of that, and its agent says so
 };
 
-/// How long an agent that hears nothing lets its ranks run (agent/lease.h).
+/// How long an agent that hears nothing lets its ranks run (agent/session/lease.h).
 inline constexpr MonotonicTime kFence = std::chrono::seconds(13);
 
 /// The node is gone for the launcher. What comes while it is gone already changes nothing.

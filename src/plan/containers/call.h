@@ -24,7 +24,8 @@ struct Wanted {
   std::string name;           // of the container, up to the rank's number
   /// What is executed in it, up to the rank's number, which is the last word.
   std::vector<std::string> entry;
-  std::string rc;  // a shell script that executes its arguments (agent/container_folder.h)
+  std::string
+      rc;  // a shell script that executes its arguments (agent/containers/container_folder.h)
 };
 
 [[nodiscard]] ContainerPlan podman(const Wanted&, const ContainerFacts&);

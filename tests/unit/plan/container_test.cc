@@ -7,7 +7,7 @@
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
-#include "launch/start_message.h"
+#include "launch/session/start_message.h"
 #include "model/mount.h"
 
 namespace dlaunch {

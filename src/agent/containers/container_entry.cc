@@ -1,0 +1,321 @@
+#include "agent/containers/container_entry.h"
+
+#include <algorithm>
+#include <cerrno>
+#include <chrono>
+#include <csignal>
+#include <cstdio>
+#include <cstring>
+#include <set>
+#include <vector>
+
+#include <poll.h>
+#include <sched.h>
+#include <sys/resource.h>
+#include <sys/socket.h>
+#include <sys/stat.h>
+#include <sys/un.h>
+#include <sys/wait.h>
+#include <unistd.h>
+
+#include "agent/containers/container_folder.h"
+#include "agent/containers/container_words.h"
+#include "agent/ranks/environment_block.h"
+#include "model/pmi.h"
+#include "os/containment.h"
+#include "os/cpu_mask.h"
+#include "os/descriptors.h"
+#include "os/leader.h"
+#include "os/packet.h"
+#include "os/proc_file.h"
+#include "os/signals.h"
+#include "os/spawn.h"
+
+extern char** environ;
+
+namespace dlaunch {
+
+namespace {
+
+constexpr std::size_t kMostHanded = 5;  // the order, three streams, PMI-1
+constexpr std::size_t kStreams = 4;
+constexpr std::size_t kMostOrder = 64 * 1024 * 1024;
+constexpr std::chrono::seconds kCleanupLimit{10};
+constexpr const char* kDefaultPath = "/usr/local/sbin:/usr/local/bin:/usr/sbin:/usr/bin:/sbin:/bin";
+
+struct Handed {
+  EntryOrder order;
+  std::vector<UniqueFd> descriptors;  // without that of the order
+};
+
+bool send(int socket, const std::string& text) {
+  ssize_t n = 0;
+  do {
+    n = ::send(socket, text.data(), text.size(), MSG_NOSIGNAL);
+  } while (n < 0 && errno == EINTR);
+  return n >= 0;
+}
+
+/// The file is the agent's: read from its beginning, wherever it stands.
+std::string read_all(int fd) {
+  std::string text;
+  char bytes[65536];
+  ssize_t n = 0;
+  while (text.size() < kMostOrder &&
+         (n = ::pread(fd, bytes, sizeof bytes, static_cast<off_t>(text.size()))) > 0)
+    text.append(bytes, static_cast<std::size_t>(n));
+  return text;
+}
+
+/// Waits for the order, or for the end of the agent.
+std::optional<Handed> fetch_order(int socket) {
+  Handed handed;
+  const auto packet =
+      receive_packet(socket, kMostEntryBytes, kMostHanded, handed.descriptors, true);
+  if (!packet) return std::nullopt;
+  const auto demand = decode_demand(*packet);
+  if (!demand || demand->kind != EntryDemand::Kind::order || handed.descriptors.size() < kStreams)
+    return std::nullopt;
+  auto order = decode_order(read_all(handed.descriptors.front().get()));
+  if (!order) return std::nullopt;
+  handed.order = std::move(*order);
+  handed.descriptors.erase(handed.descriptors.begin());
+  return handed;
+}
+
+std::string text_of(const std::string& path) {
+  std::string text;
+  if (std::FILE* file = std::fopen(path.c_str(), "re")) {
+    char bytes[4096];
+    std::size_t n = 0;
+    while ((n = std::fread(bytes, 1, sizeof bytes, file)) > 0) text.append(bytes, n);
+    std::fclose(file);
+  }
+  return text;
+}
+
+bool is_writable_folder(const std::string& path) {
+  struct stat about {};
+  return ::stat(path.c_str(), &about) == 0 && S_ISDIR(about.st_mode) &&
+         ::access(path.c_str(), W_OK | X_OK) == 0;
+}
+
+/// That of the image, with what the job sets.
+Environment environment_for(const EntryOrder& order) {
+  Environment environment = environment_from_block(environ);
+  if (environment.contains("CH_RUNNING")) {
+    for (auto& [name, value] : charliecloud_environment(text_of("/ch/environment")))
+      environment.insert_or_assign(name, value);
+  }
+  for (const auto& [name, value] : order.defaults) environment.emplace(name, value);
+  for (const auto& [name, value] : order.variables) environment.insert_or_assign(name, value);
+  environment.emplace("PATH", kDefaultPath);
+  environment.insert_or_assign("PWD", order.workdir);
+  // A user whom the image does not know has "/" or another's folder there, and caches go nowhere.
+  auto& home = environment["HOME"];
+  if (home.empty() || home == "/" || !is_writable_folder(home)) home = "/tmp";
+  return environment;
+}
+
+/// No more than the runtime has left us.
+void settle_limits(const EntryOrder& order, rlimit& open_files) {
+  rlimit now{};
+  ::getrlimit(RLIMIT_NOFILE, &now);
+  open_files.rlim_max = std::min<rlim_t>(order.open_files_hard, now.rlim_max);
+  open_files.rlim_cur = std::min<rlim_t>(order.open_files, open_files.rlim_max);
+  // Of locked memory all that we may have: network cards need it.
+  if (::getrlimit(RLIMIT_MEMLOCK, &now) == 0) {
+    now.rlim_cur = now.rlim_max;
+    ::setrlimit(RLIMIT_MEMLOCK, &now);
+  }
+}
+
+/// The program that was asked for, and what must be known of it.
+class Inmate {
+ public:
+  explicit Inmate(EntryOrder order) : order_(std::move(order)) {}
+
+  tl::expected<pid_t, StartFailure> start(std::vector<UniqueFd> descriptors) {
+    const EnvironmentBase base(environment_for(order_), {}, {}, {});
+    const EnvironmentBlock environment(base, {});
+    const Program program =
+        find_program(order_.argv.front(), environment.search_path(), order_.workdir);
+    std::vector<const char*> argv;
+    for (const std::string& argument : order_.argv) argv.push_back(argument.c_str());
+    argv.push_back(nullptr);
+    rlimit open_files{};
+    settle_limits(order_, open_files);
+    CpuMask cpus(order_.cpus);
+    SpawnRequest request;
+    request.program = &program;
+    request.argv = argv.data();
+    request.envp = environment.pointers();
+    request.workdir = order_.workdir.c_str();
+    request.stdin_fd = descriptors[0].get();
+    request.stdout_fd = descriptors[1].get();
+    request.stderr_fd = descriptors[2].get();
+    request.extra_fd = order_.has_pmi && descriptors.size() > 3 ? descriptors[3].get() : -1;
+    request.extra_fd_number = kPmiDescriptor;
+    request.cpus = cpus.set();
+    request.cpus_size = cpus.size();
+    request.open_files = &open_files;
+    const auto spawned = spawn(request);
+    if (!spawned) return tl::unexpected(spawned.error());
+    pid_ = spawned->pid;
+    return pid_;
+  }
+
+  void signal(int number) {
+    if (status_) return;
+    if (is_our_shell()) {
+      for (const pid_t child : children_of(pid_)) {
+        companions_.insert(child);
+        ::kill(child, number);
+        ::kill(child, SIGCONT);
+      }
+    }
+    ::kill(pid_, number);
+    ::kill(pid_, SIGCONT);  // a stopped process takes no other signal
+  }
+
+  void pass(int number) {
+    if (status_) return;
+    if (!is_our_shell()) {
+      ::kill(pid_, number);
+      return;
+    }
+    for (const pid_t child : children_of(pid_)) ::kill(child, number);
+  }
+
+  /// True: its own end was among those.
+  bool reap() {
+    bool ended = false, none_left = false;
+    while (const auto reaped = reap_one(none_left)) {
+      companions_.erase(reaped->pid);
+      if (reaped->pid != pid_ || status_) continue;
+      status_ = reaped->status;
+      ended = true;
+    }
+    return ended;
+  }
+
+  /// SIGKILL, and waits for its end. True: it has not been told yet.
+  bool kill() {
+    if (status_) return false;
+    ::kill(pid_, SIGKILL);
+    const auto limit = std::chrono::steady_clock::now() + kCleanupLimit;
+    while (!status_ && std::chrono::steady_clock::now() < limit) {
+      wait_for_child(kCleanupLimit);
+      reap();
+    }
+    return status_.has_value();
+  }
+
+  /// It has ended, and what got its stop signal beside it, too: what of that lives is our child
+  /// now.
+  [[nodiscard]] bool is_over() {
+    if (!status_) return false;
+    const auto children = children_of(::getpid());
+    std::erase_if(companions_, [&](pid_t pid) {
+      return std::find(children.begin(), children.end(), pid) == children.end();
+    });
+    return companions_.empty();
+  }
+  [[nodiscard]] const ExitStatus& status() const { return *status_; }
+
+ private:
+  [[nodiscard]] bool is_our_shell() const {
+    return order_.is_own_shell && runs_command(pid_, order_.argv);
+  }
+
+  const EntryOrder order_;
+  pid_t pid_ = 0;
+  std::optional<ExitStatus> status_;
+  std::set<pid_t> companions_;
+};
+
+/// False: everything is to end now.
+bool heed_agent(int socket, Inmate& inmate) {
+  std::vector<UniqueFd> none;
+  const auto packet = receive_packet(socket, kMostEntryBytes, kMostHanded, none, false);
+  if (!packet) return errno == EAGAIN || errno == EINTR;
+  const auto demand = decode_demand(*packet);
+  if (!demand || demand->kind == EntryDemand::Kind::kill) return false;
+  if (demand->kind == EntryDemand::Kind::signal) inmate.signal(demand->signal);
+  if (demand->kind == EntryDemand::Kind::pass) inmate.pass(demand->signal);
+  return true;
+}
+
+/// Until it is over; false: it is to be killed.
+bool watch(int socket, int signals, Inmate& inmate) {
+  while (!inmate.is_over()) {
+    pollfd watched[] = {{socket, POLLIN, 0}, {signals, POLLIN, 0}};
+    (void)::poll(watched, 2, -1);
+    while (const int number = read_signal(signals)) {
+      // From whoever else has a say: `podman stop`, a runtime that passes on what it gets.
+      if (number != SIGCHLD) inmate.signal(number);
+    }
+    if (inmate.reap()) send(socket, encode(EntryNews(inmate.status())));
+    if (watched[0].revents != 0 && !heed_agent(socket, inmate)) return false;
+  }
+  return true;
+}
+
+int fail_with(const std::string& what) {
+  std::fprintf(stderr, "dlaunch: %s\n", what.c_str());
+  return exit_code::kInternal;
+}
+
+/// The agent talks to processes of its own user only.
+int nothing_to_run(const std::string& folder) {
+  struct stat about {};
+  if (::stat(folder.c_str(), &about) == 0 && about.st_uid != ::geteuid())
+    return fail_with("this container runs as another user (" + std::to_string(::geteuid()) +
+                     " in here) than the agent (" + std::to_string(about.st_uid) +
+                     " in here): docker without root and its userns-remap are not supported");
+  return exit_code::kSignalBase + SIGTERM;  // it was stopped before it began
+}
+
+}  // namespace
+
+Environment charliecloud_environment(std::string_view text) {
+  Environment environment;
+  while (!text.empty()) {
+    const auto end = std::min(text.find('\n'), text.size());
+    const std::string_view line = text.substr(0, end);
+    text.remove_prefix(std::min(end + 1, text.size()));
+    const auto equals = line.find('=');
+    if (equals == std::string_view::npos || equals == 0) continue;
+    std::string_view value = line.substr(equals + 1);
+    if (value.size() >= 2 && value.front() == '\'' && value.back() == '\'')
+      value = value.substr(1, value.size() - 2);
+    environment.insert_or_assign(std::string(line.substr(0, equals)), std::string(value));
+  }
+  return environment;
+}
+
+int enter_container(const std::string& folder, Rank rank) {
+  ensure_standard_descriptors();
+  take_all_signals();
+  become_subreaper();
+  auto signals = open_signal_fd({SIGCHLD, SIGTERM, SIGINT, SIGHUP, SIGQUIT, SIGUSR1, SIGUSR2});
+  if (!signals) return fail_with(signals.error().message);
+  const auto socket = connect_packets(entry_socket(folder));
+  if (!socket || !send(socket->get(), encode_entering(rank)))
+    return fail_with("the agent of this rank cannot be reached from the container");
+  auto handed = fetch_order(socket->get());
+  if (!handed) return nothing_to_run(folder);
+  Inmate inmate(std::move(handed->order));
+  const auto pid = inmate.start(std::move(handed->descriptors));
+  if (!pid) {
+    send(socket->get(), encode(EntryNews(pid.error())));
+    return pid.error().code();
+  }
+  send(socket->get(), encode(EntryNews(EntryStarted{*pid})));
+  const bool by_itself = watch(socket->get(), signals->get(), inmate);
+  if (!by_itself && inmate.kill()) send(socket->get(), encode(EntryNews(inmate.status())));
+  kill_descendants(kCleanupLimit);
+  return by_itself ? inmate.status().code() : exit_code::kSignalBase + SIGKILL;
+}
+
+}  // namespace dlaunch

@@ -1,0 +1,109 @@
+#include "agent/mpi/mpi_service.h"
+
+#include <algorithm>
+#include <utility>
+
+#include "model/pmi.h"
+
+namespace dlaunch {
+
+namespace {
+
+// What a rank that has called MPI_Abort gets to end by itself, with what its shell does then. MPICH
+// up to 4.0 waits to be ended.
+constexpr std::chrono::milliseconds kPmixGrace{1000};
+constexpr std::chrono::milliseconds kPmi1Grace{200};
+
+WireUp both(const WireUp& a, const WireUp& b) {
+  return {a.offered || b.offered, a.connected || b.connected, a.finalized || b.finalized,
+          a.aborted ? a.aborted : b.aborted};
+}
+
+}  // namespace
+
+MpiService::MpiService(EventLoop& loop, Channel& channel, SessionId id)
+    : pmix_(loop, channel, id,
+            {[this](Rank rank) { fail_if_mixed({rank}, {}); },
+             [this](Rank rank) {
+               if (on_abort_) on_abort_(rank, kPmixGrace);
+             }}),
+      pmi1_(loop, channel,
+            {[this](Rank rank) { fail_if_mixed({}, {rank}); },
+             [this](Rank rank) {
+               if (on_abort_) on_abort_(rank, kPmi1Grace);
+             }}),
+      id_(id) {}
+
+/// Some by the one way only, and some by the other only. A rank that speaks both (a program of MPI
+/// over PMIx that also uses PMI_FD, as `dlaunch check` does) is no stranger to either.
+void MpiService::fail_if_mixed(std::vector<Rank> pmix, std::vector<Rank> pmi1) {
+  for (const Rank rank : pmix_.connected()) pmix.push_back(rank);
+  for (const Rank rank : pmi1_.connected()) pmi1.push_back(rank);
+  const auto lacks = [](const std::vector<Rank>& all, Rank rank) {
+    return std::find(all.begin(), all.end(), rank) == all.end();
+  };
+  const bool only_pmix =
+      std::any_of(pmix.begin(), pmix.end(), [&](Rank r) { return lacks(pmi1, r); });
+  const bool only_pmi1 =
+      std::any_of(pmi1.begin(), pmi1.end(), [&](Rank r) { return lacks(pmix, r); });
+  if (only_pmix && only_pmi1) pmi1_.fail(wire::kPmi1Mixed);
+}
+
+void MpiService::prepare(const wire::PreparePmix& job) {
+  judges_ = true;
+  pmi1_.prepare(job, NodeIndex(id_.node));
+  pmix_.prepare(job);
+}
+
+void MpiService::on(wire::PmixFence& done) {
+  done.pmi1 ? pmi1_.on(done) : pmix_.on(done);
+}
+
+tl::expected<UniqueFd, StartFailure> MpiService::connect(Rank rank, const Environment& shared,
+                                                         Environment& own) {
+  pmix_.add_variables(rank, shared, own);
+  if (!pmi1_.offered()) return UniqueFd();
+  auto socket = pmi1_.open(rank);
+  if (!socket) {
+    return tl::unexpected(
+        StartFailure{StartFailure::Step::resources, socket.error(), "a socket for PMI-1", ""});
+  }
+  own.insert_or_assign("PMI_FD", std::to_string(kPmiDescriptor));
+  return std::move(*socket);
+}
+
+/// A rank that did not come to MPI_Finalize is no success: it may have been a world of one, or the
+/// others may wait for it.
+void MpiService::judge(Rank rank, ExitStatus& status) {
+  if (!judges_) return;
+  const WireUp seen = both(pmix_.seen(rank), pmi1_.seen(rank));
+  if (!seen.offered) return;
+  if (seen.aborted) {
+    status = ExitStatus();
+    status.value = *seen.aborted & 0xff;
+    status.mpi = MpiEnd::aborted;
+  } else if (status.ok() && !seen.connected) {
+    status.mpi = MpiEnd::never_connected;
+  } else if (status.ok() && !seen.finalized) {
+    status.mpi = MpiEnd::not_finalized;
+  }
+  // Else the job ends, and there is no need for errors of the others, too.
+  if (status.ok()) pmi1_.ended(rank);
+}
+
+void MpiService::expect_end() {
+  judges_ = false;
+  pmix_.expect_end();
+}
+
+void MpiService::finish(std::function<void()> done) {
+  expect_end();
+  pmix_.finish(std::move(done));
+}
+
+void MpiService::kill() {
+  expect_end();
+  pmix_.kill();
+}
+
+}  // namespace dlaunch

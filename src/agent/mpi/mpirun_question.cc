@@ -1,0 +1,49 @@
+#include "agent/mpi/mpirun_question.h"
+
+#include <chrono>
+
+#include <unistd.h>
+
+#include "agent/ranks/carried_environment.h"
+#include "agent/ranks/environment_block.h"
+#include "os/spawn.h"
+
+namespace dlaunch {
+
+namespace {
+
+constexpr std::chrono::seconds kLimit{5};
+constexpr std::size_t kMostText = 4096;
+
+/// Path of the program; empty: there is none that may be executed.
+std::string find(const std::string& name, const std::string& search_path) {
+  const Program program = find_program(name, search_path, "/");
+  if (program.candidates.empty()) return {};
+  const std::string& last = program.candidates.back();  // the search ends at one that may be run
+  return ::access(last.c_str(), X_OK) == 0 ? last : std::string();
+}
+
+}  // namespace
+
+void MpirunQuestion::ask(const wire::FactsRequest& request, const Environment& login,
+                         std::function<void(const Answer&)> done) {
+  running_.reset();
+  if (request.mpirun.empty()) return done({});
+  Environment environment = carried_environment(login, request.carried, "/", folder_exists);
+  if (request.search_path) environment["PATH"] = *request.search_path;
+  const std::string path = find_variable(environment, "PATH").value_or(kDefaultSearchPath);
+  Answer answer;
+  for (const std::string& name : request.mpirun) {
+    answer.program = find(name, path);
+    if (!answer.program.empty()) break;
+  }
+  if (answer.program.empty()) return done({});
+  running_ = std::make_unique<RunningProgram>(
+      loop_, std::vector<std::string>{answer.program, "--version"}, kLimit, &environment,
+      [answer, done = std::move(done)](const Result<std::string>& text) mutable {
+        answer.version = text ? text->substr(0, kMostText) : text.error().message;
+        done(answer);
+      });
+}
+
+}  // namespace dlaunch

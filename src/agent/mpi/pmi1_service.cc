@@ -1,0 +1,217 @@
+#include "agent/mpi/pmi1_service.h"
+
+#include <algorithm>
+#include <cerrno>
+#include <utility>
+#include <vector>
+
+#include <sys/socket.h>
+#include <unistd.h>
+
+#include "pmi/process_mapping.h"
+
+namespace dlaunch {
+
+namespace {
+
+using Kind = pmi::Conversation::Kind;
+
+constexpr std::size_t kRead = 4096;
+// A rank that writes without end must not keep the agent from its heartbeats.
+constexpr int kReadsPerTurn = 16;
+
+std::string why_over(std::int32_t status) {
+  switch (status) {
+    case wire::kPmi1RankGone:
+      return "a rank has ended that others wait for in MPI_Init or in a barrier of PMI-1";
+    case wire::kPmi1Mixed:
+      return "some ranks have called MPI_Init by PMI-1 (MPICH, Intel MPI), others by PMIx (Open "
+             "MPI): all ranks of a job need one MPI library";
+    default:
+      return "what ranks have for each other is too much for a barrier of PMI-1";
+  }
+}
+
+}  // namespace
+
+Pmi1Service::Pmi1Service(EventLoop& loop, Channel& channel, Callbacks callbacks)
+    : loop_(loop), channel_(channel), callbacks_(std::move(callbacks)) {}
+
+void Pmi1Service::prepare(const wire::PreparePmix& job, NodeIndex node) {
+  ranks_.clear();
+  attempt_ = job.attempt;
+  barrier_ = 0;
+  failed_ = false;
+  offered_ = job.pmi1 && node.value < job.nodes.size();
+  if (!offered_) return;
+  pmi::Job known{job.name_space, 0, {}, wire::kMostPmixBytes};
+  std::vector<std::vector<RankSpan>> nodes;
+  nodes_ = 0;
+  for (const wire::PreparePmix::Node& one : job.nodes) {
+    nodes.push_back(one.ranks);
+    known.size += static_cast<std::uint32_t>(count_of(one.ranks));
+    nodes_ += one.ranks.empty() ? 0 : 1;
+  }
+  known.mapping = pmi::process_mapping(nodes);
+  here_ = static_cast<std::size_t>(count_of(nodes[node.value]));
+  space_ = pmi::KeySpace(std::move(known));
+}
+
+tl::expected<UniqueFd, int> Pmi1Service::open(Rank rank) {
+  int ends[2];
+  if (::socketpair(AF_UNIX, SOCK_STREAM | SOCK_CLOEXEC, 0, ends) != 0) return tl::unexpected(errno);
+  UniqueFd theirs(ends[1]);
+  RankState& state = ranks_[rank.value];
+  state.said = pmi::Conversation();
+  state.socket = std::make_unique<WatchedFd>(loop_, UniqueFd(ends[0]));
+  watch(rank.value);
+  return theirs;
+}
+
+// ---- what one rank says
+
+void Pmi1Service::watch(std::uint32_t rank) {
+  ranks_[rank].socket->on_readable([this, rank] { read_turn(rank); });
+}
+
+void Pmi1Service::read_turn(std::uint32_t rank) {
+  RankState& state = ranks_[rank];
+  for (int i = 0; i < kReadsPerTurn && state.socket; ++i) {
+    if (!read_once(state, rank)) break;
+  }
+  if (state.socket) watch(rank);
+}
+
+/// False: there is no more for now.
+bool Pmi1Service::read_once(RankState& state, std::uint32_t rank) {
+  char bytes[kRead];
+  const ssize_t n = ::recv(state.socket->get(), bytes, sizeof bytes, MSG_DONTWAIT);
+  if (n < 0 && errno == EINTR) return true;
+  if (n < 0 && errno == EAGAIN) return false;
+  if (n <= 0) {
+    state.socket.reset();
+    return false;
+  }
+  state.said.feed({bytes, static_cast<std::size_t>(n)});
+  hear(rank, state);
+  return true;
+}
+
+void Pmi1Service::hear(std::uint32_t rank, RankState& state) {
+  while (const auto said = state.said.next(space_)) take(rank, state, *said);
+}
+
+void Pmi1Service::take(std::uint32_t rank, RankState& state, const pmi::Conversation::Said& said) {
+  tell(state, said.text);
+  switch (said.kind) {
+    case Kind::answered:
+    case Kind::finalized:
+      return;
+    case Kind::connected:
+      return callbacks_.on_connected(Rank(rank));
+    case Kind::at_barrier:
+      return at_barrier();
+    case Kind::aborted:
+      return callbacks_.on_abort(Rank(rank));
+    case Kind::refused:
+      if (std::exchange(state.noted, true)) return;
+      return note(rank, "has called " + said.what +
+                            ", which is not possible here: it gets an error. Programs that start "
+                            "others need mpirun");
+    case Kind::nonsense:
+      state.socket.reset();
+      return note(rank, "says by PMI-1 what is not understood, and is not heard any more: " +
+                            said.what + "; dlaunch serves PMI-1 and PMIx");
+  }
+}
+
+void Pmi1Service::note(std::uint32_t rank, const std::string& what) {
+  channel_.send(wire::Notice{"rank " + std::to_string(rank) + ' ' + what});
+}
+
+/// Whoever asks waits for the answer, so there is room for it, unless the rank plays tricks.
+void Pmi1Service::tell(RankState& state, std::string_view text) {
+  if (text.empty() || !state.socket) return;
+  const ssize_t n =
+      ::send(state.socket->get(), text.data(), text.size(), MSG_NOSIGNAL | MSG_DONTWAIT);
+  if (n != static_cast<ssize_t>(text.size())) state.socket.reset();
+}
+
+WireUp Pmi1Service::seen(Rank rank) {
+  const auto found = ranks_.find(rank.value);
+  if (!offered_ || found == ranks_.end()) return {};
+  RankState& state = found->second;
+  // It waits for each answer, so what is unread is little.
+  for (int i = 0; i < kReadsPerTurn && state.socket; ++i) {
+    if (!read_once(state, rank.value)) break;
+  }
+  return {true, state.said.connected(), state.said.finalized(), state.said.aborted()};
+}
+
+std::vector<Rank> Pmi1Service::connected() const {
+  std::vector<Rank> found;
+  for (const auto& [rank, one] : ranks_) {
+    if (one.said.connected()) found.emplace_back(rank);
+  }
+  return found;
+}
+
+// ---- barriers. Their order is the same on every node, so a number names one.
+
+void Pmi1Service::at_barrier() {
+  if (failed_) {
+    (void)close_waiting();
+    return;
+  }
+  const auto come = static_cast<std::size_t>(std::count_if(
+      ranks_.begin(), ranks_.end(), [](const auto& one) { return one.second.said.at_barrier(); }));
+  if (come < here_) return;
+  std::string puts = space_.take_puts();
+  if (nodes_ == 1) return barrier_out();  // they are known here already
+  send({attempt_, barrier_, 0, {}, std::move(puts)});
+}
+
+void Pmi1Service::send(wire::PmixFence fence) {
+  fence.pmi1 = true;
+  channel_.send(fence);
+}
+
+void Pmi1Service::on(const wire::PmixFence& done) {
+  if (!offered_ || done.attempt != attempt_ || failed_) return;
+  if (done.status != 0) return fail(done.status, false);
+  if (done.counter != barrier_) return;
+  if (!space_.add_puts(done.bytes)) return fail(wire::kPmi1TooMuch);
+  barrier_out();
+}
+
+void Pmi1Service::barrier_out() {
+  ++barrier_;
+  for (auto& [rank, state] : ranks_) tell(state, state.said.barrier_out());
+}
+
+/// Of a job that ends as it should, nobody waits in a barrier any more.
+void Pmi1Service::ended(Rank rank) {
+  const auto found = ranks_.find(rank.value);
+  if (offered_ && found != ranks_.end() && found->second.said.connected())
+    fail(wire::kPmi1RankGone);
+}
+
+void Pmi1Service::fail(std::int32_t status, bool tell_others) {
+  if (std::exchange(failed_, true)) return;
+  if (tell_others && nodes_ > 1) send({attempt_, barrier_, status, {}, {}});
+  const bool cut_off = close_waiting();
+  if (cut_off || status != wire::kPmi1RankGone) channel_.send(wire::Notice{why_over(status)});
+}
+
+/// Whoever waits in a barrier for what will not come: a closed socket is an error to its library.
+bool Pmi1Service::close_waiting() {
+  bool any = false;
+  for (auto& [rank, state] : ranks_) {
+    if (!state.said.at_barrier() || !state.socket) continue;
+    state.socket.reset();
+    any = true;
+  }
+  return any;
+}
+
+}  // namespace dlaunch

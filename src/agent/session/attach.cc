@@ -1,0 +1,99 @@
+#include "agent/session/attach.h"
+
+#include <array>
+#include <cerrno>
+#include <charconv>
+#include <cstdio>
+#include <cstring>
+#include <string_view>
+
+#include <poll.h>
+#include <sys/socket.h>
+#include <unistd.h>
+
+#include "os/cgroup.h"
+#include "os/containment.h"
+#include "os/descriptors.h"
+#include "os/proc_file.h"
+#include "os/write_all.h"
+
+namespace dlaunch {
+
+namespace {
+
+// The guardian ends right after its agent.
+constexpr int kGuardianLimitMs = 5000;
+
+bool send_descriptors(int socket, const std::array<int, 2>& descriptors) {
+  char byte = 0;
+  iovec data{&byte, 1};
+  alignas(cmsghdr) char control[CMSG_SPACE(sizeof descriptors)] = {};
+  msghdr message{};
+  message.msg_iov = &data;
+  message.msg_iovlen = 1;
+  message.msg_control = control;
+  message.msg_controllen = sizeof control;
+  cmsghdr* part = CMSG_FIRSTHDR(&message);
+  part->cmsg_level = SOL_SOCKET;
+  part->cmsg_type = SCM_RIGHTS;
+  part->cmsg_len = CMSG_LEN(sizeof descriptors);
+  std::memcpy(CMSG_DATA(part), descriptors.data(), sizeof descriptors);
+  return ::sendmsg(socket, &message, MSG_NOSIGNAL) == 1;
+}
+
+/// The agent's farewell has come, not only its end.
+bool wait_for_farewell(int socket) {
+  char byte = 0;
+  while (true) {
+    const ssize_t n = ::read(socket, &byte, 1);
+    if (n < 0 && errno == EINTR) continue;
+    return n == 1 && byte == kFarewell;
+  }
+}
+
+/// The guardian is the parent of the agent, who has called listen(2).
+UniqueFd guardian_behind(int socket) {
+  ucred agent{};
+  socklen_t size = sizeof agent;
+  if (::getsockopt(socket, SOL_SOCKET, SO_PEERCRED, &agent, &size) != 0 || agent.pid <= 0)
+    return {};
+  const std::string stat = read_proc_file("/proc/" + std::to_string(agent.pid) + "/stat");
+  const std::string_view parent = stat_field(stat, 4);
+  pid_t guardian = 0;
+  std::from_chars(parent.data(), parent.data() + parent.size(), guardian);
+  return guardian > 1 ? UniqueFd(open_pidfd(guardian)) : UniqueFd();
+}
+
+void wait_for_process(const UniqueFd& process) {
+  pollfd end{process.get(), POLLIN, 0};
+  if (process) ::poll(&end, 1, kGuardianLimitMs);
+}
+
+int no_agent(const std::string& marker, const SessionFound& found) {
+  // Agent and guardian may have been killed together: what daemons of ranks are then left in their
+  // cgroup is nobody else's business any more.
+  if (found.certain) sweep_abandoned_cgroups();
+  std::fprintf(stderr, "dlaunch: %s\n", found.gone.c_str());
+  write_all(STDOUT_FILENO, marker + (found.certain ? " gone " : " hidden ") + found.gone + '\n');
+  return found.certain ? kSessionGone : kSessionHidden;
+}
+
+}  // namespace
+
+int attach_main(SessionId id, const std::string& marker) {
+  const SessionFound found = find_session(session_folders(), id);
+  if (!found.connection) return no_agent(marker, found);
+  const UniqueFd guardian = guardian_behind(found.connection.get());
+  // Before the agent can say anything.
+  if (write_all(STDOUT_FILENO, marker + " ready\n") != 0) return exit_code::kNodeLost;
+  if (!send_descriptors(found.connection.get(), {STDIN_FILENO, STDOUT_FILENO}))
+    return exit_code::kNodeLost;
+  // The agent alone decides when they are closed.
+  redirect_to_null({STDIN_FILENO, STDOUT_FILENO});
+  // Nothing of the run is left on the node when this connection ends, as with the first one, which
+  // ends with the guardian.
+  if (wait_for_farewell(found.connection.get())) wait_for_process(guardian);
+  return exit_code::kOk;
+}
+
+}  // namespace dlaunch

@@ -1,0 +1,144 @@
+#include "agent/session/attach_point.h"
+
+#include <algorithm>
+#include <cerrno>
+#include <cstring>
+
+#include <sys/socket.h>
+#include <unistd.h>
+
+#include "agent/session/staged_binary.h"
+#include "wire/codec.h"
+#include "wire/framer.h"
+
+namespace dlaunch {
+
+namespace {
+
+// More than a launcher has on their way at once; an older one gives way.
+constexpr std::size_t kMostCandidates = 4;
+constexpr std::size_t kDescriptors = 2;
+constexpr std::size_t kReadSize = 4096;
+constexpr std::chrono::hours kTouchEvery{1};
+
+/// The descriptors of one message (unix(7), SCM_RIGHTS), at most two. `n`: as recvmsg(2) returns.
+std::vector<UniqueFd> receive(int socket, ssize_t& n) {
+  char byte = 0;
+  iovec data{&byte, 1};
+  alignas(cmsghdr) char control[CMSG_SPACE(kDescriptors * sizeof(int))];
+  msghdr message{};
+  message.msg_iov = &data;
+  message.msg_iovlen = 1;
+  message.msg_control = control;
+  message.msg_controllen = sizeof control;
+  n = ::recvmsg(socket, &message, MSG_CMSG_CLOEXEC | MSG_DONTWAIT);
+  std::vector<UniqueFd> received;
+  if (n <= 0) return received;
+  for (cmsghdr* part = CMSG_FIRSTHDR(&message); part != nullptr;
+       part = CMSG_NXTHDR(&message, part)) {
+    if (part->cmsg_level != SOL_SOCKET || part->cmsg_type != SCM_RIGHTS) continue;
+    const std::size_t count = (part->cmsg_len - CMSG_LEN(0)) / sizeof(int);
+    for (std::size_t i = 0; i < count; ++i) {
+      int fd = -1;
+      std::memcpy(&fd, CMSG_DATA(part) + i * sizeof fd, sizeof fd);
+      received.emplace_back(fd);
+    }
+  }
+  return received;
+}
+
+}  // namespace
+
+struct AttachPoint::Candidate {
+  Candidate(EventLoop& loop, UniqueFd socket) : keeper(loop, std::move(socket)) {}
+  WatchedFd keeper;
+  std::unique_ptr<WatchedFd> read;
+  UniqueFd write;
+  wire::FrameReader reader;  // gets the Resume frame and not a byte more
+};
+
+AttachPoint::AttachPoint(EventLoop& loop, SessionId id, Arrived arrived)
+    : loop_(loop), id_(id), arrived_(std::move(arrived)), touch_(loop) {}
+
+AttachPoint::~AttachPoint() = default;
+
+Status AttachPoint::open() {
+  UniqueFd nameless = open_nameless_socket(id_);
+  auto socket = open_session_socket(session_folders(), id_);
+  if (!socket && !nameless) return tl::unexpected(socket.error());
+  listen_at(std::move(nameless));
+  keep_places();
+  if (!socket) return {};
+  socket_ = std::move(*socket);
+  listen_at(std::move(socket_.listener));
+  return {};
+}
+
+void AttachPoint::listen_at(UniqueFd listener) {
+  if (!listener) return;
+  listeners_.push_back(std::make_unique<Acceptor>(
+      loop_, std::move(listener), [this](UniqueFd socket) { let_in(std::move(socket)); }));
+}
+
+void AttachPoint::close() {
+  if (listeners_.empty()) return;
+  if (socket_.folder) remove_session_socket(socket_, id_);
+  touch_.cancel();
+  listeners_.clear();
+  candidates_.clear();
+}
+
+void AttachPoint::keep_places() {
+  touch_.after(kTouchEvery, [this] {
+    if (socket_.folder) touch_session_socket(socket_, id_);
+    mark_staged_binary_used();
+    keep_places();
+  });
+}
+
+void AttachPoint::let_in(UniqueFd socket) {
+  if (!peer_is_our_user(socket.get())) return;
+  if (candidates_.size() == kMostCandidates) candidates_.erase(candidates_.begin());
+  candidates_.push_back(std::make_unique<Candidate>(loop_, std::move(socket)));
+  Candidate& candidate = *candidates_.back();
+  candidate.keeper.on_readable([this, &candidate] { receive_descriptors(candidate); });
+}
+
+void AttachPoint::drop(Candidate& candidate) {
+  std::erase_if(candidates_, [&](const auto& one) { return one.get() == &candidate; });
+}
+
+void AttachPoint::receive_descriptors(Candidate& candidate) {
+  ssize_t n = 0;
+  std::vector<UniqueFd> received = receive(candidate.keeper.get(), n);
+  if (received.size() != kDescriptors) return drop(candidate);
+  candidate.read = std::make_unique<WatchedFd>(loop_, std::move(received[0]));
+  candidate.write = std::move(received[1]);
+  candidate.read->on_readable([this, &candidate] { read_resume(candidate); });
+}
+
+void AttachPoint::read_resume(Candidate& candidate) {
+  wire::FrameReader& reader = candidate.reader;
+  const std::size_t wanted = std::min(reader.missing(), kReadSize);
+  const ssize_t n = ::read(candidate.read->get(), reader.room(wanted), wanted);
+  if (n == 0 || (n < 0 && errno != EAGAIN && errno != EINTR)) return drop(candidate);
+  if (n > 0) reader.took(static_cast<std::size_t>(n));
+  const auto frame = reader.next();
+  if (!frame) return drop(candidate);
+  if (*frame) return take(candidate, **frame);
+  candidate.read->on_readable([this, &candidate] { read_resume(candidate); });
+}
+
+void AttachPoint::take(Candidate& candidate, const wire::Frame& frame) {
+  const auto message = wire::decode(frame);
+  const auto* resume = message ? std::get_if<wire::Resume>(&*message) : nullptr;
+  const bool for_us = frame.session == id_.session && frame.node == id_.node;
+  if (!for_us || resume == nullptr || resume->connection <= latest_) return drop(candidate);
+  latest_ = resume->connection;
+  NewConnection connection{duplicate(candidate.read->get()), std::move(candidate.write),
+                           duplicate(candidate.keeper.get()), *resume};
+  drop(candidate);
+  if (connection.read && connection.keeper) arrived_(std::move(connection));
+}
+
+}  // namespace dlaunch

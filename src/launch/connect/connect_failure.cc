@@ -1,0 +1,173 @@
+#include "launch/connect/connect_failure.h"
+
+#include <algorithm>
+#include <array>
+#include <vector>
+
+#include <sys/wait.h>
+
+#include "launch/connect/channel_opening.h"
+#include "launch/slurm/srun.h"
+#include "model/result.h"
+#include "model/signal_names.h"
+
+namespace dlaunch {
+
+namespace {
+
+// ssh(1), EXIT STATUS: 255 when an error was its own.
+constexpr int kSshError = 255;
+
+template <std::size_t N>
+bool begins_with_one_of(std::string_view line, const std::array<const char*, N>& beginnings) {
+  return std::any_of(beginnings.begin(), beginnings.end(),
+                     [&](const char* one) { return line.starts_with(one); });
+}
+
+template <std::size_t N>
+bool has_one_of(std::string_view line, const std::array<const char*, N>& parts) {
+  return std::any_of(parts.begin(), parts.end(),
+                     [&](const char* one) { return line.find(one) != std::string_view::npos; });
+}
+
+/// Said after the cause, or however it ends.
+bool only_follows(std::string_view line) {
+  constexpr std::array kFollow = {"Connection closed by",
+                                  "Connection reset by",
+                                  "Connection to ",
+                                  "kex_exchange_identification:",
+                                  "ssh_exchange_identification:",
+                                  "ssh_dispatch_run_fatal:",
+                                  "banner exchange:",
+                                  "stdio forwarding failed",
+                                  "Killed by signal",
+                                  "mux_client"};
+  return begins_with_one_of(line, kFollow);
+}
+
+/// Said when all is well, too.
+bool is_noise(std::string_view line) {
+  constexpr std::array kNoise = {"Warning: Permanently added", "Pseudo-terminal will not", "** "};
+  return begins_with_one_of(line, kNoise);
+}
+
+/// ssh's own words for what went wrong (sshconnect.c, clientloop.c, channels.c of OpenSSH).
+bool names_a_cause(std::string_view line) {
+  constexpr std::array kCauses = {"open failed",
+                                  "Permission denied",
+                                  "verification failed",
+                                  "Could not resolve",
+                                  "Too many authentication",
+                                  "No route to host",
+                                  "timed out",
+                                  "Bad owner",
+                                  "Bad configuration",
+                                  "no matching"};
+  return line.starts_with("ssh: ") || has_one_of(line, kCauses);
+}
+
+bool is_refusal(std::string_view line) {
+  constexpr std::array kStarts = {"kex_exchange_identification:", "ssh_exchange_identification:"};
+  constexpr std::array kEnds = {"closed by remote host", "onnection reset", "Exceeded MaxStartups"};
+  return begins_with_one_of(line, kStarts) && has_one_of(line, kEnds);
+}
+
+std::vector<std::string> lines_of(std::string_view text) {
+  std::vector<std::string> lines;
+  while (!text.empty()) {
+    const std::size_t end = std::min(text.find('\n'), text.size());
+    std::string line = last_line(text.substr(0, end));
+    if (!line.empty() && !is_noise(line)) lines.push_back(std::move(line));
+    text.remove_prefix(std::min(end + 1, text.size()));
+  }
+  return lines;
+}
+
+bool was_refused(const std::vector<std::string>& lines) {
+  return std::any_of(lines.begin(), lines.end(), is_refusal) &&
+         std::none_of(lines.begin(), lines.end(), names_a_cause);
+}
+
+/// What a shell returns for a file that is no program (POSIX XCU 2.8.2), or that it took for a
+/// script (2.9.1.1: ENOEXEC), and what a damaged one returns.
+bool is_of_a_bad_file(int code) {
+  constexpr int kSyntaxError = 2;
+  return code == exit_code::kCannotExecute || code == exit_code::kNotFound ||
+         code == kSyntaxError || (code > exit_code::kSignalBase && code < kSshError);
+}
+
+std::string with_program(const ConnectEnd& end, const std::string& line) {
+  const std::size_t slash = end.program.rfind('/');
+  const std::string name = slash == std::string::npos ? end.program : end.program.substr(slash + 1);
+  return line.starts_with(name + ':') ? line : name + ": " + line;
+}
+
+std::string ended_silently(const ConnectEnd& end, int code) {
+  if (!end.last_line.empty())
+    return "its login shell ended with code " + std::to_string(code) + ": " + end.last_line;
+  return with_program(end, "ended with code " + std::to_string(code) + " and said nothing");
+}
+
+/// That a key is not known is a matter of a minute, that it has changed may be an attack: the line
+/// before says which of them it is.
+std::string with_reason(const std::string& cause, const std::vector<std::string>& lines) {
+  if (cause.find("Host key verification failed") == std::string::npos) return cause;
+  const auto reason = std::find_if(lines.begin(), lines.end(), [](const std::string& line) {
+    return line.find("you have requested strict checking") != std::string::npos;
+  });
+  return reason == lines.end() ? cause : cause + ' ' + *reason;
+}
+
+}  // namespace
+
+std::string telling_line(std::string_view errors) {
+  const std::vector<std::string> lines = lines_of(errors);
+  const auto cause = std::find_if(lines.rbegin(), lines.rend(), [](const std::string& line) {
+    return names_a_cause(line) && !only_follows(line);
+  });
+  if (cause != lines.rend()) return with_reason(*cause, lines);
+  const auto other = std::find_if(lines.rbegin(), lines.rend(),
+                                  [](const std::string& line) { return !only_follows(line); });
+  if (other != lines.rend()) return *other;
+  return lines.empty() ? "" : lines.front();
+}
+
+ConnectFailure failure_of(const ConnectEnd& end) {
+  using Kind = ConnectFailure::Kind;
+  if (end.program == kSrun) return srun_failure_of(end);
+  if (WIFSIGNALED(end.wait_status))
+    return {Kind::final,
+            with_program(end, "was killed by " + signal_name(WTERMSIG(end.wait_status)))};
+  const int code = WEXITSTATUS(end.wait_status);
+  const std::vector<std::string> lines = lines_of(end.errors);
+  if (code == kSshError && was_refused(lines)) {
+    const auto refusal = std::find_if(lines.begin(), lines.end(), is_refusal);
+    return {Kind::refused_for_now, with_program(end, *refusal)};
+  }
+  const std::string line = telling_line(end.errors);
+  if (is_of_a_bad_file(code))
+    return {Kind::cannot_execute, line.empty() ? ended_silently(end, code) : line};
+  if (line.empty()) return {Kind::final, ended_silently(end, code)};
+  if (code == kSshError) return {Kind::final, with_program(end, line)};
+  return {Kind::final, "its login shell ended with code " + std::to_string(code) + ": " +
+                           (end.last_line.empty() ? line : end.last_line)};
+}
+
+std::string end_of_connection(const ConnectEnd& end) {
+  if (end.program == kSrun) return end_of_srun(end);
+  if (WIFSIGNALED(end.wait_status))
+    return "its connection ended: " +
+           with_program(end, "was killed by " + signal_name(WTERMSIG(end.wait_status)));
+  const std::vector<std::string> lines = lines_of(end.errors);
+  const auto own = std::find_if(lines.rbegin(), lines.rend(), [](const std::string& line) {
+    return line.starts_with("dlaunch:");
+  });
+  if (WEXITSTATUS(end.wait_status) != kSshError) {
+    return own == lines.rend() ? "" : "its agent ended: " + own->substr(own->find(':') + 2);
+  }
+  const std::string last = last_line(end.errors);
+  return "its connection ended: " +
+         with_program(end, last.empty() ? "ended with code 255 and said nothing" : last);
+}
+
+}  // namespace dlaunch

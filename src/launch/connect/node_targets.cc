@@ -1,0 +1,161 @@
+#include "launch/connect/node_targets.h"
+
+#include <algorithm>
+#include <string_view>
+
+#include <arpa/inet.h>
+
+namespace dlaunch {
+
+namespace {
+
+constexpr std::uint16_t kSshPort = 22;
+
+/// The one way to write an address; empty when the text is no numeric address.
+std::string canonical_address(const std::string& text) {
+  unsigned char bytes[sizeof(in6_addr)];
+  char written[INET6_ADDRSTRLEN];
+  for (const int family : {AF_INET, AF_INET6}) {
+    if (::inet_pton(family, text.c_str(), bytes) == 1 &&
+        ::inet_ntop(family, bytes, written, sizeof written) != nullptr)
+      return written;
+  }
+  return "";
+}
+
+bool is_own_address(const std::string& address, const OwnMachine& own) {
+  if (address.starts_with("127.") || address == "::1") return true;
+  return std::find(own.addresses.begin(), own.addresses.end(), address) != own.addresses.end();
+}
+
+std::string lower(std::string_view text) {
+  std::string result(text);
+  for (char& c : result) {
+    if (c >= 'A' && c <= 'Z') c = static_cast<char>(c - 'A' + 'a');
+  }
+  return result;
+}
+
+/// Host names know no case (RFC 4343).
+bool is_own_name(const std::string& name, const OwnMachine& own) {
+  if (name.empty()) return false;
+  const std::string asked = lower(name);
+  const std::string mine = lower(own.hostname);
+  if (asked == "localhost" || asked == "localhost.localdomain" || asked == "ip6-localhost")
+    return true;
+  if (asked == mine) return true;
+  const std::size_t asked_dot = asked.find('.');
+  const std::size_t mine_dot = mine.find('.');
+  const bool one_has_a_domain = (asked_dot == std::string::npos) != (mine_dot == std::string::npos);
+  return one_has_a_domain && asked.substr(0, asked_dot) == mine.substr(0, mine_dot);
+}
+
+bool is_this_machine(const HostSpec& host, const OwnMachine& own) {
+  if (host.port != 0 && host.port != kSshPort) return false;
+  for (const std::string& place : {host.name, host.address}) {
+    const std::string address = canonical_address(place);
+    if (address.empty() ? is_own_name(place, own) : is_own_address(address, own)) return true;
+  }
+  return false;
+}
+
+/// What a host name, an address or a user may hold: nothing that ssh, a shell or a template of the
+/// user could take for something else.
+bool is_plain(std::string_view text) {
+  constexpr std::string_view kPlain = "._-:%@+";
+  return !text.starts_with('-') && std::all_of(text.begin(), text.end(), [&](char c) {
+    const bool letter = (c >= 'a' && c <= 'z') || (c >= 'A' && c <= 'Z');
+    return letter || (c >= '0' && c <= '9') || kPlain.find(c) != std::string_view::npos ||
+           static_cast<unsigned char>(c) >= 0x80;
+  });
+}
+
+Status check_words(const HostSpec& host) {
+  for (const auto& [what, text] : {std::pair<const char*, const std::string&>{"host", host.name},
+                                   {"address", host.address},
+                                   {"user", host.user}}) {
+    if (!is_plain(text))
+      return fail(exit_code::kJobFile,
+                  std::string("\"") + text + "\" is not the name of a " + what);
+  }
+  return {};
+}
+
+NodeTarget::Way way_to(const HostSpec& host, const JobSpec& spec, const OwnMachine& own) {
+  using Way = NodeTarget::Way;
+  switch (spec.connect.via) {
+    case Connect::Via::local:
+      return Way::fork;
+    case Connect::Via::ssh:
+    case Connect::Via::command:
+    case Connect::Via::slurm:
+      return Way::command;
+    case Connect::Via::automatic:
+      break;
+  }
+  const bool same_user = host.user.empty() || host.user == own.user;
+  return same_user && is_this_machine(host, own) ? Way::fork : Way::command;
+}
+
+Status check_way(const Connect& connect) {
+  if (connect.via == Connect::Via::command && connect.command.empty())
+    return fail(exit_code::kJobFile, "connect.via: command needs connect.command");
+  return {};
+}
+
+}  // namespace
+
+Connect way_of_connecting(const JobSpec& spec) {
+  Connect connect = spec.connect;
+  if (connect.via == Connect::Via::automatic && spec.hosts.in_slurm)
+    connect.via = Connect::Via::slurm;
+  return connect;
+}
+
+Result<std::vector<NodeTarget>> node_targets(const JobSpec& spec, const OwnMachine& own) {
+  if (const Status known = check_way(spec.connect); !known) return tl::unexpected(known.error());
+  std::vector<NodeTarget> targets;
+  if (spec.hosts.hosts.empty()) {
+    HostSpec here;
+    here.name = own.hostname;
+    targets.push_back({here, NodeTarget::Way::fork});
+    return targets;
+  }
+  std::size_t wanted = spec.hosts.hosts.size();
+  if (spec.nodes)
+    wanted = std::min(wanted, static_cast<std::size_t>(std::max(spec.nodes->max, 1) + spec.spares));
+  const std::string* here = nullptr;
+  for (std::size_t i = 0; i < wanted; ++i) {
+    NodeTarget target{spec.hosts.hosts[i]};
+    HostSpec& host = target.host;
+    if (host.user.empty()) host.user = spec.connect.user;
+    if (const Status plain = check_words(host); !plain) return tl::unexpected(plain.error());
+    target.way = way_to(host, spec, own);
+    if (host.port == 0) host.port = spec.connect.port;
+    if (target.way == NodeTarget::Way::fork && spec.connect.via == Connect::Via::automatic) {
+      const std::string& name = spec.hosts.hosts[i].name;
+      if (here != nullptr) {
+        return fail(exit_code::kJobFile, "the hosts \"" + *here + "\" and \"" + name +
+                                             "\" are both this machine; name it once");
+      }
+      here = &name;
+    }
+    targets.push_back(std::move(target));
+  }
+  return targets;
+}
+
+Node node_of(const NodeTarget& target, bool only_one) {
+  Node node;
+  node.name = target.host.name;
+  node.is_launcher = target.way == NodeTarget::Way::fork;
+  node.slots = target.host.slots;
+  if (!only_one) {
+    node.address = target.host.address.empty() ? target.host.name : target.host.address;
+  } else {
+    node.address = "127.0.0.1";
+  }
+  return node;
+}
+
+}  // namespace dlaunch

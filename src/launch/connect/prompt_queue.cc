@@ -1,0 +1,87 @@
+#include "launch/connect/prompt_queue.h"
+
+#include <algorithm>
+#include <cstring>
+
+namespace dlaunch {
+
+namespace {
+
+/// Only ssh's own words, which name the key or the account: a server may ask what it likes in
+/// keyboard-interactive login (RFC 4256) and must not be told another one's secret (OpenSSH puts
+/// "(user@host)" before such text, since 8.6). One-time codes are worth nothing a second time.
+bool is_reusable(const Prompt& prompt) {
+  std::string lower = prompt.text;
+  for (char& c : lower) {
+    if (c >= 'A' && c <= 'Z') c = static_cast<char>(c - 'A' + 'a');
+  }
+  const std::size_t password = lower.find("password");
+  const bool is_of_account = password != std::string::npos && lower.find('@') < password;
+  return prompt.kind == Prompt::Kind::secret &&
+         (is_of_account || lower.starts_with("enter passphrase for ")) &&
+         lower.find("one-time") == std::string::npos;
+}
+
+}  // namespace
+
+PromptQueue::~PromptQueue() {
+  for (auto& [text, secret] : known_) ::explicit_bzero(secret.data(), secret.size());
+  for (auto& [asked, secret] : given_) ::explicit_bzero(secret.data(), secret.size());
+}
+
+void PromptQueue::add(Prompt prompt) {
+  // Asked again after it was answered: that was wrong, unless the user has given another one since.
+  const auto given = given_.find({prompt.process, prompt.text});
+  const auto known = known_.find(prompt.text);
+  if (given != given_.end() && known != known_.end() && known->second == given->second)
+    known_.erase(known);
+  waiting_.push_back(std::move(prompt));
+}
+
+void PromptQueue::gone(std::uint64_t asker) {
+  std::erase_if(waiting_, [asker](const Prompt& one) { return one.asker == asker; });
+  if (!current_ || current_->asker != asker) return;
+  current_.reset();
+  withdrawn_ = true;
+}
+
+void PromptQueue::answer(std::optional<std::string> text) {
+  if (!current_) return;
+  const Prompt asked = std::move(*current_);
+  current_.reset();
+  if (text && is_reusable(asked)) known_[asked.text] = *text;
+  reply(asked, std::move(text));
+}
+
+void PromptQueue::reply(const Prompt& prompt, std::optional<std::string> text) {
+  if (text && is_reusable(prompt)) given_[{prompt.process, prompt.text}] = *text;
+  replies_.push_back({prompt.asker, std::move(text)});
+}
+
+std::vector<PromptQueue::Reply> PromptQueue::replies() {
+  for (auto one = waiting_.begin(); one != waiting_.end();) {
+    const auto known = known_.find(one->text);
+    if (known == known_.end()) {
+      ++one;
+      continue;
+    }
+    reply(*one, known->second);
+    one = waiting_.erase(one);
+  }
+  return std::exchange(replies_, {});
+}
+
+std::optional<Prompt> PromptQueue::next_question() {
+  if (current_ || waiting_.empty()) return std::nullopt;
+  current_ = std::move(waiting_.front());
+  waiting_.pop_front();
+  return current_;
+}
+
+Prompt::Kind kind_of_prompt(const std::string& text, const std::string& hint) {
+  if (hint == "none") return Prompt::Kind::notice;
+  if (hint == "confirm" || text.find("(yes/no") != std::string::npos) return Prompt::Kind::visible;
+  return Prompt::Kind::secret;
+}
+
+}  // namespace dlaunch

@@ -1,0 +1,58 @@
+// Makes a new connection to an agent whose connection was lost: tries until one is made, nobody is
+// there any more, or it is told to stop.
+#pragma once
+
+#include <functional>
+#include <string>
+
+#include "launch/connect/connector.h"
+#include "model/job_spec.h"
+#include "os/event_loop.h"
+
+namespace dlaunch {
+
+/// Lives on the engine's one thread.
+class Reconnection {
+ public:
+  using Opened = std::function<void(Result<Connection>)>;
+  struct Way {
+    /// Answers at most once, never from inside the call, within the limit; NodeConnector::open().
+    std::function<void(Opened, Duration limit)> open;
+    /// What was begun is not wanted any more and never answers.
+    std::function<void()> cancel;
+  };
+  struct Callbacks {
+    std::function<void(Connection)> on_made;
+    std::function<void(std::string)> on_gone;  // how the agent has ended, for a person
+    /// The node was reached, but no trace of the agent was found; goes on trying, unless stopped.
+    std::function<void()> on_hidden = {};
+  };
+
+  /// Without `way.open` there is no way back.
+  Reconnection(EventLoop& loop, Way way, Callbacks callbacks);
+
+  [[nodiscard]] bool possible() const { return static_cast<bool>(way_.open); }
+  [[nodiscard]] bool trying() const { return trying_; }
+  /// Tries, if it does not already: at once, or after a pause where the connection of an earlier
+  /// try has not succeeded().
+  void begin();
+  void stop();
+  /// The session goes on over the connection that was made.
+  void succeeded();
+  /// Why the last try failed; empty: none has since the session went on.
+  [[nodiscard]] const std::string& trouble() const { return trouble_; }
+
+ private:
+  void try_now();
+  void try_later();
+  void opened(Result<Connection> connection);
+
+  Way way_;
+  Callbacks callbacks_;
+  Timer pause_;
+  bool trying_ = false;
+  int tries_ = 0;
+  std::string trouble_;
+};
+
+}  // namespace dlaunch

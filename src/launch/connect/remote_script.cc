@@ -1,0 +1,123 @@
+#include "launch/connect/remote_script.h"
+
+#include <cassert>
+#include <string_view>
+
+namespace dlaunch {
+
+namespace {
+
+std::string for_any_shell(const std::string& script) {
+  assert(script.find_first_of("'!\\\n") == std::string::npos);
+  return "exec /bin/sh -c '" + script + "'";
+}
+
+// The marker is put together on the node, so that a shell which prints its command does not look
+// like an answer.
+std::string prelude(std::uint64_t session) {
+  return std::string("m=@; m=${m}") + (kMarker + 1) + session_text(session) + "; ";
+}
+
+// A folder of ours that nobody else can write to, and with a second argument one in it, too. ls(1)
+// is the one way to see a mode that POSIX has; starting it costs a millisecond, so both are asked
+// for at once. It lists the outer folder first, because its name is the beginning of the other's.
+constexpr const char* kOwn =
+    R"sh(ours() { [ -d "$1" ] && [ -O "$1" ] || return 1; [ -L "$1" ] && return 1; return 0; }; )sh"
+    R"sh(own() { ours "$1" && ours "${2:-$1}" || return 1; set -f; )sh"
+    R"sh(case $(echo $(ls -ld "$1" ${2:+"$2"}))$# in drwx------*" drwx------"*2) return 0;; drwx------*1) return 0;; esac; return 1; }; )sh";
+
+// A link that somebody has put into a folder for all must not lead chmod elsewhere.
+constexpr const char* kMine =
+    R"sh(mine() { [ -L "$1" ] && return; [ -O "$1" ] && chmod 700 "$1" 2>/dev/null; }; )sh";
+
+/// Assigns the folder of a place to d. XDG Base Directory Specification: a relative
+/// XDG_CACHE_HOME is ignored.
+std::string find_place(std::size_t place) {
+  switch (place) {
+    case 0:
+      return R"sh(case ${XDG_CACHE_HOME:-} in /*) d=$XDG_CACHE_HOME;; *) d=${HOME:-/nonexistent}/.cache;; esac; d=$d/dlaunch; )sh";
+    case 1:
+      return "d=/var/tmp/dlaunch-$(id -u); ";
+    case 2:
+      return "d=/tmp/dlaunch-$(id -u); ";
+    default:
+      return "d=/dev/shm/dlaunch-$(id -u); ";
+  }
+}
+
+std::string agent_words(const RemoteAgent& agent) {
+  const std::string node = " --node " + std::to_string(agent.node);
+  if (agent.purpose == Purpose::attach)
+    return "agent --attach " + session_text(agent.session) + node;
+  return "agent --session " + session_text(agent.session) + node +
+         (agent.after != 0 ? " --after " + session_text(agent.after) : "") +
+         (agent.pid_namespace ? " --pid-namespace" : "");
+}
+
+[[maybe_unused]] bool is_word(std::string_view text) {
+  return !text.empty() &&
+         text.find_first_not_of("0123456789abcdefghijklmnopqrstuvwxyz") == std::string_view::npos;
+}
+
+}  // namespace
+
+std::string session_text(std::uint64_t session) {
+  constexpr std::string_view kDigits = "0123456789abcdef";
+  std::string text(16, '0');
+  for (std::size_t i = text.size(); i-- > 0; session >>= 4) text[i] = kDigits[session & 15];
+  return text;
+}
+
+std::string agent_script(const RemoteAgent& agent, int only) {
+  assert(is_word(agent.build_id));
+  std::string script = prelude(agent.session) + kOwn;
+  script +=
+      "go() { b=$d/" + agent.build_id + "; f=$b/dlaunch; " +
+      R"sh([ -f "$f" ] && [ -x "$f" ] && [ -O "$f" ] || return 0; [ -L "$f" ] && return 0; )sh"
+      R"sh(own "$d" "$b" && exec "$f" )sh" +
+      agent_words(agent) + "; }; ";
+  for (std::size_t place = 0; place < kPlaceCount; ++place) {
+    if (only < 0 || static_cast<std::size_t>(only) == place) script += find_place(place) + "go; ";
+  }
+  return for_any_shell(script + R"sh(echo "$m missing $(uname -m)")sh");
+}
+
+std::string stage_script(const std::string& build_id, std::uint64_t session, std::uint64_t size,
+                         std::size_t place) {
+  assert(is_word(build_id));
+  std::string script = prelude(session) + "umask 077; t=; " + kOwn + kMine;
+  script += R"sh(clean() { [ -n "$t" ] && rm -rf "$t"; }; trap clean 0; )sh"
+            R"sh(no() { printf "%s failed %s" "$m" "$1"; echo; exit 1; }; )sh";
+  script += find_place(place) + "b=$d/" + build_id + "; ";
+  script += R"sh(p=${d%/*}; e=$(mkdir -p "$p" 2>&1) || no "$e"; )sh"
+            R"sh([ -d "$d" ] || e=$(mkdir "$d" 2>&1) || [ -d "$d" ] || no "$e"; )sh"
+            R"sh(mine "$d"; )sh"
+            R"sh(own "$d" || no "$d: belongs to somebody else or is a link"; )sh"
+            R"sh([ -d "$b" ] || e=$(mkdir "$b" 2>&1) || [ -d "$b" ] || no "$e"; )sh"
+            R"sh(mine "$b"; own "$b" || no "$b: belongs to somebody else or is a link"; )sh"
+            // What a broken upload of earlier has left.
+            R"sh(find "$b" -name "new.*" -mtime +0 -exec rm -rf {} + 2>/dev/null; )sh"
+            R"sh(t=$(mktemp -d "$b/new.XXXXXX" 2>&1) || { e=$t; t=; no "$e"; }; )sh"
+            R"sh(f=$t/dlaunch; e=$(cat 2>&1 >"$f") || no "$f: $e"; )sh"
+            R"sh(n=$(wc -c <"$f"); )sh";
+  script += "[ $n -eq " + std::to_string(size) + " ] || no \"only $n of " + std::to_string(size) +
+            " bytes arrived\"; ";
+  script +=
+      R"sh(chmod 700 "$f"; e=$("$f" agent --probe 2>&1) || no "$f: cannot be executed: $e"; )sh";
+  script += "[ \"$e\" = " + build_id + " ] || no \"$f: is not what was sent: $e\"; ";
+  script +=
+      R"sh(e=$(mv -f "$f" "$b/dlaunch" 2>&1) || no "$e"; )sh"
+      // Builds that nobody has used for long (agent/session/staged_binary.h); a run that began
+      // meanwhile brings its own again. own() has switched the expansion of names off. Only folders
+      // whose name is a build id, 40 hex digits, and of them only what we have put there: run
+      // folders and folders of users may be beside them.
+      R"sh(x=[0123456789abcdef]; x=$x$x$x$x$x; x=$x$x$x$x$x$x$x$x; )sh"
+      R"sh(set +f; for o in "$d"/*/dlaunch; do n=${o%/dlaunch}; )sh"
+      R"sh(case ${n##*/} in $x) ;; *) continue;; esac; [ -L "$n" ] && continue; [ -O "$o" ] && )sh"
+      R"sh([ -n "$(find "$o" -type f -mtime +30 2>/dev/null)" ] && )sh"
+      R"sh(rm -f "$o" 2>/dev/null && rmdir "$n" 2>/dev/null; done; )sh"
+      R"sh(echo "$m staged")sh";
+  return for_any_shell(script);
+}
+
+}  // namespace dlaunch

@@ -1,0 +1,51 @@
+// The texts that a node's login shell is given. Pure.
+//
+// ssh hands its command to the login shell of the account, whichever that is; so it is one word
+// that means the same to sh, dash, bash, zsh, fish, tcsh and busybox: exec /bin/sh -c '...', with
+// none of ' ! \ newline inside. The rest is for /bin/sh, as POSIX XCU 2 has it, with test -O.
+//
+// Where the binary lies on a node: the first of places() that can be used, in a folder for its
+// build id. What is run from there belongs to us alone: folders are ours, 0700 and no links. A new
+// file is written beside its place, run once (`dlaunch agent --probe`), and renamed; so several
+// launchers may do this at once, and a file in its place is whole and can be executed.
+#pragma once
+
+#include <cstddef>
+#include <cstdint>
+#include <string>
+
+#include "launch/connect/node_connector.h"
+
+namespace dlaunch {
+
+/// What the launcher waits for in the output of a node; behind it come the session in 16 digits,
+/// a blank, and one of the words of channel_opening.h. No command text holds it.
+inline constexpr const char* kMarker = "@dlaunch:";
+
+/// The folders that are tried, as a person would write them; index = place.
+inline constexpr const char* kPlaces[] = {"~/.cache/dlaunch", "/var/tmp/dlaunch-UID",
+                                          "/tmp/dlaunch-UID", "/dev/shm/dlaunch-UID"};
+inline constexpr std::size_t kPlaceCount = 4;
+
+struct RemoteAgent {
+  std::string build_id;  // hex digits or "unknown"
+  std::uint64_t session = 0;
+  std::uint32_t node = 0;
+  Purpose purpose = Purpose::fresh;
+  bool pid_namespace = false;
+  std::uint64_t after = 0;  // the lost session whose end a fresh agent waits for; 0: none
+};
+
+/// Executes the agent, which says "ready"; or says "missing ARCHITECTURE". `only`: a place where it
+/// must be, else all of them.
+[[nodiscard]] std::string agent_script(const RemoteAgent& agent, int only = -1);
+
+/// Puts `size` bytes of stdin, a binary of this build, in a place: says "staged", or "failed"
+/// with the reason.
+[[nodiscard]] std::string stage_script(const std::string& build_id, std::uint64_t session,
+                                       std::uint64_t size, std::size_t place);
+
+/// 16 hex digits, as sessions are written on command lines.
+[[nodiscard]] std::string session_text(std::uint64_t session);
+
+}  // namespace dlaunch

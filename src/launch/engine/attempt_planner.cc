@@ -1,0 +1,231 @@
+#include "launch/engine/attempt_planner.h"
+
+#include <algorithm>
+#include <array>
+#include <cerrno>
+#include <chrono>
+#include <utility>
+
+#include <sys/random.h>
+#include <sys/stat.h>
+
+#include "launch/sync/workdir_settings.h"
+#include "log/diagnostics.h"
+#include "os/own_machine.h"
+#include "supervise/wording.h"
+
+namespace dlaunch {
+
+namespace {
+
+/// Before the supervisor's own limit, so that the nodes are named.
+Duration limit_within(Duration timeout) {
+  return timeout - std::min<Duration>(timeout / 20, std::chrono::milliseconds(500));
+}
+
+/// Of something that a node misses: it is in the workdir here.
+bool is_left_out_here(const std::string& workdir, const std::string& path) {
+  const std::string whole = path.starts_with('/') ? path : workdir + '/' + path;
+  struct stat info {};
+  return whole.starts_with(workdir + '/') && ::lstat(whole.c_str(), &info) == 0;
+}
+
+/// Whether this answer is to the last question. An attempt may be planned twice, when a node is
+/// lost meanwhile; agents answer each question, in the order in which they were asked.
+bool is_last(std::map<NodeIndex, std::uint32_t>& asked, NodeIndex node) {
+  const auto found = asked.find(node);
+  if (found == asked.end() || --found->second > 0) return false;
+  asked.erase(found);
+  return true;
+}
+
+/// 128 random bits as text; empty: there were none, see errno.
+std::string secret_text() {
+  std::array<unsigned char, 16> bytes{};
+  if (::getrandom(bytes.data(), bytes.size(), 0) != static_cast<ssize_t>(bytes.size())) return {};
+  std::string text;
+  for (const unsigned char byte : bytes) {
+    text += "0123456789abcdef"[byte >> 4];
+    text += "0123456789abcdef"[byte & 15];
+  }
+  return text;
+}
+
+}  // namespace
+
+AttemptPlanner::AttemptPlanner(EventLoop& loop, const JobSpec& spec, Prepare prepare,
+                               ClusterSessions& sessions, Done done, Watchers watchers)
+    : spec_(spec),
+      prepare_(std::move(prepare)),
+      sessions_(sessions),
+      done_(std::move(done)),
+      limit_(loop),
+      reach_(loop, {[this](NodeIndex node, const wire::Message& message) {
+                      sessions_.send(node, message);
+                    },
+                    [this](Result<Meeting> meeting) { met(std::move(meeting)); }}),
+      sync_(loop, {[this](NodeIndex node, const wire::Message& message) {
+                     sessions_.send(node, message);
+                   },
+                   [this](Result<SyncReport> report) { synced(std::move(report)); },
+                   [this](std::string text) { watchers_.show(std::move(text)); }}),
+      watchers_(std::move(watchers)) {}
+
+void AttemptPlanner::begin(PlanContext context) {
+  context_ = std::move(context);
+  unchecked_.reset();
+  unsynced_.reset();
+  sessions_.set_meeting(std::nullopt);
+  if (prepare_) {
+    if (const Status ready = prepare_(spec_, sessions_.cluster()); !ready)
+      return done_(tl::unexpected(ready.error()));
+  }
+  limit_.after(limit_within(spec_.timeouts.connect), [this] { too_late(); });
+  const auto nodes = nodes_to_meet(spec_, sessions_.cluster(), context_);
+  if (!nodes || *nodes == 0) return make();  // which finds the same error
+  reach_.begin(spec_, sessions_.cluster(), *nodes);
+}
+
+void AttemptPlanner::met(Result<Meeting> meeting) {
+  if (!meeting) return done_(tl::unexpected(meeting.error()));
+  diagnostics::info("the nodes meet at " + meeting->address + " (" + meeting->reason + ")");
+  sessions_.set_meeting(std::move(*meeting));
+  make();
+}
+
+void AttemptPlanner::make() {
+  auto plan = make_plan(spec_, sessions_.cluster(), context_);
+  if (!plan) return done_(std::move(plan));
+  if (needs_sync(*plan)) return sync_workdir(std::move(*plan));
+  check(std::move(*plan));
+}
+
+/// Once for each agent. Where one is new, all nodes are brought to the same state again.
+bool AttemptPlanner::needs_sync(const LaunchPlan& plan) const {
+  if (!spec_.sync) return false;
+  for (std::uint32_t node = 0; node < plan.nodes.size(); ++node) {
+    if (plan.nodes[node].is_remote && !synced_.contains(NodeIndex(node))) return true;
+  }
+  return false;
+}
+
+void AttemptPlanner::sync_workdir(LaunchPlan plan) {
+  constexpr Duration kSoon{500};
+  WorkdirSyncSettings settings;
+  settings.list = workdir_settings(spec_, context_, plan.workdir);
+  settings.origin = own_hostname();
+  // What waits on the way holds heartbeats up.
+  settings.window_delay = std::min(kSoon, spec_.timeouts.fence_after / 8);
+  for (std::uint32_t node = 0; node < plan.nodes.size(); ++node) {
+    if (plan.nodes[node].is_remote)
+      settings.nodes.push_back({NodeIndex(node), plan.nodes[node].name});
+  }
+  unsynced_ = std::move(plan);
+  limit_.cancel();  // a sync has limits of its own
+  watchers_.copying(true);
+  sync_.begin(std::move(settings));
+}
+
+void AttemptPlanner::synced(Result<SyncReport> report) {
+  if (!unsynced_) return;
+  LaunchPlan plan = std::move(*unsynced_);
+  unsynced_.reset();
+  if (!report) return done_(tl::unexpected(std::move(report.error())));
+  plan.sync = report->extent;
+  for (const SyncedNode& node : report->nodes) synced_.insert(node.node);
+  watchers_.synced(*report);
+  watchers_.copying(false);
+  limit_.after(limit_within(spec_.timeouts.connect), [this] { too_late(); });
+  check(std::move(plan));
+}
+
+void AttemptPlanner::node_lost(NodeIndex node) {
+  reach_.cancel();
+  limit_.cancel();
+  if (unsynced_ && node.value < unsynced_->nodes.size()) sync_.cancel();
+  synced_.erase(node);
+  places_asked_.erase(node);
+  pmix_asked_.erase(node);
+}
+
+void AttemptPlanner::cancel() {
+  reach_.cancel();
+  limit_.cancel();
+  sync_.cancel();
+}
+
+void AttemptPlanner::check(LaunchPlan plan) {
+  missing_ = MissingPlaces();
+  pmix_ = PmixStart();
+  if (needs_place_check(plan)) {
+    missing_ = MissingPlaces(plan, sessions_.cluster());
+    for (std::uint32_t node = 0; node < plan.nodes.size(); ++node) {
+      ++places_asked_[NodeIndex(node)];
+      sessions_.send(NodeIndex(node), check_message(spec_, plan, NodeIndex(node)));
+    }
+  }
+  if (needs_wire_up(plan)) {
+    const std::string secret = secret_text();
+    if (secret.empty()) return done_(fail_errno(exit_code::kInternal, "getrandom", errno));
+    pmix_ = PmixStart(plan);
+    const wire::PreparePmix message = prepare_message(plan, spec_.mpi.pmi, secret);
+    for (std::uint32_t node = 0; node < plan.nodes.size(); ++node) {
+      ++pmix_asked_[NodeIndex(node)];
+      sessions_.send(NodeIndex(node), message);
+    }
+  }
+  unchecked_ = std::move(plan);
+  answered();
+}
+
+void AttemptPlanner::on_places(NodeIndex node, const wire::PlacesMissing& answer) {
+  if (!is_last(places_asked_, node)) return;
+  missing_.add(node, answer);
+  answered();
+}
+
+void AttemptPlanner::on_pmix(NodeIndex node, const wire::PmixReady& answer) {
+  if (!is_last(pmix_asked_, node)) return;
+  pmix_.add(node, answer);
+  answered();
+}
+
+void AttemptPlanner::answered() {
+  if (!unchecked_ || !missing_.complete() || !pmix_.complete()) return;
+  LaunchPlan plan = std::move(*unchecked_);
+  unchecked_.reset();
+  limit_.cancel();
+  if (auto error = missing_.error()) {
+    if (plan.sync && missing_.any_of([&](const std::string& path) {
+          return is_left_out_here(plan.workdir, path);
+        }))
+      error->message += "\n         sync: true copies nothing that a .gitignore file names";
+    return done_(tl::unexpected(std::move(*error)));
+  }
+  if (spec_.mpi.pmi == Mpi::Pmi::automatic) {
+    for (std::string& text : pmix_.notes()) plan.notes.push_back(std::move(text));
+  } else if (auto error = pmix_.error()) {
+    return done_(tl::unexpected(std::move(*error)));
+  }
+  done_(std::move(plan));
+}
+
+/// The reach check ends earlier by itself.
+void AttemptPlanner::too_late() {
+  if (!unchecked_) return;
+  unchecked_.reset();
+  if (missing_.complete()) {
+    return done_(fail(exit_code::kPreflight,
+                      pmix_.awaited() + ": dlaunch-pmix was not ready within " +
+                          wording::duration(spec_.timeouts.connect) +
+                          ": the machine there is busy or short of memory, or the network is "
+                          "slow\n         try: --set timeouts.connect=2m"));
+  }
+  done_(fail(exit_code::kNodeLost,
+             missing_.awaited() + ": no answer within " +
+                 wording::duration(spec_.timeouts.connect) +
+                 " to whether what the ranks need is there: the network or a file system there "
+                 "is slow\n         try: --set timeouts.connect=2m"));
+}
+
+}  // namespace dlaunch

@@ -1,0 +1,88 @@
+// From the facts of all nodes to a plan that they can carry out: where they meet is tried, the plan
+// is made, the workdir is copied where the job wants it, and each node looks whether what its ranks
+// need is there, and makes a PMIx server for those of MPI.
+#pragma once
+
+#include <cstdint>
+#include <functional>
+#include <map>
+#include <optional>
+#include <set>
+#include <string>
+
+#include "launch/mpi/pmix_start.h"
+#include "launch/session/cluster_sessions.h"
+#include "launch/session/missing_places.h"
+#include "launch/session/reach_check.h"
+#include "launch/sync/workdir_sync.h"
+#include "model/job_spec.h"
+#include "model/launch_plan.h"
+#include "os/event_loop.h"
+#include "plan/make_plan.h"
+#include "wire/message.h"
+
+namespace dlaunch {
+
+/// Lives on the engine's one thread.
+class AttemptPlanner {
+ public:
+  /// Once for each begin(), perhaps from within it, unless a node that was asked is lost: the
+  /// attempt, or the run, then ends by that.
+  using Done = std::function<void(Result<LaunchPlan>)>;
+  struct Watchers {
+    std::function<void(bool)> copying;              // begins; has ended well
+    std::function<void(const SyncReport&)> synced;  // before `done`
+    std::function<void(std::string)> show;          // the line on a terminal; empty: none
+  };
+
+  /// Before each plan: what the job becomes where the facts of the nodes decide about it. It may
+  /// change how many processes there are and what they execute, and nothing else of the job.
+  using Prepare = std::function<Status(JobSpec&, const Cluster&)>;
+
+  AttemptPlanner(EventLoop& loop, const JobSpec& spec, Prepare prepare, ClusterSessions& sessions,
+                 Done done, Watchers watchers);
+
+  /// Errors that `done` gets: of Prepare, of the reach check, of make_plan(), of MissingPlaces;
+  /// kNodeLost when nodes have not answered shortly before timeouts.connect is over once more,
+  /// kPreflight when only their PMIx servers are missing then.
+  void begin(PlanContext context);
+  /// An answer to the reach check.
+  void on_reach(NodeIndex node, const wire::Message& answer) { reach_.on(node, answer); }
+  void on_places(NodeIndex node, const wire::PlacesMissing& answer);
+  void on_sync(NodeIndex node, const wire::Message& answer) { sync_.on(node, answer); }
+  void on_pmix(NodeIndex node, const wire::PmixReady& answer);
+  /// A later attempt that uses it has another agent there: everything is copied anew.
+  void node_lost(NodeIndex node);
+  /// The run ends: nothing is sent any more.
+  void cancel();
+
+ private:
+  void met(Result<Meeting> meeting);
+  void make();
+  [[nodiscard]] bool needs_sync(const LaunchPlan& plan) const;
+  void sync_workdir(LaunchPlan plan);
+  void synced(Result<SyncReport> report);
+  void check(LaunchPlan plan);
+  void answered();
+  void too_late();
+
+  JobSpec spec_;
+  Prepare prepare_;  // empty: the job is as it is
+  ClusterSessions& sessions_;
+  Done done_;
+  PlanContext context_;
+  Timer limit_;
+  ReachCheck reach_;
+  WorkdirSync sync_;
+  Watchers watchers_;
+  std::set<NodeIndex> synced_;
+  std::optional<LaunchPlan> unsynced_;  // until the workdir is everywhere
+  MissingPlaces missing_;
+  PmixStart pmix_;
+  // Questions that nodes have not answered yet, those of an earlier plan of the attempt included.
+  std::map<NodeIndex, std::uint32_t> places_asked_;
+  std::map<NodeIndex, std::uint32_t> pmix_asked_;
+  std::optional<LaunchPlan> unchecked_;  // until the nodes have said that all is there
+};
+
+}  // namespace dlaunch

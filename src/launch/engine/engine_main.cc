@@ -1,0 +1,82 @@
+#include "launch/engine/engine_main.h"
+
+#include <algorithm>
+#include <csignal>
+#include <cstdio>
+
+#include <unistd.h>
+
+#include "launch/engine/run_job.h"
+#include "model/signal_names.h"
+#include "os/containment.h"
+#include "os/descriptors.h"
+#include "os/signals.h"
+#include "plan/make_plan.h"
+
+namespace dlaunch {
+
+namespace {
+
+// A port that is free when it is found is taken within a second once in a blue moon; three times in
+// a row is something else.
+constexpr std::uint32_t kPortRetries = 3;
+// By the session, after lost_after: silence is counted in its beats.
+constexpr Duration kSilenceIsSeen = std::chrono::seconds(3);
+
+SupervisorConfig supervisor_config(const JobSpec& spec, const std::vector<NodeTarget>& nodes) {
+  SupervisorConfig config;
+  config.nodes = static_cast<std::uint32_t>(nodes.size());
+  for (const NodeTarget& node : nodes) {
+    config.node_names.push_back(node.host.name);
+    // A silent node is lost, and may return; one that speaks and is not empty is of no use.
+    if (node.way == NodeTarget::Way::command)
+      config.end_limit = std::max(config.end_limit, spec.timeouts.lost_after + kSilenceIsSeen);
+  }
+  config.stop_signal = signal_number(spec.stop_signal).value_or(SIGTERM);
+  config.stop_grace = spec.timeouts.stop;
+  config.run_limit = spec.timeouts.run;
+  config.connect_limit = spec.timeouts.connect;
+  config.return_limit = spec.timeouts.node_return;
+  config.mpi_init_optional = spec.mpi.init == Mpi::Init::optional;
+  config.stragglers_limit = spec.timeouts.stragglers_after_success;
+  config.restart = spec.restart;
+  // A port that the user chose is not ours to change.
+  config.port_retries = fixed_ports(spec).empty() ? kPortRetries : 0;
+  return config;
+}
+
+int give_up(const Error& error) {
+  std::fprintf(stderr, "dlaunch: %s\n", error.message.c_str());
+  return error.exit_code;
+}
+
+}  // namespace
+
+int engine_main(const RunOptions& options, UniqueFd front_link) {
+  take_all_signals();
+  become_subreaper();
+  // Before anything else: forking is only safe, and cheap, while this process is young.
+  HandOver hand_over(options.detach);
+  hand_over.before_fork();
+  auto local = fork_local_agents(options.spec);
+  hand_over.agents_forked();
+  if (!local) return give_up(local.error());
+  redirect_to_null({STDIN_FILENO});  // the front reads the user's stdin
+
+  const SupervisorConfig config = supervisor_config(options.spec, local->targets);
+  RunEngine engine(options, std::move(*local), std::move(front_link), std::move(hand_over));
+  if (const Status opened = engine.open_run_folder(); !opened) {
+    engine.finish(opened.error());
+    return opened.error().exit_code;
+  }
+  Supervisor supervisor(config);
+  const Result<RunReport> report = run_job(engine, supervisor);
+  if (!report) {
+    engine.finish(report.error());
+    return report.error().exit_code;
+  }
+  engine.finish(*report);
+  ::_exit(report->exit_code);  // the kernel takes everything down quicker than destructors do
+}
+
+}  // namespace dlaunch

@@ -1,0 +1,12 @@
+// What the engine process does, from its fork to its exit code.
+#pragma once
+
+#include "launch/engine/run_engine.h"
+
+namespace dlaunch {
+
+/// Runs one job in this process, which must have no threads yet and be the leader of its own
+/// session. Returns the exit code of the run.
+[[nodiscard]] int engine_main(const RunOptions& options, UniqueFd front_link);
+
+}  // namespace dlaunch

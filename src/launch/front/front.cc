@@ -1,0 +1,253 @@
+#include "launch/front/front.h"
+
+#include <algorithm>
+#include <array>
+#include <cerrno>
+#include <csignal>
+#include <cstdio>
+#include <cstring>
+#include <set>
+#include <string>
+#include <vector>
+
+#include <poll.h>
+#include <sys/socket.h>
+#include <sys/wait.h>
+#include <unistd.h>
+
+#include "launch/front/engine_death.h"
+#include "launch/front/front_link.h"
+#include "launch/front/terminal_prompt.h"
+#include "model/signal_names.h"
+#include "os/cgroup.h"
+#include "os/containment.h"
+#include "os/signals.h"
+
+namespace dlaunch {
+
+namespace {
+
+// The agents clean up by themselves when their engine is gone; only then do we.
+constexpr std::chrono::seconds kPatience{3};
+constexpr std::chrono::seconds kCleanupLimit{30};
+
+class Front {
+ public:
+  Front(pid_t engine, std::set<pid_t> before, UniqueFd link, UniqueFd signals,
+        const FrontOptions& options)
+      : engine_(engine),
+        before_(std::move(before)),
+        link_(std::move(link)),
+        signals_(std::move(signals)),
+        engine_end_(open_pidfd(engine)),
+        options_(options),
+        stdin_open_(options.forward_stdin) {}
+
+  int run() {
+    while (true) {
+      std::array<pollfd, 5> watched{
+          {{engine_end_.get(), POLLIN, 0},
+           {signals_.get(), POLLIN, 0},
+           {link_.get(), POLLIN, 0},
+           {stdin_open_ && stdin_welcome_ && !asking_ ? STDIN_FILENO : -1, POLLIN, 0},
+           {prompt_.fd(), POLLIN, 0}}};
+      if (::poll(watched.data(), watched.size(), -1) < 0) continue;  // EINTR: stopped and continued
+      if (watched[1].revents != 0) pass_signals();
+      if (watched[2].revents != 0) read_link();
+      if (handed_over_) return exit_code::kOk;
+      if (watched[3].revents != 0) pass_stdin();
+      if (watched[4].revents != 0) pass_answer();
+      // Without pidfds (Linux before 5.3, some sandboxes) the end of the link is all there is.
+      if (watched[0].revents != 0 || (!engine_end_ && !link_)) return engine_ended();
+    }
+  }
+
+ private:
+  void pass_signals() {
+    while (const int number = read_signal(signals_.get())) {
+      signalled_ = signalled_ || (number != SIGUSR1 && number != SIGUSR2);
+      const char byte = static_cast<char>(number);
+      send_front_message(link_.get(), FrontMessage::signal, &byte, 1);
+      // Whoever stopped the engine forgot it, or Ctrl-C would have no effect any more.
+      ::kill(engine_, SIGCONT);
+    }
+  }
+
+  void read_link() {
+    char message[kMostFrontMessage];
+    ssize_t n = 0;
+    // All there is: the engine may have ended right after what it had to say.
+    while ((n = ::recv(link_.get(), message, sizeof message, MSG_DONTWAIT)) > 0)
+      take(static_cast<FrontMessage>(message[0]),
+           std::string(message + 1, static_cast<std::size_t>(n) - 1));
+    if (n == 0) link_.reset();  // its pidfd will say the rest
+  }
+
+  void take(FrontMessage kind, const std::string& body) {
+    if (kind == FrontMessage::stdin_more) stdin_welcome_ = true;
+    if (kind == FrontMessage::ask) ask(body);
+    if (kind == FrontMessage::withdraw) end_question();
+    if (kind == FrontMessage::run_folder) {
+      const std::size_t end = std::min(body.find('\0'), body.size());
+      run_folder_ = body.substr(0, end);
+      shown_folder_ = body.substr(std::min(end + 1, body.size()));
+    }
+    if (kind != FrontMessage::started || !options_.detach) return;
+    if (!signalled_) return hand_over();
+    // It is being stopped: we stay to return how it ends.
+    std::fprintf(stderr, "dlaunch: stopped at its start; what was said is in %s/dlaunch.log\n",
+                 shown_folder_.c_str());
+  }
+
+  void ask(const std::string& body) {
+    asking_ = !body.empty() &&
+              prompt_.ask(static_cast<Prompt::Kind>(body[0]), std::string_view(body).substr(1));
+    if (!asking_) send_front_message(link_.get(), FrontMessage::refuse);
+  }
+
+  void pass_answer() {
+    bool done = false;
+    std::optional<std::string> answer = prompt_.read(done);
+    if (!done) return;
+    asking_ = false;
+    if (!answer) {
+      send_front_message(link_.get(), FrontMessage::refuse);
+      return;
+    }
+    const std::size_t size = answer->size();
+    send_front_message(link_.get(), FrontMessage::answer, answer->c_str(), size);
+    ::explicit_bzero(answer->data(), size);
+  }
+
+  void end_question() {
+    prompt_.withdraw();
+    asking_ = false;
+  }
+
+  /// The engine has let go of our terminal already.
+  void hand_over() {
+    const std::string id = run_folder_.substr(run_folder_.rfind('/') + 1);
+    // Where the other commands look without being told, the id will do.
+    const std::string run = shown_folder_ == "runs/" + id ? id : shown_folder_;
+    std::signal(SIGPIPE, SIG_IGN);  // a reader that has left is no reason to end the run
+    // One that does not read must not hold us for ever: a signal ends us now, and that the run.
+    sigset_t none;
+    sigemptyset(&none);
+    ::sigprocmask(SIG_SETMASK, &none, nullptr);
+    std::printf("%s\n", id.c_str());
+    std::fflush(stdout);
+    if (!options_.quiet) {
+      std::fprintf(stderr, "dlaunch: detached; to see it: dlaunch logs -f %s\n", run.c_str());
+      std::fprintf(stderr, "                   to end it: dlaunch stop %s\n", run.c_str());
+    }
+    send_front_message(link_.get(), FrontMessage::hand_over);
+    handed_over_ = true;
+  }
+
+  void pass_stdin() {
+    char bytes[kStdinChunk];
+    const ssize_t n = ::read(STDIN_FILENO, bytes, sizeof bytes);
+    if (n < 0 && (errno == EINTR || errno == EAGAIN)) return;
+    if (n > 0) {
+      stdin_welcome_ = false;
+      send_front_message(link_.get(), FrontMessage::stdin_data, bytes, static_cast<std::size_t>(n));
+    } else {
+      stdin_open_ = false;
+      send_front_message(link_.get(), FrontMessage::stdin_end);
+    }
+  }
+
+  int engine_ended() {
+    int status = 0;
+    while (::waitpid(engine_, &status, 0) < 0 && errno == EINTR) {
+    }
+    const bool clean = wait_for_agents() || kill_descendants(kCleanupLimit, before_);
+    if (WIFEXITED(status)) return WEXITSTATUS(status);
+    sweep_abandoned_cgroups();  // should agent and guardian have been killed with it
+    const std::string what =
+        "its engine (pid " + std::to_string(engine_) + ") was killed by " +
+        signal_name(WTERMSIG(status)) + "; " +
+        (clean ? "every process of the job has been ended" : "processes of the job may be left");
+    std::fprintf(stderr, "dlaunch: internal error: %s\n", what.c_str());
+    if (!run_folder_.empty()) record_engine_death(run_folder_, shown_folder_, what);
+    return exit_code::kInternal;
+  }
+
+  // Orphans of the engine come to us (subreaper): the guardian is among them and ends when all is
+  // clean.
+  bool wait_for_agents() {
+    for (std::chrono::milliseconds waited{0}; waited < kPatience; ++waited) {
+      bool none_left = false;
+      while (reap_one(none_left)) {
+      }
+      if (none_left || (!before_.empty() && descendants(before_).empty())) return true;
+      ::poll(nullptr, 0, 1);
+    }
+    return false;
+  }
+
+  pid_t engine_;
+  std::set<pid_t> before_;  // children of the program that became us by exec: not ours to end
+  UniqueFd link_;
+  UniqueFd signals_;
+  UniqueFd engine_end_;
+  FrontOptions options_;
+  std::string run_folder_;    // absolute; empty: there is none yet
+  std::string shown_folder_;  // as the user would type it
+  TerminalPrompt prompt_;
+  bool asking_ = false;
+  bool handed_over_ = false;
+  bool signalled_ = false;
+  bool stdin_open_;
+  bool stdin_welcome_ = true;
+};
+
+std::vector<int> signals_to_pass() {
+  // Ignored ones stay ignored: nohup(1) means it of SIGHUP, and a shell without job control of
+  // SIGINT and SIGQUIT for what it starts in the background (POSIX XCU 2.11).
+  std::vector<int> signals{SIGTERM};
+  for (const int signal : {SIGINT, SIGQUIT, SIGHUP, SIGUSR1, SIGUSR2}) {
+    if (!is_ignored(signal)) signals.push_back(signal);
+  }
+  return signals;
+}
+
+int run_engine(const std::function<int(UniqueFd)>& engine, UniqueFd link) {
+  ::setsid();
+  wake_when_parent_dies();
+  return engine(std::move(link));
+}
+
+}  // namespace
+
+int run_front(const std::function<int(UniqueFd link)>& engine, const FrontOptions& options) {
+  ensure_standard_descriptors();
+  // Inherited as ignored, the kernel would throw the engine's exit status away (wait(2)).
+  std::signal(SIGCHLD, SIG_DFL);
+  const std::vector<int> passed = signals_to_pass();
+  block_signals(passed);
+  auto signal_fd = open_signal_fd(passed);
+  auto ends = make_socket_pair(SOCK_SEQPACKET);
+  if (!signal_fd || !ends) {
+    std::fprintf(stderr, "dlaunch: %s\n",
+                 (!signal_fd ? signal_fd.error() : ends.error()).message.c_str());
+    return exit_code::kInternal;
+  }
+  become_subreaper();
+  const std::vector<pid_t> before = children_of(::getpid());
+  const pid_t pid = ::fork();
+  if (pid < 0) {
+    std::fprintf(stderr, "dlaunch: cannot fork: %s\n", errno_text(errno).c_str());
+    return exit_code::kInternal;
+  }
+  if (pid == 0) {
+    ends->first.reset();
+    ::_exit(run_engine(engine, std::move(ends->second)));
+  }
+  ends->second.reset();
+  return Front(pid, {before.begin(), before.end()}, std::move(ends->first), std::move(*signal_fd),
+               options)
+      .run();
+}
+
+}  // namespace dlaunch

@@ -1,0 +1,85 @@
+#include "launch/output/output_settings.h"
+
+#include <algorithm>
+#include <charconv>
+
+#include <unistd.h>
+
+#include "os/terminal.h"
+
+namespace dlaunch {
+
+namespace {
+
+bool is_shown(const Logs& logs, Rank rank) {
+  switch (logs.console) {
+    case Logs::Console::all:
+      return true;
+    case Logs::Console::rank0:
+      return rank.value == 0;
+    case Logs::Console::none:
+      return false;
+    case Logs::Console::ranks:
+      break;
+  }
+  return std::find(logs.console_ranks.begin(), logs.console_ranks.end(), rank.value) !=
+         logs.console_ranks.end();
+}
+
+std::size_t number_in(const Environment& environment, const char* name, std::size_t fallback) {
+  const auto found = environment.find(name);
+  std::size_t number = 0;
+  if (found == environment.end()) return fallback;
+  const std::string& text = found->second;
+  const auto read = std::from_chars(text.data(), text.data() + text.size(), number);
+  return read.ec == std::errc() && number > 0 && number < 10000 ? number : fallback;
+}
+
+}  // namespace
+
+std::optional<LiveTarget> live_target(const Environment& environment) {
+  const bool out = terminal_size(STDOUT_FILENO).has_value();
+  const bool err = terminal_size(STDERR_FILENO).has_value();
+  const bool others_quiet =
+      (out || is_out_of_sight(STDOUT_FILENO)) && (err || is_out_of_sight(STDERR_FILENO));
+  const auto term = environment.find("TERM");
+  if ((!out && !err) || !others_quiet || (term != environment.end() && term->second == "dumb"))
+    return std::nullopt;
+  LiveTarget target;
+  target.stream = err ? Stream::err : Stream::out;  // where progress bars usually go
+  target.fd = err ? STDERR_FILENO : STDOUT_FILENO;
+  target.fallback = {number_in(environment, "COLUMNS", 80), number_in(environment, "LINES", 24)};
+  return target;
+}
+
+OutputRouter::Settings output_settings(const LaunchPlan& plan, const Logs& logs,
+                                       const Environment& environment, std::string folder) {
+  OutputRouter::Settings settings;
+  settings.attempt = plan.attempt;
+  settings.folder = std::move(folder);
+  std::size_t shown = 0;
+  for (const RankPlan& rank : plan.ranks) {
+    const bool wanted = is_shown(logs, rank.rank);
+    shown += wanted ? 1 : 0;
+    settings.labels.push_back(
+        wanted ? plan.nodes[rank.node.value].name + ':' + std::to_string(rank.rank.value) : "");
+  }
+  settings.console.prefix =
+      logs.prefix == Logs::Prefix::always || (logs.prefix == Logs::Prefix::automatic && shown > 1);
+  settings.console.colour = ::isatty(STDOUT_FILENO) == 1 && ::isatty(STDERR_FILENO) == 1 &&
+                            !environment.contains("NO_COLOR");
+  settings.live = live_target(environment);
+  return settings;
+}
+
+void follow_only(const LaunchPlan& plan, OutputRouter::Settings& settings) {
+  settings.followed.clear();
+  for (const RankPlan& rank : plan.ranks) {
+    std::string& label = settings.labels[rank.rank.value];
+    settings.followed.push_back(!label.empty() && plan.nodes[rank.node.value].is_remote);
+    label.clear();
+  }
+  settings.live.reset();
+}
+
+}  // namespace dlaunch

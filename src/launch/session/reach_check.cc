@@ -1,0 +1,151 @@
+#include "launch/session/reach_check.h"
+
+#include <sys/random.h>
+
+#include <algorithm>
+#include <array>
+#include <cerrno>
+#include <chrono>
+#include <cstdio>
+#include <utility>
+
+#include "plan/make_plan.h"
+#include "plan/rendezvous.h"
+
+namespace dlaunch {
+
+namespace {
+
+constexpr std::chrono::seconds kLongest{10};
+// A lost SYN is sent again after one second (RFC 6298): so long a better address gets a chance, or
+// who else cannot reach one is waited for.
+constexpr std::chrono::milliseconds kPatience{1500};
+
+/// 128 bits, as text: strings on the wire hold no zero bytes.
+std::optional<std::string> secret() {
+  std::array<unsigned char, 16> bytes;
+  if (::getrandom(bytes.data(), bytes.size(), 0) != static_cast<ssize_t>(bytes.size()))
+    return std::nullopt;
+  std::string text;
+  for (const unsigned char byte : bytes) {
+    std::array<char, 3> digits;
+    (void)std::snprintf(digits.data(), digits.size(), "%02x", byte);
+    text += digits.data();
+  }
+  return text;
+}
+
+}  // namespace
+
+void ReachCheck::begin(const JobSpec& spec, const Cluster& cluster, std::size_t nodes) {
+  cancel();
+  under_way_ = true;
+  failing_.clear();
+  is_patient_ = false;
+  keep_planned_ = spec.rendezvous.interface != "auto";
+  cluster_ = cluster;
+  auto candidates = rendezvous_candidates(spec.rendezvous, cluster, nodes);
+  if (!candidates) return finish(tl::unexpected(candidates.error()));
+  candidates_ = std::move(*candidates);
+  if (is_unchecked())
+    return finish(Meeting{candidates_.front().address,
+                          candidates_.front().reason + ", not tried: only ranks can resolve a name",
+                          candidates_.front().routes});
+  Meeting any;  // the port is the same wherever they meet
+  Result<MasterPlan> master = choose_master(spec.rendezvous, cluster, any);
+  if (!master) return finish(tl::unexpected(master.error()));
+  record_.emplace(candidates_.size(), nodes);
+  knock_ = {};
+  knock_.id = ++last_id_;
+  knock_.port = master->port;
+  for (const Candidate& candidate : candidates_) knock_.addresses.push_back(candidate.address);
+  const auto nonce = secret();
+  const auto answer = secret();
+  if (!nonce || !answer) return finish(fail_errno(exit_code::kInternal, "getrandom", errno));
+  knock_.nonce = *nonce;
+  knock_.answer = *answer;
+  // The rest of timeouts.connect is for what is asked next (AttemptPlanner).
+  const auto limit = std::min<Duration>(spec.timeouts.connect * 3 / 4, kLongest);
+  knock_.limit_ms = static_cast<std::uint32_t>(std::max<Duration::rep>(limit.count(), 1));
+  open_door();
+}
+
+bool ReachCheck::is_unchecked() const {
+  return std::none_of(candidates_.begin(), candidates_.end(),
+                      [](const Candidate& candidate) { return candidate.is_ip; });
+}
+
+void ReachCheck::open_door() {
+  wire::OpenDoor door;
+  door.id = knock_.id;
+  door.addresses = knock_.addresses;
+  door.any_address = std::any_of(candidates_.begin(), candidates_.end(),
+                                 [](const Candidate& candidate) { return !candidate.is_own; });
+  door.port = knock_.port;
+  door.nonce = knock_.nonce;
+  door.answer = knock_.answer;
+  door.limit_ms = knock_.limit_ms + 1000;  // the knocking ends first
+  limit_.after(std::chrono::milliseconds(knock_.limit_ms), [this] { settle(); });
+  callbacks_.send(NodeIndex(0), door);
+}
+
+void ReachCheck::on(NodeIndex node, const wire::Message& answer) {
+  if (const auto* open = std::get_if<wire::DoorOpen>(&answer)) opened(node, *open);
+  if (const auto* result = std::get_if<wire::Knocked>(&answer)) knocked(node, *result);
+}
+
+void ReachCheck::opened(NodeIndex node, const wire::DoorOpen& open) {
+  if (!under_way_ || node.value != 0 || open.id != knock_.id) return;
+  for (std::size_t i = 0; i < std::min(open.errors.size(), record_->candidates()); ++i)
+    record_->not_open(i, open.errors[i]);
+  for (std::uint32_t other = 1; other < record_->nodes(); ++other)
+    callbacks_.send(NodeIndex(other), knock_);
+  look();
+}
+
+void ReachCheck::knocked(NodeIndex node, const wire::Knocked& knocked) {
+  if (!under_way_ || knocked.id != knock_.id) return;
+  for (const wire::Knocked::One& one : knocked.results) {
+    record_->add(node.value, one.address,
+                 {one.error, one.round_trip_us, {one.interface, one.local_address}});
+  }
+  look();
+}
+
+void ReachCheck::look() {
+  const ReachRecord::State state = record_->state();
+  if (state == ReachRecord::State::open) return;
+  if (state == ReachRecord::State::settled || state == ReachRecord::State::failed) return settle();
+  if (std::exchange(is_patient_, true)) return;
+  patience_.after(kPatience, [this] { settle(); });
+}
+
+void ReachCheck::settle() {
+  record_->end();  // nothing more is waited for
+  if (const auto reached = record_->reached()) {
+    return finish(meeting_at(*reached, candidates_, *record_, cluster_, keep_planned_));
+  }
+  failing_ = who_fails_to_meet(*record_);
+  finish(tl::unexpected(unreachable(candidates_, *record_, cluster_, knock_.port)));
+}
+
+void ReachCheck::close() {
+  limit_.cancel();
+  patience_.cancel();
+  if (!record_) return;
+  for (std::uint32_t node = 0; node < record_->nodes(); ++node)
+    callbacks_.send(NodeIndex(node), wire::CloseDoor{knock_.id});
+  record_.reset();
+}
+
+void ReachCheck::cancel() {
+  if (std::exchange(under_way_, false)) close();
+}
+
+void ReachCheck::finish(Result<Meeting> result) {
+  under_way_ = false;
+  close();
+  callbacks_.done(std::move(result));
+}
+
+}  // namespace dlaunch

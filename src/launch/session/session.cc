@@ -1,0 +1,378 @@
+#include "launch/session/session.h"
+
+#include <algorithm>
+
+#include "agent/guardian.h"
+#include "launch/slurm/srun.h"
+#include "os/build_id.h"
+#include "os/clock.h"
+#include "text/duration_text.h"
+
+namespace dlaunch {
+
+namespace {
+
+// What a guardian may take to kill everything of a dead agent before we go on without its word.
+constexpr Duration kEndOfGuardian = std::chrono::seconds(5);
+// What an ssh whose connection was cut may take to say why, before it is killed.
+constexpr Duration kEndOfConnection = std::chrono::seconds(2);
+// Beats without a frame after which another connection is tried.
+constexpr int kSilentBeats = 3;
+constexpr std::size_t kMostStreams = 2 * 100'000;  // as many ranks as a job may have
+// Shorter ones nobody needs to know of.
+constexpr Duration kNoticeable = std::chrono::seconds(3);
+// What an agent may take to see that its lease is over, and its ranks to be gone
+// (spec/validate.cc).
+constexpr Duration kFencing = std::chrono::seconds(2);
+constexpr Duration kFastestBeat = std::chrono::milliseconds(100);
+
+/// An agent on another node may run its ranks for fence_after without an answer: a beat that is
+/// late must not use up a good part of that.
+Duration beat_for(const Session::Settings& settings) {
+  if (!settings.way_back.open) return kHeartbeat;
+  return std::clamp(settings.fence_after / 8, kFastestBeat, Duration(kHeartbeat));
+}
+
+/// Codes that a program which connects does not end with by itself; whatever else happened, the way
+/// back tells.
+bool is_agents_end(int code) {
+  return code == kAgentStopped || code == kAgentFenced ||
+         (code > exit_code::kSignalBase && code < 255);  // 255 is ssh's own, ssh(1)
+}
+
+std::string whole_seconds(Duration duration) {
+  return duration.count() % 1000 == 0 ? std::to_string(duration.count() / 1000) + " s"
+                                      : duration_text(duration);
+}
+
+}  // namespace
+
+Session::Session(EventLoop& loop, NodeIndex node, Connection connection, Settings settings,
+                 Callbacks callbacks)
+    : loop_(loop),
+      node_(node),
+      settings_(std::move(settings)),
+      callbacks_(std::move(callbacks)),
+      channel_(loop, std::move(connection.read), std::move(connection.write), node.value,
+               settings_.session),
+      way_back_(loop, settings_.way_back,
+                {[this](Connection made) { go_on_over(std::move(made)); },
+                 // Who was found there may not know, and may have been another boot of the node.
+                 [this](std::string how) { agent_is_gone(std::move(how), Fate::unknown); },
+                 [this] {
+                   if (released_ && !ended_) end_quietly();
+                 }}),
+      beat_every_(beat_for(settings_)),
+      heartbeat_(loop),
+      process_(std::make_unique<ConnectionProcess>(loop, connection.process, connection.remote,
+                                                   std::move(connection.last_words))),
+      early_(std::move(connection.early)) {
+  if (!connection.remote) clock_.is_ours();
+}
+
+void Session::start(const wire::FactsRequest& request) {
+  started_ = true;
+  channel_.start(channel_callbacks(), early_);
+  greet(request);
+  heard_at_wall_ = wall_now();
+  heartbeat_.after(beat_every_, [this] { beat(); });
+}
+
+Channel::Callbacks Session::channel_callbacks() {
+  Channel::Callbacks callbacks;
+  callbacks.on_message = [this](wire::Message message) {
+    std::visit([this](auto& m) { on(m); }, message);
+  };
+  callbacks.on_end = [this](const std::string& reason) { channel_ended(reason); };
+  callbacks.on_output = [this](const wire::OutputView& view) { output(view); };
+  if (!way_back_.possible()) return callbacks;
+  callbacks.on_lost = [this](const std::string& reason) {
+    connection_lost(reason.empty() ? "its connection ended" : reason);
+  };
+  callbacks.on_resume = [this](const wire::Resume&) { resumed(); };
+  return callbacks;
+}
+
+void Session::greet(const wire::FactsRequest& request) {
+  wire::Hello hello;
+  hello.build_id = own_build_id();
+  hello.node_name = settings_.node_name;
+  hello.heartbeat_ms = static_cast<std::uint32_t>(beat_every_.count());
+  hello.fence_after_ms = static_cast<std::uint32_t>(settings_.fence_after.count());
+  hello.keep_on_channel_loss = way_back_.possible();
+  channel_.send(hello);
+  send_heartbeat();  // first, so that its answer does not wait for the facts
+  channel_.send(request);
+}
+
+void Session::release() {
+  if (released_ || ended_) return;
+  released_ = true;
+  if (!started_) {  // nobody listens for an answer; the end of the channel says the same
+    ended_ = true;
+    return channel_.close();
+  }
+  channel_.send(wire::Bye{});
+}
+
+void Session::on(wire::Hello& hello) {
+  if (hello.protocol != wire::kProtocolVersion || hello.build_id != own_build_id()) {
+    lose("its agent is build " + hello.build_id + " with protocol " +
+         std::to_string(hello.protocol) + ", this is build " + own_build_id() + " with protocol " +
+         std::to_string(wire::kProtocolVersion));
+  }
+}
+
+void Session::on(wire::Facts& facts) {
+  callbacks_.on_facts(std::move(facts.facts));
+  callbacks_.on_event(event::NodeReady{node_, facts.attempt});
+}
+
+void Session::on(wire::RanksStarted& started) {
+  for (const auto& one : started.ranks) {
+    callbacks_.on_event(
+        event::RankStarted{started.attempt, one.rank, one.pid, clock_.corrected(one.at)});
+  }
+}
+
+void Session::on(wire::RankNotStarted& failed) {
+  callbacks_.on_event(event::RankNotStarted{failed.attempt, failed.rank, std::move(failed.failure),
+                                            clock_.corrected(failed.at), clock_.error()});
+}
+
+void Session::on(wire::RankExited& exited) {
+  callbacks_.on_event(event::RankExited{exited.attempt, exited.rank, exited.status,
+                                        clock_.corrected(exited.at), exited.after_signal,
+                                        clock_.error()});
+}
+
+void Session::on(wire::MpirunEnded& ended) {
+  callbacks_.on_event(event::MpirunEnded{ended.attempt, node_, ended.status,
+                                         clock_.corrected(ended.at), ended.after_signal, "",
+                                         clock_.error()});
+}
+
+void Session::on(wire::AttemptEnded& ended) {
+  callbacks_.on_event(event::NodeEmpty{ended.attempt, node_, ended.leftovers});
+}
+
+void Session::on(wire::PortTaken& taken) {
+  callbacks_.on_event(event::PortTaken{taken.attempt, taken.rank, std::move(taken.taken)});
+}
+
+void Session::on(wire::Notice& notice) {
+  callbacks_.on_notice(std::move(notice.text));
+}
+
+void Session::on(wire::OutputEnd& end) {
+  if (end.attempt == attempt_) received_.erase({end.rank, end.stream});
+  callbacks_.on_output_end(end);
+}
+
+void Session::on(wire::Bye&) {
+  end_quietly();
+}
+
+void Session::on(wire::Heartbeat& beat) {
+  const MonotonicTime now = monotonic_now();
+  clock_.add(beat, now, wall_now());
+  agent_sent_ = beat.sent;
+  agent_sent_came_ = now;
+  // The agent's ranks live on the answers (agent/session/lease.h), so they do not wait for our next
+  // beat. One that takes nothing gets those of our own beats only: it could fill our memory.
+  if (way_back_.possible() && channel_.queued() < Channel::kLowWater) send_heartbeat();
+}
+
+/// Remembers what has come, for a Resume. Bytes that have come before are left out: an agent that
+/// was told where we stand sends none.
+void Session::output(wire::OutputView output) {
+  if (!way_back_.possible() || output.attempt < attempt_) return callbacks_.on_output(output);
+  if (output.attempt > attempt_) received_.clear();
+  attempt_ = output.attempt;
+  std::uint64_t& received = received_[{output.rank, output.stream}];
+  if (received_.size() > kMostStreams)
+    return lose("its agent sends the output of more ranks than a node can have");
+  if (output.offset < received) {
+    const auto known = std::min<std::uint64_t>(received - output.offset, output.bytes.size());
+    output.bytes.remove_prefix(static_cast<std::size_t>(known));
+    output.offset += known;
+    if (output.bytes.empty()) return;
+  }
+  received = output.offset + output.bytes.size();
+  callbacks_.on_output(output);
+}
+
+void Session::send_heartbeat() {
+  const MonotonicTime now = monotonic_now();
+  const auto held = agent_sent_ == 0 ? MonotonicTime(0) : now - agent_sent_came_;
+  channel_.send(wire::Heartbeat{wall_now(), static_cast<std::uint64_t>(now.count()), agent_sent_,
+                                static_cast<std::uint64_t>(held.count())});
+}
+
+// Silence is counted in our own beats: an engine that was stopped itself does not accuse its
+// agents.
+void Session::count_silence() {
+  const bool heard = channel_.frames_received() != frames_seen_;
+  frames_seen_ = channel_.frames_received();
+  silence_ = heard ? Duration(0) : silence_ + beat_every_;
+  connection_silence_ = heard ? Duration(0) : connection_silence_ + beat_every_;
+  if (!heard) return tell_silence();
+  heard_at_wall_ = wall_now();
+  silence_broken();
+  told_silence_ = false;
+}
+
+void Session::tell_silence() {
+  if (silence_ <= kNoticeable || released_ || !way_back_.possible() || !callbacks_.on_silent)
+    return;
+  if (!std::exchange(told_silence_, true)) callbacks_.on_silent(silence_);
+}
+
+void Session::beat() {
+  if (ended_) return;
+  count_silence();
+  if (silence_ > settings_.lost_after) return lose(silence_text());
+  const bool is_silent = connection_silence_ >= kSilentBeats * beat_every_;
+  if (way_back_.possible() && is_silent) connection_silent();
+  send_heartbeat();
+  heartbeat_.after(beat_every_, [this] { beat(); });
+}
+
+std::string Session::silence_text() const {
+  std::string text = "no sign of life for " + whole_seconds(settings_.lost_after);
+  if (!lost_at_) return text;
+  if (!cause_.empty() && !cause_.starts_with("no sign of life")) text += " after: " + cause_;
+  if (!way_back_.trouble().empty()) text += "; connecting again failed: " + way_back_.trouble();
+  return text;
+}
+
+void Session::channel_ended(const std::string& reason) {
+  if (ended_) return;
+  if (!reason.empty()) return lose(reason);
+  // The guardian ends after its agent, when it has cleaned up; its exit code says what it saw.
+  heartbeat_.cancel();
+  process_->wait_for_end(kEndOfGuardian, [this](const ConnectionEnd& end) {
+    if (ended_) return;
+    if (end.exit_code) return lose(how_agent_ended(*end.exit_code), fate_after(*end.exit_code));
+    lose(end.words.empty() ? "its agent ended without a word" : end.words);
+  });
+}
+
+void Session::connection_lost(const std::string& cause) {
+  if (ended_) return;
+  cause_ = cause;
+  if (!lost_at_) lost_at_ = monotonic_now() - silence_;
+  retire_process(false);
+  way_back_.begin();
+}
+
+/// The connection stays until there is another one: a short cut is over for TCP sooner than ssh can
+/// log in again.
+void Session::connection_silent() {
+  if (way_back_.trying()) return;
+  cause_ = "no sign of life for " + whole_seconds(connection_silence_);
+  if (!lost_at_) lost_at_ = monotonic_now() - silence_;
+  way_back_.begin();
+}
+
+void Session::silence_broken() {
+  if (!lost_at_ || !channel_.is_connected()) return;
+  const MonotonicTime outage = monotonic_now() - *lost_at_;
+  lost_at_.reset();
+  way_back_.stop();
+  way_back_.succeeded();
+  if (told_silence_ && callbacks_.on_resumed)
+    callbacks_.on_resumed(std::chrono::duration_cast<Duration>(outage), cause_);
+}
+
+void Session::retire_process(bool kill) {
+  if (!process_) return;
+  if (kill) process_->kill();
+  process_->wait_for_end(kEndOfConnection,
+                         [this, connection = connection_](const ConnectionEnd& end) {
+                           old_process_ended(connection, end);
+                         });
+  old_processes_.push_back(std::move(process_));
+}
+
+void Session::old_process_ended(std::uint32_t connection, const ConnectionEnd& end) {
+  if (ended_) return;
+  // The first connection's remote command is the guardian.
+  const bool guardian_ended = connection == 1 && end.exit_code && is_agents_end(*end.exit_code);
+  if (guardian_ended && lost_at_)
+    return agent_is_gone(how_agent_ended(*end.exit_code), fate_after(*end.exit_code));
+  if (lost_at_ && connection == connection_ && !end.words.empty()) cause_ = end.words;
+  // Whatever runs in a step ends with it.
+  if (lost_at_ && connection == 1 && end.words.starts_with(kEndedBySlurm))
+    agent_is_gone(end.words, Fate::unknown);
+}
+
+Session::Fate Session::fate_after(int code) const {
+  return settings_.codes_are_its_own && code > exit_code::kSignalBase ? Fate::unknown : Fate::ended;
+}
+
+void Session::go_on_over(Connection connection) {
+  if (ended_) return;
+  retire_process(true);
+  process_ = std::make_unique<ConnectionProcess>(loop_, connection.process, connection.remote,
+                                                 std::move(connection.last_words));
+  connection_silence_ = Duration(0);
+  wire::Resume mine;
+  mine.connection = ++connection_;
+  for (const auto& [key, received] : received_)
+    mine.streams.push_back({attempt_, key.first, key.second, received});
+  channel_.go_on_over(std::move(connection.read), std::move(connection.write), std::move(mine),
+                      connection.early);
+}
+
+void Session::resumed() {
+  const MonotonicTime outage = monotonic_now() - lost_at_.value_or(monotonic_now());
+  lost_at_.reset();
+  way_back_.succeeded();
+  for (const auto& old : old_processes_) old->kill();
+  if (callbacks_.on_resumed)
+    callbacks_.on_resumed(std::chrono::duration_cast<Duration>(outage), cause_);
+}
+
+void Session::agent_is_gone(std::string how, Fate ranks) {
+  if (ended_) return;
+  if (cause_.starts_with(kEndedBySlurm)) how = cause_;  // tells more than that it was killed
+  released_ ? end_quietly() : lose(std::move(how), ranks);
+}
+
+std::vector<pid_t> Session::processes() const {
+  std::vector<pid_t> pids;
+  if (process_ && process_->pid() > 0) pids.push_back(process_->pid());
+  for (const auto& old : old_processes_) {
+    if (old->pid() > 0) pids.push_back(old->pid());
+  }
+  return pids;
+}
+
+void Session::end_quietly() {
+  ended_ = true;
+  heartbeat_.cancel();
+  way_back_.stop();
+  channel_.close();
+}
+
+/// The agent has heard of no heartbeat that was sent after the last one we have heard
+/// (agent/session/lease.h). One without a way back ends its ranks when its connection ends.
+Duration Session::lease_left() const {
+  if (!way_back_.possible()) return Duration(0);
+  return std::max(settings_.fence_after + kHeartbeat + kFencing - silence_, Duration(0));
+}
+
+void Session::lose(std::string what, Fate ranks) {
+  const Duration left = ranks == Fate::ended ? Duration(0) : lease_left();
+  end_quietly();
+  // It may wait long for a network that is gone; it would be its end anyway.
+  retire_process(true);
+  if (released_ && way_back_.possible()) return;
+  // A peer that still lives but speaks nonsense is not left behind; the agents clean up when their
+  // channel ends.
+  callbacks_.on_event(
+      event::NodeLost{node_, std::move(what), heard_at_wall_, left, ranks == Fate::ended});
+}
+
+}  // namespace dlaunch

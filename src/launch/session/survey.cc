@@ -1,0 +1,229 @@
+#include "launch/session/survey.h"
+
+#include <algorithm>
+#include <csignal>
+#include <filesystem>
+#include <map>
+#include <set>
+
+#include <unistd.h>
+
+#include "launch/session/cluster_sessions.h"
+#include "launch/session/missing_places.h"
+#include "launch/session/reach_check.h"
+#include "os/clock.h"
+#include "os/containment.h"
+#include "os/descriptors.h"
+#include "os/signals.h"
+#include "os/unique_fd.h"
+#include "plan/make_plan.h"
+#include "supervise/wording.h"
+
+namespace dlaunch {
+
+namespace {
+
+constexpr std::chrono::seconds kGoodbye{2};
+constexpr std::chrono::seconds kInspection{20};
+// What the answer takes on its way.
+constexpr std::chrono::seconds kOnTheWay{5};
+
+class Surveyor {
+ public:
+  Surveyor(EventLoop& loop, const JobSpec& spec, const PlanContext& context,
+           const SurveyOptions& options, LocalStart local)
+      : loop_(loop),
+        spec_(spec),
+        context_(context),
+        options_(options),
+        sessions_(loop, spec, std::move(local), callbacks()),
+        reach_(loop, {[this](NodeIndex node, const wire::Message& message) {
+                        sessions_.send(node, message);
+                      },
+                      [this](Result<Meeting> meeting) { met_ = std::move(meeting); }}) {
+    survey_.nodes.resize(sessions_.size());
+  }
+
+  Survey run() {
+    connect();
+    inspect();
+    meet();
+    look_for_places();
+    read_clocks();
+    return finish();
+  }
+
+  void part(const std::set<pid_t>& before) {
+    sessions_.release_all();
+    const MonotonicTime goodbye = monotonic_now() + kGoodbye;
+    while (!sessions_.all_ended() && monotonic_now() < goodbye) loop_.run_one(goodbye);
+    sessions_.reap_processes(before);
+  }
+
+ private:
+  ClusterSessions::Callbacks callbacks() {
+    ClusterSessions::Callbacks callbacks{[this](NodeIndex, const Event& event) { see(event); },
+                                         [](NodeIndex, const wire::OutputView&) {},
+                                         [](NodeIndex, const wire::OutputEnd&) {},
+                                         [](const wire::StdinTaken&) {}, [](const std::string&) {}};
+    callbacks.on_reach = [this](NodeIndex node, const wire::Message& answer) {
+      reach_.on(node, answer);
+    };
+    callbacks.on_inspected = [this](NodeIndex node, const wire::Inspected& answer) {
+      survey_.nodes[node.value].condition = answer.condition;
+      inspected_.insert(node.value);
+    };
+    callbacks.on_places = [this](NodeIndex node, const wire::PlacesMissing& answer) {
+      for (const StartFailure& failure : answer.missing)
+        survey_.nodes[node.value].missing.push_back(describe(failure));
+      placed_.insert(node.value);
+    };
+    return callbacks;
+  }
+
+  void see(const Event& event) {
+    if (const auto* ready = std::get_if<event::NodeReady>(&event)) ready_.insert(ready->node.value);
+    if (const auto* lost = std::get_if<event::NodeLost>(&event))
+      survey_.nodes[lost->node.value].failure = lost->what;
+  }
+
+  [[nodiscard]] bool is_good(std::uint32_t node) const {
+    return ready_.contains(node) && survey_.nodes[node].failure.empty();
+  }
+  [[nodiscard]] bool all_good() const {
+    for (std::uint32_t i = 0; i < sessions_.size(); ++i) {
+      if (!is_good(i)) return false;
+    }
+    return true;
+  }
+  /// Until each node that is good has answered.
+  void wait_for(const std::set<std::uint32_t>& answers, MonotonicTime end) {
+    const auto complete = [&] {
+      for (std::uint32_t i = 0; i < sessions_.size(); ++i) {
+        if (is_good(i) && !answers.contains(i)) return false;
+      }
+      return true;
+    };
+    while (!complete() && monotonic_now() < end) loop_.run_one(end);
+  }
+
+  void connect() {
+    for (std::uint32_t i = 0; i < sessions_.size(); ++i) sessions_.connect(NodeIndex(i));
+    const auto known = [&] {
+      for (std::uint32_t i = 0; i < sessions_.size(); ++i) {
+        if (!ready_.contains(i) && survey_.nodes[i].failure.empty()) return false;
+      }
+      return true;
+    };
+    const MonotonicTime end = monotonic_now() + spec_.timeouts.connect;
+    while (!known() && monotonic_now() < end) loop_.run_one(end);
+    for (std::uint32_t i = 0; i < sessions_.size(); ++i) {
+      CheckedNode& node = survey_.nodes[i];
+      if (!ready_.contains(i) && node.failure.empty())
+        node.failure = wording::no_answer(spec_.timeouts.connect);
+    }
+  }
+
+  void inspect() {
+    wire::Inspect question;
+    question.gpus = options_.gpus;
+    question.collectives = options_.collectives;
+    question.limit_ms = static_cast<std::uint32_t>(
+        std::chrono::duration_cast<std::chrono::milliseconds>(kInspection).count());
+    question.folders = {"/tmp"};
+    if (options_.places) {
+      const std::filesystem::path workdir =
+          std::filesystem::path(context_.current_folder) / spec_.workdir;
+      question.folders.push_back(workdir.lexically_normal());
+    }
+    for (std::uint32_t i = 0; i < sessions_.size(); ++i) {
+      if (is_good(i)) sessions_.send(NodeIndex(i), question);
+    }
+    wait_for(inspected_, monotonic_now() + kInspection + kOnTheWay);
+    for (std::uint32_t i = 0; i < sessions_.size(); ++i) {
+      if (is_good(i) && !inspected_.contains(i))
+        survey_.nodes[i].condition.problem = "its agent has not answered";
+    }
+  }
+
+  /// Only of all together: which of them were left would be another job's question.
+  void meet() {
+    if (!options_.reach || !all_good()) return;
+    const auto nodes = nodes_to_meet(spec_, sessions_.cluster(), context_);
+    if (!nodes || *nodes == 0) return;  // making the plan finds the same error
+    reach_.begin(spec_, sessions_.cluster(), *nodes);
+    while (!met_ && all_good()) loop_.run_one();
+    if (!met_) return;
+    if (*met_) return sessions_.set_meeting(**met_);
+    survey_.no_meeting = met_->error().message;
+    survey_.unreached = reach_.failing();
+  }
+
+  void look_for_places() {
+    if (!options_.places || !all_good() || !survey_.no_meeting.empty()) return;
+    const auto plan = make_plan(spec_, sessions_.cluster(), context_);
+    if (!plan) {
+      survey_.no_plan = plan.error().message;
+      return;
+    }
+    for (std::uint32_t i = 0; i < sessions_.size(); ++i) {
+      // A spare has no ranks yet; it is to have what the first node needs.
+      const NodeIndex like(i < plan->nodes.size() ? i : 0);
+      sessions_.send(NodeIndex(i), check_message(spec_, *plan, like));
+    }
+    wait_for(placed_, monotonic_now() + spec_.timeouts.connect);
+    for (std::uint32_t i = 0; i < sessions_.size(); ++i) {
+      if (is_good(i) && !placed_.contains(i))
+        survey_.nodes[i].missing.emplace_back(
+            "it has not answered whether what the ranks need is there");
+    }
+  }
+
+  void read_clocks() {
+    for (std::uint32_t i = 0; i < sessions_.size(); ++i) {
+      const NodeClock* const clock = sessions_.clock(NodeIndex(i));
+      if (!is_good(i) || clock == nullptr || clock->error() >= NodeClock::kUnknown) continue;
+      survey_.nodes[i].clock_offset_ns = clock->offset().count();
+      survey_.nodes[i].clock_error_ns = clock->error().count();
+    }
+  }
+
+  Survey finish() {
+    survey_.cluster = sessions_.cluster();
+    for (std::uint32_t i = 0; i < sessions_.size(); ++i) {
+      survey_.nodes[i].name = survey_.cluster.nodes[i].name;
+      survey_.nodes[i].facts = survey_.cluster.nodes[i].facts;
+    }
+    return std::move(survey_);
+  }
+
+  EventLoop& loop_;
+  const JobSpec& spec_;
+  const PlanContext& context_;
+  const SurveyOptions options_;
+  Survey survey_;
+  std::set<std::uint32_t> ready_, inspected_, placed_;
+  std::optional<Result<Meeting>> met_;
+  ClusterSessions sessions_;
+  ReachCheck reach_;
+};
+
+}  // namespace
+
+Result<Survey> survey_nodes(const JobSpec& spec, const PlanContext& context,
+                            const SurveyOptions& options) {
+  ensure_standard_descriptors();
+  // SIGPIPE: an agent that is gone is an error to report, not our end.
+  block_signals({SIGCHLD, SIGPIPE});
+  become_subreaper();
+  const std::vector<pid_t> before = children_of(::getpid());
+  auto local = fork_local_agents(spec);
+  if (!local) return tl::unexpected(local.error());
+  EventLoop loop;
+  Surveyor surveyor(loop, spec, context, options, std::move(*local));
+  Survey survey = surveyor.run();
+  surveyor.part({before.begin(), before.end()});
+  return survey;
+}
+
+}  // namespace dlaunch

@@ -1,0 +1,74 @@
+#include "launch/slurm/slurm_listener.h"
+
+#include <cerrno>
+
+#include <unistd.h>
+
+#include "launch/slurm/srun.h"
+#include "log/diagnostics.h"
+#include "model/job_spec.h"
+#include "model/signal_names.h"
+
+extern char** environ;
+
+namespace dlaunch {
+
+namespace {
+
+constexpr std::chrono::seconds kAfterStart{2};
+
+// cat ends with our end of its stdin, and nothing else ends it; wait returns early for each signal
+// (POSIX sh, 2.11). Commands in the background would have /dev/null for stdin, so it is kept as 3.
+constexpr const char* kScript =
+    "exec 3<&0\n"
+    "trap 'echo TERM' TERM; trap 'echo USR1' USR1; trap 'echo USR2' USR2\n"
+    "(trap '' TERM USR1 USR2; exec cat <&3 >/dev/null) &\n"
+    "while kill -0 $! 2>/dev/null; do wait $!; done\n";
+
+}  // namespace
+
+void SlurmListener::start(const std::string& node) {
+  timer_.after(kAfterStart, [this, node] { begin(node); });
+}
+
+void SlurmListener::stop() {
+  timer_.cancel();
+  if (input_) input_->close();
+}
+
+void SlurmListener::begin(const std::string& node) {
+  std::vector<std::string> environment;
+  for (char** entry = environ; *entry != nullptr; ++entry) environment.emplace_back(*entry);
+  prepare_for_srun(environment);
+  HostSpec host;
+  host.name = node;
+  auto process = SshProcess::start(loop_, srun_words(host, kScript), environment);
+  if (!process) return diagnostics::info("no step that listens: " + process.error().message);
+  process_ = std::move(*process);
+  input_.emplace(loop_, process_->take_stdin());
+  output_.emplace(loop_, process_->take_stdout());
+  process_->on_end([this](int) { ended_ = true; });
+  read_later();
+}
+
+void SlurmListener::read_later() {
+  output_->on_readable([this] { read(); });
+}
+
+void SlurmListener::read() {
+  char bytes[256];
+  const ssize_t n = ::read(output_->get(), bytes, sizeof bytes);
+  if (n == 0 || (n < 0 && errno != EAGAIN && errno != EINTR)) return output_->close();
+  constexpr std::size_t kMostLine = 256;
+  for (ssize_t i = 0; i < n; ++i) {
+    if (bytes[i] != '\n') {
+      if (line_.size() < kMostLine) line_ += bytes[i];
+      continue;
+    }
+    if (const auto signal = signal_number(line_)) heard_(*signal);
+    line_.clear();
+  }
+  read_later();
+}
+
+}  // namespace dlaunch

@@ -1,0 +1,231 @@
+#include "launch/sync/workdir_list.h"
+
+#include <algorithm>
+#include <cerrno>
+#include <climits>
+#include <cstdlib>
+#include <memory>
+#include <optional>
+#include <utility>
+
+#include <dirent.h>
+#include <fcntl.h>
+#include <sys/stat.h>
+#include <unistd.h>
+
+#include "launch/sync/git_folder.h"
+#include "report/plain_text.h"
+#include "sync/rules.h"
+#include "text/size_text.h"
+
+namespace dlaunch {
+
+namespace {
+
+constexpr int kFolder = O_RDONLY | O_DIRECTORY | O_NOFOLLOW | O_CLOEXEC;
+constexpr mode_t kPermissions = 0777;
+constexpr std::size_t kLargestTold = 4;
+constexpr const char* kIndent = "\n         ";
+
+/// Without "." and "..", sorted.
+int read_names(int folder, std::vector<std::string>& names) {
+  const int copy = ::openat(folder, ".", kFolder);
+  if (copy < 0) return errno;
+  const std::unique_ptr<DIR, int (*)(DIR*)> dir(::fdopendir(copy), &::closedir);
+  if (!dir) return errno;
+  for (;;) {
+    errno = 0;
+    const dirent* entry = ::readdir(dir.get());
+    if (entry == nullptr) break;
+    const std::string_view name = entry->d_name;
+    if (name != "." && name != "..") names.emplace_back(name);
+  }
+  std::sort(names.begin(), names.end());
+  return errno;
+}
+
+std::string read_link(int folder, const std::string& name) {
+  std::string target(PATH_MAX, '\0');
+  const ssize_t n = ::readlinkat(folder, name.c_str(), target.data(), target.size());
+  target.resize(n < 0 ? 0 : static_cast<std::size_t>(n));
+  return target;
+}
+
+std::string real_path(const std::string& path) {
+  const std::unique_ptr<char, void (*)(void*)> real(::realpath(path.c_str(), nullptr), &::free);
+  return real ? real.get() : path;
+}
+
+}  // namespace
+
+WorkdirLister::WorkdirLister(WorkdirListSettings settings) : settings_(std::move(settings)) {}
+WorkdirLister::~WorkdirLister() = default;
+
+bool WorkdirLister::step(std::size_t names) {
+  if (!std::exchange(begun_, true)) begin();
+  for (; names > 0 && status_ && !levels_.empty(); --names) {
+    Level& level = levels_.back();
+    if (level.next == level.names.size()) {
+      if (level.has_rules) rules_.leave();
+      levels_.pop_back();
+      continue;
+    }
+    const std::string name = level.names[level.next++];
+    look_at(level, name);
+  }
+  if (status_ && !levels_.empty()) return false;
+  if (status_) check_limits(true);
+  return true;
+}
+
+void WorkdirLister::begin() {
+  settings_.root = real_path(settings_.root);
+  if (!settings_.home.empty()) settings_.home = real_path(settings_.home);
+  if (!settings_.run_base.empty()) settings_.run_base = real_path(settings_.run_base);
+  const std::string& root = settings_.root;
+  const bool holds_home = settings_.home.starts_with(root + '/');
+  if (root == "/" || root == settings_.home || holds_home) {
+    const std::string what = root == "/"  ? "is /"
+                             : holds_home ? root + " holds your home folder"
+                                          : "is your home folder";
+    return fail(exit_code::kJobFile,
+                "sync: the workdir " + what +
+                    ", which is not copied as a whole: keys and caches are in it" + kIndent +
+                    "start dlaunch in the folder of the job, or name it with workdir");
+  }
+  UniqueFd fd(::open(root.c_str(), kFolder));
+  if (!fd) return fail(exit_code::kPreflight, "sync: workdir " + root + ": " + errno_text(errno));
+  enter_rules_above();
+  if (status_) open(std::move(fd), "");
+}
+
+void WorkdirLister::enter_rules(std::string folder, const std::string& file) {
+  Result<std::string> text = read_ignore_file(file);
+  if (!text) return fail(text.error().exit_code, std::move(text.error().message));
+  rules_.enter(std::move(folder), std::move(*text));
+}
+
+/// Of the folders above, as far as they belong to the same repository.
+void WorkdirLister::enter_rules_above() {
+  const std::optional<GitFolder> git = find_git_folder(settings_.root);
+  if (!git) return;
+  std::string folder = git->top == "/" ? "" : git->top;
+  enter_rules("", git->exclude_file);
+  std::string way;
+  const std::string below =
+      settings_.root.substr(std::min(folder.size() + 1, settings_.root.size()));
+  bool left_out = false;
+  for (std::size_t begin = 0; begin < below.size() && status_;) {
+    const std::size_t end = std::min(below.find('/', begin), below.size());
+    enter_rules(way, folder + '/' + way + ".gitignore");
+    left_out = left_out || rules_.excludes(below.substr(0, end), true);
+    way = below.substr(0, end) + '/';
+    begin = end + 1;
+  }
+  prefix_ = way;
+  // Who wants to run in a folder that is ignored as a whole wants what is in it.
+  if (left_out) rules_ = {};
+}
+
+void WorkdirLister::open(UniqueFd fd, std::string path) {
+  Level level;
+  const std::string shown = settings_.root + '/' + path;
+  const int error = read_names(fd.get(), level.names);
+  if (error != 0 && error != ENOENT)  // it has just gone
+    return fail(exit_code::kPreflight, "sync: " + shown + ": " + errno_text(error));
+  level.has_rules = std::binary_search(level.names.begin(), level.names.end(), ".gitignore");
+  if (level.has_rules) enter_rules(prefix_ + path, shown + ".gitignore");
+  if (!status_) return;
+  level.holds_runs = settings_.root + '/' + path == settings_.run_base + '/';
+  level.fd = std::move(fd);
+  level.path = std::move(path);
+  levels_.push_back(std::move(level));
+}
+
+/// Where the folder of run folders is the workdir itself.
+bool WorkdirLister::is_run(const Level& level, const std::string& name) const {
+  struct stat info {};
+  return level.holds_runs && ::fstatat(level.fd.get(), (name + "/run.json").c_str(), &info, 0) == 0;
+}
+
+void WorkdirLister::look_at(const Level& level, const std::string& name) {
+  if (sync::is_left_out(name)) return;
+  struct stat info {};
+  if (::fstatat(level.fd.get(), name.c_str(), &info, AT_SYMLINK_NOFOLLOW) != 0) {
+    if (errno == ENOENT) return;  // it has just gone
+    return fail(exit_code::kPreflight,
+                "sync: " + settings_.root + '/' + level.path + name + ": " + errno_text(errno));
+  }
+  const bool is_folder = S_ISDIR(info.st_mode);
+  SyncEntry entry;
+  entry.path = level.path + name;
+  if (rules_.excludes(prefix_ + entry.path, is_folder)) return;
+  if (settings_.root + '/' + entry.path == settings_.run_base || is_run(level, name)) return;
+  if (is_folder) {
+    entry.kind = SyncEntry::Kind::folder;
+    entry.mode = info.st_mode & kPermissions;
+    std::string path = entry.path + '/';
+    UniqueFd fd(::openat(level.fd.get(), name.c_str(), kFolder));
+    // It has just gone, or become something else.
+    if (!fd && (errno == ENOENT || errno == ENOTDIR || errno == ELOOP)) return;
+    if (!fd)
+      return fail(exit_code::kPreflight,
+                  "sync: " + settings_.root + '/' + entry.path + ": " + errno_text(errno) +
+                      kIndent +
+                      "what is not needed on the nodes can be left out with a .gitignore file");
+    add(std::move(entry));
+    return open(std::move(fd), std::move(path));
+  }
+  if (S_ISLNK(info.st_mode)) {
+    entry.kind = SyncEntry::Kind::link;
+    entry.target = read_link(level.fd.get(), name);
+    if (!entry.target.empty()) add(std::move(entry));
+    return;
+  }
+  if (!S_ISREG(info.st_mode)) return special_.push_back(entry.path);
+  entry.mode = info.st_mode & kPermissions;
+  entry.size = static_cast<std::uint64_t>(info.st_size);
+  entry.mtime = std::int64_t{info.st_mtim.tv_sec} * 1'000'000'000 + info.st_mtim.tv_nsec;
+  add(std::move(entry));
+}
+
+void WorkdirLister::add(SyncEntry entry) {
+  ++counted_;
+  const std::size_t slash = entry.path.find('/');
+  const bool is_inside = slash != std::string::npos;
+  if (entry.kind != SyncEntry::Kind::folder) {
+    sizes_[entry.path.substr(0, is_inside ? slash + 1 : slash)] += entry.size;
+    ++extent_.files;
+  }
+  extent_.bytes += entry.size;
+  const bool too_much = counted_ > settings_.most_files || extent_.bytes > settings_.most_bytes;
+  if (!too_much) entries_.push_back(std::move(entry));
+  // So much is counted to tell what is large, and no more.
+  if (counted_ > 10 * settings_.most_files) check_limits(false);
+}
+
+void WorkdirLister::check_limits(bool all) {
+  if (counted_ <= settings_.most_files && extent_.bytes <= settings_.most_bytes) return;
+  std::vector<std::pair<std::uint64_t, std::string>> largest;
+  for (const auto& [name, size] : sizes_) largest.emplace_back(size, name);
+  std::sort(largest.rbegin(), largest.rend());
+  largest.resize(std::min(largest.size(), kLargestTold));
+  std::string text = "sync: " + settings_.root + " holds " + (all ? "" : "more than ") +
+                     std::to_string(extent_.files) + " files with " + size_text(extent_.bytes) +
+                     "; at most " + std::to_string(settings_.most_files) + " and " +
+                     size_text(settings_.most_bytes) + " are copied" + kIndent + "the largest: ";
+  for (std::size_t i = 0; i < largest.size(); ++i)
+    text += (i == 0 ? "" : ", ") + plain_line(largest[i].second) + " (" +
+            size_text(largest[i].first) + ')';
+  text +=
+      std::string(kIndent) +
+      "leave out what the nodes do not need with a .gitignore file, or put data on storage that "
+      "they share";
+  fail(exit_code::kJobFile, std::move(text));
+}
+
+void WorkdirLister::fail(int code, std::string message) {
+  status_ = dlaunch::fail(code, std::move(message));
+}
+
+}  // namespace dlaunch

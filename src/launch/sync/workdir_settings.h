@@ -1,0 +1,22 @@
+// Which workdir a sync copies, and what of it stays here: the same for `dlaunch run` and `plan`.
+#pragma once
+
+#include <optional>
+#include <string>
+
+#include "launch/sync/workdir_list.h"
+#include "model/job_spec.h"
+#include "model/launch_plan.h"
+#include "plan/make_plan.h"
+
+namespace dlaunch {
+
+[[nodiscard]] WorkdirListSettings workdir_settings(const JobSpec& spec, const PlanContext& context,
+                                                   const std::string& workdir);
+
+/// How much a sync of this plan is about; nullopt: it makes none. Reads the whole tree.
+[[nodiscard]] Result<std::optional<SyncExtent>> sync_extent(const JobSpec& spec,
+                                                            const PlanContext& context,
+                                                            const LaunchPlan& plan);
+
+}  // namespace dlaunch

@@ -1,0 +1,102 @@
+// `sync: true`: the launcher's workdir comes to the same path on other nodes, over the channels of
+// their sessions. docs/sync.md has the rules; agent/sync/stager.h is the other end.
+//
+// A pass lists the workdir and brings every node to that list. What changed while it was copied is
+// left out of the pass, and another one follows. Nothing is sent before all nodes have a place.
+#pragma once
+
+#include <functional>
+#include <memory>
+#include <optional>
+#include <set>
+#include <string>
+#include <vector>
+
+#include "launch/sync/node_sync.h"
+#include "launch/sync/workdir_list.h"
+#include "model/job_spec.h"
+#include "model/result.h"
+#include "os/content_hash.h"
+#include "os/event_loop.h"
+
+namespace dlaunch {
+
+struct WorkdirSyncSettings {
+  struct To {
+    NodeIndex node;
+    std::string name;
+  };
+  WorkdirListSettings list;
+  std::vector<To> nodes;
+  std::string origin;          // this machine's name
+  Duration window_delay{500};  // how long what is sent to a node may take to be taken there
+  Duration stall{60'000};      // a node that says nothing for so long is given up
+};
+
+/// Lives on the engine's one thread. Never works for longer than some milliseconds at a time.
+class WorkdirSync {
+ public:
+  struct Callbacks {
+    std::function<void(NodeIndex, const wire::Message&)> send;
+    /// Errors: those of WorkdirLister; exit_code::kPreflight with a line for each node that has
+    /// refused. Not called from within begin().
+    std::function<void(Result<SyncReport>)> done;
+    std::function<void(std::string)> show;  // the line on a terminal; empty: none
+  };
+
+  WorkdirSync(EventLoop& loop, Callbacks callbacks);
+  ~WorkdirSync() { cancel(); }
+
+  void begin(WorkdirSyncSettings settings);
+  [[nodiscard]] bool under_way() const { return under_way_; }
+  /// SyncPlace, SyncWants, SyncTaken, SyncDone.
+  void on(NodeIndex node, const wire::Message& message);
+  /// Nothing more is sent, done() is not called. What nodes have got so far stays there.
+  void cancel();
+
+ private:
+  void begin_pass();
+  void work_on();
+  void work();
+  void list_some();
+  void listed();
+  void take_samples(const std::set<std::string>& changed);
+  void places_answered();
+  [[nodiscard]] bool move_some();
+  [[nodiscard]] bool hash_some();
+  void end_hash(std::optional<ContentHash> hash);
+  void end_pass();
+  void tick();
+  void tell_progress();
+  [[nodiscard]] std::string problems() const;
+  void make_marker();
+  void remove_marker();
+  void finish(Result<SyncReport> report);
+
+  EventLoop& loop_;
+  Callbacks callbacks_;
+  WorkdirSyncSettings settings_;
+  bool under_way_ = false;
+  bool working_ = false;  // a turn is posted
+  std::uint64_t turns_ = 0;
+  std::uint32_t passes_ = 0;   // of this begin()
+  std::uint32_t last_id_ = 0;  // of all
+  MonotonicTime began_{0};
+  MonotonicTime patient_from_{0};  // silence of nodes counts from here at the earliest
+  std::optional<WorkdirLister> lister_;
+  std::string marker_;  // its name in the workdir; empty: there is none
+  SyncPass pass_;
+  bool placing_ = false;
+  std::vector<std::unique_ptr<NodeSync>> nodes_;
+  struct Hashing {
+    std::uint32_t entry = 0;
+    EntryFile file;
+    ContentHasher hasher;
+  };
+  std::optional<Hashing> hashing_;
+  SyncReport report_;
+  Timer timer_;
+  bool shown_ = false;
+};
+
+}  // namespace dlaunch

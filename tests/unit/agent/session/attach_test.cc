@@ -1,0 +1,358 @@
+// The way back to an agent: folders, sockets, descriptors over them, last words.
+#include <csignal>
+#include <cstdlib>
+#include <filesystem>
+#include <fstream>
+#include <iterator>
+#include <thread>
+
+#include <gmock/gmock.h>
+#include <gtest/gtest.h>
+#include <poll.h>
+#include <sys/socket.h>
+#include <sys/stat.h>
+#include <sys/wait.h>
+#include <unistd.h>
+
+#include "agent/session/attach.h"
+#include "agent/session/attach_point.h"
+#include "os/clock.h"
+#include "os/containment.h"
+#include "wire/codec.h"
+#include "wire/framer.h"
+
+namespace dlaunch {
+namespace {
+
+using testing::HasSubstr;
+
+class SessionPlace : public testing::Test {
+ protected:
+  SessionPlace() {
+    EXPECT_NE(::mkdtemp(root_), nullptr);
+    folders_ = {std::string(root_) + "/first", std::string(root_) + "/second/dlaunch"};
+  }
+  ~SessionPlace() override { std::filesystem::remove_all(root_); }
+
+  char root_[32] = "/tmp/session-place-XXXXXX";
+  std::vector<std::string> folders_;
+  const SessionId id_{0xff, 3};
+};
+
+TEST_F(SessionPlace, SocketAndFolderAreOursAlone) {
+  const auto socket = open_session_socket(folders_, id_);
+  ASSERT_TRUE(socket.has_value()) << socket.error().message;
+  struct stat about {};
+  ASSERT_EQ(::stat(folders_[0].c_str(), &about), 0);
+  EXPECT_EQ(about.st_mode & 07777, 0700U);
+  ASSERT_EQ(::stat((folders_[0] + "/agent-00000000000000ff-3").c_str(), &about), 0);
+  EXPECT_EQ(about.st_mode & 07777, 0600U);
+  EXPECT_TRUE(find_session(folders_, id_).connection.valid());
+  EXPECT_FALSE(find_session(folders_, {0xff, 4}).connection.valid());
+  remove_session_socket(*socket, id_);
+  EXPECT_FALSE(find_session(folders_, id_).connection.valid());
+}
+
+/// With a queue that nobody empties, as of an agent that is stopped: also when it is full.
+TEST_F(SessionPlace, WhoListensIsThereWhateverKeepsHim) {
+  EXPECT_FALSE(is_there(folders_, id_));
+  EXPECT_TRUE(wait_for_end(folders_, id_));
+  auto socket = open_session_socket(folders_, id_);
+  ASSERT_TRUE(socket.has_value()) << socket.error().message;
+  for (int i = 0; i < 20; ++i) ASSERT_TRUE(is_there(folders_, id_)) << i;
+  EXPECT_FALSE(is_there(folders_, {0xff, 4}));
+  EXPECT_FALSE(wait_for_end(folders_, id_));
+  socket->listener.reset();
+  EXPECT_FALSE(is_there(folders_, id_)) << "its name alone is nobody";
+  UniqueFd nameless = open_nameless_socket(id_);
+  ASSERT_TRUE(nameless.valid());
+  for (int i = 0; i < 20; ++i) ASSERT_TRUE(is_there(folders_, id_)) << i;
+  std::thread ending([&] {
+    std::this_thread::sleep_for(std::chrono::milliseconds(200));
+    nameless.reset();
+  });
+  EXPECT_TRUE(wait_for_end(folders_, id_));
+  ending.join();
+}
+
+/// A guardian whose agent is dead, or one that was stopped with it.
+TEST_F(SessionPlace, AProcessWithTheWordsOfTheSessionIsThere) {
+  const pid_t guardian = ::fork();
+  if (guardian == 0) {
+    ::execl("/bin/sh", "sh", "-c", "kill -STOP $$", "agent", "--session", "00000000000000ff",
+            "--node", "3", nullptr);
+    ::_exit(127);
+  }
+  const MonotonicTime give_up_at = monotonic_now() + std::chrono::seconds(10);
+  while (!is_there(folders_, id_) && monotonic_now() < give_up_at)
+    std::this_thread::sleep_for(std::chrono::milliseconds(10));
+  EXPECT_TRUE(is_there(folders_, id_));
+  EXPECT_FALSE(is_there(folders_, {0xff, 30}));
+  EXPECT_FALSE(is_there(folders_, {0xfe, 3}));
+  ::kill(guardian, SIGKILL);
+  EXPECT_TRUE(wait_for_end(folders_, id_)) << "a process that nobody has reaped is none";
+  ::waitpid(guardian, nullptr, 0);
+}
+
+TEST_F(SessionPlace, AFolderThatOthersMayEnterIsPassedOver) {
+  ASSERT_EQ(::mkdir(folders_[0].c_str(), 0755), 0);
+  ASSERT_EQ(::chmod(folders_[0].c_str(), 0755), 0);
+  const auto socket = open_session_socket(folders_, id_);
+  ASSERT_TRUE(socket.has_value()) << socket.error().message;
+  EXPECT_TRUE(std::filesystem::exists(folders_[1] + "/agent-00000000000000ff-3"));
+  EXPECT_TRUE(find_session(folders_, id_).connection.valid());
+}
+
+TEST_F(SessionPlace, ALinkIsNoFolder) {
+  const std::string elsewhere = std::string(root_) + "/elsewhere";
+  ASSERT_EQ(::mkdir(elsewhere.c_str(), 0700), 0);
+  ASSERT_EQ(::symlink(elsewhere.c_str(), folders_[0].c_str()), 0);
+  const auto socket = open_session_socket({folders_[0]}, id_);
+  ASSERT_FALSE(socket.has_value());
+  EXPECT_THAT(socket.error().message, HasSubstr(folders_[0]));
+}
+
+TEST_F(SessionPlace, PathsMayBeLongerThanASocketAddress) {
+  const std::string deep = std::string(root_) + "/" + std::string(200, 'd');
+  const auto socket = open_session_socket({deep}, id_);
+  ASSERT_TRUE(socket.has_value()) << socket.error().message;
+  EXPECT_TRUE(find_session({deep}, id_).connection.valid());
+}
+
+TEST_F(SessionPlace, TheLastWordIsFoundOnce) {
+  { const auto socket = open_session_socket(folders_, id_); }  // as a killed agent leaves it
+  leave_last_word(folders_, id_, "its agent was killed by SIGKILL");
+  const SessionFound found = find_session(folders_, id_);
+  EXPECT_EQ(found.gone, "its agent was killed by SIGKILL");
+  EXPECT_TRUE(found.certain);
+  EXPECT_FALSE(find_session(folders_, id_).certain);
+  EXPECT_TRUE(std::filesystem::is_empty(folders_[0]));
+}
+
+TEST_F(SessionPlace, NoWordIsLeftWhereThereWasNoSocket) {
+  ASSERT_EQ(::mkdir(folders_[0].c_str(), 0700), 0);
+  leave_last_word(folders_, id_, "nobody looks for it");
+  EXPECT_TRUE(std::filesystem::is_empty(folders_[0]));
+}
+
+TEST_F(SessionPlace, AGuardianThatIsStillEndingThingsIsWaitedFor) {
+  { const auto socket = open_session_socket(folders_, id_); }
+  std::thread guardian([this] { leave_last_word(folders_, id_, "its agent was stopped"); });
+  EXPECT_EQ(find_session(folders_, id_).gone, "its agent was stopped");
+  guardian.join();
+}
+
+TEST_F(SessionPlace, ASocketWithoutAnybodyIsNotWaitedForForEver) {
+  { const auto socket = open_session_socket(folders_, id_); }
+  const SessionFound found = find_session(folders_, id_);
+  EXPECT_EQ(found.gone, "its agent and its guardian were killed, or are stopped");
+  EXPECT_TRUE(found.certain);
+}
+
+TEST_F(SessionPlace, AnAgentThatIsStoppedIsNotGone) {
+  const auto socket = open_session_socket(folders_, id_);
+  ASSERT_TRUE(socket.has_value());
+  std::vector<UniqueFd> queue;  // of who has come and was not taken
+  SessionFound found = find_session(folders_, id_);
+  for (int i = 0; i < 32 && found.connection.valid(); ++i) {
+    queue.push_back(std::move(found.connection));
+    found = find_session(folders_, id_);
+  }
+  EXPECT_FALSE(found.connection.valid());
+  EXPECT_EQ(found.gone, "its agent is stopped");
+  EXPECT_FALSE(found.certain);
+}
+
+TEST_F(SessionPlace, ALoginWithOtherFoldersFindsTheAgent) {
+  const UniqueFd listener = open_nameless_socket(id_);
+  ASSERT_TRUE(listener.valid());
+  EXPECT_TRUE(find_session({}, id_).connection.valid());
+  EXPECT_FALSE(find_session({}, {0xff, 4}).connection.valid());
+  EXPECT_FALSE(open_nameless_socket(id_).valid()) << "it is taken";
+}
+
+TEST_F(SessionPlace, WhereThereIsNoTraceNothingIsCertain) {
+  const SessionFound found = find_session(folders_, id_);
+  EXPECT_FALSE(found.certain);
+  EXPECT_THAT(found.gone, HasSubstr("no trace"));
+}
+
+/// attach_main() in a child process, an AttachPoint in this one.
+class Attach : public SessionPlace {
+ protected:
+  Attach() {
+    ::setenv("XDG_CACHE_HOME", root_, 1);
+    ::unsetenv("XDG_RUNTIME_DIR");
+    EXPECT_TRUE(point_.open().has_value());
+  }
+  ~Attach() override { point_.close(); }
+
+  struct Brought {
+    pid_t pid = 0;
+    UniqueFd to;    // what the launcher writes
+    UniqueFd from;  // what it reads
+  };
+  Brought bring(SessionId id) {
+    Pipe in = *make_pipe();
+    Pipe out = *make_pipe();
+    const pid_t pid = ::fork();
+    if (pid == 0) {
+      ::dup2(in.read.get(), 0);
+      ::dup2(out.write.get(), 1);
+      in = {};
+      out = {};
+      ::_exit(attach_main(id, "@marker"));
+    }
+    return {pid, std::move(in.write), std::move(out.read)};
+  }
+  static void say(const Brought& brought, const wire::Message& message, SessionId id) {
+    wire::Frame frame = wire::encode(message);
+    frame.session = id.session;
+    frame.node = id.node;
+    std::string bytes;
+    wire::append_frame(frame, bytes);
+    EXPECT_EQ(::write(brought.to.get(), bytes.data(), bytes.size()),
+              static_cast<ssize_t>(bytes.size()));
+  }
+  static std::string line_from(const Brought& brought) {
+    std::string line;
+    char c = 0;
+    while (::read(brought.from.get(), &c, 1) == 1 && c != '\n') line += c;
+    return line;
+  }
+  bool wait_for_arrivals(std::size_t count) {
+    const MonotonicTime end = monotonic_now() + std::chrono::seconds(20);
+    while (arrived_.size() < count && loop_.run_one(end)) {
+    }
+    return arrived_.size() == count;
+  }
+  /// Turns the loop until the other end is closed.
+  bool wait_for_end(const Brought& brought) {
+    WatchedFd from(loop_, duplicate(brought.from.get()));
+    bool ended = false;
+    from.on_readable([&] { ended = true; });
+    const MonotonicTime end = monotonic_now() + std::chrono::seconds(20);
+    while (!ended && loop_.run_one(end)) {
+    }
+    char byte = 0;
+    return ended && ::read(from.get(), &byte, 1) == 0;
+  }
+  static int code_of(const Brought& brought) {
+    int status = 0;
+    EXPECT_EQ(::waitpid(brought.pid, &status, 0), brought.pid);
+    return WIFEXITED(status) ? WEXITSTATUS(status) : -WTERMSIG(status);
+  }
+
+  EventLoop loop_;
+  std::vector<NewConnection> arrived_;
+  AttachPoint point_{loop_, id_, [this](NewConnection one) { arrived_.push_back(std::move(one)); }};
+};
+
+TEST_F(Attach, BringsDescriptorsAndStaysUntilItIsLetGo) {
+  const Brought brought = bring(id_);
+  EXPECT_EQ(line_from(brought), "@marker ready");
+  say(brought, wire::Resume{2, 7}, id_);
+  ASSERT_TRUE(wait_for_arrivals(1));
+  EXPECT_EQ(arrived_[0].resume, (wire::Resume{2, 7}));
+  EXPECT_EQ(::write(arrived_[0].write.get(), "hello\n", 6), 6);
+  EXPECT_EQ(line_from(brought), "hello");
+  EXPECT_EQ(::waitpid(brought.pid, nullptr, WNOHANG), 0) << "it went before it was let go";
+  arrived_.clear();
+  EXPECT_EQ(code_of(brought), 0);
+  EXPECT_EQ(line_from(brought), "") << "and its stdout ends with it";
+}
+
+TEST_F(Attach, OnlyALaterConnectionCounts) {
+  const Brought later = bring(id_);
+  say(later, wire::Resume{3, 0}, id_);
+  ASSERT_TRUE(wait_for_arrivals(1));
+  const Brought stale = bring(id_);
+  EXPECT_EQ(line_from(stale), "@marker ready");
+  say(stale, wire::Resume{2, 0}, id_);
+  EXPECT_TRUE(wait_for_end(stale));
+  EXPECT_EQ(code_of(stale), 0);
+  EXPECT_EQ(arrived_.size(), 1U);
+  arrived_.clear();
+  EXPECT_EQ(code_of(later), 0);
+}
+
+TEST_F(Attach, WhoSaysSomethingElseIsSentAway) {
+  const Brought other_session = bring(id_);
+  EXPECT_EQ(line_from(other_session), "@marker ready");
+  say(other_session, wire::Resume{2, 0}, {0xfe, 3});
+  EXPECT_TRUE(wait_for_end(other_session));
+  const Brought no_resume = bring(id_);
+  EXPECT_EQ(line_from(no_resume), "@marker ready");
+  say(no_resume, wire::Bye{}, id_);
+  EXPECT_TRUE(wait_for_end(no_resume));
+  EXPECT_EQ(code_of(other_session), 0);
+  EXPECT_EQ(code_of(no_resume), 0);
+  EXPECT_TRUE(arrived_.empty());
+}
+
+TEST_F(Attach, NothingBehindTheResumeIsReadTooEarly) {
+  const Brought brought = bring(id_);
+  say(brought, wire::Resume{2, 0}, id_);
+  EXPECT_EQ(::write(brought.to.get(), "next", 4), 4);
+  ASSERT_TRUE(wait_for_arrivals(1));
+  char bytes[8];
+  EXPECT_EQ(::read(arrived_[0].read.get(), bytes, sizeof bytes), 4);
+  arrived_.clear();
+  EXPECT_EQ(code_of(brought), 0);
+}
+
+TEST_F(Attach, ASessionWithoutATraceIsSaidAtOnce) {
+  const Brought brought = bring({1, 1});
+  EXPECT_THAT(line_from(brought), testing::StartsWith("@marker hidden no trace of its agent"));
+  EXPECT_EQ(code_of(brought), kSessionHidden);
+}
+
+TEST_F(Attach, ASessionThatHasEndedIsSaidAtOnce) {
+  const SessionId id{7, 7};
+  { const auto socket = open_session_socket(session_folders(), id); }
+  leave_last_word(session_folders(), id, "its agent was killed by SIGKILL");
+  const Brought brought = bring(id);
+  EXPECT_EQ(line_from(brought), "@marker gone its agent was killed by SIGKILL");
+  EXPECT_EQ(code_of(brought), kSessionGone);
+}
+
+/// An agent that says farewell to the first who comes; its guardian ends when `hold` has a byte.
+pid_t fork_guardian(SessionId id, const Pipe& hold, const Pipe& listens) {
+  const pid_t guardian = ::fork();
+  if (guardian != 0) return guardian;
+  if (::fork() == 0) {
+    const UniqueFd listener = open_nameless_socket(id);
+    (void)!::write(listens.write.get(), ".", 1);
+    pollfd guest{listener.get(), POLLIN, 0};
+    ::poll(&guest, 1, -1);
+    const UniqueFd keeper(::accept(listener.get(), nullptr, nullptr));
+    char brought = 0;  // with the descriptors, without which nobody waits for a farewell
+    (void)!::read(keeper.get(), &brought, 1);
+    (void)!::write(keeper.get(), &kFarewell, 1);
+    ::_exit(0);
+  }
+  char byte = 0;
+  (void)!::read(hold.read.get(), &byte, 1);
+  ::_exit(0);
+}
+
+TEST_F(Attach, AfterAFarewellItWaitsForTheGuardian) {
+  const SessionId id{8, 8};
+  Pipe hold = *make_pipe();
+  Pipe listens = *make_pipe();
+  const UniqueFd guardian(open_pidfd(fork_guardian(id, hold, listens)));
+  char byte = 0;
+  ASSERT_EQ(::read(listens.read.get(), &byte, 1), 1);
+  const Brought brought = bring(id);
+  EXPECT_EQ(line_from(brought), "@marker ready");
+  const UniqueFd attach(open_pidfd(brought.pid));
+  pollfd early{attach.get(), POLLIN, 0};
+  EXPECT_EQ(::poll(&early, 1, 200), 0) << "it ended before the guardian";
+  ASSERT_EQ(::write(hold.write.get(), ".", 1), 1);
+  EXPECT_EQ(code_of(brought), 0);
+  pollfd end{guardian.get(), POLLIN, 0};
+  EXPECT_EQ(::poll(&end, 1, 0), 1);
+}
+
+}  // namespace
+}  // namespace dlaunch

@@ -1,0 +1,117 @@
+#include "launch/connect/connect_failure.h"
+
+#include <csignal>
+
+#include <gtest/gtest.h>
+
+namespace dlaunch {
+namespace {
+
+using Kind = ConnectFailure::Kind;
+
+ConnectEnd ended(int code, const std::string& errors, const std::string& said = "") {
+  return {code << 8, "/usr/bin/ssh", errors, said};
+}
+
+struct Case {
+  const char* errors;
+  Kind kind;
+  const char* text;
+};
+
+// The texts are those of OpenSSH 9.2, each made by hand with the fault in question.
+TEST(ConnectFailure, SshsOwnWords) {
+  const Case cases[] = {
+      {"ssh: connect to host gpu12 port 22: Connection refused\r\n", Kind::final,
+       "ssh: connect to host gpu12 port 22: Connection refused"},
+      {"ssh: Could not resolve hostname gpu12: Name or service not known\r\n", Kind::final,
+       "ssh: Could not resolve hostname gpu12: Name or service not known"},
+      {"me@gpu12: Permission denied (publickey).\r\n", Kind::final,
+       "ssh: me@gpu12: Permission denied (publickey)."},
+      {"No ED25519 host key is known for gpu12 and you have requested strict checking.\r\nHost key "
+       "verification failed.\r\n",
+       Kind::final,
+       "ssh: Host key verification failed. No ED25519 host key is known for gpu12 and you have "
+       "requested strict checking."},
+      {"Someone could be eavesdropping on you right now (man-in-the-middle attack)!\r\nHost key "
+       "for gpu12 has changed and you have requested strict checking.\r\nHost key verification "
+       "failed.\r\n",
+       Kind::final,
+       "ssh: Host key verification failed. Host key for gpu12 has changed and you have requested "
+       "strict checking."},
+      {"Host key verification failed.\r\n", Kind::final, "ssh: Host key verification failed."},
+      {"Connection timed out during banner exchange\r\nConnection to 10.0.0.2 port 22 timed "
+       "out\r\n",
+       Kind::final, "ssh: Connection timed out during banner exchange"},
+      // The banner of the site, then the fault.
+      {"********\nAuthorised use only\n********\nme@gpu12: Permission denied "
+       "(publickey,password).\r\n",
+       Kind::final, "ssh: me@gpu12: Permission denied (publickey,password)."},
+      {"Warning: Permanently added 'gpu12' (ED25519) to the list of known hosts.\r\nConnection "
+       "closed by 10.0.0.2 port 22\r\n",
+       Kind::final, "ssh: Connection closed by 10.0.0.2 port 22"},
+      // MaxStartups, as it shows.
+      {"kex_exchange_identification: read: Connection reset by peer\r\nConnection reset by "
+       "10.0.0.2 port 22\r\n",
+       Kind::refused_for_now, "ssh: kex_exchange_identification: read: Connection reset by peer"},
+      {"kex_exchange_identification: Connection closed by remote host\r\nConnection closed by "
+       "10.0.0.2 port 22\r\n",
+       Kind::refused_for_now, "ssh: kex_exchange_identification: Connection closed by remote host"},
+      {"ssh_exchange_identification: Connection closed by remote host\r\n", Kind::refused_for_now,
+       "ssh: ssh_exchange_identification: Connection closed by remote host"},
+      // By way of a bastion (ProxyJump): its own refusal, and that of what is behind it.
+      {"kex_exchange_identification: Connection closed by remote "
+       "host\r\nkex_exchange_identification: Connection closed by "
+       "remote host\r\nConnection closed by UNKNOWN port 65535\r\n",
+       Kind::refused_for_now, "ssh: kex_exchange_identification: Connection closed by remote host"},
+      {"channel 0: open failed: connect failed: Connection refused\r\nstdio forwarding "
+       "failed\r\nkex_exchange_identification: "
+       "Connection closed by remote host\r\nConnection closed by UNKNOWN port 65535\r\n",
+       Kind::final, "ssh: channel 0: open failed: connect failed: Connection refused"},
+      {"ssh: connect to host bastion port 22: Connection refused\r\nkex_exchange_identification: "
+       "Connection closed by remote "
+       "host\r\nConnection closed by UNKNOWN port 65535\r\n",
+       Kind::final, "ssh: connect to host bastion port 22: Connection refused"},
+      {"", Kind::final, "ssh: ended with code 255 and said nothing"},
+  };
+  for (const Case& one : cases) {
+    const ConnectFailure failure = failure_of(ended(255, one.errors));
+    EXPECT_EQ(failure.kind, one.kind) << one.errors;
+    EXPECT_EQ(failure.text, one.text);
+  }
+}
+
+TEST(ConnectFailure, ALoginShellThatEndsInstead) {
+  EXPECT_EQ(failure_of(ended(1, "", "This account is currently not available.")).text,
+            "its login shell ended with code 1: This account is currently not available.");
+  EXPECT_EQ(failure_of(ended(5, "closed\n")).text, "its login shell ended with code 5: closed");
+  EXPECT_EQ(failure_of(ended(0, "")).text, "ssh: ended with code 0 and said nothing");
+}
+
+TEST(ConnectFailure, AFileThatCannotBeExecutedIsWorthAnotherCopy) {
+  for (const int code : {126, 127, 2, 139}) {
+    EXPECT_EQ(failure_of(ended(code, "sh: 1: /x/dlaunch: Exec format error\n")).kind,
+              Kind::cannot_execute)
+        << code;
+  }
+  EXPECT_EQ(failure_of(ended(1, "x")).kind, Kind::final);
+}
+
+TEST(ConnectFailure, AKilledSsh) {
+  EXPECT_EQ(failure_of({SIGKILL, "ssh", "", ""}).text, "ssh: was killed by SIGKILL");
+}
+
+TEST(ConnectFailure, TheEndOfAnOpenConnection) {
+  EXPECT_EQ(end_of_connection(ended(255, "Timeout, server gpu12 not responding.\r\n")),
+            "its connection ended: ssh: Timeout, server gpu12 not responding.");
+  EXPECT_EQ(end_of_connection(ended(255, "")),
+            "its connection ended: ssh: ended with code 255 and said nothing");
+  EXPECT_EQ(end_of_connection({SIGTERM, "ssh", "", ""}),
+            "its connection ended: ssh: was killed by SIGTERM");
+  EXPECT_EQ(end_of_connection(ended(70, "dlaunch: pidfd_open: Function not implemented\n")),
+            "its agent ended: pidfd_open: Function not implemented");
+  EXPECT_EQ(end_of_connection(ended(137, "")), "");  // the code says it
+}
+
+}  // namespace
+}  // namespace dlaunch

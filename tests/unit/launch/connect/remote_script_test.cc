@@ -1,0 +1,269 @@
+// The scripts are run as they are by the shells of this machine, with a program that stands for the
+// binary.
+#include "launch/connect/remote_script.h"
+
+#include <cstdlib>
+#include <filesystem>
+#include <fstream>
+#include <thread>
+
+#include <sys/stat.h>
+#include <sys/wait.h>
+#include <unistd.h>
+
+#include <gmock/gmock.h>
+#include <gtest/gtest.h>
+
+namespace dlaunch {
+namespace {
+
+namespace fs = std::filesystem;
+using testing::HasSubstr;
+using testing::StartsWith;
+
+constexpr std::uint64_t kSession = 0xabcULL;
+constexpr const char* kMark = "@dlaunch:0000000000000abc ";
+
+struct Answer {
+  std::string out;
+  int code = 0;
+};
+
+class RemoteScript : public testing::Test {
+ protected:
+  void SetUp() override {
+    std::string name = (fs::temp_directory_path() / "dlaunch-script-XXXXXX").string();
+    ASSERT_NE(::mkdtemp(name.data()), nullptr);
+    home_ = name;
+    // Of this test alone: the other places are looked into as well.
+    build_ = "feed" + std::to_string(::getpid());
+    binary_ = "#!/bin/sh\nif [ \"$2\" = --probe ]; then echo " + build_ +
+              "; else echo ran \"$@\"; umask; fi\n";
+  }
+  void TearDown() override { fs::remove_all(home_); }
+
+  /// As sshd does it: the command is one argument of the login shell.
+  Answer run(const std::string& command, const std::string& input = "",
+             const std::string& shell = "/bin/sh", const std::string& before = "") const {
+    const std::string in = home_ + "/input." + std::to_string(::gettid());
+    const std::string script = home_ + "/command." + std::to_string(::gettid());
+    std::ofstream(in) << input;
+    std::ofstream(script) << command;
+    const std::string line = "umask 022; HOME='" + home_ +
+                             "'; export HOME; unset XDG_CACHE_HOME; " + before + " " + shell +
+                             " -c \"$(cat '" + script + "')\" < '" + in + "' 2>&1";
+    Answer answer;
+    FILE* pipe = ::popen(line.c_str(), "r");
+    char bytes[4096];
+    for (std::size_t n = 0; (n = ::fread(bytes, 1, sizeof bytes, pipe)) > 0;)
+      answer.out.append(bytes, n);
+    answer.code = WEXITSTATUS(::pclose(pipe));
+    return answer;
+  }
+  [[nodiscard]] std::string agent() const {
+    return agent_script({build_, kSession, 7, Purpose::fresh, false});
+  }
+  [[nodiscard]] std::string stage() const {
+    return stage_script(build_, kSession, binary_.size(), 0);
+  }
+  [[nodiscard]] std::string cache() const { return home_ + "/.cache/dlaunch"; }
+  [[nodiscard]] std::string folder() const { return cache() + '/' + build_; }
+  [[nodiscard]] std::size_t files() const {
+    return static_cast<std::size_t>(
+        std::distance(fs::directory_iterator(folder()), fs::directory_iterator()));
+  }
+  static mode_t mode(const std::string& path) {
+    struct stat info {};
+    return ::stat(path.c_str(), &info) == 0 ? info.st_mode & 07777 : 0;
+  }
+
+  std::string home_, build_, binary_;
+};
+
+TEST_F(RemoteScript, HoldsNothingThatALoginShellWouldRead) {
+  for (const std::string& text :
+       {agent(), stage(), agent_script({build_, kSession, 1, Purpose::attach, true}, 2)}) {
+    EXPECT_THAT(text, StartsWith("exec /bin/sh -c '"));
+    EXPECT_EQ(text.back(), '\'');
+    const std::string inside = text.substr(17, text.size() - 18);
+    EXPECT_EQ(inside.find_first_of("'!\\\n"), std::string::npos) << text;
+    EXPECT_EQ(text.find(kMarker), std::string::npos)
+        << "a shell that prints its command looks like an answer";
+  }
+}
+
+TEST_F(RemoteScript, MissingThenStagedThenExecuted) {
+  const Answer missing = run(agent());
+  EXPECT_THAT(missing.out, StartsWith(std::string(kMark) + "missing "));
+  EXPECT_EQ(run(stage(), binary_).out, std::string(kMark) + "staged\n");
+  EXPECT_EQ(mode(cache()), 0700U);
+  EXPECT_EQ(mode(folder()), 0700U);
+  EXPECT_EQ(mode(folder() + "/dlaunch"), 0700U);
+  EXPECT_EQ(files(), 1U);
+  // The rank gets the umask of the login, not that of the staging.
+  EXPECT_EQ(run(agent()).out, "ran agent --session 0000000000000abc --node 7\n0022\n");
+}
+
+TEST_F(RemoteScript, TheWordsOfEachPurpose) {
+  ASSERT_EQ(run(stage(), binary_).code, 0);
+  EXPECT_THAT(run(agent_script({build_, kSession, 3, Purpose::fresh, true})).out,
+              StartsWith("ran agent --session 0000000000000abc --node 3 --pid-namespace\n"));
+  EXPECT_THAT(run(agent_script({build_, kSession, 3, Purpose::fresh, false, 0xdef})).out,
+              StartsWith("ran agent --session 0000000000000abc --node 3 --after "
+                         "0000000000000def\n"));
+  EXPECT_THAT(run(agent_script({build_, kSession, 3, Purpose::attach, false, 0xdef})).out,
+              StartsWith("ran agent --attach 0000000000000abc --node 3\n"));
+}
+
+TEST_F(RemoteScript, InEveryShellThatThisMachineHas) {
+  ASSERT_EQ(run(stage(), binary_).code, 0);
+  int shells = 0;
+  for (const char* shell : {"/bin/sh", "/bin/dash", "/bin/bash", "/bin/zsh", "/usr/bin/zsh",
+                            "/usr/bin/fish", "/bin/tcsh", "/usr/bin/tcsh", "/bin/csh",
+                            "/usr/bin/mksh", "/bin/busybox sh", "/usr/bin/busybox sh"}) {
+    const std::string program = std::string(shell).substr(0, std::string(shell).find(' '));
+    if (::access(program.c_str(), X_OK) != 0) continue;
+    ++shells;
+    EXPECT_THAT(run(agent(), "", shell).out, StartsWith("ran agent ")) << shell;
+    EXPECT_EQ(run(stage(), binary_, shell).out, std::string(kMark) + "staged\n") << shell;
+  }
+  EXPECT_GE(shells, 2);
+}
+
+TEST_F(RemoteScript, BuildsThatWereNotUsedForLongAreRemoved) {
+  const auto build = [&](const std::string& name, int days) {
+    fs::create_directories(cache() + '/' + name);
+    std::ofstream(cache() + '/' + name + "/dlaunch") << "#!/bin/sh\n";
+    const auto then = fs::file_time_type::clock::now() - std::chrono::hours(24 * days + 1);
+    fs::last_write_time(cache() + '/' + name + "/dlaunch", then);
+  };
+  const std::string old1(40, '1');
+  const std::string old2 = std::string(20, 'a') + std::string(20, '9');
+  const std::string used(40, 'b');
+  const std::string more(40, 'c');
+  const std::string no_id = std::string(39, 'd') + 'x';
+  build(old1, 32);
+  build(old2, 400);
+  build(used, 29);
+  build(more, 400);
+  std::ofstream(cache() + '/' + more + "/notes") << "not ours";
+  build("my-tools", 400);  // of the user
+  build(no_id, 400);
+  fs::create_directories(cache() + "/20260101-000000-abc-1/attempt-0");  // the output of a run
+  fs::create_directory_symlink(cache() + '/' + used, cache() + "/link");
+  ::chmod(cache().c_str(), 0700);
+  ASSERT_EQ(run(stage(), binary_).out, std::string(kMark) + "staged\n");
+  EXPECT_FALSE(fs::exists(cache() + '/' + old1));
+  EXPECT_FALSE(fs::exists(cache() + '/' + old2));
+  EXPECT_TRUE(fs::exists(cache() + '/' + used + "/dlaunch"));
+  EXPECT_TRUE(fs::exists(cache() + '/' + more + "/notes"));
+  EXPECT_TRUE(fs::exists(cache() + "/my-tools/dlaunch"));
+  EXPECT_TRUE(fs::exists(cache() + '/' + no_id + "/dlaunch"));
+  EXPECT_TRUE(fs::exists(cache() + "/20260101-000000-abc-1/attempt-0"));
+  EXPECT_TRUE(fs::exists(folder() + "/dlaunch"));
+}
+
+TEST_F(RemoteScript, XdgCacheHomeCountsWhenItIsAbsolute) {
+  ASSERT_EQ(run(stage(), binary_, "/bin/sh", "XDG_CACHE_HOME='" + home_ + "/other place' ").code,
+            0);
+  EXPECT_TRUE(fs::exists(home_ + "/other place/dlaunch/" + build_ + "/dlaunch"));
+  ASSERT_EQ(run(stage(), binary_, "/bin/sh", "XDG_CACHE_HOME=relative ").code, 0);
+  EXPECT_TRUE(fs::exists(folder() + "/dlaunch"));
+}
+
+TEST_F(RemoteScript, AnUploadThatBreaksOffLeavesNothing) {
+  const Answer answer = run(stage(), binary_.substr(0, 10));
+  EXPECT_EQ(answer.out, std::string(kMark) + "failed only 10 of " + std::to_string(binary_.size()) +
+                            " bytes arrived\n");
+  EXPECT_EQ(files(), 0U);
+  EXPECT_THAT(run(agent()).out, HasSubstr("missing"));
+}
+
+TEST_F(RemoteScript, WhatCannotBeExecutedIsNotPutInPlace) {
+  const std::string broken = "#!/nowhere/interpreter\n";
+  const Answer answer = run(stage_script(build_, kSession, broken.size(), 0), broken);
+  EXPECT_THAT(answer.out, StartsWith(std::string(kMark) + "failed "));
+  EXPECT_THAT(answer.out, HasSubstr("cannot be executed"));
+  EXPECT_EQ(files(), 0U);
+  const std::string other = "#!/bin/sh\necho another build\n";
+  EXPECT_THAT(run(stage_script(build_, kSession, other.size(), 0), other).out,
+              HasSubstr("is not what was sent: another build"));
+}
+
+TEST_F(RemoteScript, AFolderThatOthersMayWriteToIsNotTrusted) {
+  ASSERT_EQ(run(stage(), binary_).code, 0);
+  ::chmod(folder().c_str(), 0777);
+  EXPECT_THAT(run(agent()).out, HasSubstr("missing"));
+  ::chmod(folder().c_str(), 0700);
+  ::chmod(cache().c_str(), 0770);
+  EXPECT_THAT(run(agent()).out, HasSubstr("missing"));
+  // Staging again closes it and replaces what may have been put there.
+  EXPECT_EQ(run(stage(), binary_).out, std::string(kMark) + "staged\n");
+  EXPECT_EQ(mode(cache()), 0700U);
+}
+
+TEST_F(RemoteScript, LinksAreNotFollowed) {
+  fs::create_directories(home_ + "/elsewhere/" + build_);
+  fs::permissions(home_ + "/elsewhere", fs::perms::owner_all);
+  fs::create_directories(home_ + "/.cache");
+  fs::create_directory_symlink(home_ + "/elsewhere", cache());
+  EXPECT_THAT(run(stage(), binary_).out, HasSubstr("belongs to somebody else or is a link"));
+  EXPECT_TRUE(fs::is_empty(home_ + "/elsewhere/" + build_));
+  fs::remove(cache());
+  ASSERT_EQ(run(stage(), binary_).code, 0);
+  fs::rename(folder() + "/dlaunch", home_ + "/moved");
+  fs::create_symlink(home_ + "/moved", folder() + "/dlaunch");
+  EXPECT_THAT(run(agent()).out, HasSubstr("missing"));
+}
+
+TEST_F(RemoteScript, ALinkDoesNotLeadTheModeOfAFolderElsewhere) {
+  fs::create_directories(home_ + "/elsewhere");
+  ::chmod((home_ + "/elsewhere").c_str(), 0755);
+  fs::create_directories(home_ + "/.cache");
+  fs::create_directory_symlink(home_ + "/elsewhere", cache());
+  EXPECT_THAT(run(stage(), binary_).out, HasSubstr("belongs to somebody else or is a link"));
+  EXPECT_EQ(mode(home_ + "/elsewhere"), 0755U);
+}
+
+TEST_F(RemoteScript, SomebodyElsesFolderIsNotUsed) {
+  if (::geteuid() != 0) GTEST_SKIP() << "needs root to make a folder of another user";
+  ASSERT_EQ(run(stage(), binary_).code, 0);
+  ASSERT_EQ(::chown(folder().c_str(), 12345, 12345), 0);
+  EXPECT_THAT(run(agent()).out, HasSubstr("missing"));
+  EXPECT_THAT(run(stage(), binary_).out, HasSubstr("belongs to somebody else"));
+}
+
+TEST_F(RemoteScript, AFileWhereTheFolderShouldBeIsTold) {
+  std::ofstream(home_ + "/.cache") << "x";
+  EXPECT_THAT(run(stage(), binary_).out, StartsWith(std::string(kMark) + "failed mkdir: "));
+}
+
+TEST_F(RemoteScript, SeveralAtOnceLeaveOneWholeFile) {
+  std::vector<std::thread> threads;
+  std::vector<std::string> answers(8);
+  for (std::string& answer : answers)
+    threads.emplace_back([this, &answer] { answer = run(stage(), binary_).out; });
+  for (std::thread& thread : threads) thread.join();
+  for (const std::string& answer : answers) EXPECT_EQ(answer, std::string(kMark) + "staged\n");
+  EXPECT_EQ(files(), 1U);
+  EXPECT_THAT(run(agent()).out, StartsWith("ran agent"));
+}
+
+TEST_F(RemoteScript, OtherBuildsStay) {
+  fs::create_directories(cache() + "/0ther");
+  fs::permissions(cache(), fs::perms::owner_all);
+  std::ofstream(cache() + "/0ther/dlaunch") << "older";
+  ASSERT_EQ(run(stage(), binary_).code, 0);
+  EXPECT_TRUE(fs::exists(cache() + "/0ther/dlaunch"));
+}
+
+TEST_F(RemoteScript, OnePlaceAlone) {
+  ASSERT_EQ(run(stage(), binary_).code, 0);
+  EXPECT_THAT(run(agent_script({build_, kSession, 0, Purpose::fresh, false}, 0)).out,
+              StartsWith("ran agent"));
+  EXPECT_THAT(run(agent_script({build_, kSession, 0, Purpose::fresh, false}, 1)).out,
+              HasSubstr("missing"));
+}
+
+}  // namespace
+}  // namespace dlaunch

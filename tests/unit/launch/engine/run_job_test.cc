@@ -1,0 +1,95 @@
+#include "launch/engine/run_job.h"
+
+#include <deque>
+
+#include <gtest/gtest.h>
+
+namespace dlaunch {
+namespace {
+
+/// A scripted engine: answers each action with the events it would cause, without a process.
+class FakeEngine : public Engine {
+ public:
+  Result<Event> wait(std::optional<MonotonicTime> deadline) override {
+    if (events_.empty()) {
+      if (!deadline) return fail(exit_code::kInternal, "the script has ended");
+      now_ = *deadline;
+      return event::Tick{};
+    }
+    Event event = events_.front();
+    events_.pop_front();
+    return event;
+  }
+  Status perform(const Action& action) override {
+    actions_.push_back(action);
+    if (std::holds_alternative<action::ConnectNode>(action))
+      events_.push_back(event::NodeReady{NodeIndex(0)});
+    if (std::holds_alternative<action::MakePlan>(action)) {
+      events_.push_back(event::PlanMade{Attempt(0), {NodeIndex(0), NodeIndex(0)}, {}});
+    }
+    if (std::holds_alternative<action::StartRanks>(action)) {
+      events_.insert(events_.end(), after_start_.begin(), after_start_.end());
+    }
+    if (std::holds_alternative<action::KillRanks>(action)) {
+      events_.push_back(event::NodeEmpty{Attempt(0), NodeIndex(0), 0});
+    }
+    return {};
+  }
+  MonotonicTime now() const override { return now_; }
+
+  std::vector<Event> after_start_;
+  std::vector<Action> actions_;
+
+ private:
+  std::deque<Event> events_;
+  MonotonicTime now_{1};
+};
+
+SupervisorConfig config() {
+  SupervisorConfig config;
+  config.stop_grace = std::chrono::seconds(30);
+  config.connect_limit = std::chrono::seconds(30);
+  return config;
+}
+
+event::RankExited exited(std::uint32_t rank, int code) {
+  return {Attempt(0), Rank(rank), ExitStatus{false, code, false}, WallTime(std::chrono::seconds(1)),
+          false};
+}
+
+TEST(RunJob, SucceedsWhenEveryRankHasEndedWell) {
+  FakeEngine engine;
+  engine.after_start_ = {exited(0, 0), exited(1, 0), event::NodeEmpty{Attempt(0), NodeIndex(0), 0}};
+  Supervisor supervisor(config());
+  const auto report = run_job(engine, supervisor);
+  ASSERT_TRUE(report);
+  EXPECT_EQ(report->cause, Cause::success);
+  EXPECT_EQ(report->exit_code, 0);
+  EXPECT_TRUE(std::holds_alternative<action::Finish>(engine.actions_.back()));
+}
+
+TEST(RunJob, RanksThatIgnoreTheStopSignalAreKilledAfterTheGraceTime) {
+  FakeEngine engine;
+  engine.after_start_ = {exited(1, 7)};  // rank 0 goes on and on
+  Supervisor supervisor(config());
+  const auto report = run_job(engine, supervisor);
+  ASSERT_TRUE(report);
+  EXPECT_EQ(report->exit_code, 7);
+  EXPECT_EQ(report->first, Rank(1));
+  EXPECT_GE(engine.now(), std::chrono::seconds(30));
+}
+
+TEST(RunJob, AnErrorOfTheEngineEndsTheLauncher) {
+  FakeEngine engine;
+  SupervisorConfig patient = config();
+  Supervisor supervisor(patient);
+  class Broken : public FakeEngine {
+    Status perform(const Action&) override { return fail(exit_code::kInternal, "broken"); }
+  } broken;
+  const auto report = run_job(broken, supervisor);
+  ASSERT_FALSE(report);
+  EXPECT_EQ(report.error().message, "broken");
+}
+
+}  // namespace
+}  // namespace dlaunch

@@ -1,0 +1,33 @@
+// When mpirun may be started, and what is kept of what it says.
+#include "launch/mpi/mpirun_watch.h"
+
+#include <gtest/gtest.h>
+
+namespace dlaunch {
+namespace {
+
+LaunchPlan plan() {
+  LaunchPlan plan;
+  plan.attempt = Attempt(1);
+  plan.mpirun = MpirunPlan{};
+  plan.mpirun->argv = {"mpirun"};
+  plan.nodes.resize(3);
+  plan.nodes[0].ranks = {Rank(0)};
+  plan.nodes[2].ranks = {Rank(1)};
+  return plan;
+}
+
+TEST(MpirunWatch, StartsWhenEveryNodeWithRanksAwaitsThem) {
+  const LaunchPlan made = plan();
+  MpirunWatch watch(made);
+  EXPECT_FALSE(watch.awaited(NodeIndex(2), {Attempt(1)}));
+  EXPECT_FALSE(watch.awaited(NodeIndex(0), {Attempt(0)})) << "of another attempt";
+  EXPECT_FALSE(watch.awaited(NodeIndex(1), {Attempt(1)})) << "a node without ranks";
+  const auto start = watch.awaited(NodeIndex(0), {Attempt(1)});
+  ASSERT_TRUE(start);
+  EXPECT_EQ(start->argv, std::vector<std::string>{"mpirun"});
+  EXPECT_FALSE(watch.awaited(NodeIndex(0), {Attempt(1)})) << "once";
+}
+
+}  // namespace
+}  // namespace dlaunch

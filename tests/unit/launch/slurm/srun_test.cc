@@ -1,0 +1,122 @@
+// The texts are those of Slurm 22.05.8, each seen with the fault in question.
+#include "launch/slurm/srun.h"
+
+#include <csignal>
+
+#include <gmock/gmock.h>
+#include <gtest/gtest.h>
+
+#include "launch/connect/node_targets.h"
+#include "launch/connect/ssh_command.h"
+
+namespace dlaunch {
+namespace {
+
+using testing::ElementsAre;
+using Kind = ConnectFailure::Kind;
+
+ConnectEnd ended(int code, const std::string& errors, const std::string& said = "") {
+  return {code << 8, kSrun, errors, said};
+}
+
+TEST(Srun, IsOneTaskThatSharesWhatTheJobHas) {
+  Connect connect;
+  connect.via = Connect::Via::slurm;
+  HostSpec host;
+  host.name = "gpu02";
+  const auto argv = connect_command(connect, host, {"exec /bin/sh -c 'x'", {}, false});
+  EXPECT_THAT(*argv,
+              ElementsAre("srun", "--overlap", "--unbuffered", "--cpu-bind=none", "--mem=0",
+                          "--mpi=none", "--export=ALL", "--chdir=/", "--job-name=dlaunch", "-N1",
+                          "-n1", "-w", "gpu02", "--", "/bin/sh", "-c", "exec /bin/sh -c 'x'"));
+  EXPECT_EQ(program_of(connect), "srun");
+}
+
+TEST(Srun, TakesNoOptionsOfTheJobFromTheEnvironment) {
+  std::vector<std::string> environment = {"SLURM_JOB_ID=17",     "SLURM_NTASKS=8",
+                                          "SLURM_GPUS=8",        "SLURM_GPUS_PER_NODE=4",
+                                          "SLURM_LABELIO=1",     "SLURM_GPUS_PER_TASK=1",
+                                          "SLURM_STEP_ID=0",     "PATH=/bin",
+                                          "SLURM_CONF=/x",       "SRUN_CPUS_PER_TASK=4",
+                                          "SLURM_MEM_PER_CPU=2", "SLURM_JOB_NODELIST=a",
+                                          "SLURM_CPU_BIND=map",  "SLURM_NTASKS_PER_NODE=4"};
+  prepare_for_srun(environment);
+  EXPECT_THAT(environment, ElementsAre("SLURM_JOB_ID=17", "SLURM_GPUS_PER_NODE=4", "PATH=/bin",
+                                       "SLURM_CONF=/x", "SLURM_JOB_NODELIST=a"));
+}
+
+struct Case {
+  int code;
+  const char* errors;
+  Kind kind;
+  const char* text;
+};
+
+TEST(Srun, SaysOneLineThatNamesTheCause) {
+  const Case cases[] = {
+      {1,
+       "srun: error: Unable to create step for job 1: Requested node configuration is not "
+       "available\n",
+       Kind::final,
+       "srun: Unable to create step for job 1: Requested node configuration is not available (it "
+       "is no node of this allocation, or not all of its node can be had)"},
+      {1,
+       "srun: error: Unable to create step for job 1: Job/step already completing or completed\n",
+       Kind::final,
+       "srun: Unable to create step for job 1: Job/step already completing or "
+       "completed"},
+      {143,
+       "srun: cluster configuration lacks support for cpu binding\n"
+       "slurmstepd-node2: error: *** STEP 1.0 ON node2 CANCELLED AT 2026-11-22T04:48:43 DUE TO "
+       "TIME LIMIT ***\n"
+       "srun: Job step aborted: Waiting up to 5 seconds for job step to finish.\n"
+       "srun: error: Timed out waiting for job step to complete\n",
+       Kind::final, "Slurm has ended the job: its time limit is over (--time)"},
+      {143, "slurmstepd: error: *** STEP 1.0 ON node2 CANCELLED AT 2026-11-22T04:48:43 ***\n",
+       Kind::final, "Slurm has cancelled the job, or the step that connects the node (scancel)"},
+      {1, "srun: error: Node failure on node2\nsrun: Job step aborted: Waiting up to 5 seconds\n",
+       Kind::final, "srun: Node failure on node2"},
+      {127,
+       "/bin/sh: 1: exec: /bin/nosh: not found\nsrun: error: node2: task 0: Exited with exit code "
+       "127\n",
+       Kind::cannot_execute,
+       "srun: its command ended with code 127: /bin/sh: 1: exec: /bin/nosh: not found"},
+      {3, "srun: error: node2: task 0: Exited with exit code 3\n", Kind::final,
+       "srun: its command ended with code 3"},
+  };
+  for (const Case& one : cases) {
+    const ConnectFailure failure = failure_of(ended(one.code, one.errors));
+    EXPECT_EQ(failure.text, one.text);
+    EXPECT_EQ(failure.kind, one.kind) << one.text;
+  }
+}
+
+TEST(Srun, AnEndOfAnOpenConnection) {
+  EXPECT_EQ(end_of_connection({SIGKILL, kSrun, "", ""}),
+            "its connection ended: srun: was killed by SIGKILL");
+  EXPECT_EQ(
+      end_of_connection(ended(
+          143, "slurmstepd: error: *** STEP 1.0 ON n CANCELLED AT x DUE TO PREEMPTION ***\n")),
+      "Slurm has ended the job: it was preempted");
+  EXPECT_EQ(end_of_connection(ended(73, "srun: error: node2: task 0: Exited with exit code 73\n")),
+            "");
+}
+
+TEST(Srun, ReachesAllNodesOfAnAllocationButThisMachine) {
+  JobSpec job;
+  for (const char* name : {"gpu01", "gpu02"}) {
+    job.hosts.hosts.emplace_back();
+    job.hosts.hosts.back().name = name;
+  }
+  job.hosts.in_slurm = true;
+  const auto targets = node_targets(job, {"gpu01", {}, "me"});
+  ASSERT_TRUE(targets);
+  EXPECT_EQ((*targets)[0].way, NodeTarget::Way::fork);
+  EXPECT_EQ((*targets)[1].way, NodeTarget::Way::command);
+  EXPECT_EQ(way_of_connecting(job).via, Connect::Via::slurm);
+  job.connect.via = Connect::Via::ssh;
+  EXPECT_EQ(way_of_connecting(job).via, Connect::Via::ssh);
+}
+
+}  // namespace
+}  // namespace dlaunch
