@@ -11,6 +11,7 @@
 #include "spec/native_form.h"
 #include "spec/overrides.h"
 #include "spec/shell_quote.h"
+#include "spec/utf8.h"
 #include "spec/validate.h"
 #include "spec/yaml_writer.h"
 
@@ -100,6 +101,22 @@ bool command_has_error(const FieldReader& reader) {
   return found != reader.given().end() && !found->second.good;
 }
 
+bool is_utf8(std::string_view text) {
+  for (std::size_t i = 0; i < text.size();) {
+    const CodePoint c = decode_utf8(text, i);
+    if (!c.valid) return false;
+    i += c.length;
+  }
+  return true;
+}
+
+/// The arguments of a command line are bytes, a job file is UTF-8.
+Error no_file_holds(std::string_view bytes) {
+  return {exit_code::kJobFile, "error: " + in_quotes(bytes) +
+                                   " is not UTF-8, and a job file can hold nothing else; "
+                                   "dlaunch run takes it as it is"};
+}
+
 /// A job file in its native form, with the settings of the command line in it.
 class Reading {
  public:
@@ -131,7 +148,7 @@ class Reading {
   }
 
   /// Of a job that was read well.
-  [[nodiscard]] std::string text(const JobReading& reading, const std::string& name) {
+  [[nodiscard]] Result<std::string> text(const JobReading& reading, const std::string& name) {
     NativeJob job(document_);
     const Place nowhere = Place::whole(0);
     job.text({"name"}, reading.spec.name.empty() ? name : reading.spec.name, nowhere);
@@ -143,6 +160,8 @@ class Reading {
       }
     }
     if (!input_.arguments.empty() && !form_.took_arguments) put_command(reading.spec.command, job);
+    for (const Node& node : document_.nodes)
+      if (!is_utf8(node.text)) return tl::unexpected(no_file_holds(node.text));
     std::string text = "# made by dlaunch convert";
     if (!input_.file.empty()) text += " from " + on_one_line(input_.file);
     if (!form_.dialect.empty()) text += " (" + form_.dialect + ')';
@@ -152,7 +171,8 @@ class Reading {
   }
 
  private:
-  static std::string on_one_line(std::string text) {
+  static std::string on_one_line(std::string_view line) {
+    std::string text = presentable(line);
     for (char& c : text) c = static_cast<unsigned char>(c) < 0x20 || c == 0x7f ? ' ' : c;
     return text;
   }

@@ -53,7 +53,8 @@ struct JobReading {
 [[nodiscard]] Result<JobSpec> read_job(const JobInput& input);
 
 /// The job as a native job file, with everything that the command line has set, and the notes as
-/// comments. `name`: for a job that has none. Reading it gives the same job. Errors: as above.
+/// comments. `name`: for a job that has none. Reading it gives the same job. Errors: as above, and
+/// for an argument that is not UTF-8.
 [[nodiscard]] Result<std::string> native_job_text(const JobInput& input, const std::string& name);
 
 }  // namespace dlaunch

@@ -220,6 +220,17 @@ TEST(ForeignJob, ConvertsWithNotesAsComments) {
             "processes_per_node: 1\nenv:\n  AZUREML_NODE_COUNT: \"1\"\n");
 }
 
+TEST(ForeignJob, ConvertsNoBytesThatAFileCannotHold) {
+  JobInput input = foreign("type: command\nname: fit\ncommand: a\n");
+  input.arguments = {"fine", "\xff\xfe"};
+  ASSERT_TRUE(read_any_job(input));
+  const auto text = native_job_text(input, "folder");
+  ASSERT_FALSE(text);
+  EXPECT_EQ(text.error().exit_code, exit_code::kJobFile);
+  EXPECT_THAT(text.error().message,
+              HasSubstr("is not UTF-8, and a job file can hold nothing else"));
+}
+
 TEST(ForeignJob, APipelineNamesStepsThatAreNot) {
   JobInput input = foreign("type: pipeline\njobs:\n  a: {command: x}\n  b: {type: sweep}\n");
   input.foreign.step = "c";
