@@ -5,6 +5,7 @@
 #include <functional>
 #include <string>
 
+#include "cli/child_run.h"
 #include "cli/collectives_command.h"
 #include "cli/job_options.h"
 #include "launch/engine/run_engine.h"
@@ -25,8 +26,7 @@ struct ReadRun {
 /// process) and where somebody has stopped the run (SIGINT, SIGTERM). These signals reach the run,
 /// which ends as ever; this returns when nothing of it is left. Must be called before any thread
 /// exists.
-[[nodiscard]] Result<ReadRun> read_run(RunOptions options, bool keep,
-                                       const std::function<Status(const std::string&)>& on_line);
+[[nodiscard]] Result<ReadRun> read_run(RunOptions options, bool keep, const OnLine& on_line);
 
 /// What is measured, where.
 struct MeasuredJob {

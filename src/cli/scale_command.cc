@@ -1,7 +1,11 @@
 #include <algorithm>
+#include <cerrno>
 #include <cstdio>
 #include <memory>
 #include <optional>
+
+#include <sys/mman.h>
+#include <unistd.h>
 
 #include "cli/child_run.h"
 #include "cli/commands.h"
@@ -32,6 +36,15 @@ constexpr const char* kFooter =
     "and else comes from the time that the ranks ran. Every run is an ordinary one:\n"
     "dlaunch runs lists it. A size that fails is a row that says so; the others go\n"
     "on, and the exit code is that of the first failure.";
+
+std::string content_of(int fd) {
+  std::string text;
+  char buffer[16384];
+  ssize_t got = 0;
+  while ((got = ::pread(fd, buffer, sizeof buffer, static_cast<off_t>(text.size()))) > 0)
+    text.append(buffer, static_cast<std::size_t>(got));
+  return text;
+}
 
 struct ScaleCommand {
   JobOptions job;
@@ -182,11 +195,14 @@ struct ScaleCommand {
     loaded->spec.logs.console = Logs::Console::none;
     RunOptions options = run_options(std::move(*loaded), folder);
     options.quiet = true;
-    const auto child = run_in_child(std::move(options));
+    const UniqueFd summary(::memfd_create("summary", MFD_CLOEXEC));
+    if (!summary) return fail_errno(exit_code::kInternal, "memfd_create", errno);
+    options.summary_copy = summary.get();
+    const auto child = run_in_child(options);
     if (!child) return tl::unexpected(child.error());
     run.exit_code = child->exit_code;
     run.told_to_stop = child->told_to_stop;
-    const auto figures = parse_run_figures(child->summary);
+    const auto figures = parse_run_figures(content_of(summary.get()));
     if (figures) {
       run.figures = scale_run(*figures, table.measure);
     } else {

@@ -124,11 +124,11 @@ Result<LaunchPlan> exec_plan(const ExecInput& input) {
 Environment rank_environment(const LaunchPlan& plan, std::uint32_t rank,
                              const Environment& environment) {
   Environment result;
-  for (const auto& [name, value] : environment) {
-    const bool is_scrubbed =
-        std::any_of(plan.scrubbed.begin(), plan.scrubbed.end(),
-                    [&](const std::string& pattern) { return matches_pattern(pattern, name); });
-    if (!is_scrubbed) result.emplace(name, value);
+  for (const auto& variable : environment) {
+    const bool is_scrubbed = std::any_of(
+        plan.scrubbed.begin(), plan.scrubbed.end(),
+        [&](const std::string& pattern) { return matches_pattern(pattern, variable.first); });
+    if (!is_scrubbed) result.insert(variable);
   }
   const RankPlan& own = plan.ranks[rank];
   for (const auto* layer :

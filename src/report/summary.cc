@@ -1,19 +1,15 @@
 #include "report/summary.h"
 
 #include <algorithm>
-#include <cerrno>
 #include <csignal>
-#include <optional>
 #include <string_view>
 #include <utility>
 
-#include "log/time_text.h"
 #include "model/signal_names.h"
 #include "plan/command.h"
+#include "report/failure_words.h"
 #include "report/plain_text.h"
 #include "report/rank_groups.h"
-#include "report/rank_list.h"
-#include "supervise/wording.h"
 #include "text/duration_text.h"
 #include "text/wrap.h"
 
@@ -26,45 +22,9 @@ constexpr std::string_view kName = "dlaunch: ";
 constexpr std::string_view kBar = "    | ";           // before what a rank said
 constexpr std::string_view kUnderName = "         ";  // continues a statement
 
-const RankEnd* end_of(const RunReport& report, Rank rank) {
-  return rank.value < report.ranks.size() ? &report.ranks[rank.value] : nullptr;
-}
-
-/// How a script that was given as a program can be run; empty where that is no likely reason.
-std::string script_advice(const StartFailure& failure) {
-  if (failure.step != StartFailure::Step::execute) return {};
-  const std::string file = plain_line(failure.path);
-  const bool is_python = file.ends_with(".py");
-  if (!is_python && !file.ends_with(".sh")) return {};
-  const std::string by_interpreter = (is_python ? "python3 " : "sh ") + file;
-  switch (failure.error_number) {
-    case ENOENT:  // not in PATH, where the current folder is not looked for
-      if (failure.search_path.empty()) return {};
-      return "if it is in the workdir: ./" + file + ", or " + by_interpreter;
-    case EACCES:
-      return "try: " + by_interpreter + ", or chmod +x " + file;
-    case ENOEXEC:
-      return "try: " + by_interpreter;
-    default:
-      return {};
-  }
-}
-
-/// From the start of the first rank to the end of the one that failed first; else the whole run,
-/// which also holds the time that the others took to stop.
-MonotonicTime time_of_failure(const RunReport& report) {
-  const RankEnd* first = report.first ? end_of(report, *report.first) : nullptr;
-  if (first == nullptr || !first->ended) return report.elapsed;
-  std::optional<WallTime> start;
-  for (const RankEnd& end : report.ranks) {
-    if (end.started) start = std::min(start.value_or(*end.started), *end.started);
-  }
-  return start ? std::max(*first->ended - *start, MonotonicTime{0}) : report.elapsed;
-}
-
 class Summary {
  public:
-  explicit Summary(const SummaryInput& input) : in_(input), report_(input.report) {}
+  explicit Summary(const SummaryInput& input) : in_(input), report_(input.report), words_(input) {}
 
   std::string text() {
     switch (report_.cause) {
@@ -117,43 +77,22 @@ class Summary {
     }
     line += " after " + duration_text(report_.elapsed);
     if (!in_.slurm.said.empty()) line += " (" + plain_line(in_.slurm.said) + ')';
-    if (in_back_off() || before_ranks()) {
-      line += " while waiting for " + next_attempt(report_.earlier.back());
+    if (words_.in_back_off() || words_.before_ranks()) {
+      line += " while waiting for " + FailureWords::next_attempt(report_.earlier.back());
     } else {
       append_comma(line, count_ends(report_));
     }
     append_end(line);
   }
 
-  /// Whether no attempt has followed the last that failed: the ranks are those of that one.
-  [[nodiscard]] bool in_back_off() const {
-    return !report_.earlier.empty() && report_.earlier.back().attempt == report_.attempt;
-  }
-
-  /// Whether the next attempt has begun to connect its nodes, and no rank of it.
-  [[nodiscard]] bool before_ranks() const {
-    return !report_.earlier.empty() && !in_back_off() && report_.ranks.empty();
-  }
-
-  /// Of which ranks ran.
-  [[nodiscard]] std::size_t restarts() const {
-    return report_.attempt.value - (before_ranks() ? 1U : 0U);
-  }
-
-  [[nodiscard]] static std::string next_attempt(const EarlierAttempt& failed) {
-    if (failed.restart == 0) return "attempt " + std::to_string(failed.attempt.value + 1);
-    return "restart " + std::to_string(failed.restart) + " of " +
-           std::to_string(failed.restarts_max);
-  }
-
   void append_earlier_statements() {
-    for (const std::string& attempt : earlier_attempts()) {
+    for (const std::string& attempt : words_.earlier_attempts()) {
       append_wrapped(out_, kName, kUnderName, attempt);
     }
   }
 
   void append_end(std::string& line) {
-    if (restarts() > 0) line += " after " + counted(restarts(), "restart");
+    if (words_.restarts() > 0) line += " after " + counted(words_.restarts(), "restart");
     if (report_.leftovers > 0) {
       line += ", " + counted(report_.leftovers, "leftover process");
       if (report_.leftovers > 1) line.replace(line.size() - 1, 1, "es");
@@ -199,12 +138,13 @@ class Summary {
     const auto& lost = report_.lost_nodes;
     const std::string after = "FAILED after " + duration_text(report_.elapsed) + ": ";
     if (lost.size() <= 1) {
-      append_statement(after + (lost.empty() ? "a node was lost" : lost_line(lost.front())));
+      append_statement(after + (lost.empty() ? "a node was lost" : words_.lost_line(lost.front())));
     } else {
       append_statement(after + std::to_string(lost.size()) + " of " +
                        counted(std::max(in_.node_names.size(), lost.size()), "node") +
                        " cannot be used");
-      for (const LostNode& one : lost) out_.append(kUnderName).append(lost_line(one)).append("\n");
+      for (const LostNode& one : lost)
+        out_.append(kUnderName).append(words_.lost_line(one)).append("\n");
     }
     append_earlier();
     if (report_.earlier.empty()) return;
@@ -220,26 +160,13 @@ class Summary {
                            : "bring it back, or leave it out of the hosts, and run it again");
   }
 
-  [[nodiscard]] std::string lost_line(const LostNode& lost) const {
-    const std::string name = wording::node(in_.node_names, lost.node);
-    return plain_line(name + ": " + lost.what + last_heard(lost));
-  }
-
-  /// " (last heard 2026-11-20T21:01:42Z)": what is after that is not known of it.
-  [[nodiscard]] static std::string last_heard(const LostNode& lost) {
-    if (!lost.heard_at) return "";
-    std::string time = time_text(*lost.heard_at);
-    time.replace(time.find('.'), std::string::npos, "Z");
-    return " (last heard " + time + ')';
-  }
-
   void cannot_execute() {
     const RankEnd* end = report_.first ? end_of(report_, *report_.first) : nullptr;
     if (end == nullptr || !end->start_failure) return failure();
     const StartFailure& failure = *end->start_failure;
-    append_statement(who(*report_.first) + ": " + describe(failure));
+    append_statement(words_.who(*report_.first) + ": " + describe(failure));
     if (!failure.search_path.empty()) {
-      out_.append(kUnderName).append("PATH").append(on_node(*report_.first));
+      out_.append(kUnderName).append("PATH").append(words_.on_node(*report_.first));
       out_.append(": ").append(plain_line(failure.search_path)).append("\n");
     }
     const std::string advice = script_advice(failure);
@@ -259,7 +186,7 @@ class Summary {
     append_advice();
     append_logs();
     const std::string end = std::exchange(out_, {});
-    append_wrapped(out_, kName, kUnderName, headline());
+    append_wrapped(out_, kName, kUnderName, words_.headline());
     out_ += '\n';
     append_evidence(count_lines(end));
     out_ += end;
@@ -269,125 +196,11 @@ class Summary {
     return static_cast<std::size_t>(std::count(text.begin(), text.end(), '\n'));
   }
 
-  [[nodiscard]] std::string headline() const {
-    // In a run with restarts the time of the whole run is the one to look for in one's day.
-    const bool by_rank = report_.first.has_value() && report_.attempt.value == 0;
-    std::string line = "FAILED after " +
-                       duration_text(by_rank ? time_of_failure(report_) : report_.elapsed) + ": ";
-    switch (report_.cause) {
-      case Cause::node_lost:
-        line += lost_node();
-        break;
-      case Cause::time_limit:
-        line += "reached the time limit" +
-                (report_.limit ? " of " + wording::duration(*report_.limit) : "") +
-                " (timeouts.run)";
-        break;
-      case Cause::port_taken:
-        line += taken_port() + "; " + first_failure();
-        break;
-      case Cause::stragglers:
-        line += stragglers();
-        break;
-      case Cause::mpirun:
-        line += one_line(report_.detail);
-        break;
-      case Cause::internal:
-        line += "internal error: " + one_line(report_.detail);
-        break;
-      default:
-        line += first_failure();
-        break;
-    }
-    if (restarts() > 0) line += ", after " + counted(restarts(), "restart");
-    return line;
-  }
-
-  [[nodiscard]] std::string taken_port() const {
-    return taken_port_text(report_.port.value_or(TakenPort{}),
-                           report_.first ? on_node(*report_.first) : "");
-  }
-
-  static std::string taken_port_text(const TakenPort& port, const std::string& where) {
-    return "port " + std::to_string(port.port) + where + " was taken by " +
-           (port.holder.empty() ? "another process" : plain_line(port.holder));
-  }
-
-  [[nodiscard]] std::string stragglers() const {
-    const bool one = report_.stragglers.size() == 1;
-    return (one ? "rank " : "ranks ") + rank_ranges(report_.stragglers) + (one ? " was" : " were") +
-           " still running after others had ended well (timeouts.stragglers_after_success" +
-           (report_.limit ? ": " + wording::duration(*report_.limit) : "") + ')';
-  }
-
-  /// "attempt 0: rank 1 exited with code 1 after 12 s"; the last ones, when there are many.
-  [[nodiscard]] std::vector<std::string> earlier_attempts() const {
-    constexpr std::size_t kShown = 5;
-    std::vector<std::string> lines;
-    const auto& all = report_.earlier;
-    const std::size_t hidden = all.size() > kShown ? all.size() - (kShown - 1) : 0;
-    if (hidden > 0) lines.push_back(counted(hidden, "attempt") + " before: see summary.json");
-    for (std::size_t i = hidden; i < all.size(); ++i) {
-      lines.push_back("attempt " + std::to_string(all[i].attempt.value) + ": " +
-                      describe_attempt(all[i]) + " after " + duration_text(all[i].ran));
-    }
-    return lines;
-  }
-
-  [[nodiscard]] std::string lost_names(const std::vector<LostNode>& lost) const {
-    std::string text = wording::node(in_.node_names, lost.front().node);
-    if (lost.size() > 1) text += " and " + counted(lost.size() - 1, "other node");
-    return text + (lost.size() > 1 ? " were lost" : " was lost");
-  }
-
-  [[nodiscard]] std::string describe_attempt(const EarlierAttempt& attempt) const {
-    std::string text = attempt.port ? taken_port_text(*attempt.port, "") + "; " : "";
-    if (!attempt.lost_nodes.empty()) return text + lost_names(attempt.lost_nodes);
-    if (attempt.cause == Cause::mpirun) return text + "mpirun failed";
-    if (!attempt.first || !attempt.end) return text + name_of(attempt.cause);
-    return text + "rank " + std::to_string(attempt.first->value) + ' ' +
-           describe(attempt.end->status);
-  }
-
   void append_earlier() {
-    const std::vector<std::string> lines = earlier_attempts();
+    const std::vector<std::string> lines = words_.earlier_attempts();
     for (std::size_t i = 0; i < lines.size(); ++i) {
       append_wrapped(out_, i == 0 ? "  earlier " : "          ", "          ", lines[i]);
     }
-  }
-
-  [[nodiscard]] std::string first_failure() const {
-    const RankEnd* end = report_.first ? end_of(report_, *report_.first) : nullptr;
-    if (end == nullptr) return report_.detail.empty() ? "a rank failed" : one_line(report_.detail);
-    std::string text = who(*report_.first) + ' ';
-    text += end->start_failure ? describe(*end->start_failure) : describe(end->status);
-    if (report_.perhaps_first.empty()) {
-      if (report_.ranks.size() > 1) text += ", first of " + std::to_string(report_.ranks.size());
-      return text;
-    }
-    std::vector<Rank> ties = report_.perhaps_first;
-    ties.push_back(*report_.first);
-    std::sort(ties.begin(), ties.end());
-    const std::string list =
-        ties.size() == 2 ? std::to_string(ties[0].value) + " and " + std::to_string(ties[1].value)
-                         : rank_ranges(ties);
-    return text + ", cannot tell which of ranks " + list + " was first";
-  }
-
-  [[nodiscard]] std::string lost_node() const {
-    const std::string detail = one_line(report_.detail);
-    std::string name = "a node";
-    const bool known = report_.lost_node && in_.plan != nullptr &&
-                       report_.lost_node->value < in_.plan->nodes.size();
-    if (known) name = in_.plan->nodes[report_.lost_node->value].name;
-    const std::string heard =
-        report_.lost_nodes.empty() ? "" : last_heard(report_.lost_nodes.front());
-    if (detail.empty()) return name + " was lost" + heard;
-    return (known && detail.starts_with(name) ? detail : name + " was lost: " + detail) + heard;
-  }
-
-  static std::string one_line(std::string_view text) {
-    return plain_line(text.substr(0, text.find('\n')));
   }
 
   /// `below`: lines that come after the evidence; the quoted lines give way to them.
@@ -418,45 +231,8 @@ class Summary {
 
   /// Only what there is evidence for.
   void append_why() {
-    const RankEnd* first = report_.first ? end_of(report_, *report_.first) : nullptr;
-    if (first == nullptr) return;
-    std::string why = why_not_mpi(first->status.mpi);
-    if (!first->status.out_of_memory.empty()) {
-      why = "the kernel ended it: out of memory (" + one_line(first->status.out_of_memory) + ')';
-    }
+    const std::string why = words_.why();
     if (!why.empty()) append_wrapped(out_, "  why     ", "          ", why);
-  }
-
-  [[nodiscard]] bool is_by_mpirun() const { return in_.plan != nullptr && in_.plan->mpirun; }
-
-  [[nodiscard]] std::string what_else_for_mpi() const {
-    if (is_by_mpirun()) {
-      return "the mpirun of the library that the program was built with (mpi.program); or leave "
-             "out mpi.launcher: dlaunch starts programs of either kind; framework: none for other "
-             "programs";
-    }
-    return "mpi.init: optional for programs that only read MPI's variables; framework: none for "
-           "others; for other MPI libraries their own mpirun, with mpi.launcher: mpirun";
-  }
-
-  [[nodiscard]] std::string why_not_mpi(MpiEnd end) const {
-    if (end == MpiEnd::never_connected && is_by_mpirun()) {
-      return "every rank of an MPI job must call MPI_Init, and has not met mpirun (" +
-             in_.plan->mpirun->name +
-             "): the program was built with another MPI library, and each rank was a world of its "
-             "own; or it is no MPI program, or a container hides mpirun's server from it";
-    }
-    if (end == MpiEnd::never_connected) {
-      return "every rank of an MPI job must call MPI_Init and reach dlaunch by it, over PMIx (Open "
-             "MPI) or PMI-1 (MPICH, Intel MPI); this one is no MPI program, or its MPI library has "
-             "neither, or a container hides PMIx's server or the descriptor PMI_FD from it, or "
-             "there is no server (a note says so)";
-    }
-    if (end == MpiEnd::not_finalized) {
-      return "a rank that has called MPI_Init must call MPI_Finalize before it exits: the others "
-             "may wait for it";
-    }
-    return "";
   }
 
   void append_others() {
@@ -478,9 +254,8 @@ class Summary {
     const bool chosen = report_.port && std::none_of(report_.earlier.begin(), report_.earlier.end(),
                                                      [](const auto& a) { return a.port; });
     if (chosen) out_ += "  try     rendezvous.port: auto\n";
-    const RankEnd* first = report_.first ? end_of(report_, *report_.first) : nullptr;
-    if (first == nullptr || first->status.mpi != MpiEnd::never_connected) return;
-    append_wrapped(out_, "  try     ", "          ", what_else_for_mpi());
+    const std::string other = words_.advice_for_mpi();
+    if (!other.empty()) append_wrapped(out_, "  try     ", "          ", other);
   }
 
   void append_logs() {
@@ -507,19 +282,9 @@ class Summary {
                  : "\n" + std::string(kBefore, ' ');
   }
 
-  [[nodiscard]] std::string who(Rank rank) const {
-    return "rank " + std::to_string(rank.value) + on_node(rank);
-  }
-
-  /// " on node1", or nothing where no plan tells.
-  [[nodiscard]] std::string on_node(Rank rank) const {
-    if (in_.plan == nullptr || rank.value >= in_.plan->ranks.size()) return "";
-    const std::uint32_t node = in_.plan->ranks[rank.value].node.value;
-    return node < in_.plan->nodes.size() ? " on " + in_.plan->nodes[node].name : "";
-  }
-
   const SummaryInput& in_;
   const RunReport& report_;
+  const FailureWords words_;
   std::string out_;
 };
 

@@ -179,7 +179,7 @@ void Stager::make(Item& item, const sync::Decision& decision) {
 
 void Stager::begin_hash(std::uint32_t number) {
   items_[number].state = State::asked;
-  hashing_.emplace();
+  hashing_.emplace(Hashing{});
   hashing_->item = number;
   hashing_->fd = tree_.open_file(items_[number].entry.path);
   if (!hashing_->fd) end_hash(false);

@@ -18,6 +18,8 @@
 #include "collectives/program/mode.h"
 #include "collectives/program/nccl_log_file.h"
 #include "collectives/program/node_figures.h"
+#include "collectives/program/pair_speed.h"
+#include "collectives/program/size_walk.h"
 #include "measure/check_records.h"
 
 namespace dlaunch::collectives {
@@ -26,10 +28,6 @@ namespace {
 
 using Clock = std::chrono::steady_clock;
 using measure::Pair;
-
-constexpr std::size_t kLeastBytes = std::size_t{256} << 10U;
-constexpr std::size_t kMostBytes = std::size_t{64} << 20U;
-constexpr std::size_t kMostDeviceBytes = std::size_t{256} << 20U;
 
 double seconds_since(Clock::time_point start) {
   return std::chrono::duration<double>(Clock::now() - start).count();
@@ -49,34 +47,6 @@ std::string own_machine() {
   std::getline(file, id);
   return id;
 }
-
-/// Sizes that grow until no call takes less than what is long enough, then some of that size. The
-/// first call of each size is not counted: its buffers are new, and so may be the connection.
-class SizeWalk {
- public:
-  SizeWalk(std::size_t most, double long_enough) : most_(most), long_enough_(long_enough) {}
-  /// Of the next try; 0: enough.
-  [[nodiscard]] std::size_t next() const { return calls_ > kRepeats ? 0 : bytes_; }
-  void took(double seconds) {
-    if (seconds < long_enough_ && bytes_ < most_) {
-      bytes_ = std::min(most_, bytes_ * (seconds < long_enough_ / 8 ? 4 : 2));
-      calls_ = 0;
-      best_ = 0;
-      return;
-    }
-    if (++calls_ > 1) best_ = std::max(best_, static_cast<double>(bytes_) / seconds);
-  }
-  [[nodiscard]] double best_bytes_per_second() const { return best_; }
-  [[nodiscard]] std::size_t bytes() const { return bytes_; }
-
- private:
-  static constexpr int kRepeats = 3;
-  std::size_t bytes_ = kLeastBytes;
-  std::size_t most_;
-  double long_enough_;
-  int calls_ = 0;  // of this size
-  double best_ = 0;
-};
 
 class Check {
  public:
@@ -182,82 +152,10 @@ class Check {
 
   /// At both ranks of the pair; the first one has the result.
   Result<measure::Exchange> exchange(Pair pair) {
-    context_.watchdog.begin("an exchange between " + host_of(pair.a) + " and " + host_of(pair.b));
-    const bool leads = node_ == pair.a;
-    const int other = leader_of(leads ? pair.b : pair.a);
-    measure::Exchange result{pair};
-    Buffer word(team_.memory(), sizeof(double));
-    if (word.data() == nullptr) return no_memory();
-    if (Status done = ping(leads, other, word, result.latency_us); !done.ok()) return done;
-    SizeWalk walk(team_.memory().is_device() ? kMostDeviceBytes : kMostBytes, kLongEnough);
-    while (true) {
-      double bytes = static_cast<double>(walk.next());
-      if (Status done = tell(leads, other, word, bytes); !done.ok()) return done;
-      if (bytes <= 0) break;
-      const auto took = swap(other, static_cast<std::size_t>(bytes));
-      if (!took) return took.status();
-      if (leads) walk.took(*took);
-    }
-    result.gbytes_per_s = walk.best_bytes_per_second() / 1e9;
-    return result;
-  }
-
-  static Status no_memory() { return {Code::unavailable, "there is no memory for buffers"}; }
-
-  /// Some round trips, fewer where each takes long: the one that leads says with each whether it is
-  /// the last.
-  Status ping(bool leads, int other, Buffer& word, double& best_us) {
-    constexpr int kWarmup = 3;
-    constexpr int kPings = 50;
-    constexpr int kFewest = 8;
-    constexpr double kLongest = 0.02;
-    best_us = 0;
-    const Clock::time_point begin = Clock::now();
-    for (int i = 1;; ++i) {
-      const bool enough =
-          i >= kWarmup + kPings || (i >= kFewest && seconds_since(begin) > kLongest);
-      double last = enough ? 1 : 0;
-      const Clock::time_point start = Clock::now();
-      if (Status done = tell(leads, other, word, last); !done.ok()) return done;
-      if (Status done = leads ? receive(word, other) : send(word, other); !done.ok()) return done;
-      context_.watchdog.alive();
-      const double us = seconds_since(start) * 1e6 / 2;
-      if (i > kWarmup && (best_us <= 0 || us < best_us)) best_us = us;
-      if (last > 0) return {};
-    }
-  }
-  Status send(Buffer& word, int other) {
-    Status done = world_.send(word.data(), 1, DataType::float64, other);
-    return done.ok() ? world_.synchronize() : done;
-  }
-  Status receive(Buffer& word, int other) {
-    Status done = world_.receive(word.data(), 1, DataType::float64, other);
-    return done.ok() ? world_.synchronize() : done;
-  }
-
-  /// One number from the one that leads.
-  Status tell(bool leads, int other, Buffer& word, double& number) {
-    if (leads) {
-      if (Status done = team_.memory().copy_in(word.data(), &number, sizeof number); !done.ok())
-        return done;
-      return send(word, other);
-    }
-    if (Status done = receive(word, other); !done.ok()) return done;
-    return team_.memory().copy_out(&number, word.data(), sizeof number);
-  }
-
-  /// Both ways at once; in seconds.
-  Result<double> swap(int other, std::size_t bytes) {
-    if (give_.size() < bytes) give_ = Buffer(team_.memory(), bytes);
-    if (take_.size() < bytes) take_ = Buffer(team_.memory(), bytes);
-    if (give_.data() == nullptr || take_.data() == nullptr) return no_memory();
-    const Clock::time_point start = Clock::now();
-    Status done =
-        world_.send_receive(give_.data(), other, take_.data(), other, bytes, DataType::uint8);
-    if (done.ok()) done = world_.synchronize();
-    if (!done.ok()) return done;
-    context_.watchdog.alive();
-    return seconds_since(start);
+    const int other = leader_of(node_ == pair.a ? pair.b : pair.a);
+    return measure_pair(team_, context_.watchdog,
+                        {pair, node_ == pair.a, other,
+                         "an exchange between " + host_of(pair.a) + " and " + host_of(pair.b)});
   }
 
   Status measure_rounds() {
@@ -274,8 +172,6 @@ class Check {
           const auto measured = exchange(pair);
           if (!measured) return measured.status();
           if (pair.a == node_) result = *measured;
-          give_ = Buffer();
-          take_ = Buffer();
         }
       }
       mine.push_back(result.gbytes_per_s);
@@ -355,7 +251,7 @@ class Check {
     if (from == 0) return numbers;
     if (team_.rank() != 0 && team_.rank() != from) return numbers;
     const Buffer buffer(team_.memory(), 2 * sizeof(double));
-    if (buffer.data() == nullptr) return no_memory();
+    if (buffer.data() == nullptr) return no_memory_for_buffers();
     const std::size_t bytes = 2 * sizeof(double);
     Status done;
     if (team_.rank() == from) {
@@ -376,8 +272,6 @@ class Check {
       const auto measured = exchange(pair);
       if (!measured) return measured.status();
       one = *measured;
-      give_ = Buffer();
-      take_ = Buffer();
     }
     const auto numbers = report(pair.a, {one.gbytes_per_s, one.latency_us});
     if (!numbers) return numbers.status();
@@ -482,19 +376,20 @@ class Check {
   Status reduce_in(Communicator& group, measure::AllReduce& result) {
     Team together(group, team_.memory());
     const bool leads = group.rank() == 0;
-    SizeWalk walk(team_.memory().is_device() ? kMostDeviceBytes : kMostBytes, kAllLongEnough);
+    SizeWalk walk(most_bytes(team_.memory().is_device()), kAllLongEnough);
+    Buffer numbers;
     while (true) {
       const auto next = together.max({leads ? static_cast<double>(walk.next()) : 0.0});
       if (!next) return next.status();
       const auto bytes = static_cast<std::size_t>(next->front());
       if (bytes == 0) break;
-      if (give_.size() < bytes) give_ = Buffer(team_.memory(), bytes);
-      if (give_.data() == nullptr) return no_memory();
+      if (numbers.size() < bytes) numbers = Buffer(team_.memory(), bytes);
+      if (numbers.data() == nullptr) return no_memory_for_buffers();
       // Numbers that are hard to add (denormals) would be measured otherwise.
-      if (!team_.memory().is_device()) std::memset(give_.data(), 0, bytes);
+      if (!team_.memory().is_device()) std::memset(numbers.data(), 0, bytes);
       if (Status met = together.barrier(); !met.ok()) return met;
       const Clock::time_point start = Clock::now();
-      Status done = group.all_reduce(give_.data(), give_.data(), bytes / sizeof(float),
+      Status done = group.all_reduce(numbers.data(), numbers.data(), bytes / sizeof(float),
                                      DataType::float32, ReduceOp::sum);
       if (done.ok()) done = group.synchronize();
       if (!done.ok()) return done;
@@ -512,7 +407,6 @@ class Check {
 
   static constexpr double kShareOfSingles = 0.3;
   static constexpr double kShareOfRounds = 0.6;
-  static constexpr double kLongEnough = 0.008;
   static constexpr double kAllLongEnough = 0.02;
 
   Context& context_;
@@ -526,8 +420,6 @@ class Check {
   std::vector<int> leaders_;  // by node: its first rank
   std::vector<std::string> machines_;
   measure::Measured measured_;  // of rank 0, and as far as all know it
-  Buffer give_;
-  Buffer take_;
 };
 
 }  // namespace

@@ -235,7 +235,7 @@ bool WorkdirSync::hash_some() {
     while (!pass_.to_hash.empty() && pass_.hashes.contains(pass_.to_hash.front()))
       pass_.to_hash.pop_front();
     if (pass_.to_hash.empty()) return false;
-    hashing_.emplace();
+    hashing_.emplace(Hashing{});
     hashing_->entry = pass_.to_hash.front();
     pass_.to_hash.pop_front();
     const SyncEntry& entry = pass_.entries[hashing_->entry];

@@ -22,7 +22,7 @@ namespace {
 /// Copies bytes between two sockets until its budget is used up, then closes all of them.
 class Relay {
  public:
-  Relay(EventLoop& loop, std::size_t budget) : loop_(loop), budget_(budget) {
+  Relay(EventLoop& loop, std::size_t budget) : budget_(budget) {
     auto left = *make_socket_pair(SOCK_STREAM);
     auto right = *make_socket_pair(SOCK_STREAM);
     outer_ = {std::move(left.first), std::move(right.first)};
@@ -55,7 +55,6 @@ class Relay {
     wait(from);
   }
 
-  EventLoop& loop_;
   std::size_t budget_;
   std::size_t carried_ = 0;
   bool cut_ = false;

@@ -114,8 +114,8 @@ TEST(YamlWriter, WritesWhatItReads) {
                               "empty: {}\nnone: []\nnull_: null\n",
                               "s: \"line\\n  \\ttab \\u0001 \\\"q\\\" \\\\\"\n",
                               "hosts:\n  -\n    name: a\n    slots: 2\n",
-                              "u: \"gr\xc3\xbc\xc3\x9f"
-                              "e\"\n"};
+                              ("u: \"gr\xc3\xbc\xc3\x9f"
+                               "e\"\n")};
   for (const char* yaml : same) {
     EXPECT_EQ(written(yaml), yaml);
     EXPECT_EQ(written(written(yaml)), written(yaml));

@@ -1,0 +1,255 @@
+#include "report/failure_words.h"
+
+#include <algorithm>
+#include <cerrno>
+#include <optional>
+
+#include "log/time_text.h"
+#include "report/plain_text.h"
+#include "report/rank_groups.h"
+#include "report/rank_list.h"
+#include "supervise/wording.h"
+#include "text/duration_text.h"
+
+namespace dlaunch {
+
+namespace {
+
+/// From the start of the first rank to the end of the one that failed first; else the whole run,
+/// which also holds the time that the others took to stop.
+MonotonicTime time_of_failure(const RunReport& report) {
+  const RankEnd* first = report.first ? end_of(report, *report.first) : nullptr;
+  if (first == nullptr || !first->ended) return report.elapsed;
+  std::optional<WallTime> start;
+  for (const RankEnd& end : report.ranks) {
+    if (end.started) start = std::min(start.value_or(*end.started), *end.started);
+  }
+  return start ? std::max(*first->ended - *start, MonotonicTime{0}) : report.elapsed;
+}
+
+}  // namespace
+
+/// How a script that was given as a program can be run; empty where that is no likely reason.
+std::string script_advice(const StartFailure& failure) {
+  if (failure.step != StartFailure::Step::execute) return {};
+  const std::string file = plain_line(failure.path);
+  const bool is_python = file.ends_with(".py");
+  if (!is_python && !file.ends_with(".sh")) return {};
+  const std::string by_interpreter = (is_python ? "python3 " : "sh ") + file;
+  switch (failure.error_number) {
+    case ENOENT:  // not in PATH, where the current folder is not looked for
+      if (failure.search_path.empty()) return {};
+      return "if it is in the workdir: ./" + file + ", or " + by_interpreter;
+    case EACCES:
+      return "try: " + by_interpreter + ", or chmod +x " + file;
+    case ENOEXEC:
+      return "try: " + by_interpreter;
+    default:
+      return {};
+  }
+}
+
+const RankEnd* end_of(const RunReport& report, Rank rank) {
+  return rank.value < report.ranks.size() ? &report.ranks[rank.value] : nullptr;
+}
+
+std::string one_line(std::string_view text) {
+  return plain_line(text.substr(0, text.find('\n')));
+}
+
+std::string FailureWords::headline() const {
+  // In a run with restarts the time of the whole run is the one to look for in one's day.
+  const bool by_rank = report_.first.has_value() && report_.attempt.value == 0;
+  std::string line =
+      "FAILED after " + duration_text(by_rank ? time_of_failure(report_) : report_.elapsed) + ": ";
+  switch (report_.cause) {
+    case Cause::node_lost:
+      line += lost_node();
+      break;
+    case Cause::time_limit:
+      line += "reached the time limit" +
+              (report_.limit ? " of " + wording::duration(*report_.limit) : "") + " (timeouts.run)";
+      break;
+    case Cause::port_taken:
+      line += taken_port() + "; " + first_failure();
+      break;
+    case Cause::stragglers:
+      line += stragglers();
+      break;
+    case Cause::mpirun:
+      line += one_line(report_.detail);
+      break;
+    case Cause::internal:
+      line += "internal error: " + one_line(report_.detail);
+      break;
+    default:
+      line += first_failure();
+      break;
+  }
+  if (restarts() > 0) line += ", after " + counted(restarts(), "restart");
+  return line;
+}
+
+std::string FailureWords::first_failure() const {
+  const RankEnd* end = report_.first ? end_of(report_, *report_.first) : nullptr;
+  if (end == nullptr) return report_.detail.empty() ? "a rank failed" : one_line(report_.detail);
+  std::string text = who(*report_.first) + ' ';
+  text += end->start_failure ? describe(*end->start_failure) : describe(end->status);
+  if (report_.perhaps_first.empty()) {
+    if (report_.ranks.size() > 1) text += ", first of " + std::to_string(report_.ranks.size());
+    return text;
+  }
+  std::vector<Rank> ties = report_.perhaps_first;
+  ties.push_back(*report_.first);
+  std::sort(ties.begin(), ties.end());
+  const std::string list =
+      ties.size() == 2 ? std::to_string(ties[0].value) + " and " + std::to_string(ties[1].value)
+                       : rank_ranges(ties);
+  return text + ", cannot tell which of ranks " + list + " was first";
+}
+
+std::string FailureWords::lost_line(const LostNode& lost) const {
+  const std::string name = wording::node(in_.node_names, lost.node);
+  return plain_line(name + ": " + lost.what + last_heard(lost));
+}
+
+std::vector<std::string> FailureWords::earlier_attempts() const {
+  constexpr std::size_t kShown = 5;
+  std::vector<std::string> lines;
+  const auto& all = report_.earlier;
+  const std::size_t hidden = all.size() > kShown ? all.size() - (kShown - 1) : 0;
+  if (hidden > 0) lines.push_back(counted(hidden, "attempt") + " before: see summary.json");
+  for (std::size_t i = hidden; i < all.size(); ++i) {
+    lines.push_back("attempt " + std::to_string(all[i].attempt.value) + ": " +
+                    describe_attempt(all[i]) + " after " + duration_text(all[i].ran));
+  }
+  return lines;
+}
+
+std::size_t FailureWords::restarts() const {
+  return report_.attempt.value - (before_ranks() ? 1U : 0U);
+}
+
+bool FailureWords::in_back_off() const {
+  return !report_.earlier.empty() && report_.earlier.back().attempt == report_.attempt;
+}
+
+bool FailureWords::before_ranks() const {
+  return !report_.earlier.empty() && !in_back_off() && report_.ranks.empty();
+}
+
+std::string FailureWords::next_attempt(const EarlierAttempt& failed) {
+  if (failed.restart == 0) return "attempt " + std::to_string(failed.attempt.value + 1);
+  return "restart " + std::to_string(failed.restart) + " of " + std::to_string(failed.restarts_max);
+}
+
+std::string FailureWords::who(Rank rank) const {
+  return "rank " + std::to_string(rank.value) + on_node(rank);
+}
+
+std::string FailureWords::on_node(Rank rank) const {
+  if (in_.plan == nullptr || rank.value >= in_.plan->ranks.size()) return "";
+  const std::uint32_t node = in_.plan->ranks[rank.value].node.value;
+  return node < in_.plan->nodes.size() ? " on " + in_.plan->nodes[node].name : "";
+}
+
+std::string FailureWords::last_heard(const LostNode& lost) {
+  if (!lost.heard_at) return "";
+  std::string time = time_text(*lost.heard_at);
+  time.replace(time.find('.'), std::string::npos, "Z");
+  return " (last heard " + time + ')';
+}
+
+std::string FailureWords::taken_port() const {
+  return taken_port_text(report_.port.value_or(TakenPort{}),
+                         report_.first ? on_node(*report_.first) : "");
+}
+
+std::string FailureWords::taken_port_text(const TakenPort& port, const std::string& where) {
+  return "port " + std::to_string(port.port) + where + " was taken by " +
+         (port.holder.empty() ? "another process" : plain_line(port.holder));
+}
+
+std::string FailureWords::stragglers() const {
+  const bool one = report_.stragglers.size() == 1;
+  return (one ? "rank " : "ranks ") + rank_ranges(report_.stragglers) + (one ? " was" : " were") +
+         " still running after others had ended well (timeouts.stragglers_after_success" +
+         (report_.limit ? ": " + wording::duration(*report_.limit) : "") + ')';
+}
+
+std::string FailureWords::lost_names(const std::vector<LostNode>& lost) const {
+  std::string text = wording::node(in_.node_names, lost.front().node);
+  if (lost.size() > 1) text += " and " + counted(lost.size() - 1, "other node");
+  return text + (lost.size() > 1 ? " were lost" : " was lost");
+}
+
+std::string FailureWords::describe_attempt(const EarlierAttempt& attempt) const {
+  std::string text = attempt.port ? taken_port_text(*attempt.port, "") + "; " : "";
+  if (!attempt.lost_nodes.empty()) return text + lost_names(attempt.lost_nodes);
+  if (attempt.cause == Cause::mpirun) return text + "mpirun failed";
+  if (!attempt.first || !attempt.end) return text + name_of(attempt.cause);
+  return text + "rank " + std::to_string(attempt.first->value) + ' ' +
+         describe(attempt.end->status);
+}
+
+std::string FailureWords::lost_node() const {
+  const std::string detail = one_line(report_.detail);
+  std::string name = "a node";
+  const bool known =
+      report_.lost_node && in_.plan != nullptr && report_.lost_node->value < in_.plan->nodes.size();
+  if (known) name = in_.plan->nodes[report_.lost_node->value].name;
+  const std::string heard =
+      report_.lost_nodes.empty() ? "" : last_heard(report_.lost_nodes.front());
+  if (detail.empty()) return name + " was lost" + heard;
+  return (known && detail.starts_with(name) ? detail : name + " was lost: " + detail) + heard;
+}
+
+bool FailureWords::is_by_mpirun() const {
+  return in_.plan != nullptr && in_.plan->mpirun;
+}
+
+std::string FailureWords::what_else_for_mpi() const {
+  if (is_by_mpirun()) {
+    return "the mpirun of the library that the program was built with (mpi.program); or leave "
+           "out mpi.launcher: dlaunch starts programs of either kind; framework: none for other "
+           "programs";
+  }
+  return "mpi.init: optional for programs that only read MPI's variables; framework: none for "
+         "others; for other MPI libraries their own mpirun, with mpi.launcher: mpirun";
+}
+
+std::string FailureWords::why_not_mpi(MpiEnd end) const {
+  if (end == MpiEnd::never_connected && is_by_mpirun()) {
+    return "every rank of an MPI job must call MPI_Init, and has not met mpirun (" +
+           in_.plan->mpirun->name +
+           "): the program was built with another MPI library, and each rank was a world of its "
+           "own; or it is no MPI program, or a container hides mpirun's server from it";
+  }
+  if (end == MpiEnd::never_connected) {
+    return "every rank of an MPI job must call MPI_Init and reach dlaunch by it, over PMIx (Open "
+           "MPI) or PMI-1 (MPICH, Intel MPI); this one is no MPI program, or its MPI library has "
+           "neither, or a container hides PMIx's server or the descriptor PMI_FD from it, or "
+           "there is no server (a note says so)";
+  }
+  if (end == MpiEnd::not_finalized) {
+    return "a rank that has called MPI_Init must call MPI_Finalize before it exits: the others "
+           "may wait for it";
+  }
+  return "";
+}
+
+std::string FailureWords::why() const {
+  const RankEnd* first = report_.first ? end_of(report_, *report_.first) : nullptr;
+  if (first == nullptr) return "";
+  if (!first->status.out_of_memory.empty())
+    return "the kernel ended it: out of memory (" + one_line(first->status.out_of_memory) + ')';
+  return why_not_mpi(first->status.mpi);
+}
+
+std::string FailureWords::advice_for_mpi() const {
+  const RankEnd* first = report_.first ? end_of(report_, *report_.first) : nullptr;
+  const bool is_alone = first != nullptr && first->status.mpi == MpiEnd::never_connected;
+  return is_alone ? what_else_for_mpi() : "";
+}
+
+}  // namespace dlaunch
