@@ -112,6 +112,21 @@ def an_exported_script_for_open_mpi_runs_over_two_nodes(box):
 
 
 @case
+def an_exported_script_for_hydra_runs_over_two_nodes(box):
+    """Hydra's proxies connect to the address that mpiexec's host has for them."""
+    box.make_cluster(2)
+    run = check_export(box, "mpiexec.hydra", [2, 2])
+    check_world(box, run)
+
+
+@case
+def an_exported_script_for_hydra_knows_uneven_nodes(box):
+    box.make_cluster(2)
+    rows = rows_by_rank(check_export(box, "mpiexec.hydra", [3, 1]).end(0, left=MOST_DAEMONS).out)
+    expect_equal([rows[rank]["GROUP_RANK"] + rows[rank]["LOCAL_RANK"] for rank in range(4)], ["00", "01", "02", "10"], "node and local rank")
+
+
+@case
 def an_exported_script_knows_uneven_nodes(box):
     box.make_cluster(2)
     run = check_export(box, "mpirun.openmpi", [3, 1]).end(0, left=MOST_DAEMONS)

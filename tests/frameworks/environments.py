@@ -20,6 +20,17 @@ def variables(environment):
     return {"PATH": f"{folder(environment)}/bin:{SYSTEM}", "VIRTUAL_ENV": folder(environment)}
 
 
+def make_without(environment, packages, place):
+    """An environment at `place` that has all of `environment`, but for these packages. What a shell has in which it is active."""
+    subprocess.run([f"{folder(environment)}/bin/python3", "-m", "venv", "--without-pip", place], check=True)
+    (theirs,) = packages_folders(environment)
+    ours = os.path.join(place, "lib", os.path.basename(os.path.dirname(theirs)), "site-packages")
+    for name in os.listdir(theirs):
+        if not any(name == package or name.startswith(f"{package}-") for package in packages):
+            os.symlink(os.path.join(theirs, name), os.path.join(ours, name))
+    return {"PATH": f"{place}/bin:{SYSTEM}", "VIRTUAL_ENV": place}
+
+
 def packages_folders(environment):
     """Debian's packages are under no folder of their own, so they are asked of dpkg."""
     lib = os.path.join(folder(environment), "lib")

@@ -26,7 +26,10 @@ class FrameworksSandbox(MpiSandbox):
         if not self.exists("examples"):
             shutil.copytree(os.path.join(TOP, "examples"), self.path("examples"))
         words = ["run", f"examples/{row.job}", *place.options]
-        variables = {**environments.variables(row.environment), "PYTHONDONTWRITEBYTECODE": "1"}
+        active = environments.variables(row.environment)
+        if row.without:
+            active = environments.make_without(row.environment, row.without, self.path("without"))
+        variables = {**active, "PYTHONDONTWRITEBYTECODE": "1"}
         if not self.cluster:
             subprocess.run(["ip", "-batch", "-"], input=ADDRESS, text=True, check=True)
         else:

@@ -29,6 +29,7 @@ class Row:
     says: tuple = ("world of {world} ranks, sum of ranks {total}", "equal weights on all {world} ranks")
     also: tuple = ()  # more that has to be there
     needs: tuple = field(default=())  # further packages
+    without: tuple = ()  # packages that are not to be found, though the environment has them
 
     def expected(self, place):
         total = place.world * (place.world - 1) // 2
@@ -78,6 +79,8 @@ ROWS = [
         also=("by MPIEnvironment",), **two_a_node(world=False)),
     Row("lightning_mpi_variables", "Lightning, Azure ML's MPI job", "lightning/job-mpi-variables.yaml", "torch", {"Lightning": "lightning"},
         also=("by LightningEnvironment",), **two_a_node(started=1, world=False)),
+    Row("lightning_mpi_torch", "Lightning, MPI job with PyTorch's variables", "lightning/job-mpi-torch.yaml", "torch", {"Lightning": "lightning"},
+        also=("by LightningEnvironment",), without=("mpi4py",), **two_a_node(world=False)),
     Row("lightning_per_node", "Lightning starts the others", "lightning/job-per-node.yaml", "torch", {"Lightning": "lightning"},
         also=("by LightningEnvironment",), **two_a_node(started=1, world=False)),
     Row("transformers", "Transformers' Trainer", "transformers/job.yaml", "torch", {"Transformers": "transformers"}, **two_a_node()),

@@ -40,7 +40,7 @@ def mpi_abort_in_a_shell_that_goes_on(box):
 @case
 def a_crash_in_a_collective_ends_the_job_at_once(box):
     box.make_cluster(2)
-    run = box.mpi([1, 2], box.program("endings"), "crash", "1").end(128 + signal.SIGSEGV)
+    run = box.crash_at_once(box.program("endings"))
     expect_in("rank 1 on node2 was killed by SIGSEGV", " ".join(run.text.split()), "summary")
     box.expect_no_files()
 

@@ -1,7 +1,6 @@
 """Programs of MPICH, and of others that start as it does (Intel MPI, MPICH 5 from PyPI): by PMI-1, which the agents speak themselves."""
 
 import os
-import signal
 import subprocess
 
 from case import case
@@ -151,7 +150,9 @@ def mpich_abort_in_a_shell_that_goes_on(box):
 
 @case
 def mpich_a_crash_in_a_collective_ends_the_job_at_once(box):
-    run = over_nodes(box, [1, 2], mpich(box, "endings"), "crash", "1").end(128 + signal.SIGSEGV)
+    program = mpich(box, "endings")
+    box.make_cluster(2)
+    run = box.crash_at_once(program)
     expect_in("rank 1 on node2 was killed by SIGSEGV", " ".join(run.text.split()), "summary")
     box.expect_no_files()
 

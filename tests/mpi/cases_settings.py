@@ -1,9 +1,42 @@
-"""Settings of MPI libraries that people have made elsewhere than in the job."""
+"""Settings of MPI libraries that people have made elsewhere than in the job, and limits that an administrator or a scheduler has set."""
 
 import os
+import resource
 
 from case import case
 from expectations import expect, expect_equal, expect_in
+
+
+def limits_of(text):
+    """Of `ulimit -a` in two forms, without what no two processes need to share."""
+    return [line for line in text.splitlines() if line and "pipe size" not in line]
+
+
+@case
+def ranks_have_the_limits_that_dlaunch_was_started_with(box):
+    """What an allocation gives for locked memory, files and core files counts for RDMA, shared memory and post-mortems."""
+
+    def restrict():
+        for name, soft, hard in (("MEMLOCK", 1 << 20, 1 << 21), ("NOFILE", 777, 888), ("CORE", 0, 1 << 20), ("STACK", 5 << 20, 6 << 20),
+                                 ("NPROC", 11111, 22222), ("FSIZE", 1 << 33, 1 << 34)):
+            resource.setrlimit(getattr(resource, f"RLIMIT_{name}"), (soft, hard))
+
+    show = "ulimit -Sa; ulimit -Ha"
+    box.mpi_here(2, "bash", "-c", f"{show}; exec {box.program('world')} >&2", before=restrict).end(0)
+    wanted = box.start("-c", show, program="/bin/bash", before=restrict).end(0).out.decode()
+    for rank in range(2):
+        expect_equal(limits_of(box.rank_output(rank).decode()), limits_of(wanted), f"limits of rank {rank}")
+    expect("(kbytes, -l) 1024" in " ".join(wanted.split()), f"they are those that were set\n{wanted}")
+
+
+@case
+def ranks_on_a_node_have_the_limits_of_a_login_there(box):
+    box.make_cluster(1)
+    show = "ulimit -Sa; ulimit -Ha"
+    box.mpi([2], "bash", "-c", f"{show}; exec {box.program('world')} >&2").end(0)
+    wanted = box.ssh("node1", f"bash -c '{show}'").stdout
+    for rank in range(2):
+        expect_equal(limits_of(box.rank_output(rank).decode()), limits_of(wanted), f"limits of rank {rank}")
 
 
 def settings_of(box, rank):

@@ -19,7 +19,8 @@ def start(box, name, ranks, *words):
     if not box.compiles(compiler):
         raise Skip(f"{compiler} has no headers")
     return box.start(*options, "-np", str(ranks), box.dlaunch, "exec", *words, "--", "sh", "-c",
-                     f"env -0 >$CASE/env.$OMPI_COMM_WORLD_RANK; exec {box.program('world', compiler)}", program=program, env=AS_ROOT)
+                     f"env -0 >$CASE/env.$OMPI_COMM_WORLD_RANK; exec {box.program('world', compiler)}", program=program,
+                     env={**AS_ROOT, **box.own_files_of_mpirun()})
 
 
 def environment(box, rank):

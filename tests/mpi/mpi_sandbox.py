@@ -3,11 +3,13 @@
 import fcntl
 import json
 import os
+import signal
 import subprocess
+import time
 
 import lab
 from cluster_sandbox import ClusterSandbox
-from expectations import expect_equal
+from expectations import expect, expect_equal
 
 HERE = os.path.dirname(os.path.abspath(__file__))
 
@@ -40,6 +42,12 @@ class MpiSandbox(ClusterSandbox):
         lab.mount("tmpfs", "/dev/shm", "tmpfs", 0, "mode=1777")
         self._before = found_here()
 
+    def own_files_of_mpirun(self):
+        """Variables for Open MPI's mpirun: /tmp is the machine's, and there it names its folder by its pid, which other cases have as well."""
+        folder = self.path("mpirun")
+        os.makedirs(folder, exist_ok=True)
+        return {"OMPI_MCA_orte_tmpdir_base": folder}
+
     def compiles(self, compiler):
         """Debian's wrappers are there without the headers that they need."""
         return subprocess.run(["sh", "-c", f"echo '#include <mpi.h>' | {compiler} -E -x c - >/dev/null"], check=False,
@@ -68,6 +76,19 @@ class MpiSandbox(ClusterSandbox):
         hosts = ", ".join(f"{{name: {name}, slots: {slots}}}" for name, slots in zip(self.cluster.names, shape))
         return self.start("run", "-n", str(sum(shape)), "--set", f"hosts=[{hosts}]", "--set", f"connect.ssh={self.cluster.ssh}",
                           "--set", "env_pass=[CASE]", "--set", "framework=mpi", *options, "--", *command, **more)
+
+    def crash_at_once(self, program):
+        """Rank 1 of `program` (endings.c) crashes on the second of two nodes, in a collective. Nobody waits for the others, which would wait for ever:
+        neither for the grace that they have nor for a limit. How long that may take is told by a run on this machine, as busy as it is, in which all
+        goes well."""
+        began = time.monotonic()
+        self.mpi([1, 2], program, "fail", "0").end(3, patience=60)
+        usual = time.monotonic() - began
+        began = time.monotonic()
+        run = self.mpi([1, 2], program, "crash", "1", options=["--set", "timeouts.stop=10m"]).end(128 + signal.SIGSEGV, patience=60)
+        took = time.monotonic() - began
+        expect(took < 5 * usual + 20, f"the crash took {took:.1f} s, the exit of a rank {usual:.1f} s")
+        return run
 
     def expect_no_files(self):
         """Nothing of PMIx or Open MPI is left here, or on any node."""
