@@ -92,6 +92,7 @@ SUITES = [
     Suite("examples", ["release"], python_suite("examples/run.py", "--dlaunch", program("release")), budget=120,
           budget_all=360),
     Suite("frameworks", ["release"], python_suite("frameworks/run.py", "--dlaunch", program("release")), budget=240, budget_all=1800),
+    Suite("plan-file", ["release"], python_suite("bench/plan-file", "--check", "--dlaunch", program("release")), budget=60),
     Suite("fuzz", ["fuzz"], fuzz_suite, budget=300, budget_all=3000, presets_all=("fuzz-coverage",)),
     Suite("unit-tsan", ["tsan"], ctest("tsan", "unit"), budget=900, only_all=True),
     Suite("process-tsan", ["tsan"], python_suite("process/run.py", "--dlaunch", program("tsan")), budget=3600, only_all=True),
