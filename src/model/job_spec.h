@@ -138,6 +138,18 @@ struct Mpi {
   bool operator==(const Mpi&) const = default;
 };
 
+/// With framework: gcp. Google's services agree in the form of these variables, not in the names.
+struct GcpNames {
+  /// What TF_CONFIG calls the chief: TensorFlow 2 knows no master.
+  enum class Chief { chief, master };
+  /// What CLUSTER_SPEC calls the groups: master, worker, ps, evaluator (AI Platform Training), or
+  /// workerpool0 to workerpool3 (Vertex AI).
+  enum class Groups { roles, pools };
+  Chief tf_config = Chief::chief;
+  Groups cluster_spec = Groups::roles;
+  bool operator==(const GcpNames&) const = default;
+};
+
 enum class RestartCause { failure, node_loss, hang };
 
 struct RestartPolicy {
@@ -216,6 +228,7 @@ struct JobSpec {
   Binding binding;
   std::optional<Container> container;
   Mpi mpi;
+  GcpNames gcp;
   RestartPolicy restart;
   Timeouts timeouts;
   std::string stop_signal = "TERM";  // a name of signal(7) without SIG; the reader checks it

@@ -147,8 +147,8 @@ void add_rank_variables(const JobSpec& spec, const Cluster& cluster, const PlanC
   std::string tf_cluster;
   std::string cluster_spec;
   if (is_gcp || spec.framework == Framework::tensorflow)
-    tf_cluster = cluster_text(ClusterForm::tensorflow, plan.ranks, plan.nodes);
-  if (is_gcp) cluster_spec = cluster_text(ClusterForm::cluster_spec, plan.ranks, plan.nodes);
+    tf_cluster = cluster_text(tf_config_form(spec), plan.ranks, plan.nodes);
+  if (is_gcp) cluster_spec = cluster_text(cluster_spec_form(spec), plan.ranks, plan.nodes);
   View view{spec, context, plan, tf_cluster, cluster_spec};
   view.role_size = roles.front().size;
   for (const RoleFacts& role : roles) {

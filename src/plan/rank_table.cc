@@ -46,6 +46,14 @@ std::string tf_config_reason(const View& v) {
                                      : "the cluster and this task's place in it";
 }
 
+/// "Only for distributed jobs", where there are worker pools (Vertex AI); always elsewhere.
+Value gcp_tf_config(const View& v) {
+  if (v.spec.gcp.cluster_spec == GcpNames::Groups::pools && v.plan.ranks.size() == 1)
+    return std::nullopt;
+  const auto type = task_type(tf_config_form(v.spec), v.rank->role);
+  return tf_config(v.tf_cluster, type, v.rank->role_rank, kNoTrainingInput);
+}
+
 Value slots_in_all(const View& v) {
   std::size_t slots = 0;
   for (const HostSlots& host : v.plan.hosts) slots += host.slots;
@@ -447,13 +455,10 @@ const Row kTable[] = {
     {"TF_NUM_INTEROP_THREADS", kTensorflow | kGcp, Scope::node, Keep::if_set, interop_threads,
      "with one, as TensorFlow takes it for one core, parameter servers wait for ever"},
     {"TF_CONFIG", kGcp, Scope::rank, Keep::no,
-     [](const View& v) -> Value {
-       return tf_config(v.tf_cluster, v.rank->role, v.rank->role_rank, kNoTrainingInput);
-     },
-     "", tf_config_reason},
+     [](const View& v) -> Value { return gcp_tf_config(v); }, "", tf_config_reason},
     {"CLUSTER_SPEC", kGcp, Scope::rank, Keep::no,
      [](const View& v) -> Value {
-       const auto type = task_type(ClusterForm::cluster_spec, v.rank->role);
+       const auto type = task_type(cluster_spec_form(v.spec), v.rank->role);
        return tf_config(v.cluster_spec, type, v.rank->role_rank, kNoTrainingInput);
      },
      "every replica and this one's place, under Google's names"},

@@ -14,12 +14,29 @@ std::string host_and_port(const std::string& host, std::uint16_t port) {
 
 }  // namespace
 
+ClusterForm tf_config_form(const JobSpec& spec) {
+  const bool says_master = spec.framework == Framework::gcp &&  // others have no such names
+                           spec.gcp.tf_config == GcpNames::Chief::master;
+  return says_master ? ClusterForm::tensorflow_master : ClusterForm::tensorflow;
+}
+
+ClusterForm cluster_spec_form(const JobSpec& spec) {
+  return spec.gcp.cluster_spec == GcpNames::Groups::pools ? ClusterForm::worker_pools
+                                                          : ClusterForm::cluster_spec;
+}
+
 std::string_view task_type(ClusterForm form, std::string_view role) {
-  return form == ClusterForm::cluster_spec && role == "chief" ? "master" : role;
+  if (form == ClusterForm::worker_pools) {
+    if (role == "chief") return "workerpool0";
+    if (role == "worker") return "workerpool1";
+    return role == "ps" ? "workerpool2" : "workerpool3";
+  }
+  return form != ClusterForm::tensorflow && role == "chief" ? "master" : role;
 }
 
 bool has_address(ClusterForm form, std::string_view role) {
-  return form == ClusterForm::cluster_spec || role != "evaluator";
+  const bool lists_all = form == ClusterForm::cluster_spec || form == ClusterForm::worker_pools;
+  return lists_all || role != "evaluator";
 }
 
 std::string cluster_text(ClusterForm form, const std::vector<RankPlan>& ranks,

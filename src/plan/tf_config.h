@@ -1,6 +1,6 @@
 // TF_CONFIG, as tf.distribute.cluster_resolver.TFConfigClusterResolver reads it, and CLUSTER_SPEC,
-// Google's variable of the same form ("Distributed training with containers", AI Platform
-// Training).
+// Google's variable of the same form ("Distributed training with containers", AI Platform Training;
+// "Distributed training", Vertex AI).
 #pragma once
 
 #include <cstdint>
@@ -8,6 +8,7 @@
 #include <string_view>
 #include <vector>
 
+#include "model/job_spec.h"
 #include "model/launch_plan.h"
 
 namespace dlaunch {
@@ -17,9 +18,18 @@ enum class ClusterForm {
   /// (tf.estimator.train_and_evaluate, "Distributed training"; AI Platform: the cluster never has
   /// the key evaluator).
   tensorflow,
+  /// The same, with the chief under its older name: master.
+  tensorflow_master,
   /// Every replica, the chief under its older name: master, worker, ps, evaluator.
   cluster_spec,
+  /// Every replica, by the place of its group: workerpool0 (the chief), workerpool1 (workers),
+  /// workerpool2 (ps), workerpool3 (evaluator).
+  worker_pools,
 };
+
+/// The form that TF_CONFIG, and CLUSTER_SPEC, has in this job.
+[[nodiscard]] ClusterForm tf_config_form(const JobSpec& spec);
+[[nodiscard]] ClusterForm cluster_spec_form(const JobSpec& spec);
 
 /// What a role is called as task type, and as key of the cluster.
 [[nodiscard]] std::string_view task_type(ClusterForm form, std::string_view role);

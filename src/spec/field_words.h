@@ -59,6 +59,10 @@ inline constexpr std::array kContainerRuntimes{
     word("enroot", Container::Runtime::enroot)};
 inline constexpr std::array kMpiLaunchers{word("dlaunch", Mpi::Launcher::dlaunch),
                                           word("mpirun", Mpi::Launcher::mpirun)};
+inline constexpr std::array kGcpChiefs{word("chief", GcpNames::Chief::chief),
+                                       word("master", GcpNames::Chief::master)};
+inline constexpr std::array kGcpGroups{word("master", GcpNames::Groups::roles),
+                                       word("workerpool", GcpNames::Groups::pools)};
 inline constexpr std::array kRestartCauses{word("failure", RestartCause::failure),
                                            word("node-loss", RestartCause::node_loss),
                                            word("hang", RestartCause::hang)};

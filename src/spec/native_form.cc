@@ -55,6 +55,23 @@ void refuse_unknown_file(const Document& document, NodeId root, Diagnostics& dia
   diagnostics.error(document[document[root].items.front()].place, std::move(message));
 }
 
+/// "workerPoolSpec": a key by which a dialect is known, not quite. False: there is none.
+bool refuse_misspelt_key(const Document& document, NodeId root, Diagnostics& diagnostics) {
+  std::vector<std::string_view> keys;
+  for (const Dialect& dialect : dialects()) {
+    if (!dialect.own_key.empty()) keys.push_back(dialect.own_key);
+  }
+  const Node& node = document[root];
+  for (std::size_t i = 0; i + 1 < node.items.size(); i += 2) {
+    const Node& key = document[node.items[i]];
+    const std::string meant = did_you_mean(key.text, keys);
+    if (meant.empty() || std::find(keys.begin(), keys.end(), key.text) != keys.end()) continue;
+    diagnostics.error(key.place, "unknown key " + in_quotes(key.text) + meant);
+    return true;
+  }
+  return false;
+}
+
 std::string kind_of(const Document& document, NodeId root) {
   const Node& node = document[root];
   for (std::size_t i = 0; i + 1 < node.items.size(); i += 2) {
@@ -218,7 +235,8 @@ std::optional<NativeForm> native_form(const JobInput& input, Sources& sources, D
     refuse_options(input, chosen->dialect, sources, diagnostics);
     form = translated(*chosen, input, sources, document, diagnostics);
   } else if (!looks_native(document, chosen->root)) {
-    refuse_unknown_file(document, chosen->root, diagnostics);
+    if (!refuse_misspelt_key(document, chosen->root, diagnostics))
+      refuse_unknown_file(document, chosen->root, diagnostics);
     return std::nullopt;
   } else {
     form.root = chosen->root;

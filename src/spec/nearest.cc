@@ -50,4 +50,9 @@ std::optional<std::string_view> nearest(std::string_view text,
   return best;
 }
 
+std::string did_you_mean(std::string_view text, const std::vector<std::string_view>& candidates) {
+  const auto near = nearest(text, candidates);
+  return near ? ", did you mean \"" + std::string(*near) + "\"?" : std::string();
+}
+
 }  // namespace dlaunch::spec

@@ -2,6 +2,7 @@
 #pragma once
 
 #include <optional>
+#include <string>
 #include <string_view>
 #include <vector>
 
@@ -12,5 +13,9 @@ namespace dlaunch::spec {
 /// third of the length; the first of equals. Nullopt: nothing is near.
 [[nodiscard]] std::optional<std::string_view> nearest(
     std::string_view text, const std::vector<std::string_view>& candidates);
+
+/// `, did you mean "candidate"?`; empty: nothing is near.
+[[nodiscard]] std::string did_you_mean(std::string_view text,
+                                       const std::vector<std::string_view>& candidates);
 
 }  // namespace dlaunch::spec

@@ -7,6 +7,7 @@
 #include "spec/dialects/dialect_list.h"
 #include "spec/dialects/foreign_keys.h"
 #include "spec/expectation.h"
+#include "spec/nearest.h"
 #include "spec/scalar.h"
 
 namespace dlaunch::spec {
@@ -102,7 +103,10 @@ class AccelerateConfig {
                                                    "LOCAL_MACHINE");
     const auto type = keys_.text("distributed_type");
     if (!type) {
-      t_.diagnostics.error(keys_.place(), "distributed_type is missing");
+      if (!keys_.is_misspelt("distributed_type"))
+        t_.diagnostics.error(keys_.place(),
+                             "distributed_type is missing: MULTI_GPU, MULTI_CPU, DEEPSPEED, FSDP, "
+                             "NO and the like");
       return "NO";
     }
     // "NO" without quotes is a boolean to YAML 1.1, and some file may have been rewritten by it.
@@ -113,8 +117,12 @@ class AccelerateConfig {
         "MULTI_SDAA", "MULTI_MUSA",   "MULTI_XPU",  "MULTI_HPU", "DEEPSPEED",
         "FSDP",       "MULTI_NEURON", "MEGATRON_LM"};
     if (std::find(kKnown.begin(), kKnown.end(), name) == kKnown.end()) {
-      t_.diagnostics.error(type->place, "distributed_type " + in_quotes(type->text) +
-                                            " is not one that dlaunch starts");
+      const bool is_tpu = name == "XLA" || name == "TPU";
+      t_.diagnostics.error(type->place,
+                           "distributed_type " + in_quotes(type->text) +
+                               (is_tpu ? " is for TPUs, which dlaunch does not start"
+                                       : " is not one that dlaunch starts" +
+                                             did_you_mean(name, {kKnown.begin(), kKnown.end()})));
     }
     const char* framework = name == "NO" ? "none" : name == "DEEPSPEED" ? "deepspeed" : "pytorch";
     t_.job.text({"framework"}, framework, type->place);
@@ -137,6 +145,9 @@ class AccelerateConfig {
     t_.job.number({"nodes"}, nodes, machines ? machines->place : keys_.place());
     if (count < 1) {
       if (is_overridden("processes") || is_overridden("processes_per_node")) return;
+      // One that is no number has been reported.
+      if (keys_.find("num_processes") && !processes) return;
+      if (keys_.is_misspelt("num_processes")) return;
       t_.diagnostics.error(at, "num_processes is not given; say it: -n N");
       return;
     }
@@ -297,6 +308,8 @@ void translate_accelerate(Translation& translation) {
 
 }  // namespace
 
-const Dialect kAccelerate{"accelerate config", why_not_accelerate, translate_accelerate};
+const Dialect kAccelerate{"accelerate config",  why_not_accelerate,    translate_accelerate,
+                          /*has_inputs=*/false, /*has_outputs=*/false, /*has_steps=*/false,
+                          "distributed_type"};
 
 }  // namespace dlaunch::spec

@@ -5,6 +5,7 @@
 
 #include "spec/dialects/dialect_list.h"
 #include "spec/dialects/replicas.h"
+#include "spec/nearest.h"
 
 namespace dlaunch::spec {
 
@@ -91,11 +92,15 @@ class TrainingInput {
       tier_ = known;
       return;
     }
-    t_.diagnostics.error(tier->place,
-                         "scaleTier " + in_quotes(name) +
-                             (name == "BASIC_TPU" ? " has TPUs, which dlaunch does not start"
-                                                  : " is none; there are BASIC, STANDARD_1, "
-                                                    "PREMIUM_1, BASIC_GPU and CUSTOM"));
+    t_.diagnostics.error(tier->place, "scaleTier " + in_quotes(name) + why_no_tier(name));
+  }
+
+  static std::string why_no_tier(const std::string& name) {
+    if (name == "BASIC_TPU") return " has TPUs, which dlaunch does not start";
+    std::vector<std::string_view> tiers{"CUSTOM"};
+    for (const Tier& tier : kTiers) tiers.push_back(tier.name);
+    return " is none" + did_you_mean(name, tiers) +
+           "; there are BASIC, STANDARD_1, PREMIUM_1, BASIC_GPU and CUSTOM";
   }
 
   void read_arguments() {
@@ -124,6 +129,10 @@ class TrainingInput {
       t_.diagnostics.error(keys_.place(), "scaleTier: CUSTOM needs masterType");
     }
     if (type) check_custom(pool.type, type->place);
+    if (type && type->text.starts_with("cloud_tpu")) {
+      t_.diagnostics.error(type->place, std::string(pool.type) + ' ' + in_quotes(type->text) +
+                                            " is a TPU, which dlaunch does not start");
+    }
     ForeignKeys config = keys_.mapping(pool.config);
     if (config.is_given()) group.place = config.place();
     read_program(pool, config, group);
@@ -163,7 +172,8 @@ class TrainingInput {
     group.args.insert(group.args.end(), job_dir_.begin(), job_dir_.end());
     if (group.image.text.empty() && group.command.empty()) {
       if (!module_) {
-        if (std::string_view(pool.role) == "chief")
+        if (std::string_view(pool.role) == "chief" && !keys_.is_misspelt("pythonModule") &&
+            !keys_.is_misspelt("masterConfig"))
           t_.diagnostics.error(keys_.place(),
                                "there is nothing to run: no pythonModule, and no imageUri in "
                                "masterConfig");
@@ -182,16 +192,23 @@ class TrainingInput {
     for (const PlacedText& key : keys_.given_of(
              {"packageUris", "serviceAccount", "network", "encryptionConfig", "runtimeVersion"}))
       t_.not_used.push_back(key);
-    const auto chief = keys_.find("useChiefInTfConfig");
-    if (chief && !keys_.is_true("useChiefInTfConfig"))
-      t_.note_at(chief->key, "TF_CONFIG says chief all the same, not master");
-    // "Runtime versions 1.15 and older say master."
-    const auto version = keys_.text("runtimeVersion");
-    if (!chief && version && version->text.starts_with("1."))
-      t_.note_at(version->place, "TF_CONFIG says chief, where this runtime says master");
+    name_chief();
     keys_.refuse_others();
     top_.skip({"labels", "jobId"});
+    top_.refuse_misspelt();
     for (const PlacedText& key : top_.others()) t_.not_used.push_back(key);
+  }
+
+  /// "chief versus master": runtimes up to 1.15 say master, later ones chief; a custom container
+  /// finds master, unless useChiefInTfConfig is true, which has no effect without one.
+  void name_chief() {
+    const bool wants_chief = keys_.is_true("useChiefInTfConfig");
+    const auto version = keys_.text("runtimeVersion");
+    const bool is_old = version && version->text.starts_with("1.");
+    const bool is_container = !master_image_.text.empty();
+    if (is_container ? !wants_chief : is_old)
+      t_.job.text({"gcp", "tf_config"}, "master",
+                  is_container ? master_image_.place : version->place);
   }
 
   Translation& t_;
@@ -213,6 +230,8 @@ void translate_ai_platform(Translation& translation) {
 
 }  // namespace
 
-const Dialect kAiPlatform{"AI Platform Training", why_not_ai_platform, translate_ai_platform};
+const Dialect kAiPlatform{
+    "AI Platform Training", why_not_ai_platform,   translate_ai_platform,
+    /*has_inputs=*/false,   /*has_outputs=*/false, /*has_steps=*/false,   kKey};
 
 }  // namespace dlaunch::spec

@@ -150,7 +150,9 @@ class BindingReader {
       return;
     }
     binding.value = local_path(translation_, job_, text, at);
-    if (!binding.value) refuse_remote(binding, text, at);
+    if (binding.value) return;
+    refuse_remote(binding, text, at);
+    binding.value = text;  // so that it is said once
   }
 
   /// What another step writes has no value here; --input may say where it is.
@@ -165,6 +167,7 @@ class BindingReader {
         at, "the input " + binding.name + " is " + in_quotes(text) +
                 ", which dlaunch cannot resolve; give a value: --input " + binding.name +
                 (binding.is_path ? "=./dir" : "=VALUE"));
+    binding.value = text;  // so that it is said once
   }
 
   static bool is_named(const std::vector<NamedValue>& given, const std::string& name) {

@@ -8,6 +8,7 @@
 #include "spec/dialects/paths.h"
 #include "spec/dialects/replicas.h"
 #include "spec/expectation.h"
+#include "spec/nearest.h"
 #include "spec/shell_quote.h"
 
 namespace dlaunch::spec::azure {
@@ -74,13 +75,32 @@ class CommandTranslator {
     bindings_ = read_bindings(t_, job_);
     const auto command = keys_.text("command");
     if (!command) {
-      t_.diagnostics.error(keys_.place(), "there is no command to run");
+      if (!keys_.find("command") && !keys_.is_misspelt("command"))  // else it is or will be said
+        t_.diagnostics.error(keys_.place(), "there is no command to run");
       return;
     }
     const std::string text = resolve_command(t_, *command, bindings_);
     t_.job.text({"command"}, text, command->place);
     command_ = PlacedText{text, command->place};
+    note_split_lines();
     make_outputs();
+  }
+
+  /// "folded scalars with deeper-indented continuation lines keep their newlines": a line of
+  /// options is then a command of its own.
+  void note_split_lines() {
+    const std::string_view text = command_.text;
+    for (auto end = text.find('\n'); end != std::string_view::npos;
+         end = text.find('\n', end + 1)) {
+      const auto first = std::min(text.find_first_not_of(" \t", end + 1), text.size());
+      if (text.substr(first, 2) != "--" || (end > 0 && text[end - 1] == '\\')) continue;
+      const auto option = text.substr(first, text.find_first_of(" \t\n=", first) - first);
+      t_.note_at(command_.place,
+                 "the command has a line that begins with " + in_quotes(std::string(option)) +
+                     ", which the shell takes for a command of its own: in a folded text (>) all "
+                     "lines must be indented alike");
+      return;
+    }
   }
 
   /// The service makes the folders of outputs before the job starts.
@@ -103,8 +123,12 @@ class CommandTranslator {
     const auto type = distribution.text("type");
     if (!distribution.is_given()) return one_process();
     if (!type) {
-      t_.diagnostics.error(distribution.place(),
-                           "distribution needs a type: pytorch, mpi or tensorflow");
+      if (!distribution.is_misspelt("type"))
+        t_.diagnostics.error(distribution.place(),
+                             "distribution needs a type: pytorch, mpi or tensorflow");
+      distribution.skip({"process_count_per_instance", "process_count", "worker_count",
+                         "parameter_server_count"});
+      distribution.refuse_others();
       return;
     }
     const std::string kind = lower(type->text);
@@ -112,11 +136,12 @@ class CommandTranslator {
     if (kind == "mpi") return mpi(distribution, *type);
     if (kind == "tensorflow") return tensorflow(distribution, *type);
     const std::string advice = "; dlaunch starts pytorch, mpi and tensorflow";
-    t_.diagnostics.error(type->place,
-                         (kind == "ray" ? "distribution.type: ray starts a cluster of "
-                                          "its own, which dlaunch does not do"
-                                        : "unknown distribution.type " + in_quotes(type->text)) +
-                             advice);
+    t_.diagnostics.error(
+        type->place, (kind == "ray" ? "distribution.type: ray starts a cluster of "
+                                      "its own, which dlaunch does not do"
+                                    : "unknown distribution.type " + in_quotes(type->text) +
+                                          did_you_mean(kind, {"pytorch", "mpi", "tensorflow"})) +
+                         advice);
   }
 
   /// "distribution absent means a plain single command". What the service does with more than one

@@ -3,6 +3,7 @@
 #include <array>
 
 #include "spec/dialects/azure_v2.h"
+#include "spec/nearest.h"
 
 namespace dlaunch::spec::azure {
 
@@ -25,10 +26,18 @@ Place place_of_part(const Translation& translation, Place value, std::string_vie
           static_cast<std::uint32_t>(std::min(part.find('\n'), part.size()))};
 }
 
-std::string names_of(const std::vector<Binding>& bindings) {
-  std::string out;
-  for (const Binding& binding : bindings) out += (out.empty() ? "" : ", ") + binding.name;
-  return out.empty() ? "there are none" : "there are " + out;
+/// ", did you mean "lr"?; it has lr, data"
+std::string known_names(std::string_view name, std::string_view kind,
+                        const std::vector<Binding>& bindings) {
+  std::string all;
+  std::vector<std::string_view> names;
+  for (const Binding& binding : bindings) {
+    all += (all.empty() ? "" : ", ") + binding.name;
+    names.push_back(binding.name);
+  }
+  if (all.empty()) return "; it has none: write it under " + std::string(kind);
+  name.remove_prefix(kind.size() + 1);
+  return did_you_mean(name, names) + "; it has " + all;
 }
 
 class Resolver {
@@ -48,6 +57,9 @@ class Resolver {
         at = optional_part(text, at, out);
       } else if (text.compare(at, 3, "${{") == 0) {
         at = expression(text, at, 3, "}}", out);
+      } else if (is_shell_brace(text, at)) {
+        note_shell_brace(text.substr(at, text.find('}', at) + 1 - at));
+        out += text[at++];
       } else if (is_single_brace(text, at)) {
         at = expression(text, at, 1, "}", out);
       } else {
@@ -66,6 +78,21 @@ class Resolver {
     const std::string_view inside = rest.substr(0, rest.find('}'));
     return inside.size() < rest.size() && (find(inside, "inputs.", bindings_.inputs) != nullptr ||
                                            find(inside, "outputs.", bindings_.outputs) != nullptr);
+  }
+
+  /// "${inputs.x}": to the shell a bad substitution, to other programs perhaps a value.
+  [[nodiscard]] bool is_shell_brace(std::string_view text, std::size_t at) const {
+    if (text.compare(at, 2, "${") != 0) return false;
+    const std::string_view inside = text.substr(at + 2, text.find('}', at) - at - 2);
+    return find(inside, "inputs.", bindings_.inputs) != nullptr ||
+           find(inside, "outputs.", bindings_.outputs) != nullptr;
+  }
+
+  void note_shell_brace(std::string_view whole) {
+    const std::string name(whole.substr(2, whole.size() - 3));
+    translation_.note_at(command_.place, in_quotes(std::string(whole)) +
+                                             " is left to the shell; for the value of " + name +
+                                             " write ${{" + name + "}}");
   }
 
   static const Binding* find(std::string_view expression, std::string_view prefix,
@@ -109,9 +136,11 @@ class Resolver {
       return;
     }
     if (name.starts_with("inputs.")) {
-      error(whole, in_quotes(name) + " is no input of this job; " + names_of(bindings_.inputs));
+      error(whole, in_quotes(name) + " is no input of this job" +
+                       known_names(name, "inputs", bindings_.inputs));
     } else if (name.starts_with("outputs.")) {
-      error(whole, in_quotes(name) + " is no output of this job; " + names_of(bindings_.outputs));
+      error(whole, in_quotes(name) + " is no output of this job" +
+                       known_names(name, "outputs", bindings_.outputs));
     } else if (name.starts_with("search_space.")) {
       error(whole, in_quotes(name) + " is chosen by a sweep, which dlaunch does not do");
     } else {

@@ -11,6 +11,7 @@
 #include "spec/dialects/replicas.h"
 #include "spec/dialects/shell_words.h"
 #include "spec/expectation.h"
+#include "spec/nearest.h"
 
 namespace dlaunch::spec {
 
@@ -62,6 +63,10 @@ class RunConfiguration {
     if (const auto target = keys_.text("target");
         target && lower(target->text) != "local" && !target->text.empty())
       t_.not_used.push_back({"target", target->place});
+    // Saved files have many keys that mean nothing here; one that is nearly ours is a mistake.
+    keys_.skip({"history", "spark", "hdi", "data", "datacaches", "outputData", "amlcompute",
+                "identity", "priority", "jobName", "sourceDirectoryDataStore"});
+    keys_.refuse_misspelt();
   }
 
  private:
@@ -90,7 +95,8 @@ class RunConfiguration {
     }
     const auto script = keys_.text("script");
     if (!script || script->text.empty()) {
-      t_.diagnostics.error(keys_.place(), "the run configuration has no script and no command");
+      if (!keys_.is_misspelt("script") && !keys_.is_misspelt("command"))
+        t_.diagnostics.error(keys_.place(), "the run configuration has no script and no command");
       return;
     }
     put_script(*script, keys_.texts("arguments"));
@@ -128,7 +134,10 @@ class RunConfiguration {
     if (kind == "openmpi" || kind == "intelmpi" || kind == "mpi") return mpi(at);
     if (kind == "nccl" || kind == "gloo") return torch(pytorch, at);
     if (kind == "paralleltask") return parallel_task(at);
+    const std::vector<std::string_view> known{
+        "None", "ParameterServer", "OpenMpi", "IntelMpi", "Nccl", "Gloo", "ParallelTask"};
     t_.diagnostics.error(at, "unknown communicator " + in_quotes(communicator->text) +
+                                 did_you_mean(communicator->text, known) +
                                  "; dlaunch knows None, ParameterServer, OpenMpi, IntelMpi, Nccl, "
                                  "Gloo and ParallelTask");
   }
@@ -294,7 +303,12 @@ void translate_v1(Translation& translation) {
 
 }  // namespace
 
-const Dialect kAzureV1{"Azure ML, SDK v1 run configuration", why_not_v1, translate_v1,
-                       /*has_inputs=*/true};
+const Dialect kAzureV1{"Azure ML, SDK v1 run configuration",
+                       why_not_v1,
+                       translate_v1,
+                       /*has_inputs=*/true,
+                       /*has_outputs=*/false,
+                       /*has_steps=*/false,
+                       "communicator"};
 
 }  // namespace dlaunch::spec

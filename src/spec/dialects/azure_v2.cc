@@ -4,6 +4,7 @@
 #include <array>
 
 #include "spec/dialects/dialect_list.h"
+#include "spec/nearest.h"
 
 namespace dlaunch::spec {
 
@@ -107,8 +108,9 @@ void translate_azure(Translation& t) {
                         "give it one trial as a job of type command");
     return;
   }
-  t.diagnostics.error(at, "a job of type " + in_quotes(type) +
-                              " is none that dlaunch runs; it runs command jobs, components and "
+  t.diagnostics.error(at, "a job of type " + in_quotes(type) + " is none that dlaunch runs" +
+                              did_you_mean(type, {"command", "pipeline"}) +
+                              "; it runs command jobs, components and "
                               "steps of pipelines");
 }
 

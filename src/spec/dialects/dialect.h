@@ -61,6 +61,8 @@ struct Dialect {
   bool has_inputs = false;
   bool has_outputs = false;
   bool has_steps = false;
+  /// A key that its files are known by, so that one that is misspelt can be told.
+  std::string_view own_key{};
 };
 
 /// All of them, in the order in which they are asked: none claims what belongs to one before it.

@@ -1,6 +1,7 @@
 #include "spec/dialects/foreign_keys.h"
 
 #include <algorithm>
+#include <cstdlib>
 #include <utility>
 
 #include "spec/expectation.h"
@@ -22,6 +23,29 @@ std::string folded(std::string_view name) {
 
 bool same_name(std::string_view a, std::string_view b, Spelling spelling) {
   return a == b || (spelling == Spelling::loose && folded(a) == folded(b));
+}
+
+/// "comunicator": a letter too few, too many or wrong, so near that it is no key of its own.
+bool is_slip(std::string_view written, std::string_view name) {
+  const auto difference =
+      static_cast<std::ptrdiff_t>(written.size()) - static_cast<std::ptrdiff_t>(name.size());
+  return written != name && std::abs(difference) <= 1 && nearest(written, {name}).has_value();
+}
+
+/// "; write it as [--epochs, 3]"
+std::string as_list(const Node& node) {
+  const bool is_plain_text = node.kind == NodeKind::scalar && node.text.size() <= 80 &&
+                             node.text.find_first_of("\n\"'\\,:[]{}#$") == std::string::npos;
+  if (!is_plain_text) return "";
+  std::string words;
+  for (const char c : node.text) {
+    if (c != ' ') {
+      words += c;
+    } else if (!words.ends_with(' ')) {
+      words += ", ";
+    }
+  }
+  return "; write it as [" + words + ']';
 }
 
 bool has_value(const Document& document, NodeId id) {
@@ -146,7 +170,8 @@ std::vector<NodeId> ForeignKeys::list(std::string_view name) {
   const Node& node = (*document_)[key->value];
   if (node.kind == NodeKind::sequence) return node.items;
   error(place_of(*document_, *key),
-        path_of(key->name) + " must be a list, not " + found_instead(node));
+        path_of(key->name) + " must be a list, not " + found_instead(node) + as_list(node));
+  if (node.kind == NodeKind::scalar) return {key->value};
   return {};
 }
 
@@ -200,9 +225,26 @@ void ForeignKeys::refuse_others() {
     item.asked = true;
     std::string message = "unknown key " + in_quotes(item.key.name);
     if (!path_.empty()) message += " in " + path_;
-    if (const auto near = nearest(item.key.name, known))
-      message += ", did you mean \"" + std::string(*near) + "\"?";
-    error(item.key.key, std::move(message));
+    error(item.key.key, message + did_you_mean(item.key.name, known));
+  }
+}
+
+bool ForeignKeys::is_misspelt(std::string_view name) const {
+  return std::any_of(items_.begin(), items_.end(),
+                     [&](const Item& item) { return !item.asked && is_slip(item.key.name, name); });
+}
+
+void ForeignKeys::refuse_misspelt() {
+  for (Item& item : items_) {
+    if (item.asked) continue;
+    for (const std::string& name : asked_) {
+      if (!is_slip(item.key.name, name)) continue;
+      item.asked = true;
+      error(item.key.key, "unknown key " + in_quotes(item.key.name) +
+                              (path_.empty() ? "" : " in " + path_) + ", did you mean " +
+                              in_quotes(name) + '?');
+      break;
+    }
   }
 }
 

@@ -68,6 +68,7 @@ class ForeignKeys {
   [[nodiscard]] ForeignKeys mapping(std::string_view name) { return mapping(name, spelling_); }
   /// Likewise, with another spelling inside.
   [[nodiscard]] ForeignKeys mapping(std::string_view name, Spelling below);
+  /// What is one value instead of a list is reported, and the only item.
   [[nodiscard]] std::vector<NodeId> list(std::string_view name);
   /// The texts of a list of scalars.
   [[nodiscard]] std::vector<PlacedText> texts(std::string_view name);
@@ -80,6 +81,10 @@ class ForeignKeys {
   [[nodiscard]] std::vector<PlacedText> given_of(std::initializer_list<std::string_view> names);
   /// Reports the keys that nobody asked for, with the nearest name that was asked for.
   void refuse_others();
+  /// Likewise, but only those that look like a name that was asked for: where others may be there.
+  void refuse_misspelt();
+  /// Whether a key that nobody has asked for so far looks like `name`: then that is the mistake.
+  [[nodiscard]] bool is_misspelt(std::string_view name) const;
   /// Keys that nobody asked for.
   [[nodiscard]] std::vector<PlacedText> others() const;
 

@@ -8,6 +8,7 @@
 #include "spec/dialects/dialect_list.h"
 #include "spec/dialects/shell_words.h"
 #include "spec/expectation.h"
+#include "spec/nearest.h"
 #include "spec/scalar.h"
 
 namespace dlaunch::spec {
@@ -57,9 +58,10 @@ class PytorchJob {
     const Pods worker = read_pods(t_, specs, "Worker", "pytorch", "pytorchjob-port");
     specs.refuse_others();
     if (!master.is_given && !worker.is_given) {
-      t_.diagnostics.error(spec_.place(),
-                           "a PyTorchJob needs pytorchReplicaSpecs with a Master "
-                           "or Workers");
+      if (!spec_.is_misspelt("pytorchReplicaSpecs"))
+        t_.diagnostics.error(spec_.place(),
+                             "a PyTorchJob needs pytorchReplicaSpecs with a Master "
+                             "or Workers");
       return;
     }
     if (master.is_given && master.replicas.count.value != 1) {
@@ -206,7 +208,8 @@ void translate_tf_job(Translation& t, ForeignKeys& spec) {
   }
   specs.refuse_others();
   if (count == 0) {
-    t.diagnostics.error(spec.place(), "a TFJob needs tfReplicaSpecs with a Chief or Workers");
+    if (!spec.is_misspelt("tfReplicaSpecs"))
+      t.diagnostics.error(spec.place(), "a TFJob needs tfReplicaSpecs with a Chief or Workers");
     return;
   }
   if (spec.is_true("enableDynamicWorker"))
@@ -236,7 +239,8 @@ void translate_jax_job(Translation& t, ForeignKeys& spec) {
   const Pods worker = read_pods(t, specs, "Worker", "jax", "jaxjob-port");
   specs.refuse_others();
   if (!worker.is_given || worker.replicas.count.value == 0) {
-    t.diagnostics.error(spec.place(), "a JAXJob needs jaxReplicaSpecs with a Worker");
+    if (!spec.is_misspelt("jaxReplicaSpecs"))
+      t.diagnostics.error(spec.place(), "a JAXJob needs jaxReplicaSpecs with a Worker");
     return;
   }
   const Replicas& group = worker.replicas;
@@ -290,17 +294,22 @@ void translate_kubeflow(Translation& t) {
   } else if (kind.text == "JAXJob") {
     translate_jax_job(t, spec);
   } else {
-    t.diagnostics.error(kind.place, "dlaunch does not run a " + in_quotes(kind.text) +
-                                        "; it runs PyTorchJob, TFJob, MPIJob and JAXJob");
+    t.diagnostics.error(kind.place,
+                        "dlaunch does not run a " + in_quotes(kind.text) +
+                            did_you_mean(kind.text, {"PyTorchJob", "TFJob", "MPIJob", "JAXJob"}) +
+                            "; it runs PyTorchJob, TFJob, MPIJob and JAXJob");
     return;
   }
   read_run_policy(t, spec);
   spec.skip({"cleanPodPolicy", "ttlSecondsAfterFinished", "successPolicy"});
+  spec.refuse_misspelt();
   for (const PlacedText& key : spec.others()) t.not_used.push_back(key);
 }
 
 }  // namespace
 
-const Dialect kKubeflow{"Kubeflow", why_not_kubeflow, translate_kubeflow};
+const Dialect kKubeflow{"Kubeflow",           why_not_kubeflow,      translate_kubeflow,
+                        /*has_inputs=*/false, /*has_outputs=*/false, /*has_steps=*/false,
+                        "apiVersion"};
 
 }  // namespace dlaunch::spec

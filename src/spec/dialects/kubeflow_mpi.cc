@@ -44,7 +44,8 @@ class MpiJob {
     const Pods worker = read_pods(t_, specs, "Worker", "", "");
     specs.refuse_others();
     if (!launcher.is_given) {
-      t_.diagnostics.error(spec_.place(), "an MPIJob needs mpiReplicaSpecs with a Launcher");
+      if (!spec_.is_misspelt("mpiReplicaSpecs"))
+        t_.diagnostics.error(spec_.place(), "an MPIJob needs mpiReplicaSpecs with a Launcher");
       return;
     }
     const Place at = launcher.replicas.place;

@@ -112,7 +112,8 @@ Pods read_pods(Translation& t, ForeignKeys& specs, std::string_view name,
   read_ports(container, t.document, port, pods);
   container.skip({"name", "imagePullPolicy", "resources", "securityContext",
                   "terminationMessagePath", "terminationMessagePolicy"});
-  for (const ForeignKeys* keys : {&group, &container}) {
+  for (ForeignKeys* keys : {&group, &container}) {
+    keys->refuse_misspelt();
     for (const PlacedText& key : keys->others()) t.not_used.push_back(key);
   }
   for (const PlacedText& key : pod.given_of({"initContainers"})) t.not_used.push_back(key);

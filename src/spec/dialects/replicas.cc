@@ -81,6 +81,11 @@ void set_roles(Translation& t, const std::vector<Replicas>& groups) {
 std::vector<EnvVariable> read_env_list(Translation& t, ForeignKeys& keys, std::string_view name,
                                        Spelling spelling) {
   std::vector<EnvVariable> variables;
+  if (const auto all = keys.find(name); all && t.document[all->value].kind == NodeKind::mapping) {
+    t.diagnostics.error(all->key,
+                        keys.path_of(all->name) + " must be a list, such as [{name: A, value: b}]");
+    return variables;
+  }
   for (const NodeId item : keys.list(name)) {
     if (t.document[item].kind != NodeKind::mapping) {
       t.diagnostics.error(t.document[item].place, "a variable must be {name: ..., value: ...}");

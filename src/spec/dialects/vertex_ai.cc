@@ -56,13 +56,7 @@ class CustomJob {
       if (auto group = read_pool(i, pools[i])) groups.push_back(std::move(*group));
     }
     set_roles(t_, groups);
-    std::int64_t machines = 0;
-    for (const Replicas& group : groups) machines += group.count.value;
-    if (machines > 1)
-      t_.note_at(
-          keys_.place(),
-          "CLUSTER_SPEC names the pools master, worker, ps and evaluator, not workerpool0 to "
-          "workerpool3");
+    t_.job.text({"gcp", "cluster_spec"}, "workerpool", keys_.place());
     read_rest();
   }
 
@@ -114,11 +108,12 @@ class CustomJob {
     ForeignKeys container = pool.mapping("containerSpec");
     ForeignKeys package = pool.mapping("pythonPackageSpec");
     if (container.is_given() == package.is_given()) {
-      t_.diagnostics.error(
-          group.place, path + (container.is_given() ? " has a containerSpec and a "
-                                                      "pythonPackageSpec; it may have one of them"
-                                                    : " needs a containerSpec or a "
-                                                      "pythonPackageSpec"));
+      if (!pool.is_misspelt("containerSpec") && !pool.is_misspelt("pythonPackageSpec"))
+        t_.diagnostics.error(
+            group.place, path + (container.is_given() ? " has a containerSpec and a "
+                                                        "pythonPackageSpec; it may have one of them"
+                                                      : " needs a containerSpec or a "
+                                                        "pythonPackageSpec"));
       group.count.value = 0;
       return;
     }
@@ -148,6 +143,7 @@ class CustomJob {
     ForeignKeys scheduling = keys_.mapping("scheduling");
     if (const auto limit = scheduling.text("timeout")) set_limit(t_, *limit);
     top_.skip({"displayName", "labels", "jobSpec", "spec", "name"});
+    keys_.refuse_misspelt();
     for (const PlacedText& key : keys_.others()) {
       const bool is_top = keys_.node() == t_.root;
       const std::string last = key.text;
@@ -169,6 +165,8 @@ void translate_vertex(Translation& translation) {
 
 }  // namespace
 
-const Dialect kVertexAi{"Vertex AI", why_not_vertex, translate_vertex};
+const Dialect kVertexAi{"Vertex AI",          why_not_vertex,        translate_vertex,
+                        /*has_inputs=*/false, /*has_outputs=*/false, /*has_steps=*/false,
+                        "workerPoolSpecs"};
 
 }  // namespace dlaunch::spec

@@ -255,6 +255,14 @@ void check_error(const std::string& file, const std::string& message, const std:
   ADD_FAILURE() << "no error " << expected << " in\n" << message;
 }
 
+std::size_t errors_in(const std::string& message) {
+  constexpr std::string_view kMark = ": error: ";
+  std::size_t count = 0;
+  for (auto at = message.find(kMark); at != std::string::npos; at = message.find(kMark, at + 1))
+    ++count;
+  return count;
+}
+
 /// The plan of the file is the plan of what `dlaunch convert` prints for it.
 void check_conversion(const Case& one, const LaunchPlan& plan) {
   const auto text = native_job_text(one.input, "folder");
@@ -294,6 +302,10 @@ TEST_P(ForeignJobs, BecomeWhatTheirRulesSay) {
     ASSERT_TRUE(fails) << job.error().message;
     EXPECT_EQ(job.error().exit_code, exit_code::kJobFile);
     for (const Line& line : one.expected) {
+      if (line.word == "errors") {
+        EXPECT_EQ(std::to_string(errors_in(job.error().message)), line.rest) << job.error().message;
+        continue;
+      }
       ASSERT_EQ(line.word, "error") << "line " << line.number;
       check_error(one.input.file, job.error().message, line.rest);
     }

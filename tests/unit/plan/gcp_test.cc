@@ -98,6 +98,65 @@ TEST(Gcp, TfConfigSaysChiefAndClusterSpecSaysMaster) {
   }
 }
 
+TEST(Gcp, TfConfigSaysMasterWhereItIsAskedFor) {
+  // [details] "chief versus master": runtime 1.15 and older, and custom containers.
+  JobSpec spec = gcp_job();
+  spec.roles = {test::role("chief", 1), test::role("worker", 1), test::role("evaluator", 1)};
+  spec.gcp.tf_config = GcpNames::Chief::master;
+  const LaunchPlan plan = plan_of(spec, fake_cluster({{.ports = 4}}));
+  const json cluster =
+      json::parse(R"({"master": ["127.0.0.1:21001"], "worker": ["127.0.0.1:21002"]})");
+  for (std::uint32_t rank = 0; rank < 3; ++rank)
+    EXPECT_EQ(variable_of(plan, rank, "TF_CONFIG")["cluster"], cluster) << rank;
+  EXPECT_EQ(variable_of(plan, 0, "TF_CONFIG")["task"]["type"], "master");
+  EXPECT_EQ(variable_of(plan, 1, "TF_CONFIG")["task"]["type"], "worker");
+  EXPECT_EQ(variable_of(plan, 2, "TF_CONFIG")["task"]["type"], "evaluator");
+}
+
+TEST(Gcp, ClusterSpecNamesWorkerPools) {
+  // Vertex AI, "CLUSTER_SPEC format": the keys are workerpool0 to workerpool3, by the place in
+  // workerPoolSpecs; pools that there are none of are left out.
+  JobSpec spec = gcp_job();
+  spec.roles = {test::role("chief", 1), test::role("worker", 2), test::role("evaluator", 1)};
+  spec.gcp.cluster_spec = GcpNames::Groups::pools;
+  const LaunchPlan plan = plan_of(spec, fake_cluster({{.ports = 5}}));
+  const json cluster = json::parse(R"({"workerpool0": ["127.0.0.1:21001"],
+      "workerpool1": ["127.0.0.1:21002", "127.0.0.1:21003"],
+      "workerpool3": ["127.0.0.1:21004"]})");
+  const std::vector<std::pair<std::string, int>> tasks = {
+      {"workerpool0", 0}, {"workerpool1", 0}, {"workerpool1", 1}, {"workerpool3", 0}};
+  for (std::uint32_t rank = 0; rank < 4; ++rank) {
+    const json expected = {{"cluster", cluster},
+                           {"environment", "cloud"},
+                           {"job", json::object()},
+                           {"task", {{"type", tasks[rank].first}, {"index", tasks[rank].second}}}};
+    EXPECT_EQ(variable_of(plan, rank, "CLUSTER_SPEC"), expected) << rank;
+  }
+  EXPECT_EQ(variable_of(plan, 1, "TF_CONFIG")["cluster"]["chief"],
+            json::parse(R"(["127.0.0.1:21001"])"));
+}
+
+TEST(Gcp, OneWorkerPoolAloneHasNoTfConfig) {
+  // Vertex AI sets TF_CONFIG for distributed jobs only, AI Platform for all.
+  JobSpec spec = gcp_job();
+  spec.gcp.cluster_spec = GcpNames::Groups::pools;
+  const LaunchPlan plan = plan_of(spec, fake_cluster({{}}));
+  EXPECT_FALSE(environment_of(plan, 0).contains("TF_CONFIG"));
+  EXPECT_EQ(variable_of(plan, 0, "CLUSTER_SPEC")["task"]["type"], "workerpool0");
+  EXPECT_EQ(environment_of(plan, 0).at("WORLD_SIZE"), "1");
+  spec.gcp.cluster_spec = GcpNames::Groups::roles;
+  EXPECT_TRUE(environment_of(plan_of(spec, fake_cluster({{}})), 0).contains("TF_CONFIG"));
+}
+
+TEST(Gcp, OtherFrameworksHaveNoMaster) {
+  JobSpec spec = gcp_job();
+  spec.framework = Framework::tensorflow;
+  spec.roles = {test::role("chief", 1), test::role("worker", 1)};
+  spec.gcp.tf_config = GcpNames::Chief::master;
+  const LaunchPlan plan = plan_of(spec, fake_cluster({{.ports = 2}}));
+  EXPECT_EQ(variable_of(plan, 0, "TF_CONFIG")["task"]["type"], "chief");
+}
+
 TEST(Gcp, ServersAndEvaluatorsAreNotCounted) {
   // [pytorch] knows a master worker and workers only: init_process_group waits for WORLD_SIZE
   // processes, and nobody else joins.

@@ -42,6 +42,8 @@ JobSpec any_job() {
       *rc::gen::element(Framework::pytorch, Framework::tensorflow, Framework::gcp, Framework::none);
   spec.launch = *rc::gen::element(Launch::per_process, Launch::per_process, Launch::per_process,
                                   Launch::per_node, Launch::once);
+  spec.gcp.tf_config = *rc::gen::element(GcpNames::Chief::chief, GcpNames::Chief::master);
+  spec.gcp.cluster_spec = *rc::gen::element(GcpNames::Groups::roles, GcpNames::Groups::pools);
   spec.binding.gpus =
       *rc::gen::element(Binding::Gpus::all, Binding::Gpus::one_per_process, Binding::Gpus::none);
   switch (*rc::gen::inRange(0, 4)) {
@@ -201,7 +203,9 @@ RC_GTEST_PROP(Plan, Invariants, ()) {
   ports_are_exclusive(*plan);
   const bool is_gcp = spec.framework == Framework::gcp;
   const bool has_tasks = is_gcp || spec.framework == Framework::tensorflow;
-  if (has_tasks) clusters_agree(*plan, "TF_CONFIG", "evaluator");
+  const bool is_alone = is_gcp && spec.gcp.cluster_spec == GcpNames::Groups::pools &&
+                        plan->ranks.size() == 1;  // then there is no TF_CONFIG
+  if (has_tasks && !is_alone) clusters_agree(*plan, "TF_CONFIG", "evaluator");
   if (is_gcp) clusters_agree(*plan, "CLUSTER_SPEC", "");
   if (is_gcp) machines_are_numbered(*plan);
   if (spec.launch == Launch::once) hosts_are_the_first_nodes(*plan, cluster);
