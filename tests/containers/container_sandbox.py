@@ -59,10 +59,14 @@ class ContainerSandbox(MpiSandbox):
 
     def podman_image(self, kind="plain", name="localhost/test:1"):
         self.needs("podman", "podman")
+        return self.import_image(self.folder_image(kind), name)
+
+    def import_image(self, root, name):
+        """The root file system as an image of podman's store of this case."""
+        self.needs("podman", "podman")
         self.needs("runc", "runc")
         self._uses_podman = True
-        root = self.folder_image(kind)
-        tar = root_filesystem.once(self.shared, f"image-{kind}.tar",
+        tar = root_filesystem.once(self.shared, os.path.basename(root) + ".tar",
                                    lambda path: subprocess.run(["tar", "-C", root, "-cf", path, "."], check=True))
         command = f"podman import --quiet {tar} {name}"
         subprocess.run(["sh", "-c", command], check=True, capture_output=True, env=self.environment, timeout=60)
