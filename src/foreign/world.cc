@@ -141,6 +141,15 @@ Result<std::vector<WorldHost>> hosts_of_step(const Environment& env, std::uint32
   return hosts;
 }
 
+/// Whether the tasks of a node are those after the `before` of the nodes before it. The first of
+/// them alone cannot tell: with --distribution=cyclic it has the same number.
+bool count_up(const std::string& global_ids, std::uint32_t before, std::uint32_t count) {
+  std::string in_order;
+  for (std::uint32_t i = 0; i < count; ++i)
+    in_order += (i == 0 ? "" : ",") + std::to_string(before + i);
+  return global_ids.empty() || global_ids == in_order;
+}
+
 /// Where Slurm has put the task: node, number there, and whether tasks count up node by node.
 Status place_task(const Claim& claim, const Environment& env, World& world) {
   const auto node = needed_number(env, "SLURM_NODEID", "SLURM_PROCID");
@@ -165,7 +174,8 @@ Status place_task(const Claim& claim, const Environment& env, World& world) {
   }
   std::uint32_t before = 0;
   for (std::uint32_t i = 0; i < *node; ++i) before += world.hosts[i].ranks;
-  world.in_order = world.rank == before + world.local_rank;
+  world.in_order = world.rank == before + world.local_rank &&
+                   count_up(text_of(env, "SLURM_GTIDS"), before, world.local_size);
   if (world.rank == 0 && world.node != 0) {
     return wrong("rank 0 is on " + world.hosts[*node].name +
                  ", which is not the first node of SLURM_STEP_NODELIST\n         try: srun without "

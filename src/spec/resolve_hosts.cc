@@ -9,6 +9,7 @@
 #include "spec/hostlist.h"
 #include "spec/scheduler_hosts.h"
 #include "spec/slurm_allocation.h"
+#include "spec/slurm_fit.h"
 
 namespace dlaunch {
 

@@ -4,6 +4,7 @@
 #include <charconv>
 
 #include "spec/hostlist.h"
+#include "spec/slurm_gpus.h"
 #include "spec/slurm_state.h"
 
 namespace dlaunch {
@@ -33,19 +34,9 @@ Result<std::vector<int>> counts_of(const Environment& environment, std::string_v
                                        std::to_string(nodes) + " numbers as in \"2(x3),1\"");
 }
 
-/// "gpu:4", "gpu:a100:4(S:0-1)", "4", "a100:4": the number that --gpus-per-node or --gres asked
-/// for.
-int gpus_in(std::string_view text) {
-  text = text.substr(0, text.find('('));
-  text = text.substr(0, text.find(','));
-  const std::size_t colon = text.rfind(':');
-  if (colon != std::string_view::npos) text.remove_prefix(colon + 1);
-  return number_of<int>(text).value_or(0);
-}
-
 /// sbatch(1): SLURM_MEM_PER_NODE, _CPU and _GPU are MiB, as asked for or by default; 0 is all
 /// memory of the node.
-std::int64_t memory_of(const Environment& environment, const SlurmNode& node, int gpus) {
+std::int64_t memory_of(const Environment& environment, const SlurmNode& node) {
   const auto mib = [&](std::string_view name) {
     return number_of<std::int64_t>(variable(environment, name)).value_or(0);
   };
@@ -53,7 +44,7 @@ std::int64_t memory_of(const Environment& environment, const SlurmNode& node, in
   if (const std::int64_t all = mib("SLURM_MEM_PER_NODE"); all > 0) return std::min(all, kMost);
   if (const std::int64_t each = mib("SLURM_MEM_PER_CPU"); each > 0)
     return std::min(each, kMost) * node.cpus;
-  return std::min(mib("SLURM_MEM_PER_GPU"), kMost) * gpus;
+  return std::min(mib("SLURM_MEM_PER_GPU"), kMost) * node.gpus;
 }
 
 std::string gib_text(std::int64_t mib) {
@@ -62,84 +53,6 @@ std::string gib_text(std::int64_t mib) {
   const std::int64_t tenths = mib * 10 / kMibs;
   const std::string whole = std::to_string(tenths / 10);
   return (tenths % 10 == 0 ? whole : whole + '.' + std::to_string(tenths % 10)) + " GiB";
-}
-
-std::string counted(long n, const char* one) {
-  return std::to_string(n) + ' ' + one + (n == 1 ? "" : "s");
-}
-
-std::string the_allocation(const SlurmAllocation& allocation) {
-  return "the Slurm allocation (job " + allocation.job + ")";
-}
-
-/// The node with the fewest of something that is told of all nodes; null: it is told of none.
-const SlurmNode* least(const std::vector<SlurmNode>& nodes, int SlurmNode::*what) {
-  const auto found =
-      std::min_element(nodes.begin(), nodes.end(),
-                       [&](const SlurmNode& a, const SlurmNode& b) { return a.*what < b.*what; });
-  return found == nodes.end() || (*found).*what == 0 ? nullptr : &*found;
-}
-
-Status too_many(const std::string& key, long wanted, const SlurmAllocation& allocation,
-                const std::string& has, const std::string& ask) {
-  return fail(exit_code::kJobFile, "\"" + key + ": " + std::to_string(wanted) + "\" but " +
-                                       the_allocation(allocation) + " has " + has +
-                                       "\n         try: " + ask);
-}
-
-Status check_nodes(const JobSpec& job, const SlurmAllocation& allocation) {
-  const auto has = static_cast<long>(allocation.nodes.size());
-  if (!job.nodes) return {};
-  const long wanted = static_cast<long>(job.nodes->min) + job.spares;
-  if (wanted <= has) return {};
-  return too_many("nodes", wanted, allocation, counted(has, "node"),
-                  "--nodes=" + std::to_string(wanted) +
-                      " for salloc or sbatch, or nodes: " + std::to_string(has) + " here");
-}
-
-Status check_per_node(const JobSpec& job, const SlurmAllocation& allocation,
-                      const std::vector<SlurmNode>& nodes) {
-  constexpr const char* kKey = "processes_per_node";
-  if (job.processes_per_node.kind != ProcessesPerNode::Kind::count) return {};
-  const int wanted = job.processes_per_node.count;
-  const std::string here = std::string(", or ") + kKey + ": ";
-  const SlurmNode* tasks = least(nodes, &SlurmNode::tasks);
-  const std::string per_node = "--ntasks-per-node=" + std::to_string(wanted);
-  if (tasks != nullptr && wanted > tasks->tasks)
-    return too_many(kKey, wanted, allocation, counted(tasks->tasks, "task") + " on " + tasks->name,
-                    per_node + here + std::to_string(tasks->tasks));
-  const SlurmNode* cpus = least(nodes, &SlurmNode::cpus);
-  if (cpus != nullptr && wanted > cpus->cpus)
-    return too_many(kKey, wanted, allocation, counted(cpus->cpus, "CPU") + " on " + cpus->name,
-                    per_node + " or more --cpus-per-task" + here + std::to_string(cpus->cpus));
-  const int gpus = allocation.gpus_per_node;
-  const bool uses_gpus = gpus > 0 && job.binding.gpus != Binding::Gpus::none && job.roles.empty();
-  if (uses_gpus && wanted > gpus)
-    return too_many(kKey, wanted, allocation, counted(gpus, "GPU") + " on each node",
-                    "--gpus-per-node=" + std::to_string(wanted) + here + std::to_string(gpus) +
-                        ", or binding.gpus: none");
-  return {};
-}
-
-Status check_total(const JobSpec& job, const SlurmAllocation& allocation,
-                   const std::vector<SlurmNode>& nodes) {
-  if (!job.processes) return {};
-  const auto sum = [&](int SlurmNode::*what) {
-    long all = 0;
-    for (const SlurmNode& node : nodes) all += node.*what;
-    return all;
-  };
-  const long wanted = *job.processes;
-  const std::string ask = "--ntasks=" + std::to_string(wanted);
-  const long tasks = least(nodes, &SlurmNode::tasks) != nullptr ? sum(&SlurmNode::tasks) : 0;
-  const long cpus = least(nodes, &SlurmNode::cpus) != nullptr ? sum(&SlurmNode::cpus) : 0;
-  if (tasks > 0 && wanted > tasks)
-    return too_many("processes", wanted, allocation, counted(tasks, "task"),
-                    ask + ", or processes: " + std::to_string(tasks));
-  if (cpus > 0 && wanted > cpus)
-    return too_many("processes", wanted, allocation, counted(cpus, "CPU"),
-                    ask + ", or processes: " + std::to_string(cpus));
-  return {};
 }
 
 }  // namespace
@@ -181,17 +94,15 @@ Result<std::optional<SlurmAllocation>> read_slurm_allocation(const Environment& 
   if (variable(environment, "SLURM_STEP_ID").empty())
     tasks = counts_of(environment, "SLURM_TASKS_PER_NODE", names->size());
   if (!tasks) return tl::unexpected(tasks.error());
-  if (std::all_of(tasks->begin(), tasks->end(), [](int n) { return n <= 1; })) tasks->clear();
   for (std::size_t i = 0; i < names->size(); ++i) {
     allocation.nodes.push_back(
-        {(*names)[i].name, tasks->empty() ? 0 : (*tasks)[i], cpus->empty() ? 0 : (*cpus)[i], 0});
+        {(*names)[i].name, tasks->empty() ? 0 : (*tasks)[i], cpus->empty() ? 0 : (*cpus)[i]});
   }
-  for (const char* name : {"SLURM_GPUS_PER_NODE", "SLURM_GPUS_ON_NODE"}) {
-    if (allocation.gpus_per_node == 0)
-      allocation.gpus_per_node = gpus_in(variable(environment, name));
-  }
-  for (SlurmNode& node : allocation.nodes)
-    node.memory_mib = memory_of(environment, node, allocation.gpus_per_node);
+  spec::read_slurm_gpus(environment, allocation);
+  // Only now: one task each counts for --gpus-per-task.
+  if (std::all_of(tasks->begin(), tasks->end(), [](int n) { return n <= 1; }))
+    for (SlurmNode& node : allocation.nodes) node.tasks = 0;
+  for (SlurmNode& node : allocation.nodes) node.memory_mib = memory_of(environment, node);
   if (!variable(environment, "SLURM_JOB_START_TIME").empty())
     allocation.end = read_slurm_time(variable(environment, "SLURM_JOB_END_TIME"));
   return allocation;
@@ -239,16 +150,6 @@ std::vector<HostSpec> hosts_of(const SlurmAllocation& allocation) {
     hosts.back().slots = node.tasks;
   }
   return hosts;
-}
-
-Status check_allocation(const JobSpec& job, const SlurmAllocation& allocation) {
-  if (const Status nodes = check_nodes(job, allocation); !nodes) return nodes;
-  if (job.launch != Launch::per_process) return {};
-  std::vector<SlurmNode> nodes = allocation.nodes;
-  if (job.nodes && static_cast<std::size_t>(job.nodes->max) < nodes.size())
-    nodes.resize(static_cast<std::size_t>(std::max(job.nodes->max, 1)));
-  if (const Status ranks = check_per_node(job, allocation, nodes); !ranks) return ranks;
-  return check_total(job, allocation, nodes);
 }
 
 Status check_single_task(const Environment& environment) {

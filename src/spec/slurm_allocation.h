@@ -1,5 +1,5 @@
 // The Slurm allocation that dlaunch was started in, from the variables that salloc, sbatch and srun
-// set (their man pages, OUTPUT ENVIRONMENT VARIABLES), and whether a job fits into it. Pure.
+// set (their man pages, OUTPUT ENVIRONMENT VARIABLES). Pure.
 #pragma once
 
 #include <chrono>
@@ -19,6 +19,8 @@ struct SlurmNode {
   std::string name;
   int tasks = 0;                // 0: Slurm was asked for no number of tasks
   int cpus = 0;                 // logical CPUs as Slurm counts them; 0: not told
+  int gpus = 0;                 // spec/slurm_gpus.h; 0: not told
+  int step_gpus = 0;            // what a step must ask for to have them all; 0: it has them unasked
   std::int64_t memory_mib = 0;  // that all processes of the job may use there; 0: not told
   bool operator==(const SlurmNode&) const = default;
 };
@@ -26,7 +28,7 @@ struct SlurmNode {
 struct SlurmAllocation {
   std::string job;
   std::vector<SlurmNode> nodes;  // in Slurm's order
-  int gpus_per_node = 0;         // as asked for (--gpus-per-node, --gres); 0: not told
+  int gpus = 0;                  // of all nodes together (--gpus); 0: not told
   /// SLURM_JOB_END_TIME: when Slurm will end the job; nullopt: not told (before Slurm 23.02). One
   /// without SLURM_JOB_START_TIME is not Slurm's, but dlaunch's for the ranks of another job, of
   /// which one has called sbatch.
@@ -49,10 +51,6 @@ struct SlurmAllocation {
 
 /// The hosts of an allocation, with their tasks as slots.
 [[nodiscard]] std::vector<HostSpec> hosts_of(const SlurmAllocation&);
-
-/// Whether the job's numbers of nodes and ranks fit. Errors (kJobFile) name both numbers and what
-/// to change. Ranks per node that are not known before the nodes have answered are not checked.
-[[nodiscard]] Status check_allocation(const JobSpec&, const SlurmAllocation&);
 
 /// Refuses what srun has started several times: each would be a job of its own (kUsage).
 [[nodiscard]] Status check_single_task(const Environment&);

@@ -6,6 +6,8 @@
 #include <utility>
 
 #include "spec/shell_quote.h"
+#include "spec/slurm_fit.h"
+#include "spec/slurm_gpus.h"
 
 namespace dlaunch {
 
@@ -70,28 +72,91 @@ std::string number(long n) {
   return std::to_string(n);
 }
 
+bool is_gpu_option(std::string_view option) {
+  return option.starts_with("-G") || option.starts_with("--gpus") ||
+         option.starts_with("--gres=gpu");
+}
+
+/// GPUs of each node, where the options say so; at least 1.
+std::optional<long> gpus_per_node(const SlurmRequest& request) {
+  if (request.gpus_per_node.value_or(0) > 0) return *request.gpus_per_node;
+  for (const std::string_view option : request.options) {
+    for (const std::string_view name : {"--gpus-per-node=", "--gres=gpu:"}) {
+      // A list of --gres may have other things than GPUs.
+      if (!option.starts_with(name) || option.find(',') != std::string_view::npos) continue;
+      if (const auto count = spec::count_gpus(option.substr(name.size()))) return *count;
+    }
+  }
+  return std::nullopt;
+}
+
+bool asks_for_gpus(const SlurmRequest& request) {
+  return request.gpus_per_node ||
+         std::any_of(request.options.begin(), request.options.end(), is_gpu_option);
+}
+
 /// How many ranks on each node, where that is known beforehand; 0: it is not.
 long ranks_per_node(const JobSpec& job, const SlurmRequest& request) {
   if (job.launch != Launch::per_process) return 1;
   using Kind = ProcessesPerNode::Kind;
   if (job.processes_per_node.kind == Kind::count) return job.processes_per_node.count;
   if (job.processes || !job.roles.empty()) return 0;
-  return request.gpus_per_node.value_or(0);
+  return gpus_per_node(request).value_or(0);
+}
+
+long total_ranks(const JobSpec& job) {
+  long total = job.processes.value_or(0);
+  for (const RoleSpec& role : job.roles) total += role.count;
+  return total;
+}
+
+long quotient_up(long all, long each) {
+  return (all + each - 1) / each;
+}
+
+/// GPUs of each node for a job that wants one for each process, where nobody has asked for any; 0:
+/// it does not, or the number of nodes is not known.
+long gpus_of_job(const JobSpec& job, const SlurmRequest& request) {
+  if (job.binding.gpus != Binding::Gpus::one_per_process || asks_for_gpus(request)) return 0;
+  if (job.processes_per_node.kind == ProcessesPerNode::Kind::count)
+    return job.processes_per_node.count;
+  const long all = job.processes ? *job.processes : computing_tasks(job);
+  return job.nodes ? quotient_up(all, std::max(job.nodes->min, 1)) : 0;
+}
+
+/// A total that is spread over GPUs: no node may get more tasks than it has of them.
+std::optional<long> most_tasks_per_node(const JobSpec& job, const SlurmRequest& request) {
+  if (!job.processes || !has_gpu_for_each_rank(job)) return std::nullopt;
+  const long own = gpus_of_job(job, request);
+  return own > 0 ? own : gpus_per_node(request);
+}
+
+void add_gpus(const JobSpec& job, const SlurmRequest& request, Options& options) {
+  if (request.gpus_per_node) {
+    options.emplace_back("gpus-per-node", number(*request.gpus_per_node));
+  } else if (const long own = gpus_of_job(job, request); own > 0) {
+    options.emplace_back("gpus-per-node", number(own));
+  } else if (job.binding.gpus == Binding::Gpus::one_per_process && job.processes &&
+             !asks_for_gpus(request)) {
+    options.emplace_back("gpus-per-task", "1");
+  }
 }
 
 void add_size(const JobSpec& job, const SlurmRequest& request, Options& options) {
-  long total = job.processes.value_or(0);
-  for (const RoleSpec& role : job.roles) total += role.count;
+  const long total = total_ranks(job);
   const long per_node = ranks_per_node(job, request);
-  if (job.nodes || total == 0)
+  const auto most = most_tasks_per_node(job, request);
+  if (job.nodes || total == 0) {
     options.emplace_back("nodes", number(job.nodes ? job.nodes->min + job.spares : 1));
-  if (per_node > 0) {
-    options.emplace_back("ntasks-per-node", number(per_node));
-  } else if (total > 0) {
-    options.emplace_back("ntasks", number(total));
+  } else if (most) {
+    options.emplace_back("nodes", number(quotient_up(total, *most) + job.spares));
   }
+  if (per_node == 0 && total > 0) options.emplace_back("ntasks", number(total));
+  // Beside --ntasks the most that a node may have (sbatch(1)).
+  if (per_node > 0 || most)
+    options.emplace_back("ntasks-per-node", number(most.value_or(per_node)));
   if (request.cpus_per_task) options.emplace_back("cpus-per-task", number(*request.cpus_per_task));
-  if (request.gpus_per_node) options.emplace_back("gpus-per-node", number(*request.gpus_per_node));
+  add_gpus(job, request, options);
 }
 
 Result<Options> options_of(const JobSpec& job, const SlurmRequest& request) {
@@ -115,15 +180,44 @@ Result<Options> options_of(const JobSpec& job, const SlurmRequest& request) {
   return options;
 }
 
+/// What would not fit into the allocation that the script asks for (check_allocation()).
+Status check_gpus(const JobSpec& job, const SlurmRequest& request) {
+  if (job.processes_per_node.kind == ProcessesPerNode::Kind::gpu && !asks_for_gpus(request))
+    return fail(exit_code::kUsage,
+                "\"processes_per_node: gpu\" needs --gpus-per-node N, so that Slurm gives some");
+  const bool each_of_a_role =
+      job.binding.gpus == Binding::Gpus::one_per_process && !job.nodes && computing_tasks(job) > 0;
+  if (each_of_a_role && !asks_for_gpus(request))
+    return fail(
+        exit_code::kUsage,
+        "\"binding.gpus: one-per-process\" with roles needs nodes, or --gpus-per-node N, so "
+        "that Slurm gives some");
+  const auto gpus = gpus_per_node(request);
+  if (!gpus || !has_gpu_for_each_rank(job)) return {};
+  const auto too_few = [&](const std::string& key, long wanted, long has, const std::string& on) {
+    return fail(exit_code::kUsage, '"' + key + ": " + std::to_string(wanted) +
+                                       "\" but Slurm would be asked for " + std::to_string(has) +
+                                       (has == 1 ? " GPU" : " GPUs") + on +
+                                       "\n         try: more GPUs, or " + key + ": " +
+                                       std::to_string(has) + ", or binding.gpus: none");
+  };
+  const bool counts = job.processes_per_node.kind == ProcessesPerNode::Kind::count;
+  if (counts && job.processes_per_node.count > *gpus)
+    return too_few("processes_per_node", job.processes_per_node.count, *gpus, " on each node");
+  if (job.processes && job.nodes && *job.processes > job.nodes->min * *gpus)
+    return too_few(
+        "processes", *job.processes, job.nodes->min * *gpus,
+        " on " + std::to_string(job.nodes->min) + (job.nodes->min == 1 ? " node" : " nodes"));
+  return {};
+}
+
 Status check_job(const JobSpec& job, const SlurmRequest& request) {
   if (!job.hosts.hosts.empty() || !job.hosts.hostfile.empty()) {
     return fail(exit_code::kJobFile,
                 "the job names its hosts, but Slurm chooses the nodes of a job that is submitted; "
                 "leave hosts and hostfile out");
   }
-  if (job.processes_per_node.kind == ProcessesPerNode::Kind::gpu && !request.gpus_per_node)
-    return fail(exit_code::kUsage,
-                "\"processes_per_node: gpu\" needs --gpus-per-node N, so that Slurm gives some");
+  if (const Status gpus = check_gpus(job, request); !gpus) return gpus;
   for (const std::string& option : request.options) {
     if (!option.starts_with('-'))
       return fail(exit_code::kUsage, "--sbatch " + option +

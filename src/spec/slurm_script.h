@@ -26,12 +26,14 @@ inline constexpr const char* kSlurmComment = "dlaunch";
 
 /// `command`: argv of `dlaunch run`, `folder`: absolute, where it is to be started.
 ///
-/// Nodes and tasks are those of the job (spares count as nodes). The script becomes dlaunch (exec),
+/// Nodes, tasks and GPUs are those of the job, so that it fits into what Slurm gives
+/// (spec/slurm_fit.h): spares count as nodes; with `binding.gpus: one-per-process` a GPU is asked
+/// for each process, unless the request has GPUs. The script becomes dlaunch (exec),
 /// because the SIGTERM of --signal=B: is for the script only; and it asks for one so long before
 /// the time limit that `timeouts.stop` fits in between. Words of the command are quoted for the
 /// shell; options for sbatch cannot be, so one with a blank, a quote, '#' or '\' is refused.
 /// Errors (kUsage, kJobFile): that, a job that names its hosts, processes_per_node: gpu without
-/// gpus_per_node.
+/// GPUs in the request, more ranks than it has GPUs for.
 [[nodiscard]] Result<std::string> slurm_script(const JobSpec&, const SlurmRequest&,
                                                const std::vector<std::string>& command,
                                                const std::string& folder);

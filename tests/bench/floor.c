@@ -4,6 +4,8 @@
  *   floor each HOST,... COMMAND...   COMMAND once for each host, at the same time, with its word {} replaced by the host
  *   floor time COMMAND...      run COMMAND with /dev/null as stdin and stdout; prints milliseconds and the exit
  *                              code. Nothing but posix_spawn and waitpid lies between the two clock reads.
+ *   floor moment FILE COMMAND...   likewise, and before that the milliseconds until the moment that COMMAND has left in FILE
+ *                              (nanoseconds of CLOCK_MONOTONIC); -1 when it has left none
  *   floor rank FOLDER          one rank of the failure test: forks a grandchild, then waits; rank 3 exits with
  *                              7 when FOLDER/go, a FIFO, is opened for writing. Pids are written to FOLDER.
  */
@@ -69,16 +71,29 @@ static int spawn_each(char *hosts, char **command) {
   return bad;
 }
 
-static int time_command(char **command) {
+static double left_in(const char *path) {
+  long long moment = 0;
+  FILE *file = fopen(path, "r");
+  if (!file) return -1;
+  int found = fscanf(file, "%lld", &moment);
+  fclose(file);
+  return found == 1 ? (double)moment / 1e6 : -1;
+}
+
+/* `file`: NULL, or where a moment is looked for. */
+static int time_command(const char *file, char **command) {
   posix_spawn_file_actions_t actions;
   posix_spawn_file_actions_init(&actions);
   posix_spawn_file_actions_addopen(&actions, 0, "/dev/null", O_RDONLY, 0);
   posix_spawn_file_actions_addopen(&actions, 1, "/dev/null", O_WRONLY, 0);
   int status;
+  if (file) unlink(file);
   double start = now_ms();
   pid_t pid = spawn(command, &actions, NULL);
   waitpid(pid, &status, 0);
   double end = now_ms();
+  double moment = file ? left_in(file) : -1;
+  if (file) printf("%.3f ", moment < start ? -1 : moment - start);
   printf("%.3f %d\n", end - start, WIFEXITED(status) ? WEXITSTATUS(status) : 128 + WTERMSIG(status));
   return 0;
 }
@@ -121,8 +136,9 @@ static int be_rank(const char *folder) {
 int main(int argc, char **argv) {
   if (argc >= 4 && !strcmp(argv[1], "spawn")) return spawn_all(atoi(argv[2]), argv + 3);
   if (argc >= 4 && !strcmp(argv[1], "each")) return spawn_each(argv[2], argv + 3);
-  if (argc >= 3 && !strcmp(argv[1], "time")) return time_command(argv + 2);
+  if (argc >= 3 && !strcmp(argv[1], "time")) return time_command(NULL, argv + 2);
+  if (argc >= 4 && !strcmp(argv[1], "moment")) return time_command(argv[2], argv + 3);
   if (argc == 3 && !strcmp(argv[1], "rank")) return be_rank(argv[2]);
-  fprintf(stderr, "usage: floor spawn N COMMAND... | each HOST,... COMMAND... | time COMMAND... | rank FOLDER\n");
+  fprintf(stderr, "usage: floor spawn N COMMAND... | each HOST,... COMMAND... | time COMMAND... | moment FILE COMMAND... | rank FOLDER\n");
   return 2;
 }

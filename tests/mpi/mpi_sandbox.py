@@ -1,6 +1,5 @@
-"""What an MPI test case works with: the sandbox of the cluster tests, and programs of programs/, compiled once for all cases."""
+"""What an MPI test case works with: the sandbox of the cluster tests, and programs of programs/."""
 
-import fcntl
 import json
 import os
 import signal
@@ -10,8 +9,7 @@ import time
 import lab
 from cluster_sandbox import ClusterSandbox
 from expectations import expect, expect_equal
-
-HERE = os.path.dirname(os.path.abspath(__file__))
+from mpi_programs import MpiPrograms
 
 
 LOOK = ("ls -d /tmp/dlaunch-*/pmix-* /dev/shm/dlaunch-*/pmix-* /dev/shm/vader* /dev/shm/sm_segment* /dev/shm/*osc* /tmp/ompi.* /tmp/pmix* "
@@ -30,7 +28,7 @@ def found_here():
     return set(subprocess.run(["sh", "-c", LOOK], capture_output=True, text=True, check=True).stdout.split())
 
 
-class MpiSandbox(ClusterSandbox):
+class MpiSandbox(MpiPrograms, ClusterSandbox):
     def __init__(self, *arguments):
         super().__init__(*arguments)
         # As on any machine: PMIx listens there.
@@ -47,24 +45,6 @@ class MpiSandbox(ClusterSandbox):
         folder = self.path("mpirun")
         os.makedirs(folder, exist_ok=True)
         return {"OMPI_MCA_orte_tmpdir_base": folder}
-
-    def compiles(self, compiler):
-        """Debian's wrappers are there without the headers that they need."""
-        return subprocess.run(["sh", "-c", f"echo '#include <mpi.h>' | {compiler} -E -x c - >/dev/null"], check=False,
-                              capture_output=True).returncode == 0
-
-    def program(self, name, compiler="mpicc.openmpi"):
-        """Its path, which all nodes see."""
-        folder = os.path.dirname(self.rank)
-        path = os.path.join(folder, f"{name}.{compiler.strip('/').replace('/', '-')}")
-        with open(os.path.join(folder, "compiling"), "w", encoding="ascii") as lock:
-            fcntl.flock(lock, fcntl.LOCK_EX)
-            if not os.path.exists(path):
-                source = os.path.join(HERE, "programs", f"{name}.c")
-                # That of Intel MPI looks there for itself.
-                env = {**os.environ, "I_MPI_ROOT": os.path.dirname(os.path.dirname(compiler))}
-                subprocess.run([compiler, "-O1", "-Wall", "-Wextra", "-Werror", "-o", path, source], check=True, env=env)
-        return path
 
     def mpi_here(self, ranks, *command, options=(), **more):
         """On the launcher's machine; more ranks than cores are allowed."""

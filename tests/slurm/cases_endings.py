@@ -5,7 +5,7 @@ import os
 import re
 
 from case import case
-from cases_outside import start_of, summary_of, tell_signals, wait_for_output
+from cases_outside import start_of, summary_of, tell_signals, wait_for_output, wait_for_second_start
 from expectations import expect, expect_equal, expect_in
 from processes import command_of, wait_until
 
@@ -73,9 +73,7 @@ def a_job_that_is_preempted_and_requeued_runs_again(box):
     expect_in(f"Slurm job {job} is requeued (preemption", first["slurm"]["said"], "why")
     expect_in("DUE TO PREEMPTION", box.batch_text(), "Slurm's own word")
     box.slurm.wait_for_job(urgent, ("COMPLETED",), patience=80)
-    wait_until(lambda: box.slurm.job(job)["JobState"] == "PENDING", "it waits again", 90, 0.05)
-    box.slurm.command("scontrol", "update", f"JobId={job}", "StartTime=now")
-    wait_until(lambda: box.exists("start-1-1"), "the second start", 90, 0.05)
+    wait_for_second_start(box, job, "start-1-1")
     box.end_of_job(job, 0, "COMPLETED")
     first, second = wait_for_summary(box, 2)
     expect_equal((second["exit_code"], second["slurm"]["said"]), (0, None), "the second run")
@@ -125,3 +123,42 @@ def what_does_not_end_is_killed_before_slurm_does_it(box):
     (summary,) = wait_for_summary(box, patience=60)
     expect_equal([rank["how"] for rank in summary["ranks"]], ["killed", "killed"], "how the ranks have ended")
     expect_equal(summary["slurm"]["said"], f"Slurm job {job} was cancelled by scancel", "why")
+
+
+def set_down(box, name):
+    """What slurmctld does itself with a node that has been silent for SlurmdTimeout."""
+    box.slurm.command("scontrol", "update", f"NodeName={name}", "State=DOWN", "Reason=test")
+
+
+SHORT_LEASE = ("--set", "timeouts.fence_after=2s", "--set", "timeouts.lost_after=6s")
+
+
+@case(budget=120)
+def a_node_that_slurm_gives_up_ends_the_job(box):
+    """The ranks are stopped as for scancel; whether the one of that node can still say how it has ended, Slurm decides."""
+    box.make_slurm(2, kill_wait=60)
+    job = box.submit("run", *SHORT_LEASE, "--", *tell_signals(box), options=["-N2", "--no-requeue"])
+    start_of(box, 2)
+    set_down(box, "node2")
+    (summary,) = wait_for_summary(box, patience=60)
+    box.end_of_job(job, state="NODE_FAIL")
+    expect_equal((summary["exit_code"], summary["cause"]), (143, "cancelled"), "the report")
+    expect_equal(summary["slurm"]["said"], f"a node of Slurm job {job} has failed", "why")
+    expect_in(f"a node of Slurm job {job} has failed", box.batch_text(), "why, on the console")
+    expect_equal(box.rank_output(0), b"SIGTERM\n", "signals of rank 0")
+    expect_equal(summary["ranks"][0]["how"], "stopped", "how rank 0 has ended")
+    expect(summary["ranks"][1]["how"] in ("stopped", "lost"), f"how rank 1 has ended: {summary['ranks'][1]}")
+
+
+@case(budget=120)
+def a_node_that_slurm_gives_up_is_a_lost_node_of_a_job_that_goes_on(box):
+    """sbatch --no-kill: the job keeps its other nodes, and the run ends by its own rules."""
+    box.make_slurm(2)
+    job = box.submit("run", *SHORT_LEASE, "--", *tell_signals(box), options=["-N2", "--no-kill"])
+    start_of(box, 2)
+    set_down(box, "node2")
+    box.end_of_job(job, 69, "FAILED", patience=60)
+    expect_in("node2 was lost: ", box.batch_text(), "which node")
+    summary = summary_of(box)
+    expect_equal((summary["lost_node"], summary["exit_code"]), ("node2", 69), "the report")
+    expect_equal(box.rank_output(0), b"SIGTERM\n", "signals of rank 0")

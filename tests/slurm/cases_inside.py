@@ -7,7 +7,7 @@ import time
 
 from case import case
 from expectations import expect, expect_equal, expect_in
-from processes import command_of, wait_until
+from processes import command_of, process_table, wait_until
 
 HERE = os.path.dirname(os.path.abspath(__file__))
 WORLD = ["/usr/bin/python3", os.path.join(os.path.dirname(HERE), "cluster", "ranks", "world.py")]
@@ -58,6 +58,53 @@ def more_than_the_allocation_has_is_an_error_before_anything_starts(box):
     run = box.allocate("run", "--nnodes", "3", "--", "/bin/true").end(65)
     expect_in('"nodes: 3" but the Slurm allocation', run.text, "what is wrong")
     expect(not box.exists("runs"), "a run was begun")
+
+
+@case
+def gpus_of_the_allocation_are_counted(box):
+    """Told in three ways, of which one is different on each node; without any the nodes themselves decide."""
+    box.make_slurm(2, gpus=4)
+    wrong = (("--gres=gpu:2", ("--nproc-per-node", "3"), '"processes_per_node: 3" but the Slurm allocation', "has 2 GPUs on node1"),
+             ("--gpus=3", ("-n", "4"), '"processes: 4" but the Slurm allocation', "has 3 GPUs"),
+             ("--gpus=3", ("--nproc-per-node", "2"), '"processes_per_node: 2" but the Slurm allocation', "has 1 GPU on node2"),
+             ("--gpus-per-node=1", ("--set", "roles={worker: 3}", "--set", "framework=tensorflow", "--set", "binding.gpus=one-per-process"),
+              "of which 3 need a GPU each", "has 2 GPUs"))
+    for gpus, words, asked, has in wrong:
+        job = box.submit("run", *words, "--", "/bin/true", options=["-N2", "-c4", gpus])
+        box.end_of_job(job, 65, "FAILED")
+        said = box.batch_text()
+        expect_in(asked, said, f"what is wrong, {gpus}")
+        expect_in(has, " ".join(said.split()), f"what there is, {gpus}")
+        os.unlink(box.path("batch.err"))
+    expect(not box.exists("runs"), "a run was begun")
+
+
+@case(budget=120)
+def ranks_have_the_gpus_of_their_node_however_they_were_asked_for(box):
+    """A step that asks for nothing has the GPU of one task with --gpus-per-task, and cannot be had at all with --gpus."""
+    box.make_slurm(2, gpus=4)
+    ways = {"gres": ["-c2", "--gres=gpu:2"], "node": ["-c2", "--gpus-per-node=2"], "all": ["-c2", "--gpus=6"],
+            "task": ["--ntasks-per-node=2", "--gpus-per-task=1"]}
+    for name, options in ways.items():
+        job = box.submit("run", "--nproc-per-node", "2", "--set", "binding.gpus=one-per-process", "--", "sh", "-c",
+                         f"echo $CUDA_VISIBLE_DEVICES >{box.folder}/{name}.$RANK", options=["-N2", *options])
+        box.end_of_job(job, 0, "COMPLETED")
+        found = [box.read(f"{name}.{rank}") for rank in range(4)]
+        expect_equal(found, [b"0\n", b"1\n"] * 2, f"GPUs of the ranks, {options}")
+    run = box.allocate("run", "-n", "3", "--", "/bin/true", options=["-N2", "-c2", "--gpus=3"]).end(69)
+    expect_in("ask for --gpus-per-node", " ".join(run.text.split()), "what to do where nobody says how many a node has")
+
+
+@case
+def limits_of_the_script_are_those_of_all_ranks(box):
+    """Slurm hands the soft ones on to its steps (srun(1), --propagate); the agent changes none."""
+    box.make_slurm(2)
+    show = "ulimit -S -n; ulimit -S -l; ulimit -S -s; ulimit -S -c"
+    command = f"run --set framework=none -- sh -c '{show}'"
+    job = box.submit(script=f"#!/bin/sh\nulimit -S -n 777; ulimit -S -l 32; ulimit -S -s 4096; ulimit -S -c 0\nexec {box.dlaunch} {command}\n")
+    box.end_of_job(job, 0)
+    for rank in range(2):
+        expect_equal(box.rank_output(rank), b"777\n32\n4096\n0\n", f"limits of rank {rank}")
 
 
 @case
@@ -148,7 +195,7 @@ def sruns(node):
             and f"-w {node} " in command_of(int(name))]
 
 
-@case
+@case(budget=120)
 def a_killed_srun_is_taken_up_again_by_another_step(box):
     box.make_slurm(2)
     # A busy Slurm may need longer for a step than the usual limits give a node.
@@ -157,9 +204,14 @@ def a_killed_srun_is_taken_up_again_by_another_step(box):
     box.expect_all("ready", 2)
     before = sruns("node2")
     expect(before, "no srun to node2")
-    for pid in before:
-        os.kill(pid, signal.SIGKILL)
-    wait_until(lambda: "taken up again" in run.text, f"the connection is taken up again {run.text}", 60, 0.02)
+    # srun has a child that ends the step when srun is gone; it must not see that.
+    for number in (signal.SIGSTOP, signal.SIGKILL):
+        for pid in before:
+            os.kill(pid, number)
+    try:
+        wait_until(lambda: "taken up again" in run.text, "the connection is taken up again", 60, 0.02)
+    except AssertionError as error:
+        raise AssertionError(f"{error}; killed {before}\n{process_table()}\n{run.report()}\n{box.slurm.logs()}") from None
     box.open_gate()
     run.end(0)
     expect_equal(box.rank_output(1), b"later\n", "output of rank 1")

@@ -51,6 +51,8 @@ MinJobAge=300
 {nodes}
 PartitionName=lab Nodes=ALL Default=YES MaxTime=INFINITE State=UP {lab_preempt}
 """
+# What stands for GPUs: slurmd wants a character device for each, and then sets CUDA_VISIBLE_DEVICES.
+GPU_DEVICES = ("/dev/null", "/dev/zero", "/dev/full", "/dev/random")
 # A job of `urgent` takes the nodes from those of `lab`.
 PREEMPTION = """
 PreemptType=preempt/partition_prio
@@ -79,7 +81,7 @@ def is_daemon(pid):
 
 class Slurm:
     def __init__(self, folder, cluster, kill_wait=3, gpus=0, masks=None, down_after=300, preempt=None, grace=0):
-        """`folder`: where a short name for a socket can be made, seen by all nodes; `gpus`: of each node, by name only;
+        """`folder`: where a short name for a socket can be made, seen by all nodes; `gpus`: of each node, by name only, at most 4;
         `masks`: {node: CPUs} that a node's slurmd, and so all its steps, may use; `down_after`: SlurmdTimeout; `preempt`: CANCEL or
         REQUEUE, what a job of the partition `urgent` does to those of `lab`, `grace` seconds later."""
         self.cluster = cluster
@@ -94,9 +96,6 @@ class Slurm:
     def _write(self, kill_wait, gpus, down_after, preempt, grace):
         os.chmod(self.folder, 0o711)
         os.mkdir(os.path.join(self.folder, "state"))
-        for i in range(gpus):
-            with open(os.path.join(self.folder, f"gpu{i}"), "wb"):
-                pass
         gres = f" Gres=gpu:{gpus}" if gpus else ""
         nodes = [f"NodeName={node.name} NodeAddr={node.address} CPUs=64 RealMemory=4000{gres} State=UNKNOWN" for node in self.cluster.nodes]
         for node in self.cluster.nodes:
@@ -106,7 +105,8 @@ class Slurm:
                                     lab_preempt=f"PreemptMode={preempt} GraceTime={grace}" if preempt else "PreemptMode=OFF")
         if preempt:
             text += PREEMPTION.format(mode=preempt)
-        for name, content in (("slurm.conf", text), ("cgroup.conf", "CgroupPlugin=cgroup/v1\n"), ("gres.conf", "AutoDetect=off\n" + "".join(f"Name=gpu File={self.folder}/gpu{i}\n" for i in range(gpus)))):
+        devices = "".join(f"Name=gpu File={device}\n" for device in GPU_DEVICES[:gpus])
+        for name, content in (("slurm.conf", text), ("cgroup.conf", "CgroupPlugin=cgroup/v1\n"), ("gres.conf", "AutoDetect=off\n" + devices)):
             with open(os.path.join(self.folder, name), "w", encoding="ascii") as file:
                 file.write(content)
         key = os.open(os.path.join(self.folder, "key"), os.O_WRONLY | os.O_CREAT, 0o400)

@@ -7,10 +7,11 @@ import lab
 from cluster import Cluster
 from cluster_sandbox import ClusterSandbox
 from expectations import expect
+from mpi_programs import MpiPrograms
 from slurm import Slurm, is_daemon
 
 
-class SlurmSandbox(ClusterSandbox):
+class SlurmSandbox(MpiPrograms, ClusterSandbox):
     def __init__(self, folder, dlaunch, rank_program, namespaced):
         super().__init__(folder, dlaunch, rank_program, namespaced)
         self.slurm = None

@@ -108,7 +108,9 @@ struct NodeConnector::State {
         queue(static_cast<std::size_t>(std::max(settings.connect.parallel, 1)), settings.seed),
         timer(loop) {
     for (char** entry = environ; *entry != nullptr; ++entry) environment.emplace_back(*entry);
-    if (settings.connect.via == Connect::Via::slurm) prepare_for_srun(environment);
+    if (settings.connect.via != Connect::Via::slurm) return;
+    gpus_of_steps = step_gpus(environment_from_block(environ));
+    prepare_for_srun(environment);
   }
 
   void open(NodeIndex node, Purpose purpose, Opened done, Duration timeout);
@@ -142,6 +144,7 @@ struct NodeConnector::State {
   const std::vector<NodeTarget>& targets;
   Settings settings;
   std::vector<std::string> environment;
+  std::map<std::string, int> gpus_of_steps;
   NodeConnector::Prompts prompts;
   std::uint64_t processes = 0;
   ConnectQueue queue;
@@ -275,7 +278,10 @@ Result<std::vector<std::string>> NodeConnector::State::argv_for(
     for (std::string& entry : prompts(std::to_string(++processes))) variables.push_back(entry);
   }
   request.connect_timeout = ssh_timeout(opening.deadline - monotonic_now());
-  return connect_command(settings.connect, targets[opening.node.value].host, request);
+  const HostSpec& host = targets[opening.node.value].host;
+  if (const auto gpus = gpus_of_steps.find(host.name); gpus != gpus_of_steps.end())
+    request.step_gpus = gpus->second;
+  return connect_command(settings.connect, host, request);
 }
 
 void NodeConnector::State::begin(Opening& opening) {

@@ -85,7 +85,9 @@ bool mentions(const std::vector<std::string>& words, std::string_view name) {
 
 Result<std::vector<std::string>> connect_command(const Connect& connect, const HostSpec& host,
                                                  const SshRequest& request) {
-  if (connect.via == Connect::Via::slurm) return srun_words(host, request.remote_command);
+  if (connect.via == Connect::Via::slurm) {
+    return srun_words(host, request.remote_command, request.step_gpus);
+  }
   if (connect.command.empty() || connect.via == Connect::Via::ssh)
     return ssh_words(connect, host, request);
   if (host.user.empty() && mentions(connect.command, "{user}")) {

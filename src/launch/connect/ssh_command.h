@@ -15,6 +15,7 @@ struct SshRequest {
   std::string remote_command;              // one word, see remote_script.h
   std::chrono::seconds connect_timeout{};  // 0: ssh's own
   bool may_ask = false;                    // somebody can answer a prompt; else BatchMode
+  int step_gpus = 0;                       // see srun_words()
 };
 
 /// argv of srun with via: slurm (see srun.h), of connect.command where there is one (and via is not

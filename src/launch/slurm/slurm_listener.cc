@@ -1,5 +1,6 @@
 #include "launch/slurm/slurm_listener.h"
 
+#include <algorithm>
 #include <cerrno>
 
 #include <unistd.h>
@@ -39,10 +40,16 @@ void SlurmListener::stop() {
 void SlurmListener::begin(const std::string& node) {
   std::vector<std::string> environment;
   for (char** entry = environ; *entry != nullptr; ++entry) environment.emplace_back(*entry);
+  // Of which a step on one node would be meant to have all.
+  const bool has_total_of_gpus =
+      std::any_of(environment.begin(), environment.end(),
+                  [](const std::string& entry) { return entry.starts_with("SLURM_GPUS="); });
   prepare_for_srun(environment);
   HostSpec host;
   host.name = node;
-  auto process = SshProcess::start(loop_, srun_words(host, kScript), environment);
+  std::vector<std::string> words = srun_words(host, kScript);
+  if (has_total_of_gpus) words.insert(words.begin() + 1, "--gres=none");
+  auto process = SshProcess::start(loop_, words, environment);
   if (!process) return diagnostics::info("no step that listens: " + process.error().message);
   process_ = std::move(*process);
   input_.emplace(loop_, process_->take_stdin());

@@ -11,6 +11,7 @@
 #include "model/environment.h"
 #include "model/result.h"
 #include "model/signal_names.h"
+#include "spec/slurm_allocation.h"
 
 namespace dlaunch {
 
@@ -94,6 +95,10 @@ std::string explained(std::string_view line) {
   std::string text = kSrun + std::string(": ") + std::string(without_speaker(line));
   if (line.find("Requested node configuration is not available") != std::string_view::npos)
     text += " (it is no node of this allocation, or not all of its node can be had)";
+  if (line.find("Invalid generic resource (gres) specification") != std::string_view::npos)
+    text +=
+        " (Slurm gives no single node its part of --gpus, nor of --gpus-per-task where nodes "
+        "have different numbers; ask for --gpus-per-node)";
   return text;
 }
 
@@ -128,24 +133,24 @@ std::string killed(int wait_status) {
 
 }  // namespace
 
-std::vector<std::string> srun_words(const HostSpec& host, const std::string& remote_command) {
-  return {kSrun,
-          "--overlap",
-          "--unbuffered",
-          "--cpu-bind=none",
-          "--mem=0",
-          "--mpi=none",
-          "--export=ALL",
-          "--chdir=/",
-          "--job-name=dlaunch",
-          "-N1",
-          "-n1",
-          "-w",
-          host.name,
-          "--",
-          "/bin/sh",
-          "-c",
-          remote_command};
+std::vector<std::string> srun_words(const HostSpec& host, const std::string& remote_command,
+                                    int gpus) {
+  std::vector<std::string> words = {
+      kSrun,        "--overlap",    "--unbuffered", "--cpu-bind=none",   "--mem=0",
+      "--mpi=none", "--export=ALL", "--chdir=/",    "--job-name=dlaunch"};
+  if (gpus > 0) words.push_back("--gres=gpu:" + std::to_string(gpus));
+  words.insert(words.end(), {"-N1", "-n1", "-w", host.name, "--", "/bin/sh", "-c", remote_command});
+  return words;
+}
+
+std::map<std::string, int> step_gpus(const Environment& environment) {
+  std::map<std::string, int> gpus;
+  const auto allocation = read_slurm_allocation(environment);
+  if (!allocation || !*allocation) return gpus;
+  for (const SlurmNode& node : (*allocation)->nodes) {
+    if (node.step_gpus > 0) gpus[node.name] = node.step_gpus;
+  }
+  return gpus;
 }
 
 void prepare_for_srun(std::vector<std::string>& environment) {

@@ -2,10 +2,12 @@
 // its environment, and what its end means. Pure.
 #pragma once
 
+#include <map>
 #include <string>
 #include <vector>
 
 #include "launch/connect/connect_failure.h"
+#include "model/environment.h"
 #include "model/job_spec.h"
 
 namespace dlaunch {
@@ -16,10 +18,15 @@ inline constexpr const char* kSrun = "srun";
 inline constexpr const char* kEndedBySlurm = "Slurm has ";
 
 /// A step of one task on the host, which shares what the job has there with all other steps
-/// (srun(1): --overlap), with all the job's memory and no pinning of its own, and whose stdin and
-/// stdout are the task's, byte for byte.
+/// (srun(1): --overlap), with all the job's memory and GPUs and no pinning of its own, and whose
+/// stdin and stdout are the task's, byte for byte.
+/// `gpus`: that it must ask for to have all of them (step_gpus()).
 [[nodiscard]] std::vector<std::string> srun_words(const HostSpec& host,
-                                                  const std::string& remote_command);
+                                                  const std::string& remote_command, int gpus = 0);
+
+/// For each node of the allocation the GPUs that a step there must ask for, see spec/slurm_gpus.h;
+/// nodes whose steps need not ask are left out.
+[[nodiscard]] std::map<std::string, int> step_gpus(const Environment&);
 
 /// Removes what srun would take for options of that step (srun(1), INPUT ENVIRONMENT VARIABLES) and
 /// what tells of an outer step: `environment` holds NAME=VALUE.

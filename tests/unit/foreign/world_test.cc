@@ -149,6 +149,18 @@ TEST(ForeignWorldDetails, CyclicTasksAreNotInOrder) {
   EXPECT_FALSE(world->in_order);
 }
 
+// srun(1): SLURM_GTIDS are the tasks of this node.
+TEST(ForeignWorldDetails, TheFirstTaskOfANodeSeesThatTheOthersAreElsewhere) {
+  const auto in_order = [](const char* ids) {
+    const auto world =
+        foreign_world(input_on("node01", srun_3_and_1(0) + Environment{{"SLURM_GTIDS", ids}}));
+    return world && world->in_order;
+  };
+  EXPECT_TRUE(in_order("0,1,2"));
+  EXPECT_TRUE(in_order(""));
+  EXPECT_FALSE(in_order("0,2,3"));
+}
+
 TEST(ForeignWorldDetails, EveryRankOfOneJobComputesTheSameMasterAndId) {
   for (std::uint32_t rank = 0; rank < 4; ++rank) {
     const auto world = foreign_world(input_on("x", srun_3_and_1(rank)));

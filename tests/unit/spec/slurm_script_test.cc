@@ -1,8 +1,12 @@
 // Options as sbatch(1) of Slurm 22.05 has them.
 #include "spec/slurm_script.h"
 
+#include <functional>
+
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
+
+#include "spec/slurm_fit.h"
 
 namespace dlaunch {
 namespace {
@@ -133,6 +137,65 @@ TEST(SlurmScript, AsksForWhatTheJobNeeds) {
          job.roles[1].count = 3;
        },
        "dlaunch\n#SBATCH --ntasks=4\n"},
+      // GPUs that the job asks for by itself.
+      {[](JobSpec& job, SlurmRequest&) {
+         job.nodes = {2, 2};
+         job.processes_per_node = {ProcessesPerNode::Kind::count, 4};
+         job.binding.gpus = Binding::Gpus::one_per_process;
+       },
+       "#SBATCH --nodes=2\n#SBATCH --ntasks-per-node=4\n#SBATCH --gpus-per-node=4\n"},
+      {[](JobSpec& job, SlurmRequest&) {
+         job.processes = 6;
+         job.binding.gpus = Binding::Gpus::one_per_process;
+       },
+       "dlaunch\n#SBATCH --ntasks=6\n#SBATCH --gpus-per-task=1\n"},
+      {[](JobSpec& job, SlurmRequest&) {
+         job.roles.resize(2);
+         job.roles[0].name = "worker";
+         job.roles[0].count = 3;
+         job.roles[1].name = "ps";
+         job.roles[1].count = 2;
+         job.nodes = {2, 2};
+         job.binding.gpus = Binding::Gpus::one_per_process;
+       },
+       "dlaunch\n#SBATCH --nodes=2\n#SBATCH --ntasks=5\n#SBATCH --gpus-per-node=2\n"},
+      {[](JobSpec& job, SlurmRequest&) {
+         job.nodes = {3, 3};
+         job.processes = 10;
+         job.binding.gpus = Binding::Gpus::one_per_process;
+       },
+       "dlaunch\n#SBATCH --nodes=3\n#SBATCH --ntasks=10\n#SBATCH --ntasks-per-node=4\n"
+       "#SBATCH --gpus-per-node=4\n"},
+      // No node gets more ranks than GPUs: Slurm fills the first one otherwise.
+      {[](JobSpec& job, SlurmRequest& request) {
+         job.processes = 6;
+         request.gpus_per_node = 4;
+       },
+       "dlaunch\n#SBATCH --nodes=2\n#SBATCH --ntasks=6\n#SBATCH --ntasks-per-node=4\n"
+       "#SBATCH --gpus-per-node=4\n"},
+      {[](JobSpec& job, SlurmRequest& request) {
+         job.processes = 6;
+         job.binding.gpus = Binding::Gpus::none;
+         request.gpus_per_node = 4;
+       },
+       "dlaunch\n#SBATCH --ntasks=6\n#SBATCH --gpus-per-node=4\n"},
+      // GPUs by an option of sbatch.
+      {[](JobSpec& job, SlurmRequest& request) {
+         job.processes_per_node.kind = ProcessesPerNode::Kind::gpu;
+         request.options = {"--gres=gpu:a100:4"};
+       },
+       "dlaunch\n#SBATCH --nodes=1\n#SBATCH --ntasks-per-node=4\n#SBATCH --signal"},
+      {[](JobSpec& job, SlurmRequest& request) {
+         job.processes_per_node.kind = ProcessesPerNode::Kind::gpu;
+         request.options = {"-G8"};
+       },
+       "dlaunch\n#SBATCH --nodes=1\n#SBATCH --signal"},
+      {[](JobSpec& job, SlurmRequest& request) {
+         job.processes = 2;
+         job.binding.gpus = Binding::Gpus::one_per_process;
+         request.options = {"--gpus=2"};
+       },
+       "dlaunch\n#SBATCH --ntasks=2\n#SBATCH --signal"},
       {[](JobSpec& job, SlurmRequest&) { job.timeouts.stop = std::chrono::minutes(5); },
        "#SBATCH --signal=B:TERM@330\n"},
       {[](JobSpec& job, SlurmRequest&) { job.timeouts.stop = std::chrono::hours(100); },
@@ -179,6 +242,63 @@ TEST(SlurmScript, RanksOnGpusNeedGpus) {
   JobSpec job;
   job.processes_per_node.kind = ProcessesPerNode::Kind::gpu;
   EXPECT_THAT(script_of(job), HasSubstr("needs --gpus-per-node"));
+  JobSpec roles;
+  roles.roles.resize(1);
+  roles.roles[0].name = "worker";
+  roles.roles[0].count = 3;
+  roles.binding.gpus = Binding::Gpus::one_per_process;
+  EXPECT_THAT(script_of(roles), HasSubstr("with roles needs nodes, or --gpus-per-node N"));
+}
+
+TEST(SlurmScript, NoMoreRanksThanGpus) {
+  SlurmRequest two;
+  two.gpus_per_node = 2;
+  JobSpec each;
+  each.processes_per_node = {ProcessesPerNode::Kind::count, 4};
+  EXPECT_EQ(script_of(each, two),
+            "\"processes_per_node: 4\" but Slurm would be asked for 2 GPUs on each node\n"
+            "         try: more GPUs, or processes_per_node: 2, or binding.gpus: none");
+  JobSpec all;
+  all.nodes = {2, 2};
+  all.processes = 5;
+  EXPECT_THAT(script_of(all, two),
+              HasSubstr("\"processes: 5\" but Slurm would be asked for 4 GPUs on 2 nodes\n"));
+  all.binding.gpus = Binding::Gpus::none;
+  EXPECT_THAT(script_of(all, two), HasSubstr("#SBATCH --ntasks=5\n"));
+}
+
+// The allocation that the script asks for, as Slurm then tells it, is one that the job fits into.
+TEST(SlurmScript, WhatIsAskedForIsEnough) {
+  struct Shape {
+    std::function<void(JobSpec&)> change;
+    std::optional<std::uint32_t> gpus;
+    Environment told;  // by a real Slurm 22.05 for these options
+  };
+  const Shape shapes[] = {
+      {[](JobSpec& job) {
+         job.processes = 4;
+         job.binding.gpus = Binding::Gpus::one_per_process;
+       },
+       std::nullopt,
+       {{"SLURM_TASKS_PER_NODE", "3,1"},
+        {"SLURM_GPUS_PER_TASK", "1"},
+        {"SLURM_GPUS_ON_NODE", "3"}}},
+      {[](JobSpec& job) { job.processes = 4; },
+       2,
+       {{"SLURM_TASKS_PER_NODE", "2(x2)"}, {"SLURM_GPUS_PER_NODE", "2"}}},
+  };
+  for (const Shape& shape : shapes) {
+    JobSpec job;
+    shape.change(job);
+    SlurmRequest request;
+    request.gpus_per_node = shape.gpus;
+    EXPECT_THAT(script_of(job, request), HasSubstr("#!/bin/sh\n"));
+    Environment environment = shape.told;
+    environment["SLURM_JOB_ID"] = "17";
+    environment["SLURM_JOB_NODELIST"] = "node[1-2]";
+    const Status fits = check_allocation(job, **read_slurm_allocation(environment));
+    EXPECT_TRUE(fits) << fits.error().message;
+  }
 }
 
 }  // namespace

@@ -32,6 +32,20 @@ TEST(Srun, IsOneTaskThatSharesWhatTheJobHas) {
   EXPECT_EQ(program_of(connect), "srun");
 }
 
+// Of sbatch -N2 -n4 --gpus-per-task=1 by Slurm 22.05: else a step has the GPU of one task.
+TEST(Srun, AsksForTheGpusOfTheNode) {
+  const std::map<std::string, int> gpus = step_gpus({{"SLURM_JOB_ID", "17"},
+                                                     {"SLURM_JOB_NODELIST", "node[1-2]"},
+                                                     {"SLURM_GPUS_PER_TASK", "1"},
+                                                     {"SLURM_TASKS_PER_NODE", "3,1"}});
+  EXPECT_EQ(gpus, (std::map<std::string, int>{{"node1", 3}}));
+  EXPECT_EQ(step_gpus({}), (std::map<std::string, int>()));
+  Connect connect;
+  connect.via = Connect::Via::slurm;
+  EXPECT_THAT(*connect_command(connect, HostSpec(), {"x", {}, false, 3}),
+              testing::Contains("--gres=gpu:3"));
+}
+
 TEST(Srun, TakesNoOptionsOfTheJobFromTheEnvironment) {
   std::vector<std::string> environment = {"SLURM_JOB_ID=17",     "SLURM_NTASKS=8",
                                           "SLURM_GPUS=8",        "SLURM_GPUS_PER_NODE=4",
@@ -60,6 +74,14 @@ TEST(Srun, SaysOneLineThatNamesTheCause) {
        Kind::final,
        "srun: Unable to create step for job 1: Requested node configuration is not available (it "
        "is no node of this allocation, or not all of its node can be had)"},
+      {1,
+       "srun: error: Unable to create step for job 2: Invalid generic resource (gres) "
+       "specification\n",
+       Kind::final,
+       "srun: Unable to create step for job 2: Invalid generic resource (gres) specification "
+       "(Slurm "
+       "gives no single node its part of --gpus, nor of --gpus-per-task where nodes have different "
+       "numbers; ask for --gpus-per-node)"},
       {1,
        "srun: error: Unable to create step for job 1: Job/step already completing or completed\n",
        Kind::final,
