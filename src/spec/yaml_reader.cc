@@ -220,7 +220,13 @@ class TreeBuilder : public YAML::EventHandler {
     if (key.kind == NodeKind::null) {
       diagnostics_.error(key.place, "a key is missing here, or it needs quotes");
     } else if (key.kind != NodeKind::scalar) {
-      diagnostics_.error(key.place, "a key must be a plain text, not a list or a mapping");
+      const std::size_t at = key.place.offset;
+      const bool is_placeholder = at > 0 && text_.substr(at - 1, 2) == "{{";
+      diagnostics_.error(
+          key.place, is_placeholder
+                         ? "a key must be a plain text, not a mapping; is this the {{place}} of "
+                           "a template that was not filled in? as a text it needs quotes"
+                         : "a key must be a plain text, not a list or a mapping");
     } else if (key.plain && key.text == "<<") {
       diagnostics_.error(
           key.place,
