@@ -31,6 +31,7 @@ struct CheckCommand {
   bool json = false;
   bool no_fabric = false;
   std::optional<std::string> min_busbw;
+  std::optional<std::string> azure_size;
   int verbosity = 0;
   bool local = false;
   std::optional<std::uint32_t> expected_gpus;
@@ -56,6 +57,8 @@ struct CheckCommand {
     if (!loaded) return print_error(loaded.error());
     options.min_busbw = loaded->spec.preflight.min_busbw_gbs;
     if (const Status read = read_min_busbw(options); !read) return print_error(read.error());
+    if (const Status read = read_azure_size(*loaded, options); !read)
+      return print_error(read.error());
     if (const Status hosts = resolve_job_hosts(wanted, json, *loaded); !hosts)
       return print_error(hosts.error());
     // All that were named, whatever the job would take of them.
@@ -73,7 +76,8 @@ struct CheckCommand {
     const bool no_numbers = job.processes.empty() && job.per_node.empty() && job.nodes.empty();
     const bool no_job = job.file.empty() && job.sets.empty() && job.inputs.empty() &&
                         job.outputs.empty() && job.step.empty() && job.arguments.empty();
-    return no_hosts && no_numbers && no_job && !job.no_container && !no_fabric && !min_busbw;
+    return no_hosts && no_numbers && no_job && !job.no_container && !no_fabric && !min_busbw &&
+           !azure_size;
   }
 
   Status read_min_busbw(ClusterCheckOptions& options) const {
@@ -90,6 +94,14 @@ struct CheckCommand {
     }
     options.min_busbw = value;
     return {};
+  }
+
+  /// What a job file names may be anything: only the user's own word has to be a size.
+  Status read_azure_size(const LoadedJob& loaded, ClusterCheckOptions& options) const {
+    if (!azure_size && loaded.azure_size.empty()) return {};
+    auto size = fabric::azure_size(azure_size ? *azure_size : loaded.azure_size);
+    if (size) options.azure_size = std::move(*size);
+    return size || !azure_size ? Status() : tl::unexpected(size.error());
   }
 
   int show(const CheckReport& report) const {
@@ -114,6 +126,8 @@ Subcommand check_command() {
     options.value("--min-busbw", check->min_busbw,
                   "Bus bandwidth of all_reduce that passes\n(default: auto, from the links' rates)",
                   "GB/s");
+    options.value("--azure-size", check->azure_size,
+                  "The nodes' VM size, to compare its InfiniBand with\nwhat is found", "NAME");
     options.flag("--local", check->local,
                  "This machine alone: what it has, its health,\nhow fast it is");
     options.number("--expect-gpus", check->expected_gpus,

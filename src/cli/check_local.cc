@@ -11,10 +11,14 @@
 #include "cli/gpu_health.h"
 #include "cli/machine_facts.h"
 #include "cli/print.h"
+#include "measure/record.h"
+#include "model/environment.h"
 #include "os/clock.h"
 #include "os/program_output.h"
 #include "report/local_check.h"
 #include "report/plain_text.h"
+
+extern char** environ;
 
 namespace dlaunch {
 
@@ -23,6 +27,7 @@ namespace {
 // Each part takes a second or three; the limits are for drivers that hang, and for busy machines.
 constexpr std::chrono::seconds kWholeLimit{9};
 constexpr std::chrono::seconds kPartLimit{3};
+constexpr std::chrono::seconds kRankLimit{5};
 
 /// What is left until `end`, at most `most`; not nothing, or what is asked would only be killed.
 std::chrono::milliseconds left_until(MonotonicTime end, std::chrono::milliseconds most) {
@@ -86,6 +91,47 @@ void add_backends(LocalCheck& check, MonotonicTime end) {
   }
 }
 
+/// Our environment without the words of whoever has started this as one of several ranks.
+Environment environment_of_one() {
+  Environment environment = environment_from_block(environ);
+  for (const char* name : {"PMI_FD", "PMI_RANK", "PMI_SIZE", "WORLD_SIZE", "OMPI_COMM_WORLD_SIZE"})
+    environment.erase(name);
+  return environment;
+}
+
+/// The measuring ranks' own program, as a rank that is alone (collectives/program/mode_alone.cc).
+void add_one_rank(LocalCheck& check, MonotonicTime end) {
+  const bool is_ready = std::any_of(check.parts.begin(), check.parts.end(), [](const auto& part) {
+    return part.name == "nccl" && part.says.starts_with("ready");
+  });
+  if (!is_ready || !check.speed || check.speed->gpus.empty()) return;
+  LocalCheck::OneRank rank;
+  const auto limit = left_until(end, kRankLimit);
+  const Environment environment = environment_of_one();
+  const auto said = program_output(
+      {"/proc/self/exe", "collectives", "--backend", "nccl", "alone", "timeout_ms=60000"}, limit,
+      &environment);
+  rank.is_late = !said && said.error().exit_code == exit_code::kTimeLimit;
+  rank.problem = said ? "it has said nothing" : said.error().message;
+  std::string_view rest = said ? std::string_view(*said) : std::string_view();
+  bool is_measured = false;
+  while (!rest.empty()) {
+    const std::size_t newline = rest.find('\n');
+    const std::string_view line = rest.substr(0, newline);
+    rest.remove_prefix(newline == std::string_view::npos ? rest.size() : newline + 1);
+    const auto record = measure::read_record(line);
+    if (record && record->kind() == "header") rank.library = record->text("backend");
+    if (record && record->kind() == "alone") {
+      rank.gbyte_s = record->number("gbytes_per_s");
+      rank.wrong = record->number("wrong");
+      is_measured = true;
+    }
+    if (!record && !line.empty()) rank.problem = plain_line(line);
+  }
+  if (is_measured) rank.problem.clear();
+  check.one_rank = std::move(rank);
+}
+
 }  // namespace
 
 int check_local(const LocalCheckOptions& options) {
@@ -100,6 +146,7 @@ int check_local(const LocalCheckOptions& options) {
   add_shared_memory(check);
   add_backends(check, end);
   add_speed(check, end);
+  add_one_rank(check, end);
   check.seconds = std::chrono::duration<double>(monotonic_now() - begin).count();
   const int printed = print_text(options.json ? local_check_json(check) : local_check_text(check));
   return local_findings(check).empty() ? printed : exit_code::kPreflight;

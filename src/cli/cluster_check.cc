@@ -8,6 +8,7 @@
 #include "launch/session/survey.h"
 #include "os/clock.h"
 #include "plan/node_checks.h"
+#include "report/azure_size_findings.h"
 #include "report/fabric_findings.h"
 
 extern char** environ;
@@ -212,6 +213,10 @@ Result<CheckReport> check_cluster(const JobSpec& spec, const ClusterCheckOptions
   for (CheckFinding& one : culprits) {
     const bool is_known = one.code == "gpus" && is_named(report.findings, one.nodes.front());
     if (!is_known) report.findings.push_back(std::move(one));
+  }
+  if (options.azure_size) {
+    for (CheckFinding& one : azure_size_findings(*options.azure_size, report.nodes))
+      report.findings.push_back(std::move(one));
   }
   if (options.fabric) {
     if (const Status measured = measure_fabric(spec, options, *survey, report); !measured)

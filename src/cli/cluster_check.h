@@ -5,6 +5,7 @@
 #include <optional>
 #include <string>
 
+#include "fabric/azure_sizes.h"
 #include "model/check_report.h"
 #include "model/job_spec.h"
 #include "model/result.h"
@@ -15,9 +16,10 @@ struct ClusterCheckOptions {
   bool nodes = true;
   bool reach = true;
   bool fabric = true;
-  bool places = false;              // whether the job's own needs are looked for
-  std::optional<double> min_busbw;  // GB/s; nullopt: from what was detected
-  std::string current_folder;       // absolute
+  bool places = false;                          // whether the job's own needs are looked for
+  std::optional<double> min_busbw;              // GB/s; nullopt: from what was detected
+  std::optional<fabric::AzureSize> azure_size;  // of the nodes, as somebody says
+  std::string current_folder;                   // absolute
   int verbosity = 0;
 };
 

@@ -102,12 +102,15 @@ Result<std::string> probe_collectives(MeasureBackend backend) {
   const auto said = program_output({path_of(*file), "--version", kind.backend}, kProbeLimit);
   if (!said) return tl::unexpected(said.error());
   std::istringstream lines(*said);  // libraries may say something, too
-  std::string line;
-  while (std::getline(lines, line)) {
+  std::string last;
+  for (std::string line; std::getline(lines, line);) {
     if (line.starts_with(kReady)) return line.substr(kReady.size());
+    if (!line.empty()) last = line;
   }
-  if (line.empty()) line = "it says nothing";
-  return fail(exit_code::kPreflight, std::string(kind.program) + " cannot run: " + line);
+  if (last.empty())
+    return fail(exit_code::kPreflight, std::string(kind.program) + " cannot run: it says nothing");
+  const std::string prefix = std::string(kind.backend) + ": ";  // "nccl: no such library"
+  return fail(exit_code::kPreflight, last.starts_with(prefix) ? last.substr(prefix.size()) : last);
 }
 
 int run_collectives(MeasureBackend backend, const std::vector<std::string>& words) {

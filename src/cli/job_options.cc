@@ -381,6 +381,7 @@ Result<LoadedJob> load_job(const JobOptions& options, const std::string& current
   LoadedJob job;
   job.spec = std::move(reading->spec);
   job.notes = std::move(reading->notes);
+  job.azure_size = std::move(reading->azure_size);
   if (options.no_container) leave_out_containers(job.spec);
   if (!input->text) {
     job.text = job_text_of(options);

@@ -44,6 +44,7 @@ struct LoadedJob {
   std::string file;  // as typed; empty: given on the command line
   std::vector<std::string> ignored;  // keys of the file that were left out
   std::vector<std::string> notes;    // about a job file of another system; one sentence each
+  std::string azure_size;            // that such a file names; empty: none
   /// By resolve_job_hosts(): when the time of our Slurm job ends; nullopt: not known.
   std::optional<SlurmTime> slurm_end = {};
 };

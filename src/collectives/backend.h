@@ -13,8 +13,8 @@ class Backend {
  public:
   virtual ~Backend() = default;
 
-  [[nodiscard]] virtual int rank() const noexcept = 0;
-  [[nodiscard]] virtual int size() const noexcept = 0;
+  [[nodiscard]] int rank() const noexcept { return rank_; }
+  [[nodiscard]] int size() const noexcept { return size_; }
   [[nodiscard]] virtual std::string description() const = 0;
   [[nodiscard]] virtual bool takes_device_buffers() const noexcept = 0;
   virtual Result<std::unique_ptr<Backend>> split(int color, int key) = 0;
@@ -22,13 +22,17 @@ class Backend {
   virtual Status run(const Call& call) = 0;
   virtual Status synchronize(Stream stream) = 0;
   virtual void abort(int code) = 0;
+
+ protected:
+  int rank_ = 0;
+  int size_ = 1;
 };
 
 /// Ok where this rank could use NCCL: its library, a driver and a GPU are here.
 Status nccl_is_here();
 
 /// "Open MPI v4.1.4", "NCCL 2.28.9"; nothing is begun by it. Code::unavailable where the library
-/// cannot be had.
+/// cannot be had, or NCCL has no driver. GPUs are not counted: that would begin them.
 Result<std::string> mpi_name();
 Result<std::string> nccl_name();
 

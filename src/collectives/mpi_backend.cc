@@ -17,6 +17,7 @@
 #include "collectives/backend.h"
 #include "collectives/mpi_calls.h"
 #include "collectives/mpi_library.h"
+#include "collectives/staging.h"
 
 namespace dlaunch::collectives {
 
@@ -70,7 +71,7 @@ Status copy_world(std::chrono::milliseconds timeout, MPI_Comm& copy) {
 class MpiBackend final : public Backend {
  public:
   MpiBackend(std::shared_ptr<MpiLibrary> library, MPI_Comm comm, std::chrono::milliseconds timeout)
-      : library_(std::move(library)), comm_(comm), timeout_(timeout) {
+      : library_(std::move(library)), names_(library_->names()), comm_(comm), timeout_(timeout) {
     MPI_Comm_rank(comm_, &rank_);
     MPI_Comm_size(comm_, &size_);
     MPI_Comm_set_errhandler(comm_, MPI_ERRORS_RETURN);
@@ -83,10 +84,10 @@ class MpiBackend final : public Backend {
   MpiBackend(const MpiBackend&) = delete;
   MpiBackend& operator=(const MpiBackend&) = delete;
 
-  [[nodiscard]] int rank() const noexcept override { return rank_; }
-  [[nodiscard]] int size() const noexcept override { return size_; }
   [[nodiscard]] std::string description() const override { return "mpi: " + mpi_version(); }
-  [[nodiscard]] bool takes_device_buffers() const noexcept override { return is_cuda_aware(); }
+  [[nodiscard]] bool takes_device_buffers() const noexcept override {
+    return is_cuda_aware_ || device_ != nullptr;
+  }
 
   Result<std::unique_ptr<Backend>> split(int color, int key) override {
     // MPI_Comm_split has no time limit; but when all are here it is quick.
@@ -98,17 +99,11 @@ class MpiBackend final : public Backend {
   }
 
   Status run(const Call& call) override {
-    if (broken_)
-      return {Code::broken, std::string(name_of(call.kind)) + ": an earlier call has failed"};
-    Status status = timeout_.count() == 0
-                        ? mpi_status(run_blocking(call, comm_, rank_), name_of(call.kind))
-                        : run_in_time(call);
-    if (!status.ok()) {
-      set_broken();
-      return status;
-    }
-    complete(call, rank_, size_);
-    return status;
+    if (device_ == nullptr) return run_as_it_is(call);
+    const bool reaches_it = is_cuda_aware_ && !needs_host(call, rank_);
+    if (reaches_it || !is_on_device(call, rank_, *device_)) return run_as_it_is(call);
+    return run_staged(call, rank_, size_, *device_,
+                      [this](const Call& on_host) { return run_as_it_is(on_host); });
   }
 
   Status synchronize(Stream /*stream*/) override {
@@ -118,24 +113,40 @@ class MpiBackend final : public Backend {
   void abort(int code) override { MPI_Abort(comm_, code); }
 
  private:
+  Status run_as_it_is(const Call& call) {
+    if (broken_)
+      return {Code::broken, std::string(name_of(call.kind)) + ": an earlier call has failed"};
+    // The short way, which a call of 100 ns notices.
+    if (timeout_.count() == 0) {
+      const int error = run_blocking(call, names_, comm_, rank_);
+      if (error != MPI_SUCCESS) return give_up(mpi_status(error, name_of(call.kind)));
+    } else if (Status status = run_in_time(call); !status.ok()) {
+      return give_up(status);
+    }
+    if (is_incomplete(call, rank_)) complete(call, rank_, size_);
+    return {};
+  }
+
   Status run_in_time(const Call& call) {
     const std::string_view what = name_of(call.kind);
     Requests requests = {MPI_REQUEST_NULL, MPI_REQUEST_NULL};
-    if (Status begun = mpi_status(begin(call, comm_, rank_, requests), what); !begun.ok())
+    if (Status begun = mpi_status(begin(call, names_, comm_, rank_, requests), what); !begun.ok())
       return begun;
     return wait_for(requests, timeout_, what);
   }
 
-  void set_broken() {
+  Status give_up(Status why) {
     broken_ = true;
     library_->set_broken();
+    return why;
   }
 
   std::shared_ptr<MpiLibrary> library_;
+  const MpiNames& names_;
   MPI_Comm comm_;
   std::chrono::milliseconds timeout_;
-  int rank_ = 0;
-  int size_ = 1;
+  DeviceMemory* device_ = cuda_memory();  // null: every buffer is the host's
+  bool is_cuda_aware_ = is_cuda_aware();
   std::atomic<bool> broken_ = false;
 };
 

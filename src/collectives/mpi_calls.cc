@@ -2,8 +2,6 @@
 
 #include <cstring>
 
-#include "collectives/mpi_types.h"
-
 namespace dlaunch::collectives {
 
 namespace {
@@ -11,14 +9,17 @@ namespace {
 using Kind = Call::Kind;
 constexpr int kTag = 1;
 
+constexpr bool reduces(Kind kind) noexcept {
+  return kind == Kind::reduce || kind == Kind::all_reduce || kind == Kind::reduce_scatter;
+}
+
 /// The arguments as MPI wants them.
 struct Words {
-  Words(const Call& call, int rank)
-      : send(call.send),
-        receive(call.receive),
-        count(static_cast<int>(call.count)),
-        type(mpi_type(call.type)),
-        op(mpi_op(call.type, call.op)) {
+  Words(const Call& call, const MpiNames& names, int rank)
+      : send(call.send), receive(call.receive), count(static_cast<int>(call.count)) {
+    if (call.kind == Kind::barrier) return;
+    type = names.type(call.type);
+    if (reduces(call.kind)) op = names.op(call.type, call.op);
     if (!in_place(call, rank)) return;
     if (call.kind == Kind::reduce_scatter)
       receive = const_cast<void*>(call.send);  // the caller's, who says "in place"
@@ -28,14 +29,14 @@ struct Words {
   const void* send;
   void* receive;
   int count;
-  MPI_Datatype type;
-  MPI_Op op;
+  MPI_Datatype type = MPI_DATATYPE_NULL;
+  MPI_Op op = MPI_OP_NULL;
 };
 
 }  // namespace
 
-int run_blocking(const Call& call, MPI_Comm comm, int rank) {
-  const Words w(call, rank);
+int run_blocking(const Call& call, const MpiNames& names, MPI_Comm comm, int rank) {
+  const Words w(call, names, rank);
   switch (call.kind) {
     case Kind::barrier:
       return MPI_Barrier(comm);
@@ -62,8 +63,9 @@ int run_blocking(const Call& call, MPI_Comm comm, int rank) {
   return MPI_ERR_ARG;
 }
 
-int begin(const Call& call, MPI_Comm comm, int rank, std::array<MPI_Request, 2>& requests) {
-  const Words w(call, rank);
+int begin(const Call& call, const MpiNames& names, MPI_Comm comm, int rank,
+          std::array<MPI_Request, 2>& requests) {
+  const Words w(call, names, rank);
   MPI_Request* request = requests.data();
   switch (call.kind) {
     case Kind::barrier:
@@ -95,9 +97,6 @@ int begin(const Call& call, MPI_Comm comm, int rank, std::array<MPI_Request, 2>&
 }
 
 void complete(const Call& call, int rank, int size) {
-  const bool has_result = call.kind == Kind::all_reduce || call.kind == Kind::reduce_scatter ||
-                          (call.kind == Kind::reduce && rank == call.root);
-  if (!has_result || call.count == 0) return;
   if (call.kind == Kind::reduce_scatter && in_place(call, rank)) {
     std::memmove(call.receive, call.send, call.count * size_of(call.type));
   }

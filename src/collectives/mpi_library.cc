@@ -5,8 +5,6 @@
 
 #include <mpi.h>
 
-#include "collectives/mpi_types.h"
-
 namespace dlaunch::collectives {
 
 Result<std::shared_ptr<MpiLibrary>> MpiLibrary::get() {
@@ -28,7 +26,6 @@ Result<std::shared_ptr<MpiLibrary>> MpiLibrary::get() {
     const int error = MPI_Init_thread(nullptr, nullptr, MPI_THREAD_MULTIPLE, &provided);
     if (error != MPI_SUCCESS) return Status(Code::unavailable, "MPI cannot be initialized");
   }
-  make_mpi_ops();
   std::shared_ptr<MpiLibrary> made(new MpiLibrary(initialized == 0));
   shared = made;
   return made;
@@ -38,7 +35,7 @@ MpiLibrary::~MpiLibrary() {
   int finalized = 0;
   MPI_Finalized(&finalized);
   if (finalized != 0 || broken_) return;
-  free_mpi_ops();
+  free_mpi_names(names_);
   if (initialized_here_) MPI_Finalize();
 }
 

@@ -7,6 +7,7 @@
 #include <string>
 #include <string_view>
 
+#include "collectives/mpi_types.h"
 #include "dlaunch/collectives/status.h"
 
 namespace dlaunch::collectives {
@@ -24,9 +25,13 @@ class MpiLibrary {
   /// Requests that nobody waits for any more are under way.
   void set_broken() noexcept { broken_ = true; }
 
- private:
-  explicit MpiLibrary(bool initialized_here) : initialized_here_(initialized_here) {}
+  [[nodiscard]] const MpiNames& names() const noexcept { return names_; }
 
+ private:
+  explicit MpiLibrary(bool initialized_here)
+      : names_(make_mpi_names()), initialized_here_(initialized_here) {}
+
+  MpiNames names_;
   bool initialized_here_;
   std::atomic<bool> broken_ = false;
 };

@@ -51,23 +51,9 @@ constexpr std::array<MPI_User_function*, 2 * kOwnOps> kFunctions = {
     reduce_16_bits<Bfloat16, Min>, reduce_16_bits<Bfloat16, Max>,
 };
 
-struct OwnOps {
-  std::array<MPI_Op, 2 * kOwnOps> ops{};
-  bool made = false;
-};
-
-OwnOps& own_ops() {
-  static OwnOps ops;
-  return ops;
-}
-
-MPI_Op own_op(DataType type, ReduceOp op) {
-  const std::size_t first = type == DataType::float16 ? 0 : kOwnOps;
-  return own_ops().ops[first + static_cast<std::size_t>(op == ReduceOp::avg ? ReduceOp::sum : op)];
-}
-
-bool is_16_bits(DataType type) {
-  return type == DataType::float16 || type == DataType::bfloat16;
+MPI_Op& own_op(MpiNames& names, std::size_t number) {
+  const DataType type = number < kOwnOps ? DataType::float16 : DataType::bfloat16;
+  return names.ops[static_cast<std::size_t>(type)][number % kOwnOps];
 }
 
 template <typename Number>
@@ -97,45 +83,22 @@ void divide_uint8(void* elements, std::size_t count, int size) {
 
 }  // namespace
 
-MPI_Datatype mpi_type(DataType type) {
-  switch (type) {
-    case DataType::int8:
-      return MPI_INT8_T;
-    case DataType::uint8:
-      return MPI_UINT8_T;
-    case DataType::int32:
-      return MPI_INT32_T;
-    case DataType::uint32:
-      return MPI_UINT32_T;
-    case DataType::int64:
-      return MPI_INT64_T;
-    case DataType::uint64:
-      return MPI_UINT64_T;
-    case DataType::float16:
-    case DataType::bfloat16:
-      return MPI_UINT16_T;
-    case DataType::float32:
-      return MPI_FLOAT;
-    case DataType::float64:
-      return MPI_DOUBLE;
+MpiNames make_mpi_names() {
+  MpiNames names;
+  names.types = {MPI_INT8_T,   MPI_UINT8_T,  MPI_INT32_T,  MPI_UINT32_T, MPI_INT64_T,
+                 MPI_UINT64_T, MPI_UINT16_T, MPI_UINT16_T, MPI_FLOAT,    MPI_DOUBLE};
+  for (auto& of_type : names.ops) of_type = {MPI_SUM, MPI_PROD, MPI_MIN, MPI_MAX, MPI_SUM};
+  for (std::size_t i = 0; i < kFunctions.size(); ++i)
+    MPI_Op_create(kFunctions[i], 1, &own_op(names, i));
+  for (const DataType type : {DataType::float16, DataType::bfloat16}) {
+    auto& ops = names.ops[static_cast<std::size_t>(type)];
+    ops[static_cast<std::size_t>(ReduceOp::avg)] = ops[static_cast<std::size_t>(ReduceOp::sum)];
   }
-  return MPI_DATATYPE_NULL;
+  return names;
 }
 
-MPI_Op mpi_op(DataType type, ReduceOp op) {
-  if (is_16_bits(type)) return own_op(type, op);
-  switch (op) {
-    case ReduceOp::sum:
-    case ReduceOp::avg:
-      return MPI_SUM;
-    case ReduceOp::prod:
-      return MPI_PROD;
-    case ReduceOp::min:
-      return MPI_MIN;
-    case ReduceOp::max:
-      return MPI_MAX;
-  }
-  return MPI_OP_NULL;
+void free_mpi_names(MpiNames& names) {
+  for (std::size_t i = 0; i < kFunctions.size(); ++i) MPI_Op_free(&own_op(names, i));
 }
 
 void divide(void* elements, std::size_t count, DataType type, int size) {
@@ -161,20 +124,6 @@ void divide(void* elements, std::size_t count, DataType type, int size) {
     case DataType::float64:
       return divide_numbers<double>(elements, count, size);
   }
-}
-
-void make_mpi_ops() {
-  OwnOps& own = own_ops();
-  if (own.made) return;
-  for (std::size_t i = 0; i < own.ops.size(); ++i) MPI_Op_create(kFunctions[i], 1, &own.ops[i]);
-  own.made = true;
-}
-
-void free_mpi_ops() {
-  OwnOps& own = own_ops();
-  if (!own.made) return;
-  for (MPI_Op& op : own.ops) MPI_Op_free(&op);
-  own.made = false;
 }
 
 }  // namespace dlaunch::collectives

@@ -2,6 +2,7 @@
 #ifndef DLAUNCH_COLLECTIVES_MPI_TYPES_H
 #define DLAUNCH_COLLECTIVES_MPI_TYPES_H
 
+#include <array>
 #include <cstddef>
 
 #include <mpi.h>
@@ -10,20 +11,29 @@
 
 namespace dlaunch::collectives {
 
-/// After MPI_Init. 16-bit numbers are MPI_UINT16_T, with operations of our own.
-MPI_Datatype mpi_type(DataType type);
+/// By the numbers of ours. Tables, because a call of 100 ns notices a switch.
+struct MpiNames {
+  /// 16-bit numbers are MPI_UINT16_T, with operations of our own.
+  std::array<MPI_Datatype, kDataTypeCount> types{};
+  /// Of an average: the sum, which divide() completes.
+  std::array<std::array<MPI_Op, kReduceOpCount>, kDataTypeCount> ops{};
 
-/// Of an average: the sum, which divide() completes.
-MPI_Op mpi_op(DataType type, ReduceOp op);
+  [[nodiscard]] MPI_Datatype type(DataType type) const noexcept {
+    return types[static_cast<std::size_t>(type)];
+  }
+  [[nodiscard]] MPI_Op op(DataType type, ReduceOp op) const noexcept {
+    return ops[static_cast<std::size_t>(type)][static_cast<std::size_t>(op)];
+  }
+};
+
+/// After MPI_Init.
+MpiNames make_mpi_names();
+
+/// Before MPI_Finalize, when the last communicator is gone.
+void free_mpi_names(MpiNames& names);
 
 /// Divides each element by `size`.
 void divide(void* elements, std::size_t count, DataType type, int size);
-
-/// After MPI_Init, before the first reduction.
-void make_mpi_ops();
-
-/// Before MPI_Finalize, when the last communicator is gone.
-void free_mpi_ops();
 
 }  // namespace dlaunch::collectives
 

@@ -81,6 +81,13 @@ Status choose_device() {
   return cuda_status(cudaSetDevice(wanted < 0 ? 0 : wanted % devices), "nccl: cudaSetDevice");
 }
 
+/// CUDA itself says of a machine without a driver that the driver is too old.
+std::string why_no_gpu(cudaError_t error) {
+  int driver = 0;
+  (void)cudaDriverGetVersion(&driver);
+  return driver == 0 ? "there is no NVIDIA driver" : cudaGetErrorString(error);
+}
+
 class NcclBackend final : public Backend {
  public:
   NcclBackend(const NcclLibrary& nccl, std::chrono::milliseconds timeout)
@@ -98,8 +105,6 @@ class NcclBackend final : public Backend {
     return opened(nccl_.comm_init_rank_config(&comm_, size, id, rank, &config));
   }
 
-  [[nodiscard]] int rank() const noexcept override { return rank_; }
-  [[nodiscard]] int size() const noexcept override { return size_; }
   [[nodiscard]] std::string description() const override { return "nccl: " + nccl_.version(); }
   [[nodiscard]] bool takes_device_buffers() const noexcept override { return true; }
 
@@ -117,6 +122,8 @@ class NcclBackend final : public Backend {
   }
 
   Status run(const Call& call) override {
+    const bool moves_nothing = call.count == 0 && call.kind != Kind::barrier;
+    if (moves_nothing) return broken_ ? broken(name_of(call.kind)) : Status();
     return begin(name_of(call.kind), [&] { return issue(call); });
   }
 
@@ -270,8 +277,6 @@ class NcclBackend final : public Backend {
   std::mutex mutex_;  // of comm_
   ncclComm_t comm_ = nullptr;
   void* token_ = nullptr;  // what a barrier reduces
-  int rank_ = 0;
-  int size_ = 1;
   std::atomic<bool> broken_ = false;
 };
 
@@ -282,14 +287,18 @@ Status nccl_is_here() {
   if (!nccl) return nccl.status();
   int devices = 0;
   const cudaError_t error = cudaGetDeviceCount(&devices);
-  if (error != cudaSuccess)
-    return {Code::unavailable, std::string("nccl: ") + cudaGetErrorString(error)};
+  if (error != cudaSuccess) return {Code::unavailable, "nccl: " + why_no_gpu(error)};
   return devices > 0 ? Status() : Status(Code::unavailable, "nccl: this rank sees no GPU");
 }
 
 Result<std::string> nccl_name() {
   const auto nccl = NcclLibrary::get();
   if (!nccl) return nccl.status();
+  int driver = 0;
+  (void)cudaDriverGetVersion(&driver);  // a look, which begins nothing
+  if (driver == 0)
+    return Status(Code::unavailable,
+                  "nccl: NCCL " + (*nccl)->version() + " is here, but no NVIDIA driver");
   return "NCCL " + (*nccl)->version();
 }
 

@@ -56,7 +56,9 @@ Result<const NcclLibrary*> load() {
   void* handle = ::dlopen(kFile, RTLD_NOW | RTLD_LOCAL);
   if (handle == nullptr) {
     const char* why = ::dlerror();
-    return Status(Code::unavailable, std::string("nccl: ") + (why != nullptr ? why : kFile));
+    return Status(Code::unavailable,
+                  std::string("nccl: ") + (why != nullptr ? why : kFile) +
+                      "; pip has it in nvidia/nccl/lib: name that folder in LD_LIBRARY_PATH");
   }
   const std::string missing = find_all(handle, library);
   if (!missing.empty()) {

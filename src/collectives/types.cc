@@ -6,34 +6,16 @@ namespace dlaunch::collectives {
 
 namespace {
 
-struct TypeRow {
-  std::string_view name;
-  std::size_t size;
-};
-
-constexpr std::array<TypeRow, kDataTypeCount> kTypes = {{
-    {"int8", 1},
-    {"uint8", 1},
-    {"int32", 4},
-    {"uint32", 4},
-    {"int64", 8},
-    {"uint64", 8},
-    {"float16", 2},
-    {"bfloat16", 2},
-    {"float32", 4},
-    {"float64", 8},
-}};
+constexpr std::array<std::string_view, kDataTypeCount> kTypes = {
+    "int8",   "uint8",   "int32",    "uint32",  "int64",
+    "uint64", "float16", "bfloat16", "float32", "float64"};
 
 constexpr std::array<std::string_view, kReduceOpCount> kOps = {"sum", "prod", "min", "max", "avg"};
 
 }  // namespace
 
-std::size_t size_of(DataType type) noexcept {
-  return kTypes[static_cast<std::size_t>(type)].size;
-}
-
 std::string_view name_of(DataType type) noexcept {
-  return kTypes[static_cast<std::size_t>(type)].name;
+  return kTypes[static_cast<std::size_t>(type)];
 }
 
 std::string_view name_of(ReduceOp op) noexcept {
@@ -42,7 +24,7 @@ std::string_view name_of(ReduceOp op) noexcept {
 
 std::optional<DataType> data_type_named(std::string_view name) noexcept {
   for (std::size_t i = 0; i < kTypes.size(); ++i) {
-    if (kTypes[i].name == name) return static_cast<DataType>(i);
+    if (kTypes[i] == name) return static_cast<DataType>(i);
   }
   return std::nullopt;
 }

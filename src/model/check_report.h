@@ -49,6 +49,7 @@ struct CheckReport {
   std::vector<CheckFinding> findings;
   std::vector<NodeFigures> figures;      // index = node; empty: nothing was measured
   std::string not_measured;              // why, in one sentence; empty: it was
+  std::size_t exchanges = 0;             // between two nodes that were measured in rounds
   std::optional<double> all_reduce_gbs;  // bus bandwidth of all good nodes together
   double all_reduce_bytes = 0;           // of its buffers
   std::optional<double> expected_gbs;    // that it should reach

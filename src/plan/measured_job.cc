@@ -12,6 +12,15 @@ namespace dlaunch {
 
 namespace {
 
+/// The first node on which ranks would have to share a GPU, which NCCL refuses; null: none.
+const Node* with_shared_gpus(const Cluster& cluster, const std::vector<std::uint32_t>& gpus,
+                             const std::vector<std::uint32_t>& ranks) {
+  for (std::size_t i = 0; i < ranks.size() && i < gpus.size(); ++i) {
+    if (ranks[i] > gpus[i]) return &cluster.nodes[i];
+  }
+  return nullptr;
+}
+
 /// The first node without a GPU; null: each has one.
 const Node* without_gpu(const Cluster& cluster, const std::vector<std::uint32_t>& gpus) {
   const auto found = std::find(gpus.begin(), gpus.end(), 0U);
@@ -69,7 +78,18 @@ Result<MeasurePlace> place_measurement(const MeasureWish& wish, const Cluster& c
   set_count(wish, *backend, cluster, spec);
   const auto placed = place(spec, cluster, gpus);
   if (!placed) return tl::unexpected(placed.error());
-  return MeasurePlace{*backend, placed->per_node, static_cast<std::uint32_t>(placed->ranks.size())};
+  MeasurePlace found{*backend, placed->per_node, static_cast<std::uint32_t>(placed->ranks.size())};
+  if (found.backend != MeasureBackend::nccl) return found;
+  const Node* shared = with_shared_gpus(cluster, gpus, found.per_node);
+  if (shared != nullptr && wish.backend == MeasureBackend::automatic && wish.has_mpi) {
+    found.backend = MeasureBackend::mpi;
+  } else if (shared != nullptr) {
+    return fail(exit_code::kPreflight,
+                "NCCL takes one rank a GPU, and there are fewer GPUs than "
+                "ranks on " +
+                    shared->name + "; over the host's memory: --backend mpi");
+  }
+  return found;
 }
 
 Status check_memory(const MeasurePlace& place, const Cluster& cluster,

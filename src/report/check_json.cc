@@ -61,6 +61,7 @@ std::string check_json(const CheckReport& report) {
   text.key("took_ms").number(report.took_ms).key("backend").string(report.backend);
   put_positive(text, "all_reduce_busbw_gbs", report.all_reduce_gbs.value_or(0));
   put_positive(text, "expected_busbw_gbs", report.expected_gbs.value_or(0));
+  text.key("exchanges").number(static_cast<std::int64_t>(report.exchanges));
   text.key("not_measured").string(report.not_measured);
   text.key("nodes").begin_array();
   for (std::uint32_t i = 0; i < report.nodes.size(); ++i) put_node(text, report, i);

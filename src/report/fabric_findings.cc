@@ -34,6 +34,7 @@ class Fabric {
 
   void add() {
     report_.backend = data_.backend;
+    report_.exchanges = data_.measured.exchanges.size();
     add_figures();
     const measure::Outliers outliers = find_outliers(data_.measured);
     for (const SlowNode& slow : outliers.nodes) add(slow);

@@ -135,6 +135,37 @@ void add_health_findings(const MachineInfo& info, std::vector<std::string>& find
   }
 }
 
+void add_one_rank_findings(const LocalCheck& check, std::vector<std::string>& findings) {
+  if (!check.one_rank || check.one_rank->is_late) return;
+  const LocalCheck::OneRank& rank = *check.one_rank;
+  if (!rank.problem.empty()) {
+    findings.push_back("NCCL cannot be used, even with one rank: " + rank.problem);
+  } else if (rank.wrong > 0) {
+    findings.push_back("NCCL has copied " + fixed_text(rank.wrong, 0) +
+                       " elements wrong within a GPU");
+  }
+}
+
+/// What it is, so that nobody takes it for a link's.
+std::string one_rank_text(const LocalCheck::OneRank& rank) {
+  if (!rank.problem.empty()) return "one rank: not measured: " + rank.problem;
+  return "an all_reduce of one rank, which is a copy within the GPU, no link: " +
+         figure(rank.gbyte_s) + " GB/s";
+}
+
+void write_one_rank(JsonText& json, const LocalCheck& check) {
+  json.line(2).key("nccl_one_rank");
+  if (!check.one_rank) {
+    json.null();
+    return;
+  }
+  const LocalCheck::OneRank& rank = *check.one_rank;
+  json.begin_object().key("library").string(rank.library).key("is_a_copy").boolean(true);
+  json.key("gbyte_s").real(rank.gbyte_s);
+  json.key("wrong").number(static_cast<std::int64_t>(rank.wrong));
+  json.key("problem").string(rank.problem).end_object();
+}
+
 void add_line(std::string& out, std::string label, std::string_view text) {
   label.resize(std::max(label.size() + 1, kLabel), ' ');
   append_wrapped(out, label, std::string(kLabel, ' '), plain_line(text));
@@ -222,6 +253,7 @@ std::vector<std::string> local_findings(const LocalCheck& check) {
   } else if (!check.speed_is_late) {
     findings.push_back("its speed could not be measured: " + check.no_speed);
   }
+  add_one_rank_findings(check, findings);
   return findings;
 }
 
@@ -234,6 +266,7 @@ std::string local_check_text(const LocalCheck& check) {
     add_line(out, "gpu speed", "not measured: " + check.speed->no_gpus);
   }
   for (const LocalCheck::Part& part : check.parts) add_line(out, part.name, part.says);
+  if (check.one_rank) add_line(out, "nccl copy", one_rank_text(*check.one_rank));
   const auto findings = local_findings(check);
   const std::string time = " (" + fixed_text(check.seconds, 1) + " s)";
   add_line(out, "verdict",
@@ -255,6 +288,7 @@ std::string local_check_json(const LocalCheck& check) {
   json.end_array();
   json.line(2).key("seconds").real(check.seconds);
   write_speed(json, check);
+  write_one_rank(json, check);
   json.line(2).key("no_speed");
   check.no_speed.empty() ? json.null() : json.string(check.no_speed);
   json.line(2).key("no_gpu_speed");

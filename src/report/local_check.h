@@ -23,6 +23,16 @@ struct LocalCheck {
     std::string says;
   };
   std::vector<Part> parts;
+  /// NCCL with one rank, on the first GPU: there is nobody to talk to, so what it calls an
+  /// all_reduce is a copy within the GPU.
+  struct OneRank {
+    std::string library;   // "nccl: 2.28.9"
+    double gbyte_s = 0;    // 10^9 bytes/s read and written
+    double wrong = 0;      // elements
+    std::string problem;   // why there are no figures
+    bool is_late = false;  // for want of time: nothing wrong by itself
+  };
+  std::optional<OneRank> one_rank;  // nullopt: without a GPU or NCCL
   std::optional<std::uint32_t> expected_gpus;
   double seconds = 0;  // that all of it took
 };

@@ -144,6 +144,7 @@ class Reading {
     put_roles_in_rank_order(job.roles);
     if (job.name.empty() && !input_.text) job.name = name_from_command(job.command);
     reading.notes = form_.notes;
+    reading.azure_size = form_.azure_size;
     return reading;
   }
 

@@ -39,6 +39,8 @@ struct JobReading {
   std::vector<std::string> left_out;
   /// What a job file of another system says that dlaunch does otherwise, or not; sentences.
   std::vector<std::string> notes;
+  /// The VM size that such a file names, as it stands there: "Standard_NC24rs_v3"; empty: none.
+  std::string azure_size;
 };
 
 /// Reads and checks a job file, native or of another system (spec/dialects/). All errors come in

@@ -200,7 +200,7 @@ NativeForm translated(const Chosen& chosen, const JobInput& input, Sources& sour
   Translation translation{document, sources, diagnostics, input, chosen.root, NativeJob(document)};
   chosen.dialect->translate(translation);
   NativeForm form{translation.job.root(), std::string(chosen.dialect->name),
-                  translation.took_arguments, chosen.notes};
+                  translation.took_arguments, chosen.notes, translation.azure_size};
   form.notes.insert(form.notes.end(), translation.notes.begin(), translation.notes.end());
   add_not_used(translation.not_used, diagnostics, form.notes);
   return form;

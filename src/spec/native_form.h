@@ -18,6 +18,7 @@ struct NativeForm {
   std::string dialect;  // as its users call it; empty: the file is native
   bool took_arguments = false;
   std::vector<std::string> notes;
+  std::string azure_size;  // JobReading::azure_size
 };
 
 /// Reads sources[0]. Nullopt: it holds no job file, which was reported, or nothing can be read in

@@ -18,8 +18,9 @@ PROGRAM = b"dlaunch-collectives-mpi"
 
 
 def bench(box, *words, **more):
-    """Its temporary folders are the case's."""
-    return box.start("bench", *words, env={"TMPDIR": box.make_folder("tmp")}, **more)
+    """Its temporary folders are the case's. Over MPI, also where there is a GPU (tests/gpu has NCCL's cases)."""
+    backend = [] if "--backend" in words else ["--backend", "mpi"]
+    return box.start("bench", *words, *backend, env={"TMPDIR": box.make_folder("tmp")}, **more)
 
 
 def over_nodes(box, per_node=1):
@@ -318,6 +319,9 @@ def a_rank_that_stands_still_is_told_in_time(box):
 def it_says_what_can_be_had(box):
     run = box.run("collectives", "--probe")
     expect_in("mpi: ready", run.out.decode(), "MPI")
+    if not os.path.exists("/dev/nvidiactl"):
+        nccl = run.out.decode().split("\nnccl: ")[1]
+        expect(re.match(r"this dlaunch was built without NCCL|NCCL [0-9.]+ is here, but no NVIDIA driver|libnccl\.so\.2: ", nccl), f"why not NCCL: {nccl}")
     run = box.run("collectives", "--backend", "mpi", "nothing", code=64)
     expect_in("started by dlaunch itself", run.text, "a user's try")
 

@@ -121,9 +121,23 @@ def bytes_of_rank_0_reach_all_without_mpi(box):
     expect_in("3 ranks agree", said(run), "rank 0")
 
 
-@case
-def nccl_against_the_reference(box):
+def need_gpu():
     if not os.path.exists("/dev/nvidiactl"):
         raise Skip("no GPU here (/dev/nvidiactl)")
+
+
+@case
+def mpi_with_device_buffers_against_the_reference(box):
+    """Two ranks may share a GPU: MPI, or the library by way of the host's memory, reaches it all the same."""
+    need_gpu()
+    run = box.mpi_here(2, box.built("reference"), "mpi", "120000", "device").end(0)
+    expect_in("compared", said(run), "what rank 0 says")
+
+
+@case
+def nccl_against_the_reference(box):
+    need_gpu()
+    if "built without NCCL" in box.run("collectives", "--probe").out.decode():
+        raise Skip("this dlaunch was built without NCCL")
     run = box.mpi_here(1, box.built("reference"), "nccl", "120000").end(0)
     expect_in("nccl: 2.", said(run), "the back-end")

@@ -88,6 +88,8 @@ SUITES = [
     Suite("mpi", ["release"], python_suite("mpi/run.py", "--dlaunch", program("release")), budget=180, budget_all=400),
     Suite("containers", ["release"], python_suite("containers/run.py", "--dlaunch", program("release")), budget=120, budget_all=300),
     Suite("collectives", ["release"], python_suite("collectives/run.py", "--dlaunch", program("release")), budget=150, budget_all=1500),
+    # Without a GPU all of it is skipped, at once.
+    Suite("gpu", ["release"], python_suite("gpu/run.py", "--dlaunch", program("release")), budget=300),
     Suite("slurm", ["release"], python_suite("slurm/run.py", "--dlaunch", program("release")), budget=220, budget_all=400),
     Suite("examples", ["release"], python_suite("examples/run.py", "--dlaunch", program("release")), budget=120,
           budget_all=360),
@@ -100,7 +102,7 @@ SUITES = [
     Suite("bench", ["release"], python_suite("bench/launch", "--check", "--dlaunch", program("release")), budget=900, only_all=True),
     Suite("bench-ssh", ["release"], python_suite("bench/ssh", "--check", "--dlaunch", program("release")), budget=1800, only_all=True),
     Suite("bench-mpi", ["release"], python_suite("bench/mpi", "--check", "--dlaunch", program("release")), budget=900, only_all=True),
-    Suite("bench-collectives", ["release"], python_suite("bench/collectives", "--dlaunch", program("release")), budget=300, only_all=True),
+    Suite("bench-collectives", ["release"], python_suite("bench/collectives", "--dlaunch", program("release")), budget=900, only_all=True),
     Suite("bench-output", ["release"], python_suite("bench/output", "--check", "--dlaunch", program("release")), budget=300, only_all=True),
     Suite("bench-idle", ["release"], python_suite("bench/idle", "--check", "--dlaunch", program("release")), budget=60, only_all=True),
 ]

@@ -1,6 +1,7 @@
 // A group of ranks that exchange buffers, over NCCL (device buffers, asynchronous on a stream) or
-// MPI (host buffers; where the MPI library is CUDA-aware also device buffers, but for averages,
-// 16-bit numbers and a reduce_scatter in place, which the host completes). No algorithm of our own.
+// MPI (buffers of the host and of a device; the latter by way of copies in the host's memory, but
+// where the MPI library is CUDA-aware and the call leaves nothing to the host). No algorithm of our
+// own.
 //
 //   auto world = Communicator::create();
 //   if (!world) return report(world.status());

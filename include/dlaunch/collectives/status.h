@@ -25,20 +25,24 @@ class [[nodiscard]] Status {
  public:
   Status() = default;
   Status(Code code, std::string what)
-      : code_(code), what_(std::make_shared<const std::string>(std::move(what))) {}
+      : failure_(code == Code::ok
+                     ? nullptr
+                     : std::make_shared<const Failure>(Failure{code, std::move(what)})) {}
 
-  [[nodiscard]] bool ok() const noexcept { return code_ == Code::ok; }
-  [[nodiscard]] Code code() const noexcept { return code_; }
+  [[nodiscard]] bool ok() const noexcept { return failure_ == nullptr; }
+  [[nodiscard]] Code code() const noexcept { return failure_ ? failure_->code : Code::ok; }
   /// One line without a dot at its end; empty when ok.
   [[nodiscard]] const std::string& what() const noexcept {
     static const std::string nothing;
-    return what_ ? *what_ : nothing;
+    return failure_ ? failure_->what : nothing;
   }
 
  private:
-  Code code_ = Code::ok;
-  std::shared_ptr<const std::string>
-      what_;  // null where all is well: a call of 100 ns notices a string
+  struct Failure {
+    Code code = Code::ok;
+    std::string what;
+  };
+  std::shared_ptr<const Failure> failure_;  // null where all is well: a call of 100 ns notices more
 };
 
 /// A value, or why there is none.

@@ -34,7 +34,25 @@ enum class ReduceOp : std::uint8_t { sum, prod, min, max, avg };
 inline constexpr std::size_t kReduceOpCount = 5;
 
 /// Bytes of one element: 1, 2, 4 or 8.
-std::size_t size_of(DataType type) noexcept;
+constexpr std::size_t size_of(DataType type) noexcept {
+  switch (type) {
+    case DataType::int8:
+    case DataType::uint8:
+      return 1;
+    case DataType::float16:
+    case DataType::bfloat16:
+      return 2;
+    case DataType::int32:
+    case DataType::uint32:
+    case DataType::float32:
+      return 4;
+    case DataType::int64:
+    case DataType::uint64:
+    case DataType::float64:
+      return 8;
+  }
+  return 1;
+}
 
 /// "float32", "sum": the names that commands and tables use.
 std::string_view name_of(DataType type) noexcept;

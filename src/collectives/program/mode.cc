@@ -10,10 +10,11 @@ namespace dlaunch::collectives {
 
 namespace {
 
-constexpr std::array<std::pair<std::string_view, Mode>, 3> kModes{{
+constexpr std::array<std::pair<std::string_view, Mode>, 4> kModes{{
     {"bench", bench_mode},
     {"pairs", pairs_mode},
     {"check", check_mode},
+    {"alone", alone_mode},
 }};
 
 int records_fd = STDOUT_FILENO;

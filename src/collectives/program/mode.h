@@ -40,4 +40,7 @@ using Mode = Status (*)(Context& context);
 /// Of the mode "check": nodes and links that are slower than the others.
 [[nodiscard]] Status check_mode(Context& context);
 
+/// Of the mode "alone": one rank, whose all_reduce is a copy.
+[[nodiscard]] Status alone_mode(Context& context);
+
 }  // namespace dlaunch::collectives

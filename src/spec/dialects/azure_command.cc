@@ -65,6 +65,7 @@ class CommandTranslator {
     nodes_.value = nodes_of_command_line(t_).value_or(nodes_.value);
     shm_size_ = resources.text("shm_size");
     docker_args_ = resources.text("docker_args");
+    if (const auto size = resources.text("instance_type")) t_.azure_size = size->text;
     for (const PlacedText& key : resources.given_of(
              {"instance_type", "locations", "max_instance_count", "properties", "gpu_count"}))
       t_.not_used.push_back(key);

@@ -36,6 +36,8 @@ struct Translation {
   std::vector<PlacedText> passed{};
   /// The words after "--" have become a part of the command.
   bool took_arguments = false;
+  /// JobReading::azure_size
+  std::string azure_size{};
 
   void pass_on(const PlacedText& variable) {
     for (const PlacedText& one : passed)

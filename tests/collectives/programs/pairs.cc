@@ -1,85 +1,231 @@
-// pairs ROUNDS MAX_BYTES TIMEOUT_MS: all_reduce (float32, sum) and broadcast by the library and by plain MPI, in turns in the same
-// processes. Rank 0 prints a line for each call, size and round: "CALL BYTES OURS PLAIN", seconds for one call, both of the slowest rank.
+#include "pairs.h"
+
 #include <algorithm>
+#include <array>
 #include <chrono>
 #include <cstdio>
 #include <cstdlib>
-#include <string>
+#include <cstring>
+#include <sstream>
+#include <string_view>
 #include <vector>
 
-#include <mpi.h>
-
-#include <dlaunch/collectives/communicator.h>
+#include "buffers.h"
 
 using namespace dlaunch::collectives;
 
 namespace {
 
-constexpr double kLeastTime = 0.01;  // seconds for one measurement; longer than what the scheduler disturbs
-constexpr int kMostCalls = 1000;
-
-struct Buffers {
-  std::vector<float> send;
-  std::vector<float> receive;
-};
+constexpr std::array<std::string_view, 9> kNames = {"barrier",    "broadcast",  "reduce",
+                                                    "all_reduce", "all_gather", "reduce_scatter",
+                                                    "all_to_all", "ping_pong",  "send_receive"};
+constexpr double kGoal = 1;            // of the ratio: the interval holds it, or lies below
+constexpr double kGoalWidth = 0.05;    // and is no wider than this on either side
+constexpr double kLeastSeconds = 0.1;  // for a point, however late it is
 
 double now() {
   return std::chrono::duration<double>(std::chrono::steady_clock::now().time_since_epoch()).count();
 }
 
-/// Seconds for one call on the slowest rank.
-template <typename Function>
-double timed(int calls, Function call) {
-  MPI_Barrier(MPI_COMM_WORLD);
-  const double start = now();
-  for (int i = 0; i < calls; ++i) call();
-  double taken = (now() - start) / calls;
-  MPI_Allreduce(MPI_IN_PLACE, &taken, 1, MPI_DOUBLE, MPI_MAX, MPI_COMM_WORLD);
-  return taken;
-}
-
-void need(const Status& status) {
-  if (status.ok()) return;
-  std::fprintf(stderr, "pairs: %s\n", status.what().c_str());
-  MPI_Abort(MPI_COMM_WORLD, 1);
-}
-
-template <typename Ours, typename Plain>
-void compare(const char* what, std::size_t bytes, int rounds, int rank, Ours ours, Plain plain) {
-  timed(2, ours);
-  const double guess = std::max(timed(3, plain), 1e-7);
-  int calls = std::clamp(static_cast<int>(kLeastTime / guess), 1, kMostCalls);
-  MPI_Bcast(&calls, 1, MPI_INT, 0, MPI_COMM_WORLD);
-  for (int round = 0; round < rounds; ++round) {
-    double a = 0;
-    double b = 0;
-    if (round % 2 == 0) a = timed(calls, ours), b = timed(calls, plain);
-    else b = timed(calls, plain), a = timed(calls, ours);
-    if (rank == 0) std::printf("%s %zu %.9f %.9f\n", what, bytes, a, b);
+Block library(Communicator& world, const Work& w) {
+  constexpr DataType kType = DataType::float32;
+  constexpr ReduceOp kOp = ReduceOp::sum;
+  const auto block = [&world](auto call) {
+    return block_of(call, [&world] { need(world.synchronize()); });
+  };
+  switch (w.kind) {
+    case Kind::barrier:
+      return block([&world] { need(world.barrier()); });
+    case Kind::broadcast:
+      return block([&world, w] { need(world.broadcast(w.receive, w.count, kType, 0)); });
+    case Kind::reduce:
+      return block([&world, w] { need(world.reduce(w.send, w.receive, w.count, kType, kOp, 0)); });
+    case Kind::all_reduce:
+      return block([&world, w] { need(world.all_reduce(w.send, w.receive, w.count, kType, kOp)); });
+    case Kind::all_gather:
+      return block([&world, w] { need(world.all_gather(w.send, w.receive, w.count, kType)); });
+    case Kind::reduce_scatter:
+      return block(
+          [&world, w] { need(world.reduce_scatter(w.send, w.receive, w.count, kType, kOp)); });
+    case Kind::all_to_all:
+      return block([&world, w] { need(world.all_to_all(w.send, w.receive, w.count, kType)); });
+    case Kind::send_receive:
+      return block([&world, w] {
+        need(world.send_receive(w.send, w.next(), w.receive, w.previous(), w.count, kType));
+      });
+    case Kind::ping_pong:
+      break;
   }
+  const int other = w.partner();
+  if (other < 0) return [](int) {};
+  if (w.rank % 2 == 0) {
+    return block([&world, w, other] {
+      need(world.send(w.send, w.count, kType, other));
+      need(world.receive(w.receive, w.count, kType, other));
+    });
+  }
+  return block([&world, w, other] {
+    need(world.receive(w.receive, w.count, kType, other));
+    need(world.send(w.send, w.count, kType, other));
+  });
+}
+
+/// `bytes`: of the larger buffer, as nccl-tests count them.
+Work work_of(Kind kind, std::size_t bytes, const Communicator& world) {
+  Work w;
+  w.kind = kind;
+  w.rank = world.rank();
+  w.size = world.size();
+  if (kind == Kind::barrier) return w;
+  const bool in_parts =
+      kind == Kind::all_gather || kind == Kind::reduce_scatter || kind == Kind::all_to_all;
+  const std::size_t parts = in_parts ? static_cast<std::size_t>(w.size) : 1;
+  w.count = std::max<std::size_t>(bytes / sizeof(float) / parts, 1);
+  w.elements_sent = w.count * (kind == Kind::all_gather ? 1 : parts);
+  w.elements_received = w.count * (kind == Kind::reduce_scatter ? 1 : parts);
+  return w;
+}
+
+/// What one call of this side has received; other ranks give other numbers, whose sums are exact.
+std::vector<float> result_of(const Work& w, const Block& side, bool on_device) {
+  std::vector<float> given(w.elements_sent);
+  for (std::size_t i = 0; i < given.size(); ++i)
+    given[i] = static_cast<float>((i * 7 + 3) % 1009 * static_cast<std::size_t>(w.rank + 1));
+  copy_to(w.send, given.data(), given.size() * sizeof(float), on_device);
+  std::vector<float> got(w.elements_received, -1);
+  if (w.kind == Kind::broadcast && w.rank == 0) got = given;
+  copy_to(w.receive, got.data(), got.size() * sizeof(float), on_device);
+  side(1);
+  copy_from(got.data(), w.receive, got.size() * sizeof(float), on_device);
+  return got;
+}
+
+bool is_told(const Work& w) {
+  return w.kind != Kind::barrier && (w.kind != Kind::reduce || w.rank == 0) &&
+         (w.kind != Kind::ping_pong || w.partner() >= 0);
+}
+
+class Bench {
+ public:
+  Bench(Communicator& world, Group& group, bool on_device, const Plain& plain)
+      : world_(world), group_(group), on_device_(on_device), plain_(plain) {}
+
+  /// Exit code.
+  int run(const std::vector<std::size_t>& sizes, Limits limits, double seconds, bool itself) {
+    const double end = now() + seconds;
+    std::vector<std::pair<Kind, std::size_t>> points{{Kind::barrier, 0}};
+    for (const std::size_t bytes : sizes) {
+      for (std::size_t kind = 1; kind < kNames.size(); ++kind)
+        points.emplace_back(static_cast<Kind>(kind), bytes);
+    }
+    // A second look is for chance: of so many intervals some do not hold what is true.
+    const std::size_t looks = points.size() + 4;
+    std::size_t looked = 0;
+    for (const auto& [kind, bytes] : points) {
+      limits.seconds = share(end, std::max<std::size_t>(looks - std::min(looked, looks), 1));
+      if (!measure(kind, bytes, limits, itself, looked)) return 1;
+    }
+    return 0;
+  }
+
+ private:
+  /// Of the time that is left, for one of `points`; all ranks must say the same.
+  double share(double end, std::size_t points) {
+    std::vector<double> left{end - now()};
+    group_.largest(left);
+    return std::max(left.front() / static_cast<double>(points), kLeastSeconds);
+  }
+
+  bool measure(Kind kind, std::size_t bytes, const Limits& limits, bool itself,
+               std::size_t& looked) {
+    Work w = work_of(kind, bytes, world_);
+    if (kind == Kind::ping_pong && w.size < 2) return true;
+    w.send = buffer(w.elements_sent);
+    w.receive = buffer(w.elements_received);
+    const Block ours = library(world_, w);
+    const Block other = itself ? library(world_, w) : plain_(w);
+    const bool right = agree(w, ours, other);
+    if (right) {
+      Comparison found = compare(group_, limits, ours, other);
+      ++looked;
+      const bool again = found.low > kGoal || found.high - found.low > 2 * kGoalWidth;
+      if (again) found = compare(group_, limits, ours, other), ++looked;
+      tell(kind, bytes, found, again);
+    }
+    release(w.send, on_device_);
+    release(w.receive, on_device_);
+    return right;
+  }
+
+  void* buffer(std::size_t elements) {
+    void* memory = allocate(std::max<std::size_t>(elements, 1) * sizeof(float), on_device_);
+    if (memory == nullptr) need({Code::unavailable, "no memory for a buffer"});
+    return memory;
+  }
+
+  bool agree(const Work& w, const Block& ours, const Block& other) {
+    const std::vector<float> one = result_of(w, ours, on_device_);
+    const std::vector<float> two = result_of(w, other, on_device_);
+    const bool same =
+        !is_told(w) || std::memcmp(one.data(), two.data(), one.size() * sizeof(float)) == 0;
+    const bool received = !is_told(w) || std::find(one.begin(), one.end(), -1.0F) == one.end();
+    if (!same || !received) {
+      std::fprintf(stderr, "pairs: rank %d: %s of %zu elements: %s\n", w.rank,
+                   std::string(kNames[static_cast<std::size_t>(w.kind)]).c_str(), w.count,
+                   same ? "some elements have not come"
+                        : "the library has computed other numbers than plain calls");
+    }
+    std::vector<double> wrong{same && received ? 0.0 : 1.0};
+    group_.largest(wrong);
+    return wrong.front() == 0;
+  }
+
+  void tell(Kind kind, std::size_t bytes, const Comparison& c, bool again) const {
+    if (group_.rank() != 0) return;
+    constexpr double kMicro = 1e6;
+    std::printf("%s %zu %d %d %.4f %.4f %.5f %.5f %.5f %d\n",
+                std::string(kNames[static_cast<std::size_t>(kind)]).c_str(), bytes, c.rounds,
+                c.calls, c.ours * kMicro, c.plain * kMicro, c.ratio, c.low, c.high, again ? 1 : 0);
+    std::fflush(stdout);
+  }
+
+  Communicator& world_;
+  Group& group_;
+  bool on_device_;
+  const Plain& plain_;
+};
+
+std::vector<std::size_t> sizes_of(const std::string& text) {
+  std::vector<std::size_t> sizes;
+  std::istringstream words(text);
+  for (std::string word; std::getline(words, word, ',');)
+    sizes.push_back(std::strtoull(word.c_str(), nullptr, 10));
+  return sizes;
 }
 
 }  // namespace
 
-int main(int argc, char** argv) {
-  if (argc != 4) return 64;
-  const int rounds = std::atoi(argv[1]);
-  const auto max_bytes = static_cast<std::size_t>(std::atoll(argv[2]));
-  const std::chrono::milliseconds timeout(std::atoi(argv[3]));
-  auto world = Communicator::create({.backend = BackendKind::mpi, .timeout = timeout});
-  if (!world) return std::fprintf(stderr, "pairs: %s\n", world.status().what().c_str()), 1;
-  MPI_Comm comm = MPI_COMM_NULL;
-  MPI_Comm_dup(MPI_COMM_WORLD, &comm);
-  const int rank = world->rank();
-  for (std::size_t bytes = 8; bytes <= max_bytes; bytes *= 8) {
-    const std::size_t count = bytes / sizeof(float);
-    Buffers b{std::vector<float>(count, 1), std::vector<float>(count)};
-    const int n = static_cast<int>(count);
-    compare("all_reduce", bytes, rounds, rank,
-            [&] { need(world->all_reduce(b.send.data(), b.receive.data(), count, DataType::float32, ReduceOp::sum)); },
-            [&] { MPI_Allreduce(b.send.data(), b.receive.data(), n, MPI_FLOAT, MPI_SUM, comm); });
-    compare("broadcast", bytes, rounds, rank, [&] { need(world->broadcast(b.send.data(), count, DataType::float32, 0)); },
-            [&] { MPI_Bcast(b.send.data(), n, MPI_FLOAT, 0, comm); });
+void need(const Status& status) {
+  if (status.ok()) return;
+  std::fprintf(stderr, "pairs: %s\n", status.what().c_str());
+  std::_Exit(2);  // whoever has started the ranks ends the others
+}
+
+std::string word_of(int argc, char** argv, const std::string& key, const std::string& otherwise) {
+  for (int i = 1; i < argc; ++i) {
+    const std::string_view word = argv[i];
+    if (word.starts_with(key) && word.size() > key.size() && word[key.size()] == '=')
+      return std::string(word.substr(key.size() + 1));
   }
-  MPI_Comm_free(&comm);
+  return otherwise;
+}
+
+int pairs_main(int argc, char** argv, Communicator& world, Group& group, bool on_device,
+               const Plain& plain) {
+  Limits limits;
+  limits.half_width = std::atof(word_of(argc, argv, "half_width", "0.02").c_str());
+  const double seconds = std::atof(word_of(argc, argv, "seconds", "480").c_str());
+  const auto sizes = sizes_of(word_of(argc, argv, "sizes", "8,1024,1048576"));
+  return Bench(world, group, on_device, plain)
+      .run(sizes, limits, seconds, word_of(argc, argv, "itself", "0") == "1");
 }

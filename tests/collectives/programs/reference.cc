@@ -1,4 +1,4 @@
-// reference BACKEND TIMEOUT_MS: every call x type x operation x count, in place and not, against float64 computed here from
+// reference BACKEND TIMEOUT_MS [device]: every call x type x operation x count, in place and not, against float64 computed here from
 // the data of all ranks, which every rank knows. Rank 0 prints how many elements were compared.
 #include <cmath>
 #include <cstdio>
@@ -78,11 +78,13 @@ class Checker {
   /// `parts` x count elements: those of part p are `value(p, i)`.
   template <typename Value>
   void* filled(const Setting& s, std::size_t parts, Value value) {
-    void* buffer = allocate(parts * s.count * size_of(s.type) + 1, on_device_);
-    if (buffer == nullptr) fatal({Code::unavailable, "no memory for a buffer"});
+    std::vector<char> numbers(parts * s.count * size_of(s.type) + 1);
     for (std::size_t p = 0; p < parts; ++p) {
-      for (std::size_t i = 0; i < s.count; ++i) store(buffer, p * s.count + i, s.type, value(static_cast<int>(p), i));
+      for (std::size_t i = 0; i < s.count; ++i) store(numbers.data(), p * s.count + i, s.type, value(static_cast<int>(p), i));
     }
+    void* buffer = allocate(numbers.size(), on_device_);
+    if (buffer == nullptr) fatal({Code::unavailable, "no memory for a buffer"});
+    copy_to(buffer, numbers.data(), numbers.size(), on_device_);
     return buffer;
   }
   void* empty(const Setting& s, std::size_t parts) {
@@ -104,9 +106,11 @@ class Checker {
 
   template <typename Wanted>
   void expect(const char* what, const Setting& s, const void* buffer, std::size_t elements, bool rounds, Wanted wanted) {
+    std::vector<char> numbers(elements * size_of(s.type));
+    copy_from(numbers.data(), buffer, numbers.size(), on_device_);
     for (std::size_t i = 0; i < elements; ++i) {
       const double want = wanted(i);
-      const double got = load(buffer, i, s.type);
+      const double got = load(numbers.data(), i, s.type);
       // Each of size - 1 additions of terms below 1.01, and the division, may round once.
       const double allowed = rounds && is_float(s.type) ? epsilon(s.type) * (size_ * size_ / 2.0 + 1) * std::fmax(1.0, std::fabs(want)) : 0;
       ++compared;
@@ -161,7 +165,8 @@ class Checker {
   void all_gather(const Setting& s) {
     void* receive = empty(s, static_cast<std::size_t>(size_));
     void* own = filled(s, 1, [&](int, std::size_t i) { return value_of(s, rank_, i); });
-    void* send = s.in_place ? std::memcpy(part(receive, s, rank_), own, s.count * size_of(s.type)) : own;
+    void* send = s.in_place ? part(receive, s, rank_) : own;
+    if (s.in_place) copy_to(send, own, s.count * size_of(s.type), on_device_);
     done("all_gather", s, world_.all_gather(send, receive, s.count, s.type));
     expect("all_gather", s, receive, s.count * static_cast<std::size_t>(size_), false,
            [&](std::size_t i) { return value_of(s, static_cast<int>(i / s.count), i % s.count); });
@@ -181,7 +186,6 @@ class Checker {
   }
 
   void ring(const Setting& s) {
-    if (on_device_ && size_ == 1) return;  // NCCL sends nothing to itself outside a group of both
     const int left = (rank_ + size_ - 1) % size_;
     void* send = filled(s, 1, [&](int, std::size_t i) { return value_of(s, rank_, i); });
     void* receive = empty(s, 1);
@@ -216,12 +220,12 @@ std::vector<Data> data_for(DataType type, ReduceOp op) {
 }  // namespace
 
 int main(int argc, char** argv) {
-  if (argc != 3) return 64;
+  if (argc != 3 && argc != 4) return 64;
   const bool nccl = std::strcmp(argv[1], "nccl") == 0;
   auto world = Communicator::create(
       {.backend = nccl ? BackendKind::nccl : BackendKind::mpi, .timeout = std::chrono::milliseconds(std::atoi(argv[2]))});
   if (!world) return std::fprintf(stderr, "reference: %s\n", world.status().what().c_str()), 3;
-  Checker checker(*world, nccl);
+  Checker checker(*world, nccl || (argc == 4 && std::strcmp(argv[3], "device") == 0));
   for (std::size_t t = 0; t < kDataTypeCount; ++t) {
     for (const std::size_t count : {0, 1, 7, 1000}) {
       for (const bool in_place : {false, true}) {

@@ -81,6 +81,24 @@ TEST(PlaceMeasurement, NamesTheNodeWithoutAGpu) {
   EXPECT_EQ(place.error().exit_code, exit_code::kPreflight);
 }
 
+// NCCL: "Duplicate GPU detected".
+TEST(PlaceMeasurement, NoTwoRanksShareAGpu) {
+  JobSpec spec;
+  spec.processes = 3;
+  auto place =
+      place_measurement(wish_of(MeasureBackend::automatic, true), cluster_of({1, 1}), spec);
+  ASSERT_TRUE(place) << place.error().message;
+  EXPECT_EQ(place->backend, MeasureBackend::mpi);
+  EXPECT_EQ(place->ranks, 3U);
+  place = place_measurement(wish_of(MeasureBackend::nccl, true), cluster_of({1, 1}), spec);
+  ASSERT_FALSE(place);
+  EXPECT_THAT(place.error().message, HasSubstr("fewer GPUs than ranks on node1"));
+  spec.processes = 2;
+  place = place_measurement(wish_of(MeasureBackend::nccl, true), cluster_of({1, 1}), spec);
+  ASSERT_TRUE(place) << place.error().message;
+  EXPECT_EQ(place->backend, MeasureBackend::nccl);
+}
+
 TEST(PlaceMeasurement, SaysWhatWasLeftOut) {
   JobSpec spec;
   MeasureWish wish = wish_of(MeasureBackend::nccl);

@@ -1,6 +1,7 @@
 #include <gmock/gmock.h>
 #include <nlohmann/json.hpp>
 
+#include "report/azure_size_findings.h"
 #include "report/check_report.h"
 #include "report/fabric_findings.h"
 
@@ -139,16 +140,71 @@ TEST(CheckJson, HasStableNames) {
   CheckReport report = report_of(2);
   report.findings = {{Severity::bad, {0, 1}, "slow-link", "slow", "look"}};
   report.took_ms = 1234;
+  report.exchanges = 3;
   const auto json = nlohmann::json::parse(check_json(report));
   EXPECT_EQ(json["format"], 1);
   EXPECT_EQ(json["good"], false);
   EXPECT_EQ(json["took_ms"], 1234);
+  EXPECT_EQ(json["exchanges"], 3);
   EXPECT_TRUE(json["all_reduce_busbw_gbs"].is_null());
   EXPECT_EQ(json["nodes"][0]["host"], "gpu01");
   EXPECT_EQ(json["nodes"][0]["good"], true);
   EXPECT_EQ(json["nodes"][0]["clock_offset_ms"], -0.12);
   EXPECT_EQ(json["findings"][0]["hosts"], (nlohmann::json{"gpu01", "gpu02"}));
   EXPECT_EQ(json["findings"][0]["code"], "slow-link");
+}
+
+/// The nodes of a report as virtual machines whose only RDMA device is Azure's Ethernet; `ports` of
+/// InfiniBand on the first.
+std::vector<CheckedNode> virtual_machines(std::size_t ports) {
+  std::vector<CheckedNode> nodes = report_of(2).nodes;
+  for (CheckedNode& node : nodes) {
+    RdmaDevice device;
+    device.name = "mlx5_an0";
+    device.driver = "mlx5_core";
+    device.pci_address = "4a6b:00:02.0";
+    device.is_usable = true;
+    device.ports.resize(1);
+    device.ports[0].link_layer = RdmaPort::LinkLayer::ethernet;
+    device.ports[0].state = RdmaPort::State::active;
+    node.facts.fabric.rdma = {device};
+    device.ports[0].link_layer = RdmaPort::LinkLayer::infiniband;
+    device.pci_address = "0101:00:00.0";
+    if (&node == &nodes.front())
+      node.facts.fabric.rdma.insert(node.facts.fabric.rdma.end(), ports, device);
+  }
+  return nodes;
+}
+
+using Notes = std::vector<std::vector<std::uint32_t>>;
+
+/// Whose the notes are, with texts that hold the words.
+Notes azure_notes(const std::string& size, const std::vector<CheckedNode>& nodes,
+                  const std::string& words) {
+  Notes whose;
+  for (const CheckFinding& one : azure_size_findings(*fabric::azure_size(size), nodes)) {
+    EXPECT_EQ(one.code, "azure-size");
+    EXPECT_EQ(one.severity, Severity::note);
+    if (one.text.find(words) != std::string::npos) whose.push_back(one.nodes);
+  }
+  return whose;
+}
+
+// Microsoft, "Azure virtual machine sizes naming conventions": r = RDMA.
+TEST(AzureFindings, CompareTheNameOfASizeWithWhatIsFound) {
+  EXPECT_EQ(azure_notes("ND96asr_v4", virtual_machines(0), "no InfiniBand port is seen"),
+            (Notes{{0}, {1}}));
+  EXPECT_EQ(azure_notes("ND96asr_v4", virtual_machines(8), "no InfiniBand port is seen"),
+            (Notes{{1}}));
+  EXPECT_EQ(azure_notes("NC24r", virtual_machines(0), "without SR-IOV"), (Notes{{}}));
+  EXPECT_EQ(azure_notes("D4s_v5", virtual_machines(0), "no RDMA"), (Notes{{}}));
+  EXPECT_EQ(azure_notes("D4s_v5", virtual_machines(1), "another size"), (Notes{{0}}));
+}
+
+TEST(AzureFindings, PassOverANodeThatDoesNotAnswer) {
+  auto nodes = virtual_machines(0);
+  nodes[0].failure = "Connection refused";
+  EXPECT_EQ(azure_notes("HB120rs_v3", nodes, ""), (Notes{{1}}));
 }
 
 }  // namespace

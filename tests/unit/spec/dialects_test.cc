@@ -146,6 +146,16 @@ TEST(ForeignJob, TakesSettingsOfTheCommandLine) {
   EXPECT_EQ(as_typed(job->spec, "nodes", "2"), "--nnodes 2");
 }
 
+TEST(ForeignJob, TellsTheSizeOfItsMachines) {
+  const std::string job = "type: command\ncommand: python a.py\nresources: {instance_count: 1";
+  const auto sized = read_any_job(foreign(job + ", instance_type: Standard_NC24rs_v3}\n"));
+  ASSERT_TRUE(sized) << sized.error().message;
+  EXPECT_EQ(sized->azure_size, "Standard_NC24rs_v3");
+  const auto other = read_any_job(foreign(job + "}\n"));
+  ASSERT_TRUE(other) << other.error().message;
+  EXPECT_EQ(other->azure_size, "");
+}
+
 TEST(ForeignJob, ErrorsAboutNodesNameTheForeignLine) {
   const auto job =
       read_any_job(foreign("type: command\ncommand: python a.py\ndistribution: {type: pytorch}\n"

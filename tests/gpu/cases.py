@@ -1,0 +1,171 @@
+"""The cases of tests/gpu. With one GPU NCCL has one rank: each call is a copy within the GPU, and everything but a link is tried."""
+
+import json
+import os
+import re
+import shutil
+import subprocess
+import sys
+
+from expectations import Skip, expect, expect_equal, expect_in
+
+HERE = os.path.dirname(os.path.abspath(__file__))
+BENCH = os.path.join(os.path.dirname(HERE), "bench", "collectives")
+OPERATIONS = ("all_reduce", "all_gather", "reduce_scatter", "broadcast", "reduce", "all_to_all", "send_recv", "barrier")
+TYPES = ("int8", "uint8", "int32", "uint32", "int64", "uint64", "float16", "bfloat16", "float32", "float64")
+REDUCTIONS = ("sum", "prod", "min", "max", "avg")
+LEAST = 10_000  # comparisons of one rank against the reference
+CASES = []
+
+
+def case(function):
+    CASES.append(function)
+    return function
+
+
+def need_nccl(box):
+    """By dlaunch's own word."""
+    said = box.run("collectives", "--probe").stdout
+    line = next((line for line in said.splitlines() if line.startswith("nccl: ")), said)
+    if "built without NCCL" in line:
+        raise Skip(line)
+    expect_in("nccl: ready, NCCL 2.", line, "the back-end")
+
+
+def bench(box, *words, code=0):
+    need_nccl(box)
+    return box.run("bench", *words, code=code)
+
+
+@case
+def the_gpu_is_listed(box):
+    found = json.loads(box.run("info", "--json").stdout)
+    expect(len(found["facts"]["gpus"]) >= 1, f"a GPU: {found['facts']['fabric']['no_gpus']}")
+    expect_equal([gpu["model"] for gpu in found["facts"]["gpus"] if "NVIDIA" not in gpu["model"]], [], "models of another maker")
+    if shutil.which("nvidia-smi"):
+        expect(found["gpu_health"], f"nvidia-smi was understood: {found['no_gpu_health']}")
+
+
+@case
+def a_process_for_each_gpu(box):
+    done = box.run("run", "-q", "--set", "processes_per_node=gpu", "--", "sh", "-c", "echo rank $RANK of $WORLD_SIZE")
+    ranks = re.findall(r"rank (\d+) of (\d+)", done.stdout)
+    expect_equal(sorted(ranks), [(str(rank), str(box.gpus)) for rank in range(box.gpus)], "ranks")
+
+
+@case
+def nccl_is_ready(box):
+    need_nccl(box)
+
+
+@case
+def nccl_against_the_reference(box):
+    program = box.program("reference")
+    done = box.run("run", "-n", str(box.gpus), "--set", "framework=mpi", "--", program, "nccl", "120000")
+    told = re.search(r"compared (\d+) on rank 0, nccl: 2\.", done.stdout)
+    expect(told and int(told[1]) > LEAST, f"{LEAST} comparisons: {done.stdout}")
+
+
+@case
+def bench_measures_every_operation(box):
+    for operation in OPERATIONS:
+        if operation == "send_recv" and box.gpus < 2:
+            continue
+        sizes = () if operation == "barrier" else ("-b", "64", "-e", "64M", "-f", "1024")
+        result = json.loads(bench(box, operation, "--backend", "nccl", *sizes, "-N", "5", "-w", "1", "--json").stdout)
+        expect_equal((result["operation"], result["ranks"]), (operation, box.gpus), "header")
+        expect_in("nccl: 2.", result["backend"], "back-end")
+        expect(result["rows"], f"rows of {operation}")
+        for row in result["rows"]:
+            for place in filter(None, (row["out_of_place"], row["in_place"])):
+                expect(place["time_us"] > 0, f"a time of {operation}: {place}")
+                expect_equal(place["wrong"], None if operation == "barrier" else 0, f"wrong elements of {operation}")
+
+
+@case
+def bench_computes_every_type_right(box):
+    for number, kind in enumerate(TYPES):
+        op = REDUCTIONS[number % len(REDUCTIONS)]
+        done = bench(box, "all_reduce", "--backend", "nccl", "-b", "8K", "-e", "8K", "-N", "1", "-w", "0", "--type", kind, "--op", op, "--json")
+        row = json.loads(done.stdout)["rows"][0]
+        expect_equal([row[place]["wrong"] for place in ("out_of_place", "in_place")], [0, 0], f"wrong elements of {kind} {op}")
+
+
+@case
+def bench_takes_nccl_by_itself(box):
+    done = bench(box, "all_reduce", "-b", "1M", "-e", "1M", "-N", "2")
+    expect_in("all_reduce over nccl: 2.", done.stdout, "the back-end")
+    expect_in("NVIDIA", done.stdout, "the GPU")
+
+
+@case
+def ranks_do_not_share_a_gpu(box):
+    done = bench(box, "all_reduce", "--backend", "nccl", "-n", str(box.gpus + 1), code=75)
+    expect_in("NCCL takes one rank a GPU", " ".join(done.stderr.split()), "why")
+
+
+@case
+def pairs_of_gpus(box):
+    if box.gpus < 2:
+        raise Skip("one GPU here: pairs need two")
+    result = json.loads(bench(box, "--pairs", "--backend", "nccl", "-b", "64M", "-N", "3", "--json").stdout)
+    expect_equal(len(result["pairs"]), box.gpus * (box.gpus - 1) // 2, "every pair once")
+
+
+def local_check(box, *options):
+    """Whatever its verdict is: the GPU may be busy, hot or throttled, and that is not ours."""
+    done = box.run("check", "--local", *options, code=None)
+    expect(done.returncode in (0, 75), f"exit code {done.returncode}\n{done.stdout}{done.stderr}")
+    return done.stdout
+
+
+@case
+def check_local_measures_the_gpu(box):
+    result = json.loads(local_check(box, "--json"))
+    print(f"check --local took {result['seconds']} s (goal: 10), {result['verdict']}: {result['findings']}")
+    if "built with" in (result["no_gpu_speed"] or "") or "without" in (result["no_gpu_speed"] or ""):
+        raise Skip(result["no_gpu_speed"])
+    expect_equal((result["no_speed"], result["no_gpu_speed"]), (None, None), "why there are no figures")
+    expect_equal(len(result["gpus"]), box.gpus, "GPUs")
+    for gpu in result["gpus"]:
+        expect_equal((gpu["is_right"], gpu["problem"]), (True, ""), "what went wrong")
+        for name in ("to_device_gbyte_s", "to_host_gbyte_s", "within_gbyte_s", "float32_tflop_s", "float16_tflop_s"):
+            expect(gpu[name] > 0, f"{name}: {gpu}")
+
+
+@case
+def check_local_calls_nccl_with_one_rank_a_copy(box):
+    need_nccl(box)
+    result = json.loads(local_check(box, "--json"))
+    one = result["nccl_one_rank"]
+    expect(one is not None, f"NCCL was tried: {result['parts']}, {result['no_gpu_speed']}")
+    expect_equal((one["problem"], one["wrong"], one["is_a_copy"]), ("", 0, True), "NCCL with one rank")
+    expect(one["gbyte_s"] > 0 and "nccl: 2." in one["library"], f"figures: {one}")
+    expect_in("which is a copy within the GPU, no link: ", " ".join(local_check(box).split()), "the line")
+
+
+@case
+def the_library_beside_plain_nccl(box):
+    folder = os.path.dirname(box.program("pairs_nccl"))
+    done = box.command([sys.executable, BENCH, "--backend", "nccl", "--quick", "--programs", folder, "--dlaunch", box.dlaunch])
+    print(done.stdout)
+    expect(re.search(r"\d+ of \d+ points meet the goal", done.stdout), f"a summary: {done.stdout}")
+
+
+def python_with_cuda():
+    """The first python3 whose PyTorch sees a GPU."""
+    look = "import torch, sys; sys.exit(not (torch.cuda.is_available() and torch.distributed.is_nccl_available()))"
+    for python in (os.environ.get("PYTHON"), shutil.which("python3"), os.path.expanduser("~/.cache/dlaunch-test/torch-venv/bin/python"),
+                   sys.executable):
+        if python and os.access(python, os.X_OK) and subprocess.run([python, "-c", look], stdin=subprocess.DEVNULL, capture_output=True,
+                                                                    check=False, timeout=200).returncode == 0:
+            return python
+    raise Skip("no python3 here whose PyTorch sees a GPU")
+
+
+@case
+def a_training_over_nccl(box):
+    python = python_with_cuda()
+    done = box.run("run", "--set", "processes_per_node=gpu", "--", python, os.path.join(HERE, "train.py"))
+    expect_in(f"{box.gpus} ranks over nccl, the loss fell", done.stdout, "rank 0")
+    expect(re.search(rf"{box.gpus} ranks? ok", done.stderr), f"the summary: {done.stderr}")

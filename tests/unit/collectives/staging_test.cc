@@ -1,0 +1,197 @@
+// Calls on device buffers over a back-end that reaches the host's memory only. The device is an
+// array here: what counts is that the back-end never sees it, what is copied, and that one buffer
+// stays one.
+#include <algorithm>
+#include <array>
+#include <cstring>
+#include <string>
+#include <vector>
+
+#include <gtest/gtest.h>
+
+#include "collectives/staging.h"
+
+namespace dlaunch::collectives {
+namespace {
+
+using Kind = Call::Kind;
+
+constexpr int kRank = 1;
+constexpr int kSize = 3;
+constexpr std::size_t kCount = 4;
+
+class FakeDevice final : public DeviceMemory {
+ public:
+  [[nodiscard]] bool holds(const void* address) const noexcept override {
+    return address >= memory.data() && address < memory.data() + memory.size();
+  }
+  Status copy(void* to, const void* from, std::size_t bytes) override {
+    if (is_broken) return {Code::internal, "a copy from or to the GPU: lost"};
+    (holds(to) ? to_device : from_device) += bytes / sizeof(float);
+    std::memcpy(to, from, bytes);
+    return {};
+  }
+
+  std::array<float, 64> memory{};
+  std::size_t to_device = 0;  // elements
+  std::size_t from_device = 0;
+  bool is_broken = false;
+};
+
+/// What a back-end would do that gets 1, 2, 3, ... from this rank, in a way that shows what it has
+/// read.
+struct FakeBackend {
+  FakeDevice& device;
+  Status result{};
+  int calls = 0;
+  bool was_in_place = false;
+
+  Status operator()(const Call& call) {
+    ++calls;
+    was_in_place = in_place(call, kRank);
+    EXPECT_FALSE(reads(call) && device.holds(call.send));
+    EXPECT_FALSE(writes(call, kRank) && device.holds(call.receive));
+    if (!result.ok()) return result;
+    const auto* from =
+        static_cast<const float*>(call.kind == Kind::broadcast ? call.receive : call.send);
+    auto* to = static_cast<float*>(call.receive);
+    const bool parts = call.kind == Kind::all_gather || call.kind == Kind::all_to_all;
+    const std::size_t skipped = call.kind == Kind::reduce_scatter ? kRank * kCount : 0;
+    for (std::size_t i = 0; writes(call, kRank) && i < (parts ? kCount * kSize : kCount); ++i) {
+      const bool own = call.kind == Kind::all_gather && i / kCount == kRank;
+      if (call.kind == Kind::all_gather && !own) {
+        to[i] = 100 + static_cast<float>(i);
+      } else if (call.kind == Kind::receive) {
+        to[i] = 50;
+      } else if (!own || !was_in_place) {
+        to[i] = 10 * from[call.kind == Kind::all_gather ? i % kCount : skipped + i];
+      }
+    }
+    return {};
+  }
+};
+
+struct Staging : testing::Test {
+  Staging() {
+    for (std::size_t i = 0; i < kCount * kSize; ++i) sent()[i] = static_cast<float>(i + 1);
+  }
+  float* sent() { return device.memory.data(); }
+  float* received() { return device.memory.data() + 32; }
+
+  Call call_of(Kind kind) {
+    return {.kind = kind,
+            .send = sent(),
+            .receive = received(),
+            .count = kCount,
+            .type = DataType::float32,
+            .root = kRank,
+            .to = 2,
+            .from = 0};
+  }
+  std::vector<float> run(const Call& call, const float* result, std::size_t count) {
+    EXPECT_TRUE(is_on_device(call, kRank, device));
+    EXPECT_EQ(run_staged(call, kRank, kSize, device, std::ref(backend)).what(), "");
+    EXPECT_EQ(backend.calls, 1);
+    return {result, result + count};
+  }
+  void expect_copied(std::size_t from_device, std::size_t to_device) const {
+    EXPECT_EQ(device.from_device, from_device);
+    EXPECT_EQ(device.to_device, to_device);
+  }
+
+  FakeDevice device;
+  FakeBackend backend{device};
+};
+
+using Floats = std::vector<float>;
+
+TEST_F(Staging, OfAllReduceCopiesThereAndBack) {
+  EXPECT_EQ(run(call_of(Kind::all_reduce), received(), kCount), (Floats{10, 20, 30, 40}));
+  expect_copied(kCount, kCount);
+  EXPECT_FALSE(backend.was_in_place);
+}
+
+TEST_F(Staging, KeepsOneBufferOne) {
+  Call call = call_of(Kind::all_reduce);
+  call.receive = sent();
+  EXPECT_EQ(run(call, sent(), kCount), (Floats{10, 20, 30, 40}));
+  expect_copied(kCount, kCount);
+  EXPECT_TRUE(backend.was_in_place);
+}
+
+TEST_F(Staging, OfAllGatherInPlaceFetchesTheOwnPartOnly) {
+  Call call = call_of(Kind::all_gather);
+  call.receive = sent();
+  call.send = sent() + kRank * kCount;
+  EXPECT_EQ(run(call, sent(), kCount * kSize),
+            (Floats{100, 101, 102, 103, 5, 6, 7, 8, 108, 109, 110, 111}));
+  expect_copied(kCount, kCount * kSize);
+  EXPECT_TRUE(backend.was_in_place);
+}
+
+TEST_F(Staging, OfReduceScatterInPlaceGivesBackTheOwnPartOnly) {
+  Call call = call_of(Kind::reduce_scatter);
+  call.receive = sent() + kRank * kCount;
+  EXPECT_EQ(run(call, sent(), kCount * kSize), (Floats{1, 2, 3, 4, 50, 60, 70, 80, 9, 10, 11, 12}));
+  expect_copied(kCount * kSize, kCount);
+  EXPECT_TRUE(backend.was_in_place);
+}
+
+TEST_F(Staging, OfPartsCopiesAllOfThem) {
+  EXPECT_EQ(run(call_of(Kind::all_to_all), received(), 2), (Floats{10, 20}));
+  expect_copied(kCount * kSize, kCount * kSize);
+}
+
+TEST_F(Staging, OfReduceNeedsNoBufferButAtTheRoot) {
+  Call call = call_of(Kind::reduce);
+  call.root = 0;
+  run(call, received(), 0);
+  expect_copied(kCount, 0);
+}
+
+TEST_F(Staging, OfBroadcastCopiesInOneDirection) {
+  Call call = call_of(Kind::broadcast);
+  call.receive = sent();
+  run(call, sent(), 0);
+  expect_copied(kCount, 0);
+  call.root = 0;
+  EXPECT_TRUE(run_staged(call, kRank, kSize, device, std::ref(backend)).ok());
+  EXPECT_EQ(device.to_device, kCount);
+}
+
+TEST_F(Staging, OfSendAndReceiveCopiesWhatIsThere) {
+  run(call_of(Kind::send), received(), 0);
+  expect_copied(kCount, 0);
+  EXPECT_TRUE(run_staged(call_of(Kind::receive), kRank, kSize, device, std::ref(backend)).ok());
+  expect_copied(kCount, kCount);
+  EXPECT_EQ(received()[3], 50);
+}
+
+TEST_F(Staging, LeavesBuffersOfTheHostWhereTheyAre) {
+  Floats host(kCount);
+  Call call = call_of(Kind::all_reduce);
+  call.receive = host.data();
+  EXPECT_EQ(run(call, host.data(), kCount), (Floats{10, 20, 30, 40}));
+  expect_copied(kCount, 0);
+  EXPECT_FALSE(is_on_device({.kind = Kind::barrier}, kRank, device));
+}
+
+TEST_F(Staging, SaysWhatHasFailedAndCopiesNothingBack) {
+  backend.result = {Code::timed_out, "all_reduce: late"};
+  EXPECT_EQ(run_staged(call_of(Kind::all_reduce), kRank, kSize, device, std::ref(backend)).code(),
+            Code::timed_out);
+  EXPECT_EQ(device.to_device, 0U);
+  device.is_broken = true;
+  EXPECT_EQ(run_staged(call_of(Kind::all_reduce), kRank, kSize, device, std::ref(backend)).what(),
+            "a copy from or to the GPU: lost");
+  EXPECT_EQ(backend.calls, 1);
+}
+
+// Without a GPU there is no such memory, and nothing is loaded.
+TEST(CudaMemory, IsNotThereWithoutADevice) {
+  if (cuda_memory() != nullptr) GTEST_SKIP() << "there is a GPU";
+  SUCCEED();
+}
+
+}  // namespace
+}  // namespace dlaunch::collectives
