@@ -14,6 +14,7 @@
 #include "agent/mpi/mpi_service.h"
 #include "agent/mpi/mpirun_question.h"
 #include "agent/mpi/mpirun_service.h"
+#include "agent/mpi/pmix_program.h"
 #include "agent/output/output_pump.h"
 #include "agent/ranks/deadline_file.h"
 #include "agent/ranks/place_check.h"
@@ -70,6 +71,7 @@ class Agent {
                 [this](const wire::Message& message) { channel_.send(message); }),
         mpi_(loop_, channel_, id_),
         which_mpirun_(loop_),
+        pmix_(loop_),
         mpirun_(loop_, channel_, progress),
         containers_(loop_, progress),
         ranks_(loop_, channel_, pump_, stdin_, facts_, mpi_, mpirun_, containers_, enclosure_) {}
@@ -203,13 +205,21 @@ class Agent {
     find_containers(request, environment_from_block(environ), facts.facts);
     facts.facts.machine = machine_.empty() ? machine_identity() : machine_;
     make_folder(request.output_name, facts.facts);
-    which_mpirun_.ask(request, environment_from_block(environ),
-                      [this, facts](const MpirunQuestion::Answer& mpirun) mutable {
-                        facts.facts.mpirun = mpirun.program;
-                        facts.facts.mpirun_version = mpirun.version;
-                        channel_.send(facts);
-                      });
+    which_mpirun_.ask(
+        request, environment_from_block(environ),
+        [this, facts, wanted = request.pmix](const MpirunQuestion::Answer& mpirun) mutable {
+          facts.facts.mpirun = mpirun.program;
+          facts.facts.mpirun_version = mpirun.version;
+          ask_for_pmix(wanted, std::move(facts));
+        });
     loop_.post([this] { ranks_.prepare(); });  // while the launcher makes its plan
+  }
+
+  void ask_for_pmix(bool wanted, wire::Facts facts) {
+    pmix_.ask(wanted, [this, facts = std::move(facts)](std::string why) mutable {
+      facts.facts.no_pmix = std::move(why);
+      channel_.send(facts);
+    });
   }
 
   void beat() {
@@ -347,6 +357,7 @@ class Agent {
   Stager stager_;
   MpiService mpi_;
   MpirunQuestion which_mpirun_;
+  PmixQuestion pmix_;
   MpirunService mpirun_;
   ContainerService containers_;
   RankService ranks_;

@@ -1,6 +1,7 @@
 #include "foreign/join_words.h"
 
 #include <charconv>
+#include <initializer_list>
 
 #include "plan/scrub.h"
 
@@ -8,7 +9,7 @@ namespace dlaunch {
 
 namespace {
 
-constexpr std::string_view kGreeting = "dlaunch-join-1";
+constexpr std::string_view kGreeting = "dlaunch-join-2";
 constexpr std::uint32_t kMostRank = (1U << 20) - 1;
 constexpr int kMostCpu = 65535;
 
@@ -47,10 +48,12 @@ void add(std::string& text, std::string_view word) {
   text += '\0';
 }
 
-std::optional<std::uint32_t> rank_in(const Environment& environment) {
-  for (const char* name : {"OMPI_COMM_WORLD_RANK", "PMIX_RANK", "PMI_RANK"}) {
+std::optional<std::uint32_t> first_of(const Environment& environment,
+                                      std::initializer_list<const char*> names,
+                                      std::uint32_t most) {
+  for (const char* name : names) {
     const auto value = find_variable(environment, name);
-    if (value && !value->empty()) return number<std::uint32_t>(*value, kMostRank);
+    if (value && !value->empty()) return number<std::uint32_t>(*value, most);
   }
   return std::nullopt;
 }
@@ -63,6 +66,7 @@ std::string encode(const Joining& joining) {
   std::string text;
   add(text, kGreeting);
   add(text, std::to_string(joining.rank.value));
+  add(text, std::to_string(joining.world));
   add(text, std::to_string(joining.parent));
   add(text, cpus);
   add(text, joining.has_pmi ? "1" : "0");
@@ -74,15 +78,17 @@ std::optional<Joining> decode_joining(std::string_view text) {
   const auto greeting = next(text);
   if (!greeting || *greeting != kGreeting) return std::nullopt;
   const auto rank_text = next(text);
+  const auto world_text = next(text);
   const auto parent_text = next(text);
   const auto cpus_text = next(text);
   const auto pmi = next(text);
-  if (!rank_text || !parent_text || !cpus_text || !pmi) return std::nullopt;
+  if (!rank_text || !world_text || !parent_text || !cpus_text || !pmi) return std::nullopt;
   const auto rank = number<std::uint32_t>(*rank_text, kMostRank);
+  const auto world = number<std::uint32_t>(*world_text, kMostRank + 1);
   const auto parent = number<std::uint32_t>(*parent_text, 1U << 22);
   auto cpus = numbers(*cpus_text);
-  if (!rank || !parent || !cpus || (*pmi != "0" && *pmi != "1")) return std::nullopt;
-  Joining joining{Rank(*rank), *parent, std::move(*cpus), *pmi == "1", {}};
+  if (!rank || !world || !parent || !cpus || (*pmi != "0" && *pmi != "1")) return std::nullopt;
+  Joining joining{Rank(*rank), *world, *parent, std::move(*cpus), *pmi == "1", {}};
   while (!text.empty()) {
     const auto entry = next(text);
     const auto equals = entry ? entry->find('=') : std::string_view::npos;
@@ -92,6 +98,14 @@ std::optional<Joining> decode_joining(std::string_view text) {
     joining.variables[name] = entry->substr(equals + 1);
   }
   return joining;
+}
+
+std::string other_world(const Joining& joining, std::uint32_t planned) {
+  if (joining.world == 0 || joining.world == planned) return {};
+  return "mpirun has started " + std::to_string(joining.world) + " ranks, and the job has " +
+         std::to_string(planned) +
+         ": a wrapper, a file of settings or an allocation that mpirun is in gives it another "
+         "number (-np, hosts, slots) than dlaunch does";
 }
 
 std::string encode(const JoinAnswer& answer) {
@@ -119,7 +133,8 @@ std::optional<JoinAnswer> decode_join_answer(std::string_view text) {
 }
 
 Result<Joining> joining_from(const Environment& environment) {
-  const auto rank = rank_in(environment);
+  const auto rank =
+      first_of(environment, {"OMPI_COMM_WORLD_RANK", "PMIX_RANK", "PMI_RANK"}, kMostRank);
   if (!rank) {
     return fail(exit_code::kPreflight,
                 "--join is for `dlaunch run` with mpi.launcher: mpirun, and no mpirun has started "
@@ -127,6 +142,8 @@ Result<Joining> joining_from(const Environment& environment) {
   }
   Joining joining;
   joining.rank = Rank(*rank);
+  joining.world =
+      first_of(environment, {"OMPI_COMM_WORLD_SIZE", "PMI_SIZE"}, kMostRank + 1).value_or(0);
   for (const auto& [name, value] : environment) {
     if (is_of_mpi_launcher(name)) joining.variables.emplace(name, value);
   }

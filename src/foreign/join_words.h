@@ -24,6 +24,7 @@ inline constexpr std::size_t kMostJoinBytes = 65536;
 /// PMI_FD names.
 struct Joining {
   Rank rank;
+  std::uint32_t world = 0;   // ranks that the launcher has started; 0: it does not say
   std::uint32_t parent = 0;  // pid of that process, where it runs
   std::vector<int> cpus;     // that it may run on; empty: unknown
   bool has_pmi = false;
@@ -34,6 +35,10 @@ struct Joining {
 [[nodiscard]] std::string encode(const Joining&);
 /// nullopt: nonsense.
 [[nodiscard]] std::optional<Joining> decode_joining(std::string_view text);
+
+/// Why a rank that has come so is none of a job of `planned` ranks: its launcher has started
+/// another number of them. Empty: it has not, or does not say.
+[[nodiscard]] std::string other_world(const Joining& joining, std::uint32_t planned);
 
 /// How the rank has ended, or why it was not started.
 struct JoinAnswer {

@@ -103,6 +103,7 @@ struct NodeFacts {
   Environment mca_settings{};
   std::uint32_t user_id = 0;  // of the agent
   ContainerFacts containers{};
+  std::string no_pmix{};  // why it cannot serve PMIx; empty: it can, or was not asked
   bool operator==(const NodeFacts&) const = default;
 };
 

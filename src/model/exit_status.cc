@@ -68,6 +68,8 @@ const char* name_of(MpiEnd end) {
       return "never-connected";
     case MpiEnd::not_finalized:
       return "not-finalized";
+    case MpiEnd::other_world:
+      return "other-world";
   }
   return "";
 }
@@ -77,6 +79,10 @@ std::string describe(const ExitStatus& status) {
     return "called MPI_Abort and ended with code " + std::to_string(status.code());
   if (status.mpi == MpiEnd::never_connected) return "exited without having called MPI_Init";
   if (status.mpi == MpiEnd::not_finalized) return "exited without MPI_Finalize";
+  if (status.mpi == MpiEnd::other_world) {
+    return "exited from an MPI world of " + std::to_string(status.mpi_world) +
+           (status.mpi_world == 1 ? " rank" : " ranks");
+  }
   if (!status.signaled) return "exited with code " + std::to_string(status.value);
   return "was killed by " + signal_name(status.value) +
          (status.core_dumped ? " (core dumped)" : "");

@@ -15,6 +15,7 @@ enum class MpiEnd : std::uint8_t {
   aborted,          // it has called MPI_Abort
   never_connected,  // it exited with 0 and had never called MPI_Init
   not_finalized,    // it exited with 0 after MPI_Init and without MPI_Finalize
+  other_world,      // it exited with 0, and its MPI_COMM_WORLD was not the job's
 };
 
 /// wait(2) status in portable form.
@@ -27,6 +28,7 @@ struct ExitStatus {
   std::string out_of_memory = {};
   /// When aborted, `value` is the code given to MPI_Abort, as far as an exit code can hold it.
   MpiEnd mpi = MpiEnd::fine;
+  std::uint32_t mpi_world = 0;  // with other_world: ranks in the world that it had
 
   [[nodiscard]] bool ok() const { return !signaled && value == 0 && mpi == MpiEnd::fine; }
   /// What a shell would show: the code, or 128 + signal. Never 0 for what is not ok().
@@ -58,7 +60,7 @@ struct StartFailure {
 /// `cannot execute "python3.12": No such file or directory`
 [[nodiscard]] std::string describe(const StartFailure&);
 
-/// "aborted", "never-connected", "not-finalized"; empty: fine.
+/// "aborted", "never-connected", "not-finalized", "other-world"; empty: fine.
 [[nodiscard]] const char* name_of(MpiEnd end);
 
 /// "exited with code 3", "was killed by SIGSEGV (core dumped)"

@@ -31,16 +31,20 @@ const std::vector<std::string>& scrub_list() {
       // MPI: an MPI library that finds these tries to use the outer launcher's sockets
       "PMI_*", "PMIX_*", "OMPI_COMM_WORLD_*", "OMPI_MCA_orte_*", "OMPI_MCA_ess_*",
       "OMPI_UNIVERSE_SIZE", "OMPI_NUM_APP_CTX", "OMPI_FIRST_RANKS", "OMPI_APP_CTX_NUM_PROCS",
-      "OMPI_FILE_LOCATION", "OMPI_WORLD_*", "PRTE_LAUNCHED", "MPI_LOCALRANKID", "MPI_LOCALNRANKS",
-      "MV2_COMM_WORLD_*",
+      "OMPI_FILE_LOCATION", "OMPI_WORLD_*", "OMPI_COMMAND", "OMPI_ARGV", "OMPI_MCA_ess",
+      "OMPI_MCA_pmix", "OMPI_MCA_initial_wdir", "OMPI_MCA_num_procs", "PRTE_LAUNCHED",
+      "MPI_LOCALRANKID", "MPI_LOCALNRANKS", "MV2_COMM_WORLD_*", "HYDI_CONTROL_FD", "HYDRA_BSTRAP_*",
+      "I_MPI_HYDRA_UUID", "I_MPI_INFO_*", "I_MPI_PIN_INFO", "I_MPI_PIN_MAPPING",
       // Horovod, LSF's jsrun
       "HOROVOD_RANK", "HOROVOD_SIZE", "HOROVOD_LOCAL_*", "HOROVOD_CROSS_*",
-      "HOROVOD_GLOO_RENDEZVOUS_*", "JSM_NAMESPACE_*"};
+      "HOROVOD_GLOO_RENDEZVOUS_*",
+      // jsrun (Open MPI 4 takes JSM_JSRUN_PORT alone for the sign of a PMIx server), PALS of HPE
+      "JSM_*", "PALS_*"};
   return kList;
 }
 
 std::vector<std::string> scrub_list_for_mpi() {
-  constexpr std::string_view kOfSchedulers[] = {"SLURM_", "SLURMD_", "SRUN_", "JSM_"};
+  constexpr std::string_view kOfSchedulers[] = {"SLURM_", "SLURMD_", "SRUN_", "JSM_", "PALS_"};
   std::vector<std::string> list;
   for (const std::string& pattern : scrub_list()) {
     const bool is_of_scheduler =

@@ -4,6 +4,9 @@
 #include <charconv>
 #include <utility>
 
+#include "pmi/words.h"
+#include "pmi/world.h"
+
 namespace dlaunch::pmi {
 
 namespace {
@@ -14,27 +17,6 @@ using Said = Conversation::Said;
 constexpr std::size_t kMostQuoted = 60;
 // All lines of a spawn, which hold the arguments of its programs.
 constexpr std::size_t kMostSpawn = std::size_t{1} << 20;
-
-/// A word ends at a blank without a backslash before it. The backslashes stay: what was put comes
-/// back to clients as it came.
-std::size_t end_of_word(std::string_view line) {
-  std::size_t at = 0;
-  while (at < line.size() && line[at] != ' ')
-    at += line[at] == '\\' && at + 1 < line.size() ? 2 : 1;
-  return std::min(at, line.size());
-}
-
-/// The value of `name` in "cmd=put kvsname=a key=b value=c"; empty: there is none.
-std::string_view word(std::string_view line, std::string_view name) {
-  while (!line.empty()) {
-    const std::size_t end = end_of_word(line);
-    const std::string_view one = line.substr(0, end);
-    if (one.size() > name.size() && one.starts_with(name) && one[name.size()] == '=')
-      return one.substr(name.size() + 1);
-    line.remove_prefix(std::min(end + 1, line.size()));
-  }
-  return {};
-}
 
 std::optional<int> number_of(std::string_view text) {
   int number = 0;
@@ -139,7 +121,10 @@ Said Conversation::command(std::string_view line, KeySpace& space) {
   if (name == "get_universe_size")
     return answer("cmd=universe_size rc=0 size=" + std::to_string(space.job().size) + "\n");
   if (name == "put") return put(line, space);
-  if (name == "get") return get(line, space);
+  if (name == "get") {
+    asked_of_others_ = asked_of_others_ || asks_of_others(line);
+    return get(line, space);
+  }
   if (name == "barrier_in") {
     at_barrier_ = true;
     return say(Kind::at_barrier, "");

@@ -46,6 +46,8 @@ class Conversation {
 
   [[nodiscard]] bool connected() const { return connected_; }
   [[nodiscard]] bool finalized() const { return finalized_; }
+  /// It has asked for what ranks have of each other, see asks_of_others(); also an earlier program.
+  [[nodiscard]] bool asked_of_others() const { return asked_of_others_; }
   [[nodiscard]] bool at_barrier() const { return at_barrier_; }
   [[nodiscard]] std::optional<int> aborted() const { return aborted_; }
 
@@ -62,6 +64,7 @@ class Conversation {
   bool connected_ = false;
   bool finalized_ = false;
   bool at_barrier_ = false;
+  bool asked_of_others_ = false;
   bool over_ = false;
   std::optional<int> aborted_;
 };

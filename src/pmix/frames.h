@@ -25,6 +25,8 @@
 namespace dlaunch::pmix {
 
 inline constexpr std::uint32_t kProtocol = 1;
+/// What `dlaunch-pmix --probe` prints, before the version of the library, where it can run.
+inline constexpr const char* kProbeAnswer = "serves PMIx by";
 /// Of a frame, without its length: what a message between the nodes may carry, and a little more.
 inline constexpr std::size_t kMostFrame = 16U * 1024 * 1024 + 4096;
 

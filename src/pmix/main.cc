@@ -80,7 +80,7 @@ class Conversation {
 
 int main(int argc, char** argv) {
   if (argc == 2 && std::strcmp(argv[1], "--probe") == 0) {
-    std::printf("%s\n", PMIx_Get_version());
+    std::printf("%s %s\n", dlaunch::pmix::kProbeAnswer, PMIx_Get_version());
     return 0;
   }
   if (argc != 1) {

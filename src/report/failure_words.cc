@@ -231,6 +231,14 @@ std::string FailureWords::why_not_mpi(MpiEnd end) const {
            "neither, or a container hides PMIx's server or the descriptor PMI_FD from it, or "
            "there is no server (a note says so)";
   }
+  if (end == MpiEnd::other_world) {
+    const std::size_t planned = in_.plan == nullptr ? 0 : in_.plan->ranks.size();
+    return "the ranks of this job are one world" +
+           (planned == 0 ? "" : " of " + std::to_string(planned)) +
+           ", and the MPI library of this one has made another: something between dlaunch and the "
+           "program has changed or removed what tells it its place (PMI_RANK, PMI_SIZE: env -i, "
+           "sudo, a wrapper, a container that does not pass them)";
+  }
   if (end == MpiEnd::not_finalized) {
     return "a rank that has called MPI_Init must call MPI_Finalize before it exits: the others "
            "may wait for it";
@@ -248,8 +256,12 @@ std::string FailureWords::why() const {
 
 std::string FailureWords::advice_for_mpi() const {
   const RankEnd* first = report_.first ? end_of(report_, *report_.first) : nullptr;
-  const bool is_alone = first != nullptr && first->status.mpi == MpiEnd::never_connected;
-  return is_alone ? what_else_for_mpi() : "";
+  if (first == nullptr) return "";
+  if (first->status.mpi == MpiEnd::other_world) {
+    return "the program without what stands before it; mpi.init: optional where a world of its own "
+           "is meant";
+  }
+  return first->status.mpi == MpiEnd::never_connected ? what_else_for_mpi() : "";
 }
 
 }  // namespace dlaunch

@@ -13,7 +13,7 @@ void explain_rank(const RankEnd& end, RunReport& report) {
     report.exit_code = end.start_failure->code();
     return;
   }
-  if (end.status.mpi == MpiEnd::never_connected || end.status.mpi == MpiEnd::not_finalized) {
+  if (end.status.mpi != MpiEnd::fine && end.status.mpi != MpiEnd::aborted) {
     report.cause = Cause::mpi;  // its own exit code is 0
     report.exit_code = end.status.code();
     return;

@@ -199,8 +199,13 @@ void Supervisor::handle(const event::RankExited& e) {
   RankEnd end;
   end.how = read_end(e.status, e.after_signal, attempt_.kill_sent);
   end.status = e.status;
-  if (config_.mpi_init_optional && end.status.mpi == MpiEnd::never_connected)
+  // A world of several ranks that is not the job's is never meant.
+  const bool is_alone = end.status.mpi == MpiEnd::other_world && end.status.mpi_world == 1;
+  const bool is_no_part = end.status.mpi == MpiEnd::never_connected || is_alone;
+  if (config_.mpi_init_optional && is_no_part) {
     end.status.mpi = MpiEnd::fine;
+    end.status.mpi_world = 0;
+  }
   end.ended = e.at;
   end_rank(e.rank, std::move(end), e.clock_error);
 }

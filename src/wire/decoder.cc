@@ -130,7 +130,8 @@ bool Decoder::get(NetworkInterface::Kind& out) {
 }
 
 bool Decoder::get(MpiEnd& out) {
-  return get_name(kMpiEndNames, out, "expected fine, aborted, never_connected or not_finalized");
+  return get_name(kMpiEndNames, out,
+                  "expected fine, aborted, never_connected, not_finalized or other_world");
 }
 
 bool Decoder::get(std::string& out) {

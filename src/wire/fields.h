@@ -60,10 +60,13 @@ inline constexpr auto kFields = nullptr;  // no struct with fields
 // ---- parts
 
 template <>
-inline constexpr auto kFields<ExitStatus> = std::tuple{
-    field("signaled", &ExitStatus::signaled), field("value", &ExitStatus::value, kExitValue),
-    field("core_dumped", &ExitStatus::core_dumped),
-    field("out_of_memory", &ExitStatus::out_of_memory), field("mpi", &ExitStatus::mpi)};
+inline constexpr auto kFields<ExitStatus> =
+    std::tuple{field("signaled", &ExitStatus::signaled),
+               field("value", &ExitStatus::value, kExitValue),
+               field("core_dumped", &ExitStatus::core_dumped),
+               field("out_of_memory", &ExitStatus::out_of_memory),
+               field("mpi", &ExitStatus::mpi),
+               field("mpi_world", &ExitStatus::mpi_world)};
 
 template <>
 inline constexpr auto kFields<StartFailure> = std::tuple{
@@ -211,7 +214,8 @@ inline constexpr auto kFields<NodeFacts> =
                field("mpirun_version", &NodeFacts::mpirun_version),
                field("mca_settings", &NodeFacts::mca_settings),
                field("user_id", &NodeFacts::user_id),
-               field("containers", &NodeFacts::containers)};
+               field("containers", &NodeFacts::containers),
+               field("no_pmix", &NodeFacts::no_pmix)};
 
 template <>
 inline constexpr auto kFields<StartCommand> = std::tuple{
@@ -302,7 +306,8 @@ inline constexpr auto kFields<FactsRequest> =
                field("mpirun", &FactsRequest::mpirun),
                field("search_path", &FactsRequest::search_path),
                field("carried", &FactsRequest::carried),
-               field("containers", &FactsRequest::containers)};
+               field("containers", &FactsRequest::containers),
+               field("pmix", &FactsRequest::pmix)};
 
 template <>
 inline constexpr auto kFields<StartRanks> =
@@ -320,6 +325,7 @@ inline constexpr auto kFields<StartRanks> =
                field("defaults", &StartRanks::defaults),
                field("join_folder", &StartRanks::join_folder),
                field("are_mpi", &StartRanks::are_mpi),
+               field("world", &StartRanks::world),
                field("containers", &StartRanks::containers),
                field("entry_folder", &StartRanks::entry_folder)};
 
@@ -555,11 +561,12 @@ inline constexpr auto kFields<PmixWanted> =
 
 // ---- numbers with a name on the wire
 
-inline constexpr std::array<std::pair<MpiEnd, std::string_view>, 4> kMpiEndNames = {{
+inline constexpr std::array<std::pair<MpiEnd, std::string_view>, 5> kMpiEndNames = {{
     {MpiEnd::fine, "fine"},
     {MpiEnd::aborted, "aborted"},
     {MpiEnd::never_connected, "never_connected"},
     {MpiEnd::not_finalized, "not_finalized"},
+    {MpiEnd::other_world, "other_world"},
 }};
 
 inline constexpr std::array<std::pair<NetworkInterface::Kind, std::string_view>, 9>

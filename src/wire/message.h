@@ -87,6 +87,7 @@ struct FactsRequest {
   /// Programs that run containers: which of them are there, and what else a container needs to
   /// know of the node; none: not asked.
   std::vector<std::string> containers{};
+  bool pmix = false;  // whether the node can serve PMIx
   bool operator==(const FactsRequest&) const = default;
 };
 struct StartCommand {
@@ -146,7 +147,8 @@ struct StartRanks {
   /// (agent/mpi/join_point.h).
   /// -> RanksAwaited
   std::string join_folder{};
-  bool are_mpi = false;  // with join_folder: a rank that never meets mpirun has failed
+  bool are_mpi = false;     // with join_folder: a rank that never meets mpirun has failed
+  std::uint32_t world = 0;  // ranks of the job, on all nodes
   std::vector<StartContainer> containers{};
   std::string entry_folder{};  // where they come (agent/containers/container_folder.h); empty: no
                                // containers

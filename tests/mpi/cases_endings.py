@@ -121,6 +121,23 @@ def a_node_without_openpmix_is_named(box):
 
 
 @case
+def the_plan_names_a_node_without_openpmix(box):
+    """Each node tries, before anything is started."""
+    cluster = box.make_cluster(2)
+    hosts = ", ".join(f"{{name: {name}, slots: 1}}" for name in cluster.names)
+    words = ["plan", "-n", "2", "--set", f"hosts=[{hosts}]", "--set", f"connect.ssh={cluster.ssh}", "--set", "framework=mpi"]
+    run = box.start(*words, "--", "true").end(0)
+    expect("dlaunch-pmix" not in run.out.decode() + run.text, "both can")
+    cluster[2].sh(HIDE_PMIX)
+    out = " ".join(box.start(*words, "--", "true").end(0).out.decode().split())
+    expect_in("node2: dlaunch-pmix cannot run: ", out, "a note of the plan")
+    text = " ".join(box.start(*words, "--set", "mpi.pmi=pmix", "--", "true").end(75).text.split())
+    expect_in("node2: dlaunch-pmix cannot run: ", text, "an error where nothing else is wanted")
+    run = box.start(*words, "--set", "mpi.pmi=pmi-1", "--", "true").end(0)
+    expect("dlaunch-pmix" not in run.out.decode() + run.text, "nobody needs it")
+
+
+@case
 def more_ranks_than_cores_are_asked_for(box):
     cores = len(os.sched_getaffinity(0))
     run = box.start("run", "-n", str(4 * cores), "--set", "framework=mpi", "--", box.program("world")).end(65)

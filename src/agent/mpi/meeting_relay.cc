@@ -12,6 +12,8 @@
 #include <sys/socket.h>
 #include <unistd.h>
 
+#include "pmi/world.h"
+
 namespace dlaunch {
 
 namespace {
@@ -55,18 +57,19 @@ std::optional<PmixServerUri> pmix_server_uri(std::string_view text) {
   return uri;
 }
 
-std::optional<std::int32_t> abort_code(std::string_view lines) {
+void PmiTold::add(std::string_view lines) {
   constexpr std::string_view kAbort = "cmd=abort exitcode=";
-  std::optional<std::int32_t> code;
   while (true) {
     const auto newline = lines.find('\n');
-    if (newline == std::string_view::npos) return code;
+    if (newline == std::string_view::npos) return;
     const std::string_view line = lines.substr(0, newline);
     lines.remove_prefix(newline + 1);
+    connected = connected || line.starts_with("cmd=init pmi_version=1 ");
+    asked_of_others = asked_of_others || pmi::asks_of_others(line);
     if (!line.starts_with(kAbort)) continue;
     std::int32_t value = 1;  // of a code that is no number
     std::from_chars(line.data() + kAbort.size(), line.data() + line.size(), value);
-    code = value;
+    aborted = value;
   }
 }
 
@@ -85,14 +88,14 @@ class MeetingRelay::Link {
     return heard_ ||
            (ends_[0]->get() >= 0 && ::recv(ends_[0]->get(), &byte, 1, MSG_PEEK | MSG_DONTWAIT) > 0);
   }
-  [[nodiscard]] std::optional<std::int32_t> aborted() const {
-    if (aborted_) return aborted_;
+  [[nodiscard]] PmiTold told() const {
+    PmiTold all = told_;
     std::array<char, kPiece> bytes{};  // what has not been read yet
     const int rank = ends_[0]->get();
     const ssize_t n =
         rank < 0 ? -1 : ::recv(rank, bytes.data(), bytes.size(), MSG_PEEK | MSG_DONTWAIT);
-    return n <= 0 ? std::nullopt
-                  : abort_code(line_ + std::string(bytes.data(), static_cast<std::size_t>(n)));
+    if (n > 0) all.add(line_ + std::string(bytes.data(), static_cast<std::size_t>(n)));
+    return all;
   }
   [[nodiscard]] bool is_over() const { return over_[0] && over_[1]; }
 
@@ -114,7 +117,7 @@ class MeetingRelay::Link {
   void hear(std::string_view bytes) {
     heard_ = true;
     line_ += bytes;
-    if (const auto code = abort_code(line_)) aborted_ = code;
+    told_.add(line_);
     const auto newline = line_.rfind('\n');
     if (newline != std::string::npos) line_.erase(0, newline + 1);
     if (line_.size() > kMostLine) line_.clear();  // no PMI-1
@@ -144,7 +147,7 @@ class MeetingRelay::Link {
   std::array<bool, 2> over_{};
   bool heard_ = false;  // the rank has said something
   std::string line_;    // that it has not ended
-  std::optional<std::int32_t> aborted_;
+  PmiTold told_;
 };
 
 /// Where a rank connects to, in place of mpirun's PMIx server.
@@ -252,9 +255,23 @@ std::optional<std::int32_t> MeetingRelay::aborted(Rank rank) const {
   const auto found = ranks_.find(rank);
   if (found == ranks_.end()) return std::nullopt;
   for (const auto& link : found->second.links) {
-    if (const auto code = link->aborted()) return code;
+    if (const auto code = link->told().aborted) return code;
   }
   return std::nullopt;
+}
+
+/// As WireUp::other_world: of one whose library meets by PMIx, nothing is said.
+std::optional<std::uint32_t> MeetingRelay::other_world(Rank rank, std::uint32_t planned) const {
+  const auto found = ranks_.find(rank);
+  if (found == ranks_.end()) return std::nullopt;
+  PmiTold told;
+  for (const auto& link : found->second.links) {
+    const PmiTold one = link->told();
+    told.connected = told.connected || one.connected;
+    told.asked_of_others = told.asked_of_others || one.asked_of_others;
+  }
+  if (!told.connected) return std::nullopt;
+  return pmi::other_world(told.asked_of_others, std::nullopt, planned);
 }
 
 void MeetingRelay::forget() {

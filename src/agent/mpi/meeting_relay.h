@@ -32,8 +32,15 @@ struct PmixServerUri {
 };
 [[nodiscard]] std::optional<PmixServerUri> pmix_server_uri(std::string_view text);
 
-/// The last code in lines "cmd=abort exitcode=9"; nullopt: none of them is whole.
-[[nodiscard]] std::optional<std::int32_t> abort_code(std::string_view lines);
+/// What whole lines of PMI-1 tell, as they come; others tell nothing. Pure.
+struct PmiTold {
+  bool connected = false;               // "cmd=init pmi_version=1": MPI_Init
+  bool asked_of_others = false;         // pmi::asks_of_others()
+  std::optional<std::int32_t> aborted;  // "cmd=abort exitcode=9": the last code
+
+  void add(std::string_view lines);
+  bool operator==(const PmiTold&) const = default;
+};
 
 /// Lives on the agent's one thread.
 class MeetingRelay {
@@ -53,6 +60,10 @@ class MeetingRelay {
   /// Whether the rank has said anything to mpirun, also what was not yet passed on; nullopt: it had
   /// no way by which this could be seen.
   [[nodiscard]] std::optional<bool> has_met(Rank rank);
+
+  /// Ranks of the world that it has made by PMI-1, where this is not the job's `planned`; nullopt:
+  /// it is, or cannot be seen.
+  [[nodiscard]] std::optional<std::uint32_t> other_world(Rank rank, std::uint32_t planned) const;
 
   /// The code that it has given to MPI_Abort, told by PMI-1 (MPICH wiki, "PMI-1 wire protocol").
   [[nodiscard]] std::optional<std::int32_t> aborted(Rank rank) const;

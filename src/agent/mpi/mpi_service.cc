@@ -4,6 +4,7 @@
 #include <utility>
 
 #include "model/pmi.h"
+#include "os/proc_file.h"
 
 namespace dlaunch {
 
@@ -14,11 +15,6 @@ namespace {
 constexpr std::chrono::milliseconds kPmixGrace{1000};
 constexpr std::chrono::milliseconds kPmi1Grace{200};
 
-WireUp both(const WireUp& a, const WireUp& b) {
-  return {a.offered || b.offered, a.connected || b.connected, a.finalized || b.finalized,
-          a.aborted ? a.aborted : b.aborted};
-}
-
 }  // namespace
 
 MpiService::MpiService(EventLoop& loop, Channel& channel, SessionId id)
@@ -27,11 +23,13 @@ MpiService::MpiService(EventLoop& loop, Channel& channel, SessionId id)
              [this](Rank rank) {
                if (on_abort_) on_abort_(rank, kPmixGrace);
              }}),
-      pmi1_(loop, channel,
-            {[this](Rank rank) { fail_if_mixed({}, {rank}); },
-             [this](Rank rank) {
-               if (on_abort_) on_abort_(rank, kPmi1Grace);
-             }}),
+      pmi1_(
+          loop, channel,
+          {[this](Rank rank) { fail_if_mixed({}, {rank}); },
+           [this](Rank rank) {
+             if (on_abort_) on_abort_(rank, kPmi1Grace);
+           },
+           [](pid_t pid) { return read_proc_file("/proc/" + std::to_string(pid) + "/environ"); }}),
       id_(id) {}
 
 /// Some by the one way only, and some by the other only. A rank that speaks both (a program of MPI
@@ -72,21 +70,11 @@ tl::expected<UniqueFd, StartFailure> MpiService::connect(Rank rank, const Enviro
   return std::move(*socket);
 }
 
-/// A rank that did not come to MPI_Finalize is no success: it may have been a world of one, or the
-/// others may wait for it.
 void MpiService::judge(Rank rank, ExitStatus& status) {
   if (!judges_) return;
   const WireUp seen = both(pmix_.seen(rank), pmi1_.seen(rank));
   if (!seen.offered) return;
-  if (seen.aborted) {
-    status = ExitStatus();
-    status.value = *seen.aborted & 0xff;
-    status.mpi = MpiEnd::aborted;
-  } else if (status.ok() && !seen.connected) {
-    status.mpi = MpiEnd::never_connected;
-  } else if (status.ok() && !seen.finalized) {
-    status.mpi = MpiEnd::not_finalized;
-  }
+  status = judged(seen, std::move(status));
   // Else the job ends, and there is no need for errors of the others, too.
   if (status.ok()) pmi1_.ended(rank);
 }

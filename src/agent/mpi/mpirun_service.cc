@@ -46,11 +46,12 @@ void MpirunService::set_callbacks(Joined on_joined, std::function<void(Rank)> on
 }
 
 tl::expected<void, StartFailure> MpirunService::begin(Attempt attempt, const std::string& folder,
-                                                      bool are_mpi) {
+                                                      bool are_mpi, std::uint32_t world) {
   if (point_.is_open()) return {};
   end_daemons(std::chrono::seconds(1));  // of an earlier attempt
   attempt_ = attempt;
   are_mpi_ = are_mpi;
+  world_ = world;
   relay_.forget();
   left_.clear();
   process_.reset();
@@ -123,6 +124,9 @@ void MpirunService::judge(Rank rank, ExitStatus& status) {
     status.mpi = MpiEnd::aborted;
   } else if (status.ok() && relay_.has_met(rank) == false) {
     status.mpi = MpiEnd::never_connected;
+  } else if (const auto world = relay_.other_world(rank, world_); status.ok() && world) {
+    status.mpi = MpiEnd::other_world;
+    status.mpi_world = *world;
   }
 }
 

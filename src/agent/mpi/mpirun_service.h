@@ -33,9 +33,10 @@ class MpirunService {
     return JoinPoint::kDescriptors + (are_mpi ? MeetingRelay::kDescriptors : 0);
   }
 
-  /// For each attempt: makes the place for its ranks. `are_mpi`: they are to meet mpirun.
+  /// For each attempt: makes the place for its ranks. `are_mpi`: they are to meet mpirun, in a
+  /// world of `world` ranks.
   [[nodiscard]] tl::expected<void, StartFailure> begin(Attempt attempt, const std::string& folder,
-                                                       bool are_mpi);
+                                                       bool are_mpi, std::uint32_t world);
   /// Before a rank starts that is to meet mpirun: see MeetingRelay.
   [[nodiscard]] UniqueFd pass(Rank rank, UniqueFd pmi, Environment& variables);
   /// On node 0. What goes wrong is told as the output and the end of mpirun.
@@ -79,6 +80,7 @@ class MpirunService {
   JoinPoint point_;
   MeetingRelay relay_;
   bool are_mpi_ = false;
+  std::uint32_t world_ = 0;
   std::unique_ptr<MpirunProcess> process_;
   bool ended_ = false;
   std::map<Rank, std::unique_ptr<Timer>> left_;

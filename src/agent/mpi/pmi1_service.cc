@@ -8,7 +8,9 @@
 #include <sys/socket.h>
 #include <unistd.h>
 
+#include "os/sender.h"
 #include "pmi/process_mapping.h"
+#include "pmi/world.h"
 
 namespace dlaunch {
 
@@ -42,6 +44,7 @@ void Pmi1Service::prepare(const wire::PreparePmix& job, NodeIndex node) {
   attempt_ = job.attempt;
   barrier_ = 0;
   failed_ = false;
+  noted_world_ = false;
   offered_ = job.pmi1 && node.value < job.nodes.size();
   if (!offered_) return;
   pmi::Job known{job.name_space, 0, {}, wire::kMostPmixBytes};
@@ -62,7 +65,8 @@ tl::expected<UniqueFd, int> Pmi1Service::open(Rank rank) {
   if (::socketpair(AF_UNIX, SOCK_STREAM | SOCK_CLOEXEC, 0, ends) != 0) return tl::unexpected(errno);
   UniqueFd theirs(ends[1]);
   RankState& state = ranks_[rank.value];
-  state.said = pmi::Conversation();
+  state = RankState();
+  ask_for_senders(ends[0]);
   state.socket = std::make_unique<WatchedFd>(loop_, UniqueFd(ends[0]));
   watch(rank.value);
   return theirs;
@@ -85,7 +89,8 @@ void Pmi1Service::read_turn(std::uint32_t rank) {
 /// False: there is no more for now.
 bool Pmi1Service::read_once(RankState& state, std::uint32_t rank) {
   char bytes[kRead];
-  const ssize_t n = ::recv(state.socket->get(), bytes, sizeof bytes, MSG_DONTWAIT);
+  pid_t sender = 0;
+  const ssize_t n = receive_with_sender(state.socket->get(), bytes, sizeof bytes, sender);
   if (n < 0 && errno == EINTR) return true;
   if (n < 0 && errno == EAGAIN) return false;
   if (n <= 0) {
@@ -93,12 +98,34 @@ bool Pmi1Service::read_once(RankState& state, std::uint32_t rank) {
     return false;
   }
   state.said.feed({bytes, static_cast<std::size_t>(n)});
-  hear(rank, state);
+  hear(rank, state, sender);
   return true;
 }
 
-void Pmi1Service::hear(std::uint32_t rank, RankState& state) {
-  while (const auto said = state.said.next(space_)) take(rank, state, *said);
+void Pmi1Service::hear(std::uint32_t rank, RankState& state, pid_t sender) {
+  while (const auto said = state.said.next(space_)) {
+    // It waits for the answer, so it is still there.
+    if (said->kind == Kind::connected && !may_begin(sender, rank, state))
+      return callbacks_.on_abort(Rank(rank));
+    take(rank, state, *said);
+  }
+}
+
+/// MPICH has the size of its world from the environment. Where that was changed, the user need not
+/// wait for the end of the run to hear of it. A world of one may be meant: a script may run
+/// something alone before. False: it would wait for others for ever, or take them for others.
+bool Pmi1Service::may_begin(pid_t program, std::uint32_t rank, RankState& state) {
+  const std::uint32_t planned = space_.job().size;
+  if (program <= 0 || state.declared == planned) return true;
+  const auto declared = pmi::declared_size(callbacks_.environment_of(program));
+  if (!declared) return true;
+  state.declared = declared;
+  state.hopeless = *declared > 1 && *declared != planned;
+  if (*declared != 1 || planned == 1 || std::exchange(noted_world_, true)) return !state.hopeless;
+  note(rank, "begins an MPI world of 1, and the job has " + std::to_string(planned) +
+                 " ranks: PMI_SIZE was changed or removed on the way to the program. It has failed "
+                 "unless it meets the others before it ends");
+  return true;
 }
 
 void Pmi1Service::take(std::uint32_t rank, RankState& state, const pmi::Conversation::Said& said) {
@@ -137,6 +164,11 @@ void Pmi1Service::tell(RankState& state, std::string_view text) {
   if (n != static_cast<ssize_t>(text.size())) state.socket.reset();
 }
 
+std::optional<std::uint32_t> Pmi1Service::other_world(const RankState& state) const {
+  if (state.hopeless) return state.declared;
+  return pmi::other_world(state.said.asked_of_others(), state.declared, space_.job().size);
+}
+
 WireUp Pmi1Service::seen(Rank rank) {
   const auto found = ranks_.find(rank.value);
   if (!offered_ || found == ranks_.end()) return {};
@@ -145,7 +177,12 @@ WireUp Pmi1Service::seen(Rank rank) {
   for (int i = 0; i < kReadsPerTurn && state.socket; ++i) {
     if (!read_once(state, rank.value)) break;
   }
-  return {true, state.said.connected(), state.said.finalized(), state.said.aborted()};
+  return {true,
+          state.said.connected(),
+          state.said.finalized(),
+          state.said.aborted(),
+          other_world(state),
+          state.hopeless};
 }
 
 std::vector<Rank> Pmi1Service::connected() const {

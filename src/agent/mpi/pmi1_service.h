@@ -6,7 +6,10 @@
 #include <functional>
 #include <map>
 #include <memory>
+#include <optional>
 #include <string>
+
+#include <sys/types.h>
 
 #include "agent/mpi/wire_up.h"
 #include "model/result.h"
@@ -23,7 +26,10 @@ class Pmi1Service {
  public:
   struct Callbacks {
     std::function<void(Rank)> on_connected;
-    std::function<void(Rank)> on_abort;  // it has called MPI_Abort, and is to be ended
+    /// It is to be ended: it has called MPI_Abort, or begins a world that cannot come about.
+    std::function<void(Rank)> on_abort;
+    /// What a process was started with, as /proc/PID/environ has it; empty: it cannot be known.
+    std::function<std::string(pid_t)> environment_of;
   };
   Pmi1Service(EventLoop& loop, Channel& channel, Callbacks callbacks);
 
@@ -48,14 +54,18 @@ class Pmi1Service {
   struct RankState {
     std::unique_ptr<WatchedFd> socket;  // none: it has been closed
     pmi::Conversation said;
-    bool noted = false;  // that it has asked for what is not possible
+    bool noted = false;                       // that it has asked for what is not possible
+    bool hopeless = false;                    // it waits in MPI_Init for ranks that there are not
+    std::optional<std::uint32_t> declared{};  // pmi::declared_size() of its programs: the best one
   };
   void watch(std::uint32_t rank);
   void read_turn(std::uint32_t rank);
   [[nodiscard]] bool read_once(RankState& state, std::uint32_t rank);
-  void hear(std::uint32_t rank, RankState& state);
+  void hear(std::uint32_t rank, RankState& state, pid_t sender);
   void take(std::uint32_t rank, RankState& state, const pmi::Conversation::Said& said);
+  [[nodiscard]] bool may_begin(pid_t program, std::uint32_t rank, RankState& state);
   void note(std::uint32_t rank, const std::string& what);
+  [[nodiscard]] std::optional<std::uint32_t> other_world(const RankState& state) const;
   static void tell(RankState& state, std::string_view text);
   void at_barrier();
   void send(wire::PmixFence fence);
@@ -73,6 +83,7 @@ class Pmi1Service {
   std::map<std::uint32_t, RankState> ranks_;
   std::uint64_t barrier_ = 0;  // the number of the next one
   bool failed_ = false;        // there will be no next one
+  bool noted_world_ = false;   // that a rank of this node begins another world
 };
 
 }  // namespace dlaunch

@@ -10,57 +10,29 @@
 #include <sys/socket.h>
 #include <unistd.h>
 
+#include "agent/mpi/pmix_program.h"
 #include "model/environment.h"
 #include "os/containment.h"
-#include "os/memory_program.h"
 #include "os/process_identity.h"
 #include "os/spawn.h"
-#include "pmix/image.h"
-
-extern char** environ;
 
 namespace dlaunch {
 
 namespace {
 
 constexpr std::size_t kMostSaid = 2048;
-constexpr const char* kName = "dlaunch-pmix";
 
 tl::unexpected<Error> cannot(const std::string& why) {
-  return fail(exit_code::kPreflight, std::string(kName) + " cannot run: " + why);
-}
-
-Result<UniqueFd> program_file() {
-  const std::string_view image = pmix::helper_image();
-  if (image.empty()) {
-    return fail(
-        exit_code::kPreflight,
-        "this dlaunch was built without MPI support (OpenPMIx, libpmix-dev, was not there)");
-  }
-  return memory_program(kName, image);
-}
-
-/// What another launcher has told its own ranks of its PMIx server is not for this one.
-std::vector<std::string> helper_environment() {
-  std::vector<std::string> entries;
-  for (char** entry = environ; *entry != nullptr; ++entry) {
-    const std::string_view text = *entry;
-    const bool is_setting = text.starts_with("PMIX_MCA_");
-    if (is_setting || !(text.starts_with("PMIX_") || text.starts_with("PMI_")))
-      entries.emplace_back(text);
-  }
-  return entries;
+  return fail(exit_code::kPreflight, std::string(kPmixProgram) + " cannot run: " + why);
 }
 
 Result<pid_t> execute(const UniqueFd& program, int socket, int errors) {
-  // By our own number: in the child, descriptors close with the exec.
-  const Program file{
-      {"/proc/" + std::to_string(::getpid()) + "/fd/" + std::to_string(program.get())}, kName, ""};
-  const std::vector<std::string> environment = helper_environment();
+  const Program file{{path_of(program)}, kPmixProgram, ""};
+  const std::vector<std::string> environment = pmix_environment();
   std::vector<const char*> envp;
   for (const std::string& entry : environment) envp.push_back(entry.c_str());
   envp.push_back(nullptr);
-  const char* const argv[] = {kName, nullptr};
+  const char* const argv[] = {kPmixProgram, nullptr};
   const UniqueFd null(::open("/dev/null", O_RDWR | O_CLOEXEC));
   SpawnRequest request;
   request.program = &file;
@@ -78,7 +50,7 @@ Result<pid_t> execute(const UniqueFd& program, int socket, int errors) {
 }  // namespace
 
 Result<std::unique_ptr<PmixHelper>> PmixHelper::start(EventLoop& loop, Callbacks callbacks) {
-  auto program = program_file();
+  auto program = pmix_program();
   if (!program) return tl::unexpected(program.error());
   auto sockets = make_socket_pair(SOCK_STREAM);
   if (!sockets) return tl::unexpected(sockets.error());

@@ -3,6 +3,8 @@
 #include <algorithm>
 #include <string_view>
 
+#include "agent/mpi/pmix_program.h"
+
 namespace dlaunch {
 
 namespace {
@@ -20,23 +22,6 @@ constexpr std::int32_t kOutOfResource = -29;
 constexpr std::string_view kMemoryFolders[] = {"OMPI_MCA_btl_vader_backing_directory",
                                                "OMPI_MCA_osc_sm_backing_store",
                                                "OMPI_MCA_osc_sm_backing_directory"};
-
-/// "dlaunch-pmix: error while loading shared libraries: libpmix.so.2: cannot open shared object
-/// file: No such file or directory" (ld.so(8)).
-std::string why_not(std::string_view said) {
-  constexpr std::string_view kLoader = "error while loading shared libraries: ";
-  std::string line(said.substr(0, said.find('\n')));
-  std::string why = line.empty() ? "it ended at once" : line;
-  if (const auto at = line.find(kLoader); at != std::string::npos) {
-    why = line.substr(at + kLoader.size());
-    const std::string file = why.substr(0, why.find(':'));
-    if (why.find("cannot open shared object file") != std::string::npos) why = file + " not found";
-  }
-  std::string text = "dlaunch-pmix cannot run: " + why;
-  if (why.find("libpmix") != std::string::npos)
-    text += "; install OpenPMIx (libpmix2 in Debian), or start the program by mpirun";
-  return text;
-}
 
 }  // namespace
 
@@ -95,7 +80,7 @@ void PmixService::ready(std::string refused) {
 
 void PmixService::ended(const std::string& said) {
   running_ = false;
-  ready(why_not(said));
+  ready(why_no_pmix(said));
   if (on_finished_) return over();
   // Ranks that need it end by themselves, or go on as worlds of one: see judge().
   if (std::exchange(served_, false)) {
@@ -212,7 +197,7 @@ WireUp PmixService::seen(Rank rank) {
   const auto found = ranks_.find(rank.value);
   if ((!served_ && !lost_) || found == ranks_.end()) return {};
   const RankState& state = found->second;
-  return {true, state.connected, state.finalized, state.aborted};
+  return {true, state.connected, state.finalized, state.aborted, std::nullopt, false};
 }
 
 // ---- its end

@@ -11,7 +11,8 @@ namespace dlaunch {
 
 void RankService::await(const std::shared_ptr<RankBatch>& batch) {
   const std::string& folder = batch->request.join_folder;
-  if (const auto opened = mpirun_.begin(attempt_, folder, batch->request.are_mpi); !opened) {
+  const auto opened = mpirun_.begin(attempt_, folder, batch->request.are_mpi, batch->request.world);
+  if (!opened) {
     not_started(batch->request.ranks.front(), opened.error());
     return end_attempt_if_over();
   }
@@ -37,6 +38,8 @@ void RankService::start_mpirun(const wire::StartMpirun& request) {
 std::string RankService::start_joined(const Joining& joining, UniqueFd pmi) {
   const auto found = awaited_.find(joining.rank);
   if (closed_) return "the attempt is about to end";
+  const std::uint32_t world = joint_batch_ ? joint_batch_->request.world : 0;
+  if (std::string why = other_world(joining, world); world != 0 && !why.empty()) return why;
   if (found == awaited_.end()) {
     return "it is none that dlaunch has planned for this node, or it is here already; the hosts "
            "and the mapping must be those of the plan";

@@ -11,6 +11,11 @@ bool needs_wire_up(const LaunchPlan& plan) {
   return uses_mpi(plan.framework) && !plan.mpirun;
 }
 
+bool wants_pmix(const JobSpec& spec) {
+  return uses_mpi(spec.framework) && spec.mpi.launcher == Mpi::Launcher::dlaunch &&
+         spec.mpi.pmi != Mpi::Pmi::pmi1;
+}
+
 wire::PreparePmix prepare_message(const LaunchPlan& plan, Mpi::Pmi pmi, std::string_view secret) {
   wire::PreparePmix message;
   message.attempt = plan.attempt;

@@ -17,6 +17,9 @@ namespace dlaunch {
 /// Whether the ranks meet by our PMIx or PMI-1: framework mpi and horovod, not started by mpirun.
 [[nodiscard]] bool needs_wire_up(const LaunchPlan& plan);
 
+/// Whether PMIx is among what the ranks of such a job are offered.
+[[nodiscard]] bool wants_pmix(const JobSpec& spec);
+
 /// The same for all nodes. `secret`: a part of the namespace that nobody can guess. OpenPMIx's
 /// server believes the user id that a connecting process names; this is what others do not know.
 [[nodiscard]] wire::PreparePmix prepare_message(const LaunchPlan& plan, Mpi::Pmi pmi,

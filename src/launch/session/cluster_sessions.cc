@@ -6,6 +6,7 @@
 #include <sys/random.h>
 
 #include "launch/connect/this_machine.h"
+#include "launch/mpi/pmix_start.h"
 #include "os/build_id.h"
 #include "os/cgroup.h"
 #include "os/clock.h"
@@ -151,6 +152,8 @@ wire::FactsRequest ClusterSessions::facts_request(NodeIndex node, Attempt attemp
   request.variables = kept_variables(spec_);
   if (node.value == 0) request.mpirun = mpirun_programs(spec_);
   request.containers = container_programs(spec_);
+  // A run has its servers started before its ranks, and each says then what is wrong.
+  request.pmix = run_id_.empty() && wants_pmix(spec_);
   if (!request.mpirun.empty()) request.search_path = find_variable(spec_.env, "PATH");
   const bool knows_mpi = uses_mpi(spec_.framework) || spec_.mpi.launcher == Mpi::Launcher::mpirun;
   if (knows_mpi && !cluster_.nodes[node.value].is_launcher)

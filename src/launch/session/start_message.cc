@@ -69,6 +69,7 @@ std::vector<wire::StartRanks> start_messages(const LaunchPlan& plan, NodeIndex n
     common.commands.push_back({command.argv, command.is_own_shell});
   if (plan.mpirun) common.join_folder = plan.mpirun->join_folder;
   common.are_mpi = plan.mpirun && uses_mpi(plan.framework);
+  common.world = static_cast<std::uint32_t>(plan.ranks.size());
   common.output_credit = settings.output_credit;
   common.last = false;
 

@@ -7,11 +7,10 @@ namespace dlaunch {
 namespace {
 
 Joining sample() {
-  return {Rank(3),
-          4711,
-          {0, 2, 64},
-          true,
-          {{"OMPI_COMM_WORLD_RANK", "3"}, {"PMIX_SERVER_URI2", "a=b;c\n"}, {"PMI_FD", ""}}};
+  return {
+      Rank(3), 8,
+      4711,    {0, 2, 64},
+      true,    {{"OMPI_COMM_WORLD_RANK", "3"}, {"PMIX_SERVER_URI2", "a=b;c\n"}, {"PMI_FD", ""}}};
 }
 
 TEST(JoinWords, AJoiningComesOutAsItWentIn) {
@@ -30,46 +29,68 @@ TEST(JoinWords, NoPartOfOneIsOne) {
 TEST(JoinWords, NonsenseIsRefused) {
   using namespace std::string_literals;
   for (const std::string& text : {""s, "hello"s,
+                                  "dlaunch-join-9\0"
+                                  "0\0"
+                                  "4\0"
+                                  "1\0"
+                                  "\0"
+                                  "0\0"s,
+                                  "dlaunch-join-2\0"
+                                  "-1\0"
+                                  "4\0"
+                                  "1\0"
+                                  "\0"
+                                  "0\0"s,
                                   "dlaunch-join-2\0"
                                   "0\0"
+                                  "1048577\0"
                                   "1\0"
                                   "\0"
                                   "0\0"s,
-                                  "dlaunch-join-1\0"
-                                  "-1\0"
-                                  "1\0"
-                                  "\0"
-                                  "0\0"s,
-                                  "dlaunch-join-1\0"
+                                  "dlaunch-join-2\0"
                                   "1048576\0"
+                                  "4\0"
                                   "1\0"
                                   "\0"
                                   "0\0"s,
-                                  "dlaunch-join-1\0"
+                                  "dlaunch-join-2\0"
                                   "0\0"
+                                  "4\0"
                                   "1\0"
                                   "0,x\0"
                                   "0\0"s,
-                                  "dlaunch-join-1\0"
+                                  "dlaunch-join-2\0"
                                   "0\0"
+                                  "4\0"
                                   "1\0"
                                   "\0"
                                   "2\0"s,
-                                  "dlaunch-join-1\0"
+                                  "dlaunch-join-2\0"
                                   "0\0"
+                                  "4\0"
                                   "1\0"
                                   "\0"
                                   "0\0"
                                   "OMPI_X\0"s,
                                   // Only what a launcher of MPI programs has set may pass.
-                                  "dlaunch-join-1\0"
+                                  "dlaunch-join-2\0"
                                   "0\0"
+                                  "4\0"
                                   "1\0"
                                   "\0"
                                   "0\0"
                                   "LD_PRELOAD=/x\0"s}) {
     EXPECT_FALSE(decode_joining(text)) << text;
   }
+}
+
+TEST(JoinWords, AnotherNumberOfRanksThanTheJobHas) {
+  Joining joining = sample();
+  EXPECT_EQ(other_world(joining, 8), "");
+  EXPECT_THAT(other_world(joining, 4),
+              testing::StartsWith("mpirun has started 8 ranks, and the job has 4: "));
+  joining.world = 0;
+  EXPECT_EQ(other_world(joining, 4), "") << "it does not say";
 }
 
 TEST(JoinWords, AnswersComeOutAsTheyWentIn) {
@@ -88,7 +109,11 @@ TEST(JoinWords, ThePlaceIsTheLaunchers) {
   ASSERT_TRUE(joining);
   EXPECT_EQ(joining->rank, Rank(2));
   EXPECT_EQ(joining->variables, (Environment{{"OMPI_COMM_WORLD_RANK", "2"}, {"PMIX_RANK", "2"}}));
+  EXPECT_EQ(joining->world, 0) << "it does not say";
   EXPECT_EQ(joining_from({{"PMI_RANK", "1"}})->rank, Rank(1));
+  EXPECT_EQ(joining_from({{"PMI_RANK", "1"}, {"PMI_SIZE", "6"}})->world, 6);
+  EXPECT_EQ(joining_from({{"PMIX_RANK", "1"}, {"OMPI_COMM_WORLD_SIZE", "5"}})->world, 5);
+  EXPECT_EQ(joining_from({{"PMI_RANK", "1"}, {"PMI_SIZE", "many"}})->world, 0);
   const auto none = joining_from({{"RANK", "1"}});
   ASSERT_FALSE(none);
   EXPECT_EQ(none.error().exit_code, exit_code::kPreflight);

@@ -22,11 +22,13 @@ TEST(ExitStatus, WhatMpiDemandsIsNoSuccess) {
   const ExitStatus aborted_with_256{false, 0, false, "", MpiEnd::aborted};
   EXPECT_FALSE(aborted_with_256.ok());
   EXPECT_EQ(aborted_with_256.code(), 1);
-  for (const MpiEnd end : {MpiEnd::never_connected, MpiEnd::not_finalized}) {
+  for (const MpiEnd end : {MpiEnd::never_connected, MpiEnd::not_finalized, MpiEnd::other_world}) {
     const ExitStatus status{false, 0, false, "", end};
     EXPECT_FALSE(status.ok());
     EXPECT_EQ(status.code(), 65);
   }
+  EXPECT_EQ(describe(ExitStatus{false, 0, false, "", MpiEnd::other_world, 1}),
+            "exited from an MPI world of 1 rank");
 }
 
 TEST(StartFailure, NotFoundIs127AndTheRestIs126) {

@@ -225,17 +225,36 @@ TEST(RankEnv, WhichNamesMayNotBeInEnv) {
 }
 
 TEST(Scrub, RemovesTheIdentityOfAnOuterLauncher) {
-  // srun, Hydra, PMIx, Open MPI 4, torchrun, Kubeflow: what each sets per process
-  for (const char* name :
-       {"SLURM_PROCID", "SLURM_LOCALID", "PMI_RANK", "PMI_FD", "PMIX_RANK", "PMIX_NAMESPACE",
-        "OMPI_COMM_WORLD_RANK", "OMPI_MCA_orte_hnp_uri", "TORCHELASTIC_USE_AGENT_STORE",
-        "TF_CONFIG", "PET_NODE_RANK", "MPI_LOCALRANKID"}) {
+  // srun, Hydra (MPICH, Intel MPI), PMIx, Open MPI 4, torchrun, Kubeflow, jsrun, PALS: what each
+  // sets per process
+  for (const char* name : {"SLURM_PROCID",
+                           "SLURM_LOCALID",
+                           "PMI_RANK",
+                           "PMI_FD",
+                           "PMIX_RANK",
+                           "PMIX_NAMESPACE",
+                           "OMPI_COMM_WORLD_RANK",
+                           "OMPI_MCA_orte_hnp_uri",
+                           "TORCHELASTIC_USE_AGENT_STORE",
+                           "TF_CONFIG",
+                           "PET_NODE_RANK",
+                           "MPI_LOCALRANKID",
+                           "JSM_JSRUN_PORT",
+                           "JSM_NAMESPACE_RANK",
+                           "OMPI_MCA_ess",
+                           "OMPI_MCA_pmix",
+                           "OMPI_COMMAND",
+                           "HYDI_CONTROL_FD",
+                           "I_MPI_PIN_MAPPING",
+                           "HYDRA_BSTRAP_UPSTREAM_FD",
+                           "PALS_RANKID"}) {
     EXPECT_TRUE(is_scrubbed(name)) << name;
   }
   // A job's id, node list and cores stay: programs look for them; so do the user's own settings.
   for (const char* name :
-       {"SLURM_JOB_ID", "SLURM_JOB_NODELIST", "OMPI_MCA_btl", "CUDA_VISIBLE_DEVICES", "NCCL_DEBUG",
-        "PATH", "PET_NPROC_PER_NODE", "HOROVOD_FUSION_THRESHOLD"}) {
+       {"SLURM_JOB_ID", "SLURM_JOB_NODELIST", "OMPI_MCA_btl", "OMPI_MCA_pml", "I_MPI_DEBUG",
+        "I_MPI_PIN", "HYDRA_LAUNCHER", "CUDA_VISIBLE_DEVICES", "NCCL_DEBUG", "PATH",
+        "PET_NPROC_PER_NODE", "HOROVOD_FUSION_THRESHOLD"}) {
     EXPECT_FALSE(is_scrubbed(name)) << name;
   }
 }

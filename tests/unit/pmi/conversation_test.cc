@@ -55,6 +55,7 @@ TEST_F(ConversationTest, TheLifeOfARank) {
   EXPECT_EQ(rank_.barrier_out(), "") << "once";
   EXPECT_EQ(say("cmd=finalize\n").kind, Kind::finalized);
   EXPECT_TRUE(rank_.finalized());
+  EXPECT_FALSE(rank_.asked_of_others());
   // A script may run another program.
   EXPECT_EQ(say("cmd=init pmi_version=1 pmi_subversion=2\n").kind, Kind::connected);
   EXPECT_FALSE(rank_.finalized());

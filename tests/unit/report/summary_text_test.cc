@@ -220,6 +220,24 @@ TEST_F(SummaryText, ARankThatIsNoneOfMpiIsToldWithTheReason) {
             "  logs    dlaunch logs --rank 5           runs/20261120-210142-k3f/attempt-0/\n");
 }
 
+TEST_F(SummaryText, ARankOfAnotherWorld) {
+  report_.cause = Cause::mpi;
+  report_.exit_code = 65;
+  report_.ranks[5].status = ExitStatus{false, 0, false, "", MpiEnd::other_world, 1};
+  EXPECT_EQ(text(),
+            "dlaunch: FAILED after 12.4 s: rank 5 on node1 exited from an MPI world of 1\n"
+            "         rank, first of 8\n"
+            "\n"
+            "  why     the ranks of this job are one world of 8, and the MPI library of this\n"
+            "          one has made another: something between dlaunch and the program has\n"
+            "          changed or removed what tells it its place (PMI_RANK, PMI_SIZE: env\n"
+            "          -i, sudo, a wrapper, a container that does not pass them)\n"
+            "  others  0-4, 6, 7 were stopped by dlaunch\n"
+            "  try     the program without what stands before it; mpi.init: optional where a\n"
+            "          world of its own is meant\n"
+            "  logs    dlaunch logs --rank 5           runs/20261120-210142-k3f/attempt-0/\n");
+}
+
 TEST_F(SummaryText, ARankThatHasNotMetMpirun) {
   plan_.mpirun = MpirunPlan{"Open MPI 4", {"mpirun"}, {}, ""};
   report_.cause = Cause::mpi;

@@ -55,6 +55,21 @@ TEST(SupervisorFailure, MpiInitMayBeOptional) {
   EXPECT_TRUE(run.report().ranks[0].status.ok());
 }
 
+TEST(SupervisorFailure, AnotherWorldThanTheJobs) {
+  ExitStatus status = code(0);
+  status.mpi = MpiEnd::other_world;
+  for (const auto& [is_optional, size] :
+       std::vector<std::pair<bool, std::uint32_t>>{{false, 1}, {true, 1}, {false, 3}, {true, 3}}) {
+    SupervisorConfig given = config(1);
+    given.mpi_init_optional = is_optional;
+    status.mpi_world = size;
+    Script run(given, {0});
+    EXPECT_EQ(run.exited(0, status), "");
+    EXPECT_EQ(run.empty(0), is_optional && size == 1 ? "release 0; finish success 0 \"\""
+                                                     : "release 0; finish mpi 65 \"\"");
+  }
+}
+
 TEST(SupervisorFailure, WhoCalledItMustFinalizeAllTheSame) {
   SupervisorConfig optional = config(1);
   optional.mpi_init_optional = true;

@@ -97,7 +97,8 @@ TEST(Codec, AnotherCborLibraryReadsIt) {
                             {"value", 9},
                             {"core_dumped", false},
                             {"out_of_memory", Json::binary({})},
-                            {"mpi", "fine"}}},
+                            {"mpi", "fine"},
+                            {"mpi_world", 0}}},
                           {"at", -5},
                           {"after_signal", false}}));
 }
@@ -115,6 +116,7 @@ TEST(Codec, FieldsMayComeInAnyOrderAndUnknownOnesAreIgnored) {
                  {"signaled", false},
                  {"out_of_memory", Json::binary({})},
                  {"mpi", "fine"},
+                 {"mpi_world", 0},
                  {"core_dumped", false}}},
                {"rank", 2},
                {"after_signal", false},

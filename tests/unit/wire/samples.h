@@ -106,6 +106,7 @@ inline NodeFacts sample_facts() {
   facts.fabric = sample_fabric();
   facts.mpirun = "/usr/bin/mpirun";
   facts.mpirun_version = "mpirun (Open MPI) 4.1.4\n";
+  facts.no_pmix = "dlaunch-pmix cannot run: libpmix.so.2 not found";
   facts.user_id = 1000;
   facts.mca_settings = {{"OMPI_MCA_btl", "^openib"}};
   facts.containers = {{{"podman", "/usr/bin/podman"}, {"ch-run", "/opt/bin/ch-run"}},
@@ -141,6 +142,7 @@ inline StartRanks sample_start() {
   start.defaults = {{"OMP_NUM_THREADS", "4"}};
   start.join_folder = "/tmp/dlaunch-1000/join-20261120-210142-k3f-0";
   start.are_mpi = true;
+  start.world = 1 << 20;
   start.containers = {{{"/usr/bin/podman", "run", "--name=dlaunch-1-0-r", "image"},
                        2,
                        {{"TMPDIR", "/tmp"}},
@@ -166,7 +168,8 @@ inline std::vector<Message> samples() {
                    {"mpirun"},
                    "/opt/bin",
                    {{"PATH", "/usr/bin"}},
-                   {"podman", "ch-run"}},
+                   {"podman", "ch-run"},
+                   true},
       sample_start(),
       StopRanks{Attempt(1), SIGTERM, {Rank(2), Rank((1 << 20) - 1)}},
       KillRanks{Attempt(4'294'967'295U), {Rank(5)}},
@@ -177,7 +180,7 @@ inline std::vector<Message> samples() {
       RankNotStarted{Attempt(1), Rank(2), failure, at(5)},
       RankExited{Attempt(1),
                  Rank(3),
-                 {true, SIGSEGV, true, "limit of its cgroup 12 GiB", MpiEnd::not_finalized},
+                 {true, SIGSEGV, true, "limit of its cgroup 12 GiB", MpiEnd::other_world, 3},
                  at(9),
                  true},
       OutputData{Attempt(1), Rank(3), Stream::err, std::uint64_t{1} << 40,

@@ -174,13 +174,34 @@ TEST(PmixServerUri, OnlyAddressesOfThisMachine) {
     EXPECT_FALSE(pmix_server_uri(other)) << other;
 }
 
-TEST(AbortCode, OfWholeLines) {
-  EXPECT_EQ(abort_code("cmd=init\ncmd=abort exitcode=9\n"), 9);
-  EXPECT_EQ(abort_code("cmd=abort exitcode=-1\nx\n"), -1);
-  EXPECT_EQ(abort_code("cmd=abort exitcode=\n"), 1);
-  EXPECT_EQ(abort_code("cmd=abort exitcode=9"), std::nullopt);
-  EXPECT_EQ(abort_code("key=cmd=abort exitcode=9\n"), std::nullopt);
-  EXPECT_EQ(abort_code(""), std::nullopt);
+PmiTold told_by(std::string_view lines) {
+  PmiTold told;
+  told.add(lines);
+  return told;
+}
+
+TEST(PmiTold, OfWholeLines) {
+  EXPECT_EQ(told_by("cmd=init\ncmd=abort exitcode=9\n").aborted, 9);
+  EXPECT_EQ(told_by("cmd=abort exitcode=-1\nx\n").aborted, -1);
+  EXPECT_EQ(told_by("cmd=abort exitcode=\n").aborted, 1);
+  EXPECT_EQ(told_by("cmd=abort exitcode=9"), PmiTold());
+  EXPECT_EQ(told_by("key=cmd=abort exitcode=9\n"), PmiTold());
+  EXPECT_EQ(told_by(""), PmiTold());
+  EXPECT_TRUE(told_by("cmd=init pmi_version=1 pmi_subversion=1\n").connected);
+  EXPECT_FALSE(told_by("cmd=init pmi_version=2 pmi_subversion=0\n").connected);
+  EXPECT_TRUE(told_by("cmd=get kvsname=k key=PMI_process_mapping\n").asked_of_others);
+}
+
+TEST_F(MeetingRelayTest, AWorldOfOneIsKnown) {
+  auto [hydra, rank] = pass_pmi(relay_, variables_);
+  EXPECT_EQ(relay_.other_world(kRank, 4), std::nullopt) << "it has made none";
+  EXPECT_EQ(relay_.other_world(Rank(4), 4), std::nullopt);
+  say(rank, "cmd=init pmi_version=1 pmi_subversion=1\n");
+  EXPECT_NE(heard(hydra), "closed");
+  EXPECT_EQ(relay_.other_world(kRank, 4), 1);
+  EXPECT_EQ(relay_.other_world(kRank, 1), std::nullopt);
+  say(rank, "cmd=get kvsname=k key=PMI_process_mapping\n");
+  EXPECT_EQ(relay_.other_world(kRank, 4), std::nullopt) << "also what nobody has read yet";
 }
 
 }  // namespace

@@ -31,8 +31,12 @@ class Pmi1ServiceTest : public testing::Test {
   void prepare(bool two_nodes) {
     wire::PreparePmix job{Attempt(1), "dlaunch-1", {{"a", {{Rank(0), 2}}}}};
     if (two_nodes) job.nodes.push_back({"b", {{Rank(2), 1}}});
+    if (environment_.empty()) started_for(two_nodes ? 3 : 2);
     service_.prepare(job, NodeIndex(0));
     for (std::uint32_t rank : {0U, 1U}) ranks_[rank] = *service_.open(Rank(rank));
+  }
+  void started_for(int size) {
+    environment_ = std::string("PATH=/bin\0PMI_SIZE=", 19) + std::to_string(size) + '\0';
   }
   void say(std::uint32_t rank, std::string_view text) {
     ASSERT_EQ(::send(ranks_[rank].get(), text.data(), text.size(), MSG_NOSIGNAL),
@@ -78,10 +82,15 @@ class Pmi1ServiceTest : public testing::Test {
   Channel agent_{loop_, duplicate(ends_.second.get()), std::move(ends_.second), 0, 1};
   std::set<std::uint32_t> connected_;
   std::set<std::uint32_t> aborted_;
-  Pmi1Service service_{loop_,
-                       agent_,
-                       {[this](Rank r) { connected_.insert(r.value); },
-                        [this](Rank r) { aborted_.insert(r.value); }}};
+  std::string environment_;  // of the programs that ranks are
+  Pmi1Service service_{
+      loop_,
+      agent_,
+      {[this](Rank r) { connected_.insert(r.value); }, [this](Rank r) { aborted_.insert(r.value); },
+       [this](pid_t pid) {
+         EXPECT_EQ(pid, ::getpid()) << "who has written";
+         return environment_;
+       }}};
   UniqueFd ranks_[2];
   std::vector<wire::Message> received_;
 };
@@ -213,6 +222,58 @@ TEST_F(Pmi1ServiceTest, NotOfferedWhereTheJobSaysSo) {
   service_.prepare(job, NodeIndex(0));
   EXPECT_FALSE(service_.offered());
   EXPECT_FALSE(service_.seen(Rank(0)).offered);
+}
+
+// What MPICH 4.0, 5 and Intel MPI say whose world has one rank (a barrier, too).
+TEST_F(Pmi1ServiceTest, AWorldOfOneIsKnownByWhatItDoesNotAsk) {
+  prepare(false);
+  for (const std::uint32_t rank : {0U, 1U}) {
+    (void)ask(rank, kInit);
+    if (rank == 0) (void)ask(rank, "cmd=get kvsname=k key=PMI_process_mapping\n");
+    (void)ask(rank, "cmd=get kvsname=k key=PMI_hwloc_xmlfile\n");
+    say(rank, "cmd=barrier_in\n");
+  }
+  for (const std::uint32_t rank : {0U, 1U}) {
+    EXPECT_EQ(heard(rank), "cmd=barrier_out rc=0\n");
+    (void)ask(rank, "cmd=finalize\n");
+  }
+  EXPECT_EQ(service_.seen(Rank(0)).other_world, std::nullopt);
+  EXPECT_EQ(service_.seen(Rank(1)).other_world, 1);
+}
+
+TEST_F(Pmi1ServiceTest, WhoIsStartedForAWorldOfOneIsNotedAtOnce) {
+  started_for(1);
+  prepare(false);
+  EXPECT_EQ(ask(1, kInit), kInitAnswer);
+  const auto* note = wait_for<wire::Notice>();
+  ASSERT_NE(note, nullptr);
+  EXPECT_TRUE(note->text.starts_with("rank 1 begins an MPI world of 1, and the job has 2 ranks"))
+      << note->text;
+  EXPECT_EQ(service_.seen(Rank(1)).other_world, 1);
+  received_.clear();
+  EXPECT_EQ(ask(0, kInit), kInitAnswer);
+  while (loop_.run_one(monotonic_now())) {
+  }
+  EXPECT_TRUE(received_.empty()) << "one note for a node";
+  // A script may run the job's program afterwards.
+  started_for(2);
+  (void)ask(1, "cmd=finalize\n");
+  (void)ask(1, kInit);
+  (void)ask(1, "cmd=get kvsname=k key=PMI_process_mapping\n");
+  EXPECT_EQ(service_.seen(Rank(1)).other_world, std::nullopt);
+  EXPECT_TRUE(aborted_.empty());
+}
+
+TEST_F(Pmi1ServiceTest, WhoWouldWaitForRanksThatThereAreNotIsEnded) {
+  started_for(3);
+  prepare(false);
+  say(1, kInit);
+  while (aborted_.empty() && loop_.run_one(monotonic_now() + std::chrono::seconds(20))) {
+  }
+  EXPECT_EQ(aborted_, std::set<std::uint32_t>{1});
+  const WireUp seen = service_.seen(Rank(1));
+  EXPECT_EQ(seen.other_world, 3);
+  EXPECT_TRUE(seen.hopeless);
 }
 
 }  // namespace

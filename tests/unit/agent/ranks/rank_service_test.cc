@@ -202,10 +202,11 @@ TEST_F(RankServiceTest, ARankThatHasEndedBeforeTheStopDidSoByItself) {
 class JoinedRankTest : public RankServiceTest {
  protected:
   /// How the rank has ended that Hydra has given a place.
-  ExitStatus end_of_rank(const std::string& script, bool are_mpi) {
+  ExitStatus end_of_rank(const std::string& script, bool are_mpi, std::uint32_t world = 1) {
     wire::StartRanks start = request(0, {"/bin/bash", "-c", script}, true);
     start.join_folder = std::string(folder_) + "/own/join-0";
     start.are_mpi = are_mpi;
+    start.world = world;
     ranks_.start(start);
     EXPECT_TRUE(wait_for<wire::RanksAwaited>());
     if (::fork() == 0) {
@@ -239,6 +240,13 @@ TEST_F(JoinedRankTest, OneThatNeverMeetsMpirunHasFailed) {
   const ExitStatus status = end_of_rank("true", true);
   EXPECT_EQ(status.mpi, MpiEnd::never_connected);
   EXPECT_FALSE(status.ok());
+}
+
+TEST_F(JoinedRankTest, OneThatMakesAnotherWorldHasFailed) {
+  const ExitStatus status = end_of_rank(
+      "echo cmd=init pmi_version=1 pmi_subversion=1 >&$PMI_FD; echo cmd=finalize >&$PMI_FD", true,
+      2);
+  EXPECT_EQ(status, (ExitStatus{false, 0, false, "", MpiEnd::other_world, 1}));
 }
 
 TEST_F(JoinedRankTest, OneThatNeedNotMeetItHasNot) {
