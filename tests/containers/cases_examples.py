@@ -29,7 +29,7 @@ def expect_fitted(box, run):
     expect("error" not in run.text, run.text)
 
 
-@case
+@case(budget=400)  # two images and three containers are written; 6 s on an idle machine
 def podman_ai_platform_images(box):
     for part, name in IMAGES.items():
         box.import_image(root_of(box, part), name)
@@ -37,7 +37,7 @@ def podman_ai_platform_images(box):
     box.expect_no_container()
 
 
-@case(alone=True)
+@case(alone=True, budget=180)
 def charliecloud_ai_platform_images_on_two_nodes(box):
     box.needs("ch-run", "charliecloud")
     images = [word for role, part in (("chief", "master"), ("worker", "worker"))

@@ -69,7 +69,7 @@ class ContainerSandbox(MpiSandbox):
         tar = root_filesystem.once(self.shared, os.path.basename(root) + ".tar",
                                    lambda path: subprocess.run(["tar", "-C", root, "-cf", path, "."], check=True))
         command = f"podman import --quiet {tar} {name}"
-        subprocess.run(["sh", "-c", command], check=True, capture_output=True, env=self.environment, timeout=60)
+        subprocess.run(["sh", "-c", command], check=True, capture_output=True, env=self.environment, timeout=120)
         return name
 
     def podman(self, kind="plain"):
