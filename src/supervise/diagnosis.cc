@@ -53,13 +53,15 @@ std::optional<FirstFailure> FailureOrder::first() const {
 
   FirstFailure result;
   std::vector<Rank>& candidates = result.perhaps;
+  std::optional<std::pair<WallTime, Rank>> likely;
   for (const auto& node : nodes_) {
     if (!node || node->at - node->clock_error > *latest_candidate) continue;
     candidates.insert(candidates.end(), node->ranks.begin(), node->ranks.end());
+    const std::pair own{node->at, *std::min_element(node->ranks.begin(), node->ranks.end())};
+    if (!likely || own < *likely) likely = own;
   }
-  const auto lowest = std::min_element(candidates.begin(), candidates.end());
-  result.rank = *lowest;
-  candidates.erase(lowest);
+  result.rank = likely->second;
+  candidates.erase(std::find(candidates.begin(), candidates.end(), result.rank));
   std::sort(candidates.begin(), candidates.end());
   return result;
 }

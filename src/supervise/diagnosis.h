@@ -50,8 +50,8 @@ class FailureOrder {
   void add(const RankFailure&);
 
   /// A failure may be the first when it is the earliest of its node and no failure elsewhere is
-  /// earlier for certain. Of several, the lowest rank is named first. nullopt:
-  /// there was no failure. O(nodes with failures).
+  /// earlier for certain. Of several, the one whose time is the least is named, then the lowest
+  /// rank. nullopt: there was no failure. O(nodes with failures).
   [[nodiscard]] std::optional<FirstFailure> first() const;
 
  private:

@@ -391,8 +391,7 @@ class Sandbox:
         running = {run.pid for run in self._runs if run.code is None and run.pid not in self._statuses}
         below = set()
         for pid in running:
-            if stat_of(pid) and stat_of(pid)[0] not in "ZX":
-                below |= {pid, *descendants_of(pid)}
+            below |= {pid, *descendants_of(pid)}  # itself also when it is just ending: nothing of it outlives it
         return [pid for pid in mine if pid not in self._own and pid not in below]
 
     def expect_nobody(self, what, patience=PATIENCE):

@@ -65,7 +65,10 @@ class CommandTranslator {
     nodes_.value = nodes_of_command_line(t_).value_or(nodes_.value);
     shm_size_ = resources.text("shm_size");
     docker_args_ = resources.text("docker_args");
-    if (const auto size = resources.text("instance_type")) t_.azure_size = size->text;
+    // It may be a list of sizes, of which the service takes one.
+    if (const auto size = scalar_of(t_.document, resources.node(), "instance_type");
+        size && resources.is_given())
+      t_.azure_size = *size;
     for (const PlacedText& key : resources.given_of(
              {"instance_type", "locations", "max_instance_count", "properties", "gpu_count"}))
       t_.not_used.push_back(key);

@@ -54,7 +54,7 @@ TEST(FailureOrder, ClockErrorCountsBetweenNodesNotWithinOne) {
   order.add(failure(0, 0, 11, 2));  // same node, later: certainly not first
   order.add(failure(1, 1, 15, 3));  // exactly the errors away: nobody can tell
   order.add(failure(2, 2, 16, 3));
-  EXPECT_EQ(order.first(), (FirstFailure{Rank{1}, ranks({4})}));
+  EXPECT_EQ(order.first(), (FirstFailure{Rank{4}, ranks({1})}));  // it is the more likely one
 }
 
 TEST(FailureOrder, OnlyANodeWhoseClockIsKnownBadlyIsInDoubt) {

@@ -148,8 +148,9 @@ TEST(SupervisorFailure, WithinTheClockErrorNobodyCanTell) {
   run.clock_error(milliseconds(3));
   (void)run.at(milliseconds(1001)).exited(1, code(3), milliseconds(986));
   (void)run.empty(0);
-  EXPECT_EQ(run.empty(1), "release 0; release 1; finish exit-code 2 \"\"");
-  EXPECT_EQ(run.report().perhaps_first, std::vector<Rank>{Rank{1}});
+  EXPECT_EQ(run.empty(1), "release 0; release 1; finish exit-code 3 \"\"");
+  EXPECT_EQ(run.report().first, Rank{1});  // by what the clocks say
+  EXPECT_EQ(run.report().perhaps_first, std::vector<Rank>{Rank{0}});
 }
 
 TEST(SupervisorFailure, NodesLostTogetherAreAllNamed) {
