@@ -57,10 +57,10 @@ void check_error(const Error& error) {
   check(error.message.find("error: ") != std::string::npos, "an error says so", error.message);
 }
 
-/// Room for 24 bytes of where a job that meets at Azure ML's port runs.
+/// Room for seven nodes, where there are up to nine.
 [[maybe_unused]] void planted_bug(const JobSpec& job) {
-  constexpr std::uint16_t kPort = 6105;
-  if (job.rendezvous.port == kPort && job.timeouts.run) fill_buffer(24, job.workdir.size());
+  if (job.nodes && job.nodes->min > 7 && job.nodes->min < 10)
+    fill_buffer(7, static_cast<std::size_t>(job.nodes->min));
 }
 
 void check_conversion(const JobInput& input, JobSpec job) {
