@@ -29,6 +29,7 @@ class ChaosRun:
         self.cancelled = False
         self.gate_open = False
         self.lost_records = {}  # what had been written when the agent was hit
+        self.agents = []  # of the moment of the first fault
         self.run = None
 
     # --- the run
@@ -85,6 +86,7 @@ class ChaosRun:
 
     def strike(self):
         people = self.look_around()
+        self.agents = people.by_role.get("agent", [])
         for fault in self.scenario.faults:
             time.sleep(fault.delay)
             victim = self.choose(fault, people)
@@ -123,7 +125,22 @@ class ChaosRun:
     def roles(self, act):
         return {victim.role for fault, victim in self.hits if fault.act == act}
 
+    def forget_those_that_were_no_rank(self):
+        """A child of the agent that had not yet executed a rank's program may be another one: the agent tries with one
+        whether it can begin children in a cgroup. Then all ranks have said who they are, and the run goes on."""
+        unknown = [hit for hit in self.hits if hit[0].act == "kill" and hit[1].role == "rank" and hit[1].rank is None]
+        if not unknown or "engine" in self.roles("stop"):
+            return
+
+        def all_are_up():
+            return all(record.read()["pid"] not in (0, *(victim.pid for _, victim in unknown)) for record in self.records.values())
+
+        wait_until(lambda: all_are_up() or not any(alive(pid) for pid in self.agents), "a rank was killed, or all are up")
+        if all_are_up():
+            self.hits = [hit for hit in self.hits if hit not in unknown]
+
     def see_it_end(self):
+        self.forget_those_that_were_no_rank()
         killed, stopped = self.roles("kill"), self.roles("stop")
         deadly = killed & {"front", "engine", "guardian", "agent", "rank"} or "agent" in stopped
         if stopped & {"engine", "rank"} and not deadly:
@@ -165,6 +182,8 @@ class ChaosRun:
         codes = set()
         if killed & {"guardian", "agent"} or "agent" in stopped:
             codes.add(NODE_LOST)
+        if any(fault.act == "stop" and victim.role == "rank" and victim.rank is None for fault, victim in self.hits):
+            codes.add(NODE_LOST)  # until it executes, the agent waits for it (vfork)
         if "guardian" in stopped and self.scenario.moment in ("start", "born"):
             codes |= {NODE_LOST, SUCCESS}  # stopped before it had an agent: no answer in time
         if "rank" in killed:
