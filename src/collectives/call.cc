@@ -40,7 +40,7 @@ Status check_ranks(const Call& call, int size) {
 }  // namespace
 
 std::string_view name_of(Kind kind) noexcept {
-  static constexpr std::array<std::string_view, 10> kNames = {
+  static constexpr std::array<std::string_view, kKinds> kNames = {
       "barrier",        "broadcast",  "reduce", "all_reduce", "all_gather",
       "reduce_scatter", "all_to_all", "send",   "receive",    "send_receive"};
   return kNames[static_cast<std::size_t>(kind)];

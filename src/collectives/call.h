@@ -42,6 +42,7 @@ std::string_view name_of(Call::Kind kind) noexcept;
 // A call of 100 ns notices what is done here: so the good case is inline, where the kind is known
 // to the compiler, and words are made in the bad one only.
 
+constexpr std::size_t kKinds = 10;
 constexpr std::size_t kMaxCount = std::numeric_limits<std::int32_t>::max();
 
 /// Whether one buffer holds the parts of all ranks.
@@ -104,9 +105,10 @@ inline Status check(const Call& call, int rank, int size) {
   return is_right(call, rank, size) ? Status() : what_is_wrong(call, rank, size);
 }
 
-/// Whether the caller's buffers are one, by the call's own rule for "in place".
-inline bool in_place(const Call& call, int rank) noexcept {
-  switch (call.kind) {
+/// Whether the caller's buffers are one, by the call's own rule for "in place". `kind`: the call's,
+/// by itself so that the compiler may know it.
+inline bool in_place(const Call& call, Call::Kind kind, int rank) noexcept {
+  switch (kind) {
     case Call::Kind::reduce:
     case Call::Kind::all_reduce:
       return call.send == call.receive;
@@ -119,6 +121,10 @@ inline bool in_place(const Call& call, int rank) noexcept {
     default:
       return false;
   }
+}
+
+inline bool in_place(const Call& call, int rank) noexcept {
+  return in_place(call, call.kind, rank);
 }
 
 }  // namespace dlaunch::collectives

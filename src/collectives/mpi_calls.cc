@@ -15,15 +15,16 @@ constexpr bool reduces(Kind kind) noexcept {
 
 /// The arguments as MPI wants them.
 struct Words {
-  Words(const Call& call, const MpiNames& names, int rank)
+  // Always inline: where the kind is known to the compiler, most of it goes away.
+  [[gnu::always_inline]] Words(const Call& call, Kind kind, const MpiNames& names, int rank)
       : send(call.send), receive(call.receive), count(static_cast<int>(call.count)) {
-    if (call.kind == Kind::barrier) return;
+    if (kind == Kind::barrier) return;
     type = names.type(call.type);
-    if (reduces(call.kind)) op = names.op(call.type, call.op);
-    if (!in_place(call, rank)) return;
-    if (call.kind == Kind::reduce_scatter)
+    if (reduces(kind)) op = names.op(call.type, call.op);
+    if (!in_place(call, kind, rank)) return;
+    if (kind == Kind::reduce_scatter)
       receive = const_cast<void*>(call.send);  // the caller's, who says "in place"
-    if (call.kind != Kind::reduce || rank == call.root) send = MPI_IN_PLACE;
+    if (kind != Kind::reduce || rank == call.root) send = MPI_IN_PLACE;
   }
 
   const void* send;
@@ -33,39 +34,54 @@ struct Words {
   MPI_Op op = MPI_OP_NULL;
 };
 
+template <Kind kind>
+[[gnu::always_inline]] inline int call_mpi(const Call& call, const MpiNames& names, MPI_Comm comm,
+                                           int rank) {
+  const Words w(call, kind, names, rank);
+  if constexpr (kind == Kind::barrier) return MPI_Barrier(comm);
+  if constexpr (kind == Kind::broadcast)
+    return MPI_Bcast(w.receive, w.count, w.type, call.root, comm);
+  if constexpr (kind == Kind::reduce)
+    return MPI_Reduce(w.send, w.receive, w.count, w.type, w.op, call.root, comm);
+  if constexpr (kind == Kind::all_reduce)
+    return MPI_Allreduce(w.send, w.receive, w.count, w.type, w.op, comm);
+  if constexpr (kind == Kind::all_gather)
+    return MPI_Allgather(w.send, w.count, w.type, w.receive, w.count, w.type, comm);
+  if constexpr (kind == Kind::reduce_scatter)
+    return MPI_Reduce_scatter_block(w.send, w.receive, w.count, w.type, w.op, comm);
+  if constexpr (kind == Kind::all_to_all)
+    return MPI_Alltoall(w.send, w.count, w.type, w.receive, w.count, w.type, comm);
+  if constexpr (kind == Kind::send) return MPI_Send(w.send, w.count, w.type, call.to, kTag, comm);
+  if constexpr (kind == Kind::receive)
+    return MPI_Recv(w.receive, w.count, w.type, call.from, kTag, comm, MPI_STATUS_IGNORE);
+  if constexpr (kind == Kind::send_receive)
+    return MPI_Sendrecv(w.send, w.count, w.type, call.to, kTag, w.receive, w.count, w.type,
+                        call.from, kTag, comm, MPI_STATUS_IGNORE);
+}
+
+template <Kind kind>
+int run_one(const Call& call, const MpiNames& names, MPI_Comm comm, int rank, int size) {
+  const int error = call_mpi<kind>(call, names, comm, rank);
+  if (error == MPI_SUCCESS && is_incomplete(call, kind, rank)) complete(call, rank, size);
+  return error;
+}
+
 }  // namespace
 
-int run_blocking(const Call& call, const MpiNames& names, MPI_Comm comm, int rank) {
-  const Words w(call, names, rank);
-  switch (call.kind) {
-    case Kind::barrier:
-      return MPI_Barrier(comm);
-    case Kind::broadcast:
-      return MPI_Bcast(w.receive, w.count, w.type, call.root, comm);
-    case Kind::reduce:
-      return MPI_Reduce(w.send, w.receive, w.count, w.type, w.op, call.root, comm);
-    case Kind::all_reduce:
-      return MPI_Allreduce(w.send, w.receive, w.count, w.type, w.op, comm);
-    case Kind::all_gather:
-      return MPI_Allgather(w.send, w.count, w.type, w.receive, w.count, w.type, comm);
-    case Kind::reduce_scatter:
-      return MPI_Reduce_scatter_block(w.send, w.receive, w.count, w.type, w.op, comm);
-    case Kind::all_to_all:
-      return MPI_Alltoall(w.send, w.count, w.type, w.receive, w.count, w.type, comm);
-    case Kind::send:
-      return MPI_Send(w.send, w.count, w.type, call.to, kTag, comm);
-    case Kind::receive:
-      return MPI_Recv(w.receive, w.count, w.type, call.from, kTag, comm, MPI_STATUS_IGNORE);
-    case Kind::send_receive:
-      return MPI_Sendrecv(w.send, w.count, w.type, call.to, kTag, w.receive, w.count, w.type,
-                          call.from, kTag, comm, MPI_STATUS_IGNORE);
-  }
-  return MPI_ERR_ARG;
+int run_blocking(const Call& call, const MpiNames& names, MPI_Comm comm, int rank, int size) {
+  // One jump, and behind it nothing that another kind would need.
+  using Run = int (*)(const Call&, const MpiNames&, MPI_Comm, int, int);
+  static constexpr std::array<Run, kKinds> kRuns = {
+      run_one<Kind::barrier>,     run_one<Kind::broadcast>,  run_one<Kind::reduce>,
+      run_one<Kind::all_reduce>,  run_one<Kind::all_gather>, run_one<Kind::reduce_scatter>,
+      run_one<Kind::all_to_all>,  run_one<Kind::send>,       run_one<Kind::receive>,
+      run_one<Kind::send_receive>};
+  return kRuns[static_cast<std::size_t>(call.kind)](call, names, comm, rank, size);
 }
 
 int begin(const Call& call, const MpiNames& names, MPI_Comm comm, int rank,
           std::array<MPI_Request, 2>& requests) {
-  const Words w(call, names, rank);
+  const Words w(call, call.kind, names, rank);
   MPI_Request* request = requests.data();
   switch (call.kind) {
     case Kind::barrier:
@@ -97,7 +113,7 @@ int begin(const Call& call, const MpiNames& names, MPI_Comm comm, int rank,
 }
 
 void complete(const Call& call, int rank, int size) {
-  if (call.kind == Kind::reduce_scatter && in_place(call, rank)) {
+  if (call.kind == Kind::reduce_scatter && in_place(call, call.kind, rank)) {
     std::memmove(call.receive, call.send, call.count * size_of(call.type));
   }
   if (call.op == ReduceOp::avg) divide(call.receive, call.count, call.type, size);

@@ -19,8 +19,6 @@ namespace {
 constexpr std::array<std::string_view, 9> kNames = {"barrier",    "broadcast",  "reduce",
                                                     "all_reduce", "all_gather", "reduce_scatter",
                                                     "all_to_all", "ping_pong",  "send_receive"};
-constexpr double kGoal = 1;            // of the ratio: the interval holds it, or lies below
-constexpr double kGoalWidth = 0.05;    // and is no wider than this on either side
 constexpr double kLeastSeconds = 0.1;  // for a point, however late it is
 
 double now() {
@@ -118,12 +116,10 @@ class Bench {
       for (std::size_t kind = 1; kind < kNames.size(); ++kind)
         points.emplace_back(static_cast<Kind>(kind), bytes);
     }
-    // A second look is for chance: of so many intervals some do not hold what is true.
-    const std::size_t looks = points.size() + 4;
-    std::size_t looked = 0;
+    std::size_t left = points.size();
     for (const auto& [kind, bytes] : points) {
-      limits.seconds = share(end, std::max<std::size_t>(looks - std::min(looked, looks), 1));
-      if (!measure(kind, bytes, limits, itself, looked)) return 1;
+      limits.seconds = share(end, left--);
+      if (!measure(kind, bytes, limits, itself)) return 1;
     }
     return 0;
   }
@@ -136,8 +132,7 @@ class Bench {
     return std::max(left.front() / static_cast<double>(points), kLeastSeconds);
   }
 
-  bool measure(Kind kind, std::size_t bytes, const Limits& limits, bool itself,
-               std::size_t& looked) {
+  bool measure(Kind kind, std::size_t bytes, const Limits& limits, bool itself) {
     Work w = work_of(kind, bytes, world_);
     if (kind == Kind::ping_pong && w.size < 2) return true;
     w.send = buffer(w.elements_sent);
@@ -145,13 +140,7 @@ class Bench {
     const Block ours = library(world_, w);
     const Block other = itself ? library(world_, w) : plain_(w);
     const bool right = agree(w, ours, other);
-    if (right) {
-      Comparison found = compare(group_, limits, ours, other);
-      ++looked;
-      const bool again = found.low > kGoal || found.high - found.low > 2 * kGoalWidth;
-      if (again) found = compare(group_, limits, ours, other), ++looked;
-      tell(kind, bytes, found, again);
-    }
+    if (right) tell(kind, bytes, compare(group_, limits, ours, other));
     release(w.send, on_device_);
     release(w.receive, on_device_);
     return right;
@@ -180,12 +169,12 @@ class Bench {
     return wrong.front() == 0;
   }
 
-  void tell(Kind kind, std::size_t bytes, const Comparison& c, bool again) const {
+  void tell(Kind kind, std::size_t bytes, const Comparison& c) const {
     if (group_.rank() != 0) return;
     constexpr double kMicro = 1e6;
-    std::printf("%s %zu %d %d %.4f %.4f %.5f %.5f %.5f %d\n",
+    std::printf("%s %zu %d %d %.4f %.4f %.5f %.5f %.5f\n",
                 std::string(kNames[static_cast<std::size_t>(kind)]).c_str(), bytes, c.rounds,
-                c.calls, c.ours * kMicro, c.plain * kMicro, c.ratio, c.low, c.high, again ? 1 : 0);
+                c.calls, c.ours * kMicro, c.plain * kMicro, c.ratio, c.low, c.high);
     std::fflush(stdout);
   }
 

@@ -55,8 +55,8 @@ Block block_of(Call call, Wait wait) {
 ///   half_width=0.02  of a ratio's interval: then a point is known well enough
 ///   sizes=8,1024     bytes of the larger buffer
 ///   itself=1         the library beside itself: nothing but chance is measured
-/// Rank 0 prints a line for each point: "CALL BYTES ROUNDS CALLS OURS_US PLAIN_US RATIO LOW HIGH
-/// AGAIN". Exit code 1: the two have computed different numbers.
+/// Rank 0 prints a line for each point: "CALL BYTES ROUNDS CALLS OURS_US PLAIN_US RATIO LOW HIGH".
+/// Exit code 1: the two have computed different numbers.
 int pairs_main(int argc, char** argv, dlaunch::collectives::Communicator& world, Group& group,
                bool on_device, const Plain& plain);
 

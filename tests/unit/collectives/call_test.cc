@@ -12,6 +12,13 @@ using Kind = Call::Kind;
 
 std::array<float, 64> buffer;
 
+/// The quick answer and the one with words agree.
+Status check(const Call& call, int rank, int size) {
+  Status wrong = what_is_wrong(call, rank, size);
+  EXPECT_EQ(is_right(call, rank, size), wrong.ok()) << wrong.what();
+  return wrong;
+}
+
 TEST(Call, ChecksRanksCountsAndBuffers) {
   Call call{.kind = Kind::broadcast,
             .receive = buffer.data(),
