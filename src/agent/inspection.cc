@@ -70,12 +70,12 @@ void add_silence(const Error& why, NodeCondition& condition) {
       .push_back("the health of the GPUs is not known: " + why.message);
 }
 
-void add_findings(GpuHealth& gpu, const std::vector<std::string>& of_links,
+void add_findings(GpuHealth& gpu, const std::vector<std::string>& of_links, bool cap_is_meant,
                   NodeCondition& condition) {
   const std::string name = "GPU " + std::to_string(gpu.index) + ": ";
   GpuHealth held;
   held.processes = std::exchange(gpu.processes, {});
-  for (const std::string& finding : fabric::health_findings(gpu))
+  for (const std::string& finding : fabric::health_findings(gpu, cap_is_meant))
     condition.gpu_findings.push_back(name + finding);
   for (const std::string& finding : of_links) condition.gpu_findings.push_back(name + finding);
   for (const std::string& finding : fabric::health_findings(held))
@@ -103,7 +103,10 @@ void add_health(const std::vector<GpuFact>& facts, NodeCondition& condition) {
   if (const auto links = smi.ask(fabric::nvlink_query())) fabric::add_nvlinks(*links, gpus);
   const auto of_links =
       fabric::nvlink_findings(gpus, fabric::read_fabric("", facts, "").nvswitches);
-  for (std::size_t i = 0; i < gpus.size(); ++i) add_findings(gpus[i], of_links[i], condition);
+  const std::string cap = fabric::common_power_cap(gpus);
+  if (!cap.empty()) condition.gpu_notes.push_back(cap + " on all GPUs");
+  for (std::size_t i = 0; i < gpus.size(); ++i)
+    add_findings(gpus[i], of_links[i], !cap.empty(), condition);
 }
 
 /// Those that mean hardware, of the last day; what is older may have been repaired since.

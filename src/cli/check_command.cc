@@ -42,14 +42,13 @@ struct CheckCommand {
           {exit_code::kUsage,
            "--local is this machine alone: it goes with --json and --expect-gpus only"});
     if (local) return check_local({json, expected_gpus});
-    if (expected_gpus)
-      return print_error({exit_code::kUsage, "--expect-gpus goes with --local only"});
     const auto folder = current_folder();
     if (!folder) return print_error(folder.error());
     ClusterCheckOptions options;
     options.fabric = !no_fabric;
     options.current_folder = *folder;
     options.verbosity = verbosity;
+    options.expected_gpus = expected_gpus;
     options.places = !job.file.empty();
     JobOptions wanted = job;
     if (job.file.empty()) wanted.arguments = {"true"};
@@ -130,8 +129,8 @@ Subcommand check_command() {
                   "The nodes' VM size, to compare its InfiniBand with\nwhat is found", "NAME");
     options.flag("--local", check->local,
                  "This machine alone: what it has, its health,\nhow fast it is");
-    options.number("--expect-gpus", check->expected_gpus,
-                   "With --local: so many GPUs, or it is bad", "N");
+    options.number("--expect-gpus", check->expected_gpus, "So many GPUs on each node, or it is bad",
+                   "N");
     options.count("-v,--verbose", check->verbosity, "What dlaunch does and how long it takes");
   };
   return {"check", "Find bad nodes and slow links before a job does", kFooter, describe,

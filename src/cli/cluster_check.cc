@@ -30,7 +30,7 @@ SurveyOptions survey_options(const ClusterCheckOptions& options) {
 
 /// Nobody can be used who does not answer, whatever else was asked for.
 std::vector<CheckFinding> findings_of(const Survey& survey, const ClusterCheckOptions& options) {
-  std::vector<CheckFinding> findings = check_nodes(survey.nodes);
+  std::vector<CheckFinding> findings = check_nodes(survey.nodes, options.expected_gpus);
   if (!options.nodes)
     std::erase_if(findings, [](const CheckFinding& one) { return one.code != "connect"; });
   if (!survey.no_meeting.empty())

@@ -2,6 +2,7 @@
 // `dlaunch check` and the preflight of `dlaunch run` are both this.
 #pragma once
 
+#include <cstdint>
 #include <optional>
 #include <string>
 
@@ -19,6 +20,7 @@ struct ClusterCheckOptions {
   bool places = false;                          // whether the job's own needs are looked for
   std::optional<double> min_busbw;              // GB/s; nullopt: from what was detected
   std::optional<fabric::AzureSize> azure_size;  // of the nodes, as somebody says
+  std::optional<std::uint32_t> expected_gpus;   // of each node
   std::string current_folder;                   // absolute
   int verbosity = 0;
 };

@@ -61,9 +61,10 @@ void add_health(MachineInfo& info, const Smi& smi) {
     fabric::add_gpu_processes(*processes, info.health);
   if (const auto links = smi.ask(fabric::nvlink_query())) fabric::add_nvlinks(*links, info.health);
   info.findings = fabric::nvlink_findings(info.health, info.facts.fabric.nvswitches);
+  const bool cap_is_meant = !fabric::common_power_cap(info.health).empty();
   for (std::size_t i = 0; i < info.health.size(); ++i) {
     // Worst first, and what is said of memory is worse than what is said of links.
-    std::vector<std::string> all = fabric::health_findings(info.health[i]);
+    std::vector<std::string> all = fabric::health_findings(info.health[i], cap_is_meant);
     all.insert(all.end(), info.findings[i].begin(), info.findings[i].end());
     info.findings[i] = std::move(all);
   }

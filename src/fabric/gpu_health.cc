@@ -93,16 +93,29 @@ void add_memory_findings(const GpuHealth& gpu, std::vector<std::string>& finding
     findings.push_back(counted(*gpu.retired_pages, "memory page") + " retired: replace it");
 }
 
-void add_speed_findings(const GpuHealth& gpu, std::vector<std::string>& findings) {
-  if (has(gpu.slowed_by, "hw_thermal_slowdown") || has(gpu.slowed_by, "sw_thermal_slowdown"))
+bool is_capped(const GpuHealth& gpu) {
+  return gpu.power_limit_w && gpu.power_default_w && *gpu.power_limit_w < *gpu.power_default_w;
+}
+
+std::string cap_text(const GpuHealth& gpu) {
+  return "power is capped at " + std::to_string(*gpu.power_limit_w) + " W of " +
+         std::to_string(*gpu.power_default_w) + " W";
+}
+
+void add_speed_findings(const GpuHealth& gpu, bool cap_is_meant,
+                        std::vector<std::string>& findings) {
+  const bool is_hot =
+      has(gpu.slowed_by, "hw_thermal_slowdown") || has(gpu.slowed_by, "sw_thermal_slowdown");
+  const bool is_braked = has(gpu.slowed_by, "hw_power_brake_slowdown");
+  if (is_hot)
     findings.push_back(
         "slowed down by heat" +
         (gpu.temperature_c ? " (" + std::to_string(*gpu.temperature_c) + " C)" : std::string()));
-  if (has(gpu.slowed_by, "hw_power_brake_slowdown"))
-    findings.emplace_back("slowed down by its power supply");
-  if (gpu.power_limit_w && gpu.power_default_w && *gpu.power_limit_w < *gpu.power_default_w)
-    findings.push_back("power is capped at " + std::to_string(*gpu.power_limit_w) + " W of " +
-                       std::to_string(*gpu.power_default_w) + " W");
+  if (is_braked) findings.emplace_back("slowed down by its power supply");
+  // The one above all hardware's reasons; by itself: more power was drawn than it may have.
+  if (has(gpu.slowed_by, "hw_slowdown") && !is_hot && !is_braked)
+    findings.emplace_back("slowed down by its hardware, as it draws too much power");
+  if (is_capped(gpu) && !cap_is_meant) findings.push_back(cap_text(gpu));
   if (gpu.pcie_width && gpu.pcie_width_max && *gpu.pcie_width < *gpu.pcie_width_max)
     findings.push_back("PCIe runs on " + std::to_string(*gpu.pcie_width) + " of " +
                        std::to_string(*gpu.pcie_width_max) + " lanes");
@@ -234,10 +247,19 @@ bool is_fault_of_hardware(int xid) {
   return std::find(kHardware.begin(), kHardware.end(), xid) != kHardware.end();
 }
 
-std::vector<std::string> health_findings(const GpuHealth& gpu) {
+std::string common_power_cap(const std::vector<GpuHealth>& gpus) {
+  if (gpus.empty() || !is_capped(gpus.front())) return {};
+  const bool all_alike = std::all_of(gpus.begin(), gpus.end(), [&](const GpuHealth& gpu) {
+    return gpu.power_limit_w == gpus.front().power_limit_w &&
+           gpu.power_default_w == gpus.front().power_default_w;
+  });
+  return all_alike ? cap_text(gpus.front()) : std::string();
+}
+
+std::vector<std::string> health_findings(const GpuHealth& gpu, bool cap_is_meant) {
   std::vector<std::string> findings;
   add_memory_findings(gpu, findings);
-  add_speed_findings(gpu, findings);
+  add_speed_findings(gpu, cap_is_meant, findings);
   for (const GpuProcess& process : gpu.processes) {
     findings.push_back("pid " + std::to_string(process.pid) +
                        (process.name.empty() ? "" : " (" + process.name + ")") + " holds " +

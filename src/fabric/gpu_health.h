@@ -33,8 +33,14 @@ void add_gpu_processes(std::string_view csv, std::vector<GpuHealth>& gpus);
 /// program that has made a mistake. Source: NVIDIA, "XID Errors", "Common XID Errors".
 [[nodiscard]] bool is_fault_of_hardware(int xid);
 
+/// "power is capped at 300 W of 700 W" where that is so of all of them alike: somebody has meant it
+/// (nvidia-smi --power-limit), and it is no fault. Else empty.
+[[nodiscard]] std::string common_power_cap(const std::vector<GpuHealth>& gpus);
+
 /// What is wrong with a GPU, one sentence each, worst first; empty: nothing that is seen. Processes
-/// on it are named, because nothing runs there on dlaunch's behalf when it looks.
-[[nodiscard]] std::vector<std::string> health_findings(const GpuHealth& gpu);
+/// on it are named, because nothing runs there on dlaunch's behalf when it looks. `cap_is_meant`:
+/// there is a common_power_cap().
+[[nodiscard]] std::vector<std::string> health_findings(const GpuHealth& gpu,
+                                                       bool cap_is_meant = false);
 
 }  // namespace dlaunch::fabric

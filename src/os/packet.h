@@ -1,4 +1,5 @@
-// Packets with descriptors between processes of ours: unix(7), SOCK_SEQPACKET and SCM_RIGHTS.
+// Packets with descriptors between processes of ours: unix(7), SOCK_SEQPACKET and SCM_RIGHTS. A
+// stream socket (SOCK_STREAM) takes one byte with descriptors by the same functions.
 #pragma once
 
 #include <cstddef>

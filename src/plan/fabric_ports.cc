@@ -46,18 +46,22 @@ bool is_fast_path_of_a_vm(const NodeFacts& facts, const RdmaDevice& device, cons
          });
 }
 
-bool is_near_a_gpu(const NodeFacts& facts, const RdmaDevice& device) {
-  return std::any_of(facts.gpus.begin(), facts.gpus.end(), [&](const GpuFact& gpu) {
-    return nearness(gpu, device) == Nearness::same_switch;
-  });
-}
-
-bool all_gpus_are_near(const NodeFacts& facts, const std::vector<FabricPort>& ports) {
+/// Whether every GPU shares a switch with a port of this kind. One that is down or cannot be used
+/// belongs to its GPU all the same: the others do not become its substitute.
+bool gpus_have_ports_of_their_own(const NodeFacts& facts, LinkLayer layer) {
+  const auto is_of_it = [&](const GpuFact& gpu, const RdmaDevice& device) {
+    if (nearness(gpu, device) != Nearness::same_switch) return false;
+    return std::any_of(device.ports.begin(), device.ports.end(), [&](const RdmaPort& port) {
+      if (port.link_layer != layer) return false;
+      return layer == LinkLayer::infiniband ? is_infiniband_card(device)
+                                            : !is_fast_path_of_a_vm(facts, device, port);
+    });
+  };
+  const auto& devices = facts.fabric.rdma;
   return !facts.gpus.empty() &&
          std::all_of(facts.gpus.begin(), facts.gpus.end(), [&](const GpuFact& gpu) {
-           return std::any_of(ports.begin(), ports.end(), [&](const FabricPort& port) {
-             return nearness(gpu, *port.device) == Nearness::same_switch;
-           });
+           return std::any_of(devices.begin(), devices.end(),
+                              [&](const RdmaDevice& device) { return is_of_it(gpu, device); });
          });
 }
 
@@ -100,7 +104,7 @@ std::string reason_for(const NodeFacts& facts, LinkLayer layer, const PortChoice
       std::to_string(count) + ' ' + word_for(layer) + (count == 1 ? " port" : " ports") + " ACTIVE";
   if (const std::uint32_t rate = fastest(choice.ports); rate > 0)
     reason += (are_equally_fast(choice.ports) ? " at " : " at up to ") + rate_text(rate);
-  if (choice.is_near_every_gpu) reason += ", on PCIe switches with GPUs";
+  if (choice.are_of_gpus) reason += ", on PCIe switches with GPUs";
   append_left_out(reason, far, " is not", " are not", "");
   std::vector<std::string> ethernet;
   for (const RdmaDevice& device : facts.fabric.rdma) {
@@ -123,7 +127,7 @@ std::vector<std::string> oddities_of(const NodeFacts& facts, LinkLayer layer,
       if (port.link_layer != layer ||
           (layer == LinkLayer::infiniband && !is_infiniband_card(device)))
         continue;
-      if (port.state != State::active && is_near_a_gpu(facts, device)) {
+      if (port.state != State::active && is_beside_a_gpu(facts, device)) {
         oddities.push_back(name + " is " + std::string(name_in(kPortStateNames, port.state)) +
                            (port.physical_state.empty() ? "" : " (" + port.physical_state + ")"));
       }
@@ -139,6 +143,12 @@ std::vector<std::string> oddities_of(const NodeFacts& facts, LinkLayer layer,
 }
 
 }  // namespace
+
+bool is_beside_a_gpu(const NodeFacts& facts, const RdmaDevice& device) {
+  return std::any_of(facts.gpus.begin(), facts.gpus.end(), [&](const GpuFact& gpu) {
+    return nearness(gpu, device) == Nearness::same_switch;
+  });
+}
 
 std::string name_of(const FabricPort& port) {
   return port.device->name + ':' + std::to_string(port.port->number);
@@ -169,7 +179,7 @@ bool is_infiniband_card(const RdmaDevice& device) {
 std::vector<std::string> rails_without_address(const NodeFacts& facts) {
   std::vector<std::string> texts;
   for (const RdmaDevice& device : facts.fabric.rdma) {
-    if (!is_near_a_gpu(facts, device)) continue;
+    if (!is_beside_a_gpu(facts, device)) continue;
     for (const RdmaPort& port : device.ports) {
       if (port.link_layer != LinkLayer::ethernet || port.state != State::active) continue;
       if (roce_v2_index(port) >= 0 || is_fast_path_of_a_vm(facts, device, port)) continue;
@@ -202,16 +212,21 @@ PortChoice choose_ports(const NodeFacts& facts, LinkLayer layer) {
   const std::vector<FabricPort> all = usable_ports(facts, layer);
   PortChoice choice;
   if (all.empty()) return choice;
-  choice.is_near_every_gpu = all_gpus_are_near(facts, all);
+  choice.are_of_gpus = gpus_have_ports_of_their_own(facts, layer);
   std::vector<std::string> far;
   for (const FabricPort& port : all) {
-    if (!choice.is_near_every_gpu || is_near_a_gpu(facts, *port.device)) {
+    if (!choice.are_of_gpus || is_beside_a_gpu(facts, *port.device)) {
       choice.ports.push_back(port);
     } else {
       far.push_back(port.device->name);
     }
   }
-  if (layer == LinkLayer::ethernet && !choice.is_near_every_gpu && !are_equally_fast(all)) {
+  if (choice.ports.empty()) {
+    choice.reason = std::string("none of the ") + word_for(layer) +
+                    " ports beside its GPUs can be used, and others may be on another network";
+    return choice;
+  }
+  if (layer == LinkLayer::ethernet && !choice.are_of_gpus && !are_equally_fast(all)) {
     choice.ports.clear();
     choice.reason = "its RoCE ports differ in speed, and none is known to belong to the GPUs";
     return choice;

@@ -27,6 +27,9 @@ struct FabricPort {
 /// ib_verbs): hfi1, which is Omni-Path, and qib; those are for PSM and not for verbs.
 [[nodiscard]] bool is_infiniband_card(const RdmaDevice& device);
 
+/// Whether a PCIe switch or root port joins it and one of the node's GPUs.
+[[nodiscard]] bool is_beside_a_gpu(const NodeFacts&, const RdmaDevice&);
+
 /// RoCE ports beside GPUs that are ACTIVE and nevertheless no usable_ports(): one sentence each.
 [[nodiscard]] std::vector<std::string> rails_without_address(const NodeFacts&);
 
@@ -40,14 +43,14 @@ struct FabricPort {
 struct PortChoice {
   std::vector<FabricPort> ports;
   std::string reason;                 // one sentence, for `dlaunch plan`
-  bool is_near_every_gpu = false;     // each GPU shares a PCIe switch with one of them
+  bool are_of_gpus = false;           // on PCIe switches with GPUs, where each GPU has such a port
   std::vector<std::string> oddities;  // ports beside GPUs that are down or slow, one sentence each
 };
 
-/// Where every GPU shares a PCIe switch with a port, those that do: others are for storage and
-/// management, and often on another network. Else all of InfiniBand, or of RoCE where they are
-/// equally fast: NCCL would take them all, too. Empty where RoCE ports differ: `reason` then says
-/// so.
+/// Where every GPU shares a PCIe switch with a port, be it up or down, those that do: others are
+/// for storage and management, and often on another network. Else all of InfiniBand, or of RoCE
+/// where they are equally fast: NCCL would take them all, too. Empty where RoCE ports differ, or no
+/// port of a GPU can be used: `reason` then says so.
 [[nodiscard]] PortChoice choose_ports(const NodeFacts&, RdmaPort::LinkLayer);
 
 }  // namespace dlaunch

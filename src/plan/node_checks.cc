@@ -3,10 +3,10 @@
 #include <algorithm>
 #include <functional>
 #include <map>
-#include <numeric>
 #include <optional>
 
 #include "plan/fabric_ports.h"
+#include "plan/port_checks.h"
 #include "text/size_text.h"
 
 namespace dlaunch {
@@ -140,10 +140,6 @@ std::optional<std::string> usual(const std::vector<std::optional<std::string>>& 
   return std::nullopt;
 }
 
-std::string others(std::size_t count) {
-  return count == 1 ? "another node has" : "the other " + std::to_string(count) + " have";
-}
-
 /// What all nodes should have alike.
 struct Alike {
   const char* code;
@@ -153,7 +149,28 @@ struct Alike {
   const char* remedy = "";
   /// Also of two nodes, or without a majority, that they differ is bad.
   bool must_agree = false;
+  /// Whether the first has clearly lost what the other still has: that names one of two, too.
+  bool (*has_lost)(const CheckedNode&, const CheckedNode&) = nullptr;
 };
+
+/// The nodes that have lost something that another one has; findings for them.
+bool add_lost(const Nodes& nodes, const Alike& alike, Findings& findings) {
+  bool any = false;
+  for (std::uint32_t i = 0; alike.has_lost != nullptr && i < nodes.size(); ++i) {
+    const auto other = std::find_if(nodes.begin(), nodes.end(), [&](const CheckedNode& node) {
+      return answered(node) && answered(nodes[i]) && alike.has_lost(nodes[i], node);
+    });
+    if (other == nodes.end()) continue;
+    any = true;
+    findings.push_back({alike.severity,
+                        {i},
+                        alike.code,
+                        std::string(alike.what) + ' ' + alike.value(nodes[i]).value_or("none") +
+                            ", " + other->name + " has " + alike.value(*other).value_or("none"),
+                        alike.remedy});
+  }
+  return any;
+}
 
 void check_alike(const Nodes& nodes, const Alike& alike, Findings& findings) {
   std::vector<std::optional<std::string>> values;
@@ -171,10 +188,10 @@ void check_alike(const Nodes& nodes, const Alike& alike, Findings& findings) {
         {alike.severity,
          {i},
          alike.code,
-         std::string(alike.what) + ' ' + *values[i] + ", " + others(count) + ' ' + *most,
+         std::string(alike.what) + ' ' + *values[i] + ", " + others_have(count) + ' ' + *most,
          alike.remedy});
   }
-  if (most) return;
+  if (most || add_lost(nodes, alike, findings)) return;
   std::string text = std::string(alike.what) + " differs:";
   for (const auto& [value, name] : holders) text += ' ' + value + " (" + name + "),";
   text.pop_back();
@@ -193,6 +210,34 @@ std::string gpus_text(const CheckedNode& node) {
   for (const auto& [model, count] : models)
     text += (text.empty() ? "" : " and ") + std::to_string(count) + " x " + model;
   return text.empty() ? "none" : text;
+}
+
+/// 7 of 8, 3 of 4, of the same model: no such machine is sold beside one that has all.
+bool has_lost_gpus(const CheckedNode& node, const CheckedNode& other) {
+  const auto& own = node.facts.gpus;
+  const auto& more = other.facts.gpus;
+  if (own.empty() || own.size() >= more.size() || 2 * own.size() <= more.size()) return false;
+  return std::all_of(more.begin(), more.end(),
+                     [&](const GpuFact& gpu) { return gpu.model == own.front().model; }) &&
+         std::all_of(own.begin(), own.end(),
+                     [&](const GpuFact& gpu) { return gpu.model == own.front().model; });
+}
+
+/// The library's version as far as it has to be equal for ranks to work together: "Open MPI v4.1",
+/// "NCCL 2.28" of "nccl: ready, NCCL 2.28.9"; nothing where there is none.
+std::optional<std::string> library_of(const CheckedNode& node, std::string_view name,
+                                      std::string_view word) {
+  for (const std::string_view line : node.condition.collectives) {
+    if (!line.starts_with(name)) continue;
+    const std::size_t at = line.find(word);
+    if (at == std::string_view::npos) return std::nullopt;
+    const std::string_view version = line.substr(at);
+    const std::size_t dot = version.find('.');
+    const std::size_t end =
+        version.find_first_not_of("0123456789", std::min(dot, version.size() - 1) + 1);
+    return std::string(version.substr(0, dot == std::string_view::npos ? dot : end));
+  }
+  return std::nullopt;
 }
 
 std::string gib_text(std::uint64_t bytes) {
@@ -237,7 +282,8 @@ std::string firmware_of(const CheckedNode& node) {
 const std::vector<Alike>& alikes() {
   static const std::vector<Alike> table = {
       {"gpus", "GPUs:", [](const CheckedNode& node) { return some(gpus_text(node)); },
-       Severity::bad, "a GPU may have fallen off the bus: dlaunch info, dmesg | grep -i xid"},
+       Severity::bad, "a GPU may have fallen off the bus: dlaunch info, dmesg | grep -i xid", false,
+       has_lost_gpus},
       {"driver", "NVIDIA driver",
        [](const CheckedNode& node) { return some(node.facts.fabric.gpu_driver); }, Severity::bad,
        "install the same driver everywhere", true},
@@ -249,6 +295,12 @@ const std::vector<Alike>& alikes() {
       {"architecture", "architecture",
        [](const CheckedNode& node) { return some(node.facts.architecture); }, Severity::bad, "",
        true},
+      {"mpi", "the MPI library that dlaunch finds is",
+       [](const CheckedNode& node) { return library_of(node, "mpi: ", "Open MPI "); },
+       Severity::bad, "ranks of different versions do not find each other: install the same one"},
+      {"nccl", "the NCCL that dlaunch finds is",
+       [](const CheckedNode& node) { return library_of(node, "nccl: ", "NCCL "); }, Severity::bad,
+       "NCCL refuses other versions: install the same one"},
       {"kernel", "kernel", [](const CheckedNode& node) { return some(node.facts.kernel); },
        Severity::note},
       {"firmware", "firmware of the network cards:",
@@ -257,129 +309,27 @@ const std::vector<Alike>& alikes() {
   return table;
 }
 
-// ---- ports
-
-struct PortSeen {
-  std::uint32_t node = 0;
-  const RdmaPort* port = nullptr;
-};
-
-std::string state_text(const RdmaPort& port) {
-  std::string text(name_in(kPortStateNames, port.state));
-  for (char& c : text) c = static_cast<char>(c >= 'a' && c <= 'z' ? c - 'a' + 'A' : c);
-  return text;
-}
-
-bool is_active(const RdmaPort& port) {
-  return port.state == RdmaPort::State::active;
-}
-
-/// Bad where more than half of the others, two or more, are otherwise; of two nodes nobody can say
-/// which is right.
-std::optional<Severity> judged(std::size_t otherwise, std::size_t others) {
-  if (otherwise == 0 || 2 * otherwise <= others) return std::nullopt;
-  return others > 1 ? Severity::bad : Severity::note;
-}
-
-/// One that is ACTIVE, and as fast, on most of the other nodes that have it.
-void check_port(const std::string& name, const std::vector<PortSeen>& seen, Findings& findings) {
-  if (seen.size() < 2) return;
-  const auto active = static_cast<std::size_t>(std::count_if(
-      seen.begin(), seen.end(), [](const PortSeen& one) { return is_active(*one.port); }));
-  std::map<std::uint32_t, std::size_t> rates;
-  for (const PortSeen& one : seen) {
-    if (is_active(*one.port)) ++rates[one.port->rate_mbit];
-  }
-  for (const PortSeen& one : seen) {
-    if (!is_active(*one.port)) {
-      const auto severity = judged(active, seen.size() - 1);
-      if (!severity) continue;
-      findings.push_back(
-          {*severity,
-           {one.node},
-           "port-down",
-           name + " is " + state_text(*one.port) +
-               (one.port->physical_state.empty() ? "" : " (" + one.port->physical_state + ")"),
-           "look after its cable and its switch port: ibstat, iblinkinfo"});
-      continue;
-    }
-    for (const auto& [rate, count] : rates) {
-      const auto severity = judged(count, active - 1);
-      if (one.port->rate_mbit >= rate || !severity) continue;
-      findings.push_back({*severity,
-                          {one.node},
-                          "port-rate",
-                          name + " runs at " + rate_text(one.port->rate_mbit) + ", " +
-                              others(count) + ' ' + rate_text(rate),
-                          "look after its cable: lanes may be lost (iblinkinfo)"});
-      break;
-    }
-  }
-}
-
-/// Of InfiniBand, and of RoCE cards of the machine's own: a virtual machine's Ethernet is an RDMA
-/// device, too, and comes and goes.
-std::size_t rdma_ports(const CheckedNode& node) {
-  std::size_t count = 0;
-  for (const RdmaDevice& device : node.facts.fabric.rdma) {
-    for (const RdmaPort& port : device.ports) {
-      const bool is_roce = port.link_layer == LinkLayer::ethernet && !device.pci_address.empty() &&
-                           device.function == PciFunction::physical;
-      if (port.link_layer == LinkLayer::infiniband || is_roce) ++count;
-    }
-  }
-  return count;
-}
-
-/// A card that has fallen off the bus leaves no port that could be down.
-void check_cards(const Nodes& nodes, Findings& findings) {
-  std::map<std::size_t, std::size_t> times;  // number of ports -> nodes
-  std::size_t all = 0;
-  for (const CheckedNode& node : nodes) {
-    if (!answered(node)) continue;
-    ++times[rdma_ports(node)];
-    ++all;
-  }
-  for (std::uint32_t i = 0; i < nodes.size(); ++i) {
-    if (!answered(nodes[i])) continue;
-    const std::size_t own = rdma_ports(nodes[i]);
-    for (const auto& [ports, count] : times) {
-      const auto severity = judged(count, all - 1);
-      if (ports <= own || !severity) continue;
-      findings.push_back({*severity,
-                          {i},
-                          "rdma-ports",
-                          "InfiniBand and RoCE ports: " + std::to_string(own) + ", " +
-                              others(count) + ' ' + std::to_string(ports),
-                          "a card may have fallen off the bus: lspci, dmesg"});
-    }
-  }
-}
-
-void check_ports(const Nodes& nodes, Findings& findings) {
-  std::map<std::string, std::vector<PortSeen>> ports;
-  for (std::uint32_t i = 0; i < nodes.size(); ++i) {
-    if (!answered(nodes[i])) continue;
-    for (const RdmaDevice& device : nodes[i].facts.fabric.rdma) {
-      // A virtual machine's own Ethernet is an RDMA device, too (plan/fabric_ports.h).
-      for (const RdmaPort& port : device.ports) {
-        if (port.link_layer == LinkLayer::infiniband)
-          ports[name_of(FabricPort{&device, &port})].push_back({i, &port});
-      }
-    }
-  }
-  for (const auto& [name, seen] : ports) check_port(name, seen, findings);
-}
-
 }  // namespace
 
-Findings check_nodes(const Nodes& nodes) {
+Findings check_nodes(const Nodes& nodes, std::optional<std::uint32_t> expected_gpus) {
   Findings findings;
-  for (std::uint32_t i = 0; i < nodes.size(); ++i) check_node(nodes[i], Finder(i, findings));
+  for (std::uint32_t i = 0; i < nodes.size(); ++i) {
+    check_node(nodes[i], Finder(i, findings));
+    const std::size_t gpus = nodes[i].facts.gpus.size();
+    if (answered(nodes[i]) && gpus != expected_gpus.value_or(gpus)) {
+      findings.push_back({Severity::bad,
+                          {i},
+                          "gpus",
+                          counted(gpus, "GPU") + ", expected " + std::to_string(*expected_gpus),
+                          "dlaunch info on that node, dmesg | grep -i xid"});
+    }
+  }
   check_ports(nodes, findings);
-  check_cards(nodes, findings);
   check_memory(nodes, findings);
-  for (const Alike& alike : alikes()) check_alike(nodes, alike, findings);
+  for (const Alike& alike : alikes()) {
+    const bool is_said = expected_gpus && alike.code == std::string_view("gpus");
+    if (!is_said) check_alike(nodes, alike, findings);
+  }
   const auto place = [&](const CheckFinding& one) {
     return one.nodes.empty() ? static_cast<std::uint32_t>(nodes.size()) : one.nodes.front();
   };
@@ -388,41 +338,6 @@ Findings check_nodes(const Nodes& nodes) {
     return x.severity == Severity::bad && y.severity != Severity::bad;
   });
   return findings;
-}
-
-LinkRate link_rate(const NodeFacts& facts, const std::string& interface, bool nccl) {
-  constexpr double kMbitPerGbyte = 8000;
-  constexpr double kShareOfRdma = 0.5;
-  // One process adds up in the memory of the host: that is slower than the wire.
-  constexpr double kMostByHost = 2;
-  // One process and TCP: what it takes of the processor counts more than the wire.
-  constexpr double kShareOfTcp = 0.25;
-  constexpr double kMostByTcp = 1.25;  // 10 Gb/s
-  for (const LinkLayer layer : {LinkLayer::infiniband, LinkLayer::ethernet}) {
-    std::vector<double> rates;
-    for (const FabricPort& port : choose_ports(facts, layer).ports) {
-      if (port.port->rate_mbit == 0) return {};
-      rates.push_back(port.port->rate_mbit / kMbitPerGbyte);
-    }
-    if (rates.empty()) continue;
-    std::sort(rates.begin(), rates.end(), std::greater<>());
-    if (!nccl) return {std::min(rates.front(), kMostByHost / kShareOfRdma), kShareOfRdma};
-    // A GPU gives its data to one port at a time.
-    const std::size_t used = std::min(rates.size(), std::max<std::size_t>(facts.gpus.size(), 1));
-    const auto end = rates.begin() + static_cast<std::ptrdiff_t>(used);
-    return {std::accumulate(rates.begin(), end, 0.0), kShareOfRdma};
-  }
-  for (const NetworkInterface& one : facts.interfaces) {
-    if (one.name == interface && one.kind == NetworkInterface::Kind::physical)
-      return {std::min(one.speed_mbit / kMbitPerGbyte, kMostByTcp), kShareOfTcp};
-  }
-  return {};
-}
-
-double expected_busbw(const std::vector<LinkRate>& links) {
-  double least = links.empty() ? 0 : links.front().gbs * links.front().share;
-  for (const LinkRate& link : links) least = std::min(least, link.gbs * link.share);
-  return least;
 }
 
 }  // namespace dlaunch

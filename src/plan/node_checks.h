@@ -2,9 +2,12 @@
 //
 // What a node needs by itself is judged by limits below; what can only be right or wrong beside
 // others (a driver, a rate, a number of cores) is judged where more than half of at least three
-// nodes, or of the others, agree: then the odd one out is named.
+// nodes, or of the others, agree: then the odd one out is named. Of two nodes, or without such a
+// majority, who has lost a GPU of several is named, too.
 #pragma once
 
+#include <cstdint>
+#include <optional>
 #include <vector>
 
 #include "model/check_report.h"
@@ -24,23 +27,8 @@ inline constexpr std::uint64_t kFewOpenFiles = 1024;
 inline constexpr std::uint64_t kMuchLocked = std::uint64_t{64} << 30U;
 
 /// In the order of the nodes, the worst first for each; what concerns all comes last.
-[[nodiscard]] std::vector<CheckFinding> check_nodes(const std::vector<CheckedNode>& nodes);
-
-/// What can be expected of a node's network hardware.
-struct LinkRate {
-  double gbs = 0;    // 10^9 bytes/s each way; 0: not known
-  double share = 0;  // of it that a healthy node reaches at least, by what is used for it
-  bool operator==(const LinkRate&) const = default;
-};
-
-/// The ports of InfiniBand or RoCE that a job would use: for NCCL as many as there are GPUs, for an
-/// MPI program of one rank the fastest one, and of it 4 GB/s at most, as it adds on the host;
-/// without them the physical interface `interface` by TCP. Not known: virtual interfaces, and what
-/// tells no rate.
-[[nodiscard]] LinkRate link_rate(const NodeFacts& facts, const std::string& interface, bool nccl);
-
-/// GB/s of bus bandwidth that all_reduce over these nodes should reach: what the weakest one can
-/// carry. 0: not known of all of them.
-[[nodiscard]] double expected_busbw(const std::vector<LinkRate>& links);
+/// `expected_gpus`: of each node; another number is bad.
+[[nodiscard]] std::vector<CheckFinding> check_nodes(
+    const std::vector<CheckedNode>& nodes, std::optional<std::uint32_t> expected_gpus = {});
 
 }  // namespace dlaunch

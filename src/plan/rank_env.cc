@@ -155,6 +155,7 @@ void add_rank_variables(const JobSpec& spec, const Cluster& cluster, const PlanC
     if (*role.name == "chief" || *role.name == "worker") view.trainers += role.size;
   }
 
+  view.has_rdma = cluster.is_assumed;  // nobody was asked
   for (std::size_t i = 0; i < plan.nodes.size(); ++i)
     view.has_rdma = view.has_rdma || !cluster.nodes[i].facts.rdma_devices.empty();
 

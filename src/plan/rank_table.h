@@ -51,7 +51,7 @@ struct View {
   const NodeFacts* facts = nullptr;
   const RankPlan* rank = nullptr;
   std::size_t role_size = 0;
-  bool has_rdma = false;               // some node of the job, so that all choose alike
+  bool has_rdma = false;               // some node of the job, or not known; so all choose alike
   const NodeFabric* fabric = nullptr;  // Scope::node only
 };
 

@@ -4,7 +4,7 @@
 #include <cstdio>
 
 #include "plan/fabric_ports.h"
-#include "plan/node_checks.h"
+#include "plan/link_rate.h"
 
 namespace dlaunch {
 

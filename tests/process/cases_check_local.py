@@ -49,7 +49,8 @@ def gpus_that_are_expected(box):
     box.run("check", "--local", "--expect-gpus", "x", code=64)
     box.run("check", "--local", "--hosts", "localhost", code=64)
     box.run("check", "--local", "--min-busbw", "1", code=64)
-    box.run("check", "--expect-gpus", "1", code=64)  # of this machine, so it goes with --local only
+    run = box.run("check", "--no-fabric", "--expect-gpus", str(count + 1), code=BAD)
+    expect_in(f"{count} GPUs, expected {count + 1}", " ".join(run.out.decode().split()), "the finding of the nodes' check")
 
 
 @case(budget=120)

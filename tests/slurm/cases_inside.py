@@ -6,7 +6,7 @@ import signal
 import time
 
 from case import case
-from expectations import expect, expect_equal, expect_in
+from expectations import Skip, expect, expect_equal, expect_in
 from processes import command_of, process_table, wait_until
 
 HERE = os.path.dirname(os.path.abspath(__file__))
@@ -39,6 +39,22 @@ def uneven_tasks(box):
     box.make_slurm(2)
     box.allocate("run", "--", *WORLD, "3", options=["-N2", "-n3"]).end(0)
     expect_equal(sorted(hosts_of(box, 3)), ["node1", "node1", "node2"], "hosts")
+
+
+@case(budget=150)
+def bench_and_check_take_the_nodes_of_the_allocation(box):
+    box.make_slurm(2)
+    run = box.allocate("bench", "all_reduce", "--backend", "mpi", "-b", "8", "-e", "4K", "-f", "8", "--iters", "3", "--json").end()
+    if run.code == 75 and "libmpi" in run.text:
+        raise Skip(f"no MPI for the measuring ranks: {run.text}")
+    expect_equal(run.code, 0, f"exit code\n{run.text}")
+    found = json.loads(run.out)
+    expect_equal((found["ranks"], found["hosts"]), (2, ["node1", "node2"]), "who has measured")
+    expect(found["rows"] and all(row["out_of_place"]["wrong"] == 0 for row in found["rows"]), f"what was computed: {found['rows']}")
+    run = box.allocate("check", "--json").end(0)
+    found = json.loads(run.out)
+    expect_equal([node["host"] for node in found["nodes"]], ["node1", "node2"], "who was checked")
+    expect(found["good"] and found["all_reduce_busbw_gbs"] > 0, f"what was measured: {found}")
 
 
 @case

@@ -3,7 +3,6 @@
 #include <algorithm>
 #include <cerrno>
 #include <csignal>
-#include <cstring>
 #include <filesystem>
 #include <system_error>
 #include <utility>
@@ -12,10 +11,10 @@
 #include <poll.h>
 #include <sys/socket.h>
 #include <sys/stat.h>
-#include <sys/un.h>
 #include <unistd.h>
 
 #include "os/clock.h"
+#include "os/packet.h"
 #include "os/private_folder.h"
 #include "os/process_identity.h"
 
@@ -23,47 +22,7 @@ namespace dlaunch {
 
 namespace {
 
-constexpr int kQueue = 1024;  // connections not yet accepted; more than a node has ranks, mostly
-constexpr std::size_t kPassed = 2;  // descriptors in a message
-
-tl::expected<UniqueFd, int> listen_at(const std::string& path) {
-  sockaddr_un address{};
-  address.sun_family = AF_UNIX;
-  if (path.size() >= sizeof address.sun_path) return tl::unexpected(ENAMETOOLONG);
-  std::memcpy(address.sun_path, path.data(), path.size());
-  UniqueFd socket(::socket(AF_UNIX, SOCK_SEQPACKET | SOCK_CLOEXEC | SOCK_NONBLOCK, 0));
-  if (!socket ||
-      ::bind(socket.get(), reinterpret_cast<const sockaddr*>(&address), sizeof address) != 0 ||
-      ::listen(socket.get(), kQueue) != 0)
-    return tl::unexpected(errno);
-  return socket;
-}
-
-/// One message with its descriptors (unix(7), SCM_RIGHTS). `n` as recvmsg(2) returns.
-std::string receive(int socket, std::vector<UniqueFd>& descriptors, ssize_t& n) {
-  std::string text(kMostJoinBytes, '\0');
-  iovec data{text.data(), text.size()};
-  alignas(cmsghdr) char control[CMSG_SPACE(kPassed * sizeof(int))];
-  msghdr message{};
-  message.msg_iov = &data;
-  message.msg_iovlen = 1;
-  message.msg_control = control;
-  message.msg_controllen = sizeof control;
-  n = ::recvmsg(socket, &message, MSG_CMSG_CLOEXEC | MSG_DONTWAIT);
-  if (n <= 0) return {};
-  for (cmsghdr* part = CMSG_FIRSTHDR(&message); part != nullptr;
-       part = CMSG_NXTHDR(&message, part)) {
-    if (part->cmsg_level != SOL_SOCKET || part->cmsg_type != SCM_RIGHTS) continue;
-    const std::size_t count = (part->cmsg_len - CMSG_LEN(0)) / sizeof(int);
-    for (std::size_t i = 0; i < count; ++i) {
-      int fd = -1;
-      std::memcpy(&fd, CMSG_DATA(part) + i * sizeof fd, sizeof fd);
-      descriptors.emplace_back(fd);
-    }
-  }
-  text.resize((message.msg_flags & MSG_TRUNC) != 0 ? 0 : static_cast<std::size_t>(n));
-  return text;
-}
+constexpr std::size_t kPassed = 2;  // descriptors in a packet
 
 tl::unexpected<StartFailure> lacks(const std::string& what, int error) {
   return tl::unexpected(StartFailure{StartFailure::Step::resources, error, what, ""});
@@ -76,11 +35,6 @@ tl::expected<void, StartFailure> make_parent(const std::string& folder) {
   const auto opened = open_private_folder(parent, true);
   if (!opened) return lacks(opened.error().message, EPERM);
   return {};
-}
-
-void say(int socket, const JoinAnswer& answer) {
-  const std::string text = encode(answer);
-  (void)!::send(socket, text.data(), text.size(), MSG_NOSIGNAL | MSG_DONTWAIT);
 }
 
 bool has_ended(int pidfd) {
@@ -125,7 +79,7 @@ tl::expected<void, StartFailure> JoinPoint::open(const std::string& folder) {
     return lacks(folder, error);
   };
   if (::symlink(own.c_str(), join_program(folder).c_str()) != 0) return undo(errno);
-  auto listener = listen_at(join_socket(folder));
+  auto listener = listen_for_packets(join_socket(folder));
   if (!listener) return undo(listener.error());
   acceptor_ = std::make_unique<Acceptor>(loop_, std::move(*listener),
                                          [this](UniqueFd socket) { let_in(std::move(socket)); });
@@ -156,14 +110,14 @@ void JoinPoint::drop(Visitor& visitor) {
 }
 
 void JoinPoint::hear(Visitor& visitor) {
-  ssize_t n = 0;
   std::vector<UniqueFd> descriptors;
-  const std::string text = receive(visitor.socket.get(), descriptors, n);
-  if (n < 0 && (errno == EAGAIN || errno == EINTR)) {
+  const auto packet =
+      receive_packet(visitor.socket.get(), kMostJoinBytes, kPassed, descriptors, false);
+  if (!packet && errno == EAGAIN) {
     return visitor.socket.on_readable([this, &visitor] { hear(visitor); });
   }
   if (visitor.rank) return leave(visitor);  // it has no more to say
-  auto joining = decode_joining(text);
+  auto joining = decode_joining(packet.value_or(""));
   if (!joining || descriptors.size() != (joining->has_pmi ? 2U : 1U)) return drop(visitor);
   launchers_.try_emplace(joining->parent, std::move(descriptors.front()));
   // Who stands for the rank already is another one, and goes on.
@@ -175,7 +129,7 @@ void JoinPoint::hear(Visitor& visitor) {
 }
 
 void JoinPoint::refuse(Visitor& visitor, const std::string& why) {
-  say(visitor.socket.get(), {{}, why});
+  (void)send_packet(visitor.socket.get(), encode(JoinAnswer{{}, why}));
   drop(visitor);
 }
 
@@ -199,7 +153,7 @@ void JoinPoint::answer(Rank rank, const JoinAnswer& answer) {
   const auto found = std::find_if(visitors_.begin(), visitors_.end(),
                                   [&](const auto& visitor) { return visitor->rank == rank; });
   if (found == visitors_.end()) return;
-  say((*found)->socket.get(), answer);
+  (void)send_packet((*found)->socket.get(), encode(answer));
   visitors_.erase(found);
 }
 

@@ -1,21 +1,19 @@
 #include "agent/mpi/join_run.h"
 
-#include <array>
 #include <cerrno>
 #include <charconv>
 #include <csignal>
-#include <cstring>
 #include <optional>
+#include <vector>
 
 #include <sys/prctl.h>
 #include <sys/resource.h>
-#include <sys/socket.h>
-#include <sys/un.h>
 #include <unistd.h>
 
 #include "foreign/join_words.h"
 #include "os/containment.h"
 #include "os/own_machine.h"
+#include "os/packet.h"
 #include "os/unique_fd.h"
 
 namespace dlaunch {
@@ -26,18 +24,6 @@ Error cannot(const std::string& what, int error_number) {
   return {exit_code::kPreflight, what + ": " + errno_text(error_number)};
 }
 
-tl::expected<UniqueFd, int> connect_to(const std::string& path) {
-  sockaddr_un address{};
-  address.sun_family = AF_UNIX;
-  if (path.size() >= sizeof address.sun_path) return tl::unexpected(ENAMETOOLONG);
-  std::memcpy(address.sun_path, path.data(), path.size());
-  UniqueFd socket(::socket(AF_UNIX, SOCK_SEQPACKET | SOCK_CLOEXEC, 0));
-  if (!socket ||
-      ::connect(socket.get(), reinterpret_cast<const sockaddr*>(&address), sizeof address) != 0)
-    return tl::unexpected(errno);
-  return socket;
-}
-
 /// The socket to Hydra's proxy (MPICH wiki, "PMI-1 wire protocol"); -1: there is none.
 int pmi_descriptor(const Environment& environment) {
   const auto text = find_variable(environment, "PMI_FD");
@@ -46,35 +32,10 @@ int pmi_descriptor(const Environment& environment) {
   return number;
 }
 
-bool send_with(int socket, const std::string& text, const std::array<int, 2>& descriptors,
-               std::size_t count) {
-  iovec data{const_cast<char*>(text.data()), text.size()};
-  alignas(cmsghdr) char control[CMSG_SPACE(sizeof descriptors)];
-  msghdr message{};
-  message.msg_iov = &data;
-  message.msg_iovlen = 1;
-  message.msg_control = control;
-  message.msg_controllen = CMSG_SPACE(count * sizeof(int));
-  cmsghdr* part = CMSG_FIRSTHDR(&message);
-  part->cmsg_level = SOL_SOCKET;
-  part->cmsg_type = SCM_RIGHTS;
-  part->cmsg_len = CMSG_LEN(count * sizeof(int));
-  std::memcpy(CMSG_DATA(part), descriptors.data(), count * sizeof(int));
-  ssize_t n = 0;
-  do {
-    n = ::sendmsg(socket, &message, MSG_NOSIGNAL);
-  } while (n < 0 && errno == EINTR);
-  return n == static_cast<ssize_t>(text.size());
-}
-
 std::optional<JoinAnswer> wait_for_answer(int socket) {
-  std::string text(kMostJoinBytes, '\0');
-  ssize_t n = 0;
-  do {
-    n = ::recv(socket, text.data(), text.size(), 0);
-  } while (n < 0 && errno == EINTR);
-  if (n <= 0) return std::nullopt;
-  return decode_join_answer(std::string_view(text).substr(0, static_cast<std::size_t>(n)));
+  std::vector<UniqueFd> none;
+  const auto packet = receive_packet(socket, kMostJoinBytes, 0, none, true);
+  return packet ? decode_join_answer(*packet) : std::nullopt;
 }
 
 /// As the rank has ended, but for the core file, which the rank has written.
@@ -105,9 +66,11 @@ Error join_run(const std::string& folder, const Environment& environment) {
   joining->has_pmi = pmi >= 0;
   const std::string text = encode(*joining);
   if (text.size() > kMostJoinBytes) return cannot("what mpirun has set", E2BIG);
-  const auto socket = connect_to(join_socket(folder));
+  const auto socket = connect_packets(join_socket(folder));
   if (!socket) return cannot("dlaunch's agent cannot be reached (" + folder + ')', socket.error());
-  if (!send_with(socket->get(), text, {launcher.get(), pmi}, joining->has_pmi ? 2 : 1))
+  std::vector<int> handed{launcher.get()};
+  if (joining->has_pmi) handed.push_back(pmi);
+  if (!send_packet(socket->get(), text, handed))
     return cannot("dlaunch's agent cannot be told of rank " + std::to_string(joining->rank.value),
                   errno);
   // The rank's alone from now on: Hydra sees its end by it.

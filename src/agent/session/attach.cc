@@ -1,10 +1,8 @@
 #include "agent/session/attach.h"
 
-#include <array>
 #include <cerrno>
 #include <charconv>
 #include <cstdio>
-#include <cstring>
 #include <string_view>
 
 #include <poll.h>
@@ -14,6 +12,7 @@
 #include "os/cgroup.h"
 #include "os/containment.h"
 #include "os/descriptors.h"
+#include "os/packet.h"
 #include "os/proc_file.h"
 #include "os/write_all.h"
 
@@ -23,23 +22,6 @@ namespace {
 
 // The guardian ends right after its agent.
 constexpr int kGuardianLimitMs = 5000;
-
-bool send_descriptors(int socket, const std::array<int, 2>& descriptors) {
-  char byte = 0;
-  iovec data{&byte, 1};
-  alignas(cmsghdr) char control[CMSG_SPACE(sizeof descriptors)] = {};
-  msghdr message{};
-  message.msg_iov = &data;
-  message.msg_iovlen = 1;
-  message.msg_control = control;
-  message.msg_controllen = sizeof control;
-  cmsghdr* part = CMSG_FIRSTHDR(&message);
-  part->cmsg_level = SOL_SOCKET;
-  part->cmsg_type = SCM_RIGHTS;
-  part->cmsg_len = CMSG_LEN(sizeof descriptors);
-  std::memcpy(CMSG_DATA(part), descriptors.data(), sizeof descriptors);
-  return ::sendmsg(socket, &message, MSG_NOSIGNAL) == 1;
-}
 
 /// The agent's farewell has come, not only its end.
 bool wait_for_farewell(int socket) {
@@ -86,7 +68,7 @@ int attach_main(SessionId id, const std::string& marker) {
   const UniqueFd guardian = guardian_behind(found.connection.get());
   // Before the agent can say anything.
   if (write_all(STDOUT_FILENO, marker + " ready\n") != 0) return exit_code::kNodeLost;
-  if (!send_descriptors(found.connection.get(), {STDIN_FILENO, STDOUT_FILENO}))
+  if (!send_packet(found.connection.get(), "d", {STDIN_FILENO, STDOUT_FILENO}))
     return exit_code::kNodeLost;
   // The agent alone decides when they are closed.
   redirect_to_null({STDIN_FILENO, STDOUT_FILENO});

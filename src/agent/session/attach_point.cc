@@ -2,12 +2,11 @@
 
 #include <algorithm>
 #include <cerrno>
-#include <cstring>
 
-#include <sys/socket.h>
 #include <unistd.h>
 
 #include "agent/session/staged_binary.h"
+#include "os/packet.h"
 #include "wire/codec.h"
 #include "wire/framer.h"
 
@@ -20,32 +19,6 @@ constexpr std::size_t kMostCandidates = 4;
 constexpr std::size_t kDescriptors = 2;
 constexpr std::size_t kReadSize = 4096;
 constexpr std::chrono::hours kTouchEvery{1};
-
-/// The descriptors of one message (unix(7), SCM_RIGHTS), at most two. `n`: as recvmsg(2) returns.
-std::vector<UniqueFd> receive(int socket, ssize_t& n) {
-  char byte = 0;
-  iovec data{&byte, 1};
-  alignas(cmsghdr) char control[CMSG_SPACE(kDescriptors * sizeof(int))];
-  msghdr message{};
-  message.msg_iov = &data;
-  message.msg_iovlen = 1;
-  message.msg_control = control;
-  message.msg_controllen = sizeof control;
-  n = ::recvmsg(socket, &message, MSG_CMSG_CLOEXEC | MSG_DONTWAIT);
-  std::vector<UniqueFd> received;
-  if (n <= 0) return received;
-  for (cmsghdr* part = CMSG_FIRSTHDR(&message); part != nullptr;
-       part = CMSG_NXTHDR(&message, part)) {
-    if (part->cmsg_level != SOL_SOCKET || part->cmsg_type != SCM_RIGHTS) continue;
-    const std::size_t count = (part->cmsg_len - CMSG_LEN(0)) / sizeof(int);
-    for (std::size_t i = 0; i < count; ++i) {
-      int fd = -1;
-      std::memcpy(&fd, CMSG_DATA(part) + i * sizeof fd, sizeof fd);
-      received.emplace_back(fd);
-    }
-  }
-  return received;
-}
 
 }  // namespace
 
@@ -109,8 +82,8 @@ void AttachPoint::drop(Candidate& candidate) {
 }
 
 void AttachPoint::receive_descriptors(Candidate& candidate) {
-  ssize_t n = 0;
-  std::vector<UniqueFd> received = receive(candidate.keeper.get(), n);
+  std::vector<UniqueFd> received;
+  (void)receive_packet(candidate.keeper.get(), 1, kDescriptors, received, false);
   if (received.size() != kDescriptors) return drop(candidate);
   candidate.read = std::make_unique<WatchedFd>(loop_, std::move(received[0]));
   candidate.write = std::move(received[1]);

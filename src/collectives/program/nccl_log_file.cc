@@ -17,7 +17,7 @@ void keep_nccl_log() {
   log_fd = ::memfd_create("nccl-log", MFD_CLOEXEC);
   if (log_fd < 0) return;
   ::setenv("NCCL_DEBUG", "INFO", 1);
-  ::setenv("NCCL_DEBUG_SUBSYS", "INIT,NET", 1);
+  ::setenv("NCCL_DEBUG_SUBSYS", "INIT,NET,ENV", 1);
   ::setenv("NCCL_DEBUG_FILE", ("/proc/self/fd/" + std::to_string(log_fd)).c_str(), 1);
 }
 

@@ -13,7 +13,7 @@ using Kind = Call::Kind;
 std::array<float, 64> buffer;
 
 /// The quick answer and the one with words agree.
-Status check(const Call& call, int rank, int size) {
+Status judged(const Call& call, int rank, int size) {
   Status wrong = what_is_wrong(call, rank, size);
   EXPECT_EQ(is_right(call, rank, size), wrong.ok()) << wrong.what();
   return wrong;
@@ -25,34 +25,34 @@ TEST(Call, ChecksRanksCountsAndBuffers) {
             .count = 4,
             .type = DataType::float32,
             .root = 4};
-  EXPECT_EQ(check(call, 0, 4).what(), "broadcast: root is 4, and there are ranks 0 to 3");
+  EXPECT_EQ(judged(call, 0, 4).what(), "broadcast: root is 4, and there are ranks 0 to 3");
   call.root = 3;
-  EXPECT_TRUE(check(call, 0, 4).ok());
+  EXPECT_TRUE(judged(call, 0, 4).ok());
   call.count = std::size_t{1} << 31U;
-  EXPECT_EQ(check(call, 0, 4).code(), Code::invalid_argument);
+  EXPECT_EQ(judged(call, 0, 4).code(), Code::invalid_argument);
   call = {.kind = Kind::all_gather,
           .send = buffer.data(),
           .receive = buffer.data(),
           .count = std::size_t{1} << 30U};
-  EXPECT_EQ(check(call, 0, 2).what(),
+  EXPECT_EQ(judged(call, 0, 2).what(),
             "all_gather: 2147483648 elements; at most 2147483647 in one call");
-  EXPECT_TRUE(check(call, 0, 1).ok()) << "of all ranks together";
+  EXPECT_TRUE(judged(call, 0, 1).ok()) << "of all ranks together";
   call = {.kind = Kind::send_receive,
           .send = buffer.data(),
           .receive = buffer.data(),
           .count = 1,
           .to = 0,
           .from = -1};
-  EXPECT_EQ(check(call, 0, 2).what(),
+  EXPECT_EQ(judged(call, 0, 2).what(),
             "send_receive: the rank to receive from is -1, and there are ranks 0 to 1");
   call.from = 1;
-  EXPECT_EQ(check(call, 0, 2).what(), "send_receive: the two buffers must not be one");
+  EXPECT_EQ(judged(call, 0, 2).what(), "send_receive: the two buffers must not be one");
 }
 
 TEST(Call, OnlyTheRootOfAReductionNeedsABufferForIt) {
   const Call call{.kind = Kind::reduce, .send = buffer.data(), .count = 4, .root = 1};
-  EXPECT_TRUE(check(call, 0, 2).ok());
-  EXPECT_EQ(check(call, 1, 2).what(), "reduce: the buffer to receive into is null");
+  EXPECT_TRUE(judged(call, 0, 2).ok());
+  EXPECT_EQ(judged(call, 1, 2).what(), "reduce: the buffer to receive into is null");
 }
 
 TEST(Call, NothingOfNothingNeedsNoBuffers) {

@@ -55,6 +55,25 @@ TEST(GpuHealth, OneThatIsWellAndOneThatIsNot) {
                           "pid 12 ([Not Found]) holds some of its memory"));
 }
 
+TEST(GpuHealth, ACapThatAllHaveIsMeant) {
+  auto gpus = parse_gpu_query(kHead + kWell + kIll);
+  EXPECT_EQ(common_power_cap(gpus), "");
+  EXPECT_EQ(common_power_cap({}), "");
+  gpus[0].power_limit_w = 300;
+  EXPECT_EQ(common_power_cap(gpus), "power is capped at 300 W of 700 W");
+  EXPECT_THAT(health_findings(gpus[0], true), IsEmpty());
+  EXPECT_THAT(health_findings(gpus[0], false), ElementsAre("power is capped at 300 W of 700 W"));
+}
+
+TEST(GpuHealth, SlowedByHardwareForAReasonWithoutAName) {
+  GpuHealth gpu;
+  gpu.slowed_by = {"hw_slowdown"};
+  EXPECT_THAT(health_findings(gpu),
+              ElementsAre("slowed down by its hardware, as it draws too much power"));
+  gpu.slowed_by = {"hw_slowdown", "hw_power_brake_slowdown"};
+  EXPECT_THAT(health_findings(gpu), ElementsAre("slowed down by its power supply"));
+}
+
 TEST(GpuHealth, NamesOfOlderDrivers) {
   const auto gpus = parse_gpu_query(
       "index, uuid, clocks_throttle_reasons.hw_power_brake_slowdown, retired_pages.pending\n"

@@ -31,6 +31,16 @@ TEST(NcclLog, OneRankOnSocketsIsEnough) {
   EXPECT_EQ(parse_nccl_log(std::string(kInfiniBand) + kSocket).name, "Socket");
 }
 
+TEST(NcclLog, AVariableIsTheReason) {
+  // Said under NCCL_DEBUG_SUBSYS=ENV; NCCL then does not look for a device.
+  const std::string said =
+      "n1:17:17 [0] NCCL INFO NCCL_IB_DISABLE set by environment to 1.\n"
+      "n1:17:17 [0] NCCL INFO NET/Socket : Using [0]eth0:10.0.0.4<0>\n"
+      "n1:17:17 [0] NCCL INFO Using network Socket\n";
+  EXPECT_EQ(parse_nccl_log(said),
+            (NcclNetwork{"Socket", "NCCL_IB_DISABLE set by environment to 1."}));
+}
+
 TEST(NcclLog, ASocketIsWrongOnlyWhereThereIsBetter) {
   EXPECT_THAT(nccl_network_finding(parse_nccl_log(kSocket), true),
               HasSubstr("it says: NET/IB : No device found."));

@@ -86,6 +86,34 @@ TEST(Fabric, RailsOfADgxAndNotItsStorage) {
   EXPECT_THAT(text, Not(HasSubstr("by node        NCCL_IB_HCA")));
 }
 
+/// Ports of devices with these names.
+void set_state(Node& node, const std::vector<std::string>& names, RdmaPort::State state) {
+  for (RdmaDevice& device : node.facts.fabric.rdma) {
+    if (std::find(names.begin(), names.end(), device.name) == names.end()) continue;
+    for (RdmaPort& port : device.ports) port.state = state;
+  }
+}
+
+TEST(Fabric, StorageTakesNoPlaceOfARailThatIsDown) {
+  Cluster cluster = machines({"dgx-h100", "dgx-h100"});
+  set_state(cluster.nodes[1], {"mlx5_0"}, RdmaPort::State::down);
+  LaunchPlan plan = plan_of(test::list_job(), cluster);
+  EXPECT_EQ(env_on(plan, 0).at("NCCL_IB_HCA"), kRails);
+  std::string others = kRails;
+  others.erase(1, std::string("mlx5_0:1,").size());
+  EXPECT_EQ(env_on(plan, 1).at("NCCL_IB_HCA"), others);
+  EXPECT_THAT(plan.notes, ElementsAre(HasSubstr("gpu02: mlx5_0/1 is down")));
+  // With all of them down, the storage's network is nothing to train over.
+  set_state(cluster.nodes[1],
+            {"mlx5_0", "mlx5_3", "mlx5_4", "mlx5_5", "mlx5_6", "mlx5_9", "mlx5_10", "mlx5_11"},
+            RdmaPort::State::down);
+  plan = plan_of(test::list_job(), cluster);
+  EXPECT_FALSE(env_on(plan, 1).contains("NCCL_IB_HCA"));
+  EXPECT_THAT(plan.notes,
+              ElementsAre(HasSubstr("gpu02: NCCL_IB_HCA is not set, because none of the InfiniBand "
+                                    "ports beside its GPUs can be used")));
+}
+
 TEST(Fabric, AzuresEthernetFunctionIsNotTaken) {
   const Cluster cluster = machines({"azure-nd-a100-v4", "azure-nd-a100-v4"});
   const LaunchPlan plan = plan_of(test::list_job(), cluster);

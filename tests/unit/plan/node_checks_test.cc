@@ -3,6 +3,7 @@
 #include <gmock/gmock.h>
 
 #include "fake_cluster.h"
+#include "plan/link_rate.h"
 #include "plan/preflight.h"
 
 namespace dlaunch {
@@ -125,6 +126,61 @@ TEST(NodeChecks, OfTwoNodesAPortIsANote) {
   const auto findings = check_nodes(all);
   EXPECT_THAT(bad(findings), IsEmpty());
   EXPECT_THAT(findings, SizeIs(3));
+}
+
+TEST(NodeChecks, OfTwoNodesTheOneThatHasLostAGpuIsNamed) {
+  auto all = nodes(2);
+  all[1].facts.gpus.pop_back();
+  const auto findings = check_nodes(all);
+  EXPECT_THAT(bad(findings), ElementsAre("gpus 1"));
+  EXPECT_THAT(findings.front().text, HasSubstr(", gpu01 has 8 x "));
+  all[1].facts.gpus.resize(4);  // half as many may be meant
+  EXPECT_THAT(bad(check_nodes(all)), IsEmpty());
+  all[1].facts.gpus = all[0].facts.gpus;
+  all[1].facts.gpus.pop_back();
+  all[1].facts.gpus.front().model = "another";
+  EXPECT_THAT(bad(check_nodes(all)), IsEmpty());
+}
+
+TEST(NodeChecks, OfTwoNodesAPortBesideAGpuIsNamed) {
+  auto all = nodes(2);
+  for (auto& node : all) {
+    const std::string root = "pci0000:15/0000:15:01.0/0000:16:00.0/";
+    node.facts.gpus.front().pci_path = root + "0000:17:02.0/0000:1b:00.0";
+    node.facts.fabric.rdma[1].pci_path = root + "0000:17:01.0/0000:18:00.0";
+  }
+  all[0].facts.fabric.rdma[1].ports[0].state = RdmaPort::State::down;
+  EXPECT_THAT(bad(check_nodes(all)), ElementsAre("port-down 0"));
+}
+
+TEST(NodeChecks, AnotherNumberOfGpusThanExpected) {
+  auto all = nodes(3);
+  EXPECT_THAT(bad(check_nodes(all, 8)), IsEmpty());
+  all[1].facts.gpus.pop_back();
+  const auto findings = check_nodes(all, 8);
+  EXPECT_THAT(bad(findings), ElementsAre("gpus 1"));
+  EXPECT_EQ(findings.front().text, "7 GPUs, expected 8");
+  all[0].facts.gpus.clear();
+  EXPECT_THAT(bad(check_nodes(all, 0)), ElementsAre("gpus 1", "gpus 2"));
+}
+
+TEST(NodeChecks, OtherVersionsOfMpiAndNccl) {
+  auto all = nodes(3);
+  for (auto& node : all)
+    node.condition.collectives = {"mpi: ready, Open MPI v4.1.4", "nccl: ready, NCCL 2.28.9"};
+  all[0].condition.collectives[0] = "mpi: ready, Open MPI v4.1.6";
+  all[0].condition.collectives[1] = "nccl: NCCL 2.28.3 is here, but no NVIDIA driver";
+  EXPECT_THAT(check_nodes(all), IsEmpty());
+  all[0].condition.collectives[0] = "mpi: ready, Open MPI v5.0.3";
+  all[2].condition.collectives[1] = "nccl: ready, NCCL 2.19.3";
+  const auto findings = check_nodes(all);
+  EXPECT_THAT(bad(findings), ElementsAre("mpi 0", "nccl 2"));
+  EXPECT_EQ(findings[0].text,
+            "the MPI library that dlaunch finds is Open MPI v5.0, the other 2 have Open MPI v4.1");
+  // Where it is not there, that is said elsewhere.
+  all[0].condition.collectives = {"mpi: libmpi.so.40 is not on this node"};
+  all[2].condition.collectives.clear();
+  EXPECT_THAT(check_nodes(all), IsEmpty());
 }
 
 TEST(NodeChecks, HalfOfTheOthersIsNoMajority) {

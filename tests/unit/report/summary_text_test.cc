@@ -7,6 +7,7 @@
 
 #include "report/summary.h"
 #include "report_builder.h"
+#include "summary_fixture.h"
 
 namespace dlaunch {
 namespace {
@@ -17,36 +18,6 @@ using namespace testing_support;
 using std::chrono::milliseconds;
 using std::chrono::seconds;
 using How = RankEnd::How;
-
-constexpr const char* kRun = "runs/20261120-210142-k3f";
-
-/// 8 ranks on 2 nodes: rank 5 failed after 12.4 s, the others were stopped.
-class SummaryText : public testing::Test {
- protected:
-  LaunchPlan plan_ = make_plan(2, 4);
-  RunReport report_ = failed_run();
-  Evidence evidence_;
-
-  static RunReport failed_run() {
-    RunReport report;
-    report.exit_code = 1;
-    report.from_rank = true;
-    report.cause = Cause::exit_code;
-    report.first = Rank(5);
-    report.elapsed = milliseconds(12'700);
-    report.ranks.assign(8, make_end(How::stopped, killed_by(SIGTERM), milliseconds(12'600)));
-    report.ranks[5] = make_end(How::exited, code(1), milliseconds(12'400));
-    return report;
-  }
-  void all_ended_well() {
-    report_ = RunReport{};
-    report_.elapsed = seconds(192);
-    report_.ranks.assign(8, make_end(How::exited, code(0), seconds(192)));
-  }
-  [[nodiscard]] std::string text() const {
-    return summary_text(SummaryInput{&plan_, report_, kRun, evidence_});
-  }
-};
 
 TEST_F(SummaryText, StartLine) {
   EXPECT_EQ(start_line(plan_),
@@ -144,182 +115,6 @@ TEST_F(SummaryText, Stragglers) {
                                 "          rank 0 had ended well\n"));
 }
 
-TEST_F(SummaryText, Failure) {
-  evidence_.exception = "RuntimeError: CUDA out of memory. Tried to allocate 2.50 GiB";
-  evidence_.where = "train.py:118 in forward";
-  evidence_.last_lines = {"  File \"train.py\", line 118, in forward", "    x = self.block(x)",
-                          "RuntimeError: CUDA out of memory. Tried to allocate 2.50 GiB"};
-  report_.ranks[4] = make_end(How::exited, code(1), milliseconds(12'700));
-  EXPECT_EQ(text(),
-            "dlaunch: FAILED after 12.4 s: rank 5 on node1 exited with code 1, first of 8\n"
-            "\n"
-            "  RuntimeError: CUDA out of memory. Tried to allocate 2.50 GiB\n"
-            "    train.py:118 in forward\n"
-            "\n"
-            "  last lines of rank 5\n"
-            "    |   File \"train.py\", line 118, in forward\n"
-            "    |     x = self.block(x)\n"
-            "    | RuntimeError: CUDA out of memory. Tried to allocate 2.50 GiB\n"
-            "\n"
-            "  others  rank 4 exited with 1 after 300 ms;\n"
-            "          0-3, 6, 7 were stopped by dlaunch\n"
-            "  logs    dlaunch logs --rank 5           runs/20261120-210142-k3f/attempt-0/\n");
-}
-
-TEST_F(SummaryText, ASingleRankWithoutAWord) {
-  plan_ = make_plan(1, 1);
-  report_.ranks = {report_.ranks[5]};
-  report_.first = Rank(0);
-  EXPECT_EQ(text(),
-            "dlaunch: FAILED after 12.4 s: rank 0 on node0 exited with code 1\n"
-            "\n"
-            "  logs    dlaunch logs --rank 0           runs/20261120-210142-k3f/attempt-0/\n");
-}
-
-TEST_F(SummaryText, ASignalIsNamed) {
-  report_.cause = Cause::signal;
-  report_.ranks[5].status = ExitStatus{true, SIGSEGV, true};
-  EXPECT_EQ(text(),
-            "dlaunch: FAILED after 12.4 s: rank 5 on node1 was killed by SIGSEGV (core\n"
-            "         dumped), first of 8\n"
-            "\n"
-            "  others  0-4, 6, 7 were stopped by dlaunch\n"
-            "  logs    dlaunch logs --rank 5           runs/20261120-210142-k3f/attempt-0/\n");
-}
-
-TEST_F(SummaryText, LackOfMemoryIsToldWithItsEvidence) {
-  report_.cause = Cause::out_of_memory;
-  report_.ranks[5].status =
-      ExitStatus{true, SIGKILL, false, "12.3 GiB anonymous; limit of its cgroup 12 GiB"};
-  EXPECT_EQ(text(),
-            "dlaunch: FAILED after 12.4 s: rank 5 on node1 was killed by SIGKILL, first of 8\n"
-            "\n"
-            "  why     the kernel ended it: out of memory (12.3 GiB anonymous; limit of its\n"
-            "          cgroup 12 GiB)\n"
-            "  others  0-4, 6, 7 were stopped by dlaunch\n"
-            "  logs    dlaunch logs --rank 5           runs/20261120-210142-k3f/attempt-0/\n");
-}
-
-TEST_F(SummaryText, ARankThatIsNoneOfMpiIsToldWithTheReason) {
-  report_.cause = Cause::mpi;
-  report_.exit_code = 65;
-  report_.ranks[5].status = ExitStatus{false, 0, false, "", MpiEnd::never_connected};
-  EXPECT_EQ(text(),
-            "dlaunch: FAILED after 12.4 s: rank 5 on node1 exited without having called\n"
-            "         MPI_Init, first of 8\n"
-            "\n"
-            "  why     every rank of an MPI job must call MPI_Init and reach dlaunch by it,\n"
-            "          over PMIx (Open MPI) or PMI-1 (MPICH, Intel MPI); this one is no MPI\n"
-            "          program, or its MPI library has neither, or a container hides PMIx's\n"
-            "          server or the descriptor PMI_FD from it, or there is no server (a note\n"
-            "          says so)\n"
-            "  others  0-4, 6, 7 were stopped by dlaunch\n"
-            "  try     mpi.init: optional for programs that only read MPI's variables;\n"
-            "          framework: none for others; for other MPI libraries their own mpirun,\n"
-            "          with mpi.launcher: mpirun\n"
-            "  logs    dlaunch logs --rank 5           runs/20261120-210142-k3f/attempt-0/\n");
-}
-
-TEST_F(SummaryText, ARankOfAnotherWorld) {
-  report_.cause = Cause::mpi;
-  report_.exit_code = 65;
-  report_.ranks[5].status = ExitStatus{false, 0, false, "", MpiEnd::other_world, 1};
-  EXPECT_EQ(text(),
-            "dlaunch: FAILED after 12.4 s: rank 5 on node1 exited from an MPI world of 1\n"
-            "         rank, first of 8\n"
-            "\n"
-            "  why     the ranks of this job are one world of 8, and the MPI library of this\n"
-            "          one has made another: something between dlaunch and the program has\n"
-            "          changed or removed what tells it its place (PMI_RANK, PMI_SIZE: env\n"
-            "          -i, sudo, a wrapper, a container that does not pass them)\n"
-            "  others  0-4, 6, 7 were stopped by dlaunch\n"
-            "  try     the program without what stands before it; mpi.init: optional where a\n"
-            "          world of its own is meant\n"
-            "  logs    dlaunch logs --rank 5           runs/20261120-210142-k3f/attempt-0/\n");
-}
-
-TEST_F(SummaryText, ARankThatHasNotMetMpirun) {
-  plan_.mpirun = MpirunPlan{"Open MPI 4", {"mpirun"}, {}, ""};
-  report_.cause = Cause::mpi;
-  report_.exit_code = 65;
-  report_.ranks[5].status = ExitStatus{false, 0, false, "", MpiEnd::never_connected};
-  EXPECT_THAT(text(), testing::HasSubstr("has not met mpirun\n          (Open MPI 4):"));
-  EXPECT_THAT(text(), testing::HasSubstr("  try     the mpirun of the library that the program"));
-}
-
-TEST_F(SummaryText, TiesAreNotDecided) {
-  report_.first = Rank(3);
-  report_.perhaps_first = {Rank(5)};
-  report_.ranks[3] = report_.ranks[5];
-  EXPECT_EQ(text(),
-            "dlaunch: FAILED after 12.4 s: rank 3 on node0 exited with code 1, cannot tell\n"
-            "         which of ranks 3 and 5 was first\n"
-            "\n"
-            "  others  rank 5 exited with 1 at the same time;\n"
-            "          0-2, 4, 6, 7 were stopped by dlaunch\n"
-            "  logs    dlaunch logs --rank 3           runs/20261120-210142-k3f/attempt-0/\n");
-}
-
-TEST_F(SummaryText, EveryWayToEnd) {
-  report_.ranks[0] = make_end(How::exited, code(0), seconds(12));
-  report_.ranks[1] = make_end(How::killed, killed_by(SIGKILL), milliseconds(42'400));
-  report_.ranks[2] = make_end(How::exited, killed_by(SIGABRT), milliseconds(12'900));
-  report_.ranks[3] = make_end(How::exited, killed_by(SIGABRT), milliseconds(12'800));
-  report_.ranks[4].how = How::lost;
-  report_.ranks[6].how = How::not_started;
-  report_.leftovers = 1;
-  EXPECT_EQ(text(),
-            "dlaunch: FAILED after 12.4 s: rank 5 on node1 exited with code 1, first of 8\n"
-            "\n"
-            "  others  ranks 2, 3 were killed by SIGABRT after 400 ms to 500 ms;\n"
-            "          rank 1 did not stop and was killed by dlaunch after 30.0 s;\n"
-            "          rank 4 was lost with node1;\n"
-            "          rank 7 was stopped by dlaunch;\n"
-            "          rank 0 had ended well;\n"
-            "          rank 6 was not started;\n"
-            "          1 leftover process was killed\n"
-            "  logs    dlaunch logs --rank 5           runs/20261120-210142-k3f/attempt-0/\n");
-}
-
-TEST_F(SummaryText, CannotExecute) {
-  report_.cause = Cause::cannot_execute;
-  report_.first = Rank(0);
-  report_.ranks.assign(8, RankEnd{});
-  report_.ranks[0].how = How::cannot_start;
-  report_.ranks[0].start_failure = StartFailure{StartFailure::Step::execute, ENOENT, "python3.12",
-                                                "/usr/local/bin:/usr/bin:/bin"};
-  EXPECT_EQ(text(),
-            "dlaunch: rank 0 on node0: cannot execute \"python3.12\": No such file or directory\n"
-            "         PATH on node0: /usr/local/bin:/usr/bin:/bin\n");
-}
-
-TEST_F(SummaryText, AScriptGivenAsAProgramGetsAdvice) {
-  report_.cause = Cause::cannot_execute;
-  report_.first = Rank(0);
-  report_.ranks.assign(1, RankEnd{});
-  report_.ranks[0].how = How::cannot_start;
-  using Step = StartFailure::Step;
-  report_.ranks[0].start_failure = StartFailure{Step::execute, ENOENT, "train.py", "/bin"};
-  EXPECT_THAT(text(), HasSubstr("if it is in the workdir: ./train.py, or python3 train.py\n"));
-  report_.ranks[0].start_failure = StartFailure{Step::execute, EACCES, "/data/go.sh", ""};
-  EXPECT_THAT(text(), HasSubstr("try: sh /data/go.sh, or chmod +x /data/go.sh\n"));
-  report_.ranks[0].start_failure = StartFailure{Step::execute, ENOENT, "/data/train.py", ""};
-  EXPECT_THAT(text(), Not(HasSubstr("python3"))) << "the file is not there, whoever reads it";
-}
-
-TEST_F(SummaryText, CannotExecuteWhileOthersRan) {
-  report_.cause = Cause::cannot_execute;
-  RankEnd end;
-  end.how = How::cannot_start;
-  end.start_failure = StartFailure{StartFailure::Step::execute, EACCES, "/data/train", ""};
-  report_.ranks[5] = end;
-  EXPECT_EQ(text(),
-            "dlaunch: rank 5 on node1: cannot execute \"/data/train\": Permission denied\n"
-            "\n"
-            "  others  0-4, 6, 7 were stopped by dlaunch\n"
-            "  logs    runs/20261120-210142-k3f/attempt-0/\n");
-}
-
 TEST_F(SummaryText, NodeLost) {
   report_.cause = Cause::node_lost;
   report_.lost_node = NodeIndex(1);
@@ -349,7 +144,7 @@ class NotConnected : public testing::Test {
     report_.elapsed = milliseconds(300);
   }
   [[nodiscard]] std::string text() const {
-    SummaryInput input{nullptr, report_, kRun, {}};
+    SummaryInput input{nullptr, report_, kSummaryRun, {}};
     input.node_names = {"gpu11", "gpu12", "gpu13"};
     return summary_text(input);
   }
@@ -474,7 +269,7 @@ TEST_F(SummaryText, NoPlan) {
   report_.exit_code = exit_code::kUsage;
   report_.detail =
       "port 29500 on node0 is taken by pid 8812 (python train.py, user eve)\n         try auto";
-  EXPECT_EQ(summary_text(SummaryInput{nullptr, report_, kRun, {}}),
+  EXPECT_EQ(summary_text(SummaryInput{nullptr, report_, kSummaryRun, {}}),
             "dlaunch: port 29500 on node0 is taken by pid 8812 (python train.py, user eve)\n"
             "         try auto\n");
 }
@@ -483,7 +278,7 @@ TEST_F(SummaryText, InternalErrorWithoutPlan) {
   report_ = RunReport{};
   report_.cause = Cause::internal;
   report_.detail = "the engine ended with code 3";
-  EXPECT_EQ(summary_text(SummaryInput{nullptr, report_, kRun, {}}),
+  EXPECT_EQ(summary_text(SummaryInput{nullptr, report_, kSummaryRun, {}}),
             "dlaunch: FAILED after 0 s: internal error: the engine ended with code 3\n"
             "\n"
             "  logs    runs/20261120-210142-k3f/\n");
