@@ -200,6 +200,43 @@ def mpi_that_the_env_of_a_job_names_is_found_by_its_preflight(box):
         expect_in(name, text(run.out), "who has run it")
 
 
+# A GPU as the driver would list it.
+ONE_GPU = """
+set -e
+mkdir /run/dev
+mount -t tmpfs -o mode=755 tmpfs /run/dev
+for file in null zero full random urandom tty; do touch /run/dev/$file; mount --bind /dev/$file /run/dev/$file; done
+mkdir /run/dev/shm
+mount --bind /dev/shm /run/dev/shm
+ln -s /proc/self/fd /run/dev/fd
+touch /run/dev/nvidia0
+mount --rbind /run/dev /dev
+mount -t tmpfs tmpfs /proc/driver
+mkdir -p /proc/driver/nvidia/gpus/0000:18:00.0
+printf 'Model: \t NVIDIA H100 80GB HBM3\nDevice Minor: \t 0\n' >/proc/driver/nvidia/gpus/0000:18:00.0/information
+"""
+
+
+@case(alone=True)
+def that_nccl_was_not_measured_is_said_where_there_are_gpus(box):
+    """What MPI measures by one rank a node says nothing of it."""
+    cluster = box.make_cluster(2)
+    for node in cluster.nodes:
+        node.sh(ONE_GPU)
+    found = report(box)
+    expect_equal([node["gpus"] for node in found["nodes"]], [1, 1], "GPUs")
+    notes = [one for one in found["findings"] if one["code"] == "nccl"]
+    expect_equal([(one["severity"], one["hosts"]) for one in notes], [("note", [])], "one note for both")
+    words = "NCCL was not measured: node[1-2]: "
+    expect(notes[0]["text"].startswith(words) and len(notes[0]["text"]) > len(words), f"which nodes, and why: {notes[0]}")
+    expect_measured(found)
+    expect_equal((bad(found), found["good"]), ([], True), "a note makes nothing bad")
+    job(box, "hosts: [node1, node2]\n")
+    run = box.run("run", "job.yaml", "--set", "preflight.checks=[node, reach, fabric]", patience=180.0)
+    expect_in("note: preflight: " + words, " ".join(text(run.err).split()), "a job's preflight")
+    expect(any(words in one for one in box.json("summary.json")["preflight"]), "in summary.json")
+
+
 @case
 def what_the_name_of_an_azure_size_says_is_compared_with_the_nodes(box):
     box.make_cluster(2)
