@@ -13,6 +13,7 @@
 #include <sys/statvfs.h>
 #include <unistd.h>
 
+#include "agent/ranks/environment_block.h"
 #include "fabric/fabric_facts.h"
 #include "fabric/gpu_health.h"
 #include "fabric/node_facts.h"
@@ -26,6 +27,8 @@
 #include "os/write_all.h"
 #include "wire/codec.h"
 #include "wire/framer.h"
+
+extern char** environ;
 
 namespace dlaunch {
 
@@ -134,9 +137,12 @@ void add_faults(NodeCondition& condition) {
 }
 
 /// What our own program can measure with here (cli/collectives_command.h).
-void add_collectives(NodeCondition& condition) {
+void add_collectives(const wire::Inspect& question, NodeCondition& condition) {
   constexpr std::chrono::seconds kLimit{10};
-  const auto said = program_output({"/proc/self/exe", "collectives", "--probe"}, kLimit);
+  const Environment environment =
+      probe_environment(environment_from_block(environ), question, folder_exists);
+  const auto said =
+      program_output({"/proc/self/exe", "collectives", "--probe"}, kLimit, &environment);
   std::string_view rest = said ? std::string_view(*said) : std::string_view();
   while (!rest.empty()) {
     const std::size_t end = std::min(rest.find('\n'), rest.size());
@@ -147,6 +153,14 @@ void add_collectives(NodeCondition& condition) {
 
 }  // namespace
 
+Environment probe_environment(Environment login, const wire::Inspect& question,
+                              const FolderExists& exists) {
+  // Ranks that measure have no other workdir (cli/fabric_run.cc).
+  const EnvironmentBase base(carried_environment(std::move(login), question.carried, "/", exists),
+                             {}, {}, question.env);
+  return base.variables();
+}
+
 NodeCondition inspect_node(const wire::Inspect& question) {
   NodeCondition condition;
   for (const std::string& folder : question.folders) condition.disks.push_back(disk_of(folder));
@@ -155,7 +169,7 @@ NodeCondition inspect_node(const wire::Inspect& question) {
   if (::getrlimit(RLIMIT_NOFILE, &limit) == 0) condition.open_files_hard = limit.rlim_max;
   std::string boot_id = read_proc_file("/proc/sys/kernel/random/boot_id");
   condition.boot_id = boot_id.substr(0, boot_id.find('\n'));
-  if (question.collectives) add_collectives(condition);
+  if (question.collectives) add_collectives(question, condition);
   if (!question.gpus) return condition;
   const std::vector<GpuFact> gpus = fabric::read_gpus("");
   if (gpus.empty()) return condition;

@@ -8,6 +8,7 @@
 
 #include <sys/types.h>
 
+#include "agent/ranks/carried_environment.h"
 #include "os/event_loop.h"
 #include "wire/message.h"
 
@@ -44,5 +45,10 @@ class Inspection {
 /// What the process finds out. Blocks for as long as the node takes; `ask_gpus`: nvidia-smi and the
 /// kernel's log, too.
 [[nodiscard]] NodeCondition inspect_node(const wire::Inspect& question);
+
+/// In which it asks what can be measured with: what a rank that measures would inherit and be
+/// given. `login`: the agent's own environment. Pure but for the question which folders exist.
+[[nodiscard]] Environment probe_environment(Environment login, const wire::Inspect& question,
+                                            const FolderExists& exists);
 
 }  // namespace dlaunch

@@ -9,6 +9,7 @@
 #include "os/clock.h"
 #include "plan/node_checks.h"
 #include "report/azure_size_findings.h"
+#include "report/backend_choice.h"
 #include "report/fabric_findings.h"
 
 extern char** environ;
@@ -149,19 +150,28 @@ std::vector<std::string> interfaces_of(const Survey& survey) {
   return names;
 }
 
+/// Why nothing can be measured whatever is on the nodes; empty: it can.
+std::string nobody_to_measure(const Survey& survey, const std::vector<std::uint32_t>& good) {
+  if (!survey.no_meeting.empty()) return "the nodes do not reach each other";
+  if (good.size() < 2) return "with fewer than two good nodes there is nobody to exchange with";
+  return {};
+}
+
 /// One run of the ranks on the nodes that are good; whether there is anybody else to try it with.
+/// `notes`: on what was not measured then.
 Result<bool> measure_once(const JobSpec& spec, const ClusterCheckOptions& options,
-                          const Survey& survey, CheckReport& report) {
+                          const Survey& survey, std::vector<CheckFinding>& notes,
+                          CheckReport& report) {
   const std::vector<std::uint32_t> good = good_nodes(report);
-  const auto backend = choose_backend(report.nodes, good);
-  if (!survey.no_meeting.empty()) {
-    report.not_measured = "the nodes do not reach each other";
-  } else if (good.size() < 2) {
-    report.not_measured = "with fewer than two good nodes there is nobody to exchange with";
-  } else if (!backend) {
-    report.not_measured = backend.error().message;
-  }
+  report.not_measured = nobody_to_measure(survey, good);
   if (!report.not_measured.empty()) return false;
+  BackendChoice choice = choose_backend(report.nodes, good);
+  notes = std::move(choice.notes);
+  const auto& backend = choice.backend;
+  if (!backend) {
+    report.not_measured = backend.error().message;
+    return false;
+  }
   const auto run = run_fabric_check(spec, report.nodes, good, *backend, options.current_folder,
                                     options.verbosity);
   if (!run) return tl::unexpected(run.error());
@@ -186,12 +196,15 @@ Result<bool> measure_once(const JobSpec& spec, const ClusterCheckOptions& option
 Status measure_fabric(const JobSpec& spec, const ClusterCheckOptions& options, const Survey& survey,
                       CheckReport& report) {
   constexpr int kMostTimes = 3;
-  for (int times = 0; times < kMostTimes; ++times) {
-    const auto again = measure_once(spec, options, survey, report);
-    if (!again) return tl::unexpected(again.error());
-    if (!*again) return {};
+  std::vector<CheckFinding> notes;
+  bool again = true;
+  for (int times = 0; again && times < kMostTimes; ++times) {
+    const auto tried = measure_once(spec, options, survey, notes, report);
+    if (!tried) return tl::unexpected(tried.error());
+    again = *tried;
   }
-  report.not_measured = "the measuring ranks failed on one node after the other";
+  if (again) report.not_measured = "the measuring ranks failed on one node after the other";
+  report.findings.insert(report.findings.end(), notes.begin(), notes.end());
   return {};
 }
 

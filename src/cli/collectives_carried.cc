@@ -27,7 +27,9 @@ struct Kind {
 };
 
 constexpr Kind kMpi{"mpi", "dlaunch-collectives-mpi", "this dlaunch was built without MPI"};
-constexpr Kind kNccl{"nccl", "dlaunch-collectives-nccl", "this dlaunch was built without NCCL"};
+constexpr Kind kNccl{"nccl", "dlaunch-collectives-nccl",
+                     "this dlaunch was built without NCCL (nccl.h and the CUDA toolkit were not "
+                     "there)"};
 
 const Kind& kind_of(MeasureBackend backend) {
   return backend == MeasureBackend::mpi ? kMpi : kNccl;

@@ -21,7 +21,9 @@ Result<std::string> probe_collectives(MeasureBackend backend) {
   const bool mpi = backend == MeasureBackend::mpi;
   if (!is_built_in(backend))
     return fail(exit_code::kPreflight,
-                mpi ? "this dlaunch was built without MPI" : "this dlaunch was built without NCCL");
+                mpi ? "this dlaunch was built without MPI"
+                    : "this dlaunch was built without NCCL (nccl.h and the CUDA toolkit were not "
+                      "there)");
   constexpr std::string_view kReady = "ready, ";
   const std::string line = collectives::version_line(mpi ? "mpi" : "nccl");
   if (!line.starts_with(kReady)) return fail(exit_code::kPreflight, line);

@@ -23,26 +23,6 @@ constexpr Duration kRunLimit = std::chrono::minutes(3);
 constexpr std::uint64_t kCallLimitMs = 30000;
 constexpr std::uint64_t kBudgetMs = 30000;
 
-/// Why the node cannot measure by this back-end; empty: it can.
-std::string refusal(const CheckedNode& node, const std::string& backend) {
-  for (const std::string& line : node.condition.collectives) {
-    if (!line.starts_with(backend + ": ")) continue;
-    const std::string what = line.substr(backend.size() + 2);
-    return what == "ready" || what.starts_with("ready, ") ? "" : what;
-  }
-  return "dlaunch collectives --probe says nothing there";
-}
-
-/// Of the first node that cannot; empty: all can.
-std::string refusal_of_any(const std::vector<CheckedNode>& nodes,
-                           const std::vector<std::uint32_t>& good, const std::string& backend) {
-  for (const std::uint32_t i : good) {
-    const std::string why = refusal(nodes[i], backend);
-    if (!why.empty()) return nodes[i].name + ": " + why;
-  }
-  return {};
-}
-
 /// What stays of the job: where it runs, how it is reached, and its settings of the network.
 JobSpec measuring_job(const JobSpec& job, const std::vector<std::uint32_t>& nodes,
                       MeasureBackend backend) {
@@ -129,17 +109,6 @@ bool is_no_finding(int code) {
 }
 
 }  // namespace
-
-Result<MeasureBackend> choose_backend(const std::vector<CheckedNode>& nodes,
-                                      const std::vector<std::uint32_t>& good) {
-  const bool all_have_gpus = std::all_of(
-      good.begin(), good.end(), [&](std::uint32_t i) { return !nodes[i].facts.gpus.empty(); });
-  if (all_have_gpus && !good.empty() && refusal_of_any(nodes, good, "nccl").empty())
-    return MeasureBackend::nccl;
-  const std::string why = refusal_of_any(nodes, good, "mpi");
-  if (!why.empty()) return fail(exit_code::kPreflight, why);
-  return MeasureBackend::mpi;
-}
 
 Result<FabricRun> run_fabric_check(const JobSpec& spec, const std::vector<CheckedNode>& checked,
                                    const std::vector<std::uint32_t>& nodes, MeasureBackend backend,

@@ -14,11 +14,6 @@
 
 namespace dlaunch {
 
-/// NCCL where all of them have GPUs and can use it, else MPI. Errors: what none of both can do, and
-/// where, in one sentence.
-[[nodiscard]] Result<MeasureBackend> choose_backend(const std::vector<CheckedNode>& nodes,
-                                                    const std::vector<std::uint32_t>& good);
-
 struct FabricRun {
   measure::CheckData data;  // its nodes count from 0 among those that were asked for
   std::string failure;      // why there is no data; empty: there is

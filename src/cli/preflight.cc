@@ -69,8 +69,7 @@ Result<std::vector<std::string>> run_preflight(JobSpec& spec, const PreflightOpt
     std::fprintf(stderr, "%s", check_text(*report).c_str());
     return tl::unexpected(choice.error());
   }
-  if (!report->not_measured.empty())
-    choice->notes.push_back("preflight: not measured: " + report->not_measured);
+  for (std::string& note : unmeasured_notes(*report)) choice->notes.push_back(std::move(note));
   for (const std::string& note : choice->notes) {
     if (!options.quiet) say("note: " + note);
   }

@@ -98,6 +98,17 @@ Result<NodeChoice> choose_nodes(const NodesWanted& wanted, const CheckReport& re
   return choice;
 }
 
+std::vector<std::string> unmeasured_notes(const CheckReport& report) {
+  std::vector<std::string> notes;
+  if (!report.not_measured.empty())
+    notes.push_back("preflight: not measured: " + report.not_measured);
+  for (const CheckFinding& one : report.findings) {
+    if (one.severity != Severity::note || one.code != "nccl") continue;
+    notes.push_back("preflight: " + one.text + (one.remedy.empty() ? "" : "; try: " + one.remedy));
+  }
+  return notes;
+}
+
 void settle_nodes(const std::vector<std::uint32_t>& nodes, JobSpec& spec) {
   if (!spec.hosts.hosts.empty()) {
     std::vector<HostSpec> hosts;

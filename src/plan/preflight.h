@@ -31,6 +31,9 @@ struct NodeChoice {
 /// exit_code::kPreflight where there are too few, or where something is wrong with all together.
 [[nodiscard]] Result<NodeChoice> choose_nodes(const NodesWanted& wanted, const CheckReport& report);
 
+/// What of the network was not measured, and why, a sentence each: the choice does not rest on it.
+[[nodiscard]] std::vector<std::string> unmeasured_notes(const CheckReport& report);
+
 /// The job on these hosts, no more and no fewer.
 void settle_nodes(const std::vector<std::uint32_t>& nodes, JobSpec& spec);
 

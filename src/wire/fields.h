@@ -347,8 +347,9 @@ inline constexpr auto kFields<NodeCondition> =
                field("boot_id", &NodeCondition::boot_id)};
 template <>
 inline constexpr auto kFields<Inspect> = std::tuple{
-    field("folders", &Inspect::folders), field("gpus", &Inspect::gpus),
-    field("collectives", &Inspect::collectives), field("limit_ms", &Inspect::limit_ms, kInterval)};
+    field("folders", &Inspect::folders),         field("gpus", &Inspect::gpus),
+    field("collectives", &Inspect::collectives), field("limit_ms", &Inspect::limit_ms, kInterval),
+    field("carried", &Inspect::carried),         field("env", &Inspect::env)};
 template <>
 inline constexpr auto kFields<Inspected> = std::tuple{field("condition", &Inspected::condition)};
 

@@ -606,6 +606,10 @@ struct Inspect {
   bool gpus = true;                  // whether nvidia-smi and the kernel's log are asked
   bool collectives = true;           // whether `dlaunch collectives --probe` is
   std::uint32_t limit_ms = 20000;
+  // What the probe finds its libraries by, as a rank that measures will: the agent's own with what
+  // of `carried` has its folders here, then `env`.
+  Environment carried;  // of the launcher's machine; see agent/ranks/carried_environment.h
+  Environment env;      // without secrets
   bool operator==(const Inspect&) const = default;
 };
 /// agent -> launcher

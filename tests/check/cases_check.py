@@ -3,6 +3,7 @@
 import json
 import math
 import os
+import shutil
 
 from case import case
 from expectations import Skip, expect, expect_equal, expect_in
@@ -15,9 +16,9 @@ def text(output):
     return output.decode()
 
 
-def check(box, *options, hosts=None, code=0, patience=180.0):
+def check(box, *options, hosts=None, code=0, patience=180.0, **more):
     names = hosts or box.cluster.names
-    return box.run("check", "--hosts", ",".join(names), "--ssh", box.cluster.ssh, *options, code=code, patience=patience)
+    return box.run("check", "--hosts", ",".join(names), "--ssh", box.cluster.ssh, *options, code=code, patience=patience, **more)
 
 
 def report(box, *options, **more):
@@ -159,6 +160,81 @@ def without_mpi_the_rest_is_checked(box):
     expect_in("not measured: node2: ", text(run.out), "why")
     expect_in("libmpi.so", text(run.out), "the library")
     expect_in("all 2 nodes are good", text(run.err), "the last line")
+
+
+def move_mpi(box):
+    """Into a folder that no dynamic linker of the nodes knows, as where MPI comes by environment modules. Returns the folder, which all nodes see."""
+    if not os.path.exists(LIBRARY):
+        raise Skip(f"no {LIBRARY}")
+    folder = box.make_folder("mpi")
+    shutil.copy(LIBRARY, folder)
+    for node in box.cluster.nodes:
+        node.sh(f"mount --bind /dev/null {LIBRARY}")
+    return folder
+
+
+@case(alone=True)
+def mpi_that_only_this_shells_library_path_names_is_found_on_the_nodes(box):
+    box.make_cluster(2)
+    folder = move_mpi(box)
+    expect_in("not measured: node1: ", text(check(box).out), "without it")
+    found = report(box, env={"LD_LIBRARY_PATH": folder})
+    expect_measured(found)
+    expect_equal((bad(found), found["good"]), ([], True), "what is bad")
+    expect(found["all_reduce_busbw_gbs"] > 0, "all_reduce was measured")
+
+
+@case(alone=True)
+def mpi_that_the_env_of_a_job_names_is_found_by_its_preflight(box):
+    cluster = box.make_cluster(2)
+    folder = move_mpi(box)
+    fabric = ["--set", "preflight.checks=[node, reach, fabric]"]
+    job(box, "hosts: [node1, node2]\n")
+    run = box.run("run", "job.yaml", *fabric, patience=180.0)
+    expect_in("note: preflight: not measured: node1: ", " ".join(text(run.err).split()), "without it")
+    job(box, f"hosts: [node1, node2]\nenv: {{LD_LIBRARY_PATH: {folder}}}\n")
+    expect_measured(json.loads(box.run("check", "job.yaml", "--json", patience=180.0).out))
+    run = box.run("run", "job.yaml", *fabric, patience=180.0)
+    expect("not measured" not in text(run.err), text(run.err))
+    for name in cluster.names:
+        expect_in(name, text(run.out), "who has run it")
+
+
+# A GPU as the driver would list it.
+ONE_GPU = """
+set -e
+mkdir /run/dev
+mount -t tmpfs -o mode=755 tmpfs /run/dev
+for file in null zero full random urandom tty; do touch /run/dev/$file; mount --bind /dev/$file /run/dev/$file; done
+mkdir /run/dev/shm
+mount --bind /dev/shm /run/dev/shm
+ln -s /proc/self/fd /run/dev/fd
+touch /run/dev/nvidia0
+mount --rbind /run/dev /dev
+mount -t tmpfs tmpfs /proc/driver
+mkdir -p /proc/driver/nvidia/gpus/0000:18:00.0
+printf 'Model: \t NVIDIA H100 80GB HBM3\nDevice Minor: \t 0\n' >/proc/driver/nvidia/gpus/0000:18:00.0/information
+"""
+
+
+@case(alone=True)
+def that_nccl_was_not_measured_is_said_where_there_are_gpus(box):
+    """What MPI measures by one rank a node says nothing of it."""
+    cluster = box.make_cluster(2)
+    for node in cluster.nodes:
+        node.sh(ONE_GPU)
+    found = report(box)
+    expect_equal([node["gpus"] for node in found["nodes"]], [1, 1], "GPUs")
+    notes = [one for one in found["findings"] if one["code"] == "nccl"]
+    expect_equal([(one["severity"], one["hosts"]) for one in notes], [("note", [])], "one note for both")
+    words = "NCCL was not measured: node[1-2]: "
+    expect(notes[0]["text"].startswith(words) and len(notes[0]["text"]) > len(words), f"which nodes, and why: {notes[0]}")
+    expect_measured(found)
+    expect_equal((bad(found), found["good"]), ([], True), "a note makes nothing bad")
+    job(box, "hosts: [node1, node2]\n")
+    run = box.run("run", "job.yaml", "--set", "preflight.checks=[node, reach, fabric]", patience=180.0)
+    expect_in("note: preflight: " + words, " ".join(text(run.err).split()), "a job's preflight")
+    expect(any(words in one for one in box.json("summary.json")["preflight"]), "in summary.json")
 
 
 @case

@@ -2,13 +2,12 @@
 
 #include <algorithm>
 #include <csignal>
-#include <filesystem>
-#include <map>
 #include <set>
 
 #include <unistd.h>
 
 #include "launch/session/cluster_sessions.h"
+#include "launch/session/inspect_message.h"
 #include "launch/session/missing_places.h"
 #include "launch/session/reach_check.h"
 #include "os/clock.h"
@@ -125,19 +124,13 @@ class Surveyor {
   }
 
   void inspect() {
-    wire::Inspect question;
-    question.gpus = options_.gpus;
-    question.collectives = options_.collectives;
-    question.limit_ms = static_cast<std::uint32_t>(
-        std::chrono::duration_cast<std::chrono::milliseconds>(kInspection).count());
-    question.folders = {"/tmp"};
-    if (options_.places) {
-      const std::filesystem::path workdir =
-          std::filesystem::path(context_.current_folder) / spec_.workdir;
-      question.folders.push_back(workdir.lexically_normal());
-    }
     for (std::uint32_t i = 0; i < sessions_.size(); ++i) {
-      if (is_good(i)) sessions_.send(NodeIndex(i), question);
+      if (!is_good(i)) continue;
+      const bool is_launcher = sessions_.cluster().nodes[i].is_launcher;
+      wire::Inspect question = inspect_message(spec_, context_, options_, is_launcher);
+      question.limit_ms = static_cast<std::uint32_t>(
+          std::chrono::duration_cast<std::chrono::milliseconds>(kInspection).count());
+      sessions_.send(NodeIndex(i), question);
     }
     wait_for(inspected_, monotonic_now() + kInspection + kOnTheWay);
     for (std::uint32_t i = 0; i < sessions_.size(); ++i) {

@@ -60,5 +60,25 @@ TEST(Inspection, ALaterQuestionReplacesAnEarlierOne) {
   EXPECT_EQ(answers, 1);
 }
 
+// As a rank that measures: carried_environment(), then the job's own.
+TEST(ProbeEnvironment, IsTheNodesWithWhatOfOursIsHereAndThenTheJobs) {
+  wire::Inspect ask;
+  ask.carried = {{"LD_LIBRARY_PATH", "/opt/mpi/lib:/gone:lib"}, {"PATH", "/gone"}};
+  const auto exists = [](const std::string& folder) {
+    return folder == "/opt/mpi/lib" || folder == "//lib";
+  };
+  const Environment login{{"HOME", "/root"}, {"LD_LIBRARY_PATH", "/own"}, {"PATH", "/bin"}};
+  EXPECT_EQ(
+      probe_environment(login, ask, exists),
+      (Environment{
+          {"HOME", "/root"}, {"LD_LIBRARY_PATH", "/opt/mpi/lib:lib:/own"}, {"PATH", "/bin"}}));
+  ask.env = {{"LD_LIBRARY_PATH", "/of/the/job"}, {"NCCL_DEBUG", "INFO"}};
+  EXPECT_EQ(probe_environment(login, ask, exists), (Environment{{"HOME", "/root"},
+                                                                {"LD_LIBRARY_PATH", "/of/the/job"},
+                                                                {"NCCL_DEBUG", "INFO"},
+                                                                {"PATH", "/bin"}}));
+  EXPECT_EQ(probe_environment(login, {}, exists), login);
+}
+
 }  // namespace
 }  // namespace dlaunch

@@ -346,5 +346,18 @@ TEST(ChooseNodes, WhatIsWrongWithAllCannotBeChosenAway) {
   EXPECT_FALSE(choose_nodes({1, 2, 2}, report_of(2, {{}})));
 }
 
+TEST(UnmeasuredNotes, SayWhatNothingWasLearntOf) {
+  CheckReport report = report_of(2, {{0}});
+  report.findings.push_back({Severity::note, {1}, "undecided", "it was slow at first", ""});
+  EXPECT_THAT(unmeasured_notes(report), IsEmpty());
+  report.not_measured = "gpu01: no MPI";
+  report.findings.push_back({Severity::note, {}, "nccl", "NCCL was not measured: gpu01: why", ""});
+  report.findings.push_back({Severity::note, {}, "nccl", "NCCL was not measured: gpu02: so", "it"});
+  EXPECT_THAT(unmeasured_notes(report),
+              ElementsAre("preflight: not measured: gpu01: no MPI",
+                          "preflight: NCCL was not measured: gpu01: why",
+                          "preflight: NCCL was not measured: gpu02: so; try: it"));
+}
+
 }  // namespace
 }  // namespace dlaunch

@@ -1,0 +1,39 @@
+#include "launch/session/inspect_message.h"
+
+#include <filesystem>
+
+#include "plan/carried.h"
+#include "plan/user_env.h"
+
+namespace dlaunch {
+
+namespace {
+
+Environment without_secrets(const std::vector<Variable>& variables) {
+  Environment env;
+  for (const Variable& variable : variables) {
+    if (variable.source != VariableSource::env_secret) env.emplace(variable.name, variable.value);
+  }
+  return env;
+}
+
+}  // namespace
+
+wire::Inspect inspect_message(const JobSpec& spec, const PlanContext& context,
+                              const SurveyOptions& options, bool is_launcher) {
+  wire::Inspect question;
+  question.gpus = options.gpus;
+  question.collectives = options.collectives;
+  question.folders = {"/tmp"};
+  if (options.places) {
+    const std::filesystem::path workdir =
+        std::filesystem::path(context.current_folder) / spec.workdir;
+    question.folders.push_back(workdir.lexically_normal());
+  }
+  if (!options.collectives) return question;
+  if (!is_launcher) question.carried = carried_variables(context.launcher_env);
+  question.env = without_secrets(user_variables(spec, context.launcher_env));
+  return question;
+}
+
+}  // namespace dlaunch

@@ -1,0 +1,64 @@
+#include "launch/session/inspect_message.h"
+
+#include <gmock/gmock.h>
+
+namespace dlaunch {
+namespace {
+
+using testing::ElementsAre;
+using testing::IsEmpty;
+
+PlanContext context_of_a_shell() {
+  PlanContext context;
+  context.current_folder = "/home/eve/project";
+  context.launcher_env = {{"LD_LIBRARY_PATH", "/opt/mpi/lib"},
+                          {"NCCL_DEBUG", "INFO"},
+                          {"HOME", "/home/eve"},
+                          {"TOKEN", "secret"}};
+  return context;
+}
+
+JobSpec job_with_variables() {
+  JobSpec spec;
+  spec.env = {{"NCCL_IB_HCA", "mlx5_0"}};
+  spec.env_pass = {"NCCL_DEBUG"};
+  spec.env_secret = {"TOKEN"};
+  return spec;
+}
+
+TEST(InspectMessage, HasTheEnvironmentOfRanksThatMeasureButNoSecrets) {
+  const auto question = inspect_message(job_with_variables(), context_of_a_shell(), {}, false);
+  EXPECT_EQ(question.carried, (Environment{{"LD_LIBRARY_PATH", "/opt/mpi/lib"}}));
+  EXPECT_EQ(question.env, (Environment{{"NCCL_DEBUG", "INFO"}, {"NCCL_IB_HCA", "mlx5_0"}}));
+}
+
+TEST(InspectMessage, OnThisMachineTheAgentHasOurEnvironmentAlready) {
+  const auto question = inspect_message(job_with_variables(), context_of_a_shell(), {}, true);
+  EXPECT_THAT(question.carried, IsEmpty());
+  EXPECT_EQ(question.env.size(), 2U);
+}
+
+TEST(InspectMessage, SendsNoEnvironmentWhereNobodyLooksForLibraries) {
+  SurveyOptions options;
+  options.collectives = false;
+  const auto question = inspect_message(job_with_variables(), context_of_a_shell(), options, false);
+  EXPECT_FALSE(question.collectives);
+  EXPECT_THAT(question.carried, IsEmpty());
+  EXPECT_THAT(question.env, IsEmpty());
+}
+
+TEST(InspectMessage, AsksForTheRoomThatTheJobNeeds) {
+  JobSpec spec;
+  spec.workdir = "../data";
+  SurveyOptions options;
+  options.gpus = false;
+  auto question = inspect_message(spec, context_of_a_shell(), options, false);
+  EXPECT_THAT(question.folders, ElementsAre("/tmp"));
+  EXPECT_FALSE(question.gpus);
+  options.places = true;
+  question = inspect_message(spec, context_of_a_shell(), options, false);
+  EXPECT_THAT(question.folders, ElementsAre("/tmp", "/home/eve/data"));
+}
+
+}  // namespace
+}  // namespace dlaunch
