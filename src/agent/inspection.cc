@@ -234,9 +234,10 @@ void Inspection::hear() {
   end_process();
   auto message = wire::decode(frame);
   const auto* answer = message ? std::get_if<wire::Inspected>(&*message) : nullptr;
-  NodeCondition condition;
-  condition.problem = "the process that looks ended without an answer";
-  finish(answer != nullptr ? answer->condition : std::move(condition));
+  if (answer != nullptr) return finish(answer->condition);
+  NodeCondition failed;
+  failed.problem = "the process that looks ended without an answer";
+  finish(std::move(failed));
 }
 
 void Inspection::finish(NodeCondition condition) {

@@ -120,6 +120,7 @@ int run_collectives(MeasureBackend backend, const std::vector<std::string>& word
   if (!file) return print_error(file.error());
   const char* const name = kind_of(backend).program;
   std::vector<const char*> argv{name};
+  argv.reserve(words.size() + 2);
   for (const std::string& word : words) argv.push_back(word.c_str());
   argv.push_back(nullptr);
   const std::string path = "/proc/self/fd/" + std::to_string(file->get());

@@ -160,6 +160,14 @@ Program find_program(const std::string& name, const std::string& search_path,
   return program;
 }
 
+std::vector<const char*> pointers_to(const std::vector<std::string>& words) {
+  std::vector<const char*> pointers;
+  pointers.reserve(words.size() + 1);
+  for (const std::string& word : words) pointers.push_back(word.c_str());
+  pointers.push_back(nullptr);
+  return pointers;
+}
+
 tl::expected<Spawned, StartFailure> spawn(const SpawnRequest& request) {
   const Program& program = *request.program;
   if (program.candidates.empty()) {

@@ -26,6 +26,9 @@ struct Program {
 [[nodiscard]] Program find_program(const std::string& name, const std::string& search_path,
                                    const std::string& workdir);
 
+/// As execve(2) wants words, for as long as they live.
+[[nodiscard]] std::vector<const char*> pointers_to(const std::vector<std::string>& words);
+
 struct SpawnRequest {
   const Program* program = nullptr;
   const char* const* argv = nullptr;  // null-terminated

@@ -140,9 +140,7 @@ class Inmate {
     const EnvironmentBlock environment(base, {});
     const Program program =
         find_program(order_.argv.front(), environment.search_path(), order_.workdir);
-    std::vector<const char*> argv;
-    for (const std::string& argument : order_.argv) argv.push_back(argument.c_str());
-    argv.push_back(nullptr);
+    const std::vector<const char*> argv = pointers_to(order_.argv);
     rlimit open_files{};
     settle_limits(order_, open_files);
     CpuMask cpus(order_.cpus);

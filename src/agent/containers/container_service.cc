@@ -222,9 +222,7 @@ void ContainerService::clear_next() {
     const EnvironmentBase base(environment_from_block(environ), {}, {}, {});
     const EnvironmentBlock environment(base, {});
     const Program program = find_program(command.front(), environment.search_path(), "/");
-    std::vector<const char*> argv;
-    for (const std::string& word : command) argv.push_back(word.c_str());
-    argv.push_back(nullptr);
+    const std::vector<const char*> argv = pointers_to(command);
     const UniqueFd null(::open("/dev/null", O_RDWR | O_CLOEXEC));
     SpawnRequest request;
     request.program = &program;

@@ -24,13 +24,6 @@ std::vector<std::string> entries_of(const Environment& environment) {
   return entries;
 }
 
-std::vector<const char*> pointers_to(const std::vector<std::string>& words) {
-  std::vector<const char*> pointers;
-  for (const std::string& word : words) pointers.push_back(word.c_str());
-  pointers.push_back(nullptr);
-  return pointers;
-}
-
 tl::unexpected<StartFailure> lacks(const char* what, int error) {
   return tl::unexpected(StartFailure{StartFailure::Step::resources, error, what, ""});
 }

@@ -29,9 +29,7 @@ tl::unexpected<Error> cannot(const std::string& why) {
 Result<pid_t> execute(const UniqueFd& program, int socket, int errors) {
   const Program file{{path_of(program)}, kPmixProgram, ""};
   const std::vector<std::string> environment = pmix_environment();
-  std::vector<const char*> envp;
-  for (const std::string& entry : environment) envp.push_back(entry.c_str());
-  envp.push_back(nullptr);
+  const std::vector<const char*> envp = pointers_to(environment);
   const char* const argv[] = {kPmixProgram, nullptr};
   const UniqueFd null(::open("/dev/null", O_RDWR | O_CLOEXEC));
   SpawnRequest request;

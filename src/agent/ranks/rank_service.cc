@@ -224,10 +224,7 @@ tl::expected<pid_t, StartFailure> RankService::start_one(const std::shared_ptr<R
   const auto pmi = way_to_others(batch, rank, place, own);
   if (!pmi) return tl::unexpected(pmi.error());
   const EnvironmentBlock environment(batch.base, own);
-  std::vector<const char*> argv;
-  argv.reserve(command.argv.size() + 1);
-  for (const std::string& argument : command.argv) argv.push_back(argument.c_str());
-  argv.push_back(nullptr);
+  const std::vector<const char*> argv = pointers_to(command.argv);
   CpuMask cpus(place != nullptr ? place->cpus : rank.cpus);
   const rlimit open_files{open_files_.soft, open_files_.hard};
   SpawnRequest request;

@@ -77,6 +77,27 @@ bool RankService::may_start(const Pending& next) const {
   return tried == untried_.end() || !tried->second;
 }
 
+namespace {
+
+/// What the process in the container is to do.
+EntryOrder entry_order(const RankBatch& shared, const wire::StartRank& rank, const Environment& own,
+                       const OpenFileLimit& open_files, bool has_pmi) {
+  const wire::StartRanks& batch = shared.request;
+  const wire::StartCommand& command = batch.commands[rank.command];
+  EntryOrder order{command.argv,  command.is_own_shell, has_pmi,
+                   batch.workdir, batch.defaults,       shared.contained_base.variables(),
+                   rank.cpus,     open_files.soft,      open_files.hard};
+  for (const auto& [name, value] : own) order.variables.insert_or_assign(name, value);
+  // What looks a user up by his number finds nobody in an image (getpass.getuser() of Python).
+  for (const char* name : {"USER", "LOGNAME"}) {
+    const auto user = find_variable(environment_from_block(environ), "USER");
+    if (user) order.defaults.emplace(name, *user);
+  }
+  return order;
+}
+
+}  // namespace
+
 tl::expected<pid_t, StartFailure> RankService::start_contained(
     const std::shared_ptr<RankBatch>& shared, const wire::StartRank& rank) {
   const wire::StartContainer& container = *shared->container(rank);
@@ -86,16 +107,7 @@ tl::expected<pid_t, StartFailure> RankService::start_contained(
   Environment own = rank.env;
   auto pmi = mpi_.connect(rank.rank, shared->contained_base.variables(), own);
   if (!pmi) return tl::unexpected(pmi.error());
-  const wire::StartCommand& command = batch.commands[rank.command];
-  EntryOrder order{command.argv,  command.is_own_shell, pmi->valid(),
-                   batch.workdir, batch.defaults,       shared->contained_base.variables(),
-                   rank.cpus,     open_files_.soft,     open_files_.hard};
-  for (const auto& [name, value] : own) order.variables.insert_or_assign(name, value);
-  // What looks a user up by his number finds nobody in an image (getpass.getuser() of Python).
-  for (const char* name : {"USER", "LOGNAME"}) {
-    const auto user = find_variable(environment_from_block(environ), "USER");
-    if (user) order.defaults.emplace(name, *user);
-  }
+  const EntryOrder order = entry_order(*shared, rank, own, open_files_, pmi->valid());
   std::vector<UniqueFd> handed;
   handed.push_back(rank.wants_stdin ? std::move(pipes->in.read) : duplicate(null_.get()));
   handed.push_back(std::move(pipes->out.write));

@@ -15,14 +15,6 @@ namespace {
 
 constexpr std::chrono::milliseconds kPollStep{20};
 
-std::vector<const char*> pointers_to(const std::vector<std::string>& words) {
-  std::vector<const char*> pointers;
-  pointers.reserve(words.size() + 1);
-  for (const std::string& word : words) pointers.push_back(word.c_str());
-  pointers.push_back(nullptr);
-  return pointers;
-}
-
 std::string search_path(const std::vector<std::string>& environment) {
   for (const std::string& entry : environment) {
     if (entry.starts_with("PATH=")) return entry.substr(5);
