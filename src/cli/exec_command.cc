@@ -13,6 +13,7 @@
 #include "foreign/exec_plan.h"
 #include "os/own_machine.h"
 #include "os/ports.h"
+#include "os/spawn.h"
 #include "report/plan_json.h"
 #include "report/plan_text.h"
 
@@ -156,14 +157,11 @@ struct ExecCommand {
     std::vector<std::string> block;
     block.reserve(environment.size());
     for (const auto& [name, value] : environment) block.push_back(name + '=' + value);
-    std::vector<char*> envp;
-    for (std::string& text : block) envp.push_back(text.data());
-    envp.push_back(nullptr);
-    std::vector<std::string> words = command;
-    std::vector<char*> argv;
-    for (std::string& word : words) argv.push_back(word.data());
-    argv.push_back(nullptr);
-    ::execvpe(argv.front(), argv.data(), envp.data());
+    // execve(2) changes none of them, whatever its type says.
+    const std::vector<const char*> envp = pointers_to(block);
+    const std::vector<const char*> argv = pointers_to(command);
+    ::execvpe(argv.front(), const_cast<char* const*>(argv.data()),
+              const_cast<char* const*>(envp.data()));
     const int error = errno;
     return print_error({error == ENOENT ? exit_code::kNotFound : exit_code::kCannotExecute,
                         "rank " + std::to_string(rank_) + ": cannot execute \"" + command.front() +

@@ -135,6 +135,7 @@ Result<FabricRun> run_fabric_check(const JobSpec& spec, const std::vector<Checke
   if (is_no_finding(run->exit_code))
     return fail(run->exit_code, "the measuring ranks were ended: " + result.failure);
   std::vector<std::string> names;
+  names.reserve(nodes.size());
   for (const std::uint32_t node : nodes) names.push_back(checked[node].name);
   if (const auto ending = ending_of(run->run_folder)) result.culprit = culprit_of(*ending, names);
   return result;

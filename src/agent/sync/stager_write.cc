@@ -130,9 +130,11 @@ void Stager::finish_late_ones() {
     unrecorded_ = true;
   }
   // Last: a folder may be one that not even its owner may write to.
-  for (auto made = made_folders_.rbegin(); made != made_folders_.rend(); ++made) {
-    if (const int error = tree_.set_mode(items_[*made].entry); error != 0)
-      return fail(items_[*made].entry.path, error);
+  while (!made_folders_.empty()) {
+    const Item& made = items_[made_folders_.back()];
+    made_folders_.pop_back();
+    if (const int error = tree_.set_mode(made.entry); error != 0)
+      return fail(made.entry.path, error);
   }
 }
 

@@ -7,6 +7,7 @@
 #include <optional>
 #include <set>
 #include <string>
+#include <utility>
 #include <vector>
 
 #include "launch/sync/entry_file.h"
@@ -43,7 +44,7 @@ class NodeSync {
   using Send = std::function<void(const wire::Message&)>;
 
   NodeSync(NodeIndex node, std::string name, sync::Window window)
-      : window_(window), result_{node, std::move(name)} {}
+      : window_(std::move(window)), result_{node, std::move(name)} {}
 
   /// A new pass; counts go on.
   void begin(const SyncPass& pass, const std::string& marker, const std::string& origin,
