@@ -88,6 +88,7 @@ void translate_tf_job(Translation& t, ForeignKeys& spec) {
   if (spec.is_true("enableDynamicWorker"))
     t.note_at(spec.place(), "enableDynamicWorker is not used: the cluster stays as it begins");
   std::vector<Replicas> replicas;
+  replicas.reserve(groups.size());
   for (const TfGroup& group : groups) replicas.push_back(group.replicas);
   if (replicas.size() == 1 && replicas.front().count.value == 1)
     return translate_lone_tf_pod(t, replicas.front());

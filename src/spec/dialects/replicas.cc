@@ -14,6 +14,7 @@ namespace {
 
 std::vector<std::string> texts_of(const std::vector<PlacedText>& words) {
   std::vector<std::string> texts;
+  texts.reserve(words.size());
   for (const PlacedText& word : words) texts.push_back(word.text);
   return texts;
 }
