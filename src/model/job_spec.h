@@ -150,6 +150,17 @@ struct GcpNames {
   bool operator==(const GcpNames&) const = default;
 };
 
+/// With framework: tensorflow: how TF_CONFIG's cluster names and lists the tasks.
+struct TfCluster {
+  /// TensorFlow 2 knows no master.
+  enum class Chief { chief, master };
+  /// apart: TensorFlow's form, as an evaluator is none of those who train.
+  enum class Evaluator { apart, listed };
+  Chief chief = Chief::chief;
+  Evaluator evaluator = Evaluator::apart;
+  bool operator==(const TfCluster&) const = default;
+};
+
 enum class RestartCause { failure, node_loss, hang };
 
 struct RestartPolicy {
@@ -229,6 +240,7 @@ struct JobSpec {
   std::optional<Container> container;
   Mpi mpi;
   GcpNames gcp;
+  TfCluster tensorflow;
   RestartPolicy restart;
   Timeouts timeouts;
   std::string stop_signal = "TERM";  // a name of signal(7) without SIG; the reader checks it

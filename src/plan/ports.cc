@@ -84,7 +84,7 @@ Status assign_ports(const JobSpec& spec, const Cluster& cluster, const Meeting& 
   }
   if (has_tasks(spec.framework)) {
     const bool is_gcp = spec.framework == Framework::gcp;
-    const auto form = is_gcp ? cluster_spec_form(spec) : ClusterForm::tensorflow;
+    const auto form = is_gcp ? cluster_spec_form(spec) : tf_config_form(spec);
     if (const Status s = assign_task_ports(form, cluster, plan); !s)
       return tl::unexpected(s.error());
   }

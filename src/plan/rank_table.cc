@@ -42,8 +42,9 @@ std::string master_port_reason(const View& v) {
 constexpr std::string_view kNoTrainingInput = "{}";
 
 std::string tf_config_reason(const View& v) {
-  return v.rank->role == "evaluator" ? "the cluster, which an evaluator only watches"
-                                     : "the cluster and this task's place in it";
+  const bool is_apart = !has_address(tf_config_form(v.spec), v.rank->role);
+  return is_apart ? "the cluster, which an evaluator only watches"
+                  : "the cluster and this task's place in it";
 }
 
 /// "Only for distributed jobs", where there are worker pools (Vertex AI); always elsewhere.
@@ -449,7 +450,8 @@ const Row kTable[] = {
      [](const View& v) { return number(v.rank->rank.value); }, "Kubeflow's name (JAXJob)"},
     {"TF_CONFIG", kTensorflow, Scope::rank, Keep::no,
      [](const View& v) -> Value {
-       return tf_config(v.tf_cluster, v.rank->role, v.rank->role_rank);
+       const auto type = task_type(tf_config_form(v.spec), v.rank->role);
+       return tf_config(v.tf_cluster, type, v.rank->role_rank);
      },
      "", tf_config_reason},
     {"TF_NUM_INTEROP_THREADS", kTensorflow | kGcp, Scope::node, Keep::if_set, interop_threads,

@@ -15,8 +15,11 @@ std::string host_and_port(const std::string& host, std::uint16_t port) {
 }  // namespace
 
 ClusterForm tf_config_form(const JobSpec& spec) {
-  const bool says_master = spec.framework == Framework::gcp &&  // others have no such names
-                           spec.gcp.tf_config == GcpNames::Chief::master;
+  const bool is_gcp = spec.framework == Framework::gcp;
+  const bool says_master = is_gcp ? spec.gcp.tf_config == GcpNames::Chief::master
+                                  : spec.tensorflow.chief == TfCluster::Chief::master;
+  const bool lists_all = !is_gcp && spec.tensorflow.evaluator == TfCluster::Evaluator::listed;
+  if (lists_all) return says_master ? ClusterForm::cluster_spec : ClusterForm::tensorflow_all;
   return says_master ? ClusterForm::tensorflow_master : ClusterForm::tensorflow;
 }
 
@@ -31,11 +34,13 @@ std::string_view task_type(ClusterForm form, std::string_view role) {
     if (role == "worker") return "workerpool1";
     return role == "ps" ? "workerpool2" : "workerpool3";
   }
-  return form != ClusterForm::tensorflow && role == "chief" ? "master" : role;
+  const bool says_master =
+      form == ClusterForm::tensorflow_master || form == ClusterForm::cluster_spec;
+  return says_master && role == "chief" ? "master" : role;
 }
 
 bool has_address(ClusterForm form, std::string_view role) {
-  const bool lists_all = form == ClusterForm::cluster_spec || form == ClusterForm::worker_pools;
+  const bool lists_all = form != ClusterForm::tensorflow && form != ClusterForm::tensorflow_master;
   return lists_all || role != "evaluator";
 }
 

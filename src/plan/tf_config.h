@@ -20,6 +20,8 @@ enum class ClusterForm {
   tensorflow,
   /// The same, with the chief under its older name: master.
   tensorflow_master,
+  /// Every replica: chief, worker, ps, evaluator.
+  tensorflow_all,
   /// Every replica, the chief under its older name: master, worker, ps, evaluator.
   cluster_spec,
   /// Every replica, by the place of its group: workerpool0 (the chief), workerpool1 (workers),

@@ -415,6 +415,21 @@ constexpr Field kFields[] = {
      .fallback = "false",
      .help = "Allow more MPI ranks on a node than it has cores",
      .write = to<&JobSpec::mpi, &Mpi::oversubscribe>},
+    {.key = "tensorflow.chief",
+     .kind = Kind::choice,
+     .fallback = "chief",
+     .help =
+         "What TF_CONFIG calls the chief; master: the older name, which TensorFlow 2 does not know",
+     .words = kTfChiefs,
+     .write = to<&JobSpec::tensorflow, &TfCluster::chief>},
+    {.key = "tensorflow.evaluator",
+     .kind = Kind::choice,
+     .fallback = "apart",
+     .help =
+         "Whether TF_CONFIG's cluster has the evaluator (listed, as with Kubeflow) or only those "
+         "who train",
+     .words = kTfEvaluators,
+     .write = to<&JobSpec::tensorflow, &TfCluster::evaluator>},
     {.key = "gcp.tf_config",
      .kind = Kind::choice,
      .fallback = "chief",

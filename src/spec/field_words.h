@@ -63,6 +63,10 @@ inline constexpr std::array kGcpChiefs{word("chief", GcpNames::Chief::chief),
                                        word("master", GcpNames::Chief::master)};
 inline constexpr std::array kGcpGroups{word("master", GcpNames::Groups::roles),
                                        word("workerpool", GcpNames::Groups::pools)};
+inline constexpr std::array kTfChiefs{word("chief", TfCluster::Chief::chief),
+                                      word("master", TfCluster::Chief::master)};
+inline constexpr std::array kTfEvaluators{word("apart", TfCluster::Evaluator::apart),
+                                          word("listed", TfCluster::Evaluator::listed)};
 inline constexpr std::array kRestartCauses{word("failure", RestartCause::failure),
                                            word("node-loss", RestartCause::node_loss),
                                            word("hang", RestartCause::hang)};

@@ -73,6 +73,15 @@ std::vector<std::string> leave_out(const std::vector<std::string>& keys, Documen
   return found;
 }
 
+/// What a file of another system makes of a key that hosts may not suffice for; empty: nothing.
+std::string size_of(const JobSpec& job, const std::string& key) {
+  if (key == "nodes" && job.nodes) return std::to_string(job.nodes->min);
+  if (key == "processes" && job.processes) return std::to_string(*job.processes);
+  const ProcessesPerNode& each = job.processes_per_node;
+  const bool is_count = key == "processes_per_node" && each.kind == ProcessesPerNode::Kind::count;
+  return is_count ? std::to_string(each.count) : "";
+}
+
 /// See JobSpec::typed. Of a file of another system also where the value comes from.
 std::map<std::string, std::string> typed_keys(const FieldReader& reader, const Sources& sources,
                                               const JobSpec& job, bool is_foreign) {
@@ -88,9 +97,9 @@ std::map<std::string, std::string> typed_keys(const FieldReader& reader, const S
       typed[key] = source.name;
     } else if (key == "hostfile") {
       typed[key] = place_text(given.value);
-    } else if (is_foreign && key == "nodes" && job.nodes && !given.value.is_whole()) {
-      typed[key] =
-          "\"nodes: " + std::to_string(job.nodes->min) + "\" (" + place_text(given.value) + ')';
+    } else if (const std::string size = size_of(job, key);
+               is_foreign && !size.empty() && !given.value.is_whole()) {
+      typed[key] = '"' + key + ": " + size + "\" (" + place_text(given.value) + ')';
     }
   }
   return typed;

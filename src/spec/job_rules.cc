@@ -19,6 +19,9 @@ constexpr JobRule kRules[] = {
      .second = "nodes",
      .text = "there are at least as many processes as nodes, and at most 100,000 in all"},
     {.first = "processes",
+     .second = "hosts",
+     .text = "where all `hosts` have slots, there are at most as many `processes`"},
+    {.first = "processes",
      .second = "roles",
      .text = "`roles` already say how many processes there are: not with `processes`",
      .broken = R"({"required":["processes","roles"]})"},
@@ -50,6 +53,12 @@ constexpr JobRule kRules[] = {
      .second = "roles.evaluator",
      .text = "`roles` hold somebody who trains: a chief or a worker",
      .broken = R"({"required":["roles"],"properties":{"roles":{"$ref":"#/$defs/nobodyTrains"}}})"},
+    {.first = "roles",
+     .second = "roles.chief",
+     .text = "a job has at most one chief and one evaluator, also where the role is a mapping",
+     .broken = R"({"required":["roles"],"properties":{"roles":{"anyOf":[{"required":["chief"],)"
+               R"("properties":{"chief":{"$ref":"#/$defs/several"}}},{"required":["evaluator"],)"
+               R"("properties":{"evaluator":{"$ref":"#/$defs/several"}}}]}}})"},
     {.first = "roles",
      .second = "success: chief",
      .text = "`success: chief` and `success: workers` need a chief or a worker",
@@ -143,6 +152,8 @@ constexpr JobRule kRules[] = {
 std::string_view job_rule_definitions() {
   return R"({"noProcess":{"description":"A role without processes","anyOf":[{"const":0},)"
          R"({"type":"object","required":["count"],"properties":{"count":{"const":0}}}]},)"
+         R"("several":{"description":"A role with more than one process","type":"object",)"
+         R"("required":["count"],"properties":{"count":{"type":"integer","minimum":2}}},)"
          R"("nobodyTrains":{"description":"Roles without a chief and without workers",)"
          R"("properties":{"chief":{"$ref":"#/$defs/noProcess"},)"
          R"("worker":{"$ref":"#/$defs/noProcess"}}}})";

@@ -5,6 +5,7 @@
 #include <utility>
 
 #include "spec/dialects/dialect.h"
+#include "spec/dialects/foreign_keys.h"
 #include "spec/fields.h"
 #include "spec/job_rules.h"
 #include "spec/nearest.h"
@@ -46,13 +47,18 @@ std::string first_keys(const Document& document, NodeId root) {
   return out + (node.items.size() / 2 > kShown ? ", ..." : "");
 }
 
-void refuse_unknown_file(const Document& document, NodeId root, Diagnostics& diagnostics) {
-  std::string message =
-      "no job file that dlaunch knows. It has the keys " + first_keys(document, root) + "; tried:";
-  message += "\n    native: no key \"command\", or any other of docs/job-file.md";
+/// Which forms were tried and why not, each on a line of its own.
+std::string tried(const Document& document, NodeId root, const std::string& indent) {
+  std::string out = indent + "native: no key \"command\", or any other of docs/job-file.md";
   for (const Dialect& dialect : dialects())
-    message += "\n    " + std::string(dialect.name) + ": " + dialect.why_not(document, root);
-  diagnostics.error(document[document[root].items.front()].place, std::move(message));
+    out += indent + std::string(dialect.name) + ": " + dialect.why_not(document, root);
+  return out;
+}
+
+void refuse_unknown_file(const Document& document, NodeId root, Diagnostics& diagnostics) {
+  diagnostics.error(document[document[root].items.front()].place,
+                    "no job file that dlaunch knows. It has the keys " +
+                        first_keys(document, root) + "; tried:" + tried(document, root, "\n    "));
 }
 
 /// "workerPoolSpec": a key by which a dialect is known, not quite. False: there is none.
@@ -86,11 +92,45 @@ struct Chosen {
   std::vector<std::string> notes;
 };
 
+bool is_mapping(const Document& document, NodeId root) {
+  return document[root].kind == NodeKind::mapping && !document[root].items.empty();
+}
+
+/// None of several documents is a job of another system.
+void refuse_documents(const std::vector<YamlDocument>& documents, const Document& document,
+                      Diagnostics& diagnostics) {
+  const bool has_native =
+      std::any_of(documents.begin(), documents.end(), [&](const YamlDocument& one) {
+        return !is_mapping(document, one.root) || looks_native(document, one.root);
+      });
+  if (has_native) return diagnostics.error(documents[1].start, kSecondDocument);
+  for (const YamlDocument& one : documents)
+    if (refuse_misspelt_key(document, one.root, diagnostics)) return;
+  std::string message =
+      "none of the " + std::to_string(documents.size()) + " documents is a job that dlaunch knows:";
+  for (const YamlDocument& one : documents) {
+    const std::string kind = scalar_of(document, one.root, "kind").value_or("");
+    message += "\n    " +
+               (kind.empty() ? "the keys " + first_keys(document, one.root)
+                             : "the kind " + in_quotes(kind)) +
+               " (" + diagnostics.refer_to(document[one.root].place) +
+               "); tried:" + tried(document, one.root, "\n        ");
+  }
+  const NodeId first = documents.front().root;
+  diagnostics.error(document[document[first].items.front()].place, std::move(message));
+}
+
 /// The document of the file that is a job.
-std::optional<Chosen> choose(const std::vector<YamlDocument>& documents, const Document& document,
+std::optional<Chosen> choose(std::vector<YamlDocument> documents, const Document& document,
                              Diagnostics& diagnostics) {
-  if (documents.size() == 1)
-    return Chosen{documents.front().root, dialect_of(document, documents.front().root), {}};
+  const YamlDocument first = documents.front();
+  // "---" at the end of a file begins one more.
+  std::erase_if(documents,
+                [&](const YamlDocument& one) { return document[one.root].kind == NodeKind::null; });
+  if (documents.size() < 2) {
+    const NodeId root = documents.empty() ? first.root : documents.front().root;
+    return Chosen{root, dialect_of(document, root), {}};
+  }
   std::optional<Chosen> chosen;
   std::vector<std::string> notes;
   for (const YamlDocument& one : documents) {
@@ -107,7 +147,7 @@ std::optional<Chosen> choose(const std::vector<YamlDocument>& documents, const D
     }
   }
   if (!chosen) {
-    diagnostics.error(documents[1].start, kSecondDocument);
+    refuse_documents(documents, document, diagnostics);
     return std::nullopt;
   }
   chosen->notes = std::move(notes);

@@ -7,6 +7,7 @@
 #include "spec/expectation.h"
 #include "spec/rank_variables.h"
 #include "spec/validate_hosts.h"
+#include "spec/validate_roles.h"
 #include "text/metric_pattern.h"
 
 namespace dlaunch::spec {
@@ -26,8 +27,6 @@ class Validator {
 
   void check_counts();
   void check_size();
-  void check_roles();
-  void check_framework_of_roles();
   void check_launch();
   void check_mpirun();
   void check_containers();
@@ -45,13 +44,6 @@ class Validator {
   [[nodiscard]] bool has_keys_under(const std::string& prefix) const {
     const auto next = given_.lower_bound(prefix);
     return next != given_.end() && next->first.starts_with(prefix);
-  }
-  [[nodiscard]] bool has_bad_keys_under(const std::string& prefix) const {
-    for (auto next = given_.lower_bound(prefix);
-         next != given_.end() && next->first.starts_with(prefix); ++next) {
-      if (!next->second.good) return true;
-    }
-    return false;
   }
   void check_rank_variables(const std::string& section, const std::string& shown);
   [[nodiscard]] std::vector<std::string> container_sections() const;
@@ -111,56 +103,6 @@ void Validator::check_size() {
     contradict("roles", "nodes",
                "the " + std::to_string(ranks) + " processes of the roles do not fill " +
                    std::to_string(nodes) + " nodes");
-  }
-}
-
-void Validator::check_roles() {
-  if (find("roles") == nullptr || has_bad_keys_under("roles.")) return;
-  std::int64_t ranks = 0;
-  for (const RoleSpec& role : job_.roles) ranks += role.count;
-  if (ranks == 0 && (!job_.roles.empty() || !has_keys_under("roles."))) {
-    contradict("roles", "roles", "roles holds no process; give at least one worker or a chief");
-    return;
-  }
-  const bool only_ps = std::none_of(job_.roles.begin(), job_.roles.end(), [](const RoleSpec& role) {
-    return role.count > 0 && (role.name == "chief" || role.name == "worker");
-  });
-  if (only_ps && (job_.success == Success::chief || job_.success == Success::workers)) {
-    contradict("success", "roles", "success needs a chief or a worker, and roles has neither");
-    return;
-  }
-  check_framework_of_roles();
-  if (job_.launch == Launch::per_node) {
-    contradict("roles", "launch",
-               "roles count processes, launch: per-node starts one a node whatever they say");
-  }
-  if (job_.launch == Launch::once) {
-    contradict("roles", "launch",
-               "roles count processes, launch: once starts a single one whatever they say");
-  }
-}
-
-void Validator::check_framework_of_roles() {
-  const bool has_tasks =
-      job_.framework == Framework::tensorflow || job_.framework == Framework::gcp;
-  if (!has_tasks) {
-    contradict("roles", "framework", "roles are for framework: tensorflow and gcp only",
-               "the default framework is pytorch");
-    return;
-  }
-  const auto has_role = [this](std::string_view name) {
-    for (const RoleSpec& role : job_.roles) {
-      if (role.name == name && role.count > 0) return true;
-    }
-    return false;
-  };
-  // Of a role whose name is misspelt that has been said already.
-  if (has_keys_under("roles.") && !has_role("chief") && !has_role("worker")) {
-    if (!diagnostics_.empty()) return;
-    contradict("roles", "roles",
-               "roles hold nobody who trains; give at least one worker or a chief");
-  } else if (job_.framework == Framework::gcp && !has_role("chief")) {
-    contradict("roles", "framework", "framework: gcp needs a chief, which has rank 0");
   }
 }
 
@@ -328,7 +270,7 @@ void validate(const JobSpec& job, const GivenKeys& given, Diagnostics& diagnosti
   Validator validator(job, given, diagnostics);
   validator.check_counts();
   validator.check_size();
-  validator.check_roles();
+  validate_roles(job, given, diagnostics);
   validator.check_launch();
   validator.check_mpirun();
   validator.check_containers();

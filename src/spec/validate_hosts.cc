@@ -48,6 +48,7 @@ class HostValidator {
   /// The number of all hosts; nullopt: an error was or is reported.
   std::optional<std::size_t> count();
   bool check_item(std::size_t index, std::map<std::string, std::size_t>& seen);
+  void check_slots();
   void check_command();
   void check_word(std::size_t index);
   void without_use(const char* via, std::initializer_list<const char*> keys);
@@ -55,6 +56,8 @@ class HostValidator {
   const JobSpec& job_;
   const GivenKeys& given_;
   Diagnostics& diagnostics_;
+  std::size_t slots_ = 0;  // of all hosts
+  bool all_have_slots_ = true;
 };
 
 std::optional<std::size_t> HostValidator::count() {
@@ -87,6 +90,8 @@ bool HostValidator::check_item(std::size_t index, std::map<std::string, std::siz
       diagnostics_.error(key->value, "hosts: auto stands alone, not in a list");
       return false;
     }
+    slots_ += static_cast<std::size_t>(std::max(host.slots, 0));
+    all_have_slots_ = all_have_slots_ && host.slots > 0;
     const auto [first, is_new] = seen.try_emplace(host.name, index);
     if (is_new) continue;
     const std::string where = first->second == index
@@ -124,6 +129,18 @@ void HostValidator::check_list() {
                "\"nodes: " + std::to_string(job_.nodes->min) + "\" but only " +
                    (*given == 1 ? "1 host is given" : std::to_string(*given) + " hosts are given"));
   }
+  check_slots();
+}
+
+/// As resolve_hosts() does for hosts that are known only then.
+void HostValidator::check_slots() {
+  const GivenKey* processes = good("processes");
+  if (processes == nullptr || !all_have_slots_ || job_.launch == Launch::per_node) return;
+  if (static_cast<std::size_t>(*job_.processes) <= slots_) return;
+  diagnostics_.error(processes->value,
+                     std::to_string(*job_.processes) + " processes, but the hosts have only " +
+                         std::to_string(slots_) + (slots_ == 1 ? " slot" : " slots") + " (hosts, " +
+                         diagnostics_.refer_to(find("hosts")->key) + ')');
 }
 
 void HostValidator::without_use(const char* via, std::initializer_list<const char*> keys) {

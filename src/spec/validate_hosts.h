@@ -7,8 +7,8 @@
 
 namespace dlaunch::spec {
 
-/// Reports hosts that are named twice or contradict themselves, more nodes than hosts, and keys of
-/// `connect` that its `via` has no use for.
+/// Reports hosts that are named twice or contradict themselves, more nodes than hosts or
+/// processes than slots, and keys of `connect` that its `via` has no use for.
 void validate_hosts(const JobSpec& job, const GivenKeys& given, Diagnostics& diagnostics);
 
 }  // namespace dlaunch::spec

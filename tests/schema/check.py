@@ -28,6 +28,7 @@ SEED = 20_261
 # What the reader refuses beyond the schema: a name, the message, the most of a hundred files.
 BEYOND = [
     ("counts that do not fit together", r"do not fill|that makes \d+ ranks|the roles make \d+ ranks", 8),
+    ("more processes than the hosts have slots", r"processes, but the hosts have only \d+ slots?", 5),
     ("lost_after compared with fence_after", r"timeouts\.lost_after must be more than", 5),
     ("a name in env and in env_secret", r"is in env, whose values are shown", 5),
     ("a whole number with a fraction of zero", r"must be (a|a list of) whole number.*not the number [-+0-9.eE]+$", 8),
@@ -45,6 +46,7 @@ BEYOND = [
 # Forms that no other job file shows; those that this version does not know yet are left out.
 FORMS = [
     "command: train\nframework: gcp\nroles: {chief: 1, worker: 2}\ngcp: {tf_config: master, cluster_spec: workerpool}\n",
+    "command: train\nframework: tensorflow\nroles: {worker: 2, evaluator: {count: 1}}\ntensorflow: {chief: master, evaluator: listed}\n",
     "command: train\n",
     "command: train\nframework: tensorflow\nroles: {chief: 1, worker: {count: 2, command: [w], env: {A: b}}, ps: {count: 1}}\n",
     "command: train\nnodes: {min: 1, max: 2}\nrestart: {max: 3, on: [failure], not_on_exit: [2], backoff: 5s..1m}\n",

@@ -4,8 +4,8 @@
 #include <array>
 #include <string_view>
 
+#include "spec/dialects/accelerate.h"
 #include "spec/dialects/dialect_list.h"
-#include "spec/dialects/foreign_keys.h"
 #include "spec/expectation.h"
 #include "spec/nearest.h"
 #include "spec/scalar.h"
@@ -32,66 +32,23 @@ std::string lower(std::string_view text) {
   return out;
 }
 
-struct Renamed {
-  std::string_view key;
-  std::string_view variable;
-};
-
-constexpr std::array<Renamed, 13> kDeepspeed{
-    {{"zero_stage", "ACCELERATE_DEEPSPEED_ZERO_STAGE"},
-     {"offload_optimizer_device", "ACCELERATE_DEEPSPEED_OFFLOAD_OPTIMIZER_DEVICE"},
-     {"offload_param_device", "ACCELERATE_DEEPSPEED_OFFLOAD_PARAM_DEVICE"},
-     {"offload_optimizer_nvme_path", "ACCELERATE_DEEPSPEED_OFFLOAD_OPTIMIZER_NVME_PATH"},
-     {"offload_param_nvme_path", "ACCELERATE_DEEPSPEED_OFFLOAD_PARAM_NVME_PATH"},
-     {"zero3_init_flag", "ACCELERATE_DEEPSPEED_ZERO3_INIT"},
-     {"zero3_save_16bit_model", "ACCELERATE_DEEPSPEED_ZERO3_SAVE_16BIT_MODEL"},
-     {"deepspeed_config_file", "ACCELERATE_DEEPSPEED_CONFIG_FILE"},
-     {"deepspeed_moe_layer_cls_names", "ACCELERATE_DEEPSPEED_MOE_LAYER_CLS_NAMES"},
-     {"gradient_accumulation_steps", "ACCELERATE_GRADIENT_ACCUMULATION_STEPS"},
-     {"gradient_clipping", "ACCELERATE_GRADIENT_CLIPPING"},
-     {"msamp_opt_level", "ACCELERATE_DEEPSPEED_MSAMP_OPT_LEVEL"},
-     {"zero3_leaf_modules", "ACCELERATE_DEEPSPEED_ZERO3_LEAF_MODULES"}}};
-
-/// Of fsdp_config, where the variable is not the key in capitals.
-constexpr std::array<Renamed, 3> kFsdp{
-    {{"fsdp_transformer_layer_cls_to_wrap", "FSDP_TRANSFORMER_CLS_TO_WRAP"},
-     {"fsdp_backward_prefetch_policy", "FSDP_BACKWARD_PREFETCH"},
-     {"fsdp_sharding_strategy", "FSDP_SHARDING_STRATEGY"}}};
-
 class AccelerateConfig {
  public:
   explicit AccelerateConfig(Translation& translation)
       : t_(translation), keys_(t_.document, t_.diagnostics, Spelling::exact, t_.root, "") {}
 
   void translate() {
-    read_command();
     const std::string type = read_type();
+    accelerate::read_command(t_, type, keys_.place());
     read_size(type);
-    read_settings();
-    read_sections(type);
+    read_settings(type);
+    accelerate::read_sections(t_, keys_, type);
     read_rest();
   }
 
  private:
   void set(std::string_view name, const std::string& value, Place at) {
     t_.job.text({"env", name}, value, at);
-  }
-
-  /// A script is run by Python, as accelerate does it.
-  void read_command() {
-    t_.took_arguments = true;
-    const auto& arguments = t_.input.arguments;
-    if (arguments.empty()) {
-      t_.diagnostics.error(Place::whole(0),
-                           "this file says how to start a program, and not which; say it after --, "
-                           "for example: -- python train.py");
-      return;
-    }
-    const Place at = keys_.place();
-    std::vector<PlacedText> words;
-    if (arguments.front().ends_with(".py")) words.push_back({"python3", at});
-    for (const std::string& argument : arguments) words.push_back({argument, at});
-    t_.job.texts({"command"}, words, at);
   }
 
   std::string read_type() {
@@ -177,7 +134,7 @@ class AccelerateConfig {
     t_.job.number({"processes_per_node"}, 1, processes ? processes->place : keys_.place());
   }
 
-  void read_settings() {
+  void read_settings(const std::string& type) {
     auto precision = keys_.text("mixed_precision");
     if (!precision && keys_.is_true("fp16")) precision = PlacedText{"fp16", keys_.place()};
     keys_.skip({"fp16"});
@@ -186,6 +143,11 @@ class AccelerateConfig {
     set("ACCELERATE_MIXED_PRECISION", name, precision ? precision->place : keys_.place());
     const bool cpu = keys_.is_true("use_cpu");
     set("ACCELERATE_USE_CPU", cpu ? "True" : "False", keys_.place());
+    // Of Intel's OpenMP; prepare_simple_launcher_cmd_env() is for these types.
+    if (cpu && (type == "NO" || type == "MULTI_CPU")) {
+      set("KMP_AFFINITY", "granularity=fine,compact,1,0", keys_.place());
+      set("KMP_BLOCKTIME", "1", keys_.place());
+    }
     if (keys_.is_true("debug")) set("ACCELERATE_DEBUG_MODE", "true", keys_.place());
     set("ACCELERATE_CPU_AFFINITY", keys_.is_true("enable_cpu_affinity") ? "1" : "0", keys_.place());
     if (const auto ids = keys_.text("gpu_ids"); ids && lower(ids->text) != "all")
@@ -212,76 +174,6 @@ class AccelerateConfig {
         backend->place);
     set("ACCELERATE_DYNAMO_USE_REGIONAL_COMPILATION",
         dynamo.is_true("dynamo_use_regional_compilation") ? "True" : "False", backend->place);
-  }
-
-  /// "true" and "false" as the readers of these variables compare them; other texts stay.
-  static std::string value_of_variable(const std::string& text) {
-    const std::string small = lower(text);
-    return small == "true" || small == "false" ? small : text;
-  }
-
-  void read_sections(const std::string& type) {
-    ForeignKeys deepspeed = keys_.mapping("deepspeed_config");
-    if (type == "DEEPSPEED") read_deepspeed(deepspeed);
-    ForeignKeys fsdp = keys_.mapping("fsdp_config");
-    if (type == "FSDP") {
-      set("ACCELERATE_USE_FSDP", "true", keys_.place());
-      read_upper_case(fsdp, "fsdp_", true);
-    }
-    ForeignKeys megatron = keys_.mapping("megatron_lm_config");
-    if (type == "MEGATRON_LM") {
-      set("ACCELERATE_USE_MEGATRON_LM", "true", keys_.place());
-      read_upper_case(megatron, "megatron_lm_", false);
-    }
-    ForeignKeys parallelism = keys_.mapping("parallelism_config");
-    if (parallelism.is_given()) {
-      set("ACCELERATE_USE_PARALLELISM_CONFIG", "true", parallelism.place());
-      read_upper_case(parallelism, "parallelism_config_", false);
-    }
-  }
-
-  void read_deepspeed(ForeignKeys& deepspeed) {
-    set("ACCELERATE_USE_DEEPSPEED", "true", keys_.place());
-    std::string given;
-    for (const Renamed& renamed : kDeepspeed) {
-      const auto value = deepspeed.text(renamed.key);
-      if (!value) continue;
-      given += (given.empty() ? "" : ",") + std::string(renamed.key);
-      set(renamed.variable, value_of_variable(value->text), value->place);
-    }
-    if (const auto precision = keys_.text("mixed_precision"))
-      given += (given.empty() ? "" : ",") + std::string("mixed_precision");
-    if (!given.empty()) set("ACCELERATE_CONFIG_DS_FIELDS", given, deepspeed.place());
-    for (const PlacedText& key :
-         deepspeed.given_of({"deepspeed_multinode_launcher", "deepspeed_hostfile",
-                             "deepspeed_inclusion_filter", "deepspeed_exclusion_filter"}))
-      t_.not_used.push_back(key);
-    deepspeed.refuse_others();
-  }
-
-  /// Keys are variables in capitals. `may_lack`: accelerate itself puts the prefix before a key
-  /// that has none (of fsdp_config only).
-  void read_upper_case(ForeignKeys& section, std::string_view prefix, bool may_lack) {
-    for (const ForeignKey& key : section.all()) {
-      const Node& node = t_.document[key.value];
-      if (node.kind == NodeKind::null) continue;
-      const bool has_prefix = key.name.starts_with(prefix);
-      if (node.kind != NodeKind::scalar || (!has_prefix && !may_lack)) {
-        t_.diagnostics.error(
-            key.key, section.path_of(key.name) +
-                         (has_prefix || may_lack
-                              ? " must have one value, not " + found_instead(node)
-                              : " is unknown; the keys there begin with " + std::string(prefix)));
-        continue;
-      }
-      const std::string whole = (has_prefix ? "" : std::string(prefix)) + key.name;
-      const auto renamed = std::find_if(kFsdp.begin(), kFsdp.end(),
-                                        [&](const Renamed& r) { return r.key == whole; });
-      const std::string name =
-          renamed != kFsdp.end() ? std::string(renamed->variable) : upper(whole);
-      const std::string value = value_of_variable(node.text);
-      set(name, value, place_of(t_.document, key));
-    }
   }
 
   void read_rest() {

@@ -7,6 +7,7 @@
 #include "spec/dialects/container_keys.h"
 #include "spec/dialects/paths.h"
 #include "spec/dialects/replicas.h"
+#include "spec/dialects/started_programs.h"
 #include "spec/expectation.h"
 #include "spec/nearest.h"
 #include "spec/shell_quote.h"
@@ -227,8 +228,8 @@ class CommandTranslator {
     // The service starts them by mpirun, which does not mind: many only read OMPI_COMM_WORLD_*.
     t_.job.text({"mpi", "init"}, "optional", type.place);
     set_size(per_node);
-    const std::string_view first =
-        started_program(command_.text, {"mpirun", "mpiexec", "deepspeed"});
+    const std::string_view first = started_program(
+        command_.text, {"mpirun", "mpiexec", "mpiexec.hydra", "horovodrun", "deepspeed"});
     if (!first.empty()) {
       t_.diagnostics.error(command_.place,
                            "with distribution.type: mpi the processes are started "

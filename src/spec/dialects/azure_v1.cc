@@ -4,12 +4,12 @@
 #include <algorithm>
 #include <string_view>
 
-#include "spec/dialects/azure_v2.h"
 #include "spec/dialects/container_keys.h"
 #include "spec/dialects/dialect_list.h"
 #include "spec/dialects/paths.h"
 #include "spec/dialects/replicas.h"
 #include "spec/dialects/shell_words.h"
+#include "spec/dialects/started_programs.h"
 #include "spec/expectation.h"
 #include "spec/nearest.h"
 
@@ -199,7 +199,7 @@ class RunConfiguration {
     t_.job.text({"framework"}, "pytorch", at);
     t_.job.number({"rendezvous", "port"}, kMasterPort, at);
     const std::int64_t per_node = count / nodes_.value;
-    if (per_node == 1 && azure::starts_own_workers(command_.text)) {
+    if (per_node == 1 && starts_own_workers(command_.text)) {
       t_.job.text({"launch"}, "per-node", command_.place);
       t_.job.number({"nodes"}, nodes_.value, nodes_.place);
       t_.job.text({"setup"}, "export WORLD_SIZE=" + std::to_string(nodes_.value), nodes_.place);

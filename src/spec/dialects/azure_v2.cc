@@ -20,27 +20,38 @@ std::string schema_of(const Document& document, NodeId root) {
   return scalar_of(document, root, "$schema").value_or("");
 }
 
+/// Of all releases: azuremlschemas.azureedge.net, azureml/sdk-2-0, componentsdk.azureedge.net.
 bool is_azure_schema(std::string_view schema) {
-  return schema.find("azuremlschemas") != std::string_view::npos ||
-         schema.find("azureml/sdk-2.0") != std::string_view::npos;
+  for (const std::string_view part : {"azuremlschemas", "azureml/sdk-2", "componentsdk."})
+    if (schema.find(part) != std::string_view::npos) return true;
+  for (const std::string_view name : {"CommandComponent", "commandComponent", "commandJob"})
+    if (schema.find('/' + std::string(name) + ".") != std::string_view::npos) return true;
+  return false;
+}
+
+std::string lower(std::string_view text) {
+  std::string out(text);
+  for (char& c : out) c = c >= 'A' && c <= 'Z' ? static_cast<char>(c - 'A' + 'a') : c;
+  return out;
 }
 
 /// "command", "pipeline", ...: what `type` says, else the schema's file name, else the keys.
 std::string type_of(const Document& document, NodeId root) {
-  if (const auto type = scalar_of(document, root, "type")) return *type;
-  const std::string schema = schema_of(document, root);
+  if (const auto type = scalar_of(document, root, "type"))
+    return *type == "CommandComponent" ? "command" : *type;  // its spelling before 2021
+  const std::string schema = lower(schema_of(document, root));
   struct Name {
     std::string_view part;
     std::string_view type;
   };
-  constexpr std::array<Name, 9> kNames{{{"/commandJob", "command"},
-                                        {"/commandComponent", "command"},
-                                        {"/pipelineJob", "pipeline"},
-                                        {"/pipelineComponent", "pipeline"},
-                                        {"/sweepJob", "sweep"},
+  constexpr std::array<Name, 9> kNames{{{"/commandjob", "command"},
+                                        {"/commandcomponent", "command"},
+                                        {"/pipelinejob", "pipeline"},
+                                        {"/pipelinecomponent", "pipeline"},
+                                        {"/sweepjob", "sweep"},
                                         {"/parallel", "parallel"},
                                         {"/spark", "spark"},
-                                        {"/autoML", "automl"},
+                                        {"/automl", "automl"},
                                         {"/import", "import"}}};
   for (const Name& name : kNames) {
     if (schema.find(name.part) != std::string::npos) return std::string(name.type);
@@ -70,8 +81,13 @@ std::string why_not_azure(const Document& document, NodeId root) {
       is_section("resources") &&
       value_of(document, *value_of(document, root, "resources"), "instance_count");
   if (is_command && (has_distribution || has_count || has("environment_variables"))) return "";
+  const std::string compute = scalar_of(document, root, "compute").value_or("");
+  const bool has_environment = has("environment") && (has("code") || has("compute"));
+  const bool is_native = has("framework") || has("shell");
+  if (!is_native && is_command && (compute.starts_with("azureml:") || has_environment)) return "";
+  if (has("trial") && has("search_space")) return "";
   const std::string command = scalar_of(document, root, "command").value_or("");
-  const bool is_native = has("framework") || has("shell");  // convert may leave such a text in one
+  // convert may leave such a text in a native file.
   if (!is_native && (command.find("${{inputs.") != std::string::npos ||
                      command.find("${{outputs.") != std::string::npos))
     return "";
@@ -89,7 +105,7 @@ void translate_azure(Translation& t) {
     // A component's file by itself: its inputs are declared, not given.
     const bool is_component =
         !job->declared_inputs &&
-        schema_of(t.document, t.root).find("/commandComponent") != std::string::npos;
+        lower(schema_of(t.document, t.root)).find("/commandcomponent") != std::string::npos;
     if (is_component) {
       std::swap(job->declared_inputs, job->given_inputs);
       std::swap(job->declared_outputs, job->given_outputs);

@@ -3,7 +3,6 @@
 // Azure ML's documentation.
 #pragma once
 
-#include <initializer_list>
 #include <optional>
 #include <string>
 #include <string_view>
@@ -58,14 +57,6 @@ struct ParentReference {
 /// whose inputs have no value are left out. Errors are reported at the expression.
 [[nodiscard]] std::string resolve_command(Translation& translation, const PlacedText& command,
                                           const Bindings& bindings);
-
-/// Which of `programs` (without folders) one of the line's simple commands begins with; empty:
-/// none.
-[[nodiscard]] std::string_view started_program(std::string_view command,
-                                               std::initializer_list<std::string_view> programs);
-
-/// Whether each process starts workers of its own (torchrun and the like).
-[[nodiscard]] bool starts_own_workers(std::string_view command);
 
 /// The step of a pipeline, or the job with the component it names; nullopt: reported.
 [[nodiscard]] std::optional<CommandJob> find_step(Translation& translation);

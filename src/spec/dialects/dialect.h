@@ -36,6 +36,8 @@ struct Translation {
   std::vector<PlacedText> passed{};
   /// The words after "--" have become a part of the command.
   bool took_arguments = false;
+  /// It was reported that there is no command, which one answer on the command line settles.
+  bool lacks_command = false;
   /// JobReading::azure_size
   std::string azure_size{};
 

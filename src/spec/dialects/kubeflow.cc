@@ -1,12 +1,11 @@
-// PyTorchJob, TFJob and JAXJob. Rules: training-operator v1.9, "API Reference", pkg/controller.v1.
+// PyTorchJob and JAXJob. Rules: training-operator v1.9, "API Reference", pkg/controller.v1.
 #include "spec/dialects/kubeflow.h"
 
 #include <algorithm>
-#include <array>
 
-#include "spec/dialects/azure_v2.h"
 #include "spec/dialects/dialect_list.h"
 #include "spec/dialects/shell_words.h"
+#include "spec/dialects/started_programs.h"
 #include "spec/expectation.h"
 #include "spec/nearest.h"
 #include "spec/scalar.h"
@@ -16,12 +15,6 @@ namespace dlaunch::spec {
 namespace kubeflow {
 
 namespace {
-
-std::string lower(std::string_view text) {
-  std::string out(text);
-  for (char& c : out) c = c >= 'A' && c <= 'Z' ? static_cast<char>(c - 'A' + 'a') : c;
-  return out;
-}
 
 // defaults.go of the operator: where the first pod listens.
 constexpr std::int64_t kPytorchPort = 23456;
@@ -104,7 +97,7 @@ class PytorchJob {
     for (const Replicas& group : groups_) commands_.push_back(words_of(t_, group));
     const std::string line = shell_line(texts_of(commands_.front()));
     const Place at = per_node ? per_node->place : groups_.front().place;
-    if (each == 1 && !azure::starts_own_workers(line)) {
+    if (each == 1 && !starts_own_workers(line)) {
       t_.job.number({"processes_per_node"}, 1, at);
       return;
     }
@@ -163,12 +156,14 @@ class PytorchJob {
   void set_image() {
     const PlacedText& first = groups_.front().image;
     if (!first.text.empty()) t_.job.text({"container", "image"}, first.text, first.place);
-    for (const Replicas& group : groups_) {
-      if (group.image.text == first.text) continue;
-      t_.note_at(group.image.text.empty() ? group.place : group.image.place,
-                 "master and workers have different images; all run in the master's, " +
-                     in_quotes(first.text));
-    }
+    const Replicas& last = groups_.back();
+    if (last.image.text == first.text || is_image_chosen(t_)) return;
+    t_.diagnostics.error(
+        last.image.text.empty() ? last.place : last.image.place,
+        "the workers' image is " + in_quotes(last.image.text) + " and the master's " +
+            in_quotes(first.text) + " (" + t_.diagnostics.refer_to(first.place) +
+            "); dlaunch runs a PyTorchJob in one image: choose it with --set "
+            "container.image=IMAGE, or use what is on the nodes with --no-container");
   }
 
   void read_elastic() {
@@ -184,55 +179,6 @@ class PytorchJob {
   std::int64_t count_ = 0;
   bool is_per_node_ = false;
 };
-
-/// TF_CONFIG for every pod; "not set when there is one replica".
-void translate_tf_job(Translation& t, ForeignKeys& spec) {
-  struct Type {
-    const char* name;
-    const char* role;
-  };
-  constexpr std::array<Type, 5> kTypes{{{"Chief", "chief"},
-                                        {"Master", "chief"},
-                                        {"Worker", "worker"},
-                                        {"PS", "ps"},
-                                        {"Evaluator", "evaluator"}}};
-  ForeignKeys specs = spec.mapping("tfReplicaSpecs", Spelling::loose);
-  std::vector<Replicas> groups;
-  std::int64_t count = 0;
-  for (const Type& type : kTypes) {
-    Pods pods = read_pods(t, specs, type.name, "tensorflow", "tfjob-port");
-    if (!pods.is_given) continue;
-    pods.replicas.role = type.role;
-    count += pods.replicas.count.value;
-    groups.push_back(pods.replicas);
-  }
-  specs.refuse_others();
-  if (count == 0) {
-    if (!spec.is_misspelt("tfReplicaSpecs"))
-      t.diagnostics.error(spec.place(), "a TFJob needs tfReplicaSpecs with a Chief or Workers");
-    return;
-  }
-  if (spec.is_true("enableDynamicWorker"))
-    t.note_at(spec.place(), "enableDynamicWorker is not used: the cluster stays as it begins");
-  if (count == 1) {
-    const auto only = std::find_if(groups.begin(), groups.end(),
-                                   [](const Replicas& g) { return g.count.value == 1; });
-    t.job.text({"framework"}, "none", only->count.place);
-    t.job.number({"processes"}, 1, only->count.place);
-    t.job.texts({"command"}, words_of(t, *only), only->place);
-    for (const EnvVariable& variable : only->env)
-      t.job.text({"env", variable.name}, variable.value, variable.place);
-    if (!only->image.text.empty())
-      t.job.text({"container", "image"}, only->image.text, only->image.place);
-    return;
-  }
-  t.job.text({"framework"}, "tensorflow", spec.place());
-  set_roles(t, groups);
-  // "default": the chief, or worker 0, decides.
-  const auto policy = spec.text("successPolicy");
-  const bool all = policy && lower(policy->text) == "allworkers";
-  t.job.text({"success"}, all ? "workers" : "chief", policy ? policy->place : spec.place());
-}
 
 void translate_jax_job(Translation& t, ForeignKeys& spec) {
   ForeignKeys specs = spec.mapping("jaxReplicaSpecs", Spelling::loose);
@@ -270,7 +216,11 @@ bool is_kubeflow(const Document& document, NodeId root) {
 }
 
 std::string why_not_kubeflow(const Document& document, NodeId root) {
-  if (!is_kubeflow(document, root)) return "no apiVersion of kubeflow.org";
+  if (!is_kubeflow(document, root)) {
+    const auto version = scalar_of(document, root, "apiVersion");
+    return version ? "the apiVersion " + in_quotes(*version) + " is not kubeflow.org/v1 or the like"
+                   : "no apiVersion of kubeflow.org";
+  }
   const std::string kind = scalar_of(document, root, "kind").value_or("");
   return kind.ends_with("Job") ? "" : "the kind " + in_quotes(kind) + " is no job";
 }

@@ -25,8 +25,8 @@ struct Pods {
 /// The program behind the options of an mpirun line, and what they say.
 struct MpirunLine {
   std::vector<PlacedText> program;
-  std::optional<std::int64_t> processes;
-  std::optional<std::int64_t> per_node;
+  std::optional<PlacedNumber> processes;
+  std::optional<PlacedNumber> per_node;
   bool oversubscribe = false;
   bool is_horovod = false;
   bool is_hydra = false;  // mpiexec.hydra, by its name
@@ -34,7 +34,7 @@ struct MpirunLine {
       false;  // ranks go round the nodes, where else one node's slots are filled first
   bool names_passed = false;  // a list says which variables are passed on, so that others are not
   std::vector<EnvVariable> env;
-  std::vector<std::string> passed;   // -x NAME
+  std::vector<PlacedText> passed;    // -x NAME
   std::vector<std::string> ignored;  // options that place or connect processes
 };
 
@@ -48,6 +48,7 @@ struct MpirunLine {
                                                          const std::vector<PlacedText>& words,
                                                          Place place);
 
+void translate_tf_job(Translation& translation, ForeignKeys& spec);
 void translate_mpi_job(Translation& translation, ForeignKeys& spec);
 
 }  // namespace dlaunch::spec::kubeflow

@@ -57,10 +57,10 @@ class MpiJob {
     t_.job.texts({"command"}, line->program, at);
     set_size(worker, *line, at);
     set_environment(launcher, *line);
-    pass_variables(launcher, *line, at);
     const Replicas& image = worker.is_given ? worker.replicas : launcher.replicas;
     if (!image.image.text.empty())
       t_.job.text({"container", "image"}, image.image.text, image.image.place);
+    pass_variables(launcher, *line, at);
     spec_.skip(
         {"cleanPodPolicy", "mpiImplementation", "sshAuthMountPath", "launcherCreationPolicy"});
   }
@@ -82,20 +82,20 @@ class MpiJob {
   /// "-np below the slots": those of the first nodes are filled (mpirun(1): by slot is the
   /// default).
   void set_size(const Pods& worker, const MpirunLine& line, Place at) {
-    const auto given = spec_.integer("slotsPerWorker", 1);
-    std::int64_t slots = given ? given->value : 1;
-    if (line.per_node) slots = *line.per_node;
+    const auto in_spec = spec_.integer("slotsPerWorker", 1);
+    const auto given = line.per_node ? line.per_node : in_spec;
+    const std::int64_t slots = given ? given->value : 1;
     std::int64_t nodes = worker.is_given ? worker.replicas.count.value : 0;
     if (spec_.is_true("runLauncherAsWorker")) ++nodes;
     nodes = std::max<std::int64_t>(nodes, 1);
-    const std::int64_t count = line.processes.value_or(nodes * slots);
+    const std::int64_t count = line.processes ? line.processes->value : nodes * slots;
     nodes = std::min(nodes, line.is_by_node ? count : (count + slots - 1) / slots);
     const Place where = worker.is_given ? worker.replicas.count.place : at;
     t_.job.number({"nodes"}, nodes, where);
     if (count == nodes * slots) {
       t_.job.number({"processes_per_node"}, slots, given ? given->place : where);
     } else {
-      t_.job.number({"processes"}, count, at);
+      t_.job.number({"processes"}, count, line.processes ? line.processes->place : where);
     }
     if (line.oversubscribe) t_.job.boolean({"mpi", "oversubscribe"}, true, at);
   }
@@ -111,7 +111,8 @@ class MpiJob {
     std::string dropped;
     for (const EnvVariable& variable : launcher.replicas.env) {
       const bool is_passed =
-          std::find(line.passed.begin(), line.passed.end(), variable.name) != line.passed.end();
+          std::any_of(line.passed.begin(), line.passed.end(),
+                      [&](const PlacedText& name) { return name.text == variable.name; });
       if (gives_all || variable.name.starts_with("OMPI_")) {
         t_.job.text({"env", variable.name}, variable.value, variable.place);
       } else if (!is_passed) {
@@ -124,15 +125,18 @@ class MpiJob {
           "variables of the launcher that its command does not pass on to the ranks: " + dropped);
   }
 
+  /// mpirun runs in a pod: what the pod's `env` does not define there is the image's, and ranks in
+  /// the image have that anyway. Without an image it is what mpirun would find here.
   void pass_variables(const Pods& launcher, const MpirunLine& line, Place at) {
-    for (const std::string& name : line.passed) {
+    const bool in_image = t_.job.has({"container", "image"}) && !t_.input.foreign.no_container;
+    for (const PlacedText& name : line.passed) {
       const auto& env = launcher.replicas.env;
       const auto own = std::find_if(env.begin(), env.end(),
-                                    [&](const EnvVariable& v) { return v.name == name; });
+                                    [&](const EnvVariable& v) { return v.name == name.text; });
       if (own != env.end()) {
-        t_.job.text({"env", name}, own->value, own->place);
-      } else {
-        t_.pass_on({name, at});
+        t_.job.text({"env", name.text}, own->value, own->place);
+      } else if (!in_image) {
+        t_.pass_on(name);
       }
     }
     for (const EnvVariable& variable : line.env)

@@ -162,9 +162,9 @@ class LineReader {
     std::string name = word.text.substr(word.text.find_first_not_of('-') == std::string::npos
                                             ? word.text.size()
                                             : word.text.find_first_not_of('-'));
-    std::vector<std::string> values;
+    std::vector<PlacedText> values;
     if (const auto equals = name.find('='); equals != std::string::npos && word.text[1] == '-') {
-      values.push_back(name.substr(equals + 1));
+      values.push_back({name.substr(equals + 1), word.place});
       name.resize(equals);
     }
     const Option* option = find_option(name);
@@ -177,18 +177,18 @@ class LineReader {
     while (values.size() < static_cast<std::size_t>(option->values)) {
       // Hydra also takes "-genv NAME=VALUE" as one word.
       const bool is_whole = option->meaning == Meaning::pair && values.size() == 1 &&
-                            values.front().find('=') != std::string::npos;
+                            values.front().text.find('=') != std::string::npos;
       if (is_whole) break;
       if (at >= words_.size()) {
         refuse(word.place, "the option " + in_quotes(word.text) + " has no value");
         return false;
       }
-      values.push_back(words_[at++].text);
+      values.push_back(words_[at++]);
     }
     return apply(*option, word, values);
   }
 
-  bool apply(const Option& option, const PlacedText& word, const std::vector<std::string>& values) {
+  bool apply(const Option& option, const PlacedText& word, const std::vector<PlacedText>& values) {
     switch (option.meaning) {
       case Meaning::ignored:
         line_.ignored.push_back(word.text);
@@ -199,42 +199,44 @@ class LineReader {
         line_.oversubscribe = true;
         return true;
       case Meaning::one_per_node:
-        line_.per_node = 1;
+        line_.per_node = PlacedNumber{1, word.place};
         return true;
       case Meaning::map_by:
-        map_by(values.front(), word);
+        map_by(values.front().text, word);
         return true;
       case Meaning::by_node:
         map_by("node", word);
         return true;
       case Meaning::count:
       case Meaning::per_node: {
-        const auto number = parse_integer(values.front());
+        const PlacedText& value = values.front();
+        const auto number = parse_integer(value.text);
         constexpr std::int64_t kMost = 100'000;
         if (!number || *number < 1 || *number > kMost) {
-          refuse(word.place, word.text + " must have a number, not " + in_quotes(values.front()));
+          refuse(value.place, word.text + " must have a number, not " + in_quotes(value.text));
           return false;
         }
-        (option.meaning == Meaning::count ? line_.processes : line_.per_node) = *number;
+        (option.meaning == Meaning::count ? line_.processes : line_.per_node) =
+            PlacedNumber{*number, value.place};
         return true;
       }
       case Meaning::pass:
-        pass(values.front(), word.place);
+        pass(values.front().text, values.front().place);
         return true;
       case Meaning::pass_list:
         line_.names_passed = true;
-        pass_all(values.front(), word.place);
+        pass_all(values.front().text, values.front().place);
         return true;
       case Meaning::pair:
         if (values.size() == 1) {
-          pass(values.front(), word.place);
+          pass(values.front().text, values.front().place);
         } else {
-          line_.env.push_back({values[0], values[1], word.place});
+          line_.env.push_back({values[0].text, values[1].text, values[0].place});
         }
         return true;
       case Meaning::mca:
-        if (!is_of_launcher(values[0]))
-          line_.env.push_back({"OMPI_MCA_" + values[0], values[1], word.place});
+        if (!is_of_launcher(values[0].text))
+          line_.env.push_back({"OMPI_MCA_" + values[0].text, values[1].text, values[0].place});
         return true;
     }
     return true;
@@ -242,7 +244,7 @@ class LineReader {
 
   void map_by(std::string_view mapping, const PlacedText& word) {
     if (const auto per_node = per_node_of(mapping)) {
-      line_.per_node = per_node;
+      line_.per_node = PlacedNumber{*per_node, word.place};
       return;
     }
     line_.is_by_node = mapping == "node" || mapping.starts_with("node:");
@@ -253,7 +255,7 @@ class LineReader {
   void pass(const std::string& text, Place place) {
     const auto equals = text.find('=');
     if (equals == std::string::npos) {
-      line_.passed.push_back(text);
+      line_.passed.push_back({text, place});
     } else {
       line_.env.push_back({text.substr(0, equals), text.substr(equals + 1), place});
     }

@@ -1,7 +1,9 @@
 #include "spec/dialects/replicas.h"
 
 #include <algorithm>
+#include <utility>
 
+#include "spec/dialects/shell_words.h"
 #include "spec/expectation.h"
 #include "spec/scalar.h"
 #include "spec/shell_quote.h"
@@ -12,6 +14,7 @@ namespace {
 
 std::vector<std::string> texts_of(const std::vector<PlacedText>& words) {
   std::vector<std::string> texts;
+  texts.reserve(words.size());
   for (const PlacedText& word : words) texts.push_back(word.text);
   return texts;
 }
@@ -22,6 +25,20 @@ bool has_variable(const Replicas& group, const EnvVariable& variable) {
   });
 }
 
+/// What an image runs by itself stands before `args`, and is not known here.
+void refuse_no_command(Translation& t, const Replicas& replicas) {
+  if (std::exchange(t.lacks_command, true)) return;
+  const std::string where = "there is no command: it is in the image " +
+                            in_quotes(replicas.image.text) + ", which dlaunch does not read; ";
+  const std::string args = shell_line(texts_of(replicas.args));
+  t.diagnostics.error(
+      replicas.place,
+      where + (args.empty() ? "say it after --, for example: -- python train.py"
+                            : "the args " + in_quotes(args) +
+                                  " go behind it: say it after --, without them; where they "
+                                  "are all of it, make them the command"));
+}
+
 }  // namespace
 
 std::vector<PlacedText> words_of(Translation& t, const Replicas& replicas) {
@@ -30,12 +47,7 @@ std::vector<PlacedText> words_of(Translation& t, const Replicas& replicas) {
     for (const std::string& argument : t.input.arguments)
       words.push_back({argument, replicas.place});
     t.took_arguments = true;
-    if (words.empty()) {
-      t.diagnostics.error(
-          replicas.place,
-          "there is no command: it is in the image " + in_quotes(replicas.image.text) +
-              ", which dlaunch does not read; say it after --, for example: -- python train.py");
-    }
+    if (words.empty()) refuse_no_command(t, replicas);
   }
   words.insert(words.end(), replicas.args.begin(), replicas.args.end());
   return words;
@@ -108,6 +120,14 @@ std::vector<EnvVariable> read_env_list(Translation& t, ForeignKeys& keys, std::s
     variables.push_back({variable_name->text, value ? value->text : "", variable_name->place});
   }
   return variables;
+}
+
+bool is_image_chosen(const Translation& t) {
+  const auto& overrides = t.input.overrides;
+  return t.input.foreign.no_container ||
+         std::any_of(overrides.begin(), overrides.end(), [](const Override& override) {
+           return override.key == "container.image" || override.key == "container";
+         });
 }
 
 std::optional<std::int64_t> nodes_of_command_line(const Translation& t) {

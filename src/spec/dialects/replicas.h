@@ -29,7 +29,7 @@ struct Replicas {
 };
 
 /// The words of what a group runs. An image's own program is not known: the words after "--" take
-/// its place. Empty: there is none, which was reported.
+/// its place. Without any the job has no command, which is reported once for all groups.
 [[nodiscard]] std::vector<PlacedText> words_of(Translation& translation, const Replicas& replicas);
 
 /// Sets `roles`, `command` and `env` (those that all groups share), and what is a role's own.
@@ -40,6 +40,9 @@ void set_roles(Translation& translation, const std::vector<Replicas>& groups);
 /// (valueFrom) is passed on from where dlaunch is started.
 [[nodiscard]] std::vector<EnvVariable> read_env_list(Translation& translation, ForeignKeys& keys,
                                                      std::string_view name, Spelling spelling);
+
+/// Whether the command line says which image all run in, or that they run in none.
+[[nodiscard]] bool is_image_chosen(const Translation& translation);
 
 /// How many nodes the command line asks for (--nnodes, --set nodes=N): what a dialect computes from
 /// the number of nodes must come from this one. Nullopt: it says nothing.

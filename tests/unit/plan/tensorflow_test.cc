@@ -163,6 +163,32 @@ TEST(Tensorflow, TheEvaluatorIsNotPartOfTheCluster) {
   EXPECT_TRUE(plan.ranks[3].ports.empty()) << "nobody connects to it";
 }
 
+TEST(Tensorflow, TheEvaluatorAndAMasterAreListedWhereAskedFor) {
+  // Kubeflow's training-operator v1.9, tensorflow.go: genClusterSpec lists every replica, under its
+  // type in lower case; IsChiefOrMaster: Master is the older name of Chief.
+  JobSpec spec = tf_job();
+  spec.tensorflow = {TfCluster::Chief::master, TfCluster::Evaluator::listed};
+  spec.roles = {test::role("chief", 1), test::role("worker", 1), test::role("evaluator", 1)};
+  const LaunchPlan all = plan_of(spec, fake_cluster({{}}));
+  EXPECT_EQ(tf_config_of(all, 1)["cluster"],
+            json::parse(R"({"master": ["127.0.0.1:21000"], "worker": ["127.0.0.1:21001"],
+                            "evaluator": ["127.0.0.1:21002"]})"));
+  EXPECT_EQ(tf_config_of(all, 0)["task"], json({{"type", "master"}, {"index", 0}}));
+  EXPECT_EQ(tf_config_of(all, 2)["task"], json({{"type", "evaluator"}, {"index", 0}}));
+
+  spec.tensorflow = {TfCluster::Chief::chief, TfCluster::Evaluator::listed};
+  EXPECT_EQ(tf_config_of(plan_of(spec, fake_cluster({{}})), 0)["cluster"]["evaluator"],
+            json({"127.0.0.1:21002"}));
+  spec.tensorflow = {TfCluster::Chief::master, TfCluster::Evaluator::apart};
+  const LaunchPlan apart = plan_of(spec, fake_cluster({{}}));
+  EXPECT_FALSE(tf_config_of(apart, 0)["cluster"].contains("evaluator"));
+  EXPECT_TRUE(tf_config_of(apart, 0)["cluster"].contains("master"));
+
+  spec.framework = Framework::gcp;
+  EXPECT_TRUE(tf_config_of(plan_of(spec, fake_cluster({{}})), 0)["cluster"].contains("chief"))
+      << "gcp has keys of its own";
+}
+
 TEST(Tensorflow, OneWorkerAloneHasAClusterToo) {
   // Azure ML and AI Platform set TF_CONFIG for a single process; TFConfigClusterResolver and
   // MultiWorkerMirroredStrategy take a cluster of one. (Vertex and Kubeflow leave it out.)

@@ -1,4 +1,7 @@
 // Parts that the dialects share; what whole files become is in tests/unit/jobs.
+#include <iterator>
+#include <random>
+
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
@@ -7,6 +10,8 @@
 #include "spec/dialects/foreign_keys.h"
 #include "spec/dialects/paths.h"
 #include "spec/dialects/shell_words.h"
+#include "spec/dialects/simple_commands.h"
+#include "spec/dialects/started_programs.h"
 #include "spec/job_reader.h"
 #include "spec/job_rules.h"
 #include "spec/yaml_reader.h"
@@ -64,24 +69,123 @@ TEST(OwnWorkers, AreToldByTheCommand) {
        {"torchrun train.py", "python -m torch.distributed.launch x.py", "accelerate launch x.py",
         "cd src && /usr/bin/torchrun x.py", "python x.py --node_rank ${NODE_RANK}",
         "deepspeed train.py", "pip list; torchrun x.py", "pip list\ntorchrun x.py\n",
-        "A=1 B= torchrun x.py", "pip list && A=1 accelerate \\\n  launch x.py"})
-    EXPECT_TRUE(azure::starts_own_workers(command)) << command;
+        "A=1 B= torchrun x.py", "pip list && A=1 accelerate \\\n  launch x.py",
+        "if true; then torchrun x.py; fi", "bash -c 'torchrun x.py'", "(sudo torchrun x.py)",
+        "accelerate-launch x.py", "nohup python -m torch.distributed.run x.py &"})
+    EXPECT_TRUE(starts_own_workers(command)) << command;
   for (const char* command :
        {"python train.py", "python train.py --deepspeed ds.json", "python x.py --launcher torchrun",
         "torchrun --node_rank $RANK x.py", "python x.py --rank $LOCAL_RANK --node $NODE_RANK",
         "echo $NODE_RANKS", "python x.py \\\n  torchrun", "echo A=1 torchrun"})
-    EXPECT_FALSE(azure::starts_own_workers(command)) << command;
+    EXPECT_FALSE(starts_own_workers(command)) << command;
+}
+
+std::string_view found_launcher(const char* command) {
+  return started_program(command, {"mpirun", "deepspeed"});
 }
 
 TEST(StartedProgram, BeginsASimpleCommand) {
-  const auto found = [](const char* command) {
-    return azure::started_program(command, {"mpirun", "deepspeed"});
-  };
+  const auto found = found_launcher;
   EXPECT_EQ(found("/opt/bin/mpirun -n 2 a"), "mpirun");
   EXPECT_EQ(found("cd x && A=1 deepspeed a.py"), "deepspeed");
   EXPECT_EQ(found("a\nmpirun b"), "mpirun");
   EXPECT_EQ(found("which mpirun"), "");
   EXPECT_EQ(found("python a.py --deepspeed ds.json"), "");
+}
+
+TEST(StartedProgram, IsSeenBehindWhatOnlyLeadsToIt) {
+  for (const char* command : {"sudo mpirun a",
+                              "sudo -u me -E A=1 mpirun a",
+                              "env -i A=1 mpirun a",
+                              "time -p mpirun a",
+                              "nohup mpirun a &",
+                              "exec -a x mpirun a",
+                              "nice -n 5 mpirun a",
+                              "timeout -k 5 1h mpirun a",
+                              "stdbuf -oL mpirun a",
+                              "taskset -c 0-3 mpirun a",
+                              "command mpirun a",
+                              "(mpirun a)",
+                              "(cd x; mpirun a)",
+                              "{ mpirun a; }",
+                              "if true; then mpirun a; fi",
+                              "if mpirun a\nthen :\nfi",
+                              "if x; then :; else mpirun a; fi",
+                              "for i in 1 2; do mpirun a; done",
+                              "while ! mpirun a; do :; done",
+                              "x&&mpirun a",
+                              "x|mpirun a",
+                              "x& mpirun a",
+                              "a=$(mpirun b)",
+                              "a=`mpirun b`",
+                              "echo $(date) && mpirun a",
+                              "sh -c 'mpirun a'",
+                              "bash -lc \"exec mpirun a\"",
+                              "bash -o pipefail -c 'x; mpirun a'",
+                              "eval mpirun a",
+                              "'mpirun' a",
+                              "x 2>&1 >log; mpirun a",
+                              ">log mpirun a",
+                              "x <<END\ny\nEND\nmpirun a",
+                              "case $1 in a) mpirun b;; esac",
+                              "mpi\\\nrun a",
+                              "! mpirun a",
+                              "sudo env nohup mpirun a"})
+    EXPECT_EQ(found_launcher(command), "mpirun") << command;
+  for (const char* command : {"command -v mpirun",
+                              "echo 'x; mpirun a'",
+                              "echo \"$(mpirun) \"",
+                              "echo a > mpirun",
+                              "# mpirun a",
+                              "x # ; mpirun a",
+                              "cat <<END\nmpirun a\nEND",
+                              "cat <<-'END'\n\tmpirun a\n\tEND\n",
+                              "for mpirun in a; do :; done",
+                              "x 2>&1 mpirun",
+                              "sudo",
+                              "timeout 5",
+                              "env A=1",
+                              "",
+                              "echo ${a:-mpirun}",
+                              "python mpirun",
+                              "sh mpirun",
+                              "'",
+                              "\\",
+                              "$(",
+                              "${",
+                              "<<",
+                              "`",
+                              "echo $(date) mpirun"})
+    EXPECT_EQ(found_launcher(command), "") << command;
+}
+
+TEST(StartedLauncher, HasANameAndArguments) {
+  const auto launcher =
+      started_launcher("cd x && python -u -m torch.distributed.run --nnodes 2 a.py");
+  ASSERT_TRUE(launcher);
+  EXPECT_EQ(launcher->name, "torch.distributed.run");
+  EXPECT_THAT(launcher->arguments, ElementsAre("--nnodes", "2", "a.py"));
+  EXPECT_EQ(started_launcher("accelerate launch a.py")->name, "accelerate launch");
+  EXPECT_FALSE(started_launcher("accelerate config"));
+}
+
+TEST(SimpleCommands, AreWordsWithoutQuotesAndRedirections) {
+  EXPECT_THAT(simple_commands("A=1 b 'c d'\"e $f\" 2>&1 >g h; i $(j k) l|m"),
+              ElementsAre(ElementsAre("A=1", "b", "c de $f", "h"), ElementsAre("j", "k"),
+                          ElementsAre("i", "$", "l"), ElementsAre("m")));
+}
+
+TEST(SimpleCommands, AreFoundInAnyText) {
+  constexpr std::string_view kPieces[] = {"a", " ", "\n", "'", "\"",    "\\",     "$",   "(",
+                                          ")", "{", "}",  "`", "<",     ">",      "&",   "|",
+                                          ";", "#", "-",  "=", "sudo ", "sh -c ", "<<E", "eval "};
+  std::mt19937 random(7);
+  for (int i = 0; i < 20'000; ++i) {
+    std::string text;
+    for (auto left = random() % 24; left > 0; --left)
+      text += kPieces[random() % std::size(kPieces)];
+    for (const auto& words : started_commands(text)) EXPECT_FALSE(words.empty()) << text;
+  }
 }
 
 TEST(ParentReference, IsOneExpression) {
@@ -162,6 +266,32 @@ TEST(ForeignJob, ErrorsAboutNodesNameTheForeignLine) {
                            "resources: {instance_count: 4}\n"));
   ASSERT_TRUE(job) << job.error().message;
   EXPECT_EQ(as_typed(job->spec, "nodes", "4"), "\"nodes: 4\" (jobs/job.yml:4:29)");
+}
+
+TEST(ForeignJob, ErrorsAboutProcessesNameTheForeignLine) {
+  const std::string job =
+      "apiVersion: kubeflow.org/v1\nkind: MPIJob\nspec:\n  slotsPerWorker: 4\n"
+      "  mpiReplicaSpecs:\n    Launcher:\n"
+      "      template: {spec: {containers: [{name: a, image: i, command: [mpirun, -n, COUNT, "
+      "./a]}]}}\n"
+      "    Worker: {replicas: 2, template: {spec: {containers: [{name: a, image: i}]}}}\n";
+  const auto with_count = [&](const std::string& count) {
+    return std::string(job).replace(job.find("COUNT"), 5, count);
+  };
+  const auto uneven = read_any_job(foreign(with_count("6")));
+  ASSERT_TRUE(uneven) << uneven.error().message;
+  EXPECT_EQ(as_typed(uneven->spec, "processes", "6"), "\"processes: 6\" (jobs/job.yml:7:80)");
+  const auto full = read_any_job(foreign(with_count("8")));
+  ASSERT_TRUE(full) << full.error().message;
+  EXPECT_EQ(as_typed(full->spec, "processes_per_node", "4"),
+            "\"processes_per_node: 4\" (jobs/job.yml:4:19)");
+  JobInput input = foreign(with_count("6"));
+  input.overrides = {{"hosts", "\"a:2,b:2\"", "--hosts a:2,b:2"}};
+  for (const auto& message :
+       {message_of(read_job(input)), native_job_text(input, "x").error().message})
+    EXPECT_THAT(message, testing::StartsWith(
+                             "jobs/job.yml:7:80: error: 6 processes, but the hosts have only "
+                             "4 slots (hosts, --hosts a:2,b:2)\n"));
 }
 
 TEST(ForeignJob, ErrorsOfTheNativeReaderAreAtTheForeignLine) {

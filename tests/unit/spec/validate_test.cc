@@ -61,7 +61,8 @@ const Case kCases[] = {
     {"command: x\nmpi: {program: mpiexec}\n",
      "2:7: error: mpi.program is the one that mpi.launcher: mpirun starts; give both"},
     {"command: x\nmpi: {launcher: mpirun, program: ./bin/mpirun}\n",
-     "2:25: error: mpirun is looked for on the first node: give a name that is in PATH there, or an "
+     "2:25: error: mpirun is looked for on the first node: give a name that is in PATH there, or "
+     "an "
      "absolute path"},
     {"command: x\nhosts: [a]\nhostfile: h\n",
      "3:1: error: hosts and hostfile both say which nodes to use; give only one of them (hosts, "
@@ -83,6 +84,12 @@ const Case kCases[] = {
     {"command: x\nhosts: ['n[0-65535]', m]\n", "2:23: error: hosts: that is more than 65536 hosts"},
     {"command: x\nnodes: 4\nhosts: ['n[1-2]']\n",
      "3:1: error: \"nodes: 4\" but only 2 hosts are given (nodes, line 2)"},
+    {"command: x\nprocesses: 5\nhosts: ['n[1-2]:2']\n",
+     "2:12: error: 5 processes, but the hosts have only 4 slots (hosts, line 3)"},
+    {"command: x\nframework: tensorflow\nroles: {worker: 1, evaluator: {count: 2}}\n",
+     "3:32: error: a job has at most one evaluator, not 2"},
+    {"command: x\nframework: tensorflow\nroles: {chief: {count: 3}}\n",
+     "3:17: error: a job has at most one chief, not 3"},
     {"command: x\nhosts: a\nnodes: 2\n",
      "3:1: error: \"nodes: 2\" but only 1 host is given (hosts, line 2)"},
     {"command: x\nconnect: {via: local, user: me}\n",

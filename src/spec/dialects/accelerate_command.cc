@@ -1,0 +1,128 @@
+// What to start: a config file of accelerate does not say it.
+#include <algorithm>
+#include <utility>
+
+#include "spec/dialects/accelerate.h"
+#include "spec/dialects/shell_words.h"
+#include "spec/dialects/started_programs.h"
+#include "spec/expectation.h"
+
+namespace dlaunch::spec::accelerate {
+
+namespace {
+
+/// "--no-python": accelerate takes both spellings.
+std::string option_name(const std::string& word) {
+  std::string name = word.substr(0, word.find('='));
+  const auto first = std::min(name.find_first_not_of('-'), name.size());
+  std::replace(name.begin() + static_cast<std::ptrdiff_t>(first), name.end(), '-', '_');
+  return name;
+}
+
+std::string_view base_name(std::string_view word) {
+  const auto slash = word.rfind('/');
+  return slash == std::string_view::npos ? word : word.substr(slash + 1);
+}
+
+class CommandReader {
+ public:
+  CommandReader(Translation& translation, const std::string& type, Place at)
+      : t_(translation), words_(translation.input.arguments), type_(type), at_(at) {}
+
+  void read() {
+    t_.took_arguments = true;
+    if (words_.empty()) {
+      t_.diagnostics.error(Place::whole(0),
+                           "this file says how to start a program, and not which; say it after --, "
+                           "for example: -- python train.py");
+      return;
+    }
+    skip_launcher();
+    while (next_ < words_.size() && words_[next_].starts_with('-')) {
+      if (!read_option()) return;
+    }
+    if (next_ == words_.size()) return refuse("there is no program behind the options");
+    if (is_module_ && no_python_)
+      return refuse("-m is for a module of Python, and --no_python for other programs");
+    refuse_launchers();
+    set_command();
+  }
+
+ private:
+  void refuse(std::string why) {
+    t_.sources.push_back({"-- " + shell_line(words_), "", true});
+    t_.diagnostics.error(Place::whole(static_cast<std::uint32_t>(t_.sources.size() - 1)),
+                         std::move(why));
+  }
+
+  /// "accelerate launch", by any of its names: it would start all processes once more in each.
+  void skip_launcher() {
+    const auto word = [&](std::size_t i) {
+      return i < words_.size() ? base_name(words_[i]) : std::string_view();
+    };
+    if (word(0) == "accelerate-launch") next_ = 1;
+    if (word(0) == "accelerate" && word(1) == "launch") next_ = 2;
+    if (word(0).starts_with("python") && word(1) == "-m" && word(2) == "accelerate.commands.launch")
+      next_ = 3;
+    had_launcher_ = next_ > 0;
+    if (had_launcher_)
+      t_.notes.emplace_back(
+          "accelerate launch is left out of the command: dlaunch starts the processes itself");
+  }
+
+  bool read_option() {
+    const std::string name = option_name(words_[next_]);
+    const bool has_value = words_[next_].find('=') != std::string::npos;
+    ++next_;
+    if (name == "-m" || name == "--module") return is_module_ = true;
+    if (name == "--no_python") return no_python_ = true;
+    // The file that is being read.
+    if (had_launcher_ && name == "--config_file") {
+      if (!has_value && next_ < words_.size()) ++next_;
+      return true;
+    }
+    refuse(in_quotes(name) +
+           " is an option of accelerate launch, for which there are keys of the file, -n and "
+           "--nnodes; after -- stands the program, or -m MODULE");
+    return false;
+  }
+
+  /// torchrun and the like, in each of several processes.
+  void refuse_launchers() {
+    const std::vector<std::string> program(words_.begin() + static_cast<std::ptrdiff_t>(next_),
+                                           words_.end());
+    const std::string line = (is_module_ ? "python3 -m " : "") + shell_line(program);
+    const auto launcher = started_launcher(line);
+    if (type_ != "NO" && launcher)
+      refuse(launcher->name +
+             " starts workers of its own, and would do so in each of the processes that the file "
+             "asks for; give the program behind it");
+  }
+
+  /// A script is run by Python, as accelerate does it.
+  void set_command() {
+    std::vector<PlacedText> words;
+    const bool is_script = words_[next_].ends_with(".py") && !no_python_;
+    if (is_script || is_module_) words.push_back({"python3", at_});
+    if (is_module_) words.push_back({"-m", at_});
+    for (; next_ < words_.size(); ++next_) words.push_back({words_[next_], at_});
+    t_.job.texts({"command"}, words, at_);
+  }
+
+  Translation& t_;
+  const std::vector<std::string>& words_;
+  const std::string& type_;
+  Place at_;
+  std::size_t next_ = 0;
+  bool had_launcher_ = false;
+  bool is_module_ = false;
+  bool no_python_ = false;
+};
+
+}  // namespace
+
+void read_command(Translation& translation, const std::string& type, Place at) {
+  CommandReader(translation, type, at).read();
+}
+
+}  // namespace dlaunch::spec::accelerate
