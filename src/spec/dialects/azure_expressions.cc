@@ -1,6 +1,5 @@
 // ${{inputs.x}}, ${{outputs.x}}, $[[ optional parts ]].
 #include <algorithm>
-#include <array>
 
 #include "spec/dialects/azure_v2.h"
 #include "spec/nearest.h"
@@ -60,6 +59,8 @@ class Resolver {
       } else if (is_shell_brace(text, at)) {
         note_shell_brace(text.substr(at, text.find('}', at) + 1 - at));
         out += text[at++];
+      } else if (text.compare(at, 2, "{{") == 0) {
+        at = template_brace(text, at, out);
       } else if (is_single_brace(text, at)) {
         at = expression(text, at, 1, "}", out);
       } else {
@@ -93,6 +94,23 @@ class Resolver {
     translation_.note_at(command_.place, in_quotes(std::string(whole)) +
                                              " is left to the shell; for the value of " + name +
                                              " write ${{" + name + "}}");
+  }
+
+  /// "{{inputs.x}}": an expression without its $, or a text for a template engine (Jinja) behind.
+  std::size_t template_brace(std::string_view text, std::size_t at, std::string& out) {
+    constexpr std::size_t kBraces = 2;
+    const auto end = text.find("}}", at);
+    if (end != std::string_view::npos) {
+      const std::string_view name = trimmed(text.substr(at + kBraces, end - at - kBraces));
+      if (find(name, "inputs.", bindings_.inputs) != nullptr ||
+          find(name, "outputs.", bindings_.outputs) != nullptr) {
+        translation_.note_at(command_.place, in_quotes(text.substr(at, end + kBraces - at)) +
+                                                 " is left as it is; did you mean ${{" +
+                                                 std::string(name) + "}}?");
+      }
+    }
+    out += text.substr(at, kBraces);
+    return at + kBraces;
   }
 
   static const Binding* find(std::string_view expression, std::string_view prefix,
@@ -131,10 +149,13 @@ class Resolver {
         out += *binding->value;
       } else {
         missing_ = true;
-        if (!in_optional_) no_value(*binding, whole);
+        if (in_optional_) return;
+        no_value(*binding, whole);
+        out += whole;
       }
       return;
     }
+    out += whole;  // so that what holds nothing else is not empty, too
     if (name.starts_with("inputs.")) {
       error(whole, in_quotes(name) + " is no input of this job" +
                        known_names(name, "inputs", bindings_.inputs));
@@ -175,105 +196,11 @@ class Resolver {
   bool missing_ = false;
 };
 
-bool is_end_of_name(char c) {
-  return !((c >= 'a' && c <= 'z') || (c >= 'A' && c <= 'Z') || (c >= '0' && c <= '9') || c == '_');
-}
-
-bool mentions_variable(std::string_view text, std::string_view name) {
-  for (const std::string& form : {"$" + std::string(name), "${" + std::string(name)}) {
-    for (auto at = text.find(form); at != std::string_view::npos; at = text.find(form, at + 1)) {
-      const auto end = at + form.size();
-      if (end == text.size() || is_end_of_name(text[end])) return true;
-    }
-  }
-  return false;
-}
-
-/// A line feed is a word ";", but for one behind a backslash, which only continues the line.
-std::vector<std::string_view> words_of(std::string_view text) {
-  std::vector<std::string_view> words;
-  while (true) {
-    const auto first = std::min(text.find_first_not_of(" \t\n"), text.size());
-    if (text.substr(0, first).find('\n') != std::string_view::npos && !words.empty()) {
-      if (words.back() == "\\") {
-        words.pop_back();
-      } else if (!words.back().ends_with('\\')) {
-        words.emplace_back(";");
-      }
-    }
-    if (first == text.size()) return words;
-    text.remove_prefix(first);
-    const auto end = std::min(text.find_first_of(" \t\n"), text.size());
-    words.push_back(text.substr(0, end));
-    text.remove_prefix(end);
-  }
-}
-
-bool is_name(std::string_view word) {
-  return std::none_of(word.begin(), word.end(), is_end_of_name);
-}
-
-/// "NAME=value" in front of a command.
-bool is_assignment(std::string_view word) {
-  const auto equals = word.find('=');
-  if (equals == std::string_view::npos || equals == 0) return false;
-  const bool begins_with_digit = word.front() >= '0' && word.front() <= '9';
-  return !begins_with_digit && is_name(word.substr(0, equals));
-}
-
-/// Of each word, whether it is the first of a simple command.
-std::vector<bool> beginnings_of(const std::vector<std::string_view>& words) {
-  std::vector<bool> begins;
-  bool next = true;
-  for (const std::string_view word : words) {
-    begins.push_back(next);
-    next = word == "&&" || word == "||" || word == "|" || word == "exec" || word.ends_with(';') ||
-           (next && is_assignment(word));
-  }
-  return begins;
-}
-
-std::string_view base_name(std::string_view word) {
-  const auto slash = word.rfind('/');
-  return slash == std::string_view::npos ? word : word.substr(slash + 1);
-}
-
 }  // namespace
 
 std::string resolve_command(Translation& translation, const PlacedText& command,
                             const Bindings& bindings) {
   return Resolver(translation, command, bindings).resolve(command.text);
-}
-
-std::string_view started_program(std::string_view command,
-                                 std::initializer_list<std::string_view> programs) {
-  const std::vector<std::string_view> words = words_of(command);
-  const std::vector<bool> begins = beginnings_of(words);
-  for (std::size_t i = 0; i < words.size(); ++i) {
-    const auto found = std::find(programs.begin(), programs.end(), base_name(words[i]));
-    if (begins[i] && found != programs.end()) return *found;
-  }
-  return {};
-}
-
-bool starts_own_workers(std::string_view command) {
-  constexpr std::array<std::string_view, 4> kModules{"torch.distributed.launch",
-                                                     "torch.distributed.run",
-                                                     "accelerate.commands.launch", "torchx.run"};
-  if (mentions_variable(command, "RANK") || mentions_variable(command, "LOCAL_RANK")) return false;
-  if (mentions_variable(command, "NODE_RANK")) return true;
-  if (!started_program(command, {"torchrun", "deepspeed"}).empty()) return true;
-  const std::vector<std::string_view> words = words_of(command);
-  const std::vector<bool> begins = beginnings_of(words);
-  for (std::size_t i = 0; i < words.size(); ++i) {
-    if (base_name(words[i]) == "accelerate" && begins[i] && i + 1 < words.size() &&
-        words[i + 1] == "launch")
-      return true;
-    const bool is_module = i > 0 && words[i - 1] == "-m" &&
-                           std::find(kModules.begin(), kModules.end(), words[i]) != kModules.end();
-    if (is_module) return true;
-  }
-  return false;
 }
 
 }  // namespace dlaunch::spec::azure
