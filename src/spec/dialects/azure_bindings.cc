@@ -73,6 +73,7 @@ class BindingReader {
     if (!node) return {};
     const Node& mapping = document_[*node];
     std::vector<ForeignKey> keys;
+    if (mapping.reported) return keys;
     if (mapping.kind != NodeKind::mapping) {
       translation_.diagnostics.error(
           mapping.place, std::string(name) + " must be a mapping, not " + found_instead(mapping));

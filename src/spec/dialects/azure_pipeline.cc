@@ -250,6 +250,7 @@ std::optional<CommandJob> with_component(Translation& t, NodeId keys) {
   const auto component = value_of(t.document, keys, "component");
   if (!component) return job;
   NodeId base = *component;
+  if (t.document[base].reported) return std::nullopt;
   if (t.document[base].kind == NodeKind::scalar) {
     const PlacedText name{t.document[base].text, t.document[base].place};
     const auto read = read_component(t, name.text, name.place, t.input.foreign.folder);
@@ -274,6 +275,7 @@ std::optional<CommandJob> with_component(Translation& t, NodeId keys) {
 
 std::optional<CommandJob> find_step(Translation& t) {
   const auto jobs = value_of(t.document, t.root, "jobs");
+  if (jobs && t.document[*jobs].reported) return std::nullopt;
   if (!jobs || t.document[*jobs].kind != NodeKind::mapping) {
     t.diagnostics.error(Place::whole(0), "a pipeline without steps (jobs)");
     return std::nullopt;
@@ -289,6 +291,7 @@ std::optional<CommandJob> find_step(Translation& t) {
     return std::nullopt;
   }
   const auto found = value_of(t.document, *jobs, step);
+  if (found && t.document[*found].reported) return std::nullopt;
   if (!found || t.document[*found].kind != NodeKind::mapping) {
     t.diagnostics.error(at, "the pipeline has no step " + in_quotes(step) + "; there are " +
                                 listed(t.document, *jobs));

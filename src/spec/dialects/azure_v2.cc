@@ -24,8 +24,9 @@ constexpr KeyName kKeyNames[] = {{"env", "environment_variables"},
                                  {"roles.ps", "distribution.parameter_server_count"},
                                  {"framework", "distribution.type"}};
 
+/// Or would be one, but for a mistake that was reported.
 bool is_mapping(const Document& document, std::optional<NodeId> node) {
-  return node && document[*node].kind == NodeKind::mapping;
+  return node && (document[*node].kind == NodeKind::mapping || document[*node].reported);
 }
 
 std::string schema_of(const Document& document, NodeId root) {

@@ -244,9 +244,13 @@ TEST(ForeignJob, PathsOfTheCommandLineAreOfThisMachine) {
 }
 
 TEST(ForeignJob, AnUnfinishedPlaceOfATemplateIsOneMistake) {
-  for (const char* text : {"command: {{COMMAND}}\n", "type: command\ncommand: {{COMMAND}}\n",
-                           "command: a\nnodes: {{NODES}}\n", "command: a\nenv: {{ENV}}\n",
-                           "{{JOB}}\n", "command: a\nenv: {A: {{VALUE}}}\n"}) {
+  for (const char* text :
+       {"command: {{COMMAND}}\n", "type: command\ncommand: {{COMMAND}}\n",
+        "command: a\nnodes: {{NODES}}\n", "command: a\nenv: {{ENV}}\n", "{{JOB}}\n",
+        "command: a\nenv: {A: {{VALUE}}}\n", "type: pipeline\njobs: {{JOBS}}\n",
+        "type: command\ncomponent: {{FILE}}\n",
+        "type: command\ncommand: a ${{inputs.x}}\ninputs: {x: {{X}}}\n",
+        "type: command\ncommand: a\noutputs: {{OUTPUTS}}\n"}) {
     const auto job = read_any_job(foreign(text));
     ASSERT_FALSE(job) << text;
     const std::string& message = job.error().message;
