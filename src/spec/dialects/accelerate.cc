@@ -313,13 +313,9 @@ void translate_accelerate(Translation& translation) {
 
 }  // namespace
 
-const Dialect kAccelerate{"accelerate config",
-                          why_not_accelerate,
-                          translate_accelerate,
+const Dialect kAccelerate{"accelerate config",   why_not_accelerate, translate_accelerate,
                           /*has_inputs=*/false,
                           /*has_outputs=*/false,
-                          /*has_steps=*/false,
-                          "distributed_type",
-                          kKeyNames};
+                          /*has_steps=*/false,   "distributed_type", kKeyNames};
 
 }  // namespace dlaunch::spec
