@@ -231,6 +231,19 @@ Value master_node(const View& v) {
   return (is_ipv6 ? "[" + host + "]" : host) + ':' + std::to_string(v.plan.master.port);
 }
 
+/// "10.0.0.4,10.0.0.5", without numbers of slots; on one node Azure sets none. Left out where it
+/// would not fit into one variable of Linux: the job can do without it.
+Value host_list(const View& v) {
+  constexpr std::size_t kMost = 128'000;
+  if (v.plan.nodes.size() < 2 || v.context.outer) return std::nullopt;
+  std::string list;
+  for (const NodePlan& node : v.plan.nodes) {
+    if (node.address.empty()) return std::nullopt;
+    list += (list.empty() ? "" : ",") + node.address;
+  }
+  return list.size() > kMost ? std::nullopt : Value(list);
+}
+
 Value tcp_interface(const View& v) {
   if (v.node->interface.empty() || is_set_here(v, kMcaTcpExclude)) return std::nullopt;
   return v.node->interface;
@@ -384,6 +397,8 @@ const Row kTable[] = {
      "world of its own"},
     {"AZ_BATCH_MASTER_NODE", kMpi, Scope::job, Keep::no, master_node,
      "where the ranks of several nodes meet, Azure's name"},
+    {"AZ_BATCH_HOST_LIST", kMpi, Scope::job, Keep::no, host_list,
+     "addresses of the nodes, Azure's name; on several nodes"},
     {"AZ_BATCHAI_MPI_MASTER_NODE", kMpi, Scope::job, Keep::no, master_host,
      "host of rank 0, Azure's name; read on a single node"},
     {"RANK", kMpi, Scope::rank, Keep::no,

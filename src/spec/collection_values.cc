@@ -32,24 +32,25 @@ bool ValueReader::is_list(const Field& field, const Entry& entry) const {
 
 std::optional<std::string> ValueReader::list_text(const Field& field, const Entry& entry) const {
   const Node& node = document_[entry.value];
+  if (node.reported) return "";
   if (!is_text(node) || node.text.empty()) {
     const std::string quotes = is_plain_type(node, PlainType::text) || node.kind != NodeKind::scalar
                                    ? ""
                                    : "; put it in quotes: \"" + node.text + "\"";
-    error(entry, entry.path + " must be a string, not " + found_instead(node) +
+    error(entry, name_of(entry) + " must be a string, not " + found_instead(node) +
                      (node.plain ? quotes : ""));
     return std::nullopt;
   }
   if (const std::string problem = field.problem == nullptr ? "" : field.problem(node.text);
       !problem.empty()) {
-    error(entry, entry.path + ": " + problem);
+    error(entry, name_of(entry) + ": " + problem);
     return std::nullopt;
   }
   const bool is_good =
       field.kind == Kind::text_list ||
       (field.kind == Kind::name_list ? is_variable_name(node.text) : is_name_pattern(node.text));
   if (is_good) return node.text;
-  std::string message = entry.path + ": " + in_quotes(node.text) + " is not a variable name";
+  std::string message = name_of(entry) + ": " + in_quotes(node.text) + " is not a variable name";
   if (node.text.find('=') != std::string::npos)
     message += "; values are given in env";
   else if (field.kind == Kind::name_list && is_name_pattern(node.text))
@@ -103,7 +104,7 @@ std::optional<Value> ValueReader::read_choice_or_integers(const Field& field,
                                                           const Entry& entry) const {
   if (document_[entry.value].kind != NodeKind::sequence) return read_word(field, entry);
   if (refuse_not_yet_ && field.list_availability == Availability::not_yet) {
-    not_yet(place_of(entry), entry.path + " as a list");
+    not_yet(place_of(entry), name_of(entry) + " as a list");
     return std::nullopt;
   }
   return read_integers(field, entry);
@@ -113,11 +114,11 @@ std::optional<Value> ValueReader::read_choice_or_integers(const Field& field,
 std::optional<std::string> ValueReader::map_text(const Field& field, const Entry& entry) const {
   const Node& node = document_[entry.value];
   const bool by_spelling = field.kind == Kind::environment && node.kind == NodeKind::scalar;
-  if (is_text(node) || by_spelling) return node.text;
+  if (is_text(node) || by_spelling || node.reported) return node.text;
   if (node.kind == NodeKind::null) {
-    error(entry, entry.path + " has no value; write \"\" for an empty one");
+    error(entry, name_of(entry) + " has no value; write \"\" for an empty one");
   } else {
-    error(entry, entry.path + " must be a string, not " + found_instead(node));
+    error(entry, name_of(entry) + " must be a string, not " + found_instead(node));
   }
   return std::nullopt;
 }
@@ -135,7 +136,7 @@ std::optional<Value> ValueReader::read_map(const Field& field, const Entry& entr
     const Entry item{entry.path + "." + name.text, name.place, node.items[i + 1]};
     if (field.kind == Kind::environment && !is_variable_name(name.text)) {
       diagnostics_.error(name.place,
-                         entry.path + ": " + in_quotes(name.text) + " is not a variable name");
+                         name_of(entry) + ": " + in_quotes(name.text) + " is not a variable name");
       good = false;
       continue;
     }
@@ -148,9 +149,9 @@ std::optional<Value> ValueReader::read_map(const Field& field, const Entry& entr
 
 std::optional<std::string> ValueReader::argument(const Entry& entry) const {
   const Node& node = document_[entry.value];
-  if (node.kind == NodeKind::scalar) return node.text;
+  if (node.kind == NodeKind::scalar || node.reported) return node.text;
   const char* advice = node.kind == NodeKind::null ? "; put it in quotes" : "";
-  error(entry, entry.path + " must be a string, not " + found_instead(node) + advice);
+  error(entry, name_of(entry) + " must be a string, not " + found_instead(node) + advice);
   return std::nullopt;
 }
 
@@ -163,7 +164,7 @@ std::optional<Value> ValueReader::read_command(const Field& field, const Entry& 
   if (node.kind == NodeKind::scalar) {
     if (node.text.find_first_not_of(" \t\n") != std::string::npos)
       return Value(Command{true, node.text, {}});
-    error(entry, entry.path + " must not be empty");
+    error(entry, name_of(entry) + " must not be empty");
     return std::nullopt;
   }
   Command command;
@@ -175,7 +176,7 @@ std::optional<Value> ValueReader::read_command(const Field& field, const Entry& 
   }
   if (!good) return std::nullopt;
   if (command.argv.empty() || command.argv[0].empty()) {
-    error(entry, entry.path + " must begin with the program to run");
+    error(entry, name_of(entry) + " must begin with the program to run");
     return std::nullopt;
   }
   return Value(std::move(command));

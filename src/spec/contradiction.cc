@@ -20,8 +20,9 @@ void report_contradiction(const GivenKeys& given, Diagnostics& diagnostics, cons
     return;
   }
   const bool a_is_later = b->key < a->key;
-  message += " (" + (a_is_later ? keys.second : keys.first) + ", " +
-             diagnostics.refer_to((a_is_later ? b : a)->key) + ")";
+  const Place other = (a_is_later ? b : a)->key;
+  message += " (" + diagnostics.key_at(a_is_later ? keys.second : keys.first, other) + ", " +
+             diagnostics.refer_to(other) + ")";
   diagnostics.error((a_is_later ? a : b)->key, std::move(message));
 }
 

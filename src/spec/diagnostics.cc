@@ -77,6 +77,10 @@ std::string Diagnostics::refer_to(Place place) const {
   return "line " + std::to_string(line_of(source.text, place.offset));
 }
 
+std::string Diagnostics::key_at(std::string_view path, Place place) const {
+  return (*sources_)[place.source].is_argument ? std::string(path) : foreign_key(key_names_, path);
+}
+
 std::string Diagnostics::render(const Entry& entry) const {
   const Source& source = (*sources_)[entry.place.source];
   std::string out = presentable(source.name);

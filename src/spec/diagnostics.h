@@ -1,11 +1,14 @@
 // Collects what is wrong with a job, so that all of it can be shown at once.
 #pragma once
 
+#include <cstddef>
+#include <span>
 #include <string>
 #include <string_view>
 #include <vector>
 
 #include "model/result.h"
+#include "spec/key_names.h"
 #include "spec/source.h"
 
 namespace dlaunch::spec {
@@ -33,6 +36,17 @@ class Diagnostics {
 
   [[nodiscard]] bool empty() const { return entries_.empty(); }
 
+  /// How many errors came so far.
+  [[nodiscard]] std::size_t count() const { return entries_.size() + dropped_; }
+
+  /// The job was translated from a file whose keys have other names; `names` must outlive this
+  /// object.
+  void name_keys(std::span<const KeyName> names) { key_names_ = names; }
+
+  /// The native key `path` by the name that it has where `place` is: in the file, or on the command
+  /// line, where keys are native ones.
+  [[nodiscard]] std::string key_at(std::string_view path, Place place) const;
+
   /// All errors by position, a blank line between them, at most 20 of them; exit code 65. Each is
   /// FILE:LINE:COLUMN: error: MESSAGE with the line and a caret below, or ARGUMENT: error: MESSAGE.
   [[nodiscard]] Error to_error() const;
@@ -49,6 +63,7 @@ class Diagnostics {
   [[nodiscard]] std::string render(const Entry& entry) const;
 
   const Sources* sources_;
+  std::span<const KeyName> key_names_;
   std::vector<Entry> entries_;
   std::size_t dropped_ = 0;
 };

@@ -16,8 +16,10 @@ using NodeId = std::uint32_t;
 
 struct Node {
   NodeKind kind = NodeKind::null;
-  bool plain = false;         // a scalar without quotes: may be a number or a boolean
-  std::string text;           // of a scalar
+  bool plain = false;  // a scalar without quotes: may be a number or a boolean
+  std::string text;    // of a scalar
+  /// What stood here is a mistake that was reported: the node is null, and nothing more is due.
+  bool reported = false;
   Place place;                // of a scalar its text; of a collection its first character
   std::vector<NodeId> items;  // of a sequence; of a mapping key, value, key, value, ..
 };

@@ -61,7 +61,10 @@ bool takes_text(Kind kind) {
 std::string unit_correction(const Field& field, const Node& node) {
   const auto number = parse_integer(node.text);
   if (!number || *number < 0) return "";
-  const char* unit = field.kind == Kind::size ? "g" : "s";
+  const char* unit = field.kind != Kind::size ? "s"
+                     : *number <= 256         ? "g"
+                     : *number < 1'000'000    ? "m"
+                                              : "b";
   return "; add a unit, for example " + std::to_string(*number) + unit;
 }
 

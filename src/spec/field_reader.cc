@@ -48,7 +48,9 @@ void FieldReader::read_entry(const Section& section, const Node& key, NodeId val
 void FieldReader::read_field(const Field& field, const Entry& entry, JobSpec& job) {
   note(entry);
   const Node& node = document_[entry.value];
-  if (refuse_not_yet_ && field.availability == Availability::not_yet) {
+  if (node.reported) {
+    given_[entry.path].good = false;
+  } else if (refuse_not_yet_ && field.availability == Availability::not_yet) {
     refuse(field, entry, job);
   } else if (field.kind == Kind::record_list) {
     read_record_list(field, entry, job);
@@ -122,7 +124,7 @@ void FieldReader::read_section(const Section& section, const Entry& entry, JobSp
   }
   const Node& node = document_[entry.value];
   if (node.kind != NodeKind::mapping) {
-    if (only_unknown_) return;
+    if (only_unknown_ || node.reported) return;
     given_[entry.path].good = false;
     diagnostics_.error(values_.place_of(entry), entry.path + " must be a mapping with the keys " +
                                                     listed(names_under(section.prefix)) + ", not " +

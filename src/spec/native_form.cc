@@ -239,6 +239,7 @@ NativeForm translated(const Chosen& chosen, const JobInput& input, Sources& sour
                       Document& document, Diagnostics& diagnostics) {
   Translation translation{document, sources, diagnostics, input, chosen.root, NativeJob(document)};
   chosen.dialect->translate(translation);
+  diagnostics.name_keys(chosen.dialect->key_names);
   NativeForm form{translation.job.root(), std::string(chosen.dialect->name),
                   translation.took_arguments, chosen.notes, translation.azure_size};
   form.notes.insert(form.notes.end(), translation.notes.begin(), translation.notes.end());
@@ -264,6 +265,7 @@ std::optional<NativeForm> native_form(const JobInput& input, Sources& sources, D
   if (!chosen) return std::nullopt;
   const Node& root = document[chosen->root];
   if (root.kind != NodeKind::mapping) {
+    if (root.reported) return std::nullopt;
     const bool is_empty = root.kind == NodeKind::null;
     diagnostics.error(
         is_empty ? Place::whole(0) : root.place,

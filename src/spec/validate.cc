@@ -187,7 +187,8 @@ void Validator::check_rank_variables(const std::string& section, const std::stri
       return is_variable_name({&c, 1}) || (c >= '0' && c <= '9') || c == '*' || c == '?';
     });
     if (!is_name || !is_rank_variable(job_.framework, name)) continue;
-    diagnostics_.error(it->second.key, name + " is for dlaunch to set; remove it from " + shown);
+    diagnostics_.error(it->second.key, name + " is for dlaunch to set; remove it from " +
+                                           diagnostics_.key_at(shown, it->second.key));
   }
 }
 

@@ -17,7 +17,8 @@ bool is_blank(std::string_view text) {
 
 std::optional<Value> ValueReader::read(const Field& field, const Entry& entry) const {
   if (document_[entry.value].kind == NodeKind::null) {
-    error(entry, entry.path + " has no value; remove the key, or give it " + expectation(field));
+    error(entry,
+          name_of(entry) + " has no value; remove the key, or give it " + expectation(field));
     return std::nullopt;
   }
   switch (field.kind) {
@@ -66,9 +67,13 @@ Place ValueReader::place_of(const Entry& entry) const {
   return node.kind == NodeKind::scalar && !node.place.is_whole() ? node.place : entry.key;
 }
 
+std::string ValueReader::name_of(const Entry& entry) const {
+  return diagnostics_.key_at(entry.path, place_of(entry));
+}
+
 void ValueReader::wrong_type(const Field& field, const Entry& entry) const {
   const Node& node = document_[entry.value];
-  error(entry, entry.path + " must be " + expectation(field) + ", not " + found_instead(node) +
+  error(entry, name_of(entry) + " must be " + expectation(field) + ", not " + found_instead(node) +
                    correction(field, node));
 }
 
@@ -82,7 +87,7 @@ void ValueReader::error(const Entry& entry, std::string message) const {
 
 std::optional<Value> ValueReader::accept_word(const Entry& entry, const Word& word) const {
   if (refuse_not_yet_ && word.availability == Availability::not_yet) {
-    not_yet(place_of(entry), entry.path + ": " + std::string(word.text));
+    not_yet(place_of(entry), name_of(entry) + ": " + std::string(word.text));
     return std::nullopt;
   }
   return Value(&word);
@@ -95,12 +100,12 @@ std::optional<Value> ValueReader::read_text(const Field& field, const Entry& ent
     return std::nullopt;
   }
   if (is_blank(node.text)) {
-    error(entry, entry.path + " must not be empty");
+    error(entry, name_of(entry) + " must not be empty");
     return std::nullopt;
   }
   if (const std::string problem = field.problem == nullptr ? "" : field.problem(node.text);
       !problem.empty()) {
-    error(entry, entry.path + ": " + problem);
+    error(entry, name_of(entry) + ": " + problem);
     return std::nullopt;
   }
   return Value(node.text);
@@ -159,7 +164,7 @@ std::optional<Value> ValueReader::read_word(const Field& field, const Entry& ent
 std::optional<Duration> ValueReader::in_range(const Field& field, const Entry& entry,
                                               Duration value) const {
   if (value.count() >= field.min && value.count() <= field.max) return value;
-  error(entry, entry.path + " must be at least " + duration_text(Duration(field.min)));
+  error(entry, name_of(entry) + " must be at least " + duration_text(Duration(field.min)));
   return std::nullopt;
 }
 
@@ -185,7 +190,7 @@ std::optional<Value> ValueReader::read_duration_range(const Field& field,
     const auto last = parse_duration(std::string_view(node.text).substr(dots + 2));
     if (first && last && *first <= *last) return Value(std::pair(*first, *last));
     if (first && last) {
-      error(entry, entry.path + " must go from the shorter to the longer duration");
+      error(entry, name_of(entry) + " must go from the shorter to the longer duration");
       return std::nullopt;
     }
   }

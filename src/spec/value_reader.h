@@ -68,6 +68,8 @@ class ValueReader {
   [[nodiscard]] std::optional<std::string> argument(const Entry& entry) const;
   [[nodiscard]] Entry item_entry(const Entry& list, std::size_t index) const;
   void error(const Entry& entry, std::string message) const;
+  /// As the file has it.
+  [[nodiscard]] std::string name_of(const Entry& entry) const;
 
   const Document& document_;
   Diagnostics& diagnostics_;

@@ -130,7 +130,8 @@ class TreeBuilder : public YAML::EventHandler {
     std::uint64_t size = 1;
     std::size_t depth = 1;
     std::unordered_map<std::string, Place> keys;
-    bool skip_value = false;  // the value of a duplicate or unusable key
+    bool skip_value = false;      // the value of a duplicate or unusable key
+    bool is_placeholder = false;  // "{{NAME}}" of a template, which was reported
     std::optional<NodeId> key;
   };
   struct Anchored {
@@ -185,6 +186,12 @@ class TreeBuilder : public YAML::EventHandler {
     const Open frame = std::move(open_.back());
     open_.pop_back();
     if (frame.anchor != 0) anchors_[frame.anchor] = {frame.id, frame.size, frame.depth};
+    if (frame.is_placeholder) {
+      Node& node = document_[frame.id];
+      node.kind = NodeKind::null;
+      node.items.clear();
+      node.reported = true;
+    }
     attach(frame.id, frame.size, frame.depth);
   }
 
@@ -217,11 +224,13 @@ class TreeBuilder : public YAML::EventHandler {
     if (diagnostics_.is_full()) throw Refusal{key.place, "too many errors"};
     parent.key = id;
     parent.skip_value = true;
+    if (key.reported) return;
     if (key.kind == NodeKind::null) {
       diagnostics_.error(key.place, "a key is missing here, or it needs quotes");
     } else if (key.kind != NodeKind::scalar) {
       const std::size_t at = key.place.offset;
       const bool is_placeholder = at > 0 && text_.substr(at - 1, 2) == "{{";
+      parent.is_placeholder = is_placeholder;
       diagnostics_.error(
           key.place, is_placeholder
                          ? "a key must be a plain text, not a mapping; is this the {{place}} of "

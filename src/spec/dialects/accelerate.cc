@@ -14,6 +14,11 @@ namespace dlaunch::spec {
 
 namespace {
 
+constexpr KeyName kKeyNames[] = {{"nodes", "num_machines"},
+                                 {"processes_per_node", "num_processes"},
+                                 {"rendezvous.port", "main_process_port"},
+                                 {"framework", "distributed_type"}};
+
 std::string why_not_accelerate(const Document& document, NodeId root) {
   const bool is_config = value_of(document, root, "distributed_type").has_value() ||
                          value_of(document, root, "compute_environment").has_value();
@@ -60,7 +65,7 @@ class AccelerateConfig {
                                                    "LOCAL_MACHINE");
     const auto type = keys_.text("distributed_type");
     if (!type) {
-      if (!keys_.is_misspelt("distributed_type"))
+      if (!keys_.has_mistake("distributed_type"))
         t_.diagnostics.error(keys_.place(),
                              "distributed_type is missing: MULTI_GPU, MULTI_CPU, DEEPSPEED, FSDP, "
                              "NO and the like");
@@ -104,7 +109,7 @@ class AccelerateConfig {
       if (is_overridden("processes") || is_overridden("processes_per_node")) return;
       // One that is no number has been reported.
       if (keys_.find("num_processes") && !processes) return;
-      if (keys_.is_misspelt("num_processes")) return;
+      if (keys_.has_mistake("num_processes")) return;
       t_.diagnostics.error(at, "num_processes is not given; say it: -n N");
       return;
     }
@@ -200,8 +205,9 @@ void translate_accelerate(Translation& translation) {
 
 }  // namespace
 
-const Dialect kAccelerate{"accelerate config",  why_not_accelerate,    translate_accelerate,
-                          /*has_inputs=*/false, /*has_outputs=*/false, /*has_steps=*/false,
-                          "distributed_type"};
+const Dialect kAccelerate{"accelerate config",   why_not_accelerate, translate_accelerate,
+                          /*has_inputs=*/false,
+                          /*has_outputs=*/false,
+                          /*has_steps=*/false,   "distributed_type", kKeyNames};
 
 }  // namespace dlaunch::spec

@@ -13,6 +13,19 @@ namespace {
 
 constexpr std::string_view kKey = "trainingInput";
 
+constexpr KeyName kKeyNames[] = {{"name", "jobId"},
+                                 {"timeouts.run", "scheduling.maxRunningTime"},
+                                 {"container.image", "masterConfig.imageUri"},
+                                 {"roles.chief.container.image", "masterConfig.imageUri"},
+                                 {"roles.worker.container.image", "workerConfig.imageUri"},
+                                 {"roles.ps.container.image", "parameterServerConfig.imageUri"},
+                                 {"roles.evaluator.container.image", "evaluatorConfig.imageUri"},
+                                 {"roles.worker.count", "workerCount"},
+                                 {"roles.ps.count", "parameterServerCount"},
+                                 {"roles.evaluator.count", "evaluatorCount"},
+                                 {"roles.chief.command", "containerCommand"},
+                                 {"roles.*.command", "containerCommand"}};
+
 std::string why_not_ai_platform(const Document& document, NodeId root) {
   const Node& node = document[root];
   for (std::size_t i = 0; i + 1 < node.items.size(); i += 2) {
@@ -92,6 +105,7 @@ class TrainingInput {
       tier_ = known;
       return;
     }
+    is_known_ = false;
     t_.diagnostics.error(tier->place, "scaleTier " + in_quotes(name) + why_no_tier(name));
   }
 
@@ -146,8 +160,9 @@ class TrainingInput {
     return role == "ps" ? tier_.servers : 0;
   }
 
+  /// Of a tier that is none, nobody knows what goes with it.
   void check_custom(std::string_view key, Place at) {
-    if (!is_custom_)
+    if (!is_custom_ && is_known_)
       t_.diagnostics.error(at, std::string(key) + " counts with scaleTier: CUSTOM only");
   }
 
@@ -172,8 +187,8 @@ class TrainingInput {
     group.args.insert(group.args.end(), job_dir_.begin(), job_dir_.end());
     if (group.image.text.empty() && group.command.empty()) {
       if (!module_) {
-        if (std::string_view(pool.role) == "chief" && !keys_.is_misspelt("pythonModule") &&
-            !keys_.is_misspelt("masterConfig"))
+        if (std::string_view(pool.role) == "chief" && !keys_.has_mistake("pythonModule") &&
+            !keys_.has_mistake("masterConfig"))
           t_.diagnostics.error(keys_.place(),
                                "there is nothing to run: no pythonModule, and no imageUri in "
                                "masterConfig");
@@ -215,6 +230,7 @@ class TrainingInput {
   ForeignKeys top_;
   ForeignKeys keys_;
   bool is_custom_ = false;
+  bool is_known_ = true;  // the tier
   Tier tier_{"", 0, 0};
   std::vector<PlacedText> args_;
   std::vector<PlacedText> job_dir_;
@@ -232,6 +248,6 @@ void translate_ai_platform(Translation& translation) {
 
 const Dialect kAiPlatform{
     "AI Platform Training", why_not_ai_platform,   translate_ai_platform,
-    /*has_inputs=*/false,   /*has_outputs=*/false, /*has_steps=*/false,   kKey};
+    /*has_inputs=*/false,   /*has_outputs=*/false, /*has_steps=*/false,   kKey, kKeyNames};
 
 }  // namespace dlaunch::spec

@@ -37,7 +37,7 @@ class BindingReader {
         continue;
       }
       if (binding == nullptr) {
-        inputs.push_back({key.name, std::nullopt, false, false, false, key.key});
+        inputs.push_back({.name = key.name, .place = key.key});
         binding = &inputs.back();
       }
       give(key, *binding);
@@ -49,7 +49,7 @@ class BindingReader {
     for (const auto& node : {job_.declared_outputs, job_.given_outputs}) {
       for (const ForeignKey& key : keys_of(node, "outputs")) {
         if (find(outputs, key.name) == nullptr) {
-          outputs.push_back({key.name, std::nullopt, true, false, false, key.key});
+          outputs.push_back({.name = key.name, .is_path = true, .place = key.key});
         }
         give_output(key, *find(outputs, key.name));
       }
@@ -73,6 +73,7 @@ class BindingReader {
     if (!node) return {};
     const Node& mapping = document_[*node];
     std::vector<ForeignKey> keys;
+    if (mapping.reported) return keys;
     if (mapping.kind != NodeKind::mapping) {
       translation_.diagnostics.error(
           mapping.place, std::string(name) + " must be a mapping, not " + found_instead(mapping));
@@ -88,9 +89,11 @@ class BindingReader {
   /// A component's own words about its inputs.
   void declare(std::optional<NodeId> declared, std::vector<Binding>& inputs) {
     for (const ForeignKey& key : keys_of(declared, "inputs")) {
-      Binding binding{key.name, std::nullopt, false, false, false, key.key};
+      Binding binding{.name = key.name, .place = key.key};
       const Node& node = document_[key.value];
-      if (node.kind == NodeKind::mapping) {
+      if (node.kind == NodeKind::mapping && !is_good(key, "inputs", Body::input)) {
+        binding.value = "";
+      } else if (node.kind == NodeKind::mapping) {
         read_type(key.value, binding);
         ForeignKeys keys(document_, translation_.diagnostics, Spelling::exact, key.value, "inputs");
         binding.is_optional = keys.is_true("optional");
@@ -106,15 +109,24 @@ class BindingReader {
     const std::string type = scalar_of(document_, mapping, "type").value_or("");
     binding.is_path = binding.is_path || is_data_type(type);
     binding.is_file = binding.is_file || type == "uri_file";
+    binding.is_literal = binding.is_literal || (!type.empty() && !is_data_type(type));
+  }
+
+  [[nodiscard]] bool is_good(const ForeignKey& key, const std::string& section, Body kind) {
+    return check_body(translation_, key.value, section + '.' + key.name, kind);
   }
 
   void give(const ForeignKey& key, Binding& binding) {
     const Node& node = document_[key.value];
     binding.place = key.key;
     if (node.kind != NodeKind::mapping) return set(key, binding);
+    read_type(key.value, binding);
+    if (!is_good(key, "inputs", Body::input)) {
+      binding.value = "";
+      return;
+    }
     ForeignKeys keys(document_, translation_.diagnostics, Spelling::exact, key.value,
                      "inputs." + key.name);
-    read_type(key.value, binding);
     binding.is_optional = binding.is_optional || keys.is_true("optional");
     if (const auto path = keys.find("path")) {
       binding.is_path = true;
@@ -134,25 +146,39 @@ class BindingReader {
   /// The value itself, as it is written: `1e-3` and `True` stay so.
   void set(const ForeignKey& key, Binding& binding) {
     const Node& node = document_[key.value];
+    if (node.reported) binding.value = "";
     if (node.kind == NodeKind::null) return;
     if (node.kind != NodeKind::scalar) {
       translation_.diagnostics.error(
           key.key,
           "the input " + binding.name + " must have one value, not " + found_instead(node));
+      binding.value = "";
       return;
     }
     const std::string text = node.text;
     const Place at = place_of(document_, key);
     binding.place = at;
     if (text.find("${{") != std::string::npos) return set_expression(binding, text, at);
+    // A name of data, unless a component says that the input is a text.
+    const bool is_typed = binding.is_literal || job_.declared_inputs;
+    binding.is_path = binding.is_path || (!is_typed && text.starts_with("azureml:"));
     if (!binding.is_path) {
       binding.value = text;
       return;
     }
+    binding.value = "";
+    if (refuse_path("the input " + binding.name, text, at)) return;
     binding.value = local_path(translation_, job_, text, at);
     if (binding.value) return;
     refuse_remote(binding, text, at);
     binding.value = text;  // so that it is said once
+  }
+
+  /// "C:\data": Linux would take it for a name in the folder. True: it was reported.
+  bool refuse_path(const std::string& what, const std::string& text, Place at) {
+    const std::string problem = problem_of_path(text);
+    if (!problem.empty()) translation_.diagnostics.error(at, what + " is " + problem);
+    return !problem.empty();
   }
 
   /// What another step writes has no value here; --input may say where it is.
@@ -184,7 +210,10 @@ class BindingReader {
   }
 
   void give_output(const ForeignKey& key, Binding& binding) {
-    if (document_[key.value].kind != NodeKind::mapping) return;
+    const NodeKind kind = document_[key.value].kind;
+    if (kind == NodeKind::null) return;
+    if (kind != NodeKind::mapping) return refuse_text(key);
+    if (!is_good(key, "outputs", Body::output)) return;
     read_type(key.value, binding);
     const auto path = scalar_of(document_, key.value, "path");
     const auto node = value_of(document_, key.value, "path");
@@ -200,6 +229,7 @@ class BindingReader {
                   "=DIR");
       return;
     }
+    if (refuse_path("the output " + binding.name, *path, at)) return;
     if (const auto local = local_path(translation_, job_, *path, at)) {
       binding.value = local;
     } else {
@@ -208,12 +238,27 @@ class BindingReader {
     }
   }
 
+  /// An output is a mapping or nothing; in a step also what it is of the pipeline.
+  void refuse_text(const ForeignKey& key) {
+    const Node& node = document_[key.value];
+    const auto reference = parent_reference(node.text);
+    if (reference && (reference->names_parent || reference->kind == "outputs")) return;
+    const bool is_path =
+        node.kind == NodeKind::scalar && node.text.find("${{") == std::string::npos;
+    translation_.diagnostics.error(place_of(document_, key),
+                                   "outputs." + key.name + " must be a mapping, not " +
+                                       found_instead(node) +
+                                       (is_path ? "; write {path: " + node.text + "}" : ""));
+  }
+
   void override_inputs(std::vector<Binding>& inputs) {
     for (const NamedValue& given : translation_.input.foreign.inputs) {
       const Place at = add_source(translation_, given);
       Binding* binding = find(inputs, given.name);
       if (binding == nullptr) {
         refuse_unknown(at, "input", given.name, inputs);
+      } else if (binding->is_path && refuse_path("it", given.value, at)) {
+        binding->value = "";
       } else if (!binding->is_path) {
         binding->value = given.value;
       } else if (is_remote(given.value)) {
@@ -231,6 +276,8 @@ class BindingReader {
       Binding* binding = find(outputs, given.name);
       if (binding == nullptr) {
         refuse_unknown(at, "output", given.name, outputs);
+      } else if (refuse_path("it", given.value, at)) {
+        binding->value = "";
       } else if (is_remote(given.value)) {
         translation_.diagnostics.error(at, "dlaunch writes to folders only");
       } else {

@@ -7,23 +7,12 @@
 #include "spec/dialects/container_keys.h"
 #include "spec/dialects/paths.h"
 #include "spec/dialects/replicas.h"
-#include "spec/dialects/started_programs.h"
 #include "spec/expectation.h"
-#include "spec/nearest.h"
 #include "spec/shell_quote.h"
 
 namespace dlaunch::spec::azure {
 
 namespace {
-
-/// "Azure ML sets MASTER_PORT": the port that its PyTorch jobs meet at.
-constexpr std::int64_t kMasterPort = 6105;
-
-std::string lower(std::string_view text) {
-  std::string out(text);
-  for (char& c : out) c = c >= 'A' && c <= 'Z' ? static_cast<char>(c - 'A' + 'a') : c;
-  return out;
-}
 
 class CommandTranslator {
  public:
@@ -37,7 +26,8 @@ class CommandTranslator {
     read_name();
     read_resources();
     read_command();
-    read_distribution();
+    translate_distribution(t_, keys_, command_, size_);
+    if (!size_.setup.empty()) add_setup(size_.setup, size_.nodes.place);
     read_code();
     read_environment();
     read_variables();
@@ -58,12 +48,12 @@ class CommandTranslator {
   void read_resources() {
     ForeignKeys resources = keys_.mapping("resources");
     if (const auto count = resources.integer("instance_count", 1)) {
-      nodes_ = *count;
+      size_.nodes = *count;
     } else {
-      nodes_ = {1, resources.is_given() ? resources.place() : keys_.place()};
+      size_.nodes = {1, resources.is_given() ? resources.place() : keys_.place()};
     }
-    are_nodes_told_ = nodes_of_command_line(t_).has_value();
-    nodes_.value = nodes_of_command_line(t_).value_or(nodes_.value);
+    size_.is_told = nodes_of_command_line(t_).has_value();
+    size_.nodes.value = nodes_of_command_line(t_).value_or(size_.nodes.value);
     shm_size_ = resources.text("shm_size");
     docker_args_ = resources.text("docker_args");
     // It may be a list of sizes, of which the service takes one.
@@ -80,7 +70,7 @@ class CommandTranslator {
     bindings_ = read_bindings(t_, job_);
     const auto command = keys_.text("command");
     if (!command) {
-      if (!keys_.find("command") && !keys_.is_misspelt("command"))  // else it is or will be said
+      if (!keys_.find("command") && !keys_.has_mistake("command"))
         t_.diagnostics.error(keys_.place(), "there is no command to run");
       return;
     }
@@ -123,139 +113,11 @@ class CommandTranslator {
     t_.job.text({"setup"}, setup_, at);
   }
 
-  void read_distribution() {
-    ForeignKeys distribution = keys_.mapping("distribution");
-    const auto type = distribution.text("type");
-    if (!distribution.is_given()) return one_process();
-    if (!type) {
-      if (!distribution.is_misspelt("type"))
-        t_.diagnostics.error(distribution.place(),
-                             "distribution needs a type: pytorch, mpi or tensorflow");
-      distribution.skip({"process_count_per_instance", "process_count", "worker_count",
-                         "parameter_server_count"});
-      distribution.refuse_others();
-      return;
-    }
-    const std::string kind = lower(type->text);
-    if (kind == "pytorch" || kind == "torch.distributed") return pytorch(distribution, *type);
-    if (kind == "mpi") return mpi(distribution, *type);
-    if (kind == "tensorflow") return tensorflow(distribution, *type);
-    const std::string advice = "; dlaunch starts pytorch, mpi and tensorflow";
-    t_.diagnostics.error(
-        type->place, (kind == "ray" ? "distribution.type: ray starts a cluster of "
-                                      "its own, which dlaunch does not do"
-                                    : "unknown distribution.type " + in_quotes(type->text) +
-                                          did_you_mean(kind, {"pytorch", "mpi", "tensorflow"})) +
-                         advice);
-  }
-
-  /// "distribution absent means a plain single command". What the service does with more than one
-  /// node then is not documented.
-  void one_process() {
-    t_.job.text({"framework"}, "none", keys_.place());
-    if (nodes_.value > 1 && !are_nodes_told_) {
-      t_.note_at(nodes_.place,
-                 "there is no distribution, so the command runs once, on one node of " +
-                     std::to_string(nodes_.value));
-      nodes_.value = 1;
-    }
-    t_.job.number({"nodes"}, nodes_.value, nodes_.place);
-    t_.job.number({"processes_per_node"}, 1, nodes_.place);
-  }
-
-  void refuse_keys(ForeignKeys& distribution, const std::string& kind,
-                   std::initializer_list<std::string_view> wrong, const std::string& right) {
-    for (const PlacedText& key : distribution.given_of(wrong)) {
-      t_.diagnostics.error(key.place,
-                           key.text + " does not go with type: " + kind + "; it has " + right);
-    }
-    distribution.refuse_others();
-  }
-
-  /// process_count_per_instance, or process_count of the preview of 2021: of all nodes together.
-  std::int64_t processes_per_node(ForeignKeys& distribution, bool& is_given) {
-    const auto per_node = distribution.integer("process_count_per_instance", 1);
-    const auto total = distribution.integer("process_count", 1);
-    is_given = per_node || total;
-    if (per_node || !total) {
-      place_of_count_ = per_node ? per_node->place : distribution.place();
-      return per_node ? per_node->value : 1;
-    }
-    place_of_count_ = total->place;
-    if (total->value % nodes_.value != 0) {
-      t_.diagnostics.error(total->place, "process_count " + std::to_string(total->value) +
-                                             " is of all nodes together, and is not a multiple of "
-                                             "instance_count " +
-                                             std::to_string(nodes_.value));
-      return 1;
-    }
-    t_.note_at(total->place, "process_count is of all nodes together");
-    return total->value / nodes_.value;
-  }
-
-  void set_size(std::int64_t per_node) {
-    t_.job.number({"nodes"}, nodes_.value, nodes_.place);
-    t_.job.number({"processes_per_node"}, per_node, place_of_count_);
-  }
-
-  void pytorch(ForeignKeys& distribution, const PlacedText& type) {
-    bool is_given = false;
-    const std::int64_t per_node = processes_per_node(distribution, is_given);
-    refuse_keys(distribution, "pytorch", {"worker_count", "parameter_server_count"},
-                "process_count_per_instance");
-    t_.job.text({"framework"}, "pytorch", type.place);
-    t_.job.number({"rendezvous", "port"}, kMasterPort, type.place);
-    if (per_node == 1 && starts_own_workers(command_.text)) {
-      t_.job.text({"launch"}, "per-node", command_.place);
-      t_.job.number({"nodes"}, nodes_.value, nodes_.place);
-      add_setup("export WORLD_SIZE=" + std::to_string(nodes_.value), nodes_.place);
-      return;
-    }
-    set_size(per_node);
-    if (!is_given && nodes_.value > 1) {
-      t_.note_at(distribution.place(),
-                 "no process_count_per_instance means 1; for a program that starts its own "
-                 "workers on each node: --set launch=per-node");
-    }
-  }
-
-  void mpi(ForeignKeys& distribution, const PlacedText& type) {
-    bool is_given = false;
-    const std::int64_t per_node = processes_per_node(distribution, is_given);
-    refuse_keys(distribution, "mpi", {"worker_count", "parameter_server_count"},
-                "process_count_per_instance");
-    t_.job.text({"framework"}, "mpi", type.place);
-    // The service starts them by mpirun, which does not mind: many only read OMPI_COMM_WORLD_*.
-    t_.job.text({"mpi", "init"}, "optional", type.place);
-    set_size(per_node);
-    const std::string_view first = started_program(
-        command_.text, {"mpirun", "mpiexec", "mpiexec.hydra", "horovodrun", "deepspeed"});
-    if (!first.empty()) {
-      t_.diagnostics.error(command_.place,
-                           "with distribution.type: mpi the processes are started "
-                           "for the command, which must be the program without " +
-                               std::string(first));
-    }
-  }
-
-  void tensorflow(ForeignKeys& distribution, const PlacedText& type) {
-    const auto workers = distribution.integer("worker_count", 1);
-    const auto servers = distribution.integer("parameter_server_count");
-    refuse_keys(distribution, "tensorflow", {"process_count_per_instance", "process_count"},
-                "worker_count and parameter_server_count");
-    t_.job.text({"framework"}, "tensorflow", type.place);
-    const std::int64_t count = workers ? workers->value : nodes_.value;
-    const std::int64_t tasks = count + (servers ? servers->value : 0);
-    t_.job.number({"nodes"}, std::min(nodes_.value, tasks), nodes_.place);
-    if (tasks < nodes_.value) {
-      t_.note_at(nodes_.place, std::to_string(tasks) + (tasks == 1 ? " task" : " tasks") +
-                                   " of TensorFlow, so instance_count counts as " +
-                                   std::to_string(tasks));
-      if (!are_nodes_told_) nodes_.value = tasks;
-    }
-    t_.job.number({"roles", "worker"}, count, workers ? workers->place : nodes_.place);
-    if (servers && servers->value > 0)
-      t_.job.number({"roles", "ps"}, servers->value, servers->place);
+  /// Nullopt: an expression in it is wrong, which was reported.
+  std::optional<std::string> resolved(const PlacedText& text) {
+    const std::size_t before = t_.diagnostics.count();
+    std::string out = resolve_command(t_, text, bindings_);
+    return t_.diagnostics.count() == before ? std::optional(std::move(out)) : std::nullopt;
   }
 
   /// A path, or {local_path: ...} and {directory: ...} of previews.
@@ -276,6 +138,10 @@ class CommandTranslator {
       t_.diagnostics.error(at, "code must be a folder, not " + found_instead(node));
       return;
     }
+    text = resolved({*text, at});
+    if (!text) return;
+    if (const std::string problem = problem_of_path(*text); !problem.empty())
+      return t_.diagnostics.error(at, "code is " + problem);
     if (const auto folder = local_path(t_, job_, *text, at)) {
       t_.job.text({"workdir"}, *folder, at);
     } else {
@@ -308,12 +174,15 @@ class CommandTranslator {
       return;
     }
     const Place where = t_.document[*image_node].place;
-    t_.job.text({"container", "image"}, *image, where);
+    const auto name = resolved({*image, where});
+    t_.job.text({"container", "image"}, name.value_or(*image), where);
     if (value_of(t_.document, environment->value, "conda_file"))
       t_.note_at(at, "conda_file is not installed into the image");
-    if (shm_size_) t_.job.text({"container", "shm_size"}, shm_size_->text, shm_size_->place);
+    if (const auto size = shm_size_ ? resolved(*shm_size_) : std::nullopt)
+      t_.job.text({"container", "shm_size"}, *size, shm_size_->place);
     std::vector<PlacedText> mounts = data_mounts();
-    if (docker_args_) read_docker_arguments(t_, {"container"}, *docker_args_, mounts);
+    if (const auto arguments = docker_args_ ? resolved(*docker_args_) : std::nullopt)
+      read_docker_arguments(t_, {"container"}, {*arguments, docker_args_->place}, mounts);
     t_.job.texts({"container", "mounts"}, mounts, where);
   }
 
@@ -324,7 +193,8 @@ class CommandTranslator {
     const auto add = [&](const std::string& path, Place at) {
       const bool is_there = std::any_of(mounts.begin(), mounts.end(),
                                         [&](const PlacedText& one) { return one.text == path; });
-      if (!is_there && path.find(':') == std::string::npos) mounts.push_back({path, at});
+      if (!is_there && !path.empty() && path.find(':') == std::string::npos)
+        mounts.push_back({path, at});
     };
     for (const Binding& input : bindings_.inputs) {
       if (input.is_path && input.value) add(*input.value, input.place);
@@ -352,7 +222,7 @@ class CommandTranslator {
       if (is_variable_name(name) && !t_.job.has({"env", name}))
         t_.job.text({"env", name}, value, at);
     };
-    add("AZUREML_NODE_COUNT", std::to_string(nodes_.value), nodes_.place);
+    add("AZUREML_NODE_COUNT", std::to_string(size_.nodes.value), size_.nodes.place);
     for (const Binding& input : bindings_.inputs) {
       if (input.value) add("AZURE_ML_INPUT_" + input.name, *input.value, input.place);
     }
@@ -386,9 +256,7 @@ class CommandTranslator {
   const CommandJob& job_;
   ForeignKeys keys_;
   Bindings bindings_;
-  PlacedNumber nodes_{1, {}};
-  bool are_nodes_told_ = false;  // by the command line
-  Place place_of_count_;
+  JobSize size_;
   PlacedText command_;
   std::string setup_;
   std::optional<PlacedText> shm_size_;

@@ -1,6 +1,5 @@
 // ${{inputs.x}}, ${{outputs.x}}, $[[ optional parts ]].
 #include <algorithm>
-#include <array>
 
 #include "spec/dialects/azure_v2.h"
 #include "spec/nearest.h"
@@ -60,6 +59,8 @@ class Resolver {
       } else if (is_shell_brace(text, at)) {
         note_shell_brace(text.substr(at, text.find('}', at) + 1 - at));
         out += text[at++];
+      } else if (text.compare(at, 2, "{{") == 0) {
+        at = template_brace(text, at, out);
       } else if (is_single_brace(text, at)) {
         at = expression(text, at, 1, "}", out);
       } else {
@@ -93,6 +94,23 @@ class Resolver {
     translation_.note_at(command_.place, in_quotes(std::string(whole)) +
                                              " is left to the shell; for the value of " + name +
                                              " write ${{" + name + "}}");
+  }
+
+  /// "{{inputs.x}}": an expression without its $, or a text for a template engine (Jinja) behind.
+  std::size_t template_brace(std::string_view text, std::size_t at, std::string& out) {
+    constexpr std::size_t kBraces = 2;
+    const auto end = text.find("}}", at);
+    if (end != std::string_view::npos) {
+      const std::string_view name = trimmed(text.substr(at + kBraces, end - at - kBraces));
+      if (find(name, "inputs.", bindings_.inputs) != nullptr ||
+          find(name, "outputs.", bindings_.outputs) != nullptr) {
+        translation_.note_at(command_.place, in_quotes(text.substr(at, end + kBraces - at)) +
+                                                 " is left as it is; did you mean ${{" +
+                                                 std::string(name) + "}}?");
+      }
+    }
+    out += text.substr(at, kBraces);
+    return at + kBraces;
   }
 
   static const Binding* find(std::string_view expression, std::string_view prefix,
@@ -131,10 +149,13 @@ class Resolver {
         out += *binding->value;
       } else {
         missing_ = true;
-        if (!in_optional_) no_value(*binding, whole);
+        if (in_optional_) return;
+        no_value(*binding, whole);
+        out += whole;
       }
       return;
     }
+    out += whole;  // so that what holds nothing else is not empty, too
     if (name.starts_with("inputs.")) {
       error(whole, in_quotes(name) + " is no input of this job" +
                        known_names(name, "inputs", bindings_.inputs));

@@ -4,7 +4,7 @@
 
 #include "spec/dialects/azure_v2.h"
 #include "spec/dialects/paths.h"
-#include "spec/expectation.h"
+#include "spec/nearest.h"
 #include "spec/yaml_reader.h"
 
 namespace dlaunch::spec::azure {
@@ -33,6 +33,29 @@ NodeId merged(Document& document, NodeId base, NodeId from) {
   const std::vector<NodeId> items = document[from].items;
   for (std::size_t i = 0; i + 1 < items.size(); i += 2)
     put(document, result, items[i], items[i + 1]);
+  return result;
+}
+
+/// Sections of which a step says single keys. A distribution of another type is another one.
+bool is_merged_inside(const Document& document, const std::string& key, NodeId base, NodeId from) {
+  const auto is_mapping = [&](NodeId id) { return document[id].kind == NodeKind::mapping; };
+  if (!is_mapping(base) || !is_mapping(from)) return false;
+  if (key != "distribution") return key == "resources";
+  const auto type = scalar_of(document, from, "type");
+  return !type || distribution_kind(*type) ==
+                      distribution_kind(scalar_of(document, base, "type").value_or(*type));
+}
+
+/// "Keys on a pipeline step override the same keys in its component."
+NodeId overridden(Document& document, NodeId base, NodeId step) {
+  const NodeId result = merged(document, base, step);
+  const std::vector<NodeId> items = document[step].items;
+  for (std::size_t i = 0; i + 1 < items.size(); i += 2) {
+    const std::string key = document[items[i]].text;
+    const auto before = value_of(document, base, key);
+    if (before && is_merged_inside(document, key, *before, items[i + 1]))
+      put(document, result, items[i], merged(document, *before, items[i + 1]));
+  }
   return result;
 }
 
@@ -81,27 +104,71 @@ class StepReader {
     const auto reference = parent_reference(node.text);
     if (!reference || reference->kind != "inputs") return id;
     if (!reference->names_parent && !is_input) return id;
-    if (const auto value = input(reference->name)) return *value;
-    // No value, unless --input gives one; the type says how that is read.
-    if (is_input) return declaration(reference->name).value_or(t_.document.add(Node{}));
-    t_.diagnostics.error(node.place, "the pipeline's input " + in_quotes(reference->name) +
-                                         " has no value; write a number here");
-    return id;
+    const auto declared = declaration(reference->name);
+    if (!declared) return refused(node.place, why_no_input(reference->name));
+    const bool is_mapping = t_.document[*declared].kind == NodeKind::mapping;
+    if (is_mapping && !check_body(t_, *declared, "inputs." + reference->name, Body::input))
+      return reported();
+    // With its type, by which it is read; a value may come from --input.
+    if (is_input || t_.document[*declared].kind == NodeKind::scalar) return *declared;
+    for (const char* key : {"value", "default"}) {
+      if (const auto inside = value_of(t_.document, *declared, key)) return *inside;
+    }
+    const bool is_data = value_of(t_.document, *declared, "path").has_value();
+    return refused(node.place, "the pipeline's input " + in_quotes(reference->name) +
+                                   (is_data ? " is data, which only an input of the step can take"
+                                            : " has no value; give it one, or write it here"));
   }
 
-  [[nodiscard]] std::optional<NodeId> declaration(const std::string& name) const {
-    return inputs_ ? value_of(t_.document, *inputs_, name) : std::nullopt;
+  /// Of what stands for something that was reported: a null that nobody complains about again.
+  NodeId reported() {
+    Node node;
+    node.reported = true;
+    return t_.document.add(std::move(node));
   }
 
-  /// A literal may be written as {type: integer, default: 3}.
-  [[nodiscard]] std::optional<NodeId> input(const std::string& name) const {
-    const auto value = declaration(name);
-    if (!value || t_.document[*value].kind != NodeKind::mapping) return value;
-    for (const char* key : {"path", "value", "default"}) {
-      const auto inside = value_of(t_.document, *value, key);
-      if (inside) return std::string_view(key) == "path" ? value : inside;
+  NodeId refused(Place at, const std::string& why) {
+    t_.diagnostics.error(at, why);
+    return reported();
+  }
+
+  /// "group.x" is an input in a group of inputs.
+  [[nodiscard]] std::optional<NodeId> declaration(std::string_view name) const {
+    std::optional<NodeId> inputs = inputs_;
+    while (inputs && t_.document[*inputs].kind == NodeKind::mapping) {
+      if (const auto found = entry(*inputs, name)) return found;
+      const auto dot = name.find('.');
+      if (dot == std::string_view::npos) break;
+      inputs = value_of(t_.document, *inputs, name.substr(0, dot));
+      name.remove_prefix(dot + 1);
     }
     return std::nullopt;
+  }
+
+  /// Also one without a value, which --input may give.
+  [[nodiscard]] std::optional<NodeId> entry(NodeId mapping, std::string_view name) const {
+    const std::vector<NodeId>& items = t_.document[mapping].items;
+    for (std::size_t i = 0; i + 1 < items.size(); i += 2) {
+      if (t_.document[items[i]].text == name) return items[i + 1];
+    }
+    return std::nullopt;
+  }
+
+  [[nodiscard]] std::string why_no_input(const std::string& name) const {
+    std::vector<std::string_view> names;
+    std::string all;
+    if (inputs_ && t_.document[*inputs_].kind == NodeKind::mapping) {
+      const std::vector<NodeId>& items = t_.document[*inputs_].items;
+      for (std::size_t i = 0; i + 1 < items.size(); i += 2) {
+        names.push_back(t_.document[items[i]].text);
+        all += (all.empty() ? "; it has " : ", ") + t_.document[items[i]].text;
+      }
+    }
+    const std::string meant = did_you_mean(name, names);
+    return "the pipeline has no input " + in_quotes(name) +
+           (!meant.empty() ? meant
+            : all.empty()  ? "; write it under inputs"
+                           : all);
   }
 
   Translation& t_;
@@ -129,6 +196,8 @@ std::optional<Component> read_component(Translation& t, const std::string& text,
     t.diagnostics.error(at, why);
     return std::nullopt;
   };
+  if (const std::string problem = problem_of_path(text); !problem.empty())
+    return refuse("the component is " + problem);
   if (is_remote(text))
     return refuse("the component is " + in_quotes(text) +
                   ", which dlaunch cannot fetch; name a file of this machine");
@@ -176,11 +245,12 @@ std::optional<CommandJob> with_component(Translation& t, NodeId keys) {
   // "Step-level overrides" of the preview of 2021.
   if (const auto overrides = value_of(t.document, keys, "overrides");
       overrides && t.document[*overrides].kind == NodeKind::mapping) {
-    job.keys = merged(t.document, without(t.document, keys, "overrides"), *overrides);
+    job.keys = overridden(t.document, without(t.document, keys, "overrides"), *overrides);
   }
   const auto component = value_of(t.document, keys, "component");
   if (!component) return job;
   NodeId base = *component;
+  if (t.document[base].reported) return std::nullopt;
   if (t.document[base].kind == NodeKind::scalar) {
     const PlacedText name{t.document[base].text, t.document[base].place};
     const auto read = read_component(t, name.text, name.place, t.input.foreign.folder);
@@ -199,12 +269,13 @@ std::optional<CommandJob> with_component(Translation& t, NodeId keys) {
     none.kind = NodeKind::mapping;
     job.declared_inputs = t.document.add(std::move(none));
   }
-  job.keys = merged(t.document, base, without(t.document, job.keys, "component"));
+  job.keys = overridden(t.document, base, without(t.document, job.keys, "component"));
   return job;
 }
 
 std::optional<CommandJob> find_step(Translation& t) {
   const auto jobs = value_of(t.document, t.root, "jobs");
+  if (jobs && t.document[*jobs].reported) return std::nullopt;
   if (!jobs || t.document[*jobs].kind != NodeKind::mapping) {
     t.diagnostics.error(Place::whole(0), "a pipeline without steps (jobs)");
     return std::nullopt;
@@ -220,6 +291,7 @@ std::optional<CommandJob> find_step(Translation& t) {
     return std::nullopt;
   }
   const auto found = value_of(t.document, *jobs, step);
+  if (found && t.document[*found].reported) return std::nullopt;
   if (!found || t.document[*found].kind != NodeKind::mapping) {
     t.diagnostics.error(at, "the pipeline has no step " + in_quotes(step) + "; there are " +
                                 listed(t.document, *jobs));

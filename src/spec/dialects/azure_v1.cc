@@ -4,12 +4,12 @@
 #include <algorithm>
 #include <string_view>
 
+#include "spec/dialects/azure_v2.h"
 #include "spec/dialects/container_keys.h"
 #include "spec/dialects/dialect_list.h"
 #include "spec/dialects/paths.h"
 #include "spec/dialects/replicas.h"
 #include "spec/dialects/shell_words.h"
-#include "spec/dialects/started_programs.h"
 #include "spec/expectation.h"
 #include "spec/nearest.h"
 
@@ -25,6 +25,16 @@ std::string lower(std::string_view text) {
   return out;
 }
 
+constexpr KeyName kKeyNames[] = {{"env", "environmentVariables"},
+                                 {"container.image", "docker.baseImage"},
+                                 {"container.shm_size", "docker.shmSize"},
+                                 {"container.mounts", "docker.arguments"},
+                                 {"timeouts.run", "maxRunDurationSeconds"},
+                                 {"roles.worker", "tensorflow.workerCount"},
+                                 {"roles.ps", "tensorflow.parameterServerCount"},
+                                 {"nodes", "nodeCount"},
+                                 {"framework", "communicator"}};
+
 /// The service's JSON has all of it under "Configuration".
 NodeId configuration(const Document& document, NodeId root) {
   const auto inside = value_of(document, root, "configuration", Spelling::loose);
@@ -39,8 +49,9 @@ std::string why_not_v1(const Document& document, NodeId root) {
   const bool runs = has("script") || has("command") || has("argumentVector");
   if (has("communicator") && runs) return "";
   if (has("argumentVector") && (has("target") || has("framework"))) return "";
-  if (has("script") && has("target") && (has("nodeCount") || has("history"))) return "";
-  return "no communicator with a script";
+  // "communicator: None" is the default of the SDK, so a file may leave it out.
+  if (has("script") && (has("nodeCount") || (has("target") && has("history")))) return "";
+  return "no communicator, and no nodeCount, with a script";
 }
 
 class RunConfiguration {
@@ -95,7 +106,7 @@ class RunConfiguration {
     }
     const auto script = keys_.text("script");
     if (!script || script->text.empty()) {
-      if (!keys_.is_misspelt("script") && !keys_.is_misspelt("command"))
+      if (!keys_.has_mistake("script") && !keys_.has_mistake("command"))
         t_.diagnostics.error(keys_.place(), "the run configuration has no script and no command");
       return;
     }
@@ -199,7 +210,9 @@ class RunConfiguration {
     t_.job.text({"framework"}, "pytorch", at);
     t_.job.number({"rendezvous", "port"}, kMasterPort, at);
     const std::int64_t per_node = count / nodes_.value;
-    if (per_node == 1 && starts_own_workers(command_.text)) {
+    const azure::ProcessCount processes{per_node, total.has_value(), total ? total->place : at,
+                                        "processCount"};
+    if (azure::is_per_node(t_, command_, processes)) {
       t_.job.text({"launch"}, "per-node", command_.place);
       t_.job.number({"nodes"}, nodes_.value, nodes_.place);
       t_.job.text({"setup"}, "export WORLD_SIZE=" + std::to_string(nodes_.value), nodes_.place);
@@ -282,6 +295,12 @@ class RunConfiguration {
                            "dlaunch cannot fetch it; give a file or folder here");
       return;
     }
+    if (const std::string problem = problem_of_path(given.value); !problem.empty()) {
+      t_.sources.push_back({given.origin, given.value, true});
+      t_.diagnostics.error(Place::whole(static_cast<std::uint32_t>(t_.sources.size() - 1)),
+                           "it is " + problem);
+      return;
+    }
     const std::string path =
         path_below(t_.input.foreign.current_folder, without_file_scheme(given.value));
     t_.job.text({"env", "AZUREML_DATAREFERENCE_" + reference.name}, path, reference.key);
@@ -309,6 +328,7 @@ const Dialect kAzureV1{"Azure ML, SDK v1 run configuration",
                        /*has_inputs=*/true,
                        /*has_outputs=*/false,
                        /*has_steps=*/false,
-                       "communicator"};
+                       "communicator",
+                       kKeyNames};
 
 }  // namespace dlaunch::spec

@@ -12,8 +12,21 @@ namespace {
 
 using namespace azure;
 
+constexpr KeyName kKeyNames[] = {{"env", "environment_variables"},
+                                 {"container.image", "environment.image"},
+                                 {"container.shm_size", "resources.shm_size"},
+                                 {"container.mounts", "resources.docker_args"},
+                                 {"workdir", "code"},
+                                 {"timeouts.run", "limits.timeout"},
+                                 {"nodes", "resources.instance_count"},
+                                 {"processes_per_node", "distribution.process_count_per_instance"},
+                                 {"roles.worker", "distribution.worker_count"},
+                                 {"roles.ps", "distribution.parameter_server_count"},
+                                 {"framework", "distribution.type"}};
+
+/// Or would be one, but for a mistake that was reported.
 bool is_mapping(const Document& document, std::optional<NodeId> node) {
-  return node && document[*node].kind == NodeKind::mapping;
+  return node && (document[*node].kind == NodeKind::mapping || document[*node].reported);
 }
 
 std::string schema_of(const Document& document, NodeId root) {
@@ -132,7 +145,10 @@ void translate_azure(Translation& t) {
 
 }  // namespace
 
-const Dialect kAzureV2{"Azure ML, CLI v2",  why_not_azure,        translate_azure,
-                       /*has_inputs=*/true, /*has_outputs=*/true, /*has_steps=*/true};
+const Dialect kAzureV2{"Azure ML, CLI v2",  why_not_azure,
+                       translate_azure,
+                       /*has_inputs=*/true, /*has_outputs=*/true,
+                       /*has_steps=*/true,
+                       /*own_key=*/{},      kKeyNames};
 
 }  // namespace dlaunch::spec

@@ -27,11 +27,12 @@ struct CommandJob {
 /// A value for ${{inputs.NAME}} or ${{outputs.NAME}}.
 struct Binding {
   std::string name;
-  std::optional<std::string> value;  // nullopt: an input that has none
+  std::optional<std::string> value{};  // nullopt: an input that has none; "": also after an error
   bool is_path = false;
+  bool is_literal = false;  // its type says so
   bool is_optional = false;
   bool is_file = false;  // uri_file
-  Place place;
+  Place place{};
 };
 
 struct Bindings {
@@ -57,6 +58,43 @@ struct ParentReference {
 /// whose inputs have no value are left out. Errors are reported at the expression.
 [[nodiscard]] std::string resolve_command(Translation& translation, const PlacedText& command,
                                           const Bindings& bindings);
+
+/// How many processes of a PyTorch job start on each node, as its file counts them.
+struct ProcessCount {
+  std::int64_t per_node = 1;
+  bool is_given = false;
+  Place place;
+  std::string key;  // "process_count_per_instance"
+};
+
+/// Whether the command runs once on each node and starts its own workers there: `launch: per-node`.
+/// Launchers that would be started several times on a node are an error, or a note where they may
+/// be meant.
+[[nodiscard]] bool is_per_node(Translation& translation, const PlacedText& command,
+                               const ProcessCount& count);
+
+/// What the rest of a job has to know of its size.
+struct JobSize {
+  PlacedNumber nodes{1, {}};
+  bool is_told = false;  // by the command line
+  std::string setup{};   // a line for the job's setup
+};
+
+/// "pytorch" for PyTorch and torch.distributed, "mpi" for MPI, ...: `distribution.type` as it
+/// counts.
+[[nodiscard]] std::string distribution_kind(std::string_view type);
+
+/// Reads `distribution`: sets framework, launch, nodes, processes and roles. `size.nodes` becomes
+/// the number that is used.
+void translate_distribution(Translation& translation, ForeignKeys& job, const PlacedText& command,
+                            JobSize& size);
+
+enum class Body { input, output };
+
+/// Reports what "{type: ..., path: ...}" of an input or output cannot hold: unknown keys, types and
+/// modes. False: there was something. `path`: "inputs.data".
+[[nodiscard]] bool check_body(Translation& translation, NodeId body, const std::string& path,
+                              Body kind);
 
 /// The step of a pipeline, or the job with the component it names; nullopt: reported.
 [[nodiscard]] std::optional<CommandJob> find_step(Translation& translation);

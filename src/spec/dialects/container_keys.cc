@@ -2,6 +2,8 @@
 
 #include <algorithm>
 
+#include "spec/scalar.h"
+
 namespace dlaunch::spec {
 
 namespace {
@@ -24,19 +26,24 @@ void read_docker_arguments(Translation& translation, const NativeJob::Path& path
                            const PlacedText& arguments, std::vector<PlacedText>& mounts) {
   const std::vector<std::string> words = words_of(arguments.text);
   std::string rest;
+  const auto set_size = [&](const std::string& text) {
+    NativeJob::Path size = path;
+    size.emplace_back("shm_size");
+    if (parse_size(text)) return translation.job.text(size, text, arguments.place);
+    translation.diagnostics.error(
+        arguments.place, "--shm-size must be a size such as 512m or 16g, not " + in_quotes(text));
+  };
   for (std::size_t i = 0; i < words.size(); ++i) {
     const std::string& word = words[i];
     const bool is_option = word == "-v" || word == "--volume";
-    NativeJob::Path size = path;
-    size.emplace_back("shm_size");
     if (is_option && i + 1 < words.size()) {
       mounts.push_back({words[++i], arguments.place});
     } else if (word.starts_with("--volume=")) {
       mounts.push_back({word.substr(9), arguments.place});
     } else if (word.starts_with("--shm-size=")) {
-      translation.job.text(size, word.substr(11), arguments.place);
+      set_size(word.substr(11));
     } else if (word == "--shm-size" && i + 1 < words.size()) {
-      translation.job.text(size, words[++i], arguments.place);
+      set_size(words[++i]);
     } else {
       rest += (rest.empty() ? "" : " ") + word;
     }

@@ -67,6 +67,8 @@ struct Dialect {
   bool has_steps = false;
   /// A key that its files are known by, so that one that is misspelt can be told.
   std::string_view own_key{};
+  /// What its files call what the native reader finds wrong; longer ones first.
+  std::span<const KeyName> key_names{};
 };
 
 /// All of them, in the order in which they are asked: none claims what belongs to one before it.

@@ -66,9 +66,10 @@ std::optional<NodeId> value_of(const Document& document, NodeId mapping, std::st
   const Node& node = document[mapping];
   if (node.kind != NodeKind::mapping) return std::nullopt;
   for (std::size_t i = 0; i + 1 < node.items.size(); i += 2) {
+    const NodeId value = node.items[i + 1];
     if (same_name(document[node.items[i]].text, key, spelling) &&
-        has_value(document, node.items[i + 1]))
-      return node.items[i + 1];
+        (has_value(document, value) || document[value].reported))
+      return value;
   }
   return std::nullopt;
 }
@@ -229,9 +230,11 @@ void ForeignKeys::refuse_others() {
   }
 }
 
-bool ForeignKeys::is_misspelt(std::string_view name) const {
-  return std::any_of(items_.begin(), items_.end(),
-                     [&](const Item& item) { return !item.asked && is_slip(item.key.name, name); });
+bool ForeignKeys::has_mistake(std::string_view name) const {
+  return std::any_of(items_.begin(), items_.end(), [&](const Item& item) {
+    if (same_name(item.key.name, name, spelling_)) return (*document_)[item.key.value].reported;
+    return !item.asked && is_slip(item.key.name, name);
+  });
 }
 
 void ForeignKeys::refuse_misspelt() {

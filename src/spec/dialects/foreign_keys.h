@@ -32,7 +32,8 @@ struct PlacedNumber {
 /// Where to point for a value: at itself, or at its key if it is empty or starts on a later line.
 [[nodiscard]] Place place_of(const Document& document, const ForeignKey& key);
 
-/// The value of a key of a mapping; nullopt: no mapping, no such key, or nothing behind it.
+/// The value of a key of a mapping; nullopt: no mapping, no such key, or nothing behind it. What
+/// was reported is there, as a null: it tells which system a file is of.
 [[nodiscard]] std::optional<NodeId> value_of(const Document& document, NodeId mapping,
                                              std::string_view key,
                                              Spelling spelling = Spelling::exact);
@@ -83,8 +84,9 @@ class ForeignKeys {
   void refuse_others();
   /// Likewise, but only those that look like a name that was asked for: where others may be there.
   void refuse_misspelt();
-  /// Whether a key that nobody has asked for so far looks like `name`: then that is the mistake.
-  [[nodiscard]] bool is_misspelt(std::string_view name) const;
+  /// Whether `name` is missing for a reason that is or will be said: its value is a mistake, or a
+  /// key that nobody has asked for so far looks like it.
+  [[nodiscard]] bool has_mistake(std::string_view name) const;
   /// Keys that nobody asked for.
   [[nodiscard]] std::vector<PlacedText> others() const;
 

@@ -51,7 +51,7 @@ class PytorchJob {
     const Pods worker = read_pods(t_, specs, "Worker", "pytorch", "pytorchjob-port");
     specs.refuse_others();
     if (!master.is_given && !worker.is_given) {
-      if (!spec_.is_misspelt("pytorchReplicaSpecs"))
+      if (!spec_.has_mistake("pytorchReplicaSpecs"))
         t_.diagnostics.error(spec_.place(),
                              "a PyTorchJob needs pytorchReplicaSpecs with a Master "
                              "or Workers");
@@ -185,7 +185,7 @@ void translate_jax_job(Translation& t, ForeignKeys& spec) {
   const Pods worker = read_pods(t, specs, "Worker", "jax", "jaxjob-port");
   specs.refuse_others();
   if (!worker.is_given || worker.replicas.count.value == 0) {
-    if (!spec.is_misspelt("jaxReplicaSpecs"))
+    if (!spec.has_mistake("jaxReplicaSpecs"))
       t.diagnostics.error(spec.place(), "a JAXJob needs jaxReplicaSpecs with a Worker");
     return;
   }
@@ -214,6 +214,16 @@ bool is_kubeflow(const Document& document, NodeId root) {
   const std::string version = scalar_of(document, root, "apiVersion").value_or("");
   return version.starts_with("kubeflow.org/") || version.starts_with("trainer.kubeflow.org/");
 }
+
+constexpr KeyName kKeyNames[] = {{"name", "metadata.name"},
+                                 {"timeouts.run", "runPolicy.activeDeadlineSeconds"},
+                                 {"env_pass", "env"},
+                                 {"roles.*.env", "env"},
+                                 {"roles.*.command", "command"},
+                                 {"roles.*.container.image", "image"},
+                                 {"container.image", "image"},
+                                 {"roles.*.count", "replicas"},
+                                 {"nodes", "replicas"}};
 
 std::string why_not_kubeflow(const Document& document, NodeId root) {
   if (!is_kubeflow(document, root)) {
@@ -258,8 +268,8 @@ void translate_kubeflow(Translation& t) {
 
 }  // namespace
 
-const Dialect kKubeflow{"Kubeflow",           why_not_kubeflow,      translate_kubeflow,
-                        /*has_inputs=*/false, /*has_outputs=*/false, /*has_steps=*/false,
-                        "apiVersion"};
+const Dialect kKubeflow{
+    "Kubeflow",           why_not_kubeflow,      translate_kubeflow,
+    /*has_inputs=*/false, /*has_outputs=*/false, /*has_steps=*/false, "apiVersion", kKeyNames};
 
 }  // namespace dlaunch::spec

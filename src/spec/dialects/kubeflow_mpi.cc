@@ -44,7 +44,7 @@ class MpiJob {
     const Pods worker = read_pods(t_, specs, "Worker", "", "");
     specs.refuse_others();
     if (!launcher.is_given) {
-      if (!spec_.is_misspelt("mpiReplicaSpecs"))
+      if (!spec_.has_mistake("mpiReplicaSpecs"))
         t_.diagnostics.error(spec_.place(), "an MPIJob needs mpiReplicaSpecs with a Launcher");
       return;
     }

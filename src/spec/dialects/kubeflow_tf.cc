@@ -53,7 +53,7 @@ std::vector<TfGroup> read_tf_groups(Translation& t, ForeignKeys& spec) {
     groups.push_back({pods.replicas, type.name});
   }
   specs.refuse_others();
-  if (groups.empty() && !spec.is_misspelt("tfReplicaSpecs"))
+  if (groups.empty() && !spec.has_mistake("tfReplicaSpecs"))
     t.diagnostics.error(spec.place(), "a TFJob needs tfReplicaSpecs with a Chief or Workers");
   return groups;
 }

@@ -2,6 +2,8 @@
 
 #include <filesystem>
 
+#include "spec/diagnostics.h"
+
 namespace dlaunch::spec {
 
 std::string path_below(const std::string& folder, const std::string& text) {
@@ -18,6 +20,18 @@ bool is_remote(std::string_view text) {
   if (colon == std::string_view::npos || colon < 2) return false;
   const std::string_view scheme = text.substr(0, colon);
   return scheme != "file" && scheme.find_first_not_of(kLetters) == std::string_view::npos;
+}
+
+std::string problem_of_path(std::string_view text) {
+  const auto is_letter = [](char c) { return (c >= 'a' && c <= 'z') || (c >= 'A' && c <= 'Z'); };
+  if (text.starts_with("file:")) text.remove_prefix(5);
+  while (text.starts_with("/")) text.remove_prefix(1);  // file:///C:/data
+  const bool has_drive = text.size() > 2 && is_letter(text[0]) && text[1] == ':' &&
+                         (text[2] == '\\' || text[2] == '/');
+  const bool is_windows =
+      has_drive || text.starts_with("\\\\") || text.starts_with(".\\") || text.starts_with("..\\");
+  if (!is_windows) return "";
+  return in_quotes(text) + ", a path of Windows; write one of this machine, such as ./data";
 }
 
 std::string without_file_scheme(std::string_view text) {

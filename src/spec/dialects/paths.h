@@ -14,6 +14,10 @@ namespace dlaunch::spec {
 /// "file:" is a folder.
 [[nodiscard]] bool is_remote(std::string_view text);
 
+/// Why `text` cannot be a path of this machine ("C:\data"), in words that go on after "the input
+/// is"; empty: it can.
+[[nodiscard]] std::string problem_of_path(std::string_view text);
+
 /// Without "file:" or "file://" in front.
 [[nodiscard]] std::string without_file_scheme(std::string_view text);
 

@@ -20,6 +20,16 @@ std::optional<NodeId> job_spec_of(const Document& document, NodeId root) {
   return std::nullopt;
 }
 
+constexpr KeyName kKeyNames[] = {{"name", "displayName"},
+                                 {"timeouts.run", "scheduling.timeout"},
+                                 {"env_pass", "containerSpec.env"},
+                                 {"env", "containerSpec.env"},
+                                 {"roles.*.env", "containerSpec.env"},
+                                 {"roles.*.command", "containerSpec.command"},
+                                 {"command", "containerSpec.command"},
+                                 {"roles.*.container.image", "containerSpec.imageUri"},
+                                 {"roles.*.count", "replicaCount"}};
+
 std::string why_not_vertex(const Document& document, NodeId root) {
   return job_spec_of(document, root) ? "" : "no workerPoolSpecs";
 }
@@ -108,7 +118,7 @@ class CustomJob {
     ForeignKeys container = pool.mapping("containerSpec");
     ForeignKeys package = pool.mapping("pythonPackageSpec");
     if (container.is_given() == package.is_given()) {
-      if (!pool.is_misspelt("containerSpec") && !pool.is_misspelt("pythonPackageSpec"))
+      if (!pool.has_mistake("containerSpec") && !pool.has_mistake("pythonPackageSpec"))
         t_.diagnostics.error(
             group.place, path + (container.is_given() ? " has a containerSpec and a "
                                                         "pythonPackageSpec; it may have one of them"
@@ -165,8 +175,8 @@ void translate_vertex(Translation& translation) {
 
 }  // namespace
 
-const Dialect kVertexAi{"Vertex AI",          why_not_vertex,        translate_vertex,
-                        /*has_inputs=*/false, /*has_outputs=*/false, /*has_steps=*/false,
-                        "workerPoolSpecs"};
+const Dialect kVertexAi{
+    "Vertex AI",          why_not_vertex,        translate_vertex,
+    /*has_inputs=*/false, /*has_outputs=*/false, /*has_steps=*/false, "workerPoolSpecs", kKeyNames};
 
 }  // namespace dlaunch::spec

@@ -160,8 +160,9 @@ TEST(ExecPlan, MpiKeepsWhatTheLibraryReads) {
     EXPECT_EQ(find_variable(env, name), value) << name;
   // By it Open MPI 4 would take another way to its server; others belong to torch, or would be a
   // guess about other nodes.
-  for (const char* name : {"JSM_JSRUN_PORT", "RANK", "MASTER_ADDR", "OMPI_MCA_pml",
-                           "AZ_BATCH_MASTER_NODE", "AZ_BATCHAI_MPI_MASTER_NODE"})
+  for (const char* name :
+       {"JSM_JSRUN_PORT", "RANK", "MASTER_ADDR", "OMPI_MCA_pml", "AZ_BATCH_MASTER_NODE",
+        "AZ_BATCH_HOST_LIST", "AZ_BATCHAI_MPI_MASTER_NODE"})
     EXPECT_FALSE(find_variable(env, name)) << name;
 }
 

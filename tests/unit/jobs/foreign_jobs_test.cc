@@ -169,6 +169,9 @@ class Judge {
     } else if (word == "limit") {
       ASSERT_TRUE(job_.spec.timeouts.run);
       EXPECT_EQ(std::to_string(job_.spec.timeouts.run->count() / 1000) + " s", line.rest);
+    } else if (word == "shm-size") {
+      ASSERT_TRUE(job_.spec.container);
+      EXPECT_EQ(std::to_string(job_.spec.container->shm_bytes), line.rest);
     } else if (word == "success") {
       const char* const names[] = {"auto", "all", "chief", "workers"};
       EXPECT_EQ(names[static_cast<int>(job_.spec.success)], line.rest);

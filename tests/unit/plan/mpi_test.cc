@@ -55,6 +55,8 @@ TEST(Mpi, RanksOfUnevenNodes) {
       {"JSM_JSRUN_PORT", "0"},
       // Azure Batch: "IP:port", on several nodes; Azure ML's common variable: the host alone
       {"AZ_BATCH_MASTER_NODE", "10.0.0.4:21000"},
+      // Azure Batch: "IP,IP" on several nodes, without slots
+      {"AZ_BATCH_HOST_LIST", "10.0.0.4,10.0.0.5"},
       {"AZ_BATCHAI_MPI_MASTER_NODE", "10.0.0.4"},
       // no RDMA device anywhere
       {"OMPI_MCA_pml", "ob1"},
@@ -85,6 +87,7 @@ TEST(Mpi, RanksOfUnevenNodes) {
 TEST(Mpi, OneNode) {
   const Environment env = environment_of(plan_of(mpi_job(), fake_cluster({{.cores = 2}})), 0);
   EXPECT_FALSE(env.contains("AZ_BATCH_MASTER_NODE")) << "by it programs tell several nodes";
+  EXPECT_FALSE(env.contains("AZ_BATCH_HOST_LIST")) << "absent on one node";
   EXPECT_EQ(env.at("AZ_BATCHAI_MPI_MASTER_NODE"), "127.0.0.1");
   EXPECT_FALSE(env.contains("OMPI_MCA_btl_tcp_if_include"));
   EXPECT_FALSE(env.contains("OMPI_MCA_mpi_yield_when_idle"));

@@ -14,6 +14,7 @@
 #include "spec/dialects/started_programs.h"
 #include "spec/job_reader.h"
 #include "spec/job_rules.h"
+#include "spec/key_names.h"
 #include "spec/yaml_reader.h"
 #include "spec/yaml_writer.h"
 
@@ -40,6 +41,26 @@ TEST(Paths, AreRemoteByTheirScheme) {
   EXPECT_FALSE(is_remote("C:/x"));
   EXPECT_EQ(without_file_scheme("file:///a"), "/a");
   EXPECT_EQ(without_file_scheme("file:./a"), "./a");
+}
+
+TEST(Paths, OfWindowsAreNone) {
+  for (const char* text : {"C:\\data", "d:/data", ".\\data", "..\\data", "\\\\server\\share",
+                           "file:///C:/data", "file:C:\\data"})
+    EXPECT_THAT(problem_of_path(text), HasSubstr("a path of Windows")) << text;
+  for (const char* text : {"./data", "/data", "data", "a\\b", "c:data", "file:./data", "", "x:"})
+    EXPECT_EQ(problem_of_path(text), "") << text;
+}
+
+TEST(KeyNames, OfTheFirstThatFits) {
+  constexpr KeyName kNames[] = {
+      {"env", "variables"}, {"roles.*.env", "spec.env"}, {"container.mounts", "docker_args"}};
+  EXPECT_EQ(foreign_key(kNames, "env"), "variables");
+  EXPECT_EQ(foreign_key(kNames, "env.A B"), "variables.A B");
+  EXPECT_EQ(foreign_key(kNames, "env_pass"), "env_pass") << "another key";
+  EXPECT_EQ(foreign_key(kNames, "roles.worker.env.A"), "spec.env.A");
+  EXPECT_EQ(foreign_key(kNames, "roles.worker.count"), "roles.worker.count");
+  EXPECT_EQ(foreign_key(kNames, "container.mounts[3]"), "docker_args");
+  EXPECT_EQ(foreign_key({}, "container.mounts[3]"), "container.mounts[3]");
 }
 
 TEST(ShellWords, AreQuotedButForVariables) {
@@ -82,6 +103,36 @@ TEST(OwnWorkers, AreToldByTheCommand) {
 
 std::string_view found_launcher(const char* command) {
   return started_program(command, {"mpirun", "deepspeed"});
+}
+
+/// "yes", "no", or what is said about several launchers.
+std::string per_node(const std::string& count, const std::string& command) {
+  const auto job = read_any_job(JobInput{.text = "type: command\ndistribution: {type: pytorch" +
+                                                 count + "}\ncommand: " + command});
+  if (!job) return "error";
+  const std::string notes = job->notes.empty() ? "" : " with a note";
+  return (job->spec.launch == Launch::per_node ? "yes" : "no") + notes;
+}
+
+// job-specs 1.7: where process_count_per_instance is given, it counts; else $NODE_RANK tells.
+TEST(OwnWorkers, AndTheNumberOfProcesses) {
+  const std::string one = ", process_count_per_instance: 1";
+  const std::string four = ", process_count_per_instance: 4";
+  EXPECT_EQ(per_node("", "torchrun a.py"), "yes");
+  EXPECT_EQ(per_node(one, "torchrun a.py"), "yes");
+  EXPECT_EQ(per_node("", "python a.py $NODE_RANK"), "yes with a note");
+  EXPECT_EQ(per_node(one, "python a.py $NODE_RANK"), "no");
+  EXPECT_EQ(per_node(", process_count: 1", "python a.py $NODE_RANK"), "no with a note");
+  EXPECT_EQ(per_node(four, "torchrun --nproc_per_node 8 a.py"), "error");
+  EXPECT_EQ(per_node(four, "cd x && torchrun --nproc-per-node=8 a.py"), "error");
+  EXPECT_EQ(per_node(four, "accelerate launch --num_processes 2 a.py"), "error");
+  EXPECT_EQ(per_node(four, "deepspeed --num_gpus 2 a.py"), "error");
+  EXPECT_EQ(per_node(four, "torchrun --nproc_per_node 1 a.py"), "no with a note");
+  EXPECT_EQ(per_node(four, "torchrun --nproc_per_node $N a.py"), "no with a note");
+  EXPECT_EQ(per_node(four, "deepspeed a.py --num_gpus 2"), "no with a note") << "the script's own";
+  EXPECT_EQ(per_node(four, "torchrun a.py && b --nproc_per_node 2"), "no with a note");
+  EXPECT_EQ(per_node(four, "torchrun --nproc_per_node 8 --node_rank $RANK a.py"), "no")
+      << "on purpose";
 }
 
 TEST(StartedProgram, BeginsASimpleCommand) {
@@ -299,6 +350,43 @@ TEST(ForeignJob, ErrorsOfTheNativeReaderAreAtTheForeignLine) {
       foreign("type: command\ncommand: python a.py\nenvironment_variables:\n  A B: c\n"));
   ASSERT_FALSE(job);
   EXPECT_THAT(job.error().message, HasSubstr("jobs/job.yml:4:"));
+}
+
+TEST(ForeignJob, ErrorsNameKeysAsTheirSourceHasThem) {
+  JobInput input = foreign("type: command\ncommand: a\ndistribution: {type: pytorch}\n");
+  input.overrides = {set("env.RANK", "3")};
+  const auto job = read_any_job(input);
+  ASSERT_FALSE(job);
+  EXPECT_THAT(job.error().message, HasSubstr("remove it from env")) << "native, on a command line";
+  input.overrides.clear();
+  input.text = *input.text + "environment_variables: {RANK: 3}\n";
+  EXPECT_THAT(read_any_job(input).error().message,
+              HasSubstr("remove it from environment_variables"));
+}
+
+TEST(ForeignJob, PathsOfTheCommandLineAreOfThisMachine) {
+  JobInput input = foreign(
+      "type: command\ncommand: a ${{inputs.d}}\n"
+      "inputs: {d: {type: uri_folder, path: azureml:x:1}}\n");
+  input.foreign.inputs = {{"d", "C:\\data", "--input d=C:\\data"}};
+  EXPECT_THAT(read_any_job(input).error().message,
+              HasSubstr("error: it is \"C:\\data\", a path of Windows"));
+}
+
+TEST(ForeignJob, AnUnfinishedPlaceOfATemplateIsOneMistake) {
+  for (const char* text :
+       {"command: {{COMMAND}}\n", "type: command\ncommand: {{COMMAND}}\n",
+        "command: a\nnodes: {{NODES}}\n", "command: a\nenv: {{ENV}}\n", "{{JOB}}\n",
+        "command: a\nenv: {A: {{VALUE}}}\n", "type: pipeline\njobs: {{JOBS}}\n",
+        "type: command\ncomponent: {{FILE}}\n",
+        "type: command\ncommand: a ${{inputs.x}}\ninputs: {x: {{X}}}\n",
+        "type: command\ncommand: a\noutputs: {{OUTPUTS}}\n"}) {
+    const auto job = read_any_job(foreign(text));
+    ASSERT_FALSE(job) << text;
+    const std::string& message = job.error().message;
+    EXPECT_EQ(message.find("error: "), message.rfind("error: ")) << message;
+    EXPECT_THAT(message, HasSubstr("of a template that was not filled in?"));
+  }
 }
 
 TEST(ForeignJob, OptionsForOthersAreRefusedByANativeFile) {
