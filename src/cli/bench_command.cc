@@ -67,6 +67,7 @@ AttemptPlanner::Prepare prepare_for(const BenchWish& wish, bool count_given) {
     if (!place) return tl::unexpected(place.error());
     if (const Status ready = check_ranks(wish, place->ranks); !ready) return ready;
     if (place->backend == MeasureBackend::mpi) {
+      if (const Status sized = check_mpi_size(wish, place->ranks); !sized) return sized;
       const Status room = check_memory(*place, cluster, bytes_per_rank(wish, place->ranks));
       if (!room) return room;
     }
@@ -98,19 +99,27 @@ Status check_plot(const std::string& file, const BenchWish& wish) {
   return check_plot_file(file);
 }
 
-/// What is said once all is measured.
-int finish(const BenchCommand& command, bool is_pairs, const Measured& measured) {
-  std::string text;
-  if (is_pairs) {
-    text = command.json ? pair_json(measured.header, measured.pairs) + '\n'
-                        : pair_text(measured.header, measured.pairs);
-  } else if (command.json) {
-    text = to_json(measured.header, measured.rows) + '\n';
+std::string final_text(bool json, bool is_pairs, const Measured& measured,
+                       const std::string& error) {
+  if (json) {
+    return (is_pairs ? pair_json(measured.header, measured.pairs, error)
+                     : to_json(measured.header, measured.rows, error)) +
+           '\n';
   }
+  return (is_pairs ? pair_text(measured.header, measured.pairs) : "") +
+         measure::incomplete_text(error);
+}
+
+/// What is said at the end. `error`: why not all was measured; empty: it was.
+int finish(const BenchCommand& command, bool is_pairs, const Measured& measured,
+           const std::string& error) {
+  const std::string text = final_text(command.json, is_pairs, measured, error);
   int code = text.empty() ? exit_code::kOk : print_text(text);
   // Last: what has been measured is not to be lost with a disk that has filled up meanwhile.
   if (!command.plot.empty()) {
-    const Status written = write_plot_file(command.plot, plot_of(measured.header, measured.rows));
+    measure::Plot plot = plot_of(measured.header, measured.rows);
+    if (!error.empty()) plot.notes.push_back("not all was measured: " + error);
+    const Status written = write_plot_file(command.plot, plot);
     if (!written) code = print_error(written.error());
   }
   const bool wrong = std::any_of(measured.rows.begin(), measured.rows.end(),
@@ -134,13 +143,19 @@ int BenchCommand::execute() const {
     take(record, !json && !is_pairs, measured);
     return {};
   });
-  if (!ran) return print_error(ran.error());
+  // Nothing is lost where the ranks have not even said who they are.
+  const bool has_begun = !measured.header.hosts.empty();
+  if (!ran) {
+    if (has_begun) (void)finish(*this, is_pairs, measured, ran.error().message);
+    return print_error(ran.error());
+  }
   if (!ran->run_folder.empty())
     std::fprintf(stderr, "dlaunch: the run is kept in %s\n", ran->run_folder.c_str());
   if (ran->run_folder.empty() && ran->exit_code > exit_code::kSignalBase)
     std::fprintf(stderr, "dlaunch: its logs are removed; --keep keeps them\n");
-  if (ran->exit_code != exit_code::kOk) return ran->exit_code;
-  return finish(*this, is_pairs, measured);
+  if (ran->exit_code == exit_code::kOk) return finish(*this, is_pairs, measured, "");
+  if (has_begun) (void)finish(*this, is_pairs, measured, failure_text(*ran));
+  return ran->exit_code;
 }
 
 }  // namespace

@@ -93,8 +93,9 @@ Result<measure::SizeSeries> read_series(const BenchOptions& options, std::uint64
   }
   measure::SizeSeries series{*first, *last, options.factor.value_or(2), *step};
   if (options.pairs) series.last = series.first;
-  if (const auto sizes = measure::sizes_of(series, type_size); !sizes)
-    return usage(sizes.error().message);
+  const auto sizes = measure::sizes_of(series, type_size);
+  if (!sizes) return usage(sizes.error().message);
+  series.last = sizes->back();  // --max-bytes may be between two sizes
   return series;
 }
 
@@ -209,10 +210,8 @@ Result<BenchWish> read_bench_options(const BenchOptions& options) {
 
 Status check_ranks(const BenchWish& wish, std::uint32_t ranks) {
   const Operation operation = wish.header.operation;
-  const std::string name(wish.mode == "pairs" ? "--pairs" : name_of(operation));
-  if (ranks < fewest_ranks(operation)) {
-    return usage(name + " needs two ranks, and there is one: give more hosts, or -n 2");
-  }
+  if (wish.mode == "pairs" && ranks < 2)
+    return usage("--pairs needs two ranks, and there is one: give more hosts, or -n 2");
   if (has_root(operation) && wish.root >= ranks) {
     return usage("--root " + std::to_string(wish.root) + ": there are " + std::to_string(ranks) +
                  " ranks, counted from 0");
@@ -223,6 +222,20 @@ Status check_ranks(const BenchWish& wish, std::uint32_t ranks) {
                  std::to_string(ranks) + " ranks");
   }
   return {};
+}
+
+Status check_mpi_size(const BenchWish& wish, std::uint32_t ranks) {
+  const Operation operation = wish.header.operation;
+  const std::uint64_t largest =
+      largest_size(operation, collectives::kMostElementsOfMpi, wish.type_size, ranks);
+  const std::uint64_t count = count_of(operation, wish.most_bytes, wish.type_size, ranks);
+  if (size_of_count(operation, count, wish.type_size, ranks) <= largest) return {};
+  const std::string type(wish.header.type);
+  return usage("a size of " + measure::short_size(wish.most_bytes) + " is " +
+               std::to_string(wish.most_bytes / wish.type_size) + " elements of " + type +
+               ", and MPI takes at most " + std::to_string(collectives::kMostElementsOfMpi) +
+               " in one call: with " + type + " the largest size is " + std::to_string(largest) +
+               " bytes; --backend nccl has no such limit");
 }
 
 std::uint64_t bytes_per_rank(const BenchWish& wish, std::uint32_t ranks) {

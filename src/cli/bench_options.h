@@ -39,7 +39,7 @@ struct BenchWish {
   measure::BenchHeader header;  // without what only the ranks know
   measure::Settings settings;   // of the program
   MeasureBackend backend = MeasureBackend::automatic;
-  std::uint64_t most_bytes = 0;  // the largest size
+  std::uint64_t most_bytes = 0;  // the largest size that is measured
   std::uint64_t type_size = 1;
   std::uint32_t root = 0;
 };
@@ -51,6 +51,9 @@ void add_bench_options(CommandOptions command, BenchOptions& options);
 
 /// Whether the ranks can do it. Errors: kUsage.
 [[nodiscard]] Status check_ranks(const BenchWish& wish, std::uint32_t ranks);
+
+/// Whether MPI takes the largest size in one call. Errors: kUsage, with the largest that it takes.
+[[nodiscard]] Status check_mpi_size(const BenchWish& wish, std::uint32_t ranks);
 
 /// Bytes of buffers that each of so many ranks needs.
 [[nodiscard]] std::uint64_t bytes_per_rank(const BenchWish& wish, std::uint32_t ranks);

@@ -3,9 +3,6 @@
 #include <algorithm>
 #include <array>
 #include <csignal>
-#include <filesystem>
-#include <fstream>
-#include <iterator>
 #include <optional>
 
 #include "cli/measured_run.h"
@@ -78,17 +75,6 @@ bool is_own_end(const RunEnding& ending) {
   return status.signaled ? has(signals) : has(codes);
 }
 
-/// The summary of the one run below the folder.
-std::optional<RunEnding> ending_of(const std::string& folder) {
-  std::error_code failed;
-  for (const auto& entry : std::filesystem::directory_iterator(folder, failed)) {
-    std::ifstream file(entry.path() / "summary.json");
-    const std::string text{std::istreambuf_iterator<char>(file), std::istreambuf_iterator<char>()};
-    if (auto ending = parse_summary(text)) return *std::move(ending);
-  }
-  return std::nullopt;
-}
-
 std::optional<std::uint32_t> culprit_of(const RunEnding& ending,
                                         const std::vector<std::string>& names) {
   if (ending.first_node.empty() || !is_own_end(ending)) return std::nullopt;
@@ -137,7 +123,7 @@ Result<FabricRun> run_fabric_check(const JobSpec& spec, const std::vector<Checke
   std::vector<std::string> names;
   names.reserve(nodes.size());
   for (const std::uint32_t node : nodes) names.push_back(checked[node].name);
-  if (const auto ending = ending_of(run->run_folder)) result.culprit = culprit_of(*ending, names);
+  if (run->ending) result.culprit = culprit_of(*run->ending, names);
   return result;
 }
 

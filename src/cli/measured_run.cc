@@ -4,6 +4,8 @@
 #include <csignal>
 #include <cstdlib>
 #include <filesystem>
+#include <fstream>
+#include <iterator>
 #include <utility>
 
 #include <unistd.h>
@@ -55,6 +57,17 @@ bool had_ranks(const std::string& folder) {
   return false;
 }
 
+/// The summary of the one run below `folder`.
+std::optional<RunEnding> ending_of(const std::string& folder) {
+  std::error_code failed;
+  for (const auto& run : std::filesystem::directory_iterator(folder, failed)) {
+    std::ifstream file(run.path() / "summary.json");
+    const std::string text{std::istreambuf_iterator<char>(file), std::istreambuf_iterator<char>()};
+    if (auto ending = parse_summary(text)) return *std::move(ending);
+  }
+  return std::nullopt;
+}
+
 /// Nobody looks for the files of a run that ended so: well, by a mistake that its message tells in
 /// full, or because somebody has stopped it.
 bool is_told_in_full(int code, const std::string& folder) {
@@ -74,6 +87,10 @@ bool is_told_in_full(int code, const std::string& folder) {
 
 }  // namespace
 
+std::string failure_text(const ReadRun& run) {
+  return run.ending ? ending_text(*run.ending) : "exit code " + std::to_string(run.exit_code);
+}
+
 Result<ReadRun> read_run(RunOptions options, bool keep, const OnLine& on_line) {
   auto made = make_folder();
   if (!made) return tl::unexpected(made.error());
@@ -83,9 +100,9 @@ Result<ReadRun> read_run(RunOptions options, bool keep, const OnLine& on_line) {
   const auto run = run_in_child(options, on_line);
   if (!run)
     return fail(run.error().exit_code, run.error().message + "\n  the run: " + folder.keep());
-  if (keep || !is_told_in_full(run->exit_code, folder.path()))
-    return ReadRun{run->exit_code, folder.keep()};
-  return ReadRun{run->exit_code, {}};
+  ReadRun read{run->exit_code, {}, ending_of(folder.path())};
+  if (keep || !is_told_in_full(run->exit_code, folder.path())) read.run_folder = folder.keep();
+  return read;
 }
 
 Result<ReadRun> measured_run(MeasuredJob job,

@@ -3,6 +3,7 @@
 #pragma once
 
 #include <functional>
+#include <optional>
 #include <string>
 
 #include "cli/child_run.h"
@@ -11,13 +12,18 @@
 #include "launch/engine/run_engine.h"
 #include "measure/record.h"
 #include "model/result.h"
+#include "report/run_ending.h"
 
 namespace dlaunch {
 
 struct ReadRun {
-  int exit_code = 0;       // of the run, as `dlaunch run` would return it
-  std::string run_folder;  // in which runs are; empty: removed
+  int exit_code = 0;                // of the run, as `dlaunch run` would return it
+  std::string run_folder;           // in which runs are; empty: removed
+  std::optional<RunEnding> ending;  // its summary, if it has left one
 };
+
+/// How a run ended, in a sentence: "failed after 3.1 s: rank 1 on node2 was killed by SIGKILL".
+[[nodiscard]] std::string failure_text(const ReadRun& run);
 
 /// Runs it, with a private temporary folder as logs.dir, and gives each line of its stdout, without
 /// its end, to `on_line`, in this process. An error of `on_line` ends the run, and is returned,

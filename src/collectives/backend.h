@@ -15,6 +15,8 @@ class Backend {
 
   [[nodiscard]] int rank() const noexcept { return rank_; }
   [[nodiscard]] int size() const noexcept { return size_; }
+  /// Elements that one buffer of a call may have.
+  [[nodiscard]] std::size_t most_elements() const noexcept { return most_elements_; }
   [[nodiscard]] virtual std::string description() const = 0;
   [[nodiscard]] virtual bool takes_device_buffers() const noexcept = 0;
   virtual Result<std::unique_ptr<Backend>> split(int color, int key) = 0;
@@ -26,10 +28,12 @@ class Backend {
  protected:
   int rank_ = 0;
   int size_ = 1;
+  std::size_t most_elements_ = kMostElements;
 };
 
-/// Ok where this rank could use NCCL: its library, a driver and a GPU are here.
-Status nccl_is_here();
+/// The GPU that this rank would use with NCCL: the same text at two ranks where it is the same one.
+/// Code::unavailable where NCCL's library, a driver or a GPU is missing.
+Result<std::string> nccl_gpu();
 
 /// "Open MPI v4.1.4", "NCCL 2.28.9"; nothing is begun by it. Code::unavailable where the library
 /// cannot be had, or NCCL has no driver. GPUs are not counted: that would begin them.
@@ -38,6 +42,7 @@ Result<std::string> nccl_name();
 
 /// Code::unavailable where the library, or what it needs, is not here.
 Result<std::unique_ptr<Backend>> create_mpi(const Options& options);
+/// Where all ranks have a nccl_gpu() of their own.
 Result<std::unique_ptr<Backend>> create_nccl(const Options& options);
 
 }  // namespace dlaunch::collectives

@@ -46,11 +46,14 @@ std::string_view name_of(Kind kind) noexcept {
   return kNames[static_cast<std::size_t>(kind)];
 }
 
-Status what_is_wrong(const Call& call, int rank, int size) {
+Status what_is_wrong(const Call& call, int rank, int size, std::size_t most) {
   if (Status status = check_ranks(call, size); !status.ok()) return status;
-  if (call.count > kMaxCount || elements_of(call, size) > kMaxCount) {
-    return invalid(call, std::to_string(elements_of(call, size)) +
-                             " elements; at most 2147483647 in one call");
+  if (is_too_large(call, size, most)) {
+    const std::string each =
+        is_of_all(call.kind) ? " for each of " + std::to_string(size) + " ranks" : "";
+    return invalid(call, std::to_string(call.count) + " elements" + each +
+                             "; this back-end takes at most " + std::to_string(most) +
+                             " in one call");
   }
   if (call.count == 0) return {};
   if (reads(call) && call.send == nullptr) return invalid(call, "the buffer to send is null");

@@ -43,7 +43,9 @@ std::string_view name_of(Call::Kind kind) noexcept;
 // to the compiler, and words are made in the bad one only.
 
 constexpr std::size_t kKinds = 10;
-constexpr std::size_t kMaxCount = std::numeric_limits<std::int32_t>::max();
+/// Elements of any type whose bytes a std::size_t can count: the limit of a library that has none.
+constexpr std::size_t kMostElements =
+    std::numeric_limits<std::size_t>::max() / size_of(DataType::float64);
 
 /// Whether one buffer holds the parts of all ranks.
 constexpr bool is_of_all(Call::Kind kind) noexcept {
@@ -51,9 +53,13 @@ constexpr bool is_of_all(Call::Kind kind) noexcept {
          kind == Call::Kind::all_to_all;
 }
 
-/// Elements in the larger buffer.
-constexpr std::size_t elements_of(const Call& call, int size) noexcept {
-  return is_of_all(call.kind) ? call.count * static_cast<std::size_t>(size) : call.count;
+/// Whether the larger buffer has more than `most` elements.
+constexpr bool is_too_large(const Call& call, int size, std::size_t most) noexcept {
+  std::size_t elements = call.count;
+  const bool overflows =
+      is_of_all(call.kind) &&
+      __builtin_mul_overflow(call.count, static_cast<std::size_t>(size), &elements);
+  return overflows || elements > most;
 }
 
 constexpr bool reads(const Call& call) noexcept {
@@ -87,9 +93,9 @@ constexpr bool has_its_ranks(const Call& call, int size) noexcept {
   }
 }
 
-constexpr bool is_right(const Call& call, int rank, int size) noexcept {
-  if (!has_its_ranks(call, size) || call.count > kMaxCount || elements_of(call, size) > kMaxCount)
-    return false;
+/// `most`: elements that the back-end takes in one buffer.
+constexpr bool is_right(const Call& call, int rank, int size, std::size_t most) noexcept {
+  if (!has_its_ranks(call, size) || is_too_large(call, size, most)) return false;
   if (call.count == 0) return true;
   if ((reads(call) && call.send == nullptr) || (writes(call, rank) && call.receive == nullptr))
     return false;
@@ -98,11 +104,11 @@ constexpr bool is_right(const Call& call, int rank, int size) noexcept {
 
 /// Of a call that is not right: roots and peers that are not there, counts that are too large, null
 /// buffers.
-Status what_is_wrong(const Call& call, int rank, int size);
+Status what_is_wrong(const Call& call, int rank, int size, std::size_t most);
 
 /// What is wrong with the caller's words.
-inline Status check(const Call& call, int rank, int size) {
-  return is_right(call, rank, size) ? Status() : what_is_wrong(call, rank, size);
+inline Status check(const Call& call, int rank, int size, std::size_t most) {
+  return is_right(call, rank, size, most) ? Status() : what_is_wrong(call, rank, size, most);
 }
 
 /// Whether the caller's buffers are one, by the call's own rule for "in place". `kind`: the call's,

@@ -1,9 +1,12 @@
 #include "dlaunch/collectives/communicator.h"
 
 #include <algorithm>
+#include <string>
+#include <vector>
 
 #include "collectives/backend.h"
 #include "collectives/exchange.h"
+#include "collectives/own_gpus.h"
 
 namespace dlaunch::collectives {
 
@@ -14,20 +17,35 @@ constexpr std::chrono::milliseconds kLongestTimeout{std::chrono::hours(24 * 24)}
 
 /// In each call by itself, where its kind is known, so that little of check() is left.
 [[gnu::always_inline]] inline Status run(Backend& backend, const Call& call) {
-  if (Status status = check(call, backend.rank(), backend.size()); !status.ok()) return status;
+  if (Status status = check(call, backend.rank(), backend.size(), backend.most_elements());
+      !status.ok())
+    return status;
   return backend.run(call);
 }
 
-/// NCCL where every rank can have it: one that cannot would leave the others waiting.
-Result<std::unique_ptr<Backend>> create_automatically(const Options& options) {
-  const Status nccl = nccl_is_here();
+/// Whether every rank can have NCCL, by what all know of all: one that cannot would leave the
+/// others waiting. Code::unavailable, at all ranks, where it cannot be had.
+Status agree_on_nccl(const Options& options) {
+  using Gpus = std::vector<std::string>;
+  const auto own = nccl_gpu();
   const auto exchange = Exchange::get(options.timeout);
-  const Result<bool> agreed =
-      exchange ? (*exchange)->agree(nccl.ok()) : Result<bool>(exchange.status());
-  if (!agreed && agreed.status().code() != Code::unavailable) return agreed.status();
-  if (agreed && *agreed) return create_nccl(options);
+  const auto gpus = exchange ? (*exchange)->gather(own ? *own : std::string(kNoGpu))
+                             : Result<Gpus>(exchange.status());
+  Status all = gpus ? each_has_its_own(*gpus) : gpus.status();
+  return all.code() == Code::unavailable && !own ? own.status() : all;
+}
+
+Result<std::unique_ptr<Backend>> create_agreed_nccl(const Options& options) {
+  if (Status agreed = agree_on_nccl(options); !agreed.ok()) return agreed;
+  return create_nccl(options);
+}
+
+Result<std::unique_ptr<Backend>> create_automatically(const Options& options) {
+  const Status nccl = agree_on_nccl(options);
+  if (nccl.ok()) return create_nccl(options);
+  if (nccl.code() != Code::unavailable) return nccl;
   auto mpi = create_mpi(options);
-  if (mpi || mpi.status().code() != Code::unavailable || nccl.ok()) return mpi;
+  if (mpi || mpi.status().code() != Code::unavailable) return mpi;
   return Status(Code::unavailable, nccl.what() + "; " + mpi.status().what());
 }
 
@@ -39,7 +57,7 @@ Result<std::unique_ptr<Backend>> create_backend(Options options) {
     case BackendKind::mpi:
       return create_mpi(options);
     case BackendKind::nccl:
-      return create_nccl(options);
+      return create_agreed_nccl(options);
     case BackendKind::automatic:
       return create_automatically(options);
   }

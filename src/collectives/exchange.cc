@@ -147,16 +147,19 @@ Result<std::string> Exchange::broadcast(std::string_view bytes) {
   return get(key);
 }
 
-Result<bool> Exchange::agree(bool mine) {
-  if (descriptor_ < 0) return mine;
+Result<std::vector<std::string>> Exchange::gather(std::string_view mine) {
+  std::vector<std::string> all;
+  if (descriptor_ < 0) {
+    all.emplace_back(mine);
+    return all;
+  }
   const std::string key = "dlaunch-" + std::to_string(rounds_++) + '-';
-  if (Status done = put(key + std::to_string(rank_), mine ? "y" : "n"); !done.ok()) return done;
+  if (Status done = put(key + std::to_string(rank_), mine); !done.ok()) return done;
   if (const auto met = ask("cmd=barrier_in\n", "barrier_out"); !met) return met.status();
-  bool all = true;
-  for (int rank = 0; rank < size_ && all; ++rank) {
-    const auto said = get(key + std::to_string(rank));
+  for (int rank = 0; rank < size_; ++rank) {
+    auto said = get(key + std::to_string(rank));
     if (!said) return said.status();
-    all = *said == "y";
+    all.push_back(std::move(*said));
   }
   return all;
 }

@@ -11,6 +11,7 @@
 #include <memory>
 #include <string>
 #include <string_view>
+#include <vector>
 
 #include <sys/types.h>
 
@@ -33,8 +34,8 @@ class Exchange {
   [[nodiscard]] int rank() const noexcept { return rank_; }
   [[nodiscard]] int size() const noexcept { return size_; }
 
-  /// Whether all ranks say so; a collective call.
-  Result<bool> agree(bool mine);
+  /// What each rank gives, by rank, at all ranks; a collective call. 1 to 500 bytes of any value.
+  Result<std::vector<std::string>> gather(std::string_view mine);
 
   /// What rank 0 gives, at all ranks; a collective call. At most 500 bytes, of any value.
   Result<std::string> broadcast(std::string_view bytes);

@@ -74,6 +74,7 @@ class MpiBackend final : public Backend {
       : library_(std::move(library)), names_(library_->names()), comm_(comm), timeout_(timeout) {
     MPI_Comm_rank(comm_, &rank_);
     MPI_Comm_size(comm_, &size_);
+    most_elements_ = kMostElementsOfMpi;
     MPI_Comm_set_errhandler(comm_, MPI_ERRORS_RETURN);
   }
   ~MpiBackend() override {

@@ -3,16 +3,16 @@
 
 namespace dlaunch::collectives {
 
-Status nccl_is_here() {
-  return {Code::unavailable, "nccl: this library was built without NCCL"};
+Result<std::string> nccl_gpu() {
+  return Status(Code::unavailable, "nccl: this library was built without NCCL");
 }
 
 Result<std::string> nccl_name() {
-  return nccl_is_here();
+  return nccl_gpu();
 }
 
 Result<std::unique_ptr<Backend>> create_nccl(const Options& /*options*/) {
-  return nccl_is_here();
+  return nccl_gpu().status();
 }
 
 }  // namespace dlaunch::collectives

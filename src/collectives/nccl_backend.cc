@@ -4,7 +4,6 @@
 // Rules: NCCL's user guide, "Creating a Communicator", "Fault Tolerance", "In-place Operations".
 #include <atomic>
 #include <chrono>
-#include <cstdlib>
 #include <mutex>
 #include <string>
 #include <string_view>
@@ -14,6 +13,7 @@
 
 #include "collectives/backend.h"
 #include "collectives/exchange.h"
+#include "collectives/nccl_device.h"
 #include "collectives/nccl_library.h"
 
 namespace dlaunch::collectives {
@@ -65,35 +65,13 @@ ncclRedOp_t nccl_op(ReduceOp op) {
   return ncclSum;
 }
 
-Status cuda_status(cudaError_t error, const std::string& what) {
-  if (error == cudaSuccess) return {};
-  return {Code::internal, what + ": " + cudaGetErrorString(error)};
-}
-
-/// The GPU of this rank: where it sees one only (CUDA_VISIBLE_DEVICES), that one; else the one of
-/// its local rank.
-Status choose_device() {
-  int devices = 1;
-  cudaGetDeviceCount(&devices);
-  const char* local_rank = std::getenv("LOCAL_RANK");
-  if (local_rank == nullptr) local_rank = std::getenv("OMPI_COMM_WORLD_LOCAL_RANK");
-  const int wanted = local_rank != nullptr ? std::atoi(local_rank) : 0;
-  return cuda_status(cudaSetDevice(wanted < 0 ? 0 : wanted % devices), "nccl: cudaSetDevice");
-}
-
-/// CUDA itself says of a machine without a driver that the driver is too old.
-std::string why_no_gpu(cudaError_t error) {
-  int driver = 0;
-  (void)cudaDriverGetVersion(&driver);
-  return driver == 0 ? "there is no NVIDIA driver" : cudaGetErrorString(error);
-}
-
 class NcclBackend final : public Backend {
  public:
-  NcclBackend(const NcclLibrary& nccl, std::chrono::milliseconds timeout)
-      : nccl_(nccl), timeout_(timeout) {}
+  NcclBackend(const NcclLibrary& nccl, std::chrono::milliseconds timeout, int device)
+      : nccl_(nccl), timeout_(timeout), device_(device) {}
 
   ~NcclBackend() override {
+    (void)cudaSetDevice(device_);
     leave();
     if (token_ != nullptr) cudaFree(token_);
   }
@@ -109,7 +87,8 @@ class NcclBackend final : public Backend {
   [[nodiscard]] bool takes_device_buffers() const noexcept override { return true; }
 
   Result<std::unique_ptr<Backend>> split(int color, int key) override {
-    auto part = std::make_unique<NcclBackend>(nccl_, timeout_);
+    if (Status here = enter("split"); !here.ok()) return here;
+    auto part = std::make_unique<NcclBackend>(nccl_, timeout_, device_);
     ncclConfig_t config = own_config();
     Status status =
         begin("split", [&] { return nccl_.comm_split(comm_, color, key, &part->comm_, &config); });
@@ -124,10 +103,13 @@ class NcclBackend final : public Backend {
   Status run(const Call& call) override {
     const bool moves_nothing = call.count == 0 && call.kind != Kind::barrier;
     if (moves_nothing) return broken_ ? broken(name_of(call.kind)) : Status();
+    if (Status here = enter(name_of(call.kind)); !here.ok()) return here;
+    if (Status reached = buffers_.check(call, rank_); !reached.ok()) return reached;
     return begin(name_of(call.kind), [&] { return issue(call); });
   }
 
   Status synchronize(Stream stream) override {
+    if (Status here = enter("synchronize"); !here.ok()) return here;
     const Clock::time_point deadline = Clock::now() + timeout_;
     while (true) {
       const cudaError_t state = cudaStreamQuery(static_cast<cudaStream_t>(stream));
@@ -147,6 +129,7 @@ class NcclBackend final : public Backend {
   void abort(int /*code*/) override {
     const std::lock_guard<std::mutex> lock(mutex_);
     if (broken_.exchange(true) || comm_ == nullptr) return;
+    (void)cudaSetDevice(device_);
     nccl_.comm_abort(comm_);
     comm_ = nullptr;
   }
@@ -165,6 +148,14 @@ class NcclBackend final : public Backend {
       return found == ncclSuccess ? nccl_.comm_count(comm_, &size_) : found;
     });
     return placed.ok() ? cuda_status(cudaMalloc(&token_, sizeof(int)), "nccl: cudaMalloc") : placed;
+  }
+
+  /// Each thread has a current device of its own, 0 where it has never said which, and the default
+  /// stream is that device's. Not set back: that would make a context on a device that nobody uses.
+  Status enter(std::string_view what) {
+    if (broken_) return broken(what);
+    const cudaError_t set = cudaSetDevice(device_);
+    return set == cudaSuccess ? Status() : give_up(cuda_status(set, "nccl: cudaSetDevice"));
   }
 
   template <typename Function>
@@ -274,6 +265,8 @@ class NcclBackend final : public Backend {
 
   const NcclLibrary& nccl_;
   std::chrono::milliseconds timeout_;
+  int device_;
+  ReachableBuffers buffers_;
   std::mutex mutex_;  // of comm_
   ncclComm_t comm_ = nullptr;
   void* token_ = nullptr;  // what a barrier reduces
@@ -281,15 +274,6 @@ class NcclBackend final : public Backend {
 };
 
 }  // namespace
-
-Status nccl_is_here() {
-  const auto nccl = NcclLibrary::get();
-  if (!nccl) return nccl.status();
-  int devices = 0;
-  const cudaError_t error = cudaGetDeviceCount(&devices);
-  if (error != cudaSuccess) return {Code::unavailable, "nccl: " + why_no_gpu(error)};
-  return devices > 0 ? Status() : Status(Code::unavailable, "nccl: this rank sees no GPU");
-}
 
 Result<std::string> nccl_name() {
   const auto nccl = NcclLibrary::get();
@@ -303,9 +287,13 @@ Result<std::string> nccl_name() {
 }
 
 Result<std::unique_ptr<Backend>> create_nccl(const Options& options) {
-  if (Status status = nccl_is_here(); !status.ok()) return status;
-  if (Status status = choose_device(); !status.ok()) return status;
-  const NcclLibrary& nccl = **NcclLibrary::get();
+  const auto library = NcclLibrary::get();
+  if (!library) return library.status();
+  const NcclLibrary& nccl = **library;
+  const auto device = own_device();
+  if (!device) return device.status();
+  if (Status set = cuda_status(cudaSetDevice(*device), "nccl: cudaSetDevice"); !set.ok())
+    return set;
   auto exchange = Exchange::get(options.timeout);
   if (!exchange) return exchange.status();
   ncclUniqueId id{};
@@ -316,7 +304,7 @@ Result<std::unique_ptr<Backend>> create_nccl(const Options& options) {
   if (bytes->size() != sizeof id.internal)
     return Status(Code::internal, "nccl: an id of another size: another version");
   bytes->copy(id.internal, sizeof id.internal);
-  auto backend = std::make_unique<NcclBackend>(nccl, options.timeout);
+  auto backend = std::make_unique<NcclBackend>(nccl, options.timeout, *device);
   Status status = backend->open(id, (*exchange)->rank(), (*exchange)->size());
   if (!status.ok()) return status;
   return std::unique_ptr<Backend>(std::move(backend));

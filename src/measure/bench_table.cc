@@ -165,7 +165,20 @@ std::string table_row(const BenchRow& row, const BenchHeader& header) {
          place_text(row.out_of_place) + place_text(row.in_place) + '\n';
 }
 
-std::string to_json(const BenchHeader& header, const std::vector<BenchRow>& rows) {
+std::string incomplete_text(std::string_view error) {
+  std::string text;
+  if (!error.empty()) append_wrapped(text, "# not all was measured: ", "#   ", error);
+  return text;
+}
+
+void append_completeness(std::string& out, std::string_view error) {
+  append_key(out, "complete");
+  out += error.empty() ? "true" : "false";
+  if (!error.empty()) append_text(out, "error", error);
+}
+
+std::string to_json(const BenchHeader& header, const std::vector<BenchRow>& rows,
+                    std::string_view error) {
   std::string out = "{\"operation\": ";
   append_json_string(out, name_of(header.operation));
   append_text(out, "type", header.type);
@@ -177,6 +190,7 @@ std::string to_json(const BenchHeader& header, const std::vector<BenchRow>& rows
   append_texts(out, "devices", header.devices);
   append_value(out, "warmup", static_cast<double>(header.warmup));
   append_value(out, "iterations", static_cast<double>(header.iterations));
+  append_completeness(out, error);
   append_key(out, "rows");
   out += '[';
   for (const BenchRow& row : rows) {

@@ -54,7 +54,14 @@ void add_ranks(const Record& record, BenchHeader& header);
 [[nodiscard]] std::string table_head(const BenchHeader& header);
 [[nodiscard]] std::string table_row(const BenchRow& row, const BenchHeader& header);
 
-/// The whole as one JSON object.
-[[nodiscard]] std::string to_json(const BenchHeader& header, const std::vector<BenchRow>& rows);
+/// Where something is missing; empty where nothing is. `error`: why, in one sentence.
+[[nodiscard]] std::string incomplete_text(std::string_view error);
+
+/// The whole as one JSON object. `error`: why rows are missing; empty: none is.
+[[nodiscard]] std::string to_json(const BenchHeader& header, const std::vector<BenchRow>& rows,
+                                  std::string_view error);
+
+/// The members "complete" and, where it is not, "error", behind others.
+void append_completeness(std::string& out, std::string_view error);
 
 }  // namespace dlaunch::measure

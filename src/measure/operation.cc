@@ -88,10 +88,6 @@ bool has_in_place(Operation operation) noexcept {
   return row_of(operation).in_place;
 }
 
-std::uint32_t fewest_ranks(Operation operation) noexcept {
-  return operation == send_recv ? 2 : 1;
-}
-
 double bus_factor(Operation operation, std::uint32_t ranks) noexcept {
   const double n = std::max(ranks, 1U);
   if (operation == all_reduce) return 2 * (n - 1) / n;
@@ -112,6 +108,12 @@ std::uint64_t count_of(Operation operation, std::uint64_t bytes, std::uint64_t t
 std::uint64_t size_of_count(Operation operation, std::uint64_t count, std::uint64_t type_size,
                             std::uint32_t ranks) noexcept {
   return count * type_size * (is_in_parts(operation) ? ranks : 1);
+}
+
+std::uint64_t largest_size(Operation operation, std::uint64_t elements, std::uint64_t type_size,
+                           std::uint32_t ranks) noexcept {
+  const std::uint64_t count = is_in_parts(operation) ? elements / ranks : elements;
+  return size_of_count(operation, count, type_size, ranks);
 }
 
 BufferSizes buffer_sizes(Operation operation, std::uint64_t count, std::uint64_t type_size,

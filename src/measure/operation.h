@@ -21,7 +21,8 @@ enum class Operation : std::uint8_t {
   broadcast,
   reduce,
   all_to_all,
-  send_recv,  // around a ring: each rank sends to the next one and receives from the one before
+  send_recv,  // around a ring: each rank sends to the next one and receives from the one before;
+              // one rank from itself
   barrier,
 };
 
@@ -41,8 +42,6 @@ enum class Operation : std::uint8_t {
 /// Whether the library has the call with two buffers, and with one.
 [[nodiscard]] bool has_out_of_place(Operation) noexcept;
 [[nodiscard]] bool has_in_place(Operation) noexcept;
-/// 2 for send_recv, else 1.
-[[nodiscard]] std::uint32_t fewest_ranks(Operation) noexcept;
 
 /// Bus bandwidth over algorithm bandwidth, for `ranks` >= 1: 2(n-1)/n for all_reduce, (n-1)/n for
 /// those in parts, else 1.
@@ -57,6 +56,10 @@ enum class Operation : std::uint8_t {
 /// The size that `count` elements make: count_of() may have rounded down.
 [[nodiscard]] std::uint64_t size_of_count(Operation, std::uint64_t count, std::uint64_t type_size,
                                           std::uint32_t ranks) noexcept;
+
+/// The largest size for which no buffer of a rank has more than `elements`.
+[[nodiscard]] std::uint64_t largest_size(Operation, std::uint64_t elements, std::uint64_t type_size,
+                                         std::uint32_t ranks) noexcept;
 
 /// Bytes of one rank's send buffer and receive buffer for such a call.
 struct BufferSizes {

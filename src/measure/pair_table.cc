@@ -139,7 +139,8 @@ std::string pair_text(const BenchHeader& header, const std::vector<PairResult>& 
   return text + slow_text(labels, pairs);
 }
 
-std::string pair_json(const BenchHeader& header, const std::vector<PairResult>& pairs) {
+std::string pair_json(const BenchHeader& header, const std::vector<PairResult>& pairs,
+                      std::string_view error) {
   std::string out = "{\"operation\": \"send_recv\", \"mode\": \"pairs\", \"backend\": ";
   append_json_string(out, header.backend);
   out += ", \"ranks\": " + std::to_string(header.hosts.size()) + ", \"hosts\": [";
@@ -147,7 +148,9 @@ std::string pair_json(const BenchHeader& header, const std::vector<PairResult>& 
     if (i > 0) out += ", ";
     append_json_string(out, header.hosts[i]);
   }
-  out += "], \"median\": ";
+  out += ']';
+  append_completeness(out, error);
+  out += ", \"median\": ";
   append_number(out, median_of(pairs));
   out += ", \"pairs\": [";
   const std::vector<PairResult> slow = slow_links(pairs);

@@ -3,6 +3,7 @@
 
 #include <cstdint>
 #include <string>
+#include <string_view>
 #include <vector>
 
 #include "measure/bench_table.h"
@@ -33,8 +34,9 @@ inline constexpr std::size_t kMostInMatrix = 10;
 /// columns.
 [[nodiscard]] std::string pair_text(const BenchHeader& header,
                                     const std::vector<PairResult>& pairs);
-[[nodiscard]] std::string pair_json(const BenchHeader& header,
-                                    const std::vector<PairResult>& pairs);
+/// `error`: why pairs are missing; empty: none is.
+[[nodiscard]] std::string pair_json(const BenchHeader& header, const std::vector<PairResult>& pairs,
+                                    std::string_view error);
 
 /// Those below kSlowShare of the upper quartile, slowest first. Of fewer than three links nobody
 /// can say.

@@ -1,15 +1,13 @@
-"""dlaunch bench, as a user runs it: what it measures is computed once more, and what goes wrong is told."""
+"""dlaunch bench, as a user runs it: what it measures is computed once more."""
 
 import json
 import os
 import re
-import signal
 import subprocess
 import xml.etree.ElementTree
 
 from case import case
 from expectations import Skip, expect, expect_equal, expect_in
-from processes import wait_until
 
 TOP = os.path.dirname(os.path.dirname(os.path.dirname(os.path.abspath(__file__))))
 OPERATIONS = ("all_reduce", "all_gather", "reduce_scatter", "broadcast", "reduce", "all_to_all", "send_recv", "barrier")
@@ -74,8 +72,6 @@ def expect_result(text, operation, ranks, sizes):
 
 def every_operation(box, ranks, where):
     for operation in OPERATIONS:
-        if operation == "send_recv" and ranks < 2:
-            continue
         sizes = () if operation == "barrier" else ("-b", "64", "-e", "64K", "-f", "32")
         run = bench(box, operation, *sizes, "-N", "5", "-w", "1", "--json", *where).end(0)
         expect_result(run.out, operation, ranks, (64, 2048, 65536))
@@ -86,6 +82,13 @@ def every_operation(box, ranks, where):
 @case
 def one_rank_measures_every_operation(box):
     every_operation(box, 1, ["-n", "1"])
+
+
+@case
+def one_rank_sends_to_itself_which_is_called_a_copy(box):
+    run = bench(box, "send_recv", "-n", "1", "-b", "64", "-e", "1M", "-f", "128", "-N", "2").end(0)
+    expect_in("# send_recv over mpi: Open MPI", run.out.decode(), "the header")
+    expect_in("# one rank: nothing goes over a network, this is a copy in memory", run.out.decode(), "what it is")
 
 
 @case
@@ -188,133 +191,6 @@ def pairs_as_a_matrix(box):
     expect_in("# median", text, "the median")
 
 
-WRONG = (
-    (["all_reduse"], "did you mean all_reduce?"),
-    ([], "no operation given"),
-    (["all_reduce", "--type", "flaot32"], "did you mean float32?"),
-    (["all_reduce", "--op", "summ"], "did you mean sum?"),
-    (["all_gather", "--op", "sum"], "--op: all_gather reduces nothing"),
-    (["all_reduce", "--root", "1"], "--root: all_reduce has no root"),
-    (["broadcast", "-n", "2", "--root", "2"], "--root 2: there are 2 ranks"),
-    (["all_reduce", "-b", "1M", "-e", "1K"], "the smallest size, 1M, is above the largest, 1K"),
-    (["all_reduce", "-b", "10"], "10 bytes is no multiple of the type's 4"),
-    (["all_reduce", "-b", "10X"], '"10X" is no size'),
-    (["all_reduce", "-e", "2T"], "more than 1 TiB"),
-    (["all_reduce", "-f", "1"], "the step factor is below 2"),
-    (["all_reduce", "-b", "0"], "the smallest size is 0"),
-    (["all_reduce", "-i", "4", "-e", "1M"], "more than 1000 sizes"),
-    (["all_reduce", "-i", "4", "-f", "2"], "give one of them"),
-    (["all_reduce", "-N", "0"], "--iterations 0: expected"),
-    (["all_reduce", "--backend", "gloo"], "expected auto, mpi or nccl"),
-    (["all_reduce", "--timeout", "soon"], "--timeout soon: expected a time"),
-    (["barrier", "-b", "8"], "barrier moves no data"),
-    (["barrier", "--plot", "x.svg"], "a barrier has no sizes"),
-    (["all_reduce", "--plot", "missing/x.svg"], "--plot missing/x.svg: No such file"),
-    (["all_reduce", "--plot", "."], "--plot .: Is a directory"),
-    (["send_recv", "-n", "1"], "send_recv needs two ranks, and there is one"),
-    (["--pairs", "-n", "1"], "--pairs needs two ranks"),
-    (["--pairs", "-e", "1M"], "--pairs measures one size"),
-    (["all_gather", "-n", "4", "-b", "8", "-e", "8"], "is less than one element of float32 for each of 4 ranks"),
-)
-
-
-@case
-def wrong_input_is_one_clear_error(box):
-    for words, expected in WRONG:
-        run = bench(box, *words).end(64)
-        expect_in(expected, run.text, f"bench {' '.join(words)}")
-        expect(run.text.count("\n") <= 3, f"few lines: {run.text}")
-        expect_equal(run.out, b"", f"stdout of bench {' '.join(words)}")
-        expect_equal(left_in_tmp(box), [], f"folders of bench {' '.join(words)}")
-
-
-@case
-def more_memory_than_there_is_is_told_before(box):
-    run = bench(box, "all_reduce", "-b", "512G", "-e", "512G", "-n", "2").end(75)
-    expect_in("the buffers of 2 ranks", run.text, "what needs it")
-    expect_in("smaller --max-bytes", run.text, "what to do")
-    expect_equal(left_in_tmp(box), [], "folders of runs")
-
-
-@case
-def nccl_without_a_gpu_is_one_error(box):
-    if os.path.exists("/dev/nvidiactl"):
-        raise Skip("there is a GPU")
-    run = bench(box, "all_reduce", "--backend", "nccl").end(75)
-    expect("has no GPU" in run.text or "built without NCCL" in run.text, run.text)
-
-
-HIDE_MPI = "for f in /usr/lib/*/libmpi.so.40*; do mount --bind /dev/null \"$f\"; done"
-
-
-@case
-def a_node_without_mpi_is_named(box):
-    box.make_cluster(2)
-    box.ssh("node2", HIDE_MPI)
-    run = bench(box, "all_reduce", "-e", "8", *over_nodes(box)).end(75)
-    expect_in("rank 1 on node2", run.text, "where")
-    expect_in("libmpi.so.40 of this node cannot be used", run.text, "what")
-    expect_in("Debian, Ubuntu: libopenmpi3", run.text, "what to do")
-
-
-def ranks_of(box):
-    """Those that measure, by what they are called."""
-    found = []
-    for pid in filter(str.isdigit, os.listdir("/proc")):
-        try:
-            with open(f"/proc/{pid}/cmdline", "rb") as file:
-                words = file.read().split(b"\0")
-        except OSError:
-            continue
-        if words[0] == PROGRAM and b"bench" in words:
-            found.append(int(pid))
-    return found
-
-
-def while_measuring(box, *words):
-    """A bench that goes on for long, once its head is out."""
-    run = bench(box, "all_reduce", "-b", "1M", "-e", "1M", "-i", "4", "-N", "1000000", "-n", "2", "--no-check", *words)
-    wait_until(lambda: len(ranks_of(box)) == 2 and b"# all_reduce" in run.out, "ranks that measure", 60)
-    return run
-
-
-@case
-def a_rank_that_is_killed_ends_it_all(box):
-    run = while_measuring(box)
-    os.kill(ranks_of(box)[0], signal.SIGKILL)
-    run.end(128 + signal.SIGKILL)
-    expect_in("was killed by SIGKILL", run.text, "the report")
-    expect_equal(len(left_in_tmp(box)), 1, "the folder is kept")
-    expect_in("the run is kept in", run.text, "where")
-
-
-@case
-def a_signal_in_the_middle_leaves_nothing(box):
-    for number, code in ((signal.SIGINT, 130), (signal.SIGTERM, 143)):
-        run = while_measuring(box)
-        run.signal(number)
-        run.end(code)
-        expect_equal(left_in_tmp(box), [], "folders of runs")
-
-
-@case
-def a_killed_reader_takes_the_run_with_it(box):
-    run = while_measuring(box)
-    run.signal(signal.SIGKILL)
-    wait_until(lambda: not ranks_of(box), "the ranks' end", 30)
-    box.expect_nobody("nothing is left")
-
-
-@case
-def a_rank_that_stands_still_is_told_in_time(box):
-    run = while_measuring(box, "--timeout", "2s")
-    os.kill(ranks_of(box)[0], signal.SIGSTOP)
-    run.end(124, patience=60)
-    # On a busy machine the ranks may be about to begin only.
-    said = " ".join(run.text.split())
-    expect(re.search(r"(all_reduce of 1M|the start) has not ended within 2 s", said), f"the report: {said}")
-
-
 @case
 def it_says_what_can_be_had(box):
     run = box.run("collectives", "--probe")
@@ -324,6 +200,20 @@ def it_says_what_can_be_had(box):
         expect(re.match(r"this dlaunch was built without NCCL|NCCL [0-9.]+ is here, but no NVIDIA driver|libnccl\.so\.2: ", nccl), f"why not NCCL: {nccl}")
     run = box.run("collectives", "--backend", "mpi", "nothing", code=64)
     expect_in("started by dlaunch itself", run.text, "a user's try")
+
+
+@case
+def nccl_is_built_in_where_it_can_be(box):
+    """Without NCCL dlaunch is built just as well, and what needs it is skipped: so nobody would notice that it was left out."""
+    look = ["cmake", "-S", os.path.join(TOP, "tests/collectives/nccl_here"), "-B", box.make_folder("nccl_here")]
+    done = subprocess.run(look, capture_output=True, text=True, stdin=subprocess.DEVNULL, check=True)
+    found = re.search(r"NCCL (TRUE|FALSE): .*", done.stdout)
+    expect(found, f"an answer: {done.stdout}")
+    line = next(line for line in box.run("collectives", "--probe").out.decode().splitlines() if line.startswith("nccl: "))
+    if "built without NCCL" not in line:
+        return
+    expect(found[1] == "FALSE", f"{line}, and yet there is what it takes ({found[0]}): configure its build folder anew")
+    raise Skip(f"built without NCCL, as nothing of it is here: {found[0]}")
 
 
 @case(long=True, alone=True, budget=1500)

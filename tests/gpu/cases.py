@@ -67,10 +67,14 @@ def nccl_against_the_reference(box):
 
 
 @case
+def ranks_of_the_library_do_not_share_a_gpu(box):
+    done = box.run("run", "-n", str(box.gpus + 1), "--set", "framework=mpi", "--", box.program("reference"), "nccl", "120000", code=3)
+    expect_in("would share a GPU, and NCCL takes one rank a GPU", " ".join((done.stdout + done.stderr).split()), "why")
+
+
+@case
 def bench_measures_every_operation(box):
     for operation in OPERATIONS:
-        if operation == "send_recv" and box.gpus < 2:
-            continue
         sizes = () if operation == "barrier" else ("-b", "64", "-e", "64M", "-f", "1024")
         result = json.loads(bench(box, operation, "--backend", "nccl", *sizes, "-N", "5", "-w", "1", "--json").stdout)
         expect_equal((result["operation"], result["ranks"]), (operation, box.gpus), "header")

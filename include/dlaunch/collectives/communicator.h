@@ -10,8 +10,12 @@
 //
 // Every rank makes the same calls in the same order with the same counts, types, operations and
 // roots; that is not checked. `count` is a number of elements: with those of all ranks, where a
-// buffer holds them, at most 2^31 - 1 in one call (a limit of MPI 3.1); 0 is allowed. Where a call
+// buffer holds them, at most kMostElementsOfMpi in one call over MPI; 0 is allowed. Where a call
 // says nothing else, `send` and `receive` may be equal (in place) and must not overlap otherwise.
+//
+// With NCCL a buffer is memory of a GPU, managed, or of the host but pinned (cudaMallocHost,
+// cudaHostRegister); ordinary memory of the host is refused. A program for machines with and
+// without GPUs asks takes_device_buffers(), or takes BackendKind::mpi.
 #ifndef DLAUNCH_COLLECTIVES_COMMUNICATOR_H
 #define DLAUNCH_COLLECTIVES_COMMUNICATOR_H
 
@@ -30,7 +34,7 @@ namespace dlaunch::collectives {
 using Stream = void*;
 
 enum class BackendKind : std::uint8_t {
-  automatic,  // NCCL where all ranks have a GPU and libnccl.so.2, else MPI
+  automatic,  // NCCL where all ranks have libnccl.so.2 and each a GPU of its own, else MPI
   mpi,
   nccl,
 };
@@ -54,7 +58,9 @@ class Communicator {
  public:
   /// The ranks that this process was started with; a collective call. MPI is initialized where it
   /// is not, and finalized with the last communicator if it was done here. For NCCL the device is
-  /// chosen: that of the local rank among those that this process sees.
+  /// chosen: that of the local rank among those that this process sees. It is the calling thread's
+  /// current device from then on (cudaSetDevice), as it is of each thread that calls a member.
+  /// Code::unavailable, at all ranks, where NCCL is asked for and two would share a GPU.
   static Result<Communicator> create(const Options& options = {});
 
   /// What was moved from may only be destroyed or assigned to.
@@ -67,7 +73,7 @@ class Communicator {
   [[nodiscard]] int size() const noexcept;
   /// "mpi: Open MPI v4.1.4", "nccl: 2.28.9"
   [[nodiscard]] std::string description() const;
-  /// Whether buffers may be in device memory; with NCCL they must.
+  /// Whether buffers may be in device memory; with NCCL they must (see above).
   [[nodiscard]] bool takes_device_buffers() const noexcept;
 
   /// Those with the same color, which is 0 or greater, ordered by key and then rank.

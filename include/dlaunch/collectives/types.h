@@ -54,6 +54,9 @@ constexpr std::size_t size_of(DataType type) noexcept {
   return 1;
 }
 
+/// In one buffer of a call over MPI 3.1, which counts with an int; NCCL has no such limit.
+inline constexpr std::size_t kMostElementsOfMpi = 2147483647;
+
 /// "float32", "sum": the names that commands and tables use.
 std::string_view name_of(DataType type) noexcept;
 std::string_view name_of(ReduceOp op) noexcept;

@@ -7,7 +7,6 @@
 #include <chrono>
 #include <cstdlib>
 #include <cstring>
-#include <fstream>
 #include <memory>
 #include <sstream>
 #include <string>
@@ -15,6 +14,7 @@
 #include <vector>
 
 #include "collectives/exchange.h"
+#include "collectives/machine.h"
 #include "collectives/program/mode.h"
 #include "collectives/program/nccl_log_file.h"
 #include "collectives/program/node_figures.h"
@@ -35,17 +35,10 @@ double seconds_since(Clock::time_point start) {
 
 int own_local_rank() {
   for (const char* name : {"OMPI_COMM_WORLD_LOCAL_RANK", "MPI_LOCALRANKID", "LOCAL_RANK"}) {
-    if (const char* value = std::getenv(name)) return std::atoi(value);
+    if (const char* value = std::getenv(name))
+      return static_cast<int>(std::strtol(value, nullptr, 10));
   }
   return 0;
-}
-
-/// The same for all containers of one kernel.
-std::string own_machine() {
-  std::ifstream file("/proc/sys/kernel/random/boot_id");
-  std::string id;
-  std::getline(file, id);
-  return id;
 }
 
 class Check {
@@ -76,7 +69,7 @@ class Check {
     exchange_ = *exchange;
     const auto local = team_.gather({static_cast<double>(own_local_rank())});
     if (!local) return local.status();
-    const auto machines = team_.gather_text(own_machine());
+    const auto machines = team_.gather_text(machine());
     if (!machines) return machines.status();
     for (int rank = 0; rank < team_.size(); ++rank) {
       if ((*local)[static_cast<std::size_t>(rank)] != 0) continue;

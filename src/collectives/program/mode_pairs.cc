@@ -2,12 +2,12 @@
 // a slow link shows as two names.
 #include <algorithm>
 #include <chrono>
-#include <fstream>
 #include <string>
 #include <utility>
 #include <vector>
 
 #include "collectives/exchange.h"
+#include "collectives/machine.h"
 #include "collectives/program/mode.h"
 #include "measure/pairing.h"
 #include "measure/sizes.h"
@@ -18,25 +18,17 @@ namespace {
 
 using Clock = std::chrono::steady_clock;
 
-/// Of the kernel that runs this rank: containers and namespaces of one machine share it
-/// (random(4)).
-std::string machine() {
-  std::ifstream file("/proc/sys/kernel/random/boot_id");
-  std::string id;
-  std::getline(file, id);
-  return id;
-}
-
 class Pairs {
  public:
   explicit Pairs(Context& context)
       : context_(context),
         world_(context.team.world()),
-        count_(context.settings.number("first")),
+        type_(data_type_named(context.settings.text("type")).value_or(DataType::uint8)),
+        bytes_(context.settings.number("first")),
         warmup_(context.settings.number("warmup", 5)),
         iterations_(context.settings.number("iterations", 20)),
-        send_(context.team.memory(), count_),
-        receive_(context.team.memory(), count_) {}
+        send_(context.team.memory(), bytes_),
+        receive_(context.team.memory(), bytes_) {}
 
   Status run() {
     const bool missing = send_.data() == nullptr || receive_.data() == nullptr;
@@ -99,7 +91,7 @@ class Pairs {
           std::max((*all)[static_cast<std::size_t>(a)], (*all)[static_cast<std::size_t>(b)]);
       measure::Record record("pair");
       record.set("a", static_cast<double>(a)).set("b", static_cast<double>(b));
-      record.set("bytes", static_cast<double>(count_)).set("mean", slower);
+      record.set("bytes", static_cast<double>(bytes_)).set("mean", slower);
       write(context_, record);
     }
     return {};
@@ -109,8 +101,8 @@ class Pairs {
     Clock::time_point start = Clock::now();
     for (std::uint64_t i = 0; i < warmup_ + iterations_; ++i) {
       if (i == warmup_) start = Clock::now();
-      Status done = world_.send_receive(send_.data(), partner, receive_.data(), partner, count_,
-                                        DataType::uint8);
+      Status done = world_.send_receive(send_.data(), partner, receive_.data(), partner,
+                                        bytes_ / size_of(type_), type_);
       if (done.ok()) done = world_.synchronize();
       if (!done.ok()) return done;
       context_.watchdog.alive();
@@ -122,7 +114,8 @@ class Pairs {
 
   Context& context_;
   Communicator& world_;
-  const std::uint64_t count_;  // bytes each way
+  const DataType type_;
+  const std::uint64_t bytes_;  // each way, a multiple of the type's
   const std::uint64_t warmup_;
   const std::uint64_t iterations_;
   Buffer send_;

@@ -17,7 +17,7 @@ constexpr unsigned kMostScaled = 31;
 template <class Function>
 auto with_word(DataType type, Function function) {
   switch (size_of(type)) {
-    case 1:
+    case 1:  // NOLINT(bugprone-branch-clone): another type in each
       return function(std::uint8_t());
     case 2:
       return function(std::uint16_t());
@@ -105,7 +105,8 @@ Pattern::Pattern(DataType type, ReduceOp op, int ranks, std::uint64_t salt)
     bits_[value] = bits_of(type, value);
     double result = value;
     if (op == ReduceOp::avg) {
-      result = is_floating(type) ? static_cast<double>(value) / ranks_ : value / ranks_;
+      const unsigned whole = value / ranks_;
+      result = is_floating(type) ? static_cast<double>(value) / ranks_ : whole;
     }
     results_[value] = bits_of(type, result);
   }

@@ -21,6 +21,7 @@ std::vector<Slice> inputs(const CheckedCall& call) {
       return {{Kind::moved, call.root, 0, 0, count, 0}};
     case Operation::all_to_all: {
       std::vector<Slice> parts;
+      parts.reserve(static_cast<std::size_t>(call.ranks));
       for (int to = 0; to < call.ranks; ++to)
         parts.push_back(
             {Kind::moved, call.rank, to, 0, count, count * static_cast<std::uint64_t>(to)});

@@ -71,7 +71,7 @@ int arguments(Communicator& world) {
       {world.all_reduce(&number, nullptr, 1, DataType::int32, ReduceOp::sum), "all_reduce: the buffer to receive into is null"},
       {world.all_to_all(&number, &number, 1, DataType::int32), "all_to_all: the two buffers must not be one"},
       {world.all_reduce(&number, &other, std::size_t{1} << 31U, DataType::int32, ReduceOp::sum),
-       "all_reduce: 2147483648 elements; at most 2147483647 in one call"},
+       "all_reduce: 2147483648 elements; this back-end takes at most 2147483647 in one call"},
   };
   for (const auto& [status, text] : found) {
     if (status.code() != Code::invalid_argument || status.what() != text) return fail("instead of \"" + text + '"', status);

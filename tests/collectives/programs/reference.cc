@@ -5,6 +5,7 @@
 #include <cstdlib>
 #include <cstring>
 #include <string>
+#include <thread>
 #include <vector>
 
 #include <dlaunch/collectives/communicator.h>
@@ -211,6 +212,26 @@ class Checker {
   bool on_device_;
 };
 
+/// Ordinary memory of the host is refused before anything is begun, at whatever thread. NCCL only.
+bool refuses_host_memory(Communicator& world) {
+  float number = 1;
+  const Status status = world.all_reduce(&number, &number, 1, DataType::float32, ReduceOp::sum);
+  if (status.code() != Code::invalid_argument || status.what().find("memory of the host") == std::string::npos) {
+    std::fprintf(stderr, "reference: memory of the host: code %d, %s\n", static_cast<int>(status.code()), status.what().c_str());
+    return false;
+  }
+  Status after = world.barrier();
+  if (after.ok()) after = world.synchronize();
+  if (!after.ok()) std::fprintf(stderr, "reference: after it: %s\n", after.what().c_str());
+  return after.ok();
+}
+
+bool refuses_host_memory_at_two_threads(Communicator& world) {
+  bool other = false;
+  std::thread([&] { other = refuses_host_memory(world); }).join();  // its current device is 0
+  return refuses_host_memory(world) && other;
+}
+
 std::vector<Data> data_for(DataType type, ReduceOp op) {
   std::vector<Data> data = {op == ReduceOp::prod ? Data::ones_and_twos : Data::small_integers};
   if (is_float(type) && op != ReduceOp::prod) data.push_back(Data::fractions);
@@ -225,6 +246,7 @@ int main(int argc, char** argv) {
   auto world = Communicator::create(
       {.backend = nccl ? BackendKind::nccl : BackendKind::mpi, .timeout = std::chrono::milliseconds(std::atoi(argv[2]))});
   if (!world) return std::fprintf(stderr, "reference: %s\n", world.status().what().c_str()), 3;
+  if (nccl && !refuses_host_memory_at_two_threads(*world)) return 5;
   Checker checker(*world, nccl || (argc == 4 && std::strcmp(argv[3], "device") == 0));
   for (std::size_t t = 0; t < kDataTypeCount; ++t) {
     for (const std::size_t count : {0, 1, 7, 1000}) {

@@ -3,6 +3,7 @@
 #include <cstdlib>
 #include <string>
 #include <thread>
+#include <vector>
 
 #include <gtest/gtest.h>
 #include <sys/socket.h>
@@ -69,6 +70,7 @@ TEST(Exchange, WhatRankZeroGives) {
     ASSERT_TRUE(got) << got.status().what();
     EXPECT_EQ(*got, first);
     EXPECT_EQ(*(*exchange)->broadcast("another"), "another");
+    EXPECT_EQ(*(*exchange)->gather("own"), std::vector<std::string>{"own"});
   }
   ::shutdown(ends[1], SHUT_RDWR);
   server.join();

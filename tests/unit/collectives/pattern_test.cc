@@ -176,22 +176,27 @@ void perform(Operation operation, int ranks, int root, std::size_t count,
   }
 }
 
-TEST(Slices, SayWhatEachOperationMoves) {
-  constexpr int kRanks = 3;
+class SlicesOf : public testing::TestWithParam<int> {};
+
+INSTANTIATE_TEST_SUITE_P(Ranks, SlicesOf, testing::Values(1, 3));
+
+TEST_P(SlicesOf, SayWhatEachOperationMoves) {
+  const int ranks = GetParam();
+  const auto all = static_cast<std::size_t>(ranks);
   const auto memory = host_memory();
-  const Pattern pattern(DataType::uint8, ReduceOp::sum, kRanks, 5);
+  const Pattern pattern(DataType::uint8, ReduceOp::sum, ranks, 5);
   for (const Operation operation : measure::all_operations()) {
-    for (const int root : {0, 2}) {
-      std::vector<std::vector<char>> send(kRanks, std::vector<char>(kCount * kRanks));
+    for (const int root : {0, ranks - 1}) {
+      std::vector<std::vector<char>> send(all, std::vector<char>(kCount * all));
       std::vector<std::vector<char>> receive = send;
-      for (int rank = 0; rank < kRanks; ++rank) {
-        const CheckedCall call{operation, rank, kRanks, root, kCount};
+      for (int rank = 0; rank < ranks; ++rank) {
+        const CheckedCall call{operation, rank, ranks, root, kCount};
         auto& own = send[static_cast<std::size_t>(rank)];
         ASSERT_TRUE(fill(*memory, own.data(), DataType::uint8, pattern, inputs(call), [] {}).ok());
       }
-      perform(operation, kRanks, root, kCount, send, receive);
-      for (int rank = 0; rank < kRanks; ++rank) {
-        const CheckedCall call{operation, rank, kRanks, root, kCount};
+      perform(operation, ranks, root, kCount, send, receive);
+      for (int rank = 0; rank < ranks; ++rank) {
+        const CheckedCall call{operation, rank, ranks, root, kCount};
         auto& own = receive[static_cast<std::size_t>(rank)];
         const auto wrong =
             compare(*memory, own.data(), DataType::uint8, pattern, outputs(call), [] {});

@@ -98,7 +98,7 @@ TEST(BenchTable, WhatIsNotThereIsADash) {
 TEST(BenchJson, IsTheTable) {
   const BenchHeader header = header_of(Operation::all_reduce, 4);
   const BenchRow row = read_row(record_of(), header);
-  const auto json = nlohmann::json::parse(to_json(header, {row, row}));
+  const auto json = nlohmann::json::parse(to_json(header, {row, row}, ""));
   EXPECT_EQ(json["operation"], "all_reduce");
   EXPECT_EQ(json["ranks"], 4);
   ASSERT_EQ(json["rows"].size(), 2U);
@@ -108,14 +108,34 @@ TEST(BenchJson, IsTheTable) {
   EXPECT_DOUBLE_EQ(json["rows"][1]["out_of_place"]["busbw"].get<double>(), row.out_of_place->busbw);
 }
 
+TEST(BenchJson, SaysWhetherAllWasMeasured) {
+  const BenchHeader header = header_of(Operation::all_reduce, 4);
+  const BenchRow row = read_row(record_of(), header);
+  auto json = nlohmann::json::parse(to_json(header, {row}, ""));
+  EXPECT_EQ(json["complete"], true);
+  EXPECT_FALSE(json.contains("error"));
+  json = nlohmann::json::parse(to_json(header, {row}, "rank 1 on \"node2\" has failed"));
+  EXPECT_EQ(json["complete"], false);
+  EXPECT_EQ(json["error"], "rank 1 on \"node2\" has failed");
+  EXPECT_EQ(json["rows"].size(), 1U) << "what was measured";
+}
+
+TEST(BenchTable, SaysThatSomethingIsMissing) {
+  EXPECT_EQ(incomplete_text(""), "");
+  EXPECT_EQ(incomplete_text("failed after 2 s"), "# not all was measured: failed after 2 s\n");
+  expect_narrow(
+      incomplete_text("failed after 12.4 s: rank 5 on a-node-with-a-name-of-its-own was "
+                      "killed by SIGKILL, which nobody here had sent to it"));
+}
+
 TEST(BenchJson, HasNothingWhereNothingIs) {
   BenchHeader header = header_of(Operation::broadcast, 2);
   Record record("size");
   record.set("bytes", 8.0).set("count", 2.0).set("in_mean", 1.0);
-  const auto json = nlohmann::json::parse(to_json(header, {read_row(record, header)}));
+  const auto json = nlohmann::json::parse(to_json(header, {read_row(record, header)}, ""));
   EXPECT_TRUE(json["rows"][0]["out_of_place"].is_null());
   EXPECT_TRUE(json["rows"][0]["in_place"]["wrong"].is_null());
-  EXPECT_TRUE(nlohmann::json::parse(to_json(header, {}))["rows"].empty());
+  EXPECT_TRUE(nlohmann::json::parse(to_json(header, {}, ""))["rows"].empty());
 }
 
 }  // namespace

@@ -1,5 +1,7 @@
 #include "measure/operation.h"
 
+#include <algorithm>
+
 #include <gmock/gmock.h>
 
 namespace dlaunch::measure {
@@ -54,6 +56,22 @@ TEST(Count, RoundsDownToWholeParts) {
   EXPECT_EQ(count_of(barrier, 1024, 4, 3), 0U);
 }
 
+TEST(LargestSize, HasSoManyElementsAndNoMore) {
+  constexpr std::uint64_t kMost = 2147483647;
+  EXPECT_EQ(largest_size(all_reduce, kMost, 4, 8), (std::uint64_t{8} << 30U) - 4);
+  EXPECT_EQ(largest_size(all_reduce, kMost, 1, 8), (std::uint64_t{2} << 30U) - 1);
+  EXPECT_EQ(largest_size(all_gather, kMost, 4, 8), (std::uint64_t{8} << 30U) - 32) << "whole parts";
+  EXPECT_EQ(largest_size(all_to_all, 7, 4, 8), 0U) << "not one element for each rank";
+  EXPECT_EQ(largest_size(barrier, kMost, 4, 8), kMost * 4) << "of no meaning, and no harm";
+  for (const Operation operation : all_operations()) {
+    if (!has_size(operation)) continue;
+    const std::uint64_t bytes = largest_size(operation, kMost, 2, 7);
+    const auto sizes = buffer_sizes(operation, count_of(operation, bytes, 2, 7), 2, 7);
+    EXPECT_LE(std::max(sizes.send, sizes.receive) / 2, kMost) << name_of(operation);
+    EXPECT_GT(bytes / 2 + (is_in_parts(operation) ? 7 : 1), kMost) << name_of(operation);
+  }
+}
+
 TEST(BufferSizes, AreWhatTheCallsNeed) {
   EXPECT_EQ(buffer_sizes(all_reduce, 10, 4, 3), (BufferSizes{40, 40}));
   EXPECT_EQ(buffer_sizes(all_gather, 10, 4, 3), (BufferSizes{40, 120}));
@@ -69,8 +87,6 @@ TEST(Places, AreThoseOfTheLibrary) {
   EXPECT_FALSE(has_in_place(all_to_all));
   EXPECT_FALSE(has_in_place(send_recv));
   EXPECT_FALSE(has_size(barrier));
-  EXPECT_EQ(fewest_ranks(send_recv), 2U);
-  EXPECT_EQ(fewest_ranks(all_reduce), 1U);
   EXPECT_TRUE(has_root(reduce) && has_root(broadcast) && !has_root(all_reduce));
   EXPECT_TRUE(reduces(reduce_scatter) && !reduces(all_gather));
 }

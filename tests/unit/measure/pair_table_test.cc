@@ -82,13 +82,16 @@ TEST(PairText, OfManyRanksHasNoMatrix) {
 }
 
 TEST(PairJson, HasAllOfThem) {
-  const auto json = nlohmann::json::parse(
-      pair_json(header_of({"n1", "n2", "n3"}), {pair(0, 1, 10), pair(0, 2, 10), pair(1, 2, 1)}));
+  const auto json = nlohmann::json::parse(pair_json(
+      header_of({"n1", "n2", "n3"}), {pair(0, 1, 10), pair(0, 2, 10), pair(1, 2, 1)}, ""));
+  EXPECT_EQ(json["complete"], true);
   EXPECT_EQ(json["median"], 10);
   ASSERT_EQ(json["pairs"].size(), 3U);
   EXPECT_EQ(json["pairs"][2]["slow"], true);
   EXPECT_EQ(json["pairs"][1]["slow"], false);
-  EXPECT_TRUE(nlohmann::json::parse(pair_json(header_of({"n1"}), {}))["pairs"].empty());
+  const auto nothing = nlohmann::json::parse(pair_json(header_of({"n1"}), {}, "exit code 70"));
+  EXPECT_TRUE(nothing["pairs"].empty());
+  EXPECT_EQ(nothing["error"], "exit code 70");
 }
 
 }  // namespace
