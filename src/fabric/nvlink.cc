@@ -2,6 +2,7 @@
 
 #include <algorithm>
 #include <charconv>
+#include <cmath>
 #include <cstdint>
 #include <optional>
 
@@ -37,7 +38,7 @@ std::optional<std::uint64_t> rate_in(std::string_view text) {
   const bool is_rate = error == std::errc() && stop == number.data() + number.size() &&
                        gbyte_s > 0 && gbyte_s < kMost;
   constexpr double kThousand = 1000;
-  return is_rate ? std::optional(static_cast<std::uint64_t>(gbyte_s * kThousand + 0.5))
+  return is_rate ? std::optional(static_cast<std::uint64_t>(std::llround(gbyte_s * kThousand)))
                  : std::nullopt;
 }
 

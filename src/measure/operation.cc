@@ -58,6 +58,7 @@ std::optional<Operation> operation_named(std::string_view name) noexcept {
 const std::vector<Operation>& all_operations() {
   static const std::vector<Operation> all = [] {
     std::vector<Operation> made;
+    made.reserve(std::size(kRows));
     for (const Row& row : kRows) made.push_back(row.operation);
     return made;
   }();

@@ -267,6 +267,11 @@ class Blame {
     return std::nullopt;
   }
 
+  [[nodiscard]] bool is_undecided(int node) const {
+    return (nodes_ > 2 && !pairs_.proven_good(node) && was_measured(node)) ||
+           compute_.of(node) == Standing::open || memory_.of(node) == Standing::open;
+  }
+
   [[nodiscard]] Outliers outliers() const {
     Outliers found;
     found.nodes = singles_;
@@ -274,11 +279,7 @@ class Blame {
       const std::vector<int> slow_with = witnesses(node, Standing::slow);
       if (is_slow_with_all(node)) {
         found.nodes.push_back(described(node, slow_with));
-      } else if (nodes_ > 2 && !pairs_.proven_good(node) && !bad_.contains(node) &&
-                 was_measured(node)) {
-        found.undecided.push_back(node);
-      } else if (!bad_.contains(node) &&
-                 (compute_.of(node) == Standing::open || memory_.of(node) == Standing::open)) {
+      } else if (!bad_.contains(node) && is_undecided(node)) {
         found.undecided.push_back(node);
       }
     }

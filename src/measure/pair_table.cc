@@ -31,10 +31,15 @@ std::string padded(const std::string& text, std::size_t columns) {
   return std::string(columns > text.size() ? columns - text.size() : 1, ' ') + text;
 }
 
-double median_of(const std::vector<PairResult>& pairs) {
+std::vector<double> bandwidths_of(const std::vector<PairResult>& pairs) {
   std::vector<double> bandwidths;
+  bandwidths.reserve(pairs.size());
   for (const PairResult& pair : pairs) bandwidths.push_back(pair.bandwidth);
-  return summarize(std::move(bandwidths)).median;
+  return bandwidths;
+}
+
+double median_of(const std::vector<PairResult>& pairs) {
+  return summarize(bandwidths_of(pairs)).median;
 }
 
 /// What a link can do where nothing is wrong, as in outliers.cc: with one bad node among three, two
@@ -42,8 +47,7 @@ double median_of(const std::vector<PairResult>& pairs) {
 double usual_of(const std::vector<PairResult>& pairs) {
   constexpr double kUpper = 0.75;
   if (pairs.empty()) return 0;
-  std::vector<double> bandwidths;
-  for (const PairResult& pair : pairs) bandwidths.push_back(pair.bandwidth);
+  std::vector<double> bandwidths = bandwidths_of(pairs);
   std::sort(bandwidths.begin(), bandwidths.end());
   const double place = kUpper * static_cast<double>(bandwidths.size() - 1);
   return bandwidths[static_cast<std::size_t>(std::ceil(place))];

@@ -112,6 +112,7 @@ std::vector<std::string> unmeasured_notes(const CheckReport& report) {
 void settle_nodes(const std::vector<std::uint32_t>& nodes, JobSpec& spec) {
   if (!spec.hosts.hosts.empty()) {
     std::vector<HostSpec> hosts;
+    hosts.reserve(nodes.size());
     for (const std::uint32_t node : nodes) hosts.push_back(spec.hosts.hosts[node]);
     spec.hosts.hosts = std::move(hosts);
   }

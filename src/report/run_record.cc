@@ -94,6 +94,7 @@ Result<WallTime> parse_time(std::string_view text) {
   int year_number = 0, month_number = 0, day_number = 0, hour = 0, minute = 0, second = 0, used = 0;
   const std::string whole(text);
   constexpr int kFields = 6;
+  // NOLINTNEXTLINE(cert-err34-c): no field is longer than four digits
   if (std::sscanf(whole.c_str(), "%4d-%2d-%2dT%2d:%2d:%2d%n", &year_number, &month_number,
                   &day_number, &hour, &minute, &second, &used) != kFields)
     return fail(exit_code::kUsage, "no time in RFC 3339: \"" + whole + '"');

@@ -103,7 +103,7 @@ std::string meaning(const ScaleMeasure& measure) {
   return "";
 }
 
-std::string cell(std::string text, std::size_t width) {
+std::string cell(const std::string& text, std::size_t width) {
   const std::size_t columns = utf8_length(text);
   return columns < width ? std::string(width - columns, ' ') + text : text;
 }

@@ -46,6 +46,7 @@ void PmixStart::add(NodeIndex node, const wire::PmixReady& answer) {
 
 std::string PmixStart::name_of(const std::set<NodeIndex>& nodes) const {
   std::vector<std::string> names;
+  names.reserve(nodes.size());
   for (const NodeIndex node : nodes) names.push_back(names_[node.value]);
   return spec::compress_hostlist(names);
 }
@@ -59,6 +60,7 @@ std::vector<std::string> PmixStart::lines() const {
   std::sort(sorted.begin(), sorted.end(),
             [](const Refusal& a, const Refusal& b) { return *a.nodes.begin() < *b.nodes.begin(); });
   std::vector<std::string> lines;
+  lines.reserve(sorted.size());
   for (const Refusal& refusal : sorted)
     lines.push_back(name_of(refusal.nodes) + ": " + refusal.why);
   return lines;

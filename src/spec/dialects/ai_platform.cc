@@ -75,6 +75,7 @@ class TrainingInput {
     read_tier();
     read_arguments();
     std::vector<Replicas> groups;
+    groups.reserve(std::size(kPools));
     for (const Pool& pool : kPools) groups.push_back(read_pool(pool));
     set_roles(t_, groups);
     read_rest();
