@@ -174,6 +174,7 @@ def a_signal_in_the_middle_leaves_nothing(box):
 def a_killed_reader_takes_the_run_with_it(box):
     run = while_measuring(box)
     run.signal(signal.SIGKILL)
+    run.end(-signal.SIGKILL, left=1000)
     wait_until(lambda: not ranks_of(box), "the ranks' end", 30)
     box.expect_nobody("nothing is left")
 
