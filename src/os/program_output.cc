@@ -14,6 +14,7 @@
 #include "os/clock.h"
 #include "os/containment.h"
 #include "os/process_identity.h"
+#include "os/spawn.h"
 #include "os/unique_fd.h"
 
 extern char** environ;
@@ -24,23 +25,16 @@ namespace {
 
 constexpr std::size_t kMostBytes = std::size_t{64} * 1024;
 
-std::vector<char*> pointers_to(std::vector<std::string>& words) {
-  std::vector<char*> pointers;
-  pointers.reserve(words.size() + 1);
-  for (std::string& word : words) pointers.push_back(word.data());
-  pointers.push_back(nullptr);
-  return pointers;
-}
-
 tl::expected<pid_t, int> start(const std::vector<std::string>& argv, int output,
                                const Environment* environment) {
-  std::vector<std::string> words = argv;
-  const std::vector<char*> pointers = pointers_to(words);
+  const std::vector<const char*> pointers = pointers_to(argv);
   std::vector<std::string> entries;
   if (environment != nullptr) {
     for (const auto& [name, value] : *environment) entries.push_back(name + '=' + value);
   }
-  const std::vector<char*> own = pointers_to(entries);
+  const std::vector<const char*> own = pointers_to(entries);
+  // posix_spawnp(3) changes none of them, whatever its type says.
+  char* const* const envp = environment != nullptr ? const_cast<char* const*>(own.data()) : environ;
   // Agents and engines have all signals blocked.
   posix_spawnattr_t attributes;
   ::posix_spawnattr_init(&attributes);
@@ -54,8 +48,8 @@ tl::expected<pid_t, int> start(const std::vector<std::string>& argv, int output,
   ::posix_spawn_file_actions_adddup2(&actions, output, STDOUT_FILENO);
   ::posix_spawn_file_actions_adddup2(&actions, output, STDERR_FILENO);
   pid_t pid = 0;
-  const int error = ::posix_spawnp(&pid, pointers.front(), &actions, &attributes, pointers.data(),
-                                   environment != nullptr ? own.data() : environ);
+  const int error = ::posix_spawnp(&pid, pointers.front(), &actions, &attributes,
+                                   const_cast<char* const*>(pointers.data()), envp);
   ::posix_spawn_file_actions_destroy(&actions);
   ::posix_spawnattr_destroy(&attributes);
   if (error != 0) return tl::unexpected(error);

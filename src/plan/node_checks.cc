@@ -233,9 +233,8 @@ std::optional<std::string> library_of(const CheckedNode& node, std::string_view 
     if (at == std::string_view::npos) return std::nullopt;
     const std::string_view version = line.substr(at);
     const std::size_t dot = version.find('.');
-    const std::size_t end =
-        version.find_first_not_of("0123456789", std::min(dot, version.size() - 1) + 1);
-    return std::string(version.substr(0, dot == std::string_view::npos ? dot : end));
+    if (dot == std::string_view::npos) return std::string(version);
+    return std::string(version.substr(0, version.find_first_not_of("0123456789", dot + 1)));
   }
   return std::nullopt;
 }
@@ -295,10 +294,10 @@ const std::vector<Alike>& alikes() {
       {"architecture", "architecture",
        [](const CheckedNode& node) { return some(node.facts.architecture); }, Severity::bad, "",
        true},
-      {"mpi", "the MPI library that dlaunch finds is",
+      {"mpi-version", "library",
        [](const CheckedNode& node) { return library_of(node, "mpi: ", "Open MPI "); },
        Severity::bad, "ranks of different versions do not find each other: install the same one"},
-      {"nccl", "the NCCL that dlaunch finds is",
+      {"nccl-version", "library",
        [](const CheckedNode& node) { return library_of(node, "nccl: ", "NCCL "); }, Severity::bad,
        "NCCL refuses other versions: install the same one"},
       {"kernel", "kernel", [](const CheckedNode& node) { return some(node.facts.kernel); },

@@ -174,9 +174,16 @@ TEST(NodeChecks, OtherVersionsOfMpiAndNccl) {
   all[0].condition.collectives[0] = "mpi: ready, Open MPI v5.0.3";
   all[2].condition.collectives[1] = "nccl: ready, NCCL 2.19.3";
   const auto findings = check_nodes(all);
-  EXPECT_THAT(bad(findings), ElementsAre("mpi 0", "nccl 2"));
-  EXPECT_EQ(findings[0].text,
-            "the MPI library that dlaunch finds is Open MPI v5.0, the other 2 have Open MPI v4.1");
+  EXPECT_THAT(bad(findings), ElementsAre("mpi-version 0", "nccl-version 2"));
+  EXPECT_EQ(findings[0].text, "library Open MPI v5.0, the other 2 have Open MPI v4.1");
+  // Of two nodes nobody is the odd one; "nccl" by itself is a note on what was not measured.
+  all.erase(all.begin());
+  const auto of_two = check_nodes(all);
+  EXPECT_THAT(bad(of_two), IsEmpty());
+  ASSERT_THAT(of_two, SizeIs(1));
+  EXPECT_EQ(of_two[0].code, "nccl-version");
+  EXPECT_EQ(of_two[0].text, "library differs: NCCL 2.19 (gpu03), NCCL 2.28 (gpu02)");
+  all = nodes(3);
   // Where it is not there, that is said elsewhere.
   all[0].condition.collectives = {"mpi: libmpi.so.40 is not on this node"};
   all[2].condition.collectives.clear();
