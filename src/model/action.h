@@ -40,7 +40,7 @@ struct StartRanks {
   NodeIndex node;
   bool operator==(const StartRanks&) const = default;
 };
-/// Send a signal to the leaders of a node's ranks (design section 3, Stopping).
+/// Send a signal to the leaders of a node's ranks (docs/containment.md).
 struct StopRanks {
   Attempt attempt;
   NodeIndex node;

@@ -1,4 +1,4 @@
-// JobSpec: what the user asked for, whole (design section 5). A plain value; the reader
+// JobSpec: what the user asked for, whole (docs/job-file.md). A plain value; the reader
 // (spec/) is the only place that makes one from text, foreign dialects are translated into it.
 // Keys that no released feature honours yet have their member here too, so that the type is
 // settled: the reader refuses them with "not available yet".

@@ -15,7 +15,8 @@
 
 namespace dlaunch {
 
-/// Where a variable's value comes from, in the order in which later ones win (design section 5).
+/// Where a variable's value comes from, in the order in which later ones win (docs/job-file.md,
+/// "Environment").
 enum class VariableSource {
   carried,     // of the launcher's machine, as far as its folders exist on the node
   fabric,      // from the network that was found; kept if set anywhere

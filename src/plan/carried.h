@@ -1,5 +1,5 @@
 // What ranks on other nodes take from the launcher's environment, where the folders exist there
-// (design section 5, "Environment of a rank"). Which do is decided on the node:
+// (docs/nodes.md, "Environment"). Which do is decided on the node:
 // agent/ranks/carried_environment.h. Pure.
 #pragma once
 

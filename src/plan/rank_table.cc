@@ -320,7 +320,7 @@ std::string open_mpi_uri(const View& v) {
   return (is_ipv6 ? "0.0;tcp6://" : "0.0;tcp://") + coordinator(v);
 }
 
-// In the order in which they are printed. Sources: design section 6; torchrun's set, DeepSpeed's
+// In the order in which they are printed. Sources: docs/rules/env-vars.md; torchrun's set, DeepSpeed's
 // LOCAL_SIZE and CROSS_*; "1" and "True"/"False" as their readers spell them. gcp: "Distributed
 // PyTorch training" and "Distributed training with containers" of AI Platform Training. mpi:
 // mpirun(1) of Open MPI 4, "Exported Environment Variables"; Azure ML's and DeepSpeed's readers of

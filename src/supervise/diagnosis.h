@@ -1,5 +1,5 @@
 // Diagnosis: which failure came first, whether a rank ended by itself or because of us, and what a
-// run's exit code is (design section 7). Pure values, no clock: all times come with the events.
+// run's exit code is (docs/run-directory.md). Pure values, no clock: all times come with the events.
 //
 // What can be known. A rank's end carries the time at which its agent saw it, on that node's clock,
 // corrected by the measured offset; what is left between that and the launcher's clock is at most

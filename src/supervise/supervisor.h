@@ -1,7 +1,7 @@
 // Supervisor: decides. It is told what happens and answers what to do; it reads no clock, opens
 // nothing and never blocks, so that a run can be replayed or simulated. Not thread-safe.
 //
-// The rules (design sections 3 and 7):
+// The rules:
 //  - All nodes answer -> plan -> ranks start on every node that has some, the other nodes are
 //  released.
 //  - A node that cannot be connected ends the run, but only when every other one has answered or

@@ -3,7 +3,8 @@
 //
 // Order of a session: Hello both ways (first on the channel), FactsRequest -> Facts, StartRanks ->
 // RanksStarted / RankNotStarted, output and RankExited, AttemptEnded, then Bye both ways. A channel
-// that ends without Bye has broken: the agent acts as design section 3 says ("Channel lost"). A
+// that ends without Bye has broken: the agent acts as
+// docs/architecture.md says ("Broken connections"). A
 // session that goes on over a new connection begins there with Resume both ways.
 #pragma once
 

@@ -7,7 +7,8 @@ docs/architecture.md draws the layers. Checked for every layer under src/:
   pure     (text, model, spec, plan, supervise, wire, pmi, measure, foreign, sync) no header and no call that reaches clock, descriptor,
            thread or process
   headers  its headers include no heavy third-party header
-  dialects nobody but spec knows which foreign job files there are: no include, and no name in code
+  dialects only spec knows which foreign job files there are: no include, and no name in code
+  rules    every rule that is cited stands in docs/rules/ (citations.py)
 """
 
 import argparse
@@ -19,6 +20,7 @@ import time
 
 TOP = os.path.dirname(os.path.dirname(os.path.dirname(os.path.abspath(__file__))))
 sys.path.insert(0, os.path.join(TOP, "tests", "support"))
+import citations  # noqa: E402
 import results  # noqa: E402
 
 FLOORS = [{"text"}, {"model"}, {"spec", "plan", "supervise", "wire", "pmi", "measure"}, {"foreign", "sync"}, {"speed"},
@@ -247,14 +249,18 @@ PROBES = [
 ]
 
 
-def probe(files, expected):
+def tree_faults(top):
+    return [fault for _, found in check_tree(top) for fault in found]
+
+
+def probe(find, files, expected):
     """The check itself must find faults: a problem as text, or an empty string."""
     with tempfile.TemporaryDirectory() as tree:
         for name, text in files.items():
             os.makedirs(os.path.dirname(os.path.join(tree, name)), exist_ok=True)
             with open(os.path.join(tree, name), "w", encoding="utf-8") as file:
                 file.write(text)
-        faults = [fault for _, found in check_tree(tree) for fault in found]
+        faults = find(tree)
     if expected is None:
         return "" if not faults else f"unexpected: {faults}"
     return "" if any(expected in fault for fault in faults) else f"expected {expected!r}, found {faults}"
@@ -265,9 +271,11 @@ def main():
     parser.add_argument("--results", help="write the cases as JSON to this file")
     options, _ = parser.parse_known_args()
     cases = []
-    for name, check in ([(name, lambda f=faults: "\n".join(f)) for name, faults in check_tree(os.path.join(TOP, "src"))] +
+    found = [*check_tree(os.path.join(TOP, "src")), ("rules that are cited are in docs/rules", citations.faults(TOP))]
+    probes = [(tree_faults, *one) for one in PROBES] + [(citations.faults, *one) for one in citations.PROBES]
+    for name, check in ([(name, lambda f=faults: "\n".join(f)) for name, faults in found] +
                         [(f"the check finds {what}" if expected else f"the check accepts: {what}",
-                          lambda f=files, e=expected: probe(f, e)) for what, files, expected in PROBES]):
+                          lambda c=find, f=files, e=expected: probe(c, f, e)) for find, what, files, expected in probes]):
         start = time.monotonic()
         fault = check()
         outcome = results.FAILED if fault else results.PASSED

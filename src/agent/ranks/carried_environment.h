@@ -1,5 +1,5 @@
-// The environment that ranks on a node other than the launcher's start from (design section 5,
-// "Environment of a rank"): the login environment there, with what of the launcher's has its
+// The environment that ranks on a node other than the launcher's start from
+// (docs/nodes.md, "Environment"): the login environment there, with what of the launcher's has its
 // folders on this node too. Pure but for the question which folders exist.
 #pragma once
 

@@ -41,7 +41,7 @@ Environment environment_of(const ExecInput& input) {
   return plan ? rank_environment(*plan, input.world.rank, input.environment) : Environment();
 }
 
-// Design section 6: the pytorch profile, of the second node of a world of 3 + 1.
+// docs/frameworks.md: the pytorch profile, of the second node of a world of 3 + 1.
 TEST(ExecPlan, SetsWhatRunSets) {
   ExecInput input = srun_input(3);
   input.master_port = 29500;

@@ -44,7 +44,7 @@ JobSpec with_ppn(ProcessesPerNode::Kind kind, int count = 0) {
   return spec;
 }
 
-// Rules: plan/place.h, from design section 5 (processes_per_node auto: one per GPU, else 1;
+// Rules: plan/place.h, from docs/job-file.md (processes_per_node auto: one per GPU, else 1;
 // processes: hosts are filled by slots, in order).
 
 TEST(Place, AutoIsOnePerGpuElseOne) {
@@ -152,7 +152,7 @@ TEST(Place, PerNodeIsOneEach) {
 }
 
 TEST(Place, RanksAreByRoleThenByNode) {
-  // Design section 6: by role (chief, worker, ps), node-major within each. Roles were written in
+  // docs/frameworks.md: by role (chief, worker, ps), node-major within each. Roles were written in
   // another order.
   JobSpec spec = list_job();
   spec.framework = Framework::tensorflow;

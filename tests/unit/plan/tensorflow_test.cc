@@ -105,7 +105,7 @@ TEST(Tensorflow, ParameterServersSeeNoGpuAndUseNone) {
   const LaunchPlan plan = plan_of(spec, fake_cluster({{.gpus = 2}}));
   EXPECT_EQ(environment_of(plan, 0).at("CUDA_VISIBLE_DEVICES"), "0");
   EXPECT_EQ(environment_of(plan, 1).at("CUDA_VISIBLE_DEVICES"), "1");
-  EXPECT_EQ(environment_of(plan, 2).at("CUDA_VISIBLE_DEVICES"), "-1");  // design section 6
+  EXPECT_EQ(environment_of(plan, 2).at("CUDA_VISIBLE_DEVICES"), "-1");  // docs/frameworks.md
   EXPECT_TRUE(plan.ranks[2].gpus.empty());
 }
 

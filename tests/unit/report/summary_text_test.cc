@@ -87,7 +87,7 @@ TEST_F(SummaryText, FailureAfterManyRestarts) {
       << seen;
 }
 
-// reference/screens.md, Errors: the port, its node, its holder, what to do.
+// The port, its node, its holder, what to do.
 TEST_F(SummaryText, AChosenPortThatWasTaken) {
   report_.cause = Cause::port_taken;
   report_.port = TakenPort{29500, "pid 8812 (python train.py, user eve)"};

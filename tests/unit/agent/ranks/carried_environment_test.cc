@@ -7,7 +7,7 @@
 namespace dlaunch {
 namespace {
 
-// Design section 5, "Environment of a rank": on other nodes the login environment there, with PATH,
+// docs/nodes.md, "Environment": on other nodes the login environment there, with PATH,
 // LD_LIBRARY_PATH, VIRTUAL_ENV, CONDA_* of the launcher where the folders exist.
 class CarriedEnvironment : public testing::Test {
  protected:

@@ -13,7 +13,7 @@ std::vector<std::string> strings(const EnvironmentBlock& block) {
 }
 
 TEST(EnvironmentBlock, LaterLayersWinAndScrubbedNamesAreGone) {
-  // Design section 5: inherited, then shared, then the rank's own; the scrub list hits only what is
+  // docs/job-file.md, "Environment": inherited, then shared, then the rank's own; the scrub list hits only what is
   // inherited.
   const EnvironmentBase base({{"A", "inherited"}, {"PMI_RANK", "9"}, {"PMI_FD", "3"}, {"Z", "z"}},
                              {"PMI_*", "A"}, {{"A", "default"}, {"B", "default"}, {"Z", "default"}},
