@@ -55,22 +55,6 @@ Status check_available(const JobSpec& spec) {
   return {};
 }
 
-Status check_env(const JobSpec& spec) {
-  const auto refuse = [](const std::string& where, const std::string& name) {
-    return fail(exit_code::kJobFile,
-                where + " sets \"" + name + "\", which dlaunch sets for each rank; leave it out");
-  };
-  for (const auto& [name, value] : spec.env) {
-    if (is_rank_variable(spec, name)) return refuse("env", name);
-  }
-  for (const RoleSpec& role : spec.roles) {
-    for (const auto& [name, value] : role.env) {
-      if (is_rank_variable(spec, name)) return refuse("env of the role " + role.name, name);
-    }
-  }
-  return {};
-}
-
 Status check_isolation(const JobSpec& spec, const Cluster& cluster) {
   if (spec.isolation != Isolation::pid_namespace) return {};
   for (const Node& node : cluster.nodes) {
@@ -382,7 +366,6 @@ Result<std::size_t> nodes_to_meet(const JobSpec& spec, const Cluster& cluster,
 Result<LaunchPlan> make_plan(const JobSpec& spec, const Cluster& cluster,
                              const PlanContext& context) {
   if (const Status s = check_available(spec); !s) return tl::unexpected(s.error());
-  if (const Status s = check_env(spec); !s) return tl::unexpected(s.error());
   if (const Status s = check_isolation(spec, cluster); !s) return tl::unexpected(s.error());
   if (const Status s = check_machines(spec, cluster); !s) return tl::unexpected(s.error());
   LaunchPlan plan;

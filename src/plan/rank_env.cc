@@ -216,16 +216,6 @@ std::vector<std::string> kept_variables(const JobSpec& spec) {
   return names;
 }
 
-bool is_rank_variable(const JobSpec& spec, std::string_view name) {
-  const Profile profile = rank_table::profile_of(spec);
-  const auto rows = rank_table::rows();
-  return std::any_of(rows.begin(), rows.end(), [&](const Row& row) {
-    // CUDA_VISIBLE_DEVICES in `env` is a restriction like an inherited one, and respected.
-    return row.name == name && (row.profiles & profile) != 0 && row.keep == Keep::no &&
-           name != "CUDA_VISIBLE_DEVICES";
-  });
-}
-
 std::size_t table_position(std::string_view name) {
   const auto rows = rank_table::rows();
   const auto row =

@@ -21,10 +21,6 @@ namespace dlaunch {
 void add_rank_variables(const JobSpec&, const Cluster&, const PlanContext&, LaunchPlan&,
                         std::optional<Rank> only = std::nullopt);
 
-/// True for a variable that dlaunch sets for every rank of such a job, and that nothing overrides:
-/// it may not be in `env`.
-[[nodiscard]] bool is_rank_variable(const JobSpec&, std::string_view name);
-
 /// Position in the table, for printing in a useful order; after all rows for a name that has none.
 [[nodiscard]] std::size_t table_position(std::string_view name);
 

@@ -4,6 +4,7 @@
 #include <utility>
 
 #include "model/pmi.h"
+#include "model/rank_variables.h"
 #include "plan/bind.h"
 #include "plan/hostfile.h"
 #include "plan/mca_components.h"
@@ -328,7 +329,7 @@ std::string open_mpi_uri(const View& v) {
 constexpr unsigned kBothTorch = kTorch | kTorchPerNode;
 constexpr unsigned kWithMaster = kBothTorch | kTorchOnce;
 constexpr unsigned kWithNccl = kBothTorch | kTensorflow | kGcp | kMpi | kJax;
-const Row kTable[] = {
+constexpr Row kTable[] = {
     {"RANK", kTorch, Scope::rank, Keep::no,
      [](const View& v) { return number(v.rank->rank.value); },
      "global rank, hosts in the order given"},
@@ -571,6 +572,31 @@ const Row kTable[] = {
     {"DLAUNCH_ATTEMPT", kEvery, Scope::job, Keep::no,
      [](const View& v) { return number(v.plan.attempt.value); }, "restarts so far"},
 };
+
+constexpr bool is_kept_from_jobs(const Row& row, Framework framework, unsigned profiles) {
+  // CUDA_VISIBLE_DEVICES in `env` is a restriction like an inherited one, and respected.
+  return (row.profiles & profiles) == 0 || row.keep == Keep::if_set ||
+         row.name == "CUDA_VISIBLE_DEVICES" || is_rank_variable(framework, row.name);
+}
+
+constexpr bool every_name_is_known() {
+  for (const Row& row : kTable) {
+    for (const Framework torch : {Framework::pytorch, Framework::deepspeed}) {
+      if (!is_kept_from_jobs(row, torch, kWithMaster)) return false;
+    }
+    for (const Framework mpi : {Framework::mpi, Framework::horovod}) {
+      if (!is_kept_from_jobs(row, mpi, kMpi)) return false;
+    }
+    if (!is_kept_from_jobs(row, Framework::tensorflow, kTensorflow) ||
+        !is_kept_from_jobs(row, Framework::gcp, kGcp) ||
+        !is_kept_from_jobs(row, Framework::jax, kJax) ||
+        !is_kept_from_jobs(row, Framework::none, kNone | kNoneOnce))
+      return false;
+  }
+  return true;
+}
+static_assert(every_name_is_known(),
+              "a row sets a name that model/rank_variables.h does not keep jobs from setting");
 
 }  // namespace
 

@@ -2,9 +2,9 @@
 
 #include <vector>
 
+#include "model/rank_variables.h"
 #include "spec/fields.h"
 #include "spec/job_rules.h"
-#include "spec/rank_variables.h"
 #include "spec/value_schema.h"
 
 namespace dlaunch::spec {
@@ -78,13 +78,23 @@ std::string without_names(const std::string& pattern) {
   return JsonObject().put("properties", properties.text()).text();
 }
 
-std::string rank_variable_rule() {
+/// For the frameworks with names of their own; `otherwise` holds for all others.
+std::string rank_variable_rule(const char* frameworks, Framework one,
+                               const std::string& otherwise) {
   return JsonObject()
       .put_string("description", "Rank variables are for dlaunch to set")
-      .put("if", R"({"required":["framework"],"properties":{"framework":{"const":"none"}}})")
-      .put("then", without_names(rank_variable_pattern(Framework::none)))
-      .put("else", without_names(rank_variable_pattern(Framework::pytorch)))
+      .put("if", R"({"required":["framework"],"properties":{"framework":{"enum":)" +
+                     std::string(frameworks) + "}}}")
+      .put("then", without_names(rank_variable_pattern(one)))
+      .put("else", otherwise)
       .text();
+}
+
+std::string rank_variable_rules() {
+  std::string rule = without_names(rank_variable_pattern(Framework::pytorch));
+  rule = rank_variable_rule(R"(["jax"])", Framework::jax, rule);
+  rule = rank_variable_rule(R"(["mpi","horovod"])", Framework::mpi, rule);
+  return rank_variable_rule(R"(["none"])", Framework::none, rule);
 }
 
 /// A job has a command, or each of its roles has one.
@@ -102,7 +112,7 @@ std::string rules_schema() {
         JsonObject().put_string("description", rule.text).put("not", rule.broken).text());
   }
   if (is_available("roles.*.command")) rules.push_back(who_has_a_command());
-  rules.push_back(rank_variable_rule());
+  rules.push_back(rank_variable_rules());
   return json_array(rules);
 }
 

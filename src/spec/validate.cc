@@ -3,9 +3,9 @@
 #include <algorithm>
 #include <string>
 
+#include "model/rank_variables.h"
 #include "spec/contradiction.h"
 #include "spec/expectation.h"
-#include "spec/rank_variables.h"
 #include "spec/validate_hosts.h"
 #include "spec/validate_roles.h"
 #include "text/metric_pattern.h"

@@ -208,9 +208,6 @@ TEST(Gcp, WhatDoesNotGoTogether) {
   spec = gcp_job();
   spec.launch = Launch::once;
   EXPECT_THAT(error_of(spec, fake_cluster({{}})), testing::HasSubstr("has no cluster to tell it"));
-  spec = gcp_job();
-  spec.env = {{"CLUSTER_SPEC", "{}"}};
-  EXPECT_THAT(error_of(spec, fake_cluster({{}})), testing::HasSubstr("sets \"CLUSTER_SPEC\""));
 }
 
 }  // namespace

@@ -237,17 +237,6 @@ TEST(MakePlan, APatternDoesNotPassWhatIsScrubbed) {
       << "asked for by name";
 }
 
-TEST(MakePlan, ARankVariableInEnvIsAnError) {
-  JobSpec spec = list_job();
-  spec.env = {{"RANK", "0"}};
-  EXPECT_EQ(error_of(spec, fake_cluster({{}})),
-            (Error{exit_code::kJobFile,
-                   "env sets \"RANK\", which dlaunch sets for each rank; leave it out"}));
-  spec.framework = Framework::none;
-  EXPECT_EQ(environment_of(plan_of(spec, fake_cluster({{}})), 0).at("RANK"), "0")
-      << "none sets none";
-}
-
 // ---- the rest
 
 TEST(MakePlan, Workdir) {

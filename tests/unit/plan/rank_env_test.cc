@@ -212,18 +212,6 @@ TEST(RankEnv, NothingOverridesARankVariable) {
   EXPECT_EQ(environment_of(plan, 0).at("WORLD_SIZE"), "1");
 }
 
-TEST(RankEnv, WhichNamesMayNotBeInEnv) {
-  JobSpec spec = list_job();
-  EXPECT_TRUE(is_rank_variable(spec, "RANK"));
-  EXPECT_TRUE(is_rank_variable(spec, "DLAUNCH_RANK"));
-  EXPECT_FALSE(is_rank_variable(spec, "OMP_NUM_THREADS")) << "kept if set";
-  EXPECT_FALSE(is_rank_variable(spec, "CUDA_VISIBLE_DEVICES"))
-      << "a restriction, which is respected";
-  EXPECT_FALSE(is_rank_variable(spec, "NCCL_DEBUG"));
-  spec.framework = Framework::none;
-  EXPECT_FALSE(is_rank_variable(spec, "RANK"));
-}
-
 TEST(Scrub, RemovesTheIdentityOfAnOuterLauncher) {
   // srun, Hydra (MPICH, Intel MPI), PMIx, Open MPI 4, torchrun, Kubeflow, jsrun, PALS: what each
   // sets per process

@@ -1,4 +1,5 @@
 // The schema is complete; that it means what the reader does is shown by tests/schema.
+#include "model/rank_variables.h"
 #include "spec/json_schema.h"
 
 #include <gtest/gtest.h>
@@ -8,7 +9,6 @@
 #include "spec/fields.h"
 #include "spec/job_rules.h"
 #include "spec/json_pieces.h"
-#include "spec/rank_variables.h"
 
 namespace dlaunch::spec {
 namespace {

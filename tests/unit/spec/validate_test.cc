@@ -1,15 +1,16 @@
+#include "model/rank_variables.h"
 #include "spec/validate.h"
 
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
 #include "read_text.h"
-#include "spec/rank_variables.h"
 
 namespace dlaunch::spec {
 namespace {
 
 using testing::ElementsAre;
+using testing::StartsWith;
 
 struct Case {
   const char* text;
@@ -207,6 +208,33 @@ TEST(RankVariables, AreTheNamesThatDlaunchComputes) {
         "TORCH_NCCL_ASYNC_ERROR_HANDLING", "HOROVOD_CYCLE_TIME", "rank", "RANKS", "PATH"}) {
     EXPECT_FALSE(is_rank_variable(Framework::pytorch, name)) << name;
   }
+}
+
+// Names that another program may use for itself are dlaunch's only where dlaunch sets them.
+TEST(RankVariables, OfOneFrameworkAreTheUsersUnderOthers) {
+  for (const char* name : {"AZ_BATCH_MASTER_NODE", "AZ_BATCH_HOST_LIST", "JSM_JSRUN_PORT",
+                           "OMPI_UNIVERSE_SIZE", "AZ_BATCHAI_MPI_MASTER_NODE"}) {
+    EXPECT_TRUE(is_rank_variable(Framework::mpi, name)) << name;
+    EXPECT_TRUE(is_rank_variable(Framework::horovod, name)) << name;
+    EXPECT_FALSE(is_rank_variable(Framework::pytorch, name)) << name;
+  }
+  for (const char* name : {"COORDINATOR_ADDRESS", "COORDINATOR_PORT", "NUM_PROCESSES", "PROCESS_ID",
+                           "JAX_COORDINATOR_ADDRESS", "OMPI_MCA_orte_hnp_uri"}) {
+    EXPECT_TRUE(is_rank_variable(Framework::jax, name)) << name;
+    EXPECT_FALSE(is_rank_variable(Framework::pytorch, name)) << name;
+  }
+}
+
+TEST(RankVariables, AreRefusedWhereverAJobCanNameThem) {
+  EXPECT_THAT(errors_of(read_text("command: x\nframework: jax\nenv: {PROCESS_ID: 1}\n"
+                                  "env_pass: [COORDINATOR_ADDRESS]\nenv_secret: [NUM_PROCESSES]\n")),
+              ElementsAre(StartsWith("job.yaml:3:7: error: PROCESS_ID is for dlaunch to set"),
+                          StartsWith("job.yaml:4:12: error: COORDINATOR_ADDRESS is for dlaunch to"),
+                          StartsWith("job.yaml:5:14: error: NUM_PROCESSES is for dlaunch to set")));
+  EXPECT_THAT(
+      errors_of(read_text("framework: tensorflow\nroles:\n"
+                          "  worker: {command: x, count: 1, env: {TF_CONFIG: a}}\n")),
+      ElementsAre(StartsWith("job.yaml:3:40: error: TF_CONFIG is for dlaunch to set")));
 }
 
 // With framework none the launcher sets no names of others, so a job may bring its own.
