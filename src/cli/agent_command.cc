@@ -34,6 +34,8 @@ struct AgentWords {
   std::optional<std::uint64_t> session;
   std::optional<std::uint64_t> after;
   std::optional<std::uint32_t> node;
+  std::optional<std::string> build;  // where the launcher has staged us: what it has staged
+  std::optional<std::uint64_t> size;
 };
 
 template <class Number>
@@ -59,6 +61,10 @@ std::optional<AgentWords> read_words(const std::vector<std::string>& words) {
       if (!read_number(words[++i], 16, read.session)) return std::nullopt;
     } else if (words[i] == "--after" && has_value) {
       if (!read_number(words[++i], 16, read.after)) return std::nullopt;
+    } else if (words[i] == "--build" && has_value) {
+      read.build = words[++i];
+    } else if (words[i] == "--size" && has_value) {
+      if (!read_number(words[++i], 10, read.size)) return std::nullopt;
     } else if (words[i] == "--node" && has_value) {
       if (!read_number(words[++i], 10, read.node)) return std::nullopt;
     } else {
@@ -76,6 +82,7 @@ int probe() {
         {exit_code::kInternal, "this system has no pidfd_open(2): Linux 5.3 or newer is needed"});
   }
   ::close(pidfd);
+  if (const Status s = sync_own_binary(); !s) return print_error(s.error());
   return print_text(own_build_id() + '\n');
 }
 
@@ -110,6 +117,11 @@ int agent_command(const std::vector<std::string>& words) {
         {exit_code::kUsage, "dlaunch agent is started by dlaunch itself, on the nodes of a run"});
   }
   if (read->probe) return probe();
+  if (read->build) {
+    // Without a "ready" the launcher stages it anew.
+    const Status whole = check_staged_binary(*read->build, read->size.value_or(0));
+    if (!whole) return print_error(whole.error());
+  }
   ensure_standard_descriptors();
   // Inherited as ignored, the kernel would throw the exit status of the ranks away (wait(2)).
   std::signal(SIGCHLD, SIG_DFL);

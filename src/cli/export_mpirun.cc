@@ -13,6 +13,8 @@
 #include "plan/make_plan.h"
 #include "plan/mpirun_plan.h"
 #include "plan/user_env.h"
+#include "report/plain_text.h"
+#include "spec/job_name.h"
 #include "spec/shell_quote.h"
 
 extern char** environ;
@@ -87,7 +89,7 @@ std::string script_of(const LaunchPlan& plan, const MpirunInput& input,
                       const MpirunCommand& command, std::string exports) {
   for (const auto& [name, value] : command.environment)
     exports += "export " + name + '=' + spec::shell_quote(value) + '\n';
-  std::string text = "#!/bin/sh\n# " + plan.name + ": " + std::to_string(plan.hosts.size()) +
+  std::string text = "#!/bin/sh\n# " + plain_line(plan.name) + ": " + std::to_string(plan.hosts.size()) +
                      (plan.hosts.size() == 1 ? " node" : " nodes") + ", with mpirun of " +
                      std::string(name_of(input.kind)) + "\n";
   text += "cat >" + spec::shell_quote(input.hostfile) + " <<'END'\n" +
@@ -135,7 +137,7 @@ Result<std::string> make_mpirun_script(const JobOptions& options, const std::str
   MpirunInput input;
   input.kind = *kind;
   input.program = program;
-  input.hostfile = plan->name + ".hosts";
+  input.hostfile = spec::name_as_word(plan->name) + ".hosts";
   input.hosts = plan->hosts;
   input.workdir = plan->workdir;
   input.is_root = ::geteuid() == 0;

@@ -8,6 +8,7 @@
 #include "cli/slurm_job.h"
 #include "launch/slurm/command_output.h"
 #include "launch/slurm/srun.h"
+#include "report/plain_text.h"
 
 namespace dlaunch {
 
@@ -39,7 +40,7 @@ struct SubmitCommand {
     // "17" or "17;cluster"
     const std::string id = answer->out.substr(0, answer->out.find_first_of(";\n"));
     std::fprintf(stderr, "dlaunch: submitted %s as Slurm job %s; to see it: dlaunch runs\n",
-                 script->name.c_str(), id.c_str());
+                 plain_line(script->name).c_str(), id.c_str());
     std::fprintf(stderr, "                   to end it: scancel %s\n", id.c_str());
     return print_text(id + '\n');
   }

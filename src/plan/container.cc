@@ -240,10 +240,14 @@ std::string unfit(const NodeView& view, const std::vector<Mount>& mounts) {
     if (mount.read_only && !can_read_only)
       return "container.mounts: Charliecloud mounts nothing read-only (" + mount.host +
              "); leave out :ro";
-    const bool is_awkward = mount.host.find_first_of(":,") != std::string::npos;
+    // enroot writes a line of fstab(5), where a blank ends a field.
+    const bool is_line = view.row.runtime == Runtime::enroot;
+    const bool is_awkward =
+        mount.host.find_first_of(is_line ? ":, \t\n\\" : ":,") != std::string::npos;
     if (is_awkward && !has_engine(view.row.runtime))
       return "\"" + mount.host + "\" cannot be mounted by " + std::string(view.row.name) +
-             ", whose options use ':' and ',' themselves";
+             ", whose options use ':'" + (is_line ? ", ',', '\\' and blanks" : " and ','") +
+             " themselves";
   }
   return {};
 }

@@ -5,6 +5,8 @@
 #include <string_view>
 #include <vector>
 
+#include "spec/host_name.h"
+
 namespace dlaunch::spec {
 
 namespace {
@@ -51,6 +53,17 @@ std::string name_from_command(const Command& command) {
     if (is_module) return words[i + 1].substr(words[i + 1].rfind('.') + 1);
   }
   return words.empty() ? "" : std::string(file_name(words[0]));
+}
+
+std::string name_as_word(std::string_view name) {
+  constexpr std::size_t kMost = 64;
+  std::string word;
+  for (const char c : name) {
+    const char kept = is_name_character(c) ? c : '-';
+    if (word.empty() && (kept == '-' || kept == '.')) continue;
+    if (word.size() < kMost) word += kept;
+  }
+  return word.empty() ? "dlaunch" : word;
 }
 
 }  // namespace dlaunch::spec

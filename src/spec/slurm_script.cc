@@ -5,6 +5,7 @@
 #include <string_view>
 #include <utility>
 
+#include "spec/job_name.h"
 #include "spec/shell_quote.h"
 #include "spec/slurm_fit.h"
 #include "spec/slurm_gpus.h"
@@ -32,15 +33,6 @@ Status check_word(const std::string& option, const std::string& word) {
               option + ": \"" + word +
                   "\" cannot be written into a script for sbatch; it may have no "
                   "blanks, quotes, '#' and '\\'");
-}
-
-std::string job_name(const JobSpec& job) {
-  std::string name = job.name.empty() ? "dlaunch" : job.name;
-  for (char& c : name) {
-    const bool letter = (c >= 'a' && c <= 'z') || (c >= 'A' && c <= 'Z');
-    if (!letter && !(c >= '0' && c <= '9') && c != '.' && c != '_' && c != '-') c = '-';
-  }
-  return name;
 }
 
 std::string two(long n) {
@@ -160,7 +152,7 @@ void add_size(const JobSpec& job, const SlurmRequest& request, Options& options)
 }
 
 Result<Options> options_of(const JobSpec& job, const SlurmRequest& request) {
-  Options options = {{"job-name", job_name(job)}, {"comment", kSlurmComment}};
+  Options options = {{"job-name", spec::name_as_word(job.name)}, {"comment", kSlurmComment}};
   add_size(job, request, options);
   if (!request.partition.empty()) options.emplace_back("partition", request.partition);
   if (!request.account.empty()) options.emplace_back("account", request.account);

@@ -7,7 +7,7 @@ import time
 
 import lab
 from case import case
-from expectations import expect, expect_equal, expect_in
+from expectations import Skip, expect, expect_equal, expect_in
 from processes import program_of, wait_until
 
 NODE_LOST = 69
@@ -27,6 +27,11 @@ def hello(box, hosts=None, code=0, **more):
     """When the connection to one node fails, sessions on the others may need a moment to end; the sandbox waits for that."""
     run = box.launch("/bin/sh", "-c", "echo hello from $(hostname)", hosts=hosts, **more)
     return run.end(code, left=1000 if code else 0)
+
+
+def in_one_line(run):
+    """What dlaunch says, whose lines end where the terminal does."""
+    return " ".join(run.text.split())
 
 
 def end_shells(box):
@@ -126,15 +131,104 @@ def many_launches_at_once_stage_one_binary(box):
         expect_equal([os.path.basename(path) for path in staged(node)], ["dlaunch"], f"files in the cache of {node.name}")
 
 
+def truncated(path, size):
+    os.truncate(path, size if size >= 0 else os.path.getsize(path) + size)
+
+
+def zero_filled(path, size):
+    """The last bytes of the file, or all of it."""
+    with open(path, "r+b") as file:
+        file.seek(-size if size else 0, os.SEEK_END if size else os.SEEK_SET)
+        file.write(bytes(size or os.path.getsize(path)))
+
+
+def replaced(path, data):
+    """With a name of its own: a running program cannot be written to."""
+    with open(path + ".other", "wb") as file:
+        file.write(data)
+    os.chmod(path + ".other", 0o700)
+    os.rename(path + ".other", path)
+
+
+def for_another_processor(path):
+    """e_machine of elf(5), two bytes at 18: EM_AARCH64 is 183."""
+    with open(path, "r+b") as file:
+        file.seek(18)
+        file.write((183).to_bytes(2, "little"))
+
+
+def program(name):
+    with open(lab.find(name), "rb") as file:
+        return file.read()
+
+
+DAMAGE = {
+    "empty": lambda path: truncated(path, 0),
+    "its beginning only": lambda path: truncated(path, 1000),
+    "half of it": lambda path: truncated(path, os.path.getsize(path) // 2),
+    "a byte too few": lambda path: truncated(path, -1),
+    "zeros at the end": lambda path: zero_filled(path, 1 << 16),
+    "nothing but zeros": lambda path: zero_filled(path, 0),
+    "not executable": lambda path: os.chmod(path, 0o600),
+    "of another processor": for_another_processor,
+    "another program": lambda path: replaced(path, program("true")),
+    "a script that ends well": lambda path: replaced(path, b"#!/bin/sh\nexit 0\n"),
+    "a program that kills itself": lambda path: replaced(path, b"#!/bin/sh\nkill -BUS $$\n"),
+}
+
+
 @case
-def a_damaged_binary_in_the_cache_is_replaced_or_told(box):
+def a_damaged_binary_in_the_cache_is_repaired(box):
+    """What a crash of the node or a full disk leaves of it; the run that finds it begins as if nothing were there."""
     node = box.make_cluster(1)[1]
     hello(box)
-    path = node.home(CACHE, next(iter(staged(node))))
-    with open(path, "r+b") as file:
-        file.truncate(1000)
-    run = box.launch("/bin/true").end(patience=30)
-    expect(run.code == 0 or run.code == NODE_LOST and "dlaunch" in run.text, f"exit code {run.code}\n{run.report()}")
+    files = list(staged(node))
+    path = node.home(CACHE, files[0])
+    with open(box.dlaunch, "rb") as file:
+        whole = file.read()
+    for what, damage in DAMAGE.items():
+        damage(path)
+        expect_in(b"hello from node1", hello(box).out, what)
+        with open(path, "rb") as file:
+            expect(file.read() == whole, f"{what}: it is not repaired")
+        expect_equal(os.stat(path).st_mode & 0o777, 0o700, f"{what}: its mode")
+        expect_equal(list(staged(node)), files, f"{what}: files in the cache")
+
+
+@case
+def a_binary_that_something_else_keeps_from_running_stays_and_is_told_of(box):
+    """It is whole: other runs may use it, and another copy would end in the same way."""
+    node = box.make_cluster(1)[1]
+    hello(box)
+    before = staged(node)
+    node.set_rc("ulimit -v 12000\n")  # enough for a shell
+    run = hello(box, code=NODE_LOST)
+    expect_in("no folder there takes a program", in_one_line(run), "what happened")
+    expect_in("cannot be executed", in_one_line(run), "what happened")
+    expect_equal(staged(node), before, "files in the cache")
+
+
+@case
+def a_crash_after_staging_leaves_a_whole_binary(box):
+    """The node's disk as it is at that moment: a rename reaches it before the data does, unless somebody waits for the data."""
+    node = box.make_cluster(1)[1]
+    size = (os.path.getsize(box.dlaunch) >> 20) + 40
+    image, then = node.path("/run/disk"), node.path("/run/then")
+    node.sh(f"truncate -s {size}M /run/disk && mkfs.ext4 -q -F /run/disk && mkdir /run/crashed")
+    options = "data=writeback,noauto_da_alloc,commit=300"
+    if node.sh(f"mount -o loop,{options} /run/disk /run/home && echo mounted", check=False) != "mounted\n":
+        raise Skip("no loop device to be had here")
+    try:
+        node.sh("chmod 700 /run/home && sync -f /run/home")
+        hello(box)
+        path = next(iter(staged(node)))
+        # The journal is written with another file; the data of ours is not, unless it was before.
+        node.sh("echo > /run/home/other && sync /run/home/other")
+        node.sh("dd if=$(losetup -nO NAME -j /run/disk) of=/run/then bs=1M iflag=direct status=none && mount -o loop /run/then /run/crashed")
+        with open(node.path(f"/run/crashed/{CACHE}/{path}"), "rb") as there, open(box.dlaunch, "rb") as here:
+            expect(there.read() == here.read(), "what is on the disk is not the whole binary")
+    finally:
+        node.sh("umount /run/crashed; umount /run/home; rm -f /run/disk /run/then", check=False)
 
 
 def with_home(box, options, fill=False):
@@ -247,6 +341,31 @@ def an_rc_file_that_ends_the_shell(box):
     run = hello(box, code=NODE_LOST)
     expect_in("node2", run.text, "where")
     expect_in("this account is closed", run.text, "what the shell said")
+
+
+@case
+def an_rc_file_that_takes_the_connection_from_stdin_is_named(box):
+    cluster = box.make_cluster(2)
+    for staged_before in (False, True):
+        for redirection in ("exec </dev/null", "exec <&-"):
+            cluster[2].set_rc(redirection + "\n")
+            run = hello(box, code=NODE_LOST)
+            expect_in("node2: its stdin is", in_one_line(run), f"{redirection}: where")
+            expect_in("an rc file of the login shell there (exec </dev/null)", in_one_line(run), f"{redirection}: what it is")
+            expect(run.seconds < 10, f"{run.seconds:.1f} s")
+        if not staged_before:
+            cluster[2].set_rc("")
+            hello(box)
+
+
+@case
+def a_forced_command_is_told_of_and_what_to_type(box):
+    cluster = box.make_cluster(2)
+    cluster[2].start_sshd(ForceCommand="/bin/true")
+    run = hello(box, code=NODE_LOST)
+    expect_in("ended with code 0 and said nothing: the command for the node was not run", in_one_line(run), "what happened")
+    expect_in(f"try: {cluster.ssh} -- node2 echo hello", in_one_line(run), "what to type")
+    expect_equal(box.ssh("node2", "echo hello").stdout, "", "what one sees who types it")
 
 
 @case

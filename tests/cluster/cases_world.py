@@ -318,7 +318,12 @@ def settings_of_the_user_that_would_disturb_are_switched_off(box):
         expect("ControlMaster" not in file.read(), "it is there already")
     cluster.configure("*", ControlMaster="auto", ControlPath=box.path("mux-%n"), ControlPersist="yes", LocalForward="7777 localhost:22",
                       RemoteCommand="echo hello", RequestTTY="force", ForwardX11="yes", PermitLocalCommand="yes",
-                      LocalCommand=f"touch {box.path('local-command')}")
+                      LocalCommand=f"touch {box.path('local-command')}", EscapeChar="a", VisualHostKey="yes", LogLevel="QUIET",
+                      IgnoreUnknown="StdinNull,SessionType,ForkAfterAuthentication", StdinNull="yes", SessionType="none",
+                      ForkAfterAuthentication="yes")
     box.launch(*WORLD, "2").end(0)
+    cluster.configure("refused", LogLevel="QUIET", VisualHostKey="yes")
+    run = box.launch("/bin/true", hosts=["node1", "refused"]).end(69, left=1000)
+    expect_in("Connection refused", run.text, "what ssh was told not to say")
     expect(not [name for name in os.listdir(box.folder) if name.startswith("mux-")], "a master was started")
     expect(not box.exists("local-command"), "LocalCommand was executed")

@@ -1,6 +1,8 @@
 """dlaunch export mpirun: the script is started as a user would."""
 
+import json
 import os
+import re
 import shutil
 
 from case import case
@@ -56,6 +58,38 @@ def values_are_quoted_and_secrets_are_not_there(box):
     expect("hush-hush" not in text, "the secret is in the script")
     expect_in("cat >job.hosts <<'END'\n", text, "hostfile")
     expect_in(" dlaunch exec --framework none -- echo 'it'\\''s'\n", text, "command")
+
+
+FAKE_MPIRUN = '''#!/bin/sh
+[ "$1" = --version ] && echo 'mpirun (Open MPI) 4.1.4' && exit
+printf '%s\\0' "$@" >"$CASE/words"
+'''
+HOSTILE = ["x\n touch owned #", "$(touch owned)", "`touch owned`", "it's; touch owned; '", "a\"; touch owned; \"", "../../owned", "-owned", "/owned",
+           "END\ntouch owned\n", "x" * 3000, "\x1b[2J\\", "&& touch owned", "~", "*"]
+
+
+@case
+def nothing_of_a_job_becomes_shell_code_or_a_path_elsewhere(box):
+    program = box.write("bin/mpirun", FAKE_MPIRUN)
+    os.chmod(program, 0o755)
+    for text in HOSTILE:
+        quoted = json.dumps(text)
+        folder = box.make_folder("run")
+        work = box.make_folder("work " + text.replace("/", "|")[:200])
+        box.write("job.yaml", f"name: {quoted}\ncommand: [echo, {quoted}]\nenv: {{X: {quoted}}}\nworkdir: {json.dumps(work)}\nprocesses: 2\nframework: none\n")
+        script = exported(box, "job.yaml", "--mpirun", program).out
+        expect_equal(script.count(b"\ncat >"), 1, f"{text!r}: lines that write a hostfile\n{script}")
+        before = set(os.listdir(box.folder))
+        box.start(box.write("job.sh", script), program="/bin/sh", cwd=folder, env={**environment(box), **AS_ROOT}).end(0)
+        made = os.listdir(folder)
+        expect(len(made) == 1 and re.fullmatch(r"[A-Za-z0-9_][A-Za-z0-9_.-]*\.hosts", made[0]), f"{text!r}: files that it makes: {made}")
+        new = {name for name in set(os.listdir(box.folder)) - before if not name.startswith(("stdout-", "stderr-"))}
+        expect_equal(new - {"job.sh", "words"}, set(), f"{text!r}: files elsewhere")
+        words = box.read("words").decode().split("\0")[:-1]
+        expect_equal(words[:2], ["--hostfile", made[0]], f"{text!r}: the hostfile")
+        expect_equal(words[words.index("--wdir") + 1], work, f"{text!r}: the folder")
+        expect_equal(words[-2:], ["echo", text], f"{text!r}: the command")
+        os.unlink(os.path.join(folder, made[0]))
 
 
 @case

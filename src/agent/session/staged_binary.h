@@ -1,7 +1,21 @@
 // The copy of dlaunch in a cache folder that this process executes.
 #pragma once
 
+#include <cstdint>
+#include <string>
+
+#include "model/result.h"
+
 namespace dlaunch {
+
+/// Whether this process executes what its launcher has staged, and all of it: a crash of the node
+/// can leave a file that is cut off, or ends in zeros, under the right name. What is checked: the
+/// build id, the size (0: unknown) and that the last part of an ELF file is there (elf(5): the
+/// section headers). Reads a few bytes. Error (kCannotExecute): one line that names the file.
+[[nodiscard]] Status check_staged_binary(const std::string& build_id, std::uint64_t size);
+
+/// Returns when this program's own file has reached its disk. Error (kCannotExecute): it cannot.
+[[nodiscard]] Status sync_own_binary();
 
 /// Its modification time says when it was last used: staging another build removes what was not for
 /// 30 days (launch/connect/remote_script). Sets it to now, unless it is less than a day old; leaves

@@ -1,6 +1,7 @@
 #include "launch/connect/channel_opening.h"
 
 #include <algorithm>
+#include <utility>
 
 #include "launch/connect/remote_script.h"
 
@@ -37,14 +38,19 @@ ChannelOpening::Found ChannelOpening::feed(std::string_view bytes) {
     return found_;
   }
   text_ += bytes;  // at most kMostBanner and one read: searching it again is cheap
-  const std::size_t at = text_.find(marker_);
-  if (at != std::string::npos) {
+  for (std::size_t at = 0; (at = text_.find(marker_)) != std::string::npos;) {
     const std::size_t begin = at + marker_.size();
     const std::size_t end = text_.find('\n', begin);
     if (end == std::string::npos && text_.size() - begin < kMostLine) return found_;
     const std::size_t stop = std::min(end, begin + kMostLine);
-    read_words(std::string_view(text_).substr(begin, stop - begin));
-    if (end != std::string::npos) rest_ = text_.substr(end + 1);
+    const std::string words = cleaned(std::string_view(text_).substr(begin, stop - begin));
+    std::string behind = end == std::string::npos ? "" : text_.substr(end + 1);
+    if (words == "started" && !std::exchange(started_, true)) {
+      text_ = std::move(behind);
+      continue;
+    }
+    read_words(words);
+    rest_ = std::move(behind);
     text_.resize(at);
     return found_;
   }
@@ -52,8 +58,7 @@ ChannelOpening::Found ChannelOpening::feed(std::string_view bytes) {
   return found_;
 }
 
-void ChannelOpening::read_words(std::string_view line) {
-  const std::string words = cleaned(line);
+void ChannelOpening::read_words(const std::string& words) {
   const std::size_t blank = std::min(words.find(' '), words.size());
   const std::string kind = words.substr(0, blank);
   argument_ = words.substr(std::min(blank + 1, words.size()));

@@ -29,22 +29,25 @@ class ChannelOpening {
   /// The next bytes. After anything but `nothing`, they are added to rest().
   Found feed(std::string_view bytes);
   [[nodiscard]] Found found() const { return found_; }
+  /// "started" has come: the binary on the node was executed.
+  [[nodiscard]] bool started() const { return started_; }
   /// Of missing, failed, gone and hidden, cleaned of control characters; at most 1 KiB.
   [[nodiscard]] const std::string& argument() const { return argument_; }
   /// The bytes behind the marker's line.
   [[nodiscard]] const std::string& rest() const { return rest_; }
   /// The last line with text that came before a marker, or while there was none: what a shell
-  /// says when it ends instead of running a command.
+  /// says when it ends instead of running a command. Of what came after "started", once it has.
   [[nodiscard]] std::string last_banner_line() const;
 
  private:
-  void read_words(std::string_view line);
+  void read_words(const std::string& words);
 
   std::string marker_;
   std::string text_;
   std::string argument_;
   std::string rest_;
   Found found_ = Found::nothing;
+  bool started_ = false;
 };
 
 /// The last line of `text` that says something, without control characters, cut at 300 bytes.

@@ -88,14 +88,6 @@ bool was_refused(const std::vector<std::string>& lines) {
          std::none_of(lines.begin(), lines.end(), names_a_cause);
 }
 
-/// What a shell returns for a file that is no program (POSIX XCU 2.8.2), or that it took for a
-/// script (2.9.1.1: ENOEXEC), and what a damaged one returns.
-bool is_of_a_bad_file(int code) {
-  constexpr int kSyntaxError = 2;
-  return code == exit_code::kCannotExecute || code == exit_code::kNotFound ||
-         code == kSyntaxError || (code > exit_code::kSignalBase && code < kSshError);
-}
-
 std::string with_program(const ConnectEnd& end, const std::string& line) {
   const std::size_t slash = end.program.rfind('/');
   const std::string name = slash == std::string::npos ? end.program : end.program.substr(slash + 1);
@@ -105,7 +97,25 @@ std::string with_program(const ConnectEnd& end, const std::string& line) {
 std::string ended_silently(const ConnectEnd& end, int code) {
   if (!end.last_line.empty())
     return "its login shell ended with code " + std::to_string(code) + ": " + end.last_line;
-  return with_program(end, "ended with code " + std::to_string(code) + " and said nothing");
+  const std::string text =
+      with_program(end, "ended with code " + std::to_string(code) + " and said nothing");
+  if (code == kSshError || end.by_hand.empty()) return text;
+  return text +
+         ": the command for the node was not run; an rc file there that ends the shell, or a "
+         "forced command of its sshd, is likely; try: " +
+         end.by_hand;
+}
+
+/// A file that is damaged, of another kind of machine (a shell takes it for a script then and
+/// returns anything: POSIX XCU 2.9.1.1), or that something kills.
+std::string ended_early(const ConnectEnd& end, int code) {
+  const std::string said = end.last_line.empty() ? telling_line(end.errors) : end.last_line;
+  std::string how = "ended with code " + std::to_string(code);
+  if (code == kSshError) how = "was killed by a signal";
+  if (code > exit_code::kSignalBase && code < kSshError)
+    how = "was killed by " + signal_name(code - exit_code::kSignalBase);
+  return "dlaunch was started there and " + how + " before it answered" +
+         (said.empty() ? "" : ": " + said);
 }
 
 /// That a key is not known is a matter of a minute, that it has changed may be an attack: the line
@@ -144,9 +154,10 @@ ConnectFailure failure_of(const ConnectEnd& end) {
     const auto refusal = std::find_if(lines.begin(), lines.end(), is_refusal);
     return {Kind::refused_for_now, with_program(end, *refusal)};
   }
+  // OpenSSH returns 255, and says nothing, also for a command that was killed by a signal.
+  if (end.started && (code != kSshError || lines.empty()))
+    return {Kind::cannot_execute, ended_early(end, code)};
   const std::string line = telling_line(end.errors);
-  if (is_of_a_bad_file(code))
-    return {Kind::cannot_execute, line.empty() ? ended_silently(end, code) : line};
   if (line.empty()) return {Kind::final, ended_silently(end, code)};
   if (code == kSshError) return {Kind::final, with_program(end, line)};
   return {Kind::final, "its login shell ended with code " + std::to_string(code) + ": " +

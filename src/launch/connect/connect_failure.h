@@ -12,12 +12,14 @@ struct ConnectEnd {
   std::string program;    // "ssh"
   std::string errors;     // what came on its stderr, or the end of it
   std::string last_line;  // of what came on its stdout without being ours
+  bool started = false;   // the binary on the node was executed
+  std::string by_hand{};  // what a person types to see the same: "ssh gpu12 echo hello"
 };
 
 struct ConnectFailure {
   enum class Kind : std::uint8_t {
     refused_for_now,  // a server (or bastion) takes no more connections at once: MaxStartups
-    cannot_execute,   // a shell was reached; the binary there cannot be run, or /bin/sh is missing
+    cannot_execute,   // the binary there was executed and ended without a word of ours
     final,
   };
   Kind kind = Kind::final;

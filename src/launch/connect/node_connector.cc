@@ -85,6 +85,7 @@ struct Opening {
   Step step = Step::agent;
   int place = -1;       // where the binary was put, or is being put
   std::string trouble;  // why earlier tries did not succeed
+  bool without_new_options = false;  // SshRequest::old_ssh of this ssh
   std::shared_ptr<SshProcess> process;
   UniqueFd input;  // its stdin, while nothing is uploaded
   std::unique_ptr<WatchedFd> upload;
@@ -126,6 +127,7 @@ struct NodeConnector::State {
   void found(Opening& opening);
   void hand_over(Opening& opening);
   void needs_binary(Opening& opening);
+  void stage(Opening& opening);
   void not_staged(Opening& opening);
   void process_ended(Opening& opening, int status);
   void next_step(Opening& opening);
@@ -135,7 +137,7 @@ struct NodeConnector::State {
   void drop(Opening& opening);
   [[nodiscard]] std::uint64_t session_of(NodeIndex node) const;
   [[nodiscard]] bool is_local(NodeIndex node) const;
-  [[nodiscard]] Result<std::vector<std::string>> argv_for(const Opening& opening,
+  [[nodiscard]] Result<std::vector<std::string>> argv_for(Opening& opening,
                                                           std::vector<std::string>& variables);
   [[nodiscard]] ConnectEnd end_of(Opening& opening, int status) const;
   [[nodiscard]] std::string command_for(const Opening& opening);
@@ -155,6 +157,7 @@ struct NodeConnector::State {
   std::map<NodeIndex, std::uint64_t> sessions;       // where another one than that of the settings
   std::map<NodeIndex, std::uint64_t> lost_sessions;  // the last one, where one was lost
   bool advance_posted = false;
+  bool old_ssh = false;  // learnt from the first one that has refused an option
   std::shared_ptr<bool> alive = std::make_shared<bool>(true);
 };
 
@@ -261,16 +264,19 @@ std::string NodeConnector::State::command_for(const Opening& opening) {
                         static_cast<std::size_t>(opening.place));
   }
   const auto lost = lost_sessions.find(opening.node);
-  return agent_script({settings.build_id, session, opening.node.value, opening.purpose,
-                       settings.pid_namespace, lost == lost_sessions.end() ? 0 : lost->second},
-                      opening.place);
+  const auto own = binary.bytes();  // mapped, not read
+  return agent_script(
+      {settings.build_id, own ? own->size() : 0, session, opening.node.value, opening.purpose,
+       settings.pid_namespace, lost == lost_sessions.end() ? 0 : lost->second},
+      opening.place);
 }
 
 Result<std::vector<std::string>> NodeConnector::State::argv_for(
-    const Opening& opening, std::vector<std::string>& variables) {
+    Opening& opening, std::vector<std::string>& variables) {
   if (is_local(opening.node))
     return local_agent(session_of(opening.node), opening.node, settings.pid_namespace);
   SshRequest request;
+  request.old_ssh = opening.without_new_options = old_ssh;
   request.remote_command = command_for(opening);
   request.may_ask = prompts && opening.purpose == Purpose::fresh;
   if (request.may_ask) {
@@ -366,8 +372,15 @@ void NodeConnector::State::found(Opening& opening) {
 }
 
 ConnectEnd NodeConnector::State::end_of(Opening& opening, int status) const {
-  return {status, program_of(settings.connect), opening.process->errors(),
-          opening.opening->last_banner_line()};
+  const std::string by_hand =
+      is_local(opening.node) ? ""
+                             : line_by_hand(settings.connect, targets[opening.node.value].host);
+  return {status,
+          program_of(settings.connect),
+          opening.process->errors(),
+          opening.opening->last_banner_line(),
+          opening.opening->started(),
+          by_hand};
 }
 
 void NodeConnector::State::hand_over(Opening& opening) {
@@ -380,7 +393,8 @@ void NodeConnector::State::hand_over(Opening& opening) {
   opening.process->release();
   connection.last_words = [process = opening.process, program = program_of(settings.connect),
                            remote = connection.remote](int status) {
-    return remote ? end_of_connection({status, program, process->errors(), ""}) : std::string();
+    return remote ? end_of_connection({status, program, process->errors(), ""})
+                  : std::string();
   };
   if (!connection.read) {
     return answer(opening.node, fail(exit_code::kNodeLost, "too many open files (ulimit -n)"));
@@ -395,13 +409,17 @@ void NodeConnector::State::needs_binary(Opening& opening) {
                                      "its processor is " + there + ", this dlaunch is for " +
                                          architecture() + "; all nodes must be of one kind"));
   }
-  if (const auto bytes = binary.bytes(); !bytes)
-    return answer(opening.node, tl::unexpected(bytes.error()));
   if (opening.place >= 0) {
     return answer(opening.node, fail(exit_code::kNodeLost,
                                      std::string("what was put into ") + kPlaces[opening.place] +
                                          " is not there in the next connection"));
   }
+  stage(opening);
+}
+
+void NodeConnector::State::stage(Opening& opening) {
+  if (const auto bytes = binary.bytes(); !bytes)
+    return answer(opening.node, tl::unexpected(bytes.error()));
   opening.step = Opening::Step::upload;
   opening.place = 0;
   next_step(opening);
@@ -448,6 +466,10 @@ void NodeConnector::State::process_ended(Opening& opening, int status) {
     return answer(opening.node, fail(exit_code::kNodeLost, "its agent ended before it was ready" +
                                                                said(opening.process->errors())));
   }
+  if (!opening.without_new_options && is_too_new_an_option(opening.process->errors())) {
+    old_ssh = true;
+    return next_step(opening);
+  }
   const ConnectFailure failure = failure_of(end_of(opening, status));
   using Kind = ConnectFailure::Kind;
   if (failure.kind == Kind::refused_for_now) {
@@ -456,13 +478,12 @@ void NodeConnector::State::process_ended(Opening& opening, int status) {
     queue.refused(opening.node, monotonic_now());
     return advance_soon();
   }
-  if (failure.kind == Kind::cannot_execute && opening.step == Opening::Step::agent &&
-      opening.place < 0) {
-    opening.step = Opening::Step::upload;
-    opening.place = 0;
-    if (const auto bytes = binary.bytes(); !bytes)
-      return answer(opening.node, tl::unexpected(bytes.error()));
-    return next_step(opening);
+  if (failure.kind == Kind::cannot_execute && opening.step == Opening::Step::agent) {
+    if (opening.place < 0) return stage(opening);
+    return answer(opening.node, fail(exit_code::kNodeLost, failure.text + "; try there: " +
+                                                               kPlaces[opening.place] + '/' +
+                                                               settings.build_id +
+                                                               "/dlaunch --version"));
   }
   answer(opening.node, fail(exit_code::kNodeLost, failure.text));
 }
@@ -508,6 +529,8 @@ void NodeConnector::State::expire(NodeIndex node) {
     what += ": dlaunch itself was still being copied there";
   } else if (const std::string line = telling_line(opening.process->errors()); !line.empty()) {
     what += ": " + line;
+  } else if (opening.opening->started()) {
+    what += ": dlaunch was started there and does not answer";
   } else if (const std::string said = opening.opening->last_banner_line(); !said.empty()) {
     what += ": its login shell has printed \"" + said + "\" and does not go on";
   } else {

@@ -12,10 +12,17 @@ std::string for_any_shell(const std::string& script) {
   return "exec /bin/sh -c '" + script + "'";
 }
 
+// Of the connection's stdin, which an rc file may have closed or replaced by /dev/null. A closed one
+// cannot be duplicated; a failed redirection of true(1) is not the end of the shell, of ":" it is.
+constexpr const char* kNoStdin =
+    R"sh(nothing() { echo "$m failed its stdin is $1 and not the connection: an rc file of the login shell there )sh"
+    R"sh((exec </dev/null) or an option of the connection (ssh -n) has replaced it"; exit 1; }; )sh"
+    R"sh({ true 3<&0; } 2>/dev/null || nothing closed; [ -c /dev/stdin ] && nothing "a device"; )sh";
+
 // The marker is put together on the node, so that a shell which prints its command does not look
 // like an answer.
 std::string prelude(std::uint64_t session) {
-  return std::string("m=@; m=${m}") + (kMarker + 1) + session_text(session) + "; ";
+  return std::string("m=@; m=${m}") + (kMarker + 1) + session_text(session) + "; " + kNoStdin;
 }
 
 // A folder of ours that nobody else can write to, and with a second argument one in it, too. ls(1)
@@ -46,7 +53,8 @@ std::string find_place(std::size_t place) {
 }
 
 std::string agent_words(const RemoteAgent& agent) {
-  const std::string node = " --node " + std::to_string(agent.node);
+  const std::string node = " --node " + std::to_string(agent.node) + " --build " + agent.build_id +
+                           " --size " + std::to_string(agent.size);
   if (agent.purpose == Purpose::attach)
     return "agent --attach " + session_text(agent.session) + node;
   return "agent --session " + session_text(agent.session) + node +
@@ -74,7 +82,7 @@ std::string agent_script(const RemoteAgent& agent, int only) {
   script +=
       "go() { b=$d/" + agent.build_id + "; f=$b/dlaunch; " +
       R"sh([ -f "$f" ] && [ -x "$f" ] && [ -O "$f" ] || return 0; [ -L "$f" ] && return 0; )sh"
-      R"sh(own "$d" "$b" && exec "$f" )sh" +
+      R"sh(own "$d" "$b" && echo "$m started" && exec "$f" )sh" +
       agent_words(agent) + "; }; ";
   for (std::size_t place = 0; place < kPlaceCount; ++place) {
     if (only < 0 || static_cast<std::size_t>(only) == place) script += find_place(place) + "go; ";
@@ -106,7 +114,8 @@ std::string stage_script(const std::string& build_id, std::uint64_t session, std
       R"sh(chmod 700 "$f"; e=$("$f" agent --probe 2>&1) || no "$f: cannot be executed: $e"; )sh";
   script += "[ \"$e\" = " + build_id + " ] || no \"$f: is not what was sent: $e\"; ";
   script +=
-      R"sh(e=$(mv -f "$f" "$b/dlaunch" 2>&1) || no "$e"; )sh"
+      R"sh(same() { [ -L "$1" ] && return 1; [ -f "$1" ] && [ -x "$1" ] && [ -O "$1" ] && cmp -s "$1" "$f"; }; )sh"
+      R"sh(same "$b/dlaunch" || e=$(mv -f "$f" "$b/dlaunch" 2>&1) || no "$e"; )sh"
       // Builds that nobody has used for long (agent/session/staged_binary.h); a run that began
       // meanwhile brings its own again. own() has switched the expansion of names off. Only folders
       // whose name is a build id, 40 hex digits, and of them only what we have put there: run

@@ -4,10 +4,12 @@
 // that means the same to sh, dash, bash, zsh, fish, tcsh and busybox: exec /bin/sh -c '...', with
 // none of ' ! \ newline inside. The rest is for /bin/sh, as POSIX XCU 2 has it, with test -O.
 //
-// Where the binary lies on a node: the first of places() that can be used, in a folder for its
+// Where the binary lies on a node: the first of kPlaces that can be used, in a folder for its
 // build id. What is run from there belongs to us alone: folders are ours, 0700 and no links. A new
-// file is written beside its place, run once (`dlaunch agent --probe`), and renamed; so several
-// launchers may do this at once, and a file in its place is whole and can be executed.
+// file is written beside its place, run once (`dlaunch agent --probe`, which also syncs it to
+// disk), and renamed; so several launchers may do this at once, and a file in its place is whole.
+// Should it not be whole all the same, it says so itself (agent/session/staged_binary.h) or ends
+// without a word. Both are seen as a "started" that no "ready" follows, and it is staged anew.
 #pragma once
 
 #include <cstddef>
@@ -28,7 +30,8 @@ inline constexpr const char* kPlaces[] = {"~/.cache/dlaunch", "/var/tmp/dlaunch-
 inline constexpr std::size_t kPlaceCount = 4;
 
 struct RemoteAgent {
-  std::string build_id;  // hex digits or "unknown"
+  std::string build_id;    // hex digits or "unknown"
+  std::uint64_t size = 0;  // of the binary, in bytes
   std::uint64_t session = 0;
   std::uint32_t node = 0;
   Purpose purpose = Purpose::fresh;
@@ -36,12 +39,13 @@ struct RemoteAgent {
   std::uint64_t after = 0;  // the lost session whose end a fresh agent waits for; 0: none
 };
 
-/// Executes the agent, which says "ready"; or says "missing ARCHITECTURE". `only`: a place where it
-/// must be, else all of them.
+/// Says "started" and executes the agent, which says "ready"; or says "missing ARCHITECTURE".
+/// `only`: a place where it must be, else all of them. Both scripts say "failed" with the reason
+/// where their stdin is not the connection.
 [[nodiscard]] std::string agent_script(const RemoteAgent& agent, int only = -1);
 
 /// Puts `size` bytes of stdin, a binary of this build, in a place: says "staged", or "failed"
-/// with the reason.
+/// with the reason. A file that is there with the same content stays: others may be running it.
 [[nodiscard]] std::string stage_script(const std::string& build_id, std::uint64_t session,
                                        std::uint64_t size, std::size_t place);
 

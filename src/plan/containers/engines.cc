@@ -16,7 +16,7 @@ constexpr const char* kLockedMemory = "--ulimit=memlock=-1:-1";
 
 /// One value of a comma-separated list (RFC 4180, as both programs read --mount).
 std::string csv(const std::string& text) {
-  if (text.find_first_of(",\"") == std::string::npos) return text;
+  if (text.find_first_of(",\"\n\r") == std::string::npos) return text;
   std::string out = "\"";
   for (const char c : text) out += c == '"' ? std::string("\"\"") : std::string(1, c);
   return out + '"';

@@ -6,6 +6,8 @@
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
+#include "spec/job_name.h"
+
 #include "spec/slurm_fit.h"
 
 namespace dlaunch {
@@ -101,6 +103,27 @@ TEST(SlurmScript, ANameIsMadeOneThatSlurmTakes) {
   JobSpec job;
   job.name = "my job #1\n\xc3\xa9";
   EXPECT_THAT(script_of(job), HasSubstr("--job-name=my-job--1---\n"));
+}
+
+TEST(JobName, AsAWordHoldsNothingThatAShellOrAPathWouldRead) {
+  const std::pair<std::string, std::string> cases[] = {
+      {"resnet-50_v1.5", "resnet-50_v1.5"},
+      {"x\ntouch owned", "x-touch-owned"},
+      {"$(touch owned)", "touch-owned-"},
+      {"`id`; rm -rf ~ #", "id---rm--rf----"},
+      {"it's \"quoted\"", "it-s--quoted-"},
+      {"../../etc/passwd", "etc-passwd"},
+      {"..", "dlaunch"},
+      {"-rf", "rf"},
+      {".ssh", "ssh"},
+      {"a/b\\c", "a-b-c"},
+      {"\xff\xfe \x1b[2J", "2J"},
+      {"caf\xc3\xa9", "caf--"},
+      {std::string("a\0b", 3), "a-b"},
+      {"", "dlaunch"},
+      {std::string(5000, 'n'), std::string(64, 'n')},
+  };
+  for (const auto& [name, word] : cases) EXPECT_EQ(spec::name_as_word(name), word) << name;
 }
 
 struct Size {

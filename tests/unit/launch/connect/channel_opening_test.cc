@@ -76,5 +76,24 @@ TEST(ChannelOpening, TheLastLineThatSaysSomething) {
   EXPECT_LE(last_line(std::string(5000, 'x')).size(), 303U);
 }
 
+TEST(ChannelOpening, StartedIsRememberedAndTheSearchGoesOn) {
+  const std::string started = kReady.substr(0, kReady.find("ready")) + "started";
+  for (const char* line_end : {"\n", "\r\n"}) {
+    ChannelOpening opening(kSession);
+    EXPECT_EQ(opening.feed("Welcome\n"), Found::nothing);
+    EXPECT_FALSE(opening.started());
+    EXPECT_EQ(opening.feed(started + line_end), Found::nothing);
+    EXPECT_TRUE(opening.started());
+    EXPECT_EQ(opening.last_banner_line(), "") << "the banner is nothing that the program has said";
+    EXPECT_EQ(opening.feed("a word\n"), Found::nothing);
+    EXPECT_EQ(opening.last_banner_line(), "a word");
+    EXPECT_EQ(opening.feed(kReady + "abc"), Found::ready);
+    EXPECT_EQ(opening.rest(), "abc");
+  }
+  ChannelOpening together(kSession);
+  EXPECT_EQ(together.feed(started + '\n' + kReady + "abc"), Found::ready);
+  EXPECT_EQ(together.rest(), "abc");
+}
+
 }  // namespace
 }  // namespace dlaunch

@@ -88,13 +88,41 @@ TEST(ConnectFailure, ALoginShellThatEndsInstead) {
   EXPECT_EQ(failure_of(ended(0, "")).text, "ssh: ended with code 0 and said nothing");
 }
 
-TEST(ConnectFailure, AFileThatCannotBeExecutedIsWorthAnotherCopy) {
-  for (const int code : {126, 127, 2, 139}) {
-    EXPECT_EQ(failure_of(ended(code, "sh: 1: /x/dlaunch: Exec format error\n")).kind,
-              Kind::cannot_execute)
-        << code;
+TEST(ConnectFailure, ACommandThatWasNeverRunIsToldWithWhatToTry) {
+  ConnectEnd end = ended(0, "");
+  end.by_hand = "ssh -- gpu12 echo hello";
+  EXPECT_EQ(failure_of(end).text,
+            "ssh: ended with code 0 and said nothing: the command for the node was not run; an rc "
+            "file there that ends the shell, or a forced command of its sshd, is likely; try: ssh "
+            "-- gpu12 echo hello");
+  end.wait_status = 255 << 8;  // of ssh itself: the node has no part in it
+  EXPECT_EQ(failure_of(end).text, "ssh: ended with code 255 and said nothing");
+}
+
+// A file that is empty, damaged or of another processor ends in many ways; no list of codes has
+// them all.
+TEST(ConnectFailure, WhatWasStartedAndSaidNothingIsWorthAnotherCopy) {
+  for (const int code : {0, 1, 2, 70, 126, 127, 132, 135, 137, 139, 255}) {
+    ConnectEnd end = ended(code, "");
+    EXPECT_EQ(failure_of(end).kind, Kind::final) << code;
+    end.started = true;
+    EXPECT_EQ(failure_of(end).kind, Kind::cannot_execute) << code;
   }
-  EXPECT_EQ(failure_of(ended(1, "x")).kind, Kind::final);
+  ConnectEnd broken = ended(255, "Timeout, server gpu12 not responding.\r\n");
+  broken.started = true;
+  EXPECT_EQ(failure_of(broken).kind, Kind::final);
+}
+
+TEST(ConnectFailure, HowItEndedIsSaid) {
+  ConnectEnd end = ended(135, "");
+  end.started = true;
+  EXPECT_EQ(failure_of(end).text,
+            "dlaunch was started there and was killed by SIGBUS before it answered");
+  end = ended(126, "/bin/sh: 1: /x/dlaunch: Exec format error\n");
+  end.started = true;
+  EXPECT_EQ(failure_of(end).text,
+            "dlaunch was started there and ended with code 126 before it answered: /bin/sh: 1: "
+            "/x/dlaunch: Exec format error");
 }
 
 TEST(ConnectFailure, AKilledSsh) {

@@ -2,7 +2,12 @@
 // no ssh.
 #include "launch/connect/node_connector.h"
 
-#include <optional>
+#include <filesystem>
+#include <fstream>
+#include <memory>
+
+#include <sys/stat.h>
+#include <unistd.h>
 
 #include <gtest/gtest.h>
 
@@ -13,8 +18,6 @@ namespace {
 
 class NodeConnectorTest : public testing::Test {
  protected:
-  NodeConnectorTest() : connector_(loop_, targets_, settings()) {}
-
   NodeConnector::Settings settings() {
     targets_.resize(1);
     targets_[0].host.name = "node1";
@@ -22,7 +25,7 @@ class NodeConnectorTest : public testing::Test {
     NodeConnector::Settings its;
     its.connect.via = Connect::Via::command;
     its.connect.command = {"/nonexistent/ssh", "{host}"};
-    its.timeout = std::chrono::seconds(20);
+    its.timeout = timeout_;
     its.build_id = "abc";
     return its;
   }
@@ -42,17 +45,67 @@ class NodeConnectorTest : public testing::Test {
   std::vector<NodeTarget> targets_;
   int answers_ = 0;
   std::string said_;
-  NodeConnector connector_;
+  Duration timeout_ = std::chrono::seconds(20);
 };
 
-TEST_F(NodeConnectorTest, AProgramThatIsNotThereIsAnAnswer) {
+/// A connector whose program is not there.
+class NoProgram : public NodeConnectorTest {
+ protected:
+  NodeConnector connector_{loop_, targets_, settings()};
+};
+
+/// A way to a node on which each command of ours does what `script` says: $s is the session as the
+/// answers have it, and $1 the command.
+class ScriptedNode : public NodeConnectorTest {
+ protected:
+  void open(const std::string& script) {
+    connector_ = nullptr;
+    NodeConnector::Settings its = settings();
+    its.connect.command = {"/bin/sh", "-c", "s=@dlaunch:0000000000000000; " + script, "node"};
+    connector_ = std::make_unique<NodeConnector>(loop_, targets_, its);
+    connector_->open(NodeIndex(0), Purpose::fresh, note());
+    turn_until_answered();
+  }
+  std::unique_ptr<NodeConnector> connector_;
+};
+
+TEST_F(ScriptedNode, WhatEndsAtOnceAlsoWhenItWasStagedAnewIsNotStagedForEver) {
+  open("case $1 in *--probe*) cat >/dev/null; echo $s staged;; *) echo $s started; exit 3;; esac");
+  EXPECT_EQ(said_,
+            "dlaunch was started there and ended with code 3 before it answered; try there: "
+            "~/.cache/dlaunch/abc/dlaunch --version");
+}
+
+TEST_F(ScriptedNode, AProgramThatWasStartedAndHangsIsNotTheLoginShell) {
+  timeout_ = std::chrono::milliseconds(600);
+  open("echo Welcome; echo $s started; exec sleep 20");
+  EXPECT_EQ(said_, "no connection within 600 ms: dlaunch was started there and does not answer");
+}
+
+TEST_F(ScriptedNode, AnSshThatLacksAnOptionIsAskedWithoutIt) {
+  const std::string folder = testing::TempDir() + "old-ssh-" + std::to_string(::getpid());
+  std::ofstream(folder) << "#!/bin/sh\ncase \"$*\" in *stdinnull*) echo 'command-line: line 0: Bad "
+                           "configuration option: stdinnull' >&2; exit 255;; esac\necho "
+                           "@dlaunch:0000000000000000 failed as an old one\n";
+  ::chmod(folder.c_str(), 0700);
+  NodeConnector::Settings its = settings();
+  its.connect = Connect();
+  its.connect.ssh = folder;
+  NodeConnector connector(loop_, targets_, its);
+  connector.open(NodeIndex(0), Purpose::fresh, note());
+  turn_until_answered();
+  EXPECT_EQ(said_, "as an old one");
+  std::filesystem::remove(folder);
+}
+
+TEST_F(NoProgram, AProgramThatIsNotThereIsAnAnswer) {
   connector_.open(NodeIndex(0), Purpose::fresh, note());
   turn_until_answered();
   EXPECT_EQ(answers_, 1);
   EXPECT_NE(said_.find("/nonexistent/ssh"), std::string::npos) << said_;
 }
 
-TEST_F(NodeConnectorTest, WhoCancelsInTheTurnOfTheAnswerGetsNone) {
+TEST_F(NoProgram, WhoCancelsInTheTurnOfTheAnswerGetsNone) {
   connector_.open(NodeIndex(0), Purpose::fresh, note());
   // The turn in which it fails; the answer waits for the next one.
   ASSERT_TRUE(loop_.run_one(monotonic_now() + std::chrono::seconds(20)));
@@ -62,7 +115,7 @@ TEST_F(NodeConnectorTest, WhoCancelsInTheTurnOfTheAnswerGetsNone) {
   EXPECT_EQ(answers_, 0);
 }
 
-TEST_F(NodeConnectorTest, WhoAsksAgainInThatTurnGetsOneAnswer) {
+TEST_F(NoProgram, WhoAsksAgainInThatTurnGetsOneAnswer) {
   connector_.open(NodeIndex(0), Purpose::fresh, note());
   ASSERT_TRUE(loop_.run_one(monotonic_now() + std::chrono::seconds(20)));
   connector_.open(NodeIndex(0), Purpose::fresh, note());

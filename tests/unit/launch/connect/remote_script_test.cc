@@ -22,6 +22,7 @@ using testing::HasSubstr;
 using testing::StartsWith;
 
 constexpr std::uint64_t kSession = 0xabcULL;
+constexpr std::uint64_t kSize = 12345;
 constexpr const char* kMark = "@dlaunch:0000000000000abc ";
 
 struct Answer {
@@ -61,11 +62,12 @@ class RemoteScript : public testing::Test {
     return answer;
   }
   [[nodiscard]] std::string agent() const {
-    return agent_script({build_, kSession, 7, Purpose::fresh, false});
+    return agent_script({build_, kSize, kSession, 7, Purpose::fresh, false});
   }
   [[nodiscard]] std::string stage() const {
     return stage_script(build_, kSession, binary_.size(), 0);
   }
+  static std::string started() { return std::string(kMark) + "started\n"; }
   [[nodiscard]] std::string cache() const { return home_ + "/.cache/dlaunch"; }
   [[nodiscard]] std::string folder() const { return cache() + '/' + build_; }
   [[nodiscard]] std::size_t files() const {
@@ -82,7 +84,7 @@ class RemoteScript : public testing::Test {
 
 TEST_F(RemoteScript, HoldsNothingThatALoginShellWouldRead) {
   for (const std::string& text :
-       {agent(), stage(), agent_script({build_, kSession, 1, Purpose::attach, true}, 2)}) {
+       {agent(), stage(), agent_script({build_, kSize, kSession, 1, Purpose::attach, true}, 2)}) {
     EXPECT_THAT(text, StartsWith("exec /bin/sh -c '"));
     EXPECT_EQ(text.back(), '\'');
     const std::string inside = text.substr(17, text.size() - 18);
@@ -101,18 +103,21 @@ TEST_F(RemoteScript, MissingThenStagedThenExecuted) {
   EXPECT_EQ(mode(folder() + "/dlaunch"), 0700U);
   EXPECT_EQ(files(), 1U);
   // The rank gets the umask of the login, not that of the staging.
-  EXPECT_EQ(run(agent()).out, "ran agent --session 0000000000000abc --node 7\n0022\n");
+  EXPECT_EQ(run(agent()).out, started() + "ran agent --session 0000000000000abc --node 7 --build " +
+                                  build_ + " --size 12345\n0022\n");
 }
 
 TEST_F(RemoteScript, TheWordsOfEachPurpose) {
   ASSERT_EQ(run(stage(), binary_).code, 0);
-  EXPECT_THAT(run(agent_script({build_, kSession, 3, Purpose::fresh, true})).out,
-              StartsWith("ran agent --session 0000000000000abc --node 3 --pid-namespace\n"));
-  EXPECT_THAT(run(agent_script({build_, kSession, 3, Purpose::fresh, false, 0xdef})).out,
-              StartsWith("ran agent --session 0000000000000abc --node 3 --after "
-                         "0000000000000def\n"));
-  EXPECT_THAT(run(agent_script({build_, kSession, 3, Purpose::attach, false, 0xdef})).out,
-              StartsWith("ran agent --attach 0000000000000abc --node 3\n"));
+  EXPECT_THAT(run(agent_script({build_, kSize, kSession, 3, Purpose::fresh, true})).out,
+              StartsWith(started() + "ran agent --session 0000000000000abc --node 3 --build " +
+                         build_ + " --size 12345 --pid-namespace\n"));
+  EXPECT_THAT(run(agent_script({build_, kSize, kSession, 3, Purpose::fresh, false, 0xdef})).out,
+              StartsWith(started() + "ran agent --session 0000000000000abc --node 3 --build " +
+                         build_ + " --size 12345 --after 0000000000000def\n"));
+  EXPECT_THAT(run(agent_script({build_, kSize, kSession, 3, Purpose::attach, false, 0xdef})).out,
+              StartsWith(started() + "ran agent --attach 0000000000000abc --node 3 --build " +
+                         build_ + " --size 12345\n"));
 }
 
 TEST_F(RemoteScript, InEveryShellThatThisMachineHas) {
@@ -124,7 +129,7 @@ TEST_F(RemoteScript, InEveryShellThatThisMachineHas) {
     const std::string program = std::string(shell).substr(0, std::string(shell).find(' '));
     if (::access(program.c_str(), X_OK) != 0) continue;
     ++shells;
-    EXPECT_THAT(run(agent(), "", shell).out, StartsWith("ran agent ")) << shell;
+    EXPECT_THAT(run(agent(), "", shell).out, StartsWith(started() + "ran agent ")) << shell;
     EXPECT_EQ(run(stage(), binary_, shell).out, std::string(kMark) + "staged\n") << shell;
   }
   EXPECT_GE(shells, 2);
@@ -190,6 +195,47 @@ TEST_F(RemoteScript, WhatCannotBeExecutedIsNotPutInPlace) {
               HasSubstr("is not what was sent: another build"));
 }
 
+TEST_F(RemoteScript, AWholeFileInPlaceStaysAndAnyOtherIsReplaced) {
+  ASSERT_EQ(run(stage(), binary_).code, 0);
+  const std::string file = folder() + "/dlaunch";
+  const auto inode = [&] {
+    struct stat info {};
+    return ::stat(file.c_str(), &info) == 0 ? info.st_ino : 0;
+  };
+  const auto first = inode();
+  ASSERT_EQ(run(stage(), binary_).out, std::string(kMark) + "staged\n");
+  EXPECT_EQ(inode(), first);
+  const auto is_repaired = [&] {
+    const Answer answer = run(stage(), binary_);
+    std::ifstream there(file);
+    const std::string text((std::istreambuf_iterator<char>(there)), {});
+    return answer.out == std::string(kMark) + "staged\n" && text == binary_ &&
+           mode(file) == 0700U && fs::is_regular_file(fs::symlink_status(file)) && files() == 1;
+  };
+  fs::resize_file(file, 10);
+  EXPECT_TRUE(is_repaired());
+  ::chmod(file.c_str(), 0600);
+  EXPECT_TRUE(is_repaired());
+  fs::rename(file, home_ + "/moved");
+  fs::create_symlink(home_ + "/moved", file);
+  EXPECT_TRUE(is_repaired());
+}
+
+TEST_F(RemoteScript, AStdinThatIsNotTheConnectionIsNamed) {
+  ASSERT_EQ(run(stage(), binary_).code, 0);
+  for (const std::string& script : {agent(), stage()}) {
+    EXPECT_THAT(run("exec </dev/null; " + script).out,
+                StartsWith(std::string(kMark) + "failed its stdin is a device and not"));
+    for (const char* shell : {"/bin/sh", "/bin/bash", "/bin/dash", "/bin/busybox sh"}) {
+      if (::access(std::string(shell).substr(0, std::string(shell).find(' ')).c_str(), X_OK) != 0)
+        continue;
+      EXPECT_THAT(run("exec <&-; " + script, "", shell).out,
+                  StartsWith(std::string(kMark) + "failed its stdin is closed and not"))
+          << shell;
+    }
+  }
+}
+
 TEST_F(RemoteScript, AFolderThatOthersMayWriteToIsNotTrusted) {
   ASSERT_EQ(run(stage(), binary_).code, 0);
   ::chmod(folder().c_str(), 0777);
@@ -246,7 +292,7 @@ TEST_F(RemoteScript, SeveralAtOnceLeaveOneWholeFile) {
   for (std::thread& thread : threads) thread.join();
   for (const std::string& answer : answers) EXPECT_EQ(answer, std::string(kMark) + "staged\n");
   EXPECT_EQ(files(), 1U);
-  EXPECT_THAT(run(agent()).out, StartsWith("ran agent"));
+  EXPECT_THAT(run(agent()).out, StartsWith(started() + "ran agent"));
 }
 
 TEST_F(RemoteScript, OtherBuildsStay) {
@@ -259,9 +305,9 @@ TEST_F(RemoteScript, OtherBuildsStay) {
 
 TEST_F(RemoteScript, OnePlaceAlone) {
   ASSERT_EQ(run(stage(), binary_).code, 0);
-  EXPECT_THAT(run(agent_script({build_, kSession, 0, Purpose::fresh, false}, 0)).out,
-              StartsWith("ran agent"));
-  EXPECT_THAT(run(agent_script({build_, kSession, 0, Purpose::fresh, false}, 1)).out,
+  EXPECT_THAT(run(agent_script({build_, kSize, kSession, 0, Purpose::fresh, false}, 0)).out,
+              StartsWith(started() + "ran agent"));
+  EXPECT_THAT(run(agent_script({build_, kSize, kSession, 0, Purpose::fresh, false}, 1)).out,
               HasSubstr("missing"));
 }
 

@@ -40,13 +40,48 @@ TEST(SshCommand, SwitchesOffWhatWouldDisturbTheChannel) {
   EXPECT_THAT(words({}, host("a")),
               IsSupersetOf({"-T", "ControlMaster=no", "ControlPath=none", "ClearAllForwardings=yes",
                             "ExitOnForwardFailure=no", "RemoteCommand=none", "RequestTTY=no",
-                            "PermitLocalCommand=no", "ForwardX11=no", "ConnectTimeout=29"}));
+                            "PermitLocalCommand=no", "ForwardX11=no", "ConnectTimeout=29",
+                            "LogLevel=INFO", "VisualHostKey=no", "stdinnull=no",
+                            "sessiontype=default", "forkafterauthentication=no"}));
+}
+
+TEST(SshCommand, AnOldSshGetsNoOptionThatItLacks) {
+  const auto argv = connect_command({}, host("a"), {"x", std::chrono::seconds(9), false, 0, true});
+  ASSERT_TRUE(argv);
+  for (const std::string& word : *argv) {
+    for (const char* name : {"stdinnull", "sessiontype", "forkafterauthentication"})
+      EXPECT_EQ(word.find(name), std::string::npos) << word;
+  }
+  EXPECT_THAT(*argv, Contains("LogLevel=INFO"));
+  // Of OpenSSH 8.4 (process_config_line_depth() in readconf.c), and what is the user's own.
+  const std::string complaint = "Bad configuration option: ";
+  EXPECT_TRUE(is_too_new_an_option("command-line: line 0: " + complaint + "stdinnull\r\n"));
+  EXPECT_FALSE(is_too_new_an_option("/home/me/.ssh/config: line 3: " + complaint + "stdinnull\r\n"));
+  EXPECT_FALSE(is_too_new_an_option("command-line: line 0: " + complaint + "usekeychain\r\n"));
+}
+
+TEST(SshCommand, TheLineToTryByHandCanBeTyped) {
+  HostSpec to = host("gpu12");
+  EXPECT_EQ(line_by_hand({}, to), "ssh -- gpu12 echo hello");
+  to.user = "me";
+  to.port = 2222;
+  Connect connect;
+  connect.ssh = "ssh -F my_config";
+  connect.identity_file = "my key";
+  EXPECT_EQ(line_by_hand(connect, to),
+            "ssh -F my_config -l me -p 2222 -i 'my key' -- gpu12 echo hello");
+  connect.via = Connect::Via::command;
+  connect.command = {"kubectl", "exec", "-i", "{host}", "--", "sh", "-c"};
+  EXPECT_EQ(line_by_hand(connect, to), "kubectl exec -i gpu12 -- sh -c 'echo hello'");
+  connect.via = Connect::Via::slurm;
+  EXPECT_EQ(line_by_hand(connect, to), "");
 }
 
 TEST(SshCommand, LeavesTheRestToTheUsersConfiguration) {
   const Words argv = words({}, host("a"));
   for (const std::string& word : argv) {
-    EXPECT_EQ(word.find("HostKey"), std::string::npos) << word;
+    EXPECT_EQ(word.find("HostKeyA"), std::string::npos) << word;
+    EXPECT_EQ(word.find("StrictHostKey"), std::string::npos) << word;
     EXPECT_EQ(word.find("Agent"), std::string::npos) << word;
     EXPECT_EQ(word.find("Alive"), std::string::npos) << word;
   }
