@@ -27,8 +27,8 @@ std::span<const Transition> lifecycle() {
   return kLifecycle;
 }
 
-std::optional<Phase> next_phase(Phase from, Step step) {
-  for (const Transition& t : kLifecycle) {
+std::optional<Phase> next_phase(Phase from, Step step, std::span<const Transition> table) {
+  for (const Transition& t : table) {
     if (t.from == from && t.step == step) return t.to;
   }
   return std::nullopt;
@@ -50,6 +50,28 @@ const char* name_of(Phase phase) {
       return "collect";
     case Phase::done:
       return "done";
+  }
+  return "";
+}
+
+const char* name_of(Step step) {
+  switch (step) {
+    case Step::connected:
+      return "connected";
+    case Step::planned:
+      return "planned";
+    case Step::halted:
+      return "halted";
+    case Step::emptied:
+      return "emptied";
+    case Step::failed:
+      return "failed";
+    case Step::waited:
+      return "waited";
+    case Step::relost:
+      return "relost";
+    case Step::collected:
+      return "collected";
   }
   return "";
 }

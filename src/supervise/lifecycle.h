@@ -39,9 +39,12 @@ struct Transition {
 /// The whole table, each (from, step) at most once.
 [[nodiscard]] std::span<const Transition> lifecycle();
 
-/// nullopt: the step means nothing in this phase and is ignored.
-[[nodiscard]] std::optional<Phase> next_phase(Phase, Step);
+/// nullopt: the step cannot be taken in this phase. Whoever tries to has made a mistake, and the
+/// run must end of it: a step that is dropped may be the only one that would have moved it on.
+[[nodiscard]] std::optional<Phase> next_phase(Phase, Step,
+                                              std::span<const Transition> table = lifecycle());
 
 [[nodiscard]] const char* name_of(Phase);
+[[nodiscard]] const char* name_of(Step);
 
 }  // namespace dlaunch

@@ -10,8 +10,9 @@ namespace dlaunch {
 
 using NodeState = AttemptProgress::NodeState;
 
-Supervisor::Supervisor(const SupervisorConfig& config)
+Supervisor::Supervisor(const SupervisorConfig& config, std::span<const Transition> table)
     : config_(config),
+      table_(table),
       channels_(config.nodes, Channel::opening),
       restarts_(config.restart, config.port_retries),
       returns_(config.return_limit, config.connect_limit) {}
@@ -26,7 +27,9 @@ std::vector<Action> Supervisor::on(const Event& event, MonotonicTime now) {
   if (done()) return {};
   now_ = now;
   std::visit([this](const auto& e) { handle(e); }, event);
-  enforce_limits();
+  if (!done()) enforce_limits();
+  if (!done() && is_stuck())
+    break_off(std::string("nothing can end the phase \"") + name_of(phase_) + '"');
   return std::exchange(actions_, {});
 }
 
@@ -44,8 +47,11 @@ std::optional<MonotonicTime> Supervisor::deadline() const {
 // ---- phases
 
 void Supervisor::advance(Step step) {
-  const std::optional<Phase> next = next_phase(phase_, step);
-  if (!next) return;
+  const std::optional<Phase> next = next_phase(phase_, step, table_);
+  if (!next) {
+    return break_off(std::string("the phase \"") + name_of(phase_) + "\" has no step \"" +
+                     name_of(step) + '"');
+  }
   phase_ = *next;
   phase_due_.reset();
   switch (phase_) {
@@ -64,6 +70,34 @@ void Supervisor::advance(Step step) {
     case Phase::done:
       return enter_done();
   }
+}
+
+/// What is wrong here, a second cancel could not repair: so the run ends now, whatever state it is
+/// in.
+void Supervisor::break_off(const std::string& what) {
+  if (finished_) return;
+  kill_all();
+  attempt_.verdict = verdict_internal(what);
+  phase_ = Phase::done;
+  phase_due_.reset();
+  enter_done();
+}
+
+/// Neither a limit nor news of a node would move it on. While a plan is made, its maker answers.
+bool Supervisor::is_stuck() const {
+  switch (phase_) {
+    case Phase::connect:
+    case Phase::stop:
+    case Phase::wait:
+      return !deadline();
+    case Phase::run:
+      return attempt_.progress.open_nodes() == 0;
+    case Phase::plan:
+    case Phase::collect:
+    case Phase::done:
+      break;
+  }
+  return false;
 }
 
 void Supervisor::enter_connect() {
@@ -129,6 +163,7 @@ void Supervisor::enter_done() {
   report.leftovers = leftovers_;
   report.earlier = std::move(earlier_);
   ask(action::Finish{std::move(report)});
+  finished_ = true;
 }
 
 // ---- events
@@ -255,7 +290,7 @@ void Supervisor::handle(const event::Copying& e) {
 // ---- decisions
 
 void Supervisor::halt(Verdict verdict) {
-  if (attempt_.verdict) return;
+  if (phase_ == Phase::stop || done()) return;  // the first one stands
   attempt_.verdict = std::move(verdict);
   attempt_.halted = now_;
   advance(Step::halted);
@@ -312,7 +347,7 @@ void Supervisor::end_rank(Rank rank, RankEnd end, ClockError clock_error) {
   if (attempt_.progress.running_on(node) == 0 && node != attempt_.mpirun_on) {
     attempt_.to_empty.add({after(config_.end_limit), node});
   }
-  attempt_.mpirun_ended_ranks = attempt_.mpirun_ended_ranks || (!own && !attempt_.verdict);
+  attempt_.ended_by_others = attempt_.ended_by_others || (!own && !attempt_.verdict);
   if (failed) halt(verdict_rank_failed());
   attend_to_mpirun();
   if (failed) return;
@@ -354,7 +389,8 @@ void Supervisor::enforce_limits() {
   if (attempt_.stragglers_due && *attempt_.stragglers_due <= now_) stop_stragglers();
   while (const auto node = attempt_.to_empty.take_due(now_)) kill_node(*node);
   while (const auto node = attempt_.to_lose.take_due(now_)) {
-    attempt_.node_stuck = attempt_.node_stuck || attempt_.progress.is_open(*node);
+    if (!attempt_.progress.is_open(*node)) continue;  // it became empty just in time
+    attempt_.node_stuck = true;
     lose({*node, wording::not_empty(config_.end_limit), std::nullopt});
   }
   // Last, because each of the others may have begun a grace time of 0.

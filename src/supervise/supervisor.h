@@ -30,6 +30,8 @@
 //  hurries:
 //    kill at once. A cancel when all ranks have ended well changes nothing in the result either.
 //  - A Deadline makes the grace time end by then, of a stop under way and of later ones.
+//  - A step that the lifecycle does not have, or a phase that nothing can end any more, is an error
+//  of ours: everything is killed, and the run ends with Cause::internal in the same step.
 //  - News of another attempt, of a closed node, of an ended rank, or of no meaning in the phase is
 //  ignored. Messages of one node must be given in the order in which it sent them; those of
 //  different nodes may arrive in any order.
@@ -38,6 +40,7 @@
 #include <chrono>
 #include <cstdint>
 #include <optional>
+#include <span>
 #include <string>
 #include <vector>
 
@@ -80,7 +83,8 @@ struct SupervisorConfig {
 
 class Supervisor {
  public:
-  explicit Supervisor(const SupervisorConfig&);
+  /// `table`: only tests have another one. It must outlive the supervisor.
+  explicit Supervisor(const SupervisorConfig&, std::span<const Transition> table = lifecycle());
 
   /// First call of a run, once: what to do at the start (ConnectNode for all).
   [[nodiscard]] std::vector<Action> start(MonotonicTime now);
@@ -119,6 +123,8 @@ class Supervisor {
   void handle(const event::Tick&) {}
 
   void advance(Step);
+  void break_off(const std::string& what);
+  [[nodiscard]] bool is_stuck() const;
   void enter_connect();
   void connect_again();
   void enter_plan();
@@ -140,6 +146,7 @@ class Supervisor {
   void close_node(NodeIndex, AttemptProgress::NodeState);
   /// No node holds ranks of the attempt any more.
   void attempt_over();
+  void judge_ends_by_others();
   void repeat(const RunReport& report, const RestartDecision& decision);
   [[nodiscard]] RunReport report_of_attempt() const;
   [[nodiscard]] RestartDecision decide_restart(const RunReport& report);
@@ -161,9 +168,13 @@ class Supervisor {
   [[nodiscard]] bool has_ranks_now(Attempt) const;
   [[nodiscard]] MonotonicTime after(Duration) const;
   [[nodiscard]] MonotonicTime end_of_grace() const;
-  void ask(Action action) { actions_.push_back(std::move(action)); }
+  /// Nothing is asked for after Finish.
+  void ask(Action action) {
+    if (!finished_) actions_.push_back(std::move(action));
+  }
 
   SupervisorConfig config_;
+  std::span<const Transition> table_;
   Phase phase_ = Phase::connect;
   std::vector<Channel> channels_;    // index = NodeIndex
   std::uint32_t nodes_opening_ = 0;  // or waited for
@@ -178,6 +189,7 @@ class Supervisor {
   std::optional<MonotonicTime> phase_due_;    // limit of connect and plan, end of wait
   MonotonicTime now_{};
   std::vector<Action> actions_;
+  bool finished_ = false;  // Finish was asked for
 };
 
 }  // namespace dlaunch

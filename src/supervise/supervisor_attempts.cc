@@ -22,16 +22,24 @@ RunReport Supervisor::report_of_attempt() const {
 }
 
 void Supervisor::attempt_over() {
-  if (!attempt_.verdict && attempt_.mpirun_ended_ranks) {
-    attempt_.verdict =
-        verdict_mpirun("mpirun has ended ranks, and exited with code 0", "", exit_code::kInternal);
-  }
+  if (!attempt_.verdict && attempt_.ended_by_others) return judge_ends_by_others();
   if (!attempt_.verdict) return advance(Step::emptied);
   const RunReport report = report_of_attempt();
   const RestartDecision decision = decide_restart(report);
   if (decision.kind != RestartDecision::Kind::none) return repeat(report, decision);
   if (!decision.why_not.empty()) ask(action::Tell{wording::no_restart(decision.why_not)});
   advance(Step::emptied);
+}
+
+/// No rank has failed by itself, and yet they have not all ended well. The halt leads back to
+/// attempt_over(), with a verdict.
+void Supervisor::judge_ends_by_others() {
+  if (!attempt_.mpirun_on) {
+    return halt(verdict_internal("a node has ended ranks that it was not told to end"));
+  }
+  const auto& end = attempt_.mpirun_end;
+  halt(verdict_mpirun("mpirun has ended ranks, and exited with code 0", end ? end->said : "",
+                      exit_code::kInternal));
 }
 
 RestartDecision Supervisor::decide_restart(const RunReport& report) {

@@ -331,6 +331,34 @@ def a_second_attempt(box):
     expect_in(b"world ok 1", run.out, "output of the second attempt")
 
 
+RESTART = ["--set", "restart.max=1", "--set", "restart.backoff=0s..0s"]
+
+
+@case
+def mpi_abort_with_code_0_does_not_stop_a_restart(box):
+    """mpirun ends the other ranks and exits with 0, so no failure of a rank is known."""
+    run = OPEN_MPI.here(box, 3, box.program("endings"), "abort", "0", "0", options=RESTART).end()
+    expect(run.code not in (0, None), f"exit code {run.code}")
+    expect_in("restart 1 of 1", " ".join(run.text.split()), "what it says")
+
+
+@case
+def a_wrapper_that_loses_mpiruns_code(box):
+    """The second attempt waits for ranks that live on: two signals end it."""
+    wrapper = box.write("mpirun-of-the-site", '#!/bin/sh\n[ "$1" = --version ] && exec mpirun.openmpi --version\n'
+                        f'mpirun.openmpi "$@" & echo $! > {box.path("mpirun")}; wait; exit 0\n')
+    os.chmod(wrapper, 0o755)
+    OPEN_MPI.options(box)  # a reason to skip
+    run = box.mpi_here(2, "sh", "-c", f"{box.rank} tell ready; exec sleep 1000", options=[*BY, "--set", f"mpi.program={wrapper}", *RESTART])
+    box.expect_all("ready", 2)
+    os.kill(int(box.read("mpirun")), signal.SIGKILL)
+    box.expect_all("ready", 2)
+    run.signal(signal.SIGINT)
+    run.signal(signal.SIGINT)
+    run.end(130)
+    expect_no_join_folder(box)
+
+
 @case
 def mpiruns_own_complaint_is_shown(box):
     """An mpirun that does not know the option that a wrapper gives it."""

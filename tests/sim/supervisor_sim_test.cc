@@ -1,6 +1,5 @@
 // Random runs of the supervisor against the list of invariants. A failure names the seed:
 //   DLAUNCH_SIM_SEED=17 test_sim     repeats it; DLAUNCH_SIM_SEEDS=100000 runs more of them.
-#include <cstdlib>
 #include <map>
 #include <string>
 
@@ -9,18 +8,13 @@
 #include "attempts.h"
 #include "cluster.h"
 #include "invariants.h"
+#include "seeds.h"
 
 namespace dlaunch::sim {
 namespace {
 
 constexpr std::uint64_t kSeeds = 300;
 constexpr std::uint32_t kMaxRanks = 2000;
-
-std::optional<std::uint64_t> from_environment(const char* name) {
-  const char* text = std::getenv(name);
-  if (text == nullptr) return std::nullopt;
-  return std::strtoull(text, nullptr, 10);
-}
 
 /// Just the report, which points into the run.
 Part end_of_wait(const Trace& run) {
@@ -62,15 +56,13 @@ RunReport check_run(std::uint64_t seed) {
 }
 
 TEST(SupervisorSim, InvariantsHoldInEveryRun) {
-  const auto only = from_environment("DLAUNCH_SIM_SEED");
-  const std::uint64_t first = only.value_or(1);
-  const std::uint64_t last = only.value_or(from_environment("DLAUNCH_SIM_SEEDS").value_or(kSeeds));
+  const Seeds some = seeds(kSeeds);
   std::map<Cause, int> causes;
   std::size_t ranks = 0;
   std::size_t restarts = 0;
   std::size_t after_loss = 0;  // restarts
   std::size_t gave_up = 0;     // waiting for a node
-  for (std::uint64_t seed = first; seed <= last && !HasFailure(); ++seed) {
+  for (std::uint64_t seed = some.first; seed <= some.last && !HasFailure(); ++seed) {
     const RunReport report = check_run(seed);
     ++causes[report.cause];
     ranks += report.ranks.size();
@@ -81,7 +73,7 @@ TEST(SupervisorSim, InvariantsHoldInEveryRun) {
   for (const auto& [cause, count] : causes) RecordProperty(name_of(cause), count);
   RecordProperty("ranks", std::to_string(ranks));
   RecordProperty("restarts", std::to_string(restarts));
-  if (only) return;
+  if (some.is_one) return;
   // The scenarios are worth something only if every kind of end is among them.
   for (const Cause cause :
        {Cause::success, Cause::exit_code, Cause::signal, Cause::cannot_execute, Cause::node_lost,

@@ -124,6 +124,10 @@ class RunEngine : public Engine {
   void write_summary_file(const std::string& json);
   [[nodiscard]] std::string write_summary(const RunReport& report);
   void drain_console();
+  void kill_all_ranks();
+  void hurry(const Event& event);
+  void finish_by(Duration limit);
+  [[nodiscard]] bool is_overdue() const;
   void part_from_agents();
 
   void open_prompts();
@@ -175,6 +179,10 @@ class RunEngine : public Engine {
   CancelOrigins cancels_;
   PassedSignals passed_;
   bool cancelled_while_collecting_ = false;
+  bool cancelled_in_finish_ = false;
+  bool front_gone_ = false;
+  bool finishing_ = false;                   // nothing reads queue_ any more
+  std::optional<MonotonicTime> finish_due_;  // whatever output is still under way
   bool told_stdout_broken_ = false;
   std::array<bool, 2> given_up_{};  // stdout, stderr: not waited for any more
   std::vector<wire::OutputEnd> lost_output_;

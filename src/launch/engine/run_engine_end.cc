@@ -1,4 +1,7 @@
 // The end of a run: what the console still takes, the agents' goodbyes, the summary.
+#include <algorithm>
+#include <utility>
+
 #include "launch/engine/run_engine.h"
 #include "launch/output/lost_output.h"
 #include "os/clock.h"
@@ -18,6 +21,9 @@ constexpr Duration kCollectStall = std::chrono::seconds(10);
 // For its answer, when it is back just before it would be given up.
 constexpr Duration kAfterReturn = std::chrono::seconds(2);
 constexpr std::chrono::seconds kTellCollecting{2};
+// What all that is left may take, when somebody insists on the end, or nobody is there to wait.
+constexpr Duration kHurried = std::chrono::seconds(5);
+constexpr Duration kAbandoned = std::chrono::seconds(30);
 
 std::vector<std::string> lines_of(const std::string& text) {
   std::vector<std::string> lines;
@@ -37,7 +43,7 @@ void RunEngine::run_until(Condition condition, Duration limit) {
   const auto made = [this] { return router_.progress() + collector_.progress(); };
   std::uint64_t progress = made();
   MonotonicTime end = monotonic_now() + limit;
-  while (!condition() && monotonic_now() < end) {
+  while (!condition() && monotonic_now() < end && !is_overdue()) {
     const auto step =
         std::min<MonotonicTime>(end, monotonic_now() + std::chrono::milliseconds(200));
     loop_.run_one(step);
@@ -46,6 +52,28 @@ void RunEngine::run_until(Condition condition, Duration limit) {
       end = monotonic_now() + limit;
     }
   }
+}
+
+bool RunEngine::is_overdue() const {
+  return finish_due_ && monotonic_now() >= *finish_due_;
+}
+
+/// When the ranks are gone, and only output is waited for, the supervisor hears of nothing: the
+/// first signal leaves on the nodes what is there, a second one whatever does not come at once.
+void RunEngine::hurry(const Event& event) {
+  const bool cancelled = std::holds_alternative<event::CancelSignal>(event);
+  if (std::holds_alternative<event::FrontGone>(event)) {
+    front_gone_ = true;
+    if (finishing_) finish_by(kAbandoned);
+  } else if (cancelled && finishing_) {
+    cancelled_while_collecting_ = true;
+    if (std::exchange(cancelled_in_finish_, true)) finish_by(kHurried);
+  }
+}
+
+void RunEngine::finish_by(Duration limit) {
+  const MonotonicTime due = monotonic_now() + limit;
+  finish_due_ = std::min(finish_due_.value_or(due), due);
 }
 
 void RunEngine::tell_lost_output() {
@@ -86,8 +114,8 @@ void RunEngine::collect_after(const Event& event) {
       for (const Rank rank : plan_->nodes[lost->node.value].ranks) collector_.rank_started(rank);
     }
     collector_.node_lost(lost->node, lost->end_was_heard);
-  } else if (std::holds_alternative<event::CancelSignal>(event)) {
-    cancelled_while_collecting_ = true;  // where that is asked, nobody reads events any more
+  } else {
+    hurry(event);
   }
 }
 
@@ -132,7 +160,9 @@ void RunEngine::give_up_stalled_console() {
   run_until([this] { return router_.complete(); }, kGoodbye);
   const std::string skipped = router_.skipped_text();
   if (skipped.empty()) return;
-  const std::string text = "the console has taken nothing for 5 s: " + skipped;
+  const std::string why =
+      is_overdue() ? "the console is too slow" : "the console has taken nothing for 5 s";
+  const std::string text = why + ": " + skipped;
   if (events_) events_->note("notice", text, wall_now());
   say("dlaunch: note: " + text);
 }
@@ -149,11 +179,16 @@ void RunEngine::drain_console() {
         break;
       }
       before = now;
+      if (finishing_) loop_.poll();  // signals come there
+      if (!is_overdue()) continue;
+      given_up_[stream == Stream::out ? 0 : 1] = true;
+      break;
     }
   }
 }
 
 void RunEngine::part_from_agents() {
+  if (finish_due_) finish_due_ = monotonic_now() + kGoodbye;
   run_until([this] { return sessions_.all_ended() && listener_.has_ended(); }, kGoodbye);
   sessions_.reap_processes();
 }
@@ -195,7 +230,16 @@ void RunEngine::drop_questions() {
   questions_.clear();
 }
 
+/// The supervisor is not there to do it.
+void RunEngine::kill_all_ranks() {
+  if (!plan_) return;
+  for (std::uint32_t i = 0; i < plan_->nodes.size(); ++i)
+    sessions_.send(NodeIndex(i), wire::KillRanks{plan_->attempt, {}});
+}
+
 void RunEngine::finish(const RunReport& report) {
+  finishing_ = true;
+  if (front_gone_) finish_by(kAbandoned);
   drop_questions();
   close_prompts();
   planner_.cancel();
@@ -218,6 +262,9 @@ void RunEngine::finish(const RunReport& report) {
 }
 
 void RunEngine::finish(const Error& error) {
+  finishing_ = true;
+  finish_by(kHurried);
+  kill_all_ranks();
   drop_questions();
   close_prompts();
   planner_.cancel();

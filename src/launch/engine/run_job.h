@@ -2,12 +2,14 @@
 #pragma once
 
 #include "launch/engine/engine.h"
+#include "launch/engine/last_limit.h"
 #include "supervise/supervisor.h"
 
 namespace dlaunch {
 
-/// Waits for events, asks the supervisor, performs its actions, until it is done.
-/// Errors: only those that end the launcher itself (exit_code::kInternal).
-[[nodiscard]] Result<RunReport> run_job(Engine& engine, Supervisor& supervisor);
+/// Waits for events, asks the supervisor, performs its actions, until it is done. Where it is told
+/// to end the run and does not, within `limits` and a little more, this gives up instead.
+/// Errors: only those that end the launcher itself (exit_code::kInternal); ranks may be running.
+[[nodiscard]] Result<RunReport> run_job(Engine& engine, Supervisor& supervisor, EndLimits limits);
 
 }  // namespace dlaunch

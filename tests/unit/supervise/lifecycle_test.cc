@@ -49,13 +49,19 @@ TEST(Lifecycle, DoneIsFinal) {
   for (const Transition& t : lifecycle()) EXPECT_NE(t.from, Phase::done);
 }
 
-TEST(Lifecycle, AStepWithoutMeaningIsIgnored) {
+TEST(Lifecycle, SomeStepsCannotBeTakenInAPhase) {
   EXPECT_EQ(next_phase(Phase::stop, Step::halted), std::nullopt);
   EXPECT_EQ(next_phase(Phase::run, Step::connected), std::nullopt);
 }
 
-TEST(Lifecycle, PhasesHaveNames) {
+TEST(Lifecycle, ACancelOrALimitEndsEveryPhaseButThoseThatEndAnyway) {
+  for (const Phase phase : {Phase::connect, Phase::plan, Phase::run, Phase::wait})
+    EXPECT_TRUE(next_phase(phase, Step::halted)) << name_of(phase);
+}
+
+TEST(Lifecycle, PhasesAndStepsHaveNames) {
   EXPECT_STREQ(name_of(Phase::collect), "collect");
+  EXPECT_STREQ(name_of(Step::relost), "relost");
 }
 
 }  // namespace

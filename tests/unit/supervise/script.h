@@ -70,7 +70,8 @@ inline ExitStatus signal(int number) {
 
 class Script {
  public:
-  explicit Script(SupervisorConfig config) : supervisor_(std::move(config)) {}
+  explicit Script(SupervisorConfig config, std::span<const Transition> table = lifecycle())
+      : supervisor_(std::move(config), table) {}
 
   /// A run in phase run: node_of_rank[i] is the node of rank i. The start took no time.
   Script(SupervisorConfig config, const std::vector<std::uint32_t>& node_of_rank) : Script(config) {

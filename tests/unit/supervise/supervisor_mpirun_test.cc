@@ -33,6 +33,19 @@ class MpirunScript : public Script {
   }
 };
 
+/// What follows from the end of mpirun: nothing of ours had told the rank to end.
+std::string ended_with_mpirun(MpirunScript& run, std::uint32_t rank, ExitStatus status) {
+  event::RankExited exited{Attempt(0), Rank(rank), std::move(status), wall_at(seconds(1))};
+  exited.after_signal = true;
+  return run.on(exited);
+}
+
+SupervisorConfig with_a_restart(SupervisorConfig settings) {
+  settings.restart.max = 1;
+  settings.restart.backoff_min = settings.restart.backoff_max = seconds(5);
+  return settings;
+}
+
 SupervisorConfig two_nodes() {
   SupervisorConfig settings = config(2);
   settings.connect_limit = seconds(30);
@@ -119,6 +132,43 @@ TEST(SupervisorMpirun, AllRanksMustBegin) {
   EXPECT_EQ(run.empty(0),
             "release 0; release 1; finish mpirun 124 \"mpirun on node 0 has started 1 of 2 ranks "
             "within 1 min (twice timeouts.connect)\"");
+}
+
+// MPI_Abort with code 0, or a wrapper around mpirun that loses its code.
+TEST(SupervisorMpirun, EndingRanksWithCode0FailsTheRun) {
+  MpirunScript run(two_nodes(), {0, 1});
+  (void)run.rank_started(0);
+  (void)run.rank_started(1);
+  EXPECT_EQ(ended_with_mpirun(run, 0, signal(SIGTERM)), "");
+  EXPECT_EQ(run.mpirun_ended(code(0)), "");
+  EXPECT_EQ(ended_with_mpirun(run, 1, code(1)), "");
+  EXPECT_EQ(run.empty(1), "");
+  EXPECT_EQ(run.empty(0),
+            "release 0; release 1; finish mpirun 70 \"mpirun has ended ranks, and exited with code "
+            "0\"");
+}
+
+TEST(SupervisorMpirun, EndingRanksWithCode0IsFollowedByARestart) {
+  MpirunScript run(with_a_restart(two_nodes()), {0, 1});
+  (void)run.rank_started(0);
+  (void)run.rank_started(1);
+  (void)ended_with_mpirun(run, 0, signal(SIGTERM));
+  (void)run.mpirun_ended(code(0));
+  (void)ended_with_mpirun(run, 1, code(1));
+  (void)run.at(seconds(3)).empty(1);
+  EXPECT_THAT(run.empty(0), testing::StartsWith("attempt 1 follows; tell "));
+  EXPECT_EQ(run.supervisor().phase(), Phase::wait);
+  EXPECT_EQ(run.deadline(), seconds(8));
+  EXPECT_EQ(run.at(seconds(8)).tick(), "gather 0 for 1; gather 1 for 1");
+}
+
+TEST(SupervisorMpirun, ACancelEndsTheWaitAfterThat) {
+  MpirunScript run(with_a_restart(two_nodes()), {0});
+  (void)run.rank_started(0);
+  (void)ended_with_mpirun(run, 0, signal(SIGTERM));
+  (void)run.mpirun_ended(code(0));
+  (void)run.empty(0);
+  EXPECT_EQ(run.cancel(SIGINT), "release 0; release 1; finish cancelled 130 \"\"");
 }
 
 TEST(SupervisorMpirun, OneThatEndsWellHasStartedAll) {

@@ -204,5 +204,18 @@ TEST(SupervisorRestart, APortExplainsNoCancel) {
   EXPECT_EQ(run.empty(0), "release 0; finish cancelled 130 \"\"");
 }
 
+// The launcher was busy: the node's limit is over when the news comes that it is empty.
+TEST(SupervisorRestart, ANodeThatIsEmptyJustInTimeIsNotLost) {
+  SupervisorConfig settings = config(1);
+  settings.restart.max = 1;
+  settings.restart.backoff_min = settings.restart.backoff_max = seconds(5);
+  Script run(settings, {0, 0});
+  (void)run.at(seconds(1)).exited(0, code(3));
+  EXPECT_EQ(run.at(seconds(31)).tick(), "kill 0");
+  (void)run.at(seconds(40)).exited(1, signal(SIGKILL));
+  EXPECT_THAT(run.at(seconds(42)).empty(0), testing::StartsWith("attempt 1 follows; "));
+  EXPECT_EQ(run.supervisor().phase(), Phase::wait);
+}
+
 }  // namespace
 }  // namespace dlaunch

@@ -30,7 +30,7 @@ class FakeEngine : public Engine {
     if (std::holds_alternative<action::StartRanks>(action)) {
       events_.insert(events_.end(), after_start_.begin(), after_start_.end());
     }
-    if (std::holds_alternative<action::KillRanks>(action)) {
+    if (answers_kill_ && std::holds_alternative<action::KillRanks>(action)) {
       events_.push_back(event::NodeEmpty{Attempt(0), NodeIndex(0), 0});
     }
     return {};
@@ -38,12 +38,15 @@ class FakeEngine : public Engine {
   MonotonicTime now() const override { return now_; }
 
   std::vector<Event> after_start_;
+  bool answers_kill_ = true;
   std::vector<Action> actions_;
 
  private:
   std::deque<Event> events_;
   MonotonicTime now_{1};
 };
+
+constexpr EndLimits kLimits{std::chrono::seconds(30), std::chrono::seconds(10)};
 
 SupervisorConfig config() {
   SupervisorConfig config;
@@ -61,7 +64,7 @@ TEST(RunJob, SucceedsWhenEveryRankHasEndedWell) {
   FakeEngine engine;
   engine.after_start_ = {exited(0, 0), exited(1, 0), event::NodeEmpty{Attempt(0), NodeIndex(0), 0}};
   Supervisor supervisor(config());
-  const auto report = run_job(engine, supervisor);
+  const auto report = run_job(engine, supervisor, kLimits);
   ASSERT_TRUE(report);
   EXPECT_EQ(report->cause, Cause::success);
   EXPECT_EQ(report->exit_code, 0);
@@ -72,11 +75,60 @@ TEST(RunJob, RanksThatIgnoreTheStopSignalAreKilledAfterTheGraceTime) {
   FakeEngine engine;
   engine.after_start_ = {exited(1, 7)};  // rank 0 goes on and on
   Supervisor supervisor(config());
-  const auto report = run_job(engine, supervisor);
+  const auto report = run_job(engine, supervisor, kLimits);
   ASSERT_TRUE(report);
   EXPECT_EQ(report->exit_code, 7);
   EXPECT_EQ(report->first, Rank(1));
   EXPECT_GE(engine.now(), std::chrono::seconds(30));
+}
+
+/// A supervisor that takes an hour where it should take 10 s stands for one that never ends.
+TEST(RunJob, GivesUpASupervisorThatDoesNotEndWhatItWasToldToEnd) {
+  for (const std::vector<Event>& told :
+       {std::vector<Event>{event::CancelSignal{2}, event::CancelSignal{2}},
+        std::vector<Event>{event::CancelSignal{15}}, std::vector<Event>{event::FrontGone{}}}) {
+    FakeEngine engine;
+    engine.after_start_ = told;
+    engine.answers_kill_ = false;
+    SupervisorConfig slow = config();
+    slow.stop_grace = slow.end_limit = std::chrono::hours(1);
+    Supervisor supervisor(slow);
+    const auto report = run_job(engine, supervisor, kLimits);
+    ASSERT_FALSE(report);
+    EXPECT_EQ(report.error().exit_code, exit_code::kInternal);
+    EXPECT_LE(engine.now(), kLimits.stop_grace + 3 * kLimits.end_limit + std::chrono::seconds(10));
+  }
+}
+
+TEST(RunJob, DoesNotGiveUpWhereNodesAreLostAtTheLastMoment) {
+  FakeEngine engine;
+  engine.after_start_ = {event::CancelSignal{2}};
+  engine.answers_kill_ = false;
+  Supervisor supervisor(config());
+  const auto report = run_job(engine, supervisor, kLimits);
+  ASSERT_TRUE(report);
+  EXPECT_EQ(report->cause, Cause::cancelled);
+}
+
+TEST(LastLimit, OnlyACancelOrTheEndOfTheFrontBeginsIt) {
+  LastLimit limit(kLimits);
+  limit.note(event::Tick{}, std::chrono::seconds(1));
+  limit.note(event::Deadline{}, std::chrono::seconds(1));
+  EXPECT_FALSE(limit.due());
+  EXPECT_FALSE(limit.is_over(std::chrono::hours(1)));
+  limit.note(event::FrontGone{}, std::chrono::seconds(1));
+  EXPECT_EQ(limit.due(), std::chrono::seconds(46));  // grace, SIGKILL, and 5 s
+  limit.note(event::CancelSignal{15}, std::chrono::seconds(2));
+  EXPECT_EQ(limit.due(), std::chrono::seconds(17));
+}
+
+// The engine was stopped for a minute: the supervisor kills only now.
+TEST(LastLimit, GivesALauncherThatWasStoppedTheTimeOnceMore) {
+  LastLimit limit(kLimits);
+  limit.note(event::CancelSignal{15}, std::chrono::seconds(1));
+  EXPECT_FALSE(limit.is_over(std::chrono::seconds(100)));
+  EXPECT_FALSE(limit.is_over(std::chrono::seconds(114)));
+  EXPECT_TRUE(limit.is_over(std::chrono::seconds(115)));
 }
 
 TEST(RunJob, AnErrorOfTheEngineEndsTheLauncher) {
@@ -86,7 +138,7 @@ TEST(RunJob, AnErrorOfTheEngineEndsTheLauncher) {
   class Broken : public FakeEngine {
     Status perform(const Action&) override { return fail(exit_code::kInternal, "broken"); }
   } broken;
-  const auto report = run_job(broken, supervisor);
+  const auto report = run_job(broken, supervisor, kLimits);
   ASSERT_FALSE(report);
   EXPECT_EQ(report.error().message, "broken");
 }

@@ -1,0 +1,36 @@
+// When a run that was told to end must have ended, whatever the supervisor says. It keeps these
+// times itself; this is for a supervisor that is wrong. Pure.
+#pragma once
+
+#include <optional>
+
+#include "model/event.h"
+#include "model/time.h"
+
+namespace dlaunch {
+
+/// The supervisor's own limits.
+struct EndLimits {
+  Duration stop_grace{};  // from the first cancel to SIGKILL
+  Duration end_limit{};   // from SIGKILL to the end
+};
+
+class LastLimit {
+ public:
+  explicit LastLimit(EndLimits limits) : limits_(limits) {}
+
+  /// A cancel, or the end of the front, begins or shortens the time; other events do not matter.
+  void note(const Event& event, MonotonicTime now);
+  /// nullopt: nobody has told the run to end.
+  [[nodiscard]] std::optional<MonotonicTime> due() const { return due_; }
+  /// Asked when the supervisor has had its say. False at the first time after `due`, which moves:
+  /// a launcher that was stopped itself, and its supervisor with it, gets the time once more.
+  [[nodiscard]] bool is_over(MonotonicTime now);
+
+ private:
+  EndLimits limits_;
+  std::optional<MonotonicTime> due_;
+  bool extended_ = false;
+};
+
+}  // namespace dlaunch

@@ -1,0 +1,30 @@
+// Which seeds a test runs: as many as it asks for, or what the environment says.
+#pragma once
+
+#include <algorithm>
+#include <cstdint>
+#include <cstdlib>
+#include <optional>
+
+namespace dlaunch::sim {
+
+inline std::optional<std::uint64_t> number_from_environment(const char* name) {
+  const char* text = std::getenv(name);
+  if (text == nullptr) return std::nullopt;
+  return std::strtoull(text, nullptr, 10);
+}
+
+/// Both inclusive.
+struct Seeds {
+  std::uint64_t first = 1;
+  std::uint64_t last = 0;
+  bool is_one = false;  // DLAUNCH_SIM_SEED
+};
+
+/// 1 to `usual`. DLAUNCH_SIM_SEED: just this one; DLAUNCH_SIM_SEEDS: that many.
+inline Seeds seeds(std::uint64_t usual) {
+  if (const auto only = number_from_environment("DLAUNCH_SIM_SEED")) return {*only, *only, true};
+  return {1, number_from_environment("DLAUNCH_SIM_SEEDS").value_or(usual), false};
+}
+
+}  // namespace dlaunch::sim
