@@ -22,6 +22,10 @@ struct Pods {
 [[nodiscard]] Pods read_pods(Translation& translation, ForeignKeys& specs, std::string_view name,
                              std::string_view container, std::string_view port);
 
+/// What the operator adds to the container: replaces the file's own variables of these names (a
+/// note says which), and the references in its command. Call it once for each group that is given.
+void add_variables(Translation& translation, Pods& pods, const std::vector<AddedVariable>& added);
+
 /// The program behind the options of an mpirun line, and what they say.
 struct MpirunLine {
   std::vector<PlacedText> program;
@@ -48,6 +52,7 @@ struct MpirunLine {
                                                          const std::vector<PlacedText>& words,
                                                          Place place);
 
+void translate_pytorch_job(Translation& translation, ForeignKeys& spec);
 void translate_tf_job(Translation& translation, ForeignKeys& spec);
 void translate_mpi_job(Translation& translation, ForeignKeys& spec);
 

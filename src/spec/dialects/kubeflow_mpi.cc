@@ -40,7 +40,7 @@ class MpiJob {
 
   void translate() {
     ForeignKeys specs = spec_.mapping("mpiReplicaSpecs", Spelling::loose);
-    const Pods launcher = read_pods(t_, specs, "Launcher", "", "");
+    Pods launcher = read_pods(t_, specs, "Launcher", "", "");
     const Pods worker = read_pods(t_, specs, "Worker", "", "");
     specs.refuse_others();
     if (!launcher.is_given) {
@@ -48,13 +48,14 @@ class MpiJob {
         t_.diagnostics.error(spec_.place(), "an MPIJob needs mpiReplicaSpecs with a Launcher");
       return;
     }
+    add_variables(t_, launcher, {});
     const Place at = launcher.replicas.place;
     const auto line = read_line(launcher.replicas, at);
     if (!line) return;
     t_.job.text({"framework"}, line->is_horovod ? "horovod" : "mpi", at);
     // mpirun does not mind programs that only read its variables.
     if (!line->is_horovod) t_.job.text({"mpi", "init"}, "optional", at);
-    t_.job.texts({"command"}, line->program, at);
+    set_command(t_.job, {"command"}, line->program, at);
     set_size(worker, *line, at);
     set_environment(launcher, *line);
     const Replicas& image = worker.is_given ? worker.replicas : launcher.replicas;
