@@ -15,12 +15,14 @@ namespace {
 constexpr std::int64_t kDefaultPort = 23456;
 constexpr std::int64_t kMostProcesses = 100'000;
 
-/// Whether a command is a shell or a shell script, which may start torchrun.
-bool is_script(const std::vector<PlacedText>& words) {
-  if (words.empty()) return false;
-  std::string_view program = words.front().text;
-  program.remove_prefix(program.rfind('/') + 1);  // npos + 1 is 0
-  return program == "sh" || program == "bash" || program.ends_with(".sh");
+/// Whether a command runs a shell script, which may start torchrun.
+bool runs_script(const std::string& line) {
+  for (const std::vector<std::string>& words : started_commands(line)) {
+    std::string_view program = words.front();
+    program.remove_prefix(program.rfind('/') + 1);  // npos + 1 is 0
+    if (program == "sh" || program == "bash" || program.ends_with(".sh")) return true;
+  }
+  return false;
 }
 
 /// The pods of a PyTorchJob are the nodes of a job, the master is the first.
@@ -161,7 +163,7 @@ class PytorchJob {
     for (const std::vector<PlacedText>& words : commands_) {
       const std::string line = line_of(words);
       has_several_ = has_several_ || started_launcher(line).has_value();
-      asks = asks || is_script(words) || line.find("PET_") != std::string::npos;
+      asks = asks || runs_script(line) || line.find("PET_") != std::string::npos;
     }
     has_several_ = has_several_ || each_ > 1;
     if (has_several_) {
