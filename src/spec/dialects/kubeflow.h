@@ -42,6 +42,10 @@ struct MpirunLine {
   std::vector<std::string> ignored;  // options that place or connect processes
 };
 
+/// What else there is for a launcher's command that dlaunch does not understand.
+inline constexpr const char* kOrAsItIs =
+    "; or run the command as it is, once, with the hosts in a hostfile: --set launch=once";
+
 /// Whether a command's first word, with or without a folder, is mpirun, mpiexec, mpiexec.hydra or
 /// horovodrun.
 [[nodiscard]] bool starts_ranks(std::string_view word);

@@ -72,6 +72,9 @@ void set_roles(Translation& t, const std::vector<Replicas>& groups) {
     commands.push_back(words_of(t, group));
   }
   if (used.empty()) return;
+  // A replica is a machine or a pod.
+  const bool is_one = used.size() == 1 && used.front().count.value == 1;
+  if (!is_one) t.job.text({"placement"}, "spread", used.front().place);
   const bool same_command = std::all_of(commands.begin(), commands.end(), [&](const auto& words) {
     return line_of(words) == line_of(commands.front());
   });

@@ -34,8 +34,8 @@ struct Replicas {
 void set_command(NativeJob& job, const NativeJob::Path& path, const std::vector<PlacedText>& words,
                  Place at);
 
-/// Sets `roles`, `command` and `env` (those that all groups share), and what is a role's own.
-/// Groups without a process are left out.
+/// Sets `roles`, `placement`, `command` and `env` (those that all groups share), and what is a
+/// role's own. Groups without a process are left out.
 void set_roles(Translation& translation, const std::vector<Replicas>& groups);
 
 /// "[{name: A, value: b}]" of Kubernetes and Vertex AI, with references to earlier ones replaced. A
