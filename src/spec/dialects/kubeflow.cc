@@ -67,7 +67,7 @@ using namespace kubeflow;
 
 bool is_kubeflow(const Document& document, NodeId root) {
   const std::string version = scalar_of(document, root, "apiVersion").value_or("");
-  return version.starts_with("kubeflow.org/") || version.starts_with("trainer.kubeflow.org/");
+  return version.starts_with("kubeflow.org/");
 }
 
 constexpr KeyName kKeyNames[] = {{"name", "metadata.name"},
