@@ -109,10 +109,16 @@ void translate_kubeflow(Translation& t) {
   } else if (kind.text == "JAXJob") {
     translate_jax_job(t, spec);
   } else {
-    t.diagnostics.error(kind.place,
-                        "dlaunch does not run a " + in_quotes(kind.text) +
-                            did_you_mean(kind.text, {"PyTorchJob", "TFJob", "MPIJob", "JAXJob"}) +
-                            "; it runs PyTorchJob, TFJob, MPIJob and JAXJob");
+    const std::string meant = did_you_mean(kind.text, {"PyTorchJob", "TFJob", "MPIJob", "JAXJob"});
+    t.diagnostics.error(
+        kind.place,
+        "dlaunch does not run a " + in_quotes(kind.text) + meant +
+            "; it runs PyTorchJob, TFJob, MPIJob and JAXJob" +
+            (meant.empty()
+                 ? ". With a process for each of its N pods, which finds RANK, WORLD_SIZE, "
+                   "MASTER_ADDR and MASTER_PORT: dlaunch run --nnodes N --nproc-per-node "
+                   "1 -- COMMAND"
+                 : ""));
     return;
   }
   read_run_policy(t, spec);

@@ -13,7 +13,6 @@ namespace dlaunch::spec::kubeflow {
 namespace {
 
 constexpr std::int64_t kDefaultPort = 23456;
-constexpr std::int64_t kMostProcesses = 100'000;
 
 /// Whether a command runs a shell script, which may start torchrun.
 bool runs_script(const std::string& line) {
@@ -88,9 +87,9 @@ class PytorchJob {
       at_ = per_node->place;
       per_node_ = per_node->text;
       const auto number = parse_integer(per_node->text);
-      if (number && (*number < 1 || *number > kMostProcesses)) {
+      if (number && (*number < 1 || *number > kMostCounted)) {
         t_.diagnostics.error(at_, "nprocPerNode must be auto, cpu, gpu or a number from 1 to " +
-                                      std::to_string(kMostProcesses) + ", not " + per_node->text);
+                                      std::to_string(kMostCounted) + ", not " + per_node->text);
       } else if (number) {
         each_ = *number;
       }
@@ -104,7 +103,7 @@ class PytorchJob {
     is_elastic_ = true;
     t_.note_at(elastic.place(), "elasticPolicy is not used: the job has " + std::to_string(count_) +
                                     " nodes from beginning to end");
-    if (const auto per_node = elastic.integer("nProcPerNode", 1, kMostProcesses)) {
+    if (const auto per_node = elastic.integer("nProcPerNode", 1)) {
       if (spec_.find("nprocPerNode"))
         t_.note_at(per_node->place, "elasticPolicy.nProcPerNode is used, and not nprocPerNode: " +
                                         std::to_string(per_node->value) + " processes a node");

@@ -213,10 +213,9 @@ class LineReader {
       case Meaning::per_node: {
         const PlacedText& value = values.front();
         const auto number = parse_integer(value.text);
-        constexpr std::int64_t kMost = 100'000;
-        if (!number || *number < 1 || *number > kMost) {
-          refuse(value.place, word.text + " must have a number from 1 to " + std::to_string(kMost) +
-                                  ", not " + in_quotes(value.text));
+        if (!number || *number < 1 || *number > kMostCounted) {
+          refuse(value.place, word.text + " must have a number from 1 to " +
+                                  std::to_string(kMostCounted) + ", not " + in_quotes(value.text));
           return false;
         }
         (option.meaning == Meaning::count ? line_.processes : line_.per_node) =
