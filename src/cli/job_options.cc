@@ -10,6 +10,7 @@
 #include "cli/job_file.h"
 #include "report/plain_text.h"
 #include "spec/job_reader.h"
+#include "spec/other_files.h"
 #include "spec/shell_quote.h"
 
 namespace dlaunch {
@@ -43,7 +44,7 @@ std::string as_command(const JobOptions& options, const std::string& program) {
 
 /// `dlaunch run train.py`: torchrun's and mpirun's habit, and no job file whatever it holds.
 bool is_program(const std::string& path, const std::string& text) {
-  return !looks_like_job_file(path) &&
+  return !looks_like_job_file(path) && spec::kind_of_script(text).empty() &&
          (path.ends_with(".py") || path.ends_with(".sh") || text.starts_with("#!") ||
           text.starts_with("\x7f"
                            "ELF"));

@@ -49,4 +49,15 @@ std::string as_typed(const JobSpec& spec, const std::string& key, const std::str
   return typed != spec.typed.end() ? typed->second : '"' + key + ": " + value + '"';
 }
 
+std::string too_few_hosts(const JobSpec& spec, std::size_t given, const std::string& origin) {
+  const int least = spec.nodes ? spec.nodes->min : 1;
+  const std::string wanted = std::to_string(least);
+  const bool is_elastic = spec.nodes && spec.nodes->min != spec.nodes->max;
+  const std::string has = std::to_string(given);
+  return as_typed(spec, "nodes", is_elastic ? "{min: " + wanted + ", ...}" : wanted) +
+         " but only " + (given == 1 ? "1 host is given" : has + " hosts are given") +
+         (origin.empty() ? "" : " (" + origin + ")") + "; name " + wanted +
+         " with --hosts, or run on " + has + " with --nnodes " + has;
+}
+
 }  // namespace dlaunch

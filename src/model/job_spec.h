@@ -32,6 +32,8 @@ struct Command {
 enum class Shell { sh, bash };
 enum class Framework { pytorch, tensorflow, mpi, horovod, deepspeed, jax, gcp, none };
 enum class Launch { per_process, per_node, once };
+/// fill: one node after the other; spread: no node gets a second rank while another has none.
+enum class Placing { fill, spread };
 /// `automatic`: workers when there are parameter servers, which never end by themselves, else all.
 enum class Success { automatic, all, chief, workers };
 enum class StdinFor { none, rank0 };
@@ -228,6 +230,7 @@ struct JobSpec {
   int spares = 0;
   ProcessesPerNode processes_per_node;
   std::optional<int> processes;
+  Placing placement = Placing::fill;
   HostList hosts;
   Connect connect;
   RendezvousSpec rendezvous;
@@ -263,6 +266,11 @@ struct JobSpec {
 /// How an error names the value of a key: as the user typed it, else "processes: 5" in quotes.
 [[nodiscard]] std::string as_typed(const JobSpec&, const std::string& key,
                                    const std::string& value);
+
+/// The error that a job wants more nodes (`nodes.min`) than the `given` hosts, with what to type.
+/// `origin`: where the hosts come from, such as "hostfile hosts.txt"; may be empty.
+[[nodiscard]] std::string too_few_hosts(const JobSpec&, std::size_t given,
+                                        const std::string& origin);
 
 [[nodiscard]] std::string_view name_of(Framework);
 /// Whether the ranks are MPI programs, which dlaunch serves with PMIx and PMI-1: mpi and

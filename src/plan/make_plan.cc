@@ -340,6 +340,13 @@ void add_role_notes(const JobSpec& spec, const Placement& placement, LaunchPlan&
     plan.notes.emplace_back("command is not used: every role has its own");
   if (!spec.roles.empty() && spec.processes_per_node.kind != ProcessesPerNode::Kind::automatic)
     plan.notes.emplace_back("processes_per_node is not used: roles say how many there are");
+  if (spec.placement == Placing::spread && plan.ranks.size() > plan.nodes.size() &&
+      !spec.roles.empty()) {
+    const std::string tasks = std::to_string(plan.ranks.size());
+    plan.notes.push_back(tasks + " tasks share " + std::to_string(plan.nodes.size()) +
+                         (plan.nodes.size() == 1 ? " host" : " hosts") + "; on " + tasks +
+                         " hosts (--hosts) each has its own (placement: spread)");
+  }
   const bool has_servers = std::any_of(roles.begin(), roles.end(), [](const PlacedRole& role) {
     return role.name == "ps" || role.name == "evaluator";
   });

@@ -2,6 +2,7 @@
 
 #include <algorithm>
 #include <array>
+#include <functional>
 #include <numeric>
 #include <string_view>
 #include <tuple>
@@ -29,14 +30,8 @@ Result<std::size_t> nodes_to_use(const JobSpec& spec, const Cluster& cluster) {
   if (given == 0) return misfit("no hosts are given");
   if (!spec.nodes) return given;
   if (static_cast<std::size_t>(std::max(spec.nodes->min, 1)) > given) {
-    const bool elastic = spec.nodes->min != spec.nodes->max;
     const bool only_here = given == 1 && cluster.nodes.front().is_launcher;
-    return misfit(as_typed(spec, "nodes",
-                           std::string(elastic ? "{min: " : "") + std::to_string(spec.nodes->min) +
-                               (elastic ? ", ...}" : "")) +
-                  " but only " +
-                  (given == 1 ? "1 host is given" : std::to_string(given) + " hosts are given") +
-                  (only_here ? " (this machine)" : ""));
+    return misfit(too_few_hosts(spec, given, only_here ? "this machine" : ""));
   }
   return std::min(given, static_cast<std::size_t>(std::max(spec.nodes->max, 1)));
 }
@@ -49,13 +44,14 @@ Counts spread_evenly(std::uint32_t ranks, std::size_t nodes) {
   return counts;
 }
 
-/// Evenly, but on no node more than its GPUs. Needs ranks <= sum of gpus, and a GPU on every node.
-Counts spread_over_gpus(std::uint32_t ranks, const Counts& gpus) {
-  Counts counts(gpus.size());
+/// Evenly, but on no node more than there is `room` for: GPUs or slots. Needs ranks <= sum of room,
+/// and room on every node.
+Counts spread_within(const Counts& room, std::uint32_t ranks) {
+  Counts counts(room.size());
   std::uint32_t placed = 0;
   for (std::uint32_t level = 1; placed < ranks; ++level) {
-    for (std::size_t i = 0; i < gpus.size() && placed < ranks; ++i) {
-      if (gpus[i] < level) continue;
+    for (std::size_t i = 0; i < room.size() && placed < ranks; ++i) {
+      if (room[i] < level) continue;
       ++counts[i];
       ++placed;
     }
@@ -63,36 +59,42 @@ Counts spread_over_gpus(std::uint32_t ranks, const Counts& gpus) {
   return counts;
 }
 
-/// `typed`: what the user wrote, for the error.
-Result<Counts> fill_slots(std::uint32_t ranks, const Cluster& cluster, const Counts& gpus,
-                          const std::string& typed) {
-  Counts counts(gpus.size());
-  std::uint32_t left = ranks;
-  std::uint32_t slots = 0;
-  for (std::size_t i = 0; i < counts.size(); ++i) {
+/// Slots of each node; one without any, beside others, has its GPUs, else one.
+Counts slots_of(const Cluster& cluster, const Counts& gpus) {
+  Counts slots(gpus.size());
+  for (std::size_t i = 0; i < slots.size(); ++i) {
     const int given = cluster.nodes[i].slots;
-    const std::uint32_t here =
-        given > 0 ? static_cast<std::uint32_t>(given) : std::max(gpus[i], 1U);
-    counts[i] = std::min(left, here);
-    left -= counts[i];
-    slots += here;
+    slots[i] = given > 0 ? static_cast<std::uint32_t>(given) : std::max(gpus[i], 1U);
   }
-  if (left > 0) {
-    return misfit(typed + " but the " + (counts.size() == 1 ? "host has" : "hosts have") +
-                  " only " + counted(slots, "slot"));
+  return slots;
+}
+
+/// In order. Needs ranks <= sum of slots.
+Counts fill(const Counts& slots, std::uint32_t ranks) {
+  Counts counts(slots.size());
+  for (std::size_t i = 0; i < counts.size(); ++i) {
+    counts[i] = std::min(ranks, slots[i]);
+    ranks -= counts[i];
   }
   return counts;
 }
 
-Result<Counts> distribute(std::uint32_t ranks, const Cluster& cluster, const Counts& gpus,
-                          const std::string& typed) {
+/// `typed`: what the user wrote, for the error.
+Result<Counts> distribute(std::uint32_t ranks, const JobSpec& spec, const Cluster& cluster,
+                          const Counts& gpus, const std::string& typed) {
   const auto has_slots = [](const Node& node) { return node.slots > 0; };
   const auto end = cluster.nodes.begin() + static_cast<std::ptrdiff_t>(gpus.size());
-  if (std::any_of(cluster.nodes.begin(), end, has_slots))
-    return fill_slots(ranks, cluster, gpus, typed);
+  if (std::any_of(cluster.nodes.begin(), end, has_slots)) {
+    const Counts slots = slots_of(cluster, gpus);
+    if (ranks > total_of(slots)) {
+      return misfit(typed + " but the " + (slots.size() == 1 ? "host has" : "hosts have") +
+                    " only " + counted(total_of(slots), "slot"));
+    }
+    return spec.placement == Placing::spread ? spread_within(slots, ranks) : fill(slots, ranks);
+  }
   const bool gpus_everywhere =
       std::all_of(gpus.begin(), gpus.end(), [](std::uint32_t n) { return n > 0; });
-  if (gpus_everywhere && ranks <= total_of(gpus)) return spread_over_gpus(ranks, gpus);
+  if (gpus_everywhere && ranks <= total_of(gpus)) return spread_within(gpus, ranks);
   return spread_evenly(ranks, gpus.size());
 }
 
@@ -149,7 +151,8 @@ Result<Counts> counts_without_roles(const JobSpec& spec, const Cluster& cluster,
                     (ranks == 1 ? "1 process is asked for"
                                 : std::to_string(ranks) + " processes are asked for"));
     }
-    return distribute(ranks, cluster, gpus, as_typed(spec, "processes", std::to_string(ranks)));
+    return distribute(ranks, spec, cluster, gpus,
+                      as_typed(spec, "processes", std::to_string(ranks)));
   }
   if (spec.framework == Framework::gcp) {
     if (spec.processes_per_node.kind != ProcessesPerNode::Kind::automatic) {
@@ -214,6 +217,21 @@ bool is_compute(const PlacedRole& role) {
   return role.name == "chief" || role.name == "worker";
 }
 
+/// Each task goes to the node that has the fewest in `placed` (of each role on each node) so far,
+/// of equals to the first one.
+Counts spread_beside(const std::vector<Counts>& placed, std::size_t nodes, std::uint32_t tasks) {
+  Counts all(nodes, 0);
+  for (const Counts& role : placed)
+    std::transform(all.begin(), all.end(), role.begin(), all.begin(), std::plus<>());
+  Counts counts(nodes, 0);
+  for (; tasks > 0; --tasks) {
+    const auto node = std::min_element(all.begin(), all.end()) - all.begin();
+    ++all[static_cast<std::size_t>(node)];
+    ++counts[static_cast<std::size_t>(node)];
+  }
+  return counts;
+}
+
 /// Ranks of one role on each node. `pool`: what chief and worker may still take of each node, less
 /// what is taken here.
 Result<Counts> counts_of_role(const PlacedRole& role, std::size_t nodes, Counts& pool) {
@@ -240,8 +258,9 @@ Result<Counts> counts_of_role(const PlacedRole& role, std::size_t nodes, Counts&
 
 /// It computes, but only now and then, and nobody waits for it: a GPU that is left over is enough.
 Counts counts_of_evaluator(const std::vector<PlacedRole>& roles, const std::vector<Counts>& placed,
-                           const Counts& gpus) {
-  using Rating = std::tuple<int, int>;  // GPUs left over; fewer tasks
+                           Placing placing, const Counts& gpus) {
+  using Rating =
+      std::tuple<bool, int, int>;  // idle, which counts if spread; GPUs left; fewer tasks
   std::vector<Rating> ratings;
   bool used = true;  // the used nodes are the first ones: none is skipped
   for (std::size_t node = 0; node < gpus.size() && used; ++node) {
@@ -252,7 +271,8 @@ Counts counts_of_evaluator(const std::vector<PlacedRole>& roles, const std::vect
       tasks += here;
       if (is_compute(roles[role])) computing += here;
     }
-    ratings.emplace_back(std::max(static_cast<int>(gpus[node]) - computing, 0), -tasks);
+    const bool is_idle = placing == Placing::spread && tasks == 0;
+    ratings.emplace_back(is_idle, std::max(static_cast<int>(gpus[node]) - computing, 0), -tasks);
     used = tasks > 0;
   }
   Counts counts(gpus.size(), 0);
@@ -262,17 +282,22 @@ Counts counts_of_evaluator(const std::vector<PlacedRole>& roles, const std::vect
 }
 
 Result<std::vector<Counts>> counts_of_roles(const std::vector<PlacedRole>& roles,
-                                            const Cluster& cluster, const Counts& gpus) {
+                                            const JobSpec& spec, const Cluster& cluster,
+                                            const Counts& gpus) {
   std::uint32_t compute = 0;
   for (const PlacedRole& role : roles)
     compute += !is_compute(role) || role.spec->nodes ? 0 : role.size;
-  auto pool = distribute(compute, cluster, gpus,
+  auto pool = distribute(compute, spec, cluster, gpus,
                          "\"roles: " + counted(compute, "chief and worker task") + '"');
   if (!pool) return tl::unexpected(pool.error());
   std::vector<Counts> all;
   for (const PlacedRole& role : roles) {
     if (role.name == "evaluator" && !role.spec->nodes) {
-      all.push_back(counts_of_evaluator(roles, all, gpus));
+      all.push_back(counts_of_evaluator(roles, all, spec.placement, gpus));
+      continue;
+    }
+    if (spec.placement == Placing::spread && role.name == "ps" && !role.spec->nodes) {
+      all.push_back(spread_beside(all, gpus.size(), role.size));
       continue;
     }
     auto counts = counts_of_role(role, gpus.size(), *pool);
@@ -344,7 +369,7 @@ Result<Placement> place(const JobSpec& spec, const Cluster& cluster,
   auto roles = roles_of(spec);
   if (!roles) return tl::unexpected(roles.error());
   placement.roles = std::move(*roles);
-  const auto counts = counts_of_roles(placement.roles, cluster, usable);
+  const auto counts = counts_of_roles(placement.roles, spec, cluster, usable);
   if (!counts) return tl::unexpected(counts.error());
   number_ranks(*counts, placement);
   return placement;

@@ -45,6 +45,8 @@ struct Placement {
 /// - roles: chief and worker tasks are placed like `processes` of their sum, in this order, ps
 /// tasks spread evenly; the evaluator goes where most GPUs are left, else where fewest tasks are; a
 /// role with `nodes` of its own is spread evenly over the first ones.
+/// - placement: spread: no node gets a second rank while another has none, whatever its slots; ps
+/// tasks and the evaluator go where fewest tasks are.
 /// - per-node: one rank on each node.
 /// - once: one rank on the first node; what the rules above give is in `slots`.
 /// - gcp without roles: one process a node, or `processes`; the first is the chief, the others are

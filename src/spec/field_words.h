@@ -31,6 +31,7 @@ inline constexpr std::array kFrameworks{word("pytorch", Framework::pytorch),
 inline constexpr std::array kLaunches{word("per-process", Launch::per_process),
                                       word("per-node", Launch::per_node),
                                       word("once", Launch::once)};
+inline constexpr std::array kPlacings{word("fill", Placing::fill), word("spread", Placing::spread)};
 inline constexpr std::array kProcessesPerNode{word("auto", ProcessesPerNode::Kind::automatic),
                                               word("gpu", ProcessesPerNode::Kind::gpu)};
 inline constexpr std::array kVias{

@@ -82,9 +82,11 @@ std::string size_of(const JobSpec& job, const std::string& key) {
   return is_count ? std::to_string(each.count) : "";
 }
 
-/// See JobSpec::typed. Of a file of another system also where the value comes from.
+/// See JobSpec::typed. Of a file of another system also its own key, and
+/// where the value is.
 std::map<std::string, std::string> typed_keys(const FieldReader& reader, const Sources& sources,
-                                              const JobSpec& job, bool is_foreign) {
+                                              const Diagnostics& diagnostics, const JobSpec& job,
+                                              bool is_foreign) {
   std::map<std::string, std::string> typed;
   const auto place_text = [&](const Place& place) {
     const Source& source = sources[place.source];
@@ -99,7 +101,9 @@ std::map<std::string, std::string> typed_keys(const FieldReader& reader, const S
       typed[key] = place_text(given.value);
     } else if (const std::string size = size_of(job, key);
                is_foreign && !size.empty() && !given.value.is_whole()) {
-      typed[key] = '"' + key + ": " + size + "\" (" + place_text(given.value) + ')';
+      const std::string theirs = diagnostics.key_at(key, given.value);
+      typed[key] = '"' + key + ": " + size + "\" (" + (theirs == key ? "" : theirs + ", ") +
+                   place_text(given.value) + ')';
     }
   }
   return typed;
@@ -149,7 +153,7 @@ class Reading {
       append_arguments(input_.arguments, job.command);
     if (form_.dialect.empty() || diagnostics_.empty()) validate(job, reader.given(), diagnostics_);
     if (!diagnostics_.empty()) return tl::unexpected(diagnostics_.to_error());
-    job.typed = typed_keys(reader, sources_, job, !form_.dialect.empty());
+    job.typed = typed_keys(reader, sources_, diagnostics_, job, !form_.dialect.empty());
     put_roles_in_rank_order(job.roles);
     if (job.name.empty() && !input_.text) job.name = name_from_command(job.command);
     reading.notes = form_.notes;

@@ -9,6 +9,7 @@
 #include "spec/fields.h"
 #include "spec/job_rules.h"
 #include "spec/nearest.h"
+#include "spec/other_files.h"
 #include "spec/unknown_key.h"
 #include "spec/yaml_reader.h"
 
@@ -96,9 +97,19 @@ bool is_mapping(const Document& document, NodeId root) {
   return document[root].kind == NodeKind::mapping && !document[root].items.empty();
 }
 
+/// A file of a system whose jobs dlaunch does not run. False: not known as such.
+bool refuse_other_file(const Document& document, NodeId root, Diagnostics& diagnostics) {
+  const std::string_view kind = kind_of_file(document, root);
+  if (kind.empty()) return false;
+  diagnostics.error(document[document[root].items.front()].place, std::string(kind));
+  return true;
+}
+
 /// None of several documents is a job of another system.
 void refuse_documents(const std::vector<YamlDocument>& documents, const Document& document,
                       Diagnostics& diagnostics) {
+  for (const YamlDocument& one : documents)
+    if (refuse_other_file(document, one.root, diagnostics)) return;
   const bool has_native =
       std::any_of(documents.begin(), documents.end(), [&](const YamlDocument& one) {
         return !is_mapping(document, one.root) || looks_native(document, one.root);
@@ -259,6 +270,10 @@ std::optional<NativeForm> native_form(const JobInput& input, Sources& sources, D
     refuse_options(input, nullptr, sources, diagnostics);
     return form;
   }
+  if (const std::string_view script = kind_of_script(*input.text); !script.empty()) {
+    diagnostics.error(Place::whole(0), std::string(script));
+    return std::nullopt;
+  }
   const auto documents = read_yaml_documents(sources, 0, document, diagnostics);
   if (!documents) return std::nullopt;
   auto chosen = choose(*documents, document, diagnostics);
@@ -276,6 +291,8 @@ std::optional<NativeForm> native_form(const JobInput& input, Sources& sources, D
   if (chosen->dialect != nullptr) {
     refuse_options(input, chosen->dialect, sources, diagnostics);
     form = translated(*chosen, input, sources, document, diagnostics);
+  } else if (refuse_other_file(document, chosen->root, diagnostics)) {
+    return std::nullopt;
   } else if (!looks_native(document, chosen->root)) {
     if (!refuse_misspelt_key(document, chosen->root, diagnostics))
       refuse_unknown_file(document, chosen->root, diagnostics);

@@ -201,9 +201,7 @@ Status take_nodes(const JobSpec& job, ResolvedHosts& resolved) {
   const auto least = static_cast<std::size_t>(std::max(job.nodes->min, 1));
   const std::size_t given = resolved.hosts.size();
   if (least > given) {
-    return wrong(as_typed(job, "nodes", std::to_string(least)) + " but only " +
-                 (given == 1 ? "1 host is given" : std::to_string(given) + " hosts are given") +
-                 " (" + resolved.origin + ")");
+    return wrong(too_few_hosts(job, given, resolved.origin));
   }
   const auto most = static_cast<std::size_t>(std::max(job.nodes->max, 1)) +
                     static_cast<std::size_t>(std::max(job.spares, 0));
@@ -227,7 +225,8 @@ Status take_slots(const JobSpec& job, ResolvedHosts& resolved) {
                  " (" + resolved.origin + ")");
   }
   needed += static_cast<std::size_t>(std::max(job.spares, 0));
-  if (!job.nodes && needed < resolved.hosts.size()) resolved.hosts.resize(needed);
+  const bool fills = job.placement == Placing::fill;
+  if (!job.nodes && fills && needed < resolved.hosts.size()) resolved.hosts.resize(needed);
   return {};
 }
 

@@ -125,9 +125,7 @@ void HostValidator::check_list() {
     if (!check_item(i, seen)) return;
   }
   if (job_.nodes && static_cast<std::size_t>(job_.nodes->min) > *given) {
-    contradict("nodes", "hosts",
-               "\"nodes: " + std::to_string(job_.nodes->min) + "\" but only " +
-                   (*given == 1 ? "1 host is given" : std::to_string(*given) + " hosts are given"));
+    contradict("nodes", "hosts", too_few_hosts(job_, *given, ""));
   }
   check_slots();
 }

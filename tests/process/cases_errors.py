@@ -153,6 +153,14 @@ def a_program_where_a_job_file_is_expected(box):
 
 
 @case
+def a_batch_script_where_a_job_file_is_expected(box):
+    box.write("job.sbatch", "#!/bin/bash\n#SBATCH --nodes=2\nsrun python3 train.py\n")
+    run = box.run("run", "-n", "4", "job.sbatch", code=JOB_FILE)
+    expect_in("job.sbatch: error: this is a batch script of Slurm: submit it with sbatch", run.text, "what")
+    expect("dlaunch run -n 4" not in run.text, "advises to run it under every rank:\n" + run.text)
+
+
+@case
 def arguments_without_their_job_file(box):
     run = box.run("run", "--", "--lr", "0.1", code=USAGE)
     expect_in('"--lr" is no program\n', run.text, "what")

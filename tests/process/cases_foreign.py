@@ -63,9 +63,36 @@ def mistakes_are_said_with_their_place(box):
     make_job(box)
     box.write("jobs/bad.yml", AZURE.replace("process_count_per_instance: 2", "process_count_per_instance: two"))
     run = box.run("run", "jobs/bad.yml", code=65)
-    expect_in('jobs/bad.yml:13:59: error: distribution.process_count_per_instance must be a whole number, 1 or more, not "two"', run.text, "the error")
+    expect_in('jobs/bad.yml:13:59: error: distribution.process_count_per_instance must be a whole number from 1 to 100000, not "two"', run.text, "the error")
     run = box.run("run", "jobs/cloud.yml", "--input", "epoch=1", code=65)
     expect_in('--input epoch=1: error: the job has no input "epoch"; it has epochs, data, more', run.text, "the error")
     run = box.run("run", "jobs/cloud.yml", "--input", "epochs", code=64)
     expect_in("--input epochs: expected NAME=VALUE", run.text, "the error")
     expect(not box.exists("runs"), "a run folder was made")
+
+
+KUBEFLOW = """apiVersion: kubeflow.org/v1
+kind: PyTorchJob
+metadata: {name: references}
+spec:
+  pytorchReplicaSpecs:
+    Master:
+      template:
+        spec:
+          containers:
+            - name: pytorch
+              image: none
+              env: [{name: WHO, value: "it's $HOME"}, {name: MASTER_PORT, value: "1"}]
+              command: [sh, -c, 'printf "%s\\n" "$0" "$@"; test "$(MASTER_PORT)" = "$MASTER_PORT" && echo same']
+              args: ["$(WHO)", "$(RANK)/$(WORLD_SIZE)", "$$(RANK)", "$(UNKNOWN)"]
+"""
+
+
+@case
+def references_of_a_container_reach_the_program(box):
+    """As kubelet replaces them: before any shell, which must not take their values for its own text."""
+    box.write("job.yaml", KUBEFLOW)
+    run = box.run("run", "job.yaml", "--no-container", *ANY_PORT)
+    for line in ("it's $HOME", "0/1", "$(RANK)", "$(UNKNOWN)", "same"):
+        expect_in(line + "\n", run.out.decode(), "what the program gets")
+    expect_in("MASTER_PORT in env is not used", run.text, "what the operator overrides")

@@ -48,9 +48,16 @@ struct Translation {
     job.texts({"env_pass"}, passed, passed.front().place);
   }
 
-  /// "TEXT (line 7)"
+  /// "TEXT (line 7)"; the same text for several places is one note: "TEXT (line 7, line 12)".
   void note_at(Place place, std::string text) {
-    notes.push_back(std::move(text) + " (" + diagnostics.refer_to(place) + ")");
+    text += " (";
+    const std::string where = diagnostics.refer_to(place);
+    for (std::string& note : notes) {
+      if (!note.starts_with(text)) continue;
+      if (!note.ends_with(where + ')')) note.insert(note.size() - 1, ", " + where);
+      return;
+    }
+    notes.push_back(text + where + ')');
   }
 };
 

@@ -130,8 +130,8 @@ std::optional<PlacedNumber> ForeignKeys::integer(std::string_view name, std::int
   const auto number =
       node.kind == NodeKind::scalar ? parse_integer(node.text) : std::optional<std::int64_t>();
   if (number && *number >= min && *number <= max) return PlacedNumber{*number, at};
-  error(at, path_of(key->name) + " must be a whole number, " + std::to_string(min) +
-                " or more, not " + found_instead(node));
+  error(at, path_of(key->name) + " must be a whole number from " + std::to_string(min) + " to " +
+                std::to_string(max) + ", not " + found_instead(node));
   return std::nullopt;
 }
 

@@ -3,7 +3,7 @@
 
 #include <cstdint>
 #include <initializer_list>
-#include <limits>
+
 #include <optional>
 #include <string>
 #include <string_view>
@@ -23,6 +23,9 @@ struct ForeignKey {
   Place key;
   NodeId value = 0;
 };
+
+/// As many nodes, processes and the like as native keys take.
+inline constexpr std::int64_t kMostCounted = 100'000;
 
 struct PlacedNumber {
   std::int64_t value = 0;
@@ -61,9 +64,8 @@ class ForeignKeys {
   /// Any scalar, as written.
   [[nodiscard]] std::optional<PlacedText> text(std::string_view name);
   /// Also in quotes: several systems write counts as texts.
-  [[nodiscard]] std::optional<PlacedNumber> integer(
-      std::string_view name, std::int64_t min = 0,
-      std::int64_t max = std::numeric_limits<std::int32_t>::max());
+  [[nodiscard]] std::optional<PlacedNumber> integer(std::string_view name, std::int64_t min = 0,
+                                                    std::int64_t max = kMostCounted);
   [[nodiscard]] bool is_true(std::string_view name);
   /// Empty where the key is absent or holds something else, which is reported.
   [[nodiscard]] ForeignKeys mapping(std::string_view name) { return mapping(name, spelling_); }

@@ -22,6 +22,10 @@ struct Pods {
 [[nodiscard]] Pods read_pods(Translation& translation, ForeignKeys& specs, std::string_view name,
                              std::string_view container, std::string_view port);
 
+/// What the operator adds to the container: replaces the file's own variables of these names (a
+/// note says which), and the references in its command. Call it once for each group that is given.
+void add_variables(Translation& translation, Pods& pods, const std::vector<AddedVariable>& added);
+
 /// The program behind the options of an mpirun line, and what they say.
 struct MpirunLine {
   std::vector<PlacedText> program;
@@ -38,6 +42,10 @@ struct MpirunLine {
   std::vector<std::string> ignored;  // options that place or connect processes
 };
 
+/// What else there is for a launcher's command that dlaunch does not understand.
+inline constexpr const char* kOrAsItIs =
+    "; or run the command as it is, once, with the hosts in a hostfile: --set launch=once";
+
 /// Whether a command's first word, with or without a folder, is mpirun, mpiexec, mpiexec.hydra or
 /// horovodrun.
 [[nodiscard]] bool starts_ranks(std::string_view word);
@@ -48,6 +56,7 @@ struct MpirunLine {
                                                          const std::vector<PlacedText>& words,
                                                          Place place);
 
+void translate_pytorch_job(Translation& translation, ForeignKeys& spec);
 void translate_tf_job(Translation& translation, ForeignKeys& spec);
 void translate_mpi_job(Translation& translation, ForeignKeys& spec);
 

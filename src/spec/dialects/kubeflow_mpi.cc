@@ -5,10 +5,25 @@
 
 #include "spec/dialects/kubeflow.h"
 #include "spec/dialects/shell_words.h"
+#include "spec/dialects/started_programs.h"
 
 namespace dlaunch::spec::kubeflow {
 
 namespace {
+
+/// Why a shell command is no single mpirun line, and what to do.
+std::string no_single_line(std::string_view command) {
+  const auto started = started_commands(command);
+  const auto lines = std::count_if(started.begin(), started.end(),
+                                   [](const auto& words) { return starts_ranks(words.front()); });
+  const std::string how =
+      lines > 1 ? "starts mpirun " + std::to_string(lines) +
+                      " times, and dlaunch runs one job: "
+                      "leave one of them in the file"
+                : "does more than start mpirun, whose program dlaunch starts itself: leave the "
+                  "mpirun line alone in it";
+  return "the launcher's shell command " + how + kOrAsItIs;
+}
 
 /// The mpirun line inside `sh -c "..."`; nullopt: it is not simple, which was reported.
 std::optional<std::vector<PlacedText>> without_shell(Translation& t,
@@ -24,9 +39,7 @@ std::optional<std::vector<PlacedText>> without_shell(Translation& t,
   if (line.starts_with("exec ")) line.erase(0, 5);
   const auto inside = simple_words(line);
   if (!inside) {
-    t.diagnostics.error(words[2].place,
-                        "the launcher's shell command is more than one mpirun line, of which "
-                        "dlaunch would need the program");
+    t.diagnostics.error(words[2].place, no_single_line(line));
     return std::nullopt;
   }
   std::vector<PlacedText> out;
@@ -40,7 +53,7 @@ class MpiJob {
 
   void translate() {
     ForeignKeys specs = spec_.mapping("mpiReplicaSpecs", Spelling::loose);
-    const Pods launcher = read_pods(t_, specs, "Launcher", "", "");
+    Pods launcher = read_pods(t_, specs, "Launcher", "", "");
     const Pods worker = read_pods(t_, specs, "Worker", "", "");
     specs.refuse_others();
     if (!launcher.is_given) {
@@ -48,24 +61,77 @@ class MpiJob {
         t_.diagnostics.error(spec_.place(), "an MPIJob needs mpiReplicaSpecs with a Launcher");
       return;
     }
+    add_variables(t_, launcher, {});
+    spec_.skip(
+        {"cleanPodPolicy", "mpiImplementation", "sshAuthMountPath", "launcherCreationPolicy"});
     const Place at = launcher.replicas.place;
+    if (is_set_once()) return run_as_it_is(launcher.replicas, worker);
     const auto line = read_line(launcher.replicas, at);
     if (!line) return;
     t_.job.text({"framework"}, line->is_horovod ? "horovod" : "mpi", at);
     // mpirun does not mind programs that only read its variables.
     if (!line->is_horovod) t_.job.text({"mpi", "init"}, "optional", at);
-    t_.job.texts({"command"}, line->program, at);
+    set_command(t_.job, {"command"}, line->program, at);
     set_size(worker, *line, at);
     set_environment(launcher, *line);
     const Replicas& image = worker.is_given ? worker.replicas : launcher.replicas;
     if (!image.image.text.empty())
       t_.job.text({"container", "image"}, image.image.text, image.image.place);
     pass_variables(launcher, *line, at);
-    spec_.skip(
-        {"cleanPodPolicy", "mpiImplementation", "sshAuthMountPath", "launcherCreationPolicy"});
   }
 
  private:
+  [[nodiscard]] bool is_set_once() const {
+    const auto& overrides = t_.input.overrides;
+    return std::any_of(overrides.begin(), overrides.end(), [](const Override& override) {
+      return override.key == "launch" && override.value == "once";
+    });
+  }
+
+  /// --set launch=once: one process on the first node, whose mpirun finds the hosts in a hostfile.
+  void run_as_it_is(const Replicas& launcher, const Pods& worker) {
+    const Place at = launcher.place;
+    t_.job.text({"framework"}, "none", at);
+    t_.job.text({"launch"}, "once", at);
+    t_.job.number({"nodes"}, nodes_of(worker), at);
+    const auto slots = spec_.integer("slotsPerWorker", 1);
+    t_.job.number({"processes_per_node"}, slots ? slots->value : 1, slots ? slots->place : at);
+    set_command(t_.job, {"command"}, words_of(t_, launcher), at);
+    for (const EnvVariable& variable : launcher.env)
+      t_.job.text({"env", variable.name}, variable.value, variable.place);
+    if (!launcher.image.text.empty())
+      t_.job.text({"container", "image"}, launcher.image.text, launcher.image.place);
+  }
+
+  /// At least the launcher's own.
+  std::int64_t nodes_of(const Pods& worker) {
+    std::int64_t nodes = worker.is_given ? worker.replicas.count.value : 0;
+    if (spec_.is_true("runLauncherAsWorker")) ++nodes;
+    return std::max<std::int64_t>(nodes, 1);
+  }
+
+  /// Hydra is the mpirun of Intel MPI and MPICH.
+  bool is_hydra(const MpirunLine& line) {
+    const auto implementation = spec_.text("mpiImplementation");
+    return line.is_hydra ||
+           (implementation && (implementation->text == "Intel" || implementation->text == "MPICH"));
+  }
+
+  /// "There are not enough slots available": Open MPI and horovodrun refuse that, Hydra goes round
+  /// the nodes again. Without workers mpirun counts the cores of the launcher.
+  void check_slots(const Pods& worker, const MpirunLine& line, std::int64_t slots) {
+    if (!line.processes || line.oversubscribe || is_hydra(line) || !worker.is_given) return;
+    const std::int64_t nodes = nodes_of(worker);
+    if (worker.replicas.count.value == 0 || line.processes->value <= nodes * slots) return;
+    const std::string hosts = std::to_string(nodes) + (nodes == 1 ? " worker" : " workers") +
+                              " with " + std::to_string(slots) +
+                              (slots == 1 ? " slot each" : " slots each");
+    t_.diagnostics.error(line.processes->place,
+                         std::to_string(line.processes->value) + " processes on " + hosts +
+                             ", which mpirun refuses; raise slotsPerWorker or the replicas of the "
+                             "Worker, start fewer, or say --oversubscribe in the mpirun line");
+  }
+
   /// Without a command the image has it, and the words after "--" are the program itself: how many
   /// ranks there are, workers and slots say.
   std::optional<MpirunLine> read_line(const Replicas& launcher, Place at) {
@@ -85,9 +151,8 @@ class MpiJob {
     const auto in_spec = spec_.integer("slotsPerWorker", 1);
     const auto given = line.per_node ? line.per_node : in_spec;
     const std::int64_t slots = given ? given->value : 1;
-    std::int64_t nodes = worker.is_given ? worker.replicas.count.value : 0;
-    if (spec_.is_true("runLauncherAsWorker")) ++nodes;
-    nodes = std::max<std::int64_t>(nodes, 1);
+    check_slots(worker, line, slots);
+    std::int64_t nodes = nodes_of(worker);
     const std::int64_t count = line.processes ? line.processes->value : nodes * slots;
     nodes = std::min(nodes, line.is_by_node ? count : (count + slots - 1) / slots);
     const Place where = worker.is_given ? worker.replicas.count.place : at;
@@ -97,17 +162,14 @@ class MpiJob {
     } else {
       t_.job.number({"processes"}, count, line.processes ? line.processes->place : where);
     }
+    if (line.is_by_node && nodes > 1) t_.job.text({"placement"}, "spread", at);
     if (line.oversubscribe) t_.job.boolean({"mpi", "oversubscribe"}, true, at);
   }
 
   /// Hydra (also Intel MPI and MPICH) and horovodrun give the ranks all that they have themselves;
   /// Open MPI only what -x names, and OMPI_*: mpirun(1), "Exported Environment Variables".
   void set_environment(const Pods& launcher, const MpirunLine& line) {
-    const auto implementation = spec_.text("mpiImplementation");
-    const bool is_hydra =
-        line.is_hydra ||
-        (implementation && (implementation->text == "Intel" || implementation->text == "MPICH"));
-    const bool gives_all = line.is_horovod || (is_hydra && !line.names_passed);
+    const bool gives_all = line.is_horovod || (is_hydra(line) && !line.names_passed);
     std::string dropped;
     for (const EnvVariable& variable : launcher.replicas.env) {
       const bool is_passed =

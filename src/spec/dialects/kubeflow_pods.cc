@@ -10,51 +10,6 @@ namespace dlaunch::spec::kubeflow {
 
 namespace {
 
-/// Kubernetes replaces "$(NAME)" in commands by variables of the container, and "$$" by "$": Pod's
-/// API reference, Container.command and EnvVar.value.
-std::string with_variables(Translation& t, const PlacedText& word,
-                           const std::vector<EnvVariable>& env) {
-  std::string out;
-  const std::string& text = word.text;
-  const auto last = text.rfind(')');
-  for (std::size_t i = 0; i < text.size();) {
-    if (text.compare(i, 2, "$$") == 0) {
-      out += '$';
-      i += 2;
-      continue;
-    }
-    const bool begins = text.compare(i, 2, "$(") == 0 && last != std::string::npos && last > i;
-    const auto end = begins ? text.find(')', i) : std::string::npos;
-    if (end == std::string::npos) {
-      out += text[i++];
-      continue;
-    }
-    const std::string name = text.substr(i + 2, end - i - 2);
-    const auto found = std::find_if(env.rbegin(), env.rend(),
-                                    [&](const EnvVariable& v) { return v.name == name; });
-    if (found != env.rend()) {
-      out += found->value;
-    } else {
-      out += text.substr(i, end + 1 - i);
-      const bool is_name = !name.empty() && name.find_first_of(" \t'\"") == std::string::npos;
-      if (is_name)
-        t.note_at(word.place, "$(" + name + ") stays as it is: the file has no such variable");
-    }
-    i = end + 1;
-  }
-  return out;
-}
-
-/// A value may hold variables that stand before it in the list.
-std::vector<EnvVariable> read_env(Translation& t, ForeignKeys& container) {
-  std::vector<EnvVariable> env;
-  for (EnvVariable variable : read_env_list(t, container, "env", Spelling::exact)) {
-    variable.value = with_variables(t, {variable.value, variable.place}, env);
-    env.push_back(std::move(variable));
-  }
-  return env;
-}
-
 /// The container that the operator looks at.
 std::optional<NodeId> choose_container(const Document& document, const std::vector<NodeId>& all,
                                        std::string_view name) {
@@ -62,6 +17,17 @@ std::optional<NodeId> choose_container(const Document& document, const std::vect
     if (scalar_of(document, id, "name") == std::optional<std::string>(name)) return id;
   }
   return all.empty() ? std::nullopt : std::optional(all.front());
+}
+
+void note_overridden(Translation& t, const std::vector<EnvVariable>& dropped) {
+  if (dropped.empty()) return;
+  std::string names;
+  for (const EnvVariable& one : dropped) names += (names.empty() ? "" : ", ") + one.name;
+  t.note_at(dropped.front().place,
+            names +
+                (dropped.size() == 1 ? " in env is not used: dlaunch sets it"
+                                     : " in env are not used: dlaunch sets them") +
+                ", in place of the training operator");
 }
 
 void read_ports(ForeignKeys& container, const Document& document, std::string_view wanted,
@@ -75,6 +41,22 @@ void read_ports(ForeignKeys& container, const Document& document, std::string_vi
 }
 
 }  // namespace
+
+void add_variables(Translation& t, Pods& pods, const std::vector<AddedVariable>& added) {
+  Replicas& group = pods.replicas;
+  std::vector<EnvVariable> dropped;
+  const auto is_overridden = [&](const EnvVariable& own) {
+    const auto found = std::find_if(added.begin(), added.end(),
+                                    [&](const AddedVariable& a) { return a.name == own.name; });
+    if (found == added.end()) return false;
+    if (found->is_shell || found->value != own.value) dropped.push_back(own);
+    return true;
+  };
+  std::erase_if(group.env, is_overridden);
+  note_overridden(t, dropped);
+  for (std::vector<PlacedText>* words : {&group.command, &group.args})
+    for (PlacedText& word : *words) word = with_references(t, word, group.env, added);
+}
 
 Pods read_pods(Translation& t, ForeignKeys& specs, std::string_view name,
                std::string_view container_name, std::string_view port) {
@@ -100,15 +82,9 @@ Pods read_pods(Translation& t, ForeignKeys& specs, std::string_view name,
   }
   ForeignKeys container(t.document, t.diagnostics, Spelling::exact, *chosen, "containers[]");
   pods.replicas.image = container.text("image").value_or(PlacedText());
-  pods.replicas.env = read_env(t, container);
-  for (PlacedText word : container.texts("command")) {
-    word.text = with_variables(t, word, pods.replicas.env);
-    pods.replicas.command.push_back(word);
-  }
-  for (PlacedText word : container.texts("args")) {
-    word.text = with_variables(t, word, pods.replicas.env);
-    pods.replicas.args.push_back(word);
-  }
+  pods.replicas.env = read_env_list(t, container, "env", Spelling::exact);
+  pods.replicas.command = container.texts("command");
+  pods.replicas.args = container.texts("args");
   read_ports(container, t.document, port, pods);
   container.skip({"name", "imagePullPolicy", "resources", "securityContext",
                   "terminationMessagePath", "terminationMessagePolicy"});

@@ -3,6 +3,7 @@
 #include <array>
 #include <optional>
 #include <string_view>
+#include <utility>
 #include <vector>
 
 #include "spec/dialects/kubeflow.h"
@@ -28,7 +29,7 @@ constexpr std::array<TfType, 5> kTfTypes{{{"Chief", "chief"},
                                           {"Evaluator", "evaluator"}}};
 
 struct TfGroup {
-  Replicas replicas;
+  Pods pods;
   std::string_view type;
 };
 
@@ -50,7 +51,7 @@ std::vector<TfGroup> read_tf_groups(Translation& t, ForeignKeys& spec) {
                               t.diagnostics.refer_to(*chief) + ')');
     if (is_chief) chief = pods.replicas.place;
     if (pods.replicas.count.value == 0) continue;
-    groups.push_back({pods.replicas, type.name});
+    groups.push_back({std::move(pods), type.name});
   }
   specs.refuse_others();
   if (groups.empty() && !spec.has_mistake("tfReplicaSpecs"))
@@ -62,7 +63,7 @@ std::vector<TfGroup> read_tf_groups(Translation& t, ForeignKeys& spec) {
 void translate_lone_tf_pod(Translation& t, const Replicas& only) {
   t.job.text({"framework"}, "none", only.count.place);
   t.job.number({"processes"}, 1, only.count.place);
-  t.job.texts({"command"}, words_of(t, only), only.place);
+  set_command(t.job, {"command"}, words_of(t, only), only.place);
   for (const EnvVariable& variable : only.env)
     t.job.text({"env", variable.name}, variable.value, variable.place);
   if (!only.image.text.empty())
@@ -73,7 +74,7 @@ void translate_lone_tf_pod(Translation& t, const Replicas& only) {
 /// name in lower case.
 void set_tf_cluster(Translation& t, const std::vector<TfGroup>& groups) {
   for (const TfGroup& group : groups) {
-    const Place at = group.replicas.place;
+    const Place at = group.pods.replicas.place;
     if (group.type == "Master") t.job.text({"tensorflow", "chief"}, "master", at);
     if (group.type == "Evaluator") t.job.text({"tensorflow", "evaluator"}, "listed", at);
   }
@@ -83,15 +84,20 @@ void set_tf_cluster(Translation& t, const std::vector<TfGroup>& groups) {
 
 // TF_CONFIG for every pod; "not set when there is one replica".
 void translate_tf_job(Translation& t, ForeignKeys& spec) {
-  const std::vector<TfGroup> groups = read_tf_groups(t, spec);
+  std::vector<TfGroup> groups = read_tf_groups(t, spec);
   if (groups.empty()) return;
   if (spec.is_true("enableDynamicWorker"))
     t.note_at(spec.place(), "enableDynamicWorker is not used: the cluster stays as it begins");
+  const bool is_lone = groups.size() == 1 && groups.front().pods.replicas.count.value == 1;
+  std::vector<AddedVariable> added;
+  if (!is_lone) added = {{"TF_CONFIG", "${TF_CONFIG}", true}};
   std::vector<Replicas> replicas;
   replicas.reserve(groups.size());
-  for (const TfGroup& group : groups) replicas.push_back(group.replicas);
-  if (replicas.size() == 1 && replicas.front().count.value == 1)
-    return translate_lone_tf_pod(t, replicas.front());
+  for (TfGroup& group : groups) {
+    add_variables(t, group.pods, added);
+    replicas.push_back(group.pods.replicas);
+  }
+  if (is_lone) return translate_lone_tf_pod(t, replicas.front());
   t.job.text({"framework"}, "tensorflow", spec.place());
   set_tf_cluster(t, groups);
   set_roles(t, replicas);

@@ -135,7 +135,8 @@ class LineReader {
     if (!starts_ranks(words_.front().text)) {
       t_.diagnostics.error(words_.front().place,
                            "the launcher runs " + in_quotes(words_.front().text) +
-                               "; dlaunch takes the program behind mpirun, mpiexec or horovodrun");
+                               "; dlaunch takes the program behind mpirun, mpiexec or horovodrun" +
+                               kOrAsItIs);
       return std::nullopt;
     }
     std::size_t at = 1;
@@ -144,7 +145,8 @@ class LineReader {
     }
     for (; at < words_.size(); ++at) {
       if (words_[at].text == ":") {
-        refuse(words_[at].place, "several programs behind one mpirun (:) are not supported");
+        refuse(words_[at].place,
+               std::string("several programs behind one mpirun (:) are not supported") + kOrAsItIs);
         return std::nullopt;
       }
       line_.program.push_back(words_[at]);
@@ -211,9 +213,9 @@ class LineReader {
       case Meaning::per_node: {
         const PlacedText& value = values.front();
         const auto number = parse_integer(value.text);
-        constexpr std::int64_t kMost = 100'000;
-        if (!number || *number < 1 || *number > kMost) {
-          refuse(value.place, word.text + " must have a number, not " + in_quotes(value.text));
+        if (!number || *number < 1 || *number > kMostCounted) {
+          refuse(value.place, word.text + " must have a number from 1 to " +
+                                  std::to_string(kMostCounted) + ", not " + in_quotes(value.text));
           return false;
         }
         (option.meaning == Meaning::count ? line_.processes : line_.per_node) =

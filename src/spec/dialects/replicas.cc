@@ -12,13 +12,6 @@ namespace dlaunch::spec {
 
 namespace {
 
-std::vector<std::string> texts_of(const std::vector<PlacedText>& words) {
-  std::vector<std::string> texts;
-  texts.reserve(words.size());
-  for (const PlacedText& word : words) texts.push_back(word.text);
-  return texts;
-}
-
 bool has_variable(const Replicas& group, const EnvVariable& variable) {
   return std::any_of(group.env.begin(), group.env.end(), [&](const EnvVariable& other) {
     return other.name == variable.name && other.value == variable.value;
@@ -30,7 +23,7 @@ void refuse_no_command(Translation& t, const Replicas& replicas) {
   if (std::exchange(t.lacks_command, true)) return;
   const std::string where = "there is no command: it is in the image " +
                             in_quotes(replicas.image.text) + ", which dlaunch does not read; ";
-  const std::string args = shell_line(texts_of(replicas.args));
+  const std::string args = line_of(replicas.args);
   t.diagnostics.error(
       replicas.place,
       where + (args.empty() ? "say it after --, for example: -- python train.py"
@@ -53,6 +46,23 @@ std::vector<PlacedText> words_of(Translation& t, const Replicas& replicas) {
   return words;
 }
 
+std::string line_of(const std::vector<PlacedText>& words) {
+  std::string line;
+  for (const PlacedText& word : words) {
+    line += line.empty() ? "" : " ";
+    line += word.shell.empty() ? shell_quote(word.text) : word.shell;
+  }
+  return line;
+}
+
+void set_command(NativeJob& job, const NativeJob::Path& path, const std::vector<PlacedText>& words,
+                 Place at) {
+  const bool needs_shell = std::any_of(words.begin(), words.end(),
+                                       [](const PlacedText& word) { return !word.shell.empty(); });
+  if (needs_shell) return job.text(path, line_of(words), at);
+  job.texts(path, words, at);
+}
+
 void set_roles(Translation& t, const std::vector<Replicas>& groups) {
   std::vector<Replicas> used;
   std::vector<std::vector<PlacedText>> commands;
@@ -62,11 +72,14 @@ void set_roles(Translation& t, const std::vector<Replicas>& groups) {
     commands.push_back(words_of(t, group));
   }
   if (used.empty()) return;
+  // A replica is a machine or a pod.
+  const bool is_one = used.size() == 1 && used.front().count.value == 1;
+  if (!is_one) t.job.text({"placement"}, "spread", used.front().place);
   const bool same_command = std::all_of(commands.begin(), commands.end(), [&](const auto& words) {
-    return texts_of(words) == texts_of(commands.front());
+    return line_of(words) == line_of(commands.front());
   });
   if (same_command && !commands.front().empty())
-    t.job.texts({"command"}, commands.front(), used.front().place);
+    set_command(t.job, {"command"}, commands.front(), used.front().place);
   for (const EnvVariable& variable : used.front().env) {
     const bool is_shared = std::all_of(used.begin(), used.end(), [&](const Replicas& group) {
       return has_variable(group, variable);
@@ -77,7 +90,7 @@ void set_roles(Translation& t, const std::vector<Replicas>& groups) {
     const Replicas& group = used[i];
     t.job.number({"roles", group.role, "count"}, group.count.value, group.count.place);
     if (!same_command && !commands[i].empty())
-      t.job.texts({"roles", group.role, "command"}, commands[i], group.place);
+      set_command(t.job, {"roles", group.role, "command"}, commands[i], group.place);
     for (const EnvVariable& variable : group.env) {
       const bool is_shared = std::all_of(used.begin(), used.end(), [&](const Replicas& other) {
         return has_variable(other, variable);
@@ -117,7 +130,9 @@ std::vector<EnvVariable> read_env_list(Translation& t, ForeignKeys& keys, std::s
       continue;
     }
     const auto value = variable.text("value");
-    variables.push_back({variable_name->text, value ? value->text : "", variable_name->place});
+    const PlacedText as_written{value ? value->text : "", variable_name->place};
+    variables.push_back({variable_name->text, value_with_references(t, as_written, variables),
+                         variable_name->place});
   }
   return variables;
 }

@@ -9,14 +9,9 @@
 
 #include "spec/dialects/dialect.h"
 #include "spec/dialects/foreign_keys.h"
+#include "spec/dialects/references.h"
 
 namespace dlaunch::spec {
-
-struct EnvVariable {
-  std::string name;
-  std::string value;
-  Place place;
-};
 
 struct Replicas {
   std::string role;  // of the native job: chief, worker, ps, evaluator
@@ -32,12 +27,19 @@ struct Replicas {
 /// its place. Without any the job has no command, which is reported once for all groups.
 [[nodiscard]] std::vector<PlacedText> words_of(Translation& translation, const Replicas& replicas);
 
-/// Sets `roles`, `command` and `env` (those that all groups share), and what is a role's own.
-/// Groups without a process are left out.
+/// A command of such words as one line of shell text.
+[[nodiscard]] std::string line_of(const std::vector<PlacedText>& words);
+
+/// Sets a command: as a list, or as shell text where a word holds variables of its rank.
+void set_command(NativeJob& job, const NativeJob::Path& path, const std::vector<PlacedText>& words,
+                 Place at);
+
+/// Sets `roles`, `placement`, `command` and `env` (those that all groups share), and what is a
+/// role's own. Groups without a process are left out.
 void set_roles(Translation& translation, const std::vector<Replicas>& groups);
 
-/// "[{name: A, value: b}]" of Kubernetes and Vertex AI. A variable that is taken from elsewhere
-/// (valueFrom) is passed on from where dlaunch is started.
+/// "[{name: A, value: b}]" of Kubernetes and Vertex AI, with references to earlier ones replaced. A
+/// variable that is taken from elsewhere (valueFrom) is passed on from where dlaunch is started.
 [[nodiscard]] std::vector<EnvVariable> read_env_list(Translation& translation, ForeignKeys& keys,
                                                      std::string_view name, Spelling spelling);
 

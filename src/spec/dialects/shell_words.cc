@@ -28,6 +28,14 @@ std::size_t variable_at(std::string_view text, std::size_t at) {
 
 }  // namespace
 
+void append_in_double_quotes(std::string& word, std::string_view text) {
+  for (const char c : text) {
+    // XCU 2.2.3: what keeps its meaning in double quotes.
+    if (std::string_view("\"\\$`").find(c) != std::string_view::npos) word += '\\';
+    word += c;
+  }
+}
+
 std::string quote_but_variables(std::string_view text) {
   std::string out;
   bool has_variable = false;
@@ -38,9 +46,7 @@ std::string quote_but_variables(std::string_view text) {
       i += length;
       continue;
     }
-    // XCU 2.2.3: what keeps its meaning in double quotes.
-    if (std::string_view("\"\\$`").find(text[i]) != std::string_view::npos) out += '\\';
-    out += text[i++];
+    append_in_double_quotes(out, text.substr(i++, 1));
   }
   return has_variable ? '"' + out + '"' : shell_quote(text);
 }

@@ -8,6 +8,9 @@
 
 namespace dlaunch::spec {
 
+/// Appends literal text to the inside of a word in double quotes.
+void append_in_double_quotes(std::string& word, std::string_view text);
+
 /// One word of a shell command in which $NAME and ${NAME} are expanded and nothing else is, and
 /// whose value stays one word.
 [[nodiscard]] std::string quote_but_variables(std::string_view text);

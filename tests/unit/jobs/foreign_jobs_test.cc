@@ -181,6 +181,8 @@ class Judge {
       EXPECT_THAT(job_.spec.env_pass, testing::Not(testing::Contains(line.rest)));
     } else if (word == "note") {
       EXPECT_THAT(job_.notes, testing::Contains(testing::HasSubstr(line.rest)));
+    } else if (word == "plan-note") {
+      EXPECT_THAT(plan_.notes, testing::Contains(testing::HasSubstr(line.rest)));
     } else if (word == "notes") {
       const auto of_images = std::count_if(
           job_.notes.begin(), job_.notes.end(),

@@ -121,10 +121,11 @@ TEST(Place, MoreNodesThanHosts) {
   JobSpec spec = list_job();
   spec.nodes = NodeRange{4, 4};
   const Error error = error_of(spec, fake_cluster({{}}));
-  EXPECT_EQ(error.message, "\"nodes: 4\" but only 1 host is given (this machine)");
+  EXPECT_EQ(error.message, "\"nodes: 4\" but only 1 host is given (this machine); name 4 with --hosts, or run on 1 with "
+            "--nnodes 1");
   EXPECT_EQ(error.exit_code, exit_code::kJobFile);
   EXPECT_EQ(error_of(spec, fake_cluster({{}, {}})).message,
-            "\"nodes: 4\" but only 2 hosts are given");
+            "\"nodes: 4\" but only 2 hosts are given; name 4 with --hosts, or run on 2 with --nnodes 2");
 }
 
 TEST(Place, AnElasticJobStartsWithWhatIsThere) {
@@ -132,7 +133,8 @@ TEST(Place, AnElasticJobStartsWithWhatIsThere) {
   spec.nodes = NodeRange{2, 4};
   EXPECT_THAT(counts(spec, fake_cluster({{}, {}, {}})), ElementsAre(1, 1, 1));
   EXPECT_EQ(error_of(spec, fake_cluster({{}})).message,
-            "\"nodes: {min: 2, ...}\" but only 1 host is given (this machine)");
+            "\"nodes: {min: 2, ...}\" but only 1 host is given (this machine); name 2 with --hosts, or "
+            "run on 1 with --nnodes 1");
 }
 
 TEST(Place, FewerProcessesThanNodesAskedFor) {
@@ -208,6 +210,56 @@ TEST(Place, TheEvaluatorGoesWhereThereIsRoom) {
       << "no node before it is left empty";
   EXPECT_THAT(counts(spec, fake_cluster({{.slots = 3}})), ElementsAre(4))
       << "it takes none of the slots";
+}
+
+JobSpec with_spread_roles() {
+  JobSpec spec = list_job();
+  spec.framework = Framework::gcp;
+  spec.placement = Placing::spread;
+  spec.roles = {test::role("chief", 1), test::role("worker", 1), test::role("ps", 2),
+                test::role("evaluator", 1)};
+  return spec;
+}
+
+std::vector<std::string> nodes_of_tasks(const JobSpec& spec, const Cluster& cluster) {
+  const auto placement = place_job(spec, cluster);
+  EXPECT_TRUE(placement.has_value()) << placement.error().message;
+  std::vector<std::string> got;
+  if (!placement) return got;
+  for (const PlacedRank& rank : placement->ranks)
+    got.push_back(placement->roles[rank.role].name + "@" + std::to_string(rank.node.value));
+  return got;
+}
+
+TEST(Place, SpreadTasksShareNoNodeWhileAnotherIsIdle) {
+  const JobSpec spec = with_spread_roles();
+  const std::vector<std::string> apart{"chief@0", "worker@1", "ps@2", "ps@3", "evaluator@4"};
+  EXPECT_EQ(nodes_of_tasks(spec, fake_cluster({{}, {}, {}, {}, {}, {}})), apart);
+  EXPECT_EQ(nodes_of_tasks(spec, fake_cluster({{.gpus = 8, .slots = 8},
+                                               {.gpus = 1, .slots = 8},
+                                               {.slots = 8},
+                                               {.slots = 8},
+                                               {.slots = 8}})),
+            apart)
+      << "neither slots nor GPUs bring them together";
+}
+
+TEST(Place, SpreadTasksShareWhereHostsAreShort) {
+  const JobSpec spec = with_spread_roles();
+  EXPECT_THAT(nodes_of_tasks(spec, fake_cluster({{}, {}, {}})),
+              ElementsAre("chief@0", "worker@1", "ps@0", "ps@2", "evaluator@1"))
+      << "none has two while another has none";
+  EXPECT_THAT(nodes_of_tasks(spec, fake_cluster({{}})),
+              ElementsAre("chief@0", "worker@0", "ps@0", "ps@0", "evaluator@0"));
+  EXPECT_EQ(error_of(spec, fake_cluster({{.slots = 1}})).message,
+            "\"roles: 2 chief and worker tasks\" but the host has only 1 slot");
+}
+
+TEST(Place, SpreadProcessesLeaveNoHostIdle) {
+  JobSpec spec = with_processes(3);
+  spec.placement = Placing::spread;
+  EXPECT_THAT(counts(spec, fake_cluster({{.slots = 4}, {.slots = 4}})), ElementsAre(2, 1));
+  EXPECT_THAT(counts(spec, fake_cluster({{.slots = 1}, {.slots = 4}})), ElementsAre(1, 2));
 }
 
 TEST(Place, ARoleMayHaveFewerNodes) {

@@ -316,7 +316,8 @@ TEST(ForeignJob, ErrorsAboutNodesNameTheForeignLine) {
       read_any_job(foreign("type: command\ncommand: python a.py\ndistribution: {type: pytorch}\n"
                            "resources: {instance_count: 4}\n"));
   ASSERT_TRUE(job) << job.error().message;
-  EXPECT_EQ(as_typed(job->spec, "nodes", "4"), "\"nodes: 4\" (jobs/job.yml:4:29)");
+  EXPECT_EQ(as_typed(job->spec, "nodes", "4"),
+            "\"nodes: 4\" (resources.instance_count, jobs/job.yml:4:29)");
 }
 
 TEST(ForeignJob, ErrorsAboutProcessesNameTheForeignLine) {

@@ -39,6 +39,7 @@ TEST(ReadJob, ReadsEveryAvailableKey) {
   expected.workdir = "/srv/code";
   expected.nodes = NodeRange{2, 2};
   expected.processes_per_node = {ProcessesPerNode::Kind::count, 3};
+  expected.placement = Placing::spread;
   for (const auto& [name, count] : std::vector<std::pair<std::string, int>>{
            {"chief", 1}, {"worker", 3}, {"ps", 2}, {"evaluator", 1}}) {
     RoleSpec role;

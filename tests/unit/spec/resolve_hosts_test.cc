@@ -98,7 +98,8 @@ TEST(ResolveHosts, NamesTheOptionThatWasTyped) {
   job.nodes = NodeRange{3, 3};
   job.typed["nodes"] = "--nnodes 3";
   EXPECT_EQ(shown(resolve_hosts(job, files({{"hosts.txt", "a\nb\n"}}))),
-            "--nnodes 3 but only 2 hosts are given (hostfile hosts.txt)");
+            "--nnodes 3 but only 2 hosts are given (hostfile hosts.txt); name 3 with --hosts, or run on "
+            "2 with --nnodes 2");
 }
 
 TEST(ResolveHosts, TakesTheFirstNodes) {
@@ -111,7 +112,8 @@ TEST(ResolveHosts, TakesTheFirstNodes) {
   job.spares = 0;
   job.nodes = NodeRange{4, 4};
   EXPECT_EQ(shown(resolve_hosts(job, input)),
-            "\"nodes: 4\" but only 3 hosts are given (hostfile hosts.txt)");
+            "\"nodes: 4\" but only 3 hosts are given (hostfile hosts.txt); name 4 with --hosts, or run "
+            "on 3 with --nnodes 3");
 }
 
 TEST(ResolveHosts, TakesTheHostsThatProcessesFill) {

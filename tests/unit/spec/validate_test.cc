@@ -84,7 +84,8 @@ const Case kCases[] = {
      "2:16: error: hosts[0]: one address cannot be that of 2 hosts"},
     {"command: x\nhosts: ['n[0-65535]', m]\n", "2:23: error: hosts: that is more than 65536 hosts"},
     {"command: x\nnodes: 4\nhosts: ['n[1-2]']\n",
-     "3:1: error: \"nodes: 4\" but only 2 hosts are given (nodes, line 2)"},
+     "3:1: error: \"nodes: 4\" but only 2 hosts are given; name 4 with --hosts, or run on "
+     "2 with --nnodes 2 (nodes, line 2)"},
     {"command: x\nprocesses: 5\nhosts: ['n[1-2]:2']\n",
      "2:12: error: 5 processes, but the hosts have only 4 slots (hosts, line 3)"},
     {"command: x\nframework: tensorflow\nroles: {worker: 1, evaluator: {count: 2}}\n",
@@ -92,7 +93,8 @@ const Case kCases[] = {
     {"command: x\nframework: tensorflow\nroles: {chief: {count: 3}}\n",
      "3:17: error: a job has at most one chief, not 3"},
     {"command: x\nhosts: a\nnodes: 2\n",
-     "3:1: error: \"nodes: 2\" but only 1 host is given (hosts, line 2)"},
+     "3:1: error: \"nodes: 2\" but only 1 host is given; name 2 with --hosts, or run on "
+     "1 with --nnodes 1 (hosts, line 2)"},
     {"command: x\nconnect: {via: local, user: me}\n",
      "2:23: error: connect.user has no meaning with via: local (connect.via, line 2)"},
     {"command: x\nconnect: {via: ssh, command: [a, '{host}']}\n",

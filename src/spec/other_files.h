@@ -1,0 +1,17 @@
+// Files of systems whose jobs dlaunch does not run, by what they are, so that an error can say what
+// to type instead.
+#pragma once
+
+#include <string_view>
+
+#include "spec/document.h"
+
+namespace dlaunch::spec {
+
+/// A batch script, such as one for sbatch; empty: it is none. A sentence without a full stop.
+[[nodiscard]] std::string_view kind_of_script(std::string_view text);
+
+/// The document of a file that no dialect claims; empty: not known. Likewise a sentence.
+[[nodiscard]] std::string_view kind_of_file(const Document& document, NodeId root);
+
+}  // namespace dlaunch::spec
