@@ -273,6 +273,7 @@ class Agent {
       end_everything();
       return leave(kAgentFenced);
     }
+    progress_.lease_end = static_cast<std::uint64_t>(lease_->end().count());
     lease_end_.after(lease_->end() - now, [this] { watch_lease(); });
   }
 

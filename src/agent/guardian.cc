@@ -5,15 +5,14 @@
 #include <cstdio>
 #include <new>
 #include <string>
-#include <string_view>
 
-#include <poll.h>
 #include <sys/mman.h>
 #include <sys/prctl.h>
 #include <sys/wait.h>
 #include <unistd.h>
 
 #include "agent/agent.h"
+#include "agent/agent_watch.h"
 #include "agent/containers/container_folder.h"
 #include "agent/mpi/join_point.h"
 #include "agent/mpi/pmix_folders.h"
@@ -25,8 +24,8 @@
 #include "os/descriptors.h"
 #include "os/machine_identity.h"
 #include "os/pid_namespace.h"
-#include "os/proc_file.h"
 #include "os/signals.h"
+#include "os/stuck.h"
 
 namespace dlaunch {
 
@@ -40,67 +39,13 @@ int exit_code_of(int status) {
   return WIFSIGNALED(status) ? exit_code::kSignalBase + WTERMSIG(status) : WEXITSTATUS(status);
 }
 
-/// State of a process as proc(5) names it in /proc/<pid>/stat; 0 when it is gone.
-char state_of(pid_t pid) {
-  const std::string stat = read_proc_file("/proc/" + std::to_string(pid) + "/stat");
-  const std::string_view state = stat_field(stat, 3);
-  return state.empty() ? '\0' : state.front();
-}
-
-std::string program_of(pid_t pid) {
-  char path[4096];
-  const ssize_t size =
-      ::readlink(("/proc/" + std::to_string(pid) + "/exe").c_str(), path, sizeof path);
-  return size > 0 ? std::string(path, static_cast<std::size_t>(size)) : std::string();
-}
-
-/// A rank that somebody stops between fork and exec holds its agent in vfork(2) until it goes on.
-void wake_ranks_without_program(pid_t agent) {
-  for (const pid_t child : children_of(agent)) {
-    if (state_of(child) == 'T' && program_of(child) == program_of(agent)) ::kill(child, SIGCONT);
-  }
-}
-
-/// In an uninterruptible system call, as on a network file system that does not answer (proc(5),
-/// state D): it shows no progress then and is none the less alive.
-bool waits_for_disk(pid_t pid) {
-  return state_of(pid) == 'D';
-}
-
-/// True when the agent has ended, false when it has shown no progress for the fencing time.
-bool watch(pid_t agent, const UniqueFd& agent_pidfd, const UniqueFd& signals,
-           const Progress& progress, int& status) {
-  std::uint64_t last_beat = 0;
-  std::uint32_t silent_ms = 0;
-  while (true) {
-    const int tick = static_cast<int>(progress.heartbeat_ms.load());
-    pollfd watched[] = {{agent_pidfd.get(), POLLIN, 0}, {signals.get(), POLLIN, 0}};
-    (void)::poll(watched, 2, tick);
-    if (watched[0].revents != 0 && ::waitpid(agent, &status, 0) == agent) return true;
-    if (watched[1].revents != 0) {
-      // A scheduler mostly signals the leader of a step only, which is the guardian.
-      while (const int number = read_signal(signals.get())) ::kill(agent, number);
-      continue;
-    }
-    // Ticks are counted, not time: a guardian that was itself stopped for a while starts no alarm.
-    const std::uint64_t beat = progress.beats.load();
-    silent_ms = beat == last_beat ? silent_ms + static_cast<std::uint32_t>(tick) : 0;
-    last_beat = beat;
-    if (silent_ms > 0 && waits_for_disk(agent)) {
-      wake_ranks_without_program(agent);
-      silent_ms = 0;
-    }
-    if (silent_ms >= progress.fence_after_ms.load() + 2 * static_cast<std::uint32_t>(tick))
-      return false;
-  }
-}
-
 /// What guardian and agent each do for themselves, so that they can do it at the same time.
 void settle_in(const AgentOptions& options, int own_pidfd) {
   ::setsid();
   wake_when_parent_dies();
   take_all_signals();
-  close_all_but({options.read.get(), options.write.get(), own_pidfd});
+  close_all_but({options.read.get(), options.write.get(), own_pidfd, options.launcher.front.get(),
+                 options.launcher.engine.get()});
   redirect_to_null({STDIN_FILENO, STDOUT_FILENO});
   become_subreaper();
 }
@@ -120,21 +65,32 @@ AgentPlace take_place(const Status& opened) {
   return place;
 }
 
-int run_guardian(pid_t agent, bool passes_signals, const Progress& progress, SessionId id) {
-  const UniqueFd agent_pidfd(open_pidfd(agent));
+/// Where a terminal is left, somebody may still read it.
+void tell_what_is_left() {
+  const std::vector<StuckProcess> stuck = find_stuck(descendants());
+  if (stuck.empty()) return;
+  std::fprintf(stderr, "dlaunch: %s; SIGKILL is on its way and ends it when the kernel lets it\n",
+               describe(stuck).c_str());
+}
+
+int run_guardian(pid_t agent, AgentOptions options, const Progress& progress) {
+  const SessionId id{options.session, options.node};
   UniqueFd signals;
-  if (passes_signals) {
+  if (options.reports_signals) {
     if (auto opened = open_signal_fd(signals_of_schedulers())) signals = std::move(*opened);
   }
   int status = 0;
-  const bool ended = watch(agent, agent_pidfd, signals, progress, status);
-  kill_descendants(kCleanupLimit);
+  AgentWatch watch(agent, progress, std::move(options.launcher), signals.get());
+  const AgentEnd end = watch.wait(status);
+  const bool ended = end == AgentEnd::ended;
+  if (!kill_descendants(kCleanupLimit)) tell_what_is_left();
   // An agent that was killed could not remove its cgroup.
   if (!ended || status != 0) sweep_abandoned_cgroups();
   if (!ended || status != 0) remove_pmix_folders(id);
   if (progress.entry_folder.front() != '\0') clear_entry_folder(progress.entry_folder.data());
   if (progress.join_folder.front() != '\0') remove_join_folder(progress.join_folder.data());
-  const int code = ended ? exit_code_of(status) : kAgentStopped;
+  const int code = ended ? exit_code_of(status)
+                         : end == AgentEnd::stopped ? kAgentStopped : kAgentStuck;
   // Only now: who finds the word relies on it that nothing runs here any more.
   if (code != 0) leave_last_word(session_folders(), id, how_agent_ended(code));
   return code;
@@ -154,6 +110,8 @@ std::vector<int> signals_of_schedulers() {
 
 std::string how_agent_ended(int code) {
   if (code == kAgentStopped) return "its agent was stopped and did not go on";
+  if (code == kAgentStuck)
+    return "its agent waited for a file system that did not answer, and its ranks were ended";
   if (code == kAgentFenced)
     return "its agent heard nothing of the launcher for timeouts.fence_after and ended everything";
   if (code > exit_code::kSignalBase)
@@ -173,7 +131,6 @@ int guardian_main(AgentOptions options) {
   become_subreaper();  // before there is anybody to lose
   const bool isolated = options.pid_namespace;
   if (isolated) options.machine = machine_identity();  // of the surroundings of all its agents
-  const bool passes_signals = options.reports_signals;
   const Status opened = isolated ? open_pid_namespace() : Status();
   const pid_t agent = ::fork();
   if (agent < 0) return exit_code::kInternal;
@@ -184,7 +141,7 @@ int guardian_main(AgentOptions options) {
   }
   options.read.reset();
   options.write.reset();
-  return run_guardian(agent, passes_signals, *progress, {options.session, options.node});
+  return run_guardian(agent, std::move(options), *progress);
 }
 
 }  // namespace dlaunch

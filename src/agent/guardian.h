@@ -7,9 +7,20 @@
 #include <string>
 #include <vector>
 
+#include <sys/types.h>
+
 #include "os/unique_fd.h"
 
 namespace dlaunch {
+
+/// The launcher's own processes, where guardian and agent are forks of its engine: when one of them
+/// has ended, the guardian sees to it that the ranks end, too, should engine and agent be unable to.
+struct LauncherWatch {
+  UniqueFd front;              // pidfd; invalid: its end is not the end of the run
+  UniqueFd engine;             // pidfd; invalid: the agent is connected over a network
+  pid_t engine_pid = 0;        // of this PID namespace; 0 without a pidfd
+  std::uint32_t grace_ms = 0;  // which ranks get when the front has ended: timeouts.stop
+};
 
 /// How an agent is started, whichever connector brought it to its node.
 struct AgentOptions {
@@ -26,6 +37,7 @@ struct AgentOptions {
   /// What a scheduler sends to the step that this is goes to the launcher: see
   /// signals_of_schedulers().
   bool reports_signals = false;
+  LauncherWatch launcher;
 };
 
 /// Those that schedulers send to a job that is to end soon or to do something, and that are not
@@ -37,6 +49,8 @@ inline constexpr int kAgentStopped =
     71;  // the agent showed no sign of life for fence_after and was ended
 inline constexpr int kAgentFenced =
     73;  // the launcher was not heard for fence_after: the agent has killed all ranks and ended
+inline constexpr int kAgentStuck =
+    74;  // the agent waited for a file system when its ranks had to end, and the guardian did it
 
 /// What the exit code of a guardian says of its agent: "its agent was killed by SIGKILL".
 [[nodiscard]] std::string how_agent_ended(int code);

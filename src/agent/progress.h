@@ -11,6 +11,7 @@ struct Progress {
   std::atomic<std::uint64_t> beats{0};               // the agent adds one at every heartbeat
   std::atomic<std::uint32_t> heartbeat_ms{1000};     // from Hello
   std::atomic<std::uint32_t> fence_after_ms{10000};  // from Hello
+  std::atomic<std::uint64_t> lease_end{0};  // CLOCK_MONOTONIC, ns; 0: the session has no lease
   std::array<char, 256> entry_folder{};              // see container_folder.h; likewise
   std::array<char, 256> join_folder{};               // see join_point.h; "": there is none now
 };

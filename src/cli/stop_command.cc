@@ -1,7 +1,9 @@
 #include <cerrno>
 #include <csignal>
 #include <cstdio>
+#include <ctime>
 #include <memory>
+#include <utility>
 
 #include <poll.h>
 #include <sys/stat.h>
@@ -12,6 +14,8 @@
 #include "cli/run_places.h"
 #include "launch/front/front_link.h"
 #include "os/clock.h"
+#include "os/job_tree.h"
+#include "os/stuck.h"
 #include "report/plain_text.h"
 #include "text/duration_text.h"
 
@@ -21,6 +25,9 @@ namespace {
 
 /// Beyond timeouts.stop: killing, reading the last output, a console that does not read.
 constexpr std::chrono::seconds kMargin{30};
+/// So long after its ranks should have been killed a launcher cannot do it, and we do.
+constexpr std::chrono::seconds kKillAfter{5};
+constexpr std::chrono::seconds kKillLimit{3};
 
 constexpr const char* kFooter =
     "Examples:\n"
@@ -95,6 +102,47 @@ bool goes_on(const RunView& run) {
   return seen && seen->state == RunState::running;
 }
 
+/// What stop does itself when the ranks live on although their launcher should have killed them: it
+/// may wait for a file system that does not answer.
+class DirectEnd {
+ public:
+  explicit DirectEnd(const RunRecord& record) : record_(record) {}
+
+  /// Once a second. False: there is nothing left that could be done, and text() says what remains.
+  bool help() {
+    killed_ += kill_job_processes(record_.engine.pid, kKillLimit).size();
+    const auto stuck = find_stuck(launcher_processes(record_.engine.pid));
+    remains_ = describe(stuck);
+    stuck_for_ = stuck.empty() ? 0 : stuck_for_ + 1;
+    if (killed_ > 0 || stuck_for_ == kGiveUpAfter) tell_front();
+    return !gave_up();
+  }
+  [[nodiscard]] bool gave_up() const { return stuck_for_ >= kGiveUpAfter; }
+  [[nodiscard]] std::string text() const {
+    return (killed_ > 0 ? "its processes have been killed; " : "its launcher has not ended; ") +
+           remains_ + "; it ends when that answers";
+  }
+
+ private:
+  /// It waits for the engine, and gives it up when it has been cancelled twice itself.
+  void tell_front() {
+    if (std::exchange(told_, true)) return;
+    const UniqueFd front = open_process(record_.front);
+    if (!front || record_.detached) return;
+    (void)signal_process(front.get(), SIGTERM);
+    const timespec between{1, 0};  // it reads one before the other comes
+    ::nanosleep(&between, nullptr);
+    (void)signal_process(front.get(), SIGTERM);
+  }
+
+  static constexpr int kGiveUpAfter = 4;  // times in a row
+  const RunRecord record_;
+  std::size_t killed_ = 0;
+  int stuck_for_ = 0;
+  bool told_ = false;
+  std::string remains_;
+};
+
 struct StopCommand {
   std::string word;
   bool now = false;
@@ -138,6 +186,7 @@ struct StopCommand {
     const std::chrono::nanoseconds grace = now ? Duration(0) : run.witness.record->stop_grace;
     const std::chrono::nanoseconds limit = grace + kMargin;
     const bool terminal = ::isatty(STDERR_FILENO) == 1;
+    DirectEnd helper(*run.witness.record);
     MonotonicTime begin = monotonic_now();
     if (sent)
       std::fprintf(stderr, "dlaunch: stopping run %s%s", run.id.c_str(), terminal ? "" : "\n");
@@ -154,8 +203,11 @@ struct StopCommand {
                      static_cast<long long>(grace / std::chrono::seconds(1)));
       pollfd watched{engine, POLLIN, 0};
       ended = ::poll(&watched, 1, 1000) > 0;
+      if (!ended && waited >= grace + kKillAfter && !helper.help()) break;
     }
     if (terminal) std::fprintf(stderr, "\r\x1b[K");
+    if (!ended && helper.gave_up())
+      return print_error({exit_code::kTimeLimit, "run " + run.id + ": " + helper.text()});
     if (!ended) {
       return print_error({exit_code::kTimeLimit,
                           "run " + run.id + " has not ended within " + duration_text(limit) +

@@ -9,10 +9,9 @@
 
 #include <algorithm>
 #include <cerrno>
-#include <csignal>
-#include <system_error>
-#include <thread>
 #include <utility>
+
+#include "log/thread.h"
 
 namespace dlaunch {
 
@@ -66,17 +65,27 @@ ConsoleLane::~ConsoleLane() {
 
 void ConsoleLane::ensure_thread(const std::shared_ptr<ConsoleLane>& self) {
   if (has_thread_) return;
-  sigset_t all;
-  sigset_t before;
-  sigfillset(&all);
-  ::pthread_sigmask(SIG_SETMASK, &all, &before);
-  try {
-    std::thread([self] { self->run(); }).detach();
-    has_thread_ = true;
-  } catch (const std::system_error&) {
-    // No thread to be had now (EAGAIN): the next write tries again, the texts wait.
+  // None to be had now (EAGAIN): the next write tries again, and write_without_thread() helps out.
+  has_thread_ = start_thread([self] { self->run(); }) == 0;
+}
+
+/// As much as the reader takes within `limit`; a small write to what is ready does not wait.
+void ConsoleLane::write_without_thread(std::chrono::milliseconds limit) {
+  const auto end = Clock::now() + limit;
+  Batch batch;
+  while (!queue_.empty() && error_ == 0) {
+    const auto left = std::chrono::duration_cast<std::chrono::milliseconds>(end - Clock::now());
+    pollfd wanted{fd_, POLLOUT, 0};
+    const int ready = ::poll(&wanted, 1, std::max(0, static_cast<int>(left.count())));
+    if (ready < 0 && errno == EINTR) continue;
+    if (ready <= 0) return;
+    gather(batch, kSmallWrite);
+    const ssize_t n = ::writev(fd_, batch.pieces.data(), batch.count);
+    const std::size_t looked_at = std::exchange(in_flight_, 0);
+    if (n < 0 && errno == EINTR) continue;
+    n < 0 ? give_up(errno) : accept(static_cast<std::size_t>(n), looked_at);
+    progress_();
   }
-  ::pthread_sigmask(SIG_SETMASK, &before, nullptr);
 }
 
 void ConsoleLane::write_at_once(std::string_view text) {
@@ -230,6 +239,7 @@ void ConsoleLane::write(const std::shared_ptr<ConsoleLane>& self, std::string te
     queue.push_back(std::move(text));
   }
   lane.ensure_thread(self);
+  if (!lane.has_thread_) return lane.write_without_thread(std::chrono::milliseconds(0));
   lane.work_.notify_one();
 }
 
@@ -237,7 +247,9 @@ bool ConsoleLane::drain(const std::shared_ptr<ConsoleLane>& self, std::chrono::m
   ConsoleLane& lane = *self;
   std::unique_lock lock(lane.mutex_);
   if (!lane.queue_.empty()) lane.ensure_thread(self);
-  const bool empty = lane.changed_.wait_for(lock, limit, [&] { return lane.queue_.empty(); });
+  if (!lane.has_thread_) lane.write_without_thread(limit);
+  const bool empty = lane.changed_.wait_for(
+      lock, lane.has_thread_ ? limit : std::chrono::milliseconds(0), [&] { return lane.queue_.empty(); });
   return empty && lane.error_ == 0;
 }
 

@@ -51,6 +51,7 @@ class ConsoleLane {
 
   void ensure_thread(const std::shared_ptr<ConsoleLane>& self);
   void write_at_once(std::string_view text);
+  void write_without_thread(std::chrono::milliseconds limit);
   void run();
   void gather(Batch& batch, std::size_t limit);
   Written write_batch(const Batch& batch);

@@ -16,11 +16,15 @@
 
 #include "os/clock.h"
 #include "os/proc_file.h"
+#include "os/stuck.h"
 #include "os/unique_fd.h"
 
 namespace dlaunch {
 
 namespace {
+
+constexpr std::chrono::microseconds kShortestPause{200};
+constexpr std::chrono::microseconds kLongestPause{20'000};
 
 std::optional<std::string> read_proc(const std::string& path) {
   const UniqueFd fd(::open(path.c_str(), O_RDONLY | O_CLOEXEC));
@@ -84,10 +88,14 @@ void wake_when_parent_dies() {
   ::prctl(PR_SET_PDEATHSIG, SIGCONT, 0, 0, 0);
 }
 
+std::vector<pid_t> threads_of(pid_t pid) {
+  return numbered_entries("/proc/" + std::to_string(pid) + "/task");
+}
+
 std::vector<pid_t> children_of(pid_t pid) {
   const std::string tasks = "/proc/" + std::to_string(pid) + "/task/";
   std::vector<pid_t> children;
-  for (const pid_t thread : numbered_entries(tasks)) {
+  for (const pid_t thread : threads_of(pid)) {
     const auto text = read_proc(tasks + std::to_string(thread) + "/children");
     if (!text) {
       // Gone since the listing, or a kernel without CONFIG_PROC_CHILDREN.
@@ -180,18 +188,27 @@ bool kill_descendants(std::chrono::milliseconds limit, const std::set<pid_t>& sp
 
 bool kill_descendants(std::chrono::milliseconds limit, const KillRound& round, bool some_spared) {
   const MonotonicTime end = monotonic_now() + limit;
+  MonotonicTime stuck_since = MonotonicTime::max();
+  std::chrono::microseconds pause = kShortestPause;
   while (true) {
     bool none_left = false;
     while (reap_one(none_left)) {
     }
     if (none_left) return true;
-    // Nothing to kill, and yet children: these are the spared ones, or /proc shows us nobody.
-    if (round().empty()) return some_spared;
-    if (monotonic_now() > end) return false;
+    // Nothing to kill, and yet children: these are the spared ones, or /proc shows none.
+    const std::vector<pid_t> found = round();
+    if (found.empty()) return some_spared;
+    const MonotonicTime now = monotonic_now();
+    if (now > end) return false;
+    if (pause == kLongestPause) {
+      stuck_since = are_beyond_kill(found) ? std::min(stuck_since, now) : MonotonicTime::max();
+      if (stuck_since < now && now - stuck_since > kBeyondKill) return false;
+    }
     // The kernel needs a moment to take a killed process apart; there is no event for "any
-    // descendant".
-    const timespec moment{0, 200'000};
+    // descendant". Longer and longer, because some take seconds.
+    const timespec moment{0, std::chrono::nanoseconds(pause).count()};
     ::nanosleep(&moment, nullptr);
+    pause = std::min(2 * pause, kLongestPause);
   }
 }
 

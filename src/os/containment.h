@@ -27,6 +27,9 @@ void wake_when_parent_dies();
 /// fields of all processes where the kernel lacks that file.
 [[nodiscard]] std::vector<pid_t> children_of(pid_t pid);
 
+/// The threads of a process; empty when it is gone.
+[[nodiscard]] std::vector<pid_t> threads_of(pid_t pid);
+
 /// All descendants of the calling process, without `spared` and what is below them.
 [[nodiscard]] std::vector<pid_t> descendants(const std::set<pid_t>& spared = {});
 
@@ -50,7 +53,10 @@ struct Reaped {
 /// blocked.
 void wait_for_child(std::chrono::milliseconds limit);
 
-/// Rounds until no descendant is left or the limit has passed; blocks. True: nobody is left.
+/// Rounds until no descendant is left or the limit has passed; blocks. True: none is left. Ends
+/// early when for kBeyondKill nothing was left but what no signal can end: processes in an
+/// uninterruptible system call (os/stuck.h), and ended ones that such a parent does not reap.
+inline constexpr std::chrono::seconds kBeyondKill{3};
 bool kill_descendants(std::chrono::milliseconds limit, const std::set<pid_t>& spared = {});
 /// With rounds of the caller's own, which return whom they found. `some_spared`: finding nobody is
 /// no failure while there are children.

@@ -16,6 +16,7 @@
 #include "os/leader.h"
 #include "os/proc_file.h"
 #include "os/signals.h"
+#include "os/stuck.h"
 
 namespace dlaunch {
 
@@ -26,6 +27,8 @@ namespace {
 constexpr std::size_t kStartsPerTurn = 16;
 
 constexpr std::chrono::milliseconds kKillRound{5};
+// Between rounds that find the same processes again.
+constexpr std::chrono::milliseconds kLongestKillRound{1280};
 constexpr std::chrono::seconds kEngineGrace{2};
 
 // Kept from pipes and log files: stopping and killing read /proc.
@@ -126,7 +129,8 @@ void RankService::begin_attempt(const wire::StartRanks& request) {
   oom_->begin();
   attempt_ = request.attempt;
   begun_ = active_ = true;
-  ending_ = closed_ = false;
+  ending_ = closed_ = told_stuck_ = false;
+  killed_before_.clear();
   alive_ = 0;
   counted_descriptors_ = false;
   running_.clear();
@@ -389,10 +393,31 @@ void RankService::kill_round() {
   if (const auto server = mpi_.process()) spared.insert(*server);
   const std::vector<pid_t> killed = enclosure_.kill_once(spared);
   if (ending_) leftovers_.insert(killed.begin(), killed.end());
+  const bool new_ones = std::any_of(killed.begin(), killed.end(),
+                                    [this](pid_t pid) { return !killed_before_.contains(pid); });
+  killed_before_ = {killed.begin(), killed.end()};
+  kill_pause_ = new_ones ? kKillRound : std::min(2 * kill_pause_, kLongestKillRound);
+  if (kill_pause_ == kLongestKillRound) tell_stuck(killed);
   // The deaths come as SIGCHLD; further rounds are for what was forked in the middle of this one.
-  kill_timer_.after(kKillRound, [this] {
+  kill_timer_.after(kill_pause_, [this] {
     if (active_) kill_round();
   });
+}
+
+/// Those that have their SIGKILL and do not end: said once, while the launcher still waits for them.
+void RankService::tell_stuck(const std::vector<pid_t>& killed) {
+  if (told_stuck_) return;
+  const std::vector<StuckProcess> stuck = find_stuck(killed);
+  if (stuck.empty()) return;
+  told_stuck_ = true;
+  std::string ranks;
+  for (const StuckProcess& process : stuck) {
+    const auto found = running_.find(process.pid);
+    if (found == running_.end()) continue;
+    ranks += (ranks.empty() ? "rank " : ", rank ") + std::to_string(found->second->rank.value);
+  }
+  channel_.send(wire::Notice{"SIGKILL does not end " + (ranks.empty() ? "" : ranks + ": ") +
+                             describe(stuck)});
 }
 
 void RankService::attempt_is_empty() {

@@ -109,6 +109,7 @@ class RankService {
   void rank_is_over();
   void end_attempt_if_over();
   void kill_round();
+  void tell_stuck(const std::vector<pid_t>& killed);
   void attempt_is_empty();
 
   EventLoop& loop_;
@@ -146,6 +147,9 @@ class RankService {
   bool mpirun_is_to_end_ = false;           // when no rank of this node is left
   std::unordered_map<pid_t, std::unique_ptr<RunningRank>> running_;  // by leader
   std::set<pid_t> leftovers_;
+  std::set<pid_t> killed_before_;  // in the last round
+  std::chrono::milliseconds kill_pause_{5};
+  bool told_stuck_ = false;
   ReleasedPorts released_;
   bool looked_for_taken_ = false;  // in this pass of reap()
 };

@@ -2,6 +2,7 @@
 // and the local process that stands for it (the guardian itself, or ssh, srun, kubectl).
 #pragma once
 
+#include <chrono>
 #include <cstdint>
 #include <functional>
 #include <string>
@@ -28,8 +29,14 @@ struct Connection {
   std::function<std::string(int wait_status)> last_words = {};
 };
 
+/// The process whose end is the end of the run, beside the caller's own.
+struct AttachedFront {
+  pid_t pid = 0;  // 0: there is none
+  std::chrono::milliseconds stop_grace{0};
+};
+
 /// Forks without exec into guardian_main. Must be called before any thread exists in this process.
 [[nodiscard]] Result<Connection> connect_local(NodeIndex node, std::uint64_t session,
-                                               bool pid_namespace);
+                                               bool pid_namespace, const AttachedFront& front);
 
 }  // namespace dlaunch

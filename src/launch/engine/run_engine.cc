@@ -403,8 +403,9 @@ void RunEngine::tell_if_stdout_broke() {
 }
 
 void RunEngine::note(const std::string& text) {
-  if (events_) events_->note("notice", text, wall_now());
+  // First, because the file may wait for its file system.
   if (!options_.quiet) say("dlaunch: note: " + text);
+  if (events_) events_->note("notice", text, wall_now());
 }
 
 /// Nothing was lost by it, so people hear of it only where they may have wondered.

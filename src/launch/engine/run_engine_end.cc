@@ -173,6 +173,7 @@ void RunEngine::drain_console() {
     if (given_up_[stream == Stream::out ? 0 : 1]) continue;
     std::size_t before = console_.pending(stream);
     while (before > 0 && !console_.drain(stream, kConsoleStall)) {
+      loop_.poll();  // the front may ask whether we are there
       const std::size_t now = console_.pending(stream);
       if (now >= before) {
         give_up_stalled_console();

@@ -93,6 +93,10 @@ void RunEngine::read_front() {
       return user_answered(body);
     case FrontMessage::refuse:
       return user_answered(std::nullopt);
+    case FrontMessage::ping:
+      send_front_message(front_.get(), FrontMessage::pong, nullptr, 0, false);
+      break;
+    case FrontMessage::pong:
     case FrontMessage::stdin_more:
     case FrontMessage::run_folder:
     case FrontMessage::started:

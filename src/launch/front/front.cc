@@ -8,6 +8,7 @@
 #include <cstring>
 #include <set>
 #include <string>
+#include <utility>
 #include <vector>
 
 #include <poll.h>
@@ -15,13 +16,18 @@
 #include <sys/wait.h>
 #include <unistd.h>
 
+#include "launch/front/bounded_work.h"
 #include "launch/front/engine_death.h"
 #include "launch/front/front_link.h"
+#include "launch/front/last_resort.h"
 #include "launch/front/terminal_prompt.h"
 #include "model/signal_names.h"
 #include "os/cgroup.h"
+#include "os/clock.h"
 #include "os/containment.h"
+#include "os/job_tree.h"
 #include "os/signals.h"
+#include "os/stuck.h"
 
 namespace dlaunch {
 
@@ -30,6 +36,10 @@ namespace {
 // The agents clean up by themselves when their engine is gone; only then do we.
 constexpr std::chrono::seconds kPatience{3};
 constexpr std::chrono::seconds kCleanupLimit{30};
+constexpr std::chrono::seconds kRecordLimit{3};
+// How often the engine is looked at: always, and in a run that was cancelled.
+constexpr std::chrono::seconds kLook{5};
+constexpr std::chrono::seconds kLookOften{1};
 
 class Front {
  public:
@@ -51,7 +61,8 @@ class Front {
            {link_.get(), POLLIN, 0},
            {stdin_open_ && stdin_welcome_ && !asking_ ? STDIN_FILENO : -1, POLLIN, 0},
            {prompt_.fd(), POLLIN, 0}}};
-      if (::poll(watched.data(), watched.size(), -1) < 0) continue;  // EINTR: stopped and continued
+      // EINTR: stopped and continued
+      if (::poll(watched.data(), watched.size(), resort_.is_cancelled() ? 1000 : 5000) < 0) continue;
       if (watched[1].revents != 0) pass_signals();
       if (watched[2].revents != 0) read_link();
       if (handed_over_) return exit_code::kOk;
@@ -59,15 +70,21 @@ class Front {
       if (watched[4].revents != 0) pass_answer();
       // Without pidfds (Linux before 5.3, some sandboxes) the end of the link is all there is.
       if (watched[0].revents != 0 || (!engine_end_ && !link_)) return engine_ended();
+      if (!look_after_engine()) return leave_engine();
     }
   }
 
  private:
   void pass_signals() {
     while (const int number = read_signal(signals_.get())) {
-      signalled_ = signalled_ || (number != SIGUSR1 && number != SIGUSR2);
+      if (number != SIGUSR1 && number != SIGUSR2) {
+        cancelled_by_ = number;
+        next_look_ = std::min(next_look_, monotonic_now() + kLookOften);
+        resort_.cancelled();
+      }
       const char byte = static_cast<char>(number);
-      send_front_message(link_.get(), FrontMessage::signal, &byte, 1);
+      // One that does not read hundreds of signals will not read this one either.
+      send_front_message(link_.get(), FrontMessage::signal, &byte, 1, false);
       // Whoever stopped the engine forgot it, or Ctrl-C would have no effect any more.
       ::kill(engine_, SIGCONT);
     }
@@ -84,6 +101,7 @@ class Front {
   }
 
   void take(FrontMessage kind, const std::string& body) {
+    resort_.heard();
     if (kind == FrontMessage::stdin_more) stdin_welcome_ = true;
     if (kind == FrontMessage::ask) ask(body);
     if (kind == FrontMessage::withdraw) end_question();
@@ -93,7 +111,7 @@ class Front {
       shown_folder_ = body.substr(std::min(end + 1, body.size()));
     }
     if (kind != FrontMessage::started || !options_.detach) return;
-    if (!signalled_) return hand_over();
+    if (!resort_.is_cancelled()) return hand_over();
     // It is being stopped: we stay to return how it ends.
     std::fprintf(stderr, "dlaunch: stopped at its start; what was said is in %s/dlaunch.log\n",
                  shown_folder_.c_str());
@@ -162,6 +180,7 @@ class Front {
     while (::waitpid(engine_, &status, 0) < 0 && errno == EINTR) {
     }
     const bool clean = wait_for_agents() || kill_descendants(kCleanupLimit, before_);
+    if (!clean) tell_what_is_left();
     if (WIFEXITED(status)) return WEXITSTATUS(status);
     sweep_abandoned_cgroups();  // should agent and guardian have been killed with it
     const std::string what =
@@ -169,8 +188,82 @@ class Front {
         signal_name(WTERMSIG(status)) + "; " +
         (clean ? "every process of the job has been ended" : "processes of the job may be left");
     std::fprintf(stderr, "dlaunch: internal error: %s\n", what.c_str());
-    if (!run_folder_.empty()) record_engine_death(run_folder_, shown_folder_, what);
+    record(what);
     return exit_code::kInternal;
+  }
+
+  /// The folder may be where nothing is written now.
+  void record(const std::string& what) const {
+    if (run_folder_.empty()) return;
+    const pid_t writer = do_within(
+        kRecordLimit, [&] { record_engine_death(run_folder_, shown_folder_, what); });
+    if (writer == 0) return;
+    std::fprintf(stderr, "dlaunch: pid %d writes %s/summary.json as soon as %s answers\n",
+                 static_cast<int>(writer), shown_folder_.c_str(), run_file_system().c_str());
+  }
+
+  [[nodiscard]] std::string run_file_system() const {
+    const std::string found = run_folder_.empty() ? "" : file_system_of(run_folder_);
+    return found.empty() ? "its file system" : found;
+  }
+
+  /// A run that was cancelled ends, whether its engine can do it or not. False: the engine is not
+  /// waited for any longer.
+  bool look_after_engine() {
+    const MonotonicTime now = monotonic_now();
+    if (now < next_look_) return true;
+    next_look_ = now + (resort_.is_cancelled() ? kLookOften : kLook);
+    if (!resort_.is_cancelled()) {
+      tell_if_stuck();
+      return true;
+    }
+    const LastResort::Step step = resort_.second();
+    if (step.ask) send_front_message(link_.get(), FrontMessage::ping, nullptr, 0, false);
+    if (step.tell) tell_silence();
+    if (step.kill) end_job_processes();
+    return !step.leave;
+  }
+
+  /// Found so twice in a row: it is no short wait for a disk.
+  void tell_if_stuck() {
+    const std::vector<StuckProcess> stuck = find_stuck({engine_});
+    if (!stuck.empty() && was_stuck_ && !std::exchange(told_stuck_, true))
+      std::fprintf(stderr, "dlaunch: note: the launcher, %s; the ranks go on; Ctrl-C twice ends "
+                           "the job\n", describe(stuck).c_str());
+    was_stuck_ = !stuck.empty();
+  }
+
+  void tell_silence() const {
+    const std::string stuck = describe(find_stuck(launcher_processes(engine_)));
+    std::fprintf(stderr, "dlaunch: the launcher does not answer%s%s; %s\n", stuck.empty() ? "" : ": ",
+                 stuck.c_str(),
+                 resort_.is_cancelled_twice() ? "the job is being ended without it"
+                                              : "Ctrl-C again ends the job without it");
+  }
+
+  void end_job_processes() {
+    const std::vector<pid_t> killed = kill_job_processes(engine_, kPatience);
+    if (killed.empty()) return;
+    std::fprintf(stderr, "dlaunch: killed %zu %s of the job that the launcher could not end\n",
+                 killed.size(), killed.size() == 1 ? "process" : "processes");
+  }
+
+  /// What waits for a file system gets its SIGKILL when that answers.
+  int leave_engine() {
+    kill_descendants(kCleanupLimit, before_);
+    sweep_abandoned_cgroups();
+    std::fprintf(stderr, "dlaunch: the launcher did not answer for %u s and was given up; every "
+                         "process of the job has been ended but those named here\n",
+                 LastResort::kLeaveAfter);
+    tell_what_is_left();
+    record("stopped by the user while the launcher waited for " + run_file_system());
+    return exit_code::kSignalBase + cancelled_by_;
+  }
+
+  void tell_what_is_left() const {
+    const std::vector<StuckProcess> stuck = find_stuck(descendants(before_));
+    if (stuck.empty()) return;
+    std::fprintf(stderr, "dlaunch: %s; ends as soon as the kernel lets it\n", describe(stuck).c_str());
   }
 
   // Orphans of the engine come to us (subreaper): the guardian is among them and ends when all is
@@ -197,7 +290,11 @@ class Front {
   TerminalPrompt prompt_;
   bool asking_ = false;
   bool handed_over_ = false;
-  bool signalled_ = false;
+  LastResort resort_;
+  int cancelled_by_ = 0;  // the last signal that cancelled
+  MonotonicTime next_look_{0};
+  bool was_stuck_ = false;  // the engine, when it was looked at last
+  bool told_stuck_ = false;
   bool stdin_open_;
   bool stdin_welcome_ = true;
 };

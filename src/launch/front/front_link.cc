@@ -7,7 +7,8 @@
 
 namespace dlaunch {
 
-bool send_front_message(int link, FrontMessage kind, const char* bytes, std::size_t size) {
+bool send_front_message(int link, FrontMessage kind, const char* bytes, std::size_t size,
+                        bool may_wait) {
   char head = static_cast<char>(kind);
   iovec parts[2] = {{&head, 1}, {const_cast<char*>(bytes), size}};
   msghdr message{};
@@ -15,7 +16,7 @@ bool send_front_message(int link, FrontMessage kind, const char* bytes, std::siz
   message.msg_iovlen = size == 0 ? 1 : 2;
   ssize_t sent = 0;
   do {
-    sent = ::sendmsg(link, &message, MSG_NOSIGNAL);
+    sent = ::sendmsg(link, &message, MSG_NOSIGNAL | (may_wait ? 0 : MSG_DONTWAIT));
   } while (sent < 0 && errno == EINTR);
   return sent >= 0;
 }

@@ -20,6 +20,8 @@ enum class FrontMessage : char {
   answer = 'w',      // front -> engine: what was typed
   refuse = 'n',      // front -> engine: nothing was typed, or there is no terminal
   hand_over = 'h',   // front -> engine: its end will no longer be the end of the run
+  ping = 'p',        // front -> engine, after a cancellation: is it still there?
+  pong = 'o',        // engine -> front: it is
 };
 
 inline constexpr std::size_t kStdinChunk = 16 * 1024;
@@ -32,7 +34,8 @@ inline constexpr int kStopAtOnce = 50;
 
 /// Sends one message; false if the other end is gone. Blocks only for as long as the socket is
 /// full.
+/// `may_wait` false: a full socket is a failure, too.
 bool send_front_message(int link, FrontMessage kind, const char* bytes = nullptr,
-                        std::size_t size = 0);
+                        std::size_t size = 0, bool may_wait = true);
 
 }  // namespace dlaunch

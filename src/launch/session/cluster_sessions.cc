@@ -35,7 +35,7 @@ std::string output_name(const std::string& run, NodeIndex node, std::uint32_t tr
 
 }  // namespace
 
-Result<LocalStart> fork_local_agents(const JobSpec& spec) {
+Result<LocalStart> fork_local_agents(const JobSpec& spec, const AttachedFront& front) {
   LocalStart start;
   if (::getrandom(&start.session, sizeof start.session, 0) != sizeof start.session) {
     return fail_errno(exit_code::kInternal, "getrandom", errno);
@@ -47,7 +47,7 @@ Result<LocalStart> fork_local_agents(const JobSpec& spec) {
     start.forked.emplace_back();
     if (start.targets[i].way != NodeTarget::Way::fork) continue;
     auto connection =
-        connect_local(NodeIndex(i), start.session, spec.isolation == Isolation::pid_namespace);
+        connect_local(NodeIndex(i), start.session, spec.isolation == Isolation::pid_namespace, front);
     if (!connection) return tl::unexpected(connection.error());
     start.forked.back() = std::move(*connection);
   }

@@ -22,7 +22,8 @@ struct LocalStart {
   std::vector<NodeTarget> targets;                // index = NodeIndex
   std::vector<std::optional<Connection>> forked;  // the same; none where the way is not fork
 };
-[[nodiscard]] Result<LocalStart> fork_local_agents(const JobSpec& spec);
+[[nodiscard]] Result<LocalStart> fork_local_agents(const JobSpec& spec,
+                                                   const AttachedFront& front = {});
 
 /// Lives on the engine's one thread.
 class ClusterSessions {

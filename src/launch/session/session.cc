@@ -6,6 +6,8 @@
 #include "launch/slurm/srun.h"
 #include "os/build_id.h"
 #include "os/clock.h"
+#include "os/containment.h"
+#include "os/stuck.h"
 #include "text/duration_text.h"
 
 namespace dlaunch {
@@ -221,7 +223,7 @@ void Session::count_silence() {
   if (!heard) return tell_silence();
   heard_at_wall_ = wall_now();
   silence_broken();
-  told_silence_ = false;
+  told_silence_ = told_stuck_ = false;
 }
 
 void Session::tell_silence() {
@@ -233,11 +235,30 @@ void Session::tell_silence() {
 void Session::beat() {
   if (ended_) return;
   count_silence();
+  if (silence_ > kNoticeable && agent_is_stuck()) silence_ = Duration(0);
   if (silence_ > settings_.lost_after) return lose(silence_text());
   const bool is_silent = connection_silence_ >= kSilentBeats * beat_every_;
   if (way_back_.possible() && is_silent) connection_silent();
   send_heartbeat();
   heartbeat_.after(beat_every_, [this] { beat(); });
+}
+
+/// An agent on this machine that waits for a file system is not lost: it goes on when that answers,
+/// and so long the output of its ranks waits in their pipes. Elsewhere its lease decides.
+bool Session::agent_is_stuck() {
+  if (way_back_.possible()) return false;
+  std::vector<pid_t> below;
+  for (const pid_t guardian : processes()) {
+    const std::vector<pid_t> agents = children_of(guardian);
+    below.insert(below.end(), agents.begin(), agents.end());
+  }
+  const std::vector<StuckProcess> stuck = find_stuck(below);
+  if (!stuck.empty() && !std::exchange(told_stuck_, true)) {
+    callbacks_.on_notice(settings_.node_name + ": the agent, " + describe(stuck) +
+                         "; the output of its ranks waits in their pipes, and a rank whose pipe "
+                         "is full waits, too; Ctrl-C twice ends the job");
+  }
+  return !stuck.empty();
 }
 
 std::string Session::silence_text() const {

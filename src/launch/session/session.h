@@ -153,6 +153,7 @@ class Session {
   void lose(std::string what, Fate ranks = Fate::unknown);
   [[nodiscard]] Duration lease_left() const;
   void tell_silence();
+  [[nodiscard]] bool agent_is_stuck();
   [[nodiscard]] std::string silence_text() const;
 
   EventLoop& loop_;
@@ -174,6 +175,7 @@ class Session {
   Duration silence_{0};
   WallTime heard_at_wall_;            // the last frame, as far as beats can tell
   bool told_silence_ = false;         // of this outage
+  bool told_stuck_ = false;           // the same
   Duration connection_silence_{0};    // the same of the present connection only
   std::uint64_t agent_sent_ = 0;      // `sent` of the agent's latest heartbeat
   MonotonicTime agent_sent_came_{0};  // when it came

@@ -1,0 +1,94 @@
+#include "os/job_tree.h"
+
+#include <algorithm>
+#include <csignal>
+#include <ctime>
+#include <set>
+#include <string>
+
+#include <unistd.h>
+
+#include "os/clock.h"
+#include "os/containment.h"
+#include "os/stuck.h"
+
+namespace dlaunch {
+
+namespace {
+
+std::string program_of(pid_t pid) {
+  char path[4096];
+  const ssize_t size =
+      ::readlink(("/proc/" + std::to_string(pid) + "/exe").c_str(), path, sizeof path);
+  return size > 0 ? std::string(path, static_cast<std::size_t>(size)) : std::string();
+}
+
+bool has_ended(pid_t pid) {
+  const char state = state_of(pid);
+  return state == '\0' || state == 'Z' || state == 'X';
+}
+
+/// Of its own program: forks of the engine, or our binary started again.
+std::vector<pid_t> own_children(pid_t pid, const std::string& program) {
+  std::vector<pid_t> own = children_of(pid);
+  std::erase_if(own, [&](pid_t child) { return program_of(child) != program; });
+  return own;
+}
+
+struct LauncherTree {
+  std::vector<pid_t> guardians;
+  std::set<pid_t> agents;
+};
+
+LauncherTree launcher_tree(pid_t engine) {
+  const std::string program = program_of(engine);
+  LauncherTree tree;
+  if (program.empty()) return tree;
+  tree.guardians = own_children(engine, program);
+  for (const pid_t guardian : tree.guardians) {
+    const auto agents = own_children(guardian, program);
+    tree.agents.insert(agents.begin(), agents.end());
+  }
+  return tree;
+}
+
+}  // namespace
+
+std::vector<pid_t> job_processes(pid_t engine) {
+  const LauncherTree tree = launcher_tree(engine);
+  std::vector<pid_t> found;
+  std::set<pid_t> seen;
+  std::vector<pid_t> open = tree.guardians;
+  while (!open.empty()) {
+    const pid_t parent = open.back();
+    open.pop_back();
+    for (const pid_t child : children_of(parent)) {
+      if (!seen.insert(child).second) continue;
+      open.push_back(child);
+      if (!tree.agents.contains(child) && !has_ended(child)) found.push_back(child);
+    }
+  }
+  return found;
+}
+
+std::vector<pid_t> kill_job_processes(pid_t engine, std::chrono::milliseconds limit) {
+  const MonotonicTime end = monotonic_now() + limit;
+  const std::vector<pid_t> first = job_processes(engine);
+  for (std::vector<pid_t> found = first; !found.empty(); found = job_processes(engine)) {
+    for (const pid_t pid : found) ::kill(pid, SIGKILL);
+    if (monotonic_now() >= end || are_beyond_kill(found)) break;
+    const timespec moment{0, 5'000'000};
+    ::nanosleep(&moment, nullptr);
+  }
+  return first;
+}
+
+std::vector<pid_t> launcher_processes(pid_t engine) {
+  const LauncherTree tree = launcher_tree(engine);
+  std::vector<pid_t> found{engine};
+  found.insert(found.end(), tree.guardians.begin(), tree.guardians.end());
+  found.insert(found.end(), tree.agents.begin(), tree.agents.end());
+  return found;
+}
+
+}  // namespace dlaunch

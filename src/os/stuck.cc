@@ -1,0 +1,193 @@
+#include "os/stuck.h"
+
+#include <algorithm>
+#include <array>
+#include <cstdint>
+#include <cstdlib>
+#include <iterator>
+#include <optional>
+
+#include <fcntl.h>
+#include <sys/syscall.h>
+#include <unistd.h>
+
+#include "os/containment.h"
+#include "os/proc_file.h"
+#include "os/unique_fd.h"
+
+namespace dlaunch {
+
+namespace {
+
+constexpr std::size_t kMostNamed = 4;
+
+std::string folder_of(pid_t pid, pid_t thread) {
+  return "/proc/" + std::to_string(pid) + "/task/" + std::to_string(thread) + '/';
+}
+
+std::string link_target(const std::string& path) {
+  std::array<char, 4096> target;
+  const ssize_t size = ::readlink(path.c_str(), target.data(), target.size());
+  return size > 0 ? std::string(target.data(), static_cast<std::size_t>(size)) : std::string();
+}
+
+/// Which argument of a system call is a descriptor, or the address of a path.
+struct FileArgument {
+  long call;
+  int argument;
+  bool is_path;
+};
+
+constexpr FileArgument kFileArguments[] = {
+    {SYS_write, 0, false},     {SYS_pwrite64, 0, false}, {SYS_writev, 0, false},
+    {SYS_fsync, 0, false},     {SYS_fdatasync, 0, false}, {SYS_ftruncate, 0, false},
+    {SYS_fallocate, 0, false}, {SYS_splice, 2, false},   {SYS_read, 0, false},
+    {SYS_pread64, 0, false},   {SYS_getdents64, 0, false}, {SYS_openat, 1, true},
+    {SYS_newfstatat, 1, true}, {SYS_statx, 1, true},     {SYS_unlinkat, 1, true},
+    {SYS_mkdirat, 1, true},    {SYS_renameat, 1, true},  {SYS_execve, 0, true},
+#ifdef SYS_open
+    {SYS_open, 0, true},       {SYS_stat, 0, true},      {SYS_mkdir, 0, true},
+    {SYS_unlink, 0, true},     {SYS_rename, 0, true},
+#endif
+};
+
+std::string text_at(pid_t pid, std::uint64_t address) {
+  const std::string memory = "/proc/" + std::to_string(pid) + "/mem";
+  const UniqueFd file(::open(memory.c_str(), O_RDONLY | O_CLOEXEC));
+  std::array<char, 4096> text;
+  // To the end of its page at most: the next one may not be there.
+  const std::size_t room = text.size() - address % text.size();
+  const ssize_t n = file ? ::pread(file.get(), text.data(), room, static_cast<off_t>(address)) : -1;
+  if (n <= 0) return {};
+  const std::string_view read(text.data(), static_cast<std::size_t>(n));
+  return std::string(read.substr(0, read.find('\0')));
+}
+
+/// The file of the system call in which the thread is; empty where that is not told, as by a Yama
+/// that lets only ancestors look.
+std::string file_of_call(pid_t pid, pid_t thread) {
+  // "1 0x5 0x7ffd... ...": number and six arguments (proc(5)); "running" or "-1 ..." outside of one.
+  const std::string call = read_proc_file(folder_of(pid, thread) + "syscall");
+  char* at = nullptr;
+  const long number = std::strtol(call.c_str(), &at, 10);
+  if (at == call.c_str()) return {};
+  const auto* found = std::find_if(std::begin(kFileArguments), std::end(kFileArguments),
+                                   [number](const FileArgument& one) { return one.call == number; });
+  if (found == std::end(kFileArguments)) return {};
+  std::uint64_t value = 0;
+  for (int i = 0; i <= found->argument; ++i) value = std::strtoull(at, &at, 16);
+  const std::string process = "/proc/" + std::to_string(pid);
+  if (!found->is_path) return link_target(process + "/fd/" + std::to_string(value));
+  const std::string path = text_at(pid, value);
+  if (path.empty() || path.starts_with('/')) return path;
+  return link_target(process + "/cwd") + '/' + path;
+}
+
+std::optional<pid_t> stuck_thread(pid_t pid) {
+  for (const pid_t thread : threads_of(pid)) {
+    const std::string stat = read_proc_file(folder_of(pid, thread) + "stat");
+    if (stat_field(stat, 3) == "D") return thread;
+  }
+  return std::nullopt;
+}
+
+/// As mountinfo writes a space, a tab, a line break and a backslash: "\040".
+std::string unescaped(std::string_view text) {
+  std::string result;
+  for (std::size_t i = 0; i < text.size(); ++i) {
+    const std::string digits(text.substr(std::min(i + 1, text.size()), 3));
+    const bool octal = text[i] == '\\' && digits.size() == 3 &&
+                       digits.find_first_not_of("01234567") == std::string::npos;
+    result += octal ? static_cast<char>(std::strtol(digits.c_str(), nullptr, 8)) : text[i];
+    if (octal) i += 3;
+  }
+  return result;
+}
+
+std::string_view take_word(std::string_view& line) {
+  const std::string_view word = line.substr(0, line.find(' '));
+  line.remove_prefix(std::min(line.size(), word.size() + 1));
+  return word;
+}
+
+bool lies_in(std::string_view path, std::string_view mount) {
+  if (mount == "/") return path.starts_with('/');
+  return path.starts_with(mount) && (path.size() == mount.size() || path[mount.size()] == '/');
+}
+
+}  // namespace
+
+char state_of(pid_t pid) {
+  const std::string stat = read_proc_file("/proc/" + std::to_string(pid) + "/stat");
+  const std::string_view state = stat_field(stat, 3);
+  return state.empty() ? '\0' : state.front();
+}
+
+std::vector<StuckProcess> find_stuck(const std::vector<pid_t>& pids) {
+  std::vector<StuckProcess> stuck;
+  for (const pid_t pid : pids) {
+    const auto thread = stuck_thread(pid);
+    if (!thread) continue;
+    StuckProcess one{pid, {}, {}, {}};
+    one.name = read_proc_file("/proc/" + std::to_string(pid) + "/comm", 64);
+    if (one.name.ends_with('\n')) one.name.pop_back();
+    one.wait_channel = read_proc_file(folder_of(pid, *thread) + "wchan", 128);
+    if (one.wait_channel == "0") one.wait_channel.clear();
+    const std::string file = file_of_call(pid, *thread);
+    if (!file.empty()) one.file_system = file_system_of(file);
+    stuck.push_back(std::move(one));
+  }
+  return stuck;
+}
+
+bool are_beyond_kill(const std::vector<pid_t>& pids) {
+  return std::all_of(pids.begin(), pids.end(), [](pid_t pid) {
+    const char state = state_of(pid);
+    return state == '\0' || state == 'Z' || state == 'X' || stuck_thread(pid).has_value();
+  });
+}
+
+std::string describe(const StuckProcess& process) {
+  std::string text = "pid " + std::to_string(process.pid) + " (" + process.name + ") waits for ";
+  text += process.file_system.empty() ? "the kernel" : process.file_system;
+  text += " (state D";
+  if (!process.wait_channel.empty()) text += ", " + process.wait_channel;
+  return text + ')';
+}
+
+std::string describe(const std::vector<StuckProcess>& processes) {
+  std::string text;
+  for (std::size_t i = 0; i < std::min(processes.size(), kMostNamed); ++i)
+    text += (i == 0 ? "" : "; ") + describe(processes[i]);
+  if (processes.size() > kMostNamed)
+    text += "; and " + std::to_string(processes.size() - kMostNamed) + " more";
+  return text;
+}
+
+std::string file_system_of(std::string_view path, std::string_view mountinfo) {
+  // "36 35 98:0 /root /mount opts optional... - type source superopts"; a later mount hides those
+  // before it.
+  std::string best;
+  std::size_t best_size = 0;
+  while (!mountinfo.empty()) {
+    std::string_view line = mountinfo.substr(0, mountinfo.find('\n'));
+    mountinfo.remove_prefix(std::min(mountinfo.size(), line.size() + 1));
+    for (int skipped = 0; skipped < 4; ++skipped) (void)take_word(line);
+    const std::string mount = unescaped(take_word(line));
+    if (mount.empty() || mount.size() < best_size || !lies_in(path, mount)) continue;
+    const std::size_t dash = line.find(" - ");
+    if (dash == std::string_view::npos) continue;
+    line.remove_prefix(dash + 3);
+    const std::string type(take_word(line));
+    const std::string source = unescaped(take_word(line));
+    best = type + " at " + mount + (source.empty() || source == "none" ? "" : " (" + source + ')');
+    best_size = mount.size();
+  }
+  return best;
+}
+
+std::string file_system_of(std::string_view path) {
+  return file_system_of(path, read_proc_file("/proc/self/mountinfo"));
+}
+
+}  // namespace dlaunch

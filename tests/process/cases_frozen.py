@@ -1,0 +1,150 @@
+"""A file system that does not answer, as a network file system whose server is gone: every way to end a run ends its healthy ranks
+within a bounded time, says what waits for what, and leaves nothing once the file system answers again."""
+
+import os
+import signal
+import time
+
+from case import case
+from expectations import expect, expect_equal, expect_in
+from frozen import file_system
+from processes import command_of, stat_of, wait_until
+
+NODE_LOST, TIME_LIMIT, INTERRUPTED, TERMINATED = 69, 124, 130, 143
+BOUND = 45.0  # seconds in which dlaunch is to return on a busy machine; it takes about half of that
+# Prints all the time, so that whoever writes the log waits soon.
+CHATTER = "echo $$ > $CASE/pid-$RANK; while :; do echo line; sleep 0.05; done"
+LINES = 3000
+
+
+def is_alive(pid):
+    stat = stat_of(pid)
+    return stat is not None and stat[0] not in "ZX"
+
+
+def waits_for_disk(pids):
+    for pid in pids:
+        try:
+            threads = os.listdir(f"/proc/{pid}/task")
+        except OSError:
+            continue
+        for thread in threads:
+            try:
+                with open(f"/proc/{pid}/task/{thread}/stat", encoding="utf-8") as file:
+                    if file.read().rsplit(")", 1)[1].split()[0] == "D":
+                        return True
+            except OSError:
+                pass
+    return False
+
+
+def chatter(box, *options, logs):
+    """A run whose ranks print; returns it and their pids."""
+    run = box.start("run", "-n", "2", "--set", f"logs.dir={logs}", "--set", "timeouts.stop=1s", *options, "--", "sh", "-c", CHATTER)
+    wait_until(lambda: all(box.exists(f"pid-{rank}") and box.read(f"pid-{rank}").strip() for rank in (0, 1)), "the ranks start", pause=0.02)
+    return run, [int(box.read(f"pid-{rank}")) for rank in (0, 1)]
+
+
+def freeze_under(run, frozen):
+    chain = run.chain()
+    frozen.freeze()
+    wait_until(lambda: waits_for_disk(chain), "a part of dlaunch waits for the file system", pause=0.05)
+
+
+def expect_dead(ranks):
+    alive = [f"{pid} ({command_of(pid)})" for pid in ranks if is_alive(pid)]
+    expect(not alive, f"ranks that live on: {alive}")
+
+
+def thaw_and_expect_nobody(box, frozen):
+    frozen.thaw()
+    box.expect_nobody("after the file system answers again", BOUND)
+
+
+@case(alone=True, budget=150.0)
+def ctrl_c_twice_ends_the_ranks(box):
+    with file_system(box) as frozen:
+        run, ranks = chatter(box, logs=frozen.folder + "/runs")
+        freeze_under(run, frozen)
+        run.signal(signal.SIGINT)
+        time.sleep(0.5)  # so that the two do not arrive as one
+        run.signal(signal.SIGINT)
+        run.end(INTERRUPTED, patience=BOUND, left=1000)
+        expect_dead(ranks)
+        expect_in("ext4 at " + frozen.folder, run.text, "what is waited for")
+        expect_in("state D", run.text, "how")
+        thaw_and_expect_nobody(box, frozen)
+
+
+@case(alone=True, budget=150.0)
+def kill_9_of_the_front_ends_the_ranks(box):
+    with file_system(box) as frozen:
+        run, ranks = chatter(box, logs=frozen.folder + "/runs")
+        freeze_under(run, frozen)
+        run.signal(signal.SIGKILL)
+        run.end(-signal.SIGKILL, left=1000)
+        wait_until(lambda: not any(map(is_alive, ranks)), "the ranks end", BOUND, pause=0.1)
+        thaw_and_expect_nobody(box, frozen)
+
+
+def stopped(box, *words):
+    with file_system(box) as frozen:
+        run, ranks = chatter(box, logs=frozen.folder + "/runs")
+        freeze_under(run, frozen)
+        stop = box.start("stop", *words, frozen.folder + "/runs/" + os.listdir(frozen.folder + "/runs")[0])
+        stop.end(TIME_LIMIT, patience=BOUND, left=1000)
+        expect_dead(ranks)
+        expect_in("ext4 at " + frozen.folder, stop.text, "what is waited for")
+        run.end(TERMINATED, patience=BOUND, left=1000)
+        thaw_and_expect_nobody(box, frozen)
+
+
+@case(alone=True, budget=150.0)
+def stop_ends_the_ranks(box):
+    stopped(box)
+
+
+@case(alone=True, budget=150.0)
+def stop_now_ends_the_ranks(box):
+    stopped(box, "--now")
+
+
+@case(alone=True, budget=120.0)
+def a_log_file_system_that_stalls_for_a_while_costs_nothing(box):
+    """Longer than the time after which a silent node is lost."""
+    with file_system(box) as frozen:
+        run = box.start("run", "-n", "2", "--set", f"logs.dir={frozen.folder}/runs", "--set", "timeouts.fence_after=100ms",
+                        "--set", "timeouts.lost_after=3200ms", "--", box.rank, "tell", "ready", "gate", "lines", str(LINES), "tell", "written")
+        box.expect_all("ready", 2)
+        frozen.freeze()
+        box.open_gate()
+        time.sleep(9.0)  # the stall is the subject; 300 KB a rank are more than a pipe holds
+        expect(not box.has_ended(run), f"the run has ended\n{run.report()}")
+        expect_in("ext4 at " + frozen.folder, run.text, "what is waited for")
+        frozen.thaw()
+        run.end(0)
+        expect_equal(run.out.count(b"\n"), 2 * LINES, "lines on the console")
+        for rank in (0, 1):
+            data = box.rank_output(rank, runs="frozen/runs")
+            expect_equal(data.count(b"\n"), LINES, f"lines of rank {rank}")
+            expect(all(line.startswith(b"R%d %06d " % (rank, i)) for i, line in enumerate(data.splitlines())),
+                   f"rank {rank}: a line is torn or out of order")
+
+
+@case(alone=True, budget=150.0)
+def a_rank_that_waits_for_a_file_system_is_named(box):
+    with file_system(box) as frozen:
+        run = box.start("run", "-n", "2", "--set", "timeouts.stop=1s", "--", "sh", "-c",
+                        'echo $$ > $CASE/pid-$RANK; [ $RANK = 0 ] && while :; do echo x >> $CASE/frozen/data; done; sleep 1000')
+        wait_until(lambda: all(box.exists(f"pid-{rank}") and box.read(f"pid-{rank}").strip() for rank in (0, 1)), "the ranks start", pause=0.02)
+        ranks = [int(box.read(f"pid-{rank}")) for rank in (0, 1)]
+        frozen.freeze()
+        wait_until(lambda: waits_for_disk(ranks[:1]), "rank 0 waits for the file system", pause=0.05)
+        run.signal(signal.SIGINT)
+        run.end(patience=BOUND, left=1000)
+        expect(run.code != 0, "exit code 0")
+        expect(not is_alive(ranks[1]), "rank 1 lives on")
+        expect_in(f"rank 0: pid {ranks[0]}", run.text, "who it is")
+        expect_in("ext4 at " + frozen.folder, run.text, "what is waited for")
+        frozen.thaw()
+        box.expect_nobody("after the file system answers again", BOUND)
