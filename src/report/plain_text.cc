@@ -1,5 +1,7 @@
 #include "report/plain_text.h"
 
+#include <algorithm>
+
 #include "text/utf8.h"
 
 namespace dlaunch {
@@ -76,6 +78,20 @@ std::string plain_line(std::string_view line) {
     append_plain(out, line, point);
     line.remove_prefix(point.size);
   }
+  return out;
+}
+
+std::string plain_text(std::string_view text) {
+  constexpr std::size_t kColumns = 2000;
+  constexpr std::size_t kLines = 200;
+  std::string out;
+  std::size_t lines = 0;
+  while (!text.empty()) {
+    const std::size_t end = std::min(text.find('\n'), text.size());
+    if (lines++ < kLines) out += cut_to_columns(plain_line(text.substr(0, end)), kColumns) + '\n';
+    text.remove_prefix(std::min(end + 1, text.size()));
+  }
+  if (lines > kLines) out += "... " + std::to_string(lines - kLines) + " more lines\n";
   return out;
 }
 

@@ -14,6 +14,7 @@
 #include "os/clock.h"
 #include "os/signals.h"
 #include "plan/success.h"
+#include "report/plain_text.h"
 #include "report/plan_json.h"
 #include "report/summary.h"
 #include "supervise/wording.h"
@@ -377,9 +378,13 @@ void RunEngine::begin(const action::ReleaseNode& release) {
   if (router_.complete() && collector_.complete()) sessions_.release(release.node);
 }
 
-void RunEngine::say(std::string line) {
-  if (!line.ends_with('\n')) line += '\n';
-  router_.say(Stream::err, std::move(line));
+/// Much of what is said comes from nodes.
+void RunEngine::say(std::string_view text) {
+  router_.say(Stream::err, plain_text(text));
+}
+
+std::string RunEngine::statement(std::string_view text) const {
+  return wrapped_statement(text, screen_columns(options_.environment));
 }
 
 /// An agent speaks for its own ranks only, whatever it sends.
