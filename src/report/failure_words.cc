@@ -334,7 +334,8 @@ std::string FailureWords::why() const {
 }
 
 std::string FailureWords::advice() const {
-  if (report_.first && in_.evidence.exception.value_or("").starts_with("bdb.BdbQuit")) {
+  const bool quit_debugger = in_.evidence.exception.value_or("").starts_with("bdb.BdbQuit");
+  if (quit_debugger && in_.stdin_for == StdinFor::none) {
     return "--set stdin=rank0: without it a rank's stdin is empty, and breakpoint() ends there; with "
            "it rank 0 reads what you type";
   }

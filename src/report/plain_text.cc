@@ -81,17 +81,15 @@ std::string plain_line(std::string_view line) {
   return out;
 }
 
-std::string plain_text(std::string_view text) {
-  constexpr std::size_t kColumns = 2000;
-  constexpr std::size_t kLines = 200;
+std::string plain_text(std::string_view text, std::size_t columns, std::size_t most) {
   std::string out;
   std::size_t lines = 0;
   while (!text.empty()) {
     const std::size_t end = std::min(text.find('\n'), text.size());
-    if (lines++ < kLines) out += cut_to_columns(plain_line(text.substr(0, end)), kColumns) + '\n';
+    if (lines++ < most) out += cut_to_columns(plain_line(text.substr(0, end)), columns) + '\n';
     text.remove_prefix(std::min(end + 1, text.size()));
   }
-  if (lines > kLines) out += "... " + std::to_string(lines - kLines) + " more lines\n";
+  if (lines > most) out += "... " + std::to_string(lines - most) + " more lines\n";
   return out;
 }
 

@@ -303,7 +303,8 @@ class Summary {
 }  // namespace
 
 std::string summary_text(const SummaryInput& input) {
-  std::string text = Summary(input).text();
+  // Whatever a node has sent: no part of it may have been forgotten above.
+  std::string text = plain_text(Summary(input).text());
   constexpr std::string_view kFailed = "dlaunch: FAILED";
   const std::size_t at = input.colour ? text.find(kFailed) : std::string::npos;
   if (at == std::string::npos) return text;

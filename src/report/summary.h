@@ -32,6 +32,7 @@ struct SummaryInput {
   std::vector<std::string> preflight = {};  // whom it has left out or replaced, and why
   std::vector<Metric> metrics = {};  // of report.attempt; on the screen unless the run has failed
   std::vector<std::string> notes = {};  // of a run that ended well, a sentence each
+  StdinFor stdin_for = StdinFor::none;
   std::size_t columns = kScreenColumns;  // of the screen
   bool colour = false;
   /// The console has just shown the end of what the rank said: its traceback is not quoted again.

@@ -176,7 +176,8 @@ void RunEngine::explain(const Event& event) const {
     const Node& node = sessions_.cluster().nodes[ready->node.value];
     diagnostics::info(node.name + " is ready" + since_begin() + ": " +
                       std::to_string(node.facts.cores.size()) + " cores, " +
-                      std::to_string(node.facts.gpus.size()) + " GPUs, Linux " + node.facts.kernel);
+                      std::to_string(node.facts.gpus.size()) + " GPUs, Linux " +
+                      plain_line(node.facts.kernel));
   } else if (std::holds_alternative<event::PlanMade>(event)) {
     diagnostics::info("plan made" + since_begin());
   } else if (const auto* empty = std::get_if<event::NodeEmpty>(&event)) {

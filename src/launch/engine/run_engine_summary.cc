@@ -117,6 +117,7 @@ std::string RunEngine::write_summary(RunReport& report) {
   Evidence evidence = read_evidence(report);
   SummaryInput input{plan_ ? &*plan_ : nullptr, report, shown_path_, std::move(evidence)};
   input.on_screen = is_on_screen(report, input.evidence);
+  input.stdin_for = options_.spec.stdin_for;
   input.columns = screen_columns(options_.environment);
   input.colour =
       !options_.plain && terminal_size(STDERR_FILENO) && may_colour(options_.environment);
