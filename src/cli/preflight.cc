@@ -7,6 +7,7 @@
 #include "plan/preflight.h"
 #include "report/check_report.h"
 #include "text/duration_text.h"
+#include "report/plain_text.h"
 #include "text/wrap.h"
 
 namespace dlaunch {
@@ -19,7 +20,7 @@ bool asks_for(const JobSpec& spec, Preflight::Check check) {
 }
 
 void say(const std::string& text) {
-  std::fprintf(stderr, "%s\n", wrapped_statement(text).c_str());
+  std::fprintf(stderr, "%s", plain_text(wrapped_statement(text)).c_str());
 }
 
 /// Of a report without anybody.
@@ -66,7 +67,7 @@ Result<std::vector<std::string>> run_preflight(JobSpec& spec, const PreflightOpt
   if (!report) return tl::unexpected(report.error());
   auto choice = choose_nodes(wanted, *report);
   if (!choice) {
-    std::fprintf(stderr, "%s", check_text(*report).c_str());
+    std::fprintf(stderr, "%s", plain_text(check_text(*report)).c_str());
     return tl::unexpected(choice.error());
   }
   for (std::string& note : unmeasured_notes(*report)) choice->notes.push_back(std::move(note));

@@ -4,20 +4,28 @@
 #include <climits>
 #include <cstdio>
 
+#include <limits>
+
 #include <unistd.h>
+
+#include "report/plain_text.h"
 
 namespace dlaunch {
 
 int print_error(const Error& error) {
   const bool has_place = error.exit_code == exit_code::kJobFile &&
                          error.message.find(": error: ") != std::string::npos;
-  std::fprintf(stderr, "%s%s\n", has_place ? "" : "dlaunch: ", error.message.c_str());
+  // Much of it may come from a node, or from a file.
+  std::fprintf(stderr, "%s%s", has_place ? "" : "dlaunch: ", plain_text(error.message + '\n').c_str());
   return error.exit_code;
 }
 
 int print_text(const std::string& text) {
-  const bool newline = !text.empty() && text.back() != '\n';
-  const bool ok = std::fwrite(text.data(), 1, text.size(), stdout) == text.size() &&
+  // A terminal must not obey what nodes say; a file gets every byte.
+  constexpr std::size_t kAll = std::numeric_limits<std::size_t>::max();
+  const std::string shown = ::isatty(STDOUT_FILENO) == 1 ? plain_text(text, kAll, kAll) : text;
+  const bool newline = !shown.empty() && shown.back() != '\n';
+  const bool ok = std::fwrite(shown.data(), 1, shown.size(), stdout) == shown.size() &&
                   (!newline || std::fputc('\n', stdout) != EOF) && std::fflush(stdout) == 0;
   if (ok || errno == EPIPE) return exit_code::kOk;
   return print_error(Error{exit_code::kInternal, "cannot write to stdout: " + errno_text(errno)});

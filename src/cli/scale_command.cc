@@ -17,6 +17,7 @@
 #include "cli/run_options.h"
 #include "fabric/node_facts.h"
 #include "os/own_machine.h"
+#include "report/plain_text.h"
 #include "report/scale_plot.h"
 #include "report/scaling.h"
 
@@ -225,7 +226,7 @@ struct ScaleCommand {
       line += "failed";
     }
     if (!run.run.empty()) line += ", run " + run.run;
-    std::fprintf(stderr, "dlaunch: %s\n", line.c_str());
+    std::fprintf(stderr, "dlaunch: %s\n", plain_line(line).c_str());
   }
 };
 

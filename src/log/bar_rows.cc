@@ -3,12 +3,15 @@
 #include <algorithm>
 #include <utility>
 
+#include "text/utf8.h"
+
 namespace dlaunch {
 
 namespace {
 
 // Longer than any sequence that is looked at; what is longer is passed on as text.
 constexpr std::size_t kMaxEscape = 16;
+constexpr std::string_view kTerminalControls = "\a\b\t\v\f\x0e\x0f\x1b";  // SO, SI: other letters
 
 std::string_view without_trailing_blanks(std::string_view text) {
   return text.substr(0, text.find_last_not_of(' ') + 1);
@@ -26,12 +29,31 @@ std::string_view BarRows::Row::shown() const {
   return without_trailing_blanks(text.empty() ? before : text);
 }
 
+std::string BarRows::Row::bytes() const {
+  return is_bar ? before + '\r' + text : text;
+}
+
+bool BarRows::is_text(std::string_view bytes) {
+  while (!bytes.empty()) {
+    const auto c = static_cast<unsigned char>(bytes.front());
+    if (c >= ' ' && c < 0x7F) {
+      bytes.remove_prefix(1);
+      continue;
+    }
+    const bool is_control = c < ' ' || c == 0x7F;
+    if (is_control && kTerminalControls.find(bytes.front()) == std::string_view::npos) return false;
+    const CodePoint point = decode_utf8(bytes);
+    if (!point.valid) return false;
+    bytes.remove_prefix(point.size);
+  }
+  return true;
+}
+
 void BarRows::write(std::string_view text) {
   Row& row = rows_[at_];
   if (row.is_fresh) row.text.clear();
   row.is_fresh = false;
   row.text.append(text);
-  row.before.clear();  // is not shown any more
 }
 
 std::size_t BarRows::held() const {

@@ -16,7 +16,8 @@ namespace dlaunch {
 /// settle() finds that the stream has gone on below. A bar that was wiped with blanks leaves
 /// nothing. What is drawn over a longer text replaces it as a whole, so that rests of the longer
 /// one do not stay; of SGR sequences (colours) nothing is taken away. Rows are bounded in number
-/// and length, and all together: beyond that the stream is ordinary text again.
+/// and length, and all together: beyond that the stream is ordinary text again. So it is where it
+/// is no text at all: nobody draws bars with binary data, and no byte of these is dropped.
 class BarRows {
  public:
   static constexpr std::size_t kMaxRows = 16;
@@ -42,6 +43,12 @@ class BarRows {
   [[nodiscard]] bool done() const { return done_; }
   [[nodiscard]] std::string& rest() { return rows_.front().text; }
 
+  /// done(), because the stream is binary; rest() has its "\r" in it.
+  [[nodiscard]] bool is_binary() const { return is_binary_; }
+
+  /// Valid UTF-8 without control characters, but those that terminals are written to with.
+  [[nodiscard]] static bool is_text(std::string_view bytes);
+
   /// Bytes of all rows.
   [[nodiscard]] std::size_t held() const;
 
@@ -52,10 +59,12 @@ class BarRows {
  private:
   struct Row {
     std::string text;    // since the last "\r"
-    std::string before;  // what was there then, and is shown until there is more
+    std::string before;  // what was there then, and is shown until there is more text
     bool is_bar = false;
     bool is_fresh = true;  // what comes replaces the text
     [[nodiscard]] std::string_view shown() const;
+    /// Its text and what that has replaced, as the stream had it.
+    [[nodiscard]] std::string bytes() const;
   };
 
   void write(std::string_view text);
@@ -67,6 +76,8 @@ class BarRows {
   void hand_out(std::size_t count, Sink&& sink);
   template <class Sink>
   void become_text(Sink&& sink);
+  template <class Sink>
+  void become_binary(Sink&& sink);
   void check_done();
 
   std::deque<Row> rows_;
@@ -74,6 +85,7 @@ class BarRows {
   std::string escape_;  // a sequence that is not complete
   bool moved_ = false;  // between rows, since the last settle()
   bool done_ = false;
+  bool is_binary_ = false;
 };
 
 template <class Sink>
@@ -100,6 +112,13 @@ void BarRows::become_text(Sink&& sink) {
 }
 
 template <class Sink>
+void BarRows::become_binary(Sink&& sink) {
+  rows_[at_].text = rows_[at_].bytes();
+  become_text(sink);
+  is_binary_ = true;
+}
+
+template <class Sink>
 std::size_t BarRows::add(std::string_view bytes, Sink&& sink) {
   std::size_t i = 0;
   while (i < bytes.size() && !done_) {
@@ -116,7 +135,11 @@ std::size_t BarRows::add(std::string_view bytes, Sink&& sink) {
     }
     if (i == bytes.size()) break;
     const char c = bytes[i++];
-    if (c == '\r') {
+    if (c != '\x1b' && !is_text(rows_[at_].text)) {
+      become_binary(sink);
+      if (c == '\n') return i - 1;  // is not ours any more
+      rest() += c;
+    } else if (c == '\r') {
       carriage_return();
     } else if (c == '\x1b') {
       escape(c);
@@ -142,7 +165,11 @@ void BarRows::settle(Sink&& sink) {
 template <class Sink>
 void BarRows::finish(Sink&& sink) {
   for (const Row& row : rows_) {
-    if (!row.shown().empty()) sink(row.shown());
+    if (!is_text(row.text)) {
+      sink(std::string_view(row.bytes()));
+    } else if (!row.shown().empty()) {
+      sink(row.shown());
+    }
   }
   rows_.assign(1, {});
   at_ = 0;

@@ -15,6 +15,11 @@ std::size_t LineSplitter::drop_held() {
   return size;
 }
 
+void LineSplitter::look_for_text(std::string_view line) {
+  if (line.empty()) return;
+  text_lines_wanted_ = BarRows::is_text(line) ? text_lines_wanted_ - 1 : kTextLines;
+}
+
 void LineSplitter::forget_held() {
   // One long line must not cost its memory for the rest of the run, short ones need not allocate
   // anew.

@@ -2,7 +2,8 @@
 //
 // A line ends at "\n" or "\r\n" (any number of "\r" before the "\n"). A lone "\r" begins the line
 // anew, as progress bars do: what comes out then is what a terminal shows in the end, see BarRows.
-// A line longer than the limit comes in parts. Lines do not depend on how the stream was cut.
+// Binary data know no bars: there a "\r" is a byte like others, until some lines are text again. A
+// line longer than the limit comes in parts. Lines do not depend on how the stream was cut.
 #pragma once
 
 #include <algorithm>
@@ -62,12 +63,17 @@ class LineSplitter {
   void hand_out(std::string_view line, Sink&& sink);
   [[nodiscard]] std::size_t cut(std::string_view text) const;
   void forget_held();
+  void look_for_text(std::string_view line);
+
+  // Binary data have lines that are text by chance, but not so many in a row.
+  static constexpr std::size_t kTextLines = 8;
 
   std::size_t max_line_;
   std::string held_;
   bool continues_ = false;
   bool after_cr_ = false;  // held_ was followed by "\r", and it is not known yet what that means
   std::unique_ptr<BarRows> bars_;
+  std::size_t text_lines_wanted_ = 0;  // before "\r" has a meaning again; more than 0: binary
 };
 
 template <class Sink>
@@ -84,14 +90,18 @@ void LineSplitter::add(std::string_view bytes, Sink&& sink) {
     }
     if (lf < at) lf = find(at, end, '\n');
     if (cr < at) cr = find(at, end, '\r');
-    const char* stop = std::min(lf, cr);
+    const char* stop = text_lines_wanted_ > 0 ? lf : std::min(lf, cr);
     const std::string_view text(at, static_cast<std::size_t>(stop - at));
     if (stop == end) return hold(text, sink);
     if (*stop == '\n') {
       hand_out(text, sink);
     } else {
       hold(text, sink);
-      after_cr_ = true;
+      after_cr_ = BarRows::is_text(held_);
+      if (!after_cr_) {
+        text_lines_wanted_ = kTextLines;
+        hold("\r", sink);
+      }
     }
     at = stop + 1;
   }
@@ -120,6 +130,7 @@ template <class Sink>
 void LineSplitter::check_bars(Sink&& sink) {
   if (!bars_ || !bars_->done()) return;
   const std::string rest = std::move(bars_->rest());
+  if (bars_->is_binary()) text_lines_wanted_ = kTextLines;
   bars_.reset();
   hold(rest, sink);
 }
@@ -151,6 +162,7 @@ void LineSplitter::hand_out(std::string_view line, Sink&& sink) {
     hold(line, sink);
     line = held_;
   }
+  if (text_lines_wanted_ > 0) look_for_text(line);
   sink(line, continues_);
   continues_ = false;
   if (!held_.empty()) forget_held();

@@ -42,6 +42,8 @@ class OomWatch {
   /// node numbers it. Reads what has come to the
   /// kernel log since the last call, in all calls together for half a second at most.
   [[nodiscard]] std::string evidence(pid_t pid);
+  /// After evidence() has said nothing: whether a kill would have been seen.
+  [[nodiscard]] bool can_tell() const { return log_ || !sources_.counter.empty(); }
 
  private:
   [[nodiscard]] std::uint64_t count() const;

@@ -7,7 +7,6 @@ namespace dlaunch {
 namespace {
 
 constexpr std::size_t kMaxFile = std::size_t{1} << 20;
-constexpr std::size_t kTail = std::size_t{64} << 10;
 
 std::string text_of(const nlohmann::json& object, const char* name) {
   const auto found = object.find(name);
@@ -38,13 +37,19 @@ Evidence read_error_file(std::string_view json) {
   return evidence;
 }
 
-Evidence evidence_of(const std::string& attempt_folder, unsigned rank) {
+Evidence evidence_of(const std::string& attempt_folder, unsigned rank, std::size_t tail) {
   const std::string base = attempt_folder + "/rank-" + std::to_string(rank);
-  Evidence evidence = find_evidence(read_tail(base + ".err", kTail));
+  Evidence evidence = find_evidence(read_tail(base + ".err", tail));
+  if (evidence.last_lines.empty()) {
+    evidence = find_evidence(read_tail(base + ".out", tail));
+    evidence.of_stdout = !evidence.last_lines.empty();
+  }
   const Evidence recorded = read_error_file(read_tail(base + ".error.json", kMaxFile));
   if (recorded.exception) {
     evidence.exception = recorded.exception;
     evidence.where = recorded.where;
+    evidence.source = recorded.source;
+    evidence.lines_after = 0;  // it is written when the program ends
   }
   return evidence;
 }

@@ -2,6 +2,7 @@
 // (torch/distributed/elastic/multiprocessing/errors, "message" with "extraInfo.py_callstack").
 #pragma once
 
+#include <cstddef>
 #include <string>
 #include <string_view>
 
@@ -13,8 +14,12 @@ namespace dlaunch {
 /// or is longer than 1 MiB. Its last_lines stay empty. Pure.
 [[nodiscard]] Evidence read_error_file(std::string_view json);
 
-/// What a failed rank left behind: the last lines of its stderr, and the exception from its error
-/// file or, without one, from its stderr. `attempt_folder` is absolute.
-[[nodiscard]] Evidence evidence_of(const std::string& attempt_folder, unsigned rank);
+inline constexpr std::size_t kEvidenceTail = std::size_t{64} << 10;
+
+/// What a failed rank left behind: the last lines of its stderr (of its stdout, if it printed
+/// nothing there), and the exception from its error file or, without one, from these lines. Reads
+/// at most `tail` bytes of its output. `attempt_folder` is absolute.
+[[nodiscard]] Evidence evidence_of(const std::string& attempt_folder, unsigned rank,
+                                   std::size_t tail = kEvidenceTail);
 
 }  // namespace dlaunch

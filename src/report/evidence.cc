@@ -15,6 +15,7 @@ namespace dlaunch {
 namespace {
 
 constexpr std::size_t kColumns = 200;
+constexpr std::size_t kCauseColumns = 4000;
 constexpr std::size_t kLastLines = 40;
 
 /// Lines that `line` goes up by, as nested progress bars do before they draw again ("ESC [ 2 A").
@@ -73,12 +74,16 @@ std::string read_from(int fd, off_t begin, std::size_t size) {
 Evidence find_evidence(std::string_view stderr_tail) {
   const std::vector<std::string> lines = plain_lines(stderr_tail);
   Evidence evidence;
-  for (std::size_t i = lines.size() - std::min(lines.size(), kLastLines); i < lines.size(); ++i) {
-    evidence.last_lines.push_back(cut_to_columns(lines[i], kColumns));
-  }
-  if (const auto error = find_program_error(lines)) {
-    evidence.exception = cut_to_columns(error->exception, kColumns);
+  const auto error = find_program_error(lines);
+  if (error) {
+    evidence.exception = cut_to_columns(error->exception, kCauseColumns);
+    evidence.lines_after = lines.size() - 1 - error->at;
     if (error->where) evidence.where = cut_to_columns(*error->where, kColumns);
+    if (error->frame) evidence.source = SourceLine{error->frame->file, error->frame->line};
+  }
+  for (std::size_t i = lines.size() - std::min(lines.size(), kLastLines); i < lines.size(); ++i) {
+    const bool is_cause = error && i == error->at;
+    evidence.last_lines.push_back(cut_to_columns(lines[i], is_cause ? kCauseColumns : kColumns));
   }
   return evidence;
 }

@@ -2,9 +2,12 @@
 
 #include <algorithm>
 #include <cerrno>
+#include <csignal>
 #include <optional>
 
 #include "log/time_text.h"
+#include "report/culprit.h"
+#include "report/peer_loss.h"
 #include "report/plain_text.h"
 #include "report/rank_groups.h"
 #include "report/rank_list.h"
@@ -25,6 +28,12 @@ MonotonicTime time_of_failure(const RunReport& report) {
     if (end.started) start = std::min(start.value_or(*end.started), *end.started);
   }
   return start ? std::max(*first->ended - *start, MonotonicTime{0}) : report.elapsed;
+}
+
+/// "was killed by SIGSEGV", of several.
+std::string plural(std::string how) {
+  if (how.starts_with("was ")) how.replace(0, 3, "were");
+  return how;
 }
 
 }  // namespace
@@ -90,11 +99,42 @@ std::string FailureWords::headline() const {
   return line;
 }
 
+std::string FailureWords::left_early() const {
+  const auto& left = report_.left_early;
+  const std::string who_left =
+      left.size() == 1 ? who(left.front()) : "ranks " + rank_ranges(left);
+  const std::string collective = collective_of(in_.evidence);
+  return who_left + " left with code 0 while others were still " +
+         (collective.empty() ? "running" : "in " + collective);
+}
+
+std::string FailureWords::failed_alike() const {
+  std::vector<Rank> ranks = report_.alike;
+  ranks.push_back(*report_.first);
+  std::sort(ranks.begin(), ranks.end());
+  const bool all = ranks.size() == report_.ranks.size();
+  const bool same_end = std::all_of(ranks.begin(), ranks.end(), [&](Rank rank) {
+    return report_.ranks[rank.value].how == RankEnd::How::exited;
+  });
+  const std::string how = same_end ? describe(end_of(report_, *report_.first)->status) : "failed";
+  if (all) return "all " + counted(ranks.size(), "rank") + ' ' + plural(how);
+  return "ranks " + rank_ranges(ranks) + " of " + std::to_string(report_.ranks.size()) + ' ' +
+         plural(how) + " in the same way";
+}
+
 std::string FailureWords::first_failure() const {
   const RankEnd* end = report_.first ? end_of(report_, *report_.first) : nullptr;
   if (end == nullptr) return report_.detail.empty() ? "a rank failed" : one_line(report_.detail);
+  if (!report_.left_early.empty()) return left_early();
+  if (!report_.alike.empty() && report_.perhaps_first.empty()) return failed_alike();
   std::string text = who(*report_.first) + ' ';
-  text += end->start_failure ? describe(*end->start_failure) : describe(end->status);
+  const bool was_stopped = end->how == RankEnd::How::stopped || end->how == RankEnd::How::killed;
+  if (was_stopped && end->status.signaled) {
+    // The signal was dlaunch's: others had ended first, because they had lost this rank.
+    text += "failed";
+  } else {
+    text += end->start_failure ? describe(*end->start_failure) : describe(end->status);
+  }
   if (report_.perhaps_first.empty()) {
     if (report_.ranks.size() > 1) text += ", first of " + std::to_string(report_.ranks.size());
     return text;
@@ -246,12 +286,62 @@ std::string FailureWords::why_not_mpi(MpiEnd end) const {
   return "";
 }
 
+/// Of a SIGKILL that neither dlaunch nor, as far as one can see, the kernel has sent.
+std::string FailureWords::why_killed() const {
+  const RankEnd& first = *end_of(report_, *report_.first);
+  const bool applies = report_.cause == Cause::signal && first.how == RankEnd::How::exited &&
+                       first.status.signaled && first.status.value == SIGKILL;
+  if (!applies) return "";
+  if (first.status.oom_ruled_out) {
+    return "somebody else sent the signal: not dlaunch, and not the kernel's memory killer, whose "
+           "records do not have it";
+  }
+  return "dlaunch did not send the signal; the records of the kernel's memory killer cannot be read "
+         "there (dmesg as root shows them)";
+}
+
+std::string FailureWords::why_peer_lost() const {
+  const PeerLoss* loss = find_peer_loss(in_.evidence);
+  const auto& lost = report_.lost_peer;
+  if (loss == nullptr || std::find(lost.begin(), lost.end(), *report_.first) == lost.end())
+    return "";
+  if (!report_.left_early.empty()) {
+    return "rank " + std::to_string(report_.first->value) + ' ' +
+           describe(end_of(report_, *report_.first)->status) + ", because " +
+           std::string(loss->means);
+  }
+  std::vector<Rank> silent;
+  for (std::uint32_t i = 0; i < report_.ranks.size(); ++i) {
+    const RankEnd::How how = report_.ranks[i].how;
+    const bool ended = how != RankEnd::How::not_started && how != RankEnd::How::lost;
+    if (ended && std::find(lost.begin(), lost.end(), Rank(i)) == lost.end())
+      silent.push_back(Rank(i));
+  }
+  std::string text = "the error says that " + std::string(loss->means);
+  if (silent.empty()) return text + ", and so do the errors of all others";
+  return text + "; what happened there is not known, see the output of " +
+         (silent.size() == 1 ? "rank " : "ranks ") + rank_ranges(silent);
+}
+
 std::string FailureWords::why() const {
   const RankEnd* first = report_.first ? end_of(report_, *report_.first) : nullptr;
   if (first == nullptr) return "";
   if (!first->status.out_of_memory.empty())
     return "the kernel ended it: out of memory (" + one_line(first->status.out_of_memory) + ')';
+  if (const std::string killed = why_killed(); !killed.empty()) return killed;
+  if (const std::string lost = why_peer_lost(); !lost.empty()) return lost;
   return why_not_mpi(first->status.mpi);
+}
+
+std::string FailureWords::advice() const {
+  const bool quit_debugger = in_.evidence.exception.value_or("").starts_with("bdb.BdbQuit");
+  if (quit_debugger && in_.stdin_for == StdinFor::none) {
+    return "--set stdin=rank0: without it a rank's stdin is empty, and breakpoint() ends there; with "
+           "it rank 0 reads what you type";
+  }
+  if (!report_.left_early.empty())
+    return "as many steps on every rank: each one must take part in every collective";
+  return advice_for_mpi();
 }
 
 std::string FailureWords::advice_for_mpi() const {

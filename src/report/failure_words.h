@@ -26,10 +26,10 @@ class FailureWords {
 
   /// "FAILED after 12 s: rank 1 on node2 exited with code 1, first of 4, after 2 restarts"
   [[nodiscard]] std::string headline() const;
-  /// Evidence for why, where there is some: the kernel's, MPI's; else empty.
+  /// Evidence for why, where there is some: the kernel's, MPI's, the error's own; else empty.
   [[nodiscard]] std::string why() const;
-  /// What to try where a rank was no part of the job's MPI world; else empty.
-  [[nodiscard]] std::string advice_for_mpi() const;
+  /// What to try; empty where nothing is known to help.
+  [[nodiscard]] std::string advice() const;
   /// "node2: No route to host (last heard 2026-11-20T21:01:42Z)"
   [[nodiscard]] std::string lost_line(const LostNode& lost) const;
   /// "attempt 0: rank 1 exited with code 1 after 12 s"; the last ones, when there are many.
@@ -49,6 +49,11 @@ class FailureWords {
 
  private:
   [[nodiscard]] std::string first_failure() const;
+  [[nodiscard]] std::string left_early() const;
+  [[nodiscard]] std::string failed_alike() const;
+  [[nodiscard]] std::string why_killed() const;
+  [[nodiscard]] std::string why_peer_lost() const;
+  [[nodiscard]] std::string advice_for_mpi() const;
   /// " (last heard 2026-11-20T21:01:42Z)": what is after that is not known of it.
   [[nodiscard]] static std::string last_heard(const LostNode& lost);
   [[nodiscard]] std::string taken_port() const;

@@ -1,5 +1,7 @@
 #include "report/plain_text.h"
 
+#include <algorithm>
+
 #include "text/utf8.h"
 
 namespace dlaunch {
@@ -76,6 +78,18 @@ std::string plain_line(std::string_view line) {
     append_plain(out, line, point);
     line.remove_prefix(point.size);
   }
+  return out;
+}
+
+std::string plain_text(std::string_view text, std::size_t columns, std::size_t most) {
+  std::string out;
+  std::size_t lines = 0;
+  while (!text.empty()) {
+    const std::size_t end = std::min(text.find('\n'), text.size());
+    if (lines++ < most) out += cut_to_columns(plain_line(text.substr(0, end)), columns) + '\n';
+    text.remove_prefix(std::min(end + 1, text.size()));
+  }
+  if (lines > most) out += "... " + std::to_string(lines - most) + " more lines\n";
   return out;
 }
 

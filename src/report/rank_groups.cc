@@ -28,6 +28,10 @@ struct FailureGroup {
   std::optional<nanoseconds> latest;
 };
 
+bool holds(const Ranks& ranks, Rank rank) {
+  return std::find(ranks.begin(), ranks.end(), rank) != ranks.end();
+}
+
 std::string subject(const Ranks& ranks) {
   return (ranks.size() == 1 ? "rank " : "") + rank_ranges(ranks);
 }
@@ -45,7 +49,7 @@ class Grouping {
   Grouping(const RunReport& report, const LaunchPlan* plan) : report_(report), plan_(plan) {
     for (std::uint32_t i = 0; i < report.ranks.size(); ++i) {
       const RankEnd& end = report.ranks[i];
-      if (report.first == Rank(i)) continue;
+      if (is_in_headline(Rank(i))) continue;
       if (end.how == How::exited && !end.status.ok()) {
         add_failure(Rank(i), end);
       } else if (end.how == How::exited && is_straggler(Rank(i))) {
@@ -82,10 +86,11 @@ class Grouping {
     if (const Ranks* ranks = find(how)) out.push_back(subject(*ranks) + ' ' + what);
   }
 
-  [[nodiscard]] bool is_straggler(Rank rank) const {
-    const auto& all = report_.stragglers;
-    return std::find(all.begin(), all.end(), rank) != all.end();
+  [[nodiscard]] bool is_in_headline(Rank rank) const {
+    // Where others had left early, the line "why" has the first that failed.
+    return report_.first == rank || holds(report_.alike, rank) || holds(report_.left_early, rank);
   }
+  [[nodiscard]] bool is_straggler(Rank rank) const { return holds(report_.stragglers, rank); }
 
   [[nodiscard]] std::optional<nanoseconds> after_first(const RankEnd& end) const {
     if (!report_.first || report_.first->value >= report_.ranks.size()) return std::nullopt;
@@ -95,9 +100,9 @@ class Grouping {
   }
 
   void add_failure(Rank rank, const RankEnd& end) {
-    const auto& ties = report_.perhaps_first;
-    const bool is_tie = std::find(ties.begin(), ties.end(), rank) != ties.end();
-    FailureGroup& group = failures_[{is_tie, end.status.code(), end.status.signaled}];
+    const bool is_tie = holds(report_.perhaps_first, rank);
+    const bool follows = holds(report_.lost_peer, rank);
+    FailureGroup& group = failures_[{is_tie, follows, end.status.code(), end.status.signaled}];
     group.ranks.push_back(rank);
     group.status = end.status;
     const auto after = after_first(end);
@@ -108,6 +113,7 @@ class Grouping {
 
   struct Kind {
     bool is_tie = false;
+    bool follows = false;  // its error says that another rank was gone
     int code = 0;
     bool signaled = false;
     // As in model/ids.h: what clang-tidy 14 sees is the compiler's.
@@ -116,7 +122,8 @@ class Grouping {
 
   [[nodiscard]] static std::string when(const Kind& kind, const FailureGroup& group) {
     if (kind.is_tie) return " at the same time";
-    if (!group.soonest) return "";
+    if (kind.follows) return ": another rank was gone";
+    if (!group.soonest || *group.soonest < nanoseconds{0}) return "";
     const std::string soonest = duration_text(*group.soonest);
     const std::string latest = duration_text(*group.latest);
     if (latest == "0 s") return " at the same time";

@@ -8,6 +8,7 @@
 #include "model/signal_names.h"
 #include "report/json_members.h"
 #include "report/plain_text.h"
+#include "report/rank_list.h"
 #include "text/duration_text.h"
 
 namespace dlaunch {
@@ -33,6 +34,12 @@ std::string first_line(std::string_view text) {
 }
 
 std::string reason(const RunEnding& ending) {
+  if (!ending.left_early.empty()) {
+    std::vector<Rank> ranks;
+    for (const std::uint32_t rank : ending.left_early) ranks.emplace_back(rank);
+    return (ranks.size() == 1 ? "rank " : "ranks ") + rank_ranges(ranks) +
+           " left with code 0 before the others";
+  }
   if (ending.first) {
     std::string text = "rank " + std::to_string(*ending.first);
     if (!ending.first_node.empty()) text += " on " + plain_line(ending.first_node);
@@ -69,6 +76,11 @@ Result<RunEnding> parse_summary(std::string_view json) {
   }
   if (const auto first = json_number(*object, "first"); first && *first >= 0)
     ending.first = static_cast<std::uint32_t>(*first);
+  if (const auto left = object->find("left_early"); left != object->end() && left->is_array()) {
+    for (const auto& rank : *left) {
+      if (rank.is_number_unsigned()) ending.left_early.push_back(rank.get<std::uint32_t>());
+    }
+  }
   if (const auto ranks = object->find("ranks"); ranks != object->end() && ranks->is_array()) {
     ending.ranks = static_cast<std::uint32_t>(ranks->size());
     read_first_rank(*ranks, ending);

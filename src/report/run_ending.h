@@ -6,6 +6,7 @@
 #include <optional>
 #include <string>
 #include <string_view>
+#include <vector>
 
 #include "model/exit_status.h"
 #include "model/result.h"
@@ -25,6 +26,7 @@ struct RunEnding {
   std::uint32_t attempt = 0;
   std::optional<std::uint32_t> first;  // the rank that failed first
   std::string first_node;
+  std::vector<std::uint32_t> left_early;  // ended with 0, and the first failed for want of them
   std::string first_error;  // why it could not be started
   std::optional<ExitStatus> first_status;
   bool operator==(const RunEnding&) const = default;

@@ -59,6 +59,12 @@ std::optional<StackFrame> read_stack_frame(std::string_view line) {
   return frame;
 }
 
+std::optional<StackFrame> innermost_of_program(const std::vector<StackFrame>& frames) {
+  if (frames.empty()) return std::nullopt;
+  const auto own = std::find_if_not(frames.rbegin(), frames.rend(), is_library);
+  return own == frames.rend() ? frames.back() : *own;
+}
+
 std::optional<std::string> describe_innermost(const std::vector<StackFrame>& frames) {
   if (frames.empty()) return std::nullopt;
   std::string text = describe(frames.back());

@@ -19,6 +19,9 @@ struct StackFrame {
 /// comma.
 [[nodiscard]] std::optional<StackFrame> read_stack_frame(std::string_view line);
 
+/// The last frame outside of libraries, else the last one; nullopt without frames.
+[[nodiscard]] std::optional<StackFrame> innermost_of_program(const std::vector<StackFrame>& frames);
+
 /// "train.py:118 in forward" of the last frame. A file in a library keeps its package's path, and
 /// the last frame outside of libraries is named as its caller; other files are shown by their last
 /// component.

@@ -59,8 +59,13 @@ class Summary {
   }
 
  private:
+  void wrap(std::string_view first, std::string_view rest, std::string_view text) {
+    append_wrapped(out_, first, rest, text, in_.columns);
+  }
+
   void success() {
     append_earlier_statements();
+    for (const std::string& note : in_.notes) wrap(kName, kUnderName, "note: " + note);
     std::string line = "done in " + duration_text(report_.elapsed);
     append_comma(line, count_ends(report_));
     append_end(line);
@@ -87,7 +92,7 @@ class Summary {
 
   void append_earlier_statements() {
     for (const std::string& attempt : words_.earlier_attempts()) {
-      append_wrapped(out_, kName, kUnderName, attempt);
+      wrap(kName, kUnderName, attempt);
     }
   }
 
@@ -100,12 +105,12 @@ class Summary {
     }
     const std::string logs = in_.run_path.empty() ? "" : "logs in " + plain_line(in_.run_path);
     if (!logs.empty()) line += ',';
-    append_wrapped(out_, kName, kUnderName, line);
+    wrap(kName, kUnderName, line);
     if (logs.empty()) return append_metrics();
     // Never parted, so that it can be searched for.
     const std::size_t last = out_.size() - 1 - (out_.rfind('\n', out_.size() - 2) + 1);
     out_.pop_back();
-    const bool fits = last + 1 + logs.size() <= kScreenColumns;
+    const bool fits = last + 1 + logs.size() <= in_.columns;
     out_ += fits ? " " : "\n" + std::string(kUnderName);
     out_.append(logs).append("\n");
     append_metrics();
@@ -115,7 +120,7 @@ class Summary {
   void append_metrics() {
     if (report_.ranks.empty()) return;
     for (const Metric& metric : in_.metrics)
-      append_wrapped(out_, kName, kUnderName, metric_line(metric));
+      wrap(kName, kUnderName, metric_line(metric));
   }
 
   static void append_comma(std::string& line, const std::string& more) {
@@ -155,7 +160,7 @@ class Summary {
   /// For a restart that has waited for them in vain.
   void append_return_advice() {
     const bool several = report_.lost_nodes.size() > 1;
-    append_wrapped(out_, "  try     ", "          ",
+    wrap("  try     ", "          ",
                    several ? "bring them back, or leave them out of the hosts, and run it again"
                            : "bring it back, or leave it out of the hosts, and run it again");
   }
@@ -186,7 +191,7 @@ class Summary {
     append_advice();
     append_logs();
     const std::string end = std::exchange(out_, {});
-    append_wrapped(out_, kName, kUnderName, words_.headline());
+    wrap(kName, kUnderName, words_.headline());
     out_ += '\n';
     append_evidence(count_lines(end));
     out_ += end;
@@ -199,7 +204,7 @@ class Summary {
   void append_earlier() {
     const std::vector<std::string> lines = words_.earlier_attempts();
     for (std::size_t i = 0; i < lines.size(); ++i) {
-      append_wrapped(out_, i == 0 ? "  earlier " : "          ", "          ", lines[i]);
+      wrap(i == 0 ? "  earlier " : "          ", "          ", lines[i]);
     }
   }
 
@@ -207,9 +212,10 @@ class Summary {
   void append_evidence(std::size_t below) {
     const Evidence& evidence = in_.evidence;
     if (evidence.exception) {
-      out_.append("  ").append(*evidence.exception).append("\n");
-      if (evidence.where) out_.append("    ").append(*evidence.where).append("\n");
+      wrap("  ", "    ", *evidence.exception);
+      if (evidence.where) wrap("    ", "    ", *evidence.where);
       out_ += '\n';
+      if (in_.on_screen) return;
     }
     constexpr std::size_t kAround = 2;  // heading, blank line
     constexpr std::size_t kLeast = 3;
@@ -221,18 +227,24 @@ class Summary {
     out_ += "  last lines";
     if (report_.first) out_ += " of rank " + std::to_string(report_.first->value);
     if (report_.cause == Cause::mpirun) out_ += " of mpirun";
+    if (evidence.of_stdout) out_ += " (stdout)";
     out_ += '\n';
-    for (std::size_t i = evidence.last_lines.size() - shown; i < evidence.last_lines.size(); ++i) {
-      const std::string line = cut_to_columns(evidence.last_lines[i], kScreenColumns - kBar.size());
-      out_.append(kBar).append(line).append("\n");
-    }
+    for (std::size_t i = evidence.last_lines.size() - shown; i < evidence.last_lines.size(); ++i)
+      quote(evidence.last_lines[i]);
     out_ += '\n';
+  }
+
+  /// The line of the cause is quoted whole, others as far as they fit.
+  void quote(const std::string& line) {
+    const bool is_cause = in_.evidence.exception && line.ends_with(*in_.evidence.exception);
+    if (is_cause) return wrap(kBar, kBar, line);
+    out_.append(kBar).append(cut_to_columns(line, in_.columns - kBar.size())).append("\n");
   }
 
   /// Only what there is evidence for.
   void append_why() {
     const std::string why = words_.why();
-    if (!why.empty()) append_wrapped(out_, "  why     ", "          ", why);
+    if (!why.empty()) wrap("  why     ", "          ", why);
   }
 
   void append_others() {
@@ -246,7 +258,7 @@ class Summary {
     for (std::size_t i = 0; i < others.size(); ++i) {
       if (i + 1 < others.size()) others[i] += ';';
       const std::string_view title = report_.first ? "  others  " : "  ranks   ";
-      append_wrapped(out_, i == 0 ? title : "          ", "          ", others[i]);
+      wrap(i == 0 ? title : "          ", "          ", others[i]);
     }
   }
 
@@ -254,8 +266,8 @@ class Summary {
     const bool chosen = report_.port && std::none_of(report_.earlier.begin(), report_.earlier.end(),
                                                      [](const auto& a) { return a.port; });
     if (chosen) out_ += "  try     rendezvous.port: auto\n";
-    const std::string other = words_.advice_for_mpi();
-    if (!other.empty()) append_wrapped(out_, "  try     ", "          ", other);
+    const std::string other = words_.advice();
+    if (!other.empty()) wrap("  try     ", "          ", other);
   }
 
   void append_logs() {
@@ -276,7 +288,7 @@ class Summary {
     std::string command = "dlaunch logs ";
     if (!found) command += plain_line(shell_quoted(in_.run_path)) + ' ';
     command += "--rank " + std::to_string(report_.first->value);
-    const bool fits = found && kBefore + kColumn + beside <= kScreenColumns;
+    const bool fits = found && kBefore + kColumn + beside <= in_.columns;
     out_ += command;
     out_ += fits ? std::string(kColumn - std::min(command.size(), kColumn - 1), ' ')
                  : "\n" + std::string(kBefore, ' ');
@@ -291,7 +303,15 @@ class Summary {
 }  // namespace
 
 std::string summary_text(const SummaryInput& input) {
-  return Summary(input).text();
+  // Whatever a node has sent: no part of it may have been forgotten above.
+  std::string text = plain_text(Summary(input).text());
+  constexpr std::string_view kFailed = "dlaunch: FAILED";
+  const std::size_t at = input.colour ? text.find(kFailed) : std::string::npos;
+  if (at == std::string::npos) return text;
+  // ISO 6429: bold, red.
+  text.insert(at + kFailed.size(), "\x1b[0m");
+  text.insert(at + kName.size(), "\x1b[1;31m");
+  return text;
 }
 
 std::string start_line(const LaunchPlan& plan) {

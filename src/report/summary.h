@@ -10,6 +10,7 @@
 #include "model/report.h"
 #include "report/evidence.h"
 #include "report/metrics.h"
+#include "text/wrap.h"
 
 namespace dlaunch {
 
@@ -30,10 +31,16 @@ struct SummaryInput {
   SlurmPart slurm = {};
   std::vector<std::string> preflight = {};  // whom it has left out or replaced, and why
   std::vector<Metric> metrics = {};  // of report.attempt; on the screen unless the run has failed
+  std::vector<std::string> notes = {};  // of a run that ended well, a sentence each
+  StdinFor stdin_for = StdinFor::none;
+  std::size_t columns = kScreenColumns;  // of the screen
+  bool colour = false;
+  /// The console has just shown the end of what the rank said: its traceback is not quoted again.
+  bool on_screen = false;
 };
 
 /// A statement when all went well or the user stopped the run, else one screen (at most 24 lines of
-/// 80 columns, but for long words and quoted lines): the first failure, what the rank said, how the
+/// `columns`, but for long words): the first failure, what the rank said, how the
 /// others ended, where the logs are. What is not known is not said. Every line ends with "\n";
 /// those that begin a statement start with "dlaunch: ".
 [[nodiscard]] std::string summary_text(const SummaryInput& input);

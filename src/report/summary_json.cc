@@ -52,9 +52,10 @@ class SummaryDocument {
     write_earlier();
     member("first");
     report_.first ? json_.number(report_.first->value) : json_.null();
-    member("perhaps_first").begin_array();
-    for (const Rank rank : report_.perhaps_first) json_.number(rank.value);
-    json_.end_array();
+    ranks("perhaps_first", report_.perhaps_first);
+    ranks("alike", report_.alike);
+    ranks("left_early", report_.left_early);
+    ranks("lost_peer", report_.lost_peer);
     member("lost_node");
     text_or_null(report_.lost_node ? node_name(*report_.lost_node) : "");
     member("lost_nodes").begin_array();
@@ -79,8 +80,16 @@ class SummaryDocument {
     report_.port ? json_.number(report_.port->port) : json_.null();
     member("port_holder");
     text_or_null(report_.port ? report_.port->holder : "");
-    member("stragglers").begin_array();
-    for (const Rank rank : report_.stragglers) json_.number(rank.value);
+    ranks("stragglers", report_.stragglers);
+    member("notes").begin_array();
+    for (const std::string& note : in_.notes) json_.line(4).string(note);
+    if (!in_.notes.empty()) json_.line(2);
+    json_.end_array();
+  }
+
+  void ranks(std::string_view name, const std::vector<Rank>& all) {
+    member(name).begin_array();
+    for (const Rank rank : all) json_.number(rank.value);
     json_.end_array();
   }
 

@@ -1,9 +1,9 @@
 #include "report/traceback.h"
 
 #include <algorithm>
+#include <array>
 #include <string_view>
-
-#include "report/stack_frame.h"
+#include <utility>
 
 namespace dlaunch {
 
@@ -16,10 +16,10 @@ constexpr std::string_view kGroupHeader = "+ Exception Group Traceback (most rec
 // Foreign lines (another thread's, a logger's) that may stand within one traceback.
 constexpr int kMaxNoise = 20;
 
-struct Found {
-  ProgramError error;
-  std::size_t at = 0;  // line of the exception
-};
+/// Nothing but `at` is known of an error without frames.
+ProgramError error_in(std::string exception, const std::vector<StackFrame>& frames, std::size_t at) {
+  return {std::move(exception), describe_innermost(frames), innermost_of_program(frames), at};
+}
 
 bool is_digit(char c) {
   return c >= '0' && c <= '9';
@@ -102,7 +102,7 @@ std::string whole_message(const Lines& lines, std::size_t at, std::string_view p
 }
 
 /// Reads the traceback whose header is line `header`.
-std::optional<Found> read_traceback(const Lines& lines, std::size_t header) {
+std::optional<ProgramError> read_traceback(const Lines& lines, std::size_t header) {
   std::string_view prefix = lines[header];
   prefix = prefix.substr(0, prefix.find(kHeader));
   // "Original Traceback" of a data loader's worker: words in front of the header, not of every
@@ -116,7 +116,7 @@ std::optional<Found> read_traceback(const Lines& lines, std::size_t header) {
     if (auto frame = read_stack_frame(line)) {
       frames.push_back(std::move(*frame));
     } else if (is_exception_line(line)) {
-      return Found{{whole_message(lines, i, prefix), describe_innermost(frames)}, i};
+      return error_in(whole_message(lines, i, prefix), frames, i);
     } else if (!line.starts_with(' ')) {
       ++noise;
     }
@@ -140,29 +140,30 @@ bool is_separator(std::string_view line) {
 
 /// The first single exception, however deep, of the group whose own exception line is just before
 /// `begin`.
-std::optional<Found> first_in_group(const Lines& lines, std::size_t begin) {
+std::optional<ProgramError> first_in_group(const Lines& lines, std::size_t begin) {
   for (std::size_t i = begin; i + 1 < lines.size(); ++i) {
     if (!is_separator(lines[i])) continue;
     const std::string_view next = without_bars(lines[i + 1]);
     if (next.starts_with("Exception Group Traceback")) continue;
     if (next.starts_with(kHeader)) return read_traceback(lines, i + 1);
     if (next.ends_with(" sub-exceptions)") || next.ends_with("(1 sub-exception)")) continue;
-    if (is_exception_line(next)) return Found{{std::string(next), std::nullopt}, i + 1};
+    if (is_exception_line(next)) return error_in(std::string(next), {}, i + 1);
   }
   return std::nullopt;
 }
 
-std::optional<Found> read_group(const Lines& lines, std::size_t header) {
+std::optional<ProgramError> read_group(const Lines& lines, std::size_t header) {
   std::vector<StackFrame> frames;
   for (std::size_t i = header + 1; i < lines.size(); ++i) {
     const std::string_view line = without_bars(lines[i]);
     if (auto frame = read_stack_frame(line)) {
       frames.push_back(std::move(*frame));
     } else if (is_exception_line(line)) {
-      Found found{{std::string(line), describe_innermost(frames)}, i};
+      ProgramError found = error_in(std::string(line), frames, i);
       if (const auto first = first_in_group(lines, i + 1)) {
-        found.error.exception += "; the first: " + first->error.exception;
-        if (first->error.where) found.error.where = first->error.where;
+        found.exception += "; the first: " + first->exception;
+        if (first->where) found.where = first->where;
+        if (first->frame) found.frame = first->frame;
       }
       return found;
     }
@@ -170,7 +171,7 @@ std::optional<Found> read_group(const Lines& lines, std::size_t header) {
   return std::nullopt;
 }
 
-std::optional<Found> read_any(const Lines& lines, std::size_t header) {
+std::optional<ProgramError> read_any(const Lines& lines, std::size_t header) {
   const bool is_group = lines[header].find(kGroupHeader) != std::string::npos;
   return is_group ? read_group(lines, header) : read_traceback(lines, header);
 }
@@ -180,7 +181,7 @@ bool is_inside_group(std::string_view line) {
   return trimmed(line).starts_with('|');
 }
 
-std::optional<Found> last_traceback(const Lines& lines, bool ignored_ones) {
+std::optional<ProgramError> last_traceback(const Lines& lines, bool ignored_ones) {
   for (std::size_t i = lines.size(); i-- > 0;) {
     if (lines[i].find(kHeader) == std::string::npos || is_inside_group(lines[i])) continue;
     const bool ignored = i > 0 && lines[i - 1].starts_with("Exception ignored ");
@@ -190,28 +191,28 @@ std::optional<Found> last_traceback(const Lines& lines, bool ignored_ones) {
   return std::nullopt;
 }
 
-std::optional<Found> last_syntax_error(const Lines& lines, std::size_t after) {
+std::optional<ProgramError> last_syntax_error(const Lines& lines, std::size_t after) {
   for (std::size_t i = lines.size(); i-- > after;) {
     const std::string_view name = std::string_view(lines[i]).substr(0, lines[i].find(':'));
     if (name != "SyntaxError" && name != "IndentationError" && name != "TabError") continue;
     for (std::size_t back = 1; back <= 4 && back <= i; ++back) {
       const auto frame = read_stack_frame(lines[i - back]);
-      if (frame) return Found{{lines[i], describe_innermost({*frame})}, i};
+      if (frame) return error_in(lines[i], {*frame}, i);
     }
   }
   return std::nullopt;
 }
 
-std::optional<Found> last_fatal_error(const Lines& lines, std::size_t after) {
+std::optional<ProgramError> last_fatal_error(const Lines& lines, std::size_t after) {
   for (std::size_t i = lines.size(); i-- > after;) {
     if (!lines[i].starts_with("Fatal Python error: ")) continue;
-    Found found{{lines[i], std::nullopt}, i};
+    ProgramError found = error_in(lines[i], {}, i);
     // "most recent call first" here: the innermost frame of the current thread comes first.
     bool is_current = false;
-    for (std::size_t next = i + 1; next < lines.size() && !found.error.where; ++next) {
+    for (std::size_t next = i + 1; next < lines.size() && !found.where; ++next) {
       is_current = is_current || lines[next].starts_with("Current thread ");
       const auto frame = read_stack_frame(lines[next]);
-      if (is_current && frame) found.error.where = describe_innermost({*frame});
+      if (is_current && frame) found = error_in(lines[i], {*frame}, i);
     }
     return found;
   }
@@ -219,7 +220,7 @@ std::optional<Found> last_fatal_error(const Lines& lines, std::size_t after) {
 }
 
 /// "terminate called after throwing an instance of 'NAME'" and "  what():  TEXT" of libstdc++.
-std::optional<Found> last_cpp_exception(const Lines& lines) {
+std::optional<ProgramError> last_cpp_exception(const Lines& lines) {
   constexpr std::string_view kThrown = "terminate called after throwing an instance of '";
   for (std::size_t i = lines.size(); i-- > 0;) {
     if (!lines[i].starts_with(kThrown)) continue;
@@ -228,7 +229,38 @@ std::optional<Found> last_cpp_exception(const Lines& lines) {
     const std::string_view next = i + 1 < lines.size() ? trimmed(lines[i + 1]) : std::string_view{};
     constexpr std::string_view kWhat = "what():";
     if (next.starts_with(kWhat)) name.append(": ").append(trimmed(next.substr(kWhat.size())));
-    return Found{{std::move(name), std::nullopt}, i};
+    return error_in(std::move(name), {}, i);
+  }
+  return std::nullopt;
+}
+
+/// "F0929 17:42:48.594200 1044529 client.h:77] text", as glog and Abseil write before they abort.
+std::optional<ProgramError> last_fatal_log_line(const Lines& lines) {
+  constexpr std::string_view kShape = "F0000 00:00:00.";
+  for (std::size_t i = lines.size(); i-- > 0;) {
+    if (lines[i].empty() || lines[i][0] != 'F' || !has_shape(lines[i], kShape)) continue;
+    const std::size_t end = lines[i].find("] ");
+    const std::size_t place = lines[i].rfind(' ', end);
+    if (end == std::string::npos || place == std::string::npos) continue;
+    ProgramError error = error_in(lines[i].substr(end + 2), {}, i);
+    error.where = lines[i].substr(place + 1, end - place - 1);
+    return error;
+  }
+  return std::nullopt;
+}
+
+/// "/usr/bin/python3: can't open file 'trian.py': [Errno 2] No such file or directory"
+std::optional<ProgramError> last_word_of_interpreter(const Lines& lines) {
+  constexpr std::array<std::string_view, 4> kWords{
+      "can't open file ", "No module named ", "can't find '__main__' module",
+      "Error while finding module specification for "};
+  for (std::size_t i = lines.size(); i-- > 0;) {
+    const std::string_view line = lines[i];
+    const std::size_t end = line.find(": ");
+    if (end == std::string_view::npos || line.substr(0, end).find("python") == line.npos) continue;
+    const std::string_view text = line.substr(end + 2);
+    if (std::any_of(kWords.begin(), kWords.end(), [&](auto word) { return text.starts_with(word); }))
+      return error_in(std::string(line), {}, i);
   }
   return std::nullopt;
 }
@@ -240,14 +272,15 @@ std::optional<ProgramError> find_program_error(const std::vector<std::string>& r
   lines.reserve(raw.size());
   for (const std::string& line : raw) lines.emplace_back(without_rank_mark(line));
 
-  std::optional<Found> best = last_traceback(lines, false);
+  std::optional<ProgramError> best = last_traceback(lines, false);
   const auto end_of_best = [&] { return best ? best->at + 1 : 0; };
   if (auto found = last_syntax_error(lines, end_of_best())) best = std::move(found);
   if (auto found = last_fatal_error(lines, end_of_best())) best = std::move(found);
   if (!best) best = last_cpp_exception(lines);
+  if (!best) best = last_fatal_log_line(lines);
+  if (!best) best = last_word_of_interpreter(lines);
   if (!best) best = last_traceback(lines, true);
-  if (!best) return std::nullopt;
-  return std::move(best->error);
+  return best;
 }
 
 }  // namespace dlaunch

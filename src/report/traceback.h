@@ -5,21 +5,26 @@
 #include <string>
 #include <vector>
 
+#include "report/stack_frame.h"
+
 namespace dlaunch {
 
 /// What ended a program, in its own words.
 struct ProgramError {
   std::string exception;             // "RuntimeError: CUDA out of memory"
   std::optional<std::string> where;  // "train.py:118 in forward"
+  std::optional<StackFrame> frame;   // the innermost one of the program itself
+  std::size_t at = 0;                // index of the exception's line
   bool operator==(const ProgramError&) const = default;
 };
 
 /// `lines` as plain_line() makes them. In this order of preference: the last traceback that Python
 /// did not merely mention ("Exception ignored in"), or the SyntaxError after it, which comes
 /// without a traceback when the program's own file cannot be compiled; "Fatal Python error" of the
-/// faulthandler module, where it comes later than that; an exception that C++ could not unwind. Of
-/// an exception group the first single exception in it is named too. Formats: Python's
-/// Lib/traceback.py and Modules/faulthandler.c.
+/// faulthandler module, where it comes later than that; an exception that C++ could not unwind; a
+/// fatal line of Google's loggers (JAX, TensorFlow); what the interpreter says of a script or module
+/// that is not there. Of an exception group the first single exception in it is named too. Formats:
+/// Python's Lib/traceback.py, Modules/faulthandler.c and Modules/main.c.
 [[nodiscard]] std::optional<ProgramError> find_program_error(const std::vector<std::string>& lines);
 
 }  // namespace dlaunch

@@ -5,9 +5,10 @@
 #include <utility>
 
 namespace dlaunch {
-namespace {
 
-void explain_rank(const RankEnd& end, RunReport& report) {
+void explain_by_rank(Rank rank, RunReport& report) {
+  const RankEnd& end = report.ranks[rank.value];
+  report.first = rank;
   if (end.start_failure) {
     report.cause = Cause::cannot_execute;
     report.exit_code = end.start_failure->code();
@@ -23,8 +24,6 @@ void explain_rank(const RankEnd& end, RunReport& report) {
   report.exit_code = end.status.code();
   report.from_rank = true;
 }
-
-}  // namespace
 
 RankEnd::How read_end(const ExitStatus& status, bool after_signal, bool kill_sent) {
   if (!after_signal) return RankEnd::How::exited;
@@ -150,9 +149,8 @@ void explain(const Verdict& verdict, const FailureOrder& failures, RunReport& re
   std::optional<FirstFailure> first = failures.first();
   if (!first)
     return explain(verdict_internal("a rank failed, but none is known"), failures, report);
-  report.first = first->rank;
   report.perhaps_first = std::move(first->perhaps);
-  explain_rank(report.ranks[first->rank.value], report);
+  explain_by_rank(first->rank, report);
 }
 
 }  // namespace dlaunch

@@ -95,6 +95,9 @@ struct Verdict {
 [[nodiscard]] Verdict verdict_mpirun(std::string what, std::string said, int exit_code);
 [[nodiscard]] Verdict verdict_internal(std::string what);
 
+/// Makes `rank`, which has failed, the cause of the run's end: cause, exit code, origin, first.
+void explain_by_rank(Rank rank, RunReport& report);
+
 /// Fills cause, exit code, origin and all that explains them; `report.ranks` must be complete.
 void explain(const Verdict&, const FailureOrder&, RunReport&);
 

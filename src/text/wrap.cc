@@ -5,12 +5,12 @@
 namespace dlaunch {
 
 void append_wrapped(std::string& out, std::string_view first, std::string_view rest,
-                    std::string_view text) {
+                    std::string_view text, std::size_t columns) {
   std::string line(first);
   bool has_word = false;
   while (!text.empty()) {
     const std::size_t end = std::min(text.find(' '), text.size());
-    if (has_word && line.size() + 1 + end > kScreenColumns) {
+    if (has_word && line.size() + 1 + end > columns) {
       out.append(line).append("\n");
       line = rest;
       has_word = false;
@@ -23,9 +23,9 @@ void append_wrapped(std::string& out, std::string_view first, std::string_view r
   out.append(line).append("\n");
 }
 
-std::string wrapped_statement(std::string_view text) {
+std::string wrapped_statement(std::string_view text, std::size_t columns) {
   std::string out;
-  append_wrapped(out, "dlaunch: ", "         ", text);
+  append_wrapped(out, "dlaunch: ", "         ", text, columns);
   out.pop_back();
   return out;
 }

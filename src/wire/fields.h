@@ -66,7 +66,8 @@ inline constexpr auto kFields<ExitStatus> =
                field("core_dumped", &ExitStatus::core_dumped),
                field("out_of_memory", &ExitStatus::out_of_memory),
                field("mpi", &ExitStatus::mpi),
-               field("mpi_world", &ExitStatus::mpi_world)};
+               field("mpi_world", &ExitStatus::mpi_world),
+               field("oom_ruled_out", &ExitStatus::oom_ruled_out)};
 
 template <>
 inline constexpr auto kFields<StartFailure> = std::tuple{

@@ -334,8 +334,10 @@ void RankService::tell_end(RunningRank& rank, ExitStatus status, WallTime now) {
   if (!rank.signalled) mpi_.judge(rank.rank, status);
   if (!rank.signalled) mpirun_.judge(rank.rank, status);
   if (!status.ok() && !rank.signalled) tell_if_port_is_taken();
-  if (!rank.signalled && died_of_sigkill(status))
+  if (!rank.signalled && died_of_sigkill(status)) {
     status.out_of_memory = oom_->evidence(rank.outer_pid);
+    status.oom_ruled_out = status.out_of_memory.empty() && oom_->can_tell();
+  }
   mpirun_.rank_ended(rank.rank, status);
   const bool not_by_itself = rank.signalled || rank.left;
   channel_.send(wire::RankExited{attempt_, rank.rank, std::move(status), now, not_by_itself});

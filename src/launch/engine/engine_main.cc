@@ -77,8 +77,7 @@ int engine_main(const RunOptions& options, UniqueFd front_link) {
     engine.finish(report.error());
     return report.error().exit_code;
   }
-  engine.finish(*report);
-  ::_exit(report->exit_code);  // the kernel takes everything down quicker than destructors do
+  ::_exit(engine.finish(*report));  // the kernel takes everything down quicker than destructors do
 }
 
 }  // namespace dlaunch

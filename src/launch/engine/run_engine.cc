@@ -14,6 +14,7 @@
 #include "os/clock.h"
 #include "os/signals.h"
 #include "plan/success.h"
+#include "report/plain_text.h"
 #include "report/plan_json.h"
 #include "report/summary.h"
 #include "supervise/wording.h"
@@ -175,7 +176,8 @@ void RunEngine::explain(const Event& event) const {
     const Node& node = sessions_.cluster().nodes[ready->node.value];
     diagnostics::info(node.name + " is ready" + since_begin() + ": " +
                       std::to_string(node.facts.cores.size()) + " cores, " +
-                      std::to_string(node.facts.gpus.size()) + " GPUs, Linux " + node.facts.kernel);
+                      std::to_string(node.facts.gpus.size()) + " GPUs, Linux " +
+                      plain_line(node.facts.kernel));
   } else if (std::holds_alternative<event::PlanMade>(event)) {
     diagnostics::info("plan made" + since_begin());
   } else if (const auto* empty = std::get_if<event::NodeEmpty>(&event)) {
@@ -377,9 +379,13 @@ void RunEngine::begin(const action::ReleaseNode& release) {
   if (router_.complete() && collector_.complete()) sessions_.release(release.node);
 }
 
-void RunEngine::say(std::string line) {
-  if (!line.ends_with('\n')) line += '\n';
-  router_.say(Stream::err, std::move(line));
+/// Much of what is said comes from nodes.
+void RunEngine::say(std::string_view text) {
+  router_.say(Stream::err, plain_text(text));
+}
+
+std::string RunEngine::statement(std::string_view text) const {
+  return wrapped_statement(text, screen_columns(options_.environment));
 }
 
 /// An agent speaks for its own ranks only, whatever it sends.

@@ -62,8 +62,9 @@ class RunEngine : public Engine {
   [[nodiscard]] MonotonicTime now() const override;
 
   /// After the last event: brings out what the console still takes, lets the agents go, writes
-  /// summary.json and says the summary. Every wait has a limit.
-  void finish(const RunReport& report);
+  /// summary.json and says the summary. Every wait has a limit. Returns the run's exit code, which is
+  /// another one than the report's where the ranks' words show that another rank is to blame.
+  [[nodiscard]] int finish(RunReport report);
   /// The same for an error that ended the launcher itself.
   void finish(const Error& error);
 
@@ -83,7 +84,7 @@ class RunEngine : public Engine {
   }
   void begin(const action::ReleaseNode& release);
   void begin(const action::Restart& restart);
-  void begin(const action::Tell& tell) { say(wrapped_statement(tell.line)); }
+  void begin(const action::Tell& tell) { say(statement(tell.line)); }
   void begin(const action::Finish&) {}
 
   void ask_when_output_is_out(std::function<void()> ask);
@@ -103,7 +104,10 @@ class RunEngine : public Engine {
   void show_mpirun(const std::vector<std::string>& lines);
   void log_mpirun(const std::string& bytes);
   void write_plan_files();
-  void say(std::string line);
+  /// Lines of dlaunch's own, without what a terminal would obey.
+  void say(std::string_view text);
+  /// wrapped_statement() as wide as the screen.
+  [[nodiscard]] std::string statement(std::string_view text) const;
   [[nodiscard]] bool runs_on(Rank rank, NodeIndex node) const;
   void heard(NodeIndex node, Event event);
   void show(NodeIndex node, const wire::OutputView& data);
@@ -122,7 +126,11 @@ class RunEngine : public Engine {
   void give_up_stalled_console();
   [[nodiscard]] SlurmPart slurm_part() const;
   void write_summary_file(const std::string& json);
-  [[nodiscard]] std::string write_summary(const RunReport& report);
+  [[nodiscard]] std::string write_summary(RunReport& report);
+  [[nodiscard]] Evidence read_evidence(RunReport& report) const;
+  [[nodiscard]] bool is_on_screen(const RunReport& report, const Evidence& evidence) const;
+  [[nodiscard]] std::vector<std::string> notes_on(const SummaryInput& input) const;
+  void tell_github(const SummaryInput& input, std::string& text) const;
   void drain_console();
   void kill_all_ranks();
   void hurry(const Event& event);

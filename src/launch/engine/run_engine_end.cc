@@ -6,7 +6,6 @@
 #include "launch/output/lost_output.h"
 #include "os/clock.h"
 #include "os/write_all.h"
-#include "report/error_file.h"
 #include "report/summary.h"
 
 namespace dlaunch {
@@ -24,16 +23,6 @@ constexpr std::chrono::seconds kTellCollecting{2};
 // What all that is left may take, when somebody insists on the end, or nobody is there to wait.
 constexpr Duration kHurried = std::chrono::seconds(5);
 constexpr Duration kAbandoned = std::chrono::seconds(30);
-
-std::vector<std::string> lines_of(const std::string& text) {
-  std::vector<std::string> lines;
-  for (std::size_t at = 0; at < text.size();) {
-    const std::size_t end = std::min(text.find('\n', at), text.size());
-    lines.push_back(text.substr(at, end - at));
-    at = end + 1;
-  }
-  return lines;
-}
 
 }  // namespace
 
@@ -194,37 +183,6 @@ void RunEngine::part_from_agents() {
   sessions_.reap_processes();
 }
 
-SlurmPart RunEngine::slurm_part() const {
-  SlurmPart part{find_variable(options_.environment, "SLURM_JOB_ID").value_or(""), slurm_said_, {}};
-  if (options_.slurm_end) part.ends = WallTime(*options_.slurm_end);
-  return part;
-}
-
-void RunEngine::write_summary_file(const std::string& json) {
-  if (const Status written = folder_->write("summary.json", json); !written)
-    say("dlaunch: note: " + written.error().message);
-  if (options_.summary_copy >= 0) static_cast<void>(write_all(options_.summary_copy, json));
-}
-
-std::string RunEngine::write_summary(const RunReport& report) {
-  folder_->release_room();
-  Evidence evidence;
-  if (report.first) evidence = evidence_of(attempt_folder_, report.first->value);
-  if (report.cause == Cause::mpirun) evidence.last_lines = lines_of(report.said);
-  SummaryInput input{plan_ ? &*plan_ : nullptr, report, shown_path_, std::move(evidence)};
-  input.preflight = options_.preflight;
-  input.slurm = slurm_part();
-  if (!attempt_folder_.empty()) {
-    const auto ranks = static_cast<std::uint32_t>(report.ranks.size());
-    input.metrics = read_metrics(attempt_folder_, ranks, options_.spec.metrics);
-  }
-  for (const Node& node : sessions_.cluster().nodes) input.node_names.push_back(node.name);
-  write_summary_file(summary_json(input));
-  if (const Status flushed = events_->flush(); !flushed)
-    say("dlaunch: note: " + flushed.error().message);
-  return summary_text(input);
-}
-
 /// A next attempt that was about to begin: there is none, and no node is to be connected for it.
 void RunEngine::drop_questions() {
   catch_up_.cancel();
@@ -238,7 +196,7 @@ void RunEngine::kill_all_ranks() {
     sessions_.send(NodeIndex(i), wire::KillRanks{plan_->attempt, {}});
 }
 
-void RunEngine::finish(const RunReport& report) {
+int RunEngine::finish(RunReport report) {
   finishing_ = true;
   if (front_gone_) finish_by(kAbandoned);
   drop_questions();
@@ -260,6 +218,7 @@ void RunEngine::finish(const RunReport& report) {
   if (report.cause != Cause::success || !options_.quiet) console_.write(Stream::err, summary);
   if (std::string errors = hand_over_.agent_errors(); !errors.empty()) say(std::move(errors));
   drain_console();
+  return report.exit_code;
 }
 
 void RunEngine::finish(const Error& error) {

@@ -24,6 +24,9 @@ constexpr std::chrono::milliseconds kRedraw{100};
 constexpr std::chrono::seconds kSettle{1};
 constexpr std::uint32_t kShowStatesEvery = 10;
 
+constexpr std::size_t kOwnLines = std::string::npos;
+constexpr std::size_t kLooked = std::size_t{64} << 10;
+
 std::size_t index_of(Rank rank, Stream stream) {
   return 2 * std::size_t{rank.value} + (stream == Stream::err ? 1 : 0);
 }
@@ -126,6 +129,7 @@ void OutputRouter::show(const wire::OutputView& data) {
   text.reserve(data.bytes.size() + data.bytes.size() / 4);
   mark_gap(data.rank, data.stream, data.offset, text);
   view_->add(data.rank, data.stream, data.bytes, text);
+  count_lines(index_of(data.rank, data.stream), data.stream, text);
   put(data.stream, std::move(text));
   bars_may_have_changed();
 }
@@ -278,6 +282,22 @@ LiveLines::Size OutputRouter::size_now() const {
   if (const auto found = terminal_size(settings_.live->fd); found && found->columns > 0)
     size = {found->columns, std::max<std::size_t>(found->rows, 2)};
   return size;
+}
+
+void OutputRouter::say(Stream stream, std::string text) {
+  count_lines(kOwnLines, stream, text);
+  put(stream, std::move(text));
+}
+
+void OutputRouter::count_lines(std::size_t whose, Stream stream, std::string_view text) {
+  if (stream != Stream::err && !writer_.is_one_file()) return;
+  // The beginning of so much is out of sight in any case.
+  if (text.size() > kLooked) text.remove_prefix(text.size() - kLooked);
+  recent_.add(whose, static_cast<std::size_t>(std::count(text.begin(), text.end(), '\n')));
+}
+
+std::size_t OutputRouter::recent_lines(Rank rank, Stream stream, std::size_t window) const {
+  return writer_.broken(stream) ? 0 : recent_.count(index_of(rank, stream), window);
 }
 
 void OutputRouter::put(Stream stream, std::string text) {

@@ -11,6 +11,7 @@
 
 #include "log/console_view.h"
 #include "log/console_writer.h"
+#include "log/recent_lines.h"
 #include "os/event_loop.h"
 #include "wire/codec.h"
 #include "wire/message.h"
@@ -54,7 +55,10 @@ class OutputRouter {
   void give_up(Rank rank);
 
   /// Something of the launcher's own, whole lines.
-  void say(Stream stream, std::string text) { put(stream, std::move(text)); }
+  void say(Stream stream, std::string text);
+
+  /// How many of the last `window` lines where stderr goes are of this stream.
+  [[nodiscard]] std::size_t recent_lines(Rank rank, Stream stream, std::size_t window) const;
 
   /// One line that stands below everything else until it is replaced; empty: taken away. Before
   /// the first attempt only.
@@ -105,6 +109,7 @@ class OutputRouter {
   void close(Rank rank, Stream stream);
 
   void put(Stream stream, std::string text);
+  void count_lines(std::size_t whose, Stream stream, std::string_view text);
   void bars_may_have_changed();
   void arm_ticks();
   void tick();
@@ -122,6 +127,7 @@ class OutputRouter {
   std::unique_ptr<ConsoleView> view_;
   LiveLines live_;
   std::string status_;
+  RecentLines recent_;  // whose: index into streams_
   bool ticking_ = false;
   bool bars_changed_ = false;
   std::uint32_t ticks_ = 0;

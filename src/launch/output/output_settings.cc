@@ -6,6 +6,7 @@
 #include <unistd.h>
 
 #include "os/terminal.h"
+#include "text/wrap.h"
 
 namespace dlaunch {
 
@@ -52,6 +53,22 @@ std::optional<LiveTarget> live_target(const Environment& environment) {
   return target;
 }
 
+std::size_t screen_columns(const Environment& environment) {
+  constexpr std::size_t kLeast = 40;
+  const auto size = terminal_size(STDERR_FILENO);
+  if (!size) return kScreenColumns;
+  const std::size_t said =
+      size->columns > 0 ? size->columns : number_in(environment, "COLUMNS", kScreenColumns);
+  return std::max(said, kLeast);
+}
+
+bool may_colour(const Environment& environment) {
+  const auto no_color = environment.find("NO_COLOR");
+  if (no_color != environment.end() && !no_color->second.empty()) return false;
+  const auto term = environment.find("TERM");
+  return term == environment.end() || term->second != "dumb";
+}
+
 OutputRouter::Settings output_settings(const LaunchPlan& plan, const Logs& logs,
                                        const Environment& environment, std::string folder) {
   OutputRouter::Settings settings;
@@ -67,7 +84,7 @@ OutputRouter::Settings output_settings(const LaunchPlan& plan, const Logs& logs,
   settings.console.prefix =
       logs.prefix == Logs::Prefix::always || (logs.prefix == Logs::Prefix::automatic && shown > 1);
   settings.console.colour = ::isatty(STDOUT_FILENO) == 1 && ::isatty(STDERR_FILENO) == 1 &&
-                            !environment.contains("NO_COLOR");
+                            may_colour(environment);
   settings.live = live_target(environment);
   return settings;
 }

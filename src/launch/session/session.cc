@@ -163,7 +163,7 @@ void Session::on(wire::PortTaken& taken) {
 }
 
 void Session::on(wire::Notice& notice) {
-  callbacks_.on_notice(std::move(notice.text));
+  if (auto text = notices_.take(notice.text)) callbacks_.on_notice(std::move(*text));
 }
 
 void Session::on(wire::OutputEnd& end) {

@@ -21,6 +21,7 @@
 #include "launch/connect/connector.h"
 #include "launch/connect/reconnection.h"
 #include "launch/session/node_clock.h"
+#include "launch/session/node_notices.h"
 #include "model/event.h"
 #include "model/job_spec.h"
 #include "os/channel.h"
@@ -173,6 +174,7 @@ class Session {
   bool ended_ = false;
   std::uint64_t frames_seen_ = 0;
   Duration silence_{0};
+  NodeNotices notices_;
   WallTime heard_at_wall_;            // the last frame, as far as beats can tell
   bool told_silence_ = false;         // of this outage
   bool told_stuck_ = false;           // the same

@@ -169,5 +169,23 @@ TEST(BarRows, UpBeyondTheFirstRowStaysThere) {
   EXPECT_THAT(bars.shown(), ElementsAre("two"));
 }
 
+TEST(BarRows, BinaryDataAreNoBarAndLoseNothing) {
+  Bars bars("A");
+  EXPECT_EQ(bars.add(std::string_view("B\rC\0D\rE", 7)), 6U);
+  EXPECT_TRUE(bars.done());
+  EXPECT_EQ(bars.rest(), std::string("B\rC\0D\r", 6)) << "A was replaced before, as text";
+  EXPECT_THAT(bars.lines, IsEmpty());
+}
+
+TEST(BarRows, WhatIsText) {
+  EXPECT_TRUE(BarRows::is_text(""));
+  EXPECT_TRUE(BarRows::is_text("\x1b[32m 50%|\u2588\u2588  |\x1b[0m\t\a"));
+  for (const std::string_view binary :
+       {std::string_view("\0", 1), std::string_view("50%\x01"), std::string_view("\x7f"),
+        std::string_view("\xff\xfe"), std::string_view("\xc3")}) {
+    EXPECT_FALSE(BarRows::is_text(binary));
+  }
+}
+
 }  // namespace
 }  // namespace dlaunch

@@ -145,5 +145,43 @@ TEST(LineSplitter, NoTextIsLost) {
   }));
 }
 
+/// What came out, with its line ends, in pieces of `step`.
+std::string passed(const std::string& bytes, std::size_t step) {
+  LineSplitter splitter;
+  std::string out;
+  const auto sink = [&](std::string_view text, bool continues) {
+    out += continues || out.empty() ? "" : "\n";
+    out += text;
+  };
+  for (std::size_t at = 0; at < bytes.size(); at += step) {
+    splitter.add(std::string_view(bytes).substr(at, step), sink);
+    EXPECT_EQ(splitter.bars(), nullptr) << "at " << at;
+  }
+  splitter.finish(sink);
+  return out;
+}
+
+TEST(LineSplitter, BinaryDataAreNoProgressBar) {
+  // Numerical Recipes' generator: the same bytes on every machine.
+  std::uint32_t state = 1;
+  std::string bytes(std::size_t{1} << 20, '\0');
+  for (char& c : bytes) {
+    state = state * 1664525 + 1013904223;
+    c = static_cast<char>(state >> 24U);
+  }
+  bytes.insert(0, std::string("\xff\r", 2));
+  EXPECT_EQ(passed(bytes, bytes.size()), bytes);
+  EXPECT_EQ(passed(bytes, 7), bytes);
+}
+
+TEST(LineSplitter, AfterBinaryDataThereAreBarsAgain) {
+  Split split;
+  split.add(std::string("\0\r\1\n", 4));
+  for (int i = 0; i < 8; ++i) split.add("a line\n");
+  split.lines.clear();
+  split.add(" 10%\r100%\n").add("end\n");
+  EXPECT_THAT(split.lines, ElementsAre("100%", "end"));
+}
+
 }  // namespace
 }  // namespace dlaunch

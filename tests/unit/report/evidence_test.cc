@@ -223,5 +223,49 @@ TEST_F(ReadTail, WhatIsNoFileIsEmpty) {
   EXPECT_EQ(read_tail(file_, 100), "") << "and does not wait for a writer";
 }
 
+TEST(Evidence, TheCauseIsNotCut) {
+  const std::string message = "RuntimeError: " + std::string(1000, 'x');
+  const Evidence evidence = find_evidence("Traceback (most recent call last):\n"
+                                          "  File \"/w/train.py\", line 3, in f\n" +
+                                          message + "\nmore\n");
+  EXPECT_EQ(evidence.exception, message);
+  ASSERT_EQ(evidence.last_lines.size(), 4U);
+  EXPECT_EQ(evidence.last_lines[2], message);
+  EXPECT_EQ(evidence.lines_after, 1U);
+  EXPECT_EQ(evidence.source, (SourceLine{"/w/train.py", "3"}));
+}
+
+TEST(Evidence, TheSourceIsALineOfTheProgramItself) {
+  const Evidence evidence = find_evidence(
+      "Traceback (most recent call last):\n"
+      "  File \"/w/train.py\", line 3, in f\n"
+      "  File \"/usr/lib/python3/dist-packages/torch/nn/module.py\", line 9, in g\n"
+      "ValueError: x\n");
+  EXPECT_EQ(evidence.source, (SourceLine{"/w/train.py", "3"}));
+}
+
+// JAX 0.6 when another process of the job was killed.
+TEST(Evidence, AFatalLogLine) {
+  const Evidence evidence = find_evidence(
+      "E0929 17:42:48.594192 1044529 coordination_service_agent.cc:332] Polled an error\n"
+      "F0929 17:42:48.594200 1044529 client.h:77] Terminating process because the JAX distributed "
+      "service detected fatal errors.\n"
+      "    @ 0x7f0 (unknown)\n");
+  EXPECT_EQ(evidence.exception,
+            "Terminating process because the JAX distributed service detected fatal errors.");
+  EXPECT_EQ(evidence.where, "client.h:77");
+}
+
+TEST(Evidence, WhatTheInterpreterSays) {
+  for (const std::string text :
+       {"/usr/bin/python3: can't open file '/w/trian.py': [Errno 2] No such file or directory",
+        "/venv/bin/python: No module named trian",
+        "python3.11: Error while finding module specification for 'a.b' (ModuleNotFoundError: No "
+        "module named 'a')"}) {
+    EXPECT_EQ(find_evidence(text + '\n').exception, text);
+  }
+  EXPECT_EQ(find_evidence("grep: x: No such file or directory\n").exception, std::nullopt);
+}
+
 }  // namespace
 }  // namespace dlaunch

@@ -194,5 +194,26 @@ TEST_F(FailureWordsTest, CannotExecuteWhileOthersRan) {
             "  logs    runs/20261120-210142-k3f/attempt-0/\n");
 }
 
+TEST_F(FailureWordsTest, ASigkillFromOutside) {
+  report_.cause = Cause::signal;
+  report_.ranks[5].status = killed_by(SIGKILL);
+  report_.ranks[5].status.oom_ruled_out = true;
+  EXPECT_THAT(text(), HasSubstr("rank 5 on node1 was killed by SIGKILL, first of 8\n"));
+  EXPECT_THAT(text(),
+              HasSubstr("  why     somebody else sent the signal: not dlaunch, and not the kernel's\n"
+                        "          memory killer, whose records do not have it\n"));
+  report_.ranks[5].status.oom_ruled_out = false;
+  EXPECT_THAT(text(), HasSubstr("  why     dlaunch did not send the signal; the records of the "
+                                "kernel's memory\n"));
+}
+
+TEST_F(FailureWordsTest, ADebuggerWithoutInput) {
+  evidence_.exception = "bdb.BdbQuit";
+  EXPECT_THAT(text(), HasSubstr("  try     --set stdin=rank0: without it"));
+  SummaryInput input{&plan_, report_, kSummaryRun, evidence_};
+  input.stdin_for = StdinFor::rank0;
+  EXPECT_THAT(summary_text(input), testing::Not(HasSubstr("stdin=rank0"))) << "the user has left it";
+}
+
 }  // namespace
 }  // namespace dlaunch

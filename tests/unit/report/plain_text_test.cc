@@ -44,5 +44,11 @@ TEST(CutToColumns, CutsOnlyWhatIsTooLong) {
             "\xC3\xA9\xC3\xA9...");
 }
 
+TEST(PlainText, KeepsLinesAndBoundsThem) {
+  EXPECT_EQ(plain_text("a\x1b[31m\n\nb\tc"), "a\n\nb    c\n");
+  EXPECT_EQ(plain_text("123456\n1\n2\n3", 5, 2), "12...\n1\n... 2 more lines\n");
+  EXPECT_EQ(plain_text(""), "");
+}
+
 }  // namespace
 }  // namespace dlaunch

@@ -86,5 +86,17 @@ TEST(RunEnding, DamagedTextIsAnErrorAndNeverACrash) {
   EXPECT_EQ(ending_text(*odd), "failed after 0 s: rank 99 failed");
 }
 
+TEST(RunEnding, OfARankThatLeftEarly) {
+  RunReport report;
+  report.exit_code = 1;
+  report.cause = Cause::exit_code;
+  report.first = Rank(0);
+  report.left_early = {Rank(2), Rank(3)};
+  report.elapsed = milliseconds(2'000);
+  report.ranks.assign(4, make_end(How::exited, code(1), milliseconds(1)));
+  EXPECT_EQ(ending_text(read_back(report)),
+            "failed after 2.0 s: ranks 2, 3 left with code 0 before the others");
+}
+
 }  // namespace
 }  // namespace dlaunch

@@ -313,5 +313,70 @@ TEST_F(SummaryText, AThousandRanksFitAScreen) {
   }
 }
 
+TEST_F(SummaryText, LinesAreAsWideAsTheScreen) {
+  evidence_.exception = "RuntimeError: " + std::string(60, 'a') + ' ' + std::string(60, 'b');
+  evidence_.last_lines = {std::string(300, 'x'), *evidence_.exception};
+  SummaryInput input{&plan_, report_, kSummaryRun, evidence_};
+  input.columns = 150;
+  EXPECT_THAT(summary_text(input), HasSubstr("\n  " + *evidence_.exception + '\n'));
+  EXPECT_THAT(summary_text(input), HasSubstr("\n    | " + std::string(141, 'x') + "...\n"));
+  input.columns = 60;
+  EXPECT_THAT(summary_text(input), HasSubstr("\n  RuntimeError:\n    " + std::string(60, 'a') +
+                                             "\n    " + std::string(60, 'b') + '\n'))
+      << "a word is never broken, and the cause never cut";
+  EXPECT_THAT(summary_text(input), HasSubstr("\n    | " + std::string(60, 'b') + '\n'));
+}
+
+TEST_F(SummaryText, ATracebackThatIsOnTheScreenIsNotQuotedAgain) {
+  evidence_.exception = "ValueError: x";
+  evidence_.last_lines = {"Traceback (most recent call last):", "ValueError: x"};
+  SummaryInput input{&plan_, report_, kSummaryRun, evidence_};
+  EXPECT_THAT(summary_text(input), HasSubstr("last lines of rank 5"));
+  input.on_screen = true;
+  EXPECT_THAT(summary_text(input), Not(HasSubstr("last lines")));
+  EXPECT_THAT(summary_text(input), HasSubstr("\n  ValueError: x\n"));
+  input.evidence.exception.reset();
+  EXPECT_THAT(summary_text(input), HasSubstr("last lines of rank 5")) << "else nothing tells why";
+}
+
+TEST_F(SummaryText, ColourIsOnlyForFailed) {
+  SummaryInput input{&plan_, report_, kSummaryRun, evidence_};
+  const std::string plain = summary_text(input);
+  EXPECT_THAT(plain, Not(HasSubstr("\x1b")));
+  input.colour = true;
+  std::string coloured = summary_text(input);
+  EXPECT_TRUE(coloured.starts_with("dlaunch: \x1b[1;31mFAILED\x1b[0m after 12.4 s")) << coloured;
+  all_ended_well();
+  EXPECT_THAT(summary_text(input), Not(HasSubstr("\x1b")));
+}
+
+TEST_F(SummaryText, WhatCameFromStdoutIsNamed) {
+  evidence_.last_lines = {"step 3"};
+  evidence_.of_stdout = true;
+  EXPECT_THAT(text(), HasSubstr("  last lines of rank 5 (stdout)\n    | step 3\n"));
+}
+
+TEST_F(SummaryText, NotesOfARunThatEndedWell) {
+  all_ended_well();
+  SummaryInput input{&plan_, report_, kSummaryRun, {}};
+  input.notes = {"rank 0 has printed \"loss: nan\""};
+  EXPECT_TRUE(summary_text(input).starts_with(
+      "dlaunch: note: rank 0 has printed \"loss: nan\"\ndlaunch: done in 3 min 12 s"));
+}
+
+// A name, a path or a reason may be what an attacker on a node made of it.
+TEST_F(SummaryText, NothingThatATerminalObeysPasses) {
+  const std::string bad = "x\x1b]0;t\a\x1b[2J\r\x9b\xc2\x9b\n";
+  plan_.nodes[1].name = bad;
+  report_.ranks[5].status.out_of_memory = bad;
+  report_.cause = Cause::out_of_memory;
+  evidence_.exception = bad;
+  evidence_.last_lines = {bad};
+  for (const char c : text()) EXPECT_TRUE(c == '\n' || (c & 0xE0) != 0) << text();
+  EXPECT_THAT(text(), Not(HasSubstr("\xc2\x9b")));
+  report_.ranks[5].status.out_of_memory = std::string(10'000'000, 'x');
+  EXPECT_LT(text().size(), 20'000U);
+}
+
 }  // namespace
 }  // namespace dlaunch

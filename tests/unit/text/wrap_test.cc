@@ -19,5 +19,12 @@ TEST(Wrap, ALongWordIsNotBroken) {
   EXPECT_EQ(out, "before\n- a\n  " + path + "\n  b\n");
 }
 
+TEST(Wrap, AsWideAsIsAsked) {
+  std::string out;
+  append_wrapped(out, "> ", "  ", "one two three", 9);
+  EXPECT_EQ(out, "> one two\n  three\n");
+  EXPECT_EQ(wrapped_statement("one two", 12), "dlaunch: one\n         two");
+}
+
 }  // namespace
 }  // namespace dlaunch

@@ -98,7 +98,9 @@ TEST(Codec, AnotherCborLibraryReadsIt) {
                             {"core_dumped", false},
                             {"out_of_memory", Json::binary({})},
                             {"mpi", "fine"},
-                            {"mpi_world", 0}}},
+                            {"mpi_world", 0},
+                 {"oom_ruled_out", false},
+                            {"oom_ruled_out", false}}},
                           {"at", -5},
                           {"after_signal", false}}));
 }
@@ -117,6 +119,7 @@ TEST(Codec, FieldsMayComeInAnyOrderAndUnknownOnesAreIgnored) {
                  {"out_of_memory", Json::binary({})},
                  {"mpi", "fine"},
                  {"mpi_world", 0},
+                 {"oom_ruled_out", false},
                  {"core_dumped", false}}},
                {"rank", 2},
                {"after_signal", false},

@@ -1,0 +1,32 @@
+// NodeNotices lets through what an agent says to the user, in reason: an agent may be anything that
+// another user of the node has put there. Pure; one thread at a time.
+#pragma once
+
+#include <cstddef>
+#include <optional>
+#include <string>
+#include <string_view>
+
+#include "report/plain_text.h"
+
+namespace dlaunch {
+
+class NodeNotices {
+ public:
+  static constexpr std::size_t kMost = 100;      // of one session
+  static constexpr std::size_t kColumns = 1000;  // of one of them
+
+  /// What of `text` may be shown: one line without what a terminal would obey; nullopt: nothing,
+  /// for the agent has said too much already.
+  [[nodiscard]] std::optional<std::string> take(std::string_view text) {
+    if (++taken_ > kMost) return std::nullopt;
+    std::string line = cut_to_columns(plain_line(text), kColumns);
+    if (taken_ == kMost) line += " (it has said much: no more of it is shown)";
+    return line;
+  }
+
+ private:
+  std::size_t taken_ = 0;
+};
+
+}  // namespace dlaunch

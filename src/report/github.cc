@@ -1,0 +1,78 @@
+#include "report/github.h"
+
+#include "report/failure_words.h"
+
+namespace dlaunch {
+
+namespace {
+
+constexpr std::size_t kMostSummary = std::size_t{64} << 10;  // GitHub takes 1 MiB a step
+
+bool has_failed(const RunReport& report) {
+  return report.cause != Cause::success && report.cause != Cause::cancelled;
+}
+
+/// Escapes what has a meaning in a workflow command, in a property also ':' and ','.
+std::string escaped(std::string_view text, bool is_property) {
+  constexpr std::string_view kHex = "0123456789ABCDEF";
+  const std::string_view special = is_property ? "%\r\n:," : "%\r\n";
+  std::string out;
+  for (const char c : text) {
+    if (special.find(c) == std::string_view::npos) {
+      out += c;
+      continue;
+    }
+    const auto byte = static_cast<unsigned char>(c);
+    out += '%';
+    out += kHex[byte >> 4U];
+    out += kHex[byte & 0xFU];
+  }
+  return out;
+}
+
+/// As GitHub looks for it: relative to the workspace; empty: it is not below that.
+std::string file_in(std::string_view workspace, std::string_view folder, std::string file) {
+  if (file.empty() || file.starts_with('<')) return "";
+  if (!file.starts_with('/')) file = std::string(folder) + '/' + file;
+  while (workspace.ends_with('/')) workspace.remove_suffix(1);
+  if (workspace.empty() || !file.starts_with(std::string(workspace) + '/')) return "";
+  return file.substr(workspace.size() + 1);
+}
+
+}  // namespace
+
+std::string github_annotation(const SummaryInput& input, std::string_view workspace,
+                              std::string_view folder) {
+  if (!has_failed(input.report)) return "";
+  const std::string what = FailureWords(input).headline();
+  std::string properties;
+  if (const auto& source = input.evidence.source) {
+    const std::string file = file_in(workspace, folder, source->file);
+    if (!file.empty())
+      properties = "file=" + escaped(file, true) + ",line=" + escaped(source->line, true) + ',';
+  }
+  const bool has_error = input.evidence.exception.has_value();
+  const std::string text = has_error ? *input.evidence.exception + '\n' + what : what;
+  return "::error " + properties + "title=" + escaped("dlaunch: the run has failed", true) +
+         "::" + escaped(text, false) + '\n';
+}
+
+std::string github_step_summary(const SummaryInput& input) {
+  const std::string name = input.plan == nullptr ? "" : input.plan->name;
+  const bool failed = has_failed(input.report);
+  std::string out = "### dlaunch";
+  // Only in a code span: a name may hold anything.
+  if (!name.empty() && name.find('`') == std::string::npos) out += " `" + one_line(name) + '`';
+  out += failed ? ": failed\n\n" : input.report.cause == Cause::success ? ": done\n\n" : ": stopped\n\n";
+  std::string text = summary_text(input);
+  if (text.size() > kMostSummary) text.resize(kMostSummary);
+  // A fence ends at a line of as many tildes; an indented block cannot be left.
+  for (std::size_t at = 0; at < text.size();) {
+    const std::size_t end = std::min(text.find('\n', at), text.size());
+    out += "    " + text.substr(at, end - at) + '\n';
+    at = end + 1;
+  }
+  return out + '\n';
+}
+
+}  // namespace dlaunch

@@ -1,0 +1,21 @@
+// What GitHub Actions shows of a run beside its log: an annotation of the cause and a step summary
+// (https://docs.github.com/actions/reference/workflow-commands-for-github-actions). Pure.
+#pragma once
+
+#include <string>
+#include <string_view>
+
+#include "report/summary.h"
+
+namespace dlaunch {
+
+/// "::error file=train.py,line=118,title=...::...\n" of a run that has failed; empty of any other.
+/// `workspace`: GITHUB_WORKSPACE; a file below it is named relative to it. `folder`: where the
+/// ranks ran, for a file that Python names relative to it.
+[[nodiscard]] std::string github_annotation(const SummaryInput& input, std::string_view workspace,
+                                            std::string_view folder);
+
+/// Markdown for GITHUB_STEP_SUMMARY: a heading and what the console says at the end, at most 64 KiB.
+[[nodiscard]] std::string github_step_summary(const SummaryInput& input);
+
+}  // namespace dlaunch
