@@ -63,6 +63,7 @@ class Agent {
         heartbeat_(loop_),
         lease_end_(loop_),
         inspection_(loop_, [this](const wire::Inspected& answer) { channel_.send(answer); }),
+        places_(loop_, [this](const wire::PlacesMissing& answer) { channel_.send(answer); }),
         door_(loop_),
         knock_(loop_, [this](const wire::Knocked& knocked) { channel_.send(knocked); }),
         pump_(loop_, channel_),
@@ -118,8 +119,7 @@ class Agent {
     loop_.post([this, request] { gather_facts(request); });
   }
   void on(wire::CheckPlaces& places) {
-    channel_.send(wire::PlacesMissing{places.attempt,
-                                      missing_places(places, environment_from_block(environ))});
+    places_.begin(places, environment_from_block(environ));
   }
   void on(wire::StartRanks& start) {
     end_reach_check();  // at the latest
@@ -351,6 +351,7 @@ class Agent {
   FactsService facts_;
   SessionFolder folder_{output_bases(environment_from_block(environ))};
   Inspection inspection_;
+  PlaceCheck places_;
   ReachDoor door_;  // goes before the ports of facts_
   ReachKnock knock_;
   OutputPump pump_;

@@ -1,14 +1,11 @@
 #include "agent/inspection.h"
 
 #include <algorithm>
-#include <array>
 #include <cerrno>
 #include <chrono>
-#include <csignal>
 #include <optional>
 #include <utility>
 
-#include <sys/prctl.h>
 #include <sys/resource.h>
 #include <sys/statvfs.h>
 #include <unistd.h>
@@ -20,11 +17,9 @@
 #include "fabric/nvlink.h"
 #include "model/result.h"
 #include "os/clock.h"
-#include "os/descriptors.h"
 #include "os/kernel_log.h"
 #include "os/proc_file.h"
 #include "os/program_output.h"
-#include "os/write_all.h"
 #include "wire/codec.h"
 #include "wire/framer.h"
 
@@ -178,81 +173,29 @@ NodeCondition inspect_node(const wire::Inspect& question) {
   return condition;
 }
 
-Inspection::~Inspection() {
-  end_process();
-}
-
 void Inspection::begin(const wire::Inspect& question) {
-  end_process();
-  heard_.clear();
-  NodeCondition failed;
-  auto pipe = make_pipe();
-  if (!pipe) {
-    failed.problem = "pipe: " + errno_text(pipe.error());
-    return finish(std::move(failed));
-  }
-  const pid_t parent = ::getpid();
-  const pid_t pid = ::fork();
-  if (pid < 0) {
-    failed.problem = "fork: " + errno_text(errno);
-    return finish(std::move(failed));
-  }
-  if (pid == 0) {
-    ::prctl(PR_SET_PDEATHSIG, SIGKILL);
-    if (::getppid() != parent) ::_exit(1);
-    // Nothing of the agent's connection is held open by it.
-    close_all_but({pipe->write.get()});
-    const wire::Frame frame = wire::encode(wire::Inspected{inspect_node(question)});
-    static_cast<void>(write_all(pipe->write.get(), frame.payload));
-    ::_exit(0);
-  }
-  process_ = pid;
-  answer_ = std::make_unique<WatchedFd>(loop_, std::move(pipe->read));
-  answer_->on_readable([this] { hear(); });
-  limit_.after(std::chrono::milliseconds(question.limit_ms), [this, question] {
-    NodeCondition late;
-    late.problem = "no answer within " + std::to_string(question.limit_ms / 1000) +
-                   " s: a file system or nvidia-smi hangs";
-    end_process();
-    finish(std::move(late));
-  });
+  const auto limit = std::chrono::milliseconds(question.limit_ms);
+  process_.begin(
+      [question] { return wire::encode(wire::Inspected{inspect_node(question)}).payload; }, limit,
+      [this, question](Result<std::string> said) { report_(answer(question, std::move(said))); });
 }
 
-void Inspection::hear() {
-  constexpr std::size_t kMost = std::size_t{1} << 20U;
-  std::array<char, 4096> bytes{};
-  while (true) {
-    const ssize_t n = ::read(answer_->get(), bytes.data(), bytes.size());
-    if (n < 0 && errno == EINTR) continue;
-    if (n < 0 && errno == EAGAIN) return answer_->on_readable([this] { hear(); });
-    if (n <= 0 || heard_.size() > kMost) break;
-    heard_.append(bytes.data(), static_cast<std::size_t>(n));
+wire::Inspected Inspection::answer(const wire::Inspect& question, Result<std::string> said) {
+  NodeCondition failed;
+  if (!said) {
+    failed.problem = said.error().message;
+    if (said.error().exit_code == exit_code::kTimeLimit)
+      failed.problem = "no answer within " + std::to_string(question.limit_ms / 1000) +
+                       " s: a file system or nvidia-smi hangs";
+    return wire::Inspected{std::move(failed)};
   }
   wire::Frame frame = wire::encode(wire::Inspected{});
-  frame.payload = std::move(heard_);
-  process_ = -1;  // it has ended, or is about to: the agent reaps it
-  end_process();
+  frame.payload = *std::move(said);
   auto message = wire::decode(frame);
-  const auto* answer = message ? std::get_if<wire::Inspected>(&*message) : nullptr;
-  if (answer != nullptr) return finish(answer->condition);
-  NodeCondition failed;
+  if (auto* inspected = message ? std::get_if<wire::Inspected>(&*message) : nullptr)
+    return std::move(*inspected);
   failed.problem = "the process that looks ended without an answer";
-  finish(std::move(failed));
-}
-
-void Inspection::finish(NodeCondition condition) {
-  limit_.cancel();
-  report_(wire::Inspected{std::move(condition)});
-}
-
-/// Nobody else holds its end of the pipe: until that is closed, it lives. What hangs in the kernel
-/// does not die of it; whoever ends the agent's descendants knows.
-void Inspection::end_process() {
-  answer_.reset();
-  limit_.cancel();
-  if (process_ < 0) return;
-  ::kill(process_, SIGKILL);
-  process_ = -1;
+  return wire::Inspected{std::move(failed)};
 }
 
 }  // namespace dlaunch

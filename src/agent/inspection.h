@@ -3,12 +3,12 @@
 #pragma once
 
 #include <functional>
-#include <memory>
 #include <string>
-
-#include <sys/types.h>
+#include <utility>
 
 #include "agent/ranks/carried_environment.h"
+#include "agent/side_process.h"
+#include "model/result.h"
 #include "os/event_loop.h"
 #include "wire/message.h"
 
@@ -19,27 +19,17 @@ class Inspection {
  public:
   using Report = std::function<void(const wire::Inspected&)>;
 
-  Inspection(EventLoop& loop, Report report)
-      : loop_(loop), report_(std::move(report)), limit_(loop) {}
-  ~Inspection();
-  Inspection(const Inspection&) = delete;
-  Inspection& operator=(const Inspection&) = delete;
+  Inspection(EventLoop& loop, Report report) : report_(std::move(report)), process_(loop) {}
 
   /// Is answered once, at the latest after the question's limit. One that is under way is given up
   /// without an answer.
   void begin(const wire::Inspect& question);
 
  private:
-  void hear();
-  void finish(NodeCondition condition);
-  void end_process();
+  static wire::Inspected answer(const wire::Inspect& question, Result<std::string> said);
 
-  EventLoop& loop_;
   Report report_;
-  Timer limit_;
-  std::unique_ptr<WatchedFd> answer_;
-  std::string heard_;
-  pid_t process_ = -1;
+  SideProcess process_;
 };
 
 /// What the process finds out. Blocks for as long as the node takes; `ask_gpus`: nvidia-smi and the

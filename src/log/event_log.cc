@@ -28,6 +28,8 @@ const char* name_of(StartFailure::Step step) {
       return "resources";
     case StartFailure::Step::file:
       return "file";
+    case StartFailure::Step::module:
+      return "module";
     case StartFailure::Step::container:
       return "container";
   }

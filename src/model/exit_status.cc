@@ -19,15 +19,7 @@ std::string advice(int error_number) {
   return "";
 }
 
-}  // namespace
-
-int StartFailure::code() const {
-  if (step == Step::resources) return exit_code::kInternal;
-  const bool absent = error_number == ENOENT || error_number == ENOTDIR;
-  return absent && step == Step::execute ? exit_code::kNotFound : exit_code::kCannotExecute;
-}
-
-std::string describe(const StartFailure& failure) {
+std::string what_failed(const StartFailure& failure) {
   const std::string why = errno_text(failure.error_number);
   const std::string quoted = '"' + failure.path + '"';
   switch (failure.step) {
@@ -42,6 +34,8 @@ std::string describe(const StartFailure& failure) {
       return "cannot read " + quoted + ": " + why;
     case StartFailure::Step::container:
       return "the container could not start: " + failure.path;
+    case StartFailure::Step::module:
+      return "no module \"" + failure.module + "\" for " + failure.path;
     case StartFailure::Step::execute:
       break;
   }
@@ -49,6 +43,19 @@ std::string describe(const StartFailure& failure) {
     return "cannot execute " + quoted + ": it is no program and has no #! line";
   }
   return "cannot execute " + quoted + ": " + why;
+}
+
+}  // namespace
+
+int StartFailure::code() const {
+  if (step == Step::resources) return exit_code::kInternal;
+  const bool absent = error_number == ENOENT || error_number == ENOTDIR;
+  return absent && step == Step::execute ? exit_code::kNotFound : exit_code::kCannotExecute;
+}
+
+std::string describe(const StartFailure& failure) {
+  const std::string what = what_failed(failure);
+  return failure.near.empty() ? what : what + ", did you mean \"" + failure.near + "\"?";
 }
 
 int ExitStatus::code() const {

@@ -48,11 +48,14 @@ struct StartFailure {
     resources,    // fork, pipe, open: path says what
     file,         // path cannot be read, though setup or the command names it
     container,    // the rank's container did not come up: path says why, in the runtime's words
+    module,       // the Python at path does not find `module`, which the command names (python -m)
   };
   Step step = Step::execute;
   int error_number = 0;
   std::string path;         // what the step was tried on
   std::string search_path;  // PATH of the rank, when `path` was looked up in it
+  std::string module{};     // with Step::module
+  std::string near{};       // what is there under a similar name, as the user would type it
 
   /// 126: found but cannot be executed; 127: not found (POSIX shell's rule).
   [[nodiscard]] int code() const;

@@ -37,6 +37,9 @@ enum class Placing { fill, spread };
 /// `automatic`: workers when there are parameter servers, which never end by themselves, else all.
 enum class Success { automatic, all, chief, workers };
 enum class StdinFor { none, rank0 };
+/// Whether a virtual or conda environment that is active where dlaunch was started must be on every
+/// node whose ranks use it.
+enum class ActiveEnv { required, optional };
 enum class Isolation { standard, pid_namespace };
 
 /// nodes: n is {n, n}; {min: a, max: b} asks for an elastic job.
@@ -239,6 +242,7 @@ struct JobSpec {
   Environment env;
   std::vector<std::string> env_pass;
   std::vector<std::string> env_secret;
+  ActiveEnv active_env = ActiveEnv::required;
   Binding binding;
   std::optional<Container> container;
   Mpi mpi;

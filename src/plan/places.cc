@@ -2,8 +2,11 @@
 
 #include <algorithm>
 #include <array>
+#include <set>
+#include <utility>
 
 #include "plan/command.h"
+#include "plan/python_command.h"
 
 namespace dlaunch {
 
@@ -43,6 +46,49 @@ bool changes_no_files(std::string_view statement) {
          statement.find_first_of("`&|<>(){}\\") == std::string_view::npos;
 }
 
+template <class T>
+void add_once(std::vector<T>& list, T item) {
+  if (std::find(list.begin(), list.end(), item) == list.end()) list.push_back(std::move(item));
+}
+
+Environment own_settings(const LaunchPlan& plan, const RankPlan& rank) {
+  Environment env;
+  for (const auto* layer :
+       {&plan.variables, &plan.nodes[rank.node.value].variables, &rank.variables}) {
+    for (const Variable& variable : *layer) {
+      if (variable.source == VariableSource::env_pass ||
+          variable.source == VariableSource::job_env || variable.source == VariableSource::role_env)
+        env.insert_or_assign(variable.name, variable.value);
+    }
+  }
+  return env;
+}
+
+/// `words`: the program and what plainly follows it.
+void add_words(const LaunchPlan& plan, const RankPlan& rank, const std::vector<std::string>& words,
+               const std::optional<std::string>& search_path, Places& places) {
+  if (auto python = python_command(words)) {
+    add_once(places.pythons,
+             {words.front(), search_path, *std::move(python), own_settings(plan, rank)});
+  } else if (auto script = shell_script(words)) {
+    add_once(places.files, *std::move(script));
+  }
+}
+
+void add_command(const JobSpec& spec, const LaunchPlan& plan, const RankPlan& rank,
+                 const std::optional<std::string>& search_path, Places& places) {
+  const Command& command = command_of(spec, rank);
+  if (!command.is_shell) return add_words(plan, rank, command.argv, search_path, places);
+  if (!is_simple_command(trimmed(command.line))) return;
+  const std::vector<std::string> words = plain_words(command.line);
+  if (words.empty()) return;
+  if (spec.shell == Shell::sh || words.front().find('/') != std::string::npos)
+    add_once(places.programs, {words.front(), search_path});
+  add_words(plan, rank, words, search_path, places);
+}
+
+}  // namespace
+
 std::optional<std::string> path_set_for(const LaunchPlan& plan, const RankPlan& rank) {
   for (const auto* layer :
        {&rank.variables, &plan.nodes[rank.node.value].variables, &plan.variables}) {
@@ -54,52 +100,21 @@ std::optional<std::string> path_set_for(const LaunchPlan& plan, const RankPlan& 
   return std::nullopt;
 }
 
+std::vector<Rank> ranks_of_each_kind(const LaunchPlan& plan, NodeIndex node) {
+  std::vector<Rank> ranks;
+  std::set<std::pair<std::string_view, std::uint32_t>> seen;  // role, command
+  for (const Rank rank : plan.nodes[node.value].ranks) {
+    const RankPlan& one = plan.ranks[rank.value];
+    if (!one.container && seen.emplace(one.role, one.command).second) ranks.push_back(rank);
+  }
+  return ranks;
+}
+
 const Command& command_of(const JobSpec& spec, const RankPlan& rank) {
   for (const RoleSpec& role : spec.roles) {
     if (role.name == rank.role && role.command) return *role.command;
   }
   return spec.command;
-}
-
-template <class T>
-void add_once(std::vector<T>& list, T item) {
-  if (std::find(list.begin(), list.end(), item) == list.end()) list.push_back(std::move(item));
-}
-
-void add_command(const JobSpec& spec, const Command& command,
-                 const std::optional<std::string>& search_path, Places& places) {
-  if (!command.is_shell) {
-    if (auto script = python_script(command.argv)) add_once(places.files, *std::move(script));
-    return;
-  }
-  if (!is_simple_command(trimmed(command.line))) return;
-  const std::vector<std::string> words = plain_words(command.line);
-  if (words.empty()) return;
-  if (spec.shell == Shell::sh || words.front().find('/') != std::string::npos)
-    add_once(places.programs, {words.front(), search_path});
-  if (auto script = python_script(words)) add_once(places.files, *std::move(script));
-}
-
-bool is_python(std::string_view program) {
-  program.remove_prefix(std::min(program.rfind('/') + 1, program.size()));
-  if (!program.starts_with("python")) return false;
-  program.remove_prefix(std::string_view("python").size());
-  return program.find_first_not_of("0123456789.") == std::string_view::npos;
-}
-
-}  // namespace
-
-std::optional<std::string> python_script(const std::vector<std::string>& argv) {
-  // Options of python(1) without a value. Others may take the next word, or stand for a module.
-  constexpr std::array<std::string_view, 12> kFlags = {"-u", "-B", "-E", "-I", "-O", "-OO",
-                                                       "-P", "-q", "-s", "-S", "-b", "-v"};
-  if (argv.empty() || !is_python(argv.front())) return std::nullopt;
-  for (std::size_t i = 1; i < argv.size(); ++i) {
-    if (std::find(kFlags.begin(), kFlags.end(), argv[i]) != kFlags.end()) continue;
-    if (argv[i].starts_with('-') || !argv[i].ends_with(".py")) return std::nullopt;
-    return argv[i];
-  }
-  return std::nullopt;
 }
 
 std::vector<std::string> plainly_sourced(std::string_view setup) {
@@ -122,17 +137,13 @@ std::vector<std::string> plainly_sourced(std::string_view setup) {
 Places places_of(const JobSpec& spec, const LaunchPlan& plan, NodeIndex node) {
   Places places;
   const bool has_setup = spec.setup.find_first_not_of(" \t\r\n") != std::string::npos;
-  for (const Rank r : plan.nodes[node.value].ranks) {
+  for (const Rank r : ranks_of_each_kind(plan, node)) {
     const RankPlan& rank = plan.ranks[r.value];
-    if (rank.container) continue;  // its files are those of the image
     const auto search_path = path_set_for(plan, rank);
     add_once(places.programs, {plan.commands[rank.command].argv.front(), search_path});
-    if (!has_setup) add_command(spec, command_of(spec, rank), search_path, places);
+    if (!has_setup) add_command(spec, plan, rank, search_path, places);
   }
-  const bool some_outside =
-      std::any_of(plan.nodes[node.value].ranks.begin(), plan.nodes[node.value].ranks.end(),
-                  [&](Rank r) { return !plan.ranks[r.value].container; });
-  if (has_setup && some_outside) places.files = plainly_sourced(spec.setup);
+  if (has_setup && !places.programs.empty()) places.files = plainly_sourced(spec.setup);
   return places;
 }
 

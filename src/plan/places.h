@@ -10,6 +10,7 @@
 
 #include "model/job_spec.h"
 #include "model/launch_plan.h"
+#include "model/python.h"
 
 namespace dlaunch {
 
@@ -20,8 +21,17 @@ struct Places {
         search_path;  // PATH, where the job sets one; else what ranks inherit
     bool operator==(const Program&) const = default;
   };
+  /// A Python and what it is to run.
+  struct Python {
+    std::string name;                        // as of Program
+    std::optional<std::string> search_path;  // as of Program
+    PythonCommand command;
+    Environment env;  // that the job sets, without secrets
+    bool operator==(const Python&) const = default;
+  };
   std::vector<Program> programs;
   std::vector<std::string> files;  // to be read; relative ones are meant from the workdir
+  std::vector<Python> pythons{};
   bool operator==(const Places&) const = default;
 };
 
@@ -29,7 +39,7 @@ struct Places {
 ///  - what is executed: the program of a list, or the shell;
 ///  - of a string without setup, when it is one simple command: its first word (with `shell: bash`
 ///    only if it holds a '/', because bash may have functions from outside);
-///  - the script of `python [options] FILE.py`, without setup;
+///  - what a Python runs, and the script of `sh FILE`, without setup;
 ///  - the files that setup sources (plainly_sourced()).
 [[nodiscard]] Places places_of(const JobSpec&, const LaunchPlan&, NodeIndex);
 
@@ -38,7 +48,14 @@ struct Places {
 /// PATH.
 [[nodiscard]] std::vector<std::string> plainly_sourced(std::string_view setup);
 
-/// The script of a Python command line; nullopt: it has none, or none that is plainly a file.
-[[nodiscard]] std::optional<std::string> python_script(const std::vector<std::string>& argv);
+/// One rank of the node for each command and set of variables that the user gave. Ranks in containers
+/// are left out: their files are those of the image.
+[[nodiscard]] std::vector<Rank> ranks_of_each_kind(const LaunchPlan& plan, NodeIndex node);
+
+/// The command that a rank was planned from.
+[[nodiscard]] const Command& command_of(const JobSpec& spec, const RankPlan& rank);
+
+/// PATH, where the job sets it for this rank; nullopt: the rank inherits it.
+[[nodiscard]] std::optional<std::string> path_set_for(const LaunchPlan& plan, const RankPlan& rank);
 
 }  // namespace dlaunch

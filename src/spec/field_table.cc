@@ -331,6 +331,13 @@ constexpr Field kFields[] = {
      .help = "Likewise, but never printed, recorded or put on a command line",
      .also = "secrets",
      .write = to<&JobSpec::env_secret>},
+    {.key = "active_env",
+     .kind = Kind::choice,
+     .fallback = "required",
+     .help = "Whether a virtual or conda environment that is active here must be on every node that "
+             "uses it",
+     .words = kActiveEnvs,
+     .write = to<&JobSpec::active_env>},
     {.key = "binding.cpus",
      .kind = Kind::choice,
      .fallback = "auto",

@@ -29,4 +29,8 @@ std::string size_text(std::uint64_t bytes) {
   return number + ' ' + kUnits[index];
 }
 
+std::string files_text(std::uint64_t files, std::uint64_t bytes) {
+  return std::to_string(files) + (files == 1 ? " file, " : " files, ") + size_text(bytes);
+}
+
 }  // namespace dlaunch

@@ -122,7 +122,7 @@ bool Decoder::get(WallTime& out) {
 
 bool Decoder::get(StartFailure::Step& out) {
   return get_name(kStepNames, out,
-                  "expected workdir, execute, interpreter, resources, file or container");
+                  "expected workdir, execute, interpreter, resources, file, container or module");
 }
 
 bool Decoder::get(NetworkInterface::Kind& out) {

@@ -72,7 +72,8 @@ inline constexpr auto kFields<ExitStatus> =
 template <>
 inline constexpr auto kFields<StartFailure> = std::tuple{
     field("step", &StartFailure::step), field("errno", &StartFailure::error_number, kErrno),
-    field("path", &StartFailure::path), field("search_path", &StartFailure::search_path)};
+    field("path", &StartFailure::path), field("search_path", &StartFailure::search_path),
+    field("module", &StartFailure::module), field("near", &StartFailure::near)};
 
 template <>
 inline constexpr auto kFields<CpuCore> =
@@ -253,6 +254,25 @@ template <>
 inline constexpr auto kFields<CheckPlaces::Program> =
     std::tuple{field("name", &CheckPlaces::Program::name),
                field("search_path", &CheckPlaces::Program::search_path)};
+
+template <>
+inline constexpr auto kFields<PythonCommand> = std::tuple{
+    field("options", &PythonCommand::options), field("script", &PythonCommand::script),
+    field("module", &PythonCommand::module)};
+
+template <>
+inline constexpr auto kFields<FoundProgram> = std::tuple{
+    field("path", &FoundProgram::path), field("version", &FoundProgram::version),
+    field("broken", &FoundProgram::broken), field("imports", &FoundProgram::imports),
+    field("absent", &FoundProgram::absent)};
+
+template <>
+inline constexpr auto kFields<CheckPlaces::Lookup> =
+    std::tuple{field("name", &CheckPlaces::Lookup::name),
+               field("search_path", &CheckPlaces::Lookup::search_path),
+               field("expected", &CheckPlaces::Lookup::expected),
+               field("python", &CheckPlaces::Lookup::python),
+               field("env", &CheckPlaces::Lookup::env)};
 
 template <>
 inline constexpr auto kFields<Resume::Received> = std::tuple{
@@ -439,7 +459,9 @@ template <>
 inline constexpr auto kFields<CheckPlaces> =
     std::tuple{field("attempt", &CheckPlaces::attempt), field("workdir", &CheckPlaces::workdir),
                field("carried", &CheckPlaces::carried), field("programs", &CheckPlaces::programs),
-               field("files", &CheckPlaces::files)};
+               field("files", &CheckPlaces::files),
+               field("lookups", &CheckPlaces::lookups),
+               field("folders", &CheckPlaces::folders)};
 
 template <>
 inline constexpr auto kFields<FetchOutput> =
@@ -452,7 +474,8 @@ inline constexpr auto kFields<ForgetOutput> = std::tuple{field("attempt", &Forge
 
 template <>
 inline constexpr auto kFields<PlacesMissing> = std::tuple{
-    field("attempt", &PlacesMissing::attempt), field("missing", &PlacesMissing::missing)};
+    field("attempt", &PlacesMissing::attempt), field("missing", &PlacesMissing::missing),
+    field("found", &PlacesMissing::found), field("folders", &PlacesMissing::folders)};
 
 template <>
 inline constexpr auto kFields<Resume> = std::tuple{
@@ -584,13 +607,14 @@ inline constexpr std::array<std::pair<NetworkInterface::Kind, std::string_view>,
         {NetworkInterface::Kind::other, "other"},
     }};
 
-inline constexpr std::array<std::pair<StartFailure::Step, std::string_view>, 6> kStepNames = {{
+inline constexpr std::array<std::pair<StartFailure::Step, std::string_view>, 7> kStepNames = {{
     {StartFailure::Step::workdir, "workdir"},
     {StartFailure::Step::execute, "execute"},
     {StartFailure::Step::interpreter, "interpreter"},
     {StartFailure::Step::resources, "resources"},
     {StartFailure::Step::file, "file"},
     {StartFailure::Step::container, "container"},
+    {StartFailure::Step::module, "module"},
 }};
 
 template <class Value>

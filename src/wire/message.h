@@ -20,6 +20,7 @@
 #include "model/exit_status.h"
 #include "model/ids.h"
 #include "model/node_condition.h"
+#include "model/python.h"
 #include "model/rank_span.h"
 #include "model/sync.h"
 #include "model/time.h"
@@ -27,7 +28,7 @@
 namespace dlaunch::wire {
 
 /// Changes whenever a message or the frame changes its meaning. Both ends must have the same one.
-inline constexpr std::uint32_t kProtocolVersion = 4;
+inline constexpr std::uint32_t kProtocolVersion = 5;
 
 /// What a rank leaves behind on its node: both streams, and the file that its framework may write
 /// about an exception (rank-<n>.error.json).
@@ -308,11 +309,23 @@ struct CheckPlaces {
         search_path;  // PATH, where the job sets it; else what ranks will have
     bool operator==(const Program&) const = default;
   };
+  /// A program whose place is told, found or not. Of a Python that is to run something, that is
+  /// looked for too.
+  struct Lookup {
+    std::string name;
+    std::optional<std::string> search_path;  // as of Program
+    std::string expected;  // where the launcher's machine has it; empty: not known there
+    PythonCommand python;  // empty: only the place is asked for
+    Environment env;       // that the job sets, without secrets
+    bool operator==(const Lookup&) const = default;
+  };
   Attempt attempt;
   std::string workdir;  // absolute
   Environment carried;  // as in StartRanks
   std::vector<Program> programs;
-  std::vector<std::string> files;  // to be read; meant from the workdir
+  std::vector<std::string> files;    // to be read; meant from the workdir
+  std::vector<Lookup> lookups{};
+  std::vector<std::string> folders{};  // absolute; told where they are missing
   bool operator==(const CheckPlaces&) const = default;
 };
 /// Asks for a part of what a rank has left on a node whose output is not stored by the launcher.
@@ -334,10 +347,12 @@ struct ForgetOutput {
 // ---- agent -> launcher
 
 /// All that is missing on the node, each as the reason why a rank could not be started; none: all
-/// is there.
+/// is there. And what was to be told.
 struct PlacesMissing {
   Attempt attempt;
   std::vector<StartFailure> missing;
+  std::vector<FoundProgram> found{};   // one for each of CheckPlaces::lookups, in their order
+  std::vector<std::string> folders{};  // those of CheckPlaces::folders that are not there
   bool operator==(const PlacesMissing&) const = default;
 };
 /// What was asked for, as far as it is there: the bytes at `offset`, which is behind the one asked

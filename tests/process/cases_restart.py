@@ -94,7 +94,7 @@ def codes_that_never_restart(box):
 def a_missing_program_is_not_tried_again(box):
     run = box.run("run", "--set", "restart.max=3", "--", "no-such-program", code=127)
     expect("restart 1" not in run.text, run.text)
-    box.write("other/job.yaml", "command: no-such-program\nrestart: {max: 3}\n")
+    box.write("other/job.yaml", "command: no-such-program; exit $?\nrestart: {max: 3}\n")
     run = box.run("run", cwd=box.path("other"), code=127)
     expect_in("no restart: exit code 127", run.text, "why")
 

@@ -9,14 +9,19 @@
 #include <sys/random.h>
 #include <sys/stat.h>
 
+#include "launch/session/place_question.h"
 #include "launch/sync/workdir_settings.h"
 #include "log/diagnostics.h"
 #include "os/own_machine.h"
 #include "supervise/wording.h"
+#include "text/size_text.h"
 
 namespace dlaunch {
 
 namespace {
+
+// The workdir, for advice.
+constexpr Duration kCounting = std::chrono::seconds(2);
 
 /// Before the supervisor's own limit, so that the nodes are named.
 Duration limit_within(Duration timeout) {
@@ -157,13 +162,7 @@ void AttemptPlanner::cancel() {
 void AttemptPlanner::check(LaunchPlan plan) {
   missing_ = MissingPlaces();
   pmix_ = PmixStart();
-  if (needs_place_check(plan)) {
-    missing_ = MissingPlaces(plan, sessions_.cluster());
-    for (std::uint32_t node = 0; node < plan.nodes.size(); ++node) {
-      ++places_asked_[NodeIndex(node)];
-      sessions_.send(NodeIndex(node), check_message(spec_, plan, NodeIndex(node)));
-    }
-  }
+  ask_for_places(plan);
   if (needs_wire_up(plan)) {
     const std::string secret = secret_text();
     if (secret.empty()) return done_(fail_errno(exit_code::kInternal, "getrandom", errno));
@@ -176,6 +175,41 @@ void AttemptPlanner::check(LaunchPlan plan) {
   }
   unchecked_ = std::move(plan);
   answered();
+}
+
+void AttemptPlanner::ask_for_places(const LaunchPlan& plan) {
+  const LauncherFiles files = launcher_files(plan.workdir);
+  std::vector<PlaceQuestion> questions;
+  for (std::uint32_t node = 0; node < plan.nodes.size(); ++node)
+    questions.push_back(place_question(spec_, plan, NodeIndex(node), files));
+  if (!has_remote_nodes(plan) && std::none_of(questions.begin(), questions.end(), is_worth_asking))
+    return;
+  missing_ = MissingPlaces(plan, sessions_.cluster(), spec_.sync, std::move(questions));
+  for (std::uint32_t node = 0; node < plan.nodes.size(); ++node) {
+    ++places_asked_[NodeIndex(node)];
+    sessions_.send(NodeIndex(node), missing_.question(NodeIndex(node)));
+  }
+}
+
+/// More about what is missing, where the launcher's own files tell it.
+std::string AttemptPlanner::advice(const LaunchPlan& plan) const {
+  constexpr const char* kIndent = "\n         ";
+  const auto is_left_out = [&](const std::string& path) {
+    return is_left_out_here(plan.workdir, path);
+  };
+  if (plan.sync && missing_.any_of(is_left_out))
+    return std::string(kIndent) + "sync: true copies nothing that a .gitignore file names";
+  if (spec_.sync || !missing_.lacks_workdir() || !has_remote_nodes(plan)) return {};
+  constexpr const char* kShared = "a folder that all nodes share";
+  const auto extent = extent_within(kCounting, workdir_settings(spec_, context_, plan.workdir));
+  if (!extent) {
+    const std::string& why = extent.error().message;
+    return std::string(kIndent) + "try: " + kShared + "; --set sync=true cannot copy it there: " +
+           why.substr(0, why.find('\n'));
+  }
+  return std::string(kIndent) + "try: --set sync=true, which copies it there first" +
+         (*extent ? " (" + files_text((*extent)->files, (*extent)->bytes) + ')' : "") + ", or " +
+         kShared;
 }
 
 void AttemptPlanner::on_places(NodeIndex node, const wire::PlacesMissing& answer) {
@@ -196,12 +230,10 @@ void AttemptPlanner::answered() {
   unchecked_.reset();
   limit_.cancel();
   if (auto error = missing_.error()) {
-    if (plan.sync && missing_.any_of([&](const std::string& path) {
-          return is_left_out_here(plan.workdir, path);
-        }))
-      error->message += "\n         sync: true copies nothing that a .gitignore file names";
+    error->message += advice(plan);
     return done_(tl::unexpected(std::move(*error)));
   }
+  for (std::string& text : missing_.notes()) plan.notes.push_back(std::move(text));
   if (spec_.mpi.pmi == Mpi::Pmi::automatic) {
     for (std::string& text : pmix_.notes()) plan.notes.push_back(std::move(text));
   } else if (auto error = pmix_.error()) {

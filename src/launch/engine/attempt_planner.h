@@ -63,6 +63,8 @@ class AttemptPlanner {
   void sync_workdir(LaunchPlan plan);
   void synced(Result<SyncReport> report);
   void check(LaunchPlan plan);
+  void ask_for_places(const LaunchPlan& plan);
+  [[nodiscard]] std::string advice(const LaunchPlan& plan) const;
   void answered();
   void too_late();
 

@@ -12,11 +12,6 @@ namespace {
 constexpr std::chrono::seconds kNoticeable{2};
 constexpr std::size_t kMostNamed = 3;
 
-/// "3 files, 1.2 MB".
-std::string amount(std::uint64_t files, std::uint64_t bytes) {
-  return std::to_string(files) + (files == 1 ? " file, " : " files, ") + size_text(bytes);
-}
-
 std::string named(const std::vector<std::string>& paths, std::uint64_t count) {
   std::string text;
   for (std::size_t i = 0; i < paths.size() && i < kMostNamed; ++i)
@@ -45,7 +40,7 @@ void RunEngine::tell_sync(const SyncReport& report) {
   if (options_.quiet || (report.took < kNoticeable && options_.verbosity == 0)) return;
   say("dlaunch: copied the workdir to " + std::to_string(report.nodes.size()) +
       (report.nodes.size() == 1 ? " node" : " nodes") + " in " + duration_text(report.took) + ": " +
-      amount(files, bytes) + " sent");
+      files_text(files, bytes) + " sent");
 }
 
 }  // namespace dlaunch

@@ -1,8 +1,9 @@
 #include "launch/session/missing_places.h"
 
 #include <algorithm>
+#include <cerrno>
 
-#include "plan/places.h"
+#include "report/failure_words.h"
 #include "report/plain_text.h"
 #include "spec/hostlist.h"
 
@@ -12,31 +13,21 @@ namespace {
 
 constexpr const char* kIndent = "\n         ";
 
-bool is_workdir(const StartFailure& failure) {
-  return failure.step == StartFailure::Step::workdir;
+/// "3.11" of "3.11.4"
+std::string release_of(const std::string& version) {
+  const std::size_t dot = version.find('.');
+  return dot == std::string::npos ? version : version.substr(0, version.find('.', dot + 1));
 }
 
 }  // namespace
 
-bool needs_place_check(const LaunchPlan& plan) {
-  return std::any_of(plan.nodes.begin(), plan.nodes.end(),
-                     [](const NodePlan& node) { return node.is_remote; });
-}
-
-wire::CheckPlaces check_message(const JobSpec& spec, const LaunchPlan& plan, NodeIndex node) {
-  wire::CheckPlaces check;
-  check.attempt = plan.attempt;
-  check.workdir = plan.workdir;
-  if (plan.nodes[node.value].is_remote) check.carried = plan.carried;
-  Places places = places_of(spec, plan, node);
-  for (Places::Program& program : places.programs)
-    check.programs.push_back({std::move(program.name), std::move(program.search_path)});
-  check.files = std::move(places.files);
-  return check;
-}
-
-MissingPlaces::MissingPlaces(const LaunchPlan& plan, const Cluster& cluster)
-    : attempt_(plan.attempt) {
+MissingPlaces::MissingPlaces(const LaunchPlan& plan, const Cluster& cluster, bool sync,
+                             std::vector<PlaceQuestion> questions)
+    : workdir_(plan.workdir),
+      sync_(sync),
+      is_one_machine_(plan.nodes.size() == 1 && !plan.nodes.front().is_remote),
+      questions_(std::move(questions)),
+      attempt_(plan.attempt) {
   for (std::uint32_t i = 0; i < plan.nodes.size(); ++i) {
     names_.push_back(plan.nodes[i].name);
     awaited_.insert(NodeIndex(i));
@@ -51,14 +42,46 @@ MissingPlaces::MissingPlaces(const LaunchPlan& plan, const Cluster& cluster)
 
 void MissingPlaces::add(NodeIndex node, const wire::PlacesMissing& answer) {
   if (answer.attempt != attempt_ || awaited_.erase(node) == 0) return;
+  const std::set<std::string> lost = add_environments(node, answer);
   for (const StartFailure& failure : answer.missing) {
-    note(node, {plain_line(describe(failure)) +
-                    (is_workdir(failure) ? " (it must be there on every node)" : ""),
-                failure.search_path,
-                failure.code(),
-                {},
-                failure.path});
+    if (failure.step == StartFailure::Step::execute && lost.contains(failure.path)) continue;
+    lacks_workdir_ = lacks_workdir_ || (failure.step == StartFailure::Step::workdir &&
+                                        failure.error_number == ENOENT);
+    note(node, failed(failure));
   }
+  found_[node] = answer.found;
+}
+
+MissingPlaces::Missing MissingPlaces::failed(const StartFailure& failure) const {
+  std::string what = plain_line(describe(failure));
+  if (failure.step == StartFailure::Step::workdir && !is_one_machine_)
+    what += " (it must be there on every node)";
+  return {std::move(what),  failure.search_path,
+          failure.code(),   {},
+          failure.path,     failure.near.empty() ? script_advice(failure) : std::string()};
+}
+
+std::set<std::string> MissingPlaces::add_environments(NodeIndex node,
+                                                      const wire::PlacesMissing& answer) {
+  std::set<std::string> programs;
+  std::set<std::string> told;  // environments: one program of each says enough
+  const std::vector<EnvironmentUse>& uses = questions_[node.value].uses;
+  for (std::size_t i = 0; i < uses.size() && i < answer.found.size(); ++i) {
+    const std::string what = lost_environment(uses[i], answer.found[i], answer.folders);
+    if (what.empty()) continue;
+    programs.insert(uses[i].program);
+    if (std::find(lost_.begin(), lost_.end(), uses[i].environment) == lost_.end())
+      lost_.push_back(uses[i].environment);
+    if (told.insert(uses[i].environment.folder).second)
+      note(node, {plain_line(what), "", exit_code::kCannotExecute, {}});
+  }
+  for (const std::string& folder : answer.folders) {
+    const bool is_used = std::any_of(uses.begin(), uses.end(), [&](const EnvironmentUse& use) {
+      return use.environment.folder == folder;
+    });
+    if (!is_used) absent_folders_[folder].insert(node);
+  }
+  return programs;
 }
 
 void MissingPlaces::note(NodeIndex node, Missing missing) {
@@ -69,11 +92,15 @@ void MissingPlaces::note(NodeIndex node, Missing missing) {
   known->nodes.insert(node);
 }
 
-std::string MissingPlaces::awaited() const {
+std::string MissingPlaces::names_of(const std::set<NodeIndex>& nodes) const {
   std::vector<std::string> names;
-  names.reserve(awaited_.size());
-  for (const NodeIndex node : awaited_) names.push_back(names_[node.value]);
+  names.reserve(nodes.size());
+  for (const NodeIndex node : nodes) names.push_back(names_[node.value]);
   return spec::compress_hostlist(names);
+}
+
+std::string MissingPlaces::awaited() const {
+  return names_of(awaited_);
 }
 
 bool MissingPlaces::any_of(const std::function<bool(const std::string&)>& is) const {
@@ -90,15 +117,51 @@ std::optional<Error> MissingPlaces::error() const {
     return *a.nodes.begin() < *b.nodes.begin();
   });
   for (const Missing& missing : sorted) {
-    std::vector<std::string> names;
-    for (const NodeIndex node : missing.nodes) names.push_back(names_[node.value]);
     code = std::max(code, missing.code);
-    text += (text.empty() ? "" : kIndent) + spec::compress_hostlist(names) + ": " + missing.what;
+    text += text.empty() ? "" : kIndent;
+    text += (is_one_machine_ ? "" : names_of(missing.nodes) + ": ") + missing.what;
     if (!missing.search_path.empty())
-      text += std::string(kIndent) + "PATH there: " + plain_line(missing.search_path);
+      text += std::string(kIndent) + (is_one_machine_ ? "PATH: " : "PATH there: ") +
+              plain_line(missing.search_path);
+    if (!missing.advice.empty()) text += kIndent + missing.advice;
   }
   if (missing_.size() > 1) text = std::string("nothing was started, because of") + kIndent + text;
+  for (const ActiveEnvironment& environment : lost_) {
+    const std::string& first = names_[sorted.front().nodes.begin()->value];
+    for (const std::string& line : environment_advice(environment, first, workdir_, sync_)) {
+      if (text.find(line) == std::string::npos) text += kIndent + plain_line(line);
+    }
+  }
   return Error{code, std::move(text)};
+}
+
+std::vector<std::string> MissingPlaces::notes() const {
+  std::vector<std::string> notes = version_notes();
+  for (const auto& [folder, nodes] : absent_folders_) {
+    notes.push_back(plain_line("the environment " + folder + ", active here, is not on " +
+                               names_of(nodes) + "; this job does not seem to use it"));
+  }
+  return notes;
+}
+
+std::vector<std::string> MissingPlaces::version_notes() const {
+  std::map<std::string, std::map<std::string, std::set<NodeIndex>>> versions;  // by name, release
+  for (const auto& [node, found] : found_) {
+    const auto& lookups = questions_[node.value].message.lookups;
+    for (std::size_t i = 0; i < lookups.size() && i < found.size(); ++i) {
+      if (!found[i].version.empty())
+        versions[lookups[i].name][release_of(found[i].version)].insert(node);
+    }
+  }
+  std::vector<std::string> notes;
+  for (const auto& [name, by_release] : versions) {
+    if (by_release.size() < 2) continue;
+    std::string text;
+    for (const auto& [release, nodes] : by_release)
+      text += (text.empty() ? name + " is Python " : ", ") + release + " on " + names_of(nodes);
+    notes.push_back(plain_line(text));
+  }
+  return notes;
 }
 
 }  // namespace dlaunch

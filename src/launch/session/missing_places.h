@@ -1,13 +1,14 @@
-// The checks on all nodes between plan and start: what is asked, and what is said when something is
-// missing.
+// The checks on all nodes between plan and start: what is said when something is missing.
 #pragma once
 
 #include <functional>
+#include <map>
 #include <optional>
 #include <set>
 #include <string>
 #include <vector>
 
+#include "launch/session/place_question.h"
 #include "model/cluster.h"
 #include "model/job_spec.h"
 #include "model/launch_plan.h"
@@ -15,20 +16,17 @@
 
 namespace dlaunch {
 
-/// Whether there is anything to ask: ranks elsewhere than on the launcher's own machine. There the
-/// errors of exec say the same, and nothing else has been started that would have to be stopped.
-[[nodiscard]] bool needs_place_check(const LaunchPlan& plan);
-
-[[nodiscard]] wire::CheckPlaces check_message(const JobSpec& spec, const LaunchPlan& plan,
-                                              NodeIndex node);
-
 /// The answers of all nodes of one plan. A value; the engine asks and waits.
 class MissingPlaces {
  public:
   MissingPlaces() = default;
-  /// Waits for an answer of every node of the plan.
-  MissingPlaces(const LaunchPlan& plan, const Cluster& cluster);
+  /// Waits for an answer of every node of the plan. `questions`: one for each node.
+  MissingPlaces(const LaunchPlan& plan, const Cluster& cluster, bool sync,
+                std::vector<PlaceQuestion> questions);
 
+  [[nodiscard]] const wire::CheckPlaces& question(NodeIndex node) const {
+    return questions_[node.value].message;
+  }
   void add(NodeIndex node, const wire::PlacesMissing& answer);
   /// All have answered.
   [[nodiscard]] bool complete() const { return awaited_.empty(); }
@@ -38,8 +36,12 @@ class MissingPlaces {
   /// of the first nodes. exit_code::kNotFound when a program is nowhere, else kCannotExecute, as
   /// for a single rank (POSIX shell's rule). nullopt: nothing is.
   [[nodiscard]] std::optional<Error> error() const;
+  /// What does not keep the job from starting but may be why it fails, a sentence each.
+  [[nodiscard]] std::vector<std::string> notes() const;
   /// Whether `is` holds for the path of anything that is missing.
   [[nodiscard]] bool any_of(const std::function<bool(const std::string&)>& is) const;
+  /// Whether a node has no folder where the workdir should be.
+  [[nodiscard]] bool lacks_workdir() const { return lacks_workdir_; }
 
  private:
   struct Missing {
@@ -48,13 +50,27 @@ class MissingPlaces {
     int code = 0;
     std::set<NodeIndex> nodes;
     std::string path{};
+    std::string advice{};
   };
   void note(NodeIndex node, Missing missing);
+  [[nodiscard]] Missing failed(const StartFailure& failure) const;
+  /// The programs that are reported.
+  std::set<std::string> add_environments(NodeIndex node, const wire::PlacesMissing& answer);
+  [[nodiscard]] std::string names_of(const std::set<NodeIndex>& nodes) const;
+  [[nodiscard]] std::vector<std::string> version_notes() const;
 
   std::vector<std::string> names_;  // by node
+  std::string workdir_;
+  bool sync_ = false;
+  bool is_one_machine_ = false;  // this one
+  bool lacks_workdir_ = false;
+  std::vector<PlaceQuestion> questions_;  // by node
   Attempt attempt_;
   std::set<NodeIndex> awaited_;
   std::vector<Missing> missing_;
+  std::vector<ActiveEnvironment> lost_;
+  std::map<std::string, std::set<NodeIndex>> absent_folders_;
+  std::map<NodeIndex, std::vector<FoundProgram>> found_;
 };
 
 }  // namespace dlaunch

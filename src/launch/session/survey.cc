@@ -2,13 +2,14 @@
 
 #include <algorithm>
 #include <csignal>
+#include <map>
 #include <set>
 
 #include <unistd.h>
 
 #include "launch/session/cluster_sessions.h"
 #include "launch/session/inspect_message.h"
-#include "launch/session/missing_places.h"
+#include "launch/session/place_question.h"
 #include "launch/session/reach_check.h"
 #include "os/clock.h"
 #include "os/containment.h"
@@ -73,8 +74,13 @@ class Surveyor {
       inspected_.insert(node.value);
     };
     callbacks.on_places = [this](NodeIndex node, const wire::PlacesMissing& answer) {
-      for (const StartFailure& failure : answer.missing)
-        survey_.nodes[node.value].missing.push_back(describe(failure));
+      std::vector<std::string>& missing = survey_.nodes[node.value].missing;
+      for (const StartFailure& failure : answer.missing) missing.push_back(describe(failure));
+      const std::vector<EnvironmentUse>& uses = uses_[node.value];
+      for (std::size_t i = 0; i < uses.size() && i < answer.found.size(); ++i) {
+        std::string lost = lost_environment(uses[i], answer.found[i], answer.folders);
+        if (!lost.empty()) missing.push_back(std::move(lost));
+      }
       placed_.insert(node.value);
     };
     return callbacks;
@@ -159,10 +165,13 @@ class Surveyor {
       survey_.no_plan = plan.error().message;
       return;
     }
+    const LauncherFiles files = launcher_files(plan->workdir);
     for (std::uint32_t i = 0; i < sessions_.size(); ++i) {
       // A spare has no ranks yet; it is to have what the first node needs.
       const NodeIndex like(i < plan->nodes.size() ? i : 0);
-      sessions_.send(NodeIndex(i), check_message(spec_, *plan, like));
+      PlaceQuestion question = place_question(spec_, *plan, like, files);
+      uses_[i] = std::move(question.uses);
+      sessions_.send(NodeIndex(i), question.message);
     }
     wait_for(placed_, monotonic_now() + spec_.timeouts.connect);
     for (std::uint32_t i = 0; i < sessions_.size(); ++i) {
@@ -196,6 +205,7 @@ class Surveyor {
   const SurveyOptions options_;
   Survey survey_;
   std::set<std::uint32_t> ready_, inspected_, placed_;
+  std::map<std::uint32_t, std::vector<EnvironmentUse>> uses_;  // by node
   std::optional<Result<Meeting>> met_;
   ClusterSessions sessions_;
   ReachCheck reach_;

@@ -1,6 +1,7 @@
 #include "launch/sync/workdir_settings.h"
 
-#include "launch/session/missing_places.h"
+#include "launch/session/place_question.h"
+#include "os/clock.h"
 #include "sync/rules.h"
 
 namespace dlaunch {
@@ -17,14 +18,21 @@ WorkdirListSettings workdir_settings(const JobSpec& spec, const PlanContext& con
   return settings;
 }
 
-Result<std::optional<SyncExtent>> sync_extent(const JobSpec& spec, const PlanContext& context,
-                                              const LaunchPlan& plan) {
-  if (!spec.sync || !needs_place_check(plan)) return std::nullopt;
-  WorkdirLister lister(workdir_settings(spec, context, plan.workdir));
+Result<std::optional<SyncExtent>> extent_within(Duration limit, WorkdirListSettings settings) {
+  WorkdirLister lister(std::move(settings));
+  const MonotonicTime end = monotonic_now() + limit;
   while (!lister.step()) {
+    if (monotonic_now() >= end) return std::nullopt;
   }
   if (!lister.status()) return tl::unexpected(lister.status().error());
   return lister.extent();
+}
+
+Result<std::optional<SyncExtent>> sync_extent(const JobSpec& spec, const PlanContext& context,
+                                              const LaunchPlan& plan) {
+  if (!spec.sync || !has_remote_nodes(plan)) return std::nullopt;
+  constexpr Duration kNoLimit = std::chrono::hours(24 * 365);
+  return extent_within(kNoLimit, workdir_settings(spec, context, plan.workdir));
 }
 
 }  // namespace dlaunch

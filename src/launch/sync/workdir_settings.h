@@ -14,6 +14,11 @@ namespace dlaunch {
 [[nodiscard]] WorkdirListSettings workdir_settings(const JobSpec& spec, const PlanContext& context,
                                                    const std::string& workdir);
 
+/// How much a sync with these settings would copy; nullopt: counting takes longer than `limit`.
+/// Errors: as WorkdirLister.
+[[nodiscard]] Result<std::optional<SyncExtent>> extent_within(Duration limit,
+                                                              WorkdirListSettings settings);
+
 /// How much a sync of this plan is about; nullopt: it makes none. Reads the whole tree.
 [[nodiscard]] Result<std::optional<SyncExtent>> sync_extent(const JobSpec& spec,
                                                             const PlanContext& context,

@@ -24,9 +24,14 @@ JobSpec shell_job(std::string line, std::string setup = "", Shell shell = Shell:
   return spec;
 }
 
+Places::Python script(std::string program, std::string file,
+                      std::vector<std::string> options = {}) {
+  return {std::move(program), std::nullopt, {std::move(options), std::move(file), ""}, {}};
+}
+
 TEST(Places, OfAList) {
   EXPECT_EQ(places(list_job({"python", "-u", "train.py", "x.py"})),
-            (Places{{{"python", std::nullopt}}, {"train.py"}}));
+            (Places{{{"python", std::nullopt}}, {}, {script("python", "train.py", {"-u"})}}));
   EXPECT_EQ(places(list_job({"./run"})), (Places{{{"./run", std::nullopt}}, {}}));
 }
 
@@ -38,7 +43,11 @@ TEST(Places, PathOfTheJobIsTheOneToSearch) {
 
 TEST(Places, OfAShellCommand) {
   EXPECT_EQ(places(shell_job("python3 train.py --lr $LR")),
-            (Places{{{"sh", std::nullopt}, {"python3", std::nullopt}}, {"train.py"}}));
+            (Places{{{"sh", std::nullopt}, {"python3", std::nullopt}},
+                    {},
+                    {script("python3", "train.py")}}));
+  EXPECT_EQ(places(shell_job("bash -e job/run.sh 4")),
+            (Places{{{"sh", std::nullopt}, {"bash", std::nullopt}}, {"job/run.sh"}}));
   // bash may have functions from outside (BASH_FUNC_*), so only paths are sure.
   EXPECT_EQ(places(shell_job("train x", "", Shell::bash)), (Places{{{"bash", std::nullopt}}, {}}));
   EXPECT_EQ(places(shell_job("bin/train x", "", Shell::bash)),
@@ -79,19 +88,24 @@ TEST(Places, WhatSetupPlainlySources) {
   for (const auto& [setup, files] : cases) EXPECT_EQ(plainly_sourced(setup), files) << setup;
 }
 
-TEST(Places, ThePythonScript) {
-  const auto script = [](std::vector<std::string> argv) {
-    return python_script(argv).value_or("none");
-  };
-  EXPECT_EQ(script({"python", "train.py"}), "train.py");
-  EXPECT_EQ(script({"/usr/bin/python3.11", "-u", "-B", "a/b.py"}), "a/b.py");
-  EXPECT_EQ(script({"python", "-m", "torch.distributed.run", "x.py"}), "none");
-  EXPECT_EQ(script({"python", "-c", "x.py"}), "none");
-  EXPECT_EQ(script({"python", "-W", "x.py", "y.py"}), "none");
-  EXPECT_EQ(script({"pythonista", "x.py"}), "none");
-  EXPECT_EQ(script({"python", "folder"}), "none");
-  EXPECT_EQ(script({"python"}), "none");
-  EXPECT_EQ(script({}), "none");
+TEST(Places, OfEachRole) {
+  JobSpec spec = list_job({"python3", "worker.py"});
+  spec.framework = Framework::tensorflow;
+  spec.env["PYTHONPATH"] = "src";
+  RoleSpec chief;
+  chief.name = "chief";
+  chief.count = 1;
+  chief.command = Command{false, "", {"python3", "-m", "trainer.task"}};
+  RoleSpec worker;
+  worker.name = "worker";
+  worker.count = 3;
+  spec.roles = {chief, worker};
+  const Places found = places(spec);
+  ASSERT_EQ(found.pythons.size(), 2U);
+  EXPECT_EQ(found.pythons[0].command, (PythonCommand{{}, "", "trainer.task"}));
+  EXPECT_EQ(found.pythons[1].command, (PythonCommand{{}, "worker.py", ""}));
+  EXPECT_EQ(found.pythons[1].env.at("PYTHONPATH"), "src");
+  EXPECT_FALSE(found.pythons[1].env.contains("TF_CONFIG"));
 }
 
 TEST(Carried, WhatOtherNodesAreOffered) {

@@ -18,6 +18,9 @@ class MissingPlacesTest : public testing::Test {
     }
     plan_.attempt = Attempt(1);
   }
+  MissingPlaces all_nodes() const {
+    return {plan_, cluster_, false, std::vector<PlaceQuestion>(plan_.nodes.size())};
+  }
   LaunchPlan plan_;
   Cluster cluster_;
   const StartFailure workdir_{Step::workdir, ENOENT, "/home/me/job", ""};
@@ -26,7 +29,7 @@ class MissingPlacesTest : public testing::Test {
 };
 
 TEST_F(MissingPlacesTest, NothingIsMissing) {
-  MissingPlaces missing(plan_, cluster_);
+  MissingPlaces missing = all_nodes();
   for (std::uint32_t node = 0; node < 4; ++node) {
     EXPECT_FALSE(missing.complete());
     missing.add(NodeIndex(node), {Attempt(1), {}});
@@ -38,13 +41,13 @@ TEST_F(MissingPlacesTest, NothingIsMissing) {
 }
 
 TEST_F(MissingPlacesTest, WhoHasNotAnsweredIsKnown) {
-  MissingPlaces missing(plan_, cluster_);
+  MissingPlaces missing = all_nodes();
   missing.add(NodeIndex(1), {Attempt(1), {}});
   EXPECT_EQ(missing.awaited(), "gpu[01,03-04]");
 }
 
 TEST_F(MissingPlacesTest, OneThingIsOneLine) {
-  MissingPlaces missing(plan_, cluster_);
+  MissingPlaces missing = all_nodes();
   for (std::uint32_t node = 1; node < 4; ++node)
     missing.add(NodeIndex(node), {Attempt(1), {workdir_}});
   EXPECT_EQ(missing.error(),
@@ -55,7 +58,7 @@ TEST_F(MissingPlacesTest, OneThingIsOneLine) {
 
 TEST_F(MissingPlacesTest, AllThatIsMissingIsToldAtOnceGroupedByThing) {
   cluster_.nodes[3].facts.output_refused = "/var/tmp: No space left on device";
-  MissingPlaces missing(plan_, cluster_);
+  MissingPlaces missing = all_nodes();
   missing.add(NodeIndex(2), {Attempt(1), {python_}});
   missing.add(NodeIndex(0), {Attempt(1), {script_}});
   missing.add(NodeIndex(1), {Attempt(1), {python_, script_}});
@@ -73,10 +76,88 @@ TEST_F(MissingPlacesTest, AllThatIsMissingIsToldAtOnceGroupedByThing) {
              "device"}));
 }
 
-TEST_F(MissingPlacesTest, OnlyOtherMachinesAreAsked) {
-  EXPECT_FALSE(needs_place_check(plan_));
+TEST_F(MissingPlacesTest, OnOneMachineItHasNoName) {
+  plan_.nodes.resize(1);
+  cluster_.nodes.resize(1);
+  MissingPlaces missing(plan_, cluster_, false, {{}});
+  missing.add(NodeIndex(0), {Attempt(1), {{Step::file, ENOENT, "/job/trian.py", "", "", "train.py"}}});
+  EXPECT_EQ(missing.error(),
+            (Error{126,
+                   "cannot read \"/job/trian.py\": No such file or directory, did you mean "
+                   "\"train.py\"?"}));
+}
+
+TEST_F(MissingPlacesTest, AModuleIsNamedWithItsInterpreter) {
+  MissingPlaces missing = all_nodes();
+  missing.add(NodeIndex(1),
+              {Attempt(1), {{Step::module, ENOENT, "/usr/bin/python3", "", "trianer", "trainer"}}});
+  EXPECT_EQ(missing.error()->message,
+            "gpu02: no module \"trianer\" for /usr/bin/python3, did you mean \"trainer\"?");
+}
+
+TEST_F(MissingPlacesTest, AnActiveEnvironmentThatIsNotThere) {
+  const EnvironmentUse use{{"virtual environment", "/home/me/job/.venv", true},
+                           "python3",
+                           {},
+                           "/home/me/job/.venv/bin/python3"};
+  PlaceQuestion question;
+  question.uses = {use};
+  question.message.lookups = {{"python3", {}, use.path, {}, {}}};
+  plan_.workdir = "/home/me/job";
+  MissingPlaces missing(plan_, cluster_, true, {{}, question, question, question});
+  const FoundProgram other{"/usr/bin/python3", "3.11", "", {}, {}};
+  const FoundProgram broken{"", "", "it leads to /opt/python3: No such file or directory", {}, {}};
+  missing.add(NodeIndex(0), {Attempt(1), {}});
+  missing.add(NodeIndex(1), {Attempt(1), {}, {other}, {use.environment.folder}});
+  missing.add(NodeIndex(2), {Attempt(1), {}, {other}, {use.environment.folder}});
+  // That the program is not found is not said a second time.
+  missing.add(NodeIndex(3), {Attempt(1),
+                             {{Step::execute, ENOENT, "python3", "/usr/bin"}},
+                             {broken},
+                             {}});
+  EXPECT_EQ(missing.error()->exit_code, 126);
+  EXPECT_EQ(
+      missing.error()->message,
+      "nothing was started, because of"
+      "\n         gpu[02-03]: the virtual environment /home/me/job/.venv, active here, is not "
+      "there: python3 would be /usr/bin/python3 (Python 3.11)"
+      "\n         gpu04: the virtual environment /home/me/job/.venv, active here, has no usable "
+      "bin/python3 there (it leads to /opt/python3: No such file or directory): python3 would not "
+      "be found"
+      "\n         make it there at the same path (on gpu02: cd /home/me/job && uv sync), or keep it "
+      "in a folder that all nodes share, or let setup: activate one"
+      "\n         sync: true copies nothing that a .gitignore file names"
+      "\n         to run with what the nodes have instead: --set active_env=optional");
+}
+
+TEST_F(MissingPlacesTest, WhatMayBeWhyItFailsIsANote) {
+  PlaceQuestion question;
+  question.message.lookups = {{"python3", {}, "", {{}, "train.py", ""}, {}}};
+  question.message.folders = {"/opt/venv"};
+  MissingPlaces missing(plan_, cluster_, false, {question, question, question, question});
+  const FoundProgram old{"/usr/bin/python3", "3.9", "", {}, {}};
+  const FoundProgram young{"/usr/bin/python3", "3.11.4", "", {}, {}};
+  missing.add(NodeIndex(0), {Attempt(1), {}, {young}, {}});
+  missing.add(NodeIndex(1), {Attempt(1), {}, {old}, {"/opt/venv"}});
+  missing.add(NodeIndex(2), {Attempt(1), {}, {young}, {}});
+  missing.add(NodeIndex(3), {Attempt(1), {}, {young}, {}});
+  EXPECT_EQ(missing.error(), std::nullopt);
+  EXPECT_EQ(missing.notes(),
+            (std::vector<std::string>{
+                "python3 is Python 3.11 on gpu[01,03-04], 3.9 on gpu02",
+                "the environment /opt/venv, active here, is not on gpu02; this job does not seem "
+                "to use it"}));
+}
+
+TEST_F(MissingPlacesTest, OnOneMachineThereIsLittleToAsk) {
+  EXPECT_FALSE(has_remote_nodes(plan_));
   plan_.nodes[2].is_remote = true;
-  EXPECT_TRUE(needs_place_check(plan_));
+  EXPECT_TRUE(has_remote_nodes(plan_));
+  PlaceQuestion question;
+  question.message.programs = {{"train", {}}};
+  EXPECT_FALSE(is_worth_asking(question));
+  question.message.programs.push_back({"other", {}});
+  EXPECT_TRUE(is_worth_asking(question));
 }
 
 }  // namespace

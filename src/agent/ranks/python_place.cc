@@ -1,0 +1,227 @@
+#include "agent/ranks/python_place.h"
+
+#include <algorithm>
+#include <cstdlib>
+#include <memory>
+#include <optional>
+
+#include <fcntl.h>
+#include <sys/stat.h>
+#include <unistd.h>
+
+#include "agent/ranks/near_name.h"
+#include "os/unique_fd.h"
+
+namespace dlaunch {
+
+namespace {
+
+bool is_folder(const std::string& path) {
+  struct stat info {};
+  return ::stat(path.c_str(), &info) == 0 && S_ISDIR(info.st_mode);
+}
+
+bool is_file(const std::string& path) {
+  struct stat info {};
+  return ::stat(path.c_str(), &info) == 0 && S_ISREG(info.st_mode);
+}
+
+std::string parent(const std::string& path) {
+  const std::size_t slash = path.rfind('/');
+  return slash == std::string::npos || slash == 0 ? "/" : path.substr(0, slash);
+}
+
+std::string file_name(const std::string& path) {
+  return path.substr(std::min(path.rfind('/') + 1, path.size()));
+}
+
+/// "" for what cannot be read.
+std::string beginning_of(const std::string& path, std::size_t most) {
+  const UniqueFd file(::open(path.c_str(), O_RDONLY | O_CLOEXEC | O_NONBLOCK));
+  std::string text(most, '\0');
+  const ssize_t n = file ? ::read(file.get(), text.data(), text.size()) : -1;
+  text.resize(n > 0 ? static_cast<std::size_t>(n) : 0);
+  return text;
+}
+
+std::string real_path(const std::string& path) {
+  const std::unique_ptr<char, void (*)(void*)> resolved(::realpath(path.c_str(), nullptr), ::free);
+  return resolved ? std::string(resolved.get()) : path;
+}
+
+/// The version in "python3.11"; empty: there is none.
+std::string version_in(std::string_view name) {
+  constexpr std::string_view kPython = "python";
+  if (!name.starts_with(kPython)) return {};
+  name.remove_prefix(kPython.size());
+  const std::size_t end = std::min(name.find_first_not_of("0123456789."), name.size());
+  const std::string_view version = name.substr(0, end);
+  return end == name.size() && version.find('.') != std::string_view::npos ? std::string(version)
+                                                                           : std::string();
+}
+
+/// By its own name, else by the only library that is beside it.
+std::string version_of(const std::string& program, const std::string& prefix) {
+  std::string version = version_in(file_name(program));
+  if (!version.empty()) return version;
+  for (const std::string& name : names_in(prefix + "/lib")) {
+    const std::string found = version_in(name);
+    if (found.empty() || !is_file(prefix + "/lib/" + name + "/os.py")) continue;
+    if (!version.empty()) return {};
+    version = found;
+  }
+  return version;
+}
+
+/// "3.11" of "3.11.4"
+std::string release_of(const std::string& version) {
+  const std::size_t dot = version.find('.');
+  return dot == std::string::npos ? version : version.substr(0, version.find('.', dot + 1));
+}
+
+/// pyvenv.cfg: lines KEY = VALUE.
+std::optional<std::string> setting(const std::string& text, std::string_view key) {
+  for (std::size_t at = 0; at < text.size();) {
+    const std::size_t end = std::min(text.find('\n', at), text.size());
+    const std::string_view line = std::string_view(text).substr(at, end - at);
+    at = end + 1;
+    const std::size_t equals = line.find('=');
+    if (equals == std::string_view::npos) continue;
+    const auto trimmed = [](std::string_view part) {
+      const std::size_t first = part.find_first_not_of(" \t\r");
+      if (first == std::string_view::npos) return std::string_view();
+      return part.substr(first, part.find_last_not_of(" \t\r") - first + 1);
+    };
+    if (trimmed(line.substr(0, equals)) == key) return std::string(trimmed(line.substr(equals + 1)));
+  }
+  return std::nullopt;
+}
+
+/// "3.11.4" of "3.11.4.final.0"
+std::string three_numbers(const std::string& version) {
+  std::size_t end = 0;
+  for (int dots = 0; end < version.size(); ++end) {
+    if (version[end] == '.' && ++dots == 3) break;
+  }
+  return version.substr(0, end);
+}
+
+void add_folder(std::vector<std::string>& folders, std::string folder) {
+  if (is_folder(folder)) folders.push_back(std::move(folder));
+}
+
+void add_packages(const std::string& prefix, const std::string& release, PythonPlace& place) {
+  for (const char* lib : {"/lib", "/lib64"})
+    add_folder(place.packages, prefix + lib + "/python" + release + "/site-packages");
+  if (prefix != "/usr") return;  // Debian's way
+  add_folder(place.packages, "/usr/local/lib/python" + release + "/dist-packages");
+  add_folder(place.packages, "/usr/lib/python3/dist-packages");
+}
+
+std::string inside(const std::string& folder, const std::string& path) {
+  return path.starts_with('/') ? path : folder + '/' + path;
+}
+
+bool ignores(const PythonCommand& command, std::string_view flags) {
+  return std::any_of(command.options.begin(), command.options.end(), [&](const std::string& word) {
+    return word.starts_with('-') && word.size() > 1 && word[1] != 'W' && word[1] != 'X' &&
+           word.find_first_of(flags, 1) != std::string::npos;
+  });
+}
+
+/// What Python would import by these names.
+std::vector<std::string> modules_among(const std::vector<std::string>& names) {
+  std::vector<std::string> modules;
+  for (const std::string& name : names) {
+    std::string module = name.ends_with(".py") ? name.substr(0, name.size() - 3) : name;
+    if (module.find_first_of(".-") == std::string::npos && !module.starts_with("__"))
+      modules.push_back(std::move(module));
+  }
+  return modules;
+}
+
+}  // namespace
+
+PythonPlace python_at(const std::string& path, const Environment& env) {
+  PythonPlace place;
+  place.is_script = beginning_of(path, 2) == "#!";
+  place.is_shim = place.is_script && file_name(parent(path)) == "shims";
+  if (place.is_script) return place;
+  const std::string program = real_path(path);
+  const std::string prefix = parent(parent(program));
+  place.version = version_of(program, prefix);
+  std::string venv = parent(parent(path));
+  std::string config = beginning_of(venv + "/pyvenv.cfg", 4096);
+  if (config.empty()) venv.clear();
+  if (const auto exact = setting(config, "version"); exact && !exact->empty())
+    place.version = three_numbers(*exact);
+  if (const auto exact = setting(config, "version_info"); exact && !exact->empty())
+    place.version = three_numbers(*exact);
+  const std::string release = release_of(place.version);
+  if (release.empty()) return place;
+  add_folder(place.standard, prefix + "/lib/python" + release);
+  add_folder(place.standard, prefix + "/lib/python" + release + "/lib-dynload");
+  if (!venv.empty()) add_packages(venv, release, place);
+  if (!venv.empty() && setting(config, "include-system-site-packages") != "true") return place;
+  add_packages(prefix, release, place);
+  const std::string home = find_variable(env, "HOME").value_or("");
+  const std::string user = find_variable(env, "PYTHONUSERBASE").value_or(home + "/.local");
+  if (user.starts_with('/'))
+    add_folder(place.packages, user + "/lib/python" + release + "/site-packages");
+  return place;
+}
+
+std::vector<std::string> module_folders(const PythonPlace& place, const PythonCommand& command,
+                                        const std::string& workdir, const Environment& env) {
+  std::vector<std::string> folders;
+  const bool is_safe = ignores(command, "IP") || !find_variable(env, "PYTHONSAFEPATH").value_or("").empty();
+  if (!is_safe)
+    folders.push_back(command.script.empty() ? workdir : parent(inside(workdir, command.script)));
+  std::string more = ignores(command, "IE") ? "" : find_variable(env, "PYTHONPATH").value_or("");
+  while (!more.empty()) {
+    const std::size_t end = std::min(more.find(':'), more.size());
+    if (end > 0) folders.push_back(inside(workdir, more.substr(0, end)));
+    more.erase(0, end + 1);
+  }
+  folders.insert(folders.end(), place.standard.begin(), place.standard.end());
+  folders.insert(folders.end(), place.packages.begin(), place.packages.end());
+  return folders;
+}
+
+bool has_module(std::string_view name, const std::vector<std::string>& folders) {
+  std::string path(name);
+  std::replace(path.begin(), path.end(), '.', '/');
+  return std::any_of(folders.begin(), folders.end(), [&](const std::string& folder) {
+    return is_file(folder + '/' + path + ".py") || is_file(folder + '/' + path + "/__main__.py");
+  });
+}
+
+std::string near_module(const std::string& name, const std::vector<std::string>& folders) {
+  // python -m train.py
+  if (name.ends_with(".py") && has_module(name.substr(0, name.size() - 3), folders))
+    return name.substr(0, name.size() - 3);
+  std::vector<std::string> here = folders;
+  std::string before;
+  std::string rest = name;
+  while (!rest.empty()) {
+    const std::size_t dot = std::min(rest.find('.'), rest.size());
+    const std::string part = rest.substr(0, dot);
+    rest.erase(0, dot + 1);
+    std::vector<std::string> names;
+    std::vector<std::string> inner;
+    for (const std::string& folder : here) {
+      const std::vector<std::string> found = modules_among(names_in(folder));
+      names.insert(names.end(), found.begin(), found.end());
+      add_folder(inner, folder + '/' + part);
+    }
+    if (std::find(names.begin(), names.end(), part) == names.end()) {
+      const std::string near = nearest_of(part, names);
+      return near.empty() ? "" : before + near + (rest.empty() ? "" : '.' + rest);
+    }
+    before += part + '.';
+    here = std::move(inner);
+  }
+  return {};
+}
+
+}  // namespace dlaunch

@@ -1,0 +1,39 @@
+// A Python as it lies on this node's disk. Nothing is started: files are looked for, folders listed
+// and pyvenv.cfg read.
+#pragma once
+
+#include <string>
+#include <string_view>
+#include <vector>
+
+#include "model/environment.h"
+#include "model/python.h"
+
+namespace dlaunch {
+
+struct PythonPlace {
+  std::string version;  // "3.11", "3.11.4"; empty: it cannot be seen
+  bool is_script = false;  // not Python itself: a wrapper, which may do anything
+  bool is_shim = false;    // of pyenv or asdf: a script that runs a Python of its choice as it is
+  std::vector<std::string> standard;  // folders of the standard library
+  std::vector<std::string> packages;  // folders of installed modules
+};
+
+/// `path`: absolute, as it was found. `env`: of the ranks.
+[[nodiscard]] PythonPlace python_at(const std::string& path, const Environment& env);
+
+/// Folders in which the command's Python looks for modules, as far as `place` tells, the first ones
+/// first.
+[[nodiscard]] std::vector<std::string> module_folders(const PythonPlace& place,
+                                                      const PythonCommand& command,
+                                                      const std::string& workdir,
+                                                      const Environment& env);
+
+/// Whether `python -m NAME` finds a file there. False says nothing: Python has other ways.
+[[nodiscard]] bool has_module(std::string_view name, const std::vector<std::string>& folders);
+
+/// What is there under a similar name; empty: nothing.
+[[nodiscard]] std::string near_module(const std::string& name,
+                                      const std::vector<std::string>& folders);
+
+}  // namespace dlaunch

@@ -1,0 +1,111 @@
+#include "agent/ranks/script_imports.h"
+
+#include <algorithm>
+#include <optional>
+#include <set>
+
+#include "agent/ranks/near_name.h"
+#include "agent/ranks/python_place.h"
+
+namespace dlaunch {
+
+namespace {
+
+constexpr std::size_t kMostText = std::size_t{256} << 10U;
+
+bool is_name(std::string_view text) {
+  return !text.empty() && std::all_of(text.begin(), text.end(), [](unsigned char c) {
+    return c == '_' || c >= 0x80 || (c >= '0' && c <= '9') || (c >= 'a' && c <= 'z') ||
+           (c >= 'A' && c <= 'Z');
+  });
+}
+
+std::string_view first_component(std::string_view text) {
+  const std::size_t start = std::min(text.find_first_not_of(" \t"), text.size());
+  text.remove_prefix(start);
+  return text.substr(0, text.find_first_of(" \t.,;#\r"));
+}
+
+template <class Use>
+void each_line(std::string_view text, const Use& use) {
+  while (!text.empty()) {
+    const std::size_t end = std::min(text.find('\n'), text.size());
+    use(text.substr(0, end));
+    text.remove_prefix(std::min(end + 1, text.size()));
+  }
+}
+
+/// Names that Python would import from a folder: of modules, packages and extensions.
+void add_modules(const std::string& folder, std::set<std::string, std::less<>>& modules) {
+  for (const std::string& name : names_in(folder)) modules.insert(name.substr(0, name.find('.')));
+}
+
+/// More folders, by the rules of site.py. nullopt: a .pth file runs code that is not known here.
+std::optional<std::vector<std::string>> path_files(const std::string& folder) {
+  std::vector<std::string> folders;
+  bool is_known = true;
+  for (const std::string& name : names_in(folder)) {
+    if (!name.ends_with(".pth")) continue;
+    // Of setuptools and virtualenv; namespace packages lie in the folder anyway.
+    if (name == "distutils-precedence.pth" || name == "_virtualenv.pth" ||
+        name.ends_with("-nspkg.pth"))
+      continue;
+    each_line(beginning_of(folder + '/' + name, kMostText), [&](std::string_view line) {
+      if (line.starts_with("import ") || line.starts_with("import\t")) {
+        is_known = false;
+      } else if (!line.empty() && line.front() != '#') {
+        const std::string path(line.substr(0, line.find('\r')));
+        folders.push_back(path.starts_with('/') ? path : folder + '/' + path);
+      }
+    });
+  }
+  return is_known ? std::optional(folders) : std::nullopt;
+}
+
+}  // namespace
+
+std::vector<std::string> imports_in(std::string_view program) {
+  std::vector<std::string> names;
+  const auto add = [&](std::string_view name) {
+    if (is_name(name) && std::find(names.begin(), names.end(), name) == names.end())
+      names.emplace_back(name);
+  };
+  each_line(program, [&](std::string_view line) {
+    if (line.starts_with("from ")) return add(first_component(line.substr(5)));
+    if (!line.starts_with("import ")) return;
+    line = line.substr(7, line.find_first_of("#;") - 7);
+    while (!line.empty()) {
+      const std::size_t comma = std::min(line.find(','), line.size());
+      add(first_component(line.substr(0, comma)));
+      line.remove_prefix(std::min(comma + 1, line.size()));
+    }
+  });
+  return names;
+}
+
+void compare_imports(const PythonPlace& place, const PythonCommand& command,
+                     const std::string& workdir, const Environment& env, FoundProgram& found) {
+  if (command.script.empty() || place.packages.empty()) return;
+  const std::string path =
+      command.script.starts_with('/') ? command.script : workdir + '/' + command.script;
+  const std::vector<std::string> imports = imports_in(beginning_of(path, kMostText));
+  if (imports.empty()) return;
+  std::set<std::string, std::less<>> installed;
+  bool is_certain = !place.standard.empty();
+  for (const std::string& folder : place.packages) {
+    add_modules(folder, installed);
+    const auto more = path_files(folder);
+    is_certain = is_certain && more;
+    for (const std::string& other : more.value_or(std::vector<std::string>()))
+      add_modules(other, installed);
+  }
+  std::set<std::string, std::less<>> all = installed;
+  for (const std::string& folder : module_folders(place, command, workdir, env))
+    add_modules(folder, all);
+  for (const std::string& name : imports) {
+    if (installed.contains(name)) found.imports.push_back(name);
+    if (is_certain && !all.contains(name)) found.absent.push_back(name);
+  }
+}
+
+}  // namespace dlaunch

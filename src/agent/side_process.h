@@ -1,0 +1,48 @@
+// A process beside the agent that finds something out which may take long or hang: a file system, a
+// driver, somebody else's program. It is given up in time.
+#pragma once
+
+#include <chrono>
+#include <functional>
+#include <memory>
+#include <string>
+
+#include <sys/types.h>
+
+#include "model/result.h"
+#include "os/event_loop.h"
+
+namespace dlaunch {
+
+/// Lives on the agent's one thread.
+class SideProcess {
+ public:
+  /// Runs in the process, which shares nothing with the agent but this function's copies.
+  using Work = std::function<std::string()>;
+  /// Called once, unless begin() or the destructor comes before. Errors: exit_code::kTimeLimit, and
+  /// kInternal when there is no process to be had, or it ended without an answer.
+  using Done = std::function<void(Result<std::string>)>;
+
+  explicit SideProcess(EventLoop& loop) : loop_(loop), limit_(loop) {}
+  ~SideProcess();
+  SideProcess(const SideProcess&) = delete;
+  SideProcess& operator=(const SideProcess&) = delete;
+
+  /// One that is under way is given up without an answer. The answer is at most 1 MiB.
+  void begin(Work work, std::chrono::milliseconds limit, Done done);
+  [[nodiscard]] bool is_under_way() const { return answer_ != nullptr; }
+
+ private:
+  void hear();
+  void finish(Result<std::string> said);
+  void end();
+
+  EventLoop& loop_;
+  Timer limit_;
+  Done done_;
+  std::unique_ptr<WatchedFd> answer_;
+  std::string heard_;
+  pid_t process_ = -1;
+};
+
+}  // namespace dlaunch

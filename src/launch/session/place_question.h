@@ -1,0 +1,48 @@
+// The question to each node between plan and start: whether what its ranks need is there.
+#pragma once
+
+#include <string>
+#include <vector>
+
+#include "model/job_spec.h"
+#include "model/launch_plan.h"
+#include "plan/active_environment.h"
+#include "wire/message.h"
+
+namespace dlaunch {
+
+struct PlaceQuestion {
+  wire::CheckPlaces message;
+  /// What the first lookups of the message are about, one each. Empty on the launcher's own machine,
+  /// and with `active_env: optional`.
+  std::vector<EnvironmentUse> uses{};
+};
+
+/// Reads this machine's files, and remembers what it has read.
+[[nodiscard]] LauncherFiles launcher_files(const std::string& workdir);
+
+[[nodiscard]] PlaceQuestion place_question(const JobSpec& spec, const LaunchPlan& plan,
+                                           NodeIndex node, const LauncherFiles& files);
+
+/// Whether ranks run elsewhere than on the launcher's own machine.
+[[nodiscard]] bool has_remote_nodes(const LaunchPlan& plan);
+
+/// Whether the answer can tell more than a failed exec of the first rank, which has started nothing
+/// that would have to be stopped.
+[[nodiscard]] bool is_worth_asking(const PlaceQuestion& question);
+
+/// The program that a node has in place of one of an active environment: "the virtual environment
+/// /home/me/job/.venv, active here, is not there: python3 would be /usr/bin/python3 (Python 3.11)".
+/// Empty: it has the same.
+[[nodiscard]] std::string lost_environment(const EnvironmentUse& use, const FoundProgram& found,
+                                           const std::vector<std::string>& absent_folders);
+
+/// "/usr/bin/python3 (Python 3.11)"
+[[nodiscard]] std::string described(const FoundProgram& found);
+
+/// What to do about environments that nodes lack, a line each.
+[[nodiscard]] std::vector<std::string> environment_advice(const ActiveEnvironment& environment,
+                                                          const std::string& node,
+                                                          const std::string& workdir, bool sync);
+
+}  // namespace dlaunch

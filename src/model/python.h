@@ -1,0 +1,28 @@
+// A Python as a command calls it, and as a node has it.
+#pragma once
+
+#include <string>
+#include <vector>
+
+namespace dlaunch {
+
+/// The part of a Python command line that decides what is run; of script and module one is empty.
+struct PythonCommand {
+  std::vector<std::string> options;  // python(1), those before script or module
+  std::string script;                // a file, or a folder or archive with __main__.py
+  std::string module;                // of -m
+  bool operator==(const PythonCommand&) const = default;
+};
+
+/// Where a node finds a program. What concerns Python is empty for other programs, and wherever it
+/// cannot be seen without starting it.
+struct FoundProgram {
+  std::string path;     // absolute; empty: it is not there
+  std::string version;  // of Python: "3.11", or "3.11.4" in a virtual environment
+  std::string broken;   // of the path that was expected: why it cannot be used; empty: it is not there
+  std::vector<std::string> imports;  // installed modules that the script imports
+  std::vector<std::string> absent;   // modules that it imports and that were not found
+  bool operator==(const FoundProgram&) const = default;
+};
+
+}  // namespace dlaunch

@@ -1,0 +1,191 @@
+#include "plan/active_environment.h"
+
+#include <algorithm>
+#include <array>
+#include <iterator>
+
+#include "plan/places.h"
+#include "plan/python_command.h"
+
+namespace dlaunch {
+
+namespace {
+
+constexpr std::string_view kBlanks = " \t\r";
+constexpr std::string_view kSeparators = ";&|()`{}\n";  // a command may begin behind them
+constexpr std::string_view kQuotes = "\"'$<>!";
+
+struct ShellWord {
+  std::string_view text;
+  bool begins_command = false;
+};
+
+/// Good enough to find names in: quotes are passed over, and what stands in them is words too.
+std::vector<ShellWord> shell_words(std::string_view text) {
+  std::vector<ShellWord> words;
+  bool begins = true;
+  bool in_comment = false;
+  for (std::size_t at = 0; at < text.size();) {
+    const char c = text[at];
+    in_comment = c != '\n' && (in_comment || (c == '#' && !text.substr(at).starts_with("#!")));
+    const bool separates = kSeparators.find(c) != std::string_view::npos;
+    if (in_comment || separates || kBlanks.find(c) != std::string_view::npos ||
+        kQuotes.find(c) != std::string_view::npos) {
+      begins = begins || (separates && !in_comment);
+      ++at;
+      continue;
+    }
+    std::size_t end = at;
+    while (end < text.size() && kSeparators.find(text[end]) == std::string_view::npos &&
+           kBlanks.find(text[end]) == std::string_view::npos &&
+           kQuotes.find(text[end]) == std::string_view::npos)
+      ++end;
+    words.push_back({text.substr(at, end - at), begins});
+    begins = false;
+    at = end;
+  }
+  return words;
+}
+
+/// Words in front of a command, which begins behind them.
+bool goes_before_command(std::string_view word) {
+  constexpr std::array<std::string_view, 12> kWords = {"exec", "time",  "nice", "nohup", "env",   "if",
+                                                       "then", "else",  "do",   "while", "until", "command"};
+  return word.find('=') != std::string_view::npos ||
+         std::find(kWords.begin(), kWords.end(), word) != kWords.end();
+}
+
+std::string_view file_name(std::string_view path) {
+  return path.substr(std::min(path.rfind('/') + 1, path.size()));
+}
+
+bool is_below(const std::string& path, const std::string& folder) {
+  return path.starts_with(folder + '/');
+}
+
+bool is_in_list(std::string_view list, const std::string& entry) {
+  return (':' + std::string(list) + ':').find(':' + entry + ':') != std::string::npos;
+}
+
+class Uses {
+ public:
+  Uses(const std::vector<ActiveEnvironment>& environments, const LauncherFiles& files)
+      : environments_(environments), files_(files) {}
+
+  /// One whose name is found in an environment; others are passed over.
+  void add(const std::string& program, const std::optional<std::string>& search_path,
+           const std::string& inherited) {
+    for (const ActiveEnvironment& environment : environments_) {
+      // Most words are in none: one look tells.
+      if (files_.find_program(program, environment.folder + "/bin").empty()) continue;
+      const std::string path = files_.find_program(program, search_path.value_or(inherited));
+      if (!is_below(path, environment.folder)) continue;
+      EnvironmentUse use{environment, program, search_path, path};
+      if (std::find(uses_.begin(), uses_.end(), use) == uses_.end())
+        uses_.push_back(std::move(use));
+      return;
+    }
+  }
+  [[nodiscard]] std::vector<EnvironmentUse> take() { return std::move(uses_); }
+
+ private:
+  const std::vector<ActiveEnvironment>& environments_;
+  const LauncherFiles& files_;
+  std::vector<EnvironmentUse> uses_;
+};
+
+/// The programs that a command names; nothing where it chooses its environment itself.
+std::vector<std::string> programs_of(const Command& command, const LauncherFiles& files) {
+  std::string text = command.line;
+  if (!command.is_shell) {
+    for (const std::string& word : command.argv) text += (text.empty() ? "" : " ") + word;
+    // The words of a list begin no command, but for the first.
+    std::replace_if(
+        text.begin(), text.end(),
+        [](char c) { return kSeparators.find(c) != std::string_view::npos; }, ' ');
+  }
+  if (chooses_environment(text)) return {};
+  std::vector<std::string> programs = programs_in(text);
+  std::vector<std::string> words;
+  for (const ShellWord& word : shell_words(text)) words.emplace_back(word.text);
+  auto script = shell_script(words);
+  if (!script && !words.empty() && words.front().find('/') != std::string::npos)
+    script = words.front();
+  const auto shell_text = script ? files.read_file(*script) : std::nullopt;
+  if (!shell_text || shell_text->find('\0') != std::string::npos) return programs;
+  if (chooses_environment(*shell_text)) return {};
+  const std::vector<std::string> more = programs_in(*shell_text);
+  programs.insert(programs.end(), more.begin(), more.end());
+  return programs;
+}
+
+}  // namespace
+
+std::vector<std::string> programs_in(std::string_view shell_text) {
+  std::vector<std::string> programs;
+  bool begins = true;
+  for (const ShellWord& word : shell_words(shell_text)) {
+    begins = begins || word.begins_command;
+    if (begins && goes_before_command(word.text)) continue;
+    if (begins || is_python(word.text)) programs.emplace_back(word.text);
+    begins = false;
+  }
+  return programs;
+}
+
+bool chooses_environment(std::string_view shell_text) {
+  // Programs that run others in an environment of their own, or change ours.
+  constexpr std::array<std::string_view, 19> kChoosers = {
+      "activate", "apptainer", "conda", "docker",      "enroot", "hatch", "mamba",
+      "micromamba", "ml",      "module", "pdm",        "pipenv", "pixi",  "podman",
+      "poetry",   "singularity", "spack", "uv",        "uvx"};
+  bool begins = true;
+  for (const ShellWord& word : shell_words(shell_text)) {
+    begins = begins || word.begins_command;
+    const std::string_view name = file_name(word.text);
+    if (word.text.starts_with("PATH=") || name == "activate") return true;
+    if (begins && std::find(kChoosers.begin(), kChoosers.end(), name) != kChoosers.end())
+      return true;
+    begins = begins && goes_before_command(word.text);
+  }
+  return false;
+}
+
+std::vector<ActiveEnvironment> active_environments(const LaunchPlan& plan,
+                                                   const LauncherFiles& files) {
+  constexpr std::array<std::pair<std::string_view, const char*>, 2> kKinds = {
+      {{"VIRTUAL_ENV", "virtual environment"}, {"CONDA_PREFIX", "conda environment"}}};
+  std::vector<ActiveEnvironment> active;
+  const std::string path = find_variable(plan.carried, "PATH").value_or("");
+  for (const auto& [variable, kind] : kKinds) {
+    std::string folder = find_variable(plan.carried, variable).value_or("");
+    while (folder.size() > 1 && folder.back() == '/') folder.pop_back();
+    if (folder.size() > 1 && folder.front() == '/' && is_in_list(path, folder + "/bin") &&
+        files.is_folder(folder)) {
+      const auto config = files.read_file(folder + "/pyvenv.cfg");
+      const bool by_uv = config && ('\n' + *config).find("\nuv =") != std::string::npos;
+      active.push_back({kind, std::move(folder), by_uv});
+    }
+  }
+  return active;
+}
+
+std::vector<EnvironmentUse> environment_uses(const JobSpec& spec, const LaunchPlan& plan,
+                                             NodeIndex node,
+                                             const std::vector<ActiveEnvironment>& environments,
+                                             const LauncherFiles& files) {
+  if (environments.empty() || chooses_environment(spec.setup)) return {};
+  Uses uses(environments, files);
+  const std::string inherited = find_variable(plan.carried, "PATH").value_or("");
+  for (const Rank r : ranks_of_each_kind(plan, node)) {
+    const RankPlan& rank = plan.ranks[r.value];
+    const auto search_path = path_set_for(plan, rank);
+    for (const std::string& program : programs_of(command_of(spec, rank), files))
+      uses.add(program, search_path, inherited);
+    for (const std::string& program : programs_in(spec.setup))
+      uses.add(program, search_path, inherited);
+  }
+  return uses.take();
+}
+
+}  // namespace dlaunch

@@ -1,0 +1,72 @@
+"""Python scripts and modules that are not there are told before anything starts, on one machine too."""
+
+import os
+
+from case import case
+from expectations import expect, expect_in
+
+PYTHON = "/usr/bin/python3"
+CANNOT_EXECUTE, NOT_FOUND = 126, 127
+
+
+def nothing_started(box, run):
+    expect("FAILED" not in run.text, run.text)
+    expect(not os.listdir(os.path.join(box.run_folder(), "attempt-0")), "something was started")
+
+
+@case
+def a_script_that_is_not_there(box):
+    box.write("train.py", "")
+    run = box.run("run", "-n", "2", "--", PYTHON, "-u", "trian.py", code=CANNOT_EXECUTE)
+    expect_in(f'dlaunch: cannot read "{box.path("trian.py")}": No such file or directory, did you mean "train.py"?', run.text, "what")
+    nothing_started(box, run)
+
+
+@case
+def a_module_that_is_not_there(box):
+    box.write("trainer/task.py", "")
+    run = box.run("run", "--", PYTHON, "-m", "trainer.tsk", code=CANNOT_EXECUTE)
+    expect_in('dlaunch: no module "trainer.tsk" for /usr/bin/python3, did you mean "trainer.task"?', run.text, "what")
+    nothing_started(box, run)
+    box.run("run", "--", PYTHON, "-m", "trainer.task")
+    box.write("src/other.py", "")
+    box.run("run", "--set", "env.PYTHONPATH=src", "--", PYTHON, "-m", "other")
+
+
+@case
+def in_a_string_only_what_is_certain(box):
+    for line, code, what in (("no-such-program x", NOT_FOUND, 'cannot execute "no-such-program"'),
+                             (f"{PYTHON} gone.py", CANNOT_EXECUTE, "gone.py"),
+                             ("sh ./gone.sh", CANNOT_EXECUTE, "gone.sh")):
+        box.write("job.yaml", f"command: {line}\n")
+        run = box.run("run", code=code)
+        expect_in(what, run.text, line)
+        nothing_started(box, run)
+    for line in (f"echo > made.py; {PYTHON} made.py", f"test -f gone.py && {PYTHON} gone.py || true"):
+        box.write("job.yaml", f"command: '{line}'\n")
+        box.run("run")
+    box.write("job.yaml", f"command: {PYTHON} by_setup.py\nsetup: touch by_setup.py\n")
+    box.run("run")
+
+
+@case
+def of_each_role(box):
+    box.write("worker.py", "")
+    box.write("job.yaml", f"""
+framework: tensorflow
+command: {PYTHON} worker.py
+roles:
+  chief: {{count: 1, command: {PYTHON} cheif.py}}
+  worker: {{count: 2}}
+""")
+    run = box.run("run", code=CANNOT_EXECUTE)
+    expect_in("cheif.py", run.text, "whose script")
+    nothing_started(box, run)
+
+
+@case
+def a_wrapper_may_find_what_is_not_here(box):
+    """As one that runs Python in a container."""
+    wrapper = box.write("bin/python3", "#!/bin/sh\necho in another place: \"$@\"\n", 0o755)
+    run = box.run("run", "--", wrapper, "gone.py")
+    expect_in(b"in another place: gone.py", run.out, "output")
