@@ -2,10 +2,10 @@
 // master.go, elastic.go).
 #include <algorithm>
 
+#include "model/rank_variables.h"
 #include "spec/dialects/kubeflow.h"
 #include "spec/dialects/shell_words.h"
 #include "spec/dialects/started_programs.h"
-#include "spec/rank_variables.h"
 #include "spec/scalar.h"
 
 namespace dlaunch::spec::kubeflow {
