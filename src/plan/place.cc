@@ -1,17 +1,13 @@
 #include "plan/place.h"
 
 #include <algorithm>
-#include <array>
-#include <functional>
 #include <numeric>
-#include <string_view>
-#include <tuple>
+
+#include "plan/place_roles.h"
 
 namespace dlaunch {
 
 namespace {
-
-using Counts = std::vector<std::uint32_t>;  // index = node
 
 tl::unexpected<Error> misfit(std::string message) {
   return fail(exit_code::kJobFile, std::move(message));
@@ -34,14 +30,6 @@ Result<std::size_t> nodes_to_use(const JobSpec& spec, const Cluster& cluster) {
     return misfit(too_few_hosts(spec, given, only_here ? "this machine" : ""));
   }
   return std::min(given, static_cast<std::size_t>(std::max(spec.nodes->max, 1)));
-}
-
-Counts spread_evenly(std::uint32_t ranks, std::size_t nodes) {
-  Counts counts(nodes);
-  for (std::size_t i = 0; i < nodes; ++i) {
-    counts[i] = static_cast<std::uint32_t>(ranks / nodes + (i < ranks % nodes ? 1 : 0));
-  }
-  return counts;
 }
 
 /// Evenly, but on no node more than there is `room` for: GPUs or slots. Needs ranks <= sum of room,
@@ -171,142 +159,6 @@ Result<Counts> counts_without_roles(const JobSpec& spec, const Cluster& cluster,
   return counts;
 }
 
-constexpr std::array<std::string_view, 4> kRoleOrder = {"chief", "worker", "ps", "evaluator"};
-
-/// TensorFlow: "There must be at most one 'chief' job", "at most one 'evaluator' job"
-/// (tensorflow/python/distribute/multi_worker_util.py). AI Platform: exactly one master
-/// (TrainingInput.masterType).
-Status check_roles(const JobSpec& spec) {
-  bool has_chief = false;
-  bool trains = false;
-  for (const RoleSpec& role : spec.roles) {
-    if (role.count <= 0) continue;
-    if (std::find(kRoleOrder.begin(), kRoleOrder.end(), role.name) == kRoleOrder.end()) {
-      return misfit("unknown role \"" + role.name +
-                    "\"; there are chief, worker, ps and evaluator");
-    }
-    if ((role.name == "chief" || role.name == "evaluator") && role.count > 1)
-      return misfit("a job has at most one " + role.name + " (roles)");
-    if (role.nodes && *role.nodes > role.count) {
-      return misfit("role " + role.name + ": \"nodes: " + std::to_string(*role.nodes) +
-                    "\" but only \"count: " + std::to_string(role.count) + "\"");
-    }
-    has_chief = has_chief || role.name == "chief";
-    trains = trains || role.name == "chief" || role.name == "worker";
-  }
-  if (!trains) return misfit("roles need a chief or a worker");
-  if (spec.framework == Framework::gcp && !has_chief)
-    return misfit("\"framework: gcp\" needs a chief, which has rank 0: roles: {chief: 1, ...}");
-  return {};
-}
-
-Result<std::vector<PlacedRole>> roles_of(const JobSpec& spec) {
-  if (const Status s = check_roles(spec); !s) return tl::unexpected(s.error());
-  std::vector<PlacedRole> roles;
-  for (const std::string_view name : kRoleOrder) {
-    for (const RoleSpec& role : spec.roles) {
-      if (role.name == name && role.count > 0) {
-        roles.push_back({role.name, &role, static_cast<std::uint32_t>(role.count)});
-      }
-    }
-  }
-  return roles;
-}
-
-bool is_compute(const PlacedRole& role) {
-  return role.name == "chief" || role.name == "worker";
-}
-
-/// Each task goes to the node that has the fewest in `placed` (of each role on each node) so far,
-/// of equals to the first one.
-Counts spread_beside(const std::vector<Counts>& placed, std::size_t nodes, std::uint32_t tasks) {
-  Counts all(nodes, 0);
-  for (const Counts& role : placed)
-    std::transform(all.begin(), all.end(), role.begin(), all.begin(), std::plus<>());
-  Counts counts(nodes, 0);
-  for (; tasks > 0; --tasks) {
-    const auto node = std::min_element(all.begin(), all.end()) - all.begin();
-    ++all[static_cast<std::size_t>(node)];
-    ++counts[static_cast<std::size_t>(node)];
-  }
-  return counts;
-}
-
-/// Ranks of one role on each node. `pool`: what chief and worker may still take of each node, less
-/// what is taken here.
-Result<Counts> counts_of_role(const PlacedRole& role, std::size_t nodes, Counts& pool) {
-  if (role.spec->nodes) {
-    const auto own = static_cast<std::size_t>(std::max(*role.spec->nodes, 1));
-    if (own > nodes) {
-      return misfit("role " + role.name + ": \"nodes: " + std::to_string(own) +
-                    "\" but the job has only " + counted(nodes, "node"));
-    }
-    Counts counts = spread_evenly(role.size, own);
-    counts.resize(nodes, 0);
-    return counts;
-  }
-  if (!is_compute(role)) return spread_evenly(role.size, nodes);
-  Counts counts(nodes, 0);
-  std::uint32_t left = role.size;
-  for (std::size_t i = 0; i < nodes && left > 0; ++i) {
-    counts[i] = std::min(left, pool[i]);
-    pool[i] -= counts[i];
-    left -= counts[i];
-  }
-  return counts;
-}
-
-/// It computes, but only now and then, and nobody waits for it: a GPU that is left over is enough.
-Counts counts_of_evaluator(const std::vector<PlacedRole>& roles, const std::vector<Counts>& placed,
-                           Placing placing, const Counts& gpus) {
-  using Rating =
-      std::tuple<bool, int, int>;  // idle, which counts if spread; GPUs left; fewer tasks
-  std::vector<Rating> ratings;
-  bool used = true;  // the used nodes are the first ones: none is skipped
-  for (std::size_t node = 0; node < gpus.size() && used; ++node) {
-    int computing = 0;
-    int tasks = 0;
-    for (std::size_t role = 0; role < placed.size(); ++role) {
-      const int here = static_cast<int>(placed[role][node]);
-      tasks += here;
-      if (is_compute(roles[role])) computing += here;
-    }
-    const bool is_idle = placing == Placing::spread && tasks == 0;
-    ratings.emplace_back(is_idle, std::max(static_cast<int>(gpus[node]) - computing, 0), -tasks);
-    used = tasks > 0;
-  }
-  Counts counts(gpus.size(), 0);
-  counts[static_cast<std::size_t>(std::max_element(ratings.begin(), ratings.end()) -
-                                  ratings.begin())] = 1;
-  return counts;
-}
-
-Result<std::vector<Counts>> counts_of_roles(const std::vector<PlacedRole>& roles,
-                                            const JobSpec& spec, const Cluster& cluster,
-                                            const Counts& gpus) {
-  std::uint32_t compute = 0;
-  for (const PlacedRole& role : roles)
-    compute += !is_compute(role) || role.spec->nodes ? 0 : role.size;
-  auto pool = distribute(compute, spec, cluster, gpus,
-                         "\"roles: " + counted(compute, "chief and worker task") + '"');
-  if (!pool) return tl::unexpected(pool.error());
-  std::vector<Counts> all;
-  for (const PlacedRole& role : roles) {
-    if (role.name == "evaluator" && !role.spec->nodes) {
-      all.push_back(counts_of_evaluator(roles, all, spec.placement, gpus));
-      continue;
-    }
-    if (spec.placement == Placing::spread && role.name == "ps" && !role.spec->nodes) {
-      all.push_back(spread_beside(all, gpus.size(), role.size));
-      continue;
-    }
-    auto counts = counts_of_role(role, gpus.size(), *pool);
-    if (!counts) return tl::unexpected(counts.error());
-    all.push_back(std::move(*counts));
-  }
-  return all;
-}
-
 /// Numbers the ranks: by role, then by node; local ranks count up on each node.
 void number_ranks(const std::vector<Counts>& counts, Placement& placement) {
   placement.per_node.assign(counts.front().size(), 0);
@@ -366,10 +218,14 @@ Result<Placement> place(const JobSpec& spec, const Cluster& cluster,
     return placement;
   }
   if (spec.launch != Launch::per_process) return misfit("roles need \"launch: per-process\"");
-  auto roles = roles_of(spec);
+  auto roles = placed_roles(spec);
   if (!roles) return tl::unexpected(roles.error());
   placement.roles = std::move(*roles);
-  const auto counts = counts_of_roles(placement.roles, spec, cluster, usable);
+  const std::uint32_t tasks = pooled_tasks(placement.roles);
+  auto pool = distribute(tasks, spec, cluster, usable,
+                         "\"roles: " + counted(tasks, "chief and worker task") + '"');
+  if (!pool) return tl::unexpected(pool.error());
+  const auto counts = counts_of_roles(placement.roles, spec.placement, std::move(*pool), usable);
   if (!counts) return tl::unexpected(counts.error());
   number_ranks(*counts, placement);
   return placement;

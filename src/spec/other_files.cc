@@ -85,6 +85,13 @@ constexpr File kFiles[] = {
     {"", "zero_optimization train_micro_batch_size_per_gpu", "command",
      "this is a configuration of DeepSpeed, which the program reads: dlaunch run --set "
      "framework=deepspeed -- python3 PROGRAM --deepspeed_config FILE"},
+    {"cluster_name provider", "available_node_types head_node head_node_type", "command",
+     "this is a configuration of a Ray cluster, which starts its workers itself; dlaunch does not "
+     "start Ray. A program that does without Ray: dlaunch run -n N -- COMMAND"},
+    {"cells nbformat", "", "",
+     "this is a Jupyter notebook. As a script: jupyter nbconvert --to script NOTEBOOK, then "
+     "dlaunch "
+     "run -- python3 SCRIPT"},
     {"TrainingJobName AlgorithmSpecification", "", "",
      "this is a training job of SageMaker, which dlaunch does not read. On N machines: dlaunch run "
      "--nnodes N -- COMMAND"},

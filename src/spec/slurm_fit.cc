@@ -161,7 +161,7 @@ Status check_total(const JobSpec& job, const SlurmAllocation& allocation, const 
     return too_few(keys, allocation, counted(gpus, "GPU"),
                    option("gpus-per-node", per_node(*job.processes, nodes)) +
                        ", or processes: " + std::to_string(gpus) + kOrNoGpus);
-  return check_filled(job, allocation, nodes);
+  return job.placement == Placing::fill ? check_filled(job, allocation, nodes) : Status();
 }
 
 /// A role with nodes of its own is spread evenly over the first so many.

@@ -11,6 +11,9 @@ namespace dlaunch::spec::kubeflow {
 
 namespace {
 
+/// Where mpi-operator mounts it.
+constexpr std::string_view kHostfile = "/etc/mpi/hostfile";
+
 /// Why a shell command is no single mpirun line, and what to do.
 std::string no_single_line(std::string_view command) {
   const auto started = started_commands(command);
@@ -96,7 +99,13 @@ class MpiJob {
     t_.job.number({"nodes"}, nodes_of(worker), at);
     const auto slots = spec_.integer("slotsPerWorker", 1);
     t_.job.number({"processes_per_node"}, slots ? slots->value : 1, slots ? slots->place : at);
-    set_command(t_.job, {"command"}, words_of(t_, launcher), at);
+    const std::vector<PlacedText> words = words_of(t_, launcher);
+    set_command(t_.job, {"command"}, words, at);
+    for (const PlacedText& word : words)
+      if (word.text.find(kHostfile) != std::string::npos)
+        t_.note_at(word.place, std::string(kHostfile) +
+                                   " is the operator's file; leave it out: mpirun finds dlaunch's, "
+                                   "which $DLAUNCH_HOSTFILE names");
     for (const EnvVariable& variable : launcher.env)
       t_.job.text({"env", variable.name}, variable.value, variable.place);
     if (!launcher.image.text.empty())

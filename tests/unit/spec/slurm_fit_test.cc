@@ -149,6 +149,13 @@ const Fit kFits[] = {
      {{"SLURM_GPUS_PER_NODE", "2"}},
      "\"processes: 4\" puts 3 on node1, by its tasks, but the Slurm allocation (job 17) has 2 GPUs "
      "there\n         try: --ntasks-per-node=2, or binding.gpus: none"},
+    {"spread, no node is filled",
+     [](JobSpec& job) {
+       job.processes = 4;
+       job.placement = Placing::spread;
+     },
+     {{"SLURM_GPUS_PER_NODE", "2"}},
+     ""},
     {"tasks and GPUs alike",
      [](JobSpec& job) { job.processes = 4; },
      {{"SLURM_GPUS_PER_NODE", "2"}, {"SLURM_TASKS_PER_NODE", "2(x2)"}},
