@@ -251,7 +251,17 @@ std::string FailureWords::why() const {
   if (first == nullptr) return "";
   if (!first->status.out_of_memory.empty())
     return "the kernel ended it: out of memory (" + one_line(first->status.out_of_memory) + ')';
-  return why_not_mpi(first->status.mpi);
+  const std::string mpi = why_not_mpi(first->status.mpi);
+  return mpi.empty() ? why_no_module() : mpi;
+}
+
+std::string FailureWords::why_no_module() const {
+  if (!in_.evidence.exception || !in_.evidence.exception->starts_with("ModuleNotFoundError"))
+    return "";
+  if (in_.plan == nullptr || report_.first->value >= in_.plan->ranks.size()) return "";
+  const std::uint32_t node = in_.plan->ranks[report_.first->value].node.value;
+  const std::string& python = in_.plan->nodes[node].python;
+  return python.empty() ? "" : "the interpreter was " + plain_line(python);
 }
 
 std::string FailureWords::advice_for_mpi() const {
