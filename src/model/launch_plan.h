@@ -90,6 +90,8 @@ struct NodePlan {
   std::string output_folder;  // of the attempt, on this node: output, error files, hostfiles
   std::vector<ContainerPlan> containers{};
   std::string entry_folder{};  // absolute: made by the agent, for those who enter a container
+  /// What its ranks call Python, where that was looked for: "/usr/bin/python3 (Python 3.11)".
+  std::string python{};
   bool operator==(const NodePlan&) const = default;
 };
 

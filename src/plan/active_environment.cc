@@ -27,8 +27,10 @@ std::vector<ShellWord> shell_words(std::string_view text) {
   bool in_comment = false;
   for (std::size_t at = 0; at < text.size();) {
     const char c = text[at];
-    in_comment = c != '\n' && (in_comment || (c == '#' && !text.substr(at).starts_with("#!")));
     const bool separates = kSeparators.find(c) != std::string_view::npos;
+    const bool after_blank =
+        at > 0 && (kBlanks.find(text[at - 1]) != std::string_view::npos || text[at - 1] == '\n');
+    in_comment = c != '\n' && (in_comment || (c == '#' && after_blank));
     if (in_comment || separates || kBlanks.find(c) != std::string_view::npos ||
         kQuotes.find(c) != std::string_view::npos) {
       begins = begins || (separates && !in_comment);

@@ -330,7 +330,17 @@ std::string FailureWords::why() const {
     return "the kernel ended it: out of memory (" + one_line(first->status.out_of_memory) + ')';
   if (const std::string killed = why_killed(); !killed.empty()) return killed;
   if (const std::string lost = why_peer_lost(); !lost.empty()) return lost;
-  return why_not_mpi(first->status.mpi);
+  if (const std::string mpi = why_not_mpi(first->status.mpi); !mpi.empty()) return mpi;
+  return why_no_module();
+}
+
+std::string FailureWords::why_no_module() const {
+  if (!in_.evidence.exception || !in_.evidence.exception->starts_with("ModuleNotFoundError"))
+    return "";
+  if (in_.plan == nullptr || report_.first->value >= in_.plan->ranks.size()) return "";
+  const std::uint32_t node = in_.plan->ranks[report_.first->value].node.value;
+  const std::string& python = in_.plan->nodes[node].python;
+  return python.empty() ? "" : "the interpreter was " + plain_line(python);
 }
 
 std::string FailureWords::advice() const {

@@ -65,6 +65,8 @@ class FailureWords {
   [[nodiscard]] bool is_by_mpirun() const;
   [[nodiscard]] std::string what_else_for_mpi() const;
   [[nodiscard]] std::string why_not_mpi(MpiEnd end) const;
+  /// Which Python it was that has not found a module.
+  [[nodiscard]] std::string why_no_module() const;
 
   const SummaryInput& in_;
   const RunReport& report_;

@@ -272,7 +272,8 @@ inline constexpr auto kFields<CheckPlaces::Lookup> =
                field("search_path", &CheckPlaces::Lookup::search_path),
                field("expected", &CheckPlaces::Lookup::expected),
                field("python", &CheckPlaces::Lookup::python),
-               field("env", &CheckPlaces::Lookup::env)};
+               field("env", &CheckPlaces::Lookup::env),
+               field("imports", &CheckPlaces::Lookup::imports)};
 
 template <>
 inline constexpr auto kFields<Resume::Received> = std::tuple{

@@ -317,6 +317,7 @@ struct CheckPlaces {
     std::string expected;  // where the launcher's machine has it; empty: not known there
     PythonCommand python;  // empty: only the place is asked for
     Environment env;       // that the job sets, without secrets
+    bool imports = false;  // what the script imports is asked for, too
     bool operator==(const Lookup&) const = default;
   };
   Attempt attempt;

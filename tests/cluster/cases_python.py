@@ -6,7 +6,7 @@ import shutil
 import subprocess
 
 from case import case
-from cases_sync import Job
+from cases_sync import Job, last_run
 from expectations import expect, expect_equal, expect_in
 
 PYTHON = "/usr/bin/python3"
@@ -19,12 +19,9 @@ def make_environment(folder):
     return {"VIRTUAL_ENV": folder, "PATH": f"{folder}/bin:/usr/bin:/bin"}
 
 
-def attempts(box):
-    return os.listdir(os.path.join(box.run_folder(), "attempt-0"))
-
-
-def python_of(box, rank):
-    return box.rank_output(rank).decode().strip()
+def started(box):
+    """What ranks of the last run have left."""
+    return os.listdir(os.path.join(last_run(box), "attempt-0"))
 
 
 @case
@@ -38,10 +35,10 @@ def an_active_environment_that_a_node_lacks_is_refused(box):
               run.text, "what is missing and what would be taken")
     expect("node1" not in run.text.split("make it there")[0], run.text)
     expect_in("on node2: python3 -m venv /run/venv, then /run/venv/bin/pip install", run.text, "what to do")
-    expect_equal(attempts(box), [], "started")
+    expect_equal(started(box), [], "left by ranks")
     cluster[2].sh("python3 -m venv --without-pip /run/venv")  # as the message says
-    box.launch(*show, env=env).end(0)
-    expect_equal([python_of(box, rank) for rank in (0, 1)], ["/run/venv"] * 2, "the ranks' Python")
+    run = box.launch(*show, env=env).end(0)
+    expect_equal(run.out.count(b"| /run/venv"), 2, "the ranks' Python")
 
 
 @case
@@ -52,7 +49,7 @@ def a_key_lets_nodes_use_their_own_python(box):
     run = box.launch(*show, env=env).end(CANNOT_EXECUTE)
     expect_in("--set active_env=optional", run.text, "what turns it off")
     run = box.launch(*show, env=env, options=["--set", "active_env=optional"]).end(0)
-    expect_equal([python_of(box, rank) for rank in (0, 1)], ["/usr"] * 2, "the ranks' Python")
+    expect_equal(run.out.count(b"| /usr"), 2, "the ranks' Python")
     expect("environment" not in run.text, run.text)
 
 
@@ -100,13 +97,20 @@ def an_environment_whose_python_is_not_there_is_none(box):
 
 @case
 def an_environment_that_the_job_does_not_use_is_a_note(box):
-    box.make_cluster(2)
+    cluster = box.make_cluster(2)
     env = make_environment("/run/venv")
     run = box.launch("/bin/true", env=env).end(0)
     expect_in("note: the environment /run/venv, active here, is not on node[1-2]; this job does not seem to use it", run.text, "a note")
     box.launch("/usr/bin/python3", "-c", "pass", env=env).end(0)
     box.write("activate", "PATH=/usr/bin:/bin\n")
-    run = box.launch("python3", "-c", "pass", env=env, options=["--set", f"setup=. {box.path('activate')}"]).end(0)
+    box.write("job.yaml", f"""
+command: python3 -c pass
+setup: . ./activate
+hosts: [node1, node2]
+processes_per_node: 1
+connect: {{ssh: {cluster.ssh}}}
+""")
+    box.run("run", "job.yaml", env=env)
 
 
 @case
@@ -122,6 +126,20 @@ def another_version_is_said_before_the_start(box):
 
 
 @case
+def a_module_that_other_nodes_have_is_said_before_the_start(box):
+    cluster = box.make_cluster(3)
+    env = make_environment("/run/venv")
+    for node in cluster.nodes:
+        shutil.copytree("/run/venv", node.path("/run/venv"), symlinks=True)
+        if node is not cluster[2]:
+            node.sh("for d in /run/venv/lib/python3.*/site-packages; do touch $d/helper.py; done")
+    run = box.launch("python3", box.write("show.py", "import json\nimport helper\n"), env=env).end(1)
+    expect_in('note: node2: no module "helper" was found for /run/venv/bin/python3; node[1,3] have it', run.text, "a note")
+    expect("json" not in run.text, run.text)
+    expect_in("  why     the interpreter was /run/venv/bin/python3 (Python 3.", run.text, "which Python")
+
+
+@case
 def scripts_and_modules_that_are_not_there_are_errors_before_the_start(box):
     cluster = box.make_cluster(2)
     box.write("train.py", "")
@@ -130,7 +148,7 @@ def scripts_and_modules_that_are_not_there_are_errors_before_the_start(box):
     expect_in(f'node[1-2]: cannot read "{box.path("trian.py")}": No such file or directory, did you mean "train.py"?', run.text, "the script")
     run = box.launch(PYTHON, "-m", "trainer.tsk").end(CANNOT_EXECUTE)
     expect_in('node[1-2]: no module "trainer.tsk" for /usr/bin/python3, did you mean "trainer.task"?', run.text, "the module")
-    expect_equal(attempts(box), [], "started")
+    expect_equal(started(box), [], "left by ranks")
     box.launch(PYTHON, "-m", "trainer.task").end(0)
     cluster[2].sh("mkdir /var/tmp/lib && touch /var/tmp/lib/only2.py")
     run = box.launch(PYTHON, "-m", "only2", options=["--set", "env.PYTHONPATH=/var/tmp/lib"]).end(CANNOT_EXECUTE)
@@ -162,7 +180,7 @@ def a_missing_workdir_could_be_copied(box):
     options = ["--set", f"workdir={job.root}"]
     run = box.launch(PYTHON, "show.py", options=options).end(CANNOT_EXECUTE)
     expect_in(f'node[1-2]: cannot enter the workdir "{job.root}": No such file or directory (it must be there on every node)', run.text, "what")
-    expect_in("try: --set sync=true, which copies it there first (3 files, 4.1 kB), or a folder that all nodes share", run.text, "what to do")
+    expect_in("try: --set sync=true, which copies it there first (3 files, 4.0 kB), or a folder that all nodes share", run.text, "what to do")
     box.launch(PYTHON, "show.py", options=[*options, "--set", "sync=true"]).end(0)
     expect(os.path.exists(job.on(cluster[2], "data")), "the workdir was copied")
     run = box.launch("/bin/true", options=["--set", "workdir=/run/nowhere"]).end(CANNOT_EXECUTE)

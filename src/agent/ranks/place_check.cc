@@ -16,6 +16,7 @@
 #include "agent/ranks/environment_block.h"
 #include "agent/ranks/near_name.h"
 #include "agent/ranks/python_place.h"
+#include "agent/ranks/script_imports.h"
 #include "os/spawn.h"
 #include "plan/python_command.h"
 
@@ -175,6 +176,7 @@ class Looker {
     if (place.is_script && !place.is_shim) return;
     if (!command.script.empty() && is_sure_place(command.script))
       note(check_script(command.script, wanted_.workdir));
+    if (lookup.imports) compare_imports(place, command, wanted_.workdir, env, found);
     if (command.module.empty() || !has_workdir_ || found.path.empty()) return;
     if (!has_module(command.module, module_folders(place, command, wanted_.workdir, env)))
       look_.unseen.push_back({found.path, command, wanted_.workdir, env});

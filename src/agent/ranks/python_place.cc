@@ -35,15 +35,6 @@ std::string file_name(const std::string& path) {
   return path.substr(std::min(path.rfind('/') + 1, path.size()));
 }
 
-/// "" for what cannot be read.
-std::string beginning_of(const std::string& path, std::size_t most) {
-  const UniqueFd file(::open(path.c_str(), O_RDONLY | O_CLOEXEC | O_NONBLOCK));
-  std::string text(most, '\0');
-  const ssize_t n = file ? ::read(file.get(), text.data(), text.size()) : -1;
-  text.resize(n > 0 ? static_cast<std::size_t>(n) : 0);
-  return text;
-}
-
 std::string real_path(const std::string& path) {
   const std::unique_ptr<char, void (*)(void*)> resolved(::realpath(path.c_str(), nullptr), ::free);
   return resolved ? std::string(resolved.get()) : path;
@@ -141,6 +132,14 @@ std::vector<std::string> modules_among(const std::vector<std::string>& names) {
 }
 
 }  // namespace
+
+std::string beginning_of(const std::string& path, std::size_t most) {
+  const UniqueFd file(::open(path.c_str(), O_RDONLY | O_CLOEXEC | O_NONBLOCK));
+  std::string text(most, '\0');
+  const ssize_t n = file ? ::read(file.get(), text.data(), text.size()) : -1;
+  text.resize(n > 0 ? static_cast<std::size_t>(n) : 0);
+  return text;
+}
 
 PythonPlace python_at(const std::string& path, const Environment& env) {
   PythonPlace place;

@@ -19,6 +19,9 @@ struct PythonPlace {
   std::vector<std::string> packages;  // folders of installed modules
 };
 
+/// The first bytes of a file; empty for what cannot be read.
+[[nodiscard]] std::string beginning_of(const std::string& path, std::size_t most);
+
 /// `path`: absolute, as it was found. `env`: of the ranks.
 [[nodiscard]] PythonPlace python_at(const std::string& path, const Environment& env);
 

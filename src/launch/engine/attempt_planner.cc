@@ -199,7 +199,8 @@ std::string AttemptPlanner::advice(const LaunchPlan& plan) const {
   };
   if (plan.sync && missing_.any_of(is_left_out))
     return std::string(kIndent) + "sync: true copies nothing that a .gitignore file names";
-  if (spec_.sync || !missing_.lacks_workdir() || !has_remote_nodes(plan)) return {};
+  struct stat here {};
+  if (spec_.sync || !missing_.lacks_workdir() || ::stat(plan.workdir.c_str(), &here) != 0) return {};
   constexpr const char* kShared = "a folder that all nodes share";
   const auto extent = extent_within(kCounting, workdir_settings(spec_, context_, plan.workdir));
   if (!extent) {
@@ -233,6 +234,8 @@ void AttemptPlanner::answered() {
     error->message += advice(plan);
     return done_(tl::unexpected(std::move(*error)));
   }
+  for (std::uint32_t node = 0; node < plan.nodes.size(); ++node)
+    plan.nodes[node].python = missing_.python_of(NodeIndex(node));
   for (std::string& text : missing_.notes()) plan.notes.push_back(std::move(text));
   if (spec_.mpi.pmi == Mpi::Pmi::automatic) {
     for (std::string& text : pmix_.notes()) plan.notes.push_back(std::move(text));

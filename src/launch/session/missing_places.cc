@@ -77,9 +77,9 @@ std::set<std::string> MissingPlaces::add_environments(NodeIndex node,
   }
   for (const std::string& folder : answer.folders) {
     const bool is_used = std::any_of(uses.begin(), uses.end(), [&](const EnvironmentUse& use) {
-      return use.environment.folder == folder;
+      return bin_of(use.environment) == folder;
     });
-    if (!is_used) absent_folders_[folder].insert(node);
+    if (!is_used) absent_folders_[folder.substr(0, folder.rfind('/'))].insert(node);
   }
   return programs;
 }
@@ -137,6 +137,7 @@ std::optional<Error> MissingPlaces::error() const {
 
 std::vector<std::string> MissingPlaces::notes() const {
   std::vector<std::string> notes = version_notes();
+  for (std::string& note : module_notes()) notes.push_back(std::move(note));
   for (const auto& [folder, nodes] : absent_folders_) {
     notes.push_back(plain_line("the environment " + folder + ", active here, is not on " +
                                names_of(nodes) + "; this job does not seem to use it"));
@@ -162,6 +163,38 @@ std::vector<std::string> MissingPlaces::version_notes() const {
     notes.push_back(plain_line(text));
   }
   return notes;
+}
+
+/// What one node lacks and another has. What all lack may come from somewhere else.
+std::vector<std::string> MissingPlaces::module_notes() const {
+  std::map<std::string, std::set<NodeIndex>> have;
+  std::map<std::pair<std::string, std::string>, std::set<NodeIndex>> lack;  // module, Python
+  for (const auto& [node, found] : found_) {
+    for (const FoundProgram& program : found) {
+      for (const std::string& module : program.imports) have[module].insert(node);
+      for (const std::string& module : program.absent) lack[{module, program.path}].insert(node);
+    }
+  }
+  std::vector<std::string> notes;
+  for (const auto& [what, nodes] : lack) {
+    const auto other = have.find(what.first);
+    if (other == have.end()) continue;
+    notes.push_back(plain_line(names_of(nodes) + ": no module \"" + what.first + "\" was found for " +
+                               what.second + "; " + names_of(other->second) +
+                               (other->second.size() == 1 ? " has it" : " have it")));
+  }
+  return notes;
+}
+
+std::string MissingPlaces::python_of(NodeIndex node) const {
+  const auto found = found_.find(node);
+  if (found == found_.end()) return {};
+  const auto& lookups = questions_[node.value].message.lookups;
+  for (std::size_t i = 0; i < lookups.size() && i < found->second.size(); ++i) {
+    if (lookups[i].python != PythonCommand{} && !found->second[i].path.empty())
+      return described(found->second[i]);
+  }
+  return {};
 }
 
 }  // namespace dlaunch

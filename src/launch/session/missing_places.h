@@ -38,6 +38,8 @@ class MissingPlaces {
   [[nodiscard]] std::optional<Error> error() const;
   /// What does not keep the job from starting but may be why it fails, a sentence each.
   [[nodiscard]] std::vector<std::string> notes() const;
+  /// What the ranks of a node call Python, as "/usr/bin/python3 (Python 3.11)"; empty: not known.
+  [[nodiscard]] std::string python_of(NodeIndex node) const;
   /// Whether `is` holds for the path of anything that is missing.
   [[nodiscard]] bool any_of(const std::function<bool(const std::string&)>& is) const;
   /// Whether a node has no folder where the workdir should be.
@@ -58,6 +60,7 @@ class MissingPlaces {
   std::set<std::string> add_environments(NodeIndex node, const wire::PlacesMissing& answer);
   [[nodiscard]] std::string names_of(const std::set<NodeIndex>& nodes) const;
   [[nodiscard]] std::vector<std::string> version_notes() const;
+  [[nodiscard]] std::vector<std::string> module_notes() const;
 
   std::vector<std::string> names_;  // by node
   std::string workdir_;

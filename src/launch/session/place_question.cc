@@ -93,13 +93,14 @@ PlaceQuestion place_question(const JobSpec& spec, const LaunchPlan& plan, NodeIn
   if (is_remote && spec.active_env == ActiveEnv::required && !places.programs.empty()) {
     const auto active = active_environments(plan, files);
     question.uses = environment_uses(spec, plan, node, active, files);
-    for (const ActiveEnvironment& one : active) check.folders.push_back(one.folder);
+    for (const ActiveEnvironment& one : active) check.folders.push_back(bin_of(one));
   }
   for (const EnvironmentUse& use : question.uses)
-    check.lookups.push_back({use.program, use.search_path, use.path, {}, {}});
+    check.lookups.push_back({use.program, use.search_path, use.path, {}, {}, false});
   for (Places::Python& python : places.pythons) {
     check.lookups.push_back({std::move(python.name), std::move(python.search_path), "",
-                             std::move(python.command), std::move(python.env)});
+                             std::move(python.command), std::move(python.env),
+                             has_remote_nodes(plan)});
   }
   return question;
 }
@@ -107,6 +108,10 @@ PlaceQuestion place_question(const JobSpec& spec, const LaunchPlan& plan, NodeIn
 bool is_worth_asking(const PlaceQuestion& question) {
   const wire::CheckPlaces& check = question.message;
   return check.programs.size() > 1 || !check.files.empty() || !check.lookups.empty();
+}
+
+std::string bin_of(const ActiveEnvironment& environment) {
+  return environment.folder + "/bin";
 }
 
 std::string described(const FoundProgram& found) {
@@ -117,8 +122,8 @@ std::string lost_environment(const EnvironmentUse& use, const FoundProgram& foun
                              const std::vector<std::string>& absent_folders) {
   if (found.path == use.path) return {};
   const std::string& folder = use.environment.folder;
-  const bool is_absent =
-      std::find(absent_folders.begin(), absent_folders.end(), folder) != absent_folders.end();
+  const bool is_absent = std::find(absent_folders.begin(), absent_folders.end(),
+                                   bin_of(use.environment)) != absent_folders.end();
   std::string text = "the " + use.environment.kind + ' ' + folder + ", active here, ";
   if (is_absent) {
     text += "is not there";
@@ -145,7 +150,7 @@ std::vector<std::string> environment_advice(const ActiveEnvironment& environment
   }
   std::vector<std::string> lines = {
       "make it there at the same path (on " + node + ": " + make +
-      "), or keep it in a folder that all nodes share, or let setup: activate one"};
+      "), keep it in a folder that all nodes share, or activate one in setup"};
   if (sync && is_inside) lines.emplace_back("sync: true copies nothing that a .gitignore file names");
   lines.emplace_back("to run with what the nodes have instead: --set active_env=optional");
   return lines;

@@ -31,6 +31,9 @@ struct PlaceQuestion {
 /// that would have to be stopped.
 [[nodiscard]] bool is_worth_asking(const PlaceQuestion& question);
 
+/// A folder without which an environment is none. (A sync may bring the outer folder, empty.)
+[[nodiscard]] std::string bin_of(const ActiveEnvironment& environment);
+
 /// The program that a node has in place of one of an active environment: "the virtual environment
 /// /home/me/job/.venv, active here, is not there: python3 would be /usr/bin/python3 (Python 3.11)".
 /// Empty: it has the same.

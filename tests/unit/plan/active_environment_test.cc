@@ -1,6 +1,7 @@
 #include "plan/active_environment.h"
 
 #include <map>
+#include <set>
 
 #include <gtest/gtest.h>
 
@@ -81,6 +82,7 @@ TEST_F(ActiveEnvironmentTest, TheCommandsOfAShellLine) {
   EXPECT_EQ(of_line("cd sub && X=1 exec python3 train.py | tee log"), venv_);
   EXPECT_EQ(of_line("sh -c 'python3 train.py'"), venv_);
   EXPECT_EQ(of_line("echo torchrun; nvidia-smi"), none_);
+  EXPECT_EQ(of_line("test $# = 0 && python3 train.py  # not torchrun"), venv_);
   EXPECT_EQ(of_line("make train", "export A=$(python3 -c 1)"), venv_);
 }
 

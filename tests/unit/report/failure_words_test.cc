@@ -40,6 +40,15 @@ TEST_F(FailureWordsTest, Failure) {
             "  logs    dlaunch logs --rank 5           runs/20261120-210142-k3f/attempt-0/\n");
 }
 
+TEST_F(FailureWordsTest, WhoseModuleWasNotFound) {
+  evidence_.exception = "ModuleNotFoundError: No module named 'numpy'";
+  EXPECT_THAT(text(), testing::Not(HasSubstr("  why ")));
+  plan_.nodes[1].python = "/usr/bin/python3 (Python 3.11)";
+  EXPECT_THAT(text(), HasSubstr("  why     the interpreter was /usr/bin/python3 (Python 3.11)\n"));
+  evidence_.exception = "ImportError: cannot import name 'x'";
+  EXPECT_THAT(text(), testing::Not(HasSubstr("  why ")));
+}
+
 TEST_F(FailureWordsTest, ASingleRankWithoutAWord) {
   plan_ = make_plan(1, 1);
   report_.ranks = {report_.ranks[5]};

@@ -171,7 +171,7 @@ TEST_F(PlaceCheck, APythonIsAskedForAModuleThatWasNotSeen) {
   file("package/__init__.py");
   std::ofstream(std::string(folder_) + "/package/__init__.py") << "raise SystemExit('imported')\n";
   const std::vector<std::pair<std::string, std::string>> cases = {
-      {"trainer.tsk", "trainer.tsk"}, {"trianer.task", "trianer"},
+      {"trainer.tsk", "trainer.tsk"}, {"trianer.task", "trianer.task"},
       {"plain.py", "plain.py"},       {"package", "package.__main__"},
       {"package.gone", "package.gone"}, {"json.tool", ""},
       {"plain", ""},                  {"dynamic.gone", ""}};

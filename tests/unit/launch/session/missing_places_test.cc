@@ -108,8 +108,8 @@ TEST_F(MissingPlacesTest, AnActiveEnvironmentThatIsNotThere) {
   const FoundProgram other{"/usr/bin/python3", "3.11", "", {}, {}};
   const FoundProgram broken{"", "", "it leads to /opt/python3: No such file or directory", {}, {}};
   missing.add(NodeIndex(0), {Attempt(1), {}});
-  missing.add(NodeIndex(1), {Attempt(1), {}, {other}, {use.environment.folder}});
-  missing.add(NodeIndex(2), {Attempt(1), {}, {other}, {use.environment.folder}});
+  missing.add(NodeIndex(1), {Attempt(1), {}, {other}, {bin_of(use.environment)}});
+  missing.add(NodeIndex(2), {Attempt(1), {}, {other}, {bin_of(use.environment)}});
   // That the program is not found is not said a second time.
   missing.add(NodeIndex(3), {Attempt(1),
                              {{Step::execute, ENOENT, "python3", "/usr/bin"}},
@@ -124,8 +124,8 @@ TEST_F(MissingPlacesTest, AnActiveEnvironmentThatIsNotThere) {
       "\n         gpu04: the virtual environment /home/me/job/.venv, active here, has no usable "
       "bin/python3 there (it leads to /opt/python3: No such file or directory): python3 would not "
       "be found"
-      "\n         make it there at the same path (on gpu02: cd /home/me/job && uv sync), or keep it "
-      "in a folder that all nodes share, or let setup: activate one"
+      "\n         make it there at the same path (on gpu02: cd /home/me/job && uv sync), keep it "
+      "in a folder that all nodes share, or activate one in setup"
       "\n         sync: true copies nothing that a .gitignore file names"
       "\n         to run with what the nodes have instead: --set active_env=optional");
 }
@@ -133,12 +133,12 @@ TEST_F(MissingPlacesTest, AnActiveEnvironmentThatIsNotThere) {
 TEST_F(MissingPlacesTest, WhatMayBeWhyItFailsIsANote) {
   PlaceQuestion question;
   question.message.lookups = {{"python3", {}, "", {{}, "train.py", ""}, {}}};
-  question.message.folders = {"/opt/venv"};
+  question.message.folders = {"/opt/venv/bin"};
   MissingPlaces missing(plan_, cluster_, false, {question, question, question, question});
   const FoundProgram old{"/usr/bin/python3", "3.9", "", {}, {}};
   const FoundProgram young{"/usr/bin/python3", "3.11.4", "", {}, {}};
   missing.add(NodeIndex(0), {Attempt(1), {}, {young}, {}});
-  missing.add(NodeIndex(1), {Attempt(1), {}, {old}, {"/opt/venv"}});
+  missing.add(NodeIndex(1), {Attempt(1), {}, {old}, {"/opt/venv/bin"}});
   missing.add(NodeIndex(2), {Attempt(1), {}, {young}, {}});
   missing.add(NodeIndex(3), {Attempt(1), {}, {young}, {}});
   EXPECT_EQ(missing.error(), std::nullopt);
@@ -147,6 +147,20 @@ TEST_F(MissingPlacesTest, WhatMayBeWhyItFailsIsANote) {
                 "python3 is Python 3.11 on gpu[01,03-04], 3.9 on gpu02",
                 "the environment /opt/venv, active here, is not on gpu02; this job does not seem "
                 "to use it"}));
+}
+
+TEST_F(MissingPlacesTest, AModuleThatOthersHave) {
+  PlaceQuestion question;
+  question.message.lookups = {{"python3", {}, "", {{}, "train.py", ""}, {}, true}};
+  MissingPlaces missing(plan_, cluster_, false, {question, question, question, question});
+  const FoundProgram with{"/usr/bin/python3", "3.11", "", {"numpy"}, {"helpers"}};
+  const FoundProgram without{"/usr/bin/python3", "3.11", "", {}, {"helpers", "numpy"}};
+  for (std::uint32_t node = 0; node < 4; ++node)
+    missing.add(NodeIndex(node), {Attempt(1), {}, {node == 2 ? without : with}, {}});
+  EXPECT_EQ(missing.notes(),
+            (std::vector<std::string>{"gpu03: no module \"numpy\" was found for /usr/bin/python3; "
+                                      "gpu[01-02,04] have it"}));
+  EXPECT_EQ(missing.python_of(NodeIndex(2)), "/usr/bin/python3 (Python 3.11)");
 }
 
 TEST_F(MissingPlacesTest, OnOneMachineThereIsLittleToAsk) {
