@@ -289,14 +289,15 @@ std::string FailureWords::why_not_mpi(MpiEnd end) const {
 /// Of a SIGKILL that neither dlaunch nor, as far as one can see, the kernel has sent.
 std::string FailureWords::why_killed() const {
   const RankEnd& first = *end_of(report_, *report_.first);
-  const bool applies = report_.cause == Cause::signal && first.how == RankEnd::How::exited &&
-                       first.status.signaled && first.status.value == SIGKILL;
-  if (!applies) return "";
+  if (first.how != RankEnd::How::exited || first.status.code() != exit_code::kSignalBase + SIGKILL)
+    return "";
+  const std::string by_shell =
+      first.status.signaled ? "" : "137 is a shell's code for a program that SIGKILL ended; ";
   if (first.status.oom_ruled_out) {
-    return "somebody else sent the signal: not dlaunch, and not the kernel's memory killer, whose "
+    return by_shell + "somebody else sent the signal: not dlaunch, and not the kernel's memory killer, whose "
            "records do not have it";
   }
-  return "dlaunch did not send the signal; the records of the kernel's memory killer cannot be read "
+  return by_shell + "dlaunch did not send the signal; the records of the kernel's memory killer cannot be read "
          "there (dmesg as root shows them)";
 }
 

@@ -202,7 +202,9 @@ TEST_F(FailureWordsTest, ASigkillFromOutside) {
   EXPECT_THAT(text(),
               HasSubstr("  why     somebody else sent the signal: not dlaunch, and not the kernel's\n"
                         "          memory killer, whose records do not have it\n"));
-  report_.ranks[5].status.oom_ruled_out = false;
+  report_.ranks[5].status = code(137);
+  EXPECT_THAT(text(), HasSubstr("  why     137 is a shell's code for a program that SIGKILL ended; "));
+  report_.ranks[5].status = killed_by(SIGKILL);
   EXPECT_THAT(text(), HasSubstr("  why     dlaunch did not send the signal; the records of the "
                                 "kernel's memory\n"));
 }
