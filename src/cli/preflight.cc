@@ -6,8 +6,8 @@
 #include "cli/cluster_check.h"
 #include "plan/preflight.h"
 #include "report/check_report.h"
-#include "text/duration_text.h"
 #include "report/plain_text.h"
+#include "text/duration_text.h"
 #include "text/wrap.h"
 
 namespace dlaunch {

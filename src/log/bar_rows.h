@@ -99,8 +99,8 @@ void BarRows::hand_out(std::size_t count, Sink&& sink) {
   if (rows_.empty()) rows_.emplace_back();
 }
 
-/// The row that the stream is in becomes the beginning of a line; it comes below all others, because
-/// it goes on.
+/// The row that the stream is in becomes the beginning of a line; it comes below all others,
+/// because it goes on.
 template <class Sink>
 void BarRows::become_text(Sink&& sink) {
   hand_out(at_, sink);

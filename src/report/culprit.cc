@@ -115,8 +115,8 @@ class Judge {
     }
     if (end.how != How::exited) return std::nullopt;
     if (end.status.ok()) {
-      const bool before = end.ended && end_of(*report_.first).ended &&
-                          *end.ended <= *end_of(*report_.first).ended;
+      const bool before =
+          end.ended && end_of(*report_.first).ended && *end.ended <= *end_of(*report_.first).ended;
       return before ? std::optional(Claim::left_early) : std::nullopt;
     }
     if (words.exception) return Claim::own_error;

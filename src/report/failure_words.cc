@@ -101,8 +101,7 @@ std::string FailureWords::headline() const {
 
 std::string FailureWords::left_early() const {
   const auto& left = report_.left_early;
-  const std::string who_left =
-      left.size() == 1 ? who(left.front()) : "ranks " + rank_ranges(left);
+  const std::string who_left = left.size() == 1 ? who(left.front()) : "ranks " + rank_ranges(left);
   const std::string collective = collective_of(in_.evidence);
   return who_left + " left with code 0 while others were still " +
          (collective.empty() ? "running" : "in " + collective);
@@ -289,14 +288,18 @@ std::string FailureWords::why_not_mpi(MpiEnd end) const {
 /// Of a SIGKILL that neither dlaunch nor, as far as one can see, the kernel has sent.
 std::string FailureWords::why_killed() const {
   const RankEnd& first = *end_of(report_, *report_.first);
-  const bool applies = report_.cause == Cause::signal && first.how == RankEnd::How::exited &&
-                       first.status.signaled && first.status.value == SIGKILL;
-  if (!applies) return "";
+  if (first.how != RankEnd::How::exited || first.status.code() != exit_code::kSignalBase + SIGKILL)
+    return "";
+  const std::string by_shell =
+      first.status.signaled ? "" : "137 is a shell's code for a program that SIGKILL ended; ";
   if (first.status.oom_ruled_out) {
-    return "somebody else sent the signal: not dlaunch, and not the kernel's memory killer, whose "
+    return by_shell +
+           "somebody else sent the signal: not dlaunch, and not the kernel's memory killer, whose "
            "records do not have it";
   }
-  return "dlaunch did not send the signal; the records of the kernel's memory killer cannot be read "
+  return by_shell +
+         "dlaunch did not send the signal; the records of the kernel's memory killer cannot be "
+         "read "
          "there (dmesg as root shows them)";
 }
 
@@ -346,7 +349,8 @@ std::string FailureWords::why_no_module() const {
 std::string FailureWords::advice() const {
   const bool quit_debugger = in_.evidence.exception.value_or("").starts_with("bdb.BdbQuit");
   if (quit_debugger && in_.stdin_for == StdinFor::none) {
-    return "--set stdin=rank0: without it a rank's stdin is empty, and breakpoint() ends there; with "
+    return "--set stdin=rank0: without it a rank's stdin is empty, and breakpoint() ends there; "
+           "with "
            "it rank 0 reads what you type";
   }
   if (!report_.left_early.empty())

@@ -63,7 +63,9 @@ std::string github_step_summary(const SummaryInput& input) {
   std::string out = "### dlaunch";
   // Only in a code span: a name may hold anything.
   if (!name.empty() && name.find('`') == std::string::npos) out += " `" + one_line(name) + '`';
-  out += failed ? ": failed\n\n" : input.report.cause == Cause::success ? ": done\n\n" : ": stopped\n\n";
+  out += failed                                 ? ": failed\n\n"
+         : input.report.cause == Cause::success ? ": done\n\n"
+                                                : ": stopped\n\n";
   std::string text = summary_text(input);
   if (text.size() > kMostSummary) text.resize(kMostSummary);
   // A fence ends at a line of as many tildes; an indented block cannot be left.

@@ -15,7 +15,8 @@ namespace dlaunch {
 [[nodiscard]] std::string github_annotation(const SummaryInput& input, std::string_view workspace,
                                             std::string_view folder);
 
-/// Markdown for GITHUB_STEP_SUMMARY: a heading and what the console says at the end, at most 64 KiB.
+/// Markdown for GITHUB_STEP_SUMMARY: a heading and what the console says at the end, at most 64
+/// KiB.
 [[nodiscard]] std::string github_step_summary(const SummaryInput& input);
 
 }  // namespace dlaunch

@@ -30,18 +30,18 @@ constexpr std::array<PeerLoss, 28> kTable{{
     {"ecv, got 0 bytes", kStore},          // "failed to recv, ...", "Failed to recv, ..."
     {"The client socket has failed to connect", kStore},
     {"The client socket has timed out", kStore},
-    {"clients joined", kWaited},      // PyTorch's store
-    {"wait timeout after", kWaited},  // the same
-    {"Timed out waiting", kWaited},   // gloo
+    {"clients joined", kWaited},                                // PyTorch's store
+    {"wait timeout after", kWaited},                            // the same
+    {"Timed out waiting", kWaited},                             // gloo
     {"Watchdog caught collective operation timeout", kWaited},  // PyTorch with NCCL
     {"JAX distributed service detected fatal errors", kCoordinator},
-    {"coordination service", kCoordinator},      // JAX, TensorFlow
+    {"coordination service", kCoordinator},  // JAX, TensorFlow
     {"stopped sending heartbeats", kCoordinator},
     {"Barrier timed out", kWaited},
-    {"UnavailableError", kCoordinator},                   // TensorFlow
-    {"UNAVAILABLE: ", kCoordinator},                      // gRPC
-    {"failed to connect to all addresses", kCoordinator}, // the same
-    {"Collective ops is aborted by", kCoordinator},       // TensorFlow
+    {"UnavailableError", kCoordinator},                    // TensorFlow
+    {"UNAVAILABLE: ", kCoordinator},                       // gRPC
+    {"failed to connect to all addresses", kCoordinator},  // the same
+    {"Collective ops is aborted by", kCoordinator},        // TensorFlow
     {"Horovod has been shut down", kCoordinator},
     {"MPI communication peer process has unexpectedly disconnected", kClosed},  // Open MPI
     {"Communication error with rank", kClosed},                                 // MPICH

@@ -11,9 +11,9 @@
 namespace dlaunch {
 
 /// One phrase for each group of ranks that ended alike, those that the
-/// headline names left out: those that failed by themselves first, in order of time, then killed, lost, not startable, stopped, well
-/// ended, not started. "rank 4 exited with 1 after 0.3 s", "0-3, 6, 7 were stopped by dlaunch".
-/// `plan` may be null: then lost nodes have no name.
+/// headline names left out: those that failed by themselves first, in order of time, then killed,
+/// lost, not startable, stopped, well ended, not started. "rank 4 exited with 1 after 0.3 s", "0-3,
+/// 6, 7 were stopped by dlaunch". `plan` may be null: then lost nodes have no name.
 [[nodiscard]] std::vector<std::string> describe_others(const RunReport& report,
                                                        const LaunchPlan* plan);
 

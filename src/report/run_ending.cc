@@ -105,6 +105,8 @@ std::string ending_code(const RunEnding& ending) {
   const std::string code = std::to_string(ending.exit_code);
   if (ending.exit_code == 0) return code;
   if (ending.cause == "cancelled") return code + ' ' + plain_line(ending.signal);
+  if (!ending.left_early.empty())
+    return code + ", rank " + std::to_string(ending.left_early.front());
   if (ending.first) return code + ", rank " + std::to_string(*ending.first);
   constexpr std::array<std::pair<std::string_view, std::string_view>, 4> kShort{
       {{"time-limit", " limit"},

@@ -27,7 +27,7 @@ struct RunEnding {
   std::optional<std::uint32_t> first;  // the rank that failed first
   std::string first_node;
   std::vector<std::uint32_t> left_early;  // ended with 0, and the first failed for want of them
-  std::string first_error;  // why it could not be started
+  std::string first_error;                // why it could not be started
   std::optional<ExitStatus> first_status;
   bool operator==(const RunEnding&) const = default;
 };

@@ -119,8 +119,7 @@ class Summary {
   /// None where no rank has run.
   void append_metrics() {
     if (report_.ranks.empty()) return;
-    for (const Metric& metric : in_.metrics)
-      wrap(kName, kUnderName, metric_line(metric));
+    for (const Metric& metric : in_.metrics) wrap(kName, kUnderName, metric_line(metric));
   }
 
   static void append_comma(std::string& line, const std::string& more) {
@@ -161,8 +160,8 @@ class Summary {
   void append_return_advice() {
     const bool several = report_.lost_nodes.size() > 1;
     wrap("  try     ", "          ",
-                   several ? "bring them back, or leave them out of the hosts, and run it again"
-                           : "bring it back, or leave it out of the hosts, and run it again");
+         several ? "bring them back, or leave them out of the hosts, and run it again"
+                 : "bring it back, or leave it out of the hosts, and run it again");
   }
 
   void cannot_execute() {

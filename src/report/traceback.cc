@@ -17,7 +17,8 @@ constexpr std::string_view kGroupHeader = "+ Exception Group Traceback (most rec
 constexpr int kMaxNoise = 20;
 
 /// Nothing but `at` is known of an error without frames.
-ProgramError error_in(std::string exception, const std::vector<StackFrame>& frames, std::size_t at) {
+ProgramError error_in(std::string exception, const std::vector<StackFrame>& frames,
+                      std::size_t at) {
   return {std::move(exception), describe_innermost(frames), innermost_of_program(frames), at};
 }
 
@@ -251,15 +252,16 @@ std::optional<ProgramError> last_fatal_log_line(const Lines& lines) {
 
 /// "/usr/bin/python3: can't open file 'trian.py': [Errno 2] No such file or directory"
 std::optional<ProgramError> last_word_of_interpreter(const Lines& lines) {
-  constexpr std::array<std::string_view, 4> kWords{
-      "can't open file ", "No module named ", "can't find '__main__' module",
-      "Error while finding module specification for "};
+  constexpr std::array<std::string_view, 4> kWords{"can't open file ", "No module named ",
+                                                   "can't find '__main__' module",
+                                                   "Error while finding module specification for "};
   for (std::size_t i = lines.size(); i-- > 0;) {
     const std::string_view line = lines[i];
     const std::size_t end = line.find(": ");
     if (end == std::string_view::npos || line.substr(0, end).find("python") == line.npos) continue;
     const std::string_view text = line.substr(end + 2);
-    if (std::any_of(kWords.begin(), kWords.end(), [&](auto word) { return text.starts_with(word); }))
+    if (std::any_of(kWords.begin(), kWords.end(),
+                    [&](auto word) { return text.starts_with(word); }))
       return error_in(std::string(line), {}, i);
   }
   return std::nullopt;

@@ -22,9 +22,9 @@ struct ProgramError {
 /// did not merely mention ("Exception ignored in"), or the SyntaxError after it, which comes
 /// without a traceback when the program's own file cannot be compiled; "Fatal Python error" of the
 /// faulthandler module, where it comes later than that; an exception that C++ could not unwind; a
-/// fatal line of Google's loggers (JAX, TensorFlow); what the interpreter says of a script or module
-/// that is not there. Of an exception group the first single exception in it is named too. Formats:
-/// Python's Lib/traceback.py, Modules/faulthandler.c and Modules/main.c.
+/// fatal line of Google's loggers (JAX, TensorFlow); what the interpreter says of a script or
+/// module that is not there. Of an exception group the first single exception in it is named too.
+/// Formats: Python's Lib/traceback.py, Modules/faulthandler.c and Modules/main.c.
 [[nodiscard]] std::optional<ProgramError> find_program_error(const std::vector<std::string>& lines);
 
 }  // namespace dlaunch

@@ -1,6 +1,7 @@
 """Progress bars: in place on a terminal, one line elsewhere, complete in the files."""
 
 import os
+import re
 
 from case import case
 from expectations import Skip, expect, expect_equal, expect_in
@@ -141,3 +142,12 @@ def a_single_rank_draws_its_bar_itself(box):
     run = box.start_on_terminal("run", "--", box.rank, "error", "\r 10%|#\r 20%|##\n")
     run.end(0)
     expect_in(b"\r 10%|#\r 20%|##", run.screen, "bytes as they were written")
+
+
+@case
+def binary_output_is_no_bar(box):
+    """A carriage return is one byte in 256 there; what stands before it must not go."""
+    size = 1_000_000
+    run = box.run("run", "-n", "2", "--", "head", "-c", str(size), "/dev/urandom")
+    shown = re.sub(rb"^\S+:[01] \| ", b"", run.out, flags=re.MULTILINE)
+    expect(2 * size - 5000 < len(shown) < 2 * size + 5000, f"{len(shown)} bytes of {2 * size} on the console")

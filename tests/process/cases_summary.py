@@ -6,6 +6,7 @@ import re
 
 from case import case
 from expectations import expect, expect_equal, expect_in
+from screen import Screen
 
 HOST = os.uname().nodename
 
@@ -155,3 +156,110 @@ def leftovers_are_said(box):
     """A job whose daemons had to be killed after success: not silently."""
     box.run("run", "--", box.rank, "daemon", "exit", "0")
     expect_equal(box.json("summary.json")["exit_code"], 0, "exit_code")
+
+
+LOST = "raise RuntimeError('[./gloo/transport/tcp/pair.cc:598] Connection closed by peer [127.0.0.1]:2475')\n"
+
+
+@case
+def the_error_of_another_rank_is_the_cause_where_the_first_lost_its_peer(box):
+    """Rank 1 has said what is wrong, and has not ended yet; rank 0 notices, and ends first."""
+    box.write("own.py", "import traceback\ntry:\n    raise ValueError('bad batch')\nexcept ValueError:\n    traceback.print_exc()\n")
+    box.write("lost.py", LOST)
+    run = box.start("run", "-n", "2", "--", "sh", "-c",
+                    'test $RANK = 1 && /usr/bin/python3 own.py && exec "$0" tell ready pause; "$0" gate exit 0; exec /usr/bin/python3 lost.py',
+                    box.rank)
+    box.expect_events(["ready 1"])
+    box.open_gate()
+    run.end(1)
+    expect(re.search(r"FAILED after .*: rank 1 on .* failed, first of 2\n\n  ValueError: bad batch\n", run.text), run.text)
+    expect_in("rank 0 exited with 1: another rank was gone", run.text, "the one that lost it")
+    expect_equal(box.json("summary.json")["lost_peer"], [0], "lost_peer")
+
+
+@case
+def a_rank_that_leaves_with_0_before_the_others_is_the_cause(box):
+    box.write("lost.py", LOST)
+    # A pid is there until its agent has seen its end.
+    run = box.run("run", "-n", "2", "--", "sh", "-c",
+                  "test $RANK = 1 && { echo $$ >new; mv new pid; exit 0; }; until test -e pid; do sleep 0.01; done; "
+                  "while kill -0 $(cat pid) 2>/dev/null; do sleep 0.01; done; exec /usr/bin/python3 lost.py", code=1)
+    said = " ".join(run.text.split())
+    expect(re.search(r"FAILED after .*: rank 1 on \S+ left with code 0 while others were still running ", said), run.text)
+    expect_in("rank 0 exited with code 1, because another rank closed its connection", said, "why")
+    expect_equal(box.json("summary.json")["left_early"], [1], "left_early")
+    expect_in("1, rank 1", box.run("runs").out.decode(), "the table of runs")
+
+
+@case
+def ranks_that_fail_alike_are_one_statement(box):
+    run = box.run("run", "-n", "3", "--", "sh", "-c", "trap '' TERM; exec /usr/bin/python3 trian.py", code=2)
+    expect(re.search(r"FAILED after .*: all 3 ranks (exited with code 2|failed)\n\n  \S*python3\S*: can't open file", run.text), run.text)
+    expect("cannot tell" not in run.text and "others" not in run.text, run.text)
+
+
+@case
+def a_traceback_stands_on_the_screen_once(box):
+    box.write("train.py", "raise RuntimeError('no data')\n")
+    shown = box.run("run", "-n", "2", "--", "sh", "-c", "test $RANK = 0 && exec sleep 1000; exec /usr/bin/python3 train.py", code=1)
+    expect_equal(shown.text.count("Traceback"), 1, "tracebacks: " + shown.text)
+    hidden = box.run("run", "--set", "logs.console=none", "--", "/usr/bin/python3", "train.py", code=1)
+    expect_equal(hidden.text.count("Traceback"), 1, "tracebacks: " + hidden.text)
+
+
+@case
+def sigkill_from_outside_is_said_with_the_last_lines(box):
+    run = box.run("run", "-n", "2", "--set", "logs.console=none", "--", "sh", "-c",
+                  "test $RANK = 0 && exec sleep 1000; echo step 3; kill -9 $$", code=137)
+    said = " ".join(run.text.split())
+    expect_in("was killed by SIGKILL", said, "headline")
+    expect("somebody else sent the signal: not dlaunch, and not the kernel's memory killer" in said or
+           "dlaunch did not send the signal; the records of the kernel's memory killer cannot be read" in said, run.text)
+    expect_in("last lines of rank 1 (stdout)\n    | step 3\n", run.text, "its last lines")
+
+
+@case
+def a_loss_that_is_no_number_is_noted(box):
+    run = box.run("run", "-n", "2", "--", "echo", "step 3 loss: nan")
+    expect_in('dlaunch: note: rank 0 has printed "loss: nan"', run.text, "note")
+    expect("note" not in box.run("run", "-n", "2", "--", "echo", "step 3 loss: 0.25").text, "a note without a reason")
+    run = box.run("run", "--set", "metrics.loss=loss: (\\S+)", "--", "echo", "loss: nan")
+    expect_in("the metric loss is no number", " ".join(run.text.split()), "note of a metric")
+
+
+@case
+def a_debugger_without_input_names_the_key(box):
+    run = box.run("run", "-n", "2", "--", "/usr/bin/python3", "-c", "breakpoint()", code=1)
+    expect_in("--set stdin=rank0", run.text, "advice")
+
+
+@case
+def github_gets_an_annotation_and_a_step_summary(box):
+    box.write("train.py", "raise RuntimeError('50% done')\n")
+    box.write("steps.md", "before\n")
+    github = {"GITHUB_ACTIONS": "true", "GITHUB_WORKSPACE": os.path.realpath(box.folder), "GITHUB_STEP_SUMMARY": "steps.md"}
+    command = ("run", "--", "/usr/bin/python3", os.path.realpath(os.path.join(box.folder, "train.py")))
+    run = box.run(*command, env=github, code=1)
+    annotations = [line for line in run.text.splitlines() if line.startswith("::")]
+    expect_equal(len(annotations), 1, run.text)
+    expect(annotations[0].startswith("::error file=train.py,line=1,title=dlaunch%3A the run has failed::RuntimeError: 50%25 done%0AFAILED after"),
+           annotations[0])
+    summary = box.read(box.folder, "steps.md").decode()
+    expect(summary.startswith("before\n### dlaunch"), summary)
+    expect_in("    dlaunch: FAILED", summary, "step summary")
+    plain = box.run(*command, code=1).text
+    without_times = [re.sub(r"[0-9.]+ m?s|runs/\S+", "", text) for text in (run.text.replace(annotations[0] + "\n", ""), plain)]
+    expect_equal(without_times[0], without_times[1], "nothing else changes")
+
+
+@case
+def on_a_terminal_failed_is_red_and_lines_are_as_wide(box):
+    words = "a reason of many words that is longer than eighty columns and shorter than one hundred and fifty"
+    box.write("train.py", f"raise RuntimeError('{words}')\n")
+    run = box.start_on_terminal("run", "-n", "2", "--", "sh", "-c", '"$0" tell ready gate exit 0; exec /usr/bin/python3 train.py', box.rank)
+    screen = Screen(run, columns=150, rows=40)
+    box.expect_all("ready", 2)
+    box.open_gate()
+    screen.wait_for(lambda lines: f"  RuntimeError: {words}" in lines, "the cause on one line")
+    run.end(1)
+    expect_in(b"dlaunch: \x1b[1;31mFAILED\x1b[0m after", run.screen, "colour")

@@ -62,8 +62,8 @@ class RunEngine : public Engine {
   [[nodiscard]] MonotonicTime now() const override;
 
   /// After the last event: brings out what the console still takes, lets the agents go, writes
-  /// summary.json and says the summary. Every wait has a limit. Returns the run's exit code, which is
-  /// another one than the report's where the ranks' words show that another rank is to blame.
+  /// summary.json and says the summary. Every wait has a limit. Returns the run's exit code, which
+  /// is another one than the report's where the ranks' words show that another rank is to blame.
   [[nodiscard]] int finish(RunReport report);
   /// The same for an error that ended the launcher itself.
   void finish(const Error& error);

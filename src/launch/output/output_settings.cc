@@ -83,8 +83,8 @@ OutputRouter::Settings output_settings(const LaunchPlan& plan, const Logs& logs,
   }
   settings.console.prefix =
       logs.prefix == Logs::Prefix::always || (logs.prefix == Logs::Prefix::automatic && shown > 1);
-  settings.console.colour = ::isatty(STDOUT_FILENO) == 1 && ::isatty(STDERR_FILENO) == 1 &&
-                            may_colour(environment);
+  settings.console.colour =
+      ::isatty(STDOUT_FILENO) == 1 && ::isatty(STDERR_FILENO) == 1 && may_colour(environment);
   settings.live = live_target(environment);
   return settings;
 }

@@ -45,7 +45,8 @@ class Culprit : public testing::Test {
     report_.ranks[1] = make_end(How::exited, code(1), milliseconds(5000));
     words_[Rank(1)] = said(kClosed);
     words_[Rank(1)].where =
-        "torch/distributed/distributed_c10d.py:1534 in all_reduce, called from train.py:22 in train";
+        "torch/distributed/distributed_c10d.py:1534 in all_reduce, called from train.py:22 in "
+        "train";
   }
   void judge() { name_culprit(report_, words_); }
   [[nodiscard]] std::string text() const {
@@ -60,10 +61,10 @@ TEST_F(Culprit, TheErrorOfAnotherRankIsTheCauseAlsoWhereThatWasStopped) {
   judge();
   EXPECT_EQ(report_.first, Rank(2));
   EXPECT_EQ(report_.exit_code, 1) << "it died of our signal, which is no code of its own";
-  EXPECT_TRUE(text().starts_with(
-      "dlaunch: FAILED after 5.1 s: rank 2 on node0 failed, first of 4\n"
-      "\n"
-      "  ValueError: loss is nan at step 5\n"))
+  EXPECT_TRUE(
+      text().starts_with("dlaunch: FAILED after 5.1 s: rank 2 on node0 failed, first of 4\n"
+                         "\n"
+                         "  ValueError: loss is nan at step 5\n"))
       << text();
   EXPECT_THAT(text(), HasSubstr("rank 1 exited with 1: another rank was gone;\n"));
 }
@@ -139,14 +140,17 @@ TEST_F(Culprit, AnErrorOfItsOwnGoesBeforeALeaveWithCode0) {
 
 TEST_F(Culprit, WhatDlaunchsSignalMadeOfARankIsNoError) {
   words_[Rank(0)] = said("KeyboardInterrupt");
-  words_[Rank(2)] = said("torch.distributed.elastic.multiprocessing.api.SignalException: Process "
-                         "4711 got signal: 15");
+  words_[Rank(2)] = said(
+      "torch.distributed.elastic.multiprocessing.api.SignalException: Process "
+      "4711 got signal: 15");
   words_[Rank(3)] = said("ImportError: No module named flash_attn");
   words_[Rank(3)].lines_after = 400;  // it went on without it
   judge();
   EXPECT_EQ(report_.first, Rank(1));
-  EXPECT_THAT(text(), HasSubstr("  why     the error says that another rank closed its connection; what happened\n"
-                                "          there is not known, see the output of ranks 0, 2, 3\n"));
+  EXPECT_THAT(
+      text(),
+      HasSubstr("  why     the error says that another rank closed its connection; what happened\n"
+                "          there is not known, see the output of ranks 0, 2, 3\n"));
 }
 
 TEST_F(Culprit, AnOwnErrorIsTheFirstWhateverOthersSay) {
@@ -161,8 +165,9 @@ TEST_F(Culprit, AnOwnErrorIsTheFirstWhateverOthersSay) {
 }
 
 TEST_F(Culprit, AllThatFailAlikeAreOneStatement) {
-  const std::string error = "/usr/bin/python3: can't open file '/data/trian.py': [Errno 2] No such "
-                            "file or directory";
+  const std::string error =
+      "/usr/bin/python3: can't open file '/data/trian.py': [Errno 2] No such "
+      "file or directory";
   report_.perhaps_first = {Rank(0), Rank(2)};
   for (std::uint32_t rank = 0; rank < 4; ++rank) {
     report_.ranks[rank] = make_end(How::exited, code(2), milliseconds(30));
@@ -171,9 +176,10 @@ TEST_F(Culprit, AllThatFailAlikeAreOneStatement) {
   report_.exit_code = 2;
   judge();
   EXPECT_THAT(report_.alike, ElementsAre(Rank(0), Rank(2), Rank(3)));
-  EXPECT_TRUE(text().starts_with("dlaunch: FAILED after 30 ms: all 4 ranks exited with code 2\n"
-                                 "\n"
-                                 "  /usr/bin/python3: can't open file '/data/trian.py'"))
+  EXPECT_TRUE(
+      text().starts_with("dlaunch: FAILED after 30 ms: all 4 ranks exited with code 2\n"
+                         "\n"
+                         "  /usr/bin/python3: can't open file '/data/trian.py'"))
       << text();
   EXPECT_THAT(text(), Not(HasSubstr("others")));
 }
@@ -183,8 +189,8 @@ TEST_F(Culprit, NumbersAloneMakeNoDifference) {
   words_[Rank(0)] = said("RuntimeError: CUDA out of memory. GPU 0 has 12.25 GiB free");
   judge();
   EXPECT_THAT(report_.alike, ElementsAre(Rank(0)));
-  EXPECT_TRUE(text().starts_with(
-      "dlaunch: FAILED after 5.0 s: ranks 0, 1 of 4 failed in the same way\n"))
+  EXPECT_TRUE(
+      text().starts_with("dlaunch: FAILED after 5.0 s: ranks 0, 1 of 4 failed in the same way\n"))
       << text();
 }
 
@@ -198,8 +204,7 @@ TEST_F(Culprit, WithAnotherCodeItIsNotAlike) {
 }
 
 TEST_F(Culprit, OnlyWhatMayMatterIsRead) {
-  EXPECT_THAT(other_words_needed(report_, words_[Rank(1)]),
-              ElementsAre(Rank(0), Rank(2), Rank(3)));
+  EXPECT_THAT(other_words_needed(report_, words_[Rank(1)]), ElementsAre(Rank(0), Rank(2), Rank(3)));
   EXPECT_THAT(other_words_needed(report_, {}), IsEmpty()) << "the others were stopped";
   report_.ranks[3] = make_end(How::exited, code(1), milliseconds(5000));
   EXPECT_THAT(other_words_needed(report_, {}), ElementsAre(Rank(3)));

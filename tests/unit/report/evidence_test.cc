@@ -225,9 +225,10 @@ TEST_F(ReadTail, WhatIsNoFileIsEmpty) {
 
 TEST(Evidence, TheCauseIsNotCut) {
   const std::string message = "RuntimeError: " + std::string(1000, 'x');
-  const Evidence evidence = find_evidence("Traceback (most recent call last):\n"
-                                          "  File \"/w/train.py\", line 3, in f\n" +
-                                          message + "\nmore\n");
+  const Evidence evidence = find_evidence(
+      "Traceback (most recent call last):\n"
+      "  File \"/w/train.py\", line 3, in f\n" +
+      message + "\nmore\n");
   EXPECT_EQ(evidence.exception, message);
   ASSERT_EQ(evidence.last_lines.size(), 4U);
   EXPECT_EQ(evidence.last_lines[2], message);

@@ -208,10 +208,14 @@ TEST_F(FailureWordsTest, ASigkillFromOutside) {
   report_.ranks[5].status = killed_by(SIGKILL);
   report_.ranks[5].status.oom_ruled_out = true;
   EXPECT_THAT(text(), HasSubstr("rank 5 on node1 was killed by SIGKILL, first of 8\n"));
+  EXPECT_THAT(
+      text(),
+      HasSubstr("  why     somebody else sent the signal: not dlaunch, and not the kernel's\n"
+                "          memory killer, whose records do not have it\n"));
+  report_.ranks[5].status = code(137);
   EXPECT_THAT(text(),
-              HasSubstr("  why     somebody else sent the signal: not dlaunch, and not the kernel's\n"
-                        "          memory killer, whose records do not have it\n"));
-  report_.ranks[5].status.oom_ruled_out = false;
+              HasSubstr("  why     137 is a shell's code for a program that SIGKILL ended; "));
+  report_.ranks[5].status = killed_by(SIGKILL);
   EXPECT_THAT(text(), HasSubstr("  why     dlaunch did not send the signal; the records of the "
                                 "kernel's memory\n"));
 }
@@ -221,7 +225,8 @@ TEST_F(FailureWordsTest, ADebuggerWithoutInput) {
   EXPECT_THAT(text(), HasSubstr("  try     --set stdin=rank0: without it"));
   SummaryInput input{&plan_, report_, kSummaryRun, evidence_};
   input.stdin_for = StdinFor::rank0;
-  EXPECT_THAT(summary_text(input), testing::Not(HasSubstr("stdin=rank0"))) << "the user has left it";
+  EXPECT_THAT(summary_text(input), testing::Not(HasSubstr("stdin=rank0")))
+      << "the user has left it";
 }
 
 }  // namespace

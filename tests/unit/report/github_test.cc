@@ -50,7 +50,8 @@ TEST_F(GitHub, ARunThatEndedWellHasNoAnnotation) {
 TEST_F(GitHub, TheStepSummaryIsWhatTheConsoleSays) {
   plan_.name = "a`b";
   evidence_.last_lines = {"# no heading", "~~~", "<b>"};
-  EXPECT_THAT(github_step_summary(input()), StartsWith("### dlaunch: failed\n\n    dlaunch: FAILED"));
+  EXPECT_THAT(github_step_summary(input()),
+              StartsWith("### dlaunch: failed\n\n    dlaunch: FAILED"));
   EXPECT_THAT(github_step_summary(input()), HasSubstr("\n        | # no heading\n"));
 }
 

@@ -20,9 +20,9 @@ TEST(NanNotes, AValueOfAWatchedQuantity) {
 }
 
 TEST(NanNotes, OtherMentionsDoNotCount) {
-  for (const char* text : {"", "nan", "loss 0.5", "banana loss", "loss nanny", "mean    NaN   NaN",
-                           "no nan was found", "the loss is finite, not nan", "lossnan",
-                           "loss\nnan"}) {
+  for (const char* text :
+       {"", "nan", "loss 0.5", "banana loss", "loss nanny", "mean    NaN   NaN", "no nan was found",
+        "the loss is finite, not nan", "lossnan", "loss\nnan"}) {
     EXPECT_EQ(printed_nan(text), std::nullopt) << text;
   }
 }

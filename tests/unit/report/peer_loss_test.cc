@@ -33,8 +33,9 @@ const std::vector<Message> kMessages{
     {"Connection closed by remote peer",
      "a100-22:183006:183181 [1] misc/socket.cc:538 NCCL WARN Net : Connection closed by remote "
      "peer a100-22.pcluster<47861>"},
-    {"Connection reset by remote peer", "ucp._libs.exceptions.UCXConnectionReset: <stream_recv>: "
-                                        "Connection reset by remote peer"},
+    {"Connection reset by remote peer",
+     "ucp._libs.exceptions.UCXConnectionReset: <stream_recv>: "
+     "Connection reset by remote peer"},
     {"remote process exited",
      "torch.distributed.DistBackendError: NCCL error in: "
      "/pytorch/torch/csrc/distributed/c10d/NCCLUtils.hpp:268, remote process exited or there was "

@@ -96,6 +96,7 @@ TEST(RunEnding, OfARankThatLeftEarly) {
   report.ranks.assign(4, make_end(How::exited, code(1), milliseconds(1)));
   EXPECT_EQ(ending_text(read_back(report)),
             "failed after 2.0 s: ranks 2, 3 left with code 0 before the others");
+  EXPECT_EQ(ending_code(read_back(report)), "1, rank 2");
 }
 
 }  // namespace

@@ -99,7 +99,7 @@ TEST(Codec, AnotherCborLibraryReadsIt) {
                             {"out_of_memory", Json::binary({})},
                             {"mpi", "fine"},
                             {"mpi_world", 0},
-                 {"oom_ruled_out", false},
+                            {"oom_ruled_out", false},
                             {"oom_ruled_out", false}}},
                           {"at", -5},
                           {"after_signal", false}}));

@@ -10,7 +10,8 @@ using testing::Optional;
 
 TEST(NodeNotices, AreHarmlessLinesOfABoundedLength) {
   NodeNotices notices;
-  EXPECT_THAT(notices.take("its guardian was killed"), Optional(std::string("its guardian was killed")));
+  EXPECT_THAT(notices.take("its guardian was killed"),
+              Optional(std::string("its guardian was killed")));
   EXPECT_THAT(notices.take("\x1b]0;title\a\x1b[2Jtext\x9b\x01\nmore"),
               Optional(std::string("text\xEF\xBF\xBD??more")));
   EXPECT_EQ(notices.take(std::string(1'000'000, 'x'))->size(), NodeNotices::kColumns);
@@ -18,7 +19,8 @@ TEST(NodeNotices, AreHarmlessLinesOfABoundedLength) {
 
 TEST(NodeNotices, AreBoundedInNumber) {
   NodeNotices notices;
-  for (std::size_t i = 1; i < NodeNotices::kMost; ++i) EXPECT_THAT(notices.take("x"), Optional(std::string("x")));
+  for (std::size_t i = 1; i < NodeNotices::kMost; ++i)
+    EXPECT_THAT(notices.take("x"), Optional(std::string("x")));
   EXPECT_THAT(notices.take("x"), Optional(EndsWith("no more of it is shown)")));
   EXPECT_EQ(notices.take("x"), std::nullopt);
 }
