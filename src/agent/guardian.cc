@@ -69,7 +69,7 @@ AgentPlace take_place(const Status& opened) {
 void tell_what_is_left() {
   const std::vector<StuckProcess> stuck = find_stuck(descendants());
   if (stuck.empty()) return;
-  std::fprintf(stderr, "dlaunch: %s; SIGKILL is on its way and ends it when the kernel lets it\n",
+  std::fprintf(stderr, "dlaunch: %s; SIGKILL takes effect when the kernel lets it\n",
                describe(stuck).c_str());
 }
 

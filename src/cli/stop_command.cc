@@ -12,6 +12,7 @@
 #include "cli/commands.h"
 #include "cli/print.h"
 #include "cli/run_places.h"
+#include "launch/front/bounded_work.h"
 #include "launch/front/front_link.h"
 #include "os/clock.h"
 #include "os/job_tree.h"
@@ -28,6 +29,8 @@ constexpr std::chrono::seconds kMargin{30};
 /// So long after its ranks should have been killed a launcher cannot do it, and we do.
 constexpr std::chrono::seconds kKillAfter{5};
 constexpr std::chrono::seconds kKillLimit{3};
+/// So long a file may take to be read.
+constexpr std::chrono::seconds kFileLimit{10};
 
 constexpr const char* kFooter =
     "Examples:\n"
@@ -120,7 +123,7 @@ class DirectEnd {
   [[nodiscard]] bool gave_up() const { return stuck_for_ >= kGiveUpAfter; }
   [[nodiscard]] std::string text() const {
     return (killed_ > 0 ? "its processes have been killed; " : "its launcher has not ended; ") +
-           remains_ + "; it ends when that answers";
+           remains_ + "; the run ends when that answers";
   }
 
  private:
@@ -147,7 +150,17 @@ struct StopCommand {
   std::string word;
   bool now = false;
 
+  /// The run's folder may be where nothing answers.
   int execute() const {
+    const WatchedWork done = watch_work(kFileLimit, [this] { return stop(); });
+    if (done.stuck.empty()) return done.code;
+    return print_error({exit_code::kTimeLimit,
+                        "the run folder cannot be read: " + done.stuck +
+                            "\n         try: Ctrl-C twice where the run was started, or kill -9 of "
+                            "its dlaunch there"});
+  }
+
+  int stop() const {
     if (word == "-9")  // as kill(1) has it; a number is no option to the parser
       return print_error({exit_code::kUsage, "to kill at once: dlaunch stop --now"});
     const auto places = run_places("");

@@ -22,6 +22,8 @@ namespace {
 constexpr std::size_t kSmallWrite = 4096;
 constexpr std::size_t kLargeWrite = std::size_t{256} << 10;
 constexpr std::chrono::milliseconds kSlow{20};
+// Where no thread is to be had, each write waits for a reader that is behind so long at most.
+constexpr std::chrono::milliseconds kWithoutThread{100};
 // Texts shorter than this together become one queue entry.
 constexpr std::size_t kJoined = std::size_t{16} << 10;
 constexpr std::size_t kMaxPieces = 64;
@@ -239,7 +241,7 @@ void ConsoleLane::write(const std::shared_ptr<ConsoleLane>& self, std::string te
     queue.push_back(std::move(text));
   }
   lane.ensure_thread(self);
-  if (!lane.has_thread_) return lane.write_without_thread(std::chrono::milliseconds(0));
+  if (!lane.has_thread_) return lane.write_without_thread(kWithoutThread);
   lane.work_.notify_one();
 }
 

@@ -5,6 +5,7 @@
 #include <cstdint>
 #include <cstdlib>
 #include <iterator>
+#include <map>
 #include <optional>
 
 #include <fcntl.h>
@@ -115,6 +116,26 @@ bool lies_in(std::string_view path, std::string_view mount) {
   return path.starts_with(mount) && (path.size() == mount.size() || path[mount.size()] == '/');
 }
 
+/// " for ext4 at /data (/dev/sdb1) (state D, percpu_rwsem_wait)"
+std::string awaited_by(const StuckProcess& process) {
+  std::string text = " for " + (process.file_system.empty() ? "the kernel" : process.file_system);
+  text += " (state D";
+  if (!process.wait_channel.empty()) text += ", " + process.wait_channel;
+  return text + ')';
+}
+
+/// "a", "a and b", "a, b, c, d and 2 more"
+std::string listed(const std::vector<std::string>& words) {
+  const std::size_t shown = std::min(words.size(), kMostNamed);
+  std::string text;
+  for (std::size_t i = 0; i < shown; ++i) {
+    const bool last = i + 1 == words.size();
+    text += (i == 0 ? "" : last ? " and " : ", ") + words[i];
+  }
+  if (words.size() > shown) text += " and " + std::to_string(words.size() - shown) + " more";
+  return text;
+}
+
 }  // namespace
 
 char state_of(pid_t pid) {
@@ -148,19 +169,18 @@ bool are_beyond_kill(const std::vector<pid_t>& pids) {
 }
 
 std::string describe(const StuckProcess& process) {
-  std::string text = "pid " + std::to_string(process.pid) + " (" + process.name + ") waits for ";
-  text += process.file_system.empty() ? "the kernel" : process.file_system;
-  text += " (state D";
-  if (!process.wait_channel.empty()) text += ", " + process.wait_channel;
-  return text + ')';
+  return describe(std::vector<StuckProcess>{process});
 }
 
 std::string describe(const std::vector<StuckProcess>& processes) {
+  std::map<std::string, std::vector<std::string>> waiting;  // for what -> who
+  for (const StuckProcess& process : processes) {
+    waiting[awaited_by(process)].push_back("pid " + std::to_string(process.pid) + " (" +
+                                           process.name + ')');
+  }
   std::string text;
-  for (std::size_t i = 0; i < std::min(processes.size(), kMostNamed); ++i)
-    text += (i == 0 ? "" : "; ") + describe(processes[i]);
-  if (processes.size() > kMostNamed)
-    text += "; and " + std::to_string(processes.size() - kMostNamed) + " more";
+  for (const auto& [what, who] : waiting)
+    text += (text.empty() ? "" : "; ") + listed(who) + (who.size() == 1 ? " waits" : " wait") + what;
   return text;
 }
 

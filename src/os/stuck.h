@@ -30,7 +30,8 @@ struct StuckProcess {
 
 /// "pid 4711 (python) waits for ext4 at /data (/dev/sdb1) (state D, percpu_rwsem_wait)".
 [[nodiscard]] std::string describe(const StuckProcess& process);
-/// Several of them, with "; " between; at most four, then how many more.
+/// Several of them, those that wait for the same thing together, at most four of each: "pid 7
+/// (engine), pid 9 (agent) and 3 more wait for ...; pid 10 (sh) waits for ...".
 [[nodiscard]] std::string describe(const std::vector<StuckProcess>& processes);
 
 /// Of the mount in which an absolute path lies, by the text of /proc/self/mountinfo (proc(5)): "ext4

@@ -7,10 +7,10 @@ import time
 
 from case import case
 from expectations import expect, expect_equal, expect_in
-from frozen import file_system
+from frozen import file_system, silent_server
 from processes import command_of, stat_of, wait_until
 
-NODE_LOST, TIME_LIMIT, INTERRUPTED, TERMINATED = 69, 124, 130, 143
+INTERNAL, TIME_LIMIT, INTERRUPTED, TERMINATED = 70, 124, 130, 143
 BOUND = 45.0  # seconds in which dlaunch is to return on a busy machine; it takes about half of that
 # Prints all the time, so that whoever writes the log waits soon.
 CHATTER = "echo $$ > $CASE/pid-$RANK; while :; do echo line; sleep 0.05; done"
@@ -74,6 +74,8 @@ def ctrl_c_twice_ends_the_ranks(box):
         expect_in("ext4 at " + frozen.folder, run.text, "what is waited for")
         expect_in("state D", run.text, "how")
         thaw_and_expect_nobody(box, frozen)
+        summary = box.json("summary.json", runs="frozen/runs")
+        expect_equal((summary["cause"], summary["exit_code"]), ("cancelled", INTERRUPTED), "what is recorded in the end")
 
 
 @case(alone=True, budget=150.0)
@@ -84,6 +86,19 @@ def kill_9_of_the_front_ends_the_ranks(box):
         run.signal(signal.SIGKILL)
         run.end(-signal.SIGKILL, left=1000)
         wait_until(lambda: not any(map(is_alive, ranks)), "the ranks end", BOUND, pause=0.1)
+        thaw_and_expect_nobody(box, frozen)
+
+
+@case(alone=True, budget=150.0)
+def kill_9_of_the_engine_ends_the_ranks(box):
+    with file_system(box) as frozen:
+        run, ranks = chatter(box, logs=frozen.folder + "/runs")
+        engine = run.chain()[0]
+        freeze_under(run, frozen)
+        os.kill(engine, signal.SIGKILL)
+        run.end(INTERNAL, patience=BOUND, left=1000)
+        expect_dead(ranks)
+        expect_in("ext4 at " + frozen.folder, run.text, "what is waited for")
         thaw_and_expect_nobody(box, frozen)
 
 
@@ -148,3 +163,12 @@ def a_rank_that_waits_for_a_file_system_is_named(box):
         expect_in("ext4 at " + frozen.folder, run.text, "what is waited for")
         frozen.thaw()
         box.expect_nobody("after the file system answers again", BOUND)
+
+
+@case(alone=True, budget=90.0)
+def stop_of_a_run_whose_folder_cannot_be_read_says_so(box):
+    with silent_server(box) as folder:
+        stop = box.start("stop", folder + "/runs/20261120-210142-k3f")
+        stop.end(TIME_LIMIT, patience=BOUND, left=1000)
+        expect_in("fuse at " + folder, stop.text, "what is waited for")
+    box.expect_nobody("after the server has gone", BOUND)

@@ -2,6 +2,7 @@
 it waits in an uninterruptible system call, as on a network file system whose server is gone."""
 
 import contextlib
+import ctypes
 import os
 import subprocess
 
@@ -11,7 +12,10 @@ SIZE = 48 << 20
 
 
 def _run(*argv):
-    return subprocess.run(argv, stdout=subprocess.PIPE, stderr=subprocess.STDOUT, text=True, check=False)
+    try:
+        return subprocess.run(argv, stdout=subprocess.PIPE, stderr=subprocess.STDOUT, text=True, check=False)
+    except OSError as error:  # the program is not installed
+        return subprocess.CompletedProcess(argv, 127, f"{argv[0]}: {error.strerror}")
 
 
 class Frozen:
@@ -50,3 +54,23 @@ def file_system(box):
         if _run("umount", folder).returncode != 0:
             _run("umount", "-l", folder)
         os.remove(image)
+
+
+@contextlib.contextmanager
+def silent_server(box):
+    """A FUSE mount whose server never says a word: every look at it waits."""
+    folder = box.make_folder("silent")
+    try:
+        server = os.open("/dev/fuse", os.O_RDWR | os.O_CLOEXEC)
+    except OSError as error:
+        raise Skip(f"/dev/fuse: {error.strerror}") from error
+    libc = ctypes.CDLL(None, use_errno=True)
+    options = f"fd={server},rootmode=40000,user_id={os.getuid()},group_id={os.getgid()}"
+    if libc.mount(b"silent", folder.encode(), b"fuse", 0, options.encode()) != 0:
+        os.close(server)
+        raise Skip(f"no FUSE mount: {os.strerror(ctypes.get_errno())}")
+    try:
+        yield folder
+    finally:
+        os.close(server)  # ends all requests
+        libc.umount2(folder.encode(), 2)

@@ -3,6 +3,7 @@
 
 #include <chrono>
 #include <functional>
+#include <string>
 
 #include <sys/types.h>
 
@@ -12,5 +13,14 @@ namespace dlaunch {
 /// process that is still at it: it goes on by itself and ends with its work. Does the work here where
 /// a fork is refused. Must be called before any thread exists.
 pid_t do_within(std::chrono::milliseconds limit, const std::function<void()>& work);
+
+struct WatchedWork {
+  int code = 0;       // its exit code, or 128 + n
+  std::string stuck;  // not empty: it was given up; who waits for what (os/stuck.h)
+};
+
+/// Runs `work` in a process of its own, which ends with the caller, and gives it up when it was in an
+/// uninterruptible system call for `limit`. Must be called before any thread exists.
+[[nodiscard]] WatchedWork watch_work(std::chrono::seconds limit, const std::function<int()>& work);
 
 }  // namespace dlaunch

@@ -31,14 +31,15 @@ LaunchPlan plan_of(const std::string& run_folder) {
 }  // namespace
 
 void record_engine_death(const std::string& run_folder, const std::string& shown_folder,
-                         const std::string& what) {
+                         const EngineDeath& death) {
   const auto run = read_run(run_folder);
   if (run && run->witness.ending) return;
   LaunchPlan plan = plan_of(run_folder);
   RunReport report;
-  report.exit_code = exit_code::kInternal;
-  report.cause = Cause::internal;
-  report.detail = what;
+  report.exit_code = death.exit_code;
+  report.cause = death.cause;
+  report.signal = death.signal;
+  report.detail = death.what;
   RankEnd lost;
   lost.how = RankEnd::How::lost;
   report.ranks.assign(plan.ranks.size(), lost);

@@ -1,13 +1,22 @@
-// The last word on a run whose engine was killed: the front says it in the engine's place.
+// The last word on a run whose engine was killed or given up: the front says it in the engine's place.
 #pragma once
 
 #include <string>
 
+#include "model/report.h"
+
 namespace dlaunch {
 
-/// Writes summary.json (cause "internal", exit code 70) into the folder of a run that has none. The
-/// ranks are lost: nobody saw their ends. Failing that is said on stderr.
+struct EngineDeath {
+  std::string what;
+  Cause cause = Cause::internal;
+  int exit_code = exit_code::kInternal;
+  int signal = 0;  // when cancelled
+};
+
+/// Writes summary.json into the folder of a run that has none. The ranks are lost: their ends were
+/// not seen. Failing that is said on stderr.
 void record_engine_death(const std::string& run_folder, const std::string& shown_folder,
-                         const std::string& what);
+                         const EngineDeath& death);
 
 }  // namespace dlaunch

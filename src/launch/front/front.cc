@@ -188,15 +188,15 @@ class Front {
         signal_name(WTERMSIG(status)) + "; " +
         (clean ? "every process of the job has been ended" : "processes of the job may be left");
     std::fprintf(stderr, "dlaunch: internal error: %s\n", what.c_str());
-    record(what);
+    record({what});
     return exit_code::kInternal;
   }
 
   /// The folder may be where nothing is written now.
-  void record(const std::string& what) const {
+  void record(const EngineDeath& death) const {
     if (run_folder_.empty()) return;
     const pid_t writer = do_within(
-        kRecordLimit, [&] { record_engine_death(run_folder_, shown_folder_, what); });
+        kRecordLimit, [&] { record_engine_death(run_folder_, shown_folder_, death); });
     if (writer == 0) return;
     std::fprintf(stderr, "dlaunch: pid %d writes %s/summary.json as soon as %s answers\n",
                  static_cast<int>(writer), shown_folder_.c_str(), run_file_system().c_str());
@@ -256,14 +256,18 @@ class Front {
                          "process of the job has been ended but those named here\n",
                  LastResort::kLeaveAfter);
     tell_what_is_left();
-    record("stopped by the user while the launcher waited for " + run_file_system());
-    return exit_code::kSignalBase + cancelled_by_;
+    const int code = exit_code::kSignalBase + cancelled_by_;
+    record({"the launcher waited for " + run_file_system() + " and was given up", Cause::cancelled,
+            code, cancelled_by_});
+    return code;
   }
 
   void tell_what_is_left() const {
     const std::vector<StuckProcess> stuck = find_stuck(descendants(before_));
     if (stuck.empty()) return;
-    std::fprintf(stderr, "dlaunch: %s; ends as soon as the kernel lets it\n", describe(stuck).c_str());
+    std::fprintf(stderr, "dlaunch: %s; %s as soon as the kernel lets %s\n",
+                 describe(stuck).c_str(), stuck.size() == 1 ? "it ends" : "they end",
+                 stuck.size() == 1 ? "it" : "them");
   }
 
   // Orphans of the engine come to us (subreaper): the guardian is among them and ends when all is

@@ -42,7 +42,10 @@ TEST(Stuck, IsDescribedWithAllThatIsKnown) {
   EXPECT_EQ(describe(StuckProcess{7, "python", "", ""}),
             "pid 7 (python) waits for the kernel (state D)");
   const std::vector<StuckProcess> many(6, StuckProcess{7, "a", "", ""});
-  EXPECT_TRUE(describe(many).ends_with("; and 2 more"));
+  EXPECT_EQ(describe(many),
+            "pid 7 (a), pid 7 (a), pid 7 (a), pid 7 (a) and 2 more wait for the kernel (state D)");
+  EXPECT_EQ(describe({StuckProcess{7, "a", "", "x"}, {8, "b", "", "x"}, {9, "c", "", "y"}}),
+            "pid 7 (a) and pid 8 (b) wait for x (state D); pid 9 (c) waits for y (state D)");
 }
 
 TEST(Stuck, AProcessThatRunsIsNeitherStuckNorBeyondKill) {
