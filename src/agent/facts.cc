@@ -108,7 +108,9 @@ Result<ReservedPort> FactsService::reserve_new_port() {
 
 void FactsService::mark_taken(std::vector<CpuCore>& cores) {
   if (!locks_) {
-    if (auto opened = CoreLocks::open()) locks_ = std::move(*opened);
+    auto opened = CoreLocks::open();
+    if (opened) locks_ = std::move(*opened);
+    no_locks_ = opened ? "" : opened.error().message;
   }
   if (!locks_) return;
   std::vector<int> cpus;
@@ -129,10 +131,12 @@ ReservedPort* FactsService::held_port(std::uint16_t port) {
   return held == ports_.end() ? nullptr : &held->second;
 }
 
-bool FactsService::lock_cores(const std::vector<int>& cpus) {
-  // Where there is no lock file to be had, other runs cannot be seen; a run alone is the likelier
-  // case.
-  return !locks_ || locks_->try_lock(cpus);
+FactsService::Cores FactsService::lock_cores(const std::vector<int>& cpus) {
+  // A run alone is the likelier case.
+  if (!locks_)
+    return {true, "cores of other runs are not known, and ranks may share them: " + no_locks_};
+  if (locks_->try_lock(cpus)) return {};
+  return {false, "another run took the planned cores first: ranks are not bound"};
 }
 
 void FactsService::unlock_cores() {

@@ -5,6 +5,7 @@
 #include <map>
 #include <optional>
 #include <set>
+#include <string>
 #include <vector>
 
 #include "os/core_locks.h"
@@ -25,9 +26,13 @@ class FactsService {
   [[nodiscard]] ReservedPort* held_port(std::uint16_t port);
   void release_all_ports() { ports_.clear(); }
 
-  /// Takes the cores for the attempt; false if another run was quicker. True where locks cannot be
-  /// had.
-  [[nodiscard]] bool lock_cores(const std::vector<int>& cpus);
+  struct Cores {
+    bool are_ours = true;
+    std::string note;  // for the user; empty: all is well
+  };
+  /// Takes the cores for the attempt. They are not ours if another run was quicker. Where locks
+  /// cannot be had, they are, and the note says why other runs are not seen.
+  [[nodiscard]] Cores lock_cores(const std::vector<int>& cpus);
   void unlock_cores();
 
  private:
@@ -38,6 +43,7 @@ class FactsService {
   std::map<std::uint16_t, ReservedPort> ports_;
   std::set<std::uint16_t> given_;  // free ports of this and earlier attempts
   std::optional<CoreLocks> locks_;
+  std::string no_locks_;  // why there are none
 };
 
 }  // namespace dlaunch

@@ -1,47 +1,87 @@
 #include "os/core_locks.h"
 
-#include <fcntl.h>
-#include <sys/stat.h>
-#include <unistd.h>
-
 #include <algorithm>
 #include <cerrno>
-#include <utility>
+#include <charconv>
+#include <cstdio>
+#include <limits>
+#include <memory>
+#include <set>
+#include <sstream>
 
-#include "os/unnamed_file.h"
+#include <dirent.h>
+#include <fcntl.h>
+#include <sys/stat.h>
+#include <sys/sysmacros.h>
+#include <unistd.h>
+
+#include "os/proc_file.h"
+#include "os/unique_fd.h"
 
 namespace dlaunch {
 
 namespace {
 
-constexpr const char* kName = "/dlaunch-cores";
-constexpr mode_t kForAll = 0666;
+constexpr const char* kName = "dlaunch-cores-";
+constexpr std::size_t kMostLockText = std::size_t{4} << 20;
 
-/// Never O_CREAT on a file that may be somebody else's: in a sticky folder that is refused
-/// (fs.protected_regular, proc(5)). O_NONBLOCK: a FIFO in its place must not hold us up.
-int open_existing(const std::string& path) {
-  return ::open(path.c_str(), O_RDWR | O_NOFOLLOW | O_CLOEXEC | O_NONBLOCK);
+std::string own_path(const std::string& folder) {
+  return folder + '/' + kName + std::to_string(::geteuid());
 }
 
-/// Where files cannot be made without a name; its temporary name stays if we are killed in here.
-int make_by_temporary_name(const std::string& path) {
-  std::string temporary = path + ".XXXXXX";
-  const UniqueFd file(::mkostemp(temporary.data(), O_CLOEXEC));
-  if (!file) return errno;
-  int error = 0;
-  if (::fchmod(file.get(), kForAll) != 0 || ::link(temporary.c_str(), path.c_str()) != 0)
-    error = errno;
-  ::unlink(temporary.c_str());
-  return error;
+/// Both ends included.
+struct Range {
+  int first = 0;
+  int last = 0;
+};
+
+bool holds(const std::vector<Range>& ranges, int cpu) {
+  return std::any_of(ranges.begin(), ranges.end(),
+                     [&](const Range& one) { return one.first <= cpu && cpu <= one.last; });
 }
 
-/// It gets its name when everybody may open it, so that nobody ever sees it half made. Returns 0 or
-/// errno; EEXIST is fine.
-int make(const std::string& folder, const std::string& path) {
-  const UniqueFd file = open_unnamed_file(folder, kForAll);
-  if (!file || ::fchmod(file.get(), kForAll) != 0) return make_by_temporary_name(path);
-  const int error = give_name(file, path);
-  return error == 0 || error == EEXIST ? error : make_by_temporary_name(path);
+/// "08:02:1234" as /proc/locks names a file.
+std::string name_in_locks(const struct stat& about) {
+  char text[64];
+  std::snprintf(text, sizeof text, "%02x:%02x:%llu", major(about.st_dev), minor(about.st_dev),
+                static_cast<unsigned long long>(about.st_ino));
+  return text;
+}
+
+/// The files of the other users that have a right to their names.
+std::set<std::string> files_of_others(const std::string& folder) {
+  std::set<std::string> files;
+  const std::unique_ptr<DIR, int (*)(DIR*)> entries(::opendir(folder.c_str()), ::closedir);
+  while (const dirent* entry = entries ? ::readdir(entries.get()) : nullptr) {
+    const std::string name = entry->d_name;
+    struct stat about {};
+    if (!name.starts_with(kName) ||
+        ::fstatat(::dirfd(entries.get()), entry->d_name, &about, AT_SYMLINK_NOFOLLOW) != 0)
+      continue;
+    const bool is_its_owners = name == kName + std::to_string(about.st_uid) &&
+                               S_ISREG(about.st_mode) && (about.st_mode & 077) == 0;
+    if (is_its_owners && about.st_uid != ::geteuid()) files.insert(name_in_locks(about));
+  }
+  return files;
+}
+
+/// proc(5): "7: OFDLCK ADVISORY  WRITE -1 00:1a:1234 5 EOF", and lines with "->" of those who wait.
+std::vector<Range> locked_by_others(const std::string& folder) {
+  std::vector<Range> ranges;
+  const std::set<std::string> files = files_of_others(folder);
+  if (files.empty()) return ranges;
+  std::istringstream lines(read_proc_file("/proc/locks", kMostLockText));
+  for (std::string line; std::getline(lines, line);) {
+    std::istringstream words(line);
+    std::string number, kind, advisory, type, pid, file, last;
+    int first = 0;
+    words >> number >> kind >> advisory >> type >> pid >> file >> first >> last;
+    if (!words || kind != "OFDLCK" || type != "WRITE" || !files.contains(file)) continue;
+    int end = std::numeric_limits<int>::max();
+    (void)std::from_chars(last.data(), last.data() + last.size(), end);
+    ranges.push_back({first, end});
+  }
+  return ranges;
 }
 
 struct flock lock_of(short type, int first, int last) {
@@ -89,47 +129,45 @@ tl::unexpected<Error> refuse(const std::string& path, const std::string& why) {
   return fail(exit_code::kInternal, path + ": " + why);
 }
 
+/// O_NONBLOCK: a FIFO in its place must not hold us up.
 Result<int> open_in(const std::string& folder) {
-  const std::string path = folder + kName;
-  int file = open_existing(path);
-  if (file < 0 && errno == ENOENT) {
-    const int error = make(folder, path);
-    if (error != 0 && error != EEXIST) return refuse(path, errno_text(error));
-    file = open_existing(path);
-  }
-  if (file < 0) {
-    if (errno == ELOOP)
-      return refuse(path, "it is a symbolic link, which is not followed; remove it");
-    return refuse(path, errno_text(errno));
-  }
+  const std::string path = own_path(folder);
+  UniqueFd file(
+      ::open(path.c_str(), O_RDWR | O_CREAT | O_NOFOLLOW | O_CLOEXEC | O_NONBLOCK, 0600));
+  if (!file && errno == ELOOP)
+    return refuse(path, "it is a symbolic link, which is not followed; remove it");
+  if (!file) return refuse(path, errno_text(errno));
   struct stat status = {};
-  if (::fstat(file, &status) != 0 || !S_ISREG(status.st_mode)) {
-    ::close(file);
+  if (::fstat(file.get(), &status) != 0 || !S_ISREG(status.st_mode))
     return refuse(path, "it is no regular file; remove it");
-  }
-  return file;
+  if (status.st_uid != ::geteuid() || (status.st_mode & 077) != 0)
+    return refuse(path, "it is somebody else's or open to others; remove it");
+  return file.release();
 }
 
 }  // namespace
 
 Result<CoreLocks> CoreLocks::open(const std::string& folder) {
-  if (!folder.empty()) {
-    return open_in(folder).map([](int file) { return CoreLocks(file); });
+  std::string problems;
+  for (const std::string& place :
+       folder.empty() ? std::vector<std::string>{"/dev/shm", "/tmp"} : std::vector{folder}) {
+    const Result<int> file = open_in(place);
+    if (file) return CoreLocks(*file, place);
+    problems += (problems.empty() ? "" : "; ") + file.error().message;
   }
-  const Result<int> shared = open_in("/dev/shm");
-  if (shared) return CoreLocks(*shared);
-  const Result<int> temporary = open_in("/tmp");
-  if (temporary) return CoreLocks(*temporary);
-  return fail(exit_code::kInternal, shared.error().message + "; " + temporary.error().message);
+  return fail(exit_code::kInternal, problems);
 }
 
 CoreLocks::CoreLocks(CoreLocks&& other) noexcept
-    : file_(std::exchange(other.file_, -1)), held_(std::exchange(other.held_, {})) {}
+    : file_(std::exchange(other.file_, -1)),
+      folder_(std::move(other.folder_)),
+      held_(std::exchange(other.held_, {})) {}
 
 CoreLocks& CoreLocks::operator=(CoreLocks&& other) noexcept {
   if (this != &other) {
     if (file_ >= 0) ::close(file_);
     file_ = std::exchange(other.file_, -1);
+    folder_ = std::move(other.folder_);
     held_ = std::exchange(other.held_, {});
   }
   return *this;
@@ -149,9 +187,11 @@ std::vector<int> CoreLocks::taken(const std::vector<int>& cpus) const {
     }
     return true;
   });
+  const std::vector<Range> others = locked_by_others(folder_);
   std::vector<int> result;
-  std::copy_if(cpus.begin(), cpus.end(), std::back_inserter(result),
-               [&](int cpu) { return std::binary_search(busy.begin(), busy.end(), cpu); });
+  std::copy_if(cpus.begin(), cpus.end(), std::back_inserter(result), [&](int cpu) {
+    return std::binary_search(busy.begin(), busy.end(), cpu) || holds(others, cpu);
+  });
   return result;
 }
 
@@ -161,11 +201,16 @@ bool CoreLocks::try_lock(const std::vector<int>& cpus) {
   std::set_difference(wanted.begin(), wanted.end(), held_.begin(), held_.end(),
                       std::back_inserter(added));
   std::vector<std::pair<int, int>> locked;
-  const bool all = for_each_run(added, [&](int first, int last) {
+  bool all = for_each_run(added, [&](int first, int last) {
     if (!set_lock(file_, F_WRLCK, first, last)) return false;
     locked.emplace_back(first, last);
     return true;
   });
+  // Looked for when ours are there to be seen: of two users at least one sees the other.
+  if (all) {
+    const std::vector<Range> others = locked_by_others(folder_);
+    all = std::none_of(added.begin(), added.end(), [&](int cpu) { return holds(others, cpu); });
+  }
   if (!all) {
     for (const auto& [first, last] : locked) set_lock(file_, F_UNLCK, first, last);
     return false;

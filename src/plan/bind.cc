@@ -117,7 +117,7 @@ std::string why_not_bound(const NodeFacts& facts, std::size_t ranks, std::size_t
 
 CoreBinding bind_ranks(const NodeFacts& facts, const std::vector<int>& homes,
                        Binding::Cpus wanted) {
-  CoreBinding binding{std::vector<std::vector<int>>(homes.size()), ""};
+  CoreBinding binding{std::vector<std::vector<int>>(homes.size()), "", false};
   const std::size_t free = free_cores(facts);
   if (wanted == Binding::Cpus::none) {
     binding.note = "not bound: binding.cpus is none";
@@ -125,6 +125,7 @@ CoreBinding bind_ranks(const NodeFacts& facts, const std::vector<int>& homes,
   }
   if (homes.size() > free) {
     binding.note = why_not_bound(facts, homes.size(), free);
+    binding.is_crowded_out = homes.size() <= facts.cores.size();
     return binding;
   }
   std::vector<Pool> pools = pools_of(facts);

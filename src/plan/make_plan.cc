@@ -249,14 +249,10 @@ std::vector<std::string> gpu_notes(const JobSpec& spec, const NodeGpus& gpus, co
   return notes;
 }
 
+using NotesOfNodes = std::map<std::string, std::vector<const NodePlan*>>;
+
 /// A note that is true for many nodes is given once, with the first of them and their number.
-void add_gpu_notes(const JobSpec& spec, const std::vector<NodeGpus>& gpus, LaunchPlan& plan) {
-  std::map<std::string, std::vector<const NodePlan*>> nodes_of;
-  for (std::size_t i = 0; i < plan.nodes.size(); ++i) {
-    for (std::string& note : gpu_notes(spec, gpus[i], plan.nodes[i], plan)) {
-      nodes_of[std::move(note)].push_back(&plan.nodes[i]);
-    }
-  }
+void add_notes(const NotesOfNodes& nodes_of, LaunchPlan& plan) {
   for (const auto& [note, nodes] : nodes_of) {
     const std::size_t more = nodes.size() - 1;
     plan.notes.push_back(nodes.front()->name +
@@ -270,6 +266,7 @@ void add_gpu_notes(const JobSpec& spec, const std::vector<NodeGpus>& gpus, Launc
 /// `cluster`: with_shares().
 Status bind_nodes(const JobSpec& spec, const Cluster& cluster, const std::vector<NodeGpus>& gpus,
                   const std::vector<MachineShare>& shares, LaunchPlan& plan) {
+  NotesOfNodes notes;
   for (std::size_t i = 0; i < plan.nodes.size(); ++i) {
     NodePlan& node = plan.nodes[i];
     const auto homes = assign_gpus(spec, gpus[i], node, !cluster.is_assumed, plan);
@@ -280,12 +277,17 @@ Status bind_nodes(const JobSpec& spec, const Cluster& cluster, const std::vector
     if (by_mpirun) binding.note = "mpirun binds ranks: see its command";
     if (shares[i].nodes > 1 && spec.binding.cpus != Binding::Cpus::none)
       binding.note = note_of_share(shares[i], binding.note);
+    if (binding.is_crowded_out) notes["ranks are " + binding.note].push_back(&node);
     node.binding_note = std::move(binding.note);
     for (std::size_t local = 0; local < node.ranks.size(); ++local) {
       plan.ranks[node.ranks[local].value].cpus = std::move(binding.cpus[local]);
     }
   }
-  add_gpu_notes(spec, gpus, plan);
+  for (std::size_t i = 0; i < plan.nodes.size(); ++i) {
+    for (std::string& note : gpu_notes(spec, gpus[i], plan.nodes[i], plan))
+      notes[std::move(note)].push_back(&plan.nodes[i]);
+  }
+  add_notes(notes, plan);
   return {};
 }
 

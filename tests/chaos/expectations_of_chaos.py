@@ -87,7 +87,7 @@ def check_leftover_files(box, engine_lived):
     for folder in ("home", "tmp"):
         expect_equal(os.listdir(box.path(folder)), [], f"left in {folder}")
     for name in os.listdir("/dev/shm") if box.namespaced else []:
-        expect_equal(name, "dlaunch-cores", "left in /dev/shm")
+        expect_equal(name, f"dlaunch-cores-{os.geteuid()}", "left in /dev/shm")
         with open(os.path.join("/dev/shm", name), "r+b") as file:
             try:
                 fcntl.lockf(file, fcntl.LOCK_EX | fcntl.LOCK_NB)

@@ -1,10 +1,15 @@
 """Cores: near, exclusive between runs, and given back. Alone, since all runs on a machine share them."""
 
 import os
+import subprocess
+import sys
 
 from case import case
-from expectations import Skip, expect, expect_equal
+from cases_containment import NOBODY, as_nobody
+from expectations import Skip, expect, expect_equal, expect_in
+from processes import wait_until
 
+CROWDED_OUT = "ranks are not bound: "
 ALLOWED = os.sched_getaffinity(0)
 SHOW = "cat /proc/self/status | sed -n 's/^Cpus_allowed_list:[[:space:]]*//p' >$CASE/cpus.$RANK"
 
@@ -113,7 +118,56 @@ def a_run_without_free_cores_is_not_pinned(box):
         expect_equal(cpus_of(box, rank, "second"), ALLOWED, f"CPUs of rank {rank} of the second run")
     box.open_gate()
     first.end(0)
-    second.end(0)
+    expect_in(CROWDED_OUT, second.end(0).text, "what the second run says")
+
+
+@case(alone=True)
+def runs_of_two_users_do_not_share_cores(box):
+    other = as_nobody(box)
+    if not other:
+        raise Skip("needs root, to become another user")
+    count = len(physical_cores())
+    enough = os.path.join(other["cwd"], "enough")
+    first = box.start("run", "-n", str(count), "--", "sh", "-c", f"echo ready >ready.$RANK; until [ -e {enough} ]; do sleep 0.02; done", **other)
+    wait_until(lambda: all(os.path.exists(os.path.join(other["cwd"], f"ready.{rank}")) for rank in range(count)), "the other user's ranks are there", 15, 0.02)
+    second = box.run("run", "-n", "1", "--", "sh", "-c", SHOW)
+    expect_equal(cpus_of(box, 0), ALLOWED, "CPUs of the rank")
+    expect_in(CROWDED_OUT, second.text, "what the run says")
+    with open(enough, "w", encoding="utf-8"):
+        pass
+    first.end(0)
+
+
+LOCK_ALL = '''
+import fcntl, os, struct, sys
+for name in sorted(os.listdir("/dev/shm")) + ["dlaunch-cores", "dlaunch-cores-0", "dlaunch-cores-1234"]:
+    for how in (os.O_RDWR | os.O_CREAT, os.O_RDONLY):
+        try:
+            file = os.open("/dev/shm/" + name, how, 0o666)
+            fcntl.fcntl(file, 37, struct.pack("hhqqi4x", fcntl.F_WRLCK if how != os.O_RDONLY else fcntl.F_RDLCK, 0, 0, 0, 0))
+        except OSError:
+            pass
+print("locked", flush=True)
+sys.stdin.read()
+'''
+
+
+@case(alone=True)
+def another_user_cannot_keep_a_run_from_being_pinned(box):
+    need_cores(2)
+    other = as_nobody(box)
+    if not other:
+        raise Skip("needs root, to become another user")
+    box.run("run", "--", "true")
+    with subprocess.Popen([*other["prefix"], sys.executable, "-c", LOCK_ALL], stdin=subprocess.PIPE, stdout=subprocess.PIPE) as attacker:
+        expect_equal(attacker.stdout.readline(), b"locked\n", "the other user")
+        run = box.start("run", "-n", "2", "--set", "logs.dir=runs-second", "--", "sh", "-c", SHOW).end(0, left=1000)
+        attacker.stdin.close()
+    expect(not cpus_of(box, 0) & cpus_of(box, 1), f"the ranks are not pinned\n{run.report()}")
+    expect("not bound" not in run.text, run.text)
+    for name in ("dlaunch-cores", "dlaunch-cores-1234"):
+        if os.path.exists(f"/dev/shm/{name}") and os.stat(f"/dev/shm/{name}").st_uid == NOBODY:
+            os.unlink(f"/dev/shm/{name}")
 
 
 @case(alone=True)

@@ -145,11 +145,12 @@ void RankService::lock_cores(wire::StartRanks& request) {
   std::vector<int> cpus;
   for (const wire::StartRank& rank : request.ranks)
     cpus.insert(cpus.end(), rank.cpus.begin(), rank.cpus.end());
-  if (cpus.empty() || facts_.lock_cores(cpus)) return;
-  // Between the facts and now another run took them: two jobs on one core would be worse than no
-  // binding.
+  if (cpus.empty()) return;
+  const FactsService::Cores cores = facts_.lock_cores(cpus);
+  if (!cores.note.empty()) channel_.send(wire::Notice{cores.note});
+  if (cores.are_ours) return;
+  // Between the facts and now: two jobs on one core would be worse than no binding.
   for (wire::StartRank& rank : request.ranks) rank.cpus.clear();
-  channel_.send(wire::Notice{"another run took the planned cores first: ranks are not bound"});
 }
 
 bool RankService::descriptors_suffice(const wire::StartRanks& request) {

@@ -8,10 +8,12 @@
 #include <cstring>
 #include <ctime>
 #include <memory>
+#include <sstream>
 #include <thread>
 
 #include <dirent.h>
 #include <fcntl.h>
+#include <sys/random.h>
 #include <sys/socket.h>
 #include <sys/stat.h>
 #include <sys/time.h>
@@ -28,6 +30,10 @@ namespace dlaunch {
 namespace {
 
 constexpr int kBacklog = 8;
+// Nobody can tell whose a queue is that is full, so this one is not, even while the agent is stopped
+// and is_there() looks again and again.
+constexpr int kNamelessBacklog = 1024;
+constexpr int kSocketListens = 0x10000;  // __SO_ACCEPTCON of linux/net.h
 constexpr std::time_t kKeepWords = 24L * 60 * 60;
 // Within the shortest try of a launcher (launch/connect/reconnection), its login included.
 constexpr std::chrono::milliseconds kGuardianEnd{1500};
@@ -59,13 +65,34 @@ struct NamelessAddress {
 };
 
 /// unix(7), abstract: it begins with a null byte, and is in no file system.
-NamelessAddress nameless_address(SessionId id) {
+NamelessAddress nameless_address(const std::string& name) {
   NamelessAddress made;
   made.address.sun_family = AF_UNIX;
-  const std::string name = "dlaunch-" + session_name(id);
-  name.copy(made.address.sun_path + 1, sizeof made.address.sun_path - 1);
-  made.size = static_cast<socklen_t>(offsetof(sockaddr_un, sun_path) + 1 + name.size());
+  const std::size_t size = name.copy(made.address.sun_path + 1, sizeof made.address.sun_path - 1);
+  made.size = static_cast<socklen_t>(offsetof(sockaddr_un, sun_path) + 1 + size);
   return made;
+}
+
+std::string nameless_beginning(SessionId id) {
+  return "dlaunch-" + session_name(id) + '-';
+}
+
+/// Whatever listens under such a name, of any user (proc(5), /proc/net/unix: "Num RefCount Protocol
+/// Flags Type St Inode @name").
+std::vector<NamelessAddress> listeners_of(SessionId id) {
+  std::vector<NamelessAddress> found;
+  const std::string beginning = '@' + nameless_beginning(id);
+  std::istringstream lines(read_proc_file("/proc/net/unix"));
+  for (std::string line; std::getline(lines, line);) {
+    if (line.find(beginning) == std::string::npos) continue;
+    std::istringstream words(line);
+    std::string number, references, protocol, type, state, inode, name;
+    unsigned flags = 0;
+    words >> number >> references >> protocol >> std::hex >> flags >> type >> state >> inode >> name;
+    if (words && (flags & kSocketListens) != 0 && name.starts_with(beginning))
+      found.push_back(nameless_address(name.substr(1)));
+  }
+  return found;
 }
 
 /// A socket for connecting; the agent takes connections at once, unless it is stopped: then its
@@ -77,14 +104,27 @@ UniqueFd impatient_socket() {
   return socket;
 }
 
-UniqueFd connect_nameless(SessionId id) {
-  UniqueFd connection = impatient_socket();
-  const NamelessAddress to = nameless_address(id);
-  if (connection &&
-      ::connect(connection.get(), reinterpret_cast<const sockaddr*>(&to.address), to.size) == 0 &&
-      peer_is_our_user(connection.get()))
-    return connection;
-  return {};
+struct Nameless {
+  UniqueFd connection;   // to a listener of our user
+  bool is_full = false;  // a queue is, of whoever it may be
+};
+
+/// Waits for nobody: a listener of another user may have made its queue full.
+Nameless connect_nameless(SessionId id) {
+  Nameless result;
+  for (const NamelessAddress& to : listeners_of(id)) {
+    UniqueFd socket = impatient_socket();
+    if (!socket) break;
+    ::fcntl(socket.get(), F_SETFL, O_NONBLOCK);
+    if (::connect(socket.get(), reinterpret_cast<const sockaddr*>(&to.address), to.size) != 0) {
+      result.is_full = result.is_full || errno == EAGAIN;
+    } else if (peer_is_our_user(socket.get())) {
+      ::fcntl(socket.get(), F_SETFL, 0);
+      result.connection = std::move(socket);
+      break;
+    }
+  }
+  return result;
 }
 
 /// errno; 0: it listens.
@@ -114,15 +154,14 @@ int connect_in(const UniqueFd& folder, SessionId id, UniqueFd& connection) {
   return error;
 }
 
-/// The kernel takes the connection for whoever listens, whatever keeps him; a queue that is full is
-/// that of one who takes nothing. Of a connection that ends without a word nothing comes
-/// (agent/session/attach_point.h).
-bool is_listened_at(const sockaddr_un& address, socklen_t size) {
+/// In a folder that is ours alone. The kernel takes the connection for whoever listens, whatever
+/// keeps him; a queue that is full is that of one who takes nothing. Of a connection that ends
+/// without a word nothing comes (agent/session/attach_point.h).
+bool is_listened_at(const sockaddr_un& address) {
   const UniqueFd socket(::socket(AF_UNIX, SOCK_STREAM | SOCK_CLOEXEC | SOCK_NONBLOCK, 0));
-  if (!socket) return false;
-  if (::connect(socket.get(), reinterpret_cast<const sockaddr*>(&address), size) == 0)
-    return peer_is_our_user(socket.get());
-  return errno == EAGAIN;
+  return socket && (::connect(socket.get(), reinterpret_cast<const sockaddr*>(&address),
+                              sizeof address) == 0 ||
+                    errno == EAGAIN);
 }
 
 /// What guardian and agent have among their words (launch/connect/remote_script.h), as proc(5)
@@ -139,6 +178,15 @@ std::string words_of_agent(SessionId id) {
   return words + '\0';
 }
 
+/// By its credentials: the folder of a process that is not dumpable belongs to root (proc(5)).
+bool is_of_our_user(const std::string& process) {
+  const std::string status = read_proc_file(process + "/status", kMostCommandLine);
+  const std::string own = "\t" + std::to_string(::geteuid()) + '\t';
+  const std::size_t at = status.find("\nUid:");
+  return at != std::string::npos &&
+         status.substr(at, status.find('\n', at + 1) - at).find(own) != std::string::npos;
+}
+
 bool has_processes(SessionId id) {
   const std::unique_ptr<DIR, int (*)(DIR*)> entries(::opendir("/proc"), ::closedir);
   if (!entries) return false;
@@ -148,9 +196,9 @@ bool has_processes(SessionId id) {
     struct stat about {};
     if (name.find_first_not_of("0123456789") != std::string::npos) continue;
     if (::fstatat(::dirfd(entries.get()), entry->d_name, &about, 0) != 0) continue;
-    if (about.st_uid != ::geteuid()) continue;
+    if (about.st_uid != ::geteuid() && about.st_uid != 0) continue;
     const std::string line = read_proc_file("/proc/" + name + "/cmdline", kMostCommandLine);
-    if (line.find(words) != std::string::npos) return true;
+    if (line.find(words) != std::string::npos && is_of_our_user("/proc/" + name)) return true;
   }
   return false;
 }
@@ -222,10 +270,14 @@ std::vector<std::string> session_folders() {
 
 UniqueFd open_nameless_socket(SessionId id) {
   UniqueFd listener(::socket(AF_UNIX, SOCK_STREAM | SOCK_CLOEXEC | SOCK_NONBLOCK, 0));
-  const NamelessAddress at = nameless_address(id);
+  std::uint64_t random = 0;
+  (void)::getrandom(&random, sizeof random, GRND_NONBLOCK);
+  char text[32];
+  std::snprintf(text, sizeof text, "%016llx", static_cast<unsigned long long>(random));
+  const NamelessAddress at = nameless_address(nameless_beginning(id) + text);
   if (!listener ||
       ::bind(listener.get(), reinterpret_cast<const sockaddr*>(&at.address), at.size) != 0 ||
-      ::listen(listener.get(), kBacklog) != 0)
+      ::listen(listener.get(), kNamelessBacklog) != 0)
     return {};
   return listener;
 }
@@ -271,7 +323,8 @@ void leave_last_word(const std::vector<std::string>& folders, SessionId id,
 SessionFound find_session(const std::vector<std::string>& folders, SessionId id) {
   const MonotonicTime give_up_at = monotonic_now() + kGuardianEnd;
   while (true) {
-    if (UniqueFd connection = connect_nameless(id)) return {std::move(connection), "", false};
+    Nameless nameless = connect_nameless(id);
+    if (nameless.connection) return {std::move(nameless.connection), "", false};
     bool dead = false;
     bool deaf = false;
     for (const std::string& path : folders) {
@@ -286,11 +339,13 @@ SessionFound find_session(const std::vector<std::string>& folders, SessionId id)
     }
     if (deaf && !dead) return {UniqueFd(), "its agent is stopped", false};
     // One that is dead: its guardian is about to say how that came.
-    if (!dead)
+    if (!dead && !nameless.is_full)
       return {UniqueFd(),
               "no trace of its agent is on the node: it was started anew, or shows "
               "other folders",
               false};
+    if (monotonic_now() >= give_up_at && !dead)
+      return {UniqueFd(), "what listens in its name on the node answers nobody", false};
     if (monotonic_now() >= give_up_at)
       return {UniqueFd(), "its agent and its guardian were killed, or are stopped", true};
     std::this_thread::sleep_for(std::chrono::milliseconds(20));
@@ -298,11 +353,10 @@ SessionFound find_session(const std::vector<std::string>& folders, SessionId id)
 }
 
 bool is_there(const std::vector<std::string>& folders, SessionId id) {
-  const NamelessAddress nameless = nameless_address(id);
-  if (is_listened_at(nameless.address, nameless.size)) return true;
+  if (connect_nameless(id).connection) return true;
   for (const std::string& path : folders) {
     const auto folder = open_private_folder(path, false);
-    if (folder && is_listened_at(address_in(*folder, id), sizeof(sockaddr_un))) return true;
+    if (folder && is_listened_at(address_in(*folder, id))) return true;
   }
   return has_processes(id);
 }

@@ -1,8 +1,10 @@
 // Where on its node the agent of a session is found again. First at an abstract unix socket
 // (unix(7)), which belongs to the network and not to a file system: logins that each have a /tmp of
-// their own (pam_namespace(8), PrivateTmp= of systemd.exec(5)) all see it. Then in a folder that
-// belongs to the user and nobody else may enter, at a unix socket named after the session; how an
-// agent has ended is written there, too. Candidates for the folder, in this order:
+// their own (pam_namespace(8), PrivateTmp= of systemd.exec(5)) all see it. Any user may bind and
+// list such names, so the agent adds a random part to the session's name, all names with that
+// beginning are tried, and only credentials say whose one is: SO_PEERCRED of who has called
+// listen(2). Then in a folder that belongs to the user and nobody else may enter, at a unix socket
+// named after the session; how an agent has ended is written there, too. Candidates for the folder, in this order:
 // /tmp/dlaunch-UID, the cache folder where dlaunch itself lies (${XDG_CACHE_HOME:-~/.cache}/
 // dlaunch), $XDG_RUNTIME_DIR/dlaunch. The last is last because logind removes it with the user's
 // last session, which may be the very connection that broke.
@@ -59,8 +61,9 @@ struct SessionFound {
 [[nodiscard]] SessionFound find_session(const std::vector<std::string>& folders, SessionId id);
 
 /// Whether an agent of the session still listens, also one that is stopped or blocked, or its
-/// guardian or it is still a process. Disturbs neither of them. One whose agent is dead and whose
-/// guardian is in a process namespace that is not ours is not seen.
+/// guardian or it is still a process. Disturbs neither of them, and believes nothing that another
+/// user could have made. One whose agent is dead and whose guardian is in a process namespace that
+/// is not ours is not seen.
 [[nodiscard]] bool is_there(const std::vector<std::string>& folders, SessionId id);
 /// Waits for the end of that, at most 1 s. False: it is still there.
 [[nodiscard]] bool wait_for_end(const std::vector<std::string>& folders, SessionId id);

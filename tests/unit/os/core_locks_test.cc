@@ -7,6 +7,7 @@
 #include <unistd.h>
 
 #include <array>
+#include <cerrno>
 #include <csignal>
 #include <filesystem>
 
@@ -26,7 +27,7 @@ class CoreLocksTest : public ::testing::Test {
   void TearDown() override { std::filesystem::remove_all(folder_); }
 
   [[nodiscard]] CoreLocks open() const { return CoreLocks::open(folder_).value(); }
-  [[nodiscard]] std::string file() const { return folder_ + "/dlaunch-cores"; }
+  [[nodiscard]] std::string file() const { return folder_ + "/dlaunch-cores-" + std::to_string(::geteuid()); }
 
   std::string folder_;
 };
@@ -120,18 +121,17 @@ TEST_F(CoreLocksTest, AForkedChildSharesTheLockAndExecEndsItsPart) {
   EXPECT_EQ(::waitpid(child, nullptr, 0), child);
 }
 
-TEST_F(CoreLocksTest, TheFileIsForEverybody) {
-  const mode_t before = ::umask(077);
+TEST_F(CoreLocksTest, TheFileIsItsUsersAlone) {
+  const mode_t before = ::umask(0);
   (void)open();
   ::umask(before);
   struct stat status = {};
   ASSERT_EQ(::stat(file().c_str(), &status), 0);
-  EXPECT_EQ(status.st_mode & 07777, 0666U);
+  EXPECT_EQ(status.st_mode & 07777, 0600U);
   EXPECT_EQ(status.st_size, 0);
-  EXPECT_EQ(status.st_nlink, 1U);
-  int entries = 0;
-  for ([[maybe_unused]] const auto& entry : std::filesystem::directory_iterator(folder_)) ++entries;
-  EXPECT_EQ(entries, 1) << "no temporary file is left";
+  ::chmod(file().c_str(), 0644);
+  EXPECT_EQ(CoreLocks::open(folder_).error().message,
+            file() + ": it is somebody else's or open to others; remove it");
 }
 
 TEST_F(CoreLocksTest, SymbolicLinksAndOtherThingsAreRefused) {
@@ -156,28 +156,81 @@ TEST_F(CoreLocksTest, AFolderThatIsAbsentOrCannotBeWritten) {
   EXPECT_FALSE(CoreLocks::open("/proc").has_value());
 }
 
-// fs.protected_regular refuses O_CREAT on somebody else's file in a sticky folder that all may
-// write.
-TEST_F(CoreLocksTest, AFileOfAnotherUserInAStickyFolder) {
-  if (::geteuid() != 0) GTEST_SKIP() << "needs root, to become another user";
-  ASSERT_EQ(::chmod(folder_.c_str(), 01777), 0);
-  CoreLocks mine = open();
-  ASSERT_TRUE(mine.try_lock({3}));
+constexpr uid_t kOther = 65534;
+
+/// Runs `act` as another user; its exit code, or 10.
+template <class Act>
+int as_other_user(Act act) {
   const pid_t child = ::fork();
-  ASSERT_GE(child, 0);
   if (child == 0) {
-    if (::setgid(65534) != 0 || ::setuid(65534) != 0) ::_exit(10);
-    Result<CoreLocks> locks = CoreLocks::open(folder_);
-    if (!locks) ::_exit(11);
-    if (locks->try_lock({3})) ::_exit(12);
-    ::_exit(locks->taken({2, 3}) == Cpus{3} && locks->try_lock({2}) ? 0 : 13);
+    if (::setgid(kOther) != 0 || ::setuid(kOther) != 0) ::_exit(10);
+    ::_exit(act());
   }
   int status = 0;
-  ASSERT_EQ(::waitpid(child, &status, 0), child);
-  EXPECT_EQ(status, 0) << "exit code " << WEXITSTATUS(status);
+  return ::waitpid(child, &status, 0) == child ? WEXITSTATUS(status) : 10;
 }
 
-TEST(CoreLocks, TheSharedFileOfThisMachineOpens) {
+class CoresOfTwoUsers : public CoreLocksTest {
+ protected:
+  void SetUp() override {
+    if (::geteuid() != 0) GTEST_SKIP() << "needs root, to become another user";
+    CoreLocksTest::SetUp();
+    ASSERT_EQ(::chmod(folder_.c_str(), 01777), 0);
+  }
+};
+
+TEST_F(CoresOfTwoUsers, EachSeesWhatTheOtherHas) {
+  CoreLocks mine = open();
+  ASSERT_TRUE(mine.try_lock({3, 4, 9}));
+  EXPECT_EQ(as_other_user([&] {
+              Result<CoreLocks> locks = CoreLocks::open(folder_);
+              if (!locks) return 11;
+              if (locks->taken({2, 3, 9}) != Cpus{3, 9}) return 12;
+              if (locks->try_lock({2, 3})) return 13;
+              // Nothing of the refused ones is held.
+              return locks->taken({2}).empty() && locks->try_lock({2, 5}) ? 0 : 14;
+            }),
+            0);
+  EXPECT_TRUE(mine.try_lock({2, 5})) << "its locks ended with it";
+  mine.unlock_all();
+  EXPECT_EQ(as_other_user([&] { return CoreLocks::open(folder_)->try_lock({3}) ? 0 : 11; }), 0);
+}
+
+TEST_F(CoresOfTwoUsers, NobodyElseCanLockTheFileOrReadIt) {
+  CoreLocks mine = open();
+  const std::string name = file();
+  EXPECT_EQ(as_other_user([&] {
+              if (::open(name.c_str(), O_RDONLY) >= 0 || errno != EACCES) return 11;
+              return ::open(name.c_str(), O_WRONLY) >= 0 ? 12 : 0;
+            }),
+            0);
+}
+
+TEST_F(CoresOfTwoUsers, AFileThatIsNotOfTheUserInItsNameClaimsNothing) {
+  // Of root in this test, and then open to all.
+  for (const auto& [name, mode] : {std::pair{"dlaunch-cores-1234", 0600}, {"dlaunch-cores-0", 0666}}) {
+    const std::string path = folder_ + "/" + name;
+    const int forged = ::open(path.c_str(), O_RDWR | O_CREAT, 0600);
+    ASSERT_EQ(::fchmod(forged, static_cast<mode_t>(mode)), 0);
+    struct flock all = {};
+    all.l_type = F_WRLCK;
+    ASSERT_EQ(::fcntl(forged, F_OFD_SETLK, &all), 0);
+    EXPECT_EQ(as_other_user([&] { return CoreLocks::open(folder_)->try_lock({1}) ? 0 : 11; }), 0)
+        << name;
+    ::close(forged);
+    ::unlink(path.c_str());
+  }
+}
+
+TEST_F(CoresOfTwoUsers, ANameThatSomebodyElseHasTakenIsSaid) {
+  const std::string name = file();
+  ASSERT_EQ(as_other_user([&] { return ::open(name.c_str(), O_RDWR | O_CREAT, 0666) < 0; }), 0);
+  const Result<CoreLocks> locks = CoreLocks::open(folder_);
+  ASSERT_FALSE(locks);
+  EXPECT_NE(locks.error().message.find(file()), std::string::npos) << locks.error().message;
+}
+
+TEST(CoreLocks, TheFileOnThisMachineOpens) {
   EXPECT_TRUE(CoreLocks::open().has_value());
 }
 

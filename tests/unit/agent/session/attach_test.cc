@@ -11,6 +11,7 @@
 #include <poll.h>
 #include <sys/socket.h>
 #include <sys/stat.h>
+#include <sys/un.h>
 #include <sys/wait.h>
 #include <unistd.h>
 
@@ -168,7 +169,70 @@ TEST_F(SessionPlace, ALoginWithOtherFoldersFindsTheAgent) {
   ASSERT_TRUE(listener.valid());
   EXPECT_TRUE(find_session({}, id_).connection.valid());
   EXPECT_FALSE(find_session({}, {0xff, 4}).connection.valid());
-  EXPECT_FALSE(open_nameless_socket(id_).valid()) << "it is taken";
+}
+
+/// Another user of the node, who knows all names, binds what listens in a child process until it is
+/// let go, with a queue that is full.
+class AnotherUser : public SessionPlace {
+ protected:
+  void SetUp() override {
+    if (::geteuid() != 0) GTEST_SKIP() << "needs root, to become another user";
+  }
+  void TearDown() override {
+    if (child_ > 0) {
+      ::kill(child_, SIGKILL);
+      ::waitpid(child_, nullptr, 0);
+    }
+  }
+  void bind_name(const std::string& name) {
+    int ready[2];
+    ASSERT_EQ(::pipe(ready), 0);
+    child_ = ::fork();
+    if (child_ == 0) {
+      if (::setgid(65534) != 0 || ::setuid(65534) != 0) ::_exit(1);
+      sockaddr_un at{};
+      at.sun_family = AF_UNIX;
+      name.copy(at.sun_path + 1, sizeof at.sun_path - 1);
+      const auto size = static_cast<socklen_t>(offsetof(sockaddr_un, sun_path) + 1 + name.size());
+      const int listener = ::socket(AF_UNIX, SOCK_STREAM, 0);
+      if (::bind(listener, reinterpret_cast<sockaddr*>(&at), size) != 0) ::_exit(2);
+      if (::listen(listener, 0) != 0) ::_exit(3);
+      while (::connect(::socket(AF_UNIX, SOCK_STREAM | SOCK_NONBLOCK, 0),
+                       reinterpret_cast<sockaddr*>(&at), size) == 0) {
+      }
+      (void)!::write(ready[1], "r", 1);
+      for (;;) ::pause();
+    }
+    ::close(ready[1]);
+    char byte = 0;
+    ASSERT_EQ(::read(ready[0], &byte, 1), 1) << "it could not bind the name";
+    ::close(ready[0]);
+  }
+  std::string name() const { return "dlaunch-" + session_name(id_); }
+
+  pid_t child_ = 0;
+};
+
+TEST_F(AnotherUser, DoesNotLookLikeTheLostAgent) {
+  for (const char* rest : {"", "-", "-0123456789abcdef"}) {
+    bind_name(name() + rest);
+    EXPECT_FALSE(is_there(folders_, id_)) << rest;
+    EXPECT_TRUE(wait_for_end(folders_, id_)) << rest;
+    const SessionFound found = find_session(folders_, id_);
+    EXPECT_FALSE(found.connection.valid()) << rest;
+    EXPECT_FALSE(found.certain) << rest;
+    TearDown();
+  }
+}
+
+TEST_F(AnotherUser, WhoWasThereFirstDoesNotHideTheAgent) {
+  bind_name(name() + "-0000000000000000");
+  const UniqueFd listener = open_nameless_socket(id_);
+  ASSERT_TRUE(listener.valid());
+  const auto begin = std::chrono::steady_clock::now();
+  EXPECT_TRUE(find_session({}, id_).connection.valid());
+  EXPECT_TRUE(is_there({}, id_));
+  EXPECT_LT(std::chrono::steady_clock::now() - begin, std::chrono::seconds(1));
 }
 
 TEST_F(SessionPlace, WhereThereIsNoTraceNothingIsCertain) {
