@@ -6,6 +6,7 @@
 #include <new>
 #include <string>
 #include <string_view>
+#include <utility>
 
 #include <poll.h>
 #include <sys/mman.h>
@@ -26,6 +27,7 @@
 #include "os/machine_identity.h"
 #include "os/pid_namespace.h"
 #include "os/proc_file.h"
+#include "os/process_title.h"
 #include "os/signals.h"
 
 namespace dlaunch {
@@ -69,7 +71,8 @@ bool waits_for_disk(pid_t pid) {
 
 /// True when the agent has ended, false when it has shown no progress for the fencing time.
 bool watch(pid_t agent, const UniqueFd& agent_pidfd, const UniqueFd& signals,
-           const Progress& progress, int& status) {
+           const Progress& progress, const std::string& words, int& status) {
+  bool is_named = false;
   std::uint64_t last_beat = 0;
   std::uint32_t silent_ms = 0;
   while (true) {
@@ -82,6 +85,8 @@ bool watch(pid_t agent, const UniqueFd& agent_pidfd, const UniqueFd& signals,
       while (const int number = read_signal(signals.get())) ::kill(agent, number);
       continue;
     }
+    if (progress.knows_run && !std::exchange(is_named, true))
+      set_process_title(agent_title("guardian", progress, words));
     // Ticks are counted, not time: a guardian that was itself stopped for a while starts no alarm.
     const std::uint64_t beat = progress.beats.load();
     silent_ms = beat == last_beat ? silent_ms + static_cast<std::uint32_t>(tick) : 0;
@@ -120,14 +125,16 @@ AgentPlace take_place(const Status& opened) {
   return place;
 }
 
-int run_guardian(pid_t agent, bool passes_signals, const Progress& progress, SessionId id) {
+int run_guardian(pid_t agent, bool passes_signals, const Progress& progress, SessionId id,
+                 const std::string& words) {
   const UniqueFd agent_pidfd(open_pidfd(agent));
   UniqueFd signals;
   if (passes_signals) {
     if (auto opened = open_signal_fd(signals_of_schedulers())) signals = std::move(*opened);
   }
   int status = 0;
-  const bool ended = watch(agent, agent_pidfd, signals, progress, status);
+  set_process_title(agent_title("guardian", progress, words));
+  const bool ended = watch(agent, agent_pidfd, signals, progress, words, status);
   kill_descendants(kCleanupLimit);
   // An agent that was killed could not remove its cgroup.
   if (!ended || status != 0) sweep_abandoned_cgroups();
@@ -141,6 +148,12 @@ int run_guardian(pid_t agent, bool passes_signals, const Progress& progress, Ses
 }
 
 }  // namespace
+
+std::string agent_title(const std::string& role, const Progress& progress,
+                        const std::string& words) {
+  const std::string run = progress.knows_run ? std::string(" ") + progress.run.data() : "";
+  return "dlaunch: " + role + run + words;
+}
 
 Progress* map_progress() {
   void* page =
@@ -184,7 +197,9 @@ int guardian_main(AgentOptions options) {
   }
   options.read.reset();
   options.write.reset();
-  return run_guardian(agent, passes_signals, *progress, {options.session, options.node});
+  const SessionId id{options.session, options.node};
+  return run_guardian(agent, passes_signals, *progress, id,
+                      options.has_words ? words_of_session(id) : "");
 }
 
 }  // namespace dlaunch

@@ -26,6 +26,8 @@ struct AgentOptions {
   /// What a scheduler sends to the step that this is goes to the launcher: see
   /// signals_of_schedulers().
   bool reports_signals = false;
+  /// Started by `dlaunch agent --session ...`: what ps(1) shows keeps these words.
+  bool has_words = false;
 };
 
 /// Those that schedulers send to a job that is to end soon or to do something, and that are not

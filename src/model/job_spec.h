@@ -34,7 +34,7 @@ enum class Framework { pytorch, tensorflow, mpi, horovod, deepspeed, jax, gcp, n
 enum class Launch { per_process, per_node, once };
 /// `automatic`: workers when there are parameter servers, which never end by themselves, else all.
 enum class Success { automatic, all, chief, workers };
-enum class StdinFor { none, rank0 };
+enum class StdinFor { none, rank0, automatic };  // automatic: rank0 of a terminal and one rank
 enum class Isolation { standard, pid_namespace };
 
 /// nodes: n is {n, n}; {min: a, max: b} asks for an elastic job.
@@ -44,8 +44,8 @@ struct NodeRange {
   bool operator==(const NodeRange&) const = default;
 };
 
-/// `automatic`: one per GPU, else 1. `gpu`: one per GPU, an error where there is none. Else the
-/// count.
+/// `automatic`: one per GPU, else 1. `gpu`: one for each of `count` GPUs (0: of all), an error
+/// where there are not as many. Else the count.
 struct ProcessesPerNode {
   enum class Kind { automatic, gpu, count };
   Kind kind = Kind::automatic;
@@ -244,7 +244,7 @@ struct JobSpec {
   RestartPolicy restart;
   Timeouts timeouts;
   std::string stop_signal = "TERM";  // a name of signal(7) without SIG; the reader checks it
-  StdinFor stdin_for = StdinFor::none;
+  StdinFor stdin_for = StdinFor::automatic;
   Isolation isolation = Isolation::standard;
   Preflight preflight;
   std::vector<Transfer> stage;
