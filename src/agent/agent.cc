@@ -35,6 +35,7 @@
 #include "os/descriptors.h"
 #include "os/enclosure.h"
 #include "os/machine_identity.h"
+#include "os/process_title.h"
 #include "os/signals.h"
 
 extern char** environ;
@@ -58,6 +59,7 @@ class Agent {
         channel_(loop_, std::move(options.read), std::move(options.write), options.node,
                  options.session),
         hello_limit_(options.hello_limit_ms),
+        words_(options.has_words ? words_of_session(id_) : ""),
         reports_signals_(options.reports_signals),
         guardian_(loop_, duplicate(guardian_pidfd.get())),
         heartbeat_(loop_),
@@ -124,7 +126,17 @@ class Agent {
   void on(wire::StartRanks& start) {
     end_reach_check();  // at the latest
     if (start.log_folder.empty()) start.log_folder = folder_.of_attempt(start.attempt);
+    name_process(start.env);
     ranks_.start(std::move(start));
+  }
+  /// For ps(1), here and in the guardian.
+  void name_process(const Environment& environment) {
+    const std::string run = find_variable(environment, "DLAUNCH_RUN_ID").value_or("");
+    if (!progress_.knows_run && !run.empty() && run.size() < progress_.run.size()) {
+      run.copy(progress_.run.data(), run.size());
+      progress_.knows_run = true;
+      set_process_title(agent_title("agent", progress_, words_));
+    }
   }
   void on(wire::Deadline& deadline) { write_deadline(deadline); }
   void on(wire::StartMpirun& start) { ranks_.start_mpirun(start); }
@@ -335,6 +347,7 @@ class Agent {
   Enclosure enclosure_;
   Channel channel_;
   const std::chrono::milliseconds hello_limit_;
+  const std::string words_;  // that ps(1) goes on to show
   const bool reports_signals_;
   std::unique_ptr<WatchedFd> signals_;
   WatchedFd guardian_;
@@ -370,6 +383,9 @@ class Agent {
 
 void agent_main(AgentOptions options, AgentPlace place, const UniqueFd& guardian_pidfd,
                 Progress& progress) {
+  set_process_title(
+      agent_title("agent", progress,
+                  options.has_words ? words_of_session({options.session, options.node}) : ""));
   Agent agent(std::move(options), std::move(place), guardian_pidfd, progress);
   ::_exit(agent.run());  // the launcher waits for our end, and nothing here needs a destructor
 }

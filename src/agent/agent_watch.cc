@@ -3,6 +3,7 @@
 #include <array>
 #include <csignal>
 #include <string>
+#include <utility>
 
 #include <poll.h>
 #include <sys/wait.h>
@@ -10,6 +11,7 @@
 
 #include "os/clock.h"
 #include "os/containment.h"
+#include "os/process_title.h"
 #include "os/signals.h"
 #include "os/stuck.h"
 
@@ -38,11 +40,13 @@ void wake_ranks_without_program(pid_t agent) {
 
 }  // namespace
 
-AgentWatch::AgentWatch(pid_t agent, const Progress& progress, LauncherWatch launcher, int signals)
+AgentWatch::AgentWatch(pid_t agent, const Progress& progress, LauncherWatch launcher, int signals,
+                       std::string words)
     : agent_(agent),
       progress_(progress),
       launcher_(std::move(launcher)),
       signals_(signals),
+      words_(std::move(words)),
       pidfd_(open_pidfd(agent)) {}
 
 AgentEnd AgentWatch::wait(int& status) {
@@ -68,6 +72,8 @@ AgentEnd AgentWatch::wait(int& status) {
 }
 
 void AgentWatch::look(std::uint32_t tick) {
+  if (progress_.knows_run && !std::exchange(shows_run_, true))
+    set_process_title(agent_title("guardian", progress_, words_));
   const std::uint64_t beat = progress_.beats.load();
   const bool silent = beat == last_beat_;
   last_beat_ = beat;

@@ -3,6 +3,7 @@
 #pragma once
 
 #include <cstdint>
+#include <string>
 
 #include <sys/types.h>
 
@@ -19,8 +20,9 @@ enum class AgentEnd {
 
 class AgentWatch {
  public:
-  /// `signals`: a signalfd whose signals go to the agent; -1: none.
-  AgentWatch(pid_t agent, const Progress& progress, LauncherWatch launcher, int signals);
+  /// `signals`: a signalfd whose signals go to the agent; -1: none. `words`: see agent_title().
+  AgentWatch(pid_t agent, const Progress& progress, LauncherWatch launcher, int signals,
+             std::string words);
 
   /// Returns when the agent has ended, with its wait status in `status`, or must be ended.
   AgentEnd wait(int& status);
@@ -34,6 +36,8 @@ class AgentWatch {
   const Progress& progress_;
   LauncherWatch launcher_;
   const int signals_;
+  const std::string words_;
+  bool shows_run_ = false;  // in ps(1)
   UniqueFd pidfd_;
   std::uint64_t last_beat_ = 0;
   // Ticks are counted, not time: a guardian that was itself stopped for a while starts no alarm.

@@ -5,6 +5,7 @@
 #include <cstdio>
 #include <new>
 #include <string>
+#include <utility>
 
 #include <sys/mman.h>
 #include <sys/prctl.h>
@@ -24,6 +25,7 @@
 #include "os/descriptors.h"
 #include "os/machine_identity.h"
 #include "os/pid_namespace.h"
+#include "os/process_title.h"
 #include "os/signals.h"
 #include "os/stuck.h"
 
@@ -75,12 +77,14 @@ void tell_what_is_left() {
 
 int run_guardian(pid_t agent, AgentOptions options, const Progress& progress) {
   const SessionId id{options.session, options.node};
+  const std::string words = options.has_words ? words_of_session(id) : "";
   UniqueFd signals;
   if (options.reports_signals) {
     if (auto opened = open_signal_fd(signals_of_schedulers())) signals = std::move(*opened);
   }
   int status = 0;
-  AgentWatch watch(agent, progress, std::move(options.launcher), signals.get());
+  set_process_title(agent_title("guardian", progress, words));
+  AgentWatch watch(agent, progress, std::move(options.launcher), signals.get(), words);
   const AgentEnd end = watch.wait(status);
   const bool ended = end == AgentEnd::ended;
   if (!kill_descendants(kCleanupLimit)) tell_what_is_left();
@@ -97,6 +101,12 @@ int run_guardian(pid_t agent, AgentOptions options, const Progress& progress) {
 }
 
 }  // namespace
+
+std::string agent_title(const std::string& role, const Progress& progress,
+                        const std::string& words) {
+  const std::string run = progress.knows_run ? std::string(" ") + progress.run.data() : "";
+  return "dlaunch: " + role + run + words;
+}
 
 Progress* map_progress() {
   void* page =

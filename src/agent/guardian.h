@@ -38,6 +38,8 @@ struct AgentOptions {
   /// signals_of_schedulers().
   bool reports_signals = false;
   LauncherWatch launcher;
+  /// Started by `dlaunch agent --session ...`: what ps(1) shows keeps these words.
+  bool has_words = false;
 };
 
 /// Those that schedulers send to a job that is to end soon or to do something, and that are not

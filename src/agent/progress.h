@@ -4,6 +4,7 @@
 #include <array>
 #include <atomic>
 #include <cstdint>
+#include <string>
 
 namespace dlaunch {
 
@@ -12,11 +13,18 @@ struct Progress {
   std::atomic<std::uint32_t> heartbeat_ms{1000};     // from Hello
   std::atomic<std::uint32_t> fence_after_ms{10000};  // from Hello
   std::atomic<std::uint64_t> lease_end{0};  // CLOCK_MONOTONIC, ns; 0: the session has no lease
-  std::array<char, 256> entry_folder{};              // see container_folder.h; likewise
-  std::array<char, 256> join_folder{};               // see join_point.h; "": there is none now
+  std::atomic<bool> knows_run{false};       // the run's id is in `run`
+  std::array<char, 64> run{};
+  std::array<char, 256> entry_folder{};  // see container_folder.h; likewise
+  std::array<char, 256> join_folder{};   // see join_point.h; "": there is none now
 };
 
 static_assert(std::atomic<std::uint64_t>::is_always_lock_free, "shared between processes");
+
+/// "dlaunch: agent RUN": what ps(1) shows of an agent or its guardian. `words`: of the session, or
+/// "".
+[[nodiscard]] std::string agent_title(const std::string& role, const Progress& progress,
+                                      const std::string& words);
 
 /// Mapped shared and zeroed, before the fork; never unmapped. Null where there is no memory.
 [[nodiscard]] Progress* map_progress();

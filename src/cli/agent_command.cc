@@ -138,6 +138,7 @@ int agent_command(const std::vector<std::string>& words) {
   options.node = *read->node;
   options.pid_namespace = read->pid_namespace;
   options.hello_limit_ms = kHelloLimitMs;
+  options.has_words = true;
   options.reports_signals = std::getenv("SLURM_STEP_ID") != nullptr;
   if (!options.read || !options.write || write_all(options.write.get(), marker + " ready\n") != 0)
     return exit_code::kNodeLost;

@@ -1,6 +1,8 @@
 #include "cli/command_line.h"
 
 #include <algorithm>
+#include <filesystem>
+#include <memory>
 #include <string_view>
 
 #include <CLI/CLI.hpp>
@@ -27,22 +29,23 @@ CLI::App& app_of(void* pointer) {
 
 void CommandOptions::positional(const std::string& name, std::string& target,
                                 const std::string& help) {
-  app_of(app_).add_option(name, target, help);
+  app_of(app_).add_option(name, target, help)->type_name("");
 }
 
 void CommandOptions::value(const std::string& names, std::string& target, const std::string& help,
                            const std::string& type) {
-  app_of(app_).add_option(names, target, help)->type_name(type);
+  app_of(app_).add_option(names, target, help)->type_name(type)->group(group_);
 }
 
 void CommandOptions::value(const std::string& names, std::optional<std::string>& target,
                            const std::string& help, const std::string& type) {
-  app_of(app_).add_option(names, target, help)->type_name(type);
+  app_of(app_).add_option(names, target, help)->type_name(type)->group(group_);
 }
 
 void CommandOptions::number(const std::string& names, std::optional<std::uint32_t>& target,
                             const std::string& help, const std::string& type) {
-  app_of(app_).add_option(names, target, help)->type_name(type)->check([](const std::string& word) {
+  CLI::Option* option = app_of(app_).add_option(names, target, help);
+  option->type_name(type)->group(group_)->check([](const std::string& word) {
     constexpr std::size_t kDigits = 9;
     const bool is_number = !word.empty() && word.size() <= kDigits &&
                            word.find_first_not_of("0123456789") == std::string::npos;
@@ -55,29 +58,84 @@ void CommandOptions::values(const std::string& names, std::vector<std::string>& 
   app_of(app_)
       .add_option(names, target, help)
       ->type_name(type)
+      ->group(group_)
       ->expected(1)
       ->take_all()
       ->allow_extra_args(false);
 }
 
 void CommandOptions::flag(const std::string& names, bool& target, const std::string& help) {
-  app_of(app_).add_flag(names, target, help);
+  app_of(app_).add_flag(names, target, help)->group(group_);
 }
 
 void CommandOptions::count(const std::string& names, int& target, const std::string& help) {
-  app_of(app_).add_flag(names, target, help);
+  app_of(app_).add_flag(names, target, help)->group(group_);
 }
 
 void CommandOptions::exclude(const std::string& name, const std::string& other) {
   app_of(app_).get_option(name)->excludes(app_of(app_).get_option(other));
 }
 
+CommandOptions CommandOptions::in_group(const std::string& title) const {
+  CommandOptions options = *this;
+  options.group_ = title;
+  return options;
+}
+
 /// Where CommandOptions get their CLI::App from.
 struct CommandParser {
+  static void describe(const Subcommand& command, CLI::App& app);
   static int run(const Subcommand& command, const std::vector<std::string>& arguments);
 };
 
 namespace {
+
+/// CLI11's help with both ways to write a command line, and without what excludes what: an error
+/// says so.
+class HelpText : public CLI::Formatter {
+ public:
+  explicit HelpText(bool takes_command = false) : takes_command_(takes_command) {}
+
+  std::string make_help(const CLI::App* app, std::string name,
+                        CLI::AppFormatMode mode) const override {
+    std::string text = CLI::Formatter::make_help(app, std::move(name), mode);
+    for (std::size_t at = 0; (at = text.find("\n\n\n", at)) != std::string::npos;)
+      text.erase(at, 1);
+    return text;
+  }
+
+  std::string make_usage(const CLI::App* app, std::string name) const override {
+    std::string usage = CLI::Formatter::make_usage(app, name);
+    if (!takes_command_) return usage;
+    usage.erase(usage.find_last_not_of('\n') + 1);
+    const bool has_job = app->get_option_no_throw("JOB") != nullptr;
+    const std::string command = " -- COMMAND [ARGUMENT...]\n";
+    if (!has_job) return usage + command;
+    return usage + " [-- ARGUMENT...]\n       " + usage.substr(7, usage.rfind(" [JOB]") - 7) +
+           command;
+  }
+
+  /// "-n, --np N" of "-n,--processes,--np"; other spellings of a name with "_" are not shown.
+  std::string make_option_name(const CLI::Option* option, bool is_positional) const override {
+    if (is_positional) return option->get_name(true, false);
+    std::string names;
+    for (const std::string& name : option->get_snames())
+      names += (names.empty() ? "-" : ", -") + name;
+    for (const std::string& name : option->get_lnames()) {
+      if (name.find('_') == std::string::npos) names += (names.empty() ? "--" : ", --") + name;
+    }
+    return names;
+  }
+
+  std::string make_option_opts(const CLI::Option* option) const override {
+    return option->get_type_name().empty() || option->get_items_expected_max() == 0
+               ? ""
+               : ' ' + option->get_type_name();
+  }
+
+ private:
+  bool takes_command_;
+};
 
 bool is_job_file(std::string_view word) {
   return word.ends_with(".yaml") || word.ends_with(".yml") || word.ends_with(".json");
@@ -88,6 +146,10 @@ std::string joined(std::vector<std::string>::const_iterator from,
   std::string line;
   for (; from != to; ++from) line += ' ' + spec::shell_quote(*from);
   return line;
+}
+
+std::string joined_all(const std::vector<std::string>& words) {
+  return joined(words.begin(), words.end());
 }
 
 std::string unknown_option(const CLI::App& app, const std::string& word) {
@@ -108,28 +170,56 @@ std::string unknown_option(const CLI::App& app, const std::string& word) {
   return message;
 }
 
-/// What nobody asked for. The likeliest reason is a command without "--" in front.
-std::string unexpected(const CLI::App& app, const std::vector<std::string>& arguments) {
-  const std::vector<std::string> extra = app.remaining();
-  const auto first = std::find_if(arguments.begin(), arguments.end(), [&](const auto& word) {
-    return std::find(extra.begin(), extra.end(), word) != extra.end();
-  });
-  if (first == arguments.end()) return "too many arguments";
-  if (app.get_name() == "dlaunch exec" && !first->starts_with('-')) {
-    return "a command goes after --: dlaunch exec" + joined(arguments.begin(), first) + " --" +
-           joined(first, arguments.end());
+using Words = std::vector<std::string>;
+
+/// The option of `app` that the word names, also with its value in the same word: "--np=4", "-n4".
+const CLI::Option* option_in(const CLI::App& app, const std::string& word) {
+  const bool is_long = word.starts_with("--");
+  return app.get_option_no_throw(is_long ? word.substr(0, word.find('=')) : word.substr(0, 2));
+}
+
+/// From `word` on the first that is neither an option of `app` nor the value of one: an argument,
+/// or an option that the command does not have.
+Words::const_iterator first_other(const CLI::App& app, const Words& words,
+                                  Words::const_iterator word) {
+  while (word != words.end() && word->size() > 1 && word->starts_with('-')) {
+    const CLI::Option* option = option_in(app, *word);
+    if (option == nullptr) return word;
+    const bool has_value = option->get_items_expected_min() > 0;
+    const bool holds_value =
+        word->find('=') != std::string::npos || (!word->starts_with("--") && word->size() > 2);
+    ++word;
+    if (has_value && !holds_value && word != words.end()) ++word;
   }
-  const CLI::Option* positional = app.get_option_no_throw("JOB");
-  const bool has_job = positional != nullptr && positional->count() > 0;
-  const std::string job = has_job ? positional->results().front() : "";
-  const auto program = std::find(arguments.begin(), arguments.end(), job);
-  if (has_job && !is_job_file(job) && program < first) {
-    return "a command goes after --: " + app.get_name() + joined(arguments.begin(), program) +
-           " --" + (job.ends_with(".py") ? " python3" : "") + joined(program, arguments.end());
-  }
-  if (first->starts_with('-')) return unknown_option(app, *first);
-  if (app.get_option_no_throw("JOB") == nullptr) return "unexpected argument \"" + *first + '"';
-  return "unexpected argument \"" + *first + "\"; arguments of the command go after --";
+  return word;
+}
+
+/// "dlaunch run -n 4 -- python3 train.py", where `program` is the first word of the command.
+std::string with_dashes(const CLI::App& app, const Words& words, Words::const_iterator program) {
+  return app.get_name() + joined(words.begin(), program) + " --" +
+         (program->ends_with(".py") ? " python3" : "") + joined(program, words.end());
+}
+
+/// The first word that may begin a command without "--" in front, or an option that is not known.
+Words::const_iterator bare_command(const CLI::App& app, const Words& arguments) {
+  auto first = first_other(app, arguments, arguments.begin());
+  const bool has_format = app.get_option_no_throw("FORMAT") != nullptr;
+  if (has_format && first != arguments.end() && !first->starts_with('-'))
+    first = first_other(app, arguments, first + 1);
+  return first;
+}
+
+/// What the command does not take. The likeliest reason is a command without "--" in front.
+std::string unexpected(const CLI::App& app, bool takes_command, const Words& arguments) {
+  const auto first = bare_command(app, arguments);
+  if (first != arguments.end() && first->starts_with('-')) return unknown_option(app, *first);
+  if (first != arguments.end() && takes_command && !is_job_file(*first))
+    return "a command goes after --: " + with_dashes(app, arguments, first);
+  const Words extra = app.remaining();
+  const std::string word = extra.empty() ? "" : extra.front();
+  if (word.starts_with('-')) return unknown_option(app, word);
+  return "unexpected argument \"" + word + '"' +
+         (takes_command ? "; arguments of the command go after --" : "");
 }
 
 /// CLI11 names an option by its longest name; the user may have typed another one.
@@ -161,9 +251,15 @@ std::string wrong_count(const CLI::App& app, const std::vector<std::string>& arg
   return "an option has no value";
 }
 
-std::string mistake_in(const CLI::App& app, const std::vector<std::string>& arguments,
-                       const CLI::ParseError& error) {
-  if (dynamic_cast<const CLI::ExtrasError*>(&error) != nullptr) return unexpected(app, arguments);
+std::string mistake_in(const CLI::App& app, bool takes_command,
+                       const std::vector<std::string>& arguments, const CLI::ParseError& error) {
+  if (dynamic_cast<const CLI::ExtrasError*>(&error) != nullptr)
+    return unexpected(app, takes_command, arguments);
+  // The options of a command may have the names of ours.
+  const auto first = takes_command ? bare_command(app, arguments) : arguments.end();
+  if (first != arguments.end() && !first->starts_with('-') && !is_job_file(*first) &&
+      first + 1 != arguments.end() && !std::filesystem::is_directory(*first))
+    return "a command goes after --: " + with_dashes(app, arguments, first);
   if (dynamic_cast<const CLI::ArgumentMismatch*>(&error) != nullptr)
     return wrong_count(app, arguments);
   std::string message = error.what();
@@ -174,101 +270,151 @@ std::string mistake_in(const CLI::App& app, const std::vector<std::string>& argu
          as_typed(app, arguments, message.substr(at + kExcludes.size()));
 }
 
-int parse(CLI::App& app, const std::vector<std::string>& arguments, const std::string& help) {
+int parse(CLI::App& app, bool takes_command, const std::vector<std::string>& arguments) {
   try {
     app.parse(std::vector<std::string>(arguments.rbegin(), arguments.rend()));  // CLI11 wants it so
   } catch (const CLI::Success& answer) {
     return app.exit(answer);
   } catch (const CLI::ParseError& error) {
-    return print_error(
-        Error{exit_code::kUsage, mistake_in(app, arguments, error) + "\n         try: " + help});
+    return print_error(Error{exit_code::kUsage, mistake_in(app, takes_command, arguments, error) +
+                                                    "\n         try: " + app.get_name() +
+                                                    " --help"});
   }
   return kParsed;
 }
 
-/// Of equally near ones the one of the same length: "rusn" is "runs".
-std::optional<std::string> nearest_command(const std::vector<Subcommand>& commands,
-                                           const std::string& word) {
-  std::vector<std::string_view> names;
-  for (const Subcommand& command : commands) {
-    if (command.name.size() == word.size()) names.push_back(command.name);
+using Groups = std::vector<CommandGroup>;
+
+const Subcommand* find_command(const Groups& groups, std::string_view name) {
+  for (const CommandGroup& group : groups) {
+    for (const Subcommand& command : group.commands)
+      if (command.name == name) return &command;
   }
-  for (const Subcommand& command : commands) {
-    if (command.name.size() != word.size()) names.push_back(command.name);
-  }
-  const auto near = spec::nearest(word, names);
-  return near ? std::optional<std::string>(*near) : std::nullopt;
+  return nullptr;
 }
 
-int unknown(const std::vector<Subcommand>& commands, const std::string& word) {
-  std::string message = "unknown command \"" + word + "\"";
+/// In the order of the help, those of `size` characters first.
+std::vector<std::string_view> command_names(const Groups& groups, std::size_t size) {
+  std::vector<std::string_view> names;
+  for (const CommandGroup& group : groups)
+    for (const Subcommand& command : group.commands) names.push_back(command.name);
+  std::stable_partition(names.begin(), names.end(),
+                        [size](std::string_view name) { return name.size() == size; });
+  return names;
+}
+
+/// What somebody meant whose first word is no command, to be appended to "unknown command X".
+/// Never a program's name taken for a misspelt command, and of equally near names the one of the
+/// same length: "rusn" is "runs".
+std::string advice_for_command(const Groups& groups, const std::vector<std::string>& arguments) {
+  const std::string& word = arguments.front();
+  if (const auto meant = command_meant(word)) return "; " + *meant;
+  const bool is_path = word.find_first_of("/.") != std::string::npos;
+  if (is_job_file(word)) return "; to run a job file: dlaunch run" + joined_all(arguments);
+  const std::vector<std::string_view> names = command_names(groups, word.size());
+  for (const std::string_view name : names) {
+    if (!is_path && (word.starts_with(name) || name.starts_with(word)))
+      return ", did you mean \"" + std::string(name) + "\"?";
+  }
+  const auto near = is_path ? std::nullopt : spec::nearest(word, names);
+  if (near) return ", did you mean \"" + std::string(*near) + "\"?";
+  return std::string("; to run a program: dlaunch run --") +
+         (word.ends_with(".py") ? " python3" : "") + joined_all(arguments);
+}
+
+int unknown(const Groups& groups, const std::vector<std::string>& arguments) {
+  const std::string& word = arguments.front();
   if (is_planned_command(word))
     return print_error(Error{exit_code::kUsage, '"' + word + "\" is not available yet"});
-  for (const Subcommand& command : commands) {
-    if (word.starts_with(command.name) || command.name.starts_with(word)) {
-      message += ", did you mean \"" + command.name + "\"?";
-      return print_error(Error{exit_code::kUsage, message});
-    }
-  }
-  if (const auto meant = command_meant(word)) {
-    message.append(", did you mean \"").append(*meant).append("\"?");
-    return print_error(Error{exit_code::kUsage, message});
-  }
-  if (const auto near = nearest_command(commands, word)) {
-    message.append(", did you mean \"").append(*near).append("\"?");
-    return print_error(Error{exit_code::kUsage, message});
-  }
-  message += is_job_file(word) ? "; to run a job file: dlaunch run " + word
-                               : "; to run a program: dlaunch run -- " + word;
-  return print_error(Error{exit_code::kUsage, message + "\n         try: dlaunch --help"});
+  return print_error(Error{exit_code::kUsage, "unknown command \"" + word + '"' +
+                                                  advice_for_command(groups, arguments) +
+                                                  "\n         try: dlaunch --help"});
 }
 
 /// Help, version and mistakes: everything before a command is known.
-int answer(const std::vector<Subcommand>& commands, const std::vector<std::string>& arguments) {
+int answer(const Groups& groups, const std::vector<std::string>& arguments) {
+  if (arguments.empty()) return print_error(Error{exit_code::kUsage, kNoCommand});
+  if (!arguments.front().starts_with('-')) return unknown(groups, arguments);
   CLI::App program(
       "dlaunch starts a distributed training job and looks after it until every process is gone.",
       "dlaunch");
+  const auto help = std::make_shared<HelpText>();
+  help->label("SUBCOMMAND", "COMMAND");
+  program.formatter(help);
   program.set_version_flag("-V,--version", "dlaunch " DLAUNCH_VERSION);
   program.footer(
       "Example:\n  dlaunch run -n 4 -- python train.py\n\ndlaunch COMMAND --help tells more.");
-  for (const Subcommand& command : commands)
-    program.add_subcommand(command.name, command.description);
-  if (!arguments.empty() && !arguments.front().starts_with('-'))
-    return unknown(commands, arguments.front());
-  if (arguments.empty()) return print_error(Error{exit_code::kUsage, kNoCommand});
-  for (const Subcommand& command : commands) {
-    const auto at = std::find(arguments.begin(), arguments.end(), command.name);
-    if (at == arguments.end()) continue;
-    return print_error(Error{exit_code::kUsage, "options come after the command: dlaunch " +
-                                                    command.name + joined(arguments.begin(), at)});
+  for (const CommandGroup& group : groups) {
+    for (const Subcommand& command : group.commands)
+      program.add_subcommand(command.name, command.description)->group(group.title);
   }
-  const int code = parse(program, arguments, "dlaunch --help");
+  const int code = parse(program, false, arguments);
   return code == kParsed ? exit_code::kUsage : code;
 }
 
 }  // namespace
 
-int CommandParser::run(const Subcommand& command, const std::vector<std::string>& arguments) {
-  CLI::App app(command.description, "dlaunch " + command.name);
+void CommandParser::describe(const Subcommand& command, CLI::App& app) {
+  app.name("dlaunch " + command.name);
+  app.description(command.description);
   app.footer(command.footer);
+  app.formatter(std::make_shared<HelpText>(command.takes_command));
+  app.set_help_flag();  // at the end, not in front of what people look for
   command.describe(CommandOptions(&app));
-  const std::string help = "dlaunch " + command.name + " --help";
-  const int code = parse(app, {arguments.begin() + 1, arguments.end()}, help);
+  const auto options = app.get_options([](const CLI::Option* one) { return one->nonpositional(); });
+  const std::string last = options.empty() ? "Options" : options.back()->get_group();
+  app.set_help_flag("-h,--help", "Print this text")->group(last);
+}
+
+int CommandParser::run(const Subcommand& command, const std::vector<std::string>& arguments) {
+  CLI::App app;
+  describe(command, app);
+  const int code = parse(app, command.takes_command, arguments);
   return code == kParsed ? command.execute() : code;
 }
 
-int run_command_line(const std::vector<Subcommand>& commands,
-                     const std::vector<std::string>& arguments) {
+namespace {
+
+/// `dlaunch -n 4 -- python train.py`, as mpirun has it: the first command is meant. nullopt: the
+/// first option is none of that command's. A job.yaml here is not started where nothing is named.
+std::optional<int> without_command(const Groups& groups, const std::vector<std::string>& arguments,
+                                   bool has_command) {
+  const Subcommand& first = groups.front().commands.front();
+  if (arguments.empty() && has_command) return CommandParser::run(first, arguments);
+  CLI::App app;
+  CommandParser::describe(first, app);
+  const bool is_ours = !arguments.empty() && arguments.front().starts_with('-') &&
+                       option_in(app, arguments.front()) != nullptr &&
+                       option_in(app, arguments.front()) != app.get_help_ptr();
+  if (!is_ours) return std::nullopt;
+  const auto other = first_other(app, arguments, arguments.begin());
+  if (other == arguments.end() && !has_command) {
+    return print_error(Error{exit_code::kUsage, "no job and no command given; to run job.yaml: " +
+                                                    app.get_name() + joined_all(arguments)});
+  }
+  if (other == arguments.end() || find_command(groups, *other) == nullptr)
+    return CommandParser::run(first, arguments);
+  return print_error(Error{exit_code::kUsage, "options come after the command: dlaunch " + *other +
+                                                  joined(arguments.begin(), other) +
+                                                  joined(other + 1, arguments.end()) +
+                                                  (has_command ? " -- COMMAND" : "")});
+}
+
+}  // namespace
+
+int run_command_line(const std::vector<CommandGroup>& groups,
+                     const std::vector<std::string>& arguments, bool has_command) {
   if (!arguments.empty() && arguments.front() == "help") {  // as git and docker have it
     std::vector<std::string> asked(arguments.begin() + 1, arguments.end());
     asked.emplace_back("--help");
-    return run_command_line(commands, asked);
+    return run_command_line(groups, asked, false);
   }
-  for (const Subcommand& command : commands) {
-    if (!arguments.empty() && arguments.front() == command.name)
-      return CommandParser::run(command, arguments);
+  if (!arguments.empty()) {
+    if (const Subcommand* command = find_command(groups, arguments.front()))
+      return CommandParser::run(*command, {arguments.begin() + 1, arguments.end()});
   }
-  return answer(commands, arguments);
+  if (const auto code = without_command(groups, arguments, has_command)) return *code;
+  return answer(groups, arguments);
 }
 
 }  // namespace dlaunch

@@ -30,26 +30,38 @@ class CommandOptions {
   void count(const std::string& names, int& target, const std::string& help);
   /// The two options (by one of their names) cannot be given together.
   void exclude(const std::string& name, const std::string& other);
+  /// The same command; what is added through it stands below `title` in the help.
+  [[nodiscard]] CommandOptions in_group(const std::string& title) const;
 
  private:
   friend struct CommandParser;
   explicit CommandOptions(void* app) : app_(app) {}
   void* app_;  // CLI::App
+  std::string group_ = "Options";
 };
 
-/// A command, before anybody has asked for it: its options are only built when it was chosen,
-/// because that takes longer than starting a rank.
+/// A command. Its options are only built when it was chosen, because that takes longer than
+/// starting a rank.
 struct Subcommand {
   std::string name;
   std::string description;
   std::string footer;  // below the help; holds the examples
   std::function<void(CommandOptions)> describe;
   std::function<int()> execute;
+  bool takes_command = false;  // -- COMMAND, for the usage line
+};
+
+/// Commands that stand together in `dlaunch --help`.
+struct CommandGroup {
+  std::string title;
+  std::vector<Subcommand> commands;
 };
 
 /// Parses and runs the command that was chosen; returns its exit code, kOk after help, kUsage (with
-/// one line on stderr) for what cannot be understood. `arguments`: without the program's name.
-[[nodiscard]] int run_command_line(const std::vector<Subcommand>& commands,
-                                   const std::vector<std::string>& arguments);
+/// one line on stderr) for what cannot be understood. `arguments`: those before "--", without the
+/// program's name. `has_command`: something follows "--". Where options of the first command (run)
+/// come first, that command is meant, as with mpirun.
+[[nodiscard]] int run_command_line(const std::vector<CommandGroup>& groups,
+                                   const std::vector<std::string>& arguments, bool has_command);
 
 }  // namespace dlaunch

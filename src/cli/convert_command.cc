@@ -33,8 +33,12 @@ Subcommand convert_command(const TrailingArguments& arguments) {
   const auto describe = [convert](CommandOptions options) {
     add_job_options(options, convert->job);
   };
-  return {"convert", "Print a job file, also of another system, as a native one", kFooter, describe,
-          [convert] { return convert->execute(); }};
+  return {"convert",
+          "Print a job file, also of another system, as a native one",
+          kFooter,
+          describe,
+          [convert] { return convert->execute(); },
+          true};
 }
 
 }  // namespace dlaunch

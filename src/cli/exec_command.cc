@@ -193,8 +193,12 @@ Subcommand exec_command(const TrailingArguments& arguments) {
                  "Print the variables, with the reason of each, and\nstart nothing");
     options.flag("--json", exec->json, "Likewise as JSON");
   };
-  return {"exec", "Under mpirun, srun, ...: set a framework's variables, then become a command",
-          kFooter, describe, [exec] { return exec->execute(); }};
+  return {"exec",
+          "Under mpirun, srun, ...: set a framework's variables, then become a command",
+          kFooter,
+          describe,
+          [exec] { return exec->execute(); },
+          true};
 }
 
 }  // namespace dlaunch

@@ -51,8 +51,8 @@ Subcommand export_command(const TrailingArguments& arguments) {
                   "PROGRAM");
     add_slurm_options(options, exported->slurm);
   };
-  return {"export", "Print a job as another launcher takes it", kFooter, describe,
-          [exported] { return exported->execute(); }};
+  return {"export", "Print a job as another launcher takes it", kFooter,
+          describe, [exported] { return exported->execute(); }, true};
 }
 
 }  // namespace dlaunch

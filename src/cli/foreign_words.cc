@@ -15,9 +15,8 @@ constexpr std::string_view kNodeRank =
 constexpr std::string_view kHosts = "write --hosts gpu[01-04],login";
 constexpr std::string_view kHostfile = "write --hostfile FILE";
 constexpr std::string_view kPass =
-    "not needed on this machine, where ranks get the whole environment; to set a variable: "
-    "VAR=value "
-    "dlaunch run ..., or env in the job file";
+    "ranks on this machine get the whole environment; to set a variable: --env NAME=VALUE; to "
+    "pass one of this shell on to other machines: --set env_pass=NAME";
 constexpr std::string_view kBind =
     "ranks get cores of their own by default; to leave them free: --set binding.cpus=none";
 constexpr std::string_view kMore =
@@ -37,10 +36,12 @@ constexpr std::string_view kEnd = "not needed: nothing of a job stays when it ha
 constexpr std::string_view kFolder = "write --set workdir=FOLDER";
 constexpr std::string_view kLimit = "write --set timeouts.run=2h";
 constexpr std::string_view kRoot = "not needed: dlaunch runs for root as for anybody";
-constexpr std::string_view kRestart = "write --set restart.max=N";
+constexpr std::string_view kGpus = "write --gpus N: a process for each of N GPUs of a node";
+constexpr std::string_view kNodes = "write --nnodes N";
+constexpr std::string_view kImage = "write --set container.image=IMAGE";
 
 /// Names of torchrun (PyTorch), mpirun and mpiexec (Open MPI, MPICH), srun (Slurm) and deepspeed.
-constexpr std::array<std::pair<std::string_view, std::string_view>, 54> kOptions{{
+constexpr std::array<std::pair<std::string_view, std::string_view>, 63> kOptions{{
     {"--standalone", kRendezvous},
     {"--rdzv-backend", kRendezvous},
     {"--rdzv_backend", kRendezvous},
@@ -65,7 +66,6 @@ constexpr std::array<std::pair<std::string_view, std::string_view>, 54> kOptions
     {"-x", kPass},
     {"--genv", kPass},
     {"--genvlist", kPass},
-    {"--env", kPass},
     {"--export", kPass},
     {"--bind-to", kBind},
     {"--map-by", kBind},
@@ -80,7 +80,6 @@ constexpr std::array<std::pair<std::string_view, std::string_view>, 54> kOptions
     {"--label", kPrefixed},
     {"--ntasks", kTotal},
     {"--ntasks-per-node", kPerNode},
-    {"--num_gpus", kPerNode},
     {"--module", kPython},
     {"-m", kPython},
     {"--no-python", kAsItIs},
@@ -92,23 +91,45 @@ constexpr std::array<std::pair<std::string_view, std::string_view>, 54> kOptions
     {"--time", kLimit},
     {"--timeout", kLimit},
     {"--allow-run-as-root", kRoot},
-    {"--max-restarts", kRestart},
-    {"--max_restarts", kRestart},
     {"--ppn", kPerNode},
+    {"--num_gpus", kGpus},
+    {"--num-gpus", kGpus},
+    {"--gpus-per-node", kGpus},
+    {"--num_processes", kTotal},
+    {"--num-processes", kTotal},
+    {"--num_machines", kNodes},
+    {"--num_nodes", kNodes},
+    {"--nodes", kNodes},
+    {"-N", kNodes},
+    {"--main_process_port", kRendezvous},
+    {"--image", kImage},
+    {"--cpus-per-task", kBind},
+    {"-c", kBind},
 }};
 
-constexpr std::array<std::pair<std::string_view, std::string_view>, 11> kCommands{{
-    {"ps", "runs"},
-    {"ls", "runs"},
-    {"list", "runs"},
-    {"status", "runs"},
-    {"history", "runs"},
-    {"kill", "stop"},
-    {"cancel", "stop"},
-    {"tail", "logs"},
-    {"output", "logs"},
-    {"start", "run"},
-    {"launch", "run"},
+constexpr std::string_view kToList = "to list runs and their states: dlaunch runs";
+constexpr std::string_view kToStop = "to end a run: dlaunch stop RUN";
+constexpr std::string_view kToSee = "to see what the ranks print: dlaunch logs -f";
+constexpr std::string_view kToRun = "to start a job: dlaunch run";
+constexpr std::string_view kToTry =
+    "to see what would run where, and start nothing: dlaunch plan job.yaml";
+constexpr std::string_view kToTest = "to test machines and their network: dlaunch check";
+constexpr std::string_view kInPlace =
+    "dlaunch takes its place: dlaunch run -n 4 -- python3 train.py";
+
+constexpr std::array<std::pair<std::string_view, std::string_view>, 36> kCommands{{
+    {"ps", kToList},         {"ls", kToList},          {"list", kToList},
+    {"top", kToList},        {"stat", kToList},        {"stats", kToList},
+    {"status", kToList},     {"state", kToList},       {"history", kToList},
+    {"queue", kToList},      {"squeue", kToList},      {"jobs", kToList},
+    {"kill", kToStop},       {"cancel", kToStop},      {"scancel", kToStop},
+    {"abort", kToStop},      {"tail", kToSee},         {"output", kToSee},
+    {"watch", kToSee},       {"follow", kToSee},       {"attach", kToSee},
+    {"start", kToRun},       {"launch", kToRun},       {"execute", kToRun},
+    {"validate", kToTry},    {"lint", kToTry},         {"dry-run", kToTry},
+    {"doctor", kToTest},     {"test", kToTest},        {"mpirun", kInPlace},
+    {"mpiexec", kInPlace},   {"srun", kInPlace},       {"torchrun", kInPlace},
+    {"deepspeed", kInPlace}, {"accelerate", kInPlace}, {"horovodrun", kInPlace},
 }};
 
 }  // namespace
@@ -121,15 +142,15 @@ std::optional<std::string> advice_for_option(std::string_view option) {
   return std::nullopt;
 }
 
-std::optional<std::string_view> command_meant(std::string_view word) {
-  for (const auto& [known, command] : kCommands) {
-    if (known == word) return command;
+std::optional<std::string> command_meant(std::string_view word) {
+  for (const auto& [known, advice] : kCommands) {
+    if (known == word) return std::string(advice);
   }
   return std::nullopt;
 }
 
 bool is_planned_command(std::string_view word) {
-  constexpr std::array<std::string_view, 4> kPlanned{"convert", "report", "scale", "completion"};
+  constexpr std::array<std::string_view, 2> kPlanned{"report", "completion"};
   return std::find(kPlanned.begin(), kPlanned.end(), word) != kPlanned.end();
 }
 

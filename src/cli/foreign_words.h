@@ -11,8 +11,9 @@ namespace dlaunch {
 /// "--bind-to=core"; nullopt: not known.
 [[nodiscard]] std::optional<std::string> advice_for_option(std::string_view option);
 
-/// The command that somebody meant who typed "ps" or "kill"; nullopt: not known.
-[[nodiscard]] std::optional<std::string_view> command_meant(std::string_view word);
+/// What to type instead of a word that is a command elsewhere ("ps", "kill"): "to list runs and
+/// their states: dlaunch runs"; nullopt: not known.
+[[nodiscard]] std::optional<std::string> command_meant(std::string_view word);
 
 /// mpirun spells long options with one dash ("-hostfile"), where others would read "-h": the option
 /// with two dashes, or the word as it is.

@@ -18,6 +18,7 @@ namespace dlaunch {
 namespace {
 
 constexpr const char* kFileInFolder = "job.yaml";
+constexpr const char* kWhatItIs = "What the job is";
 
 bool is_folder(const std::string& path) {
   struct stat info {};
@@ -34,12 +35,43 @@ bool looks_like_job_file(const std::string& path) {
   return path.ends_with(".yaml") || path.ends_with(".yml") || path.ends_with(".json");
 }
 
+/// Each option that was given, by the name that the help shows first, with its value.
+std::vector<std::pair<std::string, std::string>> given_options(const JobOptions& options) {
+  std::vector<std::pair<std::string, std::string>> given;
+  const auto add = [&](const char* name, const std::string& value) {
+    if (!value.empty()) given.emplace_back(name, value);
+  };
+  const auto add_all = [&](const char* name, const std::vector<std::string>& values) {
+    for (const std::string& value : values) given.emplace_back(name, value);
+  };
+  add("-n", options.processes);
+  add("--nproc-per-node", options.per_node);
+  add("--gpus", options.gpus);
+  add("--nnodes", options.nodes);
+  add("--hosts", options.hosts.value_or(""));
+  add("--hostfile", options.hostfile.value_or(""));
+  add("--include", options.include.value_or(""));
+  add("--exclude", options.exclude.value_or(""));
+  add("--ssh", options.ssh.value_or(""));
+  add("--name", options.name);
+  add_all("--env", options.env);
+  add("--restarts", options.restarts);
+  add_all("--set", options.sets);
+  add_all("--input", options.inputs);
+  add_all("--output", options.outputs);
+  add("--step", options.step);
+  return given;
+}
+
 /// The command line that runs `program` instead of reading it.
 std::string as_command(const JobOptions& options, const std::string& program) {
+  JobOptions meant = options;
+  meant.file.clear();
+  meant.arguments.insert(meant.arguments.begin(), program);
+  if (program.ends_with(".py")) meant.arguments.insert(meant.arguments.begin(), "python3");
   std::string line = "dlaunch run";
-  if (!options.processes.empty()) line += " -n " + options.processes;
-  if (!options.per_node.empty()) line += " --nproc-per-node " + options.per_node;
-  return line + (program.ends_with(".py") ? " -- python3 " : " -- ") + spec::shell_quote(program);
+  for (const std::string& word : words_of(meant)) line += ' ' + spec::shell_quote(word);
+  return line;
 }
 
 /// `dlaunch run train.py`: torchrun's and mpirun's habit, and no job file whatever it holds.
@@ -96,14 +128,48 @@ Status check_count(const std::string& option, const std::string& value,
   return fail(exit_code::kUsage, option + ' ' + value + ": expected " + expected);
 }
 
+/// "1" and "4" of "1:4"; a number alone is both.
+std::vector<std::string> ends_of_range(const std::string& range) {
+  const auto colon = range.find(':');
+  if (colon == std::string::npos) return {range, range};
+  // An end that is missing is no number.
+  const auto end = [](const std::string& text) { return text.empty() ? "?" : text; };
+  return {end(range.substr(0, colon)), end(range.substr(colon + 1))};
+}
+
 Status check_counts(const JobOptions& options) {
   const std::string number = "a number, 1 or more";
   Status status = check_count("-n", options.processes, {}, number);
-  if (status) status = check_count("--nnodes", options.nodes, {}, number);
+  for (const std::string& nodes : ends_of_range(options.nodes)) {
+    if (status && !check_count("", nodes, {}, ""))
+      status = fail(exit_code::kUsage,
+                    "--nnodes " + options.nodes + ": expected " + number + ", or MIN:MAX as 1:4");
+  }
   if (status)
     status = check_count("--nproc-per-node", options.per_node, {"gpu", "auto"},
                          number + ", gpu or auto");
+  if (status) status = check_count("--gpus", options.gpus, {"all"}, number + ", or all");
+  if (status && !options.restarts.empty() && options.restarts != "0")
+    status = check_count("--restarts", options.restarts, {}, "a number, 0 or more");
   return status;
+}
+
+/// `--gpus 4` with `-n 8` is two nodes. The number that nodes is to have; empty: not given.
+Result<std::string> nodes_of_gpus(const JobOptions& options) {
+  if (options.gpus.empty() || options.gpus == "all" || options.processes.empty())
+    return options.nodes;
+  const unsigned long ranks = std::stoul(options.processes);
+  const unsigned long each = std::stoul(options.gpus);
+  if (ranks % each != 0 || options.nodes.find(':') != std::string::npos ||
+      (!options.nodes.empty() && std::stoul(options.nodes) * each != ranks)) {
+    return fail(exit_code::kUsage,
+                "-n " + options.processes + " and --gpus " + options.gpus +
+                    " do not fit together: --gpus N starts a process for each of N GPUs of a node" +
+                    (options.nodes.empty() ? "" : ", here on --nnodes " + options.nodes) +
+                    "\n         try: -n " + options.processes +
+                    " alone, where every process sees all GPUs of its node");
+  }
+  return std::to_string(ranks / each);
 }
 
 /// An option and a --set that fill in the same key.
@@ -118,6 +184,9 @@ Status check_sets(const JobOptions& options) {
     return {};
   };
   Status status = check("processes", options.processes, "-n");
+  if (status) status = check("processes_per_node", options.gpus, "--gpus");
+  if (status) status = check("name", options.name, "--name");
+  if (status) status = check("restart.max", options.restarts, "--restarts");
   if (status) status = check("nodes", options.nodes, "--nnodes");
   if (status) status = check("processes_per_node", options.per_node, "--nproc-per-node");
   if (status) status = check("hosts", options.hosts.value_or(""), "--hosts");
@@ -188,13 +257,39 @@ Result<std::vector<Override>> overrides_of(const JobOptions& options) {
   const auto add = [&](const char* key, const std::string& value, const std::string& origin) {
     if (!value.empty()) overrides.push_back({key, value, origin + ' ' + value});
   };
-  add("nodes", options.nodes, "--nnodes");
-  add("processes", options.processes, "-n");
+  const auto nodes = nodes_of_gpus(options);
+  if (!nodes) return tl::unexpected(nodes.error());
+  if (!nodes->empty()) {
+    const auto ends = ends_of_range(*nodes);
+    const std::string range = "{min: " + ends[0] + ", max: " + ends[1] + '}';
+    overrides.push_back({"nodes", ends[0] == ends[1] ? ends[0] : range,
+                         options.nodes.empty()
+                             ? "-n " + options.processes + " --gpus " + options.gpus
+                             : "--nnodes " + options.nodes});
+  }
+  if (options.gpus.empty()) add("processes", options.processes, "-n");
   // The total is what counts then, whatever the file says of each node.
-  if (!options.processes.empty() && options.per_node.empty()) {
+  if (!options.processes.empty() && options.per_node.empty() && options.gpus.empty()) {
     overrides.push_back({"processes_per_node", "auto", "-n " + options.processes});
   }
   add("processes_per_node", options.per_node, "--nproc-per-node");
+  if (!options.gpus.empty())
+    overrides.push_back({"processes_per_node", options.gpus == "all" ? "gpu" : options.gpus,
+                         "--gpus " + options.gpus});
+  if (!options.name.empty())
+    overrides.push_back({"name", quoted(options.name), "--name " + options.name});
+  add("restart.max", options.restarts, "--restarts");
+  for (const std::string& variable : options.env) {
+    const std::size_t equals = variable.find('=');
+    if (equals == std::string::npos || equals == 0) {
+      return fail(
+          exit_code::kUsage,
+          "--env " + variable + ": expected NAME=VALUE, for example --env NCCL_DEBUG=INFO" +
+              (equals == 0 ? "" : "; to pass on what this shell has: --set env_pass=" + variable));
+    }
+    overrides.push_back({"env." + variable.substr(0, equals), quoted(variable.substr(equals + 1)),
+                         "--env " + variable});
+  }
   if (options.hosts)
     overrides.push_back({"hosts", quoted(*options.hosts), "--hosts " + *options.hosts});
   add("hostfile", options.hostfile.value_or(""), "--hostfile");
@@ -211,44 +306,14 @@ Result<std::vector<Override>> overrides_of(const JobOptions& options) {
   return overrides;
 }
 
-std::string job_text_of(const JobOptions& options) {
-  std::string text = "# made from the command line of dlaunch run\ncommand: [";
-  for (std::size_t i = 0; i < options.arguments.size(); ++i) {
-    text += (i == 0 ? "" : ", ") + quoted(options.arguments[i]);
-  }
-  text += "]\n";
-  if (!options.nodes.empty()) text += "nodes: " + options.nodes + '\n';
-  if (!options.processes.empty()) text += "processes: " + options.processes + '\n';
-  if (!options.per_node.empty()) text += "processes_per_node: " + options.per_node + '\n';
-  if (options.hosts) text += "hosts: " + quoted(*options.hosts) + '\n';
-  if (options.hostfile) text += "hostfile: " + quoted(*options.hostfile) + '\n';
-  if (options.ssh) text += "connect: {ssh: " + quoted(*options.ssh) + "}\n";
-  if (options.include) text += "# --include " + quoted(*options.include) + '\n';
-  if (options.exclude) text += "# --exclude " + quoted(*options.exclude) + '\n';
-  for (const std::string& set : options.sets) text += "# --set " + quoted(set) + '\n';
-  return text;
-}
-
-/// What the command line added to a job file, as comments for the copy in the run folder.
-std::string added_to_file(const JobOptions& options) {
+/// Of the options those that become no key of the job.
+std::string without_key(const JobOptions& options) {
   std::string text;
-  const auto add = [&](const std::string& name, const std::string& value) {
-    if (!value.empty()) text += "# " + name + ' ' + quoted(value) + '\n';
-  };
-  add("-n", options.processes);
-  add("--nproc-per-node", options.per_node);
-  add("--nnodes", options.nodes);
-  add("--hosts", options.hosts.value_or(""));
-  add("--hostfile", options.hostfile.value_or(""));
-  add("--ssh", options.ssh.value_or(""));
-  add("--include", options.include.value_or(""));
-  add("--exclude", options.exclude.value_or(""));
-  for (const std::string& set : options.sets) add("--set", set);
-  for (const std::string& input : options.inputs) add("--input", input);
-  for (const std::string& output : options.outputs) add("--output", output);
-  add("--step", options.step);
-  for (const std::string& argument : options.arguments) add("argument", argument);
-  return text.empty() ? text : "\n# added on the command line of dlaunch run:\n" + text;
+  for (const auto& [name, value] : given_options(options)) {
+    if (name == "--include" || name == "--exclude")
+      text += ' ' + name + ' ' + spec::shell_quote(value);
+  }
+  return text + (options.no_container ? " --no-container" : "");
 }
 
 std::string folder_name(const std::string& file, const std::string& current_folder) {
@@ -264,31 +329,41 @@ void add_job_options(CommandOptions command, JobOptions& options) {
   command.positional("JOB", options.file,
                      "Job file, or a folder with job.yaml\n(default: job.yaml here)");
   add_place_options(command, options);
+  CommandOptions job = command.in_group(kWhatItIs);
+  job.value("--name", options.name, "Its name", "NAME");
+  job.value("--restarts,--max-restarts,--max_restarts", options.restarts,
+            "How often it is started again when it fails\n(default: 0)", "N");
+  CommandOptions foreign = command.in_group("For job files of other systems");
+  foreign.values("--input", options.inputs,
+                 "Value, file or folder of an input that the job\nfile has; may be repeated",
+                 "NAME=VALUE");
+  foreign.values("--output", options.outputs,
+                 "Folder of an output (default: outputs/NAME);\nmay be repeated", "NAME=DIR");
+  foreign.value("--step", options.step, "Of a job file of several steps, which one", "NAME");
 }
 
 void add_place_options(CommandOptions command, JobOptions& options) {
-  command.value("-n,--processes,--np", options.processes, "Number of processes in all", "N");
-  command.value("--nproc-per-node,--nproc_per_node", options.per_node, "Processes on each node",
-                "N|gpu|auto");
-  command.exclude("--nproc-per-node", "-n");
-  command.value("--nnodes", options.nodes, "Number of nodes", "N");
-  command.value("--hosts", options.hosts,
-                "Where to run: gpu[01-04],login:8, or auto:\nthe scheduler's nodes", "LIST");
-  command.value("--hostfile", options.hostfile,
-                "Likewise from a file of Open MPI, MPICH,\nDeepSpeed, or of names", "FILE");
-  command.value("--include", options.include, "Of these hosts, only NODE[@NODE...]", "NODES");
-  command.value("--exclude", options.exclude, "Of these hosts, all but NODE[@NODE...]", "NODES");
-  command.value("--ssh", options.ssh, "Program to reach them with (default: ssh)", "PROGRAM");
-  command.flag("--no-container", options.no_container, "Run without the job's containers");
-  command.exclude("--hostfile", "--hosts");
-  command.exclude("--exclude", "--include");
-  command.values("--set", options.sets, "Any key of the job file; may be repeated", "KEY=VALUE");
-  command.values("--input", options.inputs,
-                 "Value, file or folder of an input that the job\nfile has; may be repeated",
-                 "NAME=VALUE");
-  command.values("--output", options.outputs,
-                 "Folder of an output (default: outputs/NAME);\nmay be repeated", "NAME=DIR");
-  command.value("--step", options.step, "Of a job file of several steps, which one", "NAME");
+  CommandOptions places = command.in_group("How many processes, and where");
+  places.value("-n,--processes,--np", options.processes, "Number of processes in all", "N");
+  places.value("--nproc-per-node,--nproc_per_node", options.per_node, "Processes on each node",
+               "N|gpu|auto");
+  places.exclude("--nproc-per-node", "-n");
+  places.value("--gpus", options.gpus, "A process for each of N GPUs of a node", "N|all");
+  places.exclude("--gpus", "--nproc-per-node");
+  places.value("--nnodes", options.nodes, "Number of nodes; MIN:MAX: as many as are good", "N");
+  places.value("--hosts", options.hosts,
+               "Where to run: gpu[01-04],login:8, or auto:\nthe scheduler's nodes", "LIST");
+  places.value("--hostfile", options.hostfile,
+               "Likewise from a file of Open MPI, MPICH,\nDeepSpeed, or of names", "FILE");
+  places.value("--include", options.include, "Of these hosts, only NODE[@NODE...]", "NODES");
+  places.value("--exclude", options.exclude, "Of these hosts, all but NODE[@NODE...]", "NODES");
+  places.value("--ssh", options.ssh, "Program to reach them with (default: ssh)", "PROGRAM");
+  places.exclude("--hostfile", "--hosts");
+  places.exclude("--exclude", "--include");
+  CommandOptions job = command.in_group(kWhatItIs);
+  job.values("--set", options.sets, "Any key of the job file; may be repeated", "KEY=VALUE");
+  job.values("--env", options.env, "A variable for every rank; may be repeated", "NAME=VALUE");
+  job.flag("--no-container", options.no_container, "Run without the job's containers");
 }
 
 namespace {
@@ -299,6 +374,19 @@ void leave_out_containers(JobSpec& spec) {
 }
 
 }  // namespace
+
+std::vector<std::string> words_of(const JobOptions& options) {
+  std::vector<std::string> words;
+  for (const auto& [name, value] : given_options(options)) {
+    words.push_back(name);
+    words.push_back(value);
+  }
+  if (options.no_container) words.emplace_back("--no-container");
+  if (!options.file.empty()) words.push_back(options.file);
+  if (!options.arguments.empty()) words.emplace_back("--");
+  words.insert(words.end(), options.arguments.begin(), options.arguments.end());
+  return words;
+}
 
 bool is_set(const JobOptions& options, std::string_view key) {
   return std::any_of(options.sets.begin(), options.sets.end(), [&](const std::string& set) {
@@ -364,6 +452,7 @@ Result<JobInput> find_job(const JobOptions& options, const std::string& current_
     input.file = *file;
     input.text = *text;
     input.ignored = keys_not_to_read(options, ignored);
+    input.default_name = folder_name(*file, current_folder);
   }
   auto foreign = foreign_input(options, input.file, current_folder);
   if (!foreign) return tl::unexpected(foreign.error());
@@ -384,16 +473,22 @@ Result<LoadedJob> load_job(const JobOptions& options, const std::string& current
   job.notes = std::move(reading->notes);
   job.azure_size = std::move(reading->azure_size);
   if (options.no_container) leave_out_containers(job.spec);
-  if (!input->text) {
-    job.text = job_text_of(options);
-    return job;
-  }
+  // A number of GPUs is a number of processes that a node without as many GPUs does not get.
+  if (!options.gpus.empty()) job.spec.processes_per_node.kind = ProcessesPerNode::Kind::gpu;
+  job.record.native = std::move(reading->native);
+  job.record.typed = "dlaunch run";
+  for (const std::string& word : words_of(options))
+    job.record.typed += ' ' + spec::shell_quote(word);
+  job.record.again = without_key(options);
+  job.record.version = DLAUNCH_VERSION;
+  if (!input->text) return job;
   job.ignored = std::move(reading->left_out);
   std::erase_if(job.ignored, [&](const std::string& key) {
     return std::find(ignored.begin(), ignored.end(), key) == ignored.end();
   });
-  if (job.spec.name.empty()) job.spec.name = folder_name(input->file, current_folder);
-  job.text = *input->text + added_to_file(options);
+  if (job.spec.name.empty()) job.spec.name = input->default_name;
+  job.record.given = *input->text;
+  job.record.file = input->file;
   job.file = input->file;
   return job;
 }

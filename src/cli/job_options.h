@@ -9,6 +9,7 @@
 #include "cli/command_line.h"
 #include "model/job_spec.h"
 #include "model/result.h"
+#include "report/job_record.h"
 #include "spec/slurm_state.h"
 
 namespace dlaunch {
@@ -17,7 +18,11 @@ struct JobOptions {
   std::string file;  // job file or a folder that holds job.yaml
   std::string processes;
   std::string per_node;
-  std::string nodes;
+  std::string nodes;  // "4", or as torchrun has it "1:4"
+  std::string gpus;   // a process for each of so many GPUs of a node, or all
+  std::string name;
+  std::string restarts;
+  std::vector<std::string> env;         // NAME=VALUE
   std::optional<std::string> hosts;     // a host list, or auto
   std::optional<std::string> hostfile;  // relative to the current folder
   std::optional<std::string> include;   // of the hosts, only these
@@ -40,8 +45,8 @@ void add_job_options(CommandOptions command, JobOptions& options);
 
 struct LoadedJob {
   JobSpec spec;
-  std::string text;  // of the job file, or an equivalent one for a job given on the command line
-  std::string file;  // as typed; empty: given on the command line
+  JobRecord record;                  // for the run folder
+  std::string file;                  // as typed; empty: given on the command line
   std::vector<std::string> ignored;  // keys of the file that were left out
   std::vector<std::string> notes;    // about a job file of another system; one sentence each
   std::string azure_size;            // that such a file names; empty: none
@@ -58,6 +63,10 @@ struct LoadedJob {
 /// The job as a native job file (spec/job_reader.h). Errors: as above.
 [[nodiscard]] Result<std::string> convert_job(const JobOptions& options,
                                               const std::string& current_folder);
+
+/// The options, the job file and "--" with the arguments: what `dlaunch run` needs for the same
+/// job.
+[[nodiscard]] std::vector<std::string> words_of(const JobOptions& options);
 
 /// Whether --set has given the key, or a section around it.
 [[nodiscard]] bool is_set(const JobOptions& options, std::string_view key);

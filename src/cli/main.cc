@@ -42,12 +42,15 @@ int run(int argc, char** argv) {
   if (is_agent_command(words.own)) return agent_command(words.own);
   if (is_collectives_command(words.own)) return collectives_command(words.own);
   if (is_speed_command(words.own)) return speed_command();
-  return run_command_line(
-      {run_command(words.after), plan_command(words.after), exec_command(words.after),
-       submit_command(words.after), convert_command(words.after), export_command(words.after),
-       runs_command(), logs_command(), stop_command(), scale_command(words.after), check_command(),
-       bench_command(), info_command(), schema_command()},
-      words.own);
+  const std::vector<CommandGroup> commands = {
+      {"Start jobs",
+       {run_command(words.after), plan_command(words.after), submit_command(words.after),
+        exec_command(words.after), scale_command(words.after)}},
+      {"Look after runs", {runs_command(), logs_command(), stop_command()}},
+      {"Look at machines", {check_command(), bench_command(), info_command()}},
+      {"Job files", {convert_command(words.after), export_command(words.after), schema_command()}},
+  };
+  return run_command_line(commands, words.own, !words.after.empty());
 }
 
 }  // namespace

@@ -123,7 +123,7 @@ Result<ReadRun> measured_run(MeasuredJob job,
   options.spec.workdir = "/";
   options.spec.logs.console = Logs::Console::rank0;
   options.spec.logs.prefix = Logs::Prefix::never;
-  options.job_text = std::move(loaded->text);
+  options.record = std::move(loaded->record);
   options.current_folder = *current;
   options.environment = environment_from_block(environ);
   options.slurm_end = loaded->slurm_end;

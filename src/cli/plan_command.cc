@@ -22,7 +22,8 @@ struct PlanCommand {
   JobOptions job;
   PlanView view;
 
-  int execute() const {
+  int execute() {
+    if (const Status taken = take_rank(); !taken) return print_error(taken.error());
     const auto folder = current_folder();
     if (!folder) return print_error(folder.error());
     auto loaded = load_job(job, *folder);
@@ -31,6 +32,21 @@ struct PlanCommand {
       return print_error(hosts.error());
     settle_without_check(loaded->spec);
     return show_plan(loaded->spec, *folder, view);
+  }
+
+  /// --env 2 asks for the variables of rank 2; --env NAME=VALUE sets one, as everywhere.
+  Status take_rank() {
+    for (const std::string& word : job.env) {
+      if (word.find('=') != std::string::npos) continue;
+      constexpr std::size_t kDigits = 9;
+      if (word.empty() || word.size() > kDigits ||
+          word.find_first_not_of("0123456789") != std::string::npos)
+        return fail(exit_code::kUsage, "--env " + word + ": expected a rank, or NAME=VALUE");
+      view.env_of = static_cast<std::uint32_t>(std::stoul(word));
+    }
+    std::erase_if(job.env,
+                  [](const std::string& word) { return word.find('=') == std::string::npos; });
+    return {};
   }
 };
 
@@ -44,11 +60,13 @@ Subcommand plan_command(const TrailingArguments& arguments) {
     options.flag("--json", plan->view.json, "The plan, or with --env the variables, as JSON");
     options.flag("--offline", plan->view.offline,
                  "Connect to nobody: what would be asked of the nodes\nis marked as not known");
-    options.number("--env", plan->view.env_of, "The variables of one rank, with the reason of each",
-                   "RANK");
   };
-  return {"plan", "Show nodes, ranks, binding and variables; start nothing", kFooter, describe,
-          [plan] { return plan->execute(); }};
+  return {"plan",
+          "Show nodes, ranks, binding and variables; start nothing",
+          kFooter,
+          describe,
+          [plan] { return plan->execute(); },
+          true};
 }
 
 }  // namespace dlaunch

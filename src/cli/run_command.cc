@@ -1,6 +1,8 @@
 #include <cstdio>
 #include <memory>
 
+#include <unistd.h>
+
 #include "cli/commands.h"
 #include "cli/hosts.h"
 #include "cli/job_options.h"
@@ -66,11 +68,14 @@ struct RunCommand {
       settle_without_check(loaded->spec);
       return show_plan(loaded->spec, *folder, {});
     }
-    FrontOptions front{loaded->spec.stdin_for == StdinFor::rank0, detach, quiet};
+    const bool types = !detach && ::isatty(STDIN_FILENO) == 1;
+    const StdinFor stdin_for = loaded->spec.stdin_for;
+    const bool may_type = types && stdin_for == StdinFor::automatic;
+    const FrontOptions front{stdin_for == StdinFor::rank0 || may_type, detach, quiet};
     if (detach && front.forward_stdin) {
       return print_error({exit_code::kUsage,
-                          "--detach: the job wants stdin (stdin: rank0), which nobody could type "
-                          "into then\n         try: --set stdin=none"});
+                          "--detach: the job wants stdin (stdin: rank0), but there is no terminal "
+                          "then\n         try: --set stdin=none"});
     }
     auto checked = run_preflight(loaded->spec, {no_preflight || smoke, quiet, *folder, verbosity});
     if (!checked) return print_error(checked.error());
@@ -80,6 +85,7 @@ struct RunCommand {
     options.verbosity = verbosity;
     options.plain = smoke;
     options.detach = detach;
+    options.stdin_is_terminal = types;
     return run_front([&](UniqueFd link) { return engine_main(options, std::move(link)); }, front);
   }
 };
@@ -91,6 +97,7 @@ Subcommand run_command(const TrailingArguments& arguments) {
   run->job.arguments = arguments;
   const auto describe = [run](CommandOptions options) {
     add_job_options(options, run->job);
+    options = options.in_group("How it runs");
     options.flag("--dry-run", run->dry_run, "Print the plan and start nothing (as dlaunch plan)");
     options.flag("--smoke", run->smoke,
                  "Try the job out, small: this machine only, a\nrank for each GPU (else 2), at "
@@ -102,8 +109,12 @@ Subcommand run_command(const TrailingArguments& arguments) {
     options.count("-v,--verbose", run->verbosity,
                   "What dlaunch does and how long it takes; -vv: more");
   };
-  return {"run", "Start a job and look after it until every process is gone", kFooter, describe,
-          [run] { return run->execute(); }};
+  return {"run",
+          "Start a job and look after it until every process is gone",
+          kFooter,
+          describe,
+          [run] { return run->execute(); },
+          true};
 }
 
 }  // namespace dlaunch

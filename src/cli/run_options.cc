@@ -11,7 +11,7 @@ namespace dlaunch {
 RunOptions run_options(LoadedJob job, const std::string& folder) {
   RunOptions options;
   options.spec = std::move(job.spec);
-  options.job_text = std::move(job.text);
+  options.record = std::move(job.record);
   options.job_file = std::move(job.file);
   options.current_folder = folder;
   options.environment = environment_from_block(environ);

@@ -261,8 +261,12 @@ Subcommand scale_command(const TrailingArguments& arguments) {
     options.flag("--json", scale->json, "As JSON");
     options.flag("-q,--quiet", scale->quiet, "Only the table, and failures");
   };
-  return {"scale", "Run a job at several sizes: how does it scale?", kFooter, describe,
-          [scale] { return scale->execute(); }};
+  return {"scale",
+          "Run a job at several sizes: how does it scale?",
+          kFooter,
+          describe,
+          [scale] { return scale->execute(); },
+          true};
 }
 
 }  // namespace dlaunch

@@ -28,22 +28,7 @@ std::string own_program() {
 /// `dlaunch run` with the same words.
 std::vector<std::string> run_command_words(const JobOptions& job) {
   std::vector<std::string> words = {own_program(), "run"};
-  const auto add = [&](const char* option, const std::string& value) {
-    if (value.empty()) return;
-    words.emplace_back(option);
-    words.push_back(value);
-  };
-  if (!job.file.empty()) words.push_back(job.file);
-  add("--processes", job.processes);
-  add("--nproc-per-node", job.per_node);
-  add("--nnodes", job.nodes);
-  for (const std::string& set : job.sets) add("--set", set);
-  for (const std::string& input : job.inputs) add("--input", input);
-  for (const std::string& output : job.outputs) add("--output", output);
-  add("--step", job.step);
-  if (job.no_container) words.emplace_back("--no-container");
-  if (!job.arguments.empty()) words.emplace_back("--");
-  words.insert(words.end(), job.arguments.begin(), job.arguments.end());
+  for (std::string& word : words_of(job)) words.push_back(std::move(word));
   return words;
 }
 
@@ -76,7 +61,10 @@ Result<SlurmScript> make_slurm_script(const JobOptions& job, const SlurmOptions&
   if (!loaded) return tl::unexpected(loaded.error());
   for (const std::string& note : loaded->notes)
     std::fprintf(stderr, "dlaunch: note: %s\n", note.c_str());
-  auto text = slurm_script(loaded->spec, options.request, run_command_words(job), *folder);
+  SlurmRequest request = options.request;
+  if (!job.gpus.empty() && job.gpus != "all" && !request.gpus_per_node)
+    request.gpus_per_node = loaded->spec.processes_per_node.count;
+  auto text = slurm_script(loaded->spec, request, run_command_words(job), *folder);
   if (!text) return tl::unexpected(text.error());
   return SlurmScript{loaded->spec.name, std::move(*text)};
 }

@@ -22,7 +22,8 @@ std::string make_smoke_test(const JobOptions& options, LoadedJob& job) {
   input.ignored = job.ignored;
   SmokeJob smoke = make_smoke_job(std::move(job.spec), input);
   job.spec = std::move(smoke.spec);
-  job.text += "# dlaunch run --smoke: " + smoke.line + '\n';
+  job.record.note = "dlaunch run --smoke: " + smoke.line;
+  job.record.again += " --smoke";
   return smoke.line;
 }
 

@@ -55,8 +55,12 @@ Subcommand submit_command(const TrailingArguments& arguments) {
     add_job_options(options, submit->job);
     add_slurm_options(options, submit->slurm);
   };
-  return {"submit", "Give a job to Slurm (sbatch), which starts it later", kFooter, describe,
-          [submit] { return submit->execute(); }};
+  return {"submit",
+          "Give a job to Slurm (sbatch), which starts it later",
+          kFooter,
+          describe,
+          [submit] { return submit->execute(); },
+          true};
 }
 
 }  // namespace dlaunch

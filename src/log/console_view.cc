@@ -75,9 +75,8 @@ void ConsoleView::add(Rank rank, Stream stream, std::string_view bytes, std::str
     }
     return;
   }
-  const Prefix& prefix = prefixes_[rank.value];
   splitter(rank, stream).add(bytes, [&](std::string_view text, bool continues) {
-    out.append(continues ? prefix.continued : prefix.first).append(text).append(1, '\n');
+    add_line({rank, stream}, text, continues, out);
   });
   watch_bars(rank, stream);
 }
@@ -88,11 +87,41 @@ void ConsoleView::finish(Rank rank, Stream stream, std::string& out) {
     out.append(std::exchange(held_[rank.value][index_of(stream)], {}));
     return;
   }
-  const Prefix& prefix = prefixes_[rank.value];
   splitter(rank, stream).finish([&](std::string_view text, bool continues) {
-    out.append(continues ? prefix.continued : prefix.first).append(text).append(1, '\n');
+    add_line({rank, stream}, text, continues, out);
   });
   watch_bars(rank, stream);
+}
+
+void ConsoleView::add_line(Key key, std::string_view text, bool continues, std::string& out) {
+  const auto [rank, stream] = key;
+  if (prompts_of_ == rank)
+    text.remove_prefix(std::min(std::exchange(answered_[index_of(stream)], 0), text.size()));
+  const Prefix& prefix = prefixes_[rank.value];
+  out.append(continues ? prefix.continued : prefix.first).append(text).append(1, '\n');
+}
+
+void ConsoleView::show_prompts_of(Rank rank) {
+  if (options_.prefix) prompts_of_ = rank;
+}
+
+/// What is to be seen of it: all of it, or what came after an answer.
+std::string_view ConsoleView::open_line(Stream stream) const {
+  if (!prompts_of_) return {};
+  const std::size_t at = index_of(stream);
+  const std::string_view text = splitters_[prompts_of_->value][at].held_text();
+  return text.substr(std::min(answered_[at], text.size()));
+}
+
+bool ConsoleView::has_prompt() const {
+  return !open_line(Stream::out).empty() || !open_line(Stream::err).empty();
+}
+
+bool ConsoleView::answered() {
+  if (!has_prompt()) return false;
+  for (const Stream stream : {Stream::out, Stream::err})
+    answered_[index_of(stream)] += open_line(stream).size();
+  return true;
 }
 
 std::size_t ConsoleView::drop_partial(Rank rank, Stream stream) {
@@ -133,6 +162,12 @@ std::vector<LiveRow> ConsoleView::live_rows() const {
     splitters_[key.first.value][index_of(key.second)].bars()->each([&](std::string_view text) {
       rows.push_back({prefix.first, prefix.columns, text});
     });
+  }
+  for (const Stream stream : {Stream::out, Stream::err}) {
+    const std::string_view prompt = open_line(stream);
+    if (prompt.empty()) continue;
+    const Prefix& prefix = prefixes_[prompts_of_->value];
+    rows.push_back({prefix.first, prefix.columns, prompt});
   }
   return rows;
 }

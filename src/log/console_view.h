@@ -5,6 +5,7 @@
 #include <array>
 #include <cstddef>
 #include <map>
+#include <optional>
 #include <string>
 #include <string_view>
 #include <utility>
@@ -48,11 +49,19 @@ class ConsoleView {
   /// Forgets a partial line that was not shown, because its rest will not come; returns its bytes.
   std::size_t drop_partial(Rank rank, Stream stream);
 
-  /// Somebody is drawing progress bars now.
-  [[nodiscard]] bool has_bars() const { return !bars_.empty(); }
+  /// Somebody types what this rank reads: a line of it that has not ended may be a prompt and is
+  /// one of the live rows, the last one. Not where no byte is held.
+  void show_prompts_of(Rank rank);
+  [[nodiscard]] bool has_prompt() const;
+  /// What was typed ends the line that a prompt stands in: what comes after it is shown without it.
+  /// False: there was no prompt.
+  bool answered();
+
+  /// There are progress bars now, or a prompt.
+  [[nodiscard]] bool has_live_rows() const { return !bars_.empty() || has_prompt(); }
   /// To be called now and then while there are bars: appends those that are complete.
   void settle(std::array<std::string, 2>& out);
-  /// The bars as they are now, by rank.
+  /// The bars as they are now, by rank, and the prompt below them.
   [[nodiscard]] std::vector<LiveRow> live_rows() const;
   /// Appends a line for each bar that has changed since the last call.
   void show_states(std::array<std::string, 2>& out);
@@ -66,6 +75,8 @@ class ConsoleView {
   using Key = std::pair<Rank, Stream>;
 
   void add_plain(std::string& held, std::string_view bytes, std::string& out) const;
+  void add_line(Key key, std::string_view text, bool continues, std::string& out);
+  [[nodiscard]] std::string_view open_line(Stream stream) const;
   [[nodiscard]] LineSplitter& splitter(Rank rank, Stream stream);
   void watch_bars(Rank rank, Stream stream);
 
@@ -75,6 +86,9 @@ class ConsoleView {
   std::map<Key, std::string> bars_;                     // with the states that were last shown
   std::vector<std::array<std::string, 2>> held_;        // when not, and there are several ranks
   char last_ = '\n';                                    // of a single rank that passes at once
+  std::optional<Rank> prompts_of_;
+  std::array<std::size_t, 2>
+      answered_{};  // bytes of its open lines that are on the screen for good
 };
 
 }  // namespace dlaunch

@@ -162,7 +162,8 @@ EventLog::EventLog(EventLog&& other) noexcept
       path_(std::move(other.path_)),
       buffer_(std::exchange(other.buffer_, {})),
       missing_(std::exchange(other.missing_, 0)),
-      flush_at_(std::exchange(other.flush_at_, kBuffer)) {}
+      flush_at_(std::exchange(other.flush_at_, kBuffer)),
+      due_(std::exchange(other.due_, {})) {}
 
 EventLog& EventLog::operator=(EventLog&& other) noexcept {
   std::swap(fd_, other.fd_);
@@ -170,6 +171,7 @@ EventLog& EventLog::operator=(EventLog&& other) noexcept {
   buffer_.swap(other.buffer_);
   std::swap(missing_, other.missing_);
   std::swap(flush_at_, other.flush_at_);
+  std::swap(due_, other.due_);
   return *this;
 }
 
@@ -190,6 +192,7 @@ void EventLog::add_line(WallTime now, WriteMembers&& write_members) {
   write_members(json);
   json.end_object();
   buffer_ += '\n';
+  if (!due_) due_ = now + kMostWait;
   if (buffer_.size() >= flush_at_) (void)flush();
 }
 
@@ -212,6 +215,7 @@ void EventLog::note(std::string_view kind, std::string_view text, WallTime now) 
 Status EventLog::flush() {
   std::size_t done = 0;
   int error = 0;
+  due_.reset();
   while (done < buffer_.size() && error == 0) {
     const ssize_t n = ::write(fd_, buffer_.data() + done, buffer_.size() - done);
     if (n >= 0) {

@@ -3,8 +3,10 @@
 // at a time.
 #pragma once
 
+#include <chrono>
 #include <cstddef>
 #include <cstdint>
+#include <optional>
 #include <string>
 #include <string_view>
 #include <utility>
@@ -17,10 +19,10 @@
 
 namespace dlaunch {
 
-/// Buffers, and appends to the file when 64 KiB have come together, at flush() and at the end of
-/// its life. While the disk refuses, up to 1 MiB is kept; what comes then is counted and a line
-/// "gap" says how many lines are missing once it can be written again. Nothing but whole lines are
-/// left out.
+/// Buffers, and appends to the file when 64 KiB have come together, at flush() (due() says when)
+/// and at the end of its life. While the disk refuses, up to 1 MiB is kept; what comes then is
+/// counted and a line "gap" says how many lines are missing once it can be written again. Nothing
+/// but whole lines are left out.
 class EventLog {
  public:
   /// Creates the file (0600) or appends to it.
@@ -40,6 +42,11 @@ class EventLog {
   /// Writes what is buffered. An error stays no longer than the disk refuses.
   Status flush();
 
+  /// When what is buffered should be written, so that a reader has it as it happens, and not each
+  /// line costs a write; nullopt: nothing is buffered, or the disk has refused it.
+  [[nodiscard]] std::optional<WallTime> due() const { return due_; }
+  static constexpr std::chrono::milliseconds kMostWait{100};
+
  private:
   EventLog(int fd, std::string path) : fd_(fd), path_(std::move(path)) {}
   static constexpr std::size_t kBuffer = std::size_t{64} << 10;
@@ -52,6 +59,7 @@ class EventLog {
   std::string buffer_;
   std::uint64_t missing_ = 0;       // lines left out
   std::size_t flush_at_ = kBuffer;  // size of the buffer at which it is written
+  std::optional<WallTime> due_;
 };
 
 }  // namespace dlaunch

@@ -37,6 +37,8 @@ class LineSplitter {
   /// Bytes held back because their line is not complete; bars apart.
   [[nodiscard]] std::size_t held() const { return held_.size(); }
 
+  [[nodiscard]] std::string_view held_text() const { return held_; }
+
   /// Forgets them: the rest of their line will not come. Returns how many.
   std::size_t drop_held();
 

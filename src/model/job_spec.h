@@ -36,7 +36,7 @@ enum class Launch { per_process, per_node, once };
 enum class Placing { fill, spread };
 /// `automatic`: workers when there are parameter servers, which never end by themselves, else all.
 enum class Success { automatic, all, chief, workers };
-enum class StdinFor { none, rank0 };
+enum class StdinFor { none, rank0, automatic };  // automatic: rank0 of a terminal and one rank
 /// Whether a virtual or conda environment that is active where dlaunch was started must be on every
 /// node whose ranks use it.
 enum class ActiveEnv { required, optional };
@@ -49,8 +49,8 @@ struct NodeRange {
   bool operator==(const NodeRange&) const = default;
 };
 
-/// `automatic`: one per GPU, else 1. `gpu`: one per GPU, an error where there is none. Else the
-/// count.
+/// `automatic`: one per GPU, else 1. `gpu`: one for each of `count` GPUs (0: of all), an error
+/// where there are not as many. Else the count.
 struct ProcessesPerNode {
   enum class Kind { automatic, gpu, count };
   Kind kind = Kind::automatic;
@@ -251,7 +251,7 @@ struct JobSpec {
   RestartPolicy restart;
   Timeouts timeouts;
   std::string stop_signal = "TERM";  // a name of signal(7) without SIG; the reader checks it
-  StdinFor stdin_for = StdinFor::none;
+  StdinFor stdin_for = StdinFor::automatic;
   Isolation isolation = Isolation::standard;
   Preflight preflight;
   std::vector<Transfer> stage;

@@ -108,8 +108,14 @@ Result<std::uint32_t> ranks_of_node(const JobSpec& spec, const Node& node, std::
       if (gpus == 0) {
         return misfit(
             as_typed(spec, "processes_per_node", "gpu") + " but " + node.name +
-            (node.facts.gpus.empty() ? " has no GPU" : " has no GPU that the job may use"));
+            (node.facts.gpus.empty() ? " has no GPU" : " has no GPU that the job may use") +
+            "\n         try: -n N, a number of processes without regard to GPUs");
       }
+      if (static_cast<std::uint32_t>(wanted.count) > gpus) {
+        return misfit(as_typed(spec, "processes_per_node", "gpu") + " but " + node.name +
+                      " has only " + counted(gpus, "GPU") + " that the job may use");
+      }
+      if (wanted.count > 0) gpus = static_cast<std::uint32_t>(wanted.count);
       return slots > 0 ? std::min(slots, gpus) : gpus;
     case ProcessesPerNode::Kind::automatic:
       break;

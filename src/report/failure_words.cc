@@ -42,6 +42,10 @@ std::string plural(std::string how) {
 std::string script_advice(const StartFailure& failure) {
   if (failure.step != StartFailure::Step::execute) return {};
   const std::string file = plain_line(failure.path);
+  if (failure.error_number == ENOENT && file.find(' ') != std::string::npos) {
+    return '"' + file + "\" is one word with a space in it; the command as several words: -- " +
+           file + ", or in the job file command: " + file;
+  }
   const bool is_python = file.ends_with(".py");
   if (!is_python && !file.ends_with(".sh")) return {};
   const std::string by_interpreter = (is_python ? "python3 " : "sh ") + file;

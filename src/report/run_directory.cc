@@ -20,17 +20,20 @@ namespace {
 
 constexpr mode_t kFolderMode = 0700;
 constexpr mode_t kFileMode = 0600;
+constexpr std::string_view kIgnoreAll = "# Made by dlaunch: its runs stay out of git.\n*\n";
 // A summary of 1,000 ranks has 200 KiB.
 constexpr off_t kReservedRoom = off_t{256} << 10;
 
-/// mkdir -p; 0 or an errno value.
-int make_folders(const std::string& path) {
+/// mkdir -p; 0 or an errno value. `is_new`, unless null: it was not there before.
+int make_folders(const std::string& path, bool* is_new = nullptr) {
   struct stat known {};
   if (::stat(path.c_str(), &known) == 0) return S_ISDIR(known.st_mode) ? 0 : ENOTDIR;
   for (std::size_t at = 0; at != std::string::npos;) {
     at = path.find('/', at + 1);
     const std::string part = path.substr(0, at);
-    if (::mkdir(part.c_str(), kFolderMode) != 0 && errno != EEXIST) {
+    const bool made = ::mkdir(part.c_str(), kFolderMode) == 0;
+    if (made && at == std::string::npos && is_new != nullptr) *is_new = true;
+    if (!made && errno != EEXIST) {
       // Of a parent that exists, mkdir(2) may also say EROFS or EACCES; only the last step counts.
       const int error = errno;
       struct stat found {};
@@ -76,9 +79,12 @@ Result<RunDirectory> RunDirectory::create_in(const std::string& base,
   constexpr int kTries = 100'000;
   const Result<std::string> folder = absolute_path(base);
   if (!folder) return tl::unexpected(folder.error());
-  if (const int error = make_folders(*folder); error != 0) {
+  bool is_new = false;
+  if (const int error = make_folders(*folder, &is_new); error != 0) {
     return fail_errno(exit_code::kInternal, "create " + *folder, error);
   }
+  // A folder that was there may hold other things, too. Runs can be without it.
+  if (is_new) (void)write_file(*folder + "/.gitignore", kIgnoreAll);
   std::string tried;
   for (int i = 0; i < kTries; ++i) {
     std::string id = make_run_id(clock());

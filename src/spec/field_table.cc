@@ -565,8 +565,9 @@ constexpr Field kFields[] = {
      .write = to<&JobSpec::stop_signal>},
     {.key = "stdin",
      .kind = Kind::choice,
-     .fallback = "none",
-     .help = "Who reads the standard input of dlaunch",
+     .fallback = "auto",
+     .help = "Who reads the standard input of dlaunch. auto: the one rank of a job that was started "
+             "in a terminal",
      .words = kStdins,
      .write = to<&JobSpec::stdin_for>},
     {.key = "isolation",

@@ -73,7 +73,8 @@ inline constexpr std::array kTfEvaluators{word("apart", TfCluster::Evaluator::ap
 inline constexpr std::array kRestartCauses{word("failure", RestartCause::failure),
                                            word("node-loss", RestartCause::node_loss),
                                            word("hang", RestartCause::hang)};
-inline constexpr std::array kStdins{word("none", StdinFor::none), word("rank0", StdinFor::rank0)};
+inline constexpr std::array kStdins{word("auto", StdinFor::automatic), word("none", StdinFor::none),
+                                    word("rank0", StdinFor::rank0)};
 inline constexpr std::array kIsolations{word("default", Isolation::standard),
                                         word("pid-namespace", Isolation::pid_namespace)};
 inline constexpr std::array kChecks{word("node", Preflight::Check::node),

@@ -130,6 +130,17 @@ Error no_file_holds(std::string_view bytes) {
                                    "dlaunch run takes it as it is"};
 }
 
+/// Where ranks run, whatever the folder is in which the job is read again. In a container another
+/// folder may be meant; then it stays as it is.
+std::string whole_workdir(const JobInput& input, const JobSpec& job) {
+  const bool in_container =
+      job.container || std::any_of(job.roles.begin(), job.roles.end(),
+                                   [](const RoleSpec& role) { return role.container.has_value(); });
+  const std::string& folder = input.foreign.current_folder;
+  if (in_container || folder.empty() || job.workdir.starts_with('/')) return "";
+  return job.workdir.empty() ? folder : folder + '/' + job.workdir;
+}
+
 /// A job file in its native form, with the settings of the command line in it.
 class Reading {
  public:
@@ -161,27 +172,36 @@ class Reading {
     return reading;
   }
 
-  /// Of a job that was read well.
-  [[nodiscard]] Result<std::string> text(const JobReading& reading, const std::string& name) {
+  /// Of a job that was read well. `name`: where it has none. `workdir`: what the text says instead;
+  /// empty: as it is.
+  [[nodiscard]] Result<std::string> body(const JobSpec& spec, const std::string& name,
+                                         const std::string& workdir) {
     NativeJob job(document_);
     const Place nowhere = Place::whole(0);
-    job.text({"name"}, reading.spec.name.empty() ? name : reading.spec.name, nowhere);
+    job.text({"name"}, spec.name.empty() ? name : spec.name, nowhere);
     const std::vector<NodeId> items = document_[form_.root].items;
     for (const std::string_view key : names_under("")) {
       for (std::size_t i = 0; i + 1 < items.size(); i += 2) {
-        if (key != "name" && document_[items[i]].text == key)
-          job.node({key}, items[i + 1], nowhere);
+        const bool is_replaced = key == "name" || (key == "workdir" && !workdir.empty());
+        if (!is_replaced && document_[items[i]].text == key) job.node({key}, items[i + 1], nowhere);
       }
     }
-    if (!input_.arguments.empty() && !form_.took_arguments) put_command(reading.spec.command, job);
+    if (!workdir.empty()) job.text({"workdir"}, workdir, nowhere);
+    if (!input_.arguments.empty() && !form_.took_arguments) put_command(spec.command, job);
     for (const Node& node : document_.nodes)
       if (!is_utf8(node.text)) return tl::unexpected(no_file_holds(node.text));
+    return write_yaml(document_, job.root());
+  }
+
+  [[nodiscard]] Result<std::string> text(const JobReading& reading, const std::string& name) {
+    const auto job = body(reading.spec, name, "");
+    if (!job) return job;
     std::string text = "# made by dlaunch convert";
     if (!input_.file.empty()) text += " from " + on_one_line(input_.file);
     if (!form_.dialect.empty()) text += " (" + form_.dialect + ')';
     text += '\n';
     for (const std::string& note : form_.notes) text += "# note: " + on_one_line(note) + '\n';
-    return text + write_yaml(document_, job.root());
+    return text + *job;
   }
 
  private:
@@ -209,7 +229,12 @@ class Reading {
 }  // namespace
 
 Result<JobReading> read_any_job(const JobInput& input) {
-  return Reading(input).read();
+  Reading reading(input);
+  auto job = reading.read();
+  if (job)
+    job->native =
+        reading.body(job->spec, input.default_name, whole_workdir(input, job->spec)).value_or("");
+  return job;
 }
 
 Result<JobSpec> read_job(const JobInput& input) {

@@ -31,6 +31,8 @@ struct JobInput {
   std::vector<std::string> ignored = {};
   /// For job files of other systems.
   ForeignInput foreign = {};
+  /// Of a job that gives none, for JobReading::native.
+  std::string default_name = {};
 };
 
 struct JobReading {
@@ -41,6 +43,10 @@ struct JobReading {
   std::vector<std::string> notes;
   /// The VM size that such a file names, as it stands there: "Standard_NC24rs_v3"; empty: none.
   std::string azure_size;
+  /// The job as a native job file, with everything that the command line has set, its name, and its
+  /// workdir below foreign.current_folder (outside of containers). Reading it gives the same job.
+  /// Empty where an argument is not UTF-8.
+  std::string native;
 };
 
 /// Reads and checks a job file, native or of another system (spec/dialects/). All errors come in

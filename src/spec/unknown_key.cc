@@ -62,6 +62,12 @@ std::vector<std::string_view> called_so_elsewhere(std::string_view key) {
   return {};
 }
 
+bool is_sibling(const std::vector<std::string_view>& siblings, std::string_view prefix,
+                std::string_view key) {
+  return key.starts_with(prefix) &&
+         std::find(siblings.begin(), siblings.end(), key.substr(prefix.size())) != siblings.end();
+}
+
 std::string nested(std::string_view key) {
   const auto dot = key.find('.');
   return std::string(key.substr(0, dot)) + ": {" + std::string(key.substr(dot + 1)) + ": ...}";
@@ -85,8 +91,12 @@ std::string advice_for_unknown_key(std::string_view prefix, std::string_view key
   if (is_assignment) return "; write \"" + std::string(before_equals) + ": ...\", with a colon";
   if (const auto near = nearest(key, siblings)) return did_you_mean({*near});
   const std::string name = normalized(key);
+  const auto called_so = called_so_elsewhere(name);
+  // "run" at the top is what other launchers call the command, rather than timeouts.run.
+  if (!called_so.empty() && is_sibling(siblings, prefix, called_so.front()))
+    return did_you_mean(called_so);
   auto elsewhere = same_name_elsewhere(name);
-  if (elsewhere.empty()) elsewhere = called_so_elsewhere(name);
+  if (elsewhere.empty()) elsewhere = called_so;
   if (!elsewhere.empty()) return did_you_mean(elsewhere);
   if (prefix.empty() && find_field(key) != nullptr) return "; write it nested: " + nested(key);
   if (!prefix.empty() && !siblings.empty()) return "; known here: " + all_names(siblings);

@@ -40,7 +40,7 @@ def expected_output(rank, stream, size):
 
 
 def output_of(box, rank, stream, attempt):
-    if not os.path.isdir(box.path("runs")) or not os.listdir(box.path("runs")):
+    if not os.path.isdir(box.path("runs")) or not box.runs():
         return b""
     path = os.path.join(box.run_folder(), f"attempt-{attempt}", f"rank-{rank}.{stream}")
     return box.read(path) if os.path.exists(path) else b""
@@ -77,7 +77,7 @@ def check_console(box, run, ranks):
 
 def check_leftover_files(box, engine_lived):
     """No temporary files, sockets or locks, and nothing but what docs/run-directory.md names."""
-    runs = os.listdir(box.path("runs")) if box.exists("runs") else []
+    runs = box.runs() if box.exists("runs") else []
     expect(len(runs) <= 1, f"folders in runs/: {runs}")
     for run in runs:
         for folder, folders, files in os.walk(box.path("runs", run)):

@@ -223,7 +223,7 @@ class ChaosRun:
             expect_in("SIGKILL", self.run.text, "how it ended")
 
     def has_run_folder(self):
-        return self.box.exists("runs") and bool(os.listdir(self.box.path("runs")))
+        return self.box.exists("runs") and bool(self.box.runs())
 
     def may_lack(self, rank):
         """Only with its agent bytes are lost: those in the pipe, and what was written to it after the kill."""

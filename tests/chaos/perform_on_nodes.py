@@ -258,7 +258,7 @@ class NodesChaos:
             expect(any(name in run.text for name in names), f"{' and '.join(names)} not named\n{run.report()}")
         if run.code == KILLED and self.killed_rank is not None:
             expect_in(f"rank {self.killed_rank}", run.text, "who was killed")
-        if run.code >= 0 and self.kind.name != "kill engine" and os.listdir(self.box.path("runs")):
+        if run.code >= 0 and self.kind.name != "kill engine" and self.box.runs():
             after.check_summary(self.box, run.code)
         for rank, record in self.records.items():
             complete = run.code == SUCCESS and "attempt 0: " not in run.text

@@ -291,7 +291,7 @@ def without_spare_and_minimum_the_job_does_not_start(box):
     run = box.run("run", "job.yaml", code=75)
     expect_in("BAD", text(run.err), "the table")
     expect_in("preflight failed: 2 good nodes, the job needs 3", text(run.err), "why")
-    expect_equal(os.listdir(box.path("runs")), [], "run folders")
+    expect_equal(box.runs(), [], "run folders")
     run = box.run("run", "job.yaml", "--no-preflight", code=69)
     expect_in("refused", text(run.err), "it is tried")
 

@@ -44,7 +44,7 @@ class Job:
 
 
 def last_run(box):
-    return box.path("runs", max(os.listdir(box.path("runs"))))
+    return box.path("runs", max(box.runs()))
 
 
 def synced(box):

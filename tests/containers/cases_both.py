@@ -13,7 +13,7 @@ SECRET = "s3cr3t-v4lue"
 
 def output(box, rank=0):
     """What it has printed so far; nothing before the run has a folder."""
-    return box.rank_output(rank).decode() if box.exists("runs") and os.listdir(box.path("runs")) else ""
+    return box.rank_output(rank).decode() if box.exists("runs") and box.runs() else ""
 
 
 # --- variables
@@ -247,7 +247,7 @@ def restart(box, container):
                                                                   "restart.backoff=1ms..1ms", "--set", "timeouts.stop=1s"])
 
     def runs_again(rank):
-        if not (box.exists("runs") and os.listdir(box.path("runs"))):
+        if not (box.exists("runs") and box.runs()):
             return False
         path = os.path.join(box.run_folder(), "attempt-1", f"rank-{rank}.out")
         return os.path.exists(path) and box.read(path) == b"again\n"
@@ -278,7 +278,7 @@ def runs_at_once(box, container):
     runs = [box.ranks_in(container, 1, "true") for _ in range(4)]
     for run in runs:
         run.end(0)
-    ids = os.listdir(box.path("runs"))
+    ids = box.runs()
     left = sorted(name for name in os.listdir("/tmp") if name.startswith("dlaunch-") and any(one in name for one in ids))
     expect_equal(left, [], "folders left in /tmp")
 

@@ -3,9 +3,11 @@
 import json
 import os
 import shlex
+import subprocess
 
 from case import case
 from expectations import expect, expect_equal, expect_in
+from processes import wait_until
 
 # Everything that some layer could be tempted to interpret. The kernel forbids only the zero byte.
 ODD_ARGUMENTS = [
@@ -184,8 +186,42 @@ def the_recorded_job_tells_what_the_command_line_added(box):
     box.write("job.yaml", "command: [sh, -c, 'echo $WORLD_SIZE']\n")
     box.run("run", "job.yaml", "-n", "2", "--set", "env.A=b c", "--", "one two")
     recorded = box.read(box.run_folder(), "job.yaml").decode()
-    for wanted in ('# -n "2"', '# --set "env.A=b c"', '# argument "one two"'):
-        expect_in(wanted, recorded, "job.yaml in the run folder")
+    expect_in("dlaunch run -n 2 --set 'env.A=b c' job.yaml -- 'one two'\n", recorded, "job.yaml in the run folder")
+    expect_in("# job.yaml as it was given:\n# command: [sh, -c, 'echo $WORLD_SIZE']\n", recorded, "the file")
+
+
+@case
+def the_recorded_job_is_the_same_job(box):
+    """Wherever it is run from, with what the command line has said."""
+    box.make_folder("here/deep")
+    box.write("here/job.yaml", "name: sample\ncommand: echo $A $WORLD_SIZE; pwd #\nworkdir: deep\nprocesses: 1\n")
+    box.run("run", "-n", "2", "--env", "A=x: [y", "--restarts", "1", "job.yaml", "--", "a'b", cwd=box.path("here"))
+    first = box.path(box.run_folder("here/runs"), "job.yaml")
+    run = box.run("run", first, "--set", "logs.prefix=never")
+    expect_equal(sorted(run.out.decode().splitlines()), sorted(["x: [y 2", box.path("here/deep")] * 2), "output")
+    expect_equal(box.json("summary.json")["name"], "sample", "name")
+    box.run("run", "--", box.rank, "exit", "0", b"\xff\xfe")
+    last = max(box.runs())
+    expect_in("not UTF-8", box.read("runs", last, "job.yaml").decode(), "a command that no job file can hold")
+
+
+@case
+def the_recorded_job_names_the_commit(box):
+    git = lambda *words: subprocess.run(["git", "-c", "user.name=a", "-c", "user.email=a@b", *words], cwd=box.path("repo"), check=True,
+                                        stdin=subprocess.DEVNULL, capture_output=True, env={**os.environ, "HOME": box.folder})
+    box.write("repo/train.py", "print(1)\n")
+    git("init", "-q", "-b", "work")
+    git("add", ".")
+    git("commit", "-qm", "first")
+    commit = git("rev-parse", "HEAD").stdout.decode().strip()
+    box.write("repo/train.py", "print(2)\n")
+    run = box.start("run", "-q", "--", box.rank, "tell", "ready", "gate", cwd=box.path("repo"))
+    box.expect_events(["ready 0"])
+    record = lambda: box.read(box.run_folder("repo/runs"), "job.yaml").decode()
+    wait_until(lambda: f"# git commit {commit} (work); 1 file differs from it: train.py\n" in record(), "the commit", pause=0.05)
+    box.open_gate()
+    run.end(0)
+    expect_equal(git("status", "--porcelain").stdout.decode(), " M train.py\n", "git does not see runs/")
 
 
 @case

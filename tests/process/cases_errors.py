@@ -1,9 +1,10 @@
 """What cannot be started is said in plain words, with the right exit code, and leaves nothing behind."""
 
 import os
+import shlex
 
 from case import case
-from expectations import expect, expect_in
+from expectations import expect, expect_equal, expect_in
 
 HOST = os.uname().nodename
 USAGE, JOB_FILE = 64, 65
@@ -115,6 +116,90 @@ def an_unknown_option(box):
 
 
 @case
+def advice_works_when_it_is_typed(box):
+    """What a message tells somebody with the habits of other launchers to type, typed."""
+    box.write("train.py", "import os\nprint('rank', os.environ['RANK'], 'of', os.environ['WORLD_SIZE'])\n")
+    box.write("job.yaml", "command: python3 train.py\n")
+    for number, (words, wanted) in enumerate((
+            (["train.py"], "dlaunch run -- python3 train.py"),
+            (["./train.py", "--lr", "1"], "dlaunch run -- python3 ./train.py --lr 1"),
+            (["python3", "train.py", "-x"], "dlaunch run -- python3 train.py -x"),
+            (["-n", "2", "python3", "train.py", "-n", "7"], "dlaunch run -n 2 -- python3 train.py -n 7"),
+            (["-np", "2", "train.py"], "dlaunch run -n 2 -- python3 train.py"),
+            (["run", "-n", "2", "--env", "A=b c", "--set", "timeouts.run=1h", "train.py"],
+             "dlaunch run -n 2 --env 'A=b c' --set 'timeouts.run=1h' -- python3 train.py"),
+            (["-n", "2", "run", "job.yaml"], "dlaunch run -n 2 job.yaml"),
+            (["-n", "2"], "dlaunch run -n 2"),
+            (["job.yaml"], "dlaunch run job.yaml"),
+            (["status"], "dlaunch runs"),
+            (["top"], "dlaunch runs"),
+            (["ps"], "dlaunch runs"),
+            (["doctor"], None),
+            (["run", "-n", "1", "--gpus", "2", "--", "true"], None),
+            (["run", "--bogus", "3", "--", "true"], None))):
+        message = box.run(*words, code=USAGE).text
+        if wanted is None:
+            continue
+        expect_in(wanted, message.splitlines()[0] + "\n", f"dlaunch {' '.join(words)}")
+        typed = message.splitlines()[0]
+        typed = typed[typed.index("dlaunch ", len("dlaunch: ")):]
+        expect_equal(typed, wanted, "all that is to be typed")
+        after = box.start(*shlex.split(typed)[1:]).end(0)
+        ranks = 2 if "-n 2" in typed else 1
+        if "run" in shlex.split(typed):
+            expect_equal(after.out.count(f"of {ranks}\n".encode()), ranks, f"case {number}: ranks of {typed}")
+
+
+@case
+def run_is_meant_where_its_options_come_first(box):
+    run = box.run("-n", "2", "--name", "mine", "--", "sh", "-c", "echo $WORLD_SIZE")
+    expect_equal(run.out.count(b"| 2"), 2, "ranks")
+    expect_equal(box.run("--", "echo", "one").out, b"one\n", "without any option")
+    expect_in("dlaunch: unknown option", box.run("--bogus", "--", "true", code=USAGE).text, "no option of run")
+
+
+@case
+def a_command_in_one_word(box):
+    box.write("job.yaml", "command: [echo a b]\n")
+    run = box.start("run").end(127)
+    expect_in('"echo a b" is one word', run.text, "what is wrong")
+    expect_in("command: echo a b", run.text, "what to write")
+    box.write("job.yaml", "command: echo a b\n")
+    expect_equal(box.run("run").out, b"a b\n", "what the advice leads to")
+    box.write("job.yaml", "run: echo a b\n")
+    expect_in('unknown key "run", did you mean "command"?', box.run("run", code=JOB_FILE).text, "key run")
+
+
+@case
+def gpus_of_a_machine_without_any(box):
+    run = box.run("run", "-n", "2", "--gpus", "2", "--", "true", code=JOB_FILE, env={"CUDA_VISIBLE_DEVICES": ""})
+    expect_in("--gpus 2 but ", run.text, "what is wanted")
+    expect_in("try: -n N", run.text, "what to type")
+    run = box.run("run", "-n", "3", "--gpus", "2", "--", "true", code=USAGE)
+    expect_in("-n 3 and --gpus 2 do not fit together", run.text, "what is wrong")
+    expect_in("N, or all", box.run("run", "--gpus", "many", "--", "true", code=USAGE).text.replace("1 or more", "N"), "what is expected")
+
+
+@case
+def nnodes_as_a_range(box):
+    box.run("run", "--nnodes", "1:4", "--", "true")
+    expect_in("MIN:MAX", box.run("run", "--nnodes", "4:", "--", "true", code=USAGE).text, "what is expected")
+    expect_in("--nnodes 2:4", box.run("run", "--nnodes", "2:4", "--", "true", code=JOB_FILE).text, "what was typed")
+
+
+@case
+def the_usual_options_have_names_of_their_own(box):
+    box.run("run", "--name", "mine", "--env", "A=1", "--env", "B=x = y", "--restarts", "0", "--", "sh", "-c", "echo $A $B")
+    expect_equal(box.rank_output(0), b"1 x = y\n", "variables")
+    expect_equal(box.json("summary.json")["name"], "mine", "name")
+    run = box.run("run", "--max-restarts=1", "--set", "restart.backoff=0s..0s", "--", "sh", "-c", "exit 3", code=3)
+    expect_in("restart 1 of 1", run.text, "restarts")
+    expect_in("--set env_pass=HOME", box.run("run", "--env", "HOME", "--", "true", code=USAGE).text, "what to type")
+    expect_in("expected a number, 0 or more", box.run("run", "--restarts", "often", "--", "true", code=USAGE).text, "what is wrong")
+    expect_in("--name a and --set name=b", box.run("run", "--name", "a", "--set", "name=b", "--", "true", code=USAGE).text, "twice")
+
+
+@case
 def an_option_misspelt(box):
     run = box.run("run", "--nproc-per-nod=4", "--", "true", code=USAGE)
     expect_in('did you mean "--nproc-per-node"?', run.text, "suggestion")
@@ -191,7 +276,7 @@ def a_command_misspelt(box):
 @case
 def a_rank_that_is_no_number(box):
     run = box.run("plan", "--env", "-1", "--", "true", code=USAGE)
-    expect_in('expected a number, 0 or more, not "-1"', run.text, "what is wanted")
+    expect_in("--env -1: expected a rank, or NAME=VALUE", run.text, "what is wanted")
 
 
 @case
@@ -281,6 +366,8 @@ def no_error_leaves_a_run_folder_before_a_plan(box):
 def help_is_no_error(box):
     run = box.run("run", "--help")
     expect_in(b"dlaunch run -n 4", run.out, "an example")
+    expect_in(b"Usage: dlaunch run [OPTIONS] [JOB] [-- ARGUMENT...]\n       dlaunch run [OPTIONS] -- COMMAND [ARGUMENT...]\n", run.out, "usage")
+    expect(b"Excludes" not in run.out and b"TEXT" not in run.out, run.out.decode())
     expect_in(b"dlaunch ", box.run("--version").out, "version")
 
 

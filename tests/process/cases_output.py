@@ -211,7 +211,7 @@ def ids_sort_by_time(box):
     names = []
     for _ in range(3):
         box.run("run", "--", "true")
-        names.append(next(name for name in os.listdir(box.path("runs")) if name not in names))
+        names.append(next(name for name in box.runs() if name not in names))
     expect_equal(names, sorted(names), "ids in the order of their runs")
 
 

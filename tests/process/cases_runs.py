@@ -7,6 +7,7 @@ import signal
 
 from case import case
 from expectations import expect, expect_equal, expect_in
+from processes import command_of, wait_until
 from run_helpers import INTERNAL, NODE_LOST, TERM, USAGE, killed, listed, only_id, start
 
 
@@ -168,7 +169,7 @@ def options_of_other_launchers_say_what_to_write(box):
     for words, advice in ((["-machinefile", "hosts", "-n", "2", "./a"], "write --hostfile FILE"),
                           (["--host", "a,b", "-n", "2", "./a"], "write --hosts gpu[01-04]"),
                           (["--node_rank", "1", "t.py"], "dlaunch is started once"),
-                          (["-x", "NCCL_DEBUG", "-n", "2", "./a"], "ranks get the whole environment"),
+                          (["-x", "NCCL_DEBUG", "-n", "2", "./a"], "--env NAME=VALUE"),
                           (["--bind-to", "core", "./a"], "--set binding.cpus=none"),
                           (["-n", "9", "--oversubscribe", "./a"], "-n may be more than there are cores"),
                           (["--standalone", "--nproc_per_node", "2", "t.py"], "finds a free port"),
@@ -176,7 +177,7 @@ def options_of_other_launchers_say_what_to_write(box):
                           (["--master_port", "29500", "t.py"], "rendezvous.port")):
         expect_in(advice, box.run("run", *words, code=USAGE).text, f"run {words}")
     for word, meant in (("ps", "runs"), ("kill", "stop"), ("tail", "logs")):
-        expect_in(f'did you mean "{meant}"?', box.run(word, code=USAGE).text, word)
+        expect_in(f"dlaunch {meant}", box.run(word, code=USAGE).text, word)
 
 
 @case
@@ -197,3 +198,32 @@ def the_message_after_ctrl_c_has_a_line_of_its_own(box):
     run.end(130)
     expect_in(b"^C", run.screen, "echo of the terminal")
     expect(b"^Cdlaunch" not in run.screen, f"a message behind ^C: {run.screen}")
+
+
+@case
+def processes_say_what_they_are(box):
+    run = start(box, "tell", "ready", "gate")
+    names = [f"dlaunch: {role} {only_id(box)}" for role in ("engine", "guardian", "agent")]
+    wait_until(lambda: [command_of(pid).rstrip() for pid in run.chain()] == names, "command lines", pause=0.05)
+    comm = [open(f"/proc/{pid}/comm", encoding="utf-8").read().strip() for pid in run.chain()]
+    expect_equal(comm, ["dlaunch-engine", "dlaunch-guardia", "dlaunch-agent"], "names")
+    box.open_gate()
+    run.end(0)
+
+
+@case
+def events_are_written_as_they_happen(box):
+    run = start(box, "tell", "ready", "gate")
+    path = box.path(box.run_folder(), "events.jsonl")
+    wait_until(lambda: box.read(path).count(b'"rank-started"') == 2, "both starts in events.jsonl", patience=5, pause=0.02)
+    box.open_gate()
+    run.end(0)
+
+
+@case
+def a_new_folder_of_runs_is_kept_out_of_git(box):
+    box.run("run", "--", "true")
+    expect_in(b"\n*\n", box.read("runs", ".gitignore"), "runs/.gitignore")
+    box.make_folder("mine")
+    box.run("run", "--set", "logs.dir=mine", "--", "true")
+    expect(not box.exists("mine", ".gitignore"), "a folder with other things was hidden from git")

@@ -50,7 +50,7 @@ def scale_by_ranks(box):
     rows = [line.split() for line in run.out.decode().splitlines()[1:4]]
     expect_equal(rows, [["1", "1", "100", "-", "1.00", "100", "%"], ["1", "2", "190", "-", "1.90", "95", "%"],
                         ["1", "4", "340", "-", "3.40", "85", "%"]], "rows")
-    expect_equal(len(os.listdir(box.path("runs"))), 3, "runs")
+    expect_equal(len(box.runs()), 3, "runs")
     expect(b"images/sec" not in run.out, "output of ranks on the console")
     for words in ("1 rank: 100 throughput, run ", "4 ranks: 340 throughput"):
         expect_in(words, run.text, "progress")
@@ -127,7 +127,7 @@ def ctrl_c_stops_all_of_it(box):
     box.next_event()
     run.signal(signal.SIGINT)  # from another process, to the first process only
     run.end(130)
-    expect_equal(len(os.listdir(box.path("runs"))), 1, "runs")
+    expect_equal(len(box.runs()), 1, "runs")
     expect_in("Ctrl-C", run.text, "what was said")
 
 
@@ -139,7 +139,7 @@ def nohup_is_honoured_at_every_size(box):
     run.signal(signal.SIGHUP)
     box.open_gate()
     run.end(0)
-    expect_equal(len(os.listdir(box.path("runs"))), 2, "runs")
+    expect_equal(len(box.runs()), 2, "runs")
 
 
 @case
@@ -150,7 +150,7 @@ def ctrl_c_on_the_terminal_stops_all_of_it(box):
     box.expect_all("term", 1)  # told once, it may take its time; a second one would kill it
     run.type(b"\x03")
     run.end(130)
-    expect_equal(len(os.listdir(box.path("runs"))), 1, "runs")
+    expect_equal(len(box.runs()), 1, "runs")
 
 
 @case

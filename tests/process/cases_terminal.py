@@ -6,7 +6,7 @@ import signal
 
 from case import case
 from expectations import expect, expect_equal, expect_in
-from processes import stat_of
+from processes import stat_of, wait_until
 
 TERM = str(int(signal.SIGTERM))
 
@@ -108,3 +108,86 @@ def ranks_do_not_get_the_terminal(box):
 def ranks_cannot_open_the_terminal(box):
     run = box.start_on_terminal("run", "--", "sh", "-c", "(: </dev/tty) 2>/dev/null || echo none").end(0)
     expect_in(b"none", run.screen, "no controlling terminal")
+
+
+BREAKPOINT = 'import sys\nanswer = 42\nbreakpoint()\nprint("went on", len(sys.argv))\n'
+
+
+def wait_on_screen(run, wanted, what):
+    """Until the terminal shows this, since the last such wait."""
+    def shown():
+        run.read_screen(0.05)
+        return wanted in run.screen[run.looked_at:]
+    wait_until(shown, f"{what}: {wanted!r} on the terminal\n{run.screen.decode(errors='replace')}")
+    run.looked_at = run.screen.index(wanted, run.looked_at) + len(wanted)
+
+
+def debug(box, *options):
+    box.write("train.py", BREAKPOINT)
+    run = box.start_on_terminal("run", *options, "--", "/usr/bin/python3", "train.py")
+    run.looked_at = 0
+    return run
+
+
+@case
+def a_breakpoint_of_a_single_rank_is_the_terminals(box):
+    run = debug(box)
+    wait_on_screen(run, b"(Pdb) ", "the prompt")
+    run.type(b"p answer\n")
+    wait_on_screen(run, b"42", "the answer")
+    run.type(b"c\n")
+    run.end(0)
+    expect_in(b"went on 1", run.screen, "the rest of the program")
+
+
+@case
+def a_breakpoint_of_rank_0_prompts_at_once(box):
+    """A prompt ends without a newline, and it is to be seen although other ranks print lines."""
+    box.write("train.py", "import os, time\nif os.environ['RANK'] == '0':\n    breakpoint()\n    print('went on')\n"
+                          "else:\n    print('no prompt', end='', flush=True)\n    os.read(0, 1)\n")
+    run = box.start_on_terminal("run", "-n", "2", "--set", "stdin=rank0", "--", "/usr/bin/python3", "train.py", env={"NO_COLOR": "1"})
+    run.looked_at = 0
+    host = os.uname().nodename.encode()
+    wait_on_screen(run, host + b":0 | (Pdb) ", "the prompt")
+    run.type(b"p 6 * 7\n")
+    wait_on_screen(run, host + b":0 | 42", "the answer")
+    wait_on_screen(run, host + b":0 | (Pdb) ", "the next prompt")
+    run.type(b"c\n")
+    run.end(0)
+    expect_in(host + b":0 | went on", run.screen, "the rest of the program")
+    expect_equal(box.rank_output(0).splitlines()[-1], b"(Pdb) went on", "the last line of the file")
+
+
+@case
+def stdin_none_leaves_the_terminal_alone(box):
+    run = box.start_on_terminal("run", "--set", "stdin=none", "--", "sh", "-c", "readlink /proc/$$/fd/0").end(0)
+    expect_in(b"/dev/null", run.screen, "stdin of the rank")
+
+
+@case
+def a_run_in_the_background_leaves_what_is_typed_to_the_shell(box):
+    """Not stopped by SIGTTIN, and in the foreground again it reads."""
+    run = box.start_on_terminal("run", "--", "sh", "-c", f"{box.rank} tell ready; read line; echo got $line; {box.rank} tell read")
+    box.expect_events(["ready 0"])
+    run.type(b"\x1a")
+    box.expect_events(["shell saw a stop"])
+    os.kill(run.pid, signal.SIGCONT)  # bg
+    run.type(b"typed\n")
+    expect(not select.select([os.pidfd_open(run.pid)], [], [], 1.5)[0], "it has ended in the background")
+    expect(stat_of(run.pid)[0] != "T", "it was stopped")
+    expect(box.no_event("read"), "a rank has read what was typed for the shell")
+    os.kill(run.shell, signal.SIGUSR1)  # fg
+    box.expect_events(["read 0"])
+    run.end(0)
+    expect_in(b"got typed", run.screen, "what the rank has read")
+
+
+@case
+def nohup_and_detach_leave_the_terminal_alone(box):
+    run = box.start_on_terminal("run", "--detach", "--", "sh", "-c", f"readlink /proc/$$/fd/0; {box.rank} tell ready gate")
+    box.expect_events(["ready 0"])
+    wait_until(lambda: box.has_ended(run) or not stat_of(run.pid), "the front has handed over")
+    run.end(0, left=1000)
+    box.open_gate()
+    wait_until(lambda: os.path.exists(box.path(box.run_folder(), "summary.json")), "the end")
+    expect_equal(box.rank_output(0), b"/dev/null\n", "stdin of the rank")

@@ -185,9 +185,13 @@ class Sandbox:
     def exists(self, *parts):
         return os.path.exists(self.path(*parts))
 
+    def runs(self, folder="runs"):
+        """The names of the run folders, beside which lies a .gitignore."""
+        return [name for name in os.listdir(self.path(folder)) if not name.startswith(".")]
+
     def run_folder(self, runs="runs"):
         """The folder of the only run so far."""
-        names = os.listdir(self.path(runs)) if self.exists(runs) else []
+        names = self.runs(runs) if self.exists(runs) else []
         expect_equal(len(names), 1, f"folders in {runs}/")
         return self.path(runs, names[0])
 

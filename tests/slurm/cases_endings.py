@@ -18,7 +18,7 @@ def take_the_nodes(box, nodes):
 
 def wait_for_summary(box, count=1, patience=20):
     def summaries():
-        return [name for name in os.listdir(box.path("runs")) if os.path.exists(box.path("runs", name, "summary.json"))]
+        return [name for name in box.runs() if os.path.exists(box.path("runs", name, "summary.json"))]
     wait_until(lambda: len(summaries()) >= count, "the report", patience, 0.05)
     return [json.loads(box.read("runs", name, "summary.json")) for name in sorted(summaries())]
 
@@ -94,7 +94,7 @@ def signals_that_a_job_has_asked_for_before_its_time_ends(box):
         box.slurm.command("scontrol", "update", f"JobId={job}", "TimeLimit=10")
 
     def said(folder, rank):
-        (run,) = os.listdir(box.path(folder))
+        (run,) = box.runs(folder)
         path = box.path(folder, run, "attempt-0", f"rank-{rank}.out")
         return box.read(path) if os.path.exists(path) else b""
     wait_until(lambda: said("to-script", 0) == b"SIGUSR1\n", "the rank has SIGUSR1", 70, 0.05)
@@ -104,7 +104,7 @@ def signals_that_a_job_has_asked_for_before_its_time_ends(box):
         told = re.compile(rb"SIGUSR[12]: the time limit of Slurm job %d is in \d+ min" % job)
         wait_until(lambda: told.search(box.read(name)), f"the deadline in {name}", 20, 0.05)
         folder = box.path(name.replace("a.err", "to-script").replace("b.err", "to-steps"))
-        deadline = os.path.join(folder, os.listdir(folder)[0], "attempt-0", "deadline")
+        deadline = os.path.join(folder, box.runs(folder)[0], "attempt-0", "deadline")
         wait_until(lambda: os.path.exists(deadline), "the file that ranks can look at", 20, 0.05)
         end = int(box.slurm.job(job, env={"SLURM_TIME_FORMAT": "%s"})["EndTime"])
         expect(abs(int(box.read(deadline)) - end) < 60, f"the deadline {box.read(deadline)}, Slurm's own {end}")

@@ -150,7 +150,7 @@ def a_requeued_job_ends_and_starts_anew(box):
     box.slurm.command("scontrol", "requeue", str(job))
     wait_for_second_start(box, job, "start-1")
     box.end_of_job(job, 0)
-    codes = sorted(json.loads(box.read("runs", name, "summary.json"))["exit_code"] for name in os.listdir(box.path("runs")))
+    codes = sorted(json.loads(box.read("runs", name, "summary.json"))["exit_code"] for name in box.runs())
     expect_equal(codes, [0, 143], "exit codes of the two runs")
 
 

@@ -1,5 +1,6 @@
 #include "agent/session/session_place.h"
 
+#include <algorithm>
 #include <cerrno>
 #include <chrono>
 #include <cstddef>
@@ -164,20 +165,6 @@ bool is_listened_at(const sockaddr_un& address) {
                     errno == EAGAIN);
 }
 
-/// What guardian and agent have among their words (launch/connect/remote_script.h), as proc(5)
-/// shows it.
-std::string words_of_agent(SessionId id) {
-  char session[32];
-  std::snprintf(session, sizeof session, "%016llx", static_cast<unsigned long long>(id.session));
-  std::string words;
-  for (const std::string& word :
-       {std::string("agent"), std::string("--session"), std::string(session), std::string("--node"),
-        std::to_string(id.node)}) {
-    words += '\0' + word;
-  }
-  return words + '\0';
-}
-
 /// By its credentials: the folder of a process that is not dumpable belongs to root (proc(5)).
 bool is_of_our_user(const std::string& process) {
   const std::string status = read_proc_file(process + "/status", kMostCommandLine);
@@ -190,14 +177,16 @@ bool is_of_our_user(const std::string& process) {
 bool has_processes(SessionId id) {
   const std::unique_ptr<DIR, int (*)(DIR*)> entries(::opendir("/proc"), ::closedir);
   if (!entries) return false;
-  const std::string words = words_of_agent(id);
+  const std::string words = words_of_session(id) + ' ';
   while (const dirent* entry = ::readdir(entries.get())) {
     const std::string name = entry->d_name;
     struct stat about {};
     if (name.find_first_not_of("0123456789") != std::string::npos) continue;
     if (::fstatat(::dirfd(entries.get()), entry->d_name, &about, 0) != 0) continue;
     if (about.st_uid != ::geteuid() && about.st_uid != 0) continue;
-    const std::string line = read_proc_file("/proc/" + name + "/cmdline", kMostCommandLine);
+    std::string line = read_proc_file("/proc/" + name + "/cmdline", kMostCommandLine);
+    std::replace(line.begin(), line.end(), '\0', ' ');
+    line += ' ';
     if (line.find(words) != std::string::npos && is_of_our_user("/proc/" + name)) return true;
   }
   return false;
@@ -318,6 +307,13 @@ void leave_last_word(const std::vector<std::string>& folders, SessionId id,
     write_word(*folder, id, word);
     ::unlinkat(folder->get(), session_name(id).c_str(), 0);
   }
+}
+
+std::string words_of_session(SessionId id) {
+  char words[64];
+  std::snprintf(words, sizeof words, " --session %016llx --node %u",
+                static_cast<unsigned long long>(id.session), static_cast<unsigned>(id.node));
+  return words;
 }
 
 SessionFound find_session(const std::vector<std::string>& folders, SessionId id) {

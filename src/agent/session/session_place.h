@@ -26,6 +26,10 @@ struct SessionId {
 /// "agent-00000000000000ff-3".
 [[nodiscard]] std::string session_name(SessionId id);
 
+/// " --session ID --node N", as it stands on the command line of an agent that another one may look
+/// for, and of its guardian (launch/connect/remote_script.h).
+[[nodiscard]] std::string words_of_session(SessionId id);
+
 /// The candidates, absolute, from the environment of this process.
 [[nodiscard]] std::vector<std::string> session_folders();
 

@@ -12,6 +12,7 @@
 #include "launch/session/start_message.h"
 #include "log/diagnostics.h"
 #include "os/clock.h"
+#include "os/process_title.h"
 #include "os/signals.h"
 #include "plan/success.h"
 #include "report/plain_text.h"
@@ -109,6 +110,7 @@ RunEngine::RunEngine(const RunOptions& options, LocalStart local, UniqueFd front
                 sessions_.send(plan_->ranks.front().node, std::move(data));
               }}),
       signals_(loop_, open_engine_signals()),
+      ask_git_(loop_),
       slurm_(loop_, options.environment),
       listener_(loop_, [this](int signal) { scheduler_signalled(kListener, signal); }),
       hand_over_(std::move(hand_over)),
@@ -133,6 +135,7 @@ Status RunEngine::open_run_folder() {
   }
   folder_ = std::move(*folder);
   sessions_.set_run(folder_->id());
+  set_process_title("dlaunch: engine " + folder_->id());
   const std::string inside = options_.current_folder + '/';
   shown_path_ = folder_->path();
   if (shown_path_.starts_with(inside)) shown_path_.erase(0, inside.size());
@@ -155,13 +158,26 @@ MonotonicTime RunEngine::now() const {
 Result<Event> RunEngine::wait(std::optional<MonotonicTime> deadline) {
   while (queue_.empty()) {
     if (deadline && monotonic_now() >= *deadline) return event::Tick{};
-    loop_.run_one(deadline);
+    const auto write_events = write_due_events();
+    loop_.run_one(write_events ? std::min(*write_events, deadline.value_or(*write_events))
+                               : deadline);
   }
   Event event = std::move(queue_.front());
   queue_.pop_front();
   if (events_) events_->add(event, wall_now());
   if (options_.verbosity > 0) explain(event);
   return event;
+}
+
+/// When to ask again; nullopt: nothing waits.
+std::optional<MonotonicTime> RunEngine::write_due_events() {
+  if (!events_ || !events_->due()) return std::nullopt;
+  // Whatever has become of the wall clock meanwhile.
+  const auto left =
+      std::min<MonotonicTime>(*events_->due() - wall_now(), MonotonicTime(EventLog::kMostWait));
+  if (left > MonotonicTime(0)) return monotonic_now() + left;
+  (void)events_->flush();
+  return std::nullopt;
 }
 
 std::string RunEngine::since_begin() const {
@@ -327,6 +343,7 @@ void RunEngine::accept_plan(LaunchPlan plan) {
   OutputRouter::Settings settings =
       output_settings(plan, options_.spec.logs, options_.environment,
                       shown_path_ + "/attempt-" + std::to_string(plan.attempt.value));
+  if (options_.stdin_is_terminal && forwards_stdin(plan)) settings.prompts_of = Rank(0);
   if (options_.detach) follow_only(plan, settings);
   if (options_.plain) {
     settings.console.colour = false;
@@ -350,7 +367,7 @@ void RunEngine::begin(const action::StartRanks& start) {
   StartSettings settings;
   settings.log_folder = attempt_folder_;
   settings.secrets = secret_environment(options_.spec, options_.environment);
-  settings.stdin_for_rank0 = options_.spec.stdin_for == StdinFor::rank0;
+  settings.stdin_for_rank0 = forwards_stdin(*plan_);
   settings.output_credit = router_.first_credit();
   settings.shown = router_.passing();
   for (const wire::StartRanks& message : start_messages(*plan_, start.node, settings)) {
@@ -358,19 +375,16 @@ void RunEngine::begin(const action::StartRanks& start) {
   }
   if (started_) return;
   started_ = true;
-  stdin_.begin(plan_->attempt);
+  if (settings.stdin_for_rank0) stdin_.begin(plan_->attempt);
   if (!without_steps_.empty() && plan_->attempt.value == 0) listener_.start(without_steps_);
   // While the agents start the ranks: nothing of this is needed for that.
   loop_.post([this] { write_plan_files(); });
 }
 
 void RunEngine::write_plan_files() {
-  for (const auto& [name, text] :
-       {std::pair<const char*, std::string>{"job.yaml", options_.job_text},
-        std::pair<const char*, std::string>{"plan.json", plan_json(*plan_)}}) {
-    if (const Status written = folder_->write(name, text); !written)
-      say("dlaunch: note: " + written.error().message);
-  }
+  write_job_record();
+  if (const Status written = folder_->write("plan.json", plan_json(*plan_)); !written)
+    say("dlaunch: note: " + written.error().message);
   folder_->reserve_room();
 }
 
@@ -386,6 +400,13 @@ void RunEngine::say(std::string_view text) {
 
 std::string RunEngine::statement(std::string_view text) const {
   return wrapped_statement(text, screen_columns(options_.environment));
+}
+
+/// To rank 0.
+bool RunEngine::forwards_stdin(const LaunchPlan& plan) const {
+  const StdinFor stdin_for = options_.spec.stdin_for;
+  return stdin_for == StdinFor::rank0 ||
+         (stdin_for == StdinFor::automatic && options_.stdin_is_terminal && plan.ranks.size() == 1);
 }
 
 /// An agent speaks for its own ranks only, whatever it sends.

@@ -21,12 +21,14 @@
 #include "launch/output/output_router.h"
 #include "launch/passed_signals.h"
 #include "launch/session/cluster_sessions.h"
+#include "launch/slurm/command_output.h"
 #include "launch/slurm/slurm_inquiry.h"
 #include "launch/slurm/slurm_listener.h"
 #include "log/console_writer.h"
 #include "log/event_log.h"
 #include "model/launch_plan.h"
 #include "os/event_loop.h"
+#include "report/job_record.h"
 #include "report/run_directory.h"
 #include "report/run_presence.h"
 #include "report/summary.h"
@@ -36,7 +38,7 @@ namespace dlaunch {
 
 struct RunOptions {
   JobSpec spec;
-  std::string job_text;                // copied into the run folder
+  JobRecord record;                    // for the run folder
   std::string job_file;                // as typed; empty: the job came from the command line
   std::string current_folder;          // absolute
   Environment environment;             // the caller's
@@ -45,8 +47,9 @@ struct RunOptions {
   bool quiet = false;
   int verbosity = 0;  // 1: -v, 2: -vv
   bool detach = false;
-  bool may_ask = false;  // the front has a terminal on which ssh's questions can be asked
-  bool plain = false;    // no colour, whatever the console is
+  bool may_ask = false;            // the front has a terminal on which ssh's questions can be asked
+  bool plain = false;              // no colour, whatever the console is
+  bool stdin_is_terminal = false;  // that of the front
   AttemptPlanner::Prepare prepare{};  // called in the engine's process; empty: none
   int summary_copy = -1;              // a descriptor that gets what summary.json gets; -1: none
 };
@@ -69,6 +72,7 @@ class RunEngine : public Engine {
   void finish(const Error& error);
 
  private:
+  std::optional<MonotonicTime> write_due_events();
   void begin(const action::ConnectNode& connect);
   void begin(const action::GatherFacts& gather);
   void begin(const action::MakePlan& make);
@@ -104,11 +108,14 @@ class RunEngine : public Engine {
   void show_mpirun(const std::vector<std::string>& lines);
   void log_mpirun(const std::string& bytes);
   void write_plan_files();
+  void write_job_record();
+  void ask_git();
   /// Lines of dlaunch's own, without what a terminal would obey.
   void say(std::string_view text);
   /// wrapped_statement() as wide as the screen.
   [[nodiscard]] std::string statement(std::string_view text) const;
   [[nodiscard]] bool runs_on(Rank rank, NodeIndex node) const;
+  [[nodiscard]] bool forwards_stdin(const LaunchPlan& plan) const;
   void heard(NodeIndex node, Event event);
   void show(NodeIndex node, const wire::OutputView& data);
   void collect_after(const Event& event);
@@ -180,6 +187,9 @@ class RunEngine : public Engine {
   std::optional<RunDirectory> folder_;
   std::optional<EventLog> events_;
   std::optional<RunPresence> presence_;
+  std::optional<RunOrigin> origin_;  // once there is a plan
+  Timer ask_git_;
+  std::unique_ptr<RunningCommand> git_;
   SlurmInquiry slurm_;
   SlurmListener listener_;
   std::string slurm_said_;  // of the signal that ends the run

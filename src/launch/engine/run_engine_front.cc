@@ -86,6 +86,7 @@ void RunEngine::read_front() {
       return cancel(CancelOrigin::front, body.empty() ? 0 : body.front());
     case FrontMessage::stdin_data:
     case FrontMessage::stdin_end:
+      if (body.ends_with('\n')) router_.answered();
       return stdin_.add(body);
     case FrontMessage::hand_over:
       return hand_over_.accept();

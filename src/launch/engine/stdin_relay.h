@@ -39,7 +39,7 @@ class StdinRelay {
   Attempt attempt_;
   std::uint64_t sent_ = 0;  // bytes to rank 0 of this attempt
   bool started_ = false;
-  bool asked_ = true;  // the front may send a piece, or has sent all
+  bool asked_ = false;  // the front may send a piece, or has sent all
   bool ended_ = false;
 };
 

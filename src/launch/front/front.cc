@@ -40,6 +40,7 @@ constexpr std::chrono::seconds kRecordLimit{3};
 // How often the engine is looked at: always, and in a run that was cancelled.
 constexpr std::chrono::seconds kLook{5};
 constexpr std::chrono::seconds kLookOften{1};
+constexpr int kLookForTerminal = 500;  // milliseconds
 
 class Front {
  public:
@@ -51,18 +52,26 @@ class Front {
         signals_(std::move(signals)),
         engine_end_(open_pidfd(engine)),
         options_(options),
-        stdin_open_(options.forward_stdin) {}
+        stdin_open_(options.forward_stdin),
+        stdin_is_terminal_(options.forward_stdin && ::isatty(STDIN_FILENO) == 1) {
+    // Should we come to the background between a look and a read, the read fails, and we go on.
+    if (stdin_is_terminal_) std::signal(SIGTTIN, SIG_IGN);
+  }
 
   int run() {
     while (true) {
-      std::array<pollfd, 5> watched{
-          {{engine_end_.get(), POLLIN, 0},
-           {signals_.get(), POLLIN, 0},
-           {link_.get(), POLLIN, 0},
-           {stdin_open_ && stdin_welcome_ && !asking_ ? STDIN_FILENO : -1, POLLIN, 0},
-           {prompt_.fd(), POLLIN, 0}}};
+      const bool wants_stdin = stdin_open_ && stdin_welcome_ && !asking_;
+      // What is typed then is for the shell. Nothing tells when we are in the foreground again.
+      const bool must_wait = wants_stdin && is_in_background();
+      std::array<pollfd, 5> watched{{{engine_end_.get(), POLLIN, 0},
+                                     {signals_.get(), POLLIN, 0},
+                                     {link_.get(), POLLIN, 0},
+                                     {wants_stdin && !must_wait ? STDIN_FILENO : -1, POLLIN, 0},
+                                     {prompt_.fd(), POLLIN, 0}}};
+      const int look = resort_.is_cancelled() ? 1000 : 5000;
+      const int limit = must_wait ? kLookForTerminal : look;
       // EINTR: stopped and continued
-      if (::poll(watched.data(), watched.size(), resort_.is_cancelled() ? 1000 : 5000) < 0) continue;
+      if (::poll(watched.data(), watched.size(), limit) < 0) continue;
       if (watched[1].revents != 0) pass_signals();
       if (watched[2].revents != 0) read_link();
       if (handed_over_) return exit_code::kOk;
@@ -162,10 +171,18 @@ class Front {
     handed_over_ = true;
   }
 
+  /// Of the terminal that stdin is; false where it has no job control for us.
+  [[nodiscard]] bool is_in_background() const {
+    if (!stdin_is_terminal_) return false;
+    const pid_t foreground = ::tcgetpgrp(STDIN_FILENO);
+    return foreground >= 0 && foreground != ::getpgrp();
+  }
+
   void pass_stdin() {
     char bytes[kStdinChunk];
     const ssize_t n = ::read(STDIN_FILENO, bytes, sizeof bytes);
     if (n < 0 && (errno == EINTR || errno == EAGAIN)) return;
+    if (n < 0 && errno == EIO && is_in_background()) return;
     if (n > 0) {
       stdin_welcome_ = false;
       send_front_message(link_.get(), FrontMessage::stdin_data, bytes, static_cast<std::size_t>(n));
@@ -300,7 +317,8 @@ class Front {
   bool was_stuck_ = false;  // the engine, when it was looked at last
   bool told_stuck_ = false;
   bool stdin_open_;
-  bool stdin_welcome_ = true;
+  bool stdin_is_terminal_;
+  bool stdin_welcome_ = false;
 };
 
 std::vector<int> signals_to_pass() {

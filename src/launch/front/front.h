@@ -10,7 +10,7 @@
 namespace dlaunch {
 
 struct FrontOptions {
-  bool forward_stdin = false;
+  bool forward_stdin = false;  // as far as the engine asks for it
   /// Once all ranks have started, print the id of the run and return kOk; the run goes on.
   bool detach = false;
   bool quiet = false;  // of detach: nothing but the id

@@ -58,6 +58,8 @@ void OutputRouter::begin(Settings settings) {
   const std::size_t share = kAllWindows / std::max<std::size_t>(2 * count, 1);
   window_ = count == 0 ? 0 : static_cast<std::uint32_t>(std::clamp(share, kMinWindow, kMaxWindow));
   view_ = std::make_unique<ConsoleView>(settings_.console, settings_.labels);
+  if (settings_.live && settings_.prompts_of && is_shown(*settings_.prompts_of))
+    view_->show_prompts_of(*settings_.prompts_of);
 }
 
 std::uint32_t OutputRouter::first_credit() const {
@@ -132,6 +134,11 @@ void OutputRouter::show(const wire::OutputView& data) {
   count_lines(index_of(data.rank, data.stream), data.stream, text);
   put(data.stream, std::move(text));
   bars_may_have_changed();
+}
+
+void OutputRouter::answered() {
+  if (!view_ || !view_->answered()) return;
+  live_ = {};  // it stays where it is, and what follows begins below it
 }
 
 void OutputRouter::end(const wire::OutputEnd& end) {
@@ -315,7 +322,7 @@ void OutputRouter::put(Stream stream, std::string text) {
 
 void OutputRouter::draw_live(const LiveLines::Size& size, std::string& text) {
   if (!status_.empty()) return live_.draw({LiveRow{"", 0, status_}}, size, text);
-  if (view_ && view_->has_bars()) live_.draw(view_->live_rows(), size, text);
+  if (view_ && view_->has_live_rows()) live_.draw(view_->live_rows(), size, text);
 }
 
 void OutputRouter::show_status(const LiveTarget& target, std::string text) {
@@ -330,14 +337,14 @@ void OutputRouter::show_status(const LiveTarget& target, std::string text) {
 }
 
 void OutputRouter::bars_may_have_changed() {
-  if (!view_->has_bars()) return take_bars_away();
+  if (!view_->has_live_rows()) return take_bars_away();
   bars_changed_ = true;
   idle_ticks_ = 0;
   arm_ticks();
 }
 
 void OutputRouter::arm_ticks() {
-  if (ticking_ || !view_->has_bars()) return;
+  if (ticking_ || !view_->has_live_rows()) return;
   ticking_ = true;
   const std::chrono::nanoseconds every = settings_.live ? kRedraw : kSettle;
   bars_.after(every, [this] { tick(); });
@@ -357,7 +364,7 @@ void OutputRouter::tick() {
 }
 
 void OutputRouter::take_bars_away() {
-  if (!live_.drawn() || view_->has_bars()) return;
+  if (!live_.drawn() || view_->has_live_rows()) return;
   std::string text;
   live_.erase(size_now(), text);
   writer_.write(settings_.live->stream, std::move(text));

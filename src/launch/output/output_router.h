@@ -32,10 +32,11 @@ class OutputRouter {
   struct Settings {
     Attempt attempt;
     ConsoleOptions console;
-    std::vector<std::string> labels;  // one a rank; empty: this rank is not shown
-    std::vector<bool> followed;       // by rank: not shown, but its output passes; empty: none
-    std::string folder;               // where people find the files
-    std::optional<LiveTarget> live;   // progress bars are drawn there; else each is one line
+    std::vector<std::string> labels;      // one a rank; empty: this rank is not shown
+    std::vector<bool> followed;           // by rank: not shown, but its output passes; empty: none
+    std::string folder;                   // where people find the files
+    std::optional<LiveTarget> live;       // progress bars are drawn there; else each is one line
+    std::optional<Rank> prompts_of = {};  // somebody types what it reads: see ConsoleView
   };
 
   OutputRouter(EventLoop& loop, ConsoleWriter& writer, Grant grant);
@@ -49,6 +50,8 @@ class OutputRouter {
 
   void add(const wire::OutputView& data);
   void end(const wire::OutputEnd& end);
+  /// What was typed has ended a line on the terminal.
+  void answered();
   /// The rank has been started: both of its streams will end.
   void expect(Rank rank);
   /// Its node is gone: no more is to come.

@@ -25,17 +25,16 @@ std::string from(const std::string& folder, const std::string& path) {
   return path.starts_with('/') ? path : folder + '/' + path;
 }
 
-/// Of what ".git" is, the folder that all worktrees of the repository share.
-std::string common_folder(const std::string& top, const std::string& git, bool is_folder) {
-  std::string folder = git;
+GitFolder folder_of(const std::string& top, const std::string& git, bool is_folder) {
+  std::string own = git;
   if (!is_folder) {
     constexpr std::string_view kWord = "gitdir: ";
     const std::string line = first_line(read_ignore_file(git).value_or(""));
-    if (!line.starts_with(kWord)) return git;
-    folder = from(top, line.substr(kWord.size()));
+    if (!line.starts_with(kWord)) return {top, git, git};
+    own = from(top, line.substr(kWord.size()));
   }
-  const std::string common = first_line(read_ignore_file(folder + "/commondir").value_or(""));
-  return common.empty() ? folder : from(folder, common);
+  const std::string common = first_line(read_ignore_file(own + "/commondir").value_or(""));
+  return {top, own, common.empty() ? own : from(own, common)};
 }
 
 }  // namespace
@@ -45,7 +44,7 @@ std::optional<GitFolder> find_git_folder(const std::string& folder) {
     const std::string git = (top == "/" ? "" : top) + "/.git";
     struct stat info {};
     if (::stat(git.c_str(), &info) == 0 && (S_ISDIR(info.st_mode) || S_ISREG(info.st_mode)))
-      return GitFolder{top, common_folder(top, git, S_ISDIR(info.st_mode)) + "/info/exclude"};
+      return folder_of(top, git, S_ISDIR(info.st_mode));
     if (top == "/") return std::nullopt;
     const std::size_t slash = top.rfind('/');
     top.resize(slash == 0 ? 1 : slash);

@@ -1,4 +1,5 @@
-// Where a folder's git repository is, as far as its ignore files need it. git itself is not asked.
+// Where a folder's git repository is, as far as its ignore files and its commit need it. git itself
+// is not asked.
 #pragma once
 
 #include <optional>
@@ -9,8 +10,12 @@
 namespace dlaunch {
 
 struct GitFolder {
-  std::string top;           // of the work tree, absolute
-  std::string exclude_file;  // info/exclude, which may be missing
+  std::string top;     // of the work tree, absolute
+  std::string own;     // with HEAD
+  std::string common;  // with branches and info/exclude; that of all work trees of the repository
+
+  /// May be missing.
+  [[nodiscard]] std::string exclude_file() const { return common + "/info/exclude"; }
 };
 /// The nearest folder, `folder` itself or above, with a ".git" in it: a folder, or the file of a
 /// worktree or submodule (gitrepository-layout(5)). `folder` must be a real path.

@@ -110,7 +110,7 @@ void WorkdirLister::enter_rules_above() {
   const std::optional<GitFolder> git = find_git_folder(settings_.root);
   if (!git) return;
   std::string folder = git->top == "/" ? "" : git->top;
-  enter_rules("", git->exclude_file);
+  enter_rules("", git->exclude_file());
   std::string way;
   const std::string below =
       settings_.root.substr(std::min(folder.size() + 1, settings_.root.size()));

@@ -96,14 +96,36 @@ TEST(ConsoleView, ABarIsOneLine) {
   view.add(Rank(0), Stream::err, "\r 10%\r 20%", out);
   view.add(Rank(1), Stream::out, "hello\n", out);
   EXPECT_EQ(out, "a:1 | hello\n");
-  EXPECT_TRUE(view.has_bars());
+  EXPECT_TRUE(view.has_live_rows());
   ASSERT_EQ(view.live_rows().size(), 1U);
   EXPECT_EQ(view.live_rows()[0].prefix, "a:0 | ");
   EXPECT_EQ(view.live_rows()[0].prefix_columns, 6U);
   EXPECT_EQ(view.live_rows()[0].text, " 20%");
   view.add(Rank(0), Stream::err, "\r100%\nend\n", out);
   EXPECT_EQ(out, "a:1 | hello\na:0 | 100%\na:0 | end\n");
-  EXPECT_FALSE(view.has_bars());
+  EXPECT_FALSE(view.has_live_rows());
+}
+
+TEST(ConsoleView, APromptIsALiveRowUntilItIsAnswered) {
+  ConsoleView view(kPrefix, {"a:0", "a:1"});
+  view.show_prompts_of(Rank(0));
+  std::string out;
+  view.add(Rank(1), Stream::out, "no prompt", out);
+  EXPECT_FALSE(view.has_live_rows());
+  view.add(Rank(0), Stream::out, "> line\n(Pdb) ", out);
+  EXPECT_EQ(out, "a:0 | > line\n");
+  ASSERT_EQ(view.live_rows().size(), 1U);
+  EXPECT_EQ(view.live_rows()[0].prefix, "a:0 | ");
+  EXPECT_EQ(view.live_rows()[0].text, "(Pdb) ");
+  EXPECT_TRUE(view.answered());
+  EXPECT_FALSE(view.has_prompt());
+  // What the answer brings is in one line with the prompt, but not on the screen.
+  view.add(Rank(0), Stream::out, "5\n(Pdb) ", out);
+  EXPECT_EQ(out, "a:0 | > line\na:0 | 5\n");
+  EXPECT_EQ(view.live_rows()[0].text, "(Pdb) ");
+  view.finish(Rank(0), Stream::out, out);
+  EXPECT_EQ(out, "a:0 | > line\na:0 | 5\na:0 | (Pdb) \n");
+  EXPECT_FALSE(view.answered());
 }
 
 TEST(ConsoleView, ABarThatWasLeftIsHandedOutLater) {
@@ -116,7 +138,7 @@ TEST(ConsoleView, ABarThatWasLeftIsHandedOutLater) {
   view.settle(done);
   EXPECT_EQ(done[0], "");
   EXPECT_EQ(done[1], "a:1 | 100%\n");
-  EXPECT_FALSE(view.has_bars());
+  EXPECT_FALSE(view.has_live_rows());
 }
 
 TEST(ConsoleView, StatesAreShownWhenTheyHaveChanged) {

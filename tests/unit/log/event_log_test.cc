@@ -155,6 +155,18 @@ TEST_F(EventLogTest, BuffersUntil64KiB) {
   EXPECT_GT(std::filesystem::file_size(file()), std::size_t{64} << 10);
 }
 
+TEST_F(EventLogTest, WhatIsBufferedIsSoonDue) {
+  auto log = EventLog::open(file());
+  ASSERT_TRUE(log);
+  EXPECT_FALSE(log->due());
+  log->add(event::Tick{}, kNow);
+  log->add(event::Tick{}, kNow + std::chrono::milliseconds(50));
+  EXPECT_EQ(log->due(), kNow + EventLog::kMostWait);
+  EXPECT_TRUE(log->flush());
+  EXPECT_FALSE(log->due());
+  EXPECT_EQ(lines().size(), 2U);
+}
+
 TEST_F(EventLogTest, AFullDiskIsAnErrorAndCostsNoMemory) {
   Result<EventLog> log = EventLog::open("/dev/full");  // full(4): ENOSPC
   ASSERT_TRUE(log);

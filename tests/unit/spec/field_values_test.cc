@@ -205,6 +205,8 @@ const Bad kBad[] = {
      "2:28: error: unknown key \"comand\" in roles.worker, did you mean \"command\"?"},
     {"framework: tensorflow\nroles: {wrker: 1, worker: 1}",
      "2:9: error: unknown key \"wrker\" in roles, did you mean \"worker\"?"},
+    // A name that others use at the same place, rather than the same name at another one.
+    {"run: python train.py", "1:1: error: unknown key \"run\", did you mean \"command\"?"},
     {"framework: tensorflow\nroles: 3",
      "2:8: error: roles must be a mapping with the keys chief, worker, ps, evaluator, not the "
      "number 3"},
@@ -291,7 +293,7 @@ const Bad kBad[] = {
     {"stop_signal: FOO",
      "1:14: error: stop_signal must be a signal name such as TERM, INT or USR1, not \"FOO\""},
     {"stdin: rank1",
-     "1:8: error: stdin must be one of none, rank0, not \"rank1\", did you mean \"rank0\"?"},
+     "1:8: error: stdin must be one of auto, none, rank0, not \"rank1\", did you mean \"rank0\"?"},
     {"logs: {console: rank1}",
      "1:17: error: logs.console must be one of all, rank0, none, or a list of whole numbers, not "
      "\"rank1\""},

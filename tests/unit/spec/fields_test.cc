@@ -175,7 +175,7 @@ TEST(UnknownKey, IsAnsweredWithWhatWasMeant) {
       {"", "nproc_per_node", ", did you mean \"processes_per_node\"?"},  // torchrun
       {"", "instance_count", ", did you mean \"nodes\"?"},               // Azure ML
       {"", "port", ", did you mean \"connect.port\" or \"rendezvous.port\"?"},
-      {"", "gpus", ", did you mean \"binding.gpus\"?"},
+      {"", "gpus", ", did you mean \"processes_per_node\"?"},
       {"timeouts.", "stop_signal", ", did you mean \"stop_signal\"?"},
       {"", "timeouts.stop", "; write it nested: timeouts: {stop: ...}"},
       {"binding.", "xyz", "; known here: cpus, gpus, threads"},

@@ -1,0 +1,81 @@
+// job.yaml of the run folder: the job, and what else has to be known to run it again.
+#include <filesystem>
+
+#include <sys/utsname.h>
+
+#include "launch/engine/run_engine.h"
+#include "launch/sync/git_commit.h"
+#include "os/clock.h"
+
+namespace dlaunch {
+
+namespace {
+
+// A run that is over sooner is not slowed down by git, nor is the start of another one.
+constexpr std::chrono::milliseconds kBeforeGit{500};
+constexpr std::chrono::seconds kGitLimit{20};
+
+std::string kernel_name() {
+  utsname name{};
+  if (::uname(&name) != 0) return "unknown system";
+  return std::string(name.sysname) + ' ' + name.release + ' ' + name.machine;
+}
+
+std::string python_environment(const Environment& environment) {
+  for (const char* name : {"VIRTUAL_ENV", "CONDA_PREFIX"}) {
+    if (const auto found = find_variable(environment, name); found && !found->empty())
+      return *found;
+  }
+  return "";
+}
+
+/// As the launcher sees it, without links; "/" where it does not.
+std::string workdir_of(const RunOptions& options) {
+  const std::filesystem::path path =
+      std::filesystem::path(options.current_folder) / options.spec.workdir;
+  std::error_code error;
+  const std::filesystem::path real = std::filesystem::canonical(path, error);
+  return error ? "/" : real.string();
+}
+
+std::vector<std::string> entries_of(const Environment& environment) {
+  std::vector<std::string> entries;
+  for (const auto& [name, value] : environment) entries.push_back(name + '=' + value);
+  return entries;
+}
+
+}  // namespace
+
+void RunEngine::write_job_record() {
+  if (!origin_) {
+    origin_ = {folder_->id(),
+               wall_now() - (monotonic_now() - began_),
+               host_name(),
+               kernel_name(),
+               python_environment(options_.environment),
+               options_.current_folder,
+               shown_path_,
+               read_git(workdir_of(options_))};
+    if (!origin_->git.commit.empty()) ask_git_.after(kBeforeGit, [this] { ask_git(); });
+  }
+  if (const Status written = folder_->write("job.yaml", job_record_text(options_.record, *origin_));
+      !written)
+    say("dlaunch: note: " + written.error().message);
+}
+
+/// Which files differ from the commit. git(1) may take long on a slow file system; it runs beside
+/// everything else, changes nothing and is killed with us.
+void RunEngine::ask_git() {
+  git_ = std::make_unique<RunningCommand>(
+      loop_,
+      std::vector<std::string>{"git", "--no-optional-locks", "-C", workdir_of(options_), "-c",
+                               "core.fsmonitor=false", "status", "--porcelain",
+                               "--untracked-files=no", "--ignore-submodules=all"},
+      entries_of(options_.environment), "", kGitLimit, [this](const Result<CommandOutput>& output) {
+        if (!output || output->wait_status != 0) return;
+        origin_->git.changes = output->out;
+        write_job_record();
+      });
+}
+
+}  // namespace dlaunch

@@ -1,0 +1,14 @@
+// What of a git work tree can be known without git(1): which commit is checked out.
+#pragma once
+
+#include <string>
+
+#include "report/job_record.h"
+
+namespace dlaunch {
+
+/// Of the work tree that `folder` (a real path) is in, from a few small files of its .git; `changes`
+/// is left open. Empty where there is none, or where it is kept in another way (reftable).
+[[nodiscard]] GitState read_git(const std::string& folder);
+
+}  // namespace dlaunch
