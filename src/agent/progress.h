@@ -12,8 +12,8 @@ struct Progress {
   std::atomic<std::uint32_t> heartbeat_ms{1000};     // from Hello
   std::atomic<std::uint32_t> fence_after_ms{10000};  // from Hello
   std::atomic<std::uint64_t> lease_end{0};  // CLOCK_MONOTONIC, ns; 0: the session has no lease
-  std::array<char, 256> entry_folder{};              // see container_folder.h; likewise
-  std::array<char, 256> join_folder{};               // see join_point.h; "": there is none now
+  std::array<char, 256> entry_folder{};     // see container_folder.h; likewise
+  std::array<char, 256> join_folder{};      // see join_point.h; "": there is none now
 };
 
 static_assert(std::atomic<std::uint64_t>::is_always_lock_free, "shared between processes");
