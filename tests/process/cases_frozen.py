@@ -22,6 +22,12 @@ def is_alive(pid):
     return stat is not None and stat[0] not in "ZX"
 
 
+def processor_seconds(pid):
+    with open(f"/proc/{pid}/stat", encoding="utf-8") as file:
+        fields = file.read().rsplit(")", 1)[1].split()
+    return (int(fields[11]) + int(fields[12])) / os.sysconf("SC_CLK_TCK")
+
+
 def waits_for_disk(pids):
     for pid in pids:
         try:
@@ -155,7 +161,13 @@ def a_rank_that_waits_for_a_file_system_is_named(box):
         ranks = [int(box.read(f"pid-{rank}")) for rank in (0, 1)]
         frozen.freeze()
         wait_until(lambda: waits_for_disk(ranks[:1]), "rank 0 waits for the file system", pause=0.05)
+        agent = run.chain()[2]
         run.signal(signal.SIGINT)
+        wait_until(lambda: not is_alive(ranks[1]), "rank 1 ends", BOUND, pause=0.05)
+        before = processor_seconds(agent)
+        time.sleep(4.0)  # in which the agent waits for rank 0
+        used = processor_seconds(agent) - before
+        expect(used < 0.2, f"the agent has used {used:.2f} s of processor time in 4 s")
         run.end(patience=BOUND, left=1000)
         expect(run.code != 0, "exit code 0")
         expect(not is_alive(ranks[1]), "rank 1 lives on")
