@@ -1,5 +1,5 @@
-// How a guardian decides that its agent's ranks must be ended without the agent. It touches no file but
-// those of /proc, so that a file system that does not answer cannot hold it up.
+// How a guardian decides that its agent's ranks must be ended without the agent. It touches no file
+// but those of /proc, so that a file system that does not answer cannot hold it up.
 #pragma once
 
 #include <cstdint>
@@ -41,10 +41,10 @@ class AgentWatch {
   UniqueFd pidfd_;
   std::uint64_t last_beat_ = 0;
   // Ticks are counted, not time: a guardian that was itself stopped for a while starts no alarm.
-  std::uint32_t silent_ms_ = 0;     // no beat, and not in state D
-  std::uint32_t in_disk_ms_ = 0;    // no beat, and in state D
-  bool launcher_gone_ = false;      // its front or its engine has ended
-  std::uint32_t gone_ms_ = 0;       // since then
+  std::uint32_t silent_ms_ = 0;      // no beat, and not in state D
+  std::uint32_t in_disk_ms_ = 0;     // no beat, and in state D
+  bool launcher_gone_ = false;       // its front or its engine has ended
+  std::uint32_t gone_ms_ = 0;        // since then
   std::uint32_t gone_stuck_ms_ = 0;  // the same, with agent or engine in state D all the time
 };
 

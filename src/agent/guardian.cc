@@ -93,8 +93,9 @@ int run_guardian(pid_t agent, AgentOptions options, const Progress& progress) {
   if (!ended || status != 0) remove_pmix_folders(id);
   if (progress.entry_folder.front() != '\0') clear_entry_folder(progress.entry_folder.data());
   if (progress.join_folder.front() != '\0') remove_join_folder(progress.join_folder.data());
-  const int code = ended ? exit_code_of(status)
-                         : end == AgentEnd::stopped ? kAgentStopped : kAgentStuck;
+  const int code = ended                      ? exit_code_of(status)
+                   : end == AgentEnd::stopped ? kAgentStopped
+                                              : kAgentStuck;
   // Only now: who finds the word relies on it that nothing runs here any more.
   if (code != 0) leave_last_word(session_folders(), id, how_agent_ended(code));
   return code;

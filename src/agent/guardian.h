@@ -14,7 +14,8 @@
 namespace dlaunch {
 
 /// The launcher's own processes, where guardian and agent are forks of its engine: when one of them
-/// has ended, the guardian sees to it that the ranks end, too, should engine and agent be unable to.
+/// has ended, the guardian sees to it that the ranks end, too, should engine and agent be unable
+/// to.
 struct LauncherWatch {
   UniqueFd front;              // pidfd; invalid: its end is not the end of the run
   UniqueFd engine;             // pidfd; invalid: the agent is connected over a network

@@ -250,8 +250,9 @@ bool ConsoleLane::drain(const std::shared_ptr<ConsoleLane>& self, std::chrono::m
   std::unique_lock lock(lane.mutex_);
   if (!lane.queue_.empty()) lane.ensure_thread(self);
   if (!lane.has_thread_) lane.write_without_thread(limit);
-  const bool empty = lane.changed_.wait_for(
-      lock, lane.has_thread_ ? limit : std::chrono::milliseconds(0), [&] { return lane.queue_.empty(); });
+  const bool empty =
+      lane.changed_.wait_for(lock, lane.has_thread_ ? limit : std::chrono::milliseconds(0),
+                             [&] { return lane.queue_.empty(); });
   return empty && lane.error_ == 0;
 }
 

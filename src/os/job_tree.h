@@ -1,6 +1,6 @@
-// The processes of a job below a launcher's engine, found from outside of the agents: for the case that
-// engine or agent cannot end them because they wait for a file system. Thread-safety: free functions
-// without state.
+// The processes of a job below a launcher's engine, found from outside of the agents: for the case
+// that engine or agent cannot end them because they wait for a file system. Thread-safety: free
+// functions without state.
 #pragma once
 
 #include <chrono>
@@ -11,7 +11,8 @@
 namespace dlaunch {
 
 /// Everything below the guardians and agents on this machine that belong to this engine: ranks and
-/// what they have started. Those that have ended, and wait for their parent only, are not among them.
+/// what they have started. Those that have ended, and wait for their parent only, are not among
+/// them.
 [[nodiscard]] std::vector<pid_t> job_processes(pid_t engine);
 
 /// SIGKILL to all of them, again and again until none is left that a signal can end, at most for

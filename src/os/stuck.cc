@@ -40,14 +40,14 @@ struct FileArgument {
 };
 
 constexpr FileArgument kFileArguments[] = {
-    {SYS_write, 0, false},     {SYS_pwrite64, 0, false}, {SYS_writev, 0, false},
-    {SYS_fsync, 0, false},     {SYS_fdatasync, 0, false}, {SYS_ftruncate, 0, false},
-    {SYS_fallocate, 0, false}, {SYS_splice, 2, false},   {SYS_read, 0, false},
+    {SYS_write, 0, false},     {SYS_pwrite64, 0, false},   {SYS_writev, 0, false},
+    {SYS_fsync, 0, false},     {SYS_fdatasync, 0, false},  {SYS_ftruncate, 0, false},
+    {SYS_fallocate, 0, false}, {SYS_splice, 2, false},     {SYS_read, 0, false},
     {SYS_pread64, 0, false},   {SYS_getdents64, 0, false}, {SYS_openat, 1, true},
-    {SYS_newfstatat, 1, true}, {SYS_statx, 1, true},     {SYS_unlinkat, 1, true},
-    {SYS_mkdirat, 1, true},    {SYS_renameat, 1, true},  {SYS_execve, 0, true},
+    {SYS_newfstatat, 1, true}, {SYS_statx, 1, true},       {SYS_unlinkat, 1, true},
+    {SYS_mkdirat, 1, true},    {SYS_renameat, 1, true},    {SYS_execve, 0, true},
 #ifdef SYS_open
-    {SYS_open, 0, true},       {SYS_stat, 0, true},      {SYS_mkdir, 0, true},
+    {SYS_open, 0, true},       {SYS_stat, 0, true},        {SYS_mkdir, 0, true},
     {SYS_unlink, 0, true},     {SYS_rename, 0, true},
 #endif
 };
@@ -67,13 +67,15 @@ std::string text_at(pid_t pid, std::uint64_t address) {
 /// The file of the system call in which the thread is; empty where that is not told, as by a Yama
 /// that lets only ancestors look.
 std::string file_of_call(pid_t pid, pid_t thread) {
-  // "1 0x5 0x7ffd... ...": number and six arguments (proc(5)); "running" or "-1 ..." outside of one.
+  // "1 0x5 0x7ffd... ...": number and six arguments (proc(5)); "running" or "-1 ..." outside of
+  // one.
   const std::string call = read_proc_file(folder_of(pid, thread) + "syscall");
   char* at = nullptr;
   const long number = std::strtol(call.c_str(), &at, 10);
   if (at == call.c_str()) return {};
-  const auto* found = std::find_if(std::begin(kFileArguments), std::end(kFileArguments),
-                                   [number](const FileArgument& one) { return one.call == number; });
+  const auto* found =
+      std::find_if(std::begin(kFileArguments), std::end(kFileArguments),
+                   [number](const FileArgument& one) { return one.call == number; });
   if (found == std::end(kFileArguments)) return {};
   std::uint64_t value = 0;
   for (int i = 0; i <= found->argument; ++i) value = std::strtoull(at, &at, 16);
@@ -180,7 +182,8 @@ std::string describe(const std::vector<StuckProcess>& processes) {
   }
   std::string text;
   for (const auto& [what, who] : waiting)
-    text += (text.empty() ? "" : "; ") + listed(who) + (who.size() == 1 ? " waits" : " wait") + what;
+    text +=
+        (text.empty() ? "" : "; ") + listed(who) + (who.size() == 1 ? " waits" : " wait") + what;
   return text;
 }
 

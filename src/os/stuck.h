@@ -1,6 +1,6 @@
-// Processes that even SIGKILL cannot end now: they wait in an uninterruptible system call (state D of
-// proc(5)), mostly for a file system that does not answer. Everything here reads /proc only and never
-// touches the file system in question. Thread-safety: free functions without state.
+// Processes that even SIGKILL cannot end now: they wait in an uninterruptible system call (state D
+// of proc(5)), mostly for a file system that does not answer. Everything here reads /proc only and
+// never touches the file system in question. Thread-safety: free functions without state.
 #pragma once
 
 #include <string>
@@ -34,8 +34,8 @@ struct StuckProcess {
 /// (engine), pid 9 (agent) and 3 more wait for ...; pid 10 (sh) waits for ...".
 [[nodiscard]] std::string describe(const std::vector<StuckProcess>& processes);
 
-/// Of the mount in which an absolute path lies, by the text of /proc/self/mountinfo (proc(5)): "ext4
-/// at /data (/dev/sdb1)"; empty where there is none. Pure.
+/// Of the mount in which an absolute path lies, by the text of /proc/self/mountinfo (proc(5)):
+/// "ext4 at /data (/dev/sdb1)"; empty where there is none. Pure.
 [[nodiscard]] std::string file_system_of(std::string_view path, std::string_view mountinfo);
 [[nodiscard]] std::string file_system_of(std::string_view path);
 

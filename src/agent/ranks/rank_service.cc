@@ -407,7 +407,8 @@ void RankService::kill_round() {
   });
 }
 
-/// Those that have their SIGKILL and do not end: said once, while the launcher still waits for them.
+/// Those that have their SIGKILL and do not end: said once, while the launcher still waits for
+/// them.
 void RankService::tell_stuck(const std::vector<pid_t>& killed) {
   if (told_stuck_) return;
   const std::vector<StuckProcess> stuck = find_stuck(killed);

@@ -10,8 +10,8 @@
 namespace dlaunch {
 
 /// Forks a process for `work` and waits for it, at most for `limit`. Returns 0, or the pid of a
-/// process that is still at it: it goes on by itself and ends with its work. Does the work here where
-/// a fork is refused. Must be called before any thread exists.
+/// process that is still at it: it goes on by itself and ends with its work. Does the work here
+/// where a fork is refused. Must be called before any thread exists.
 pid_t do_within(std::chrono::milliseconds limit, const std::function<void()>& work);
 
 struct WatchedWork {
@@ -19,8 +19,8 @@ struct WatchedWork {
   std::string stuck;  // not empty: it was given up; who waits for what (os/stuck.h)
 };
 
-/// Runs `work` in a process of its own, which ends with the caller, and gives it up when it was in an
-/// uninterruptible system call for `limit`. Must be called before any thread exists.
+/// Runs `work` in a process of its own, which ends with the caller, and gives it up when it was in
+/// an uninterruptible system call for `limit`. Must be called before any thread exists.
 [[nodiscard]] WatchedWork watch_work(std::chrono::seconds limit, const std::function<int()>& work);
 
 }  // namespace dlaunch

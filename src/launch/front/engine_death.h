@@ -1,4 +1,5 @@
-// The last word on a run whose engine was killed or given up: the front says it in the engine's place.
+// The last word on a run whose engine was killed or given up: the front says it in the engine's
+// place.
 #pragma once
 
 #include <string>

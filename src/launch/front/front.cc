@@ -212,8 +212,8 @@ class Front {
   /// The folder may be where nothing is written now.
   void record(const EngineDeath& death) const {
     if (run_folder_.empty()) return;
-    const pid_t writer = do_within(
-        kRecordLimit, [&] { record_engine_death(run_folder_, shown_folder_, death); });
+    const pid_t writer =
+        do_within(kRecordLimit, [&] { record_engine_death(run_folder_, shown_folder_, death); });
     if (writer == 0) return;
     std::fprintf(stderr, "dlaunch: pid %d writes %s/summary.json as soon as %s answers\n",
                  static_cast<int>(writer), shown_folder_.c_str(), run_file_system().c_str());
@@ -245,15 +245,17 @@ class Front {
   void tell_if_stuck() {
     const std::vector<StuckProcess> stuck = find_stuck({engine_});
     if (!stuck.empty() && was_stuck_ && !std::exchange(told_stuck_, true))
-      std::fprintf(stderr, "dlaunch: note: the launcher, %s; the ranks go on; Ctrl-C twice ends "
-                           "the job\n", describe(stuck).c_str());
+      std::fprintf(stderr,
+                   "dlaunch: note: the launcher, %s; the ranks go on; Ctrl-C twice ends "
+                   "the job\n",
+                   describe(stuck).c_str());
     was_stuck_ = !stuck.empty();
   }
 
   void tell_silence() const {
     const std::string stuck = describe(find_stuck(launcher_processes(engine_)));
-    std::fprintf(stderr, "dlaunch: the launcher does not answer%s%s; %s\n", stuck.empty() ? "" : ": ",
-                 stuck.c_str(),
+    std::fprintf(stderr, "dlaunch: the launcher does not answer%s%s; %s\n",
+                 stuck.empty() ? "" : ": ", stuck.c_str(),
                  resort_.is_cancelled_twice() ? "the job is being ended without it"
                                               : "Ctrl-C again ends the job without it");
   }
@@ -269,8 +271,9 @@ class Front {
   int leave_engine() {
     kill_descendants(kCleanupLimit, before_);
     sweep_abandoned_cgroups();
-    std::fprintf(stderr, "dlaunch: the launcher did not answer for %u s and was given up; every "
-                         "process of the job has been ended but those named here\n",
+    std::fprintf(stderr,
+                 "dlaunch: the launcher did not answer for %u s and was given up; every "
+                 "process of the job has been ended but those named here\n",
                  LastResort::kLeaveAfter);
     tell_what_is_left();
     const int code = exit_code::kSignalBase + cancelled_by_;
@@ -282,9 +285,8 @@ class Front {
   void tell_what_is_left() const {
     const std::vector<StuckProcess> stuck = find_stuck(descendants(before_));
     if (stuck.empty()) return;
-    std::fprintf(stderr, "dlaunch: %s; %s as soon as the kernel lets %s\n",
-                 describe(stuck).c_str(), stuck.size() == 1 ? "it ends" : "they end",
-                 stuck.size() == 1 ? "it" : "them");
+    std::fprintf(stderr, "dlaunch: %s; %s as soon as the kernel lets %s\n", describe(stuck).c_str(),
+                 stuck.size() == 1 ? "it ends" : "they end", stuck.size() == 1 ? "it" : "them");
   }
 
   // Orphans of the engine come to us (subreaper): the guardian is among them and ends when all is

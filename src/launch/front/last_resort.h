@@ -1,5 +1,6 @@
-// When the front acts by itself because the engine does not: it may wait for a file system that does
-// not answer, and with it every cancellation. A function of signals, answers and seconds; pure.
+// When the front acts by itself because the engine does not: it may wait for a file system that
+// does not answer, and with it every cancellation. A function of signals, answers and seconds;
+// pure.
 #pragma once
 
 #include <chrono>

@@ -46,8 +46,8 @@ Result<LocalStart> fork_local_agents(const JobSpec& spec, const AttachedFront& f
   for (std::uint32_t i = 0; i < start.targets.size(); ++i) {
     start.forked.emplace_back();
     if (start.targets[i].way != NodeTarget::Way::fork) continue;
-    auto connection =
-        connect_local(NodeIndex(i), start.session, spec.isolation == Isolation::pid_namespace, front);
+    auto connection = connect_local(NodeIndex(i), start.session,
+                                    spec.isolation == Isolation::pid_namespace, front);
     if (!connection) return tl::unexpected(connection.error());
     start.forked.back() = std::move(*connection);
   }
