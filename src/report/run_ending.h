@@ -6,6 +6,7 @@
 #include <optional>
 #include <string>
 #include <string_view>
+#include <vector>
 
 #include "model/exit_status.h"
 #include "model/result.h"
@@ -27,6 +28,12 @@ struct RunEnding {
   std::string first_node;
   std::string first_error;  // why it could not be started
   std::optional<ExitStatus> first_status;
+  struct Lost {
+    std::string node;
+    std::string what;  // empty: another failure was heard of first
+    bool operator==(const Lost&) const = default;
+  };
+  std::vector<Lost> lost_nodes;
   bool operator==(const RunEnding&) const = default;
 };
 
