@@ -313,7 +313,7 @@ def expect_no_measuring_folder():
 def a_node_that_is_lost_while_it_measures_is_replaced_by_a_spare(box):
     cluster = box.make_cluster(3)
     expect_measured(report(box))
-    job(box, "hosts: [node1, node2, node3]\nnodes: 2\nspares: 1\ntimeouts: {lost_after: 4s, fence_after: 2s}\n")
+    job(box, "hosts: [node1, node2, node3]\nnodes: 2\nspares: 1\ntimeouts: {lost_after: 6s, fence_after: 2s}\n")
     run = box.start("run", "job.yaml", "--set", "preflight.checks=[node, reach, fabric]")
     wait_for_ranks_on(box, cluster[2])
     cluster[2].down()

@@ -2,6 +2,7 @@
 
 #include <algorithm>
 #include <deque>
+#include <utility>
 
 namespace dlaunch::sim {
 namespace {
@@ -17,6 +18,7 @@ class Reader {
       ++running_on_[rank.node.value];
     }
     running_ = d_.ranks.size();
+    has_begun_.resize(d_.ranks.size());
     decides_ = trace.scenario.decides;
     decides_.resize(d_.ranks.size(), trace.scenario.decides.empty());
     waits_ = trace.attempt.value > 0 && trace.scenario.waits_for_nodes();
@@ -103,17 +105,32 @@ class Reader {
     }
   }
   void see(const event::PlanMade& e) {
-    if (e.attempt == trace_.attempt && d_.all_ready) d_.planned = i_;
+    if (e.attempt != trace_.attempt || !d_.all_ready) return;
+    d_.planned = i_;
+    if (e.mpirun_on) begun_due_ = trace_.steps[i_].now + 2 * config_.connect_limit;
   }
   void see(const event::PortTaken&) {}
-  void see(const event::MpirunEnded&) {}
+  void see(const event::MpirunEnded& e) {
+    const bool counts = e.attempt == trace_.attempt && running_phase() && open(e.node.value);
+    if (!counts || std::exchange(mpirun_has_ended_, true) || e.after_signal) return;
+    if (!e.status.ok()) return decide(Decision::Kind::mpirun);
+    if (begun_ < d_.ranks.size()) begun_due_ = trace_.steps[i_].now + config_.end_limit;
+  }
   void see(const event::PlanFailed&) {
     if (d_.all_ready) decide(Decision::Kind::plan_failed);
   }
-  void see(const event::RankStarted&) {}
+  void see(const event::RankStarted& e) {
+    if (e.attempt == trace_.attempt && running_phase()) begin(e.rank);
+  }
+  void begin(Rank rank) {
+    if (rank.value >= has_begun_.size() || has_begun_[rank.value]) return;
+    has_begun_[rank.value] = true;
+    ++begun_;
+  }
   void see(const event::RankNotStarted& e) { end(e.attempt, e.rank, e.at, true, false); }
   void see(const event::RankExited& e) {
     const bool own = !e.after_signal;
+    if (e.attempt == trace_.attempt && !own && !d_.decision) ended_by_others_ = true;
     end(e.attempt, e.rank, e.at, own && !e.status.ok(), own && e.status.ok());
   }
   void see(const event::NodeEmpty& e) {
@@ -168,6 +185,7 @@ class Reader {
     const std::uint32_t n = trace_.scenario.ranks[rank.value].node.value;
     if (r.ended || !open(n)) return;
     r = {i_, at, failed};
+    begin(rank);
     --running_on_[n];
     --running_;
     if (failed) decide(Decision::Kind::rank);
@@ -181,6 +199,10 @@ class Reader {
     d_.nodes[n].*how = i_;
     running_ -= running_on_[n];
     running_on_[n] = 0;
+    for (std::uint32_t other = 0; other < d_.nodes.size(); ++other) {
+      if (open(other)) return;
+    }
+    if (ended_by_others_ && running_phase()) decide(Decision::Kind::mpirun);
   }
 
   void see_limits(MonotonicTime now) {
@@ -194,6 +216,8 @@ class Reader {
       return;
     }
     if (limit_is_over && running_ > 0) decide(Decision::Kind::time_limit);
+    if (begun_due_ && now >= *begun_due_ && begun_ < d_.ranks.size())
+      decide(Decision::Kind::mpirun);
     if (config_.stragglers_limit && first_well_ && running_ > 0 &&
         now >= *first_well_ + *config_.stragglers_limit)
       decide(Decision::Kind::stragglers);
@@ -231,6 +255,11 @@ class Reader {
   std::ptrdiff_t deciding_left_ = 0;
   std::optional<MonotonicTime> first_well_;
   std::deque<NodeIndex> kills_;
+  std::vector<bool> has_begun_;
+  std::size_t begun_ = 0;
+  std::optional<MonotonicTime> begun_due_;  // all ranks, where mpirun starts them
+  bool mpirun_has_ended_ = false;
+  bool ended_by_others_ = false;
   bool finished_ = false;
   bool waits_ = false;  // for nodes that are lost before the ranks start
 };
