@@ -31,6 +31,7 @@ class Reader {
       if (!finished_ && step.event) {
         std::visit([this](const auto& e) { see(e); }, *step.event);
         see_limits(step.now);
+        see_end();
       }
       for (const Action& action : step.actions) {
         std::visit([this](const auto& a) { note(a); }, action);
@@ -199,10 +200,14 @@ class Reader {
     d_.nodes[n].*how = i_;
     running_ -= running_on_[n];
     running_on_[n] = 0;
-    for (std::uint32_t other = 0; other < d_.nodes.size(); ++other) {
-      if (open(other)) return;
+  }
+  /// Where nothing else has, mpirun has ended the ranks.
+  void see_end() {
+    if (!ended_by_others_ || !running_phase()) return;
+    for (std::uint32_t n = 0; n < d_.nodes.size(); ++n) {
+      if (open(n)) return;
     }
-    if (ended_by_others_ && running_phase()) decide(Decision::Kind::mpirun);
+    decide(Decision::Kind::mpirun);
   }
 
   void see_limits(MonotonicTime now) {
