@@ -15,8 +15,8 @@
 namespace dlaunch {
 
 struct FabricRun {
-  measure::CheckData data;  // its nodes count from 0 among those that were asked for
-  std::string failure;      // why there is no data; empty: there is
+  measure::CheckData data;           // its nodes count from 0 among those that were asked for
+  std::string failure;               // why there is no data; empty: there is
   std::vector<RunCulprit> culprits;  // of those nodes; the others may be measured without them
 };
 

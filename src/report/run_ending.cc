@@ -44,7 +44,8 @@ void read_lost_nodes(const nlohmann::json& run, RunEnding& ending) {
   }
   if (const auto ranks = run.find("ranks"); ranks != run.end() && ranks->is_array()) {
     for (const nlohmann::json& rank : *ranks) {
-      if (rank.is_object() && json_string(rank, "how") == "lost") add(json_string(rank, "node"), "");
+      if (rank.is_object() && json_string(rank, "how") == "lost")
+        add(json_string(rank, "node"), "");
     }
   }
 }

@@ -312,7 +312,8 @@ Finding tells_how_each_rank_ended(const Trace& t, const Digest& d) {
     const bool clocks_equal = t.scenario.clocks_are_exact();
     if (clocks_equal && !truth.own && end.how == How::exited) return rank(r) + " was stopped";
     const bool before_stop = !d.decision || truth.ended_at < t.steps[d.decision->step].now;
-    if (clocks_equal && before_stop && !truth.left && end.how != How::exited) return rank(r) + " ended by itself";
+    if (clocks_equal && before_stop && !truth.left && end.how != How::exited)
+      return rank(r) + " ended by itself";
     if (end.how == How::killed && truth.own) return rank(r) + " was not killed";
   }
   return {};

@@ -93,10 +93,9 @@ TEST(SupervisorSim, InvariantsHoldInEveryRun) {
   RecordProperty("restarts", std::to_string(restarts));
   if (some.is_one) return;
   // The scenarios are worth something only if every kind of end is among them.
-  for (const Cause cause :
-       {Cause::success, Cause::exit_code, Cause::signal, Cause::cannot_execute, Cause::node_lost,
-        Cause::time_limit, Cause::cancelled, Cause::plan, Cause::stragglers, Cause::port_taken,
-        Cause::mpirun}) {
+  for (const Cause cause : {Cause::success, Cause::exit_code, Cause::signal, Cause::cannot_execute,
+                            Cause::node_lost, Cause::time_limit, Cause::cancelled, Cause::plan,
+                            Cause::stragglers, Cause::port_taken, Cause::mpirun}) {
     EXPECT_GT(causes[cause], 0) << name_of(cause);
   }
   EXPECT_EQ(causes[Cause::internal], 0);

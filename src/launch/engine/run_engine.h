@@ -45,8 +45,8 @@ struct RunOptions {
   bool quiet = false;
   int verbosity = 0;  // 1: -v, 2: -vv
   bool detach = false;
-  bool may_ask = false;  // the front has a terminal on which ssh's questions can be asked
-  bool plain = false;    // no colour, whatever the console is
+  bool may_ask = false;      // the front has a terminal on which ssh's questions can be asked
+  bool plain = false;        // no colour, whatever the console is
   bool folder_goes = false;  // the run folder is removed after the run: the summary names no path
   AttemptPlanner::Prepare prepare{};  // called in the engine's process; empty: none
   int summary_copy = -1;              // a descriptor that gets what summary.json gets; -1: none

@@ -15,9 +15,8 @@ using std::chrono::milliseconds;
 using How = RankEnd::How;
 
 /// Of a run with two ranks on each of node0, node1, node2, as its summary.json tells it.
-std::vector<RunCulprit> culprits(const RunReport& report,
-                                 const std::vector<std::string>& names = {"node0", "node1",
-                                                                          "node2"}) {
+std::vector<RunCulprit> culprits(const RunReport& report, const std::vector<std::string>& names = {
+                                                              "node0", "node1", "node2"}) {
   const LaunchPlan plan = make_plan(3, 2);
   const auto ending = parse_summary(summary_json(SummaryInput{&plan, report, "", {}}));
   EXPECT_TRUE(ending);
