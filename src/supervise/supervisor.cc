@@ -344,6 +344,7 @@ void Supervisor::end_rank(Rank rank, RankEnd end, ClockError clock_error) {
   const bool failed = own && (end.start_failure || !end.status.ok());
   if (failed) attempt_.failures.add({rank, node, *end.ended, clock_error});
   attempt_.progress.note_end(rank, std::move(end));
+  if (attempt_.progress.running() == 0) attempt_.stragglers_due.reset();
   if (attempt_.progress.running_on(node) == 0 && node != attempt_.mpirun_on) {
     attempt_.to_empty.add({after(config_.end_limit), node});
   }
@@ -356,7 +357,7 @@ void Supervisor::end_rank(Rank rank, RankEnd end, ClockError clock_error) {
 
 void Supervisor::count_good_end(Rank rank) {
   const std::uint32_t running = attempt_.progress.running();
-  if (running == 0) return attempt_.stragglers_due.reset();
+  if (running == 0) return;
   if (attempt_.decides[rank.value] && --attempt_.deciding_left == 0) {
     halt(verdict_success());
     ask(action::Tell{
