@@ -134,7 +134,7 @@ int BenchCommand::execute() const {
   MeasuredJob job;
   job.name = "bench";
   job.hosts = hosts;
-  job.keep = keep;
+  job.keep = keep ? KeepRun::always : KeepRun::failed;
   job.verbosity = verbosity;
   job.prepare = prepare_for(*wish, count_is_given(hosts));
   const bool is_pairs = wish->mode == "pairs";

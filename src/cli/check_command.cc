@@ -131,7 +131,9 @@ Subcommand check_command() {
                  "This machine alone: what it has, its health,\nhow fast it is");
     options.number("--expect-gpus", check->expected_gpus, "So many GPUs on each node, or it is bad",
                    "N");
-    options.count("-v,--verbose", check->verbosity, "What dlaunch does and how long it takes");
+    options.count("-v,--verbose", check->verbosity,
+                  "What dlaunch does and how long it takes; keeps the\nfolder of measuring ranks "
+                  "that failed");
   };
   return {"check", "Find bad nodes and slow links before a job does", kFooter, describe,
           [check] { return check->execute(); }};

@@ -176,12 +176,13 @@ Result<bool> measure_once(const JobSpec& spec, const ClusterCheckOptions& option
                                     options.verbosity);
   if (!run) return tl::unexpected(run.error());
   if (!run->failure.empty()) {
-    CheckFinding finding{Severity::bad, {}, "fabric", "", ""};
-    if (run->culprit) finding.nodes = {good[*run->culprit]};
-    finding.text = (run->culprit ? "its measuring rank failed: " : "the measuring ranks failed: ") +
-                   run->failure;
-    report.findings.push_back(std::move(finding));
-    return run->culprit.has_value();
+    for (const RunCulprit& one : run->culprits)
+      report.findings.push_back({Severity::bad, {good[one.node]}, "fabric", one.what, ""});
+    if (run->culprits.empty()) {
+      const std::string text = "the measuring ranks failed: the run " + run->failure;
+      report.findings.push_back({Severity::bad, {}, "fabric", text, ""});
+    }
+    return !run->culprits.empty();
   }
   FabricContext context;
   context.nodes = good;

@@ -3,11 +3,9 @@
 #include <algorithm>
 #include <array>
 #include <csignal>
-#include <optional>
 
 #include "cli/measured_run.h"
 #include "launch/front/terminal_prompt.h"
-#include "report/run_ending.h"
 
 extern char** environ;
 
@@ -61,29 +59,6 @@ JobSpec measuring_job(const JobSpec& job, const std::vector<std::uint32_t>& node
   return spec;
 }
 
-/// Whose own end it was: a rank that loses another one aborts, or exits with 1, and may be heard of
-/// first; one that waits for another ends with kTimeLimit.
-bool is_own_end(const RunEnding& ending) {
-  if (ending.exit_code == exit_code::kTimeLimit) return false;
-  if (!ending.first_error.empty()) return true;
-  if (!ending.first_status) return ending.exit_code == exit_code::kNodeLost;
-  const ExitStatus& status = *ending.first_status;
-  const std::array signals{SIGKILL, SIGSEGV, SIGBUS, SIGILL, SIGFPE};
-  const std::array codes{exit_code::kPreflight, exit_code::kCannotExecute, exit_code::kNotFound};
-  const auto has = [&](const auto& values) {
-    return std::find(values.begin(), values.end(), status.value) != values.end();
-  };
-  return status.signaled ? has(signals) : has(codes);
-}
-
-std::optional<std::uint32_t> culprit_of(const RunEnding& ending,
-                                        const std::vector<std::string>& names) {
-  if (ending.first_node.empty() || !is_own_end(ending)) return std::nullopt;
-  if (std::count(names.begin(), names.end(), ending.first_node) != 1) return std::nullopt;
-  const auto found = std::find(names.begin(), names.end(), ending.first_node);
-  return static_cast<std::uint32_t>(found - names.begin());
-}
-
 /// Nothing that it says of nodes: Ctrl-C, and the like of it; usage; job file.
 bool is_no_finding(int code) {
   const std::array codes{exit_code::kUsage,
@@ -109,7 +84,8 @@ Result<FabricRun> run_fabric_check(const JobSpec& spec, const std::vector<Checke
   options.may_ask = can_ask_on_terminal();
   FabricRun result;
   result.data.measured.nodes = static_cast<int>(nodes.size());
-  const auto run = read_run(std::move(options), false, [&](const std::string& line) -> Status {
+  const auto keep = verbosity > 0 ? KeepRun::failed : KeepRun::never;
+  const auto run = read_run(std::move(options), keep, [&](const std::string& line) -> Status {
     const auto record = measure::read_record(line);
     if (!record) return tl::unexpected(record.error());
     add_record(*record, result.data);
@@ -117,14 +93,14 @@ Result<FabricRun> run_fabric_check(const JobSpec& spec, const std::vector<Checke
   });
   if (!run) return tl::unexpected(run.error());
   if (run->exit_code == exit_code::kOk) return result;
-  result.failure = "exit code " + std::to_string(run->exit_code) + ", see " +
+  result.failure = failure_text(*run) + "; see " +
                    (run->run_folder.empty() ? "" : run->run_folder + " and ") + "the lines above";
   if (is_no_finding(run->exit_code))
     return fail(run->exit_code, "the measuring ranks were ended: " + result.failure);
   std::vector<std::string> names;
   names.reserve(nodes.size());
   for (const std::uint32_t node : nodes) names.push_back(checked[node].name);
-  if (run->ending) result.culprit = culprit_of(*run->ending, names);
+  if (run->ending) result.culprits = culprits_of(*run->ending, names);
   return result;
 }
 

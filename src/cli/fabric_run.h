@@ -2,7 +2,6 @@
 #pragma once
 
 #include <cstdint>
-#include <optional>
 #include <string>
 #include <vector>
 
@@ -11,14 +10,14 @@
 #include "model/check_report.h"
 #include "model/job_spec.h"
 #include "model/result.h"
+#include "report/run_culprits.h"
 
 namespace dlaunch {
 
 struct FabricRun {
-  measure::CheckData data;  // its nodes count from 0 among those that were asked for
-  std::string failure;      // why there is no data; empty: there is
-  /// Of those nodes: whose rank failed first, in a way that another's end does not cause.
-  std::optional<std::uint32_t> culprit;
+  measure::CheckData data;           // its nodes count from 0 among those that were asked for
+  std::string failure;               // why there is no data; empty: there is
+  std::vector<RunCulprit> culprits;  // of those nodes; the others may be measured without them
 };
 
 /// `nodes`: indices into the hosts of the job. What ranks of a failed run have said is on stderr by

@@ -91,17 +91,21 @@ std::string failure_text(const ReadRun& run) {
   return run.ending ? ending_text(*run.ending) : "exit code " + std::to_string(run.exit_code);
 }
 
-Result<ReadRun> read_run(RunOptions options, bool keep, const OnLine& on_line) {
+Result<ReadRun> read_run(RunOptions options, KeepRun keep, const OnLine& on_line) {
   auto made = make_folder();
   if (!made) return tl::unexpected(made.error());
   RunFolder folder(std::move(*made));
   options.spec.logs.dir = folder.path();
+  options.folder_goes = keep == KeepRun::never;
   ensure_standard_descriptors();
   const auto run = run_in_child(options, on_line);
+  if (!run && keep == KeepRun::never) return tl::unexpected(run.error());
   if (!run)
     return fail(run.error().exit_code, run.error().message + "\n  the run: " + folder.keep());
   ReadRun read{run->exit_code, {}, ending_of(folder.path())};
-  if (keep || !is_told_in_full(run->exit_code, folder.path())) read.run_folder = folder.keep();
+  const bool has_failed = !is_told_in_full(run->exit_code, folder.path());
+  if (keep == KeepRun::always || (keep == KeepRun::failed && has_failed))
+    read.run_folder = folder.keep();
   return read;
 }
 

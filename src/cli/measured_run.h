@@ -22,24 +22,30 @@ struct ReadRun {
   std::optional<RunEnding> ending;  // its summary, if it has left one
 };
 
+/// Which run folders stay.
+enum class KeepRun {
+  never,  // what its caller and its own last lines tell is all that anybody gets to know
+  /// Not those of runs that ended well, that somebody has stopped (SIGINT, SIGTERM), or of which no
+  /// rank was started and the message is all there is to know (kUsage, kJobFile, kPreflight).
+  failed,
+  always,
+};
+
 /// How a run ended, in a sentence: "failed after 3.1 s: rank 1 on node2 was killed by SIGKILL".
 [[nodiscard]] std::string failure_text(const ReadRun& run);
 
 /// Runs it, with a private temporary folder as logs.dir, and gives each line of its stdout, without
 /// its end, to `on_line`, in this process. An error of `on_line` ends the run, and is returned,
-/// with where the folder is. The folder is removed, unless `keep`, where all went well, where no
-/// rank was started and the message is all there is to know (kUsage, kJobFile, kPreflight, no child
-/// process) and where somebody has stopped the run (SIGINT, SIGTERM). These signals reach the run,
-/// which ends as ever; this returns when nothing of it is left. Must be called before any thread
-/// exists.
-[[nodiscard]] Result<ReadRun> read_run(RunOptions options, bool keep, const OnLine& on_line);
+/// with where the folder is, if it is kept. SIGINT and SIGTERM reach the run, which ends as ever;
+/// this returns when nothing of it is left. Must be called before any thread exists.
+[[nodiscard]] Result<ReadRun> read_run(RunOptions options, KeepRun keep, const OnLine& on_line);
 
 /// What is measured, where.
 struct MeasuredJob {
   std::string name;                 // "bench"
   JobOptions hosts;                 // of the command line; no file and no command
   AttemptPlanner::Prepare prepare;  // sets the command (collectives_words()), and perhaps how many
-  bool keep = false;
+  KeepRun keep = KeepRun::failed;
   int verbosity = 0;
 };
 

@@ -3,6 +3,7 @@
 #include <cstdio>
 #include <ctime>
 #include <memory>
+#include <optional>
 #include <utility>
 
 #include <poll.h>
@@ -94,6 +95,14 @@ Result<UniqueFd> reach(const RunView& run) {
                                         "machine and must be stopped there");
 }
 
+/// It was live when it was looked at, and is not any more: its engine is gone because it has ended.
+std::optional<RunView> ended_meanwhile(const RunView& run) {
+  if (!is_live(run.state)) return std::nullopt;
+  auto seen = read_run(run.path);
+  const bool has_ended = seen && !is_live(seen->state) && seen->state != RunState::unknown;
+  return has_ended ? std::optional<RunView>(std::move(*seen)) : std::nullopt;
+}
+
 /// How it ended, for the one who has asked for it.
 std::string ending_for(const RunView& run, bool killed) {
   if (!killed || run.state != RunState::stopped || !run.witness.ending) return state_text(run);
@@ -168,6 +177,10 @@ struct StopCommand {
     const auto run = word.empty() ? only_live_run(*places) : find_run(*places, word);
     if (!run) return print_error(run.error());
     const auto engine = reach(*run);
+    if (const auto end = engine ? std::nullopt : ended_meanwhile(*run)) {
+      std::fprintf(stderr, "dlaunch: run %s %s\n", end->id.c_str(), state_text(*end).c_str());
+      return exit_code::kOk;
+    }
     if (!engine) return print_error(engine.error());
     // A second signal would kill the ranks in the middle of their checkpoint.
     const bool is_stopping = run->state == RunState::stopping && !now;

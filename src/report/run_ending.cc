@@ -1,5 +1,6 @@
 #include "report/run_ending.h"
 
+#include <algorithm>
 #include <array>
 #include <utility>
 
@@ -26,6 +27,27 @@ void read_first_rank(const nlohmann::json& ranks, RunEnding& ending) {
   } else if (!signal.empty()) {
     if (const auto number = signal_number(signal))
       ending.first_status = ExitStatus{true, *number, json_boolean(rank, "core_dumped")};
+  }
+}
+
+/// Those that ended the run, and those that were lost while it was ending.
+void read_lost_nodes(const nlohmann::json& run, RunEnding& ending) {
+  const auto add = [&](std::string node, std::string what) {
+    const auto same = [&](const RunEnding::Lost& one) { return one.node == node; };
+    const auto& known = ending.lost_nodes;
+    if (node.empty() || std::any_of(known.begin(), known.end(), same)) return;
+    ending.lost_nodes.push_back({std::move(node), std::move(what)});
+  };
+  if (const auto lost = run.find("lost_nodes"); lost != run.end() && lost->is_array()) {
+    for (const nlohmann::json& one : *lost) {
+      if (one.is_object()) add(json_string(one, "node"), json_string(one, "what"));
+    }
+  }
+  if (const auto ranks = run.find("ranks"); ranks != run.end() && ranks->is_array()) {
+    for (const nlohmann::json& rank : *ranks) {
+      if (rank.is_object() && json_string(rank, "how") == "lost")
+        add(json_string(rank, "node"), "");
+    }
   }
 }
 
@@ -85,6 +107,7 @@ Result<RunEnding> parse_summary(std::string_view json) {
     ending.ranks = static_cast<std::uint32_t>(ranks->size());
     read_first_rank(*ranks, ending);
   }
+  read_lost_nodes(*object, ending);
   return ending;
 }
 

@@ -29,6 +29,12 @@ struct RunEnding {
   std::vector<std::uint32_t> left_early;  // ended with 0, and the first failed for want of them
   std::string first_error;                // why it could not be started
   std::optional<ExitStatus> first_status;
+  struct Lost {
+    std::string node;
+    std::string what;  // empty: another failure was heard of first
+    bool operator==(const Lost&) const = default;
+  };
+  std::vector<Lost> lost_nodes;
   bool operator==(const RunEnding&) const = default;
 };
 

@@ -7,6 +7,7 @@ import shutil
 
 from case import case
 from expectations import Skip, expect, expect_equal, expect_in
+from processes import command_of, wait_until
 
 GOAL = 60  # seconds for 16 nodes on two idle cores: told, and nothing fails by it
 LIBRARY = "/usr/lib/x86_64-linux-gnu/libmpi.so.40"
@@ -294,6 +295,46 @@ def without_spare_and_minimum_the_job_does_not_start(box):
     expect_equal(box.runs(), [], "run folders")
     run = box.run("run", "job.yaml", "--no-preflight", code=69)
     expect_in("refused", text(run.err), "it is tried")
+
+
+def wait_for_ranks_on(box, node):
+    """Until those that measure run there."""
+    def measures():
+        return any("budget_ms" in command_of(pid) for pid in node.processes(sessions=False))
+    wait_until(measures, f"ranks measure on {node.name}", 60, 0.02)
+
+
+def expect_no_measuring_folder():
+    """Of this lab: /tmp is its own."""
+    expect_equal([name for name in os.listdir("/tmp") if name.startswith("dlaunch-measure-")], [], "folders of measuring runs")
+
+
+@case(budget=240)
+def a_node_that_is_lost_while_it_measures_is_replaced_by_a_spare(box):
+    cluster = box.make_cluster(3)
+    expect_measured(report(box))
+    job(box, "hosts: [node1, node2, node3]\nnodes: 2\nspares: 1\ntimeouts: {lost_after: 6s, fence_after: 2s}\n")
+    run = box.start("run", "job.yaml", "--set", "preflight.checks=[node, reach, fabric]")
+    wait_for_ranks_on(box, cluster[2])
+    cluster[2].down()
+    run.end(0, 180.0)
+    expect_in("node2: it was lost while ranks measured on it", " ".join(text(run.err).split()), "who is bad")
+    expect_in("replaced by node3", text(run.err), "by whom")
+    expect_in("node3", text(run.out), "the spare has run it")
+    expect("node2" not in text(run.out), f"who has run it: {text(run.out)}")
+    expect_no_measuring_folder()
+
+
+@case(budget=180)
+def a_node_that_is_lost_while_it_measures_is_bad_in_the_table(box):
+    cluster = box.make_cluster(2)
+    expect_measured(report(box))
+    run = box.start("check", "--json", "--hosts", "node1,node2", "--ssh", box.cluster.ssh)
+    wait_for_ranks_on(box, cluster[2])
+    cluster[2].down()
+    run.end(75, 180.0)
+    expect_equal(bad(json.loads(run.out)), [("fabric", ["node2"])], "who is bad")
+    expect_no_measuring_folder()
 
 
 @case(alone=True)

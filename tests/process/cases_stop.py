@@ -5,7 +5,7 @@ import shutil
 import signal
 
 from case import case
-from expectations import Skip, expect_equal, expect_in
+from expectations import Skip, expect, expect_equal, expect_in
 from processes import wait_until
 from run_helpers import NO_PERMISSION, TERM, USAGE, listed, look, only_id, start
 
@@ -73,6 +73,22 @@ def stop_now_hurries_a_stop(box):
     run.end(143)
     stop.end(0)
     now.end(0)
+
+
+@case
+def a_run_that_ends_while_it_is_being_stopped(box):
+    """Between the look at its state and the one at its process; strace(1) makes that long."""
+    if shutil.which("strace") is None:
+        raise Skip("strace is not installed")
+    run = start(box, "tell", "ready", "gate", "exit", "0")
+    trace = box.path("trace")
+    stop = box.start("stop", prefix=["strace", "-o", trace, "-e", "trace=openat,pidfd_open", "-e", "inject=pidfd_open:delay_enter=3000000:when=2"])
+    wait_until(lambda: os.path.exists(trace) and "plan.json" in open(trace, encoding="utf-8", errors="replace").read(), "stop has looked")
+    box.open_gate()
+    run.end(0, left=1000)
+    stop.end(0)
+    expect_in("done in", stop.text, "how it ended")
+    expect("stopping" not in stop.text, f"it was not stopped: {stop.text}")
 
 
 @case

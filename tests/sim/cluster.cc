@@ -57,6 +57,10 @@ class Cluster {
     MonotonicTime last_to_launcher{};
     MonotonicTime last_to_agent{};
   };
+  struct Mpirun {
+    bool runs = false;
+    bool is_gone = false;
+  };
   struct Item {
     MonotonicTime at;
     std::uint64_t order;
@@ -169,6 +173,7 @@ class Cluster {
     schedule(now_, [this, a] {
       if (scenario_.plan_fails) return tell(event::PlanFailed{Error{exit_code::kJobFile, "no"}});
       event::PlanMade made{a.attempt, {}, scenario_.decides};
+      if (scenario_.mpirun) made.mpirun_on = NodeIndex{0};
       for (const RankFate& rank : scenario_.ranks) made.node_of_rank.push_back(rank.node);
       tell(made);
     });
@@ -238,6 +243,7 @@ class Cluster {
     }
     if (attempt.value > 0) truth_.push_back(ranks_);
     attempt_ = attempt;
+    mpirun_ = Mpirun();
     ranks_.assign(scenario_.ranks.size(), {});
     for (Agent& agent : agents_) {
       agent.told_to_stop = agent.start_failed = agent.started = agent.emptying = false;
@@ -257,6 +263,7 @@ class Cluster {
   void start_ranks(std::uint32_t n) {
     Agent& agent = agents_[n];
     agent.started = true;
+    if (scenario_.mpirun && n == 0) start_mpirun();
     MonotonicTime at = now_;
     for (const std::uint32_t rank : agent.ranks) {
       schedule_in_attempt(at, [this, n, rank] { start_rank(n, rank); });
@@ -270,6 +277,7 @@ class Cluster {
     if (nodes_[n].dead || agent.told_to_stop || agent.start_failed) return;
     const RankFate& fate = fate_of(r);
     RankTruth& truth = ranks_[r];
+    if (scenario_.mpirun && (fate.never_begins || mpirun_.is_gone)) return;
     if (fate.cannot_start) {
       agent.start_failed = true;
       truth = {false, true, true, now_, {}, true};
@@ -291,7 +299,7 @@ class Cluster {
     RankTruth& truth = ranks_[r];
     if (nodes_[n].dead || truth.ended) return;
     truth.ended = true;
-    truth.own = !agents_[n].told_to_stop;
+    truth.own = !agents_[n].told_to_stop && !truth.left;
     truth.ended_at = now_;
     truth.status = status;
     --agents_[n].running;
@@ -299,7 +307,62 @@ class Cluster {
       send(n, event::PortTaken{attempt_, Rank{r}, {20001, "pid 1"}});
     send(n, event::RankExited{attempt_, Rank{r}, status, clock_of(n), !truth.own,
                               scenario_.nodes[n].clock_error});
+    if (agents_[n].told_to_stop && agents_[n].running == 0 && !have_begun(n)) terminate_mpirun(n);
+    if (scenario_.mpirun && std::all_of(ranks_.begin(), ranks_.end(), [](const RankTruth& one) {
+          return one.ended && !one.start_failed && one.status.ok();
+        }))
+      end_mpirun_after(scenario_.mpirun->end_takes, {}, false);
     consider_empty(n);
+  }
+
+  // ---- mpirun, on node 0
+
+  void start_mpirun() {
+    mpirun_.runs = true;
+    const MpirunFate& fate = *scenario_.mpirun;
+    if (fate.dies_at != MonotonicTime::max() && scenario_.mpirun_may_die_in(attempt_))
+      end_mpirun_after(fate.dies_at, fate.status, false);
+  }
+  void end_mpirun_after(MonotonicTime time, ExitStatus status, bool told) {
+    schedule_in_attempt(now_ + time, [this, status, told] { end_mpirun(status, told); });
+  }
+  void end_mpirun(const ExitStatus& status, bool told) {
+    if (!std::exchange(mpirun_.runs, false) || nodes_[0].dead) return;
+    send(0, event::MpirunEnded{attempt_, NodeIndex{0}, status, clock_of(0), told, "its words",
+                               scenario_.nodes[0].clock_error});
+    leave_ranks();
+    consider_empty(0);
+  }
+  /// Told to end, where no rank of the node is left: mpirun is what is meant then.
+  void terminate_mpirun(std::uint32_t n) {
+    if (n != 0 || !mpirun_.runs || scenario_.mpirun->ignores_stop) return;
+    end_mpirun_after(scenario_.mpirun->end_takes, {false, 1, false}, true);
+  }
+  [[nodiscard]] bool have_begun(std::uint32_t n) const {
+    return std::all_of(agents_[n].ranks.begin(), agents_[n].ranks.end(),
+                       [this](auto r) { return ranks_[r].started; });
+  }
+  /// What mpirun has started for the ranks ends with it, on every node.
+  void leave_ranks() {
+    mpirun_.is_gone = true;
+    for (std::uint32_t r = 0; r < ranks_.size(); ++r) {
+      if (!ranks_[r].started || ranks_[r].ended) continue;
+      schedule_in_attempt(now_ + dice_.time(0ns, 1ms), [this, r] { leave_rank(r); });
+    }
+  }
+  void leave_rank(std::uint32_t r) {
+    const std::uint32_t n = scenario_.ranks[r].node.value;
+    if (nodes_[n].dead || agents_[n].told_to_stop || ranks_[r].ended) return;
+    ranks_[r].left = true;
+    if (!fate_of(r).outlives_mpirun) {
+      return schedule_in_attempt(now_ + fate_of(r).left_takes,
+                                 [this, n, r] { end_rank(n, r, fate_of(r).left_status); });
+    }
+    schedule_in_attempt(now_ + kGivenUp, [this, n, r] {
+      if (agents_[n].told_to_stop || ranks_[r].ended) return;
+      ranks_[r].left = false;
+      end_rank(n, r, {true, SIGKILL, false});
+    });
   }
 
   void stop_ranks(std::uint32_t n) {
@@ -310,6 +373,7 @@ class Cluster {
       schedule_in_attempt(now_ + fate.stop_takes,
                           [this, n, r] { end_rank(n, r, fate_of(r).stop_status); });
     }
+    if (agents_[n].running == 0) terminate_mpirun(n);
     consider_empty(n);
   }
 
@@ -318,6 +382,7 @@ class Cluster {
     for (const std::uint32_t r : agents_[n].ranks) {
       if (ranks_[r].started && !ranks_[r].ended) end_rank(n, r, {true, SIGKILL, false});
     }
+    if (n == 0) end_mpirun({true, SIGKILL, false}, true);
     consider_empty(n);
   }
 
@@ -326,6 +391,7 @@ class Cluster {
     Agent& agent = agents_[n];
     if (!agent.started || agent.running > 0 || agent.emptying || scenario_.nodes[n].never_empties)
       return;
+    if (n == 0 && mpirun_.runs) return;
     const bool none_to_come = agent.told_to_stop || agent.start_failed ||
                               std::all_of(agent.ranks.begin(), agent.ranks.end(),
                                           [this](auto r) { return ranks_[r].ended; });
@@ -353,6 +419,7 @@ class Cluster {
       rank.lost = rank.started && !rank.ended;
       agent.fencing = agent.fencing || (death.cut && rank.lost);
     }
+    if (n == 0 && std::exchange(mpirun_.runs, false)) leave_ranks();
     if (agent.fencing) schedule(now_ + kFence, [this, n] { agents_[n].fencing = false; });
     const MonotonicTime seen = std::max(agent.last_to_launcher, now_ + death.seen_after);
     event::NodeLost lost{NodeIndex{n}, "died"};
@@ -370,6 +437,7 @@ class Cluster {
   std::uint64_t next_order_ = 0;
   MonotonicTime now_{};
   Attempt attempt_;
+  Mpirun mpirun_;
   Attempt next_;  // begins when something is asked for it
   std::vector<RankTruth> ranks_;
   std::vector<std::vector<RankTruth>> truth_;

@@ -2,6 +2,7 @@
 
 #include <algorithm>
 #include <deque>
+#include <utility>
 
 namespace dlaunch::sim {
 namespace {
@@ -17,6 +18,7 @@ class Reader {
       ++running_on_[rank.node.value];
     }
     running_ = d_.ranks.size();
+    has_begun_.resize(d_.ranks.size());
     decides_ = trace.scenario.decides;
     decides_.resize(d_.ranks.size(), trace.scenario.decides.empty());
     waits_ = trace.attempt.value > 0 && trace.scenario.waits_for_nodes();
@@ -29,6 +31,7 @@ class Reader {
       if (!finished_ && step.event) {
         std::visit([this](const auto& e) { see(e); }, *step.event);
         see_limits(step.now);
+        see_end();
       }
       for (const Action& action : step.actions) {
         std::visit([this](const auto& a) { note(a); }, action);
@@ -103,17 +106,32 @@ class Reader {
     }
   }
   void see(const event::PlanMade& e) {
-    if (e.attempt == trace_.attempt && d_.all_ready) d_.planned = i_;
+    if (e.attempt != trace_.attempt || !d_.all_ready) return;
+    d_.planned = i_;
+    if (e.mpirun_on) begun_due_ = trace_.steps[i_].now + 2 * config_.connect_limit;
   }
   void see(const event::PortTaken&) {}
-  void see(const event::MpirunEnded&) {}
+  void see(const event::MpirunEnded& e) {
+    const bool counts = e.attempt == trace_.attempt && running_phase() && open(e.node.value);
+    if (!counts || std::exchange(mpirun_has_ended_, true) || e.after_signal) return;
+    if (!e.status.ok()) return decide(Decision::Kind::mpirun);
+    if (begun_ < d_.ranks.size()) begun_due_ = trace_.steps[i_].now + config_.end_limit;
+  }
   void see(const event::PlanFailed&) {
     if (d_.all_ready) decide(Decision::Kind::plan_failed);
   }
-  void see(const event::RankStarted&) {}
+  void see(const event::RankStarted& e) {
+    if (e.attempt == trace_.attempt && running_phase()) begin(e.rank);
+  }
+  void begin(Rank rank) {
+    if (rank.value >= has_begun_.size() || has_begun_[rank.value]) return;
+    has_begun_[rank.value] = true;
+    ++begun_;
+  }
   void see(const event::RankNotStarted& e) { end(e.attempt, e.rank, e.at, true, false); }
   void see(const event::RankExited& e) {
     const bool own = !e.after_signal;
+    if (e.attempt == trace_.attempt && !own && !d_.decision) ended_by_others_ = true;
     end(e.attempt, e.rank, e.at, own && !e.status.ok(), own && e.status.ok());
   }
   void see(const event::NodeEmpty& e) {
@@ -168,6 +186,7 @@ class Reader {
     const std::uint32_t n = trace_.scenario.ranks[rank.value].node.value;
     if (r.ended || !open(n)) return;
     r = {i_, at, failed};
+    begin(rank);
     --running_on_[n];
     --running_;
     if (failed) decide(Decision::Kind::rank);
@@ -182,6 +201,14 @@ class Reader {
     running_ -= running_on_[n];
     running_on_[n] = 0;
   }
+  /// Where nothing else has, mpirun has ended the ranks.
+  void see_end() {
+    if (!ended_by_others_ || !running_phase()) return;
+    for (std::uint32_t n = 0; n < d_.nodes.size(); ++n) {
+      if (open(n)) return;
+    }
+    decide(Decision::Kind::mpirun);
+  }
 
   void see_limits(MonotonicTime now) {
     const bool counts = trace_.ranks_began && now >= *trace_.ranks_began;
@@ -194,6 +221,8 @@ class Reader {
       return;
     }
     if (limit_is_over && running_ > 0) decide(Decision::Kind::time_limit);
+    if (begun_due_ && now >= *begun_due_ && begun_ < d_.ranks.size())
+      decide(Decision::Kind::mpirun);
     if (config_.stragglers_limit && first_well_ && running_ > 0 &&
         now >= *first_well_ + *config_.stragglers_limit)
       decide(Decision::Kind::stragglers);
@@ -231,6 +260,11 @@ class Reader {
   std::ptrdiff_t deciding_left_ = 0;
   std::optional<MonotonicTime> first_well_;
   std::deque<NodeIndex> kills_;
+  std::vector<bool> has_begun_;
+  std::size_t begun_ = 0;
+  std::optional<MonotonicTime> begun_due_;  // all ranks, where mpirun starts them
+  bool mpirun_has_ended_ = false;
+  bool ended_by_others_ = false;
   bool finished_ = false;
   bool waits_ = false;  // for nodes that are lost before the ranks start
 };

@@ -32,7 +32,16 @@ struct RankDigest {
 };
 
 struct Decision {
-  enum class Kind { rank, node_lost, cancelled, time_limit, plan_failed, success, stragglers };
+  enum class Kind {
+    rank,
+    node_lost,
+    cancelled,
+    time_limit,
+    plan_failed,
+    success,
+    stragglers,
+    mpirun
+  };
   Kind kind{};
   StepIndex step{};
   int signal = 0;

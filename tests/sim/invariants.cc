@@ -100,11 +100,18 @@ Finding starts_with_the_plan(const Trace&, const Digest& d) {
   return {};
 }
 
-Finding stops_with_the_decision(const Trace&, const Digest& d) {
+Finding stops_with_the_decision(const Trace& t, const Digest& d) {
   std::vector<NodeIndex> stopped;
   for (std::uint32_t n = 0; n < d.nodes.size(); ++n) {
     if (d.nodes[n].stopped.empty()) continue;
-    if (d.nodes[n].stopped.size() > 1) return node(n) + " twice";
+    if (t.scenario.mpirun && n == 0) {  // mpirun is told when no rank is left
+      if (!d.decision || d.nodes[n].stopped.size() > 2) return "mpirun";
+      if (std::count(d.decision->with_running.begin(), d.decision->with_running.end(),
+                     NodeIndex{0}) == 0)
+        continue;
+    } else if (d.nodes[n].stopped.size() > 1) {
+      return node(n) + " twice";
+    }
     if (!d.decision || d.nodes[n].stopped[0] != d.decision->step)
       return node(n) + " in another step";
     stopped.emplace_back(n);
@@ -180,6 +187,7 @@ Finding succeeds_only_if_all_did(const Trace& t, const Digest& d) {
     const RankTruth& truth = t.ranks[r];
     all = all && truth.ended && !truth.start_failed && truth.own && truth.status.ok();
   }
+  all = all && !(d.decision && d.decision->kind == Kind::mpirun);
   for (const NodeDigest& x : d.nodes) all = all && (early || x.ranks == 0 || x.emptied);
   if (!t.is_last) return all ? Finding{"and another attempt follows"} : Finding{};
   const bool success = d.report->cause == Cause::success;
@@ -211,11 +219,18 @@ Finding reports_the_decision(const Trace& t, const Digest& d) {
   if (!d.decision) return t.is_last ? Finding{} : Finding{"another attempt follows, without one"};
   if (!t.is_last) {
     const bool lost = d.decision->kind == Kind::node_lost && t.scenario.waits_for_nodes();
-    return lost || d.decision->kind == Kind::rank ? Finding{} : Finding{"it was no failure"};
+    const bool failed = d.decision->kind == Kind::rank || d.decision->kind == Kind::mpirun;
+    return lost || failed ? Finding{} : Finding{"it was no failure"};
   }
   const RunReport& report = *d.report;
   switch (d.decision->kind) {
+    case Kind::mpirun:
+      if (report.cause == Cause::mpirun)
+        return report.exit_code != 0 ? Finding{} : Finding{"success"};
+      [[fallthrough]];  // a rank had failed before
     case Kind::rank: {
+      if (report.cause == Cause::mpirun && t.scenario.mpirun)
+        return report.exit_code != 0 ? Finding{} : Finding{"success"};
       if (!report.first) return "no first rank";
       const RankTruth& r = t.ranks[report.first->value];
       const int expected = r.start_failed ? exit_code::kNotFound : r.status.code();
@@ -297,7 +312,8 @@ Finding tells_how_each_rank_ended(const Trace& t, const Digest& d) {
     const bool clocks_equal = t.scenario.clocks_are_exact();
     if (clocks_equal && !truth.own && end.how == How::exited) return rank(r) + " was stopped";
     const bool before_stop = !d.decision || truth.ended_at < t.steps[d.decision->step].now;
-    if (clocks_equal && before_stop && end.how != How::exited) return rank(r) + " ended by itself";
+    if (clocks_equal && before_stop && !truth.left && end.how != How::exited)
+      return rank(r) + " ended by itself";
     if (end.how == How::killed && truth.own) return rank(r) + " was not killed";
   }
   return {};
@@ -357,7 +373,7 @@ Finding restarts_only_what_may(const Trace& t, const std::vector<Part>&) {
       if (failed.lost_nodes.empty()) return which + ": which node?";
       continue;
     }
-    if (!failed.from_rank) return which + " was ended by dlaunch";
+    if (!failed.from_rank && failed.cause != Cause::mpirun) return which + " was ended by dlaunch";
     if (failed.cause == Cause::port_taken) continue;
     const auto& codes = policy.not_on_exit;
     if (std::find(codes.begin(), codes.end(), failed.exit_code) != codes.end())
@@ -454,7 +470,29 @@ constexpr std::array kInvariants = {
     Invariant{"every rank's end is told as it was", tells_how_each_rank_ended},
 };
 
+bool is_cancel(const StepRecord& step) {
+  return step.event && (std::holds_alternative<event::CancelSignal>(*step.event) ||
+                        std::holds_alternative<event::FrontGone>(*step.event));
+}
+
+/// The first one: after the grace and the kill; the second one: after the kill.
+Finding ends_when_cancelled(const Trace& t, const std::vector<Part>&) {
+  const SupervisorConfig& config = t.scenario.config;
+  std::optional<MonotonicTime> due;
+  for (const StepRecord& step : t.steps) {
+    if (due && step.now > *due + 2 * t.scenario.launcher_lag) return "it goes on";
+    if (is_cancel(step)) {
+      const MonotonicTime killed = step.now + config.end_limit;
+      due = due ? std::min(*due, killed) : killed + config.stop_grace;
+    }
+    if (step.done) return {};
+  }
+  return "it never ends";
+}
+
 constexpr std::array kRunInvariants = {
+    RunInvariant{"every run ends, and whatever is cancelled twice ends as soon as it is killed",
+                 ends_when_cancelled},
     RunInvariant{"leftovers are the sum of what nodes reported", counts_leftovers},
     RunInvariant{"no rank of an attempt is alive when the next one begins",
                  no_two_attempts_at_once},

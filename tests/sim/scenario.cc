@@ -121,6 +121,26 @@ RankFate draw_rank(Dice& dice, const Mood& mood, const SupervisorConfig& config,
   return rank;
 }
 
+/// Most end with it, as its daemons' connections are gone; some of them well.
+void draw_mpirun(Dice& dice, std::vector<RankFate>& ranks) {
+  for (RankFate& rank : ranks) {
+    rank.never_begins = dice.chance(0.2 / static_cast<double>(ranks.size()));
+    rank.outlives_mpirun = dice.chance(0.1);
+    rank.left_takes = dice.time(0us, 800ms);
+    rank.left_status = dice.chance(0.3) ? ExitStatus{} : ExitStatus{false, 1, false};
+    if (dice.chance(0.3)) rank.left_status = {true, SIGTERM, false};
+  }
+}
+
+MpirunFate draw_mpirun_fate(Dice& dice, MonotonicTime all_end_at) {
+  MpirunFate mpirun;
+  if (dice.chance(0.6)) mpirun.dies_at = dice.time(0us, all_end_at);
+  if (dice.chance(0.6)) mpirun.status = draw_failure(dice);
+  mpirun.ignores_stop = dice.chance(0.1);
+  mpirun.end_takes = dice.chance(0.9) ? dice.time(0us, 5ms) : dice.time(1ms, 12s);
+  return mpirun;
+}
+
 /// Mostly one; what died may return, soon or after minutes, and die again, perhaps on its way back.
 std::vector<Death> draw_deaths(Dice& dice, MonotonicTime all_end_at) {
   std::vector<Death> deaths;
@@ -186,6 +206,10 @@ const std::vector<RankFate>& Scenario::ranks_of(Attempt attempt) const {
   return later[std::min<std::size_t>(attempt.value, later.size()) - 1];
 }
 
+bool Scenario::mpirun_may_die_in(Attempt attempt) const {
+  return mpirun && (attempt.value == 0 || attempt.value < later.size());
+}
+
 MonotonicTime Scenario::longest_attempt() const {
   MonotonicTime run{};
   for (std::uint32_t attempt = 0; attempt <= later.size(); ++attempt) {
@@ -195,6 +219,8 @@ MonotonicTime Scenario::longest_attempt() const {
   }
   if (config.run_limit) run = std::max(run, MonotonicTime(*config.run_limit));
   for (const Interruption& i : interruptions) run = std::max(run, i.at);
+  // All ranks must begin; then a rank and mpirun may each take their time.
+  if (mpirun) run += 2 * config.connect_limit + 3 * config.end_limit + kGivenUp;
   // Each loss may have a whole wait of its own, with tries that end when they like.
   if (waits_for_nodes()) {
     for (const NodeFate& node : nodes)
@@ -250,6 +276,13 @@ Scenario draw_scenario(std::uint64_t seed, std::uint32_t max_ranks) {
   const auto worst_clock = dice.chance(0.5) ? dice.time(1us, 10ms) : MonotonicTime(0);
   for (std::uint64_t i = 0; i < nodes; ++i)
     s.nodes.push_back(draw_node(dice, mood, worst_clock, all_end_at));
+  if (dice.chance(0.25)) {
+    s.mpirun = draw_mpirun_fate(dice, all_end_at);
+    draw_mpirun(dice, s.ranks);
+    for (auto& ranks : s.later) {
+      if (&ranks != &s.later.back()) draw_mpirun(dice, ranks);
+    }
+  }
   if (dice.chance(mood.interrupted)) s.interruptions = draw_interruptions(dice, all_end_at);
   return s;
 }

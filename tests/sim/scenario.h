@@ -24,7 +24,24 @@ struct RankFate {
   MonotonicTime stop_takes{};
   ExitStatus stop_status;
   bool port_taken = false;  // its own failure comes of that, and its agent says so
+  // Where mpirun starts it:
+  bool never_begins = false;
+  bool outlives_mpirun = false;  // until its agent gives it up
+  MonotonicTime left_takes{};    // to its end, once mpirun is gone
+  ExitStatus left_status;
 };
+
+/// mpirun on node 0, which starts the ranks and ends when all have ended well, or when it is told.
+struct MpirunFate {
+  /// Since its start, whatever the ranks do; max: never. Not in the last attempt.
+  MonotonicTime dies_at = MonotonicTime::max();
+  ExitStatus status;  // of that end; 0: somebody has lost its code
+  bool ignores_stop = false;
+  MonotonicTime end_takes{};
+};
+
+/// How long an agent lets a rank live on whose mpirun is gone (agent/mpi/mpirun_service.cc).
+inline constexpr MonotonicTime kGivenUp = std::chrono::seconds(5);
 
 /// How long an agent that hears nothing lets its ranks run (agent/session/lease.h).
 inline constexpr MonotonicTime kFence = std::chrono::seconds(13);
@@ -62,6 +79,7 @@ struct Scenario {
   /// Of the attempts after it. In the last of them, and all that follow, every rank does well.
   std::vector<std::vector<RankFate>> later;
   std::vector<bool> decides;  // see event::PlanMade
+  std::optional<MpirunFate> mpirun;
   std::vector<NodeFate> nodes;
   std::vector<Interruption> interruptions;
   bool plan_fails = false;
@@ -73,6 +91,8 @@ struct Scenario {
   /// No node's clock is off.
   [[nodiscard]] bool clocks_are_exact() const;
   [[nodiscard]] const std::vector<RankFate>& ranks_of(Attempt) const;
+  /// In this attempt mpirun may die.
+  [[nodiscard]] bool mpirun_may_die_in(Attempt) const;
   /// The most that one attempt may take from its connect to its end, whatever happens.
   [[nodiscard]] MonotonicTime longest_attempt() const;
 };

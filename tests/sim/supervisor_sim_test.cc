@@ -1,5 +1,6 @@
 // Random runs of the supervisor against the list of invariants. A failure names the seed:
 //   DLAUNCH_SIM_SEED=17 test_sim     repeats it; DLAUNCH_SIM_SEEDS=100000 runs more of them.
+#include <csignal>
 #include <map>
 #include <string>
 
@@ -26,10 +27,10 @@ Part end_of_wait(const Trace& run) {
   return part;
 }
 
-RunReport check_run(std::uint64_t seed) {
-  const Scenario scenario = draw_scenario(seed, kMaxRanks);
+RunReport check_run(const Scenario& scenario, const char* which, MonotonicTime* took = nullptr) {
   const Trace run = simulate(scenario);
-  const std::string where = "seed " + std::to_string(seed) + ", " +
+  if (took != nullptr) *took = run.steps.back().now;
+  const std::string where = "seed " + std::to_string(scenario.seed) + which + ", " +
                             std::to_string(scenario.nodes.size()) + " nodes, " +
                             std::to_string(scenario.ranks.size()) + " ranks";
   std::vector<Part> parts;
@@ -55,6 +56,19 @@ RunReport check_run(std::uint64_t seed) {
   return *parts.back().digest.report;
 }
 
+/// The run as it is drawn, and the same one when it is cancelled twice at some time of it.
+RunReport check_run(std::uint64_t seed) {
+  Scenario scenario = draw_scenario(seed, kMaxRanks);
+  MonotonicTime took{};
+  RunReport report = check_run(scenario, "", &took);
+  Dice dice(seed);
+  const MonotonicTime at = dice.time({}, took);
+  scenario.interruptions = {{at, dice.chance(0.3) ? 0 : SIGINT},
+                            {at + dice.time({}, std::chrono::seconds(3)), SIGTERM}};
+  (void)check_run(scenario, " cancelled twice");
+  return report;
+}
+
 TEST(SupervisorSim, InvariantsHoldInEveryRun) {
   const Seeds some = seeds(kSeeds);
   std::map<Cause, int> causes;
@@ -62,12 +76,16 @@ TEST(SupervisorSim, InvariantsHoldInEveryRun) {
   std::size_t restarts = 0;
   std::size_t after_loss = 0;  // restarts
   std::size_t gave_up = 0;     // waiting for a node
+  std::size_t mpirun = 0;      // restarts because of it
   for (std::uint64_t seed = some.first; seed <= some.last && !HasFailure(); ++seed) {
     const RunReport report = check_run(seed);
     ++causes[report.cause];
     ranks += report.ranks.size();
     restarts += report.earlier.size();
-    for (const EarlierAttempt& failed : report.earlier) after_loss += !failed.lost_nodes.empty();
+    for (const EarlierAttempt& failed : report.earlier) {
+      after_loss += !failed.lost_nodes.empty();
+      mpirun += failed.cause == Cause::mpirun;
+    }
     gave_up += report.detail.find("did not answer again") != std::string::npos;
   }
   for (const auto& [cause, count] : causes) RecordProperty(name_of(cause), count);
@@ -75,15 +93,16 @@ TEST(SupervisorSim, InvariantsHoldInEveryRun) {
   RecordProperty("restarts", std::to_string(restarts));
   if (some.is_one) return;
   // The scenarios are worth something only if every kind of end is among them.
-  for (const Cause cause :
-       {Cause::success, Cause::exit_code, Cause::signal, Cause::cannot_execute, Cause::node_lost,
-        Cause::time_limit, Cause::cancelled, Cause::plan, Cause::stragglers, Cause::port_taken}) {
+  for (const Cause cause : {Cause::success, Cause::exit_code, Cause::signal, Cause::cannot_execute,
+                            Cause::node_lost, Cause::time_limit, Cause::cancelled, Cause::plan,
+                            Cause::stragglers, Cause::port_taken, Cause::mpirun}) {
     EXPECT_GT(causes[cause], 0) << name_of(cause);
   }
   EXPECT_EQ(causes[Cause::internal], 0);
   EXPECT_GT(restarts, 20u);
   EXPECT_GT(after_loss, 3u);
   EXPECT_GT(gave_up, 0u);
+  EXPECT_GT(mpirun, 0u);
 }
 
 TEST(SupervisorSim, TheSameSeedIsTheSameRun) {

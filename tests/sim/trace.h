@@ -30,6 +30,7 @@ struct RankTruth {
   ExitStatus status;         // unless start_failed
   bool start_failed = false;
   bool lost = false;  // with its node
+  bool left = false;  // mpirun is gone: what becomes of it is not its own doing
   bool failed() const { return own && (start_failed || !status.ok()); }
 };
 

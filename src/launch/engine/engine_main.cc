@@ -72,7 +72,8 @@ int engine_main(const RunOptions& options, UniqueFd front_link) {
     return opened.error().exit_code;
   }
   Supervisor supervisor(config);
-  const Result<RunReport> report = run_job(engine, supervisor, {config.stop_grace, config.end_limit});
+  const Result<RunReport> report =
+      run_job(engine, supervisor, {config.stop_grace, config.end_limit});
   if (!report) {
     engine.finish(report.error());
     return report.error().exit_code;

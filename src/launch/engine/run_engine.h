@@ -50,6 +50,7 @@ struct RunOptions {
   bool may_ask = false;            // the front has a terminal on which ssh's questions can be asked
   bool plain = false;              // no colour, whatever the console is
   bool stdin_is_terminal = false;  // that of the front
+  bool folder_goes = false;        // the run folder is removed afterwards: no summary names it
   AttemptPlanner::Prepare prepare{};  // called in the engine's process; empty: none
   int summary_copy = -1;              // a descriptor that gets what summary.json gets; -1: none
 };

@@ -65,7 +65,13 @@ void RunEngine::finish_by(Duration limit) {
   finish_due_ = std::min(finish_due_.value_or(due), due);
 }
 
+/// After the collection: a node that could not store a part of the output may have sent it to us.
 void RunEngine::tell_lost_output() {
+  for (wire::OutputEnd& end : lost_output_) {
+    const auto part = end.stream == Stream::out ? wire::OutputPart::out : wire::OutputPart::err;
+    end.lost = collector_.lost_of(end.rank, part).value_or(end.lost);
+  }
+  std::erase_if(lost_output_, [](const wire::OutputEnd& end) { return end.lost == 0; });
   if (lost_output_.empty()) return;
   // Lost output is a failure of ours, so it is said with -q too; once, however many ranks lost
   // some.
@@ -86,7 +92,6 @@ void RunEngine::bring_out_output() {
   if (console_waits) run_until(complete, node_stall() - kConsoleStall);
   if (!router_.complete()) give_up_stalled_console();
   router_.flush_partial_lines();
-  tell_lost_output();
 }
 
 void RunEngine::collect_after(const Event& event) {
@@ -128,6 +133,7 @@ void RunEngine::collect_output() {
 void RunEngine::end_collection() {
   if (std::exchange(collection_ended_, true)) return;
   collector_.give_up();
+  tell_lost_output();
   if (!collector_.write_error().empty()) say("dlaunch: " + collector_.write_error());
   const auto has_all_known = [this](Rank rank, wire::OutputPart part) {
     return router_.has_all_known(rank, part == wire::OutputPart::out ? Stream::out : Stream::err);

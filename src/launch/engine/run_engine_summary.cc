@@ -115,7 +115,8 @@ void RunEngine::tell_github(const SummaryInput& input, std::string& text) const 
 std::string RunEngine::write_summary(RunReport& report) {
   folder_->release_room();
   Evidence evidence = read_evidence(report);
-  SummaryInput input{plan_ ? &*plan_ : nullptr, report, shown_path_, std::move(evidence)};
+  SummaryInput input{plan_ ? &*plan_ : nullptr, report,
+                     options_.folder_goes ? "" : shown_path_, std::move(evidence)};
   input.on_screen = is_on_screen(report, input.evidence);
   input.stdin_for = options_.spec.stdin_for;
   input.columns = screen_columns(options_.environment);

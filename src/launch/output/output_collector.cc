@@ -258,6 +258,14 @@ bool OutputCollector::complete() const {
   });
 }
 
+std::optional<std::uint64_t> OutputCollector::lost_of(Rank rank, wire::OutputPart part) const {
+  const auto found = streams_.find({rank, part});
+  if (found == streams_.end()) return std::nullopt;
+  const Stream& stream = found->second;
+  const bool has_all = stream.done || (stream.end && stream.have >= *stream.end);
+  return has_all ? stream.gone : std::max(stream.gone, stream.lost);
+}
+
 std::vector<std::string> OutputCollector::missing(const HasAllKnown& has_all_known) const {
   std::vector<std::string> lines;
   for (const auto& [node, remote] : remotes_) {

@@ -162,6 +162,22 @@ TEST(SupervisorMpirun, EndingRanksWithCode0IsFollowedByARestart) {
   EXPECT_EQ(run.at(seconds(8)).tick(), "gather 0 for 1; gather 1 for 1");
 }
 
+// It waits for a node to become empty, and for no rank.
+TEST(SupervisorMpirun, NobodyIsAStragglerWhenTheLastRankWasEndedByMpirun) {
+  SupervisorConfig settings = two_nodes();
+  settings.stragglers_limit = seconds(3);
+  MpirunScript run(settings, {0, 1});
+  (void)run.rank_started(0);
+  (void)run.rank_started(1);
+  (void)run.at(seconds(1)).exited(0, code(0));
+  EXPECT_EQ(run.deadline(), seconds(4));
+  (void)ended_with_mpirun(run, 1, signal(SIGTERM));
+  (void)run.mpirun_ended(code(0));
+  EXPECT_EQ(run.at(seconds(4)).tick(), "");
+  (void)run.empty(1);
+  EXPECT_THAT(run.empty(0), testing::HasSubstr("finish mpirun 70"));
+}
+
 TEST(SupervisorMpirun, ACancelEndsTheWaitAfterThat) {
   MpirunScript run(with_a_restart(two_nodes()), {0});
   (void)run.rank_started(0);

@@ -211,6 +211,17 @@ TEST_F(OutputCollectorTest, ErrorFilesOfFailedRanksComeToo) {
   EXPECT_FALSE(has("rank-4.error.json"));
 }
 
+TEST_F(OutputCollectorTest, BytesThatTheNodeCouldNotStoreAndThatHavePassedAreNotLost) {
+  data(2, 0, "abcdefghijk");
+  end(2, 11, 0, 5);
+  end_all_but({2});
+  answer();
+  EXPECT_TRUE(collector_.complete());
+  EXPECT_EQ(file("rank-2.out"), "abcdefghijk");
+  EXPECT_TRUE(collector_.missing().empty());
+  EXPECT_EQ(collector_.lost_of(Rank(2), Part::out), 0U);
+}
+
 TEST_F(OutputCollectorTest, BytesThatTheNodeLostAreNotAskedForEndlessly) {
   // Its disk was full for a while: the agent says so in OutputEnd, and the run's last lines tell
   // it.
@@ -222,6 +233,8 @@ TEST_F(OutputCollectorTest, BytesThatTheNodeLostAreNotAskedForEndlessly) {
   EXPECT_EQ(file("rank-2.out"),
             "abc\n[... 3 bytes lost on gpu01]\nghi\n[... 2 bytes lost on gpu01]\n");
   EXPECT_TRUE(collector_.missing().empty());
+  EXPECT_EQ(collector_.lost_of(Rank(2), Part::out), 5U);
+  EXPECT_EQ(collector_.lost_of(Rank(0), Part::out), std::nullopt);  // not remote
   // But a file that somebody has removed there is told.
   stores_.clear();
   collector_.begin(plan_, folder_);
