@@ -166,7 +166,9 @@ std::vector<ActiveEnvironment> active_environments(const LaunchPlan& plan,
         files.is_folder(folder)) {
       const auto config = files.read_file(folder + "/pyvenv.cfg");
       const bool by_uv = config && ('\n' + *config).find("\nuv =") != std::string::npos;
-      active.push_back({kind, std::move(folder), by_uv});
+      std::string project = folder.substr(0, folder.rfind('/'));
+      if (!by_uv || !files.read_file(project + "/pyproject.toml")) project.clear();
+      active.push_back({kind, std::move(folder), by_uv, std::move(project)});
     }
   }
   return active;

@@ -140,13 +140,14 @@ std::vector<std::string> environment_advice(const ActiveEnvironment& environment
                                             bool sync) {
   const std::string folder = shell_quoted(environment.folder);
   const bool is_inside = environment.folder.starts_with(workdir + '/');
-  std::string make = "python3 -m venv " + folder + ", then " + folder + "/bin/pip install ...";
+  std::string make =
+      "python3 -m venv " + folder + " && " + folder + "/bin/pip install -r requirements.txt";
   if (environment.kind.starts_with("conda")) {
     make = "conda env create --prefix " + folder + " --file environment.yml";
-  } else if (environment.by_uv && is_inside) {
-    make = "cd " + shell_quoted(workdir) + " && uv sync";
+  } else if (!environment.project.empty()) {
+    make = "cd " + shell_quoted(environment.project) + " && uv sync";
   } else if (environment.by_uv) {
-    make = "uv venv " + folder + ", then uv pip install --python " + folder + " ...";
+    make = "uv venv " + folder + " && uv pip install --python " + folder + " -r requirements.txt";
   }
   std::vector<std::string> lines = {
       "make it there at the same path (on " + node + ": " + make +

@@ -96,7 +96,7 @@ TEST_F(MissingPlacesTest, AModuleIsNamedWithItsInterpreter) {
 }
 
 TEST_F(MissingPlacesTest, AnActiveEnvironmentThatIsNotThere) {
-  const EnvironmentUse use{{"virtual environment", "/home/me/job/.venv", true},
+  const EnvironmentUse use{{"virtual environment", "/home/me/job/.venv", true, "/home/me/job"},
                            "python3",
                            {},
                            "/home/me/job/.venv/bin/python3"};
