@@ -63,10 +63,8 @@ LauncherFiles launcher_files(const std::string& workdir) {
   };
   files.read_file = remembered(std::function<std::optional<std::string>(const std::string&)>(
       [workdir](const std::string& path) { return beginning_of(inside(workdir, path)); }));
-  const auto find =
-      remembered(std::function<std::string(const Name&)>([workdir](const Name& name) {
-        return found_program(name.first, name.second, workdir);
-      }));
+  const auto find = remembered(std::function<std::string(const Name&)>(
+      [workdir](const Name& name) { return found_program(name.first, name.second, workdir); }));
   files.find_program = [find](const std::string& name, const std::string& search_path) {
     return find({name, search_path});
   };
@@ -152,7 +150,8 @@ std::vector<std::string> environment_advice(const ActiveEnvironment& environment
   std::vector<std::string> lines = {
       "make it there at the same path (on " + node + ": " + make +
       "), keep it in a folder that all nodes share, or activate one in setup"};
-  if (sync && is_inside) lines.emplace_back("sync: true copies nothing that a .gitignore file names");
+  if (sync && is_inside)
+    lines.emplace_back("sync: true copies nothing that a .gitignore file names");
   lines.emplace_back("to run with what the nodes have instead: --set active_env=optional");
   return lines;
 }

@@ -108,7 +108,10 @@ TEST_F(ActiveEnvironmentTest, TheCommandsOfAShellScript) {
   EXPECT_EQ(of_list({"bash", "run.sh"}), none_);
   texts_["run.sh"] = "source venv/bin/activate\npython3 train.py\n";
   EXPECT_EQ(of_list({"bash", "run.sh"}), none_);
-  texts_["./run.sh"] = std::string("\x7f" "ELF\0 python3", 14);
+  texts_["./run.sh"] = std::string(
+      "\x7f"
+      "ELF\0 python3",
+      14);
   EXPECT_EQ(of_list({"./run.sh"}), none_);
 }
 
