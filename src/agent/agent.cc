@@ -120,9 +120,7 @@ class Agent {
   void on(wire::FactsRequest& request) {
     loop_.post([this, request] { gather_facts(request); });
   }
-  void on(wire::CheckPlaces& places) {
-    places_.begin(places, environment_from_block(environ));
-  }
+  void on(wire::CheckPlaces& places) { places_.begin(places, environment_from_block(environ)); }
   void on(wire::StartRanks& start) {
     end_reach_check();  // at the latest
     if (start.log_folder.empty()) start.log_folder = folder_.of_attempt(start.attempt);

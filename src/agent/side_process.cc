@@ -62,8 +62,8 @@ void SideProcess::finish(Result<std::string> said) {
   if (done) done(std::move(said));
 }
 
-/// The agent does not hold the write end: until that is closed, the process lives. One that hangs in
-/// the kernel does not die of the signal; what ends the agent's descendants knows of that.
+/// The agent does not hold the write end: until that is closed, the process lives. One that hangs
+/// in the kernel does not die of the signal; what ends the agent's descendants knows of that.
 void SideProcess::end() {
   answer_.reset();
   limit_.cancel();

@@ -51,8 +51,9 @@ std::vector<ShellWord> shell_words(std::string_view text) {
 
 /// Words in front of a command, which begins behind them.
 bool goes_before_command(std::string_view word) {
-  constexpr std::array<std::string_view, 12> kWords = {"exec", "time",  "nice", "nohup", "env",   "if",
-                                                       "then", "else",  "do",   "while", "until", "command"};
+  constexpr std::array<std::string_view, 12> kWords = {"exec", "time",  "nice",  "nohup",
+                                                       "env",  "if",    "then",  "else",
+                                                       "do",   "while", "until", "command"};
   return word.find('=') != std::string_view::npos ||
          std::find(kWords.begin(), kWords.end(), word) != kWords.end();
 }
@@ -138,9 +139,9 @@ std::vector<std::string> programs_in(std::string_view shell_text) {
 bool chooses_environment(std::string_view shell_text) {
   // Programs that run others in an environment of their own, or change ours.
   constexpr std::array<std::string_view, 19> kChoosers = {
-      "activate", "apptainer", "conda", "docker",      "enroot", "hatch", "mamba",
-      "micromamba", "ml",      "module", "pdm",        "pipenv", "pixi",  "podman",
-      "poetry",   "singularity", "spack", "uv",        "uvx"};
+      "activate",   "apptainer",   "conda",  "docker", "enroot", "hatch", "mamba",
+      "micromamba", "ml",          "module", "pdm",    "pipenv", "pixi",  "podman",
+      "poetry",     "singularity", "spack",  "uv",     "uvx"};
   bool begins = true;
   for (const ShellWord& word : shell_words(shell_text)) {
     begins = begins || word.begins_command;
@@ -166,7 +167,9 @@ std::vector<ActiveEnvironment> active_environments(const LaunchPlan& plan,
         files.is_folder(folder)) {
       const auto config = files.read_file(folder + "/pyvenv.cfg");
       const bool by_uv = config && ('\n' + *config).find("\nuv =") != std::string::npos;
-      active.push_back({kind, std::move(folder), by_uv});
+      std::string project = folder.substr(0, folder.rfind('/'));
+      if (!by_uv || !files.read_file(project + "/pyproject.toml")) project.clear();
+      active.push_back({kind, std::move(folder), by_uv, std::move(project)});
     }
   }
   return active;

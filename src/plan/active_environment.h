@@ -23,9 +23,10 @@ struct LauncherFiles {
 };
 
 struct ActiveEnvironment {
-  std::string kind;    // "virtual environment", "conda environment"
-  std::string folder;  // absolute, without '/' at the end
-  bool by_uv = false;  // uv has made it
+  std::string kind;       // "virtual environment", "conda environment"
+  std::string folder;     // absolute, without '/' at the end
+  bool by_uv = false;     // uv has made it
+  std::string project{};  // the folder of uv's project that it belongs to; empty: none
   bool operator==(const ActiveEnvironment&) const = default;
 };
 

@@ -48,8 +48,8 @@ struct Places {
 /// PATH.
 [[nodiscard]] std::vector<std::string> plainly_sourced(std::string_view setup);
 
-/// One rank of the node for each command and set of variables that the user gave. Ranks in containers
-/// are left out: their files are those of the image.
+/// One rank of the node for each command and set of variables that the user gave. Ranks in
+/// containers are left out: their files are those of the image.
 [[nodiscard]] std::vector<Rank> ranks_of_each_kind(const LaunchPlan& plan, NodeIndex node);
 
 /// The command that a rank was planned from.

@@ -34,7 +34,7 @@ def an_active_environment_that_a_node_lacks_is_refused(box):
     expect_in("node2: the virtual environment /run/venv, active here, is not there: python3 would be /usr/bin/python3 (Python 3.",
               run.text, "what is missing and what would be taken")
     expect("node1" not in run.text.split("make it there")[0], run.text)
-    expect_in("on node2: python3 -m venv /run/venv, then /run/venv/bin/pip install", run.text, "what to do")
+    expect_in("on node2: python3 -m venv /run/venv && /run/venv/bin/pip install", run.text, "what to do")
     expect_equal(started(box), [], "left by ranks")
     cluster[2].sh("python3 -m venv --without-pip /run/venv")  # as the message says
     run = box.launch(*show, env=env).end(0)
@@ -62,6 +62,7 @@ def a_sync_leaves_the_environment_out_and_that_is_said(box):
     job.write(".venv/.gitignore", "*\n")
     with open(job.path(".venv/pyvenv.cfg"), "a", encoding="utf-8") as file:
         file.write("uv = 0.9.5\n")
+    job.write("pyproject.toml", '[project]\nname = "job"\nversion = "1"\n')
     run = job.launch("python3", "show.py", env=env).end(CANNOT_EXECUTE)
     expect_in(f"node[1-2]: the virtual environment {job.path('.venv')}, active here, is not there: python3 would be /usr/bin/python3",
               run.text, "what is missing")

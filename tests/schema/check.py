@@ -32,7 +32,7 @@ BEYOND = [
     ("lost_after compared with fence_after", r"timeouts\.lost_after must be more than", 5),
     ("a name in env and in env_secret", r"is in env, whose values are shown", 5),
     ("a whole number with a fraction of zero", r"must be (a|a list of) whole number.*not the number [-+0-9.eE]+$", 8),
-    ("a range that goes down", r"must go from the shorter to the longer", 5),
+    ("a range that goes down", r"must go from the shorter to the longer|nodes\.min is greater than nodes\.max", 5),
     ("a number that JSON does not have", r"must be a number .* not the number [-+]?\.(inf|Inf|INF|nan|NaN|NAN)$", 5),
     ("a host list whose brackets or slots are wrong", r"hosts(\[\d+\](\.name)?)?: (.* cannot (be part of|begin with)|this ['\[(]|these brackets|a number is|this range|.* is not a "
      r"number or a range|what follows|behind an address|brackets cannot|a host has|no host is named|the name of the|that is more than)", 5),

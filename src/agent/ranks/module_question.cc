@@ -12,8 +12,8 @@ namespace dlaunch {
 
 namespace {
 
-// The answer is the last line. A package whose __init__.py might find its modules in a way of its own
-// leaves a doubt.
+// The answer is the last line. A package whose __init__.py might find its modules in a way of its
+// own leaves a doubt.
 constexpr std::string_view kProgram = R"(
 import os, sys
 def find(name, path):
@@ -54,8 +54,8 @@ std::string missing_module(const ModuleQuestion& question, std::chrono::millisec
   for (const std::string& option : question.command.options) {
     // -i, -v, -x and the like would only be in the way.
     const bool matters = option.find_first_of("EIPsS") != std::string::npos;
-    if (option.starts_with('-') && option.find_first_not_of("EIPsSuBbOdq", 1) == std::string::npos &&
-        matters)
+    if (option.starts_with('-') &&
+        option.find_first_not_of("EIPsSuBbOdq", 1) == std::string::npos && matters)
       argv.push_back(option);
   }
   argv.insert(argv.end(), {"-c", std::string(kProgram)});

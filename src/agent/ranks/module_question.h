@@ -18,8 +18,8 @@ struct ModuleQuestion {
 };
 
 /// The name that `python -m` would not find, for certain: that of the module, or of a package with
-/// ".__main__" behind it. Imports nothing of the user's: not the module, and not the packages that it
-/// is in. Empty when it takes longer than `limit`, and whenever there is any doubt. Changes the
+/// ".__main__" behind it. Imports nothing of the user's: not the module, and not the packages that
+/// it is in. Empty when it takes longer than `limit`, and whenever there is any doubt. Changes the
 /// calling process's current folder.
 [[nodiscard]] std::string missing_module(const ModuleQuestion& question,
                                          std::chrono::milliseconds limit);

@@ -61,8 +61,8 @@ std::optional<StartFailure> check_program(const std::string& name, const std::st
   struct stat info {};
   if (::stat(last.c_str(), &info) != 0) {
     const int error = errno;
-    return StartFailure{Step::execute, error, name, program.search_path, "",
-                        near_file(name, workdir)};
+    return StartFailure{Step::execute,       error, name,
+                        program.search_path, "",    near_file(name, workdir)};
   }
   if (S_ISDIR(info.st_mode)) return StartFailure{Step::execute, EISDIR, name, program.search_path};
   if (::access(last.c_str(), X_OK) == 0) return std::nullopt;
@@ -158,8 +158,8 @@ class Looker {
     Environment env = base_;
     for (const auto& [name, value] : lookup.env) env.insert_or_assign(name, value);
     FoundProgram found;
-    const Program program = find_program(lookup.name, lookup.search_path.value_or(search_path_of(env)),
-                                         wanted_.workdir);
+    const Program program = find_program(
+        lookup.name, lookup.search_path.value_or(search_path_of(env)), wanted_.workdir);
     if (!program.candidates.empty() && ::access(program.candidates.back().c_str(), X_OK) == 0)
       found.path = program.candidates.back();
     if (found.path != lookup.expected) found.broken = why_broken(lookup.expected);

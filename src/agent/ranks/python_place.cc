@@ -83,7 +83,8 @@ std::optional<std::string> setting(const std::string& text, std::string_view key
       if (first == std::string_view::npos) return std::string_view();
       return part.substr(first, part.find_last_not_of(" \t\r") - first + 1);
     };
-    if (trimmed(line.substr(0, equals)) == key) return std::string(trimmed(line.substr(equals + 1)));
+    if (trimmed(line.substr(0, equals)) == key)
+      return std::string(trimmed(line.substr(equals + 1)));
   }
   return std::nullopt;
 }
@@ -173,7 +174,8 @@ PythonPlace python_at(const std::string& path, const Environment& env) {
 std::vector<std::string> module_folders(const PythonPlace& place, const PythonCommand& command,
                                         const std::string& workdir, const Environment& env) {
   std::vector<std::string> folders;
-  const bool is_safe = ignores(command, "IP") || !find_variable(env, "PYTHONSAFEPATH").value_or("").empty();
+  const bool is_safe =
+      ignores(command, "IP") || !find_variable(env, "PYTHONSAFEPATH").value_or("").empty();
   if (!is_safe)
     folders.push_back(command.script.empty() ? workdir : parent(inside(workdir, command.script)));
   std::string more = ignores(command, "IE") ? "" : find_variable(env, "PYTHONPATH").value_or("");

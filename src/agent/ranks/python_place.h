@@ -12,7 +12,7 @@
 namespace dlaunch {
 
 struct PythonPlace {
-  std::string version;  // "3.11", "3.11.4"; empty: it cannot be seen
+  std::string version;     // "3.11", "3.11.4"; empty: it cannot be seen
   bool is_script = false;  // not Python itself: a wrapper, which may do anything
   bool is_shim = false;    // of pyenv or asdf: a script that runs a Python of its choice as it is
   std::vector<std::string> standard;  // folders of the standard library

@@ -13,8 +13,8 @@ namespace dlaunch {
 
 struct PythonPlace;
 
-/// First components of the modules that a program imports unconditionally: by statements that are not
-/// indented. Pure.
+/// First components of the modules that a program imports unconditionally: by statements that are
+/// not indented. Pure.
 [[nodiscard]] std::vector<std::string> imports_in(std::string_view program);
 
 /// Sets `found.imports`, installed ones only, and `found.absent`. The latter stays empty where

@@ -200,13 +200,14 @@ std::string AttemptPlanner::advice(const LaunchPlan& plan) const {
   if (plan.sync && missing_.any_of(is_left_out))
     return std::string(kIndent) + "sync: true copies nothing that a .gitignore file names";
   struct stat here {};
-  if (spec_.sync || !missing_.lacks_workdir() || ::stat(plan.workdir.c_str(), &here) != 0) return {};
+  if (spec_.sync || !missing_.lacks_workdir() || ::stat(plan.workdir.c_str(), &here) != 0)
+    return {};
   constexpr const char* kShared = "a folder that all nodes share";
   const auto extent = extent_within(kCounting, workdir_settings(spec_, context_, plan.workdir));
   if (!extent) {
     const std::string& why = extent.error().message;
-    return std::string(kIndent) + "try: " + kShared + "; --set sync=true cannot copy it there: " +
-           why.substr(0, why.find('\n'));
+    return std::string(kIndent) + "try: " + kShared +
+           "; --set sync=true cannot copy it there: " + why.substr(0, why.find('\n'));
   }
   return std::string(kIndent) + "try: --set sync=true, which copies it there first" +
          (*extent ? " (" + files_text((*extent)->files, (*extent)->bytes) + ')' : "") + ", or " +

@@ -56,9 +56,9 @@ MissingPlaces::Missing MissingPlaces::failed(const StartFailure& failure) const 
   std::string what = plain_line(describe(failure));
   if (failure.step == StartFailure::Step::workdir && !is_one_machine_)
     what += " (it must be there on every node)";
-  return {std::move(what),  failure.search_path,
-          failure.code(),   {},
-          failure.path,     failure.near.empty() ? script_advice(failure) : std::string()};
+  return {std::move(what), failure.search_path,
+          failure.code(),  {},
+          failure.path,    failure.near.empty() ? script_advice(failure) : std::string()};
 }
 
 std::set<std::string> MissingPlaces::add_environments(NodeIndex node,
@@ -179,8 +179,8 @@ std::vector<std::string> MissingPlaces::module_notes() const {
   for (const auto& [what, nodes] : lack) {
     const auto other = have.find(what.first);
     if (other == have.end()) continue;
-    notes.push_back(plain_line(names_of(nodes) + ": no module \"" + what.first + "\" was found for " +
-                               what.second + "; " + names_of(other->second) +
+    notes.push_back(plain_line(names_of(nodes) + ": no module \"" + what.first +
+                               "\" was found for " + what.second + "; " + names_of(other->second) +
                                (other->second.size() == 1 ? " has it" : " have it")));
   }
   return notes;

@@ -63,10 +63,8 @@ LauncherFiles launcher_files(const std::string& workdir) {
   };
   files.read_file = remembered(std::function<std::optional<std::string>(const std::string&)>(
       [workdir](const std::string& path) { return beginning_of(inside(workdir, path)); }));
-  const auto find =
-      remembered(std::function<std::string(const Name&)>([workdir](const Name& name) {
-        return found_program(name.first, name.second, workdir);
-      }));
+  const auto find = remembered(std::function<std::string(const Name&)>(
+      [workdir](const Name& name) { return found_program(name.first, name.second, workdir); }));
   files.find_program = [find](const std::string& name, const std::string& search_path) {
     return find({name, search_path});
   };
@@ -140,18 +138,20 @@ std::vector<std::string> environment_advice(const ActiveEnvironment& environment
                                             bool sync) {
   const std::string folder = shell_quoted(environment.folder);
   const bool is_inside = environment.folder.starts_with(workdir + '/');
-  std::string make = "python3 -m venv " + folder + ", then " + folder + "/bin/pip install ...";
+  std::string make =
+      "python3 -m venv " + folder + " && " + folder + "/bin/pip install -r requirements.txt";
   if (environment.kind.starts_with("conda")) {
     make = "conda env create --prefix " + folder + " --file environment.yml";
-  } else if (environment.by_uv && is_inside) {
-    make = "cd " + shell_quoted(workdir) + " && uv sync";
+  } else if (!environment.project.empty()) {
+    make = "cd " + shell_quoted(environment.project) + " && uv sync";
   } else if (environment.by_uv) {
-    make = "uv venv " + folder + ", then uv pip install --python " + folder + " ...";
+    make = "uv venv " + folder + " && uv pip install --python " + folder + " -r requirements.txt";
   }
   std::vector<std::string> lines = {
       "make it there at the same path (on " + node + ": " + make +
       "), keep it in a folder that all nodes share, or activate one in setup"};
-  if (sync && is_inside) lines.emplace_back("sync: true copies nothing that a .gitignore file names");
+  if (sync && is_inside)
+    lines.emplace_back("sync: true copies nothing that a .gitignore file names");
   lines.emplace_back("to run with what the nodes have instead: --set active_env=optional");
   return lines;
 }

@@ -13,8 +13,8 @@ namespace dlaunch {
 
 struct PlaceQuestion {
   wire::CheckPlaces message;
-  /// What the first lookups of the message are about, one each. Empty on the launcher's own machine,
-  /// and with `active_env: optional`.
+  /// What the first lookups of the message are about, one each. Empty on the launcher's own
+  /// machine, and with `active_env: optional`.
   std::vector<EnvironmentUse> uses{};
 };
 

@@ -108,8 +108,24 @@ TEST_F(ActiveEnvironmentTest, TheCommandsOfAShellScript) {
   EXPECT_EQ(of_list({"bash", "run.sh"}), none_);
   texts_["run.sh"] = "source venv/bin/activate\npython3 train.py\n";
   EXPECT_EQ(of_list({"bash", "run.sh"}), none_);
-  texts_["./run.sh"] = std::string("\x7f" "ELF\0 python3", 14);
+  texts_["./run.sh"] = std::string(
+      "\x7f"
+      "ELF\0 python3",
+      14);
   EXPECT_EQ(of_list({"./run.sh"}), none_);
+}
+
+TEST_F(ActiveEnvironmentTest, WhatUvHasMade) {
+  const auto active = [&] {
+    const auto plan = make_plan(list_job({"x"}), fake_cluster({{}, {}}), context_);
+    return plan ? active_environments(*plan, files_).at(0) : ActiveEnvironment{};
+  };
+  const std::string kind = "virtual environment";
+  EXPECT_EQ(active(), (ActiveEnvironment{kind, "/job/.venv", false, ""}));
+  texts_["/job/.venv/pyvenv.cfg"] = "home = /usr/bin\nuv = 0.9.5\n";
+  EXPECT_EQ(active(), (ActiveEnvironment{kind, "/job/.venv", true, ""}));
+  texts_["/job/pyproject.toml"] = "[project]\n";
+  EXPECT_EQ(active(), (ActiveEnvironment{kind, "/job/.venv", true, "/job"}));
 }
 
 TEST_F(ActiveEnvironmentTest, OnlyOneThatIsThereAndInPathIsActive) {

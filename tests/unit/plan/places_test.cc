@@ -42,10 +42,10 @@ TEST(Places, PathOfTheJobIsTheOneToSearch) {
 }
 
 TEST(Places, OfAShellCommand) {
-  EXPECT_EQ(places(shell_job("python3 train.py --lr $LR")),
-            (Places{{{"sh", std::nullopt}, {"python3", std::nullopt}},
-                    {},
-                    {script("python3", "train.py")}}));
+  EXPECT_EQ(
+      places(shell_job("python3 train.py --lr $LR")),
+      (Places{
+          {{"sh", std::nullopt}, {"python3", std::nullopt}}, {}, {script("python3", "train.py")}}));
   EXPECT_EQ(places(shell_job("bash -e job/run.sh 4")),
             (Places{{{"sh", std::nullopt}, {"bash", std::nullopt}}, {"job/run.sh"}}));
   // bash may have functions from outside (BASH_FUNC_*), so only paths are sure.

@@ -114,8 +114,7 @@ TEST(Decoder, NoFieldTakesAValueOfAnotherType) {
       EXPECT_NE(error_with(message, path.c_str(), "wrong"), "") << path;
       EXPECT_NE(error_with(message, path.c_str(), Json::object()), "") << path;
       const bool is_optional = path == "/facts/cuda_visible_devices" || path == "/search_path" ||
-                               path.starts_with("/programs/") ||
-                               path == "/lookups/0/search_path";
+                               path.starts_with("/programs/") || path == "/lookups/0/search_path";
       if (!is_optional) {
         EXPECT_NE(error_with(message, path.c_str(), nullptr), "") << path;
       }

@@ -89,8 +89,8 @@ TEST_F(PlaceCheck, AScriptThatIsNotThereWithTheNearestName) {
   file("src/train.py");
   file("package/__main__.py");
   const std::string folder = folder_;
-  EXPECT_EQ(look({python("trian.py"), python("scr/train.py"), python("train.py"),
-                  python("package"), python("src"), python("other.py")})
+  EXPECT_EQ(look({python("trian.py"), python("scr/train.py"), python("train.py"), python("package"),
+                  python("src"), python("other.py")})
                 .answer.missing,
             (std::vector<StartFailure>{
                 {Step::file, ENOENT, folder + "/trian.py", "", "", "train.py"},
@@ -122,8 +122,8 @@ TEST_F(PlaceCheck, AnotherPythonIsNamed) {
   wire::CheckPlaces places = wanted();
   places.programs = {{"python", {}}};
   EXPECT_EQ(missing(places),
-            (std::vector<StartFailure>{{Step::execute, ENOENT, "python",
-                                        std::string(folder_) + "/own", "", "python3"}}));
+            (std::vector<StartFailure>{
+                {Step::execute, ENOENT, "python", std::string(folder_) + "/own", "", "python3"}}));
 }
 
 TEST_F(PlaceCheck, WhereAProgramIsAndWhyTheExpectedOneIsNot) {
@@ -170,11 +170,14 @@ TEST_F(PlaceCheck, APythonIsAskedForAModuleThatWasNotSeen) {
   std::ofstream(std::string(folder_) + "/plain.py") << "raise SystemExit('imported')\n";
   file("package/__init__.py");
   std::ofstream(std::string(folder_) + "/package/__init__.py") << "raise SystemExit('imported')\n";
-  const std::vector<std::pair<std::string, std::string>> cases = {
-      {"trainer.tsk", "trainer.tsk"}, {"trianer.task", "trianer.task"},
-      {"plain.py", "plain.py"},       {"package", "package.__main__"},
-      {"package.gone", "package.gone"}, {"json.tool", ""},
-      {"plain", ""},                  {"dynamic.gone", ""}};
+  const std::vector<std::pair<std::string, std::string>> cases = {{"trainer.tsk", "trainer.tsk"},
+                                                                  {"trianer.task", "trianer.task"},
+                                                                  {"plain.py", "plain.py"},
+                                                                  {"package", "package.__main__"},
+                                                                  {"package.gone", "package.gone"},
+                                                                  {"json.tool", ""},
+                                                                  {"plain", ""},
+                                                                  {"dynamic.gone", ""}};
   for (const auto& [module, missing] : cases) {
     const ModuleQuestion question{"/usr/bin/python3", {{}, "", module}, folder_, {}};
     EXPECT_EQ(missing_module(question, std::chrono::seconds(20)), missing) << module;
@@ -187,7 +190,8 @@ TEST_F(PlaceCheck, AnswersOnceWithWhatThePythonSays) {
   file("trainer/task.py");
   EventLoop loop;
   std::vector<wire::PlacesMissing> answers;
-  dlaunch::PlaceCheck check(loop, [&](wire::PlacesMissing answer) { answers.push_back(std::move(answer)); });
+  dlaunch::PlaceCheck check(
+      loop, [&](wire::PlacesMissing answer) { answers.push_back(std::move(answer)); });
   wire::CheckPlaces places = wanted();
   places.lookups = {python("", "trainer.tsk")};
   const Environment login{{"PATH", "/usr/bin:/bin"}};
@@ -201,8 +205,8 @@ TEST_F(PlaceCheck, AnswersOnceWithWhatThePythonSays) {
   while (answers.size() < 3 && monotonic_now() < end) loop.run_one(end);
   ASSERT_EQ(answers.size(), 3U);
   EXPECT_EQ(answers[2].missing,
-            (std::vector<StartFailure>{{Step::module, ENOENT, "/usr/bin/python3", "",
-                                        "trainer.tsk", "trainer.task"}}));
+            (std::vector<StartFailure>{
+                {Step::module, ENOENT, "/usr/bin/python3", "", "trainer.tsk", "trainer.task"}}));
 }
 
 TEST_F(PlaceCheck, WithoutAWorkdirWhatIsMeantFromItIsNotLookedFor) {

@@ -55,7 +55,8 @@ class CompareImports : public testing::Test {
 
 TEST_F(CompareImports, InstalledAndNotFound) {
   EXPECT_EQ(compare().imports, (Names{"numpy", "fast"}));
-  EXPECT_EQ(compare().absent, (Names{"sys", "torch", "editable"}));  // sys: no node has a file of it
+  EXPECT_EQ(compare().absent,
+            (Names{"sys", "torch", "editable"}));  // sys: no node has a file of it
 }
 
 TEST_F(CompareImports, PathFilesNameMoreFolders) {

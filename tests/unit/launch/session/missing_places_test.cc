@@ -80,7 +80,8 @@ TEST_F(MissingPlacesTest, OnOneMachineItHasNoName) {
   plan_.nodes.resize(1);
   cluster_.nodes.resize(1);
   MissingPlaces missing(plan_, cluster_, false, {{}});
-  missing.add(NodeIndex(0), {Attempt(1), {{Step::file, ENOENT, "/job/trian.py", "", "", "train.py"}}});
+  missing.add(NodeIndex(0),
+              {Attempt(1), {{Step::file, ENOENT, "/job/trian.py", "", "", "train.py"}}});
   EXPECT_EQ(missing.error(),
             (Error{126,
                    "cannot read \"/job/trian.py\": No such file or directory, did you mean "
@@ -96,7 +97,7 @@ TEST_F(MissingPlacesTest, AModuleIsNamedWithItsInterpreter) {
 }
 
 TEST_F(MissingPlacesTest, AnActiveEnvironmentThatIsNotThere) {
-  const EnvironmentUse use{{"virtual environment", "/home/me/job/.venv", true},
+  const EnvironmentUse use{{"virtual environment", "/home/me/job/.venv", true, "/home/me/job"},
                            "python3",
                            {},
                            "/home/me/job/.venv/bin/python3"};
@@ -111,10 +112,8 @@ TEST_F(MissingPlacesTest, AnActiveEnvironmentThatIsNotThere) {
   missing.add(NodeIndex(1), {Attempt(1), {}, {other}, {bin_of(use.environment)}});
   missing.add(NodeIndex(2), {Attempt(1), {}, {other}, {bin_of(use.environment)}});
   // That the program is not found is not said a second time.
-  missing.add(NodeIndex(3), {Attempt(1),
-                             {{Step::execute, ENOENT, "python3", "/usr/bin"}},
-                             {broken},
-                             {}});
+  missing.add(NodeIndex(3),
+              {Attempt(1), {{Step::execute, ENOENT, "python3", "/usr/bin"}}, {broken}, {}});
   EXPECT_EQ(missing.error()->exit_code, 126);
   EXPECT_EQ(
       missing.error()->message,
