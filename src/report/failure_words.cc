@@ -298,13 +298,12 @@ std::string FailureWords::why_killed() const {
       first.status.signaled ? "" : "137 is a shell's code for a program that SIGKILL ended; ";
   if (first.status.oom_ruled_out) {
     return by_shell +
-           "somebody else sent the signal: not dlaunch, and not the kernel's memory killer, whose "
+           "the signal was not sent by dlaunch, nor by the kernel's memory killer: its "
            "records do not have it";
   }
   return by_shell +
-         "dlaunch did not send the signal; the records of the kernel's memory killer cannot be "
-         "read "
-         "there (dmesg as root shows them)";
+         "the signal was not sent by dlaunch; the records of the kernel's memory killer "
+         "cannot be read there (dmesg as root shows them)";
 }
 
 std::string FailureWords::why_peer_lost() const {

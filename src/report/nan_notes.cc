@@ -65,7 +65,7 @@ std::vector<std::string> nan_metrics(const std::vector<Metric>& metrics) {
   for (const Metric& metric : metrics) {
     const std::string text = lower(metric.not_number);
     const bool is_value = text.ends_with("nan") || text.ends_with("inf");
-    if (metric.not_numbers == 0 || !is_value) continue;
+    if (metric.not_numbers == 0 || metric.ranks.empty() || !is_value) continue;
     notes.push_back(std::to_string(metric.not_numbers) +
                     (metric.not_numbers == 1 ? " value of" : " values of") + " the metric " +
                     plain_line(metric.name) + (metric.not_numbers == 1 ? " is" : " are") +

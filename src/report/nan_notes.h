@@ -15,6 +15,7 @@ namespace dlaunch {
 [[nodiscard]] std::optional<std::string> printed_nan(std::string_view text);
 
 /// "3 values of the metric loss are no numbers (\"nan\")": those that print as nan or infinity.
+/// Nothing of a metric without a number: metric_line() tells of it.
 [[nodiscard]] std::vector<std::string> nan_metrics(const std::vector<Metric>& metrics);
 
 }  // namespace dlaunch

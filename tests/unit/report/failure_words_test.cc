@@ -210,14 +210,13 @@ TEST_F(FailureWordsTest, ASigkillFromOutside) {
   EXPECT_THAT(text(), HasSubstr("rank 5 on node1 was killed by SIGKILL, first of 8\n"));
   EXPECT_THAT(
       text(),
-      HasSubstr("  why     somebody else sent the signal: not dlaunch, and not the kernel's\n"
-                "          memory killer, whose records do not have it\n"));
+      HasSubstr("  why     the signal was not sent by dlaunch, nor by the kernel's memory killer:\n"
+                "          its records do not have it\n"));
   report_.ranks[5].status = code(137);
   EXPECT_THAT(text(),
               HasSubstr("  why     137 is a shell's code for a program that SIGKILL ended; "));
   report_.ranks[5].status = killed_by(SIGKILL);
-  EXPECT_THAT(text(), HasSubstr("  why     dlaunch did not send the signal; the records of the "
-                                "kernel's memory\n"));
+  EXPECT_THAT(text(), HasSubstr("  why     the signal was not sent by dlaunch; the records of the"));
 }
 
 TEST_F(FailureWordsTest, ADebuggerWithoutInput) {

@@ -32,6 +32,7 @@ TEST(NanNotes, OfMetrics) {
   const Metric rate{"rate", {}, 3, "1,234"};
   EXPECT_THAT(nan_metrics({loss, rate}),
               ElementsAre("3 values of the metric loss are no number (\"nan\")"));
+  EXPECT_THAT(nan_metrics({{"loss", {}, 3, "nan"}}), IsEmpty());
   loss.not_numbers = 0;
   EXPECT_THAT(nan_metrics({loss}), IsEmpty());
 }
