@@ -32,6 +32,7 @@
 #include "report/run_directory.h"
 #include "report/run_presence.h"
 #include "report/summary.h"
+#include "text/output_times.h"
 #include "text/wrap.h"
 
 namespace dlaunch {
@@ -108,6 +109,8 @@ class RunEngine : public Engine {
   void log_mpirun(const std::string& bytes);
   void write_plan_files();
   void write_job_record();
+  void note_time(const wire::OutputView& data);
+  void write_times();
   void ask_git();
   void say(std::string line);
   [[nodiscard]] bool runs_on(Rank rank, NodeIndex node) const;
@@ -175,6 +178,9 @@ class RunEngine : public Engine {
   std::optional<RunDirectory> folder_;
   std::optional<EventLog> events_;
   std::optional<RunPresence> presence_;
+  OutputTimesWriter times_;  // of output from other nodes
+  Timer write_times_;
+  bool times_wait_ = false;
   std::optional<RunOrigin> origin_;  // once there is a plan
   Timer ask_git_;
   std::unique_ptr<RunningCommand> git_;
