@@ -123,6 +123,7 @@ class Agent {
   void on(wire::CheckPlaces& places) { places_.begin(places, environment_from_block(environ)); }
   void on(wire::StartRanks& start) {
     end_reach_check();  // at the latest
+    pump_.keep_times(!start.log_folder.empty());
     if (start.log_folder.empty()) start.log_folder = folder_.of_attempt(start.attempt);
     name_process(start.env);
     ranks_.start(std::move(start));

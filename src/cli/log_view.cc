@@ -1,16 +1,23 @@
 #include "cli/log_view.h"
 
 #include <algorithm>
+#include <array>
 #include <cerrno>
 #include <csignal>
 #include <cstdio>
 #include <cstdlib>
+#include <map>
+#include <utility>
 
 #include <poll.h>
 #include <unistd.h>
 
 #include "cli/print.h"
+#include "log/time_text.h"
+#include "os/clock.h"
 #include "os/folder_watch.h"
+#include "os/proc_file.h"
+#include "text/output_times.h"
 
 namespace dlaunch {
 
@@ -22,6 +29,8 @@ constexpr std::chrono::milliseconds kLook{1000};
 constexpr std::chrono::milliseconds kPause{20};
 /// Marks the end of a view whose reader has left.
 constexpr int kReaderGone = -1;
+/// As wide as a time.
+constexpr const char* kNoTime = "(no time recorded)         ";
 
 std::string folder_of(const RunView& run, std::uint32_t attempt) {
   return run.path + "/attempt-" + std::to_string(attempt);
@@ -56,9 +65,12 @@ void say_where_output_is(const RunView& run) {
 int LogView::show() {
   begin_attempt(first_attempt());
   Status status = skip();
+  if (status && selection_.timestamps) status = read_by_time();
+  time_.clear();  // what follows has come in a way that tells none
   for (RankStream& stream : streams_) {
     if (status) status = read_all(stream);
   }
+  if (status) status = finish_timed();
   if (status && !has_written_ && selection_.tail.value_or(1) > 0) say_no_output(run_);
   if (status) say_where_output_is(run_);
   return end_with(status);
@@ -67,11 +79,13 @@ int LogView::show() {
 int LogView::follow() {
   begin_attempt(first_attempt());
   Status status = skip();
+  if (status && selection_.timestamps) status = read_by_time();
   if (status) status = follow_until_end();
   return end_with(status);
 }
 
 Status LogView::follow_until_end() {
+  follows_ = true;
   FolderWatch watch;
   watch.add(run_.path);
   watch.add(folder_of(run_, attempt_));
@@ -112,6 +126,80 @@ void LogView::begin_attempt(std::uint32_t attempt) {
     if (selection_.err) streams_.emplace_back(folder, Rank(rank), Stream::err);
   }
   view_.emplace(options_, labels_);
+  timed_.clear();
+  timed_.resize(streams_.size());
+}
+
+namespace {
+
+/// The marks of both files of an attempt, by time.
+class Marks {
+ public:
+  explicit Marks(const std::string& folder)
+      : readers_{OutputTimesReader(read_proc_file(folder + "/local.times", kMostTimes)),
+                 OutputTimesReader(read_proc_file(folder + "/remote.times", kMostTimes))},
+        heads_{readers_[0].next(), readers_[1].next()} {}
+
+  std::optional<OutputMark> next() {
+    const bool second = heads_[1] && (!heads_[0] || heads_[1]->at < heads_[0]->at);
+    return std::exchange(heads_[second ? 1 : 0], readers_[second ? 1 : 0].next());
+  }
+
+ private:
+  static constexpr std::size_t kMostTimes = std::size_t{1} << 30;
+  std::array<OutputTimesReader, 2> readers_;
+  std::array<std::optional<OutputMark>, 2> heads_;
+};
+
+}  // namespace
+
+Status LogView::read_by_time() {
+  std::map<std::uint64_t, std::size_t> wanted;
+  for (std::size_t i = 0; i < streams_.size(); ++i) {
+    const RankStream& stream = streams_[i];
+    wanted[2 * std::uint64_t{stream.rank().value} + (stream.stream() == Stream::err ? 1 : 0)] = i;
+  }
+  Marks marks(folder_of(run_, attempt_));
+  while (const auto mark = marks.next()) {
+    const auto found = wanted.find(mark->stream);
+    if (found == wanted.end()) continue;
+    time_ = time_text(WallTime(std::chrono::milliseconds(mark->at)));
+    RankStream& stream = streams_[found->second];
+    while (stream.offset() < mark->end) {
+      const auto bytes = stream.next(mark->end);
+      if (!bytes) return tl::unexpected(bytes.error());
+      if (bytes->empty()) break;
+      if (Status printed = print_timed(found->second, *bytes); !printed) return printed;
+    }
+  }
+  return {};
+}
+
+std::string LogView::timed_line(std::size_t index, std::string_view line) const {
+  std::string text = timed_[index].time.empty() ? kNoTime : timed_[index].time;
+  text += ' ';
+  if (options_.prefix) text += labels_[streams_[index].rank().value] + " | ";
+  return text.append(line).append(1, '\n');
+}
+
+Status LogView::print_timed(std::size_t index, std::string_view bytes) {
+  TimedStream& timed = timed_[index];
+  timed.time = time_;
+  std::string text;
+  timed.lines.add(
+      bytes, [&](std::string_view line, bool /*continues*/) { text += timed_line(index, line); });
+  return write(streams_[index].stream(), text);
+}
+
+/// Lines without an end, and progress bars.
+Status LogView::finish_timed() {
+  for (std::size_t i = 0; i < timed_.size(); ++i) {
+    std::string text;
+    timed_[i].lines.finish(
+        [&](std::string_view line, bool /*continues*/) { text += timed_line(i, line); });
+    if (Status printed = write(streams_[i].stream(), text); !printed) return printed;
+  }
+  return {};
 }
 
 Status LogView::skip() {
@@ -148,6 +236,7 @@ Status LogView::read_all(RankStream& stream) {
 }
 
 Status LogView::finish_attempt() {
+  if (selection_.timestamps) return finish_timed();
   for (const RankStream& stream : streams_) {
     std::string text;
     view_->finish(stream.rank(), stream.stream(), text);
@@ -157,6 +246,10 @@ Status LogView::finish_attempt() {
 }
 
 Status LogView::print(RankStream& stream, std::string_view bytes) {
+  if (selection_.timestamps) {
+    if (follows_) time_ = time_text(wall_now());
+    return print_timed(static_cast<std::size_t>(&stream - streams_.data()), bytes);
+  }
   if (!options_.prefix) return write(stream.stream(), bytes);
   std::string text;
   view_->add(stream.rank(), stream.stream(), bytes, text);

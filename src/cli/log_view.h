@@ -5,6 +5,7 @@
 #include <vector>
 
 #include "log/console_view.h"
+#include "log/line_splitter.h"
 #include "report/rank_stream.h"
 #include "report/run_view.h"
 
@@ -16,6 +17,7 @@ struct LogSelection {
   bool err = true;
   std::optional<std::uint32_t> attempt;  // none: the last one, and when following all that come
   std::optional<std::uint32_t> tail;     // lines of each stream; none: all
+  bool timestamps = false;               // before each line, and all of them in order of time
 };
 
 /// "dlaunch: no output (run ...: failed, exit 70)", to stderr.
@@ -29,8 +31,8 @@ class LogView {
   /// prefix for each line.
   LogView(const RunView& run, LogSelection selection, std::vector<std::string> labels);
 
-  /// Rank by rank; what is written meanwhile is not waited for. Returns an exit code. A reader that
-  /// is gone (| head) is no error. Says so on stderr where there is no output at all.
+  /// Rank by rank, or by time; what is written meanwhile is not waited for. Returns an exit code. A
+  /// reader that is gone (| head) is no error. Says so on stderr where there is no output at all.
   [[nodiscard]] int show();
   /// All of them as their output comes, over restarts, until the run has ended; says then how.
   [[nodiscard]] int follow();
@@ -41,6 +43,11 @@ class LogView {
   /// One piece of each stream; false: there was nothing new.
   Result<bool> read_round();
   Status read_all(RankStream& stream);
+  /// What has times, in their order.
+  Status read_by_time();
+  [[nodiscard]] std::string timed_line(std::size_t stream, std::string_view line) const;
+  Status print_timed(std::size_t stream, std::string_view bytes);
+  Status finish_timed();
   Status finish_attempt();
   Status print(RankStream& stream, std::string_view bytes);
   Status write(Stream stream, std::string_view text);
@@ -56,7 +63,14 @@ class LogView {
   std::uint32_t attempt_ = 0;
   std::vector<RankStream> streams_;
   std::optional<ConsoleView> view_;
+  struct TimedStream {
+    LineSplitter lines;
+    std::string time;  // of its last bytes
+  };
+  std::vector<TimedStream> timed_;  // with timestamps; index as of streams_
+  std::string time_;                // of what is printed with one; empty: not known
   bool has_written_ = false;
+  bool follows_ = false;  // what is printed has just come
 };
 
 }  // namespace dlaunch

@@ -16,7 +16,9 @@ namespace {
 constexpr const char* kFooter =
     "Examples:\n"
     "  dlaunch logs                      all ranks of the newest run, rank by rank\n"
-    "  dlaunch logs -f                   as it comes; Ctrl-C ends only the view\n"
+    "  dlaunch logs -f                   the end of it, and as it comes; Ctrl-C ends the view\n"
+    "  dlaunch logs -f --tail all        from the beginning\n"
+    "  dlaunch logs --timestamps         all ranks as one, by time\n"
     "  dlaunch logs k3f --rank 5 --err   stderr of rank 5, byte for byte\n"
     "  dlaunch logs --tail 20            the last 20 lines of each rank\n"
     "\n"
@@ -27,8 +29,9 @@ struct LogsCommand {
   std::string word;
   std::string ranks;
   std::optional<std::uint32_t> attempt;
-  std::optional<std::uint32_t> tail;
+  std::optional<std::string> tail;
   bool follow = false;
+  bool timestamps = false;
   bool only_out = false;
   bool only_err = false;
 
@@ -69,10 +72,26 @@ struct LogsCommand {
                                            : "attempts 0 to " + std::to_string(attempts.back())));
     }
     selection.attempt = attempt;
-    selection.tail = tail;
+    if (const Status good = read_tail(selection.tail); !good) return tl::unexpected(good.error());
+    selection.timestamps = timestamps;
     selection.out = !only_err;
     selection.err = !only_out;
     return selection;
+  }
+
+  /// As tail(1): -f begins near the end.
+  Status read_tail(std::optional<std::uint32_t>& lines) const {
+    constexpr std::uint32_t kNearTheEnd = 10;
+    constexpr std::size_t kDigits = 9;
+    if (follow) lines = kNearTheEnd;
+    if (!tail) return {};
+    lines.reset();
+    if (*tail == "all") return {};
+    if (tail->empty() || tail->size() > kDigits ||
+        tail->find_first_not_of("0123456789") != std::string::npos)
+      return fail(exit_code::kUsage, "--tail " + *tail + ": expected a number, 0 or more, or all");
+    lines = static_cast<std::uint32_t>(std::stoul(*tail));
+    return {};
   }
 
   /// A run that has just begun; connecting has a limit of its own (timeouts.connect).
@@ -99,7 +118,10 @@ Subcommand logs_command() {
     options.flag("--err", logs->only_err, "Only stderr");
     options.exclude("--out", "--err");
     options.number("--attempt", logs->attempt, "An attempt (default: the last one)", "K");
-    options.number("-n,--tail", logs->tail, "The last N lines of each rank", "N");
+    options.value("-n,--tail", logs->tail,
+                  "The last N lines of each rank (default: all;\nwith -f: 10)", "N|all");
+    options.flag("-t,--timestamps", logs->timestamps,
+                 "When each line came, all ranks in that order");
   };
   return {"logs", "Show what the ranks of a run have printed", kFooter, describe,
           [logs] { return logs->execute(); }};

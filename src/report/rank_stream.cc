@@ -88,11 +88,12 @@ Result<bool> RankStream::skip_to_last_bytes(std::uint64_t bytes) {
   return offset_ > 0;
 }
 
-Result<std::string> RankStream::next() {
+Result<std::string> RankStream::next(std::uint64_t end) {
+  if (end <= offset_) return std::string();
   const auto file = open_log(path_);
   if (!file) return tl::unexpected(file.error());
   if (file->size <= offset_) return std::string();
-  const std::uint64_t left = file->size - offset_;
+  const std::uint64_t left = std::min(file->size, end) - offset_;
   auto bytes = read_at(*file, path_, offset_,
                        static_cast<std::size_t>(std::min<std::uint64_t>(left, kPiece)));
   if (bytes) offset_ += bytes->size();

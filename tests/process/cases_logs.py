@@ -1,6 +1,7 @@
 """dlaunch logs: what the ranks of a run printed."""
 
 import os
+import re
 import signal
 
 from case import case
@@ -86,6 +87,12 @@ class Follower:
             expect(data, f"the view ended without {text}: {self.seen}\n{self.run.text}")
             self.seen += data
 
+    def all(self):
+        """Of a view that has ended."""
+        while data := os.read(self.read, 65536):
+            self.seen += data
+        return self.seen
+
 
 @case
 def logs_follow_until_the_run_ends(box):
@@ -140,3 +147,51 @@ def a_followed_run_whose_engine_is_killed_ends_the_view(box):
     run.end(INTERNAL)
     view.run.end(0)
     wait_until(lambda: "killed" in view.run.text, "how it ended")
+
+
+BY_TURNS = """
+cd $(dirname $(ls -d runs/*/attempt-0/))/attempt-0
+seen() { until grep -qs $1 $2; do sleep 0.02; done; }
+if [ $RANK = 0 ]; then echo first; seen second rank-1.out; echo third; else seen first rank-0.out; echo second; echo err >&2; seen third rank-0.out; printf fourth; fi
+"""
+TIME = re.compile(rb"\d{4}-\d\d-\d\dT\d\d:\d\d:\d\d\.\d{6}Z ")
+
+
+@case
+def logs_by_time(box):
+    box.run("run", "-n", "2", "--", "sh", "-c", BY_TURNS)
+    host = os.uname().nodename.encode()
+    logs = box.run("logs", "--timestamps")
+    lines = logs.out.splitlines()
+    expect(all(TIME.match(line) for line in lines), f"lines without a time: {lines}")
+    expect_equal([TIME.sub(b"", line) for line in lines],
+                 [host + b":0 | first", host + b":1 | second", host + b":0 | third", host + b":1 | fourth"], "order")
+    expect_equal(sorted(lines), lines, "times")
+    expect_equal(TIME.sub(b"", logs.err), host + b":1 | err\n", "stderr")
+    expect_equal([TIME.sub(b"", line) for line in box.run("logs", "-t", "-r", "0", "--tail", "1").out.splitlines()], [b"third"], "one rank")
+    expect_equal(len(box.run("logs").out.splitlines()), 4, "without times")
+
+
+@case
+def logs_by_time_of_a_detached_run_and_without_times(box):
+    box.start("run", "--detach", "--", "sh", "-c", "echo one").end(0, left=1000)
+    wait_until(lambda: os.path.exists(box.path(box.run_folder(), "summary.json")), "the end", pause=0.05)
+    expect(TIME.match(box.run("logs", "-t").out), "no time")
+    os.unlink(box.path(box.run_folder(), "attempt-0", "local.times"))
+    expect_equal(box.run("logs", "-t").out, b"(no time recorded)          one\n", "output without times")
+
+
+@case
+def following_begins_near_the_end(box):
+    run = start(box, "print", "".join(f"line {i}\n" for i in range(100)), "tell", "ready", "gate", "print", "last\n", ranks=1)
+    wait_until(lambda: b"line 99\n" in box.rank_output(0), "the output", pause=0.02)
+    view = Follower(box)
+    view.expect(b"line 99\n")
+    whole = Follower(box, "--tail", "all")
+    whole.expect(b"line 99\n")
+    box.open_gate()
+    run.end(0)
+    view.run.end(0)
+    whole.run.end(0)
+    expect_equal(view.all(), b"".join(b"line %d\n" % i for i in range(90, 100)) + b"last\n", "the end of it")
+    expect(whole.all().startswith(b"line 0\n"), "all of it")

@@ -44,7 +44,7 @@ def stdout_and_stderr_stay_apart(box):
 @case
 def files_are_made_when_first_written(box):
     box.run("run", "-n", "2", "--", "sh", "-c", "test $RANK = 0 || echo x >&2")
-    expect_equal(os.listdir(os.path.join(box.run_folder(), "attempt-0")), ["rank-1.err"], "files")
+    expect_equal(sorted(os.listdir(os.path.join(box.run_folder(), "attempt-0"))), ["local.times", "rank-1.err"], "files")
 
 
 @case

@@ -2,6 +2,8 @@
 
 #include <algorithm>
 #include <cerrno>
+#include <chrono>
+#include <utility>
 
 #include <fcntl.h>
 #include <sys/ioctl.h>
@@ -24,6 +26,8 @@ constexpr std::uint32_t kMostWidePipes = 16;
 constexpr std::size_t kChannelRoom = Channel::kLowWater;
 // What is read from a file at once: a socket takes about three of these.
 constexpr std::size_t kPieceSize = std::size_t{64} << 10;
+// Times are written so long after they were noted, many at once.
+constexpr std::chrono::seconds kTimesWait{1};
 
 }  // namespace
 
@@ -52,7 +56,8 @@ struct OutputPump::Pumped {
   bool finished = false;
 };
 
-OutputPump::OutputPump(EventLoop& loop, Channel& channel) : loop_(loop), channel_(channel) {
+OutputPump::OutputPump(EventLoop& loop, Channel& channel)
+    : loop_(loop), channel_(channel), write_times_(loop) {
   buffer_ = std::make_unique_for_overwrite<char[]>(kReadSize);
 }
 
@@ -63,10 +68,16 @@ void OutputPump::begin(Attempt attempt, std::string log_folder, std::uint64_t cr
     streams_.clear();
     told_disk_ = false;
     wide_pipes_ = 0;
+    open_ = 0;
+    write_times();
+    times_ = {};
+    times_file_.reset();
   }
   attempt_ = attempt;
   log_folder_ = std::move(log_folder);
   credit_ = credit;
+  if (keeps_times_ && !times_file_)
+    times_file_ = std::make_unique<OutputFile>(log_folder_ + "/local.times");
 }
 
 void OutputPump::add(Rank rank, Stream stream, UniqueFd read_end, bool is_shown) {
@@ -75,6 +86,7 @@ void OutputPump::add(Rank rank, Stream stream, UniqueFd read_end, bool is_shown)
                                          is_shown && credit_ > 0, is_shown ? credit_ : 0);
   Pumped& reference = *pumped;
   streams_[{rank, stream}] = std::move(pumped);
+  ++open_;
   wait(reference);
 }
 
@@ -120,7 +132,9 @@ void OutputPump::fetch_file(const wire::FetchOutput& request, wire::FetchedOutpu
 }
 
 void OutputPump::forget(Attempt attempt) {
-  if (attempt == attempt_) streams_.clear();
+  if (attempt != attempt_) return;
+  streams_.clear();
+  open_ = 0;
 }
 
 void OutputPump::credit(const wire::OutputCredit& credit) {
@@ -205,6 +219,7 @@ OutputPump::ReadResult OutputPump::read_once(Pumped& pumped) {
   if (!pumped.is_shown || pumped.sent < pumped.read || !may_send(pumped)) {
     const std::size_t moved = pumped.file.take(pumped.pipe.get(), kReadSize);
     pumped.read += moved;
+    if (moved > 0) note_time(pumped);
     if (moved >= kFullPipe && ++pumped.full == kOftenFull) widen_pipe(pumped);
     if (moved > 0) return ReadResult::some;
   }
@@ -218,9 +233,27 @@ OutputPump::ReadResult OutputPump::read_once(Pumped& pumped) {
   // The file comes first. A full disk must not block a rank: its pipe is emptied on.
   if (const int error = pumped.file.append(bytes, monotonic_now()); error != 0) disk_failed(error);
   pumped.read += bytes.size();
+  note_time(pumped);
   if (bytes.size() >= kFullPipe && ++pumped.full == kOftenFull) widen_pipe(pumped);
   offer(pumped, bytes);
   return ReadResult::some;
+}
+
+void OutputPump::note_time(const Pumped& pumped) {
+  if (!times_file_) return;
+  const auto now = std::chrono::floor<std::chrono::milliseconds>(wall_now()).time_since_epoch();
+  times_.add({2 * std::uint64_t{pumped.rank.value} + (pumped.stream == Stream::err ? 1 : 0),
+              pumped.read, now.count()});
+  if (!std::exchange(times_wait_, true)) write_times_.after(kTimesWait, [this] { write_times(); });
+}
+
+/// What cannot be stored is left out: a time is not worth a word.
+void OutputPump::write_times() {
+  times_wait_ = false;
+  write_times_.cancel();
+  if (!times_file_) return;
+  const std::string bytes = times_.take();
+  if (!bytes.empty()) (void)times_file_->append(bytes, monotonic_now());
 }
 
 void OutputPump::widen_pipe(Pumped& pumped) {
@@ -285,6 +318,7 @@ void OutputPump::close(Pumped& pumped) {
   if (pumped.at_end) return;
   pumped.at_end = true;
   pumped.pipe.close();
+  if (open_ > 0 && --open_ == 0) write_times();
   finish_if_complete(pumped);
 }
 

@@ -12,8 +12,11 @@
 #include "os/channel.h"
 #include "os/event_loop.h"
 #include "os/unique_fd.h"
+#include "text/output_times.h"
 
 namespace dlaunch {
+
+class OutputFile;
 
 class OutputPump {
  public:
@@ -22,6 +25,10 @@ class OutputPump {
 
   /// Forgets the streams of an earlier attempt. `credit` 0: the launcher wants no output sent.
   void begin(Attempt attempt, std::string log_folder, std::uint64_t credit);
+  /// Of the attempts that begin from now on: when which bytes came is recorded in local.times
+  /// (text/output_times.h) beside the output. Where that is stored again elsewhere, it is recorded
+  /// there.
+  void keep_times(bool wanted) { keeps_times_ = wanted; }
   /// `is_shown` false: to its file only.
   void add(Rank rank, Stream stream, UniqueFd read_end, bool is_shown = true);
   void credit(const wire::OutputCredit& credit);
@@ -43,6 +50,8 @@ class OutputPump {
   struct Pumped;
   using Key = std::pair<Rank, Stream>;
 
+  void note_time(const Pumped& pumped);
+  void write_times();
   void wait(Pumped& pumped);
   void read_some(Pumped& pumped);
   enum class ReadResult { some, nothing_now, end };
@@ -70,6 +79,12 @@ class OutputPump {
   bool told_disk_ = false;
   std::uint32_t wide_pipes_ = 0;
   std::map<Key, std::unique_ptr<Pumped>> streams_;
+  std::size_t open_ = 0;  // of them, those not at their end
+  bool keeps_times_ = false;
+  OutputTimesWriter times_;
+  std::unique_ptr<OutputFile> times_file_;  // null: none is kept
+  Timer write_times_;
+  bool times_wait_ = false;
   std::unique_ptr<char[]> buffer_;  // not zeroed: pages are touched only as far as bytes come
 };
 

@@ -110,6 +110,7 @@ RunEngine::RunEngine(const RunOptions& options, LocalStart local, UniqueFd front
                 sessions_.send(plan_->ranks.front().node, std::move(data));
               }}),
       signals_(loop_, open_engine_signals()),
+      write_times_(loop_),
       ask_git_(loop_),
       slurm_(loop_, options.environment),
       listener_(loop_, [this](int signal) { scheduler_signalled(kListener, signal); }),
@@ -335,6 +336,7 @@ void RunEngine::pass_on(NodeIndex from, wire::Message message) {
 }
 
 void RunEngine::accept_plan(LaunchPlan plan) {
+  times_ = {};
   pmix_ = PmixRelay(plan);
   begin_mpirun(plan);
   event::PlanMade made{plan.attempt, {}, deciding_ranks(options_.spec, plan)};
@@ -417,6 +419,7 @@ bool RunEngine::runs_on(Rank rank, NodeIndex node) const {
 void RunEngine::show(NodeIndex node, const wire::OutputView& data) {
   if (!runs_on(data.rank, node)) return;
   collector_.add(node, data);
+  if (plan_->nodes[node.value].is_remote) note_time(data);
   router_.add(data);
   tell_if_stdout_broke();
 }

@@ -32,6 +32,7 @@
 #include "report/run_directory.h"
 #include "report/run_presence.h"
 #include "report/summary.h"
+#include "text/output_times.h"
 #include "text/wrap.h"
 
 namespace dlaunch {
@@ -110,6 +111,8 @@ class RunEngine : public Engine {
   void log_mpirun(const std::string& bytes);
   void write_plan_files();
   void write_job_record();
+  void note_time(const wire::OutputView& data);
+  void write_times();
   void ask_git();
   /// Lines of dlaunch's own, without what a terminal would obey.
   void say(std::string_view text);
@@ -188,6 +191,9 @@ class RunEngine : public Engine {
   std::optional<RunDirectory> folder_;
   std::optional<EventLog> events_;
   std::optional<RunPresence> presence_;
+  OutputTimesWriter times_;  // of output from other nodes
+  Timer write_times_;
+  bool times_wait_ = false;
   std::optional<RunOrigin> origin_;  // once there is a plan
   Timer ask_git_;
   std::unique_ptr<RunningCommand> git_;

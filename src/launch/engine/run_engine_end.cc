@@ -134,6 +134,7 @@ void RunEngine::end_collection() {
   if (std::exchange(collection_ended_, true)) return;
   collector_.give_up();
   tell_lost_output();
+  write_times();
   if (!collector_.write_error().empty()) say("dlaunch: " + collector_.write_error());
   const auto has_all_known = [this](Rank rank, wire::OutputPart part) {
     return router_.has_all_known(rank, part == wire::OutputPart::out ? Stream::out : Stream::err);

@@ -1,11 +1,14 @@
-// job.yaml of the run folder: the job, and what else has to be known to run it again.
+// What a run folder has beside results: job.yaml, with what has to be known to run the job again,
+// and the times of output from other nodes.
 #include <filesystem>
 
+#include <fcntl.h>
 #include <sys/utsname.h>
 
 #include "launch/engine/run_engine.h"
 #include "launch/sync/git_commit.h"
 #include "os/clock.h"
+#include "os/write_all.h"
 
 namespace dlaunch {
 
@@ -14,6 +17,8 @@ namespace {
 // A run that is over sooner is not slowed down by git, nor is the start of another one.
 constexpr std::chrono::milliseconds kBeforeGit{500};
 constexpr std::chrono::seconds kGitLimit{20};
+// Times are written so long after they were noted, many at once.
+constexpr std::chrono::seconds kTimesWait{1};
 
 std::string kernel_name() {
   utsname name{};
@@ -76,6 +81,24 @@ void RunEngine::ask_git() {
         origin_->git.changes = output->out;
         write_job_record();
       });
+}
+
+/// When output of a rank on another node has come here; its own agent records it elsewhere.
+void RunEngine::note_time(const wire::OutputView& data) {
+  const auto now = std::chrono::floor<std::chrono::milliseconds>(wall_now()).time_since_epoch();
+  times_.add({2 * std::uint64_t{data.rank.value} + (data.stream == Stream::err ? 1 : 0),
+              data.offset + data.bytes.size(), now.count()});
+  if (!std::exchange(times_wait_, true)) write_times_.after(kTimesWait, [this] { write_times(); });
+}
+
+void RunEngine::write_times() {
+  times_wait_ = false;
+  write_times_.cancel();
+  const std::string bytes = times_.take();
+  if (bytes.empty()) return;
+  const UniqueFd file(::open((attempt_folder_ + "/remote.times").c_str(),
+                             O_WRONLY | O_CREAT | O_APPEND | O_CLOEXEC | O_NOFOLLOW, 0600));
+  if (file) (void)write_all(file.get(), bytes);
 }
 
 }  // namespace dlaunch

@@ -1,0 +1,55 @@
+// The format of local.times and remote.times beside the ranks' output (docs/run-directory.md): when
+// how much of each stream had been written. Pure; one thread per object.
+#pragma once
+
+#include <cstdint>
+#include <optional>
+#include <string>
+#include <string_view>
+#include <vector>
+
+namespace dlaunch {
+
+/// `stream`: 2 * rank, + 1 for stderr. Its bytes before `end` were there at `at`, and those from
+/// the end of its mark before came since then.
+struct OutputMark {
+  std::uint64_t stream = 0;
+  std::uint64_t end = 0;
+  std::int64_t at = 0;  // milliseconds since 1970-01-01 UTC
+  bool operator==(const OutputMark&) const = default;
+};
+
+/// Some 4 bytes a mark. Marks of one stream in the same millisecond are one.
+class OutputTimesWriter {
+ public:
+  void add(const OutputMark& mark);
+  /// What has been added since the last call, to be appended to the file.
+  [[nodiscard]] std::string take();
+
+ private:
+  void write(const OutputMark& mark);
+
+  std::string bytes_;
+  std::optional<OutputMark> last_;   // not written yet
+  std::vector<std::uint64_t> ends_;  // by stream, as written
+  std::int64_t at_ = 0;              // likewise
+  bool has_begun_ = false;
+};
+
+/// Reads a file that may still be written, or be cut.
+class OutputTimesReader {
+ public:
+  explicit OutputTimesReader(std::string bytes);
+  /// In the order of the file; nullopt: the end, or something that is no mark.
+  [[nodiscard]] std::optional<OutputMark> next();
+
+ private:
+  [[nodiscard]] std::optional<std::uint64_t> number();
+
+  std::string bytes_;
+  std::size_t position_ = 0;
+  std::vector<std::uint64_t> ends_;
+  std::int64_t at_ = 0;
+};
+
+}  // namespace dlaunch
