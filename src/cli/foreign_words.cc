@@ -39,8 +39,16 @@ constexpr std::string_view kLimit = "write --set timeouts.run=2h";
 constexpr std::string_view kRoot = "not needed: dlaunch runs for root as for anybody";
 constexpr std::string_view kRestart = "write --set restart.max=N";
 
-/// Names of torchrun (PyTorch), mpirun and mpiexec (Open MPI, MPICH), srun (Slurm) and deepspeed.
-constexpr std::array<std::pair<std::string_view, std::string_view>, 54> kOptions{{
+constexpr std::string_view kJobDir =
+    "it is an argument of the program: write it after --: -- --job-dir DIR";
+constexpr std::string_view kImage = "write --set container.image=IMAGE";
+constexpr std::string_view kTier =
+    "write it in the job file: trainingInput: {scaleTier: STANDARD_1}";
+constexpr std::string_view kConfig = "write the job file's name alone: dlaunch run FILE";
+
+/// Names of torchrun (PyTorch), mpirun and mpiexec (Open MPI, MPICH), srun (Slurm), deepspeed and
+/// gcloud ai-platform.
+constexpr std::array<std::pair<std::string_view, std::string_view>, 57> kOptions{{
     {"--standalone", kRendezvous},
     {"--rdzv-backend", kRendezvous},
     {"--rdzv_backend", kRendezvous},
@@ -81,7 +89,6 @@ constexpr std::array<std::pair<std::string_view, std::string_view>, 54> kOptions
     {"--ntasks", kTotal},
     {"--ntasks-per-node", kPerNode},
     {"--num_gpus", kPerNode},
-    {"--module", kPython},
     {"-m", kPython},
     {"--no-python", kAsItIs},
     {"--no_python", kAsItIs},
@@ -95,6 +102,10 @@ constexpr std::array<std::pair<std::string_view, std::string_view>, 54> kOptions
     {"--max-restarts", kRestart},
     {"--max_restarts", kRestart},
     {"--ppn", kPerNode},
+    {"--job-dir", kJobDir},
+    {"--master-image-uri", kImage},
+    {"--scale-tier", kTier},
+    {"--config", kConfig},
 }};
 
 constexpr std::array<std::pair<std::string_view, std::string_view>, 11> kCommands{{

@@ -41,6 +41,8 @@ std::vector<std::string> run_command_words(const JobOptions& job) {
   for (const std::string& input : job.inputs) add("--input", input);
   for (const std::string& output : job.outputs) add("--output", output);
   add("--step", job.step);
+  add("--module", job.module);
+  add("--package-path", job.package);
   if (job.no_container) words.emplace_back("--no-container");
   if (!job.arguments.empty()) words.emplace_back("--");
   words.insert(words.end(), job.arguments.begin(), job.arguments.end());

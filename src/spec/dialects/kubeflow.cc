@@ -155,7 +155,7 @@ class PytorchJob {
   /// A job without roles has one image.
   void set_image() {
     const PlacedText& first = groups_.front().image;
-    if (!first.text.empty()) t_.job.text({"container", "image"}, first.text, first.place);
+    if (!first.text.empty()) set_container(t_, {"container"}, groups_.front());
     const Replicas& last = groups_.back();
     if (last.image.text == first.text || is_image_chosen(t_)) return;
     t_.diagnostics.error(
@@ -198,8 +198,7 @@ void translate_jax_job(Translation& t, ForeignKeys& spec) {
   t.job.texts({"command"}, words_of(t, group), group.place);
   for (const EnvVariable& variable : group.env)
     t.job.text({"env", variable.name}, variable.value, variable.place);
-  if (!group.image.text.empty())
-    t.job.text({"container", "image"}, group.image.text, group.image.place);
+  if (!group.image.text.empty()) set_container(t, {"container"}, group);
 }
 
 }  // namespace
@@ -235,11 +234,31 @@ std::string why_not_kubeflow(const Document& document, NodeId root) {
   return kind.ends_with("Job") ? "" : "the kind " + in_quotes(kind) + " is no job";
 }
 
+/// Kubeflow 0.1 and 0.2: one list of replicas, or a number of GPUs. Later versions differ in keys
+/// that do not matter here. False: it was reported.
+bool is_known_version(Translation& t, ForeignKeys& top, const std::string& kind) {
+  const auto version = top.text("apiVersion");
+  if (!version || !version->text.ends_with("/v1alpha1") || version->text.starts_with("trainer."))
+    return true;
+  const bool is_mpi = kind == "MPIJob";
+  t.diagnostics.error(
+      version->place,
+      "a " + kind + " of " + version->text + " (2018) has other keys than later " +
+          "versions, which dlaunch reads: write " +
+          (is_mpi            ? "mpiReplicaSpecs with Launcher and Worker, as in "
+                               "kubeflow.org/v1 and v2beta1"
+           : kind == "TFJob" ? "tfReplicaSpecs with Chief, Worker and PS, as in kubeflow.org/v1"
+                             : "pytorchReplicaSpecs with Master and Worker, as in "
+                               "kubeflow.org/v1"));
+  return false;
+}
+
 void translate_kubeflow(Translation& t) {
   ForeignKeys top(t.document, t.diagnostics, Spelling::exact, t.root, "");
   const PlacedText kind = top.text("kind").value_or(PlacedText());
   if (const auto name = top.mapping("metadata").text("name"))
     t.job.text({"name"}, name->text, name->place);
+  if (!is_known_version(t, top, kind.text)) return;
   ForeignKeys spec = top.mapping("spec");
   if (!spec.is_given()) {
     t.diagnostics.error(kind.place, "the " + kind.text + " has no spec");
@@ -268,8 +287,15 @@ void translate_kubeflow(Translation& t) {
 
 }  // namespace
 
-const Dialect kKubeflow{
-    "Kubeflow",           why_not_kubeflow,      translate_kubeflow,
-    /*has_inputs=*/false, /*has_outputs=*/false, /*has_steps=*/false, "apiVersion", kKeyNames};
+const Dialect kKubeflow{"Kubeflow",
+                        why_not_kubeflow,
+                        translate_kubeflow,
+                        /*has_inputs=*/false,
+                        /*has_outputs=*/false,
+                        /*has_steps=*/false,
+                        "apiVersion",
+                        kKeyNames,
+                        /*has_modules=*/false,
+                        /*starts_in_image=*/true};
 
 }  // namespace dlaunch::spec

@@ -57,9 +57,10 @@ class MpiJob {
     t_.job.texts({"command"}, line->program, at);
     set_size(worker, *line, at);
     set_environment(launcher, *line);
-    const Replicas& image = worker.is_given ? worker.replicas : launcher.replicas;
-    if (!image.image.text.empty())
-      t_.job.text({"container", "image"}, image.image.text, image.image.place);
+    // mpirun starts ranks in the folder that it is in itself.
+    Replicas ranks = worker.is_given ? worker.replicas : launcher.replicas;
+    ranks.workdir = launcher.replicas.workdir;
+    if (!ranks.image.text.empty()) set_container(t_, {"container"}, ranks);
     pass_variables(launcher, *line, at);
     spec_.skip(
         {"cleanPodPolicy", "mpiImplementation", "sshAuthMountPath", "launcherCreationPolicy"});

@@ -100,6 +100,7 @@ Pods read_pods(Translation& t, ForeignKeys& specs, std::string_view name,
   }
   ForeignKeys container(t.document, t.diagnostics, Spelling::exact, *chosen, "containers[]");
   pods.replicas.image = container.text("image").value_or(PlacedText());
+  pods.replicas.workdir = container.text("workingDir").value_or(PlacedText());
   pods.replicas.env = read_env(t, container);
   for (PlacedText word : container.texts("command")) {
     word.text = with_variables(t, word, pods.replicas.env);

@@ -24,6 +24,7 @@ struct Replicas {
   std::vector<PlacedText> command;  // argv; empty: what the image runs by itself
   std::vector<PlacedText> args;     // behind it
   PlacedText image;                 // empty: none
+  PlacedText workdir;               // in it; empty: where it says itself
   std::vector<EnvVariable> env;
   Place place;
 };
@@ -31,6 +32,9 @@ struct Replicas {
 /// The words of what a group runs. An image's own program is not known: the words after "--" take
 /// its place. Without any the job has no command, which is reported once for all groups.
 [[nodiscard]] std::vector<PlacedText> words_of(Translation& translation, const Replicas& replicas);
+
+/// The group's image and where it starts, as the container at `path`.
+void set_container(Translation& translation, NativeJob::Path path, const Replicas& group);
 
 /// Sets `roles`, `command` and `env` (those that all groups share), and what is a role's own.
 /// Groups without a process are left out.
