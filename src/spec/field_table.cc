@@ -280,8 +280,8 @@ constexpr Field kFields[] = {
      .write = to<&JobSpec::roles, &RoleSpec::container, &Container::image>},
     {.key = "roles.*.container.workdir",
      .kind = Kind::text,
-     .help = "Where programs start in the image: a path there, or image for its own WORKDIR; "
-             "default: the job's workdir",
+     .help =
+         "Where programs start in it: a path there, or image, its own WORKDIR; default: workdir",
      .problem = problem_of_container_workdir,
      .pattern = kContainerWorkdirPattern,
      .write = to<&JobSpec::roles, &RoleSpec::container, &Container::workdir>},
@@ -362,8 +362,8 @@ constexpr Field kFields[] = {
      .write = to<&JobSpec::container, &Container::image>},
     {.key = "container.workdir",
      .kind = Kind::text,
-     .help = "Where programs start in the image: a path there, or image for its own WORKDIR; "
-             "default: the job's workdir",
+     .help =
+         "Where programs start in it: a path there, or image, its own WORKDIR; default: workdir",
      .problem = problem_of_container_workdir,
      .pattern = kContainerWorkdirPattern,
      .write = to<&JobSpec::container, &Container::workdir>},

@@ -290,11 +290,11 @@ std::optional<NativeForm> native_form(const JobInput& input, Sources& sources, D
   if (root.kind != NodeKind::mapping) {
     if (root.reported) return std::nullopt;
     const bool is_empty = root.kind == NodeKind::null;
-    const auto colon = colon_mistake(sources[0].text, root.place.offset);
+    const auto colon = colon_mistake_in_key(root.text, root.place.offset);
     if (root.kind == NodeKind::scalar && root.plain && colon) {
       diagnostics.error(
           {0, static_cast<std::uint32_t>(colon->offset), static_cast<std::uint32_t>(colon->length)},
-          "not valid YAML: " + colon->message);
+          colon->message);
       return std::nullopt;
     }
     diagnostics.error(

@@ -243,8 +243,8 @@ bool is_known_version(Translation& t, ForeignKeys& top, const std::string& kind)
   const bool is_mpi = kind == "MPIJob";
   t.diagnostics.error(
       version->place,
-      "a " + kind + " of " + version->text + " (2018) has other keys than later " +
-          "versions, which dlaunch reads: write " +
+      "this " + kind + " is of " + version->text +
+          " (2018), which has other keys than the later versions that dlaunch reads: write " +
           (is_mpi            ? "mpiReplicaSpecs with Launcher and Worker, as in "
                                "kubeflow.org/v1 and v2beta1"
            : kind == "TFJob" ? "tfReplicaSpecs with Chief, Worker and PS, as in kubeflow.org/v1"

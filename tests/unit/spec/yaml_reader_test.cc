@@ -63,7 +63,7 @@ const Case kCases[] = {
      ":2:6: error: not valid YAML: a space is missing after this colon: nodes: 2"},
     {"command: x\nnodes:2\n", ":2:6: error: a space is missing after this colon: nodes: 2"},
     {"command: x\nrestart: {max:2}\n", ":2:14: error: a space is missing after this colon: max: 2"},
-    {"command:x\n", ":1:8: error: not valid YAML: a space is missing after this colon: command: x"},
+    {"command:x\n", ":1:8: error: a space is missing after this colon: command: x"},
     {"command:python train.py\nnodes: 2\n",
      ":1:8: error: not valid YAML: a space is missing after this colon: command: python"},
     {"restart:\n  max:2\n  backoff: 1s\n",
