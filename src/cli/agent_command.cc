@@ -99,12 +99,14 @@ bool is_agent_command(const std::vector<std::string>& words) {
 
 namespace {
 
-/// agent --enter FOLDER RANK: the first process of a rank's container.
+/// agent --enter FOLDER [--at WORKDIR] RANK: the first process of a rank's container.
 std::optional<int> enter(const std::vector<std::string>& words) {
   std::optional<std::uint32_t> rank;
-  if (words.size() != 4 || words[1] != "--enter" || !read_number(words[3], 10, rank))
+  if (words.size() < 4 || words[1] != "--enter" || !read_number(words.back(), 10, rank))
     return std::nullopt;
-  return enter_container(words[2], Rank(*rank));
+  if (words.size() == 4) return enter_container(words[2], Rank(*rank), "");
+  if (words.size() != 6 || words[3] != "--at") return std::nullopt;
+  return enter_container(words[2], Rank(*rank), words[4]);
 }
 
 }  // namespace

@@ -40,8 +40,15 @@ constexpr std::string_view kGpus = "write --gpus N: a process for each of N GPUs
 constexpr std::string_view kNodes = "write --nnodes N";
 constexpr std::string_view kImage = "write --set container.image=IMAGE";
 
-/// Names of torchrun (PyTorch), mpirun and mpiexec (Open MPI, MPICH), srun (Slurm) and deepspeed.
-constexpr std::array<std::pair<std::string_view, std::string_view>, 63> kOptions{{
+constexpr std::string_view kJobDir =
+    "it is an argument of the program: write it after --: -- --job-dir DIR";
+constexpr std::string_view kTier =
+    "write it in the job file: trainingInput: {scaleTier: STANDARD_1}";
+constexpr std::string_view kConfig = "write the job file's name alone: dlaunch run FILE";
+
+/// Names of torchrun (PyTorch), mpirun and mpiexec (Open MPI, MPICH), srun (Slurm), deepspeed and
+/// gcloud ai-platform.
+constexpr std::array<std::pair<std::string_view, std::string_view>, 66> kOptions{{
     {"--standalone", kRendezvous},
     {"--rdzv-backend", kRendezvous},
     {"--rdzv_backend", kRendezvous},
@@ -80,7 +87,6 @@ constexpr std::array<std::pair<std::string_view, std::string_view>, 63> kOptions
     {"--label", kPrefixed},
     {"--ntasks", kTotal},
     {"--ntasks-per-node", kPerNode},
-    {"--module", kPython},
     {"-m", kPython},
     {"--no-python", kAsItIs},
     {"--no_python", kAsItIs},
@@ -105,6 +111,10 @@ constexpr std::array<std::pair<std::string_view, std::string_view>, 63> kOptions
     {"--image", kImage},
     {"--cpus-per-task", kBind},
     {"-c", kBind},
+    {"--job-dir", kJobDir},
+    {"--master-image-uri", kImage},
+    {"--scale-tier", kTier},
+    {"--config", kConfig},
 }};
 
 constexpr std::string_view kToList = "to list runs and their states: dlaunch runs";

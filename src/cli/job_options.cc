@@ -60,6 +60,8 @@ std::vector<std::pair<std::string, std::string>> given_options(const JobOptions&
   add_all("--input", options.inputs);
   add_all("--output", options.outputs);
   add("--step", options.step);
+  add("--module", options.module);
+  add("--package-path", options.package);
   return given;
 }
 
@@ -100,6 +102,11 @@ Result<std::string> find_file(const JobOptions& options) {
   const std::string& given = options.file;
   if (given.empty()) {
     if (exists(kFileInFolder)) return std::string(kFileInFolder);
+    if (!options.module.empty())
+      return fail(exit_code::kUsage,
+                  "--module is for job files of AI Platform; write the program after --: dlaunch "
+                  "run -n 4 -- python3 -m " +
+                      options.module);
     return fail(exit_code::kUsage,
                 "no job given: there is no job.yaml in this folder\n"
                 "  dlaunch run job.yaml                     a job file\n"
@@ -340,6 +347,9 @@ void add_job_options(CommandOptions command, JobOptions& options) {
   foreign.values("--output", options.outputs,
                  "Folder of an output (default: outputs/NAME);\nmay be repeated", "NAME=DIR");
   foreign.value("--step", options.step, "Of a job file of several steps, which one", "NAME");
+  foreign.value("--module,--module-name", options.module,
+                "Python module to run, for a job file of\nAI Platform that names none", "NAME");
+  foreign.value("--package-path", options.package, "Folder of that module's package", "DIR");
 }
 
 void add_place_options(CommandOptions command, JobOptions& options) {
@@ -422,6 +432,14 @@ Result<ForeignInput> foreign_input(const JobOptions& options, const std::string&
   foreign.inputs = std::move(*inputs);
   foreign.outputs = std::move(*outputs);
   foreign.step = options.step;
+  if (!options.module.empty())
+    foreign.module = {"module", options.module, "--module " + options.module};
+  if (!options.package.empty() && !is_folder(options.package))
+    return fail(exit_code::kUsage, "--package-path " + options.package +
+                                       ": there is no such folder; it is the one that holds the "
+                                       "module's package, such as ./trainer");
+  if (!options.package.empty())
+    foreign.package = {"package", options.package, "--package-path " + options.package};
   foreign.no_container = options.no_container;
   foreign.current_folder = current_folder;
   foreign.folder = (std::filesystem::path(current_folder) / file).parent_path().string();

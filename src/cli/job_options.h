@@ -33,6 +33,8 @@ struct JobOptions {
   std::vector<std::string> inputs;   // NAME=VALUE
   std::vector<std::string> outputs;  // NAME=DIR
   std::string step;
+  std::string module;
+  std::string package;  // a folder, relative to the current one
   bool no_container = false;
   std::vector<std::string> arguments;  // after "--"
 };

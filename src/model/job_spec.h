@@ -104,6 +104,7 @@ struct Container {
   std::vector<std::string> mounts;   // HOST[:CONTAINER][:ro|rw]
   std::uint64_t shm_bytes = 0;       // that /dev/shm has at least; 0: as it is
   std::vector<std::string> options;  // for the runtime, as they are
+  std::string workdir = {};  // in the image, absolute; "image": where it says; empty: the job's
   bool operator==(const Container&) const = default;
 };
 

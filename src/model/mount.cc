@@ -64,4 +64,12 @@ Mount mount_of(std::string_view text) {
   return mount;
 }
 
+std::string problem_of_container_workdir(std::string_view text) {
+  const bool has_control = std::any_of(text.begin(), text.end(),
+                                       [](char c) { return (c >= 0 && c < 0x20) || c == 0x7f; });
+  if (has_control) return "control characters cannot be part of a path";
+  if (text == kImagesOwn || text.starts_with('/')) return "";
+  return "expected an absolute path in the image, or \"image\", where the image itself says";
+}
+
 }  // namespace dlaunch

@@ -17,6 +17,15 @@ struct Mount {
 /// Why it is no mount, in words that follow "mounts[0]: "; empty: it is one.
 [[nodiscard]] std::string problem_of_mount(std::string_view text);
 
+/// Container::workdir: where the image says.
+inline constexpr std::string_view kImagesOwn = "image";
+
+/// Why it is no Container::workdir, in words that follow "workdir: "; empty: it is one.
+[[nodiscard]] std::string problem_of_container_workdir(std::string_view text);
+
+/// An ECMA-262 pattern that takes at least all of them.
+inline constexpr std::string_view kContainerWorkdirPattern = "^(/.*|image)$";
+
 /// Of a text without a problem.
 [[nodiscard]] Mount mount_of(std::string_view text);
 

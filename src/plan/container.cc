@@ -162,6 +162,17 @@ Result<const Row*> choose(const Container& container, const Cluster& cluster, La
                                          who_has_what(plan, cluster));
 }
 
+/// Podman and docker start what runs in a container where the image says; of the others, whose
+/// containers are folders, nothing tells it.
+void note_workdir(const Container& container, const Row& row, LaunchPlan& plan) {
+  if (container.workdir != kImagesOwn || has_engine(row.runtime)) return;
+  std::string note = std::string(row.name) +
+                     " does not tell where an image starts its programs: they start in the job's "
+                     "workdir; to say where: --set container.workdir=/FOLDER";
+  if (std::find(plan.notes.begin(), plan.notes.end(), note) == plan.notes.end())
+    plan.notes.push_back(std::move(note));
+}
+
 bool is_below(std::string_view path, std::string_view folder) {
   return path == folder || folder == "/" ||
          (path.starts_with(folder) && path[folder.size()] == '/');
@@ -277,6 +288,9 @@ Result<ContainerPlan> plan_one(const NodeView& view, const LaunchPlan& plan) {
   }
   const std::string& folder = view.plan.entry_folder;
   wanted.entry = {folder + "/dlaunch", "agent", "--enter", folder};
+  const std::string& workdir = view.container.workdir;
+  const bool knows_workdir = workdir != kImagesOwn || has_engine(view.row.runtime);
+  if (!workdir.empty() && knows_workdir) wanted.entry.insert(wanted.entry.end(), {"--at", workdir});
   wanted.rc = folder + "/rc";
   return view.row.call(wanted, facts);
 }
@@ -404,6 +418,7 @@ Status add_containers(const JobSpec& spec, const Cluster& cluster, const PlanCon
     const auto row = choose(*container, cluster, plan);
     if (!row) return tl::unexpected(row.error());
     chosen.emplace(container, *row);
+    note_workdir(*container, **row, plan);
   }
   if (chosen.empty()) return {};
   for (std::uint32_t i = 0; i < plan.nodes.size(); ++i) {

@@ -74,7 +74,8 @@ void Diagnostics::error(Place place, std::string message) {
 std::string Diagnostics::refer_to(Place place) const {
   const Source& source = (*sources_)[place.source];
   if (source.is_argument) return presentable(source.name);
-  return "line " + std::to_string(line_of(source.text, place.offset));
+  const std::string line = "line " + std::to_string(line_of(source.text, place.offset));
+  return place.source == 0 ? line : presentable(source.name) + ", " + line;
 }
 
 std::string Diagnostics::key_at(std::string_view path, Place place) const {

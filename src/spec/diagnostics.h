@@ -30,8 +30,8 @@ class Diagnostics {
   /// True when so many errors came that further ones are only counted.
   [[nodiscard]] bool is_full() const { return entries_.size() >= kMostEntries; }
 
-  /// "line 12", or "--set nodes=4" for a place on the command line; to name a second place in a
-  /// message.
+  /// "line 12", "train.yml, line 12" for a file that the job file names, or "--set nodes=4" for a
+  /// place on the command line; to name a second place in a message.
   [[nodiscard]] std::string refer_to(Place place) const;
 
   [[nodiscard]] bool empty() const { return entries_.empty(); }

@@ -286,6 +286,13 @@ constexpr Field kFields[] = {
      .problem = problem_of_argument,
      .pattern = kArgumentPattern,
      .write = to<&JobSpec::roles, &RoleSpec::container, &Container::image>},
+    {.key = "roles.*.container.workdir",
+     .kind = Kind::text,
+     .help =
+         "Where programs start in it: a path there, or image, its own WORKDIR; default: workdir",
+     .problem = problem_of_container_workdir,
+     .pattern = kContainerWorkdirPattern,
+     .write = to<&JobSpec::roles, &RoleSpec::container, &Container::workdir>},
     {.key = "roles.*.container.runtime",
      .kind = Kind::choice,
      .help = "What runs it; auto: the first of podman, docker, apptainer, charliecloud, enroot "
@@ -368,6 +375,13 @@ constexpr Field kFields[] = {
      .problem = problem_of_argument,
      .pattern = kArgumentPattern,
      .write = to<&JobSpec::container, &Container::image>},
+    {.key = "container.workdir",
+     .kind = Kind::text,
+     .help =
+         "Where programs start in it: a path there, or image, its own WORKDIR; default: workdir",
+     .problem = problem_of_container_workdir,
+     .pattern = kContainerWorkdirPattern,
+     .write = to<&JobSpec::container, &Container::workdir>},
     {.key = "container.runtime",
      .kind = Kind::choice,
      .fallback = "auto",

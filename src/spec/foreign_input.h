@@ -20,6 +20,8 @@ struct ForeignInput {
   std::vector<NamedValue> inputs;
   std::vector<NamedValue> outputs;
   std::string step;            // of a file of several steps; empty: not given
+  NamedValue module;           // --module: a Python module to run; `origin` is empty: not given
+  NamedValue package;          // --package-path: the folder that holds its package; likewise
   bool no_container = false;   // the file's images are left out, and nothing is said of it
   std::string folder;          // of the job file, absolute: what its relative paths begin at
   std::string current_folder;  // absolute: what those of the command line begin at

@@ -4,6 +4,7 @@
 #include <string_view>
 #include <utility>
 
+#include "model/mount.h"
 #include "spec/dialects/dialect.h"
 #include "spec/dialects/foreign_keys.h"
 #include "spec/fields.h"
@@ -11,6 +12,7 @@
 #include "spec/nearest.h"
 #include "spec/other_files.h"
 #include "spec/unknown_key.h"
+#include "spec/yaml_message.h"
 #include "spec/yaml_reader.h"
 
 namespace dlaunch::spec {
@@ -236,6 +238,11 @@ void refuse_options(const JobInput& input, const Dialect* dialect, Sources& sour
   }
   if ((dialect == nullptr || !dialect->has_steps) && !input.foreign.step.empty())
     refuse("--step " + input.foreign.step, "steps");
+  if (dialect != nullptr && dialect->has_modules) return;
+  for (const NamedValue* value : {&input.foreign.module, &input.foreign.package}) {
+    if (!value->origin.empty())
+      refuse(value->origin, "modules; give the program after --: -- python3 -m NAME");
+  }
 }
 
 void add_not_used(const std::vector<PlacedText>& keys, const Diagnostics& diagnostics,
@@ -246,10 +253,26 @@ void add_not_used(const std::vector<PlacedText>& keys, const Diagnostics& diagno
   if (!names.empty()) notes.push_back("not used here: " + names);
 }
 
+/// A workdir that is said counts for the programs in containers, too.
+void start_in_images(Translation& t) {
+  if (t.is_set("workdir") || t.job.has({"workdir"})) return;
+  const auto start = [&](NativeJob::Path path) {
+    path.emplace_back("image");
+    const bool has_image = t.job.has(path);
+    path.back() = "workdir";
+    if (has_image && !t.job.has(path))
+      t.job.text(path, std::string(kImagesOwn), t.document[t.root].place);
+  };
+  start({"container"});
+  for (const char* role : {"chief", "worker", "ps", "evaluator"})
+    start({"roles", role, "container"});
+}
+
 NativeForm translated(const Chosen& chosen, const JobInput& input, Sources& sources,
                       Document& document, Diagnostics& diagnostics) {
   Translation translation{document, sources, diagnostics, input, chosen.root, NativeJob(document)};
   chosen.dialect->translate(translation);
+  if (chosen.dialect->starts_in_image) start_in_images(translation);
   diagnostics.name_keys(chosen.dialect->key_names);
   NativeForm form{translation.job.root(), std::string(chosen.dialect->name),
                   translation.took_arguments, chosen.notes, translation.azure_size};
@@ -282,6 +305,13 @@ std::optional<NativeForm> native_form(const JobInput& input, Sources& sources, D
   if (root.kind != NodeKind::mapping) {
     if (root.reported) return std::nullopt;
     const bool is_empty = root.kind == NodeKind::null;
+    const auto colon = colon_mistake_in_key(root.text, root.place.offset);
+    if (root.kind == NodeKind::scalar && root.plain && colon) {
+      diagnostics.error(
+          {0, static_cast<std::uint32_t>(colon->offset), static_cast<std::uint32_t>(colon->length)},
+          colon->message);
+      return std::nullopt;
+    }
     diagnostics.error(
         is_empty ? Place::whole(0) : root.place,
         is_empty ? "the file is empty"

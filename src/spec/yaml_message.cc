@@ -1,5 +1,6 @@
 #include "spec/yaml_message.h"
 
+#include <algorithm>
 #include <array>
 
 namespace dlaunch::spec {
@@ -35,7 +36,86 @@ constexpr std::array<Wording, 18> kWordings{{
     {"bad file", "nested too deep"},
 }};
 
+constexpr std::string_view kLetters = "abcdefghijklmnopqrstuvwxyzABCDEFGHIJKLMNOPQRSTUVWXYZ_$";
+constexpr std::string_view kOfKey =
+    "abcdefghijklmnopqrstuvwxyzABCDEFGHIJKLMNOPQRSTUVWXYZ0123456789_$.-/";
+
+/// A line without its line feed; `begin` in the text.
+struct Line {
+  std::size_t begin = 0;
+  std::string_view text;
+};
+
+Line line_at(std::string_view text, std::size_t offset) {
+  const auto before = offset == 0 ? std::string_view::npos : text.rfind('\n', offset - 1);
+  const std::size_t begin = before == std::string_view::npos ? 0 : before + 1;
+  const std::size_t end = std::min(text.find('\n', begin), text.size());
+  std::string_view line = text.substr(begin, end - begin);
+  if (line.ends_with('\r')) line.remove_suffix(1);
+  return {begin, line};
+}
+
+/// The last one before `line` that has more than blanks and a comment.
+std::optional<Line> line_above(std::string_view text, Line line) {
+  while (line.begin > 0) {
+    line = line_at(text, line.begin - 1);
+    const auto first = line.text.find_first_not_of(" \t");
+    if (first != std::string_view::npos && line.text[first] != '#') return line;
+  }
+  return std::nullopt;
+}
+
+/// "nodes:2"; in "http://x" and "a:/b" the colon belongs to a text.
+std::optional<ColonMistake> colon_without_space(const Line& line, std::size_t key,
+                                                std::size_t end) {
+  if (end + 1 >= line.text.size() || line.text[end] != ':') return std::nullopt;
+  if (std::string_view(" \t/:\\").find(line.text[end + 1]) != std::string_view::npos)
+    return std::nullopt;
+  const std::string name(line.text.substr(key, end - key));
+  const auto stop = std::min(line.text.find_first_of(" \t,}", end), line.text.size());
+  const std::string value(line.text.substr(end + 1, stop - end - 1));
+  return ColonMistake{line.begin + end, 1,
+                      "a space is missing after this colon: " + name + ": " + value};
+}
+
+/// "resources" above deeper keys, or "framework pytorch" at the left edge, where no text goes on.
+std::optional<ColonMistake> missing_colon(const Line& line, std::size_t key, std::size_t end) {
+  const std::string_view rest = line.text.substr(end);
+  const auto next = rest.find_first_not_of(" \t");
+  const bool is_alone = next == std::string_view::npos || rest[next] == '#';
+  const bool has_value = key == 0 && next != std::string_view::npos && next > 0 &&
+                         rest.find(':') == std::string_view::npos;
+  if (!is_alone && !has_value) return std::nullopt;
+  const std::string name(line.text.substr(key, end - key));
+  return ColonMistake{line.begin + key, end - key,
+                      "a colon is missing after this key: " + name + ':'};
+}
+
 }  // namespace
+
+std::optional<ColonMistake> colon_mistake_in_key(std::string_view key, std::size_t offset) {
+  if (key.empty() || kLetters.find(key.front()) == std::string_view::npos) return std::nullopt;
+  const std::size_t end = std::min(key.find_first_not_of(kOfKey), key.size());
+  return colon_without_space({offset, key}, 0, end);
+}
+
+std::optional<ColonMistake> colon_mistake(std::string_view text, std::size_t offset) {
+  const Line here = line_at(text, std::min(offset, text.size()));
+  const auto above = line_above(text, here);
+  for (const bool is_here : {true, false}) {
+    if (!is_here && !above) break;
+    const Line& line = is_here ? here : *above;
+    std::size_t key = std::min(line.text.find_first_not_of(" \t"), line.text.size());
+    while (line.text.substr(key, 2) == "- ")
+      key = std::min(line.text.find_first_not_of(' ', key + 1), line.text.size());
+    if (key == line.text.size() || kLetters.find(line.text[key]) == std::string_view::npos)
+      continue;
+    const std::size_t end = std::min(line.text.find_first_not_of(kOfKey, key), line.text.size());
+    if (auto mistake = colon_without_space(line, key, end)) return mistake;
+    if (auto mistake = missing_colon(line, key, end)) return mistake;
+  }
+  return std::nullopt;
+}
 
 std::string plain_yaml_message(std::string_view message) {
   for (const Wording& wording : kWordings) {

@@ -219,6 +219,15 @@ class TreeBuilder : public YAML::EventHandler {
     }
   }
 
+  /// The parser takes "nodes:2" for a key without a colon behind it.
+  [[nodiscard]] std::optional<ColonMistake> mistake_in(const Node& key) const {
+    const std::size_t end = key.place.offset + key.text.size();
+    const auto behind = text_.find_first_not_of(" \t", std::min(end, text_.size()));
+    const bool has_colon = behind != std::string_view::npos && text_[behind] == ':';
+    if (!key.plain || has_colon) return std::nullopt;
+    return colon_mistake_in_key(key.text, key.place.offset);
+  }
+
   void take_key(Open& parent, NodeId id) {
     const Node& key = document_[id];
     if (diagnostics_.is_full()) throw Refusal{key.place, "too many errors"};
@@ -236,6 +245,8 @@ class TreeBuilder : public YAML::EventHandler {
                          ? "a key must be a plain text, not a mapping; is this the {{place}} of "
                            "a template that was not filled in? as a text it needs quotes"
                          : "a key must be a plain text, not a list or a mapping");
+    } else if (const auto colon = mistake_in(key)) {
+      diagnostics_.error({source_, static_cast<std::uint32_t>(colon->offset), 1}, colon->message);
     } else if (key.plain && key.text == "<<") {
       diagnostics_.error(
           key.place,
@@ -305,6 +316,14 @@ void report_syntax(std::string_view text, std::uint32_t source, std::size_t offs
   if (const auto tab = find_tab_in_indentation(text, offset); tab != std::string_view::npos) {
     diagnostics.error({source, static_cast<std::uint32_t>(tab), 1},
                       "not valid YAML: indent with spaces, not with tabs");
+    return;
+  }
+  const bool is_about_keys =
+      message.starts_with("illegal map value") || message.starts_with("end of map not found");
+  if (const auto colon = colon_mistake(text, offset); is_about_keys && colon) {
+    diagnostics.error({source, static_cast<std::uint32_t>(colon->offset),
+                       static_cast<std::uint32_t>(colon->length)},
+                      "not valid YAML: " + colon->message);
     return;
   }
   const TokenSpan span = token_span(text, offset);

@@ -186,6 +186,29 @@ def charliecloud_folders(box):
     folders(box, box.charliecloud())
 
 
+def started_in(box, container, expected, *options):
+    run = box.ranks_in(container, 1, "sh", "-c", "pwd -P", options=options).end(0)
+    expect_equal(run.out.decode().split()[-1:], [expected], "current folder")
+    return run
+
+
+@case
+def podman_workdir_of_the_image(box):
+    container = box.podman(workdir="/etc")
+    started_in(box, container, box.folder)
+    started_in(box, container, "/etc", "--set", "container.workdir=image")
+    started_in(box, container, "/tmp", "--set", "container.workdir=/tmp")
+
+
+@case
+def charliecloud_workdir_of_the_image(box):
+    """It does not tell where an image starts, so that the job's workdir stays, and a note says so."""
+    container = box.charliecloud()
+    started_in(box, container, "/etc", "--set", "container.workdir=/etc")
+    run = started_in(box, container, box.folder, "--set", "container.workdir=image")
+    expect_in("charliecloud does not tell where an image starts", run.text, "note")
+
+
 @case
 def charliecloud_python(box):
     box.write("train.py", "import os, json\nprint(json.dumps({'rank': os.environ['RANK'], 'cwd': os.getcwd()}))\n")

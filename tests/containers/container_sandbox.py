@@ -57,23 +57,23 @@ class ContainerSandbox(MpiSandbox):
         self.needs("ch-run", "charliecloud")
         return ["--set", "container.runtime=charliecloud", "--set", f"container.image={self.folder_image(kind)}"]
 
-    def podman_image(self, kind="plain", name="localhost/test:1"):
+    def podman_image(self, kind="plain", name="localhost/test:1", **more):
         self.needs("podman", "podman")
-        return self.import_image(self.folder_image(kind), name)
+        return self.import_image(self.folder_image(kind), name, **more)
 
-    def import_image(self, root, name):
-        """The root file system as an image of podman's store of this case."""
+    def import_image(self, root, name, workdir="/"):
+        """The root file system as an image of podman's store of this case. `workdir`: its WORKDIR."""
         self.needs("podman", "podman")
         self.needs("runc", "runc")
         self._uses_podman = True
         tar = root_filesystem.once(self.shared, os.path.basename(root) + ".tar",
                                    lambda path: subprocess.run(["tar", "-C", root, "-cf", path, "."], check=True))
-        command = f"podman import --quiet {tar} {name}"
+        command = f"podman import --quiet --change WORKDIR={workdir} {tar} {name}"
         subprocess.run(["sh", "-c", command], check=True, capture_output=True, env=self.environment, timeout=120)
         return name
 
-    def podman(self, kind="plain"):
-        return ["--set", "container.runtime=podman", "--set", f"container.image={self.podman_image(kind)}"]
+    def podman(self, kind="plain", **more):
+        return ["--set", "container.runtime=podman", "--set", f"container.image={self.podman_image(kind, **more)}"]
 
     # --- runs
 

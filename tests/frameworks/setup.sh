@@ -51,11 +51,22 @@ TORCH=(torch==2.15.0 numpy==2.4.6 scikit-learn==1.9.1)
 TORCH_MORE=(lightning==2.6.6 transformers==5.23.0 accelerate==1.15.0)
 DEEPSPEED=(deepspeed==0.19.8 mpi4py==4.1.2)
 make_torch() {
-  has torch "${TORCH[@]}" "${TORCH_MORE[@]}" "${DEEPSPEED[@]}" && return
+  has torch "${TORCH[@]}" "${TORCH_MORE[@]}" "${DEEPSPEED[@]}" && make_accelerate && return
   environment torch
   attempt torch pip_install torch "${TORCH[@]}" setuptools wheel
   attempt "lightning, transformers, accelerate" pip_install torch "${TORCH_MORE[@]}"
   DS_BUILD_OPS=0 attempt deepspeed pip_install torch --no-build-isolation "${DEEPSPEED[@]}"
+  make_accelerate
+}
+
+# More releases for accelerate_launch.py, which reads them with that environment's other packages.
+ACCELERATE=(0.25.0 0.34.2 1.0.1 1.4.0 1.8.1 1.12.0)
+make_accelerate() {
+  local release
+  for release in "${ACCELERATE[@]}"; do
+    [ -d "$CACHE/accelerate/$release/accelerate" ] && continue
+    attempt "accelerate $release" pip_install torch --no-deps --target "$CACHE/accelerate/$release" "accelerate==$release"
+  done
 }
 
 TENSORFLOW=(tensorflow-cpu==2.21.0)

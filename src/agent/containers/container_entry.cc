@@ -1,6 +1,7 @@
 #include "agent/containers/container_entry.h"
 
 #include <algorithm>
+#include <array>
 #include <cerrno>
 #include <chrono>
 #include <csignal>
@@ -21,6 +22,7 @@
 #include "agent/containers/container_folder.h"
 #include "agent/containers/container_words.h"
 #include "agent/ranks/environment_block.h"
+#include "model/mount.h"
 #include "model/pmi.h"
 #include "os/containment.h"
 #include "os/cpu_mask.h"
@@ -264,6 +266,12 @@ int fail_with(const std::string& what) {
   return exit_code::kInternal;
 }
 
+/// Where the runtime has started us. Empty: it is gone, which starting the program will tell.
+std::string started_in() {
+  std::array<char, 4096> path{};
+  return ::getcwd(path.data(), path.size()) != nullptr ? path.data() : "";
+}
+
 /// The agent talks to processes of its own user only.
 int nothing_to_run(const std::string& folder) {
   struct stat about {};
@@ -292,7 +300,7 @@ Environment charliecloud_environment(std::string_view text) {
   return environment;
 }
 
-int enter_container(const std::string& folder, Rank rank) {
+int enter_container(const std::string& folder, Rank rank, const std::string& workdir) {
   ensure_standard_descriptors();
   take_all_signals();
   become_subreaper();
@@ -303,6 +311,7 @@ int enter_container(const std::string& folder, Rank rank) {
     return fail_with("the agent of this rank cannot be reached from the container");
   auto handed = fetch_order(socket->get());
   if (!handed) return nothing_to_run(folder);
+  if (!workdir.empty()) handed->order.workdir = workdir == kImagesOwn ? started_in() : workdir;
   Inmate inmate(std::move(handed->order));
   const auto pid = inmate.start(std::move(handed->descriptors));
   if (!pid) {

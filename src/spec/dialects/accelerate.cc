@@ -3,6 +3,7 @@
 #include <algorithm>
 #include <array>
 #include <string_view>
+#include <utility>
 
 #include "spec/dialects/accelerate.h"
 #include "spec/dialects/dialect_list.h"
@@ -46,8 +47,9 @@ class AccelerateConfig {
     const std::string type = read_type();
     accelerate::read_command(t_, type, keys_.place());
     read_size(type);
-    read_settings(type);
-    accelerate::read_sections(t_, keys_, type);
+    const accelerate::Settings settings{type, read_precision()};
+    read_settings(settings);
+    accelerate::read_sections(t_, keys_, settings);
     read_rest();
   }
 
@@ -74,10 +76,10 @@ class AccelerateConfig {
     // "NO" without quotes is a boolean to YAML 1.1, and some file may have been rewritten by it.
     std::string name = upper(type->text);
     if (name == "FALSE" || name == "OFF") name = "NO";
-    constexpr std::array<std::string_view, 13> kKnown{
-        "NO",         "MULTI_CPU",    "MULTI_GPU",  "MULTI_NPU", "MULTI_MLU",
-        "MULTI_SDAA", "MULTI_MUSA",   "MULTI_XPU",  "MULTI_HPU", "DEEPSPEED",
-        "FSDP",       "MULTI_NEURON", "MEGATRON_LM"};
+    constexpr std::array<std::string_view, 14> kKnown{
+        "NO",         "MULTI_CPU",    "MULTI_GPU",   "MULTI_NPU", "MULTI_MLU",
+        "MULTI_SDAA", "MULTI_MUSA",   "MULTI_XPU",   "MULTI_HPU", "DEEPSPEED",
+        "FSDP",       "MULTI_NEURON", "MEGATRON_LM", "TP"};
     if (std::find(kKnown.begin(), kKnown.end(), name) == kKnown.end()) {
       const bool is_tpu = name == "XLA" || name == "TPU";
       t_.diagnostics.error(type->place,
@@ -91,6 +93,7 @@ class AccelerateConfig {
     return name;
   }
 
+  /// -n and --nproc-per-node are overrides, too.
   [[nodiscard]] bool is_overridden(std::string_view key) const {
     return std::any_of(t_.input.overrides.begin(), t_.input.overrides.end(),
                        [&](const Override& o) { return o.key == key && o.value != "auto"; });
@@ -110,7 +113,12 @@ class AccelerateConfig {
       // One that is no number has been reported.
       if (keys_.find("num_processes") && !processes) return;
       if (keys_.has_mistake("num_processes")) return;
-      t_.diagnostics.error(at, "num_processes is not given; say it: -n N");
+      t_.diagnostics.error(at, count == 0
+                                   ? "num_processes must be 1 or more, not 0; write how many "
+                                     "there are in all, or say it: -n N"
+                               : processes ? "num_processes: -1 leaves the number to the command "
+                                             "line; say it: -n N"
+                                           : "num_processes is not given; say it: -n N");
       return;
     }
     const std::int64_t each = count / nodes;
@@ -139,59 +147,71 @@ class AccelerateConfig {
     t_.job.number({"processes_per_node"}, 1, processes ? processes->place : keys_.place());
   }
 
-  void read_settings(const std::string& type) {
+  std::string read_precision() {
     auto precision = keys_.text("mixed_precision");
     if (!precision && keys_.is_true("fp16")) precision = PlacedText{"fp16", keys_.place()};
     keys_.skip({"fp16"});
     std::string name = precision ? lower(precision->text) : "no";
     if (name == "false") name = "no";
     set("ACCELERATE_MIXED_PRECISION", name, precision ? precision->place : keys_.place());
-    const bool cpu = keys_.is_true("use_cpu");
-    set("ACCELERATE_USE_CPU", cpu ? "True" : "False", keys_.place());
-    // Of Intel's OpenMP; prepare_simple_launcher_cmd_env() is for these types.
-    if (cpu && (type == "NO" || type == "MULTI_CPU")) {
-      set("KMP_AFFINITY", "granularity=fine,compact,1,0", keys_.place());
-      set("KMP_BLOCKTIME", "1", keys_.place());
-    }
-    if (keys_.is_true("debug")) set("ACCELERATE_DEBUG_MODE", "true", keys_.place());
-    set("ACCELERATE_CPU_AFFINITY", keys_.is_true("enable_cpu_affinity") ? "1" : "0", keys_.place());
-    if (const auto ids = keys_.text("gpu_ids"); ids && lower(ids->text) != "all")
-      set("CUDA_VISIBLE_DEVICES", ids->text, ids->place);
-    if (const auto port = keys_.integer("main_process_port", 0); port && port->value > 0)
-      t_.job.number({"rendezvous", "port"}, port->value, port->place);
-    read_dynamo();
+    return name;
   }
 
-  void read_dynamo() {
-    ForeignKeys dynamo = keys_.mapping("dynamo_config");
-    dynamo.skip({"dynamo_backend", "dynamo_mode", "dynamo_use_fullgraph", "dynamo_use_dynamic",
-                 "dynamo_use_regional_compilation"});
-    dynamo.refuse_others();
-    auto backend = dynamo.text("dynamo_backend");
-    if (const auto old = keys_.text("dynamo_backend"); old && !backend) backend = old;
-    if (!backend) return;
-    set("ACCELERATE_DYNAMO_BACKEND", upper(backend->text), backend->place);
-    set("ACCELERATE_DYNAMO_MODE",
-        dynamo.text("dynamo_mode").value_or(PlacedText{"default", {}}).text, backend->place);
-    set("ACCELERATE_DYNAMO_USE_FULLGRAPH",
-        dynamo.is_true("dynamo_use_fullgraph") ? "True" : "False", backend->place);
-    set("ACCELERATE_DYNAMO_USE_DYNAMIC", dynamo.is_true("dynamo_use_dynamic") ? "True" : "False",
-        backend->place);
-    set("ACCELERATE_DYNAMO_USE_REGIONAL_COMPILATION",
-        dynamo.is_true("dynamo_use_regional_compilation") ? "True" : "False", backend->place);
+  void read_settings(const accelerate::Settings& settings) {
+    read_cpu(settings);
+    if (keys_.is_true("debug")) set("ACCELERATE_DEBUG_MODE", "true", keys_.place());
+    if (const auto ids = keys_.text("gpu_ids"); ids && lower(ids->text) != "all")
+      set(variable_of_devices(settings.type), ids->text, ids->place);
+    if (const auto port = keys_.integer("main_process_port", 0); port && port->value > 0)
+      t_.job.number({"rendezvous", "port"}, port->value, port->place);
+  }
+
+  /// prepare_simple_launcher_cmd_env(); the other launchers do not ask for use_cpu. The KMP_
+  /// variables are of Intel's OpenMP.
+  void read_cpu(const accelerate::Settings& settings) {
+    const auto key = keys_.find("use_cpu");
+    const bool cpu = keys_.is_true("use_cpu");
+    if (!settings.is_simple()) {
+      if (cpu)
+        t_.note_at(key->key, "use_cpu has no effect with distributed_type " + settings.type +
+                                 ", as with accelerate launch");
+      return;
+    }
+    set("ACCELERATE_USE_CPU", cpu ? "True" : "False", keys_.place());
+    if (!cpu) return;
+    set("KMP_AFFINITY", "granularity=fine,compact,1,0", keys_.place());
+    set("KMP_BLOCKTIME", "1", keys_.place());
+  }
+
+  /// accelerate looks which devices there are; here the type says it.
+  static std::string_view variable_of_devices(std::string_view type) {
+    constexpr std::array<std::pair<std::string_view, std::string_view>, 7> kVariables{
+        {{"MULTI_XPU", "ZE_AFFINITY_MASK"},
+         {"MULTI_MLU", "MLU_VISIBLE_DEVICES"},
+         {"MULTI_SDAA", "SDAA_VISIBLE_DEVICES"},
+         {"MULTI_MUSA", "MUSA_VISIBLE_DEVICES"},
+         {"MULTI_NPU", "ASCEND_RT_VISIBLE_DEVICES"},
+         {"MULTI_HPU", "HABANA_VISIBLE_MODULES"},
+         {"MULTI_NEURON", "NEURON_RT_VISIBLE_CORES"}}};
+    for (const auto& [of_type, variable] : kVariables)
+      if (of_type == type) return variable;
+    return "CUDA_VISIBLE_DEVICES";
   }
 
   void read_rest() {
-    for (const PlacedText& key : keys_.given_of({"main_process_ip", "mpirun_config", "fp8_config",
-                                                 "main_training_function", "tpu_name"})) {
+    for (const PlacedText& key :
+         keys_.given_of({"main_process_ip", "main_training_function", "tpu_name"})) {
       const bool is_default = key.text == "main_training_function";
       if (!is_default) t_.not_used.push_back(key);
     }
+    if (keys_.is_true("enable_cpu_affinity"))
+      t_.note_at(keys_.find("enable_cpu_affinity")->key,
+                 "enable_cpu_affinity has no effect in a file, as with accelerate launch; dlaunch "
+                 "gives each rank cores of its own");
     // Who is which machine is dlaunch's to say; the rest is about TPUs and Amazon's service.
     keys_.skip({"machine_rank", "rdzv_backend", "same_network", "downcast_bf16", "tpu_env",
                 "tpu_use_cluster", "tpu_use_sudo", "tpu_zone", "commands", "command_file",
-                "ipex_config", "use_xpu", "mixed_precision", "num_cpu_threads_per_process",
-                "tpu_vm", "enable_cpu_affinity"});
+                "use_xpu", "mixed_precision", "num_cpu_threads_per_process", "tpu_vm"});
     keys_.refuse_others();
   }
 

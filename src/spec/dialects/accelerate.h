@@ -13,8 +13,17 @@ namespace dlaunch::spec::accelerate {
 /// script, or -m MODULE, or --no_python PROGRAM. `type`: distributed_type, "NO" for one process.
 void read_command(Translation& translation, const std::string& type, Place at);
 
-/// Sets the variables of deepspeed_config, fsdp_config, megatron_lm_config and parallelism_config,
-/// as far as `type` makes use of them; keys that they do not have are errors in any case.
-void read_sections(Translation& translation, ForeignKeys& keys, const std::string& type);
+/// What decides which sections of a file are used.
+struct Settings {
+  std::string type;       // distributed_type, in capitals
+  std::string precision;  // mixed_precision, in small letters
+
+  /// Of accelerate's simple launcher, which uses the CPUs.
+  [[nodiscard]] bool is_simple() const { return type == "NO" || type == "MULTI_CPU"; }
+};
+
+/// Sets the variables of the sections that are used; a section that is not, and a key that
+/// accelerate does not read, are noted.
+void read_sections(Translation& translation, ForeignKeys& keys, const Settings& settings);
 
 }  // namespace dlaunch::spec::accelerate

@@ -1,217 +1,233 @@
-// The sections of a config file, whose keys accelerate launch takes for its own options
-// (commands/launch.py), and hands to the program as variables (utils/launch.py).
+// Reads the sections of a config file by the table of accelerate_options.
 #include <algorithm>
-#include <array>
 #include <iterator>
-#include <span>
 
-#include "spec/dialects/accelerate.h"
+#include "spec/dialects/accelerate_options.h"
 #include "spec/expectation.h"
 #include "spec/nearest.h"
+#include "spec/scalar.h"
 
 namespace dlaunch::spec::accelerate {
 
 namespace {
 
-struct Renamed {
-  std::string_view key;
-  std::string_view variable;
-};
+/// One option with three values, of which each has a variable.
+constexpr std::string_view kFp8Override = "fp8_override_linear_precision";
+constexpr std::string_view kFp8Overrides[] = {"ACCELERATE_FP8_OVERRIDE_FPROP",
+                                              "ACCELERATE_FP8_OVERRIDE_DGRAD",
+                                              "ACCELERATE_FP8_OVERRIDE_WGRAD"};
 
-constexpr std::array<Renamed, 13> kDeepspeed{
-    {{"zero_stage", "ACCELERATE_DEEPSPEED_ZERO_STAGE"},
-     {"offload_optimizer_device", "ACCELERATE_DEEPSPEED_OFFLOAD_OPTIMIZER_DEVICE"},
-     {"offload_param_device", "ACCELERATE_DEEPSPEED_OFFLOAD_PARAM_DEVICE"},
-     {"offload_optimizer_nvme_path", "ACCELERATE_DEEPSPEED_OFFLOAD_OPTIMIZER_NVME_PATH"},
-     {"offload_param_nvme_path", "ACCELERATE_DEEPSPEED_OFFLOAD_PARAM_NVME_PATH"},
-     {"zero3_init_flag", "ACCELERATE_DEEPSPEED_ZERO3_INIT"},
-     {"zero3_save_16bit_model", "ACCELERATE_DEEPSPEED_ZERO3_SAVE_16BIT_MODEL"},
-     {"deepspeed_config_file", "ACCELERATE_DEEPSPEED_CONFIG_FILE"},
-     {"deepspeed_moe_layer_cls_names", "ACCELERATE_DEEPSPEED_MOE_LAYER_CLS_NAMES"},
-     {"gradient_accumulation_steps", "ACCELERATE_GRADIENT_ACCUMULATION_STEPS"},
-     {"gradient_clipping", "ACCELERATE_GRADIENT_CLIPPING"},
-     {"msamp_opt_level", "ACCELERATE_DEEPSPEED_MSAMP_OPT_LEVEL"},
-     {"zero3_leaf_modules", "ACCELERATE_DEEPSPEED_ZERO3_LEAF_MODULES"}}};
+/// What a launcher would do, which dlaunch is itself.
+constexpr std::string_view kOfLaunchers[] = {"deepspeed_multinode_launcher", "deepspeed_hostfile",
+                                             "deepspeed_inclusion_filter",
+                                             "deepspeed_exclusion_filter", "mpirun_hostfile"};
 
-/// Where the variable is not the key in capitals.
-constexpr std::array<Renamed, 2> kRenamed{
-    {{"fsdp_transformer_layer_cls_to_wrap", "FSDP_TRANSFORMER_CLS_TO_WRAP"},
-     {"fsdp_backward_prefetch_policy", "FSDP_BACKWARD_PREFETCH"}}};
-
-// Keys without the prefix of their section.
-constexpr std::string_view kFsdp[] = {"activation_checkpointing",
-                                      "auto_wrap_policy",
-                                      "backward_prefetch",
-                                      "backward_prefetch_policy",
-                                      "cpu_ram_efficient_loading",
-                                      "forward_prefetch",
-                                      "ignored_modules",
-                                      "min_num_params",
-                                      "offload_params",
-                                      "reshard_after_forward",
-                                      "sharding_strategy",
-                                      "state_dict_type",
-                                      "sync_module_states",
-                                      "transformer_layer_cls_to_wrap",
-                                      "use_orig_params",
-                                      "version"};
-constexpr std::string_view kMegatron[] = {"attention_backend",
-                                          "attention_dropout",
-                                          "attention_softmax_in_fp32",
-                                          "calculate_per_token_loss",
-                                          "context_parallel_size",
-                                          "decoder_last_pipeline_num_layers",
-                                          "eod_mask_loss",
-                                          "expert_model_parallel_size",
-                                          "expert_tensor_parallel_size",
-                                          "gradient_clipping",
-                                          "hidden_dropout",
-                                          "no_load_optim",
-                                          "no_save_optim",
-                                          "num_micro_batches",
-                                          "optimizer_cpu_offload",
-                                          "overlap_cpu_optimizer_d2h_h2d",
-                                          "pp_degree",
-                                          "recompute_activations",
-                                          "recompute_granularity",
-                                          "recompute_method",
-                                          "recompute_num_layers",
-                                          "sequence_parallelism",
-                                          "tp_degree",
-                                          "use_custom_fsdp",
-                                          "use_distributed_optimizer",
-                                          "use_precision_aware_optimizer",
-                                          "use_rotary_position_embeddings"};
-constexpr std::string_view kParallelism[] = {
-    "cp_backend",        "cp_comm_strategy", "cp_size",
-    "dp_replicate_size", "dp_shard_size",    "sp_attn_implementation",
-    "sp_backend",        "sp_seq_length",    "sp_seq_length_is_variable",
-    "sp_size",           "tp_size"};
-
-struct Section {
-  std::string_view name;
-  std::string_view prefix;
-  std::span<const std::string_view> keys;
-  std::string_view type;         // distributed_type that uses it; empty: any
-  std::string_view use;          // the variable that says so
-  bool may_lack_prefix = false;  // accelerate puts it before keys that have none
-};
-constexpr Section kSections[] = {
-    {"fsdp_config", "fsdp_", kFsdp, "FSDP", "ACCELERATE_USE_FSDP", true},
-    {"megatron_lm_config", "megatron_lm_", kMegatron, "MEGATRON_LM", "ACCELERATE_USE_MEGATRON_LM"},
-    {"parallelism_config", "parallelism_config_", kParallelism, "",
-     "ACCELERATE_USE_PARALLELISM_CONFIG"}};
-
-std::string changed(std::string_view text, char from, char to, int by) {
+std::string with_letters(std::string_view text, Letters letters) {
   std::string out(text);
-  for (char& c : out) c = c >= from && c <= to ? static_cast<char>(c + by) : c;
+  for (char& c : out) {
+    if (letters == Letters::lower && c >= 'A' && c <= 'Z') c = static_cast<char>(c - 'A' + 'a');
+    if (letters == Letters::upper && c >= 'a' && c <= 'z') c = static_cast<char>(c - 'a' + 'A');
+  }
   return out;
 }
-std::string upper(std::string_view text) {
-  return changed(text, 'a', 'z', 'A' - 'a');
-}
-std::string lower(std::string_view text) {
-  return changed(text, 'A', 'Z', 'a' - 'A');
-}
 
-/// "true" and "false" as the readers of these variables compare them; other texts stay.
-std::string value_of_variable(const std::string& text) {
-  const std::string small = lower(text);
-  return small == "true" || small == "false" ? small : text;
+/// What Python's str() makes of a YAML scalar, which accelerate reads by YAML 1.1.
+std::string python_text(const Node& node) {
+  if (!node.plain) return node.text;
+  const std::string small = with_letters(node.text, Letters::lower);
+  if (small == "true" || small == "yes" || small == "on") return "True";
+  if (small == "false" || small == "no" || small == "off") return "False";
+  return node.text;
 }
 
 class SectionReader {
  public:
-  SectionReader(Translation& translation, ForeignKeys& keys, const std::string& type)
-      : t_(translation), keys_(keys), type_(type) {}
+  SectionReader(Translation& translation, const Section& section, ForeignKeys keys, Place file)
+      : t_(translation), section_(section), keys_(std::move(keys)), file_(file) {}
 
-  void read() {
-    read_deepspeed();
-    for (const Section& section : kSections) read_section(section);
+  void read(const Settings& settings) {
+    const std::vector<ForeignKey> given = keys_.all();
+    if (!section_.is_used(settings, !given.empty())) {
+      if (!given.empty()) t_.not_used.push_back({std::string(section_.name), keys_.place()});
+      return;
+    }
+    if (!section_.use.empty()) set(section_.use, "true", place());
+    for (const Option& option : section_.options) set_initial(option);
+    for (const ForeignKey& key : given) read_key(key);
+    if (section_.name == "fp8_config") set_initial_overrides();
+    if (section_.name == "fsdp_config") check_loading();
   }
 
  private:
-  void set(std::string_view name, const std::string& value, Place at) {
-    t_.job.text({"env", name}, value, at);
+  [[nodiscard]] Place place() const { return keys_.is_given() ? keys_.place() : file_; }
+
+  void set(std::string_view variable, const std::string& value, Place at) {
+    t_.job.text({"env", variable}, value, at);
   }
 
-  void note_unused(const ForeignKeys& section, std::string_view name) {
-    const bool is_empty = !section.is_given() || t_.document[section.node()].items.empty();
-    if (!is_empty) t_.not_used.push_back({std::string(name), section.place()});
+  [[nodiscard]] std::string whole_key(const Option& option) const {
+    return std::string(section_.prefix) + std::string(option.key);
   }
 
-  void read_deepspeed() {
-    ForeignKeys section = keys_.mapping("deepspeed_config");
-    const bool is_used = type_ == "DEEPSPEED";
-    std::string fields;
-    for (const Renamed& renamed : kDeepspeed) {
-      const auto value = section.text(renamed.key);
-      if (!value || !is_used) continue;
-      fields += (fields.empty() ? "" : ",") + std::string(renamed.key);
-      set(renamed.variable, value_of_variable(value->text), value->place);
+  [[nodiscard]] std::string variable_of(const Option& option) const {
+    return option.variable.empty()
+               ? std::string(section_.variables) + with_letters(option.key, Letters::upper)
+               : std::string(option.variable);
+  }
+
+  /// The scalar of a key of the section, with its prefix or, where that is added, without.
+  [[nodiscard]] std::optional<std::string> given(std::string_view key) const {
+    if (!keys_.is_given()) return std::nullopt;
+    auto value =
+        scalar_of(t_.document, keys_.node(), std::string(section_.prefix) + std::string(key));
+    if (!value && section_.has_prefix == Prefix::added)
+      value = scalar_of(t_.document, keys_.node(), key);
+    return value;
+  }
+
+  [[nodiscard]] bool has_its_other(const Option& option) const {
+    if (option.only_with.empty()) return true;
+    const auto other = parse_integer(given(option.only_with).value_or("1"));
+    return other && *other > 1;
+  }
+
+  void set_initial(const Option& option) {
+    if (!option.initial.empty() && has_its_other(option))
+      set(variable_of(option), std::string(option.initial), place());
+  }
+
+  void read_key(const ForeignKey& key) {
+    const bool has_prefix = key.name.starts_with(section_.prefix);
+    const std::string whole =
+        (section_.has_prefix == Prefix::added && !has_prefix ? std::string(section_.prefix) : "") +
+        key.name;
+    if (whole == kFp8Override && section_.name == "fp8_config") return read_overrides(key);
+    for (const Option& option : section_.options)
+      if (whole_key(option) == whole) return read_value(key, option);
+    read_other(key, whole);
+  }
+
+  void read_value(const ForeignKey& key, const Option& option) {
+    const Node& node = t_.document[key.value];
+    if (node.kind == NodeKind::null || is_plain_type(node, PlainType::null)) return;
+    if (node.kind != NodeKind::scalar) {
+      t_.diagnostics.error(key.key, keys_.path_of(key.name) + " must have one value, not " +
+                                        found_instead(node) + "; several are written as a, b");
+      return;
     }
-    const std::vector<PlacedText> of_launcher =
-        section.given_of({"deepspeed_multinode_launcher", "deepspeed_hostfile",
-                          "deepspeed_inclusion_filter", "deepspeed_exclusion_filter"});
-    section.refuse_others();
-    if (!is_used) return note_unused(section, "deepspeed_config");
-    set("ACCELERATE_USE_DEEPSPEED", "true", keys_.place());
-    if (keys_.text("mixed_precision"))
-      fields += (fields.empty() ? "" : ",") + std::string("mixed_precision");
-    if (!fields.empty())
-      set("ACCELERATE_CONFIG_DS_FIELDS", fields,
-          section.is_given() ? section.place() : keys_.place());
-    t_.not_used.insert(t_.not_used.end(), of_launcher.begin(), of_launcher.end());
+    if (has_its_other(option))
+      set(variable_of(option), with_letters(python_text(node), option.letters),
+          place_of(t_.document, key));
   }
 
-  void read_section(const Section& section) {
-    ForeignKeys given = keys_.mapping(section.name);
-    const bool is_used = section.type.empty() ? given.is_given() : type_ == section.type;
-    if (is_used) set(section.use, "true", given.is_given() ? given.place() : keys_.place());
-    for (const ForeignKey& key : given.all()) {
-      const std::string whole =
-          (key.name.starts_with(section.prefix) ? "" : std::string(section.prefix)) + key.name;
-      if (!check_key(section, key, whole) || !is_used) continue;
-      const Node& node = t_.document[key.value];
-      if (node.kind == NodeKind::scalar) {
-        set(variable_of(whole), value_of_variable(node.text), place_of(t_.document, key));
-      } else if (node.kind != NodeKind::null) {
-        t_.diagnostics.error(
-            key.key, given.path_of(key.name) + " must have one value, not " + found_instead(node));
-      }
-    }
-    if (!is_used) note_unused(given, section.name);
-  }
-
-  /// `whole`: the key with its prefix. False: it is unknown, which was reported.
-  bool check_key(const Section& section, const ForeignKey& key, const std::string& whole) {
+  /// accelerate takes any key here, and leaves out without a word what it does not know: a slip, or
+  /// what another release reads.
+  void read_other(const ForeignKey& key, const std::string& whole) {
     std::vector<std::string> names;
-    for (const std::string_view known : section.keys)
-      names.push_back(std::string(section.prefix) + std::string(known));
-    const bool is_known = std::find(names.begin(), names.end(), whole) != names.end();
-    if (is_known && (whole == key.name || section.may_lack_prefix)) return true;
-    t_.diagnostics.error(key.key,
-                         "unknown key " + in_quotes(key.name) + " in " + std::string(section.name) +
-                             (is_known ? ", did you mean " + in_quotes(whole) + '?'
-                                       : did_you_mean(whole, {names.begin(), names.end()})));
-    return false;
+    for (const Option& option : section_.options) names.push_back(whole_key(option));
+    const std::string meant = did_you_mean(whole, {names.begin(), names.end()});
+    const bool lacks_prefix = std::find(names.begin(), names.end(),
+                                        std::string(section_.prefix) + key.name) != names.end();
+    const Node& node = t_.document[key.value];
+    const bool is_of_launcher = std::find(std::begin(kOfLaunchers), std::end(kOfLaunchers),
+                                          key.name) != std::end(kOfLaunchers);
+    if (is_of_launcher) {
+      t_.not_used.push_back({keys_.path_of(key.name), key.key});
+    } else if (section_.others == Others::passed && node.kind == NodeKind::scalar) {
+      read_value(key, Option{std::string_view(whole).substr(section_.prefix.size())});
+    } else if (!meant.empty() || lacks_prefix) {
+      t_.note_at(
+          key.key,
+          keys_.path_of(key.name) + " is not a key of accelerate, which ignores it" +
+              (lacks_prefix ? ", did you mean \"" + std::string(section_.prefix) + key.name + "\"?"
+                            : meant));
+    } else {
+      t_.not_used.push_back({keys_.path_of(key.name), key.key});
+    }
   }
 
-  static std::string variable_of(const std::string& key) {
-    const auto renamed = std::find_if(kRenamed.begin(), kRenamed.end(),
-                                      [&](const Renamed& r) { return r.key == key; });
-    return renamed != kRenamed.end() ? std::string(renamed->variable) : upper(key);
+  /// [false, true, true]; "(false, true, true)" is what Python writes. Without the key all are
+  /// false.
+  void read_overrides(const ForeignKey& key) {
+    const Node& node = t_.document[key.value];
+    if (node.kind == NodeKind::scalar)
+      return read_written_overrides(node.text, place_of(t_.document, key));
+    const bool is_three = node.kind == NodeKind::sequence && node.items.size() == 3;
+    if (!is_three)
+      return t_.diagnostics.error(key.key, keys_.path_of(key.name) +
+                                               " must be three of true and false, such as "
+                                               "[false, false, true]");
+    for (std::size_t i = 0; i < 3; ++i) {
+      const Node& item = t_.document[node.items[i]];
+      set(kFp8Overrides[i], python_text(item), item.place);
+    }
+  }
+
+  void read_written_overrides(const std::string& text, Place at) {
+    const std::string small = with_letters(text, Letters::lower);
+    std::size_t begin = 0;
+    for (const std::string_view variable : kFp8Overrides) {
+      const auto end = std::min(small.find(',', begin), small.size());
+      const std::string_view one = std::string_view(small).substr(begin, end - begin);
+      set(variable, one.find("true") != std::string_view::npos ? "True" : "False", at);
+      begin = std::min(end + 1, small.size());
+    }
+  }
+
+  void set_initial_overrides() {
+    for (const std::string_view variable : kFp8Overrides)
+      if (!t_.job.has({"env", variable})) set(variable, "False", place());
+  }
+
+  /// prepare_multi_gpu_env() raises an error: the weights that one rank has loaded reach the others
+  /// by that synchronization.
+  void check_loading() {
+    const auto loads = keys_.is_given() ? given("cpu_ram_efficient_loading") : std::nullopt;
+    const bool is_off = loads && with_letters(*loads, Letters::lower) == "false";
+    for (const ForeignKey& key : keys_.all()) {
+      const bool is_sync =
+          key.name == "fsdp_sync_module_states" || key.name == "sync_module_states";
+      if (!is_sync || is_off || python_text(t_.document[key.value]) != "False") continue;
+      if (!t_.document[key.value].plain) continue;  // a text counts as true there
+      t_.diagnostics.error(place_of(t_.document, key),
+                           keys_.path_of(key.name) +
+                               ": false needs fsdp_cpu_ram_efficient_loading: false, which is true "
+                               "without the key; accelerate launch refuses it, too");
+    }
   }
 
   Translation& t_;
-  ForeignKeys& keys_;
-  const std::string& type_;
+  const Section& section_;
+  ForeignKeys keys_;
+  Place file_;
 };
+
+/// The plugin is told which keys the file has, whether it reads them or not.
+void name_deepspeed_fields(Translation& t, ForeignKeys& file) {
+  std::string fields;
+  const auto section = value_of(t.document, file.node(), "deepspeed_config");
+  if (section && t.document[*section].kind == NodeKind::mapping) {
+    const std::vector<NodeId>& items = t.document[*section].items;
+    for (std::size_t i = 0; i + 1 < items.size(); i += 2)
+      fields += (fields.empty() ? "" : ",") + t.document[items[i]].text;
+  }
+  if (file.text("mixed_precision"))
+    fields += (fields.empty() ? "" : ",") + std::string("mixed_precision");
+  t.job.text({"env", "ACCELERATE_CONFIG_DS_FIELDS"}, with_letters(fields, Letters::lower),
+             file.place());
+}
 
 }  // namespace
 
-void read_sections(Translation& translation, ForeignKeys& keys, const std::string& type) {
-  SectionReader(translation, keys, type).read();
+void read_sections(Translation& translation, ForeignKeys& keys, const Settings& settings) {
+  for (const Section& section : sections())
+    SectionReader(translation, section, keys.mapping(section.name), keys.place()).read(settings);
+  if (settings.type == "DEEPSPEED") name_deepspeed_fields(translation, keys);
+  // Before 0.16 the backend stood at the top, and stands instead of the section.
+  const auto backend = keys.text("dynamo_backend");
+  if (backend && settings.type != "DEEPSPEED")
+    translation.job.text({"env", "ACCELERATE_DYNAMO_BACKEND"},
+                         with_letters(backend->text, Letters::upper), backend->place);
 }
 
 }  // namespace dlaunch::spec::accelerate

@@ -4,6 +4,7 @@
 #include <array>
 
 #include "spec/dialects/dialect_list.h"
+#include "spec/dialects/paths.h"
 #include "spec/dialects/replicas.h"
 #include "spec/nearest.h"
 
@@ -123,6 +124,15 @@ class TrainingInput {
     if (const auto folder = keys_.text("jobDir"))
       job_dir_ = {{"--job-dir", folder->place}, *folder};
     module_ = keys_.text("pythonModule");
+    const ForeignInput& given = t_.input.foreign;
+    if (!given.module.origin.empty()) module_ = PlacedText{given.module.value, keys_.place()};
+    if (given.package.origin.empty()) return;
+    // gcloud builds the package with the folder above it as the context.
+    const std::string package = path_below(given.current_folder, given.package.value);
+    t_.job.text({"workdir"}, path_below(package, ".."), keys_.place());
+    if (!module_ && !keys_.has_mistake("pythonModule"))
+      t_.diagnostics.error(keys_.place(),
+                           given.package.origin + " needs the module to run: --module NAME");
   }
 
   Replicas read_pool(const Pool& pool) {
@@ -186,19 +196,37 @@ class TrainingInput {
     group.args = is_masters && own_args.empty() ? master_args_ : own_args;
     if (group.args.empty()) group.args = args_;
     group.args.insert(group.args.end(), job_dir_.begin(), job_dir_.end());
-    if (group.image.text.empty() && group.command.empty()) {
-      if (!module_) {
-        if (std::string_view(pool.role) == "chief" && !keys_.has_mistake("pythonModule") &&
-            !keys_.has_mistake("masterConfig"))
-          t_.diagnostics.error(keys_.place(),
-                               "there is nothing to run: no pythonModule, and no imageUri in "
-                               "masterConfig");
-        group.count.value = 0;
-        return;
-      }
+    const bool is_module_given = !t_.input.foreign.module.origin.empty();
+    if (group.command.empty() && module_ && (is_module_given || group.image.text.empty()))
       group.command = {{"python3", module_->place}, {"-m", module_->place}, *module_};
+    const bool has_program =
+        !group.image.text.empty() || !group.command.empty() || t_.is_set("command");
+    if (!has_program && !may_take_arguments(pool)) {
+      group.count.value = 0;
+      return;
     }
     config.refuse_others();
+  }
+
+  /// Most files leave the program to gcloud's own command line. Here the words after "--" are it.
+  /// There they are arguments of a module, so that options alone mean that it is missing.
+  bool may_take_arguments(const Pool& pool) {
+    const std::vector<std::string>& words = t_.input.arguments;
+    const bool has_program = !words.empty() && !words.front().starts_with('-');
+    if (has_program) return true;
+    const bool is_reported = std::string_view(pool.role) != "chief" ||
+                             !t_.input.foreign.package.origin.empty() ||
+                             keys_.has_mistake("pythonModule") || keys_.has_mistake("masterConfig");
+    if (is_reported) return false;
+    t_.diagnostics.error(
+        keys_.place(),
+        (words.empty() ? "the file does not say what to run: it has no pythonModule, and no "
+                         "imageUri in masterConfig"
+                       : "the words after -- begin with an option, " + in_quotes(words.front()) +
+                             ", and the file has no pythonModule to pass it to") +
+            "; say it as for gcloud: --module trainer.task --package-path ./trainer, or give the "
+            "command after --: -- python3 train.py");
+    return false;
   }
 
   void read_rest() {
@@ -248,7 +276,8 @@ void translate_ai_platform(Translation& translation) {
 }  // namespace
 
 const Dialect kAiPlatform{
-    "AI Platform Training", why_not_ai_platform,   translate_ai_platform,
-    /*has_inputs=*/false,   /*has_outputs=*/false, /*has_steps=*/false,   kKey, kKeyNames};
+    "AI Platform Training", why_not_ai_platform,     translate_ai_platform,
+    /*has_inputs=*/false,   /*has_outputs=*/false,   /*has_steps=*/false,   kKey, kKeyNames,
+    /*has_modules=*/true,   /*starts_in_image=*/true};
 
 }  // namespace dlaunch::spec

@@ -16,12 +16,6 @@ bool is_data_type(std::string_view type) {
   return std::find(std::begin(kTypes), std::end(kTypes), type) != std::end(kTypes);
 }
 
-/// The places of the command line's values, as sources of their own.
-Place add_source(Translation& translation, const NamedValue& value) {
-  translation.sources.push_back({value.origin, value.value, true});
-  return Place::whole(static_cast<std::uint32_t>(translation.sources.size() - 1));
-}
-
 class BindingReader {
  public:
   BindingReader(Translation& translation, const CommandJob& job)
@@ -32,8 +26,7 @@ class BindingReader {
     for (const ForeignKey& key : keys_of(job_.given_inputs, "inputs")) {
       Binding* binding = find(inputs, key.name);
       if (binding == nullptr && job_.declared_inputs) {
-        translation_.diagnostics.error(key.key,
-                                       "the component has no input " + in_quotes(key.name));
+        refuse_unknown(key.key, "component" + in_file(), "input", key.name, inputs);
         continue;
       }
       if (binding == nullptr) {
@@ -137,7 +130,10 @@ class BindingReader {
     }
     const bool has_type = keys.find("type").has_value();
     for (const char* name : {"value", "default", "data", "file", "folder"}) {
-      if (const auto value = keys.find(name)) return set(*value, binding);
+      const auto value = keys.find(name);
+      if (value && document_[value->value].kind == NodeKind::mapping)
+        return refuse_datastore(binding, *value);
+      if (value) return set(*value, binding);
     }
     // "type default uri_folder": a mapping without a type is data
     if (!has_type) binding.is_path = true;
@@ -209,6 +205,22 @@ class BindingReader {
                 "=./dir");
   }
 
+  /// "data: {datastore: ..., directory: /}" of 2020.
+  void refuse_datastore(Binding& binding, const ForeignKey& key) {
+    binding.is_path = true;
+    binding.value = "";
+    if (is_named(translation_.input.foreign.inputs, binding.name)) return;
+    translation_.diagnostics.error(
+        key.key, "the input " + binding.name +
+                     " is in a datastore, which dlaunch cannot fetch; give a local one: --input " +
+                     binding.name + "=./dir");
+  }
+
+  /// " \"train.yml\"", where the component has a file of its own.
+  [[nodiscard]] std::string in_file() const {
+    return job_.component.empty() ? "" : ' ' + in_quotes(job_.component);
+  }
+
   void give_output(const ForeignKey& key, Binding& binding) {
     const NodeKind kind = document_[key.value].kind;
     if (kind == NodeKind::null) return;
@@ -253,11 +265,16 @@ class BindingReader {
 
   void override_inputs(std::vector<Binding>& inputs) {
     for (const NamedValue& given : translation_.input.foreign.inputs) {
+      const auto& taken = job_.of_pipeline;
+      if (std::find(taken.begin(), taken.end(), given.name) != taken.end()) continue;
       const Place at = add_source(translation_, given);
       Binding* binding = find(inputs, given.name);
       if (binding == nullptr) {
-        refuse_unknown(at, "input", given.name, inputs);
-      } else if (binding->is_path && refuse_path("it", given.value, at)) {
+        refuse_unknown(at, "job", "input", given.name, inputs);
+        continue;
+      }
+      binding->place = at;
+      if (binding->is_path && refuse_path("it", given.value, at)) {
         binding->value = "";
       } else if (!binding->is_path) {
         binding->value = given.value;
@@ -275,7 +292,7 @@ class BindingReader {
       const Place at = add_source(translation_, given);
       Binding* binding = find(outputs, given.name);
       if (binding == nullptr) {
-        refuse_unknown(at, "output", given.name, outputs);
+        refuse_unknown(at, "job", "output", given.name, outputs);
       } else if (refuse_path("it", given.value, at)) {
         binding->value = "";
       } else if (is_remote(given.value)) {
@@ -286,11 +303,11 @@ class BindingReader {
     }
   }
 
-  void refuse_unknown(Place at, const std::string& what, const std::string& name,
-                      const std::vector<Binding>& known) {
+  void refuse_unknown(Place at, const std::string& who, const std::string& what,
+                      const std::string& name, const std::vector<Binding>& known) {
     std::string names;
     for (const Binding& binding : known) names += (names.empty() ? "" : ", ") + binding.name;
-    translation_.diagnostics.error(at, "the job has no " + what + ' ' + in_quotes(name) +
+    translation_.diagnostics.error(at, "the " + who + " has no " + what + ' ' + in_quotes(name) +
                                            (names.empty() ? "; it has none" : "; it has " + names));
   }
 
@@ -313,8 +330,10 @@ std::optional<std::string> local_path(const Translation& translation, const Comm
                                       const std::string& text, Place place) {
   if (is_remote(text)) return std::nullopt;
   const bool is_other = place.source < job.folders.size() && !job.folders[place.source].empty();
-  const std::string& folder =
-      is_other ? job.folders[place.source] : translation.input.foreign.folder;
+  const std::string& folder = is_other ? job.folders[place.source]
+                              : translation.sources[place.source].is_argument
+                                  ? translation.input.foreign.current_folder
+                                  : translation.input.foreign.folder;
   return path_below(folder, without_file_scheme(text));
 }
 

@@ -47,11 +47,9 @@ class CommandTranslator {
 
   void read_resources() {
     ForeignKeys resources = keys_.mapping("resources");
-    if (const auto count = resources.integer("instance_count", 1)) {
-      size_.nodes = *count;
-    } else {
-      size_.nodes = {1, resources.is_given() ? resources.place() : keys_.place()};
-    }
+    size_.nodes = {1, resources.is_given() ? resources.place() : keys_.place()};
+    read_compute();
+    if (const auto count = resources.integer("instance_count", 1)) size_.nodes = *count;
     size_.is_told = nodes_of_command_line(t_).has_value();
     size_.nodes.value = nodes_of_command_line(t_).value_or(size_.nodes.value);
     shm_size_ = resources.text("shm_size");
@@ -66,18 +64,46 @@ class CommandTranslator {
     resources.refuse_others();
   }
 
+  /// A name; until 2021 {target: NAME, instance_count: 2, instance_type: ...}.
+  void read_compute() {
+    const auto compute = keys_.find("compute");
+    if (!compute) return;
+    std::optional<PlacedText> target;
+    if (t_.document[compute->value].kind == NodeKind::mapping) {
+      ForeignKeys keys = keys_.mapping("compute");
+      target = keys.text("target");
+      for (const char* name : {"node_count", "instance_count"})
+        if (const auto count = keys.integer(name, 1)) size_.nodes = *count;
+      if (const auto size = keys.text("instance_type")) {
+        t_.azure_size = size->text;
+        t_.not_used.push_back({"compute.instance_type", size->place});
+      }
+      keys.skip({"cluster", "location", "properties"});
+      keys.refuse_others();
+    } else {
+      target = keys_.text("compute");
+    }
+    if (target && target->text != "local" && target->text != "azureml:local")
+      t_.not_used.push_back({"compute", target->place});
+  }
+
   void read_command() {
     bindings_ = read_bindings(t_, job_);
     const auto command = keys_.text("command");
     if (!command) {
       if (!keys_.find("command") && !keys_.has_mistake("command"))
-        t_.diagnostics.error(keys_.place(), "there is no command to run");
+        t_.diagnostics.error(
+            keys_.place(), job_.component.empty()
+                               ? "there is no command to run"
+                               : "there is no command to run, neither here nor in the component " +
+                                     in_quotes(job_.component));
       return;
     }
     const std::string text = resolve_command(t_, *command, bindings_);
     t_.job.text({"command"}, text, command->place);
     command_ = PlacedText{text, command->place};
     note_split_lines();
+    note_shell_characters(*command);
     make_outputs();
   }
 
@@ -95,6 +121,25 @@ class CommandTranslator {
                      ", which the shell takes for a command of its own: in a folded text (>) all "
                      "lines must be indented alike");
       return;
+    }
+  }
+
+  /// The service pastes values into the command as they are, and so does this; a path of the
+  /// service never has such characters, one of this machine may.
+  void note_shell_characters(const PlacedText& command) {
+    constexpr std::string_view kRead = ";&|<>()$`\"'\\*?[]{}~#!\n";
+    for (const Binding& input : bindings_.inputs) {
+      const bool is_told = t_.sources[input.place.source].is_argument;
+      if (!input.value || !(is_told || input.is_path)) continue;
+      const std::string& value = *input.value;
+      const auto first =
+          value.find_first_of(input.is_path ? std::string(kRead) + " \t" : std::string(kRead));
+      const bool is_used = command.text.find("inputs." + input.name) != std::string::npos;
+      if (first == std::string::npos || !is_used) continue;
+      t_.note_at(input.place, "the input " + input.name +
+                                  " is put into the command without quotes, as the service does, "
+                                  "and the shell reads the " +
+                                  in_quotes(value.substr(first, 1)) + " in it");
     }
   }
 
@@ -167,8 +212,12 @@ class CommandTranslator {
                          " is not made here: what is installed on the nodes is used");
       return;
     }
-    const auto image = scalar_of(t_.document, environment->value, "image");
-    const auto image_node = value_of(t_.document, environment->value, "image");
+    // Until 2021 {docker: {image: ...}}.
+    const auto docker = value_of(t_.document, environment->value, "docker");
+    const bool is_inside = docker && !value_of(t_.document, environment->value, "image");
+    const NodeId holder = is_inside ? *docker : environment->value;
+    const auto image = scalar_of(t_.document, holder, "image");
+    const auto image_node = value_of(t_.document, holder, "image");
     if (!image || !image_node) {
       t_.note_at(at, "the environment is not made here: what is installed on the nodes is used");
       return;
@@ -239,12 +288,9 @@ class CommandTranslator {
   }
 
   void read_rest() {
-    if (const auto compute = keys_.text("compute");
-        compute && compute->text != "local" && compute->text != "azureml:local")
-      t_.not_used.push_back({"compute", compute->place});
-    for (const PlacedText& key :
-         keys_.given_of({"identity", "services", "queue_settings", "parent_job_name",
-                         "retry_settings", "schedule", "additional_includes"}))
+    for (const PlacedText& key : keys_.given_of({"identity", "services", "queue_settings",
+                                                 "parent_job_name", "retry_settings", "schedule",
+                                                 "additional_includes", "interaction_endpoints"}))
       t_.not_used.push_back(key);
     keys_.skip({"$schema", "type", "description", "tags", "properties", "inputs", "outputs",
                 "component", "version", "is_deterministic", "id", "meta", "stage", "status",

@@ -70,7 +70,9 @@ class DistributionTranslator {
 
   /// process_count_per_instance, or process_count of the preview of 2021: of all nodes together.
   ProcessCount read_count(ForeignKeys& distribution) {
-    const auto per_node = distribution.integer("process_count_per_instance", 1);
+    auto per_node = distribution.integer("process_count_per_instance", 1);
+    if (const auto old = distribution.integer("process_count_per_node", 1); old && !per_node)
+      per_node = old;  // its name in 2020
     const auto total = distribution.integer("process_count", 1);
     if (per_node) return {per_node->value, true, per_node->place, "process_count_per_instance"};
     if (!total) return {1, false, distribution.place(), "process_count_per_instance"};

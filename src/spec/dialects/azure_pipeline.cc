@@ -1,80 +1,36 @@
-// Steps of a pipeline, and components: both become one mapping, as if it had been written so.
-#include <filesystem>
+// Steps of a pipeline: one becomes a mapping, as if it had been written by itself.
 #include <utility>
 
 #include "spec/dialects/azure_v2.h"
-#include "spec/dialects/paths.h"
 #include "spec/nearest.h"
-#include "spec/yaml_reader.h"
 
 namespace dlaunch::spec::azure {
 
 namespace {
 
-namespace fs = std::filesystem;
-
-void put(Document& document, NodeId mapping, NodeId key, NodeId value) {
-  const std::string name = document[key].text;
-  std::vector<NodeId>& items = document[mapping].items;
-  for (std::size_t i = 0; i + 1 < items.size(); i += 2) {
-    if (document[items[i]].text != name) continue;
-    items[i] = key;
-    items[i + 1] = value;
-    return;
-  }
-  items.insert(items.end(), {key, value});
-}
-
-/// Entries of `from` win; nothing is merged further down.
-NodeId merged(Document& document, NodeId base, NodeId from) {
-  Node copy = document[base];
-  copy.place = document[from].place;
-  const NodeId result = document.add(std::move(copy));
-  const std::vector<NodeId> items = document[from].items;
-  for (std::size_t i = 0; i + 1 < items.size(); i += 2)
-    put(document, result, items[i], items[i + 1]);
-  return result;
-}
-
-/// Sections of which a step says single keys. A distribution of another type is another one.
-bool is_merged_inside(const Document& document, const std::string& key, NodeId base, NodeId from) {
-  const auto is_mapping = [&](NodeId id) { return document[id].kind == NodeKind::mapping; };
-  if (!is_mapping(base) || !is_mapping(from)) return false;
-  if (key != "distribution") return key == "resources";
-  const auto type = scalar_of(document, from, "type");
-  return !type || distribution_kind(*type) ==
-                      distribution_kind(scalar_of(document, base, "type").value_or(*type));
-}
-
-/// "Keys on a pipeline step override the same keys in its component."
-NodeId overridden(Document& document, NodeId base, NodeId step) {
-  const NodeId result = merged(document, base, step);
-  const std::vector<NodeId> items = document[step].items;
-  for (std::size_t i = 0; i + 1 < items.size(); i += 2) {
-    const std::string key = document[items[i]].text;
-    const auto before = value_of(document, base, key);
-    if (before && is_merged_inside(document, key, *before, items[i + 1]))
-      put(document, result, items[i], merged(document, *before, items[i + 1]));
-  }
-  return result;
-}
-
-NodeId without(Document& document, NodeId mapping, std::string_view key) {
-  Node copy = document[mapping];
-  for (std::size_t i = 0; i + 1 < copy.items.size(); i += 2) {
-    if (document[copy.items[i]].text != key) continue;
-    const auto at = copy.items.begin() + static_cast<std::ptrdiff_t>(i);
-    copy.items.erase(at, at + 2);
-    break;
-  }
-  return document.add(std::move(copy));
-}
-
 /// Resolves what a step says about its parent.
 class StepReader {
  public:
-  explicit StepReader(Translation& translation)
-      : t_(translation), inputs_(value_of(t_.document, t_.root, "inputs")) {}
+  StepReader(Translation& translation, NodeId step)
+      : t_(translation), inputs_(value_of(t_.document, t_.root, "inputs")) {
+    take_told(value_of(t_.document, step, "inputs"));
+  }
+
+  /// Those of --input that name an input of the pipeline.
+  [[nodiscard]] std::vector<std::string> taken() const {
+    std::vector<std::string> names;
+    for (const Told& one : told_) names.push_back(one.given->name);
+    return names;
+  }
+
+  /// One that the step does not use changes nothing, which somebody may not expect.
+  void note_unused() {
+    for (const Told& one : told_) {
+      if (!one.is_used)
+        t_.notes.push_back(one.given->origin + " changes nothing: the step " +
+                           t_.input.foreign.step + " does not use this input of the pipeline");
+    }
+  }
 
   /// A copy of the step in which references to the parent's inputs are their values.
   NodeId resolved_step(NodeId step) {
@@ -87,6 +43,53 @@ class StepReader {
   }
 
  private:
+  struct Told {
+    const NamedValue* given;
+    Place place;
+    bool is_used = false;
+  };
+
+  /// A name that the step has, too, is the step's.
+  void take_told(std::optional<NodeId> of_step) {
+    if (!inputs_ || t_.document[*inputs_].kind != NodeKind::mapping) return;
+    const bool has_own = of_step && t_.document[*of_step].kind == NodeKind::mapping;
+    for (const NamedValue& given : t_.input.foreign.inputs) {
+      if (has_own && entry(*of_step, given.name)) continue;
+      if (declaration(given.name)) told_.push_back({&given, add_source(t_, given)});
+    }
+  }
+
+  /// What --input says in place of the pipeline's own value, as if it stood there.
+  std::optional<NodeId> told_value(std::string_view name, NodeId declared) {
+    for (Told& one : told_) {
+      if (one.given->name != name) continue;
+      one.is_used = true;
+      const auto type = scalar_of(t_.document, declared, "type");
+      const auto path = value_of(t_.document, declared, "path");
+      const bool is_data =
+          path ||
+          (type && (type->starts_with("uri_") || *type == "mltable" || type->ends_with("_model")));
+      Node value;
+      value.kind = NodeKind::scalar;
+      value.place = one.place;
+      value.text = one.given->value;
+      const NodeId id = t_.document.add(std::move(value));
+      return is_data ? with_value(declared, "path", id) : id;
+    }
+    return std::nullopt;
+  }
+
+  NodeId with_value(NodeId mapping, std::string_view key, NodeId value) {
+    Node name;
+    name.kind = NodeKind::scalar;
+    name.text = key;
+    name.place = t_.document[value].place;
+    const NodeId key_id = t_.document.add(std::move(name));
+    const NodeId copy = t_.document.add(Node(t_.document[mapping]));
+    put_entry(t_.document, copy, key_id, value);
+    return copy;
+  }
+
   NodeId resolved(NodeId id, bool is_input) {
     const Node node = t_.document[id];
     if (node.kind == NodeKind::scalar) return resolved_scalar(id, node, is_input);
@@ -104,7 +107,10 @@ class StepReader {
     const auto reference = parent_reference(node.text);
     if (!reference || reference->kind != "inputs") return id;
     if (!reference->names_parent && !is_input) return id;
-    const auto declared = declaration(reference->name);
+    auto declared = declaration(reference->name);
+    if (declared) {
+      if (const auto told = told_value(reference->name, *declared)) declared = told;
+    }
     if (!declared) return refused(node.place, why_no_input(reference->name));
     const bool is_mapping = t_.document[*declared].kind == NodeKind::mapping;
     if (is_mapping && !check_body(t_, *declared, "inputs." + reference->name, Body::input))
@@ -117,7 +123,8 @@ class StepReader {
     const bool is_data = value_of(t_.document, *declared, "path").has_value();
     return refused(node.place, "the pipeline's input " + in_quotes(reference->name) +
                                    (is_data ? " is data, which only an input of the step can take"
-                                            : " has no value; give it one, or write it here"));
+                                            : " has no value; give one: --input " +
+                                                  reference->name + "=VALUE"));
   }
 
   /// Of what stands for something that was reported: a null that nobody complains about again.
@@ -173,6 +180,7 @@ class StepReader {
 
   Translation& t_;
   std::optional<NodeId> inputs_;
+  std::vector<Told> told_;
 };
 
 std::string listed(const Document& document, NodeId jobs) {
@@ -181,40 +189,6 @@ std::string listed(const Document& document, NodeId jobs) {
   for (std::size_t i = 0; i + 1 < node.items.size(); i += 2)
     out += (out.empty() ? "" : ", ") + document[node.items[i]].text;
   return out;
-}
-
-/// The component's own mapping and where its paths begin; nullopt: reported.
-struct Component {
-  NodeId root = 0;
-  std::uint32_t source = 0;
-  std::string folder;
-};
-
-std::optional<Component> read_component(Translation& t, const std::string& text, Place at,
-                                        const std::string& folder) {
-  const auto refuse = [&](const std::string& why) {
-    t.diagnostics.error(at, why);
-    return std::nullopt;
-  };
-  if (const std::string problem = problem_of_path(text); !problem.empty())
-    return refuse("the component is " + problem);
-  if (is_remote(text))
-    return refuse("the component is " + in_quotes(text) +
-                  ", which dlaunch cannot fetch; name a file of this machine");
-  if (!t.input.foreign.read_file) return refuse("the component's file cannot be read here");
-  const std::string path = path_below(folder, without_file_scheme(text));
-  const auto content = t.input.foreign.read_file(path);
-  if (!content) return refuse("the component cannot be read: " + content.error().message);
-  t.sources.push_back({path, std::string(without_byte_order_mark(*content)), false});
-  Component component;
-  component.source = static_cast<std::uint32_t>(t.sources.size() - 1);
-  component.folder = fs::path(path).parent_path().string();
-  const auto root = read_yaml(t.sources, component.source, t.document, t.diagnostics);
-  if (!root) return std::nullopt;
-  if (t.document[*root].kind != NodeKind::mapping)
-    return refuse("the component's file holds no component");
-  component.root = *root;
-  return component;
 }
 
 }  // namespace
@@ -235,42 +209,6 @@ std::optional<ParentReference> parent_reference(std::string_view text) {
   if (dot == std::string_view::npos) return std::nullopt;
   return ParentReference{std::string(text.substr(0, dot)), std::string(text.substr(dot + 1)),
                          names_parent};
-}
-
-std::optional<CommandJob> with_component(Translation& t, NodeId keys) {
-  CommandJob job;
-  job.keys = keys;
-  job.given_inputs = value_of(t.document, keys, "inputs");
-  job.given_outputs = value_of(t.document, keys, "outputs");
-  // "Step-level overrides" of the preview of 2021.
-  if (const auto overrides = value_of(t.document, keys, "overrides");
-      overrides && t.document[*overrides].kind == NodeKind::mapping) {
-    job.keys = overridden(t.document, without(t.document, keys, "overrides"), *overrides);
-  }
-  const auto component = value_of(t.document, keys, "component");
-  if (!component) return job;
-  NodeId base = *component;
-  if (t.document[base].reported) return std::nullopt;
-  if (t.document[base].kind == NodeKind::scalar) {
-    const PlacedText name{t.document[base].text, t.document[base].place};
-    const auto read = read_component(t, name.text, name.place, t.input.foreign.folder);
-    if (!read) return std::nullopt;
-    job.folders.resize(read->source + 1);
-    job.folders[read->source] = read->folder;
-    base = read->root;
-  } else if (t.document[base].kind != NodeKind::mapping) {
-    t.diagnostics.error(t.document[base].place, "component must be a file or a mapping");
-    return std::nullopt;
-  }
-  job.declared_inputs = value_of(t.document, base, "inputs");
-  job.declared_outputs = value_of(t.document, base, "outputs");
-  if (!job.declared_inputs) {
-    Node none;
-    none.kind = NodeKind::mapping;
-    job.declared_inputs = t.document.add(std::move(none));
-  }
-  job.keys = overridden(t.document, base, without(t.document, job.keys, "component"));
-  return job;
 }
 
 std::optional<CommandJob> find_step(Translation& t) {
@@ -297,14 +235,16 @@ std::optional<CommandJob> find_step(Translation& t) {
                                 listed(t.document, *jobs));
     return std::nullopt;
   }
-  const std::string type = scalar_of(t.document, *found, "type").value_or("command");
+  const std::string type = job_type(scalar_of(t.document, *found, "type").value_or("command"));
   if (type != "command") {
     t.diagnostics.error(t.document[*found].place, "the step " + step + " is of type " +
                                                       in_quotes(type) +
                                                       "; dlaunch runs steps of type command");
     return std::nullopt;
   }
-  NodeId keys = StepReader(t).resolved_step(*found);
+  StepReader reader(t, *found);
+  NodeId keys = reader.resolved_step(*found);
+  reader.note_unused();
   if (!value_of(t.document, keys, "name")) {
     Node name;
     name.kind = NodeKind::scalar;
@@ -314,9 +254,11 @@ std::optional<CommandJob> find_step(Translation& t) {
     key.text = "name";
     const NodeId key_id = t.document.add(std::move(key));
     const NodeId name_id = t.document.add(std::move(name));
-    put(t.document, keys, key_id, name_id);
+    put_entry(t.document, keys, key_id, name_id);
   }
-  return with_component(t, keys);
+  auto job = with_component(t, keys);
+  if (job) job->of_pipeline = reader.taken();
+  return job;
 }
 
 }  // namespace dlaunch::spec::azure

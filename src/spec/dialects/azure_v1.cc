@@ -101,6 +101,7 @@ class RunConfiguration {
     }
     if (keys_.find("argumentVector")) {
       const auto words = keys_.texts("argumentVector");
+      if (refuse_workbench(words)) return;
       return put_script(words.empty() ? PlacedText() : words.front(),
                         words.empty() ? words : std::vector(words.begin() + 1, words.end()));
     }
@@ -111,6 +112,19 @@ class RunConfiguration {
       return;
     }
     put_script(*script, keys_.texts("arguments"));
+  }
+
+  /// Azure ML Workbench (2017 to 2019) put the script of its command line into the place of $file.
+  bool refuse_workbench(const std::vector<PlacedText>& words) {
+    const auto file = std::find_if(words.begin(), words.end(),
+                                   [](const PlacedText& word) { return word.text == "$file"; });
+    if (file == words.end()) return false;
+    t_.diagnostics.error(file->place,
+                         "a run configuration of Azure ML Workbench, which took the script from "
+                         "its command line: dlaunch does not read these. Write the script in "
+                         "place of $file, or leave the file out: dlaunch run -n 1 -- python "
+                         "train.py");
+    return true;
   }
 
   void put_script(const PlacedText& script, const std::vector<PlacedText>& arguments) {
@@ -281,8 +295,7 @@ class RunConfiguration {
     }
     for (const NamedValue& given : t_.input.foreign.inputs) {
       if (std::find(names.begin(), names.end(), given.name) != names.end()) continue;
-      t_.sources.push_back({given.origin, given.value, true});
-      t_.diagnostics.error(Place::whole(static_cast<std::uint32_t>(t_.sources.size() - 1)),
+      t_.diagnostics.error(azure::add_source(t_, given),
                            "the run configuration has no data reference " + in_quotes(given.name));
     }
   }
@@ -290,15 +303,12 @@ class RunConfiguration {
   /// A container has it at its own path.
   void give_data(const ForeignKey& reference, const NamedValue& given) {
     if (is_remote(given.value)) {
-      t_.sources.push_back({given.origin, given.value, true});
-      t_.diagnostics.error(Place::whole(static_cast<std::uint32_t>(t_.sources.size() - 1)),
+      t_.diagnostics.error(azure::add_source(t_, given),
                            "dlaunch cannot fetch it; give a file or folder here");
       return;
     }
     if (const std::string problem = problem_of_path(given.value); !problem.empty()) {
-      t_.sources.push_back({given.origin, given.value, true});
-      t_.diagnostics.error(Place::whole(static_cast<std::uint32_t>(t_.sources.size() - 1)),
-                           "it is " + problem);
+      t_.diagnostics.error(azure::add_source(t_, given), "it is " + problem);
       return;
     }
     const std::string path =

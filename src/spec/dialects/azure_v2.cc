@@ -50,8 +50,7 @@ std::string lower(std::string_view text) {
 
 /// "command", "pipeline", ...: what `type` says, else the schema's file name, else the keys.
 std::string type_of(const Document& document, NodeId root) {
-  if (const auto type = scalar_of(document, root, "type"))
-    return *type == "CommandComponent" ? "command" : *type;  // its spelling before 2021
+  if (const auto type = scalar_of(document, root, "type")) return job_type(*type);
   const std::string schema = lower(schema_of(document, root));
   struct Name {
     std::string_view part;
@@ -82,7 +81,7 @@ std::string why_not_azure(const Document& document, NodeId root) {
     return is_mapping(document, value_of(document, root, key));
   };
   const auto has = [&](const char* key) { return value_of(document, root, key).has_value(); };
-  const std::string type = scalar_of(document, root, "type").value_or("");
+  const std::string type = job_type(scalar_of(document, root, "type").value_or(""));
   const bool is_command = has("command") || has("component");
   if ((type == "command" || type == "pipeline" || type == "sweep") &&
       (is_command || is_section("jobs") || has("trial")))
@@ -97,7 +96,11 @@ std::string why_not_azure(const Document& document, NodeId root) {
   const std::string compute = scalar_of(document, root, "compute").value_or("");
   const bool has_environment = has("environment") && (has("code") || has("compute"));
   const bool is_native = has("framework") || has("shell");
-  if (!is_native && is_command && (compute.starts_with("azureml:") || has_environment)) return "";
+  const bool has_target =
+      is_section("compute") && value_of(document, *value_of(document, root, "compute"), "target");
+  if (!is_native && is_command &&
+      (compute.starts_with("azureml:") || has_target || has_environment))
+    return "";
   if (has("trial") && has("search_space")) return "";
   const std::string command = scalar_of(document, root, "command").value_or("");
   // convert may leave such a text in a native file.
@@ -106,6 +109,25 @@ std::string why_not_azure(const Document& document, NodeId root) {
     return "";
   return "no $schema of azuremlschemas, no type: command with a command";
 }
+
+}  // namespace
+
+namespace azure {
+
+std::string job_type(std::string_view type) {
+  if (type == "CommandComponent" || type == "component_job") return "command";
+  if (type.ends_with("_job")) type.remove_suffix(4);
+  return std::string(type);
+}
+
+Place add_source(Translation& translation, const NamedValue& value) {
+  translation.sources.push_back({value.origin, value.value, true});
+  return Place::whole(static_cast<std::uint32_t>(translation.sources.size() - 1));
+}
+
+}  // namespace azure
+
+namespace {
 
 void translate_azure(Translation& t) {
   const std::string type = type_of(t.document, t.root);

@@ -20,6 +20,8 @@ struct CommandJob {
   std::optional<NodeId> given_inputs;     // values
   std::optional<NodeId> declared_outputs;
   std::optional<NodeId> given_outputs;
+  std::string component{};                 // its file; empty: there is none
+  std::vector<std::string> of_pipeline{};  // values of --input that the pipeline took
   /// Of each source, in which a path begins; those beyond the end: Translation's own.
   std::vector<std::string> folders;
 };
@@ -47,6 +49,13 @@ struct ParentReference {
   /// "jobs.x.outputs.y" and "inputs.x" without "parent." are the spelling of 2021.
   bool names_parent = false;
 };
+
+/// "command", "pipeline", ...: `type` of a job or step without the spellings of 2020 and 2021
+/// (command_job, component_job, CommandComponent).
+[[nodiscard]] std::string job_type(std::string_view type);
+
+/// Of the command line's value as a source of its own.
+[[nodiscard]] Place add_source(Translation& translation, const NamedValue& value);
 
 /// Nullopt: the text is something else, or more than one expression.
 [[nodiscard]] std::optional<ParentReference> parent_reference(std::string_view text);
@@ -88,6 +97,9 @@ struct JobSize {
 /// the number that is used.
 void translate_distribution(Translation& translation, ForeignKeys& job, const PlacedText& command,
                             JobSize& size);
+
+/// Sets an entry of a mapping; one of the same name is replaced.
+void put_entry(Document& document, NodeId mapping, NodeId key, NodeId value);
 
 enum class Body { input, output };
 

@@ -3,6 +3,7 @@
 // src/spec knows what dialects there are.
 #pragma once
 
+#include <algorithm>
 #include <cstdint>
 #include <optional>
 #include <span>
@@ -41,6 +42,12 @@ struct Translation {
   /// JobReading::azure_size
   std::string azure_size{};
 
+  /// Whether the command line sets this key of the native form (--set command=...).
+  [[nodiscard]] bool is_set(std::string_view key) const {
+    return std::any_of(input.overrides.begin(), input.overrides.end(),
+                       [&](const Override& one) { return one.key == key; });
+  }
+
   void pass_on(const PlacedText& variable) {
     for (const PlacedText& one : passed)
       if (one.text == variable.text) return;
@@ -76,6 +83,10 @@ struct Dialect {
   std::string_view own_key{};
   /// What its files call what the native reader finds wrong; longer ones first.
   std::span<const KeyName> key_names{};
+  /// --module and --package-path
+  bool has_modules = false;
+  /// Its containers start where the image says, unless the file or the command line says otherwise.
+  bool starts_in_image = false;
 };
 
 /// All of them, in the order in which they are asked: none claims what belongs to one before it.

@@ -53,8 +53,7 @@ void translate_jax_job(Translation& t, ForeignKeys& spec) {
   set_command(t.job, {"command"}, words_of(t, group), group.place);
   for (const EnvVariable& variable : group.env)
     t.job.text({"env", variable.name}, variable.value, variable.place);
-  if (!group.image.text.empty())
-    t.job.text({"container", "image"}, group.image.text, group.image.place);
+  if (!group.image.text.empty()) set_container(t, {"container"}, group);
 }
 
 }  // namespace
@@ -90,11 +89,31 @@ std::string why_not_kubeflow(const Document& document, NodeId root) {
   return kind.ends_with("Job") ? "" : "the kind " + in_quotes(kind) + " is no job";
 }
 
+/// Kubeflow 0.1 and 0.2: one list of replicas, or a number of GPUs. Later versions differ in keys
+/// that do not matter here. False: it was reported.
+bool is_known_version(Translation& t, ForeignKeys& top, const std::string& kind) {
+  const auto version = top.text("apiVersion");
+  if (!version || !version->text.ends_with("/v1alpha1") || version->text.starts_with("trainer."))
+    return true;
+  const bool is_mpi = kind == "MPIJob";
+  t.diagnostics.error(
+      version->place,
+      "this " + kind + " is of " + version->text +
+          " (2018), which has other keys than the later versions that dlaunch reads: write " +
+          (is_mpi            ? "mpiReplicaSpecs with Launcher and Worker, as in "
+                               "kubeflow.org/v1 and v2beta1"
+           : kind == "TFJob" ? "tfReplicaSpecs with Chief, Worker and PS, as in kubeflow.org/v1"
+                             : "pytorchReplicaSpecs with Master and Worker, as in "
+                               "kubeflow.org/v1"));
+  return false;
+}
+
 void translate_kubeflow(Translation& t) {
   ForeignKeys top(t.document, t.diagnostics, Spelling::exact, t.root, "");
   const PlacedText kind = top.text("kind").value_or(PlacedText());
   if (const auto name = top.mapping("metadata").text("name"))
     t.job.text({"name"}, name->text, name->place);
+  if (!is_known_version(t, top, kind.text)) return;
   ForeignKeys spec = top.mapping("spec");
   if (!spec.is_given()) {
     t.diagnostics.error(kind.place, "the " + kind.text + " has no spec");
@@ -129,8 +148,15 @@ void translate_kubeflow(Translation& t) {
 
 }  // namespace
 
-const Dialect kKubeflow{
-    "Kubeflow",           why_not_kubeflow,      translate_kubeflow,
-    /*has_inputs=*/false, /*has_outputs=*/false, /*has_steps=*/false, "apiVersion", kKeyNames};
+const Dialect kKubeflow{"Kubeflow",
+                        why_not_kubeflow,
+                        translate_kubeflow,
+                        /*has_inputs=*/false,
+                        /*has_outputs=*/false,
+                        /*has_steps=*/false,
+                        "apiVersion",
+                        kKeyNames,
+                        /*has_modules=*/false,
+                        /*starts_in_image=*/true};
 
 }  // namespace dlaunch::spec

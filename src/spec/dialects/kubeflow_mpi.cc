@@ -77,9 +77,10 @@ class MpiJob {
     set_command(t_.job, {"command"}, line->program, at);
     set_size(worker, *line, at);
     set_environment(launcher, *line);
-    const Replicas& image = worker.is_given ? worker.replicas : launcher.replicas;
-    if (!image.image.text.empty())
-      t_.job.text({"container", "image"}, image.image.text, image.image.place);
+    // mpirun starts ranks in the folder that it is in itself.
+    Replicas ranks = worker.is_given ? worker.replicas : launcher.replicas;
+    ranks.workdir = launcher.replicas.workdir;
+    if (!ranks.image.text.empty()) set_container(t_, {"container"}, ranks);
     pass_variables(launcher, *line, at);
   }
 
@@ -108,8 +109,7 @@ class MpiJob {
                                    "which $DLAUNCH_HOSTFILE names");
     for (const EnvVariable& variable : launcher.env)
       t_.job.text({"env", variable.name}, variable.value, variable.place);
-    if (!launcher.image.text.empty())
-      t_.job.text({"container", "image"}, launcher.image.text, launcher.image.place);
+    if (!launcher.image.text.empty()) set_container(t_, {"container"}, launcher);
   }
 
   /// At least the launcher's own.

@@ -82,6 +82,7 @@ Pods read_pods(Translation& t, ForeignKeys& specs, std::string_view name,
   }
   ForeignKeys container(t.document, t.diagnostics, Spelling::exact, *chosen, "containers[]");
   pods.replicas.image = container.text("image").value_or(PlacedText());
+  pods.replicas.workdir = container.text("workingDir").value_or(PlacedText());
   pods.replicas.env = read_env_list(t, container, "env", Spelling::exact);
   pods.replicas.command = container.texts("command");
   pods.replicas.args = container.texts("args");

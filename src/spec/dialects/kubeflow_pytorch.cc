@@ -223,7 +223,7 @@ class PytorchJob {
   /// A job without roles has one image.
   void set_image() {
     const PlacedText& first = groups_.front().image;
-    if (!first.text.empty()) t_.job.text({"container", "image"}, first.text, first.place);
+    if (!first.text.empty()) set_container(t_, {"container"}, groups_.front());
     const Replicas& last = groups_.back();
     if (last.image.text == first.text || is_image_chosen(t_)) return;
     t_.diagnostics.error(

@@ -66,8 +66,7 @@ void translate_lone_tf_pod(Translation& t, const Replicas& only) {
   set_command(t.job, {"command"}, words_of(t, only), only.place);
   for (const EnvVariable& variable : only.env)
     t.job.text({"env", variable.name}, variable.value, variable.place);
-  if (!only.image.text.empty())
-    t.job.text({"container", "image"}, only.image.text, only.image.place);
+  if (!only.image.text.empty()) set_container(t, {"container"}, only);
 }
 
 /// genClusterSpec of the operator (tensorflow.go): the cluster has every type of replica, under its

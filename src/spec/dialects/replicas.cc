@@ -32,10 +32,24 @@ void refuse_no_command(Translation& t, const Replicas& replicas) {
                                   "are all of it, make them the command"));
 }
 
+/// --set command=... is the whole command, as it is for files that have one.
+void note_args_left_out(Translation& t, const Replicas& replicas) {
+  if (replicas.args.empty()) return;
+  const std::string note = "--set command is the whole command: the file's args " +
+                           in_quotes(shell_line(texts_of(replicas.args))) + " are not added to it";
+  const bool is_said = std::any_of(t.notes.begin(), t.notes.end(),
+                                   [&](const std::string& said) { return said.starts_with(note); });
+  if (!is_said) t.note_at(replicas.args.front().place, note);
+}
+
 }  // namespace
 
 std::vector<PlacedText> words_of(Translation& t, const Replicas& replicas) {
   std::vector<PlacedText> words = replicas.command;
+  if (words.empty() && t.is_set("command")) {
+    note_args_left_out(t, replicas);
+    return words;
+  }
   if (words.empty()) {
     for (const std::string& argument : t.input.arguments)
       words.push_back({argument, replicas.place});
@@ -61,6 +75,13 @@ void set_command(NativeJob& job, const NativeJob::Path& path, const std::vector<
                                        [](const PlacedText& word) { return !word.shell.empty(); });
   if (needs_shell) return job.text(path, line_of(words), at);
   job.texts(path, words, at);
+}
+
+void set_container(Translation& t, NativeJob::Path path, const Replicas& group) {
+  path.emplace_back("image");
+  t.job.text(path, group.image.text, group.image.place);
+  path.back() = "workdir";
+  if (!group.workdir.text.empty()) t.job.text(path, group.workdir.text, group.workdir.place);
 }
 
 void set_roles(Translation& t, const std::vector<Replicas>& groups) {
@@ -98,8 +119,7 @@ void set_roles(Translation& t, const std::vector<Replicas>& groups) {
       if (!is_shared)
         t.job.text({"roles", group.role, "env", variable.name}, variable.value, variable.place);
     }
-    if (!group.image.text.empty())
-      t.job.text({"roles", group.role, "container", "image"}, group.image.text, group.image.place);
+    if (!group.image.text.empty()) set_container(t, {"roles", group.role, "container"}, group);
   }
 }
 
@@ -138,11 +158,7 @@ std::vector<EnvVariable> read_env_list(Translation& t, ForeignKeys& keys, std::s
 }
 
 bool is_image_chosen(const Translation& t) {
-  const auto& overrides = t.input.overrides;
-  return t.input.foreign.no_container ||
-         std::any_of(overrides.begin(), overrides.end(), [](const Override& override) {
-           return override.key == "container.image" || override.key == "container";
-         });
+  return t.input.foreign.no_container || t.is_set("container.image") || t.is_set("container");
 }
 
 std::optional<std::int64_t> nodes_of_command_line(const Translation& t) {

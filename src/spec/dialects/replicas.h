@@ -19,6 +19,7 @@ struct Replicas {
   std::vector<PlacedText> command;  // argv; empty: what the image runs by itself
   std::vector<PlacedText> args;     // behind it
   PlacedText image;                 // empty: none
+  PlacedText workdir;               // in it; empty: where it says itself
   std::vector<EnvVariable> env;
   Place place;
 };
@@ -33,6 +34,9 @@ struct Replicas {
 /// Sets a command: as a list, or as shell text where a word holds variables of its rank.
 void set_command(NativeJob& job, const NativeJob::Path& path, const std::vector<PlacedText>& words,
                  Place at);
+
+/// The group's image and where it starts, as the container at `path`.
+void set_container(Translation& translation, NativeJob::Path path, const Replicas& group);
 
 /// Sets `roles`, `placement`, `command` and `env` (those that all groups share), and what is a
 /// role's own. Groups without a process are left out.

@@ -175,8 +175,15 @@ void translate_vertex(Translation& translation) {
 
 }  // namespace
 
-const Dialect kVertexAi{
-    "Vertex AI",          why_not_vertex,        translate_vertex,
-    /*has_inputs=*/false, /*has_outputs=*/false, /*has_steps=*/false, "workerPoolSpecs", kKeyNames};
+const Dialect kVertexAi{"Vertex AI",
+                        why_not_vertex,
+                        translate_vertex,
+                        /*has_inputs=*/false,
+                        /*has_outputs=*/false,
+                        /*has_steps=*/false,
+                        "workerPoolSpecs",
+                        kKeyNames,
+                        /*has_modules=*/false,
+                        /*starts_in_image=*/true};
 
 }  // namespace dlaunch::spec

@@ -67,6 +67,10 @@ void read_given(const std::string& text, Case& one) {
     one.input.foreign.step = value;
   } else if (word == "no-container") {
     one.input.foreign.no_container = true;
+  } else if (word == "module") {
+    one.input.foreign.module = {"module", value, "--module " + value};
+  } else if (word == "package") {
+    one.input.foreign.package = {"package", value, "--package-path " + value};
   } else if (word == "argument") {
     one.input.arguments.push_back(value);
   } else if (word == "set") {
@@ -169,6 +173,9 @@ class Judge {
     } else if (word == "limit") {
       ASSERT_TRUE(job_.spec.timeouts.run);
       EXPECT_EQ(std::to_string(job_.spec.timeouts.run->count() / 1000) + " s", line.rest);
+    } else if (word == "image-workdir") {
+      ASSERT_TRUE(job_.spec.container);
+      EXPECT_EQ(job_.spec.container->workdir, line.rest);
     } else if (word == "shm-size") {
       ASSERT_TRUE(job_.spec.container);
       EXPECT_EQ(std::to_string(job_.spec.container->shm_bytes), line.rest);

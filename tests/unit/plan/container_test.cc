@@ -13,7 +13,9 @@
 namespace dlaunch {
 namespace {
 
+using testing::Contains;
 using testing::ElementsAre;
+using testing::EndsWith;
 using testing::HasSubstr;
 using testing::Not;
 using Runtime = Container::Runtime;
@@ -106,6 +108,26 @@ TEST(Container, PodmanWithoutRoot) {
   EXPECT_THAT(container.cleanup,
               ElementsAre("/usr/bin/podman", "rm", "--force", "--volumes", "--ignore", "--time=0"));
   EXPECT_EQ(plan->ranks[0].container, 0U);
+}
+
+TEST(Container, TheEntryIsToldWhereProgramsStart) {
+  for (const std::string workdir : {"image", "/app"}) {
+    JobSpec spec = job(Runtime::podman);
+    spec.container->workdir = workdir;
+    const auto plan = make_plan(spec, nodes(1, {"podman"}), context());
+    EXPECT_THAT(line(plan), EndsWith("/tmp/dlaunch-enter-20261122-080000-abc-1-0 --at " + workdir));
+  }
+}
+
+TEST(Container, WhereARuntimeDoesNotTellTheImagesFolderTheJobsIsTaken) {
+  JobSpec spec = job(Runtime::charliecloud);
+  spec.container->workdir = "image";
+  const auto plan = make_plan(spec, nodes(2, {"ch-run"}), context());
+  EXPECT_THAT(line(plan), Not(HasSubstr("--at")));
+  ASSERT_TRUE(plan);
+  EXPECT_THAT(plan->notes, Contains(HasSubstr("charliecloud does not tell where an image starts")));
+  spec.container->workdir = "/app";
+  EXPECT_THAT(line(make_plan(spec, nodes(2, {"ch-run"}), context())), EndsWith(" --at /app"));
 }
 
 TEST(Container, PodmanAsRootWithGpusAndInfiniBand) {

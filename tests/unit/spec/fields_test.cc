@@ -76,12 +76,16 @@ TEST(Fields, AContainer) {
   const JobSpec job = read_all_keys(
       "container: {image: img:tag, runtime: singularity, mounts: ['/data:/data:ro'], shm_size: "
       "16g, "
-      "options: [--privileged]}\n");
+      "options: [--privileged], workdir: /app}\n");
   EXPECT_EQ(job.container, (Container{"img:tag",
                                       Container::Runtime::apptainer,
                                       {"/data:/data:ro"},
                                       16ull << 30,
-                                      {"--privileged"}}));
+                                      {"--privileged"},
+                                      "/app"}));
+  EXPECT_THAT(message_of(read_text("command: x\ncontainer: {image: i, workdir: app}\n")),
+              testing::HasSubstr(
+                  "container.workdir: expected an absolute path in the image, or \"image\""));
 }
 
 TEST(Fields, EveryNameThatOthersUseIsNoKeyOfItsOwn) {

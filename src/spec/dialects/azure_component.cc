@@ -1,0 +1,146 @@
+// Components: with the job or step that names one they become one mapping, as if it had been
+// written so.
+#include <filesystem>
+#include <utility>
+
+#include "spec/dialects/azure_v2.h"
+#include "spec/dialects/paths.h"
+#include "spec/yaml_reader.h"
+
+namespace dlaunch::spec::azure {
+
+namespace {
+
+namespace fs = std::filesystem;
+
+/// Entries of `from` win; nothing is merged further down.
+NodeId merged(Document& document, NodeId base, NodeId from) {
+  Node copy = document[base];
+  copy.place = document[from].place;
+  const NodeId result = document.add(std::move(copy));
+  const std::vector<NodeId> items = document[from].items;
+  for (std::size_t i = 0; i + 1 < items.size(); i += 2)
+    put_entry(document, result, items[i], items[i + 1]);
+  return result;
+}
+
+/// Sections of which a step says single keys. A distribution of another type is another one.
+bool is_merged_inside(const Document& document, const std::string& key, NodeId base, NodeId from) {
+  const auto is_mapping = [&](NodeId id) { return document[id].kind == NodeKind::mapping; };
+  if (!is_mapping(base) || !is_mapping(from)) return false;
+  if (key != "distribution") return key == "resources";
+  const auto type = scalar_of(document, from, "type");
+  return !type || distribution_kind(*type) ==
+                      distribution_kind(scalar_of(document, base, "type").value_or(*type));
+}
+
+/// "Keys on a pipeline step override the same keys in its component."
+NodeId overridden(Document& document, NodeId base, NodeId step) {
+  const NodeId result = merged(document, base, step);
+  const std::vector<NodeId> items = document[step].items;
+  for (std::size_t i = 0; i + 1 < items.size(); i += 2) {
+    const std::string key = document[items[i]].text;
+    const auto before = value_of(document, base, key);
+    if (before && is_merged_inside(document, key, *before, items[i + 1]))
+      put_entry(document, result, items[i], merged(document, *before, items[i + 1]));
+  }
+  return result;
+}
+
+NodeId without(Document& document, NodeId mapping, std::string_view key) {
+  Node copy = document[mapping];
+  for (std::size_t i = 0; i + 1 < copy.items.size(); i += 2) {
+    if (document[copy.items[i]].text != key) continue;
+    const auto at = copy.items.begin() + static_cast<std::ptrdiff_t>(i);
+    copy.items.erase(at, at + 2);
+    break;
+  }
+  return document.add(std::move(copy));
+}
+
+/// The component's own mapping and where its paths begin; nullopt: reported.
+struct Component {
+  NodeId root = 0;
+  std::uint32_t source = 0;
+  std::string folder;
+};
+
+std::optional<Component> read_component(Translation& t, const std::string& text, Place at,
+                                        const std::string& folder) {
+  const auto refuse = [&](const std::string& why) {
+    t.diagnostics.error(at, why);
+    return std::nullopt;
+  };
+  if (const std::string problem = problem_of_path(text); !problem.empty())
+    return refuse("the component is " + problem);
+  if (is_remote(text))
+    return refuse("the component is " + in_quotes(text) +
+                  ", which dlaunch cannot fetch; name a file of this machine");
+  if (!t.input.foreign.read_file) return refuse("the component's file cannot be read here");
+  const std::string path = path_below(folder, without_file_scheme(text));
+  const auto content = t.input.foreign.read_file(path);
+  if (!content) return refuse("the component cannot be read: " + content.error().message);
+  t.sources.push_back({path, std::string(without_byte_order_mark(*content)), false});
+  Component component;
+  component.source = static_cast<std::uint32_t>(t.sources.size() - 1);
+  component.folder = fs::path(path).parent_path().string();
+  const auto root = read_yaml(t.sources, component.source, t.document, t.diagnostics);
+  if (!root) return std::nullopt;
+  if (t.document[*root].kind != NodeKind::mapping)
+    return refuse("the file " + in_quotes(path) + " holds no component");
+  component.root = *root;
+  return component;
+}
+
+}  // namespace
+
+void put_entry(Document& document, NodeId mapping, NodeId key, NodeId value) {
+  const std::string name = document[key].text;
+  std::vector<NodeId>& items = document[mapping].items;
+  for (std::size_t i = 0; i + 1 < items.size(); i += 2) {
+    if (document[items[i]].text != name) continue;
+    items[i] = key;
+    items[i + 1] = value;
+    return;
+  }
+  items.insert(items.end(), {key, value});
+}
+
+std::optional<CommandJob> with_component(Translation& t, NodeId keys) {
+  CommandJob job;
+  job.keys = keys;
+  job.given_inputs = value_of(t.document, keys, "inputs");
+  job.given_outputs = value_of(t.document, keys, "outputs");
+  // "Step-level overrides" of the preview of 2021.
+  if (const auto overrides = value_of(t.document, keys, "overrides");
+      overrides && t.document[*overrides].kind == NodeKind::mapping) {
+    job.keys = overridden(t.document, without(t.document, keys, "overrides"), *overrides);
+  }
+  const auto component = value_of(t.document, keys, "component");
+  if (!component) return job;
+  NodeId base = *component;
+  if (t.document[base].reported) return std::nullopt;
+  if (t.document[base].kind == NodeKind::scalar) {
+    const PlacedText name{t.document[base].text, t.document[base].place};
+    const auto read = read_component(t, name.text, name.place, t.input.foreign.folder);
+    if (!read) return std::nullopt;
+    job.folders.resize(read->source + 1);
+    job.folders[read->source] = read->folder;
+    job.component = name.text;
+    base = read->root;
+  } else if (t.document[base].kind != NodeKind::mapping) {
+    t.diagnostics.error(t.document[base].place, "component must be a file or a mapping");
+    return std::nullopt;
+  }
+  job.declared_inputs = value_of(t.document, base, "inputs");
+  job.declared_outputs = value_of(t.document, base, "outputs");
+  if (!job.declared_inputs) {
+    Node none;
+    none.kind = NodeKind::mapping;
+    job.declared_inputs = t.document.add(std::move(none));
+  }
+  job.keys = overridden(t.document, base, without(t.document, job.keys, "component"));
+  return job;
+}
+
+}  // namespace dlaunch::spec::azure
