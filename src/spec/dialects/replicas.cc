@@ -35,11 +35,9 @@ void refuse_no_command(Translation& t, const Replicas& replicas) {
 /// --set command=... is the whole command, as it is for files that have one.
 void note_args_left_out(Translation& t, const Replicas& replicas) {
   if (replicas.args.empty()) return;
-  const std::string note = "--set command is the whole command: the file's args " +
-                           in_quotes(shell_line(texts_of(replicas.args))) + " are not added to it";
-  const bool is_said = std::any_of(t.notes.begin(), t.notes.end(),
-                                   [&](const std::string& said) { return said.starts_with(note); });
-  if (!is_said) t.note_at(replicas.args.front().place, note);
+  t.note_at(replicas.args.front().place, "--set command is the whole command: the file's args " +
+                                             in_quotes(line_of(replicas.args)) +
+                                             " are not added to it");
 }
 
 }  // namespace
