@@ -304,9 +304,13 @@ def wait_for_ranks_on(box, node):
     wait_until(measures, f"ranks measure on {node.name}", 60, 0.02)
 
 
-def expect_no_measuring_folder():
-    """Of this lab: /tmp is its own."""
-    expect_equal([name for name in os.listdir("/tmp") if name.startswith("dlaunch-measure-")], [], "folders of measuring runs")
+def own_temporary_folder(box):
+    os.mkdir(box.path("tmp"))
+    return {"TMPDIR": box.path("tmp")}
+
+
+def expect_no_measuring_folder(box):
+    expect_equal(os.listdir(box.path("tmp")), [], "folders of measuring runs")
 
 
 @case(budget=240)
@@ -314,7 +318,7 @@ def a_node_that_is_lost_while_it_measures_is_replaced_by_a_spare(box):
     cluster = box.make_cluster(3)
     expect_measured(report(box))
     job(box, "hosts: [node1, node2, node3]\nnodes: 2\nspares: 1\ntimeouts: {lost_after: 6s, fence_after: 2s}\n")
-    run = box.start("run", "job.yaml", "--set", "preflight.checks=[node, reach, fabric]")
+    run = box.start("run", "job.yaml", "--set", "preflight.checks=[node, reach, fabric]", env=own_temporary_folder(box))
     wait_for_ranks_on(box, cluster[2])
     cluster[2].down()
     run.end(0, 180.0)
@@ -322,19 +326,19 @@ def a_node_that_is_lost_while_it_measures_is_replaced_by_a_spare(box):
     expect_in("replaced by node3", text(run.err), "by whom")
     expect_in("node3", text(run.out), "the spare has run it")
     expect("node2" not in text(run.out), f"who has run it: {text(run.out)}")
-    expect_no_measuring_folder()
+    expect_no_measuring_folder(box)
 
 
 @case(budget=180)
 def a_node_that_is_lost_while_it_measures_is_bad_in_the_table(box):
     cluster = box.make_cluster(2)
     expect_measured(report(box))
-    run = box.start("check", "--json", "--hosts", "node1,node2", "--ssh", box.cluster.ssh)
+    run = box.start("check", "--json", "--hosts", "node1,node2", "--ssh", box.cluster.ssh, env=own_temporary_folder(box))
     wait_for_ranks_on(box, cluster[2])
     cluster[2].down()
     run.end(75, 180.0)
     expect_equal(bad(json.loads(run.out)), [("fabric", ["node2"])], "who is bad")
-    expect_no_measuring_folder()
+    expect_no_measuring_folder(box)
 
 
 @case(alone=True)

@@ -21,10 +21,12 @@ struct Seeds {
   bool is_one = false;  // DLAUNCH_SIM_SEED
 };
 
-/// 1 to `usual`. DLAUNCH_SIM_SEED: just this one; DLAUNCH_SIM_SEEDS: that many.
+/// 1 to `usual`. DLAUNCH_SIM_SEED: just this one; DLAUNCH_SIM_SEEDS: up to that one, from
+/// DLAUNCH_SIM_FIRST on, so that several processes can share them.
 inline Seeds seeds(std::uint64_t usual) {
   if (const auto only = number_from_environment("DLAUNCH_SIM_SEED")) return {*only, *only, true};
-  return {1, number_from_environment("DLAUNCH_SIM_SEEDS").value_or(usual), false};
+  return {number_from_environment("DLAUNCH_SIM_FIRST").value_or(1),
+          number_from_environment("DLAUNCH_SIM_SEEDS").value_or(usual), false};
 }
 
 }  // namespace dlaunch::sim
