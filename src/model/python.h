@@ -19,7 +19,7 @@ struct PythonCommand {
 struct FoundProgram {
   std::string path;     // absolute; empty: it is not there
   std::string version;  // of Python: "3.11", or "3.11.4" in a virtual environment
-  std::string broken;   // of the path that was expected: why it cannot be used; empty: it is not there
+  std::string broken;   // why the expected path cannot be used; empty: nothing is there
   std::vector<std::string> imports;  // installed modules that the script imports
   std::vector<std::string> absent;   // modules that it imports and that were not found
   bool operator==(const FoundProgram&) const = default;

@@ -341,8 +341,9 @@ constexpr Field kFields[] = {
     {.key = "active_env",
      .kind = Kind::choice,
      .fallback = "required",
-     .help = "Whether a virtual or conda environment that is active here must be on every node that "
-             "uses it",
+     .help =
+         "Whether a virtual or conda environment that is active here must be on every node that "
+         "uses it",
      .words = kActiveEnvs,
      .write = to<&JobSpec::active_env>},
     {.key = "binding.cpus",

@@ -51,7 +51,7 @@ inline constexpr std::array kPmis{word("auto", Mpi::Pmi::automatic), word("pmix"
 inline constexpr std::array kMpiInits{word("required", Mpi::Init::required),
                                       word("optional", Mpi::Init::optional)};
 inline constexpr std::array kActiveEnvs{word("required", ActiveEnv::required),
-                                       word("optional", ActiveEnv::optional)};
+                                        word("optional", ActiveEnv::optional)};
 inline constexpr std::array kContainerRuntimes{
     word("auto", Container::Runtime::automatic),
     word("podman", Container::Runtime::podman),

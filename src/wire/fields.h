@@ -71,8 +71,8 @@ inline constexpr auto kFields<ExitStatus> =
 
 template <>
 inline constexpr auto kFields<StartFailure> = std::tuple{
-    field("step", &StartFailure::step), field("errno", &StartFailure::error_number, kErrno),
-    field("path", &StartFailure::path), field("search_path", &StartFailure::search_path),
+    field("step", &StartFailure::step),     field("errno", &StartFailure::error_number, kErrno),
+    field("path", &StartFailure::path),     field("search_path", &StartFailure::search_path),
     field("module", &StartFailure::module), field("near", &StartFailure::near)};
 
 template <>
@@ -256,15 +256,15 @@ inline constexpr auto kFields<CheckPlaces::Program> =
                field("search_path", &CheckPlaces::Program::search_path)};
 
 template <>
-inline constexpr auto kFields<PythonCommand> = std::tuple{
-    field("options", &PythonCommand::options), field("script", &PythonCommand::script),
-    field("module", &PythonCommand::module)};
+inline constexpr auto kFields<PythonCommand> =
+    std::tuple{field("options", &PythonCommand::options), field("script", &PythonCommand::script),
+               field("module", &PythonCommand::module)};
 
 template <>
-inline constexpr auto kFields<FoundProgram> = std::tuple{
-    field("path", &FoundProgram::path), field("version", &FoundProgram::version),
-    field("broken", &FoundProgram::broken), field("imports", &FoundProgram::imports),
-    field("absent", &FoundProgram::absent)};
+inline constexpr auto kFields<FoundProgram> =
+    std::tuple{field("path", &FoundProgram::path), field("version", &FoundProgram::version),
+               field("broken", &FoundProgram::broken), field("imports", &FoundProgram::imports),
+               field("absent", &FoundProgram::absent)};
 
 template <>
 inline constexpr auto kFields<CheckPlaces::Lookup> =
@@ -460,8 +460,7 @@ template <>
 inline constexpr auto kFields<CheckPlaces> =
     std::tuple{field("attempt", &CheckPlaces::attempt), field("workdir", &CheckPlaces::workdir),
                field("carried", &CheckPlaces::carried), field("programs", &CheckPlaces::programs),
-               field("files", &CheckPlaces::files),
-               field("lookups", &CheckPlaces::lookups),
+               field("files", &CheckPlaces::files),     field("lookups", &CheckPlaces::lookups),
                field("folders", &CheckPlaces::folders)};
 
 template <>
@@ -474,9 +473,9 @@ template <>
 inline constexpr auto kFields<ForgetOutput> = std::tuple{field("attempt", &ForgetOutput::attempt)};
 
 template <>
-inline constexpr auto kFields<PlacesMissing> = std::tuple{
-    field("attempt", &PlacesMissing::attempt), field("missing", &PlacesMissing::missing),
-    field("found", &PlacesMissing::found), field("folders", &PlacesMissing::folders)};
+inline constexpr auto kFields<PlacesMissing> =
+    std::tuple{field("attempt", &PlacesMissing::attempt), field("missing", &PlacesMissing::missing),
+               field("found", &PlacesMissing::found), field("folders", &PlacesMissing::folders)};
 
 template <>
 inline constexpr auto kFields<Resume> = std::tuple{

@@ -324,7 +324,7 @@ struct CheckPlaces {
   std::string workdir;  // absolute
   Environment carried;  // as in StartRanks
   std::vector<Program> programs;
-  std::vector<std::string> files;    // to be read; meant from the workdir
+  std::vector<std::string> files;  // to be read; meant from the workdir
   std::vector<Lookup> lookups{};
   std::vector<std::string> folders{};  // absolute; told where they are missing
   bool operator==(const CheckPlaces&) const = default;
