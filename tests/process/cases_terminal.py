@@ -183,7 +183,7 @@ def a_run_in_the_background_leaves_what_is_typed_to_the_shell(box):
 
 
 @case
-def nohup_and_detach_leave_the_terminal_alone(box):
+def detach_leaves_the_terminal_alone(box):
     run = box.start_on_terminal("run", "--detach", "--", "sh", "-c", f"readlink /proc/$$/fd/0; {box.rank} tell ready gate")
     box.expect_events(["ready 0"])
     wait_until(lambda: box.has_ended(run) or not stat_of(run.pid), "the front has handed over")
