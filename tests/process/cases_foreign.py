@@ -96,3 +96,17 @@ def references_of_a_container_reach_the_program(box):
     for line in ("it's $HOME", "0/1", "$(RANK)", "$(UNKNOWN)", "same"):
         expect_in(line + "\n", run.out.decode(), "what the program gets")
     expect_in("MASTER_PORT in env is not used", run.text, "what the operator overrides")
+
+
+@case
+def a_module_as_gcloud_is_told(box):
+    """Files of AI Platform mostly leave the program to gcloud's command line."""
+    box.write("config.yaml", "trainingInput: {scaleTier: CUSTOM, masterType: a, workerType: a, workerCount: 1}\n")
+    box.write("src/trainer/__init__.py", "")
+    box.write("src/trainer/task.py", "import os, sys\nprint('in', os.getcwd(), sys.argv[1:])\n")
+    run = box.start("run", "config.yaml", "--module-name", "trainer.task", "--package-path", "src/trainer", "--", "--lr", "0.1").end(0)
+    expect_equal(run.out.decode().count(f"in {box.path('src')} ['--lr', '0.1']"), 2, "ranks that ran the module")
+    run = box.start("run", "config.yaml", "--module", "trainer.task", "--package-path", "nothere").end(64)
+    expect_in("there is no such folder", run.text, "error")
+    run = box.start("run", "-n", "2", "--module", "trainer.task").end(64)
+    expect_in("dlaunch run -n 4 -- python3 -m trainer.task", run.text, "advice")
