@@ -3,6 +3,7 @@
 #pragma once
 
 #include <cstdint>
+#include <ctime>
 #include <optional>
 #include <string>
 #include <string_view>
@@ -26,6 +27,10 @@ inline constexpr std::uint64_t kMostBytes = std::uint64_t{2} << 30;
 [[nodiscard]] bool is_safe_path(std::string_view path);
 /// Whether a name in the workdir is never copied: of git's own data, and of dlaunch's.
 [[nodiscard]] bool is_left_out(std::string_view name);
+
+/// A file's time as it is compared and sent: nanoseconds since 1970. What 64 bits do not hold, before
+/// 1677 and after 2262, is the first or the last that they do.
+[[nodiscard]] std::int64_t nanoseconds(const timespec& time);
 
 /// What lstat(2) has found at a path.
 struct Found {
