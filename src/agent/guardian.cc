@@ -184,9 +184,10 @@ int guardian_main(AgentOptions options) {
   }
   options.read.reset();
   options.write.reset();
-  // No rank of ours may hold us by ptrace(2): it would outlive the job if it held the agent, too. A
-  // held agent is killed here; a stopped guardian goes on when its parent dies. Only the guardian,
-  // as others read more of the agent's /proc than of this one's (proc(5): it is root's from now on).
+  // A rank that holds guardian and agent by ptrace(2) would outlive its job; a stopped guardian
+  // goes on when its parent dies, and a held agent is killed by its guardian. The agent stays
+  // dumpable, because the files in /proc of a process that is not belong to root (proc(5)), and
+  // MPI's helper is executed from /proc/AGENT/fd.
   ::prctl(PR_SET_DUMPABLE, 0, 0, 0, 0);
   return run_guardian(agent, passes_signals, *progress, {options.session, options.node});
 }

@@ -28,8 +28,8 @@ inline constexpr std::uint64_t kMostBytes = std::uint64_t{2} << 30;
 /// Whether a name in the workdir is never copied: of git's own data, and of dlaunch's.
 [[nodiscard]] bool is_left_out(std::string_view name);
 
-/// A file's time as it is compared and sent: nanoseconds since 1970. What 64 bits do not hold, before
-/// 1677 and after 2262, is the first or the last that they do.
+/// A file's time as it is compared and sent: nanoseconds since 1970. What 64 bits do not hold,
+/// before 1677 and after 2262, is the first or the last that they do.
 [[nodiscard]] std::int64_t nanoseconds(const timespec& time);
 
 /// What lstat(2) has found at a path.
