@@ -94,11 +94,11 @@ Decision decide_file(const SyncEntry& wanted, const Found& found, bool is_ours) 
 
 }  // namespace
 
-std::int64_t nanoseconds(const timespec& time) {
+std::int64_t nanoseconds(std::int64_t seconds, std::int64_t rest) {
   std::int64_t result = 0;
-  if (__builtin_mul_overflow(std::int64_t{time.tv_sec}, kSecond, &result) ||
-      __builtin_add_overflow(result, std::int64_t{time.tv_nsec}, &result))
-    return time.tv_sec < 0 ? kFirst : kLast;
+  if (__builtin_mul_overflow(seconds, kSecond, &result) ||
+      __builtin_add_overflow(result, rest, &result))
+    return seconds < 0 ? kFirst : kLast;
   return result;
 }
 

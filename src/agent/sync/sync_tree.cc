@@ -118,7 +118,7 @@ sync::Found SyncTree::look(const std::string& path) {
   } else if (S_ISREG(info.st_mode)) {
     found.kind = sync::Found::Kind::file;
     found.size = static_cast<std::uint64_t>(info.st_size);
-    found.mtime = sync::nanoseconds(info.st_mtim);
+    found.mtime = sync::nanoseconds(info.st_mtim.tv_sec, info.st_mtim.tv_nsec);
   } else if (S_ISLNK(info.st_mode)) {
     found.kind = sync::Found::Kind::link;
     found.target.resize(4096);

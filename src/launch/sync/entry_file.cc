@@ -59,7 +59,7 @@ std::optional<ContentHash> EntryFile::take_samples(const std::string& root, Sync
   struct stat info {};
   if (!fd || ::fstat(fd.get(), &info) != 0 || !S_ISREG(info.st_mode)) return std::nullopt;
   entry.size = static_cast<std::uint64_t>(info.st_size);
-  entry.mtime = sync::nanoseconds(info.st_mtim);
+  entry.mtime = sync::nanoseconds(info.st_mtim.tv_sec, info.st_mtim.tv_nsec);
   return samples_of(fd.get(), entry.size);
 }
 
@@ -71,7 +71,8 @@ EntryFile::Outcome EntryFile::check() {
   }
   const auto size = static_cast<std::uint64_t>(info.st_size);
   if (!S_ISREG(info.st_mode)) return Outcome::changed;
-  if (size == size_ && sync::nanoseconds(info.st_mtim) == mtime_) return Outcome::good;
+  if (size == size_ && sync::nanoseconds(info.st_mtim.tv_sec, info.st_mtim.tv_nsec) == mtime_)
+    return Outcome::good;
   // Also a file that is written anew may be larger by now: the beginning must be what it was.
   const bool grown = samples_ && size > size_ && samples_of(fd_.get(), size_) == samples_;
   return grown ? Outcome::good : Outcome::changed;

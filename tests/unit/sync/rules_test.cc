@@ -41,13 +41,13 @@ const SyncEntry kLink{"a", Kind::link, 0, 0, 0, "b"};
 TEST(SyncTimes, BeyondWhatFitsTheyStayAtTheLimit) {
   constexpr std::int64_t kLast = std::numeric_limits<std::int64_t>::max();
   constexpr std::int64_t kFirst = std::numeric_limits<std::int64_t>::min();
-  EXPECT_EQ(nanoseconds({1, 5}), 1'000'000'005);
-  EXPECT_EQ(nanoseconds({-1, 999'999'999}), -1);
-  EXPECT_EQ(nanoseconds({9'223'372'036, 854'775'807}), kLast);
-  EXPECT_EQ(nanoseconds({9'223'372'036, 854'775'808}), kLast);
-  EXPECT_EQ(nanoseconds({15'032'385'535, 0}), kLast) << "2446, the last one of ext4";
-  EXPECT_EQ(nanoseconds({std::numeric_limits<std::int64_t>::max(), 999'999'999}), kLast);
-  EXPECT_EQ(nanoseconds({-20'000'000'000, 1}), kFirst);
+  EXPECT_EQ(nanoseconds(1, 5), 1'000'000'005);
+  EXPECT_EQ(nanoseconds(-1, 999'999'999), -1);
+  EXPECT_EQ(nanoseconds(9'223'372'036, 854'775'807), kLast);
+  EXPECT_EQ(nanoseconds(9'223'372'036, 854'775'808), kLast);
+  EXPECT_EQ(nanoseconds(15'032'385'535, 0), kLast) << "2446, the last one of ext4";
+  EXPECT_EQ(nanoseconds(std::numeric_limits<std::int64_t>::max(), 999'999'999), kLast);
+  EXPECT_EQ(nanoseconds(-20'000'000'000, 1), kFirst);
 }
 
 Found file(std::uint64_t size, std::int64_t mtime, std::uint32_t mode = 0644) {
