@@ -152,6 +152,11 @@ int guardian_main(AgentOptions options) {
   }
   options.read.reset();
   options.write.reset();
+  // A rank that holds guardian and agent by ptrace(2) would outlive its job; a stopped guardian
+  // goes on when its parent dies, and a held agent is killed by its guardian. The agent stays
+  // dumpable, because the files in /proc of a process that is not belong to root (proc(5)), and
+  // MPI's helper is executed from /proc/AGENT/fd.
+  ::prctl(PR_SET_DUMPABLE, 0, 0, 0, 0);
   return run_guardian(agent, std::move(options), *progress);
 }
 

@@ -89,7 +89,8 @@ std::string script_of(const LaunchPlan& plan, const MpirunInput& input,
                       const MpirunCommand& command, std::string exports) {
   for (const auto& [name, value] : command.environment)
     exports += "export " + name + '=' + spec::shell_quote(value) + '\n';
-  std::string text = "#!/bin/sh\n# " + plain_line(plan.name) + ": " + std::to_string(plan.hosts.size()) +
+  std::string text = "#!/bin/sh\n# " + plain_line(plan.name) + ": " +
+                     std::to_string(plan.hosts.size()) +
                      (plan.hosts.size() == 1 ? " node" : " nodes") + ", with mpirun of " +
                      std::string(name_of(input.kind)) + "\n";
   text += "cat >" + spec::shell_quote(input.hostfile) + " <<'END'\n" +

@@ -132,8 +132,7 @@ tl::unexpected<Error> refuse(const std::string& path, const std::string& why) {
 /// O_NONBLOCK: a FIFO in its place must not hold us up.
 Result<int> open_in(const std::string& folder) {
   const std::string path = own_path(folder);
-  UniqueFd file(
-      ::open(path.c_str(), O_RDWR | O_CREAT | O_NOFOLLOW | O_CLOEXEC | O_NONBLOCK, 0600));
+  UniqueFd file(::open(path.c_str(), O_RDWR | O_CREAT | O_NOFOLLOW | O_CLOEXEC | O_NONBLOCK, 0600));
   if (!file && errno == ELOOP)
     return refuse(path, "it is a symbolic link, which is not followed; remove it");
   if (!file) return refuse(path, errno_text(errno));

@@ -11,8 +11,8 @@ namespace dlaunch {
 
 struct CoreBinding {
   std::vector<std::vector<int>>
-      cpus;          // index = local rank: logical CPUs, ascending; empty: not bound
-  std::string note;  // how ranks are bound, or why they are not
+      cpus;                     // index = local rank: logical CPUs, ascending; empty: not bound
+  std::string note;             // how ranks are bound, or why they are not
   bool is_crowded_out = false;  // they are not, and would be if no other run held cores
   bool operator==(const CoreBinding&) const = default;
 };

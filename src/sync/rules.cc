@@ -1,6 +1,7 @@
 #include "sync/rules.h"
 
 #include <algorithm>
+#include <limits>
 
 namespace dlaunch::sync {
 
@@ -44,11 +45,19 @@ const char* name_of(Found::Kind kind) {
   return "a device or a socket";
 }
 
+constexpr std::int64_t kSecond = 1'000'000'000;
+constexpr std::int64_t kFirst = std::numeric_limits<std::int64_t>::min();
+constexpr std::int64_t kLast = std::numeric_limits<std::int64_t>::max();
+
 /// File systems that keep whole seconds cut the rest of a time off.
 bool is_same_time(std::int64_t found, std::int64_t expected) {
-  constexpr std::int64_t kSecond = 1'000'000'000;
-  const std::int64_t rest = (expected % kSecond + kSecond) % kSecond;
-  return found == expected || (found % kSecond == 0 && found == expected - rest);
+  const std::int64_t second = expected / kSecond - (expected % kSecond < 0 ? 1 : 0);
+  return found == expected || (found % kSecond == 0 && found / kSecond == second);
+}
+
+/// One that stands for many says nothing about a change.
+bool is_a_limit(std::int64_t time) {
+  return time == kFirst || time == kLast;
 }
 
 Decision decide_folder(const Found& found, bool is_ours) {
@@ -76,7 +85,7 @@ Decision decide_file(const SyncEntry& wanted, const Found& found, bool is_ours) 
   decision.late = found.kind == Found::Kind::folder;
   decision.replaces = found.kind != Found::Kind::nothing && !is_ours;
   if (found.kind != Found::Kind::file || found.size != wanted.size) return decision;
-  if (!is_same_time(found.mtime, wanted.mtime)) {
+  if (!is_same_time(found.mtime, wanted.mtime) || is_a_limit(wanted.mtime)) {
     decision.action = Decision::Action::compare;
     return decision;
   }
@@ -84,6 +93,14 @@ Decision decide_file(const SyncEntry& wanted, const Found& found, bool is_ours) 
 }
 
 }  // namespace
+
+std::int64_t nanoseconds(std::int64_t seconds, std::int64_t rest) {
+  std::int64_t result = 0;
+  if (__builtin_mul_overflow(seconds, kSecond, &result) ||
+      __builtin_add_overflow(result, rest, &result))
+    return seconds < 0 ? kFirst : kLast;
+  return result;
+}
 
 bool is_safe_path(std::string_view path) {
   if (path.empty() || path.size() > kLongestPath) return false;

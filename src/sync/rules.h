@@ -27,6 +27,11 @@ inline constexpr std::uint64_t kMostBytes = std::uint64_t{2} << 30;
 /// Whether a name in the workdir is never copied: of git's own data, and of dlaunch's.
 [[nodiscard]] bool is_left_out(std::string_view name);
 
+/// A file's time (seconds and nanoseconds of a timespec) as it is compared and sent: nanoseconds
+/// since 1970. What 64 bits do not hold, before 1677 and after 2262, is the first or the last value
+/// that they do.
+[[nodiscard]] std::int64_t nanoseconds(std::int64_t seconds, std::int64_t rest);
+
 /// What lstat(2) has found at a path.
 struct Found {
   enum class Kind : std::uint8_t { nothing, file, folder, link, other };

@@ -102,6 +102,20 @@ def a_first_sync_a_second_one_and_changes(box):
 
 
 @case
+def times_beyond_what_64_bits_of_nanoseconds_hold(box):
+    """They do not wrap into the past, where a build would take the file for an old one; the content decides whether it is sent."""
+    cluster = box.make_cluster(1)
+    job = Job(box)
+    far = 10_000_000_000  # seconds: in 2286; the limit is in 2262
+    for content in ("one", "two"):
+        os.utime(job.write("far", content), (far, far))
+        job.launch().end(0)
+        with open(job.on(cluster[1], "far"), encoding="utf-8") as file:
+            expect_equal(file.read(), content, "its content on the node")
+        expect_equal(os.stat(job.on(cluster[1], "far")).st_mtime_ns, (1 << 63) - 1, "its time on the node")
+
+
+@case
 def what_gitignore_names_and_git_itself_stay_here(box):
     cluster = box.make_cluster(1)
     job = Job(box)

@@ -7,6 +7,7 @@ import json
 import os
 import signal
 import subprocess
+import sys
 
 from case import case
 from cases_kernel import ALLOW, ERRNO, JUMP_IF_EQUAL, LOAD, RETURN, Instruction, Program
@@ -317,6 +318,47 @@ def the_next_run_ends_what_a_run_left_of_which_all_was_killed(box):
         run.code = -signal.SIGKILL
         box.start("run", "--set", "logs.dir=runs-2", "--", "true", before=cgroup.enter).end(0, left=4)
         box.expect_nobody("after the next run", SOON)
+
+
+HOLD = '''
+import ctypes, os, signal, sys
+SEIZE, INTERRUPT = 0x4206, 0x4207  # of linux/ptrace.h
+libc = ctypes.CDLL(None, use_errno=True)
+with open(f"/proc/{os.getppid()}/stat", encoding="utf-8") as file:
+    guardian = int(file.read().rpartition(")")[2].split()[1])
+def hold(pid):
+    if libc.ptrace(SEIZE, pid, None, None) != 0:
+        return os.strerror(ctypes.get_errno())
+    libc.ptrace(INTERRUPT, pid, None, None)
+    return "held"
+told = f"guardian: {hold(guardian)}, agent: {hold(os.getppid())}"
+with open(sys.argv[1] + ".new", "w", encoding="utf-8") as file:
+    file.write(told)
+os.rename(sys.argv[1] + ".new", sys.argv[1])
+while True:
+    signal.pause()
+'''
+
+
+@case
+def a_rank_that_holds_the_agent_by_ptrace_ends_with_the_job(box):
+    """As an ordinary user, who may trace all processes of his own that are dumpable."""
+    options = as_nobody(box)
+    if not options:
+        raise Skip("needs root, to become another user")
+    told = os.path.join(options["cwd"], "told")
+    run = box.start("run", "--set", "timeouts.fence_after=2s", "--set", "timeouts.lost_after=6s", "--",
+                    sys.executable, "-c", HOLD, told, **options)
+    wait_until(lambda: os.path.exists(told), "the rank has tried", 15, 0.02)
+    with open(told, encoding="utf-8") as file:
+        words = file.read()
+    expect_in("guardian: Operation not permitted", words, "what the rank could do")
+    expect("agent: held" in words or "agent: Operation not permitted" in words, words)
+    run.signal(signal.SIGKILL)
+    wait_gone([run.pid], "the front")
+    run.code = -signal.SIGKILL
+    box.reap()
+    box.expect_nobody("after the front's end", 15.0)
 
 
 # --- how ranks run away, in every mode

@@ -31,8 +31,8 @@ namespace dlaunch {
 namespace {
 
 constexpr int kBacklog = 8;
-// Nobody can tell whose a queue is that is full, so this one is not, even while the agent is stopped
-// and is_there() looks again and again.
+// The owner of a socket whose queue is full cannot be asked for. So this queue must not fill up
+// when is_there() looks many times for an agent that is stopped.
 constexpr int kNamelessBacklog = 1024;
 constexpr int kSocketListens = 0x10000;  // __SO_ACCEPTCON of linux/net.h
 constexpr std::time_t kKeepWords = 24L * 60 * 60;
@@ -89,7 +89,8 @@ std::vector<NamelessAddress> listeners_of(SessionId id) {
     std::istringstream words(line);
     std::string number, references, protocol, type, state, inode, name;
     unsigned flags = 0;
-    words >> number >> references >> protocol >> std::hex >> flags >> type >> state >> inode >> name;
+    words >> number >> references >> protocol >> std::hex >> flags >> type >> state >> inode >>
+        name;
     if (words && (flags & kSocketListens) != 0 && name.starts_with(beginning))
       found.push_back(nameless_address(name.substr(1)));
   }
@@ -107,10 +108,10 @@ UniqueFd impatient_socket() {
 
 struct Nameless {
   UniqueFd connection;   // to a listener of our user
-  bool is_full = false;  // a queue is, of whoever it may be
+  bool is_full = false;  // the queue of a listener is, which may be another user's
 };
 
-/// Waits for nobody: a listener of another user may have made its queue full.
+/// Does not wait: a listener of another user may have filled its own queue.
 Nameless connect_nameless(SessionId id) {
   Nameless result;
   for (const NamelessAddress& to : listeners_of(id)) {

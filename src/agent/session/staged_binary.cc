@@ -25,8 +25,8 @@ std::string own_path() {
   return size > 0 ? std::string(text, static_cast<std::size_t>(size)) : kOwn;
 }
 
-/// The linker writes the section headers last. Zeros in the place of the last one, or nothing, are a
-/// file of which the end is missing; a file that never had any says so.
+/// The linker writes the section headers last. Zeros in the place of the last one, or nothing, are
+/// a file of which the end is missing; a file that never had any says so.
 bool has_its_end(int file) {
   ElfW(Ehdr) header{};
   if (::pread(file, &header, sizeof header, 0) != sizeof header) return false;
@@ -52,8 +52,8 @@ Status check_staged_binary(const std::string& build_id, std::uint64_t size) {
     return fail_errno(exit_code::kCannotExecute, "open " + own_path(), errno);
   const auto there = static_cast<std::uint64_t>(about.st_size);
   if (size != 0 && there != size)
-    return tl::unexpected(damaged("it has " + std::to_string(there) + " bytes and not " +
-                                  std::to_string(size)));
+    return tl::unexpected(
+        damaged("it has " + std::to_string(there) + " bytes and not " + std::to_string(size)));
   if (!has_its_end(file.get())) return tl::unexpected(damaged("its end is missing"));
   return {};
 }

@@ -25,10 +25,6 @@ int result(int returned) {
   return returned == 0 ? 0 : errno;
 }
 
-std::int64_t nanoseconds(const timespec& time) {
-  return std::int64_t{time.tv_sec} * kBillion + time.tv_nsec;
-}
-
 timespec time_of(std::int64_t nanoseconds) {
   std::int64_t seconds = nanoseconds / kBillion;
   std::int64_t rest = nanoseconds % kBillion;
@@ -122,7 +118,7 @@ sync::Found SyncTree::look(const std::string& path) {
   } else if (S_ISREG(info.st_mode)) {
     found.kind = sync::Found::Kind::file;
     found.size = static_cast<std::uint64_t>(info.st_size);
-    found.mtime = nanoseconds(info.st_mtim);
+    found.mtime = sync::nanoseconds(info.st_mtim.tv_sec, info.st_mtim.tv_nsec);
   } else if (S_ISLNK(info.st_mode)) {
     found.kind = sync::Found::Kind::link;
     found.target.resize(4096);

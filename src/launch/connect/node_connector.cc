@@ -68,6 +68,14 @@ std::vector<std::string> local_agent(std::uint64_t session, NodeIndex node, bool
   return argv;
 }
 
+/// As it can be typed on the node.
+std::string staged_path(int place, const std::string& build_id) {
+  std::string folder = kPlaces[place];
+  if (const std::size_t at = folder.rfind("UID"); at != std::string::npos)
+    folder.replace(at, 3, "$(id -u)");
+  return folder + '/' + build_id + "/dlaunch";
+}
+
 std::string said(const std::string& errors) {
   const std::string line = telling_line(errors);
   return line.empty() ? "" : ": " + line;
@@ -83,8 +91,8 @@ struct Opening {
 
   enum class Step { agent, upload };
   Step step = Step::agent;
-  int place = -1;       // where the binary was put, or is being put
-  std::string trouble;  // why earlier tries did not succeed
+  int place = -1;                    // where the binary was put, or is being put
+  std::string trouble;               // why earlier tries did not succeed
   bool without_new_options = false;  // SshRequest::old_ssh of this ssh
   std::shared_ptr<SshProcess> process;
   UniqueFd input;  // its stdin, while nothing is uploaded
@@ -393,8 +401,7 @@ void NodeConnector::State::hand_over(Opening& opening) {
   opening.process->release();
   connection.last_words = [process = opening.process, program = program_of(settings.connect),
                            remote = connection.remote](int status) {
-    return remote ? end_of_connection({status, program, process->errors(), ""})
-                  : std::string();
+    return remote ? end_of_connection({status, program, process->errors(), ""}) : std::string();
   };
   if (!connection.read) {
     return answer(opening.node, fail(exit_code::kNodeLost, "too many open files (ulimit -n)"));
@@ -480,10 +487,10 @@ void NodeConnector::State::process_ended(Opening& opening, int status) {
   }
   if (failure.kind == Kind::cannot_execute && opening.step == Opening::Step::agent) {
     if (opening.place < 0) return stage(opening);
-    return answer(opening.node, fail(exit_code::kNodeLost, failure.text + "; try there: " +
-                                                               kPlaces[opening.place] + '/' +
-                                                               settings.build_id +
-                                                               "/dlaunch --version"));
+    return answer(opening.node,
+                  fail(exit_code::kNodeLost, failure.text + "; try there: " +
+                                                 staged_path(opening.place, settings.build_id) +
+                                                 " --version"));
   }
   answer(opening.node, fail(exit_code::kNodeLost, failure.text));
 }

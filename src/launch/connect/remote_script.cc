@@ -12,8 +12,8 @@ std::string for_any_shell(const std::string& script) {
   return "exec /bin/sh -c '" + script + "'";
 }
 
-// Of the connection's stdin, which an rc file may have closed or replaced by /dev/null. A closed one
-// cannot be duplicated; a failed redirection of true(1) is not the end of the shell, of ":" it is.
+// An rc file may have closed stdin or replaced it by /dev/null. A closed one cannot be duplicated;
+// this is tried with true(1), because a redirection of ":" that fails ends a POSIX shell.
 constexpr const char* kNoStdin =
     R"sh(nothing() { echo "$m failed its stdin is $1 and not the connection: an rc file of the login shell there )sh"
     R"sh((exec </dev/null) or an option of the connection (ssh -n) has replaced it"; exit 1; }; )sh"

@@ -15,8 +15,8 @@ namespace {
 // ssh_config(5). A master connection of the user's carries at most MaxSessions (10) sessions and
 // ends with its owner; forwardings of the config would fail the second time, with
 // ExitOnForwardFailure even for good; a terminal (which an escape character needs, too), a command
-// or a local command of the config would write into the channel. Failures are explained in ssh's own
-// words: QUIET hides them, DEBUG buries them, and a picture of the host key follows them.
+// or a local command of the config would write into the channel. Failures are explained in ssh's
+// own words: QUIET hides them, DEBUG buries them, and a picture of the host key follows them.
 constexpr std::array<const char*, 10> kUndisturbed = {
     "ControlMaster=no", "ControlPath=none",        "ClearAllForwardings=yes",
     "ForwardX11=no",    "ExitOnForwardFailure=no", "RemoteCommand=none",
@@ -30,8 +30,8 @@ struct Option {
   const char* name;
   const char* value;
 };
-constexpr std::array<Option, 3> kSince87 = {{
-    {"stdinnull", "no"}, {"sessiontype", "default"}, {"forkafterauthentication", "no"}}};
+constexpr std::array<Option, 3> kSince87 = {
+    {{"stdinnull", "no"}, {"sessiontype", "default"}, {"forkafterauthentication", "no"}}};
 
 std::vector<std::string> words_of(const std::string& text) {
   std::istringstream stream(text);

@@ -8,6 +8,7 @@
 #include <unistd.h>
 
 #include "os/content_hash.h"
+#include "sync/rules.h"
 
 namespace dlaunch {
 
@@ -16,10 +17,6 @@ namespace {
 constexpr int kRead = O_RDONLY | O_NOFOLLOW | O_NONBLOCK | O_CLOEXEC;
 constexpr std::uint64_t kSamples = 16;
 constexpr std::uint64_t kSampleBytes = 16 * 1024;
-
-std::int64_t nanoseconds(const timespec& time) {
-  return std::int64_t{time.tv_sec} * 1'000'000'000 + time.tv_nsec;
-}
 
 /// Of the first `size` bytes, from their beginning to their end; none: they cannot be read.
 std::optional<ContentHash> samples_of(int fd, std::uint64_t size) {
@@ -62,7 +59,7 @@ std::optional<ContentHash> EntryFile::take_samples(const std::string& root, Sync
   struct stat info {};
   if (!fd || ::fstat(fd.get(), &info) != 0 || !S_ISREG(info.st_mode)) return std::nullopt;
   entry.size = static_cast<std::uint64_t>(info.st_size);
-  entry.mtime = nanoseconds(info.st_mtim);
+  entry.mtime = sync::nanoseconds(info.st_mtim.tv_sec, info.st_mtim.tv_nsec);
   return samples_of(fd.get(), entry.size);
 }
 
@@ -74,7 +71,8 @@ EntryFile::Outcome EntryFile::check() {
   }
   const auto size = static_cast<std::uint64_t>(info.st_size);
   if (!S_ISREG(info.st_mode)) return Outcome::changed;
-  if (size == size_ && nanoseconds(info.st_mtim) == mtime_) return Outcome::good;
+  if (size == size_ && sync::nanoseconds(info.st_mtim.tv_sec, info.st_mtim.tv_nsec) == mtime_)
+    return Outcome::good;
   // Also a file that is written anew may be larger by now: the beginning must be what it was.
   const bool grown = samples_ && size > size_ && samples_of(fd_.get(), size_) == samples_;
   return grown ? Outcome::good : Outcome::changed;

@@ -185,7 +185,7 @@ void WorkdirLister::look_at(const Level& level, const std::string& name) {
   if (!S_ISREG(info.st_mode)) return special_.push_back(entry.path);
   entry.mode = info.st_mode & kPermissions;
   entry.size = static_cast<std::uint64_t>(info.st_size);
-  entry.mtime = std::int64_t{info.st_mtim.tv_sec} * 1'000'000'000 + info.st_mtim.tv_nsec;
+  entry.mtime = sync::nanoseconds(info.st_mtim.tv_sec, info.st_mtim.tv_nsec);
   add(std::move(entry));
 }
 

@@ -27,7 +27,9 @@ class CoreLocksTest : public ::testing::Test {
   void TearDown() override { std::filesystem::remove_all(folder_); }
 
   [[nodiscard]] CoreLocks open() const { return CoreLocks::open(folder_).value(); }
-  [[nodiscard]] std::string file() const { return folder_ + "/dlaunch-cores-" + std::to_string(::geteuid()); }
+  [[nodiscard]] std::string file() const {
+    return folder_ + "/dlaunch-cores-" + std::to_string(::geteuid());
+  }
 
   std::string folder_;
 };
@@ -208,7 +210,8 @@ TEST_F(CoresOfTwoUsers, NobodyElseCanLockTheFileOrReadIt) {
 
 TEST_F(CoresOfTwoUsers, AFileThatIsNotOfTheUserInItsNameClaimsNothing) {
   // Of root in this test, and then open to all.
-  for (const auto& [name, mode] : {std::pair{"dlaunch-cores-1234", 0600}, {"dlaunch-cores-0", 0666}}) {
+  for (const auto& [name, mode] :
+       {std::pair{"dlaunch-cores-1234", 0600}, {"dlaunch-cores-0", 0666}}) {
     const std::string path = folder_ + "/" + name;
     const int forged = ::open(path.c_str(), O_RDWR | O_CREAT, 0600);
     ASSERT_EQ(::fchmod(forged, static_cast<mode_t>(mode)), 0);

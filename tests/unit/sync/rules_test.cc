@@ -1,5 +1,7 @@
 #include "sync/rules.h"
 
+#include <limits>
+
 #include <gtest/gtest.h>
 
 namespace dlaunch::sync {
@@ -36,6 +38,18 @@ const SyncEntry kFile{"a", Kind::file, 0644, 10, 1000, ""};
 const SyncEntry kFolder{"a", Kind::folder, 0755, 0, 0, ""};
 const SyncEntry kLink{"a", Kind::link, 0, 0, 0, "b"};
 
+TEST(SyncTimes, BeyondWhatFitsTheyStayAtTheLimit) {
+  constexpr std::int64_t kLast = std::numeric_limits<std::int64_t>::max();
+  constexpr std::int64_t kFirst = std::numeric_limits<std::int64_t>::min();
+  EXPECT_EQ(nanoseconds(1, 5), 1'000'000'005);
+  EXPECT_EQ(nanoseconds(-1, 999'999'999), -1);
+  EXPECT_EQ(nanoseconds(9'223'372'036, 854'775'807), kLast);
+  EXPECT_EQ(nanoseconds(9'223'372'036, 854'775'808), kLast);
+  EXPECT_EQ(nanoseconds(15'032'385'535, 0), kLast) << "2446, the last one of ext4";
+  EXPECT_EQ(nanoseconds(std::numeric_limits<std::int64_t>::max(), 999'999'999), kLast);
+  EXPECT_EQ(nanoseconds(-20'000'000'000, 1), kFirst);
+}
+
 Found file(std::uint64_t size, std::int64_t mtime, std::uint32_t mode = 0644) {
   return {Found::Kind::file, mode, size, mtime};
 }
@@ -55,6 +69,7 @@ struct Row {
 
 TEST(Decide, Table) {
   const SyncEntry older{"a", Kind::file, 0644, 7, 900, ""};
+  const SyncEntry far{"a", Kind::file, 0644, 10, std::numeric_limits<std::int64_t>::max(), ""};
   const SyncEntry other_link{"a", Kind::link, 0, 0, 0, "c"};
   const Row rows[] = {
       {"new file", kFile, kNothing, nullptr, {Action::send}},
@@ -66,6 +81,11 @@ TEST(Decide, Table) {
        nullptr,
        {Action::compare, false, false, true}},
       {"mode", kFile, file(10, 1000, 0755), nullptr, {Action::set_mode}},
+      {"a time beyond the limit",
+       far,
+       file(10, far.mtime),
+       nullptr,
+       {Action::compare, false, false, true}},
       {"other time", kFile, file(10, 999), nullptr, {Action::compare, false, false, true}},
       {"other size, foreign", kFile, file(11, 1000), nullptr, {Action::send, false, false, true}},
       {"ours and older", kFile, file(7, 900), &older, {Action::send}},

@@ -56,7 +56,8 @@ TEST(SshCommand, AnOldSshGetsNoOptionThatItLacks) {
   // Of OpenSSH 8.4 (process_config_line_depth() in readconf.c), and what is the user's own.
   const std::string complaint = "Bad configuration option: ";
   EXPECT_TRUE(is_too_new_an_option("command-line: line 0: " + complaint + "stdinnull\r\n"));
-  EXPECT_FALSE(is_too_new_an_option("/home/me/.ssh/config: line 3: " + complaint + "stdinnull\r\n"));
+  EXPECT_FALSE(
+      is_too_new_an_option("/home/me/.ssh/config: line 3: " + complaint + "stdinnull\r\n"));
   EXPECT_FALSE(is_too_new_an_option("command-line: line 0: " + complaint + "usekeychain\r\n"));
 }
 
