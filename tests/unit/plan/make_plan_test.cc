@@ -113,7 +113,8 @@ TEST(MakePlan, NothingLeftOfTheGpus) {
   JobSpec spec = list_job();
   spec.processes_per_node.kind = ProcessesPerNode::Kind::gpu;
   EXPECT_EQ(error_of(spec, cluster).message,
-            "\"processes_per_node: gpu\" but node0 has no GPU that the job may use");
+            "\"processes_per_node: gpu\" but node0 has no GPU that the job may use\n"
+            "         try: -n N, a number of processes without regard to GPUs");
 }
 
 TEST(MakePlan, SaysThatGpusAreShared) {

@@ -65,7 +65,8 @@ TEST(Place, GpuNeedsAGpuOnEveryNode) {
       ElementsAre(3, 2));
   const Error error =
       error_of(with_ppn(ProcessesPerNode::Kind::gpu), fake_cluster({{.gpus = 3}, {}}));
-  EXPECT_EQ(error.message, "\"processes_per_node: gpu\" but node1 has no GPU");
+  EXPECT_EQ(error.message, "\"processes_per_node: gpu\" but node1 has no GPU\n"
+            "         try: -n N, a number of processes without regard to GPUs");
   EXPECT_EQ(error.exit_code, exit_code::kJobFile);
 }
 
