@@ -40,6 +40,11 @@ void SideProcess::begin(Work work, std::chrono::milliseconds limit, Done done) {
   limit_.after(limit, [this] { finish(fail(exit_code::kTimeLimit, "no answer in time")); });
 }
 
+void SideProcess::cancel() {
+  end();
+  done_ = nullptr;
+}
+
 void SideProcess::hear() {
   constexpr std::size_t kMost = std::size_t{1} << 20U;
   std::array<char, 4096> bytes{};

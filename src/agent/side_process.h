@@ -30,6 +30,8 @@ class SideProcess {
 
   /// One that is under way is given up without an answer. The answer is at most 1 MiB.
   void begin(Work work, std::chrono::milliseconds limit, Done done);
+  /// Gives one that is under way up without an answer.
+  void cancel();
   [[nodiscard]] bool is_under_way() const { return answer_ != nullptr; }
 
  private:

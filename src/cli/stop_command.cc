@@ -29,6 +29,8 @@ namespace {
 constexpr std::chrono::seconds kMargin{30};
 /// So long after its ranks should have been killed a launcher cannot do it, and we do.
 constexpr std::chrono::seconds kKillAfter{5};
+/// Where the launcher is not stuck it may be clearing containers up, for which it has 20 s.
+constexpr std::chrono::seconds kKillAfterAll{25};
 constexpr std::chrono::seconds kKillLimit{3};
 /// So long a file may take to be read.
 constexpr std::chrono::seconds kFileLimit{10};
@@ -128,6 +130,9 @@ class DirectEnd {
     stuck_for_ = stuck.empty() ? 0 : stuck_for_ + 1;
     if (killed_ > 0 || stuck_for_ == kGiveUpAfter) tell_front();
     return !gave_up();
+  }
+  [[nodiscard]] bool launcher_is_stuck() const {
+    return !find_stuck(launcher_processes(record_.engine.pid)).empty();
   }
   [[nodiscard]] bool gave_up() const { return stuck_for_ >= kGiveUpAfter; }
   [[nodiscard]] std::string text() const {
@@ -229,7 +234,10 @@ struct StopCommand {
                      static_cast<long long>(grace / std::chrono::seconds(1)));
       pollfd watched{engine, POLLIN, 0};
       ended = ::poll(&watched, 1, 1000) > 0;
-      if (!ended && waited >= grace + kKillAfter && !helper.help()) break;
+      const bool is_late = !ended && waited >= grace + kKillAfter;
+      const bool must_help =
+          is_late && (waited >= grace + kKillAfterAll || helper.launcher_is_stuck());
+      if (must_help && !helper.help()) break;
     }
     if (terminal) std::fprintf(stderr, "\r\x1b[K");
     if (!ended && helper.gave_up())

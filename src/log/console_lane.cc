@@ -84,7 +84,7 @@ void ConsoleLane::write_without_thread(std::chrono::milliseconds limit) {
     gather(batch, kSmallWrite);
     const ssize_t n = ::writev(fd_, batch.pieces.data(), batch.count);
     const std::size_t looked_at = std::exchange(in_flight_, 0);
-    if (n < 0 && errno == EINTR) continue;
+    if (n < 0 && (errno == EINTR || errno == EAGAIN)) continue;
     n < 0 ? give_up(errno) : accept(static_cast<std::size_t>(n), looked_at);
     progress_();
   }

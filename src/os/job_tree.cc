@@ -10,6 +10,7 @@
 
 #include "os/clock.h"
 #include "os/containment.h"
+#include "os/proc_file.h"
 #include "os/stuck.h"
 
 namespace dlaunch {
@@ -28,6 +29,12 @@ bool has_ended(pid_t pid) {
   return state == '\0' || state == 'Z' || state == 'X';
 }
 
+/// A guardian cannot be traced (PR_SET_DUMPABLE), so only root may read which program it is
+/// (proc(5)); what it calls itself anybody may (os/process_title.h).
+bool is_guardian(pid_t pid) {
+  return read_proc_file("/proc/" + std::to_string(pid) + "/comm").starts_with("dlaunch-guardia");
+}
+
 /// Of its own program: forks of the engine, or our binary started again.
 std::vector<pid_t> own_children(pid_t pid, const std::string& program) {
   std::vector<pid_t> own = children_of(pid);
@@ -44,7 +51,11 @@ LauncherTree launcher_tree(pid_t engine) {
   const std::string program = program_of(engine);
   LauncherTree tree;
   if (program.empty()) return tree;
-  tree.guardians = own_children(engine, program);
+  tree.guardians = children_of(engine);
+  std::erase_if(tree.guardians, [&](pid_t child) {
+    const std::string own = program_of(child);
+    return own.empty() ? !is_guardian(child) : own != program;
+  });
   for (const pid_t guardian : tree.guardians) {
     const auto agents = own_children(guardian, program);
     tree.agents.insert(agents.begin(), agents.end());

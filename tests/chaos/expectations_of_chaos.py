@@ -11,7 +11,7 @@ from expectations import expect, expect_equal
 FILLER = "abcdefghijklmnopqrstuvwxyz" * 4
 # What an agent that is killed takes with it: a full pipe (pipe(7)) and what it has read and not written yet.
 LOST_WITH_AGENT = 2 * 65536
-KNOWN = re.compile(r"^(job\.yaml|plan\.json|events\.jsonl|summary\.json|run\.json|attempt-0(/rank-\d+\.(out|err))?)$")
+KNOWN = re.compile(r"^(job\.yaml|plan\.json|events\.jsonl|summary\.json|run\.json|attempt-0(/(rank-\d+\.(out|err)|(local|remote)\.times))?)$")
 
 
 class Record:

@@ -26,9 +26,10 @@ namespace {
 
 using Step = StartFailure::Step;
 
-// All Pythons that are asked, together: within timeouts.connect as it is by default.
-constexpr std::chrono::seconds kAsking{10};
-constexpr std::chrono::seconds kMoment{2};  // more, for what hangs
+// All Pythons that are asked, together: within a timeouts.connect of 10 s, too. After that a module
+// counts as there.
+constexpr std::chrono::milliseconds kAsking{4000};
+constexpr std::chrono::milliseconds kMoment{1000};  // more, for what hangs
 
 std::string inside(const std::string& folder, const std::string& path) {
   return path.starts_with('/') ? path : folder + '/' + path;
@@ -203,7 +204,10 @@ PlaceLook look_for_places(const wire::CheckPlaces& wanted, const Environment& lo
 }
 
 void PlaceCheck::begin(const wire::CheckPlaces& wanted, const Environment& login) {
-  if (process_.is_under_way()) finish();
+  if (process_.is_under_way()) {
+    process_.cancel();
+    finish();
+  }
   PlaceLook look = look_for_places(wanted, login);
   answer_ = std::move(look.answer);
   if (look.unseen.empty()) return finish();

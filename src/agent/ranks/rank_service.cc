@@ -131,6 +131,7 @@ void RankService::begin_attempt(const wire::StartRanks& request) {
   begun_ = active_ = true;
   ending_ = closed_ = told_stuck_ = false;
   killed_before_.clear();
+  kill_pause_ = kKillRound;
   alive_ = 0;
   counted_descriptors_ = false;
   running_.clear();

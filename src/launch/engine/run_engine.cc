@@ -173,10 +173,9 @@ Result<Event> RunEngine::wait(std::optional<MonotonicTime> deadline) {
 /// When to ask again; nullopt: nothing waits.
 std::optional<MonotonicTime> RunEngine::write_due_events() {
   if (!events_ || !events_->due()) return std::nullopt;
-  // Whatever has become of the wall clock meanwhile.
-  const auto left =
-      std::min<MonotonicTime>(*events_->due() - wall_now(), MonotonicTime(EventLog::kMostWait));
-  if (left > MonotonicTime(0)) return monotonic_now() + left;
+  const MonotonicTime left = *events_->due() - wall_now();
+  // More: the wall clock was set back meanwhile.
+  if (left > MonotonicTime(0) && left <= EventLog::kMostWait) return monotonic_now() + left;
   (void)events_->flush();
   return std::nullopt;
 }
@@ -419,7 +418,7 @@ bool RunEngine::runs_on(Rank rank, NodeIndex node) const {
 void RunEngine::show(NodeIndex node, const wire::OutputView& data) {
   if (!runs_on(data.rank, node)) return;
   collector_.add(node, data);
-  if (plan_->nodes[node.value].is_remote) note_time(data);
+  if (plan_->nodes[node.value].is_remote && data.attempt == plan_->attempt) note_time(data);
   router_.add(data);
   tell_if_stdout_broke();
 }

@@ -35,6 +35,7 @@ void RunEngine::run_until(Condition condition, Duration limit) {
   while (!condition() && monotonic_now() < end && !is_overdue()) {
     const auto step =
         std::min<MonotonicTime>(end, monotonic_now() + std::chrono::milliseconds(200));
+    (void)write_due_events();
     loop_.run_one(step);
     if (made() != progress) {
       progress = made();
@@ -116,7 +117,6 @@ void RunEngine::collect_after(const Event& event) {
 /// However much there is to fetch: as long as it comes, and nobody has had enough of it.
 void RunEngine::collect_output() {
   collector_.fetch_rest();
-  cancelled_while_collecting_ = false;
   const MonotonicTime tell_at = monotonic_now() + kTellCollecting;
   bool told = options_.quiet;
   const auto done = [&] {
@@ -169,14 +169,13 @@ void RunEngine::drain_console() {
     if (given_up_[stream == Stream::out ? 0 : 1]) continue;
     std::size_t before = console_.pending(stream);
     while (before > 0 && !console_.drain(stream, kConsoleStall)) {
-      loop_.poll();  // the front may ask whether we are there
+      if (finishing_) loop_.poll();  // signals, and the front's question whether we are there
       const std::size_t now = console_.pending(stream);
       if (now >= before) {
         give_up_stalled_console();
         break;
       }
       before = now;
-      if (finishing_) loop_.poll();  // signals come there
       if (!is_overdue()) continue;
       given_up_[stream == Stream::out ? 0 : 1] = true;
       break;
@@ -225,6 +224,7 @@ int RunEngine::finish(RunReport report) {
   if (report.cause != Cause::success || !options_.quiet) console_.write(Stream::err, summary);
   if (std::string errors = hand_over_.agent_errors(); !errors.empty()) say(std::move(errors));
   drain_console();
+  if (events_) (void)events_->flush();
   return report.exit_code;
 }
 

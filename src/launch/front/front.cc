@@ -63,12 +63,12 @@ class Front {
     while (true) {
       const bool wants_stdin = stdin_open_ && stdin_welcome_ && !asking_;
       // What is typed then is for the shell. Nothing tells when we are in the foreground again.
-      const bool must_wait = wants_stdin && is_in_background();
+      const bool must_wait = (wants_stdin || prompt_.fd() >= 0) && is_in_background();
       std::array<pollfd, 5> watched{{{engine_end_.get(), POLLIN, 0},
                                      {signals_.get(), POLLIN, 0},
                                      {link_.get(), POLLIN, 0},
                                      {wants_stdin && !must_wait ? STDIN_FILENO : -1, POLLIN, 0},
-                                     {prompt_.fd(), POLLIN, 0}}};
+                                     {must_wait ? -1 : prompt_.fd(), POLLIN, 0}}};
       const auto look = std::chrono::duration_cast<std::chrono::milliseconds>(until_next_look());
       const int limit = must_wait ? kLookForTerminal : static_cast<int>(look.count());
       // EINTR: stopped and continued

@@ -38,7 +38,7 @@ Duration beat_for(const Session::Settings& settings) {
 /// Codes that a program which connects does not end with by itself; whatever else happened, the way
 /// back tells.
 bool is_agents_end(int code) {
-  return code == kAgentStopped || code == kAgentFenced ||
+  return code == kAgentStopped || code == kAgentFenced || code == kAgentStuck ||
          (code > exit_code::kSignalBase && code < 255);  // 255 is ssh's own, ssh(1)
 }
 
