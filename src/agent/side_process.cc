@@ -52,7 +52,7 @@ void SideProcess::hear() {
   }
   process_ = -1;  // it has ended, or is about to: the agent reaps it
   if (heard_.empty())
-    return finish(fail(exit_code::kInternal, "the process that looks ended without an answer"));
+    return finish(fail(exit_code::kInternal, "the process that checks ended without an answer"));
   finish(std::move(heard_));
 }
 

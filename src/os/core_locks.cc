@@ -140,7 +140,7 @@ Result<int> open_in(const std::string& folder) {
   if (::fstat(file.get(), &status) != 0 || !S_ISREG(status.st_mode))
     return refuse(path, "it is no regular file; remove it");
   if (status.st_uid != ::geteuid() || (status.st_mode & 077) != 0)
-    return refuse(path, "it is somebody else's or open to others; remove it");
+    return refuse(path, "it belongs to another user or is open to others; remove it");
   return file.release();
 }
 

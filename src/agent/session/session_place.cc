@@ -342,7 +342,7 @@ SessionFound find_session(const std::vector<std::string>& folders, SessionId id)
               "other folders",
               false};
     if (monotonic_now() >= give_up_at && !dead)
-      return {UniqueFd(), "what listens in its name on the node answers nobody", false};
+      return {UniqueFd(), "what listens under its name on the node does not answer", false};
     if (monotonic_now() >= give_up_at)
       return {UniqueFd(), "its agent and its guardian were killed, or are stopped", true};
     std::this_thread::sleep_for(std::chrono::milliseconds(20));
