@@ -139,7 +139,7 @@ Status check_count(const std::string& option, const std::string& value,
 std::vector<std::string> ends_of_range(const std::string& range) {
   const auto colon = range.find(':');
   if (colon == std::string::npos) return {range, range};
-  // An end that is missing is no number.
+  // A missing end is not a number.
   const auto end = [](const std::string& text) { return text.empty() ? "?" : text; };
   return {end(range.substr(0, colon)), end(range.substr(colon + 1))};
 }
@@ -161,7 +161,7 @@ Status check_counts(const JobOptions& options) {
   return status;
 }
 
-/// `--gpus 4` with `-n 8` is two nodes. The number that nodes is to have; empty: not given.
+/// The value for `nodes`: `--gpus 4` with `-n 8` is two nodes. Empty: not given.
 Result<std::string> nodes_of_gpus(const JobOptions& options) {
   if (options.gpus.empty() || options.gpus == "all" || options.processes.empty())
     return options.nodes;
@@ -313,7 +313,7 @@ Result<std::vector<Override>> overrides_of(const JobOptions& options) {
   return overrides;
 }
 
-/// Of the options those that become no key of the job.
+/// The options that do not become keys of the job.
 std::string without_key(const JobOptions& options) {
   std::string text;
   for (const auto& [name, value] : given_options(options)) {
@@ -491,7 +491,7 @@ Result<LoadedJob> load_job(const JobOptions& options, const std::string& current
   job.notes = std::move(reading->notes);
   job.azure_size = std::move(reading->azure_size);
   if (options.no_container) leave_out_containers(job.spec);
-  // A number of GPUs is a number of processes that a node without as many GPUs does not get.
+  // --gpus N starts N processes on a node, and an error if the node has fewer GPUs.
   if (!options.gpus.empty()) job.spec.processes_per_node.kind = ProcessesPerNode::Kind::gpu;
   job.record.native = std::move(reading->native);
   job.record.typed = "dlaunch run";

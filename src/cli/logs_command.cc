@@ -79,7 +79,7 @@ struct LogsCommand {
     return selection;
   }
 
-  /// As tail(1): -f begins near the end.
+  /// Like tail(1), -f begins near the end.
   Status read_tail(std::optional<std::uint32_t>& lines) const {
     constexpr std::uint32_t kNearTheEnd = 10;
     constexpr std::size_t kDigits = 9;

@@ -142,7 +142,7 @@ class DirectEnd {
     const UniqueFd front = open_process(record_.front);
     if (!front || record_.detached) return;
     (void)signal_process(front.get(), SIGTERM);
-    const timespec between{1, 0};  // it reads one before the other comes
+    const timespec between{1, 0};  // so that the front reads one before the other comes
     ::nanosleep(&between, nullptr);
     (void)signal_process(front.get(), SIGTERM);
   }

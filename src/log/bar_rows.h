@@ -137,7 +137,7 @@ std::size_t BarRows::add(std::string_view bytes, Sink&& sink) {
     const char c = bytes[i++];
     if (c != '\x1b' && !is_text(rows_[at_].text)) {
       become_binary(sink);
-      if (c == '\n') return i - 1;  // is not ours any more
+      if (c == '\n') return i - 1;  // leave it to the caller
       rest() += c;
     } else if (c == '\r') {
       carriage_return();

@@ -55,7 +55,7 @@ struct StartFailure {
   std::string path;         // what the step was tried on
   std::string search_path;  // PATH of the rank, when `path` was looked up in it
   std::string module{};     // with Step::module
-  std::string near{};       // what is there under a similar name, as the user would type it
+  std::string near{};       // an existing similar name, as the user would type it
 
   /// 126: found but cannot be executed; 127: not found (POSIX shell's rule).
   [[nodiscard]] int code() const;

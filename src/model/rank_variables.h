@@ -82,7 +82,7 @@ inline constexpr std::array<std::string_view, 2> kWireUpPrefixes{"OMPI_COMM_WORL
   return of == RankVariableOf::all || framework == Framework::jax;
 }
 
-/// Not true of what is kept if a user sets it: OMP_NUM_THREADS, PYTHONUNBUFFERED, NCCL_*, and
+/// False for variables that a user may set: OMP_NUM_THREADS, PYTHONUNBUFFERED, NCCL_*, and
 /// CUDA_VISIBLE_DEVICES, a restriction that dlaunch respects.
 [[nodiscard]] constexpr bool is_rank_variable(Framework framework, std::string_view name) {
   if (name.starts_with(kOwnVariablePrefix)) return true;

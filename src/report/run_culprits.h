@@ -1,4 +1,4 @@
-// Which nodes a failed run of measuring ranks ended by. Pure.
+// Finds the nodes that made a run of measuring ranks fail. Pure.
 #pragma once
 
 #include <cstdint>

@@ -1,4 +1,4 @@
-// Files of systems whose jobs dlaunch does not run, by what they are, so that an error can say what
+// Recognises files of systems whose jobs dlaunch does not run, so that an error can say what
 // to type instead.
 #pragma once
 

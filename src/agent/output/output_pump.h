@@ -79,7 +79,7 @@ class OutputPump {
   bool told_disk_ = false;
   std::uint32_t wide_pipes_ = 0;
   std::map<Key, std::unique_ptr<Pumped>> streams_;
-  std::size_t open_ = 0;  // of them, those not at their end
+  std::size_t open_ = 0;  // how many of them are not at their end
   bool keeps_times_ = false;
   OutputTimesWriter times_;
   std::unique_ptr<OutputFile> times_file_;  // null: none is kept

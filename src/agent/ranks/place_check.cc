@@ -26,9 +26,9 @@ namespace {
 
 using Step = StartFailure::Step;
 
-// All Pythons that are asked, together: within timeouts.connect as it is by default.
+// Limit for asking all Pythons together: less than the default of timeouts.connect.
 constexpr std::chrono::seconds kAsking{10};
-constexpr std::chrono::seconds kMoment{2};  // more, for what hangs
+constexpr std::chrono::seconds kMoment{2};  // extra time for a process that hangs
 
 std::string inside(const std::string& folder, const std::string& path) {
   return path.starts_with('/') ? path : folder + '/' + path;
@@ -69,7 +69,7 @@ std::optional<StartFailure> check_program(const std::string& name, const std::st
   return StartFailure{Step::execute, errno, last, program.search_path};
 }
 
-/// `search_path`: where a name without '/' is looked for, too, as bash(1) does with its script.
+/// `search_path`: where to look, too, for a name without '/', as bash(1) does with its script.
 std::optional<StartFailure> check_file(const std::string& name, const std::string& workdir,
                                        const std::string& search_path) {
   const std::string path = inside(workdir, name);
@@ -172,7 +172,7 @@ class Looker {
     const PythonCommand& command = lookup.python;
     const PythonPlace place = found.path.empty() ? PythonPlace{} : python_at(found.path, env);
     found.version = place.version;
-    // A wrapper may run it somewhere else, in a container for instance.
+    // A wrapper may run it elsewhere, for example in a container.
     if (place.is_script && !place.is_shim) return;
     if (!command.script.empty() && is_sure_place(command.script))
       note(check_script(command.script, wanted_.workdir));
@@ -188,7 +188,7 @@ class Looker {
   PlaceLook look_;
 };
 
-/// The names that are missing, a line for each question; an empty one: it is there.
+/// The missing names, one line for each question; an empty line: nothing is missing.
 std::string ask_all(const std::vector<ModuleQuestion>& questions) {
   std::string answer;
   for (const ModuleQuestion& question : questions)

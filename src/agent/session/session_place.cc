@@ -108,7 +108,7 @@ UniqueFd impatient_socket() {
 
 struct Nameless {
   UniqueFd connection;   // to a listener of our user
-  bool is_full = false;  // the queue of a listener is, which may be another user's
+  bool is_full = false;  // the queue of a listener, perhaps another user's, is full
 };
 
 /// Does not wait: a listener of another user may have filled its own queue.
@@ -166,7 +166,7 @@ bool is_listened_at(const sockaddr_un& address) {
                     errno == EAGAIN);
 }
 
-/// By its credentials: the folder of a process that is not dumpable belongs to root (proc(5)).
+/// Checks its credentials: the folder of a process that is not dumpable belongs to root (proc(5)).
 bool is_of_our_user(const std::string& process) {
   const std::string status = read_proc_file(process + "/status", kMostCommandLine);
   const std::string own = "\t" + std::to_string(::geteuid()) + '\t';

@@ -61,7 +61,7 @@ Status check_staged_binary(const std::string& build_id, std::uint64_t size) {
 Status sync_own_binary() {
   const UniqueFd file(::open(kOwn, O_RDONLY | O_CLOEXEC));
   if (!file) return fail_errno(exit_code::kCannotExecute, "open " + own_path(), errno);
-  // EINVAL, EROFS (fsync(2)): a file that is never written to a disk.
+  // EINVAL, EROFS (fsync(2)): this file system never writes the file to a disk.
   if (::fsync(file.get()) != 0 && errno != EINVAL && errno != EROFS)
     return fail_errno(exit_code::kCannotExecute, "write " + own_path() + " to its disk", errno);
   return {};

@@ -65,7 +65,7 @@ void RunEngine::finish_by(Duration limit) {
   finish_due_ = std::min(finish_due_.value_or(due), due);
 }
 
-/// After the collection: a node that could not store a part of the output may have sent it to us.
+/// Call after collecting: a node that could not store part of the output may have sent it here.
 void RunEngine::tell_lost_output() {
   for (wire::OutputEnd& end : lost_output_) {
     const auto part = end.stream == Stream::out ? wire::OutputPart::out : wire::OutputPart::err;
@@ -169,14 +169,14 @@ void RunEngine::drain_console() {
     if (given_up_[stream == Stream::out ? 0 : 1]) continue;
     std::size_t before = console_.pending(stream);
     while (before > 0 && !console_.drain(stream, kConsoleStall)) {
-      loop_.poll();  // the front may ask whether we are there
+      loop_.poll();  // the front may send a ping
       const std::size_t now = console_.pending(stream);
       if (now >= before) {
         give_up_stalled_console();
         break;
       }
       before = now;
-      if (finishing_) loop_.poll();  // signals come there
+      if (finishing_) loop_.poll();  // receives signals
       if (!is_overdue()) continue;
       given_up_[stream == Stream::out ? 0 : 1] = true;
       break;
@@ -196,7 +196,7 @@ void RunEngine::drop_questions() {
   questions_.clear();
 }
 
-/// The supervisor is not there to do it.
+/// For the case that the supervisor cannot do it.
 void RunEngine::kill_all_ranks() {
   if (!plan_) return;
   for (std::uint32_t i = 0; i < plan_->nodes.size(); ++i)

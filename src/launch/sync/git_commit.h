@@ -1,4 +1,4 @@
-// What of a git work tree can be known without git(1): which commit is checked out.
+// Finds the checked-out commit of a git work tree without git(1).
 #pragma once
 
 #include <string>
