@@ -309,7 +309,7 @@ struct CheckPlaces {
         search_path;  // PATH, where the job sets it; else what ranks will have
     bool operator==(const Program&) const = default;
   };
-  /// A program to look up; the answer says where it is. If it is a Python with something to run, look
+  /// A program to look up; the answer says where it is. For a Python that runs something, look
   /// for that, too.
   struct Lookup {
     std::string name;

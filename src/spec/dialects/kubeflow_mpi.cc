@@ -112,7 +112,7 @@ class MpiJob {
     if (!launcher.image.text.empty()) set_container(t_, {"container"}, launcher);
   }
 
-  /// Counts at least the launcher's own slots.
+  /// The number of nodes, at least the launcher's own.
   std::int64_t nodes_of(const Pods& worker) {
     std::int64_t nodes = worker.is_given ? worker.replicas.count.value : 0;
     if (spec_.is_true("runLauncherAsWorker")) ++nodes;

@@ -145,7 +145,7 @@ class PytorchJob {
     }
   }
 
-  /// Variables that the operator would not change, but dlaunch sets.
+  /// Adds variables that the operator would not change, but dlaunch sets.
   [[nodiscard]] std::vector<AddedVariable> with_rank_variables(
       const std::vector<EnvVariable>& env) const {
     std::vector<AddedVariable> all = added_;
