@@ -29,7 +29,7 @@ struct ExitStatus {
   /// When aborted, `value` is the code given to MPI_Abort, as far as an exit code can hold it.
   MpiEnd mpi = MpiEnd::fine;
   std::uint32_t mpi_world = 0;  // with other_world: ranks in the world that it had
-  /// Of a SIGKILL: the kernel's records could be read, and out_of_memory is empty.
+  /// For SIGKILL: the kernel's records could be read, and out_of_memory is empty.
   bool oom_ruled_out = false;
 
   [[nodiscard]] bool ok() const { return !signaled && value == 0 && mpi == MpiEnd::fine; }

@@ -28,7 +28,7 @@ bool has_ended(pid_t pid) {
   return state == '\0' || state == 'Z' || state == 'X';
 }
 
-/// Of its own program: forks of the engine, or our binary started again.
+/// Children that run the same program: forks of the engine, or our binary started again.
 std::vector<pid_t> own_children(pid_t pid, const std::string& program) {
   std::vector<pid_t> own = children_of(pid);
   std::erase_if(own, [&](pid_t child) { return program_of(child) != program; });

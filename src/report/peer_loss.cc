@@ -7,7 +7,7 @@ namespace dlaunch {
 
 namespace {
 
-// Of those that a program without an exception ended with: Open MPI's text has 15.
+// Last lines to search if a program ended without an exception: Open MPI's text has 15.
 constexpr std::size_t kLines = 20;
 
 constexpr std::string_view kClosed = "another rank closed its connection";

@@ -25,9 +25,9 @@ class OutputPump {
 
   /// Forgets the streams of an earlier attempt. `credit` 0: the launcher wants no output sent.
   void begin(Attempt attempt, std::string log_folder, std::uint64_t credit);
-  /// Of the attempts that begin from now on: when which bytes came is recorded in local.times
-  /// (text/output_times.h) beside the output. Where that is stored again elsewhere, it is recorded
-  /// there.
+  /// Whether attempts that begin from now on record the times of their output in local.times
+  /// (text/output_times.h) beside the output. If the output is stored again elsewhere, so are the
+  /// times.
   void keep_times(bool wanted) { keeps_times_ = wanted; }
   /// `is_shown` false: to its file only.
   void add(Rank rank, Stream stream, UniqueFd read_end, bool is_shown = true);

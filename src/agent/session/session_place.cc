@@ -156,9 +156,9 @@ int connect_in(const UniqueFd& folder, SessionId id, UniqueFd& connection) {
   return error;
 }
 
-/// In a folder that is ours alone. The kernel takes the connection for whoever listens, whatever
-/// keeps him; a queue that is full is that of one who takes nothing. Of a connection that ends
-/// without a word nothing comes (agent/session/attach_point.h).
+/// The folder belongs to our user alone. The kernel accepts the connection even if the listener is
+/// busy; a full queue belongs to a listener that accepts nothing. A connection that ends without a
+/// message has no effect (agent/session/attach_point.h).
 bool is_listened_at(const sockaddr_un& address) {
   const UniqueFd socket(::socket(AF_UNIX, SOCK_STREAM | SOCK_CLOEXEC | SOCK_NONBLOCK, 0));
   return socket && (::connect(socket.get(), reinterpret_cast<const sockaddr*>(&address),

@@ -171,7 +171,7 @@ class Front {
     handed_over_ = true;
   }
 
-  /// Of the terminal that stdin is; false where it has no job control for us.
+  /// Whether we are in the background of stdin's terminal; false without job control.
   [[nodiscard]] bool is_in_background() const {
     if (!stdin_is_terminal_) return false;
     const pid_t foreground = ::tcgetpgrp(STDIN_FILENO);
