@@ -352,8 +352,8 @@ std::string FailureWords::why_no_module() const {
 std::string FailureWords::advice() const {
   const bool quit_debugger = in_.evidence.exception.value_or("").starts_with("bdb.BdbQuit");
   if (quit_debugger && in_.stdin_for == StdinFor::none) {
-    return "--set stdin=rank0, with which rank 0 reads what you type: without it a rank's stdin is "
-           "empty, and breakpoint() fails";
+    return "--set stdin=rank0: without it a rank's stdin is empty, and breakpoint() fails; with it "
+           "rank 0 reads what you type";
   }
   if (!report_.left_early.empty())
     return "the same number of steps on every rank: each must take part in every collective";

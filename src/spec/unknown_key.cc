@@ -97,6 +97,10 @@ std::string advice_for_unknown_key(std::string_view prefix, std::string_view key
     return did_you_mean(called_so);
   auto elsewhere = same_name_elsewhere(name);
   if (elsewhere.empty()) elsewhere = called_so;
+  // Its path is what was written: it is the place that is wrong.
+  const bool is_at_the_top = elsewhere == std::vector<std::string_view>{name};
+  if (is_at_the_top && !prefix.empty())
+    return "; it is a key of the whole job, known here: " + all_names(siblings);
   if (!elsewhere.empty()) return did_you_mean(elsewhere);
   if (prefix.empty() && find_field(key) != nullptr) return "; write it nested: " + nested(key);
   if (!prefix.empty() && !siblings.empty()) return "; known here: " + all_names(siblings);

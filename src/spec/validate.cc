@@ -222,6 +222,10 @@ void Validator::check_timeouts() {
 
 void Validator::check_command() {
   if (find("command") != nullptr) return check_setup();  // or it has an error of its own
+  const bool has_ranks = std::any_of(job_.roles.begin(), job_.roles.end(),
+                                     [](const RoleSpec& role) { return role.count > 0; });
+  // A role without a count has an error of its own.
+  if (has_keys_under("roles.") && !has_ranks && !diagnostics_.empty()) return check_setup();
   const bool has_command = job_.command.is_shell || !job_.command.argv.empty();
   std::string without;  // a role that needs the job's command
   bool all_have_own = false;

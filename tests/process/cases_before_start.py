@@ -11,7 +11,7 @@ CANNOT_EXECUTE, NOT_FOUND = 126, 127
 
 def nothing_started(box, run):
     expect("FAILED" not in run.text, run.text)
-    for one in os.listdir(box.path("runs")):
+    for one in box.runs():
         expect(not os.listdir(box.path("runs", one, "attempt-0")), "something was started")
 
 

@@ -95,7 +95,7 @@ def kill_9_of_the_front_ends_the_ranks(box):
         thaw_and_expect_nobody(box, frozen)
 
 
-@case(alone=True, budget=240.0)
+@case(alone=True, long=True, budget=240.0)
 def kill_9_of_the_engine_ends_the_ranks(box):
     with file_system(box) as frozen:
         run, ranks = chatter(box, logs=frozen.folder + "/runs")
@@ -120,12 +120,12 @@ def stopped(box, *words):
         thaw_and_expect_nobody(box, frozen)
 
 
-@case(alone=True, budget=240.0)
+@case(alone=True, long=True, budget=240.0)
 def stop_ends_the_ranks(box):
     stopped(box)
 
 
-@case(alone=True, budget=240.0)
+@case(alone=True, long=True, budget=240.0)
 def stop_now_ends_the_ranks(box):
     stopped(box, "--now")
 
@@ -152,7 +152,7 @@ def a_log_file_system_that_stalls_for_a_while_costs_nothing(box):
                    f"rank {rank}: a line is torn or out of order")
 
 
-@case(alone=True, budget=240.0)
+@case(alone=True, long=True, budget=240.0)
 def a_rank_that_waits_for_a_file_system_is_named(box):
     with file_system(box) as frozen:
         run = box.start("run", "-n", "2", "--set", "timeouts.stop=1s", "--", "sh", "-c",
@@ -177,7 +177,7 @@ def a_rank_that_waits_for_a_file_system_is_named(box):
         box.expect_nobody("after the file system answers again", BOUND)
 
 
-@case(alone=True, budget=90.0)
+@case(alone=True, long=True, budget=90.0)
 def stop_of_a_run_whose_folder_cannot_be_read_says_so(box):
     with silent_server(box) as folder:
         stop = box.start("stop", folder + "/runs/20261120-210142-k3f")

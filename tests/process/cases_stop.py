@@ -82,7 +82,7 @@ def a_run_that_ends_while_it_is_being_stopped(box):
         raise Skip("strace is not installed")
     run = start(box, "tell", "ready", "gate", "exit", "0")
     trace = box.path("trace")
-    stop = box.start("stop", prefix=["strace", "-o", trace, "-e", "trace=openat,pidfd_open", "-e", "inject=pidfd_open:delay_enter=3000000:when=2"])
+    stop = box.start("stop", prefix=["strace", "-f", "-o", trace, "-e", "trace=openat,pidfd_open", "-e", "inject=pidfd_open:delay_enter=3000000:when=2"])
     wait_until(lambda: os.path.exists(trace) and "plan.json" in open(trace, encoding="utf-8", errors="replace").read(), "stop has looked")
     box.open_gate()
     run.end(0, left=1000)

@@ -118,7 +118,7 @@ std::string RunEngine::write_summary(RunReport& report) {
   SummaryInput input{plan_ ? &*plan_ : nullptr, report,
                      options_.folder_goes ? "" : shown_path_, std::move(evidence)};
   input.on_screen = is_on_screen(report, input.evidence);
-  input.stdin_for = options_.spec.stdin_for;
+  input.stdin_for = plan_ && forwards_stdin(*plan_) ? StdinFor::rank0 : StdinFor::none;
   input.columns = screen_columns(options_.environment);
   input.colour =
       !options_.plain && terminal_size(STDERR_FILENO) && may_colour(options_.environment);

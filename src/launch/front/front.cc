@@ -39,6 +39,7 @@ constexpr std::chrono::seconds kCleanupLimit{30};
 constexpr std::chrono::seconds kRecordLimit{3};
 // How often the front checks the engine: normally, and in a cancelled run.
 constexpr std::chrono::seconds kLook{5};
+constexpr std::chrono::seconds kLookAgain{2};  // once it was found to wait for a disk
 constexpr std::chrono::seconds kLookOften{1};
 constexpr int kLookForTerminal = 500;  // milliseconds
 
@@ -68,8 +69,8 @@ class Front {
                                      {link_.get(), POLLIN, 0},
                                      {wants_stdin && !must_wait ? STDIN_FILENO : -1, POLLIN, 0},
                                      {prompt_.fd(), POLLIN, 0}}};
-      const int look = resort_.is_cancelled() ? 1000 : 5000;
-      const int limit = must_wait ? kLookForTerminal : look;
+      const auto look = std::chrono::duration_cast<std::chrono::milliseconds>(until_next_look());
+      const int limit = must_wait ? kLookForTerminal : static_cast<int>(look.count());
       // EINTR: stopped and continued
       if (::poll(watched.data(), watched.size(), limit) < 0) continue;
       if (watched[1].revents != 0) pass_signals();
@@ -228,16 +229,19 @@ class Front {
   bool look_after_engine() {
     const MonotonicTime now = monotonic_now();
     if (now < next_look_) return true;
-    next_look_ = now + (resort_.is_cancelled() ? kLookOften : kLook);
-    if (!resort_.is_cancelled()) {
-      tell_if_stuck();
-      return true;
-    }
+    if (!resort_.is_cancelled()) tell_if_stuck();
+    next_look_ = now + until_next_look();
+    if (!resort_.is_cancelled()) return true;
     const LastResort::Step step = resort_.second();
     if (step.ask) send_front_message(link_.get(), FrontMessage::ping, nullptr, 0, false);
     if (step.tell) tell_silence();
     if (step.kill) end_job_processes();
     return !step.leave;
+  }
+
+  [[nodiscard]] std::chrono::seconds until_next_look() const {
+    if (resort_.is_cancelled()) return kLookOften;
+    return was_stuck_ && !told_stuck_ ? kLookAgain : kLook;
   }
 
   /// Speaks up after two looks in a row, so a short wait for a disk does not count.

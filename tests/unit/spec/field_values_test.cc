@@ -206,6 +206,9 @@ const Bad kBad[] = {
     {"framework: tensorflow\nroles: {wrker: 1, worker: 1}",
      "2:9: error: unknown key \"wrker\" in roles, did you mean \"worker\"?"},
     // A name that others use at the same place, rather than the same name at another one.
+    {"framework: tensorflow\nroles: {worker: {count: 1, command: x, processes: 2}}",
+     "2:40: error: unknown key \"processes\" in roles.worker; it is a key of the whole job, known "
+     "here: count, command, nodes, env, container"},
     {"run: python train.py", "1:1: error: unknown key \"run\", did you mean \"command\"?"},
     {"framework: tensorflow\nroles: 3",
      "2:8: error: roles must be a mapping with the keys chief, worker, ps, evaluator, not the "

@@ -180,7 +180,7 @@ TEST(UnknownKey, IsAnsweredWithWhatWasMeant) {
       {"", "instance_count", ", did you mean \"nodes\"?"},               // Azure ML
       {"", "port", ", did you mean \"connect.port\" or \"rendezvous.port\"?"},
       {"", "gpus", ", did you mean \"processes_per_node\"?"},
-      {"timeouts.", "stop_signal", ", did you mean \"stop_signal\"?"},
+      {"binding.", "stop_signal", "; it is a key of the whole job, known here: cpus, gpus, threads"},
       {"", "timeouts.stop", "; write it nested: timeouts: {stop: ...}"},
       {"binding.", "xyz", "; known here: cpus, gpus, threads"},
       {"", "xyzzy", ""},
