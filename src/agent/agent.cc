@@ -128,7 +128,7 @@ class Agent {
     name_process(start.env);
     ranks_.start(std::move(start));
   }
-  /// For ps(1), here and in the guardian.
+  /// Sets what ps(1) shows, here and in the guardian.
   void name_process(const Environment& environment) {
     const std::string run = find_variable(environment, "DLAUNCH_RUN_ID").value_or("");
     if (!progress_.knows_run && !run.empty() && run.size() < progress_.run.size()) {
@@ -346,7 +346,7 @@ class Agent {
   Enclosure enclosure_;
   Channel channel_;
   const std::chrono::milliseconds hello_limit_;
-  const std::string words_;  // that ps(1) goes on to show
+  const std::string words_;  // ps(1) shows them after the name
   const bool reports_signals_;
   std::unique_ptr<WatchedFd> signals_;
   WatchedFd guardian_;

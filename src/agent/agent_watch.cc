@@ -19,9 +19,9 @@ namespace dlaunch {
 
 namespace {
 
-// For an engine or an agent that is in state D when their launcher has gone: they may have gone on.
+// Limit for an engine or agent in state D after their launcher has gone: they may recover.
 constexpr std::uint32_t kStuckLimitMs = 5000;
-// For an agent that is not: what it does to end everything has limits of its own, shorter ones.
+// Limit for an agent that is not in state D: its own limits to end everything are shorter.
 constexpr std::uint32_t kEndLimitMs = 60000;
 
 std::string program_of(pid_t pid) {
@@ -31,7 +31,7 @@ std::string program_of(pid_t pid) {
   return size > 0 ? std::string(path, static_cast<std::size_t>(size)) : std::string();
 }
 
-/// A rank that somebody stops between fork and exec holds its agent in vfork(2) until it goes on.
+/// A rank that is stopped between fork and exec keeps its agent in vfork(2) until it continues.
 void wake_ranks_without_program(pid_t agent) {
   for (const pid_t child : children_of(agent)) {
     if (state_of(child) == 'T' && program_of(child) == program_of(agent)) ::kill(child, SIGCONT);
@@ -60,7 +60,7 @@ AgentEnd AgentWatch::wait(int& status) {
     (void)::poll(watched.data(), watched.size(), static_cast<int>(tick));
     if (watched[0].revents != 0 && ::waitpid(agent_, &status, 0) == agent_) return AgentEnd::ended;
     if (watched[1].revents != 0) {
-      // A scheduler mostly signals the leader of a step only, which is the guardian.
+      // A scheduler mostly signals only the leader of a step, which is the guardian.
       while (const int number = read_signal(signals_)) ::kill(agent_, number);
       continue;
     }
@@ -77,7 +77,7 @@ void AgentWatch::look(std::uint32_t tick) {
   const std::uint64_t beat = progress_.beats.load();
   const bool silent = beat == last_beat_;
   last_beat_ = beat;
-  // In an uninterruptible system call it shows no progress and is none the less alive.
+  // In an uninterruptible system call the agent shows no progress, but is alive.
   const bool in_disk = silent && state_of(agent_) == 'D';
   if (in_disk) wake_ranks_without_program(agent_);
   silent_ms_ = silent && !in_disk ? silent_ms_ + tick : 0;
@@ -94,7 +94,7 @@ bool AgentWatch::must_end_stopped(std::uint32_t tick) const {
 
 bool AgentWatch::must_end_stuck(std::uint32_t tick) const {
   if (gone_stuck_ms_ >= kStuckLimitMs || gone_ms_ >= launcher_.grace_ms + kEndLimitMs) return true;
-  // The agent would end them itself by now, and the launcher may think that they have ended.
+  // The agent should have ended them by now, and the launcher may assume that they have ended.
   const auto lease_end = static_cast<MonotonicTime::rep>(progress_.lease_end.load());
   return lease_end > 0 && in_disk_ms_ >= 2 * tick && monotonic_now().count() > lease_end;
 }

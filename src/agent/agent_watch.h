@@ -13,9 +13,9 @@
 namespace dlaunch {
 
 enum class AgentEnd {
-  ended,    // by itself, or somebody killed it
+  ended,    // by itself, or by a signal
   stopped,  // no progress for the fencing time
-  stuck,    // it waits for a file system, and its ranks may run no longer
+  stuck,    // it waits for a file system, and its ranks must not run any longer
 };
 
 class AgentWatch {

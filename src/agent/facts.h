@@ -30,8 +30,8 @@ class FactsService {
     bool are_ours = true;
     std::string note;  // for the user; empty: all is well
   };
-  /// Takes the cores for the attempt. They are not ours if another run was quicker. Where locks
-  /// cannot be had, they are, and the note says why other runs are not seen.
+  /// Takes the cores for the attempt. They are not ours if another run was faster. If locks
+  /// are not available, they are ours, and the note says why other runs are not seen.
   [[nodiscard]] Cores lock_cores(const std::vector<int>& cpus);
   void unlock_cores();
 

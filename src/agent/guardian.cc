@@ -67,7 +67,7 @@ AgentPlace take_place(const Status& opened) {
   return place;
 }
 
-/// Where a terminal is left, somebody may still read it.
+/// If there is a terminal, a user may still read it.
 void tell_what_is_left() {
   const std::vector<StuckProcess> stuck = find_stuck(descendants());
   if (stuck.empty()) return;

@@ -20,7 +20,7 @@ struct LauncherWatch {
   UniqueFd front;              // pidfd; invalid: its end is not the end of the run
   UniqueFd engine;             // pidfd; invalid: the agent is connected over a network
   pid_t engine_pid = 0;        // of this PID namespace; 0 without a pidfd
-  std::uint32_t grace_ms = 0;  // which ranks get when the front has ended: timeouts.stop
+  std::uint32_t grace_ms = 0;  // time that ranks get after the front has ended: timeouts.stop
 };
 
 /// How an agent is started, whichever connector brought it to its node.

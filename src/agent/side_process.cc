@@ -29,7 +29,7 @@ void SideProcess::begin(Work work, std::chrono::milliseconds limit, Done done) {
   if (pid == 0) {
     ::prctl(PR_SET_PDEATHSIG, SIGKILL);
     if (::getppid() != parent) ::_exit(1);
-    // It holds nothing of the agent's connection open.
+    // The child must not keep the agent's connection open.
     close_all_but({pipe->write.get()});
     static_cast<void>(write_all(pipe->write.get(), work()));
     ::_exit(0);
@@ -55,9 +55,9 @@ void SideProcess::hear() {
     if (n <= 0 || heard_.size() > kMost) break;
     heard_.append(bytes.data(), static_cast<std::size_t>(n));
   }
-  process_ = -1;  // it has ended, or is about to: the agent reaps it
+  process_ = -1;  // it has ended, or soon will: the agent reaps it
   if (heard_.empty())
-    return finish(fail(exit_code::kInternal, "the process that looks ended without an answer"));
+    return finish(fail(exit_code::kInternal, "the process that checks ended without an answer"));
   finish(std::move(heard_));
 }
 

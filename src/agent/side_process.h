@@ -1,5 +1,5 @@
-// A process beside the agent that finds something out which may take long or hang: a file system, a
-// driver, somebody else's program. It is given up in time.
+// A helper process of the agent for a question that may take long or hang: a file system, a
+// driver, another vendor's program. The agent stops waiting for it after a limit.
 #pragma once
 
 #include <chrono>
@@ -20,7 +20,7 @@ class SideProcess {
   /// Runs in the process, which shares nothing with the agent but this function's copies.
   using Work = std::function<std::string()>;
   /// Called once, unless begin() or the destructor comes before. Errors: exit_code::kTimeLimit, and
-  /// kInternal when there is no process to be had, or it ended without an answer.
+  /// kInternal when no process can be started, or it ended without an answer.
   using Done = std::function<void(Result<std::string>)>;
 
   explicit SideProcess(EventLoop& loop) : loop_(loop), limit_(loop) {}
@@ -28,7 +28,7 @@ class SideProcess {
   SideProcess(const SideProcess&) = delete;
   SideProcess& operator=(const SideProcess&) = delete;
 
-  /// One that is under way is given up without an answer. The answer is at most 1 MiB.
+  /// Drops a question that is still open, without an answer. The answer is at most 1 MiB.
   void begin(Work work, std::chrono::milliseconds limit, Done done);
   /// Gives one that is under way up without an answer.
   void cancel();

@@ -34,7 +34,7 @@ struct AgentWords {
   std::optional<std::uint64_t> session;
   std::optional<std::uint64_t> after;
   std::optional<std::uint32_t> node;
-  std::optional<std::string> build;  // where the launcher has staged us: what it has staged
+  std::optional<std::string> build;  // the build that the launcher has staged, if it has
   std::optional<std::uint64_t> size;
 };
 
@@ -120,7 +120,7 @@ int agent_command(const std::vector<std::string>& words) {
   }
   if (read->probe) return probe();
   if (read->build) {
-    // Without a "ready" the launcher stages it anew.
+    // If there is no "ready", the launcher stages the binary again.
     const Status whole = check_staged_binary(*read->build, read->size.value_or(0));
     if (!whole) return print_error(whole.error());
   }

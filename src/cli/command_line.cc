@@ -209,7 +209,7 @@ Words::const_iterator bare_command(const CLI::App& app, const Words& arguments) 
   return first;
 }
 
-/// What the command does not take. The likeliest reason is a command without "--" in front.
+/// The error for an unexpected word. Most likely the "--" before the command is missing.
 std::string unexpected(const CLI::App& app, bool takes_command, const Words& arguments) {
   const auto first = bare_command(app, arguments);
   if (first != arguments.end() && first->starts_with('-')) return unknown_option(app, *first);
@@ -255,7 +255,7 @@ std::string mistake_in(const CLI::App& app, bool takes_command,
                        const std::vector<std::string>& arguments, const CLI::ParseError& error) {
   if (dynamic_cast<const CLI::ExtrasError*>(&error) != nullptr)
     return unexpected(app, takes_command, arguments);
-  // The options of a command may have the names of ours.
+  // Options of the user's command may have the names of dlaunch's options.
   const auto first = takes_command ? bare_command(app, arguments) : arguments.end();
   if (first != arguments.end() && !first->starts_with('-') && !is_job_file(*first) &&
       first + 1 != arguments.end() && !std::filesystem::is_directory(*first))
@@ -293,7 +293,7 @@ const Subcommand* find_command(const Groups& groups, std::string_view name) {
   return nullptr;
 }
 
-/// In the order of the help, those of `size` characters first.
+/// All names in the order of the help, but those of `size` characters first.
 std::vector<std::string_view> command_names(const Groups& groups, std::size_t size) {
   std::vector<std::string_view> names;
   for (const CommandGroup& group : groups)
@@ -303,9 +303,9 @@ std::vector<std::string_view> command_names(const Groups& groups, std::size_t si
   return names;
 }
 
-/// What somebody meant whose first word is no command, to be appended to "unknown command X".
-/// Never a program's name taken for a misspelt command, and of equally near names the one of the
-/// same length: "rusn" is "runs".
+/// What the user probably meant by an unknown command; appended to "unknown command X".
+/// Never takes a program's name for a misspelt command; of equally near names it takes the one of
+/// the same length: "rusn" is "runs".
 std::string advice_for_command(const Groups& groups, const std::vector<std::string>& arguments) {
   const std::string& word = arguments.front();
   if (const auto meant = command_meant(word)) return "; " + *meant;
@@ -359,7 +359,7 @@ void CommandParser::describe(const Subcommand& command, CLI::App& app) {
   app.description(command.description);
   app.footer(command.footer);
   app.formatter(std::make_shared<HelpText>(command.takes_command));
-  app.set_help_flag();  // at the end, not in front of what people look for
+  app.set_help_flag();  // list --help last, after the options that users look for
   command.describe(CommandOptions(&app));
   const auto options = app.get_options([](const CLI::Option* one) { return one->nonpositional(); });
   const std::string last = options.empty() ? "Options" : options.back()->get_group();
@@ -376,7 +376,7 @@ int CommandParser::run(const Subcommand& command, const std::vector<std::string>
 namespace {
 
 /// `dlaunch -n 4 -- python train.py`, as mpirun has it: the first command is meant. nullopt: the
-/// first option is none of that command's. A job.yaml here is not started where nothing is named.
+/// command lacks the first option. Without a job on the command line, a job.yaml here does not run.
 std::optional<int> without_command(const Groups& groups, const std::vector<std::string>& arguments,
                                    bool has_command) {
   const Subcommand& first = groups.front().commands.front();

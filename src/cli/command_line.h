@@ -30,7 +30,7 @@ class CommandOptions {
   void count(const std::string& names, int& target, const std::string& help);
   /// The two options (by one of their names) cannot be given together.
   void exclude(const std::string& name, const std::string& other);
-  /// The same command; what is added through it stands below `title` in the help.
+  /// The same command; the help lists options added through it below `title`.
   [[nodiscard]] CommandOptions in_group(const std::string& title) const;
 
  private:
@@ -51,7 +51,7 @@ struct Subcommand {
   bool takes_command = false;  // -- COMMAND, for the usage line
 };
 
-/// Commands that stand together in `dlaunch --help`.
+/// Commands in one group of `dlaunch --help`.
 struct CommandGroup {
   std::string title;
   std::vector<Subcommand> commands;

@@ -47,7 +47,7 @@ JobSpec measuring_job(const JobSpec& job, const std::vector<std::uint32_t>& node
   spec.mpi.oversubscribe = true;
   spec.binding.cpus = Binding::Cpus::none;
   spec.workdir = "/";
-  spec.active_env = ActiveEnv::optional;  // what measures is our own program
+  spec.active_env = ActiveEnv::optional;  // the ranks run dlaunch's own program
   spec.logs.console = Logs::Console::rank0;
   spec.logs.prefix = Logs::Prefix::never;
   spec.processes_per_node.kind =

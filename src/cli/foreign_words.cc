@@ -46,7 +46,7 @@ constexpr std::string_view kTier =
     "write it in the job file: trainingInput: {scaleTier: STANDARD_1}";
 constexpr std::string_view kConfig = "write the job file's name alone: dlaunch run FILE";
 
-/// Names of torchrun (PyTorch), mpirun and mpiexec (Open MPI, MPICH), srun (Slurm), deepspeed and
+/// Options of torchrun (PyTorch), mpirun and mpiexec (Open MPI, MPICH), srun (Slurm), deepspeed and
 /// gcloud ai-platform.
 constexpr std::array<std::pair<std::string_view, std::string_view>, 66> kOptions{{
     {"--standalone", kRendezvous},

@@ -139,7 +139,7 @@ Status check_count(const std::string& option, const std::string& value,
 std::vector<std::string> ends_of_range(const std::string& range) {
   const auto colon = range.find(':');
   if (colon == std::string::npos) return {range, range};
-  // An end that is missing is no number.
+  // A missing end is not a number.
   const auto end = [](const std::string& text) { return text.empty() ? "?" : text; };
   return {end(range.substr(0, colon)), end(range.substr(colon + 1))};
 }
@@ -161,7 +161,7 @@ Status check_counts(const JobOptions& options) {
   return status;
 }
 
-/// `--gpus 4` with `-n 8` is two nodes. The number that nodes is to have; empty: not given.
+/// The value for `nodes`: `--gpus 4` with `-n 8` is two nodes. Empty: not given.
 Result<std::string> nodes_of_gpus(const JobOptions& options) {
   if (options.gpus.empty() || options.gpus == "all" || options.processes.empty())
     return options.nodes;
@@ -313,7 +313,7 @@ Result<std::vector<Override>> overrides_of(const JobOptions& options) {
   return overrides;
 }
 
-/// Of the options those that become no key of the job.
+/// The options that do not become keys of the job.
 std::string without_key(const JobOptions& options) {
   std::string text;
   for (const auto& [name, value] : given_options(options)) {
@@ -339,16 +339,16 @@ void add_job_options(CommandOptions command, JobOptions& options) {
   CommandOptions job = command.in_group(kWhatItIs);
   job.value("--name", options.name, "Its name", "NAME");
   job.value("--restarts,--max-restarts,--max_restarts", options.restarts,
-            "How often it is started again when it fails\n(default: 0)", "N");
+            "How often dlaunch restarts it after a failure\n(default: 0)", "N");
   CommandOptions foreign = command.in_group("For job files of other systems");
   foreign.values("--input", options.inputs,
                  "Value, file or folder of an input that the job\nfile has; may be repeated",
                  "NAME=VALUE");
   foreign.values("--output", options.outputs,
                  "Folder of an output (default: outputs/NAME);\nmay be repeated", "NAME=DIR");
-  foreign.value("--step", options.step, "Of a job file of several steps, which one", "NAME");
+  foreign.value("--step", options.step, "Which step of a job file with several", "NAME");
   foreign.value("--module,--module-name", options.module,
-                "Python module to run, for a job file of\nAI Platform that names none", "NAME");
+                "Python module to run, when a job file of\nAI Platform names none", "NAME");
   foreign.value("--package-path", options.package, "Folder of that module's package", "DIR");
 }
 
@@ -360,11 +360,11 @@ void add_place_options(CommandOptions command, JobOptions& options) {
   places.exclude("--nproc-per-node", "-n");
   places.value("--gpus", options.gpus, "A process for each of N GPUs of a node", "N|all");
   places.exclude("--gpus", "--nproc-per-node");
-  places.value("--nnodes", options.nodes, "Number of nodes; MIN:MAX: as many as are good", "N");
+  places.value("--nnodes", options.nodes, "Number of nodes; MIN:MAX: as many as pass", "N");
   places.value("--hosts", options.hosts,
                "Where to run: gpu[01-04],login:8, or auto:\nthe scheduler's nodes", "LIST");
   places.value("--hostfile", options.hostfile,
-               "Likewise from a file of Open MPI, MPICH,\nDeepSpeed, or of names", "FILE");
+               "The same from a file of Open MPI, MPICH or\nDeepSpeed, or a list of names", "FILE");
   places.value("--include", options.include, "Of these hosts, only NODE[@NODE...]", "NODES");
   places.value("--exclude", options.exclude, "Of these hosts, all but NODE[@NODE...]", "NODES");
   places.value("--ssh", options.ssh, "Program to reach them with (default: ssh)", "PROGRAM");
@@ -491,7 +491,7 @@ Result<LoadedJob> load_job(const JobOptions& options, const std::string& current
   job.notes = std::move(reading->notes);
   job.azure_size = std::move(reading->azure_size);
   if (options.no_container) leave_out_containers(job.spec);
-  // A number of GPUs is a number of processes that a node without as many GPUs does not get.
+  // --gpus N starts N processes on a node, and an error if the node has fewer GPUs.
   if (!options.gpus.empty()) job.spec.processes_per_node.kind = ProcessesPerNode::Kind::gpu;
   job.record.native = std::move(reading->native);
   job.record.typed = "dlaunch run";

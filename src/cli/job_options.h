@@ -18,7 +18,7 @@ struct JobOptions {
   std::string file;  // job file or a folder that holds job.yaml
   std::string processes;
   std::string per_node;
-  std::string nodes;  // "4", or as torchrun has it "1:4"
+  std::string nodes;  // "4", or "1:4" as with torchrun
   std::string gpus;   // a process for each of so many GPUs of a node, or all
   std::string name;
   std::string restarts;

@@ -66,7 +66,7 @@ int LogView::show() {
   begin_attempt(first_attempt());
   Status status = skip();
   if (status && selection_.timestamps) status = read_by_time();
-  time_.clear();  // what follows has come in a way that tells none
+  time_.clear();  // the time of what follows is not known
   for (RankStream& stream : streams_) {
     if (status) status = read_all(stream);
   }

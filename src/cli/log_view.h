@@ -43,7 +43,7 @@ class LogView {
   /// One piece of each stream; false: there was nothing new.
   Result<bool> read_round();
   Status read_all(RankStream& stream);
-  /// What has times, in their order.
+  /// Prints the output that has times, in their order.
   Status read_by_time();
   [[nodiscard]] std::string timed_line(std::size_t stream, std::string_view line) const;
   Status print_timed(std::size_t stream, std::string_view bytes);
@@ -68,9 +68,9 @@ class LogView {
     std::string time;  // of its last bytes
   };
   std::vector<TimedStream> timed_;  // with timestamps; index as of streams_
-  std::string time_;                // of what is printed with one; empty: not known
+  std::string time_;                // of the output that is printed; empty: not known
   bool has_written_ = false;
-  bool follows_ = false;  // what is printed has just come
+  bool follows_ = false;  // the output that is printed has just come
 };
 
 }  // namespace dlaunch

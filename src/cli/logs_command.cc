@@ -16,9 +16,9 @@ namespace {
 constexpr const char* kFooter =
     "Examples:\n"
     "  dlaunch logs                      all ranks of the newest run, rank by rank\n"
-    "  dlaunch logs -f                   the end of it, and as it comes; Ctrl-C ends the view\n"
+    "  dlaunch logs -f                   the last lines, then new ones; Ctrl-C ends the view\n"
     "  dlaunch logs -f --tail all        from the beginning\n"
-    "  dlaunch logs --timestamps         all ranks as one, by time\n"
+    "  dlaunch logs --timestamps         all ranks merged, by time\n"
     "  dlaunch logs k3f --rank 5 --err   stderr of rank 5, byte for byte\n"
     "  dlaunch logs --tail 20            the last 20 lines of each rank\n"
     "\n"
@@ -79,7 +79,7 @@ struct LogsCommand {
     return selection;
   }
 
-  /// As tail(1): -f begins near the end.
+  /// Like tail(1), -f begins near the end.
   Status read_tail(std::optional<std::uint32_t>& lines) const {
     constexpr std::uint32_t kNearTheEnd = 10;
     constexpr std::size_t kDigits = 9;
@@ -121,7 +121,7 @@ Subcommand logs_command() {
     options.value("-n,--tail", logs->tail,
                   "The last N lines of each rank (default: all;\nwith -f: 10)", "N|all");
     options.flag("-t,--timestamps", logs->timestamps,
-                 "When each line came, all ranks in that order");
+                 "Show the time of each line; merge ranks by time");
   };
   return {"logs", "Show what the ranks of a run have printed", kFooter, describe,
           [logs] { return logs->execute(); }};

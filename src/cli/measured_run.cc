@@ -122,7 +122,7 @@ Result<ReadRun> measured_run(MeasuredJob job,
   options.spec = std::move(loaded->spec);
   options.spec.name = job.name;
   options.spec.framework = Framework::mpi;
-  options.spec.active_env = ActiveEnv::optional;  // what measures is our own program
+  options.spec.active_env = ActiveEnv::optional;  // the ranks run dlaunch's own program
   options.spec.mpi.oversubscribe = true;
   options.spec.workdir = "/";
   options.spec.logs.console = Logs::Console::rank0;

@@ -24,9 +24,9 @@ struct ReadRun {
 
 /// Which run folders stay.
 enum class KeepRun {
-  never,  // what its caller and its own last lines tell is all that anybody gets to know
-  /// Not those of runs that ended well, that somebody has stopped (SIGINT, SIGTERM), or of which no
-  /// rank was started and the message is all there is to know (kUsage, kJobFile, kPreflight).
+  never,  // the caller's output and the run's last lines are all that remains
+  /// Not those of runs that ended well, were stopped (SIGINT, SIGTERM), or started no rank,
+  /// so that the message says everything (kUsage, kJobFile, kPreflight).
   failed,
   always,
 };
@@ -36,7 +36,7 @@ enum class KeepRun {
 
 /// Runs it, with a private temporary folder as logs.dir, and gives each line of its stdout, without
 /// its end, to `on_line`, in this process. An error of `on_line` ends the run, and is returned,
-/// with where the folder is, if it is kept. SIGINT and SIGTERM reach the run, which ends as ever;
+/// with where the folder is, if it is kept. SIGINT and SIGTERM end the run as usual;
 /// this returns when nothing of it is left. Must be called before any thread exists.
 [[nodiscard]] Result<ReadRun> read_run(RunOptions options, KeepRun keep, const OnLine& on_line);
 

@@ -15,7 +15,7 @@ namespace dlaunch {
 int print_error(const Error& error) {
   const bool has_place = error.exit_code == exit_code::kJobFile &&
                          error.message.find(": error: ") != std::string::npos;
-  // Much of it may come from a node, or from a file.
+  // The text may come from a node or from a file.
   std::fprintf(stderr, "%s%s",
                has_place ? "" : "dlaunch: ", plain_text(error.message + '\n').c_str());
   return error.exit_code;

@@ -27,12 +27,12 @@ namespace {
 
 /// Beyond timeouts.stop: killing, reading the last output, a console that does not read.
 constexpr std::chrono::seconds kMargin{30};
-/// So long after its ranks should have been killed a launcher cannot do it, and we do.
+/// This long after it should have killed its ranks, the launcher cannot; then we kill them.
 constexpr std::chrono::seconds kKillAfter{5};
 /// Where the launcher is not stuck it may be clearing containers up, for which it has 20 s.
 constexpr std::chrono::seconds kKillAfterAll{25};
 constexpr std::chrono::seconds kKillLimit{3};
-/// So long a file may take to be read.
+/// Limit for reading a file.
 constexpr std::chrono::seconds kFileLimit{10};
 
 constexpr const char* kFooter =
@@ -97,7 +97,7 @@ Result<UniqueFd> reach(const RunView& run) {
                                         "machine and must be stopped there");
 }
 
-/// It was live when it was looked at, and is not any more: its engine is gone because it has ended.
+/// The run was live when we looked, and is not any more: its engine has ended.
 std::optional<RunView> ended_meanwhile(const RunView& run) {
   if (!is_live(run.state)) return std::nullopt;
   auto seen = read_run(run.path);
@@ -116,13 +116,13 @@ bool goes_on(const RunView& run) {
   return seen && seen->state == RunState::running;
 }
 
-/// What stop does itself when the ranks live on although their launcher should have killed them: it
-/// may wait for a file system that does not answer.
+/// What stop does itself when the launcher should have killed the ranks and has not: it may wait
+/// for a file system that does not answer.
 class DirectEnd {
  public:
   explicit DirectEnd(const RunRecord& record) : record_(record) {}
 
-  /// Once a second. False: there is nothing left that could be done, and text() says what remains.
+  /// Call once a second. False: nothing more can be done, and text() says what remains.
   bool help() {
     killed_ += kill_job_processes(record_.engine.pid, kKillLimit).size();
     const auto stuck = find_stuck(launcher_processes(record_.engine.pid));
@@ -136,18 +136,18 @@ class DirectEnd {
   }
   [[nodiscard]] bool gave_up() const { return stuck_for_ >= kGiveUpAfter; }
   [[nodiscard]] std::string text() const {
-    return (killed_ > 0 ? "its processes have been killed; " : "its launcher has not ended; ") +
+    return (killed_ > 0 ? "dlaunch stop killed its processes; " : "its launcher has not ended; ") +
            remains_ + "; the run ends when that answers";
   }
 
  private:
-  /// It waits for the engine, and gives it up when it has been cancelled twice itself.
+  /// The front waits for the engine, and gives up on it when it has been cancelled twice.
   void tell_front() {
     if (std::exchange(told_, true)) return;
     const UniqueFd front = open_process(record_.front);
     if (!front || record_.detached) return;
     (void)signal_process(front.get(), SIGTERM);
-    const timespec between{1, 0};  // it reads one before the other comes
+    const timespec between{1, 0};  // so that the front reads one before the other comes
     ::nanosleep(&between, nullptr);
     (void)signal_process(front.get(), SIGTERM);
   }
@@ -164,12 +164,12 @@ struct StopCommand {
   std::string word;
   bool now = false;
 
-  /// The run's folder may be where nothing answers.
+  /// The file system of the run's folder may not answer.
   int execute() const {
     const WatchedWork done = watch_work(kFileLimit, [this] { return stop(); });
     if (done.stuck.empty()) return done.code;
     return print_error({exit_code::kTimeLimit,
-                        "the run folder cannot be read: " + done.stuck +
+                        "dlaunch stop cannot read the run folder: " + done.stuck +
                             "\n         try: Ctrl-C twice where the run was started, or kill -9 of "
                             "its dlaunch there"});
   }

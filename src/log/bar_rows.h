@@ -16,8 +16,8 @@ namespace dlaunch {
 /// settle() finds that the stream has gone on below. A bar that was wiped with blanks leaves
 /// nothing. What is drawn over a longer text replaces it as a whole, so that rests of the longer
 /// one do not stay; of SGR sequences (colours) nothing is taken away. Rows are bounded in number
-/// and length, and all together: beyond that the stream is ordinary text again. So it is where it
-/// is no text at all: nobody draws bars with binary data, and no byte of these is dropped.
+/// and length, and all together: beyond that the stream is ordinary text again. The same holds for
+/// binary data: they draw no bars, and BarRows drops no byte of them.
 class BarRows {
  public:
   static constexpr std::size_t kMaxRows = 16;
@@ -137,7 +137,7 @@ std::size_t BarRows::add(std::string_view bytes, Sink&& sink) {
     const char c = bytes[i++];
     if (c != '\x1b' && !is_text(rows_[at_].text)) {
       become_binary(sink);
-      if (c == '\n') return i - 1;  // is not ours any more
+      if (c == '\n') return i - 1;  // leave it to the caller
       rest() += c;
     } else if (c == '\r') {
       carriage_return();

@@ -22,7 +22,7 @@ namespace {
 constexpr std::size_t kSmallWrite = 4096;
 constexpr std::size_t kLargeWrite = std::size_t{256} << 10;
 constexpr std::chrono::milliseconds kSlow{20};
-// Where no thread is to be had, each write waits for a reader that is behind so long at most.
+// Without a thread, each write waits at most this long for a slow reader.
 constexpr std::chrono::milliseconds kWithoutThread{100};
 // Texts shorter than this together become one queue entry.
 constexpr std::size_t kJoined = std::size_t{16} << 10;
@@ -67,11 +67,11 @@ ConsoleLane::~ConsoleLane() {
 
 void ConsoleLane::ensure_thread(const std::shared_ptr<ConsoleLane>& self) {
   if (has_thread_) return;
-  // None to be had now (EAGAIN): the next write tries again, and write_without_thread() helps out.
+  // No thread now (EAGAIN): the next write tries again; write_without_thread() does the work.
   has_thread_ = start_thread([self] { self->run(); }) == 0;
 }
 
-/// As much as the reader takes within `limit`; a small write to what is ready does not wait.
+/// Writes what the reader takes within `limit`; a small write to a ready reader does not wait.
 void ConsoleLane::write_without_thread(std::chrono::milliseconds limit) {
   const auto end = Clock::now() + limit;
   Batch batch;

@@ -105,7 +105,7 @@ void ConsoleView::show_prompts_of(Rank rank) {
   if (options_.prefix) prompts_of_ = rank;
 }
 
-/// What is to be seen of it: all of it, or what came after an answer.
+/// The part to show: all of it, or the part after an answer.
 std::string_view ConsoleView::open_line(Stream stream) const {
   if (!prompts_of_) return {};
   const std::size_t at = index_of(stream);

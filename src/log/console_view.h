@@ -49,11 +49,11 @@ class ConsoleView {
   /// Forgets a partial line that was not shown, because its rest will not come; returns its bytes.
   std::size_t drop_partial(Rank rank, Stream stream);
 
-  /// Somebody types what this rank reads: a line of it that has not ended may be a prompt and is
+  /// The user types this rank's input: an unfinished line of it may be a prompt and is
   /// one of the live rows, the last one. Not where no byte is held.
   void show_prompts_of(Rank rank);
   [[nodiscard]] bool has_prompt() const;
-  /// What was typed ends the line that a prompt stands in: what comes after it is shown without it.
+  /// The user's input ends the prompt's line: show later output without the prompt.
   /// False: there was no prompt.
   bool answered();
 

@@ -25,7 +25,7 @@ class ConsoleLane;
 /// files have a thread each, so that a reader that has stopped does not hold up what is said on the
 /// other one; of one file (a terminal, 2>&1) they share one, and the order of the calls is kept. A
 /// thread starts at the first write, with all signals blocked; do not fork without exec after that.
-/// Where none is to be had, write() does its work and waits for a slow reader, 100 ms at most.
+/// Without a thread, write() does its work and waits for a slow reader, 100 ms at most.
 /// A reader that is gone is seen as EPIPE, never as SIGPIPE.
 class ConsoleWriter {
  public:

@@ -67,7 +67,7 @@ class LineSplitter {
   void forget_held();
   void look_for_text(std::string_view line);
 
-  // Binary data have lines that are text by chance, but not so many in a row.
+  // Binary data have lines that are text by chance, but not that many in a row.
   static constexpr std::size_t kTextLines = 8;
 
   std::size_t max_line_;

@@ -11,7 +11,7 @@ namespace dlaunch {
 
 namespace {
 
-// What these threads call is shallow; sanitizers want several times as much as we do.
+// These threads have shallow call stacks; sanitizers need several times as much.
 constexpr std::size_t kStack = std::size_t{256} << 10;
 
 void* run_work(void* argument) {

@@ -1,5 +1,5 @@
-// Threads that need little: std::thread takes the stack that `ulimit -s` allows, 8 GiB where a site
-// has set that, and throws where there is no room for it.
+// Threads with a small stack: std::thread takes what `ulimit -s` allows, 8 GiB where a site
+// has set that, and throws if there is no room for it.
 #pragma once
 
 #include <functional>

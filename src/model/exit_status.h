@@ -29,7 +29,7 @@ struct ExitStatus {
   /// When aborted, `value` is the code given to MPI_Abort, as far as an exit code can hold it.
   MpiEnd mpi = MpiEnd::fine;
   std::uint32_t mpi_world = 0;  // with other_world: ranks in the world that it had
-  /// Of a SIGKILL: the kernel's records could be read, and out_of_memory is empty.
+  /// For SIGKILL: the kernel's records could be read, and out_of_memory is empty.
   bool oom_ruled_out = false;
 
   [[nodiscard]] bool ok() const { return !signaled && value == 0 && mpi == MpiEnd::fine; }
@@ -55,7 +55,7 @@ struct StartFailure {
   std::string path;         // what the step was tried on
   std::string search_path;  // PATH of the rank, when `path` was looked up in it
   std::string module{};     // with Step::module
-  std::string near{};       // what is there under a similar name, as the user would type it
+  std::string near{};       // an existing similar name, as the user would type it
 
   /// 126: found but cannot be executed; 127: not found (POSIX shell's rule).
   [[nodiscard]] int code() const;

@@ -272,7 +272,7 @@ struct JobSpec {
 [[nodiscard]] std::string as_typed(const JobSpec&, const std::string& key,
                                    const std::string& value);
 
-/// The error that a job wants more nodes (`nodes.min`) than the `given` hosts, with what to type.
+/// The error that a job needs more nodes (`nodes.min`) than the `given` hosts, with what to type.
 /// `origin`: where the hosts come from, such as "hostfile hosts.txt"; may be empty.
 [[nodiscard]] std::string too_few_hosts(const JobSpec&, std::size_t given,
                                         const std::string& origin);

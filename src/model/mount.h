@@ -17,13 +17,13 @@ struct Mount {
 /// Why it is no mount, in words that follow "mounts[0]: "; empty: it is one.
 [[nodiscard]] std::string problem_of_mount(std::string_view text);
 
-/// Container::workdir: where the image says.
+/// The value of Container::workdir for the image's own WORKDIR.
 inline constexpr std::string_view kImagesOwn = "image";
 
-/// Why it is no Container::workdir, in words that follow "workdir: "; empty: it is one.
+/// Why it is not a valid Container::workdir, as text after "workdir: "; empty: it is valid.
 [[nodiscard]] std::string problem_of_container_workdir(std::string_view text);
 
-/// An ECMA-262 pattern that takes at least all of them.
+/// An ECMA-262 pattern that matches at least all valid ones.
 inline constexpr std::string_view kContainerWorkdirPattern = "^(/.*|image)$";
 
 /// Of a text without a problem.

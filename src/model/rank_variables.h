@@ -1,6 +1,6 @@
-// The variables whose values only dlaunch knows: a job may not set them itself. The one list of their
-// names; plan/rank_table, which computes the values, does not compile when it sets a name that is
-// missing here.
+// The variables whose values only dlaunch knows: a job may not set them itself. This is the only
+// list of their names; plan/rank_table, which computes the values, does not compile if it sets a
+// name that is missing here.
 #pragma once
 
 #include <algorithm>
@@ -12,8 +12,8 @@
 
 namespace dlaunch {
 
-/// Frameworks under which a name is dlaunch's. Names that say little by themselves (PROCESS_ID) stay
-/// the user's under all others. Under Framework::none all names but DLAUNCH_* are the user's.
+/// The frameworks with which a name is reserved. With all others, general names (PROCESS_ID) belong
+/// to the user. With Framework::none all names but DLAUNCH_* belong to the user.
 enum class RankVariableOf { all, mpi, jax };
 
 struct RankVariable {
@@ -82,7 +82,7 @@ inline constexpr std::array<std::string_view, 2> kWireUpPrefixes{"OMPI_COMM_WORL
   return of == RankVariableOf::all || framework == Framework::jax;
 }
 
-/// Not true of what is kept if a user sets it: OMP_NUM_THREADS, PYTHONUNBUFFERED, NCCL_*, and
+/// False for variables that a user may set: OMP_NUM_THREADS, PYTHONUNBUFFERED, NCCL_*, and
 /// CUDA_VISIBLE_DEVICES, a restriction that dlaunch respects.
 [[nodiscard]] constexpr bool is_rank_variable(Framework framework, std::string_view name) {
   if (name.starts_with(kOwnVariablePrefix)) return true;

@@ -84,7 +84,7 @@ struct RunReport {
   std::optional<Rank> first;            // the rank that failed first
   std::vector<Rank> perhaps_first;      // others that failed so close to it that nobody can tell
   std::vector<Rank> alike;              // others that failed in the same way, and said the same
-  std::vector<Rank> left_early;         // ended with 0, and `first` then failed for want of them
+  std::vector<Rank> left_early;         // ended with 0; `first` then failed without them
   std::vector<Rank> lost_peer;          // whose error says that another rank is gone
   std::optional<NodeIndex> lost_node;   // when node_lost: the first of them
   std::vector<LostNode> lost_nodes;     // when node_lost: all that this ending was decided by

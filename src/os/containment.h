@@ -53,10 +53,10 @@ struct Reaped {
 /// blocked.
 void wait_for_child(std::chrono::milliseconds limit);
 
-/// Rounds until no descendant is left or the limit has passed; blocks. True: none is left. Ends
-/// early when for kBeyondKill nothing was left but what no signal can end: processes in an
+/// Kills in rounds until no descendant is left or the limit has passed; blocks. True: none is left.
+/// Ends early if for kBeyondKill only processes were left that no signal can end: those in an
 /// uninterruptible system call (os/stuck.h), and ended ones that such a parent does not reap. A
-/// driver that gives back the memory of a GPU takes seconds in that state, too.
+/// driver that frees the memory of a GPU takes seconds in that state, too.
 inline constexpr std::chrono::seconds kBeyondKill{10};
 bool kill_descendants(std::chrono::milliseconds limit, const std::set<pid_t>& spared = {});
 /// With rounds of the caller's own, which return whom they found. `some_spared`: finding nobody is

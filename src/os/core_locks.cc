@@ -48,7 +48,7 @@ std::string name_in_locks(const struct stat& about) {
   return text;
 }
 
-/// The files of the other users that have a right to their names.
+/// The lock files of other users, if the user in the name owns the file.
 std::set<std::string> files_of_others(const std::string& folder) {
   std::set<std::string> files;
   const std::unique_ptr<DIR, int (*)(DIR*)> entries(::opendir(folder.c_str()), ::closedir);
@@ -129,7 +129,7 @@ tl::unexpected<Error> refuse(const std::string& path, const std::string& why) {
   return fail(exit_code::kInternal, path + ": " + why);
 }
 
-/// O_NONBLOCK: a FIFO in its place must not hold us up.
+/// O_NONBLOCK: a FIFO in its place must not block us.
 Result<int> open_in(const std::string& folder) {
   const std::string path = own_path(folder);
   UniqueFd file(::open(path.c_str(), O_RDWR | O_CREAT | O_NOFOLLOW | O_CLOEXEC | O_NONBLOCK, 0600));
@@ -140,7 +140,7 @@ Result<int> open_in(const std::string& folder) {
   if (::fstat(file.get(), &status) != 0 || !S_ISREG(status.st_mode))
     return refuse(path, "it is no regular file; remove it");
   if (status.st_uid != ::geteuid() || (status.st_mode & 077) != 0)
-    return refuse(path, "it is somebody else's or open to others; remove it");
+    return refuse(path, "it belongs to another user or is open to others; remove it");
   return file.release();
 }
 
@@ -205,7 +205,7 @@ bool CoreLocks::try_lock(const std::vector<int>& cpus) {
     locked.emplace_back(first, last);
     return true;
   });
-  // Looked for when ours are there to be seen: of two users at least one sees the other.
+  // Check after our own locks are visible: of two users at least one then sees the other.
   if (all) {
     const std::vector<Range> others = locked_by_others(folder_);
     all = std::none_of(added.begin(), added.end(), [&](int cpu) { return holds(others, cpu); });

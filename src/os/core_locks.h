@@ -1,10 +1,10 @@
 // Which cores of this machine a run of dlaunch has taken, so that two runs at the same time do not
-// pin their ranks to the same ones. Advisory. Each user has a file of his own, 0600 and empty: each
+// pin their ranks to the same ones. Advisory. Each user has their own file, 0600 and empty: each
 // logical CPU is one byte of it, locked with an open-file-description lock (fcntl(2), F_OFD_SETLK).
-// Nobody else can open it, so nobody can lock it and keep its owner's ranks from being pinned; the
-// locks on it are seen by all in /proc/locks (proc(5)), which is how runs of different users keep
-// out of each other's way. A lock ends with the last descriptor of its holder, however that one
-// dies; nothing is ever left to clean up. Containers with a /dev/shm of their own do not see each
+// Other users cannot open it, so they cannot lock it and keep its owner's ranks from being pinned.
+// All users see the locks in /proc/locks (proc(5)), so their runs avoid each other's
+// cores. A lock ends with the last descriptor of its holder, however the holder
+// dies; nothing is left to clean up. Containers with a /dev/shm of their own do not see each
 // other. Thread-safety: one thread per object.
 #pragma once
 
@@ -19,9 +19,9 @@ namespace dlaunch {
 class CoreLocks {
  public:
   /// Opens (and first makes) dlaunch-cores-UID in `folder`; if none is given, in /dev/shm, else in
-  /// /tmp. A symbolic link, anything else that is no regular file, and a file that is somebody
-  /// else's or open to others are refused. Without a file the caller can go on as if no core were
-  /// taken.
+  /// /tmp. Refuses a symbolic link, anything else that is not a regular file, and a file that
+  /// belongs to another user or is open to others. Without a file the caller can go on as if no
+  /// core were taken.
   [[nodiscard]] static Result<CoreLocks> open(const std::string& folder = "");
 
   CoreLocks(CoreLocks&& other) noexcept;

@@ -29,13 +29,13 @@ bool has_ended(pid_t pid) {
   return state == '\0' || state == 'Z' || state == 'X';
 }
 
-/// A guardian cannot be traced (PR_SET_DUMPABLE), so only root may read which program it is
-/// (proc(5)); what it calls itself anybody may (os/process_title.h).
+/// A guardian is not dumpable, so only root may read its /proc/PID/exe (proc(5)). Its name
+/// (os/process_title.h) is readable by everyone.
 bool is_guardian(pid_t pid) {
   return read_proc_file("/proc/" + std::to_string(pid) + "/comm").starts_with("dlaunch-guardia");
 }
 
-/// Of its own program: forks of the engine, or our binary started again.
+/// Children that run the same program: forks of the engine, or our binary started again.
 std::vector<pid_t> own_children(pid_t pid, const std::string& program) {
   std::vector<pid_t> own = children_of(pid);
   std::erase_if(own, [&](pid_t child) { return program_of(child) != program; });

@@ -42,7 +42,7 @@ class OomWatch {
   /// node numbers it. Reads what has come to the
   /// kernel log since the last call, in all calls together for half a second at most.
   [[nodiscard]] std::string evidence(pid_t pid);
-  /// After evidence() has said nothing: whether a kill would have been seen.
+  /// When evidence() is empty: whether the records would have shown a kill.
   [[nodiscard]] bool can_tell() const { return log_ || !sources_.counter.empty(); }
 
  private:

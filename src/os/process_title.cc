@@ -40,7 +40,7 @@ Area words_of_process() {
   return area;
 }
 
-/// For good: whoever asked for a variable may have kept it.
+/// Never freed: a caller of getenv(3) may have kept a pointer.
 void move_environment(const Area& area) {
   std::size_t count = 0;
   for (char** entry = environ; entry != nullptr && *entry != nullptr; ++entry) ++count;

@@ -1,4 +1,4 @@
-// What ps(1) and top(1) show of a process of ours that has work of its own.
+// Sets the name that ps(1) and top(1) show for a dlaunch process.
 #pragma once
 
 #include <string>

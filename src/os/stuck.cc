@@ -56,7 +56,7 @@ std::string text_at(pid_t pid, std::uint64_t address) {
   const std::string memory = "/proc/" + std::to_string(pid) + "/mem";
   const UniqueFd file(::open(memory.c_str(), O_RDONLY | O_CLOEXEC));
   std::array<char, 4096> text;
-  // To the end of its page at most: the next one may not be there.
+  // Read at most to the end of its page: the next page may not be mapped.
   const std::size_t room = text.size() - address % text.size();
   const ssize_t n = file ? ::pread(file.get(), text.data(), room, static_cast<off_t>(address)) : -1;
   if (n <= 0) return {};

@@ -21,7 +21,7 @@ struct StuckProcess {
   std::string file_system;   // "ext4 at /data (/dev/sdb1)"; empty: not known
 };
 
-/// Those of `pids` of which a thread is in state D now.
+/// Those of `pids` that have a thread in state D now.
 [[nodiscard]] std::vector<StuckProcess> find_stuck(const std::vector<pid_t>& pids);
 
 /// True if every one of `pids` has ended (a zombie has) or has a thread in state D: sending SIGKILL
@@ -34,8 +34,8 @@ struct StuckProcess {
 /// (engine), pid 9 (agent) and 3 more wait for ...; pid 10 (sh) waits for ...".
 [[nodiscard]] std::string describe(const std::vector<StuckProcess>& processes);
 
-/// Of the mount in which an absolute path lies, by the text of /proc/self/mountinfo (proc(5)):
-/// "ext4 at /data (/dev/sdb1)"; empty where there is none. Pure.
+/// The mount of an absolute path, from the text of /proc/self/mountinfo (proc(5)):
+/// "ext4 at /data (/dev/sdb1)"; empty if there is none. Pure.
 [[nodiscard]] std::string file_system_of(std::string_view path, std::string_view mountinfo);
 [[nodiscard]] std::string file_system_of(std::string_view path);
 

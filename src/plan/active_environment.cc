@@ -20,7 +20,7 @@ struct ShellWord {
   bool begins_command = false;
 };
 
-/// Good enough to find names in: quotes are passed over, and what stands in them is words too.
+/// Good enough to find names: it ignores quotes, and takes quoted text for words, too.
 std::vector<ShellWord> shell_words(std::string_view text) {
   std::vector<ShellWord> words;
   bool begins = true;
@@ -75,11 +75,11 @@ class Uses {
   Uses(const std::vector<ActiveEnvironment>& environments, const LauncherFiles& files)
       : environments_(environments), files_(files) {}
 
-  /// One whose name is found in an environment; others are passed over.
+  /// Adds a program if an environment has its name; ignores others.
   void add(const std::string& program, const std::optional<std::string>& search_path,
            const std::string& inherited) {
     for (const ActiveEnvironment& environment : environments_) {
-      // Most words are in none: one look tells.
+      // Most words are in no environment: one check is enough.
       if (files_.find_program(program, environment.folder + "/bin").empty()) continue;
       const std::string path = files_.find_program(program, search_path.value_or(inherited));
       if (!is_below(path, environment.folder)) continue;
@@ -102,7 +102,7 @@ std::vector<std::string> programs_of(const Command& command, const LauncherFiles
   std::string text = command.line;
   if (!command.is_shell) {
     for (const std::string& word : command.argv) text += (text.empty() ? "" : " ") + word;
-    // The words of a list begin no command, but for the first.
+    // Only the first word of a list begins a command.
     std::replace_if(
         text.begin(), text.end(),
         [](char c) { return kSeparators.find(c) != std::string_view::npos; }, ' ');

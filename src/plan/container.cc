@@ -162,8 +162,8 @@ Result<const Row*> choose(const Container& container, const Cluster& cluster, La
                                          who_has_what(plan, cluster));
 }
 
-/// Podman and docker start what runs in a container where the image says; of the others, whose
-/// containers are folders, nothing tells it.
+/// Podman and docker start programs in the image's WORKDIR; the others, whose
+/// containers are folders, do not know it.
 void note_workdir(const Container& container, const Row& row, LaunchPlan& plan) {
   if (container.workdir != kImagesOwn || has_engine(row.runtime)) return;
   std::string note = std::string(row.name) +

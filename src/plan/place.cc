@@ -32,8 +32,8 @@ Result<std::size_t> nodes_to_use(const JobSpec& spec, const Cluster& cluster) {
   return std::min(given, static_cast<std::size_t>(std::max(spec.nodes->max, 1)));
 }
 
-/// Evenly, but on no node more than there is `room` for: GPUs or slots. Needs ranks <= sum of room,
-/// and room on every node.
+/// Spreads ranks evenly, but puts no more on a node than its `room` (GPUs or slots). Needs ranks <=
+/// sum of room, and room on every node.
 Counts spread_within(const Counts& room, std::uint32_t ranks) {
   Counts counts(room.size());
   std::uint32_t placed = 0;
@@ -47,7 +47,7 @@ Counts spread_within(const Counts& room, std::uint32_t ranks) {
   return counts;
 }
 
-/// Slots of each node; one without any, beside others, has its GPUs, else one.
+/// Slots of each node. A node without slots, beside others with slots, has one per GPU, or one.
 Counts slots_of(const Cluster& cluster, const Counts& gpus) {
   Counts slots(gpus.size());
   for (std::size_t i = 0; i < slots.size(); ++i) {
@@ -57,7 +57,7 @@ Counts slots_of(const Cluster& cluster, const Counts& gpus) {
   return slots;
 }
 
-/// In order. Needs ranks <= sum of slots.
+/// Fills the nodes in order. Needs ranks <= sum of slots.
 Counts fill(const Counts& slots, std::uint32_t ranks) {
   Counts counts(slots.size());
   for (std::size_t i = 0; i < counts.size(); ++i) {

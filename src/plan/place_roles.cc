@@ -86,13 +86,13 @@ Result<Counts> counts_of_role(const PlacedRole& role, std::size_t nodes, Counts&
   return counts;
 }
 
-/// It computes, but only now and then, and nobody waits for it: a GPU that is left over is enough.
+/// It computes only now and then, and no rank waits for it: a leftover GPU is enough.
 Counts counts_of_evaluator(const std::vector<PlacedRole>& roles, const std::vector<Counts>& placed,
                            Placing placing, const Counts& gpus) {
   using Rating =
       std::tuple<bool, int, int>;  // idle, which counts if spread; GPUs left; fewer tasks
   std::vector<Rating> ratings;
-  bool used = true;  // the used nodes are the first ones: none is skipped
+  bool used = true;  // nodes are used in order: stop behind the first unused one
   for (std::size_t node = 0; node < gpus.size() && used; ++node) {
     int computing = 0;
     int tasks = 0;

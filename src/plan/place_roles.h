@@ -1,4 +1,4 @@
-// Tasks of roles to nodes: the part of place() for jobs with roles.
+// Assigns tasks of roles to nodes: the part of place() for jobs with roles.
 #pragma once
 
 #include <cstddef>

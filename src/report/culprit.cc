@@ -16,17 +16,17 @@ namespace {
 using How = RankEnd::How;
 
 constexpr std::size_t kMostRanks = 4096;
-// A traceback with more lines after it was one that the program survived.
+// If many lines follow a traceback, the program survived that error.
 constexpr std::size_t kMostLinesAfter = 12;
 constexpr std::chrono::milliseconds kTogether{50};
 
 /// In order of preference.
 enum class Claim : std::uint8_t {
-  own_error,       // it said what was wrong, and that is no lost peer
+  own_error,       // it reported an error other than a lost peer
   same_moment,     // it failed as early as the first, as far as clocks tell
   left_early,      // it had left with 0 before
   signal,          // a signal killed it, soon after
-  other_code,      // it failed without a word, soon after
+  other_code,      // it failed without a message, soon after
   code_when_told,  // as before, but dlaunch had told it to stop
 };
 
@@ -42,7 +42,7 @@ bool failed_by_itself(const RankEnd& end) {
   return end.how == How::exited && !end.status.ok();
 }
 
-/// What the signal that dlaunch sends makes of a program is no error of it.
+/// An error that dlaunch's own signal causes does not count as the program's error.
 bool follows_from_a_signal(std::string_view exception) {
   constexpr std::array<std::string_view, 4> kNames{"KeyboardInterrupt", "SystemExit",
                                                    "SignalException", "GracefulExit"};
@@ -52,7 +52,7 @@ bool follows_from_a_signal(std::string_view exception) {
   });
 }
 
-/// Of a rank that dlaunch stopped: whether an error of its own was complete before that.
+/// For a rank that dlaunch stopped: whether its own error was complete before that.
 bool had_failed(const Evidence& words) {
   return words.exception && words.lines_after <= kMostLinesAfter &&
          !follows_from_a_signal(*words.exception);
@@ -148,7 +148,7 @@ class Judge {
     if (best != Claim::left_early) blame(rank);
   }
 
-  /// The code of a rank that died of dlaunch's signal is none of its own: then that of the rank
+  /// The exit code of a rank that died of dlaunch's signal says nothing: then the code of the rank
   /// that lost it stays.
   void blame(Rank rank) {
     report_.first = rank;

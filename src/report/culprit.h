@@ -1,4 +1,4 @@
-// Which rank is to blame. The supervisor knows when ranks ended; what they said may show that the
+// The rank that caused the failure. The supervisor knows when ranks ended; output may show that the
 // first to end did so because another one was gone. Pure.
 #pragma once
 

@@ -10,7 +10,7 @@
 namespace dlaunch {
 
 struct SourceLine {
-  std::string file;  // as Python named it
+  std::string file;  // as in Python's traceback
   std::string line;
   bool operator==(const SourceLine&) const = default;
 };

@@ -289,7 +289,7 @@ std::string FailureWords::why_not_mpi(MpiEnd end) const {
   return "";
 }
 
-/// Of a SIGKILL that neither dlaunch nor, as far as one can see, the kernel has sent.
+/// Explains a SIGKILL that neither dlaunch nor, as far as its records show, the kernel has sent.
 std::string FailureWords::why_killed() const {
   const RankEnd& first = *end_of(report_, *report_.first);
   if (first.how != RankEnd::How::exited || first.status.code() != exit_code::kSignalBase + SIGKILL)
@@ -298,12 +298,12 @@ std::string FailureWords::why_killed() const {
       first.status.signaled ? "" : "137 is a shell's code for a program that SIGKILL ended; ";
   if (first.status.oom_ruled_out) {
     return by_shell +
-           "the signal was not sent by dlaunch, nor by the kernel's memory killer: its "
-           "records do not have it";
+           "the signal was not sent by dlaunch, nor by the kernel's OOM killer: its "
+           "records do not show it";
   }
   return by_shell +
-         "the signal was not sent by dlaunch; the records of the kernel's memory killer "
-         "cannot be read there (dmesg as root shows them)";
+         "the signal was not sent by dlaunch; dlaunch cannot read the records of the "
+         "kernel's OOM killer there (dmesg as root shows them)";
 }
 
 std::string FailureWords::why_peer_lost() const {
@@ -352,12 +352,11 @@ std::string FailureWords::why_no_module() const {
 std::string FailureWords::advice() const {
   const bool quit_debugger = in_.evidence.exception.value_or("").starts_with("bdb.BdbQuit");
   if (quit_debugger && in_.stdin_for == StdinFor::none) {
-    return "--set stdin=rank0: without it a rank's stdin is empty, and breakpoint() ends there; "
-           "with "
-           "it rank 0 reads what you type";
+    return "--set stdin=rank0: without it a rank's stdin is empty, and breakpoint() fails; with it "
+           "rank 0 reads what you type";
   }
   if (!report_.left_early.empty())
-    return "as many steps on every rank: each one must take part in every collective";
+    return "the same number of steps on every rank: each must take part in every collective";
   return advice_for_mpi();
 }
 

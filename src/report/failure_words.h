@@ -28,7 +28,7 @@ class FailureWords {
   [[nodiscard]] std::string headline() const;
   /// Evidence for why, where there is some: the kernel's, MPI's, the error's own; else empty.
   [[nodiscard]] std::string why() const;
-  /// What to try; empty where nothing is known to help.
+  /// What to try; empty if no advice is known.
   [[nodiscard]] std::string advice() const;
   /// "node2: No route to host (last heard 2026-11-20T21:01:42Z)"
   [[nodiscard]] std::string lost_line(const LostNode& lost) const;
@@ -65,7 +65,7 @@ class FailureWords {
   [[nodiscard]] bool is_by_mpirun() const;
   [[nodiscard]] std::string what_else_for_mpi() const;
   [[nodiscard]] std::string why_not_mpi(MpiEnd end) const;
-  /// Which Python it was that has not found a module.
+  /// Names the Python that did not find a module.
   [[nodiscard]] std::string why_no_module() const;
 
   const SummaryInput& in_;

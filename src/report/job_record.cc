@@ -15,7 +15,7 @@ namespace {
 constexpr std::size_t kNamedFiles = 5;
 
 void add_comment(const std::string& line, std::string& text) {
-  // No byte of it may end the comment.
+  // Replace every byte that could end the comment.
   text += "# " + plain_line(line) + '\n';
 }
 

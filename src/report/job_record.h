@@ -9,7 +9,7 @@
 
 namespace dlaunch {
 
-/// Of the workdir, where it is a git work tree.
+/// The state of the workdir, if it is a git work tree.
 struct GitState {
   std::string commit;  // empty: no work tree, or one without a commit
   std::string branch;  // empty: none

@@ -69,7 +69,7 @@ std::vector<std::string> nan_metrics(const std::vector<Metric>& metrics) {
     notes.push_back(std::to_string(metric.not_numbers) +
                     (metric.not_numbers == 1 ? " value of" : " values of") + " the metric " +
                     plain_line(metric.name) + (metric.not_numbers == 1 ? " is" : " are") +
-                    " no number (\"" + plain_line(metric.not_number) + "\")");
+                    " not a number (\"" + plain_line(metric.not_number) + "\")");
   }
   return notes;
 }

@@ -1,4 +1,4 @@
-// What a run that ended well says of numbers that are none. Pure.
+// Notes about nan and infinity in a run that ended well. Pure.
 #pragma once
 
 #include <optional>
@@ -14,8 +14,8 @@ namespace dlaunch {
 /// training watches (a loss, a norm, an accuracy, ...). Other mentions of "nan" do not count.
 [[nodiscard]] std::optional<std::string> printed_nan(std::string_view text);
 
-/// "3 values of the metric loss are no numbers (\"nan\")": those that print as nan or infinity.
-/// Nothing of a metric without a number: metric_line() tells of it.
+/// "3 values of the metric loss are not a number (\"nan\")": those that print as nan or infinity.
+/// Says nothing about a metric without any number: metric_line() does.
 [[nodiscard]] std::vector<std::string> nan_metrics(const std::vector<Metric>& metrics);
 
 }  // namespace dlaunch

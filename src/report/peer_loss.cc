@@ -7,13 +7,13 @@ namespace dlaunch {
 
 namespace {
 
-// Of those that a program without an exception ended with: Open MPI's text has 15.
+// Last lines to search if a program ended without an exception: Open MPI's text has 15.
 constexpr std::size_t kLines = 20;
 
 constexpr std::string_view kClosed = "another rank closed its connection";
 constexpr std::string_view kNetwork = "another rank is gone, or the network failed";
 constexpr std::string_view kStore = "the store of rank 0 is gone";
-constexpr std::string_view kWaited = "it has waited in vain for another rank";
+constexpr std::string_view kWaited = "another rank did not come";
 constexpr std::string_view kCoordinator = "another process of the job is gone";
 
 // tests/unit/report/peer_loss_test.cc has a real message for each row.

@@ -17,7 +17,7 @@ class RankStream {
 
   [[nodiscard]] Rank rank() const { return rank_; }
   [[nodiscard]] Stream stream() const { return stream_; }
-  /// Of the next byte.
+  /// The offset of the next byte.
   [[nodiscard]] std::uint64_t offset() const { return offset_; }
 
   /// Goes on at the last `lines` lines of what is there now. No file: at its beginning.

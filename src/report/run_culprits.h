@@ -1,4 +1,4 @@
-// Which nodes a failed run of measuring ranks ended by. Pure.
+// Finds the nodes that made a run of measuring ranks fail. Pure.
 #pragma once
 
 #include <cstdint>
@@ -15,10 +15,10 @@ struct RunCulprit {
   bool operator==(const RunCulprit&) const = default;
 };
 
-/// `names`: of the run's nodes; one that is there twice is never accused. A node that was lost is a
-/// culprit whatever else is said: ranks that miss it end with errors of their own, and may be heard
-/// of first. Else it is the node of the first failed rank, where the end of another one does not
-/// cause such an end. Empty: nobody can tell.
+/// `names`: of the run's nodes; never blames a name that is there twice. A lost node is always a
+/// culprit: ranks that miss it end with errors of their own, and their ends may arrive first.
+/// Otherwise the culprit is the node of the first failed rank, unless the end of another rank can
+/// cause such a failure. Empty: not known.
 [[nodiscard]] std::vector<RunCulprit> culprits_of(const RunEnding& ending,
                                                   const std::vector<std::string>& names);
 

@@ -83,7 +83,7 @@ Result<RunDirectory> RunDirectory::create_in(const std::string& base,
   if (const int error = make_folders(*folder, &is_new); error != 0) {
     return fail_errno(exit_code::kInternal, "create " + *folder, error);
   }
-  // A folder that was there may hold other things, too. Runs can be without it.
+  // An existing folder may hold other things, too. Runs do not need the file.
   if (is_new) (void)write_file(*folder + "/.gitignore", kIgnoreAll);
   std::string tried;
   for (int i = 0; i < kTries; ++i) {

@@ -26,7 +26,7 @@ struct RunEnding {
   std::uint32_t attempt = 0;
   std::optional<std::uint32_t> first;  // the rank that failed first
   std::string first_node;
-  std::vector<std::uint32_t> left_early;  // ended with 0, and the first failed for want of them
+  std::vector<std::uint32_t> left_early;  // ended with 0; the first then failed without them
   std::string first_error;                // why it could not be started
   std::optional<ExitStatus> first_status;
   struct Lost {

@@ -233,7 +233,7 @@ class Summary {
     out_ += '\n';
   }
 
-  /// The line of the cause is quoted whole, others as far as they fit.
+  /// Quotes the line of the cause in full, others as far as they fit.
   void quote(const std::string& line) {
     const bool is_cause = in_.evidence.exception && line.ends_with(*in_.evidence.exception);
     if (is_cause) return wrap(kBar, kBar, line);
@@ -302,7 +302,7 @@ class Summary {
 }  // namespace
 
 std::string summary_text(const SummaryInput& input) {
-  // Whatever a node has sent: no part of it may have been forgotten above.
+  // Clean everything once more, in case a text from a node was missed above.
   std::string text = plain_text(Summary(input).text());
   constexpr std::string_view kFailed = "dlaunch: FAILED";
   const std::size_t at = input.colour ? text.find(kFailed) : std::string::npos;

@@ -16,7 +16,7 @@ constexpr std::string_view kGroupHeader = "+ Exception Group Traceback (most rec
 // Foreign lines (another thread's, a logger's) that may stand within one traceback.
 constexpr int kMaxNoise = 20;
 
-/// Nothing but `at` is known of an error without frames.
+/// For an error without frames, only `at` is known.
 ProgramError error_in(std::string exception, const std::vector<StackFrame>& frames,
                       std::size_t at) {
   return {std::move(exception), describe_innermost(frames), innermost_of_program(frames), at};

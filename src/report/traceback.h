@@ -21,9 +21,9 @@ struct ProgramError {
 /// `lines` as plain_line() makes them. In this order of preference: the last traceback that Python
 /// did not merely mention ("Exception ignored in"), or the SyntaxError after it, which comes
 /// without a traceback when the program's own file cannot be compiled; "Fatal Python error" of the
-/// faulthandler module, where it comes later than that; an exception that C++ could not unwind; a
-/// fatal line of Google's loggers (JAX, TensorFlow); what the interpreter says of a script or
-/// module that is not there. Of an exception group the first single exception in it is named too.
+/// faulthandler module, if it comes later than that; an exception that C++ could not unwind; a
+/// fatal line of Google's loggers (JAX, TensorFlow); the interpreter's message about a missing
+/// script or module. For an exception group it also names the first single exception in it.
 /// Formats: Python's Lib/traceback.py, Modules/faulthandler.c and Modules/main.c.
 [[nodiscard]] std::optional<ProgramError> find_program_error(const std::vector<std::string>& lines);
 

@@ -1,4 +1,4 @@
-// The name of a job: for one that has none, and where it has to be a file name or an option.
+// The name of a job: a default for jobs without one, and a form for file names and options.
 #pragma once
 
 #include <string>

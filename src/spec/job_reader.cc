@@ -172,8 +172,8 @@ class Reading {
     return reading;
   }
 
-  /// Of a job that was read well. `name`: where it has none. `workdir`: what the text says instead;
-  /// empty: as it is.
+  /// The native text of a valid job. `name`: for a job without one. `workdir`: replaces the job's;
+  /// empty: keep it.
   [[nodiscard]] Result<std::string> body(const JobSpec& spec, const std::string& name,
                                          const std::string& workdir) {
     NativeJob job(document_);

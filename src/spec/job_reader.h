@@ -31,7 +31,7 @@ struct JobInput {
   std::vector<std::string> ignored = {};
   /// For job files of other systems.
   ForeignInput foreign = {};
-  /// Of a job that gives none, for JobReading::native.
+  /// The name for jobs without one, for JobReading::native.
   std::string default_name = {};
 };
 

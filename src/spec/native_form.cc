@@ -99,7 +99,7 @@ bool is_mapping(const Document& document, NodeId root) {
   return document[root].kind == NodeKind::mapping && !document[root].items.empty();
 }
 
-/// A file of a system whose jobs dlaunch does not run. False: not known as such.
+/// Refuses a file of a system whose jobs dlaunch does not run. False: it is not such a file.
 bool refuse_other_file(const Document& document, NodeId root, Diagnostics& diagnostics) {
   const std::string_view kind = kind_of_file(document, root);
   if (kind.empty()) return false;
@@ -253,7 +253,7 @@ void add_not_used(const std::vector<PlacedText>& keys, const Diagnostics& diagno
   if (!names.empty()) notes.push_back("not used here: " + names);
 }
 
-/// A workdir that is said counts for the programs in containers, too.
+/// A workdir that the user gives counts for the programs in containers, too.
 void start_in_images(Translation& t) {
   if (t.is_set("workdir") || t.job.has({"workdir"})) return;
   const auto start = [&](NativeJob::Path path) {

@@ -35,7 +35,7 @@ constexpr Script kScripts[] = {
 /// first item of a list).
 struct File {
   std::string_view all;     // of them
-  std::string_view one_of;  // besides; empty: no matter
+  std::string_view one_of;  // and one of these; empty: no further condition
   std::string_view none_of;
   std::string_view sentence;
 };
@@ -104,7 +104,7 @@ std::string_view take_until(std::string_view& text, char end) {
   return first;
 }
 
-/// What stands at "a.b[].c".
+/// The value at "a.b[].c".
 std::optional<NodeId> value_at(const Document& document, NodeId root, std::string_view path) {
   std::optional<NodeId> at = root;
   while (at && !path.empty()) {

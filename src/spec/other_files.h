@@ -1,4 +1,4 @@
-// Files of systems whose jobs dlaunch does not run, by what they are, so that an error can say what
+// Recognises files of systems whose jobs dlaunch does not run, so that an error can say what
 // to type instead.
 #pragma once
 
@@ -8,10 +8,11 @@
 
 namespace dlaunch::spec {
 
-/// A batch script, such as one for sbatch; empty: it is none. A sentence without a full stop.
+/// A sentence, without a full stop, about a batch script, such as one for sbatch; empty: it is not
+/// one.
 [[nodiscard]] std::string_view kind_of_script(std::string_view text);
 
-/// The document of a file that no dialect claims; empty: not known. Likewise a sentence.
+/// The same about the document of a file that no dialect claims; empty: not known.
 [[nodiscard]] std::string_view kind_of_file(const Document& document, NodeId root);
 
 }  // namespace dlaunch::spec

@@ -55,7 +55,7 @@ Line line_at(std::string_view text, std::size_t offset) {
   return {begin, line};
 }
 
-/// The last one before `line` that has more than blanks and a comment.
+/// The last line before `line` with more than blanks and a comment.
 std::optional<Line> line_above(std::string_view text, Line line) {
   while (line.begin > 0) {
     line = line_at(text, line.begin - 1);

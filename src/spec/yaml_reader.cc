@@ -219,7 +219,7 @@ class TreeBuilder : public YAML::EventHandler {
     }
   }
 
-  /// The parser takes "nodes:2" for a key without a colon behind it.
+  /// The parser takes "nodes:2" for a key without a colon after it.
   [[nodiscard]] std::optional<ColonMistake> mistake_in(const Node& key) const {
     const std::size_t end = key.place.offset + key.text.size();
     const auto behind = text_.find_first_not_of(" \t", std::min(end, text_.size()));

@@ -101,7 +101,7 @@ struct AttemptState {
   std::optional<TakenPort> taken_port;
   std::optional<NodeIndex> mpirun_on;  // see event::PlanMade
   std::optional<event::MpirunEnded> mpirun_end;
-  bool ended_by_others = false;     // some rank was: not by itself, and not by us
+  bool ended_by_others = false;     // something other than the rank itself or dlaunch ended a rank
   bool mpirun_is_alone = false;     // no rank is left, and mpirun has its time to end
   bool mpirun_is_stopped = false;   // it was told to end
   std::vector<bool> decides;        // see event::PlanMade

@@ -39,7 +39,7 @@ struct Transition {
 /// The whole table, each (from, step) at most once.
 [[nodiscard]] std::span<const Transition> lifecycle();
 
-/// nullopt: the step cannot be taken in this phase. Whoever tries to has made a mistake, and the
+/// nullopt: this phase does not allow the step. A caller that tries has a bug, and the
 /// run must end of it: a step that is dropped may be the only one that would have moved it on.
 [[nodiscard]] std::optional<Phase> next_phase(Phase, Step,
                                               std::span<const Transition> table = lifecycle());

@@ -72,7 +72,7 @@ void Supervisor::advance(Step step) {
   }
 }
 
-/// What is wrong here, a second cancel could not repair: so the run ends now, whatever state it is
+/// For an error that a second cancel could not repair: the run ends now, whatever state it is
 /// in.
 void Supervisor::break_off(const std::string& what) {
   if (finished_) return;
@@ -83,7 +83,7 @@ void Supervisor::break_off(const std::string& what) {
   enter_done();
 }
 
-/// Neither a limit nor news of a node would move it on. While a plan is made, its maker answers.
+/// No limit and no event of a node would end this phase. While a plan is made, the planner answers.
 bool Supervisor::is_stuck() const {
   switch (phase_) {
     case Phase::connect:
@@ -290,7 +290,7 @@ void Supervisor::handle(const event::Copying& e) {
 // ---- decisions
 
 void Supervisor::halt(Verdict verdict) {
-  if (phase_ == Phase::stop || done()) return;  // the first one stands
+  if (phase_ == Phase::stop || done()) return;  // keep the first one
   attempt_.verdict = std::move(verdict);
   attempt_.halted = now_;
   advance(Step::halted);

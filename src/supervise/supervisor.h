@@ -168,7 +168,7 @@ class Supervisor {
   [[nodiscard]] bool has_ranks_now(Attempt) const;
   [[nodiscard]] MonotonicTime after(Duration) const;
   [[nodiscard]] MonotonicTime end_of_grace() const;
-  /// Nothing is asked for after Finish.
+  /// Ask for no action after Finish.
   void ask(Action action) {
     if (!finished_) actions_.push_back(std::move(action));
   }
@@ -189,7 +189,7 @@ class Supervisor {
   std::optional<MonotonicTime> phase_due_;    // limit of connect and plan, end of wait
   MonotonicTime now_{};
   std::vector<Action> actions_;
-  bool finished_ = false;  // Finish was asked for
+  bool finished_ = false;  // the supervisor has asked for Finish
 };
 
 }  // namespace dlaunch

@@ -1,4 +1,4 @@
-// What the supervisor does when a time has come: limits of the run, of a phase, of single nodes.
+// What the supervisor does when a limit expires: of the run, of a phase, of single nodes.
 #include "supervise/supervisor.h"
 #include "supervise/wording.h"
 
@@ -11,7 +11,7 @@ void Supervisor::enforce_limits() {
   if (attempt_.stragglers_due && *attempt_.stragglers_due <= now_) stop_stragglers();
   while (const auto node = attempt_.to_empty.take_due(now_)) kill_node(*node);
   while (const auto node = attempt_.to_lose.take_due(now_)) {
-    if (!attempt_.progress.is_open(*node)) continue;  // it became empty just in time
+    if (!attempt_.progress.is_open(*node)) continue;  // it became empty in time
     attempt_.node_stuck = true;
     lose({*node, wording::not_empty(config_.end_limit), std::nullopt});
   }

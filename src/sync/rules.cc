@@ -55,7 +55,7 @@ bool is_same_time(std::int64_t found, std::int64_t expected) {
   return found == expected || (found % kSecond == 0 && found / kSecond == second);
 }
 
-/// One that stands for many says nothing about a change.
+/// A time that stands for many times says nothing about a change.
 bool is_a_limit(std::int64_t time) {
   return time == kFirst || time == kLast;
 }

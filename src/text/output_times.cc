@@ -62,7 +62,7 @@ std::optional<OutputMark> OutputTimesReader::next() {
     position_ = bytes_.size();
     return std::nullopt;
   }
-  // Wraps where the file is damaged; nobody reads beyond the end of a stream.
+  // Wraps if the file is damaged; readers stop at the end of a stream.
   std::uint64_t& end = end_of(*stream, ends_);
   end += *more;
   at_ = static_cast<std::int64_t>(static_cast<std::uint64_t>(at_) +

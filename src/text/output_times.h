@@ -40,7 +40,7 @@ class OutputTimesWriter {
 class OutputTimesReader {
  public:
   explicit OutputTimesReader(std::string bytes);
-  /// In the order of the file; nullopt: the end, or something that is no mark.
+  /// The next mark of the file; nullopt: the end, or bytes that are not a mark.
   [[nodiscard]] std::optional<OutputMark> next();
 
  private:

@@ -309,15 +309,15 @@ struct CheckPlaces {
         search_path;  // PATH, where the job sets it; else what ranks will have
     bool operator==(const Program&) const = default;
   };
-  /// A program whose place is told, found or not. Of a Python that is to run something, that is
-  /// looked for too.
+  /// A program to look up; the answer says where it is. For a Python that runs something, look
+  /// for that, too.
   struct Lookup {
     std::string name;
     std::optional<std::string> search_path;  // as of Program
     std::string expected;  // where the launcher's machine has it; empty: not known there
-    PythonCommand python;  // empty: only the place is asked for
+    PythonCommand python;  // empty: look up only the place
     Environment env;       // that the job sets, without secrets
-    bool imports = false;  // what the script imports is asked for, too
+    bool imports = false;  // report what the script imports, too
     bool operator==(const Lookup&) const = default;
   };
   Attempt attempt;
@@ -326,7 +326,7 @@ struct CheckPlaces {
   std::vector<Program> programs;
   std::vector<std::string> files;  // to be read; meant from the workdir
   std::vector<Lookup> lookups{};
-  std::vector<std::string> folders{};  // absolute; told where they are missing
+  std::vector<std::string> folders{};  // absolute; the answer names missing ones
   bool operator==(const CheckPlaces&) const = default;
 };
 /// Asks for a part of what a rank has left on a node whose output is not stored by the launcher.

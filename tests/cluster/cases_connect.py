@@ -30,7 +30,7 @@ def hello(box, hosts=None, code=0, **more):
 
 
 def in_one_line(run):
-    """What dlaunch says, whose lines end where the terminal does."""
+    """dlaunch's messages without the line breaks that it adds at the width of the terminal."""
     return " ".join(run.text.split())
 
 
@@ -210,7 +210,7 @@ def a_binary_that_something_else_keeps_from_running_stays_and_is_told_of(box):
 
 @case
 def a_crash_after_staging_leaves_a_whole_binary(box):
-    """The node's disk as it is at that moment: a rename reaches it before the data does, unless somebody waits for the data."""
+    """The node's disk as it is at that moment: a rename reaches it before the data does, unless a process waits for the data."""
     node = box.make_cluster(1)[1]
     size = (os.path.getsize(box.dlaunch) >> 20) + 40
     image, then = node.path("/run/disk"), node.path("/run/then")

@@ -117,7 +117,7 @@ def an_unknown_option(box):
 
 @case
 def advice_works_when_it_is_typed(box):
-    """What a message tells somebody with the habits of other launchers to type, typed."""
+    """Types what a message advises to a user of another launcher."""
     box.write("train.py", "import os\nprint('rank', os.environ['RANK'], 'of', os.environ['WORLD_SIZE'])\n")
     box.write("job.yaml", "command: python3 train.py\n")
     for number, (words, wanted) in enumerate((

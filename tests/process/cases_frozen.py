@@ -12,7 +12,7 @@ from processes import command_of, stat_of, wait_until
 
 INTERNAL, TIME_LIMIT, INTERRUPTED, TERMINATED = 70, 124, 130, 143
 BOUND = 60.0  # seconds in which dlaunch is to return on a busy machine; it takes about half of that
-# Prints all the time, so that whoever writes the log waits soon.
+# Prints all the time, so that the process that writes the log soon waits.
 CHATTER = "echo $$ > $CASE/pid-$RANK; while :; do echo line; sleep 0.05; done"
 LINES = 3000
 

@@ -76,7 +76,7 @@ LINES = 2000
 
 
 def expect_all_lines(box, before):
-    """Through a pipe, which is written by a thread where there is one."""
+    """Through a pipe: a thread writes it, if there is a thread."""
     read, write = os.pipe()
     run = box.start("run", "-n", "2", "--", box.rank, "lines", str(LINES), stdout=write, before=before)
     os.close(write)

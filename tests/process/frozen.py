@@ -1,4 +1,4 @@
-"""A file system of its own for a case, which can be made to answer nothing (ext4 on a loop device, fsfreeze(8)): whoever writes to
+"""A file system of its own for a case, which can be made to answer nothing (ext4 on a loop device, fsfreeze(8)): a process that writes to
 it waits in an uninterruptible system call, as on a network file system whose server is gone."""
 
 import contextlib

@@ -266,7 +266,7 @@ int fail_with(const std::string& what) {
   return exit_code::kInternal;
 }
 
-/// Where the runtime has started us. Empty: it is gone, which starting the program will tell.
+/// The folder where the runtime started us. Empty: it is gone; starting the program reports that.
 std::string started_in() {
   std::array<char, 4096> path{};
   return ::getcwd(path.data(), path.size()) != nullptr ? path.data() : "";

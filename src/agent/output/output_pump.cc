@@ -26,7 +26,7 @@ constexpr std::uint32_t kMostWidePipes = 16;
 constexpr std::size_t kChannelRoom = Channel::kLowWater;
 // What is read from a file at once: a socket takes about three of these.
 constexpr std::size_t kPieceSize = std::size_t{64} << 10;
-// Times are written so long after they were noted, many at once.
+// Delay between noting times and writing them, so that one write has many.
 constexpr std::chrono::seconds kTimesWait{1};
 
 }  // namespace
@@ -247,7 +247,7 @@ void OutputPump::note_time(const Pumped& pumped) {
   if (!std::exchange(times_wait_, true)) write_times_.after(kTimesWait, [this] { write_times(); });
 }
 
-/// What cannot be stored is left out: a time is not worth a word.
+/// Drops times that cannot be stored, without a message: they are not important enough.
 void OutputPump::write_times() {
   times_wait_ = false;
   write_times_.cancel();

@@ -25,9 +25,9 @@ class OutputPump {
 
   /// Forgets the streams of an earlier attempt. `credit` 0: the launcher wants no output sent.
   void begin(Attempt attempt, std::string log_folder, std::uint64_t credit);
-  /// Of the attempts that begin from now on: when which bytes came is recorded in local.times
-  /// (text/output_times.h) beside the output. Where that is stored again elsewhere, it is recorded
-  /// there.
+  /// Whether attempts that begin from now on record the times of their output in local.times
+  /// (text/output_times.h) beside the output. If the output is stored again elsewhere, so are the
+  /// times.
   void keep_times(bool wanted) { keeps_times_ = wanted; }
   /// `is_shown` false: to its file only.
   void add(Rank rank, Stream stream, UniqueFd read_end, bool is_shown = true);
@@ -79,7 +79,7 @@ class OutputPump {
   bool told_disk_ = false;
   std::uint32_t wide_pipes_ = 0;
   std::map<Key, std::unique_ptr<Pumped>> streams_;
-  std::size_t open_ = 0;  // of them, those not at their end
+  std::size_t open_ = 0;  // how many of them are not at their end
   bool keeps_times_ = false;
   OutputTimesWriter times_;
   std::unique_ptr<OutputFile> times_file_;  // null: none is kept

@@ -52,7 +52,7 @@ std::string missing_module(const ModuleQuestion& question, std::chrono::millisec
   if (::chdir(question.workdir.c_str()) != 0) return {};
   std::vector<std::string> argv = {question.python};
   for (const std::string& option : question.command.options) {
-    // -i, -v, -x and the like would only be in the way.
+    // Drop -i, -v, -x and the like: they would disturb the answer.
     const bool matters = option.find_first_of("EIPsS") != std::string::npos;
     if (option.starts_with('-') &&
         option.find_first_not_of("EIPsSuBbOdq", 1) == std::string::npos && matters)

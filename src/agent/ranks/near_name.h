@@ -1,4 +1,4 @@
-// What is there under a similar name.
+// Finds existing files with a similar name.
 #pragma once
 
 #include <string>

@@ -26,10 +26,10 @@ namespace {
 
 using Step = StartFailure::Step;
 
-// All Pythons that are asked, together: within a timeouts.connect of 10 s, too. After that a module
-// counts as there.
+// Limit for asking all Pythons together, short enough for a timeouts.connect of 10 s. A module that
+// is still unknown then counts as there.
 constexpr std::chrono::milliseconds kAsking{4000};
-constexpr std::chrono::milliseconds kMoment{1000};  // more, for what hangs
+constexpr std::chrono::milliseconds kMoment{1000};  // extra time for a process that hangs
 
 std::string inside(const std::string& folder, const std::string& path) {
   return path.starts_with('/') ? path : folder + '/' + path;
@@ -70,7 +70,7 @@ std::optional<StartFailure> check_program(const std::string& name, const std::st
   return StartFailure{Step::execute, errno, last, program.search_path};
 }
 
-/// `search_path`: where a name without '/' is looked for, too, as bash(1) does with its script.
+/// `search_path`: where to look, too, for a name without '/', as bash(1) does with its script.
 std::optional<StartFailure> check_file(const std::string& name, const std::string& workdir,
                                        const std::string& search_path) {
   const std::string path = inside(workdir, name);
@@ -173,7 +173,7 @@ class Looker {
     const PythonCommand& command = lookup.python;
     const PythonPlace place = found.path.empty() ? PythonPlace{} : python_at(found.path, env);
     found.version = place.version;
-    // A wrapper may run it somewhere else, in a container for instance.
+    // A wrapper may run it elsewhere, for example in a container.
     if (place.is_script && !place.is_shim) return;
     if (!command.script.empty() && is_sure_place(command.script))
       note(check_script(command.script, wanted_.workdir));
@@ -189,7 +189,7 @@ class Looker {
   PlaceLook look_;
 };
 
-/// The names that are missing, a line for each question; an empty one: it is there.
+/// The missing names, one line for each question; an empty line: nothing is missing.
 std::string ask_all(const std::vector<ModuleQuestion>& questions) {
   std::string answer;
   for (const ModuleQuestion& question : questions)

@@ -15,7 +15,7 @@ namespace dlaunch {
 
 struct PlaceLook {
   wire::PlacesMissing answer;
-  /// Modules that were not seen. Only their Python knows whether they are missing.
+  /// Modules that were not found as files. Only their Python knows whether they are missing.
   std::vector<ModuleQuestion> unseen;
 };
 
@@ -42,7 +42,7 @@ class PlaceCheck {
 
   Report report_;
   SideProcess process_;
-  wire::PlacesMissing answer_;  // of the question that is under way
+  wire::PlacesMissing answer_;  // to the question that it is working on
 };
 
 }  // namespace dlaunch

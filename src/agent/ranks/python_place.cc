@@ -51,7 +51,7 @@ std::string version_in(std::string_view name) {
                                                                            : std::string();
 }
 
-/// By its own name, else by the only library that is beside it.
+/// The version from its own name, else from the only library folder beside it.
 std::string version_of(const std::string& program, const std::string& prefix) {
   std::string version = version_in(file_name(program));
   if (!version.empty()) return version;
@@ -105,7 +105,7 @@ void add_folder(std::vector<std::string>& folders, std::string folder) {
 void add_packages(const std::string& prefix, const std::string& release, PythonPlace& place) {
   for (const char* lib : {"/lib", "/lib64"})
     add_folder(place.packages, prefix + lib + "/python" + release + "/site-packages");
-  if (prefix != "/usr") return;  // Debian's way
+  if (prefix != "/usr") return;  // what follows is Debian's layout
   add_folder(place.packages, "/usr/local/lib/python" + release + "/dist-packages");
   add_folder(place.packages, "/usr/lib/python3/dist-packages");
 }
@@ -121,7 +121,7 @@ bool ignores(const PythonCommand& command, std::string_view flags) {
   });
 }
 
-/// What Python would import by these names.
+/// The module that Python would import under one of these names.
 std::vector<std::string> modules_among(const std::vector<std::string>& names) {
   std::vector<std::string> modules;
   for (const std::string& name : names) {

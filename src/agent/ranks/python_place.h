@@ -1,5 +1,5 @@
-// A Python as it lies on this node's disk. Nothing is started: files are looked for, folders listed
-// and pyvenv.cfg read.
+// Describes a Python on this node's disk. Starts nothing: it looks for files, lists folders
+// and reads pyvenv.cfg.
 #pragma once
 
 #include <string>
@@ -14,7 +14,7 @@ namespace dlaunch {
 struct PythonPlace {
   std::string version;     // "3.11", "3.11.4"; empty: it cannot be seen
   bool is_script = false;  // not Python itself: a wrapper, which may do anything
-  bool is_shim = false;    // of pyenv or asdf: a script that runs a Python of its choice as it is
+  bool is_shim = false;    // of pyenv or asdf: a script that runs a Python it chooses, unchanged
   std::vector<std::string> standard;  // folders of the standard library
   std::vector<std::string> packages;  // folders of installed modules
 };
@@ -32,10 +32,10 @@ struct PythonPlace {
                                                       const std::string& workdir,
                                                       const Environment& env);
 
-/// Whether `python -m NAME` finds a file there. False says nothing: Python has other ways.
+/// Whether `python -m NAME` finds a file there. False proves nothing: Python has other ways.
 [[nodiscard]] bool has_module(std::string_view name, const std::vector<std::string>& folders);
 
-/// What is there under a similar name; empty: nothing.
+/// An existing module with a similar name; empty: there is none.
 [[nodiscard]] std::string near_module(const std::string& name,
                                       const std::vector<std::string>& folders);
 

@@ -27,7 +27,7 @@ namespace {
 constexpr std::size_t kStartsPerTurn = 16;
 
 constexpr std::chrono::milliseconds kKillRound{5};
-// Between rounds that find the same processes again.
+// Longest pause between rounds that find the same processes again.
 constexpr std::chrono::milliseconds kLongestKillRound{1280};
 constexpr std::chrono::seconds kEngineGrace{2};
 
@@ -150,7 +150,7 @@ void RankService::lock_cores(wire::StartRanks& request) {
   const FactsService::Cores cores = facts_.lock_cores(cpus);
   if (!cores.note.empty()) channel_.send(wire::Notice{cores.note});
   if (cores.are_ours) return;
-  // Between the facts and now: two jobs on one core would be worse than no binding.
+  // Another run took the cores after the facts: two jobs on one core are worse than no binding.
   for (wire::StartRank& rank : request.ranks) rank.cpus.clear();
 }
 
@@ -408,7 +408,7 @@ void RankService::kill_round() {
   });
 }
 
-/// Those that have their SIGKILL and do not end: said once, while the launcher still waits for
+/// Reports processes that got SIGKILL and do not end: once, while the launcher still waits for
 /// them.
 void RankService::tell_stuck(const std::vector<pid_t>& killed) {
   if (told_stuck_) return;

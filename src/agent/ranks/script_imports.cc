@@ -35,7 +35,7 @@ void each_line(std::string_view text, const Use& use) {
   }
 }
 
-/// Names that Python would import from a folder: of modules, packages and extensions.
+/// Names of modules, packages and extensions that Python could import from a folder.
 void add_modules(const std::string& folder, std::set<std::string, std::less<>>& modules) {
   for (const std::string& name : names_in(folder)) modules.insert(name.substr(0, name.find('.')));
 }
@@ -46,7 +46,7 @@ std::optional<std::vector<std::string>> path_files(const std::string& folder) {
   bool is_known = true;
   for (const std::string& name : names_in(folder)) {
     if (!name.ends_with(".pth")) continue;
-    // Of setuptools and virtualenv; namespace packages lie in the folder anyway.
+    // These belong to setuptools and virtualenv; namespace packages are in the folder anyway.
     if (name == "distutils-precedence.pth" || name == "_virtualenv.pth" ||
         name.ends_with("-nspkg.pth"))
       continue;

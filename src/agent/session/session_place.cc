@@ -108,7 +108,7 @@ UniqueFd impatient_socket() {
 
 struct Nameless {
   UniqueFd connection;   // to a listener of our user
-  bool is_full = false;  // the queue of a listener is, which may be another user's
+  bool is_full = false;  // the queue of a listener, perhaps another user's, is full
 };
 
 /// Does not wait: a listener of another user may have filled its own queue.
@@ -156,9 +156,9 @@ int connect_in(const UniqueFd& folder, SessionId id, UniqueFd& connection) {
   return error;
 }
 
-/// In a folder that is ours alone. The kernel takes the connection for whoever listens, whatever
-/// keeps him; a queue that is full is that of one who takes nothing. Of a connection that ends
-/// without a word nothing comes (agent/session/attach_point.h).
+/// The folder belongs to our user alone. The kernel accepts the connection even if the listener is
+/// busy; a full queue belongs to a listener that accepts nothing. A connection that ends without a
+/// message has no effect (agent/session/attach_point.h).
 bool is_listened_at(const sockaddr_un& address) {
   const UniqueFd socket(::socket(AF_UNIX, SOCK_STREAM | SOCK_CLOEXEC | SOCK_NONBLOCK, 0));
   return socket && (::connect(socket.get(), reinterpret_cast<const sockaddr*>(&address),
@@ -166,7 +166,7 @@ bool is_listened_at(const sockaddr_un& address) {
                     errno == EAGAIN);
 }
 
-/// By its credentials: the folder of a process that is not dumpable belongs to root (proc(5)).
+/// Checks its credentials: the folder of a process that is not dumpable belongs to root (proc(5)).
 bool is_of_our_user(const std::string& process) {
   const std::string status = read_proc_file(process + "/status", kMostCommandLine);
   const std::string own = "\t" + std::to_string(::geteuid()) + '\t';
@@ -342,7 +342,7 @@ SessionFound find_session(const std::vector<std::string>& folders, SessionId id)
               "other folders",
               false};
     if (monotonic_now() >= give_up_at && !dead)
-      return {UniqueFd(), "what listens in its name on the node answers nobody", false};
+      return {UniqueFd(), "what listens under its name on the node does not answer", false};
     if (monotonic_now() >= give_up_at)
       return {UniqueFd(), "its agent and its guardian were killed, or are stopped", true};
     std::this_thread::sleep_for(std::chrono::milliseconds(20));

@@ -1,11 +1,11 @@
 // Where on its node the agent of a session is found again. First at an abstract unix socket
 // (unix(7)), which belongs to the network and not to a file system: logins that each have a /tmp of
 // their own (pam_namespace(8), PrivateTmp= of systemd.exec(5)) all see it. Any user may bind and
-// list such names. So the agent adds a random number to the session's name, whoever looks for it
-// tries all names that begin with the session's, and only the credentials of the process that
-// listens (SO_PEERCRED) prove that it is ours. Then in a folder that belongs to the user and nobody
-// else may enter, at a unix socket named after the session; how an agent has ended is written
-// there, too. Candidates for the folder, in this order: /tmp/dlaunch-UID, the cache folder where
+// list such names. So the agent adds a random number to the session's name, a search tries all
+// names that begin with the session's, and only the credentials of the process that listens
+// (SO_PEERCRED) prove that it is ours. Second, at a unix socket named after the session, in a
+// folder that only the user may enter; a file there also tells how an agent has ended.
+// Candidates for the folder, in this order: /tmp/dlaunch-UID, the cache folder where
 // dlaunch itself lies (${XDG_CACHE_HOME:-~/.cache}/dlaunch), $XDG_RUNTIME_DIR/dlaunch. The last is
 // last because logind removes it with the user's last session, which may be the very connection
 // that broke.

@@ -25,8 +25,8 @@ std::string own_path() {
   return size > 0 ? std::string(text, static_cast<std::size_t>(size)) : kOwn;
 }
 
-/// The linker writes the section headers last. Zeros in the place of the last one, or nothing, are
-/// a file of which the end is missing; a file that never had any says so.
+/// The linker writes the section headers last. If the last one is missing or all zeros, the end of
+/// the file is missing. The ELF header says so if a file never had section headers.
 bool has_its_end(int file) {
   ElfW(Ehdr) header{};
   if (::pread(file, &header, sizeof header, 0) != sizeof header) return false;
@@ -61,7 +61,7 @@ Status check_staged_binary(const std::string& build_id, std::uint64_t size) {
 Status sync_own_binary() {
   const UniqueFd file(::open(kOwn, O_RDONLY | O_CLOEXEC));
   if (!file) return fail_errno(exit_code::kCannotExecute, "open " + own_path(), errno);
-  // EINVAL, EROFS (fsync(2)): a file that is never written to a disk.
+  // EINVAL, EROFS (fsync(2)): this file system never writes the file to a disk.
   if (::fsync(file.get()) != 0 && errno != EINVAL && errno != EROFS)
     return fail_errno(exit_code::kCannotExecute, "write " + own_path() + " to its disk", errno);
   return {};

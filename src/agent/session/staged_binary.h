@@ -8,10 +8,10 @@
 
 namespace dlaunch {
 
-/// Whether this process executes what its launcher has staged, and all of it: a crash of the node
-/// can leave a file that is cut off, or ends in zeros, under the right name. What is checked: the
-/// build id, the size (0: unknown) and that the last part of an ELF file is there (elf(5): the
-/// section headers). Reads a few bytes. Error (kCannotExecute): one line that names the file.
+/// Whether this process runs the complete binary that its launcher has staged: a crash of the node
+/// can leave a file that is cut off, or ends in zeros, under the right name. Checks the build id,
+/// the size (0: unknown) and that the last part of an ELF file is there (elf(5): the section
+/// headers). Reads a few bytes. Error (kCannotExecute): one line that names the file.
 [[nodiscard]] Status check_staged_binary(const std::string& build_id, std::uint64_t size);
 
 /// Returns when this program's own file has reached its disk. Error (kCannotExecute): it cannot.

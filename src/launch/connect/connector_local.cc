@@ -16,7 +16,7 @@ namespace {
 constexpr int kSocketBuffer = 1 << 20;
 constexpr std::int64_t kMostGraceMs = 24 * 3600 * 1000;
 
-/// Opened before the fork: afterwards its parent may be another one.
+/// Opened before the fork: later the child may have another parent.
 LauncherWatch watch_of_launcher(const AttachedFront& front) {
   LauncherWatch watch;
   watch.engine.reset(open_pidfd(::getpid()));

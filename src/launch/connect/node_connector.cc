@@ -68,7 +68,7 @@ std::vector<std::string> local_agent(std::uint64_t session, NodeIndex node, bool
   return argv;
 }
 
-/// As it can be typed on the node.
+/// The command as a user can type it on the node.
 std::string staged_path(int place, const std::string& build_id) {
   std::string folder = kPlaces[place];
   if (const std::size_t at = folder.rfind("UID"); at != std::string::npos)
@@ -165,7 +165,7 @@ struct NodeConnector::State {
   std::map<NodeIndex, std::uint64_t> sessions;       // where another one than that of the settings
   std::map<NodeIndex, std::uint64_t> lost_sessions;  // the last one, where one was lost
   bool advance_posted = false;
-  bool old_ssh = false;  // learnt from the first one that has refused an option
+  bool old_ssh = false;  // set when the first ssh refuses an option
   std::shared_ptr<bool> alive = std::make_shared<bool>(true);
 };
 

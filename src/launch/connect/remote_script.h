@@ -4,12 +4,12 @@
 // that means the same to sh, dash, bash, zsh, fish, tcsh and busybox: exec /bin/sh -c '...', with
 // none of ' ! \ newline inside. The rest is for /bin/sh, as POSIX XCU 2 has it, with test -O.
 //
-// Where the binary lies on a node: the first of kPlaces that can be used, in a folder for its
-// build id. What is run from there belongs to us alone: folders are ours, 0700 and no links. A new
-// file is written beside its place, run once (`dlaunch agent --probe`, which also syncs it to
-// disk), and renamed; so several launchers may do this at once, and a file in its place is whole.
-// Should it not be whole all the same, it says so itself (agent/session/staged_binary.h) or ends
-// without a word. Both are seen as a "started" that no "ready" follows, and it is staged anew.
+// Where the binary is on a node: in the first usable place of kPlaces, in a folder for its build
+// id. Only files that belong to us run from there: our folders are 0700 and not links. The script
+// writes a new file beside its place, runs it once (`dlaunch agent --probe`, which also syncs it to
+// disk), and renames it; so several launchers may do this at once, and a file in place is whole.
+// If it is damaged nevertheless, it says so itself (agent/session/staged_binary.h) or ends without
+// a message. In both cases no "ready" follows "started", and the launcher stages it again.
 #pragma once
 
 #include <cstddef>

@@ -149,8 +149,8 @@ std::string line_by_hand(const Connect& connect, const HostSpec& host) {
 }
 
 bool is_too_new_an_option(const std::string& errors) {
-  // Of the command line: in a file it is the user's. It repeats the name as we have written it, or
-  // in small letters.
+  // Only errors about the command line: those in a file are the user's. ssh repeats the name as is
+  // or in lower case.
   const std::string complaint = "command-line: line 0: Bad configuration option: ";
   return std::any_of(kSince87.begin(), kSince87.end(), [&](const Option& option) {
     return errors.find(complaint + option.name) != std::string::npos;

@@ -20,7 +20,7 @@ namespace dlaunch {
 
 namespace {
 
-// The workdir, for advice.
+// Limit for counting the files of the workdir, for advice.
 constexpr Duration kCounting = std::chrono::seconds(2);
 
 /// Before the supervisor's own limit, so that the nodes are named.
@@ -191,7 +191,7 @@ void AttemptPlanner::ask_for_places(const LaunchPlan& plan) {
   }
 }
 
-/// More about what is missing, where the launcher's own files tell it.
+/// Adds what the launcher's own files say about a missing path.
 std::string AttemptPlanner::advice(const LaunchPlan& plan) const {
   constexpr const char* kIndent = "\n         ";
   const auto is_left_out = [&](const std::string& path) {

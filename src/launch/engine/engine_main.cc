@@ -58,7 +58,7 @@ int engine_main(const RunOptions& options, UniqueFd front_link) {
   // Before anything else: forking is only safe, and cheap, while this process is young.
   HandOver hand_over(options.detach);
   hand_over.before_fork();
-  // A run that is handed over does not end with its front.
+  // A detached run does not end with its front.
   const pid_t front = options.detach ? 0 : ::getppid();
   auto local = fork_local_agents(options.spec, {front, options.spec.timeouts.stop});
   hand_over.agents_forked();

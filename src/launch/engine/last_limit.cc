@@ -8,7 +8,7 @@ namespace dlaunch {
 
 namespace {
 
-// What a busy machine may add to the supervisor's own limits.
+// Time that a busy machine may add to the supervisor's own limits.
 constexpr Duration kSlack = std::chrono::seconds(5);
 
 MonotonicTime later(MonotonicTime from, Duration by) {

@@ -21,9 +21,9 @@ class LastLimit {
 
   /// A cancel, or the end of the front, begins or shortens the time; other events do not matter.
   void note(const Event& event, MonotonicTime now);
-  /// nullopt: nobody has told the run to end.
+  /// nullopt: the run was not told to end.
   [[nodiscard]] std::optional<MonotonicTime> due() const { return due_; }
-  /// Asked when the supervisor has had its say. False at the first time after `due`, which moves:
+  /// Call after the supervisor has run. False at the first time after `due`, which moves:
   /// a launcher that was stopped itself, and its supervisor with it, gets the time once more.
   [[nodiscard]] bool is_over(MonotonicTime now);
 

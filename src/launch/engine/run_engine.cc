@@ -394,7 +394,7 @@ void RunEngine::begin(const action::ReleaseNode& release) {
   if (router_.complete() && collector_.complete()) sessions_.release(release.node);
 }
 
-/// Much of what is said comes from nodes.
+/// Much of this text comes from nodes.
 void RunEngine::say(std::string_view text) {
   router_.say(Stream::err, plain_text(text));
 }
@@ -403,7 +403,7 @@ std::string RunEngine::statement(std::string_view text) const {
   return wrapped_statement(text, screen_columns(options_.environment));
 }
 
-/// To rank 0.
+/// Sends stdin to rank 0.
 bool RunEngine::forwards_stdin(const LaunchPlan& plan) const {
   const StdinFor stdin_for = options_.spec.stdin_for;
   return stdin_for == StdinFor::rank0 ||
@@ -432,7 +432,7 @@ void RunEngine::tell_if_stdout_broke() {
 }
 
 void RunEngine::note(const std::string& text) {
-  // First, because the file may wait for its file system.
+  // Do this first: writing the file may wait for its file system.
   if (!options_.quiet) say("dlaunch: note: " + text);
   if (events_) events_->note("notice", text, wall_now());
 }

@@ -114,7 +114,7 @@ class RunEngine : public Engine {
   void note_time(const wire::OutputView& data);
   void write_times();
   void ask_git();
-  /// Lines of dlaunch's own, without what a terminal would obey.
+  /// Lines of dlaunch's own, without control characters.
   void say(std::string_view text);
   /// wrapped_statement() as wide as the screen.
   [[nodiscard]] std::string statement(std::string_view text) const;
@@ -206,7 +206,7 @@ class RunEngine : public Engine {
   bool cancelled_while_collecting_ = false;
   bool cancelled_in_finish_ = false;
   bool front_gone_ = false;
-  bool finishing_ = false;                   // nothing reads queue_ any more
+  bool finishing_ = false;                   // queue_ has no reader any more
   std::optional<MonotonicTime> finish_due_;  // whatever output is still under way
   bool told_stdout_broken_ = false;
   std::array<bool, 2> given_up_{};  // stdout, stderr: not waited for any more

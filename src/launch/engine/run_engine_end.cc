@@ -20,7 +20,7 @@ constexpr Duration kCollectStall = std::chrono::seconds(10);
 // For its answer, when it is back just before it would be given up.
 constexpr Duration kAfterReturn = std::chrono::seconds(2);
 constexpr std::chrono::seconds kTellCollecting{2};
-// What all that is left may take, when somebody insists on the end, or nobody is there to wait.
+// Limit for all that is left, when the user insists on the end, or no front is there to wait.
 constexpr Duration kHurried = std::chrono::seconds(5);
 constexpr Duration kAbandoned = std::chrono::seconds(30);
 
@@ -48,8 +48,8 @@ bool RunEngine::is_overdue() const {
   return finish_due_ && monotonic_now() >= *finish_due_;
 }
 
-/// When the ranks are gone, and only output is waited for, the supervisor hears of nothing: the
-/// first signal leaves on the nodes what is there, a second one whatever does not come at once.
+/// When the ranks are gone and only output is missing, the supervisor sees no signals: the first
+/// signal leaves on the nodes what is there, a second one whatever does not come at once.
 void RunEngine::hurry(const Event& event) {
   const bool cancelled = std::holds_alternative<event::CancelSignal>(event);
   if (std::holds_alternative<event::FrontGone>(event)) {
@@ -66,7 +66,7 @@ void RunEngine::finish_by(Duration limit) {
   finish_due_ = std::min(finish_due_.value_or(due), due);
 }
 
-/// After the collection: a node that could not store a part of the output may have sent it to us.
+/// Call after collecting: a node that could not store part of the output may have sent it here.
 void RunEngine::tell_lost_output() {
   for (wire::OutputEnd& end : lost_output_) {
     const auto part = end.stream == Stream::out ? wire::OutputPart::out : wire::OutputPart::err;
@@ -195,7 +195,7 @@ void RunEngine::drop_questions() {
   questions_.clear();
 }
 
-/// The supervisor is not there to do it.
+/// For the case that the supervisor cannot do it.
 void RunEngine::kill_all_ranks() {
   if (!plan_) return;
   for (std::uint32_t i = 0; i < plan_->nodes.size(); ++i)

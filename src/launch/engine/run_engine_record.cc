@@ -14,10 +14,10 @@ namespace dlaunch {
 
 namespace {
 
-// A run that is over sooner is not slowed down by git, nor is the start of another one.
+// Delay before git starts: it slows down neither a short run nor the start of a run.
 constexpr std::chrono::milliseconds kBeforeGit{500};
 constexpr std::chrono::seconds kGitLimit{20};
-// Times are written so long after they were noted, many at once.
+// Delay between noting times and writing them, so that one write has many.
 constexpr std::chrono::seconds kTimesWait{1};
 
 std::string kernel_name() {
@@ -34,7 +34,7 @@ std::string python_environment(const Environment& environment) {
   return "";
 }
 
-/// As the launcher sees it, without links; "/" where it does not.
+/// The path without links, as the launcher sees it; "/" if it cannot be resolved.
 std::string workdir_of(const RunOptions& options) {
   const std::filesystem::path path =
       std::filesystem::path(options.current_folder) / options.spec.workdir;
@@ -83,7 +83,7 @@ void RunEngine::ask_git() {
       });
 }
 
-/// When output of a rank on another node has come here; its own agent records it elsewhere.
+/// Records when output of a rank on another node came here; agents record the local ones.
 void RunEngine::note_time(const wire::OutputView& data) {
   const auto now = std::chrono::floor<std::chrono::milliseconds>(wall_now()).time_since_epoch();
   times_.add({2 * std::uint64_t{data.rank.value} + (data.stream == Stream::err ? 1 : 0),

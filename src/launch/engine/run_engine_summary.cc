@@ -1,4 +1,4 @@
-// The summary of a run: who is to blame, and who is told of it.
+// The summary of a run: its cause, and where it is reported.
 #include <algorithm>
 
 #include <fcntl.h>
@@ -22,7 +22,7 @@ constexpr std::size_t kTailOfOthers = std::size_t{16} << 10;
 // Lines of the screen that the summary itself takes, and what is above it at least.
 constexpr std::size_t kSummaryRows = 8;
 constexpr std::size_t kLeastRows = 12;
-constexpr std::size_t kScreenElsewhere = 40;  // of a log that a person reads
+constexpr std::size_t kScreenElsewhere = 40;  // lines, for a log without a terminal
 constexpr std::size_t kQuoted = 10;
 constexpr std::size_t kRanksLookedAt = 64;
 
@@ -50,7 +50,7 @@ void RunEngine::write_summary_file(const std::string& json) {
   if (options_.summary_copy >= 0) static_cast<void>(write_all(options_.summary_copy, json));
 }
 
-/// What the ranks said decides who is to blame: all of it has been collected.
+/// Corrects the cause by the ranks' output, which is now complete.
 Evidence RunEngine::read_evidence(RunReport& report) const {
   Evidence evidence;
   if (report.cause == Cause::mpirun) evidence.last_lines = lines_of(report.said);
@@ -80,7 +80,7 @@ bool RunEngine::is_on_screen(const RunReport& report, const Evidence& evidence) 
   });
 }
 
-/// Of a run that has ended well: of a few ranks, since all have the same loss.
+/// Notes for a run that ended well. Reads a few ranks only, since all have the same loss.
 std::vector<std::string> RunEngine::notes_on(const SummaryInput& input) const {
   if (input.report.cause != Cause::success || attempt_folder_.empty()) return {};
   std::vector<std::string> notes = nan_metrics(input.metrics);

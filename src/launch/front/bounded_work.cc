@@ -25,7 +25,7 @@ pid_t do_within(std::chrono::milliseconds limit, const std::function<void()>& wo
   }
   const UniqueFd end(open_pidfd(pid));
   pollfd watched{end.get(), POLLIN, 0};
-  // Without pidfds (Linux before 5.3) dlaunch starts nothing that would have to be recorded.
+  // Without pidfds (Linux before 5.3) dlaunch starts no run, so there is nothing to record.
   const bool ended = end && ::poll(&watched, 1, static_cast<int>(limit.count())) > 0;
   if (ended) ::waitpid(pid, nullptr, 0);
   return ended ? 0 : pid;

@@ -1,4 +1,4 @@
-// Work that may wait for a file system which does not answer, without waiting for it.
+// Runs work that may hang on a file system, without hanging with it.
 #pragma once
 
 #include <chrono>
@@ -10,13 +10,13 @@
 namespace dlaunch {
 
 /// Forks a process for `work` and waits for it, at most for `limit`. Returns 0, or the pid of a
-/// process that is still at it: it goes on by itself and ends with its work. Does the work here
+/// process that still works: it continues alone and ends with its work. Does the work here
 /// where a fork is refused. Must be called before any thread exists.
 pid_t do_within(std::chrono::milliseconds limit, const std::function<void()>& work);
 
 struct WatchedWork {
   int code = 0;       // its exit code, or 128 + n
-  std::string stuck;  // not empty: it was given up; who waits for what (os/stuck.h)
+  std::string stuck;  // not empty: it did not end; which process waits for what (os/stuck.h)
 };
 
 /// Runs `work` in a process of its own, which ends with the caller, and gives it up when it was in

@@ -1,4 +1,4 @@
-// The last word on a run whose engine was killed or given up: the front says it in the engine's
+// The summary of a run whose engine was killed or did not answer: the front writes it in its
 // place.
 #pragma once
 

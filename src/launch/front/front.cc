@@ -37,7 +37,7 @@ namespace {
 constexpr std::chrono::seconds kPatience{3};
 constexpr std::chrono::seconds kCleanupLimit{30};
 constexpr std::chrono::seconds kRecordLimit{3};
-// How often the engine is looked at: always, and in a run that was cancelled.
+// How often the front checks the engine: normally, and in a cancelled run.
 constexpr std::chrono::seconds kLook{5};
 constexpr std::chrono::seconds kLookAgain{2};  // once it was found to wait for a disk
 constexpr std::chrono::seconds kLookOften{1};
@@ -55,7 +55,7 @@ class Front {
         options_(options),
         stdin_open_(options.forward_stdin),
         stdin_is_terminal_(options.forward_stdin && ::isatty(STDIN_FILENO) == 1) {
-    // Should we come to the background between a look and a read, the read fails, and we go on.
+    // If we go to the background between the check and the read, the read fails, and we go on.
     if (stdin_is_terminal_) std::signal(SIGTTIN, SIG_IGN);
   }
 
@@ -172,7 +172,7 @@ class Front {
     handed_over_ = true;
   }
 
-  /// Of the terminal that stdin is; false where it has no job control for us.
+  /// Whether we are in the background of stdin's terminal; false without job control.
   [[nodiscard]] bool is_in_background() const {
     if (!stdin_is_terminal_) return false;
     const pid_t foreground = ::tcgetpgrp(STDIN_FILENO);
@@ -210,7 +210,7 @@ class Front {
     return exit_code::kInternal;
   }
 
-  /// The folder may be where nothing is written now.
+  /// The folder's file system may not answer.
   void record(const EngineDeath& death) const {
     if (run_folder_.empty()) return;
     const pid_t writer =
@@ -225,8 +225,7 @@ class Front {
     return found.empty() ? "its file system" : found;
   }
 
-  /// A run that was cancelled ends, whether its engine can do it or not. False: the engine is not
-  /// waited for any longer.
+  /// Ends a cancelled run, whether its engine can do it or not. False: stop waiting for the engine.
   bool look_after_engine() {
     const MonotonicTime now = monotonic_now();
     if (now < next_look_) return true;
@@ -245,7 +244,7 @@ class Front {
     return was_stuck_ && !told_stuck_ ? kLookAgain : kLook;
   }
 
-  /// Found so twice in a row: it is no short wait for a disk.
+  /// Speaks up after two looks in a row, so a short wait for a disk does not count.
   void tell_if_stuck() {
     const std::vector<StuckProcess> stuck = find_stuck({engine_});
     if (!stuck.empty() && was_stuck_ && !std::exchange(told_stuck_, true))
@@ -260,7 +259,7 @@ class Front {
     const std::string stuck = describe(find_stuck(launcher_processes(engine_)));
     std::fprintf(stderr, "dlaunch: the launcher does not answer%s%s; %s\n",
                  stuck.empty() ? "" : ": ", stuck.c_str(),
-                 resort_.is_cancelled_twice() ? "the job is being ended without it"
+                 resort_.is_cancelled_twice() ? "dlaunch ends the job without it"
                                               : "Ctrl-C again ends the job without it");
   }
 
@@ -271,18 +270,18 @@ class Front {
                  killed.size(), killed.size() == 1 ? "process" : "processes");
   }
 
-  /// What waits for a file system gets its SIGKILL when that answers.
+  /// A process that waits for a file system gets its SIGKILL when the file system answers.
   int leave_engine() {
     kill_descendants(kCleanupLimit, before_);
     sweep_abandoned_cgroups();
     std::fprintf(stderr,
-                 "dlaunch: the launcher did not answer for %u s and was given up; every "
-                 "process of the job has been ended but those named here\n",
+                 "dlaunch: the launcher did not answer for %u s, so dlaunch goes on without it; "
+                 "every process of the job has ended except those named here\n",
                  LastResort::kLeaveAfter);
     tell_what_is_left();
     const int code = exit_code::kSignalBase + cancelled_by_;
-    record({"the launcher waited for " + run_file_system() + " and was given up", Cause::cancelled,
-            code, cancelled_by_});
+    record({"the launcher waited for " + run_file_system() + " and did not answer",
+            Cause::cancelled, code, cancelled_by_});
     return code;
   }
 

@@ -1,4 +1,4 @@
-// When the front acts by itself because the engine does not: it may wait for a file system that
+// Decides when the front acts because the engine does not: it may wait for a file system that
 // does not answer, and with it every cancellation. A function of signals, answers and seconds;
 // pure.
 #pragma once
@@ -10,11 +10,11 @@ namespace dlaunch {
 
 class LastResort {
  public:
-  /// The engine has not answered for so long since the run was cancelled: the user is told.
+  /// Tell the user when the engine has not answered for this long since the run was cancelled.
   static constexpr std::uint32_t kTellAfter = 5;
-  /// So long after the second cancellation the front ends what is left of the job on this machine.
+  /// Time after the second cancellation when the front ends the job's processes on this machine.
   static constexpr std::uint32_t kKillAfter = 5;
-  /// An engine that has not answered for so long, after the second one, is not waited for.
+  /// Stop waiting for an engine that has not answered for this long after the second cancellation.
   static constexpr std::uint32_t kLeaveAfter = 10;
 
   struct Step {
@@ -24,13 +24,13 @@ class LastResort {
     bool leave = false;
   };
 
-  /// A signal that cancels has been passed on: the second one kills, as everywhere.
+  /// Call when a signal that cancels was passed on: the second one kills.
   void cancelled() { ++cancels_; }
-  /// The engine has said something.
+  /// Call when the engine has sent something.
   void heard() { unanswered_ = 0; }
 
-  /// Once a second, also while nothing happens. Seconds are counted, not time: a front that was
-  /// itself stopped for a while starts no alarm.
+  /// Call once a second, even if idle. It counts calls, not time, so a front that was
+  /// itself stopped for a while raises no alarm.
   [[nodiscard]] Step second();
 
   [[nodiscard]] bool is_cancelled() const { return cancels_ > 0; }

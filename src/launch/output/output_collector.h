@@ -60,9 +60,9 @@ class OutputCollector {
   /// without a word, more may have come after the last that was heard of it, which is said so.
   using HasAllKnown = std::function<bool(Rank, wire::OutputPart)>;
   [[nodiscard]] std::vector<std::string> missing(const HasAllKnown& has_all_known = {}) const;
-  /// Of a stream that has ended: the bytes that its file in the run folder will never have. Some
-  /// that the node could not store may have passed to us. nullopt: it is no stream of ours to
-  /// collect. After complete() or give_up().
+  /// How many bytes of an ended stream its file in the run folder will never have. Some that the
+  /// node could not store may have reached us. nullopt: this object does not collect that stream.
+  /// Call after complete() or give_up().
   [[nodiscard]] std::optional<std::uint64_t> lost_of(Rank rank, wire::OutputPart part) const;
   /// Why a file of the run folder could not be written, with its name; empty: all could.
   [[nodiscard]] const std::string& write_error() const { return write_error_; }

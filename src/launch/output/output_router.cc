@@ -138,7 +138,7 @@ void OutputRouter::show(const wire::OutputView& data) {
 
 void OutputRouter::answered() {
   if (!view_ || !view_->answered()) return;
-  live_ = {};  // it stays where it is, and what follows begins below it
+  live_ = {};  // it stays on the screen, and new output begins below it
 }
 
 void OutputRouter::end(const wire::OutputEnd& end) {
@@ -298,7 +298,7 @@ void OutputRouter::say(Stream stream, std::string text) {
 
 void OutputRouter::count_lines(std::size_t whose, Stream stream, std::string_view text) {
   if (stream != Stream::err && !writer_.is_one_file()) return;
-  // The beginning of so much is out of sight in any case.
+  // The beginning of that much output is off the screen in any case.
   if (text.size() > kLooked) text.remove_prefix(text.size() - kLooked);
   recent_.add(whose, static_cast<std::size_t>(std::count(text.begin(), text.end(), '\n')));
 }

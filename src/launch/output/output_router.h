@@ -34,9 +34,9 @@ class OutputRouter {
     ConsoleOptions console;
     std::vector<std::string> labels;      // one a rank; empty: this rank is not shown
     std::vector<bool> followed;           // by rank: not shown, but its output passes; empty: none
-    std::string folder;                   // where people find the files
+    std::string folder;                   // where users find the files
     std::optional<LiveTarget> live;       // progress bars are drawn there; else each is one line
-    std::optional<Rank> prompts_of = {};  // somebody types what it reads: see ConsoleView
+    std::optional<Rank> prompts_of = {};  // the user types its input: see ConsoleView
   };
 
   OutputRouter(EventLoop& loop, ConsoleWriter& writer, Grant grant);
@@ -50,7 +50,7 @@ class OutputRouter {
 
   void add(const wire::OutputView& data);
   void end(const wire::OutputEnd& end);
-  /// What was typed has ended a line on the terminal.
+  /// The user's input has ended a line on the terminal.
   void answered();
   /// The rank has been started: both of its streams will end.
   void expect(Rank rank);
@@ -60,7 +60,7 @@ class OutputRouter {
   /// Something of the launcher's own, whole lines.
   void say(Stream stream, std::string text);
 
-  /// How many of the last `window` lines where stderr goes are of this stream.
+  /// How many of the last `window` lines on the console of stderr are from this stream.
   [[nodiscard]] std::size_t recent_lines(Rank rank, Stream stream, std::size_t window) const;
 
   /// One line that stands below everything else until it is replaced; empty: taken away. Before

@@ -15,10 +15,10 @@ namespace dlaunch {
 /// the program behind it (tee, less) may write to the same terminal. `environment` as below.
 [[nodiscard]] std::optional<LiveTarget> live_target(const Environment& environment);
 
-/// Of the terminal that stderr is; where it does not say, COLUMNS or 80; 80 elsewhere. At least 40.
+/// The width of stderr's terminal; if it is unknown, COLUMNS or 80; without one, 80. At least 40.
 [[nodiscard]] std::size_t screen_columns(const Environment& environment);
 
-/// Unless NO_COLOR has a value (https://no-color.org), or the terminal is a dumb one.
+/// False if NO_COLOR has a value (https://no-color.org), or if the terminal is dumb.
 [[nodiscard]] bool may_colour(const Environment& environment);
 
 /// Looks at stdout and stderr. `environment`: the caller's; NO_COLOR, and COLUMNS and LINES where

@@ -64,7 +64,7 @@ MissingPlaces::Missing MissingPlaces::failed(const StartFailure& failure) const 
 std::set<std::string> MissingPlaces::add_environments(NodeIndex node,
                                                       const wire::PlacesMissing& answer) {
   std::set<std::string> programs;
-  std::set<std::string> told;  // environments: one program of each says enough
+  std::set<std::string> told;  // environments: report one program of each
   const std::vector<EnvironmentUse>& uses = questions_[node.value].uses;
   for (std::size_t i = 0; i < uses.size() && i < answer.found.size(); ++i) {
     const std::string what = lost_environment(uses[i], answer.found[i], answer.folders);
@@ -165,7 +165,7 @@ std::vector<std::string> MissingPlaces::version_notes() const {
   return notes;
 }
 
-/// What one node lacks and another has. What all lack may come from somewhere else.
+/// Modules that one node lacks and another has. If all lack a module, it may come from elsewhere.
 std::vector<std::string> MissingPlaces::module_notes() const {
   std::map<std::string, std::set<NodeIndex>> have;
   std::map<std::pair<std::string, std::string>, std::set<NodeIndex>> lack;  // module, Python

@@ -1,4 +1,4 @@
-// The checks on all nodes between plan and start: what is said when something is missing.
+// The checks on all nodes between plan and start, and the messages about what is missing.
 #pragma once
 
 #include <functional>
@@ -36,7 +36,7 @@ class MissingPlaces {
   /// of the first nodes. exit_code::kNotFound when a program is nowhere, else kCannotExecute, as
   /// for a single rank (POSIX shell's rule). nullopt: nothing is.
   [[nodiscard]] std::optional<Error> error() const;
-  /// What does not keep the job from starting but may be why it fails, a sentence each.
+  /// Findings that do not stop the job but may make it fail, one sentence each.
   [[nodiscard]] std::vector<std::string> notes() const;
   /// What the ranks of a node call Python, as "/usr/bin/python3 (Python 3.11)"; empty: not known.
   [[nodiscard]] std::string python_of(NodeIndex node) const;

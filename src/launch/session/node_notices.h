@@ -1,4 +1,4 @@
-// NodeNotices lets through what an agent says to the user, in reason: an agent may be anything that
+// NodeNotices limits what an agent can tell the user: an agent may be a program that
 // another user of the node has put there. Pure; one thread at a time.
 #pragma once
 
@@ -16,12 +16,12 @@ class NodeNotices {
   static constexpr std::size_t kMost = 100;      // of one session
   static constexpr std::size_t kColumns = 1000;  // of one of them
 
-  /// What of `text` may be shown: one line without what a terminal would obey; nullopt: nothing,
-  /// for the agent has said too much already.
+  /// The part of `text` to show: one line without control characters; nullopt: nothing,
+  /// because the agent has sent too many notes.
   [[nodiscard]] std::optional<std::string> take(std::string_view text) {
     if (++taken_ > kMost) return std::nullopt;
     std::string line = cut_to_columns(plain_line(text), kColumns);
-    if (taken_ == kMost) line += " (it has said much: no more of it is shown)";
+    if (taken_ == kMost) line += " (dlaunch shows no more notes of this node)";
     return line;
   }
 

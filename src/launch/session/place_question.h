@@ -27,11 +27,11 @@ struct PlaceQuestion {
 /// Whether ranks run elsewhere than on the launcher's own machine.
 [[nodiscard]] bool has_remote_nodes(const LaunchPlan& plan);
 
-/// Whether the answer can tell more than a failed exec of the first rank, which has started nothing
-/// that would have to be stopped.
+/// Whether the answer can tell more than a failed exec of the first rank. (Such a failure leaves
+/// nothing to stop.)
 [[nodiscard]] bool is_worth_asking(const PlaceQuestion& question);
 
-/// A folder without which an environment is none. (A sync may bring the outer folder, empty.)
+/// A folder that every environment has. (A sync may bring the outer folder, empty.)
 [[nodiscard]] std::string bin_of(const ActiveEnvironment& environment);
 
 /// The program that a node has in place of one of an active environment: "the virtual environment

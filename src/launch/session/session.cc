@@ -171,7 +171,7 @@ void Session::on(wire::OutputEnd& end) {
   callbacks_.on_output_end(end);
 }
 
-/// It is the answer to ours. From an agent that was not told to go it says nothing about its ranks.
+/// The answer to our Bye. If the agent was not told to leave, its Bye says nothing about its ranks.
 void Session::on(wire::Bye&) {
   if (!released_) return lose("its agent left without being told to");
   end_quietly();

@@ -1,4 +1,4 @@
-// What of a git work tree can be known without git(1): which commit is checked out.
+// Finds the checked-out commit of a git work tree without git(1).
 #pragma once
 
 #include <string>
@@ -7,8 +7,8 @@
 
 namespace dlaunch {
 
-/// Of the work tree that `folder` (a real path) is in, from a few small files of its .git; `changes`
-/// is left open. Empty where there is none, or where it is kept in another way (reftable).
+/// The state of the work tree that `folder` (a real path) is in, from a few small files of its
+/// .git. Does not set `changes`. Empty without a work tree, or with another format (reftable).
 [[nodiscard]] GitState read_git(const std::string& folder);
 
 }  // namespace dlaunch

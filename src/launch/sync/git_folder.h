@@ -1,5 +1,5 @@
-// Where a folder's git repository is, as far as its ignore files and its commit need it. git itself
-// is not asked.
+// Finds a folder's git repository, to read its ignore files and its commit. It does not
+// start git.
 #pragma once
 
 #include <optional>

@@ -183,7 +183,7 @@ class AccelerateConfig {
     set("KMP_BLOCKTIME", "1", keys_.place());
   }
 
-  /// accelerate looks which devices there are; here the type says it.
+  /// accelerate detects the devices; here the type names them.
   static std::string_view variable_of_devices(std::string_view type) {
     constexpr std::array<std::pair<std::string_view, std::string_view>, 7> kVariables{
         {{"MULTI_XPU", "ZE_AFFINITY_MASK"},

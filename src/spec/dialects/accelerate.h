@@ -18,12 +18,12 @@ struct Settings {
   std::string type;       // distributed_type, in capitals
   std::string precision;  // mixed_precision, in small letters
 
-  /// Of accelerate's simple launcher, which uses the CPUs.
+  /// Whether accelerate uses its simple launcher, which runs on CPUs.
   [[nodiscard]] bool is_simple() const { return type == "NO" || type == "MULTI_CPU"; }
 };
 
-/// Sets the variables of the sections that are used; a section that is not, and a key that
-/// accelerate does not read, are noted.
+/// Sets the variables of the sections that are used. Notes unused sections, and keys that
+/// accelerate does not read.
 void read_sections(Translation& translation, ForeignKeys& keys, const Settings& settings);
 
 }  // namespace dlaunch::spec::accelerate

@@ -30,7 +30,7 @@ class CommandReader {
       : t_(translation), words_(translation.input.arguments), type_(type), at_(at) {}
 
   void read() {
-    // That is then the whole command, and the words go behind it as with any file.
+    // This is then the whole command; the words after "--" follow it as with any file.
     if (t_.is_set("command")) return;
     t_.took_arguments = true;
     if (words_.empty()) {

@@ -98,7 +98,7 @@ constexpr Option kFp8[] = {{"backend"},
                            {"opt_level", "O2"},
                            {"enable_fsdp_float8_all_gather", "1"},
                            {"pad_inner_dim", "1"}};
-// Of older releases: tensor parallelism (1.3 to 1.9), Intel's extension (up to 1.12).
+// Sections of older releases: tensor parallelism (1.3 to 1.9), Intel's extension (up to 1.12).
 constexpr Option kTensors[] = {{"size", "1"}};
 constexpr Option kIntel[] = {{"ipex", {}, Letters::lower, "ACCELERATE_USE_IPEX"},
                              {"use_xpu", {}, Letters::lower, "ACCELERATE_USE_XPU"}};

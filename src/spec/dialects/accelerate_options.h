@@ -1,4 +1,4 @@
-// Which sections the config files of accelerate have, with their keys. accelerate launch copies the
+// The sections of accelerate's config files, with their keys. accelerate launch copies the
 // keys to its own options (commands/launch.py: _validate_launch_command), and hands these to the
 // program as variables (utils/launch.py: prepare_*_env). An option that no key sets has the
 // option's default, which is not always that of accelerate's library.
@@ -30,7 +30,7 @@ struct Section {
   std::string_view prefix;  // of its keys
   Prefix has_prefix;
   std::string_view variables;  // prefix of theirs
-  std::string_view use;        // a variable that says that it is used; empty: none
+  std::string_view use;        // a variable that marks the section as used; empty: none
   std::span<const Option> options;
   bool (*is_used)(const Settings& settings, bool is_given);
   Others others = Others::noted;

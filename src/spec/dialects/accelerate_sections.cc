@@ -17,7 +17,7 @@ constexpr std::string_view kFp8Overrides[] = {"ACCELERATE_FP8_OVERRIDE_FPROP",
                                               "ACCELERATE_FP8_OVERRIDE_DGRAD",
                                               "ACCELERATE_FP8_OVERRIDE_WGRAD"};
 
-/// What a launcher would do, which dlaunch is itself.
+/// Settings for a launcher; dlaunch does this itself.
 constexpr std::string_view kOfLaunchers[] = {"deepspeed_multinode_launcher", "deepspeed_hostfile",
                                              "deepspeed_inclusion_filter",
                                              "deepspeed_exclusion_filter", "mpirun_hostfile"};

@@ -208,8 +208,8 @@ class TrainingInput {
     config.refuse_others();
   }
 
-  /// Most files leave the program to gcloud's own command line. Here the words after "--" are it.
-  /// There they are arguments of a module, so that options alone mean that it is missing.
+  /// Most files leave the program to gcloud's command line. Here the words after "--" name it.
+  /// In gcloud they are arguments of a module, so options alone mean that the module is missing.
   bool may_take_arguments(const Pool& pool) {
     const std::vector<std::string>& words = t_.input.arguments;
     const bool has_program = !words.empty() && !words.front().starts_with('-');

@@ -216,7 +216,7 @@ class BindingReader {
                      binding.name + "=./dir");
   }
 
-  /// " \"train.yml\"", where the component has a file of its own.
+  /// " \"train.yml\"" if the component has its own file.
   [[nodiscard]] std::string in_file() const {
     return job_.component.empty() ? "" : ' ' + in_quotes(job_.component);
   }

@@ -1,5 +1,5 @@
-// Components: with the job or step that names one they become one mapping, as if it had been
-// written so.
+// Components: merges a component and the job or step that names it into one mapping, as if
+// the user had written that.
 #include <filesystem>
 #include <utility>
 
@@ -24,7 +24,7 @@ NodeId merged(Document& document, NodeId base, NodeId from) {
   return result;
 }
 
-/// Sections of which a step says single keys. A distribution of another type is another one.
+/// Sections where a step may override single keys. Distributions of different types do not merge.
 bool is_merged_inside(const Document& document, const std::string& key, NodeId base, NodeId from) {
   const auto is_mapping = [&](NodeId id) { return document[id].kind == NodeKind::mapping; };
   if (!is_mapping(base) || !is_mapping(from)) return false;

@@ -1,4 +1,4 @@
-// Steps of a pipeline: one becomes a mapping, as if it had been written by itself.
+// Turns one step of a pipeline into a mapping, as if it were a job of its own.
 #include <utility>
 
 #include "spec/dialects/azure_v2.h"
@@ -16,14 +16,14 @@ class StepReader {
     take_told(value_of(t_.document, step, "inputs"));
   }
 
-  /// Those of --input that name an input of the pipeline.
+  /// Values of --input that name an input of the pipeline.
   [[nodiscard]] std::vector<std::string> taken() const {
     std::vector<std::string> names;
     for (const Told& one : told_) names.push_back(one.given->name);
     return names;
   }
 
-  /// One that the step does not use changes nothing, which somebody may not expect.
+  /// Notes the values that the step does not use: they change nothing, which users may not expect.
   void note_unused() {
     for (const Told& one : told_) {
       if (!one.is_used)
@@ -49,7 +49,7 @@ class StepReader {
     bool is_used = false;
   };
 
-  /// A name that the step has, too, is the step's.
+  /// If the step has an input of the same name, the value goes to the step.
   void take_told(std::optional<NodeId> of_step) {
     if (!inputs_ || t_.document[*inputs_].kind != NodeKind::mapping) return;
     const bool has_own = of_step && t_.document[*of_step].kind == NodeKind::mapping;
@@ -59,7 +59,7 @@ class StepReader {
     }
   }
 
-  /// What --input says in place of the pipeline's own value, as if it stood there.
+  /// The value that --input gives, as if the pipeline itself had it.
   std::optional<NodeId> told_value(std::string_view name, NodeId declared) {
     for (Told& one : told_) {
       if (one.given->name != name) continue;

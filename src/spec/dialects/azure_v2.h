@@ -54,7 +54,7 @@ struct ParentReference {
 /// (command_job, component_job, CommandComponent).
 [[nodiscard]] std::string job_type(std::string_view type);
 
-/// Of the command line's value as a source of its own.
+/// Adds the command line's value as a separate source.
 [[nodiscard]] Place add_source(Translation& translation, const NamedValue& value);
 
 /// Nullopt: the text is something else, or more than one expression.

@@ -24,7 +24,7 @@ struct ForeignKey {
   NodeId value = 0;
 };
 
-/// As many nodes, processes and the like as native keys take.
+/// The limit of native keys for counts of nodes, processes and the like.
 inline constexpr std::int64_t kMostCounted = 100'000;
 
 struct PlacedNumber {

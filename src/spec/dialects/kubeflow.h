@@ -42,7 +42,7 @@ struct MpirunLine {
   std::vector<std::string> ignored;  // options that place or connect processes
 };
 
-/// What else there is for a launcher's command that dlaunch does not understand.
+/// Advice for a launcher's command that dlaunch does not understand.
 inline constexpr const char* kOrAsItIs =
     "; or run the command as it is, once, with the hosts in a hostfile: --set launch=once";
 

@@ -11,10 +11,10 @@ namespace dlaunch::spec::kubeflow {
 
 namespace {
 
-/// Where mpi-operator mounts it.
+/// The path where mpi-operator mounts the hostfile.
 constexpr std::string_view kHostfile = "/etc/mpi/hostfile";
 
-/// Why a shell command is no single mpirun line, and what to do.
+/// Why a shell command is not a single mpirun line, and what to do.
 std::string no_single_line(std::string_view command) {
   const auto started = started_commands(command);
   const auto lines = std::count_if(started.begin(), started.end(),
@@ -77,7 +77,7 @@ class MpiJob {
     set_command(t_.job, {"command"}, line->program, at);
     set_size(worker, *line, at);
     set_environment(launcher, *line);
-    // mpirun starts ranks in the folder that it is in itself.
+    // mpirun starts ranks in its own current folder.
     Replicas ranks = worker.is_given ? worker.replicas : launcher.replicas;
     ranks.workdir = launcher.replicas.workdir;
     if (!ranks.image.text.empty()) set_container(t_, {"container"}, ranks);
@@ -112,7 +112,7 @@ class MpiJob {
     if (!launcher.image.text.empty()) set_container(t_, {"container"}, launcher);
   }
 
-  /// At least the launcher's own.
+  /// The number of nodes, at least the launcher's own.
   std::int64_t nodes_of(const Pods& worker) {
     std::int64_t nodes = worker.is_given ? worker.replicas.count.value : 0;
     if (spec_.is_true("runLauncherAsWorker")) ++nodes;

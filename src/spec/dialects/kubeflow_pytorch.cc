@@ -59,7 +59,7 @@ class PytorchJob {
   }
 
  private:
-  /// False: there is nothing to run, which was reported.
+  /// False: there is nothing to run; an error was reported.
   bool has_pods(const Pods& master, const Pods& worker) {
     if (!master.is_given && !worker.is_given) {
       if (!spec_.has_mistake("pytorchReplicaSpecs"))
@@ -145,7 +145,7 @@ class PytorchJob {
     }
   }
 
-  /// What the operator would leave alone, but dlaunch sets.
+  /// Adds variables that the operator would not change, but dlaunch sets.
   [[nodiscard]] std::vector<AddedVariable> with_rank_variables(
       const std::vector<EnvVariable>& env) const {
     std::vector<AddedVariable> all = added_;
@@ -208,7 +208,7 @@ class PytorchJob {
                                               exports(groups_[0]) == exports(groups_[1]));
     if (same && !needs_shell_) return set_command(t_.job, {"command"}, commands_[0], at);
     if (same) return t_.job.text({"command"}, line_of(commands_[0]), at);
-    // They belong to the program, which is one of two.
+    // The words go to both commands.
     for (std::vector<PlacedText>& words : commands_) {
       if (t_.took_arguments) break;
       for (const std::string& argument : t_.input.arguments) words.push_back({argument, at});

@@ -16,7 +16,7 @@ namespace dlaunch::spec {
 struct PlacedText {
   std::string text;
   Place place;
-  /// Of a word of a command that holds variables of its rank: the word as shell text. Else empty.
+  /// If the word of a command has variables of its rank: the word as shell text. Else empty.
   std::string shell{};
 };
 

@@ -55,7 +55,7 @@ PlacedText replaced(const PlacedText& word, const Find& find) {
   return out;
 }
 
-/// What else stands in "$( )" belongs to a shell.
+/// Other text in "$( )" belongs to a shell.
 bool is_name(std::string_view text) {
   const auto is_of_name = [](char c) {
     return (c >= 'a' && c <= 'z') || (c >= 'A' && c <= 'Z') || (c >= '0' && c <= '9') || c == '_' ||

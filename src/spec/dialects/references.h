@@ -27,7 +27,7 @@ struct AddedVariable {
                                          const std::vector<EnvVariable>& env,
                                          const std::vector<AddedVariable>& added);
 
-/// The value of a variable: `before` are those in front of it, and no others count.
+/// The value of a variable; it may refer only to `before`, the variables in front of it.
 [[nodiscard]] std::string value_with_references(Translation& translation, const PlacedText& value,
                                                 const std::vector<EnvVariable>& before);
 

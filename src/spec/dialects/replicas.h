@@ -19,7 +19,7 @@ struct Replicas {
   std::vector<PlacedText> command;  // argv; empty: what the image runs by itself
   std::vector<PlacedText> args;     // behind it
   PlacedText image;                 // empty: none
-  PlacedText workdir;               // in it; empty: where it says itself
+  PlacedText workdir;               // in the image; empty: the image's WORKDIR
   std::vector<EnvVariable> env;
   Place place;
 };
@@ -28,7 +28,7 @@ struct Replicas {
 /// its place. Without any the job has no command, which is reported once for all groups.
 [[nodiscard]] std::vector<PlacedText> words_of(Translation& translation, const Replicas& replicas);
 
-/// A command of such words as one line of shell text.
+/// The command as one line of shell text.
 [[nodiscard]] std::string line_of(const std::vector<PlacedText>& words);
 
 /// Sets a command: as a list, or as shell text where a word holds variables of its rank.

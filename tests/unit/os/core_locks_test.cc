@@ -133,7 +133,7 @@ TEST_F(CoreLocksTest, TheFileIsItsUsersAlone) {
   EXPECT_EQ(status.st_size, 0);
   ::chmod(file().c_str(), 0644);
   EXPECT_EQ(CoreLocks::open(folder_).error().message,
-            file() + ": it is somebody else's or open to others; remove it");
+            file() + ": it belongs to another user or is open to others; remove it");
 }
 
 TEST_F(CoreLocksTest, SymbolicLinksAndOtherThingsAreRefused) {

@@ -119,7 +119,7 @@ TEST_F(Culprit, OneThatLeftWithCode0Before) {
             "\n"
             "  why     rank 1 exited with code 1, because another rank closed its connection\n"
             "  others  0, 3 were stopped by dlaunch\n"
-            "  try     as many steps on every rank: each one must take part in every\n"
+            "  try     the same number of steps on every rank: each must take part in every\n"
             "          collective\n"
             "  logs    dlaunch logs --rank 1           runs/20261120-210142-k3f/attempt-0/\n");
 }

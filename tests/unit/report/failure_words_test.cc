@@ -210,13 +210,13 @@ TEST_F(FailureWordsTest, ASigkillFromOutside) {
   EXPECT_THAT(text(), HasSubstr("rank 5 on node1 was killed by SIGKILL, first of 8\n"));
   EXPECT_THAT(
       text(),
-      HasSubstr("  why     the signal was not sent by dlaunch, nor by the kernel's memory killer:\n"
-                "          its records do not have it\n"));
+      HasSubstr("  why     the signal was not sent by dlaunch, nor by the kernel's OOM killer:\n"
+                "          its records do not show it\n"));
   report_.ranks[5].status = code(137);
   EXPECT_THAT(text(),
               HasSubstr("  why     137 is a shell's code for a program that SIGKILL ended; "));
   report_.ranks[5].status = killed_by(SIGKILL);
-  EXPECT_THAT(text(), HasSubstr("  why     the signal was not sent by dlaunch; the records of the"));
+  EXPECT_THAT(text(), HasSubstr("  why     the signal was not sent by dlaunch; dlaunch cannot"));
 }
 
 TEST_F(FailureWordsTest, ADebuggerWithoutInput) {

@@ -31,7 +31,7 @@ TEST(NanNotes, OfMetrics) {
   Metric loss{"loss", {{Rank(0), Stream::out, 5, 0.5, 0.5}}, 3, "nan"};
   const Metric rate{"rate", {}, 3, "1,234"};
   EXPECT_THAT(nan_metrics({loss, rate}),
-              ElementsAre("3 values of the metric loss are no number (\"nan\")"));
+              ElementsAre("3 values of the metric loss are not a number (\"nan\")"));
   EXPECT_THAT(nan_metrics({{"loss", {}, 3, "nan"}}), IsEmpty());
   loss.not_numbers = 0;
   EXPECT_THAT(nan_metrics({loss}), IsEmpty());
