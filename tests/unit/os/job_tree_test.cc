@@ -4,6 +4,7 @@
 #include <array>
 #include <csignal>
 
+#include <sys/prctl.h>
 #include <sys/wait.h>
 #include <unistd.h>
 
@@ -16,9 +17,16 @@ namespace dlaunch {
 namespace {
 
 /// Forks `depth` processes, each below the one before; the last one executes sleep and has a child
-/// that does so, too. Every process writes its pid to `pipe` before the one below it is there.
-void grow(int pipe, int depth) {
+/// that does so, too. Every process writes its pid to `pipe` before the one below it is there. The
+/// one at `hidden` is like a guardian: not dumpable, and named so.
+void grow(int pipe, int depth, int hidden = -1) {
   const pid_t self = ::getpid();
+  if (depth == hidden) {
+    ::prctl(PR_SET_DUMPABLE, 0, 0, 0, 0);
+    ::prctl(PR_SET_NAME, "dlaunch-guardian", 0, 0, 0);
+  } else if (hidden >= 0) {
+    ::prctl(PR_SET_DUMPABLE, 1, 0, 0, 0);
+  }
   if (::write(pipe, &self, sizeof self) != sizeof self) ::_exit(1);
   if (depth == 0) {
     if (::fork() == 0) {
@@ -28,7 +36,7 @@ void grow(int pipe, int depth) {
     ::execlp("sleep", "sleep", "1000", nullptr);
     ::_exit(127);
   }
-  if (::fork() == 0) grow(pipe, depth - 1);
+  if (::fork() == 0) grow(pipe, depth - 1, hidden);
   while (true) ::pause();
 }
 
@@ -67,6 +75,32 @@ TEST_F(JobTree, IsEndedWithoutTheLauncher) {
   EXPECT_TRUE(job_processes(pids_[0]).empty());
   for (int i = 0; i < 3; ++i) EXPECT_NE(state_of(pids_[static_cast<std::size_t>(i)]), 'Z');
   EXPECT_TRUE(kill_job_processes(pids_[0], std::chrono::seconds(0)).empty());
+}
+
+/// Without root's rights: what job_processes() finds below a guardian that is not dumpable.
+std::size_t found_by_an_ordinary_user() {
+  constexpr unsigned kOther = 65534;
+  if (::geteuid() == 0 && (::setgid(kOther) != 0 || ::setuid(kOther) != 0)) return 0;
+  int ends[2];
+  if (::pipe(ends) != 0) return 0;
+  const pid_t engine = ::fork();
+  if (engine == 0) grow(ends[1], 3, 2);
+  std::array<pid_t, 5> pids{};
+  for (pid_t& pid : pids) {
+    if (::read(ends[0], &pid, sizeof pid) != ssize_t{sizeof pid}) return 0;
+  }
+  const std::size_t found = job_processes(engine).size();
+  for (const pid_t pid : pids) ::kill(pid, SIGKILL);
+  return found;
+}
+
+TEST(JobTreeOfAnOrdinaryUser, HoldsWhatIsBelowAGuardianThatIsNotDumpable) {
+  const pid_t user = ::fork();
+  if (user == 0) ::_exit(static_cast<int>(found_by_an_ordinary_user()));
+  int status = 0;
+  ASSERT_EQ(::waitpid(user, &status, 0), user);
+  ASSERT_TRUE(WIFEXITED(status));
+  EXPECT_EQ(WEXITSTATUS(status), 2);  // a rank, and what it has started
 }
 
 TEST(JobTreeOfNobody, IsEmpty) {
