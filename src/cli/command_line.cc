@@ -9,6 +9,7 @@
 
 #include "cli/foreign_words.h"
 #include "cli/print.h"
+#include "cli/typed_program.h"
 #include "spec/nearest.h"
 #include "spec/shell_quote.h"
 
@@ -194,10 +195,13 @@ Words::const_iterator first_other(const CLI::App& app, const Words& words,
   return word;
 }
 
-/// "dlaunch run -n 4 -- python3 train.py", where `program` is the first word of the command.
+/// "a command goes after --: dlaunch run -n 4 -- python3 train.py", where `program` is the first
+/// word of the command; or why that command is not to be run.
 std::string with_dashes(const CLI::App& app, const Words& words, Words::const_iterator program) {
-  return app.get_name() + joined(words.begin(), program) + " --" +
-         (program->ends_with(".py") ? " python3" : "") + joined(program, words.end());
+  if (std::string mistake = batch_script_in({program, words.end()}); !mistake.empty())
+    return mistake;
+  return "a command goes after --: " + app.get_name() + joined(words.begin(), program) + " --" +
+         joined_all(words_to_start(*program)) + joined(program + 1, words.end());
 }
 
 /// The first word that may begin a command without "--" in front, or an option that is not known.
@@ -214,7 +218,7 @@ std::string unexpected(const CLI::App& app, bool takes_command, const Words& arg
   const auto first = bare_command(app, arguments);
   if (first != arguments.end() && first->starts_with('-')) return unknown_option(app, *first);
   if (first != arguments.end() && takes_command && !is_job_file(*first))
-    return "a command goes after --: " + with_dashes(app, arguments, first);
+    return with_dashes(app, arguments, first);
   const Words extra = app.remaining();
   const std::string word = extra.empty() ? "" : extra.front();
   if (word.starts_with('-')) return unknown_option(app, word);
@@ -259,7 +263,7 @@ std::string mistake_in(const CLI::App& app, bool takes_command,
   const auto first = takes_command ? bare_command(app, arguments) : arguments.end();
   if (first != arguments.end() && !first->starts_with('-') && !is_job_file(*first) &&
       first + 1 != arguments.end() && !std::filesystem::is_directory(*first))
-    return "a command goes after --: " + with_dashes(app, arguments, first);
+    return with_dashes(app, arguments, first);
   if (dynamic_cast<const CLI::ArgumentMismatch*>(&error) != nullptr)
     return wrong_count(app, arguments);
   std::string message = error.what();
@@ -318,14 +322,21 @@ std::string advice_for_command(const Groups& groups, const std::vector<std::stri
   }
   const auto near = is_path ? std::nullopt : spec::nearest(word, names);
   if (near) return ", did you mean \"" + std::string(*near) + "\"?";
-  return std::string("; to run a program: dlaunch run --") +
-         (word.ends_with(".py") ? " python3" : "") + joined_all(arguments);
+  if (!sounds_like_command(word) && can_start(word))
+    return "; to run a program: dlaunch run --" + joined_all(words_to_start(word)) +
+           joined(arguments.begin() + 1, arguments.end());
+  std::string list;
+  for (const std::string_view name : command_names(groups, 0))
+    list.append(list.empty() ? "; the commands: " : ", ").append(name);
+  return list;
 }
 
 int unknown(const Groups& groups, const std::vector<std::string>& arguments) {
   const std::string& word = arguments.front();
   if (is_planned_command(word))
     return print_error(Error{exit_code::kUsage, '"' + word + "\" is not available yet"});
+  if (std::string mistake = batch_script_in(arguments); !mistake.empty())
+    return print_error(Error{exit_code::kJobFile, std::move(mistake)});
   return print_error(Error{exit_code::kUsage, "unknown command \"" + word + '"' +
                                                   advice_for_command(groups, arguments) +
                                                   "\n         try: dlaunch --help"});

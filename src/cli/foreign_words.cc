@@ -159,6 +159,13 @@ std::optional<std::string> command_meant(std::string_view word) {
   return std::nullopt;
 }
 
+bool sounds_like_command(std::string_view word) {
+  constexpr std::array<std::string_view, 11> kWords{"rm",    "remove",  "delete", "resume",
+                                                    "pause", "suspend", "wait",   "install",
+                                                    "login", "reset",   "sync"};
+  return std::find(kWords.begin(), kWords.end(), word) != kWords.end();
+}
+
 bool is_planned_command(std::string_view word) {
   constexpr std::array<std::string_view, 2> kPlanned{"report", "completion"};
   return std::find(kPlanned.begin(), kPlanned.end(), word) != kPlanned.end();

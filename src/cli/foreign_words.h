@@ -15,6 +15,10 @@ namespace dlaunch {
 /// their states: dlaunch runs"; nullopt: not known.
 [[nodiscard]] std::optional<std::string> command_meant(std::string_view word);
 
+/// A word by which somebody means a command of a launcher, though a program may have that name too:
+/// "rm", "resume".
+[[nodiscard]] bool sounds_like_command(std::string_view word);
+
 /// mpirun spells long options with one dash ("-hostfile"), where others would read "-h": the option
 /// with two dashes, or the word as it is.
 [[nodiscard]] std::string with_two_dashes(std::string_view word);

@@ -4,11 +4,15 @@
 #include <cerrno>
 #include <cstdio>
 #include <filesystem>
+#include <limits>
 
 #include <sys/stat.h>
 
+#include "agent/ranks/near_name.h"
 #include "cli/job_file.h"
+#include "cli/typed_program.h"
 #include "report/plain_text.h"
+#include "spec/fields.h"
 #include "spec/job_reader.h"
 #include "spec/other_files.h"
 #include "spec/shell_quote.h"
@@ -69,8 +73,8 @@ std::vector<std::pair<std::string, std::string>> given_options(const JobOptions&
 std::string as_command(const JobOptions& options, const std::string& program) {
   JobOptions meant = options;
   meant.file.clear();
-  meant.arguments.insert(meant.arguments.begin(), program);
-  if (program.ends_with(".py")) meant.arguments.insert(meant.arguments.begin(), "python3");
+  const std::vector<std::string> words = words_to_start(program);
+  meant.arguments.insert(meant.arguments.begin(), words.begin(), words.end());
   std::string line = "dlaunch run";
   for (const std::string& word : words_of(meant)) line += ' ' + spec::shell_quote(word);
   return line;
@@ -105,8 +109,8 @@ Result<std::string> find_file(const JobOptions& options) {
     if (!options.module.empty())
       return fail(exit_code::kUsage,
                   "--module is for job files of AI Platform; write the program after --: dlaunch "
-                  "run -n 4 -- python3 -m " +
-                      options.module);
+                  "run -n 4 -- python3 " +
+                      std::string(options.module.ends_with(".py") ? "" : "-m ") + options.module);
     return fail(exit_code::kUsage,
                 "no job given: there is no job.yaml in this folder\n"
                 "  dlaunch run job.yaml                     a job file\n"
@@ -121,18 +125,35 @@ Result<std::string> find_file(const JobOptions& options) {
   std::string message = "no job file " + inside;
   if (!looks_like_job_file(given))
     message += "; to run a command, put it after --: " + as_command(options, given);
+  else if (const std::string near = near_file(given, "."); looks_like_job_file(near))
+    message += ", did you mean \"" + near + "\"?";
   return fail(exit_code::kJobFile, message);
 }
 
-/// Counts that are no counts are mistakes of the command line, not of the job.
-Status check_count(const std::string& option, const std::string& value,
-                   const std::vector<std::string>& words, const std::string& expected) {
+/// Whether it is a number that the key of the job file takes. Not "04".
+bool is_count(const std::string& value, const spec::Field& field) {
   constexpr std::size_t kDigits = 9;
-  if (value.empty() || std::find(words.begin(), words.end(), value) != words.end()) return {};
-  const bool is_count = value.size() <= kDigits && value.front() != '0' &&
-                        value.find_first_not_of("0123456789") == std::string::npos;
-  if (is_count) return {};
-  return fail(exit_code::kUsage, option + ' ' + value + ": expected " + expected);
+  if (value.empty() || value.size() > kDigits || (value.front() == '0' && value.size() > 1) ||
+      value.find_first_not_of("0123456789") != std::string::npos)
+    return false;
+  const std::int64_t number = std::stol(value);
+  return number >= field.min && number <= field.max;
+}
+
+/// Counts that are no counts are mistakes of the command line, not of the job. `what`: the option
+/// and its value; `key`: what it sets; `more`: what the option takes besides a number.
+Status check_counts_of(const std::string& what, const std::vector<std::string>& values,
+                       const char* key, const std::string& more = "") {
+  const spec::Field& field = *spec::find_field(key);
+  const bool are_counts = std::all_of(values.begin(), values.end(), [&](const std::string& value) {
+    return is_count(value, field);
+  });
+  if (are_counts) return {};
+  const bool has_limit = field.max < std::numeric_limits<std::int32_t>::max();
+  const std::string range =
+      has_limit ? " from " + std::to_string(field.min) + " to " + std::to_string(field.max)
+                : ", " + std::to_string(field.min) + " or more";
+  return fail(exit_code::kUsage, what + ": expected a number" + range + more);
 }
 
 /// "1" and "4" of "1:4"; a number alone is both.
@@ -145,19 +166,21 @@ std::vector<std::string> ends_of_range(const std::string& range) {
 }
 
 Status check_counts(const JobOptions& options) {
-  const std::string number = "a number, 1 or more";
-  Status status = check_count("-n", options.processes, {}, number);
-  for (const std::string& nodes : ends_of_range(options.nodes)) {
-    if (status && !check_count("", nodes, {}, ""))
-      status = fail(exit_code::kUsage,
-                    "--nnodes " + options.nodes + ": expected " + number + ", or MIN:MAX as 1:4");
-  }
+  const auto check = [](const std::string& option, const std::string& value, const char* key,
+                        const std::vector<std::string>& words = {}, const char* more = "") {
+    if (value.empty() || std::find(words.begin(), words.end(), value) != words.end())
+      return Status{};
+    return check_counts_of(option + ' ' + value, {value}, key, more);
+  };
+  Status status = check("-n", options.processes, "processes");
+  if (status && !options.nodes.empty())
+    status = check_counts_of("--nnodes " + options.nodes, ends_of_range(options.nodes), "nodes.min",
+                             ", or MIN:MAX as 1:4");
   if (status)
-    status = check_count("--nproc-per-node", options.per_node, {"gpu", "auto"},
-                         number + ", gpu or auto");
-  if (status) status = check_count("--gpus", options.gpus, {"all"}, number + ", or all");
-  if (status && !options.restarts.empty() && options.restarts != "0")
-    status = check_count("--restarts", options.restarts, {}, "a number, 0 or more");
+    status = check("--nproc-per-node", options.per_node, "processes_per_node", {"gpu", "auto"},
+                   ", gpu or auto");
+  if (status) status = check("--gpus", options.gpus, "processes_per_node", {"all"}, ", or all");
+  if (status) status = check("--restarts", options.restarts, "restart.max");
   return status;
 }
 
@@ -458,7 +481,10 @@ Result<JobInput> find_job(const JobOptions& options, const std::string& current_
   input.overrides = std::move(*overrides);
   input.arguments = options.arguments;
   const bool is_command = options.file.empty() && !options.arguments.empty();
-  if (!is_command) {
+  if (is_command) {
+    if (std::string mistake = batch_script_in(options.arguments); !mistake.empty())
+      return fail(exit_code::kJobFile, std::move(mistake));
+  } else {
     auto file = find_file(options);
     if (!file) return tl::unexpected(file.error());
     auto text = read_job_file(*file);

@@ -40,12 +40,23 @@ std::string counted(std::size_t n, const std::string& one) {
 
 }  // namespace
 
+namespace {
+
+/// On more nodes than it has processes a job would leave some without any.
+int most_nodes(const JobSpec& spec) {
+  int processes = spec.processes.value_or(0);
+  for (const RoleSpec& role : spec.roles) processes += role.count;
+  return std::max(processes > 0 ? std::min(spec.nodes->max, processes) : spec.nodes->max, 1);
+}
+
+}  // namespace
+
 NodesWanted nodes_wanted(const JobSpec& spec, std::size_t hosts) {
   const auto spares = static_cast<std::size_t>(std::max(spec.spares, 0));
   NodesWanted wanted;
   if (spec.nodes) {
     wanted.least = static_cast<std::size_t>(std::max(spec.nodes->min, 1));
-    wanted.best = std::min(hosts, static_cast<std::size_t>(std::max(spec.nodes->max, 1)));
+    wanted.best = std::min(hosts, static_cast<std::size_t>(most_nodes(spec)));
   } else {
     wanted.best = hosts > spares ? hosts - spares : 1;
     wanted.least = wanted.best;

@@ -11,6 +11,7 @@
 #include "report/plain_text.h"
 #include "report/rank_groups.h"
 #include "report/rank_list.h"
+#include "spec/shell_quote.h"
 #include "supervise/wording.h"
 #include "text/duration_text.h"
 
@@ -36,15 +37,32 @@ std::string plural(std::string how) {
   return how;
 }
 
+/// The command that begins with `program`, a word that holds several, and so may its options
+/// ("--lr 0.1"); other words with a space in them are taken for what was meant.
+std::string as_several_words(const std::string& program, const std::vector<CommandPlan>& commands) {
+  std::string line = program;
+  for (const CommandPlan& command : commands) {
+    if (command.argv.empty() || command.argv.front() != program) continue;
+    for (auto word = command.argv.begin() + 1; word != command.argv.end(); ++word) {
+      const std::size_t at = word->find_first_of(" =");
+      const bool is_several =
+          word->starts_with('-') && at != std::string::npos && (*word)[at] == ' ';
+      line += ' ' + (is_several ? *word : spec::shell_quote(*word));
+    }
+    break;
+  }
+  return line;
+}
+
 }  // namespace
 
-/// How a script that was given as a program can be run; empty where that is no likely reason.
-std::string script_advice(const StartFailure& failure) {
+std::string script_advice(const StartFailure& failure, const std::vector<CommandPlan>& commands) {
   if (failure.step != StartFailure::Step::execute) return {};
   const std::string file = plain_line(failure.path);
   if (failure.error_number == ENOENT && file.find(' ') != std::string::npos) {
+    const std::string line = plain_line(as_several_words(failure.path, commands));
     return '"' + file + "\" is one word with a space in it; the command as several words: -- " +
-           file + ", or in the job file command: " + file;
+           line + ", or in the job file command: " + line;
   }
   const bool is_python = file.ends_with(".py");
   if (!is_python && !file.ends_with(".sh")) return {};

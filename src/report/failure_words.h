@@ -11,7 +11,9 @@
 namespace dlaunch {
 
 /// How a script that was given as a program can be run; empty where that is no likely reason.
-[[nodiscard]] std::string script_advice(const StartFailure& failure);
+/// `commands`: of the plan.
+[[nodiscard]] std::string script_advice(const StartFailure& failure,
+                                        const std::vector<CommandPlan>& commands);
 
 /// The rank's end; null where the report has none of it.
 [[nodiscard]] const RankEnd* end_of(const RunReport& report, Rank rank);

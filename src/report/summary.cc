@@ -173,7 +173,8 @@ class Summary {
       out_.append(kUnderName).append("PATH").append(words_.on_node(*report_.first));
       out_.append(": ").append(plain_line(failure.search_path)).append("\n");
     }
-    const std::string advice = script_advice(failure);
+    const std::string advice = script_advice(
+        failure, in_.plan == nullptr ? std::vector<CommandPlan>() : in_.plan->commands);
     if (!advice.empty()) out_.append(kUnderName).append(advice).append("\n");
     const bool ran = std::any_of(report_.ranks.begin(), report_.ranks.end(),
                                  [](const RankEnd& other) { return other.started.has_value(); });

@@ -94,15 +94,17 @@ void Validator::check_size() {
     contradict("roles", "roles",
                "the roles make " + std::to_string(ranks) + " ranks; dlaunch starts up to " + most);
   }
-  if (job_.processes && *job_.processes < nodes) {
+  // A range takes fewer nodes than its most where there are fewer processes.
+  const std::int64_t fewest = job_.nodes ? job_.nodes->min : 1;
+  if (job_.processes && *job_.processes < fewest) {
     contradict("processes", "nodes",
-               std::to_string(*job_.processes) + " processes do not fill " + std::to_string(nodes) +
-                   " nodes");
+               std::to_string(*job_.processes) + " processes do not fill " +
+                   std::to_string(fewest) + " nodes");
   }
-  if (ranks > 0 && ranks < nodes) {
+  if (ranks > 0 && ranks < fewest) {
     contradict("roles", "nodes",
                "the " + std::to_string(ranks) + " processes of the roles do not fill " +
-                   std::to_string(nodes) + " nodes");
+                   std::to_string(fewest) + " nodes");
   }
 }
 

@@ -183,6 +183,9 @@ def gpus_of_a_machine_without_any(box):
 @case
 def nnodes_as_a_range(box):
     box.run("run", "--nnodes", "1:4", "--", "true")
+    for hosts in ([], ["--hosts", "localhost"]):
+        run = box.run("run", "-n", "2", "--nnodes", "1:4", *hosts, "--", "sh", "-c", "echo $WORLD_SIZE")
+        expect_equal(run.out.split().count(b"2"), 2, "ranks")
     expect_in("MIN:MAX", box.run("run", "--nnodes", "4:", "--", "true", code=USAGE).text, "what is expected")
     expect_in("--nnodes 2:4", box.run("run", "--nnodes", "2:4", "--", "true", code=JOB_FILE).text, "what was typed")
 
@@ -246,6 +249,40 @@ def a_batch_script_where_a_job_file_is_expected(box):
 
 
 @case
+def a_batch_script_is_not_run_by_every_rank(box):
+    box.write("job.sh", "#!/bin/bash\n#SBATCH --nodes=2\necho ran\n")
+    os.chmod(box.path("job.sh"), 0o755)
+    for words, code in ((["job.sh"], JOB_FILE), (["run", "-n", "2", "--", "./job.sh"], JOB_FILE),
+                        (["run", "--", "bash", "-x", "job.sh", "a"], JOB_FILE), (["bash", "job.sh"], JOB_FILE),
+                        (["run", "-n", "2", "./job.sh", "a"], USAGE), (["-n", "2", "bash", "job.sh"], USAGE)):
+        run = box.run(*words, code=code)
+        expect_in("job.sh: this is a batch script of Slurm: submit it with sbatch", run.text, f"dlaunch {' '.join(words)}")
+        expect("ran" not in run.text.split() and "-- ./job.sh" not in run.text, "it was run or advised:\n" + run.text)
+    expect(not box.exists("runs"), "something was started")
+
+
+@case
+def a_shell_script_is_advised_with_its_shell(box):
+    box.write("go.sh", "echo rank $RANK of $WORLD_SIZE\n")
+    box.write("tool", "#!/bin/sh\necho rank $RANK of $WORLD_SIZE\n")
+    for mode, tool in ((0o644, "bash tool"), (0o755, "./tool")):
+        for name in ("go.sh", "tool"):
+            os.chmod(box.path(name), mode)
+        for words, wanted in ((["run", "-n", "2", "go.sh"], "dlaunch run -n 2 -- bash go.sh"), (["go.sh", "x"], "dlaunch run -- bash go.sh x"),
+                              (["run", "go.sh", "x"], "dlaunch run -- bash go.sh x"), (["tool"], f"dlaunch run -- {tool}")):
+            first = box.run(*words, code=USAGE).text.splitlines()[0]
+            expect(first.endswith(wanted), f"dlaunch {' '.join(words)}: {first}")
+            expect_in("rank 0 of ", box.run(*shlex.split(wanted)[1:]).text, wanted)
+
+
+@case
+def a_job_file_misspelt(box):
+    box.write("sky.yaml", "command: [true]\n")
+    expect_in('no job file sk.yaml, did you mean "sky.yaml"?', box.run("run", "sk.yaml", code=JOB_FILE).text, "the nearest")
+    expect_equal("did you mean" in box.run("run", "quite-another.yaml", code=JOB_FILE).text, False, "nothing is near")
+
+
+@case
 def arguments_without_their_job_file(box):
     run = box.run("run", "--", "--lr", "0.1", code=USAGE)
     expect_in('"--lr" is no program\n', run.text, "what")
@@ -269,6 +306,10 @@ def two_words_for_one_count(box):
 def a_command_misspelt(box):
     for word, meant in (("rusn", "runs"), ("pln", "plan"), ("rnu", "run"), ("sotp", "stop"), ("rum", "run")):
         expect_in(f'did you mean "{meant}"?', box.run(word, code=USAGE).text, word)
+    for word in ("rm", "resume", "foobar", "gone.py"):
+        text = box.run(word, code=USAGE).text
+        expect_in(f'unknown command "{word}"; the commands: run, plan, ', text, word)
+    expect_in("dlaunch run -- hostname", box.run("hostname", code=USAGE).text, "a program in PATH")
     expect_in('"completion" is not available yet', box.run("completion", code=USAGE).text, "completion")
     expect_in("--set workdir=", box.run("run", "--workdir", "x", "--", "true", code=USAGE).text, "--workdir")
 

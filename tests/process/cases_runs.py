@@ -182,9 +182,10 @@ def options_of_other_launchers_say_what_to_write(box):
 
 @case
 def counts_that_are_none_are_mistakes_of_the_command_line(box):
-    for words in (["-n", "zero"], ["-n", "0"], ["-n", "-1"], ["-n", "2.5"], ["--nproc-per-node", "all"], ["--nnodes", "x"]):
+    for words in (["-n", "zero"], ["-n", "0"], ["-n", "-1"], ["-n", "2.5"], ["-n", "100001"],
+                  ["--nproc-per-node", "all"], ["--nnodes", "x"]):
         run = box.run("run", *words, "--", "true", code=USAGE)
-        expect_in(words[0], run.text, "which option")
+        expect_in(f"{words[0]} {words[1]}: expected a number from 1 to 100000", run.text, "which option, and its limits")
     expect(not box.exists("runs"), "a run folder was made")
 
 

@@ -190,6 +190,7 @@ std::vector<std::string> module_folders(const PythonPlace& place, const PythonCo
 }
 
 bool has_module(std::string_view name, const std::vector<std::string>& folders) {
+  if (name.find('/') != std::string_view::npos) return false;
   std::string path(name);
   std::replace(path.begin(), path.end(), '.', '/');
   return std::any_of(folders.begin(), folders.end(), [&](const std::string& folder) {
@@ -198,9 +199,11 @@ bool has_module(std::string_view name, const std::vector<std::string>& folders) 
 }
 
 std::string near_module(const std::string& name, const std::vector<std::string>& folders) {
-  // python -m train.py
-  if (name.ends_with(".py") && has_module(name.substr(0, name.size() - 3), folders))
-    return name.substr(0, name.size() - 3);
+  // python -m train.py, python -m ./trainer/task.py
+  std::string dotted = name.substr(name.starts_with("./") ? 2 : 0);
+  if (dotted.ends_with(".py")) dotted.erase(dotted.size() - 3);
+  std::replace(dotted.begin(), dotted.end(), '/', '.');
+  if (dotted != name && has_module(dotted, folders)) return dotted;
   std::vector<std::string> here = folders;
   std::string before;
   std::string rest = name;

@@ -24,6 +24,7 @@ std::string release_of(const std::string& version) {
 MissingPlaces::MissingPlaces(const LaunchPlan& plan, const Cluster& cluster, bool sync,
                              std::vector<PlaceQuestion> questions)
     : workdir_(plan.workdir),
+      commands_(plan.commands),
       sync_(sync),
       is_one_machine_(plan.nodes.size() == 1 && !plan.nodes.front().is_remote),
       questions_(std::move(questions)),
@@ -56,9 +57,10 @@ MissingPlaces::Missing MissingPlaces::failed(const StartFailure& failure) const 
   std::string what = plain_line(describe(failure));
   if (failure.step == StartFailure::Step::workdir && !is_one_machine_)
     what += " (it must be there on every node)";
-  return {std::move(what), failure.search_path,
-          failure.code(),  {},
-          failure.path,    failure.near.empty() ? script_advice(failure) : std::string()};
+  return {
+      std::move(what), failure.search_path,
+      failure.code(),  {},
+      failure.path,    failure.near.empty() ? script_advice(failure, commands_) : std::string()};
 }
 
 std::set<std::string> MissingPlaces::add_environments(NodeIndex node,

@@ -64,6 +64,7 @@ class MissingPlaces {
 
   std::vector<std::string> names_;  // by node
   std::string workdir_;
+  std::vector<CommandPlan> commands_;
   bool sync_ = false;
   bool is_one_machine_ = false;  // this one
   bool lacks_workdir_ = false;

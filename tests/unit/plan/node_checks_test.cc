@@ -315,6 +315,10 @@ TEST(ChooseNodes, HowManyAreWanted) {
   JobSpec all = test::list_job();
   all.spares = 1;
   EXPECT_EQ(nodes_wanted(all, 4), (NodesWanted{3, 3, 4}));
+  JobSpec two = job(1, 4, 0);
+  two.processes = 2;
+  EXPECT_EQ(nodes_wanted(two, 1), (NodesWanted{1, 1, 1}));
+  EXPECT_EQ(nodes_wanted(two, 4), (NodesWanted{1, 2, 2})) << "a node without a process";
 }
 
 TEST(ChooseNodes, ASpareTakesABadNodesPlace) {

@@ -176,6 +176,19 @@ TEST_F(FailureWordsTest, CannotExecute) {
             "         PATH on node0: /usr/local/bin:/usr/bin:/bin\n");
 }
 
+TEST_F(FailureWordsTest, AWordWithASpaceIsWrittenAsSeveralWithAllThatFollow) {
+  report_.cause = Cause::cannot_execute;
+  report_.first = Rank(0);
+  report_.ranks.assign(1, RankEnd{});
+  report_.ranks[0].how = How::cannot_start;
+  report_.ranks[0].start_failure =
+      StartFailure{StartFailure::Step::execute, ENOENT, "python3 train.py", "/bin"};
+  plan_.commands.assign(1, {});
+  plan_.commands[0].argv = {"python3 train.py", "--lr 0.1", "--note=a b", "c d"};
+  EXPECT_THAT(text(), HasSubstr("-- python3 train.py --lr 0.1 '--note=a b' 'c d', or in the job "
+                                "file command: python3 train.py --lr 0.1 "));
+}
+
 TEST_F(FailureWordsTest, AScriptGivenAsAProgramGetsAdvice) {
   report_.cause = Cause::cannot_execute;
   report_.first = Rank(0);

@@ -128,6 +128,8 @@ const Case kCases[] = {
      "3:1: error: roles holds no process; give at least one worker or a chief"},
     {"command: x\nnodes: 4\nprocesses: 2\n",
      "3:1: error: 2 processes do not fill 4 nodes (nodes, line 2)"},
+    {"command: x\nnodes: {min: 3, max: 4}\nprocesses: 2\n",
+     "3:1: error: 2 processes do not fill 3 nodes (nodes, line 2)"},
     {"command: x\nnodes: 3\nframework: tensorflow\nroles: {worker: 2}\n",
      "4:1: error: the 2 processes of the roles do not fill 3 nodes (nodes, line 2)"},
     {"command: x\nnodes: 50000\nprocesses_per_node: 3\n",

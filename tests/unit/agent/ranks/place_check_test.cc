@@ -9,6 +9,7 @@
 #include <gtest/gtest.h>
 #include <unistd.h>
 
+#include "agent/ranks/python_place.h"
 #include "os/clock.h"
 
 namespace dlaunch {
@@ -161,6 +162,15 @@ TEST_F(PlaceCheck, ModulesThatCanBeSeenNeedNoPython) {
   ASSERT_EQ(found.unseen.size(), 1U);
   EXPECT_EQ(found.unseen[0].command.module, "trainer.tsk");
   EXPECT_EQ(found.unseen[0].python, venv + "/bin/python3");
+}
+
+TEST_F(PlaceCheck, TheFileOfAModuleIsNoModuleAndItsNameIsSuggested) {
+  file("trainer/task.py");
+  for (const char* name : {"trainer/task.py", "./trainer/task.py", "trainer/task"}) {
+    EXPECT_FALSE(has_module(name, {folder_})) << name;
+    EXPECT_EQ(near_module(name, {folder_}), "trainer.task") << name;
+  }
+  EXPECT_EQ(near_module("trainer.task.py", {folder_}), "trainer.task");
 }
 
 TEST_F(PlaceCheck, APythonIsAskedForAModuleThatWasNotSeen) {
