@@ -216,7 +216,8 @@ TEST_F(FailureWordsTest, ASigkillFromOutside) {
   EXPECT_THAT(text(),
               HasSubstr("  why     137 is a shell's code for a program that SIGKILL ended; "));
   report_.ranks[5].status = killed_by(SIGKILL);
-  EXPECT_THAT(text(), HasSubstr("  why     the signal was not sent by dlaunch; the records of the"));
+  EXPECT_THAT(text(),
+              HasSubstr("  why     the signal was not sent by dlaunch; the records of the"));
 }
 
 TEST_F(FailureWordsTest, ADebuggerWithoutInput) {
@@ -224,8 +225,22 @@ TEST_F(FailureWordsTest, ADebuggerWithoutInput) {
   EXPECT_THAT(text(), HasSubstr("  try     --set stdin=rank0: without it"));
   SummaryInput input{&plan_, report_, kSummaryRun, evidence_};
   input.stdin_for = StdinFor::rank0;
-  EXPECT_THAT(summary_text(input), testing::Not(HasSubstr("stdin=rank0")))
-      << "the user has left it";
+  EXPECT_THAT(
+      summary_text(input),
+      HasSubstr("  try     only rank 0 reads the terminal: if os.environ[\"RANK\"] == \"0\":\n"
+                "          breakpoint()\n"));
+  report_.first = Rank(0);
+  EXPECT_THAT(summary_text(input), testing::Not(HasSubstr("  try ")))
+      << "the user has left the debugger";
+}
+
+TEST_F(FailureWordsTest, AQuestionWithoutInput) {
+  evidence_.exception = "EOFError: EOF when reading a line";
+  EXPECT_THAT(text(), HasSubstr("  try     --set stdin=rank0: without it a rank's stdin is empty, "
+                                "and input()\n          ends there; "));
+  EXPECT_THAT(text(), HasSubstr("if os.environ[\"RANK\"] == \"0\": input()"));
+  evidence_.exception = "EOFError: Ran out of input";
+  EXPECT_THAT(text(), testing::Not(HasSubstr("  try "))) << "that is pickle's";
 }
 
 }  // namespace
