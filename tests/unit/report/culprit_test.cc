@@ -153,7 +153,7 @@ TEST_F(Culprit, WhatDlaunchsSignalMadeOfARankIsNoError) {
                 "          there is not known, see the output of ranks 0, 2, 3\n"));
   EXPECT_TRUE(
       text().starts_with("dlaunch: FAILED after 5.0 s: cause not known; rank 1 on node0 "
-                         "exited with code 1,\n         having lost another rank\n"))
+                         "exited with code\n         1, having lost another rank\n"))
       << text();
   EXPECT_THAT(text(), HasSubstr("  logs    dlaunch logs --rank 0,2,3 "));
 }
@@ -215,7 +215,7 @@ TEST_F(Culprit, NumbersAloneMakeNoDifference) {
   judge();
   EXPECT_THAT(report_.alike, ElementsAre(Rank(0)));
   EXPECT_TRUE(text().starts_with(
-      "dlaunch: FAILED after 5.0 s: ranks 0, 1 of 4 failed (code 1) in the same\n         way\n"))
+      "dlaunch: FAILED after 5.0 s: ranks 0, 1 of 4 failed (code 1) in the same way\n"))
       << text();
 }
 
