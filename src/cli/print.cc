@@ -3,14 +3,25 @@
 #include <cerrno>
 #include <climits>
 #include <cstdio>
+#include <cstdlib>
 
 #include <limits>
 
 #include <unistd.h>
 
+#include "report/github.h"
 #include "report/plain_text.h"
 
 namespace dlaunch {
+
+namespace {
+
+std::string value_of(const char* variable) {
+  const char* const value = std::getenv(variable);
+  return value == nullptr ? "" : value;
+}
+
+}  // namespace
 
 int print_error(const Error& error) {
   const bool has_place = error.exit_code == exit_code::kJobFile &&
@@ -18,6 +29,12 @@ int print_error(const Error& error) {
   // The text may come from a node or from a file.
   std::fprintf(stderr, "%s%s",
                has_place ? "" : "dlaunch: ", plain_text(error.message + '\n').c_str());
+  if (error.exit_code == exit_code::kJobFile && value_of("GITHUB_ACTIONS") == "true") {
+    std::fputs(github_job_file_annotations(plain_text(error.message), value_of("GITHUB_WORKSPACE"),
+                                           current_folder().value_or(""))
+                   .c_str(),
+               stderr);
+  }
   return error.exit_code;
 }
 

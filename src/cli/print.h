@@ -8,6 +8,7 @@
 namespace dlaunch {
 
 /// To stderr, "dlaunch: " in front unless the message begins with its own place (job.yaml:7:3:).
+/// In GitHub Actions the errors of a job file are annotations of its lines as well.
 /// Returns the error's exit code.
 int print_error(const Error& error);
 

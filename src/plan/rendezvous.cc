@@ -54,7 +54,7 @@ Result<MasterPlan> choose_master(const RendezvousSpec& spec, const Cluster& clus
     return fail(exit_code::kPreflight,
                 "port " + std::to_string(spec.port) + " on " + first.name + " is taken by " +
                     (found->holder.empty() ? "another process" : found->holder) +
-                    "; use rendezvous.port: auto");
+                    "; use rendezvous.port: auto (--set rendezvous.port=auto)");
   }
   master.port = spec.port;
   return master;

@@ -82,7 +82,7 @@ Evidence find_evidence(std::string_view stderr_tail) {
     if (error->frame) evidence.source = SourceLine{error->frame->file, error->frame->line};
   }
   for (std::size_t i = lines.size() - std::min(lines.size(), kLastLines); i < lines.size(); ++i) {
-    const bool is_cause = error && i == error->at;
+    const bool is_cause = !error || i == error->at;  // any line may be, where none is recognised
     evidence.last_lines.push_back(cut_to_columns(lines[i], is_cause ? kCauseColumns : kColumns));
   }
   return evidence;

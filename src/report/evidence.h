@@ -15,8 +15,8 @@ struct SourceLine {
   bool operator==(const SourceLine&) const = default;
 };
 
-/// All texts are harmless on a terminal (plain_text.h). The exception has at most 4000 columns,
-/// other lines have at most 200.
+/// All texts are harmless on a terminal (plain_text.h). The exception has at most 4000 columns, and
+/// so has every line where no exception was recognised; other lines have at most 200.
 struct Evidence {
   std::vector<std::string> last_lines;  // of stderr, at most 40, without blank ones at the end
   std::optional<std::string>

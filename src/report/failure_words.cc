@@ -6,6 +6,7 @@
 #include <optional>
 
 #include "log/time_text.h"
+#include "model/signal_names.h"
 #include "report/culprit.h"
 #include "report/peer_loss.h"
 #include "report/plain_text.h"
@@ -52,6 +53,26 @@ std::string as_several_words(const std::string& program, const std::vector<Comma
     break;
   }
   return line;
+}
+
+/// How ranks that failed alike ended. dlaunch's signal may have reached some while they were
+/// failing: their code is none of their own, that of the others is common to all.
+std::string common_end(const std::vector<Rank>& ranks, const RunReport& report) {
+  const ExitStatus* common = nullptr;
+  bool all_by_themselves = true;
+  for (const Rank rank : ranks) {
+    const RankEnd& end = report.ranks[rank.value];
+    const bool by_itself = end.how == RankEnd::How::exited;
+    all_by_themselves = all_by_themselves && by_itself;
+    if (!by_itself && end.status.signaled) continue;
+    if (common != nullptr && common->code() != end.status.code()) return "failed";
+    if (common == nullptr) common = &end.status;
+  }
+  if (common == nullptr) return "failed";
+  if (all_by_themselves) return describe(*common);
+  return "failed (" +
+         (common->signaled ? signal_name(common->value) : "code " + std::to_string(common->value)) +
+         ')';
 }
 
 }  // namespace
@@ -134,10 +155,8 @@ std::string FailureWords::failed_alike() const {
   ranks.push_back(*report_.first);
   std::sort(ranks.begin(), ranks.end());
   const bool all = ranks.size() == report_.ranks.size();
-  const bool same_end = std::all_of(ranks.begin(), ranks.end(), [&](Rank rank) {
-    return report_.ranks[rank.value].how == RankEnd::How::exited;
-  });
-  const std::string how = same_end ? describe(end_of(report_, *report_.first)->status) : "failed";
+  const std::string how = common_end(ranks, report_);
+  if (all && ranks.size() == 2) return "both ranks " + plural(how);
   if (all) return "all " + counted(ranks.size(), "rank") + ' ' + plural(how);
   return "ranks " + rank_ranges(ranks) + " of " + std::to_string(report_.ranks.size()) + ' ' +
          plural(how) + " in the same way";
@@ -147,7 +166,13 @@ std::string FailureWords::first_failure() const {
   const RankEnd* end = report_.first ? end_of(report_, *report_.first) : nullptr;
   if (end == nullptr) return report_.detail.empty() ? "a rank failed" : one_line(report_.detail);
   if (!report_.left_early.empty()) return left_early();
-  if (!report_.alike.empty() && report_.perhaps_first.empty()) return failed_alike();
+  const std::string ended =
+      !report_.alike.empty() && report_.perhaps_first.empty() ? failed_alike() : what_ended();
+  return suspects().empty() ? ended : "cause not known; " + ended;
+}
+
+std::string FailureWords::what_ended() const {
+  const RankEnd* end = end_of(report_, *report_.first);
   std::string text = who(*report_.first) + ' ';
   const bool was_stopped = end->how == RankEnd::How::stopped || end->how == RankEnd::How::killed;
   if (was_stopped && end->status.signaled) {
@@ -156,6 +181,7 @@ std::string FailureWords::first_failure() const {
   } else {
     text += end->start_failure ? describe(*end->start_failure) : describe(end->status);
   }
+  if (!suspects().empty()) return text + ", having lost another rank";
   if (report_.perhaps_first.empty()) {
     if (report_.ranks.size() > 1) text += ", first of " + std::to_string(report_.ranks.size());
     return text;
@@ -334,17 +360,37 @@ std::string FailureWords::why_peer_lost() const {
            describe(end_of(report_, *report_.first)->status) + ", because " +
            std::string(loss->means);
   }
-  std::vector<Rank> silent;
-  for (std::uint32_t i = 0; i < report_.ranks.size(); ++i) {
-    const RankEnd::How how = report_.ranks[i].how;
-    const bool ended = how != RankEnd::How::not_started && how != RankEnd::How::lost;
-    if (ended && std::find(lost.begin(), lost.end(), Rank(i)) == lost.end())
-      silent.push_back(Rank(i));
-  }
+  const std::vector<Rank> silent = suspects();
   std::string text = "the error says that " + std::string(loss->means);
   if (silent.empty()) return text + ", and so do the errors of all others";
   return text + "; what happened there is not known, see the output of " +
          (silent.size() == 1 ? "rank " : "ranks ") + rank_ranges(silent);
+}
+
+std::vector<Rank> FailureWords::suspects() const {
+  const auto& lost = report_.lost_peer;
+  const auto lost_a_peer = [&](Rank rank) {
+    return std::find(lost.begin(), lost.end(), rank) != lost.end();
+  };
+  if (!report_.first || !report_.left_early.empty() || !lost_a_peer(*report_.first) ||
+      find_peer_loss(in_.evidence) == nullptr)
+    return {};
+  std::vector<Rank> ranks;
+  for (std::uint32_t i = 0; i < report_.ranks.size(); ++i) {
+    const RankEnd::How how = report_.ranks[i].how;
+    const bool ended = how != RankEnd::How::not_started && how != RankEnd::How::lost;
+    if (ended && !lost_a_peer(Rank(i))) ranks.push_back(Rank(i));
+  }
+  return ranks;
+}
+
+std::string FailureWords::ranks_to_read() const {
+  const std::vector<Rank> ranks = suspects();
+  if (ranks.empty()) return std::to_string(report_.first->value);
+  std::string list = rank_ranges(ranks);
+  list.erase(std::min(list.find(" and "), list.size()));
+  std::erase(list, ' ');
+  return list;
 }
 
 std::string FailureWords::why() const {
@@ -368,14 +414,26 @@ std::string FailureWords::why_no_module() const {
 }
 
 std::string FailureWords::advice() const {
-  const bool quit_debugger = in_.evidence.exception.value_or("").starts_with("bdb.BdbQuit");
-  if (quit_debugger && in_.stdin_for == StdinFor::none) {
-    return "--set stdin=rank0: without it a rank's stdin is empty, and breakpoint() fails; with it "
-           "rank 0 reads what you type";
-  }
+  if (const std::string text = advice_for_stdin(); !text.empty()) return text;
   if (!report_.left_early.empty())
     return "the same number of steps on every rank: each must take part in every collective";
   return advice_for_mpi();
+}
+
+std::string FailureWords::advice_for_stdin() const {
+  const std::string exception = in_.evidence.exception.value_or("");
+  const bool quit_debugger = exception.starts_with("bdb.BdbQuit");
+  if (!quit_debugger && !exception.starts_with("EOFError: EOF when reading a line")) return "";
+  const std::string call = quit_debugger ? "breakpoint()" : "input()";
+  const std::string guarded = "if os.environ[\"RANK\"] == \"0\": " + call;
+  if (in_.stdin_for == StdinFor::none) {
+    return "--set stdin=rank0: without it a rank's stdin is empty, and " + call +
+           " ends there; with it rank 0 reads what you type" +
+           (report_.ranks.size() > 1 ? ", and only rank 0: " + guarded : "");
+  }
+  // Rank 0 had the terminal: there the user has ended it.
+  if (!report_.first || report_.first->value == 0) return "";
+  return "only rank 0 reads the terminal: " + guarded;
 }
 
 std::string FailureWords::advice_for_mpi() const {

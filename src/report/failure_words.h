@@ -44,6 +44,8 @@ class FailureWords {
   [[nodiscard]] bool before_ranks() const;
   /// "restart 2 of 5"; "attempt 3" where that does not count as a restart.
   [[nodiscard]] static std::string next_attempt(const EarlierAttempt& failed);
+  /// "1", "0,2-5": whose output tells most, as `dlaunch logs --rank` takes it. Needs report.first.
+  [[nodiscard]] std::string ranks_to_read() const;
   /// "rank 1 on node2"
   [[nodiscard]] std::string who(Rank rank) const;
   /// " on node1", or nothing where no plan tells.
@@ -55,6 +57,11 @@ class FailureWords {
   [[nodiscard]] std::string failed_alike() const;
   [[nodiscard]] std::string why_killed() const;
   [[nodiscard]] std::string why_peer_lost() const;
+  /// Where the first rank's error only says that another one is gone, and no rank is known to have
+  /// caused that: those that ended without such an error, one of which may tell why. Else empty.
+  [[nodiscard]] std::vector<Rank> suspects() const;
+  [[nodiscard]] std::string what_ended() const;
+  [[nodiscard]] std::string advice_for_stdin() const;
   [[nodiscard]] std::string advice_for_mpi() const;
   /// " (last heard 2026-11-20T21:01:42Z)": what is after that is not known of it.
   [[nodiscard]] static std::string last_heard(const LostNode& lost);

@@ -1,5 +1,7 @@
 #include "report/github.h"
 
+#include <array>
+
 #include "report/failure_words.h"
 
 namespace dlaunch {
@@ -39,6 +41,22 @@ std::string file_in(std::string_view workspace, std::string_view folder, std::st
   return file.substr(workspace.size() + 1);
 }
 
+/// " file=job.yaml,line=7,col=3" of "job.yaml:7:3"; empty of a place without line and column.
+std::string place_properties(std::string_view place, std::string_view workspace,
+                             std::string_view folder) {
+  std::array<std::string_view, 2> numbers;  // column, line
+  for (std::string_view& number : numbers) {
+    const std::size_t colon = place.rfind(':');
+    if (colon == std::string_view::npos || colon + 1 == place.size()) return "";
+    number = place.substr(colon + 1);
+    if (number.find_first_not_of("0123456789") != std::string_view::npos) return "";
+    place.remove_suffix(place.size() - colon);
+  }
+  const std::string below = file_in(workspace, folder, std::string(place));
+  return " file=" + escaped(below.empty() ? place : below, true) +
+         ",line=" + std::string(numbers[1]) + ",col=" + std::string(numbers[0]);
+}
+
 }  // namespace
 
 std::string github_annotation(const SummaryInput& input, std::string_view workspace,
@@ -55,6 +73,26 @@ std::string github_annotation(const SummaryInput& input, std::string_view worksp
   const std::string text = has_error ? *input.evidence.exception + '\n' + what : what;
   return "::error " + properties + "title=" + escaped("dlaunch: the run has failed", true) +
          "::" + escaped(text, false) + '\n';
+}
+
+std::string github_job_file_annotations(std::string_view errors, std::string_view workspace,
+                                        std::string_view folder) {
+  constexpr std::string_view kError = ": error: ";
+  std::string out;
+  while (!errors.empty()) {
+    const std::size_t end = std::min(errors.find("\n\n"), errors.size());
+    std::string_view line = errors.substr(0, end);
+    errors.remove_prefix(std::min(end + 2, errors.size()));
+    line = line.substr(0, line.find('\n'));  // the excerpt is in the log
+    if (line.empty()) continue;
+    std::string properties;
+    if (const std::size_t at = line.find(kError); at != std::string_view::npos) {
+      properties = place_properties(line.substr(0, at), workspace, folder);
+      if (!properties.empty()) line.remove_prefix(at + kError.size());
+    }
+    out += "::error" + properties + "::" + escaped(line, false) + '\n';
+  }
+  return out;
 }
 
 std::string github_step_summary(const SummaryInput& input) {

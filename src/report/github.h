@@ -15,6 +15,13 @@ namespace dlaunch {
 [[nodiscard]] std::string github_annotation(const SummaryInput& input, std::string_view workspace,
                                             std::string_view folder);
 
+/// A line "::error file=job.yaml,line=7,col=3::MESSAGE\n" for each error of a job file or hostfile;
+/// `errors` as spec::Diagnostics::to_error() writes them. One without line and column has no
+/// properties; a file outside `workspace` is named as in the error.
+[[nodiscard]] std::string github_job_file_annotations(std::string_view errors,
+                                                      std::string_view workspace,
+                                                      std::string_view folder);
+
 /// Markdown for GITHUB_STEP_SUMMARY: a heading and what the console says at the end, at most 64
 /// KiB.
 [[nodiscard]] std::string github_step_summary(const SummaryInput& input);

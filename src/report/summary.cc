@@ -222,23 +222,40 @@ class Summary {
     const std::size_t used = std::min(count_lines(out_) + kAround + below, kScreen);
     const auto wanted = static_cast<std::size_t>(std::max(in_.max_last_lines, 0));
     const std::size_t room = std::max(kScreen - used, kLeast);
-    const std::size_t shown = std::min({evidence.last_lines.size(), wanted, room});
-    if (shown == 0) return;
+    const std::size_t most = std::min(evidence.last_lines.size(), wanted);
+    if (most == 0) return;
     out_ += "  last lines";
     if (report_.first) out_ += " of rank " + std::to_string(report_.first->value);
     if (report_.cause == Cause::mpirun) out_ += " of mpirun";
     if (evidence.of_stdout) out_ += " (stdout)";
     out_ += '\n';
-    for (std::size_t i = evidence.last_lines.size() - shown; i < evidence.last_lines.size(); ++i)
-      quote(evidence.last_lines[i]);
-    out_ += '\n';
+    out_ += quoted(most, room) + '\n';
   }
 
-  /// Quotes the line of the cause in full, others as far as they fit.
-  void quote(const std::string& line) {
-    const bool is_cause = in_.evidence.exception && line.ends_with(*in_.evidence.exception);
-    if (is_cause) return wrap(kBar, kBar, line);
-    out_.append(kBar).append(cut_to_columns(line, in_.columns - kBar.size())).append("\n");
+  /// The last lines, at most `most` of them in at most `rows` rows. The last one is there whatever
+  /// its length.
+  [[nodiscard]] std::string quoted(std::size_t most, std::size_t rows) const {
+    const auto& lines = in_.evidence.last_lines;
+    std::string text;
+    for (std::size_t i = lines.size(); i-- > lines.size() - most;) {
+      const std::string earlier = quote(lines[i]);
+      if (!text.empty() && count_lines(earlier) + count_lines(text) > rows) break;
+      text.insert(0, earlier);
+    }
+    return text;
+  }
+
+  /// Quotes the line of the cause in full, and every line if the cause is not known; others as far
+  /// as they fit.
+  [[nodiscard]] std::string quote(const std::string& line) const {
+    const bool may_be_cause = !in_.evidence.exception || line.ends_with(*in_.evidence.exception);
+    std::string out;
+    if (may_be_cause) {
+      append_wrapped(out, kBar, kBar, line, in_.columns);
+    } else {
+      out.append(kBar).append(cut_to_columns(line, in_.columns - kBar.size())).append("\n");
+    }
+    return out;
   }
 
   /// Only what there is evidence for.
@@ -265,7 +282,7 @@ class Summary {
   void append_advice() {
     const bool chosen = report_.port && std::none_of(report_.earlier.begin(), report_.earlier.end(),
                                                      [](const auto& a) { return a.port; });
-    if (chosen) out_ += "  try     rendezvous.port: auto\n";
+    if (chosen) out_ += "  try     rendezvous.port: auto (--set rendezvous.port=auto)\n";
     const std::string other = words_.advice();
     if (!other.empty()) wrap("  try     ", "          ", other);
   }
@@ -287,7 +304,7 @@ class Summary {
     const bool found = in_.plan != nullptr && in_.run_path == "runs/" + in_.plan->run_id;
     std::string command = "dlaunch logs ";
     if (!found) command += plain_line(shell_quoted(in_.run_path)) + ' ';
-    command += "--rank " + std::to_string(report_.first->value);
+    command += "--rank " + words_.ranks_to_read();
     const bool fits = found && kBefore + kColumn + beside <= in_.columns;
     out_ += command;
     out_ += fits ? std::string(kColumn - std::min(command.size(), kColumn - 1), ' ')

@@ -195,7 +195,7 @@ def a_rank_that_leaves_with_0_before_the_others_is_the_cause(box):
 @case
 def ranks_that_fail_alike_are_one_statement(box):
     run = box.run("run", "-n", "3", "--", "sh", "-c", "trap '' TERM; exec /usr/bin/python3 trian.py", code=2)
-    expect(re.search(r"FAILED after .*: all 3 ranks (exited with code 2|failed)\n\n  \S*python3\S*: can't open file", run.text), run.text)
+    expect(re.search(r"FAILED after .*: all 3 ranks (exited with code 2|failed \(code 2\))\n\n  \S*python3\S*: can't open file", run.text), run.text)
     expect("cannot tell" not in run.text and "others" not in run.text, run.text)
 
 
@@ -250,6 +250,24 @@ def github_gets_an_annotation_and_a_step_summary(box):
     plain = box.run(*command, code=1).text
     without_times = [re.sub(r"[0-9.]+ m?s|runs/\S+", "", text) for text in (run.text.replace(annotations[0] + "\n", ""), plain)]
     expect_equal(without_times[0], without_times[1], "nothing else changes")
+
+
+@case
+def github_gets_an_annotation_of_each_error_of_a_job_file(box):
+    box.write("bad.yaml", "nmae: x\ncommand: 'true'\nnodes: many\n")
+    github = {"GITHUB_ACTIONS": "true", "GITHUB_WORKSPACE": os.path.realpath(box.folder)}
+    lines = box.run("run", "bad.yaml", env=github, code=65).text.splitlines()
+    annotations = [line for line in lines if line.startswith("::")]
+    expect_equal(len(annotations), len([line for line in lines if line.startswith("bad.yaml:")]), "one for each error")
+    expect(annotations[0].startswith("::error file=bad.yaml,line=1,col=1::"), annotations)
+    expect("::error" not in box.run("run", "bad.yaml", code=65).text, "elsewhere there is none")
+
+
+@case
+def the_error_of_a_program_that_is_not_python_is_never_cut(box):
+    path = "/a/" + "very/long/path/" * 15 + "shard-00003.bin"
+    run = box.run("run", "--", "sh", "-c", 'echo "error: cannot open $0" >&2; exit 3', path, code=3)
+    expect_in(f"    | error: cannot open\n    | {path}\n", run.text, "last lines")
 
 
 @case

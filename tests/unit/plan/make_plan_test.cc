@@ -165,10 +165,11 @@ TEST(MakePlan, AChosenPort) {
   EXPECT_EQ(error_of(spec, cluster),
             (Error{exit_code::kPreflight,
                    "port 29500 on node0 is taken by pid 8812 (python train.py, user eve); use "
-                   "rendezvous.port: auto"}));
+                   "rendezvous.port: auto (--set rendezvous.port=auto)"}));
   cluster.nodes[0].facts.taken_ports[0].holder.clear();
   EXPECT_EQ(error_of(spec, cluster).message,
-            "port 29500 on node0 is taken by another process; use rendezvous.port: auto");
+            "port 29500 on node0 is taken by another process; use rendezvous.port: auto (--set "
+            "rendezvous.port=auto)");
 }
 
 TEST(MakePlan, AChosenPortThatIsTakenElsewhereDoesNotMatter) {

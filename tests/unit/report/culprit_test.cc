@@ -151,6 +151,11 @@ TEST_F(Culprit, WhatDlaunchsSignalMadeOfARankIsNoError) {
       text(),
       HasSubstr("  why     the error says that another rank closed its connection; what happened\n"
                 "          there is not known, see the output of ranks 0, 2, 3\n"));
+  EXPECT_TRUE(
+      text().starts_with("dlaunch: FAILED after 5.0 s: cause not known; rank 1 on node0 "
+                         "exited with code\n         1, having lost another rank\n"))
+      << text();
+  EXPECT_THAT(text(), HasSubstr("  logs    dlaunch logs --rank 0,2,3 "));
 }
 
 TEST_F(Culprit, AnOwnErrorIsTheFirstWhateverOthersSay) {
@@ -184,13 +189,33 @@ TEST_F(Culprit, AllThatFailAlikeAreOneStatement) {
   EXPECT_THAT(text(), Not(HasSubstr("others")));
 }
 
+TEST_F(Culprit, TheCommonCodeStaysWhereDlaunchsSignalEndedARankThatFailedAlike) {
+  for (std::uint32_t rank = 0; rank < 4; ++rank) {
+    if (rank != 2) report_.ranks[rank] = make_end(How::exited, code(1), milliseconds(5000));
+    words_[Rank(rank)] = said("ValueError: bad batch");
+  }
+  judge();
+  EXPECT_TRUE(text().starts_with("dlaunch: FAILED after 5.0 s: all 4 ranks failed (code 1)\n"))
+      << text();
+}
+
+TEST_F(Culprit, TwoRanksAreBoth) {
+  plan_ = make_plan(1, 2);
+  report_.ranks.resize(2);
+  report_.ranks[0] = report_.ranks[1];
+  words_[Rank(0)] = words_[Rank(1)] = said("ValueError: bad batch");
+  judge();
+  EXPECT_TRUE(text().starts_with("dlaunch: FAILED after 5.0 s: both ranks exited with code 1\n"))
+      << text();
+}
+
 TEST_F(Culprit, NumbersAloneMakeNoDifference) {
   words_[Rank(1)] = said("RuntimeError: CUDA out of memory. GPU 1 has 2.5 GiB free");
   words_[Rank(0)] = said("RuntimeError: CUDA out of memory. GPU 0 has 12.25 GiB free");
   judge();
   EXPECT_THAT(report_.alike, ElementsAre(Rank(0)));
-  EXPECT_TRUE(
-      text().starts_with("dlaunch: FAILED after 5.0 s: ranks 0, 1 of 4 failed in the same way\n"))
+  EXPECT_TRUE(text().starts_with(
+      "dlaunch: FAILED after 5.0 s: ranks 0, 1 of 4 failed (code 1) in the same way\n"))
       << text();
 }
 

@@ -177,8 +177,16 @@ TEST(Evidence, ReadsAnExceptionOfCpp) {
 
 TEST(Evidence, LinesAreCutAndHarmless) {
   const Evidence evidence =
-      find_evidence("\x1b[31m" + std::string(500, 'x') + "\n\r 1%\r 2%\n\n\n");
-  EXPECT_THAT(evidence.last_lines, ElementsAre(std::string(197, 'x') + "...", " 2%"));
+      find_evidence("\x1b[31m" + std::string(5000, 'x') + "\n\r 1%\r 2%\n\n\n");
+  EXPECT_THAT(evidence.last_lines, ElementsAre(std::string(3997, 'x') + "...", " 2%"));
+}
+
+TEST(Evidence, LinesBesideAnExceptionAreShort) {
+  const Evidence evidence = find_evidence(std::string(500, 'x') +
+                                          "\nTraceback (most recent call last):\n"
+                                          "  File \"a.py\", line 1, in f\nValueError: y\n");
+  EXPECT_EQ(evidence.exception, "ValueError: y");
+  EXPECT_EQ(evidence.last_lines.front(), std::string(197, 'x') + "...");
 }
 
 TEST(Evidence, KeepsTheLastLinesOnly) {

@@ -237,8 +237,23 @@ TEST_F(FailureWordsTest, ADebuggerWithoutInput) {
   EXPECT_THAT(text(), HasSubstr("  try     --set stdin=rank0: without it"));
   SummaryInput input{&plan_, report_, kSummaryRun, evidence_};
   input.stdin_for = StdinFor::rank0;
-  EXPECT_THAT(summary_text(input), testing::Not(HasSubstr("stdin=rank0")))
-      << "the user has left it";
+  EXPECT_THAT(
+      summary_text(input),
+      HasSubstr("  try     only rank 0 reads the terminal: if os.environ[\"RANK\"] == \"0\":\n"
+                "          breakpoint()\n"));
+  report_.first = Rank(0);
+  EXPECT_THAT(summary_text(input), testing::Not(HasSubstr("  try ")))
+      << "the user has left the debugger";
+}
+
+TEST_F(FailureWordsTest, AQuestionWithoutInput) {
+  evidence_.exception = "EOFError: EOF when reading a line";
+  EXPECT_THAT(text(), HasSubstr("  try     --set stdin=rank0: without it a rank's stdin is empty, "
+                                "and input()\n          ends there; "));
+  EXPECT_THAT(text(),
+              HasSubstr("and only rank 0: if\n          os.environ[\"RANK\"] == \"0\": input()\n"));
+  evidence_.exception = "EOFError: Ran out of input";
+  EXPECT_THAT(text(), testing::Not(HasSubstr("  try "))) << "that is pickle's";
 }
 
 }  // namespace

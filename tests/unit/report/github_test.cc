@@ -55,5 +55,19 @@ TEST_F(GitHub, TheStepSummaryIsWhatTheConsoleSays) {
   EXPECT_THAT(github_step_summary(input()), HasSubstr("\n        | # no heading\n"));
 }
 
+TEST(GitHubJobFile, EachErrorHasItsLine) {
+  const std::string errors =
+      "bad.yaml:1:1: error: unknown key \"nam\": 50%\n    1 | nam: x\n      | ^~~\n\n"
+      "/w/a,b.yaml:12:5: error: nodes: error: no\n   12 | x\n      |     ^\n\n"
+      "--set nodes=x: error: expected a whole number\n\n3 more errors";
+  EXPECT_EQ(github_job_file_annotations(errors, "/w", "/w/jobs"),
+            "::error file=jobs/bad.yaml,line=1,col=1::unknown key \"nam\": 50%25\n"
+            "::error file=a%2Cb.yaml,line=12,col=5::nodes: error: no\n"
+            "::error::--set nodes=x: error: expected a whole number\n"
+            "::error::3 more errors\n");
+  EXPECT_EQ(github_job_file_annotations("bad.yaml:1:2: error: x\n", "", "/w"),
+            "::error file=bad.yaml,line=1,col=2::x\n");
+}
+
 }  // namespace
 }  // namespace dlaunch

@@ -96,7 +96,9 @@ TEST_F(SummaryText, AChosenPortThatWasTaken) {
       "dlaunch: FAILED after 12.4 s: port 29500 on node1 was taken by pid 8812 (python\n"
       "         train.py, user eve); rank 5 on node1 exited with code 1, first of 8\n"))
       << seen;
-  EXPECT_NE(seen.find("  try     rendezvous.port: auto\n"), std::string::npos) << seen;
+  EXPECT_NE(seen.find("  try     rendezvous.port: auto (--set rendezvous.port=auto)\n"),
+            std::string::npos)
+      << seen;
 }
 
 TEST_F(SummaryText, Stragglers) {
@@ -259,8 +261,19 @@ TEST_F(SummaryText, TheCommandForLogsElsewhereNamesTheRun) {
 }
 
 TEST_F(SummaryText, QuotedLinesFitTheScreen) {
+  evidence_.exception = "ValueError: x";
   evidence_.last_lines = {std::string(100, 'x')};
   EXPECT_THAT(text(), HasSubstr("\n    | " + std::string(71, 'x') + "...\n"));
+}
+
+TEST_F(SummaryText, WithoutAnExceptionEveryQuotedLineIsWhole) {
+  const std::string path = "/data/" + std::string(90, 'p') + "/shard-00003.bin";
+  evidence_.last_lines = {"error: cannot open " + path + " for reading"};
+  EXPECT_THAT(text(),
+              HasSubstr("\n    | error: cannot open\n    | " + path + "\n    | for reading\n"));
+  evidence_.last_lines.assign(10, "a " + std::string(75, 'x') + ' ' + std::string(75, 'y'));
+  const std::string seen = text();
+  EXPECT_LE(std::count(seen.begin(), seen.end(), '\n'), 24) << "earlier lines give way";
 }
 
 TEST_F(SummaryText, NoPlan) {
