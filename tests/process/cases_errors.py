@@ -272,7 +272,7 @@ def a_shell_script_is_advised_with_its_shell(box):
                               (["run", "go.sh", "x"], "dlaunch run -- bash go.sh x"), (["tool"], f"dlaunch run -- {tool}")):
             first = box.run(*words, code=USAGE).text.splitlines()[0]
             expect(first.endswith(wanted), f"dlaunch {' '.join(words)}: {first}")
-            expect_in("rank 0 of ", box.run(*shlex.split(wanted)[1:]).text, wanted)
+            expect_in(b"rank 0 of ", box.run(*shlex.split(wanted)[1:]).out, wanted)
 
 
 @case
