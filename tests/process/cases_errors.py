@@ -177,7 +177,7 @@ def gpus_of_a_machine_without_any(box):
     expect_in("try: -n N", run.text, "what to type")
     run = box.run("run", "-n", "3", "--gpus", "2", "--", "true", code=USAGE)
     expect_in("-n 3 and --gpus 2 do not fit together", run.text, "what is wrong")
-    expect_in("N, or all", box.run("run", "--gpus", "many", "--", "true", code=USAGE).text.replace("1 or more", "N"), "what is expected")
+    expect_in("or all", box.run("run", "--gpus", "many", "--", "true", code=USAGE).text, "what is expected")
 
 
 @case
@@ -198,7 +198,7 @@ def the_usual_options_have_names_of_their_own(box):
     run = box.run("run", "--max-restarts=1", "--set", "restart.backoff=0s..0s", "--", "sh", "-c", "exit 3", code=3)
     expect_in("restart 1 of 1", run.text, "restarts")
     expect_in("--set env_pass=HOME", box.run("run", "--env", "HOME", "--", "true", code=USAGE).text, "what to type")
-    expect_in("expected a number, 0 or more", box.run("run", "--restarts", "often", "--", "true", code=USAGE).text, "what is wrong")
+    expect_in("expected a number from 0 to", box.run("run", "--restarts", "often", "--", "true", code=USAGE).text, "what is wrong")
     expect_in("--name a and --set name=b", box.run("run", "--name", "a", "--set", "name=b", "--", "true", code=USAGE).text, "twice")
 
 

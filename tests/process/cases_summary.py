@@ -224,7 +224,7 @@ def a_loss_that_is_no_number_is_noted(box):
     expect_in('dlaunch: note: rank 0 has printed "loss: nan"', run.text, "note")
     expect("note" not in box.run("run", "-n", "2", "--", "echo", "step 3 loss: 0.25").text, "a note without a reason")
     run = box.run("run", "--set", "metrics.loss=loss: (\\S+)", "--", "printf", "loss: 0.25\\nloss: nan\\n")
-    expect_in("1 value of the metric loss is no number", " ".join(run.text.split()), "note of a metric")
+    expect_in("1 value of the metric loss is not a number", " ".join(run.text.split()), "note of a metric")
 
 
 @case
