@@ -48,7 +48,7 @@ std::string name_in_locks(const struct stat& about) {
   return text;
 }
 
-/// The lock files of other users, if the user in the name owns the file.
+/// The lock files of other users that may be in use, if the user in the name owns the file.
 std::set<std::string> files_of_others(const std::string& folder) {
   std::set<std::string> files;
   const std::unique_ptr<DIR, int (*)(DIR*)> entries(::opendir(folder.c_str()), ::closedir);
@@ -60,7 +60,9 @@ std::set<std::string> files_of_others(const std::string& folder) {
       continue;
     const bool is_its_owners = name == kName + std::to_string(about.st_uid) &&
                                S_ISREG(about.st_mode) && (about.st_mode & 077) == 0;
-    if (is_its_owners && about.st_uid != ::geteuid()) files.insert(name_in_locks(about));
+    const bool is_idle = about.st_mtime == 0;
+    if (is_its_owners && !is_idle && about.st_uid != ::geteuid())
+      files.insert(name_in_locks(about));
   }
   return files;
 }
@@ -105,6 +107,31 @@ bool set_lock(int file, short type, int first, int last) {
 bool is_taken(int file, int first, int last) {
   struct flock lock = lock_of(F_WRLCK, first, last);
   return ::fcntl(file, F_OFD_GETLK, &lock) == 0 && lock.l_type != F_UNLCK;
+}
+
+/// Whether another open file description than this one holds any core.
+bool is_in_use(int file) {
+  struct flock all = lock_of(F_WRLCK, 0, 0);
+  all.l_len = 0;
+  return ::fcntl(file, F_OFD_GETLK, &all) == 0 && all.l_type != F_UNLCK;
+}
+
+/// Other users look into /proc/locks only when a lock file is in use: reading that takes the kernel
+/// up to 20 ms (it waits for RCU). A file that nobody locks has the time of last modification 0.
+void show_use(int file, bool in_use) {
+  const timespec idle{0, 0};
+  const timespec now{0, UTIME_NOW};
+  const timespec& shown = in_use ? now : idle;
+  const timespec times[2] = {shown, shown};
+  (void)::futimens(file, times);
+}
+
+/// After our locks are gone. A run that locks meanwhile shows it after its lock, so one of the two
+/// sees the other.
+void show_idle(int file) {
+  if (is_in_use(file)) return;
+  show_use(file, false);
+  if (is_in_use(file)) show_use(file, true);
 }
 
 std::vector<int> ascending(std::vector<int> cpus) {
@@ -164,7 +191,7 @@ CoreLocks::CoreLocks(CoreLocks&& other) noexcept
 
 CoreLocks& CoreLocks::operator=(CoreLocks&& other) noexcept {
   if (this != &other) {
-    if (file_ >= 0) ::close(file_);
+    release();
     file_ = std::exchange(other.file_, -1);
     folder_ = std::move(other.folder_);
     held_ = std::exchange(other.held_, {});
@@ -173,7 +200,13 @@ CoreLocks& CoreLocks::operator=(CoreLocks&& other) noexcept {
 }
 
 CoreLocks::~CoreLocks() {
-  if (file_ >= 0) ::close(file_);
+  release();
+}
+
+void CoreLocks::release() {
+  if (file_ < 0) return;
+  unlock_all();
+  ::close(file_);
 }
 
 std::vector<int> CoreLocks::taken(const std::vector<int>& cpus) const {
@@ -205,6 +238,7 @@ bool CoreLocks::try_lock(const std::vector<int>& cpus) {
     locked.emplace_back(first, last);
     return true;
   });
+  if (all) show_use(file_, true);
   // Check after our own locks are visible: of two users at least one then sees the other.
   if (all) {
     const std::vector<Range> others = locked_by_others(folder_);
@@ -223,6 +257,7 @@ void CoreLocks::unlock_all() {
   for_each_run(held_,
                [this](int first, int last) { return set_lock(file_, F_UNLCK, first, last); });
   held_.clear();
+  show_idle(file_);
 }
 
 }  // namespace dlaunch
