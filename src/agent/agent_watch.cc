@@ -11,6 +11,7 @@
 
 #include "os/clock.h"
 #include "os/containment.h"
+#include "os/job_tree.h"
 #include "os/process_title.h"
 #include "os/signals.h"
 #include "os/stuck.h"
@@ -23,13 +24,6 @@ namespace {
 constexpr std::uint32_t kStuckLimitMs = 5000;
 // Limit for an agent that is not in state D: its own limits to end everything are shorter.
 constexpr std::uint32_t kEndLimitMs = 60000;
-
-std::string program_of(pid_t pid) {
-  char path[4096];
-  const ssize_t size =
-      ::readlink(("/proc/" + std::to_string(pid) + "/exe").c_str(), path, sizeof path);
-  return size > 0 ? std::string(path, static_cast<std::size_t>(size)) : std::string();
-}
 
 /// A rank that is stopped between fork and exec keeps its agent in vfork(2) until it continues.
 void wake_ranks_without_program(pid_t agent) {

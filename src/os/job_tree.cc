@@ -17,13 +17,6 @@ namespace dlaunch {
 
 namespace {
 
-std::string program_of(pid_t pid) {
-  char path[4096];
-  const ssize_t size =
-      ::readlink(("/proc/" + std::to_string(pid) + "/exe").c_str(), path, sizeof path);
-  return size > 0 ? std::string(path, static_cast<std::size_t>(size)) : std::string();
-}
-
 bool has_ended(pid_t pid) {
   const char state = state_of(pid);
   return state == '\0' || state == 'Z' || state == 'X';
@@ -64,6 +57,13 @@ LauncherTree launcher_tree(pid_t engine) {
 }
 
 }  // namespace
+
+std::string program_of(pid_t pid) {
+  char path[4096];
+  const ssize_t size =
+      ::readlink(("/proc/" + std::to_string(pid) + "/exe").c_str(), path, sizeof path);
+  return size > 0 ? std::string(path, static_cast<std::size_t>(size)) : std::string();
+}
 
 std::vector<pid_t> job_processes(pid_t engine) {
   const LauncherTree tree = launcher_tree(engine);

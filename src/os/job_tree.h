@@ -4,11 +4,16 @@
 #pragma once
 
 #include <chrono>
+#include <string>
 #include <vector>
 
 #include <sys/types.h>
 
 namespace dlaunch {
+
+/// The path of the program that a process executes; empty if it has ended or may not be looked at
+/// (proc(5), /proc/PID/exe).
+[[nodiscard]] std::string program_of(pid_t pid);
 
 /// Everything below the guardians and agents on this machine that belong to this engine: ranks and
 /// what they have started. Those that have ended, and wait for their parent only, are not among
