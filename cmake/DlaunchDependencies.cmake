@@ -1,4 +1,4 @@
-# Third-party libraries, all from the distribution; docs/dependencies.md says why each is here.
+# Third-party libraries, all from the distribution; docs/internals/dependencies.md says why each is here.
 find_package(Threads REQUIRED)
 find_package(nlohmann_json 3.11 REQUIRED)
 find_package(CLI11 REQUIRED)
@@ -8,13 +8,16 @@ find_path(XXHASH_INCLUDE_DIR xxhash.h REQUIRED)
 find_path(SPDLOG_INCLUDE_DIR spdlog/spdlog.h REQUIRED)
 find_path(YAML_CPP_INCLUDE_DIR yaml-cpp/yaml.h REQUIRED)
 find_path(RE2_INCLUDE_DIR re2/re2.h REQUIRED)
+find_path(ZSTD_INCLUDE_DIR zstd.h REQUIRED)
 
 if(DLAUNCH_STATIC)
   find_library(YAML_CPP_LIBRARY NAMES libyaml-cpp.a REQUIRED)
   find_library(RE2_LIBRARY NAMES libre2.a REQUIRED)
+  find_library(ZSTD_LIBRARY NAMES libzstd.a REQUIRED)
 else()
   find_library(YAML_CPP_LIBRARY NAMES yaml-cpp REQUIRED)
   find_library(RE2_LIBRARY NAMES re2 REQUIRED)
+  find_library(ZSTD_LIBRARY NAMES zstd REQUIRED)
 endif()
 
 add_library(dlaunch_asio INTERFACE)
@@ -34,6 +37,10 @@ target_link_libraries(dlaunch_yaml INTERFACE ${YAML_CPP_LIBRARY})
 add_library(dlaunch_re2 INTERFACE)
 target_include_directories(dlaunch_re2 SYSTEM INTERFACE ${RE2_INCLUDE_DIR})
 target_link_libraries(dlaunch_re2 INTERFACE ${RE2_LIBRARY} Threads::Threads)
+
+add_library(dlaunch_zstd INTERFACE)
+target_include_directories(dlaunch_zstd SYSTEM INTERFACE ${ZSTD_INCLUDE_DIR})
+target_link_libraries(dlaunch_zstd INTERFACE ${ZSTD_LIBRARY})
 
 # Optional: without it dlaunch starts no MPI programs by itself. Debian has it in a folder of its own.
 find_path(PMIX_INCLUDE_DIR pmix_server.h PATH_SUFFIXES pmix2/include pmix/include

@@ -1,5 +1,5 @@
 # dlaunch_layer(NAME SOURCES a.cc b.cc USES model wire): one layer of the house as a static library.
-# USES names the layers below; an include that is not covered by it fails tests/layers.
+# A layer in a folder of another (node/pmi) is named node_pmi here. USES names the layers below; an include that is not covered by it fails tests/layers.
 function(dlaunch_layer name)
   cmake_parse_arguments(ARG "" "" "SOURCES;USES;LIBRARIES" ${ARGN})
   add_library(dlaunch_${name} STATIC ${ARG_SOURCES})
@@ -8,4 +8,10 @@ function(dlaunch_layer name)
     target_link_libraries(dlaunch_${name} PUBLIC dlaunch_${layer})
   endforeach()
   target_link_libraries(dlaunch_${name} PRIVATE dlaunch_warnings PUBLIC ${ARG_LIBRARIES})
+  dlaunch_unity(dlaunch_${name})
+endfunction()
+
+# dlaunch_hot(a.cc b.cc): sources whose speed is measured; a release builds the rest for its size.
+function(dlaunch_hot)
+  set_property(SOURCE ${ARGN} APPEND PROPERTY COMPILE_OPTIONS $<$<CONFIG:Release>:-O2>)
 endfunction()

@@ -1,5 +1,5 @@
 #!/usr/bin/env bash
-# Installs what the tests need, builds, runs the suites and counts. docs/testing.md has the details.
+# Installs what the tests need, builds, runs the suites and counts. docs/internals/testing.md has the details.
 #
 #   tests/run.sh                       the usual suites
 #   tests/run.sh --all                 benchmarks and long versions too

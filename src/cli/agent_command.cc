@@ -1,5 +1,3 @@
-#include "cli/agent_command.h"
-
 #include <charconv>
 #include <csignal>
 #include <cstdint>
@@ -9,13 +7,14 @@
 
 #include <unistd.h>
 
-#include "agent/containers/container_entry.h"
-#include "agent/guardian.h"
-#include "agent/session/attach.h"
-#include "agent/session/session_place.h"
-#include "agent/session/staged_binary.h"
+#include "cli/commands.h"
 #include "cli/print.h"
 #include "launch/connect/remote_script.h"
+#include "node/containers/container_entry.h"
+#include "node/guardian.h"
+#include "node/session/attach.h"
+#include "node/session/session_socket.h"
+#include "node/session/staged_binary.h"
 #include "os/build_id.h"
 #include "os/containment.h"
 #include "os/write_all.h"
@@ -24,7 +23,7 @@ namespace dlaunch {
 
 namespace {
 
-// A launcher says Hello as soon as it has read that we are ready.
+// A launcher sends Hello as soon as it has read that we are ready.
 constexpr std::uint32_t kHelloLimitMs = 60'000;
 
 struct AgentWords {
@@ -34,7 +33,7 @@ struct AgentWords {
   std::optional<std::uint64_t> session;
   std::optional<std::uint64_t> after;
   std::optional<std::uint32_t> node;
-  std::optional<std::string> build;  // the build that the launcher has staged, if it has
+  std::optional<std::string> build;  // the build that the launcher staged, if it did
   std::optional<std::uint64_t> size;
 };
 
@@ -78,26 +77,18 @@ std::optional<AgentWords> read_words(const std::vector<std::string>& words) {
 int probe() {
   const int pidfd = open_pidfd(::getpid());
   if (pidfd < 0) {
-    return print_error(
-        {exit_code::kInternal, "this system has no pidfd_open(2): Linux 5.3 or newer is needed"});
+    return print_error({exit_code::kInternal,
+                        "this system lacks pidfd_open(2): dlaunch needs Linux 5.3 or newer"});
   }
   ::close(pidfd);
   if (const Status s = sync_own_binary(); !s) return print_error(s.error());
   return print_text(own_build_id() + '\n');
 }
 
-/// Nothing begins beside what a lost session has left.
+/// A session starts only when the processes of the lost one are gone.
 bool lost_session_has_ended(const AgentWords& words) {
-  return !words.after || wait_for_end(session_folders(), {*words.after, *words.node});
+  return !words.after || wait_for_session_end(session_folders(), {*words.after, *words.node});
 }
-
-}  // namespace
-
-bool is_agent_command(const std::vector<std::string>& words) {
-  return !words.empty() && words.front() == "agent";
-}
-
-namespace {
 
 /// agent --enter FOLDER [--at WORKDIR] RANK: the first process of a rank's container.
 std::optional<int> enter(const std::vector<std::string>& words) {
@@ -116,21 +107,21 @@ int agent_command(const std::vector<std::string>& words) {
   const auto read = read_words(words);
   if (!read) {
     return print_error(
-        {exit_code::kUsage, "dlaunch agent is started by dlaunch itself, on the nodes of a run"});
+        {exit_code::kUsage, "dlaunch starts dlaunch agent itself, on the nodes of a run"});
   }
   if (read->probe) return probe();
   if (read->build) {
-    // If there is no "ready", the launcher stages the binary again.
+    // Without "ready" the launcher stages the binary again.
     const Status whole = check_staged_binary(*read->build, read->size.value_or(0));
     if (!whole) return print_error(whole.error());
   }
   ensure_standard_descriptors();
-  // Inherited as ignored, the kernel would throw the exit status of the ranks away (wait(2)).
+  // With an inherited SIG_IGN the kernel would discard the exit status of the ranks (wait(2)).
   std::signal(SIGCHLD, SIG_DFL);
   const std::string marker = kMarker + session_text(*read->session);
   if (read->attach) return attach_main({*read->session, *read->node}, marker);
   if (!lost_session_has_ended(*read)) {
-    write_all(STDOUT_FILENO, marker + " failed processes of its lost session are still there\n");
+    write_all(STDOUT_FILENO, marker + " failed processes of its lost session are still running\n");
     return exit_code::kNodeLost;
   }
   AgentOptions options;
@@ -140,7 +131,7 @@ int agent_command(const std::vector<std::string>& words) {
   options.node = *read->node;
   options.pid_namespace = read->pid_namespace;
   options.hello_limit_ms = kHelloLimitMs;
-  options.has_words = true;
+  options.has_arguments = true;
   options.reports_signals = std::getenv("SLURM_STEP_ID") != nullptr;
   if (!options.read || !options.write || write_all(options.write.get(), marker + " ready\n") != 0)
     return exit_code::kNodeLost;

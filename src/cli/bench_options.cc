@@ -5,10 +5,10 @@
 #include <vector>
 
 #include "dlaunch/collectives/types.h"
-#include "measure/operation.h"
-#include "measure/sizes.h"
-#include "spec/nearest.h"
-#include "spec/scalar.h"
+#include "jobfile/suggestion.h"
+#include "jobfile/scalar.h"
+#include "measure/figures/operation.h"
+#include "measure/figures/sizes.h"
 
 namespace dlaunch {
 
@@ -34,7 +34,7 @@ tl::unexpected<Error> unknown(const std::string& what, std::size_t count, Name n
     all += (i > 0 ? ", " : "") + std::string(names.back());
   }
   const std::string word = what.substr(what.rfind(' ') + 1);
-  const auto near = spec::nearest(word, names);
+  const auto near = jobfile::nearest(word, names);
   return usage(what + ": unknown" + (near ? ", did you mean " + std::string(*near) + '?' : "") +
                "; there are " + all);
 }
@@ -59,7 +59,7 @@ Result<Operation> read_operation(const BenchOptions& options) {
 Result<collectives::DataType> read_type(const std::string& name) {
   using collectives::DataType;
   if (const auto known = collectives::data_type_named(name)) return *known;
-  // nccl-tests' words.
+  // The names of nccl-tests.
   if (name == "float") return DataType::float32;
   if (name == "double") return DataType::float64;
   if (name == "half") return DataType::float16;
@@ -83,7 +83,7 @@ Result<std::uint64_t> read_bytes(const char* option, const std::optional<std::st
 
 Result<measure::SizeSeries> read_series(const BenchOptions& options, std::uint64_t type_size) {
   const auto first = read_bytes("--min-bytes", options.min_bytes, options.pairs ? kPairsSize : "8");
-  // A smallest size alone may be above the default for the largest.
+  // --min-bytes alone may exceed the default of --max-bytes.
   const std::string least = options.min_bytes.value_or("8");
   const auto last =
       read_bytes("--max-bytes", options.max_bytes, options.pairs ? least.c_str() : "64M");
@@ -95,19 +95,19 @@ Result<measure::SizeSeries> read_series(const BenchOptions& options, std::uint64
   if (options.pairs) series.last = series.first;
   const auto sizes = measure::sizes_of(series, type_size);
   if (!sizes) return usage(sizes.error().message);
-  series.last = sizes->back();  // --max-bytes may be between two sizes
+  series.last = sizes->back();  // --max-bytes may lie between two sizes
   return series;
 }
 
-/// What has no effect was meant somehow.
-Status check_meaning(const BenchOptions& options, Operation operation) {
+/// Options without effect are mistakes.
+Status check_combination(const BenchOptions& options, Operation operation) {
   const std::string name(name_of(operation));
   if (options.op && !reduces(operation)) return usage("--op: " + name + " reduces nothing");
   if (options.root && !has_root(operation)) return usage("--root: " + name + " has no root");
   const bool sized = options.min_bytes || options.max_bytes || options.step_bytes ||
                      options.factor || options.type;
   if (sized && !has_size(operation))
-    return usage(name + " moves no data: leave out --type and the options of sizes");
+    return usage(name + " moves no data: leave out --type and the size options");
   if (options.step_bytes && options.factor)
     return usage("--step-bytes and --step-factor: give one of them");
   if (options.check && options.no_check) return usage("--check and --no-check: give one of them");
@@ -118,7 +118,7 @@ Status check_meaning(const BenchOptions& options, Operation operation) {
 
 Result<std::uint64_t> read_timeout(const std::optional<std::string>& text) {
   if (!text) return std::uint64_t{60'000};
-  const auto limit = spec::parse_duration(*text);
+  const auto limit = jobfile::parse_duration(*text);
   if (!limit || *limit < kShortestTimeout)
     return usage("--timeout " + *text + ": expected a time of 1s or more, for example 30s or 5m");
   return static_cast<std::uint64_t>(limit->count());
@@ -141,108 +141,73 @@ void add_bench_options(CommandOptions command, BenchOptions& options) {
                 "SIZE");
   command.value("-e,--max-bytes", options.max_bytes, "Largest size, as 1M or 4G (default: 64M)",
                 "SIZE");
-  command.number("-f,--step-factor", options.factor, "From size to size, times N (default: 2)",
-                 "N");
-  command.value("-i,--step-bytes", options.step_bytes, "Or so many bytes more", "SIZE");
+  command.number("-f,--step-factor", options.factor,
+                 "Multiply the size by N each time (default: 2)", "N");
+  command.value("-i,--step-bytes", options.step_bytes, "Or add so many bytes each time", "SIZE");
   command.number("-N,--iterations,--iters", options.iterations,
                  "Timed calls of each size (default: 20)", "N");
   command.number("-w,--warmup,--warmup-iters", options.warmup,
-                 "Calls before them that are not timed (default: 5)", "N");
-  command.value("--type", options.type, "Of the elements, as bfloat16 (default: float32)", "TYPE");
-  command.value("--op", options.op, "sum, prod, min, max or avg (default: sum)", "OP");
-  command.number("--root", options.root, "Of broadcast and reduce (default: 0)", "RANK");
-  command.flag("--check", options.check, "Compare every element with what it has to be\n(default)");
-  command.flag("--no-check", options.no_check, "Leave that out");
+                 "Untimed calls before them (default: 5)", "N");
+  command.value("--type", options.type, "Type of the elements, as bfloat16 (default: float32)",
+                "TYPE");
+  command.value("--op", options.op, "Reduction: sum, prod, min, max or avg (default: sum)", "OP");
+  command.number("--root", options.root, "Root of broadcast and reduce (default: 0)", "RANK");
+  command.flag("--check", options.check,
+               "Compare every element with the expected value\n(default)");
+  command.flag("--no-check", options.no_check, "Do not compare");
   command.value("--backend", options.backend,
-                "What to measure (default: auto: NCCL where\nevery node has a GPU, else MPI)",
+                "Library to measure (default: auto: NCCL where\nevery node has a GPU, else MPI)",
                 "auto|mpi|nccl");
-  command.value("--timeout", options.timeout, "For one call (default: 60s)", "TIME");
+  command.value("--timeout", options.timeout, "Time limit of one call (default: 60s)", "TIME");
   command.flag("--pairs", options.pairs,
-               "Every two nodes by themselves, to find a slow\nlink: one size, --min-bytes "
+               "Measure each pair of nodes, to find a slow link;\none size, --min-bytes "
                "(default: 4M)");
 }
 
-Result<BenchWish> read_bench_options(const BenchOptions& options) {
+Result<BenchRequest> read_bench_options(const BenchOptions& options) {
   const auto operation = read_operation(options);
   if (!operation) return tl::unexpected(operation.error());
   const auto type = read_type(options.type.value_or("float32"));
   if (!type) return tl::unexpected(type.error());
   const auto op = read_op(options.op.value_or("sum"));
   if (!op) return tl::unexpected(op.error());
-  if (const Status status = check_meaning(options, *operation); !status)
+  if (const Status status = check_combination(options, *operation); !status)
     return tl::unexpected(status.error());
   const auto backend = read_backend(options.backend);
   if (!backend) return tl::unexpected(backend.error());
   const auto timeout = read_timeout(options.timeout);
   if (!timeout) return tl::unexpected(timeout.error());
-  BenchWish wish;
-  wish.type_size = collectives::size_of(*type);
-  const auto series = read_series(options, wish.type_size);
+  BenchRequest request;
+  request.type_size = collectives::size_of(*type);
+  const auto series = read_series(options, request.type_size);
   if (!series) return tl::unexpected(series.error());
   const std::uint32_t iterations = options.iterations.value_or(20);
   if (iterations < 1 || iterations > kMostIterations)
     return usage("--iterations " + std::to_string(iterations) + ": expected 1 to 1000000");
-  wish.mode = options.pairs ? "pairs" : "bench";
-  wish.backend = *backend;
-  wish.root = options.root.value_or(0);
-  wish.most_bytes = has_size(*operation) ? series->last : 0;
-  measure::BenchHeader& header = wish.header;
+  request.mode = options.pairs ? "pairs" : "bench";
+  request.backend = *backend;
+  request.root = options.root.value_or(0);
+  request.most_bytes = has_size(*operation) ? series->last : 0;
+  measure::BenchHeader& header = request.header;
   header.operation = *operation;
   header.type = has_size(*operation) ? std::string(collectives::name_of(*type)) : "-";
   header.op = reduces(*operation) ? std::string(collectives::name_of(*op)) : "";
-  header.root = has_root(*operation) ? static_cast<std::int64_t>(wish.root) : -1;
+  header.root = has_root(*operation) ? static_cast<std::int64_t>(request.root) : -1;
   header.warmup = options.warmup.value_or(5);
   header.iterations = iterations;
-  wish.settings.set("operation", std::string(name_of(*operation)))
+  request.settings.set("operation", std::string(name_of(*operation)))
       .set("type", std::string(collectives::name_of(*type)))
       .set("op", std::string(collectives::name_of(*op)))
       .set("first", series->first)
       .set("last", series->last)
       .set("factor", series->factor)
       .set("step", series->step)
-      .set("root", wish.root)
+      .set("root", request.root)
       .set("warmup", header.warmup)
       .set("iterations", header.iterations)
       .set("check", options.no_check ? 0 : 1)
       .set("timeout_ms", *timeout);
-  return wish;
-}
-
-Status check_ranks(const BenchWish& wish, std::uint32_t ranks) {
-  const Operation operation = wish.header.operation;
-  if (wish.mode == "pairs" && ranks < 2)
-    return usage("--pairs needs two ranks, and there is one: give more hosts, or -n 2");
-  if (has_root(operation) && wish.root >= ranks) {
-    return usage("--root " + std::to_string(wish.root) + ": there are " + std::to_string(ranks) +
-                 " ranks, counted from 0");
-  }
-  if (has_size(operation) && count_of(operation, wish.most_bytes, wish.type_size, ranks) == 0) {
-    return usage("the largest size, " + measure::short_size(wish.most_bytes) +
-                 " bytes, is less than one element of " + wish.header.type + " for each of " +
-                 std::to_string(ranks) + " ranks");
-  }
-  return {};
-}
-
-Status check_mpi_size(const BenchWish& wish, std::uint32_t ranks) {
-  const Operation operation = wish.header.operation;
-  const std::uint64_t largest =
-      largest_size(operation, collectives::kMostElementsOfMpi, wish.type_size, ranks);
-  const std::uint64_t count = count_of(operation, wish.most_bytes, wish.type_size, ranks);
-  if (size_of_count(operation, count, wish.type_size, ranks) <= largest) return {};
-  const std::string type(wish.header.type);
-  return usage("a size of " + measure::short_size(wish.most_bytes) + " is " +
-               std::to_string(wish.most_bytes / wish.type_size) + " elements of " + type +
-               ", and MPI takes at most " + std::to_string(collectives::kMostElementsOfMpi) +
-               " in one call: with " + type + " the largest size is " + std::to_string(largest) +
-               " bytes; --backend nccl has no such limit");
-}
-
-std::uint64_t bytes_per_rank(const BenchWish& wish, std::uint32_t ranks) {
-  const auto operation = wish.header.operation;
-  const std::uint64_t count = count_of(operation, wish.most_bytes, wish.type_size, ranks);
-  const auto sizes = buffer_sizes(operation, count, wish.type_size, ranks);
-  return has_out_of_place(operation) ? sizes.send + sizes.receive : sizes.receive;
+  return request;
 }
 
 }  // namespace dlaunch

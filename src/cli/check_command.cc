@@ -1,13 +1,13 @@
 #include <cstdio>
 #include <memory>
 
-#include "cli/check_local.h"
-#include "cli/cluster_check.h"
 #include "cli/commands.h"
-#include "cli/hosts.h"
-#include "cli/job_options.h"
+#include "cli/load_job.h"
 #include "cli/print.h"
-#include "report/check_report.h"
+#include "measure/check/check_output.h"
+#include "measure/check/check_this_machine.h"
+#include "measure/check/cluster_check.h"
+#include "os/own_machine.h"
 
 namespace dlaunch {
 
@@ -16,14 +16,14 @@ namespace {
 constexpr const char* kFooter =
     "Examples:\n"
     "  dlaunch check --hosts gpu[01-16]         are these nodes, and the network between\n"
-    "                                           them, as they should be?\n"
-    "  dlaunch check job.yaml                   likewise, with what the job needs on them\n"
+    "                                           them, healthy?\n"
+    "  dlaunch check job.yaml                   likewise, and do they have what the job needs?\n"
     "  dlaunch check --hosts gpu[01-16] --no-fabric    without traffic between them\n"
     "  dlaunch check --hostfile hosts --json    for monitoring\n"
-    "  dlaunch check --local                    this machine alone, in some seconds\n"
-    "  dlaunch check --local --expect-gpus 8    with fewer it is bad\n"
+    "  dlaunch check --local                    this machine alone, in a few seconds\n"
+    "  dlaunch check --local --expect-gpus 8    fewer than 8 GPUs is a fault\n"
     "\n"
-    "Exit code: 0: nothing is wrong; 75: a node, or something between them, is bad;\n"
+    "Exit code: 0: no fault found; 75: a node or the network between nodes is bad;\n"
     "64 usage, 65 job file.";
 
 struct CheckCommand {
@@ -36,12 +36,18 @@ struct CheckCommand {
   bool local = false;
   std::optional<std::uint32_t> expected_gpus;
 
+  [[nodiscard]] int check_local() const {
+    const LocalCheck check = check_this_machine(expected_gpus);
+    const int printed = print_text(json ? local_check_json(check) : local_check_text(check));
+    return local_findings(check).empty() ? printed : exit_code::kPreflight;
+  }
+
   int execute() const {
     if (local && !is_alone())
       return print_error(
           {exit_code::kUsage,
-           "--local is this machine alone: it goes with --json and --expect-gpus only"});
-    if (local) return check_local({json, expected_gpus});
+           "--local checks this machine alone: it takes only --json and --expect-gpus"});
+    if (local) return check_local();
     const auto folder = current_folder();
     if (!folder) return print_error(folder.error());
     ClusterCheckOptions options;
@@ -49,7 +55,7 @@ struct CheckCommand {
     options.current_folder = *folder;
     options.verbosity = verbosity;
     options.expected_gpus = expected_gpus;
-    options.places = !job.file.empty();
+    options.job_needs = !job.file.empty();
     JobOptions wanted = job;
     if (job.file.empty()) wanted.arguments = {"true"};
     auto loaded = load_job(wanted, *folder);
@@ -60,7 +66,7 @@ struct CheckCommand {
       return print_error(read.error());
     if (const Status hosts = resolve_job_hosts(wanted, json, *loaded); !hosts)
       return print_error(hosts.error());
-    // All that were named, whatever the job would take of them.
+    // All hosts that were named, even if the job would use fewer.
     loaded->spec.nodes.reset();
     loaded->spec.spares = 0;
     const auto report = check_cluster(loaded->spec, options);
@@ -69,7 +75,7 @@ struct CheckCommand {
   }
 
  private:
-  /// No hosts, no job, nothing about traffic.
+  /// No options about hosts, a job or traffic.
   [[nodiscard]] bool is_alone() const {
     const bool no_hosts = !job.hosts && !job.hostfile && !job.include && !job.exclude && !job.ssh;
     const bool no_numbers = job.processes.empty() && job.per_node.empty() && job.nodes.empty();
@@ -81,7 +87,7 @@ struct CheckCommand {
 
   Status read_min_busbw(ClusterCheckOptions& options) const {
     if (!min_busbw) return {};
-    if (*min_busbw == "auto") {  // whatever the job says
+    if (*min_busbw == "auto") {  // overrides the job
       options.min_busbw.reset();
       return {};
     }
@@ -95,7 +101,7 @@ struct CheckCommand {
     return {};
   }
 
-  /// What a job file names may be anything: only the user's own word has to be a size.
+  /// A size that a job file names may be unknown; one from the command line may not.
   Status read_azure_size(const LoadedJob& loaded, ClusterCheckOptions& options) const {
     if (!azure_size && loaded.azure_size.empty()) return {};
     auto size = fabric::azure_size(azure_size ? *azure_size : loaded.azure_size);
@@ -121,19 +127,19 @@ Subcommand check_command() {
   const auto describe = [check](CommandOptions options) {
     add_job_options(options, check->job);
     options.flag("--json", check->json, "The result as JSON");
-    options.flag("--no-fabric", check->no_fabric, "Only look; send no traffic between nodes");
+    options.flag("--no-fabric", check->no_fabric, "Send no traffic between nodes");
     options.value("--min-busbw", check->min_busbw,
-                  "Bus bandwidth of all_reduce that passes\n(default: auto, from the links' rates)",
+                  "Least bus bandwidth of all_reduce\n(default: auto, from the links' rates)",
                   "GB/s");
     options.value("--azure-size", check->azure_size,
-                  "The nodes' VM size, to compare its InfiniBand with\nwhat is found", "NAME");
+                  "The nodes' VM size, to compare its InfiniBand with\nthe hardware that is found",
+                  "NAME");
     options.flag("--local", check->local,
                  "This machine alone: what it has, its health,\nhow fast it is");
-    options.number("--expect-gpus", check->expected_gpus, "So many GPUs on each node, or it is bad",
-                   "N");
+    options.number("--expect-gpus", check->expected_gpus, "GPUs that each node must have", "N");
     options.count("-v,--verbose", check->verbosity,
-                  "What dlaunch does and how long it takes; keeps the\nfolder of measuring ranks "
-                  "that failed");
+                  "What dlaunch does and how long it takes; keeps the\nrun folder of measuring "
+                  "ranks that failed");
   };
   return {"check", "Find bad nodes and slow links before a job does", kFooter, describe,
           [check] { return check->execute(); }};

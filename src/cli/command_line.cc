@@ -7,17 +7,16 @@
 
 #include <CLI/CLI.hpp>
 
-#include "cli/foreign_words.h"
+#include "cli/advice.h"
 #include "cli/print.h"
-#include "cli/typed_program.h"
-#include "spec/nearest.h"
-#include "spec/shell_quote.h"
+#include "jobfile/shell_quote.h"
+#include "jobfile/suggestion.h"
 
 namespace dlaunch {
 
 namespace {
 
-constexpr int kParsed = -1;  // no exit code: go on
+constexpr int kParsed = -1;  // not an exit code: continue
 constexpr const char* kNoCommand =
     "no command given; for example: dlaunch run -n 4 -- python train.py\n"
     "         try: dlaunch --help";
@@ -28,6 +27,24 @@ CLI::App& app_of(void* pointer) {
 
 }  // namespace
 
+/// By any of `names`, separated by commas: "--np", "--np=4", "-n4", "-qn4".
+bool CommandOptions::is_wanted(std::string_view names) const {
+  if (given_ == nullptr) return true;
+  const auto names_it = [](const std::string& word, std::string_view name) {
+    if (name.starts_with("--")) return word.substr(0, word.find('=')) == name;
+    return word.size() > 1 && word[0] == '-' && word[1] != '-' &&
+           word.find(name[1], 1) != std::string::npos;
+  };
+  while (!names.empty()) {
+    const std::string_view name = names.substr(0, names.find(','));
+    names.remove_prefix(std::min(names.size(), name.size() + 1));
+    if (std::any_of(given_->begin(), given_->end(),
+                    [&](const std::string& word) { return names_it(word, name); }))
+      return true;
+  }
+  return false;
+}
+
 void CommandOptions::positional(const std::string& name, std::string& target,
                                 const std::string& help) {
   app_of(app_).add_option(name, target, help)->type_name("");
@@ -35,16 +52,19 @@ void CommandOptions::positional(const std::string& name, std::string& target,
 
 void CommandOptions::value(const std::string& names, std::string& target, const std::string& help,
                            const std::string& type) {
+  if (!is_wanted(names)) return;
   app_of(app_).add_option(names, target, help)->type_name(type)->group(group_);
 }
 
 void CommandOptions::value(const std::string& names, std::optional<std::string>& target,
                            const std::string& help, const std::string& type) {
+  if (!is_wanted(names)) return;
   app_of(app_).add_option(names, target, help)->type_name(type)->group(group_);
 }
 
 void CommandOptions::number(const std::string& names, std::optional<std::uint32_t>& target,
                             const std::string& help, const std::string& type) {
+  if (!is_wanted(names)) return;
   CLI::Option* option = app_of(app_).add_option(names, target, help);
   option->type_name(type)->group(group_)->check([](const std::string& word) {
     constexpr std::size_t kDigits = 9;
@@ -56,6 +76,7 @@ void CommandOptions::number(const std::string& names, std::optional<std::uint32_
 
 void CommandOptions::values(const std::string& names, std::vector<std::string>& target,
                             const std::string& help, const std::string& type) {
+  if (!is_wanted(names)) return;
   app_of(app_)
       .add_option(names, target, help)
       ->type_name(type)
@@ -66,15 +87,19 @@ void CommandOptions::values(const std::string& names, std::vector<std::string>& 
 }
 
 void CommandOptions::flag(const std::string& names, bool& target, const std::string& help) {
+  if (!is_wanted(names)) return;
   app_of(app_).add_flag(names, target, help)->group(group_);
 }
 
 void CommandOptions::count(const std::string& names, int& target, const std::string& help) {
+  if (!is_wanted(names)) return;
   app_of(app_).add_flag(names, target, help)->group(group_);
 }
 
 void CommandOptions::exclude(const std::string& name, const std::string& other) {
-  app_of(app_).get_option(name)->excludes(app_of(app_).get_option(other));
+  CLI::Option* const one = app_of(app_).get_option_no_throw(name);
+  CLI::Option* const two = app_of(app_).get_option_no_throw(other);
+  if (one != nullptr && two != nullptr) one->excludes(two);
 }
 
 CommandOptions CommandOptions::in_group(const std::string& title) const {
@@ -83,16 +108,18 @@ CommandOptions CommandOptions::in_group(const std::string& title) const {
   return options;
 }
 
-/// Where CommandOptions get their CLI::App from.
+/// Gives CommandOptions their CLI::App.
 struct CommandParser {
   static void describe(const Subcommand& command, CLI::App& app);
+  [[nodiscard]] static bool parses(const Subcommand& command,
+                                   const std::vector<std::string>& arguments);
   static int run(const Subcommand& command, const std::vector<std::string>& arguments);
 };
 
 namespace {
 
-/// CLI11's help with both ways to write a command line, and without what excludes what: an error
-/// says so.
+/// The help of CLI11 with both forms of a command line, and without the lists of options that
+/// exclude each other, which an error names.
 class HelpText : public CLI::Formatter {
  public:
   explicit HelpText(bool takes_command = false) : takes_command_(takes_command) {}
@@ -116,7 +143,7 @@ class HelpText : public CLI::Formatter {
            command;
   }
 
-  /// "-n, --np N" of "-n,--processes,--np"; other spellings of a name with "_" are not shown.
+  /// "-n, --np N" for "-n,--processes,--np"; spellings with "_" are not shown.
   std::string make_option_name(const CLI::Option* option, bool is_positional) const override {
     if (is_positional) return option->get_name(true, false);
     std::string names;
@@ -145,12 +172,8 @@ bool is_job_file(std::string_view word) {
 std::string joined(std::vector<std::string>::const_iterator from,
                    std::vector<std::string>::const_iterator to) {
   std::string line;
-  for (; from != to; ++from) line += ' ' + spec::shell_quote(*from);
+  for (; from != to; ++from) line += ' ' + jobfile::shell_quote(*from);
   return line;
-}
-
-std::string joined_all(const std::vector<std::string>& words) {
-  return joined(words.begin(), words.end());
 }
 
 std::string unknown_option(const CLI::App& app, const std::string& word) {
@@ -166,21 +189,21 @@ std::string unknown_option(const CLI::App& app, const std::string& word) {
   const bool takes_a_job = app.get_option_no_throw("JOB") != nullptr;
   const auto advice = takes_a_job ? advice_for_option(given) : std::nullopt;
   if (advice) return message + "; " + *advice;
-  const auto near = given.starts_with("--") ? spec::nearest(given, candidates) : std::nullopt;
+  const auto near = given.starts_with("--") ? jobfile::nearest(given, candidates) : std::nullopt;
   if (near) message.append(", did you mean \"").append(*near).append("\"?");
   return message;
 }
 
 using Words = std::vector<std::string>;
 
-/// The option of `app` that the word names, also with its value in the same word: "--np=4", "-n4".
+/// The option of `app` that the word gives, also with its value: "--np=4", "-n4".
 const CLI::Option* option_in(const CLI::App& app, const std::string& word) {
   const bool is_long = word.starts_with("--");
   return app.get_option_no_throw(is_long ? word.substr(0, word.find('=')) : word.substr(0, 2));
 }
 
-/// From `word` on the first that is neither an option of `app` nor the value of one: an argument,
-/// or an option that the command does not have.
+/// The first word from `word` on that is neither an option of `app` nor the value of one: an
+/// argument, or an unknown option.
 Words::const_iterator first_other(const CLI::App& app, const Words& words,
                                   Words::const_iterator word) {
   while (word != words.end() && word->size() > 1 && word->starts_with('-')) {
@@ -196,15 +219,15 @@ Words::const_iterator first_other(const CLI::App& app, const Words& words,
 }
 
 /// "a command goes after --: dlaunch run -n 4 -- python3 train.py", where `program` is the first
-/// word of the command; or why that command is not to be run.
+/// word of the command; or why the command must not run.
 std::string with_dashes(const CLI::App& app, const Words& words, Words::const_iterator program) {
   if (std::string mistake = batch_script_in({program, words.end()}); !mistake.empty())
     return mistake;
-  return "a command goes after --: " + app.get_name() + joined(words.begin(), program) + " --" +
-         joined_all(words_to_start(*program)) + joined(program + 1, words.end());
+  return "a command goes after --: " + app.get_name() + joined(words.begin(), program) + " -- " +
+         jobfile::shell_line(words_to_start(*program)) + joined(program + 1, words.end());
 }
 
-/// The first word that may begin a command without "--" in front, or an option that is not known.
+/// The first word that may begin a command without "--" before it, or an unknown option.
 Words::const_iterator bare_command(const CLI::App& app, const Words& arguments) {
   auto first = first_other(app, arguments, arguments.begin());
   const bool has_format = app.get_option_no_throw("FORMAT") != nullptr;
@@ -213,7 +236,7 @@ Words::const_iterator bare_command(const CLI::App& app, const Words& arguments) 
   return first;
 }
 
-/// The error for an unexpected word. Most likely the "--" before the command is missing.
+/// The error for an unexpected word. Most often the "--" before the command is missing.
 std::string unexpected(const CLI::App& app, bool takes_command, const Words& arguments) {
   const auto first = bare_command(app, arguments);
   if (first != arguments.end() && first->starts_with('-')) return unknown_option(app, *first);
@@ -226,7 +249,7 @@ std::string unexpected(const CLI::App& app, bool takes_command, const Words& arg
          (takes_command ? "; arguments of the command go after --" : "");
 }
 
-/// CLI11 names an option by its longest name; the user may have typed another one.
+/// The name of the option that the user typed; CLI11 names its longest one.
 std::string as_typed(const CLI::App& app, const std::vector<std::string>& arguments,
                      const std::string& name) {
   const CLI::Option* option = app.get_option_no_throw(name);
@@ -237,8 +260,7 @@ std::string as_typed(const CLI::App& app, const std::vector<std::string>& argume
   return name;
 }
 
-/// The option that came last, or before another option, where a value was needed; or one that came
-/// twice where only one value has a meaning.
+/// An option without the value that it needs, or one that is given twice and takes one value.
 std::string wrong_count(const CLI::App& app, const std::vector<std::string>& arguments) {
   for (std::size_t i = 0; i < arguments.size(); ++i) {
     const CLI::Option* option =
@@ -259,7 +281,7 @@ std::string mistake_in(const CLI::App& app, bool takes_command,
                        const std::vector<std::string>& arguments, const CLI::ParseError& error) {
   if (dynamic_cast<const CLI::ExtrasError*>(&error) != nullptr)
     return unexpected(app, takes_command, arguments);
-  // Options of the user's command may have the names of dlaunch's options.
+  // Options of the user's command may be named like options of dlaunch.
   const auto first = takes_command ? bare_command(app, arguments) : arguments.end();
   if (first != arguments.end() && !first->starts_with('-') && !is_job_file(*first) &&
       first + 1 != arguments.end() && !std::filesystem::is_directory(*first))
@@ -276,7 +298,8 @@ std::string mistake_in(const CLI::App& app, bool takes_command,
 
 int parse(CLI::App& app, bool takes_command, const std::vector<std::string>& arguments) {
   try {
-    app.parse(std::vector<std::string>(arguments.rbegin(), arguments.rend()));  // CLI11 wants it so
+    app.parse(std::vector<std::string>(arguments.rbegin(),
+                                       arguments.rend()));  // CLI11 takes them in reverse
   } catch (const CLI::Success& answer) {
     return app.exit(answer);
   } catch (const CLI::ParseError& error) {
@@ -297,7 +320,7 @@ const Subcommand* find_command(const Groups& groups, std::string_view name) {
   return nullptr;
 }
 
-/// All names in the order of the help, but those of `size` characters first.
+/// All names in the order of the help, those of `size` characters first.
 std::vector<std::string_view> command_names(const Groups& groups, std::size_t size) {
   std::vector<std::string_view> names;
   for (const CommandGroup& group : groups)
@@ -307,23 +330,24 @@ std::vector<std::string_view> command_names(const Groups& groups, std::size_t si
   return names;
 }
 
-/// What the user probably meant by an unknown command; appended to "unknown command X".
-/// Never takes a program's name for a misspelt command; of equally near names it takes the one of
-/// the same length: "rusn" is "runs".
+/// What the user probably meant by an unknown command; appended to "unknown command X". A program's
+/// name is never taken as a misspelt command. Among equally near names the one of the same length
+/// wins: "rusn" is "runs".
 std::string advice_for_command(const Groups& groups, const std::vector<std::string>& arguments) {
   const std::string& word = arguments.front();
   if (const auto meant = command_meant(word)) return "; " + *meant;
   const bool is_path = word.find_first_of("/.") != std::string::npos;
-  if (is_job_file(word)) return "; to run a job file: dlaunch run" + joined_all(arguments);
+  if (is_job_file(word))
+    return "; to run a job file: dlaunch run " + jobfile::shell_line(arguments);
   const std::vector<std::string_view> names = command_names(groups, word.size());
   for (const std::string_view name : names) {
     if (!is_path && (word.starts_with(name) || name.starts_with(word)))
       return ", did you mean \"" + std::string(name) + "\"?";
   }
-  const auto near = is_path ? std::nullopt : spec::nearest(word, names);
+  const auto near = is_path ? std::nullopt : jobfile::nearest(word, names);
   if (near) return ", did you mean \"" + std::string(*near) + "\"?";
   if (!sounds_like_command(word) && can_start(word))
-    return "; to run a program: dlaunch run --" + joined_all(words_to_start(word)) +
+    return "; to run a program: dlaunch run -- " + jobfile::shell_line(words_to_start(word)) +
            joined(arguments.begin() + 1, arguments.end());
   std::string list;
   for (const std::string_view name : command_names(groups, 0))
@@ -342,7 +366,7 @@ int unknown(const Groups& groups, const std::vector<std::string>& arguments) {
                                                   "\n         try: dlaunch --help"});
 }
 
-/// Help, version and mistakes: everything before a command is known.
+/// Help, version and mistakes: everything without a known command.
 int answer(const Groups& groups, const std::vector<std::string>& arguments) {
   if (arguments.empty()) return print_error(Error{exit_code::kUsage, kNoCommand});
   if (!arguments.front().starts_with('-')) return unknown(groups, arguments);
@@ -354,7 +378,8 @@ int answer(const Groups& groups, const std::vector<std::string>& arguments) {
   program.formatter(help);
   program.set_version_flag("-V,--version", "dlaunch " DLAUNCH_VERSION);
   program.footer(
-      "Example:\n  dlaunch run -n 4 -- python train.py\n\ndlaunch COMMAND --help tells more.");
+      "Example:\n  dlaunch run -n 4 -- python train.py\n\ndlaunch COMMAND --help shows the options "
+      "of a command.");
   for (const CommandGroup& group : groups) {
     for (const Subcommand& command : group.commands)
       program.add_subcommand(command.name, command.description)->group(group.title);
@@ -377,7 +402,21 @@ void CommandParser::describe(const Subcommand& command, CLI::App& app) {
   app.set_help_flag("-h,--help", "Print this text")->group(last);
 }
 
+/// With the options that are given and no others: to make all of them takes longer than to read the
+/// job. What is wrong only all of them can tell.
+bool CommandParser::parses(const Subcommand& command, const std::vector<std::string>& arguments) {
+  CLI::App app;
+  command.describe(CommandOptions(&app, &arguments));
+  try {
+    app.parse(std::vector<std::string>(arguments.rbegin(), arguments.rend()));
+    return true;
+  } catch (const CLI::Error&) {
+    return false;
+  }
+}
+
 int CommandParser::run(const Subcommand& command, const std::vector<std::string>& arguments) {
+  if (parses(command, arguments)) return command.execute();
   CLI::App app;
   describe(command, app);
   const int code = parse(app, command.takes_command, arguments);
@@ -386,8 +425,8 @@ int CommandParser::run(const Subcommand& command, const std::vector<std::string>
 
 namespace {
 
-/// `dlaunch -n 4 -- python train.py`, as mpirun has it: the first command is meant. nullopt: the
-/// command lacks the first option. Without a job on the command line, a job.yaml here does not run.
+/// `dlaunch -n 4 -- python train.py`, as with mpirun, means the first command (run). nullopt: that
+/// command lacks the first option. A job.yaml in this folder does not run without a command.
 std::optional<int> without_command(const Groups& groups, const std::vector<std::string>& arguments,
                                    bool has_command) {
   const Subcommand& first = groups.front().commands.front();
@@ -400,8 +439,9 @@ std::optional<int> without_command(const Groups& groups, const std::vector<std::
   if (!is_ours) return std::nullopt;
   const auto other = first_other(app, arguments, arguments.begin());
   if (other == arguments.end() && !has_command) {
-    return print_error(Error{exit_code::kUsage, "no job and no command given; to run job.yaml: " +
-                                                    app.get_name() + joined_all(arguments)});
+    return print_error(
+        Error{exit_code::kUsage, "no job and no command given; to run job.yaml: " + app.get_name() +
+                                     joined(arguments.begin(), arguments.end())});
   }
   if (other == arguments.end() || find_command(groups, *other) == nullptr)
     return CommandParser::run(first, arguments);
@@ -415,7 +455,7 @@ std::optional<int> without_command(const Groups& groups, const std::vector<std::
 
 int run_command_line(const std::vector<CommandGroup>& groups,
                      const std::vector<std::string>& arguments, bool has_command) {
-  if (!arguments.empty() && arguments.front() == "help") {  // as git and docker have it
+  if (!arguments.empty() && arguments.front() == "help") {  // as with git and docker
     std::vector<std::string> asked(arguments.begin() + 1, arguments.end());
     asked.emplace_back("--help");
     return run_command_line(groups, asked, false);

@@ -1,11 +1,12 @@
-// The command line: a thin front of CLI11, which only command_line.cc includes (it compiles for
-// seconds).
+// The command line: a thin layer over CLI11, which only command_line.cc includes because it takes
+// seconds to compile.
 #pragma once
 
 #include <cstdint>
 #include <functional>
 #include <optional>
 #include <string>
+#include <string_view>
 #include <vector>
 
 namespace dlaunch {
@@ -14,41 +15,45 @@ namespace dlaunch {
 class CommandOptions {
  public:
   void positional(const std::string& name, std::string& target, const std::string& help);
-  /// `names`: "-n,--processes". `value`: what stands for the value in the help ("N").
+  /// `names`: "-n,--processes". `type`: the placeholder of the value in the help ("N").
   void value(const std::string& names, std::string& target, const std::string& help,
              const std::string& type);
-  /// Likewise; nullopt: not given.
+  /// Likewise; stays nullopt where it is not given.
   void value(const std::string& names, std::optional<std::string>& target, const std::string& help,
              const std::string& type);
   void number(const std::string& names, std::optional<std::uint32_t>& target,
               const std::string& help, const std::string& type);
-  /// May be given several times, one value each.
+  /// May be given several times, with one value each.
   void values(const std::string& names, std::vector<std::string>& target, const std::string& help,
               const std::string& type);
   void flag(const std::string& names, bool& target, const std::string& help);
   /// A flag that counts: -v is 1, -vv is 2.
   void count(const std::string& names, int& target, const std::string& help);
-  /// The two options (by one of their names) cannot be given together.
+  /// The two options, each by one of its names, cannot be given together.
   void exclude(const std::string& name, const std::string& other);
-  /// The same command; the help lists options added through it below `title`.
+  /// The same command, whose help lists the options added through it below `title`.
   [[nodiscard]] CommandOptions in_group(const std::string& title) const;
 
  private:
   friend struct CommandParser;
-  explicit CommandOptions(void* app) : app_(app) {}
+  explicit CommandOptions(void* app, const std::vector<std::string>* given = nullptr)
+      : app_(app), given_(given) {}
+  [[nodiscard]] bool is_wanted(std::string_view names) const;
   void* app_;  // CLI::App
+  /// Words of the command line; only options that are among them are added. Null: all are.
+  const std::vector<std::string>* given_;
   std::string group_ = "Options";
 };
 
-/// A command. Its options are only built when it was chosen, because that takes longer than
-/// starting a rank.
+/// A command. Its options are built only when it is chosen, because that takes longer than starting
+/// a rank.
 struct Subcommand {
   std::string name;
   std::string description;
   std::string footer;  // below the help; holds the examples
   std::function<void(CommandOptions)> describe;
   std::function<int()> execute;
-  bool takes_command = false;  // -- COMMAND, for the usage line
+  bool takes_command = false;  // the usage line ends with "-- COMMAND"
 };
 
 /// Commands in one group of `dlaunch --help`.
@@ -57,10 +62,10 @@ struct CommandGroup {
   std::vector<Subcommand> commands;
 };
 
-/// Parses and runs the command that was chosen; returns its exit code, kOk after help, kUsage (with
-/// one line on stderr) for what cannot be understood. `arguments`: those before "--", without the
-/// program's name. `has_command`: something follows "--". Where options of the first command (run)
-/// come first, that command is meant, as with mpirun.
+/// Parses and runs the chosen command. Returns its exit code; kOk after help; kUsage, with one line
+/// on stderr, for a wrong command line. `arguments`: those before "--", without the program's name.
+/// `has_command`: something follows "--". A command line that begins with options of the first
+/// command (run) runs that command, as with mpirun.
 [[nodiscard]] int run_command_line(const std::vector<CommandGroup>& groups,
                                    const std::vector<std::string>& arguments, bool has_command);
 

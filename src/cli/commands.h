@@ -1,4 +1,4 @@
-// One function a command.
+// The commands, one file each.
 #pragma once
 
 #include <string>
@@ -8,7 +8,7 @@
 
 namespace dlaunch {
 
-/// What came after "--" on the command line, byte for byte.
+/// The arguments after "--" on the command line, byte for byte.
 using TrailingArguments = std::vector<std::string>;
 
 [[nodiscard]] Subcommand run_command(const TrailingArguments& arguments);
@@ -21,10 +21,33 @@ using TrailingArguments = std::vector<std::string>;
 [[nodiscard]] Subcommand check_command();
 [[nodiscard]] Subcommand info_command();
 [[nodiscard]] Subcommand bench_command();
-[[nodiscard]] Subcommand check_command();
 [[nodiscard]] Subcommand schema_command();
 [[nodiscard]] Subcommand runs_command();
 [[nodiscard]] Subcommand logs_command();
 [[nodiscard]] Subcommand stop_command();
+
+// Internal commands, which no help text lists. `words`: the command line, with the command's name.
+
+/// The guardian of an agent, which a connector starts on a node; stdin and stdout are its channel.
+///
+/// `agent --session HEX --node N [--after HEX] [--pid-namespace]`: prints that it is ready, then
+/// guards the agent; with `--after` only once the processes of that lost session are gone, else
+/// prints that it failed. `agent --attach HEX --node N`: passes stdin and stdout to the agent of
+/// that session which runs here (node/session/attach.h). `agent --enter FOLDER [--at WORKDIR]
+/// RANK`: the first process of a rank's container. `agent --probe`: prints the build id, to find
+/// out whether this file can be executed here.
+[[nodiscard]] int agent_command(const std::vector<std::string>& words);
+
+/// A rank of a measurement.
+///
+/// `collectives --backend mpi|nccl MODE KEY=VALUE...`: becomes the measuring program
+/// (measure/collectives/program/program.h), with its environment and descriptors; returns only
+/// where it cannot: kPreflight, with what is missing on this node. `collectives --probe`: prints
+/// which back-ends this dlaunch has, and whether their libraries are here.
+[[nodiscard]] int collectives_command(const std::vector<std::string>& words);
+
+/// The process that measures this machine for `dlaunch check --local`: prints one line of JSON
+/// (measure/speed/local_speed.h).
+[[nodiscard]] int speed_command();
 
 }  // namespace dlaunch

@@ -1,8 +1,9 @@
 #include <memory>
 
 #include "cli/commands.h"
-#include "cli/job_options.h"
+#include "cli/load_job.h"
 #include "cli/print.h"
+#include "os/own_machine.h"
 
 namespace dlaunch {
 
@@ -34,7 +35,7 @@ Subcommand convert_command(const TrailingArguments& arguments) {
     add_job_options(options, convert->job);
   };
   return {"convert",
-          "Print a job file, also of another system, as a native one",
+          "Convert a job file of another system to a native one",
           kFooter,
           describe,
           [convert] { return convert->execute(); },

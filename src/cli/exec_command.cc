@@ -5,15 +5,15 @@
 
 #include <unistd.h>
 
-#include "agent/mpi/join_run.h"
 #include "cli/commands.h"
-#include "cli/job_file.h"
 #include "cli/print.h"
 #include "fabric/node_facts.h"
-#include "foreign/exec_plan.h"
+#include "node/mpi/join_run.h"
+#include "os/bounded_file.h"
 #include "os/own_machine.h"
 #include "os/ports.h"
 #include "os/spawn.h"
+#include "plan/exec_plan.h"
 #include "report/plan_json.h"
 #include "report/plan_text.h"
 
@@ -32,8 +32,9 @@ constexpr const char* kFooter =
     "  srun -n4 dlaunch exec --print                         the variables, with reasons\n"
     "\n"
     "Understands mpirun and mpiexec (Open MPI, MPICH, Intel MPI, MVAPICH), srun, pbsdsh,\n"
-    "jsrun and indexed jobs of Kubernetes. The command takes dlaunch's place: its exit\n"
-    "code is its own. 126/127: it cannot be executed/found; 75: the world does not add up.";
+    "jsrun and indexed jobs of Kubernetes. The command replaces dlaunch, so the exit code\n"
+    "is the command's. 126/127: it cannot be executed/found; 75: the launcher's variables\n"
+    "contradict each other.";
 
 constexpr std::size_t kMostFileBytes = std::size_t{8} * 1024 * 1024;
 constexpr std::uint32_t kMostPort = 65'535;
@@ -50,9 +51,9 @@ Result<Framework> framework_named(const std::string& name) {
   return fail(exit_code::kUsage, "--framework \"" + name + "\" is none of " + known);
 }
 
-foreign::PortRange local_ports() {
+launchers::PortRange local_ports() {
   const auto text = read_bounded_file("/proc/sys/net/ipv4/ip_local_port_range", "file", 64);
-  return foreign::read_port_range(text.value_or(""));
+  return launchers::read_port_range(text.value_or(""));
 }
 
 /// The port on which this process is about to listen, if any.
@@ -73,7 +74,7 @@ std::uint16_t own_port(const LaunchPlan& plan, std::uint32_t rank) {
   return 0;
 }
 
-/// A port that was computed may be somebody else's; the job would wait for a server that is none.
+/// A computed port may be taken by another process; the ranks would connect to the wrong server.
 Status check_port(const LaunchPlan& plan, std::uint32_t rank) {
   const std::uint16_t port = own_port(plan, rank);
   if (port == 0) return {};
@@ -99,20 +100,21 @@ struct ExecCommand {
 
   int execute() const {
     if (!join.empty()) return print_error(join_run(join, environment_from_block(environ)));
-    const auto plan = make();
+    const auto world = find_world();
+    if (!world) return print_error(world.error());
+    const auto plan = make_plan(*world);
     if (!plan) return print_error(plan.error());
-    const std::uint32_t rank = rank_;
+    const std::uint32_t rank = world->rank;
     if (print || json)
       return print_text(json ? plan_env_json(*plan, Rank(rank))
                              : plan_env_text(*plan, Cluster{}, Rank(rank)));
     if (const Status s = check_port(*plan, rank); !s) return print_error(s.error());
-    return become(foreign::rank_environment(*plan, rank, environment_from_block(environ)));
+    return become(rank, launchers::rank_environment(*plan, rank, environment_from_block(environ)));
   }
 
  private:
-  mutable std::uint32_t rank_ = 0;
-
-  Result<LaunchPlan> make() const {
+  /// This process among those of the launcher that started it.
+  Result<launchers::World> find_world() const {
     if (command.empty() && !print && !json)
       return fail(exit_code::kUsage,
                   "no command given; for example: mpirun -np 4 dlaunch exec -- "
@@ -122,10 +124,10 @@ struct ExecCommand {
     const auto chosen = framework_named(framework);
     if (!chosen) return tl::unexpected(chosen.error());
     if (torch_variables && !uses_mpi(*chosen))
-      return fail(exit_code::kUsage, "--torch-variables goes with --framework mpi and horovod; " +
+      return fail(exit_code::kUsage, "--torch-variables is for --framework mpi and horovod; " +
                                          std::string(name_of(*chosen)) +
                                          " has variables of its own");
-    foreign::WorldInput input;
+    launchers::WorldInput input;
     input.needs_master = !uses_mpi(*chosen) || torch_variables;
     input.environment = environment_from_block(environ);
     input.hostname = own_hostname();
@@ -136,35 +138,36 @@ struct ExecCommand {
     input.command = command;
     input.processes = processes;
     input.master_address = master_address;
-    auto world = foreign::foreign_world(input);
-    if (!world) return tl::unexpected(world.error());
-    rank_ = world->rank;
-    foreign::ExecInput exec;
-    exec.framework = *chosen;
+    return launchers::foreign_world(input);
+  }
+
+  Result<LaunchPlan> make_plan(const launchers::World& world) const {
+    launchers::ExecInput exec;
+    exec.framework = *framework_named(framework);
     exec.torch_variables = torch_variables;
-    exec.world = std::move(*world);
-    exec.environment = std::move(input.environment);
+    exec.world = world;
+    exec.environment = environment_from_block(environ);
     const std::vector<int> cpus = allowed_cpus(0);
     exec.facts.cores = fabric::read_cores("", cpus);
-    // Whoever started us may use more than we: so the rest is for others.
+    // Our parent may use more CPUs: then ours were assigned to this rank.
     exec.cores_are_own = cpus.size() < allowed_cpus(::getppid()).size();
     exec.master_port = static_cast<std::uint16_t>(master_port.value_or(0));
     exec.local_ports = local_ports();
-    return foreign::exec_plan(exec);
+    return launchers::exec_plan(exec);
   }
 
-  [[nodiscard]] int become(const Environment& environment) const {
+  [[nodiscard]] int become(std::uint32_t rank, const Environment& environment) const {
     std::vector<std::string> block;
     block.reserve(environment.size());
     for (const auto& [name, value] : environment) block.push_back(name + '=' + value);
-    // execve(2) changes none of them, whatever its type says.
-    const std::vector<const char*> envp = pointers_to(block);
-    const std::vector<const char*> argv = pointers_to(command);
+    // execve(2) changes none of the strings, in spite of its signature.
+    const std::vector<const char*> envp = argv_pointers(block);
+    const std::vector<const char*> argv = argv_pointers(command);
     ::execvpe(argv.front(), const_cast<char* const*>(argv.data()),
               const_cast<char* const*>(envp.data()));
     const int error = errno;
     return print_error({error == ENOENT ? exit_code::kNotFound : exit_code::kCannotExecute,
-                        "rank " + std::to_string(rank_) + ": cannot execute \"" + command.front() +
+                        "rank " + std::to_string(rank) + ": cannot execute \"" + command.front() +
                             "\": " + errno_text(error)});
   }
 };
@@ -182,15 +185,15 @@ Subcommand exec_command(const TrailingArguments& arguments) {
     options.flag("--torch-variables", exec->torch_variables,
                  "With mpi, horovod: RANK, WORLD_SIZE, MASTER_ADDR, ...\ntoo");
     options.value("--master-addr,--master_addr", exec->master_address,
-                  "Host of rank 0, where no scheduler names it", "HOST");
+                  "Host of rank 0, where the scheduler does not name it", "HOST");
     options.number("--master-port,--master_port", exec->master_port,
-                   "Default: computed from the job's id", "PORT");
+                   "Port of rank 0 (default: computed from the job's id)", "PORT");
     options.number("-n,--processes,--np", exec->processes,
-                   "Number of processes, where the launcher does\nnot tell it (Kubernetes)", "N");
+                   "Number of processes, where the launcher does\nnot give it (Kubernetes)", "N");
     options.value("--join", exec->join,
                   "Internal: in front of each rank where dlaunch run\nstarts mpirun", "FOLDER");
     options.flag("--print", exec->print,
-                 "Print the variables, with the reason of each, and\nstart nothing");
+                 "Print the variables, with the reason of each;\nstart nothing");
     options.flag("--json", exec->json, "Likewise as JSON");
   };
   return {"exec",

@@ -1,9 +1,11 @@
 #include <memory>
 
 #include "cli/commands.h"
-#include "cli/export_mpirun.h"
+#include "cli/load_job.h"
 #include "cli/print.h"
-#include "cli/slurm_job.h"
+#include "cli/slurm_options.h"
+#include "launch/mpi/mpirun_script.h"
+#include "os/own_machine.h"
 
 namespace dlaunch {
 
@@ -19,21 +21,32 @@ struct ExportCommand {
   std::string format;
   std::string mpirun = "mpirun";
   JobOptions job;
-  SlurmOptions slurm;
+  SlurmRequest slurm;
 
   int execute() const {
     if (format == "mpirun") {
-      const auto script = make_mpirun_script(job, mpirun);
+      const auto script = make_script_for_mpirun();
       return script ? print_text(*script) : print_error(script.error());
     }
     if (format == "slurm") {
       const auto script = make_slurm_script(job, slurm);
       return script ? print_text(script->text) : print_error(script.error());
     }
-    return print_error({exit_code::kUsage, (format.empty() ? std::string("what is to be exported?")
-                                                           : '"' + format + "\" is no format") +
+    return print_error({exit_code::kUsage, (format.empty() ? std::string("no format given")
+                                                           : "unknown format \"" + format + '"') +
                                                "\n         try: dlaunch export mpirun job.yaml, or "
                                                "dlaunch export slurm job.yaml"});
+  }
+
+ private:
+  [[nodiscard]] Result<std::string> make_script_for_mpirun() const {
+    const auto folder = current_folder();
+    if (!folder) return tl::unexpected(folder.error());
+    auto loaded = load_job(job, *folder);
+    if (!loaded) return tl::unexpected(loaded.error());
+    if (const Status hosts = resolve_job_hosts(job, true, *loaded); !hosts)
+      return tl::unexpected(hosts.error());
+    return make_mpirun_script(loaded->spec, *folder, mpirun);
   }
 };
 
@@ -51,8 +64,8 @@ Subcommand export_command(const TrailingArguments& arguments) {
                   "PROGRAM");
     add_slurm_options(options, exported->slurm);
   };
-  return {"export", "Print a job as another launcher takes it", kFooter,
-          describe, [exported] { return exported->execute(); }, true};
+  return {"export", "Print a job as a script for another launcher", kFooter,
+          describe, [exported] { return exported->execute(); },     true};
 }
 
 }  // namespace dlaunch

@@ -4,11 +4,10 @@
 #include <sys/stat.h>
 
 #include "cli/commands.h"
-#include "cli/gpu_health.h"
-#include "cli/machine_facts.h"
 #include "cli/print.h"
 #include "fabric/azure_sizes.h"
-#include "report/machine_info.h"
+#include "measure/info/inspect_machine.h"
+#include "measure/info/machine_info.h"
 #include "text/json_text.h"
 #include "text/wrap.h"
 
@@ -21,9 +20,9 @@ constexpr const char* kFooter =
     "  dlaunch info                               GPUs, InfiniBand, RoCE and network of this "
     "machine\n"
     "  dlaunch info --json                        the same for tools\n"
-    "  dlaunch info --azure-size Standard_NC24r   what the name of a size says\n"
-    "  dlaunch info --root /tmp/copy              of a machine whose /sys, /proc and /dev were "
-    "copied";
+    "  dlaunch info --azure-size Standard_NC24r   what that name says about InfiniBand\n"
+    "  dlaunch info --root /tmp/copy              a machine whose /sys, /proc and /dev were "
+    "copied there";
 
 // nvidia-smi hangs when a GPU has fallen off the bus.
 constexpr std::chrono::seconds kHealthLimit{40};
@@ -41,7 +40,7 @@ struct InfoCommand {
       while (info.root.size() > 1 && info.root.ends_with('/')) info.root.pop_back();
       struct stat folder {};
       if (::stat(info.root.c_str(), &folder) != 0 || !S_ISDIR(folder.st_mode)) {
-        return print_error(Error{exit_code::kUsage, "--root: there is no folder \"" + *root + '"'});
+        return print_error(Error{exit_code::kUsage, "--root: no such folder: " + *root});
       }
       if (info.root == "/") info.root.clear();
     }
@@ -49,7 +48,7 @@ struct InfoCommand {
     if (info.root.empty()) {
       add_gpu_health(info, kHealthLimit);
     } else {
-      info.no_health = "a folder cannot be asked";
+      info.no_health = "--root reads files only";
       info.no_faults = info.no_health;
     }
     return print_text(json ? info_json(info) : info_text(info));
@@ -78,9 +77,9 @@ Subcommand info_command() {
   auto info = std::make_shared<InfoCommand>();
   const auto describe = [info](CommandOptions options) {
     options.flag("--json", info->json, "As JSON");
-    options.value("--root", info->root, "The folder that stands for the machine's /", "DIR");
+    options.value("--root", info->root, "A folder to read instead of /", "DIR");
     options.value("--azure-size", info->azure_size,
-                  "Only what this name of an Azure VM size says about\nInfiniBand", "NAME");
+                  "Show only what this name of an Azure VM size says\nabout InfiniBand", "NAME");
     options.exclude("--azure-size", "--root");
   };
   return {"info", "Show what this machine has: GPUs, InfiniBand, RoCE, network", kFooter, describe,

@@ -1,4 +1,4 @@
-// The options that name a job, shared by `run` and `plan`, and how they become a JobInput.
+// The options that name a job, shared by the commands that take one.
 #pragma once
 
 #include <optional>
@@ -7,10 +7,6 @@
 #include <vector>
 
 #include "cli/command_line.h"
-#include "model/job_spec.h"
-#include "model/result.h"
-#include "report/job_record.h"
-#include "spec/slurm_state.h"
 
 namespace dlaunch {
 
@@ -25,11 +21,11 @@ struct JobOptions {
   std::vector<std::string> env;         // NAME=VALUE
   std::optional<std::string> hosts;     // a host list, or auto
   std::optional<std::string> hostfile;  // relative to the current folder
-  std::optional<std::string> include;   // of the hosts, only these
-  std::optional<std::string> exclude;   // of the hosts, all but these
-  std::optional<std::string> ssh;       // the program that takes ssh's place
+  std::optional<std::string> include;   // only these of the hosts
+  std::optional<std::string> exclude;   // all but these of the hosts
+  std::optional<std::string> ssh;       // a program to use instead of ssh
   std::vector<std::string> sets;        // KEY=VALUE
-  // For job files of other systems (spec/foreign_input.h):
+  // For job files of other systems (jobfile/foreign_input.h):
   std::vector<std::string> inputs;   // NAME=VALUE
   std::vector<std::string> outputs;  // NAME=DIR
   std::string step;
@@ -39,38 +35,20 @@ struct JobOptions {
   std::vector<std::string> arguments;  // after "--"
 };
 
-/// Adds those of hosts and of numbers of processes, and --set.
-void add_place_options(CommandOptions command, JobOptions& options);
+/// Adds the options of hosts and of numbers of processes, and --set.
+void add_host_options(CommandOptions command, JobOptions& options);
 
-/// Adds all options to a command; `arguments` come from split_arguments.
+/// Adds all of them.
 void add_job_options(CommandOptions command, JobOptions& options);
-
-struct LoadedJob {
-  JobSpec spec;
-  JobRecord record;                  // for the run folder
-  std::string file;                  // as typed; empty: given on the command line
-  std::vector<std::string> ignored;  // keys of the file that were left out
-  std::vector<std::string> notes;    // about a job file of another system; one sentence each
-  std::string azure_size;            // that such a file names; empty: none
-  /// By resolve_job_hosts(): when the time of our Slurm job ends; nullopt: not known.
-  std::optional<SlurmTime> slurm_end = {};
-};
-
-/// Finds and reads the job, without the `ignored` keys of its file. Errors: exit_code::kUsage for
-/// options that are wrong or contradict, kJobFile for the rest.
-[[nodiscard]] Result<LoadedJob> load_job(const JobOptions& options,
-                                         const std::string& current_folder,
-                                         const std::vector<std::string>& ignored = {});
-
-/// The job as a native job file (spec/job_reader.h). Errors: as above.
-[[nodiscard]] Result<std::string> convert_job(const JobOptions& options,
-                                              const std::string& current_folder);
 
 /// The options, the job file and "--" with the arguments: what `dlaunch run` needs for the same
 /// job.
 [[nodiscard]] std::vector<std::string> words_of(const JobOptions& options);
 
-/// Whether --set has given the key, or a section around it.
+/// Whether --set gives the key, or a section that contains it.
 [[nodiscard]] bool is_set(const JobOptions& options, std::string_view key);
+
+/// Whether the options give a number of processes.
+[[nodiscard]] bool sets_processes(const JobOptions& options);
 
 }  // namespace dlaunch

@@ -3,11 +3,11 @@
 #include <numeric>
 
 #include "cli/commands.h"
-#include "cli/log_view.h"
 #include "cli/print.h"
-#include "cli/run_places.h"
+#include "launch/console/log_view.h"
+#include "model/rank_list.h"
 #include "os/folder_watch.h"
-#include "report/rank_selection.h"
+#include "runs/run_index.h"
 
 namespace dlaunch {
 
@@ -22,8 +22,8 @@ constexpr const char* kFooter =
     "  dlaunch logs k3f --rank 5 --err   stderr of rank 5, byte for byte\n"
     "  dlaunch logs --tail 20            the last 20 lines of each rank\n"
     "\n"
-    "stdout of the ranks goes to stdout, stderr to stderr. Of several ranks every\n"
-    "line says whose it is.";
+    "stdout of the ranks goes to stdout, stderr to stderr. With several ranks, each\n"
+    "line begins with its rank.";
 
 struct LogsCommand {
   std::string word;
@@ -36,7 +36,7 @@ struct LogsCommand {
   bool only_err = false;
 
   int execute() const {
-    const auto places = run_places("");
+    const auto places = run_folders("");
     if (!places) return print_error(places.error());
     auto run = find_run(*places, word);
     if (!run) return print_error(run.error());
@@ -52,7 +52,8 @@ struct LogsCommand {
     auto selection = select(*run, labels.size());
     if (!selection) return print_error(selection.error());
     LogView view(*run, std::move(*selection), std::move(labels));
-    return follow ? view.follow() : view.show();
+    const Status shown = follow ? view.follow() : view.show();
+    return shown ? exit_code::kOk : print_error(shown.error());
   }
 
   [[nodiscard]] Result<LogSelection> select(const RunView& run, std::size_t count) const {
@@ -94,7 +95,7 @@ struct LogsCommand {
     return {};
   }
 
-  /// A run that has just begun; connecting has a limit of its own (timeouts.connect).
+  /// For a run that has just begun; connecting has its own limit (timeouts.connect).
   static void wait_for_plan(RunView& run) {
     FolderWatch watch;
     watch.add(run.path);

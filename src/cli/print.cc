@@ -1,16 +1,15 @@
 #include "cli/print.h"
 
 #include <cerrno>
-#include <climits>
 #include <cstdio>
 #include <cstdlib>
-
 #include <limits>
 
 #include <unistd.h>
 
+#include "os/own_machine.h"
 #include "report/github.h"
-#include "report/plain_text.h"
+#include "text/plain_text.h"
 
 namespace dlaunch {
 
@@ -24,11 +23,11 @@ std::string value_of(const char* variable) {
 }  // namespace
 
 int print_error(const Error& error) {
-  const bool has_place = error.exit_code == exit_code::kJobFile &&
-                         error.message.find(": error: ") != std::string::npos;
-  // The text may come from a node or from a file.
+  const bool has_position = error.exit_code == exit_code::kJobFile &&
+                            error.message.find(": error: ") != std::string::npos;
+  // The text may quote a node or a file.
   std::fprintf(stderr, "%s%s",
-               has_place ? "" : "dlaunch: ", plain_text(error.message + '\n').c_str());
+               has_position ? "" : "dlaunch: ", plain_text(error.message + '\n').c_str());
   if (error.exit_code == exit_code::kJobFile && value_of("GITHUB_ACTIONS") == "true") {
     std::fputs(github_job_file_annotations(plain_text(error.message), value_of("GITHUB_WORKSPACE"),
                                            current_folder().value_or(""))
@@ -39,7 +38,7 @@ int print_error(const Error& error) {
 }
 
 int print_text(const std::string& text) {
-  // A terminal must not obey what nodes say; a file gets every byte.
+  // Text from nodes must not control the terminal; a file gets every byte.
   constexpr std::size_t kAll = std::numeric_limits<std::size_t>::max();
   const std::string shown = ::isatty(STDOUT_FILENO) == 1 ? plain_text(text, kAll, kAll) : text;
   const bool newline = !shown.empty() && shown.back() != '\n';
@@ -47,14 +46,6 @@ int print_text(const std::string& text) {
                   (!newline || std::fputc('\n', stdout) != EOF) && std::fflush(stdout) == 0;
   if (ok || errno == EPIPE) return exit_code::kOk;
   return print_error(Error{exit_code::kInternal, "cannot write to stdout: " + errno_text(errno)});
-}
-
-Result<std::string> current_folder() {
-  char path[PATH_MAX];
-  if (::getcwd(path, sizeof path) == nullptr) {
-    return fail_errno(exit_code::kUsage, "the folder that dlaunch was started in", errno);
-  }
-  return std::string(path);
 }
 
 }  // namespace dlaunch

@@ -1,4 +1,4 @@
-// What commands print, and the folder they were started in.
+// What commands print.
 #pragma once
 
 #include <string>
@@ -7,15 +7,11 @@
 
 namespace dlaunch {
 
-/// To stderr, "dlaunch: " in front unless the message begins with its own place (job.yaml:7:3:).
-/// In GitHub Actions the errors of a job file are annotations of its lines as well.
-/// Returns the error's exit code.
+/// To stderr, after "dlaunch: " unless the message begins with a file position (job.yaml:7:3:). In
+/// GitHub Actions also as an annotation of that line. Returns the error's exit code.
 int print_error(const Error& error);
 
-/// To stdout, with a newline at the end; returns kOk, or kInternal if it could not be written.
+/// To stdout, with a newline at the end. Returns kOk, or kInternal where it cannot be written.
 int print_text(const std::string& text);
-
-/// Absolute; an error if it has been removed.
-[[nodiscard]] Result<std::string> current_folder();
 
 }  // namespace dlaunch

@@ -1,19 +1,20 @@
 #include <cstdio>
+#include <cstdlib>
 #include <memory>
 
 #include <unistd.h>
 
 #include "cli/commands.h"
-#include "cli/hosts.h"
-#include "cli/job_options.h"
-#include "cli/preflight.h"
+#include "cli/load_job.h"
 #include "cli/print.h"
-#include "cli/run_options.h"
-#include "cli/show_plan.h"
-#include "cli/smoke_test.h"
+#include "fabric/node_facts.h"
 #include "launch/engine/engine_main.h"
 #include "launch/front/front.h"
+#include "launch/session/plan_preview.h"
+#include "measure/check/preflight.h"
+#include "os/own_machine.h"
 #include "plan/smoke.h"
+#include "report/plan_text.h"
 
 namespace dlaunch {
 
@@ -24,14 +25,35 @@ constexpr const char* kFooter =
     "  dlaunch run job.yaml                                a job file\n"
     "  dlaunch run -n 4 -- python train.py --epochs 3      a command, 4 processes\n"
     "  dlaunch run job.yaml --set timeouts.run=2h -- --lr 0.1\n"
-    "  dlaunch run --smoke job.yaml                     does it work at all? for CI\n"
+    "  dlaunch run --smoke job.yaml                        does it work at all? for CI\n"
     "  dlaunch run --detach job.yaml; dlaunch logs -f      in the background\n"
     "\n"
-    "Arguments after -- are appended to the command of the job file, or are it.\n"
+    "Arguments after -- are appended to the command of the job file; without a job\n"
+    "file they are the command.\n"
     "Output of every rank is in runs/ID/attempt-0/rank-N.out and .err.\n"
     "Exit code: 0; the code of the rank that failed first (128+n for signal n);\n"
     "64 usage, 65 job file, 69 node lost, 124 time limit, 126/127 command cannot be\n"
     "executed/found, 130 Ctrl-C, 143 SIGTERM.";
+
+/// Replaces the job by its smoke test; returns the line that says what differs.
+std::string make_smoke_test(const JobOptions& options, LoadedJob& job) {
+  NodeFacts facts;
+  facts.gpus = fabric::read_gpus("");
+  if (const char* visible = std::getenv("CUDA_VISIBLE_DEVICES"))
+    facts.cuda_visible_devices = visible;
+  SmokeInput input;
+  input.gpus = count_usable_gpus(job.spec, facts);
+  input.count_given = sets_processes(options);
+  input.run_limit_given = is_set(options, "timeouts.run");
+  input.stop_given = is_set(options, "timeouts.stop");
+  input.prefix_given = is_set(options, "logs.prefix");
+  input.ignored = job.ignored;
+  SmokeJob smoke = make_smoke_job(std::move(job.spec), input);
+  job.spec = std::move(smoke.spec);
+  job.record.note = "dlaunch run --smoke: " + smoke.line;
+  job.record.again += " --smoke";
+  return smoke.line;
+}
 
 struct RunCommand {
   JobOptions job;
@@ -55,7 +77,7 @@ struct RunCommand {
     if (!loaded) return print_error(loaded.error());
     if (smoke) {
       std::string line = make_smoke_test(job, *loaded);
-      // What was left out is the longer half.
+      // The list of ignored keys is the longer half.
       if (const auto at = line.find("; not read: "); at != std::string::npos)
         line.replace(at, 2, ";\n         ");
       if (!quiet) std::fprintf(stderr, "dlaunch: %s\n", line.c_str());
@@ -66,7 +88,9 @@ struct RunCommand {
       return print_error(hosts.error());
     if (dry_run) {
       settle_without_check(loaded->spec);
-      return show_plan(loaded->spec, *folder, {});
+      const auto preview = preview_plan(loaded->spec, *folder, false);
+      return preview ? print_text(plan_text(preview->plan, preview->cluster))
+                     : print_error(preview.error());
     }
     const bool types = !detach && ::isatty(STDIN_FILENO) == 1;
     const StdinFor stdin_for = loaded->spec.stdin_for;
@@ -74,8 +98,8 @@ struct RunCommand {
     const FrontOptions front{stdin_for == StdinFor::rank0 || may_type, detach, quiet};
     if (detach && front.forward_stdin) {
       return print_error({exit_code::kUsage,
-                          "--detach: the job wants stdin (stdin: rank0), but there is no terminal "
-                          "then\n         try: --set stdin=none"});
+                          "--detach leaves the job without a terminal, and it reads stdin "
+                          "(stdin: rank0)\n         try: --set stdin=none"});
     }
     auto checked = run_preflight(loaded->spec, {no_preflight || smoke, quiet, *folder, verbosity});
     if (!checked) return print_error(checked.error());
@@ -86,7 +110,10 @@ struct RunCommand {
     options.plain = smoke;
     options.detach = detach;
     options.stdin_is_terminal = types;
-    return run_front([&](UniqueFd link) { return engine_main(options, std::move(link)); }, front);
+    const int code =
+        run_front([&](UniqueFd link) { return engine_main(options, std::move(link)); }, front);
+    std::fflush(nullptr);
+    ::_exit(code);  // the shell waits for our end, and nothing here needs a destructor
   }
 };
 
@@ -104,7 +131,7 @@ Subcommand run_command(const TrailingArguments& arguments) {
                  "most 10 min,\nno restarts");
     options.flag("-d,--detach", run->detach,
                  "Once all ranks have started, print the id of\nthe run and return; it goes on");
-    options.flag("--no-preflight", run->no_preflight, "Leave the job's preflight out");
+    options.flag("--no-preflight", run->no_preflight, "Skip the job's preflight");
     options.flag("-q,--quiet", run->quiet, "Only the ranks' output, and failures");
     options.count("-v,--verbose", run->verbosity,
                   "What dlaunch does and how long it takes; -vv: more");

@@ -3,15 +3,13 @@
 #include <ctime>
 #include <limits>
 #include <memory>
-#include <set>
 
 #include "cli/commands.h"
 #include "cli/print.h"
-#include "cli/run_places.h"
-#include "cli/slurm_job.h"
+#include "launch/slurm/slurm_queue.h"
 #include "os/clock.h"
-#include "report/plain_text.h"
 #include "report/runs_table.h"
+#include "text/plain_text.h"
 
 namespace dlaunch {
 
@@ -41,45 +39,13 @@ DateParts local_parts(WallTime time) {
           0};
 }
 
-bool is_about(const RunView& run) {
-  return run.witness.record && !run.witness.record->slurm_job.empty() && !run.witness.ending;
-}
-
-/// Of jobs that ended too long ago for the queue.
-void look_into_account(const std::vector<QueuedJob>& queue, FoundRuns& found) {
-  std::set<std::string> forgotten;
-  for (const RunView& run : found.runs) {
-    if (is_about(run)) forgotten.insert(run.witness.record->slurm_job);
-  }
-  for (const QueuedJob& job : queue) forgotten.erase(job.id);
-  if (forgotten.empty()) return;
-  const auto states = ask_account(forgotten);
-  for (RunView& run : found.runs) {
-    if (!is_about(run)) continue;
-    const auto state = states.find(run.witness.record->slurm_job);
-    if (state != states.end()) run.slurm_state = state->second;
-  }
-}
-
-/// Fills in what Slurm says of the runs that have not ended; returns a line for each job that was
-/// submitted in this folder and has not begun. Where nobody has heard of Slurm it is not asked.
-std::string look_into_queue(const RunPlaces& places, FoundRuns& found) {
-  const bool asked_for = std::any_of(found.runs.begin(), found.runs.end(), is_about);
-  if (!asked_for && !is_slurm_here()) return "";
-  const auto queue = ask_queue();
-  if (!queue) return "";
-  look_into_account(*queue, found);
-  std::string waiting;
-  for (const QueuedJob& job : *queue) {
-    for (RunView& run : found.runs) {
-      if (is_about(run) && run.witness.record->slurm_job == job.id) run.slurm_state = job.state;
-    }
-    if (job.state != "PENDING" || job.comment != kSlurmComment || job.folder != places.folder)
-      continue;
-    waiting += "waiting in Slurm: job " + job.id + ", " + plain_line(job.name) + " (" +
-               plain_line(job.reason) + ")\n";
-  }
-  return waiting;
+/// To stderr, at most a few.
+void print_notes(const std::vector<std::string>& notes) {
+  constexpr std::size_t kShown = 3;
+  for (std::size_t i = 0; i < std::min(notes.size(), kShown); ++i)
+    std::fprintf(stderr, "dlaunch: note: skipped %s\n", notes[i].c_str());
+  if (notes.size() > kShown)
+    std::fprintf(stderr, "dlaunch: note: and %zu more\n", notes.size() - kShown);
 }
 
 struct RunsCommand {
@@ -89,11 +55,14 @@ struct RunsCommand {
   bool json = false;
 
   int execute() const {
-    const auto places = run_places(folder);
+    const auto places = run_folders(folder);
     if (!places) return print_error(places.error());
     const std::size_t limit = all ? std::numeric_limits<std::size_t>::max() : most.value_or(kUsual);
     FoundRuns found = list_runs(*places, limit);
-    const std::string waiting = look_into_queue(*places, found);
+    std::string waiting;
+    for (const QueuedJob& job : ask_slurm(*places, found.runs))
+      waiting += "waiting in Slurm: job " + job.id + ", " + plain_line(job.name) + " (" +
+                 plain_line(job.reason) + ")\n";
     if (found.runs.empty() && found.unreadable) return print_error(*found.unreadable);
     print_notes(found.notes);
     if (found.unreadable)
@@ -108,7 +77,7 @@ struct RunsCommand {
     for (const RunView& run : found.runs) {
       if (run.state != RunState::lost) continue;
       text += "lost: its launcher was killed";
-      // What ranks on other nodes printed may not have come home.
+      // Output of ranks on other nodes may still be there.
       text += run.left.empty() ? "\n" : "; where its output is: dlaunch logs " + run.id + '\n';
       break;
     }
@@ -131,7 +100,7 @@ Subcommand runs_command() {
     options.flag("--json", runs->json, "As JSON");
     options.exclude("--all", "-n");
   };
-  return {"runs", "List runs and what has become of them", kFooter, describe,
+  return {"runs", "List runs and their states", kFooter, describe,
           [runs] { return runs->execute(); }};
 }
 

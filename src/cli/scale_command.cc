@@ -1,25 +1,16 @@
-#include <algorithm>
-#include <cerrno>
 #include <cstdio>
 #include <memory>
 #include <optional>
 
-#include <sys/mman.h>
-#include <unistd.h>
-
-#include "cli/child_run.h"
 #include "cli/commands.h"
-#include "cli/hosts.h"
-#include "cli/job_options.h"
-#include "cli/plot_file.h"
-#include "cli/preflight.h"
+#include "cli/load_job.h"
 #include "cli/print.h"
-#include "cli/run_options.h"
-#include "fabric/node_facts.h"
+#include "measure/check/preflight.h"
+#include "measure/run/plot_file.h"
+#include "measure/scale/scale_run.h"
 #include "os/own_machine.h"
-#include "report/plain_text.h"
-#include "report/scale_plot.h"
-#include "report/scaling.h"
+#include "text/plain_text.h"
+#include "text/strings.h"
 
 namespace dlaunch {
 
@@ -32,20 +23,11 @@ constexpr const char* kFooter =
     "  dlaunch scale job.yaml --counts 1,3,6 --repeats 3\n"
     "  dlaunch scale job.yaml --json -- --max-steps 200\n"
     "\n"
-    "The throughput is what the job prints, found by its key metrics:\n"
+    "The throughput is a number that the job prints, found by its key metrics:\n"
     "  metrics: {throughput: 'images/sec: ([0-9.]+)'}\n"
-    "and else comes from the time that the ranks ran. Every run is an ordinary one:\n"
-    "dlaunch runs lists it. A size that fails is a row that says so; the others go\n"
-    "on, and the exit code is that of the first failure.";
-
-std::string content_of(int fd) {
-  std::string text;
-  char buffer[16384];
-  ssize_t got = 0;
-  while ((got = ::pread(fd, buffer, sizeof buffer, static_cast<off_t>(text.size()))) > 0)
-    text.append(buffer, static_cast<std::size_t>(got));
-  return text;
-}
+    "Without metrics it is derived from how long the ranks ran. Every run is an\n"
+    "ordinary one, which dlaunch runs lists. A size that fails is a row that says so;\n"
+    "the others still run, and the exit code is that of the first failure.";
 
 struct ScaleCommand {
   JobOptions job;
@@ -68,7 +50,7 @@ struct ScaleCommand {
       return print_error(ok.error());
     int exit_code = exit_code::kOk;
     const std::uint32_t rounds = repeats.value_or(1);
-    // In rounds over all sizes: what changes on the machines meanwhile reaches all of them.
+    // Each round runs all sizes, so that a change of the machines' speed affects all of them.
     for (std::uint32_t round = 0; round < rounds; ++round) {
       for (ScaleRow& row : table->rows) {
         const auto run = run_once(row.count, *table, *folder);
@@ -80,7 +62,7 @@ struct ScaleCommand {
       }
     }
     int printed = print_text(json ? scale_json(*table) : scale_text(*table));
-    // Last: the table is not to be lost with the picture.
+    // Last, so that a plot that cannot be written does not lose the table.
     if (const Status drawn = plot.empty() ? Status() : write_plot_file(plot, plot_of(*table));
         !drawn)
       printed = print_error(drawn.error());
@@ -88,12 +70,6 @@ struct ScaleCommand {
   }
 
  private:
-  struct OneRun {
-    int exit_code = 0;
-    bool told_to_stop = false;
-    ScaleRun figures;
-  };
-
   /// The job at that size.
   [[nodiscard]] JobOptions sized(std::uint32_t count, bool by_nodes) const {
     JobOptions options = job;
@@ -118,11 +94,13 @@ struct ScaleCommand {
     table.name = spec.name;
     table.by_nodes = by.empty() ? spec.hosts.hosts.size() > 1 : by == "nodes";
     if (const Status ok = check(spec, table.by_nodes); !ok) return tl::unexpected(ok.error());
-    const auto measure = make_measure(spec);
+    const auto chosen = read_over();
+    if (!chosen) return tl::unexpected(chosen.error());
+    const auto measure = choose_measure(spec, metric, *chosen, strong);
     if (!measure) return tl::unexpected(measure.error());
     table.measure = *measure;
     const auto sizes =
-        counts.empty() ? doubling_counts(most(spec, table.by_nodes)) : parse_counts(counts);
+        counts.empty() ? doubling_counts(largest_size(spec, table.by_nodes)) : parse_counts(counts);
     if (!sizes) return tl::unexpected(sizes.error());
     for (const std::uint32_t count : *sizes) table.rows.push_back({count, {}});
     return table;
@@ -130,94 +108,43 @@ struct ScaleCommand {
 
   [[nodiscard]] Status check(const JobSpec& spec, bool by_nodes) const {
     if (!by.empty() && by != "nodes" && by != "ranks")
-      return fail(exit_code::kUsage, "--by: \"" + by + "\" is neither nodes nor ranks");
+      return fail(exit_code::kUsage, "--by \"" + by + "\": expected nodes or ranks");
     if (repeats && *repeats == 0) return fail(exit_code::kUsage, "--repeats: at least 1");
     if (by_nodes && spec.processes)
       return fail(exit_code::kUsage,
-                  "the job has a number of processes in all (" +
+                  "the job sets the total number of processes (" +
                       as_typed(spec, "processes", std::to_string(*spec.processes)) +
-                      "), so more nodes are no more work\n         try: processes_per_node in its "
-                      "place, or --by ranks");
+                      "), so more nodes do not add work\n         try: processes_per_node instead, "
+                      "or --by ranks");
     if (!by_nodes && !spec.roles.empty())
       return fail(exit_code::kUsage,
-                  "the roles of the job say how many ranks there are, so it has "
-                  "one size only\n         try: --by nodes");
+                  "the roles of the job fix the number of ranks, so it has only one "
+                  "size\n         try: --by nodes");
     return {};
   }
 
-  [[nodiscard]] Result<ScaleMeasure> make_measure(const JobSpec& spec) const {
-    ScaleMeasure measure;
-    measure.strong = strong;
-    if (over == "rank0") {
-      measure.over = ScaleMeasure::Over::rank0;
-    } else if (over == "each") {
-      measure.over = ScaleMeasure::Over::each;
-    } else if (over != "sum") {
-      return fail(exit_code::kUsage, "--over: \"" + over + "\" is none of sum, rank0, each");
-    }
-    if (!metric.empty()) {
-      if (!spec.metrics.contains(metric))
-        return fail(exit_code::kUsage, "--metric: the job has no metrics." + metric);
-      measure.metric = metric;
-    } else if (spec.metrics.contains("throughput")) {
-      measure.metric = "throughput";
-    } else if (spec.metrics.size() == 1) {
-      measure.metric = spec.metrics.begin()->first;
-    } else if (!spec.metrics.empty()) {
-      return fail(exit_code::kUsage,
-                  "none of the job's metrics is called throughput: say which with --metric NAME");
-    }
-    return measure;
+  [[nodiscard]] Result<ScaleMeasure::Over> read_over() const {
+    if (over == "sum") return ScaleMeasure::Over::sum;
+    if (over == "rank0") return ScaleMeasure::Over::rank0;
+    if (over == "each") return ScaleMeasure::Over::each;
+    return fail(exit_code::kUsage, "--over \"" + over + "\": expected sum, rank0 or each");
   }
 
-  /// The largest size where --counts says none.
-  static std::uint32_t most(const JobSpec& spec, bool by_nodes) {
-    const auto hosts =
-        static_cast<std::uint32_t>(std::max<std::size_t>(spec.hosts.hosts.size(), 1));
-    if (by_nodes)
-      return spec.nodes ? std::min(static_cast<std::uint32_t>(spec.nodes->max), hosts) : hosts;
-    if (spec.processes) return static_cast<std::uint32_t>(*spec.processes);
-    const auto gpus = fabric::read_gpus("").size();
-    return static_cast<std::uint32_t>(
-        std::max<std::size_t>(gpus > 0 ? gpus : allowed_cpus(0).size(), 1));
-  }
-
-  [[nodiscard]] Result<OneRun> run_once(std::uint32_t count, const ScaleTable& table,
-                                        const std::string& folder) const {
-    OneRun run;
+  [[nodiscard]] Result<SizedRun> run_once(std::uint32_t count, const ScaleTable& table,
+                                          const std::string& folder) const {
     auto loaded = load(sized(count, table.by_nodes), folder, false);
     if (!loaded) {
-      run.exit_code = loaded.error().exit_code;
+      SizedRun run{loaded.error().exit_code, false, {}};
       run.figures.failure = loaded.error().message;
       return run;
     }
     settle_without_check(loaded->spec);
-    loaded->spec.stdin_for = StdinFor::none;
-    loaded->spec.logs.console = Logs::Console::none;
-    RunOptions options = run_options(std::move(*loaded), folder);
-    options.quiet = true;
-    const UniqueFd summary(::memfd_create("summary", MFD_CLOEXEC));
-    if (!summary) return fail_errno(exit_code::kInternal, "memfd_create", errno);
-    options.summary_copy = summary.get();
-    const auto child = run_in_child(options);
-    if (!child) return tl::unexpected(child.error());
-    run.exit_code = child->exit_code;
-    run.told_to_stop = child->told_to_stop;
-    const auto figures = parse_run_figures(content_of(summary.get()));
-    if (figures) {
-      run.figures = scale_run(*figures, table.measure);
-    } else {
-      run.figures.failure = "exit code " + std::to_string(run.exit_code) + ", see above";
-    }
-    if (run.exit_code == exit_code::kOk && !run.figures.throughput)
-      run.exit_code = exit_code::kJobFile;
-    return run;
+    return run_sized(run_options(std::move(*loaded), folder), table.measure);
   }
 
   void tell(std::uint32_t count, const ScaleRun& run, const ScaleTable& table) const {
     if (quiet) return;
-    std::string line = std::to_string(count) + (table.by_nodes ? " node" : " rank") +
-                       (count == 1 ? "" : "s") + ": ";
+    std::string line = counted(count, table.by_nodes ? "node" : "rank") + ": ";
     if (run.throughput) {
       char value[48];
       static_cast<void>(std::snprintf(value, sizeof value, "%.6g", *run.throughput));
@@ -238,8 +165,7 @@ Subcommand scale_command(const TrailingArguments& arguments) {
   const auto describe = [scale](CommandOptions options) {
     add_job_options(options, scale->job);
     options.value("--by", scale->by,
-                  "Grow the nodes (all hosts of the job by and by;\nthe default with several), or "
-                  "the ranks",
+                  "Grow the number of nodes (default with several\nhosts) or of ranks",
                   "nodes|ranks");
     options.value("--counts", scale->counts,
                   "Sizes (default: 1, 2, 4 ... up to all nodes, or\n-n, or the GPUs, or the CPUs "
@@ -250,16 +176,15 @@ Subcommand scale_command(const TrailingArguments& arguments) {
                   "Which of the job's metrics (default: throughput,\nor the only one)", "NAME");
     options.value(
         "--over", scale->over,
-        "What the ranks print: parts of the whole (sum,\nthe default), the whole (rank0), "
-        "or one rank's\n(each: times the ranks)",
+        "What a rank prints: its part of the throughput\n(sum, the default), the total (rank0), "
+        "or the\naverage of a rank (each: times the ranks)",
         "sum|rank0|each");
-    options.flag(
-        "--strong", scale->strong,
-        "Without a metric: the work of the whole job is\nthe same at every size (else that "
-        "of a rank is)");
-    options.value("--plot", scale->plot, "Draw it, too: an SVG file", "FILE");
+    options.flag("--strong", scale->strong,
+                 "Without a metric: the work of the whole job is\nthe same at every size (default: "
+                 "that of a rank)");
+    options.value("--plot", scale->plot, "Write a plot, too (SVG)", "FILE");
     options.flag("--json", scale->json, "As JSON");
-    options.flag("-q,--quiet", scale->quiet, "Only the table, and failures");
+    options.flag("-q,--quiet", scale->quiet, "Only the table and failures");
   };
   return {"scale",
           "Run a job at several sizes: how does it scale?",

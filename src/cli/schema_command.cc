@@ -1,6 +1,6 @@
 #include "cli/commands.h"
 #include "cli/print.h"
-#include "spec/json_schema.h"
+#include "jobfile/json_schema.h"
 
 namespace dlaunch {
 
@@ -16,7 +16,7 @@ constexpr const char* kFooter =
 
 Subcommand schema_command() {
   return {"schema", "Print the JSON Schema of the job file", kFooter, [](CommandOptions) {},
-          [] { return print_text(spec::json_schema()); }};
+          [] { return print_text(jobfile::json_schema()); }};
 }
 
 }  // namespace dlaunch

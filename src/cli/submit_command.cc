@@ -5,10 +5,10 @@
 
 #include "cli/commands.h"
 #include "cli/print.h"
-#include "cli/slurm_job.h"
+#include "cli/slurm_options.h"
 #include "launch/slurm/command_output.h"
 #include "launch/slurm/srun.h"
-#include "report/plain_text.h"
+#include "text/plain_text.h"
 
 namespace dlaunch {
 
@@ -26,7 +26,7 @@ constexpr const char* kFooter =
 
 struct SubmitCommand {
   JobOptions job;
-  SlurmOptions slurm;
+  SlurmRequest slurm;
 
   int execute() const {
     const auto script = make_slurm_script(job, slurm);
@@ -35,7 +35,7 @@ struct SubmitCommand {
     if (!answer) return print_error(answer.error());
     if (answer->wait_status != 0) {
       return print_error(
-          {exit_code::kNodeLost, "Slurm did not take the job: " + words_of_slurm(answer->errors)});
+          {exit_code::kNodeLost, "Slurm refused the job: " + words_of_slurm(answer->errors)});
     }
     // "17" or "17;cluster"
     const std::string id = answer->out.substr(0, answer->out.find_first_of(";\n"));
@@ -56,7 +56,7 @@ Subcommand submit_command(const TrailingArguments& arguments) {
     add_slurm_options(options, submit->slurm);
   };
   return {"submit",
-          "Give a job to Slurm (sbatch), which starts it later",
+          "Submit a job to Slurm (sbatch), which starts it later",
           kFooter,
           describe,
           [submit] { return submit->execute(); },

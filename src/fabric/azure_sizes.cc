@@ -3,6 +3,8 @@
 #include <algorithm>
 #include <optional>
 
+#include "text/strings.h"
+
 namespace dlaunch::fabric {
 
 namespace {
@@ -13,7 +15,7 @@ struct Known {
   const char* ports;
 };
 
-// The sizes with InfiniBand; the rest is told by the letters.
+// Sizes with InfiniBand; for others the letters of the name tell.
 constexpr Known kKnown[] = {
     {"A8", false, ""},
     {"A9", false, ""},
@@ -40,15 +42,7 @@ bool is_digit(char c) {
   return c >= '0' && c <= '9';
 }
 
-std::string lower_case(std::string_view text) {
-  std::string lower(text);
-  for (char& c : lower) {
-    if (c >= 'A' && c <= 'Z') c = static_cast<char>(c - 'A' + 'a');
-  }
-  return lower;
-}
-
-/// The letters after the number of vCPUs: "asr" of "nd96asr_v4"; of "hb120-16rs_v3" "rs". nullopt:
+/// The letters behind the number of vCPUs: "asr" of "nd96asr_v4", "rs" of "hb120-16rs_v3". nullopt:
 /// no letters of a family, or no number.
 std::optional<std::string> features_of(std::string_view name) {
   std::size_t at = 0;
@@ -73,16 +67,16 @@ constexpr const char* kEthernet =
 Result<AzureSize> azure_size(std::string_view name) {
   constexpr std::string_view kPrefix = "standard_";
   constexpr std::size_t kLongest = 64;
-  const std::string lower = lower_case(name);
-  std::string_view size = lower;
+  const std::string wanted = lower(name);
+  std::string_view size = wanted;
   if (size.starts_with(kPrefix)) size.remove_prefix(kPrefix.size());
   const auto features = name.size() > kLongest ? std::nullopt : features_of(size);
   if (!features) {
     return fail(exit_code::kUsage, "--azure-size: \"" + std::string(name.substr(0, kLongest)) +
-                                       "\" is no name of a size such as Standard_ND96asr_v4");
+                                       "\" is not the name of a size such as Standard_ND96asr_v4");
   }
   for (const Known& known : kKnown) {
-    if (lower_case(known.name) != size) continue;
+    if (lower(known.name) != size) continue;
     return AzureSize{"Standard_" + std::string(known.name), true, known.has_sriov,
                      known.has_sriov ? "InfiniBand with SR-IOV: " + std::string(known.ports) +
                                            ". One more mlx5 device may be there, which is Ethernet "

@@ -14,12 +14,12 @@ struct AzureSize {
   std::string name;  // "Standard_ND96asr_v4"
   bool has_rdma = false;
   bool has_sriov = false;  // without it libibverbs, NCCL and UCX see no device
-  std::string says;        // one or two sentences
+  std::string says;        // one or two sentences for the user
   bool operator==(const AzureSize&) const = default;
 };
 
-/// Takes "Standard_ND96asr_v4", "ND96asr_v4", in any case. A size that is not in the table is told
-/// by its letters. Errors: exit_code::kUsage for what is no such name.
+/// Accepts "Standard_ND96asr_v4" and "ND96asr_v4" in any case. For a size that is not in the table,
+/// the letters of its name tell. Errors: exit_code::kUsage, not the name of a size.
 [[nodiscard]] Result<AzureSize> azure_size(std::string_view name);
 
 }  // namespace dlaunch::fabric

@@ -1,14 +1,16 @@
 #include <algorithm>
+#include <charconv>
 #include <tuple>
 
 #include "fabric/node_facts.h"
 #include "fabric/tree.h"
+#include "text/strings.h"
 
 namespace dlaunch::fabric {
 
 namespace {
 
-/// One entry for each CPU number up to the largest that matters.
+/// Indexed by CPU number up to the largest allowed one.
 struct CpuTable {
   std::vector<char> usable;  // allowed, online, and in no core yet
   std::vector<int> numa;
@@ -61,7 +63,7 @@ void read_numa(const std::string& root, CpuTable& table) {
 /// Hardware threads that share the CPU's core, itself among them.
 std::vector<int> siblings(const Tree& cpu_folder, int cpu) {
   const std::string topology = "cpu" + std::to_string(cpu) + "/topology/";
-  // core_cpus_list is the name since Linux 5.3; the other one still exists, but is deprecated.
+  // core_cpus_list since Linux 5.3; the other name still exists, but is deprecated.
   std::optional<std::string> list = cpu_folder.read(topology + "core_cpus_list");
   if (!list) list = cpu_folder.read(topology + "thread_siblings_list");
   if (!list) return {cpu};
@@ -96,6 +98,74 @@ std::vector<CpuCore> read_cores(const std::string& root, const std::vector<int>&
     return std::tuple(a.numa, a.threads.front()) < std::tuple(b.numa, b.threads.front());
   });
   return cores;
+}
+
+namespace {
+
+constexpr int kMaxCpu = 65535;
+
+}  // namespace
+
+std::vector<int> parse_cpu_list(std::string_view text) {
+  text = trimmed(text);
+  std::vector<int> cpus;
+  while (!text.empty()) {
+    const std::size_t comma = text.find(',');
+    const std::string_view range = text.substr(0, comma);
+    const std::size_t dash = range.find('-');
+    const auto first = parse_number(range.substr(0, dash), kMaxCpu);
+    const auto last =
+        dash == std::string_view::npos ? first : parse_number(range.substr(dash + 1), kMaxCpu);
+    if (!first || !last || *last < *first) return {};
+    for (int cpu = *first; cpu <= *last; ++cpu) cpus.push_back(cpu);
+    if (comma == std::string_view::npos) break;
+    text.remove_prefix(comma + 1);
+    // A list this long repeats itself and is not the kernel's.
+    if (text.empty() || cpus.size() > static_cast<std::size_t>(kMaxCpu)) return {};
+  }
+  std::sort(cpus.begin(), cpus.end());
+  cpus.erase(std::unique(cpus.begin(), cpus.end()), cpus.end());
+  return cpus;
+}
+
+std::string format_cpu_list(const std::vector<int>& cpus) {
+  std::vector<int> sorted = cpus;
+  std::sort(sorted.begin(), sorted.end());
+  sorted.erase(std::unique(sorted.begin(), sorted.end()), sorted.end());
+  std::string text;
+  for (std::size_t i = 0; i < sorted.size();) {
+    std::size_t end = i + 1;
+    while (end < sorted.size() && sorted[end] == sorted[end - 1] + 1) ++end;
+    if (!text.empty()) text += ',';
+    text += std::to_string(sorted[i]);
+    if (end - i > 1) text += '-' + std::to_string(sorted[end - 1]);
+    i = end;
+  }
+  return text;
+}
+
+namespace {
+
+std::uint64_t read_meminfo(const std::string& root, std::string_view key_with_colon) {
+  const std::optional<std::string> text = Tree(root + "/proc").read("meminfo");
+  if (!text) return 0;
+  const std::size_t key = text->find(key_with_colon);
+  if (key == std::string::npos || (key != 0 && (*text)[key - 1] != '\n')) return 0;
+  const std::string_view value =
+      trimmed(std::string_view(*text).substr(key + key_with_colon.size(), 64));
+  std::uint64_t kibibytes = 0;  // proc(5) writes "kB" and means 1024
+  const auto [stop, error] = std::from_chars(value.data(), value.data() + value.size(), kibibytes);
+  return error == std::errc() ? kibibytes * 1024 : 0;
+}
+
+}  // namespace
+
+std::uint64_t read_memory_bytes(const std::string& root) {
+  return read_meminfo(root, "MemTotal:");
+}
+
+std::uint64_t read_available_memory_bytes(const std::string& root) {
+  return read_meminfo(root, "MemAvailable:");
 }
 
 }  // namespace dlaunch::fabric

@@ -4,6 +4,7 @@
 #include <charconv>
 
 #include "fabric/tree.h"
+#include "text/strings.h"
 
 namespace dlaunch::fabric {
 

@@ -6,14 +6,11 @@
 #include "fabric/rdma.h"
 #include "fabric/text.h"
 #include "fabric/tree.h"
+#include "text/strings.h"
 
 namespace dlaunch::fabric {
 
 namespace {
-
-std::string counted(std::size_t n, const std::string& one) {
-  return std::to_string(n) + ' ' + one + (n == 1 ? "" : "s");
-}
 
 /// Why there is no RDMA device, in one line.
 std::string why_no_rdma(const std::string& root, const PciInventory& pci) {
@@ -27,11 +24,11 @@ std::string why_no_rdma(const std::string& root, const PciInventory& pci) {
                         "see it");
   }
   if (has_class) return "the InfiniBand driver is loaded, but has no device";
-  if (!Tree(root + "/sys").exists()) return "/sys is not mounted here, so nothing can be told";
+  if (!Tree(root + "/sys").exists()) return "/sys is not mounted here, so nothing is known";
   return "no such device: /sys/class/infiniband is not there, and no such card on the PCI bus";
 }
 
-/// Likewise.
+/// Why there are no GPUs, in one line.
 std::string why_no_gpus(const std::string& root, const PciInventory& pci) {
   const std::size_t listed = Tree(root + "/proc/driver/nvidia/gpus").names().size();
   if (listed > 0) {

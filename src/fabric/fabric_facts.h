@@ -1,4 +1,4 @@
-// All that a node has for talking at speed, in one value.
+// Everything that a node has for fast communication, in one value.
 #pragma once
 
 #include <string>
@@ -10,25 +10,25 @@
 
 namespace dlaunch::fabric {
 
-/// What NCCL reads where NCCL_TOPO_FILE names nothing else (ncclTopoGetSystem in its
+/// What NCCL reads unless NCCL_TOPO_FILE names another file (ncclTopoGetSystem in its
 /// src/graph/topo.cc); nvidia-topologyd writes it in virtual machines.
 inline constexpr std::string_view kDefaultTopologyFile =
     "/var/run/nvidia-topologyd/virtualTopology.xml";
 
-/// `gpus`: of read_gpus() below the same root. `nccl_file`: the user's settings of NCCL
-/// (NCCL_CONF_FILE, else ~/.nccl.conf), as it is and not below the root; empty: none.
-/// Where there is a kDefaultTopologyFile, `nccl_settings` has it as NCCL_TOPO_FILE, unless one of
-/// these files names another. Never fails.
+/// `gpus`: from read_gpus() with the same root. `nccl_file`: the user's settings of NCCL
+/// (NCCL_CONF_FILE, else ~/.nccl.conf), a path outside of the root; may be empty. If there is a
+/// kDefaultTopologyFile, `nccl_settings` contains it as NCCL_TOPO_FILE, unless a settings file
+/// names another. Never fails.
 [[nodiscard]] FabricFacts read_fabric(const std::string& root, const std::vector<GpuFact>& gpus,
                                       const std::string& nccl_file);
 
 /// Where NCCL looks for the user's settings, from the values of NCCL_CONF_FILE and HOME
-/// (initEnvFunc in its src/misc/param.cc); empty: nowhere.
+/// (initEnvFunc in its src/misc/param.cc); empty if nowhere.
 [[nodiscard]] std::string user_nccl_file(const std::string& conf_file, const std::string& home);
 
 /// Lines NAME=VALUE as NCCL reads them (setEnvFile in its src/misc/param.cc): "#" only at the
-/// beginning of a line, no quotes, no spaces taken away. Adds what `settings` has not; names
-/// beginning with NCCL_ only.
+/// beginning of a line, no quotes, spaces kept. Adds names that begin with NCCL_ and are not in
+/// `settings` yet.
 void add_nccl_settings(const std::string& text, Environment& settings);
 
 }  // namespace dlaunch::fabric

@@ -4,6 +4,7 @@
 #include "fabric/pci.h"
 #include "fabric/text.h"
 #include "fabric/tree.h"
+#include "text/strings.h"
 
 namespace dlaunch::fabric {
 
@@ -29,14 +30,7 @@ struct ListedGpu {
   GpuFact fact;
 };
 
-std::string lower_case(std::string text) {
-  for (char& c : text) {
-    if (c >= 'A' && c <= 'Z') c = static_cast<char>(c - 'A' + 'a');
-  }
-  return text;
-}
-
-/// nullopt: not one that this process may use.
+/// nullopt: not a GPU that this process may use.
 std::optional<ListedGpu> read_gpu(const Tree& list, const Tree& devices, const PciTree& pci,
                                   const std::string& name) {
   const std::optional<PciAddress> address = parse_pci_address(name);
@@ -44,13 +38,13 @@ std::optional<ListedGpu> read_gpu(const Tree& list, const Tree& devices, const P
   if (!address || !information) return std::nullopt;
   const auto minor = parse_number(value_of(*information, "Device Minor"), 65535);
   if (!minor || !devices.usable("nvidia" + std::to_string(*minor))) return std::nullopt;
-  // An administrator took it out (NVreg_ExcludedGpus).
+  // Excluded by an administrator (NVreg_ExcludedGpus).
   if (value_of(*information, "GPU Excluded") == "Yes") return std::nullopt;
   ListedGpu gpu;
   gpu.address = *address;
-  gpu.fact.bus_id = lower_case(name);
+  gpu.fact.bus_id = lower(name);
   gpu.fact.model = plain_or_empty(value_of(*information, "Model"));
-  // Question marks stand in it until the driver has initialised the device once.
+  // It contains question marks until the driver has initialised the device once.
   const std::string_view uuid = value_of(*information, "GPU UUID");
   if (uuid.rfind("GPU-", 0) == 0 && uuid.find('?') == std::string_view::npos)
     gpu.fact.uuid = plain_or_empty(uuid, 64);
@@ -71,7 +65,7 @@ std::vector<GpuFact> read_gpus(const std::string& root) {
     if (std::optional<ListedGpu> gpu = read_gpu(list, devices, pci, name))
       gpus.push_back(*std::move(gpu));
   }
-  // By number: a domain may have more than four digits, and then its name sorts elsewhere.
+  // By number: a domain may have more than four digits, which changes the order of names.
   std::sort(gpus.begin(), gpus.end(),
             [](const ListedGpu& a, const ListedGpu& b) { return a.address < b.address; });
   std::vector<GpuFact> facts;

@@ -5,6 +5,7 @@
 
 #include "fabric/text.h"
 #include "fabric/tree.h"
+#include "text/strings.h"
 
 namespace dlaunch::fabric {
 
@@ -46,7 +47,7 @@ std::vector<std::string> of_installations(const Environment& environment) {
   return files;
 }
 
-/// Up to the next blank, which is taken away with those that follow.
+/// Removes the text up to the next blank, and the blanks; returns that text.
 std::string_view next_word(std::string_view& rest) {
   const std::size_t end = std::min(rest.find_first_of(" \t"), rest.size());
   const std::string_view word = rest.substr(0, end);

@@ -2,8 +2,14 @@
 
 #include <net/if.h>
 
+#include <ifaddrs.h>
+#include <netinet/in.h>
+#include <netpacket/packet.h>
 #include <algorithm>
 #include <array>
+#include <bit>
+#include <cstdio>
+#include <cstring>
 #include <string_view>
 
 #include "fabric/tree.h"
@@ -51,14 +57,14 @@ Kind kind_of(const Tree& net, const std::string& name) {
   if (std::find(kTunnels.begin(), kTunnels.end(), devtype) != kTunnels.end()) return Kind::tunnel;
   if (net.has(name + "/device")) return Kind::physical;
   if (type != kArphrdEther) return Kind::tunnel;  // sit0, ipip, gre, wg of older kernels
-  // The other end of a pair is known by its number, which is another one.
+  // A veth interface names the number of its peer.
   const auto number = net.read_number(name + "/ifindex");
   const auto link = net.read_number(name + "/iflink");
   if (devtype.empty() && number && link && *number != *link) return Kind::veth;
   return Kind::other;
 }
 
-/// Names of the interfaces that this one is made of.
+/// Names of the lower interfaces of this one.
 std::vector<std::string> lower_names(const Tree& net, const std::string& name,
                                      const std::string& root) {
   std::vector<std::string> names;
@@ -76,7 +82,7 @@ bool has_wire(Kind kind) {
 }
 
 std::uint32_t own_speed(const Tree& net, const std::string& name) {
-  // -1, EINVAL, or 4294967295 where the driver does not know.
+  // -1, EINVAL, or 4294967295 if the driver does not know.
   return static_cast<std::uint32_t>(net.read_number(name + "/speed").value_or(0));
 }
 
@@ -107,7 +113,7 @@ class Reader {
     return known == found_.end() ? nullptr : &*known;
   }
 
-  /// Whether /sys speaks of the interface that the kernel's table speaks of.
+  /// Whether /sys describes the same interface as the kernel's table.
   bool is_ours(const std::string& name) const {
     const auto row = std::find_if(rows_.begin(), rows_.end(), [&](const AddressRow& r) {
       return r.name == name && r.index != 0;
@@ -118,7 +124,7 @@ class Reader {
     return number == row->index && hardware.starts_with(row->hardware);
   }
 
-  /// Returns the speed, which that of an upper interface may follow from.
+  /// Returns the speed, from which that of an upper interface may follow.
   std::uint32_t add(const std::string& name, int depth = 0) {
     constexpr int kDeepest = 4;  // VLAN on a bridge on a bond on hardware
     if (const NetworkInterface* known = find(name)) return known->speed_mbit;
@@ -158,6 +164,77 @@ std::vector<std::string> read_rdma_devices(const std::string& root) {
 std::vector<NetworkInterface> read_interfaces(const std::string& root,
                                               const std::vector<AddressRow>& rows) {
   return Reader(root, rows).read();
+}
+
+namespace {
+
+IpAddress address_in(const sockaddr* from) {
+  IpAddress address;
+  if (from->sa_family == AF_INET6) {
+    sockaddr_in6 v6{};
+    std::memcpy(&v6, from, sizeof v6);
+    address.is_ipv6 = true;
+    std::memcpy(address.bytes.data(), &v6.sin6_addr, 16);
+  } else {
+    sockaddr_in v4{};
+    std::memcpy(&v4, from, sizeof v4);
+    std::memcpy(address.bytes.data(), &v4.sin_addr, 4);
+  }
+  return address;
+}
+
+int prefix_of(const sockaddr* mask) {
+  if (mask == nullptr) return 0;
+  int bits = 0;
+  for (const std::uint8_t byte : address_in(mask).bytes) bits += std::popcount(byte);
+  return bits;
+}
+
+std::string hardware_text(const sockaddr_ll& link) {
+  std::string text;
+  // InfiniBand has 20 bytes, of which this structure holds the first eight.
+  const auto length = std::min<std::size_t>(link.sll_halen, sizeof link.sll_addr);
+  for (std::size_t i = 0; i < length; ++i) {
+    std::array<char, 4> byte;
+    (void)std::snprintf(byte.data(), byte.size(), "%02x", link.sll_addr[i]);
+    text += (i == 0 ? "" : ":") + std::string(byte.data());
+  }
+  return text;
+}
+
+}  // namespace
+
+std::vector<AddressRow> read_address_rows() {
+  ifaddrs* first = nullptr;
+  std::vector<AddressRow> rows;
+  if (::getifaddrs(&first) != 0) return rows;
+  for (const ifaddrs* each = first; each != nullptr; each = each->ifa_next) {
+    AddressRow row;
+    row.name = each->ifa_name;
+    row.flags = each->ifa_flags;
+    const int family = each->ifa_addr == nullptr ? AF_UNSPEC : each->ifa_addr->sa_family;
+    if (family == AF_PACKET) {
+      sockaddr_ll link{};
+      std::memcpy(&link, each->ifa_addr, sizeof link);
+      row.index = link.sll_ifindex;
+      row.hardware = hardware_text(link);
+    } else if (family == AF_INET || family == AF_INET6) {
+      row.address =
+          InterfaceAddress{ip_text(address_in(each->ifa_addr)), prefix_of(each->ifa_netmask)};
+    } else {
+      continue;
+    }
+    rows.push_back(std::move(row));
+  }
+  ::freeifaddrs(first);
+  return rows;
+}
+
+std::string interface_of(const std::string& address, const std::vector<AddressRow>& rows) {
+  for (const AddressRow& row : rows) {
+    if (row.address && row.address->text == address) return row.name;
+  }
+  return {};
 }
 
 }  // namespace dlaunch::fabric

@@ -1,6 +1,6 @@
-// Network interfaces: their addresses from the kernel's table, the rest from /sys/class/net below a
-// root, so that a folder can stand for any machine. Nothing here fails: what cannot be read is
-// unknown. Thread-safety: free functions without state.
+// Network interfaces: addresses from the kernel's table, the rest from /sys/class/net below a root,
+// so that a folder can represent any machine. Nothing here fails: what cannot be read is unknown.
+// Thread-safety: free functions without state.
 #pragma once
 
 #include <optional>
@@ -24,10 +24,9 @@ struct AddressRow {
 /// Rows of this process's network namespace.
 [[nodiscard]] std::vector<AddressRow> read_address_rows();
 
-/// The interfaces that have an address, and those that they are made of, in the order of `rows`; at
-/// most 64. /sys may show the interfaces of another network namespace: what it says of an interface
-/// with another number or hardware address is not believed. Source: Linux,
-/// Documentation/ABI/testing/sysfs-class-net.
+/// The interfaces that have an address, and their lower interfaces, in the order of `rows`; at
+/// most 64. /sys may show interfaces of another network namespace, so entries with another number
+/// or hardware address are ignored. Source: Linux, Documentation/ABI/testing/sysfs-class-net.
 [[nodiscard]] std::vector<NetworkInterface> read_interfaces(const std::string& root,
                                                             const std::vector<AddressRow>& rows);
 

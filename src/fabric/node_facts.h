@@ -1,7 +1,6 @@
-// What this machine is made of, from the text files in which the kernel and the NVIDIA driver say
-// it. Every path lies below `root` ("" is the real machine), so that a folder can stand for any
-// machine. Nothing here fails: what cannot be read is unknown. Thread-safety: free functions
-// without state.
+// The hardware of this machine, from text files of the kernel and the NVIDIA driver. Every path is
+// below `root` ("" is the real machine), so that a folder can represent any machine. Nothing here
+// fails: what cannot be read is unknown. Thread-safety: free functions without state.
 #pragma once
 
 #include <cstdint>
@@ -13,17 +12,17 @@
 
 namespace dlaunch::fabric {
 
-/// The physical cores, each with those of its hardware threads that are in `allowed_cpus` (as
-/// sched_getaffinity(2) tells them) and online; in order of NUMA node, then of first thread. One
-/// core per CPU where /sys tells no topology. Nobody's `taken` is set. Source: Linux,
+/// The physical cores, each with those of its hardware threads that are in `allowed_cpus`
+/// (sched_getaffinity(2)) and online, ordered by NUMA node, then by first thread. One core per CPU
+/// if /sys shows no topology. Does not set `taken`. Source: Linux,
 /// Documentation/ABI/stable/sysfs-devices-{system-cpu,node}.
 [[nodiscard]] std::vector<CpuCore> read_cores(const std::string& root,
                                               const std::vector<int>& allowed_cpus);
 
-/// The NVIDIA GPUs that this process may open, in PCI bus order: in a container the driver lists
+/// The NVIDIA GPUs that this process may open, in PCI bus order. In a container the driver lists
 /// all of the machine, but only some have a device node, and a device cgroup may forbid others. The
-/// device is not opened for that, which could take seconds. Source: NVIDIA driver README, "The
-/// /proc Interface".
+/// devices are not opened, which could take seconds. Source: NVIDIA driver README, "The /proc
+/// Interface".
 [[nodiscard]] std::vector<GpuFact> read_gpus(const std::string& root);
 
 /// MemTotal of /proc/meminfo (proc(5)) in bytes; 0 if unknown.
@@ -36,7 +35,7 @@ namespace dlaunch::fabric {
 /// once. Empty for anything else, and for numbers above 65535.
 [[nodiscard]] std::vector<int> parse_cpu_list(std::string_view text);
 
-/// The same backwards; takes any order.
+/// The inverse; accepts any order.
 [[nodiscard]] std::string format_cpu_list(const std::vector<int>& cpus);
 
 }  // namespace dlaunch::fabric

@@ -8,6 +8,7 @@
 
 #include "fabric/text.h"
 #include "fabric/tree.h"
+#include "text/strings.h"
 
 namespace dlaunch::fabric {
 
@@ -27,7 +28,7 @@ std::optional<std::string_view> uuid_in_heading(std::string_view line) {
   return line.substr(from, close - from);
 }
 
-/// "26.562 GB/s" in MB/s; nullopt for "<inactive>" and whatever else may come.
+/// "26.562 GB/s" in MB/s; nullopt for "<inactive>" and anything else.
 std::optional<std::uint64_t> rate_in(std::string_view text) {
   const std::size_t space = text.find(' ');
   if (space == std::string_view::npos || text.substr(space + 1) != "GB/s") return std::nullopt;
@@ -42,7 +43,7 @@ std::optional<std::uint64_t> rate_in(std::string_view text) {
                  : std::nullopt;
 }
 
-/// "Link 4: <inactive>". A state that nobody knows is not called active.
+/// "Link 4: <inactive>". An unknown state does not count as active.
 std::optional<NvLink> link_in(std::string_view line) {
   constexpr std::string_view kMark = "Link ";
   if (!line.starts_with(kMark)) return std::nullopt;
@@ -58,21 +59,13 @@ std::optional<NvLink> link_in(std::string_view line) {
   return link;
 }
 
-std::string lower_case(std::string_view text) {
-  std::string lower(text);
-  for (char& c : lower) {
-    if (c >= 'A' && c <= 'Z') c = static_cast<char>(c - 'A' + 'a');
-  }
-  return lower;
-}
-
 /// A line below a GPU's heading.
 void add_line(std::string_view line, NvLinks& links) {
   if (const auto link = link_in(line)) {
     const bool is_new = links.links.empty() || links.links.back().number < link->number;
     if (is_new && links.links.size() < kMostLinks) links.links.push_back(*link);
     links.state = NvLinks::State::listed;
-  } else if (lower_case(line).find("all links are inactive") != std::string::npos) {
+  } else if (lower(line).find("all links are inactive") != std::string::npos) {
     links.state = NvLinks::State::all_inactive;
   } else if (line.find("Unable") != std::string_view::npos &&
              line.find("Not Supported") == std::string_view::npos) {

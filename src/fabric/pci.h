@@ -19,9 +19,9 @@ using PciAddress = std::array<std::uint32_t, 4>;
 
 [[nodiscard]] std::optional<PciAddress> parse_pci_address(std::string_view text);
 
-/// Where a device hangs, from the target of its link in /sys/bus/pci/devices: the host bridge, the
-/// bridges and switch ports below it, the device: "pci0000:15/0000:15:01.0/0000:16:00.0". What lies
-/// above the host bridge (VMBus, ACPI) is left out. Empty for anything else.
+/// The path of a device, from the target of its link in /sys/bus/pci/devices: the host bridge, the
+/// bridges and switch ports below it, the device: "pci0000:15/0000:15:01.0/0000:16:00.0". Omits
+/// what is above the host bridge (VMBus, ACPI). Empty for anything else.
 [[nodiscard]] std::string pci_path_of(std::string_view link_target);
 
 class PciTree {
@@ -40,8 +40,7 @@ class PciTree {
   Tree devices_;
 };
 
-/// What a look at every device of the bus finds, whether or not drivers are loaded; at most 4096
-/// devices are looked at.
+/// What the devices of the bus show even without drivers; at most 4096 devices are read.
 struct PciInventory {
   std::vector<std::string> rdma_cards;   // addresses of InfiniBand controllers and ConnectX cards
   std::vector<std::string> nvidia_gpus;  // addresses

@@ -1,10 +1,11 @@
 #include "fabric/rdma.h"
 
 #include <algorithm>
+#include <array>
 #include <limits>
 
 #include "fabric/pci.h"
-#include "fabric/rdma_text.h"
+#include "fabric/text.h"
 #include "fabric/tree.h"
 
 namespace dlaunch::fabric {
@@ -63,7 +64,7 @@ class Reader {
                                            : " is \"" + shown + '"'));
   }
 
-  /// Which of the devices this process may open: /dev/infiniband/uverbsN.
+  /// Finds the devices that this process may open: /dev/infiniband/uverbsN.
   void read_device_files() {
     for (const std::string& name : verbs_.names()) {
       if (!name.starts_with("uverbs") || !device_files_.usable(name)) continue;
@@ -131,9 +132,9 @@ class Reader {
     return port;
   }
 
-  /// The table has up to 256 entries, nearly all of them empty: reading the type of an empty one
+  /// The table has up to 256 entries, most of them empty: reading the type of an empty one
   /// fails. The kernel puts a new one into the first that is free (find_gid in its
-  /// drivers/infiniband/core/cache.c), so behind many empty ones there is nothing.
+  /// drivers/infiniband/core/cache.c), so nothing follows many empty ones.
   void read_gids(const std::string& at, RdmaPort& port) {
     int empty = 0;
     for (const int index : numbers_in(class_.names(at + "gids"), kMostGidIndex)) {
@@ -151,8 +152,8 @@ class Reader {
     }
   }
 
-  /// The interface of the port: where addresses are (RoCE: of the bond, where there is one), else
-  /// the function's own.
+  /// The interface of the port: the one with addresses (for RoCE perhaps a bond), else that of the
+  /// function.
   std::string netdev(const std::string& device, const RdmaPort& port) {
     for (const RdmaGid& gid : port.gids) {
       if (!gid.netdev.empty()) return gid.netdev;
@@ -216,6 +217,81 @@ std::vector<NicFact> read_nics(const std::string& root) {
     if (is_device_name(name) && net.has(name + "/device")) nics.push_back(nic(net, pci, name));
   }
   return nics;
+}
+
+namespace {
+
+/// The number of "4: ACTIVE", and the rest in `word`.
+std::optional<int> numbered(std::string_view text, std::string_view& word) {
+  const std::size_t colon = text.find(": ");
+  if (colon == std::string_view::npos) return std::nullopt;
+  word = text.substr(colon + 2);
+  return parse_number(text.substr(0, colon), 255);
+}
+
+}  // namespace
+
+RdmaPort::State parse_port_state(std::string_view text) {
+  using State = RdmaPort::State;
+  constexpr std::array kStates = {State::nop,   State::down,   State::init,
+                                  State::armed, State::active, State::active_defer};
+  std::string_view word;
+  const auto number = numbered(text, word);
+  if (!number || static_cast<std::size_t>(*number) >= kStates.size()) return State::unknown;
+  return kStates[static_cast<std::size_t>(*number)];
+}
+
+std::string parse_physical_state(std::string_view text) {
+  std::string_view word;
+  return numbered(text, word) ? plain_or_empty(word, 32) : std::string();
+}
+
+RdmaPort::LinkLayer parse_link_layer(std::string_view text) {
+  if (text == "InfiniBand") return RdmaPort::LinkLayer::infiniband;
+  if (text == "Ethernet") return RdmaPort::LinkLayer::ethernet;
+  return RdmaPort::LinkLayer::unknown;
+}
+
+std::optional<PortRate> parse_port_rate(std::string_view text) {
+  constexpr std::string_view kUnit = " Gb/sec (";
+  constexpr int kMostGigabits = 1'000'000;
+  const std::size_t unit = text.find(kUnit);
+  if (unit == std::string_view::npos || !text.ends_with(')')) return std::nullopt;
+  std::string_view number = text.substr(0, unit);
+  const bool half = number.ends_with(".5");  // the only fraction that the kernel writes
+  if (half) number.remove_suffix(2);
+  const auto gigabits = parse_number(number, kMostGigabits);
+  std::string_view inside = text.substr(unit + kUnit.size());
+  inside.remove_suffix(1);
+  const std::size_t x = inside.find('X');
+  const auto lanes = parse_number(inside.substr(0, x), 255);
+  if (!gigabits || !lanes || x == std::string_view::npos) return std::nullopt;
+  const std::string_view rest = inside.substr(x + 1);
+  if (!rest.empty() && rest.front() != ' ') return std::nullopt;
+  PortRate rate;
+  rate.mbit = static_cast<std::uint32_t>(*gigabits) * 1000U + (half ? 500U : 0U);
+  rate.lanes = *lanes;
+  rate.speed = plain_or_empty(rest.empty() ? rest : rest.substr(1), 16);
+  return rate;
+}
+
+RdmaGid::Type parse_gid_type(std::string_view text) {
+  if (text == "RoCE v2") return RdmaGid::Type::roce_v2;
+  if (text == "IB/RoCE v1") return RdmaGid::Type::v1;
+  return RdmaGid::Type::unknown;
+}
+
+std::optional<std::string> parse_gid(std::string_view text) {
+  constexpr std::size_t kLength = 39;
+  if (text.size() != kLength) return std::nullopt;
+  bool in_use = false;
+  for (std::size_t i = 0; i < text.size(); ++i) {
+    const char c = text[i];
+    const bool is_hex = (c >= '0' && c <= '9') || (c >= 'a' && c <= 'f');
+    if (i % 5 == 4 ? c != ':' : !is_hex) return std::nullopt;
+    in_use = in_use || (c != '0' && c != ':');
+  }
+  return in_use ? std::optional<std::string>(text) : std::nullopt;
 }
 
 }  // namespace dlaunch::fabric

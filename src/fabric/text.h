@@ -1,5 +1,4 @@
-// Small texts of sysfs and of programs, read carefully: what does not look like what the kernel
-// writes is nothing. Pure.
+// Strict parsing of small texts of sysfs and of programs: anything unexpected is ignored. Pure.
 #pragma once
 
 #include <cstdint>
@@ -18,14 +17,14 @@ inline constexpr int kMostNuma = 65535;
 /// True for 1 to 64 letters, digits and "_.:@-", as devices and interfaces are named.
 [[nodiscard]] bool is_device_name(std::string_view name);
 
-/// The text if it is printable ASCII and at most `most` long, else empty. What goes further, to
-/// terminals and over the wire, is passed through here.
+/// The text if it is printable ASCII and at most `most` long, else empty. Everything that is shown
+/// or sent passes through here.
 [[nodiscard]] std::string plain_or_empty(std::string_view text, std::size_t most = 128);
 
-/// Numbers in names count as numbers: mlx5_2 before mlx5_10.
+/// Orders names by the numbers in them: mlx5_2 before mlx5_10.
 [[nodiscard]] bool natural_less(std::string_view a, std::string_view b);
 
-/// What could not be understood, for people: the first sixteen.
+/// What could not be parsed, for the user: the first sixteen.
 class Oddities {
  public:
   void add(std::string text);

@@ -11,6 +11,8 @@
 #include <climits>
 #include <limits>
 
+#include "text/strings.h"
+
 namespace dlaunch::fabric {
 
 namespace {
@@ -100,13 +102,6 @@ std::optional<int> parse_number(std::string_view text, int max) {
     return std::nullopt;
   }
   return value;
-}
-
-std::string_view trimmed(std::string_view text) {
-  constexpr std::string_view kSpace = " \t\r\n";
-  const std::size_t first = text.find_first_not_of(kSpace);
-  if (first == std::string_view::npos) return {};
-  return text.substr(first, text.find_last_not_of(kSpace) - first + 1);
 }
 
 }  // namespace dlaunch::fabric

@@ -1,5 +1,5 @@
-// A folder of small text files such as /sys or /proc, or one that stands for it. Paths are relative
-// to the folder, so that the kernel walks them from there and not from "/" each time.
+// A folder of small text files such as /sys or /proc, or a copy of one. Paths are relative to the
+// folder, so that the kernel resolves them from there and not from "/" each time.
 #pragma once
 
 #include <optional>
@@ -11,7 +11,7 @@ namespace dlaunch::fabric {
 
 class Tree {
  public:
-  /// `path` need not exist: then nothing in it does.
+  /// `path` need not exist; then the tree is empty.
   explicit Tree(const std::string& path);
   ~Tree();
   Tree(const Tree&) = delete;
@@ -19,7 +19,7 @@ class Tree {
 
   [[nodiscard]] bool exists() const { return descriptor_ >= 0; }
   /// The file's text without white space at its ends; nullopt if it cannot be read. At most 64 KiB.
-  /// Does not wait: an empty FIFO is an empty file.
+  /// Does not block: an empty FIFO is an empty file.
   [[nodiscard]] std::optional<std::string> read(const std::string& path) const;
   /// A file that holds one decimal number.
   [[nodiscard]] std::optional<int> read_number(const std::string& path) const;
@@ -29,11 +29,11 @@ class Tree {
   [[nodiscard]] bool has(const std::string& path) const;
   /// Names in a folder below; sorted.
   [[nodiscard]] std::vector<std::string> names(const std::string& path) const;
-  /// What a symbolic link says; empty if there is none.
+  /// Target of a symbolic link; empty if there is none.
   [[nodiscard]] std::string link_target(const std::string& path) const;
-  /// The last part of that.
+  /// The last component of that target.
   [[nodiscard]] std::string link_name(const std::string& path) const;
-  /// True if the process may read and write the file. It is not opened.
+  /// Whether this process may read and write the file, without opening it.
   [[nodiscard]] bool usable(const std::string& path) const;
 
  private:
@@ -42,8 +42,5 @@ class Tree {
 
 /// Decimal digits and nothing else, at most `max`.
 [[nodiscard]] std::optional<int> parse_number(std::string_view text, int max);
-
-/// Without spaces, tabs and line ends at both ends.
-[[nodiscard]] std::string_view trimmed(std::string_view text);
 
 }  // namespace dlaunch::fabric

@@ -1,5 +1,5 @@
-// Everything the supervisor can ask for. Performing an action never blocks; what comes of it
-// returns as an Event.
+// Everything the supervisor can ask for. Performing an action never blocks; its results arrive as
+// events.
 #pragma once
 
 #include <optional>
@@ -18,7 +18,7 @@ namespace action {
 /// Open a channel to a node (after a loss: another one, to a new agent) and ask for its facts for
 /// the attempt. -> NodeReady or NodeLost
 struct ConnectNode {
-  NodeIndex node;
+  NodeId node;
   Attempt attempt{};
   std::optional<Duration> within{};  // none: timeouts.connect
   bool operator==(const ConnectNode&) const = default;
@@ -26,7 +26,7 @@ struct ConnectNode {
 /// Ask a connected node for its facts again, with new ports. -> NodeReady or NodeLost
 struct GatherFacts {
   Attempt attempt;
-  NodeIndex node;
+  NodeId node;
   bool operator==(const GatherFacts&) const = default;
 };
 /// Make the plan of an attempt from the facts. -> PlanMade or PlanFailed
@@ -37,13 +37,13 @@ struct MakePlan {
 /// Start the planned ranks of a node. -> RankStarted or RankNotStarted each
 struct StartRanks {
   Attempt attempt;
-  NodeIndex node;
+  NodeId node;
   bool operator==(const StartRanks&) const = default;
 };
-/// Send a signal to the leaders of a node's ranks (docs/containment.md).
+/// Send a signal to the leaders of a node's ranks (docs/internals/containment.md).
 struct StopRanks {
   Attempt attempt;
-  NodeIndex node;
+  NodeId node;
   int signal = 0;
   std::vector<Rank> ranks{};  // empty: all
   bool operator==(const StopRanks&) const = default;
@@ -51,18 +51,18 @@ struct StopRanks {
 /// Kill everything of the attempt on a node. -> NodeEmpty
 struct KillRanks {
   Attempt attempt;
-  NodeIndex node;
+  NodeId node;
   std::vector<Rank> ranks{};  // empty: all
   bool operator==(const KillRanks&) const = default;
 };
-/// Say Bye to the agent: the node is not needed any more.
+/// Say Bye to the agent: the node is no longer needed.
 struct ReleaseNode {
-  NodeIndex node;
+  NodeId node;
   bool operator==(const ReleaseNode&) const = default;
 };
-/// An attempt has failed and another one follows: for the record, before the wait begins.
+/// An attempt has failed and another one follows: for the event log, before the wait begins.
 struct Restart {
-  EarlierAttempt failed;
+  FailedAttempt failed;
   Attempt next;
   bool operator==(const Restart&) const = default;
 };

@@ -1,4 +1,4 @@
-// What a check has found: of single nodes, of links, and of all together.
+// The results of a check: for individual nodes, links, and all nodes together.
 #pragma once
 
 #include <cstdint>
@@ -15,26 +15,26 @@ struct CheckFinding {
   enum class Severity { bad, note };
   Severity severity = Severity::bad;
   std::vector<std::uint32_t>
-      nodes;           // whose it is; two: the link between them; none: of all together
-  std::string code;    // stable name, docs/check.md: "connect", "driver", "slow-link"
+      nodes;           // affected nodes; two: the link between them; none: all together
+  std::string code;    // stable name, docs/how-to/check-nodes.md: "connect", "driver", "slow-link"
   std::string text;    // "driver 535.10, the other 3 have 550.54"
-  std::string remedy;  // what to do; may be empty
+  std::string remedy;  // the remedy; may be empty
   bool operator==(const CheckFinding&) const = default;
 };
 
-/// A node as a check has seen it.
+/// A node as seen by a check.
 struct CheckedNode {
   std::string name;
-  std::string failure;  // why it cannot be reached, in one line or more; empty: it answered
+  std::string failure;  // why it is unreachable, one line or more; empty: it answered
   NodeFacts facts;
   NodeCondition condition;
   std::vector<std::string> missing;  // of what the job needs: `cannot execute "python3": ...`
-  std::optional<std::int64_t> clock_offset_ns;  // the node's clock less ours; nullopt: not known
-  std::int64_t clock_error_ns = 0;              // the most by which it may be wrong
+  std::optional<std::int64_t> clock_offset_ns;  // the node's clock minus ours; nullopt: unknown
+  std::int64_t clock_error_ns = 0;              // the maximum error
   bool operator==(const CheckedNode&) const = default;
 };
 
-/// What was measured of a node.
+/// Measured values of a node.
 struct NodeFigures {
   double compute = 0;          // in the unit of CheckReport::compute_unit; 0: not measured
   double memory_gbs = 0;       // 10^9 bytes/s
@@ -48,20 +48,20 @@ struct CheckReport {
   std::vector<CheckedNode> nodes;  // index = node
   std::vector<CheckFinding> findings;
   std::vector<NodeFigures> figures;      // index = node; empty: nothing was measured
-  std::string not_measured;              // why, in one sentence; empty: it was
-  std::size_t exchanges = 0;             // between two nodes that were measured in rounds
+  std::string not_measured;              // the reason, one sentence; empty: measurements were made
+  std::size_t exchanges = 0;             // pairs of nodes that were measured
   std::optional<double> all_reduce_gbs;  // bus bandwidth of all good nodes together
-  double all_reduce_bytes = 0;           // of its buffers
-  std::optional<double> expected_gbs;    // that it should reach
+  double all_reduce_bytes = 0;           // buffer size
+  std::optional<double> expected_gbs;    // expected bandwidth
   std::string backend;                   // "mpi: Open MPI v4.1.4"
   std::int64_t took_ms = 0;
   bool operator==(const CheckReport&) const = default;
 };
 
-/// Those that no finding calls bad; a bad link spoils neither of its ends.
+/// The nodes without a bad finding; a bad link does not affect its two nodes.
 [[nodiscard]] std::vector<std::uint32_t> good_nodes(const CheckReport&);
 [[nodiscard]] bool is_bad(const CheckReport&, std::uint32_t node);
-/// Anything at all.
+/// Whether any finding is bad.
 [[nodiscard]] bool is_bad(const CheckReport&);
 
 }  // namespace dlaunch

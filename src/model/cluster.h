@@ -1,7 +1,7 @@
-// Cluster: the nodes of one run and what their agents reported. Together with a JobSpec it is all
-// that a plan is made from.
+// Cluster: the nodes of one run and their agents' reports. A plan is made from it and a JobSpec.
 #pragma once
 
+#include <algorithm>
 #include <cstdint>
 #include <optional>
 #include <string>
@@ -14,9 +14,9 @@
 
 namespace dlaunch {
 
-/// One physical core, with only those of its hardware threads that this process may run on.
+/// One physical core, limited to the hardware threads that this process may use.
 struct CpuCore {
-  int numa = 0;              // NUMA node; 0 where the kernel tells none
+  int numa = 0;              // NUMA node; 0 if the kernel has none
   std::vector<int> threads;  // logical CPU numbers, ascending, at least one
   bool taken = false;        // another run on this node holds it
   bool operator==(const CpuCore&) const = default;
@@ -32,26 +32,25 @@ struct GpuFact {
   bool operator==(const GpuFact&) const = default;
 };
 
-/// A TCP port that the launcher asked for by number and that somebody else holds.
+/// A TCP port that the launcher requested by number and another process holds.
 struct TakenPort {
   std::uint16_t port = 0;
-  std::string holder;  // "pid 8812 (python train.py, user eve)"; empty if it cannot be told
+  std::string holder;  // "pid 8812 (python train.py, user eve)"; empty if unknown
   bool operator==(const TakenPort&) const = default;
 };
 
-/// What a node has for containers; found only where the job wants one.
+/// A node's facts about containers; collected only if the job uses containers.
 struct ContainerFacts {
   struct Program {
     std::string name;  // "ch-run"
     std::string path;  // absolute
     bool operator==(const Program&) const = default;
   };
-  std::vector<Program> programs;  // of the runtimes that were asked for, those that are there
-  /// Where a private folder can be made from which programs may be executed, "/tmp"; empty: there
-  /// is none.
+  std::vector<Program> programs;  // those of the requested runtimes that exist
+  /// A folder in which a private, executable folder can be created, "/tmp"; empty: none.
   std::string base;
-  std::string session_folder;  // where a PMIx server keeps its files
-  std::uint32_t user = 0;      // our ids
+  std::string session_folder;  // for the PMIx server's files
+  std::uint32_t user = 0;      // our user id
   std::uint32_t group = 0;
   bool may_raise_limits = false;                          // CAP_SYS_RESOURCE
   std::uint64_t open_files = ResourceLimits::kUnlimited;  // hard limits
@@ -63,43 +62,41 @@ struct ContainerFacts {
   bool operator==(const ContainerFacts&) const = default;
 };
 
-/// What one agent found on its node.
+/// What an agent found on its node.
 struct NodeFacts {
   std::string hostname;
   std::string architecture;  // uname -m
   std::string kernel;        // uname -r
   std::uint64_t memory_bytes = 0;
-  std::uint64_t memory_available_bytes = 0;  // could be had now without swapping; 0: unknown
+  std::uint64_t memory_available_bytes = 0;  // available without swapping; 0: unknown
   std::vector<CpuCore> cores;                // in order of NUMA node, then of first thread
-  std::vector<GpuFact> gpus;                 // those the agent may open, in PCI bus order
-  /// CUDA_VISIBLE_DEVICES of the environment that ranks will start from; nullopt: unset.
+  std::vector<GpuFact> gpus;                 // those that the agent may open, in PCI bus order
+  /// CUDA_VISIBLE_DEVICES in the environment of the ranks before planning; nullopt: unset.
   std::optional<std::string> cuda_visible_devices;
   std::vector<std::uint16_t> reserved_ports;  // free, and held by the agent until its rank 0 starts
   std::vector<TakenPort> taken_ports;
-  /// Why the agent could not make the PID namespace that it was started with, and what to do; may
-  /// have several lines. Empty: it could, or was not asked to.
+  /// Why the agent could not create its PID namespace, and the remedy; may have several lines.
+  /// Empty: it could, or was not asked to.
   std::string isolation_refused;
   /// Where the agent stores the output of this run's ranks, absolute; empty on the launcher's own
-  /// machine, where the run folder takes it, and where no folder could be made.
+  /// machine, which uses the run folder, and if no folder could be created.
   std::string output_folder;
-  std::string output_refused;  // why none could be made; else empty
-  /// Those with an address, and what they are made of (ports of a bridge, links of a bond); in the
+  std::string output_refused;  // why no folder could be created; else empty
+  /// Interfaces with an address and their parts (ports of a bridge, links of a bond), in the
   /// kernel's order.
   std::vector<NetworkInterface> interfaces;
-  /// What computes over its own network hardware (InfiniBand, RoCE, Omni-Path, EFA, Slingshot);
-  /// names.
+  /// Names of RDMA devices (InfiniBand, RoCE, Omni-Path, EFA, Slingshot).
   std::vector<std::string> rdma_devices;
   ResourceLimits limits;
-  /// Those of FactsRequest::variables that are set where ranks will start from.
+  /// The variables of FactsRequest::variables that are set in the environment of the ranks.
   Environment environment;
-  std::string machine;  // os/machine_identity.h; empty: unknown
+  std::string machine;  // os/own_machine.h; empty: unknown
   FabricFacts fabric;
-  /// Node 0, where it was asked for: path of mpirun and what it says to `--version`; both empty:
-  /// there is none.
+  /// Node 0 if requested: path of mpirun and its `--version` output; both empty: not found.
   std::string mpirun{};
   std::string mpirun_version{};
-  /// Of FactsRequest::variables, where they begin with OMPI_MCA_: those that a file says which Open
-  /// MPI reads here (fabric/mca_settings.h).
+  /// The entries of FactsRequest::variables that begin with OMPI_MCA_ and are set in a file that
+  /// Open MPI reads on the node (fabric/mca_settings.h).
   Environment mca_settings{};
   std::uint32_t user_id = 0;  // of the agent
   ContainerFacts containers{};
@@ -108,34 +105,46 @@ struct NodeFacts {
 };
 
 struct Node {
+  NodeId id{};
   std::string name;          // as the user wrote it, or the hostname of this machine
-  std::string address;       // under which other nodes reach it; 127.0.0.1 when there is one node
-  int slots = 0;             // 0: not limited by the host list
-  bool is_launcher = false;  // reached by fork: ranks get the caller's whole environment
+  std::string address;       // by which other nodes reach it; 127.0.0.1 for a single node
+  int slots = 0;             // 0: no limit in the host list
+  bool is_launcher = false;  // reached by fork: ranks inherit the caller's whole environment
   NodeFacts facts;
   bool operator==(const Node&) const = default;
 };
 
-/// How one node takes part in the network that the ranks meet in.
+/// A node's connection to the network in which the ranks meet.
 struct NodeRoute {
-  std::string interface;  // through which it reaches the others; empty: not known
-  std::string address;    // its own there; empty: not known
+  std::string interface;  // leads to the other nodes; empty: unknown
+  std::string address;    // the node's own in that network; empty: unknown
   bool operator==(const NodeRoute&) const = default;
 };
 
-/// Where the ranks meet, found by trying: every node of the job has reached `address`.
+/// Where the ranks meet, found by probing: every node of the job has reached `address`.
 struct Meeting {
   std::string address;            // of node 0
   std::string reason;             // "eth0, the fastest subnet that both nodes share"
-  std::vector<NodeRoute> routes;  // index = NodeIndex, of the nodes that the job uses
+  std::vector<NodeRoute> routes;  // index = NodeRank, of the nodes that the job uses
   bool operator==(const Meeting&) const = default;
 };
 
 struct Cluster {
-  std::vector<Node> nodes;         // index = NodeIndex
-  std::optional<Meeting> meeting;  // nullopt: nothing was tried
-  bool is_assumed = false;         // no node was asked: its facts are not known
+  std::vector<Node> nodes;         // index = NodeRank; the set that an attempt may use
+  std::optional<Meeting> meeting;  // nullopt: nothing was probed
+  bool is_assumed = false;         // offline: the facts of the nodes are unknown
   bool operator==(const Cluster&) const = default;
+
+  /// nullptr: it is not in the set.
+  [[nodiscard]] const Node* find(NodeId id) const {
+    const auto found =
+        std::find_if(nodes.begin(), nodes.end(), [id](const Node& node) { return node.id == id; });
+    return found == nodes.end() ? nullptr : &*found;
+  }
+  [[nodiscard]] std::string name_of(NodeId id) const {
+    const Node* const node = find(id);
+    return node == nullptr ? "" : node->name;
+  }
 };
 
 }  // namespace dlaunch

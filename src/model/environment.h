@@ -10,8 +10,8 @@ namespace dlaunch {
 
 using Environment = std::map<std::string, std::string, std::less<>>;
 
-/// Parses a block of NAME=VALUE strings as in environ(7); entries without '=' are left out,
-/// the first of two equal names wins, as getenv(3) does it.
+/// Parses a block of NAME=VALUE strings as in environ(7). Ignores entries without '='; the first of
+/// two equal names counts, as in getenv(3).
 [[nodiscard]] Environment environment_from_block(const char* const* block);
 
 [[nodiscard]] std::optional<std::string> find_variable(const Environment& env,

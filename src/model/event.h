@@ -1,4 +1,4 @@
-// Everything that can happen to a run, as the supervisor is told it.
+// Everything that can happen to a run, as the supervisor is told.
 #pragma once
 
 #include <chrono>
@@ -17,32 +17,39 @@
 
 namespace dlaunch {
 
+/// A process of an attempt, part of it on `node`, that starts the ranks in place of the agents.
+struct PlannedStarter {
+  NodeId node;
+  std::string name;  // "mpirun"
+  bool operator==(const PlannedStarter&) const = default;
+};
+
 namespace event {
 
-/// The agent of a node has reported its facts for an attempt (for the first one: and said hello).
+/// The agent of a node has reported its facts for an attempt; before the first one it also said
+/// hello.
 struct NodeReady {
-  NodeIndex node;
+  NodeId node;
   Attempt attempt{};
   bool operator==(const NodeReady&) const = default;
 };
-/// The channel to a node's agent is gone and will not come back; or it could not be opened.
+/// The channel to a node's agent could not be opened, or is lost for good.
 struct NodeLost {
-  NodeIndex node;
+  NodeId node;
   std::string what;                    // "its agent was killed by SIGKILL"
   std::optional<WallTime> heard_at{};  // when the last sign of life came, on our clock
-  /// Its ranks may run on for so long, until its agent fences them (agent/session/lease.h).
+  /// How long its ranks may still run, until its agent fences them (node/session/lease.h).
   Duration may_run_for{0};
-  bool end_was_heard = false;  // that of its agent, so nothing ran after heard_at
+  bool end_was_heard = false;  // its agent has said goodbye: nothing ran after heard_at
   bool operator==(const NodeLost&) const = default;
 };
 /// A plan exists for the attempt.
 struct PlanMade {
   Attempt attempt;
-  std::vector<NodeIndex> node_of_rank;  // index = Rank
-  /// Index = Rank: when all of these have ended well, so has the job. Empty: all of them.
+  std::vector<NodeId> node_of_rank;  // index = Rank
+  /// Index = Rank: when all of these have succeeded, so has the job. Empty: all ranks decide.
   std::vector<bool> decides{};
-  /// Where mpirun is to start the ranks, its node; it counts as a part of the attempt there.
-  std::optional<NodeIndex> mpirun_on{};
+  std::optional<PlannedStarter> starter{};
   bool operator==(const PlanMade&) const = default;
 };
 struct PlanFailed {
@@ -64,9 +71,9 @@ struct RankNotStarted {
   std::chrono::nanoseconds clock_error{};  // the most by which `at` may be wrong
   bool operator==(const RankNotStarted&) const = default;
 };
-/// The rank's leader has ended. `at` is when the agent saw it: ranks that ended before the agent
-/// looked carry the same time, and then nobody can tell which was first. It is corrected by the
-/// measured offset of the node's clock; times of one node keep their order.
+/// The rank's leader has ended. `at` is when the agent saw it: ranks that ended between two looks
+/// of the agent carry the same time, and their order is unknown. It is corrected by the measured
+/// offset of the node's clock; times of one node keep their order.
 struct RankExited {
   Attempt attempt;
   Rank rank;
@@ -76,26 +83,26 @@ struct RankExited {
   std::chrono::nanoseconds clock_error{};  // the most by which `at` may be wrong
   bool operator==(const RankExited&) const = default;
 };
-/// mpirun, which starts the ranks, has ended; before NodeEmpty of its node.
-struct MpirunEnded {
+/// The process that starts the ranks has ended; before NodeEmpty of its node.
+struct StarterEnded {
   Attempt attempt;
-  NodeIndex node;
+  NodeId node;
   ExitStatus status;
-  WallTime at;                // as of RankExited
+  WallTime at;                // as in RankExited
   bool after_signal = false;  // it was told to end, or killed by us
-  std::string said{};         // the last lines that it has printed
+  std::string said{};         // the last lines that it printed
   std::chrono::nanoseconds clock_error{};
-  bool operator==(const MpirunEnded&) const = default;
+  bool operator==(const StarterEnded&) const = default;
 };
 /// All ranks of the attempt on this node have ended and nothing that they started is left there.
 struct NodeEmpty {
   Attempt attempt;
-  NodeIndex node;
+  NodeId node;
   std::uint32_t leftovers = 0;  // processes that had to be killed after the last rank had ended
   bool operator==(const NodeEmpty&) const = default;
 };
-/// A port that had been given free for one of the attempt's ranks is held by somebody else. Comes
-/// before the exit of the rank that found out.
+/// Another process holds a port that was released for one of the attempt's ranks. Comes before the
+/// exit of the rank that found out.
 struct PortTaken {
   Attempt attempt;
   Rank rank;  // the one that was to listen
@@ -107,8 +114,8 @@ struct CancelSignal {
   int number = 0;
   bool operator==(const CancelSignal&) const = default;
 };
-/// The ranks are to be gone by then, because somebody else ends the launcher soon after: a
-/// scheduler, at the end of the job's time. It only makes grace times shorter.
+/// The ranks must be gone by then, because a scheduler ends the launcher soon after, at the end of
+/// the job's time. It only shortens grace times.
 struct Deadline {
   MonotonicTime at{};
   bool operator==(const Deadline&) const = default;
@@ -117,13 +124,13 @@ struct Deadline {
 struct FrontGone {
   bool operator==(const FrontGone&) const = default;
 };
-/// Somebody who connects has a question for the user, or has been answered: the limit for
-/// connecting counts from here anew, because people take longer than machines.
+/// A connection has a question for the user, or its answer: the limit for connecting starts again
+/// from here, because people take longer than machines.
 struct UserAsked {
   bool operator==(const UserAsked&) const = default;
 };
-/// The workdir is being copied to nodes while a plan is made, for as long as it takes: that has
-/// limits of its own. Afterwards the one for making a plan counts from here anew.
+/// The workdir is being copied to nodes while a plan is made. Copying has limits of its own; when
+/// it is over, the limit for making a plan starts again.
 struct Copying {
   bool under_way = false;
   bool operator==(const Copying&) const = default;
@@ -138,7 +145,7 @@ struct Tick {
 using Event =
     std::variant<event::NodeReady, event::NodeLost, event::PlanMade, event::PlanFailed,
                  event::RankStarted, event::RankNotStarted, event::RankExited, event::NodeEmpty,
-                 event::PortTaken, event::MpirunEnded, event::CancelSignal, event::FrontGone,
+                 event::PortTaken, event::StarterEnded, event::CancelSignal, event::FrontGone,
                  event::UserAsked, event::Copying, event::Tick, event::Deadline>;
 
 }  // namespace dlaunch

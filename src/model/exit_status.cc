@@ -8,7 +8,7 @@ namespace dlaunch {
 
 namespace {
 
-/// What to do about it, where a limit of the user's is the usual cause (setrlimit(2)).
+/// The remedy, if one of the user's limits is the usual cause (setrlimit(2)).
 std::string advice(int error_number) {
   if (error_number == EMFILE)
     return "; raise the limit of open files (ulimit -n), or start fewer ranks";
@@ -40,7 +40,7 @@ std::string what_failed(const StartFailure& failure) {
       break;
   }
   if (failure.error_number == ENOEXEC) {
-    return "cannot execute " + quoted + ": it is no program and has no #! line";
+    return "cannot execute " + quoted + ": it is neither a program nor a script with a #! line";
   }
   return "cannot execute " + quoted + ": " + why;
 }
@@ -61,7 +61,7 @@ std::string describe(const StartFailure& failure) {
 int ExitStatus::code() const {
   if (signaled) return exit_code::kSignalBase + value;
   if (value != 0 || mpi == MpiEnd::fine) return value;
-  // The rank found no fault with itself: what is wrong is what the job says of it.
+  // The rank itself reported success, but the job's rules say otherwise.
   return mpi == MpiEnd::aborted ? 1 : exit_code::kJobFile;
 }
 

@@ -1,4 +1,4 @@
-// How a process ended, and why one could not be started.
+// Process exit statuses and start failures.
 #pragma once
 
 #include <cstdint>
@@ -8,14 +8,14 @@
 
 namespace dlaunch {
 
-/// What the wire-up of an MPI job saw of a rank that ended otherwise than MPI has it (MPI standard,
-/// "Startup" and "Finalize"): its exit status alone does not tell.
+/// MPI errors that a rank's exit status does not show, observed by the MPI wire-up (MPI standard,
+/// "Startup" and "Finalize").
 enum class MpiEnd : std::uint8_t {
-  fine,             // nothing of that kind, or it was no MPI job
-  aborted,          // it has called MPI_Abort
-  never_connected,  // it exited with 0 and had never called MPI_Init
-  not_finalized,    // it exited with 0 after MPI_Init and without MPI_Finalize
-  other_world,      // it exited with 0, and its MPI_COMM_WORLD was not the job's
+  fine,             // none of these, or not an MPI job
+  aborted,          // called MPI_Abort
+  never_connected,  // exited with 0 without calling MPI_Init
+  not_finalized,    // exited with 0 after MPI_Init without MPI_Finalize
+  other_world,      // exited with 0, but its MPI_COMM_WORLD was not the job's
 };
 
 /// wait(2) status in portable form.
@@ -23,41 +23,40 @@ struct ExitStatus {
   bool signaled = false;
   int value = 0;  // exit code 0..255, or the signal's number
   bool core_dumped = false;
-  /// What the kernel's records say of an end for lack of memory ("limit of its cgroup 12 GiB");
-  /// empty: they say nothing of the kind.
+  /// What the kernel reports about an out-of-memory kill ("limit of its cgroup 12 GiB"); empty:
+  /// nothing.
   std::string out_of_memory = {};
-  /// When aborted, `value` is the code given to MPI_Abort, as far as an exit code can hold it.
+  /// If aborted, `value` is the code passed to MPI_Abort, as far as an exit code can represent it.
   MpiEnd mpi = MpiEnd::fine;
-  std::uint32_t mpi_world = 0;  // with other_world: ranks in the world that it had
-  /// For SIGKILL: the kernel's records could be read, and out_of_memory is empty.
+  std::uint32_t mpi_world = 0;  // with other_world: size of its world
+  /// For SIGKILL: the kernel's reports were readable, and out_of_memory is empty.
   bool oom_ruled_out = false;
 
   [[nodiscard]] bool ok() const { return !signaled && value == 0 && mpi == MpiEnd::fine; }
-  /// What a shell would show: the code, or 128 + signal. Never 0 for what is not ok().
+  /// The exit code in a shell: the code, or 128 + signal. Never 0 unless ok().
   [[nodiscard]] int code() const;
   bool operator==(const ExitStatus&) const = default;
 };
 
-/// The step between fork and exec that failed, or that a check before it found would fail, with its
-/// errno.
+/// The step between fork and exec that failed, or that a check predicted to fail, with its errno.
 struct StartFailure {
   enum class Step : std::uint8_t {
     workdir,      // chdir(path)
     execute,      // execve(path)
     interpreter,  // path exists, but the program of its "#!" line does not
-    resources,    // fork, pipe, open: path says what
+    resources,    // fork, pipe, open: details in path
     file,         // path cannot be read, though setup or the command names it
-    container,    // the rank's container did not come up: path says why, in the runtime's words
-    module,       // the Python at path does not find `module`, which the command names (python -m)
+    container,    // the rank's container did not start: the runtime's explanation is in path
+    module,       // the Python at path does not find `module` of the command (python -m)
   };
   Step step = Step::execute;
   int error_number = 0;
-  std::string path;         // what the step was tried on
+  std::string path;         // the object of the step
   std::string search_path;  // PATH of the rank, when `path` was looked up in it
   std::string module{};     // with Step::module
   std::string near{};       // an existing similar name, as the user would type it
 
-  /// 126: found but cannot be executed; 127: not found (POSIX shell's rule).
+  /// 126: found but cannot be executed; 127: not found (POSIX shells).
   [[nodiscard]] int code() const;
   bool operator==(const StartFailure&) const = default;
 };

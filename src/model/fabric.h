@@ -1,5 +1,5 @@
-// What a node has for talking to other nodes at speed, as its agent found it: InfiniBand and RoCE
-// ports, network cards, and what of GPUs matters to both.
+// A node's hardware for fast communication, as its agent found it: InfiniBand and RoCE ports,
+// network cards, and the relevant facts about GPUs.
 #pragma once
 
 #include <array>
@@ -41,7 +41,7 @@ struct RdmaPort {
   bool operator==(const RdmaPort&) const = default;
 };
 
-/// Whether a PCI function is a card's own, or one that a hypervisor gave away (SR-IOV).
+/// Whether a PCI function is the physical card, or a virtual function from a hypervisor (SR-IOV).
 enum class PciFunction { unknown, physical, virtual_function };
 
 /// A device of libibverbs.
@@ -61,7 +61,7 @@ struct RdmaDevice {
   bool operator==(const RdmaDevice&) const = default;
 };
 
-/// A network interface with hardware of its own, with or without an address.
+/// A network interface with its own hardware, with or without an address.
 struct NicFact {
   std::string name;
   std::string driver;  // "mlx5_core", "hv_netvsc", "virtio_net"
@@ -76,7 +76,8 @@ struct NicFact {
   bool operator==(const NicFact&) const = default;
 };
 
-/// A folder or file that is not there is no fact; why nothing was found is said in the `no_` texts.
+/// A missing folder or file is simply absent from the facts; the `no_` texts say why nothing was
+/// found.
 struct FabricFacts {
   std::vector<RdmaDevice> rdma;  // in the order of their names' numbers: mlx5_2 before mlx5_10
   std::string no_rdma;           // why there is none, in one line; empty where there is one

@@ -1,4 +1,4 @@
-// How a GPU is, by what nvidia-smi and the kernel's log say of it.
+// The health of a GPU according to nvidia-smi and the kernel's log.
 #pragma once
 
 #include <algorithm>
@@ -9,7 +9,7 @@
 
 namespace dlaunch {
 
-/// A process that computes on a GPU, of whomever.
+/// A process that computes on a GPU, of any user.
 struct GpuProcess {
   int pid = 0;
   std::string name;
@@ -21,12 +21,12 @@ struct GpuProcess {
 struct NvLink {
   int number = 0;
   bool active = false;
-  std::optional<std::uint64_t> mbyte_s{};  // in one direction, where it is active and told
+  std::optional<std::uint64_t> mbyte_s{};  // in one direction, if active and reported
   bool operator==(const NvLink&) const = default;
 };
 
-/// What is known of a GPU's NVLinks. A card without a bridge to another has links, too: none of
-/// them is active, and that is no fault.
+/// The state of a GPU's NVLinks. A card without a bridge to another one has links, too: all are
+/// inactive, which is not a fault.
 struct NvLinks {
   enum class State { not_asked, none, listed, all_inactive };  // none: the GPU has no NVLink
   State state = State::not_asked;
@@ -38,7 +38,7 @@ struct NvLinks {
   bool operator==(const NvLinks&) const = default;
 };
 
-/// nullopt: the GPU does not tell it.
+/// nullopt: the GPU does not report the value.
 struct GpuHealth {
   int index = 0;
   std::string uuid;

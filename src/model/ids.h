@@ -1,4 +1,4 @@
-// Strong ids: a rank is not a local rank is not a node index, and the compiler knows.
+// Strong ids: the compiler distinguishes ranks, local ranks, nodes and places of nodes.
 #pragma once
 
 #include <compare>
@@ -13,7 +13,7 @@ struct Id {
 
   constexpr Id() = default;
   constexpr explicit Id(std::uint32_t v) : value(v) {}
-  // clang-tidy 14 takes the zero inside of what the compiler writes here for a pointer of ours.
+  // clang-tidy 14 takes the zero in the generated code for a pointer of ours.
   auto operator<=>(const Id&) const = default;  // NOLINT(modernize-use-nullptr)
 };
 
@@ -22,8 +22,12 @@ struct Id {
 using Rank = Id<struct RankTag>;
 /// Index of a process on its node, 0 .. local world size - 1.
 using LocalRank = Id<struct LocalRankTag>;
-/// Index of a node in the order of the host list, 0 .. nodes - 1.
-using NodeIndex = Id<struct NodeTag>;
+/// A node of a run, for as long as the run lasts: nodes get their numbers in the order of the host
+/// list, later ones as they join, and no number is given twice.
+using NodeId = Id<struct NodeTag>;
+/// Position of a node in a plan or in the set of nodes that one is made for, 0 .. nodes - 1: what
+/// torchrun calls the node rank. Another node may have it in the next attempt.
+using NodeRank = Id<struct NodeRankTag>;
 /// One incarnation of all ranks; 0 is the first, each restart adds one.
 using Attempt = Id<struct AttemptTag>;
 

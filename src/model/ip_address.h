@@ -1,5 +1,5 @@
 // IPv4 and IPv6 addresses as values: read, written and compared without the resolver and without a
-// socket. Thread-safety: plain values and free functions.
+// socket. Pure.
 #pragma once
 
 #include <array>
@@ -16,18 +16,18 @@ struct IpAddress {
   bool operator==(const IpAddress&) const = default;
 };
 
-/// "10.0.0.4" in four decimal numbers, or IPv6 as RFC 4291, 2.2 writes it; no brackets, no scope
-/// ("%eth0"), no port. nullopt for anything else, such as a host name.
+/// inet_pton(3): "10.0.0.4" in four decimal numbers, or IPv6 as in RFC 4291, 2.2; no brackets, no
+/// scope ("%eth0"), no port. nullopt for anything else, such as a host name.
 [[nodiscard]] std::optional<IpAddress> parse_ip(std::string_view text);
 
-/// IPv6 as RFC 5952 recommends it: lower case, no leading zeros, the longest run of zeros as "::".
+/// inet_ntop(3): IPv6 as in RFC 5952, in lower case with the longest run of zeros as "::".
 [[nodiscard]] std::string ip_text(const IpAddress& address);
 
 /// Bits in an address: 32 or 128.
 [[nodiscard]] int ip_bits(const IpAddress& address);
 
-/// Of one family, and the first `prefix` bits are the same. False for a prefix that is no length of
-/// the family.
+/// Whether both have one family and the same first `prefix` bits. False for a prefix outside the
+/// family's range.
 [[nodiscard]] bool in_same_network(const IpAddress& a, const IpAddress& b, int prefix);
 
 /// 127.0.0.0/8, ::1.

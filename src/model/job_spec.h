@@ -1,7 +1,6 @@
-// JobSpec: what the user asked for, whole (docs/job-file.md). A plain value; the reader
-// (spec/) is the only place that makes one from text, foreign dialects are translated into it.
-// Keys that no released feature honours yet have their member here too, so that the type is
-// settled: the reader refuses them with "not available yet".
+// JobSpec: the complete request of a job (docs/reference/job-file.md). A plain value; only jobfile/
+// makes one from text, and dialects are translated into it. Keys of unreleased features have
+// members, too, so that the type is stable: the reader refuses them with "not available yet".
 #pragma once
 
 #include <chrono>
@@ -19,12 +18,11 @@ namespace dlaunch {
 
 using Duration = std::chrono::milliseconds;
 
-/// A command as written: a string goes through the shell once per rank, a list is executed as it
-/// is.
+/// A command as written: a string runs in the shell once per rank, a list is executed directly.
 struct Command {
   bool is_shell = false;
   std::string line;               // when is_shell
-  std::vector<std::string> argv;  // when a list, at least one element
+  std::vector<std::string> argv;  // if a list; at least one element
 
   bool operator==(const Command&) const = default;
 };
@@ -34,23 +32,26 @@ enum class Framework { pytorch, tensorflow, mpi, horovod, deepspeed, jax, gcp, n
 enum class Launch { per_process, per_node, once };
 /// fill: one node after the other; spread: no node gets a second rank while another has none.
 enum class Placing { fill, spread };
-/// `automatic`: workers when there are parameter servers, which never end by themselves, else all.
+/// `automatic`: workers if there are parameter servers, which never end by themselves, else all.
 enum class Success { automatic, all, chief, workers };
-enum class StdinFor { none, rank0, automatic };  // automatic: rank0 of a terminal and one rank
-/// Whether a virtual or conda environment that is active where dlaunch was started must be on every
-/// node whose ranks use it.
+enum class StdinFor {
+  none,
+  rank0,
+  automatic
+};  // automatic: rank0 in a terminal with a single rank
+/// Whether an active virtual or conda environment must exist on every node whose ranks use it.
 enum class ActiveEnv { required, optional };
 enum class Isolation { standard, pid_namespace };
 
-/// nodes: n is {n, n}; {min: a, max: b} asks for an elastic job.
+/// nodes: n is {n, n}; {min: a, max: b} requests an elastic job.
 struct NodeRange {
   int min = 1;
   int max = 1;
   bool operator==(const NodeRange&) const = default;
 };
 
-/// `automatic`: one per GPU, else 1. `gpu`: one for each of `count` GPUs (0: of all), an error
-/// where there are not as many. Else the count.
+/// `automatic`: one per GPU, else 1. `gpu`: one for each of `count` GPUs (0: of all), an error if
+/// there are fewer. Otherwise the count.
 struct ProcessesPerNode {
   enum class Kind { automatic, gpu, count };
   Kind kind = Kind::automatic;
@@ -71,21 +72,29 @@ struct HostList {
   bool from_scheduler = false;  // hosts: auto
   std::vector<HostSpec> hosts;
   std::string hostfile;
-  /// Of a resolved list: it is the Slurm allocation that dlaunch was started in, so srun reaches
-  /// the nodes, unless the job says how.
+  /// For a resolved list: the Slurm allocation that dlaunch runs in, so srun reaches the nodes
+  /// unless the job selects another connector.
   bool in_slurm = false;
   bool operator==(const HostList&) const = default;
 };
 
 struct Connect {
-  enum class Via { automatic, local, ssh, slurm, command };
-  Via via = Via::automatic;  // automatic: fork for this machine, ssh for others
+  /// Names of connectors (the table in launch/connect/connectors.cc) that other parts know, too.
+  struct Via {
+    static constexpr std::string_view automatic = "auto";  // fork for this machine, ssh for others
+    static constexpr std::string_view local = "local";
+    static constexpr std::string_view ssh = "ssh";
+    static constexpr std::string_view slurm = "slurm";
+    static constexpr std::string_view command = "command";
+  };
+  std::string via{Via::automatic};
   std::string ssh = "ssh";
   std::string user;
   std::uint16_t port = 0;
   std::string identity_file;
   int parallel = 64;
   std::vector<std::string> command;
+  std::map<std::string, std::string> settings;  // keys of `connect` that one connector alone reads
   bool operator==(const Connect&) const = default;
 };
 
@@ -96,14 +105,14 @@ struct RendezvousSpec {
   bool operator==(const RendezvousSpec&) const = default;
 };
 
-/// What a rank's command runs in (docs/containers.md).
+/// The container of a rank's command (docs/how-to/use-containers.md).
 struct Container {
   enum class Runtime { automatic, podman, docker, apptainer, charliecloud, enroot };
   std::string image;
   Runtime runtime = Runtime::automatic;
   std::vector<std::string> mounts;   // HOST[:CONTAINER][:ro|rw]
-  std::uint64_t shm_bytes = 0;       // that /dev/shm has at least; 0: as it is
-  std::vector<std::string> options;  // for the runtime, as they are
+  std::uint64_t shm_bytes = 0;       // minimum size of /dev/shm; 0: unchanged
+  std::vector<std::string> options;  // passed to the runtime unchanged
   std::string workdir = {};  // in the image, absolute; "image": where it says; empty: the job's
   bool operator==(const Container&) const = default;
 };
@@ -130,10 +139,10 @@ struct Binding {
 
 struct Mpi {
   enum class Launcher { dlaunch, mpirun };
-  /// What ranks may start by. `automatic`: either, as their MPI library has it.
+  /// The protocols that ranks may use. `automatic`: either, as their MPI library needs.
   enum class Pmi { automatic, pmix, pmi1 };
-  /// Whether a rank that ends well must have called MPI_Init: one that has not may be a world of
-  /// one.
+  /// Whether a successful rank must have called MPI_Init: one that did not may be a world of its
+  /// own.
   enum class Init { required, optional };
   Launcher launcher = Launcher::dlaunch;
   Pmi pmi = Pmi::automatic;
@@ -144,23 +153,24 @@ struct Mpi {
   bool operator==(const Mpi&) const = default;
 };
 
-/// With framework: gcp. Google's services agree in the form of these variables, not in the names.
+/// With framework: gcp. Google's services use the same form of these variables, with different
+/// names.
 struct GcpNames {
-  /// What TF_CONFIG calls the chief: TensorFlow 2 knows no master.
+  /// The name of the chief in TF_CONFIG: TensorFlow 2 does not know master.
   enum class Chief { chief, master };
-  /// What CLUSTER_SPEC calls the groups: master, worker, ps, evaluator (AI Platform Training), or
-  /// workerpool0 to workerpool3 (Vertex AI).
+  /// The names of the groups in CLUSTER_SPEC: master, worker, ps, evaluator (AI Platform Training),
+  /// or workerpool0 to workerpool3 (Vertex AI).
   enum class Groups { roles, pools };
   Chief tf_config = Chief::chief;
   Groups cluster_spec = Groups::roles;
   bool operator==(const GcpNames&) const = default;
 };
 
-/// With framework: tensorflow: how TF_CONFIG's cluster names and lists the tasks.
+/// With framework: tensorflow: names and members of TF_CONFIG's cluster.
 struct TfCluster {
-  /// TensorFlow 2 knows no master.
+  /// TensorFlow 2 does not know master.
   enum class Chief { chief, master };
-  /// apart: TensorFlow's form, as an evaluator is none of those who train.
+  /// apart: TensorFlow's form, in which the evaluator is not part of the training cluster.
   enum class Evaluator { apart, listed };
   Chief chief = Chief::chief;
   Evaluator evaluator = Evaluator::apart;
@@ -181,7 +191,7 @@ struct RestartPolicy {
   bool operator==(const RestartPolicy&) const = default;
 };
 
-/// nullopt: none, no limit.
+/// nullopt: no limit.
 struct Timeouts {
   Duration connect = std::chrono::seconds(30);
   std::optional<Duration> run;
@@ -194,7 +204,7 @@ struct Timeouts {
   bool operator==(const Timeouts&) const = default;
 };
 
-/// Time between two signs of life in each direction of a channel.
+/// The interval between heartbeats in each direction of a channel.
 inline constexpr Duration kHeartbeat = std::chrono::seconds(1);
 
 struct Preflight {
@@ -251,7 +261,7 @@ struct JobSpec {
   TfCluster tensorflow;
   RestartPolicy restart;
   Timeouts timeouts;
-  std::string stop_signal = "TERM";  // a name of signal(7) without SIG; the reader checks it
+  std::string stop_signal = "TERM";  // a name of signal(7) without SIG; the reader validates it
   StdinFor stdin_for = StdinFor::automatic;
   Isolation isolation = Isolation::standard;
   Preflight preflight;
@@ -261,27 +271,26 @@ struct JobSpec {
   Logs logs;
   std::map<std::string, std::string> metrics;  // name -> RE2 pattern
 
-  /// What the user typed for a key ("-n 5" for processes, "--set nodes=2"), where that was no line
-  /// of the job file; of the key hostfile also "job.yaml:3:11", where it was. For errors.
+  /// How the user typed a key ("-n 5" for processes, "--set nodes=2") if not in the job file; for
+  /// hostfile also "job.yaml:3:11", its position. For errors.
   std::map<std::string, std::string> typed;
 
   bool operator==(const JobSpec&) const = default;
 };
 
-/// How an error names the value of a key: as the user typed it, else "processes: 5" in quotes.
+/// The value of a key in an error: as the user typed it, else "processes: 5" in quotes.
 [[nodiscard]] std::string as_typed(const JobSpec&, const std::string& key,
                                    const std::string& value);
 
-/// The error that a job needs more nodes (`nodes.min`) than the `given` hosts, with what to type.
-/// `origin`: where the hosts come from, such as "hostfile hosts.txt"; may be empty.
+/// The error for a job that needs more nodes (`nodes.min`) than the `given` hosts, with what to
+/// type. `origin`: the source of the hosts, such as "hostfile hosts.txt"; may be empty.
 [[nodiscard]] std::string too_few_hosts(const JobSpec&, std::size_t given,
                                         const std::string& origin);
 
 [[nodiscard]] std::string_view name_of(Framework);
-/// Whether the ranks are MPI programs, which dlaunch serves with PMIx and PMI-1: mpi and
-/// horovod.
+/// Whether the ranks are MPI programs, which dlaunch serves with PMIx and PMI-1: mpi and horovod.
 [[nodiscard]] bool uses_mpi(Framework);
-/// pytorch, and deepspeed, whose init_distributed() looks for the same variables.
+/// pytorch, and deepspeed, whose init_distributed() reads the same variables.
 [[nodiscard]] bool is_torch(Framework);
 [[nodiscard]] std::string_view name_of(Launch);
 

@@ -1,5 +1,5 @@
-// LaunchPlan: who runs where, with which command, cores, GPUs and variables. Made by plan/, printed
-// by report/, performed by agents. It never holds the value of a secret.
+// LaunchPlan: the nodes, ranks, commands, cores, GPUs and variables of an attempt. Made by plan/,
+// printed by report/, performed by agents. Never contains the value of a secret.
 #pragma once
 
 #include <cstdint>
@@ -15,63 +15,62 @@
 
 namespace dlaunch {
 
-/// Where a variable's value comes from, in the order in which later ones win (docs/job-file.md,
-/// "Environment").
+/// Where a variable's value comes from, in increasing order of precedence
+/// (docs/reference/job-file.md, "Environment").
 enum class VariableSource {
-  carried,     // of the launcher's machine, as far as its folders exist on the node
-  fabric,      // from the network that was found; kept if set anywhere
+  carried,     // the launcher machine's, if its folders exist on the node
+  fabric,      // from the detected network; kept if set anywhere
   env_pass,    // from the launcher's environment, by name or pattern
-  env_secret,  // likewise, but never shown or recorded
+  env_secret,  // the same, but never shown or recorded
   job_env,     // `env` of the job file
   role_env,    // `env` of the role
-  rank,        // computed; nothing overrides it, unless the row is marked as kept if set
+  rank,        // computed; overrides all others, unless the row is marked as kept if set
 };
 
-/// One variable as a rank will find it.
+/// One variable of a rank.
 struct Variable {
   std::string name;
-  std::string value;  // empty for env_secret: the value travels apart (see Secrets in plan/)
+  std::string value;  // empty for env_secret: the value travels separately (secret_environment())
   VariableSource source = VariableSource::rank;
   std::string reason;       // one short sentence, for `dlaunch plan --env`
-  bool is_default = false;  // on other nodes: gives way to what the login environment there sets
+  bool is_default = false;  // on other nodes: yields to the value of the login environment there
   bool operator==(const Variable&) const = default;
 };
 
 struct RankPlan {
   Rank rank;
-  NodeIndex node;
+  NodeRank node;
   LocalRank local_rank;
-  std::string role;                 // "default", or chief | worker | ps | evaluator
-  std::uint32_t role_rank = 0;      // index within the role
-  std::uint32_t command = 0;        // index into LaunchPlan::commands
-  std::vector<int> cpus;            // logical CPUs to run on; empty: not bound
-  std::vector<std::string> gpus;    // ids this rank may use, as CUDA_VISIBLE_DEVICES spells them
-  std::vector<Variable> variables;  // those that differ from rank to rank
-  std::vector<std::uint16_t>
-      ports;  // listening ports that are this rank's: released just before its exec
-  /// Index into NodePlan::containers; nullopt: it runs in none.
+  std::string role;                  // "default", or chief | worker | ps | evaluator
+  std::uint32_t role_rank = 0;       // index within the role
+  std::uint32_t command = 0;         // index into LaunchPlan::commands
+  std::vector<int> cpus;             // logical CPUs to run on; empty: not bound
+  std::vector<std::string> gpus;     // ids this rank may use, as CUDA_VISIBLE_DEVICES spells them
+  std::vector<Variable> variables;   // those that differ between ranks
+  std::vector<std::uint16_t> ports;  // listening ports of this rank: released just before its exec
+  /// Index into NodePlan::containers; nullopt: not in a container.
   std::optional<std::uint32_t> container{};
   bool operator==(const RankPlan&) const = default;
 };
 
-/// A file that the node's agent writes before the first of its ranks starts, for nobody else to
-/// read. Made for a launcher that is itself a rank (launch: once).
+/// A file that the node's agent writes before its first rank starts, readable by this user only.
+/// For a launcher that is itself a rank (launch: once).
 struct FilePlan {
   std::string path;  // absolute
   std::string text;
   bool operator==(const FilePlan&) const = default;
 };
 
-/// A container that ranks of a node run in, each in one of its own: how its runtime is called. What
-/// it executes in there is our own program, which gets everything else from the agent
-/// (agent/containers/container_entry.h): no variable, argument or secret of a rank is on this line.
+/// The command line of the runtime for a kind of container on a node; each rank has its own
+/// container. It executes our own program inside, which gets everything else from the agent
+/// (node/containers/container_entry.h): no variable, argument or secret of a rank is on this line.
 struct ContainerPlan {
   std::string runtime;  // "podman"
   std::string image;
-  std::vector<std::string> argv;  // up to the rank's number, which follows
-  std::uint32_t named = 0;        // this word ends with the rank's number, too; 0: none does
-  Environment environment;        // of the runtime itself, besides what the agent has
-  /// Removes containers that are left, whose names follow, each kName and a rank's number; empty:
+  std::vector<std::string> argv;  // up to the rank's number, which is appended
+  std::uint32_t named = 0;        // this word ends with the rank's number, too; 0: none
+  Environment environment;        // of the runtime itself, in addition to the agent's
+  /// Removes leftover containers; followed by their names, each kName and a rank's number; empty:
   /// the runtime leaves none.
   std::vector<std::string> cleanup;
   std::string name;  // "dlaunch-RUN-0-r"
@@ -79,23 +78,24 @@ struct ContainerPlan {
 };
 
 struct NodePlan {
+  NodeId id{};
   std::string name;
   std::string address;
-  std::string interface;            // through which it reaches the others; empty: one node, unknown
+  std::string interface;            // leads to the other nodes; empty: one node, unknown
   std::vector<Rank> ranks;          // ascending local rank
-  std::vector<Variable> variables;  // the same for all ranks of this node
+  std::vector<Variable> variables;  // common to all ranks of this node
   std::string binding_note;         // why ranks are not bound, or how; one short sentence
   std::vector<FilePlan> files;
   bool is_remote = false;     // not the launcher's own machine
   std::string output_folder;  // of the attempt, on this node: output, error files, hostfiles
   std::vector<ContainerPlan> containers{};
-  std::string entry_folder{};  // absolute: made by the agent, for those who enter a container
-  /// What its ranks call Python, where that was looked for: "/usr/bin/python3 (Python 3.11)".
+  std::string entry_folder{};  // absolute: created by the agent, for entering containers
+  /// The Python of its ranks, if it was looked up: "/usr/bin/python3 (Python 3.11)".
   std::string python{};
   bool operator==(const NodePlan&) const = default;
 };
 
-/// A node that the one process of `launch: once` may use, and how many processes there.
+/// A node for the process of `launch: once`, and the number of processes there.
 struct HostSlots {
   std::string name;
   std::uint32_t slots = 0;
@@ -109,23 +109,22 @@ struct MasterPlan {
   bool operator==(const MasterPlan&) const = default;
 };
 
-/// What is executed. A shell command is `SHELL -c SCRIPT`; see plan/command.h.
+/// A command line. A shell command is `SHELL -c SCRIPT`; see plan/command.h.
 struct CommandPlan {
   std::vector<std::string> argv;
-  /// The leader begins as a shell of ours: while it is one, its direct children are signalled too.
-  /// It may become the user's program by exec; then it is signalled alone.
+  /// The leader begins as a shell: while it is one, its direct children are signalled too. It may
+  /// become the user's program by exec; then it is signalled alone.
   bool is_own_shell = false;
   bool operator==(const CommandPlan&) const = default;
 };
 
-/// Another launcher, mpirun, that starts the ranks (mpi.launcher: mpirun): what the agent of node 0
-/// executes. In front of each rank stands `dlaunch exec --join FOLDER`, at whose word the agent of
-/// its node starts the rank.
+/// The mpirun that starts the ranks (mpi.launcher: mpirun), executed by the agent of node 0. Each
+/// rank is prefixed with `dlaunch exec --join FOLDER`, which makes the agent of its node start it.
 struct MpirunPlan {
   std::string name;               // "Open MPI 4"
   std::vector<std::string> argv;  // the whole line
-  Environment environment;        // for mpirun itself, besides `env` and what node 0 has anyway
-  std::string join_folder;        // absolute, the same on all nodes; made by the agents
+  Environment environment;        // for mpirun itself, in addition to `env` and node 0's
+  std::string join_folder;        // absolute, the same on all nodes; created by the agents
   bool operator==(const MpirunPlan&) const = default;
 };
 
@@ -136,21 +135,29 @@ struct LaunchPlan {
   Framework framework = Framework::pytorch;
   Launch launch = Launch::per_process;
   MasterPlan master;
-  std::string workdir;  // absolute
-  std::optional<SyncExtent>
-      sync{};  // of the workdir that is copied to other nodes, once it is known
+  std::string workdir;               // absolute
+  std::optional<SyncExtent> sync{};  // the workdir that is copied to other nodes, once known
   std::vector<CommandPlan> commands;
-  std::vector<NodePlan> nodes;         // index = NodeIndex; those that have ranks
-  std::vector<HostSlots> hosts;        // launch: once: what its hostfiles say; else empty
-  std::optional<MpirunPlan> mpirun{};  // it starts the ranks; nullopt: the agents do
+  std::vector<NodePlan> nodes;         // index = NodeRank; nodes with ranks
+  std::vector<HostSlots> hosts;        // launch: once: the contents of its hostfiles; else empty
+  std::optional<MpirunPlan> mpirun{};  // the starter of the ranks; nullopt: the agents
   std::vector<RankPlan> ranks;         // index = Rank
-  std::vector<Variable> variables;     // the same for the whole job
+  std::vector<Variable> variables;     // common to the whole job
   std::vector<std::string>
       scrubbed;         // names (and patterns with '*') removed from the inherited environment
-  Environment carried;  // what remote nodes take from here where the folders exist (plan/carried.h)
+  Environment carried;  // variables that remote nodes take if the folders exist (plan/carried.h)
   std::vector<std::string> not_passed;  // env_pass and env_secret names that are not set here
   std::vector<std::string> notes;       // for the user, one sentence each
   bool operator==(const LaunchPlan&) const = default;
+
+  [[nodiscard]] NodeId node_of(Rank rank) const { return nodes[ranks[rank.value].node.value].id; }
+  /// The place of a node; nullopt: the attempt does not use it.
+  [[nodiscard]] std::optional<NodeRank> find(NodeId id) const {
+    for (std::uint32_t i = 0; i < nodes.size(); ++i) {
+      if (nodes[i].id == id) return NodeRank(i);
+    }
+    return std::nullopt;
+  }
 };
 
 }  // namespace dlaunch

@@ -39,7 +39,7 @@ std::string problem_of_mount(std::string_view text) {
     return "control characters cannot be part of a path";
   const auto parts = parts_of(text);
   const std::string form = "expected HOST[:CONTAINER][:ro], such as /data:/data:ro";
-  if (parts[0].empty()) return form + "; nothing stands before the first ':'";
+  if (parts[0].empty()) return form + "; the part before the first ':' is missing";
   if (parts.size() > 3) return form + "; it has " + std::to_string(parts.size() - 1) + " colons";
   if (parts.size() == 3 && !is_mode(parts[2]))
     return form + "; " + quoted(parts[2]) + " is neither ro nor rw";
@@ -48,8 +48,7 @@ std::string problem_of_mount(std::string_view text) {
     return "the path in the container must be absolute, not " + quoted(parts[1]);
   if (!has_target && !parts[0].starts_with('/'))
     return quoted(parts[0]) +
-           " is no absolute path, so it must be said where it is in the "
-           "container: HOST:CONTAINER";
+           " is not an absolute path, so give its path in the container: HOST:CONTAINER";
   return "";
 }
 
@@ -69,7 +68,7 @@ std::string problem_of_container_workdir(std::string_view text) {
                                        [](char c) { return (c >= 0 && c < 0x20) || c == 0x7f; });
   if (has_control) return "control characters cannot be part of a path";
   if (text == kImagesOwn || text.starts_with('/')) return "";
-  return "expected an absolute path in the image, or \"image\", where the image itself says";
+  return "expected an absolute path in the image, or \"image\", for the image's own";
 }
 
 }  // namespace dlaunch

@@ -1,4 +1,4 @@
-// The network interfaces and the limits of a node, as its agent found them.
+// A node's network interfaces and limits, as its agent found them.
 #pragma once
 
 #include <cstdint>
@@ -15,22 +15,22 @@ struct InterfaceAddress {
 
 struct NetworkInterface {
   enum class Kind {
-    physical,  // hardware, also of a virtual machine
+    physical,  // hardware, also virtual hardware
     loopback,
     bridge,
     bond,
     vlan,
-    veth,        // one end of a pair of which the other is in another network namespace, or here
+    veth,        // one end of a pair whose other end is in another network namespace, or here
     tunnel,      // tun, tap, WireGuard, VXLAN, GRE, PPP
     infiniband,  // IP over InfiniBand
     other,
   };
   std::string name;
   Kind kind = Kind::other;
-  bool is_up = false;            // switched on, and has a carrier
-  std::uint32_t speed_mbit = 0;  // 0: unknown, or a constant of a device without a wire
+  bool is_up = false;            // enabled, with a carrier
+  std::uint32_t speed_mbit = 0;  // 0: unknown, or a placeholder value of a virtual device
   std::uint32_t mtu = 0;         // 0: unknown
-  std::string master;  // the bridge, bond or VM interface that it is a part of; else empty
+  std::string master;            // the bridge, bond or VM interface that contains it; else empty
   std::vector<InterfaceAddress> addresses;  // in the kernel's order; without IPv6 link-local ones
   bool operator==(const NetworkInterface&) const = default;
 };

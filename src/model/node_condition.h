@@ -1,5 +1,4 @@
-// In what condition a node is, beyond what it has (NodeFacts): asked for by checks only, because
-// the answers take a while.
+// A node's condition beyond its NodeFacts: collected only for checks, because it takes a while.
 #pragma once
 
 #include <cstdint>
@@ -11,10 +10,10 @@ namespace dlaunch {
 /// The file system that holds a path.
 struct DiskFact {
   std::string path;
-  std::uint64_t free_bytes = 0;   // for whoever runs the job
-  std::uint64_t total_bytes = 0;  // 0: not known, see `problem`
+  std::uint64_t free_bytes = 0;   // for the user of the job
+  std::uint64_t total_bytes = 0;  // 0: unknown, see `problem`
   bool is_read_only = false;
-  std::string problem;  // why it cannot be told: "No such file or directory"
+  std::string problem;  // the reason: "No such file or directory"
   bool operator==(const DiskFact&) const = default;
 };
 
@@ -22,12 +21,12 @@ struct NodeCondition {
   std::string problem;                     // why nothing is known, one sentence; else empty
   std::vector<std::string> gpu_findings;   // "GPU 3: a row waits for a reset of the GPU"
   std::vector<std::string> gpu_processes;  // "GPU 0: pid 4711 (python) holds 61000 MiB of it"
-  std::vector<std::string> gpu_notes;      // what could not be asked, older faults
+  std::vector<std::string> gpu_notes;      // failed queries, older faults
   std::uint64_t shm_bytes = 0;             // size of /dev/shm; 0: there is none
-  std::uint64_t open_files_hard = 0;       // the limit that a process may raise its own to
-  std::vector<DiskFact> disks;             // of the folders that were asked for
+  std::uint64_t open_files_hard = 0;       // the hard limit
+  std::vector<DiskFact> disks;             // of the requested folders
   std::vector<std::string> collectives;    // "mpi: ready, Open MPI v4.1.4", "nccl: ...", why not
-  std::string boot_id;                     // the same for containers of one kernel; empty: unknown
+  std::string boot_id;                     // equal for containers of one kernel; empty: unknown
   bool operator==(const NodeCondition&) const = default;
 };
 

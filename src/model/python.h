@@ -2,6 +2,7 @@
 #pragma once
 
 #include <string>
+#include <string_view>
 #include <vector>
 
 namespace dlaunch {
@@ -24,5 +25,12 @@ struct FoundProgram {
   std::vector<std::string> absent;   // modules that it imports and that were not found
   bool operator==(const FoundProgram&) const = default;
 };
+
+/// "3.11" of "3.11.4".
+[[nodiscard]] inline std::string python_release(std::string_view version) {
+  const std::size_t dot = version.find('.');
+  if (dot == std::string_view::npos) return std::string(version);
+  return std::string(version.substr(0, version.find('.', dot + 1)));
+}
 
 }  // namespace dlaunch

@@ -1,4 +1,4 @@
-// Sets of ranks, short: ranks of a job mostly follow each other.
+// Compact sets of ranks, which are mostly contiguous.
 #pragma once
 
 #include <cstdint>
@@ -15,12 +15,12 @@ struct RankSpan {
   auto operator<=>(const RankSpan&) const = default;  // NOLINT(modernize-use-nullptr)
 };
 
-/// Ascending, none touches the next; the same set always gives the same spans.
+/// Ascending and not adjacent; equal sets have equal spans.
 [[nodiscard]] std::vector<RankSpan> spans_of(std::vector<Rank> ranks);
 
 [[nodiscard]] bool contains(const std::vector<RankSpan>& spans, Rank rank);
 
-/// How many ranks; as a 64-bit number, so that no list of spans can overflow it.
+/// The number of ranks; 64-bit, so that it cannot overflow.
 [[nodiscard]] std::uint64_t count_of(const std::vector<RankSpan>& spans);
 
 }  // namespace dlaunch

@@ -1,6 +1,6 @@
-// The variables whose values only dlaunch knows: a job may not set them itself. This is the only
-// list of their names; plan/rank_table, which computes the values, does not compile if it sets a
-// name that is missing here.
+// The variables that only dlaunch can set correctly and a job may not set. This is the only list of
+// their names; plan/rank_table, which computes the values, does not compile if it sets a name that
+// is missing here.
 #pragma once
 
 #include <algorithm>
@@ -12,8 +12,8 @@
 
 namespace dlaunch {
 
-/// The frameworks with which a name is reserved. With all others, general names (PROCESS_ID) belong
-/// to the user. With Framework::none all names but DLAUNCH_* belong to the user.
+/// The frameworks for which a name is reserved. With other frameworks general names (PROCESS_ID)
+/// belong to the user. With Framework::none all names except DLAUNCH_* belong to the user.
 enum class RankVariableOf { all, mpi, jax };
 
 struct RankVariable {

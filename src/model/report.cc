@@ -24,8 +24,8 @@ const char* name_of(Cause cause) {
       return "plan";
     case Cause::port_taken:
       return "port-taken";
-    case Cause::mpirun:
-      return "mpirun";
+    case Cause::starter:
+      return "mpirun";  // the only starter there is (docs/reference/run-folder.md)
     case Cause::mpi:
       return "mpi";
     case Cause::stragglers:

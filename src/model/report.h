@@ -1,5 +1,5 @@
-// RunReport: how a run ended. The supervisor makes it, report/ turns it into the summary on the
-// screen and into summary.json.
+// How attempts and runs end: the supervisor decides it, report/ corrects it by what the ranks
+// printed, shows it and writes it to summary.json.
 #pragma once
 
 #include <cstdint>
@@ -15,33 +15,33 @@
 
 namespace dlaunch {
 
-/// What ended the run.
+/// What ended an attempt or the run.
 enum class Cause {
   success,
   exit_code,       // a rank exited with a code other than 0
   signal,          // a rank was killed by a signal that dlaunch did not send
-  out_of_memory,   // ... by the kernel, for lack of memory; only on the kernel's own word
+  out_of_memory,   // ... by the kernel, for lack of memory; only where the kernel's records say so
   cannot_execute,  // a rank could not be started
   node_lost,
   time_limit,
   cancelled,   // Ctrl-C, SIGTERM, SIGHUP, SIGQUIT, or the front was killed
-  plan,        // no plan could be made; nothing was started
-  port_taken,  // a rank failed because somebody else had its port
-  mpirun,      // mpirun, which was to start the ranks, has failed, and no rank had before
+  plan,        // no plan could be made; no rank was started
+  port_taken,  // a rank failed because another process had its port
+  starter,     // the process that was to start the ranks, mpirun, failed before any rank did
   mpi,         // a rank of an MPI job ended without MPI_Init, or without MPI_Finalize
-  stragglers,  // ranks still ran long after another had ended well
+  stragglers,  // ranks still ran long after another had succeeded
   internal,
 };
 
 /// How one rank ended.
 struct RankEnd {
   enum class How {
-    not_started,  // the run ended before it was its turn
+    not_started,  // the run ended before its start
     cannot_start,
     exited,   // by itself, with `status`
     stopped,  // told by dlaunch to stop, and ended then, with `status`
     killed,   // killed by dlaunch, after the grace time or on request
-    lost,     // with its node: nobody saw its end
+    lost,     // with its node: its end is unknown
   };
   How how = How::not_started;
   ExitStatus status;
@@ -51,57 +51,62 @@ struct RankEnd {
   bool operator==(const RankEnd&) const = default;
 };
 
-/// A node whose channel could not be opened, or is gone for good.
+/// A node that could not be connected, or whose connection is lost for good.
 struct LostNode {
-  NodeIndex node;
-  std::string what;                    // event::NodeLost
-  std::optional<WallTime> heard_at{};  // the same: when the last sign of life came
+  NodeId node;
+  std::string what;                    // as in event::NodeLost
+  std::optional<WallTime> heard_at{};  // likewise
   bool operator==(const LostNode&) const = default;
 };
 
-/// An attempt that failed and was followed by another one.
-struct EarlierAttempt {
-  Attempt attempt;
-  Cause cause = Cause::exit_code;
+/// Why an attempt, or the run, ended.
+struct Outcome {
+  Cause cause = Cause::success;
   int exit_code = 0;
-  bool from_rank = false;
-  std::optional<Rank> first;         // the rank that failed first
-  std::vector<Rank> perhaps_first;   // see RunReport
-  std::optional<RankEnd> end;        // of `first`
-  std::optional<TakenPort> port;     // when port_taken
-  std::vector<LostNode> lost_nodes;  // when node_lost
-  MonotonicTime ran{0};              // from the start of its ranks to the failure
-  MonotonicTime wait{0};             // back-off before the next attempt
-  std::uint32_t restart = 0;         // which restart of the budget follows; 0: none of them
-  int restarts_max = 0;              // restart.max
-  bool operator==(const EarlierAttempt&) const = default;
+  bool from_rank = false;  // exit_code is that of `first`; else it is dlaunch's own
+
+  // When a rank's failure decided it:
+  std::optional<Rank> first;        // the rank that failed first
+  std::vector<Rank> perhaps_first;  // others whose failures cannot be told to be later
+  std::vector<Rank> alike;          // others that failed in the same way with the same message
+  std::vector<Rank> left_early;     // exited with 0, and `first` failed because it missed them
+  std::vector<Rank> lost_peer;      // ranks whose error says that another rank is gone
+  std::optional<TakenPort> port;    // port_taken
+
+  std::vector<LostNode> lost_nodes;  // node_lost: at least one, the first that was lost in front
+  int signal = 0;                    // cancelled: the signal; 0: the front was killed
+  std::vector<Rank> stragglers;      // stragglers
+  std::optional<Duration> limit;     // time_limit, stragglers: the limit that was reached
+  std::string detail;  // plan, node_lost, starter, internal: an explanation for the user
+  std::string said;    // starter: its last lines
+  bool operator==(const Outcome&) const = default;
+};
+
+/// A failed attempt that was to be followed by another one.
+struct FailedAttempt {
+  Attempt attempt;
+  Outcome outcome;
+  std::optional<RankEnd> end;  // of outcome.first
+  MonotonicTime ran{0};        // from the start of its ranks to the failure
+  MonotonicTime wait{0};       // back-off before the next attempt
+  std::uint32_t restart = 0;  // the number of the restart that follows; 0: it does not count as one
+  int restarts_max = 0;       // restart.max
+  bool operator==(const FailedAttempt&) const = default;
 };
 
 struct RunReport {
-  int exit_code = 0;
-  bool from_rank = false;  // summary.json "origin": "rank" or "dlaunch": whose code exit_code is
-  Cause cause = Cause::success;
-  std::optional<Rank> first;            // the rank that failed first
-  std::vector<Rank> perhaps_first;      // others that failed so close to it that nobody can tell
-  std::vector<Rank> alike;              // others that failed in the same way, and said the same
-  std::vector<Rank> left_early;         // ended with 0; `first` then failed without them
-  std::vector<Rank> lost_peer;          // whose error says that another rank is gone
-  std::optional<NodeIndex> lost_node;   // when node_lost: the first of them
-  std::vector<LostNode> lost_nodes;     // when node_lost: all that this ending was decided by
-  int signal = 0;                       // when cancelled: which, 0 if the front was killed
-  std::string detail;                   // when plan, node_lost, mpirun, internal: what a person
-                                        // should read
-  std::string said;                     // when mpirun: its last lines
-  std::optional<TakenPort> port;        // when port_taken
-  std::vector<Rank> stragglers;         // when stragglers
-  std::optional<Duration> limit;        // when time_limit, stragglers: the limit that was reached
-  Attempt attempt;                      // the last one
-  std::vector<EarlierAttempt> earlier;  // index = Attempt; all but the last, or all when none
-                                        // followed the last back-off
+  Outcome outcome;
+  std::vector<FailedAttempt> earlier;  // index = Attempt
+  Attempt attempt;             // the last one; also the last of `earlier` when the run ended in its
+                               // back-off
+  std::vector<RankEnd> ranks;  // of that attempt, index = Rank; empty: it had no plan
   MonotonicTime elapsed{0};
-  std::vector<RankEnd> ranks;  // index = Rank; empty when there was no plan
-  std::uint32_t leftovers =
-      0;  // processes of the job that had to be killed after its ranks had ended
+  std::uint32_t leftovers = 0;  // processes that had to be killed after the ranks had ended
+  /// The end of outcome.first; null: there is none.
+  [[nodiscard]] const RankEnd* end_of_first() const {
+    const auto& first = outcome.first;
+    return first && first->value < ranks.size() ? &ranks[first->value] : nullptr;
+  }
   bool operator==(const RunReport&) const = default;
 };
 

@@ -1,6 +1,6 @@
-// Errors as values. Every expected failure (bad input, a host that does not answer, a missing file)
-// is a Result; exceptions of third-party libraries stop at the adapter that calls them, and a
-// broken promise of our own code is an assert.
+// Errors as values. Every expected failure (bad input, an unreachable host, a missing file) is a
+// Result; exceptions of third-party libraries stop at their adapter, and a violated internal
+// contract is an assert.
 #pragma once
 
 #include <string>
@@ -25,8 +25,8 @@ inline constexpr int kNotFound = 127;
 inline constexpr int kSignalBase = 128;
 }  // namespace exit_code
 
-/// What a person reads when something expected went wrong: one message (it may have several lines,
-/// the first one complete in itself) and the exit code of the process if nobody handles it.
+/// The message of an expected failure (it may have several lines, the first one complete in itself)
+/// and the exit code of the process if the error is not handled.
 struct Error {
   int exit_code = exit_code::kInternal;
   std::string message;

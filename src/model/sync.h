@@ -1,4 +1,4 @@
-// What `sync: true` copies, as values: the workdir of the launcher's machine, entry by entry.
+// Values for `sync: true`: the entries of the workdir on the launcher's machine.
 #pragma once
 
 #include <chrono>
@@ -13,39 +13,39 @@ namespace dlaunch {
 struct SyncEntry {
   enum class Kind : std::uint8_t { file = 1, folder = 2, link = 3 };
 
-  std::string path;  // from the workdir, components joined by '/'; bytes, but NUL
+  std::string path;  // relative to the workdir, components separated by '/'; bytes without NUL
   Kind kind = Kind::file;
-  std::uint32_t mode = 0;  // the nine permission bits; of links 0
-  std::uint64_t size = 0;  // bytes, of files only
-  std::int64_t mtime = 0;  // nanoseconds since 1970-01-01 UTC, of files only
-  std::string target{};    // of links only, as readlink(2) says it
+  std::uint32_t mode = 0;  // the nine permission bits; 0 for links
+  std::uint64_t size = 0;  // bytes, files only
+  std::int64_t mtime = 0;  // nanoseconds since 1970-01-01 UTC, files only
+  std::string target{};    // links only, from readlink(2)
   bool operator==(const SyncEntry&) const = default;
 };
 
-/// XXH3, 128 bits, of a file's content: to know a file again, not to keep anybody out.
+/// XXH3, 128 bits, of a file's content: detects changes, not attacks.
 struct ContentHash {
   std::uint64_t low = 0;
   std::uint64_t high = 0;
   bool operator==(const ContentHash&) const = default;
 };
 
-/// How much a sync is about, whether or not the nodes have it already.
+/// The size of a sync, regardless of what the nodes already have.
 struct SyncExtent {
   std::uint64_t files = 0;  // links too
   std::uint64_t bytes = 0;
   bool operator==(const SyncExtent&) const = default;
 };
 
-/// What a sync has come to on one node.
+/// The result of a sync on one node.
 struct SyncedNode {
-  NodeIndex node;
+  NodeId node;
   std::string name;
-  bool is_shared = false;   // it sees the launcher's own folder: there was nothing to copy
-  std::uint64_t files = 0;  // whose content was sent
+  bool is_shared = false;   // it shares the launcher's folder: nothing was copied
+  std::uint64_t files = 0;  // files whose content was sent
   std::uint64_t bytes = 0;
   std::uint64_t removed = 0;
-  std::uint64_t replaced = 0;           // what no sync had put there, and was different
-  std::vector<std::string> examples{};  // of these
+  std::uint64_t replaced = 0;           // existing different files that no sync had written
+  std::vector<std::string> examples{};  // some of these
   bool operator==(const SyncedNode&) const = default;
 };
 struct SyncReport {

@@ -13,8 +13,8 @@ namespace {
 
 constexpr std::chrono::milliseconds kPause{100};
 
-/// accept(2): the connection stays in the queue.
-bool is_for_want_of_something(int error) {
+/// Errors of accept(2) after which the connection stays in the queue.
+bool is_lack_of_resources(int error) {
   return error == EMFILE || error == ENFILE || error == ENOBUFS || error == ENOMEM;
 }
 
@@ -27,8 +27,8 @@ bool peer_is_our_user(int socket) {
          peer.uid == ::geteuid();
 }
 
-Acceptor::Acceptor(EventLoop& loop, UniqueFd listener, Came came)
-    : listener_(loop, std::move(listener)), pause_(loop), came_(std::move(came)) {
+Acceptor::Acceptor(EventLoop& loop, UniqueFd listener, OnConnection on_connection)
+    : listener_(loop, std::move(listener)), pause_(loop), on_connection_(std::move(on_connection)) {
   wait();
 }
 
@@ -46,8 +46,8 @@ void Acceptor::take() {
   waiting_ = false;
   if (held_) return;
   UniqueFd socket(::accept4(listener_.get(), nullptr, nullptr, SOCK_NONBLOCK | SOCK_CLOEXEC));
-  if (!socket && is_for_want_of_something(errno)) return pause_.after(kPause, [this] { wait(); });
-  if (socket) came_(std::move(socket));
+  if (!socket && is_lack_of_resources(errno)) return pause_.after(kPause, [this] { wait(); });
+  if (socket) on_connection_(std::move(socket));
   wait();
 }
 

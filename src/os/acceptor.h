@@ -1,5 +1,5 @@
-// Takes connections from a listening socket. A process that has no descriptor left for one cannot
-// take it, and the socket stays readable: it is looked at again after a pause, not at once.
+// Accepts connections from a listening socket. When the process has no descriptor left for one, the
+// socket stays readable, so the next try comes after a pause.
 #pragma once
 
 #include <functional>
@@ -9,21 +9,21 @@
 
 namespace dlaunch {
 
-/// Whether who is at the other end of a unix socket is our own user, as far as this user namespace
-/// can tell (unix(7), SO_PEERCRED: who called connect(2) or listen(2)).
+/// Whether the peer of a unix socket has our user id, as this user namespace sees it (unix(7),
+/// SO_PEERCRED: the process that called connect(2) or listen(2)).
 [[nodiscard]] bool peer_is_our_user(int socket);
 
 /// Lives on the loop's one thread.
 class Acceptor {
  public:
-  using Came = std::function<void(UniqueFd)>;
+  using OnConnection = std::function<void(UniqueFd)>;
 
-  /// Begins at once; each connection is O_NONBLOCK and close-on-exec. An invalid `listener`, or one
-  /// that the loop cannot watch: listens() is false, and nobody ever comes.
-  Acceptor(EventLoop& loop, UniqueFd listener, Came came);
+  /// Begins at once; each connection is O_NONBLOCK and close-on-exec. With an invalid `listener`,
+  /// or one that the loop cannot watch, listens() is false.
+  Acceptor(EventLoop& loop, UniqueFd listener, OnConnection on_connection);
 
   [[nodiscard]] bool listens() const { return listener_.get() >= 0; }
-  /// No more until go_on().
+  /// Accepts no more until go_on().
   void hold() { held_ = true; }
   void go_on();
 
@@ -33,7 +33,7 @@ class Acceptor {
 
   WatchedFd listener_;
   Timer pause_;
-  Came came_;
+  OnConnection on_connection_;
   bool held_ = false;
   bool waiting_ = false;
 };

@@ -3,9 +3,9 @@
 #include <algorithm>
 #include <array>
 #include <cerrno>
-#include <ctime>
 #include <cstdint>
 #include <cstdio>
+#include <ctime>
 #include <vector>
 
 #include <dirent.h>
@@ -25,7 +25,7 @@ namespace dlaunch {
 namespace {
 
 constexpr std::string_view kPrefix = "dlaunch-";
-// Ranks may make cgroups of their own below; nobody nests them deeper than this by accident.
+// Ranks may make cgroups of their own below; real ones are not nested deeper than this.
 constexpr int kMaxDepth = 16;
 constexpr std::chrono::seconds kSweepLimit{2};
 
@@ -71,7 +71,7 @@ void kill_all_in(int folder) {
   if (file) (void)!::write(file.get(), "1", 1);
 }
 
-/// A name that fresh_name() makes, of a folder that this user made: nothing else is ours to end.
+/// Whether this user made the folder with a name of fresh_name(): nothing else may be ended.
 bool is_one_of_ours(std::string_view name, const UniqueFd& folder) {
   if (!name.starts_with(kPrefix)) return false;
   name.remove_prefix(kPrefix.size());
@@ -86,10 +86,10 @@ bool is_one_of_ours(std::string_view name, const UniqueFd& folder) {
          ::fstat(folder.get(), &info) == 0 && info.st_uid == ::geteuid();
 }
 
-/// False: it is still there.
+/// False: it still exists.
 bool end_abandoned(const std::string& path, MonotonicTime deadline) {
   const UniqueFd folder = open_folder(path);
-  // Somebody else's, or its owner lives.
+  // Not ours, or its owner lives.
   if (!folder || !is_one_of_ours(path.substr(path.rfind('/') + 1), folder)) return true;
   if (::flock(folder.get(), LOCK_EX | LOCK_NB) != 0) return true;
   while (true) {
@@ -131,8 +131,8 @@ std::optional<std::string> own_cgroup_folder() {
   for (const char* root : {"/sys/fs/cgroup", "/sys/fs/cgroup/unified"}) {
     if (!is_cgroup2(root)) continue;
     const std::string folder = root + *path;
-    // In a container with a cgroup namespace of its own and the host's mount, the path means a
-    // cgroup of somebody else.
+    // In a container with its own cgroup namespace and the host's mount, the path names a foreign
+    // cgroup.
     const std::string members = '\n' + read_proc_file(folder + "/cgroup.procs");
     if (members.find('\n' + std::to_string(::getpid()) + '\n') == std::string::npos)
       return std::nullopt;
@@ -146,7 +146,7 @@ std::optional<RankCgroup> RankCgroup::make(const std::string& parent) {
   const std::string path = parent + '/' + name;
   if (name.empty() || ::mkdir(path.c_str(), 0700) != 0) return std::nullopt;
   UniqueFd folder = open_folder(path);
-  // A sweep may have come between: then the lock is taken, or the folder is dead and has no files.
+  // A concurrent sweep may have taken the lock, or removed the folder, which then has no files.
   const bool ours = folder && ::flock(folder.get(), LOCK_EX | LOCK_NB) == 0 &&
                     ::faccessat(folder.get(), "cgroup.kill", W_OK, AT_EACCESS) == 0 &&
                     ::faccessat(folder.get(), "cgroup.procs", W_OK, AT_EACCESS) == 0;

@@ -1,8 +1,7 @@
-// A cgroup v2 folder for the ranks of an agent, where one is delegated to us: the own cgroup is a
-// folder in which we may make another (the kernel's admin-guide/cgroup-v2.rst, "Delegation").
-// Writing to its cgroup.kill (Linux 5.14) ends everything in it at once, however fast it forks.
-// Where anything of this is missing, there is no cgroup, and nobody is told: it is a help, not a
-// condition.
+// A cgroup v2 folder for the ranks of an agent, if one is delegated to us: our own cgroup is a
+// folder in which we may make others (the kernel's admin-guide/cgroup-v2.rst, "Delegation").
+// Writing to its cgroup.kill (Linux 5.14) ends everything in it at once, however fast it forks. If
+// any of this is missing there is silently no cgroup: it helps, but is not required.
 #pragma once
 
 #include <chrono>
@@ -15,19 +14,18 @@
 namespace dlaunch {
 
 /// From /proc/<pid>/cgroup (cgroups(7)): the path of the v2 hierarchy ("0::/user.slice/..."), or of
-/// the v1 hierarchy of `controller`. nullopt: not there, or outside of what our cgroup namespace
-/// shows.
+/// the v1 hierarchy of `controller`. nullopt: there is none, or it is outside our cgroup namespace.
 [[nodiscard]] std::optional<std::string> cgroup_path(std::string_view text,
                                                      std::string_view controller = "");
 
 /// Absolute folder of this process's own cgroup in the v2 hierarchy, which is mounted at
-/// /sys/fs/cgroup, or at /sys/fs/cgroup/unified beside v1 ("hybrid"); nullopt: there is none.
+/// /sys/fs/cgroup, or at /sys/fs/cgroup/unified beside v1 ("hybrid"); nullopt if there is none.
 [[nodiscard]] std::optional<std::string> own_cgroup_folder();
 
 class RankCgroup {
  public:
-  /// Makes a folder "dlaunch-..." below `parent` and locks it (flock(2)), so that others can see
-  /// that its owner lives. About 30 microseconds.
+  /// Makes a folder "dlaunch-..." below `parent` and locks it (flock(2)), which shows others that
+  /// its owner lives. Takes about 30 microseconds.
   [[nodiscard]] static std::optional<RankCgroup> make(const std::string& parent);
 
   RankCgroup(RankCgroup&&) noexcept = default;
@@ -37,9 +35,9 @@ class RankCgroup {
   [[nodiscard]] int fd() const { return folder_.get(); }
   [[nodiscard]] const std::string& path() const { return path_; }
 
-  /// SIGKILL to everything in it and below.
+  /// SIGKILL to all processes in it and below.
   void kill() const;
-  /// Removes it with what was made below; true if it is gone. Fails while a process lives in it.
+  /// Removes it and what was made below; true if it is gone. Fails while a process lives in it.
   [[nodiscard]] bool remove() const;
 
  private:
@@ -50,10 +48,10 @@ class RankCgroup {
   UniqueFd folder_;
 };
 
-/// Ends and removes the folders below `parent` whose owner is gone without having done so (it was
-/// killed). Waits up to `limit` for the last process in them; false: some are left.
+/// Ends and removes the folders below `parent` whose owners were killed. Waits up to `limit` for
+/// the last process in them; false: some are left.
 bool sweep_abandoned_cgroups(const std::string& parent, std::chrono::milliseconds limit);
-/// Of the own cgroup. Does nothing where there is none.
+/// Below our own cgroup. Does nothing if there is none.
 void sweep_abandoned_cgroups();
 
 }  // namespace dlaunch

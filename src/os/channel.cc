@@ -15,8 +15,8 @@ constexpr std::size_t kReadSize = 256 * 1024;
 
 }  // namespace
 
-Channel::Channel(EventLoop& loop, UniqueFd read, UniqueFd write, std::uint32_t node,
-                 std::uint64_t session)
+FrameChannel::FrameChannel(EventLoop& loop, UniqueFd read, UniqueFd write, std::uint32_t node,
+                           std::uint64_t session)
     : loop_(loop),
       node_(node),
       session_(session),
@@ -25,20 +25,19 @@ Channel::Channel(EventLoop& loop, UniqueFd read, UniqueFd write, std::uint32_t n
   connect(std::move(read), std::move(write));
 }
 
-void Channel::connect(UniqueFd read, UniqueFd write) {
+void FrameChannel::connect(UniqueFd read, UniqueFd write) {
   ++connection_;
-  reader_ =
-      wire::FrameReader();  // what a cut left of a frame; whole frames wait in nobody's buffer
+  reader_ = wire::FrameReader();  // drops an incomplete frame of the old connection
   read_.emplace(loop_, std::move(read));
   write_.emplace(loop_, std::move(write));
 }
 
-void Channel::start(Callbacks callbacks, const std::string& early) {
+void FrameChannel::start(Callbacks callbacks, const std::string& early) {
   callbacks_ = std::move(callbacks);
   wait_readable(early);
 }
 
-void Channel::wait_readable(const std::string& early) {
+void FrameChannel::wait_readable(const std::string& early) {
   if (early.empty()) return wait_readable();
   loop_.post([this, early, connection = connection_] {
     if (ended_ || connection != connection_) return;
@@ -50,9 +49,9 @@ void Channel::wait_readable(const std::string& early) {
   });
 }
 
-std::uint64_t Channel::send(const wire::Message& message) {
+std::uint64_t FrameChannel::send(wire::Frame unstamped) {
   if (ended_ || (deaf_ && !callbacks_.on_lost)) return 0;
-  const wire::Frame frame = sender_.stamp(wire::encode(message));
+  const wire::Frame frame = sender_.stamp(std::move(unstamped));
   if (sender_.keeps_too_much()) {
     end("nothing of " + std::to_string(sender_.unacknowledged().size()) +
         " messages is acknowledged");
@@ -64,7 +63,7 @@ std::uint64_t Channel::send(const wire::Message& message) {
   return frame.sequence;
 }
 
-void Channel::queue_written() {
+void FrameChannel::queue_written() {
   if (queued() >= kLowWater) was_full_ = true;
   if (write_pending_) return;
   // Collect what this turn of the loop has to say, then write it in one go.
@@ -72,7 +71,7 @@ void Channel::queue_written() {
   loop_.post([this] { flush(); });
 }
 
-void Channel::send(const wire::OutputView& output) {
+void FrameChannel::send(const wire::OutputData& output) {
   if (!is_connected() || deaf_) return;
   head_.clear();
   wire::append_output_header(output, node_, session_, head_);
@@ -92,7 +91,7 @@ void Channel::send(const wire::OutputView& output) {
   write_->on_writable([this] { flush(); });
 }
 
-std::size_t Channel::write_now(std::string_view head, std::string_view bytes) {
+std::size_t FrameChannel::write_now(std::string_view head, std::string_view bytes) {
   const std::array<iovec, 2> pieces{iovec{const_cast<char*>(head.data()), head.size()},
                                     iovec{const_cast<char*>(bytes.data()), bytes.size()}};
   const ssize_t n = ::writev(write_->get(), pieces.data(), pieces.size());
@@ -100,7 +99,7 @@ std::size_t Channel::write_now(std::string_view head, std::string_view bytes) {
   return n < 0 ? 0 : static_cast<std::size_t>(n);
 }
 
-void Channel::flush() {
+void FrameChannel::flush() {
   write_pending_ = false;
   if (ended_ || !write_ || !write_some()) return;
   if (queued() > 0) {
@@ -113,7 +112,7 @@ void Channel::flush() {
   }
 }
 
-bool Channel::write_some() {
+bool FrameChannel::write_some() {
   while (queued() > 0) {
     if (sent_ == sending_.size()) {
       sending_.clear();
@@ -140,14 +139,14 @@ bool Channel::write_some() {
   return true;
 }
 
-void Channel::wait_readable() {
+void FrameChannel::wait_readable() {
   if (ended_ || !read_) return;
   read_->on_readable([this] {
     if (!ended_) read_some();
   });
 }
 
-void Channel::read_some() {
+void FrameChannel::read_some() {
   const ssize_t n = ::read(read_->get(), reader_.room(kReadSize), kReadSize);
   if (n < 0 && (errno == EAGAIN || errno == EINTR)) return wait_readable();
   // A reset socket is an end of file too: the other process has gone with our bytes unread.
@@ -159,7 +158,7 @@ void Channel::read_some() {
   wait_readable();
 }
 
-bool Channel::dispatch_frames() {
+bool FrameChannel::dispatch_frames() {
   const std::uint32_t connection = connection_;
   while (!ended_ && connection == connection_ && read_) {
     auto frame = reader_.next_view();
@@ -174,7 +173,7 @@ bool Channel::dispatch_frames() {
   return false;
 }
 
-bool Channel::accept(const wire::FrameView& frame) {
+bool FrameChannel::accept(const wire::FrameView& frame) {
   const auto verdict = receiver_.accept(frame);
   if (!verdict) {
     end(verdict.error().message);
@@ -186,50 +185,34 @@ bool Channel::accept(const wire::FrameView& frame) {
                           : "Resume message in the middle of a connection");
     return false;
   }
-  if (wire::is_output(frame.type) && callbacks_.on_output) return accept_output(frame);
-  auto message = wire::decode(frame.copy());
-  if (!message) {
-    end(message.error().message);
-    return false;
-  }
-  if (const auto* ack = std::get_if<wire::Ack>(&*message)) {
-    if (const Status known = sender_.acknowledged(ack->sequence); !known) {
-      end(known.error().message);
-      return false;
-    }
-    return true;
-  }
-  if (const auto* resume = std::get_if<wire::Resume>(&*message)) {
-    take_up(*resume);
-    return !ended_;
-  }
-  callbacks_.on_message(std::move(*message));
+  const Status taken =
+      wire::is_channels_own(frame.type) ? accept_own(frame) : callbacks_.on_frame(frame);
+  if (!taken) end(taken.error().message);
   return !ended_;
 }
 
-bool Channel::accept_output(const wire::FrameView& frame) {
-  const auto output = wire::decode_output(frame);
-  if (output) {
-    callbacks_.on_output(*output);
-  } else {
-    end(output.error().message);
-  }
-  return !ended_;
+Status FrameChannel::accept_own(const wire::FrameView& frame) {
+  const auto message = wire::decode<wire::ChannelMessage>(frame);
+  if (!message) return tl::unexpected(message.error());
+  if (const auto* ack = std::get_if<wire::Ack>(&*message))
+    return sender_.acknowledged(ack->sequence);
+  take_up(std::get<wire::Resume>(*message));
+  return {};
 }
 
-void Channel::acknowledge_if_due() {
-  if (const auto number = receiver_.ack_due()) send(wire::Ack{*number});
+void FrameChannel::acknowledge_if_due() {
+  if (const auto number = receiver_.ack_due()) send(wire::encode(wire::Ack{*number}));
 }
 
-void Channel::close() {
+void FrameChannel::close() {
   if (ended_) return;
   if (read_) write_some();
   ended_ = true;
   disconnect();
 }
 
-void Channel::go_on_over(UniqueFd read, UniqueFd write, wire::Resume mine,
-                         const std::string& early) {
+void FrameChannel::go_on_over(UniqueFd read, UniqueFd write, wire::Resume mine,
+                              const std::string& early) {
   if (ended_) return;
   disconnect();
   connect(std::move(read), std::move(write));
@@ -240,27 +223,27 @@ void Channel::go_on_over(UniqueFd read, UniqueFd write, wire::Resume mine,
   wait_readable(early);
 }
 
-void Channel::go_on_over(UniqueFd read, UniqueFd write, wire::Resume mine,
-                         const wire::Resume& theirs) {
+void FrameChannel::go_on_over(UniqueFd read, UniqueFd write, wire::Resume mine,
+                              const wire::Resume& theirs) {
   go_on_over(std::move(read), std::move(write), std::move(mine), std::string());
   if (!ended_) take_up(theirs);
 }
 
-void Channel::take_up(const wire::Resume& theirs) {
+void FrameChannel::take_up(const wire::Resume& theirs) {
   waits_for_resume_ = false;
   if (const Status known = sender_.acknowledged(theirs.control_received); !known)
     return end(known.error().message);
   repeating_ = true;
   if (callbacks_.on_resume) callbacks_.on_resume(theirs);
   repeating_ = false;
-  // Whoever resumes may have found reason to give the connection up, or to close us.
+  // The callback may have closed the connection or the channel.
   if (!is_connected() || deaf_) return;
   for (const wire::Frame& frame : sender_.unacknowledged()) wire::append_frame(frame, waiting_);
   was_full_ = true;  // so that output goes on as soon as there is room
   queue_written();
 }
 
-void Channel::disconnect() {
+void FrameChannel::disconnect() {
   ++connection_;
   read_.reset();
   write_.reset();
@@ -270,17 +253,17 @@ void Channel::disconnect() {
   write_pending_ = deaf_ = was_full_ = waits_for_resume_ = false;
 }
 
-void Channel::lose(std::string reason) {
+void FrameChannel::lose(std::string reason) {
   if (ended_) return;
   if (!callbacks_.on_lost) return end(std::move(reason));
   disconnect();
-  // As in end(). A connection that was replaced since is nobody's concern any more.
+  // Later, as in end(). Ignored if the connection was replaced since.
   loop_.post([this, connection = connection_, reason = std::move(reason)] {
     if (!ended_ && connection == connection_) callbacks_.on_lost(reason);
   });
 }
 
-void Channel::end(std::string reason) {
+void FrameChannel::end(std::string reason) {
   if (ended_) return;
   ended_ = true;
   disconnect();

@@ -1,10 +1,10 @@
-// The channel of one agent: frames over a pair of descriptors of our own (a socket pair, or the
-// stdin and stdout of ssh). Never inherited stdio of the user: O_NONBLOCK is set on both.
+// The channel of one agent: frames over a pair of private descriptors (a socket pair, or the stdin
+// and stdout of ssh). O_NONBLOCK is set on both, so they must not be the user's own stdio.
 //
 // A channel may outlive its connection. What belongs to the session (sequence numbers, control
 // frames that are not acknowledged) stays when the descriptors are gone; over new ones both ends
 // first say by Resume what they have received, then repeat what is missing. A control frame is
-// given to on_message exactly once, however often connections break and wherever they cut a frame.
+// given to its user exactly once, however often connections break and wherever they cut a frame.
 // Output is the business of its sender: on_resume tells it where the other end stands.
 #pragma once
 
@@ -26,16 +26,15 @@ namespace dlaunch {
 
 /// Runs on one io_context thread; no member may be called from another one. Callbacks are called
 /// from the io_context, never from inside send().
-class Channel {
+class FrameChannel {
  public:
   struct Callbacks {
-    std::function<void(wire::Message)> on_message;
+    /// All frames but the channel's own. An error ends the channel.
+    std::function<Status(const wire::FrameView&)> on_frame;
     /// The channel has ended: nothing is received any more. Empty text: orderly end of file.
     std::function<void(std::string)> on_end;
     /// Fewer than kLowWater bytes are queued again after more were.
-    std::function<void()> on_drained;
-    /// OutputData, whose bytes are there during the call; without this it comes by on_message.
-    std::function<void(const wire::OutputView&)> on_output = {};
+    std::function<void()> on_drained = {};
     /// The connection has ended, but not the session: it may go_on_over() another one, and on_end
     /// is called only when it never can (a broken frame). Empty text: end of file. Without this
     /// the end of the connection is the end of the channel.
@@ -47,16 +46,16 @@ class Channel {
   static constexpr std::size_t kLowWater = 256 * 1024;
 
   /// `read` and `write` may be duplicates of one socket.
-  Channel(EventLoop& loop, UniqueFd read, UniqueFd write, std::uint32_t node,
-          std::uint64_t session);
+  FrameChannel(EventLoop& loop, UniqueFd read, UniqueFd write, std::uint32_t node,
+               std::uint64_t session);
 
   /// `early`: bytes of the channel that were read before it was one.
   void start(Callbacks callbacks, const std::string& early = {});
   /// Returns the message's sequence number; 0 for those that have none. While there is no
   /// connection, control messages are kept for the next one and all others are dropped.
-  std::uint64_t send(const wire::Message& message);
-  /// The same for OutputData, whose bytes are copied only as far as the kernel does not take them.
-  void send(const wire::OutputView& output);
+  std::uint64_t send(wire::Frame frame);
+  /// Its bytes are copied only as far as the kernel does not take them.
+  void send(const wire::OutputData& output);
 
   /// Goes on over new descriptors, in place of those it may still have. `mine` is sent first, with
   /// the number of control frames received filled in; everything else waits for the Resume of the
@@ -83,7 +82,7 @@ class Channel {
   void read_some();
   bool dispatch_frames();
   bool accept(const wire::FrameView& frame);
-  bool accept_output(const wire::FrameView& frame);
+  [[nodiscard]] Status accept_own(const wire::FrameView& frame);
   std::size_t write_now(std::string_view head, std::string_view bytes);
   void flush();
   bool write_some();
@@ -116,5 +115,52 @@ class Channel {
   std::uint32_t connection_ = 0;  // counts descriptors: callbacks of earlier ones mean nothing
   std::uint64_t frames_received_ = 0;
 };
+
+/// A channel whose end says `Sent` and is told `Received`.
+template <class Sent, class Received>
+class Channel : private FrameChannel {
+ public:
+  /// As of FrameChannel. The bytes of an OutputData are there during the call.
+  struct Callbacks {
+    std::function<void(Received)> on_message;
+    std::function<void(std::string)> on_end;
+    std::function<void()> on_drained = {};
+    std::function<void(std::string)> on_lost = {};
+    std::function<void(const wire::Resume&)> on_resume = {};
+  };
+  using FrameChannel::FrameChannel;
+  using FrameChannel::kLowWater;
+
+  void start(Callbacks callbacks, const std::string& early = {}) {
+    FrameChannel::start({[take = std::move(callbacks.on_message)](const wire::FrameView& frame) {
+                           auto message = wire::decode<Received>(frame);
+                           if (!message) return Status(tl::unexpected(std::move(message.error())));
+                           take(*std::move(message));
+                           return Status();
+                         },
+                         std::move(callbacks.on_end), std::move(callbacks.on_drained),
+                         std::move(callbacks.on_lost), std::move(callbacks.on_resume)},
+                        early);
+  }
+  template <wire::OneOf<Sent> T>
+  std::uint64_t send(const T& message) {
+    return FrameChannel::send(wire::encode(message));
+  }
+  std::uint64_t send(const Sent& message) { return FrameChannel::send(wire::encode(message)); }
+  void send(const wire::OutputData& output) requires wire::OneOf<wire::OutputData, Sent> {
+    FrameChannel::send(output);
+  }
+
+  using FrameChannel::close;
+  using FrameChannel::disconnect;
+  using FrameChannel::ended;
+  using FrameChannel::frames_received;
+  using FrameChannel::go_on_over;
+  using FrameChannel::is_connected;
+  using FrameChannel::queued;
+};
+
+using LauncherChannel = Channel<wire::ToAgent, wire::FromAgent>;
+using AgentChannel = Channel<wire::FromAgent, wire::ToAgent>;
 
 }  // namespace dlaunch

@@ -1,4 +1,4 @@
-// The only places that read a clock.
+// The only functions that read a clock.
 #pragma once
 
 #include "model/time.h"

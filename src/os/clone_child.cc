@@ -14,8 +14,8 @@ namespace {
 
 #ifdef CLONE_INTO_CGROUP
 
-// glibc offers no clone3: the child has another stack, so it must not return from the system call
-// into compiled code that was using the old one. Returns a pid, or a negative errno value.
+// glibc has no clone3: the child starts on another stack, so it must not return from the system
+// call into compiled code that uses the old one. Returns a pid or a negative errno value.
 long clone3_onto_stack(clone_args& arguments, int (*run)(void*), void* argument) {
 #if defined(__x86_64__)
   // System V ABI, x86-64: the kernel takes rax, rdi, rsi and changes rcx and r11.

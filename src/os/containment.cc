@@ -7,7 +7,6 @@
 #include <string>
 #include <string_view>
 
-#include <dirent.h>
 #include <fcntl.h>
 #include <sys/prctl.h>
 #include <sys/syscall.h>
@@ -45,20 +44,6 @@ std::vector<pid_t> numbers_in(std::string_view text) {
     const std::size_t used = static_cast<std::size_t>(end - text.data());
     text.remove_prefix(std::min(text.size(), std::max<std::size_t>(used, 1)));
   }
-  return numbers;
-}
-
-std::vector<pid_t> numbered_entries(const std::string& folder) {
-  std::vector<pid_t> numbers;
-  DIR* directory = ::opendir(folder.c_str());
-  if (directory == nullptr) return numbers;
-  while (const dirent* entry = ::readdir(directory)) {
-    const std::string_view name(entry->d_name);
-    pid_t number = 0;
-    const auto [end, error] = std::from_chars(name.data(), name.data() + name.size(), number);
-    if (error == std::errc() && end == name.data() + name.size()) numbers.push_back(number);
-  }
-  ::closedir(directory);
   return numbers;
 }
 
@@ -127,9 +112,9 @@ std::vector<pid_t> descendants(const std::set<pid_t>& spared) {
 }
 
 void kill_these(const std::vector<pid_t>& found, const std::set<pid_t>& spared) {
-  // A process group dies in one instant, also what it forks meanwhile (kill(2)). A group of
-  // descendants holds nobody else: whoever joins one belongs to its session, which one of them has
-  // begun, or to ours, where only the group of our own has others.
+  // A process group dies at once, including what it forks meanwhile (kill(2)). A descendant's group
+  // contains only descendants: its session was started by one of them, or is ours, where only our
+  // own group has other members.
   if (spared.empty()) {
     std::set<pid_t> groups{::getpgrp()};
     for (const pid_t pid : found) {
@@ -138,7 +123,7 @@ void kill_these(const std::vector<pid_t>& found, const std::set<pid_t>& spared) 
     }
   }
   for (const pid_t pid : found) ::kill(pid, SIGKILL);
-  // With a SIGKILL on its way nobody forks any more: what these have now is all that they get.
+  // A process with a pending SIGKILL cannot fork: what these have now is all that they get.
   std::set<pid_t> seen(found.begin(), found.end());
   std::vector<pid_t> open(found);
   while (!open.empty()) {
@@ -195,7 +180,7 @@ bool kill_descendants(std::chrono::milliseconds limit, const KillRound& round, b
     while (reap_one(none_left)) {
     }
     if (none_left) return true;
-    // Nothing to kill, and yet children: these are the spared ones, or /proc shows none.
+    // Children, but nothing to kill: these are the spared ones, or /proc shows none.
     const std::vector<pid_t> found = round();
     if (found.empty()) return some_spared;
     const MonotonicTime now = monotonic_now();
@@ -204,8 +189,8 @@ bool kill_descendants(std::chrono::milliseconds limit, const KillRound& round, b
       stuck_since = are_beyond_kill(found) ? std::min(stuck_since, now) : MonotonicTime::max();
       if (stuck_since < now && now - stuck_since > kBeyondKill) return false;
     }
-    // The kernel needs a moment to take a killed process apart; there is no event for "any
-    // descendant". Longer and longer, because some take seconds.
+    // The kernel needs time to tear a process down, and there is no event for "any descendant". The
+    // pause grows, because some take seconds.
     const timespec moment{0, std::chrono::nanoseconds(pause).count()};
     ::nanosleep(&moment, nullptr);
     pause = std::min(2 * pause, kLongestPause);
@@ -217,7 +202,7 @@ bool end_descendants_but(const std::set<pid_t>& spared, std::chrono::millisecond
   while (true) {
     const std::vector<pid_t> found = kill_descendants_once(spared);
     if (found.empty()) return true;
-    // Of those that are not our children their parent takes care, or they come to us.
+    // Those that are not our children are reaped by their parent, or become ours.
     for (const pid_t pid : found) ::waitpid(pid, nullptr, WNOHANG | __WALL);
     if (monotonic_now() > end) return descendants(spared).empty();
     const timespec moment{0, 1'000'000};

@@ -1,5 +1,5 @@
-// The hash by which both ends of a sync know a file's content again: XXH3 with 128 bits. Not for
-// content that somebody may have made to collide.
+// The hash by which both ends of a sync compare file contents: XXH3 with 128 bits. Not
+// cryptographic: collisions can be constructed.
 #pragma once
 
 #include <memory>

@@ -40,7 +40,7 @@ bool holds(const std::vector<Range>& ranges, int cpu) {
                      [&](const Range& one) { return one.first <= cpu && cpu <= one.last; });
 }
 
-/// "08:02:1234" as /proc/locks names a file.
+/// "08:02:1234", as /proc/locks identifies a file.
 std::string name_in_locks(const struct stat& about) {
   char text[64];
   std::snprintf(text, sizeof text, "%02x:%02x:%llu", major(about.st_dev), minor(about.st_dev),
@@ -48,7 +48,8 @@ std::string name_in_locks(const struct stat& about) {
   return text;
 }
 
-/// The lock files of other users that may be in use, if the user in the name owns the file.
+/// The lock files of other users that may be in use; only files whose owner is the user in the
+/// name.
 std::set<std::string> files_of_others(const std::string& folder) {
   std::set<std::string> files;
   const std::unique_ptr<DIR, int (*)(DIR*)> entries(::opendir(folder.c_str()), ::closedir);
@@ -67,7 +68,7 @@ std::set<std::string> files_of_others(const std::string& folder) {
   return files;
 }
 
-/// proc(5): "7: OFDLCK ADVISORY  WRITE -1 00:1a:1234 5 EOF", and lines with "->" of those who wait.
+/// proc(5): "7: OFDLCK ADVISORY  WRITE -1 00:1a:1234 5 EOF"; lines with "->" are waiting processes.
 std::vector<Range> locked_by_others(const std::string& folder) {
   std::vector<Range> ranges;
   const std::set<std::string> files = files_of_others(folder);
@@ -116,8 +117,8 @@ bool is_in_use(int file) {
   return ::fcntl(file, F_OFD_GETLK, &all) == 0 && all.l_type != F_UNLCK;
 }
 
-/// Other users look into /proc/locks only when a lock file is in use: reading that takes the kernel
-/// up to 20 ms (it waits for RCU). A file that nobody locks has the time of last modification 0.
+/// Other users read /proc/locks only if a lock file is in use, because that takes the kernel up to
+/// 20 ms (it waits for RCU). An unused file has the modification time 0.
 void show_use(int file, bool in_use) {
   const timespec idle{0, 0};
   const timespec now{0, UTIME_NOW};
@@ -126,8 +127,8 @@ void show_use(int file, bool in_use) {
   (void)::futimens(file, times);
 }
 
-/// After our locks are gone. A run that locks meanwhile shows it after its lock, so one of the two
-/// sees the other.
+/// Call after our locks are released. A run that locks meanwhile marks the file after its lock, so
+/// one of the two sees the other.
 void show_idle(int file) {
   if (is_in_use(file)) return;
   show_use(file, false);
@@ -156,7 +157,7 @@ tl::unexpected<Error> refuse(const std::string& path, const std::string& why) {
   return fail(exit_code::kInternal, path + ": " + why);
 }
 
-/// O_NONBLOCK: a FIFO in its place must not block us.
+/// With O_NONBLOCK, because a FIFO in its place would block.
 Result<int> open_in(const std::string& folder) {
   const std::string path = own_path(folder);
   UniqueFd file(::open(path.c_str(), O_RDWR | O_CREAT | O_NOFOLLOW | O_CLOEXEC | O_NONBLOCK, 0600));
@@ -165,7 +166,7 @@ Result<int> open_in(const std::string& folder) {
   if (!file) return refuse(path, errno_text(errno));
   struct stat status = {};
   if (::fstat(file.get(), &status) != 0 || !S_ISREG(status.st_mode))
-    return refuse(path, "it is no regular file; remove it");
+    return refuse(path, "it is not a regular file; remove it");
   if (status.st_uid != ::geteuid() || (status.st_mode & 077) != 0)
     return refuse(path, "it belongs to another user or is open to others; remove it");
   return file.release();
@@ -213,7 +214,7 @@ std::vector<int> CoreLocks::taken(const std::vector<int>& cpus) const {
   const std::vector<int> sorted = ascending(cpus);
   std::vector<int> busy;  // ascending
   for_each_run(sorted, [&](int first, int last) {
-    if (!is_taken(file_, first, last)) return true;  // most machines: one call for all
+    if (!is_taken(file_, first, last)) return true;  // mostly one call for all
     for (int cpu = first; cpu <= last; ++cpu) {
       if (is_taken(file_, cpu, cpu)) busy.push_back(cpu);
     }
@@ -239,7 +240,7 @@ bool CoreLocks::try_lock(const std::vector<int>& cpus) {
     return true;
   });
   if (all) show_use(file_, true);
-  // Check after our own locks are visible: of two users at least one then sees the other.
+  // After our own locks are visible, so that of two users at least one sees the other.
   if (all) {
     const std::vector<Range> others = locked_by_others(folder_);
     all = std::none_of(added.begin(), added.end(), [&](int cpu) { return holds(others, cpu); });

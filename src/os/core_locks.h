@@ -1,12 +1,11 @@
-// Which cores of this machine a run of dlaunch has taken, so that two runs at the same time do not
-// pin their ranks to the same ones. Advisory. Each user has their own file, 0600 and empty: each
-// logical CPU is one byte of it, locked with an open-file-description lock (fcntl(2), F_OFD_SETLK).
-// Other users cannot open it, so they cannot lock it and keep its owner's ranks from being pinned.
-// All users see the locks in /proc/locks (proc(5)), so their runs avoid each other's
-// cores; they look there only while such a file has a time of last modification other than 0. A
-// lock ends with the last descriptor of its holder, however the holder dies; nothing is left to
-// clean up. Containers with a /dev/shm of their own do not see each other. Thread-safety: one
-// thread per object.
+// Which cores of this machine a run of dlaunch has taken, so that two simultaneous runs do not pin
+// their ranks to the same ones. Advisory. Each user has one file, 0600 and empty: each logical CPU
+// is one byte of it, locked with an open-file-description lock (fcntl(2), F_OFD_SETLK). Other users
+// cannot open it, so they cannot lock it and keep its owner's ranks from being pinned. All users
+// see the locks in /proc/locks (proc(5)), so their runs avoid each other's cores; they look there
+// only while such a file has a modification time other than 0. A lock ends with the last descriptor
+// of its holder, however the holder dies, so nothing has to be cleaned up. Containers with their
+// own /dev/shm do not see each other. Thread-safety: one thread per object.
 #pragma once
 
 #include <string>
@@ -19,9 +18,9 @@ namespace dlaunch {
 
 class CoreLocks {
  public:
-  /// Opens (and first makes) dlaunch-cores-UID in `folder`; if none is given, in /dev/shm, else in
-  /// /tmp. Refuses a symbolic link, anything else that is not a regular file, and a file that
-  /// belongs to another user or is open to others. Without a file the caller can go on as if no
+  /// Opens dlaunch-cores-UID in `folder`, by default in /dev/shm, else in /tmp; makes it if it is
+  /// missing. Refuses a symbolic link, anything else that is not a regular file, and a file that
+  /// belongs to another user or is open to others. Without a file the caller may continue as if no
   /// core were taken.
   [[nodiscard]] static Result<CoreLocks> open(const std::string& folder = "");
 
@@ -31,19 +30,19 @@ class CoreLocks {
   CoreLocks& operator=(const CoreLocks&) = delete;
   ~CoreLocks();
 
-  /// Those of `cpus` that another run has, of this user or another one, in the given order.
+  /// Those of `cpus` that another run of any user has taken, in the given order.
   [[nodiscard]] std::vector<int> taken(const std::vector<int>& cpus) const;
-  /// All or none; those that this object already has stay its own either way. Two users who ask
-  /// for the same ones in the same moment may both get none.
+  /// Takes all or none; those that this object already has stay its own. Two users who ask for the
+  /// same cores at the same moment may both get none.
   [[nodiscard]] bool try_lock(const std::vector<int>& cpus);
-  /// Also tells other users that the file is not in use, if no other run of this user holds a core.
+  /// Also marks the file as unused if no other run of this user holds a core.
   void unlock_all();
 
  private:
   void release();
   CoreLocks(int file, std::string folder) : file_(file), folder_(std::move(folder)) {}
   int file_;               // close-on-exec: ranks must not keep the locks alive
-  std::string folder_;     // where those of other users are, too
+  std::string folder_;     // contains the files of other users too
   std::vector<int> held_;  // ascending
 };
 

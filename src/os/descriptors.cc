@@ -1,41 +1,34 @@
 #include "os/descriptors.h"
 
 #include <algorithm>
-#include <charconv>
-#include <cstring>
 #include <vector>
 
-#include <dirent.h>
 #include <fcntl.h>
 #include <sys/resource.h>
+#include <sys/stat.h>
 #include <unistd.h>
+
+#include "os/proc_file.h"
 
 namespace dlaunch {
 
 namespace {
 
-std::vector<unsigned> open_descriptors() {
-  std::vector<unsigned> open;
-  if (DIR* folder = ::opendir("/proc/self/fd")) {
-    while (const dirent* entry = ::readdir(folder)) {
-      unsigned fd = 0;
-      const char* end = entry->d_name + std::strlen(entry->d_name);
-      if (std::from_chars(entry->d_name, end, fd).ec == std::errc()) open.push_back(fd);
-    }
-    ::closedir(folder);
-    return open;
-  }
-  constexpr unsigned kNoProc = 65536;  // without /proc, the numbers that are likely
-  for (unsigned fd = 0; fd < kNoProc; ++fd) open.push_back(fd);
+/// Those of /proc/self/fd; without /proc all numbers that are likely.
+std::vector<int> open_descriptors() {
+  std::vector<int> open = numbered_entries("/proc/self/fd");
+  if (!open.empty()) return open;
+  constexpr int kNoProc = 65536;
+  for (int fd = 0; fd < kNoProc; ++fd) open.push_back(fd);
   return open;
 }
 
 void close_between(unsigned first, unsigned last) {
   if (first > last) return;
   if (::close_range(first, last, 0) == 0) return;
-  // Before Linux 5.9. The limit may be a thousand million (containers), so only those that exist.
-  for (const unsigned fd : open_descriptors()) {
-    if (fd >= first && fd <= last) ::close(static_cast<int>(fd));
+  // Before Linux 5.9. The limit may be 10^9 (containers), so close only what exists.
+  for (const int fd : open_descriptors()) {
+    if (static_cast<unsigned>(fd) >= first && static_cast<unsigned>(fd) <= last) ::close(fd);
   }
 }
 
@@ -72,11 +65,15 @@ OpenFileLimit raise_open_file_limit(unsigned long spare) {
 std::size_t free_descriptors() {
   rlimit limit{};
   ::getrlimit(RLIMIT_NOFILE, &limit);
-  const std::vector<unsigned> likely = open_descriptors();
-  const auto open =
-      static_cast<std::size_t>(std::count_if(likely.begin(), likely.end(), [](unsigned fd) {
-        return ::fcntl(static_cast<int>(fd), F_GETFD) >= 0;
-      }));
+  struct stat info {};
+  // Since Linux 6.2 this is their number (proc(5)); before it was 0.
+  if (::stat("/proc/self/fd", &info) == 0 && info.st_size > 0) {
+    const auto open = static_cast<std::size_t>(info.st_size);
+    return limit.rlim_cur > open ? limit.rlim_cur - open : 0;
+  }
+  const std::vector<int> likely = open_descriptors();
+  const auto open = static_cast<std::size_t>(std::count_if(
+      likely.begin(), likely.end(), [](int fd) { return ::fcntl(fd, F_GETFD) >= 0; }));
   return limit.rlim_cur > open ? limit.rlim_cur - open : 0;
 }
 

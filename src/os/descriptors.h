@@ -1,4 +1,4 @@
-// Descriptors that a fork has inherited and does not want.
+// Inherited descriptors, and their limit.
 #pragma once
 
 #include <cstddef>
@@ -13,16 +13,16 @@ void close_all_but(std::initializer_list<int> kept);
 /// Points the given descriptors to /dev/null.
 void redirect_to_null(std::initializer_list<int> descriptors);
 
-/// Raises the soft limit of open files to the hard one, less `spare`, and returns what it was. What
-/// was spared is there when a later call asks for it.
+/// Raises the soft limit of open files to the hard one minus `spare`, and returns the limits
+/// before. A later call can use the spare ones.
 struct OpenFileLimit {
   unsigned long soft = 0;
   unsigned long hard = 0;
 };
 OpenFileLimit raise_open_file_limit(unsigned long spare = 0);
 
-/// How many more descriptors this process may open before EMFILE. Not exact where other threads
-/// open and close some.
+/// How many more descriptors this process may open before EMFILE; inexact while other threads open
+/// and close some.
 [[nodiscard]] std::size_t free_descriptors();
 
 }  // namespace dlaunch

@@ -1,12 +1,9 @@
 #include "os/enclosure.h"
 
-#include <cerrno>
 #include <csignal>
 
-#include <sys/wait.h>
 #include <unistd.h>
 
-#include "os/clone_child.h"
 #include "os/containment.h"
 
 namespace dlaunch {
@@ -14,21 +11,6 @@ namespace dlaunch {
 namespace {
 
 constexpr std::chrono::seconds kSweepLimit{2};
-
-DLAUNCH_ON_OWN_STACK int end_well(void*) {
-  ::_exit(0);
-}
-
-/// False where the kernel kills whatever begins there: it does so for ever if somebody was once
-/// killed in our own cgroup, see prepare().
-bool lets_live(int cgroup) {
-  alignas(16) static char stack[16 * 1024];
-  const pid_t pid = clone_child(end_well, nullptr, stack, sizeof stack, cgroup);
-  int status = 0;
-  while (pid > 0 && ::waitpid(pid, &status, 0) < 0 && errno == EINTR) {
-  }
-  return pid > 0 && status == 0;
-}
 
 }  // namespace
 
@@ -42,10 +24,6 @@ void Enclosure::prepare() {
     prepared_ = true;
     parent_ = own_cgroup_folder().value_or("");
     make_cgroup();
-    if (cgroup_ && !lets_live(cgroup_->fd())) {
-      remove();
-      parent_.clear();
-    }
     // Killed now; what takes time is left for the end of the run.
     if (cgroup_ && !sweep_abandoned_cgroups(parent_, std::chrono::milliseconds(0)))
       to_sweep_ = true;
@@ -77,7 +55,7 @@ std::vector<pid_t> Enclosure::kill_once(const std::set<pid_t>& spared) {
 }
 
 void Enclosure::remove_cgroup() {
-  // Where it does not go yet, the sweep finds it without an owner.
+  // If it cannot be removed yet, the sweep will find it abandoned.
   if (cgroup_ && !cgroup_->remove()) to_sweep_ = true;
   cgroup_.reset();
   fill_cgroup_ = false;

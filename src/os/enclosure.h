@@ -1,5 +1,5 @@
-// Where the ranks of an agent live, and how all of them are ended at once: nowhere special, in a
-// cgroup v2 folder of their own, or in a PID namespace of which the agent is init.
+// What encloses the ranks of an agent so that all can be killed at once: a PID namespace of which
+// the agent is init, a cgroup v2 folder, or nothing.
 #pragma once
 
 #include <optional>
@@ -24,27 +24,27 @@ class Enclosure {
   Enclosure(const Enclosure&) = delete;
   Enclosure& operator=(const Enclosure&) = delete;
 
-  /// Makes the cgroup if there is no PID namespace and one is delegated to us, and removes those
-  /// that killed agents have left. Must be called before each attempt. A cgroup is used again only
-  /// if nobody was killed in it: Linux up to 6.18 at least lets what begins in it afterwards
-  /// (CLONE_INTO_CGROUP) die at once, because it compares the count of kills with that of the
-  /// caller's cgroup (kernel/cgroup/cgroup.c, cgroup_css_set_fork, cgroup_post_fork).
+  /// Call before each attempt. Makes the cgroup if there is no PID namespace and one is delegated
+  /// to us, and removes those that killed agents have left. A cgroup in which a process was killed
+  /// is not used again: Linux up to at least 6.18 kills at once what then starts in it
+  /// (CLONE_INTO_CGROUP), because it compares the count of kills with that of the caller's cgroup
+  /// (kernel/cgroup/cgroup.c, cgroup_css_set_fork, cgroup_post_fork).
   void prepare();
 
   /// -1: the ranks get no cgroup of their own.
   [[nodiscard]] int cgroup_fd() const { return fill_cgroup_ ? cgroup_->fd() : -1; }
-  /// The kernel refused it for a process: those that follow go without, too.
-  void fill_cgroup_no_more() { fill_cgroup_ = false; }
+  /// Call when the kernel refused it for a process: further ones start without it.
+  void stop_using_cgroup() { fill_cgroup_ = false; }
   /// Folder of that cgroup; empty without one.
-  [[nodiscard]] std::string cgroup_path() const { return cgroup_ ? cgroup_->path() : ""; }
+  [[nodiscard]] std::string cgroup_path() const { return fill_cgroup_ ? cgroup_->path() : ""; }
   /// For SpawnRequest::outer_proc; -1: pids here are those of the node.
   [[nodiscard]] int outer_proc() const { return outer_proc_.get(); }
 
-  /// SIGKILL to every descendant, once. Returns those that were found by walking; what was forked
-  /// meanwhile is hit too where there is an enclosure. `spared` are not, except in a PID namespace.
+  /// SIGKILL to every descendant, once. Returns those that a walk found; an enclosure also kills
+  /// what was forked meanwhile. Spares `spared`, except in a PID namespace.
   std::vector<pid_t> kill_once(const std::set<pid_t>& spared = {});
 
-  /// After the last process has ended. Also done by the destructor.
+  /// Call after the last process has ended; the destructor does it too.
   void remove();
 
  private:
@@ -52,11 +52,11 @@ class Enclosure {
   void remove_cgroup();
 
   bool prepared_ = false;
-  std::string parent_;  // in which cgroups can be made and used; else empty
+  std::string parent_;  // folder in which cgroups can be made and used, or empty
   bool fill_cgroup_ = false;
-  bool killed_ = false;  // in cgroup_
+  bool killed_ = false;  // a process in cgroup_ was killed
   std::optional<RankCgroup> cgroup_;
-  bool to_sweep_ = false;  // a cgroup without an owner was not empty yet
+  bool to_sweep_ = false;  // an abandoned cgroup was not empty yet
   UniqueFd outer_proc_;
 };
 

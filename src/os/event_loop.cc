@@ -42,7 +42,7 @@ void EventLoop::post(std::function<void()> work) {
   asio::post(state_->context, std::move(work));
 }
 
-// Shared with the callbacks under way: one whose object was closed meanwhile must not be called.
+// Shared with pending callbacks, which must not be called after the object was closed.
 struct WatchedFd::State {
   explicit State(asio::io_context& context) : descriptor(context) {}
   asio::posix::stream_descriptor descriptor;
@@ -63,7 +63,7 @@ WatchedFd::WatchedFd(EventLoop& loop, UniqueFd fd)
   if (!fd) return;
   asio::error_code error;
   state_->descriptor.assign(fd.get(), error);
-  if (error) return;  // no memory or no more watches: as a closed one, and `fd` closes itself
+  if (error) return;  // no memory or no more watches: behaves as closed, and `fd` closes itself
   [[maybe_unused]] const int owned = fd.release();
   state_->open = true;
   state_->descriptor.native_non_blocking(true, error);
@@ -95,7 +95,7 @@ void WatchedFd::close() {
 struct Timer::State {
   explicit State(asio::io_context& context) : timer(context) {}
   asio::steady_timer timer;
-  std::uint64_t generation = 0;  // callbacks of earlier settings are not called
+  std::uint64_t generation = 0;  // only the callback of the latest after() is called
 };
 
 Timer::Timer(EventLoop& loop) : state_(std::make_shared<State>(loop.state().context)) {}

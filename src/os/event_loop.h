@@ -1,5 +1,5 @@
-// The event loop: readiness of descriptors, timers, and work for the next turn. A thin front of
-// Asio, which only event_loop.cc includes: it takes seconds to compile wherever it is seen.
+// The event loop: readiness of descriptors, timers, and work for a later turn. A thin wrapper of
+// Asio, which only event_loop.cc includes, because it takes seconds to compile.
 #pragma once
 
 #include <chrono>
@@ -38,9 +38,9 @@ class EventLoop {
   std::unique_ptr<State> state_;
 };
 
-/// A descriptor that is watched. Closing or destroying it cancels its callbacks. Callbacks are
-/// called once: ask again for more. O_NONBLOCK is set on it, so it must not be shared with
-/// processes of others.
+/// A watched descriptor. Closing or destroying it cancels its callbacks. A callback is called
+/// once; ask again for more. O_NONBLOCK is set on it, so it must not be shared with other
+/// programs.
 class WatchedFd {
  public:
   WatchedFd(EventLoop& loop, UniqueFd fd);

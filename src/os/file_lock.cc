@@ -29,8 +29,7 @@ bool set_byte_lock(int fd, std::int64_t byte, bool locked) {
 }
 
 LockSeen look_at_byte_lock(int fd, std::int64_t byte) {
-  // A read lock conflicts with the holder's write lock, and a descriptor for reading may ask for
-  // it.
+  // A read lock conflicts with the holder's write lock and needs only a descriptor for reading.
   struct flock lock = one_byte(byte, F_RDLCK);
   if (::fcntl(fd, F_OFD_GETLK, &lock) != 0) return LockSeen::unknown;
   return lock.l_type == F_UNLCK ? LockSeen::free : LockSeen::held;

@@ -7,15 +7,15 @@
 
 namespace dlaunch {
 
-/// Takes or gives back the lock on one byte, which need not exist; false: somebody else has it, or
-/// the file system has no locks (some NFS mounts).
+/// Takes or releases the lock on one byte, which need not exist; false: another process holds it,
+/// or the file system has no locks (some NFS mounts).
 bool set_byte_lock(int fd, std::int64_t byte, bool locked);
 
 enum class LockSeen { free, held, unknown };
 
-/// Whether somebody else holds the lock; takes none, so any number may look at the same time.
-/// unknown: the file system cannot tell. Free on another machine may mean that its locks do not
-/// travel.
+/// Whether another process holds the lock; takes none, so any number may look at the same time.
+/// unknown: the file system cannot tell. `free` is no proof if the holder may run on another
+/// machine.
 [[nodiscard]] LockSeen look_at_byte_lock(int fd, std::int64_t byte);
 
 }  // namespace dlaunch

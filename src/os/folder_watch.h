@@ -1,5 +1,5 @@
-// Waits for changes in folders (inotify(7)), as far as the system tells of them: a network file
-// system does not tell of what other machines do, so every wait has a limit.
+// Waits for changes in folders (inotify(7)). A network file system does not report changes by other
+// machines, so every wait has a limit.
 #pragma once
 
 #include <chrono>
@@ -12,10 +12,10 @@ namespace dlaunch {
 class FolderWatch {
  public:
   FolderWatch();
-  /// Files that are created, written or renamed into the folder; false: it cannot be watched.
+  /// Watches for files that are created, written or renamed into the folder; false: impossible.
   bool add(const std::string& folder);
-  /// Until something has changed since the last call, or `limit` (shorter where nothing can be
-  /// watched).
+  /// Waits until something has changed since the last call, or for `limit`, which is shorter if
+  /// nothing can be watched.
   void wait(std::chrono::milliseconds limit);
 
  private:

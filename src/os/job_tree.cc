@@ -6,8 +6,6 @@
 #include <set>
 #include <string>
 
-#include <unistd.h>
-
 #include "os/clock.h"
 #include "os/containment.h"
 #include "os/proc_file.h"
@@ -22,8 +20,8 @@ bool has_ended(pid_t pid) {
   return state == '\0' || state == 'Z' || state == 'X';
 }
 
-/// A guardian is not dumpable, so only root may read its /proc/PID/exe (proc(5)). Its name
-/// (os/process_title.h) is readable by everyone.
+/// A guardian is not dumpable, so only root may read its /proc/PID/exe (proc(5)); but every user
+/// may read its name (os/process_title.h).
 bool is_guardian(pid_t pid) {
   return read_proc_file("/proc/" + std::to_string(pid) + "/comm").starts_with("dlaunch-guardia");
 }
@@ -59,10 +57,20 @@ LauncherTree launcher_tree(pid_t engine) {
 }  // namespace
 
 std::string program_of(pid_t pid) {
-  char path[4096];
-  const ssize_t size =
-      ::readlink(("/proc/" + std::to_string(pid) + "/exe").c_str(), path, sizeof path);
-  return size > 0 ? std::string(path, static_cast<std::size_t>(size)) : std::string();
+  return link_target("/proc/" + std::to_string(pid) + "/exe");
+}
+
+bool runs_command(pid_t pid, const std::vector<std::string>& argv) {
+  std::string expected;
+  for (const std::string& argument : argv) expected.append(argument).push_back('\0');
+  // One byte more than expected: a longer command line is another command.
+  const std::string file = "/proc/" + std::to_string(pid) + "/cmdline";
+  return read_proc_file(file, expected.size() + 1) == expected;
+}
+
+void kill_tree(pid_t root) {
+  for (const pid_t child : children_of(root)) kill_tree(child);
+  ::kill(root, SIGKILL);
 }
 
 std::vector<pid_t> job_processes(pid_t engine) {

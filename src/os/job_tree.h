@@ -1,6 +1,6 @@
-// The processes of a job below a launcher's engine, found from outside of the agents: for the case
-// that engine or agent cannot end them because they wait for a file system. Thread-safety: free
-// functions without state.
+// The process trees of a job: what a process executes, who belongs to a launcher's engine, and how
+// to kill a tree. Works from outside the agents too, for when engine or agent wait for a file
+// system and cannot end the ranks themselves. Thread-safety: free functions without state.
 #pragma once
 
 #include <chrono>
@@ -11,17 +11,23 @@
 
 namespace dlaunch {
 
-/// The path of the program that a process executes; empty if it has ended or may not be looked at
+/// Path of the program that a process executes; empty if it has ended or may not be inspected
 /// (proc(5), /proc/PID/exe).
 [[nodiscard]] std::string program_of(pid_t pid);
 
-/// Everything below the guardians and agents on this machine that belong to this engine: ranks and
-/// what they have started. Those that have ended, and wait for their parent only, are not among
-/// them.
+/// Whether the process still executes exactly this command. A shell that ends its script with a
+/// plain command has become that command, and the children are then the user's (data loaders).
+[[nodiscard]] bool runs_command(pid_t pid, const std::vector<std::string>& argv);
+
+/// SIGKILL to the process and to everything that is below it now.
+void kill_tree(pid_t root);
+
+/// Everything below the guardians and agents of this engine on this machine: ranks and what they
+/// have started, without processes that have ended and are not reaped yet.
 [[nodiscard]] std::vector<pid_t> job_processes(pid_t engine);
 
-/// SIGKILL to all of them, again and again until none is left that a signal can end, at most for
-/// `limit`. Returns those that were there when it began.
+/// Sends SIGKILL to all of them until none is left that a signal can end, at most for `limit`.
+/// Returns those that were there at the beginning.
 std::vector<pid_t> kill_job_processes(pid_t engine, std::chrono::milliseconds limit);
 
 /// The engine with its guardians and agents.

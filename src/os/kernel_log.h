@@ -1,4 +1,4 @@
-// The kernel's log, as far as this process may read it.
+// Reads the kernel's log.
 #pragma once
 
 #include <string>
@@ -8,9 +8,9 @@
 
 namespace dlaunch {
 
-/// The records of /dev/kmsg (Linux, Documentation/ABI/testing/dev-kmsg) that hold `word`, one a
-/// line, oldest first; the last 64 KiB of them. Does not wait for new ones, and reads at most 1 s.
-/// Errors: exit_code::kPreflight, with what to do, where it may not be read or is not there.
+/// The records of /dev/kmsg (Linux, Documentation/ABI/testing/dev-kmsg) that contain `word`, one
+/// per line, oldest first; the last 64 KiB of them. Does not wait for new ones, and reads at most 1
+/// s. Errors: exit_code::kPreflight, with advice, if it is missing or may not be read.
 [[nodiscard]] Result<std::string> read_kernel_log(std::string_view word);
 
 }  // namespace dlaunch

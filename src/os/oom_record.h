@@ -1,4 +1,4 @@
-// What the kernel writes down when it ends a process for lack of memory, as text. Pure.
+// The texts in which the kernel records that it has killed a process for lack of memory. Pure.
 #pragma once
 
 #include <chrono>
@@ -11,7 +11,7 @@
 
 namespace dlaunch {
 
-/// A kill as the kernel log tells it (mm/oom_kill.c, __oom_kill_process).
+/// A kill in the kernel log (mm/oom_kill.c, __oom_kill_process).
 struct OomKill {
   pid_t pid = 0;                    // in the initial PID namespace
   std::chrono::microseconds at{0};  // since boot
@@ -21,7 +21,7 @@ struct OomKill {
 };
 
 /// One record of /dev/kmsg ("6,1234,98765,-;Out of memory: Killed process 4711 (python) ...",
-/// Documentation/ABI/testing/dev-kmsg); nullopt: it tells of no kill. Knows the wording of Linux
+/// Documentation/ABI/testing/dev-kmsg); nullopt if it is not a kill. Knows the wording of Linux
 /// 3.10 to 6.18.
 [[nodiscard]] std::optional<OomKill> parse_oom_kill(std::string_view record);
 
@@ -29,12 +29,11 @@ struct OomKill {
 [[nodiscard]] std::optional<std::uint64_t> keyed_number(std::string_view text,
                                                         std::string_view key);
 
-/// The limit that memory.max or memory.limit_in_bytes holds; nullopt: none ("max", or the largest
-/// number of pages that v1 writes for it).
+/// The limit in the text of memory.max or memory.limit_in_bytes; nullopt: none ("max", or in v1 the
+/// largest number of pages).
 [[nodiscard]] std::optional<std::uint64_t> memory_limit(std::string_view text);
 
-/// "12.3 GiB anonymous; limit of its cgroup 12 GiB". Parts that are not known are left out; at
-/// least one sentence stays.
+/// "12.3 GiB anonymous; limit of its cgroup 12 GiB". Omits unknown parts; never empty.
 [[nodiscard]] std::string describe_oom(const std::optional<OomKill>& kill,
                                        std::optional<std::uint64_t> limit);
 

@@ -19,8 +19,8 @@ namespace dlaunch {
 namespace {
 
 constexpr const char* kMemoryV1 = "/sys/fs/cgroup/memory";
-// The kernel log's clock (local_clock) may be off the monotonic one by so much after a long
-// uptime. It only has to tell a pid from the same one long ago.
+// After a long uptime the kernel log's clock (local_clock) may differ this much from the monotonic
+// one. It only has to distinguish a pid from the same one long ago.
 constexpr std::chrono::seconds kClockTolerance{60};
 
 bool exists(const std::string& path) {
@@ -44,7 +44,7 @@ void add_v2(const std::string& cgroup, OomSources& sources) {
   const std::string unified = "/sys/fs/cgroup/unified";
   const bool hybrid = own->starts_with(unified);
   for (const std::string& folder : with_ancestors(*own, hybrid ? unified : "/sys/fs/cgroup")) {
-    // "oom_kill" counts for all ancestors too, so the nearest folder with the controller tells.
+    // Ancestors count "oom_kill" too, so the nearest folder with the controller is enough.
     if (sources.counter.empty() && exists(folder + "/memory.events"))
       sources.counter = folder + "/memory.events";
     sources.limits.push_back(folder + "/memory.max");
@@ -55,7 +55,7 @@ void add_v1(OomSources& sources) {
   const auto path = cgroup_path(read_proc_file("/proc/self/cgroup"), "memory");
   if (!path) return;
   std::string folder = kMemoryV1 + *path;
-  // In a container the path may be the one outside, and its cgroup what is mounted.
+  // In a container the path may be the host's, while its own cgroup is mounted at the root.
   if (!exists(folder + "/memory.oom_control")) folder = kMemoryV1;
   if (!exists(folder + "/memory.oom_control")) return;
   sources.counter = folder + "/memory.oom_control";
@@ -63,15 +63,14 @@ void add_v1(OomSources& sources) {
     sources.limits.push_back(each + "/memory.limit_in_bytes");
 }
 
-/// True if the numbers of this /proc are those of the initial PID namespace, which the kernel log
-/// writes.
+/// Whether the pids of this /proc are those of the initial PID namespace, as in the kernel log.
 bool is_initial_proc(int outer_proc) {
   if (outer_proc < 0) {
     constexpr ino_t kInitial = 0xEFFFFFFC;  // PROC_PID_INIT_INO, include/linux/proc_ns.h
     struct stat info {};
     return ::stat("/proc/self/ns/pid", &info) == 0 && info.st_ino == kInitial;
   }
-  // Of a namespace that is not ours we may not ask; the kernel's own thread 2 is in no other one.
+  // A foreign namespace cannot be identified, but only the initial one contains kthreadd as pid 2.
   return read_proc_file("/proc/self/fd/" + std::to_string(outer_proc) + "/2/comm") == "kthreadd\n";
 }
 
@@ -115,7 +114,7 @@ std::optional<OomKill> OomWatch::logged_kill(pid_t pid) {
 
 void OomWatch::read_log() {
   if (sources_.kernel_log.empty()) return;
-  // EPERM without CAP_SYSLOG where kernel.dmesg_restrict is set: then the log says nothing to us.
+  // EPERM without CAP_SYSLOG if kernel.dmesg_restrict is set.
   if (!log_) log_.reset(::open(sources_.kernel_log.c_str(), O_RDONLY | O_NONBLOCK | O_CLOEXEC));
   if (!log_) return sources_.kernel_log.clear();
   const MonotonicTime began = monotonic_now();

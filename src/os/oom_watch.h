@@ -1,6 +1,6 @@
-// Tells whether the kernel ended a rank for lack of memory: from the counter of its memory cgroup
-// (v2 memory.events, v1 memory.oom_control; both count "oom_kill") and from the kernel log, where
-// we may read it.
+// Tells whether the kernel has killed a rank for lack of memory: from the counter of its memory
+// cgroup (v2 memory.events, v1 memory.oom_control; both count "oom_kill") and from the kernel log
+// if we may read it.
 #pragma once
 
 #include <chrono>
@@ -18,15 +18,15 @@
 
 namespace dlaunch {
 
-/// Where the records are. Tests give files of their own.
+/// Where the records are. Tests use their own files.
 struct OomSources {
-  std::string counter;              // file with a line "oom_kill N"; empty: there is none
+  std::string counter;              // file with a line "oom_kill N", or empty
   std::vector<std::string> limits;  // files with a limit, from the innermost cgroup outwards
-  std::string kernel_log;           // empty: it is not read
+  std::string kernel_log;           // empty: not read
 };
 
-/// The sources for processes in `cgroup` (a v2 folder; empty: in that of the calling process) that
-/// are numbered as in `outer_proc` (-1: as in /proc).
+/// The sources for processes in `cgroup` (a v2 folder; empty: the calling process's) whose pids are
+/// those of `outer_proc` (-1: of /proc).
 [[nodiscard]] OomSources find_oom_sources(const std::string& cgroup, int outer_proc = -1);
 
 /// Belongs to the agent's one thread.
@@ -34,15 +34,15 @@ class OomWatch {
  public:
   explicit OomWatch(OomSources sources) : sources_(std::move(sources)) {}
 
-  /// Kills before this do not count: an attempt begins.
+  /// Call at the beginning of an attempt: earlier kills do not count.
   void begin();
 
-  /// For a process that a SIGKILL ended which we did not send: what the records say of it, or an
-  /// empty string. A kill that only the counter tells of stands for one process. `pid`: as the
-  /// node numbers it. Reads what has come to the
-  /// kernel log since the last call, in all calls together for half a second at most.
+  /// For a process that was ended by a SIGKILL that we did not send: what the records tell about
+  /// it, or an empty string. A kill that only the counter shows is attributed to one process.
+  /// `pid`: in the node's PID namespace. Reads what the kernel log has got since the last call, at
+  /// most half a second in all calls together.
   [[nodiscard]] std::string evidence(pid_t pid);
-  /// When evidence() is empty: whether the records would have shown a kill.
+  /// If evidence() is empty: whether the records would have shown a kill.
   [[nodiscard]] bool can_tell() const { return log_ || !sources_.counter.empty(); }
 
  private:
@@ -52,10 +52,10 @@ class OomWatch {
   [[nodiscard]] std::optional<std::uint64_t> limit() const;
 
   OomSources sources_;
-  UniqueFd log_;  // opened when it is needed first, and read on from there
+  UniqueFd log_;  // opened at the first use
   std::map<pid_t, OomKill> logged_;
   MonotonicTime time_left_ = std::chrono::milliseconds(500);
-  std::uint64_t attributed_ = 0;  // kills in the counter that are older, or belong to some process
+  std::uint64_t attributed_ = 0;  // counted kills that are older or were attributed
   std::chrono::microseconds began_{0};
 };
 

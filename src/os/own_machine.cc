@@ -1,12 +1,16 @@
 #include "os/own_machine.h"
 
 #include <cerrno>
+#include <climits>
 
 #include <arpa/inet.h>
 #include <ifaddrs.h>
 #include <sched.h>
 #include <sys/resource.h>
 #include <sys/utsname.h>
+#include <unistd.h>
+
+#include "os/proc_file.h"
 
 namespace dlaunch {
 
@@ -14,6 +18,20 @@ std::string own_hostname() {
   utsname system{};
   ::uname(&system);
   return system.nodename;
+}
+
+std::string boot_id() {
+  std::string id = read_proc_file("/proc/sys/kernel/random/boot_id");
+  while (id.ends_with('\n')) id.pop_back();
+  return id;
+}
+
+std::string machine_identity() {
+  const std::string boot = boot_id();
+  const std::string net = link_target("/proc/self/ns/net");  // "net:[4026531840]"
+  const std::string pid = link_target("/proc/self/ns/pid");
+  if (boot.empty() || net.empty() || pid.empty()) return "";
+  return boot + ' ' + net + ' ' + pid;
 }
 
 std::vector<std::string> own_addresses() {
@@ -54,13 +72,20 @@ std::vector<int> allowed_cpus(int pid) {
 
 namespace {
 
-/// RLIM_INFINITY is all ones, as kUnlimited is.
+/// RLIM_INFINITY and kUnlimited are the same number.
 std::uint64_t soft_limit(__rlimit_resource resource) {
   rlimit limit{};
   return ::getrlimit(resource, &limit) == 0 ? limit.rlim_cur : ResourceLimits::kUnlimited;
 }
 
 }  // namespace
+
+Result<std::string> current_folder() {
+  char path[PATH_MAX];
+  if (::getcwd(path, sizeof path) == nullptr)
+    return fail_errno(exit_code::kUsage, "the folder that dlaunch was started in", errno);
+  return std::string(path);
+}
 
 ResourceLimits own_limits() {
   return {soft_limit(RLIMIT_NOFILE), soft_limit(RLIMIT_NPROC), soft_limit(RLIMIT_MEMLOCK),

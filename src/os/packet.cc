@@ -4,21 +4,22 @@
 #include <cstring>
 
 #include <sys/socket.h>
+#include <sys/uio.h>
 #include <sys/un.h>
 
 namespace dlaunch {
 
 namespace {
 
-constexpr int kQueue = 1024;  // connections not yet accepted; more than a node has ranks, mostly
+constexpr int kQueue = 1024;  // connections not yet accepted
 
 struct Address {
   sockaddr_un socket{};
   [[nodiscard]] const sockaddr* get() const { return reinterpret_cast<const sockaddr*>(&socket); }
 };
 
-/// errno.
-int name(const std::string& path, Address& address) {
+/// 0 or errno.
+int set_path(const std::string& path, Address& address) {
   if (path.size() >= sizeof address.socket.sun_path) return ENAMETOOLONG;
   address.socket.sun_family = AF_UNIX;
   std::memcpy(address.socket.sun_path, path.data(), path.size());
@@ -29,7 +30,7 @@ int name(const std::string& path, Address& address) {
 
 tl::expected<UniqueFd, int> listen_for_packets(const std::string& path) {
   Address address;
-  if (const int error = name(path, address); error != 0) return tl::unexpected(error);
+  if (const int error = set_path(path, address); error != 0) return tl::unexpected(error);
   UniqueFd socket(::socket(AF_UNIX, SOCK_SEQPACKET | SOCK_CLOEXEC | SOCK_NONBLOCK, 0));
   if (!socket || ::bind(socket.get(), address.get(), sizeof address.socket) != 0 ||
       ::listen(socket.get(), kQueue) != 0)
@@ -39,7 +40,7 @@ tl::expected<UniqueFd, int> listen_for_packets(const std::string& path) {
 
 tl::expected<UniqueFd, int> connect_packets(const std::string& path) {
   Address address;
-  if (const int error = name(path, address); error != 0) return tl::unexpected(error);
+  if (const int error = set_path(path, address); error != 0) return tl::unexpected(error);
   UniqueFd socket(::socket(AF_UNIX, SOCK_SEQPACKET | SOCK_CLOEXEC, 0));
   if (!socket || ::connect(socket.get(), address.get(), sizeof address.socket) != 0)
     return tl::unexpected(errno);
@@ -104,6 +105,33 @@ std::optional<std::string> receive_packet(int socket, std::size_t most_bytes,
   }
   text.resize(static_cast<std::size_t>(n));
   return text;
+}
+
+void ask_for_senders(int socket) {
+  const int on = 1;
+  (void)::setsockopt(socket, SOL_SOCKET, SO_PASSCRED, &on, sizeof on);
+}
+
+ssize_t receive_with_sender(int socket, char* bytes, std::size_t size, pid_t& sender) {
+  sender = 0;
+  iovec data{bytes, size};
+  alignas(cmsghdr) char control[CMSG_SPACE(sizeof(ucred))];
+  msghdr message{};
+  message.msg_iov = &data;
+  message.msg_iovlen = 1;
+  message.msg_control = control;
+  message.msg_controllen = sizeof control;
+  // There is no room for descriptors beside the credentials: the kernel drops them.
+  const ssize_t n = ::recvmsg(socket, &message, MSG_DONTWAIT | MSG_CMSG_CLOEXEC);
+  if (n <= 0) return n;
+  for (cmsghdr* part = CMSG_FIRSTHDR(&message); part != nullptr;
+       part = CMSG_NXTHDR(&message, part)) {
+    if (part->cmsg_level != SOL_SOCKET || part->cmsg_type != SCM_CREDENTIALS) continue;
+    ucred who{};
+    std::memcpy(&who, CMSG_DATA(part), sizeof who);
+    sender = who.pid;
+  }
+  return n;
 }
 
 }  // namespace dlaunch

@@ -1,5 +1,6 @@
-// Packets with descriptors between processes of ours: unix(7), SOCK_SEQPACKET and SCM_RIGHTS. A
-// stream socket (SOCK_STREAM) takes one byte with descriptors by the same functions.
+// Ancillary data of unix sockets (unix(7)): packets (SOCK_SEQPACKET) with descriptors (SCM_RIGHTS),
+// and the writer of what arrives (SO_PASSCRED). Descriptors travel over a stream socket the same
+// way, with one byte of data.
 #pragma once
 
 #include <cstddef>
@@ -7,12 +8,14 @@
 #include <string>
 #include <vector>
 
+#include <sys/types.h>
+
 #include "model/result.h"
 #include "os/unique_fd.h"
 
 namespace dlaunch {
 
-/// A socket that listens at the path, non-blocking. Errors: errno.
+/// A non-blocking socket that listens at the path. Errors: errno.
 [[nodiscard]] tl::expected<UniqueFd, int> listen_for_packets(const std::string& path);
 /// Errors: errno.
 [[nodiscard]] tl::expected<UniqueFd, int> connect_packets(const std::string& path);
@@ -20,11 +23,19 @@ namespace dlaunch {
 /// Non-blocking; false, with errno: it was not sent.
 bool send_packet(int socket, const std::string& text, const std::vector<int>& descriptors = {});
 
-/// One packet; its descriptors, at most `most_descriptors`, are appended. nullopt: with errno, or 0
-/// at the end of the connection; a packet longer than `most_bytes` is EMSGSIZE. `wait`: for it.
+/// Receives one packet and appends its descriptors, at most `most_descriptors`. nullopt: an error
+/// in errno, which is 0 at the end of the connection and EMSGSIZE for a packet longer than
+/// `most_bytes`. `wait`: blocks until one comes.
 [[nodiscard]] std::optional<std::string> receive_packet(int socket, std::size_t most_bytes,
                                                         std::size_t most_descriptors,
                                                         std::vector<UniqueFd>& descriptors,
                                                         bool wait);
+
+/// From now on receive_with_sender() knows who has written what arrives at this end, even if
+/// another process made the socket pair.
+void ask_for_senders(int socket);
+
+/// recv(2) with MSG_DONTWAIT. `sender`: pid of the writer in our PID namespace; 0: unknown.
+[[nodiscard]] ssize_t receive_with_sender(int socket, char* bytes, std::size_t size, pid_t& sender);
 
 }  // namespace dlaunch

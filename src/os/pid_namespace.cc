@@ -31,7 +31,7 @@ tl::unexpected<Error> refused(const std::string& step, int error_number) {
                                          namespace_advice(step, error_number, switches));
 }
 
-/// 0, or an errno value.
+/// Returns 0 or errno.
 int write_file(const char* path, const std::string& text) {
   const UniqueFd file(::open(path, O_WRONLY | O_CLOEXEC));
   if (!file) return errno;
@@ -39,8 +39,8 @@ int write_file(const char* path, const std::string& text) {
                                                                                             : errno;
 }
 
-/// Without privileges only the own user and group may be mapped, the latter only once setgroups(2)
-/// is given up (user_namespaces(7)).
+/// Without privileges only the own user and group may be mapped, the group only after setgroups(2)
+/// was disabled (user_namespaces(7)).
 Status map_own_ids(uid_t user, gid_t group) {
   const auto map = [](unsigned id) { return std::to_string(id) + ' ' + std::to_string(id) + " 1"; };
   if (const int error = write_file("/proc/self/setgroups", "deny"); error != 0 && error != ENOENT)
@@ -88,8 +88,7 @@ Result<UniqueFd> enter_pid_namespace() {
   UniqueFd outer(::open("/proc", O_RDONLY | O_DIRECTORY | O_CLOEXEC));
   if (!outer) return refused("open /proc", errno);
   if (::unshare(CLONE_NEWNS) != 0) return refused("unshare(CLONE_NEWNS)", errno);
-  // What is mounted on the node later still appears here (automounted homes), not the other way
-  // round.
+  // Later mounts of the node still appear here (automounted homes), but not vice versa.
   if (::mount("none", "/", nullptr, MS_REC | MS_SLAVE, nullptr) != 0)
     return refused("mount --make-rslave /", errno);
   if (::mount("proc", "/proc", "proc", MS_NOSUID | MS_NODEV | MS_NOEXEC, nullptr) != 0)

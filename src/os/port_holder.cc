@@ -1,6 +1,5 @@
 #include "os/port_holder.h"
 
-#include <dirent.h>
 #include <sys/stat.h>
 #include <unistd.h>
 
@@ -41,7 +40,7 @@ std::optional<Number> number(std::string_view text, int base) {
   return value;
 }
 
-/// The part before the first separator, which goes away with it.
+/// Removes the text up to the first separator, and the separator; returns that text.
 std::string_view take_until(std::string_view& text, char separator) {
   const std::size_t end = text.find(separator);
   const std::string_view part = text.substr(0, end);
@@ -49,7 +48,7 @@ std::string_view take_until(std::string_view& text, char separator) {
   return part;
 }
 
-/// Words of a line, as many as there is room for.
+/// The first N words of a line.
 template <std::size_t N>
 std::array<std::string_view, N> words_of(std::string_view line) {
   std::array<std::string_view, N> words;
@@ -70,7 +69,7 @@ std::optional<SocketOwner> socket_in(std::string_view line) {
   const auto port = number<std::uint16_t>(words[1].substr(colon + 1), 16);
   const auto user = number<std::uint32_t>(words[7], 10);
   const auto inode = number<std::uint64_t>(words[9], 10);
-  // Inode 0: the process has closed it, the kernel is finishing the connection.
+  // Inode 0: its process has closed it, the kernel finishes the connection.
   if (!port || !user || !inode || *inode == 0) return std::nullopt;
   return SocketOwner{*inode, *user, *port, words[3] == kListen};
 }
@@ -98,56 +97,31 @@ std::optional<SocketOwner> socket_on(std::uint16_t port) {
   return listening != all.end() ? *listening : all.front();
 }
 
-class Folder {
- public:
-  explicit Folder(const std::string& path) : folder_(::opendir(path.c_str())) {}
-  ~Folder() {
-    if (folder_ != nullptr) ::closedir(folder_);
-  }
-  Folder(const Folder&) = delete;
-  Folder& operator=(const Folder&) = delete;
-  /// nullptr at the end.
-  [[nodiscard]] const char* next() {
-    const dirent* entry = folder_ == nullptr ? nullptr : ::readdir(folder_);
-    return entry == nullptr ? nullptr : entry->d_name;
-  }
-
- private:
-  DIR* folder_;
-};
-
-/// Calls `found` with the inode of each socket of the process until that returns true, which it
-/// then does too.
+/// Whether `found` is true for the inode of one of the process's sockets; stops at that one.
 template <class Found>
 bool any_socket(const std::string& process, const Found& found) {
   constexpr std::string_view kSocket = "socket:[";  // proc(5): "socket:[12345]"
-  Folder descriptors(process + "/fd");
-  while (const char* name = descriptors.next()) {
-    std::array<char, 64> link;
-    const ssize_t size = ::readlink((process + "/fd/" + name).c_str(), link.data(), link.size());
-    const std::string_view target(link.data(),
-                                  static_cast<std::size_t>(std::max<ssize_t>(size, 0)));
+  for (const int fd : numbered_entries(process + "/fd")) {
+    const std::string target = link_target(process + "/fd/" + std::to_string(fd));
     if (!target.starts_with(kSocket)) continue;
-    std::string_view rest = target.substr(kSocket.size());
+    std::string_view rest = std::string_view(target).substr(kSocket.size());
     const auto inode = number<std::uint64_t>(take_until(rest, ']'), 10);
     if (inode && found(*inode)) return true;
   }
   return false;
 }
 
-/// Several processes may share a socket after fork; the first one in /proc stands for them.
+/// After a fork several processes may share a socket; returns the first one in /proc.
 std::optional<std::string> process_with_socket(std::uint64_t inode, MonotonicTime deadline) {
   const auto is_it = [inode](std::uint64_t other) { return other == inode; };
-  Folder processes("/proc");
-  while (const char* name = processes.next()) {
-    if (!number<std::uint32_t>(name, 10)) continue;
+  for (const int pid : numbered_entries("/proc")) {
     if (monotonic_now() >= deadline) return std::nullopt;
-    if (any_socket(std::string("/proc/") + name, is_it)) return name;
+    if (any_socket("/proc/" + std::to_string(pid), is_it)) return std::to_string(pid);
   }
   return std::nullopt;
 }
 
-/// By hand: getpwuid would load NSS libraries, which a static binary cannot do.
+/// Not getpwuid(3): it loads NSS libraries, which a static binary cannot.
 std::string user_name(std::uint32_t id) {
   const std::string text = read_proc_file("/etc/passwd");
   for (std::string_view rest = text; !rest.empty();) {
@@ -159,7 +133,7 @@ std::string user_name(std::uint32_t id) {
   return std::to_string(id);
 }
 
-/// On one line, printable, not too long.
+/// The command line, printable and short.
 std::string command_of(const std::string& process) {
   std::string command = read_proc_file(process + "/cmdline", kShownCommand + 1);
   while (!command.empty() && command.back() == '\0') command.pop_back();
@@ -183,21 +157,21 @@ std::optional<std::uint16_t> find_foreign_listener(const std::vector<std::uint16
     return socket.listens && std::find(ports.begin(), ports.end(), socket.port) != ports.end();
   });
   if (listeners.empty()) return std::nullopt;
-  // Several may listen on one port, on other addresses: one of ours is enough.
+  // Several processes may listen on one port at different addresses: one of ours is enough.
   std::map<std::uint64_t, std::uint16_t> port_of;
   std::set<std::uint16_t> foreign;
   for (const SocketOwner& socket : listeners) {
     port_of.emplace(socket.inode, socket.port);
     foreign.insert(socket.port);
   }
-  const auto take_away = [&](std::uint64_t inode) {
+  const auto forget_own = [&](std::uint64_t inode) {
     const auto known = port_of.find(inode);
     if (known != port_of.end()) foreign.erase(known->second);
     return foreign.empty();
   };
   for (const pid_t pid : own()) {
     if (monotonic_now() >= deadline) return std::nullopt;
-    if (any_socket("/proc/" + std::to_string(pid), take_away)) return std::nullopt;
+    if (any_socket("/proc/" + std::to_string(pid), forget_own)) return std::nullopt;
   }
   return *foreign.begin();
 }
@@ -213,7 +187,7 @@ std::string port_holder(std::uint16_t port, MonotonicTime deadline) {
   const std::optional<std::string> pid = process_with_socket(owner->inode, deadline);
   if (!pid) return "a process of user " + user;
   const std::string process = "/proc/" + *pid;
-  // The process may run as somebody else than the one who made the socket.
+  // The process may run as another user than the one who made the socket.
   struct stat status = {};
   const bool known = ::stat(process.c_str(), &status) == 0;
   const std::string command = command_of(process);

@@ -1,4 +1,4 @@
-// Who has a TCP port, from /proc/net/tcp and /proc/<pid>/fd (proc(5)).
+// Which process holds a TCP port, from /proc/net/tcp and /proc/<pid>/fd (proc(5)).
 #pragma once
 
 #include <cstdint>
@@ -13,21 +13,21 @@
 
 namespace dlaunch {
 
-/// True if a process has a socket on this local port. Connections that nobody holds any more
-/// (TIME_WAIT, the last FIN) are not counted; neither are sockets that are bound and neither listen
-/// nor are connected, of which the kernel does not tell.
+/// Whether a process has a socket on this local port. Not counted: connections without a process
+/// (TIME_WAIT, the last FIN), and sockets that are bound but neither listen nor are connected,
+/// which the kernel does not list.
 [[nodiscard]] bool has_live_socket(std::uint16_t port);
 
-/// One of these local ports on which somebody listens and none of the processes `own` does.
-/// A process of another user, of which nobody but the kernel knows the descriptors, counts as
-/// somebody else. Reads the table of sockets once; the descriptors of `own`, also once, only if
-/// there is a listener at all. nullopt as well if that was not finished at `deadline`.
+/// One of these local ports on which a process listens, but none of `own`. A process of another
+/// user, whose descriptors only the kernel knows, counts as foreign. Reads the table of sockets
+/// once, and the descriptors of `own` only if there is a listener. nullopt also if that was not
+/// finished at `deadline`.
 [[nodiscard]] std::optional<std::uint16_t> find_foreign_listener(
     const std::vector<std::uint16_t>& ports, const std::function<std::vector<pid_t>()>& own,
     MonotonicTime deadline);
 
-/// As port_holder(port) of os/ports.h. Of a process that is not found until `deadline` it tells the
-/// user.
+/// As port_holder(port) of os/ports.h; names only the user if the process is not found until
+/// `deadline`.
 [[nodiscard]] std::string port_holder(std::uint16_t port, MonotonicTime deadline);
 
 }  // namespace dlaunch

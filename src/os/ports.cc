@@ -59,7 +59,7 @@ Bound bind_any(int family, std::uint16_t port, bool reuse) {
   return {-1, error};
 }
 
-/// Both families at once, or IPv4 where there is no IPv6.
+/// Both families at once, or IPv4 if there is no IPv6.
 Bound bind_port(std::uint16_t port, bool reuse = false) {
   const Bound both = bind_any(AF_INET6, port, reuse);
   if (both.error == EAFNOSUPPORT || both.error == EADDRNOTAVAIL || both.error == EPROTONOSUPPORT) {
@@ -73,7 +73,7 @@ struct PortRange {
   std::uint32_t last = 0;
 };
 
-/// Numbers of "32768\t60999" or "8080,9148,30000-30010"; what cannot be read is left out.
+/// Numbers and ranges of "32768\t60999" or "8080,9148,30000-30010"; ignores all else.
 std::vector<PortRange> parse_ranges(std::string_view text) {
   std::vector<PortRange> ranges;
   const char* at = text.data();
@@ -96,7 +96,7 @@ std::vector<PortRange> parse_ranges(std::string_view text) {
   return ranges;
 }
 
-/// Ports that others are going to use.
+/// Ports that other programs are going to use.
 std::vector<PortRange> reserved_ports(bool with_local_range) {
   std::vector<PortRange> ranges =
       parse_ranges(read_proc_file("/proc/sys/net/ipv4/ip_local_reserved_ports"));
@@ -115,7 +115,7 @@ bool is_in(const std::vector<PortRange>& ranges, std::uint32_t port) {
   });
 }
 
-/// Tries every port of first..last once, from a random one on.
+/// Tries every port of the range once, from a random one on.
 Bound bind_one_of(PortRange range, const std::vector<PortRange>& reserved, std::uint16_t& found) {
   std::uint32_t random = 0;
   if (::getrandom(&random, sizeof(random), GRND_NONBLOCK) != sizeof(random)) {
@@ -170,14 +170,14 @@ Result<ReservedPort> reserve_free_port() {
 tl::expected<ReservedPort, TakenPort> reserve_port(std::uint16_t port) {
   Bound bound = bind_port(port);
   if (bound.error == EADDRINUSE && !has_live_socket(port)) {
-    // TIME_WAIT of the last run, most likely. The program that will listen sets SO_REUSEADDR, as
+    // Probably TIME_WAIT of the last run. The program that will listen sets SO_REUSEADDR, as
     // servers do.
     bound = bind_port(port, true);
   }
   if (bound.socket >= 0) return ReservedPort(bound.socket, port);
   if (bound.error == EADDRINUSE) return tl::unexpected(TakenPort{port, port_holder(port)});
   return tl::unexpected(
-      TakenPort{port, "nobody, but it cannot be bound: " + errno_text(bound.error)});
+      TakenPort{port, "no process, but it cannot be bound: " + errno_text(bound.error)});
 }
 
 }  // namespace dlaunch

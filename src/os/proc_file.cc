@@ -1,11 +1,14 @@
 #include "os/proc_file.h"
 
+#include <dirent.h>
 #include <fcntl.h>
 #include <unistd.h>
 
 #include <algorithm>
 #include <array>
 #include <cerrno>
+#include <charconv>
+#include <climits>
 
 namespace dlaunch {
 
@@ -22,6 +25,26 @@ std::string read_proc_file(const std::string& path, std::size_t limit) {
   }
   ::close(file);
   return text;
+}
+
+std::string link_target(const std::string& path) {
+  std::array<char, PATH_MAX> target;
+  const ssize_t size = ::readlink(path.c_str(), target.data(), target.size());
+  return size > 0 ? std::string(target.data(), static_cast<std::size_t>(size)) : std::string();
+}
+
+std::vector<int> numbered_entries(const std::string& folder) {
+  std::vector<int> numbers;
+  DIR* directory = ::opendir(folder.c_str());
+  if (directory == nullptr) return numbers;
+  while (const dirent* entry = ::readdir(directory)) {
+    const std::string_view name(entry->d_name);
+    int number = 0;
+    const auto [end, error] = std::from_chars(name.data(), name.data() + name.size(), number);
+    if (error == std::errc() && end == name.data() + name.size()) numbers.push_back(number);
+  }
+  ::closedir(directory);
+  return numbers;
 }
 
 std::string_view stat_field(std::string_view stat, int number) {

@@ -1,18 +1,26 @@
-// The text files of /proc, whose size nobody knows beforehand.
+// Reads /proc: text files of unknown size, links, and folders whose entries are numbers.
 #pragma once
 
 #include <string>
 #include <string_view>
+#include <vector>
 
 namespace dlaunch {
 
-/// The whole file, at most `limit` bytes of it; what could be read if reading fails, empty if it
-/// cannot be opened.
+/// At most `limit` bytes of the file: what could be read before an error, empty if it cannot be
+/// opened.
 [[nodiscard]] std::string read_proc_file(const std::string& path,
                                          std::size_t limit = std::size_t{64} << 20);
 
-/// Field `number` (3 or more, as proc(5) counts them) of the line in /proc/<pid>/stat; empty when
-/// there is none. Field 2, the name, may hold anything, so fields are counted from its last ')'.
+/// Target of a symbolic link; empty, with errno, if it cannot be read.
+[[nodiscard]] std::string link_target(const std::string& path);
+
+/// The entries of a folder that are numbers, in no order: processes of /proc, threads of
+/// /proc/PID/task, descriptors of /proc/PID/fd. Empty if it cannot be opened.
+[[nodiscard]] std::vector<int> numbered_entries(const std::string& folder);
+
+/// Field `number` (3 or more, counted as in proc(5)) of the line in /proc/PID/stat; empty if there
+/// is none. Field 2, the name, may contain anything, so counting starts at its last ')'.
 [[nodiscard]] std::string_view stat_field(std::string_view stat, int number);
 
 }  // namespace dlaunch

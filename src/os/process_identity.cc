@@ -5,7 +5,6 @@
 #include <string_view>
 
 #include <sys/syscall.h>
-#include <sys/utsname.h>
 #include <unistd.h>
 
 #include "os/containment.h"
@@ -26,24 +25,13 @@ ProcessIdentity identity_of(pid_t pid) {
 
 UniqueFd open_process(const ProcessIdentity& process) {
   if (process.pid <= 0 || process.start_ticks == 0) return {};
-  // The descriptor first: if the identity is right after that, it belongs to the descriptor.
+  // Opened before the check, so that the identity checked is the descriptor's.
   UniqueFd pidfd(open_pidfd(process.pid));
   return pidfd && identity_of(process.pid) == process ? std::move(pidfd) : UniqueFd();
 }
 
 int signal_process(int pidfd, int signal) {
   return ::syscall(SYS_pidfd_send_signal, pidfd, signal, nullptr, 0) == 0 ? 0 : errno;
-}
-
-std::string boot_id() {
-  std::string id = read_proc_file("/proc/sys/kernel/random/boot_id");
-  while (!id.empty() && id.back() == '\n') id.pop_back();
-  return id;
-}
-
-std::string host_name() {
-  utsname system{};
-  return ::uname(&system) == 0 ? system.nodename : "";
 }
 
 }  // namespace dlaunch

@@ -1,10 +1,8 @@
-// Which process a number means. A pid is given away again after its process has ended; together
-// with the time of its start and the boot of the kernel it names one process for ever.
+// Identifies processes beyond the reuse of pids: pid and start time name one process of a boot.
 // Thread-safety: free functions without state.
 #pragma once
 
 #include <cstdint>
-#include <string>
 
 #include <sys/types.h>
 
@@ -19,20 +17,13 @@ struct ProcessIdentity {
   bool operator==(const ProcessIdentity&) const = default;
 };
 
-/// What runs under this pid now; all 0 if nothing does (a zombie has ended too).
+/// The process that has this pid now; all 0 if there is none, or only a zombie.
 [[nodiscard]] ProcessIdentity identity_of(pid_t pid);
 
-/// A pidfd of exactly this process; invalid if it has ended or somebody else has the pid.
+/// A pidfd of exactly this process; invalid if it has ended.
 [[nodiscard]] UniqueFd open_process(const ProcessIdentity& process);
 
-/// pidfd_send_signal(2): 0, or an errno value (EPERM: another user's, ESRCH: it has ended).
+/// pidfd_send_signal(2). Returns 0 or errno.
 [[nodiscard]] int signal_process(int pidfd, int signal);
-
-/// Random number of this boot of the kernel (random(4)): the same in every container of a machine,
-/// another one on every other machine. Empty if unknown.
-[[nodiscard]] std::string boot_id();
-
-/// As uname(2) tells it.
-[[nodiscard]] std::string host_name();
 
 }  // namespace dlaunch

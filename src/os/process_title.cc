@@ -17,7 +17,7 @@ namespace dlaunch {
 
 namespace {
 
-/// The memory where the kernel finds the words of a process, as proc(5) has it: fields 48 to 51.
+/// The memory from which the kernel reads the command line of a process: proc(5), fields 48 to 51.
 struct Area {
   char* begin = nullptr;
   char* end = nullptr;
@@ -28,11 +28,11 @@ char* address_in(std::string_view stat, int number) {
   const std::string_view text = stat_field(stat, number);
   std::uintptr_t value = 0;
   (void)std::from_chars(text.data(), text.data() + text.size(), value);
-  return reinterpret_cast<char*>(value);  // NOLINT: that is what the kernel tells
+  return reinterpret_cast<char*>(value);  // NOLINT: an address from the kernel
 }
 
-/// Arguments, with the environment where it follows them at once.
-Area words_of_process() {
+/// The arguments, and the environment if it follows them directly.
+Area command_line_area() {
   const std::string stat = read_proc_file("/proc/self/stat");
   Area area{address_in(stat, 48), address_in(stat, 49)};
   if (area.begin == nullptr || area.end <= area.begin) return {};
@@ -51,6 +51,12 @@ void move_environment(const Area& area) {
   environ = moved;
 }
 
+Area free_area() {
+  const Area area = command_line_area();
+  if (area.begin != nullptr) move_environment(area);
+  return area;
+}
+
 /// "dlaunch-engine" of "dlaunch: engine ID", at most 15 bytes (prctl(2)).
 std::string short_name(const std::string& title) {
   std::string name = title;
@@ -62,9 +68,8 @@ std::string short_name(const std::string& title) {
 
 void set_process_title(const std::string& title) {
   ::prctl(PR_SET_NAME, short_name(title).c_str());
-  const Area area = words_of_process();
+  static const Area area = free_area();  // a fork has it from its parent
   if (area.begin == nullptr) return;
-  move_environment(area);
   const auto room = static_cast<std::size_t>(area.end - area.begin);
   const std::size_t size = std::min(title.size(), room - 1);
   std::memset(area.begin, 0, room);

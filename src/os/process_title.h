@@ -5,10 +5,9 @@
 
 namespace dlaunch {
 
-/// The name ("dlaunch-engine" of "dlaunch: engine ID") and the command line of this process. The
-/// command line is cut where arguments and environment at the start had no room for it. Moves the
-/// strings of `environ`, so not while another thread looks at them, and what getenv(3) returned
-/// before is no longer valid.
+/// Sets the name ("dlaunch-engine" of "dlaunch: engine ID") and the command line of this process,
+/// cut to the room that arguments and environment had at the start. Moves the strings of `environ`:
+/// no other thread may read them, and earlier results of getenv(3) become invalid.
 void set_process_title(const std::string& title);
 
 }  // namespace dlaunch

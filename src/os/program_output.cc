@@ -27,13 +27,13 @@ constexpr std::size_t kMostBytes = std::size_t{64} * 1024;
 
 tl::expected<pid_t, int> start(const std::vector<std::string>& argv, int output,
                                const Environment* environment) {
-  const std::vector<const char*> pointers = pointers_to(argv);
+  const std::vector<const char*> pointers = argv_pointers(argv);
   std::vector<std::string> entries;
   if (environment != nullptr) {
     for (const auto& [name, value] : *environment) entries.push_back(name + '=' + value);
   }
-  const std::vector<const char*> own = pointers_to(entries);
-  // posix_spawnp(3) changes none of them, whatever its type says.
+  const std::vector<const char*> own = argv_pointers(entries);
+  // posix_spawnp(3) does not change them, despite its type.
   char* const* const envp = environment != nullptr ? const_cast<char* const*>(own.data()) : environ;
   // Agents and engines have all signals blocked.
   posix_spawnattr_t attributes;
@@ -67,7 +67,7 @@ Error too_late(const std::string& name, std::chrono::milliseconds limit) {
           '"' + name + "\" has not ended within " + std::to_string(seconds) + " s"};
 }
 
-/// Reads to the end; false when the limit came first.
+/// Reads to the end; false: the limit has passed.
 bool read_all(int fd, MonotonicTime end, std::string& text) {
   while (true) {
     const auto left = std::chrono::ceil<std::chrono::milliseconds>(end - monotonic_now());
@@ -84,7 +84,7 @@ bool read_all(int fd, MonotonicTime end, std::string& text) {
   }
 }
 
-/// False when it is still there at the end. (A child is no descriptor to poll before Linux 5.3.)
+/// False: it has not ended by then. Polls, because pidfds need Linux 5.3.
 bool reap(pid_t pid, MonotonicTime end) {
   constexpr int kPauseMs = 2;
   while (true) {
@@ -109,7 +109,7 @@ Result<std::string> program_output(const std::vector<std::string>& argv,
   const MonotonicTime end = monotonic_now() + limit;
   if (read_all(pipe->read.get(), end, text) && reap(*pid, end)) return text;
   ::kill(*pid, SIGKILL);
-  // One that hangs in a driver does not die of it: then it is left to whoever inherits it.
+  // One that hangs in a driver does not die of it and is abandoned.
   constexpr std::chrono::seconds kLastMoment{1};
   static_cast<void>(reap(*pid, monotonic_now() + kLastMoment));
   return tl::unexpected(too_late(argv.front(), limit));
@@ -147,7 +147,7 @@ void RunningProgram::read() {
   const ssize_t got = ::read(output_->get(), buffer, sizeof buffer);
   if (got < 0 && (errno == EINTR || errno == EAGAIN)) return wait();
   if (got <= 0) {
-    process_.reset();  // it may go on
+    process_.reset();  // it may continue
     return finish(std::move(text_));
   }
   text_.append(buffer, std::min(static_cast<std::size_t>(got), kMostBytes - text_.size()));

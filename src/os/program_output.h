@@ -1,4 +1,4 @@
-// What a program prints, for questions like `mpirun --version`.
+// Runs programs for their output, such as `mpirun --version`.
 #pragma once
 
 #include <chrono>
@@ -14,22 +14,22 @@
 
 namespace dlaunch {
 
-/// Standard output and standard error of `argv` (looked up in PATH), together, at most 64 KiB of
-/// them; its exit code does not matter. Its stdin is /dev/null. Errors: exit_code::kNotFound or
-/// kCannotExecute, and kTimeLimit when it has not ended within `limit`: then it is killed, and left
-/// alone if that does not end it within 1 s more. Waits for this child alone. `environment`: its
-/// own; null: ours, as PATH is in any case.
+/// Standard output and standard error of `argv` (looked up in PATH) together, at most 64 KiB; its
+/// exit code does not matter. Its stdin is /dev/null. Errors: exit_code::kNotFound or
+/// kCannotExecute, and kTimeLimit if it has not ended within `limit`: then it is killed, and
+/// abandoned if it still lives after 1 s. Waits only for this child. `environment`: the program's;
+/// null: ours, whose PATH is used in any case.
 [[nodiscard]] Result<std::string> program_output(const std::vector<std::string>& argv,
                                                  std::chrono::milliseconds limit,
                                                  const Environment* environment = nullptr);
 
-/// The same beside all else. Destroying it kills the program, and calls nobody.
+/// The same without blocking. Destroying it kills the program and calls nothing.
 class RunningProgram {
  public:
   using Done = std::function<void(Result<std::string>)>;
   /// Calls `done` once, from the loop, with what program_output() would return; `done` may destroy
-  /// this. The program's end is for whoever reaps the children of this process. One that has
-  /// closed its output is left to end by itself.
+  /// this. The owner of this process's children reaps the program. A program that has closed its
+  /// output may continue.
   RunningProgram(EventLoop& loop, const std::vector<std::string>& argv,
                  std::chrono::milliseconds limit, const Environment* environment, Done done);
   ~RunningProgram();
@@ -44,7 +44,7 @@ class RunningProgram {
   std::string name_;
   Done done_;
   std::unique_ptr<WatchedFd> output_;
-  UniqueFd process_;  // a pidfd; invalid: it has not begun
+  UniqueFd process_;  // a pidfd; invalid: not started, or done
   Timer limit_;
   std::string text_;
 };

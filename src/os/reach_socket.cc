@@ -15,8 +15,7 @@ namespace dlaunch {
 
 namespace {
 
-// The kernel takes net.core.somaxconn instead where that is less; what does not fit is tried again
-// by the other side's kernel after a second.
+// The kernel limits it to net.core.somaxconn; a client that does not fit retries after a second.
 constexpr int kBacklog = 4096;
 
 struct SocketAddress {
@@ -64,11 +63,11 @@ tl::expected<UniqueFd, int> listen_beside(ReservedPort& held, const std::string&
   if (!fd) return tl::unexpected(errno);
   set_flag(fd.get(), SOL_SOCKET, SO_REUSEADDR, 1);
   if (where->storage.ss_family == AF_INET6) set_flag(fd.get(), IPPROTO_IPV6, IPV6_V6ONLY, 1);
-  // Two sockets share a port while both allow it and neither listens (socket(7)). The held one
-  // allows it for this moment only.
+  // Two sockets may share a port while both allow it and neither listens (socket(7)). The held one
+  // allows it only for this moment.
   set_flag(held.socket(), SOL_SOCKET, SO_REUSEADDR, 1);
   const bool listens = ::bind(fd.get(), where->get(), where->size) == 0 &&
-                       ::listen(fd.get(), kBacklog) == 0;  // which looks at the port once more
+                       ::listen(fd.get(), kBacklog) == 0;  // which checks the port again
   const int error = listens ? 0 : errno;
   set_flag(held.socket(), SOL_SOCKET, SO_REUSEADDR, 0);
   if (error != 0) return tl::unexpected(error);

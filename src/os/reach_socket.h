@@ -1,5 +1,5 @@
-// TCP sockets for finding out who reaches whom. Everything is non-blocking and close-on-exec.
-// Thread-safety: free functions without state.
+// TCP sockets for the reach check. All are non-blocking and close-on-exec. Thread-safety: free
+// functions without state.
 #pragma once
 
 #include <cstdint>
@@ -10,28 +10,27 @@
 
 namespace dlaunch {
 
-/// Listens on a held port at one address of this machine. The port stays held: nobody else can bind
-/// it meanwhile, nor when this socket is closed. Error: errno.
+/// Listens on a held port at one address of this machine. The port stays held: no other process can
+/// bind it, also not after this socket is closed. Error: errno.
 [[nodiscard]] tl::expected<UniqueFd, int> listen_beside(ReservedPort& held,
                                                         const std::string& address);
 
 /// The held socket itself listens, at all addresses. Nothing else can listen on the port then, so
 /// sockets of listen_beside() must come first or not at all. Error: errno.
 [[nodiscard]] tl::expected<UniqueFd, int> listen_everywhere(ReservedPort& held);
-/// Back to a port that is held and takes no connections.
+/// The port stays held and refuses connections again.
 void stop_listening(ReservedPort& held);
 
-/// Begins to connect; writable when it is connected or has failed. Error: errno at once.
+/// Begins to connect; the socket is writable when it is connected or has failed. Error: errno.
 [[nodiscard]] tl::expected<UniqueFd, int> begin_connect(const std::string& address,
                                                         std::uint16_t port);
-/// What has become of it: 0 or errno.
+/// The result: 0 or errno.
 [[nodiscard]] int connect_error(int socket);
 
-/// This end's address as ip_text() writes it, without an IPv4 address's "::ffff:"; empty if there
-/// is none.
+/// This end's address as ip_text() writes it, IPv4 without "::ffff:"; empty if there is none.
 [[nodiscard]] std::string local_address_of(int socket);
 
-/// Close will reset the connection instead of leaving it in TIME_WAIT here.
+/// close(2) will reset the connection instead of leaving it in TIME_WAIT here.
 void reset_on_close(int socket);
 
 }  // namespace dlaunch

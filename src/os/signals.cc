@@ -2,6 +2,7 @@
 
 #include <cerrno>
 #include <csignal>
+#include <utility>
 
 #include <sys/signalfd.h>
 #include <unistd.h>
@@ -23,6 +24,9 @@ void take_all_signals() {
   sigset_t all;
   sigfillset(&all);
   sigprocmask(SIG_SETMASK, &all, nullptr);
+  // What this process has reset, its forks have reset, too.
+  static bool are_standard = false;
+  if (std::exchange(are_standard, true)) return;
   struct sigaction standard = {};
   standard.sa_handler = SIG_DFL;
   for (int signal = 1; signal < NSIG; ++signal) {

@@ -1,5 +1,5 @@
-// Signals as descriptors: every process of ours blocks what it handles and reads it from a
-// signalfd(2).
+// Signals as descriptors: every dlaunch process blocks the signals that it handles and reads them
+// from a signalfd(2).
 #pragma once
 
 #include <vector>
@@ -8,8 +8,8 @@
 
 namespace dlaunch {
 
-/// Blocks every signal in the calling thread and sets every ignored disposition back to default, so
-/// that children which empty their mask start as execve(2) of a fresh login shell would have it.
+/// Blocks every signal in the calling thread and resets ignored dispositions to default, so that
+/// children that empty their mask start as from a fresh login shell.
 void take_all_signals();
 
 /// Blocks `signals` in the calling thread.

@@ -5,6 +5,7 @@
 #include <csignal>
 #include <cstddef>
 #include <string_view>
+#include <utility>
 
 #include <fcntl.h>
 #include <sys/prctl.h>
@@ -27,6 +28,7 @@ struct ChildContext {
   const char* failed_on = nullptr;
   int error_number = 0;
   pid_t outer_pid = 0;
+  bool has_begun = false;
 };
 
 constexpr std::size_t kChildStack = 64 * 1024;
@@ -39,7 +41,7 @@ DLAUNCH_ON_OWN_STACK int give_up(ChildContext& context, StartFailure::Step step,
 }
 
 void try_to_execute(ChildContext& context) {
-  // As execvp(3): a candidate that may not be executed is remembered, the search goes on.
+  // As execvp(3): the search continues behind a candidate that may not be executed.
   const SpawnRequest& request = *context.request;
   int denied = 0;
   for (const std::string& path : request.program->candidates) {
@@ -52,7 +54,7 @@ void try_to_execute(ChildContext& context) {
   if (denied != 0 && (errno == ENOENT || errno == ENOTDIR)) errno = denied;
 }
 
-/// The number that another /proc gives us: its "self" is a link to it (proc(5)).
+/// Our pid as another /proc shows it: the target of its link "self" (proc(5)).
 pid_t number_in(int proc) {
   char text[16];
   const ssize_t size = ::readlinkat(proc, "self", text, sizeof text);
@@ -62,7 +64,7 @@ pid_t number_in(int proc) {
   return number;
 }
 
-/// Without FD_CLOEXEC, which dup2(2) leaves alone where both are the same.
+/// Clears FD_CLOEXEC also if both numbers are equal, where dup2(2) does nothing.
 bool hand_over(int fd, int number) {
   return fd == number ? ::fcntl(fd, F_SETFD, 0) == 0 : ::dup2(fd, number) >= 0;
 }
@@ -71,6 +73,7 @@ DLAUNCH_ON_OWN_STACK int run_child(void* argument) {
   ChildContext& context = *static_cast<ChildContext*>(argument);
   const SpawnRequest& request = *context.request;
   using Step = StartFailure::Step;
+  context.has_begun = true;
   if (!request.new_session || ::setsid() < 0) ::setpgid(0, 0);
   ::prctl(PR_SET_PDEATHSIG, SIGKILL);
   if (::getppid() != context.parent)
@@ -111,10 +114,10 @@ StartFailure failure_of(const ChildContext& context) {
   failure.path = context.failed_on != nullptr ? context.failed_on : "";
   const bool execute = failure.step == StartFailure::Step::execute;
   if (execute) {
-    // The file is there and yet "No such file": it is the program that its first line names.
+    // The file exists and yet "No such file": its first line names a program that does not.
     if (failure.error_number == ENOENT && is_file(failure.path))
       failure.step = StartFailure::Step::interpreter;
-    // execve(2) says EACCES of whatever is no regular file.
+    // execve(2) fails with EACCES for what is not a regular file.
     if (failure.error_number == EACCES && is_folder(failure.path)) failure.error_number = EISDIR;
     failure.search_path = context.request->program->search_path;
   }
@@ -127,8 +130,14 @@ std::string absolute(std::string_view path, const std::string& workdir) {
   return path.starts_with('/') ? std::string(path) : std::string(workdir).append("/").append(path);
 }
 
-/// Of clone3(2) with CLONE_INTO_CGROUP. EAGAIN is not among them: a limit of processes, which may
-/// be the cgroup's and gone a moment later.
+void reap(pid_t pid) {
+  int ignored = 0;
+  while (::waitpid(pid, &ignored, 0) < 0 && errno == EINTR) {
+  }
+}
+
+/// Whether clone3(2) with CLONE_INTO_CGROUP will never succeed here. EAGAIN is temporary: a limit
+/// of processes, perhaps the cgroup's.
 bool refuses_for_good(int error_number) {
   return error_number == EOPNOTSUPP || error_number == ENOSYS || error_number == EACCES ||
          error_number == EBUSY || error_number == ENODEV || error_number == EINVAL ||
@@ -154,13 +163,20 @@ Program find_program(const std::string& name, const std::string& search_path,
     const bool found = !name.empty() && is_file(path);
     const bool executable = found && ::access(path.c_str(), X_OK) == 0;
     if (found) program.candidates.push_back(std::move(path));
-    if (executable) break;  // nothing behind it would be tried
+    if (executable) break;  // execvp(3) would not go on
     start = end + 1;
   }
   return program;
 }
 
-std::vector<const char*> pointers_to(const std::vector<std::string>& words) {
+std::string executable_of(const Program& program) {
+  // The search ends at an executable candidate, so only the last one can be one.
+  if (program.candidates.empty()) return {};
+  const std::string& last = program.candidates.back();
+  return ::access(last.c_str(), X_OK) == 0 ? last : std::string();
+}
+
+std::vector<const char*> argv_pointers(const std::vector<std::string>& words) {
   std::vector<const char*> pointers;
   pointers.reserve(words.size() + 1);
   for (const std::string& word : words) pointers.push_back(word.c_str());
@@ -180,7 +196,13 @@ tl::expected<Spawned, StartFailure> spawn(const SpawnRequest& request) {
   context.parent = ::getpid();
   bool in_cgroup = request.cgroup >= 0;
   pid_t pid = clone_child(run_child, &context, stack, kChildStack, request.cgroup);
-  const bool unusable = pid < 0 && in_cgroup && refuses_for_good(errno);
+  bool unusable = pid < 0 && in_cgroup && refuses_for_good(errno);
+  if (pid > 0 && in_cgroup && !context.has_begun) {
+    // The kernel kills whatever begins there: it does so for ever if somebody was once killed in
+    // our own cgroup (os/enclosure.h).
+    unusable = true;
+    reap(std::exchange(pid, -1));
+  }
   if (pid < 0 && in_cgroup) {  // an old kernel, a sandbox, a cgroup that takes no processes
     in_cgroup = false;
     pid = clone_child(run_child, &context, stack, kChildStack, -1);
@@ -190,9 +212,7 @@ tl::expected<Spawned, StartFailure> spawn(const SpawnRequest& request) {
   }
   if (context.error_number == 0)
     return Spawned{pid, context.outer_pid > 0 ? context.outer_pid : pid, in_cgroup, unusable};
-  int ignored = 0;
-  while (::waitpid(pid, &ignored, 0) < 0 && errno == EINTR) {
-  }
+  reap(pid);
   return tl::unexpected(failure_of(context));
 }
 

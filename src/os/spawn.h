@@ -1,5 +1,5 @@
-// Starts one rank. Everything is prepared before the fork; the child makes only async-signal-safe
-// calls.
+// Starts a process, such as a rank. Everything is prepared before the fork; the child makes only
+// async-signal-safe calls.
 #pragma once
 
 #include <string>
@@ -13,21 +13,24 @@
 
 namespace dlaunch {
 
-/// What execve(2) will be tried on, found once per command and PATH.
+/// The files to try execve(2) on, found once per command and PATH.
 struct Program {
   std::vector<std::string> candidates;  // in order of PATH; one element when the name has a '/'
   std::string name;                     // as written in the command
   std::string search_path;              // PATH, when it was searched; else empty
 };
 
-/// Looks `name` up as execvp(3) does, but in `search_path`, and with relative entries (and a
-/// relative name) meant from `workdir`. Only existing candidates are returned; none means "not
-/// found".
+/// Looks `name` up as execvp(3) does, but in `search_path`, with relative entries (and a relative
+/// name) resolved from `workdir`. Returns only existing candidates, up to the first executable one;
+/// none means "not found".
 [[nodiscard]] Program find_program(const std::string& name, const std::string& search_path,
                                    const std::string& workdir);
 
-/// As execve(2) wants words, for as long as they live.
-[[nodiscard]] std::vector<const char*> pointers_to(const std::vector<std::string>& words);
+/// The candidate that execve(2) would execute; empty if there is none.
+[[nodiscard]] std::string executable_of(const Program& program);
+
+/// Null-terminated pointers for execve(2), valid as long as the strings.
+[[nodiscard]] std::vector<const char*> argv_pointers(const std::vector<std::string>& words);
 
 struct SpawnRequest {
   const Program* program = nullptr;
@@ -42,7 +45,7 @@ struct SpawnRequest {
   const cpu_set_t* cpus = nullptr;     // null: inherits
   std::size_t cpus_size = 0;           // bytes
   const rlimit* open_files = nullptr;  // RLIMIT_NOFILE to restore; null: inherits
-  int cgroup = -1;           // folder of a cgroup v2 to begin in, if the kernel lets us; -1: ours
+  int cgroup = -1;           // cgroup v2 folder to start in, if the kernel allows; -1: ours
   bool new_session = false;  // else only a process group of its own
   int outer_proc = -1;       // /proc of another PID namespace, from which `outer_pid` is told
 };
@@ -51,7 +54,7 @@ struct Spawned {
   pid_t pid = 0;
   pid_t outer_pid = 0;  // the same process as `outer_proc` numbers it; without one, `pid`
   bool in_cgroup = false;
-  bool cgroup_is_unusable = false;  // the kernel refuses it for good, not for want of resources
+  bool cgroup_is_unusable = false;  // the kernel refuses it, and not for lack of resources
 };
 
 /// The new process is leader of its own process group or session, gets SIGKILL when the calling

@@ -26,13 +26,7 @@ std::string folder_of(pid_t pid, pid_t thread) {
   return "/proc/" + std::to_string(pid) + "/task/" + std::to_string(thread) + '/';
 }
 
-std::string link_target(const std::string& path) {
-  std::array<char, 4096> target;
-  const ssize_t size = ::readlink(path.c_str(), target.data(), target.size());
-  return size > 0 ? std::string(target.data(), static_cast<std::size_t>(size)) : std::string();
-}
-
-/// Which argument of a system call is a descriptor, or the address of a path.
+/// The argument of a system call that is a descriptor, or the address of a path.
 struct FileArgument {
   long call;
   int argument;
@@ -64,8 +58,8 @@ std::string text_at(pid_t pid, std::uint64_t address) {
   return std::string(read.substr(0, read.find('\0')));
 }
 
-/// The file of the system call in which the thread is; empty where that is not told, as by a Yama
-/// that lets only ancestors look.
+/// The file of the thread's current system call; empty if unknown, for example because Yama lets
+/// only ancestors look.
 std::string file_of_call(pid_t pid, pid_t thread) {
   // "1 0x5 0x7ffd... ...": number and six arguments (proc(5)); "running" or "-1 ..." outside of
   // one.
@@ -94,7 +88,7 @@ std::optional<pid_t> stuck_thread(pid_t pid) {
   return std::nullopt;
 }
 
-/// As mountinfo writes a space, a tab, a line break and a backslash: "\040".
+/// Decodes the octal escapes of mountinfo: "\040".
 std::string unescaped(std::string_view text) {
   std::string result;
   for (std::size_t i = 0; i < text.size(); ++i) {

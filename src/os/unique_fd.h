@@ -1,4 +1,4 @@
-// A file descriptor that closes itself. Every descriptor in dlaunch is born close-on-exec.
+// A file descriptor that closes itself. Every descriptor in dlaunch is made close-on-exec.
 #pragma once
 
 #include <utility>
@@ -35,13 +35,13 @@ struct Pipe {
   UniqueFd write;
 };
 
-/// pipe2(O_CLOEXEC | flags); errno value on failure.
+/// pipe2(O_CLOEXEC | flags). Error: errno.
 [[nodiscard]] tl::expected<Pipe, int> make_pipe(int flags = 0);
 
 /// A connected pair of unix sockets, close-on-exec. `type` is SOCK_STREAM or SOCK_SEQPACKET.
 [[nodiscard]] Result<std::pair<UniqueFd, UniqueFd>> make_socket_pair(int type);
 
-/// A duplicate above 2, close-on-exec; invalid if there is no descriptor left.
+/// A close-on-exec duplicate above 2; invalid if there is no descriptor left.
 [[nodiscard]] UniqueFd duplicate(int fd);
 
 /// Opens /dev/null on each of 0, 1, 2 that is closed, so that no later descriptor lands there.

@@ -1,5 +1,5 @@
-// A file that has no name until it is complete: nobody sees half of it, and nothing is left of it
-// when its writer is killed.
+// A file that has no name until it is complete: no reader sees half of it, and nothing is left if
+// its writer is killed.
 #pragma once
 
 #include <string>
@@ -15,7 +15,7 @@ namespace dlaunch {
 /// such files (NFS, overlayfs before Linux 6.6).
 [[nodiscard]] UniqueFd open_unnamed_file(const std::string& folder, mode_t mode);
 
-/// Gives it the name `path`. 0 or errno; EEXIST: there is such a file. Needs /proc.
+/// Gives it the name `path`. Returns 0 or errno, EEXIST if the name is taken. Needs /proc.
 [[nodiscard]] int give_name(const UniqueFd& file, const std::string& path);
 
 }  // namespace dlaunch

@@ -5,8 +5,8 @@
 
 namespace dlaunch {
 
-/// 0, or the errno of the call that failed; what came before it has been written. For blocking
-/// descriptors: waits as long as they do.
+/// Returns 0, or the errno of the call that failed; earlier bytes have been written. Blocks as long
+/// as the descriptor does.
 int write_all(int fd, std::string_view bytes);
 
 }  // namespace dlaunch

@@ -12,7 +12,7 @@ namespace dlaunch {
 namespace {
 
 constexpr std::string_view kBlanks = " \t\r";
-constexpr std::string_view kSeparators = ";&|()`{}\n";  // a command may begin behind them
+constexpr std::string_view kSeparators = ";&|()`{}\n";  // a command may begin after these
 constexpr std::string_view kQuotes = "\"'$<>!";
 
 struct ShellWord {
@@ -20,7 +20,7 @@ struct ShellWord {
   bool begins_command = false;
 };
 
-/// Good enough to find names: it ignores quotes, and takes quoted text for words, too.
+/// Sufficient to find names: ignores quoting, so quoted text yields words, too.
 std::vector<ShellWord> shell_words(std::string_view text) {
   std::vector<ShellWord> words;
   bool begins = true;
@@ -49,7 +49,7 @@ std::vector<ShellWord> shell_words(std::string_view text) {
   return words;
 }
 
-/// Words in front of a command, which begins behind them.
+/// Words that precede a command.
 bool goes_before_command(std::string_view word) {
   constexpr std::array<std::string_view, 12> kWords = {"exec", "time",  "nice",  "nohup",
                                                        "env",  "if",    "then",  "else",
@@ -75,11 +75,11 @@ class Uses {
   Uses(const std::vector<ActiveEnvironment>& environments, const LauncherFiles& files)
       : environments_(environments), files_(files) {}
 
-  /// Adds a program if an environment has its name; ignores others.
+  /// Adds the program if an environment contains it.
   void add(const std::string& program, const std::optional<std::string>& search_path,
            const std::string& inherited) {
     for (const ActiveEnvironment& environment : environments_) {
-      // Most words are in no environment: one check is enough.
+      // Most words are in no environment, so one check decides.
       if (files_.find_program(program, environment.folder + "/bin").empty()) continue;
       const std::string path = files_.find_program(program, search_path.value_or(inherited));
       if (!is_below(path, environment.folder)) continue;
@@ -97,7 +97,7 @@ class Uses {
   std::vector<EnvironmentUse> uses_;
 };
 
-/// The programs that a command names; nothing where it chooses its environment itself.
+/// The programs that a command names; none if it selects its environment itself.
 std::vector<std::string> programs_of(const Command& command, const LauncherFiles& files) {
   std::string text = command.line;
   if (!command.is_shell) {
@@ -137,7 +137,7 @@ std::vector<std::string> programs_in(std::string_view shell_text) {
 }
 
 bool chooses_environment(std::string_view shell_text) {
-  // Programs that run others in an environment of their own, or change ours.
+  // Programs that run others in their own environment, or change ours.
   constexpr std::array<std::string_view, 19> kChoosers = {
       "activate",   "apptainer",   "conda",  "docker", "enroot", "hatch", "mamba",
       "micromamba", "ml",          "module", "pdm",    "pipenv", "pixi",  "podman",
@@ -176,7 +176,7 @@ std::vector<ActiveEnvironment> active_environments(const LaunchPlan& plan,
 }
 
 std::vector<EnvironmentUse> environment_uses(const JobSpec& spec, const LaunchPlan& plan,
-                                             NodeIndex node,
+                                             NodeRank node,
                                              const std::vector<ActiveEnvironment>& environments,
                                              const LauncherFiles& files) {
   if (environments.empty() || chooses_environment(spec.setup)) return {};

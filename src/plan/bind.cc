@@ -3,11 +3,13 @@
 #include <algorithm>
 #include <cstdint>
 
+#include "text/strings.h"
+
 namespace dlaunch {
 
 namespace {
 
-/// The free cores of a NUMA node (or of several, see merge) and the local ranks that share them.
+/// The free cores of one or several (see merge) NUMA nodes and the local ranks that share them.
 struct Pool {
   int numa = 0;
   std::vector<const CpuCore*> cores;
@@ -47,7 +49,7 @@ std::vector<Pool> merge(const std::vector<Pool>& pools, std::size_t ranks) {
   return merged;
 }
 
-/// Puts ranks with a home there; returns those that have none, or for which it has no core left.
+/// Assigns ranks with a home to its pool; returns the ranks without a home or without a core there.
 std::vector<std::size_t> settle_homes(std::vector<Pool>& pools, const std::vector<int>& homes) {
   std::vector<std::size_t> floating;
   for (std::size_t rank = 0; rank < homes.size(); ++rank) {
@@ -63,7 +65,7 @@ std::vector<std::size_t> settle_homes(std::vector<Pool>& pools, const std::vecto
   return floating;
 }
 
-/// Each next seat goes where a rank would get most cores; the seats are then filled in order.
+/// Assigns each next rank to the pool with the most cores per rank; pools are then filled in order.
 void deal_out(std::vector<Pool>& pools, const std::vector<std::size_t>& floating) {
   std::vector<std::size_t> seats(pools.size(), 0);
   for (std::size_t i = 0; i < floating.size(); ++i) {
@@ -71,7 +73,7 @@ void deal_out(std::vector<Pool>& pools, const std::vector<std::size_t>& floating
     for (std::size_t p = 0; p < pools.size(); ++p) {
       const std::size_t sharers = pools[p].ranks.size() + seats[p] + 1;
       if (sharers > pools[p].cores.size()) continue;
-      // cores[p] / sharers[p] > cores[best] / sharers[best], without division
+      // compares cores[p] / sharers[p] with cores[best] / sharers[best] without division
       if (best == pools.size() ||
           pools[p].cores.size() * (pools[best].ranks.size() + seats[best] + 1) >
               pools[best].cores.size() * sharers) {
@@ -99,10 +101,6 @@ void cut_into_blocks(const Pool& pool, std::vector<std::vector<int>>& cpus) {
     }
     std::sort(mine.begin(), mine.end());
   }
-}
-
-std::string counted(std::size_t n, const std::string& one) {
-  return std::to_string(n) + " " + one + (n == 1 ? "" : "s");
 }
 
 std::string why_not_bound(const NodeFacts& facts, std::size_t ranks, std::size_t free) {

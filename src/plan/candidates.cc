@@ -14,7 +14,7 @@ namespace {
 
 using Usable = std::vector<UsableAddress>;
 
-/// An address of node 0 and what it shares with the others.
+/// An address of node 0 and what it shares with the other nodes.
 struct Offer {
   const UsableAddress* own = nullptr;
   bool is_shared = false;        // every other node has an address in its subnet
@@ -33,8 +33,8 @@ bool has_address(const NodeFacts& facts, const std::string& text) {
   });
 }
 
-/// Two names of one machine, or several agents on it: what one of them has the other has, too.
-/// Machines that only look alike are told apart by trying.
+/// Two names of one machine, or several agents on it, have the same interfaces. Probing tells apart
+/// machines that only look alike.
 bool is_same_machine(const NodeFacts& a, const NodeFacts& b) {
   return !a.interfaces.empty() && a.interfaces == b.interfaces;
 }
@@ -45,8 +45,8 @@ bool is_one_machine(const Cluster& cluster, std::size_t nodes) {
       [&](const Node& node) { return is_same_machine(node.facts, cluster.nodes.front().facts); });
 }
 
-/// Nobody reaches an address that is his own, too, on another machine: the same one on several
-/// nodes is what engines of containers and hypervisors give to every machine.
+/// A node cannot reach an address that it has itself: container engines and hypervisors give the
+/// same address to every machine.
 bool is_unique(const UsableAddress& own, const Cluster& cluster, std::size_t nodes) {
   const std::string text = ip_text(own.ip);
   const NodeFacts& first = cluster.nodes.front().facts;
@@ -77,7 +77,7 @@ Offer offer_of(const UsableAddress& own, const std::vector<Usable>& usable) {
   return offer;
 }
 
-/// A bridge that stays in the machine and a link-local address are not routed.
+/// An address of a machine-internal bridge or a link-local address cannot be routed.
 bool is_hopeless(const Offer& offer) {
   return !offer.is_shared && (offer.own->rank == AddressClass::inner_bridge ||
                               offer.own->rank == AddressClass::link_local);
@@ -93,7 +93,7 @@ bool is_better(const Offer& a, const Offer& b) {
 std::string reason_of(const Offer& offer, const std::vector<Offer>& offers, std::size_t nodes) {
   const std::string& name = offer.own->interface->name;
   if (!offer.is_shared) return name + ", over a router";
-  // Two addresses of one interface are one network for this purpose.
+  // Two addresses of one interface count as one network here.
   const bool has_rival = std::any_of(offers.begin(), offers.end(), [&](const Offer& other) {
     return other.is_shared && other.own->interface != offer.own->interface;
   });
@@ -186,7 +186,7 @@ Result<std::vector<Candidate>> rendezvous_candidates(const RendezvousSpec& spec,
     add(candidates,
         {ip_text(offer.own->ip), reason_of(offer, offers, nodes), true, true, offer.routes});
   }
-  // Behind a translation of addresses none of its own may be the one that others know.
+  // With address translation none of its own addresses may be the one that others know.
   if (!by_interface && is_reachable_ip(first.name))
     add(candidates, given(first.name, "name of the first node", offers, nodes));
   if (candidates.empty() && first.facts.interfaces.empty())

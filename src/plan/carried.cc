@@ -21,7 +21,7 @@ std::string_view carried_reason(std::string_view name) {
   return "from here, entries that exist there; then the node's own";
 }
 
-std::vector<Variable> carried_to(const LaunchPlan& plan, NodeIndex node) {
+std::vector<Variable> carried_to(const LaunchPlan& plan, NodeRank node) {
   std::vector<Variable> variables;
   if (!plan.nodes[node.value].is_remote) return variables;
   for (const auto& [name, value] : plan.carried)
@@ -30,7 +30,7 @@ std::vector<Variable> carried_to(const LaunchPlan& plan, NodeIndex node) {
 }
 
 const std::vector<std::string>& login_session_variables() {
-  // sshd(8), "ENVIRONMENT"; SSH_AUTH_SOCK stays: where there is one, somebody wanted it.
+  // sshd(8), "ENVIRONMENT". SSH_AUTH_SOCK stays: agent forwarding is intentional.
   static const std::vector<std::string> kList = {"SSH_CLIENT", "SSH_CONNECTION",
                                                  "SSH_ORIGINAL_COMMAND", "SSH_TTY", "OLDPWD"};
   return kList;

@@ -7,8 +7,7 @@ namespace dlaunch {
 
 namespace {
 
-// Keywords and built-ins of dash(1) and bash(1), sorted. ("." and ":" are not plain words to begin
-// with.)
+// Keywords and built-ins of dash(1) and bash(1), sorted. ("." and ":" cannot begin a plain word.)
 constexpr std::string_view kShellWords[] = {
     "alias",  "bg",      "bind",     "break",    "builtin",   "caller",   "case",    "cd",
     "chdir",  "command", "compgen",  "complete", "compopt",   "continue", "coproc",  "declare",
@@ -24,18 +23,18 @@ static_assert(std::is_sorted(std::begin(kShellWords), std::end(kShellWords)));
 
 constexpr std::string_view kDefineSource =
     "command -v source >/dev/null || eval 'source() { . \"$@\"; }'\n";
-// Under `set -e` the shell ends at the line that fails: only a trap can still say that it was
-// setup. The shell's own code stays, because the trap does not exit.
+// Under `set -e` the shell exits at the failing line: only a trap can still report that it was
+// setup. The trap does not exit, so the shell's exit code stays.
 constexpr std::string_view kSetupTrap =
     "trap 'case $? in 0) ;; *) echo \"setup failed with code $?\" >&2 ;; esac' EXIT\n";
 constexpr std::string_view kSetupTrapOff = "\ncase $? in 0) trap - EXIT ;; *) exit $? ;; esac";
-// The end of setup, and the mark by which command_text finds where the command begins.
+// The end of setup, which command_text uses to find the start of the command.
 constexpr std::string_view kSetupEnd =
     "\ncase $? in 0) set +e ;; *) set -- $?; echo \"setup failed with code $1\" >&2; exit \"$1\" "
     ";; esac\n";
 constexpr std::string_view kExecArguments = "exec \"$@\"";
 constexpr std::string_view kExec = "exec ";
-// "$@" becomes `exec`, or nothing where the first word of the command is not a program in PATH.
+// "$@" becomes `exec`, or nothing if the first word of the command is not a program in PATH.
 constexpr std::string_view kPerhapsExec = "\"$@\" ";
 
 bool is_letter_or_digit(char c) {
@@ -59,8 +58,8 @@ bool mentions_word(std::string_view text, std::string_view word) {
   return false;
 }
 
-/// Without blanks around it, so that the last command is the last thing that the shell reads. A
-/// trailing backslash would quote what was cut: then the end stays.
+/// Trims blanks, so that the last command is the end of the text. After a trailing backslash, which
+/// would quote what follows, the end stays.
 std::string_view without_blank_ends(std::string_view line) {
   const auto first = line.find_first_not_of(" \t\n");
   if (first == std::string_view::npos) return {};
@@ -68,7 +67,7 @@ std::string_view without_blank_ends(std::string_view line) {
   return line[last] == '\\' ? line.substr(first) : line.substr(first, last - first + 1);
 }
 
-/// Position after the quoted part that begins at `at`; npos when it never ends.
+/// Position after the quoted part that begins at `at`; npos if it is unclosed.
 std::size_t after_quotes(std::string_view line, std::size_t at) {
   const char quote = line[at];
   for (std::size_t i = at + 1; i < line.size(); ++i) {
@@ -78,7 +77,7 @@ std::size_t after_quotes(std::string_view line, std::size_t at) {
   return std::string_view::npos;
 }
 
-/// Whether the words after the first hold nothing that starts another command.
+/// Whether the words after the first do not start another command.
 bool is_one_command(std::string_view line, std::size_t at) {
   while (at < line.size()) {
     const char c = line[at];
@@ -109,7 +108,7 @@ std::string on_one_line(std::string_view text) {
   return line;
 }
 
-/// What goes in front of a simple command that follows setup.
+/// The prefix of a simple command after setup.
 std::string perhaps_exec(std::string_view line) {
   return "case $(command -v " + std::string(line.substr(0, line.find_first_of(" \t"))) +
          ") in /*) set -- exec ;; esac\n" + std::string(kPerhapsExec);
@@ -144,7 +143,7 @@ CommandPlan plan_command(const Command& command, Shell shell, const std::string&
       shell == Shell::sh &&
       (mentions_word(body, "source") || (command.is_shell && mentions_word(line, "source")));
   if (needs_source) script += kDefineSource;
-  // A trap of setup's own stays for the command; ours would take its place.
+  // A trap of setup stays active for the command; ours would replace it.
   const bool traps = !body.empty() && !mentions_word(body, "trap");
   if (traps) script += kSetupTrap;
   if (!body.empty()) script += "set -e\n";

@@ -7,7 +7,7 @@
 #include <utility>
 
 #include "model/mount.h"
-#include "plan/containers/call.h"
+#include "plan/containers/container_call.h"
 #include "text/size_text.h"
 
 namespace dlaunch {
@@ -19,11 +19,11 @@ using Runtime = Container::Runtime;
 struct Row {
   Runtime runtime;
   std::string_view name;
-  std::array<std::string_view, 2> programs;  // the first that is there
+  std::array<std::string_view, 2> programs;  // the first one found is used
   ContainerPlan (*call)(const containers::Wanted&, const ContainerFacts&);
 };
 
-/// In the order in which `runtime: auto` looks for them.
+/// In the order of `runtime: auto`.
 constexpr Row kRows[] = {
     {Runtime::podman, "podman", {"podman", ""}, containers::podman},
     {Runtime::docker, "docker", {"docker", ""}, containers::docker},
@@ -54,7 +54,7 @@ std::vector<const Container*> containers_in(const JobSpec& spec) {
   return all;
 }
 
-/// Path of the runtime's program on the node; empty: it is not there.
+/// Path of the runtime's program on the node; empty: not found.
 std::string program_on(const ContainerFacts& facts, const Row& row) {
   for (const std::string_view name : row.programs) {
     for (const ContainerFacts::Program& program : facts.programs) {
@@ -77,7 +77,7 @@ bool all_have(const LaunchPlan& plan, const Cluster& cluster, const Row& row) {
   return true;
 }
 
-/// "gpu01 has podman and docker, gpu02 has none": at most a few nodes.
+/// "gpu01 has podman and docker, gpu02 has none": the first few nodes.
 std::string who_has_what(const LaunchPlan& plan, const Cluster& cluster) {
   constexpr std::size_t kShown = 8;
   std::string text;
@@ -100,7 +100,7 @@ bool wants_gpus(const LaunchPlan& plan, const NodePlan& node) {
                      [&](Rank r) { return !plan.ranks[r.value].gpus.empty(); });
 }
 
-/// Why GPUs that the job is to use do not come into the container; empty: they do.
+/// Why the job's GPUs cannot be provided in the container; empty: they can.
 std::string gpu_problem(Runtime runtime, const ContainerFacts& facts) {
   if (runtime == Runtime::podman && !facts.nvidia_cdi) {
     return "podman finds no description of them (Container Device Interface)\n"
@@ -122,8 +122,8 @@ bool brings_gpus(const LaunchPlan& plan, const Cluster& cluster, const Row& row)
   return true;
 }
 
-/// Of those that all nodes have the first that brings the GPUs; if none does, the first, whose
-/// problem is then told. Null: none.
+/// The first runtime of all nodes that can provide the GPUs; if none can, the first one, whose
+/// problem is then reported. Null: none.
 const Row* best_of(const Container& container, const LaunchPlan& plan, const Cluster& cluster) {
   const Row* first = nullptr;
   for (const Row& row : kRows) {
@@ -162,8 +162,8 @@ Result<const Row*> choose(const Container& container, const Cluster& cluster, La
                                          who_has_what(plan, cluster));
 }
 
-/// Podman and docker start programs in the image's WORKDIR; the others, whose
-/// containers are folders, do not know it.
+/// Podman and docker start programs in the image's WORKDIR; the other runtimes, whose containers
+/// are folders, do not know it.
 void note_workdir(const Container& container, const Row& row, LaunchPlan& plan) {
   if (container.workdir != kImagesOwn || has_engine(row.runtime)) return;
   std::string note = std::string(row.name) +
@@ -178,15 +178,15 @@ bool is_below(std::string_view path, std::string_view folder) {
          (path.starts_with(folder) && path[folder.size()] == '/');
 }
 
-/// Read-only where the runtime can: the folder holds our own program and what is executed here to
-/// clean up. connect(2) needs no more.
+/// Read-only if the runtime supports it: the folder contains our own program and what is executed
+/// on the node for cleanup. connect(2) needs no more.
 void add_entry_folder(Runtime runtime, const std::string& folder, std::vector<Mount>& mounts) {
   std::erase_if(mounts, [&](const Mount& other) { return other.target == folder; });
   mounts.push_back({folder, folder, runtime != Runtime::charliecloud});
 }
 
-/// What of the node a rank needs, at the same path, and what the user wants; each target once, what
-/// is below another one of the same path only once.
+/// Folders of the node that a rank needs, at the same path, and the user's mounts; each target
+/// once, without folders below another mounted one.
 std::vector<Mount> mounts_of(const Container& container, Runtime runtime, const JobSpec& spec,
                              const ContainerFacts& facts, const LaunchPlan& plan,
                              const NodePlan& node) {
@@ -209,13 +209,12 @@ std::vector<Mount> mounts_of(const Container& container, Runtime runtime, const 
     if (!is_there) mounts.push_back({path, path, false});
   };
   add(plan.workdir);
-  // Charliecloud mounts on what is there only, and an image does not have this. Error files are
-  // lost.
+  // Charliecloud needs existing mount points, which an image lacks here. Error files are lost.
   if (runtime != Runtime::charliecloud || is_below(node.output_folder, "/tmp"))
     add(node.output_folder);
   add_entry_folder(runtime, node.entry_folder, mounts);
   if (uses_mpi(spec.framework)) add(facts.session_folder);
-  // A folder before what is in it.
+  // A folder precedes its contents.
   std::stable_sort(mounts.begin(), mounts.end(), [](const Mount& a, const Mount& b) {
     return a.target.size() < b.target.size();
   });
@@ -244,14 +243,14 @@ struct NodeView {
   std::string name;
 };
 
-/// What the runtime has no way for; empty: nothing.
+/// A setting that the runtime does not support; empty: none.
 std::string unfit(const NodeView& view, const std::vector<Mount>& mounts) {
   const bool can_read_only = view.row.runtime != Runtime::charliecloud;
   for (const Mount& mount : mounts) {
     if (mount.read_only && !can_read_only)
-      return "container.mounts: Charliecloud mounts nothing read-only (" + mount.host +
+      return "container.mounts: Charliecloud cannot mount read-only (" + mount.host +
              "); leave out :ro";
-    // enroot writes a line of fstab(5), where a blank ends a field.
+    // enroot writes a line of fstab(5), in which a blank ends a field.
     const bool is_line = view.row.runtime == Runtime::enroot;
     const bool is_awkward =
         mount.host.find_first_of(is_line ? ":, \t\n\\" : ":,") != std::string::npos;
@@ -278,7 +277,7 @@ Result<ContainerPlan> plan_one(const NodeView& view, const LaunchPlan& plan) {
   if (const std::string why = wanted.gpus ? gpu_problem(view.row.runtime, facts) : "";
       !why.empty() && !view.is_assumed) {
     return fail(exit_code::kPreflight, "the GPUs of " + view.plan.name +
-                                           " cannot be had in a container: " + why +
+                                           " cannot be used in a container: " + why +
                                            ", or leave them out: --set binding.gpus=none");
   }
   if (!view.is_assumed) {
@@ -300,7 +299,7 @@ std::string or_placeholder(const std::string& run_id) {
 }
 
 Status add_to_node(const JobSpec& spec, const Cluster& cluster, const PlanContext& context,
-                   const std::map<const Container*, const Row*>& chosen, NodeIndex index,
+                   const std::map<const Container*, const Row*>& chosen, NodeRank index,
                    LaunchPlan& plan) {
   NodePlan& node = plan.nodes[index.value];
   std::map<const Container*, std::uint32_t> known;
@@ -315,8 +314,8 @@ Status add_to_node(const JobSpec& spec, const Cluster& cluster, const PlanContex
     if (facts.base.empty() && !cluster.is_assumed) {
       return fail(exit_code::kPreflight,
                   "no folder on " + node.name +
-                      " from which a program may be executed in a container: neither /tmp, "
-                      "/var/tmp nor the home folder can be written without noexec");
+                      " for programs that run in a container: /tmp, /var/tmp and the home folder "
+                      "are not writable or mounted noexec");
     }
     const std::string attempt = std::to_string(context.attempt.value);
     const std::string run = or_placeholder(context.run_id);
@@ -334,15 +333,15 @@ Status add_to_node(const JobSpec& spec, const Cluster& cluster, const PlanContex
   return {};
 }
 
-/// Variables of a node come after those of the job, and must leave to it what it says itself.
+/// Variables of a node come after those of the job and must not override the job's own.
 bool is_set_by_job(const LaunchPlan& plan, std::string_view name) {
   return std::any_of(plan.variables.begin(), plan.variables.end(),
                      [&](const Variable& variable) { return variable.name == name; });
 }
 
-/// Where UCX has no way into the memory of another rank, it lets TCP carry what is large, beside
-/// shared memory, and MPICH 4.0 may hang in MPI_Finalize then (docs/mpi.md). On one node shared
-/// memory is enough. UCX_TLS: "^" since UCX 1.10.
+/// Where UCX cannot access the memory of another rank, it adds TCP to shared memory for large
+/// messages, and MPICH 4.0 may then hang in MPI_Finalize (docs/how-to/run-mpi-programs.md). On one
+/// node shared memory suffices. UCX_TLS: "^" since UCX 1.10.
 void leave_tcp_out(LaunchPlan& plan) {
   constexpr const char* kTransports = "UCX_TLS";
   NodePlan& node = plan.nodes.front();
@@ -352,8 +351,8 @@ void leave_tcp_out(LaunchPlan& plan) {
                             true});
 }
 
-/// UCX reaches the memory of the ranks beside it through their /proc/PID/fd, which user namespaces
-/// of their own forbid: then by name (UCX, "UCX_POSIX_USE_PROC_LINK").
+/// UCX opens the shared memory of other ranks through /proc/PID/fd, which separate user namespaces
+/// forbid; by name it works (UCX, "UCX_POSIX_USE_PROC_LINK").
 void open_shared_memory_by_name(const JobSpec& spec, LaunchPlan& plan) {
   constexpr const char* kByLink = "UCX_POSIX_USE_PROC_LINK";
   if (!uses_mpi(spec.framework) || is_set_by_job(plan, kByLink)) return;
@@ -364,8 +363,8 @@ void open_shared_memory_by_name(const JobSpec& spec, LaunchPlan& plan) {
   }
 }
 
-/// GPUs that the node's own environment leaves to us: it is not inherited, but this holds on,
-/// whatever the image sets.
+/// The node's own restriction of GPUs: the container does not inherit it, but it applies whatever
+/// the image sets.
 void keep_gpu_restriction(const JobSpec& spec, const Cluster& cluster, LaunchPlan& plan) {
   constexpr const char* kVisible = "CUDA_VISIBLE_DEVICES";
   if (spec.binding.gpus == Binding::Gpus::none || is_set_by_job(plan, kVisible)) return;
@@ -422,7 +421,7 @@ Status add_containers(const JobSpec& spec, const Cluster& cluster, const PlanCon
   }
   if (chosen.empty()) return {};
   for (std::uint32_t i = 0; i < plan.nodes.size(); ++i) {
-    if (Status s = add_to_node(spec, cluster, context, chosen, NodeIndex(i), plan); !s) return s;
+    if (Status s = add_to_node(spec, cluster, context, chosen, NodeRank(i), plan); !s) return s;
   }
   keep_gpu_restriction(spec, cluster, plan);
   open_shared_memory_by_name(spec, plan);

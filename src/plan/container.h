@@ -1,7 +1,7 @@
-// The containers that ranks run in: which runtime, and how it is called on each node. Each rank has
-// a container of its own: it starts, ends and fails with its rank, as a process does, and the ranks
-// of two roles may have different images. They share the network, /dev/shm and the process numbers
-// of the node, because NCCL, CUDA IPC and MPI talk to ranks beside them by these. Pure.
+// The containers that ranks run in: the runtime, and its command line on each node. Each rank has
+// its own container, which starts, ends and fails with it like a process, and roles may have
+// different images. The containers share the node's network, /dev/shm and process numbers, because
+// NCCL, CUDA IPC and MPI use them to reach other ranks on the node. Pure.
 #pragma once
 
 #include <string>
@@ -16,8 +16,8 @@
 
 namespace dlaunch {
 
-/// The programs of all runtimes that the job might use, to be looked for on the nodes; empty: none
-/// of its ranks runs in a container.
+/// The programs of all runtimes that the job may use, to look up on the nodes; empty: no rank runs
+/// in a container.
 [[nodiscard]] std::vector<std::string> container_programs(const JobSpec&);
 
 [[nodiscard]] std::string_view name_of(Container::Runtime);
@@ -25,12 +25,12 @@ namespace dlaunch {
 /// The container of a role's ranks: the role's own, else the job's; null: none.
 [[nodiscard]] const Container* container_of(const JobSpec&, std::string_view role);
 
-/// Whether every rank of the job runs in a container: then nothing is inherited from the node.
+/// Whether every rank runs in a container: then ranks inherit no environment from the node.
 [[nodiscard]] bool all_contained(const JobSpec&);
 
-/// Fills NodePlan::containers and RankPlan::container; workdir, output folders and GPUs are known.
-/// Errors: exit_code::kPreflight, a node has no such runtime, or cannot bring GPUs or shared memory
-/// into a container; kJobFile, the runtime has no way for what the job says.
+/// Fills NodePlan::containers and RankPlan::container; needs workdir, output folders and GPUs.
+/// Errors: exit_code::kPreflight, a node lacks the runtime or cannot provide GPUs or shared memory
+/// in a container; kJobFile, the runtime does not support a setting of the job.
 [[nodiscard]] Status add_containers(const JobSpec&, const Cluster&, const PlanContext&,
                                     LaunchPlan&);
 

@@ -19,7 +19,7 @@ std::string joined(const std::vector<FabricPort>& ports) {
   return text;
 }
 
-/// Why a node that has such devices has none to use; empty where it has no such device at all.
+/// Why a node with such devices has none to use; empty if it has no such device.
 std::string why_unusable(const NodeFacts& facts, LinkLayer layer) {
   for (const RdmaDevice& device : facts.fabric.rdma) {
     for (const RdmaPort& port : device.ports) {
@@ -35,8 +35,8 @@ std::string why_unusable(const NodeFacts& facts, LinkLayer layer) {
   return facts.fabric.no_rdma;
 }
 
-/// The kind that all nodes have; unknown: none. InfiniBand on some nodes only is worth a note: NCCL
-/// takes it where it is, and then finds no way to the others.
+/// The kind that all nodes have; unknown: none. InfiniBand on only some nodes deserves a note: NCCL
+/// would use it there and then not reach the other nodes.
 LinkLayer common_layer(const Cluster& cluster, std::size_t nodes, std::vector<std::string>& notes) {
   for (const LinkLayer layer : {LinkLayer::infiniband, LinkLayer::ethernet}) {
     const Node* with = nullptr;
@@ -76,7 +76,7 @@ void set_gid_index(const Node& node, const std::vector<FabricPort>& ports, NodeF
                   "; NCCL 2.21 and newer find it");
 }
 
-/// Without a file that tells it, NCCL takes what it cannot see for far apart.
+/// Without a topology file NCCL assumes that devices with an unknown position are far apart.
 void note_hidden_switches(const Node& node, const std::vector<FabricPort>& ports,
                           std::vector<std::string>& notes) {
   std::vector<const RdmaDevice*> devices;

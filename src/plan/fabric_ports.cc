@@ -31,8 +31,8 @@ bool is_of_hyper_v(const NodeFacts& facts, const NicFact* nic) {
   return master != nullptr && master->driver == kDriver;
 }
 
-/// Hyper-V makes the physical function's share a part of the interface that the VM has anyway, and
-/// the kernel then gives the share's table the addresses of that interface (roce_gid_mgmt.c).
+/// Hyper-V adds the physical function's share to the existing interface of the VM, and the kernel
+/// then fills the share's table with the addresses of that interface (roce_gid_mgmt.c).
 bool is_fast_path_of_a_vm(const NodeFacts& facts, const RdmaDevice& device, const RdmaPort& port) {
   if (is_of_hyper_v(facts, nic_named(facts, port.netdev))) return true;
   const auto& nics = facts.fabric.nics;
@@ -46,8 +46,8 @@ bool is_fast_path_of_a_vm(const NodeFacts& facts, const RdmaDevice& device, cons
          });
 }
 
-/// Whether every GPU shares a switch with a port of this kind. One that is down or cannot be used
-/// belongs to its GPU all the same: the others do not become its substitute.
+/// Whether every GPU shares a switch with a port of this kind. An unusable port still belongs to
+/// its GPU: the others do not replace it.
 bool gpus_have_ports_of_their_own(const NodeFacts& facts, LinkLayer layer) {
   const auto is_of_it = [&](const GpuFact& gpu, const RdmaDevice& device) {
     if (nearness(gpu, device) != Nearness::same_switch) return false;
@@ -117,7 +117,7 @@ std::string reason_for(const NodeFacts& facts, LinkLayer layer, const PortChoice
   return reason;
 }
 
-/// What a person would want to know of the ports beside GPUs.
+/// Notable facts about the ports beside GPUs.
 std::vector<std::string> oddities_of(const NodeFacts& facts, LinkLayer layer,
                                      const std::vector<FabricPort>& chosen) {
   std::vector<std::string> oddities;
@@ -171,7 +171,7 @@ int roce_v2_index(const RdmaPort& port) {
 }
 
 bool is_infiniband_card(const RdmaDevice& device) {
-  // In a container without /sys/bus/pci the driver is not seen.
+  // In a container without /sys/bus/pci the driver is unknown.
   const std::string& word = device.driver.empty() ? device.name : device.driver;
   return word.starts_with("mlx5_") || word.starts_with("mlx4_");
 }

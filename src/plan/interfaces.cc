@@ -16,7 +16,7 @@ bool is_hexadecimal(std::string_view text) {
                      [](char c) { return (c >= '0' && c <= '9') || (c >= 'a' && c <= 'f'); });
 }
 
-/// Something of it goes out of the machine.
+/// Whether an outside interface is part of the bridge.
 bool has_outer_port(const NodeFacts& facts, const NetworkInterface& bridge) {
   return std::any_of(facts.interfaces.begin(), facts.interfaces.end(),
                      [&](const NetworkInterface& port) {
@@ -70,7 +70,7 @@ bool is_host_internal(std::string_view name) {
                   [&](std::string_view begin) { return name.starts_with(begin); })) {
     return true;
   }
-  // A network of Docker's is "br-" and twelve digits of its id.
+  // Docker names its networks "br-" and twelve digits of their id.
   return name.size() == 15 && name.starts_with("br-") && is_hexadecimal(name.substr(3));
 }
 
@@ -78,7 +78,7 @@ std::vector<UsableAddress> usable_addresses(const NodeFacts& facts, const Interf
   std::vector<UsableAddress> usable;
   for (const NetworkInterface& interface : facts.interfaces) {
     if (!interface.is_up || interface.kind == Kind::loopback) continue;
-    // Whoever names one of these knows why.
+    // An explicitly named interface is always accepted.
     if (choice.is_auto() && is_host_internal(interface.name)) continue;
     for (const InterfaceAddress& address : interface.addresses) {
       const auto ip = parse_ip(address.text);

@@ -1,4 +1,4 @@
-// Which addresses of a node other nodes may be able to reach.
+// Addresses of a node that other nodes may be able to reach.
 #pragma once
 
 #include <optional>
@@ -11,7 +11,7 @@
 
 namespace dlaunch {
 
-/// `rendezvous.interface`, read.
+/// The parsed value of `rendezvous.interface`.
 class InterfaceChoice {
  public:
   explicit InterfaceChoice(std::string_view text);
@@ -24,7 +24,7 @@ class InterfaceChoice {
   bool excludes_ = false;
 };
 
-/// How likely an address is one for training traffic; better ones first.
+/// How suitable an address is for training traffic; better ones first.
 enum class AddressClass { network, tunnel, inner_bridge, link_local };
 
 struct UsableAddress {
@@ -34,14 +34,14 @@ struct UsableAddress {
   AddressClass rank = AddressClass::network;
 };
 
-/// Bridges that container engines and hypervisors make on every machine, for that machine alone:
-/// docker0, virbr0, cni0, ...
+/// Bridges that container engines and hypervisors create for the local machine only: docker0,
+/// virbr0, cni0, ...
 [[nodiscard]] bool is_host_internal(std::string_view name);
 
 /// In the order of the facts.
 [[nodiscard]] std::vector<UsableAddress> usable_addresses(const NodeFacts&, const InterfaceChoice&);
 
-/// "eth0 (10.0.0.4, down), docker0 (172.17.0.1)": what the node has, for a person.
+/// "eth0 (10.0.0.4, down), docker0 (172.17.0.1)": the interfaces of the node, for messages.
 [[nodiscard]] std::string interface_list(const NodeFacts&);
 
 }  // namespace dlaunch

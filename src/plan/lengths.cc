@@ -12,10 +12,10 @@ constexpr std::size_t kLongestString = 131072 - 1;
 Status check_variable(const std::string& name, std::size_t value_size, VariableSource source) {
   if (name.size() + 1 + value_size <= kLongestString) return {};
   const bool is_ours = source == VariableSource::rank || source == VariableSource::fabric;
-  return fail(exit_code::kJobFile,
-              name + (is_ours ? " would have " : " has ") + std::to_string(value_size) +
-                  " bytes, and Linux starts no program with more than 131072 in one variable; " +
-                  (is_ours ? "use fewer tasks" : "put it in a file"));
+  return fail(exit_code::kJobFile, name + (is_ours ? " would have " : " has ") +
+                                       std::to_string(value_size) +
+                                       " bytes, and Linux allows at most 131072 in one variable; " +
+                                       (is_ours ? "use fewer tasks" : "put it in a file"));
 }
 
 Status check_variables(const std::vector<Variable>& variables) {
@@ -35,7 +35,7 @@ Status check_arguments(const CommandPlan& command) {
                 (is_script ? std::string("the command")
                            : "argument " + std::to_string(i) + " of the command") +
                     " has " + std::to_string(size) +
-                    " bytes, and Linux starts no program with more than 131071 in one argument; " +
+                    " bytes, and Linux allows at most 131071 in one argument; " +
                     "put it in a file");
   }
   return {};

@@ -1,5 +1,5 @@
-// No string that Linux would refuse reaches a node: execve(2) fails with E2BIG, which tells nobody
-// which string it was. Pure.
+// Rejects strings that Linux would refuse on the nodes: execve(2) fails with E2BIG and does not say
+// which string was too long. Pure.
 #pragma once
 
 #include "model/job_spec.h"
@@ -9,9 +9,9 @@
 
 namespace dlaunch {
 
-/// Each argument and each NAME=VALUE, secrets too, must fit MAX_ARG_STRLEN: 32 pages, of 4 KiB
-/// where they are smallest, with the final zero byte. Error: exit_code::kJobFile, with the name of
-/// the variable or the place of the argument, never a value.
+/// Each argument and each NAME=VALUE, including secrets, must fit MAX_ARG_STRLEN: 32 pages, of at
+/// least 4 KiB, with the final zero byte. Error: exit_code::kJobFile, with the name of the variable
+/// or the number of the argument, never a value.
 [[nodiscard]] Status check_lengths(const JobSpec&, const PlanContext&, const LaunchPlan&);
 
 }  // namespace dlaunch

@@ -20,8 +20,8 @@ std::set<std::string> ipv4_of(const NodeFacts& facts) {
   return found;
 }
 
-/// Groups of nodes of one machine, each in the order of the nodes. A look-up first: a thousand
-/// agents are compared with one.
+/// Groups of nodes on one machine, each in the order of the nodes. Uses a look-up, because there
+/// may be a thousand agents.
 std::vector<std::vector<std::size_t>> machines_of(const Cluster& cluster, std::size_t nodes) {
   std::vector<std::vector<std::size_t>> groups;
   std::unordered_multimap<std::string, std::size_t> known;  // by NodeFacts::machine: a group
@@ -80,7 +80,7 @@ std::vector<MachineShare> share_machines(const Cluster& cluster,
       whole.nodes += ranks_of_node[node] > 0 ? 1 : 0;
       whole.ranks += ranks_of_node[node];
     }
-    if (whole.nodes < 2) continue;  // mostly
+    if (whole.nodes < 2) continue;  // the usual case
     const std::vector<CpuCore> free = free_cores(cluster.nodes[group.front()].facts);
     whole.cores = free.size();
     std::size_t before = 0;

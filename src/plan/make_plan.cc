@@ -10,13 +10,13 @@
 #include "plan/carried.h"
 #include "plan/command.h"
 #include "plan/container.h"
-#include "plan/hostfile.h"
+#include "plan/hostfile_text.h"
 #include "plan/lengths.h"
 #include "plan/machines.h"
 #include "plan/mpirun_plan.h"
 #include "plan/place.h"
-#include "plan/ports.h"
 #include "plan/rank_env.h"
+#include "plan/rank_ports.h"
 #include "plan/rendezvous.h"
 #include "plan/scrub.h"
 #include "plan/success.h"
@@ -69,8 +69,8 @@ Status check_isolation(const JobSpec& spec, const Cluster& cluster) {
   return {};
 }
 
-/// mpirun(1), "Slots": as many ranks as cores where nobody has said otherwise. MPI ranks wait by
-/// looking, so that two on a core hold each other up.
+/// mpirun(1), "Slots": as many ranks as cores by default. MPI ranks wait by polling, so two ranks
+/// on a core slow each other down.
 Status check_crowding(const JobSpec& spec, const Cluster& cluster, const LaunchPlan& plan) {
   if (!uses_mpi(spec.framework) || spec.mpi.oversubscribe) return {};
   for (std::size_t i = 0; i < plan.nodes.size(); ++i) {
@@ -80,13 +80,13 @@ Status check_crowding(const JobSpec& spec, const Cluster& cluster, const LaunchP
     return fail(exit_code::kJobFile,
                 std::to_string(ranks) + " MPI ranks on " + plan.nodes[i].name + ", which has " +
                     std::to_string(cores) + (cores == 1 ? " core" : " cores") +
-                    "\n         if that is meant: --set mpi.oversubscribe=true, or slots in the "
+                    "\n         if that is intended: --set mpi.oversubscribe=true, or slots in the "
                     "host list");
   }
   return {};
 }
 
-/// Nobody would miss what a rank that does not exist has not printed.
+/// Missing output of a rank that does not exist would go unnoticed.
 Status check_shown_ranks(const Logs& logs, std::size_t ranks) {
   if (logs.console != Logs::Console::ranks) return {};
   for (const std::uint32_t rank : logs.console_ranks) {
@@ -98,8 +98,8 @@ Status check_shown_ranks(const Logs& logs, std::size_t ranks) {
   return {};
 }
 
-/// What restricts the GPUs of a node's ranks: `env` of the job, what is passed on, else what the
-/// node has set.
+/// The restriction of GPUs for a node's ranks: `env` of the job, passed variables, else the node's
+/// own.
 std::optional<std::string> visible_devices(const JobSpec& spec, const std::vector<Variable>& user,
                                            const NodeFacts& facts) {
   constexpr std::string_view kName = "CUDA_VISIBLE_DEVICES";
@@ -138,8 +138,8 @@ std::string absolute_workdir(const JobSpec& spec, const PlanContext& context) {
   return text;
 }
 
-/// Where the node's agent stores what the ranks leave behind: in the run folder, or where that
-/// cannot be reached.
+/// Where the node's agent stores output and files of ranks: in the run folder, or elsewhere if the
+/// node cannot reach it.
 std::string output_folder(const PlanContext& context, const Node& node) {
   if (node.is_launcher || node.facts.output_folder.empty()) return attempt_folder(context);
   return node.facts.output_folder + "/attempt-" + std::to_string(context.attempt.value);
@@ -165,6 +165,7 @@ void add_nodes_and_ranks(const JobSpec& spec, const Cluster& cluster, const Plan
     plan.hosts.push_back({cluster.nodes[i].name, placement.slots[i]});
   plan.nodes.resize(placement.per_node.size());
   for (std::size_t i = 0; i < plan.nodes.size(); ++i) {
+    plan.nodes[i].id = cluster.nodes[i].id;
     plan.nodes[i].name = cluster.nodes[i].name;
     plan.nodes[i].is_remote = !cluster.nodes[i].is_launcher;
     plan.nodes[i].output_folder = output_folder(context, cluster.nodes[i]);
@@ -186,9 +187,9 @@ void add_nodes_and_ranks(const JobSpec& spec, const Cluster& cluster, const Plan
   }
 }
 
-/// Gives the ranks of one node their GPUs and returns for each the NUMA node of the GPU that it
-/// will compute on, -1 where nobody can tell. `all`: a rank uses the GPU with the number of its
-/// LOCAL_RANK, except a lone rank that sees several.
+/// Assigns GPUs to the ranks of one node; returns for each rank the NUMA node of the GPU that it
+/// will use, -1 if unknown. `all`: a rank uses the GPU numbered by its LOCAL_RANK, except a single
+/// rank that sees several.
 Result<std::vector<int>> assign_gpus(const JobSpec& spec, const NodeGpus& gpus,
                                      const NodePlan& node, bool is_known, LaunchPlan& plan) {
   std::vector<int> homes;
@@ -200,7 +201,7 @@ Result<std::vector<int>> assign_gpus(const JobSpec& spec, const NodeGpus& gpus,
   std::size_t next = 0;  // ps tasks use none, so they do not count
   for (const Rank r : node.ranks) {
     RankPlan& rank = plan.ranks[r.value];
-    // The evaluator is the last, and does without when the others took them all.
+    // The evaluator is last, and runs without a GPU if the others took them all.
     const bool goes_without = rank.role == "evaluator" && one_each && next >= gpus.size();
     const bool computes = rank.role != "ps" && !gpus.empty() && !goes_without;
     const std::size_t mine = computes ? next++ : gpus.size();
@@ -221,7 +222,7 @@ Result<std::vector<int>> assign_gpus(const JobSpec& spec, const NodeGpus& gpus,
   return homes;
 }
 
-/// What is worth knowing about GPUs that every rank of a node sees.
+/// Notes on GPUs that every rank of a node sees.
 std::vector<std::string> gpu_notes(const JobSpec& spec, const NodeGpus& gpus, const NodePlan& node,
                                    const LaunchPlan& plan) {
   std::vector<std::string> notes;
@@ -251,7 +252,7 @@ std::vector<std::string> gpu_notes(const JobSpec& spec, const NodeGpus& gpus, co
 
 using NotesOfNodes = std::map<std::string, std::vector<const NodePlan*>>;
 
-/// A note that is true for many nodes is given once, with the first of them and their number.
+/// Adds a note that applies to many nodes once, with the first node and the number of others.
 void add_notes(const NotesOfNodes& nodes_of, LaunchPlan& plan) {
   for (const auto& [note, nodes] : nodes_of) {
     const std::size_t more = nodes.size() - 1;
@@ -263,7 +264,7 @@ void add_notes(const NotesOfNodes& nodes_of, LaunchPlan& plan) {
   }
 }
 
-/// `cluster`: with_shares().
+/// `cluster`: the result of with_shares().
 Status bind_nodes(const JobSpec& spec, const Cluster& cluster, const std::vector<NodeGpus>& gpus,
                   const std::vector<MachineShare>& shares, LaunchPlan& plan) {
   NotesOfNodes notes;
@@ -291,7 +292,7 @@ Status bind_nodes(const JobSpec& spec, const Cluster& cluster, const std::vector
   return {};
 }
 
-/// Where the ranks meet, and which address and interface of each node that is.
+/// Determines where the ranks meet, and each node's address and interface for that.
 Result<Meeting> meet(const JobSpec& spec, const Cluster& cluster, LaunchPlan& plan) {
   if (!needs_meeting(spec.framework)) return Meeting{};
   auto meeting = choose_meeting(spec.rendezvous, cluster, nodes_of_job(plan));
@@ -304,11 +305,11 @@ Result<Meeting> meet(const JobSpec& spec, const Cluster& cluster, LaunchPlan& pl
   return meeting;
 }
 
-/// What a plan that asked nobody takes for granted.
+/// Notes the assumptions of an offline plan.
 void add_assumptions(const JobSpec& spec, const Cluster& cluster, LaunchPlan& plan) {
   if (!cluster.is_assumed) return;
   plan.notes.emplace_back(
-      "offline: no node was asked; GPUs, cores, addresses, and whether files and programs are "
+      "offline: no node was contacted; GPUs, cores, addresses, and whether files and programs are "
       "there, "
       "are not known");
   const bool counts_gpus = spec.processes_per_node.kind != ProcessesPerNode::Kind::count &&
@@ -354,7 +355,7 @@ void add_role_notes(const JobSpec& spec, const Placement& placement, LaunchPlan&
   });
   if (has_servers && spec.success == Success::all) {
     plan.notes.emplace_back(
-        "success: all waits for parameter servers and evaluators too, which seldom end by "
+        "success: all also waits for parameter servers and evaluators, which rarely end by "
         "themselves; success: chief or workers does not");
   }
 }
@@ -419,7 +420,7 @@ Result<LaunchPlan> make_plan(const JobSpec& spec, const Cluster& cluster,
   add_hostfiles(plan);
   add_role_notes(spec, *placement, plan);
   add_assumptions(spec, cluster, plan);
-  // Before the variables: what is inherited depends on it.
+  // Before the variables, because the inherited environment depends on it.
   if (const Status s = add_containers(spec, cluster, context, plan); !s)
     return tl::unexpected(s.error());
   add_rank_variables(spec, shared, context, plan);

@@ -1,6 +1,6 @@
-// The plan of one attempt: a pure function of what was asked for (JobSpec) and what is there
-// (Cluster). Nothing here reads a clock, a file or the process's own environment. Thread-safety:
-// free functions on values.
+// The plan of one attempt: a pure function of the request (JobSpec) and the nodes (Cluster). It
+// does not read a clock, a file or the process's own environment. Thread-safety: free functions on
+// values.
 #pragma once
 
 #include <cstdint>
@@ -17,14 +17,14 @@
 
 namespace dlaunch {
 
-/// Under `dlaunch exec`: what the launcher that started this process has settled (foreign/).
+/// Under `dlaunch exec`: the settings of the launcher that started this process.
 struct OuterLauncher {
   std::string port_reason;               // of MASTER_PORT
-  bool cores_are_own = false;            // the cores of the facts are for this rank alone
-  std::optional<std::uint32_t> threads;  // cores that it gave to each rank
+  bool cores_are_own = false;            // the cores in the facts belong to this rank alone
+  std::optional<std::uint32_t> threads;  // cores that it assigned to each rank
 };
 
-/// What a plan needs besides the job and the cluster.
+/// Inputs of a plan besides the job and the cluster.
 struct PlanContext {
   std::string
       run_id;  // "20261120-210142-k3f"; "" when nothing will be started: shown as a placeholder
@@ -35,41 +35,41 @@ struct PlanContext {
   std::optional<OuterLauncher> outer;  // nullopt: dlaunch starts the ranks itself
 };
 
-/// Who runs where, with which command, cores, GPUs and variables.
-/// Errors: exit_code::kJobFile when the job does not fit the nodes or two of them are one machine,
-/// exit_code::kPreflight when a port that was chosen is taken or none is free.
+/// Assigns ranks to nodes, with their commands, cores, GPUs and variables. Errors:
+/// exit_code::kJobFile if the job does not fit the nodes or two nodes are one machine,
+/// exit_code::kPreflight if a chosen port is taken or no port is free.
 [[nodiscard]] Result<LaunchPlan> make_plan(const JobSpec&, const Cluster&, const PlanContext&);
 
-/// How many nodes, the first ones, the ranks of such a plan would have to reach each other on:
-/// where they meet is then to be tried before the plan is made (plan/candidates.h, plan/reach.h).
-/// 0: one node, or nobody is told where to meet. Errors: as make_plan(), where the job does not
-/// fit.
+/// The number of nodes, counted from the first, between which the ranks of such a plan need a
+/// network path: the meeting address is then probed before planning (plan/candidates.h,
+/// plan/reach.h). 0: one node, or ranks are not told a meeting address. Errors: as make_plan(), if
+/// the job does not fit.
 [[nodiscard]] Result<std::size_t> nodes_to_meet(const JobSpec&, const Cluster&, const PlanContext&);
 
-/// Names of variables that such a job leaves as they are where they are set on a node: their values
-/// are asked for with the facts.
+/// Names of variables that such a job leaves unchanged if they are set on a node: the facts include
+/// their values.
 [[nodiscard]] std::vector<std::string> kept_variables(const JobSpec&);
 
-/// Where the attempt's output and files are: "RUN FOLDER/attempt-0".
+/// The folder of the attempt's output and files: "RUN FOLDER/attempt-0".
 [[nodiscard]] std::string attempt_folder(const PlanContext&);
 
-/// How many free ports each node's agent must find and hold before the plan is made. An upper
-/// bound, the same for every node: the ranks of a node are not known before its facts are.
+/// The number of free ports that each node's agent must find and hold before planning. An upper
+/// bound, the same for every node, because the ranks of a node depend on its facts.
 [[nodiscard]] std::uint32_t ports_wanted(const JobSpec&);
 
-/// Ports that the user chose by number: the agent holds them, or says who has them.
+/// Ports that the user chose by number: the agent holds them, or reports which process has them.
 [[nodiscard]] std::vector<std::uint16_t> fixed_ports(const JobSpec&);
 
-/// Names and values of `env_secret`, from the launcher's environment. They are in no plan: they
-/// travel to the agents beside it. Names that `env` of the job sets are left out, because `env`
-/// wins.
+/// Names and values of `env_secret`, from the launcher's environment. No plan contains them: they
+/// travel to the agents separately. Excludes names that `env` of the job sets, because `env` has
+/// precedence.
 [[nodiscard]] Environment secret_environment(const JobSpec&, const Environment& launcher_env);
 
-/// Name -> value of all variables but secrets that every rank of the node gets;
-/// LaunchPlan::variables, then NodePlan::variables, later wins.
-[[nodiscard]] Environment shared_environment(const LaunchPlan&, NodeIndex);
+/// Name -> value of all variables except secrets that every rank of the node gets:
+/// LaunchPlan::variables, then NodePlan::variables; later ones take precedence.
+[[nodiscard]] Environment shared_environment(const LaunchPlan&, NodeRank);
 
-/// Name -> value of what is this rank's alone; it goes on top of shared_environment.
+/// Name -> value of the variables of this rank only; they go on top of shared_environment.
 [[nodiscard]] Environment own_environment(const RankPlan&);
 
 }  // namespace dlaunch

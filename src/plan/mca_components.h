@@ -1,6 +1,5 @@
-// Lists of components, as values of Open MPI's parameters: "ob1,cm" names those to be used,
-// "^ucx,ofi" those that are not (Open MPI FAQ, "How do I know what MCA parameters are available").
-// Pure.
+// Lists of components in Open MPI parameters: "ob1,cm" names those to use, "^ucx,ofi" those to
+// exclude (Open MPI FAQ, "How do I know what MCA parameters are available"). Pure.
 #pragma once
 
 #include <string>
@@ -15,8 +14,8 @@ inline constexpr std::string_view kMcaTcpExclude = "OMPI_MCA_btl_tcp_if_exclude"
   return list.starts_with('^');
 }
 
-/// `wanted`, one list or the other, without what the list `excluded` excludes; `excluded` itself
-/// where nothing is left, and where it is no exclusion.
+/// `wanted`, a list of either form, without the components that the list `excluded` excludes;
+/// `excluded` itself if nothing is left; `wanted` if `excluded` is not an exclusion.
 [[nodiscard]] std::string components_without(std::string_view wanted, std::string_view excluded);
 
 }  // namespace dlaunch

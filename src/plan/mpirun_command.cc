@@ -35,7 +35,7 @@ bool are_even(const std::vector<HostSlots>& hosts) {
                      [&](const HostSlots& host) { return host.slots == hosts.front().slots; });
 }
 
-/// Cores for each rank; 0: ranks are not bound.
+/// Cores for each rank; 0: not bound.
 std::uint32_t cores_per_rank(const MpirunInput& input) {
   if (input.cpus == Binding::Cpus::none || !are_even(input.hosts)) return 0;
   return input.cores / std::max(input.hosts.front().slots, 1U);
@@ -51,7 +51,7 @@ Words placement(const MpirunInput& input) {
   return {"--map-by", map + ":PE=" + per_rank, "--bind-to", "core"};
 }
 
-/// What all hosts have in common; nullopt: they differ.
+/// The common value of all hosts; nullopt: they differ.
 template <class Member>
 std::optional<Member> common(const std::vector<HostSpec>& hosts, Member HostSpec::*member) {
   if (hosts.empty()) return Member{};
@@ -89,7 +89,7 @@ Result<Ssh> ssh_of(const MpirunInput& input) {
   }
   for (const std::string& word : words) {
     if (word == connect.identity_file && word.find(' ') != std::string::npos)
-      return refuse("connect.identity_file has a blank, which mpirun cannot hand to ssh");
+      return refuse("connect.identity_file has a blank, which mpirun cannot pass to ssh");
     ssh.arguments += (ssh.arguments.empty() ? "" : " ") + word;
   }
   return ssh;
@@ -111,8 +111,8 @@ void add_ssh(const MpirunInput& input, const Ssh& ssh, MpirunCommand& command) {
   if (!ssh.arguments.empty()) add(command.argv, {option, name + "_args", ssh.arguments});
 }
 
-/// TCP between the ranks only where all nodes meet: else Open MPI tries every address of every
-/// node, those of bridges that only this node has included.
+/// Limits TCP between ranks to the network of the meeting: otherwise Open MPI tries every address
+/// of every node, including those of local bridges.
 void add_network(const MpirunInput& input, Words& argv) {
   if (!is_open_mpi(input.kind) || input.network.empty() || input.hosts.size() < 2) return;
   for (const char* own : {"OMPI_MCA_btl_tcp_if_include", "OMPI_MCA_btl_tcp_if_exclude"}) {
@@ -121,7 +121,7 @@ void add_network(const MpirunInput& input, Words& argv) {
   add(argv, {"--mca", "btl_tcp_if_include", input.network});
 }
 
-/// So that nothing of a killed mpirun stays: the folder is taken away in any case.
+/// Puts mpirun's files into a folder that is always deleted, even after mpirun was killed.
 void add_temporary(const MpirunInput& input, Words& argv) {
   if (!is_open_mpi(input.kind) || input.temporary.empty()) return;
   const bool is_4 = input.kind == MpirunKind::open_mpi_4;
@@ -160,7 +160,7 @@ Result<MpirunCommand> mpirun_command(const MpirunInput& input) {
   if (!open_mpi && !input.address.empty()) add(argv, {"-localhost", input.address});
   add_network(input, argv);
   add_temporary(input, argv);
-  // Hydra passes its whole environment on by itself.
+  // Hydra passes its whole environment without options.
   for (const std::string& name : open_mpi ? input.pass : Words()) add(argv, {"-x", name});
   add(argv, input.command);
   return command;

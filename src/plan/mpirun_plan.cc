@@ -6,16 +6,13 @@
 #include <utility>
 
 #include "model/ip_address.h"
+#include "text/strings.h"
 
 namespace dlaunch {
 
 namespace {
 
-std::string first_line(const std::string& text) {
-  return text.substr(0, text.find('\n'));
-}
-
-/// Nobody was asked in a plan that is made offline: Open MPI 4 is what most systems have.
+/// Offline plans assume Open MPI 4, the most common one.
 Result<MpirunKind> kind_on(const JobSpec& spec, const Cluster& cluster, LaunchPlan& plan) {
   const Node& node = cluster.nodes.front();
   if (cluster.is_assumed) {
@@ -38,8 +35,8 @@ Result<MpirunKind> kind_on(const JobSpec& spec, const Cluster& cluster, LaunchPl
                   "\n         try: --set mpi.program=PATH of another one");
 }
 
-/// One path for all nodes: below a folder that is the user's alone, which has his number in its
-/// name. Where he has several, in /tmp itself.
+/// The same path on all nodes: in a folder of the user alone, whose name contains the user id. If
+/// user ids differ between nodes, in /tmp itself.
 std::string join_folder(const Cluster& cluster, const PlanContext& context) {
   const std::uint32_t user = cluster.nodes.front().facts.user_id;
   const bool is_same = std::all_of(cluster.nodes.begin(), cluster.nodes.end(),
@@ -49,7 +46,7 @@ std::string join_folder(const Cluster& cluster, const PlanContext& context) {
          std::to_string(context.attempt.value);
 }
 
-/// mpirun on a lone node need not know what the network calls it.
+/// mpirun on a single node does not need its network name.
 std::vector<HostSlots> hosts_of(const LaunchPlan& plan) {
   std::vector<HostSlots> hosts;
   for (const NodePlan& node : plan.nodes) {
@@ -60,8 +57,7 @@ std::vector<HostSlots> hosts_of(const LaunchPlan& plan) {
   return hosts;
 }
 
-/// The launchers' own settings: those of Open MPI and PRRTE, Hydra, Intel MPI, and what they log in
-/// by.
+/// Settings of the launchers themselves: Open MPI and PRRTE, Hydra, Intel MPI, and their login.
 bool concerns_mpirun(std::string_view name) {
   constexpr std::string_view kPrefixes[] = {"OMPI_",    "PRTE_", "PMIX_", "HYDRA_",
                                             "MPIEXEC_", "MPIR_", "I_MPI_"};
@@ -70,14 +66,14 @@ bool concerns_mpirun(std::string_view name) {
                      [&](std::string_view prefix) { return name.starts_with(prefix); });
 }
 
-/// Hydra sends its whole environment to its daemons, over connections of its own.
+/// Hydra sends its whole environment to its daemons over its own connections.
 void keep_secrets_from_mpirun(LaunchPlan& plan) {
   for (const Variable& variable : plan.variables) {
     if (variable.source == VariableSource::env_secret) plan.scrubbed.push_back(variable.name);
   }
 }
 
-/// Not those of ranks, which get theirs from their agents: no value passes through mpirun.
+/// Excludes the ranks' variables, which come from their agents: no value passes through mpirun.
 Environment environment_for(const LaunchPlan& plan, Environment own) {
   for (const Variable& variable : plan.variables) {
     const bool is_given =
@@ -87,8 +83,8 @@ Environment environment_for(const LaunchPlan& plan, Environment own) {
   return own;
 }
 
-/// What is set where mpirun runs, and so stays; and in files of any node, over which mpirun's
-/// command line would win.
+/// Settings that stay: those in the environment of mpirun, and in files of any node, which mpirun's
+/// command line would override.
 Environment known_settings(const Cluster& cluster, const PlanContext& context,
                            const LaunchPlan& plan) {
   const Node& first = cluster.nodes.front();
@@ -140,10 +136,12 @@ std::uint32_t fewest_cores(const Cluster& cluster) {
 Status add_mpirun(const JobSpec& spec, const Cluster& cluster, const PlanContext& context,
                   LaunchPlan& plan) {
   if (spec.mpi.launcher != Mpi::Launcher::mpirun) return {};
-  if (spec.connect.via == Connect::Via::local && plan.nodes.size() > 1) {
-    return fail(exit_code::kJobFile,
-                "mpirun reaches several hosts by ssh: connect.via: local is not possible with "
-                "mpi.launcher: mpirun");
+  using Via = Connect::Via;
+  const std::string& via = spec.connect.via;
+  const bool has_ssh = via == Via::automatic || via == Via::ssh || via == Via::slurm;
+  if (!has_ssh && plan.nodes.size() > 1) {
+    return fail(exit_code::kJobFile, "mpirun reaches several hosts by ssh: connect.via: " + via +
+                                         " is not possible with mpi.launcher: mpirun");
   }
   const auto kind = kind_on(spec, cluster, plan);
   if (!kind) return tl::unexpected(kind.error());
@@ -157,7 +155,7 @@ Status add_mpirun(const JobSpec& spec, const Cluster& cluster, const PlanContext
   input.hostfile = plan.nodes.front().output_folder + "/mpirun.hosts";
   input.hosts = hosts_of(plan);
   input.workdir = plan.workdir;
-  input.is_root = true;  // who it is there nobody knows; to others the option means nothing
+  input.is_root = true;  // the user is unknown here; for others the option has no effect
   input.cpus = spec.binding.cpus;
   input.cores = fewest_cores(cluster);
   input.connect = spec.connect;

@@ -1,4 +1,4 @@
-// mpirun as the one who starts the ranks of a plan (mpi.launcher: mpirun). Pure.
+// Plans with mpirun as the starter of ranks (mpi.launcher: mpirun). Pure.
 #pragma once
 
 #include <cstdint>
@@ -15,21 +15,21 @@
 
 namespace dlaunch {
 
-/// What is looked for on node 0, in this order; empty: mpirun starts no ranks of this job.
+/// The programs to look up on node 0, in this order; empty: mpirun starts no ranks of this job.
 [[nodiscard]] std::vector<std::string> mpirun_programs(const JobSpec&);
 
 /// "Open MPI 4"
 [[nodiscard]] std::string_view name_of(MpirunKind);
 
-/// The subnet of node 0 in which the master's address is, "10.0.0.0/24"; empty: it is not known.
+/// The subnet of node 0 that contains the master's address, "10.0.0.0/24"; empty: unknown.
 [[nodiscard]] std::string network_of(const LaunchPlan&, const Cluster&);
 
-/// The fewest physical cores of a node.
+/// The smallest number of physical cores of a node.
 [[nodiscard]] std::uint32_t fewest_cores(const Cluster&);
 
-/// Fills LaunchPlan::mpirun, where the job wants it, and gives node 0 the hostfile; the plan is
-/// complete but for that. Errors: exit_code::kNodeLost, there is no mpirun on node 0; kJobFile, it
-/// is none that is known, or has no way for what the job says (mpirun_command()).
+/// Fills LaunchPlan::mpirun, if the job uses it, and adds the hostfile to node 0; the plan is
+/// otherwise complete. Errors: exit_code::kNodeLost, no mpirun on node 0; kJobFile, an unknown
+/// mpirun, or one that does not support a setting of the job (mpirun_command()).
 [[nodiscard]] Status add_mpirun(const JobSpec&, const Cluster&, const PlanContext&, LaunchPlan&);
 
 }  // namespace dlaunch

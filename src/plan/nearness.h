@@ -1,4 +1,4 @@
-// How near a GPU and a network card are to each other, by where they hang on the PCI bus. Pure.
+// The PCI distance between a GPU and a network card. Pure.
 #pragma once
 
 #include <string_view>
@@ -8,12 +8,12 @@
 
 namespace dlaunch {
 
-/// Nearest first, so that < means nearer. NCCL's words for them: PIX or PXB, PHB, PHB or NODE, SYS.
+/// Nearest first, so that < means nearer. NCCL's terms: PIX or PXB, PHB, PHB or NODE, SYS.
 enum class Nearness {
-  same_switch,  // a PCIe switch or root port joins them, the CPU is not on the way
+  same_switch,  // connected by a PCIe switch or root port, without the CPU
   same_root,    // one host bridge
   same_socket,  // one NUMA node
-  across,       // the link between sockets is on the way
+  across,       // across the link between sockets
   unknown,
 };
 
@@ -26,8 +26,8 @@ enum class Nearness {
 
 [[nodiscard]] Nearness nearness(const GpuFact& gpu, const RdmaDevice& device);
 
-/// True where neither GPUs nor devices show a bridge above them and no two share a host bridge, as
-/// in virtual machines that get each by itself: the real switches cannot be seen there.
+/// True if neither GPUs nor devices have a visible bridge above them and no two share a host
+/// bridge, as in virtual machines with individual pass-through: the real switches are hidden.
 [[nodiscard]] bool hides_its_switches(const std::vector<GpuFact>& gpus,
                                       const std::vector<const RdmaDevice*>& devices);
 

@@ -4,6 +4,7 @@
 #include <numeric>
 
 #include "plan/place_roles.h"
+#include "text/strings.h"
 
 namespace dlaunch {
 
@@ -11,10 +12,6 @@ namespace {
 
 tl::unexpected<Error> misfit(std::string message) {
   return fail(exit_code::kJobFile, std::move(message));
-}
-
-std::string counted(std::size_t n, const std::string& one) {
-  return std::to_string(n) + " " + one + (n == 1 ? "" : "s");
 }
 
 std::uint32_t total_of(const Counts& counts) {
@@ -32,8 +29,8 @@ Result<std::size_t> nodes_to_use(const JobSpec& spec, const Cluster& cluster) {
   return std::min(given, static_cast<std::size_t>(std::max(spec.nodes->max, 1)));
 }
 
-/// Spreads ranks evenly, but puts no more on a node than its `room` (GPUs or slots). Needs ranks <=
-/// sum of room, and room on every node.
+/// Spreads ranks evenly within each node's `room` (GPUs or slots). Requires ranks <= sum of room,
+/// and room on every node.
 Counts spread_within(const Counts& room, std::uint32_t ranks) {
   Counts counts(room.size());
   std::uint32_t placed = 0;
@@ -47,7 +44,7 @@ Counts spread_within(const Counts& room, std::uint32_t ranks) {
   return counts;
 }
 
-/// Slots of each node. A node without slots, beside others with slots, has one per GPU, or one.
+/// Slots of each node. A node without slots, in a list with slots, counts as its GPUs, else 1.
 Counts slots_of(const Cluster& cluster, const Counts& gpus) {
   Counts slots(gpus.size());
   for (std::size_t i = 0; i < slots.size(); ++i) {
@@ -57,7 +54,7 @@ Counts slots_of(const Cluster& cluster, const Counts& gpus) {
   return slots;
 }
 
-/// Fills the nodes in order. Needs ranks <= sum of slots.
+/// Fills the nodes in order. Requires ranks <= sum of slots.
 Counts fill(const Counts& slots, std::uint32_t ranks) {
   Counts counts(slots.size());
   for (std::size_t i = 0; i < counts.size(); ++i) {
@@ -67,7 +64,7 @@ Counts fill(const Counts& slots, std::uint32_t ranks) {
   return counts;
 }
 
-/// `typed`: what the user wrote, for the error.
+/// `typed`: the user's spelling, for the error.
 Result<Counts> distribute(std::uint32_t ranks, const JobSpec& spec, const Cluster& cluster,
                           const Counts& gpus, const std::string& typed) {
   const auto has_slots = [](const Node& node) { return node.slots > 0; };
@@ -173,7 +170,7 @@ void number_ranks(const std::vector<Counts>& counts, Placement& placement) {
     for (std::uint32_t node = 0; node < counts[role].size(); ++node) {
       for (std::uint32_t i = 0; i < counts[role][node]; ++i) {
         placement.ranks.push_back(
-            {NodeIndex(node), LocalRank(placement.per_node[node]++), role, role_rank++});
+            {NodeRank(node), LocalRank(placement.per_node[node]++), role, role_rank++});
       }
     }
   }
@@ -198,7 +195,7 @@ void split_off_chief(Counts counts, Placement& placement) {
 void number_without_roles(const JobSpec& spec, Counts counts, Placement& placement) {
   if (spec.framework == Framework::gcp) return split_off_chief(std::move(counts), placement);
   if (spec.launch == Launch::once) {
-    // Hosts that `processes` did not reach are in no hostfile.
+    // Hosts without `processes` are not in the hostfile.
     while (counts.back() == 0) counts.pop_back();
     placement.slots = std::move(counts);
     counts = {1};

@@ -1,4 +1,4 @@
-// Ranks to nodes.
+// Assigns ranks to nodes.
 #pragma once
 
 #include <cstdint>
@@ -14,12 +14,12 @@ namespace dlaunch {
 
 struct PlacedRole {
   std::string name;                // "default", "chief" or "worker" when the job has no roles
-  const RoleSpec* spec = nullptr;  // into the JobSpec; nullptr when the job has no roles
+  const RoleSpec* spec = nullptr;  // in the JobSpec; nullptr if the job has no roles
   std::uint32_t size = 0;
 };
 
 struct PlacedRank {
-  NodeIndex node;
+  NodeRank node;
   LocalRank local_rank;
   std::uint32_t role = 0;  // index into Placement::roles
   std::uint32_t role_rank = 0;
@@ -28,30 +28,29 @@ struct PlacedRank {
 struct Placement {
   std::vector<PlacedRole> roles;  // chief, worker, ps, evaluator
   std::vector<PlacedRank> ranks;  // index = Rank: by role, node-major within each role
-  std::vector<std::uint32_t>
-      per_node;  // ranks on each node that is used; the used nodes are the first ones
-  std::size_t nodes_available = 0;   // of those asked for
-  std::vector<std::uint32_t> slots;  // launch: once: processes that each node of the job is for
+  std::vector<std::uint32_t> per_node;  // index = NodeRank: ranks on each node that is used
+  std::size_t nodes_available = 0;   // of those requested
+  std::vector<std::uint32_t> slots;  // launch: once: processes of each node of the job
 };
 
-/// `gpus` holds the number of GPUs that the ranks of each node may use. The rules:
-/// - nodes: the first `nodes` of the hosts, all hosts if not given, at least nodes.min if elastic.
+/// `gpus` is the number of GPUs that the ranks of each node may use. The rules:
+/// - nodes: the first `nodes` of the hosts, all hosts by default, at least nodes.min if elastic.
 /// - processes_per_node: auto is one per GPU, on a node without GPUs its slots, else 1; never more
-/// than the slots.
-/// - processes: where any host has slots, hosts are filled in order, one without slots counting as
-/// its GPUs, else 1
-///   (as mpirun reads a host list); where none has, ranks are spread evenly, earlier nodes getting
-///   the odd ones, and no node gets more ranks than GPUs while another one has GPUs left.
-/// - roles: chief and worker tasks are placed like `processes` of their sum, in this order, ps
-/// tasks spread evenly; the evaluator goes where most GPUs are left, else where fewest tasks are; a
-/// role with `nodes` of its own is spread evenly over the first ones.
-/// - placement: spread: no node gets a second rank while another has none, whatever its slots; ps
-/// tasks and the evaluator go where fewest tasks are.
+///   than the slots.
+/// - processes: if any host has slots, hosts are filled in order, a host without slots counting as
+///   its GPUs, else 1 (like mpirun with a host list); if none has, ranks are spread evenly, with
+///   the extra ones on the first nodes, and no node gets more ranks than GPUs while another has
+///   free GPUs.
+/// - roles: chief and worker tasks are placed like `processes` of their sum, in this order; ps
+///   tasks are spread evenly; the evaluator goes to the node with the most free GPUs, else the
+///   fewest tasks; a role with its own `nodes` is spread evenly over the first ones.
+/// - placement: spread: no node gets a second rank while another has none, regardless of slots; ps
+///   tasks and the evaluator go to the nodes with the fewest tasks.
 /// - per-node: one rank on each node.
-/// - once: one rank on the first node; what the rules above give is in `slots`.
-/// - gcp without roles: one process a node, or `processes`; the first is the chief, the others are
-/// workers.
-/// Errors (exit_code::kJobFile) say which number does not fit.
+/// - once: one rank on the first node; `slots` has the result of the rules above.
+/// - gcp without roles: one process per node, or `processes`; the first is the chief, the others
+///   are workers.
+/// Errors (exit_code::kJobFile) name the number that does not fit.
 [[nodiscard]] Result<Placement> place(const JobSpec&, const Cluster&,
                                       const std::vector<std::uint32_t>& gpus);
 

@@ -35,7 +35,9 @@ Status check_roles(const JobSpec& spec) {
     has_chief = has_chief || role.name == "chief";
     trains = trains || role.name == "chief" || role.name == "worker";
   }
-  if (!trains) return fail(exit_code::kJobFile, "roles need a chief or a worker");
+  if (!trains)
+    return fail(exit_code::kJobFile,
+                "roles has neither a chief nor a worker; give at least one of them");
   if (spec.framework == Framework::gcp && !has_chief)
     return fail(exit_code::kJobFile,
                 "\"framework: gcp\" needs a chief, which has rank 0: roles: {chief: 1, ...}");
@@ -46,8 +48,8 @@ bool is_compute(const PlacedRole& role) {
   return role.name == "chief" || role.name == "worker";
 }
 
-/// Each task goes to the node that has the fewest in `placed` (of each role on each node) so far,
-/// of equals to the first one.
+/// Each task goes to the node with the fewest tasks in `placed` (of each role on each node) so far;
+/// ties go to the first.
 Counts spread_beside(const std::vector<Counts>& placed, std::size_t nodes, std::uint32_t tasks) {
   Counts all(nodes, 0);
   for (const Counts& role : placed)
@@ -61,8 +63,8 @@ Counts spread_beside(const std::vector<Counts>& placed, std::size_t nodes, std::
   return counts;
 }
 
-/// Ranks of one role on each node. `pool`: what chief and worker may still take of each node, less
-/// what is taken here.
+/// Ranks of one role on each node. `pool`: what chief and worker may still take on each node;
+/// reduced by the result.
 Result<Counts> counts_of_role(const PlacedRole& role, std::size_t nodes, Counts& pool) {
   if (role.spec->nodes) {
     const auto own = static_cast<std::size_t>(std::max(*role.spec->nodes, 1));
@@ -86,13 +88,12 @@ Result<Counts> counts_of_role(const PlacedRole& role, std::size_t nodes, Counts&
   return counts;
 }
 
-/// It computes only now and then, and no rank waits for it: a leftover GPU is enough.
+/// The evaluator computes rarely and no rank waits for it, so a leftover GPU suffices.
 Counts counts_of_evaluator(const std::vector<PlacedRole>& roles, const std::vector<Counts>& placed,
                            Placing placing, const Counts& gpus) {
-  using Rating =
-      std::tuple<bool, int, int>;  // idle, which counts if spread; GPUs left; fewer tasks
+  using Rating = std::tuple<bool, int, int>;  // idle (counts for spread); free GPUs; fewer tasks
   std::vector<Rating> ratings;
-  bool used = true;  // nodes are used in order: stop behind the first unused one
+  bool used = true;  // nodes are used in order: stop after the first unused one
   for (std::size_t node = 0; node < gpus.size() && used; ++node) {
     int computing = 0;
     int tasks = 0;

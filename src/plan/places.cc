@@ -7,6 +7,7 @@
 
 #include "plan/command.h"
 #include "plan/python_command.h"
+#include "text/strings.h"
 
 namespace dlaunch {
 
@@ -19,13 +20,7 @@ bool is_plain(std::string_view word) {
   });
 }
 
-std::string_view trimmed(std::string_view text) {
-  const auto first = text.find_first_not_of(" \t\r");
-  if (first == std::string_view::npos) return {};
-  return text.substr(first, text.find_last_not_of(" \t\r") - first + 1);
-}
-
-/// The words of a line as a shell takes them, up to the first that is not plain.
+/// The words of a line after shell parsing, up to the first that is not plain.
 std::vector<std::string> plain_words(std::string_view line) {
   std::vector<std::string> words;
   while (!(line = trimmed(line)).empty()) {
@@ -37,7 +32,7 @@ std::vector<std::string> plain_words(std::string_view line) {
   return words;
 }
 
-/// Sets variables or options and nothing else.
+/// True if it only sets variables or options.
 bool changes_no_files(std::string_view statement) {
   constexpr std::array<std::string_view, 8> kHarmless = {"export", "set",    "unset", "ulimit",
                                                          "umask",  "module", "ml",    "true"};
@@ -64,7 +59,7 @@ Environment own_settings(const LaunchPlan& plan, const RankPlan& rank) {
   return env;
 }
 
-/// `words`: the program and what plainly follows it.
+/// `words`: the program and its plain arguments.
 void add_words(const LaunchPlan& plan, const RankPlan& rank, const std::vector<std::string>& words,
                const std::optional<std::string>& search_path, Places& places) {
   if (auto python = python_command(words)) {
@@ -100,7 +95,7 @@ std::optional<std::string> path_set_for(const LaunchPlan& plan, const RankPlan& 
   return std::nullopt;
 }
 
-std::vector<Rank> ranks_of_each_kind(const LaunchPlan& plan, NodeIndex node) {
+std::vector<Rank> ranks_of_each_kind(const LaunchPlan& plan, NodeRank node) {
   std::vector<Rank> ranks;
   std::set<std::pair<std::string_view, std::uint32_t>> seen;  // role, command
   for (const Rank rank : plan.nodes[node.value].ranks) {
@@ -127,14 +122,14 @@ std::vector<std::string> plainly_sourced(std::string_view setup) {
     if (changes_no_files(statement)) continue;
     const std::vector<std::string> words = plain_words(statement);
     const bool sources = words.size() == 2 && (words[0] == "source" || words[0] == ".");
-    // All of the statement, not `source a || make a`.
+    // The whole statement must match, not `source a || make a`.
     if (!sources || !statement.ends_with(words[1])) break;
     if (words[1].find('/') != std::string::npos) add_once(files, words[1]);
   }
   return files;
 }
 
-Places places_of(const JobSpec& spec, const LaunchPlan& plan, NodeIndex node) {
+Places places_of(const JobSpec& spec, const LaunchPlan& plan, NodeRank node) {
   Places places;
   const bool has_setup = spec.setup.find_first_not_of(" \t\r\n") != std::string::npos;
   for (const Rank r : ranks_of_each_kind(plan, node)) {

@@ -1,6 +1,6 @@
-// What must be there on a node for its ranks to start, as far as it can be told from the job
-// without running it. Better silent than wrong: a shell can do anything, so only what is plainly a
-// program or a file is named. Pure.
+// Files and programs that a node needs to start its ranks, as far as the job shows without running
+// it. Only obvious programs and files are listed, because a shell can do anything and a false alarm
+// is worse than none. Pure.
 #pragma once
 
 #include <optional>
@@ -16,12 +16,11 @@ namespace dlaunch {
 
 struct Places {
   struct Program {
-    std::string name;  // as execvp(3) takes it
-    std::optional<std::string>
-        search_path;  // PATH, where the job sets one; else what ranks inherit
+    std::string name;                        // as passed to execvp(3)
+    std::optional<std::string> search_path;  // PATH, if the job sets one; else the ranks inherit it
     bool operator==(const Program&) const = default;
   };
-  /// A Python and what it is to run.
+  /// A Python and what it runs.
   struct Python {
     std::string name;                        // as of Program
     std::optional<std::string> search_path;  // as of Program
@@ -30,32 +29,31 @@ struct Places {
     bool operator==(const Python&) const = default;
   };
   std::vector<Program> programs;
-  std::vector<std::string> files;  // to be read; relative ones are meant from the workdir
+  std::vector<std::string> files;  // to be read; relative ones start at the workdir
   std::vector<Python> pythons{};
   bool operator==(const Places&) const = default;
 };
 
 /// For the ranks of one node, each once:
-///  - what is executed: the program of a list, or the shell;
-///  - of a string without setup, when it is one simple command: its first word (with `shell: bash`
-///    only if it holds a '/', because bash may have functions from outside);
-///  - what a Python runs, and the script of `sh FILE`, without setup;
-///  - the files that setup sources (plainly_sourced()).
-[[nodiscard]] Places places_of(const JobSpec&, const LaunchPlan&, NodeIndex);
+/// - the executed program: the program of a list, or the shell;
+/// - for a string without setup that is one simple command: its first word (with `shell: bash` only
+///   if it contains a '/', because bash may import functions);
+/// - what a Python runs, and the script of `sh FILE`, without setup;
+/// - the files that setup sources (plainly_sourced()).
+[[nodiscard]] Places places_of(const JobSpec&, const LaunchPlan&, NodeRank);
 
-/// The files of `source FILE` and `. FILE` in setup, up to the first line that might make files, go
-/// to another folder or be conditional. Names without '/' are left out: shells look for them in
-/// PATH.
+/// The files of `source FILE` and `. FILE` in setup, up to the first line that might create files,
+/// change the folder or be conditional. Excludes names without '/', which shells look up in PATH.
 [[nodiscard]] std::vector<std::string> plainly_sourced(std::string_view setup);
 
-/// One rank of the node for each command and set of variables that the user gave. Ranks in
-/// containers are left out: their files are those of the image.
-[[nodiscard]] std::vector<Rank> ranks_of_each_kind(const LaunchPlan& plan, NodeIndex node);
+/// One rank of the node for each combination of command and user variables. Excludes ranks in
+/// containers, whose files are in the image.
+[[nodiscard]] std::vector<Rank> ranks_of_each_kind(const LaunchPlan& plan, NodeRank node);
 
 /// The command that a rank was planned from.
 [[nodiscard]] const Command& command_of(const JobSpec& spec, const RankPlan& rank);
 
-/// PATH, where the job sets it for this rank; nullopt: the rank inherits it.
+/// PATH, if the job sets it for this rank; nullopt: the rank inherits it.
 [[nodiscard]] std::optional<std::string> path_set_for(const LaunchPlan& plan, const RankPlan& rank);
 
 }  // namespace dlaunch

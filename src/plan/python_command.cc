@@ -20,7 +20,7 @@ bool is_python(std::string_view program) {
 }
 
 std::optional<PythonCommand> python_command(const std::vector<std::string>& argv) {
-  // Options that may be joined ("-uB"). The last of them may be one with a value, which is the rest
+  // Flags may be combined ("-uB"). The last letter may be an option with a value, which is the rest
   // of the word or the next word.
   constexpr std::string_view kFlags = "bBdEiIOPqRsStuvx";
   constexpr std::string_view kWithValue = "WXm";
@@ -58,7 +58,7 @@ std::optional<std::string> shell_script(const std::vector<std::string>& argv) {
   const std::string_view program = file_name(argv.front());
   if (program != "sh" && program != "bash" && program != "dash") return std::nullopt;
   const auto file = std::find_if(argv.begin() + 1, argv.end(), [](const std::string& word) {
-    // Flags without a value; -c, -s and -o mean another kind of command line.
+    // Flags without a value; -c, -s and -o mean a different kind of command line.
     return word.size() < 2 || word.front() != '-' ||
            word.find_first_not_of("aefhlmnuvxBCEHPT", 1) != std::string::npos;
   });

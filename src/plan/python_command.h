@@ -1,4 +1,4 @@
-// What a Python command line runs. Pure.
+// Interprets Python command lines. Pure.
 #pragma once
 
 #include <optional>
@@ -10,14 +10,14 @@
 
 namespace dlaunch {
 
-/// python, python3, python3.12, whatever folder it is in.
+/// python, python3, python3.12, in any folder.
 [[nodiscard]] bool is_python(std::string_view program);
 
-/// By the options of python(1), of any version since 2.7. nullopt: it is no Python, runs neither a
-/// script nor a module (-c, stdin, --version), or has an option that is not known here.
+/// Parses the options of python(1) of all versions since 2.7. nullopt: not Python, neither a script
+/// nor a module (-c, stdin, --version), or an unknown option.
 [[nodiscard]] std::optional<PythonCommand> python_command(const std::vector<std::string>& argv);
 
-/// The script of `sh [options] FILE` and `bash [options] FILE`; nullopt: none, or not for certain.
+/// The script of `sh [options] FILE` and `bash [options] FILE`; nullopt: none, or uncertain.
 [[nodiscard]] std::optional<std::string> shell_script(const std::vector<std::string>& argv);
 
 }  // namespace dlaunch

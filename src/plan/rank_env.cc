@@ -207,9 +207,10 @@ std::vector<std::string> kept_variables(const JobSpec& spec) {
     if (row.keep == Keep::if_set && (row.profiles & profile) != 0) names.emplace_back(row.name);
   }
   for (const std::string_view name : rank_table::deciding_variables()) names.emplace_back(name);
+  if (profile == rank_table::kMpi) names.emplace_back(kMcaTcpExclude);
   if (spec.mpi.launcher == Mpi::Launcher::mpirun) {
     for (const std::string_view name :
-         {kMcaTcpInclude, std::string_view("OMPI_MCA_orte_tmpdir_base"),
+         {kMcaTcpInclude, kMcaTcpExclude, std::string_view("OMPI_MCA_orte_tmpdir_base"),
           std::string_view("PRTE_MCA_prte_tmpdir_base")})
       names.emplace_back(name);
   }

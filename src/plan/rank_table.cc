@@ -6,7 +6,7 @@
 #include "model/pmi.h"
 #include "model/rank_variables.h"
 #include "plan/bind.h"
-#include "plan/hostfile.h"
+#include "plan/hostfile_text.h"
 #include "plan/mca_components.h"
 #include "plan/tf_config.h"
 
@@ -45,7 +45,7 @@ constexpr std::string_view kNoTrainingInput = "{}";
 std::string tf_config_reason(const View& v) {
   const bool is_apart = !has_address(tf_config_form(v.spec), v.rank->role);
   return is_apart ? "the cluster, which an evaluator only watches"
-                  : "the cluster and this task's place in it";
+                  : "the cluster and this task's index in it";
 }
 
 /// "Only for distributed jobs", where there are worker pools (Vertex AI); always elsewhere.
@@ -125,7 +125,7 @@ Value meeting_interface(const View& v, const char* before) {
   if (v.node->interface.empty()) return std::nullopt;
   return before + v.node->interface;
 }
-constexpr const char* kMeetingInterface = "through it this node reaches the others";
+constexpr const char* kMeetingInterface = "the interface to the other nodes";
 
 // ---- what the network says (plan/fabric_env.h)
 
@@ -161,7 +161,7 @@ bool has_own_nccl_file(const View& v) {
 /// note that it is missing (plan/fabric_env.cc). Open MPI takes one list of interfaces or the other
 /// (btl_tcp_component.c).
 constexpr std::string_view kDeciding[] = {"NCCL_IB_DISABLE", "NCCL_NET", "NCCL_TOPO_FILE",
-                                          "UCX_TLS", kMcaTcpExclude};
+                                          "UCX_TLS"};
 
 using Setting = std::optional<FabricSetting> NodeFabric::*;
 
@@ -273,7 +273,7 @@ Value without_rdma(const View& v, const char* components) {
 template <const char* name>
 std::string no_rdma_reason(const View& v) {
   std::string reason =
-      "no node has InfiniBand or the like: MPI_Init need not look for it (0.1 s instead of 0.3 s)";
+      "no node has InfiniBand or similar: MPI_Init need not search for it (0.1 s instead of 0.3 s)";
   if (v.facts->mca_settings.contains(name))
     reason += "; and without what a file of Open MPI's here excludes";
   return reason;
@@ -321,11 +321,11 @@ std::string open_mpi_uri(const View& v) {
   return (is_ipv6 ? "0.0;tcp6://" : "0.0;tcp://") + coordinator(v);
 }
 
-// In the order in which they are printed. Sources: docs/rules/env-vars.md; torchrun's set, DeepSpeed's
-// LOCAL_SIZE and CROSS_*; "1" and "True"/"False" as their readers spell them. gcp: "Distributed
-// PyTorch training" and "Distributed training with containers" of AI Platform Training. mpi:
-// mpirun(1) of Open MPI 4, "Exported Environment Variables"; Azure ML's and DeepSpeed's readers of
-// AZ_*; components of Open MPI 4.1 measured one by one.
+// In the order in which they are printed. Sources: docs/rules/env-vars.md; torchrun's set,
+// DeepSpeed's LOCAL_SIZE and CROSS_*; "1" and "True"/"False" as their readers spell them. gcp:
+// "Distributed PyTorch training" and "Distributed training with containers" of AI Platform
+// Training. mpi: mpirun(1) of Open MPI 4, "Exported Environment Variables"; Azure ML's and
+// DeepSpeed's readers of AZ_*; components of Open MPI 4.1 measured one by one.
 constexpr unsigned kBothTorch = kTorch | kTorchPerNode;
 constexpr unsigned kWithMaster = kBothTorch | kTorchOnce;
 constexpr unsigned kWithNccl = kBothTorch | kTensorflow | kGcp | kMpi | kJax;
@@ -383,7 +383,7 @@ constexpr Row kTable[] = {
      "size of MPI_COMM_WORLD, for MPICH and Intel MPI"},
     {"PMI_FD", kMpi, Scope::job, Keep::no,
      [](const View& v) { return for_pmi1(v, [] { return std::to_string(kPmiDescriptor); }); },
-     "the descriptor by which MPICH and Intel MPI talk with dlaunch at the start"},
+     "the descriptor by which MPICH and Intel MPI reach dlaunch at startup"},
     {"MPI_LOCALRANKID", kMpi, Scope::rank, Keep::no,
      [](const View& v) { return for_pmi1(v, [&] { return *number(v.rank->local_rank.value); }); },
      "index on its node, Hydra's name"},
@@ -392,10 +392,10 @@ constexpr Row kTable[] = {
      "ranks on this node, Hydra's name"},
     {"MPIR_CVAR_PMI_VERSION", kMpi, Scope::node, Keep::if_set,
      [](const View& v) { return for_either(v, "1"); },
-     "MPICH 5 finds PMI-1 and PMIx here, and would refuse to choose"},
+     "MPICH 5 finds both PMI-1 and PMIx, and would refuse to choose"},
     {"JSM_JSRUN_PORT", kMpi, Scope::job, Keep::no, [](const View& v) { return for_pmix(v, "0"); },
-     "by it Open MPI 4 sees that it was started with a PMIx server; else every rank would be a "
-     "world of its own"},
+     "tells Open MPI 4 that there is a PMIx server; otherwise every rank would be a world of its "
+     "own"},
     {"AZ_BATCH_MASTER_NODE", kMpi, Scope::job, Keep::no, master_node,
      "where the ranks of several nodes meet, Azure's name"},
     {"AZ_BATCH_HOST_LIST", kMpi, Scope::job, Keep::no, host_list,
@@ -436,7 +436,7 @@ constexpr Row kTable[] = {
     {"FI_TCP_IFACE", kMpi, Scope::node, Keep::if_set, fi_interface, kMeetingInterface},
     {"UCX_NET_DEVICES", kMpi, Scope::node, Keep::if_set, ucx_interface, kMeetingInterface},
     {"OMPI_MCA_mpi_yield_when_idle", kMpi, Scope::node, Keep::if_set, yield_when_idle,
-     "more ranks than cores: one that waits gives its core away"},
+     "more ranks than cores: a waiting rank yields its core"},
     {"HOROVOD_CONTROLLER", kMpi, Scope::node, Keep::if_set, for_horovod,
      "Horovod's ranks meet by MPI, not by Gloo"},
     {"HOROVOD_CPU_OPERATIONS", kMpi, Scope::node, Keep::if_set, for_horovod,
@@ -446,7 +446,7 @@ constexpr Row kTable[] = {
      [](const View& v) { return v.plan.master.reason; }},
     {"OMPI_MCA_orte_hnp_uri", kJax, Scope::job, Keep::no,
      [](const View& v) -> Value { return open_mpi_uri(v); },
-     "by it JAX knows that the next three are set"},
+     "tells JAX that the next three are set"},
     {"OMPI_COMM_WORLD_SIZE", kJax, Scope::job, Keep::no,
      [](const View& v) { return number(v.plan.ranks.size()); },
      "number of processes, where JAX looks for it"},
@@ -471,7 +471,7 @@ constexpr Row kTable[] = {
      },
      "", tf_config_reason},
     {"TF_NUM_INTEROP_THREADS", kTensorflow | kGcp, Scope::node, Keep::if_set, interop_threads,
-     "with one, as TensorFlow takes it for one core, parameter servers wait for ever"},
+     "with one, TensorFlow's default on one core, parameter servers wait forever"},
     {"TF_CONFIG", kGcp, Scope::rank, Keep::no,
      [](const View& v) -> Value { return gcp_tf_config(v); }, "", tf_config_reason},
     {"CLUSTER_SPEC", kGcp, Scope::rank, Keep::no,
@@ -479,7 +479,7 @@ constexpr Row kTable[] = {
        const auto type = task_type(cluster_spec_form(v.spec), v.rank->role);
        return tf_config(v.cluster_spec, type, v.rank->role_rank, kNoTrainingInput);
      },
-     "every replica and this one's place, under Google's names"},
+     "every replica and this one's index, under Google's names"},
     {"CUDA_VISIBLE_DEVICES", kEvery, Scope::job, Keep::no,
      [](const View& v) -> Value {
        return v.spec.binding.gpus == Binding::Gpus::none ? Value("-1") : std::nullopt;
@@ -537,7 +537,7 @@ constexpr Row kTable[] = {
      [](const View& v) { return fabric_value_of_ports(v, &NodeFabric::nccl_ib_gid_index); }, "",
      [](const View& v) { return v.fabric->nccl_ib_gid_index->reason; }, VariableSource::fabric},
     {"PYTHONUNBUFFERED", kWithMaster | kTensorflow | kGcp | kMpi | kJax, Scope::node, Keep::if_set,
-     [](const View&) -> Value { return "1"; }, "output is seen when it is written"},
+     [](const View&) -> Value { return "1"; }, "output appears as soon as it is written"},
     {"DLAUNCH_HOSTFILE", kOnce, Scope::job, Keep::no,
      [](const View& v) -> Value { return hostfile(v, HostfileDialect::slots); },
      "the nodes, \"name slots=N\": deepspeed --hostfile, mpirun --hostfile, horovodrun -hostfile"},
@@ -546,8 +546,7 @@ constexpr Row kTable[] = {
      "the nodes, \"name:N\": mpiexec -f of MPICH and Intel MPI"},
     {"DLAUNCH_NODES", kOnce, Scope::job, Keep::no,
      [](const View& v) { return number(v.plan.hosts.size()); }, "nodes in the hostfile"},
-    {"DLAUNCH_SLOTS", kOnce, Scope::job, Keep::no, slots_in_all,
-     "processes that these nodes are for"},
+    {"DLAUNCH_SLOTS", kOnce, Scope::job, Keep::no, slots_in_all, "processes for these nodes"},
     {"OMPI_MCA_orte_default_hostfile", kOnce, Scope::node, Keep::if_set,
      [](const View& v) { return default_hostfile(v, HostfileDialect::slots); },
      "for an mpirun of Open MPI 4 that names no hosts"},
@@ -568,7 +567,7 @@ constexpr Row kTable[] = {
     {"DLAUNCH_NODE_RANK", kEvery, Scope::node, Keep::no,
      [](const View& v) { return number(v.node_index); }, "index of the node"},
     {"DLAUNCH_DEADLINE_FILE", kEvery, Scope::node, Keep::no, deadline_file,
-     "once the scheduler has said that the job ends: when, in seconds since the epoch"},
+     "when the job ends, in seconds since the epoch; written once the scheduler announces it"},
     {"DLAUNCH_ATTEMPT", kEvery, Scope::job, Keep::no,
      [](const View& v) { return number(v.plan.attempt.value); }, "restarts so far"},
 };

@@ -1,5 +1,5 @@
-// THE ONE TABLE of rank variables, as data: name, for which jobs, for whom the value is the same,
-// how it is computed and why. plan/rank_env.h makes a rank's environment of it.
+// The table of rank variables, the only place that defines them: name, applicable jobs, scope,
+// value and reason. plan/rank_env.h computes a rank's environment from it.
 #pragma once
 
 #include <cstddef>
@@ -17,14 +17,14 @@
 
 namespace dlaunch::rank_table {
 
-/// Who sets a row. A job has exactly one of these.
+/// The jobs for which a row applies. A job has exactly one profile.
 enum Profile : unsigned {
   kTorch = 1,         // pytorch and deepspeed, per-process
-  kTorchPerNode = 2,  // likewise, per-node: the process starts its own workers
+  kTorchPerNode = 2,  // the same, per-node: the process starts its own workers
   kTensorflow = 4,
   kNone = 8,
   kGcp = 16,
-  kTorchOnce = 32,  // likewise, once: the process is a launcher of its own
+  kTorchOnce = 32,  // the same, once: the process is itself a launcher
   kNoneOnce = 64,
   kMpi = 128,  // mpi and horovod
   kJax = 256,
@@ -32,13 +32,12 @@ enum Profile : unsigned {
 };
 inline constexpr unsigned kOnce = kTorchOnce | kNoneOnce;
 
-/// For whom the value is the same. `role`: for the whole job when it has one role, else per rank.
+/// Which ranks share the value. `role`: the whole job if it has one role, else per rank.
 enum class Scope { job, node, rank, role };
 
 enum class Keep { no, if_set };
 
-/// What a row computes its value from. `node` and `facts` are null for Scope::job, `rank` is null
-/// above Scope::rank.
+/// Inputs of a row. `node` and `facts` are null for Scope::job, `rank` is null above Scope::rank.
 struct View {
   const JobSpec& spec;
   const PlanContext& context;
@@ -51,7 +50,7 @@ struct View {
   const NodeFacts* facts = nullptr;
   const RankPlan* rank = nullptr;
   std::size_t role_size = 0;
-  bool has_rdma = false;               // some node of the job, or not known; so all choose alike
+  bool has_rdma = false;  // some node of the job has it, or unknown; a common choice for all nodes
   const NodeFabric* fabric = nullptr;  // Scope::node only
 };
 
@@ -64,19 +63,18 @@ struct Row {
   Keep keep;
   Value (*value)(const View&);
   const char* reason;
-  std::string (*explain)(const View&) = nullptr;  // instead of `reason`, where it depends
+  std::string (*explain)(const View&) = nullptr;  // replaces `reason` if it depends on the job
   VariableSource source = VariableSource::rank;
 };
 
-/// All rows, in the order in which they are printed. A name may have several rows, for different
-/// profiles or scopes.
+/// All rows, in output order. A name may have several rows, for different profiles or scopes.
 [[nodiscard]] std::span<const Row> rows();
 
-/// Names that no row sets, but that decide whether some row applies.
+/// Variables that no row sets but that affect whether some row applies.
 [[nodiscard]] std::span<const std::string_view> deciding_variables();
 
-/// Of NodeFacts::mca_settings, what stands instead of ours: not lists that only exclude something,
-/// which ours keep to.
+/// Entries of NodeFacts::mca_settings that replace our values; excludes lists that only exclude
+/// components, because our values respect those.
 [[nodiscard]] Environment chosen_in_mca_files(const NodeFacts&);
 
 [[nodiscard]] Profile profile_of(const JobSpec& spec);

@@ -17,7 +17,7 @@ std::string error_words(int error) {
   return errno_text(error);
 }
 
-/// "gpu12, gpu40 (timed out), gpu13 (No route to host)"; empty if nobody failed.
+/// "gpu12, gpu40 (timed out), gpu13 (No route to host)"; empty if no node failed.
 std::string who_failed(std::size_t candidate, const ReachRecord& record, const Cluster& cluster) {
   std::vector<std::pair<int, std::vector<std::string>>> groups;  // in order of the first node
   for (std::size_t node = 1; node < record.nodes(); ++node) {
@@ -39,7 +39,7 @@ std::string who_failed(std::size_t candidate, const ReachRecord& record, const C
   return text;
 }
 
-/// What is wrong with a candidate, behind its address.
+/// The problem of a candidate, printed after its address.
 std::string fault_of(std::size_t candidate, const ReachRecord& record, const Cluster& cluster) {
   if (const int error = record.open_error(candidate); error != 0)
     return cluster.nodes.front().name + " cannot listen there: " + error_words(error);

@@ -1,5 +1,4 @@
-// What trying the candidate addresses has shown so far, and what follows from it. Thread-safety:
-// plain values.
+// Results of probing the candidate addresses, and the conclusions. Thread-safety: plain values.
 #pragma once
 
 #include <cstddef>
@@ -14,7 +13,7 @@
 
 namespace dlaunch {
 
-/// One node's try of one candidate.
+/// The result of one node's probe of one candidate.
 struct ReachResult {
   int error = 0;  // errno; 0: reached; EPROTO: something else answered
   std::uint32_t round_trip_us = 0;
@@ -24,29 +23,29 @@ struct ReachResult {
 
 class ReachRecord {
  public:
-  /// `nodes` includes node 0, which opens the door and tries nothing.
+  /// `nodes` includes node 0, which listens and does not probe.
   ReachRecord(std::size_t candidates, std::size_t nodes);
 
-  /// Node 0 could not listen at it.
+  /// Node 0 could not listen on it.
   void not_open(std::size_t candidate, int error) { not_open_[candidate] = error; }
-  /// A second result of the same try, and one that nobody asked for, is ignored.
+  /// Ignores a second result of the same probe and an unexpected one.
   void add(std::size_t node, std::size_t candidate, ReachResult result);
-  /// What has not come counts as timed out.
+  /// Missing results count as timed out.
   void end();
 
   enum class State {
-    open,      // more must come
-    settled,   // the best candidate that is reached is known, nothing better can come
-    likely,    // one is reached by all, a better one may still be
-    hopeless,  // every candidate has failed somewhere; more of where may come
-    failed,    // likewise, and all is known
+    open,      // more results must arrive
+    settled,   // the best reachable candidate is known
+    likely,    // one is reached by all, a better one is still possible
+    hopeless,  // every candidate has failed somewhere; more results may arrive
+    failed,    // the same, and all results are known
   };
   [[nodiscard]] State state() const;
-  /// The best one that all have reached so far.
+  /// The best candidate that all nodes have reached so far.
   [[nodiscard]] std::optional<std::size_t> reached() const;
 
   [[nodiscard]] int open_error(std::size_t candidate) const { return not_open_[candidate]; }
-  /// nullopt: not known yet.
+  /// nullopt: unknown so far.
   [[nodiscard]] const std::optional<ReachResult>& result(std::size_t node,
                                                          std::size_t candidate) const;
   [[nodiscard]] std::size_t candidates() const { return not_open_.size(); }
@@ -63,20 +62,20 @@ class ReachRecord {
   std::vector<std::optional<ReachResult>> results_;  // candidate-major
 };
 
-/// The meeting at a candidate that all have reached. Its reason names better candidates that were
-/// not. A node's interface and address are those of its connection, unless `keep_planned` (the job
-/// chose interfaces) and they are planned.
+/// The meeting at a candidate that all nodes reached. Its reason names better candidates that some
+/// did not reach. Interfaces and addresses are those of the nodes' connections, unless
+/// `keep_planned` (the job chose interfaces) and planned ones exist.
 [[nodiscard]] Meeting meeting_at(std::size_t candidate, const std::vector<Candidate>& candidates,
                                  const ReachRecord& record, const Cluster& cluster,
                                  bool keep_planned);
 
-/// Whose fault it probably is that no candidate is reached by all: the nodes that reach none of
-/// those at which node 0 listens, or node 0 where that is more than half of the others. Empty: it
-/// cannot be told, as of two nodes.
+/// The nodes that probably cause the failure to meet: those that reach no candidate on which node 0
+/// listens, or node 0 if that is more than half of the others. Empty: undecidable, for example with
+/// two nodes.
 [[nodiscard]] std::vector<std::uint32_t> who_fails_to_meet(const ReachRecord& record);
 
-/// exit_code::kPreflight: no candidate is reached by all. For each who could not and why, and what
-/// to try.
+/// exit_code::kPreflight: no candidate is reached by all. Lists for each candidate the nodes that
+/// failed and why, and what to try.
 [[nodiscard]] Error unreachable(const std::vector<Candidate>& candidates, const ReachRecord& record,
                                 const Cluster& cluster, std::uint16_t port);
 

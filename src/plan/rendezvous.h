@@ -1,4 +1,4 @@
-// Where the ranks meet: MASTER_ADDR and MASTER_PORT.
+// The rendezvous of the ranks: MASTER_ADDR and MASTER_PORT.
 #pragma once
 
 #include <string>
@@ -10,12 +10,11 @@
 
 namespace dlaunch {
 
-/// Whether ranks of this framework are given a master at all (tensorflow has TF_CONFIG, none has
-/// nothing).
+/// Whether ranks of this framework get a master (tensorflow has TF_CONFIG, none has nothing).
 [[nodiscard]] bool has_master(Framework);
 
-/// Where the first `nodes` nodes meet: what was found by trying (Cluster::meeting), else the best
-/// candidate, untried. On one node 127.0.0.1, unless the job chose an address. Errors: as
+/// The meeting of the first `nodes` nodes: the probed one (Cluster::meeting), else the best
+/// candidate, without a probe. On one node 127.0.0.1, unless the job chose an address. Errors: as
 /// rendezvous_candidates() (plan/candidates.h).
 [[nodiscard]] Result<Meeting> choose_meeting(const RendezvousSpec&, const Cluster&,
                                              std::size_t nodes);

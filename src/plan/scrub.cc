@@ -19,13 +19,13 @@ const std::vector<std::string>& scrub_list() {
       "TF_CONFIG",
       // AI Platform, Vertex AI
       "CLUSTER_SPEC",
-      // Slurm, of the task that dlaunch is
+      // Slurm, from the task of dlaunch itself
       "SLURM_PROCID", "SLURM_LOCALID", "SLURM_NODEID", "SLURM_TASK_PID", "SLURM_GTIDS",
       "SLURMD_NODENAME", "SLURM_STEP*", "SLURM_SRUN_COMM_*", "SLURM_LAUNCH_NODE_IPADDR",
       "SLURM_TOPOLOGY_ADDR*", "SLURM_CPU_BIND*", "SLURM_PRIO_PROCESS", "SLURM_MPI_TYPE",
       "SLURM_PMI*", "SLURM_*_PACK_GROUP_*", "SRUN_DEBUG", "SLURM_UMASK", "SLURM_RLIMIT_*",
       "SLURM_DISTRIBUTION",
-      // of the step that the agent is, where Slurm counts that one process
+      // Slurm, from the agent's step, which has one process
       "SLURM_NTASKS", "SLURM_NTASKS_PER_*", "SLURM_NPROCS", "SLURM_NNODES", "SLURM_TASKS_PER_NODE",
       "SLURM_CPUS_PER_TASK", "SRUN_CPUS_PER_TASK",
       // MPI: an MPI library that finds these tries to use the outer launcher's sockets

@@ -3,6 +3,7 @@
 #include <algorithm>
 
 #include "plan/visible_gpus.h"
+#include "text/strings.h"
 
 namespace dlaunch {
 
@@ -29,10 +30,6 @@ void shrink_counts(JobSpec& spec, const SmokeInput& input) {
   spec.processes_per_node.count = one_a_node       ? 1
                                   : input.gpus > 0 ? static_cast<int>(input.gpus)
                                                    : kWithoutGpus;
-}
-
-std::string counted(std::int64_t count, const char* one) {
-  return std::to_string(count) + ' ' + one + (count == 1 ? "" : "s");
 }
 
 std::string ranks_text(const JobSpec& spec, const SmokeInput& input) {

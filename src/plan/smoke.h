@@ -1,5 +1,4 @@
-// `dlaunch run --smoke`: the same job, small enough to see in a minute whether it works at all.
-// Pure.
+// `dlaunch run --smoke`: the same job, small enough to show within a minute whether it works. Pure.
 #pragma once
 
 #include <cstdint>
@@ -11,12 +10,12 @@
 
 namespace dlaunch {
 
-/// Keys of a job file that a smoke test does not read: it runs on the machine it is started on.
+/// Keys of a job file that a smoke test ignores because it runs on the local machine.
 [[nodiscard]] const std::vector<std::string>& keys_without_meaning_for_smoke();
 
-/// What was said on the command line and stands.
+/// Options of the command line, which take precedence.
 struct SmokeInput {
-  std::uint32_t gpus = 0;            // that this process may use
+  std::uint32_t gpus = 0;            // available to this process
   bool count_given = false;          // -n or --nproc-per-node
   bool run_limit_given = false;      // --set timeouts.run
   bool stop_given = false;           // --set timeouts.stop
@@ -26,18 +25,18 @@ struct SmokeInput {
 
 struct SmokeJob {
   JobSpec spec;
-  std::string line;  // for a person: what is different from the job
+  std::string line;  // the differences from the job, for the user
 };
 
 inline constexpr Duration kSmokeLimit = std::chrono::minutes(10);
 inline constexpr Duration kSmokeStop = std::chrono::seconds(10);
 
-/// One node; a rank for each GPU, else two (one process with launch: per-node or once); one process
-/// of each role, and a second worker where there is no chief, so that two have to find each other;
-/// at most kSmokeLimit; no restarts; ranks that are told to stop get kSmokeStop.
+/// One node; a rank per GPU, else two (one process with launch: per-node or once); one process per
+/// role, and a second worker if there is no chief, so that two ranks have to meet; at most
+/// kSmokeLimit; no restarts; stopped ranks get kSmokeStop.
 [[nodiscard]] SmokeJob make_smoke_job(JobSpec spec, const SmokeInput& input);
 
-/// How many GPUs of the node the job may use.
+/// The number of GPUs of the node that the job may use.
 [[nodiscard]] std::uint32_t count_usable_gpus(const JobSpec& spec, const NodeFacts& facts);
 
 }  // namespace dlaunch

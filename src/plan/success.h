@@ -1,4 +1,4 @@
-// Which ranks decide that the job has ended well (`success` of the job file).
+// The ranks whose success ends the job (`success` of the job file).
 #pragma once
 
 #include <vector>
@@ -8,16 +8,15 @@
 
 namespace dlaunch {
 
-/// `automatic` made plain: workers where the plan has parameter servers, else all.
+/// Resolves `automatic`: workers if the plan has parameter servers, else all.
 [[nodiscard]] Success success_rule(const JobSpec&, const LaunchPlan&);
 
-/// Index = Rank. When all ranks that are true here have exited with 0, the others are stopped, and
-/// however they end is no failure.
-///  - all: every rank.
-///  - chief: rank 0, which is the chief where there is one, else the first worker (TensorFlow's
-///    rule for a cluster without a chief), and with other frameworks the rank that writes
-///    checkpoints.
-///  - workers: chief and workers. Where there are no roles every rank is a worker.
+/// Index = Rank. When all ranks marked true have exited with 0, the others are stopped, and their
+/// exit status does not matter.
+/// - all: every rank.
+/// - chief: rank 0, which is the chief if there is one, else the first worker (TensorFlow's rule
+///   for a cluster without a chief), and with other frameworks the rank that writes checkpoints.
+/// - workers: chief and workers. Without roles every rank is a worker.
 [[nodiscard]] std::vector<bool> deciding_ranks(const JobSpec&, const LaunchPlan&);
 
 }  // namespace dlaunch

@@ -14,7 +14,7 @@ bool is_pattern(const std::string& text) {
   return text.find_first_of("*?") != std::string::npos;
 }
 
-/// Calls `found` with each variable of `env` that one of `wanted` (names and patterns) selects.
+/// Calls `found` for each variable of `env` that `wanted` (names and patterns) selects.
 template <class Found>
 void select(const std::vector<std::string>& wanted, const Environment& env, const Found& found) {
   for (const std::string& want : wanted) {
@@ -70,7 +70,7 @@ Environment secret_environment(const JobSpec& spec, const Environment& launcher_
   return secrets;
 }
 
-Environment shared_environment(const LaunchPlan& plan, NodeIndex node) {
+Environment shared_environment(const LaunchPlan& plan, NodeRank node) {
   Environment env;
   for (const auto* layer : {&plan.variables, &plan.nodes[node.value].variables}) {
     for (const Variable& variable : *layer) {

@@ -1,4 +1,4 @@
-// The layers of a rank's environment that the user chose: env_pass, env_secret, env.
+// The user's layers of a rank's environment: env_pass, env_secret, env.
 #pragma once
 
 #include <string>
@@ -10,12 +10,12 @@
 
 namespace dlaunch {
 
-/// All three layers merged, later wins, sorted by name. Secrets have no value. A pattern of
-/// env_pass does not pass what is scrubbed (plan/scrub.h); a full name does.
+/// All three layers merged, later ones taking precedence, sorted by name. Secrets have no value. A
+/// pattern of env_pass does not pass scrubbed variables (plan/scrub.h); a full name does.
 [[nodiscard]] std::vector<Variable> user_variables(const JobSpec&, const Environment& launcher_env);
 
-/// Names (not patterns) of env_pass and env_secret that are not set in `launcher_env`, in the order
-/// given.
+/// Names (not patterns) of env_pass and env_secret that are not set in `launcher_env`, in the given
+/// order.
 [[nodiscard]] std::vector<std::string> missing_variables(const JobSpec&,
                                                          const Environment& launcher_env);
 

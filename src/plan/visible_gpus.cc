@@ -3,15 +3,11 @@
 #include <algorithm>
 #include <charconv>
 
+#include "text/strings.h"
+
 namespace dlaunch {
 
 namespace {
-
-std::string_view trimmed(std::string_view text) {
-  const auto first = text.find_first_not_of(" \t");
-  if (first == std::string_view::npos) return {};
-  return text.substr(first, text.find_last_not_of(" \t") - first + 1);
-}
 
 const GpuFact* by_index(const NodeFacts& facts, std::string_view entry) {
   int index = -1;
@@ -22,7 +18,7 @@ const GpuFact* by_index(const NodeFacts& facts, std::string_view entry) {
   return found == facts.gpus.end() ? nullptr : &*found;
 }
 
-/// The one GPU whose UUID begins with `prefix`; none if there are two of them.
+/// The only GPU whose UUID begins with `prefix`; null if none or several.
 const GpuFact* by_uuid(const NodeFacts& facts, std::string_view prefix) {
   const GpuFact* match = nullptr;
   for (const GpuFact& gpu : facts.gpus) {
@@ -33,7 +29,7 @@ const GpuFact* by_uuid(const NodeFacts& facts, std::string_view prefix) {
   return match;
 }
 
-/// The GPU that a slice is cut from, where its name tells: "MIG-GPU-<uuid>/<gi>/<ci>".
+/// The GPU that contains a slice, if its name tells: "MIG-GPU-<uuid>/<gi>/<ci>".
 const GpuFact* parent_of_slice(const NodeFacts& facts, std::string_view entry) {
   const std::string_view uuid = entry.substr(4, entry.find('/') - 4);
   return uuid.starts_with("GPU-") ? by_uuid(facts, uuid) : nullptr;

@@ -6,8 +6,8 @@
 #include <tuple>
 #include <utility>
 
-#include "report/peer_loss.h"
-#include "supervise/diagnosis.h"
+#include "report/known_causes.h"
+#include "supervise/outcome.h"
 
 namespace dlaunch {
 
@@ -20,14 +20,14 @@ constexpr std::size_t kMostRanks = 4096;
 constexpr std::size_t kMostLinesAfter = 12;
 constexpr std::chrono::milliseconds kTogether{50};
 
-/// In order of preference.
-enum class Claim : std::uint8_t {
+/// Why a rank may be the culprit, in order of preference.
+enum class Suspicion : std::uint8_t {
   own_error,       // it reported an error other than a lost peer
   same_moment,     // it failed as early as the first, as far as clocks tell
-  left_early,      // it had left with 0 before
+  left_early,      // it had exited with 0 before
   signal,          // a signal killed it, soon after
   other_code,      // it failed without a message, soon after
-  code_when_told,  // as before, but dlaunch had told it to stop
+  code_when_told,  // likewise, but dlaunch had told it to stop
 };
 
 bool holds(const std::vector<Rank>& ranks, Rank rank) {
@@ -53,16 +53,16 @@ bool follows_from_a_signal(std::string_view exception) {
 }
 
 /// For a rank that dlaunch stopped: whether its own error was complete before that.
-bool had_failed(const Evidence& words) {
-  return words.exception && words.lines_after <= kMostLinesAfter &&
-         !follows_from_a_signal(*words.exception);
+bool had_failed(const Evidence& evidence) {
+  return evidence.exception && evidence.lines_after <= kMostLinesAfter &&
+         !follows_from_a_signal(*evidence.exception);
 }
 
-/// What a rank said, without the numbers in which ranks that fail alike differ.
-std::string statement(const Evidence& words) {
-  std::string text = words.exception            ? *words.exception
-                     : words.last_lines.empty() ? std::string()
-                                                : words.last_lines.back();
+/// The error of a rank, without the numbers in which ranks that fail alike differ.
+std::string error_shape(const Evidence& evidence) {
+  std::string text = evidence.exception            ? *evidence.exception
+                     : evidence.last_lines.empty() ? std::string()
+                                                   : evidence.last_lines.back();
   std::string out;
   bool in_number = false;
   for (const char c : text) {
@@ -74,128 +74,133 @@ std::string statement(const Evidence& words) {
   return out;
 }
 
-class Judge {
+class CulpritSearch {
  public:
-  Judge(RunReport& report, const RankWords& words) : report_(report), words_(words) {}
+  CulpritSearch(RunReport& report, const RankEvidence& evidence)
+      : report_(report), outcome_(report.outcome), evidence_(evidence) {}
 
-  void judge() {
-    for (const auto& [rank, words] : words_) {
-      if (rank.value < report_.ranks.size() && find_peer_loss(words) != nullptr)
-        report_.lost_peer.push_back(rank);
+  void run() {
+    for (const auto& [rank, evidence] : evidence_) {
+      if (rank.value < report_.ranks.size() && find_peer_loss(evidence) != nullptr)
+        outcome_.lost_peer.push_back(rank);
     }
-    if (holds(report_.lost_peer, *report_.first)) {
+    if (holds(outcome_.lost_peer, *outcome_.first)) {
       choose();
     } else {
-      std::erase_if(report_.perhaps_first,
-                    [&](Rank rank) { return holds(report_.lost_peer, rank); });
+      std::erase_if(outcome_.perhaps_first,
+                    [&](Rank rank) { return holds(outcome_.lost_peer, rank); });
     }
-    if (report_.left_early.empty()) find_alike();
+    if (outcome_.left_early.empty()) find_alike();
   }
 
  private:
-  using Key = std::tuple<Claim, WallTime, Rank>;
+  using Key = std::tuple<Suspicion, WallTime, Rank>;
 
-  [[nodiscard]] const Evidence& words_of(Rank rank) const {
+  [[nodiscard]] const Evidence& evidence_of(Rank rank) const {
     static const Evidence kNone;
-    const auto found = words_.find(rank);
-    return found == words_.end() ? kNone : found->second;
+    const auto found = evidence_.find(rank);
+    return found == evidence_.end() ? kNone : found->second;
   }
 
   [[nodiscard]] const RankEnd& end_of(Rank rank) const { return report_.ranks[rank.value]; }
 
-  [[nodiscard]] std::optional<Claim> claim_of(Rank rank) const {
+  [[nodiscard]] std::optional<Suspicion> suspicion_of(Rank rank) const {
     const RankEnd& end = end_of(rank);
-    const Evidence& words = words_of(rank);
-    if (holds(report_.lost_peer, rank)) return std::nullopt;
+    const Evidence& evidence = evidence_of(rank);
+    if (holds(outcome_.lost_peer, rank)) return std::nullopt;
     if (was_told_to_stop(end)) {
-      if (had_failed(words)) return Claim::own_error;
+      if (had_failed(evidence)) return Suspicion::own_error;
       const bool own_code = !end.status.signaled && end.status.value != 0 &&
                             end.status.value <= exit_code::kSignalBase;
-      return own_code ? std::optional(Claim::code_when_told) : std::nullopt;
+      return own_code ? std::optional(Suspicion::code_when_told) : std::nullopt;
     }
     if (end.how != How::exited) return std::nullopt;
     if (end.status.ok()) {
-      const bool before =
-          end.ended && end_of(*report_.first).ended && *end.ended <= *end_of(*report_.first).ended;
-      return before ? std::optional(Claim::left_early) : std::nullopt;
+      const bool before = end.ended && end_of(*outcome_.first).ended &&
+                          *end.ended <= *end_of(*outcome_.first).ended;
+      return before ? std::optional(Suspicion::left_early) : std::nullopt;
     }
-    if (words.exception) return Claim::own_error;
-    if (holds(report_.perhaps_first, rank)) return Claim::same_moment;
-    return end.status.signaled ? Claim::signal : Claim::other_code;
+    if (evidence.exception) return Suspicion::own_error;
+    if (holds(outcome_.perhaps_first, rank)) return Suspicion::same_moment;
+    return end.status.signaled ? Suspicion::signal : Suspicion::other_code;
   }
 
   void choose() {
-    std::vector<Key> claims;
+    std::vector<Key> suspicions;
     for (std::uint32_t i = 0; i < report_.ranks.size(); ++i) {
       const Rank rank(i);
-      const auto claim = rank == *report_.first ? std::nullopt : claim_of(rank);
-      if (claim) claims.emplace_back(*claim, end_of(rank).ended.value_or(WallTime::max()), rank);
+      const auto suspicion = rank == *outcome_.first ? std::nullopt : suspicion_of(rank);
+      if (suspicion)
+        suspicions.emplace_back(*suspicion, end_of(rank).ended.value_or(WallTime::max()), rank);
     }
-    if (claims.empty()) return;
-    std::sort(claims.begin(), claims.end());
-    const auto [best, at, rank] = claims.front();
-    report_.perhaps_first.clear();
-    for (const auto& [claim, when, other] : claims) {
-      if (claim != best) break;
-      if (best == Claim::left_early) {
-        report_.left_early.push_back(other);
+    if (suspicions.empty()) return;
+    std::sort(suspicions.begin(), suspicions.end());
+    const auto [best, at, rank] = suspicions.front();
+    outcome_.perhaps_first.clear();
+    for (const auto& [suspicion, when, other] : suspicions) {
+      if (suspicion != best) break;
+      if (best == Suspicion::left_early) {
+        outcome_.left_early.push_back(other);
       } else if (other != rank && when - at < kTogether) {
-        report_.perhaps_first.push_back(other);
+        outcome_.perhaps_first.push_back(other);
       }
     }
-    std::sort(report_.left_early.begin(), report_.left_early.end());
-    std::sort(report_.perhaps_first.begin(), report_.perhaps_first.end());
-    if (best != Claim::left_early) blame(rank);
+    std::sort(outcome_.left_early.begin(), outcome_.left_early.end());
+    std::sort(outcome_.perhaps_first.begin(), outcome_.perhaps_first.end());
+    if (best != Suspicion::left_early) set_culprit(rank);
   }
 
-  /// The exit code of a rank that died of dlaunch's signal says nothing: then the code of the rank
+  /// The exit code of a rank that dlaunch's signal ended says nothing: then the code of the rank
   /// that lost it stays.
-  void blame(Rank rank) {
-    report_.first = rank;
+  void set_culprit(Rank rank) {
+    outcome_.first = rank;
     if (!was_told_to_stop(end_of(rank)) || !end_of(rank).status.signaled)
-      explain_by_rank(rank, report_);
+      set_failed_rank(outcome_, rank, end_of(rank));
   }
 
   void find_alike() {
-    const RankEnd& first = end_of(*report_.first);
-    const std::string said = statement(words_of(*report_.first));
+    const RankEnd& first = end_of(*outcome_.first);
+    const std::string said = error_shape(evidence_of(*outcome_.first));
     for (std::uint32_t i = 0; i < report_.ranks.size(); ++i) {
       const Rank rank(i);
-      if (rank == *report_.first || !words_.contains(rank)) continue;
+      if (rank == *outcome_.first || !evidence_.contains(rank)) continue;
       const RankEnd& end = end_of(rank);
       const bool same_end = failed_by_itself(end) && failed_by_itself(first) &&
                             end.status.signaled == first.status.signaled &&
                             end.status.code() == first.status.code();
-      const bool failed = same_end || (was_told_to_stop(end) && had_failed(words_of(rank)));
-      if (failed && statement(words_of(rank)) == said) report_.alike.push_back(rank);
+      const bool failed = same_end || (was_told_to_stop(end) && had_failed(evidence_of(rank)));
+      if (failed && error_shape(evidence_of(rank)) == said) outcome_.alike.push_back(rank);
     }
-    std::erase_if(report_.perhaps_first, [&](Rank rank) { return holds(report_.alike, rank); });
+    std::erase_if(outcome_.perhaps_first, [&](Rank rank) { return holds(outcome_.alike, rank); });
   }
 
-  RunReport& report_;
-  const RankWords& words_;
+  const RunReport& report_;
+  Outcome& outcome_;
+  const RankEvidence& evidence_;
 };
 
 }  // namespace
 
-std::vector<Rank> other_words_needed(const RunReport& report, const Evidence& first) {
-  const bool by_rank = report.cause == Cause::exit_code || report.cause == Cause::signal;
-  if (!by_rank || !report.first) return {};
+std::vector<Rank> other_evidence_needed(const RunReport& report, const Evidence& first) {
+  const bool by_rank =
+      report.outcome.cause == Cause::exit_code || report.outcome.cause == Cause::signal;
+  if (!by_rank || !report.outcome.first) return {};
   const bool lost_peer = find_peer_loss(first) != nullptr;
   std::vector<Rank> ranks;
   for (std::uint32_t i = 0; i < report.ranks.size() && ranks.size() < kMostRanks; ++i) {
     const RankEnd& end = report.ranks[i];
-    if (Rank(i) == *report.first) continue;
+    if (Rank(i) == *report.outcome.first) continue;
     const bool may_say_more = was_told_to_stop(end) && (lost_peer || first.exception);
     if (failed_by_itself(end) || may_say_more) ranks.push_back(Rank(i));
   }
   return ranks;
 }
 
-void name_culprit(RunReport& report, const RankWords& words) {
-  const bool by_rank = report.cause == Cause::exit_code || report.cause == Cause::signal;
-  if (by_rank && report.first && report.first->value < report.ranks.size())
-    Judge(report, words).judge();
+void name_culprit(RunReport& report, const RankEvidence& evidence) {
+  const bool by_rank =
+      report.outcome.cause == Cause::exit_code || report.outcome.cause == Cause::signal;
+  if (by_rank && report.outcome.first && report.outcome.first->value < report.ranks.size())
+    CulpritSearch(report, evidence).run();
 }
 
 std::string collective_of(const Evidence& evidence) {

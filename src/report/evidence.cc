@@ -1,14 +1,16 @@
 #include "report/evidence.h"
 
-#include <fcntl.h>
-#include <sys/stat.h>
-#include <unistd.h>
-
 #include <algorithm>
 #include <cerrno>
 
-#include "report/plain_text.h"
+#include <fcntl.h>
+#include <sys/stat.h>
+#include <unistd.h>
+#include <nlohmann/json.hpp>
+
 #include "report/traceback.h"
+#include "runs/json_members.h"
+#include "text/plain_text.h"
 
 namespace dlaunch {
 
@@ -34,8 +36,8 @@ std::size_t lines_up(std::string_view line) {
   return up;
 }
 
-/// What a screen would show in the end. Only lines that were drawn over with "\r" can be replaced
-/// by later ones: no word of a program's error is lost.
+/// What a screen would show at the end. Only lines that were drawn over with "\r" can be replaced
+/// by later ones, so that no line of a program's error is lost.
 std::vector<std::string> plain_lines(std::string_view text) {
   std::vector<std::string> lines;
   std::size_t bars = 0;  // at the end of `lines`
@@ -69,6 +71,8 @@ std::string read_from(int fd, off_t begin, std::size_t size) {
   return text;
 }
 
+constexpr std::size_t kMaxFile = std::size_t{1} << 20;
+
 }  // namespace
 
 Evidence find_evidence(std::string_view stderr_tail) {
@@ -82,14 +86,14 @@ Evidence find_evidence(std::string_view stderr_tail) {
     if (error->frame) evidence.source = SourceLine{error->frame->file, error->frame->line};
   }
   for (std::size_t i = lines.size() - std::min(lines.size(), kLastLines); i < lines.size(); ++i) {
-    const bool is_cause = !error || i == error->at;  // any line may be, where none is recognised
+    const bool is_cause = !error || i == error->at;  // without a recognised error, any line may be
     evidence.last_lines.push_back(cut_to_columns(lines[i], is_cause ? kCauseColumns : kColumns));
   }
   return evidence;
 }
 
 std::string read_tail(const std::string& file, std::size_t max_bytes) {
-  // O_NONBLOCK: somebody may have put a FIFO there.
+  // O_NONBLOCK: it may be a FIFO.
   const int fd = ::open(file.c_str(), O_RDONLY | O_CLOEXEC | O_NONBLOCK);
   if (fd < 0) return {};
   struct stat status {};
@@ -109,6 +113,45 @@ std::string read_tail(const std::string& file, std::size_t max_bytes) {
   }
   ::close(fd);
   return text;
+}
+
+Evidence read_error_file(std::string_view json) {
+  if (json.size() > kMaxFile) return {};
+  const nlohmann::json file = nlohmann::json::parse(json, nullptr, /*allow_exceptions=*/false);
+  if (!file.is_object() || !file.contains("message")) return {};
+  const nlohmann::json& message = file["message"];
+  // Older writers put the text there directly.
+  const std::string text =
+      message.is_object() ? json_string(message, "message") : json_string(file, "message");
+  std::string stack;
+  if (message.is_object() && message.contains("extraInfo") && message["extraInfo"].is_object()) {
+    stack = json_string(message["extraInfo"], "py_callstack");
+  }
+  Evidence evidence = find_evidence(stack);
+  if (!evidence.exception) evidence.exception = find_evidence(text).exception;
+  if (!evidence.exception && !text.empty()) {
+    const Evidence lines = find_evidence(text);
+    if (!lines.last_lines.empty()) evidence.exception = lines.last_lines.front();
+  }
+  evidence.last_lines.clear();
+  return evidence;
+}
+
+Evidence evidence_of(const std::string& attempt_folder, unsigned rank, std::size_t tail) {
+  const std::string base = attempt_folder + "/rank-" + std::to_string(rank);
+  Evidence evidence = find_evidence(read_tail(base + ".err", tail));
+  if (evidence.last_lines.empty()) {
+    evidence = find_evidence(read_tail(base + ".out", tail));
+    evidence.of_stdout = !evidence.last_lines.empty();
+  }
+  const Evidence recorded = read_error_file(read_tail(base + ".error.json", kMaxFile));
+  if (recorded.exception) {
+    evidence.exception = recorded.exception;
+    evidence.where = recorded.where;
+    evidence.source = recorded.source;
+    evidence.lines_after = 0;  // it is written when the program ends
+  }
+  return evidence;
 }
 
 }  // namespace dlaunch

@@ -1,4 +1,4 @@
-// Evidence: what a failed rank itself said about why.
+// Evidence: what a failed rank printed or recorded about its failure.
 #pragma once
 
 #include <cstddef>
@@ -15,8 +15,8 @@ struct SourceLine {
   bool operator==(const SourceLine&) const = default;
 };
 
-/// All texts are harmless on a terminal (plain_text.h). The exception has at most 4000 columns, and
-/// so has every line where no exception was recognised; other lines have at most 200.
+/// All texts are harmless on a terminal (plain_text.h). The exception has at most 4000 columns; so
+/// does every line if no exception was recognised; other lines have at most 200.
 struct Evidence {
   std::vector<std::string> last_lines;  // of stderr, at most 40, without blank ones at the end
   std::optional<std::string>
@@ -34,5 +34,19 @@ struct Evidence {
 /// The last `max_bytes` of a regular file, from the first whole line in them; "" if there is none
 /// or it cannot be read.
 [[nodiscard]] std::string read_tail(const std::string& file, std::size_t max_bytes);
+
+/// The exception and its location from the file that PyTorch's @record decorator writes when a rank
+/// fails: TORCHELASTIC_ERROR_FILE (torch/distributed/elastic/multiprocessing/errors, "message" with
+/// "extraInfo.py_callstack"). Empty if it is not such a file, is damaged, or is longer than 1 MiB.
+/// Its last_lines stay empty. Pure.
+[[nodiscard]] Evidence read_error_file(std::string_view json);
+
+inline constexpr std::size_t kEvidenceTail = std::size_t{64} << 10;
+
+/// The evidence of a failed rank: the last lines of its stderr (of its stdout, if stderr is empty),
+/// and the exception from its error file or, without one, from these lines. Reads at most `tail`
+/// bytes of its output. `attempt_folder` is absolute.
+[[nodiscard]] Evidence evidence_of(const std::string& attempt_folder, unsigned rank,
+                                   std::size_t tail = kEvidenceTail);
 
 }  // namespace dlaunch

@@ -1,4 +1,4 @@
-// What an agent found on its node, as JSON: the same in `dlaunch plan --json` and `dlaunch info
+// The facts of a node as JSON, the same in `dlaunch plan --json` and `dlaunch info
 // --json`. Unknown numbers are null, unknown texts empty.
 #pragma once
 

@@ -11,10 +11,10 @@ namespace {
 constexpr std::size_t kMostSummary = std::size_t{64} << 10;  // GitHub takes 1 MiB a step
 
 bool has_failed(const RunReport& report) {
-  return report.cause != Cause::success && report.cause != Cause::cancelled;
+  return report.outcome.cause != Cause::success && report.outcome.cause != Cause::cancelled;
 }
 
-/// Escapes what has a meaning in a workflow command, in a property also ':' and ','.
+/// Escapes the special characters of a workflow command, in a property also ':' and ','.
 std::string escaped(std::string_view text, bool is_property) {
   constexpr std::string_view kHex = "0123456789ABCDEF";
   const std::string_view special = is_property ? "%\r\n:," : "%\r\n";
@@ -32,7 +32,7 @@ std::string escaped(std::string_view text, bool is_property) {
   return out;
 }
 
-/// As GitHub looks for it: relative to the workspace; empty: it is not below that.
+/// The path relative to the workspace, as GitHub expects it; empty: not below the workspace.
 std::string file_in(std::string_view workspace, std::string_view folder, std::string file) {
   if (file.empty() || file.starts_with('<')) return "";
   if (!file.starts_with('/')) file = std::string(folder) + '/' + file;
@@ -41,19 +41,19 @@ std::string file_in(std::string_view workspace, std::string_view folder, std::st
   return file.substr(workspace.size() + 1);
 }
 
-/// " file=job.yaml,line=7,col=3" of "job.yaml:7:3"; empty of a place without line and column.
-std::string place_properties(std::string_view place, std::string_view workspace,
-                             std::string_view folder) {
+/// " file=job.yaml,line=7,col=3" for "job.yaml:7:3"; empty without line and column.
+std::string location_properties(std::string_view location, std::string_view workspace,
+                                std::string_view folder) {
   std::array<std::string_view, 2> numbers;  // column, line
   for (std::string_view& number : numbers) {
-    const std::size_t colon = place.rfind(':');
-    if (colon == std::string_view::npos || colon + 1 == place.size()) return "";
-    number = place.substr(colon + 1);
+    const std::size_t colon = location.rfind(':');
+    if (colon == std::string_view::npos || colon + 1 == location.size()) return "";
+    number = location.substr(colon + 1);
     if (number.find_first_not_of("0123456789") != std::string_view::npos) return "";
-    place.remove_suffix(place.size() - colon);
+    location.remove_suffix(location.size() - colon);
   }
-  const std::string below = file_in(workspace, folder, std::string(place));
-  return " file=" + escaped(below.empty() ? place : below, true) +
+  const std::string below = file_in(workspace, folder, std::string(location));
+  return " file=" + escaped(below.empty() ? location : below, true) +
          ",line=" + std::string(numbers[1]) + ",col=" + std::string(numbers[0]);
 }
 
@@ -87,7 +87,7 @@ std::string github_job_file_annotations(std::string_view errors, std::string_vie
     if (line.empty()) continue;
     std::string properties;
     if (const std::size_t at = line.find(kError); at != std::string_view::npos) {
-      properties = place_properties(line.substr(0, at), workspace, folder);
+      properties = location_properties(line.substr(0, at), workspace, folder);
       if (!properties.empty()) line.remove_prefix(at + kError.size());
     }
     out += "::error" + properties + "::" + escaped(line, false) + '\n';
@@ -99,14 +99,14 @@ std::string github_step_summary(const SummaryInput& input) {
   const std::string name = input.plan == nullptr ? "" : input.plan->name;
   const bool failed = has_failed(input.report);
   std::string out = "### dlaunch";
-  // Only in a code span: a name may hold anything.
+  // In a code span, because a name may contain any character.
   if (!name.empty() && name.find('`') == std::string::npos) out += " `" + one_line(name) + '`';
-  out += failed                                 ? ": failed\n\n"
-         : input.report.cause == Cause::success ? ": done\n\n"
-                                                : ": stopped\n\n";
+  out += failed                                         ? ": failed\n\n"
+         : input.report.outcome.cause == Cause::success ? ": done\n\n"
+                                                        : ": stopped\n\n";
   std::string text = summary_text(input);
   if (text.size() > kMostSummary) text.resize(kMostSummary);
-  // A fence ends at a line of as many tildes; an indented block cannot be left.
+  // A fence would end at a line of as many tildes; an indented block does not end.
   for (std::size_t at = 0; at < text.size();) {
     const std::size_t end = std::min(text.find('\n', at), text.size());
     out += "    " + text.substr(at, end - at) + '\n';

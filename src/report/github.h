@@ -9,14 +9,14 @@
 
 namespace dlaunch {
 
-/// "::error file=train.py,line=118,title=...::...\n" of a run that has failed; empty of any other.
+/// "::error file=train.py,line=118,title=...::...\n" for a run that has failed; else empty.
 /// `workspace`: GITHUB_WORKSPACE; a file below it is named relative to it. `folder`: where the
 /// ranks ran, for a file that Python names relative to it.
 [[nodiscard]] std::string github_annotation(const SummaryInput& input, std::string_view workspace,
                                             std::string_view folder);
 
 /// A line "::error file=job.yaml,line=7,col=3::MESSAGE\n" for each error of a job file or hostfile;
-/// `errors` as spec::Diagnostics::to_error() writes them. One without line and column has no
+/// `errors` as jobfile::Diagnostics::to_error() writes them. One without line and column has no
 /// properties; a file outside `workspace` is named as in the error.
 [[nodiscard]] std::string github_job_file_annotations(std::string_view errors,
                                                       std::string_view workspace,

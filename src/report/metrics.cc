@@ -1,17 +1,20 @@
 #include "report/metrics.h"
 
 #include <algorithm>
+#include <array>
+#include <cctype>
 #include <cstdio>
 
-#include "report/plain_text.h"
-#include "report/rank_stream.h"
+#include "runs/rank_stream.h"
 #include "text/metric_pattern.h"
+#include "text/plain_text.h"
+#include "text/strings.h"
 
 namespace dlaunch {
 
 namespace {
 
-// Where every line matches, a pattern takes a second for 100 MiB.
+// If every line matches, a pattern takes a second for 100 MiB.
 constexpr std::uint64_t kMebibyte = std::uint64_t{1} << 20U;
 constexpr std::uint64_t kMostOfAll = 128 * kMebibyte;
 constexpr std::uint64_t kMostOfOne = 64 * kMebibyte;
@@ -24,7 +27,7 @@ std::string number_text(double value) {
   return text;
 }
 
-/// What every pattern finds in one stream.
+/// The matches of every pattern in one stream.
 std::vector<MetricMatches> find_in(RankStream stream, std::uint64_t most,
                                    const std::vector<MetricPattern>& patterns) {
   constexpr std::size_t kLongestLine = 65536;
@@ -34,8 +37,8 @@ std::vector<MetricMatches> find_in(RankStream stream, std::uint64_t most,
   };
   const auto skipped = stream.skip_to_last_bytes(most);
   if (!skipped) return found;
-  bool begins_inside = *skipped;  // of a line, of which half a number may be left
-  std::string waiting;            // whole lines, and then one whose end has not been read
+  bool begins_inside = *skipped;  // within a line, perhaps within a number
+  std::string waiting;            // whole lines, then one whose end has not been read
   while (true) {
     const auto bytes = stream.next();
     if (!bytes || bytes->empty()) break;
@@ -60,6 +63,31 @@ void add(Metric& metric, Rank rank, Stream stream, const MetricMatches& found) {
   if (found.matches == 0 || is_known) return;
   metric.ranks.push_back(
       {rank, stream, found.matches, found.values.back(), steady_value(found.values)});
+}
+
+constexpr std::size_t kLongestName = 60;
+constexpr std::array<std::string_view, 10> kWatched{
+    "loss", "perplexity", "ppl", "norm", "acc", "error", "reward", "score", "nll", "metric"};
+
+bool is_word(char c) {
+  return std::isalnum(static_cast<unsigned char>(c)) != 0 || c == '_' || c == '/';
+}
+
+/// Where the name of the watched quantity begins whose value is at `value`; npos: there is none.
+std::size_t name_of_value(std::string_view text, std::size_t value) {
+  std::size_t end = value;
+  while (end > 0 && std::string_view(" \t:='\"-+").find(text[end - 1]) != std::string_view::npos)
+    --end;
+  constexpr std::string_view kTensor = "tensor(";
+  if (text.substr(0, end).ends_with(kTensor)) return name_of_value(text, end - kTensor.size());
+  std::size_t begin = end;
+  while (begin > 0 && end - begin < kLongestName && is_word(text[begin - 1])) --begin;
+  const std::string name = lower(text.substr(begin, end - begin));
+  const bool watched =
+      end < value && std::any_of(kWatched.begin(), kWatched.end(), [&](std::string_view one) {
+        return name.find(one) != std::string::npos;
+      });
+  return watched ? begin : std::string_view::npos;
 }
 
 }  // namespace
@@ -91,7 +119,7 @@ std::string metric_line(const Metric& metric) {
   if (metric.ranks.empty()) {
     line += metric.not_numbers == 0
                 ? ": no line of the output matches its pattern"
-                : ": what its group has matched is no number (\"" +
+                : ": what its group has matched is not a number (\"" +
                       cut_to_columns(plain_line(metric.not_number), kColumns) + "\")";
     return line;
   }
@@ -125,6 +153,36 @@ void write_metrics(JsonText& json, const std::vector<Metric>& metrics, std::size
   }
   if (!metrics.empty()) json.line(indent);
   json.end_array();
+}
+
+std::optional<std::string> printed_nan(std::string_view text) {
+  constexpr std::string_view kNan = "nan";
+  for (const std::string_view spelled : {std::string_view("nan"), std::string_view("NaN")}) {
+    for (std::size_t at = text.rfind(spelled); at != std::string_view::npos;
+         at = at == 0 ? std::string_view::npos : text.rfind(spelled, at - 1)) {
+      const std::size_t end = at + kNan.size();
+      if ((at > 0 && is_word(text[at - 1])) || (end < text.size() && is_word(text[end]))) continue;
+      const std::size_t line = text.rfind('\n', at) + 1;  // npos + 1 is 0
+      const std::size_t name = name_of_value(text.substr(line), at - line);
+      if (name != std::string_view::npos)
+        return plain_line(text.substr(line + name, end - line - name));
+    }
+  }
+  return std::nullopt;
+}
+
+std::vector<std::string> nan_metrics(const std::vector<Metric>& metrics) {
+  std::vector<std::string> notes;
+  for (const Metric& metric : metrics) {
+    const std::string text = lower(metric.not_number);
+    const bool is_value = text.ends_with("nan") || text.ends_with("inf");
+    if (metric.not_numbers == 0 || metric.ranks.empty() || !is_value) continue;
+    notes.push_back(std::to_string(metric.not_numbers) +
+                    (metric.not_numbers == 1 ? " value of" : " values of") + " the metric " +
+                    plain_line(metric.name) + (metric.not_numbers == 1 ? " is" : " are") +
+                    " not a number (\"" + plain_line(metric.not_number) + "\")");
+  }
+  return notes;
 }
 
 }  // namespace dlaunch

@@ -3,7 +3,9 @@
 
 #include <cstdint>
 #include <map>
+#include <optional>
 #include <string>
+#include <string_view>
 #include <vector>
 
 #include "model/ids.h"
@@ -11,7 +13,7 @@
 
 namespace dlaunch {
 
-/// Of a rank on whose stdout something was found, or else on its stderr.
+/// The matches on a rank's stdout or, if there are none, on its stderr.
 struct RankMetric {
   Rank rank;
   Stream stream = Stream::out;
@@ -23,15 +25,15 @@ struct RankMetric {
 
 struct Metric {
   std::string name;
-  std::vector<RankMetric> ranks;  // those where something was found, ascending
-  std::uint64_t not_numbers = 0;  // matches whose group is no number
+  std::vector<RankMetric> ranks;  // those with matches, ascending
+  std::uint64_t not_numbers = 0;  // matches whose group is not a number
   std::string not_number;         // the first of them, as it was printed
   bool operator==(const Metric&) const = default;
 };
 
-/// Of all `patterns` (name -> pattern, which spec has checked), in their order. Reads at most the
-/// last 64 MiB of a file, less where there are many, some hundred MiB in all; files that are not
-/// there, or cannot be read, are empty.
+/// One for each of `patterns` (name -> pattern, which jobfile has checked), in their order. Reads
+/// at most the last 64 MiB of a file, less with many files, some hundred MiB in all; a file that is
+/// missing or cannot be read counts as empty.
 [[nodiscard]] std::vector<Metric> read_metrics(const std::string& attempt_folder,
                                                std::uint32_t ranks,
                                                const std::map<std::string, std::string>& patterns);
@@ -41,5 +43,13 @@ struct Metric {
 
 /// Begins and ends an array. Pure.
 void write_metrics(JsonText& json, const std::vector<Metric>& metrics, std::size_t indent);
+
+/// The last nan that a program printed as the value of a quantity that training watches (a loss, a
+/// norm, an accuracy, ...): "loss: nan"; nullopt: none. Other mentions of "nan" do not count.
+[[nodiscard]] std::optional<std::string> printed_nan(std::string_view text);
+
+/// "3 values of the metric loss are not a number (\"nan\")": those that print as nan or infinity.
+/// A metric without any number is left to metric_line().
+[[nodiscard]] std::vector<std::string> nan_metrics(const std::vector<Metric>& metrics);
 
 }  // namespace dlaunch

@@ -2,21 +2,11 @@
 
 #include <algorithm>
 
-#include "report/plain_text.h"
+#include "text/plain_text.h"
+#include "text/strings.h"
 #include "text/utf8.h"
 
 namespace dlaunch {
-
-std::string padded(std::string_view text, std::size_t width) {
-  std::string out(text);
-  const std::size_t columns = utf8_length(text);
-  if (columns < width) out.append(width - columns, ' ');
-  return out;
-}
-
-std::string counted(std::size_t n, const char* one) {
-  return std::to_string(n) + " " + one + (n == 1 ? "" : "s");
-}
 
 std::string shortened(std::string_view text, std::size_t width) {
   std::string line;

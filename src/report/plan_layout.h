@@ -9,19 +9,13 @@
 namespace dlaunch {
 
 inline constexpr std::size_t kWidth = 80;
-inline constexpr std::size_t kLabel = 15;  // of the sections below the table
-inline constexpr std::size_t kNoteAt =
-    48;  // where notes begin, when what is before them is short enough
+inline constexpr std::size_t kLabel = 15;   // of the sections below the table
+inline constexpr std::size_t kNoteAt = 48;  // the column of notes, unless what precedes is longer
 
-[[nodiscard]] std::string padded(std::string_view text, std::size_t width);
-
-/// "1 node", "2 nodes".
-[[nodiscard]] std::string counted(std::size_t n, const char* one);
-
-/// What the user wrote, on one line of at most `width` columns; a line break in it is shown as \n.
+/// The user's text on one line of at most `width` columns; a line break in it is shown as \n.
 [[nodiscard]] std::string shortened(std::string_view text, std::size_t width);
 
-/// LABEL value note, the note in its column, or on a line of its own where it does not fit.
+/// LABEL value note; the note is in its column, or on a line of its own if it does not fit.
 void add_line(std::string& out, std::string_view label, std::size_t label_width,
               const std::string& value, std::string_view note);
 

@@ -9,15 +9,62 @@
 #include "plan/carried.h"
 #include "plan/command.h"
 #include "plan/rank_env.h"
-#include "report/plain_text.h"
-#include "report/plan_fabric_text.h"
 #include "report/plan_layout.h"
+#include "text/plain_text.h"
 #include "text/size_text.h"
+#include "text/strings.h"
 #include "text/utf8.h"
 
 namespace dlaunch {
 
 namespace {
+
+struct Found {
+  const Variable* variable;
+  std::vector<const NodePlan*> nodes;  // those with this value and this reason
+};
+
+std::vector<Found> fabric_variables(const LaunchPlan& plan) {
+  std::vector<Found> found;
+  for (const NodePlan& node : plan.nodes) {
+    for (const Variable& v : node.variables) {
+      if (v.source != VariableSource::fabric) continue;
+      const auto known = std::find_if(found.begin(), found.end(), [&](const Found& f) {
+        return f.variable->name == v.name && f.variable->value == v.value &&
+               f.variable->reason == v.reason;
+      });
+      if (known == found.end()) {
+        found.push_back({&v, {&node}});
+      } else {
+        known->nodes.push_back(&node);
+      }
+    }
+  }
+  std::stable_sort(found.begin(), found.end(), [](const Found& a, const Found& b) {
+    return table_position(a.variable->name) < table_position(b.variable->name);
+  });
+  return found;
+}
+
+void add_fabric_variables(std::string& out, const LaunchPlan& plan) {
+  std::string_view label = "from fabric";
+  for (const Found& f : fabric_variables(plan)) {
+    std::string note = f.variable->reason;
+    if (f.nodes.size() < plan.nodes.size()) {
+      note = "on " + f.nodes.front()->name +
+             (f.nodes.size() > 1 ? " and " + counted(f.nodes.size() - 1, "more node") : "") + ": " +
+             note;
+    }
+    const std::string value = f.variable->name + "=" + f.variable->value;
+    const std::size_t columns = std::max(kLabel + utf8_length(value) + 2, kNoteAt);
+    if (columns + utf8_length(note) <= kWidth) {
+      add_line(out, std::exchange(label, ""), kLabel, value, note);
+      continue;
+    }
+    add_line(out, std::exchange(label, ""), kLabel, value, "");
+    add_words(out, "", words_of(note));
+  }
+}
 
 constexpr std::size_t kAllRanks = 64;  // up to here every rank has its line
 constexpr std::size_t kFirst = 8, kLast = 2;
@@ -75,7 +122,7 @@ std::string gpu_text(const RankPlan& rank) {
 
 using Cells = std::vector<std::string>;
 
-/// One line of the table, or, without cells, what stands for those left out.
+/// One line of the table or, without cells, the line that replaces those left out.
 struct TableLine {
   Cells cells;
   std::string instead;
@@ -152,7 +199,7 @@ void add_table(std::string& out, const LaunchPlan& plan, const Cluster& cluster)
   }
 }
 
-/// launch: once starts one process; what counts is how many that one may start.
+/// launch: once starts one process; this is how many ranks that one may start.
 std::string size_text(const LaunchPlan& plan) {
   if (plan.hosts.empty())
     return counted(plan.ranks.size(), "rank") + " on " + counted(plan.nodes.size(), "node");
@@ -173,7 +220,7 @@ void add_role_commands(std::string& out, const LaunchPlan& plan, std::size_t lab
 
 void add_head(std::string& out, const LaunchPlan& plan) {
   std::size_t least = 10;
-  if (plan.commands.size() > 1) {  // the roles stand in this column
+  if (plan.commands.size() > 1) {  // this column holds the roles
     for (const RankPlan& rank : plan.ranks) least = std::max(least, rank.role.size() + 4);
   }
   const std::size_t label = std::clamp<std::size_t>(utf8_length(plan.name) + 2, least, 24);
@@ -205,8 +252,7 @@ void add_head(std::string& out, const LaunchPlan& plan) {
     add_line(out, "cpus", label, plan.nodes.front().binding_note, "");
     return;
   }
-  std::map<std::string_view, std::vector<std::string>>
-      nodes_of;  // a note -> the nodes that it is true for
+  std::map<std::string_view, std::vector<std::string>> nodes_of;  // a note -> its nodes
   for (const NodePlan& node : plan.nodes) nodes_of[node.binding_note].push_back(node.name);
   std::string_view first = "cpus";
   for (const auto& [note, names] : nodes_of) {
@@ -235,7 +281,7 @@ std::vector<std::string> assignments(std::vector<Shown> variables) {
   return words;
 }
 
-/// launch: once: what the hostfiles say, and where they will be.
+/// launch: once: the content of the hostfiles, and their paths.
 void add_hosts(std::string& out, const LaunchPlan& plan) {
   std::string_view label = "hostfile";
   for (std::size_t i = 0; i < plan.hosts.size(); ++i) {
@@ -262,7 +308,7 @@ void add_mpirun(std::string& out, const LaunchPlan& plan) {
   out += "\n";
 }
 
-/// How each container is called on the first node that has one of its kind.
+/// The command line of each container on the first node that has one of its kind.
 void add_containers(std::string& out, const LaunchPlan& plan) {
   std::vector<std::pair<std::string, std::string>> known;
   for (const NodePlan& node : plan.nodes) {
@@ -282,7 +328,7 @@ void add_containers(std::string& out, const LaunchPlan& plan) {
   if (!known.empty()) out += "\n";
 }
 
-/// Rank variables by how many share their value: all ranks, the ranks of a node, or nobody.
+/// Rank variables by who shares their value: all ranks, the ranks of a node, or none.
 void add_rank_variables(std::string& out, const LaunchPlan& plan) {
   std::vector<Shown> every, per_node, per_rank;
   for (const Variable& v : plan.variables) {
@@ -294,7 +340,7 @@ void add_rank_variables(std::string& out, const LaunchPlan& plan) {
       const Variable* other = find(node.variables, v.name);
       return other != nullptr && other->value == v.value;
     });
-    // The name alone, without a value, for what differs.
+    // A variable whose values differ is shown by its name alone.
     (same ? every : per_node).push_back({v.name, same ? v.value : ""});
   }
   const std::string* role = nullptr;

@@ -5,8 +5,9 @@
 #include <optional>
 #include <utility>
 
-#include "report/rank_list.h"
+#include "model/rank_list.h"
 #include "text/duration_text.h"
+#include "text/strings.h"
 
 namespace dlaunch {
 
@@ -24,7 +25,7 @@ constexpr std::size_t kMaxLostNodes = 2;
 struct FailureGroup {
   Ranks ranks;
   ExitStatus status;
-  std::optional<nanoseconds> soonest;  // nullopt: not known
+  std::optional<nanoseconds> soonest;  // nullopt: unknown
   std::optional<nanoseconds> latest;
 };
 
@@ -46,7 +47,8 @@ std::string short_end(const ExitStatus& status) {
 
 class Grouping {
  public:
-  Grouping(const RunReport& report, const LaunchPlan* plan) : report_(report), plan_(plan) {
+  Grouping(const RunReport& report, const LaunchPlan* plan)
+      : report_(report), outcome_(report.outcome), plan_(plan) {
     for (std::uint32_t i = 0; i < report.ranks.size(); ++i) {
       const RankEnd& end = report.ranks[i];
       if (is_in_headline(Rank(i))) continue;
@@ -68,7 +70,7 @@ class Grouping {
     if (const Ranks* ranks = find(How::stopped)) {
       out.push_back(subject(*ranks) + was(*ranks) + "stopped by dlaunch");
     }
-    // Between the limit and the signal; the agent had not sent it yet.
+    // They ended between the limit and the signal.
     if (!late_.empty()) out.push_back(subject(late_) + " ended with 0 when told to stop");
     add(out, How::exited, "had ended well");
     if (const Ranks* ranks = find(How::not_started)) {
@@ -87,21 +89,22 @@ class Grouping {
   }
 
   [[nodiscard]] bool is_in_headline(Rank rank) const {
-    // Where others had left early, the line "why" has the first that failed.
-    return report_.first == rank || holds(report_.alike, rank) || holds(report_.left_early, rank);
+    // If others left early, the line "why" names the first that failed.
+    return outcome_.first == rank || holds(outcome_.alike, rank) ||
+           holds(outcome_.left_early, rank);
   }
-  [[nodiscard]] bool is_straggler(Rank rank) const { return holds(report_.stragglers, rank); }
+  [[nodiscard]] bool is_straggler(Rank rank) const { return holds(outcome_.stragglers, rank); }
 
   [[nodiscard]] std::optional<nanoseconds> after_first(const RankEnd& end) const {
-    if (!report_.first || report_.first->value >= report_.ranks.size()) return std::nullopt;
-    const RankEnd& first = report_.ranks[report_.first->value];
+    if (!outcome_.first || outcome_.first->value >= report_.ranks.size()) return std::nullopt;
+    const RankEnd& first = report_.ranks[outcome_.first->value];
     if (!first.ended || !end.ended) return std::nullopt;
     return *end.ended - *first.ended;
   }
 
   void add_failure(Rank rank, const RankEnd& end) {
-    const bool is_tie = holds(report_.perhaps_first, rank);
-    const bool follows = holds(report_.lost_peer, rank);
+    const bool is_tie = holds(outcome_.perhaps_first, rank);
+    const bool follows = holds(outcome_.lost_peer, rank);
     FailureGroup& group = failures_[{is_tie, follows, end.status.code(), end.status.signaled}];
     group.ranks.push_back(rank);
     group.status = end.status;
@@ -116,7 +119,7 @@ class Grouping {
     bool follows = false;  // its error says that another rank was gone
     int code = 0;
     bool signaled = false;
-    // As in model/ids.h: what clang-tidy 14 sees is the compiler's.
+    // See model/ids.h.
     auto operator<=>(const Kind&) const = default;  // NOLINT(modernize-use-nullptr)
   };
 
@@ -164,9 +167,8 @@ class Grouping {
       if (after) latest = std::max(latest.value_or(*after), *after);
     }
     std::string text = subject(*ranks);
-    // After Ctrl-C the kill may have been asked for by a second one; otherwise it follows the grace
-    // time.
-    if (report_.cause != Cause::cancelled) text += " did not stop and";
+    // After Ctrl-C a second one may have asked for the kill; otherwise it follows the grace time.
+    if (outcome_.cause != Cause::cancelled) text += " did not stop and";
     text += was(*ranks) + "killed by dlaunch";
     if (latest) text += " after " + duration_text(*latest);
     out.push_back(std::move(text));
@@ -195,9 +197,10 @@ class Grouping {
   }
 
   const RunReport& report_;
+  const Outcome& outcome_;
   const LaunchPlan* plan_;
   std::map<How, Ranks> by_how_;
-  Ranks late_;  // stragglers that ended well after all
+  Ranks late_;  // stragglers that succeeded after all
   std::map<Kind, FailureGroup> failures_;
 };
 
@@ -205,10 +208,6 @@ class Grouping {
 
 std::vector<std::string> describe_others(const RunReport& report, const LaunchPlan* plan) {
   return Grouping(report, plan).phrases();
-}
-
-std::string counted(std::size_t count, const std::string& noun) {
-  return std::to_string(count) + ' ' + noun + (count == 1 ? "" : "s");
 }
 
 std::string count_ends(const RunReport& report) {

@@ -10,17 +10,14 @@
 
 namespace dlaunch {
 
-/// One phrase for each group of ranks that ended alike, those that the
-/// headline names left out: those that failed by themselves first, in order of time, then killed,
-/// lost, not startable, stopped, well ended, not started. "rank 4 exited with 1 after 0.3 s", "0-3,
-/// 6, 7 were stopped by dlaunch". `plan` may be null: then lost nodes have no name.
+/// One phrase for each group of ranks that ended alike, without those that the headline names:
+/// first those that failed by themselves, in order of time, then killed, lost, not startable,
+/// stopped, succeeded, not started. "rank 4 exited with 1 after 0.3 s", "0-3, 6, 7 were stopped by
+/// dlaunch". `plan` may be null: then lost nodes have no name.
 [[nodiscard]] std::vector<std::string> describe_others(const RunReport& report,
                                                        const LaunchPlan* plan);
 
-/// The same for all ranks as numbers: "6 ranks stopped, 2 killed". Empty without ranks.
+/// All ranks, as counts: "6 ranks stopped, 2 killed". Empty without ranks.
 [[nodiscard]] std::string count_ends(const RunReport& report);
-
-/// "8 ranks", "1 rank".
-[[nodiscard]] std::string counted(std::size_t count, const std::string& noun);
 
 }  // namespace dlaunch

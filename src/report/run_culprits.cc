@@ -11,8 +11,8 @@ namespace dlaunch {
 
 namespace {
 
-/// A rank that loses another one aborts, or exits with 1, and may be heard of first; one that waits
-/// for another ends with kTimeLimit.
+/// The first rank's end cannot follow from that of another: a rank that loses another one aborts or
+/// exits with 1, and its end may arrive first; one that waits for another ends with kTimeLimit.
 bool is_own_end(const RunEnding& ending) {
   if (ending.exit_code == exit_code::kTimeLimit) return false;
   if (!ending.first_error.empty()) return true;

@@ -1,11 +1,11 @@
-// Finds the nodes that made a run of measuring ranks fail. Pure.
+// Finds the nodes that made a measuring run fail. Pure.
 #pragma once
 
 #include <cstdint>
 #include <string>
 #include <vector>
 
-#include "report/run_ending.h"
+#include "runs/run_ending.h"
 
 namespace dlaunch {
 
@@ -15,10 +15,10 @@ struct RunCulprit {
   bool operator==(const RunCulprit&) const = default;
 };
 
-/// `names`: of the run's nodes; never blames a name that is there twice. A lost node is always a
-/// culprit: ranks that miss it end with errors of their own, and their ends may arrive first.
-/// Otherwise the culprit is the node of the first failed rank, unless the end of another rank can
-/// cause such a failure. Empty: not known.
+/// `names`: of the run's nodes; a name that occurs twice is never a culprit. A lost node always is:
+/// ranks that miss it end with errors of their own, and their ends may arrive first. Otherwise the
+/// culprit is the node of the first failed rank, unless another rank's end can cause such a
+/// failure. Empty: unknown.
 [[nodiscard]] std::vector<RunCulprit> culprits_of(const RunEnding& ending,
                                                   const std::vector<std::string>& names);
 

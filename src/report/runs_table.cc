@@ -3,8 +3,8 @@
 #include <algorithm>
 #include <array>
 
-#include "report/plain_text.h"
 #include "text/json_text.h"
+#include "text/plain_text.h"
 #include "text/utf8.h"
 
 namespace dlaunch {
@@ -33,7 +33,7 @@ std::string started_text(WallTime time, WallTime now,
   return std::string(kMonths[static_cast<std::size_t>(at.month - 1)]) + ' ' + two(at.day);
 }
 
-/// The start of a run without run.json is in its id, to the second.
+/// Without run.json, the start is in the run's id, to the second.
 std::optional<WallTime> start_of(const RunView& run) {
   if (run.witness.record) return run.witness.record->started;
   if (!is_run_id(run.id)) return std::nullopt;
@@ -62,7 +62,7 @@ std::string slurm_text(const RunView& run) {
   return text;
 }
 
-/// A column that says nothing of any run is left out.
+/// A column that is empty for all runs is left out.
 void leave_out_slurm(std::vector<Row>& rows) {
   const bool used =
       std::any_of(rows.begin() + 1, rows.end(), [](const Row& row) { return row[slurm] != "-"; });

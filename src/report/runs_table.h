@@ -5,17 +5,17 @@
 #include <string>
 #include <vector>
 
-#include "log/time_text.h"
-#include "report/run_view.h"
+#include "model/time_text.h"
+#include "runs/run_view.h"
 
 namespace dlaunch {
 
-/// One line a run, at most 80 columns; the names give way. `local`: a time in the zone of the
-/// reader; today's runs show the time of day, older ones the date.
+/// One line per run, at most 80 columns; names are shortened to fit. `local`: a time in the zone of
+/// the reader; today's runs show the time of day, older ones the date.
 [[nodiscard]] std::string runs_table(const std::vector<RunView>& runs, WallTime now,
                                      const std::function<DateParts(WallTime)>& local);
 
-/// An array of objects; docs/run-directory.md has the members.
+/// An array of objects; docs/reference/run-folder.md has the members.
 [[nodiscard]] std::string runs_json(const std::vector<RunView>& runs);
 
 /// "12.4s", "3m12s", "2h05m", "3d04h": at most 6 columns up to 99 days.

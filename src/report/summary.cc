@@ -8,9 +8,11 @@
 #include "model/signal_names.h"
 #include "plan/command.h"
 #include "report/failure_words.h"
-#include "report/plain_text.h"
+#include "report/known_causes.h"
 #include "report/rank_groups.h"
 #include "text/duration_text.h"
+#include "text/plain_text.h"
+#include "text/strings.h"
 #include "text/wrap.h"
 
 namespace dlaunch {
@@ -19,15 +21,16 @@ namespace {
 
 constexpr std::size_t kScreen = 24;  // lines
 constexpr std::string_view kName = "dlaunch: ";
-constexpr std::string_view kBar = "    | ";           // before what a rank said
+constexpr std::string_view kBar = "    | ";           // before a line of a rank
 constexpr std::string_view kUnderName = "         ";  // continues a statement
 
 class Summary {
  public:
-  explicit Summary(const SummaryInput& input) : in_(input), report_(input.report), words_(input) {}
+  explicit Summary(const SummaryInput& input)
+      : in_(input), report_(input.report), outcome_(input.report.outcome), words_(input) {}
 
   std::string text() {
-    switch (report_.cause) {
+    switch (outcome_.cause) {
       case Cause::success:
         success();
         break;
@@ -38,7 +41,7 @@ class Summary {
         cannot_execute();
         break;
       case Cause::plan:
-        append_statement(report_.detail);
+        append_statement(outcome_.detail);
         break;
       case Cause::node_lost:
         report_.ranks.empty() ? not_connected() : failure();
@@ -49,7 +52,7 @@ class Summary {
       case Cause::time_limit:
       case Cause::port_taken:
       case Cause::mpi:
-      case Cause::mpirun:
+      case Cause::starter:
       case Cause::stragglers:
       case Cause::internal:
         failure();
@@ -74,11 +77,11 @@ class Summary {
   void cancelled() {
     append_earlier_statements();
     std::string line = "stopped ";
-    if (report_.signal == 0) {
+    if (outcome_.signal == 0) {
       line += "because the process that started it is gone,";
     } else {
-      line +=
-          "by " + (report_.signal == SIGINT ? std::string("Ctrl-C") : signal_name(report_.signal));
+      line += "by " +
+              (outcome_.signal == SIGINT ? std::string("Ctrl-C") : signal_name(outcome_.signal));
     }
     line += " after " + duration_text(report_.elapsed);
     if (!in_.slurm.said.empty()) line += " (" + plain_line(in_.slurm.said) + ')';
@@ -107,7 +110,7 @@ class Summary {
     if (!logs.empty()) line += ',';
     wrap(kName, kUnderName, line);
     if (logs.empty()) return append_metrics();
-    // Never parted, so that it can be searched for.
+    // Never wrapped, so that it can be searched for.
     const std::size_t last = out_.size() - 1 - (out_.rfind('\n', out_.size() - 2) + 1);
     out_.pop_back();
     const bool fits = last + 1 + logs.size() <= in_.columns;
@@ -116,7 +119,7 @@ class Summary {
     append_metrics();
   }
 
-  /// None where no rank has run.
+  /// Nothing if no rank has run.
   void append_metrics() {
     if (report_.ranks.empty()) return;
     for (const Metric& metric : in_.metrics) wrap(kName, kUnderName, metric_line(metric));
@@ -126,7 +129,7 @@ class Summary {
     if (!more.empty()) line += ", " + more;
   }
 
-  /// Text of several lines, as an error's message is: the first gets dlaunch's name.
+  /// A text of several lines, such as an error message; the first gets dlaunch's name.
   void append_statement(std::string_view text) {
     std::string_view name = kName;
     while (!text.empty()) {
@@ -137,9 +140,9 @@ class Summary {
     }
   }
 
-  /// One line for each host, whatever their number and length: they are to be searched and copied.
+  /// One line per host, whatever their number and length, so that they can be searched and copied.
   void not_connected() {
-    const auto& lost = report_.lost_nodes;
+    const auto& lost = outcome_.lost_nodes;
     const std::string after = "FAILED after " + duration_text(report_.elapsed) + ": ";
     if (lost.size() <= 1) {
       append_statement(after + (lost.empty() ? "a node was lost" : words_.lost_line(lost.front())));
@@ -156,21 +159,21 @@ class Summary {
     append_logs();
   }
 
-  /// For a restart that has waited for them in vain.
+  /// After a restart waited in vain for nodes.
   void append_return_advice() {
-    const bool several = report_.lost_nodes.size() > 1;
+    const bool several = outcome_.lost_nodes.size() > 1;
     wrap("  try     ", "          ",
          several ? "bring them back, or leave them out of the hosts, and run it again"
                  : "bring it back, or leave it out of the hosts, and run it again");
   }
 
   void cannot_execute() {
-    const RankEnd* end = report_.first ? end_of(report_, *report_.first) : nullptr;
+    const RankEnd* end = report_.end_of_first();
     if (end == nullptr || !end->start_failure) return failure();
     const StartFailure& failure = *end->start_failure;
-    append_statement(words_.who(*report_.first) + ": " + describe(failure));
+    append_statement(words_.who(*outcome_.first) + ": " + describe(failure));
     if (!failure.search_path.empty()) {
-      out_.append(kUnderName).append("PATH").append(words_.on_node(*report_.first));
+      out_.append(kUnderName).append("PATH").append(words_.on_node(*outcome_.first));
       out_.append(": ").append(plain_line(failure.search_path)).append("\n");
     }
     const std::string advice = script_advice(
@@ -225,15 +228,14 @@ class Summary {
     const std::size_t most = std::min(evidence.last_lines.size(), wanted);
     if (most == 0) return;
     out_ += "  last lines";
-    if (report_.first) out_ += " of rank " + std::to_string(report_.first->value);
-    if (report_.cause == Cause::mpirun) out_ += " of mpirun";
+    if (outcome_.first) out_ += " of rank " + std::to_string(outcome_.first->value);
+    if (outcome_.cause == Cause::starter) out_ += " of mpirun";
     if (evidence.of_stdout) out_ += " (stdout)";
     out_ += '\n';
     out_ += quoted(most, room) + '\n';
   }
 
-  /// The last lines, at most `most` of them in at most `rows` rows. The last one is there whatever
-  /// its length.
+  /// The last lines, at most `most` of them in at most `rows` rows; the last one in any case.
   [[nodiscard]] std::string quoted(std::size_t most, std::size_t rows) const {
     const auto& lines = in_.evidence.last_lines;
     std::string text;
@@ -245,8 +247,8 @@ class Summary {
     return text;
   }
 
-  /// Quotes the line of the cause in full, and every line if the cause is not known; others as far
-  /// as they fit.
+  /// Quotes the line of the cause in full, and every line if the cause is unknown; others are cut
+  /// to the screen.
   [[nodiscard]] std::string quote(const std::string& line) const {
     const bool may_be_cause = !in_.evidence.exception || line.ends_with(*in_.evidence.exception);
     std::string out;
@@ -258,9 +260,8 @@ class Summary {
     return out;
   }
 
-  /// Only what there is evidence for.
   void append_why() {
-    const std::string why = words_.why();
+    const std::string why = why_failed(in_);
     if (!why.empty()) wrap("  why     ", "          ", why);
   }
 
@@ -274,16 +275,17 @@ class Summary {
     }
     for (std::size_t i = 0; i < others.size(); ++i) {
       if (i + 1 < others.size()) others[i] += ';';
-      const std::string_view title = report_.first ? "  others  " : "  ranks   ";
+      const std::string_view title = outcome_.first ? "  others  " : "  ranks   ";
       wrap(i == 0 ? title : "          ", "          ", others[i]);
     }
   }
 
   void append_advice() {
-    const bool chosen = report_.port && std::none_of(report_.earlier.begin(), report_.earlier.end(),
-                                                     [](const auto& a) { return a.port; });
+    const bool chosen =
+        outcome_.port && std::none_of(report_.earlier.begin(), report_.earlier.end(),
+                                      [](const auto& a) { return a.outcome.port; });
     if (chosen) out_ += "  try     rendezvous.port: auto (--set rendezvous.port=auto)\n";
-    const std::string other = words_.advice();
+    const std::string other = advice_for(in_);
     if (!other.empty()) wrap("  try     ", "          ", other);
   }
 
@@ -292,7 +294,7 @@ class Summary {
     std::string folder = plain_line(in_.run_path) + '/';
     if (!report_.ranks.empty()) folder += "attempt-" + std::to_string(report_.attempt.value) + '/';
     out_ += "  logs    ";
-    const RankEnd* end = report_.first ? end_of(report_, *report_.first) : nullptr;
+    const RankEnd* end = report_.end_of_first();
     if (end != nullptr && !end->start_failure) append_logs_command(folder.size());
     out_.append(folder).append("\n");
   }
@@ -313,6 +315,7 @@ class Summary {
 
   const SummaryInput& in_;
   const RunReport& report_;
+  const Outcome& outcome_;
   const FailureWords words_;
   std::string out_;
 };
@@ -320,7 +323,7 @@ class Summary {
 }  // namespace
 
 std::string summary_text(const SummaryInput& input) {
-  // Clean everything once more, in case a text from a node was missed above.
+  // Clean everything once more, in case a text from a node was missed.
   std::string text = plain_text(Summary(input).text());
   constexpr std::string_view kFailed = "dlaunch: FAILED";
   const std::size_t at = input.colour ? text.find(kFailed) : std::string::npos;

@@ -14,38 +14,38 @@
 
 namespace dlaunch {
 
-/// What is known of the Slurm job that the run was in.
+/// The Slurm job that the run was in.
 struct SlurmPart {
-  std::string job;               // empty: it was in none
-  std::string said;              // why the signal came that has ended the run; empty: not known
-  std::optional<WallTime> ends;  // of its time, as known at the start
+  std::string job;               // empty: none
+  std::string said;              // why it sent the signal that ended the run; empty: unknown
+  std::optional<WallTime> ends;  // the end of its time, as known at the start
 };
 
 struct SummaryInput {
   const LaunchPlan* plan = nullptr;  // null when there was none
   const RunReport& report;
   std::string run_path;  // as shown to the user: relative to the cwd when below it; empty: none
-  Evidence evidence;     // of report.first
+  Evidence evidence;     // of outcome.first
   int max_last_lines = 10;
-  std::vector<std::string> node_names = {};  // index = NodeIndex; for when there is no plan
+  std::vector<std::string> node_names = {};  // index = NodeId; for when there is no plan
   SlurmPart slurm = {};
-  std::vector<std::string> preflight = {};  // whom it has left out or replaced, and why
+  std::vector<std::string> preflight = {};  // the nodes that it left out or replaced, and why
   std::vector<Metric> metrics = {};  // of report.attempt; on the screen unless the run has failed
-  std::vector<std::string> notes = {};  // of a run that ended well, a sentence each
+  std::vector<std::string> notes = {};  // on a successful run, a sentence each
   StdinFor stdin_for = StdinFor::none;
   std::size_t columns = kScreenColumns;  // of the screen
   bool colour = false;
-  /// The console has just shown the end of what the rank said: its traceback is not quoted again.
+  /// The console has just shown the end of the rank's output: its traceback is not quoted again.
   bool on_screen = false;
 };
 
-/// A statement when all went well or the user stopped the run, else one screen (at most 24 lines of
-/// `columns`, but for long words): the first failure, what the rank said, how the
-/// others ended, where the logs are. What is not known is not said. Every line ends with "\n";
-/// those that begin a statement start with "dlaunch: ".
+/// One statement if the run succeeded or the user stopped it, else one screen (at most 24 lines of
+/// `columns`, except for long words): the first failure, the rank's last lines, how the others
+/// ended, where the logs are. What is unknown is left out. Every line ends with "\n"; those that
+/// begin a statement start with "dlaunch: ".
 [[nodiscard]] std::string summary_text(const SummaryInput& input);
 
-/// The content of summary.json; docs/run-directory.md has its members.
+/// The content of summary.json; docs/reference/run-folder.md has its members.
 [[nodiscard]] std::string summary_json(const SummaryInput& input);
 
 /// "dlaunch: cifar-ddp, 8 ranks on 2 nodes (pytorch), run 20261120-210142-k3f\n"

@@ -1,8 +1,8 @@
 #include <cstdint>
 #include <optional>
 
-#include "log/time_text.h"
 #include "model/signal_names.h"
+#include "model/time_text.h"
 #include "report/summary.h"
 #include "text/json_text.h"
 
@@ -10,14 +10,14 @@ namespace dlaunch {
 
 namespace {
 
-// Raised whenever a member changes its meaning or goes away; new members do not raise it.
+// Raised when a member changes its meaning or is removed; new members do not raise it.
 constexpr int kVersion = 1;
 
-/// The summary as JSON: one member a line, and one rank a line, so that a person can read it too.
+/// The summary as JSON, one member or rank per line, so that people can read it too.
 class SummaryDocument {
  public:
   SummaryDocument(const SummaryInput& input, std::string& out)
-      : in_(input), report_(input.report), json_(out) {}
+      : in_(input), report_(input.report), outcome_(input.report.outcome), json_(out) {}
 
   void write() {
     json_.begin_object();
@@ -42,34 +42,34 @@ class SummaryDocument {
   void text_or_null(std::string_view text) { text.empty() ? json_.null() : json_.string(text); }
 
   void write_end() {
-    member("exit_code").number(report_.exit_code);
-    member("origin").string(report_.from_rank ? "rank" : "dlaunch");
-    member("cause").string(name_of(report_.cause));
+    member("exit_code").number(outcome_.exit_code);
+    member("origin").string(outcome_.from_rank ? "rank" : "dlaunch");
+    member("cause").string(name_of(outcome_.cause));
     member("detail");
-    text_or_null(report_.detail);
+    text_or_null(outcome_.detail);
     member("elapsed_s").billionths(report_.elapsed.count());
     member("attempt").number(report_.attempt.value);
     write_earlier();
     member("first");
-    report_.first ? json_.number(report_.first->value) : json_.null();
-    ranks("perhaps_first", report_.perhaps_first);
-    ranks("alike", report_.alike);
-    ranks("left_early", report_.left_early);
-    ranks("lost_peer", report_.lost_peer);
+    outcome_.first ? json_.number(outcome_.first->value) : json_.null();
+    ranks("perhaps_first", outcome_.perhaps_first);
+    ranks("alike", outcome_.alike);
+    ranks("left_early", outcome_.left_early);
+    ranks("lost_peer", outcome_.lost_peer);
     member("lost_node");
-    text_or_null(report_.lost_node ? node_name(*report_.lost_node) : "");
+    text_or_null(outcome_.lost_nodes.empty() ? "" : node_name(outcome_.lost_nodes.front().node));
     member("lost_nodes").begin_array();
-    for (const LostNode& lost : report_.lost_nodes) {
+    for (const LostNode& lost : outcome_.lost_nodes) {
       json_.line(4).begin_object().key("node");
       text_or_null(node_name(lost.node));
       json_.key("what").string(lost.what).key("heard_at");
       time_or_null(lost.heard_at);
       json_.end_object();
     }
-    if (!report_.lost_nodes.empty()) json_.line(2);
+    if (!outcome_.lost_nodes.empty()) json_.line(2);
     json_.end_array();
     member("signal");
-    text_or_null(report_.signal == 0 ? "" : signal_name(report_.signal));
+    text_or_null(outcome_.signal == 0 ? "" : signal_name(outcome_.signal));
     write_slurm();
     member("preflight").begin_array();
     for (const std::string& text : in_.preflight) json_.line(4).string(text);
@@ -77,10 +77,10 @@ class SummaryDocument {
     json_.end_array();
     member("leftovers").number(report_.leftovers);
     member("port");
-    report_.port ? json_.number(report_.port->port) : json_.null();
+    outcome_.port ? json_.number(outcome_.port->port) : json_.null();
     member("port_holder");
-    text_or_null(report_.port ? report_.port->holder : "");
-    ranks("stragglers", report_.stragglers);
+    text_or_null(outcome_.port ? outcome_.port->holder : "");
+    ranks("stragglers", outcome_.stragglers);
     member("notes").begin_array();
     for (const std::string& note : in_.notes) json_.line(4).string(note);
     if (!in_.notes.empty()) json_.line(2);
@@ -108,22 +108,22 @@ class SummaryDocument {
 
   void write_earlier() {
     member("earlier").begin_array();
-    for (const EarlierAttempt& attempt : report_.earlier) {
+    for (const FailedAttempt& attempt : report_.earlier) {
       json_.line(4).begin_object();
       json_.key("attempt").number(attempt.attempt.value);
-      json_.key("cause").string(name_of(attempt.cause));
-      json_.key("exit_code").number(attempt.exit_code);
-      json_.key("origin").string(attempt.from_rank ? "rank" : "dlaunch");
+      json_.key("cause").string(name_of(attempt.outcome.cause));
+      json_.key("exit_code").number(attempt.outcome.exit_code);
+      json_.key("origin").string(attempt.outcome.from_rank ? "rank" : "dlaunch");
       json_.key("first");
-      attempt.first ? json_.number(attempt.first->value) : json_.null();
+      attempt.outcome.first ? json_.number(attempt.outcome.first->value) : json_.null();
       json_.key("ran_s").billionths(attempt.ran.count());
       json_.key("wait_s").billionths(attempt.wait.count());
       json_.key("port");
-      attempt.port ? json_.number(attempt.port->port) : json_.null();
+      attempt.outcome.port ? json_.number(attempt.outcome.port->port) : json_.null();
       json_.key("port_holder");
-      text_or_null(attempt.port ? attempt.port->holder : "");
+      text_or_null(attempt.outcome.port ? attempt.outcome.port->holder : "");
       json_.key("lost_nodes").begin_array();
-      for (const LostNode& lost : attempt.lost_nodes) text_or_null(node_name(lost.node));
+      for (const LostNode& lost : attempt.outcome.lost_nodes) text_or_null(node_name(lost.node));
       json_.end_array();
       json_.end_object();
     }
@@ -156,7 +156,7 @@ class SummaryDocument {
   void write_rank(std::uint32_t rank, const RankEnd& end) {
     json_.key("rank").number(rank).key("node");
     const bool planned = in_.plan != nullptr && rank < in_.plan->ranks.size();
-    text_or_null(planned ? node_name(in_.plan->ranks[rank].node) : "");
+    text_or_null(planned ? in_.plan->nodes[in_.plan->ranks[rank].node.value].name : "");
     json_.key("how").string(name_of(end.how));
     const bool has_status = end.how == RankEnd::How::exited || end.how == RankEnd::How::stopped ||
                             end.how == RankEnd::How::killed;
@@ -181,14 +181,15 @@ class SummaryDocument {
     time ? json_.string(time_text(*time)) : json_.null();
   }
 
-  [[nodiscard]] std::string node_name(NodeIndex node) const {
-    const bool known = in_.plan != nullptr && node.value < in_.plan->nodes.size();
-    if (known) return in_.plan->nodes[node.value].name;
+  [[nodiscard]] std::string node_name(NodeId node) const {
+    const auto place = in_.plan != nullptr ? in_.plan->find(node) : std::nullopt;
+    if (place) return in_.plan->nodes[place->value].name;
     return node.value < in_.node_names.size() ? in_.node_names[node.value] : "";
   }
 
   const SummaryInput& in_;
   const RunReport& report_;
+  const Outcome& outcome_;
   JsonText json_;
 };
 

@@ -5,15 +5,88 @@
 #include <string_view>
 #include <utility>
 
+#include "text/strings.h"
+
 namespace dlaunch {
 
 namespace {
+
+// Where Python keeps libraries.
+constexpr std::array<std::string_view, 2> kPackageFolders = {"/site-packages/", "/dist-packages/"};
+constexpr std::string_view kStandardLibrary = "/lib/python3";
+
+bool is_library(const StackFrame& frame) {
+  const std::string_view file = frame.file;
+  const auto holds = [&](std::string_view part) { return file.find(part) != file.npos; };
+  return file.starts_with("<frozen ") || holds(kStandardLibrary) ||
+         std::any_of(kPackageFolders.begin(), kPackageFolders.end(), holds);
+}
+
+std::string_view short_file(std::string_view file) {
+  if (file.starts_with('<')) return file;
+  for (const std::string_view folder : kPackageFolders) {
+    const std::size_t at = file.rfind(folder);
+    if (at != std::string_view::npos) return file.substr(at + folder.size());
+  }
+  const std::size_t library = file.rfind(kStandardLibrary);
+  if (library != std::string_view::npos) {
+    const std::size_t end = file.find('/', library + kStandardLibrary.size());
+    if (end != std::string_view::npos) return file.substr(end + 1);
+  }
+  return file.substr(file.rfind('/') + 1);
+}
+
+std::string describe(const StackFrame& frame) {
+  std::string text(short_file(frame.file));
+  text += ':' + frame.line;
+  if (!frame.function.empty() && frame.function != "<module>") text += " in " + frame.function;
+  return text;
+}
+
+/// Reads `  File "train.py", line 118, in forward`, and faulthandler's form without the second
+/// comma.
+std::optional<StackFrame> read_stack_frame(std::string_view line) {
+  constexpr std::string_view kBegin = "  File \"";
+  constexpr std::string_view kLine = "\", line ";
+  if (!line.starts_with(kBegin)) return std::nullopt;
+  const std::size_t file_end = line.rfind(kLine);
+  if (file_end == std::string_view::npos || file_end < kBegin.size()) return std::nullopt;
+  StackFrame frame;
+  frame.file = line.substr(kBegin.size(), file_end - kBegin.size());
+  std::string_view rest = line.substr(file_end + kLine.size());
+  const std::size_t digits = std::min(rest.find_first_not_of("0123456789"), rest.size());
+  frame.line = rest.substr(0, digits);
+  if (frame.line.empty()) return std::nullopt;
+  rest.remove_prefix(digits);
+  if (rest.starts_with(',')) rest.remove_prefix(1);
+  if (rest.starts_with(" in ")) frame.function = rest.substr(4);
+  return frame;
+}
+
+/// The last frame outside of libraries, else the last one; nullopt without frames.
+std::optional<StackFrame> innermost_of_program(const std::vector<StackFrame>& frames) {
+  if (frames.empty()) return std::nullopt;
+  const auto own = std::find_if_not(frames.rbegin(), frames.rend(), is_library);
+  return own == frames.rend() ? frames.back() : *own;
+}
+
+/// "train.py:118 in forward" of the last frame. A file in a library keeps its package's path, and
+/// the last frame outside of libraries is named as its caller; other files are shown by their last
+/// component.
+std::optional<std::string> describe_innermost(const std::vector<StackFrame>& frames) {
+  if (frames.empty()) return std::nullopt;
+  std::string text = describe(frames.back());
+  if (!is_library(frames.back())) return text;
+  const auto caller = std::find_if_not(frames.rbegin(), frames.rend(), is_library);
+  if (caller != frames.rend()) text += ", called from " + describe(*caller);
+  return text;
+}
 
 using Lines = std::vector<std::string>;
 
 constexpr std::string_view kHeader = "Traceback (most recent call last):";
 constexpr std::string_view kGroupHeader = "+ Exception Group Traceback (most recent call last):";
-// Foreign lines (another thread's, a logger's) that may stand within one traceback.
+// Lines of another thread or a logger that may be within one traceback.
 constexpr int kMaxNoise = 20;
 
 /// For an error without frames, only `at` is known.
@@ -27,12 +100,6 @@ bool is_digit(char c) {
 }
 bool is_letter(char c) {
   return (c >= 'a' && c <= 'z') || (c >= 'A' && c <= 'Z') || c == '_';
-}
-
-std::string_view trimmed(std::string_view text) {
-  while (!text.empty() && text.front() == ' ') text.remove_prefix(1);
-  while (!text.empty() && text.back() == ' ') text.remove_suffix(1);
-  return text;
 }
 
 std::string_view without_right_blanks(std::string_view text) {
@@ -69,8 +136,8 @@ std::string_view without_prefix(std::string_view line, std::string_view prefix) 
   return line;
 }
 
-/// Where the message of "package.Name: message" or "package.Name" begins; npos if it is no such
-/// line. Names in capitals only are levels of loggers ("ERROR: ...").
+/// Where the message of "package.Name: message" or "package.Name" begins; npos for other
+/// lines. Names in capitals only are levels of loggers ("ERROR: ...").
 std::size_t exception_name_end(std::string_view line) {
   if (line.empty() || !is_letter(line[0])) return std::string_view::npos;
   std::size_t at = 0;
@@ -90,7 +157,7 @@ bool is_exception_line(std::string_view line) {
   return exception_name_end(line) != std::string_view::npos;
 }
 
-/// The exception line, joined with the next line that has text when it is a mere introduction
+/// The exception line, joined with the next non-blank line if it only introduces that one
 /// ("RuntimeError: Error(s) in loading state_dict for Net:").
 std::string whole_message(const Lines& lines, std::size_t at, std::string_view prefix) {
   std::string text(without_right_blanks(without_prefix(lines[at], prefix)));
@@ -241,10 +308,10 @@ std::optional<ProgramError> last_fatal_log_line(const Lines& lines) {
   for (std::size_t i = lines.size(); i-- > 0;) {
     if (lines[i].empty() || lines[i][0] != 'F' || !has_shape(lines[i], kShape)) continue;
     const std::size_t end = lines[i].find("] ");
-    const std::size_t place = lines[i].rfind(' ', end);
-    if (end == std::string::npos || place == std::string::npos) continue;
+    const std::size_t location = lines[i].rfind(' ', end);
+    if (end == std::string::npos || location == std::string::npos) continue;
     ProgramError error = error_in(lines[i].substr(end + 2), {}, i);
-    error.where = lines[i].substr(place + 1, end - place - 1);
+    error.where = lines[i].substr(location + 1, end - location - 1);
     return error;
   }
   return std::nullopt;

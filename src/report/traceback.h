@@ -5,11 +5,17 @@
 #include <string>
 #include <vector>
 
-#include "report/stack_frame.h"
-
 namespace dlaunch {
 
-/// What ended a program, in its own words.
+/// One frame of a Python traceback.
+struct StackFrame {
+  std::string file;
+  std::string line;
+  std::string function;  // empty: not named, as for a SyntaxError
+  bool operator==(const StackFrame&) const = default;
+};
+
+/// The error of a program, in its own words.
 struct ProgramError {
   std::string exception;             // "RuntimeError: CUDA out of memory"
   std::optional<std::string> where;  // "train.py:118 in forward"

@@ -5,9 +5,9 @@
 
 namespace dlaunch {
 
-AttemptProgress::AttemptProgress(std::vector<NodeIndex> node_of_rank, std::uint32_t nodes)
+AttemptProgress::AttemptProgress(std::vector<NodeId> node_of_rank, std::uint32_t nodes)
     : node_of_rank_(std::move(node_of_rank)), ends_(node_of_rank_.size()), nodes_(nodes) {
-  for (const NodeIndex node : node_of_rank_) {
+  for (const NodeId node : node_of_rank_) {
     assert(node.value < nodes);
     ++nodes_[node.value].ranks;
   }
@@ -20,15 +20,15 @@ AttemptProgress::AttemptProgress(std::vector<NodeIndex> node_of_rank, std::uint3
   running_ = ranks();
 }
 
-bool AttemptProgress::is_open(NodeIndex node) const {
+bool AttemptProgress::is_open(NodeId node) const {
   return node.value < nodes_.size() && nodes_[node.value].state == NodeState::open;
 }
 
-std::uint32_t AttemptProgress::running_on(NodeIndex node) const {
+std::uint32_t AttemptProgress::running_on(NodeId node) const {
   return is_open(node) ? nodes_[node.value].running : 0;
 }
 
-bool AttemptProgress::has_ranks(NodeIndex node) const {
+bool AttemptProgress::has_ranks(NodeId node) const {
   return node.value < nodes_.size() && nodes_[node.value].ranks > 0;
 }
 
@@ -53,7 +53,7 @@ void AttemptProgress::note_end(Rank rank, RankEnd end) {
   --running_;
 }
 
-void AttemptProgress::close(NodeIndex index, NodeState how) {
+void AttemptProgress::close(NodeId index, NodeState how) {
   assert(is_open(index) && (how == NodeState::empty || how == NodeState::lost));
   Node& node = nodes_[index.value];
   running_ -= node.running;
@@ -62,14 +62,18 @@ void AttemptProgress::close(NodeIndex index, NodeState how) {
   --open_nodes_;
 }
 
+RankEnd AttemptProgress::end_of(Rank rank) const {
+  RankEnd end = ends_[rank.value];
+  const bool node_lost = nodes_[node_of(rank).value].state == NodeState::lost;
+  if (end.how == RankEnd::How::not_started && (node_lost || end.started))
+    end.how = RankEnd::How::lost;
+  return end;
+}
+
 std::vector<RankEnd> AttemptProgress::ends() const {
-  std::vector<RankEnd> ends = ends_;
-  for (std::size_t i = 0; i < ends.size(); ++i) {
-    RankEnd& end = ends[i];
-    if (end.how != RankEnd::How::not_started) continue;
-    const bool node_lost = nodes_[node_of_rank_[i].value].state == NodeState::lost;
-    if (node_lost || end.started) end.how = RankEnd::How::lost;
-  }
+  std::vector<RankEnd> ends;
+  ends.reserve(ends_.size());
+  for (std::uint32_t i = 0; i < ends_.size(); ++i) ends.push_back(end_of(Rank(i)));
   return ends;
 }
 
@@ -90,9 +94,9 @@ std::optional<MonotonicTime> NodeWaits::earliest() const {
   return waits_.front().due;
 }
 
-std::optional<NodeIndex> NodeWaits::take_due(MonotonicTime now) {
+std::optional<NodeId> NodeWaits::take_due(MonotonicTime now) {
   if (waits_.empty() || waits_.front().due > now) return std::nullopt;
-  const NodeIndex node = waits_.front().node;
+  const NodeId node = waits_.front().node;
   waits_.pop_front();
   return node;
 }

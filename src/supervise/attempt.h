@@ -1,6 +1,5 @@
-// What is known of one attempt: which ranks have ended how, and which nodes still hold some.
-// Bookkeeping only; decisions are the supervisor's. Every operation is O(1) where nothing else is
-// said.
+// The state of one attempt: how ranks have ended, and which nodes still hold some. Bookkeeping
+// only; the supervisor decides. Every operation is O(1) unless it says otherwise.
 #pragma once
 
 #include <cstdint>
@@ -12,12 +11,13 @@
 #include "model/ids.h"
 #include "model/report.h"
 #include "model/time.h"
-#include "supervise/diagnosis.h"
+#include "supervise/outcome.h"
+#include "supervise/starter.h"
 
 namespace dlaunch {
 
 /// Ranks and nodes of one attempt. A node is open from the start of its ranks until it is empty or
-/// lost; a rank is running from then until its end is known, whether or not it has reported its
+/// lost; a rank is running from the same moment until its end is known, even before it reports its
 /// start.
 class AttemptProgress {
  public:
@@ -25,34 +25,35 @@ class AttemptProgress {
 
   AttemptProgress() = default;
   /// Every index in `node_of_rank` must be below `nodes`.
-  AttemptProgress(std::vector<NodeIndex> node_of_rank, std::uint32_t nodes);
+  AttemptProgress(std::vector<NodeId> node_of_rank, std::uint32_t nodes);
 
   [[nodiscard]] std::uint32_t ranks() const { return static_cast<std::uint32_t>(ends_.size()); }
   [[nodiscard]] std::uint32_t running() const { return running_; }
-  /// Of which a start, or an end, is known.
+  /// Ranks with a known start or end.
   [[nodiscard]] std::uint32_t begun() const { return begun_; }
   [[nodiscard]] std::uint32_t open_nodes() const { return open_nodes_; }
   [[nodiscard]] std::uint32_t nodes() const { return static_cast<std::uint32_t>(nodes_.size()); }
-  [[nodiscard]] bool is_open(NodeIndex) const;
-  [[nodiscard]] std::uint32_t running_on(NodeIndex) const;
-  [[nodiscard]] bool has_ranks(NodeIndex) const;
-  [[nodiscard]] NodeIndex node_of(Rank rank) const { return node_of_rank_[rank.value]; }
+  [[nodiscard]] bool is_open(NodeId) const;
+  [[nodiscard]] std::uint32_t running_on(NodeId) const;
+  [[nodiscard]] bool has_ranks(NodeId) const;
+  [[nodiscard]] NodeId node_of(Rank rank) const { return node_of_rank_[rank.value]; }
 
-  /// True while news of this rank can still be true: it exists, has not ended, and its node is
-  /// open.
+  /// The rank exists, has not ended, and its node is open.
   [[nodiscard]] bool is_running(Rank) const;
 
-  /// Harmless when it comes late, twice, or for a rank that does not exist.
+  /// Ignored when it is late, repeated, or for a rank that does not exist.
   void note_start(Rank, WallTime at);
   /// `end` without `started`, which is kept. Only for a rank that is_running().
   void note_end(Rank, RankEnd end);
   /// empty or lost. Only for a node that is_open().
-  void close(NodeIndex, NodeState how);
+  void close(NodeId, NodeState how);
 
-  /// How every rank ended, index = Rank. Ranks whose end nobody reported are `lost` on a lost node
-  /// and when they are known to have started, else `not_started`. O(ranks).
+  /// How every rank ended, index = Rank. A rank without a reported end is `lost` if its node is
+  /// lost or its start is known, else `not_started`. O(ranks).
   [[nodiscard]] std::vector<RankEnd> ends() const;
-  /// Those that are running, ascending. O(ranks).
+  /// As in ends(), of one rank. O(1).
+  [[nodiscard]] RankEnd end_of(Rank) const;
+  /// Ascending. O(ranks).
   [[nodiscard]] std::vector<Rank> running_ranks() const;
 
  private:
@@ -62,27 +63,27 @@ class AttemptProgress {
     NodeState state = NodeState::unused;
   };
 
-  std::vector<NodeIndex> node_of_rank_;
+  std::vector<NodeId> node_of_rank_;
   std::vector<RankEnd> ends_;  // `how` is not_started until the end is known
-  std::vector<Node> nodes_;    // index = NodeIndex
+  std::vector<Node> nodes_;    // index = NodeId
   std::uint32_t running_ = 0;  // on open nodes
   std::uint32_t begun_ = 0;
   std::uint32_t open_nodes_ = 0;
 };
 
-/// Nodes that must do something by a time; entries are added in the order of their times.
+/// Deadlines of nodes; entries must be added in the order of their times.
 class NodeWaits {
  public:
   struct Wait {
     MonotonicTime due;
-    NodeIndex node;
+    NodeId node;
   };
   void add(Wait wait) { waits_.push_back(wait); }
-  /// Drops waits at the front whose node is not open any more. Amortised O(1).
+  /// Drops waits at the front whose node is no longer open. Amortised O(1).
   void forget_closed(const AttemptProgress&);
   [[nodiscard]] std::optional<MonotonicTime> earliest() const;
   /// The node of the front, removed, if its time has come.
-  [[nodiscard]] std::optional<NodeIndex> take_due(MonotonicTime now);
+  [[nodiscard]] std::optional<NodeId> take_due(MonotonicTime now);
 
  private:
   std::deque<Wait> waits_;
@@ -96,26 +97,26 @@ struct AttemptState {
   bool kill_sent = false;   // to all nodes
   bool node_stuck = false;  // a node that is connected did not become empty
   bool cancelled = false;   // while it was being stopped for another reason: no attempt follows
-  std::optional<Verdict> verdict;
+  /// Why it ends, once that is decided. The first decision stands: what happens while the other
+  /// ranks are being stopped follows from it. Only which rank failed first stays open until the
+  /// end, because messages of different nodes arrive in any order. The loss of a node, a limit and
+  /// a signal have no time that could be compared with ends of ranks.
+  std::optional<Outcome> outcome;
   std::vector<LostNode> not_connected;  // while others are still being connected
   std::optional<TakenPort> taken_port;
-  std::optional<NodeIndex> mpirun_on;  // see event::PlanMade
-  std::optional<event::MpirunEnded> mpirun_end;
+  std::optional<Starter> starter;
   bool ended_by_others = false;     // something other than the rank itself or dlaunch ended a rank
-  bool mpirun_is_alone = false;     // no rank is left, and mpirun has its time to end
-  bool mpirun_is_stopped = false;   // it was told to end
   std::vector<bool> decides;        // see event::PlanMade
-  std::uint32_t deciding_left = 0;  // that have not ended well so far
+  std::uint32_t deciding_left = 0;  // that have not succeeded yet
   MonotonicTime began{};            // its ranks were told to start
-  MonotonicTime halted{};           // the verdict fell
+  MonotonicTime halted{};           // the outcome was decided
 
-  std::optional<MonotonicTime> begun_due;       // for mpirun: all ranks have begun
   std::optional<MonotonicTime> stragglers_due;  // timeouts.stragglers_after_success
   std::optional<MonotonicTime>
       kill_due;              // end of the grace time; none before the stop and after the kill
   NodeWaits to_empty;        // all ranks there have ended: killed if NodeEmpty does not come
   NodeWaits to_lose;         // killed: counts as lost if NodeEmpty does not come
-  std::vector<bool> killed;  // index = NodeIndex: KillRanks was sent
+  std::vector<bool> killed;  // index = NodeId: KillRanks was sent
 };
 
 }  // namespace dlaunch

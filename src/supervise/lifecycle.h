@@ -21,12 +21,12 @@ enum class Phase {
 enum class Step {
   connected,  // every node has answered
   planned,    // there is a plan
-  halted,     // it must end before its ranks have: failure, lost node, limit, cancelled, no plan
+  halted,     // it ends before its ranks have ended: failure, lost node, limit, cancel, no plan
   emptied,    // every node with ranks is empty or lost, and that was the last attempt
   failed,     // every node is empty, and another attempt follows
   waited,     // the back-off is over
-  relost,     // a node is gone again, before the ranks of another attempt have started
-  collected,  // nothing that is wanted is left on the nodes
+  relost,     // a node is lost again, before the ranks of another attempt have started
+  collected,  // nothing is left to fetch from the nodes
 };
 
 struct Transition {
@@ -39,8 +39,8 @@ struct Transition {
 /// The whole table, each (from, step) at most once.
 [[nodiscard]] std::span<const Transition> lifecycle();
 
-/// nullopt: this phase does not allow the step. A caller that tries has a bug, and the
-/// run must end of it: a step that is dropped may be the only one that would have moved it on.
+/// nullopt: this phase does not allow the step. That is a bug of the caller, and it must end the
+/// run: the dropped step may be the only one that would have moved it on.
 [[nodiscard]] std::optional<Phase> next_phase(Phase, Step,
                                               std::span<const Transition> table = lifecycle());
 

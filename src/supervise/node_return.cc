@@ -13,7 +13,7 @@ constexpr Duration kLongestPause = std::chrono::seconds(8);
 // What a login takes; a try that is given less says nothing about the node.
 constexpr Duration kShortestTry = std::chrono::seconds(2);
 
-/// A limit beyond what the clock can count is no limit.
+/// A limit that the clock cannot count means no limit.
 MonotonicTime later(MonotonicTime from, Duration by) {
   const MonotonicTime farthest = MonotonicTime::max();
   return by >= std::chrono::duration_cast<Duration>(farthest - from) ? farthest : from + by;
@@ -21,7 +21,7 @@ MonotonicTime later(MonotonicTime from, Duration by) {
 
 }  // namespace
 
-const NodeReturns::Entry* NodeReturns::find(NodeIndex node) const {
+const NodeReturns::Entry* NodeReturns::find(NodeId node) const {
   const auto found = nodes_.find(node);
   return found == nodes_.end() ? nullptr : &found->second;
 }
@@ -33,7 +33,7 @@ void NodeReturns::note_lost(LostNode lost, MonotonicTime fenced) {
   entry.fenced = fenced;
 }
 
-void NodeReturns::wait_for(NodeIndex node, MonotonicTime now) {
+void NodeReturns::wait_for(NodeId node, MonotonicTime now) {
   const auto found = nodes_.find(node);
   if (found == nodes_.end() || found->second.state != State::noted) return;
   Entry& entry = found->second;
@@ -46,7 +46,7 @@ MonotonicTime NodeReturns::last_chance(const Entry& entry) const {
   return *entry.due - std::min({kShortestTry, try_limit_, limit_});
 }
 
-void NodeReturns::try_failed(NodeIndex node, std::string last_words, MonotonicTime now) {
+void NodeReturns::try_failed(NodeId node, std::string last_words, MonotonicTime now) {
   const auto found = nodes_.find(node);
   if (found == nodes_.end() || found->second.state != State::trying) return;
   Entry& entry = found->second;
@@ -57,17 +57,17 @@ void NodeReturns::try_failed(NodeIndex node, std::string last_words, MonotonicTi
   if (entry.try_at <= now) entry.due = now;
 }
 
-void NodeReturns::came_back(NodeIndex node) {
+void NodeReturns::came_back(NodeId node) {
   const auto found = nodes_.find(node);
   if (found != nodes_.end()) found->second.state = State::there;
 }
 
-bool NodeReturns::waits_for(NodeIndex node) const {
+bool NodeReturns::waits_for(NodeId node) const {
   const Entry* entry = find(node);
   return entry != nullptr && (entry->state == State::pausing || entry->state == State::trying);
 }
 
-bool NodeReturns::is_trying(NodeIndex node) const {
+bool NodeReturns::is_trying(NodeId node) const {
   const Entry* entry = find(node);
   return entry != nullptr && entry->state == State::trying;
 }

@@ -1,5 +1,5 @@
-// The lost nodes that the next attempt needs: when each is tried again, and how long it is waited
-// for (docs/restart.md). Pure: all times are given.
+// The lost nodes that the next attempt needs: when to try each again, and how long to wait for it
+// (docs/how-to/restart-after-a-failure.md). Pure: all times are given.
 #pragma once
 
 #include <cstdint>
@@ -14,43 +14,43 @@
 
 namespace dlaunch {
 
-/// A node passes through: noted as lost -> waited for, with one try after the other -> there again,
-/// from where it may be lost and waited for once more, within the limit that began with the first
-/// wait. forget_all() is the end of that.
+/// The states of a node: noted as lost -> waited for, with one try after the other -> there again.
+/// From there it may be lost and waited for once more, within the limit that began with the first
+/// wait. forget_all() ends that.
 class NodeReturns {
  public:
-  /// `limit`: for each node. `try_limit`: what one try may take at most.
+  /// `limit`: for each node. `try_limit`: for one try.
   NodeReturns(Duration limit, Duration try_limit) : limit_(limit), try_limit_(try_limit) {}
 
   struct Try {
-    NodeIndex node;
+    NodeId node;
     Duration within{};  // at least 1 ms
   };
   struct Waited {
-    LostNode lost;           // as it was lost
-    std::string last_words;  // of the last try; empty: none has failed
+    LostNode lost;
+    std::string last_words;  // the last try's error; empty: none has failed
   };
 
-  /// Nothing is tried before `fenced`: ranks may run there until then.
+  /// The first try begins no earlier than `fenced`: ranks may run there until then.
   void note_lost(LostNode lost, MonotonicTime fenced);
-  /// Of a node that is noted. The limit begins, if it has not, when it may be tried first.
-  void wait_for(NodeIndex node, MonotonicTime now);
-  /// The try has failed; another one follows after a pause, unless the limit leaves no time for
-  /// it: then the node is overdue. Pauses double from 0.5 s to 8 s; the last try begins 2 s before
+  /// For a node that is noted. Its limit begins with the first time that it may be tried.
+  void wait_for(NodeId node, MonotonicTime now);
+  /// The try has failed. Another one follows after a pause, or the node is overdue if the limit
+  /// leaves no time for it. Pauses double from 0.5 s to 8 s; the last try begins 2 s before
   /// the limit at the latest.
-  void try_failed(NodeIndex node, std::string last_words, MonotonicTime now);
+  void try_failed(NodeId node, std::string last_words, MonotonicTime now);
   /// The try has succeeded.
-  void came_back(NodeIndex node);
-  [[nodiscard]] bool waits_for(NodeIndex node) const;
-  [[nodiscard]] bool is_trying(NodeIndex node) const;
+  void came_back(NodeId node);
+  [[nodiscard]] bool waits_for(NodeId node) const;
+  [[nodiscard]] bool is_trying(NodeId node) const;
 
-  /// Whose time has come; each is being tried from here on.
+  /// The tries that are due; each counts as under way from here.
   [[nodiscard]] std::vector<Try> take_tries(MonotonicTime now);
-  /// Waited for in vain, in the order of their numbers.
+  /// Nodes whose limit has passed, in ascending order.
   [[nodiscard]] std::vector<Waited> overdue(MonotonicTime now) const;
-  /// When take_tries() or overdue() may have something the next time.
+  /// The next time at which take_tries() or overdue() may return something.
   [[nodiscard]] std::optional<MonotonicTime> earliest() const;
-  /// An attempt runs: what is lost from now on begins anew.
+  /// An attempt runs: nodes that are lost from now on begin a new limit.
   void forget_all() { nodes_.clear(); }
 
  private:
@@ -59,16 +59,16 @@ class NodeReturns {
     State state = State::noted;
     Waited about;
     MonotonicTime fenced{};
-    std::optional<MonotonicTime> due;  // once it was waited for
+    std::optional<MonotonicTime> due;  // set by the first wait_for()
     MonotonicTime try_at{};            // while pausing
     Duration pause{};
   };
-  [[nodiscard]] const Entry* find(NodeIndex node) const;
+  [[nodiscard]] const Entry* find(NodeId node) const;
   [[nodiscard]] MonotonicTime last_chance(const Entry& entry) const;
 
   Duration limit_;
   Duration try_limit_;
-  std::map<NodeIndex, Entry> nodes_;
+  std::map<NodeId, Entry> nodes_;
 };
 
 }  // namespace dlaunch

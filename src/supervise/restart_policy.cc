@@ -8,13 +8,13 @@
 namespace dlaunch {
 namespace {
 
-/// nullopt: nothing that another attempt could change.
+/// nullopt: another attempt would end in the same way.
 std::optional<RestartCause> restart_cause(Cause cause) {
   switch (cause) {
     case Cause::exit_code:
     case Cause::signal:
     case Cause::out_of_memory:
-    case Cause::mpirun:
+    case Cause::starter:
       return RestartCause::failure;
     case Cause::node_lost:
       return RestartCause::node_loss;
@@ -47,20 +47,21 @@ const char* word_of(RestartCause cause) {
 
 }  // namespace
 
-RestartDecision RestartBudget::after(const AttemptOutcome& outcome) {
+RestartDecision RestartBudget::after(const FailedAttempt& failed, NodesLeft nodes) {
   using Kind = RestartDecision::Kind;
+  const Outcome& outcome = failed.outcome;
   if (outcome.cause != Cause::port_taken) ports_in_a_row_ = 0;
-  const bool all_nodes_up = !outcome.node_lost && !outcome.node_stuck;
+  const bool all_nodes_up = !nodes.lost && !nodes.stuck;
   if (outcome.cause == Cause::port_taken && all_nodes_up && ports_in_a_row_ < port_retries_) {
     ++ports_in_a_row_;
     return {Kind::new_port, Duration(0), 0, ""};
   }
   const std::optional<RestartCause> cause = restart_cause(outcome.cause);
   if (policy_.max == 0 || !cause) return {};
-  if (std::string why = objection(*cause, outcome); !why.empty()) {
+  if (std::string why = objection(*cause, outcome.exit_code, nodes); !why.empty()) {
     return {Kind::none, Duration(0), 0, std::move(why)};
   }
-  if (outcome.ran >= policy_.reset_after) used_ = 0;
+  if (failed.ran >= policy_.reset_after) used_ = 0;
   if (used_ >= static_cast<std::uint32_t>(policy_.max)) {
     return {Kind::none, Duration(0), 0,
             "restart.max of " + std::to_string(policy_.max) + " is used up"};
@@ -77,18 +78,18 @@ bool RestartBudget::waits_for_nodes() const {
   return policy_.max > 0 && answers(RestartCause::node_loss);
 }
 
-/// Why there is no restart whatever the budget; empty: nothing is against it.
-std::string RestartBudget::objection(RestartCause cause, const AttemptOutcome& outcome) const {
+/// What forbids a restart whatever the budget; empty: nothing.
+std::string RestartBudget::objection(RestartCause cause, int exit_code, NodesLeft nodes) const {
   if (!answers(cause)) return std::string("restart.on has no \"") + word_of(cause) + '"';
-  if (outcome.node_stuck) return "a node could not be emptied";
-  if (outcome.node_lost && !answers(RestartCause::node_loss))
+  if (nodes.stuck) return "a node could not be emptied";
+  if (nodes.lost && !answers(RestartCause::node_loss))
     return "a node was lost, and restart.on has no \"node-loss\"";
   if (cause != RestartCause::failure) return "";
-  const std::string code = "exit code " + std::to_string(outcome.exit_code);
-  if (outcome.exit_code == exit_code::kCannotExecute || outcome.exit_code == exit_code::kNotFound)
+  const std::string code = "exit code " + std::to_string(exit_code);
+  if (exit_code == exit_code::kCannotExecute || exit_code == exit_code::kNotFound)
     return code + " means that a program cannot be executed";
   const auto& excluded = policy_.not_on_exit;
-  if (std::find(excluded.begin(), excluded.end(), outcome.exit_code) != excluded.end())
+  if (std::find(excluded.begin(), excluded.end(), exit_code) != excluded.end())
     return code + " is in restart.not_on_exit";
   return "";
 }

@@ -1,4 +1,4 @@
-// Whether a failed attempt is followed by another one, and after which wait (docs/restart.md).
+// Whether a failed attempt is followed by another one, and after which wait (docs/how-to/restart-after-a-failure.md).
 // Pure: all times come with the question.
 #pragma once
 
@@ -11,38 +11,35 @@
 
 namespace dlaunch {
 
-/// How an attempt ended, as far as that matters here.
-struct AttemptOutcome {
-  Cause cause = Cause::success;
-  int exit_code = 0;        // that the run would end with
-  MonotonicTime ran{0};     // from the start of its ranks to the failure
-  bool node_lost = false;   // the channel of a node is gone; nothing of the attempt is left there
-  bool node_stuck = false;  // a node that is connected could not be emptied
-  bool operator==(const AttemptOutcome&) const = default;
+/// The state of the nodes after an attempt.
+struct NodesLeft {
+  bool lost = false;   // a connection is lost; nothing of the attempt is left on that node
+  bool stuck = false;  // a connected node could not be emptied
 };
 
 struct RestartDecision {
   enum class Kind {
     none,      // the run ends
     restart,   // one of restart.max
-    new_port,  // for nothing: nobody is to blame
+    new_port,  // does not count: the job is not at fault
   };
   Kind kind = Kind::none;
   Duration wait{0};          // before the next attempt
   std::uint32_t number = 0;  // "restart `number` of max"
-  std::string why_not;       // when none, and a person may have expected one: half a sentence
+  std::string why_not;       // when none and the user may expect one: half a sentence
   bool operator==(const RestartDecision&) const = default;
 };
 
 /// What is left of restart.max. The rules, in this order:
-///  - A port that somebody else took is no failure of the job: a new one is tried, at once, up to
-///    `port_retries` times in a row. Then, or when the port was chosen by the user, the run ends.
-///  - Only what `on` names is restarted. Whatever else the cause, with a lost node `on` must have
-///    node-loss too, because the next attempt waits for that node.
-///  - A node that still runs something of the attempt takes part in no other one.
+///  - A port that another process took is not the job's failure: another port is tried at once, up
+///  to
+///    `port_retries` times in a row. After that, or if the user chose the port, the run ends.
+///  - Only causes in `on` are restarted. With a lost node, `on` must also have node-loss, because
+///    the next attempt waits for that node.
+///  - A node that still runs processes of the attempt cannot take part in another one.
 ///  - Exit codes 126 and 127 (POSIX shell: cannot be executed, not found) and those of
-///    `not_on_exit` would come again, so they end the run. A signal counts as 128 + its number.
-///  - An attempt that ran for `reset_after` gives the whole budget back, and the wait begins at its
+///    `not_on_exit` would recur, so they end the run. A signal counts as 128 + its number.
+///  - An attempt that ran for `reset_after` restores the whole budget, and the wait begins at its
 ///    minimum again.
 ///  - The n-th restart since then waits min * 2^(n-1), at most max.
 class RestartBudget {
@@ -51,17 +48,17 @@ class RestartBudget {
       : policy_(std::move(policy)), port_retries_(port_retries) {}
 
   /// Counts the restart when there is one.
-  [[nodiscard]] RestartDecision after(const AttemptOutcome&);
+  [[nodiscard]] RestartDecision after(const FailedAttempt&, NodesLeft = {});
 
-  /// False: no attempt is ever followed by another one.
+  /// False: the first attempt is the only one.
   [[nodiscard]] bool may_restart() const { return policy_.max > 0 || port_retries_ > 0; }
-  /// A lost node is waited for.
+  /// The next attempt waits for lost nodes.
   [[nodiscard]] bool waits_for_nodes() const;
   [[nodiscard]] int max() const { return policy_.max; }
 
  private:
   [[nodiscard]] bool answers(RestartCause cause) const;
-  [[nodiscard]] std::string objection(RestartCause, const AttemptOutcome&) const;
+  [[nodiscard]] std::string objection(RestartCause, int exit_code, NodesLeft) const;
   [[nodiscard]] Duration wait_before(std::uint32_t number) const;
 
   RestartPolicy policy_;

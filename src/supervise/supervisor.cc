@@ -37,8 +37,9 @@ std::optional<MonotonicTime> Supervisor::deadline() const {
   if (done()) return std::nullopt;
   std::optional<MonotonicTime> earliest = phase_due_;
   for (const auto& due :
-       {run_due(), attempt_.begun_due, attempt_.stragglers_due, attempt_.kill_due,
-        attempt_.to_empty.earliest(), attempt_.to_lose.earliest(), returns_.earliest()}) {
+       {run_due(), attempt_.starter ? attempt_.starter->begun_due() : std::nullopt,
+        attempt_.stragglers_due, attempt_.kill_due, attempt_.to_empty.earliest(),
+        attempt_.to_lose.earliest(), returns_.earliest()}) {
     if (due && (!earliest || *due < *earliest)) earliest = due;
   }
   return earliest;
@@ -72,18 +73,18 @@ void Supervisor::advance(Step step) {
   }
 }
 
-/// For an error that a second cancel could not repair: the run ends now, whatever state it is
-/// in.
+/// For an error of ours that a second cancel would not repair: the run ends now, in any state.
 void Supervisor::break_off(const std::string& what) {
   if (finished_) return;
   kill_all();
-  attempt_.verdict = verdict_internal(what);
+  attempt_.outcome = ended::by_internal_error(what);
   phase_ = Phase::done;
   phase_due_.reset();
   enter_done();
 }
 
-/// No limit and no event of a node would end this phase. While a plan is made, the planner answers.
+/// Neither a limit nor an event of a node would end this phase. While a plan is made, the planner
+/// answers.
 bool Supervisor::is_stuck() const {
   switch (phase_) {
     case Phase::connect:
@@ -106,7 +107,7 @@ void Supervisor::enter_connect() {
   nodes_opening_ = config_.nodes;
   for (std::uint32_t i = 0; i < config_.nodes; ++i) {
     channels_[i] = Channel::opening;
-    ask(action::ConnectNode{NodeIndex{i}, attempt_.number, std::nullopt});
+    ask(action::ConnectNode{NodeId{i}, attempt_.number, std::nullopt});
   }
   if (nodes_opening_ == 0) advance(Step::connected);
 }
@@ -121,44 +122,46 @@ void Supervisor::enter_run() {
   returns_.forget_all();
   if (config_.run_limit && !run_due_) run_due_ = after(*config_.run_limit);
   for (std::uint32_t i = 0; i < config_.nodes; ++i) {
-    const NodeIndex node{i};
+    const NodeId node{i};
     if (attempt_.progress.has_ranks(node)) {
       ask(action::StartRanks{attempt_.number, node});
-    } else if (!restarts_.may_restart()) {  // a later plan may have use for it
+    } else if (!restarts_.may_restart()) {  // else a later plan may use it
       channels_[i] = Channel::released;
       ask(action::ReleaseNode{node});
     }
   }
-  if (attempt_.mpirun_on) attempt_.begun_due = after(2 * config_.connect_limit);
   if (attempt_.progress.open_nodes() == 0) attempt_over();
 }
 
 void Supervisor::enter_stop() {
   attempt_.stragglers_due.reset();
-  attempt_.begun_due.reset();
+  if (attempt_.starter) attempt_.starter->clear_begun_due();
   attempt_.kill_due = end_of_grace();
   for (std::uint32_t i = 0; i < config_.nodes; ++i) {
-    const NodeIndex node{i};
+    const NodeId node{i};
     if (attempt_.progress.running_on(node) == 0) continue;
     ask(action::StopRanks{attempt_.number, node, config_.stop_signal});
   }
-  attend_to_mpirun();
+  attend_to_starter();
   if (attempt_.progress.open_nodes() == 0) attempt_over();
 }
 
 void Supervisor::enter_wait() {
   phase_due_ = after(std::chrono::duration_cast<Duration>(earlier_.back().wait));
   attempt_.kill_due.reset();
-  attempt_.verdict.reset();  // it is in earlier_; what ends the wait has a verdict of its own
+  attempt_.outcome.reset();  // it is in earlier_; what ends the wait has an outcome of its own
 }
 
 void Supervisor::enter_done() {
   for (std::uint32_t i = 0; i < config_.nodes; ++i) {
     if (channels_[i] == Channel::lost || channels_[i] == Channel::released) continue;
     channels_[i] = Channel::released;
-    ask(action::ReleaseNode{NodeIndex{i}});
+    ask(action::ReleaseNode{NodeId{i}});
   }
-  RunReport report = report_of_attempt();
+  RunReport report;
+  report.outcome = final_outcome();
+  report.attempt = attempt_.number;
+  report.ranks = attempt_.progress.ends();
   report.elapsed = now_ - started_;
   report.leftovers = leftovers_;
   report.earlier = std::move(earlier_);
@@ -195,14 +198,18 @@ void Supervisor::handle(const event::NodeLost& e) {
 
 void Supervisor::handle(const event::PlanMade& e) {
   if (phase_ != Phase::plan || e.attempt != attempt_.number) return;
-  for (const NodeIndex node : e.node_of_rank) {
+  for (const NodeId node : e.node_of_rank) {
     if (node.value < config_.nodes) continue;
-    return halt(verdict_internal("the plan uses node " + std::to_string(node.value) + " of " +
-                                 std::to_string(config_.nodes)));
+    return halt(ended::by_internal_error("the plan uses node " + std::to_string(node.value) +
+                                         " of " + std::to_string(config_.nodes)));
   }
   attempt_.progress = AttemptProgress(e.node_of_rank, config_.nodes);
   attempt_.killed.assign(config_.nodes, false);
-  attempt_.mpirun_on = e.mpirun_on;
+  if (e.starter) {
+    const Duration limit = 2 * config_.connect_limit;
+    attempt_.starter.emplace(*e.starter, wording::node(config_.node_names, e.starter->node),
+                             after(limit), limit);
+  }
   attempt_.decides = e.decides;
   attempt_.decides.resize(e.node_of_rank.size(), e.decides.empty());
   attempt_.deciding_left = static_cast<std::uint32_t>(
@@ -211,13 +218,13 @@ void Supervisor::handle(const event::PlanMade& e) {
 }
 
 void Supervisor::handle(const event::PlanFailed& e) {
-  if (phase_ == Phase::plan) halt(verdict_plan_failed(e.error));
+  if (phase_ == Phase::plan) halt(ended::by_plan_error(e.error));
 }
 
 void Supervisor::handle(const event::RankStarted& e) {
   if (!has_ranks_now(e.attempt)) return;
   attempt_.progress.note_start(e.rank, e.at);
-  attend_to_mpirun();
+  attend_to_starter();
 }
 
 void Supervisor::handle(const event::RankNotStarted& e) {
@@ -234,10 +241,10 @@ void Supervisor::handle(const event::RankExited& e) {
   RankEnd end;
   end.how = read_end(e.status, e.after_signal, attempt_.kill_sent);
   end.status = e.status;
-  // A world of several ranks that is not the job's is never meant.
+  // Another world of several ranks is always a mistake.
   const bool is_alone = end.status.mpi == MpiEnd::other_world && end.status.mpi_world == 1;
-  const bool is_no_part = end.status.mpi == MpiEnd::never_connected || is_alone;
-  if (config_.mpi_init_optional && is_no_part) {
+  const bool is_optional = end.status.mpi == MpiEnd::never_connected || is_alone;
+  if (config_.mpi_init_optional && is_optional) {
     end.status.mpi = MpiEnd::fine;
     end.status.mpi_world = 0;
   }
@@ -249,11 +256,11 @@ void Supervisor::handle(const event::NodeEmpty& e) {
   if (!has_ranks_now(e.attempt) || !attempt_.progress.is_open(e.node)) return;
   leftovers_ += e.leftovers;
   const std::uint32_t unaccounted = attempt_.progress.running_on(e.node);
-  if (unaccounted > 0 && !attempt_.verdict) {
-    // A rank that ended unseen may have failed: never call that success.
+  if (unaccounted > 0 && !attempt_.outcome) {
+    // A rank that ended unseen may have failed: that is never success.
     attempt_.progress.close(e.node, NodeState::empty);
-    halt(verdict_internal("node " + std::to_string(e.node.value) + " reports no end of " +
-                          wording::ranks(unaccounted)));
+    halt(ended::by_internal_error("node " + std::to_string(e.node.value) + " reports no end of " +
+                                  wording::ranks(unaccounted)));
     return;
   }
   close_node(e.node, NodeState::empty);
@@ -261,7 +268,7 @@ void Supervisor::handle(const event::NodeEmpty& e) {
 
 void Supervisor::handle(const event::PortTaken& e) {
   if (!has_ranks_now(e.attempt)) return;
-  if (!attempt_.verdict || attempt_.verdict->by_rank) attempt_.taken_port = e.taken;
+  if (!attempt_.outcome || attempt_.outcome->first) attempt_.taken_port = e.taken;
 }
 
 void Supervisor::handle(const event::CancelSignal& e) {
@@ -289,18 +296,18 @@ void Supervisor::handle(const event::Copying& e) {
 
 // ---- decisions
 
-void Supervisor::halt(Verdict verdict) {
-  if (phase_ == Phase::stop || done()) return;  // keep the first one
-  attempt_.verdict = std::move(verdict);
+void Supervisor::halt(Outcome outcome) {
+  if (phase_ == Phase::stop || done()) return;  // the first one stands
+  attempt_.outcome = std::move(outcome);
   attempt_.halted = now_;
   advance(Step::halted);
 }
 
 void Supervisor::cancel(int signal) {
-  if (!has_ranks()) return halt(verdict_cancelled(signal));
+  if (!has_ranks()) return halt(ended::by_cancel(signal));
   const std::uint32_t running = attempt_.progress.running();
-  if (!attempt_.verdict && running > 0) {
-    halt(verdict_cancelled(signal));
+  if (!attempt_.outcome && running > 0) {
+    halt(ended::by_cancel(signal));
     ask(action::Tell{
         wording::stopping_on_cancel(signal, {running, config_.stop_signal, config_.stop_grace})});
     return;
@@ -313,53 +320,54 @@ void Supervisor::cancel(int signal) {
 
 void Supervisor::all_opened() {
   if (attempt_.not_connected.empty()) return advance(Step::connected);
-  halt(verdict_nodes_lost(std::exchange(attempt_.not_connected, {})));
+  halt(ended::by_lost_nodes(std::exchange(attempt_.not_connected, {})));
 }
 
-/// The node's ranks, if any, have gone with it.
+/// The node's ranks, if any, are lost with it.
 void Supervisor::lose(LostNode lost) {
-  if (!has_ranks()) return halt(verdict_nodes_lost({std::move(lost)}));
-  const NodeIndex node = lost.node;
+  if (!has_ranks()) return halt(ended::by_lost_nodes({std::move(lost)}));
+  const NodeId node = lost.node;
   if (!attempt_.progress.is_open(node)) return;
-  if (attempt_.verdict) {
-    // Of nodes that are lost together, as by a cut at the launcher's end, any may be the first.
-    if (attempt_.verdict->cause == Cause::node_lost && !attempt_.verdict->by_rank)
-      attempt_.verdict->lost_nodes.push_back(std::move(lost));
+  if (attempt_.outcome) {
+    // When nodes are lost together, as by a cut at the launcher's end, any may be the first.
+    if (attempt_.outcome->cause == Cause::node_lost)
+      attempt_.outcome->lost_nodes.push_back(std::move(lost));
     return close_node(node, NodeState::lost);
   }
   attempt_.progress.close(node, NodeState::lost);
-  halt(verdict_nodes_lost({std::move(lost)}));
+  halt(ended::by_lost_nodes({std::move(lost)}));
 }
 
-void Supervisor::close_node(NodeIndex node, NodeState how) {
+void Supervisor::close_node(NodeId node, NodeState how) {
   attempt_.progress.close(node, how);
-  attend_to_mpirun();
+  attend_to_starter();
   if (attempt_.progress.open_nodes() == 0) attempt_over();
 }
 
 void Supervisor::end_rank(Rank rank, RankEnd end, ClockError clock_error) {
   if (!attempt_.progress.is_running(rank)) return;
-  const NodeIndex node = attempt_.progress.node_of(rank);
+  const NodeId node = attempt_.progress.node_of(rank);
   const bool own = end.how == RankEnd::How::exited || end.how == RankEnd::How::cannot_start;
   const bool failed = own && (end.start_failure || !end.status.ok());
   if (failed) attempt_.failures.add({rank, node, *end.ended, clock_error});
+  Outcome failure = failed ? ended::by_rank(rank, end) : Outcome();
   attempt_.progress.note_end(rank, std::move(end));
   if (attempt_.progress.running() == 0) attempt_.stragglers_due.reset();
-  if (attempt_.progress.running_on(node) == 0 && node != attempt_.mpirun_on) {
+  if (attempt_.progress.running_on(node) == 0 &&
+      !(attempt_.starter && attempt_.starter->node() == node)) {
     attempt_.to_empty.add({after(config_.end_limit), node});
   }
-  attempt_.ended_by_others = attempt_.ended_by_others || (!own && !attempt_.verdict);
-  if (failed) halt(verdict_rank_failed());
-  attend_to_mpirun();
-  if (failed) return;
-  if (own && !attempt_.verdict) count_good_end(rank);
+  attempt_.ended_by_others = attempt_.ended_by_others || (!own && !attempt_.outcome);
+  if (failed) halt(std::move(failure));
+  attend_to_starter();
+  if (own && !failed && !attempt_.outcome) count_success(rank);
 }
 
-void Supervisor::count_good_end(Rank rank) {
+void Supervisor::count_success(Rank rank) {
   const std::uint32_t running = attempt_.progress.running();
   if (running == 0) return;
   if (attempt_.decides[rank.value] && --attempt_.deciding_left == 0) {
-    halt(verdict_success());
+    halt(Outcome());
     ask(action::Tell{
         wording::stopping_the_others({running, config_.stop_signal, config_.stop_grace})});
     return;
@@ -368,7 +376,7 @@ void Supervisor::count_good_end(Rank rank) {
     attempt_.stragglers_due = after(*config_.stragglers_limit);
 }
 
-void Supervisor::kill_node(NodeIndex node) {
+void Supervisor::kill_node(NodeId node) {
   if (!attempt_.progress.is_open(node) || attempt_.killed[node.value]) return;
   attempt_.killed[node.value] = true;
   attempt_.to_lose.add({after(config_.end_limit), node});
@@ -378,10 +386,10 @@ void Supervisor::kill_node(NodeIndex node) {
 void Supervisor::kill_all() {
   attempt_.kill_due.reset();
   attempt_.kill_sent = true;
-  for (std::uint32_t i = 0; i < config_.nodes; ++i) kill_node(NodeIndex{i});
+  for (std::uint32_t i = 0; i < config_.nodes; ++i) kill_node(NodeId{i});
 }
 
-// ---- help
+// ---- helpers
 
 bool Supervisor::has_ranks_now(Attempt attempt) const {
   return has_ranks() && attempt == attempt_.number;
@@ -392,7 +400,7 @@ MonotonicTime Supervisor::end_of_grace() const {
   return last_moment_ ? std::min(usual, *last_moment_) : usual;
 }
 
-/// A limit beyond what the clock can count is no limit.
+/// A limit that the clock cannot count means no limit.
 MonotonicTime Supervisor::after(Duration limit) const {
   const MonotonicTime farthest = MonotonicTime::max();
   if (limit >= std::chrono::duration_cast<Duration>(farthest - now_)) return farthest;

@@ -2,39 +2,38 @@
 // nothing and never blocks, so that a run can be replayed or simulated. Not thread-safe.
 //
 // The rules:
-//  - All nodes answer -> plan -> ranks start on every node that has some, the other nodes are
-//  released.
+//  - All nodes answer -> plan -> ranks start on every node that has some, the others are released.
 //  - A node that cannot be connected ends the run, but only when every other one has answered or
-//  failed too, or the limit has passed: whoever corrects one wants to know of all.
+//    failed too, or the limit has passed: the user wants to know of all of them at once.
 //  - The first failing rank decides the run's exit code: a code other than 0, a signal, or a failed
-//  start.
-//    In the same step every node that still has running ranks is told to stop; after `stop_grace`,
-//    whatever is not empty is killed; `end_limit` later, what is still not empty counts as lost.
-//  - When the ranks that decide (PlanMade) have ended well, the others are stopped in the same way,
+//    start. In the same step every node that still has running ranks is told to stop; after
+//    `stop_grace`, whatever is not empty is killed; `end_limit` later, what is still not empty
+//    counts as lost.
+//  - When the ranks that decide (PlanMade) have succeeded, the others are stopped in the same way,
 //    and however they end, the run has succeeded.
-//  - A node of which all ranks have ended kills what they left and says NodeEmpty without being
-//  asked. If it
+//  - A node whose ranks have all ended kills what they left behind and says NodeEmpty unasked. If
+//  it
 //    does not within `end_limit`, it is told to kill, and again has `end_limit`.
-//  - When no node holds ranks any more: the nodes are released and the run finishes; or, where
+//  - When no node holds ranks any more, the nodes are released and the run finishes; or, if
 //    restart_policy says so, the next attempt begins after its wait, with fresh facts and a new
 //    plan. Never after a cancel, and never when its wait would end after `run_limit`.
 //  - With restart.max and node-loss in restart.on, a lost node ends its attempt only. The next one
-//    waits until the node could be connected again, at most `return_limit`; what is lost before its
-//    ranks have started is waited for in the same way. Nothing starts while ranks of the old
-//    attempt may run on a lost node.
-//  - Where mpirun starts the ranks (PlanMade::mpirun_on), they must all have begun within twice
-//    `connect_limit`. Its own failure ends the attempt, but where a rank has failed by itself, that
-//    is the cause. It is told to end when no rank is left after a verdict; its node is empty when
-//    it has ended, too, for which it has `end_limit` after the last rank.
-//  - The first verdict stands (see Verdict). A cancel when there is one, or a second cancel, only
-//  hurries:
-//    kill at once. A cancel when all ranks have ended well changes nothing in the result either.
-//  - A Deadline makes the grace time end by then, of a stop under way and of later ones.
+//    waits until the node is connected again, at most `return_limit`; so it does for a node that is
+//    lost before its ranks have started. Nothing starts while ranks of the old attempt may run on a
+//    lost node.
+//  - Where a process of the attempt starts the ranks (PlanMade::starter), they must all begin
+//  within
+//    twice `connect_limit`. Its own failure ends the attempt, but if a rank failed by itself, that
+//    is the cause (starter.h). It is told to end when no rank is left after a halt; its node is
+//    empty only when it has ended, too, for which it has `end_limit` after the last rank.
+//  - The first decision stands (AttemptState::outcome). A cancel after it, or a second cancel, only
+//    hurries: kill at once. A cancel when all ranks have succeeded does not change the outcome.
+//  - A Deadline makes the grace time end by then, that of a stop under way and of later ones.
 //  - A step that the lifecycle does not have, or a phase that nothing can end any more, is an error
-//  of ours: everything is killed, and the run ends with Cause::internal in the same step.
-//  - News of another attempt, of a closed node, of an ended rank, or of no meaning in the phase is
-//  ignored. Messages of one node must be given in the order in which it sent them; those of
-//  different nodes may arrive in any order.
+//    of ours: everything is killed, and the run ends with Cause::internal in the same step.
+//  - Events of another attempt, of a closed node, of an ended rank, or without meaning in the phase
+//    are ignored. Messages of one node must be given in the order in which it sent them; those of
+//    different nodes may arrive in any order.
 #pragma once
 
 #include <chrono>
@@ -50,29 +49,28 @@
 #include "model/job_spec.h"
 #include "model/time.h"
 #include "supervise/attempt.h"
-#include "supervise/diagnosis.h"
 #include "supervise/lifecycle.h"
 #include "supervise/node_return.h"
+#include "supervise/outcome.h"
 #include "supervise/restart_policy.h"
 
 namespace dlaunch {
 
 struct SupervisorConfig {
   std::uint32_t nodes = 1;
-  /// As the user wrote them, index = NodeIndex; where one is missing, its number is told.
+  /// As the user wrote them, index = NodeId; a node without a name is shown by its number.
   std::vector<std::string> node_names;
   int stop_signal = 15;   // number
   Duration stop_grace{};  // timeouts.stop: from StopRanks to KillRanks
   /// timeouts.run, counted from the first StartRanks of the run to the end of its last rank.
   std::optional<Duration> run_limit;
-  /// timeouts.stragglers_after_success: for the others, once a rank has ended well.
+  /// timeouts.stragglers_after_success: for the others, once a rank has succeeded.
   std::optional<Duration> stragglers_limit;
   RestartPolicy restart;
-  /// How often in a row an attempt whose port was taken is repeated with another one.
+  /// How often in a row an attempt whose port was taken is repeated with another port.
   std::uint32_t port_retries = 0;
-  Duration connect_limit{};  // timeouts.connect; also the most that making the plan may take,
-                             // without copying
-  /// mpi.init: a rank that ends well and never called MPI_Init has not failed.
+  Duration connect_limit{};  // timeouts.connect; also the limit for making a plan, copying excluded
+  /// mpi.init: a rank that exits with 0 and never called MPI_Init has not failed.
   bool mpi_init_optional = false;
   /// timeouts.node_return: how long another attempt waits for a lost node.
   Duration return_limit = std::chrono::minutes(5);
@@ -98,7 +96,7 @@ class Supervisor {
   /// the last call.
   [[nodiscard]] std::optional<MonotonicTime> deadline() const;
 
-  /// After Finish was returned; nothing has a meaning then.
+  /// Finish was returned; later events are ignored.
   [[nodiscard]] bool done() const { return phase_ == Phase::done; }
   [[nodiscard]] Phase phase() const { return phase_; }
 
@@ -114,7 +112,7 @@ class Supervisor {
   void handle(const event::RankExited&);
   void handle(const event::NodeEmpty&);
   void handle(const event::PortTaken&);
-  void handle(const event::MpirunEnded&);
+  void handle(const event::StarterEnded&);
   void handle(const event::CancelSignal&);
   void handle(const event::Deadline&);
   void handle(const event::FrontGone&);
@@ -133,30 +131,27 @@ class Supervisor {
   void enter_wait();
   void enter_done();
 
-  /// The run ends for this reason, unless there is one already.
-  void halt(Verdict);
+  /// Ends the attempt, or the wait for it, with this outcome unless it has one already.
+  void halt(Outcome);
   void cancel(int signal);
   void lose(LostNode lost);
   /// Every node has answered or failed.
   void all_opened();
   [[nodiscard]] bool waits_for_lost_nodes() const;
-  void wait_for_lost(NodeIndex node, Channel before, const std::string& what);
+  void wait_for_lost(NodeId node, Channel before, const std::string& what);
   void try_lost_nodes();
   void note_lost(const event::NodeLost& e);
-  void close_node(NodeIndex, AttemptProgress::NodeState);
+  void close_node(NodeId, AttemptProgress::NodeState);
   /// No node holds ranks of the attempt any more.
   void attempt_over();
-  void judge_ends_by_others();
-  void repeat(const RunReport& report, const RestartDecision& decision);
-  [[nodiscard]] RunReport report_of_attempt() const;
-  [[nodiscard]] RestartDecision decide_restart(const RunReport& report);
+  /// That of the attempt, with the rank that failed first.
+  [[nodiscard]] Outcome final_outcome() const;
+  [[nodiscard]] RestartDecision decide_restart(const FailedAttempt& failed);
+  void repeat(FailedAttempt failed, const RestartDecision& decision);
   void end_rank(Rank, RankEnd, ClockError);
-  void count_good_end(Rank);
-  /// Of ranks that mpirun starts: some have ended, or are given up.
-  void attend_to_mpirun();
-  void judge_missing_ranks();
-  [[nodiscard]] Verdict final_verdict() const;
-  void kill_node(NodeIndex);
+  void count_success(Rank);
+  void attend_to_starter();
+  void kill_node(NodeId);
   void kill_all();
   void enforce_limits();
   void enforce_phase_limit();
@@ -176,11 +171,11 @@ class Supervisor {
   SupervisorConfig config_;
   std::span<const Transition> table_;
   Phase phase_ = Phase::connect;
-  std::vector<Channel> channels_;    // index = NodeIndex
+  std::vector<Channel> channels_;    // index = NodeId
   std::uint32_t nodes_opening_ = 0;  // or waited for
   RestartBudget restarts_;
   NodeReturns returns_;
-  std::vector<EarlierAttempt> earlier_;
+  std::vector<FailedAttempt> earlier_;
   AttemptState attempt_;
   std::uint32_t leftovers_ = 0;  // of all attempts
   MonotonicTime started_{};

@@ -1,4 +1,5 @@
-// How one attempt of the supervisor's run ends, and whether another one follows.
+// How one attempt of the supervisor's run ends, by itself or at a limit, and whether another
+// follows.
 #include <algorithm>
 #include <utility>
 
@@ -7,51 +8,46 @@
 
 namespace dlaunch {
 
-RunReport Supervisor::report_of_attempt() const {
-  RunReport report;
-  report.attempt = attempt_.number;
-  report.ranks = attempt_.progress.ends();
-  if (attempt_.verdict) explain(final_verdict(), attempt_.failures, report);
-  if (report.cause == Cause::time_limit) report.limit = config_.run_limit;
-  if (report.cause == Cause::stragglers) report.limit = config_.stragglers_limit;
-  if (attempt_.taken_port && report.from_rank) {
-    report.cause = Cause::port_taken;
-    report.port = attempt_.taken_port;
+Outcome Supervisor::final_outcome() const {
+  if (!attempt_.outcome) return {};
+  Outcome outcome = *attempt_.outcome;
+  if (const auto first = attempt_.failures.first()) {
+    const RankEnd end = attempt_.progress.end_of(first->rank);
+    Outcome by_rank = ended::by_rank(first->rank, end);
+    by_rank.perhaps_first = first->perhaps;
+    if (outcome.first) outcome = by_rank;
+    if (attempt_.starter) outcome = attempt_.starter->settle(outcome, by_rank, *end.ended);
   }
-  return report;
+  if (attempt_.taken_port && outcome.from_rank) {
+    outcome.cause = Cause::port_taken;
+    outcome.port = attempt_.taken_port;
+  }
+  return outcome;
 }
 
 void Supervisor::attempt_over() {
-  if (!attempt_.verdict && attempt_.ended_by_others) return judge_ends_by_others();
-  if (!attempt_.verdict) return advance(Step::emptied);
-  const RunReport report = report_of_attempt();
-  const RestartDecision decision = decide_restart(report);
-  if (decision.kind != RestartDecision::Kind::none) return repeat(report, decision);
+  if (!attempt_.outcome && attempt_.ended_by_others) {
+    // No rank has failed by itself, yet some were ended. The halt leads back here.
+    return halt(attempt_.starter ? attempt_.starter->ended_ranks()
+                                 : ended::by_internal_error(
+                                       "a node has ended ranks that it was not told to end"));
+  }
+  if (!attempt_.outcome) return advance(Step::emptied);
+  FailedAttempt failed;
+  failed.attempt = attempt_.number;
+  failed.outcome = final_outcome();
+  failed.ran = attempt_.halted - attempt_.began;
+  const RestartDecision decision = decide_restart(failed);
+  if (decision.kind != RestartDecision::Kind::none) return repeat(std::move(failed), decision);
   if (!decision.why_not.empty()) ask(action::Tell{wording::no_restart(decision.why_not)});
   advance(Step::emptied);
 }
 
-/// No rank has failed by itself, and yet they have not all ended well. The halt leads back to
-/// attempt_over(), with a verdict.
-void Supervisor::judge_ends_by_others() {
-  if (!attempt_.mpirun_on) {
-    return halt(verdict_internal("a node has ended ranks that it was not told to end"));
-  }
-  const auto& end = attempt_.mpirun_end;
-  halt(verdict_mpirun("mpirun has ended ranks, and exited with code 0", end ? end->said : "",
-                      exit_code::kInternal));
-}
-
-RestartDecision Supervisor::decide_restart(const RunReport& report) {
+RestartDecision Supervisor::decide_restart(const FailedAttempt& failed) {
   if (attempt_.cancelled) return {};
-  AttemptOutcome outcome;
-  outcome.cause = report.cause;
-  outcome.exit_code = report.exit_code;
-  outcome.ran = attempt_.halted - attempt_.began;
-  outcome.node_stuck = attempt_.node_stuck;
-  outcome.node_lost =
+  const bool node_lost =
       std::any_of(channels_.begin(), channels_.end(), [](Channel c) { return c == Channel::lost; });
-  RestartDecision decision = restarts_.after(outcome);
+  RestartDecision decision = restarts_.after(failed, {node_lost, attempt_.node_stuck});
   const bool follows = decision.kind != RestartDecision::Kind::none;
   if (follows && run_due_ && after(decision.wait) >= *run_due_) {
     return {RestartDecision::Kind::none, Duration(0), 0,
@@ -60,18 +56,8 @@ RestartDecision Supervisor::decide_restart(const RunReport& report) {
   return decision;
 }
 
-void Supervisor::repeat(const RunReport& report, const RestartDecision& decision) {
-  EarlierAttempt failed;
-  failed.attempt = report.attempt;
-  failed.cause = report.cause;
-  failed.exit_code = report.exit_code;
-  failed.from_rank = report.from_rank;
-  failed.first = report.first;
-  failed.perhaps_first = report.perhaps_first;
-  if (report.first) failed.end = report.ranks[report.first->value];
-  failed.port = report.port;
-  failed.lost_nodes = report.lost_nodes;
-  failed.ran = attempt_.halted - attempt_.began;
+void Supervisor::repeat(FailedAttempt failed, const RestartDecision& decision) {
+  if (failed.outcome.first) failed.end = attempt_.progress.end_of(*failed.outcome.first);
   failed.wait = decision.wait;
   failed.restart = decision.number;
   failed.restarts_max = restarts_.max();
@@ -83,9 +69,29 @@ void Supervisor::repeat(const RunReport& report, const RestartDecision& decision
   advance(Step::failed);
 }
 
+// ---- ranks that another process starts
+
+/// Some ranks have begun, ended, or are lost.
+void Supervisor::attend_to_starter() {
+  if (!attempt_.starter) return;
+  Starter& starter = *attempt_.starter;
+  const AttemptProgress& progress = attempt_.progress;
+  if (progress.begun() == progress.ranks()) starter.clear_begun_due();
+  if (progress.running() > 0 || !progress.is_open(starter.node())) return;
+  if (starter.note_alone()) attempt_.to_empty.add({after(config_.end_limit), starter.node()});
+  if (attempt_.outcome && starter.needs_stop())
+    ask(action::StopRanks{attempt_.number, starter.node(), config_.stop_signal});
+}
+
+void Supervisor::handle(const event::StarterEnded& e) {
+  if (!has_ranks_now(e.attempt) || !attempt_.starter || attempt_.starter->node() != e.node) return;
+  if (auto outcome = attempt_.starter->ended(e, after(config_.end_limit)))
+    halt(*std::move(outcome));
+}
+
 // ---- nodes that are lost and may return
 
-/// How long ranks may run on there, only the session knows; where there are none, it means nothing.
+/// Only a node with ranks of this attempt is left alone until they are fenced.
 void Supervisor::note_lost(const event::NodeLost& e) {
   const bool has_ranks = attempt_.progress.is_open(e.node);
   returns_.note_lost({e.node, e.what, e.heard_at}, has_ranks ? after(e.may_run_for) : now_);
@@ -96,7 +102,7 @@ bool Supervisor::waits_for_lost_nodes() const {
   return phase_ == Phase::wait || phase_ == Phase::connect || phase_ == Phase::plan;
 }
 
-void Supervisor::wait_for_lost(NodeIndex node, Channel before, const std::string& what) {
+void Supervisor::wait_for_lost(NodeId node, Channel before, const std::string& what) {
   if (phase_ == Phase::wait) return;  // begins with the next attempt
   if (returns_.is_trying(node)) return returns_.try_failed(node, what, now_);
   if (phase_ == Phase::plan) return advance(Step::relost);
@@ -106,8 +112,8 @@ void Supervisor::wait_for_lost(NodeIndex node, Channel before, const std::string
       wording::waiting_for({wording::node(config_.node_names, node)}, config_.return_limit)});
 }
 
-/// Nodes that are connected report afresh, those that were lost are connected again. After a loss
-/// that came while the plan was made, the others have reported.
+/// Connected nodes report their facts again, lost ones are connected again. If a node was lost
+/// while the plan was made, the others have reported already.
 void Supervisor::connect_again() {
   const Attempt next(earlier_.back().attempt.value + 1);
   const bool begins = attempt_.number != next;
@@ -119,7 +125,7 @@ void Supervisor::connect_again() {
   nodes_opening_ = 0;
   std::vector<std::string> lost;
   for (std::uint32_t i = 0; i < config_.nodes; ++i) {
-    const NodeIndex node{i};
+    const NodeId node{i};
     if (channels_[i] == Channel::lost) {
       returns_.wait_for(node, now_);
       lost.push_back(wording::node(config_.node_names, node));
@@ -141,11 +147,82 @@ void Supervisor::try_lost_nodes() {
     node.what = wording::no_return(node.what, config_.return_limit, waited.last_words);
     never_came.push_back(std::move(node));
   }
-  if (!never_came.empty()) return halt(verdict_nodes_lost(std::move(never_came)));
+  if (!never_came.empty()) return halt(ended::by_lost_nodes(std::move(never_came)));
   for (const NodeReturns::Try& one : returns_.take_tries(now_)) {
     channels_[one.node.value] = Channel::opening;
     ask(action::ConnectNode{one.node, attempt_.number, one.within});
   }
+}
+
+// ---- limits of the run, of phases, of nodes
+
+void Supervisor::enforce_limits() {
+  if (const auto due = run_due(); due && *due <= now_) enforce_run_limit();
+  if (phase_due_ && *phase_due_ <= now_) enforce_phase_limit();
+  if (auto& starter = attempt_.starter;
+      starter && starter->begun_due() && *starter->begun_due() <= now_) {
+    starter->clear_begun_due();
+    halt(starter->too_few(attempt_.progress.begun(), attempt_.progress.ranks()));
+  }
+  if (attempt_.stragglers_due && *attempt_.stragglers_due <= now_) stop_stragglers();
+  while (const auto node = attempt_.to_empty.take_due(now_)) kill_node(*node);
+  while (const auto node = attempt_.to_lose.take_due(now_)) {
+    if (!attempt_.progress.is_open(*node)) continue;  // it became empty in time
+    attempt_.node_stuck = true;
+    lose({*node, wording::not_empty(config_.end_limit), std::nullopt});
+  }
+  // Last, because each of the others may have begun a grace time of 0.
+  if (attempt_.kill_due && *attempt_.kill_due <= now_) kill_all();
+  attempt_.to_empty.forget_closed(attempt_.progress);
+  attempt_.to_lose.forget_closed(attempt_.progress);
+  if (phase_ == Phase::connect) try_lost_nodes();
+}
+
+void Supervisor::enforce_phase_limit() {
+  if (phase_ == Phase::wait) return advance(Step::waited);
+  if (phase_ == Phase::plan) {
+    return halt(ended::by_plan_error(
+        {exit_code::kInternal, "no plan within " + wording::duration(config_.connect_limit)}));
+  }
+  for (std::uint32_t i = 0; i < config_.nodes; ++i) {
+    if (channels_[i] != Channel::opening || returns_.waits_for(NodeId{i})) continue;
+    attempt_.not_connected.push_back({NodeId{i}, wording::no_answer(config_.connect_limit)});
+  }
+  phase_due_.reset();
+  if (!attempt_.not_connected.empty()) all_opened();
+}
+
+std::optional<MonotonicTime> Supervisor::run_due() const {
+  switch (phase_) {
+    case Phase::connect:
+    case Phase::plan:
+    case Phase::wait:
+      return run_due_;
+    case Phase::run:
+      return attempt_.progress.running() > 0 ? run_due_ : std::nullopt;
+    case Phase::stop:  // the attempt is ending already
+    case Phase::collect:
+    case Phase::done:
+      break;
+  }
+  return std::nullopt;
+}
+
+void Supervisor::enforce_run_limit() {
+  const std::uint32_t running = attempt_.progress.running();
+  const bool stops_ranks = has_ranks();
+  halt(ended::by_time_limit(*config_.run_limit));
+  if (stops_ranks) {
+    ask(action::Tell{wording::stopping_at_limit(
+        *config_.run_limit, {running, config_.stop_signal, config_.stop_grace})});
+  }
+}
+
+void Supervisor::stop_stragglers() {
+  const std::uint32_t running = attempt_.progress.running();
+  halt(ended::by_stragglers(attempt_.progress.running_ranks(), *config_.stragglers_limit));
+  ask(action::Tell{wording::stopping_stragglers(
+      *config_.stragglers_limit, {running, config_.stop_signal, config_.stop_grace})});
 }
 
 }  // namespace dlaunch

@@ -83,17 +83,18 @@ std::string stopping_the_others(const Stopping& what) {
   return "the job is done, " + stopping(what);
 }
 
-std::string node(const std::vector<std::string>& names, NodeIndex node) {
+std::string node(const std::vector<std::string>& names, NodeId node) {
   if (node.value < names.size() && !names[node.value].empty()) return names[node.value];
   return "node " + std::to_string(node.value);
 }
 
-std::string restart(const EarlierAttempt& failed, const std::vector<std::string>& nodes) {
+std::string restart(const FailedAttempt& failed, const std::vector<std::string>& nodes) {
   const auto wait = std::chrono::duration_cast<Duration>(failed.wait);
-  std::string text = failed.first ? "rank " + std::to_string(failed.first->value) + ' ' : "it ";
+  const Outcome& outcome = failed.outcome;
+  std::string text = outcome.first ? "rank " + std::to_string(outcome.first->value) + ' ' : "it ";
   text += failed.end ? describe(failed.end->status) : "failed";
-  if (failed.cause == Cause::mpirun) text = "mpirun failed";
-  const auto& lost = failed.lost_nodes;
+  if (outcome.cause == Cause::starter) text = std::string(name_of(outcome.cause)) + " failed";
+  const auto& lost = outcome.lost_nodes;
   if (lost.size() == 1) {
     text = node(nodes, lost[0].node) + " was lost (" + lost[0].what + ')';
   } else if (!lost.empty()) {
@@ -114,8 +115,8 @@ std::string node_is_back(const std::string& node) {
   return node + " answers again";
 }
 
-std::string new_port(const EarlierAttempt& failed) {
-  const TakenPort port = failed.port.value_or(TakenPort{});
+std::string new_port(const FailedAttempt& failed) {
+  const TakenPort port = failed.outcome.port.value_or(TakenPort{});
   return "port " + std::to_string(port.port) + " was taken by " +
          (port.holder.empty() ? "another process" : port.holder) +
          " before the job could listen; trying another port";
@@ -131,18 +132,6 @@ std::string beyond_the_limit(Duration wait, Duration limit) {
 
 std::string killing(std::uint32_t count) {
   return "killing " + ranks(count) + " now";
-}
-
-std::string mpirun_ended(const std::string& node, const std::string& how) {
-  return "mpirun on " + node + ' ' + how;
-}
-
-std::string mpirun_started_too_few(const std::string& node, std::uint32_t started,
-                                   std::uint32_t planned, std::optional<Duration> within) {
-  const std::string text =
-      "mpirun on " + node + " has started " + std::to_string(started) + " of " + ranks(planned);
-  return text + (within ? " within " + duration(*within) + " (twice timeouts.connect)"
-                        : " and exited with code 0");
 }
 
 std::string no_answer(Duration limit) {

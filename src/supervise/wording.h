@@ -1,9 +1,7 @@
-// What the supervisor says while a run is going on, in one place. Lines are without "dlaunch: " in
-// front.
+// Everything the supervisor tells the user during a run. Lines lack the "dlaunch: " in front.
 #pragma once
 
 #include <cstdint>
-#include <optional>
 #include <string>
 #include <vector>
 
@@ -28,35 +26,28 @@ struct Stopping {
 [[nodiscard]] std::string stopping_on_cancel(int cancel_signal, const Stopping&);
 [[nodiscard]] std::string stopping_at_limit(Duration limit, const Stopping&);
 [[nodiscard]] std::string stopping_stragglers(Duration limit, const Stopping&);
-/// The deciding ranks are done; `ranks` of the others are left.
+/// The ranks that decide have succeeded; `ranks` others are left.
 [[nodiscard]] std::string stopping_the_others(const Stopping&);
 [[nodiscard]] std::string killing(std::uint32_t ranks);
 
-/// As the user named it; "node 2" where nobody did.
-[[nodiscard]] std::string node(const std::vector<std::string>& names, NodeIndex node);
+/// As the user named it; "node 2" without a name.
+[[nodiscard]] std::string node(const std::vector<std::string>& names, NodeId node);
 
 /// "rank 1 exited with code 1 after 12 s; restart 1 of 3 in 5 s"; "node3 was lost (no sign of life
 /// for 15 s) after ..."
-[[nodiscard]] std::string restart(const EarlierAttempt&, const std::vector<std::string>& nodes);
+[[nodiscard]] std::string restart(const FailedAttempt&, const std::vector<std::string>& nodes);
 /// "waiting up to 5 min for node3 to answer again"; at least one.
 [[nodiscard]] std::string waiting_for(const std::vector<std::string>& nodes, Duration limit);
 [[nodiscard]] std::string node_is_back(const std::string& node);
 /// "port 20001 was taken by pid 8812 (...) before rank 0 could listen; trying another port"
-[[nodiscard]] std::string new_port(const EarlierAttempt&);
+[[nodiscard]] std::string new_port(const FailedAttempt&);
 [[nodiscard]] std::string no_restart(const std::string& why);
 [[nodiscard]] std::string beyond_the_limit(Duration wait, Duration limit);
-
-/// "mpirun on node1 exited with code 1"; `how`: describe() of its exit status.
-[[nodiscard]] std::string mpirun_ended(const std::string& node, const std::string& how);
-/// `within`: nullopt: it has ended.
-[[nodiscard]] std::string mpirun_started_too_few(const std::string& node, std::uint32_t started,
-                                                 std::uint32_t planned,
-                                                 std::optional<Duration> within);
 
 /// Why a node counts as lost.
 [[nodiscard]] std::string no_answer(Duration limit);
 [[nodiscard]] std::string not_empty(Duration limit);
-/// `what`: why it was lost; `last_words`: of the last try to connect it again, may be empty.
+/// `what`: why it was lost; `last_words`: the error of the last try to connect it again, if any.
 [[nodiscard]] std::string no_return(const std::string& what, Duration limit,
                                     const std::string& last_words);
 

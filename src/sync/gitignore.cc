@@ -12,7 +12,7 @@ constexpr std::string_view kSpecial = "*?[\\";
 constexpr std::size_t kLongestPattern = 4096;  // PATH_MAX
 constexpr std::string_view kByteOrderMark = "\xef\xbb\xbf";
 
-/// Spaces at the end do not count, unless a backslash stands before them. Tabs do.
+/// Trailing spaces do not count unless a backslash precedes them. Tabs do.
 std::string_view without_trailing_spaces(std::string_view line) {
   std::size_t end = 0;
   for (std::size_t i = 0; i < line.size(); ++i) {
@@ -32,7 +32,7 @@ void add_range(ByteSet& set, unsigned char first, unsigned char last) {
   for (unsigned c = first; c <= last; ++c) set.set(c);
 }
 
-/// "alpha" and its like, in the POSIX locale. False: there is no such class.
+/// A character class such as "alpha" in the POSIX locale. False: unknown.
 bool add_class(ByteSet& set, std::string_view name) {
   struct Class {
     std::string_view name;
@@ -111,8 +111,8 @@ bool IgnorePattern::compile(std::string_view pattern) {
   return true;
 }
 
-/// Returns where the pattern goes on. "**" is more than "*" only between slashes; the end of the
-/// plain part counts as one, because git compares that part by itself.
+/// Returns the position behind the stars. "**" differs from "*" only between slashes; the end of
+/// the plain prefix counts as one, because git compares that prefix separately.
 std::size_t IgnorePattern::compile_stars(std::string_view pattern, std::size_t at) {
   const std::size_t end = std::min(pattern.find_first_not_of('*', at), pattern.size());
   const bool begins = at == 0 || at == plain_prefix_ || pattern[at - 1] == '/';
@@ -132,7 +132,7 @@ std::size_t IgnorePattern::compile_stars(std::string_view pattern, std::size_t a
   return end + 1;
 }
 
-/// Returns where the pattern goes on behind "[...]"; nullopt: it has no end, or an unknown class.
+/// Returns the position behind "[...]"; nullopt: it has no end, or an unknown class.
 std::optional<std::size_t> IgnorePattern::compile_set(std::string_view pattern, std::size_t at) {
   ByteSet set;
   std::size_t i = at + 1;
@@ -184,7 +184,7 @@ bool IgnorePattern::takes(const Token& token, char c) const {
   return false;
 }
 
-/// Marks a state and all that follow from it without a byte. State n: the first n tokens are done.
+/// Marks a state and all that are reachable without a byte. State n: the first n tokens matched.
 void IgnorePattern::enter(std::string& states, std::size_t state) const {
   for (; states[state] == 0; ++state) {
     states[state] = 1;
@@ -198,7 +198,7 @@ void IgnorePattern::enter(std::string& states, std::size_t state) const {
   }
 }
 
-/// All ways through the pattern at once, so that "*a*a*a*b" costs no more than any other.
+/// Follows all alternatives at once, so that "*a*a*a*b" costs no more than any other pattern.
 bool IgnorePattern::accepts(std::string_view text) const {
   std::string states(tokens_.size() + 1, '\0');
   enter(states, 0);

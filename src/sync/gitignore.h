@@ -1,5 +1,5 @@
-// Which files a .gitignore leaves out: the rules of gitignore(5), as git 2.39 applies them where
-// the page is silent. Case matters. Paths and patterns are bytes. Pure.
+// Which files a .gitignore excludes: the rules of gitignore(5), and git 2.39 where the page is
+// silent. Case matters. Paths and patterns are bytes. Pure.
 #pragma once
 
 #include <bitset>
@@ -16,10 +16,10 @@ class IgnorePattern {
   /// nullopt: a blank line, a comment, or one that can never match.
   [[nodiscard]] static std::optional<IgnorePattern> parse(std::string_view line);
 
-  /// `path`: from the folder of the .gitignore, without a slash at either end. Takes time in the
-  /// product of both lengths at most, whatever they hold.
+  /// `path`: from the folder of the .gitignore, without a slash at either end. Takes at most time
+  /// proportional to the product of both lengths.
   [[nodiscard]] bool matches(std::string_view path, bool is_folder) const;
-  /// "!pattern": what an earlier one left out is taken in again.
+  /// "!pattern": includes again what an earlier one excluded.
   [[nodiscard]] bool negated() const { return negated_; }
 
  private:
@@ -31,7 +31,7 @@ class IgnorePattern {
       set,       // [...]: never '/'
       star,      // any number of any but '/'
       star_all,  // any number of any
-      skip,      // what follows, up to `value` tokens, or none of it
+      skip,      // optional: the next `value` tokens
     };
     Kind kind = Kind::byte;
     std::uint8_t value = 0;
@@ -47,26 +47,26 @@ class IgnorePattern {
 
   bool negated_ = false;
   bool folders_only_ = false;
-  bool whole_path_ = false;  // else the last component is what counts
-  bool is_literal_ = false;  // then literal_ is all there is
+  bool whole_path_ = false;  // else only the last component is matched
+  bool is_literal_ = false;  // then only literal_ is compared
   std::string literal_;
   std::size_t plain_prefix_ = 0;  // bytes of the pattern before the first special one
   std::vector<Token> tokens_;
   std::vector<ByteSet> sets_;
 };
 
-/// The files in force where one stands in a tree, outermost first.
+/// The ignore files that apply at a position in a tree, outermost first.
 class IgnoreRules {
  public:
-  /// The text of an ignore file in the folder `base`: "" for the top, else as "a/b/". Lines without
-  /// a meaning are passed over, as git does.
+  /// The text of an ignore file in the folder `base`: "" for the top, else as "a/b/". Ignores
+  /// invalid lines, as git does.
   void enter(std::string base, std::string_view text);
-  /// Forgets the latest one.
+  /// Removes the latest one.
   void leave() { files_.pop_back(); }
   [[nodiscard]] std::size_t depth() const { return files_.size(); }
 
-  /// `path`: from the top; below the base of every file that is in force. What is below a folder
-  /// that is left out is left out too; that is the caller's part: not to go there.
+  /// `path`: from the top; below the base of every file that applies. The caller must not descend
+  /// into excluded folders, whose content is excluded too.
   [[nodiscard]] bool excludes(std::string_view path, bool is_folder) const;
 
  private:

@@ -1,5 +1,5 @@
 // What a sync does with one entry of the workdir on a node: a function of what the launcher has,
-// what is there, and what an earlier sync has put there. docs/sync.md says it for users. Pure.
+// what is there, and what an earlier sync has put there. docs/how-to/sync-code.md says it for users. Pure.
 #pragma once
 
 #include <cstdint>

@@ -1,6 +1,6 @@
-// How much may be on its way to a node. As little as keeps the link busy: heartbeats travel behind
-// it, and ranks and agents live on those. Grows while what is sent is taken soon, shrinks when it
-// takes longer than `delay`. Pure.
+// How many bytes may be in flight to a node: just enough to keep the link busy, because heartbeats
+// queue behind them. Grows while what is sent is taken soon, shrinks when that takes longer than
+// `delay`. Pure.
 #pragma once
 
 #include <cstdint>
@@ -15,16 +15,17 @@ class Window {
   static constexpr std::uint64_t kLeast = 32 * 1024;
   static constexpr std::uint64_t kFirst = 128 * 1024;
 
-  /// `most`: bytes, at least kLeast. `delay`: what is sent should be taken within it.
+  /// `most`: largest size in bytes, at least kLeast. `delay`: target for the time until it is
+  /// taken.
   Window(std::uint64_t most, MonotonicTime delay) : most_(most), delay_(delay) {}
 
   [[nodiscard]] bool open() const { return sent_ - taken_ < size_; }
-  /// How large the next message may be: several fit, so that there is always one on its way.
+  /// Size of the next message: several fit, so that one is always in flight.
   [[nodiscard]] std::uint64_t piece() const { return size_ / 4; }
   void sent(std::uint64_t cost, MonotonicTime now);
-  /// `up_to`: cost of all that the node has taken. What was never sent is not believed.
+  /// `up_to`: total cost of what the node has taken, at most what was sent.
   void taken(std::uint64_t up_to, MonotonicTime now);
-  /// Counts from nothing again; what was learnt about the link stays.
+  /// Resets the counts, but keeps the size.
   void restart();
   [[nodiscard]] std::uint64_t size() const { return size_; }
 
@@ -38,7 +39,7 @@ class Window {
   std::uint64_t size_ = kFirst;
   std::uint64_t sent_ = 0;
   std::uint64_t taken_ = 0;
-  std::uint64_t quiet_until_ = 0;  // what was sent before the window shrank says nothing new
+  std::uint64_t quiet_until_ = 0;  // ignore delays of what was sent before the window shrank
   std::deque<Sent> on_the_way_;
 };
 

@@ -1,4 +1,4 @@
-// How long something took, for people. Pure.
+// Durations for messages. Pure.
 #pragma once
 
 #include <chrono>
@@ -6,8 +6,8 @@
 
 namespace dlaunch {
 
-/// "17 ms", "12.4 s", "3 min 12 s", "2 h 05 min"; what is shorter than a millisecond is "1 ms",
-/// what is negative or nothing "0 s".
+/// "17 ms", "12.4 s", "3 min 12 s", "2 h 05 min"; less than a millisecond is "1 ms", zero and
+/// negative durations are "0 s".
 [[nodiscard]] std::string duration_text(std::chrono::nanoseconds duration);
 
 }  // namespace dlaunch

@@ -3,6 +3,8 @@
 #include <array>
 #include <charconv>
 #include <cmath>
+#include <cstdio>
+#include <cstdlib>
 
 #include "text/utf8.h"
 
@@ -136,11 +138,8 @@ JsonText& JsonText::billionths(std::int64_t nano) {
 }
 
 JsonText& JsonText::real(double value) {
-  if (!std::isfinite(value)) return null();
   before_element();
-  char digits[32];
-  const auto [end, error] = std::to_chars(digits, digits + sizeof digits, value);
-  out_.append(digits, end);
+  append_real(out_, value);
   return *this;
 }
 
@@ -160,6 +159,19 @@ JsonText& JsonText::line(std::size_t indent) {
   broken_ = true;
   indent_ = indent;
   return *this;
+}
+
+void append_real(std::string& out, double value) {
+  if (!std::isfinite(value)) {
+    out += "null";
+    return;
+  }
+  char digits[32];
+  for (int precision = 15; precision <= 17; ++precision) {
+    std::snprintf(digits, sizeof digits, "%.*g", precision, value);
+    if (std::strtod(digits, nullptr) == value) break;
+  }
+  out += digits;
 }
 
 }  // namespace dlaunch

@@ -1,5 +1,5 @@
-// Writes JSON (RFC 8259) straight into a string, without a tree in between: the event log writes a
-// line for everything that happens. Pure; not for reading JSON.
+// Writes JSON (RFC 8259) directly into a string, without an intermediate tree, because the event
+// log writes a line for every event. Pure; does not read JSON.
 #pragma once
 
 #include <cstddef>
@@ -12,7 +12,7 @@ namespace dlaunch {
 /// Appends `text` in quotes. Invalid UTF-8 becomes U+FFFD, so that the result always parses.
 void append_json_string(std::string& out, std::string_view text);
 
-/// Puts commas and colons where they belong; that begins and ends match is the caller's part.
+/// Adds commas and colons; the caller balances begin and end.
 class JsonText {
  public:
   /// Appends to `out`, which must outlive this.
@@ -26,9 +26,9 @@ class JsonText {
 
   JsonText& string(std::string_view value);
   JsonText& number(std::int64_t value);
-  /// A decimal fraction with at most nine places: `nano` billionths.
+  /// A decimal fraction with at most nine digits: `nano` billionths.
   JsonText& billionths(std::int64_t nano);
-  /// The shortest text that reads back as the same number; null where it is not finite.
+  /// The shortest text that reads back as the same number; null if it is not finite.
   JsonText& real(double value);
   JsonText& boolean(bool value);
   JsonText& null();
@@ -43,9 +43,12 @@ class JsonText {
   void break_line();
 
   std::string& out_;
-  bool first_ = true;  // no comma before what comes next
+  bool first_ = true;  // no comma before the next element
   bool broken_ = false;
   std::size_t indent_ = 0;
 };
+
+/// As JsonText::real(). std::to_chars would bring 170 KB of tables into each program.
+void append_real(std::string& out, double value);
 
 }  // namespace dlaunch

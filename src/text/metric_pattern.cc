@@ -11,13 +11,13 @@ namespace dlaunch {
 
 namespace {
 
-constexpr std::size_t kKept = 65536;  // values; a line a second makes 18 hours
+constexpr std::size_t kKept = 65536;  // values; a value per second fills it in 18 hours
 
 RE2::Options options() {
   RE2::Options chosen;
   chosen.set_log_errors(false);
   chosen.set_never_nl(true);
-  // What is no UTF-8 is matched as bytes, too: nobody promises what a program prints.
+  // Matches bytes that are not UTF-8, too: programs may print anything.
   chosen.set_encoding(RE2::Options::EncodingLatin1);
   return chosen;
 }
@@ -54,7 +54,7 @@ std::string metric_problem(const std::string& pattern) {
   constexpr std::size_t kMost = 1000;
   if (pattern.size() > kMost) return "is longer than 1000 characters";
   const RE2 compiled(by_lines(pattern), options());
-  if (!compiled.ok()) return "is no RE2 pattern: " + compiled.error();
+  if (!compiled.ok()) return "is not an RE2 pattern: " + compiled.error();
   const int groups = compiled.NumberOfCapturingGroups();
   if (groups == 0) return "has no group: put the number into ( )";
   if (groups > 1)
@@ -76,7 +76,7 @@ void MetricPattern::find(std::string& lines, MetricMatches& found) const {
   while (at <= lines.size() && pattern_->Match(text, at, lines.size(), RE2::UNANCHORED, parts, 2)) {
     if (parts[1].data() != nullptr) add({parts[1].data(), parts[1].size()}, found);
     const auto end = static_cast<std::size_t>(parts[0].data() - lines.data()) + parts[0].size();
-    at = parts[0].empty() ? end + 1 : end;  // an empty one would be found for ever
+    at = parts[0].empty() ? end + 1 : end;  // otherwise an empty match would repeat forever
   }
 }
 

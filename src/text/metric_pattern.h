@@ -1,4 +1,4 @@
-// A pattern that finds a number in what a program prints: "images/sec: ([0-9.]+)". Pure.
+// Patterns that find numbers in the output of programs: "images/sec: ([0-9.]+)". Pure.
 #pragma once
 
 #include <cstdint>
@@ -13,36 +13,36 @@ class RE2;
 
 namespace dlaunch {
 
-/// Why it can be no metric, as the end of a sentence: "has no group: ..."; empty: it can.
+/// Why it is not a valid metric, as the end of a sentence: "has no group: ..."; empty: it is valid.
 [[nodiscard]] std::string metric_problem(const std::string& pattern);
 
-/// What was found, in the order of the text.
+/// The values, in the order of the text.
 struct MetricMatches {
   std::vector<double> values;     // the last 65536 or more
-  std::uint64_t matches = 0;      // all that are numbers
-  std::uint64_t not_numbers = 0;  // groups that matched something else, such as "1,234" or "nan"
-  std::string not_number;         // the first of them
+  std::uint64_t matches = 0;      // all numbers found
+  std::uint64_t not_numbers = 0;  // groups that matched non-numbers such as "1,234" or "nan"
+  std::string not_number;         // the first of those
 };
 
-/// RE2 syntax (linear time, whatever pattern and text). Thread-safe.
+/// RE2 syntax (linear time for any pattern and text). Thread-safe.
 class MetricPattern {
  public:
-  /// One of which metric_problem() says nothing.
+  /// Requires that metric_problem() is empty.
   explicit MetricPattern(const std::string& pattern);
   MetricPattern(MetricPattern&&) noexcept;
   MetricPattern& operator=(MetricPattern&&) noexcept;
   ~MetricPattern();
 
-  /// Adds the matches of each line; a line ends with "\n" or, as progress bars have it, "\r". No
-  /// match goes beyond its line; "^" and "$" are its ends. Several matches on one line all count.
-  /// `lines` is changed: every "\r" becomes "\n".
+  /// Adds the matches in each line; a line ends with "\n" or, in progress bars, "\r". Matches do
+  /// not span lines; "^" and "$" are the ends of lines. All matches on a line count. Changes every
+  /// "\r" in `lines` to "\n".
   void find(std::string& lines, MetricMatches& found) const;
 
  private:
   std::unique_ptr<re2::RE2> pattern_;
 };
 
-/// The median of the last half: what a run came to after its first steps. 0 where there is none.
+/// The median of the last half, which excludes the first steps of a run. 0 if there are no values.
 [[nodiscard]] double steady_value(const std::vector<double>& values);
 
 }  // namespace dlaunch

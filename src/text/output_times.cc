@@ -7,15 +7,15 @@ namespace dlaunch {
 namespace {
 
 constexpr std::string_view kHead = "dlaunch output times 1\n";
-constexpr std::uint64_t kMostStreams = 2U << 20;  // of a job of a million ranks
+constexpr std::uint64_t kMostStreams = 2U << 20;  // for a million ranks
 
-/// LEB128: seven bits a byte, the lowest first.
+/// LEB128: seven bits per byte, lowest first.
 void append_number(std::uint64_t value, std::string& bytes) {
   for (; value >= 0x80; value >>= 7) bytes += static_cast<char>(value | 0x80);
   bytes += static_cast<char>(value);
 }
 
-/// Small for small numbers of either sign: 0, -1, 1, -2, ...
+/// Maps numbers of either sign to small unsigned ones: 0, -1, 1, -2, ...
 std::uint64_t folded(std::int64_t value) {
   return (static_cast<std::uint64_t>(value) << 1) ^ static_cast<std::uint64_t>(value >> 63);
 }

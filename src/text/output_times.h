@@ -1,5 +1,5 @@
-// The format of local.times and remote.times beside the ranks' output (docs/run-directory.md): when
-// how much of each stream had been written. Pure; one thread per object.
+// The format of local.times and remote.times (docs/reference/run-folder.md), which record when how
+// much of each output stream had been written. Pure; one thread per object.
 #pragma once
 
 #include <cstdint>
@@ -10,8 +10,8 @@
 
 namespace dlaunch {
 
-/// `stream`: 2 * rank, + 1 for stderr. Its bytes before `end` were there at `at`, and those from
-/// the end of its mark before came since then.
+/// `stream`: 2 * rank, + 1 for stderr. The bytes between the previous mark of the stream and `end`
+/// arrived before `at`.
 struct OutputMark {
   std::uint64_t stream = 0;
   std::uint64_t end = 0;
@@ -19,11 +19,11 @@ struct OutputMark {
   bool operator==(const OutputMark&) const = default;
 };
 
-/// Some 4 bytes a mark. Marks of one stream in the same millisecond are one.
+/// About 4 bytes per mark. Marks of one stream in the same millisecond are merged.
 class OutputTimesWriter {
  public:
   void add(const OutputMark& mark);
-  /// What has been added since the last call, to be appended to the file.
+  /// The bytes since the last call, to be appended to the file.
   [[nodiscard]] std::string take();
 
  private:
@@ -32,15 +32,15 @@ class OutputTimesWriter {
   std::string bytes_;
   std::optional<OutputMark> last_;   // not written yet
   std::vector<std::uint64_t> ends_;  // by stream, as written
-  std::int64_t at_ = 0;              // likewise
+  std::int64_t at_ = 0;              // as written
   bool has_begun_ = false;
 };
 
-/// Reads a file that may still be written, or be cut.
+/// Reads a file that may still be growing, or truncated.
 class OutputTimesReader {
  public:
   explicit OutputTimesReader(std::string bytes);
-  /// The next mark of the file; nullopt: the end, or bytes that are not a mark.
+  /// The next mark; nullopt: the end, or invalid bytes.
   [[nodiscard]] std::optional<OutputMark> next();
 
  private:

@@ -1,4 +1,4 @@
-// A number of bytes, for people. Pure.
+// Sizes in bytes for messages. Pure.
 #pragma once
 
 #include <cstdint>

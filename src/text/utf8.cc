@@ -8,9 +8,9 @@ bool is_continuation(unsigned char c) {
   return (c & 0xC0U) == 0x80U;
 }
 
-// What the lead byte allows: the length, and the range of the second byte (Unicode table 3-7).
+// The length and the range of the second byte that a lead byte allows (Unicode table 3-7).
 struct Lead {
-  std::uint8_t size = 0;  // 0: no lead byte
+  std::uint8_t size = 0;  // 0: not a lead byte
   unsigned char low = 0x80;
   unsigned char high = 0xBF;
 };

@@ -1,4 +1,4 @@
-// Reading UTF-8 that may be broken: what ranks print is bytes. Pure.
+// Decodes UTF-8 that may be invalid, such as program output. Pure.
 #pragma once
 
 #include <cstddef>
@@ -9,8 +9,8 @@ namespace dlaunch {
 
 struct CodePoint {
   char32_t value = 0;
-  std::uint8_t size = 0;  // bytes it takes in the text, 1..4
-  bool valid = false;     // false: `value` is U+FFFD, to be shown once for these `size` bytes
+  std::uint8_t size = 0;  // bytes in the text, 1..4
+  bool valid = false;     // false: `value` is U+FFFD and replaces these `size` bytes
   bool operator==(const CodePoint&) const = default;
 };
 
@@ -21,8 +21,8 @@ inline constexpr std::string_view kReplacement = "\xEF\xBF\xBD";  // U+FFFD
 /// Unicode Standard recommends (chapter 3.9, "substitution of maximal subparts").
 [[nodiscard]] CodePoint decode_utf8(std::string_view text);
 
-/// The largest cut <= `wanted` that does not part a sequence; `wanted` itself in broken text.
-/// Needs wanted < text.size().
+/// The largest cut <= `wanted` that does not split a sequence; `wanted` itself in invalid text.
+/// Requires wanted < text.size().
 [[nodiscard]] std::size_t utf8_cut(std::string_view text, std::size_t wanted);
 
 /// Number of code points; each invalid part counts as one.

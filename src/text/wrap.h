@@ -1,4 +1,4 @@
-// Sentences in lines that fit a screen. Pure.
+// Wraps sentences to the width of a screen. Pure.
 #pragma once
 
 #include <cstddef>
@@ -9,13 +9,13 @@ namespace dlaunch {
 
 inline constexpr std::size_t kScreenColumns = 80;
 
-/// Appends `text` in lines of at most `columns`, broken at blanks; the first starts with
-/// `first`, the others with `rest`. A word that is longer than that has a line of its own. Every
-/// line ends with "\n". Columns are counted as bytes: a line with other letters ends sooner.
+/// Appends `text` in lines of at most `columns`, broken at blanks; the first starts with `first`,
+/// the others with `rest`. A longer word gets a line of its own. Every line ends with "\n". Columns
+/// count bytes, so lines with non-ASCII letters are shorter.
 void append_wrapped(std::string& out, std::string_view first, std::string_view rest,
                     std::string_view text, std::size_t columns = kScreenColumns);
 
-/// What dlaunch itself says: "dlaunch: " before it, its further lines under it; no "\n" at the end.
+/// A message of dlaunch: prefixed with "dlaunch: ", continuation lines indented; no final "\n".
 [[nodiscard]] std::string wrapped_statement(std::string_view text,
                                             std::size_t columns = kScreenColumns);
 

@@ -2,6 +2,7 @@
 
 #include <array>
 #include <limits>
+#include <tuple>
 #include <utility>
 
 #include "wire/bytes.h"
@@ -14,25 +15,77 @@ namespace dlaunch::wire {
 
 namespace {
 
-constexpr std::size_t kMessages = std::variant_size_v<Message>;
+template <class T>
+struct Named {
+  using Message = T;
+  const char* name;
+};
 
-/// Name of each alternative of Message, in its order.
-constexpr std::array<const char*, kMessages> kNames = {
-    "Hello",          "Heartbeat",   "Ack",          "Bye",         "FactsRequest", "StartRanks",
-    "StopRanks",      "KillRanks",   "OutputCredit", "StdinData",   "Facts",        "RanksStarted",
-    "RankNotStarted", "RankExited",  "OutputData",   "OutputEnd",   "StdinTaken",   "AttemptEnded",
-    "Notice",         "PortTaken",   "CheckPlaces",  "FetchOutput", "ForgetOutput", "PlacesMissing",
-    "FetchedOutput",  "Resume",      "OpenDoor",     "Knock",       "CloseDoor",    "DoorOpen",
-    "Knocked",        "SyncBegin",   "SyncEntries",  "SyncSettled", "SyncRemove",   "SyncData",
-    "SyncEnd",        "SyncPlace",   "SyncWants",    "SyncTaken",   "SyncDone",     "PreparePmix",
-    "PmixReady",      "PmixFence",   "PmixWanted",   "PmixData",    "SignalRanks",  "Signalled",
-    "RanksAwaited",   "StartMpirun", "MpirunOutput", "MpirunEnded", "Deadline",
-    "Inspect",        "Inspected"};
+/// Every message; its type is its place here, from 1 on.
+constexpr std::tuple kMessages{
+    Named<Hello>{"Hello"},
+    Named<Heartbeat>{"Heartbeat"},
+    Named<Ack>{"Ack"},
+    Named<Bye>{"Bye"},
+    Named<FactsRequest>{"FactsRequest"},
+    Named<StartRanks>{"StartRanks"},
+    Named<StopRanks>{"StopRanks"},
+    Named<KillRanks>{"KillRanks"},
+    Named<OutputCredit>{"OutputCredit"},
+    Named<StdinData>{"StdinData"},
+    Named<Facts>{"Facts"},
+    Named<RanksStarted>{"RanksStarted"},
+    Named<RankNotStarted>{"RankNotStarted"},
+    Named<RankExited>{"RankExited"},
+    Named<OutputData>{"OutputData"},
+    Named<OutputEnd>{"OutputEnd"},
+    Named<StdinTaken>{"StdinTaken"},
+    Named<AttemptEnded>{"AttemptEnded"},
+    Named<Notice>{"Notice"},
+    Named<PortTaken>{"PortTaken"},
+    Named<CheckPlaces>{"CheckPlaces"},
+    Named<FetchOutput>{"FetchOutput"},
+    Named<ForgetOutput>{"ForgetOutput"},
+    Named<PlacesMissing>{"PlacesMissing"},
+    Named<FetchedOutput>{"FetchedOutput"},
+    Named<Resume>{"Resume"},
+    Named<OpenDoor>{"OpenDoor"},
+    Named<Knock>{"Knock"},
+    Named<CloseDoor>{"CloseDoor"},
+    Named<DoorOpen>{"DoorOpen"},
+    Named<Knocked>{"Knocked"},
+    Named<SyncBegin>{"SyncBegin"},
+    Named<SyncEntries>{"SyncEntries"},
+    Named<SyncSettled>{"SyncSettled"},
+    Named<SyncRemove>{"SyncRemove"},
+    Named<SyncData>{"SyncData"},
+    Named<SyncEnd>{"SyncEnd"},
+    Named<SyncPlace>{"SyncPlace"},
+    Named<SyncWants>{"SyncWants"},
+    Named<SyncTaken>{"SyncTaken"},
+    Named<SyncDone>{"SyncDone"},
+    Named<PreparePmix>{"PreparePmix"},
+    Named<PmixReady>{"PmixReady"},
+    Named<PmixFence>{"PmixFence"},
+    Named<PmixWanted>{"PmixWanted"},
+    Named<PmixData>{"PmixData"},
+    Named<SignalRanks>{"SignalRanks"},
+    Named<Signalled>{"Signalled"},
+    Named<RanksAwaited>{"RanksAwaited"},
+    Named<StartMpirun>{"StartMpirun"},
+    Named<MpirunOutput>{"MpirunOutput"},
+    Named<MpirunEnded>{"MpirunEnded"},
+    Named<Deadline>{"Deadline"},
+    Named<Inspect>{"Inspect"},
+    Named<Inspected>{"Inspected"}};
+static_assert(std::tuple_size_v<decltype(kMessages)> == kTypes);
 
-/// Frame::type of an alternative: its index + 1.
+template <std::size_t I>
+using MessageAt = typename std::tuple_element_t<I, decltype(kMessages)>::Message;
+
 template <class T, std::size_t I = 0>
 constexpr std::uint16_t type_of() {
-  if constexpr (std::is_same_v<T, std::variant_alternative_t<I, Message>>) {
+  if constexpr (std::is_same_v<T, MessageAt<I>>) {
     return I + 1;
   } else {
     return type_of<T, I + 1>();
@@ -44,7 +97,7 @@ tl::unexpected<Error> malformed(std::uint16_t type, const std::string& what) {
               std::string("malformed ") + type_name(type) + " message: " + what);
 }
 
-// ---- raw payloads; offsets in docs/wire-protocol.md
+// ---- raw payloads; offsets in docs/internals/wire-protocol.md
 
 constexpr std::size_t kOutputHeader = 20;
 constexpr std::size_t kStdinHeader = 4;
@@ -54,7 +107,7 @@ constexpr std::size_t kFenceHeader = 24;
 constexpr std::size_t kSpanSize = 8;
 constexpr std::size_t kDataHeader = 12;
 
-void write_head(const OutputView& data, std::string& out) {
+void write_head(const OutputData& data, std::string& out) {
   append_little_endian(data.attempt.value, out);
   append_little_endian(data.rank.value, out);
   append_little_endian(static_cast<std::uint32_t>(data.stream), out);
@@ -63,7 +116,7 @@ void write_head(const OutputView& data, std::string& out) {
 
 void write(const OutputData& data, std::string& out) {
   out.reserve(kOutputHeader + data.bytes.size());
-  write_head({data.attempt, data.rank, data.stream, data.offset, {}}, out);
+  write_head(data, out);
   out += data.bytes;
 }
 
@@ -121,14 +174,25 @@ void write(const T& message, std::string& out) {
   Encoder(out).put(message);
 }
 
-Result<Message> read(const Frame& frame, OutputData data) {
-  const auto view = decode_output({frame.type, 0, 0, 0, frame.payload});
-  if (!view) return tl::unexpected(view.error());
-  data = {view->attempt, view->rank, view->stream, view->offset, std::string(view->bytes)};
+Result<OutputData> read(const FrameView& frame, OutputData data) {
+  const std::string_view bytes = frame.payload;
+  if (bytes.size() < kOutputHeader) return malformed(frame.type, "it is cut short");
+  const auto stream = little_endian_at<std::uint32_t>(bytes, 8);
+  data.attempt = Attempt(little_endian_at<std::uint32_t>(bytes, 0));
+  data.rank = Rank(little_endian_at<std::uint32_t>(bytes, 4));
+  data.offset = little_endian_at<std::uint64_t>(bytes, 12);
+  if (data.rank.value > kRank.max) return malformed(frame.type, "field \"rank\": out of range");
+  if (stream != 1 && stream != 2) return malformed(frame.type, "field \"stream\": expected 1 or 2");
+  // A stream's end must be a number too.
+  if (data.offset > std::numeric_limits<std::uint64_t>::max() - kMaxPayload) {
+    return malformed(frame.type, "field \"offset\": out of range");
+  }
+  data.stream = static_cast<Stream>(stream);
+  data.bytes = bytes.substr(kOutputHeader);
   return data;
 }
 
-Result<Message> read(const Frame& frame, FetchedOutput data) {
+Result<FetchedOutput> read(const FrameView& frame, FetchedOutput data) {
   const std::string_view bytes = frame.payload;
   if (bytes.size() < kOutputHeader) return malformed(frame.type, "it is cut short");
   if (bytes.size() - kOutputHeader > kMostFetched) {
@@ -147,14 +211,14 @@ Result<Message> read(const Frame& frame, FetchedOutput data) {
   return data;
 }
 
-Result<Message> read(const Frame& frame, StdinData data) {
+Result<StdinData> read(const FrameView& frame, StdinData data) {
   if (frame.payload.size() < kStdinHeader) return malformed(frame.type, "it is cut short");
   data.attempt = Attempt(little_endian_at<std::uint32_t>(frame.payload, 0));
   data.bytes = frame.payload.substr(kStdinHeader);
   return data;
 }
 
-Result<Message> read(const Frame& frame, SyncData data) {
+Result<SyncData> read(const FrameView& frame, SyncData data) {
   std::string_view rest = frame.payload;
   if (rest.size() < kSyncHeader) return malformed(frame.type, "it is cut short");
   data.id = little_endian_at<std::uint32_t>(rest, 0);
@@ -175,7 +239,7 @@ Result<Message> read(const Frame& frame, SyncData data) {
   return data;
 }
 
-Result<Message> read(const Frame& frame, PmixFence fence) {
+Result<PmixFence> read(const FrameView& frame, PmixFence fence) {
   const std::string_view bytes = frame.payload;
   if (bytes.size() < kFenceHeader) return malformed(frame.type, "it is cut short");
   fence.attempt = Attempt(little_endian_at<std::uint32_t>(bytes, 0));
@@ -200,7 +264,7 @@ Result<Message> read(const Frame& frame, PmixFence fence) {
   return fence;
 }
 
-Result<Message> read(const Frame& frame, PmixData data) {
+Result<PmixData> read(const FrameView& frame, PmixData data) {
   if (frame.payload.size() < kDataHeader) return malformed(frame.type, "it is cut short");
   data.attempt = Attempt(little_endian_at<std::uint32_t>(frame.payload, 0));
   data.id = little_endian_at<std::uint32_t>(frame.payload, 4);
@@ -234,7 +298,7 @@ std::optional<Hello> hello_of_another_version(std::string_view payload) {
 }
 
 template <HasFields T>
-Result<Message> read(const Frame& frame, T message) {
+Result<T> read(const FrameView& frame, T message) {
   if (Status ok = cbor::check(frame.payload, kMaxNesting); !ok) {
     return malformed(frame.type, ok.error().message);
   }
@@ -244,64 +308,70 @@ Result<Message> read(const Frame& frame, T message) {
   }
   Decoder decoder(frame.payload);
   if (!decoder.get(message)) return malformed(frame.type, decoder.problem());
-  return Message(std::move(message));
+  return message;
 }
 
-using Reader = Result<Message> (*)(const Frame&);
+template <class Messages>
+using Reader = Result<Messages> (*)(const FrameView&);
 
-template <std::size_t... I>
-constexpr std::array<Reader, kMessages> readers(std::index_sequence<I...>) {
-  return {[](const Frame& frame) -> Result<Message> {
-    return read(frame, std::variant_alternative_t<I, Message>{});
-  }...};
+/// nullptr: Messages has no such one.
+template <class Messages, class T>
+constexpr Reader<Messages> reader_of() {
+  if constexpr (OneOf<T, Messages>) {
+    return [](const FrameView& frame) -> Result<Messages> { return read(frame, T{}); };
+  } else {
+    return nullptr;
+  }
 }
 
-constexpr std::array<Reader, kMessages> kReaders = readers(std::make_index_sequence<kMessages>{});
+template <class Messages, std::size_t... I>
+constexpr std::array<Reader<Messages>, kTypes> readers(std::index_sequence<I...>) {
+  return {reader_of<Messages, MessageAt<I>>()...};
+}
 
-}  // namespace
-
-Frame encode(const Message& message) {
+template <class Messages>
+Frame encode_one_of(const Messages& message) {
   Frame frame;
-  frame.type = static_cast<std::uint16_t>(message.index() + 1);
-  std::visit([&](const auto& one) { write(one, frame.payload); }, message);
+  std::visit(
+      [&](const auto& one) {
+        frame.type = type_of<std::decay_t<decltype(one)>>();
+        write(one, frame.payload);
+      },
+      message);
   return frame;
 }
 
-Result<Message> decode(const Frame& frame) {
-  if (frame.type == 0 || frame.type > kMessages) {
+}  // namespace
+
+Frame encode_message(const ToAgent& message) {
+  return encode_one_of(message);
+}
+Frame encode_message(const FromAgent& message) {
+  return encode_one_of(message);
+}
+Frame encode_message(const ChannelMessage& message) {
+  return encode_one_of(message);
+}
+
+template <class Messages>
+Result<Messages> decode(const FrameView& frame) {
+  static constexpr auto kReaders = readers<Messages>(std::make_index_sequence<kTypes>{});
+  if (frame.type == 0 || frame.type > kTypes) {
     return fail(exit_code::kNodeLost,
                 "malformed frame: no message has type " + std::to_string(frame.type));
   }
+  if (kReaders[frame.type - 1U] == nullptr) return malformed(frame.type, "it goes the other way");
   if (frame.payload.size() > kMaxPayload) {
     return malformed(frame.type, "its payload exceeds " + std::to_string(kMaxPayload) + " bytes");
   }
   return kReaders[frame.type - 1U](frame);
 }
 
-bool is_output(std::uint16_t type) {
-  return type == type_of<OutputData>();
-}
+template Result<ToAgent> decode(const FrameView&);
+template Result<FromAgent> decode(const FrameView&);
+template Result<ChannelMessage> decode(const FrameView&);
 
-Result<OutputView> decode_output(const FrameView& frame) {
-  const std::string_view bytes = frame.payload;
-  if (bytes.size() < kOutputHeader) return malformed(frame.type, "it is cut short");
-  OutputView data;
-  const auto stream = little_endian_at<std::uint32_t>(bytes, 8);
-  data.attempt = Attempt(little_endian_at<std::uint32_t>(bytes, 0));
-  data.rank = Rank(little_endian_at<std::uint32_t>(bytes, 4));
-  data.offset = little_endian_at<std::uint64_t>(bytes, 12);
-  if (data.rank.value > kRank.max) return malformed(frame.type, "field \"rank\": out of range");
-  if (stream != 1 && stream != 2) return malformed(frame.type, "field \"stream\": expected 1 or 2");
-  // A stream's end must be a number too.
-  if (data.offset > std::numeric_limits<std::uint64_t>::max() - kMaxPayload) {
-    return malformed(frame.type, "field \"offset\": out of range");
-  }
-  data.stream = static_cast<Stream>(stream);
-  data.bytes = bytes.substr(kOutputHeader);
-  return data;
-}
-
-void append_output_header(const OutputView& output, std::uint32_t node, std::uint64_t session,
+void append_output_header(const OutputData& output, std::uint32_t node, std::uint64_t session,
                           std::string& out) {
   append_header({type_of<OutputData>(), node, session, 0, {}}, kOutputHeader + output.bytes.size(),
                 out);
@@ -313,12 +383,18 @@ bool is_sequenced(std::uint16_t type) {
          type != type_of<Resume>();
 }
 
+bool is_channels_own(std::uint16_t type) {
+  return type == type_of<Ack>() || type == type_of<Resume>();
+}
+
 bool is_resume(std::uint16_t type) {
   return type == type_of<Resume>();
 }
 
 const char* type_name(std::uint16_t type) {
-  return type == 0 || type > kMessages ? "unknown" : kNames[type - 1U];
+  static constexpr auto kNames = std::apply(
+      [](const auto&... one) { return std::array<const char*, kTypes>{one.name...}; }, kMessages);
+  return type == 0 || type > kTypes ? "unknown" : kNames[type - 1U];
 }
 
 }  // namespace dlaunch::wire

@@ -1,11 +1,14 @@
 // Messages to frames and back. Control messages are CBOR maps from field names to values,
-// OutputData and StdinData a few raw bytes and then the stream's; docs/wire-protocol.md describes
+// OutputData and StdinData a few raw bytes and then the stream's; docs/internals/wire-protocol.md describes
 // every field. Thread-safety: free functions without state.
 #pragma once
 
 #include <cstdint>
 #include <string>
 #include <string_view>
+#include <type_traits>
+#include <utility>
+#include <variant>
 
 #include "model/result.h"
 #include "wire/frame.h"
@@ -13,32 +16,48 @@
 
 namespace dlaunch::wire {
 
+/// Number of message types; the types are 1 to kTypes.
+inline constexpr std::uint16_t kTypes = 55;
+
+[[nodiscard]] Frame encode_message(const ToAgent& message);
+[[nodiscard]] Frame encode_message(const FromAgent& message);
+[[nodiscard]] Frame encode_message(const ChannelMessage& message);
+
+/// The variant that a message of type T travels in.
+template <class T>
+using VariantOf = std::conditional_t<
+    OneOf<T, ToAgent>, ToAgent, std::conditional_t<OneOf<T, FromAgent>, FromAgent, ChannelMessage>>;
+
 /// Type and payload of the frame; node, session and sequence are the sender's to fill in. Variable
 /// names must be free of '=' and not empty, and no string may contain a NUL byte, as exec(3)
-/// demands anyway: the receiver refuses such a message. Bytes of OutputData and StdinData are free.
-[[nodiscard]] Frame encode(const Message& message);
+/// demands anyway: the receiver refuses such a message. The bytes of raw messages are free.
+template <class T>
+[[nodiscard]] Frame encode(T&& message) {
+  using Message = std::remove_cvref_t<T>;
+  if constexpr (requires { std::variant_size<Message>::value; }) {
+    return encode_message(message);
+  } else {
+    return encode_message(VariantOf<Message>(std::forward<T>(message)));
+  }
+}
 
-/// Any bytes are allowed as input. Errors: exit_code::kNodeLost and, for example, `malformed
+/// `Messages`: ToAgent, FromAgent or ChannelMessage. Any bytes are allowed as input; a message that
+/// is none of `Messages` is an error. Errors: exit_code::kNodeLost and, for example, `malformed
 /// RankExited message: field "rank": expected an unsigned number`. Unknown fields are ignored. A
 /// Hello of another protocol version is decoded as far as protocol and build_id, so that both can
-/// be named.
-[[nodiscard]] Result<Message> decode(const Frame& frame);
+/// be named. The bytes of an OutputData are those of the frame's payload.
+template <class Messages>
+[[nodiscard]] Result<Messages> decode(const FrameView& frame);
+extern template Result<ToAgent> decode(const FrameView&);
+extern template Result<FromAgent> decode(const FrameView&);
+extern template Result<ChannelMessage> decode(const FrameView&);
 
-/// OutputData whose bytes are somewhere else: there is much of it, and it is not to be copied.
-struct OutputView {
-  Attempt attempt;
-  Rank rank;
-  Stream stream = Stream::out;
-  std::uint64_t offset = 0;
-  std::string_view bytes;
-};
-[[nodiscard]] bool is_output(std::uint16_t type);
-/// As decode(). The bytes are those of the frame's payload.
-[[nodiscard]] Result<OutputView> decode_output(const FrameView& frame);
-/// Appends all that comes before the bytes in the frame.
-void append_output_header(const OutputView& output, std::uint32_t node, std::uint64_t session,
+/// Appends all that comes before the bytes in the frame of an OutputData.
+void append_output_header(const OutputData& output, std::uint32_t node, std::uint64_t session,
                           std::string& out);
 
+/// Ack and Resume.
+[[nodiscard]] bool is_channels_own(std::uint16_t type);
 /// False for Ack, Heartbeat, OutputData and Resume, which carry no sequence number.
 [[nodiscard]] bool is_sequenced(std::uint16_t type);
 [[nodiscard]] bool is_resume(std::uint16_t type);

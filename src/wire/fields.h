@@ -1,6 +1,6 @@
 // The one table of what control messages look like on the wire: name, member and allowed range of
-// every field. Writing, reading and checking all come from it; docs/wire-protocol.md says it in
-// prose. A range holds for a number, or for each number of a list.
+// every field. Writing, reading and checking all come from it; docs/internals/wire-protocol.md says
+// it in prose. A range holds for a number, or for each number of a list.
 #pragma once
 
 #include <array>
@@ -35,6 +35,7 @@ inline constexpr Range kSignal{1, 64};      // signal(7)
 inline constexpr Range kErrno{0, 4095};     // MAX_ERRNO of the kernel
 inline constexpr Range kExitValue{0, 255};  // wait(2): eight bits
 inline constexpr Range kCommands{0, 65535};
+inline constexpr Range kNodeRank{0, (1 << 20) - 1};  // nodes of a job
 inline constexpr Range kPorts{0, 65535};
 inline constexpr Range kInterval{1, 86'400'000};  // milliseconds, up to a day
 inline constexpr Range kSilence{0, 86'400'000};
@@ -296,7 +297,7 @@ template <>
 inline constexpr auto kFields<SyncWants::Content> = std::tuple{
     field("entry", &SyncWants::Content::entry), field("hash", &SyncWants::Content::hash)};
 
-// ---- messages, in the order of wire::Message
+// ---- messages, in the order of message.h
 
 template <>
 inline constexpr auto kFields<Hello> =
@@ -329,7 +330,8 @@ inline constexpr auto kFields<FactsRequest> =
                field("search_path", &FactsRequest::search_path),
                field("carried", &FactsRequest::carried),
                field("containers", &FactsRequest::containers),
-               field("pmix", &FactsRequest::pmix)};
+               field("pmix", &FactsRequest::pmix),
+               field("network", &FactsRequest::network)};
 
 template <>
 inline constexpr auto kFields<StartRanks> =
@@ -570,10 +572,10 @@ inline constexpr auto kFields<PreparePmix::Node> =
     std::tuple{field("name", &PreparePmix::Node::name), field("ranks", &PreparePmix::Node::ranks)};
 
 template <>
-inline constexpr auto kFields<PreparePmix> =
-    std::tuple{field("attempt", &PreparePmix::attempt),
-               field("name_space", &PreparePmix::name_space), field("nodes", &PreparePmix::nodes),
-               field("pmix", &PreparePmix::pmix), field("pmi1", &PreparePmix::pmi1)};
+inline constexpr auto kFields<PreparePmix> = std::tuple{
+    field("attempt", &PreparePmix::attempt), field("name_space", &PreparePmix::name_space),
+    field("nodes", &PreparePmix::nodes),     field("pmix", &PreparePmix::pmix),
+    field("pmi1", &PreparePmix::pmi1),       field("own", &PreparePmix::own, kNodeRank)};
 
 template <>
 inline constexpr auto kFields<PmixReady> =

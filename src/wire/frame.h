@@ -3,7 +3,7 @@
 //
 //   offset  size  field
 //        0     4  payload length in bytes, at most kMaxPayload
-//        4     2  message type (index in wire::Message + 1)
+//        4     2  message type (place in the list of codec.cc, from 1 on)
 //        6     2  reserved, 0
 //        8     4  node index, for routing through intermediate agents
 //       12     8  session id: random per run and node, so that a stale connection is recognised
@@ -24,15 +24,6 @@ inline constexpr std::size_t kMaxPayload = std::size_t{16} << 20;
 /// Depth of arrays and maps that a control payload may have; checked before it is decoded.
 inline constexpr int kMaxNesting = 12;
 
-struct Frame {
-  std::uint16_t type = 0;
-  std::uint32_t node = 0;
-  std::uint64_t session = 0;
-  std::uint64_t sequence = 0;
-  std::string payload;
-  bool operator==(const Frame&) const = default;
-};
-
 /// A frame whose payload is still where it was received.
 struct FrameView {
   std::uint16_t type = 0;
@@ -40,7 +31,16 @@ struct FrameView {
   std::uint64_t session = 0;
   std::uint64_t sequence = 0;
   std::string_view payload;
-  [[nodiscard]] Frame copy() const { return {type, node, session, sequence, std::string(payload)}; }
+};
+
+struct Frame {
+  std::uint16_t type = 0;
+  std::uint32_t node = 0;
+  std::uint64_t session = 0;
+  std::uint64_t sequence = 0;
+  std::string payload;
+  operator FrameView() const { return {type, node, session, sequence, payload}; }
+  bool operator==(const Frame&) const = default;
 };
 
 }  // namespace dlaunch::wire

@@ -88,7 +88,8 @@ Result<std::optional<Frame>> FrameReader::next() {
   auto view = next_view();
   if (!view) return tl::unexpected<Error>(std::move(view.error()));
   if (!*view) return std::nullopt;
-  return (*view)->copy();
+  const FrameView& frame = **view;
+  return Frame{frame.type, frame.node, frame.session, frame.sequence, std::string(frame.payload)};
 }
 
 Result<std::optional<FrameView>> FrameReader::next_view() {

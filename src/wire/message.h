@@ -1,10 +1,10 @@
-// The messages between launcher and agent, as values. docs/wire-protocol.md describes them for
-// readers; codec.h turns them into frames and back. Thread-safety: plain values.
+// The messages between launcher and agent, as values. docs/internals/wire-protocol.md describes
+// them for readers; codec.h turns them into frames and back. Thread-safety: plain values.
 //
 // Order of a session: Hello both ways (first on the channel), FactsRequest -> Facts, StartRanks ->
 // RanksStarted / RankNotStarted, output and RankExited, AttemptEnded, then Bye both ways. A channel
 // that ends without Bye has broken: the agent acts as
-// docs/architecture.md says ("Broken connections"). A
+// docs/internals/architecture.md says ("Broken connections"). A
 // session that goes on over a new connection begins there with Resume both ways.
 #pragma once
 
@@ -12,6 +12,8 @@
 #include <map>
 #include <optional>
 #include <string>
+#include <string_view>
+#include <type_traits>
 #include <variant>
 #include <vector>
 
@@ -28,7 +30,7 @@
 namespace dlaunch::wire {
 
 /// Changes whenever a message or the frame changes its meaning. Both ends must have the same one.
-inline constexpr std::uint32_t kProtocolVersion = 5;
+inline constexpr std::uint32_t kProtocolVersion = 6;
 
 /// What a rank leaves behind on its node: both streams, and the file that its framework may write
 /// about an exception (rank-<n>.error.json).
@@ -51,7 +53,7 @@ struct Hello {
   bool operator==(const Hello&) const = default;
 };
 /// Sent at every beat. The launcher also answers each one of the agent's at once: the agent's ranks
-/// may run only as long as the launcher is known to hear of them (agent/session/lease.h). What
+/// may run only as long as the launcher is known to hear of them (node/session/lease.h). What
 /// comes back also tells the round trip, and so the difference of the two clocks (clock_offset.h).
 struct Heartbeat {
   WallTime at;             // sender's clock
@@ -90,6 +92,9 @@ struct FactsRequest {
   /// know of the node; none: not asked.
   std::vector<std::string> containers{};
   bool pmix = false;  // whether the node can serve PMIx
+  /// Whether the plan needs what leads to other nodes: interfaces, network hardware, the machine's
+  /// identity.
+  bool network = true;
   bool operator==(const FactsRequest&) const = default;
 };
 struct StartCommand {
@@ -142,17 +147,17 @@ struct StartRanks {
       0;  // bytes of each stream that may be sent before OutputCredit comes
   bool last = true;
   std::vector<StartFile> files;
-  Environment carried;   // of the launcher's machine; see agent/ranks/carried_environment.h
+  Environment carried;   // of the launcher's machine; see node/ranks/carried_environment.h
   Environment defaults;  // set where neither the environment so far nor anything later sets them
   /// Not empty: another launcher starts the ranks. The agent makes this folder, with a link to
   /// dlaunch in it, and starts each rank when `dlaunch exec --join` comes for it
-  /// (agent/mpi/join_point.h).
+  /// (node/mpi/join_listener.h).
   /// -> RanksAwaited
   std::string join_folder{};
   bool are_mpi = false;     // with join_folder: a rank that never meets mpirun has failed
   std::uint32_t world = 0;  // ranks of the job, on all nodes
   std::vector<StartContainer> containers{};
-  std::string entry_folder{};  // where they come (agent/containers/container_folder.h); empty: no
+  std::string entry_folder{};  // where they come (node/containers/container_folder.h); empty: no
                                // containers
   bool operator==(const StartRanks&) const = default;
 };
@@ -252,13 +257,14 @@ struct RankExited {
   bool operator==(const RankExited&) const = default;
 };
 /// Bytes of a rank's stream. Travels raw, outside the control sequence: `offset` says where it
-/// belongs.
+/// belongs. There is much of it, so the bytes are not copied: they stay where they were received,
+/// or are to be sent from.
 struct OutputData {
   Attempt attempt;
   Rank rank;
   Stream stream = Stream::out;
   std::uint64_t offset = 0;
-  std::string bytes;
+  std::string_view bytes;
   bool operator==(const OutputData&) const = default;
 };
 /// The stream is complete: `size` bytes in all, `lost` of them not in the rank's file (disk full).
@@ -496,8 +502,8 @@ struct SyncDone {
   bool operator==(const SyncDone&) const = default;
 };
 
-// ---- MPI: docs/mpi.md. The launcher only passes on what the PMIx servers of the nodes have for
-// each other, and their ranks of PMI-1 (launch/mpi/pmix_relay.h).
+// ---- MPI: docs/how-to/run-mpi-programs.md. The launcher only passes on what the PMIx servers of
+// the nodes have for each other, and their ranks of PMI-1 (launch/mpi/pmix_relay.h).
 
 /// Bytes that one fence or one rank's data may have: a frame holds them with what goes before.
 inline constexpr std::size_t kMostPmixBytes = 16U * 1024 * 1024 - 65536;
@@ -514,9 +520,10 @@ struct PreparePmix {
   };
   Attempt attempt;
   std::string name_space;   // of the attempt, the same on all nodes
-  std::vector<Node> nodes;  // index = NodeIndex
+  std::vector<Node> nodes;  // index = NodeRank
   bool pmix = true;         // else no server is made
   bool pmi1 = true;         // ranks get a socket for PMI-1
+  std::uint32_t own = 0;    // index into `nodes`: the node that gets this message
   bool operator==(const PreparePmix&) const = default;
 };
 /// agent -> launcher
@@ -575,7 +582,7 @@ struct Signalled {
   bool operator==(const Signalled&) const = default;
 };
 
-// ---- another launcher, mpirun, that starts the ranks: docs/architecture.md, "mpirun"
+// ---- another launcher, mpirun, that starts the ranks: docs/internals/architecture.md, "mpirun"
 
 /// Agent -> launcher, after the last StartRanks with a join_folder: ranks may come.
 struct RanksAwaited {
@@ -625,7 +632,7 @@ struct Inspect {
   std::uint32_t limit_ms = 20000;
   // What the probe finds its libraries by, as a rank that measures will: the agent's own with what
   // of `carried` has its folders here, then `env`.
-  Environment carried;  // of the launcher's machine; see agent/ranks/carried_environment.h
+  Environment carried;  // of the launcher's machine; see node/ranks/carried_environment.h
   Environment env;      // without secrets
   bool operator==(const Inspect&) const = default;
 };
@@ -635,14 +642,51 @@ struct Inspected {
   bool operator==(const Inspected&) const = default;
 };
 
-using Message =
-    std::variant<Hello, Heartbeat, Ack, Bye, FactsRequest, StartRanks, StopRanks, KillRanks,
-                 OutputCredit, StdinData, Facts, RanksStarted, RankNotStarted, RankExited,
-                 OutputData, OutputEnd, StdinTaken, AttemptEnded, Notice, PortTaken, CheckPlaces,
-                 FetchOutput, ForgetOutput, PlacesMissing, FetchedOutput, Resume, OpenDoor, Knock,
-                 CloseDoor, DoorOpen, Knocked, SyncBegin, SyncEntries, SyncSettled, SyncRemove,
-                 SyncData, SyncEnd, SyncPlace, SyncWants, SyncTaken, SyncDone, PreparePmix,
-                 PmixReady, PmixFence, PmixWanted, PmixData, SignalRanks, Signalled, RanksAwaited,
-                 StartMpirun, MpirunOutput, MpirunEnded, Deadline, Inspect, Inspected>;
+// ---- who may say what
+
+template <class... Groups>
+struct Joined;
+template <class... A>
+struct Joined<std::variant<A...>> {
+  using Type = std::variant<A...>;
+};
+template <class... A, class... B, class... Rest>
+struct Joined<std::variant<A...>, std::variant<B...>, Rest...> {
+  using Type = typename Joined<std::variant<A..., B...>, Rest...>::Type;
+};
+template <class Variant, class T>
+inline constexpr bool kHolds = false;
+template <class... A, class T>
+inline constexpr bool kHolds<std::variant<A...>, T> = (std::is_same_v<A, T> || ...);
+
+/// T is one of the messages in Variant.
+template <class T, class Variant>
+concept OneOf = kHolds<Variant, T>;
+
+/// The channel's own, in both directions: os/channel sends and takes them, its users never see
+/// them.
+using ChannelMessage = std::variant<Ack, Resume>;
+
+using ToAgent = std::variant<Hello, Heartbeat, Bye, FactsRequest, StartRanks, StopRanks, KillRanks,
+                             OutputCredit, StdinData, CheckPlaces, FetchOutput, ForgetOutput,
+                             OpenDoor, Knock, CloseDoor, SyncBegin, SyncEntries, SyncSettled,
+                             SyncRemove, SyncData, SyncEnd, PreparePmix, PmixFence, PmixWanted,
+                             PmixData, SignalRanks, StartMpirun, Deadline, Inspect>;
+
+/// What the session itself acts on (launch/session/session.h).
+using SessionMessages = std::variant<Hello, Heartbeat, Bye>;
+/// Answers to what a launcher asks before it starts ranks.
+using ReachAnswer = std::variant<DoorOpen, Knocked>;
+using SyncAnswer = std::variant<SyncPlace, SyncWants, SyncTaken, SyncDone>;
+using Answers =
+    Joined<std::variant<Facts, PlacesMissing, PmixReady, Inspected>, ReachAnswer, SyncAnswer>::Type;
+/// What only an agent says that was told to start ranks, or that lives in a scheduler's step.
+using RunMessages =
+    std::variant<RanksStarted, RankNotStarted, RankExited, OutputData, OutputEnd, StdinTaken,
+                 AttemptEnded, PortTaken, FetchedOutput, PmixFence, PmixWanted, PmixData, Signalled,
+                 RanksAwaited, MpirunOutput, MpirunEnded>;
+/// Every message of an agent is in one of these groups. A receiver visits without a default; one
+/// that never asks for a group's messages names the group: `on(const OneOf<RunMessages> auto&)`.
+using FromAgent = Joined<SessionMessages, Answers, RunMessages, std::variant<Notice>>::Type;
 
 }  // namespace dlaunch::wire

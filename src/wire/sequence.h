@@ -52,9 +52,6 @@ class ControlReceiver {
   /// A frame of another node or session, a gap, and a number where none belongs are errors. A
   /// duplicate (sent again after a reconnect) must not be acted upon.
   [[nodiscard]] Result<Verdict> accept(const FrameView& frame);
-  [[nodiscard]] Result<Verdict> accept(const Frame& frame) {
-    return accept(FrameView{frame.type, frame.node, frame.session, frame.sequence, frame.payload});
-  }
   /// The cumulative number to acknowledge: after kAckEvery control frames since the last one, with
   /// `force` after any; nullopt when there is nothing to say. Duplicates count, the sender waits
   /// for an Ack.

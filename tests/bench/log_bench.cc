@@ -9,11 +9,11 @@
 #include <utility>
 #include <vector>
 
-#include "log/console_view.h"
-#include "log/console_writer.h"
-#include "log/event_log.h"
+#include "launch/console/console_view.h"
+#include "launch/console/console_writer.h"
 #include "report/evidence.h"
 #include "report/summary.h"
+#include "runs/event_log.h"
 
 namespace dlaunch {
 namespace {
@@ -105,8 +105,8 @@ BENCHMARK(event_log_1000_events)->Unit(benchmark::kMicrosecond);
 
 void summary_of_1000_ranks(benchmark::State& state) {
   RunReport report;
-  report.cause = Cause::exit_code;
-  report.first = Rank(5);
+  report.outcome.cause = Cause::exit_code;
+  report.outcome.first = Rank(5);
   RankEnd end;
   end.how = RankEnd::How::stopped;
   end.started = end.ended = WallTime{std::chrono::seconds(1795208502)};

@@ -76,7 +76,7 @@ def check_console(box, run, ranks):
 
 
 def check_leftover_files(box, engine_lived):
-    """No temporary files, sockets or locks, and nothing but what docs/run-directory.md names."""
+    """No temporary files, sockets or locks, and nothing but what docs/reference/run-folder.md names."""
     runs = box.runs() if box.exists("runs") else []
     expect(len(runs) <= 1, f"folders in runs/: {runs}")
     for run in runs:

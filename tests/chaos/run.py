@@ -1,5 +1,5 @@
 #!/usr/bin/python3
-"""Chaos: random parts of dlaunch are killed or stopped at random moments, see docs/testing.md.
+"""Chaos: random parts of dlaunch are killed or stopped at random moments, see docs/internals/testing.md.
 
   tests/chaos/run.py [--nodes] [--seed N] [--count N] [--all] [--jobs N] [--keep] [--dlaunch FILE]     (or $DLAUNCH_BIN)
 

@@ -1,4 +1,4 @@
-"""`dlaunch check` and `preflight`: who is bad is named, and nobody else; what cannot be measured is said."""
+"""`dlaunch check` and `preflight`: they name bad nodes and no others, and say what cannot be measured."""
 
 import json
 import math
@@ -9,7 +9,7 @@ from case import case
 from expectations import Skip, expect, expect_equal, expect_in
 from processes import command_of, wait_until
 
-GOAL = 60  # seconds for 16 nodes on two idle cores: told, and nothing fails by it
+GOAL = 60  # seconds for 16 nodes on two idle cores: reported, but no failure
 LIBRARY = "/usr/lib/x86_64-linux-gnu/libmpi.so.40"
 
 
@@ -27,7 +27,7 @@ def report(box, *options, **more):
 
 
 def bad(found):
-    """[(code, [host])] of all that is bad."""
+    """[(code, [host])] of each bad finding."""
     return [(one["code"], one["hosts"]) for one in found["findings"] if one["severity"] == "bad"]
 
 
@@ -38,7 +38,7 @@ def expect_measured(found):
     expect_equal(why, "", "why nothing was measured")
 
 
-def expect_nobody(box, runs):
+def expect_no_bad_node(box, runs):
     slowest = 0.0
     for number in range(runs):
         found = report(box)
@@ -60,8 +60,8 @@ def expect_named(box, hosts, codes, runs):
 
 
 @case(alone=True, budget=300)
-def sixteen_good_nodes_are_good_in_as_many_rounds_as_their_logarithm(box):
-    """Its time is the machine's; what the check itself decides is in how many rounds of pairs they meet."""
+def sixteen_good_nodes_are_good_in_a_logarithmic_number_of_rounds(box):
+    """The time depends on the machine; the check itself decides the number of rounds."""
     nodes = 16
     box.make_cluster(nodes)
     found = report(box)
@@ -73,21 +73,21 @@ def sixteen_good_nodes_are_good_in_as_many_rounds_as_their_logarithm(box):
 
 
 @case(alone=True, budget=200)
-def nobody_is_named_where_nothing_is_wrong(box):
+def no_node_is_named_where_all_are_good(box):
     box.make_cluster(4)
-    expect_nobody(box, 10)
+    expect_no_bad_node(box, 10)
 
 
 @case(alone=True, budget=200)
-def nobody_is_named_of_three(box):
+def no_node_of_three_good_ones_is_named(box):
     box.make_cluster(3)
-    expect_nobody(box, 10)
+    expect_no_bad_node(box, 10)
 
 
 @case(alone=True, budget=3600, long=True)
-def in_two_hundred_runs_nobody_is_named(box):
+def in_two_hundred_runs_no_node_is_named(box):
     box.make_cluster(4)
-    expect_nobody(box, 200)
+    expect_no_bad_node(box, 200)
 
 
 @case(alone=True)
@@ -119,8 +119,8 @@ def in_twenty_runs_a_slow_node_is_named(box):
 
 
 @case(alone=True)
-def of_two_nodes_the_link_is_named(box):
-    """By what is expected of it, as there is no other to compare it with."""
+def the_link_of_two_nodes_is_named(box):
+    """Compared with the expected bandwidth, since there is no other link to compare it with."""
     cluster = box.make_cluster(2)
     expect_measured(report(box))
     cluster[2].slow_link("100mbit")
@@ -129,7 +129,7 @@ def of_two_nodes_the_link_is_named(box):
 
 
 @case
-def the_table_names_who_cannot_be_reached(box):
+def the_table_names_an_unreachable_node(box):
     box.make_cluster(2)
     run = check(box, hosts=["node1", "refused", "node2"], code=75)
     expect_in("refused  ", text(run.out), "the row")
@@ -142,7 +142,7 @@ def the_table_names_who_cannot_be_reached(box):
 
 
 @case
-def what_a_job_needs_is_looked_for_on_every_node(box):
+def the_needs_of_a_job_are_checked_on_every_node(box):
     cluster = box.make_cluster(2)
     box.write("job.yaml", f"command: [/opt/only-here, x]\nhosts: [node1, node2]\nconnect: {{ssh: {cluster.ssh}}}\nworkdir: /tmp\n")
     cluster[1].sh("mkdir -p /run/opt && cp /bin/true /run/opt/only-here && mkdir -p /opt && mount --bind /run/opt /opt")
@@ -152,7 +152,7 @@ def what_a_job_needs_is_looked_for_on_every_node(box):
 
 
 @case
-def without_mpi_the_rest_is_checked(box):
+def without_mpi_the_nodes_are_checked(box):
     cluster = box.make_cluster(2)
     if not os.path.exists(LIBRARY):
         raise Skip(f"no {LIBRARY}")
@@ -164,7 +164,7 @@ def without_mpi_the_rest_is_checked(box):
 
 
 def move_mpi(box):
-    """Into a folder that no dynamic linker of the nodes knows, as where MPI comes by environment modules. Returns the folder, which all nodes see."""
+    """Moves it to a folder that the dynamic linker of the nodes does not search, as with environment modules. Returns the folder, which all nodes see."""
     if not os.path.exists(LIBRARY):
         raise Skip(f"no {LIBRARY}")
     folder = box.make_folder("mpi")
@@ -219,8 +219,8 @@ printf 'Model: \t NVIDIA H100 80GB HBM3\nDevice Minor: \t 0\n' >/proc/driver/nvi
 
 
 @case(alone=True)
-def that_nccl_was_not_measured_is_said_where_there_are_gpus(box):
-    """What MPI measures by one rank a node says nothing of it."""
+def a_note_says_why_nccl_was_not_measured_on_gpus(box):
+    """Figures of MPI with one rank per node say nothing about NCCL."""
     cluster = box.make_cluster(2)
     for node in cluster.nodes:
         node.sh(ONE_GPU)
@@ -239,7 +239,7 @@ def that_nccl_was_not_measured_is_said_where_there_are_gpus(box):
 
 
 @case
-def what_the_name_of_an_azure_size_says_is_compared_with_the_nodes(box):
+def an_azure_size_is_compared_with_the_nodes(box):
     box.make_cluster(2)
     notes = lambda *options: [(one["code"], one["hosts"]) for one in report(box, "--no-fabric", *options)["findings"]]  # noqa: E731
     expect_equal([one for one in notes() if one[0] == "azure-size"], [], "without a name")
@@ -250,11 +250,11 @@ def what_the_name_of_an_azure_size_says_is_compared_with_the_nodes(box):
     found = notes("--azure-size", "nc24r")
     expect_equal([one for one in found if one[0] == "azure-size"], [("azure-size", [])], "without SR-IOV")
     run = check(box, "--no-fabric", "--azure-size", "large", code=64)
-    expect_in("is no name of a size", text(run.err), "what is wrong")
+    expect_in("is not the name of a size", text(run.err), "what is wrong")
     box.write("azure.yaml", "$schema: https://azuremlschemas.azureedge.net/latest/commandJob.schema.json\ntype: command\ncommand: 'true'\n"
                             "resources: {instance_count: 2, instance_type: Standard_HB120rs_v3}\n")
     run = box.run("check", "azure.yaml", "--no-fabric", "--hosts", "node1,node2", "--ssh", box.cluster.ssh)
-    expect_in("Standard_HB120rs_v3 has it", " ".join(text(run.out).split()), "the size that the job file names")
+    expect_in("Standard_HB120rs_v3 has InfiniBand", " ".join(text(run.out).split()), "the size that the job file names")
 
 
 # --- preflight
@@ -298,7 +298,7 @@ def without_spare_and_minimum_the_job_does_not_start(box):
 
 
 def wait_for_ranks_on(box, node):
-    """Until those that measure run there."""
+    """Waits until measuring ranks run there."""
     def measures():
         return any("budget_ms" in command_of(pid) for pid in node.processes(sessions=False))
     wait_until(measures, f"ranks measure on {node.name}", 60, 0.02)

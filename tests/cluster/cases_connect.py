@@ -201,7 +201,7 @@ def a_binary_that_something_else_keeps_from_running_stays_and_is_told_of(box):
     node = box.make_cluster(1)[1]
     hello(box)
     before = staged(node)
-    node.set_rc("ulimit -v 12000\n")  # enough for a shell
+    node.set_rc("ulimit -v 5000\n")  # enough for a shell
     run = hello(box, code=NODE_LOST)
     expect_in("no folder there takes a program", in_one_line(run), "what happened")
     expect_in("cannot be executed", in_one_line(run), "what happened")

@@ -27,7 +27,7 @@ def output_folders(node):
 
 @case
 def a_rank_starts_from_the_login_environment_with_what_of_ours_exists_there(box):
-    """docs/nodes.md, "Environment"."""
+    """docs/reference/nodes.md, "Environment"."""
     cluster = box.make_cluster(2)
     shared = box.make_folder("venv", "bin")  # all nodes see the folder of the case
     only = "/var/tmp/only-on-node1"

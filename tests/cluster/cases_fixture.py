@@ -60,7 +60,7 @@ def nodes_reach_each_other_by_name(box):
 
 
 @case
-def nobodys_own_ssh_files_are_used(box):
+def the_users_own_ssh_files_are_not_used(box):
     cluster = box.make_cluster(1)
     expect_equal(box.ssh("node1", "true", "-G").returncode, 0, "ssh -G")
     files = [line for line in box.ssh("node1", "true", "-G").stdout.splitlines() if "file" in line.split(" ")[0]]
@@ -118,7 +118,7 @@ def hosts_that_cannot_be_reached(box):
 
 
 @case
-def power_off_tells_nobody(box):
+def power_off_closes_no_connection(box):
     cluster = box.make_cluster(2)
     process = background(box, "node2", "echo up; sleep 1000", *QUICK)
     process.stdout.readline()

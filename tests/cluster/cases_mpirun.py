@@ -89,7 +89,7 @@ def ranks_that_do_not_count_up_node_by_node_are_refused(box):
     run = box.start("--hostfile", hosts, "-np", "4", "--map-by", "node", "--bind-to", "none", "--mca", "plm_rsh_agent", box.cluster.ssh,
                     own_dlaunch(box), "exec", "--master-addr", box.cluster[1].address, "--", *WORLD, program="/usr/bin/mpirun.openmpi",
                     env=AS_ROOT).end(75, left=MOST_DAEMONS)
-    expect_in("ranks do not count up node by node", run.text, "message")
+    expect_in("ranks are not numbered node by node", run.text, "message")
 
 
 def check_export(box, program, ranks):

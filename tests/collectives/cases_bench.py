@@ -1,4 +1,4 @@
-"""dlaunch bench, as a user runs it: what it measures is computed once more."""
+"""dlaunch bench, as a user runs it; its figures are computed a second time."""
 
 import json
 import os
@@ -16,7 +16,7 @@ PROGRAM = b"dlaunch-collectives-mpi"
 
 
 def bench(box, *words, **more):
-    """Its temporary folders are the case's. Over MPI, also where there is a GPU (tests/gpu has NCCL's cases)."""
+    """With temporary folders of the case. Over MPI, even with a GPU (tests/gpu has the cases of NCCL)."""
     backend = [] if "--backend" in words else ["--backend", "mpi"]
     return box.start("bench", *words, *backend, env={"TMPDIR": box.make_folder("tmp")}, **more)
 
@@ -41,7 +41,7 @@ def near(one, other, what):
 
 
 def expect_place(place, operation, ranks, size, checked=True):
-    """One size, out of place or in place: its bandwidths follow from its time."""
+    """One size, out of place or in place: its bandwidths must match its time."""
     expect(place["time_us"] > 0, f"a time: {place}")
     near(place["algbw"], size / place["time_us"] / 1e3, "algorithm bandwidth")
     if operation != "barrier":
@@ -85,10 +85,10 @@ def one_rank_measures_every_operation(box):
 
 
 @case
-def one_rank_sends_to_itself_which_is_called_a_copy(box):
+def one_rank_sends_to_itself_and_the_output_says_that_it_is_a_copy(box):
     run = bench(box, "send_recv", "-n", "1", "-b", "64", "-e", "1M", "-f", "128", "-N", "2").end(0)
     expect_in("# send_recv over mpi: Open MPI", run.out.decode(), "the header")
-    expect_in("# one rank: nothing goes over a network, this is a copy in memory", run.out.decode(), "what it is")
+    expect_in("# one rank: a copy in memory, without a network", run.out.decode(), "what it is")
 
 
 @case
@@ -161,22 +161,22 @@ def a_plot_is_well_formed(box):
 
 
 @case
-def a_plot_that_cannot_be_written_costs_no_result(box):
+def a_plot_that_cannot_be_written_loses_no_result(box):
     run = bench(box, "all_reduce", "-b", "64", "-e", "64", "-N", "2", "-n", "2", "--json", "--plot", "/dev/full").end(70)
     expect_equal(len(json.loads(run.out)["rows"]), 1, "rows")
     expect_in("write /dev/full", run.text, "what is wrong")
 
 
 @case
-def every_two_nodes_by_themselves_and_the_slow_one_is_named(box):
-    """Everything that node4 sends or receives is slow, so its links are."""
+def pairs_name_the_slow_node(box):
+    """node4 sends and receives slowly, so all its links are slow."""
     cluster = box.make_cluster(4)
     cluster.nodes[3].slow_link("40mbit")
     run = bench(box, "--pairs", "-b", "512K", "-N", "2", "-w", "1", "--json", *over_nodes(box)).end(0)
     result = json.loads(run.out)
     pairs = {(pair["a"], pair["b"]): pair for pair in result["pairs"]}
     expect_equal(sorted(pairs), [(a, b) for a in range(4) for b in range(a + 1, 4)], "every pair once")
-    # Nothing is measured twice here, so on a busy machine a good link may look slow, too; never slower than these.
+    # Nothing is measured twice here, so on a busy machine a good link may look slow, too, but not slower than these.
     planted = [(0, 3), (1, 3), (2, 3)]
     expect(all(pairs[pair]["slow"] for pair in planted), f"not all slow links are named: {pairs}")
     slowest = sorted(pairs, key=lambda pair: pairs[pair]["bandwidth"])[:3]
@@ -192,19 +192,19 @@ def pairs_as_a_matrix(box):
 
 
 @case
-def it_says_what_can_be_had(box):
+def the_probe_reports_each_back_end(box):
     run = box.run("collectives", "--probe")
     expect_in("mpi: ready", run.out.decode(), "MPI")
     if not os.path.exists("/dev/nvidiactl"):
         nccl = run.out.decode().split("\nnccl: ")[1]
-        expect(re.match(r"this dlaunch was built without NCCL|NCCL [0-9.]+ is here, but no NVIDIA driver|libnccl\.so\.2: ", nccl), f"why not NCCL: {nccl}")
+        expect(re.match(r"this dlaunch was built without NCCL|NCCL [0-9.]+ is installed, but no NVIDIA driver|libnccl\.so\.2: ", nccl), f"why not NCCL: {nccl}")
     run = box.run("collectives", "--backend", "mpi", "nothing", code=64)
-    expect_in("started by dlaunch itself", run.text, "a user's try")
+    expect_in("dlaunch starts this program itself", run.text, "a user's try")
 
 
 @case
-def nccl_is_built_in_where_it_can_be(box):
-    """Without NCCL dlaunch is built just as well, and what needs it is skipped: so nobody would notice that it was left out."""
+def nccl_is_built_in_where_possible(box):
+    """A build without NCCL succeeds and skips the tests that need it, so this case checks that it is not left out by mistake."""
     look = ["cmake", "-S", os.path.join(TOP, "tests/collectives/nccl_here"), "-B", box.make_folder("nccl_here")]
     done = subprocess.run(look, capture_output=True, text=True, stdin=subprocess.DEVNULL, check=True)
     found = re.search(r"NCCL (TRUE|FALSE): .*", done.stdout)

@@ -1,4 +1,4 @@
-"""dlaunch bench where something is wrong: before it starts, and in the middle."""
+"""Failures of dlaunch bench, before it starts and while it measures."""
 
 import glob
 import json
@@ -22,11 +22,11 @@ WRONG = (
     (["all_reduce", "--root", "1"], "--root: all_reduce has no root"),
     (["broadcast", "-n", "2", "--root", "2"], "--root 2: there are 2 ranks"),
     (["all_reduce", "-b", "1M", "-e", "1K"], "the smallest size, 1M, is above the largest, 1K"),
-    (["all_reduce", "-b", "10"], "10 bytes is no multiple of the type's 4"),
-    (["all_reduce", "-b", "10X"], '"10X" is no size'),
+    (["all_reduce", "-b", "10"], "10 bytes is not a multiple of the type's 4"),
+    (["all_reduce", "-b", "10X"], '"10X": expected a whole number'),
     (["all_reduce", "-e", "2T"], "more than 1 TiB"),
-    (["all_reduce", "-f", "1"], "the step factor is below 2"),
-    (["all_reduce", "-b", "0"], "the smallest size is 0"),
+    (["all_reduce", "-f", "1"], "the step factor must be 2 or more"),
+    (["all_reduce", "-b", "0"], "the smallest size must not be 0"),
     (["all_reduce", "-i", "4", "-e", "1M"], "more than 1000 sizes"),
     (["all_reduce", "-i", "4", "-f", "2"], "give one of them"),
     (["all_reduce", "-N", "0"], "--iterations 0: expected"),
@@ -57,7 +57,7 @@ def wrong_input_is_one_clear_error(box):
 
 
 @case
-def more_memory_than_there_is_is_told_before(box):
+def too_little_memory_is_an_error_before_the_start(box):
     run = bench(box, "all_reduce", "-b", "15G", "-e", "15G", "--type", "float64", "-n", "64").end(75)
     expect_in("the buffers of 64 ranks", run.text, "what needs it")
     expect_in("smaller --max-bytes", run.text, "what to do")
@@ -69,7 +69,7 @@ def nccl_without_a_gpu_is_one_error(box):
     if os.path.exists("/dev/nvidiactl"):
         raise Skip("there is a GPU")
     run = bench(box, "all_reduce", "--backend", "nccl").end(75)
-    expect("has no GPU" in run.text or "built without NCCL" in run.text, run.text)
+    expect("has no usable GPU" in run.text or "built without NCCL" in run.text, run.text)
 
 
 HIDE_MPI = "for f in /usr/lib/*/libmpi.so.40*; do mount --bind /dev/null \"$f\"; done"
@@ -86,7 +86,7 @@ def a_node_without_mpi_is_named(box):
 
 
 def ranks_of(box):
-    """Those that measure, by what they are called."""
+    """The processes of measuring ranks, by name."""
     found = []
     for pid in filter(str.isdigit, os.listdir("/proc")):
         try:
@@ -100,7 +100,7 @@ def ranks_of(box):
 
 
 def while_measuring(box, *words):
-    """A bench that goes on for long, once its head is out."""
+    """A long bench, once the head of its table is printed."""
     run = bench(box, "all_reduce", "-b", "1M", "-e", "1M", "-i", "4", "-N", "1000000", "-n", "2", "--no-check", *words)
     wait_until(lambda: len(ranks_of(box)) == 2 and b"# all_reduce" in run.out, "ranks that measure", 60)
     return run
@@ -114,11 +114,11 @@ def a_rank_that_is_killed_ends_it_all(box):
     expect_in("was killed by SIGKILL", run.text, "the report")
     expect_equal(len(left_in_tmp(box)), 1, "the folder is kept")
     expect_in("the run is kept in", run.text, "where")
-    expect_in("# not all was measured: failed after", run.out.decode(), "the table")
+    expect_in("# incomplete: failed after", run.out.decode(), "the table")
 
 
 def has_record(box, kind):
-    """Whether rank 0 has written one, to its end; with --json nothing of it is on stdout yet."""
+    """Whether rank 0 has written a complete one; with --json none is on stdout yet."""
     for path in glob.glob(box.path("tmp", "dlaunch-measure-*", "*", "attempt-0", "rank-0.out")):
         with open(path, "rb") as file:
             if any(line.startswith(f'{{"record":"{kind}"'.encode()) and line.endswith(b"\n") for line in file):
@@ -127,7 +127,7 @@ def has_record(box, kind):
 
 
 def cut_off(box, kind, *words):
-    """What `bench --json` says of a run in which a rank was killed behind the first record of this kind."""
+    """The output of `bench --json` for a run in which a rank was killed after the first record of this kind."""
     run = bench(box, *words, "--json")
     wait_until(lambda: has_record(box, kind), f"a first {kind}", 40)
     os.kill(ranks_of(box)[0], signal.SIGKILL)
@@ -145,7 +145,7 @@ def what_was_measured_before_a_rank_failed_is_not_lost(box):
     for place in ("out_of_place", "in_place"):
         expect_place(result["rows"][0][place], "all_reduce", 2, 8, checked=False)
     texts = [text.text or "" for text in xml.etree.ElementTree.parse(box.path("plot.svg")).getroot().iter("{http://www.w3.org/2000/svg}text")]
-    expect(any(text.startswith("not all was measured: failed after") for text in texts), f"a note in the plot: {texts}")
+    expect(any(text.startswith("incomplete: failed after") for text in texts), f"a note in the plot: {texts}")
 
 
 @case
@@ -180,10 +180,10 @@ def a_killed_reader_takes_the_run_with_it(box):
 
 
 @case
-def a_rank_that_stands_still_is_told_in_time(box):
+def a_rank_that_is_stopped_is_reported_in_time(box):
     run = while_measuring(box, "--timeout", "2s")
     os.kill(ranks_of(box)[0], signal.SIGSTOP)
     run.end(124, patience=60)
-    # On a busy machine the ranks may be about to begin only.
+    # On a busy machine the ranks may not have begun yet.
     said = " ".join(run.text.split())
-    expect(re.search(r"(all_reduce of 1M|the start) has not ended within 2 s", said), f"the report: {said}")
+    expect(re.search(r"(all_reduce of 1M|the start) did not end within 2 s", said), f"the report: {said}")

@@ -8,7 +8,7 @@ import signal
 from case import case
 from expectations import Skip, expect, expect_equal, expect_in
 
-# All ten types, five operations, nine calls; what rank 0 of a world of two compares.
+# All ten types, five operations, nine calls: the number of elements that rank 0 of two compares.
 LEAST = 100_000
 
 
@@ -62,7 +62,7 @@ def two_nodes_against_the_reference(box):
 
 
 @case
-def a_rank_that_does_not_come_is_told_in_time(box):
+def a_missing_rank_is_reported_in_time(box):
     run = box.mpi_here(3, box.built("endings"), "late").end(7)
     expect_in("said in time", said(run), "the others")
 
@@ -82,7 +82,7 @@ def abort_ends_all_with_its_code(box):
 
 
 @case
-def wrong_arguments_are_told_and_harm_nothing(box):
+def wrong_arguments_are_errors_without_further_effect(box):
     box.mpi_here(2, box.built("endings"), "arguments").end(0)
 
 
@@ -97,7 +97,7 @@ def after_the_last_communicator_there_is_no_other(box):
 
 
 @case
-def without_a_gpu_it_says_so_and_takes_mpi(box):
+def without_a_gpu_it_reports_that_and_uses_mpi(box):
     if os.path.exists("/dev/nvidiactl"):
         raise Skip("there is a GPU")
     run = box.mpi_here(2, box.built("endings"), "no_nccl").end(0)
@@ -106,7 +106,7 @@ def without_a_gpu_it_says_so_and_takes_mpi(box):
 
 @case
 def the_example_of_the_documents(box):
-    """Built against the installed library, in its own folder, as its README tells."""
+    """Built against the installed library in its own folder, as its README says."""
     example = shutil.copytree(os.path.dirname(os.path.dirname(box.built("average"))), box.path("example"))
     run = box.start("run", "job.yaml", cwd=example).end(0)
     lines = set(re.findall(r"rank \d of 4: (y = [-0-9.]+ x [-+0-9.]+)", said(run)))
@@ -115,7 +115,7 @@ def the_example_of_the_documents(box):
 
 @case
 def bytes_of_rank_0_reach_all_without_mpi(box):
-    """As NCCL's unique id does."""
+    """As for NCCL's unique id."""
     box.make_cluster(2)
     run = box.mpi([2, 1], box.built("exchange")).end(0)
     expect_in("3 ranks agree", said(run), "rank 0")
@@ -128,7 +128,7 @@ def need_gpu():
 
 @case
 def mpi_with_device_buffers_against_the_reference(box):
-    """Two ranks may share a GPU: MPI, or the library by way of the host's memory, reaches it all the same."""
+    """Two ranks may share a GPU, since MPI, or the library by way of host memory, can access it."""
     need_gpu()
     run = box.mpi_here(2, box.built("reference"), "mpi", "120000", "device").end(0)
     expect_in("compared", said(run), "what rank 0 says")

@@ -1,5 +1,5 @@
-"""What a test case of the collective library works with: the sandbox of the MPI tests, and programs that were built as a user
-builds them, against what `cmake --install` has put somewhere; once for all cases."""
+"""The sandbox of the collective library's cases: that of the MPI tests, and programs that are built once for all cases as a user
+builds them, against an installed dlaunch."""
 
 import fcntl
 import os

@@ -16,7 +16,7 @@ import results  # noqa: E402
 
 LIMIT = 120  # seconds for one example
 TENSORFLOW_LIMIT = 200  # importing TensorFlow takes 3 s of a core in each process
-# Where a TensorFlow from PyPI may be; docs/testing.md tells how it comes there.
+# Where a TensorFlow from PyPI may be; docs/internals/testing.md tells how it comes there.
 TENSORFLOW = os.path.expanduser("~/.cache/dlaunch-test/tf-venv/bin/python")
 
 
@@ -61,7 +61,7 @@ def python_with_tensorflow():
         find = "import importlib.util, sys; sys.exit(importlib.util.find_spec('tensorflow') is None)"
         if python and os.access(python, os.X_OK) and subprocess.run([python, "-c", find], check=False).returncode == 0:
             return python
-    raise Skip("no python here has tensorflow (docs/testing.md, Frameworks)")
+    raise Skip("no python here has tensorflow (docs/internals/testing.md, Frameworks)")
 
 
 def tensorflow_mirrored(dlaunch, folder):

@@ -3,7 +3,7 @@
 As root. What Debian does not have comes from environments that tests/frameworks/setup.sh makes; rows without theirs are skipped.
 
   tests/frameworks/run.py [--only PART,...] [--jobs N] [--dlaunch FILE]     (or $DLAUNCH_BIN)
-  tests/frameworks/run.py --table     all rows; then writes the table of docs/frameworks.md anew, unless one failed
+  tests/frameworks/run.py --table     all rows; then writes the table of docs/reference/frameworks.md anew, unless one failed
 """
 
 import os
@@ -35,7 +35,7 @@ def run_for_table():
         code = run_suite()
         if code == 0:
             table.write(results.read(path))
-            print("written: docs/frameworks.md")
+            print("written: docs/reference/frameworks.md")
         return code
 
 

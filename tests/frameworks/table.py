@@ -1,4 +1,4 @@
-"""The table of docs/frameworks.md, from the results of a run of all rows."""
+"""The table of docs/reference/frameworks.md, from the results of a run of all rows."""
 
 import datetime
 import os
@@ -8,7 +8,7 @@ import results
 from rows import ROWS
 
 TOP = os.path.dirname(os.path.dirname(os.path.dirname(os.path.abspath(__file__))))
-PAGE = os.path.join(TOP, "docs", "frameworks.md")
+PAGE = os.path.join(TOP, "docs", "reference", "frameworks.md")
 BEGIN, END = "<!-- begin: made by tests/frameworks/run.py --table -->", "<!-- end -->"
 
 
@@ -43,7 +43,7 @@ def lines(cases):
         for place, name, nodes in ((row.here, "here", 1), (row.nodes, "on_two_nodes", 2)):
             # More than the world: tasks of TensorFlow, of which only the workers meet.
             shape = f"{nodes} x {place.world // nodes}" if place.processes <= place.world else f"{nodes}: {place.processes} tasks"
-            yield (f"| {row.title} | {versions(row)} | [{row.job}](../examples/{row.job}) | {shape} "
+            yield (f"| {row.title} | {versions(row)} | [{row.job}](../../examples/{row.job}) | {shape} "
                    f"| {result(by_name.get(f'{row.name}_{name}'))} | `{command(row, place)}` |")
 
 

@@ -8,8 +8,8 @@
 #include <string_view>
 
 #include "check.h"
+#include "jobfile/job_reader.h"
 #include "planted_bug.h"
-#include "spec/job_reader.h"
 
 namespace dlaunch::fuzz {
 namespace {
@@ -68,7 +68,8 @@ void check_conversion(const JobInput& input, JobSpec job) {
   // Arguments are bytes; a job file cannot hold all of them.
   if (!text && text.error().message.find("is not UTF-8") != std::string::npos) return;
   check(text.has_value(), "what can be read can be converted", *input.text);
-  // What is left of an expression makes a native file look like a foreign one (docs/limitations.md).
+  // What is left of an expression makes a native file look like a foreign one
+  // (docs/limitations.md).
   if (text->find("${{") != std::string::npos) return;
   JobInput native;
   native.text = *text;

@@ -7,13 +7,13 @@
 #include <vector>
 
 #include "check.h"
+#include "jobfile/host_name.h"
+#include "jobfile/hostfile.h"
+#include "jobfile/hostlist.h"
+#include "jobfile/scheduler_hosts.h"
 #include "planted_bug.h"
-#include "spec/host_name.h"
-#include "spec/hostfile.h"
-#include "spec/hostlist.h"
-#include "spec/scheduler_hosts.h"
 
-namespace dlaunch::spec {
+namespace dlaunch::jobfile {
 namespace {
 
 using fuzz::check;
@@ -76,9 +76,9 @@ void read(std::string_view text) {
 }
 
 }  // namespace
-}  // namespace dlaunch::spec
+}  // namespace dlaunch::jobfile
 
 extern "C" int LLVMFuzzerTestOneInput(const std::uint8_t* data, std::size_t size) {
-  dlaunch::spec::read({reinterpret_cast<const char*>(data), size});
+  dlaunch::jobfile::read({reinterpret_cast<const char*>(data), size});
   return 0;
 }

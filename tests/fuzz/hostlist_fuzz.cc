@@ -5,10 +5,10 @@
 #include <vector>
 
 #include "check.h"
+#include "jobfile/hostlist.h"
 #include "planted_bug.h"
-#include "spec/hostlist.h"
 
-namespace dlaunch::spec {
+namespace dlaunch::jobfile {
 namespace {
 
 using fuzz::check;
@@ -81,9 +81,9 @@ void read(std::string_view text) {
 }
 
 }  // namespace
-}  // namespace dlaunch::spec
+}  // namespace dlaunch::jobfile
 
 extern "C" int LLVMFuzzerTestOneInput(const std::uint8_t* data, std::size_t size) {
-  dlaunch::spec::read({reinterpret_cast<const char*>(data), size});
+  dlaunch::jobfile::read({reinterpret_cast<const char*>(data), size});
   return 0;
 }

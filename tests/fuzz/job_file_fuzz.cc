@@ -8,10 +8,10 @@
 #include <string_view>
 
 #include "check.h"
+#include "jobfile/job_reader.h"
+#include "jobfile/source.h"
 #include "model/signal_names.h"
 #include "planted_bug.h"
-#include "spec/job_reader.h"
-#include "spec/source.h"
 
 namespace dlaunch::fuzz {
 namespace {
@@ -50,7 +50,7 @@ std::optional<std::size_t> take_number(std::string_view& text) {
 
 /// Each "job.yaml:LINE:COLUMN: error:" points at a character of the file, or just behind a line.
 void check_positions(std::string_view message, std::string_view text) {
-  const auto last = spec::locate(text, static_cast<std::uint32_t>(text.size()));
+  const auto last = jobfile::locate(text, static_cast<std::uint32_t>(text.size()));
   std::size_t found = 0;
   for (std::size_t at = 0; at < message.size();) {
     std::string_view line = message.substr(at, message.find('\n', at) - at);

@@ -5,8 +5,8 @@
 #include <string_view>
 
 #include "check.h"
+#include "node/pmi/conversation.h"
 #include "planted_bug.h"
-#include "pmi/conversation.h"
 
 namespace dlaunch::pmi {
 namespace {

@@ -10,7 +10,7 @@
 #include <string>
 #include <string_view>
 
-#include "spec/fields.h"
+#include "jobfile/field_table.h"
 #include "unit/wire/samples.h"
 #include "wire/cbor.h"
 #include "wire/codec.h"
@@ -112,12 +112,12 @@ Words job_words() {
                  "10m",     "1h30m",  "5s..5m", "16g",
                  "\\u00e9", "\f",     "\r\n",   "=",
                  "[]",      "{}",     "RANK",   "python train.py"};
-  for (const spec::Field& field : spec::fields()) {
+  for (const jobfile::Field& field : jobfile::fields()) {
     std::string key(field.key);
     words.insert("\n" + key.substr(key.find_last_of('.') + 1) + ": ");
     if (key.find_first_of("[*") == std::string::npos) words.insert("\f" + key + "=");
     if (!field.fallback.empty()) words.insert(std::string(field.fallback));
-    for (const spec::Word& word : field.words) words.insert(std::string(word.text));
+    for (const jobfile::Word& word : field.words) words.insert(std::string(word.text));
     std::istringstream others{std::string(field.also)};
     for (std::string other; others >> other;) words.insert(other);
   }
@@ -217,9 +217,9 @@ Words pmi_words() {
 }
 
 /// A value that the key takes.
-std::string value_of(const spec::Field& field) {
+std::string value_of(const jobfile::Field& field) {
   if (!field.fallback.empty()) return std::string(field.fallback);
-  using Kind = spec::Kind;
+  using Kind = jobfile::Kind;
   switch (field.kind) {
     case Kind::boolean:
       return "true";
@@ -244,7 +244,7 @@ std::string value_of(const spec::Field& field) {
 
 /// Small files, most of which are accepted: what is small is mutated with effect.
 void write_jobs(const fs::path& folder) {
-  for (const spec::Field& field : spec::fields()) {
+  for (const jobfile::Field& field : jobfile::fields()) {
     const std::string key(field.key);
     if (key.find_first_of("[*") != std::string::npos) continue;
     const std::size_t dot = key.find('.');

@@ -11,6 +11,7 @@
 
 #include "check.h"
 #include "planted_bug.h"
+#include "unit/wire/samples.h"
 #include "wire/bytes.h"
 #include "wire/codec.h"
 #include "wire/framer.h"
@@ -152,7 +153,7 @@ std::string mutate_frames(std::string_view bytes, std::size_t room, unsigned see
       std::swap(frames[chosen], frames[other]);
       break;
     case 3:
-      frames[chosen].type = static_cast<std::uint16_t>(1 + random() % std::variant_size_v<Message>);
+      frames[chosen].type = static_cast<std::uint16_t>(1 + random() % kTypes);
       break;
     default:
       mutate_payload(frames[chosen], std::min<std::size_t>(room, 256));

@@ -1,14 +1,14 @@
 #!/usr/bin/python3
 """The house keeps its floors: includes point downward, and the pure layers know nothing of the outside.
 
-docs/architecture.md draws the layers. Checked for every layer under src/:
+docs/internals/architecture.md draws the layers. Checked for every layer under src/:
   down     what it includes lies on a lower floor, or is one of the few named neighbours, and stands
            in USES of its CMakeLists.txt
-  pure     (text, model, spec, plan, supervise, wire, pmi, measure, foreign, sync) no header and no call that reaches clock, descriptor,
-           thread or process
+  pure     (the floors up to sync) no header and no call that reaches clock, descriptor, thread or process
   headers  its headers include no heavy third-party header
-  dialects only spec knows which foreign job files there are: no include, and no name in code
-  rules    every rule that is cited stands in docs/rules/ (citations.py)
+  dialects only jobfile knows which foreign job files there are: no include, and no name in code
+  docs     rules that are cited, pages that are named and links resolve, and the index has every page (citations.py)
+  walks    the walks of docs/internals/architecture.md lead through the code (walks.py)
 """
 
 import argparse
@@ -22,13 +22,17 @@ TOP = os.path.dirname(os.path.dirname(os.path.dirname(os.path.abspath(__file__))
 sys.path.insert(0, os.path.join(TOP, "tests", "support"))
 import citations  # noqa: E402
 import results  # noqa: E402
+import walks  # noqa: E402
 
-FLOORS = [{"text"}, {"model"}, {"spec", "plan", "supervise", "wire", "pmi", "measure"}, {"foreign", "sync"}, {"speed"},
-          {"os", "log", "fabric", "pmix", "collectives/program"}, {"agent", "report"}, {"launch"}, {"cli"}]
-# Beside the house: it includes only itself and its own public headers, and nobody includes it but the program over it
-# (collectives/program), and its public headers.
-APART = {"collectives"}
-USERS = {"collectives/program"}
+FLOORS = [{"text"}, {"model"}, {"jobfile", "supervise", "wire", "node/pmi", "measure/figures"}, {"plan", "sync"}, {"measure/speed"},
+          {"os", "fabric", "node/pmix", "measure/collectives/program"}, {"runs"}, {"report", "node"}, {"launch"}, {"measure"}, {"cli"}]
+# A library of its own: it includes only itself and its public headers, and only the program over it includes it; all
+# may include its public headers.
+APART = {"measure/collectives"}
+USERS = {"measure/collectives/program"}
+# Layers in the folder of another one.
+NESTED = {layer for layer in {one for floor in FLOORS for one in floor} | APART if "/" in layer}
+NESTED_TARGETS = {layer.replace("/", "_"): layer for layer in NESTED} | {"collectives_image": "measure/collectives/program"}
 PURE = FLOORS[0] | FLOORS[1] | FLOORS[2] | FLOORS[3]
 
 # Headers through which a pure layer would reach the outside world, or that cost too much to include.
@@ -37,6 +41,8 @@ IMPURE_HEADER = re.compile(
     r"<(asio|boost|spdlog|unistd|fcntl|poll|pthread|signal\.h|dirent|spawn|sched|ctime|time\.h|sys/|linux/|net/|"
     r"netinet/|arpa/|iostream|fstream|thread|mutex|shared_mutex|condition_variable|future|atomic|stop_token|"
     r"semaphore|latch|barrier|random)")
+# inet_pton and inet_ntop are functions of their arguments alone.
+PURE_USES = {("model/ip_address.cc", "arpa/inet.h")}
 IMPURE_CALL = re.compile(
     r"(system_clock|steady_clock|high_resolution_clock)::now|\bgetenv\(|\bstd::(rand|raise|signal|system)\b|"
     r"(?<![\w>])::(open|read|write|fork|kill|raise|signal|getpid|time|clock_gettime)\(|"
@@ -59,13 +65,15 @@ def floor_of(layer):
 def layer_of(name):
     """Of the file as an include names it, from src/."""
     parts = name.split("/")
-    inner = "/".join(parts[:2])
-    return inner if inner in USERS else parts[0]
+    for length in (3, 2):
+        if "/".join(parts[:length]) in NESTED and len(parts) > length:
+            return "/".join(parts[:length])
+    return parts[0]
 
 
-def source_files(folder):
-    for path, folders, names in os.walk(folder):
-        folders[:] = [one for one in folders if not f"{path}/{one}".endswith(tuple(f"/{user}" for user in USERS))]
+def source_files(folder, layer):
+    for path, folders, names in os.walk(os.path.join(folder, layer)):
+        folders[:] = [one for one in folders if os.path.relpath(f"{path}/{one}", folder) not in NESTED]
         yield from (os.path.join(path, name) for name in sorted(names) if name.endswith((".h", ".cc")))
 
 
@@ -93,7 +101,7 @@ def declared_uses(folder):
         return set()
     uses = words[words.index("USES") + 1:]
     stop = next((i for i, word in enumerate(uses) if word.isupper()), len(uses))
-    return set(uses[:stop])
+    return {NESTED_TARGETS.get(name, name) for name in uses[:stop]}
 
 
 def closure(layer, uses_of):
@@ -107,14 +115,14 @@ def closure(layer, uses_of):
 
 
 def is_library(name):
-    return any(layer_of(name.removeprefix("dlaunch/")) == apart for apart in APART)
+    return name.startswith("dlaunch/collectives/") or layer_of(name) in APART
 
 
 def check_apart(source, layer):
     faults = []
-    for path in source_files(os.path.join(source, layer)):
+    for path in source_files(source, layer):
         for number, kind, name in includes_of(path):
-            if kind == '"' and layer_of(name.removeprefix("dlaunch/")) != layer:
+            if kind == '"' and not is_library(name):
                 faults.append(f"src/{os.path.relpath(path, source)}:{number}: {layer} must not include {name}: it is a library of its own")
     return faults
 
@@ -130,7 +138,7 @@ def check_down(source, layer, uses_of):
         if floor_of(other) is None or floor_of(other) >= own:
             faults.append(f"src/{layer}/CMakeLists.txt: USES {other}, which does not lie below {layer}")
     covered = closure(layer, uses_of)
-    for path in source_files(os.path.join(source, layer)):
+    for path in source_files(source, layer):
         where = os.path.relpath(path, source)
         for number, kind, name in includes_of(path):
             if kind == "<":
@@ -153,10 +161,10 @@ def without_comments(line):
 
 def check_pure(source, layer):
     faults = []
-    for path in source_files(os.path.join(source, layer)):
+    for path in source_files(source, layer):
         where = os.path.relpath(path, source)
         for number, kind, name in includes_of(path):
-            if kind == "<" and IMPURE_HEADER.match(f"<{name}>"):
+            if kind == "<" and IMPURE_HEADER.match(f"<{name}>") and (where, name) not in PURE_USES:
                 faults.append(f"src/{where}:{number}: <{name}> in a pure layer")
         with open(path, encoding="utf-8") as file:
             for number, line in enumerate(file, 1):
@@ -168,7 +176,7 @@ def check_pure(source, layer):
 
 def check_headers(source, layer):
     faults = []
-    for path in source_files(os.path.join(source, layer)):
+    for path in source_files(source, layer):
         if not path.endswith(".h"):
             continue
         with open(path, encoding="utf-8") as file:
@@ -183,23 +191,23 @@ def check_headers(source, layer):
 def check_dialects(source, layer):
     """Comments and texts may say whose rule something is."""
     faults = []
-    for path in source_files(os.path.join(source, layer)):
+    for path in source_files(source, layer):
         where = os.path.relpath(path, source)
         for number, _, name in includes_of(path):
-            if name.startswith("spec/dialects/"):
-                faults.append(f"src/{where}:{number}: only spec may include {name}")
+            if name.startswith("jobfile/dialects/"):
+                faults.append(f"src/{where}:{number}: only jobfile may include {name}")
         with open(path, encoding="utf-8") as file:
             for number, line in enumerate(file, 1):
                 match = DIALECT.search(TEXT.sub('""', without_comments(line)))
                 if match:
-                    faults.append(f"src/{where}:{number}: {match[0]}: no dialect's name outside spec")
+                    faults.append(f"src/{where}:{number}: {match[0]}: no dialect's name outside jobfile")
     return faults
 
 
 def check_tree(source):
     """[(name, faults)] for every layer and rule."""
-    layers = sorted(name for name in [*os.listdir(source), *USERS]
-                    if any(True for _ in source_files(os.path.join(source, name))))
+    layers = sorted(name for name in [*os.listdir(source), *NESTED]
+                    if any(True for _ in source_files(source, name)))
     uses_of = {layer: declared_uses(os.path.join(source, layer)) for layer in layers}
     found = []
     for layer in layers:
@@ -207,7 +215,7 @@ def check_tree(source):
         if layer in PURE:
             found.append((f"{layer} is pure", check_pure(source, layer)))
         found.append((f"{layer} headers are light", check_headers(source, layer)))
-        if layer != "spec":
+        if layer != "jobfile":
             found.append((f"{layer} knows no dialect", check_dialects(source, layer)))
     return found
 
@@ -219,7 +227,7 @@ PROBES = [
       "os/b.cc": '#include "model/a.h"\n#include <unistd.h>\n', "os/CMakeLists.txt": "dlaunch_layer(os SOURCES b.cc USES model)"},
      None),
     ("an include that points up", {"model/a.h": '#include "os/b.h"\n', "os/b.h": ""}, "model must not include os/"),
-    ("an include of a neighbour", {"spec/a.h": '#include "plan/b.h"\n', "plan/b.h": ""}, "spec must not include plan/"),
+    ("an include of a neighbour", {"jobfile/a.h": '#include "plan/b.h"\n', "plan/b.h": ""}, "jobfile must not include plan/"),
     ("an include that USES does not cover",
      {"os/b.cc": '#include "model/a.h"\n', "os/CMakeLists.txt": "dlaunch_layer(os SOURCES b.cc)", "model/a.h": ""},
      "model is not in USES"),
@@ -229,21 +237,21 @@ PROBES = [
     ("a system header in a pure layer", {"wire/a.cc": "#include <sys/socket.h>\n"}, "<sys/socket.h> in a pure layer"),
     ("Asio in a pure layer", {"supervise/a.h": "#include <asio/io_context.hpp>\n"}, "in a pure layer"),
     ("a clock read in a pure layer", {"plan/a.cc": "auto t = std::chrono::steady_clock::now();\n"}, "steady_clock::now in a pure layer"),
-    ("a look at the disk in a pure layer", {"spec/a.cc": "if (std::filesystem::exists(p)) {}\n"}, "filesystem::exists in a pure layer"),
+    ("a look at the disk in a pure layer", {"jobfile/a.cc": "if (std::filesystem::exists(p)) {}\n"}, "filesystem::exists in a pure layer"),
     ("a call of the system in a pure layer", {"wire/a.cc": "::read(fd, b, 1);\n"}, "::read in a pure layer"),
-    ("a function of our own called read", {"spec/a.cc": "Status Reader::read(int);\n"}, None),
+    ("a function of our own called read", {"jobfile/a.cc": "Status Reader::read(int);\n"}, None),
     ("a clock named in a comment", {"plan/a.cc": "// not steady_clock::now()\n"}, None),
     ("a heavy header in a header", {"report/a.h": "#include <nlohmann/json.hpp>\n"}, "heavy header nlohmann/json.hpp"),
-    ("a library apart that includes the house", {"collectives/a.cc": '#include "model/b.h"\n', "model/b.h": ""}, "a library of its own"),
-    ("the house including a library apart", {"cli/a.cc": '#include "collectives/b.h"\n', "collectives/b.h": ""}, 'is not written as'),
+    ("a library apart that includes the house", {"measure/collectives/a.cc": '#include "model/b.h"\n', "model/b.h": ""}, "a library of its own"),
+    ("the house including a library apart", {"cli/a.cc": '#include "measure/collectives/b.h"\n', "measure/collectives/b.h": ""}, 'is not written as'),
     ("a library apart that includes the program over it",
-     {"collectives/a.cc": '#include "collectives/program/b.h"\n', "collectives/program/b.h": ""}, "a library of its own"),
-    ("the program over a library apart", {"collectives/program/a.cc": '#include "collectives/b.h"\n#include "measure/c.h"\n',
-                                          "collectives/b.h": "", "measure/c.h": ""}, None),
-    ("the program over a library that points up", {"collectives/program/a.cc": '#include "agent/b.h"\n', "agent/b.h": ""}, "must not include agent/"),
-    ("its own public header in a library apart", {"collectives/a.cc": '#include "dlaunch/collectives/b.h"\n'}, None),
-    ("a dialect included outside spec", {"cli/a.cc": '#include "spec/dialects/x.h"\n', "spec/dialects/x.h": ""}, "only spec may include"),
-    ("a dialect named outside spec", {"cli/a.cc": "bool is_vertex = true;\n"}, "no dialect's name outside spec"),
+     {"measure/collectives/a.cc": '#include "measure/collectives/program/b.h"\n', "measure/collectives/program/b.h": ""}, "a library of its own"),
+    ("the program over a library apart", {"measure/collectives/program/a.cc": '#include "measure/collectives/b.h"\n#include "measure/figures/c.h"\n',
+                                          "measure/collectives/b.h": "", "measure/figures/c.h": ""}, None),
+    ("the program over a library that points up", {"measure/collectives/program/a.cc": '#include "node/b.h"\n', "node/b.h": ""}, "must not include node/"),
+    ("its own public header in a library apart", {"measure/collectives/a.cc": '#include "dlaunch/collectives/b.h"\n'}, None),
+    ("a dialect included outside jobfile", {"cli/a.cc": '#include "jobfile/dialects/x.h"\n', "jobfile/dialects/x.h": ""}, "only jobfile may include"),
+    ("a dialect named outside jobfile", {"cli/a.cc": "bool is_vertex = true;\n"}, "no dialect's name outside jobfile"),
     ("a dialect named in a comment or a text", {"cli/a.cc": 'say("Vertex AI");  // Kubeflow\n'}, None),
     ("an unknown layer", {"util/a.h": ""}, "not a layer of the house"),
 ]
@@ -271,8 +279,9 @@ def main():
     parser.add_argument("--results", help="write the cases as JSON to this file")
     options, _ = parser.parse_known_args()
     cases = []
-    found = [*check_tree(os.path.join(TOP, "src")), ("rules that are cited are in docs/rules", citations.faults(TOP))]
-    probes = [(tree_faults, *one) for one in PROBES] + [(citations.faults, *one) for one in citations.PROBES]
+    found = [*check_tree(os.path.join(TOP, "src")), ("rules, pages and links resolve", citations.faults(TOP)),
+             ("the walks of the architecture lead through the code", walks.faults(TOP))]
+    probes = [(tree_faults, *one) for one in PROBES] + [(citations.faults, *one) for one in citations.PROBES] + [(walks.faults, *one) for one in walks.PROBES]
     for name, check in ([(name, lambda f=faults: "\n".join(f)) for name, faults in found] +
                         [(f"the check finds {what}" if expected else f"the check accepts: {what}",
                           lambda c=find, f=files, e=expected: probe(c, f, e)) for find, what, files, expected in probes]):

@@ -64,11 +64,11 @@ def spawning_is_refused(box):
 
 @case
 def no_silent_singletons(box):
-    """A program that is no MPI program, and one of an MPI library that cannot be served, are no success of N worlds of one."""
+    """A program without MPI, or with an MPI library that dlaunch cannot serve, is not a success of N worlds of one."""
     run = box.mpi_here(2, "hostname").end(65)
     text = " ".join(run.text.split())
     expect_in("exited without having called MPI_Init", text, "what happened")
-    expect_in("no MPI program", text, "why")
+    expect_in("not an MPI program", text, "why")
     expect_in("framework: none", text, "what to do")
     expect_equal(summary(box)["cause"], "mpi", "summary.json")
 

@@ -20,7 +20,7 @@ def mpich(box, name="world"):
 def from_pypi(box, venv, package, name):
     compiler = os.path.join(VENVS, venv, "bin", "mpicc")
     if not os.path.exists(compiler):
-        raise Skip(f"missing: {package} in ~/.cache/dlaunch-test/{venv} (docs/testing.md)")
+        raise Skip(f"missing: {package} in ~/.cache/dlaunch-test/{venv} (docs/internals/testing.md)")
     return box.program(name, compiler)
 
 
@@ -290,7 +290,7 @@ def mpi4py_with_mpich(box):
     """mpi4py of PyPI takes the MPI library that MPI4PY_MPIABI or the loader gives it."""
     python = os.path.join(VENVS, "mpich-venv", "bin", "python")
     if not os.path.exists(python) or subprocess.run([python, "-c", "import mpi4py"], check=False, capture_output=True).returncode:
-        raise Skip("missing: mpi4py in ~/.cache/dlaunch-test/mpich-venv (docs/testing.md)")
+        raise Skip("missing: mpi4py in ~/.cache/dlaunch-test/mpich-venv (docs/internals/testing.md)")
     script = box.write("sum.py", "from mpi4py import MPI\nimport os\ncomm = MPI.COMM_WORLD\n"
                        "assert comm.size == int(os.environ['DLAUNCH_WORLD_SIZE']) and comm.rank == int(os.environ['DLAUNCH_RANK'])\n"
                        "assert 'MPICH' in MPI.Get_library_version()\n"

@@ -1,4 +1,4 @@
-"""Programs of Open MPI 5, whose PMIx is a later one than that of the servers. docs/testing.md tells how it comes here."""
+"""Programs of Open MPI 5, whose PMIx is a later one than that of the servers. docs/internals/testing.md tells how it comes here."""
 
 import os
 
@@ -11,7 +11,7 @@ MPICC = os.path.expanduser("~/.cache/dlaunch-test/openmpi5-venv/bin/mpicc")
 
 def program(box, name):
     if not os.access(MPICC, os.X_OK):
-        raise Skip(f"no Open MPI 5 in {os.path.dirname(os.path.dirname(MPICC))} (docs/testing.md, MPI)")
+        raise Skip(f"no Open MPI 5 in {os.path.dirname(os.path.dirname(MPICC))} (docs/internals/testing.md, MPI)")
     return box.program(name, MPICC)
 
 

@@ -1,4 +1,4 @@
-"""`dlaunch check --local`: this machine, and one that a folder stands for."""
+"""`dlaunch check --local`: this machine, and one with the files of a folder."""
 
 import json
 import os
@@ -45,7 +45,7 @@ def it_tells_tools(box):
 def gpus_that_are_expected(box):
     count = len(json.loads(box.run("info", "--json").out)["facts"]["gpus"])
     run = box.run("check", "--local", "--expect-gpus", str(count + 1), code=BAD)
-    expect_in(f"{count} GPUs are here, {count + 1} are expected", " ".join(run.out.decode().split()), "the finding")
+    expect_in(f"{count} GPUs found, {count + 1} expected", " ".join(run.out.decode().split()), "the finding")
     box.run("check", "--local", "--expect-gpus", "x", code=64)
     box.run("check", "--local", "--hosts", "localhost", code=64)
     box.run("check", "--local", "--min-busbw", "1", code=64)
@@ -54,12 +54,12 @@ def gpus_that_are_expected(box):
 
 
 @case(budget=120)
-def gpus_that_are_not_well(box):
+def faults_of_gpus(box):
     enter = on_shape(box, "four-rails")
     box.write("bin/nvidia-smi", NVIDIA_SMI, 0o755)
     path = {**box.environment, "PATH": box.path("bin") + ":" + box.environment["PATH"]}
     text = " ".join(box.run("check", "--local", prefix=enter, env=path, code=BAD).out.decode().split())
-    # And the GPUs that the files tell of are none that CUDA could use, where this dlaunch can ask it and has time to.
+    # CUDA cannot use the GPUs of these files, where this dlaunch can ask it and has time to.
     expect(("BAD, 4 findings" in text) != ("BAD, 5 findings" in text and "CUDA can use" in text), f"findings: {text}")
     for words in ("gpu 2: slowed down by heat (92 C)", "gpu 1: a memory repair waits for a reset of the GPU",
                   "gpu 3: pid 4711 (python) holds 61199 MiB", "gpu 2: only 1 of its NVLinks are active (down: 1), others have 2"):

@@ -1,11 +1,13 @@
 """What cannot be started is said in plain words, with the right exit code, and leaves nothing behind."""
 
 import os
+import re
 import shlex
 
 from case import case
 from expectations import expect, expect_equal, expect_in
 
+TOP = os.path.dirname(os.path.dirname(os.path.dirname(os.path.abspath(__file__))))
 HOST = os.uname().nodename
 USAGE, JOB_FILE = 64, 65
 
@@ -78,7 +80,7 @@ def a_file_that_is_no_program(box):
     box.write("program", b"\x00\x01\x02 not a program", 0o755)
     run = box.run("run", "--", "./program", code=126)
     names_rank(run)
-    expect_in("it is no program", run.text, "why")
+    expect_in("it is neither a program nor", run.text, "why")
 
 
 @case
@@ -176,7 +178,7 @@ def gpus_of_a_machine_without_any(box):
     expect_in("--gpus 2 but ", run.text, "what is wanted")
     expect_in("try: -n N", run.text, "what to type")
     run = box.run("run", "-n", "3", "--gpus", "2", "--", "true", code=USAGE)
-    expect_in("-n 3 and --gpus 2 do not fit together", run.text, "what is wrong")
+    expect_in("-n 3 and --gpus 2 contradict each other", run.text, "what is wrong")
     expect_in("or all", box.run("run", "--gpus", "many", "--", "true", code=USAGE).text, "what is expected")
 
 
@@ -285,10 +287,10 @@ def a_job_file_misspelt(box):
 @case
 def arguments_without_their_job_file(box):
     run = box.run("run", "--", "--lr", "0.1", code=USAGE)
-    expect_in('"--lr" is no program\n', run.text, "what")
+    expect_in('"--lr" is not a program\n', run.text, "what")
     box.write("job.yaml", "command: [true]\n")
     run = box.run("run", "--", "--lr", "0.1", code=USAGE)
-    expect_in('"--lr" is no program; to give job.yaml these arguments: dlaunch run job.yaml -- --lr 0.1', run.text, "what to type")
+    expect_in('"--lr" is not a program; to pass these arguments to job.yaml: dlaunch run job.yaml -- --lr 0.1', run.text, "what to type")
     expect(not box.exists("runs"), "something was started")
 
 
@@ -410,6 +412,19 @@ def help_is_no_error(box):
     expect_in(b"Usage: dlaunch run [OPTIONS] [JOB] [-- ARGUMENT...]\n       dlaunch run [OPTIONS] -- COMMAND [ARGUMENT...]\n", run.out, "usage")
     expect(b"Excludes" not in run.out and b"TEXT" not in run.out, run.out.decode())
     expect_in(b"dlaunch ", box.run("--version").out, "version")
+
+
+@case
+def the_page_of_commands_has_every_command_and_option(box):
+    with open(os.path.join(TOP, "docs", "reference", "commands.md"), encoding="utf-8") as file:
+        page = file.read()
+    commands = re.findall(r"^  ([a-z]+)  ", box.run("--help").out.decode(), re.M)
+    expect(len(commands) >= 14, f"commands: {commands}")
+    for command in commands:
+        expect(f"`dlaunch {command}" in page, f"docs/reference/commands.md lacks dlaunch {command}")
+        lines = re.findall(r"^  (--?[a-zA-Z].*)", box.run(command, "--help").out.decode(), re.M)
+        for option in re.findall(r"--[a-z-]+", " ".join(line.split("  ")[0] for line in lines)):
+            expect(option == "--help" or option in re.findall(r"--[a-z-]+", page), f"docs/reference/commands.md lacks {option} of {command}")
 
 
 @case

@@ -1,4 +1,4 @@
-"""dlaunch exec: under other launchers. The environment of each launcher that is not installed here has unit tests (tests/unit/foreign)."""
+"""dlaunch exec: under other launchers. The environment of each launcher that is not installed here has unit tests (tests/unit/launchers)."""
 
 import json
 import os

@@ -101,4 +101,4 @@ def what_cannot_be_exported_is_said(box):
     run = box.run("export", "mpirun", "--set", "launch=per-node", "--", "true", code=65)
     expect_in("cannot be exported", run.text, "launch: per-node")
     run = box.run("export", "pbs", code=64)
-    expect_in('"pbs" is no format', run.text, "format")
+    expect_in('unknown format "pbs"', run.text, "format")

@@ -107,6 +107,6 @@ def a_module_as_gcloud_is_told(box):
     run = box.start("run", "config.yaml", "--module-name", "trainer.task", "--package-path", "src/trainer", "--", "--lr", "0.1").end(0)
     expect_equal(run.out.decode().count(f"in {box.path('src')} ['--lr', '0.1']"), 2, "ranks that ran the module")
     run = box.start("run", "config.yaml", "--module", "trainer.task", "--package-path", "nothere").end(64)
-    expect_in("there is no such folder", run.text, "error")
+    expect_in("no such folder", run.text, "error")
     run = box.start("run", "-n", "2", "--module", "trainer.task").end(64)
     expect_in("dlaunch run -n 4 -- python3 -m trainer.task", run.text, "advice")

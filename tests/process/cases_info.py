@@ -1,4 +1,4 @@
-"""`dlaunch info`: what it says of machines that folders stand for (tests/data/fabric), and of this one."""
+"""`dlaunch info` of machines whose files are in a folder (tests/data/fabric), and of this machine."""
 
 import glob
 import json
@@ -13,7 +13,7 @@ HERE = os.path.dirname(os.path.abspath(__file__))
 sys.path.insert(0, os.path.join(os.path.dirname(HERE), "data", "fabric"))
 import shapes  # noqa: E402
 
-# A mount namespace with character devices in /dev/infiniband, as the kernel would make them (rdma-core looks for them).
+# A mount namespace with character devices in /dev/infiniband, as the kernel creates them, for rdma-core.
 DEVICE_FILES = """
 set -e
 mount -t tmpfs tmpfs "$1"
@@ -25,7 +25,7 @@ shift
 exec "$@"
 """
 
-# Prints name and GUID of each device, as libibverbs has them.
+# Prints the name and GUID of each device, by libibverbs.
 ASK_LIBIBVERBS = """
 import ctypes
 verbs = ctypes.CDLL("libibverbs.so.1")
@@ -42,7 +42,7 @@ for i in range(count.value):
 """
 
 
-# A mount namespace in which /sys, /proc/driver and the files of devices are those of a shape.
+# A mount namespace with /sys, /proc/driver and device files of a shape.
 ON_A_SHAPE = """
 set -e
 shape=$1; shift
@@ -58,7 +58,7 @@ mount --bind "$shape/sys" /sys
 exec "$@"
 """
 
-# What `nvidia-smi --help-query-gpu` documents, for the columns that are asked for.
+# A fake nvidia-smi with the columns that dlaunch requests, as `nvidia-smi --help-query-gpu` documents them.
 NVIDIA_SMI = r"""#!/bin/sh
 echo "$1" >>"$CASE/asked"
 case "$1" in
@@ -84,7 +84,7 @@ esac
 
 
 def on_shape(box, name):
-    """The command that brings dlaunch onto the shape."""
+    """The command that runs dlaunch on the shape."""
     root = made(box, name)
     os.makedirs(os.path.join(root, "proc/driver"), exist_ok=True)
     enter = ["unshare", "--mount", "sh", "-c", ON_A_SHAPE, "sh", root]
@@ -139,7 +139,7 @@ def info_of_a_folder_that_is_not_there(box):
     for root in ("nowhere", "file"):
         box.write("file", "x")
         run = box.run("info", "--root", root, code=64)
-        expect_in(f'--root: there is no folder "{root}"', run.text, "the error")
+        expect_in(f'--root: no such folder: {root}', run.text, "the error")
     os.mkdir(box.path("empty"))
     expect_in("/sys is not mounted here", box.run("info", "--root", "empty").out.decode(), "of an empty folder")
 
@@ -150,13 +150,13 @@ def info_knows_names_of_azure_sizes(box):
     size = info_json(box, "--azure-size", "nd96asr_v4")
     expect_equal((size["name"], size["has_rdma"], size["has_sriov"]), ("Standard_ND96asr_v4", True, True), "ND96asr_v4")
     expect_in("no RDMA", box.run("info", "--azure-size", "Standard_NC24s_v3").out.decode(), "NC24s_v3")
-    expect_in("is no name of a size", box.run("info", "--azure-size", "gpu", code=64).text, "the error")
+    expect_in("is not the name of a size", box.run("info", "--azure-size", "gpu", code=64).text, "the error")
     box.run("info", "--azure-size", "NC24r", "--root", ".", code=64)
 
 
 @case(budget=180)
 def libibverbs_sees_the_same_devices_in_these_folders(box):
-    """The folders are written from the kernel's sources; the library that everybody uses reads them, too (SYSFS_PATH)."""
+    """The folders follow the kernel's sources; libibverbs, which other programs use, must read them too (SYSFS_PATH)."""
     if not (glob.glob("/usr/lib/*/libibverbs/libmlx5-*.so") or glob.glob("/usr/lib64/libibverbs/libmlx5-*.so")):
         raise Skip("libibverbs has no drivers here: ibverbs-providers")
     dev = box.make_folder("dev")
@@ -178,7 +178,7 @@ def libibverbs_sees_the_same_devices_in_these_folders(box):
 
 @case(budget=120)
 def facts_of_agents_reach_the_plan(box):
-    """Two agents on a machine with four rails: what they find comes over the wire and makes the settings."""
+    """Two agents on a machine with four rails: their facts are sent over the wire and determine the settings."""
     enter = on_shape(box, "half-rate")
     box.write("job.yaml", "command: [python3, train.py]\nhosts: [a, b]\nconnect: {via: local}\nprocesses_per_node: 1\n")
     plan = json.loads(box.run("plan", "--json", "job.yaml", prefix=enter).out)
@@ -213,8 +213,8 @@ def info_asks_nvidia_smi(box):
     health = json.loads(box.run("info", "--json", prefix=enter, env=path).out)["gpu_health"]
     expect_equal(health[2]["nvlinks"], {"supported": True, "links": [{"number": 0, "active": True, "mbyte_s": 26562},
                                                                      {"number": 1, "active": False, "mbyte_s": None}]}, "NVLinks")
-    # One that fails, and none.
-    for script, words in (("#!/bin/sh\necho 'NVIDIA-SMI has failed'\nexit 9\n", "nvidia-smi says: NVIDIA-SMI has failed"),
+    # An nvidia-smi that fails, and none.
+    for script, words in (("#!/bin/sh\necho 'NVIDIA-SMI has failed'\nexit 9\n", "nvidia-smi printed: NVIDIA-SMI has failed"),
                           (None, "health is not known: ")):
         os.remove(box.path("bin/nvidia-smi"))
         if script:

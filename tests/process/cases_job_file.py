@@ -104,8 +104,8 @@ def a_file_full_of_aliases(box):
         bomb += f"a{i}: &a{i} [" + ", ".join([f"*a{i - 1}"] * 10) + "]\n"
     too_many = "aliases expand to more than 10,000 values"
     is_refused(box, bomb, ":4:", too_many)
-    is_refused(box, "command: x\nenv: &e {A: *e}\n", ":2:13: error: this alias stands inside the value")
-    is_refused(box, "command: &c [a, *c]\n", ":1:17: error: this alias stands inside the value")
+    is_refused(box, "command: x\nenv: &e {A: *e}\n", ":2:13: error: this alias is inside the value")
+    is_refused(box, "command: &c [a, *c]\n", ":1:17: error: this alias is inside the value")
     is_refused(box, "command: [&a x" + ", *a" * 50_000 + "]\n", ":1:", too_many)
 
 
@@ -141,7 +141,7 @@ def other_habits_of_writing(box):
 @case
 def a_folder_in_place_of_a_file(box):
     box.make_folder("job")
-    expect_in("the folder job holds no job.yaml", box.run("run", "job", code=JOB_FILE).text, "what is missing")
+    expect_in("the folder job contains no job.yaml", box.run("run", "job", code=JOB_FILE).text, "what is missing")
     box.write("job/train.yaml", "command: [true]\n")
     expect_in("dlaunch run job/train.yaml", box.run("run", "job", code=JOB_FILE).text, "what to type")
     box.write("job/job.yaml", "command: [true]\n")

@@ -221,7 +221,7 @@ def hydra_reads_its_hostfile(box):
 
 @case
 def what_once_cannot_be_is_said(box):
-    for line, why in (("framework: tensorflow", "has no place in a cluster"), ("framework: gcp", "has no place in a cluster"),
+    for line, why in (("framework: tensorflow", "cannot form a cluster"), ("framework: gcp", "cannot form a cluster"),
                       ("binding: {gpus: one-per-process}", "need all GPUs")):
         box.write("job.yaml", f"command: x\nlaunch: once\n{line}\n")
         expect_in(why, box.start("run").end(65).text, line)

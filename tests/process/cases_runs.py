@@ -16,7 +16,7 @@ def no_runs_is_a_friendly_line(box):
     run = box.run("runs")
     expect_in(b"no runs in runs yet; start one: dlaunch run", run.out, "what to do")
     expect_equal(json.loads(box.run("runs", "--json").out), [], "as JSON")
-    expect_in("no folder nowhere", box.run("runs", "nowhere", code=USAGE).text, "a folder that is not there")
+    expect_in("no such folder: nowhere", box.run("runs", "nowhere", code=USAGE).text, "a folder that is not there")
 
 
 @case
@@ -101,7 +101,7 @@ def damaged_and_foreign_folders_are_no_trouble(box):
     run = box.run("runs")
     expect_equal(len(run.out.splitlines()), 2, "lines of the table")
     expect_in("skipped 20200101-000000-aa", run.text, "note")
-    expect_in("holds no run.json", box.run("logs", "runs/20200101-000000-aab", code=USAGE).text, "what is wrong")
+    expect_in("has no run.json", box.run("logs", "runs/20200101-000000-aab", code=USAGE).text, "what is wrong")
     expect_in("version 99", box.run("logs", "20200101-000000-aad", code=USAGE).text, "what is wrong")
 
 
@@ -133,7 +133,7 @@ def a_run_that_lost_front_and_engine_is_lost(box):
     expect_equal(listed(box)[0]["state"], "lost", "state")
     expect_in(b"lost: its launcher was killed", box.run("runs").out, "what that means")
     expect_in("lost: its launcher was killed", box.run("logs", "-f").text, "how it ended")
-    expect_in("has ended already", box.run("stop", only_id(box), code=USAGE).text, "stop")
+    expect_in("has already ended", box.run("stop", only_id(box), code=USAGE).text, "stop")
 
 
 @case
@@ -171,7 +171,7 @@ def options_of_other_launchers_say_what_to_write(box):
                           (["--node_rank", "1", "t.py"], "dlaunch is started once"),
                           (["-x", "NCCL_DEBUG", "-n", "2", "./a"], "--env NAME=VALUE"),
                           (["--bind-to", "core", "./a"], "--set binding.cpus=none"),
-                          (["-n", "9", "--oversubscribe", "./a"], "-n may be more than there are cores"),
+                          (["-n", "9", "--oversubscribe", "./a"], "-n may exceed the number of cores"),
                           (["--standalone", "--nproc_per_node", "2", "t.py"], "finds a free port"),
                           (["--rdzv-backend=c10d", "t.py"], "finds a free port"),
                           (["--master_port", "29500", "t.py"], "rendezvous.port")):

@@ -44,7 +44,7 @@ def a_pattern_without_a_group_is_an_error(box):
 
 @case(budget=120)
 def scale_by_ranks(box):
-    # Every rank does 100 alone; with others it loses something, in a way that is known.
+    # A single rank reaches 100; with more ranks each loses a known part.
     box.write("job.yaml", "name: scaling\ncommand: |\n  echo \"images/sec: $((105 - 5 * WORLD_SIZE))\"\n" + PATTERN)
     run = box.run("scale", "--by", "ranks", "--counts", "1,2,4")
     rows = [line.split() for line in run.out.decode().splitlines()[1:4]]
@@ -101,7 +101,7 @@ def a_size_that_fails_is_a_row(box):
     expect_equal([line.split()[:3] for line in text.splitlines()[1:4]], [["1", "1", "10"], ["-", "2", "failed"], ["1", "4", "40"]], "rows")
     expect_in("2 ranks: failed after", text, "why")
     expect_in("exited with code 7", text, "why")
-    # A job that prints nothing fails in every row, although it ends well.
+    # A job that prints no metric fails in every row, although it exits with 0.
     box.write("job.yaml", "command: echo nothing\n" + PATTERN)
     silent = box.run("scale", "--by", "ranks", "--counts", "1", code=65)
     expect_in("no line of the output matches metrics.throughput", " ".join(silent.out.decode().split()), "a pattern that nothing matches")
@@ -110,13 +110,13 @@ def a_size_that_fails_is_a_row(box):
 @case
 def scale_says_what_is_wrong(box):
     box.write("job.yaml", "command: echo 1\nprocesses: 4\nmetrics: {a: 'a ([0-9])', b: 'b ([0-9])'}\n")
-    for words, code, wanted in ((["--by", "nodes"], 64, "a number of processes in all (\"processes: 4\")"),
-                                (["--by", "racks"], 64, "\"racks\" is neither nodes nor ranks"),
+    for words, code, wanted in ((["--by", "nodes"], 64, "sets the total number of processes (\"processes: 4\")"),
+                                (["--by", "racks"], 64, "expected nodes or ranks"),
                                 (["--metric", "c"], 64, "the job has no metrics.c"),
-                                ([], 64, "say which with --metric NAME"),
-                                (["--metric", "a", "--counts", "1,,2"], 64, "is no list of numbers such as 1,2,4"),
-                                (["--metric", "a", "--counts", "0"], 64, "is no list of numbers"),
-                                (["--metric", "a", "--over", "half"], 64, "is none of sum, rank0, each"),
+                                ([], 64, "choose one with --metric NAME"),
+                                (["--metric", "a", "--counts", "1,,2"], 64, "expected a list of numbers such as 1,2,4"),
+                                (["--metric", "a", "--counts", "0"], 64, "expected a list of numbers"),
+                                (["--metric", "a", "--over", "half"], 64, "expected sum, rank0 or each"),
                                 (["--metric", "a", "--repeats", "0"], 64, "--repeats: at least 1")):
         expect_in(wanted, box.run("scale", *words, code=code).text, f"{words}")
 
@@ -147,7 +147,7 @@ def ctrl_c_on_the_terminal_stops_all_of_it(box):
     run = box.start_on_terminal("scale", "--by", "ranks", "--counts", "1,2", "--", box.rank, "notice", "15", "term", "tell", "here", "pause")
     box.expect_all("here", 1)
     run.type(b"\x03")
-    box.expect_all("term", 1)  # told once, it may take its time; a second one would kill it
+    box.expect_all("term", 1)  # a second signal would kill the ranks
     run.type(b"\x03")
     run.end(130)
     expect_equal(len(box.runs()), 1, "runs")

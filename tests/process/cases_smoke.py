@@ -1,4 +1,4 @@
-"""dlaunch run --smoke, and docs/ci-smoke-test.md, which says how CI systems use it."""
+"""dlaunch run --smoke, and docs/how-to/smoke-test-in-ci.md, which says how CI systems use it."""
 
 import json
 import os
@@ -107,7 +107,7 @@ def what_a_ci_system_does_at_its_own_limit(box):
 
 
 def blocks(language):
-    with open(os.path.join(TOP, "docs", "ci-smoke-test.md"), encoding="utf-8") as file:
+    with open(os.path.join(TOP, "docs", "how-to", "smoke-test-in-ci.md"), encoding="utf-8") as file:
         text = file.read()
     return re.findall(rf"^```{language}\n(.*?)^```", text, re.M | re.S)
 
@@ -119,7 +119,7 @@ def every_yaml_of_the_page_parses(box):
     except ImportError as error:
         raise Skip("python3-yaml is not installed") from error
     files = [yaml.safe_load(block) for block in blocks("yaml")]
-    expect(len(files) >= 5, f"only {len(files)} YAML files in docs/ci-smoke-test.md")
+    expect(len(files) >= 5, f"only {len(files)} YAML files in docs/how-to/smoke-test-in-ci.md")
     for file in files:
         expect(isinstance(file, dict), f"no mapping: {file}")
     keys = set().union(*files)

@@ -107,7 +107,7 @@ def stop_with_nothing_to_stop(box):
     expect_in("nothing is running in runs", box.run("stop", code=USAGE).text, "no run at all")
     box.run("run", "--", "true")
     expect_in("nothing is running in runs", box.run("stop", code=USAGE).text, "none that runs")
-    expect_in("has ended already: done in", box.run("stop", only_id(box), code=USAGE).text, "one that has ended")
+    expect_in("has already ended: done in", box.run("stop", only_id(box), code=USAGE).text, "one that has ended")
 
 
 @case

@@ -40,13 +40,16 @@ def expect_complete(box):
                f"rank {rank}: a line is torn or out of order")
 
 
-def stopped_for_a_while(box, choose):
+def stopped_for_a_while(box, choose, is_woken=False):
     run = start(box)
     victim = choose(run)
     stop(victim)
     box.open_gate()  # the ranks write, and a stopped agent has full pipes
     time.sleep(STOP_TIME)
-    go_on(victim)
+    if is_woken:
+        wait_gone([victim], "the guardian ends")
+    else:
+        go_on(victim)
     run.end(0)
     expect_complete(box)
     shown = run.out.splitlines()
@@ -65,7 +68,8 @@ def the_engine_for_a_while(box):
 
 @case
 def the_guardian_for_a_while(box):
-    stopped_for_a_while(box, lambda run: run.chain()[1])
+    """The run ends without waiting for it, and the end of the engine wakes it."""
+    stopped_for_a_while(box, lambda run: run.chain()[1], is_woken=True)
 
 
 @case

@@ -18,6 +18,7 @@ sys.path.insert(0, HERE)
 sys.path.insert(0, os.path.join(TOP, "tests", "support"))
 import case as case_module  # noqa: E402
 import results  # noqa: E402
+import unsteady  # noqa: E402
 
 
 @dataclass
@@ -68,33 +69,6 @@ class Runner:
         return results.case(name, outcome["outcome"], outcome["detail"], seconds)
 
 
-    def repeat(self, one, failed):
-        """A case that has failed beside others, again and by itself: real processes on a busy machine are sometimes slower than a
-        case allows for. It has to pass each time, and is told as unsteady, with what went wrong at first."""
-        for number in range(1, REPEATS + 1):
-            again = self.run(one, f"-again-{number}")
-            if again["outcome"] != results.PASSED:
-                return failed
-        return {**failed, "outcome": results.PASSED, "unsteady": True}
-
-
-# How often an unsteady case has to pass; and more than so many are no chance any more.
-REPEATS = 3
-MOST_UNSTEADY = 3
-
-
-def settle(runner, chosen, outcomes):
-    """The outcomes once the cases that failed have been tried again."""
-    failed = [i for i, outcome in enumerate(outcomes) if outcome["outcome"] == results.FAILED]
-    if len(failed) > MOST_UNSTEADY:
-        return outcomes
-    for i in failed:
-        outcomes[i] = runner.repeat(chosen[i], outcomes[i])
-        if outcomes[i].get("unsteady"):
-            print(f"unsteady {outcomes[i]['name']}: failed at first, then passed {REPEATS} times by itself", flush=True)
-    return outcomes
-
-
 def is_in_share(one, share):
     """By a hash of the name, so that a new case moves no other one in or out."""
     return zlib.crc32(f"{one.module}.{one.name}".encode()) % share == 0
@@ -142,7 +116,10 @@ def main(suite, description):
             outcomes.append(runner.run(one))
             report(outcomes[-1])
         if not options.all:
-            outcomes = settle(runner, chosen, outcomes)
+            unsteady.settle(outcomes, lambda i, repeat: runner.run(chosen[i], f"-again-{repeat}")["outcome"] == results.PASSED)
+            for one in outcomes:
+                if "unsteady" in one:
+                    print(f"unsteady {one['name']}: failed at first, then passed each time by itself", flush=True)
     finally:
         if options.keep:
             print(f"the cases' folders are in {folder}")

@@ -1,5 +1,5 @@
 #!/usr/bin/python3
-"""The JSON Schema, docs/job-file.md and the reader say the same.
+"""The JSON Schema, docs/reference/job-file.md and the reader say the same.
 
 Every job file of the repository and mutated ones are judged by `dlaunch schema` (with python3-jsonschema) and by
 the reader. What the reader refuses and the schema accepts has to be of a kind that JSON Schema has no words for."""
@@ -35,10 +35,10 @@ BEYOND = [
     ("a range that goes down", r"must go from the shorter to the longer|nodes\.min is greater than nodes\.max", 5),
     ("a number that JSON does not have", r"must be a number .* not the number [-+]?\.(inf|Inf|INF|nan|NaN|NAN)$", 5),
     ("a host list whose brackets or slots are wrong", r"hosts(\[\d+\](\.name)?)?: (.* cannot (be part of|begin with)|this ['\[(]|these brackets|a number is|this range|.* is not a "
-     r"number or a range|what follows|behind an address|brackets cannot|a host has|no host is named|the name of the|that is more than)", 5),
+     r"number or a range|what follows|an address in brackets|brackets cannot|a host has|no host is named|the name of the|that is more than)", 5),
     ("hosts that contradict each other", r"is named twice|are given twice|is given twice|one address cannot be|auto stands alone|hosts? (is|are) given|names no host", 5),
-    ("an address or a user beyond its characters", r"(address|user|interface): (a port is given|an IPv6 address|.* has at most)", 5),
-    ("keys of connect that do not go together", r"has no meaning (with via|beside)|needs connect\.command|connect\.command", 5),
+    ("an address or a user beyond its characters", r"(address|user|interface): (give the port|write an IPv6 address|.* has at most)", 5),
+    ("keys of connect that do not go together", r"has no meaning with via|has no effect with connect|needs connect\.command|connect\.command", 5),
     ("a pattern without its one group, or that is none", r"the pattern of metrics\.", 5),
     ("longer than the longest duration", r"must be a duration such as .* not \"?36501d", 5),
 ]
@@ -152,7 +152,7 @@ def both_judge_the_test_data_alike(judges, _):
 def blocks_of_the_documentation(judges, _):
     text = read(job_file_doc.PATH)
     blocks = re.findall(r"^```yaml\n(.*?)^```", text, re.M | re.S)
-    expect(len(blocks) > 5, f"{len(blocks)} examples in docs/job-file.md")
+    expect(len(blocks) > 5, f"{len(blocks)} examples in docs/reference/job-file.md")
     with tempfile.TemporaryDirectory() as folder:
         for number, block in enumerate(blocks):
             job = block if re.search(r"^command:", block, re.M) else "command: [train]\n" + block
@@ -161,9 +161,9 @@ def blocks_of_the_documentation(judges, _):
                 file.write(job)
             reader, schema = judges.reader([path])[path], judges.by_schema(job)
             if block.startswith("# not available yet\n"):
-                expect("not available yet" in reader and schema, f"docs/job-file.md: this works now; remove its first line:\n{block}")
+                expect("not available yet" in reader and schema, f"docs/reference/job-file.md: this works now; remove its first line:\n{block}")
             else:
-                expect(not (error := reader or schema), f"an example of docs/job-file.md is refused:\n{block}\n{error}")
+                expect(not (error := reader or schema), f"an example of docs/reference/job-file.md is refused:\n{block}\n{error}")
 
 
 def mutated(judges, count):

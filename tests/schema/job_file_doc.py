@@ -1,5 +1,5 @@
 #!/usr/bin/python3
-"""Writes the generated parts of docs/job-file.md: what stands between <!-- keys: ... --> and <!-- end -->.
+"""Writes the generated parts of docs/reference/job-file.md: what stands between <!-- keys: ... --> and <!-- end -->.
 
     tests/schema/job_file_doc.py [--tool build/debug/bin/spec_tool]
 
@@ -14,7 +14,7 @@ import subprocess
 import sys
 
 TOP = os.path.dirname(os.path.dirname(os.path.dirname(os.path.abspath(__file__))))
-PATH = os.path.join(TOP, "docs", "job-file.md")
+PATH = os.path.join(TOP, "docs", "reference", "job-file.md")
 PART = re.compile(r"(<!-- (keys: .+?|rules|sample) -->\n)(.*?)(<!-- end -->)", re.S)
 LATER = "not available yet"
 
@@ -23,7 +23,8 @@ VALUES = {
     "name": "cifar-ddp", "command": "python train.py --epochs 3", "setup": ". venv/bin/activate", "workdir": ".", "nodes": "1",
     "hosts": '[gpu01, "gpu[02-04]:8", {name: gpu05, slots: 4, address: 10.0.0.5, user: me, port: 2222}]', "hostfile": "hosts.txt",
     "processes": "6", "connect.user": "me", "connect.port": "22", "connect.identity_file": "~/.ssh/id_ed25519",
-    "connect.command": '[ssh, -p, "2222", "{host}"]', "env": "{NCCL_DEBUG: WARN}", "env_pass": '["NCCL_*", WANDB_API_KEY]',
+    "connect.command": '[ssh, -p, "2222", "{host}"]', "connect.namespace": "team", "connect.context": "gpu-cluster",
+    "connect.container": "train", "connect.selector": "app=train", "env": "{NCCL_DEBUG: WARN}", "env_pass": '["NCCL_*", WANDB_API_KEY]',
     "env_secret": "[HF_TOKEN]", "container.image": "registry.example.com/train:1", "container.workdir": "image", "container.mounts": '["/data:/data:ro"]',
     "container.shm_size": "16g", "container.options": "[--cap-add=SYS_PTRACE]", "preflight.checks": "[node, reach]", "stage": "[{from: data.tar.zst, to: /local/data, unpack: true}]",
     "collect": "[{from: /local/out, to: results/}]", "preemption.command": "./notice.sh",
@@ -32,6 +33,7 @@ VALUES = {
 }
 # Keys that contradict others of the sample: shown, but not in use.
 INSTEAD = {"processes": "instead of processes_per_node", "hostfile": "instead of hosts", "connect.command": "with via: command",
+           **{f"connect.{key}": "with via: kubectl" for key in ("namespace", "context", "container", "selector")},
            "mpi.program": "with launcher: mpirun"}
 INSTEAD_SECTION = {"roles": "with framework: tensorflow, instead of processes"}
 
@@ -125,7 +127,7 @@ def generated(text, table):
     page = PART.sub(part, text)
     for row in rows:
         if seen.count(row["key"]) != 1:
-            raise Wrong(f"{row['key']} is in {seen.count(row['key'])} tables of docs/job-file.md, not in one")
+            raise Wrong(f"{row['key']} is in {seen.count(row['key'])} tables of docs/reference/job-file.md, not in one")
     return page
 
 
@@ -141,7 +143,7 @@ def difference(table):
         wanted = generated(page, table)
     except Wrong as error:
         return str(error)
-    return "\n".join(difflib.unified_diff(page.splitlines(), wanted.splitlines(), "docs/job-file.md", "field table", lineterm="", n=0))
+    return "\n".join(difflib.unified_diff(page.splitlines(), wanted.splitlines(), "docs/reference/job-file.md", "field table", lineterm="", n=0))
 
 
 def main():

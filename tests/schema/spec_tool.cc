@@ -1,4 +1,4 @@
-// What tests and the generator of docs/job-file.md ask the reader of job files.
+// What tests and the generator of docs/reference/job-file.md ask the reader of job files.
 //   spec_tool verdicts < list     for each file named in a line: a JSON line with accepted and
 //   error spec_tool fields              the field table and the rules as JSON
 #include <cstdio>
@@ -6,17 +6,17 @@
 #include <iostream>
 #include <iterator>
 
-#include "spec/expectation.h"
-#include "spec/fields.h"
-#include "spec/job_reader.h"
-#include "spec/job_rules.h"
-#include "spec/json_pieces.h"
-#include "spec/value_schema.h"
+#include "jobfile/expectation.h"
+#include "jobfile/field_table.h"
+#include "jobfile/job_reader.h"
+#include "jobfile/job_rules.h"
+#include "jobfile/json_pieces.h"
+#include "jobfile/json_schema.h"
 
 namespace {
 
 using namespace dlaunch;
-using namespace dlaunch::spec;
+using namespace dlaunch::jobfile;
 
 void print_verdict(const std::string& path) {
   std::ifstream file(path, std::ios::binary);

@@ -28,7 +28,7 @@ class AnyRun {
     perform(supervisor_.start(now_));
   }
 
-  /// So many things happen, then nobody says anything any more.
+  /// So many events happen, and then no more.
   void happen(std::uint64_t events) {
     for (; events > 0 && !supervisor_.done(); --events) {
       const auto due = supervisor_.deadline();
@@ -107,7 +107,7 @@ class AnyRun {
       const auto* finish = std::get_if<action::Finish>(&actions[i]);
       if (finish == nullptr) continue;
       if (i + 1 != actions.size() || std::exchange(finished_, true)) wrong_ = "Finish is not last";
-      const std::string& why = finish->report.detail;
+      const std::string& why = finish->report.outcome.detail;
       const bool mistake = why.find("no step") != std::string::npos ||
                            why.find("nothing can end") != std::string::npos;
       if (mistake && has_all_steps()) wrong_ = why;
@@ -144,13 +144,13 @@ class AnyRun {
     for (std::uint32_t r = 0; r < ranks_; ++r)
       plan.node_of_rank.emplace_back(r % config_.nodes + (dice_.chance(0.005) ? 7 : 0));
     if (dice_.chance(0.2)) plan.decides.assign(ranks_, dice_.chance(0.5));
-    if (dice_.chance(0.5)) plan.mpirun_on = NodeIndex(0);
+    if (dice_.chance(0.5)) plan.starter = {NodeId(0), "mpirun"};
     if (dice_.chance(0.02)) plan.node_of_rank.clear();
     return plan;
   }
   Event any_event() {
     const Attempt attempt{dice_.chance(0.9) ? attempt_.value : attempt_.value + 1};
-    const NodeIndex node{static_cast<std::uint32_t>(dice_.between(0, config_.nodes))};
+    const NodeId node{static_cast<std::uint32_t>(dice_.between(0, config_.nodes))};
     const Rank rank{static_cast<std::uint32_t>(dice_.between(0, ranks_))};
     const ExitStatus status{dice_.chance(0.2), dice_.chance(0.6) ? 0 : 9, false};
     const bool after_signal = dice_.chance(0.5);
@@ -178,7 +178,7 @@ class AnyRun {
       case 11:
         return event::PortTaken{attempt, rank, {1, "pid 1"}};
       case 12:
-        return event::MpirunEnded{attempt, NodeIndex(0), status, wall(now_), after_signal};
+        return event::StarterEnded{attempt, NodeId(0), status, wall(now_), after_signal};
       case 13:
         return event::UserAsked{};
       case 14:

@@ -15,13 +15,12 @@ namespace dlaunch::sim {
 /// The end of the run fell into a wait: the last attempt failed, and none followed.
 [[nodiscard]] bool ended_in_wait(const Trace& run);
 
-/// Says that lost nodes are waited for: that happens for the next attempt, and may be the first
-/// thing that does.
+/// Tells that the next attempt waits for lost nodes; it may be the first action for that attempt.
 [[nodiscard]] bool is_wait(const action::Tell& told);
 /// In a wait: the step begins the next attempt.
 [[nodiscard]] bool begins_attempt(const StepRecord& step);
 
-/// Of the type, in the step; nullptr: none.
+/// The first action of this type in the step; nullptr: none.
 template <class Kind>
 const Kind* find_action(const StepRecord& step) {
   for (const Action& action : step.actions) {

@@ -160,8 +160,8 @@ class Cluster {
     if (a.attempt.value > 0) return connect_again(a);
     if (fate.connect == NodeFate::Connect::silent) return;
     schedule(now_ + fate.connect_takes, [this, n, ok = fate.connect == NodeFate::Connect::answers] {
-      ok ? send(n, event::NodeReady{NodeIndex{n}, Attempt{0}})
-         : send(n, event::NodeLost{NodeIndex{n}, "refused"});
+      ok ? send(n, event::NodeReady{NodeId{n}, Attempt{0}})
+         : send(n, event::NodeLost{NodeId{n}, "refused"});
     });
   }
   void perform(const action::GatherFacts& a) {
@@ -173,7 +173,7 @@ class Cluster {
     schedule(now_, [this, a] {
       if (scenario_.plan_fails) return tell(event::PlanFailed{Error{exit_code::kJobFile, "no"}});
       event::PlanMade made{a.attempt, {}, scenario_.decides};
-      if (scenario_.mpirun) made.mpirun_on = NodeIndex{0};
+      if (scenario_.mpirun) made.starter = {NodeId{0}, "mpirun"};
       for (const RankFate& rank : scenario_.ranks) made.node_of_rank.push_back(rank.node);
       tell(made);
     });
@@ -328,8 +328,8 @@ class Cluster {
   }
   void end_mpirun(const ExitStatus& status, bool told) {
     if (!std::exchange(mpirun_.runs, false) || nodes_[0].dead) return;
-    send(0, event::MpirunEnded{attempt_, NodeIndex{0}, status, clock_of(0), told, "its words",
-                               scenario_.nodes[0].clock_error});
+    send(0, event::StarterEnded{attempt_, NodeId{0}, status, clock_of(0), told, "its words",
+                                scenario_.nodes[0].clock_error});
     leave_ranks();
     consider_empty(0);
   }
@@ -401,7 +401,7 @@ class Cluster {
              [this, n, attempt = attempt_, life = agent.life] {
                if (nodes_[n].dead || agents_[n].life != life) return;
                nodes_[n].leftovers = scenario_.nodes[n].leftovers;
-               send(n, event::NodeEmpty{attempt, NodeIndex{n}, scenario_.nodes[n].leftovers});
+               send(n, event::NodeEmpty{attempt, NodeId{n}, scenario_.nodes[n].leftovers});
              });
   }
 
@@ -422,7 +422,7 @@ class Cluster {
     if (n == 0 && std::exchange(mpirun_.runs, false)) leave_ranks();
     if (agent.fencing) schedule(now_ + kFence, [this, n] { agents_[n].fencing = false; });
     const MonotonicTime seen = std::max(agent.last_to_launcher, now_ + death.seen_after);
-    event::NodeLost lost{NodeIndex{n}, "died"};
+    event::NodeLost lost{NodeId{n}, "died"};
     if (death.cut)
       lost.may_run_for = std::chrono::ceil<Duration>(std::max(now_ + kFence - seen, 0ns));
     schedule(seen, [this, lost] { tell(lost); });

@@ -43,7 +43,7 @@ class Reader {
  private:
   // ---- actions
 
-  NodeDigest& node(NodeIndex n) { return d_.nodes.at(n.value); }
+  NodeDigest& node(NodeId n) { return d_.nodes.at(n.value); }
   void note(const action::ConnectNode& a) {
     node(a.node).connected.push_back(i_);
     node(a.node).up = true;
@@ -75,7 +75,7 @@ class Reader {
     d_.ended = i_;
     d_.report = &a.report;
     // How long nodes are waited for is checked by an invariant of its own.
-    if (a.report.cause == Cause::node_lost && waits_ && !running_phase())
+    if (a.report.outcome.cause == Cause::node_lost && waits_ && !running_phase())
       decide(Decision::Kind::node_lost);
     finished_ = true;
   }
@@ -96,7 +96,7 @@ class Reader {
     ++ready_count_;
     see_all_opened();
   }
-  /// Nobody is being connected any more. Nothing is decided before, but by a limit or a cancel.
+  /// No node is being connected any more. Before that, only a limit or a cancel decides.
   void see_all_opened() {
     if (ready_count_ + lost_while_connecting_ < d_.nodes.size() || d_.all_ready) return;
     if (lost_while_connecting_ == 0 && !lost_after_ready_) {
@@ -108,10 +108,10 @@ class Reader {
   void see(const event::PlanMade& e) {
     if (e.attempt != trace_.attempt || !d_.all_ready) return;
     d_.planned = i_;
-    if (e.mpirun_on) begun_due_ = trace_.steps[i_].now + 2 * config_.connect_limit;
+    if (e.starter) begun_due_ = trace_.steps[i_].now + 2 * config_.connect_limit;
   }
   void see(const event::PortTaken&) {}
-  void see(const event::MpirunEnded& e) {
+  void see(const event::StarterEnded& e) {
     const bool counts = e.attempt == trace_.attempt && running_phase() && open(e.node.value);
     if (!counts || std::exchange(mpirun_has_ended_, true) || e.after_signal) return;
     if (!e.status.ok()) return decide(Decision::Kind::mpirun);
@@ -201,7 +201,7 @@ class Reader {
     running_ -= running_on_[n];
     running_on_[n] = 0;
   }
-  /// Where nothing else has, mpirun has ended the ranks.
+  /// If nothing else ended the ranks, mpirun did.
   void see_end() {
     if (!ended_by_others_ || !running_phase()) return;
     for (std::uint32_t n = 0; n < d_.nodes.size(); ++n) {
@@ -259,7 +259,7 @@ class Reader {
   std::vector<bool> decides_;
   std::ptrdiff_t deciding_left_ = 0;
   std::optional<MonotonicTime> first_well_;
-  std::deque<NodeIndex> kills_;
+  std::deque<NodeId> kills_;
   std::vector<bool> has_begun_;
   std::size_t begun_ = 0;
   std::optional<MonotonicTime> begun_due_;  // all ranks, where mpirun starts them

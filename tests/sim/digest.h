@@ -45,7 +45,7 @@ struct Decision {
   Kind kind{};
   StepIndex step{};
   int signal = 0;
-  std::vector<NodeIndex> with_running;  // nodes on which ranks were still running, ascending
+  std::vector<NodeId> with_running;  // nodes on which ranks were still running, ascending
 };
 
 struct Digest {
@@ -62,7 +62,7 @@ struct Digest {
   const RunReport* report = nullptr;
 };
 
-/// Of one attempt (see attempts.h).
+/// The digest of one attempt (attempts.h).
 [[nodiscard]] Digest digest(const Trace&);
 
 }  // namespace dlaunch::sim

@@ -101,13 +101,13 @@ Finding starts_with_the_plan(const Trace&, const Digest& d) {
 }
 
 Finding stops_with_the_decision(const Trace& t, const Digest& d) {
-  std::vector<NodeIndex> stopped;
+  std::vector<NodeId> stopped;
   for (std::uint32_t n = 0; n < d.nodes.size(); ++n) {
     if (d.nodes[n].stopped.empty()) continue;
     if (t.scenario.mpirun && n == 0) {  // mpirun is told when no rank is left
       if (!d.decision || d.nodes[n].stopped.size() > 2) return "mpirun";
-      if (std::count(d.decision->with_running.begin(), d.decision->with_running.end(),
-                     NodeIndex{0}) == 0)
+      if (std::count(d.decision->with_running.begin(), d.decision->with_running.end(), NodeId{0}) ==
+          0)
         continue;
     } else if (d.nodes[n].stopped.size() > 1) {
       return node(n) + " twice";
@@ -143,8 +143,9 @@ Finding kills_after_the_grace(const Trace& t, const Digest& d) {
 
 Finding kills_only_with_reason(const Trace& t, const Digest& d) {
   const auto from = kill_from(t, d);
-  std::vector<StepIndex> last_end(d.nodes.size(),
-                                  0);  // of a node's ranks; the maximum: some have not ended
+  std::vector<StepIndex> last_end(
+      d.nodes.size(),
+      0);  // the last end of a node's ranks; the maximum: some have not ended
   for (std::size_t r = 0; r < d.ranks.size(); ++r) {
     StepIndex& last = last_end[t.scenario.ranks[r].node.value];
     last = std::max(last, d.ranks[r].ended.value_or(t.steps.size()));
@@ -190,8 +191,8 @@ Finding succeeds_only_if_all_did(const Trace& t, const Digest& d) {
   all = all && !(d.decision && d.decision->kind == Kind::mpirun);
   for (const NodeDigest& x : d.nodes) all = all && (early || x.ranks == 0 || x.emptied);
   if (!t.is_last) return all ? Finding{"and another attempt follows"} : Finding{};
-  const bool success = d.report->cause == Cause::success;
-  if (success != (d.report->exit_code == 0)) return "cause and code differ";
+  const bool success = d.report->outcome.cause == Cause::success;
+  if (success != (d.report->outcome.exit_code == 0)) return "cause and code differ";
   if (success && !all) return "not all ranks ended well";
   if (success == (d.decision && !early)) return "against the first verdict";
   return {};
@@ -201,7 +202,7 @@ Finding succeeds_only_if_all_did(const Trace& t, const Digest& d) {
 /// ended it, every one that had not answered.
 Finding all_are_named(const Trace& t, const Digest& d) {
   if (d.planned) return {};
-  const auto& named = d.report->lost_nodes;
+  const auto& named = d.report->outcome.lost_nodes;
   if (t.attempt.value > 0 && t.scenario.waits_for_nodes()) return {};  // those that are overdue
   for (std::uint32_t n = 0; n < d.nodes.size(); ++n) {
     const bool is_named = std::any_of(named.begin(), named.end(),
@@ -225,62 +226,64 @@ Finding reports_the_decision(const Trace& t, const Digest& d) {
   const RunReport& report = *d.report;
   switch (d.decision->kind) {
     case Kind::mpirun:
-      if (report.cause == Cause::mpirun)
-        return report.exit_code != 0 ? Finding{} : Finding{"success"};
+      if (report.outcome.cause == Cause::starter)
+        return report.outcome.exit_code != 0 ? Finding{} : Finding{"success"};
       [[fallthrough]];  // a rank had failed before
     case Kind::rank: {
-      if (report.cause == Cause::mpirun && t.scenario.mpirun)
-        return report.exit_code != 0 ? Finding{} : Finding{"success"};
-      if (!report.first) return "no first rank";
-      const RankTruth& r = t.ranks[report.first->value];
+      if (report.outcome.cause == Cause::starter && t.scenario.mpirun)
+        return report.outcome.exit_code != 0 ? Finding{} : Finding{"success"};
+      if (!report.outcome.first) return "no first rank";
+      const RankTruth& r = t.ranks[report.outcome.first->value];
       const int expected = r.start_failed ? exit_code::kNotFound : r.status.code();
-      if (report.exit_code != expected) return "not the code of the first rank";
-      if (report.from_rank == r.start_failed) return "origin";
+      if (report.outcome.exit_code != expected) return "not the code of the first rank";
+      if (report.outcome.from_rank == r.start_failed) return "origin";
       return {};
     }
     case Kind::node_lost:
-      if (report.exit_code != exit_code::kNodeLost || report.cause != Cause::node_lost)
+      if (report.outcome.exit_code != exit_code::kNodeLost ||
+          report.outcome.cause != Cause::node_lost)
         return "not 69";
-      if (!report.lost_node || report.lost_nodes.empty()) return "which?";
+      if (report.outcome.lost_nodes.empty()) return "which?";
       return all_are_named(t, d);
     case Kind::cancelled: {
       const int signal = d.decision->signal == 0 ? SIGHUP : d.decision->signal;
-      if (report.exit_code != 128 + signal || report.signal != d.decision->signal)
+      if (report.outcome.exit_code != 128 + signal || report.outcome.signal != d.decision->signal)
         return "not 128 + n";
       return {};
     }
     case Kind::time_limit:
-      return report.exit_code == exit_code::kTimeLimit ? Finding{} : Finding{"not 124"};
+      return report.outcome.exit_code == exit_code::kTimeLimit ? Finding{} : Finding{"not 124"};
     case Kind::plan_failed:
-      return report.cause == Cause::plan ? Finding{} : Finding{"not plan"};
+      return report.outcome.cause == Cause::plan ? Finding{} : Finding{"not plan"};
     case Kind::success:
-      return report.exit_code == 0 ? Finding{} : Finding{"not 0"};
+      return report.outcome.exit_code == 0 ? Finding{} : Finding{"not 0"};
     case Kind::stragglers:
-      if (report.exit_code != exit_code::kTimeLimit || report.cause != Cause::stragglers)
+      if (report.outcome.exit_code != exit_code::kTimeLimit ||
+          report.outcome.cause != Cause::stragglers)
         return "not 124";
-      return report.stragglers.empty() ? Finding{"which?"} : Finding{};
+      return report.outcome.stragglers.empty() ? Finding{"which?"} : Finding{};
   }
   return {};
 }
 
-/// Of the failures that the launcher has heard of, the one that truly happened first is named, or
+/// The failure that truly happened first, among those that the launcher knows, is named, or
 /// is among those of which it says that it cannot tell. With equal clocks there is nothing that it
 /// cannot tell.
 Finding names_the_first_failure(const Trace& t, const Digest& d) {
-  if (!t.is_last || !d.report->first) return {};
+  if (!t.is_last || !d.report->outcome.first) return {};
   std::optional<std::size_t> earliest;
   for (std::size_t r = 0; r < t.ranks.size(); ++r) {
     if (!d.ranks[r].ended || !t.ranks[r].failed()) continue;
     if (!earliest || t.ranks[r].ended_at < t.ranks[*earliest].ended_at) earliest = r;
   }
-  const Rank first = *d.report->first;
+  const Rank first = *d.report->outcome.first;
   if (!earliest || !t.ranks[first.value].failed())
     return rank(first.value) + " did not fail by itself";
-  const auto& perhaps = d.report->perhaps_first;
+  const auto& perhaps = d.report->outcome.perhaps_first;
   if (t.scenario.clocks_are_exact()) {
     for (const Rank r : perhaps) {
       if (t.ranks[r.value].ended_at != t.ranks[first.value].ended_at)
-        return rank(r.value) + " is no tie";
+        return rank(r.value) + " is not a tie";
     }
     if (t.ranks[first.value].ended_at != t.ranks[*earliest].ended_at)
       return rank(*earliest) + " was first";
@@ -332,7 +335,7 @@ Finding no_two_attempts_at_once(const Trace& t, const std::vector<Part>&) {
   return t.overlap ? Finding{"a rank was alive"} : Finding{};
 }
 
-/// The budget and the waits, counted once more (docs/restart.md).
+/// The budget and the waits, counted once more (docs/how-to/restart-after-a-failure.md).
 Finding keeps_the_budget(const Trace& t, const std::vector<Part>&) {
   const RestartPolicy& policy = t.scenario.config.restart;
   int used = 0;
@@ -340,9 +343,9 @@ Finding keeps_the_budget(const Trace& t, const std::vector<Part>&) {
   for (const StepRecord& step : t.steps) {
     const auto* restart = find_action<action::Restart>(step);
     if (restart == nullptr) continue;
-    const EarlierAttempt& failed = restart->failed;
+    const FailedAttempt& failed = restart->failed;
     const std::string which = "attempt " + std::to_string(failed.attempt.value);
-    if (failed.cause == Cause::port_taken) {
+    if (failed.outcome.cause == Cause::port_taken) {
       if (++ports > t.scenario.config.port_retries) return which + ": one port too many";
       if (failed.wait.count() != 0) return which + ": waits for a port";
       continue;
@@ -365,18 +368,19 @@ Finding restarts_only_what_may(const Trace& t, const std::vector<Part>&) {
                                        std::holds_alternative<event::FrontGone>(*step.event)));
     const auto* restart = find_action<action::Restart>(step);
     if (restart == nullptr) continue;
-    const EarlierAttempt& failed = restart->failed;
+    const FailedAttempt& failed = restart->failed;
     const std::string which = "attempt " + std::to_string(failed.attempt.value);
     if (interrupted) return which + " was interrupted";
-    if (failed.cause == Cause::node_lost) {
+    if (failed.outcome.cause == Cause::node_lost) {
       if (!t.scenario.waits_for_nodes()) return which + ": a node was lost";
-      if (failed.lost_nodes.empty()) return which + ": which node?";
+      if (failed.outcome.lost_nodes.empty()) return which + ": which node?";
       continue;
     }
-    if (!failed.from_rank && failed.cause != Cause::mpirun) return which + " was ended by dlaunch";
-    if (failed.cause == Cause::port_taken) continue;
+    if (!failed.outcome.from_rank && failed.outcome.cause != Cause::starter)
+      return which + " was ended by dlaunch";
+    if (failed.outcome.cause == Cause::port_taken) continue;
     const auto& codes = policy.not_on_exit;
-    if (std::find(codes.begin(), codes.end(), failed.exit_code) != codes.end())
+    if (std::find(codes.begin(), codes.end(), failed.outcome.exit_code) != codes.end())
       return which + ": not_on_exit";
     if (std::find(policy.on.begin(), policy.on.end(), RestartCause::failure) == policy.on.end())
       return which + ": not in restart.on";
@@ -416,14 +420,15 @@ Finding ends_a_wait_at_once(const Trace& t, const std::vector<Part>& parts) {
   }
   if (!ended_in_wait(t)) return {};
   const RunReport& report = *parts.back().digest.report;
-  if (report.from_rank || report.exit_code == 0) return "not the code of what ended it";
+  if (report.outcome.from_rank || report.outcome.exit_code == 0)
+    return "not the code of what ended it";
   return {};
 }
 
 /// The limit is that of each node, so there is a latest and an earliest end, but not one.
 Finding waits_for_nodes_as_long_as_it_says(const Trace& t, const std::vector<Part>& parts) {
   const RunReport& report = *parts.back().digest.report;
-  if (report.detail.find("did not answer again") == std::string::npos) return {};
+  if (report.outcome.detail.find("did not answer again") == std::string::npos) return {};
   std::optional<MonotonicTime> first;  // of this wait
   MonotonicTime last{};
   for (const StepRecord& step : t.steps) {

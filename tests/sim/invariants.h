@@ -19,7 +19,7 @@ struct Invariant {
   Finding (*check)(const Trace&, const Digest&);
 };
 
-/// Of every attempt.
+/// Must hold for every attempt.
 [[nodiscard]] std::span<const Invariant> invariants();
 
 struct Part {
@@ -32,7 +32,7 @@ struct RunInvariant {
   Finding (*check)(const Trace& run, const std::vector<Part>& attempts);
 };
 
-/// Of every run, over all its attempts.
+/// Must hold for every run, over all its attempts.
 [[nodiscard]] std::span<const RunInvariant> run_invariants();
 
 }  // namespace dlaunch::sim

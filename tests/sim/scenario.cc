@@ -92,14 +92,14 @@ void draw_success(Dice& dice, Scenario& s) {
   }
 }
 
-/// An end of its own. Never one that looks like our signals: with clocks that differ nobody could
-/// tell.
+/// An end of its own. Never one that looks like our signals: with clocks that differ, no observer
+/// could tell.
 ExitStatus draw_failure(Dice& dice) {
   if (dice.chance(0.7)) return {false, static_cast<int>(dice.between(1, 100)), false};
   return {true, dice.chance(0.5) ? SIGSEGV : SIGABRT, true};
 }
 
-RankFate draw_rank(Dice& dice, const Mood& mood, const SupervisorConfig& config, NodeIndex node,
+RankFate draw_rank(Dice& dice, const Mood& mood, const SupervisorConfig& config, NodeId node,
                    MonotonicTime all_end_at) {
   RankFate rank;
   rank.node = node;
@@ -251,7 +251,7 @@ Scenario draw_scenario(std::uint64_t seed, std::uint32_t max_ranks) {
   const auto draw_ranks = [&](const Mood& how) {
     std::vector<RankFate> ranks;
     for (std::uint64_t i = 0; i < world; ++i) {
-      const NodeIndex node{static_cast<std::uint32_t>(i / per_node)};
+      const NodeId node{static_cast<std::uint32_t>(i / per_node)};
       ranks.push_back(draw_rank(dice, how, s.config, node, all_end_at));
     }
     if (dice.chance(how.port_taken)) {

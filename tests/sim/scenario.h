@@ -14,9 +14,9 @@
 
 namespace dlaunch::sim {
 
-/// What a rank does if nobody disturbs it, and what it does when it is told to stop.
+/// What a rank does if undisturbed, and what it does when it is told to stop.
 struct RankFate {
-  NodeIndex node;
+  NodeId node;
   bool cannot_start = false;
   MonotonicTime runs_for{};  // from its start; max: until it is stopped
   ExitStatus status;
@@ -35,15 +35,15 @@ struct RankFate {
 struct MpirunFate {
   /// Since its start, whatever the ranks do; max: never. Not in the last attempt.
   MonotonicTime dies_at = MonotonicTime::max();
-  ExitStatus status;  // of that end; 0: somebody has lost its code
+  ExitStatus status;  // of that end; 0: its code was lost
   bool ignores_stop = false;
   MonotonicTime end_takes{};
 };
 
-/// How long an agent lets a rank live on whose mpirun is gone (agent/mpi/mpirun_service.cc).
+/// How long an agent lets a rank live on whose mpirun is gone (node/mpi/mpirun_service.cc).
 inline constexpr MonotonicTime kGivenUp = std::chrono::seconds(5);
 
-/// How long an agent that hears nothing lets its ranks run (agent/session/lease.h).
+/// How long an agent that hears nothing lets its ranks run (node/session/lease.h).
 inline constexpr MonotonicTime kFence = std::chrono::seconds(13);
 
 /// The node is gone for the launcher. What comes while it is gone already changes nothing.
@@ -76,7 +76,7 @@ struct Scenario {
   std::uint64_t seed = 0;
   SupervisorConfig config;
   std::vector<RankFate> ranks;  // of the first attempt; index = Rank
-  /// Of the attempts after it. In the last of them, and all that follow, every rank does well.
+  /// Those of the attempts after it. In the last of them, and all that follow, every rank succeeds.
   std::vector<std::vector<RankFate>> later;
   std::vector<bool> decides;  // see event::PlanMade
   std::optional<MpirunFate> mpirun;

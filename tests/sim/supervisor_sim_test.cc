@@ -79,14 +79,14 @@ TEST(SupervisorSim, InvariantsHoldInEveryRun) {
   std::size_t mpirun = 0;      // restarts because of it
   for (std::uint64_t seed = some.first; seed <= some.last && !HasFailure(); ++seed) {
     const RunReport report = check_run(seed);
-    ++causes[report.cause];
+    ++causes[report.outcome.cause];
     ranks += report.ranks.size();
     restarts += report.earlier.size();
-    for (const EarlierAttempt& failed : report.earlier) {
-      after_loss += !failed.lost_nodes.empty();
-      mpirun += failed.cause == Cause::mpirun;
+    for (const FailedAttempt& failed : report.earlier) {
+      after_loss += !failed.outcome.lost_nodes.empty();
+      mpirun += failed.outcome.cause == Cause::starter;
     }
-    gave_up += report.detail.find("did not answer again") != std::string::npos;
+    gave_up += report.outcome.detail.find("did not answer again") != std::string::npos;
   }
   for (const auto& [cause, count] : causes) RecordProperty(name_of(cause), count);
   RecordProperty("ranks", std::to_string(ranks));
@@ -95,7 +95,7 @@ TEST(SupervisorSim, InvariantsHoldInEveryRun) {
   // The scenarios are worth something only if every kind of end is among them.
   for (const Cause cause : {Cause::success, Cause::exit_code, Cause::signal, Cause::cannot_execute,
                             Cause::node_lost, Cause::time_limit, Cause::cancelled, Cause::plan,
-                            Cause::stragglers, Cause::port_taken, Cause::mpirun}) {
+                            Cause::stragglers, Cause::port_taken, Cause::starter}) {
     EXPECT_GT(causes[cause], 0) << name_of(cause);
   }
   EXPECT_EQ(causes[Cause::internal], 0);

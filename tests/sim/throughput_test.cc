@@ -16,7 +16,7 @@ struct Cost {
   std::chrono::nanoseconds took{};
 };
 
-/// Of this process: what others do on the machine does not count.
+/// CPU time of this process, so that the load of the machine does not count.
 std::chrono::nanoseconds processor_time() {
   timespec now{};
   ::clock_gettime(CLOCK_PROCESS_CPUTIME_ID, &now);
@@ -33,7 +33,7 @@ Cost run_all_failing(std::uint32_t nodes, std::uint32_t per_node) {
   for (std::uint32_t r = 0; r < nodes * per_node; ++r) plan.node_of_rank.emplace_back(r / per_node);
 
   std::vector<Event> events;
-  for (std::uint32_t n = 0; n < nodes; ++n) events.emplace_back(event::NodeReady{NodeIndex{n}});
+  for (std::uint32_t n = 0; n < nodes; ++n) events.emplace_back(event::NodeReady{NodeId{n}});
   events.emplace_back(plan);
   for (std::uint32_t r = 0; r < nodes * per_node; ++r) {
     events.emplace_back(event::RankStarted{{}, Rank{r}, 1, wall({})});
@@ -42,8 +42,7 @@ Cost run_all_failing(std::uint32_t nodes, std::uint32_t per_node) {
     events.emplace_back(
         event::RankExited{{}, Rank{r}, {false, 1, false}, wall(std::chrono::microseconds(r))});
   }
-  for (std::uint32_t n = 0; n < nodes; ++n)
-    events.emplace_back(event::NodeEmpty{{}, NodeIndex{n}, 0});
+  for (std::uint32_t n = 0; n < nodes; ++n) events.emplace_back(event::NodeEmpty{{}, NodeId{n}, 0});
 
   Supervisor supervisor(config);
   (void)supervisor.start({});

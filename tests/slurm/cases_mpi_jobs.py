@@ -55,7 +55,7 @@ def mpi_abort_is_the_jobs_exit_code(box):
 @case(budget=90)
 def mpich_over_two_nodes(box):
     if not os.path.exists(MPICH):
-        raise Skip("missing: mpich in ~/.cache/dlaunch-test/mpich-venv (docs/testing.md)")
+        raise Skip("missing: mpich in ~/.cache/dlaunch-test/mpich-venv (docs/internals/testing.md)")
     program = box.program("world", MPICH)
     box.make_slurm(2)
     job = submit(box, program, box.path("file"), options=["-N2", "--ntasks-per-node=2"])

@@ -54,7 +54,7 @@ def submit_of_a_command_with_words_that_need_quotes(box):
 def sbatchs_own_words_when_it_refuses(box):
     box.make_slurm(1)
     run = box.run("submit", "--partition", "nowhere", "--", "/bin/true", code=69)
-    expect_in("Slurm did not take the job: invalid partition specified: nowhere", run.text, "why")
+    expect_in("Slurm refused the job: invalid partition specified: nowhere", run.text, "why")
     run = box.run("submit", "--hosts", "a,b", "--", "/bin/true", code=64)
     expect_in("Slurm chooses the nodes", run.text, "why")
     run = box.run("submit", "--", "/bin/true", code=69, env={"PATH": box.make_folder("empty")})

@@ -43,7 +43,7 @@ def mpi_variables(rank):
 
 
 def wanted(profile, rank):
-    """Variables that must have this value; None: must not be there. docs/frameworks.md, docs/mpi.md."""
+    """Variables that must have this value; None: must not be there. docs/reference/variables.md, docs/how-to/run-mpi-programs.md."""
     no_torch = dict.fromkeys(("RANK", "LOCAL_RANK", "WORLD_SIZE", "MASTER_ADDR"))
     if profile in ("pytorch", "deepspeed"):
         return torch_variables(rank)

@@ -4,10 +4,7 @@ import os
 import subprocess
 
 import results
-
-# As in tests/process/runner.py: how often an unsteady case has to pass; and more than so many are no chance any more.
-REPEATS = 3
-MOST_UNSTEADY = 3
+import unsteady
 
 
 def command(build, label, folder):
@@ -38,28 +35,21 @@ def collect(folder):
 
 
 def settle(build, cases, folder, environment, limit):
-    """The cases once those that failed have been tried again, by themselves: some work with processes, and a busy machine is
-    sometimes slower than they allow for. One that passes each time is told as unsteady. `limit`: seconds for each."""
-    failed = [one for one in cases if one["outcome"] == results.FAILED]
-    if len(failed) > MOST_UNSTEADY:
-        return
-    for one in failed:
-        if "program" in one and passes_alone(build, one, os.path.join(folder, "again"), environment, limit):
-            one.update(outcome=results.PASSED, unsteady=True)
+    """A second look at the cases that failed (unsteady.py). `limit`: seconds for each."""
+    unsteady.settle(cases, lambda i, repeat: passes_alone(build, cases[i], os.path.join(folder, f"again-{repeat}"), environment, limit))
 
 
 def passes_alone(build, one, folder, environment, limit):
     """A program that ran no case would pass as well, so its result file is read."""
+    if "program" not in one:
+        return False
     os.makedirs(folder, exist_ok=True)
-    for number in range(REPEATS):
-        own = {**os.environ, **environment, "GTEST_FILTER": one["name"], "GTEST_OUTPUT": f"xml:{folder}/{number}.xml"}
-        words = ["ctest", "--test-dir", build, "-R", f"^{one['program']}$", "--no-tests=error"]
-        try:
-            code = subprocess.run(words, stdin=subprocess.DEVNULL, capture_output=True, check=False, env=own, timeout=limit).returncode
-            ran = [case for case in results.read_gtest(f"{folder}/{number}.xml") if case["name"] == one["name"]]
-        except (OSError, subprocess.TimeoutExpired, results.ElementTree.ParseError):
-            return False
-        if code != 0 or [case["outcome"] for case in ran] != [results.PASSED]:
-            return False
-        os.remove(f"{folder}/{number}.xml")
-    return True
+    own = {**os.environ, **environment, "GTEST_FILTER": one["name"], "GTEST_OUTPUT": f"xml:{folder}/result.xml"}
+    words = ["ctest", "--test-dir", build, "-R", f"^{one['program']}$", "--no-tests=error"]
+    try:
+        code = subprocess.run(words, stdin=subprocess.DEVNULL, capture_output=True, check=False, env=own, timeout=limit).returncode
+        ran = [case for case in results.read_gtest(f"{folder}/result.xml") if case["name"] == one["name"]]
+        os.remove(f"{folder}/result.xml")
+    except (OSError, subprocess.TimeoutExpired, results.ElementTree.ParseError):
+        return False
+    return code == 0 and [case["outcome"] for case in ran] == [results.PASSED]

@@ -1,23 +1,23 @@
-// How ssh, which has no terminal of its own here, asks the user: it runs the program that
-// SSH_ASKPASS names (ssh(1)), which is dlaunch itself in this mode; that asks the engine over a
-// unix socket, the engine asks the front, and the front has the terminal.
+// How an ssh without a terminal asks the user: it runs the program that SSH_ASKPASS names (ssh(1)),
+// which is dlaunch itself in this mode; that asks the engine over a unix socket, the engine asks
+// the front, and the front has the terminal.
 #pragma once
 
 #include <string>
 
 namespace dlaunch {
 
-/// Environment variable of such an ssh: "PROCESS:PATH", what the engine calls this ssh and where
-/// its socket is. The mode is on when it is set.
+/// Environment variable of such an ssh: "PROCESS:PATH", the engine's name for this ssh and the path
+/// of its socket. It switches the mode on.
 inline constexpr const char* kAskpassVariable = "DLAUNCH_ASKPASS";
 inline constexpr std::size_t kMostPrompt = 4096;
 /// Datagrams (SOCK_SEQPACKET). The question: kind, process, NUL, text. The answer: one of these,
-/// and after the first what was typed.
+/// and the typed text after kAnswered.
 inline constexpr char kAnswered = 'y';
 inline constexpr char kRefused = 'n';
 
-/// The process that ssh has started with `text` as its argument: prints the answer; the exit code
-/// says whether there is one.
+/// The main function of a process that ssh started with `text` as its argument: prints the answer;
+/// the exit code says whether there is one.
 [[nodiscard]] int askpass(const std::string& where, const std::string& text);
 
 }  // namespace dlaunch

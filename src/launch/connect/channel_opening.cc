@@ -66,8 +66,6 @@ void ChannelOpening::read_words(const std::string& words) {
     found_ = Found::ready;
   } else if (kind == "missing") {
     found_ = Found::missing;
-  } else if (kind == "staged") {
-    found_ = Found::staged;
   } else if (kind == "gone") {
     found_ = Found::gone;
   } else if (kind == "hidden") {

@@ -8,7 +8,7 @@
 
 namespace dlaunch {
 
-/// A shell may say so much before our own words; more is not read.
+/// A shell may print this much before our marker; more is not read.
 inline constexpr std::size_t kMostBanner = 64 * 1024;
 
 class ChannelOpening {
@@ -17,10 +17,9 @@ class ChannelOpening {
     nothing,   // so far
     ready,     // "ready": an agent; what comes after the line is the channel, see rest()
     missing,   // "missing ARCHITECTURE"
-    staged,    // "staged"
     failed,    // "failed REASON"
-    gone,      // "gone REASON": of the agent that was to be attached to
-    hidden,    // "hidden REASON": of one of which there is no trace
+    gone,      // "gone REASON": the agent to attach to has ended
+    hidden,    // "hidden REASON": there is no trace of it
     too_much,  // kMostBanner bytes without a marker
   };
 
@@ -31,12 +30,12 @@ class ChannelOpening {
   [[nodiscard]] Found found() const { return found_; }
   /// "started" has come: the binary on the node was executed.
   [[nodiscard]] bool started() const { return started_; }
-  /// Of missing, failed, gone and hidden, cleaned of control characters; at most 1 KiB.
+  /// What follows missing, failed, gone and hidden, without control characters; at most 1 KiB.
   [[nodiscard]] const std::string& argument() const { return argument_; }
   /// The bytes behind the marker's line.
   [[nodiscard]] const std::string& rest() const { return rest_; }
-  /// The last line with text that came before a marker, or while there was none: what a shell
-  /// says when it ends instead of running a command. Of what came after "started", once it has.
+  /// The last line with text before the marker: what a shell says when it ends instead of running a
+  /// command. After "started", only lines behind that count.
   [[nodiscard]] std::string last_banner_line() const;
 
  private:
@@ -50,7 +49,7 @@ class ChannelOpening {
   bool started_ = false;
 };
 
-/// The last line of `text` that says something, without control characters, cut at 300 bytes.
+/// The last line of `text` with printable text, without control characters, cut at 300 bytes.
 [[nodiscard]] std::string last_line(std::string_view text);
 
 }  // namespace dlaunch

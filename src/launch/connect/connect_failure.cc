@@ -7,7 +7,6 @@
 #include <sys/wait.h>
 
 #include "launch/connect/channel_opening.h"
-#include "launch/slurm/srun.h"
 #include "model/result.h"
 #include "model/signal_names.h"
 
@@ -30,7 +29,7 @@ bool has_one_of(std::string_view line, const std::array<const char*, N>& parts) 
                      [&](const char* one) { return line.find(one) != std::string_view::npos; });
 }
 
-/// Said after the cause, or however it ends.
+/// Said after the cause, or however the connection ends.
 bool only_follows(std::string_view line) {
   constexpr std::array kFollow = {"Connection closed by",
                                   "Connection reset by",
@@ -45,7 +44,7 @@ bool only_follows(std::string_view line) {
   return begins_with_one_of(line, kFollow);
 }
 
-/// Said when all is well, too.
+/// Said when all is well, too; the last one begins each line of a warning about key exchange.
 bool is_noise(std::string_view line) {
   constexpr std::array kNoise = {"Warning: Permanently added", "Pseudo-terminal will not", "** "};
   return begins_with_one_of(line, kNoise);
@@ -72,26 +71,15 @@ bool is_refusal(std::string_view line) {
   return begins_with_one_of(line, kStarts) && has_one_of(line, kEnds);
 }
 
-std::vector<std::string> lines_of(std::string_view text) {
-  std::vector<std::string> lines;
-  while (!text.empty()) {
-    const std::size_t end = std::min(text.find('\n'), text.size());
-    std::string line = last_line(text.substr(0, end));
-    if (!line.empty() && !is_noise(line)) lines.push_back(std::move(line));
-    text.remove_prefix(std::min(end + 1, text.size()));
-  }
+std::vector<std::string> ssh_lines(std::string_view errors) {
+  std::vector<std::string> lines = lines_of(errors);
+  std::erase_if(lines, [](const std::string& line) { return is_noise(line); });
   return lines;
 }
 
 bool was_refused(const std::vector<std::string>& lines) {
   return std::any_of(lines.begin(), lines.end(), is_refusal) &&
          std::none_of(lines.begin(), lines.end(), names_a_cause);
-}
-
-std::string with_program(const ConnectEnd& end, const std::string& line) {
-  const std::size_t slash = end.program.rfind('/');
-  const std::string name = slash == std::string::npos ? end.program : end.program.substr(slash + 1);
-  return line.starts_with(name + ':') ? line : name + ": " + line;
 }
 
 std::string ended_silently(const ConnectEnd& end, int code) {
@@ -130,8 +118,37 @@ std::string with_reason(const std::string& cause, const std::vector<std::string>
 
 }  // namespace
 
+std::vector<std::string> lines_of(std::string_view text) {
+  std::vector<std::string> lines;
+  while (!text.empty()) {
+    const std::size_t end = std::min(text.find('\n'), text.size());
+    if (std::string line = last_line(text.substr(0, end)); !line.empty())
+      lines.push_back(std::move(line));
+    text.remove_prefix(std::min(end + 1, text.size()));
+  }
+  return lines;
+}
+
+std::string with_program(const ConnectEnd& end, const std::string& line) {
+  const std::string name = end.program.substr(end.program.rfind('/') + 1);  // npos + 1 is 0
+  return line.starts_with(name + ':') ? line : name + ": " + line;
+}
+
+std::string killed_text(const ConnectEnd& end) {
+  if (!WIFSIGNALED(end.wait_status)) return "";
+  return with_program(end, "was killed by " + signal_name(WTERMSIG(end.wait_status)));
+}
+
+std::string agent_end_text(const ConnectEnd& end) {
+  constexpr std::string_view kOurs = "dlaunch: ";
+  const std::vector<std::string> lines = lines_of(end.errors);
+  const auto own = std::find_if(lines.rbegin(), lines.rend(),
+                                [&](const std::string& line) { return line.starts_with(kOurs); });
+  return own == lines.rend() ? "" : "its agent ended: " + own->substr(kOurs.size());
+}
+
 std::string telling_line(std::string_view errors) {
-  const std::vector<std::string> lines = lines_of(errors);
+  const std::vector<std::string> lines = ssh_lines(errors);
   const auto cause = std::find_if(lines.rbegin(), lines.rend(), [](const std::string& line) {
     return names_a_cause(line) && !only_follows(line);
   });
@@ -142,14 +159,12 @@ std::string telling_line(std::string_view errors) {
   return lines.empty() ? "" : lines.front();
 }
 
-ConnectFailure failure_of(const ConnectEnd& end) {
+ConnectFailure ssh_failure(const ConnectEnd& end) {
   using Kind = ConnectFailure::Kind;
-  if (end.program == kSrun) return srun_failure_of(end);
-  if (WIFSIGNALED(end.wait_status))
-    return {Kind::final,
-            with_program(end, "was killed by " + signal_name(WTERMSIG(end.wait_status)))};
+  if (std::string killed = killed_text(end); !killed.empty())
+    return {Kind::final, std::move(killed)};
   const int code = WEXITSTATUS(end.wait_status);
-  const std::vector<std::string> lines = lines_of(end.errors);
+  const std::vector<std::string> lines = ssh_lines(end.errors);
   if (code == kSshError && was_refused(lines)) {
     const auto refusal = std::find_if(lines.begin(), lines.end(), is_refusal);
     return {Kind::refused_for_now, with_program(end, *refusal)};
@@ -164,21 +179,25 @@ ConnectFailure failure_of(const ConnectEnd& end) {
                            (end.last_line.empty() ? line : end.last_line)};
 }
 
-std::string end_of_connection(const ConnectEnd& end) {
-  if (end.program == kSrun) return end_of_srun(end);
-  if (WIFSIGNALED(end.wait_status))
-    return "its connection ended: " +
-           with_program(end, "was killed by " + signal_name(WTERMSIG(end.wait_status)));
-  const std::vector<std::string> lines = lines_of(end.errors);
-  const auto own = std::find_if(lines.rbegin(), lines.rend(), [](const std::string& line) {
-    return line.starts_with("dlaunch:");
-  });
-  if (WEXITSTATUS(end.wait_status) != kSshError) {
-    return own == lines.rend() ? "" : "its agent ended: " + own->substr(own->find(':') + 2);
-  }
+LastWords ssh_end(const ConnectEnd& end) {
+  if (const std::string killed = killed_text(end); !killed.empty())
+    return {"its connection ended: " + killed};
+  if (WEXITSTATUS(end.wait_status) != kSshError) return {agent_end_text(end)};
   const std::string last = last_line(end.errors);
-  return "its connection ended: " +
-         with_program(end, last.empty() ? "ended with code 255 and said nothing" : last);
+  return {"its connection ended: " +
+          with_program(end, last.empty() ? "ended with code 255 and said nothing" : last)};
+}
+
+ConnectFailure command_failure(const ConnectEnd& end, const std::string& said) {
+  const int code = WEXITSTATUS(end.wait_status);
+  // As a shell returns it for a file that is not a program; see ended_early().
+  constexpr int kSyntaxError = 2;
+  const bool bad_file = code == kSyntaxError || code == exit_code::kCannotExecute ||
+                        code == exit_code::kNotFound || code > exit_code::kSignalBase;
+  const std::string last = said.empty() ? end.last_line : said;
+  return {bad_file ? ConnectFailure::Kind::cannot_execute : ConnectFailure::Kind::final,
+          with_program(end, "its command ended with code " + std::to_string(code) +
+                                (last.empty() ? "" : ": " + last))};
 }
 
 }  // namespace dlaunch

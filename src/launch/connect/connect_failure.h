@@ -1,36 +1,60 @@
-// What the end of an ssh that did not get through means. Pure.
+// What the end of a process that connects means, and how ssh says it. Pure.
 #pragma once
 
 #include <cstdint>
 #include <string>
 #include <string_view>
+#include <vector>
 
 namespace dlaunch {
 
 struct ConnectEnd {
-  int wait_status = 0;    // waitpid(2)
-  std::string program;    // "ssh"
-  std::string errors;     // what came on its stderr, or the end of it
-  std::string last_line;  // of what came on its stdout without being ours
-  bool started = false;   // the binary on the node was executed
-  std::string by_hand{};  // what a person types to see the same: "ssh gpu12 echo hello"
+  int wait_status = 0;       // waitpid(2)
+  std::string program;       // "ssh"
+  std::string errors;        // what came on its stderr, or the end of it
+  std::string last_line;     // of what came on its stdout without being ours
+  bool started = false;      // the binary on the node was executed
+  std::string by_hand{};     // what a person types to see the same: "ssh gpu12 echo hello"
+  bool old_program = false;  // ConnectRequest::old_program
 };
 
 struct ConnectFailure {
   enum class Kind : std::uint8_t {
     refused_for_now,  // a server (or bastion) takes no more connections at once: MaxStartups
     cannot_execute,   // the binary there was executed and ended without a word of ours
+    too_old,          // the program refuses options that it is too old for
     final,
   };
   Kind kind = Kind::final;
-  std::string text;  // one line: "ssh: connect to host gpu12 port 22: Connection refused"
+  std::string text{};  // one line: "ssh: connect to host gpu12 port 22: Connection refused"
 };
 
-[[nodiscard]] ConnectFailure failure_of(const ConnectEnd& end);
+/// How an open connection ended.
+struct LastWords {
+  std::string text{};        // "its connection ended: ssh: Timeout, server gpu12 not responding."
+  bool agent_ended = false;  // with the connection: attaching again has no chance
+};
 
-/// Why a connection that was open has ended, from the same knowledge; empty: by the end of its
-/// remote command, whose exit code says it.
-[[nodiscard]] std::string end_of_connection(const ConnectEnd& end);
+/// The text of stderr or stdout as lines without control characters; empty ones are left out.
+[[nodiscard]] std::vector<std::string> lines_of(std::string_view text);
+
+/// "ssh: LINE", unless the line begins so.
+[[nodiscard]] std::string with_program(const ConnectEnd& end, const std::string& line);
+
+/// "ssh: was killed by SIGTERM"; empty: it was not killed.
+[[nodiscard]] std::string killed_text(const ConnectEnd& end);
+
+/// Why an agent ended, as it said on stderr: "its agent ended: ..."; empty: it said nothing.
+[[nodiscard]] std::string agent_end_text(const ConnectEnd& end);
+
+/// As ssh and commands like it mean it: 255 is an error of their own, any other code is the remote
+/// command's.
+[[nodiscard]] ConnectFailure ssh_failure(const ConnectEnd& end);
+[[nodiscard]] LastWords ssh_end(const ConnectEnd& end);
+
+/// For programs that return 1 for an error of their own and else the code of their command: what a
+/// command means that ended with that code, and `said` this last.
+[[nodiscard]] ConnectFailure command_failure(const ConnectEnd& end, const std::string& said);
 
 /// The line of ssh's stderr that names the cause: not the ones that only follow from it.
 [[nodiscard]] std::string telling_line(std::string_view errors);

@@ -4,7 +4,7 @@ namespace dlaunch {
 
 namespace {
 
-// Shorter waits are no reason to draw something.
+// A shorter wait shows no line.
 constexpr std::chrono::seconds kMoment{1};
 // A line wider than this is hard to read; it is cut to the terminal's width where it is drawn.
 constexpr std::size_t kColumns = 76;
@@ -35,7 +35,7 @@ std::string connect_progress_text(const ConnectCounts& counts, std::size_t colum
 ConnectProgress::ConnectProgress(EventLoop& loop, std::function<void(std::string)> show)
     : show_(std::move(show)), timer_(loop) {}
 
-void ConnectProgress::waits_for(NodeIndex node, std::string name) {
+void ConnectProgress::waits_for(NodeId node, std::string name) {
   if (states_.empty()) {
     timer_.after(kMoment, [this] {
       shown_ = true;
@@ -50,7 +50,7 @@ void ConnectProgress::waits_for(NodeIndex node, std::string name) {
   names_[node.value] = std::move(name);
 }
 
-void ConnectProgress::settle(NodeIndex node, State state) {
+void ConnectProgress::settle(NodeId node, State state) {
   if (node.value >= states_.size() || states_[node.value] != State::waiting) return;
   states_[node.value] = state;
   draw();

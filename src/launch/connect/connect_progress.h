@@ -1,5 +1,5 @@
-// What is said on a terminal while nodes are being connected: one line, which is drawn when it
-// takes longer than a moment, and taken away afterwards.
+// The line on a terminal while nodes are being connected; it appears after a second and is erased
+// afterwards.
 #pragma once
 
 #include <cstddef>
@@ -28,18 +28,18 @@ class ConnectProgress {
   /// `show`: the text of the line; empty: none.
   ConnectProgress(EventLoop& loop, std::function<void(std::string)> show);
 
-  void waits_for(NodeIndex node, std::string name);
-  /// The first word counts.
-  void connected(NodeIndex node) { settle(node, State::connected); }
-  void failed(NodeIndex node) { settle(node, State::failed); }
-  /// Takes the line away and says nothing more.
+  void waits_for(NodeId node, std::string name);
+  /// The first report of a node counts.
+  void connected(NodeId node) { settle(node, State::connected); }
+  void failed(NodeId node) { settle(node, State::failed); }
+  /// Erases the line for good.
   void end();
-  /// Takes the line away until it is over: somebody else needs the screen.
+  /// Erases the line until hold(false): something else needs the screen.
   void hold(bool on);
 
  private:
   enum class State : std::uint8_t { none, waiting, connected, failed };
-  void settle(NodeIndex node, State state);
+  void settle(NodeId node, State state);
   void draw();
 
   std::function<void(std::string)> show_;
@@ -47,7 +47,7 @@ class ConnectProgress {
   std::vector<State> states_;
   std::vector<std::string> names_;
   bool ended_ = false;
-  bool shown_ = false;  // the moment is over
+  bool shown_ = false;  // kMoment has passed
   bool held_ = false;
 };
 

@@ -1,5 +1,5 @@
-// Who is connecting, who waits for a place, and who comes again after a refusal. Pure: times are
-// given, and nothing is started here.
+// Which nodes are connecting, which wait for their turn, and which try again after a refusal. Pure:
+// times are arguments, and nothing is started here.
 #pragma once
 
 #include <cstdint>
@@ -13,36 +13,35 @@
 
 namespace dlaunch {
 
-/// Every node that was added is waiting, or on its way, or over. Operations are O(nodes that are
-/// not over) at most.
+/// Every node that was added is waiting, connecting or over. An operation is at most O(nodes that
+/// are not over).
 class ConnectQueue {
  public:
-  /// At most `parallel` nodes are on their way at once. `seed`: of the jitter.
+  /// At most `parallel` nodes are connecting at once. `seed`: for the jitter.
   ConnectQueue(std::size_t parallel, std::uint64_t seed);
 
-  /// Waits for a place from now on; replaces what was known of the node.
-  void add(NodeIndex node, MonotonicTime deadline);
-  /// A server would not take this one now: it comes again after a pause, which doubles each time
-  /// (0.2 s up to 3 s, each between a half and one and a half of that, so that those refused
-  /// together do not come together again).
-  void refused(NodeIndex node, MonotonicTime now);
-  void over(NodeIndex node);
-  /// Nobody is over before that; for when a person is asked.
+  /// The node waits for its turn from now on; replaces an earlier entry of the node.
+  void add(NodeId node, MonotonicTime deadline);
+  /// A server refused this one for now: it waits for a pause that doubles each time, from 0.2 s to
+  /// 3 s, with a jitter of 50 %, so that nodes refused together do not try again together.
+  void refused(NodeId node, MonotonicTime now);
+  void over(NodeId node);
+  /// No deadline is earlier than this; for when the user is asked something.
   void extend_all(MonotonicTime deadline);
 
-  /// Those whose turn it is, in the order of their numbers; they are on their way from here on.
-  [[nodiscard]] std::vector<NodeIndex> start(MonotonicTime now);
-  /// Those whose deadline has come; they are over.
-  [[nodiscard]] std::vector<NodeIndex> expire(MonotonicTime now);
-  /// When start() or expire() may have something the next time without any other call before.
+  /// Nodes whose turn it is, in the order of their numbers; they are connecting from here on.
+  [[nodiscard]] std::vector<NodeId> start(MonotonicTime now);
+  /// Nodes whose deadline has passed; they are over.
+  [[nodiscard]] std::vector<NodeId> expire(MonotonicTime now);
+  /// When start() or expire() may next return something, unless another call comes first.
   [[nodiscard]] std::optional<MonotonicTime> next() const;
 
-  [[nodiscard]] std::size_t on_their_way() const { return on_their_way_; }
-  [[nodiscard]] bool knows(NodeIndex node) const { return nodes_.contains(node.value); }
+  [[nodiscard]] std::size_t connecting() const { return connecting_; }
+  [[nodiscard]] bool knows(NodeId node) const { return nodes_.contains(node.value); }
 
  private:
   struct Entry {
-    bool on_its_way = false;
+    bool connecting = false;
     MonotonicTime not_before{};
     MonotonicTime deadline{};
     unsigned refusals = 0;
@@ -51,7 +50,7 @@ class ConnectQueue {
   std::size_t parallel_;
   std::minstd_rand random_;
   std::map<std::uint32_t, Entry> nodes_;
-  std::size_t on_their_way_ = 0;
+  std::size_t connecting_ = 0;
 };
 
 }  // namespace dlaunch

@@ -11,7 +11,7 @@
 namespace dlaunch {
 
 ConnectionProcess::ConnectionProcess(EventLoop& loop, pid_t process, bool remote,
-                                     std::function<std::string(int)> last_words)
+                                     std::function<LastWords(int)> last_words)
     : loop_(loop),
       process_(process),
       remote_(remote),
@@ -51,13 +51,13 @@ ConnectionEnd ConnectionProcess::reap() {
   if (!reaped) return {};
   process_ = 0;
   if (last_words_) {
-    if (std::string words = last_words_(status); !words.empty()) return {words, std::nullopt};
+    if (LastWords words = last_words_(status); !words.text.empty()) return {words, std::nullopt};
   }
   if (WIFSIGNALED(status)) {
     const std::string who = remote_ ? "its connection" : "its guardian";
-    return {who + " was killed by " + signal_name(WTERMSIG(status)), std::nullopt};
+    return {{who + " was killed by " + signal_name(WTERMSIG(status))}, std::nullopt};
   }
-  return {"", WEXITSTATUS(status)};
+  return {{}, WEXITSTATUS(status)};
 }
 
 }  // namespace dlaunch

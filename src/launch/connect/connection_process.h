@@ -1,5 +1,5 @@
-// The local process behind a connection: the guardian itself where it was forked, else ssh or the
-// like. Its end says why the connection ended.
+// The local process behind a connection: the guardian itself where it was forked, else the
+// connector's program. Its end says why the connection ended.
 #pragma once
 
 #include <functional>
@@ -14,18 +14,18 @@
 namespace dlaunch {
 
 struct ConnectionEnd {
-  std::string words;             // of a connection that was cut: "ssh was killed by SIGTERM"
-  std::optional<int> exit_code;  // of the guardian (or what else was the remote command)
+  LastWords words;               // empty text: the exit code says it all
+  std::optional<int> exit_code;  // of the guardian, or of a remote command before it
 };
 
 /// Lives on the engine's one thread.
 class ConnectionProcess {
  public:
   ConnectionProcess(EventLoop& loop, pid_t process, bool remote,
-                    std::function<std::string(int wait_status)> last_words);
+                    std::function<LastWords(int wait_status)> last_words);
 
-  /// Tells of its end once, within `limit`; then a remote one is killed, and what it would have
-  /// said stays unknown.
+  /// Calls `tell` once, at its end or after `limit`; then a remote one is killed, and why it ended
+  /// stays unknown.
   void wait_for_end(Duration limit, std::function<void(const ConnectionEnd&)> tell);
   /// 0 once it was reaped.
   [[nodiscard]] pid_t pid() const { return process_; }
@@ -39,7 +39,7 @@ class ConnectionProcess {
   EventLoop& loop_;
   pid_t process_;
   bool remote_;
-  std::function<std::string(int)> last_words_;
+  std::function<LastWords(int)> last_words_;
   std::function<void(const ConnectionEnd&)> tell_;
   std::unique_ptr<WatchedFd> pidfd_;
   Timer limit_;

@@ -1,32 +1,102 @@
-// A connector brings an agent to a node; what comes back is a pair of descriptors that lead to it
-// and the local process that stands for it (the guardian itself, or ssh, srun, kubectl).
+// A connector brings an agent to a node: ssh, srun, kubectl, a command of the user's own, or a fork
+// on this machine. Each is one row of the table in connectors.cc, and one file in connectors/.
 #pragma once
 
 #include <chrono>
 #include <cstdint>
 #include <functional>
+#include <map>
+#include <span>
 #include <string>
+#include <string_view>
+#include <vector>
 
 #include <sys/types.h>
 
+#include "launch/connect/connect_failure.h"
 #include "model/ids.h"
+#include "model/job_spec.h"
+#include "model/result.h"
 #include "os/unique_fd.h"
 
 namespace dlaunch {
 
+/// What is to run on the node.
+enum class Purpose : std::uint8_t {
+  fresh,   // a new guardian and agent: `dlaunch agent --node N --session HEX`
+  attach,  // a way back to the agent that runs there: `dlaunch agent --attach HEX --node N`
+};
+
+struct ConnectRequest {
+  std::string remote_command;      // one word for any login shell, see remote_script.h
+  std::chrono::seconds timeout{};  // for the connector's own limit; 0: its default
+  bool may_ask = false;            // the user can answer a prompt of the program
+  bool old_program = false;        // after ConnectFailure::Kind::too_old
+  std::string host_option{};       // of this host, from Connector::prepare
+  // The same agent, for a connector that needs no shell.
+  std::uint64_t session = 0;
+  NodeId node{};
+  bool pid_namespace = false;
+};
+
+/// Host -> an option that the command for this host needs.
+using HostOptions = std::map<std::string, std::string>;
+
+/// How a connector finds nodes that the job does not name in `hosts`.
+struct NodeListing {
+  std::string_view key;  // of `connect`: says which nodes
+  std::vector<std::string> (*argv)(const Connect&);
+  /// The command's output. Error: the problem, as a sentence.
+  Result<std::vector<HostSpec>> (*read)(const Connect&, std::string_view output);
+};
+
+/// Pure: words in, words out. Nothing is quoted but by execve(2), so a job's texts are whole words
+/// of argv, and a connector puts `--` before the first one that could be taken for an option.
+struct Connector {
+  std::string_view name;  // the word of connect.via
+  /// The process that it starts only stands for the agent: the agent outlives it, and a new
+  /// connection attaches to the agent again. False: the process is the agent's guardian.
+  bool can_attach = true;
+  /// An exit code above 128 may be how the program itself ended, so it says nothing about the
+  /// agent.
+  bool own_exit_codes = false;
+  /// For messages.
+  std::string (*program)(const Connect&) = nullptr;
+  /// For one host, whose user and port are already those to use. Error (kJobFile): the job lacks
+  /// something that the command needs.
+  Result<std::vector<std::string>> (*argv)(const Connect&, const HostSpec&,
+                                           const ConnectRequest&) = nullptr;
+  /// What it means that the program ended before an agent answered.
+  ConnectFailure (*failure)(const ConnectEnd&) = nullptr;
+  /// What it means that an open connection ended.
+  LastWords (*end)(const ConnectEnd&) = nullptr;
+  /// A command line that a person may type to try the connection; null: there is none.
+  std::string (*by_hand)(const Connect&, const HostSpec&) = nullptr;
+  /// Once, before the first argv(): removes what would disturb the program from its environment
+  /// (NAME=VALUE each). Null: the environment stays as it is.
+  HostOptions (*prepare)(std::vector<std::string>& environment) = nullptr;
+  const NodeListing* listing = nullptr;
+};
+
+[[nodiscard]] std::span<const Connector* const> connectors();
+
+/// nullptr: there is none of that name ("auto" is none).
+[[nodiscard]] const Connector* find_connector(std::string_view name);
+
+/// The way to an agent: a pair of descriptors, and the local process that stands for it.
 struct Connection {
   UniqueFd read;
   UniqueFd write;
   pid_t process = 0;  // child of the engine; its end is the end of the connection
   /// What was read behind the agent's marker: the first bytes of the channel.
   std::string early = {};
-  /// The process is ssh or the like, and the guardian is its remote command: the process can be
-  /// ended without ending anything there but the channel.
+  /// Connector::can_attach: the process can be ended without ending anything on the node but the
+  /// channel.
   bool remote = false;
-  /// Of a remote one: why the connection ended, from the wait status of `process` and what it
-  /// said; empty when it cannot tell more than the agent's exit code. May be called once the
-  /// process has ended.
-  std::function<std::string(int wait_status)> last_words = {};
+  /// For a remote one: why the connection ended, from the wait status of `process` and what it
+  /// wrote to stderr; its text is empty when it cannot tell more than the agent's exit code. May be
+  /// called once the process has ended.
+  std::function<LastWords(int wait_status)> last_words = {};
 };
 
 /// The process whose end is the end of the run, beside the caller's own.
@@ -36,7 +106,7 @@ struct AttachedFront {
 };
 
 /// Forks without exec into guardian_main. Must be called before any thread exists in this process.
-[[nodiscard]] Result<Connection> connect_local(NodeIndex node, std::uint64_t session,
+[[nodiscard]] Result<Connection> connect_local(NodeId node, std::uint64_t session,
                                                bool pid_namespace, const AttachedFront& front);
 
 }  // namespace dlaunch

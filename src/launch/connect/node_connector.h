@@ -1,79 +1,120 @@
-// Opens channels to agents on other nodes: an ssh (or the user's own command) for each, at most
-// `connect.parallel` of them on their way at once; brings the binary there where it is missing;
-// tries again where a server refuses because too many come at once.
+// Opens channels to agents on other nodes, each over a process of the node's connector, at most
+// `connect.parallel` at once; copies the binary there where it is missing; tries again where a
+// server refuses because too many connections come at once.
 #pragma once
 
 #include <cstdint>
 #include <functional>
+#include <map>
 #include <memory>
 #include <string>
 #include <vector>
 
 #include <sys/types.h>
 
+#include "launch/connect/connect_queue.h"
 #include "launch/connect/connector.h"
 #include "launch/connect/node_targets.h"
+#include "launch/connect/own_binary.h"
 #include "model/job_spec.h"
 #include "model/time.h"
 #include "os/event_loop.h"
 
 namespace dlaunch {
 
-/// What the command on the node is to be.
-enum class Purpose : std::uint8_t {
-  fresh,   // a new guardian and agent: `dlaunch agent --node N --session HEX`
-  attach,  // a way back to the agent that runs there: `dlaunch agent --attach HEX --node N`
-};
+struct RemoteAgent;
 
-/// Lives on the engine's one thread. Destroying it ends the connections that are being opened, and
-/// calls nobody; those that were handed out belong to their owners.
+/// Lives on the engine's one thread. Its destructor ends the connections that are being opened,
+/// without an answer; those that were handed over belong to their owners.
 class NodeConnector {
  public:
   struct Settings {
     Connect connect;
-    std::uint64_t session = 0;  // of all nodes, at the beginning
+    std::uint64_t session = 0;  // for all nodes, at the beginning
     bool pid_namespace = false;
     Duration timeout{};      // timeouts.connect; answers come shortly before it is over
     std::string build_id;    // of the binary that is to run there
     std::uint64_t seed = 0;  // of the jitter between tries
   };
   /// An attach that reached the node and found no agent there is an Error with the code
-  /// kSessionGone or kSessionHidden (agent/session/attach.h), whose text says how the agent ended,
-  /// or that there is no trace of it. Else an Error's text is for a person who knows which host is
-  /// meant: "ssh: connect to host gpu12 port 22: Connection refused".
+  /// kSessionGone or kSessionHidden (node/session/attach.h), whose text says how the agent ended,
+  /// or that there is no trace of it. Any other Error's text does not name the host: "ssh: connect
+  /// to host gpu12 port 22: Connection refused".
   using Opened = std::function<void(Result<Connection>)>;
 
-  /// `targets`: index = NodeIndex. Those that are reached by fork get an agent of this machine,
-  /// executed from our own binary: forking is only for the beginning, when there are no threads.
+  /// `targets`: index = NodeId. The connector `local` executes our own binary here: a fork is
+  /// possible only at the beginning, when there are no threads.
   NodeConnector(EventLoop& loop, const std::vector<NodeTarget>& targets, Settings settings);
   ~NodeConnector();
   NodeConnector(const NodeConnector&) = delete;
   NodeConnector& operator=(const NodeConnector&) = delete;
 
-  /// Answers exactly once, from the loop, within the limit; a call for a node whose channel is
-  /// being opened replaces that one, which is then never answered. `timeout`: of this one; 0: that
-  /// of the settings.
-  void open(NodeIndex node, Purpose purpose, Opened done, Duration timeout = Duration(0));
+  /// Answers exactly once, from the loop, within `timeout` (0: that of the settings). A second call
+  /// for a node replaces the first, which is then never answered.
+  void open(NodeId node, Purpose purpose, Opened done, Duration timeout = Duration(0));
   /// Ends an open() that has not answered; it never will.
-  void cancel(NodeIndex node);
-  /// Of the channels that are opened to this node from now on.
-  void set_session(NodeIndex node, std::uint64_t session);
-  /// A fresh agent on this node begins only when nothing of this session is left there; until then
-  /// open() answers with an Error that says so. Not for this machine's own agents.
-  void set_lost_session(NodeIndex node, std::uint64_t session);
-  /// Processes that are at work here, not handed out yet.
+  void cancel(NodeId node);
+  /// For channels that are opened to this node from now on.
+  void set_session(NodeId node, std::uint64_t session) { sessions_[node] = session; }
+  /// A fresh agent on this node begins only when nothing of this lost session is left there; until
+  /// then open() answers with an Error that says so. Not for nodes of this machine.
+  void set_lost_session(NodeId node, std::uint64_t session) { lost_sessions_[node] = session; }
+  /// Processes that have not been handed over yet.
   [[nodiscard]] std::vector<pid_t> processes() const;
 
-  /// From now on an ssh that opens a fresh channel may ask the user: `environment` is what it needs
-  /// for that, with the name of this ssh. Empty: no more (BatchMode), as at the beginning.
+  /// From now on a process that opens a fresh channel may ask the user: `environment` returns the
+  /// variables that it needs, given a name for the process. An empty function: it may not, as at
+  /// the beginning.
   using Prompts = std::function<std::vector<std::string>(const std::string& process)>;
-  void set_prompts(Prompts environment);
-  /// A question was asked or answered: everybody gets his whole time again.
+  void set_prompts(Prompts environment) { prompts_ = std::move(environment); }
+  /// A question was asked or answered: all connections get their whole time again.
   void user_asked();
 
  private:
-  struct State;
-  std::unique_ptr<State> state_;
+  struct Opening;
+  struct Answer;
+
+  void advance_soon();
+  void advance();
+  void begin(Opening& opening);
+  void watch_output(Opening& opening);
+  void watch_upload(Opening& opening);
+  void read_output(Opening& opening);
+  void write_upload(Opening& opening);
+  void found(Opening& opening);
+  void hand_over(Opening& opening);
+  void needs_binary(Opening& opening);
+  void not_staged(Opening& opening);
+  void process_ended(Opening& opening, int status);
+  void next_step(Opening& opening);
+  void answer(NodeId node, Result<Connection> result);
+  void give(NodeId node, const Answer* which);
+  void expire(NodeId node);
+  static void drop(Opening& opening);
+  [[nodiscard]] std::uint64_t session_of(NodeId node) const;
+  [[nodiscard]] const NodeTarget& target_of(const Opening& opening) const;
+  [[nodiscard]] Result<std::vector<std::string>> argv_for(Opening& opening,
+                                                          std::vector<std::string>& variables);
+  [[nodiscard]] ConnectEnd end_of(Opening& opening, int status) const;
+  [[nodiscard]] RemoteAgent agent_of(const Opening& opening);
+
+  EventLoop& loop_;
+  const std::vector<NodeTarget>& targets_;
+  Settings settings_;
+  std::vector<std::string> environment_;
+  HostOptions host_options_;
+  Prompts prompts_;
+  std::uint64_t process_count_ = 0;
+  ConnectQueue queue_;
+  Timer timer_;
+  OwnBinary binary_;
+  std::map<std::uint32_t, std::unique_ptr<Opening>> openings_;
+  std::map<std::uint32_t, std::unique_ptr<Answer>> answers_;  // to be given in a later turn
+  std::map<NodeId, std::uint64_t> sessions_;                  // other than that of the settings
+  std::map<NodeId, std::uint64_t> lost_sessions_;             // the last one, where one was lost
+  bool advance_posted_ = false;
+  bool old_program_ = false;  // set when the first process refuses an option
+  std::shared_ptr<bool> alive_ = std::make_shared<bool>(true);
 };
 
 }  // namespace dlaunch

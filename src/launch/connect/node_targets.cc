@@ -1,9 +1,13 @@
 #include "launch/connect/node_targets.h"
 
 #include <algorithm>
+#include <cstdlib>
 #include <string_view>
 
 #include <arpa/inet.h>
+
+#include "os/own_machine.h"
+#include "text/strings.h"
 
 namespace dlaunch {
 
@@ -11,7 +15,7 @@ namespace {
 
 constexpr std::uint16_t kSshPort = 22;
 
-/// The one way to write an address; empty when the text is no numeric address.
+/// The canonical form of a numeric address; empty for any other text.
 std::string canonical_address(const std::string& text) {
   unsigned char bytes[sizeof(in6_addr)];
   char written[INET6_ADDRSTRLEN];
@@ -28,15 +32,7 @@ bool is_own_address(const std::string& address, const OwnMachine& own) {
   return std::find(own.addresses.begin(), own.addresses.end(), address) != own.addresses.end();
 }
 
-std::string lower(std::string_view text) {
-  std::string result(text);
-  for (char& c : result) {
-    if (c >= 'A' && c <= 'Z') c = static_cast<char>(c - 'A' + 'a');
-  }
-  return result;
-}
-
-/// Host names know no case (RFC 4343).
+/// Case makes no difference in host names (RFC 4343).
 bool is_own_name(const std::string& name, const OwnMachine& own) {
   if (name.empty()) return false;
   const std::string asked = lower(name);
@@ -52,15 +48,15 @@ bool is_own_name(const std::string& name, const OwnMachine& own) {
 
 bool is_this_machine(const HostSpec& host, const OwnMachine& own) {
   if (host.port != 0 && host.port != kSshPort) return false;
-  for (const std::string& place : {host.name, host.address}) {
-    const std::string address = canonical_address(place);
-    if (address.empty() ? is_own_name(place, own) : is_own_address(address, own)) return true;
+  for (const std::string& text : {host.name, host.address}) {
+    const std::string address = canonical_address(text);
+    if (address.empty() ? is_own_name(text, own) : is_own_address(address, own)) return true;
   }
   return false;
 }
 
-/// What a host name, an address or a user may hold: nothing that ssh, a shell or a template of the
-/// user could take for something else.
+/// What a host name, an address or a user may contain: nothing that ssh, a shell or the user's own
+/// command could take for something else.
 bool is_plain(std::string_view text) {
   constexpr std::string_view kPlain = "._-:%@+";
   return !text.starts_with('-') && std::all_of(text.begin(), text.end(), [&](char c) {
@@ -81,44 +77,32 @@ Status check_words(const HostSpec& host) {
   return {};
 }
 
-NodeTarget::Way way_to(const HostSpec& host, const JobSpec& spec, const OwnMachine& own) {
-  using Way = NodeTarget::Way;
-  switch (spec.connect.via) {
-    case Connect::Via::local:
-      return Way::fork;
-    case Connect::Via::ssh:
-    case Connect::Via::command:
-    case Connect::Via::slurm:
-      return Way::command;
-    case Connect::Via::automatic:
-      break;
+/// The connector of all hosts but, with `auto`, this machine.
+Result<const Connector*> connector_of(const JobSpec& spec) {
+  std::string via = spec.connect.via;
+  if (via == Connect::Via::automatic) {
+    via = spec.hosts.in_slurm            ? Connect::Via::slurm
+          : spec.connect.command.empty() ? Connect::Via::ssh
+                                         : Connect::Via::command;
   }
-  const bool same_user = host.user.empty() || host.user == own.user;
-  return same_user && is_this_machine(host, own) ? Way::fork : Way::command;
-}
-
-Status check_way(const Connect& connect) {
-  if (connect.via == Connect::Via::command && connect.command.empty())
+  const Connector* connector = find_connector(via);
+  if (connector == nullptr) return fail(exit_code::kJobFile, "connect.via: " + via + " is unknown");
+  if (connector->name == Connect::Via::command && spec.connect.command.empty())
     return fail(exit_code::kJobFile, "connect.via: command needs connect.command");
-  return {};
+  return connector;
 }
 
 }  // namespace
 
-Connect way_of_connecting(const JobSpec& spec) {
-  Connect connect = spec.connect;
-  if (connect.via == Connect::Via::automatic && spec.hosts.in_slurm)
-    connect.via = Connect::Via::slurm;
-  return connect;
-}
-
 Result<std::vector<NodeTarget>> node_targets(const JobSpec& spec, const OwnMachine& own) {
-  if (const Status known = check_way(spec.connect); !known) return tl::unexpected(known.error());
+  const auto connector = connector_of(spec);
+  if (!connector) return tl::unexpected(connector.error());
+  const Connector* local = find_connector(Connect::Via::local);
   std::vector<NodeTarget> targets;
   if (spec.hosts.hosts.empty()) {
     HostSpec here;
     here.name = own.hostname;
-    targets.push_back({here, NodeTarget::Way::fork});
+    targets.push_back({here, local});
     return targets;
   }
   std::size_t wanted = spec.hosts.hosts.size();
@@ -130,9 +114,12 @@ Result<std::vector<NodeTarget>> node_targets(const JobSpec& spec, const OwnMachi
     HostSpec& host = target.host;
     if (host.user.empty()) host.user = spec.connect.user;
     if (const Status plain = check_words(host); !plain) return tl::unexpected(plain.error());
-    target.way = way_to(host, spec, own);
+    const bool same_user = host.user.empty() || host.user == own.user;
+    const bool is_here =
+        spec.connect.via == Connect::Via::automatic && same_user && is_this_machine(host, own);
+    target.connector = is_here ? local : *connector;
     if (host.port == 0) host.port = spec.connect.port;
-    if (target.way == NodeTarget::Way::fork && spec.connect.via == Connect::Via::automatic) {
+    if (is_here) {
       const std::string& name = spec.hosts.hosts[i].name;
       if (here != nullptr) {
         return fail(exit_code::kJobFile, "the hosts \"" + *here + "\" and \"" + name +
@@ -145,10 +132,19 @@ Result<std::vector<NodeTarget>> node_targets(const JobSpec& spec, const OwnMachi
   return targets;
 }
 
+OwnMachine this_machine(bool with_addresses) {
+  OwnMachine own{own_hostname(), {}, ""};
+  if (with_addresses) own.addresses = own_addresses();
+  for (const char* name : {"USER", "LOGNAME"}) {
+    if (const char* user = ::getenv(name); own.user.empty() && user != nullptr) own.user = user;
+  }
+  return own;
+}
+
 Node node_of(const NodeTarget& target, bool only_one) {
   Node node;
   node.name = target.host.name;
-  node.is_launcher = target.way == NodeTarget::Way::fork;
+  node.is_launcher = target.is_local();
   node.slots = target.host.slots;
   if (!only_one) {
     node.address = target.host.address.empty() ? target.host.name : target.host.address;

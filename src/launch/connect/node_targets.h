@@ -1,16 +1,17 @@
-// Which nodes a job has and how each is reached. Pure: what is known of this machine is given.
+// Which nodes a job has and how each is reached. Pure but for this_machine().
 #pragma once
 
 #include <string>
 #include <vector>
 
+#include "launch/connect/connector.h"
 #include "model/cluster.h"
 #include "model/job_spec.h"
 #include "model/result.h"
 
 namespace dlaunch {
 
-/// This machine, as other names for it may be recognised.
+/// This machine: what a host list may call it.
 struct OwnMachine {
   std::string hostname;                // uname(2)
   std::vector<std::string> addresses;  // numeric, as inet_ntop(3) writes them
@@ -18,9 +19,10 @@ struct OwnMachine {
 };
 
 struct NodeTarget {
-  enum class Way { fork, command };  // command: ssh, srun, or connect.command
-  HostSpec host;                     // with user and port of the job where the host has none
-  Way way = Way::fork;
+  HostSpec host;  // with user and port of the job where the host has none
+  const Connector* connector = find_connector(Connect::Via::local);
+  /// Reached by a fork: a node of this machine.
+  [[nodiscard]] bool is_local() const { return !connector->can_attach; }
   bool operator==(const NodeTarget&) const = default;
 };
 
@@ -31,15 +33,14 @@ struct NodeTarget {
 /// localhost, or one of its addresses; but not with a port other than 22 of its own, or a user
 /// other than the one that runs dlaunch: that is another sshd, mostly a container's.
 ///
-/// Errors (kJobFile): this machine twice, a name that could be read as an option or by a shell, a
-/// way that does not exist.
+/// Errors (kJobFile): this machine twice, a name that could be read as an option or by a shell.
 [[nodiscard]] Result<std::vector<NodeTarget>> node_targets(const JobSpec& spec,
                                                            const OwnMachine& own);
 
+/// Reading the addresses costs some system calls.
+[[nodiscard]] OwnMachine this_machine(bool with_addresses = true);
+
 /// The node before its facts are known. `only_one`: the job has no other.
 [[nodiscard]] Node node_of(const NodeTarget& target, bool only_one);
-
-/// connect of the job, with `automatic` replaced where the nodes are those of a Slurm allocation.
-[[nodiscard]] Connect way_of_connecting(const JobSpec& spec);
 
 }  // namespace dlaunch

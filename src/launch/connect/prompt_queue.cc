@@ -7,9 +7,9 @@ namespace dlaunch {
 
 namespace {
 
-/// Only ssh's own words, which name the key or the account: a server may ask what it likes in
-/// keyboard-interactive login (RFC 4256) and must not be told another one's secret (OpenSSH puts
-/// "(user@host)" before such text, since 8.6). One-time codes are worth nothing a second time.
+/// Only ssh's own questions, which name the key or the account: in a keyboard-interactive login
+/// (RFC 4256) a server may ask anything, and must not get the secret of another server (since 8.6,
+/// OpenSSH puts "(user@host)" before such text). One-time codes work only once.
 bool is_reusable(const Prompt& prompt) {
   std::string lower = prompt.text;
   for (char& c : lower) {
@@ -30,7 +30,8 @@ PromptQueue::~PromptQueue() {
 }
 
 void PromptQueue::add(Prompt prompt) {
-  // Asked again after it was answered: that was wrong, unless the user has given another one since.
+  // The same question again means that the answer was wrong, unless the user has given another one
+  // since.
   const auto given = given_.find({prompt.process, prompt.text});
   const auto known = known_.find(prompt.text);
   if (given != given_.end() && known != known_.end() && known->second == given->second)

@@ -14,19 +14,19 @@ namespace dlaunch {
 
 struct Prompt {
   enum class Kind : char {
-    secret = 's',   // a password or the like: is not shown when it is typed
+    secret = 's',   // a password or the like, not echoed
     visible = 'v',  // yes or no
     notice = 'n',   // nothing to answer: "Confirm user presence for key ..."
   };
-  std::uint64_t asker = 0;  // who waits for the answer
-  std::string process;      // the ssh on whose behalf it is
+  std::uint64_t asker = 0;  // the connection that waits for the answer
+  std::string process;      // the ssh that asks
   Kind kind = Kind::secret;
   std::string text;
 };
 
-/// An answer to a question for a password or passphrase is given to every other ssh that asks with
-/// the same words of its own (64 hosts, one key), and to the next connection to the same host. An
-/// ssh that asks the same again was given a wrong one: that is forgotten, and the user is asked.
+/// The answer to a question for a password or passphrase also goes to every other ssh with the same
+/// question (64 hosts, one key), and to the next connection to the same host. When an ssh repeats
+/// its question, the answer was wrong: it is forgotten, and the user is asked again.
 class PromptQueue {
  public:
   ~PromptQueue();
@@ -35,7 +35,7 @@ class PromptQueue {
   PromptQueue& operator=(const PromptQueue&) = delete;
 
   void add(Prompt prompt);
-  /// Whoever asked has gone.
+  /// The asker has gone.
   void gone(std::uint64_t asker);
   /// The user's answer to the question that is being asked; nullopt: refused.
   void answer(std::optional<std::string> text);
@@ -46,9 +46,9 @@ class PromptQueue {
   };
   /// Replies that are due now; each is given once.
   [[nodiscard]] std::vector<Reply> replies();
-  /// The question to put to the user now, if it is another one than at the last call.
+  /// The question for the user now, unless the last call returned the same one.
   [[nodiscard]] std::optional<Prompt> next_question();
-  /// True once when the question that is being asked is of no interest any more.
+  /// True once, when the question on the screen no longer needs an answer.
   [[nodiscard]] bool withdrawn() { return std::exchange(withdrawn_, false); }
   [[nodiscard]] bool asking() const { return current_.has_value(); }
 

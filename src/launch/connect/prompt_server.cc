@@ -29,21 +29,21 @@ std::unique_ptr<PromptServer> PromptServer::open(EventLoop& loop, Callbacks call
   std::string program = own_program();
   if (program.empty()) return nullptr;
   auto server = std::unique_ptr<PromptServer>(
-      new PromptServer(loop, AskPlace::open(), std::move(program), std::move(callbacks)));
+      new PromptServer(loop, PromptSocket::open(), std::move(program), std::move(callbacks)));
   return server->acceptor_.listens() ? std::move(server) : nullptr;
 }
 
-PromptServer::PromptServer(EventLoop& loop, AskPlace place, std::string program,
+PromptServer::PromptServer(EventLoop& loop, PromptSocket socket, std::string program,
                            Callbacks callbacks)
     : loop_(loop),
-      place_(std::move(place)),
-      acceptor_(loop, place_.take_listener(), [this](UniqueFd fd) { let_in(std::move(fd)); }),
+      socket_(std::move(socket)),
+      acceptor_(loop, socket_.take_listener(), [this](UniqueFd fd) { let_in(std::move(fd)); }),
       program_(std::move(program)),
       callbacks_(std::move(callbacks)) {}
 
 std::vector<std::string> PromptServer::environment(const std::string& process) const {
   return {"SSH_ASKPASS=" + program_, "SSH_ASKPASS_REQUIRE=force",
-          std::string(kAskpassVariable) + '=' + process + ':' + place_.path()};
+          std::string(kAskpassVariable) + '=' + process + ':' + socket_.path()};
 }
 
 void PromptServer::let_in(UniqueFd fd) {

@@ -1,4 +1,4 @@
-// Where the askpass processes of our ssh ask, and what passes their questions on to the front.
+// Receives the questions of askpass processes and passes them on to the front.
 #pragma once
 
 #include <functional>
@@ -7,15 +7,15 @@
 #include <string>
 #include <vector>
 
-#include "launch/connect/ask_place.h"
 #include "launch/connect/prompt_queue.h"
+#include "launch/connect/prompt_socket.h"
 #include "os/acceptor.h"
 #include "os/event_loop.h"
 
 namespace dlaunch {
 
-/// Lives on the engine's one thread. The socket has mode 0600, in a folder of its own with mode
-/// 0700, and whoever is not of our user is turned away; both go away with the server.
+/// Lives on the engine's one thread. The socket has mode 0600 in a folder with mode 0700, and a
+/// peer of another user is refused.
 class PromptServer {
  public:
   struct Callbacks {
@@ -23,26 +23,26 @@ class PromptServer {
     std::function<void()> withdraw;
   };
 
-  /// nullptr where nobody can be asked: no folder, or this program's own file is gone.
+  /// nullptr where the user cannot be asked: no folder for the socket, or our program file is gone.
   [[nodiscard]] static std::unique_ptr<PromptServer> open(EventLoop& loop, Callbacks callbacks);
   PromptServer(const PromptServer&) = delete;
   PromptServer& operator=(const PromptServer&) = delete;
 
-  /// What an ssh needs in its environment to ask here. `process`: another one for each ssh.
+  /// The variables that make an ssh ask here. `process`: a different name for each ssh.
   [[nodiscard]] std::vector<std::string> environment(const std::string& process) const;
-  /// What the user has typed; nullopt: nothing, and no more is wanted of this question.
+  /// What the user has typed; nullopt: refused.
   void answer(std::optional<std::string> text);
   [[nodiscard]] bool asking() const { return queue_.asking(); }
 
  private:
-  PromptServer(EventLoop& loop, AskPlace place, std::string program, Callbacks callbacks);
+  PromptServer(EventLoop& loop, PromptSocket socket, std::string program, Callbacks callbacks);
   void let_in(UniqueFd fd);
   void watch_asker(std::uint64_t id);
   void read_asker(std::uint64_t id);
   void go_on();
 
   EventLoop& loop_;
-  AskPlace place_;
+  PromptSocket socket_;
   Acceptor acceptor_;
   std::string program_;
   Callbacks callbacks_;

@@ -3,7 +3,7 @@
 #include <algorithm>
 #include <utility>
 
-#include "agent/session/attach.h"
+#include "node/session/attach.h"
 
 namespace dlaunch {
 
@@ -56,7 +56,7 @@ void Reconnection::opened(Result<Connection> connection) {
     trying_ = false;
     return callbacks_.on_gone(trouble_);
   }
-  // Its ranks may live on where we do not see them: their lease decides, and so does lost_after.
+  // Its ranks may still run where we do not see them: their lease and lost_after decide.
   if (connection.error().exit_code == kSessionHidden && callbacks_.on_hidden)
     callbacks_.on_hidden();
   if (!trying_) return;

@@ -1,5 +1,5 @@
-// Makes a new connection to an agent whose connection was lost: tries until one is made, nobody is
-// there any more, or it is told to stop.
+// Makes a new connection to an agent whose connection was lost: tries until one is made, the agent
+// has ended, or stop().
 #pragma once
 
 #include <functional>
@@ -18,13 +18,13 @@ class Reconnection {
   struct Way {
     /// Answers at most once, never from inside the call, within the limit; NodeConnector::open().
     std::function<void(Opened, Duration limit)> open;
-    /// What was begun is not wanted any more and never answers.
+    /// Drops the open() that has not answered; it never will.
     std::function<void()> cancel;
   };
   struct Callbacks {
     std::function<void(Connection)> on_made;
-    std::function<void(std::string)> on_gone;  // how the agent has ended, for a person
-    /// The node was reached, but no trace of the agent was found; goes on trying, unless stopped.
+    std::function<void(std::string)> on_gone;  // how the agent has ended, as a text
+    /// The node was reached, but no trace of the agent was found; it keeps trying until stop().
     std::function<void()> on_hidden = {};
   };
 

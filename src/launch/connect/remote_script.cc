@@ -25,7 +25,7 @@ std::string prelude(std::uint64_t session) {
   return std::string("m=@; m=${m}") + (kMarker + 1) + session_text(session) + "; " + kNoStdin;
 }
 
-// A folder of ours that nobody else can write to, and with a second argument one in it, too. ls(1)
+// A folder of ours that others cannot write to; with a second argument, also one inside it. ls(1)
 // is the one way to see a mode that POSIX has; starting it costs a millisecond, so both are asked
 // for at once. It lists the outer folder first, because its name is the beginning of the other's.
 constexpr const char* kOwn =
@@ -33,7 +33,7 @@ constexpr const char* kOwn =
     R"sh(own() { ours "$1" && ours "${2:-$1}" || return 1; set -f; )sh"
     R"sh(case $(echo $(ls -ld "$1" ${2:+"$2"}))$# in drwx------*" drwx------"*2) return 0;; drwx------*1) return 0;; esac; return 1; }; )sh";
 
-// A link that somebody has put into a folder for all must not lead chmod elsewhere.
+// A link that another user has put into a shared folder must not lead chmod elsewhere.
 constexpr const char* kMine =
     R"sh(mine() { [ -L "$1" ] && return; [ -O "$1" ] && chmod 700 "$1" 2>/dev/null; }; )sh";
 
@@ -76,57 +76,58 @@ std::string session_text(std::uint64_t session) {
   return text;
 }
 
-std::string agent_script(const RemoteAgent& agent, int only) {
+std::string agent_script(const RemoteAgent& agent, bool anew) {
   assert(is_word(agent.build_id));
   std::string script = prelude(agent.session) + kOwn;
-  script +=
-      "go() { b=$d/" + agent.build_id + "; f=$b/dlaunch; " +
-      R"sh([ -f "$f" ] && [ -x "$f" ] && [ -O "$f" ] || return 0; [ -L "$f" ] && return 0; )sh"
-      R"sh(own "$d" "$b" && echo "$m started" && exec "$f" )sh" +
-      agent_words(agent) + "; }; ";
-  for (std::size_t place = 0; place < kPlaceCount; ++place) {
-    if (only < 0 || static_cast<std::size_t>(only) == place) script += find_place(place) + "go; ";
+  if (!anew) {
+    script +=
+        "go() { b=$d/" + agent.build_id + "; f=$b/dlaunch; " +
+        R"sh([ -f "$f" ] && [ -x "$f" ] && [ -O "$f" ] || return 0; [ -L "$f" ] && return 0; )sh"
+        R"sh(own "$d" "$b" && echo "$m started" && exec "$f" )sh" +
+        agent_words(agent) + "; }; ";
+    for (std::size_t place = 0; place < kPlaceCount; ++place) script += find_place(place) + "go; ";
   }
-  return for_any_shell(script + R"sh(echo "$m missing $(uname -m)")sh");
+  // read(1) takes no byte behind the line's end.
+  return for_any_shell(script + R"sh(echo "$m missing $(uname -m)"; read -r l && eval "$l")sh");
 }
 
-std::string stage_script(const std::string& build_id, std::uint64_t session, std::uint64_t size,
-                         std::size_t place) {
-  assert(is_word(build_id));
-  std::string script = prelude(session) + "umask 077; t=; " + kOwn + kMine;
-  script += R"sh(clean() { [ -n "$t" ] && rm -rf "$t"; }; trap clean 0; )sh"
+std::string stage_line(const RemoteAgent& agent, std::size_t place) {
+  assert(is_word(agent.build_id));
+  const std::string size = std::to_string(agent.size);
+  std::string script = std::string("u=$(umask); umask 077; t=; ") + kMine;
+  script += R"sh(clean() { [ -n "$t" ] && rm -f "$t"; }; trap clean 0; )sh"
             R"sh(no() { printf "%s failed %s" "$m" "$1"; echo; exit 1; }; )sh";
-  script += find_place(place) + "b=$d/" + build_id + "; ";
-  script += R"sh(p=${d%/*}; e=$(mkdir -p "$p" 2>&1) || no "$e"; )sh"
-            R"sh([ -d "$d" ] || e=$(mkdir "$d" 2>&1) || [ -d "$d" ] || no "$e"; )sh"
-            R"sh(mine "$d"; )sh"
-            R"sh(own "$d" || no "$d: belongs to somebody else or is a link"; )sh"
-            R"sh([ -d "$b" ] || e=$(mkdir "$b" 2>&1) || [ -d "$b" ] || no "$e"; )sh"
-            R"sh(mine "$b"; own "$b" || no "$b: belongs to somebody else or is a link"; )sh"
-            // What a broken upload of earlier has left.
-            R"sh(find "$b" -name "new.*" -mtime +0 -exec rm -rf {} + 2>/dev/null; )sh"
-            R"sh(t=$(mktemp -d "$b/new.XXXXXX" 2>&1) || { e=$t; t=; no "$e"; }; )sh"
-            R"sh(f=$t/dlaunch; e=$(cat 2>&1 >"$f") || no "$f: $e"; )sh"
-            R"sh(n=$(wc -c <"$f"); )sh";
-  script += "[ $n -eq " + std::to_string(size) + " ] || no \"only $n of " + std::to_string(size) +
-            " bytes arrived\"; ";
+  script += find_place(place) + "b=$d/" + agent.build_id + "; ";
+  // Each process that this starts costs a node a millisecond. The umask closes new folders.
   script +=
-      R"sh(chmod 700 "$f"; e=$("$f" agent --probe 2>&1) || no "$f: cannot be executed: $e"; )sh";
-  script += "[ \"$e\" = " + build_id + " ] || no \"$f: is not what was sent: $e\"; ";
+      R"sh(mk() { [ -d "$1" ] && { mine "$1"; return; }; e=$(mkdir "$1" 2>&1) || [ -d "$1" ] || no "$e"; }; )sh"
+      R"sh(p=${d%/*}; [ -d "$p" ] || e=$(mkdir -p "$p" 2>&1) || no "$e"; )sh"
+      R"sh(mk "$d"; ours "$d" || no "$d: belongs to another user or is a link"; )sh"
+      R"sh(mk "$b"; own "$d" "$b" || no "$b: belongs to another user or is a link"; )sh"
+      // What an earlier broken upload has left. own() has switched the expansion of names off.
+      R"sh(set +f; for o in "$b"/new.*; do [ -e "$o" ] && )sh"
+      R"sh(find "$o" -prune -mtime +0 -exec rm -rf {} + 2>/dev/null; done; )sh"
+      R"sh(t=$(mktemp "$b/new.XXXXXX" 2>&1) || { e=$t; t=; no "$e"; }; )sh";
+  script += R"sh(f=$t; e=$(head -c )sh" + size +
+            R"sh( 2>&1 >"$f") || no "$f: $e"; )sh"
+            R"sh(n=$(wc -c <"$f"); )sh";
+  script += "[ $n -eq " + size + " ] || no \"only $n of " + size + " bytes arrived\"; ";
+  script +=
+      R"sh(chmod 700 "$f"; e=$("$f" agent --probe 2>&1 </dev/null) || no "$f: cannot be executed: $e"; )sh";
+  script += "[ \"$e\" = " + agent.build_id + " ] || no \"$f: is not what was sent: $e\"; ";
   script +=
       R"sh(same() { [ -L "$1" ] && return 1; [ -f "$1" ] && [ -x "$1" ] && [ -O "$1" ] && cmp -s "$1" "$f"; }; )sh"
-      R"sh(same "$b/dlaunch" || e=$(mv -f "$f" "$b/dlaunch" 2>&1) || no "$e"; )sh"
-      // Builds that nobody has used for long (agent/session/staged_binary.h); a run that began
-      // meanwhile brings its own again. own() has switched the expansion of names off. Only folders
-      // whose name is a build id, 40 hex digits, and of them only what we have put there: run
-      // folders and folders of users may be beside them.
+      R"sh(if same "$b/dlaunch"; then clean; else e=$(mv -f "$f" "$b/dlaunch" 2>&1) || no "$e"; fi; t=; )sh"
+      // Builds that were not used for long (node/session/staged_binary.h); a run that began
+      // meanwhile brings its own again. Only folders whose name is a build id, 40 hex digits, and
+      // of them only what we have put there: run folders and folders of users may be beside them.
       R"sh(x=[0123456789abcdef]; x=$x$x$x$x$x; x=$x$x$x$x$x$x$x$x; )sh"
-      R"sh(set +f; for o in "$d"/*/dlaunch; do n=${o%/dlaunch}; )sh"
+      R"sh(for o in "$d"/*/dlaunch; do n=${o%/dlaunch}; [ "$n" = "$b" ] && continue; )sh"
       R"sh(case ${n##*/} in $x) ;; *) continue;; esac; [ -L "$n" ] && continue; [ -O "$o" ] && )sh"
       R"sh([ -n "$(find "$o" -type f -mtime +30 2>/dev/null)" ] && )sh"
       R"sh(rm -f "$o" 2>/dev/null && rmdir "$n" 2>/dev/null; done; )sh"
-      R"sh(echo "$m staged")sh";
-  return for_any_shell(script);
+      R"sh(umask $u; echo "$m started"; exec "$b/dlaunch" )sh";
+  return script + agent_words(agent) + '\n';
 }
 
 }  // namespace dlaunch

@@ -8,7 +8,7 @@
 // id. Only files that belong to us run from there: our folders are 0700 and not links. The script
 // writes a new file beside its place, runs it once (`dlaunch agent --probe`, which also syncs it to
 // disk), and renames it; so several launchers may do this at once, and a file in place is whole.
-// If it is damaged nevertheless, it says so itself (agent/session/staged_binary.h) or ends without
+// If it is damaged nevertheless, it says so itself (node/session/staged_binary.h) or ends without
 // a message. In both cases no "ready" follows "started", and the launcher stages it again.
 #pragma once
 
@@ -16,7 +16,7 @@
 #include <cstdint>
 #include <string>
 
-#include "launch/connect/node_connector.h"
+#include "launch/connect/connector.h"
 
 namespace dlaunch {
 
@@ -39,15 +39,16 @@ struct RemoteAgent {
   std::uint64_t after = 0;  // the lost session whose end a fresh agent waits for; 0: none
 };
 
-/// Says "started" and executes the agent, which says "ready"; or says "missing ARCHITECTURE".
-/// `only`: a place where it must be, else all of them. Both scripts say "failed" with the reason
-/// where their stdin is not the connection.
-[[nodiscard]] std::string agent_script(const RemoteAgent& agent, int only = -1);
+/// Says "started" and executes the agent, which says "ready"; or says "missing ARCHITECTURE" and
+/// waits for a stage_line() on stdin, or its end. `anew`: does not look for an agent. Says "failed"
+/// with the reason where its stdin is not the connection.
+[[nodiscard]] std::string agent_script(const RemoteAgent& agent, bool anew = false);
 
-/// Puts `size` bytes of stdin, a binary of this build, in a place: says "staged", or "failed"
-/// with the reason. A file that is there with the same content stays: others may be running it.
-[[nodiscard]] std::string stage_script(const std::string& build_id, std::uint64_t session,
-                                       std::uint64_t size, std::size_t place);
+/// What the launcher answers to "missing", with its newline: puts the next `size` bytes of stdin, a
+/// binary of this build, in a place and executes the agent there as agent_script() does, or says
+/// "failed" with the reason. A file that is there with the same content stays: others may be
+/// running it.
+[[nodiscard]] std::string stage_line(const RemoteAgent& agent, std::size_t place);
 
 /// 16 hex digits, as sessions are written on command lines.
 [[nodiscard]] std::string session_text(std::uint64_t session);

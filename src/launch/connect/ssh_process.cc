@@ -25,8 +25,7 @@ std::string search_path(const std::vector<std::string>& environment) {
 Error not_started(const std::string& program, const StartFailure& failure) {
   if (failure.step == StartFailure::Step::execute && failure.error_number == ENOENT) {
     return {exit_code::kNodeLost,
-            "there is no program \"" + program +
-                "\" on this machine; install an OpenSSH client or set connect.ssh"};
+            "there is no program \"" + program + "\" on this machine; install it, or correct PATH"};
   }
   return {exit_code::kNodeLost,
           "cannot start " + program + ": " + errno_text(failure.error_number)};
@@ -37,7 +36,7 @@ Error no_descriptors(int error_number) {
                                     (error_number == EMFILE ? " (ulimit -n)" : "")};
 }
 
-/// spawn() wants all signals blocked around it.
+/// spawn() requires all signals to be blocked around it.
 class BlockedSignals {
  public:
   BlockedSignals() {
@@ -71,8 +70,8 @@ Result<std::shared_ptr<SshProcess>> SshProcess::start(EventLoop& loop,
   for (const auto* pipe : {&in, &out, &errors}) {
     if (!*pipe) return tl::unexpected(no_descriptors(pipe->error()));
   }
-  const std::vector<const char*> arguments = pointers_to(argv);
-  const std::vector<const char*> variables = pointers_to(environment);
+  const std::vector<const char*> arguments = argv_pointers(argv);
+  const std::vector<const char*> variables = argv_pointers(environment);
   SpawnRequest request;
   request.program = &program;
   request.argv = arguments.data();
@@ -81,8 +80,8 @@ Result<std::shared_ptr<SshProcess>> SshProcess::start(EventLoop& loop,
   request.stdin_fd = in->read.get();
   request.stdout_fd = out->write.get();
   request.stderr_fd = errors->write.get();
-  // A busy machine shares its processors between sessions (sched(7), autogroup): 64 key exchanges
-  // in the engine's would get the part of one.
+  // A busy machine shares its processors between sessions (sched(7), autogroup): in the engine's
+  // session, 64 key exchanges would together get the share of one.
   request.new_session = true;
   const BlockedSignals blocked;
   const auto spawned = spawn(request);
@@ -105,8 +104,8 @@ SshProcess::SshProcess(EventLoop& loop, pid_t pid, UniqueFd in, UniqueFd out, Un
 SshProcess::~SshProcess() {
   if (pid_ <= 0) return;
   end(true);
-  // It ends a moment later; nobody else waits for it before the end of the run, and a process table
-  // holds only so many.
+  // Reaped here: it ends a moment later, and until the end of the run nothing else would wait for
+  // it.
   const auto left = std::make_shared<WatchedFd>(loop_, UniqueFd(open_pidfd(pid_)));
   left->on_readable([left, pid = pid_] {
     int ignored = 0;

@@ -1,5 +1,5 @@
-// One ssh (or whatever connects) as a child of ours: three pipes, the end of what it says on
-// stderr, and its own end.
+// One ssh (or another program) as a child of ours: three pipes, the end of its stderr, and its wait
+// status.
 #pragma once
 
 #include <functional>
@@ -15,7 +15,7 @@
 
 namespace dlaunch {
 
-/// Of stderr so much is kept: the end of it.
+/// The end of stderr that is kept.
 inline constexpr std::size_t kMostErrors = 16 * 1024;
 
 /// Lives on the engine's one thread. The child leads a process group of its own and gets SIGKILL
@@ -26,13 +26,13 @@ class SshProcess : public std::enable_shared_from_this<SshProcess> {
   [[nodiscard]] static Result<std::shared_ptr<SshProcess>> start(
       EventLoop& loop, const std::vector<std::string>& argv,
       const std::vector<std::string>& environment);
-  /// Ends a child that nobody has taken over.
+  /// Kills the child, unless release() was called.
   ~SshProcess();
   SshProcess(const SshProcess&) = delete;
   SshProcess& operator=(const SshProcess&) = delete;
 
   [[nodiscard]] pid_t pid() const { return pid_; }
-  /// To be taken once each.
+  /// Once each.
   [[nodiscard]] UniqueFd take_stdin() { return std::move(stdin_); }
   [[nodiscard]] UniqueFd take_stdout() { return std::move(stdout_); }
 
@@ -40,10 +40,10 @@ class SshProcess : public std::enable_shared_from_this<SshProcess> {
   void on_end(std::function<void(int wait_status)> callback);
   /// SIGTERM, which lets it end its own helpers (ProxyCommand); `hard`: SIGKILL. To its group.
   void end(bool hard);
-  /// Somebody else reaps the child from now on.
+  /// The caller reaps the child from now on.
   void release();
 
-  /// What it said on stderr so far, read without waiting.
+  /// What it has written to stderr, read without waiting.
   [[nodiscard]] const std::string& errors();
 
  private:

@@ -9,9 +9,9 @@
 #include <sys/random.h>
 #include <sys/stat.h>
 
+#include "launch/console/debug_log.h"
 #include "launch/session/place_question.h"
 #include "launch/sync/workdir_settings.h"
-#include "log/diagnostics.h"
 #include "os/own_machine.h"
 #include "supervise/wording.h"
 #include "text/size_text.h"
@@ -37,7 +37,7 @@ bool is_left_out_here(const std::string& workdir, const std::string& path) {
 
 /// Whether this answer is to the last question. An attempt may be planned twice, when a node is
 /// lost meanwhile; agents answer each question, in the order in which they were asked.
-bool is_last(std::map<NodeIndex, std::uint32_t>& asked, NodeIndex node) {
+bool is_last(std::map<NodeId, std::uint32_t>& asked, NodeId node) {
   const auto found = asked.find(node);
   if (found == asked.end() || --found->second > 0) return false;
   asked.erase(found);
@@ -58,48 +58,46 @@ std::string secret_text() {
 
 }  // namespace
 
-AttemptPlanner::AttemptPlanner(EventLoop& loop, const JobSpec& spec, Prepare prepare,
-                               ClusterSessions& sessions, Done done, Watchers watchers)
+AttemptPlanner::AttemptPlanner(EventLoop& loop, const JobSpec& spec, Prepare prepare, Nodes& nodes,
+                               Done done, Watchers watchers)
     : spec_(spec),
       prepare_(std::move(prepare)),
-      sessions_(sessions),
+      nodes_(nodes),
       done_(std::move(done)),
       limit_(loop),
-      reach_(loop, {[this](NodeIndex node, const wire::Message& message) {
-                      sessions_.send(node, message);
-                    },
-                    [this](Result<Meeting> meeting) { met(std::move(meeting)); }}),
-      sync_(loop, {[this](NodeIndex node, const wire::Message& message) {
-                     sessions_.send(node, message);
-                   },
-                   [this](Result<SyncReport> report) { synced(std::move(report)); },
-                   [this](std::string text) { watchers_.show(std::move(text)); }}),
+      reach_(loop, {.send = [this](NodeId node,
+                                   const wire::ToAgent& message) { nodes_.send(node, message); },
+                    .done = [this](Result<Meeting> meeting) { met(std::move(meeting)); }}),
+      sync_(loop, {.send = [this](NodeId node,
+                                  const wire::ToAgent& message) { nodes_.send(node, message); },
+                   .done = [this](Result<SyncReport> report) { synced(std::move(report)); },
+                   .show = [this](std::string text) { watchers_.show(std::move(text)); }}),
       watchers_(std::move(watchers)) {}
 
 void AttemptPlanner::begin(PlanContext context) {
   context_ = std::move(context);
   unchecked_.reset();
   unsynced_.reset();
-  sessions_.set_meeting(std::nullopt);
+  nodes_.set_meeting(std::nullopt);
   if (prepare_) {
-    if (const Status ready = prepare_(spec_, sessions_.cluster()); !ready)
+    if (const Status ready = prepare_(spec_, nodes_.cluster()); !ready)
       return done_(tl::unexpected(ready.error()));
   }
   limit_.after(limit_within(spec_.timeouts.connect), [this] { too_late(); });
-  const auto nodes = nodes_to_meet(spec_, sessions_.cluster(), context_);
+  const auto nodes = nodes_to_meet(spec_, nodes_.cluster(), context_);
   if (!nodes || *nodes == 0) return make();  // which finds the same error
-  reach_.begin(spec_, sessions_.cluster(), *nodes);
+  reach_.begin(spec_, nodes_.cluster(), *nodes);
 }
 
 void AttemptPlanner::met(Result<Meeting> meeting) {
   if (!meeting) return done_(tl::unexpected(meeting.error()));
-  diagnostics::info("the nodes meet at " + meeting->address + " (" + meeting->reason + ")");
-  sessions_.set_meeting(std::move(*meeting));
+  debug_log::info("the nodes meet at " + meeting->address + " (" + meeting->reason + ")");
+  nodes_.set_meeting(std::move(*meeting));
   make();
 }
 
 void AttemptPlanner::make() {
-  auto plan = make_plan(spec_, sessions_.cluster(), context_);
+  auto plan = make_plan(spec_, nodes_.cluster(), context_);
   if (!plan) return done_(std::move(plan));
   if (needs_sync(*plan)) return sync_workdir(std::move(*plan));
   check(std::move(*plan));
@@ -108,10 +106,9 @@ void AttemptPlanner::make() {
 /// Once for each agent. Where one is new, all nodes are brought to the same state again.
 bool AttemptPlanner::needs_sync(const LaunchPlan& plan) const {
   if (!spec_.sync) return false;
-  for (std::uint32_t node = 0; node < plan.nodes.size(); ++node) {
-    if (plan.nodes[node].is_remote && !synced_.contains(NodeIndex(node))) return true;
-  }
-  return false;
+  return std::any_of(plan.nodes.begin(), plan.nodes.end(), [this](const NodePlan& node) {
+    return node.is_remote && !synced_.contains(node.id);
+  });
 }
 
 void AttemptPlanner::sync_workdir(LaunchPlan plan) {
@@ -121,9 +118,8 @@ void AttemptPlanner::sync_workdir(LaunchPlan plan) {
   settings.origin = own_hostname();
   // What waits on the way holds heartbeats up.
   settings.window_delay = std::min(kSoon, spec_.timeouts.fence_after / 8);
-  for (std::uint32_t node = 0; node < plan.nodes.size(); ++node) {
-    if (plan.nodes[node].is_remote)
-      settings.nodes.push_back({NodeIndex(node), plan.nodes[node].name});
+  for (const NodePlan& node : plan.nodes) {
+    if (node.is_remote) settings.nodes.push_back({node.id, node.name});
   }
   unsynced_ = std::move(plan);
   limit_.cancel();  // a sync has limits of its own
@@ -144,10 +140,10 @@ void AttemptPlanner::synced(Result<SyncReport> report) {
   check(std::move(plan));
 }
 
-void AttemptPlanner::node_lost(NodeIndex node) {
+void AttemptPlanner::node_lost(NodeId node) {
   reach_.cancel();
   limit_.cancel();
-  if (unsynced_ && node.value < unsynced_->nodes.size()) sync_.cancel();
+  if (unsynced_ && unsynced_->find(node)) sync_.cancel();
   synced_.erase(node);
   places_asked_.erase(node);
   pmix_asked_.erase(node);
@@ -167,10 +163,11 @@ void AttemptPlanner::check(LaunchPlan plan) {
     const std::string secret = secret_text();
     if (secret.empty()) return done_(fail_errno(exit_code::kInternal, "getrandom", errno));
     pmix_ = PmixStart(plan);
-    const wire::PreparePmix message = prepare_message(plan, spec_.mpi.pmi, secret);
-    for (std::uint32_t node = 0; node < plan.nodes.size(); ++node) {
-      ++pmix_asked_[NodeIndex(node)];
-      sessions_.send(NodeIndex(node), message);
+    wire::PreparePmix message = prepare_message(plan, spec_.mpi.pmi, secret);
+    for (const NodePlan& node : plan.nodes) {
+      ++pmix_asked_[node.id];
+      nodes_.send(node.id, message);
+      ++message.own;
     }
   }
   unchecked_ = std::move(plan);
@@ -181,13 +178,13 @@ void AttemptPlanner::ask_for_places(const LaunchPlan& plan) {
   const LauncherFiles files = launcher_files(plan.workdir);
   std::vector<PlaceQuestion> questions;
   for (std::uint32_t node = 0; node < plan.nodes.size(); ++node)
-    questions.push_back(place_question(spec_, plan, NodeIndex(node), files));
+    questions.push_back(place_question(spec_, plan, NodeRank(node), files));
   if (!has_remote_nodes(plan) && std::none_of(questions.begin(), questions.end(), is_worth_asking))
     return;
-  missing_ = MissingPlaces(plan, sessions_.cluster(), spec_.sync, std::move(questions));
-  for (std::uint32_t node = 0; node < plan.nodes.size(); ++node) {
-    ++places_asked_[NodeIndex(node)];
-    sessions_.send(NodeIndex(node), missing_.question(NodeIndex(node)));
+  missing_ = MissingPlaces(plan, nodes_.cluster(), spec_.sync, std::move(questions));
+  for (const NodePlan& node : plan.nodes) {
+    ++places_asked_[node.id];
+    nodes_.send(node.id, missing_.question(node.id));
   }
 }
 
@@ -214,13 +211,13 @@ std::string AttemptPlanner::advice(const LaunchPlan& plan) const {
          kShared;
 }
 
-void AttemptPlanner::on_places(NodeIndex node, const wire::PlacesMissing& answer) {
+void AttemptPlanner::on(NodeId node, const wire::PlacesMissing& answer) {
   if (!is_last(places_asked_, node)) return;
   missing_.add(node, answer);
   answered();
 }
 
-void AttemptPlanner::on_pmix(NodeIndex node, const wire::PmixReady& answer) {
+void AttemptPlanner::on(NodeId node, const wire::PmixReady& answer) {
   if (!is_last(pmix_asked_, node)) return;
   pmix_.add(node, answer);
   answered();
@@ -235,8 +232,7 @@ void AttemptPlanner::answered() {
     error->message += advice(plan);
     return done_(tl::unexpected(std::move(*error)));
   }
-  for (std::uint32_t node = 0; node < plan.nodes.size(); ++node)
-    plan.nodes[node].python = missing_.python_of(NodeIndex(node));
+  for (NodePlan& node : plan.nodes) node.python = missing_.python_of(node.id);
   for (std::string& text : missing_.notes()) plan.notes.push_back(std::move(text));
   if (spec_.mpi.pmi == Mpi::Pmi::automatic) {
     for (std::string& text : pmix_.notes()) plan.notes.push_back(std::move(text));

@@ -10,9 +10,10 @@
 #include <set>
 #include <string>
 
+#include "launch/engine/run_request.h"
 #include "launch/mpi/pmix_start.h"
-#include "launch/session/cluster_sessions.h"
 #include "launch/session/missing_places.h"
+#include "launch/session/nodes.h"
 #include "launch/session/reach_check.h"
 #include "launch/sync/workdir_sync.h"
 #include "model/job_spec.h"
@@ -35,24 +36,26 @@ class AttemptPlanner {
     std::function<void(std::string)> show;          // the line on a terminal; empty: none
   };
 
-  /// Before each plan: what the job becomes where the facts of the nodes decide about it. It may
-  /// change how many processes there are and what they execute, and nothing else of the job.
-  using Prepare = std::function<Status(JobSpec&, const Cluster&)>;
+  using Prepare = RunOptions::Prepare;
 
-  AttemptPlanner(EventLoop& loop, const JobSpec& spec, Prepare prepare, ClusterSessions& sessions,
-                 Done done, Watchers watchers);
+  AttemptPlanner(EventLoop& loop, const JobSpec& spec, Prepare prepare, Nodes& nodes, Done done,
+                 Watchers watchers);
 
   /// Errors that `done` gets: of Prepare, of the reach check, of make_plan(), of MissingPlaces;
   /// kNodeLost when nodes have not answered shortly before timeouts.connect is over once more,
   /// kPreflight when only their PMIx servers are missing then.
   void begin(PlanContext context);
   /// An answer to the reach check.
-  void on_reach(NodeIndex node, const wire::Message& answer) { reach_.on(node, answer); }
-  void on_places(NodeIndex node, const wire::PlacesMissing& answer);
-  void on_sync(NodeIndex node, const wire::Message& answer) { sync_.on(node, answer); }
-  void on_pmix(NodeIndex node, const wire::PmixReady& answer);
+  void on(NodeId node, const wire::OneOf<wire::ReachAnswer> auto& answer) {
+    reach_.on(node, answer);
+  }
+  void on(NodeId node, const wire::PlacesMissing& answer);
+  void on(NodeId node, wire::OneOf<wire::SyncAnswer> auto& answer) {
+    sync_.on(node, std::move(answer));
+  }
+  void on(NodeId node, const wire::PmixReady& answer);
   /// A later attempt that uses it has another agent there: everything is copied anew.
-  void node_lost(NodeIndex node);
+  void node_lost(NodeId node);
   /// The run ends: nothing is sent any more.
   void cancel();
 
@@ -70,20 +73,20 @@ class AttemptPlanner {
 
   JobSpec spec_;
   Prepare prepare_;  // empty: the job is as it is
-  ClusterSessions& sessions_;
+  Nodes& nodes_;
   Done done_;
   PlanContext context_;
   Timer limit_;
   ReachCheck reach_;
   WorkdirSync sync_;
   Watchers watchers_;
-  std::set<NodeIndex> synced_;
+  std::set<NodeId> synced_;
   std::optional<LaunchPlan> unsynced_;  // until the workdir is everywhere
   MissingPlaces missing_;
   PmixStart pmix_;
   // Questions that nodes have not answered yet, those of an earlier plan of the attempt included.
-  std::map<NodeIndex, std::uint32_t> places_asked_;
-  std::map<NodeIndex, std::uint32_t> pmix_asked_;
+  std::map<NodeId, std::uint32_t> places_asked_;
+  std::map<NodeId, std::uint32_t> pmix_asked_;
   std::optional<LaunchPlan> unchecked_;  // until the nodes have said that all is there
 };
 

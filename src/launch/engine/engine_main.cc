@@ -6,10 +6,12 @@
 
 #include <unistd.h>
 
+#include "launch/engine/run_engine.h"
 #include "launch/engine/run_job.h"
 #include "model/signal_names.h"
 #include "os/containment.h"
 #include "os/descriptors.h"
+#include "os/process_title.h"
 #include "os/signals.h"
 #include "plan/make_plan.h"
 
@@ -29,7 +31,7 @@ SupervisorConfig supervisor_config(const JobSpec& spec, const std::vector<NodeTa
   for (const NodeTarget& node : nodes) {
     config.node_names.push_back(node.host.name);
     // A silent node is lost, and may return; one that speaks and is not empty is of no use.
-    if (node.way == NodeTarget::Way::command)
+    if (!node.is_local())
       config.end_limit = std::max(config.end_limit, spec.timeouts.lost_after + kSilenceIsSeen);
   }
   config.stop_signal = signal_number(spec.stop_signal).value_or(SIGTERM);
@@ -55,6 +57,7 @@ int give_up(const Error& error) {
 int engine_main(const RunOptions& options, UniqueFd front_link) {
   take_all_signals();
   become_subreaper();
+  set_process_title("dlaunch: engine");  // which makes it cheap for guardian and agent, too
   // Before anything else: forking is only safe, and cheap, while this process is young.
   HandOver hand_over(options.detach);
   hand_over.before_fork();

@@ -32,7 +32,9 @@ Result<RunReport> run_job(Engine& engine, Supervisor& supervisor, EndLimits limi
     const Result<Event> event = engine.wait(earlier(supervisor.deadline(), last_limit.due()));
     if (!event) return tl::unexpected(event.error());
     last_limit.note(*event, engine.now());
-    status = perform_all(engine, supervisor.on(*event, engine.now()), report);
+    const std::vector<Action> actions = supervisor.on(*event, engine.now());
+    engine.tell(*event);
+    status = perform_all(engine, actions, report);
     if (status && !supervisor.done() && last_limit.is_over(engine.now()))
       status = fail(exit_code::kInternal, kDoesNotEnd);
   }

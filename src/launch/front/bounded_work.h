@@ -1,4 +1,4 @@
-// Runs work that may hang on a file system, without hanging with it.
+// Runs work that a file system may block, in a limited time.
 #pragma once
 
 #include <chrono>
@@ -9,9 +9,9 @@
 
 namespace dlaunch {
 
-/// Forks a process for `work` and waits for it, at most for `limit`. Returns 0, or the pid of a
-/// process that still works: it continues alone and ends with its work. Does the work here
-/// where a fork is refused. Must be called before any thread exists.
+/// Forks a process for `work` and waits for it, at most for `limit`. Returns 0, or the pid of the
+/// process if it still works; it ends with its work. Where fork(2) fails, the work is done in this
+/// process. Must be called before any thread exists.
 pid_t do_within(std::chrono::milliseconds limit, const std::function<void()>& work);
 
 struct WatchedWork {

@@ -4,9 +4,9 @@
 #include <cstdio>
 
 #include "os/clock.h"
-#include "report/run_directory.h"
-#include "report/run_view.h"
 #include "report/summary.h"
+#include "runs/run_directory.h"
+#include "runs/run_view.h"
 
 namespace dlaunch {
 
@@ -21,7 +21,7 @@ LaunchPlan plan_of(const std::string& run_folder) {
                                     [&](const NodePlan& other) { return other.name == node; });
     RankPlan rank;
     rank.rank = Rank(static_cast<std::uint32_t>(plan.ranks.size()));
-    rank.node = NodeIndex(static_cast<std::uint32_t>(known - plan.nodes.begin()));
+    rank.node = NodeRank(static_cast<std::uint32_t>(known - plan.nodes.begin()));
     if (known == plan.nodes.end()) plan.nodes.emplace_back().name = node;
     plan.ranks.push_back(std::move(rank));
   }
@@ -36,10 +36,10 @@ void record_engine_death(const std::string& run_folder, const std::string& shown
   if (run && run->witness.ending) return;
   LaunchPlan plan = plan_of(run_folder);
   RunReport report;
-  report.exit_code = death.exit_code;
-  report.cause = death.cause;
-  report.signal = death.signal;
-  report.detail = death.what;
+  report.outcome.exit_code = death.exit_code;
+  report.outcome.cause = death.cause;
+  report.outcome.signal = death.signal;
+  report.outcome.detail = death.what;
   RankEnd lost;
   lost.how = RankEnd::How::lost;
   report.ranks.assign(plan.ranks.size(), lost);

@@ -1,5 +1,4 @@
-// The summary of a run whose engine was killed or did not answer: the front writes it in its
-// place.
+// The summary of a run whose engine was killed or did not answer; the front writes it.
 #pragma once
 
 #include <string>
@@ -15,8 +14,8 @@ struct EngineDeath {
   int signal = 0;  // when cancelled
 };
 
-/// Writes summary.json into the folder of a run that has none. The ranks are lost: their ends were
-/// not seen. Failing that is said on stderr.
+/// Writes summary.json into the folder of a run that has none. All ranks count as lost, because
+/// their ends were not seen. A failure is reported on stderr.
 void record_engine_death(const std::string& run_folder, const std::string& shown_folder,
                          const EngineDeath& death);
 

@@ -33,7 +33,7 @@ namespace dlaunch {
 
 namespace {
 
-// The agents clean up by themselves when their engine is gone; only then do we.
+// Agents clean up by themselves when their engine is gone; after this time, the front does it.
 constexpr std::chrono::seconds kPatience{3};
 constexpr std::chrono::seconds kCleanupLimit{30};
 constexpr std::chrono::seconds kRecordLimit{3};
@@ -42,6 +42,8 @@ constexpr std::chrono::seconds kLook{5};
 constexpr std::chrono::seconds kLookAgain{2};  // once it was found to wait for a disk
 constexpr std::chrono::seconds kLookOften{1};
 constexpr int kLookForTerminal = 500;  // milliseconds
+// A descendant that is not our child ends without a signal to us.
+constexpr std::chrono::milliseconds kLookForOrphans{1};
 
 class Front {
  public:
@@ -62,7 +64,8 @@ class Front {
   int run() {
     while (true) {
       const bool wants_stdin = stdin_open_ && stdin_welcome_ && !asking_;
-      // What is typed then is for the shell. Nothing tells when we are in the foreground again.
+      // In the background, typed input belongs to the shell. No event says when we are in the
+      // foreground again.
       const bool must_wait = (wants_stdin || prompt_.fd() >= 0) && is_in_background();
       std::array<pollfd, 5> watched{{{engine_end_.get(), POLLIN, 0},
                                      {signals_.get(), POLLIN, 0},
@@ -78,7 +81,7 @@ class Front {
       if (handed_over_) return exit_code::kOk;
       if (watched[3].revents != 0) pass_stdin();
       if (watched[4].revents != 0) pass_answer();
-      // Without pidfds (Linux before 5.3, some sandboxes) the end of the link is all there is.
+      // Without pidfds (Linux before 5.3, some sandboxes) only the end of the link shows it.
       if (watched[0].revents != 0 || (!engine_end_ && !link_)) return engine_ended();
       if (!look_after_engine()) return leave_engine();
     }
@@ -93,9 +96,9 @@ class Front {
         resort_.cancelled();
       }
       const char byte = static_cast<char>(number);
-      // One that does not read hundreds of signals will not read this one either.
+      // An engine that has not read hundreds of signals will not read this one either.
       send_front_message(link_.get(), FrontMessage::signal, &byte, 1, false);
-      // Whoever stopped the engine forgot it, or Ctrl-C would have no effect any more.
+      // A stopped engine must go on, or Ctrl-C would have no effect.
       ::kill(engine_, SIGCONT);
     }
   }
@@ -103,11 +106,11 @@ class Front {
   void read_link() {
     char message[kMostFrontMessage];
     ssize_t n = 0;
-    // All there is: the engine may have ended right after what it had to say.
+    // Everything: the engine may have ended right after its last message.
     while ((n = ::recv(link_.get(), message, sizeof message, MSG_DONTWAIT)) > 0)
       take(static_cast<FrontMessage>(message[0]),
            std::string(message + 1, static_cast<std::size_t>(n) - 1));
-    if (n == 0) link_.reset();  // its pidfd will say the rest
+    if (n == 0) link_.reset();  // its pidfd reports the end
   }
 
   void take(FrontMessage kind, const std::string& body) {
@@ -123,7 +126,7 @@ class Front {
     if (kind != FrontMessage::started || !options_.detach) return;
     if (!resort_.is_cancelled()) return hand_over();
     // It is being stopped: we stay to return how it ends.
-    std::fprintf(stderr, "dlaunch: stopped at its start; what was said is in %s/dlaunch.log\n",
+    std::fprintf(stderr, "dlaunch: stopped at its start; its messages are in %s/dlaunch.log\n",
                  shown_folder_.c_str());
   }
 
@@ -155,10 +158,10 @@ class Front {
   /// The engine has let go of our terminal already.
   void hand_over() {
     const std::string id = run_folder_.substr(run_folder_.rfind('/') + 1);
-    // Where the other commands look without being told, the id will do.
+    // In runs/, where the other commands look, the id is enough.
     const std::string run = shown_folder_ == "runs/" + id ? id : shown_folder_;
-    std::signal(SIGPIPE, SIG_IGN);  // a reader that has left is no reason to end the run
-    // One that does not read must not hold us for ever: a signal ends us now, and that the run.
+    std::signal(SIGPIPE, SIG_IGN);  // a reader that has left does not end the run
+    // A reader that does not read must not block us for good: a signal now ends us, and so the run.
     sigset_t none;
     sigemptyset(&none);
     ::sigprocmask(SIG_SETMASK, &none, nullptr);
@@ -210,7 +213,7 @@ class Front {
     return exit_code::kInternal;
   }
 
-  /// The folder's file system may not answer.
+  /// In a limited time: the folder's file system may not answer.
   void record(const EngineDeath& death) const {
     if (run_folder_.empty()) return;
     const pid_t writer =
@@ -295,12 +298,12 @@ class Front {
   // Orphans of the engine come to us (subreaper): the guardian is among them and ends when all is
   // clean.
   bool wait_for_agents() {
-    for (std::chrono::milliseconds waited{0}; waited < kPatience; ++waited) {
+    for (const MonotonicTime end = monotonic_now() + kPatience; monotonic_now() < end;) {
       bool none_left = false;
       while (reap_one(none_left)) {
       }
       if (none_left || (!before_.empty() && descendants(before_).empty())) return true;
-      ::poll(nullptr, 0, 1);
+      wait_for_child(kLookForOrphans);
     }
     return false;
   }
@@ -318,8 +321,8 @@ class Front {
   bool handed_over_ = false;
   LastResort resort_;
   int cancelled_by_ = 0;  // the last signal that cancelled
-  MonotonicTime next_look_{0};
-  bool was_stuck_ = false;  // the engine, when it was looked at last
+  MonotonicTime next_look_ = monotonic_now() + kLook;
+  bool was_stuck_ = false;  // the engine, at the last look
   bool told_stuck_ = false;
   bool stdin_open_;
   bool stdin_is_terminal_;
@@ -327,8 +330,8 @@ class Front {
 };
 
 std::vector<int> signals_to_pass() {
-  // Ignored ones stay ignored: nohup(1) means it of SIGHUP, and a shell without job control of
-  // SIGINT and SIGQUIT for what it starts in the background (POSIX XCU 2.11).
+  // Ignored ones stay ignored: SIGHUP under nohup(1), SIGINT and SIGQUIT in what a shell without job
+  // control starts in the background (POSIX XCU 2.11).
   std::vector<int> signals{SIGTERM};
   for (const int signal : {SIGINT, SIGQUIT, SIGHUP, SIGUSR1, SIGUSR2}) {
     if (!is_ignored(signal)) signals.push_back(signal);
@@ -350,6 +353,7 @@ int run_front(const std::function<int(UniqueFd link)>& engine, const FrontOption
   std::signal(SIGCHLD, SIG_DFL);
   const std::vector<int> passed = signals_to_pass();
   block_signals(passed);
+  block_signals({SIGCHLD});  // for wait_for_child()
   auto signal_fd = open_signal_fd(passed);
   auto ends = make_socket_pair(SOCK_SEQPACKET);
   if (!signal_fd || !ends) {
@@ -358,7 +362,9 @@ int run_front(const std::function<int(UniqueFd link)>& engine, const FrontOption
     return exit_code::kInternal;
   }
   become_subreaper();
-  const std::vector<pid_t> before = children_of(::getpid());
+  siginfo_t ended{};
+  const bool has_children = ::waitid(P_ALL, 0, &ended, WEXITED | WNOHANG | WNOWAIT) == 0;
+  const std::vector<pid_t> before = has_children ? children_of(::getpid()) : std::vector<pid_t>();
   const pid_t pid = ::fork();
   if (pid < 0) {
     std::fprintf(stderr, "dlaunch: cannot fork: %s\n", errno_text(errno).c_str());

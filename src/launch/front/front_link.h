@@ -1,5 +1,5 @@
-// What front and engine say to each other: datagrams over a SOCK_SEQPACKET pair. End of file means
-// that the other one is gone.
+// The messages between front and engine: datagrams over a SOCK_SEQPACKET pair. End of file means
+// that the other side is gone.
 #pragma once
 
 #include <csignal>
@@ -16,7 +16,7 @@ enum class FrontMessage : char {
   run_folder = 'f',  // engine -> front: absolute path, NUL, the path as the user would type it
   started = 'r',     // engine -> front, when asked to detach: all ranks have started
   ask = 'a',         // engine -> front: a Prompt::Kind, the text; one at a time
-  withdraw = 'x',    // engine -> front: nobody waits for the answer any more
+  withdraw = 'x',    // engine -> front: the question no longer needs an answer
   answer = 'w',      // front -> engine: what was typed
   refuse = 'n',      // front -> engine: nothing was typed, or there is no terminal
   hand_over = 'h',   // front -> engine: its end will no longer be the end of the run
@@ -28,7 +28,7 @@ inline constexpr std::size_t kStdinChunk = 16 * 1024;
 /// The longest message: two paths (PATH_MAX), or a piece of stdin.
 inline constexpr std::size_t kMostFrontMessage = 1 + kStdinChunk;
 
-/// What `dlaunch stop --now` sends to an engine: as Ctrl-C twice. (Two SIGTERMs may arrive as one.)
+/// The signal of `dlaunch stop --now` to an engine: like Ctrl-C twice. (Two SIGTERMs may merge.)
 /// A real-time signal (signal(7): 34 to 64), because schedulers send the others to whole jobs.
 inline constexpr int kStopAtOnce = 50;
 

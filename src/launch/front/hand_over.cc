@@ -28,7 +28,7 @@ void HandOver::agents_forked() {
 }
 
 bool HandOver::rank_started(Attempt attempt, std::size_t ranks) {
-  if (attempt != attempt_) started_ = 0;  // the one before failed before it was complete
+  if (attempt != attempt_) started_ = 0;  // the last attempt failed before all had started
   attempt_ = attempt;
   if (!wanted_ || ++started_ != ranks) return false;
   wanted_ = false;

@@ -1,5 +1,5 @@
-// What `dlaunch run --detach` needs of the engine: to let go of the terminal of its caller once all
-// ranks have started. Everything that the engine says later goes to a file of the run folder.
+// The engine's part of `dlaunch run --detach`: it leaves the caller's terminal once all ranks have
+// started. Its later messages go to a file in the run folder.
 #pragma once
 
 #include <cstdint>
@@ -20,17 +20,17 @@ class HandOver {
   void before_fork();
   void agents_forked();
 
-  /// One more rank of `attempt`, which has `ranks`, has started. True, once, when all of them have:
-  /// then comes let_go().
+  /// One more of the `ranks` ranks of `attempt` has started. True once, when all have: then call
+  /// let_go().
   [[nodiscard]] bool rank_started(Attempt attempt, std::size_t ranks);
   /// Points stdout and stderr to `file` (0600, appended to).
   [[nodiscard]] Status let_go(const std::string& file);
 
-  /// The front has said that its end means nothing any more.
+  /// The front has said that its end is no longer the end of the run.
   void accept() { accepted_ = true; }
   [[nodiscard]] bool accepted() const { return accepted_; }
 
-  /// What the agents wrote to stderr: nothing, but for faults of theirs.
+  /// What the agents wrote to stderr: nothing, unless they have a fault.
   [[nodiscard]] std::string agent_errors() const;
 
  private:

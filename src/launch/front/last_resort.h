@@ -1,6 +1,5 @@
-// Decides when the front acts because the engine does not: it may wait for a file system that
-// does not answer, and with it every cancellation. A function of signals, answers and seconds;
-// pure.
+// Decides when the front acts because the engine does not: an engine that waits for a file system
+// cannot handle a cancellation. A function of signals, answers and seconds; pure.
 #pragma once
 
 #include <chrono>
@@ -31,7 +30,19 @@ class LastResort {
 
   /// Call once a second, even if idle. It counts calls, not time, so a front that was
   /// itself stopped for a while raises no alarm.
-  [[nodiscard]] Step second();
+  [[nodiscard]] Step second() {
+    Step step;
+    if (cancels_ == 0) return step;
+    step.ask = true;
+    ++unanswered_;
+    step.tell = unanswered_ >= kTellAfter && !told_;
+    told_ = told_ || step.tell;
+    if (cancels_ == 1) return step;
+    ++since_second_;
+    step.kill = since_second_ >= kKillAfter;
+    step.leave = since_second_ >= kLeaveAfter && unanswered_ >= kLeaveAfter;
+    return step;
+  }
 
   [[nodiscard]] bool is_cancelled() const { return cancels_ > 0; }
   [[nodiscard]] bool is_cancelled_twice() const { return cancels_ > 1; }

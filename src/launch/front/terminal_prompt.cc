@@ -16,7 +16,7 @@ UniqueFd open_terminal() {
   return UniqueFd(::open("/dev/tty", O_RDWR | O_NOCTTY | O_CLOEXEC));
 }
 
-/// A server may have written the text: nothing in it may steer the terminal.
+/// Without control characters: a server may have written the text.
 std::string harmless(std::string_view text) {
   std::string result;
   for (const char c : text) {
@@ -41,7 +41,7 @@ bool TerminalPrompt::ask(Prompt::Kind kind, std::string_view text) {
   if (kind == Prompt::Kind::secret && ::tcgetattr(terminal_.get(), &now) == 0) {
     before_ = now;
     now.c_lflag &= ~static_cast<tcflag_t>(ECHO);
-    ::tcsetattr(terminal_.get(), TCSAFLUSH, &now);  // what was typed before is no answer
+    ::tcsetattr(terminal_.get(), TCSAFLUSH, &now);  // drops what was typed before the question
   }
   write_all(terminal_.get(), harmless(text));
   if (kind == Prompt::Kind::notice) write_all(terminal_.get(), "\n");
@@ -67,7 +67,7 @@ std::optional<std::string> TerminalPrompt::read(bool& done) {
 void TerminalPrompt::withdraw() {
   if (before_) {
     ::tcsetattr(terminal_.get(), TCSANOW, &*before_);
-    write_all(terminal_.get(), "\n");  // the one that was typed was not echoed
+    write_all(terminal_.get(), "\n");  // the typed newline was not echoed
   }
   before_.reset();
   terminal_.reset();

@@ -12,7 +12,7 @@
 
 namespace dlaunch {
 
-/// This process has a terminal on which somebody could be asked: /dev/tty can be opened (tty(4)).
+/// This process has a terminal to ask on: /dev/tty can be opened (tty(4)).
 [[nodiscard]] bool can_ask_on_terminal();
 
 /// One question at a time. Not thread-safe.
@@ -25,11 +25,12 @@ class TerminalPrompt {
 
   /// Shows the question, without control characters; a secret is not echoed. False: no terminal.
   bool ask(Prompt::Kind kind, std::string_view text);
-  /// To be polled for input; -1 when nothing is asked or awaited.
+  /// Poll this for input; -1 when no question is open.
   [[nodiscard]] int fd() const { return kind_ == Prompt::Kind::notice ? -1 : terminal_.get(); }
-  /// Input is there. `done`: the answer is complete; nullopt then: the end of input (Ctrl-D).
+  /// Call when there is input. `done`: the answer is complete; then nullopt means the end of input
+  /// (Ctrl-D).
   std::optional<std::string> read(bool& done);
-  /// The terminal is as it was before; the question is over.
+  /// Ends the question and restores the terminal.
   void withdraw();
 
  private:

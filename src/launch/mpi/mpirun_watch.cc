@@ -2,7 +2,7 @@
 
 #include <utility>
 
-#include "report/plain_text.h"
+#include "text/plain_text.h"
 
 namespace dlaunch {
 
@@ -19,13 +19,14 @@ bool says_something(const std::string& line) {
 }  // namespace
 
 MpirunWatch::MpirunWatch(const LaunchPlan& plan) : attempt_(plan.attempt), mpirun_(plan.mpirun) {
-  for (std::uint32_t i = 0; mpirun_ && i < plan.nodes.size(); ++i) {
+  if (!mpirun_) return;
+  for (const NodePlan& node : plan.nodes) {
     // Nothing is started on a node without ranks.
-    if (!plan.nodes[i].ranks.empty()) to_come_.insert(NodeIndex(i));
+    if (!node.ranks.empty()) to_come_.insert(node.id);
   }
 }
 
-std::optional<wire::StartMpirun> MpirunWatch::awaited(NodeIndex node,
+std::optional<wire::StartMpirun> MpirunWatch::awaited(NodeId node,
                                                       const wire::RanksAwaited& answer) {
   const bool is_last = answer.attempt == attempt_ && to_come_.erase(node) > 0 && to_come_.empty();
   if (!is_last) return std::nullopt;

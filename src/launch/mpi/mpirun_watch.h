@@ -19,7 +19,7 @@ class MpirunWatch {
   explicit MpirunWatch(const LaunchPlan& plan);
 
   /// A node awaits its ranks. The message to node 0 when all do, once.
-  [[nodiscard]] std::optional<wire::StartMpirun> awaited(NodeIndex node,
+  [[nodiscard]] std::optional<wire::StartMpirun> awaited(NodeId node,
                                                          const wire::RanksAwaited& answer);
   /// The whole lines that have come with these bytes, without their ends and what a terminal would
   /// act on.
@@ -34,7 +34,7 @@ class MpirunWatch {
 
   Attempt attempt_;
   std::optional<MpirunPlan> mpirun_;
-  std::set<NodeIndex> to_come_;
+  std::set<NodeId> to_come_;
   std::string partial_;
   std::deque<std::string> last_;
 };

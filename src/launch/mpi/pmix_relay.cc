@@ -19,9 +19,9 @@ constexpr std::size_t kMostHeld = std::size_t{256} << 20;  // bytes of all fence
 }  // namespace
 
 PmixRelay::PmixRelay(const LaunchPlan& plan) : attempt_(plan.attempt) {
-  for (const RankPlan& rank : plan.ranks) node_of_rank_.push_back(rank.node);
-  for (std::uint32_t i = 0; i < plan.nodes.size(); ++i) {
-    if (!plan.nodes[i].ranks.empty()) nodes_.emplace_back(i);
+  for (const RankPlan& rank : plan.ranks) node_of_rank_.push_back(plan.nodes[rank.node.value].id);
+  for (const NodePlan& node : plan.nodes) {
+    if (!node.ranks.empty()) nodes_.push_back(node.id);
   }
 }
 
@@ -40,9 +40,9 @@ void PmixRelay::append(const wire::PmixFence& from, wire::PmixFence& sum) {
 }
 
 /// Empty: one of the members is no rank of the job.
-std::vector<NodeIndex> PmixRelay::nodes_of(const std::vector<RankSpan>& members) const {
+std::vector<NodeId> PmixRelay::nodes_of(const std::vector<RankSpan>& members) const {
   if (members.empty()) return nodes_;
-  std::set<NodeIndex> nodes;
+  std::set<NodeId> nodes;
   for (const RankSpan& span : members) {
     const std::uint64_t end = std::uint64_t{span.first.value} + span.count;
     if (end > node_of_rank_.size()) return {};
@@ -52,7 +52,7 @@ std::vector<NodeIndex> PmixRelay::nodes_of(const std::vector<RankSpan>& members)
   return {nodes.begin(), nodes.end()};
 }
 
-std::vector<PmixRelay::Letter> PmixRelay::on(NodeIndex from, wire::PmixFence fence) {
+std::vector<PmixRelay::Letter> PmixRelay::on(NodeId from, wire::PmixFence fence) {
   if (fence.attempt != attempt_) return {};
   const bool pmi1 = fence.pmi1;
   if (pmi1 && pmi1_failed_) return {};
@@ -82,7 +82,7 @@ std::vector<PmixRelay::Letter> PmixRelay::fail_pmi1(std::int32_t status) {
   return {{nodes_, std::move(failed)}};
 }
 
-std::vector<PmixRelay::Letter> PmixRelay::contribute(NodeIndex from, wire::PmixFence fence) {
+std::vector<PmixRelay::Letter> PmixRelay::contribute(NodeId from, wire::PmixFence fence) {
   const Key key{fence.pmi1, fence.members, fence.counter};
   auto found = fences_.find(key);
   if (found == fences_.end()) {
@@ -109,18 +109,18 @@ std::vector<PmixRelay::Letter> PmixRelay::contribute(NodeIndex from, wire::PmixF
   return letters;
 }
 
-std::vector<PmixRelay::Letter> PmixRelay::on(NodeIndex from, const wire::PmixWanted& wanted) {
+std::vector<PmixRelay::Letter> PmixRelay::on(NodeId from, const wire::PmixWanted& wanted) {
   if (wanted.attempt != attempt_) return {};
   const bool known = wanted.rank.value < node_of_rank_.size();
   if (!known || questions_.size() >= kMostQuestions) {
     return {{{from}, wire::PmixData{attempt_, wanted.id, known ? kOutOfResource : kNotFound, ""}}};
   }
-  const NodeIndex answerer = node_of_rank_[wanted.rank.value];
+  const NodeId answerer = node_of_rank_[wanted.rank.value];
   questions_.insert_or_assign(++next_question_, Question{from, wanted.id, answerer});
   return {{{answerer}, wire::PmixWanted{attempt_, next_question_, wanted.rank}}};
 }
 
-std::vector<PmixRelay::Letter> PmixRelay::on(NodeIndex from, wire::PmixData data) {
+std::vector<PmixRelay::Letter> PmixRelay::on(NodeId from, wire::PmixData data) {
   const auto found = questions_.find(data.id);
   if (data.attempt != attempt_ || found == questions_.end() || found->second.answerer != from)
     return {};

@@ -23,8 +23,8 @@ namespace dlaunch {
 class PmixRelay {
  public:
   struct Letter {
-    std::vector<NodeIndex> to;
-    wire::Message message;
+    std::vector<NodeId> to;
+    wire::ToAgent message;
     bool operator==(const Letter&) const = default;
   };
 
@@ -33,24 +33,24 @@ class PmixRelay {
 
   /// What is to be sent, now that this has come from a node. An agent that says what it cannot
   /// know, or the same twice, changes nothing. O(nodes) for a fence.
-  [[nodiscard]] std::vector<Letter> on(NodeIndex from, wire::PmixFence fence);
-  [[nodiscard]] std::vector<Letter> on(NodeIndex from, const wire::PmixWanted& wanted);
-  [[nodiscard]] std::vector<Letter> on(NodeIndex from, wire::PmixData data);
+  [[nodiscard]] std::vector<Letter> on(NodeId from, wire::PmixFence fence);
+  [[nodiscard]] std::vector<Letter> on(NodeId from, const wire::PmixWanted& wanted);
+  [[nodiscard]] std::vector<Letter> on(NodeId from, wire::PmixData data);
 
  private:
   struct Fence {
-    std::vector<NodeIndex> nodes;
-    std::set<NodeIndex> awaited;
+    std::vector<NodeId> nodes;
+    std::set<NodeId> awaited;
     wire::PmixFence sum;
   };
   struct Question {
-    NodeIndex asker;
+    NodeId asker;
     std::uint32_t id = 0;  // the asker's
-    NodeIndex answerer;
+    NodeId answerer;
   };
-  [[nodiscard]] std::vector<NodeIndex> nodes_of(const std::vector<RankSpan>& members) const;
+  [[nodiscard]] std::vector<NodeId> nodes_of(const std::vector<RankSpan>& members) const;
   void append(const wire::PmixFence& from, wire::PmixFence& sum);
-  [[nodiscard]] std::vector<Letter> contribute(NodeIndex from, wire::PmixFence fence);
+  [[nodiscard]] std::vector<Letter> contribute(NodeId from, wire::PmixFence fence);
   [[nodiscard]] bool is_open(bool pmi1) const;
   [[nodiscard]] std::vector<Letter> fail_pmi1(std::int32_t status);
 
@@ -58,8 +58,8 @@ class PmixRelay {
   using Key = std::tuple<bool, std::vector<RankSpan>, std::uint64_t>;
 
   Attempt attempt_;
-  std::vector<NodeIndex> node_of_rank_;
-  std::vector<NodeIndex> nodes_;  // that have ranks
+  std::vector<NodeId> node_of_rank_;
+  std::vector<NodeId> nodes_;  // that have ranks
   std::map<Key, Fence> fences_;
   bool pmi1_failed_ = false;
   std::size_t held_ = 0;                         // bytes in fences_

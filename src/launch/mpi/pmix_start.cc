@@ -2,8 +2,8 @@
 
 #include <algorithm>
 
-#include "report/plain_text.h"
-#include "spec/hostlist.h"
+#include "jobfile/hostlist.h"
+#include "text/plain_text.h"
 
 namespace dlaunch {
 
@@ -29,13 +29,13 @@ wire::PreparePmix prepare_message(const LaunchPlan& plan, Mpi::Pmi pmi, std::str
 }
 
 PmixStart::PmixStart(const LaunchPlan& plan) : attempt_(plan.attempt) {
-  for (std::uint32_t i = 0; i < plan.nodes.size(); ++i) {
-    names_.push_back(plan.nodes[i].name);
-    awaited_.insert(NodeIndex(i));
+  for (const NodePlan& node : plan.nodes) {
+    names_.emplace(node.id, node.name);
+    awaited_.insert(node.id);
   }
 }
 
-void PmixStart::add(NodeIndex node, const wire::PmixReady& answer) {
+void PmixStart::add(NodeId node, const wire::PmixReady& answer) {
   if (answer.attempt != attempt_ || awaited_.erase(node) == 0 || answer.refused.empty()) return;
   std::string why = plain_line(answer.refused);
   auto known = std::find_if(refusals_.begin(), refusals_.end(),
@@ -44,11 +44,11 @@ void PmixStart::add(NodeIndex node, const wire::PmixReady& answer) {
   known->nodes.insert(node);
 }
 
-std::string PmixStart::name_of(const std::set<NodeIndex>& nodes) const {
+std::string PmixStart::name_of(const std::set<NodeId>& nodes) const {
   std::vector<std::string> names;
   names.reserve(nodes.size());
-  for (const NodeIndex node : nodes) names.push_back(names_[node.value]);
-  return spec::compress_hostlist(names);
+  for (const NodeId node : nodes) names.push_back(names_.at(node));
+  return jobfile::compress_hostlist(names);
 }
 
 std::string PmixStart::awaited() const {

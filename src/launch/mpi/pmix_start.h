@@ -2,6 +2,7 @@
 // is said when one cannot have its PMIx server.
 #pragma once
 
+#include <map>
 #include <optional>
 #include <set>
 #include <string>
@@ -32,7 +33,7 @@ class PmixStart {
   /// Waits for an answer of every node of the plan.
   explicit PmixStart(const LaunchPlan& plan);
 
-  void add(NodeIndex node, const wire::PmixReady& answer);
+  void add(NodeId node, const wire::PmixReady& answer);
   [[nodiscard]] bool complete() const { return awaited_.empty(); }
   /// Who has not answered: "gpu[02-04]".
   [[nodiscard]] std::string awaited() const;
@@ -44,14 +45,14 @@ class PmixStart {
  private:
   struct Refusal {
     std::string why;
-    std::set<NodeIndex> nodes;
+    std::set<NodeId> nodes;
   };
-  [[nodiscard]] std::string name_of(const std::set<NodeIndex>& nodes) const;
+  [[nodiscard]] std::string name_of(const std::set<NodeId>& nodes) const;
   [[nodiscard]] std::vector<std::string> lines() const;
 
   Attempt attempt_;
-  std::vector<std::string> names_;  // by node
-  std::set<NodeIndex> awaited_;
+  std::map<NodeId, std::string> names_;
+  std::set<NodeId> awaited_;
   std::vector<Refusal> refusals_;
 };
 

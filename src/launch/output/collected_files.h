@@ -1,4 +1,4 @@
-// The files of remote ranks in the run folder, written at the places where their bytes belong.
+// The files of remote ranks in the run folder; bytes are written at their offset in the stream.
 #pragma once
 
 #include <cstdint>
@@ -15,8 +15,8 @@ namespace dlaunch {
 /// many ranks there are.
 class CollectedFiles {
  public:
-  /// Writes `bytes` at `offset` of a file, which is made (mode 0600) when its first bytes come. A
-  /// symbolic link in its place is an error. Returns 0 or an errno; then some may be written.
+  /// Writes `bytes` at `offset` of a file, and creates it (mode 0600) if needed. A symbolic link at
+  /// that path is an error. Returns 0 or an errno; then some bytes may be written.
   [[nodiscard]] int write(const std::string& path, std::uint64_t offset, std::string_view bytes);
   void close_all() {
     open_.clear();
@@ -24,11 +24,11 @@ class CollectedFiles {
   }
 
  private:
-  /// -1 and errno where it cannot be opened.
+  /// -1 with errno where it cannot be opened.
   [[nodiscard]] int open(const std::string& path);
 
   std::map<std::string, UniqueFd> open_;
-  std::deque<std::string> order_;  // in which they were opened
+  std::deque<std::string> order_;  // the open ones, oldest first
 };
 
 }  // namespace dlaunch

@@ -2,8 +2,8 @@
 
 #include <algorithm>
 
+#include "model/rank_list.h"
 #include "model/result.h"
-#include "report/rank_list.h"
 
 namespace dlaunch {
 
@@ -11,7 +11,7 @@ namespace {
 
 // Requests on their way to one node: 2 MiB, enough for 100 MB/s over 20 ms.
 constexpr std::size_t kWindow = 16;
-// PyTorch writes a message and a traceback; a rank that writes more there is not believed.
+// PyTorch writes a message and a traceback; a larger file is cut here.
 constexpr std::uint64_t kMostOfErrorFile = std::uint64_t{1} << 20;
 
 wire::OutputPart part_of(Stream stream) {
@@ -41,10 +41,10 @@ void OutputCollector::begin(const LaunchPlan& plan, std::string folder) {
   files_.close_all();
   write_error_.clear();
   for (const RankPlan& rank : plan.ranks) {
-    node_of_rank_.push_back(rank.node);
     const NodePlan& node = plan.nodes[rank.node.value];
+    node_of_rank_.push_back(node.id);
     if (!node.is_remote) continue;
-    Remote& remote = remotes_[rank.node];
+    Remote& remote = remotes_[node.id];
     remote.name = node.name;
     remote.folder = node.output_folder;
   }
@@ -62,7 +62,7 @@ void OutputCollector::rank_started(Rank rank) {
   expect({rank, Part::err});
 }
 
-OutputCollector::Stream* OutputCollector::find(NodeIndex node, Key key) {
+OutputCollector::Stream* OutputCollector::find(NodeId node, Key key) {
   const auto found = streams_.find(key);
   if (found == streams_.end() || node_of_rank_[key.first.value] != node) return nullptr;
   return &found->second;
@@ -107,7 +107,7 @@ void OutputCollector::lose(Key key, Stream& stream, std::uint64_t up_to) {
                   " bytes lost on " + where + "]\n");
 }
 
-void OutputCollector::add(NodeIndex node, const wire::OutputView& data) {
+void OutputCollector::add(NodeId node, const wire::OutputData& data) {
   if (data.attempt != attempt_) return;
   const Key key{data.rank, part_of(data.stream)};
   Stream* stream = find(node, key);
@@ -119,7 +119,7 @@ void OutputCollector::add(NodeIndex node, const wire::OutputView& data) {
   stream->stalled = !append(key, *stream, data.offset, data.bytes);
 }
 
-void OutputCollector::end(NodeIndex node, const wire::OutputEnd& end) {
+void OutputCollector::end(NodeId node, const wire::OutputEnd& end) {
   if (end.attempt != attempt_) return;
   Stream* stream = find(node, {end.rank, part_of(end.stream)});
   if (stream == nullptr || stream->end) return;
@@ -134,7 +134,7 @@ void OutputCollector::rank_failed(Rank rank) {
   expect({rank, Part::error_file});
 }
 
-void OutputCollector::node_empty(NodeIndex node, Attempt attempt) {
+void OutputCollector::node_empty(NodeId node, Attempt attempt) {
   const auto found = remotes_.find(node);
   if (attempt != attempt_ || found == remotes_.end()) return;
   found->second.empty = true;
@@ -153,7 +153,7 @@ void OutputCollector::fetch_rest() {
   }
 }
 
-void OutputCollector::fetch_more(NodeIndex node) {
+void OutputCollector::fetch_more(NodeId node) {
   Remote& remote = remotes_[node];
   if (remote.lost || remote.forgotten) return;
   for (const Key& key : remote.keys) {
@@ -164,17 +164,17 @@ void OutputCollector::fetch_more(NodeIndex node) {
   forget_if_collected(node, remote);
 }
 
-/// Up to where it makes sense to ask now.
+/// Up to where bytes can be fetched now.
 std::uint64_t OutputCollector::ask_limit(Key key, const Stream& stream) {
   if (!stream.fetching) return stream.stalled ? 0 : stream.available;
   if (key.second == Part::error_file)
     return std::min(stream.end.value_or(kMostOfErrorFile), kMostOfErrorFile);
-  // Where nobody knows the end, one answer after the other.
+  // While the end is unknown, one request at a time.
   return stream.end.value_or(stream.have + wire::kMostFetched);
 }
 
-/// False: nothing of the stream is to be asked for now.
-bool OutputCollector::ask_next(NodeIndex node, Remote& remote, Key key, Stream& stream) {
+/// False: nothing of the stream can be fetched now.
+bool OutputCollector::ask_next(NodeId node, Remote& remote, Key key, Stream& stream) {
   if (stream.done) return false;
   if (stream.asked == 0) stream.ask_from = stream.have;
   const std::uint64_t limit = ask_limit(key, stream);
@@ -192,7 +192,7 @@ bool OutputCollector::ask_next(NodeIndex node, Remote& remote, Key key, Stream& 
   return true;
 }
 
-void OutputCollector::fetched(NodeIndex node, const wire::FetchedOutput& data) {
+void OutputCollector::fetched(NodeId node, const wire::FetchedOutput& data) {
   const auto found = remotes_.find(node);
   if (data.attempt != attempt_ || found == remotes_.end()) return;
   Remote& remote = found->second;
@@ -229,7 +229,7 @@ void OutputCollector::finish(Stream& stream, bool incomplete) {
   stream.incomplete = incomplete;
 }
 
-void OutputCollector::forget_if_collected(NodeIndex node, Remote& remote) {
+void OutputCollector::forget_if_collected(NodeId node, Remote& remote) {
   const bool collected = std::all_of(remote.keys.begin(), remote.keys.end(), [&](const Key& key) {
     return streams_[key].done && !streams_[key].incomplete;
   });
@@ -238,7 +238,7 @@ void OutputCollector::forget_if_collected(NodeIndex node, Remote& remote) {
   send_(node, wire::ForgetOutput{attempt_});
 }
 
-void OutputCollector::node_lost(NodeIndex node, bool end_was_heard) {
+void OutputCollector::node_lost(NodeId node, bool end_was_heard) {
   const auto found = remotes_.find(node);
   if (found == remotes_.end() || found->second.forgotten) return;
   if (!found->second.lost) found->second.end_was_heard = end_was_heard || found->second.empty;
@@ -271,7 +271,7 @@ std::vector<std::string> OutputCollector::missing(const HasAllKnown& has_all_kno
   for (const auto& [node, remote] : remotes_) {
     std::vector<Rank> ranks;
     std::vector<Rank> unheard;
-    std::string parts;  // of the only rank
+    std::string parts;  // streams of the rank, where there is only one
     for (const Key& key : remote.keys) {
       const Stream& stream = streams_.at(key);
       const bool all = stream.done || (stream.end && stream.have >= *stream.end);

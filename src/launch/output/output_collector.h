@@ -1,8 +1,7 @@
-// Brings what ranks on other nodes leave behind (both streams, error files) into the run folder.
-// A file there is at every time a true beginning of the stream, so that `dlaunch logs -f` can read
-// it: what passes on its way to the console is appended at once; what did not pass (skipped parts,
-// ranks that are not shown) is fetched, as soon as something behind it passes, else when the
-// attempt has ended on the node.
+// Collects the output of ranks on other nodes (both streams, error files) in the run folder. A file
+// there is always an exact prefix of the stream, so that `dlaunch logs -f` can read it: output that
+// comes for the console is appended at once; the rest (skipped parts, ranks that are not shown) is
+// fetched as soon as later output of the stream comes, or when the attempt has ended on the node.
 #pragma once
 
 #include <cstdint>
@@ -21,43 +20,43 @@
 
 namespace dlaunch {
 
-/// Lives on the engine's one thread. Knows no clock: whoever waits looks at progress().
+/// Lives on the engine's one thread. It has no time limit: a caller that waits watches progress().
 class OutputCollector {
  public:
-  using Send = std::function<void(NodeIndex, const wire::Message&)>;
+  using Send = std::function<void(NodeId, const wire::ToAgent&)>;
   explicit OutputCollector(Send send) : send_(std::move(send)) {}
 
   /// Begins an attempt. `folder`: of the attempt, absolute, exists.
   void begin(const LaunchPlan& plan, std::string folder);
   // What agents say. Ranks of other nodes than the one that says it are ignored, as are those whose
   // agent writes into the run folder itself.
-  void add(NodeIndex node, const wire::OutputView& data);
-  void end(NodeIndex node, const wire::OutputEnd& end);
+  void add(NodeId node, const wire::OutputData& data);
+  void end(NodeId node, const wire::OutputEnd& end);
   void rank_started(Rank rank);
   void rank_failed(Rank rank);  // its error file is wanted
   /// Nothing of the attempt runs there any more: fetches the streams that have ended, and later
   /// ones when their ends come.
-  void node_empty(NodeIndex node, Attempt attempt);
-  void fetched(NodeIndex node, const wire::FetchedOutput& data);
-  /// `end_was_heard`: else its ranks may have printed on into their files there.
-  void node_lost(NodeIndex node, bool end_was_heard = true);
+  void node_empty(NodeId node, Attempt attempt);
+  void fetched(NodeId node, const wire::FetchedOutput& data);
+  /// `end_was_heard`: if false, its ranks may have printed more into their files there.
+  void node_lost(NodeId node, bool end_was_heard = true);
 
   /// The attempt is over everywhere and the console takes nothing more: fetches also what waited
   /// for it. Nodes that are not empty are given up.
   void fetch_rest();
-  /// Nothing more is asked for; what is missing stays where it is.
+  /// Fetches nothing more; what is missing stays on the nodes.
   void give_up();
 
-  /// Nothing more will come.
+  /// Everything that can come has come.
   [[nodiscard]] bool complete() const;
-  /// Bytes fetched; stands still when the nodes do.
+  /// Bytes fetched so far; constant while the nodes send nothing.
   [[nodiscard]] std::uint64_t progress() const { return fetched_; }
 
   /// What the run folder lacks and where it is, one line for a node: "the rest of the output of
   /// rank 3 (stdout from byte 4096 on) is on gpu02 in FOLDER". After complete() or give_up().
   /// `has_all_known`: of a stream of which we have all that its node is known to have stored,
-  /// whether that is all that it had; nobody is sent to an empty place. When the node was lost
-  /// without a word, more may have come after the last that was heard of it, which is said so.
+  /// whether that is all that it had; a folder without more output is not named. When the node was
+  /// lost in silence, its ranks may have printed more after its last sign of life; the line says so.
   using HasAllKnown = std::function<bool(Rank, wire::OutputPart)>;
   [[nodiscard]] std::vector<std::string> missing(const HasAllKnown& has_all_known = {}) const;
   /// How many bytes of an ended stream its file in the run folder will never have. Some that the
@@ -72,14 +71,14 @@ class OutputCollector {
   using Key = std::pair<Rank, Part>;
   struct Stream {
     std::uint64_t have = 0;            // bytes of the stream that are in the file, or lost
-    std::uint64_t available = 0;       // that the node has stored, as far as we have seen
+    std::uint64_t available = 0;       // stored on the node, as far as we know
     std::optional<std::uint64_t> end;  // all of them, once it is known
-    std::uint64_t lost = 0;            // that the node's file lacks, as its agent says
-    std::uint64_t gone = 0;            // that were asked for in vain
+    std::uint64_t lost = 0;            // missing in the node's file, as its agent says
+    std::uint64_t gone = 0;            // fetched in vain
     std::uint64_t file_size = 0;       // here; differs from `have` by lost bytes and their marks
     std::uint64_t ask_from = 0;
     std::size_t asked = 0;  // requests without an answer
-    bool ends_line = true;  // the file does
+    bool ends_line = true;  // the file ends with a newline
     bool fetching = false;  // to its end
     bool stalled = false;   // the file cannot be written; tried again when it is fetched
     bool done = false;
@@ -102,25 +101,25 @@ class OutputCollector {
   };
 
   void expect(Key key);
-  [[nodiscard]] Stream* find(NodeIndex node, Key key);
+  [[nodiscard]] Stream* find(NodeId node, Key key);
   [[nodiscard]] std::string path_of(Key key) const;
   /// `offset` is not behind stream.have; what is known already is left out. False: not written.
   bool append(Key key, Stream& stream, std::uint64_t offset, std::string_view bytes);
   bool write(Key key, Stream& stream, std::string_view bytes);
   void lose(Key key, Stream& stream, std::uint64_t up_to);
-  void fetch_more(NodeIndex node);
-  [[nodiscard]] bool ask_next(NodeIndex node, Remote& remote, Key key, Stream& stream);
+  void fetch_more(NodeId node);
+  [[nodiscard]] bool ask_next(NodeId node, Remote& remote, Key key, Stream& stream);
   [[nodiscard]] static std::uint64_t ask_limit(Key key, const Stream& stream);
   void settle(Key key, Stream& stream, const Request& request, const wire::FetchedOutput& data);
   static void finish(Stream& stream, bool incomplete);
-  void forget_if_collected(NodeIndex node, Remote& remote);
+  void forget_if_collected(NodeId node, Remote& remote);
 
   Send send_;
   Attempt attempt_;
   std::string folder_;
-  std::map<NodeIndex, Remote> remotes_;
+  std::map<NodeId, Remote> remotes_;
   std::map<Key, Stream> streams_;
-  std::vector<NodeIndex> node_of_rank_;
+  std::vector<NodeId> node_of_rank_;
   CollectedFiles files_;
   std::string write_error_;
   std::uint64_t fetched_ = 0;

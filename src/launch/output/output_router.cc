@@ -11,7 +11,7 @@ namespace dlaunch {
 
 namespace {
 
-// Above this the console is behind and nobody gets new credit.
+// Above this the console is behind, and no stream gets new credit.
 constexpr std::size_t kConsoleRoom = std::size_t{1} << 20;
 // All windows together, and the limits of each one.
 constexpr std::size_t kAllWindows = std::size_t{16} << 20;
@@ -111,12 +111,12 @@ void OutputRouter::give_up(Rank rank) {
   for (const Stream stream : {Stream::out, Stream::err}) close(rank, stream);
 }
 
-void OutputRouter::add(const wire::OutputView& data) {
+void OutputRouter::add(const wire::OutputData& data) {
   const std::size_t index = index_of(data.rank, data.stream);
   if (data.attempt != settings_.attempt || index >= streams_.size()) return;
   StreamState& stream = streams_[index];
   received_ += data.bytes.size();
-  if (stream.unwanted) return;  // it was on its way
+  if (stream.unwanted) return;  // it was sent before the agent was told to stop
   if (is_shown(data.rank)) show(data);
   stream.received = data.offset + data.bytes.size();
   if (!stream.owed && stream.granted - std::min(stream.granted, stream.received) < window_ / 2) {
@@ -126,7 +126,7 @@ void OutputRouter::add(const wire::OutputView& data) {
   grant_owed();
 }
 
-void OutputRouter::show(const wire::OutputView& data) {
+void OutputRouter::show(const wire::OutputData& data) {
   std::string text = writer_.take_buffer(data.stream);
   text.reserve(data.bytes.size() + data.bytes.size() / 4);
   mark_gap(data.rank, data.stream, data.offset, text);
@@ -203,7 +203,7 @@ void OutputRouter::cut_off() {
 
 void OutputRouter::grant_owed() {
   if (owed_.empty()) return;
-  // Asked before it is looked at: what is accepted in between is told.
+  // Asked for before looking, so that progress in between is reported.
   writer_.ask_progress();
   const std::array<bool, 2> full{writer_.pending(Stream::out) > kConsoleRoom,
                                  writer_.pending(Stream::err) > kConsoleRoom};
@@ -225,8 +225,8 @@ void OutputRouter::grant(std::size_t index) {
   grant_(credit);
 }
 
-/// A console that has stood still for long goes on near the end: nobody wants to read an hour of
-/// output to learn how it is now.
+/// A console that was stuck for long continues near the end: an hour of old output would hide the
+/// current state.
 void OutputRouter::find_stalls() {
   for (const Stream stream : {Stream::out, Stream::err}) {
     if (writer_.broken(stream)) drop_broken(stream);
@@ -359,7 +359,7 @@ void OutputRouter::tick() {
   put(Stream::err, std::move(done[1]));
   if (settings_.live && bars_changed_) redraw();
   take_bars_away();
-  // Bars that stand still need no one who looks after them.
+  // Bars that do not change need no timer.
   if (++idle_ticks_ <= kShowStatesEvery) arm_ticks();
 }
 
@@ -371,7 +371,7 @@ void OutputRouter::take_bars_away() {
 }
 
 void OutputRouter::redraw() {
-  // A terminal that is behind is not given more of what is old when it comes.
+  // A terminal that is behind gets no states that are already old.
   if (writer_.pending(settings_.live->stream) > 0) return;
   const LiveLines::Size size = size_now();
   std::string text;

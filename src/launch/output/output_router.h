@@ -9,16 +9,16 @@
 #include <string>
 #include <vector>
 
-#include "log/console_view.h"
-#include "log/console_writer.h"
-#include "log/recent_lines.h"
+#include "launch/console/console_view.h"
+#include "launch/console/console_writer.h"
+#include "launch/console/recent_lines.h"
 #include "os/event_loop.h"
 #include "wire/codec.h"
 #include "wire/message.h"
 
 namespace dlaunch {
 
-/// Which of the console's streams may be drawn on: a terminal that nobody but us writes to.
+/// The console's stream for live rows: a terminal that only this process writes to.
 struct LiveTarget {
   Stream stream = Stream::out;
   int fd = -1;
@@ -43,38 +43,38 @@ class OutputRouter {
 
   /// Begins an attempt.
   void begin(Settings settings);
-  /// Bytes of each passing stream that an agent may send without asking; 0 when nothing passes.
+  /// Bytes of each stream that an agent may send without credit; 0 when no stream is sent.
   [[nodiscard]] std::uint32_t first_credit() const;
-  /// By rank: its output passes, to be shown or because somebody else follows it.
+  /// By rank: its output is sent here, to be shown or because a reader follows its file.
   [[nodiscard]] std::vector<bool> passing() const;
 
-  void add(const wire::OutputView& data);
+  void add(const wire::OutputData& data);
   void end(const wire::OutputEnd& end);
   /// The user's input has ended a line on the terminal.
   void answered();
   /// The rank has been started: both of its streams will end.
   void expect(Rank rank);
-  /// Its node is gone: no more is to come.
+  /// Its node is gone: no more output comes.
   void give_up(Rank rank);
 
-  /// Something of the launcher's own, whole lines.
+  /// Whole lines of the launcher itself.
   void say(Stream stream, std::string text);
 
-  /// How many of the last `window` lines on the console of stderr are from this stream.
+  /// How many of the last `window` lines on stderr's console are from this stream.
   [[nodiscard]] std::size_t recent_lines(Rank rank, Stream stream, std::size_t window) const;
 
-  /// One line that stands below everything else until it is replaced; empty: taken away. Before
-  /// the first attempt only.
+  /// One line below everything else, until the next call; empty: none. Only before the first
+  /// attempt.
   void show_status(const LiveTarget& target, std::string text);
 
   /// Every expected stream has ended.
   [[nodiscard]] bool complete() const { return open_streams_ == 0; }
-  /// Bytes that have come or have been written so far; stands still when the console does.
+  /// Bytes received or written so far; constant while the console is stuck.
   [[nodiscard]] std::uint64_t progress() const { return received_ - writer_.pending(); }
   /// The stream passes, and its node had credit: all that it had stored when it was heard last has
   /// come.
   [[nodiscard]] bool has_all_known(Rank rank, Stream stream) const;
-  /// Nothing more of the streams that go there is wanted; what was not shown counts as skipped.
+  /// Shows nothing more of the streams that go there; what was not shown counts as skipped.
   void skip_rest(Stream stream);
   /// What was skipped by skip_rest(), "[... 1.2 MB skipped, complete in FILE]"; empty: nothing.
   [[nodiscard]] std::string skipped_text() const;
@@ -92,14 +92,14 @@ class OutputRouter {
     bool open = false;
     bool owed = false;
     bool skips = false;     // the agent was told to leave out what is old
-    bool unwanted = false;  // the agent was told to send no more
+    bool unwanted = false;  // the agent was told to stop sending
   };
 
   [[nodiscard]] StreamState& state(Rank rank, Stream stream);
   [[nodiscard]] bool is_shown(Rank rank) const;
   [[nodiscard]] bool passes(Rank rank) const;
   [[nodiscard]] std::string file_of(Rank rank, Stream stream) const;
-  void show(const wire::OutputView& data);
+  void show(const wire::OutputData& data);
   void grant_owed();
   void grant(std::size_t index);
   void find_stalls();
@@ -130,7 +130,7 @@ class OutputRouter {
   std::unique_ptr<ConsoleView> view_;
   LiveLines live_;
   std::string status_;
-  RecentLines recent_;  // whose: index into streams_
+  RecentLines recent_;  // source: index into streams_
   bool ticking_ = false;
   bool bars_changed_ = false;
   std::uint32_t ticks_ = 0;

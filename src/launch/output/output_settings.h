@@ -1,4 +1,4 @@
-// What of the ranks' output goes to the console of this process, and how.
+// Which output of the ranks goes to the console of this process, and how.
 #pragma once
 
 #include <optional>
@@ -11,8 +11,8 @@
 
 namespace dlaunch {
 
-/// A terminal where nothing but our own output comes: when the other stream goes through a pipe,
-/// the program behind it (tee, less) may write to the same terminal. `environment` as below.
+/// A terminal that shows only our own output. If the other stream goes through a pipe, the program
+/// behind it (tee, less) may write to the same terminal: then there is none. `environment` as below.
 [[nodiscard]] std::optional<LiveTarget> live_target(const Environment& environment);
 
 /// The width of stderr's terminal; if it is unknown, COLUMNS or 80; without one, 80. At least 40.
@@ -21,14 +21,14 @@ namespace dlaunch {
 /// False if NO_COLOR has a value (https://no-color.org), or if the terminal is dumb.
 [[nodiscard]] bool may_colour(const Environment& environment);
 
-/// Looks at stdout and stderr. `environment`: the caller's; NO_COLOR, and COLUMNS and LINES where
-/// the terminal does not say how large it is. `folder`: of the attempt, as people should read it.
+/// Looks at stdout and stderr. `environment`: the caller's, for NO_COLOR, and for COLUMNS and LINES
+/// where the terminal has no size. `folder`: of the attempt, as shown to the user.
 [[nodiscard]] OutputRouter::Settings output_settings(const LaunchPlan& plan, const Logs& logs,
                                                      const Environment& environment,
                                                      std::string folder);
 
-/// Nobody looks: of the ranks that would be shown, those on other nodes are followed, so that the
-/// run folder has their output while they run. An agent of this machine writes there itself.
+/// For a run without a console: the ranks on other nodes that would be shown are followed, so that
+/// the run folder has their output while they run. An agent of this machine writes there itself.
 void follow_only(const LaunchPlan& plan, OutputRouter::Settings& settings);
 
 }  // namespace dlaunch

@@ -18,6 +18,7 @@ Result<Cluster> assumed_cluster(const JobSpec& spec, const OwnMachine& own) {
   cluster.is_assumed = true;
   for (const NodeTarget& target : *targets) {
     Node node = node_of(target, targets->size() == 1);
+    node.id = NodeId(static_cast<std::uint32_t>(cluster.nodes.size()));
     for (std::uint32_t i = 0; i < ports_wanted(spec) && kExamplePort + i <= kLastPort; ++i)
       node.facts.reserved_ports.push_back(static_cast<std::uint16_t>(kExamplePort + i));
     cluster.nodes.push_back(std::move(node));

@@ -5,7 +5,7 @@
 
 #include <sys/random.h>
 
-#include "launch/connect/this_machine.h"
+#include "launch/connect/node_targets.h"
 #include "launch/mpi/pmix_start.h"
 #include "os/build_id.h"
 #include "os/cgroup.h"
@@ -28,7 +28,7 @@ constexpr std::chrono::seconds kGuardianEnd{2};
 constexpr std::chrono::milliseconds kSweepLimit{1000};
 
 /// A folder for each session: those of lost ones stay as they are, for whoever was told of them.
-std::string output_name(const std::string& run, NodeIndex node, std::uint32_t tries) {
+std::string output_name(const std::string& run, NodeId node, std::uint32_t tries) {
   const std::string name = run + '-' + std::to_string(node.value);
   return tries <= 1 ? name : name + '-' + std::to_string(tries);
 }
@@ -40,13 +40,13 @@ Result<LocalStart> fork_local_agents(const JobSpec& spec, const AttachedFront& f
   if (::getrandom(&start.session, sizeof start.session, 0) != sizeof start.session) {
     return fail_errno(exit_code::kInternal, "getrandom", errno);
   }
-  auto targets = node_targets(spec, this_machine());
+  auto targets = node_targets(spec, this_machine(!spec.hosts.hosts.empty()));
   if (!targets) return tl::unexpected(targets.error());
   start.targets = std::move(*targets);
   for (std::uint32_t i = 0; i < start.targets.size(); ++i) {
     start.forked.emplace_back();
-    if (start.targets[i].way != NodeTarget::Way::fork) continue;
-    auto connection = connect_local(NodeIndex(i), start.session,
+    if (!start.targets[i].is_local()) continue;
+    auto connection = connect_local(NodeId(i), start.session,
                                     spec.isolation == Isolation::pid_namespace, front);
     if (!connection) return tl::unexpected(connection.error());
     start.forked.back() = std::move(*connection);
@@ -55,142 +55,167 @@ Result<LocalStart> fork_local_agents(const JobSpec& spec, const AttachedFront& f
 }
 
 ClusterSessions::ClusterSessions(EventLoop& loop, const JobSpec& spec, LocalStart local,
-                                 Callbacks callbacks)
+                                 NodeListener listener)
     : loop_(loop),
       spec_(spec),
-      callbacks_(std::move(callbacks)),
+      listener_(std::move(listener)),
       start_(std::move(local)),
-      sessions_(start_.targets.size()),
-      ids_(start_.targets.size(), start_.session),
-      tries_(start_.targets.size(), 0),
       connector_(
           loop, start_.targets,
-          {way_of_connecting(spec), start_.session, spec.isolation == Isolation::pid_namespace,
+          {spec.connect, start_.session, spec.isolation == Isolation::pid_namespace,
            spec.timeouts.connect, own_build_id(), start_.session}) {
   const bool only_one = start_.targets.size() == 1;
-  for (const NodeTarget& target : start_.targets)
-    cluster_.nodes.push_back(node_of(target, only_one));
-  for (std::uint32_t i = 0; i < start_.forked.size(); ++i) {
-    if (start_.forked[i]) begin_session(NodeIndex(i), std::move(*start_.forked[i]));
+  for (std::uint32_t i = 0; i < start_.targets.size(); ++i) {
+    cluster_.nodes.push_back(node_of(start_.targets[i], only_one));
+    cluster_.nodes.back().id = NodeId(i);
+    members_[NodeId(i)].id = start_.session;
+    if (start_.forked[i]) begin_session(NodeId(i), std::move(*start_.forked[i]));
   }
 }
 
-void ClusterSessions::begin_session(NodeIndex node, Connection connection) {
-  Session::Settings settings{cluster_.nodes[node.value].name, ids_[node.value],
-                             spec_.timeouts.fence_after, spec_.timeouts.lost_after};
+NodeId ClusterSessions::add(NodeTarget target) {
+  const NodeId id(static_cast<std::uint32_t>(start_.targets.size()));
+  Node& node = cluster_.nodes.emplace_back(node_of(target, false));
+  node.id = id;
+  start_.targets.push_back(std::move(target));
+  members_[id].id = start_.session;
+  // A lone node has the loopback address, which is no way to it from another one.
+  if (Node& first = cluster_.nodes.front(); cluster_.nodes.size() == 2)
+    first.address = node_of(start_.targets[first.id.value], false).address;
+  return id;
+}
+
+void ClusterSessions::remove(NodeId node) {
+  const auto member = members_.find(node);
+  if (member == members_.end()) return;
+  release(node);
+  if (member->second.session) retired_.push_back(std::move(member->second.session));
+  members_.erase(member);
+  std::erase_if(cluster_.nodes, [node](const Node& one) { return one.id == node; });
+}
+
+Session* ClusterSessions::session_of(NodeId node) const {
+  const auto member = members_.find(node);
+  return member == members_.end() ? nullptr : member->second.session.get();
+}
+
+Node* ClusterSessions::find(NodeId node) {
+  const auto found = std::find_if(cluster_.nodes.begin(), cluster_.nodes.end(),
+                                  [node](const Node& one) { return one.id == node; });
+  return found == cluster_.nodes.end() ? nullptr : &*found;
+}
+
+bool ClusterSessions::is_launcher(NodeId node) const {
+  const Node* const found = cluster_.find(node);
+  return found != nullptr && found->is_launcher;
+}
+
+void ClusterSessions::begin_session(NodeId node, Connection connection) {
+  Member& member = members_.at(node);
+  Session::Settings settings{cluster_.name_of(node), member.id, spec_.timeouts.fence_after,
+                             spec_.timeouts.lost_after};
   if (connection.remote) settings.way_back = way_back_to(node);
-  const Connect::Via via = way_of_connecting(spec_).via;
-  settings.codes_are_its_own =
-      connection.remote && (via == Connect::Via::command || via == Connect::Via::slurm);
-  sessions_[node.value] = std::make_unique<Session>(loop_, node, std::move(connection),
-                                                    std::move(settings), callbacks_of(node));
+  settings.codes_are_its_own = start_.targets[node.value].connector->own_exit_codes;
+  member.session = std::make_unique<Session>(loop_, node, std::move(connection),
+                                             std::move(settings), listener_of(node));
 }
 
-Reconnection::Way ClusterSessions::way_back_to(NodeIndex node) {
-  return {[this, node](Reconnection::Opened done, Duration limit) {
-            connector_.open(node, Purpose::attach, std::move(done), limit);
-          },
-          [this, node] { connector_.cancel(node); }};
+Reconnection::Way ClusterSessions::way_back_to(NodeId node) {
+  return {.open =
+              [this, node](Reconnection::Opened done, Duration limit) {
+                connector_.open(node, Purpose::attach, std::move(done), limit);
+              },
+          .cancel = [this, node] { connector_.cancel(node); }};
 }
 
-/// A lost session has ended and says nothing more; should it, it is not taken for the next one.
-Session::Callbacks ClusterSessions::callbacks_of(NodeIndex node) {
-  const auto from_now = [this, node, id = ids_[node.value]](auto call) {
-    return [this, node, id, call](auto&&... what) {
-      if (ids_[node.value] == id) call(std::forward<decltype(what)>(what)...);
-    };
+/// A session that was replaced has ended and says nothing more; should it, it is not taken for the
+/// one in its place. Nor is one of a node that was taken out of the set.
+Session::Listener ClusterSessions::listener_of(NodeId node) {
+  const auto is_present = [this, node, id = members_.at(node).id] {
+    const auto member = members_.find(node);
+    return member != members_.end() && member->second.id == id;
   };
-  return {
-      from_now([this, node](Event event) {
-        local_lost_ = local_lost_ || (cluster_.nodes[node.value].is_launcher &&
-                                      std::holds_alternative<event::NodeLost>(event));
-        callbacks_.on_event(node, std::move(event));
-      }),
-      from_now(
-          [this, node](NodeFacts facts) { cluster_.nodes[node.value].facts = std::move(facts); }),
-      from_now(
-          [this, node](const wire::OutputView& output) { callbacks_.on_output(node, output); }),
-      from_now([this, node](const wire::OutputEnd& end) { callbacks_.on_output_end(node, end); }),
-      from_now([this](const wire::StdinTaken& taken) { callbacks_.on_stdin_taken(taken); }),
-      from_now([this](std::string text) { callbacks_.on_notice(std::move(text)); }),
-      from_now([this, node](const wire::PlacesMissing& answer) {
-        if (callbacks_.on_places) callbacks_.on_places(node, answer);
-      }),
-      from_now([this, node](const wire::FetchedOutput& fetched) {
-        if (callbacks_.on_fetched) callbacks_.on_fetched(node, fetched);
-      }),
-      from_now([this, node](Duration outage, const std::string& cause) {
-        if (callbacks_.on_resumed) callbacks_.on_resumed(node, outage, cause);
-      }),
-      from_now([this, node](const wire::Message& answer) {
-        if (callbacks_.on_reach) callbacks_.on_reach(node, answer);
-      }),
-      from_now([this, node](const wire::Message& answer) {
-        if (callbacks_.on_sync) callbacks_.on_sync(node, answer);
-      }),
-      from_now([this, node](Duration silence) {
-        if (callbacks_.on_silent) callbacks_.on_silent(node, silence);
-      }),
-      from_now([this, node](wire::Message message) {
-        if (callbacks_.on_pmix) callbacks_.on_pmix(node, std::move(message));
-      }),
-      from_now([this, node](int signal) {
-        if (callbacks_.on_signalled) callbacks_.on_signalled(node, signal);
-      }),
-      from_now([this, node](const wire::Inspected& answer) {
-        if (callbacks_.on_inspected) callbacks_.on_inspected(node, answer);
-      })};
+  return {.on_message =
+              [this, node, is_present](wire::FromAgent message) {
+                if (!is_present()) return;
+                if (auto* facts = std::get_if<wire::Facts>(&message))
+                  find(node)->facts = std::move(facts->facts);
+                listener_.on_message(node, std::move(message));
+              },
+          .on_news =
+              [this, node, is_present](NodeNews news) {
+                if (!is_present()) return;
+                local_lost_ = local_lost_ ||
+                              (is_launcher(node) && std::holds_alternative<event::NodeLost>(news));
+                listener_.on_news(node, std::move(news));
+              }};
 }
 
-wire::FactsRequest ClusterSessions::facts_request(NodeIndex node, Attempt attempt) const {
+wire::FactsRequest ClusterSessions::facts_request(NodeId node, Attempt attempt) const {
   wire::FactsRequest request;
   request.fixed_ports = fixed_ports(spec_);
   request.ports = ports_wanted(spec_);
   request.attempt = attempt;
-  if (!run_id_.empty() && !cluster_.nodes[node.value].is_launcher)
-    request.output_name = output_name(run_id_, node, tries_[node.value]);
+  if (!run_id_.empty() && !is_launcher(node))
+    request.output_name = output_name(run_id_, node, members_.at(node).tries);
   request.variables = kept_variables(spec_);
-  if (node.value == 0) request.mpirun = mpirun_programs(spec_);
+  if (node == cluster_.nodes.front().id) request.mpirun = mpirun_programs(spec_);
   request.containers = container_programs(spec_);
   // A run has its servers started before its ranks, and each says then what is wrong.
-  request.pmix = run_id_.empty() && wants_pmix(spec_);
+  request.pmix = !is_run_ && wants_pmix(spec_);
+  // Reading /sys for it takes a lone node longer than the rest of its facts.
+  request.network = !is_run_ || members_.size() > 1 || !request.mpirun.empty();
   if (!request.mpirun.empty()) request.search_path = find_variable(spec_.env, "PATH");
   const bool knows_mpi = uses_mpi(spec_.framework) || spec_.mpi.launcher == Mpi::Launcher::mpirun;
-  if (knows_mpi && !cluster_.nodes[node.value].is_launcher)
+  if (knows_mpi && !is_launcher(node))
     request.carried = carried_variables(environment_from_block(environ));
   return request;
 }
 
-void ClusterSessions::connect(NodeIndex node, Attempt attempt, Duration within) {
-  const bool first = ++tries_[node.value] == 1;
-  if (first && sessions_[node.value])
-    return sessions_[node.value]->start(facts_request(node, attempt));
+void ClusterSessions::begin_run() {
+  is_run_ = true;
+  for (const auto& [node, member] : members_) {
+    if (member.session) member.session->start(facts_request(node, Attempt()));
+  }
+  loop_.poll();
+}
+
+void ClusterSessions::connect(NodeId node, Attempt attempt, Duration within) {
+  Member& member = members_.at(node);
+  const bool first = ++member.tries == 1;
+  if (first && member.session) {
+    if (!is_run_) member.session->start(facts_request(node, attempt));
+    return;
+  }
   if (!first && !begin_again(node)) return fail_later(node, "no number for a session can be drawn");
   if (!end_what_is_left(node))
     return fail_later(node, "processes of its lost agent are still there");
   open(node, attempt, within);
 }
 
-void ClusterSessions::open(NodeIndex node, Attempt attempt, Duration within) {
-  const auto answer = [this, node, attempt, id = ids_[node.value],
-                       number = tries_[node.value]](Result<Connection> connection) {
-    const bool wanted = ids_[node.value] == id && tries_[node.value] == number;
+void ClusterSessions::open(NodeId node, Attempt attempt, Duration within) {
+  const Member& member = members_.at(node);
+  const auto answer = [this, node, attempt, id = member.id,
+                       number = member.tries](Result<Connection> connection) {
+    const auto now = members_.find(node);
+    const bool wanted =
+        now != members_.end() && now->second.id == id && now->second.tries == number;
     if (wanted) connected(node, attempt, std::move(connection));
   };
   connector_.open(node, Purpose::fresh, answer, within);
 }
 
-void ClusterSessions::connected(NodeIndex node, Attempt attempt, Result<Connection> connection) {
+void ClusterSessions::connected(NodeId node, Attempt attempt, Result<Connection> connection) {
   if (!connection)
-    return callbacks_.on_event(node, event::NodeLost{node, std::move(connection.error().message)});
+    return listener_.on_news(node, event::NodeLost{node, std::move(connection.error().message)});
   begin_session(node, std::move(*connection));
-  sessions_[node.value]->start(facts_request(node, attempt));
+  session_of(node)->start(facts_request(node, attempt));
 }
 
 /// As all answers: from the loop.
-void ClusterSessions::fail_later(NodeIndex node, std::string what) {
+void ClusterSessions::fail_later(NodeId node, std::string what) {
   loop_.post([this, living = alive_, node, what = std::move(what)] {
-    if (*living) callbacks_.on_event(node, event::NodeLost{node, what});
+    if (*living) listener_.on_news(node, event::NodeLost{node, what});
   });
 }
 
@@ -198,13 +223,14 @@ void ClusterSessions::fail_later(NodeIndex node, std::string what) {
 /// is not taken for that of the next one. What the last session had may be there still, whatever
 /// its lease says: a node that was frozen or suspended goes on where it stood, clocks included, and
 /// an agent that is blocked ends nothing. So the next agent looks for it.
-bool ClusterSessions::begin_again(NodeIndex node) {
+bool ClusterSessions::begin_again(NodeId node) {
   std::erase_if(retired_, [](const auto& session) { return session->processes().empty(); });
-  if (sessions_[node.value]) {
-    connector_.set_lost_session(node, ids_[node.value]);
-    retired_.push_back(std::move(sessions_[node.value]));
+  Member& member = members_.at(node);
+  if (member.session) {
+    connector_.set_lost_session(node, member.id);
+    retired_.push_back(std::move(member.session));
   }
-  std::uint64_t& id = ids_[node.value];
+  std::uint64_t& id = member.id;
   if (::getrandom(&id, sizeof id, 0) != sizeof id) return false;
   connector_.set_session(node, id);
   return true;
@@ -212,12 +238,12 @@ bool ClusterSessions::begin_again(NodeIndex node) {
 
 /// On this machine a guardian and an agent that were killed in one instant may have left processes,
 /// which are our children now; and what is stopped would go on one day.
-bool ClusterSessions::end_what_is_left(NodeIndex node) {
-  if (!cluster_.nodes[node.value].is_launcher) return true;
+bool ClusterSessions::end_what_is_left(NodeId node) {
+  if (!is_launcher(node)) return true;
   std::set<pid_t> at_work;
-  for (const auto& session : sessions_) {
-    if (!session) continue;
-    for (const pid_t pid : session->processes()) at_work.insert(pid);
+  for (const auto& [other, member] : members_) {
+    if (!member.session) continue;
+    for (const pid_t pid : member.session->processes()) at_work.insert(pid);
   }
   for (const pid_t pid : connector_.processes()) at_work.insert(pid);
   if (!end_descendants_but(at_work, kSweepLimit)) return false;
@@ -226,27 +252,35 @@ bool ClusterSessions::end_what_is_left(NodeIndex node) {
   return true;
 }
 
-void ClusterSessions::gather(NodeIndex node, Attempt attempt) {
-  if (sessions_[node.value]) sessions_[node.value]->gather(facts_request(node, attempt));
+void ClusterSessions::gather(NodeId node, Attempt attempt) {
+  if (Session* const session = session_of(node)) session->send(facts_request(node, attempt));
 }
 
-void ClusterSessions::send(NodeIndex node, const wire::Message& message) {
-  if (sessions_[node.value]) sessions_[node.value]->send(message);
+void ClusterSessions::send(NodeId node, const wire::ToAgent& message) {
+  if (Session* const session = session_of(node)) session->send(message);
 }
 
-void ClusterSessions::release(NodeIndex node) {
+void ClusterSessions::release(NodeId node) {
   // A session that is on its way back needs the connector to say goodbye.
-  if (!sessions_[node.value]) return connector_.cancel(node);
-  sessions_[node.value]->release();
+  Session* const session = session_of(node);
+  session != nullptr ? session->release() : connector_.cancel(node);
 }
 
 void ClusterSessions::release_all() {
-  for (std::uint32_t i = 0; i < sessions_.size(); ++i) release(NodeIndex(i));
+  for (const auto& [node, member] : members_) release(node);
 }
 
 bool ClusterSessions::all_ended() const {
-  return std::all_of(sessions_.begin(), sessions_.end(),
-                     [](const auto& session) { return !session || session->ended(); });
+  const auto has_ended = [](const auto& session) { return !session || session->ended(); };
+  return std::all_of(retired_.begin(), retired_.end(), has_ended) &&
+         std::all_of(members_.begin(), members_.end(),
+                     [&](const auto& member) { return has_ended(member.second.session); });
+}
+
+bool ClusterSessions::end_by_themselves() const {
+  return !local_lost_ && retired_.empty() &&
+         std::all_of(start_.targets.begin(), start_.targets.end(),
+                     [](const NodeTarget& target) { return target.is_local(); });
 }
 
 void ClusterSessions::reap_processes(const std::set<pid_t>& before) {

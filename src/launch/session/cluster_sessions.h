@@ -1,6 +1,7 @@
 // The sessions of all nodes of a run, and the cluster that their facts add up to.
 #pragma once
 
+#include <map>
 #include <memory>
 #include <optional>
 #include <set>
@@ -8,6 +9,7 @@
 
 #include "launch/connect/node_connector.h"
 #include "launch/connect/node_targets.h"
+#include "launch/session/nodes.h"
 #include "launch/session/session.h"
 #include "model/cluster.h"
 #include "model/job_spec.h"
@@ -19,90 +21,85 @@ namespace dlaunch {
 /// event loop.
 struct LocalStart {
   std::uint64_t session = 0;
-  std::vector<NodeTarget> targets;                // index = NodeIndex
+  std::vector<NodeTarget> targets;                // index = NodeId, of all that ever were in it
   std::vector<std::optional<Connection>> forked;  // the same; none where the way is not fork
 };
 [[nodiscard]] Result<LocalStart> fork_local_agents(const JobSpec& spec,
                                                    const AttachedFront& front = {});
 
 /// Lives on the engine's one thread.
-class ClusterSessions {
+class ClusterSessions : public Nodes {
  public:
-  struct Callbacks {
-    std::function<void(NodeIndex, Event)> on_event;
-    std::function<void(NodeIndex, const wire::OutputView&)> on_output;
-    std::function<void(NodeIndex, const wire::OutputEnd&)> on_output_end;
-    std::function<void(const wire::StdinTaken&)> on_stdin_taken;
-    std::function<void(std::string)> on_notice;
-    std::function<void(NodeIndex, const wire::PlacesMissing&)> on_places = {};
-    std::function<void(NodeIndex, const wire::FetchedOutput&)> on_fetched = {};
-    std::function<void(NodeIndex, Duration outage, const std::string& cause)> on_resumed = {};
-    std::function<void(NodeIndex, const wire::Message&)> on_reach = {};  // DoorOpen, Knocked
-    std::function<void(NodeIndex, const wire::Message&)> on_sync = {};   // see Session
-    std::function<void(NodeIndex, Duration silence)> on_silent = {};
-    std::function<void(NodeIndex, wire::Message)> on_pmix = {};    // as in Session
-    std::function<void(NodeIndex, int signal)> on_signalled = {};  // by the scheduler, its step
-    std::function<void(NodeIndex, const wire::Inspected&)> on_inspected = {};
-  };
+  ClusterSessions(EventLoop& loop, const JobSpec& spec, LocalStart local, NodeListener listener);
 
-  ClusterSessions(EventLoop& loop, const JobSpec& spec, LocalStart local, Callbacks callbacks);
+  ~ClusterSessions() override { *alive_ = false; }
 
-  ~ClusterSessions() { *alive_ = false; }
-  ClusterSessions(const ClusterSessions&) = delete;
-  ClusterSessions& operator=(const ClusterSessions&) = delete;
-
+  /// Before all else, for a run: the agents on this machine gather their facts while the launcher
+  /// makes the run's folder. Their answers come as if connect() had asked.
+  void begin_run();
+  /// Takes a node into the set, between two attempts; connect() is the next that it needs.
+  NodeId add(NodeTarget target);
+  /// Takes a node out of the set: its agent leaves, and nothing of it is heard any more.
+  void remove(NodeId node);
   /// Before connect(): agents on other nodes make a folder for output, named after the run.
   void set_run(std::string run_id) { run_id_ = std::move(run_id); }
-  /// The answer is NodeReady of the attempt, or NodeLost. For a node whose session was lost, or
-  /// could not be begun, this makes another one, with an id of its own, to another agent: nothing
-  /// of the old one is heard any more. `within`: 0: timeouts.connect.
-  void connect(NodeIndex node, Attempt attempt = {}, Duration within = Duration(0));
-  /// Facts of a connected node for a later attempt.
-  void gather(NodeIndex node, Attempt attempt);
-  /// See NodeConnector.
-  void set_prompts(NodeConnector::Prompts prompts) { connector_.set_prompts(std::move(prompts)); }
-  void user_asked() { connector_.user_asked(); }
-  /// To a node without a session (it never had one): nothing.
-  void send(NodeIndex node, const wire::Message& message);
-  void release(NodeIndex node);
+  /// A session that replaces another one has an id of its own: nothing of the old one is heard.
+  void connect(NodeId node, Attempt attempt = {}, Duration within = Duration(0)) override;
+  void gather(NodeId node, Attempt attempt) override;
+  void set_prompts(Prompts prompts) override { connector_.set_prompts(std::move(prompts)); }
+  void user_asked() override { connector_.user_asked(); }
+  void send(NodeId node, const wire::ToAgent& message) override;
+  void release(NodeId node) override;
   void release_all();
-  /// Of a node with a session; null: it has none.
-  [[nodiscard]] const NodeClock* clock(NodeIndex node) const {
-    return sessions_[node.value] ? &sessions_[node.value]->clock() : nullptr;
+  [[nodiscard]] NodeClock* clock(NodeId node) override {
+    Session* const session = session_of(node);
+    return session != nullptr ? &session->clock() : nullptr;
   }
   [[nodiscard]] bool all_ended() const;
-  [[nodiscard]] std::size_t size() const { return sessions_.size(); }
-  [[nodiscard]] const Cluster& cluster() const { return cluster_; }
-  /// What was found by trying becomes a part of cluster(); nullopt: nothing yet.
-  void set_meeting(std::optional<Meeting> meeting) { cluster_.meeting = std::move(meeting); }
+  [[nodiscard]] std::size_t size() const { return members_.size(); }
+  [[nodiscard]] const std::vector<NodeTarget>& targets() const { return start_.targets; }
+  [[nodiscard]] const Cluster& cluster() const override { return cluster_; }
+  void set_meeting(std::optional<Meeting> meeting) override {
+    cluster_.meeting = std::move(meeting);
+  }
+  /// All were forked here and none was lost: their processes end without our doing.
+  [[nodiscard]] bool end_by_themselves() const;
   /// Waits a moment for the processes behind ended sessions, and ends what is left below us on this
   /// machine when both its guardian and its agent were killed. `before`: children that this process
   /// had before the sessions; they are left alone.
   void reap_processes(const std::set<pid_t>& before = {});
 
  private:
-  [[nodiscard]] wire::FactsRequest facts_request(NodeIndex node, Attempt attempt) const;
-  [[nodiscard]] Session::Callbacks callbacks_of(NodeIndex node);
-  [[nodiscard]] Reconnection::Way way_back_to(NodeIndex node);
-  void begin_session(NodeIndex node, Connection connection);
-  void open(NodeIndex node, Attempt attempt, Duration within);
-  void connected(NodeIndex node, Attempt attempt, Result<Connection> connection);
-  void fail_later(NodeIndex node, std::string what);
-  [[nodiscard]] bool begin_again(NodeIndex node);
-  [[nodiscard]] bool end_what_is_left(NodeIndex node);
+  struct Member {
+    std::unique_ptr<Session> session;  // null until connected
+    std::uint64_t id = 0;              // of the present session
+    std::uint32_t tries = 0;           // to connect it
+  };
+
+  [[nodiscard]] Session* session_of(NodeId node) const;
+  [[nodiscard]] Node* find(NodeId node);
+  [[nodiscard]] bool is_launcher(NodeId node) const;
+  [[nodiscard]] wire::FactsRequest facts_request(NodeId node, Attempt attempt) const;
+  [[nodiscard]] Session::Listener listener_of(NodeId node);
+  [[nodiscard]] Reconnection::Way way_back_to(NodeId node);
+  void begin_session(NodeId node, Connection connection);
+  void open(NodeId node, Attempt attempt, Duration within);
+  void connected(NodeId node, Attempt attempt, Result<Connection> connection);
+  void fail_later(NodeId node, std::string what);
+  [[nodiscard]] bool begin_again(NodeId node);
+  [[nodiscard]] bool end_what_is_left(NodeId node);
 
   EventLoop& loop_;
   const JobSpec& spec_;
-  Callbacks callbacks_;
+  NodeListener listener_;
   LocalStart start_;
   Cluster cluster_;
-  std::vector<std::unique_ptr<Session>> sessions_;  // index = NodeIndex; null until connected
-  std::vector<std::unique_ptr<Session>> retired_;   // of lost agents; they end their connections
-  std::vector<std::uint64_t> ids_;                  // index = NodeIndex: of the present session
-  std::vector<std::uint32_t> tries_;                // the same: to connect it
+  std::map<NodeId, Member> members_;               // those of cluster_
+  std::vector<std::unique_ptr<Session>> retired_;  // replaced, or of removed nodes; they end
   std::shared_ptr<bool> alive_ = std::make_shared<bool>(true);
   NodeConnector connector_;
   bool local_lost_ = false;
+  bool is_run_ = false;  // begin_run() has asked those that were forked
   std::string run_id_;
 };
 

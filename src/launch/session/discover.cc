@@ -23,9 +23,9 @@ constexpr std::chrono::seconds kGoodbye{2};
 /// What every node has answered.
 class Discovery {
  public:
-  void see(const Event& event) {
-    if (const auto* ready = std::get_if<event::NodeReady>(&event)) ready_.insert(ready->node.value);
-    if (const auto* lost = std::get_if<event::NodeLost>(&event))
+  void ready(NodeId node) { ready_.insert(node.value); }
+  void see(const NodeNews& news) {
+    if (const auto* lost = std::get_if<event::NodeLost>(&news))
       lost_[lost->node.value] = lost->what;
   }
   [[nodiscard]] std::size_t answers() const {
@@ -49,6 +49,24 @@ class Discovery {
  private:
   std::set<std::uint32_t> ready_;
   std::map<std::uint32_t, std::string> lost_;
+};
+
+/// Takes the answers of the nodes; it asks for facts, and for who reaches whom.
+struct Answers {
+  Discovery& found;
+  ReachCheck* check = nullptr;
+
+  void on(NodeId node, const wire::Facts&) { found.ready(node); }
+  void on(NodeId node, const wire::OneOf<wire::ReachAnswer> auto& answer) {
+    if (check != nullptr) check->on(node, answer);
+  }
+  void on(NodeId, const wire::OneOf<wire::SyncAnswer> auto&) {}
+  void on(NodeId, const wire::PlacesMissing&) {}
+  void on(NodeId, const wire::PmixReady&) {}
+  void on(NodeId, const wire::Inspected&) {}
+  void on(NodeId, const wire::OneOf<wire::RunMessages> auto&) {}
+  void on(NodeId, const wire::OneOf<wire::SessionMessages> auto&) {}
+  void on(NodeId, const wire::Notice&) {}
 };
 
 /// Waits for the check, which has a limit of its own, unless a node is lost.
@@ -77,22 +95,22 @@ Result<Cluster> discover_cluster(const JobSpec& spec, const PlanContext& context
   if (!local) return tl::unexpected(local.error());
   EventLoop loop;
   Discovery found;
-  ReachCheck* check = nullptr;
-  ClusterSessions::Callbacks callbacks{[&](NodeIndex, const Event& event) { found.see(event); },
-                                       [](NodeIndex, const wire::OutputView&) {},
-                                       [](NodeIndex, const wire::OutputEnd&) {},
-                                       [](const wire::StdinTaken&) {}, [](const std::string&) {}};
-  callbacks.on_reach = [&](NodeIndex node, const wire::Message& answer) {
-    if (check != nullptr) check->on(node, answer);
-  };
-  ClusterSessions sessions(loop, spec, std::move(*local), std::move(callbacks));
+  Answers answers{found};
+  ClusterSessions sessions(loop, spec, std::move(*local),
+                           {.on_message =
+                                [&](NodeId node, const wire::FromAgent& message) {
+                                  std::visit([&](const auto& one) { answers.on(node, one); },
+                                             message);
+                                },
+                            .on_news = [&](NodeId, const NodeNews& news) { found.see(news); }});
   std::optional<Result<Meeting>> met;
   ReachCheck reach(
-      loop, {[&](NodeIndex node, const wire::Message& message) { sessions.send(node, message); },
-             [&](Result<Meeting> meeting) { met = std::move(meeting); }});
-  check = &reach;
+      loop,
+      {.send = [&](NodeId node, const wire::ToAgent& message) { sessions.send(node, message); },
+       .done = [&](Result<Meeting> meeting) { met = std::move(meeting); }});
+  answers.check = &reach;
   for (std::size_t node = 0; node < sessions.size(); ++node)
-    sessions.connect(NodeIndex(static_cast<std::uint32_t>(node)));
+    sessions.connect(NodeId(static_cast<std::uint32_t>(node)));
   const MonotonicTime end = monotonic_now() + spec.timeouts.connect;
   while (found.answers() < sessions.size() && monotonic_now() < end) loop.run_one(end);
   Status status = found.status(sessions.cluster(), spec.timeouts.connect);

@@ -3,21 +3,16 @@
 #include <algorithm>
 #include <cerrno>
 
+#include "jobfile/hostlist.h"
+#include "model/python.h"
 #include "report/failure_words.h"
-#include "report/plain_text.h"
-#include "spec/hostlist.h"
+#include "text/plain_text.h"
 
 namespace dlaunch {
 
 namespace {
 
 constexpr const char* kIndent = "\n         ";
-
-/// "3.11" of "3.11.4"
-std::string release_of(const std::string& version) {
-  const std::size_t dot = version.find('.');
-  return dot == std::string::npos ? version : version.substr(0, version.find('.', dot + 1));
-}
 
 }  // namespace
 
@@ -27,21 +22,22 @@ MissingPlaces::MissingPlaces(const LaunchPlan& plan, const Cluster& cluster, boo
       commands_(plan.commands),
       sync_(sync),
       is_one_machine_(plan.nodes.size() == 1 && !plan.nodes.front().is_remote),
-      questions_(std::move(questions)),
       attempt_(plan.attempt) {
-  for (std::uint32_t i = 0; i < plan.nodes.size(); ++i) {
-    names_.push_back(plan.nodes[i].name);
-    awaited_.insert(NodeIndex(i));
-    const std::string& refused = cluster.nodes[i].facts.output_refused;
+  for (std::size_t i = 0; i < plan.nodes.size(); ++i) {
+    const NodeId node = plan.nodes[i].id;
+    names_.emplace(node, plan.nodes[i].name);
+    questions_.emplace(node, std::move(questions[i]));
+    awaited_.insert(node);
+    const std::string& refused = cluster.find(node)->facts.output_refused;
     if (!refused.empty())
-      note(NodeIndex(i), {"no folder for the output of ranks: " + plain_line(refused),
-                          "",
-                          exit_code::kCannotExecute,
-                          {}});
+      note(node, {"no folder for the output of ranks: " + plain_line(refused),
+                  "",
+                  exit_code::kCannotExecute,
+                  {}});
   }
 }
 
-void MissingPlaces::add(NodeIndex node, const wire::PlacesMissing& answer) {
+void MissingPlaces::add(NodeId node, const wire::PlacesMissing& answer) {
   if (answer.attempt != attempt_ || awaited_.erase(node) == 0) return;
   const std::set<std::string> lost = add_environments(node, answer);
   for (const StartFailure& failure : answer.missing) {
@@ -63,11 +59,11 @@ MissingPlaces::Missing MissingPlaces::failed(const StartFailure& failure) const 
       failure.path,    failure.near.empty() ? script_advice(failure, commands_) : std::string()};
 }
 
-std::set<std::string> MissingPlaces::add_environments(NodeIndex node,
+std::set<std::string> MissingPlaces::add_environments(NodeId node,
                                                       const wire::PlacesMissing& answer) {
   std::set<std::string> programs;
   std::set<std::string> told;  // environments: report one program of each
-  const std::vector<EnvironmentUse>& uses = questions_[node.value].uses;
+  const std::vector<EnvironmentUse>& uses = questions_.at(node).uses;
   for (std::size_t i = 0; i < uses.size() && i < answer.found.size(); ++i) {
     const std::string what = lost_environment(uses[i], answer.found[i], answer.folders);
     if (what.empty()) continue;
@@ -86,7 +82,7 @@ std::set<std::string> MissingPlaces::add_environments(NodeIndex node,
   return programs;
 }
 
-void MissingPlaces::note(NodeIndex node, Missing missing) {
+void MissingPlaces::note(NodeId node, Missing missing) {
   auto known = std::find_if(missing_.begin(), missing_.end(), [&](const Missing& other) {
     return other.what == missing.what && other.search_path == missing.search_path;
   });
@@ -94,11 +90,11 @@ void MissingPlaces::note(NodeIndex node, Missing missing) {
   known->nodes.insert(node);
 }
 
-std::string MissingPlaces::names_of(const std::set<NodeIndex>& nodes) const {
+std::string MissingPlaces::names_of(const std::set<NodeId>& nodes) const {
   std::vector<std::string> names;
   names.reserve(nodes.size());
-  for (const NodeIndex node : nodes) names.push_back(names_[node.value]);
-  return spec::compress_hostlist(names);
+  for (const NodeId node : nodes) names.push_back(names_.at(node));
+  return jobfile::compress_hostlist(names);
 }
 
 std::string MissingPlaces::awaited() const {
@@ -129,7 +125,7 @@ std::optional<Error> MissingPlaces::error() const {
   }
   if (missing_.size() > 1) text = std::string("nothing was started, because of") + kIndent + text;
   for (const ActiveEnvironment& environment : lost_) {
-    const std::string& first = names_[sorted.front().nodes.begin()->value];
+    const std::string& first = names_.at(*sorted.front().nodes.begin());
     for (const std::string& line : environment_advice(environment, first, workdir_, sync_)) {
       if (text.find(line) == std::string::npos) text += kIndent + plain_line(line);
     }
@@ -148,12 +144,12 @@ std::vector<std::string> MissingPlaces::notes() const {
 }
 
 std::vector<std::string> MissingPlaces::version_notes() const {
-  std::map<std::string, std::map<std::string, std::set<NodeIndex>>> versions;  // by name, release
+  std::map<std::string, std::map<std::string, std::set<NodeId>>> versions;  // by name, release
   for (const auto& [node, found] : found_) {
-    const auto& lookups = questions_[node.value].message.lookups;
+    const auto& lookups = questions_.at(node).message.lookups;
     for (std::size_t i = 0; i < lookups.size() && i < found.size(); ++i) {
       if (!found[i].version.empty())
-        versions[lookups[i].name][release_of(found[i].version)].insert(node);
+        versions[lookups[i].name][python_release(found[i].version)].insert(node);
     }
   }
   std::vector<std::string> notes;
@@ -169,8 +165,8 @@ std::vector<std::string> MissingPlaces::version_notes() const {
 
 /// Modules that one node lacks and another has. If all lack a module, it may come from elsewhere.
 std::vector<std::string> MissingPlaces::module_notes() const {
-  std::map<std::string, std::set<NodeIndex>> have;
-  std::map<std::pair<std::string, std::string>, std::set<NodeIndex>> lack;  // module, Python
+  std::map<std::string, std::set<NodeId>> have;
+  std::map<std::pair<std::string, std::string>, std::set<NodeId>> lack;  // module, Python
   for (const auto& [node, found] : found_) {
     for (const FoundProgram& program : found) {
       for (const std::string& module : program.imports) have[module].insert(node);
@@ -188,10 +184,10 @@ std::vector<std::string> MissingPlaces::module_notes() const {
   return notes;
 }
 
-std::string MissingPlaces::python_of(NodeIndex node) const {
+std::string MissingPlaces::python_of(NodeId node) const {
   const auto found = found_.find(node);
   if (found == found_.end()) return {};
-  const auto& lookups = questions_[node.value].message.lookups;
+  const auto& lookups = questions_.at(node).message.lookups;
   for (std::size_t i = 0; i < lookups.size() && i < found->second.size(); ++i) {
     if (lookups[i].python != PythonCommand{} && !found->second[i].path.empty())
       return described(found->second[i]);

@@ -20,14 +20,14 @@ namespace dlaunch {
 class MissingPlaces {
  public:
   MissingPlaces() = default;
-  /// Waits for an answer of every node of the plan. `questions`: one for each node.
+  /// Waits for an answer of every node of the plan. `questions`: one for each node, in its order.
   MissingPlaces(const LaunchPlan& plan, const Cluster& cluster, bool sync,
                 std::vector<PlaceQuestion> questions);
 
-  [[nodiscard]] const wire::CheckPlaces& question(NodeIndex node) const {
-    return questions_[node.value].message;
+  [[nodiscard]] const wire::CheckPlaces& question(NodeId node) const {
+    return questions_.at(node).message;
   }
-  void add(NodeIndex node, const wire::PlacesMissing& answer);
+  void add(NodeId node, const wire::PlacesMissing& answer);
   /// All have answered.
   [[nodiscard]] bool complete() const { return awaited_.empty(); }
   /// Who has not: "gpu[02-04]".
@@ -39,7 +39,7 @@ class MissingPlaces {
   /// Findings that do not stop the job but may make it fail, one sentence each.
   [[nodiscard]] std::vector<std::string> notes() const;
   /// What the ranks of a node call Python, as "/usr/bin/python3 (Python 3.11)"; empty: not known.
-  [[nodiscard]] std::string python_of(NodeIndex node) const;
+  [[nodiscard]] std::string python_of(NodeId node) const;
   /// Whether `is` holds for the path of anything that is missing.
   [[nodiscard]] bool any_of(const std::function<bool(const std::string&)>& is) const;
   /// Whether a node has no folder where the workdir should be.
@@ -50,31 +50,31 @@ class MissingPlaces {
     std::string what;
     std::string search_path;
     int code = 0;
-    std::set<NodeIndex> nodes;
+    std::set<NodeId> nodes;
     std::string path{};
     std::string advice{};
   };
-  void note(NodeIndex node, Missing missing);
+  void note(NodeId node, Missing missing);
   [[nodiscard]] Missing failed(const StartFailure& failure) const;
   /// The programs that are reported.
-  std::set<std::string> add_environments(NodeIndex node, const wire::PlacesMissing& answer);
-  [[nodiscard]] std::string names_of(const std::set<NodeIndex>& nodes) const;
+  std::set<std::string> add_environments(NodeId node, const wire::PlacesMissing& answer);
+  [[nodiscard]] std::string names_of(const std::set<NodeId>& nodes) const;
   [[nodiscard]] std::vector<std::string> version_notes() const;
   [[nodiscard]] std::vector<std::string> module_notes() const;
 
-  std::vector<std::string> names_;  // by node
+  std::map<NodeId, std::string> names_;
   std::string workdir_;
   std::vector<CommandPlan> commands_;
   bool sync_ = false;
   bool is_one_machine_ = false;  // this one
   bool lacks_workdir_ = false;
-  std::vector<PlaceQuestion> questions_;  // by node
+  std::map<NodeId, PlaceQuestion> questions_;
   Attempt attempt_;
-  std::set<NodeIndex> awaited_;
+  std::set<NodeId> awaited_;
   std::vector<Missing> missing_;
   std::vector<ActiveEnvironment> lost_;
-  std::map<std::string, std::set<NodeIndex>> absent_folders_;
-  std::map<NodeIndex, std::vector<FoundProgram>> found_;
+  std::map<std::string, std::set<NodeId>> absent_folders_;
+  std::map<NodeId, std::vector<FoundProgram>> found_;
 };
 
 }  // namespace dlaunch

@@ -7,7 +7,7 @@
 #include <string>
 #include <string_view>
 
-#include "report/plain_text.h"
+#include "text/plain_text.h"
 
 namespace dlaunch {
 

@@ -76,7 +76,7 @@ bool has_remote_nodes(const LaunchPlan& plan) {
                      [](const NodePlan& node) { return node.is_remote; });
 }
 
-PlaceQuestion place_question(const JobSpec& spec, const LaunchPlan& plan, NodeIndex node,
+PlaceQuestion place_question(const JobSpec& spec, const LaunchPlan& plan, NodeRank node,
                              const LauncherFiles& files) {
   PlaceQuestion question;
   wire::CheckPlaces& check = question.message;

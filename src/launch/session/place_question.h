@@ -22,7 +22,7 @@ struct PlaceQuestion {
 [[nodiscard]] LauncherFiles launcher_files(const std::string& workdir);
 
 [[nodiscard]] PlaceQuestion place_question(const JobSpec& spec, const LaunchPlan& plan,
-                                           NodeIndex node, const LauncherFiles& files);
+                                           NodeRank node, const LauncherFiles& files);
 
 /// Whether ranks run elsewhere than on the launcher's own machine.
 [[nodiscard]] bool has_remote_nodes(const LaunchPlan& plan);

@@ -86,27 +86,25 @@ void ReachCheck::open_door() {
   door.answer = knock_.answer;
   door.limit_ms = knock_.limit_ms + 1000;  // the knocking ends first
   limit_.after(std::chrono::milliseconds(knock_.limit_ms), [this] { settle(); });
-  callbacks_.send(NodeIndex(0), door);
+  callbacks_.send(cluster_.nodes.front().id, door);
 }
 
-void ReachCheck::on(NodeIndex node, const wire::Message& answer) {
-  if (const auto* open = std::get_if<wire::DoorOpen>(&answer)) opened(node, *open);
-  if (const auto* result = std::get_if<wire::Knocked>(&answer)) knocked(node, *result);
-}
-
-void ReachCheck::opened(NodeIndex node, const wire::DoorOpen& open) {
-  if (!under_way_ || node.value != 0 || open.id != knock_.id) return;
+void ReachCheck::on(NodeId node, const wire::DoorOpen& open) {
+  if (!under_way_ || node != cluster_.nodes.front().id || open.id != knock_.id) return;
   for (std::size_t i = 0; i < std::min(open.errors.size(), record_->candidates()); ++i)
     record_->not_open(i, open.errors[i]);
   for (std::uint32_t other = 1; other < record_->nodes(); ++other)
-    callbacks_.send(NodeIndex(other), knock_);
+    callbacks_.send(cluster_.nodes[other].id, knock_);
   look();
 }
 
-void ReachCheck::knocked(NodeIndex node, const wire::Knocked& knocked) {
+void ReachCheck::on(NodeId node, const wire::Knocked& knocked) {
   if (!under_way_ || knocked.id != knock_.id) return;
+  const Node* const known = cluster_.find(node);
+  const auto place = static_cast<std::size_t>(known - cluster_.nodes.data());
+  if (known == nullptr || place >= record_->nodes()) return;
   for (const wire::Knocked::One& one : knocked.results) {
-    record_->add(node.value, one.address,
+    record_->add(place, one.address,
                  {one.error, one.round_trip_us, {one.interface, one.local_address}});
   }
   look();
@@ -134,7 +132,7 @@ void ReachCheck::close() {
   patience_.cancel();
   if (!record_) return;
   for (std::uint32_t node = 0; node < record_->nodes(); ++node)
-    callbacks_.send(NodeIndex(node), wire::CloseDoor{knock_.id});
+    callbacks_.send(cluster_.nodes[node].id, wire::CloseDoor{knock_.id});
   record_.reset();
 }
 

@@ -22,7 +22,7 @@ namespace dlaunch {
 class ReachCheck {
  public:
   struct Callbacks {
-    std::function<void(NodeIndex, const wire::Message&)> send;
+    std::function<void(NodeId, const wire::ToAgent&)> send;
     /// Once, unless cancel() comes first.
     std::function<void(Result<Meeting>)> done;
   };
@@ -38,12 +38,10 @@ class ReachCheck {
   /// Of the last one that was done without a meeting: who_fails_to_meet().
   [[nodiscard]] const std::vector<std::uint32_t>& failing() const { return failing_; }
 
-  /// DoorOpen and Knocked; any other is ignored.
-  void on(NodeIndex node, const wire::Message& answer);
+  void on(NodeId node, const wire::DoorOpen& open);
+  void on(NodeId node, const wire::Knocked& knocked);
 
  private:
-  void opened(NodeIndex node, const wire::DoorOpen& open);
-  void knocked(NodeIndex node, const wire::Knocked& knocked);
   [[nodiscard]] bool is_unchecked() const;
   void open_door();
   void look();
@@ -60,7 +58,7 @@ class ReachCheck {
   bool keep_planned_ = false;
   std::uint32_t last_id_ = 0;
   wire::Knock knock_;
-  Cluster cluster_;  // names only are used of it
+  Cluster cluster_;  // names and ids only are used of it
   std::vector<Candidate> candidates_;
   std::optional<ReachRecord> record_;
   std::vector<std::uint32_t> failing_;

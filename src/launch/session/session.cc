@@ -2,8 +2,7 @@
 
 #include <algorithm>
 
-#include "agent/guardian.h"
-#include "launch/slurm/srun.h"
+#include "node/guardian.h"
 #include "os/build_id.h"
 #include "os/clock.h"
 #include "os/containment.h"
@@ -24,7 +23,7 @@ constexpr std::size_t kMostStreams = 2 * 100'000;  // as many ranks as a job may
 // Shorter ones nobody needs to know of.
 constexpr Duration kNoticeable = std::chrono::seconds(3);
 // What an agent may take to see that its lease is over, and its ranks to be gone
-// (spec/validate.cc).
+// (jobfile/validate.cc).
 constexpr Duration kFencing = std::chrono::seconds(2);
 constexpr Duration kFastestBeat = std::chrono::milliseconds(100);
 
@@ -49,21 +48,23 @@ std::string whole_seconds(Duration duration) {
 
 }  // namespace
 
-Session::Session(EventLoop& loop, NodeIndex node, Connection connection, Settings settings,
-                 Callbacks callbacks)
+Session::Session(EventLoop& loop, NodeId node, Connection connection, Settings settings,
+                 Listener listener)
     : loop_(loop),
       node_(node),
       settings_(std::move(settings)),
-      callbacks_(std::move(callbacks)),
+      listener_(std::move(listener)),
       channel_(loop, std::move(connection.read), std::move(connection.write), node.value,
                settings_.session),
-      way_back_(loop, settings_.way_back,
-                {[this](Connection made) { go_on_over(std::move(made)); },
-                 // Who was found there may not know, and may have been another boot of the node.
-                 [this](std::string how) { agent_is_gone(std::move(how), Fate::unknown); },
-                 [this] {
-                   if (released_ && !ended_) end_quietly();
-                 }}),
+      way_back_(
+          loop, settings_.way_back,
+          {.on_made = [this](Connection made) { go_on_over(std::move(made)); },
+           // The agent that was found may not know, or belong to another boot of the node.
+           .on_gone = [this](std::string how) { agent_is_gone(std::move(how), Fate::unknown); },
+           .on_hidden =
+               [this] {
+                 if (released_ && !ended_) end_quietly();
+               }}),
       beat_every_(beat_for(settings_)),
       heartbeat_(loop),
       process_(std::make_unique<ConnectionProcess>(loop, connection.process, connection.remote,
@@ -80,13 +81,10 @@ void Session::start(const wire::FactsRequest& request) {
   heartbeat_.after(beat_every_, [this] { beat(); });
 }
 
-Channel::Callbacks Session::channel_callbacks() {
-  Channel::Callbacks callbacks;
-  callbacks.on_message = [this](wire::Message message) {
-    std::visit([this](auto& m) { on(m); }, message);
-  };
+LauncherChannel::Callbacks Session::channel_callbacks() {
+  LauncherChannel::Callbacks callbacks;
+  callbacks.on_message = [this](wire::FromAgent message) { hear(std::move(message)); };
   callbacks.on_end = [this](const std::string& reason) { channel_ended(reason); };
-  callbacks.on_output = [this](const wire::OutputView& view) { output(view); };
   if (!way_back_.possible()) return callbacks;
   callbacks.on_lost = [this](const std::string& reason) {
     connection_lost(reason.empty() ? "its connection ended" : reason);
@@ -117,93 +115,67 @@ void Session::release() {
   channel_.send(wire::Bye{});
 }
 
-void Session::on(wire::Hello& hello) {
+void Session::hear(wire::FromAgent message) {
+  const bool passes = std::visit([this](auto& one) { return take(one); }, message);
+  if (passes && !ended_) listener_.on_message(std::move(message));
+}
+
+bool Session::take(wire::Hello& hello) {
   if (hello.protocol != wire::kProtocolVersion || hello.build_id != own_build_id()) {
     lose("its agent is build " + hello.build_id + " with protocol " +
          std::to_string(hello.protocol) + ", this is build " + own_build_id() + " with protocol " +
          std::to_string(wire::kProtocolVersion));
   }
+  return false;
 }
 
-void Session::on(wire::Facts& facts) {
-  callbacks_.on_facts(std::move(facts.facts));
-  callbacks_.on_event(event::NodeReady{node_, facts.attempt});
+bool Session::take(wire::Notice& notice) {
+  auto text = notices_.take(notice.text);
+  if (text) notice.text = std::move(*text);
+  return text.has_value();
 }
 
-void Session::on(wire::RanksStarted& started) {
-  for (const auto& one : started.ranks) {
-    callbacks_.on_event(
-        event::RankStarted{started.attempt, one.rank, one.pid, clock_.corrected(one.at)});
-  }
-}
-
-void Session::on(wire::RankNotStarted& failed) {
-  callbacks_.on_event(event::RankNotStarted{failed.attempt, failed.rank, std::move(failed.failure),
-                                            clock_.corrected(failed.at), clock_.error()});
-}
-
-void Session::on(wire::RankExited& exited) {
-  callbacks_.on_event(event::RankExited{exited.attempt, exited.rank, exited.status,
-                                        clock_.corrected(exited.at), exited.after_signal,
-                                        clock_.error()});
-}
-
-void Session::on(wire::MpirunEnded& ended) {
-  callbacks_.on_event(event::MpirunEnded{ended.attempt, node_, ended.status,
-                                         clock_.corrected(ended.at), ended.after_signal, "",
-                                         clock_.error()});
-}
-
-void Session::on(wire::AttemptEnded& ended) {
-  callbacks_.on_event(event::NodeEmpty{ended.attempt, node_, ended.leftovers});
-}
-
-void Session::on(wire::PortTaken& taken) {
-  callbacks_.on_event(event::PortTaken{taken.attempt, taken.rank, std::move(taken.taken)});
-}
-
-void Session::on(wire::Notice& notice) {
-  if (auto text = notices_.take(notice.text)) callbacks_.on_notice(std::move(*text));
-}
-
-void Session::on(wire::OutputEnd& end) {
+bool Session::take(wire::OutputEnd& end) {
   if (end.attempt == attempt_) received_.erase({end.rank, end.stream});
-  callbacks_.on_output_end(end);
+  return true;
 }
 
 /// The answer to our Bye. If the agent was not told to leave, its Bye says nothing about its ranks.
-void Session::on(wire::Bye&) {
-  if (!released_) return lose("its agent left without being told to");
-  end_quietly();
+bool Session::take(wire::Bye&) {
+  released_ ? end_quietly() : lose("its agent left without being told to");
+  return false;
 }
 
-void Session::on(wire::Heartbeat& beat) {
+bool Session::take(wire::Heartbeat& beat) {
   const MonotonicTime now = monotonic_now();
   clock_.add(beat, now, wall_now());
   agent_sent_ = beat.sent;
   agent_sent_came_ = now;
-  // The agent's ranks live on the answers (agent/session/lease.h), so they do not wait for our next
+  // The agent's ranks live on the answers (node/session/lease.h), so they do not wait for our next
   // beat. One that takes nothing gets those of our own beats only: it could fill our memory.
-  if (way_back_.possible() && channel_.queued() < Channel::kLowWater) send_heartbeat();
+  if (way_back_.possible() && channel_.queued() < LauncherChannel::kLowWater) send_heartbeat();
+  return false;
 }
 
 /// Remembers what has come, for a Resume. Bytes that have come before are left out: an agent that
 /// was told where we stand sends none.
-void Session::output(wire::OutputView output) {
-  if (!way_back_.possible() || output.attempt < attempt_) return callbacks_.on_output(output);
+bool Session::take(wire::OutputData& output) {
+  if (!way_back_.possible() || output.attempt < attempt_) return true;
   if (output.attempt > attempt_) received_.clear();
   attempt_ = output.attempt;
   std::uint64_t& received = received_[{output.rank, output.stream}];
-  if (received_.size() > kMostStreams)
-    return lose("its agent sends the output of more ranks than a node can have");
+  if (received_.size() > kMostStreams) {
+    lose("its agent sends the output of more ranks than a node can have");
+    return false;
+  }
   if (output.offset < received) {
     const auto known = std::min<std::uint64_t>(received - output.offset, output.bytes.size());
     output.bytes.remove_prefix(static_cast<std::size_t>(known));
     output.offset += known;
-    if (output.bytes.empty()) return;
+    if (output.bytes.empty()) return false;
   }
   received = output.offset + output.bytes.size();
-  callbacks_.on_output(output);
+  return true;
 }
 
 void Session::send_heartbeat() {
@@ -227,9 +199,8 @@ void Session::count_silence() {
 }
 
 void Session::tell_silence() {
-  if (silence_ <= kNoticeable || released_ || !way_back_.possible() || !callbacks_.on_silent)
-    return;
-  if (!std::exchange(told_silence_, true)) callbacks_.on_silent(silence_);
+  if (silence_ <= kNoticeable || released_ || !way_back_.possible()) return;
+  if (!std::exchange(told_silence_, true)) listener_.on_news(node_news::Silent{silence_});
 }
 
 void Session::beat() {
@@ -254,9 +225,10 @@ bool Session::agent_is_stuck() {
   }
   const std::vector<StuckProcess> stuck = find_stuck(below);
   if (!stuck.empty() && !std::exchange(told_stuck_, true)) {
-    callbacks_.on_notice(settings_.node_name + ": the agent, " + describe(stuck) +
-                         "; the output of its ranks waits in their pipes, and a rank whose pipe "
-                         "is full waits, too; Ctrl-C twice ends the job");
+    listener_.on_news(node_news::Remark{
+        settings_.node_name + ": the agent, " + describe(stuck) +
+        "; the output of its ranks waits in their pipes, and a rank whose pipe is full waits, too; "
+        "Ctrl-C twice ends the job"});
   }
   return !stuck.empty();
 }
@@ -277,13 +249,14 @@ void Session::channel_ended(const std::string& reason) {
   process_->wait_for_end(kEndOfGuardian, [this](const ConnectionEnd& end) {
     if (ended_) return;
     if (end.exit_code) return lose(how_agent_ended(*end.exit_code), fate_after(*end.exit_code));
-    lose(end.words.empty() ? "its agent ended without a word" : end.words);
+    lose(end.words.text.empty() ? "its agent ended without a word" : end.words.text);
   });
 }
 
 void Session::connection_lost(const std::string& cause) {
   if (ended_) return;
   cause_ = cause;
+  cause_ends_agent_ = false;
   if (!lost_at_) lost_at_ = monotonic_now() - silence_;
   retire_process(false);
   way_back_.begin();
@@ -294,6 +267,7 @@ void Session::connection_lost(const std::string& cause) {
 void Session::connection_silent() {
   if (way_back_.trying()) return;
   cause_ = "no sign of life for " + whole_seconds(connection_silence_);
+  cause_ends_agent_ = false;
   if (!lost_at_) lost_at_ = monotonic_now() - silence_;
   way_back_.begin();
 }
@@ -304,8 +278,8 @@ void Session::silence_broken() {
   lost_at_.reset();
   way_back_.stop();
   way_back_.succeeded();
-  if (told_silence_ && callbacks_.on_resumed)
-    callbacks_.on_resumed(std::chrono::duration_cast<Duration>(outage), cause_);
+  if (told_silence_)
+    listener_.on_news(node_news::Resumed{std::chrono::duration_cast<Duration>(outage), cause_});
 }
 
 void Session::retire_process(bool kill) {
@@ -324,10 +298,12 @@ void Session::old_process_ended(std::uint32_t connection, const ConnectionEnd& e
   const bool guardian_ended = connection == 1 && end.exit_code && is_agents_end(*end.exit_code);
   if (guardian_ended && lost_at_)
     return agent_is_gone(how_agent_ended(*end.exit_code), fate_after(*end.exit_code));
-  if (lost_at_ && connection == connection_ && !end.words.empty()) cause_ = end.words;
-  // Whatever runs in a step ends with it.
-  if (lost_at_ && connection == 1 && end.words.starts_with(kEndedBySlurm))
-    agent_is_gone(end.words, Fate::unknown);
+  if (lost_at_ && connection == connection_ && !end.words.text.empty()) {
+    cause_ = end.words.text;
+    cause_ends_agent_ = end.words.agent_ended;
+  }
+  if (lost_at_ && connection == 1 && end.words.agent_ended)
+    agent_is_gone(end.words.text, Fate::unknown);
 }
 
 Session::Fate Session::fate_after(int code) const {
@@ -353,13 +329,12 @@ void Session::resumed() {
   lost_at_.reset();
   way_back_.succeeded();
   for (const auto& old : old_processes_) old->kill();
-  if (callbacks_.on_resumed)
-    callbacks_.on_resumed(std::chrono::duration_cast<Duration>(outage), cause_);
+  listener_.on_news(node_news::Resumed{std::chrono::duration_cast<Duration>(outage), cause_});
 }
 
 void Session::agent_is_gone(std::string how, Fate ranks) {
   if (ended_) return;
-  if (cause_.starts_with(kEndedBySlurm)) how = cause_;  // tells more than that it was killed
+  if (cause_ends_agent_) how = cause_;  // says more than that it was killed
   released_ ? end_quietly() : lose(std::move(how), ranks);
 }
 
@@ -380,7 +355,7 @@ void Session::end_quietly() {
 }
 
 /// The agent has heard of no heartbeat that was sent after the last one we have heard
-/// (agent/session/lease.h). One without a way back ends its ranks when its connection ends.
+/// (node/session/lease.h). One without a way back ends its ranks when its connection ends.
 Duration Session::lease_left() const {
   if (!way_back_.possible()) return Duration(0);
   return std::max(settings_.fence_after + kHeartbeat + kFencing - silence_, Duration(0));
@@ -394,7 +369,7 @@ void Session::lose(std::string what, Fate ranks) {
   if (released_ && way_back_.possible()) return;
   // A peer that still lives but speaks nonsense is not left behind; the agents clean up when their
   // channel ends.
-  callbacks_.on_event(
+  listener_.on_news(
       event::NodeLost{node_, std::move(what), heard_at_wall_, left, ranks == Fate::ended});
 }
 

@@ -1,8 +1,8 @@
-// One node as the engine sees it: greets the agent, translates its messages into events, watches
-// that it is alive, and tells why it was lost.
+// The session with the agent of one node: greets it, passes its messages on, watches that it is
+// alive, and tells why it was lost.
 //
 // Where there is a way back (Settings::way_back), the end of a connection, or the silence of a few
-// beats, is nothing that the engine hears of: a new connection is made, over which the session goes
+// beats, is not told to the listener: a new connection is made, over which the session goes
 // on where it stood. The node is lost when nothing was heard of its agent for lost_after, at once
 // when the way back leads to no agent any more, and at once when what comes is no frame of this
 // session. Ranks may outlive the loss by what is left of their agent's lease; NodeLost says how
@@ -22,7 +22,7 @@
 #include "launch/connect/reconnection.h"
 #include "launch/session/node_clock.h"
 #include "launch/session/node_notices.h"
-#include "model/event.h"
+#include "launch/session/nodes.h"
 #include "model/job_spec.h"
 #include "os/channel.h"
 #include "os/event_loop.h"
@@ -42,36 +42,18 @@ class Session {
     /// with the code of its command.
     bool codes_are_its_own = false;
   };
-  struct Callbacks {
-    std::function<void(Event)> on_event;
-    std::function<void(NodeFacts)> on_facts;  // before the NodeReady event
-    std::function<void(const wire::OutputView&)> on_output;
-    std::function<void(const wire::OutputEnd&)> on_output_end;
-    std::function<void(const wire::StdinTaken&)> on_stdin_taken;
-    std::function<void(std::string)> on_notice;
-    std::function<void(const wire::PlacesMissing&)> on_places = {};
-    std::function<void(const wire::FetchedOutput&)> on_fetched = {};
-    /// The session goes on, over a new connection or, where on_silent was called, over the old one,
-    /// after so long without news of the node.
-    std::function<void(Duration outage, std::string cause)> on_resumed = {};
-    std::function<void(const wire::Message&)> on_reach = {};  // DoorOpen, Knocked
-    /// SyncPlace, SyncWants, SyncTaken, SyncDone
-    std::function<void(const wire::Message&)> on_sync = {};
-    /// Once in each outage that people may notice, with what has passed of it.
-    std::function<void(Duration silence)> on_silent = {};
-    std::function<void(wire::Message)> on_pmix = {};  // PmixReady, -Fence, -Wanted, -Data
-    std::function<void(int signal)> on_signalled = {};
-    std::function<void(const wire::Inspected&)> on_inspected = {};
+  /// As NodeListener, of this one node.
+  struct Listener {
+    std::function<void(wire::FromAgent)> on_message;
+    std::function<void(NodeNews)> on_news;
   };
 
-  Session(EventLoop& loop, NodeIndex node, Connection connection, Settings settings,
-          Callbacks callbacks);
+  Session(EventLoop& loop, NodeId node, Connection connection, Settings settings,
+          Listener listener);
 
   /// Says hello and asks for facts.
   void start(const wire::FactsRequest& request);
-  /// Asks for facts again; they come as NodeReady of the request's attempt.
-  void gather(const wire::FactsRequest& request) { channel_.send(request); }
-  void send(const wire::Message& message) { channel_.send(message); }
+  void send(const wire::ToAgent& message) { channel_.send(message); }
   /// Says Bye; the session has ended when the agent answers or the connection ends.
   void release();
   [[nodiscard]] bool started() const { return started_; }
@@ -79,63 +61,24 @@ class Session {
   /// Of its connections, those that nobody has reaped.
   [[nodiscard]] std::vector<pid_t> processes() const;
   /// Of the node, as far as it is known.
-  [[nodiscard]] const NodeClock& clock() const { return clock_; }
+  [[nodiscard]] NodeClock& clock() { return clock_; }
 
  private:
   using StreamKey = std::pair<Rank, Stream>;
 
-  void on(wire::Heartbeat& beat);
-  void on(wire::Hello& hello);
-  void on(wire::Facts& facts);
-  void on(wire::RanksStarted& started);
-  void on(wire::RankNotStarted& failed);
-  void on(wire::RankExited& exited);
-  void on(wire::AttemptEnded& ended);
-  void on(wire::OutputEnd& end);
-  void on(wire::StdinTaken& taken) { callbacks_.on_stdin_taken(taken); }
-  void on(wire::Notice& notice);
-  void on(wire::PortTaken& taken);
-  void on(wire::PlacesMissing& answer) {
-    if (callbacks_.on_places) callbacks_.on_places(answer);
-  }
-  void on(wire::FetchedOutput& fetched) {
-    if (callbacks_.on_fetched) callbacks_.on_fetched(fetched);
-  }
-  void on(wire::DoorOpen& open) { reach(open); }
-  void on(wire::Knocked& knocked) { reach(knocked); }
-  void on(wire::Signalled& signalled) {
-    if (callbacks_.on_signalled) callbacks_.on_signalled(signalled.signal);
-  }
-  void reach(const wire::Message& answer) {
-    if (callbacks_.on_reach) callbacks_.on_reach(answer);
-  }
-  void on(wire::SyncPlace& place) { sync(place); }
-  void on(wire::SyncWants& wants) { sync(wants); }
-  void on(wire::SyncTaken& taken) { sync(taken); }
-  void on(wire::SyncDone& done) { sync(done); }
-  void sync(const wire::Message& answer) {
-    if (callbacks_.on_sync) callbacks_.on_sync(answer);
-  }
-  void on(wire::Inspected& answer) {
-    if (callbacks_.on_inspected) callbacks_.on_inspected(answer);
-  }
-  void on(wire::PmixReady& ready) { pmix(std::move(ready)); }
-  void on(wire::PmixFence& fence) { pmix(std::move(fence)); }
-  void on(wire::PmixWanted& wanted) { pmix(wanted); }
-  void on(wire::PmixData& data) { pmix(std::move(data)); }
-  void on(wire::RanksAwaited& awaited) { pmix(awaited); }
-  void on(wire::MpirunOutput& output) { pmix(std::move(output)); }
-  void on(wire::MpirunEnded& ended);
-  void pmix(wire::Message message) {
-    if (callbacks_.on_pmix) callbacks_.on_pmix(std::move(message));
-  }
-  void on(wire::Bye&);
-  template <class Other>
-  void on(Other&) {}  // what only a launcher sends, or the channel keeps for itself
+  void hear(wire::FromAgent message);
+  /// Whether the message goes on to the listener.
+  bool take(wire::Hello& hello);
+  bool take(wire::Heartbeat& beat);
+  bool take(wire::Bye& bye);
+  bool take(wire::OutputData& output);
+  bool take(wire::OutputEnd& end);
+  bool take(wire::Notice& notice);
+  bool take(wire::OneOf<wire::Answers> auto&) { return true; }
+  bool take(wire::OneOf<wire::RunMessages> auto&) { return true; }
 
-  [[nodiscard]] Channel::Callbacks channel_callbacks();
+  [[nodiscard]] LauncherChannel::Callbacks channel_callbacks();
   void greet(const wire::FactsRequest& request);
-  void output(wire::OutputView output);
   void beat();
   void count_silence();
   void send_heartbeat();
@@ -158,10 +101,10 @@ class Session {
   [[nodiscard]] std::string silence_text() const;
 
   EventLoop& loop_;
-  NodeIndex node_;
+  NodeId node_;
   Settings settings_;
-  Callbacks callbacks_;
-  Channel channel_;
+  Listener listener_;
+  LauncherChannel channel_;
   Reconnection way_back_;
   const Duration beat_every_;
   Timer heartbeat_;
@@ -186,6 +129,7 @@ class Session {
   Attempt attempt_;
   std::map<StreamKey, std::uint64_t> received_;  // of attempt_, streams that have not ended
   std::string cause_;                            // why the last connection was lost
+  bool cause_ends_agent_ = false;                // LastWords::agent_ended
   std::optional<MonotonicTime> lost_at_;         // none while there is a connection
 };
 

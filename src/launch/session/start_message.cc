@@ -24,7 +24,7 @@ wire::StartRank start_rank(const RankPlan& rank, const StartSettings& settings) 
 }
 
 /// A value that somebody has set for that machine knows it better than we do.
-void set_defaults_apart(const LaunchPlan& plan, NodeIndex node, wire::StartRanks& common) {
+void set_defaults_apart(const LaunchPlan& plan, NodeRank node, wire::StartRanks& common) {
   for (const auto* layer : {&plan.variables, &plan.nodes[node.value].variables}) {
     for (const Variable& variable : *layer) {
       if (variable.is_default) common.defaults.insert(common.env.extract(variable.name));
@@ -33,7 +33,7 @@ void set_defaults_apart(const LaunchPlan& plan, NodeIndex node, wire::StartRanks
 }
 
 /// Ranks on other nodes start from the login environment there.
-void add_login_environment(const LaunchPlan& plan, NodeIndex node, wire::StartRanks& common) {
+void add_login_environment(const LaunchPlan& plan, NodeRank node, wire::StartRanks& common) {
   common.carried = plan.carried;
   const auto& session = login_session_variables();
   common.scrub.insert(common.scrub.end(), session.begin(), session.end());
@@ -43,7 +43,7 @@ void add_login_environment(const LaunchPlan& plan, NodeIndex node, wire::StartRa
 
 }  // namespace
 
-std::vector<wire::StartRanks> start_messages(const LaunchPlan& plan, NodeIndex node,
+std::vector<wire::StartRanks> start_messages(const LaunchPlan& plan, NodeRank node,
                                              const StartSettings& settings) {
   wire::StartRanks common;
   common.attempt = plan.attempt;

@@ -19,7 +19,7 @@ struct StartSettings {
 
 /// The ranks of one node in messages of a bounded number of ranks each, so that the first can start
 /// while the others are being made. At least one, also for a node without ranks.
-[[nodiscard]] std::vector<wire::StartRanks> start_messages(const LaunchPlan& plan, NodeIndex node,
+[[nodiscard]] std::vector<wire::StartRanks> start_messages(const LaunchPlan& plan, NodeRank node,
                                                            const StartSettings& settings);
 
 }  // namespace dlaunch

@@ -36,11 +36,11 @@ class Surveyor {
         spec_(spec),
         context_(context),
         options_(options),
-        sessions_(loop, spec, std::move(local), callbacks()),
-        reach_(loop, {[this](NodeIndex node, const wire::Message& message) {
-                        sessions_.send(node, message);
-                      },
-                      [this](Result<Meeting> meeting) { met_ = std::move(meeting); }}) {
+        sessions_(loop, spec, std::move(local), listener()),
+        reach_(loop,
+               {.send = [this](NodeId node,
+                               const wire::ToAgent& message) { sessions_.send(node, message); },
+                .done = [this](Result<Meeting> meeting) { met_ = std::move(meeting); }}) {
     survey_.nodes.resize(sessions_.size());
   }
 
@@ -48,7 +48,7 @@ class Surveyor {
     connect();
     inspect();
     meet();
-    look_for_places();
+    check_prerequisites();
     read_clocks();
     return finish();
   }
@@ -61,36 +61,41 @@ class Surveyor {
   }
 
  private:
-  ClusterSessions::Callbacks callbacks() {
-    ClusterSessions::Callbacks callbacks{[this](NodeIndex, const Event& event) { see(event); },
-                                         [](NodeIndex, const wire::OutputView&) {},
-                                         [](NodeIndex, const wire::OutputEnd&) {},
-                                         [](const wire::StdinTaken&) {}, [](const std::string&) {}};
-    callbacks.on_reach = [this](NodeIndex node, const wire::Message& answer) {
-      reach_.on(node, answer);
-    };
-    callbacks.on_inspected = [this](NodeIndex node, const wire::Inspected& answer) {
-      survey_.nodes[node.value].condition = answer.condition;
-      inspected_.insert(node.value);
-    };
-    callbacks.on_places = [this](NodeIndex node, const wire::PlacesMissing& answer) {
-      std::vector<std::string>& missing = survey_.nodes[node.value].missing;
-      for (const StartFailure& failure : answer.missing) missing.push_back(describe(failure));
-      const std::vector<EnvironmentUse>& uses = uses_[node.value];
-      for (std::size_t i = 0; i < uses.size() && i < answer.found.size(); ++i) {
-        std::string lost = lost_environment(uses[i], answer.found[i], answer.folders);
-        if (!lost.empty()) missing.push_back(std::move(lost));
-      }
-      placed_.insert(node.value);
-    };
-    return callbacks;
+  NodeListener listener() {
+    return {.on_message =
+                [this](NodeId node, const wire::FromAgent& message) {
+                  std::visit([&](const auto& one) { on(node, one); }, message);
+                },
+            .on_news =
+                [this](NodeId node, const NodeNews& news) {
+                  if (const auto* lost = std::get_if<event::NodeLost>(&news))
+                    survey_.nodes[node.value].failure = lost->what;
+                }};
   }
 
-  void see(const Event& event) {
-    if (const auto* ready = std::get_if<event::NodeReady>(&event)) ready_.insert(ready->node.value);
-    if (const auto* lost = std::get_if<event::NodeLost>(&event))
-      survey_.nodes[lost->node.value].failure = lost->what;
+  void on(NodeId node, const wire::Facts&) { ready_.insert(node.value); }
+  void on(NodeId node, const wire::OneOf<wire::ReachAnswer> auto& answer) {
+    reach_.on(node, answer);
   }
+  void on(NodeId node, const wire::Inspected& answer) {
+    survey_.nodes[node.value].condition = answer.condition;
+    inspected_.insert(node.value);
+  }
+  void on(NodeId node, const wire::PlacesMissing& answer) {
+    std::vector<std::string>& missing = survey_.nodes[node.value].missing;
+    for (const StartFailure& failure : answer.missing) missing.push_back(describe(failure));
+    const std::vector<EnvironmentUse>& uses = uses_[node.value];
+    for (std::size_t i = 0; i < uses.size() && i < answer.found.size(); ++i) {
+      std::string lost = lost_environment(uses[i], answer.found[i], answer.folders);
+      if (!lost.empty()) missing.push_back(std::move(lost));
+    }
+    placed_.insert(node.value);
+  }
+  void on(NodeId, const wire::OneOf<wire::SyncAnswer> auto&) {}
+  void on(NodeId, const wire::PmixReady&) {}
+  void on(NodeId, const wire::OneOf<wire::RunMessages> auto&) {}
+  void on(NodeId, const wire::OneOf<wire::SessionMessages> auto&) {}
+  void on(NodeId, const wire::Notice&) {}
 
   [[nodiscard]] bool is_good(std::uint32_t node) const {
     return ready_.contains(node) && survey_.nodes[node].failure.empty();
@@ -113,7 +118,7 @@ class Surveyor {
   }
 
   void connect() {
-    for (std::uint32_t i = 0; i < sessions_.size(); ++i) sessions_.connect(NodeIndex(i));
+    for (std::uint32_t i = 0; i < sessions_.size(); ++i) sessions_.connect(NodeId(i));
     const auto known = [&] {
       for (std::uint32_t i = 0; i < sessions_.size(); ++i) {
         if (!ready_.contains(i) && survey_.nodes[i].failure.empty()) return false;
@@ -136,7 +141,7 @@ class Surveyor {
       wire::Inspect question = inspect_message(spec_, context_, options_, is_launcher);
       question.limit_ms = static_cast<std::uint32_t>(
           std::chrono::duration_cast<std::chrono::milliseconds>(kInspection).count());
-      sessions_.send(NodeIndex(i), question);
+      sessions_.send(NodeId(i), question);
     }
     wait_for(inspected_, monotonic_now() + kInspection + kOnTheWay);
     for (std::uint32_t i = 0; i < sessions_.size(); ++i) {
@@ -158,7 +163,7 @@ class Surveyor {
     survey_.unreached = reach_.failing();
   }
 
-  void look_for_places() {
+  void check_prerequisites() {
     if (!options_.places || !all_good() || !survey_.no_meeting.empty()) return;
     const auto plan = make_plan(spec_, sessions_.cluster(), context_);
     if (!plan) {
@@ -168,10 +173,10 @@ class Surveyor {
     const LauncherFiles files = launcher_files(plan->workdir);
     for (std::uint32_t i = 0; i < sessions_.size(); ++i) {
       // A spare has no ranks yet; it is to have what the first node needs.
-      const NodeIndex like(i < plan->nodes.size() ? i : 0);
+      const NodeRank like(i < plan->nodes.size() ? i : 0);
       PlaceQuestion question = place_question(spec_, *plan, like, files);
       uses_[i] = std::move(question.uses);
-      sessions_.send(NodeIndex(i), question.message);
+      sessions_.send(NodeId(i), question.message);
     }
     wait_for(placed_, monotonic_now() + spec_.timeouts.connect);
     for (std::uint32_t i = 0; i < sessions_.size(); ++i) {
@@ -183,7 +188,7 @@ class Surveyor {
 
   void read_clocks() {
     for (std::uint32_t i = 0; i < sessions_.size(); ++i) {
-      const NodeClock* const clock = sessions_.clock(NodeIndex(i));
+      const NodeClock* const clock = sessions_.clock(NodeId(i));
       if (!is_good(i) || clock == nullptr || clock->error() >= NodeClock::kUnknown) continue;
       survey_.nodes[i].clock_offset_ns = clock->offset().count();
       survey_.nodes[i].clock_error_ns = clock->error().count();

@@ -1,4 +1,4 @@
-// Asks Slurm what it does with the job that dlaunch runs in, once a signal has come.
+// Asks Slurm about the job that dlaunch runs in, after a signal: is its time over, is it preempted?
 #pragma once
 
 #include <chrono>
@@ -8,29 +8,29 @@
 #include <optional>
 #include <string>
 
+#include "jobfile/slurm_state.h"
 #include "launch/slurm/command_output.h"
 #include "model/environment.h"
 #include "os/event_loop.h"
-#include "spec/slurm_state.h"
 
 namespace dlaunch {
 
-/// The end of the job's time by scontrol, for a Slurm that does not tell it (before 23.02), within
-/// 5 s; nullopt: it is not known, or there is none. `environment` has SLURM_JOB_ID. Where no event
-/// loop runs.
+/// Asks scontrol for the end of the job's time, for a Slurm that does not set it in the environment
+/// (before 23.02); takes 5 s at most. nullopt: not known, or no limit. `environment` has
+/// SLURM_JOB_ID. Call it where no event loop runs.
 [[nodiscard]] std::optional<SlurmTime> ask_slurm_end(const Environment& environment);
 
-/// Two commands at once, each for 5 s at most, beside what the loop does else. Lives on one thread.
+/// Runs two commands at once on the loop, each for 5 s at most. Lives on one thread.
 class SlurmInquiry {
  public:
-  /// `environment`: of a run in an allocation, else nothing is ever asked.
+  /// `environment`: outside of an allocation, ask() does nothing.
   SlurmInquiry(EventLoop& loop, const Environment& environment);
 
   enum class About : std::uint8_t { warning, ending };
   using Answer = std::function<void(const SlurmNotice&)>;
-  /// Calls once with what is known, which may be nothing; not at all outside of an allocation, and
-  /// of several questions at once only the first: but one about an ending takes the place of one
-  /// about a warning, to which the answer may be from before the signal that ends.
+  /// Calls `answer` once with what is known, which may be nothing. While a question is open, others
+  /// are dropped; only one about an ending replaces one about a warning, whose answer may be older
+  /// than the signal that ends the job.
   void ask(About about, Answer answer);
   [[nodiscard]] bool is_asking() const { return answer_ != nullptr; }
 
@@ -41,7 +41,7 @@ class SlurmInquiry {
   SlurmSignal signal_;
   std::vector<std::string> environment_;
   About about_ = About::warning;
-  Answer answer_;  // of the question under way; empty: none is
+  Answer answer_;  // for the open question; empty: there is none
   std::optional<SlurmState> state_;
   bool knows_config_ = false;
   std::unique_ptr<RunningCommand> of_job_;

@@ -5,9 +5,8 @@
 
 #include <unistd.h>
 
+#include "launch/console/debug_log.h"
 #include "launch/slurm/srun.h"
-#include "log/diagnostics.h"
-#include "model/job_spec.h"
 #include "model/signal_names.h"
 
 extern char** environ;
@@ -40,17 +39,15 @@ void SlurmListener::stop() {
 void SlurmListener::begin(const std::string& node) {
   std::vector<std::string> environment;
   for (char** entry = environ; *entry != nullptr; ++entry) environment.emplace_back(*entry);
-  // Of which a step on one node would be meant to have all.
+  // A step on one node would ask for all of these.
   const bool has_total_of_gpus =
       std::any_of(environment.begin(), environment.end(),
                   [](const std::string& entry) { return entry.starts_with("SLURM_GPUS="); });
   prepare_for_srun(environment);
-  HostSpec host;
-  host.name = node;
-  std::vector<std::string> words = srun_words(host, kScript);
-  if (has_total_of_gpus) words.insert(words.begin() + 1, "--gres=none");
+  const std::vector<std::string> words =
+      srun_words(node, kScript, has_total_of_gpus ? "--gres=none" : "");
   auto process = SshProcess::start(loop_, words, environment);
-  if (!process) return diagnostics::info("no step that listens: " + process.error().message);
+  if (!process) return debug_log::info("no step for Slurm's signals: " + process.error().message);
   process_ = std::move(*process);
   input_.emplace(loop_, process_->take_stdin());
   output_.emplace(loop_, process_->take_stdout());

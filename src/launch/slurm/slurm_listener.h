@@ -1,6 +1,6 @@
-// Hears Slurm's signals where no step of ours would. Slurm sends the notice of a preemption
-// (GraceTime) and `--signal` without B: to the steps of a job and not to its batch script; on
-// further nodes the agents are steps, on the script's own node there is none.
+// Receives Slurm's signals on the node of the batch script. Slurm sends the notice of a preemption
+// (GraceTime) and `--signal` without B: to the steps of a job, not to its batch script; agents on
+// other nodes run in steps, but the agent on the script's own node does not.
 #pragma once
 
 #include <functional>
@@ -16,12 +16,11 @@ namespace dlaunch {
 /// A step of one small shell beside the ranks. Lives on the engine's one thread.
 class SlurmListener {
  public:
-  /// `heard`: with SIGTERM, SIGUSR1 or SIGUSR2, each time one comes.
+  /// `heard` is called for each SIGTERM, SIGUSR1 and SIGUSR2.
   SlurmListener(EventLoop& loop, std::function<void(int signal)> heard)
       : loop_(loop), heard_(std::move(heard)), timer_(loop) {}
 
-  /// Once; the step begins after a while, so that short runs need none. A step that cannot be had
-  /// is done without.
+  /// Call once. The step begins after 2 s, so short runs need none. Without a step nothing is heard.
   void start(const std::string& node);
   /// The step ends by itself soon after.
   void stop();

@@ -7,18 +7,21 @@
 
 #include <sys/wait.h>
 
+#include "jobfile/slurm_allocation.h"
 #include "launch/connect/channel_opening.h"
-#include "model/environment.h"
+#include "launch/connect/connector.h"
 #include "model/result.h"
-#include "model/signal_names.h"
-#include "spec/slurm_allocation.h"
 
 namespace dlaunch {
 
 namespace {
 
-// What was asked for the job as a whole would be asked for one step of one task: a total of GPUs
-// that no node has, one GPU of several (--gpus-per-task), labels before each line.
+constexpr const char* kSrun = "srun";
+// How the text begins when Slurm itself has ended a step.
+constexpr std::string_view kEndedBySlurm = "Slurm has ";
+
+// srun would take these options of the whole job for one step of one task: a total of GPUs that no
+// node has, one GPU of several (--gpus-per-task), labels before each line.
 constexpr std::array<std::string_view, 45> kNotForSteps = {
     "SLURM_NTASKS",          "SLURM_NTASKS_PER_*", "SLURM_NPROCS",        "SLURM_TASKS_PER_NODE",
     "SLURM_CPUS_PER_TASK",   "SRUN_CPUS_PER_TASK", "SLURM_CPUS_PER_GPU",  "SLURM_CPU_BIND*",
@@ -39,8 +42,8 @@ bool is_not_for_steps(std::string_view entry) {
                      [&](std::string_view pattern) { return matches_pattern(pattern, name); });
 }
 
-/// The part of a line behind "srun: error: ", "slurmstepd-gpu02: error: "; what is no word of
-/// Slurm's stays as it is.
+/// The part of a line behind "srun: error: ", "slurmstepd-gpu02: error: "; any other line stays as
+/// it is.
 std::string_view without_speaker(std::string_view line) {
   if (!line.starts_with("srun: ") && !line.starts_with("slurmstepd")) return line;
   line.remove_prefix(line.find(": ") + std::min<std::size_t>(2, line.size()));
@@ -94,7 +97,7 @@ std::string explained(std::string_view line) {
   if (auto cancelled = cancelled_by_slurm(line)) return *cancelled;
   std::string text = kSrun + std::string(": ") + std::string(without_speaker(line));
   if (line.find("Requested node configuration is not available") != std::string_view::npos)
-    text += " (it is no node of this allocation, or not all of its node can be had)";
+    text += " (the host is not in this allocation, or part of it is in use)";
   if (line.find("Invalid generic resource (gres) specification") != std::string_view::npos)
     text +=
         " (Slurm gives no single node its part of --gpus, nor of --gpus-per-task where nodes "
@@ -105,41 +108,75 @@ std::string explained(std::string_view line) {
 /// The line that names the cause; empty: none does.
 std::string cause_in(std::string_view errors) {
   std::string own;
-  while (!errors.empty()) {
-    const std::size_t end = std::min(errors.find('\n'), errors.size());
-    const std::string line = last_line(errors.substr(0, end));
-    errors.remove_prefix(std::min(end + 1, errors.size()));
+  for (const std::string& line : lines_of(errors)) {
     if (auto cancelled = cancelled_by_slurm(line)) return *cancelled;
     if (own.empty() && is_of_slurm(line) && !says_nothing(line)) own = explained(line);
   }
   return own;
 }
 
-/// What comes without a speaker is the command's.
-std::string last_word_of_command(std::string_view errors) {
-  std::string found;
-  while (!errors.empty()) {
-    const std::size_t end = std::min(errors.find('\n'), errors.size());
-    std::string line = last_line(errors.substr(0, end));
-    errors.remove_prefix(std::min(end + 1, errors.size()));
-    if (!line.empty() && !is_of_slurm(line)) found = std::move(line);
-  }
-  return found;
+/// The last line of stderr that Slurm did not write.
+std::string last_line_of_command(std::string_view errors) {
+  const std::vector<std::string> lines = lines_of(errors);
+  const auto last = std::find_if_not(lines.rbegin(), lines.rend(),
+                                     [](const std::string& line) { return is_of_slurm(line); });
+  return last == lines.rend() ? "" : *last;
 }
 
-std::string killed(int wait_status) {
-  return std::string(kSrun) + ": was killed by " + signal_name(WTERMSIG(wait_status));
+Result<std::vector<std::string>> argv(const Connect&, const HostSpec& host,
+                                      const ConnectRequest& request) {
+  return srun_words(host.name, request.remote_command, request.host_option);
+}
+
+HostOptions prepare(std::vector<std::string>& environment) {
+  Environment variables;
+  for (const std::string& entry : environment) {
+    const std::size_t equals = entry.find('=');
+    if (equals != std::string::npos) variables[entry.substr(0, equals)] = entry.substr(equals + 1);
+  }
+  HostOptions options;
+  for (const auto& [host, gpus] : step_gpus(variables))
+    options[host] = "--gres=gpu:" + std::to_string(gpus);
+  prepare_for_srun(environment);
+  return options;
+}
+
+ConnectFailure failure(const ConnectEnd& end) {
+  using Kind = ConnectFailure::Kind;
+  if (std::string killed = killed_text(end); !killed.empty())
+    return {Kind::final, std::move(killed)};
+  if (std::string cause = cause_in(end.errors); !cause.empty())
+    return {Kind::final, std::move(cause)};
+  return command_failure(end, last_line_of_command(end.errors));
+}
+
+/// What runs in a step ends with it, so there is no way back where Slurm has ended it.
+LastWords end(const ConnectEnd& end) {
+  if (const std::string killed = killed_text(end); !killed.empty())
+    return {"its connection ended: " + killed};
+  if (std::string cause = cause_in(end.errors); !cause.empty())
+    return {cause, cause.starts_with(kEndedBySlurm)};
+  return {agent_end_text(end)};
 }
 
 }  // namespace
 
-std::vector<std::string> srun_words(const HostSpec& host, const std::string& remote_command,
-                                    int gpus) {
+extern const Connector kSlurmConnector;
+const Connector kSlurmConnector{.name = Connect::Via::slurm,
+                                .own_exit_codes = true,
+                                .program = [](const Connect&) { return std::string(kSrun); },
+                                .argv = argv,
+                                .failure = failure,
+                                .end = end,
+                                .prepare = prepare};
+
+std::vector<std::string> srun_words(const std::string& host, const std::string& remote_command,
+                                    const std::string& option) {
   std::vector<std::string> words = {
       kSrun,        "--overlap",    "--unbuffered", "--cpu-bind=none",   "--mem=0",
       "--mpi=none", "--export=ALL", "--chdir=/",    "--job-name=dlaunch"};
-  if (gpus > 0) words.push_back("--gres=gpu:" + std::to_string(gpus));
-  words.insert(words.end(), {"-N1", "-n1", "-w", host.name, "--", "/bin/sh", "-c", remote_command});
+  if (!option.empty()) words.push_back(option);
+  words.insert(words.end(), {"-N1", "-n1", "-w", host, "--", "/bin/sh", "-c", remote_command});
   return words;
 }
 
@@ -159,11 +196,7 @@ void prepare_for_srun(std::vector<std::string>& environment) {
 
 std::string words_of_slurm(const std::string& errors) {
   std::string text;
-  for (std::string_view rest = errors; !rest.empty();) {
-    const std::size_t end = std::min(rest.find('\n'), rest.size());
-    const std::string line = last_line(rest.substr(0, end));
-    rest.remove_prefix(std::min(end + 1, rest.size()));
-    std::string_view said = line;
+  for (std::string_view said : lines_of(errors)) {
     for (const std::string_view kind : {": error: ", ": fatal: "}) {
       if (const std::size_t at = said.find(kind); at != std::string_view::npos)
         said.remove_prefix(at + kind.size());
@@ -171,31 +204,6 @@ std::string words_of_slurm(const std::string& errors) {
     if (!said.empty()) text += (text.empty() ? "" : "; ") + std::string(said);
   }
   return text.empty() ? "it said nothing" : text;
-}
-
-ConnectFailure srun_failure_of(const ConnectEnd& end) {
-  using Kind = ConnectFailure::Kind;
-  if (WIFSIGNALED(end.wait_status)) return {Kind::final, killed(end.wait_status)};
-  std::string cause = cause_in(end.errors);
-  if (!cause.empty()) return {Kind::final, std::move(cause)};
-  const int code = WEXITSTATUS(end.wait_status);
-  std::string said = last_word_of_command(end.errors);
-  if (said.empty()) said = end.last_line;
-  const std::string text = std::string(kSrun) + ": its command ended with code " +
-                           std::to_string(code) + (said.empty() ? "" : ": " + said);
-  // As a shell returns it for a file that is no program; see connect_failure.cc.
-  constexpr int kSyntaxError = 2;
-  const bool bad_file = code == kSyntaxError || code == exit_code::kCannotExecute ||
-                        code == exit_code::kNotFound || code > exit_code::kSignalBase;
-  return {bad_file ? Kind::cannot_execute : Kind::final, text};
-}
-
-std::string end_of_srun(const ConnectEnd& end) {
-  if (WIFSIGNALED(end.wait_status)) return "its connection ended: " + killed(end.wait_status);
-  if (const std::string cause = cause_in(end.errors); !cause.empty()) return cause;
-  const std::string said = last_word_of_command(end.errors);
-  constexpr std::string_view kOurs = "dlaunch: ";
-  return said.starts_with(kOurs) ? "its agent ended: " + said.substr(kOurs.size()) : "";
 }
 
 }  // namespace dlaunch

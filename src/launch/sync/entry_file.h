@@ -1,5 +1,5 @@
-// The content of one file of the workdir, as it was when the list was made: what has changed since
-// is not read as if it had not.
+// The content of one file of the workdir, as it was when the list was made: reading notices a change
+// since then.
 #pragma once
 
 #include <cstdint>
@@ -15,11 +15,11 @@ class EntryFile {
  public:
   enum class Outcome : std::uint8_t { good, changed, failed };
 
-  /// `samples`: the file may have grown since they were taken, and what was appended is left out;
-  /// null: it has changed by that.
+  /// `samples`: if the file has only grown since they were taken, what was appended is left out;
+  /// null: growth counts as a change.
   Outcome open(const std::string& root, const SyncEntry& entry, const ContentHash* samples);
-  /// Appends up to `size` of the bytes that follow. When the last one has come, the file is looked
-  /// at once more.
+  /// Appends up to `size` of the bytes that follow. After the last byte it checks once more whether
+  /// the file has changed.
   Outcome read(std::uint64_t size, std::string& bytes);
 
   [[nodiscard]] bool is_open() const { return fd_.valid(); }
@@ -29,8 +29,8 @@ class EntryFile {
   /// After `failed`, else 0.
   [[nodiscard]] int error() const { return error_; }
 
-  /// Of a file as it is now, whose size and time the entry gets: by which it is known later whether
-  /// it was only appended to. A small file is hashed whole, of a larger one parts all over it.
+  /// Samples the file as it is now, and puts its size and time into the entry; they show later
+  /// whether the file was only appended to. Of a large file, parts all over it are hashed.
   static std::optional<ContentHash> take_samples(const std::string& root, SyncEntry& entry);
 
  private:

@@ -1,11 +1,11 @@
-// Finds a folder's git repository, to read its ignore files and its commit. It does not
-// start git.
+// The git repository that a folder is in: its ignore files and its commit, read without git(1).
 #pragma once
 
 #include <optional>
 #include <string>
 
 #include "model/result.h"
+#include "runs/job_record.h"
 
 namespace dlaunch {
 
@@ -17,13 +17,18 @@ struct GitFolder {
   /// May be missing.
   [[nodiscard]] std::string exclude_file() const { return common + "/info/exclude"; }
 };
+
 /// The nearest folder, `folder` itself or above, with a ".git" in it: a folder, or the file of a
 /// worktree or submodule (gitrepository-layout(5)). `folder` must be a real path.
 [[nodiscard]] std::optional<GitFolder> find_git_folder(const std::string& folder);
 
-/// The text of a .gitignore or info/exclude; empty: it is missing, or no file (a link, which git
-/// does not read either). Errors, exit_code::kPreflight: it cannot be read or is larger than 1 MiB.
-/// What it keeps back must not be copied then.
+/// The text of a .gitignore or info/exclude; empty: it is missing or is not a regular file (git does
+/// not read a link either). Errors, exit_code::kPreflight: it cannot be read or is larger than 1
+/// MiB. Then nothing may be copied, because what it excludes is not known.
 [[nodiscard]] Result<std::string> read_ignore_file(const std::string& path);
+
+/// The checked-out commit and branch of the work tree that `folder` (a real path) is in. Does not
+/// set `changes`. Empty without a work tree, or with another format (reftable).
+[[nodiscard]] GitState read_git(const std::string& folder);
 
 }  // namespace dlaunch

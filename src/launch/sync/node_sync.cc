@@ -7,8 +7,8 @@
 #include <sys/stat.h>
 
 #include "model/result.h"
-#include "report/plain_text.h"
 #include "sync/rules.h"
+#include "text/plain_text.h"
 
 namespace dlaunch {
 
@@ -44,26 +44,22 @@ void NodeSync::place_is_good() {
   if (stage_ == Stage::placed) stage_ = Stage::listing;
 }
 
-void NodeSync::on(const wire::Message& message, const SyncPass& pass, MonotonicTime now) {
+void NodeSync::on(const wire::SyncAnswer& message, const SyncPass& pass, MonotonicTime now) {
   heard_at_ = now;
-  if (const auto* place = std::get_if<wire::SyncPlace>(&message)) {
-    if (place->id == pass.id) hear(*place);
-  } else if (const auto* wants = std::get_if<wire::SyncWants>(&message)) {
-    if (wants->id == pass.id) hear(*wants, pass);
-  } else if (const auto* taken = std::get_if<wire::SyncTaken>(&message)) {
-    if (taken->id == pass.id) window_.taken(taken->up_to, now);
-  } else if (const auto* done = std::get_if<wire::SyncDone>(&message)) {
-    if (done->id == pass.id) hear(*done);
-  }
+  std::visit(
+      [&](const auto& one) {
+        if (one.id == pass.id) hear(one, pass);
+      },
+      message);
 }
 
-void NodeSync::hear(const wire::SyncPlace& place) {
+void NodeSync::hear(const wire::SyncPlace& place, const SyncPass&) {
   if (stage_ != Stage::placing) return;
   stage_ = place.is_shared ? Stage::ended : Stage::placed;
   result_.is_shared = place.is_shared;
 }
 
-/// An agent that names what is none of the entries is not believed, and gets nothing for it.
+/// An agent that names an unknown entry is faulty, and gets nothing for it.
 void NodeSync::hear(const wire::SyncWants& wants, const SyncPass& pass) {
   if (stage_ != Stage::listing && stage_ != Stage::looking) return;
   for (const std::uint32_t entry : wants.wanted) {
@@ -90,7 +86,11 @@ void NodeSync::want(std::uint32_t entry, const SyncPass& pass) {
   wanted_bytes_ += pass.entries[entry].size;
 }
 
-void NodeSync::hear(const wire::SyncDone& done) {
+void NodeSync::hear(const wire::SyncTaken& taken, const SyncPass&) {
+  window_.taken(taken.up_to, heard_at_);
+}
+
+void NodeSync::hear(const wire::SyncDone& done, const SyncPass&) {
   if (stage_ == Stage::ended) return;
   const bool expected = stage_ == Stage::ending;
   stage_ = Stage::ended;
@@ -138,7 +138,7 @@ void NodeSync::send_entries(const SyncPass& pass, MonotonicTime now, const Send&
   send(message);
 }
 
-/// What is still here and only left out of the list stays there too.
+/// What still exists here and is only left out of the list stays there, too.
 bool NodeSync::send_removals(const SyncPass& pass, const Send& send) {
   if (gone_.empty()) return false;
   wire::SyncRemove message{pass.id, {}};
@@ -184,7 +184,7 @@ bool NodeSync::send_data(SyncPass& pass, MonotonicTime now, const Send& send) {
   return true;
 }
 
-/// Of the first file that is wanted. False: nothing more can be sent now.
+/// Sends of the first file that is wanted. False: nothing more can be sent now.
 bool NodeSync::add_piece(SyncPass& pass, std::uint64_t room, wire::SyncData& data) {
   const SyncEntry& entry = pass.entries[wanted_.front()];
   auto outcome = EntryFile::Outcome::good;

@@ -1,4 +1,4 @@
-// One pass of a sync with one node: what it has answered, and what is to be sent next.
+// One pass of a sync with one node: its answers, and what to send next.
 #pragma once
 
 #include <deque>
@@ -26,10 +26,10 @@ struct SyncPass {
   std::vector<SyncEntry> entries;
   /// By entry, of files that may grow while they are copied: see EntryFile.
   std::map<std::uint32_t, ContentHash> samples;
-  /// Of content here, as it becomes known; none: it could not be read as it was listed.
+  /// Hashes of content here, as they become known; none: the content has changed since the list.
   std::map<std::uint32_t, std::optional<ContentHash>> hashes;
   std::deque<std::uint32_t> to_hash;
-  std::set<std::string> changed;  // paths whose content was different from what the list says
+  std::set<std::string> changed;  // paths whose content has changed since the list
   std::string problem;            // here, not on a node
 
   [[nodiscard]] const ContentHash* samples_of(std::uint32_t entry) const {
@@ -41,35 +41,36 @@ struct SyncPass {
 /// Lives on the engine's one thread.
 class NodeSync {
  public:
-  using Send = std::function<void(const wire::Message&)>;
+  using Send = std::function<void(const wire::ToAgent&)>;
 
-  NodeSync(NodeIndex node, std::string name, sync::Window window)
+  NodeSync(NodeId node, std::string name, sync::Window window)
       : window_(std::move(window)), result_{node, std::move(name)} {}
 
-  /// A new pass; counts go on.
+  /// Begins a new pass; the counts continue.
   void begin(const SyncPass& pass, const std::string& marker, const std::string& origin,
              const Send& send);
   /// All nodes have answered SyncBegin: entries may go out.
   void place_is_good();
-  void on(const wire::Message& message, const SyncPass& pass, MonotonicTime now);
-  /// Sends at most a message or two. True: there may be more to send at once.
+  void on(const wire::SyncAnswer& message, const SyncPass& pass, MonotonicTime now);
+  /// Sends at most two messages. True: there may be more to send at once.
   bool step(SyncPass& pass, MonotonicTime now, const Send& send);
 
   [[nodiscard]] bool placed() const { return stage_ != Stage::placing; }
   [[nodiscard]] bool ended() const { return stage_ == Stage::ended; }
-  /// What is wrong on the node; then it has ended.
+  /// What failed on the node; then its sync has ended.
   [[nodiscard]] const std::string& problem() const { return problem_; }
   [[nodiscard]] const SyncedNode& result() const { return result_; }
-  /// Content that it lacked, as far as it is known.
+  /// Bytes of content that the node lacked, as far as known.
   [[nodiscard]] std::uint64_t wanted_bytes() const { return wanted_bytes_; }
   [[nodiscard]] MonotonicTime heard_at() const { return heard_at_; }
 
  private:
   enum class Stage : std::uint8_t { placing, placed, listing, looking, moving, ending, ended };
 
-  void hear(const wire::SyncPlace& place);
+  void hear(const wire::SyncPlace& place, const SyncPass&);
   void hear(const wire::SyncWants& wants, const SyncPass& pass);
-  void hear(const wire::SyncDone& done);
+  void hear(const wire::SyncTaken& taken, const SyncPass&);
+  void hear(const wire::SyncDone& done, const SyncPass&);
   void send_entries(const SyncPass& pass, MonotonicTime now, const Send& send);
   bool send_removals(const SyncPass& pass, const Send& send);
   void settle_contents(SyncPass& pass);
@@ -90,7 +91,7 @@ class NodeSync {
   std::deque<wire::SyncWants::Content> contents_;
   std::set<std::string, std::greater<>> gone_;  // what is in a folder before the folder
   wire::SyncSettled settled_;
-  EntryFile file_;  // of wanted_.front(), when it is open
+  EntryFile file_;  // wanted_.front(), when it is open
   std::uint64_t wanted_bytes_ = 0;
 };
 

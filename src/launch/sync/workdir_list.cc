@@ -14,8 +14,8 @@
 #include <unistd.h>
 
 #include "launch/sync/git_folder.h"
-#include "report/plain_text.h"
 #include "sync/rules.h"
+#include "text/plain_text.h"
 #include "text/size_text.h"
 
 namespace dlaunch {
@@ -105,7 +105,7 @@ void WorkdirLister::enter_rules(std::string folder, const std::string& file) {
   rules_.enter(std::move(folder), std::move(*text));
 }
 
-/// Of the folders above, as far as they belong to the same repository.
+/// The rules of the folders above, as far as they belong to the same repository.
 void WorkdirLister::enter_rules_above() {
   const std::optional<GitFolder> git = find_git_folder(settings_.root);
   if (!git) return;
@@ -123,7 +123,7 @@ void WorkdirLister::enter_rules_above() {
     begin = end + 1;
   }
   prefix_ = way;
-  // Who wants to run in a folder that is ignored as a whole wants what is in it.
+  // A job in a folder that is ignored as a whole needs what is in it.
   if (left_out) rules_ = {};
 }
 
@@ -131,7 +131,7 @@ void WorkdirLister::open(UniqueFd fd, std::string path) {
   Level level;
   const std::string shown = settings_.root + '/' + path;
   const int error = read_names(fd.get(), level.names);
-  if (error != 0 && error != ENOENT)  // it has just gone
+  if (error != 0 && error != ENOENT)  // ENOENT: it was removed just now
     return fail(exit_code::kPreflight, "sync: " + shown + ": " + errno_text(error));
   level.has_rules = std::binary_search(level.names.begin(), level.names.end(), ".gitignore");
   if (level.has_rules) enter_rules(prefix_ + path, shown + ".gitignore");
@@ -152,7 +152,7 @@ void WorkdirLister::look_at(const Level& level, const std::string& name) {
   if (sync::is_left_out(name)) return;
   struct stat info {};
   if (::fstatat(level.fd.get(), name.c_str(), &info, AT_SYMLINK_NOFOLLOW) != 0) {
-    if (errno == ENOENT) return;  // it has just gone
+    if (errno == ENOENT) return;  // it was removed just now
     return fail(exit_code::kPreflight,
                 "sync: " + settings_.root + '/' + level.path + name + ": " + errno_text(errno));
   }
@@ -166,7 +166,7 @@ void WorkdirLister::look_at(const Level& level, const std::string& name) {
     entry.mode = info.st_mode & kPermissions;
     std::string path = entry.path + '/';
     UniqueFd fd(::openat(level.fd.get(), name.c_str(), kFolder));
-    // It has just gone, or become something else.
+    // It was removed or replaced just now.
     if (!fd && (errno == ENOENT || errno == ENOTDIR || errno == ELOOP)) return;
     if (!fd)
       return fail(exit_code::kPreflight,
@@ -200,7 +200,7 @@ void WorkdirLister::add(SyncEntry entry) {
   extent_.bytes += entry.size;
   const bool too_much = counted_ > settings_.most_files || extent_.bytes > settings_.most_bytes;
   if (!too_much) entries_.push_back(std::move(entry));
-  // So much is counted to tell what is large, and no more.
+  // Counting goes on only to name what is large.
   if (counted_ > 10 * settings_.most_files) check_limits(false);
 }
 

@@ -17,28 +17,28 @@ namespace dlaunch {
 struct WorkdirListSettings {
   std::string root;      // absolute
   std::string run_base;  // absolute: the folder of run folders (logs.dir); empty: none
-  std::string home;      // of the user; it is never copied as a whole
+  std::string home;      // the user's; it is never copied as a whole
   std::uint64_t most_files = 0;
   std::uint64_t most_bytes = 0;
 };
 
-/// Reads the tree piece by piece, so that whoever does it can do other things between.
+/// Reads the tree piece by piece, so that the caller can do other things in between.
 class WorkdirLister {
  public:
   explicit WorkdirLister(WorkdirListSettings settings);
   WorkdirLister(WorkdirLister&&) = default;
   ~WorkdirLister();
 
-  /// Looks at about so many names. True: that was all, or there is an error.
+  /// Reads about `names` names. True: that was all, or there is an error.
   [[nodiscard]] bool step(std::size_t names = 512);
-  /// After step() has said so. Errors: exit_code::kJobFile where the workdir is none to be copied
-  /// (more than the limits, the home folder, /), with what to do; kPreflight where something cannot
-  /// be read.
+  /// After step() has returned true. Errors: exit_code::kJobFile where the workdir must not be copied
+  /// (beyond the limits, the home folder, /), with what to do; kPreflight where something cannot be
+  /// read.
   [[nodiscard]] const Status& status() const { return status_; }
   /// Folders before what is in them, each folder's names sorted by their bytes.
   [[nodiscard]] std::vector<SyncEntry> take() { return std::move(entries_); }
   [[nodiscard]] SyncExtent extent() const { return extent_; }
-  /// Left out because they are neither files, folders nor links.
+  /// Entries left out because they are neither files, folders nor links.
   [[nodiscard]] const std::vector<std::string>& special() const { return special_; }
 
  private:
@@ -64,7 +64,7 @@ class WorkdirLister {
   WorkdirListSettings settings_;
   Status status_;
   bool begun_ = false;
-  std::string prefix_;  // of the root, from the top of its git repository: "" or as "a/b/"
+  std::string prefix_;  // path of the root in its git repository: "" or "a/b/"
   sync::IgnoreRules rules_;
   std::vector<Level> levels_;
   std::vector<SyncEntry> entries_;

@@ -1,4 +1,4 @@
-// Which workdir a sync copies, and what of it stays here: the same for `dlaunch run` and `plan`.
+// Which workdir a sync copies and what it leaves out, for `dlaunch run` and `plan` alike.
 #pragma once
 
 #include <optional>
@@ -19,7 +19,7 @@ namespace dlaunch {
 [[nodiscard]] Result<std::optional<SyncExtent>> extent_within(Duration limit,
                                                               WorkdirListSettings settings);
 
-/// How much a sync of this plan is about; nullopt: it makes none. Reads the whole tree.
+/// How much a sync of this plan would copy; nullopt: the plan has no sync. Reads the whole tree.
 [[nodiscard]] Result<std::optional<SyncExtent>> sync_extent(const JobSpec& spec,
                                                             const PlanContext& context,
                                                             const LaunchPlan& plan);

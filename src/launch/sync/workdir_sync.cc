@@ -12,11 +12,11 @@
 #include <sys/stat.h>
 #include <unistd.h>
 
+#include "jobfile/hostlist.h"
 #include "os/clock.h"
-#include "report/plain_text.h"
-#include "spec/hostlist.h"
 #include "sync/rules.h"
 #include "text/duration_text.h"
+#include "text/plain_text.h"
 #include "text/size_text.h"
 
 namespace dlaunch {
@@ -26,7 +26,7 @@ namespace {
 constexpr std::uint32_t kMostPasses = 3;
 constexpr std::uint64_t kHashBytes = std::uint64_t{1} << 20;  // in one turn
 constexpr std::chrono::milliseconds kTick{200};
-constexpr std::chrono::seconds kMoment{1};  // what is over sooner is not shown
+constexpr std::chrono::seconds kMoment{1};  // a shorter sync shows no line
 // What may be on its way to all nodes together, and to one.
 constexpr std::uint64_t kMostOnTheWay = std::uint64_t{128} << 20;
 constexpr std::uint64_t kMostToOne = std::uint64_t{4} << 20;
@@ -45,7 +45,7 @@ std::string random_name() {
   return name;
 }
 
-/// Of launchers that were killed while nodes looked for theirs.
+/// Markers of launchers that were killed while nodes looked for them.
 void remove_stale_markers(const std::string& root) {
   constexpr std::time_t kStale = 60L * 60;
   const std::unique_ptr<DIR, int (*)(DIR*)> dir(::opendir(root.c_str()), &::closedir);
@@ -143,15 +143,15 @@ void WorkdirSync::listed() {
   make_marker();
   for (const auto& node : nodes_) {
     if (node->result().is_shared) continue;
-    node->begin(pass_, marker_, settings_.origin, [&](const wire::Message& message) {
+    node->begin(pass_, marker_, settings_.origin, [&](const wire::ToAgent& message) {
       callbacks_.send(node->result().node, message);
     });
   }
   places_answered();
 }
 
-/// In the last pass: a file that has changed in the one before is likely to do so again, and a log
-/// that only grows is no reason to fail.
+/// For the last pass: a file that changed in the pass before is likely to change again, and a log
+/// that only grows must not make the sync fail.
 void WorkdirSync::take_samples(const std::set<std::string>& changed) {
   for (std::size_t i = 0; i < pass_.entries.size() && pass_.samples.size() < kMostSampled; ++i) {
     SyncEntry& entry = pass_.entries[i];
@@ -176,7 +176,7 @@ void WorkdirSync::remove_marker() {
   marker_.clear();
 }
 
-void WorkdirSync::on(NodeIndex index, const wire::Message& message) {
+void WorkdirSync::on(NodeId index, const wire::SyncAnswer& message) {
   if (!under_way_ || lister_) return;
   const auto node = std::find_if(nodes_.begin(), nodes_.end(),
                                  [&](const auto& one) { return one->result().node == index; });
@@ -191,7 +191,7 @@ void WorkdirSync::places_answered() {
   if (!std::all_of(nodes_.begin(), nodes_.end(), [](const auto& node) { return node->placed(); }))
     return;
   placing_ = false;
-  patient_from_ = monotonic_now();  // who was quick has waited for the others
+  patient_from_ = monotonic_now();  // quick nodes have waited for the others
   remove_marker();
   if (std::string text = problems(); !text.empty())
     return finish(fail(exit_code::kPreflight, std::move(text)));
@@ -211,7 +211,7 @@ std::string WorkdirSync::problems() const {
   }
   std::string text;
   for (const auto& [problem, names] : found)
-    text += (text.empty() ? "" : kIndent) + spec::compress_hostlist(names) + ": " + problem;
+    text += (text.empty() ? "" : kIndent) + jobfile::compress_hostlist(names) + ": " + problem;
   if (text.empty()) return text;
   return "sync: the workdir cannot be copied; nothing was started" + (kIndent + text);
 }
@@ -222,8 +222,8 @@ bool WorkdirSync::move_some() {
   bool more = false;
   const MonotonicTime now = monotonic_now();
   for (const auto& node : nodes_) {
-    const NodeIndex index = node->result().node;
-    more = node->step(pass_, now, [&](const wire::Message& message) {
+    const NodeId index = node->result().node;
+    more = node->step(pass_, now, [&](const wire::ToAgent& message) {
       callbacks_.send(index, message);
     }) || more;
   }
@@ -291,13 +291,13 @@ void WorkdirSync::end_pass() {
 void WorkdirSync::tick() {
   timer_.after(kTick, [this] { tick(); });
   const MonotonicTime now = monotonic_now();
-  if (lister_ || hashing_) patient_from_ = now;  // they wait for us
+  if (lister_ || hashing_) patient_from_ = now;  // the nodes wait for us
   for (const auto& node : nodes_) {
     const bool silent = now - std::max(node->heard_at(), patient_from_) > settings_.stall;
     if (node->ended() || (placing_ && node->placed()) || !silent) continue;
     return finish(fail(exit_code::kPreflight,
-                       "sync: " + node->result().name + ": has taken nothing for " +
-                           duration_text(settings_.stall) + "; its disk may stand still"));
+                       "sync: " + node->result().name + ": has accepted nothing for " +
+                           duration_text(settings_.stall) + "; its disk may be stuck"));
   }
   if (now - began_ >= kMoment) tell_progress();
 }

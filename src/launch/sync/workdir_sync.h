@@ -1,8 +1,8 @@
-// `sync: true`: the launcher's workdir comes to the same path on other nodes, over the channels of
-// their sessions. docs/sync.md has the rules; agent/sync/stager.h is the other end.
+// `sync: true`: copies the launcher's workdir to the same path on other nodes, over the channels of
+// their sessions. docs/how-to/sync-code.md has the rules; node/sync/stager.h is the other end.
 //
 // A pass lists the workdir and brings every node to that list. What changed while it was copied is
-// left out of the pass, and another one follows. Nothing is sent before all nodes have a place.
+// left out of the pass, and another one follows. Nothing is sent before all nodes have a folder.
 #pragma once
 
 #include <functional>
@@ -23,21 +23,21 @@ namespace dlaunch {
 
 struct WorkdirSyncSettings {
   struct To {
-    NodeIndex node;
+    NodeId node;
     std::string name;
   };
   WorkdirListSettings list;
   std::vector<To> nodes;
   std::string origin;          // this machine's name
-  Duration window_delay{500};  // how long what is sent to a node may take to be taken there
-  Duration stall{60'000};      // a node that says nothing for so long is given up
+  Duration window_delay{500};  // a node gets as much at once as it takes in this time
+  Duration stall{60'000};      // a node that is silent for this long has failed
 };
 
 /// Lives on the engine's one thread. Never works for longer than some milliseconds at a time.
 class WorkdirSync {
  public:
   struct Callbacks {
-    std::function<void(NodeIndex, const wire::Message&)> send;
+    std::function<void(NodeId, const wire::ToAgent&)> send;
     /// Errors: those of WorkdirLister; exit_code::kPreflight with a line for each node that has
     /// refused. Not called from within begin().
     std::function<void(Result<SyncReport>)> done;
@@ -50,8 +50,8 @@ class WorkdirSync {
   void begin(WorkdirSyncSettings settings);
   [[nodiscard]] bool under_way() const { return under_way_; }
   /// SyncPlace, SyncWants, SyncTaken, SyncDone.
-  void on(NodeIndex node, const wire::Message& message);
-  /// Nothing more is sent, done() is not called. What nodes have got so far stays there.
+  void on(NodeId node, const wire::SyncAnswer& message);
+  /// Sends nothing more, and never calls done(). What nodes have received stays there.
   void cancel();
 
  private:
@@ -79,8 +79,8 @@ class WorkdirSync {
   bool under_way_ = false;
   bool working_ = false;  // a turn is posted
   std::uint64_t turns_ = 0;
-  std::uint32_t passes_ = 0;   // of this begin()
-  std::uint32_t last_id_ = 0;  // of all
+  std::uint32_t passes_ = 0;   // since begin()
+  std::uint32_t last_id_ = 0;  // of all passes
   MonotonicTime began_{0};
   MonotonicTime patient_from_{0};  // silence of nodes counts from here at the earliest
   std::optional<WorkdirLister> lister_;

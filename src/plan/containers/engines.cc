@@ -3,18 +3,18 @@
 #include <string>
 #include <string_view>
 
-#include "plan/containers/call.h"
+#include "plan/containers/container_call.h"
 
 namespace dlaunch::containers {
 
 namespace {
 
-// What NVIDIA's containers ask for ("NVIDIA Deep Learning Frameworks User Guide", --ulimit
+// The limit that NVIDIA's containers need ("NVIDIA Deep Learning Frameworks User Guide", --ulimit
 // stack=67108864), in bytes.
 constexpr const char* kStack = "--ulimit=stack=67108864:67108864";
 constexpr const char* kLockedMemory = "--ulimit=memlock=-1:-1";
 
-/// One value of a comma-separated list (RFC 4180, as both programs read --mount).
+/// One value of a comma-separated list (RFC 4180, the syntax of --mount in both programs).
 std::string csv(const std::string& text) {
   if (text.find_first_of(",\"\n\r") == std::string::npos) return text;
   std::string out = "\"";
@@ -22,7 +22,7 @@ std::string csv(const std::string& text) {
   return out + '"';
 }
 
-/// Not --volume: docker makes a folder of root's where the host has none.
+/// Not --volume: docker creates a root-owned folder for a missing source.
 std::string mount_option(const Mount& mount) {
   return "--mount=type=bind," + csv("source=" + mount.host) + ',' + csv("target=" + mount.target) +
          (mount.read_only ? ",readonly" : "");
@@ -33,7 +33,7 @@ std::string limit(std::string_view name, std::uint64_t hard) {
   return "--ulimit=" + std::string(name) + '=' + number + ':' + number;
 }
 
-/// The options of both, `particular` among them.
+/// The common options, including `particular`.
 ContainerPlan call(const Wanted& wanted, const ContainerFacts& facts,
                    const std::vector<std::string>& particular) {
   ContainerPlan plan;
@@ -49,8 +49,8 @@ ContainerPlan call(const Wanted& wanted, const ContainerFacts& facts,
     argv.insert(argv.end(),
                 {"--ipc=private", "--shm-size=" + std::to_string(wanted.own_shm) + 'b'});
   }
-  // Output does not pass the engine, so it has none to keep. What a rank shares with its agent has
-  // no label of SELinux that a container may use.
+  // Output bypasses the engine, which therefore logs nothing. Sockets shared with the agent lack an
+  // SELinux label that containers may use.
   argv.insert(argv.end(), {"--log-driver=none", "--security-opt=label=disable"});
   argv.push_back("--user=" + std::to_string(facts.user) + ':' + std::to_string(facts.group));
   argv.insert(argv.end(), particular.begin(), particular.end());
@@ -67,12 +67,12 @@ ContainerPlan call(const Wanted& wanted, const ContainerFacts& facts,
 
 ContainerPlan podman(const Wanted& wanted, const ContainerFacts& facts) {
   std::vector<std::string> own;
-  // Without root, ids of the container are others' than ours but for this.
+  // Without root, only this option maps container ids to our own.
   if (facts.user != 0) own.emplace_back("--userns=keep-id");
   if (facts.may_raise_limits) {
     own.insert(own.end(), {kLockedMemory, kStack});
   } else {
-    // Podman asks for more than we may have (containers.conf(5), default_ulimits) and fails.
+    // Podman requests higher limits than permitted (containers.conf(5), default_ulimits) and fails.
     own.insert(own.end(), {limit("nofile", facts.open_files), limit("nproc", facts.processes)});
   }
   // podman-run(1), --device: a name of the Container Device Interface.

@@ -1,10 +1,10 @@
-// Runtimes without an engine, whose containers are ordinary processes below the one that is
-// started: network, process numbers, devices and the user are the node's in any case.
+// Runtimes without an engine: their containers are ordinary child processes, with the node's
+// network, process numbers, devices and user.
 #include <algorithm>
 #include <string>
 #include <string_view>
 
-#include "plan/containers/call.h"
+#include "plan/containers/container_call.h"
 
 namespace dlaunch::containers {
 
@@ -40,8 +40,8 @@ ContainerPlan apptainer(const Wanted& wanted, const ContainerFacts&) {
   return finished(std::move(plan), wanted, "");
 }
 
-// ch-run(1): --unset-env takes a glob; /dev, /proc, /sys and /tmp are the node's. What is below
-// /tmp cannot be mounted, and is there.
+// ch-run(1): --unset-env takes a glob; /dev, /proc, /sys and /tmp are the node's. Folders below
+// /tmp cannot be mounted, but are visible anyway.
 ContainerPlan charliecloud(const Wanted& wanted, const ContainerFacts&) {
   ContainerPlan plan;
   plan.runtime = "charliecloud";
@@ -55,8 +55,8 @@ ContainerPlan charliecloud(const Wanted& wanted, const ContainerFacts&) {
 }
 
 // enroot's documents: doc/cmd/start.md (--mount, --env, --rc), doc/image-format.md (x-create;
-// /etc/rc, which runs the image's entry point, so ours takes its place), doc/standard-hooks.md (the
-// variables that its hooks for GPUs and InfiniBand look at).
+// /etc/rc, which runs the image's entry point, so ours replaces it), doc/standard-hooks.md (the
+// variables of its hooks for GPUs and InfiniBand).
 ContainerPlan enroot(const Wanted& wanted, const ContainerFacts& facts) {
   ContainerPlan plan;
   plan.runtime = "enroot";

@@ -8,7 +8,7 @@
 
 namespace {
 
-/// From pageable memory a copy may return when the bytes are staged only (CUDA Runtime API, "API
+/// From pageable memory a copy may return once the bytes are only staged (CUDA Runtime API, "API
 /// synchronization behavior").
 void copy(void* to, const void* from, std::size_t bytes, bool on_device) {
   if (bytes == 0) return;

@@ -7,7 +7,7 @@
 namespace {
 
 constexpr double kBlock =
-    0.001;  // seconds: many calls of small ones, and short beside what disturbs a machine
+    0.001;  // seconds: many small calls, and shorter than disturbances of a machine
 constexpr int kMostCalls = 1 << 16;
 constexpr int kLookEvery = 10;  // rounds
 constexpr int kWarm = 2;
@@ -30,7 +30,7 @@ double slowest(Group& group, double seconds) {
   return one.front();
 }
 
-/// So many that a block is long enough to be timed.
+/// The number of calls that makes a block long enough to be timed.
 int calls_of(Group& group, const Block& block) {
   int calls = 1;
   while (calls < kMostCalls) {

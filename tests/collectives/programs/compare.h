@@ -1,32 +1,32 @@
-// Two ways to make the same call, timed in turns in the same processes until it is known how many
-// times as long the one takes.
+// Times two implementations of the same call, alternating in the same processes until the ratio of their
+// times is known.
 #pragma once
 #include <functional>
 #include <vector>
 
-/// So many calls, one after the other; all are over when it returns.
+/// Makes so many calls, one after the other; all are complete when it returns.
 using Block = std::function<void(int calls)>;
 
-/// What the ranks say to each other between blocks.
+/// Communication of the ranks between blocks.
 class Group {
  public:
   virtual ~Group() = default;
   [[nodiscard]] virtual int rank() const = 0;
   virtual void meet() = 0;
-  /// Each number becomes the largest that any rank has given, the same at all ranks.
+  /// Replaces each number by the largest of all ranks.
   virtual void largest(std::vector<double>& numbers) = 0;
 };
 
 struct Limits {
-  double half_width = 0.02;  // of the interval of the ratio: then it is known well enough
-  double seconds = 10;       // at most, whatever is known by then
+  double half_width = 0.02;  // ends when the interval of the ratio is this narrow
+  double seconds = 10;       // or after this time
   int least = 30;            // rounds
 };
 
 struct Comparison {
   int rounds = 0;
   int calls = 0;    // in a block
-  double ours = 0;  // seconds for one call of the slowest rank: the median over the rounds
+  double ours = 0;  // seconds per call at the slowest rank: the median over the rounds
   double plain = 0;
   double ratio = 1;  // of ours to plain: the median over the rounds, and its 95 % interval
   double low = 0;
@@ -43,7 +43,6 @@ struct Interval {
 };
 Interval interval_of(std::vector<double> values);
 
-/// A collective call; its result is the same at all ranks. A round is a block of each in the order
-/// ours, plain, plain, ours, the next one the other way round, so a machine that becomes slower or
-/// faster meanwhile is slower or faster for both.
+/// Collective, with the same result at all ranks. A round is blocks in the order ours, plain, plain,
+/// ours, the next round the other way round, so that a drift of the machine affects both equally.
 Comparison compare(Group& group, const Limits& limits, const Block& ours, const Block& plain);

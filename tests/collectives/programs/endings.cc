@@ -1,4 +1,4 @@
-// endings WHAT: what does not go well, and what a communicator says of it. Exit code 0 where it says the right thing.
+// endings WHAT: provokes a failure and checks what a communicator reports. Exit code 0: the expected error.
 #include <csignal>
 #include <cstdio>
 #include <cstring>
@@ -25,10 +25,10 @@ Status sum(Communicator& world, long long mine, long long& total) {
   return world.all_reduce(&mine, &total, 1, DataType::int64, ReduceOp::sum);
 }
 
-/// The last rank does not come: the others say so in time, and that the communicator is of no use any more.
+/// The last rank does not join: the others report it in time, and their communicator is broken.
 int late(Communicator& patient) {
   long long total = 0;
-  // Connections are made with a long limit; a busy machine needs it.
+  // Connecting has a long limit, for busy machines.
   if (Status status = sum(patient, 1, total); !status.ok()) return fail("the patient sum", status);
   auto created = Communicator::create({.backend = BackendKind::mpi, .timeout = std::chrono::seconds(2)});
   if (!created) return fail("the impatient one", created.status());
@@ -39,7 +39,7 @@ int late(Communicator& patient) {
     return 1;
   }
   Status status = sum(world, 1, total);
-  if (status.code() != Code::timed_out || status.what() != "all_reduce: the other ranks have not come within 2 s") return fail("late", status);
+  if (status.code() != Code::timed_out || status.what() != "all_reduce: the other ranks did not join within 2 s") return fail("late", status);
   if (status = world.barrier(); status.code() != Code::broken) return fail("after it", status);
   std::printf("said in time\n");
   std::fflush(stdout);
@@ -65,11 +65,11 @@ int arguments(Communicator& world) {
   int other = 0;
   const std::vector<std::pair<Status, std::string>> found = {
       {world.broadcast(&number, 1, DataType::int32, world.size()),
-       "broadcast: root is " + std::to_string(world.size()) + ", and there are ranks 0 to " + std::to_string(world.size() - 1)},
-      {world.send(&number, 1, DataType::int32, -1), "send: the rank to send to is -1, and there are ranks 0 to " + std::to_string(world.size() - 1)},
+       "broadcast: root is " + std::to_string(world.size()) + ", but the ranks are 0 to " + std::to_string(world.size() - 1)},
+      {world.send(&number, 1, DataType::int32, -1), "send: the rank to send to is -1, but the ranks are 0 to " + std::to_string(world.size() - 1)},
       {world.all_reduce(nullptr, &number, 1, DataType::int32, ReduceOp::sum), "all_reduce: the buffer to send is null"},
       {world.all_reduce(&number, nullptr, 1, DataType::int32, ReduceOp::sum), "all_reduce: the buffer to receive into is null"},
-      {world.all_to_all(&number, &number, 1, DataType::int32), "all_to_all: the two buffers must not be one"},
+      {world.all_to_all(&number, &number, 1, DataType::int32), "all_to_all: the two buffers must differ"},
       {world.all_reduce(&number, &other, std::size_t{1} << 31U, DataType::int32, ReduceOp::sum),
        "all_reduce: 2147483648 elements; this back-end takes at most 2147483647 in one call"},
   };
@@ -77,7 +77,7 @@ int arguments(Communicator& world) {
     if (status.code() != Code::invalid_argument || status.what() != text) return fail("instead of \"" + text + '"', status);
   }
   if (const auto part = world.split(-1, 0); part || part.status().code() != Code::invalid_argument) return fail("split", part.status());
-  long long total = 0;  // and none of them has harmed anything
+  long long total = 0;  // the communicator still works
   const Status status = sum(world, 1, total);
   return status.ok() && total == world.size() ? 0 : fail("the sum after it", status);
 }

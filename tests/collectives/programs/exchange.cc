@@ -1,8 +1,9 @@
-// exchange: what NCCL's unique id goes by, without NCCL: rank 0's bytes reach all, and all know what each has said. No MPI.
+// exchange: the exchange that transports NCCL's unique id, without NCCL and MPI: every rank gets the bytes
+// of rank 0, and those of each rank.
 #include <cstdio>
 #include <string>
 
-#include "collectives/exchange.h"
+#include "measure/collectives/exchange.h"
 
 using dlaunch::collectives::Exchange;
 
@@ -14,7 +15,8 @@ int main() {
   for (int i = 0; i < 128; ++i) id += static_cast<char>(i * 7);
   for (int round = 0; round < 3; ++round) {
     const auto got = (*exchange)->broadcast(rank == 0 ? id : std::string(128, 'x'));
-    if (!got || *got != id) return std::fprintf(stderr, "rank %d: %s\n", rank, got.status().what().c_str()), 2;
+    if (!got || *got != id)
+      return std::fprintf(stderr, "rank %d: %s\n", rank, got.status().what().c_str()), 2;
     id[0] = static_cast<char>(round);
   }
   const auto word = [](int of) { return "rank " + std::to_string(of) + std::string(of % 3, '\0'); };

@@ -20,7 +20,7 @@ Number get(const void* buffer, std::size_t i) {
   return number;
 }
 
-/// Of a number format with so many fraction bits, exponents from `least` up; for finite values, nearest even.
+/// Rounds a finite value to a format with so many fraction bits and exponents from `least`, ties to even.
 std::uint16_t encode(double value, int fraction_bits, int bias) {
   const std::uint16_t sign = std::signbit(value) ? 0x8000 : 0;
   value = std::fabs(value);
@@ -28,7 +28,7 @@ std::uint16_t encode(double value, int fraction_bits, int bias) {
   const int exponent = std::max(std::ilogb(value), 1 - bias);
   const double unit = std::ldexp(1.0, exponent - fraction_bits);
   const auto steps = static_cast<std::uint32_t>(std::nearbyint(value / unit));
-  // Steps of 2^fraction_bits and more carry into the exponent by themselves.
+  // Rounding up may carry into the exponent.
   return static_cast<std::uint16_t>(sign | ((static_cast<std::uint32_t>(exponent + bias - 1) << fraction_bits) + steps));
 }
 

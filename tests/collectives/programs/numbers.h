@@ -1,4 +1,4 @@
-// Elements of any type as double and back, written apart from the library's own conversions.
+// Converts elements of any type to double and back, independently of the library's conversions.
 #pragma once
 #include <cstddef>
 
@@ -8,7 +8,7 @@ void store(void* buffer, std::size_t i, dlaunch::collectives::DataType type, dou
 double load(const void* buffer, std::size_t i, dlaunch::collectives::DataType type);
 bool is_float(dlaunch::collectives::DataType type);
 bool is_signed(dlaunch::collectives::DataType type);
-/// The value as the type holds it: integers wrap around, floating-point numbers are not rounded here.
+/// The value as the type holds it: integers wrap around; floating-point numbers are not rounded.
 double wrapped(double value, dlaunch::collectives::DataType type);
-/// Distance of 1 and the next number.
+/// The distance from 1 to the next number.
 double epsilon(dlaunch::collectives::DataType type);

@@ -19,7 +19,7 @@ namespace {
 constexpr std::array<std::string_view, 9> kNames = {"barrier",    "broadcast",  "reduce",
                                                     "all_reduce", "all_gather", "reduce_scatter",
                                                     "all_to_all", "ping_pong",  "send_receive"};
-constexpr double kLeastSeconds = 0.1;  // for a point, however late it is
+constexpr double kLeastSeconds = 0.1;  // per point, even if time is short
 
 double now() {
   return std::chrono::duration<double>(std::chrono::steady_clock::now().time_since_epoch()).count();
@@ -68,7 +68,7 @@ Block library(Communicator& world, const Work& w) {
   });
 }
 
-/// `bytes`: of the larger buffer, as nccl-tests count them.
+/// `bytes`: of the larger buffer, as in nccl-tests.
 Work work_of(Kind kind, std::size_t bytes, const Communicator& world) {
   Work w;
   w.kind = kind;
@@ -84,7 +84,7 @@ Work work_of(Kind kind, std::size_t bytes, const Communicator& world) {
   return w;
 }
 
-/// What one call of this side has received; other ranks give other numbers, whose sums are exact.
+/// The data that one call of this side received; ranks give different numbers with exact sums.
 std::vector<float> result_of(const Work& w, const Block& side, bool on_device) {
   std::vector<float> given(w.elements_sent);
   for (std::size_t i = 0; i < given.size(); ++i)
@@ -108,7 +108,7 @@ class Bench {
   Bench(Communicator& world, Group& group, bool on_device, const Plain& plain)
       : world_(world), group_(group), on_device_(on_device), plain_(plain) {}
 
-  /// Exit code.
+  /// Returns the exit code.
   int run(const std::vector<std::size_t>& sizes, Limits limits, double seconds, bool itself) {
     const double end = now() + seconds;
     std::vector<std::pair<Kind, std::size_t>> points{{Kind::barrier, 0}};
@@ -125,7 +125,7 @@ class Bench {
   }
 
  private:
-  /// Of the time that is left, for one of `points`; all ranks must say the same.
+  /// The share of the remaining time for one of `points`; must be equal at all ranks.
   double share(double end, std::size_t points) {
     std::vector<double> left{end - now()};
     group_.largest(left);
@@ -161,7 +161,7 @@ class Bench {
     if (!same || !received) {
       std::fprintf(stderr, "pairs: rank %d: %s of %zu elements: %s\n", w.rank,
                    std::string(kNames[static_cast<std::size_t>(w.kind)]).c_str(), w.count,
-                   same ? "some elements have not come"
+                   same ? "some elements did not arrive"
                         : "the library has computed other numbers than plain calls");
     }
     std::vector<double> wrong{same && received ? 0.0 : 1.0};
@@ -197,7 +197,7 @@ std::vector<std::size_t> sizes_of(const std::string& text) {
 void need(const Status& status) {
   if (status.ok()) return;
   std::fprintf(stderr, "pairs: %s\n", status.what().c_str());
-  std::_Exit(2);  // whoever has started the ranks ends the others
+  std::_Exit(2);  // the launcher ends the other ranks
 }
 
 std::string word_of(int argc, char** argv, const std::string& key, const std::string& otherwise) {

@@ -1,5 +1,5 @@
-// The collective library beside plain calls of the library below it: the same calls on the same
-// buffers, in turns.
+// Compares the collective library with plain calls of the library below it: the same calls on the same
+// buffers, alternating.
 #pragma once
 #include <cstddef>
 #include <functional>
@@ -28,20 +28,20 @@ struct Work {
   std::size_t elements_sent = 0;
   std::size_t elements_received = 0;
   void* send = nullptr;
-  void* receive = nullptr;  // of a broadcast: the buffer
+  void* receive = nullptr;  // for a broadcast: its only buffer
   int rank = 0;
   int size = 1;
-  /// Of a ping_pong: ranks 0 and 1, 2 and 3, ... send to each other, the even one first; -1: nobody
-  /// is left for the last one.
+  /// For ping_pong: ranks 0 and 1, 2 and 3, ... send to each other, the even one first; -1: the last
+  /// rank has no partner.
   [[nodiscard]] int partner() const { return (rank ^ 1) < size ? (rank ^ 1) : -1; }
   [[nodiscard]] int next() const { return (rank + 1) % size; }
   [[nodiscard]] int previous() const { return (rank + size - 1) % size; }
 };
 
-/// A block of calls made in plain words.
+/// A block of calls of the library below.
 using Plain = std::function<Block(const Work&)>;
 
-/// Calls that follow each other, and what waits for them.
+/// Back-to-back calls, and a function that waits for them.
 template <typename Call, typename Wait>
 Block block_of(Call call, Wait wait) {
   return [call, wait](int calls) {
@@ -50,18 +50,18 @@ Block block_of(Call call, Wait wait) {
   };
 }
 
-/// main() of both programs, whose words are `KEY=VALUE ...`:
+/// main() of both programs, whose arguments are `KEY=VALUE ...`:
 ///   seconds=480      for all points together
-///   half_width=0.02  of a ratio's interval: then a point is known well enough
+///   half_width=0.02  a point ends when the interval of the ratio is this narrow
 ///   sizes=8,1024     bytes of the larger buffer
-///   itself=1         the library beside itself: nothing but chance is measured
+///   itself=1         compares the library with itself, which measures only chance
 /// Rank 0 prints a line for each point: "CALL BYTES ROUNDS CALLS OURS_US PLAIN_US RATIO LOW HIGH".
-/// Exit code 1: the two have computed different numbers.
+/// Exit code 1: the results differ.
 int pairs_main(int argc, char** argv, dlaunch::collectives::Communicator& world, Group& group,
                bool on_device, const Plain& plain);
 
-/// The value of KEY=VALUE among the words.
+/// The value of KEY=VALUE among the arguments.
 std::string word_of(int argc, char** argv, const std::string& key, const std::string& otherwise);
 
-/// Ends the job where a call has failed.
+/// Ends the job where a call failed.
 void need(const dlaunch::collectives::Status& status);

@@ -1,5 +1,5 @@
-// pairs_mpi KEY=VALUE...: the library over MPI beside plain MPI (pairs.h). timeout_ms=0: the
-// library makes blocking calls, as the plain side always does.
+// pairs_mpi KEY=VALUE...: the library over MPI against plain MPI (pairs.h). timeout_ms=0: the library
+// makes blocking calls, as the plain side always does.
 #include <cstdio>
 #include <cstdlib>
 

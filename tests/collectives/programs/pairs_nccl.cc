@@ -1,6 +1,5 @@
-// pairs_nccl KEY=VALUE...: the library over NCCL beside plain NCCL (pairs.h), a GPU a rank. With
-// one rank each call is a copy within the GPU, or nothing; what a call costs on the host is in it
-// all the same.
+// pairs_nccl KEY=VALUE...: the library over NCCL against plain NCCL (pairs.h), one GPU per rank. With one
+// rank each call is a copy within the GPU, or nothing, but includes the cost of a call on the host.
 #include <cstdio>
 #include <cstdlib>
 #include <cstring>
@@ -8,8 +7,8 @@
 #include <cuda_runtime_api.h>
 
 #include "buffers.h"
-#include "collectives/exchange.h"
-#include "collectives/nccl_library.h"
+#include "measure/collectives/exchange.h"
+#include "measure/collectives/nccl_library.h"
 #include "pairs.h"
 
 using namespace dlaunch::collectives;
@@ -31,7 +30,7 @@ void wait() {
     fail(std::string("cudaStreamSynchronize: ") + cudaGetErrorString(error));
 }
 
-/// By the library: between blocks it does not matter.
+/// Uses the library, since it is not timed between blocks.
 class NcclGroup final : public Group {
  public:
   explicit NcclGroup(Communicator& world)

@@ -1,5 +1,5 @@
-// reference BACKEND TIMEOUT_MS [device]: every call x type x operation x count, in place and not, against float64 computed here from
-// the data of all ranks, which every rank knows. Rank 0 prints how many elements were compared.
+// reference BACKEND TIMEOUT_MS [device]: checks every call x type x operation x count, in place and not, against float64 results
+// computed here from the data of all ranks, which every rank knows. Rank 0 prints how many elements were compared.
 #include <cmath>
 #include <cstdio>
 #include <cstdlib>
@@ -27,12 +27,12 @@ struct Setting {
   bool in_place = false;
 };
 
-/// Element `i` of what rank `rank` gives.
+/// Element `i` of the data of rank `rank`.
 double value_of(const Setting& s, int rank, std::size_t i) {
   const auto mixed = static_cast<unsigned>((static_cast<unsigned>(rank) * 2654435761U) ^ (static_cast<unsigned>(i) * 40503U + 977U));
   if (s.data == Data::ones_and_twos) return 1 + (mixed >> 7U) % 2;
   if (s.data == Data::small_integers) return static_cast<double>((mixed >> 5U) % 7) - (is_signed(s.type) ? 3 : 0);
-  char bytes[8];  // as the type holds it
+  char bytes[8];  // in the representation of the type
   store(bytes, 0, s.type, (static_cast<double>((mixed >> 3U) % 20011) - 10000) / 9973);
   return load(bytes, 0, s.type);
 }
@@ -212,7 +212,7 @@ class Checker {
   bool on_device_;
 };
 
-/// Ordinary memory of the host is refused before anything is begun, at whatever thread. NCCL only.
+/// Ordinary host memory is refused before the call starts, on any thread. NCCL only.
 bool refuses_host_memory(Communicator& world) {
   float number = 1;
   const Status status = world.all_reduce(&number, &number, 1, DataType::float32, ReduceOp::sum);

@@ -1,9 +1,9 @@
-// What is refused before a back-end sees it, and what counts as in place.
+// Which calls are refused before a back-end gets them, and which are in place.
 #include <array>
 
 #include <gtest/gtest.h>
 
-#include "collectives/call.h"
+#include "measure/collectives/call.h"
 
 namespace dlaunch::collectives {
 namespace {
@@ -12,7 +12,7 @@ using Kind = Call::Kind;
 
 std::array<float, 64> buffer;
 
-/// The quick answer and the one with words agree.
+/// The fast check and the one with messages agree.
 Status checked(const Call& call, int rank, int size, std::size_t most = kMostElementsOfMpi) {
   Status wrong = what_is_wrong(call, rank, size, most);
   EXPECT_EQ(is_right(call, rank, size, most), wrong.ok()) << wrong.what();
@@ -25,7 +25,7 @@ TEST(Call, ChecksRanksAndBuffers) {
             .count = 4,
             .type = DataType::float32,
             .root = 4};
-  EXPECT_EQ(checked(call, 0, 4).what(), "broadcast: root is 4, and there are ranks 0 to 3");
+  EXPECT_EQ(checked(call, 0, 4).what(), "broadcast: root is 4, but the ranks are 0 to 3");
   call.root = 3;
   EXPECT_TRUE(checked(call, 0, 4).ok());
   call = {.kind = Kind::send_receive,
@@ -35,12 +35,12 @@ TEST(Call, ChecksRanksAndBuffers) {
           .to = 0,
           .from = -1};
   EXPECT_EQ(checked(call, 0, 2).what(),
-            "send_receive: the rank to receive from is -1, and there are ranks 0 to 1");
+            "send_receive: the rank to receive from is -1, but the ranks are 0 to 1");
   call.from = 1;
-  EXPECT_EQ(checked(call, 0, 2).what(), "send_receive: the two buffers must not be one");
+  EXPECT_EQ(checked(call, 0, 2).what(), "send_receive: the two buffers must differ");
 }
 
-TEST(Call, HasAsManyElementsAsItsBackEndTakes) {
+TEST(Call, LimitsElementsToWhatTheBackEndTakes) {
   Call call{.kind = Kind::all_reduce,
             .send = buffer.data(),
             .receive = buffer.data(),
@@ -49,12 +49,12 @@ TEST(Call, HasAsManyElementsAsItsBackEndTakes) {
   EXPECT_EQ(checked(call, 0, 4).code(), Code::invalid_argument);
   EXPECT_EQ(checked(call, 0, 4).what(),
             "all_reduce: 2147483648 elements; this back-end takes at most 2147483647 in one call");
-  EXPECT_TRUE(checked(call, 0, 4, kMostElements).ok()) << "8 GiB, the largest size of many a table";
+  EXPECT_TRUE(checked(call, 0, 4, kMostElements).ok()) << "8 GiB, the largest size in many tables";
   --call.count;
   EXPECT_TRUE(checked(call, 0, 4).ok());
 }
 
-TEST(Call, ElementsOfAllRanksCountTogether) {
+TEST(Call, CountsTheElementsOfAllRanks) {
   Call call{.kind = Kind::all_gather,
             .send = buffer.data(),
             .receive = buffer.data(),
@@ -66,7 +66,8 @@ TEST(Call, ElementsOfAllRanksCountTogether) {
   EXPECT_TRUE(checked(call, 0, 2, kMostElements).ok());
   call.count = std::size_t{1} << 62U;  // times 4 is 0 in 64 bits
   EXPECT_FALSE(checked(call, 0, 4, kMostElements).ok());
-  EXPECT_FALSE(checked(call, 0, 1, kMostElements).ok()) << "of float64 they would not be addressed";
+  EXPECT_FALSE(checked(call, 0, 1, kMostElements).ok())
+      << "float64 elements would exceed the address space";
 }
 
 TEST(Call, OnlyTheRootOfAReductionNeedsABufferForIt) {
@@ -75,12 +76,12 @@ TEST(Call, OnlyTheRootOfAReductionNeedsABufferForIt) {
   EXPECT_EQ(checked(call, 1, 2).what(), "reduce: the buffer to receive into is null");
 }
 
-TEST(Call, NothingOfNothingNeedsNoBuffers) {
+TEST(Call, NoElementsNeedNoBuffers) {
   EXPECT_TRUE(checked({.kind = Kind::all_reduce}, 0, 2).ok());
   EXPECT_TRUE(checked({.kind = Kind::barrier}, 0, 2).ok());
 }
 
-TEST(Call, InPlaceIsNcclsRule) {  // NCCL user guide, "In-place Operations"
+TEST(Call, InPlaceFollowsNccl) {  // NCCL user guide, "In-place Operations"
   Call call{.kind = Kind::all_gather,
             .send = buffer.data() + 8,
             .receive = buffer.data(),

@@ -1,5 +1,5 @@
-// The exchange of a few bytes over PMI_FD. The server here answers one rank in a world of one, as
-// the wire protocol says; the real one is tested with real ranks in tests/collectives.
+// The exchange of a few bytes over PMI_FD. The server here answers a single rank; the real one is
+// tested with real ranks in tests/collectives.
 #include <cstdlib>
 #include <string>
 #include <thread>
@@ -9,7 +9,7 @@
 #include <sys/socket.h>
 #include <unistd.h>
 
-#include "collectives/exchange.h"
+#include "measure/collectives/exchange.h"
 
 namespace dlaunch::collectives {
 namespace {
@@ -31,7 +31,7 @@ TEST(Exchange, BytesOfAnyValueAsText) {
   EXPECT_EQ(bytes_of("0g"), "");
 }
 
-/// Answers line by line until the other end closes.
+/// Answers line by line until the other end closes the connection.
 void serve(int socket) {
   std::string unread;
   std::string value;
@@ -55,7 +55,7 @@ void serve(int socket) {
   }
 }
 
-TEST(Exchange, WhatRankZeroGives) {
+TEST(Exchange, BytesOfRankZero) {
   int ends[2];
   ASSERT_EQ(::socketpair(AF_UNIX, SOCK_STREAM, 0, ends), 0);
   ::setenv("PMI_FD", std::to_string(ends[0]).c_str(), 1);

@@ -1,15 +1,15 @@
-// Half precision: every bit pattern, and the roundings that matter.
+// Conversion of every 16-bit pattern, and rounding.
 #include <cmath>
 #include <limits>
 
 #include <gtest/gtest.h>
 
-#include "collectives/half.h"
+#include "measure/collectives/half.h"
 
 namespace dlaunch::collectives {
 namespace {
 
-TEST(Half, EveryFloat16ComesBack) {
+TEST(Half, EveryFloat16RoundTrips) {
   for (unsigned bits = 0; bits <= 0xffffU; ++bits) {
     const auto half = static_cast<std::uint16_t>(bits);
     const float value = from_float16(half);
@@ -21,7 +21,7 @@ TEST(Half, EveryFloat16ComesBack) {
   }
 }
 
-TEST(Half, EveryBfloat16ComesBack) {
+TEST(Half, EveryBfloat16RoundTrips) {
   for (unsigned bits = 0; bits <= 0xffffU; ++bits) {
     const auto half = static_cast<std::uint16_t>(bits);
     const float value = from_bfloat16(half);
@@ -48,9 +48,9 @@ TEST(Half, RoundsToTheNearestAndToEven) {
   EXPECT_EQ(to_float16(2051.0F), 0x6802) << "between 2050 and 2052: even";
   EXPECT_EQ(to_float16(2049.1F), 0x6801);
   EXPECT_EQ(to_float16(65519.0F), 0x7bff);
-  EXPECT_EQ(to_float16(65520.0F), 0x7c00) << "half of the way to 65536 is infinity";
+  EXPECT_EQ(to_float16(65520.0F), 0x7c00) << "half-way to 65536: infinity";
   EXPECT_EQ(to_float16(1e30F), 0x7c00);
-  EXPECT_EQ(to_float16(std::ldexp(1.0F, -25)), 0x0000) << "half of the least: even";
+  EXPECT_EQ(to_float16(std::ldexp(1.0F, -25)), 0x0000) << "half of the smallest number: even";
   EXPECT_EQ(to_float16(std::ldexp(1.5F, -25)), 0x0001);
   EXPECT_EQ(to_float16(std::ldexp(1.0F, -14) - std::ldexp(1.0F, -26)), 0x0400)
       << "rounds up to a normal number";

@@ -1,4 +1,4 @@
-#include "collectives/program/pattern.h"
+#include "measure/collectives/program/pattern.h"
 
 #include <cmath>
 #include <cstring>
@@ -6,9 +6,9 @@
 
 #include <gmock/gmock.h>
 
-#include "collectives/half.h"
-#include "collectives/program/checked_buffers.h"
-#include "collectives/program/slices.h"
+#include "measure/collectives/half.h"
+#include "measure/collectives/program/checked_buffers.h"
+#include "measure/collectives/program/slices.h"
 
 namespace dlaunch::collectives {
 namespace {
@@ -51,7 +51,7 @@ bool is_whole(DataType type) {
   return type < DataType::float16;
 }
 
-/// Of float64 numbers that are given, as the definition says.
+/// Reduces float64 numbers by the definition.
 double reduced(ReduceOp op, const std::vector<double>& given, bool whole) {
   double result = given.front();
   for (std::size_t rank = 1; rank < given.size(); ++rank) {
@@ -67,7 +67,7 @@ double reduced(ReduceOp op, const std::vector<double>& given, bool whole) {
 
 class PatternOf : public testing::TestWithParam<int> {};
 
-TEST_P(PatternOf, TellsWhatAReductionOfWhatIsGivenMakes) {
+TEST_P(PatternOf, PredictsTheResultOfAReduction) {
   const int ranks = GetParam();
   for (std::size_t t = 0; t < kDataTypeCount; ++t) {
     for (std::size_t o = 0; o < kReduceOpCount; ++o) {
@@ -95,7 +95,7 @@ TEST_P(PatternOf, TellsWhatAReductionOfWhatIsGivenMakes) {
 INSTANTIATE_TEST_SUITE_P(Ranks, PatternOf, testing::Values(1, 2, 3, 8, 31, 32, 300));
 
 TEST(Pattern, SumsAreExactInEveryType) {
-  // 256 is where bfloat16 begins to skip whole numbers.
+  // bfloat16 cannot hold all whole numbers above 256.
   for (const int ranks : {1, 31, 32, 1000}) {
     for (const ReduceOp op : {ReduceOp::sum, ReduceOp::prod, ReduceOp::max, ReduceOp::avg}) {
       const Pattern pattern(DataType::float64, op, ranks, 1);
@@ -107,7 +107,7 @@ TEST(Pattern, SumsAreExactInEveryType) {
   }
 }
 
-TEST(Pattern, AnotherSaltIsAnotherPattern) {
+TEST(Pattern, DependsOnTheSalt) {
   std::vector<char> one(4 * kCount);
   std::vector<char> other(4 * kCount);
   const Pattern pattern(DataType::int32, ReduceOp::sum, 4, 1);
@@ -147,7 +147,7 @@ TEST(Pattern, AnAverageMayBeRounded) {
   EXPECT_EQ(wrong(true), 2U);
 }
 
-/// All ranks in one process: what a right library would leave in the receive buffers.
+/// Simulates all ranks: the receive buffers that a correct library leaves.
 void perform(Operation operation, int ranks, int root, std::size_t count,
              std::vector<std::vector<char>>& send, std::vector<std::vector<char>>& receive) {
   const auto part = [&](std::vector<char>& buffer, int i) {
@@ -180,7 +180,7 @@ class SlicesOf : public testing::TestWithParam<int> {};
 
 INSTANTIATE_TEST_SUITE_P(Ranks, SlicesOf, testing::Values(1, 3));
 
-TEST_P(SlicesOf, SayWhatEachOperationMoves) {
+TEST_P(SlicesOf, DescribeEachOperation) {
   const int ranks = GetParam();
   const auto all = static_cast<std::size_t>(ranks);
   const auto memory = host_memory();
@@ -206,7 +206,7 @@ TEST_P(SlicesOf, SayWhatEachOperationMoves) {
         for (const Slice& slice : outputs(call)) checked += slice.count;
         const auto spoiled =
             compare(*memory, own.data(), DataType::uint8, pattern, outputs(call), [] {});
-        EXPECT_GE(*spoiled, checked - checked / 50);  // of moved bytes some are the same by chance
+        EXPECT_GE(*spoiled, checked - checked / 50);  // some moved bytes are equal by chance
       }
     }
   }

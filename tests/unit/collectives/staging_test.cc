@@ -1,15 +1,17 @@
-// Calls on device buffers over a back-end that reaches the host's memory only. The device is an
-// array here: what counts is that the back-end never sees it, what is copied, and that one buffer
-// stays one.
+// Calls on device buffers over a back-end that can access only host memory. The device is an array
+// here: the tests check that the back-end never sees it, what is copied, and that an in-place call
+// stays in place.
 #include <algorithm>
 #include <array>
 #include <cstring>
 #include <string>
 #include <vector>
 
+#include <dlfcn.h>
 #include <gtest/gtest.h>
+#include <unistd.h>
 
-#include "collectives/staging.h"
+#include "measure/collectives/staging.h"
 
 namespace dlaunch::collectives {
 namespace {
@@ -26,7 +28,7 @@ class FakeDevice final : public DeviceMemory {
     return address >= memory.data() && address < memory.data() + memory.size();
   }
   Status copy(void* to, const void* from, std::size_t bytes) override {
-    if (is_broken) return {Code::internal, "a copy from or to the GPU: lost"};
+    if (is_broken) return {Code::internal, "copying from or to the GPU: lost"};
     (holds(to) ? to_device : from_device) += bytes / sizeof(float);
     std::memcpy(to, from, bytes);
     return {};
@@ -38,8 +40,7 @@ class FakeDevice final : public DeviceMemory {
   bool is_broken = false;
 };
 
-/// What a back-end would do that gets 1, 2, 3, ... from this rank, in a way that shows what it has
-/// read.
+/// Computes results that show which elements it has read.
 struct FakeBackend {
   FakeDevice& device;
   Status result{};
@@ -105,13 +106,13 @@ struct Staging : testing::Test {
 
 using Floats = std::vector<float>;
 
-TEST_F(Staging, OfAllReduceCopiesThereAndBack) {
+TEST_F(Staging, CopiesAllReduceToTheHostAndBack) {
   EXPECT_EQ(run(call_of(Kind::all_reduce), received(), kCount), (Floats{10, 20, 30, 40}));
   expect_copied(kCount, kCount);
   EXPECT_FALSE(backend.was_in_place);
 }
 
-TEST_F(Staging, KeepsOneBufferOne) {
+TEST_F(Staging, KeepsAnInPlaceCallInPlace) {
   Call call = call_of(Kind::all_reduce);
   call.receive = sent();
   EXPECT_EQ(run(call, sent(), kCount), (Floats{10, 20, 30, 40}));
@@ -119,7 +120,7 @@ TEST_F(Staging, KeepsOneBufferOne) {
   EXPECT_TRUE(backend.was_in_place);
 }
 
-TEST_F(Staging, OfAllGatherInPlaceFetchesTheOwnPartOnly) {
+TEST_F(Staging, FetchesOnlyTheOwnPartOfAllGatherInPlace) {
   Call call = call_of(Kind::all_gather);
   call.receive = sent();
   call.send = sent() + kRank * kCount;
@@ -129,7 +130,7 @@ TEST_F(Staging, OfAllGatherInPlaceFetchesTheOwnPartOnly) {
   EXPECT_TRUE(backend.was_in_place);
 }
 
-TEST_F(Staging, OfReduceScatterInPlaceGivesBackTheOwnPartOnly) {
+TEST_F(Staging, GivesBackOnlyTheOwnPartOfReduceScatterInPlace) {
   Call call = call_of(Kind::reduce_scatter);
   call.receive = sent() + kRank * kCount;
   EXPECT_EQ(run(call, sent(), kCount * kSize), (Floats{1, 2, 3, 4, 50, 60, 70, 80, 9, 10, 11, 12}));
@@ -137,19 +138,19 @@ TEST_F(Staging, OfReduceScatterInPlaceGivesBackTheOwnPartOnly) {
   EXPECT_TRUE(backend.was_in_place);
 }
 
-TEST_F(Staging, OfPartsCopiesAllOfThem) {
+TEST_F(Staging, CopiesAllPartsOfAllToAll) {
   EXPECT_EQ(run(call_of(Kind::all_to_all), received(), 2), (Floats{10, 20}));
   expect_copied(kCount * kSize, kCount * kSize);
 }
 
-TEST_F(Staging, OfReduceNeedsNoBufferButAtTheRoot) {
+TEST_F(Staging, NeedsAReceiveBufferOfReduceOnlyAtTheRoot) {
   Call call = call_of(Kind::reduce);
   call.root = 0;
   run(call, received(), 0);
   expect_copied(kCount, 0);
 }
 
-TEST_F(Staging, OfBroadcastCopiesInOneDirection) {
+TEST_F(Staging, CopiesABroadcastInOneDirection) {
   Call call = call_of(Kind::broadcast);
   call.receive = sent();
   run(call, sent(), 0);
@@ -159,7 +160,7 @@ TEST_F(Staging, OfBroadcastCopiesInOneDirection) {
   EXPECT_EQ(device.to_device, kCount);
 }
 
-TEST_F(Staging, OfSendAndReceiveCopiesWhatIsThere) {
+TEST_F(Staging, CopiesTheOnlyBufferOfSendAndReceive) {
   run(call_of(Kind::send), received(), 0);
   expect_copied(kCount, 0);
   EXPECT_TRUE(run_staged(call_of(Kind::receive), kRank, kSize, device, std::ref(backend)).ok());
@@ -167,7 +168,7 @@ TEST_F(Staging, OfSendAndReceiveCopiesWhatIsThere) {
   EXPECT_EQ(received()[3], 50);
 }
 
-TEST_F(Staging, LeavesBuffersOfTheHostWhereTheyAre) {
+TEST_F(Staging, UsesHostBuffersDirectly) {
   Floats host(kCount);
   Call call = call_of(Kind::all_reduce);
   call.receive = host.data();
@@ -176,21 +177,26 @@ TEST_F(Staging, LeavesBuffersOfTheHostWhereTheyAre) {
   EXPECT_FALSE(is_on_device({.kind = Kind::barrier}, kRank, device));
 }
 
-TEST_F(Staging, SaysWhatHasFailedAndCopiesNothingBack) {
+TEST_F(Staging, ReportsAFailureAndCopiesNothingBack) {
   backend.result = {Code::timed_out, "all_reduce: late"};
   EXPECT_EQ(run_staged(call_of(Kind::all_reduce), kRank, kSize, device, std::ref(backend)).code(),
             Code::timed_out);
   EXPECT_EQ(device.to_device, 0U);
   device.is_broken = true;
   EXPECT_EQ(run_staged(call_of(Kind::all_reduce), kRank, kSize, device, std::ref(backend)).what(),
-            "a copy from or to the GPU: lost");
+            "copying from or to the GPU: lost");
   EXPECT_EQ(backend.calls, 1);
 }
 
-// Without a GPU there is no such memory, and nothing is loaded.
-TEST(CudaMemory, IsNotThereWithoutADevice) {
-  if (cuda_memory() != nullptr) GTEST_SKIP() << "there is a GPU";
-  SUCCEED();
+TEST(CudaMemory, LoadsNoDriverWithoutADevice) {
+  DeviceMemory* const memory = cuda_memory();
+  if (::access("/dev/nvidiactl", F_OK) == 0) {
+    const int on_host = 0;
+    EXPECT_TRUE(memory == nullptr || !memory->holds(&on_host));
+    return;
+  }
+  EXPECT_EQ(memory, nullptr);
+  EXPECT_EQ(::dlopen("libcuda.so.1", RTLD_LAZY | RTLD_NOLOAD), nullptr);
 }
 
 }  // namespace

@@ -6,7 +6,7 @@
 namespace dlaunch::collectives {
 namespace {
 
-TEST(Types, EachNameIsFoundAgain) {
+TEST(Types, NamesRoundTrip) {
   for (std::size_t i = 0; i < kDataTypeCount; ++i) {
     const auto type = static_cast<DataType>(i);
     EXPECT_EQ(data_type_named(name_of(type)), type);

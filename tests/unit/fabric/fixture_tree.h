@@ -1,4 +1,4 @@
-// A temporary folder that stands for a machine's "/"; gone with the object.
+// A temporary folder in place of a machine's "/", removed with the object.
 #pragma once
 
 #include <stdlib.h>
@@ -47,7 +47,7 @@ class FixtureTree {
 };
 
 /// sockets x cores x 2 threads. Interleaved, as many firmwares number it: the first threads of all
-/// cores alternate between the sockets (0, 2, 4, .. on socket 0), then come the second threads.
+/// cores alternate between the sockets (0, 2, 4, .. on socket 0), then the second threads follow.
 inline void interleaved_machine(FixtureTree& tree, int sockets, int cores) {
   const int half = sockets * cores;
   std::vector<std::vector<int>> of_node(static_cast<std::size_t>(sockets));

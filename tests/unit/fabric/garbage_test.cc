@@ -1,5 +1,5 @@
-// Whatever the files of a machine hold, reading them ends, and what comes out can be shown and
-// sent: files of a good machine are replaced, one or a few at a time, by what no kernel writes.
+// Whatever the files of a machine contain, reading them ends, and the result can be shown and sent:
+// replaces files of a good machine, one or a few at a time, by content that no kernel writes.
 #include <gtest/gtest.h>
 #include <sys/stat.h>
 
@@ -21,7 +21,7 @@ void expect_plain(const std::string& text) {
   for (const char c : text) EXPECT_TRUE(c >= ' ' && c <= '~') << static_cast<int>(c);
 }
 
-/// What the wire and the plan take for granted (wire/fields.h).
+/// What the wire and the plan rely on (wire/fields.h).
 void expect_usable(const FabricFacts& facts) {
   EXPECT_LE(facts.rdma.size(), 64U);
   EXPECT_LE(facts.nics.size(), 64U);
@@ -145,7 +145,7 @@ void spoil_machine(const std::string& name, int rounds) {
   Vandal vandal(copy.root());
   for (int round = 0; round < rounds; ++round) {
     for (std::size_t n = 1 + vandal.below(4); n > 0; --n) {
-      // A file in what was spoiled before is gone with it.
+      // The file may have been in a folder that was spoiled before.
       vandal.below(3) == 0 ? vandal.flip() : vandal.spoil();
     }
     expect_usable(read_fabric(copy.root(), read_gpus(copy.root()), ""));

@@ -184,7 +184,7 @@ TEST(Rdma, WhyThereIsNone) {
             "a ConnectX-7 is on the PCI bus (0000:18:00.0), but no RDMA device: its driver "
             "(mlx5_ib) is not loaded, or this is a container that does not see it");
   EXPECT_EQ(read_fabric("/nonexistent", {}, "").no_rdma,
-            "/sys is not mounted here, so nothing can be told");
+            "/sys is not mounted here, so nothing is known");
   EXPECT_EQ(facts_of("container").no_gpus,
             "the driver lists 1 GPU, but this process may open none (/dev/nvidia0, ...): a "
             "container without GPUs?");

@@ -8,7 +8,7 @@
 #include "fabric/fabric_facts.h"
 #include "fabric/mca_settings.h"
 #include "fabric/pci.h"
-#include "fabric/rdma_text.h"
+#include "fabric/rdma.h"
 #include "fabric/text.h"
 
 namespace dlaunch::fabric {

@@ -11,10 +11,10 @@
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
+#include "jobfile/job_reader.h"
+#include "jobfile/job_rules.h"
 #include "plan/command.h"
 #include "plan/make_plan.h"
-#include "spec/job_reader.h"
-#include "spec/job_rules.h"
 
 namespace dlaunch {
 namespace {
@@ -208,7 +208,7 @@ class Judge {
 
   /// As long as there are no containers, the user is told that it is left out.
   void check_image(const std::string& image) const {
-    if (!spec::is_available("container.image")) {
+    if (!jobfile::is_available("container.image")) {
       EXPECT_THAT(job_.notes, testing::Contains(testing::AllOf(testing::HasSubstr(kImageNote),
                                                                testing::HasSubstr(image))));
       return;

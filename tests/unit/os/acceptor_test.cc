@@ -65,7 +65,7 @@ TEST_F(AcceptorTest, WithoutADescriptorItPausesAndTakesTheGuestLater) {
   turn_until(1);
 }
 
-TEST_F(AcceptorTest, HeldItTakesNobodyUntilItGoesOn) {
+TEST_F(AcceptorTest, WhileHeldItAcceptsNothing) {
   acceptor_->hold();
   const UniqueFd guest = knock();
   loop_.poll();

@@ -19,6 +19,9 @@
 namespace dlaunch {
 namespace {
 
+/// What the messages are does not matter to a channel.
+using Peer = Channel<wire::FromAgent, wire::FromAgent>;
+
 /// Copies bytes between two sockets until its budget is used up, then closes all of them.
 class Relay {
  public:
@@ -81,17 +84,13 @@ class Conversation {
     near_.emplace(loop_, std::move(near_fd_), std::move(near_write), 3, 77);
     UniqueFd far_write = duplicate(far_fd_.get());
     far_.emplace(loop_, std::move(far_fd_), std::move(far_write), 3, 77);
-    Channel::Callbacks near;
-    near.on_message = [this](const wire::Message& m) { near_got(m); };
-    near.on_output = [this](const wire::OutputView& data) {
-      ASSERT_EQ(data.offset, output_.size());
-      output_ += data.bytes;
-    };
+    Peer::Callbacks near;
+    near.on_message = [this](const wire::FromAgent& m) { near_got(m); };
     near.on_end = [this](const std::string& why) { ended_ += "near: " + why; };
     near.on_lost = [this](const std::string&) { go_on(); };
     near_->start(std::move(near));
-    Channel::Callbacks far;
-    far.on_message = [this](const wire::Message& m) { far_got(m); };
+    Peer::Callbacks far;
+    far.on_message = [this](const wire::FromAgent& m) { far_got(m); };
     far.on_end = [this](const std::string& why) { ended_ += "far: " + why; };
     far.on_lost = [this](const std::string&) { go_on(); };
     far.on_drained = [this] { send_output(); };
@@ -134,7 +133,11 @@ class Conversation {
     UniqueFd far_write = duplicate(far_fd_.get());
     far_->go_on_over(std::move(far_fd_), std::move(far_write), wire::Resume{connections_, 0});
   }
-  void near_got(const wire::Message& message) {
+  void near_got(const wire::FromAgent& message) {
+    if (const auto* data = std::get_if<wire::OutputData>(&message)) {
+      ASSERT_EQ(data->offset, output_.size());
+      output_ += data->bytes;
+    }
     if (const auto* notice = std::get_if<wire::Notice>(&message)) {
       ASSERT_EQ(notice->text, std::to_string(near_count_));
       if (++near_count_ < kControl) near_->send(wire::Notice{std::to_string(near_count_)});
@@ -145,7 +148,7 @@ class Conversation {
       output_ended_ = true;
     }
   }
-  void far_got(const wire::Message& message) {
+  void far_got(const wire::FromAgent& message) {
     const auto* notice = std::get_if<wire::Notice>(&message);
     ASSERT_NE(notice, nullptr);
     ASSERT_EQ(notice->text, std::to_string(far_count_));
@@ -156,7 +159,7 @@ class Conversation {
   void send_output() {
     if (end_sequence_ != 0) return;
     const std::string_view piece = std::string_view(text_).substr(sent_, 50);
-    far_->send(wire::OutputView{Attempt(0), Rank(1), Stream::out, sent_, piece});
+    far_->send(wire::OutputData{Attempt(0), Rank(1), Stream::out, sent_, piece});
     if (far_->is_connected()) sent_ += piece.size();
     if (sent_ == text_.size())
       end_sequence_ = far_->send(wire::OutputEnd{Attempt(0), Rank(1), Stream::out, sent_, 0});
@@ -165,7 +168,7 @@ class Conversation {
     if (end_sequence_ != 0 && end_sequence_ <= theirs.control_received) return;
     sent_ = theirs.streams.empty() ? 0 : theirs.streams.front().received;
     if (end_sequence_ == 0) return;
-    far_->send(wire::OutputView{Attempt(0), Rank(1), Stream::out, sent_,
+    far_->send(wire::OutputData{Attempt(0), Rank(1), Stream::out, sent_,
                                 std::string_view(text_).substr(sent_)});
     sent_ = text_.size();
   }
@@ -181,8 +184,8 @@ class Conversation {
   std::vector<std::unique_ptr<Relay>> old_relays_;
   UniqueFd near_fd_;
   UniqueFd far_fd_;
-  std::optional<Channel> near_;
-  std::optional<Channel> far_;
+  std::optional<Peer> near_;
+  std::optional<Peer> far_;
   std::uint32_t connections_ = 1;
   int near_count_ = 0;
   int far_count_ = 0;
@@ -226,8 +229,8 @@ class ResumeOrder : public testing::Test {
  protected:
   ResumeOrder() {
     block_signals({SIGPIPE});
-    Channel::Callbacks callbacks;
-    callbacks.on_message = [this](wire::Message m) { received_.push_back(std::move(m)); };
+    Peer::Callbacks callbacks;
+    callbacks.on_message = [this](wire::FromAgent m) { received_.push_back(std::move(m)); };
     callbacks.on_end = [this](std::string why) { end_ = std::move(why); };
     callbacks.on_lost = [this](const std::string&) { lost_ = true; };
     channel_.start(std::move(callbacks));
@@ -237,7 +240,8 @@ class ResumeOrder : public testing::Test {
     while (!done() && loop_.run_one(limit)) {
     }
   }
-  void write_to(UniqueFd& fd, const wire::Message& message, std::uint64_t sequence) {
+  template <class Message>
+  void write_to(UniqueFd& fd, const Message& message, std::uint64_t sequence) {
     wire::Frame frame = wire::encode(message);
     frame.sequence = sequence;
     frame.session = 1;
@@ -255,8 +259,8 @@ class ResumeOrder : public testing::Test {
 
   EventLoop loop_;
   std::pair<UniqueFd, UniqueFd> ends_ = *make_socket_pair(SOCK_STREAM);
-  Channel channel_{loop_, duplicate(ends_.first.get()), std::move(ends_.first), 0, 1};
-  std::vector<wire::Message> received_;
+  Peer channel_{loop_, duplicate(ends_.first.get()), std::move(ends_.first), 0, 1};
+  std::vector<wire::FromAgent> received_;
   std::optional<std::string> end_;
   bool lost_ = false;
 };
@@ -301,7 +305,7 @@ TEST_F(ResumeOrder, ANewConnectionReplacesOneThatStillLives) {
   write_to(other, wire::Notice{"old"}, 1);  // repeated: our Resume may not have come
   write_to(other, wire::Notice{"new"}, 2);
   turn_until([this] { return received_.size() == 2; });
-  EXPECT_EQ(received_.back(), wire::Message(wire::Notice{"new"}));
+  EXPECT_EQ(received_.back(), wire::FromAgent(wire::Notice{"new"}));
   EXPECT_FALSE(lost_);
   EXPECT_FALSE(end_);
 }

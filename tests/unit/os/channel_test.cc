@@ -12,15 +12,17 @@
 namespace dlaunch {
 namespace {
 
+/// What the messages are does not matter to a channel.
+using Peer = Channel<wire::FromAgent, wire::FromAgent>;
+
 /// Both ends of one channel in one loop.
 class ChannelTest : public testing::Test {
  protected:
   ChannelTest() {
     block_signals({SIGPIPE});
-    near_.start({[this](wire::Message message) { received_.push_back(std::move(message)); },
-                 [this](std::string reason) { end_ = std::move(reason); },
-                 {}});
-    far_.start({[](const wire::Message&) {}, [](const std::string&) {}, {}});
+    near_.start({[this](wire::FromAgent message) { received_.push_back(std::move(message)); },
+                 [this](std::string reason) { end_ = std::move(reason); }});
+    far_.start({[](const wire::FromAgent&) {}, [](const std::string&) {}});
   }
 
   bool wait_for_end() {
@@ -32,9 +34,9 @@ class ChannelTest : public testing::Test {
 
   EventLoop loop_;
   std::pair<UniqueFd, UniqueFd> ends_ = *make_socket_pair(SOCK_STREAM);
-  Channel near_{loop_, duplicate(ends_.first.get()), std::move(ends_.first), 0, 1};
-  Channel far_{loop_, duplicate(ends_.second.get()), std::move(ends_.second), 0, 1};
-  std::vector<wire::Message> received_;
+  Peer near_{loop_, duplicate(ends_.first.get()), std::move(ends_.first), 0, 1};
+  Peer far_{loop_, duplicate(ends_.second.get()), std::move(ends_.second), 0, 1};
+  std::vector<wire::FromAgent> received_;
   std::optional<std::string> end_;
 };
 
@@ -45,7 +47,7 @@ TEST_F(ChannelTest, WhatAPeerSaidBeforeItsEndIsReadEvenIfWeWriteFirst) {
   ASSERT_TRUE(wait_for_end());
   EXPECT_EQ(*end_, "");
   ASSERT_EQ(received_.size(), 1U);
-  EXPECT_EQ(received_.front(), wire::Message(wire::Notice{"last words"}));
+  EXPECT_EQ(received_.front(), wire::FromAgent(wire::Notice{"last words"}));
 }
 
 TEST_F(ChannelTest, UnreadBytesOfOursAreAnOrderlyEndToo) {

@@ -11,7 +11,7 @@
 namespace dlaunch {
 namespace {
 
-/// Runs `body` in a child of its own, because it becomes a subreaper and reaps everything; true if
+/// Runs `body` in a child, because it becomes a subreaper and reaps everything; true if
 /// it returned true.
 bool in_child(bool (*body)()) {
   const pid_t pid = ::fork();

@@ -40,7 +40,7 @@ TEST_F(CoreLocksTest, TwoRunsDoNotTakeTheSameCores) {
   EXPECT_EQ(first.taken({0, 1, 2, 3}), Cpus{});
   EXPECT_TRUE(first.try_lock({1, 2}));
   EXPECT_EQ(second.taken({3, 2, 1, 0}), (Cpus{2, 1}));
-  EXPECT_EQ(first.taken({0, 1, 2, 3}), Cpus{}) << "its own are not somebody else's";
+  EXPECT_EQ(first.taken({0, 1, 2, 3}), Cpus{}) << "its own locks do not count";
   EXPECT_FALSE(second.try_lock({2}));
   EXPECT_TRUE(second.try_lock({0, 3}));
   EXPECT_EQ(first.taken({0, 1, 2, 3}), (Cpus{0, 3}));
@@ -147,7 +147,7 @@ TEST_F(CoreLocksTest, SymbolicLinksAndOtherThingsAreRefused) {
   ASSERT_EQ(::unlink(file().c_str()), 0);
   ASSERT_EQ(::mkfifo(file().c_str(), 0666), 0);
   EXPECT_EQ(CoreLocks::open(folder_).error().message,
-            file() + ": it is no regular file; remove it");
+            file() + ": it is not a regular file; remove it");
   ASSERT_EQ(::unlink(file().c_str()), 0);
   ASSERT_EQ(::mkdir(file().c_str(), 0777), 0);
   EXPECT_FALSE(CoreLocks::open(folder_).has_value());
@@ -198,7 +198,7 @@ TEST_F(CoresOfTwoUsers, EachSeesWhatTheOtherHas) {
   EXPECT_EQ(as_other_user([&] { return CoreLocks::open(folder_)->try_lock({3}) ? 0 : 11; }), 0);
 }
 
-TEST_F(CoresOfTwoUsers, NobodyElseCanLockTheFileOrReadIt) {
+TEST_F(CoresOfTwoUsers, NoOtherUserCanLockTheFileOrReadIt) {
   CoreLocks mine = open();
   const std::string name = file();
   EXPECT_EQ(as_other_user([&] {
@@ -209,7 +209,7 @@ TEST_F(CoresOfTwoUsers, NobodyElseCanLockTheFileOrReadIt) {
 }
 
 TEST_F(CoresOfTwoUsers, AFileThatIsNotOfTheUserInItsNameClaimsNothing) {
-  // Of root in this test, and then open to all.
+  // Owned by root in this test, and then open to all.
   for (const auto& [name, mode] :
        {std::pair{"dlaunch-cores-1234", 0600}, {"dlaunch-cores-0", 0666}}) {
     const std::string path = folder_ + "/" + name;
@@ -225,7 +225,7 @@ TEST_F(CoresOfTwoUsers, AFileThatIsNotOfTheUserInItsNameClaimsNothing) {
   }
 }
 
-TEST_F(CoresOfTwoUsers, ANameThatSomebodyElseHasTakenIsSaid) {
+TEST_F(CoresOfTwoUsers, ANameThatAnotherUserHasTakenIsReported) {
   const std::string name = file();
   ASSERT_EQ(as_other_user([&] { return ::open(name.c_str(), O_RDWR | O_CREAT, 0666) < 0; }), 0);
   const Result<CoreLocks> locks = CoreLocks::open(folder_);

@@ -103,7 +103,7 @@ TEST(JobTreeOfAnOrdinaryUser, HoldsWhatIsBelowAGuardianThatIsNotDumpable) {
   EXPECT_EQ(WEXITSTATUS(status), 2);  // a rank, and what it has started
 }
 
-TEST(JobTreeOfNobody, IsEmpty) {
+TEST(JobTreeWithoutEngine, IsEmpty) {
   EXPECT_TRUE(job_processes(0x3fffff0).empty());
 }
 

@@ -1,4 +1,4 @@
-// The records are in the kernel's own words: mm/oom_kill.c (__oom_kill_process, dump_oom_victim)
+// The records have the kernel's wording: mm/oom_kill.c (__oom_kill_process, dump_oom_victim)
 // and Documentation/ABI/testing/dev-kmsg of the versions named.
 #include <filesystem>
 #include <fstream>
@@ -141,7 +141,7 @@ TEST_F(OomWatchTest, TheKernelLogIsReadOnFromWhereItWas) {
   OomWatch watch(sources);
   watch.begin();
   EXPECT_EQ(watch.evidence(4710), "");
-  // Were it read from its start again, the first record would be gone and these the only ones.
+  // If it were read from its start again, the first record would be missing.
   std::ofstream(sources.kernel_log, std::ios::app)
       << "3,2,99999999999999,-;Out of memory: Killed process 4712 (x) anon-rss:2048kB";
   EXPECT_NE(watch.evidence(4712), "");

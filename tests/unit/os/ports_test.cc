@@ -88,7 +88,7 @@ TEST(Ports, AFreePortLiesOutsideTheRangeOfOutgoingConnections) {
   }
 }
 
-TEST(Ports, NobodyCanBindAHeldPortAndEverybodyCanAfterwards) {
+TEST(Ports, AHeldPortCanBeBoundOnlyAfterItsRelease) {
   ReservedPort port = reserve_free_port().value();
   ASSERT_TRUE(port.held());
   EXPECT_EQ(bound_server(port.number()), -1) << "not even with SO_REUSEADDR";
@@ -103,7 +103,7 @@ TEST(Ports, NobodyCanBindAHeldPortAndEverybodyCanAfterwards) {
   ::close(server);
 }
 
-TEST(Ports, NobodyCanConnectToAHeldPort) {
+TEST(Ports, AHeldPortRefusesConnections) {
   const ReservedPort port = reserve_free_port().value();
   const int client = ::socket(AF_INET, SOCK_STREAM | SOCK_CLOEXEC, 0);
   sockaddr_in address{};
@@ -224,7 +224,7 @@ TEST(Ports, OurProcessesAreAskedForOnceAndOnlyIfThereIsAListener) {
   end(other);
 }
 
-// RFC 9293 section 3.6.1: who closes first keeps TIME_WAIT, here the server. A second run
+// RFC 9293 section 3.6.1: the side that closes first keeps TIME_WAIT, here the server. A second run
 // on the same chosen port must not fail for a minute because of that.
 TEST(Ports, RemainsOfTheLastRunAreNotInTheWay) {
   const std::uint16_t port = some_free_port();

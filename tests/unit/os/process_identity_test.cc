@@ -11,6 +11,7 @@
 #include <unistd.h>
 
 #include "os/file_lock.h"
+#include "os/own_machine.h"
 
 namespace dlaunch {
 namespace {
@@ -40,7 +41,7 @@ TEST(ProcessIdentity, IsGoneWithItsProcess) {
   EXPECT_EQ(signal_process(pidfd.get(), SIGTERM), ESRCH);
 }
 
-TEST(ProcessIdentity, APidThatSomebodyElseHasIsRefused) {
+TEST(ProcessIdentity, AReusedPidIsRefused) {
   ProcessIdentity self = identity_of(::getpid());
   EXPECT_TRUE(open_process(self));
   ++self.start_ticks;

@@ -76,7 +76,7 @@ TEST(RunningProgram, IsKilledWithItsOwner) {
   auto program = std::make_unique<RunningProgram>(
       loop,
       std::vector<std::string>{"sh", "-c", "echo $$ >" + std::string(file) + "; exec sleep 1000"},
-      kPlenty, nullptr, [](const Result<std::string>&) { FAIL() << "nobody is to be called"; });
+      kPlenty, nullptr, [](const Result<std::string>&) { FAIL() << "done must not be called"; });
   std::string pid(16, '\0');
   while (pid.find('\n') == std::string::npos) {
     pid.resize(16);

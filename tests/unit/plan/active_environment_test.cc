@@ -44,7 +44,7 @@ class ActiveEnvironmentTest : public testing::Test {
     EXPECT_TRUE(plan);
     Words found;
     const auto active = active_environments(*plan, files_);
-    for (const EnvironmentUse& use : environment_uses(spec, *plan, NodeIndex(1), active, files_))
+    for (const EnvironmentUse& use : environment_uses(spec, *plan, NodeRank(1), active, files_))
       found.push_back(use.environment.kind + ' ' + use.program + ' ' + use.path);
     return found;
   }

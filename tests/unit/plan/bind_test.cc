@@ -94,7 +94,7 @@ TEST(Bind, TakenCoresAreNotUsed) {
 }
 
 TEST(Bind, NobodyIsBoundWhenRanksExceedCores) {
-  // docs/frameworks.md: no pinning when ranks exceed cores.
+  // docs/reference/variables.md: no pinning when ranks exceed cores.
   const auto binding =
       bind_ranks(facts_of({.cores = 2, .threads_per_core = 2}), no_homes(4), kAuto);
   EXPECT_EQ(binding.cpus.size(), 4U);
@@ -117,7 +117,7 @@ TEST(Bind, NobodyIsBoundWhenTheJobSaysSo) {
 }
 
 TEST(Threads, AreCoresByRanksRoundedDown) {
-  // docs/frameworks.md: OMP_NUM_THREADS = max(1, floor(cores / ranks on the node)). Physical cores.
+  // docs/reference/variables.md: OMP_NUM_THREADS = max(1, floor(cores / ranks on the node)). Physical cores.
   EXPECT_EQ(threads_per_rank(facts_of({.cores = 8, .threads_per_core = 2}), 3), 2);
   EXPECT_EQ(threads_per_rank(facts_of({.cores = 2}), 4), 1);
   EXPECT_EQ(threads_per_rank(facts_of({.cores = 0}), 4), 1);

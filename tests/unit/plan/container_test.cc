@@ -291,7 +291,7 @@ TEST(Container, VariablesOfTheNodeStayOutside) {
   cluster.nodes[0].facts.cuda_visible_devices = "1";
   const auto plan = make_plan(spec, cluster, with);
   ASSERT_TRUE(plan) << plan.error().message;
-  const auto messages = start_messages(*plan, NodeIndex(0), {});
+  const auto messages = start_messages(*plan, NodeRank(0), {});
   const wire::StartRanks& start = messages.front();
   EXPECT_EQ(start.env.at("MINE"), "1");
   EXPECT_FALSE(start.env.contains("PATH"));
@@ -407,12 +407,11 @@ TEST(Mount, Forms) {
   for (const char* good : {"/a", "/a:ro", "/a:/b", "a:/b:ro", "/a:/b:rw"})
     EXPECT_EQ(problem_of_mount(good), "") << good;
   EXPECT_EQ(problem_of_mount("a"),
-            "\"a\" is no absolute path, so it must be said where it is in "
-            "the container: HOST:CONTAINER");
+            "\"a\" is not an absolute path, so give its path in the container: HOST:CONTAINER");
   EXPECT_EQ(problem_of_mount("/a:b"), "the path in the container must be absolute, not \"b\"");
   EXPECT_THAT(problem_of_mount("/a:/b:rx"), HasSubstr("\"rx\" is neither ro nor rw"));
   EXPECT_THAT(problem_of_mount("/a:/b:ro:z"), HasSubstr("3 colons"));
-  EXPECT_THAT(problem_of_mount(":/b"), HasSubstr("nothing stands before"));
+  EXPECT_THAT(problem_of_mount(":/b"), HasSubstr("before the first"));
   EXPECT_THAT(problem_of_mount("/a\n:/b"), HasSubstr("control characters"));
 }
 

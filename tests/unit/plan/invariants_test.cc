@@ -77,14 +77,14 @@ void ranks_are_numbered(const LaunchPlan& plan) {
       RC_ASSERT(rank < plan.ranks.size());
       RC_ASSERT(seen.insert(rank).second);
       RC_ASSERT(plan.ranks[rank].rank == Rank(rank));
-      RC_ASSERT(plan.ranks[rank].node == NodeIndex(n));
+      RC_ASSERT(plan.ranks[rank].node == NodeRank(n));
       RC_ASSERT(plan.ranks[rank].local_rank == LocalRank(local));  // contiguous from 0
       RC_ASSERT(plan.ranks[rank].command < plan.commands.size());
     }
     local_sum += node.ranks.size();
   }
   RC_ASSERT(local_sum == plan.ranks.size());  // the sum of local sizes is the world size
-  RC_ASSERT(plan.ranks.front().node == NodeIndex(0));
+  RC_ASSERT(plan.ranks.front().node == NodeRank(0));
 }
 
 void roles_are_numbered(const LaunchPlan& plan) {

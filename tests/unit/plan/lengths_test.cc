@@ -18,8 +18,8 @@ std::string error_of(const JobSpec& spec, PlanContext context = fake_context()) 
 TEST(Lengths, OfArguments) {
   EXPECT_EQ(error_of(list_job({"train", std::string(kMost, 'x')})), "");
   EXPECT_EQ(error_of(list_job({"train", std::string(kMost + 1, 'x')})),
-            "argument 1 of the command has 131072 bytes, and Linux starts no program with more than "
-            "131071 in one argument; put it in a file");
+            "argument 1 of the command has 131072 bytes, and Linux allows at most 131071 in one "
+            "argument; put it in a file");
   JobSpec spec = list_job({});
   spec.command.is_shell = true;
   spec.command.line = "train " + std::string(kMost, 'x');
@@ -32,7 +32,7 @@ TEST(Lengths, OfVariables) {
   EXPECT_EQ(error_of(spec), "");
   spec.env["A"] += 'x';
   EXPECT_EQ(error_of(spec),
-            "A has 131070 bytes, and Linux starts no program with more than 131072 in one variable; "
+            "A has 131070 bytes, and Linux allows at most 131072 in one variable; "
             "put it in a file");
   spec = list_job();
   PlanContext context = fake_context();

@@ -199,7 +199,7 @@ TEST(MakePlan, APortThatNobodyUsesIsSaid) {
   EXPECT_THAT(fixed_ports(spec), IsEmpty());
 }
 
-// ---- the user's variables (docs/job-file.md: env_pass, env_secret, env, role env; later wins)
+// ---- the user's variables (docs/reference/job-file.md: env_pass, env_secret, env, role env; later wins)
 
 TEST(MakePlan, LayersOfTheUser) {
   JobSpec spec = list_job();

@@ -106,7 +106,7 @@ TEST(MpirunPlan, ANodeWithoutRanksIsNoHostOfMpirun) {
   spec.processes = 2;
   const auto plan = make_plan(spec, nodes(2), context());
   ASSERT_TRUE(plan) << plan.error().message;
-  ASSERT_EQ(plan->ranks.back().node, NodeIndex(0));
+  ASSERT_EQ(plan->ranks.back().node, NodeRank(0));
   EXPECT_EQ(plan->nodes.front().files.front().text, "localhost slots=2\n");
 }
 

@@ -1,7 +1,7 @@
 #include <gmock/gmock.h>
 
 #include "fake_cluster.h"
-#include "plan/hostfile.h"
+#include "plan/hostfile_text.h"
 
 namespace dlaunch {
 namespace {

@@ -44,8 +44,8 @@ JobSpec with_ppn(ProcessesPerNode::Kind kind, int count = 0) {
   return spec;
 }
 
-// Rules: plan/place.h, from docs/job-file.md (processes_per_node auto: one per GPU, else 1;
-// processes: hosts are filled by slots, in order).
+// Rules: plan/place.h, from docs/reference/job-file.md (processes_per_node auto: one per GPU, else
+// 1; processes: hosts are filled by slots, in order).
 
 TEST(Place, AutoIsOnePerGpuElseOne) {
   EXPECT_THAT(counts(list_job(), fake_cluster({{.gpus = 3}, {.gpus = 2}})), ElementsAre(3, 2));
@@ -65,7 +65,8 @@ TEST(Place, GpuNeedsAGpuOnEveryNode) {
       ElementsAre(3, 2));
   const Error error =
       error_of(with_ppn(ProcessesPerNode::Kind::gpu), fake_cluster({{.gpus = 3}, {}}));
-  EXPECT_EQ(error.message, "\"processes_per_node: gpu\" but node1 has no GPU\n"
+  EXPECT_EQ(error.message,
+            "\"processes_per_node: gpu\" but node1 has no GPU\n"
             "         try: -n N, a number of processes without regard to GPUs");
   EXPECT_EQ(error.exit_code, exit_code::kJobFile);
 }
@@ -122,20 +123,24 @@ TEST(Place, MoreNodesThanHosts) {
   JobSpec spec = list_job();
   spec.nodes = NodeRange{4, 4};
   const Error error = error_of(spec, fake_cluster({{}}));
-  EXPECT_EQ(error.message, "\"nodes: 4\" but only 1 host is given (this machine); name 4 with --hosts, or run on 1 with "
-            "--nnodes 1");
+  EXPECT_EQ(
+      error.message,
+      "\"nodes: 4\" but only 1 host is given (this machine); name 4 with --hosts, or run on 1 with "
+      "--nnodes 1");
   EXPECT_EQ(error.exit_code, exit_code::kJobFile);
-  EXPECT_EQ(error_of(spec, fake_cluster({{}, {}})).message,
-            "\"nodes: 4\" but only 2 hosts are given; name 4 with --hosts, or run on 2 with --nnodes 2");
+  EXPECT_EQ(
+      error_of(spec, fake_cluster({{}, {}})).message,
+      "\"nodes: 4\" but only 2 hosts are given; name 4 with --hosts, or run on 2 with --nnodes 2");
 }
 
 TEST(Place, AnElasticJobStartsWithWhatIsThere) {
   JobSpec spec = list_job();
   spec.nodes = NodeRange{2, 4};
   EXPECT_THAT(counts(spec, fake_cluster({{}, {}, {}})), ElementsAre(1, 1, 1));
-  EXPECT_EQ(error_of(spec, fake_cluster({{}})).message,
-            "\"nodes: {min: 2, ...}\" but only 1 host is given (this machine); name 2 with --hosts, or "
-            "run on 1 with --nnodes 1");
+  EXPECT_EQ(
+      error_of(spec, fake_cluster({{}})).message,
+      "\"nodes: {min: 2, ...}\" but only 1 host is given (this machine); name 2 with --hosts, or "
+      "run on 1 with --nnodes 1");
 }
 
 TEST(Place, FewerProcessesThanNodesAskedFor) {
@@ -155,8 +160,8 @@ TEST(Place, PerNodeIsOneEach) {
 }
 
 TEST(Place, RanksAreByRoleThenByNode) {
-  // docs/frameworks.md: by role (chief, worker, ps), node-major within each. Roles were written in
-  // another order.
+  // docs/reference/variables.md: by role (chief, worker, ps), node-major within each. Roles were
+  // written in another order.
   JobSpec spec = list_job();
   spec.framework = Framework::tensorflow;
   spec.roles = {test::role("ps", 2), test::role("worker", 3), test::role("chief", 1)};
@@ -181,7 +186,8 @@ TEST(Place, RolesThatCannotBe) {
   EXPECT_EQ(error_of(spec, fake_cluster({{}})).message,
             "a job has at most one evaluator (roles)");  // TF 2: at most one evaluator
   spec.roles = {test::role("evaluator", 1), test::role("ps", 1)};
-  EXPECT_EQ(error_of(spec, fake_cluster({{}})).message, "roles need a chief or a worker");
+  EXPECT_EQ(error_of(spec, fake_cluster({{}})).message,
+            "roles has neither a chief nor a worker; give at least one of them");
   spec.roles = {test::role("boss", 1)};
   EXPECT_EQ(error_of(spec, fake_cluster({{}})).message,
             "unknown role \"boss\"; there are chief, worker, ps and evaluator");

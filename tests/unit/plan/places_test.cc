@@ -12,7 +12,7 @@ using Program = Places::Program;
 
 Places places(const JobSpec& spec) {
   const auto plan = make_plan(spec, fake_cluster({{}}), fake_context());
-  return plan ? places_of(spec, *plan, NodeIndex(0)) : Places{};
+  return plan ? places_of(spec, *plan, NodeRank(0)) : Places{};
 }
 
 JobSpec shell_job(std::string line, std::string setup = "", Shell shell = Shell::sh) {
@@ -53,8 +53,9 @@ TEST(Places, OfAShellCommand) {
   EXPECT_EQ(places(shell_job("bin/train x", "", Shell::bash)),
             (Places{{{"bash", std::nullopt}, {"bin/train", std::nullopt}}, {}}));
   // What is no simple command may do anything.
-  for (const char* line : {"cd sub && python train.py", "test -f x || make x", "for i in 1; do a; done",
-                           "X=1 python train.py", "\"$PYTHON\" train.py", "$(which python) a.py"})
+  for (const char* line :
+       {"cd sub && python train.py", "test -f x || make x", "for i in 1; do a; done",
+        "X=1 python train.py", "\"$PYTHON\" train.py", "$(which python) a.py"})
     EXPECT_EQ(places(shell_job(line)), (Places{{{"sh", std::nullopt}}, {}})) << line;
 }
 
@@ -109,14 +110,19 @@ TEST(Places, OfEachRole) {
 }
 
 TEST(Carried, WhatOtherNodesAreOffered) {
-  Environment env{{"PATH", "/bin"},   {"LD_LIBRARY_PATH", ""}, {"CONDA_EXE", "/c/conda"},
-                  {"HOME", "/home/me"}, {"VIRTUAL_ENV_PROMPT", "x"}};
+  Environment env{{"PATH", "/bin"},
+                  {"LD_LIBRARY_PATH", ""},
+                  {"CONDA_EXE", "/c/conda"},
+                  {"HOME", "/home/me"},
+                  {"VIRTUAL_ENV_PROMPT", "x"}};
   EXPECT_EQ(carried_variables(env), (Environment{{"PATH", "/bin"}}));
   env["CONDA_PREFIX"] = "/c";
   env["VIRTUAL_ENV"] = "/v";
-  EXPECT_EQ(carried_variables(env),
-            (Environment{{"PATH", "/bin"}, {"CONDA_EXE", "/c/conda"}, {"CONDA_PREFIX", "/c"},
-                         {"VIRTUAL_ENV", "/v"}, {"VIRTUAL_ENV_PROMPT", "x"}}));
+  EXPECT_EQ(carried_variables(env), (Environment{{"PATH", "/bin"},
+                                                 {"CONDA_EXE", "/c/conda"},
+                                                 {"CONDA_PREFIX", "/c"},
+                                                 {"VIRTUAL_ENV", "/v"},
+                                                 {"VIRTUAL_ENV_PROMPT", "x"}}));
 }
 
 TEST(Carried, OnlyToOtherNodes) {
@@ -129,8 +135,8 @@ TEST(Carried, OnlyToOtherNodes) {
   const auto plan = make_plan(spec, cluster, context);
   ASSERT_TRUE(plan);
   EXPECT_EQ(plan->carried, context.launcher_env);
-  EXPECT_TRUE(carried_to(*plan, NodeIndex(0)).empty());
-  ASSERT_EQ(carried_to(*plan, NodeIndex(1)).size(), 1U);
+  EXPECT_TRUE(carried_to(*plan, NodeRank(0)).empty());
+  ASSERT_EQ(carried_to(*plan, NodeRank(1)).size(), 1U);
   // Nothing of the launcher's run folder is named to ranks that cannot reach it.
   EXPECT_EQ(environment_of(*plan, 0).at("TORCHELASTIC_ERROR_FILE"),
             context.run_folder + "/attempt-0/rank-0.error.json");

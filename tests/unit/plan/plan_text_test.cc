@@ -129,7 +129,7 @@ hostfile       node0 slots=8                   written before the process starts
 every rank )"));
   const std::string env = plan_env_text(plan, cluster, Rank(0));
   EXPECT_THAT(env, HasSubstr("DLAUNCH_SLOTS=12 "));
-  EXPECT_THAT(env, HasSubstr("# processes that these nodes are for\n"));
+  EXPECT_THAT(env, HasSubstr("# processes for these nodes\n"));
 }
 
 TEST(PlanText, EachRoleHasItsCommandAndVariables) {

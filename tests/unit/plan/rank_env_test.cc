@@ -37,7 +37,7 @@ TEST(RankEnv, PytorchOnUnevenNodes) {
   const LaunchPlan plan =
       plan_of(spec, fake_cluster({{.gpus = 3, .cores = 8}, {.gpus = 2, .cores = 8}}), context);
   const Environment expected = {
-      // docs/frameworks.md; torchrun's names and scopes (torch.distributed.run)
+      // docs/reference/variables.md; torchrun's names and scopes (torch.distributed.run)
       {"RANK", "4"},
       {"LOCAL_RANK", "1"},  // counted from 0 on each node, where DeepSpeed's modulo would say 0
       {"WORLD_SIZE", "5"},
@@ -61,7 +61,7 @@ TEST(RankEnv, PytorchOnUnevenNodes) {
       {"LOCAL_SIZE", "2"},                       // DeepSpeed launcher's names
       {"CROSS_RANK", "1"},
       {"CROSS_SIZE", "2"},
-      {"OMP_NUM_THREADS", "4"},  // docs/frameworks.md: max(1, floor(8 cores / 2 ranks))
+      {"OMP_NUM_THREADS", "4"},  // docs/reference/variables.md: max(1, floor(8 cores / 2 ranks))
       {"PYTHONUNBUFFERED", "1"},
       {"DLAUNCH_RUN_ID", "20261120-210142-k3f"},
       {"DLAUNCH_RANK", "4"},
@@ -80,7 +80,7 @@ TEST(RankEnv, PytorchOnUnevenNodes) {
 
 TEST(RankEnv, OneNodeMeetsOnLoopback) {
   const LaunchPlan plan = plan_of(list_job(), fake_cluster({{.gpus = 2}}));
-  EXPECT_EQ(environment_of(plan, 1).at("MASTER_ADDR"), "127.0.0.1");  // docs/frameworks.md
+  EXPECT_EQ(environment_of(plan, 1).at("MASTER_ADDR"), "127.0.0.1");  // docs/reference/variables.md
   EXPECT_EQ(reason_of(plan.variables, "MASTER_ADDR"), "the only node");
 }
 
@@ -99,7 +99,7 @@ TEST(RankEnv, NothingIsCopiedToRanksThatAllOfThemShare) {
 }
 
 TEST(RankEnv, PerNodeLeavesRanksToTheProgram) {
-  // docs/frameworks.md: per-node sets NODE_RANK, MASTER_*, GROUP_RANK, GROUP_WORLD_SIZE, and scrubs
+  // docs/reference/variables.md: per-node sets NODE_RANK, MASTER_*, GROUP_RANK, GROUP_WORLD_SIZE, and scrubs
   // RANK, LOCAL_RANK, WORLD_SIZE, TORCHELASTIC_*. No OMP_NUM_THREADS: torchrun divides the cores
   // among its own workers.
   JobSpec spec = list_job({"torchrun", "train.py"});
@@ -149,7 +149,7 @@ TEST(RankEnv, ThreadsOfTheJobWinForEveryFramework) {
   }
 }
 
-// docs/frameworks.md: OMP_NUM_THREADS, PYTHONUNBUFFERED, TORCH_NCCL_ASYNC_ERROR_HANDLING are kept if
+// docs/reference/variables.md: OMP_NUM_THREADS, PYTHONUNBUFFERED, TORCH_NCCL_ASYNC_ERROR_HANDLING are kept if
 // set.
 
 TEST(RankEnv, KeptWhenTheCallerHasSetIt) {

@@ -105,7 +105,7 @@ TEST(Tensorflow, ParameterServersSeeNoGpuAndUseNone) {
   const LaunchPlan plan = plan_of(spec, fake_cluster({{.gpus = 2}}));
   EXPECT_EQ(environment_of(plan, 0).at("CUDA_VISIBLE_DEVICES"), "0");
   EXPECT_EQ(environment_of(plan, 1).at("CUDA_VISIBLE_DEVICES"), "1");
-  EXPECT_EQ(environment_of(plan, 2).at("CUDA_VISIBLE_DEVICES"), "-1");  // docs/frameworks.md
+  EXPECT_EQ(environment_of(plan, 2).at("CUDA_VISIBLE_DEVICES"), "-1");  // docs/reference/variables.md
   EXPECT_TRUE(plan.ranks[2].gpus.empty());
 }
 
@@ -248,7 +248,7 @@ TEST(Tensorflow, NotesOfRoles) {
   EXPECT_THAT(plan_of(spec, fake_cluster({{}})).notes,
               testing::ElementsAre("command is not used: every role has its own",
                                    "processes_per_node is not used: roles say how many there are",
-                                   testing::HasSubstr("success: all waits for parameter servers")));
+                                   testing::HasSubstr("success: all also waits for parameter servers")));
   spec = tf_job();
   spec.roles = {test::role("worker", 1), test::role("ps", 1)};
   spec.success = Success::workers;

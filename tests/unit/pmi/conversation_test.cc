@@ -1,6 +1,6 @@
 // What clients say, as they say it: MPICH 4.0.2 (src/pmi/simple/simple_pmi.c) and MPICH 5
 // (src/pmi/maint/pmi-1.1.txt); what they are answered, as Hydra answers.
-#include "pmi/conversation.h"
+#include "node/pmi/conversation.h"
 
 #include <gtest/gtest.h>
 

@@ -1,4 +1,4 @@
-#include "pmi/key_space.h"
+#include "node/pmi/key_space.h"
 
 #include <gtest/gtest.h>
 

@@ -1,6 +1,6 @@
 // Expected texts: MPICH, src/mpl/src/mpl_rankmap.c, the form "(vector,(first
 // node,nodes,ranks),...)".
-#include "pmi/process_mapping.h"
+#include "node/pmi/process_mapping.h"
 
 #include <gtest/gtest.h>
 

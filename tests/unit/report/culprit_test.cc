@@ -33,14 +33,14 @@ Evidence said(const std::string& exception) {
 class Culprit : public testing::Test {
  protected:
   RunReport report_;
-  RankWords words_;
+  RankEvidence words_;
   LaunchPlan plan_ = make_plan(1, 4);
 
   void SetUp() override {
-    report_.cause = Cause::exit_code;
-    report_.exit_code = 1;
-    report_.from_rank = true;
-    report_.first = Rank(1);
+    report_.outcome.cause = Cause::exit_code;
+    report_.outcome.exit_code = 1;
+    report_.outcome.from_rank = true;
+    report_.outcome.first = Rank(1);
     report_.ranks.assign(4, make_end(How::stopped, killed_by(SIGTERM), milliseconds(5100)));
     report_.ranks[1] = make_end(How::exited, code(1), milliseconds(5000));
     words_[Rank(1)] = said(kClosed);
@@ -50,7 +50,7 @@ class Culprit : public testing::Test {
   }
   void judge() { name_culprit(report_, words_); }
   [[nodiscard]] std::string text() const {
-    const auto words = words_.find(*report_.first);
+    const auto words = words_.find(*report_.outcome.first);
     return summary_text(SummaryInput{&plan_, report_, kSummaryRun,
                                      words == words_.end() ? Evidence{} : words->second});
   }
@@ -59,8 +59,8 @@ class Culprit : public testing::Test {
 TEST_F(Culprit, TheErrorOfAnotherRankIsTheCauseAlsoWhereThatWasStopped) {
   words_[Rank(2)] = said("ValueError: loss is nan at step 5");
   judge();
-  EXPECT_EQ(report_.first, Rank(2));
-  EXPECT_EQ(report_.exit_code, 1) << "it died of our signal, which is no code of its own";
+  EXPECT_EQ(report_.outcome.first, Rank(2));
+  EXPECT_EQ(report_.outcome.exit_code, 1) << "our signal killed it, so it has no code of its own";
   EXPECT_TRUE(
       text().starts_with("dlaunch: FAILED after 5.1 s: rank 2 on node0 failed, first of 4\n"
                          "\n"
@@ -72,19 +72,19 @@ TEST_F(Culprit, TheErrorOfAnotherRankIsTheCauseAlsoWhereThatWasStopped) {
 TEST_F(Culprit, AndWhereItEndedALittleLaterWithItsOwnCode) {
   words_[Rank(2)] = said("ValueError: loss is nan at step 5");
   report_.ranks[2] = make_end(How::exited, code(3), milliseconds(5003));
-  report_.perhaps_first = {Rank(2)};
+  report_.outcome.perhaps_first = {Rank(2)};
   judge();
-  EXPECT_EQ(report_.first, Rank(2));
-  EXPECT_THAT(report_.perhaps_first, IsEmpty());
-  EXPECT_EQ(report_.exit_code, 3);
+  EXPECT_EQ(report_.outcome.first, Rank(2));
+  EXPECT_THAT(report_.outcome.perhaps_first, IsEmpty());
+  EXPECT_EQ(report_.outcome.exit_code, 3);
 }
 
 TEST_F(Culprit, OneThatFailedInTheSameMomentWithoutAWord) {
   report_.ranks[2] = make_end(How::exited, code(3), milliseconds(5000));
-  report_.perhaps_first = {Rank(2)};
+  report_.outcome.perhaps_first = {Rank(2)};
   judge();
-  EXPECT_EQ(report_.first, Rank(2));
-  EXPECT_EQ(report_.exit_code, 3);
+  EXPECT_EQ(report_.outcome.first, Rank(2));
+  EXPECT_EQ(report_.outcome.exit_code, 3);
   EXPECT_TRUE(
       text().starts_with("dlaunch: FAILED after 5.0 s: rank 2 on node0 exited with code 3, first"))
       << text();
@@ -93,17 +93,17 @@ TEST_F(Culprit, OneThatFailedInTheSameMomentWithoutAWord) {
 TEST_F(Culprit, OneThatASignalKilledALittleLater) {
   report_.ranks[3] = make_end(How::exited, killed_by(SIGSEGV), milliseconds(5002));
   judge();
-  EXPECT_EQ(report_.first, Rank(3));
-  EXPECT_EQ(report_.cause, Cause::signal);
-  EXPECT_EQ(report_.exit_code, 128 + SIGSEGV);
+  EXPECT_EQ(report_.outcome.first, Rank(3));
+  EXPECT_EQ(report_.outcome.cause, Cause::signal);
+  EXPECT_EQ(report_.outcome.exit_code, 128 + SIGSEGV);
 }
 
 TEST_F(Culprit, OneThatLeftWithCode0Before) {
   report_.ranks[2] = make_end(How::exited, code(0), milliseconds(4990));
   judge();
-  EXPECT_EQ(report_.first, Rank(1));
-  EXPECT_THAT(report_.left_early, ElementsAre(Rank(2)));
-  EXPECT_EQ(report_.exit_code, 1) << "the run has not succeeded";
+  EXPECT_EQ(report_.outcome.first, Rank(1));
+  EXPECT_THAT(report_.outcome.left_early, ElementsAre(Rank(2)));
+  EXPECT_EQ(report_.outcome.exit_code, 1) << "the run has not succeeded";
   EXPECT_EQ(text(),
             "dlaunch: FAILED after 5.0 s: rank 2 on node0 left with code 0 while others were\n"
             "         still in all_reduce\n"
@@ -127,15 +127,15 @@ TEST_F(Culprit, OneThatLeftWithCode0Before) {
 TEST_F(Culprit, OneThatEndedWith0LaterHasNotLeftEarly) {
   report_.ranks[2] = make_end(How::exited, code(0), milliseconds(5010));
   judge();
-  EXPECT_THAT(report_.left_early, IsEmpty());
+  EXPECT_THAT(report_.outcome.left_early, IsEmpty());
 }
 
 TEST_F(Culprit, AnErrorOfItsOwnGoesBeforeALeaveWithCode0) {
   report_.ranks[0] = make_end(How::exited, code(0), milliseconds(100));
   words_[Rank(2)] = said("ValueError: bad batch");
   judge();
-  EXPECT_EQ(report_.first, Rank(2));
-  EXPECT_THAT(report_.left_early, IsEmpty());
+  EXPECT_EQ(report_.outcome.first, Rank(2));
+  EXPECT_THAT(report_.outcome.left_early, IsEmpty());
 }
 
 TEST_F(Culprit, WhatDlaunchsSignalMadeOfARankIsNoError) {
@@ -146,7 +146,7 @@ TEST_F(Culprit, WhatDlaunchsSignalMadeOfARankIsNoError) {
   words_[Rank(3)] = said("ImportError: No module named flash_attn");
   words_[Rank(3)].lines_after = 400;  // it went on without it
   judge();
-  EXPECT_EQ(report_.first, Rank(1));
+  EXPECT_EQ(report_.outcome.first, Rank(1));
   EXPECT_THAT(
       text(),
       HasSubstr("  why     the error says that another rank closed its connection; what happened\n"
@@ -162,25 +162,25 @@ TEST_F(Culprit, AnOwnErrorIsTheFirstWhateverOthersSay) {
   words_[Rank(1)] = said("ValueError: bad batch");
   words_[Rank(2)] = said("KeyError: 'x'");
   report_.ranks[3] = make_end(How::exited, code(1), milliseconds(5000));
-  report_.perhaps_first = {Rank(3)};
+  report_.outcome.perhaps_first = {Rank(3)};
   words_[Rank(3)] = said(kClosed);
   judge();
-  EXPECT_EQ(report_.first, Rank(1));
-  EXPECT_THAT(report_.perhaps_first, IsEmpty()) << "rank 3 says that it was not the first";
+  EXPECT_EQ(report_.outcome.first, Rank(1));
+  EXPECT_THAT(report_.outcome.perhaps_first, IsEmpty()) << "rank 3 says that it was not the first";
 }
 
 TEST_F(Culprit, AllThatFailAlikeAreOneStatement) {
   const std::string error =
       "/usr/bin/python3: can't open file '/data/trian.py': [Errno 2] No such "
       "file or directory";
-  report_.perhaps_first = {Rank(0), Rank(2)};
+  report_.outcome.perhaps_first = {Rank(0), Rank(2)};
   for (std::uint32_t rank = 0; rank < 4; ++rank) {
     report_.ranks[rank] = make_end(How::exited, code(2), milliseconds(30));
     words_[Rank(rank)] = said(error);
   }
-  report_.exit_code = 2;
+  report_.outcome.exit_code = 2;
   judge();
-  EXPECT_THAT(report_.alike, ElementsAre(Rank(0), Rank(2), Rank(3)));
+  EXPECT_THAT(report_.outcome.alike, ElementsAre(Rank(0), Rank(2), Rank(3)));
   EXPECT_TRUE(
       text().starts_with("dlaunch: FAILED after 30 ms: all 4 ranks exited with code 2\n"
                          "\n"
@@ -213,7 +213,7 @@ TEST_F(Culprit, NumbersAloneMakeNoDifference) {
   words_[Rank(1)] = said("RuntimeError: CUDA out of memory. GPU 1 has 2.5 GiB free");
   words_[Rank(0)] = said("RuntimeError: CUDA out of memory. GPU 0 has 12.25 GiB free");
   judge();
-  EXPECT_THAT(report_.alike, ElementsAre(Rank(0)));
+  EXPECT_THAT(report_.outcome.alike, ElementsAre(Rank(0)));
   EXPECT_TRUE(text().starts_with(
       "dlaunch: FAILED after 5.0 s: ranks 0, 1 of 4 failed (code 1) in the same way\n"))
       << text();
@@ -225,16 +225,17 @@ TEST_F(Culprit, WithAnotherCodeItIsNotAlike) {
   report_.ranks[2] = make_end(How::exited, code(1), milliseconds(5000));
   words_[Rank(0)] = words_[Rank(2)] = {};
   judge();
-  EXPECT_THAT(report_.alike, ElementsAre(Rank(2)));
+  EXPECT_THAT(report_.outcome.alike, ElementsAre(Rank(2)));
 }
 
 TEST_F(Culprit, OnlyWhatMayMatterIsRead) {
-  EXPECT_THAT(other_words_needed(report_, words_[Rank(1)]), ElementsAre(Rank(0), Rank(2), Rank(3)));
-  EXPECT_THAT(other_words_needed(report_, {}), IsEmpty()) << "the others were stopped";
+  EXPECT_THAT(other_evidence_needed(report_, words_[Rank(1)]),
+              ElementsAre(Rank(0), Rank(2), Rank(3)));
+  EXPECT_THAT(other_evidence_needed(report_, {}), IsEmpty()) << "the others were stopped";
   report_.ranks[3] = make_end(How::exited, code(1), milliseconds(5000));
-  EXPECT_THAT(other_words_needed(report_, {}), ElementsAre(Rank(3)));
-  report_.cause = Cause::time_limit;
-  EXPECT_THAT(other_words_needed(report_, words_[Rank(1)]), IsEmpty());
+  EXPECT_THAT(other_evidence_needed(report_, {}), ElementsAre(Rank(3)));
+  report_.outcome.cause = Cause::time_limit;
+  EXPECT_THAT(other_evidence_needed(report_, words_[Rank(1)]), IsEmpty());
 }
 
 TEST(CollectiveOf, IsTheInnermostFunctionInALibraryOfCollectives) {

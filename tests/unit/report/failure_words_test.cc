@@ -52,7 +52,7 @@ TEST_F(FailureWordsTest, WhoseModuleWasNotFound) {
 TEST_F(FailureWordsTest, ASingleRankWithoutAWord) {
   plan_ = make_plan(1, 1);
   report_.ranks = {report_.ranks[5]};
-  report_.first = Rank(0);
+  report_.outcome.first = Rank(0);
   EXPECT_EQ(text(),
             "dlaunch: FAILED after 12.4 s: rank 0 on node0 exited with code 1\n"
             "\n"
@@ -60,7 +60,7 @@ TEST_F(FailureWordsTest, ASingleRankWithoutAWord) {
 }
 
 TEST_F(FailureWordsTest, ASignalIsNamed) {
-  report_.cause = Cause::signal;
+  report_.outcome.cause = Cause::signal;
   report_.ranks[5].status = ExitStatus{true, SIGSEGV, true};
   EXPECT_EQ(text(),
             "dlaunch: FAILED after 12.4 s: rank 5 on node1 was killed by SIGSEGV (core\n"
@@ -71,7 +71,7 @@ TEST_F(FailureWordsTest, ASignalIsNamed) {
 }
 
 TEST_F(FailureWordsTest, LackOfMemoryIsToldWithItsEvidence) {
-  report_.cause = Cause::out_of_memory;
+  report_.outcome.cause = Cause::out_of_memory;
   report_.ranks[5].status =
       ExitStatus{true, SIGKILL, false, "12.3 GiB anonymous; limit of its cgroup 12 GiB"};
   EXPECT_EQ(text(),
@@ -84,18 +84,18 @@ TEST_F(FailureWordsTest, LackOfMemoryIsToldWithItsEvidence) {
 }
 
 TEST_F(FailureWordsTest, ARankThatIsNoneOfMpiIsToldWithTheReason) {
-  report_.cause = Cause::mpi;
-  report_.exit_code = 65;
+  report_.outcome.cause = Cause::mpi;
+  report_.outcome.exit_code = 65;
   report_.ranks[5].status = ExitStatus{false, 0, false, "", MpiEnd::never_connected};
   EXPECT_EQ(text(),
             "dlaunch: FAILED after 12.4 s: rank 5 on node1 exited without having called\n"
             "         MPI_Init, first of 8\n"
             "\n"
-            "  why     every rank of an MPI job must call MPI_Init and reach dlaunch by it,\n"
-            "          over PMIx (Open MPI) or PMI-1 (MPICH, Intel MPI); this one is no MPI\n"
-            "          program, or its MPI library has neither, or a container hides PMIx's\n"
-            "          server or the descriptor PMI_FD from it, or there is no server (a note\n"
-            "          says so)\n"
+            "  why     every rank of an MPI job must call MPI_Init, which connects it to\n"
+            "          dlaunch over PMIx (Open MPI) or PMI-1 (MPICH, Intel MPI); this one did\n"
+            "          not: it is not an MPI program, or its MPI library supports neither, or\n"
+            "          a container hides PMIx's server or the descriptor PMI_FD from it, or\n"
+            "          there is no server (a note says so)\n"
             "  others  0-4, 6, 7 were stopped by dlaunch\n"
             "  try     mpi.init: optional for programs that only read MPI's variables;\n"
             "          framework: none for others; for other MPI libraries their own mpirun,\n"
@@ -104,35 +104,36 @@ TEST_F(FailureWordsTest, ARankThatIsNoneOfMpiIsToldWithTheReason) {
 }
 
 TEST_F(FailureWordsTest, ARankOfAnotherWorld) {
-  report_.cause = Cause::mpi;
-  report_.exit_code = 65;
+  report_.outcome.cause = Cause::mpi;
+  report_.outcome.exit_code = 65;
   report_.ranks[5].status = ExitStatus{false, 0, false, "", MpiEnd::other_world, 1};
   EXPECT_EQ(text(),
             "dlaunch: FAILED after 12.4 s: rank 5 on node1 exited from an MPI world of 1\n"
             "         rank, first of 8\n"
             "\n"
-            "  why     the ranks of this job are one world of 8, and the MPI library of this\n"
-            "          one has made another: something between dlaunch and the program has\n"
-            "          changed or removed what tells it its place (PMI_RANK, PMI_SIZE: env\n"
-            "          -i, sudo, a wrapper, a container that does not pass them)\n"
+            "  why     the ranks of this job are one world of 8, but this one's MPI library\n"
+            "          has made a world of its own: something between dlaunch and the program\n"
+            "          has changed or removed the variables that give it its rank (PMI_RANK,\n"
+            "          PMI_SIZE: env -i, sudo, a wrapper, a container that does not pass\n"
+            "          them)\n"
             "  others  0-4, 6, 7 were stopped by dlaunch\n"
-            "  try     the program without what stands before it; mpi.init: optional where a\n"
-            "          world of its own is meant\n"
+            "  try     the program without the commands before it; mpi.init: optional if a\n"
+            "          world of its own is intended\n"
             "  logs    dlaunch logs --rank 5           runs/20261120-210142-k3f/attempt-0/\n");
 }
 
 TEST_F(FailureWordsTest, ARankThatHasNotMetMpirun) {
   plan_.mpirun = MpirunPlan{"Open MPI 4", {"mpirun"}, {}, ""};
-  report_.cause = Cause::mpi;
-  report_.exit_code = 65;
+  report_.outcome.cause = Cause::mpi;
+  report_.outcome.exit_code = 65;
   report_.ranks[5].status = ExitStatus{false, 0, false, "", MpiEnd::never_connected};
-  EXPECT_THAT(text(), testing::HasSubstr("has not met mpirun\n          (Open MPI 4):"));
+  EXPECT_THAT(text(), testing::HasSubstr("this one has not met\n          mpirun (Open MPI 4):"));
   EXPECT_THAT(text(), testing::HasSubstr("  try     the mpirun of the library that the program"));
 }
 
 TEST_F(FailureWordsTest, TiesAreNotDecided) {
-  report_.first = Rank(3);
-  report_.perhaps_first = {Rank(5)};
+  report_.outcome.first = Rank(3);
+  report_.outcome.perhaps_first = {Rank(5)};
   report_.ranks[3] = report_.ranks[5];
   EXPECT_EQ(text(),
             "dlaunch: FAILED after 12.4 s: rank 3 on node0 exited with code 1, cannot tell\n"
@@ -165,8 +166,8 @@ TEST_F(FailureWordsTest, EveryWayToEnd) {
 }
 
 TEST_F(FailureWordsTest, CannotExecute) {
-  report_.cause = Cause::cannot_execute;
-  report_.first = Rank(0);
+  report_.outcome.cause = Cause::cannot_execute;
+  report_.outcome.first = Rank(0);
   report_.ranks.assign(8, RankEnd{});
   report_.ranks[0].how = How::cannot_start;
   report_.ranks[0].start_failure = StartFailure{StartFailure::Step::execute, ENOENT, "python3.12",
@@ -177,8 +178,8 @@ TEST_F(FailureWordsTest, CannotExecute) {
 }
 
 TEST_F(FailureWordsTest, AWordWithASpaceIsWrittenAsSeveralWithAllThatFollow) {
-  report_.cause = Cause::cannot_execute;
-  report_.first = Rank(0);
+  report_.outcome.cause = Cause::cannot_execute;
+  report_.outcome.first = Rank(0);
   report_.ranks.assign(1, RankEnd{});
   report_.ranks[0].how = How::cannot_start;
   report_.ranks[0].start_failure =
@@ -190,8 +191,8 @@ TEST_F(FailureWordsTest, AWordWithASpaceIsWrittenAsSeveralWithAllThatFollow) {
 }
 
 TEST_F(FailureWordsTest, AScriptGivenAsAProgramGetsAdvice) {
-  report_.cause = Cause::cannot_execute;
-  report_.first = Rank(0);
+  report_.outcome.cause = Cause::cannot_execute;
+  report_.outcome.first = Rank(0);
   report_.ranks.assign(1, RankEnd{});
   report_.ranks[0].how = How::cannot_start;
   using Step = StartFailure::Step;
@@ -200,11 +201,11 @@ TEST_F(FailureWordsTest, AScriptGivenAsAProgramGetsAdvice) {
   report_.ranks[0].start_failure = StartFailure{Step::execute, EACCES, "/data/go.sh", ""};
   EXPECT_THAT(text(), HasSubstr("try: sh /data/go.sh, or chmod +x /data/go.sh\n"));
   report_.ranks[0].start_failure = StartFailure{Step::execute, ENOENT, "/data/train.py", ""};
-  EXPECT_THAT(text(), Not(HasSubstr("python3"))) << "the file is not there, whoever reads it";
+  EXPECT_THAT(text(), Not(HasSubstr("python3"))) << "the file does not exist, for python3 neither";
 }
 
 TEST_F(FailureWordsTest, CannotExecuteWhileOthersRan) {
-  report_.cause = Cause::cannot_execute;
+  report_.outcome.cause = Cause::cannot_execute;
   RankEnd end;
   end.how = How::cannot_start;
   end.start_failure = StartFailure{StartFailure::Step::execute, EACCES, "/data/train", ""};
@@ -217,7 +218,7 @@ TEST_F(FailureWordsTest, CannotExecuteWhileOthersRan) {
 }
 
 TEST_F(FailureWordsTest, ASigkillFromOutside) {
-  report_.cause = Cause::signal;
+  report_.outcome.cause = Cause::signal;
   report_.ranks[5].status = killed_by(SIGKILL);
   report_.ranks[5].status.oom_ruled_out = true;
   EXPECT_THAT(text(), HasSubstr("rank 5 on node1 was killed by SIGKILL, first of 8\n"));
@@ -241,7 +242,7 @@ TEST_F(FailureWordsTest, ADebuggerWithoutInput) {
       summary_text(input),
       HasSubstr("  try     only rank 0 reads the terminal: if os.environ[\"RANK\"] == \"0\":\n"
                 "          breakpoint()\n"));
-  report_.first = Rank(0);
+  report_.outcome.first = Rank(0);
   EXPECT_THAT(summary_text(input), testing::Not(HasSubstr("  try ")))
       << "the user has left the debugger";
 }

@@ -17,6 +17,7 @@ using testing::ElementsAre;
 using testing::HasSubstr;
 using testing::IsEmpty;
 using testing::Not;
+using testing::Optional;
 
 class ReadMetrics : public testing::Test {
  protected:
@@ -72,7 +73,7 @@ TEST_F(ReadMetrics, LargeFiles) {
   EXPECT_EQ(metrics[0].ranks[0].last, 7);
 }
 
-// Of a file that is larger than what is read, the line that is cut does not count.
+// In a file that is larger than what is read, the line that is cut does not count.
 TEST_F(ReadMetrics, TheEndOfAHugeFile) {
   const int ranks = 100'000;  // a quarter of a MiB of each stream
   std::string text;
@@ -95,7 +96,7 @@ TEST(MetricLine, Wording) {
   EXPECT_EQ(metric_line(metric), "loss: no line of the output matches its pattern");
   metric.not_numbers = 2;
   metric.not_number = "1,2\x1b[34";
-  EXPECT_THAT(metric_line(metric), HasSubstr("loss: what its group has matched is no number"));
+  EXPECT_THAT(metric_line(metric), HasSubstr("loss: what its group has matched is not a number"));
   EXPECT_THAT(metric_line(metric), Not(HasSubstr("\x1b")));
   metric.ranks = {{Rank(0), Stream::out, 5, 0.123456789, 0.2}};
   EXPECT_EQ(metric_line(metric), "loss 0.123457");
@@ -121,6 +122,34 @@ TEST(MetricsInTheSummary, Success) {
                         "0.25, \"steady\": 0.5}\n    ]}\n  ],"));
   report.ranks.clear();
   EXPECT_THAT(summary_text(input), Not(HasSubstr("loss")));
+}
+
+TEST(NanNotes, AValueOfAWatchedQuantity) {
+  EXPECT_THAT(printed_nan("step 1 loss 0.5\nstep 2 loss nan\n"), Optional(std::string("loss nan")));
+  EXPECT_THAT(printed_nan("{'train_loss': nan, 'lr': 0.1}"),
+              Optional(std::string("train_loss': nan")));
+  EXPECT_THAT(printed_nan("grad_norm=NaN"), Optional(std::string("grad_norm=NaN")));
+  EXPECT_THAT(printed_nan("Loss: tensor(nan, device='cuda:0')"),
+              Optional(std::string("Loss: tensor(nan")));
+  EXPECT_THAT(printed_nan("val/acc:\t-nan"), Optional(std::string("val/acc:    -nan")));
+}
+
+TEST(NanNotes, OtherMentionsDoNotCount) {
+  for (const char* text :
+       {"", "nan", "loss 0.5", "banana loss", "loss nanny", "mean    NaN   NaN", "no nan was found",
+        "the loss is finite, not nan", "lossnan", "loss\nnan"}) {
+    EXPECT_EQ(printed_nan(text), std::nullopt) << text;
+  }
+}
+
+TEST(NanNotes, OfMetrics) {
+  Metric loss{"loss", {{Rank(0), Stream::out, 5, 0.5, 0.5}}, 3, "nan"};
+  const Metric rate{"rate", {}, 3, "1,234"};
+  EXPECT_THAT(nan_metrics({loss, rate}),
+              ElementsAre("3 values of the metric loss are not a number (\"nan\")"));
+  EXPECT_THAT(nan_metrics({{"loss", {}, 3, "nan"}}), IsEmpty());
+  loss.not_numbers = 0;
+  EXPECT_THAT(nan_metrics({loss}), IsEmpty());
 }
 
 }  // namespace

@@ -17,11 +17,12 @@ inline LaunchPlan make_plan(std::uint32_t nodes, std::uint32_t ranks_per_node) {
   plan.run_id = "20261120-210142-k3f";
   for (std::uint32_t n = 0; n < nodes; ++n) {
     NodePlan node;
+    node.id = NodeId(n);
     node.name = "node" + std::to_string(n);
     for (std::uint32_t local = 0; local < ranks_per_node; ++local) {
       RankPlan rank;
       rank.rank = Rank(n * ranks_per_node + local);
-      rank.node = NodeIndex(n);
+      rank.node = NodeRank(n);
       rank.local_rank = LocalRank(local);
       node.ranks.push_back(rank.rank);
       plan.ranks.push_back(std::move(rank));

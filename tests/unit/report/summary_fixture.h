@@ -22,10 +22,10 @@ class SummaryText : public testing::Test {
 
   static RunReport failed_run() {
     RunReport report;
-    report.exit_code = 1;
-    report.from_rank = true;
-    report.cause = Cause::exit_code;
-    report.first = Rank(5);
+    report.outcome.exit_code = 1;
+    report.outcome.from_rank = true;
+    report.outcome.cause = Cause::exit_code;
+    report.outcome.first = Rank(5);
     report.elapsed = std::chrono::milliseconds(12'700);
     report.ranks.assign(
         8, make_end(RankEnd::How::stopped, killed_by(SIGTERM), std::chrono::milliseconds(12'600)));

@@ -32,11 +32,11 @@ TEST(SummaryJson, HasTheSlurmJob) {
 TEST(SummaryJson, HasEveryMember) {
   const LaunchPlan plan = make_plan(2, 2);
   RunReport report;
-  report.exit_code = 139;
-  report.from_rank = true;
-  report.cause = Cause::signal;
-  report.first = Rank(3);
-  report.perhaps_first = {Rank(1)};
+  report.outcome.exit_code = 139;
+  report.outcome.from_rank = true;
+  report.outcome.cause = Cause::signal;
+  report.outcome.first = Rank(3);
+  report.outcome.perhaps_first = {Rank(1)};
   report.elapsed = milliseconds(12'400);
   report.leftovers = 2;
   report.ranks = {
@@ -91,15 +91,15 @@ TEST(SummaryJson, HasEveryMember) {
   EXPECT_EQ(seen["ranks"][3]["node"], "node1");
 }
 
-TEST(SummaryJson, TellsEarlierAttempts) {
+TEST(SummaryJson, TellsFailedAttempts) {
   RunReport report;
   report.attempt = Attempt(1);
-  EarlierAttempt failed;
-  failed.cause = Cause::port_taken;
-  failed.exit_code = 1;
-  failed.from_rank = true;
-  failed.first = Rank(0);
-  failed.port = TakenPort{20001, "pid 7 (nc, user eve)"};
+  FailedAttempt failed;
+  failed.outcome.cause = Cause::port_taken;
+  failed.outcome.exit_code = 1;
+  failed.outcome.from_rank = true;
+  failed.outcome.first = Rank(0);
+  failed.outcome.port = TakenPort{20001, "pid 7 (nc, user eve)"};
   failed.ran = milliseconds(1500);
   failed.wait = milliseconds(5000);
   report.earlier = {failed};
@@ -120,9 +120,9 @@ TEST(SummaryJson, TellsEarlierAttempts) {
 
 TEST(SummaryJson, SaysWhenALostNodeWasHeardLast) {
   RunReport report;
-  report.cause = Cause::node_lost;
-  report.lost_nodes = {{NodeIndex(0), "gone", WallTime(std::chrono::seconds(1'800'000'000))},
-                       {NodeIndex(1), "refused"}};
+  report.outcome.cause = Cause::node_lost;
+  report.outcome.lost_nodes = {{NodeId(0), "gone", WallTime(std::chrono::seconds(1'800'000'000))},
+                               {NodeId(1), "refused"}};
   SummaryInput input{nullptr, report, "", {}};
   input.node_names = {"gpu1", "gpu2"};
   const json seen = json::parse(summary_json(input));
@@ -134,9 +134,9 @@ TEST(SummaryJson, SaysWhenALostNodeWasHeardLast) {
 
 TEST(SummaryJson, NeedsNoPlan) {
   RunReport report;
-  report.cause = Cause::plan;
-  report.exit_code = 65;
-  report.detail = "no\nplan";
+  report.outcome.cause = Cause::plan;
+  report.outcome.exit_code = 65;
+  report.outcome.detail = "no\nplan";
   const json seen = json::parse(summary_json(SummaryInput{nullptr, report, "", {}}));
   EXPECT_EQ(seen.at("origin"), "dlaunch");
   EXPECT_EQ(seen.at("run"), nullptr);
@@ -147,9 +147,9 @@ TEST(SummaryJson, NeedsNoPlan) {
 
 TEST(SummaryJson, SaysWhyARankCouldNotStart) {
   RunReport report;
-  report.cause = Cause::cannot_execute;
-  report.lost_node = NodeIndex(7);  // of a plan that is not there
-  report.signal = SIGTERM;
+  report.outcome.cause = Cause::cannot_execute;
+  report.outcome.lost_nodes = {{NodeId(7), "gone"}};  // of a plan that is not there
+  report.outcome.signal = SIGTERM;
   RankEnd end;
   end.how = How::cannot_start;
   end.start_failure = StartFailure{StartFailure::Step::workdir, ENOENT, "/data", ""};

@@ -51,10 +51,10 @@ TEST_F(SummaryText, SuccessOfTheChiefAlone) {
             "         logs in runs/20261120-210142-k3f\n");
 }
 
-EarlierAttempt earlier(std::uint32_t number, ExitStatus status, seconds ran) {
-  EarlierAttempt attempt;
+FailedAttempt earlier(std::uint32_t number, ExitStatus status, seconds ran) {
+  FailedAttempt attempt;
   attempt.attempt = Attempt(number);
-  attempt.first = Rank(5);
+  attempt.outcome.first = Rank(5);
   attempt.end = make_end(How::exited, status, ran);
   attempt.ran = ran;
   return attempt;
@@ -89,8 +89,8 @@ TEST_F(SummaryText, FailureAfterManyRestarts) {
 
 // The port, its node, its holder, what to do.
 TEST_F(SummaryText, AChosenPortThatWasTaken) {
-  report_.cause = Cause::port_taken;
-  report_.port = TakenPort{29500, "pid 8812 (python train.py, user eve)"};
+  report_.outcome.cause = Cause::port_taken;
+  report_.outcome.port = TakenPort{29500, "pid 8812 (python train.py, user eve)"};
   const std::string seen = text();
   EXPECT_TRUE(seen.starts_with(
       "dlaunch: FAILED after 12.4 s: port 29500 on node1 was taken by pid 8812 (python\n"
@@ -102,10 +102,10 @@ TEST_F(SummaryText, AChosenPortThatWasTaken) {
 }
 
 TEST_F(SummaryText, Stragglers) {
-  report_.cause = Cause::stragglers;
-  report_.first.reset();
-  report_.stragglers = {Rank(3), Rank(5)};
-  report_.limit = milliseconds(500);
+  report_.outcome.cause = Cause::stragglers;
+  report_.outcome.first.reset();
+  report_.outcome.stragglers = {Rank(3), Rank(5)};
+  report_.outcome.limit = milliseconds(500);
   EXPECT_TRUE(text().starts_with(
       "dlaunch: FAILED after 12.7 s: ranks 3, 5 were still running after others had\n"
       "         ended well (timeouts.stragglers_after_success: 500 ms)\n"))
@@ -118,11 +118,11 @@ TEST_F(SummaryText, Stragglers) {
 }
 
 TEST_F(SummaryText, NodeLost) {
-  report_.cause = Cause::node_lost;
-  report_.lost_node = NodeIndex(1);
-  report_.detail = "its agent was killed by SIGKILL";
-  report_.lost_nodes = {{NodeIndex(1), report_.detail, WallTime(seconds(1'800'000'000))}};
-  report_.first.reset();
+  report_.outcome.cause = Cause::node_lost;
+  report_.outcome.detail = "its agent was killed by SIGKILL";
+  report_.outcome.lost_nodes = {
+      {NodeId(1), report_.outcome.detail, WallTime(seconds(1'800'000'000))}};
+  report_.outcome.first.reset();
   for (std::size_t i = 4; i < 8; ++i) {
     report_.ranks[i] = RankEnd{};
     report_.ranks[i].how = How::lost;
@@ -141,8 +141,8 @@ class NotConnected : public testing::Test {
  protected:
   RunReport report_;
   void SetUp() override {
-    report_.cause = Cause::node_lost;
-    report_.exit_code = 69;
+    report_.outcome.cause = Cause::node_lost;
+    report_.outcome.exit_code = 69;
     report_.elapsed = milliseconds(300);
   }
   [[nodiscard]] std::string text() const {
@@ -153,23 +153,23 @@ class NotConnected : public testing::Test {
 };
 
 TEST_F(NotConnected, OneHost) {
-  report_.lost_nodes = {
-      {NodeIndex(1), "ssh: connect to host gpu12.cluster.example port 22: Connection refused"}};
+  report_.outcome.lost_nodes = {
+      {NodeId(1), "ssh: connect to host gpu12.cluster.example port 22: Connection refused"}};
   EXPECT_EQ(text(),
             "dlaunch: FAILED after 300 ms: gpu12: ssh: connect to host gpu12.cluster.example port "
             "22: Connection refused\n");
 }
 
 TEST_F(NotConnected, OneThatDidNotReturnForARestart) {
-  EarlierAttempt failed;
-  failed.cause = Cause::node_lost;
-  failed.lost_nodes = {{NodeIndex(1), "no sign of life for 15 s"}};
+  FailedAttempt failed;
+  failed.outcome.cause = Cause::node_lost;
+  failed.outcome.lost_nodes = {{NodeId(1), "no sign of life for 15 s"}};
   failed.ran = seconds(12);
   report_.earlier = {failed};
   report_.attempt = Attempt(1);
-  report_.lost_nodes = {{NodeIndex(1),
-                         "lost (no sign of life for 15 s), and it did not answer again",
-                         WallTime(seconds(1'800'000'000))}};
+  report_.outcome.lost_nodes = {{NodeId(1),
+                                 "lost (no sign of life for 15 s), and it did not answer again",
+                                 WallTime(seconds(1'800'000'000))}};
   EXPECT_EQ(text(),
             "dlaunch: FAILED after 300 ms: gpu12: lost (no sign of life for 15 s), and it did not "
             "answer again (last heard 2027-01-15T08:00:00Z)\n"
@@ -179,8 +179,8 @@ TEST_F(NotConnected, OneThatDidNotReturnForARestart) {
 }
 
 TEST_F(NotConnected, SeveralHostsHaveALineEach) {
-  report_.lost_nodes = {{NodeIndex(0), "ssh: me@gpu11: Permission denied (publickey)."},
-                        {NodeIndex(2), "no answer within 30 s\x1b[2J"}};
+  report_.outcome.lost_nodes = {{NodeId(0), "ssh: me@gpu11: Permission denied (publickey)."},
+                                {NodeId(2), "no answer within 30 s\x1b[2J"}};
   EXPECT_EQ(text(),
             "dlaunch: FAILED after 300 ms: 2 of 3 nodes cannot be used\n"
             "         gpu11: ssh: me@gpu11: Permission denied (publickey).\n"
@@ -188,11 +188,11 @@ TEST_F(NotConnected, SeveralHostsHaveALineEach) {
 }
 
 TEST_F(SummaryText, TimeLimit) {
-  report_.cause = Cause::time_limit;
-  report_.first.reset();
+  report_.outcome.cause = Cause::time_limit;
+  report_.outcome.first.reset();
   report_.ranks[5] = report_.ranks[0];
   report_.elapsed = std::chrono::minutes(60);
-  report_.limit = std::chrono::hours(1);
+  report_.outcome.limit = std::chrono::hours(1);
   EXPECT_EQ(text(),
             "dlaunch: FAILED after 1 h 00 min: reached the time limit of 1 h (timeouts.run)\n"
             "\n"
@@ -201,30 +201,30 @@ TEST_F(SummaryText, TimeLimit) {
 }
 
 TEST_F(SummaryText, Cancelled) {
-  report_.cause = Cause::cancelled;
-  report_.first.reset();
+  report_.outcome.cause = Cause::cancelled;
+  report_.outcome.first.reset();
   report_.ranks[5] = report_.ranks[0];
-  report_.signal = SIGINT;
+  report_.outcome.signal = SIGINT;
   EXPECT_EQ(text(),
             "dlaunch: stopped by Ctrl-C after 12.7 s, 8 ranks stopped,\n"
             "         logs in runs/20261120-210142-k3f\n");
-  report_.signal = SIGTERM;
+  report_.outcome.signal = SIGTERM;
   report_.ranks[0].how = How::killed;
   EXPECT_EQ(text(),
             "dlaunch: stopped by SIGTERM after 12.7 s, 7 ranks stopped, 1 killed,\n"
             "         logs in runs/20261120-210142-k3f\n");
-  report_.signal = SIGHUP;
+  report_.outcome.signal = SIGHUP;
   EXPECT_TRUE(text().starts_with("dlaunch: stopped by SIGHUP after 12.7 s, "));
-  report_.signal = 0;
+  report_.outcome.signal = 0;
   EXPECT_TRUE(text().starts_with(
       "dlaunch: stopped because the process that started it is gone, after 12.7 s, "));
 }
 
 TEST_F(SummaryText, CancelledBySlurmForAReasonThatItTells) {
-  report_.cause = Cause::cancelled;
-  report_.first.reset();
+  report_.outcome.cause = Cause::cancelled;
+  report_.outcome.first.reset();
   report_.ranks[5] = report_.ranks[0];
-  report_.signal = SIGTERM;
+  report_.outcome.signal = SIGTERM;
   SummaryInput input{&plan_, report_, "runs/x", evidence_};
   input.slurm = {"17", "Slurm preempts job 17: another one needs its nodes", std::nullopt};
   EXPECT_EQ(summary_text(input),
@@ -233,9 +233,9 @@ TEST_F(SummaryText, CancelledBySlurmForAReasonThatItTells) {
 }
 
 TEST_F(SummaryText, CancelledWhileWaitingForARestart) {
-  report_.cause = Cause::cancelled;
-  report_.first.reset();
-  report_.signal = SIGINT;
+  report_.outcome.cause = Cause::cancelled;
+  report_.outcome.first.reset();
+  report_.outcome.signal = SIGINT;
   report_.elapsed = milliseconds(13'500);
   report_.earlier = {earlier(0, code(7), seconds(12))};
   report_.earlier[0].restart = 1;
@@ -278,9 +278,9 @@ TEST_F(SummaryText, WithoutAnExceptionEveryQuotedLineIsWhole) {
 
 TEST_F(SummaryText, NoPlan) {
   report_ = RunReport{};
-  report_.cause = Cause::plan;
-  report_.exit_code = exit_code::kUsage;
-  report_.detail =
+  report_.outcome.cause = Cause::plan;
+  report_.outcome.exit_code = exit_code::kUsage;
+  report_.outcome.detail =
       "port 29500 on node0 is taken by pid 8812 (python train.py, user eve)\n         try auto";
   EXPECT_EQ(summary_text(SummaryInput{nullptr, report_, kSummaryRun, {}}),
             "dlaunch: port 29500 on node0 is taken by pid 8812 (python train.py, user eve)\n"
@@ -289,8 +289,8 @@ TEST_F(SummaryText, NoPlan) {
 
 TEST_F(SummaryText, InternalErrorWithoutPlan) {
   report_ = RunReport{};
-  report_.cause = Cause::internal;
-  report_.detail = "the engine ended with code 3";
+  report_.outcome.cause = Cause::internal;
+  report_.outcome.detail = "the engine ended with code 3";
   EXPECT_EQ(summary_text(SummaryInput{nullptr, report_, kSummaryRun, {}}),
             "dlaunch: FAILED after 0 s: internal error: the engine ended with code 3\n"
             "\n"
@@ -382,7 +382,7 @@ TEST_F(SummaryText, NothingThatATerminalObeysPasses) {
   const std::string bad = "x\x1b]0;t\a\x1b[2J\r\x9b\xc2\x9b\n";
   plan_.nodes[1].name = bad;
   report_.ranks[5].status.out_of_memory = bad;
-  report_.cause = Cause::out_of_memory;
+  report_.outcome.cause = Cause::out_of_memory;
   evidence_.exception = bad;
   evidence_.last_lines = {bad};
   for (const char c : text()) EXPECT_TRUE(c == '\n' || (c & 0xE0) != 0) << text();

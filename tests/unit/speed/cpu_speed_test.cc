@@ -1,11 +1,11 @@
-#include "speed/cpu_speed.h"
+#include "measure/speed/cpu_speed.h"
 
 #include <gtest/gtest.h>
 
 #include <algorithm>
 
-#include "speed/gpu_speed.h"
-#include "speed/matrix_product.h"
+#include "measure/speed/gpu_speed.h"
+#include "measure/speed/matrix_product.h"
 
 namespace dlaunch::speed {
 namespace {
@@ -23,15 +23,14 @@ TEST(MatrixProduct, IsRight) {
   EXPECT_TRUE(product.is_right());
 }
 
-TEST(MatrixProduct, OneWrongElementIsSeen) {
+TEST(MatrixProduct, FindsOneWrongElement) {
   MatrixProduct product;
   product.multiply();
   product.result()[12'345] += 1;
   EXPECT_FALSE(product.is_right());
 }
 
-// Against sums made in another way, so that the expected values are not only their own.
-TEST(MatrixProduct, AgainstAPlainLoop) {
+TEST(MatrixProduct, EqualsThatOfAPlainLoop) {
   MatrixProduct product;
   product.multiply();
   constexpr int kSize = MatrixProduct::kSize;
@@ -55,8 +54,8 @@ TEST(CpuSpeed, HasFigures) {
   EXPECT_TRUE(speed.is_right);
 }
 
-// The unit tests are built without CUDA's part.
-TEST(GpuSpeed, WithoutCudaItSaysSo) {
+// The unit tests are built without CUDA.
+TEST(GpuSpeed, IsNotAvailableWithoutCuda) {
   EXPECT_EQ(count_gpus().count, 0);
   EXPECT_NE(count_gpus().none_because, "");
   EXPECT_EQ(measure_gpu(0).problem, count_gpus().none_because);

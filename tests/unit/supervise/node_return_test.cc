@@ -7,10 +7,10 @@ namespace {
 
 using namespace std::chrono_literals;
 
-constexpr NodeIndex kNode{3};
+constexpr NodeId kNode{3};
 
 LostNode lost(std::uint32_t node, std::string what = "gone") {
-  return {NodeIndex{node}, std::move(what)};
+  return {NodeId{node}, std::move(what)};
 }
 
 std::vector<std::uint32_t> tried(NodeReturns& returns, MonotonicTime now) {

@@ -20,13 +20,24 @@ RestartPolicy policy(int max) {
   return p;
 }
 
-AttemptOutcome failed(int code, MonotonicTime ran = seconds(1)) {
-  return {Cause::exit_code, code, ran};
+FailedAttempt ended(Cause cause, int code, MonotonicTime ran = seconds(1)) {
+  FailedAttempt attempt;
+  attempt.outcome.cause = cause;
+  attempt.outcome.exit_code = code;
+  attempt.ran = ran;
+  return attempt;
 }
 
-AttemptOutcome port_taken() {
-  return {Cause::port_taken, 1, seconds(1)};
+FailedAttempt failed(int code, MonotonicTime ran = seconds(1)) {
+  return ended(Cause::exit_code, code, ran);
 }
+
+FailedAttempt port_taken() {
+  return ended(Cause::port_taken, 1);
+}
+
+constexpr NodesLeft kLost{true, false};
+constexpr NodesLeft kStuck{false, true};
 
 TEST(RestartBudget, WithoutRestartMaxNothingIsRestartedAndNothingSaid) {
   RestartBudget budget(policy(0), 0);
@@ -94,7 +105,7 @@ TEST(RestartBudget, WhatCannotBeExecutedIsNotTriedAgain) {
     EXPECT_EQ(decision.kind, Kind::none);
     EXPECT_NE(decision.why_not, "");
   }
-  EXPECT_EQ(budget.after({Cause::cannot_execute, 127, seconds(0)}).kind, Kind::none);
+  EXPECT_EQ(budget.after(ended(Cause::cannot_execute, 127, seconds(0))).kind, Kind::none);
   EXPECT_EQ(budget.after(failed(125)).number, 1u) << "refusals cost nothing";
 }
 
@@ -103,8 +114,8 @@ TEST(RestartBudget, NotOnExit) {
   p.not_on_exit = {2, 137};
   RestartBudget budget(p, 0);
   EXPECT_EQ(budget.after(failed(2)).why_not, "exit code 2 is in restart.not_on_exit");
-  EXPECT_EQ(budget.after({Cause::signal, 128 + SIGKILL, seconds(1)}).kind, Kind::none);
-  EXPECT_EQ(budget.after({Cause::signal, 128 + SIGSEGV, seconds(1)}).kind, Kind::restart);
+  EXPECT_EQ(budget.after(ended(Cause::signal, 128 + SIGKILL)).kind, Kind::none);
+  EXPECT_EQ(budget.after(ended(Cause::signal, 128 + SIGSEGV)).kind, Kind::restart);
 }
 
 TEST(RestartBudget, OnlyCausesThatAreNamed) {
@@ -112,46 +123,39 @@ TEST(RestartBudget, OnlyCausesThatAreNamed) {
   p.on = {RestartCause::node_loss};
   RestartBudget budget(p, 0);
   EXPECT_EQ(budget.after(failed(1)).why_not, "restart.on has no \"failure\"");
-  EXPECT_EQ(budget.after({Cause::node_lost, 69, seconds(1), true}).kind, Kind::restart);
+  EXPECT_EQ(budget.after(ended(Cause::node_lost, 69), kLost).kind, Kind::restart);
 }
 
 TEST(RestartBudget, WhatDlaunchEndsIsNeverRestarted) {
   RestartBudget budget(policy(3), 3);
   for (const Cause cause : {Cause::success, Cause::time_limit, Cause::cancelled, Cause::plan,
                             Cause::stragglers, Cause::internal}) {
-    EXPECT_EQ(budget.after({cause, 1, seconds(1)}).kind, Kind::none) << name_of(cause);
+    EXPECT_EQ(budget.after(ended(cause, 1)).kind, Kind::none) << name_of(cause);
   }
 }
 
 TEST(RestartBudget, AfterAFailureALostNodeIsWaitedForIfOnSaysSo) {
   RestartPolicy p = policy(3);
-  AttemptOutcome outcome = failed(1);
-  outcome.node_lost = true;
   RestartBudget waits(p, 0);
   EXPECT_TRUE(waits.waits_for_nodes());
-  EXPECT_EQ(waits.after(outcome).kind, Kind::restart);
+  EXPECT_EQ(waits.after(failed(1), kLost).kind, Kind::restart);
   p.on = {RestartCause::failure};
   RestartBudget does_not(p, 0);
   EXPECT_FALSE(does_not.waits_for_nodes());
-  EXPECT_EQ(does_not.after(outcome).why_not,
+  EXPECT_EQ(does_not.after(failed(1), kLost).why_not,
             "a node was lost, and restart.on has no \"node-loss\"");
   EXPECT_FALSE(RestartBudget(policy(0), 3).waits_for_nodes()) << "no restart, no wait";
 }
 
 TEST(RestartBudget, WithANodeThatStillRunsSomethingNothingIsRestarted) {
   RestartBudget budget(policy(3), 3);
-  AttemptOutcome outcome = failed(1);
-  outcome.node_stuck = true;
-  EXPECT_EQ(budget.after(outcome).why_not, "a node could not be emptied");
-  outcome.cause = Cause::port_taken;
-  EXPECT_EQ(budget.after(outcome).kind, Kind::none);
+  EXPECT_EQ(budget.after(failed(1), kStuck).why_not, "a node could not be emptied");
+  EXPECT_EQ(budget.after(port_taken(), kStuck).kind, Kind::none);
 }
 
 TEST(RestartBudget, ATakenPortAndALostNodeAreTooMuch) {
   RestartBudget budget(policy(3), 3);
-  AttemptOutcome outcome = port_taken();
-  outcome.node_lost = true;
-  EXPECT_EQ(budget.after(outcome).kind, Kind::none);
+  EXPECT_EQ(budget.after(port_taken(), kLost).kind, Kind::none);
 }
 
 TEST(RestartBudget, ATakenPortCostsNothingThreeTimesInARow) {

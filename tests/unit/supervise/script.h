@@ -41,8 +41,8 @@ struct ActionWords {
   std::string operator()(const action::ReleaseNode& a) { return "release " + num(a.node); }
   std::string operator()(const action::Tell& a) { return "tell \"" + a.line + "\""; }
   std::string operator()(const action::Finish& a) {
-    return std::string("finish ") + name_of(a.report.cause) + " " +
-           std::to_string(a.report.exit_code) + " \"" + a.report.detail + "\"";
+    return std::string("finish ") + name_of(a.report.outcome.cause) + " " +
+           std::to_string(a.report.outcome.exit_code) + " \"" + a.report.outcome.detail + "\"";
   }
 };
 
@@ -105,9 +105,9 @@ class Script {
     signalled_.reset();
     return *this;
   }
-  std::string ready(std::uint32_t node) { return on(event::NodeReady{NodeIndex{node}, attempt_}); }
+  std::string ready(std::uint32_t node) { return on(event::NodeReady{NodeId{node}, attempt_}); }
   std::string lost(std::uint32_t node, std::string what = "gone") {
-    return on(event::NodeLost{NodeIndex{node}, std::move(what)});
+    return on(event::NodeLost{NodeId{node}, std::move(what)});
   }
   std::string plan(const std::vector<std::uint32_t>& node_of_rank, std::vector<bool> decides = {}) {
     event::PlanMade made;
@@ -127,13 +127,13 @@ class Script {
     return on(event::RankExited{attempt_, Rank{rank}, status, wall_at(ended), after_signal,
                                 clock_error_});
   }
-  /// Of the ends that follow.
+  /// For the ends that follow.
   void clock_error(milliseconds error) { clock_error_ = error; }
   std::string not_started(std::uint32_t rank, StartFailure failure) {
     return on(event::RankNotStarted{attempt_, Rank{rank}, std::move(failure), wall_at(now_)});
   }
   std::string empty(std::uint32_t node, std::uint32_t leftovers = 0) {
-    return on(event::NodeEmpty{attempt_, NodeIndex{node}, leftovers});
+    return on(event::NodeEmpty{attempt_, NodeId{node}, leftovers});
   }
   std::string port_taken(std::uint16_t port, std::string holder) {
     return on(event::PortTaken{attempt_, Rank{0}, {port, std::move(holder)}});
@@ -142,7 +142,7 @@ class Script {
   std::string end_in(milliseconds left) { return on(event::Deadline{mono() + left}); }
   std::string tick() { return on(event::Tick{}); }
 
-  /// Of the last call, relative to the start; nullopt: none.
+  /// After the last call, relative to the start; nullopt: none.
   [[nodiscard]] std::optional<MonotonicTime> deadline() const {
     const auto due = supervisor_.deadline();
     if (!due) return std::nullopt;

@@ -15,9 +15,9 @@ TEST(SupervisorCancel, CtrlCStopsAndSaysSo) {
   }
   EXPECT_EQ(run.empty(0), "");
   EXPECT_EQ(run.empty(1), "release 0; release 1; finish cancelled 130 \"\"");
-  EXPECT_EQ(run.report().signal, SIGINT);
-  EXPECT_FALSE(run.report().from_rank);
-  EXPECT_EQ(run.report().first, std::nullopt);
+  EXPECT_EQ(run.report().outcome.signal, SIGINT);
+  EXPECT_FALSE(run.report().outcome.from_rank);
+  EXPECT_EQ(run.report().outcome.first, std::nullopt);
   EXPECT_EQ(run.how(3), How::stopped);
 }
 
@@ -63,7 +63,7 @@ TEST(SupervisorCancel, ADeadlineThatHasPassedKillsAtOnce) {
   EXPECT_EQ(run.at(seconds(2)).end_in(-seconds(1)), "kill 0");
 }
 
-TEST(SupervisorCancel, ADeadlineAloneStopsNobody) {
+TEST(SupervisorCancel, ADeadlineAloneStopsNoRank) {
   Script run(config(1), {0});
   EXPECT_EQ(run.at(seconds(1)).end_in(seconds(1)), "");
   EXPECT_EQ(run.at(seconds(3)).tick(), "");
@@ -91,7 +91,7 @@ TEST(SupervisorCancel, AfterAFailureItOnlyHurries) {
   EXPECT_EQ(run.at(seconds(2)).cancel(SIGINT), "kill 1; tell \"killing 1 rank now\"");
   (void)run.exited(1, signal(SIGKILL));
   EXPECT_EQ(run.empty(1), "release 0; release 1; finish exit-code 3 \"\"");
-  EXPECT_EQ(run.report().signal, 0);
+  EXPECT_EQ(run.report().outcome.signal, 0);
   EXPECT_EQ(run.how(1), How::killed);
 }
 
@@ -122,7 +122,7 @@ TEST(SupervisorCancel, FrontGone) {
             "30 s)\"");
   (void)run.at(seconds(1)).exited(0, signal(SIGTERM));
   EXPECT_EQ(run.empty(0), "release 0; finish cancelled 129 \"\"");
-  EXPECT_EQ(run.report().signal, 0);
+  EXPECT_EQ(run.report().outcome.signal, 0);
 }
 
 TEST(SupervisorCancel, FrontGoneAfterASignalHurries) {

@@ -14,9 +14,9 @@ TEST(SupervisorFailure, StopsAllNodesThatStillHaveRanksInTheSameStep) {
   EXPECT_EQ(run.empty(0), "");
   EXPECT_EQ(run.exited(3, code(0)), "");
   EXPECT_EQ(run.empty(2), "release 0; release 1; release 2; finish exit-code 7 \"\"");
-  EXPECT_TRUE(run.report().from_rank);
-  EXPECT_EQ(run.report().first, Rank{1});
-  EXPECT_TRUE(run.report().perhaps_first.empty());
+  EXPECT_TRUE(run.report().outcome.from_rank);
+  EXPECT_EQ(run.report().outcome.first, Rank{1});
+  EXPECT_TRUE(run.report().outcome.perhaps_first.empty());
   EXPECT_EQ(run.how(0), How::stopped);
   EXPECT_EQ(run.how(1), How::exited);
   EXPECT_EQ(run.how(2), How::exited);
@@ -27,7 +27,7 @@ TEST(SupervisorFailure, ARanksOwnSignal) {
   Script run(config(1), {0});
   EXPECT_EQ(run.exited(0, signal(SIGSEGV)), "");
   EXPECT_EQ(run.empty(0), "release 0; finish signal 139 \"\"");
-  EXPECT_TRUE(run.report().from_rank);
+  EXPECT_TRUE(run.report().outcome.from_rank);
   EXPECT_EQ(run.how(0), How::exited);
 }
 
@@ -93,8 +93,8 @@ TEST(SupervisorFailure, CannotStart) {
   EXPECT_EQ(run.empty(0), "");
   EXPECT_EQ(run.at(milliseconds(1)).exited(2, signal(SIGTERM)), "");
   EXPECT_EQ(run.empty(1), "release 0; release 1; finish cannot-execute 127 \"\"");
-  EXPECT_FALSE(run.report().from_rank);
-  EXPECT_EQ(run.report().first, Rank{0});
+  EXPECT_FALSE(run.report().outcome.from_rank);
+  EXPECT_EQ(run.report().outcome.first, Rank{0});
   EXPECT_EQ(run.how(0), How::cannot_start);
   EXPECT_EQ(run.report().ranks[0].start_failure->path, "train");
   EXPECT_EQ(run.how(1), How::not_started);
@@ -125,8 +125,8 @@ TEST(SupervisorFailure, AnEarlierFailureThatArrivesLaterIsTheFirst) {
   // Earlier than the stop, but later than both.
   EXPECT_EQ(run.exited(2, code(3), milliseconds(9'999)), "");
   EXPECT_EQ(run.empty(2), "release 0; release 1; release 2; finish exit-code 42 \"\"");
-  EXPECT_EQ(run.report().first, Rank{1});
-  EXPECT_TRUE(run.report().perhaps_first.empty());
+  EXPECT_EQ(run.report().outcome.first, Rank{1});
+  EXPECT_TRUE(run.report().outcome.perhaps_first.empty());
   EXPECT_EQ(run.how(0), How::exited);
   EXPECT_EQ(run.how(2), How::exited);
 }
@@ -137,11 +137,11 @@ TEST(SupervisorFailure, EqualTimesAreATie) {
   (void)run.at(milliseconds(1001)).exited(1, code(5), seconds(1));
   (void)run.exited(0, signal(SIGTERM));
   EXPECT_EQ(run.empty(0), "release 0; finish exit-code 5 \"\"");
-  EXPECT_EQ(run.report().first, Rank{1});
-  EXPECT_EQ(run.report().perhaps_first, std::vector<Rank>{Rank{2}});
+  EXPECT_EQ(run.report().outcome.first, Rank{1});
+  EXPECT_EQ(run.report().outcome.perhaps_first, std::vector<Rank>{Rank{2}});
 }
 
-TEST(SupervisorFailure, WithinTheClockErrorNobodyCanTell) {
+TEST(SupervisorFailure, WithinTheClockErrorTheOrderIsUnknown) {
   Script run(config(2), {0, 1});
   run.clock_error(milliseconds(2));
   (void)run.at(seconds(1)).exited(0, code(2), milliseconds(990));
@@ -149,8 +149,8 @@ TEST(SupervisorFailure, WithinTheClockErrorNobodyCanTell) {
   (void)run.at(milliseconds(1001)).exited(1, code(3), milliseconds(986));
   (void)run.empty(0);
   EXPECT_EQ(run.empty(1), "release 0; release 1; finish exit-code 3 \"\"");
-  EXPECT_EQ(run.report().first, Rank{1});  // by what the clocks say
-  EXPECT_EQ(run.report().perhaps_first, std::vector<Rank>{Rank{0}});
+  EXPECT_EQ(run.report().outcome.first, Rank{1});  // by what the clocks say
+  EXPECT_EQ(run.report().outcome.perhaps_first, std::vector<Rank>{Rank{0}});
 }
 
 TEST(SupervisorFailure, NodesLostTogetherAreAllNamed) {
@@ -159,9 +159,9 @@ TEST(SupervisorFailure, NodesLostTogetherAreAllNamed) {
   (void)run.at(milliseconds(1100)).lost(2, "no sign of life for 15 s");
   (void)run.exited(0, signal(SIGTERM));
   (void)run.empty(0);
-  ASSERT_EQ(run.report().lost_nodes.size(), 2U);
-  EXPECT_EQ(run.report().lost_node, NodeIndex{1});
-  EXPECT_EQ(run.report().lost_nodes[1].node, NodeIndex{2});
+  ASSERT_EQ(run.report().outcome.lost_nodes.size(), 2U);
+  EXPECT_EQ(run.report().outcome.lost_nodes.front().node, NodeId{1});
+  EXPECT_EQ(run.report().outcome.lost_nodes[1].node, NodeId{2});
 }
 
 TEST(SupervisorFailure, WhatFollowsFromTheStopIsNotTheFirstFailure) {
@@ -170,7 +170,7 @@ TEST(SupervisorFailure, WhatFollowsFromTheStopIsNotTheFirstFailure) {
   (void)run.at(milliseconds(1001)).exited(0, code(1));  // its TERM handler exits with 1
   (void)run.empty(0);
   EXPECT_EQ(run.empty(1), "release 0; release 1; finish exit-code 2 \"\"");
-  EXPECT_EQ(run.report().first, Rank{1});
+  EXPECT_EQ(run.report().outcome.first, Rank{1});
   EXPECT_EQ(run.how(0), How::stopped);
   EXPECT_EQ(run.report().ranks[0].status, code(1));
 }
@@ -247,7 +247,7 @@ TEST(SupervisorLostNode, OthersAreStoppedAndTheRunEndsWith69) {
   EXPECT_EQ(run.exited(0, code(0)), "");  // nothing can come from there any more
   (void)run.at(seconds(2)).exited(2, signal(SIGTERM));
   EXPECT_EQ(run.empty(1), "release 1; finish node-lost 69 \"its agent was killed by SIGKILL\"");
-  EXPECT_EQ(run.report().lost_node, NodeIndex{0});
+  EXPECT_EQ(run.report().outcome.lost_nodes.front().node, NodeId{0});
   EXPECT_EQ(run.how(0), How::lost);
   EXPECT_EQ(run.how(1), How::exited);
   EXPECT_EQ(run.how(2), How::stopped);

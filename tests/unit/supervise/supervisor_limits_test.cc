@@ -91,7 +91,7 @@ TEST(SupervisorLimits, ANodeThatDoesNotGetEmptyByItselfIsKilledThenLost) {
   EXPECT_EQ(run.at(seconds(20)).tick(),
             "release 0; release 1; finish node-lost 69 "
             "\"did not confirm within 10 s of SIGKILL that every process is gone\"");
-  EXPECT_EQ(run.report().lost_node, NodeIndex{0});
+  EXPECT_EQ(run.report().outcome.lost_nodes.front().node, NodeId{0});
   EXPECT_EQ(run.how(0), How::exited);
 }
 

@@ -14,7 +14,7 @@ SupervisorConfig waiting(std::uint32_t nodes, int max) {
 
 /// Node 1 of two is lost at 10 s, and node 0 is empty at once.
 void lose_node(Script& run, milliseconds may_run_for = milliseconds(0)) {
-  event::NodeLost lost{NodeIndex{1}, "gone"};
+  event::NodeLost lost{NodeId{1}, "gone"};
   lost.may_run_for = may_run_for;
   EXPECT_EQ(run.at(seconds(10)).on(lost), "stop 0 with 15");
   (void)run.exited(0, signal(SIGTERM), milliseconds(10'001));
@@ -49,10 +49,10 @@ TEST(SupervisorLostNode, ANodeThatReturnsTakesPartInTheNextAttempt) {
   EXPECT_EQ(run.at(seconds(17)).ready(1), std::string(kBack) + "; plan 1");
   go_on(run);
   ASSERT_EQ(run.report().earlier.size(), 1u);
-  const EarlierAttempt& failed = run.report().earlier[0];
-  EXPECT_EQ(failed.cause, Cause::node_lost);
-  EXPECT_EQ(failed.exit_code, exit_code::kNodeLost);
-  EXPECT_EQ(failed.lost_nodes, (std::vector<LostNode>{{NodeIndex{1}, "gone"}}));
+  const FailedAttempt& failed = run.report().earlier[0];
+  EXPECT_EQ(failed.outcome.cause, Cause::node_lost);
+  EXPECT_EQ(failed.outcome.exit_code, exit_code::kNodeLost);
+  EXPECT_EQ(failed.outcome.lost_nodes, (std::vector<LostNode>{{NodeId{1}, "gone"}}));
   EXPECT_EQ(failed.restart, 1u);
 }
 
@@ -80,8 +80,8 @@ TEST(SupervisorLostNode, OneThatDoesNotReturnEndsTheRunAndIsNamed) {
   EXPECT_EQ(run.at(seconds(75)).tick(),
             "release 0; release 1; finish node-lost 69 \"lost (gone), and it did not answer again "
             "within 1 min (timeouts.node_return); the last try: Connection timed out\"");
-  ASSERT_EQ(run.report().lost_nodes.size(), 1u);
-  EXPECT_EQ(run.report().lost_nodes[0].node, NodeIndex{1});
+  ASSERT_EQ(run.report().outcome.lost_nodes.size(), 1u);
+  EXPECT_EQ(run.report().outcome.lost_nodes[0].node, NodeId{1});
   EXPECT_EQ(run.report().attempt, Attempt{1});
   EXPECT_EQ(run.report().earlier.size(), 1u);
 }
@@ -102,7 +102,7 @@ TEST(SupervisorLostNode, ASurvivorThatReportsNothingEndsTheRun) {
   (void)run.at(seconds(15)).tick();
   EXPECT_EQ(run.at(seconds(45)).tick(),
             "release 0; release 1; finish node-lost 69 \"no answer within 30 s\"");
-  EXPECT_EQ(run.report().lost_nodes[0].node, NodeIndex{0});
+  EXPECT_EQ(run.report().outcome.lost_nodes[0].node, NodeId{0});
 }
 
 TEST(SupervisorLostNode, NothingIsConnectedWhileOldRanksMayRunThere) {
@@ -118,7 +118,7 @@ TEST(SupervisorLostNode, NothingIsConnectedWhileOldRanksMayRunThere) {
 TEST(SupervisorLostNode, ALossWithoutRanksNeedsNoFence) {
   Script run(waiting(2, 3), {0, 1});
   lose_node(run);
-  event::NodeLost lost{NodeIndex{0}, "gone too"};
+  event::NodeLost lost{NodeId{0}, "gone too"};
   lost.may_run_for = seconds(13);
   EXPECT_EQ(run.at(seconds(11)).on(lost), "") << "it was empty";
   EXPECT_EQ(run.at(seconds(15)).tick(),

@@ -15,7 +15,7 @@ class MpirunScript : public Script {
     for (std::uint32_t i = 0; i < config.nodes; ++i) (void)ready(i);
     event::PlanMade made;
     for (const std::uint32_t node : node_of_rank) made.node_of_rank.emplace_back(node);
-    made.mpirun_on = NodeIndex(0);
+    made.starter = {NodeId(0), "mpirun"};
     (void)on(made);
   }
   MpirunScript& at(milliseconds since_start) {
@@ -24,7 +24,7 @@ class MpirunScript : public Script {
   }
   std::string mpirun_ended(ExitStatus status, bool after_signal = false,
                            milliseconds when = milliseconds(0)) {
-    event::MpirunEnded end;
+    event::StarterEnded end;
     end.status = std::move(status);
     end.at = wall_at(when);
     end.after_signal = after_signal;
@@ -94,8 +94,8 @@ TEST(SupervisorMpirun, ItsOwnFailureIsTheCauseWhereNoRankHasFailed) {
   EXPECT_EQ(run.empty(1), "");
   EXPECT_EQ(run.empty(0),
             "release 0; release 1; finish mpirun 213 \"mpirun on node 0 exited with code 213\"");
-  EXPECT_EQ(run.report().said, "its words");
-  EXPECT_FALSE(run.report().from_rank);
+  EXPECT_EQ(run.report().outcome.said, "its words");
+  EXPECT_FALSE(run.report().outcome.from_rank);
 }
 
 // News of other nodes may come later than that of mpirun, which follows from it.
@@ -163,7 +163,7 @@ TEST(SupervisorMpirun, EndingRanksWithCode0IsFollowedByARestart) {
 }
 
 // It waits for a node to become empty, and for no rank.
-TEST(SupervisorMpirun, NobodyIsAStragglerWhenTheLastRankWasEndedByMpirun) {
+TEST(SupervisorMpirun, NoRankIsAStragglerWhenMpirunEndedTheLastOne) {
   SupervisorConfig settings = two_nodes();
   settings.stragglers_limit = seconds(3);
   MpirunScript run(settings, {0, 1});

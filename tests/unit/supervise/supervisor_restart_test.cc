@@ -35,10 +35,10 @@ TEST(SupervisorRestart, AnotherAttemptAfterTheWaitWithFreshFacts) {
   EXPECT_EQ(run.empty(0), "release 0; finish success 0 \"\"");
   EXPECT_EQ(run.report().attempt, Attempt{1});
   ASSERT_EQ(run.report().earlier.size(), 1u);
-  const EarlierAttempt& failed = run.report().earlier[0];
+  const FailedAttempt& failed = run.report().earlier[0];
   EXPECT_EQ(failed.attempt, Attempt{0});
-  EXPECT_EQ(failed.first, Rank{1});
-  EXPECT_EQ(failed.exit_code, 7);
+  EXPECT_EQ(failed.outcome.first, Rank{1});
+  EXPECT_EQ(failed.outcome.exit_code, 7);
   EXPECT_EQ(failed.end->status, code(7));
   EXPECT_EQ(failed.ran, seconds(12));
   EXPECT_EQ(failed.wait, seconds(5));
@@ -62,8 +62,8 @@ TEST(SupervisorRestart, NewsOfTheOldAttemptMeansNothingInTheNext) {
   (void)run.empty(0);
   go_on(run, 1, seconds(5), {0});
   EXPECT_EQ(run.on(event::RankExited{Attempt{0}, Rank{0}, code(3), wall_at(seconds(6))}), "");
-  EXPECT_EQ(run.on(event::NodeEmpty{Attempt{0}, NodeIndex{0}, 1}), "");
-  EXPECT_EQ(run.on(event::NodeReady{NodeIndex{0}, Attempt{0}}), "");
+  EXPECT_EQ(run.on(event::NodeEmpty{Attempt{0}, NodeId{0}, 1}), "");
+  EXPECT_EQ(run.on(event::NodeReady{NodeId{0}, Attempt{0}}), "");
   (void)run.exited(0, code(0));
   EXPECT_EQ(run.empty(0), "release 0; finish success 0 \"\"");
   EXPECT_EQ(run.report().leftovers, 0u);
@@ -75,7 +75,7 @@ TEST(SupervisorRestart, ACancelEndsTheWaitAtOnce) {
   (void)run.exited(0, signal(SIGTERM));
   (void)run.empty(0);
   EXPECT_EQ(run.at(seconds(1)).cancel(SIGINT), "release 0; finish cancelled 130 \"\"");
-  EXPECT_FALSE(run.report().from_rank);
+  EXPECT_FALSE(run.report().outcome.from_rank);
   EXPECT_EQ(run.report().attempt, Attempt{0});
   EXPECT_EQ(run.report().earlier.size(), 1u);
   EXPECT_EQ(run.report().ranks.size(), 2u);
@@ -89,7 +89,7 @@ TEST(SupervisorRestart, ACancelWhileAFailedAttemptStopsPreventsTheNext) {
   EXPECT_EQ(run.empty(0), "release 0; finish exit-code 7 \"\"");
 }
 
-TEST(SupervisorRestart, ALostNodeThatNobodyWaitsForEndsTheWait) {
+TEST(SupervisorRestart, ALostNodeThatIsNotWaitedForEndsTheWait) {
   SupervisorConfig c = restarting(1, 3);
   c.restart.on = {RestartCause::failure};
   Script run(c, {0});
@@ -181,9 +181,9 @@ TEST(SupervisorRestart, ATakenPortIsTriedAgainAtOnceWithoutCost) {
       "attempt 2 follows; tell \"rank 0 exited with code 4 after 1.0 s; restart 1 of 1 in 5 s\"");
   (void)run.cancel(SIGTERM);
   ASSERT_EQ(run.report().earlier.size(), 2u);
-  EXPECT_EQ(run.report().earlier[0].cause, Cause::port_taken);
-  EXPECT_EQ(run.report().earlier[0].port, (TakenPort{20001, "pid 8812 (nc, user eve)"}));
-  EXPECT_EQ(run.report().earlier[1].cause, Cause::exit_code);
+  EXPECT_EQ(run.report().earlier[0].outcome.cause, Cause::port_taken);
+  EXPECT_EQ(run.report().earlier[0].outcome.port, (TakenPort{20001, "pid 8812 (nc, user eve)"}));
+  EXPECT_EQ(run.report().earlier[1].outcome.cause, Cause::exit_code);
 }
 
 TEST(SupervisorRestart, AChosenPortThatIsTakenIsTheResult) {
@@ -191,8 +191,8 @@ TEST(SupervisorRestart, AChosenPortThatIsTakenIsTheResult) {
   (void)run.port_taken(29500, "pid 8812");
   (void)run.exited(0, code(1));
   EXPECT_EQ(run.empty(0), "release 0; finish port-taken 1 \"\"");
-  EXPECT_TRUE(run.report().from_rank);
-  EXPECT_EQ(run.report().port, (TakenPort{29500, "pid 8812"}));
+  EXPECT_TRUE(run.report().outcome.from_rank);
+  EXPECT_EQ(run.report().outcome.port, (TakenPort{29500, "pid 8812"}));
 }
 
 TEST(SupervisorRestart, APortExplainsNoCancel) {

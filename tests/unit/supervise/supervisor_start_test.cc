@@ -19,7 +19,7 @@ TEST(SupervisorStart, WholeRunOnOneNode) {
   EXPECT_TRUE(run.supervisor().done());
   EXPECT_EQ(run.report().leftovers, 3u);
   EXPECT_EQ(run.report().elapsed, milliseconds(6));
-  EXPECT_FALSE(run.report().from_rank);
+  EXPECT_FALSE(run.report().outcome.from_rank);
   EXPECT_EQ(run.report().ranks[0], (RankEnd{How::exited, code(0), std::nullopt,
                                             wall_at(milliseconds(1)), wall_at(milliseconds(5))}));
 }
@@ -55,9 +55,9 @@ TEST(SupervisorStart, NodeLostWhileConnectingEndsTheRun) {
   EXPECT_EQ(run.lost(1, "Permission denied (publickey)."), "");
   EXPECT_EQ(run.ready(2),
             "release 0; release 2; finish node-lost 69 \"Permission denied (publickey).\"");
-  EXPECT_EQ(run.report().lost_node, NodeIndex{1});
+  EXPECT_EQ(run.report().outcome.lost_nodes.front().node, NodeId{1});
   EXPECT_TRUE(run.report().ranks.empty());
-  EXPECT_EQ(run.report().first, std::nullopt);
+  EXPECT_EQ(run.report().outcome.first, std::nullopt);
 }
 
 TEST(SupervisorStart, AllThatCannotBeConnectedAreNamed) {
@@ -70,11 +70,11 @@ TEST(SupervisorStart, AllThatCannotBeConnectedAreNamed) {
   EXPECT_EQ(run.lost(2, "its agent was killed"), "");  // had answered, and others have not
   EXPECT_EQ(run.lost(1, "Could not resolve hostname"),
             "release 0; finish node-lost 69 \"Could not resolve hostname\"");
-  EXPECT_EQ(run.report().lost_nodes,
-            (std::vector<LostNode>{{NodeIndex{1}, "Could not resolve hostname"},
-                                   {NodeIndex{2}, "its agent was killed"},
-                                   {NodeIndex{3}, "Connection refused"}}));
-  EXPECT_EQ(run.report().lost_node, NodeIndex{1});
+  EXPECT_EQ(run.report().outcome.lost_nodes,
+            (std::vector<LostNode>{{NodeId{1}, "Could not resolve hostname"},
+                                   {NodeId{2}, "its agent was killed"},
+                                   {NodeId{3}, "Connection refused"}}));
+  EXPECT_EQ(run.report().outcome.lost_nodes.front().node, NodeId{1});
 }
 
 TEST(SupervisorStart, ACancelDoesNotWaitForTheOthers) {
@@ -82,7 +82,7 @@ TEST(SupervisorStart, ACancelDoesNotWaitForTheOthers) {
   (void)run.start();
   (void)run.lost(1, "Connection refused");
   EXPECT_EQ(run.cancel(SIGINT), "release 0; release 2; finish cancelled 130 \"\"");
-  EXPECT_TRUE(run.report().lost_nodes.empty());
+  EXPECT_TRUE(run.report().outcome.lost_nodes.empty());
 }
 
 TEST(SupervisorStart, NodeLostWhilePlanning) {
@@ -103,10 +103,10 @@ TEST(SupervisorStart, ConnectLimit) {
   EXPECT_EQ(run.at(seconds(30)).tick(),
             "release 0; release 1; release 2; release 3; finish node-lost 69 "
             "\"no answer within 30 s\"");
-  EXPECT_EQ(run.report().lost_nodes,
-            (std::vector<LostNode>{{NodeIndex{1}, "no answer within 30 s"},
-                                   {NodeIndex{2}, "no answer within 30 s"},
-                                   {NodeIndex{3}, "no answer within 30 s"}}));
+  EXPECT_EQ(run.report().outcome.lost_nodes,
+            (std::vector<LostNode>{{NodeId{1}, "no answer within 30 s"},
+                                   {NodeId{2}, "no answer within 30 s"},
+                                   {NodeId{3}, "no answer within 30 s"}}));
   EXPECT_EQ(run.deadline(), std::nullopt);
 }
 
@@ -183,7 +183,7 @@ TEST(SupervisorStart, WhatHasNoMeaningInThePhaseIsIgnored) {
   EXPECT_EQ(run.lost(99), "");
   (void)run.ready(0);
   EXPECT_EQ(run.ready(1), "plan 0");
-  EXPECT_EQ(run.on(event::PlanMade{Attempt{1}, {NodeIndex{0}}, {}}), "");
+  EXPECT_EQ(run.on(event::PlanMade{Attempt{1}, {NodeId{0}}, {}}), "");
   EXPECT_EQ(run.plan({0, 1}), "start 0; start 1");
   EXPECT_EQ(run.plan({0, 1}), "");
   EXPECT_EQ(run.ready(0), "");
@@ -193,7 +193,7 @@ TEST(SupervisorStart, NewsOfAnotherAttemptIsIgnored) {
   Script run(config(1), {0});
   EXPECT_EQ(run.on(event::RankExited{Attempt{1}, Rank{0}, code(1), wall_at({})}), "");
   EXPECT_EQ(run.on(event::RankNotStarted{Attempt{1}, Rank{0}, {}, wall_at({})}), "");
-  EXPECT_EQ(run.on(event::NodeEmpty{Attempt{1}, NodeIndex{0}, 0}), "");
+  EXPECT_EQ(run.on(event::NodeEmpty{Attempt{1}, NodeId{0}, 0}), "");
   EXPECT_EQ(run.exited(0, code(0)), "");
   EXPECT_EQ(run.empty(0), "release 0; finish success 0 \"\"");
 }

@@ -110,7 +110,7 @@ TEST(SupervisorStragglers, StoppedSoLongAfterTheFirstGoodEnd) {
   (void)run.at(seconds(71)).exited(0, signal(SIGTERM));
   (void)run.exited(2, code(0));
   EXPECT_EQ(run.empty(0), "release 0; finish stragglers 124 \"\"");
-  EXPECT_EQ(run.report().stragglers, (std::vector<Rank>{Rank{0}, Rank{2}}));
+  EXPECT_EQ(run.report().outcome.stragglers, (std::vector<Rank>{Rank{0}, Rank{2}}));
 }
 
 TEST(SupervisorStragglers, NoneWhenAllAreDoneInTime) {

@@ -38,17 +38,17 @@ TEST(Wording, Stopping) {
 
 TEST(Wording, LostNodes) {
   const std::vector<std::string> names = {"node1", "node2", "node3", "node4", "node5", "node6"};
-  EXPECT_EQ(wording::node(names, NodeIndex{1}), "node2");
-  EXPECT_EQ(wording::node({}, NodeIndex{1}), "node 1");
-  EarlierAttempt failed;
+  EXPECT_EQ(wording::node(names, NodeId{1}), "node2");
+  EXPECT_EQ(wording::node({}, NodeId{1}), "node 1");
+  FailedAttempt failed;
   failed.ran = 42s;
   failed.wait = 5s;
   failed.restart = 1;
   failed.restarts_max = 3;
-  failed.lost_nodes = {{NodeIndex{2}, "no sign of life for 15 s"}};
+  failed.outcome.lost_nodes = {{NodeId{2}, "no sign of life for 15 s"}};
   EXPECT_EQ(wording::restart(failed, names),
             "node3 was lost (no sign of life for 15 s) after 42.0 s; restart 1 of 3 in 5 s");
-  failed.lost_nodes.push_back({NodeIndex{0}, "gone"});
+  failed.outcome.lost_nodes.push_back({NodeId{0}, "gone"});
   EXPECT_EQ(wording::restart(failed, names),
             "node3 and node1 were lost after 42.0 s; restart 1 of 3 in 5 s");
   EXPECT_EQ(wording::waiting_for({"node3"}, 5min), "waiting up to 5 min for node3 to answer again");

@@ -137,7 +137,7 @@ TEST(Gitignore, BytesAreBytes) {
   EXPECT_TRUE(excludes("[\x80-\xff]x", "\xe9x"));
 }
 
-/// A matcher that goes back where it can takes longer than anybody waits for these.
+/// A backtracking matcher would take far too long for these.
 TEST(Gitignore, NoPatternTakesForever) {
   std::string stars;
   std::string folders;

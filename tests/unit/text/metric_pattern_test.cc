@@ -65,8 +65,8 @@ TEST(MetricPattern, OnesThatAreNone) {
   EXPECT_EQ(metric_problem("loss"), "has no group: put the number into ( )");
   EXPECT_EQ(metric_problem("(?:a)"), "has no group: put the number into ( )");
   EXPECT_EQ(metric_problem("(a)(b)"), "has 2 groups; write (?: ) for all but the number");
-  EXPECT_THAT(metric_problem("(a"), testing::StartsWith("is no RE2 pattern: missing )"));
-  EXPECT_THAT(metric_problem("(a)(?=b)"), testing::StartsWith("is no RE2 pattern: "));
+  EXPECT_THAT(metric_problem("(a"), testing::StartsWith("is not an RE2 pattern: missing )"));
+  EXPECT_THAT(metric_problem("(a)(?=b)"), testing::StartsWith("is not an RE2 pattern: "));
   EXPECT_EQ(metric_problem("(" + std::string(1000, 'a') + ")"), "is longer than 1000 characters");
 }
 

@@ -24,7 +24,7 @@ TEST(Codec, EveryMessageComesBackAsItWas) {
   for (std::size_t i = 0; i < all.size(); ++i) {
     ASSERT_EQ(all[i].index(), i) << "samples() must have one of each, in order";
     const Frame frame = encode(all[i]);
-    EXPECT_EQ(frame.type, i + 1);  // frame.h: index in wire::Message + 1
+    EXPECT_EQ(frame.type, i + 1);  // docs/internals/wire-protocol.md
     EXPECT_EQ(frame.node, 0U);
     EXPECT_EQ(frame.session, 0U);
     EXPECT_EQ(frame.sequence, 0U);
@@ -48,6 +48,37 @@ TEST(Codec, OptionalAndEmptyPartsComeBack) {
     const RankNotStarted message{Attempt(0), Rank(0), {step, 2, "x", ""}, at(0)};
     EXPECT_EQ(decode(encode(message)).value(), Message(message));
   }
+}
+
+TEST(Codec, AMessageThatGoesTheOtherWayIsRefused) {
+  EXPECT_EQ(decode<ToAgent>(encode(RankExited{})).error().message,
+            "malformed RankExited message: it goes the other way");
+  EXPECT_EQ(decode<FromAgent>(encode(StartRanks{})).error().message,
+            "malformed StartRanks message: it goes the other way");
+  EXPECT_EQ(decode<FromAgent>(encode(Ack{})).error().exit_code, exit_code::kNodeLost);
+  EXPECT_TRUE(decode<ToAgent>(encode(Bye{})).has_value());
+  EXPECT_TRUE(decode<FromAgent>(encode(Bye{})).has_value());
+}
+
+// A visitor that lacks one message does not compile, and a message of no group is in no variant.
+template <class... Handled>
+struct Visitor {
+  template <class T>
+  void operator()(const T&) const
+    requires(OneOf<T, Handled> || ...)
+  {}
+};
+template <class V, class Messages>
+inline constexpr bool kTakesAll = false;
+template <class V, class... T>
+inline constexpr bool kTakesAll<V, std::variant<T...>> = (std::is_invocable_v<V, const T&> && ...);
+
+TEST(Codec, AReceiverMustTakeEveryMessage) {
+  using All = Visitor<SessionMessages, Answers, RunMessages, std::variant<Notice>>;
+  static_assert(kTakesAll<All, FromAgent>);
+  static_assert(!kTakesAll<Visitor<SessionMessages, Answers, RunMessages>, FromAgent>);
+  static_assert(!kTakesAll<Visitor<FromAgent>, ToAgent>);
+  static_assert(!OneOf<Ack, FromAgent> && !OneOf<Resume, ToAgent>);
 }
 
 TEST(Codec, NamesAndSequencing) {
@@ -149,7 +180,7 @@ TEST(Codec, HelloOfAnotherVersionIsReadAsFarAsBothCanBeNamed) {
   EXPECT_FALSE(decode(frame).has_value());
 }
 
-// docs/wire-protocol.md, "Raw payloads".
+// docs/internals/wire-protocol.md, "Raw payloads".
 TEST(Codec, RawPayloadsByteByByte) {
   const OutputData output{Attempt(1), Rank(0x0203), Stream::err, 0x0405060708, "hi"};
   EXPECT_EQ(encode(output).payload, std::string("\1\0\0\0"
@@ -216,7 +247,8 @@ WallTime random_time() {
 }
 
 void expect_round_trip(const Message& message) {
-  const Result<Message> back = decode(encode(message));
+  const Frame frame = encode(message);
+  const Result<Message> back = decode(frame);
   RC_ASSERT(back.has_value());
   RC_ASSERT(*back == message);
 }
@@ -313,8 +345,8 @@ TEST(Codec, RandomSmallMessages) {
                                      random_time()});
     expect_round_trip(RankExited{
         random_attempt(), random_rank(), {signaled, value, flag()}, random_time(), flag()});
-    expect_round_trip(
-        OutputData{random_attempt(), random_rank(), stream, any64() / 2, random_bytes(true)});
+    const std::string printed = random_bytes(true);
+    expect_round_trip(OutputData{random_attempt(), random_rank(), stream, any64() / 2, printed});
     expect_round_trip(OutputEnd{random_attempt(), random_rank(), stream, any64(), any64()});
     expect_round_trip(StdinTaken{random_attempt(), any64(), flag()});
     expect_round_trip(AttemptEnded{random_attempt(), *rc::gen::arbitrary<std::uint32_t>()});

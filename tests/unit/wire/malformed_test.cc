@@ -11,8 +11,6 @@
 namespace dlaunch::wire {
 namespace {
 
-constexpr auto kTypes = static_cast<std::uint16_t>(std::variant_size_v<Message>);
-
 TEST(Malformed, EveryMessageCutAtEveryByte) {
   for (const Message& message : samples()) {
     const Frame whole = encode(message);

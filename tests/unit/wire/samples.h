@@ -4,11 +4,45 @@
 #include <cerrno>
 #include <csignal>
 #include <string>
+#include <string_view>
 #include <vector>
 
+#include "wire/codec.h"
 #include "wire/message.h"
 
 namespace dlaunch::wire {
+
+/// A message of either direction or of the channel, in the order of their types.
+using Message =
+    std::variant<Hello, Heartbeat, Ack, Bye, FactsRequest, StartRanks, StopRanks, KillRanks,
+                 OutputCredit, StdinData, Facts, RanksStarted, RankNotStarted, RankExited,
+                 OutputData, OutputEnd, StdinTaken, AttemptEnded, Notice, PortTaken, CheckPlaces,
+                 FetchOutput, ForgetOutput, PlacesMissing, FetchedOutput, Resume, OpenDoor, Knock,
+                 CloseDoor, DoorOpen, Knocked, SyncBegin, SyncEntries, SyncSettled, SyncRemove,
+                 SyncData, SyncEnd, SyncPlace, SyncWants, SyncTaken, SyncDone, PreparePmix,
+                 PmixReady, PmixFence, PmixWanted, PmixData, SignalRanks, Signalled, RanksAwaited,
+                 StartMpirun, MpirunOutput, MpirunEnded, Deadline, Inspect, Inspected>;
+
+inline Frame encode(const Message& message) {
+  return std::visit([](const auto& one) { return encode(one); }, message);
+}
+
+template <class Messages>
+Result<Message> decode_as(const FrameView& frame) {
+  Result<Messages> message = decode<Messages>(frame);
+  if (!message) return tl::unexpected(message.error());
+  return std::visit([](auto& one) { return Message(std::move(one)); }, *message);
+}
+
+inline Result<Message> decode(const FrameView& frame) {
+  const auto goes_other_way = [](const Result<Message>& message) {
+    return !message && message.error().message.ends_with("it goes the other way");
+  };
+  Result<Message> message = decode_as<ToAgent>(frame);
+  if (goes_other_way(message)) message = decode_as<FromAgent>(frame);
+  if (goes_other_way(message)) message = decode_as<ChannelMessage>(frame);
+  return message;
+}
 
 /// Every byte that an argument or a variable can hold: all but NUL (execve(2)).
 inline std::string every_byte() {
@@ -169,7 +203,8 @@ inline std::vector<Message> samples() {
                    "/opt/bin",
                    {{"PATH", "/usr/bin"}},
                    {"podman", "ch-run"},
-                   true},
+                   true,
+                   false},
       sample_start(),
       StopRanks{Attempt(1), SIGTERM, {Rank(2), Rank((1 << 20) - 1)}},
       KillRanks{Attempt(4'294'967'295U), {Rank(5)}},
@@ -184,7 +219,7 @@ inline std::vector<Message> samples() {
                  at(9),
                  true},
       OutputData{Attempt(1), Rank(3), Stream::err, std::uint64_t{1} << 40,
-                 std::string("a\0b\xff", 4)},
+                 std::string_view("a\0b\xff", 4)},
       OutputEnd{Attempt(1), Rank(3), Stream::out, 1000, 10},
       StdinTaken{Attempt(1), 77, true},
       AttemptEnded{Attempt(1), 2},
@@ -238,7 +273,8 @@ inline std::vector<Message> samples() {
                   "dlaunch-20261120-210142-k3f-1",
                   {{"gpu01", {{Rank(0), 4}}}, {"gpu02", {{Rank(4), 3}, {Rank(9), 1 << 20}}}},
                   false,
-                  true},
+                  true,
+                  1},
       PmixReady{Attempt(1), "libpmix.so.2 not found"},
       PmixFence{Attempt(1),
                 std::uint64_t{1} << 40,

@@ -75,28 +75,28 @@ TEST(ConnectFailure, SshsOwnWords) {
       {"", Kind::final, "ssh: ended with code 255 and said nothing"},
   };
   for (const Case& one : cases) {
-    const ConnectFailure failure = failure_of(ended(255, one.errors));
+    const ConnectFailure failure = ssh_failure(ended(255, one.errors));
     EXPECT_EQ(failure.kind, one.kind) << one.errors;
     EXPECT_EQ(failure.text, one.text);
   }
 }
 
 TEST(ConnectFailure, ALoginShellThatEndsInstead) {
-  EXPECT_EQ(failure_of(ended(1, "", "This account is currently not available.")).text,
+  EXPECT_EQ(ssh_failure(ended(1, "", "This account is currently not available.")).text,
             "its login shell ended with code 1: This account is currently not available.");
-  EXPECT_EQ(failure_of(ended(5, "closed\n")).text, "its login shell ended with code 5: closed");
-  EXPECT_EQ(failure_of(ended(0, "")).text, "ssh: ended with code 0 and said nothing");
+  EXPECT_EQ(ssh_failure(ended(5, "closed\n")).text, "its login shell ended with code 5: closed");
+  EXPECT_EQ(ssh_failure(ended(0, "")).text, "ssh: ended with code 0 and said nothing");
 }
 
 TEST(ConnectFailure, ACommandThatWasNeverRunIsToldWithWhatToTry) {
   ConnectEnd end = ended(0, "");
   end.by_hand = "ssh -- gpu12 echo hello";
-  EXPECT_EQ(failure_of(end).text,
+  EXPECT_EQ(ssh_failure(end).text,
             "ssh: ended with code 0 and said nothing: the command for the node was not run; an rc "
             "file there that ends the shell, or a forced command of its sshd, is likely; try: ssh "
             "-- gpu12 echo hello");
-  end.wait_status = 255 << 8;  // of ssh itself: the node has no part in it
-  EXPECT_EQ(failure_of(end).text, "ssh: ended with code 255 and said nothing");
+  end.wait_status = 255 << 8;  // an error of ssh itself, not of the node
+  EXPECT_EQ(ssh_failure(end).text, "ssh: ended with code 255 and said nothing");
 }
 
 // A file that is empty, damaged or of another processor ends in many ways; no list of codes has
@@ -104,41 +104,41 @@ TEST(ConnectFailure, ACommandThatWasNeverRunIsToldWithWhatToTry) {
 TEST(ConnectFailure, WhatWasStartedAndSaidNothingIsWorthAnotherCopy) {
   for (const int code : {0, 1, 2, 70, 126, 127, 132, 135, 137, 139, 255}) {
     ConnectEnd end = ended(code, "");
-    EXPECT_EQ(failure_of(end).kind, Kind::final) << code;
+    EXPECT_EQ(ssh_failure(end).kind, Kind::final) << code;
     end.started = true;
-    EXPECT_EQ(failure_of(end).kind, Kind::cannot_execute) << code;
+    EXPECT_EQ(ssh_failure(end).kind, Kind::cannot_execute) << code;
   }
   ConnectEnd broken = ended(255, "Timeout, server gpu12 not responding.\r\n");
   broken.started = true;
-  EXPECT_EQ(failure_of(broken).kind, Kind::final);
+  EXPECT_EQ(ssh_failure(broken).kind, Kind::final);
 }
 
 TEST(ConnectFailure, HowItEndedIsSaid) {
   ConnectEnd end = ended(135, "");
   end.started = true;
-  EXPECT_EQ(failure_of(end).text,
+  EXPECT_EQ(ssh_failure(end).text,
             "dlaunch was started there and was killed by SIGBUS before it answered");
   end = ended(126, "/bin/sh: 1: /x/dlaunch: Exec format error\n");
   end.started = true;
-  EXPECT_EQ(failure_of(end).text,
+  EXPECT_EQ(ssh_failure(end).text,
             "dlaunch was started there and ended with code 126 before it answered: /bin/sh: 1: "
             "/x/dlaunch: Exec format error");
 }
 
 TEST(ConnectFailure, AKilledSsh) {
-  EXPECT_EQ(failure_of({SIGKILL, "ssh", "", ""}).text, "ssh: was killed by SIGKILL");
+  EXPECT_EQ(ssh_failure({SIGKILL, "ssh", "", ""}).text, "ssh: was killed by SIGKILL");
 }
 
 TEST(ConnectFailure, TheEndOfAnOpenConnection) {
-  EXPECT_EQ(end_of_connection(ended(255, "Timeout, server gpu12 not responding.\r\n")),
+  EXPECT_EQ(ssh_end(ended(255, "Timeout, server gpu12 not responding.\r\n")).text,
             "its connection ended: ssh: Timeout, server gpu12 not responding.");
-  EXPECT_EQ(end_of_connection(ended(255, "")),
+  EXPECT_EQ(ssh_end(ended(255, "")).text,
             "its connection ended: ssh: ended with code 255 and said nothing");
-  EXPECT_EQ(end_of_connection({SIGTERM, "ssh", "", ""}),
+  EXPECT_EQ(ssh_end({SIGTERM, "ssh", "", ""}).text,
             "its connection ended: ssh: was killed by SIGTERM");
-  EXPECT_EQ(end_of_connection(ended(70, "dlaunch: pidfd_open: Function not implemented\n")),
+  EXPECT_EQ(ssh_end(ended(70, "dlaunch: pidfd_open: Function not implemented\n")).text,
             "its agent ended: pidfd_open: Function not implemented");
-  EXPECT_EQ(end_of_connection(ended(137, "")), "");  // the code says it
+  EXPECT_EQ(ssh_end(ended(137, "")).text, "");  // the code says it
 }
 
 }  // namespace

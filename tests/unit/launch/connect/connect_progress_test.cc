@@ -37,19 +37,19 @@ class Shown : public testing::Test {
 };
 
 TEST_F(Shown, NothingWhenItIsQuick) {
-  progress_.waits_for(NodeIndex(0), "a");
-  progress_.connected(NodeIndex(0));
+  progress_.waits_for(NodeId(0), "a");
+  progress_.connected(NodeId(0));
   progress_.end();
   EXPECT_TRUE(texts_.empty());
 }
 
 TEST_F(Shown, AfterAMomentAndUntilTheEnd) {
-  progress_.waits_for(NodeIndex(0), "a");
-  progress_.waits_for(NodeIndex(1), "b");
-  progress_.connected(NodeIndex(1));
+  progress_.waits_for(NodeId(0), "a");
+  progress_.waits_for(NodeId(1), "b");
+  progress_.connected(NodeId(1));
   wait();
-  progress_.failed(NodeIndex(0));
-  progress_.failed(NodeIndex(1));  // had answered
+  progress_.failed(NodeId(0));
+  progress_.failed(NodeId(1));  // had answered
   progress_.hold(true);
   progress_.hold(false);
   progress_.end();

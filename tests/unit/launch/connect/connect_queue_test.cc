@@ -13,16 +13,16 @@ using std::chrono::seconds;
 
 constexpr MonotonicTime kBegin = seconds(777);
 
-std::vector<std::uint32_t> numbers(const std::vector<NodeIndex>& nodes) {
+std::vector<std::uint32_t> numbers(const std::vector<NodeId>& nodes) {
   std::vector<std::uint32_t> result;
-  for (const NodeIndex node : nodes) result.push_back(node.value);
+  for (const NodeId node : nodes) result.push_back(node.value);
   return result;
 }
 
 using Numbers = std::vector<std::uint32_t>;
 
 void add(ConnectQueue& queue, std::uint32_t count) {
-  for (std::uint32_t i = 0; i < count; ++i) queue.add(NodeIndex(i), kBegin + seconds(30));
+  for (std::uint32_t i = 0; i < count; ++i) queue.add(NodeId(i), kBegin + seconds(30));
 }
 
 TEST(ConnectQueue, SoManyAtOnceInTheirOrder) {
@@ -30,23 +30,23 @@ TEST(ConnectQueue, SoManyAtOnceInTheirOrder) {
   add(queue, 4);
   EXPECT_EQ(numbers(queue.start(kBegin)), (Numbers{0, 1}));
   EXPECT_EQ(numbers(queue.start(kBegin)), Numbers{});
-  queue.over(NodeIndex(1));
+  queue.over(NodeId(1));
   EXPECT_EQ(numbers(queue.start(kBegin)), Numbers{2});
-  queue.over(NodeIndex(0));
-  queue.over(NodeIndex(2));
+  queue.over(NodeId(0));
+  queue.over(NodeId(2));
   EXPECT_EQ(numbers(queue.start(kBegin)), Numbers{3});
-  queue.over(NodeIndex(3));
+  queue.over(NodeId(3));
   EXPECT_EQ(queue.next(), std::nullopt);
-  EXPECT_EQ(queue.on_their_way(), 0U);
+  EXPECT_EQ(queue.connecting(), 0U);
 }
 
 TEST(ConnectQueue, ARefusedOneGivesItsPlaceAwayAndComesAgain) {
   ConnectQueue queue(1, 1);
   add(queue, 2);
   EXPECT_EQ(numbers(queue.start(kBegin)), Numbers{0});
-  queue.refused(NodeIndex(0), kBegin);
+  queue.refused(NodeId(0), kBegin);
   EXPECT_EQ(numbers(queue.start(kBegin)), Numbers{1});
-  queue.over(NodeIndex(1));
+  queue.over(NodeId(1));
   const MonotonicTime again = *queue.next();
   EXPECT_GE(again, kBegin + milliseconds(100));
   EXPECT_LE(again, kBegin + milliseconds(300));
@@ -56,12 +56,12 @@ TEST(ConnectQueue, ARefusedOneGivesItsPlaceAwayAndComesAgain) {
 
 TEST(ConnectQueue, ThePauseGrowsToALimit) {
   ConnectQueue queue(1, 5);
-  queue.add(NodeIndex(0), kBegin + seconds(3600));
+  queue.add(NodeId(0), kBegin + seconds(3600));
   MonotonicTime now = kBegin;
   MonotonicTime longest{0};
   for (int i = 0; i < 40; ++i) {
     ASSERT_EQ(numbers(queue.start(now)), Numbers{0});
-    queue.refused(NodeIndex(0), now);
+    queue.refused(NodeId(0), now);
     const MonotonicTime pause = *queue.next() - now;
     longest = std::max(longest, pause);
     EXPECT_LE(pause, milliseconds(4500));
@@ -74,7 +74,7 @@ TEST(ConnectQueue, ThoseRefusedTogetherDoNotComeTogether) {
   ConnectQueue queue(64, 7);
   add(queue, 64);
   ASSERT_EQ(queue.start(kBegin).size(), 64U);
-  for (std::uint32_t i = 0; i < 64; ++i) queue.refused(NodeIndex(i), kBegin);
+  for (std::uint32_t i = 0; i < 64; ++i) queue.refused(NodeId(i), kBegin);
   std::size_t most = 0;
   std::size_t all = 0;
   for (MonotonicTime now = kBegin; now < kBegin + milliseconds(400); now += milliseconds(10)) {
@@ -88,20 +88,20 @@ TEST(ConnectQueue, ThoseRefusedTogetherDoNotComeTogether) {
 
 TEST(ConnectQueue, WhoseTimeIsOverIsTold) {
   ConnectQueue queue(1, 1);
-  queue.add(NodeIndex(3), kBegin + seconds(2));
-  queue.add(NodeIndex(4), kBegin + seconds(1));
+  queue.add(NodeId(3), kBegin + seconds(2));
+  queue.add(NodeId(4), kBegin + seconds(1));
   EXPECT_EQ(numbers(queue.start(kBegin)), Numbers{3});
   EXPECT_EQ(queue.next(), kBegin + seconds(1));
   EXPECT_EQ(numbers(queue.expire(kBegin + milliseconds(999))), Numbers{});
   EXPECT_EQ(numbers(queue.expire(kBegin + seconds(1))), Numbers{4});
   EXPECT_EQ(numbers(queue.expire(kBegin + seconds(9))), Numbers{3});
-  EXPECT_EQ(queue.on_their_way(), 0U);
+  EXPECT_EQ(queue.connecting(), 0U);
 }
 
 TEST(ConnectQueue, MoreTimeForAll) {
   ConnectQueue queue(1, 1);
-  queue.add(NodeIndex(0), kBegin + seconds(1));
-  queue.add(NodeIndex(1), kBegin + seconds(99));
+  queue.add(NodeId(0), kBegin + seconds(1));
+  queue.add(NodeId(1), kBegin + seconds(99));
   queue.extend_all(kBegin + seconds(30));
   EXPECT_EQ(numbers(queue.expire(kBegin + seconds(29))), Numbers{});
   EXPECT_EQ(numbers(queue.expire(kBegin + seconds(30))), Numbers{0});
@@ -113,12 +113,12 @@ TEST(ConnectQueue, AddingAgainBeginsAnew) {
   ConnectQueue queue(1, 1);
   add(queue, 1);
   (void)queue.start(kBegin);
-  queue.refused(NodeIndex(0), kBegin);
-  queue.add(NodeIndex(0), kBegin + seconds(5));
+  queue.refused(NodeId(0), kBegin);
+  queue.add(NodeId(0), kBegin + seconds(5));
   EXPECT_EQ(numbers(queue.start(kBegin)), Numbers{0});
-  queue.refused(NodeIndex(9), kBegin);  // nobody knows it
-  queue.over(NodeIndex(9));
-  EXPECT_EQ(queue.on_their_way(), 1U);
+  queue.refused(NodeId(9), kBegin);  // it was never added
+  queue.over(NodeId(9));
+  EXPECT_EQ(queue.connecting(), 1U);
 }
 
 /// Whatever happens, the number on their way is right and the limit is kept, and all come to an
@@ -131,17 +131,17 @@ TEST(ConnectQueue, AnyOrderOfEvents) {
     std::set<std::uint32_t> away;
     MonotonicTime now = kBegin;
     while (queue.next() && now < kBegin + seconds(60)) {
-      for (const NodeIndex node : queue.expire(now)) away.erase(node.value);
-      for (const NodeIndex node : queue.start(now)) EXPECT_TRUE(away.insert(node.value).second);
-      ASSERT_EQ(queue.on_their_way(), away.size());
+      for (const NodeId node : queue.expire(now)) away.erase(node.value);
+      for (const NodeId node : queue.start(now)) EXPECT_TRUE(away.insert(node.value).second);
+      ASSERT_EQ(queue.connecting(), away.size());
       ASSERT_LE(away.size(), 1 + seed % 7);
       if (!away.empty()) {
         const std::uint32_t one = *std::next(away.begin(), random() % away.size());
         away.erase(one);
         if (random() % 3 == 0) {
-          queue.over(NodeIndex(one));
+          queue.over(NodeId(one));
         } else {
-          queue.refused(NodeIndex(one), now);
+          queue.refused(NodeId(one), now);
         }
         now += milliseconds(random() % 50);
       } else if (queue.next()) {

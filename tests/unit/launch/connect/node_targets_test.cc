@@ -18,14 +18,13 @@ JobSpec job(const std::vector<std::string>& hosts) {
   return spec;
 }
 
-/// "fork command": how each is reached; or the error.
+/// "local ssh": the connector of each; or the error.
 std::string ways(const JobSpec& spec) {
   const auto targets = node_targets(spec, own());
   if (!targets) return targets.error().message;
   std::string text;
   for (const NodeTarget& target : *targets)
-    text += (text.empty() ? "" : " ") +
-            std::string(target.way == NodeTarget::Way::fork ? "fork" : "command");
+    text += (text.empty() ? "" : " ") + std::string(target.connector->name);
   return text;
 }
 
@@ -33,40 +32,40 @@ TEST(NodeTargets, WithoutHostsThisMachine) {
   const auto targets = node_targets(job({}), own());
   ASSERT_EQ(targets->size(), 1U);
   EXPECT_EQ(targets->front().host.name, "gpu01.cluster.example");
-  EXPECT_EQ(targets->front().way, NodeTarget::Way::fork);
+  EXPECT_TRUE(targets->front().is_local());
 }
 
 TEST(NodeTargets, ThisMachineIsRecognisedWhereverItStands) {
-  EXPECT_EQ(ways(job({"gpu02", "gpu01.cluster.example", "gpu03"})), "command fork command");
+  EXPECT_EQ(ways(job({"gpu02", "gpu01.cluster.example", "gpu03"})), "ssh local ssh");
   for (const char* name : {"gpu01", "GPU01", "localhost", "127.0.0.1", "127.0.1.1", "::1",
                            "10.0.0.1", "fd00::1", "fd00:0:0::1"}) {
-    EXPECT_EQ(ways(job({"gpu02", name})), "command fork") << name;
+    EXPECT_EQ(ways(job({"gpu02", name})), "ssh local") << name;
   }
 }
 
 TEST(NodeTargets, OthersAreNot) {
   for (const char* name :
        {"gpu011", "gpu0", "gpu01.other.example", "10.0.0.10", "10.0.0.1.example", "fd00::2"})
-    EXPECT_EQ(ways(job({name})), "command") << name;
+    EXPECT_EQ(ways(job({name})), "ssh") << name;
 }
 
 TEST(NodeTargets, AnAddressOfThisMachineTellsTooWhateverTheName) {
   JobSpec spec = job({"first", "second"});
   spec.hosts.hosts[0].address = "10.0.0.1";
   spec.hosts.hosts[1].address = "10.0.0.2";
-  EXPECT_EQ(ways(spec), "fork command");
+  EXPECT_EQ(ways(spec), "local ssh");
 }
 
 TEST(NodeTargets, AnotherPortOrUserIsAnotherServer) {
   JobSpec spec = job({"localhost"});
   spec.hosts.hosts[0].port = 2222;
-  EXPECT_EQ(ways(spec), "command");
+  EXPECT_EQ(ways(spec), "ssh");
   spec.hosts.hosts[0].port = 22;
-  EXPECT_EQ(ways(spec), "fork");
+  EXPECT_EQ(ways(spec), "local");
   spec.connect.user = "me";
-  EXPECT_EQ(ways(spec), "fork");
-  spec.connect.user = "somebody";
-  EXPECT_EQ(ways(spec), "command");
+  EXPECT_EQ(ways(spec), "local");
+  spec.connect.user = "another";
+  EXPECT_EQ(ways(spec), "ssh");
 }
 
 TEST(NodeTargets, PortAndUserOfTheJobGoWhereTheHostHasNone) {
@@ -85,13 +84,13 @@ TEST(NodeTargets, PortAndUserOfTheJobGoWhereTheHostHasNone) {
 TEST(NodeTargets, ViaSaysItForAll) {
   JobSpec spec = job({"gpu01", "gpu02", "localhost"});
   spec.connect.via = Connect::Via::local;
-  EXPECT_EQ(ways(spec), "fork fork fork");
+  EXPECT_EQ(ways(spec), "local local local");
   spec.connect.via = Connect::Via::ssh;
-  EXPECT_EQ(ways(spec), "command command command");
+  EXPECT_EQ(ways(spec), "ssh ssh ssh");
   spec.connect.via = Connect::Via::command;
   EXPECT_EQ(ways(spec), "connect.via: command needs connect.command");
   spec.connect.via = Connect::Via::slurm;
-  EXPECT_EQ(ways(spec), "command command command");
+  EXPECT_EQ(ways(spec), "slurm slurm slurm");
 }
 
 TEST(NodeTargets, ThisMachineTwiceIsAnError) {
@@ -102,9 +101,9 @@ TEST(NodeTargets, ThisMachineTwiceIsAnError) {
 TEST(NodeTargets, NotMoreThanTheJobCanUse) {
   JobSpec spec = job({"a", "b", "c", "d"});
   spec.nodes = NodeRange{1, 2};
-  EXPECT_EQ(ways(spec), "command command");
+  EXPECT_EQ(ways(spec), "ssh ssh");
   spec.spares = 1;
-  EXPECT_EQ(ways(spec), "command command command");
+  EXPECT_EQ(ways(spec), "ssh ssh ssh");
   spec.nodes = NodeRange{9, 9};
   EXPECT_EQ(node_targets(spec, own())->size(), 4U);
 }

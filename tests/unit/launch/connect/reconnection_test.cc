@@ -5,7 +5,7 @@
 
 #include <gtest/gtest.h>
 
-#include "agent/session/attach.h"
+#include "node/session/attach.h"
 #include "os/clock.h"
 
 namespace dlaunch {

@@ -36,7 +36,7 @@ class RemoteScript : public testing::Test {
     std::string name = (fs::temp_directory_path() / "dlaunch-script-XXXXXX").string();
     ASSERT_NE(::mkdtemp(name.data()), nullptr);
     home_ = name;
-    // Of this test alone: the other places are looked into as well.
+    // A new one for each test: the script looks into the other places, too.
     build_ = "feed" + std::to_string(::getpid());
     binary_ = "#!/bin/sh\nif [ \"$2\" = --probe ]; then echo " + build_ +
               "; else echo ran \"$@\"; umask; fi\n";
@@ -61,11 +61,26 @@ class RemoteScript : public testing::Test {
     answer.code = WEXITSTATUS(::pclose(pipe));
     return answer;
   }
-  [[nodiscard]] std::string agent() const {
-    return agent_script({build_, kSize, kSession, 7, Purpose::fresh, false});
+  [[nodiscard]] RemoteAgent agent(std::uint64_t size) const {
+    return {build_, size, kSession, 7, Purpose::fresh, false};
   }
-  [[nodiscard]] std::string stage() const {
-    return stage_script(build_, kSession, binary_.size(), 0);
+  [[nodiscard]] std::string agent() const { return agent_script(agent(kSize)); }
+  /// What the node says when `binary` is put there, behind "missing ..."; `sent`: so much arrives.
+  Answer stage(const std::string& binary, std::size_t sent = std::string::npos,
+               const std::string& shell = "/bin/sh", const std::string& before = "") const {
+    const RemoteAgent its = agent(binary.size());
+    Answer answer =
+        run(before + agent_script(its, true), stage_line(its, 0) + binary.substr(0, sent), shell);
+    const std::size_t line = answer.out.find('\n');
+    EXPECT_THAT(answer.out, StartsWith(std::string(kMark) + "missing "));
+    answer.out.erase(0, line + 1);
+    return answer;
+  }
+  Answer stage() const { return stage(binary_); }
+  [[nodiscard]] std::string staged() const { return started() + ran(binary_.size()); }
+  [[nodiscard]] std::string ran(std::uint64_t size) const {
+    return "ran agent --session 0000000000000abc --node 7 --build " + build_ + " --size " +
+           std::to_string(size) + "\n0022\n";
   }
   static std::string started() { return std::string(kMark) + "started\n"; }
   [[nodiscard]] std::string cache() const { return home_ + "/.cache/dlaunch"; }
@@ -84,7 +99,7 @@ class RemoteScript : public testing::Test {
 
 TEST_F(RemoteScript, HoldsNothingThatALoginShellWouldRead) {
   for (const std::string& text :
-       {agent(), stage(), agent_script({build_, kSize, kSession, 1, Purpose::attach, true}, 2)}) {
+       {agent(), agent_script({build_, kSize, kSession, 1, Purpose::attach, true}, true)}) {
     EXPECT_THAT(text, StartsWith("exec /bin/sh -c '"));
     EXPECT_EQ(text.back(), '\'');
     const std::string inside = text.substr(17, text.size() - 18);
@@ -92,23 +107,24 @@ TEST_F(RemoteScript, HoldsNothingThatALoginShellWouldRead) {
     EXPECT_EQ(text.find(kMarker), std::string::npos)
         << "a shell that prints its command looks like an answer";
   }
+  const std::string line = stage_line(agent(kSize), 0);
+  EXPECT_EQ(line.find('\n'), line.size() - 1);
 }
 
 TEST_F(RemoteScript, MissingThenStagedThenExecuted) {
   const Answer missing = run(agent());
   EXPECT_THAT(missing.out, StartsWith(std::string(kMark) + "missing "));
-  EXPECT_EQ(run(stage(), binary_).out, std::string(kMark) + "staged\n");
+  // The rank gets the umask of the login, not that of the staging.
+  EXPECT_EQ(stage().out, staged());
   EXPECT_EQ(mode(cache()), 0700U);
   EXPECT_EQ(mode(folder()), 0700U);
   EXPECT_EQ(mode(folder() + "/dlaunch"), 0700U);
   EXPECT_EQ(files(), 1U);
-  // The rank gets the umask of the login, not that of the staging.
-  EXPECT_EQ(run(agent()).out, started() + "ran agent --session 0000000000000abc --node 7 --build " +
-                                  build_ + " --size 12345\n0022\n");
+  EXPECT_EQ(run(agent()).out, started() + ran(kSize));
 }
 
 TEST_F(RemoteScript, TheWordsOfEachPurpose) {
-  ASSERT_EQ(run(stage(), binary_).code, 0);
+  ASSERT_EQ(stage().code, 0);
   EXPECT_THAT(run(agent_script({build_, kSize, kSession, 3, Purpose::fresh, true})).out,
               StartsWith(started() + "ran agent --session 0000000000000abc --node 3 --build " +
                          build_ + " --size 12345 --pid-namespace\n"));
@@ -121,7 +137,7 @@ TEST_F(RemoteScript, TheWordsOfEachPurpose) {
 }
 
 TEST_F(RemoteScript, InEveryShellThatThisMachineHas) {
-  ASSERT_EQ(run(stage(), binary_).code, 0);
+  ASSERT_EQ(stage().code, 0);
   int shells = 0;
   for (const char* shell : {"/bin/sh", "/bin/dash", "/bin/bash", "/bin/zsh", "/usr/bin/zsh",
                             "/usr/bin/fish", "/bin/tcsh", "/usr/bin/tcsh", "/bin/csh",
@@ -130,7 +146,7 @@ TEST_F(RemoteScript, InEveryShellThatThisMachineHas) {
     if (::access(program.c_str(), X_OK) != 0) continue;
     ++shells;
     EXPECT_THAT(run(agent(), "", shell).out, StartsWith(started() + "ran agent ")) << shell;
-    EXPECT_EQ(run(stage(), binary_, shell).out, std::string(kMark) + "staged\n") << shell;
+    EXPECT_EQ(stage(binary_, std::string::npos, shell).out, staged()) << shell;
   }
   EXPECT_GE(shells, 2);
 }
@@ -157,7 +173,7 @@ TEST_F(RemoteScript, BuildsThatWereNotUsedForLongAreRemoved) {
   fs::create_directories(cache() + "/20260101-000000-abc-1/attempt-0");  // the output of a run
   fs::create_directory_symlink(cache() + '/' + used, cache() + "/link");
   ::chmod(cache().c_str(), 0700);
-  ASSERT_EQ(run(stage(), binary_).out, std::string(kMark) + "staged\n");
+  ASSERT_EQ(stage().out, staged());
   EXPECT_FALSE(fs::exists(cache() + '/' + old1));
   EXPECT_FALSE(fs::exists(cache() + '/' + old2));
   EXPECT_TRUE(fs::exists(cache() + '/' + used + "/dlaunch"));
@@ -169,15 +185,19 @@ TEST_F(RemoteScript, BuildsThatWereNotUsedForLongAreRemoved) {
 }
 
 TEST_F(RemoteScript, XdgCacheHomeCountsWhenItIsAbsolute) {
-  ASSERT_EQ(run(stage(), binary_, "/bin/sh", "XDG_CACHE_HOME='" + home_ + "/other place' ").code,
-            0);
+  const auto with = [this](const std::string& folder) {
+    return stage(binary_, std::string::npos, "/bin/sh",
+                 "XDG_CACHE_HOME='" + folder + "'; export XDG_CACHE_HOME; ")
+        .code;
+  };
+  ASSERT_EQ(with(home_ + "/other place"), 0);
   EXPECT_TRUE(fs::exists(home_ + "/other place/dlaunch/" + build_ + "/dlaunch"));
-  ASSERT_EQ(run(stage(), binary_, "/bin/sh", "XDG_CACHE_HOME=relative ").code, 0);
+  ASSERT_EQ(with("relative"), 0);
   EXPECT_TRUE(fs::exists(folder() + "/dlaunch"));
 }
 
 TEST_F(RemoteScript, AnUploadThatBreaksOffLeavesNothing) {
-  const Answer answer = run(stage(), binary_.substr(0, 10));
+  const Answer answer = stage(binary_, 10);
   EXPECT_EQ(answer.out, std::string(kMark) + "failed only 10 of " + std::to_string(binary_.size()) +
                             " bytes arrived\n");
   EXPECT_EQ(files(), 0U);
@@ -186,31 +206,30 @@ TEST_F(RemoteScript, AnUploadThatBreaksOffLeavesNothing) {
 
 TEST_F(RemoteScript, WhatCannotBeExecutedIsNotPutInPlace) {
   const std::string broken = "#!/nowhere/interpreter\n";
-  const Answer answer = run(stage_script(build_, kSession, broken.size(), 0), broken);
+  const Answer answer = stage(broken);
   EXPECT_THAT(answer.out, StartsWith(std::string(kMark) + "failed "));
   EXPECT_THAT(answer.out, HasSubstr("cannot be executed"));
   EXPECT_EQ(files(), 0U);
   const std::string other = "#!/bin/sh\necho another build\n";
-  EXPECT_THAT(run(stage_script(build_, kSession, other.size(), 0), other).out,
-              HasSubstr("is not what was sent: another build"));
+  EXPECT_THAT(stage(other).out, HasSubstr("is not what was sent: another build"));
 }
 
 TEST_F(RemoteScript, AWholeFileInPlaceStaysAndAnyOtherIsReplaced) {
-  ASSERT_EQ(run(stage(), binary_).code, 0);
+  ASSERT_EQ(stage().code, 0);
   const std::string file = folder() + "/dlaunch";
   const auto inode = [&] {
     struct stat info {};
     return ::stat(file.c_str(), &info) == 0 ? info.st_ino : 0;
   };
   const auto first = inode();
-  ASSERT_EQ(run(stage(), binary_).out, std::string(kMark) + "staged\n");
+  ASSERT_EQ(stage().out, staged());
   EXPECT_EQ(inode(), first);
   const auto is_repaired = [&] {
-    const Answer answer = run(stage(), binary_);
+    const Answer answer = stage();
     std::ifstream there(file);
     const std::string text((std::istreambuf_iterator<char>(there)), {});
-    return answer.out == std::string(kMark) + "staged\n" && text == binary_ &&
-           mode(file) == 0700U && fs::is_regular_file(fs::symlink_status(file)) && files() == 1;
+    return answer.out == staged() && text == binary_ && mode(file) == 0700U &&
+           fs::is_regular_file(fs::symlink_status(file)) && files() == 1;
   };
   fs::resize_file(file, 10);
   EXPECT_TRUE(is_repaired());
@@ -222,8 +241,8 @@ TEST_F(RemoteScript, AWholeFileInPlaceStaysAndAnyOtherIsReplaced) {
 }
 
 TEST_F(RemoteScript, AStdinThatIsNotTheConnectionIsNamed) {
-  ASSERT_EQ(run(stage(), binary_).code, 0);
-  for (const std::string& script : {agent(), stage()}) {
+  ASSERT_EQ(stage().code, 0);
+  for (const std::string& script : {agent(), agent_script(agent(kSize), true)}) {
     EXPECT_THAT(run("exec </dev/null; " + script).out,
                 StartsWith(std::string(kMark) + "failed its stdin is a device and not"));
     for (const char* shell : {"/bin/sh", "/bin/bash", "/bin/dash", "/bin/busybox sh"}) {
@@ -237,14 +256,14 @@ TEST_F(RemoteScript, AStdinThatIsNotTheConnectionIsNamed) {
 }
 
 TEST_F(RemoteScript, AFolderThatOthersMayWriteToIsNotTrusted) {
-  ASSERT_EQ(run(stage(), binary_).code, 0);
+  ASSERT_EQ(stage().code, 0);
   ::chmod(folder().c_str(), 0777);
   EXPECT_THAT(run(agent()).out, HasSubstr("missing"));
   ::chmod(folder().c_str(), 0700);
   ::chmod(cache().c_str(), 0770);
   EXPECT_THAT(run(agent()).out, HasSubstr("missing"));
   // Staging again closes it and replaces what may have been put there.
-  EXPECT_EQ(run(stage(), binary_).out, std::string(kMark) + "staged\n");
+  EXPECT_EQ(stage().out, staged());
   EXPECT_EQ(mode(cache()), 0700U);
 }
 
@@ -253,10 +272,10 @@ TEST_F(RemoteScript, LinksAreNotFollowed) {
   fs::permissions(home_ + "/elsewhere", fs::perms::owner_all);
   fs::create_directories(home_ + "/.cache");
   fs::create_directory_symlink(home_ + "/elsewhere", cache());
-  EXPECT_THAT(run(stage(), binary_).out, HasSubstr("belongs to somebody else or is a link"));
+  EXPECT_THAT(stage().out, HasSubstr("belongs to another user or is a link"));
   EXPECT_TRUE(fs::is_empty(home_ + "/elsewhere/" + build_));
   fs::remove(cache());
-  ASSERT_EQ(run(stage(), binary_).code, 0);
+  ASSERT_EQ(stage().code, 0);
   fs::rename(folder() + "/dlaunch", home_ + "/moved");
   fs::create_symlink(home_ + "/moved", folder() + "/dlaunch");
   EXPECT_THAT(run(agent()).out, HasSubstr("missing"));
@@ -267,30 +286,30 @@ TEST_F(RemoteScript, ALinkDoesNotLeadTheModeOfAFolderElsewhere) {
   ::chmod((home_ + "/elsewhere").c_str(), 0755);
   fs::create_directories(home_ + "/.cache");
   fs::create_directory_symlink(home_ + "/elsewhere", cache());
-  EXPECT_THAT(run(stage(), binary_).out, HasSubstr("belongs to somebody else or is a link"));
+  EXPECT_THAT(stage().out, HasSubstr("belongs to another user or is a link"));
   EXPECT_EQ(mode(home_ + "/elsewhere"), 0755U);
 }
 
-TEST_F(RemoteScript, SomebodyElsesFolderIsNotUsed) {
+TEST_F(RemoteScript, AFolderOfAnotherUserIsNotUsed) {
   if (::geteuid() != 0) GTEST_SKIP() << "needs root to make a folder of another user";
-  ASSERT_EQ(run(stage(), binary_).code, 0);
+  ASSERT_EQ(stage().code, 0);
   ASSERT_EQ(::chown(folder().c_str(), 12345, 12345), 0);
   EXPECT_THAT(run(agent()).out, HasSubstr("missing"));
-  EXPECT_THAT(run(stage(), binary_).out, HasSubstr("belongs to somebody else"));
+  EXPECT_THAT(stage().out, HasSubstr("belongs to another user"));
 }
 
 TEST_F(RemoteScript, AFileWhereTheFolderShouldBeIsTold) {
   std::ofstream(home_ + "/.cache") << "x";
-  EXPECT_THAT(run(stage(), binary_).out, StartsWith(std::string(kMark) + "failed mkdir: "));
+  EXPECT_THAT(stage().out, StartsWith(std::string(kMark) + "failed mkdir: "));
 }
 
 TEST_F(RemoteScript, SeveralAtOnceLeaveOneWholeFile) {
   std::vector<std::thread> threads;
   std::vector<std::string> answers(8);
   for (std::string& answer : answers)
-    threads.emplace_back([this, &answer] { answer = run(stage(), binary_).out; });
+    threads.emplace_back([this, &answer] { answer = stage().out; });
   for (std::thread& thread : threads) thread.join();
-  for (const std::string& answer : answers) EXPECT_EQ(answer, std::string(kMark) + "staged\n");
+  for (const std::string& answer : answers) EXPECT_EQ(answer, staged());
   EXPECT_EQ(files(), 1U);
   EXPECT_THAT(run(agent()).out, StartsWith(started() + "ran agent"));
 }
@@ -299,16 +318,8 @@ TEST_F(RemoteScript, OtherBuildsStay) {
   fs::create_directories(cache() + "/0ther");
   fs::permissions(cache(), fs::perms::owner_all);
   std::ofstream(cache() + "/0ther/dlaunch") << "older";
-  ASSERT_EQ(run(stage(), binary_).code, 0);
+  ASSERT_EQ(stage().code, 0);
   EXPECT_TRUE(fs::exists(cache() + "/0ther/dlaunch"));
-}
-
-TEST_F(RemoteScript, OnePlaceAlone) {
-  ASSERT_EQ(run(stage(), binary_).code, 0);
-  EXPECT_THAT(run(agent_script({build_, kSize, kSession, 0, Purpose::fresh, false}, 0)).out,
-              StartsWith(started() + "ran agent"));
-  EXPECT_THAT(run(agent_script({build_, kSize, kSession, 0, Purpose::fresh, false}, 1)).out,
-              HasSubstr("missing"));
 }
 
 }  // namespace

@@ -19,12 +19,12 @@ std::shared_ptr<SshProcess> start(EventLoop& loop, const char* seconds) {
   return process ? *process : nullptr;
 }
 
-/// A zombie is there.
+/// True for a zombie, too.
 bool is_there(pid_t pid) {
   return ::kill(pid, 0) == 0 || errno != ESRCH;
 }
 
-TEST(SshProcess, OneThatNobodyWantsIsKilledAndLeavesNoZombie) {
+TEST(SshProcess, AChildThatIsNotReleasedIsKilledAndLeavesNoZombie) {
   EventLoop loop;
   auto process = start(loop, "60");
   ASSERT_TRUE(process);
@@ -40,7 +40,7 @@ TEST(ConnectionProcess, KeepsNothingOpenOnceItIsOver) {
   EventLoop loop;
   auto process = start(loop, "0");
   ASSERT_TRUE(process);
-  ConnectionProcess connection(loop, process->pid(), true, [process](int) { return ""; });
+  ConnectionProcess connection(loop, process->pid(), true, [process](int) { return LastWords(); });
   process->release();
   const std::weak_ptr<SshProcess> watched = process;
   process.reset();

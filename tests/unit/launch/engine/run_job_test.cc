@@ -1,6 +1,7 @@
 #include "launch/engine/run_job.h"
 
 #include <deque>
+#include <functional>
 
 #include <gtest/gtest.h>
 
@@ -20,18 +21,22 @@ class FakeEngine : public Engine {
     events_.pop_front();
     return event;
   }
+  void tell(const Event& event) override {
+    told_.push_back(event);
+    if (on_tell_) on_tell_(event);
+  }
   Status perform(const Action& action) override {
     actions_.push_back(action);
     if (std::holds_alternative<action::ConnectNode>(action))
-      events_.push_back(event::NodeReady{NodeIndex(0)});
+      events_.push_back(event::NodeReady{NodeId(0)});
     if (std::holds_alternative<action::MakePlan>(action)) {
-      events_.push_back(event::PlanMade{Attempt(0), {NodeIndex(0), NodeIndex(0)}, {}});
+      events_.push_back(event::PlanMade{Attempt(0), {NodeId(0), NodeId(0)}, {}});
     }
     if (std::holds_alternative<action::StartRanks>(action)) {
       events_.insert(events_.end(), after_start_.begin(), after_start_.end());
     }
     if (answers_kill_ && std::holds_alternative<action::KillRanks>(action)) {
-      events_.push_back(event::NodeEmpty{Attempt(0), NodeIndex(0), 0});
+      events_.push_back(event::NodeEmpty{Attempt(0), NodeId(0), 0});
     }
     return {};
   }
@@ -40,6 +45,8 @@ class FakeEngine : public Engine {
   std::vector<Event> after_start_;
   bool answers_kill_ = true;
   std::vector<Action> actions_;
+  std::vector<Event> told_;
+  std::function<void(const Event&)> on_tell_;
 
  private:
   std::deque<Event> events_;
@@ -62,13 +69,29 @@ event::RankExited exited(std::uint32_t rank, int code) {
 
 TEST(RunJob, SucceedsWhenEveryRankHasEndedWell) {
   FakeEngine engine;
-  engine.after_start_ = {exited(0, 0), exited(1, 0), event::NodeEmpty{Attempt(0), NodeIndex(0), 0}};
+  engine.after_start_ = {exited(0, 0), exited(1, 0), event::NodeEmpty{Attempt(0), NodeId(0), 0}};
   Supervisor supervisor(config());
   const auto report = run_job(engine, supervisor, kLimits);
   ASSERT_TRUE(report);
-  EXPECT_EQ(report->cause, Cause::success);
-  EXPECT_EQ(report->exit_code, 0);
+  EXPECT_EQ(report->outcome.cause, Cause::success);
+  EXPECT_EQ(report->outcome.exit_code, 0);
   EXPECT_TRUE(std::holds_alternative<action::Finish>(engine.actions_.back()));
+}
+
+TEST(RunJob, TheSupervisorHearsOfAnEventBeforeAnyOtherPart) {
+  FakeEngine engine;
+  engine.after_start_ = {exited(0, 0), exited(1, 0), event::NodeEmpty{Attempt(0), NodeId(0), 0}};
+  Supervisor supervisor(config());
+  engine.on_tell_ = [&](const Event& event) {
+    // The supervisor has gone on by then, and what it wants has not begun.
+    if (std::holds_alternative<event::PlanMade>(event)) {
+      EXPECT_EQ(supervisor.phase(), Phase::run);
+      EXPECT_FALSE(std::holds_alternative<action::StartRanks>(engine.actions_.back()));
+    }
+    if (std::holds_alternative<event::NodeEmpty>(event)) EXPECT_TRUE(supervisor.done());
+  };
+  ASSERT_TRUE(run_job(engine, supervisor, kLimits));
+  EXPECT_EQ(engine.told_.size(), 5U);  // ready, planned, two ends, empty
 }
 
 TEST(RunJob, RanksThatIgnoreTheStopSignalAreKilledAfterTheGraceTime) {
@@ -77,8 +100,8 @@ TEST(RunJob, RanksThatIgnoreTheStopSignalAreKilledAfterTheGraceTime) {
   Supervisor supervisor(config());
   const auto report = run_job(engine, supervisor, kLimits);
   ASSERT_TRUE(report);
-  EXPECT_EQ(report->exit_code, 7);
-  EXPECT_EQ(report->first, Rank(1));
+  EXPECT_EQ(report->outcome.exit_code, 7);
+  EXPECT_EQ(report->outcome.first, Rank(1));
   EXPECT_GE(engine.now(), std::chrono::seconds(30));
 }
 
@@ -107,7 +130,7 @@ TEST(RunJob, DoesNotGiveUpWhereNodesAreLostAtTheLastMoment) {
   Supervisor supervisor(config());
   const auto report = run_job(engine, supervisor, kLimits);
   ASSERT_TRUE(report);
-  EXPECT_EQ(report->cause, Cause::cancelled);
+  EXPECT_EQ(report->outcome.cause, Cause::cancelled);
 }
 
 TEST(LastLimit, OnlyACancelOrTheEndOfTheFrontBeginsIt) {

@@ -12,6 +12,7 @@ LaunchPlan plan() {
   plan.mpirun = MpirunPlan{};
   plan.mpirun->argv = {"mpirun"};
   plan.nodes.resize(3);
+  for (std::uint32_t i = 0; i < 3; ++i) plan.nodes[i].id = NodeId(i);
   plan.nodes[0].ranks = {Rank(0)};
   plan.nodes[2].ranks = {Rank(1)};
   return plan;
@@ -20,13 +21,13 @@ LaunchPlan plan() {
 TEST(MpirunWatch, StartsWhenEveryNodeWithRanksAwaitsThem) {
   const LaunchPlan made = plan();
   MpirunWatch watch(made);
-  EXPECT_FALSE(watch.awaited(NodeIndex(2), {Attempt(1)}));
-  EXPECT_FALSE(watch.awaited(NodeIndex(0), {Attempt(0)})) << "of another attempt";
-  EXPECT_FALSE(watch.awaited(NodeIndex(1), {Attempt(1)})) << "a node without ranks";
-  const auto start = watch.awaited(NodeIndex(0), {Attempt(1)});
+  EXPECT_FALSE(watch.awaited(NodeId(2), {Attempt(1)}));
+  EXPECT_FALSE(watch.awaited(NodeId(0), {Attempt(0)})) << "of another attempt";
+  EXPECT_FALSE(watch.awaited(NodeId(1), {Attempt(1)})) << "a node without ranks";
+  const auto start = watch.awaited(NodeId(0), {Attempt(1)});
   ASSERT_TRUE(start);
   EXPECT_EQ(start->argv, std::vector<std::string>{"mpirun"});
-  EXPECT_FALSE(watch.awaited(NodeIndex(0), {Attempt(1)})) << "once";
+  EXPECT_FALSE(watch.awaited(NodeId(0), {Attempt(1)})) << "once";
 }
 
 }  // namespace

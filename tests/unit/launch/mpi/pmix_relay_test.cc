@@ -18,17 +18,18 @@ class PmixRelayTest : public testing::Test {
     LaunchPlan plan;
     plan.attempt = kAttempt;
     plan.nodes.resize(3);
+    for (std::uint32_t i = 0; i < 3; ++i) plan.nodes[i].id = NodeId(i);
     for (const std::uint32_t node : {0U, 0U, 1U, 2U}) {
       const Rank rank(static_cast<std::uint32_t>(plan.ranks.size()));
-      plan.ranks.emplace_back().node = NodeIndex(node);
+      plan.ranks.emplace_back().node = NodeRank(node);
       plan.nodes[node].ranks.push_back(rank);
     }
     relay_ = PmixRelay(plan);
   }
   Letters fence(std::uint32_t node, std::string bytes, std::vector<RankSpan> members = {},
                 std::uint64_t counter = 0, std::int32_t status = 0) {
-    return relay_.on(NodeIndex(node), wire::PmixFence{kAttempt, counter, status, std::move(members),
-                                                      std::move(bytes)});
+    return relay_.on(NodeId(node), wire::PmixFence{kAttempt, counter, status, std::move(members),
+                                                   std::move(bytes)});
   }
   PmixRelay relay_;
 };
@@ -38,8 +39,8 @@ TEST_F(PmixRelayTest, AFenceIsOverWhenAllNodesHaveCome) {
   EXPECT_THAT(fence(0, "a"), IsEmpty());
   const Letters over = fence(2, "c");
   ASSERT_EQ(over.size(), 1U);
-  EXPECT_THAT(over[0].to, ElementsAre(NodeIndex(0), NodeIndex(1), NodeIndex(2)));
-  EXPECT_EQ(over[0].message, wire::Message(wire::PmixFence{kAttempt, 0, 0, {}, "bac"}));
+  EXPECT_THAT(over[0].to, ElementsAre(NodeId(0), NodeId(1), NodeId(2)));
+  EXPECT_EQ(over[0].message, wire::ToAgent(wire::PmixFence{kAttempt, 0, 0, {}, "bac"}));
 }
 
 TEST_F(PmixRelayTest, FencesAreToldApartByMembersAndNumber) {
@@ -49,7 +50,7 @@ TEST_F(PmixRelayTest, FencesAreToldApartByMembersAndNumber) {
   EXPECT_THAT(fence(0, "later", some, 1), IsEmpty());
   const Letters first = fence(1, "y", some);
   ASSERT_EQ(first.size(), 1U);
-  EXPECT_THAT(first[0].to, ElementsAre(NodeIndex(0), NodeIndex(1)));
+  EXPECT_THAT(first[0].to, ElementsAre(NodeId(0), NodeId(1)));
   EXPECT_EQ(std::get<wire::PmixFence>(first[0].message).bytes, "xy");
   const Letters second = fence(1, "z", some, 1);
   ASSERT_EQ(second.size(), 1U);
@@ -61,7 +62,7 @@ TEST_F(PmixRelayTest, WhatWentWrongOnOneNodeIsToldToAll) {
   EXPECT_THAT(fence(1, "b", {}, 0, -61), IsEmpty());
   const Letters over = fence(2, "c");
   ASSERT_EQ(over.size(), 1U);
-  EXPECT_EQ(over[0].message, wire::Message(wire::PmixFence{kAttempt, 0, -61, {}, ""}));
+  EXPECT_EQ(over[0].message, wire::ToAgent(wire::PmixFence{kAttempt, 0, -61, {}, ""}));
 }
 
 TEST_F(PmixRelayTest, MoreBytesThanAFrameHoldsAreAnErrorForAll) {
@@ -94,42 +95,41 @@ TEST_F(PmixRelayTest, AgentsThatSayWhatTheyCannotKnowChangeNothing) {
   EXPECT_THAT(fence(0, "a"), IsEmpty());
   EXPECT_THAT(fence(0, "again"), IsEmpty());
   EXPECT_THAT(fence(2, "not a member", {{Rank(0), 3}}), IsEmpty());
-  EXPECT_THAT(relay_.on(NodeIndex(1), wire::PmixFence{Attempt(1), 0, 0, {}, "of before"}),
-              IsEmpty());
-  EXPECT_THAT(relay_.on(NodeIndex(1), wire::PmixData{kAttempt, 1, 0, "nobody asked"}), IsEmpty());
+  EXPECT_THAT(relay_.on(NodeId(1), wire::PmixFence{Attempt(1), 0, 0, {}, "of before"}), IsEmpty());
+  EXPECT_THAT(relay_.on(NodeId(1), wire::PmixData{kAttempt, 1, 0, "nobody asked"}), IsEmpty());
   // Members that are no ranks: an error for the one who said it.
   const Letters refused = fence(1, "x", {{Rank(3), 1U << 20}});
   ASSERT_EQ(refused.size(), 1U);
-  EXPECT_THAT(refused[0].to, ElementsAre(NodeIndex(1)));
+  EXPECT_THAT(refused[0].to, ElementsAre(NodeId(1)));
   EXPECT_NE(std::get<wire::PmixFence>(refused[0].message).status, 0);
   EXPECT_THAT(fence(1, "b"), IsEmpty());
   EXPECT_EQ(std::get<wire::PmixFence>(fence(2, "c").at(0).message).bytes, "abc");
 }
 
 TEST_F(PmixRelayTest, AQuestionGoesToTheNodeOfTheRankAndItsAnswerBack) {
-  const Letters asked = relay_.on(NodeIndex(0), wire::PmixWanted{kAttempt, 7, Rank(3)});
-  const Letters other = relay_.on(NodeIndex(1), wire::PmixWanted{kAttempt, 7, Rank(3)});
+  const Letters asked = relay_.on(NodeId(0), wire::PmixWanted{kAttempt, 7, Rank(3)});
+  const Letters other = relay_.on(NodeId(1), wire::PmixWanted{kAttempt, 7, Rank(3)});
   ASSERT_EQ(asked.size(), 1U);
   ASSERT_EQ(other.size(), 1U);
-  EXPECT_THAT(asked[0].to, ElementsAre(NodeIndex(2)));
+  EXPECT_THAT(asked[0].to, ElementsAre(NodeId(2)));
   const auto first = std::get<wire::PmixWanted>(asked[0].message);
   const auto second = std::get<wire::PmixWanted>(other[0].message);
   EXPECT_EQ(first.rank, Rank(3));
   EXPECT_NE(first.id, second.id);
   // Not from a node that was not asked.
-  EXPECT_THAT(relay_.on(NodeIndex(1), wire::PmixData{kAttempt, first.id, 0, "false"}), IsEmpty());
-  const Letters answer = relay_.on(NodeIndex(2), wire::PmixData{kAttempt, second.id, 0, "data"});
+  EXPECT_THAT(relay_.on(NodeId(1), wire::PmixData{kAttempt, first.id, 0, "false"}), IsEmpty());
+  const Letters answer = relay_.on(NodeId(2), wire::PmixData{kAttempt, second.id, 0, "data"});
   ASSERT_EQ(answer.size(), 1U);
-  EXPECT_THAT(answer[0].to, ElementsAre(NodeIndex(1)));
-  EXPECT_EQ(answer[0].message, wire::Message(wire::PmixData{kAttempt, 7, 0, "data"}));
-  EXPECT_THAT(relay_.on(NodeIndex(2), wire::PmixData{kAttempt, second.id, 0, "twice"}), IsEmpty());
+  EXPECT_THAT(answer[0].to, ElementsAre(NodeId(1)));
+  EXPECT_EQ(answer[0].message, wire::ToAgent(wire::PmixData{kAttempt, 7, 0, "data"}));
+  EXPECT_THAT(relay_.on(NodeId(2), wire::PmixData{kAttempt, second.id, 0, "twice"}), IsEmpty());
 }
 
 TEST_F(PmixRelayTest, ARankThatIsNoneIsNotFound) {
-  const Letters answer = relay_.on(NodeIndex(1), wire::PmixWanted{kAttempt, 7, Rank(4)});
+  const Letters answer = relay_.on(NodeId(1), wire::PmixWanted{kAttempt, 7, Rank(4)});
   ASSERT_EQ(answer.size(), 1U);
-  EXPECT_THAT(answer[0].to, ElementsAre(NodeIndex(1)));
-  EXPECT_EQ(answer[0].message, wire::Message(wire::PmixData{kAttempt, 7, -46, ""}));
+  EXPECT_THAT(answer[0].to, ElementsAre(NodeId(1)));
+  EXPECT_EQ(answer[0].message, wire::ToAgent(wire::PmixData{kAttempt, 7, -46, ""}));
 }
 
 // ---- PMI-1
@@ -138,14 +138,14 @@ class Pmi1RelayTest : public PmixRelayTest {
  protected:
   Letters barrier(std::uint32_t node, std::string bytes, std::uint64_t number = 0,
                   std::int32_t status = 0) {
-    return relay_.on(NodeIndex(node),
+    return relay_.on(NodeId(node),
                      wire::PmixFence{kAttempt, number, status, {}, std::move(bytes), true});
   }
   static void expect_failed(const Letters& letters, std::int32_t status) {
     ASSERT_EQ(letters.size(), 1U);
-    EXPECT_THAT(letters[0].to, ElementsAre(NodeIndex(0), NodeIndex(1), NodeIndex(2)));
+    EXPECT_THAT(letters[0].to, ElementsAre(NodeId(0), NodeId(1), NodeId(2)));
     EXPECT_EQ(letters[0].message,
-              wire::Message(wire::PmixFence{kAttempt, 0, status, {}, "", true}));
+              wire::ToAgent(wire::PmixFence{kAttempt, 0, status, {}, "", true}));
   }
 };
 
@@ -154,8 +154,8 @@ TEST_F(Pmi1RelayTest, ABarrierIsAFenceOfAllRanks) {
   EXPECT_THAT(barrier(0, "a"), IsEmpty());
   const Letters over = barrier(2, "c");
   ASSERT_EQ(over.size(), 1U);
-  EXPECT_THAT(over[0].to, ElementsAre(NodeIndex(0), NodeIndex(1), NodeIndex(2)));
-  EXPECT_EQ(over[0].message, wire::Message(wire::PmixFence{kAttempt, 0, 0, {}, "bac", true}));
+  EXPECT_THAT(over[0].to, ElementsAre(NodeId(0), NodeId(1), NodeId(2)));
+  EXPECT_EQ(over[0].message, wire::ToAgent(wire::PmixFence{kAttempt, 0, 0, {}, "bac", true}));
   EXPECT_THAT(barrier(0, "", 1), IsEmpty()) << "the next one";
 }
 

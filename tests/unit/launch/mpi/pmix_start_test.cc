@@ -12,6 +12,7 @@ LaunchPlan plan_of(std::size_t nodes) {
   plan.framework = Framework::mpi;
   for (std::uint32_t i = 0; i < nodes; ++i) {
     NodePlan node;
+    node.id = NodeId(i);
     node.name = "gpu0" + std::to_string(i + 1);
     node.ranks = {Rank(2 * i), Rank(2 * i + 1)};
     plan.nodes.push_back(node);
@@ -37,11 +38,11 @@ TEST(PmixStart, WhatTheServersAreTold) {
 
 TEST(PmixStart, AllNodesHaveToBeReady) {
   PmixStart start(plan_of(2));
-  start.add(NodeIndex(1), {Attempt(0), ""});  // of an earlier attempt
-  start.add(NodeIndex(1), {Attempt(1), ""});
-  start.add(NodeIndex(1), {Attempt(1), ""});
+  start.add(NodeId(1), {Attempt(0), ""});  // of an earlier attempt
+  start.add(NodeId(1), {Attempt(1), ""});
+  start.add(NodeId(1), {Attempt(1), ""});
   EXPECT_FALSE(start.complete());
-  start.add(NodeIndex(0), {Attempt(1), ""});
+  start.add(NodeId(0), {Attempt(1), ""});
   EXPECT_TRUE(start.complete());
   EXPECT_FALSE(start.error());
 }
@@ -49,10 +50,10 @@ TEST(PmixStart, AllNodesHaveToBeReady) {
 TEST(PmixStart, EachReasonIsToldOnceWithItsNodes) {
   PmixStart start(plan_of(4));
   const std::string missing = "dlaunch-pmix cannot run: libpmix.so.2 not found";
-  start.add(NodeIndex(3), {Attempt(1), missing});
-  start.add(NodeIndex(1), {Attempt(1), missing});
-  start.add(NodeIndex(2), {Attempt(1), missing});
-  start.add(NodeIndex(0), {Attempt(1), "no folder for the PMIx server\x1b[31m"});
+  start.add(NodeId(3), {Attempt(1), missing});
+  start.add(NodeId(1), {Attempt(1), missing});
+  start.add(NodeId(2), {Attempt(1), missing});
+  start.add(NodeId(0), {Attempt(1), "no folder for the PMIx server\x1b[31m"});
   ASSERT_TRUE(start.error());
   EXPECT_EQ(start.error()->exit_code, exit_code::kPreflight);
   EXPECT_EQ(start.error()->message.find("gpu01: no folder for the PMIx server"), 0U);

@@ -22,13 +22,14 @@ class OutputCollectorTest : public testing::Test {
     plan_.attempt = Attempt(1);
     plan_.nodes.resize(3);
     for (std::uint32_t i = 0; i < 3; ++i) {
+      plan_.nodes[i].id = NodeId(i);
       plan_.nodes[i].name = "gpu0" + std::to_string(i);
       plan_.nodes[i].is_remote = i > 0;
       plan_.nodes[i].output_folder = "/there/" + std::to_string(i);
     }
     for (std::uint32_t i = 0; i < 6; ++i) {  // two ranks a node
       plan_.ranks.emplace_back().rank = Rank(i);
-      plan_.ranks.back().node = NodeIndex(i / 2);
+      plan_.ranks.back().node = NodeRank(i / 2);
     }
     collector_.begin(plan_, folder_);
     for (std::uint32_t i = 0; i < 6; ++i) collector_.rank_started(Rank(i));
@@ -42,10 +43,10 @@ class OutputCollectorTest : public testing::Test {
     return bytes;
   }
   void data(std::uint32_t rank, std::uint64_t offset, std::string_view bytes) {
-    collector_.add(NodeIndex(rank / 2), {Attempt(1), Rank(rank), Stream::out, offset, bytes});
+    collector_.add(NodeId(rank / 2), {Attempt(1), Rank(rank), Stream::out, offset, bytes});
   }
   void end(std::uint32_t rank, std::uint64_t out, std::uint64_t err = 0, std::uint64_t lost = 0) {
-    const NodeIndex node(rank / 2);
+    const NodeId node(rank / 2);
     collector_.end(node, {Attempt(1), Rank(rank), Stream::out, out, lost});
     collector_.end(node, {Attempt(1), Rank(rank), Stream::err, err, 0});
   }
@@ -53,8 +54,7 @@ class OutputCollectorTest : public testing::Test {
     for (std::uint32_t rank = 2; rank < 6; ++rank) {
       if (!those.contains(rank)) end(rank, 0);
     }
-    for (std::uint32_t node = 1; node < 3; ++node)
-      collector_.node_empty(NodeIndex(node), Attempt(1));
+    for (std::uint32_t node = 1; node < 3; ++node) collector_.node_empty(NodeId(node), Attempt(1));
   }
   /// What the agents have, by rank and part; "\0" stands for a lost byte.
   void answer(std::size_t most = 1000) {
@@ -80,11 +80,11 @@ class OutputCollectorTest : public testing::Test {
 
   char folder_[40] = "/tmp/output-collector-XXXXXX";
   LaunchPlan plan_;
-  std::deque<std::pair<NodeIndex, wire::FetchOutput>> asked_;
-  std::vector<NodeIndex> forgotten_;
+  std::deque<std::pair<NodeId, wire::FetchOutput>> asked_;
+  std::vector<NodeId> forgotten_;
   std::size_t most_asked_ = 0;
   std::map<std::pair<Rank, Part>, std::string> stores_;
-  OutputCollector collector_{[this](NodeIndex node, const wire::Message& message) {
+  OutputCollector collector_{[this](NodeId node, const wire::ToAgent& message) {
     if (const auto* fetch = std::get_if<wire::FetchOutput>(&message)) {
       asked_.emplace_back(node, *fetch);
       most_asked_ = std::max(most_asked_, asked_.size());
@@ -104,7 +104,7 @@ TEST_F(OutputCollectorTest, WhatPassesIsWrittenAtOnceAndAskedForNeverAgain) {
   end_all_but({2});
   EXPECT_TRUE(asked_.empty());
   EXPECT_TRUE(collector_.complete());
-  EXPECT_EQ(forgotten_, (std::vector{NodeIndex(1), NodeIndex(2)}));
+  EXPECT_EQ(forgotten_, (std::vector{NodeId(1), NodeId(2)}));
   EXPECT_TRUE(collector_.missing().empty());
   EXPECT_FALSE(has("rank-3.out")) << "a file appears with its first byte";
 }
@@ -115,10 +115,10 @@ TEST_F(OutputCollectorTest, OfTheLaunchersOwnMachineNothingIsTaken) {
 }
 
 TEST_F(OutputCollectorTest, AnAgentSpeaksForItsOwnRanksOnly) {
-  collector_.add(NodeIndex(2), {Attempt(1), Rank(2), Stream::out, 0, "wrong"});
-  collector_.end(NodeIndex(2), {Attempt(1), Rank(2), Stream::out, 0, 0});
-  collector_.add(NodeIndex(1), {Attempt(0), Rank(2), Stream::out, 0, "old"});
-  collector_.add(NodeIndex(1), {Attempt(1), Rank(77), Stream::out, 0, "none"});
+  collector_.add(NodeId(2), {Attempt(1), Rank(2), Stream::out, 0, "wrong"});
+  collector_.end(NodeId(2), {Attempt(1), Rank(2), Stream::out, 0, 0});
+  collector_.add(NodeId(1), {Attempt(0), Rank(2), Stream::out, 0, "old"});
+  collector_.add(NodeId(1), {Attempt(1), Rank(77), Stream::out, 0, "none"});
   EXPECT_FALSE(has("rank-2.out"));
   EXPECT_FALSE(has("rank-77.out"));
 }
@@ -138,7 +138,7 @@ TEST_F(OutputCollectorTest, WhatWasNotShownIsFetchedWithinAWindow) {
   EXPECT_LE(most_asked_, 16U);
   EXPECT_EQ(file("rank-2.out"), "head and tail");
   EXPECT_TRUE(file("rank-3.out") == large);
-  EXPECT_EQ(forgotten_, (std::vector{NodeIndex(2), NodeIndex(1)}));
+  EXPECT_EQ(forgotten_, (std::vector{NodeId(2), NodeId(1)}));
 }
 
 TEST_F(OutputCollectorTest, AFileIsATrueBeginningAtEveryTime) {
@@ -235,12 +235,12 @@ TEST_F(OutputCollectorTest, BytesThatTheNodeLostAreNotAskedForEndlessly) {
   EXPECT_TRUE(collector_.missing().empty());
   EXPECT_EQ(collector_.lost_of(Rank(2), Part::out), 5U);
   EXPECT_EQ(collector_.lost_of(Rank(0), Part::out), std::nullopt);  // not remote
-  // But a file that somebody has removed there is told.
+  // A file that was removed there is reported.
   stores_.clear();
   collector_.begin(plan_, folder_);
   collector_.rank_started(Rank(2));
   end(2, 11);
-  collector_.node_empty(NodeIndex(1), Attempt(1));
+  collector_.node_empty(NodeId(1), Attempt(1));
   answer();
   EXPECT_TRUE(collector_.complete());
   EXPECT_EQ(collector_.missing(),
@@ -251,26 +251,26 @@ TEST_F(OutputCollectorTest, BytesThatTheNodeLostAreNotAskedForEndlessly) {
 TEST_F(OutputCollectorTest, OfALostNodeItIsToldWhereTheRestIs) {
   data(2, 0, "12345");
   end(3, 0);
-  collector_.node_lost(NodeIndex(1));
-  collector_.node_lost(NodeIndex(0));
+  collector_.node_lost(NodeId(1));
+  collector_.node_lost(NodeId(0));
   data(4, 0, "x");
   end(4, 1);
   end(5, 0);
-  collector_.node_empty(NodeIndex(2), Attempt(1));
+  collector_.node_empty(NodeId(2), Attempt(1));
   collector_.fetch_rest();
   EXPECT_TRUE(collector_.complete());
   EXPECT_EQ(collector_.missing(),
             (std::vector<std::string>{"the rest of the output of rank 2 (stdout from byte 5 on, "
                                       "stderr from byte 0 on) is on gpu01 in /there/1"}));
-  EXPECT_EQ(forgotten_, std::vector{NodeIndex(2)});
+  EXPECT_EQ(forgotten_, std::vector{NodeId(2)});
 }
 
-TEST_F(OutputCollectorTest, OfALostNodeNobodyIsSentWhereNothingIsKnownToBe) {
+TEST_F(OutputCollectorTest, ALostNodeIsNamedOnlyWhereItMayHaveOutput) {
   data(2, 0, "12345");
   data(3, 5, "behind what has not come");
-  collector_.node_lost(NodeIndex(1));
-  collector_.node_lost(NodeIndex(0));
-  collector_.node_empty(NodeIndex(2), Attempt(1));
+  collector_.node_lost(NodeId(1));
+  collector_.node_lost(NodeId(0));
+  collector_.node_empty(NodeId(2), Attempt(1));
   collector_.fetch_rest();
   const auto all_came = [](Rank rank, Part part) { return rank != Rank(2) || part == Part::out; };
   EXPECT_EQ(collector_.missing(all_came),
@@ -285,9 +285,9 @@ TEST_F(OutputCollectorTest, OfALostNodeNobodyIsSentWhereNothingIsKnownToBe) {
 
 TEST_F(OutputCollectorTest, OfANodeThatWasLostWithoutAWordMoreMayBeThere) {
   data(2, 0, "12345");
-  collector_.node_lost(NodeIndex(1), false);
-  collector_.node_lost(NodeIndex(0));
-  collector_.node_empty(NodeIndex(2), Attempt(1));
+  collector_.node_lost(NodeId(1), false);
+  collector_.node_lost(NodeId(0));
+  collector_.node_empty(NodeId(2), Attempt(1));
   collector_.fetch_rest();
   const auto all = [](Rank, Part) { return true; };
   EXPECT_EQ(collector_.missing(all),
@@ -307,7 +307,7 @@ TEST_F(OutputCollectorTest, GivingUpLeavesTheFilesThere) {
   EXPECT_EQ(
       collector_.missing(),
       (std::vector<std::string>{"the rest of the output of ranks 2, 3 is on gpu01 in /there/1"}));
-  EXPECT_EQ(forgotten_, std::vector{NodeIndex(2)}) << "gpu01 keeps its files";
+  EXPECT_EQ(forgotten_, std::vector{NodeId(2)}) << "gpu01 keeps its files";
 }
 
 TEST_F(OutputCollectorTest, NonsenseEndsTheStreamAndNotTheLauncher) {
@@ -318,11 +318,11 @@ TEST_F(OutputCollectorTest, NonsenseEndsTheStreamAndNotTheLauncher) {
   const auto answer_with = [&](std::uint64_t offset, std::string bytes) {
     const auto request = asked_.front().second;
     asked_.pop_front();
-    collector_.fetched(NodeIndex(1),
+    collector_.fetched(NodeId(1),
                        {Attempt(1), request.rank, request.part, offset, std::move(bytes)});
   };
-  collector_.fetched(NodeIndex(1), {Attempt(1), Rank(5), Part::out, 0, "not asked for"});
-  collector_.fetched(NodeIndex(2), {Attempt(1), Rank(2), Part::out, 0, "nor of this node"});
+  collector_.fetched(NodeId(1), {Attempt(1), Rank(5), Part::out, 0, "not asked for"});
+  collector_.fetched(NodeId(2), {Attempt(1), Rank(2), Part::out, 0, "nor of this node"});
   answer_with(0, "");  // an end that is nowhere
   while (!asked_.empty() && asked_.front().second.rank == Rank(2)) answer_with(0, "");
   ASSERT_FALSE(asked_.empty());

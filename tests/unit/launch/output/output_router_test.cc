@@ -88,7 +88,7 @@ TEST_F(OutputRouterTest, WhatIsFollowedPassesAndIsNotShown) {
 TEST_F(OutputRouterTest, OfWhatPassesAllIsKnownWhileThereIsCredit) {
   begin({"a:0", ""});
   EXPECT_TRUE(router_->has_all_known(Rank(0), Stream::out)) << "it has written nothing";
-  EXPECT_FALSE(router_->has_all_known(Rank(1), Stream::out)) << "nobody shows it";
+  EXPECT_FALSE(router_->has_all_known(Rank(1), Stream::out)) << "it is not shown";
   EXPECT_FALSE(router_->has_all_known(Rank(2), Stream::out)) << "there is none";
   add(0, "one\n");
   router_->give_up(Rank(0));

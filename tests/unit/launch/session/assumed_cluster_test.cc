@@ -39,7 +39,7 @@ TEST_F(AssumedCluster, RanksGoBySlotsAndWhatIsNotKnownIsMarked) {
   EXPECT_EQ(plan.master.address, "gpu01");
   const std::string text = plan_text(plan, cluster);
   EXPECT_THAT(text, HasSubstr("nothing was tried"));
-  EXPECT_THAT(text, HasSubstr("offline: no node was asked"));
+  EXPECT_THAT(text, HasSubstr("offline: no node was contacted"));
   EXPECT_THAT(text, testing::ContainsRegex("4 +gpu02 +2 +\\? +\\? +\\?"));
   EXPECT_THAT(plan_json(plan, &cluster), HasSubstr("\"facts\": null"));
 }

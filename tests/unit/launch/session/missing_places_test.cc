@@ -13,8 +13,11 @@ class MissingPlacesTest : public testing::Test {
  protected:
   MissingPlacesTest() {
     for (const char* name : {"gpu01", "gpu02", "gpu03", "gpu04"}) {
+      const NodeId id(static_cast<std::uint32_t>(plan_.nodes.size()));
       plan_.nodes.emplace_back().name = name;
+      plan_.nodes.back().id = id;
       cluster_.nodes.emplace_back().name = name;
+      cluster_.nodes.back().id = id;
     }
     plan_.attempt = Attempt(1);
   }
@@ -32,9 +35,9 @@ TEST_F(MissingPlacesTest, NothingIsMissing) {
   MissingPlaces missing = all_nodes();
   for (std::uint32_t node = 0; node < 4; ++node) {
     EXPECT_FALSE(missing.complete());
-    missing.add(NodeIndex(node), {Attempt(1), {}});
-    missing.add(NodeIndex(0), {Attempt(1), {workdir_}});     // a second answer counts for nothing
-    missing.add(NodeIndex(node), {Attempt(0), {workdir_}});  // nor one of an earlier attempt
+    missing.add(NodeId(node), {Attempt(1), {}});
+    missing.add(NodeId(0), {Attempt(1), {workdir_}});     // a second answer counts for nothing
+    missing.add(NodeId(node), {Attempt(0), {workdir_}});  // nor one of an earlier attempt
   }
   EXPECT_TRUE(missing.complete());
   EXPECT_EQ(missing.error(), std::nullopt);
@@ -42,14 +45,14 @@ TEST_F(MissingPlacesTest, NothingIsMissing) {
 
 TEST_F(MissingPlacesTest, WhoHasNotAnsweredIsKnown) {
   MissingPlaces missing = all_nodes();
-  missing.add(NodeIndex(1), {Attempt(1), {}});
+  missing.add(NodeId(1), {Attempt(1), {}});
   EXPECT_EQ(missing.awaited(), "gpu[01,03-04]");
 }
 
 TEST_F(MissingPlacesTest, OneThingIsOneLine) {
   MissingPlaces missing = all_nodes();
   for (std::uint32_t node = 1; node < 4; ++node)
-    missing.add(NodeIndex(node), {Attempt(1), {workdir_}});
+    missing.add(NodeId(node), {Attempt(1), {workdir_}});
   EXPECT_EQ(missing.error(),
             (Error{126,
                    "gpu[02-04]: cannot enter the workdir \"/home/me/job\": No such file or "
@@ -59,10 +62,10 @@ TEST_F(MissingPlacesTest, OneThingIsOneLine) {
 TEST_F(MissingPlacesTest, AllThatIsMissingIsToldAtOnceGroupedByThing) {
   cluster_.nodes[3].facts.output_refused = "/var/tmp: No space left on device";
   MissingPlaces missing = all_nodes();
-  missing.add(NodeIndex(2), {Attempt(1), {python_}});
-  missing.add(NodeIndex(0), {Attempt(1), {script_}});
-  missing.add(NodeIndex(1), {Attempt(1), {python_, script_}});
-  missing.add(NodeIndex(3), {Attempt(1), {}});
+  missing.add(NodeId(2), {Attempt(1), {python_}});
+  missing.add(NodeId(0), {Attempt(1), {script_}});
+  missing.add(NodeId(1), {Attempt(1), {python_, script_}});
+  missing.add(NodeId(3), {Attempt(1), {}});
   EXPECT_TRUE(missing.complete());
   EXPECT_EQ(
       missing.error(),
@@ -80,8 +83,7 @@ TEST_F(MissingPlacesTest, OnOneMachineItHasNoName) {
   plan_.nodes.resize(1);
   cluster_.nodes.resize(1);
   MissingPlaces missing(plan_, cluster_, false, {{}});
-  missing.add(NodeIndex(0),
-              {Attempt(1), {{Step::file, ENOENT, "/job/trian.py", "", "", "train.py"}}});
+  missing.add(NodeId(0), {Attempt(1), {{Step::file, ENOENT, "/job/trian.py", "", "", "train.py"}}});
   EXPECT_EQ(missing.error(),
             (Error{126,
                    "cannot read \"/job/trian.py\": No such file or directory, did you mean "
@@ -90,7 +92,7 @@ TEST_F(MissingPlacesTest, OnOneMachineItHasNoName) {
 
 TEST_F(MissingPlacesTest, AModuleIsNamedWithItsInterpreter) {
   MissingPlaces missing = all_nodes();
-  missing.add(NodeIndex(1),
+  missing.add(NodeId(1),
               {Attempt(1), {{Step::module, ENOENT, "/usr/bin/python3", "", "trianer", "trainer"}}});
   EXPECT_EQ(missing.error()->message,
             "gpu02: no module \"trianer\" for /usr/bin/python3, did you mean \"trainer\"?");
@@ -108,11 +110,11 @@ TEST_F(MissingPlacesTest, AnActiveEnvironmentThatIsNotThere) {
   MissingPlaces missing(plan_, cluster_, true, {{}, question, question, question});
   const FoundProgram other{"/usr/bin/python3", "3.11", "", {}, {}};
   const FoundProgram broken{"", "", "it leads to /opt/python3: No such file or directory", {}, {}};
-  missing.add(NodeIndex(0), {Attempt(1), {}});
-  missing.add(NodeIndex(1), {Attempt(1), {}, {other}, {bin_of(use.environment)}});
-  missing.add(NodeIndex(2), {Attempt(1), {}, {other}, {bin_of(use.environment)}});
+  missing.add(NodeId(0), {Attempt(1), {}});
+  missing.add(NodeId(1), {Attempt(1), {}, {other}, {bin_of(use.environment)}});
+  missing.add(NodeId(2), {Attempt(1), {}, {other}, {bin_of(use.environment)}});
   // That the program is not found is not said a second time.
-  missing.add(NodeIndex(3),
+  missing.add(NodeId(3),
               {Attempt(1), {{Step::execute, ENOENT, "python3", "/usr/bin"}}, {broken}, {}});
   EXPECT_EQ(missing.error()->exit_code, 126);
   EXPECT_EQ(
@@ -136,10 +138,10 @@ TEST_F(MissingPlacesTest, WhatMayBeWhyItFailsIsANote) {
   MissingPlaces missing(plan_, cluster_, false, {question, question, question, question});
   const FoundProgram old{"/usr/bin/python3", "3.9", "", {}, {}};
   const FoundProgram young{"/usr/bin/python3", "3.11.4", "", {}, {}};
-  missing.add(NodeIndex(0), {Attempt(1), {}, {young}, {}});
-  missing.add(NodeIndex(1), {Attempt(1), {}, {old}, {"/opt/venv/bin"}});
-  missing.add(NodeIndex(2), {Attempt(1), {}, {young}, {}});
-  missing.add(NodeIndex(3), {Attempt(1), {}, {young}, {}});
+  missing.add(NodeId(0), {Attempt(1), {}, {young}, {}});
+  missing.add(NodeId(1), {Attempt(1), {}, {old}, {"/opt/venv/bin"}});
+  missing.add(NodeId(2), {Attempt(1), {}, {young}, {}});
+  missing.add(NodeId(3), {Attempt(1), {}, {young}, {}});
   EXPECT_EQ(missing.error(), std::nullopt);
   EXPECT_EQ(missing.notes(),
             (std::vector<std::string>{
@@ -155,11 +157,11 @@ TEST_F(MissingPlacesTest, AModuleThatOthersHave) {
   const FoundProgram with{"/usr/bin/python3", "3.11", "", {"numpy"}, {"helpers"}};
   const FoundProgram without{"/usr/bin/python3", "3.11", "", {}, {"helpers", "numpy"}};
   for (std::uint32_t node = 0; node < 4; ++node)
-    missing.add(NodeIndex(node), {Attempt(1), {}, {node == 2 ? without : with}, {}});
+    missing.add(NodeId(node), {Attempt(1), {}, {node == 2 ? without : with}, {}});
   EXPECT_EQ(missing.notes(),
             (std::vector<std::string>{"gpu03: no module \"numpy\" was found for /usr/bin/python3; "
                                       "gpu[01-02,04] have it"}));
-  EXPECT_EQ(missing.python_of(NodeIndex(2)), "/usr/bin/python3 (Python 3.11)");
+  EXPECT_EQ(missing.python_of(NodeId(2)), "/usr/bin/python3 (Python 3.11)");
 }
 
 TEST_F(MissingPlacesTest, OnOneMachineThereIsLittleToAsk) {

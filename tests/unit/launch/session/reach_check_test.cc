@@ -15,12 +15,13 @@ using testing::HasSubstr;
 class ReachCheckTest : public testing::Test {
  protected:
   ReachCheckTest()
-      : check_(loop_, {[this](NodeIndex node, const wire::Message& message) {
+      : check_(loop_, {[this](NodeId node, const wire::ToAgent& message) {
                          sent_.emplace_back(node.value, message);
                        },
                        [this](Result<Meeting> meeting) { met_ = std::move(meeting); }}) {
     for (int i = 0; i < 3; ++i) {
       Node node;
+      node.id = NodeId(static_cast<std::uint32_t>(i));
       node.name = node.address = "gpu" + std::to_string(i);
       for (const int net : {0, 1}) {
         NetworkInterface interface;
@@ -44,11 +45,11 @@ class ReachCheckTest : public testing::Test {
   }
   void begin() { check_.begin(spec_, cluster_, cluster_.nodes.size()); }
   void open(std::vector<std::int32_t> errors = {0, 0}) {
-    check_.on(NodeIndex(0), wire::DoorOpen{sent<wire::OpenDoor>().back().second.id, errors});
+    check_.on(NodeId(0), wire::DoorOpen{sent<wire::OpenDoor>().back().second.id, errors});
   }
   void knocked(std::uint32_t node, std::uint32_t address, int error = 0) {
-    check_.on(NodeIndex(node), wire::Knocked{sent<wire::OpenDoor>().back().second.id,
-                                             {{address, error, 100, "", ""}}});
+    check_.on(NodeId(node), wire::Knocked{sent<wire::OpenDoor>().back().second.id,
+                                          {{address, error, 100, "", ""}}});
   }
   void wait() {
     const MonotonicTime end = monotonic_now() + std::chrono::seconds(20);
@@ -58,7 +59,7 @@ class ReachCheckTest : public testing::Test {
   EventLoop loop_;
   JobSpec spec_;
   Cluster cluster_;
-  std::vector<std::pair<std::uint32_t, wire::Message>> sent_;
+  std::vector<std::pair<std::uint32_t, wire::ToAgent>> sent_;
   std::optional<Result<Meeting>> met_;
   ReachCheck check_;
 };
@@ -123,9 +124,9 @@ TEST_F(ReachCheckTest, AnswersOfAnEarlierOneMeanNothing) {
   begin();
   const std::uint32_t earlier = sent<wire::OpenDoor>()[0].second.id;
   begin();
-  check_.on(NodeIndex(0), wire::DoorOpen{earlier, {EACCES, EACCES}});
+  check_.on(NodeId(0), wire::DoorOpen{earlier, {EACCES, EACCES}});
   EXPECT_TRUE(sent<wire::Knock>().empty());
-  check_.on(NodeIndex(1), wire::DoorOpen{earlier + 1, {}});  // not node 0
+  check_.on(NodeId(1), wire::DoorOpen{earlier + 1, {}});  // not node 0
   EXPECT_TRUE(sent<wire::Knock>().empty());
   check_.cancel();
   open();

@@ -28,7 +28,7 @@ LaunchPlan plan_of(std::uint32_t ranks) {
 }
 
 TEST(StartMessage, CarriesEveryRankOnceAndMarksTheLastMessage) {
-  const auto messages = start_messages(plan_of(150), NodeIndex(0), {"/logs", {}, true, 4096});
+  const auto messages = start_messages(plan_of(150), NodeRank(0), {"/logs", {}, true, 4096});
   ASSERT_EQ(messages.size(), 3U);
   std::uint32_t next = 0;
   for (std::size_t i = 0; i < messages.size(); ++i) {
@@ -47,14 +47,14 @@ TEST(StartMessage, CarriesEveryRankOnceAndMarksTheLastMessage) {
 TEST(StartMessage, FilesComeWithTheFirstMessage) {
   LaunchPlan plan = plan_of(70);
   plan.nodes[0].files = {{"/run/hostfile", "a slots=1\n"}};
-  const auto messages = start_messages(plan, NodeIndex(0), {"/logs", {}, false, 0});
+  const auto messages = start_messages(plan, NodeRank(0), {"/logs", {}, false, 0});
   ASSERT_EQ(messages.size(), 2U);
   EXPECT_EQ(messages[0].files, (std::vector<wire::StartFile>{{"/run/hostfile", "a slots=1\n"}}));
   EXPECT_TRUE(messages[1].files.empty()) << "they are there when the first rank starts";
 }
 
 TEST(StartMessage, PassedVariablesLoseAgainstTheJobsOwn) {
-  const auto messages = start_messages(plan_of(1), NodeIndex(0),
+  const auto messages = start_messages(plan_of(1), NodeRank(0),
                                        {"/logs", {{"A", "outside"}, {"TOKEN", "s"}}, false, 0});
   EXPECT_EQ(messages.front().env, (Environment{{"A", "job"}, {"TOKEN", "s"}, {"WORLD_SIZE", "1"}}));
 }
@@ -63,12 +63,12 @@ TEST(StartMessage, OtherNodesStartFromTheirLoginEnvironment) {
   LaunchPlan plan = plan_of(1);
   plan.carried = {{"PATH", "/opt/bin"}};
   const StartSettings settings{"/logs", {}, false, 0};
-  const auto here = start_messages(plan, NodeIndex(0), settings).front();
+  const auto here = start_messages(plan, NodeRank(0), settings).front();
   EXPECT_EQ(here.carried, Environment{});
   EXPECT_EQ(here.defaults, Environment{}) << "what is kept here the plan has decided";
   EXPECT_EQ(here.log_folder, "/logs");
   plan.nodes[0].is_remote = true;
-  const auto there = start_messages(plan, NodeIndex(0), settings).front();
+  const auto there = start_messages(plan, NodeRank(0), settings).front();
   EXPECT_EQ(there.carried, plan.carried);
   EXPECT_EQ(there.log_folder, "") << "the agent's own; the run folder is on another machine";
   EXPECT_EQ(there.env.at("PWD"), "/w");
@@ -77,17 +77,17 @@ TEST(StartMessage, OtherNodesStartFromTheirLoginEnvironment) {
   // What is kept if set gives way to the login environment there, which only the node knows.
   plan.nodes[0].variables = {{"OMP_NUM_THREADS", "4", VariableSource::rank, "", true},
                              {"LOCAL_WORLD_SIZE", "1", VariableSource::rank, ""}};
-  const auto soft = start_messages(plan, NodeIndex(0), settings).front();
+  const auto soft = start_messages(plan, NodeRank(0), settings).front();
   EXPECT_EQ(soft.defaults, (Environment{{"OMP_NUM_THREADS", "4"}}));
   EXPECT_FALSE(soft.env.contains("OMP_NUM_THREADS"));
   EXPECT_EQ(soft.env.at("LOCAL_WORLD_SIZE"), "1");
   plan.variables.push_back({"PWD", "/mine", VariableSource::job_env, ""});
-  EXPECT_EQ(start_messages(plan, NodeIndex(0), settings).front().env.at("PWD"), "/mine");
+  EXPECT_EQ(start_messages(plan, NodeRank(0), settings).front().env.at("PWD"), "/mine");
 }
 
 TEST(StartMessage, SaysWhoseOutputIsShown) {
   const auto messages =
-      start_messages(plan_of(3), NodeIndex(0), {"/logs", {}, false, 4096, {true, false}});
+      start_messages(plan_of(3), NodeRank(0), {"/logs", {}, false, 4096, {true, false}});
   ASSERT_EQ(messages.front().ranks.size(), 3U);
   EXPECT_TRUE(messages.front().ranks[0].is_shown);
   EXPECT_FALSE(messages.front().ranks[1].is_shown);

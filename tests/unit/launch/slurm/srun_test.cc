@@ -6,8 +6,8 @@
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
+#include "launch/connect/connector.h"
 #include "launch/connect/node_targets.h"
-#include "launch/connect/ssh_command.h"
 
 namespace dlaunch {
 namespace {
@@ -15,24 +15,26 @@ namespace {
 using testing::ElementsAre;
 using Kind = ConnectFailure::Kind;
 
+const Connector& connector() {
+  return *find_connector("slurm");
+}
+
 ConnectEnd ended(int code, const std::string& errors, const std::string& said = "") {
-  return {code << 8, kSrun, errors, said};
+  return {code << 8, "srun", errors, said};
 }
 
 TEST(Srun, IsOneTaskThatSharesWhatTheJobHas) {
-  Connect connect;
-  connect.via = Connect::Via::slurm;
   HostSpec host;
   host.name = "gpu02";
-  const auto argv = connect_command(connect, host, {"exec /bin/sh -c 'x'", {}, false});
+  const auto argv = connector().argv({}, host, {"exec /bin/sh -c 'x'"});
   EXPECT_THAT(*argv,
               ElementsAre("srun", "--overlap", "--unbuffered", "--cpu-bind=none", "--mem=0",
                           "--mpi=none", "--export=ALL", "--chdir=/", "--job-name=dlaunch", "-N1",
                           "-n1", "-w", "gpu02", "--", "/bin/sh", "-c", "exec /bin/sh -c 'x'"));
-  EXPECT_EQ(program_of(connect), "srun");
+  EXPECT_EQ(connector().program({}), "srun");
 }
 
-// Of sbatch -N2 -n4 --gpus-per-task=1 by Slurm 22.05: else a step has the GPU of one task.
+// With sbatch -N2 -n4 --gpus-per-task=1 of Slurm 22.05, a step else has the GPU of one task.
 TEST(Srun, AsksForTheGpusOfTheNode) {
   const std::map<std::string, int> gpus = step_gpus({{"SLURM_JOB_ID", "17"},
                                                      {"SLURM_JOB_NODELIST", "node[1-2]"},
@@ -40,10 +42,11 @@ TEST(Srun, AsksForTheGpusOfTheNode) {
                                                      {"SLURM_TASKS_PER_NODE", "3,1"}});
   EXPECT_EQ(gpus, (std::map<std::string, int>{{"node1", 3}}));
   EXPECT_EQ(step_gpus({}), (std::map<std::string, int>()));
-  Connect connect;
-  connect.via = Connect::Via::slurm;
-  EXPECT_THAT(*connect_command(connect, HostSpec(), {"x", {}, false, 3}),
-              testing::Contains("--gres=gpu:3"));
+  std::vector<std::string> environment = {"SLURM_JOB_ID=17", "SLURM_JOB_NODELIST=node[1-2]",
+                                          "SLURM_GPUS_PER_TASK=1", "SLURM_TASKS_PER_NODE=3,1"};
+  ConnectRequest request{"x"};
+  request.host_option = connector().prepare(environment).at("node1");
+  EXPECT_THAT(*connector().argv({}, HostSpec(), request), testing::Contains("--gres=gpu:3"));
 }
 
 TEST(Srun, TakesNoOptionsOfTheJobFromTheEnvironment) {
@@ -72,8 +75,9 @@ TEST(Srun, SaysOneLineThatNamesTheCause) {
        "srun: error: Unable to create step for job 1: Requested node configuration is not "
        "available\n",
        Kind::final,
-       "srun: Unable to create step for job 1: Requested node configuration is not available (it "
-       "is no node of this allocation, or not all of its node can be had)"},
+       "srun: Unable to create step for job 1: Requested node configuration is not available (the "
+       "host "
+       "is not in this allocation, or part of it is in use)"},
       {1,
        "srun: error: Unable to create step for job 2: Invalid generic resource (gres) "
        "specification\n",
@@ -107,21 +111,22 @@ TEST(Srun, SaysOneLineThatNamesTheCause) {
        "srun: its command ended with code 3"},
   };
   for (const Case& one : cases) {
-    const ConnectFailure failure = failure_of(ended(one.code, one.errors));
+    const ConnectFailure failure = connector().failure(ended(one.code, one.errors));
     EXPECT_EQ(failure.text, one.text);
     EXPECT_EQ(failure.kind, one.kind) << one.text;
   }
 }
 
 TEST(Srun, AnEndOfAnOpenConnection) {
-  EXPECT_EQ(end_of_connection({SIGKILL, kSrun, "", ""}),
+  EXPECT_EQ(connector().end({SIGKILL, "srun", "", ""}).text,
             "its connection ended: srun: was killed by SIGKILL");
+  const LastWords preempted = connector().end(
+      ended(143, "slurmstepd: error: *** STEP 1.0 ON n CANCELLED AT x DUE TO PREEMPTION ***\n"));
+  EXPECT_EQ(preempted.text, "Slurm has ended the job: it was preempted");
+  EXPECT_TRUE(preempted.agent_ended);
   EXPECT_EQ(
-      end_of_connection(ended(
-          143, "slurmstepd: error: *** STEP 1.0 ON n CANCELLED AT x DUE TO PREEMPTION ***\n")),
-      "Slurm has ended the job: it was preempted");
-  EXPECT_EQ(end_of_connection(ended(73, "srun: error: node2: task 0: Exited with exit code 73\n")),
-            "");
+      connector().end(ended(73, "srun: error: node2: task 0: Exited with exit code 73\n")).text,
+      "");
 }
 
 TEST(Srun, ReachesAllNodesOfAnAllocationButThisMachine) {
@@ -133,11 +138,10 @@ TEST(Srun, ReachesAllNodesOfAnAllocationButThisMachine) {
   job.hosts.in_slurm = true;
   const auto targets = node_targets(job, {"gpu01", {}, "me"});
   ASSERT_TRUE(targets);
-  EXPECT_EQ((*targets)[0].way, NodeTarget::Way::fork);
-  EXPECT_EQ((*targets)[1].way, NodeTarget::Way::command);
-  EXPECT_EQ(way_of_connecting(job).via, Connect::Via::slurm);
+  EXPECT_TRUE((*targets)[0].is_local());
+  EXPECT_EQ((*targets)[1].connector, &connector());
   job.connect.via = Connect::Via::ssh;
-  EXPECT_EQ(way_of_connecting(job).via, Connect::Via::ssh);
+  EXPECT_EQ((*node_targets(job, {"gpu01", {}, "me"}))[1].connector, find_connector("ssh"));
 }
 
 }  // namespace

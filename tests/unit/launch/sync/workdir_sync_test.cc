@@ -11,7 +11,7 @@
 #include <sys/stat.h>
 #include <unistd.h>
 
-#include "agent/sync/stager.h"
+#include "node/sync/stager.h"
 #include "os/clock.h"
 #include "sync/rules.h"
 
@@ -40,17 +40,24 @@ class WorkdirSyncTest : public testing::Test {
 
   void add_node(std::uint32_t i) {
     const std::string name = "node" + std::to_string(i + 1);
-    settings_.nodes.push_back({NodeIndex(i), name});
+    settings_.nodes.push_back({NodeId(i), name});
     roots_.push_back(folder_ + '/' + name + "/job");
-    const Environment env = {{"XDG_CACHE_HOME", folder_ + '/' + name + "/cache"}};
-    stagers_.push_back(std::make_unique<Stager>(loop_, env, [this, i](const wire::Message& answer) {
-      loop_.post([this, i, answer] {
-        if (cut_) return;
-        sync_.on(NodeIndex(i), answer);
-      });
-    }));
+    const Environment& env = environments_.emplace_back(
+        Environment{{"XDG_CACHE_HOME", folder_ + '/' + name + "/cache"}});
+    stagers_.push_back(
+        std::make_unique<Stager>(loop_, env, [this, i](const wire::FromAgent& message) {
+          std::visit(
+              [&](const auto& one) {
+                if constexpr (wire::OneOf<std::decay_t<decltype(one)>, wire::SyncAnswer>) {
+                  loop_.post([this, i, answer = wire::SyncAnswer(one)] {
+                    if (!cut_) sync_.on(NodeId(i), answer);
+                  });
+                }
+              },
+              message);
+        }));
   }
-  void deliver(std::uint32_t node, wire::Message message) {
+  void deliver(std::uint32_t node, wire::ToAgent message) {
     ++messages_;
     if (auto* begin = std::get_if<wire::SyncBegin>(&message)) begin->root = roots_[node];
     if (const auto* data = std::get_if<wire::SyncData>(&message)) {
@@ -125,6 +132,7 @@ class WorkdirSyncTest : public testing::Test {
   WorkdirSyncSettings settings_;
   std::vector<std::string> roots_;
   EventLoop loop_;
+  std::deque<Environment> environments_;  // of the stagers
   std::vector<std::unique_ptr<Stager>> stagers_;
   std::optional<Result<SyncReport>> result_;
   std::function<void(const wire::SyncData&)> on_data_;
@@ -134,7 +142,7 @@ class WorkdirSyncTest : public testing::Test {
   std::uint64_t in_flight_ = 0;
   WorkdirSync sync_{
       loop_,
-      {[this](NodeIndex node, const wire::Message& message) { deliver(node.value, message); },
+      {[this](NodeId node, const wire::ToAgent& message) { deliver(node.value, message); },
        [this](Result<SyncReport> report) { result_ = std::move(report); },
        [](const std::string&) {}}};
 };
@@ -299,7 +307,7 @@ TEST_F(WorkdirSyncTest, ANodeThatSeesOurFolderGetsNothing) {
             1);  // no marker is left
 }
 
-TEST_F(WorkdirSyncTest, MarkersThatNobodyTookAwayGo) {
+TEST_F(WorkdirSyncTest, MarkersOfKilledLaunchersAreRemoved) {
   const std::string old = settings_.list.root + "/.dlaunch-sync-" + std::string(32, '0');
   const std::string young = settings_.list.root + "/.dlaunch-sync-" + std::string(32, '1');
   write_at(settings_.list.root, fs::path(old).filename(), "");
@@ -385,7 +393,7 @@ TEST_F(WorkdirSyncTest, ASyncThatIsInterruptedWhileItReplacesKnowsItsFilesAgain)
   expect_equal_trees();
 }
 
-TEST_F(WorkdirSyncTest, AFolderThatNobodyCanWriteToButAllSeeIsGood) {
+TEST_F(WorkdirSyncTest, AReadOnlyFolderThatAllNodesShareIsGood) {
   write("a");
   fs::permissions(folder_, fs::perms(0755));
   fs::permissions(settings_.list.root, fs::perms(0555));
@@ -438,29 +446,27 @@ TEST_F(WorkdirSyncTest, ASilentNodeIsGivenUp) {
   write("a");
   cut_ = true;
   settings_.stall = Duration(300);
-  EXPECT_THAT(error(), HasSubstr("node1: has taken nothing for 300 ms"));
+  EXPECT_THAT(error(), HasSubstr("node1: has accepted nothing for 300 ms"));
 }
 
 TEST_F(WorkdirSyncTest, WhoHasAnsweredIsNotBlamedForASilentOne) {
   write("a");
   silent_ = 1;
   settings_.stall = Duration(300);
-  EXPECT_THAT(error(), HasSubstr("node2: has taken nothing for 300 ms"));
+  EXPECT_THAT(error(), HasSubstr("node2: has accepted nothing for 300 ms"));
 }
 
 TEST_F(WorkdirSyncTest, NonsenseOfAnAgent) {
   write("a", "text");
   sync_.begin(settings_);
-  sync_.on(NodeIndex(7), wire::SyncPlace{1, false});
-  sync_.on(NodeIndex(0), wire::SyncWants{1, {0, 99}, {{99, {}}}, {"../x"}, true});
-  sync_.on(NodeIndex(0), wire::SyncTaken{1, ~std::uint64_t{0}});
+  sync_.on(NodeId(7), wire::SyncPlace{1, false});
+  sync_.on(NodeId(0), wire::SyncWants{1, {0, 99}, {{99, {}}}, {"../x"}, true});
+  sync_.on(NodeId(0), wire::SyncTaken{1, ~std::uint64_t{0}});
   const MonotonicTime end = monotonic_now() + std::chrono::seconds(60);
   bool sent = false;
   on_data_ = [&](const wire::SyncData&) {
     if (std::exchange(sent, true)) return;
-    loop_.post([this] {
-      sync_.on(NodeIndex(0), wire::SyncWants{1, {0, 0, 7}, {{0, {}}}, {}, true});
-    });
+    loop_.post([this] { sync_.on(NodeId(0), wire::SyncWants{1, {0, 0, 7}, {{0, {}}}, {}, true}); });
   };
   while (!result_ && monotonic_now() < end) loop_.run_one(end);
   ASSERT_TRUE(result_.has_value());

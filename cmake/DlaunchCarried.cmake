@@ -1,0 +1,24 @@
+find_program(ZSTD_PROGRAM zstd REQUIRED)
+
+# dlaunch_carried(VARIABLE HEADER FUNCTION PROGRAM...): a source that defines FUNCTION of HEADER as these programs (targets), compressed
+# as one text, because they share much; one that is not built is empty. The name of the source goes to VARIABLE.
+function(dlaunch_carried variable header function)
+  string(MAKE_C_IDENTIFIER ${function} symbol)
+  set(stem ${CMAKE_CURRENT_BINARY_DIR}/${symbol})
+  set(targets)
+  set(files)
+  foreach(program IN LISTS ARGN)
+    if(TARGET ${program})
+      list(APPEND targets ${program})
+      list(APPEND files $<TARGET_FILE:${program}>)
+    else()
+      list(APPEND files /dev/null)
+    endif()
+  endforeach()
+  add_custom_command(OUTPUT ${stem}.zst ${stem}.sizes DEPENDS ${targets} VERBATIM
+    COMMAND sh -c "zstd=$1 stem=$2; shift 2; for file; do wc -c <\"$file\"; done >\"$stem.sizes\"; cat \"$@\" | \"$zstd\" -q -19 >\"$stem.zst\""
+      sh ${ZSTD_PROGRAM} ${stem} ${files})
+  configure_file(${CMAKE_SOURCE_DIR}/cmake/carried.cc.in ${stem}.cc @ONLY)
+  set_source_files_properties(${stem}.cc PROPERTIES OBJECT_DEPENDS "${stem}.zst;${stem}.sizes" SKIP_UNITY_BUILD_INCLUSION ON)
+  set(${variable} ${stem}.cc PARENT_SCOPE)
+endfunction()

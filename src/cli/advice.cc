@@ -1,0 +1,239 @@
+#include "cli/advice.h"
+
+#include <algorithm>
+#include <array>
+#include <cstdlib>
+#include <utility>
+
+#include <sys/stat.h>
+#include <unistd.h>
+
+#include "jobfile/other_files.h"
+#include "os/bounded_file.h"
+#include "os/spawn.h"
+#include "plan/python_command.h"
+#include "text/plain_text.h"
+
+namespace dlaunch {
+
+namespace {
+
+constexpr std::string_view kRendezvous =
+    "not needed: dlaunch finds a free port by itself; to set one: --set rendezvous.port=29500";
+constexpr std::string_view kNodeRank =
+    "not needed: dlaunch is started once, and starts all nodes itself: --hosts gpu[01-04]";
+constexpr std::string_view kHosts = "write --hosts gpu[01-04],login";
+constexpr std::string_view kHostfile = "write --hostfile FILE";
+constexpr std::string_view kPass =
+    "ranks on this machine inherit the environment; to set a variable: --env NAME=VALUE; to "
+    "pass one of this shell to other machines: --set env_pass=NAME";
+constexpr std::string_view kBind =
+    "ranks get cores of their own by default; to leave them free: --set binding.cpus=none";
+constexpr std::string_view kMore =
+    "not needed: -n may exceed the number of cores; ranks are then not bound";
+constexpr std::string_view kLogs =
+    "not needed: the output of every rank is kept in runs/ID/; to choose the folder: --set "
+    "logs.dir=FOLDER";
+constexpr std::string_view kPrefixed =
+    "not needed: every line begins with its rank; to change that: --set logs.prefix=never";
+constexpr std::string_view kPerNode = "write --nproc-per-node N";
+constexpr std::string_view kTotal = "write -n N";
+constexpr std::string_view kPython =
+    "write the program after --: dlaunch run -n 4 -- python3 -m my.module";
+constexpr std::string_view kAsItIs =
+    "not needed: dlaunch executes the command after -- unchanged: dlaunch run -n 4 -- ./program";
+constexpr std::string_view kEnd = "not needed: when a rank fails, dlaunch ends the others";
+constexpr std::string_view kFolder = "write --set workdir=FOLDER";
+constexpr std::string_view kLimit = "write --set timeouts.run=2h";
+constexpr std::string_view kRoot = "not needed: dlaunch runs for root as for any user";
+constexpr std::string_view kGpus = "write --gpus N: a process for each of N GPUs of a node";
+constexpr std::string_view kNodes = "write --nnodes N";
+constexpr std::string_view kImage = "write --set container.image=IMAGE";
+
+constexpr std::string_view kJobDir =
+    "this is an argument of the program; write it after --: -- --job-dir DIR";
+constexpr std::string_view kTier =
+    "write it in the job file: trainingInput: {scaleTier: STANDARD_1}";
+constexpr std::string_view kConfig = "give the job file without an option: dlaunch run FILE";
+
+/// Options of torchrun (PyTorch), mpirun and mpiexec (Open MPI, MPICH), srun (Slurm), deepspeed and
+/// gcloud ai-platform.
+constexpr std::array<std::pair<std::string_view, std::string_view>, 66> kOptions{{
+    {"--standalone", kRendezvous},
+    {"--rdzv-backend", kRendezvous},
+    {"--rdzv_backend", kRendezvous},
+    {"--rdzv-endpoint", kRendezvous},
+    {"--rdzv_endpoint", kRendezvous},
+    {"--rdzv-id", kRendezvous},
+    {"--rdzv_id", kRendezvous},
+    {"--rdzv-conf", kRendezvous},
+    {"--rdzv_conf", kRendezvous},
+    {"--master-port", kRendezvous},
+    {"--master_port", kRendezvous},
+    {"--master-addr", kRendezvous},
+    {"--master_addr", kRendezvous},
+    {"--node-rank", kNodeRank},
+    {"--node_rank", kNodeRank},
+    {"--machinefile", kHostfile},
+    {"--host", kHosts},
+    {"-H", kHosts},
+    {"-f", kHostfile},
+    {"-w", kHosts},
+    {"--nodelist", kHosts},
+    {"-x", kPass},
+    {"--genv", kPass},
+    {"--genvlist", kPass},
+    {"--export", kPass},
+    {"--bind-to", kBind},
+    {"--map-by", kBind},
+    {"--rank-by", kBind},
+    {"--cpu-bind", kBind},
+    {"--oversubscribe", kMore},
+    {"--overcommit", kMore},
+    {"--log-dir", kLogs},
+    {"--log_dir", kLogs},
+    {"--output-filename", kLogs},
+    {"--tag-output", kPrefixed},
+    {"--label", kPrefixed},
+    {"--ntasks", kTotal},
+    {"--ntasks-per-node", kPerNode},
+    {"-m", kPython},
+    {"--no-python", kAsItIs},
+    {"--no_python", kAsItIs},
+    {"--kill-on-bad-exit", kEnd},
+    {"--wdir", kFolder},
+    {"--chdir", kFolder},
+    {"--workdir", kFolder},
+    {"--time", kLimit},
+    {"--timeout", kLimit},
+    {"--allow-run-as-root", kRoot},
+    {"--ppn", kPerNode},
+    {"--num_gpus", kGpus},
+    {"--num-gpus", kGpus},
+    {"--gpus-per-node", kGpus},
+    {"--num_processes", kTotal},
+    {"--num-processes", kTotal},
+    {"--num_machines", kNodes},
+    {"--num_nodes", kNodes},
+    {"--nodes", kNodes},
+    {"-N", kNodes},
+    {"--main_process_port", kRendezvous},
+    {"--image", kImage},
+    {"--cpus-per-task", kBind},
+    {"-c", kBind},
+    {"--job-dir", kJobDir},
+    {"--master-image-uri", kImage},
+    {"--scale-tier", kTier},
+    {"--config", kConfig},
+}};
+
+constexpr std::string_view kToList = "to list runs and their states: dlaunch runs";
+constexpr std::string_view kToStop = "to end a run: dlaunch stop RUN";
+constexpr std::string_view kToSee = "to see what the ranks print: dlaunch logs -f";
+constexpr std::string_view kToRun = "to start a job: dlaunch run";
+constexpr std::string_view kToTry =
+    "to see what would run where, and start nothing: dlaunch plan job.yaml";
+constexpr std::string_view kToTest = "to test machines and their network: dlaunch check";
+constexpr std::string_view kInPlace = "use dlaunch instead: dlaunch run -n 4 -- python3 train.py";
+
+constexpr std::array<std::pair<std::string_view, std::string_view>, 36> kCommands{{
+    {"ps", kToList},         {"ls", kToList},          {"list", kToList},
+    {"top", kToList},        {"stat", kToList},        {"stats", kToList},
+    {"status", kToList},     {"state", kToList},       {"history", kToList},
+    {"queue", kToList},      {"squeue", kToList},      {"jobs", kToList},
+    {"kill", kToStop},       {"cancel", kToStop},      {"scancel", kToStop},
+    {"abort", kToStop},      {"tail", kToSee},         {"output", kToSee},
+    {"watch", kToSee},       {"follow", kToSee},       {"attach", kToSee},
+    {"start", kToRun},       {"launch", kToRun},       {"execute", kToRun},
+    {"validate", kToTry},    {"lint", kToTry},         {"dry-run", kToTry},
+    {"doctor", kToTest},     {"test", kToTest},        {"mpirun", kInPlace},
+    {"mpiexec", kInPlace},   {"srun", kInPlace},       {"torchrun", kInPlace},
+    {"deepspeed", kInPlace}, {"accelerate", kInPlace}, {"horovodrun", kInPlace},
+}};
+
+bool is_file(const std::string& path) {
+  struct stat info {};
+  return ::stat(path.c_str(), &info) == 0 && S_ISREG(info.st_mode);
+}
+
+bool is_executable(const std::string& path) {
+  return is_file(path) && ::access(path.c_str(), X_OK) == 0;
+}
+
+/// As execvp(3) finds it.
+bool is_found(const std::string& program) {
+  const char* path = std::getenv("PATH");
+  const auto candidates = find_program(program, path == nullptr ? "" : path, ".").candidates;
+  return std::any_of(candidates.begin(), candidates.end(), is_executable);
+}
+
+/// The part of a script that can hold directives; of another program the first byte. Empty where it
+/// cannot be read.
+std::string beginning_of(const std::string& path) {
+  constexpr std::size_t kMostBytes = 65536;
+  if (!is_file(path)) return {};
+  std::string text = read_bounded_file(path, "file", 1).value_or("");
+  return text.starts_with('#') ? read_bounded_file(path, "file", kMostBytes).value_or("") : text;
+}
+
+}  // namespace
+
+std::optional<std::string> advice_for_option(std::string_view option) {
+  const std::string_view name = option.substr(0, option.find('='));
+  for (const auto& [known, advice] : kOptions) {
+    if (known == name) return std::string(advice);
+  }
+  return std::nullopt;
+}
+
+std::optional<std::string> command_meant(std::string_view word) {
+  for (const auto& [known, advice] : kCommands) {
+    if (known == word) return std::string(advice);
+  }
+  return std::nullopt;
+}
+
+bool sounds_like_command(std::string_view word) {
+  constexpr std::array<std::string_view, 11> kWords{"rm",    "remove",  "delete", "resume",
+                                                    "pause", "suspend", "wait",   "install",
+                                                    "login", "reset",   "sync"};
+  return std::find(kWords.begin(), kWords.end(), word) != kWords.end();
+}
+
+bool is_planned_command(std::string_view word) {
+  constexpr std::array<std::string_view, 2> kPlanned{"report", "completion"};
+  return std::find(kPlanned.begin(), kPlanned.end(), word) != kPlanned.end();
+}
+
+std::string with_two_dashes(std::string_view word) {
+  constexpr std::array<std::string_view, 6> kLong{"-hostfile", "-machinefile", "-host",
+                                                  "-hosts",    "-bind-to",     "-genv"};
+  const std::string_view name = word.substr(0, word.find('='));
+  const bool is_long = std::find(kLong.begin(), kLong.end(), name) != kLong.end();
+  return (is_long ? "-" : "") + std::string(word);
+}
+
+std::vector<std::string> words_to_start(const std::string& program) {
+  if (program.ends_with(".py")) return {"python3", program};
+  if (is_found(program) || !is_file(program)) return {program};
+  const bool is_shell_script = program.ends_with(".sh");
+  if (is_executable(program) && !is_shell_script) return {"./" + program};
+  const std::string text = beginning_of(program);
+  const std::string_view first = std::string_view(text).substr(0, text.find('\n'));
+  if (!first.starts_with("#!") && !is_shell_script) return {program};
+  const bool is_python = first.find("python") != std::string_view::npos;
+  return {is_python ? "python3" : "bash", program};
+}
+
+bool can_start(const std::string& program) {
+  const std::vector<std::string> words = words_to_start(program);
+  return words.size() > 1 ? is_file(program) : is_found(words.front());
+}
+
+std::string batch_script_in(const std::vector<std::string>& command) {
+  const std::string file = shell_script(command).value_or(command.front());
+  const std::string_view kind = jobfile::kind_of_script(beginning_of(file));
+  return kind.empty() ? std::string() : plain_line(file) + ": " + std::string(kind);
+}
+
+}  // namespace dlaunch

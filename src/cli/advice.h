@@ -1,0 +1,43 @@
+// Advice for a command line that does not work: habits of other launchers, and programs typed where
+// dlaunch expects something else.
+#pragma once
+
+#include <optional>
+#include <string>
+#include <string_view>
+#include <vector>
+
+namespace dlaunch {
+
+/// What to write instead of an option of torchrun, mpirun, srun or deepspeed that dlaunch lacks:
+/// "--bind-to" or "--bind-to=core"; nullopt: not known.
+[[nodiscard]] std::optional<std::string> advice_for_option(std::string_view option);
+
+/// What to type instead of a word that is a command elsewhere ("ps", "kill"): "to list runs and
+/// their states: dlaunch runs"; nullopt: not known.
+[[nodiscard]] std::optional<std::string> command_meant(std::string_view word);
+
+/// Whether the word is more likely meant as a command of a launcher than as a program: "rm",
+/// "resume".
+[[nodiscard]] bool sounds_like_command(std::string_view word);
+
+/// mpirun spells long options with one dash ("-hostfile"), where others would read "-h": the option
+/// with two dashes, or the word unchanged.
+[[nodiscard]] std::string with_two_dashes(std::string_view word);
+
+/// A command that a later dlaunch will have.
+[[nodiscard]] bool is_planned_command(std::string_view word);
+
+/// The words that start `program`: {"train"}, {"./train"} for a file outside PATH, or a script with
+/// its interpreter, {"bash", "go.sh"}. Only `program` where nothing better is known.
+[[nodiscard]] std::vector<std::string> words_to_start(const std::string& program);
+
+/// Whether words_to_start() names something that exists: a file of the current folder, or a program
+/// in PATH.
+[[nodiscard]] bool can_start(const std::string& program);
+
+/// "job.sh: this is a batch script of Slurm: ..." where the command runs such a script, which would
+/// run again on every rank; else empty. `command` must not be empty.
+[[nodiscard]] std::string batch_script_in(const std::vector<std::string>& command);
+
+}  // namespace dlaunch

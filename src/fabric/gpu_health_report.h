@@ -1,0 +1,45 @@
+// Parses the output of nvidia-smi and the NVIDIA driver's messages in the kernel's log. Pure.
+// Sources: `nvidia-smi --help-query-gpu`, `--help-query-remapped-rows`,
+// `--help-query-compute-apps`; NVIDIA, "XID Errors".
+#pragma once
+
+#include <string>
+#include <string_view>
+#include <vector>
+
+#include "model/gpu_health.h"
+
+namespace dlaunch::fabric {
+
+/// Arguments for nvidia-smi. `old_names`: drivers before 535 call the reasons for lower clocks
+/// clocks_throttle_reasons; an unknown name fails the whole query.
+[[nodiscard]] std::vector<std::string> gpu_query(bool old_names);
+[[nodiscard]] std::vector<std::string> remapped_rows_query();
+[[nodiscard]] std::vector<std::string> gpu_processes_query();
+
+/// The output of gpu_query(): a line of names, then one for each GPU. Columns may be missing or in
+/// any order; lines with another number of columns are skipped. At most 64 GPUs. Empty if there is
+/// no such table, for example for an error message.
+[[nodiscard]] std::vector<GpuHealth> parse_gpu_query(std::string_view csv);
+
+/// Adds the output of the other two queries to the GPUs with the same UUID.
+void add_remapped_rows(std::string_view csv, std::vector<GpuHealth>& gpus);
+void add_gpu_processes(std::string_view csv, std::vector<GpuHealth>& gpus);
+
+/// Faults in a kernel log, oldest first, in the form of dmesg(1) or of /dev/kmsg; the last 64.
+[[nodiscard]] std::vector<XidEvent> parse_xids(std::string_view kernel_log);
+
+/// Whether an Xid means that a GPU, its memory or a link is broken; most others are faults of
+/// programs. Source: NVIDIA, "XID Errors", "Common XID Errors".
+[[nodiscard]] bool is_fault_of_hardware(int xid);
+
+/// "power is capped at 300 W of 700 W" if that is true of all GPUs: then it is intended (nvidia-smi
+/// --power-limit) and not a fault. Else empty.
+[[nodiscard]] std::string common_power_cap(const std::vector<GpuHealth>& gpus);
+
+/// What is wrong with a GPU, one sentence each, worst first. Names processes on it, because dlaunch
+/// runs none there during the check. `cap_is_meant`: there is a common_power_cap().
+[[nodiscard]] std::vector<std::string> health_findings(const GpuHealth& gpu,
+                                                       bool cap_is_meant = false);
+
+}  // namespace dlaunch::fabric

@@ -1,0 +1,29 @@
+// Declarations shared by the files of the accelerate dialect. Rules: accelerate 1.15,
+// utils/launch.py and commands/launch.py; keys also of releases back to 0.12.
+#pragma once
+
+#include <string>
+
+#include "jobfile/dialects/dialect.h"
+#include "jobfile/dialects/foreign_keys.h"
+
+namespace dlaunch::jobfile::accelerate {
+
+/// Sets `command` from the words after "--", which have the form of `accelerate launch`: a script,
+/// -m MODULE, or --no_python PROGRAM. `type`: distributed_type, "NO" for one process.
+void read_command(Translation& translation, const std::string& type, Place at);
+
+/// Settings that select the sections of a file.
+struct Settings {
+  std::string type;       // distributed_type, in capitals
+  std::string precision;  // mixed_precision, in small letters
+
+  /// Whether accelerate would use its simple launcher, which runs on CPUs.
+  [[nodiscard]] bool is_simple() const { return type == "NO" || type == "MULTI_CPU"; }
+};
+
+/// Sets the variables of the sections in use. Adds notes on unused sections and on keys that
+/// accelerate does not read.
+void read_sections(Translation& translation, ForeignKeys& keys, const Settings& settings);
+
+}  // namespace dlaunch::jobfile::accelerate

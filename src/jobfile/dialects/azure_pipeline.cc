@@ -1,0 +1,265 @@
+// Turns one step of a pipeline into a mapping that can be read like a job.
+#include <utility>
+
+#include "jobfile/dialects/azure_v2.h"
+#include "jobfile/suggestion.h"
+
+namespace dlaunch::jobfile::azure {
+
+namespace {
+
+/// Resolves a step's references to its pipeline.
+class StepReader {
+ public:
+  StepReader(Translation& translation, NodeId step)
+      : t_(translation), inputs_(value_of(t_.document, t_.root, "inputs")) {
+    take_told(value_of(t_.document, step, "inputs"));
+  }
+
+  /// The --input values that name an input of the pipeline.
+  [[nodiscard]] std::vector<std::string> taken() const {
+    std::vector<std::string> names;
+    for (const Told& one : told_) names.push_back(one.given->name);
+    return names;
+  }
+
+  /// Notes the values that the step does not use, because users may expect an effect.
+  void note_unused() {
+    for (const Told& one : told_) {
+      if (!one.is_used)
+        t_.notes.push_back(one.given->origin + " changes nothing: the step " +
+                           t_.input.foreign.step + " does not use this input of the pipeline");
+    }
+  }
+
+  /// A copy of the step in which references to the pipeline's inputs are replaced by their values.
+  NodeId resolved_step(NodeId step) {
+    Node copy = t_.document[step];
+    for (std::size_t i = 0; i + 1 < copy.items.size(); i += 2) {
+      const bool are_inputs = t_.document[copy.items[i]].text == "inputs";
+      copy.items[i + 1] = resolved(copy.items[i + 1], are_inputs);
+    }
+    return t_.document.add(std::move(copy));
+  }
+
+ private:
+  struct Told {
+    const NamedValue* given;
+    Place place;
+    bool is_used = false;
+  };
+
+  /// If the step has an input of the same name, the value goes to the step.
+  void take_told(std::optional<NodeId> of_step) {
+    if (!inputs_ || t_.document[*inputs_].kind != NodeKind::mapping) return;
+    const bool has_own = of_step && t_.document[*of_step].kind == NodeKind::mapping;
+    for (const NamedValue& given : t_.input.foreign.inputs) {
+      if (has_own && entry(*of_step, given.name)) continue;
+      if (declaration(given.name)) told_.push_back({&given, add_source(t_, given)});
+    }
+  }
+
+  /// The value that --input gives, as if the pipeline contained it.
+  std::optional<NodeId> told_value(std::string_view name, NodeId declared) {
+    for (Told& one : told_) {
+      if (one.given->name != name) continue;
+      one.is_used = true;
+      const auto type = scalar_of(t_.document, declared, "type");
+      const auto path = value_of(t_.document, declared, "path");
+      const bool is_data =
+          path ||
+          (type && (type->starts_with("uri_") || *type == "mltable" || type->ends_with("_model")));
+      Node value;
+      value.kind = NodeKind::scalar;
+      value.place = one.place;
+      value.text = one.given->value;
+      const NodeId id = t_.document.add(std::move(value));
+      return is_data ? with_value(declared, "path", id) : id;
+    }
+    return std::nullopt;
+  }
+
+  NodeId with_value(NodeId mapping, std::string_view key, NodeId value) {
+    Node name;
+    name.kind = NodeKind::scalar;
+    name.text = key;
+    name.place = t_.document[value].place;
+    const NodeId key_id = t_.document.add(std::move(name));
+    const NodeId copy = t_.document.add(Node(t_.document[mapping]));
+    put_entry(t_.document, copy, key_id, value);
+    return copy;
+  }
+
+  NodeId resolved(NodeId id, bool is_input) {
+    const Node node = t_.document[id];
+    if (node.kind == NodeKind::scalar) return resolved_scalar(id, node, is_input);
+    Node copy = node;
+    for (std::size_t i = 0; i < node.items.size(); ++i) {
+      const bool is_key = node.kind == NodeKind::mapping && i % 2 == 0;
+      if (!is_key) copy.items[i] = resolved(node.items[i], is_input);
+    }
+    return t_.document.add(std::move(copy));
+  }
+
+  /// Outputs, also of other steps, are unknown here and stay unchanged. A step's command and
+  /// variables see only its own inputs, so "inputs.x" does not refer to the pipeline there.
+  NodeId resolved_scalar(NodeId id, const Node& node, bool is_input) {
+    const auto reference = parent_reference(node.text);
+    if (!reference || reference->kind != "inputs") return id;
+    if (!reference->names_parent && !is_input) return id;
+    auto declared = declaration(reference->name);
+    if (declared) {
+      if (const auto told = told_value(reference->name, *declared)) declared = told;
+    }
+    if (!declared) return refused(node.place, why_no_input(reference->name));
+    const bool is_mapping = t_.document[*declared].kind == NodeKind::mapping;
+    if (is_mapping && !check_body(t_, *declared, "inputs." + reference->name, Body::input))
+      return reported();
+    // Keeps the declared type, which determines how it is read; the value may come from --input.
+    if (is_input || t_.document[*declared].kind == NodeKind::scalar) return *declared;
+    for (const char* key : {"value", "default"}) {
+      if (const auto inside = value_of(t_.document, *declared, key)) return *inside;
+    }
+    const bool is_data = value_of(t_.document, *declared, "path").has_value();
+    return refused(node.place, "the pipeline's input " + in_quotes(reference->name) +
+                                   (is_data ? " is data, which only an input of the step can take"
+                                            : " has no value; give one: --input " +
+                                                  reference->name + "=VALUE"));
+  }
+
+  /// A placeholder for something that was reported: a null that causes no further error.
+  NodeId reported() {
+    Node node;
+    node.reported = true;
+    return t_.document.add(std::move(node));
+  }
+
+  NodeId refused(Place at, const std::string& why) {
+    t_.diagnostics.error(at, why);
+    return reported();
+  }
+
+  /// "group.x" is an input in a group of inputs.
+  [[nodiscard]] std::optional<NodeId> declaration(std::string_view name) const {
+    std::optional<NodeId> inputs = inputs_;
+    while (inputs && t_.document[*inputs].kind == NodeKind::mapping) {
+      if (const auto found = entry(*inputs, name)) return found;
+      const auto dot = name.find('.');
+      if (dot == std::string_view::npos) break;
+      inputs = value_of(t_.document, *inputs, name.substr(0, dot));
+      name.remove_prefix(dot + 1);
+    }
+    return std::nullopt;
+  }
+
+  /// Includes entries without a value, which --input may give.
+  [[nodiscard]] std::optional<NodeId> entry(NodeId mapping, std::string_view name) const {
+    const std::vector<NodeId>& items = t_.document[mapping].items;
+    for (std::size_t i = 0; i + 1 < items.size(); i += 2) {
+      if (t_.document[items[i]].text == name) return items[i + 1];
+    }
+    return std::nullopt;
+  }
+
+  [[nodiscard]] std::string why_no_input(const std::string& name) const {
+    std::vector<std::string_view> names;
+    std::string all;
+    if (inputs_ && t_.document[*inputs_].kind == NodeKind::mapping) {
+      const std::vector<NodeId>& items = t_.document[*inputs_].items;
+      for (std::size_t i = 0; i + 1 < items.size(); i += 2) {
+        names.push_back(t_.document[items[i]].text);
+        all += (all.empty() ? "; it has " : ", ") + t_.document[items[i]].text;
+      }
+    }
+    const std::string meant = did_you_mean(name, names);
+    return "the pipeline has no input " + in_quotes(name) +
+           (!meant.empty() ? meant
+            : all.empty()  ? "; write it under inputs"
+                           : all);
+  }
+
+  Translation& t_;
+  std::optional<NodeId> inputs_;
+  std::vector<Told> told_;
+};
+
+std::string listed(const Document& document, NodeId jobs) {
+  std::string out;
+  const Node& node = document[jobs];
+  for (std::size_t i = 0; i + 1 < node.items.size(); i += 2)
+    out += (out.empty() ? "" : ", ") + document[node.items[i]].text;
+  return out;
+}
+
+}  // namespace
+
+std::optional<ParentReference> parent_reference(std::string_view text) {
+  const auto trim = [](std::string_view part) {
+    const auto first = part.find_first_not_of(" \t");
+    if (first == std::string_view::npos) return std::string_view();
+    return part.substr(first, part.find_last_not_of(" \t") - first + 1);
+  };
+  text = trim(text);
+  if (!text.starts_with("${{") || !text.ends_with("}}") || text.size() < 5) return std::nullopt;
+  text = trim(text.substr(3, text.size() - 5));
+  if (text.find("${{") != std::string_view::npos)
+    return std::nullopt;  // two, or one inside another
+  const bool names_parent = text.starts_with("parent.");
+  if (names_parent) text.remove_prefix(7);
+  const auto dot = text.find('.');
+  if (dot == std::string_view::npos) return std::nullopt;
+  return ParentReference{std::string(text.substr(0, dot)), std::string(text.substr(dot + 1)),
+                         names_parent};
+}
+
+std::optional<CommandJob> find_step(Translation& t) {
+  const auto jobs = value_of(t.document, t.root, "jobs");
+  if (jobs && t.document[*jobs].reported) return std::nullopt;
+  if (!jobs || t.document[*jobs].kind != NodeKind::mapping) {
+    t.diagnostics.error(Place::whole(0), "a pipeline without steps (jobs)");
+    return std::nullopt;
+  }
+  const std::string& step = t.input.foreign.step;
+  ForeignKeys top(t.document, t.diagnostics, Spelling::exact, t.root, "");
+  const Place at = top.find("jobs")->key;
+  if (step.empty()) {
+    t.diagnostics.error(at,
+                        "this is a pipeline, of which dlaunch runs one step: --step NAME; "
+                        "there are " +
+                            listed(t.document, *jobs));
+    return std::nullopt;
+  }
+  const auto found = value_of(t.document, *jobs, step);
+  if (found && t.document[*found].reported) return std::nullopt;
+  if (!found || t.document[*found].kind != NodeKind::mapping) {
+    t.diagnostics.error(at, "the pipeline has no step " + in_quotes(step) + "; there are " +
+                                listed(t.document, *jobs));
+    return std::nullopt;
+  }
+  const std::string type = job_type(scalar_of(t.document, *found, "type").value_or("command"));
+  if (type != "command") {
+    t.diagnostics.error(t.document[*found].place, "the step " + step + " is of type " +
+                                                      in_quotes(type) +
+                                                      "; dlaunch runs steps of type command");
+    return std::nullopt;
+  }
+  StepReader reader(t, *found);
+  NodeId keys = reader.resolved_step(*found);
+  reader.note_unused();
+  if (!value_of(t.document, keys, "name")) {
+    Node name;
+    name.kind = NodeKind::scalar;
+    name.text = step;
+    name.place = t.document[*found].place;
+    Node key = name;
+    key.text = "name";
+    const NodeId key_id = t.document.add(std::move(key));
+    const NodeId name_id = t.document.add(std::move(name));
+    put_entry(t.document, keys, key_id, name_id);
+  }
+  auto job = with_component(t, keys);
+  if (job) job->of_pipeline = reader.taken();
+  return job;
+}
+
+}  // namespace dlaunch::jobfile::azure

@@ -1,0 +1,64 @@
+// Declarations shared by the files of the Kubeflow dialect (training-operator v1, mpi-operator).
+#pragma once
+
+#include <optional>
+#include <string>
+#include <string_view>
+#include <vector>
+
+#include "jobfile/dialects/replicas.h"
+
+namespace dlaunch::jobfile::kubeflow {
+
+/// One group of pods.
+struct Pods {
+  bool is_given = false;
+  Replicas replicas;                 // role stays empty
+  std::optional<PlacedNumber> port;  // the container's port with the name that the operator uses
+};
+
+/// Reads the group `name` (in any case) of a replica map. `container`: the container that the
+/// operator uses; otherwise the first. `port`: name of the master's port.
+[[nodiscard]] Pods read_pods(Translation& translation, ForeignKeys& specs, std::string_view name,
+                             std::string_view container, std::string_view port);
+
+/// Applies what the operator adds to the container: replaces the file's own variables of these
+/// names (with a note) and the references in its command. Call it once for each group that is
+/// given.
+void add_variables(Translation& translation, Pods& pods, const std::vector<AddedVariable>& added);
+
+/// The program after the options of an mpirun line, and the options' meaning.
+struct MpirunLine {
+  std::vector<PlacedText> program;
+  std::optional<PlacedNumber> processes;
+  std::optional<PlacedNumber> per_node;
+  bool oversubscribe = false;
+  bool is_horovod = false;
+  bool is_hydra = false;  // mpiexec.hydra, by its name
+  bool is_by_node =
+      false;  // ranks alternate between the nodes instead of filling one node's slots first
+  bool names_passed = false;  // a list selects the variables to pass on; others are not passed
+  std::vector<EnvVariable> env;
+  std::vector<PlacedText> passed;    // -x NAME
+  std::vector<std::string> ignored;  // options that place or connect processes
+};
+
+/// Advice for a launcher's command that dlaunch cannot interpret.
+inline constexpr const char* kOrAsItIs =
+    "; or run the command as it is, once, with the hosts in a hostfile: --set launch=once";
+
+/// Whether a command's first word is mpirun, mpiexec, mpiexec.hydra or horovodrun, with or without
+/// a folder.
+[[nodiscard]] bool starts_ranks(std::string_view word);
+
+/// Nullopt: the line does not start a program by mpirun, mpiexec or horovodrun, or has an unknown
+/// option, which was reported at `place`.
+[[nodiscard]] std::optional<MpirunLine> read_mpirun_line(Translation& translation,
+                                                         const std::vector<PlacedText>& words,
+                                                         Place place);
+
+void translate_pytorch_job(Translation& translation, ForeignKeys& spec);
+void translate_tf_job(Translation& translation, ForeignKeys& spec);
+void translate_mpi_job(Translation& translation, ForeignKeys& spec);
+
+}  // namespace dlaunch::jobfile::kubeflow

@@ -1,0 +1,52 @@
+// The native job file that a foreign one is translated into, as a document whose values keep their
+// foreign source ranges: the ordinary reader then finds errors and reports the foreign lines.
+#pragma once
+
+#include <cstdint>
+#include <initializer_list>
+#include <string>
+#include <string_view>
+#include <vector>
+
+#include "jobfile/document.h"
+
+namespace dlaunch::jobfile {
+
+/// A text and its source range.
+struct PlacedText {
+  std::string text;
+  Place place;
+  /// Set if a word of a command contains variables of its rank: the word as shell text.
+  std::string shell{};
+};
+
+class NativeJob {
+ public:
+  /// A path of keys: {"roles", "worker", "env", "A.B"}.
+  using Path = std::vector<std::string_view>;
+
+  /// Adds nodes to `document`, which must outlive this object.
+  explicit NativeJob(Document& document);
+
+  // Each of these replaces an existing value.
+  void text(const Path& path, std::string value, Place at);
+  void number(const Path& path, std::int64_t value, Place at);
+  void boolean(const Path& path, bool value, Place at);
+  /// An empty list is not set: the caller has reported it.
+  void texts(const Path& path, const std::vector<PlacedText>& values, Place at);
+  /// Sets the node unchanged.
+  void node(const Path& path, NodeId value, Place at);
+
+  [[nodiscard]] bool has(const Path& path) const;
+
+  /// The whole job, a mapping.
+  [[nodiscard]] NodeId root() const { return root_; }
+
+ private:
+  NodeId scalar(std::string value, bool plain, Place at);
+
+  Document& document_;
+  NodeId root_;
+};
+
+}  // namespace dlaunch::jobfile

@@ -1,0 +1,24 @@
+// Paths in foreign files, as text: no file system access.
+#pragma once
+
+#include <optional>
+#include <string>
+#include <string_view>
+
+namespace dlaunch::jobfile {
+
+/// `text` relative to `folder`, normalized, without a trailing slash. An absolute `text` stays.
+[[nodiscard]] std::string path_below(const std::string& folder, const std::string& text);
+
+/// True for "azureml:x", "wasbs://...", "gs://...": a name that is not a local path. "file:" is
+/// local.
+[[nodiscard]] bool is_remote(std::string_view text);
+
+/// Why `text` cannot be a path of this machine ("C:\data"), phrased to follow "the input is";
+/// empty: it can.
+[[nodiscard]] std::string problem_of_path(std::string_view text);
+
+/// Removes "file:" or "file://".
+[[nodiscard]] std::string without_file_scheme(std::string_view text);
+
+}  // namespace dlaunch::jobfile

@@ -1,0 +1,84 @@
+// Jobs made of groups of machines or pods, each with a role, a count, a command and variables.
+// Translates these groups of several dialects into a native job.
+#pragma once
+
+#include <cstdint>
+#include <optional>
+#include <string>
+#include <vector>
+
+#include "jobfile/dialects/dialect.h"
+#include "jobfile/dialects/foreign_keys.h"
+
+namespace dlaunch::jobfile {
+
+struct EnvVariable {
+  std::string name;
+  std::string value;
+  Place place;
+};
+
+/// A variable that the system adds to a container after those of the file, so that it takes
+/// precedence.
+struct AddedVariable {
+  std::string name;
+  std::string value;
+  bool is_shell = false;  // `value` is shell text, such as ${RANK}, known when the rank starts
+};
+
+/// A word of a command with its references replaced; sets PlacedText::shell if a value is known
+/// only when the rank starts. Undefined references stay, with a note.
+[[nodiscard]] PlacedText with_references(Translation& translation, const PlacedText& word,
+                                         const std::vector<EnvVariable>& env,
+                                         const std::vector<AddedVariable>& added);
+
+/// The value of a variable; it may refer only to `before`, the preceding variables.
+[[nodiscard]] std::string value_with_references(Translation& translation, const PlacedText& value,
+                                                const std::vector<EnvVariable>& before);
+
+struct Replicas {
+  std::string role;  // in the native job: chief, worker, ps, evaluator
+  PlacedNumber count;
+  std::vector<PlacedText> command;  // argv; empty: the image's own program
+  std::vector<PlacedText> args;     // appended to it
+  PlacedText image;                 // empty: none
+  PlacedText workdir;               // in the image; empty: the image's WORKDIR
+  std::vector<EnvVariable> env;
+  Place place;
+};
+
+/// The words that a group runs. An image's own program is unknown: the words after "--" replace it.
+/// Without any words the job has no command, which is reported once for all groups.
+[[nodiscard]] std::vector<PlacedText> words_of(Translation& translation, const Replicas& replicas);
+
+/// The command as one line of shell text.
+[[nodiscard]] std::string line_of(const std::vector<PlacedText>& words);
+
+/// Sets a command: as a list, or as shell text if a word contains variables of its rank.
+void set_command(NativeJob& job, const NativeJob::Path& path, const std::vector<PlacedText>& words,
+                 Place at);
+
+/// Sets the group's image and its start folder as the container at `path`.
+void set_container(Translation& translation, NativeJob::Path path, const Replicas& group);
+
+/// Sets `roles`, `placement`, `command` and `env` (the parts that all groups share) and the roles'
+/// own parts. Groups without a process are left out.
+void set_roles(Translation& translation, const std::vector<Replicas>& groups);
+
+/// Reads "[{name: A, value: b}]" of Kubernetes and Vertex AI and replaces references to earlier
+/// variables. A variable whose value is elsewhere (valueFrom) is passed on from dlaunch's own
+/// environment.
+[[nodiscard]] std::vector<EnvVariable> read_env_list(Translation& translation, ForeignKeys& keys,
+                                                     std::string_view name, Spelling spelling);
+
+/// Whether the command line selects the image for all ranks, or no image.
+[[nodiscard]] bool is_image_chosen(const Translation& translation);
+
+/// The number of nodes on the command line (--nnodes, --set nodes=N), which dialects must use in
+/// computations. Nullopt: not given.
+[[nodiscard]] std::optional<std::int64_t> nodes_of_command_line(const Translation& translation);
+
+/// Sets `timeouts.run` from "7200s" of Google's APIs.
+void set_limit(Translation& translation, const PlacedText& duration);
+
+}  // namespace dlaunch::jobfile

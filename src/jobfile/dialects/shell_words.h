@@ -1,0 +1,27 @@
+// Conversions between lists of words and shell text.
+#pragma once
+
+#include <optional>
+#include <string>
+#include <string_view>
+#include <vector>
+
+namespace dlaunch::jobfile {
+
+/// Appends literal text to the inside of a word in double quotes.
+void append_in_double_quotes(std::string& word, std::string_view text);
+
+/// One word of a shell command in which only $NAME and ${NAME} are expanded, and whose value stays
+/// one word.
+[[nodiscard]] std::string quote_but_variables(std::string_view text);
+
+/// The words of one simple command; nullopt: not a simple command (pipes, lists, redirections,
+/// variables, substitutions), or an unclosed quote.
+[[nodiscard]] std::optional<std::vector<std::string>> simple_words(std::string_view line);
+
+/// The words of each simple command, without quotes and redirections. Groups, subshells and
+/// substitutions become separate commands; reserved words are words here. An unclosed quote ends
+/// with the text; nothing is an error.
+[[nodiscard]] std::vector<std::vector<std::string>> simple_commands(std::string_view text);
+
+}  // namespace dlaunch::jobfile

@@ -1,0 +1,193 @@
+#include "jobfile/dialects/started_programs.h"
+
+#include <algorithm>
+#include <array>
+#include <iterator>
+#include <optional>
+#include <utility>
+
+#include "jobfile/dialects/shell_words.h"
+
+namespace dlaunch::jobfile {
+
+namespace {
+
+using Words = std::vector<std::string>;
+
+/// Nesting of `sh -c` inside `sh -c`; deeper is unusual.
+constexpr int kMostShells = 4;
+
+std::string_view base_name(std::string_view word) {
+  const auto slash = word.rfind('/');
+  return slash == std::string_view::npos ? word : word.substr(slash + 1);
+}
+
+/// The elements of `words` from `first` on.
+Words from(const Words& words, std::size_t first) {
+  return {words.begin() + static_cast<std::ptrdiff_t>(first), words.end()};
+}
+
+bool is_of_name(char c) {
+  return (c >= 'a' && c <= 'z') || (c >= 'A' && c <= 'Z') || (c >= '0' && c <= '9') || c == '_';
+}
+
+/// "NAME=value" before a command.
+bool is_assignment(std::string_view word) {
+  const auto equals = word.find('=');
+  if (equals == std::string_view::npos || equals == 0) return false;
+  const bool begins_with_digit = word.front() >= '0' && word.front() <= '9';
+  const std::string_view name = word.substr(0, equals);
+  return !begins_with_digit && std::all_of(name.begin(), name.end(), is_of_name);
+}
+
+/// XCU 2.4: a command may follow these.
+bool is_reserved(std::string_view word) {
+  constexpr std::array<std::string_view, 10> kWords{"if", "then",  "elif",  "else", "do",
+                                                    "{",  "while", "until", "!",    "coproc"};
+  return std::find(kWords.begin(), kWords.end(), word) != kWords.end();
+}
+
+/// A program that runs the program in its arguments: after its options, of which the letters in
+/// `with_value` take the next word, and after `arguments` more words.
+struct Starter {
+  std::string_view name;
+  std::string_view with_value;
+  int arguments;
+};
+constexpr Starter kStarters[] = {
+    {"sudo", "CDghpRrTtUu", 0}, {"doas", "Cu", 0},   {"env", "CSu", 0},        {"nohup", "", 0},
+    {"exec", "a", 0},           {"command", "", 0},  {"builtin", "", 0},       {"time", "fo", 0},
+    {"nice", "n", 0},           {"ionice", "cn", 0}, {"timeout", "ks", 1},     {"setsid", "", 0},
+    {"stdbuf", "eio", 0},       {"taskset", "", 1},  {"numactl", "CiMmNpP", 0}};
+
+/// "command -v mpirun" only looks it up.
+bool only_asks(std::string_view name, std::string_view option) {
+  return name == "command" && (option == "-v" || option == "-V");
+}
+
+/// Index of the word after a starter and its options; nullopt: it starts nothing.
+std::optional<std::size_t> behind(const Starter& starter, const Words& words, std::size_t at) {
+  for (++at; at < words.size() && words[at].size() > 1 && words[at].front() == '-'; ++at) {
+    const std::string_view option = words[at];
+    if (only_asks(starter.name, option)) return std::nullopt;
+    if (option == "--") {
+      ++at;
+      break;
+    }
+    const bool takes_next =
+        option.size() == 2 && starter.with_value.find(option[1]) != std::string_view::npos;
+    if (takes_next) ++at;
+  }
+  while (at < words.size() && is_assignment(words[at])) ++at;  // env(1), sudo(8)
+  return at + static_cast<std::size_t>(starter.arguments);
+}
+
+/// A simple command without the prefixes that only lead to its program.
+Words without_starters(const Words& words) {
+  std::size_t at = 0;
+  while (at < words.size()) {
+    const std::string_view word = words[at];
+    const auto starter =
+        std::find_if(std::begin(kStarters), std::end(kStarters),
+                     [&](const Starter& known) { return known.name == base_name(word); });
+    if (starter != std::end(kStarters)) {
+      const auto next = behind(*starter, words, at);
+      if (!next) return {};
+      at = *next;
+    } else if (is_reserved(word) || is_assignment(word)) {
+      ++at;
+    } else {
+      break;
+    }
+  }
+  return from(words, std::min(at, words.size()));
+}
+
+/// The argument of -c (also -lc, -ec) of a shell, or of `eval`. Nullopt: none.
+std::optional<std::string> shell_text(const Words& words) {
+  constexpr std::array<std::string_view, 5> kShells{"sh", "bash", "dash", "zsh", "ksh"};
+  const std::string_view program = base_name(words.front());
+  if (program == "eval") {
+    std::string text;
+    for (std::size_t i = 1; i < words.size(); ++i) text += words[i] + ' ';
+    return text;
+  }
+  if (std::find(kShells.begin(), kShells.end(), program) == kShells.end()) return std::nullopt;
+  for (std::size_t i = 1; i + 1 < words.size() && words[i].starts_with('-'); ++i) {
+    const bool has_text = !words[i].starts_with("--") && words[i].ends_with('c');
+    if (has_text) return words[i + 1];
+    if (words[i] == "-o" || words[i] == "-O") ++i;  // "-o pipefail"
+  }
+  return std::nullopt;
+}
+
+void collect(std::string_view command, int depth, std::vector<Words>& started) {
+  for (const Words& simple : simple_commands(command)) {
+    Words words = without_starters(simple);
+    if (words.empty()) continue;
+    const auto inside = depth < kMostShells ? shell_text(words) : std::nullopt;
+    if (inside) {
+      collect(*inside, depth + 1, started);
+    } else {
+      started.push_back(std::move(words));
+    }
+  }
+}
+
+std::optional<WorkerLauncher> launcher_of(const Words& words) {
+  constexpr std::array<std::string_view, 3> kPrograms{"torchrun", "deepspeed", "accelerate-launch"};
+  constexpr std::array<std::string_view, 4> kModules{"torch.distributed.launch",
+                                                     "torch.distributed.run",
+                                                     "accelerate.commands.launch", "torchx.run"};
+  const std::string_view program = base_name(words.front());
+  if (std::find(kPrograms.begin(), kPrograms.end(), program) != kPrograms.end())
+    return WorkerLauncher{std::string(program), from(words, 1)};
+  if (program == "accelerate" && words.size() > 1 && words[1] == "launch")
+    return WorkerLauncher{"accelerate launch", from(words, 2)};
+  for (std::size_t i = 1; i + 1 < words.size(); ++i) {
+    const std::string& module = words[i + 1];
+    const bool is_known = std::find(kModules.begin(), kModules.end(), module) != kModules.end();
+    if (words[i] == "-m" && is_known) return WorkerLauncher{module, from(words, i + 2)};
+  }
+  return std::nullopt;
+}
+
+}  // namespace
+
+std::vector<std::vector<std::string>> started_commands(std::string_view command) {
+  std::vector<Words> started;
+  collect(command, 0, started);
+  return started;
+}
+
+std::string_view started_program(std::string_view command,
+                                 std::initializer_list<std::string_view> programs) {
+  for (const Words& words : started_commands(command)) {
+    const auto found = std::find(programs.begin(), programs.end(), base_name(words.front()));
+    if (found != programs.end()) return *found;
+  }
+  return {};
+}
+
+std::optional<WorkerLauncher> started_launcher(std::string_view command) {
+  for (const Words& words : started_commands(command))
+    if (auto launcher = launcher_of(words)) return launcher;
+  return std::nullopt;
+}
+
+bool mentions_variable(std::string_view text, std::string_view name) {
+  for (const std::string& form : {"$" + std::string(name), "${" + std::string(name)}) {
+    for (auto at = text.find(form); at != std::string_view::npos; at = text.find(form, at + 1)) {
+      const auto end = at + form.size();
+      if (end == text.size() || !is_of_name(text[end])) return true;
+    }
+  }
+  return false;
+}
+
+bool starts_own_workers(std::string_view command) {
+  if (mentions_variable(command, "RANK") || mentions_variable(command, "LOCAL_RANK")) return false;
+  return mentions_variable(command, "NODE_RANK") || started_launcher(command);
+}
+
+}  // namespace dlaunch::jobfile

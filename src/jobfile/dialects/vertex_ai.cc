@@ -1,0 +1,189 @@
+// Vertex AI: a CustomJob, or its `workerPoolSpecs`. Rules: "CustomJobSpec" and "WorkerPoolSpec" of
+// its REST reference, "Distributed training".
+#include <array>
+
+#include "jobfile/dialects/dialect.h"
+#include "jobfile/dialects/replicas.h"
+#include "jobfile/expectation.h"
+
+namespace dlaunch::jobfile {
+
+namespace {
+
+/// The mapping that contains workerPoolSpecs: the file itself, or its jobSpec.
+std::optional<NodeId> job_spec_of(const Document& document, NodeId root) {
+  if (value_of(document, root, "workerPoolSpecs", Spelling::loose)) return root;
+  for (const char* key : {"jobSpec", "trialJobSpec", "spec"}) {
+    const auto spec = value_of(document, root, key, Spelling::loose);
+    if (spec && value_of(document, *spec, "workerPoolSpecs", Spelling::loose)) return spec;
+  }
+  return std::nullopt;
+}
+
+constexpr KeyName kKeyNames[] = {{"name", "displayName"},
+                                 {"timeouts.run", "scheduling.timeout"},
+                                 {"env_pass", "containerSpec.env"},
+                                 {"env", "containerSpec.env"},
+                                 {"roles.*.env", "containerSpec.env"},
+                                 {"roles.*.command", "containerSpec.command"},
+                                 {"command", "containerSpec.command"},
+                                 {"roles.*.container.image", "containerSpec.imageUri"},
+                                 {"roles.*.count", "replicaCount"}};
+
+std::string why_not_vertex(const Document& document, NodeId root) {
+  return job_spec_of(document, root) ? "" : "no workerPoolSpecs";
+}
+
+/// "The first is the primary replica, then workers, parameter servers, evaluators."
+constexpr std::array<const char*, 4> kRoles{"chief", "worker", "ps", "evaluator"};
+
+class CustomJob {
+ public:
+  explicit CustomJob(Translation& translation)
+      : t_(translation),
+        top_(t_.document, t_.diagnostics, Spelling::loose, t_.root, ""),
+        keys_(t_.document, t_.diagnostics, Spelling::loose,
+              job_spec_of(t_.document, t_.root).value_or(t_.root), "") {}
+
+  void translate() {
+    if (const auto tuning = top_.find("trialJobSpec")) {
+      t_.diagnostics.error(tuning->key,
+                           "hyperparameter tuning searches for the best of many runs, which "
+                           "dlaunch does not do; give it one trial as a CustomJob");
+      return;
+    }
+    t_.job.text({"framework"}, "gcp", keys_.place());
+    if (const auto name = top_.text("displayName")) t_.job.text({"name"}, name->text, name->place);
+    std::vector<Replicas> groups;
+    const std::vector<NodeId> pools = read_pools();
+    if (pools.size() > kRoles.size()) {
+      t_.diagnostics.error(t_.document[pools[kRoles.size()]].place,
+                           "workerPoolSpecs has at most 4 pools: primary, workers, parameter "
+                           "servers, evaluators");
+      return;
+    }
+    for (std::size_t i = 0; i < pools.size(); ++i) {
+      if (auto group = read_pool(i, pools[i])) groups.push_back(std::move(*group));
+    }
+    set_roles(t_, groups);
+    t_.job.text({"gcp", "cluster_spec"}, "workerpool", keys_.place());
+    read_rest();
+  }
+
+ private:
+  /// A single mapping counts as a list of one.
+  std::vector<NodeId> read_pools() {
+    const auto pools = keys_.find("workerPoolSpecs");
+    if (!pools) return {};
+    const Node& node = t_.document[pools->value];
+    if (node.kind == NodeKind::mapping) return {pools->value};
+    if (node.kind == NodeKind::sequence && !node.items.empty()) return node.items;
+    t_.diagnostics.error(pools->key,
+                         "workerPoolSpecs must be a list of pools, not " + found_instead(node));
+    return {};
+  }
+
+  /// "Optional pools may be skipped by an empty entry": the index determines the role.
+  std::optional<Replicas> read_pool(std::size_t index, NodeId id) {
+    const Node& node = t_.document[id];
+    const bool is_empty =
+        node.kind == NodeKind::null || (node.kind == NodeKind::mapping && node.items.empty());
+    const std::string path = "workerPoolSpecs[" + std::to_string(index) + "]";
+    if (is_empty && index > 0) return std::nullopt;
+    if (node.kind != NodeKind::mapping || is_empty) {
+      t_.diagnostics.error(node.place, path + " must be a pool");
+      return std::nullopt;
+    }
+    ForeignKeys pool(t_.document, t_.diagnostics, Spelling::loose, id, path);
+    Replicas group;
+    group.role = kRoles[index];
+    group.place = pool.place();
+    group.count = pool.integer("replicaCount").value_or(PlacedNumber{1, pool.place()});
+    if (index == 0 && group.count.value != 1) {
+      t_.diagnostics.error(group.count.place,
+                           "the first pool is the primary replica, of which there is 1; workers "
+                           "are the second pool");
+    }
+    pool.skip({"machineSpec", "diskSpec", "nfsMounts"});
+    read_program(pool, path, group);
+    pool.refuse_others();
+    if (index == 2 && group.image.text.find("reductionserver") != std::string::npos) {
+      t_.note_at(group.place, "the reduction server is not started: ranks reduce among themselves");
+      return std::nullopt;
+    }
+    return group;
+  }
+
+  void read_program(ForeignKeys& pool, const std::string& path, Replicas& group) {
+    ForeignKeys container = pool.mapping("containerSpec");
+    ForeignKeys package = pool.mapping("pythonPackageSpec");
+    if (container.is_given() == package.is_given()) {
+      if (!pool.has_mistake("containerSpec") && !pool.has_mistake("pythonPackageSpec"))
+        t_.diagnostics.error(
+            group.place, path + (container.is_given() ? " has a containerSpec and a "
+                                                        "pythonPackageSpec; it may have one of them"
+                                                      : " needs a containerSpec or a "
+                                                        "pythonPackageSpec"));
+      group.count.value = 0;
+      return;
+    }
+    if (container.is_given()) {
+      group.image = container.text("imageUri").value_or(PlacedText());
+      group.command = container.texts("command");
+      group.args = container.texts("args");
+      group.env = read_env_list(t_, container, "env", Spelling::loose);
+      container.refuse_others();
+      return;
+    }
+    group.image = package.text("executorImageUri").value_or(PlacedText());
+    group.args = package.texts("args");
+    group.env = read_env_list(t_, package, "env", Spelling::loose);
+    for (const PlacedText& key : package.given_of({"packageUris"})) t_.not_used.push_back(key);
+    const auto module = package.text("pythonModule");
+    if (!module) {
+      t_.diagnostics.error(package.place(), path + ".pythonPackageSpec needs a pythonModule");
+      group.count.value = 0;
+      return;
+    }
+    group.command = {{"python3", module->place}, {"-m", module->place}, *module};
+    package.refuse_others();
+  }
+
+  void read_rest() {
+    ForeignKeys scheduling = keys_.mapping("scheduling");
+    if (const auto limit = scheduling.text("timeout")) set_limit(t_, *limit);
+    top_.skip({"displayName", "labels", "jobSpec", "spec", "name"});
+    keys_.refuse_misspelt();
+    for (const PlacedText& key : keys_.others()) {
+      const bool is_top = keys_.node() == t_.root;
+      const std::string last = key.text;
+      if (!is_top || (last != "displayName" && last != "display_name" && last != "labels"))
+        t_.not_used.push_back(key);
+    }
+    if (keys_.node() == t_.root) return;
+    for (const PlacedText& key : top_.others()) t_.not_used.push_back(key);
+  }
+
+  Translation& t_;
+  ForeignKeys top_;
+  ForeignKeys keys_;
+};
+
+void translate_vertex(Translation& translation) {
+  CustomJob(translation).translate();
+}
+
+}  // namespace
+
+const Dialect kVertexAi{"Vertex AI",
+                        why_not_vertex,
+                        translate_vertex,
+                        /*has_inputs=*/false,
+                        /*has_outputs=*/false,
+                        /*has_steps=*/false,
+                        "workerPoolSpecs",
+                        kKeyNames,
+                        /*has_modules=*/false,
+                        /*starts_in_image=*/true};
+
+}  // namespace dlaunch::jobfile

@@ -1,0 +1,192 @@
+#include "jobfile/field_reader.h"
+
+#include <algorithm>
+#include <vector>
+
+#include "jobfile/expectation.h"
+#include "jobfile/scalar.h"
+#include "jobfile/suggestion.h"
+
+namespace dlaunch::jobfile {
+
+namespace {
+
+std::string listed(const std::vector<std::string_view>& names) {
+  std::string out;
+  for (const std::string_view name : names) out += (out.empty() ? "" : ", ") + std::string(name);
+  return out;
+}
+
+}  // namespace
+
+void FieldReader::read(NodeId root, JobSpec& job) {
+  read_mapping(root, {}, {}, job);
+}
+
+void FieldReader::read_mapping(NodeId mapping, const Section& section, Place at, JobSpec& job) {
+  const std::vector<NodeId>& items = document_[mapping].items;
+  for (std::size_t i = 0; i + 1 < items.size(); i += 2) {
+    read_entry(section, document_[items[i]], items[i + 1], job);
+  }
+  if (!section.prefix.empty() && !only_unknown_) require_keys(section, mapping, at);
+}
+
+void FieldReader::read_entry(const Section& section, const Node& key, NodeId value, JobSpec& job) {
+  const std::string row = section.prefix + key.text;
+  const Entry entry{section.path + key.text, key.place, value};
+  const bool is_plain_name =
+      key.text.find_first_of(".*[]") == std::string::npos && !key.text.empty();
+  if (const Field* field = is_plain_name ? find_field(row) : nullptr) {
+    read_field(*field, entry, job);
+  } else if (is_plain_name && is_section(row + ".")) {
+    read_section({row + ".", entry.path + "."}, entry, job);
+  } else {
+    unknown_key(section, key);
+  }
+}
+
+void FieldReader::read_field(const Field& field, const Entry& entry, JobSpec& job) {
+  note(entry);
+  const Node& node = document_[entry.value];
+  if (node.reported) {
+    given_[entry.path].good = false;
+  } else if (refuse_not_yet_ && field.availability == Availability::not_yet) {
+    refuse(field, entry, job);
+  } else if (field.kind == Kind::record_list) {
+    read_record_list(field, entry, job);
+  } else if (!field.record.empty() && node.kind == NodeKind::mapping) {
+    read_record(field, entry, job);
+  } else if (only_unknown_) {
+    return;
+  } else if (const auto value = values_.read(field, entry)) {
+    field.write(job, *value);
+  } else {
+    given_[entry.path].good = false;
+  }
+}
+
+// The mapping form of a field, such as nodes: {min, max}.
+void FieldReader::read_record(const Field& field, const Entry& entry, JobSpec& job) {
+  const Section section{std::string(field.record), entry.path + "."};
+  if (refuse_not_yet_ && is_section_not_yet(field.record)) {
+    given_[entry.path].good = false;
+    if (!only_unknown_) {
+      values_.not_yet(entry.key, entry.path + ": {" + listed(names_under(field.record)) + "}");
+    }
+    look_for_unknown_keys(section, entry.value, job);
+    return;
+  }
+  // Only roles need this before their keys: they are items of a list in JobSpec.
+  if (field.record.find('*') != std::string_view::npos) field.write(job, Value());
+  read_mapping(entry.value, section, entry.key, job);
+}
+
+void FieldReader::read_record_list(const Field& field, const Entry& entry, JobSpec& job) {
+  const Node& node = document_[entry.value];
+  if (const Word* word = is_text(node) ? find_word(field, node.text) : nullptr) {
+    field.write(job, Value(word));
+    return;
+  }
+  const Field* first = find_field(std::string(field.record) + "name");
+  if (first != nullptr && is_text(node)) {  // the name of a single item
+    field.write(job, Value());
+    read_field(*first, entry, job);
+    return;
+  }
+  if (node.kind != NodeKind::sequence) {
+    given_[entry.path].good = false;
+    values_.wrong_type(field, entry);
+    return;
+  }
+  for (std::size_t i = 0; i < node.items.size(); ++i) {
+    const NodeId id = node.items[i];
+    const Entry item{entry.path + "[" + std::to_string(i) + "]", document_[id].place, id};
+    if (document_[id].kind == NodeKind::mapping) {
+      field.write(job, Value());
+      read_mapping(id, {std::string(field.record), item.path + "."}, item.key, job);
+    } else if (first != nullptr) {
+      field.write(job, Value());
+      read_field(*first, item, job);
+    } else {
+      diagnostics_.error(item.key, item.path + " must be a mapping with " +
+                                       listed(names_under(field.record)) + ", not " +
+                                       found_instead(document_[id]));
+    }
+  }
+}
+
+void FieldReader::read_section(const Section& section, const Entry& entry, JobSpec& job) {
+  note(entry);
+  if (refuse_not_yet_ && is_section_not_yet(section.prefix)) {
+    if (!only_unknown_) values_.not_yet(entry.key, entry.path);
+    look_for_unknown_keys(section, entry.value, job);
+    return;
+  }
+  const Node& node = document_[entry.value];
+  if (node.kind != NodeKind::mapping) {
+    if (only_unknown_ || node.reported) return;
+    given_[entry.path].good = false;
+    diagnostics_.error(values_.place_of(entry), entry.path + " must be a mapping with the keys " +
+                                                    listed(names_under(section.prefix)) + ", not " +
+                                                    found_instead(node));
+    return;
+  }
+  read_mapping(entry.value, section, entry.key, job);
+}
+
+void FieldReader::refuse(const Field& field, const Entry& entry, JobSpec& job) {
+  given_[entry.path].good = false;
+  if (!only_unknown_) values_.not_yet(entry.key, entry.path);
+  if (!field.record.empty()) {
+    look_for_unknown_keys({std::string(field.record), entry.path + "."}, entry.value, job);
+  }
+}
+
+void FieldReader::look_for_unknown_keys(const Section& section, NodeId value, JobSpec& job) {
+  const bool before = only_unknown_;
+  only_unknown_ = true;
+  const Node& node = document_[value];
+  if (node.kind == NodeKind::mapping) {
+    read_mapping(value, section, {}, job);
+  } else {
+    for (const NodeId item : node.items) {
+      if (document_[item].kind == NodeKind::mapping) read_mapping(item, section, {}, job);
+    }
+  }
+  only_unknown_ = before;
+}
+
+void FieldReader::require_keys(const Section& section, NodeId mapping, Place at) {
+  const std::vector<NodeId>& items = document_[mapping].items;
+  for (const std::string_view name : names_under(section.prefix)) {
+    const Field* field = find_field(section.prefix + std::string(name));
+    if (field == nullptr || !field->required) continue;
+    bool given = false;
+    for (std::size_t i = 0; i + 1 < items.size(); i += 2)
+      given = given || document_[items[i]].text == name;
+    const std::string where = section.path.substr(0, section.path.size() - 1);
+    if (given) continue;
+    diagnostics_.error(at, where + " needs the key " + std::string(name));
+    if (const auto record = given_.find(where); record != given_.end()) record->second.good = false;
+  }
+}
+
+void FieldReader::note(const Entry& entry) {
+  given_[entry.path] = {entry.key, values_.place_of(entry), true};
+  const Node& node = document_[entry.value];
+  if (node.kind != NodeKind::mapping && node.kind != NodeKind::sequence) return;
+  const bool is_mapping = node.kind == NodeKind::mapping;
+  for (std::size_t i = 0; i < node.items.size(); i += is_mapping ? 2 : 1) {
+    const Node& item = document_[node.items[i]];
+    if (item.kind == NodeKind::scalar)
+      given_[entry.path + "." + item.text] = {item.place, item.place, true};
+  }
+}
+
+void FieldReader::unknown_key(const Section& section, const Node& key) {
+  std::string message = "unknown key " + in_quotes(key.text);
+  if (!section.path.empty()) message += " in " + section.path.substr(0, section.path.size() - 1);
+  diagnostics_.error(key.place, message + advice_for_unknown_key(section.prefix, key.text));
+}
+
+}  // namespace dlaunch::jobfile

@@ -1,0 +1,71 @@
+// Walks a document along the field table and fills a JobSpec.
+#pragma once
+
+#include <functional>
+#include <map>
+#include <string>
+#include <string_view>
+
+#include "jobfile/diagnostics.h"
+#include "jobfile/document.h"
+#include "jobfile/field_table.h"
+#include "jobfile/value_reader.h"
+#include "model/job_spec.h"
+
+namespace dlaunch::jobfile {
+
+/// Where a key was written. Keys are paths: "timeouts.stop", "env.RANK", "roles.worker".
+struct GivenKey {
+  Place key;
+  Place value;
+  bool good = true;  // false: the value was reported, and JobSpec holds the default
+};
+using GivenKeys = std::map<std::string, GivenKey, std::less<>>;
+
+enum class NotYet { refuse, accept };
+
+class FieldReader {
+ public:
+  /// All references must outlive this object. NotYet::accept reads keys of unreleased features as
+  /// if they were available (for tests of the table).
+  FieldReader(const Document& document, Diagnostics& diagnostics, NotYet not_yet)
+      : document_(document),
+        diagnostics_(diagnostics),
+        refuse_not_yet_(not_yet == NotYet::refuse),
+        values_(document, diagnostics, refuse_not_yet_) {}
+
+  /// Reads the mapping `root` into `job`, which starts with the defaults. Keys with an error stay
+  /// unset in `job` but appear in given().
+  void read(NodeId root, JobSpec& job);
+
+  [[nodiscard]] const GivenKeys& given() const { return given_; }
+
+ private:
+  /// A mapping's position in the table: `prefix` leads to its rows, `path` is the user's view.
+  struct Section {
+    std::string prefix;
+    std::string path;
+  };
+
+  void read_mapping(NodeId mapping, const Section& section, Place at, JobSpec& job);
+  void read_entry(const Section& section, const Node& key, NodeId value, JobSpec& job);
+  void read_field(const Field& field, const Entry& entry, JobSpec& job);
+  void read_record(const Field& field, const Entry& entry, JobSpec& job);
+  void read_record_list(const Field& field, const Entry& entry, JobSpec& job);
+  void read_section(const Section& section, const Entry& entry, JobSpec& job);
+  void refuse(const Field& field, const Entry& entry, JobSpec& job);
+  void look_for_unknown_keys(const Section& section, NodeId value, JobSpec& job);
+  void require_keys(const Section& section, NodeId mapping, Place at);
+  void note(const Entry& entry);
+  void unknown_key(const Section& section, const Node& key);
+
+  const Document& document_;
+  Diagnostics& diagnostics_;
+  bool refuse_not_yet_;
+  ValueReader values_;
+  GivenKeys given_;
+  /// Inside a feature that is not available yet, where only unknown keys are reported.
+  bool only_unknown_ = false;
+};
+
+}  // namespace dlaunch::jobfile

@@ -1,0 +1,107 @@
+#include "jobfile/host_name.h"
+
+#include <algorithm>
+
+#include "jobfile/diagnostics.h"
+#include "jobfile/hostlist.h"
+#include "model/ip_address.h"
+
+namespace dlaunch::jobfile {
+
+namespace {
+
+constexpr std::size_t kMostUserLength = 256;      // useradd(8) allows 32, directories more
+constexpr std::size_t kMostInterfaceLength = 15;  // IFNAMSIZ of linux/if.h, with its NUL
+
+/// The first character that `is_good` refuses, with all bytes of it; empty: none.
+template <class Good>
+std::string_view first_bad(std::string_view text, Good is_good) {
+  const auto found = std::find_if_not(text.begin(), text.end(), is_good);
+  const auto at = static_cast<std::size_t>(found - text.begin());
+  if (at == text.size()) return {};
+  std::size_t end = at + 1;
+  while (end < text.size() && (static_cast<unsigned char>(text[end]) & 0xc0) == 0x80) ++end;
+  return text.substr(at, end - at);
+}
+
+template <class Good>
+std::string problem_of(std::string_view text, const char* what, std::size_t most, Good is_good) {
+  if (text.empty()) return std::string(what) + " must not be empty";
+  if (text.front() == '-') return std::string(what) + " cannot begin with '-'";
+  if (text.size() > most)
+    return std::string(what) + " has at most " + std::to_string(most) + " characters";
+  const std::string_view bad = first_bad(text, is_good);
+  return bad.empty() ? "" : in_quotes(bad) + " cannot be part of " + what;
+}
+
+}  // namespace
+
+bool is_name_character(char c) {
+  return (c >= 'a' && c <= 'z') || (c >= 'A' && c <= 'Z') || (c >= '0' && c <= '9') || c == '-' ||
+         c == '_' || c == '.';
+}
+
+bool is_ipv6(std::string_view text) {
+  const auto percent = text.find('%');
+  if (percent != std::string_view::npos) {
+    const std::string_view zone = text.substr(percent + 1);
+    if (zone.empty() || !std::all_of(zone.begin(), zone.end(), is_name_character)) return false;
+  }
+  const std::string_view address = text.substr(0, percent);
+  const auto first = address.find(':');
+  return first != std::string_view::npos &&
+         address.find(':', first + 1) != std::string_view::npos &&
+         address.find_first_not_of("0123456789abcdefABCDEF:.") == std::string_view::npos;
+}
+
+std::string problem_of_address(std::string_view text) {
+  if (is_ipv6(text) && text.size() <= kMostNameLength) return "";
+  const bool has_brackets = text.starts_with('[') && text.find(']') != std::string_view::npos;
+  if (has_brackets && is_ipv6(text.substr(1, text.find(']') - 1)))
+    return "write an IPv6 address without brackets here, and a port with the key port";
+  const auto colon = text.find(':');
+  const bool has_port = colon != std::string_view::npos && colon + 1 < text.size() &&
+                        text.find_first_not_of("0123456789", colon + 1) == std::string_view::npos;
+  if (has_port) return "give the port with the key port, not after the address";
+  return problem_of(text, "an address", kMostNameLength, is_name_character);
+}
+
+std::string problem_of_user(std::string_view text) {
+  return problem_of(text, "a user name", kMostUserLength, is_name_character);
+}
+
+std::string problem_of_interface(std::string_view text) {
+  if (text.starts_with('^')) text.remove_prefix(1);
+  for (bool is_last = false; !is_last;) {
+    const std::size_t comma = text.find(',');
+    is_last = comma == std::string_view::npos;
+    std::string_view word = text.substr(0, comma);
+    while (word.starts_with(' ')) word.remove_prefix(1);
+    if (!is_last) text.remove_prefix(comma + 1);
+    if (word.find('/') != std::string_view::npos) {
+      if (!parse_network(word)) return in_quotes(word) + " is not a subnet such as 10.1.0.0/16";
+      continue;
+    }
+    std::string problem =
+        problem_of(word, "the name of an interface", kMostInterfaceLength,
+                   [](char c) { return is_name_character(c) || c == ':' || c == '@' || c == '*'; });
+    if (!problem.empty()) return problem;
+  }
+  return "";
+}
+
+std::string problem_of_hosts(std::string_view text) {
+  const auto hosts = count_hosts(text);
+  if (!hosts) return hosts.error().message;
+  return *hosts == 0 ? "no host is named" : "";
+}
+
+std::string problem_of_argument(std::string_view text) {
+  const bool has_control = std::any_of(text.begin(), text.end(),
+                                       [](char c) { return (c >= 0 && c < 0x20) || c == 0x7f; });
+  if (has_control) return "control characters cannot be part of it";
+  if (text.starts_with('-')) return "it cannot begin with '-'";
+  return "";
+}
+
+}  // namespace dlaunch::jobfile

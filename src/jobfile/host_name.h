@@ -1,0 +1,40 @@
+// Valid host names, addresses and user names. They become arguments of ssh or of the user's own
+// connector, where a leading '-' would be an option and "$(...)" would be executed, so only
+// characters without a meaning there are accepted.
+#pragma once
+
+#include <string>
+#include <string_view>
+
+namespace dlaunch::jobfile {
+
+inline constexpr std::size_t kMostNameLength = 253;  // RFC 1035, section 2.3.4, as text
+
+/// A letter, a digit, '-', '_' or '.'.
+[[nodiscard]] bool is_name_character(char c);
+
+/// An IPv6 address without brackets: at least two colons, hexadecimal digits, an optional zone
+/// ("fe80::1%eth0", RFC 4007, section 11). The check only tells an address from a typing error;
+/// connecting finds the rest.
+[[nodiscard]] bool is_ipv6(std::string_view text);
+
+/// The problem with a name or address ("gpu01", "10.0.0.4", "fe80::1"), a user name, or a list of
+/// network interfaces and subnets ("eth0,ens*", "^10.1.0.0/16"), phrased to follow "KEY: "; empty:
+/// none.
+[[nodiscard]] std::string problem_of_address(std::string_view text);
+[[nodiscard]] std::string problem_of_user(std::string_view text);
+[[nodiscard]] std::string problem_of_interface(std::string_view text);
+
+/// The same for a whole host list (hostlist.h) and for text that becomes an argument.
+[[nodiscard]] std::string problem_of_hosts(std::string_view text);
+[[nodiscard]] std::string problem_of_argument(std::string_view text);
+
+/// ECMA-262 patterns that accept at least all valid values.
+inline constexpr std::string_view kAddressPattern = "^[A-Za-z0-9_.:][A-Za-z0-9_.:%-]*$";
+inline constexpr std::string_view kUserPattern = "^[A-Za-z0-9_.][A-Za-z0-9_.-]*$";
+inline constexpr std::string_view kInterfacePattern = "^[A-Za-z0-9_.:^*][A-Za-z0-9_.:@^*,/ -]*$";
+inline constexpr std::string_view kHostlistPattern =
+    R"(^[A-Za-z0-9_.,:@%\[\] \t\r\n-]*[A-Za-z0-9_.\]][A-Za-z0-9_.,:@%\[\] \t\r\n-]*$)";
+inline constexpr std::string_view kArgumentPattern = R"(^[^\x00-\x1f\x7f-][^\x00-\x1f\x7f]*$)";
+
+}  // namespace dlaunch::jobfile

@@ -1,0 +1,252 @@
+#include "jobfile/job_reader.h"
+
+#include <algorithm>
+#include <array>
+#include <string_view>
+
+#include "jobfile/dialects/native_job.h"
+#include "jobfile/field_reader.h"
+#include "jobfile/field_table.h"
+#include "jobfile/job_name.h"
+#include "jobfile/native_form.h"
+#include "jobfile/overrides.h"
+#include "jobfile/shell_quote.h"
+#include "jobfile/utf8.h"
+#include "jobfile/validate.h"
+#include "jobfile/yaml_writer.h"
+
+namespace dlaunch {
+
+namespace {
+
+using namespace jobfile;
+
+Sources list_sources(const JobInput& input) {
+  Sources sources;
+  const std::string text = input.text.value_or("");
+  sources.push_back(
+      {input.text ? input.file : "", std::string(without_byte_order_mark(text)), false});
+  for (const Override& override : input.overrides) {
+    sources.push_back({override.origin, override.value, true});
+  }
+  return sources;
+}
+
+void append_arguments(const std::vector<std::string>& arguments, Command& command) {
+  for (const std::string& argument : arguments) {
+    if (!command.is_shell) {
+      command.argv.push_back(argument);
+      continue;
+    }
+    // A block scalar ends with a line feed; text after it would be a separate command.
+    const auto end = command.line.find_last_not_of(" \t\n");
+    command.line.erase(end == std::string::npos ? 0 : end + 1);
+    command.line += " " + shell_quote(argument);
+  }
+}
+
+void put_roles_in_rank_order(std::vector<RoleSpec>& roles) {
+  constexpr std::array<std::string_view, 4> kOrder{"chief", "worker", "ps", "evaluator"};
+  const auto position = [&kOrder](const RoleSpec& role) {
+    return std::find(kOrder.begin(), kOrder.end(), role.name);
+  };
+  std::erase_if(roles, [](const RoleSpec& role) { return role.count == 0; });
+  std::sort(roles.begin(), roles.end(), [&position](const RoleSpec& a, const RoleSpec& b) {
+    return position(a) < position(b);
+  });
+}
+
+/// Removes entries from a mapping; their nodes stay because aliases may refer to them.
+std::vector<std::string> leave_out(const std::vector<std::string>& keys, Document& document,
+                                   Node& root) {
+  std::vector<std::string> found;
+  for (std::size_t i = 0; i + 1 < root.items.size();) {
+    const std::string& key = document[root.items[i]].text;
+    if (std::find(keys.begin(), keys.end(), key) == keys.end()) {
+      i += 2;
+      continue;
+    }
+    found.push_back(key);
+    const auto at = root.items.begin() + static_cast<std::ptrdiff_t>(i);
+    root.items.erase(at, at + 2);
+  }
+  return found;
+}
+
+/// For errors about too few hosts: the value that the job has for this key; empty: none.
+std::string size_of(const JobSpec& job, const std::string& key) {
+  if (key == "nodes" && job.nodes) return std::to_string(job.nodes->min);
+  if (key == "processes" && job.processes) return std::to_string(*job.processes);
+  const ProcessesPerNode& each = job.processes_per_node;
+  const bool is_count = key == "processes_per_node" && each.kind == ProcessesPerNode::Kind::count;
+  return is_count ? std::to_string(each.count) : "";
+}
+
+/// See JobSpec::typed. For another system's file also the foreign key and its line.
+std::map<std::string, std::string> typed_keys(const FieldReader& reader, const Sources& sources,
+                                              const Diagnostics& diagnostics, const JobSpec& job,
+                                              bool is_foreign) {
+  std::map<std::string, std::string> typed;
+  const auto place_text = [&](const Place& place) {
+    const Source& source = sources[place.source];
+    const Location at = locate(source.text, place.offset);
+    return source.name + ':' + std::to_string(at.line) + ':' + std::to_string(at.column);
+  };
+  for (const auto& [key, given] : reader.given()) {
+    const Source& source = sources[given.value.source];
+    if (source.is_argument) {
+      typed[key] = source.name;
+    } else if (key == "hostfile") {
+      typed[key] = place_text(given.value);
+    } else if (const std::string size = size_of(job, key);
+               is_foreign && !size.empty() && !given.value.is_whole()) {
+      const std::string theirs = diagnostics.key_at(key, given.value);
+      typed[key] = '"' + key + ": " + size + "\" (" + (theirs == key ? "" : theirs + ", ") +
+                   place_text(given.value) + ')';
+    }
+  }
+  return typed;
+}
+
+bool command_has_error(const FieldReader& reader) {
+  const auto found = reader.given().find("command");
+  return found != reader.given().end() && !found->second.good;
+}
+
+bool is_utf8(std::string_view text) {
+  for (std::size_t i = 0; i < text.size();) {
+    const CodePoint c = decode_utf8(text, i);
+    if (!c.valid) return false;
+    i += c.length;
+  }
+  return true;
+}
+
+/// Command-line arguments are bytes, but a job file is UTF-8.
+Error no_file_holds(std::string_view bytes) {
+  return {exit_code::kJobFile,
+          "error: " + in_quotes(bytes) +
+              " is not UTF-8, which a job file must be; dlaunch run accepts it"};
+}
+
+/// An absolute workdir, so that the job may be read again from any folder. In a container the path
+/// may mean another folder, so it stays unchanged.
+std::string whole_workdir(const JobInput& input, const JobSpec& job) {
+  const bool in_container =
+      job.container || std::any_of(job.roles.begin(), job.roles.end(),
+                                   [](const RoleSpec& role) { return role.container.has_value(); });
+  const std::string& folder = input.foreign.current_folder;
+  if (in_container || folder.empty() || job.workdir.starts_with('/')) return "";
+  return job.workdir.empty() ? folder : folder + '/' + job.workdir;
+}
+
+/// Reads one job file into its native form, including the settings of the command line.
+class Reading {
+ public:
+  explicit Reading(const JobInput& input)
+      : input_(input), sources_(list_sources(input)), diagnostics_(sources_) {}
+
+  Result<JobReading> read() {
+    auto form = native_form(input_, sources_, document_, diagnostics_);
+    if (!form) return tl::unexpected(diagnostics_.to_error());
+    form_ = std::move(*form);
+    JobReading reading;
+    reading.left_out = leave_out(input_.ignored, document_, document_[form_.root]);
+    for (std::size_t i = 0; i < input_.overrides.size(); ++i) {
+      apply_override(sources_, static_cast<std::uint32_t>(i + 1), input_.overrides[i].key,
+                     document_, form_.root, diagnostics_);
+    }
+    JobSpec& job = reading.spec;
+    FieldReader reader(document_, diagnostics_, NotYet::refuse);
+    reader.read(form_.root, job);
+    if (!form_.took_arguments && !command_has_error(reader))
+      append_arguments(input_.arguments, job.command);
+    if (form_.dialect.empty() || diagnostics_.empty()) validate(job, reader.given(), diagnostics_);
+    if (!diagnostics_.empty()) return tl::unexpected(diagnostics_.to_error());
+    job.typed = typed_keys(reader, sources_, diagnostics_, job, !form_.dialect.empty());
+    put_roles_in_rank_order(job.roles);
+    if (job.name.empty() && !input_.text) job.name = name_from_command(job.command);
+    reading.notes = form_.notes;
+    reading.azure_size = form_.azure_size;
+    return reading;
+  }
+
+  /// The native text of a valid job. `name`: for a job without one. `workdir`: replaces the job's;
+  /// empty: keep it.
+  [[nodiscard]] Result<std::string> body(const JobSpec& spec, const std::string& name,
+                                         const std::string& workdir) {
+    NativeJob job(document_);
+    const Place nowhere = Place::whole(0);
+    job.text({"name"}, spec.name.empty() ? name : spec.name, nowhere);
+    const std::vector<NodeId> items = document_[form_.root].items;
+    for (const std::string_view key : names_under("")) {
+      for (std::size_t i = 0; i + 1 < items.size(); i += 2) {
+        const bool is_replaced = key == "name" || (key == "workdir" && !workdir.empty());
+        if (!is_replaced && document_[items[i]].text == key) job.node({key}, items[i + 1], nowhere);
+      }
+    }
+    if (!workdir.empty()) job.text({"workdir"}, workdir, nowhere);
+    if (!input_.arguments.empty() && !form_.took_arguments) put_command(spec.command, job);
+    for (const Node& node : document_.nodes)
+      if (!is_utf8(node.text)) return tl::unexpected(no_file_holds(node.text));
+    return write_yaml(document_, job.root());
+  }
+
+  [[nodiscard]] Result<std::string> text(const JobReading& reading, const std::string& name) {
+    const auto job = body(reading.spec, name, "");
+    if (!job) return job;
+    std::string text = "# made by dlaunch convert";
+    if (!input_.file.empty()) text += " from " + on_one_line(input_.file);
+    if (!form_.dialect.empty()) text += " (" + form_.dialect + ')';
+    text += '\n';
+    for (const std::string& note : form_.notes) text += "# note: " + on_one_line(note) + '\n';
+    return text + *job;
+  }
+
+ private:
+  static std::string on_one_line(std::string_view line) {
+    std::string text = presentable(line);
+    for (char& c : text) c = static_cast<unsigned char>(c) < 0x20 || c == 0x7f ? ' ' : c;
+    return text;
+  }
+
+  static void put_command(const Command& command, NativeJob& job) {
+    const Place nowhere = Place::whole(0);
+    if (command.is_shell) return job.text({"command"}, command.line, nowhere);
+    std::vector<PlacedText> words;
+    for (const std::string& word : command.argv) words.push_back({word, nowhere});
+    job.texts({"command"}, words, nowhere);
+  }
+
+  const JobInput& input_;
+  Sources sources_;
+  Diagnostics diagnostics_;
+  Document document_;
+  NativeForm form_;
+};
+
+}  // namespace
+
+Result<JobReading> read_any_job(const JobInput& input) {
+  Reading reading(input);
+  auto job = reading.read();
+  if (job)
+    job->native =
+        reading.body(job->spec, input.default_name, whole_workdir(input, job->spec)).value_or("");
+  return job;
+}
+
+Result<JobSpec> read_job(const JobInput& input) {
+  auto reading = read_any_job(input);
+  if (!reading) return tl::unexpected(reading.error());
+  return std::move(reading->spec);
+}
+
+Result<std::string> native_job_text(const JobInput& input, const std::string& name) {
+  Reading reading(input);
+  const auto job = reading.read();
+  if (!job) return tl::unexpected(job.error());
+  return reading.text(*job, name);
+}
+
+}  // namespace dlaunch

@@ -1,0 +1,350 @@
+#include "jobfile/native_form.h"
+
+#include <algorithm>
+#include <array>
+#include <string_view>
+#include <utility>
+
+#include "jobfile/dialects/dialect.h"
+#include "jobfile/dialects/foreign_keys.h"
+#include "jobfile/field_table.h"
+#include "jobfile/job_rules.h"
+#include "jobfile/other_files.h"
+#include "jobfile/suggestion.h"
+#include "jobfile/yaml_error.h"
+#include "jobfile/yaml_reader.h"
+#include "model/mount.h"
+
+namespace dlaunch::jobfile {
+
+namespace {
+
+const Dialect* dialect_of(const Document& document, NodeId root) {
+  if (document[root].kind != NodeKind::mapping) return nullptr;
+  for (const Dialect& dialect : dialects()) {
+    if (dialect.why_not(document, root).empty()) return &dialect;
+  }
+  return nullptr;
+}
+
+/// True if some key is native or nearly so, or has a suggestion.
+bool looks_native(const Document& document, NodeId root) {
+  const Node& node = document[root];
+  bool all_are_known_elsewhere = true;
+  for (std::size_t i = 0; i + 1 < node.items.size(); i += 2) {
+    const std::string& key = document[node.items[i]].text;
+    if (find_field(key) != nullptr || is_section(key + ".") || nearest(key, names_under("")))
+      return true;
+    all_are_known_elsewhere = all_are_known_elsewhere && !advice_for_unknown_key("", key).empty();
+  }
+  return all_are_known_elsewhere;
+}
+
+/// The first keys of a file, for messages: "apiVersion and kind", "keys a, b, c and more".
+std::string first_keys(const Document& document, NodeId root) {
+  constexpr std::size_t kShown = 3;
+  const Node& node = document[root];
+  std::string out;
+  for (std::size_t i = 0; i + 1 < node.items.size() && i / 2 < kShown; i += 2)
+    out += (out.empty() ? "" : ", ") + in_quotes(document[node.items[i]].text);
+  return out + (node.items.size() / 2 > kShown ? ", ..." : "");
+}
+
+/// One line for each dialect that was tried, saying why it does not match.
+std::string tried(const Document& document, NodeId root, const std::string& indent) {
+  std::string out =
+      indent + "native: no key \"command\", or any other of docs/reference/job-file.md";
+  for (const Dialect& dialect : dialects())
+    out += indent + std::string(dialect.name) + ": " + dialect.why_not(document, root);
+  return out;
+}
+
+void refuse_unknown_file(const Document& document, NodeId root, Diagnostics& diagnostics) {
+  diagnostics.error(document[document[root].items.front()].place,
+                    "not a job file that dlaunch knows. It has the keys " +
+                        first_keys(document, root) + "; tried:" + tried(document, root, "\n    "));
+}
+
+/// Reports a misspelt characteristic key of a dialect, such as "workerPoolSpec". False: there is
+/// none.
+bool refuse_misspelt_key(const Document& document, NodeId root, Diagnostics& diagnostics) {
+  std::vector<std::string_view> keys;
+  for (const Dialect& dialect : dialects()) {
+    if (!dialect.own_key.empty()) keys.push_back(dialect.own_key);
+  }
+  const Node& node = document[root];
+  for (std::size_t i = 0; i + 1 < node.items.size(); i += 2) {
+    const Node& key = document[node.items[i]];
+    const std::string meant = did_you_mean(key.text, keys);
+    if (meant.empty() || std::find(keys.begin(), keys.end(), key.text) != keys.end()) continue;
+    diagnostics.error(key.place, "unknown key " + in_quotes(key.text) + meant);
+    return true;
+  }
+  return false;
+}
+
+std::string kind_of(const Document& document, NodeId root) {
+  const Node& node = document[root];
+  for (std::size_t i = 0; i + 1 < node.items.size(); i += 2) {
+    if (document[node.items[i]].text == "kind") return document[node.items[i + 1]].text;
+  }
+  return node.items.empty() ? "" : document[node.items.front()].text;
+}
+
+struct Chosen {
+  NodeId root = 0;
+  const Dialect* dialect = nullptr;
+  std::vector<std::string> notes;
+};
+
+bool is_mapping(const Document& document, NodeId root) {
+  return document[root].kind == NodeKind::mapping && !document[root].items.empty();
+}
+
+/// Reports a file of a system that dlaunch cannot run. False: not such a file.
+bool refuse_other_file(const Document& document, NodeId root, Diagnostics& diagnostics) {
+  const std::string_view kind = kind_of_file(document, root);
+  if (kind.empty()) return false;
+  diagnostics.error(document[document[root].items.front()].place, std::string(kind));
+  return true;
+}
+
+/// Reports that no document of the file is a job of another system.
+void refuse_documents(const std::vector<YamlDocument>& documents, const Document& document,
+                      Diagnostics& diagnostics) {
+  for (const YamlDocument& one : documents)
+    if (refuse_other_file(document, one.root, diagnostics)) return;
+  const bool has_native =
+      std::any_of(documents.begin(), documents.end(), [&](const YamlDocument& one) {
+        return !is_mapping(document, one.root) || looks_native(document, one.root);
+      });
+  if (has_native) return diagnostics.error(documents[1].start, kSecondDocument);
+  for (const YamlDocument& one : documents)
+    if (refuse_misspelt_key(document, one.root, diagnostics)) return;
+  std::string message =
+      "none of the " + std::to_string(documents.size()) + " documents is a job that dlaunch knows:";
+  for (const YamlDocument& one : documents) {
+    const std::string kind = scalar_of(document, one.root, "kind").value_or("");
+    message += "\n    " +
+               (kind.empty() ? "the keys " + first_keys(document, one.root)
+                             : "the kind " + in_quotes(kind)) +
+               " (" + diagnostics.refer_to(document[one.root].place) +
+               "); tried:" + tried(document, one.root, "\n        ");
+  }
+  const NodeId first = documents.front().root;
+  diagnostics.error(document[document[first].items.front()].place, std::move(message));
+}
+
+/// Selects the document that is a job.
+std::optional<Chosen> choose(std::vector<YamlDocument> documents, const Document& document,
+                             Diagnostics& diagnostics) {
+  const YamlDocument first = documents.front();
+  // A final "---" begins another, empty document.
+  std::erase_if(documents,
+                [&](const YamlDocument& one) { return document[one.root].kind == NodeKind::null; });
+  if (documents.size() < 2) {
+    const NodeId root = documents.empty() ? first.root : documents.front().root;
+    return Chosen{root, dialect_of(document, root), {}};
+  }
+  std::optional<Chosen> chosen;
+  std::vector<std::string> notes;
+  for (const YamlDocument& one : documents) {
+    const Dialect* dialect = dialect_of(document, one.root);
+    const Place at = document[one.root].place;
+    if (dialect == nullptr) {
+      notes.push_back(in_quotes(kind_of(document, one.root)) + " is not a job and is ignored (" +
+                      diagnostics.refer_to(at) + ")");
+    } else if (chosen) {
+      diagnostics.error(at,
+                        "a second job in the file; dlaunch runs one: give each job its own file");
+      return std::nullopt;
+    } else {
+      chosen = Chosen{one.root, dialect, {}};
+    }
+  }
+  if (!chosen) {
+    refuse_documents(documents, document, diagnostics);
+    return std::nullopt;
+  }
+  chosen->notes = std::move(notes);
+  return chosen;
+}
+
+void erase_key(Document& document, NodeId mapping, std::string_view key) {
+  std::vector<NodeId>& items = document[mapping].items;
+  for (std::size_t i = 0; i + 1 < items.size(); i += 2) {
+    if (document[items[i]].text != key) continue;
+    const auto at = items.begin() + static_cast<std::ptrdiff_t>(i);
+    items.erase(at, at + 2);
+    return;
+  }
+}
+
+std::optional<NodeId> find_value(const Document& document, NodeId mapping, std::string_view key) {
+  const Node& node = document[mapping];
+  if (node.kind != NodeKind::mapping) return std::nullopt;
+  for (std::size_t i = 0; i + 1 < node.items.size(); i += 2) {
+    if (document[node.items[i]].text == key) return node.items[i + 1];
+  }
+  return std::nullopt;
+}
+
+/// Removes the containers of the job and its roles; returns the images.
+std::vector<std::string> take_containers(Document& document, NodeId root) {
+  std::vector<NodeId> mappings{root};
+  if (const auto roles = find_value(document, root, "roles")) {
+    const Node& node = document[*roles];
+    if (node.kind == NodeKind::mapping) {
+      for (std::size_t i = 1; i < node.items.size(); i += 2) mappings.push_back(node.items[i]);
+    }
+  }
+  std::vector<std::string> images;
+  for (const NodeId mapping : mappings) {
+    const auto container = find_value(document, mapping, "container");
+    if (!container) continue;
+    const auto image = find_value(document, *container, "image");
+    const std::string name = image ? document[*image].text : "";
+    if (std::find(images.begin(), images.end(), name) == images.end()) images.push_back(name);
+    erase_key(document, mapping, "container");
+  }
+  return images;
+}
+
+/// Runs a foreign job without its images where containers are unavailable, with a note that
+/// --no-container suppresses.
+void leave_out_containers(const JobInput& input, Document& document, NativeForm& form) {
+  const bool cannot = !form.dialect.empty() && !is_available("container.image");
+  if (!cannot && !input.foreign.no_container) return;
+  const std::vector<std::string> images = take_containers(document, form.root);
+  if (images.empty() || input.foreign.no_container) return;
+  std::string names;
+  for (const std::string& image : images) names += (names.empty() ? "" : ", ") + image;
+  form.notes.push_back("the job runs without its container (" + names +
+                       "), with what is installed on the nodes; --no-container confirms this");
+}
+
+/// Refuses options that do not apply to such a file. `dialect`: nullptr for a native file.
+void refuse_options(const JobInput& input, const Dialect* dialect, Sources& sources,
+                    Diagnostics& diagnostics) {
+  const std::string file =
+      dialect == nullptr ? "a native job file" : "a job file of " + std::string(dialect->name);
+  const auto refuse = [&](const std::string& origin, const std::string& what) {
+    sources.push_back({origin, "", true});
+    diagnostics.error(Place::whole(static_cast<std::uint32_t>(sources.size() - 1)),
+                      file + " has no " + what);
+  };
+  if (dialect == nullptr || !dialect->has_inputs) {
+    for (const NamedValue& value : input.foreign.inputs) refuse(value.origin, "inputs");
+  }
+  if (dialect == nullptr || !dialect->has_outputs) {
+    for (const NamedValue& value : input.foreign.outputs) refuse(value.origin, "outputs");
+  }
+  if ((dialect == nullptr || !dialect->has_steps) && !input.foreign.step.empty())
+    refuse("--step " + input.foreign.step, "steps");
+  if (dialect != nullptr && dialect->has_modules) return;
+  for (const NamedValue* value : {&input.foreign.module, &input.foreign.package}) {
+    if (!value->origin.empty())
+      refuse(value->origin, "modules; give the program after --: -- python3 -m NAME");
+  }
+}
+
+void add_not_used(const std::vector<PlacedText>& keys, const Diagnostics& diagnostics,
+                  std::vector<std::string>& notes) {
+  std::string names;
+  for (const PlacedText& key : keys)
+    names += (names.empty() ? "" : ", ") + key.text + " (" + diagnostics.refer_to(key.place) + ')';
+  if (!names.empty()) notes.push_back("not used here: " + names);
+}
+
+/// A workdir that the user gives applies inside containers, too.
+void start_in_images(Translation& t) {
+  if (t.is_set("workdir") || t.job.has({"workdir"})) return;
+  const auto start = [&](NativeJob::Path path) {
+    path.emplace_back("image");
+    const bool has_image = t.job.has(path);
+    path.back() = "workdir";
+    if (has_image && !t.job.has(path))
+      t.job.text(path, std::string(kImagesOwn), t.document[t.root].place);
+  };
+  start({"container"});
+  for (const char* role : {"chief", "worker", "ps", "evaluator"})
+    start({"roles", role, "container"});
+}
+
+NativeForm translated(const Chosen& chosen, const JobInput& input, Sources& sources,
+                      Document& document, Diagnostics& diagnostics) {
+  Translation translation{document, sources, diagnostics, input, chosen.root, NativeJob(document)};
+  chosen.dialect->translate(translation);
+  if (chosen.dialect->starts_in_image) start_in_images(translation);
+  diagnostics.name_keys(chosen.dialect->key_names);
+  NativeForm form{translation.job.root(), std::string(chosen.dialect->name),
+                  translation.took_arguments, chosen.notes, translation.azure_size};
+  form.notes.insert(form.notes.end(), translation.notes.begin(), translation.notes.end());
+  add_not_used(translation.not_used, diagnostics, form.notes);
+  return form;
+}
+
+}  // namespace
+
+std::optional<NativeForm> native_form(const JobInput& input, Sources& sources, Document& document,
+                                      Diagnostics& diagnostics) {
+  NativeForm form;
+  if (!input.text) {
+    Node empty;
+    empty.kind = NodeKind::mapping;
+    form.root = document.add(std::move(empty));
+    refuse_options(input, nullptr, sources, diagnostics);
+    return form;
+  }
+  if (const std::string_view script = kind_of_script(*input.text); !script.empty()) {
+    diagnostics.error(Place::whole(0), std::string(script));
+    return std::nullopt;
+  }
+  const auto documents = read_yaml_documents(sources, 0, document, diagnostics);
+  if (!documents) return std::nullopt;
+  auto chosen = choose(*documents, document, diagnostics);
+  if (!chosen) return std::nullopt;
+  const Node& root = document[chosen->root];
+  if (root.kind != NodeKind::mapping) {
+    if (root.reported) return std::nullopt;
+    const bool is_empty = root.kind == NodeKind::null;
+    const auto colon = colon_mistake_in_key(root.text, root.place.offset);
+    if (root.kind == NodeKind::scalar && root.plain && colon) {
+      diagnostics.error(
+          {0, static_cast<std::uint32_t>(colon->offset), static_cast<std::uint32_t>(colon->length)},
+          colon->message);
+      return std::nullopt;
+    }
+    diagnostics.error(
+        is_empty ? Place::whole(0) : root.place,
+        is_empty ? "the file is empty"
+                 : "a job file is made of keys and values, such as \"command: python train.py\"");
+    return std::nullopt;
+  }
+  if (chosen->dialect != nullptr) {
+    refuse_options(input, chosen->dialect, sources, diagnostics);
+    form = translated(*chosen, input, sources, document, diagnostics);
+  } else if (refuse_other_file(document, chosen->root, diagnostics)) {
+    return std::nullopt;
+  } else if (!looks_native(document, chosen->root)) {
+    if (!refuse_misspelt_key(document, chosen->root, diagnostics))
+      refuse_unknown_file(document, chosen->root, diagnostics);
+    return std::nullopt;
+  } else {
+    form.root = chosen->root;
+    refuse_options(input, nullptr, sources, diagnostics);
+  }
+  leave_out_containers(input, document, form);
+  for (std::string& note : form.notes) note = presentable(note);
+  return form;
+}
+
+// In the order of their characteristic keys: apiVersion, $schema, trainingInput, workerPoolSpecs,
+// distributed_type, communicator; the last one has several.
+std::span<const Dialect> dialects() {
+  static const std::array<Dialect, 6> kDialects{kKubeflow,   kAiPlatform, kVertexAi,
+                                                kAccelerate, kAzureV1,    kAzureV2};
+  return kDialects;
+}
+
+}  // namespace dlaunch::jobfile

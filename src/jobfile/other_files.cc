@@ -1,0 +1,165 @@
+#include "jobfile/other_files.h"
+
+#include <algorithm>
+#include <optional>
+#include <string>
+
+#include "jobfile/dialects/foreign_keys.h"
+
+namespace dlaunch::jobfile {
+
+namespace {
+
+struct Script {
+  std::string_view directive;  // a line begins with it
+  std::string_view sentence;
+};
+
+constexpr Script kScripts[] = {
+    {"#SBATCH",
+     "this is a batch script of Slurm: submit it with sbatch. To start its program with dlaunch, "
+     "put \"dlaunch run -- PROGRAM\" in place of srun, mpirun or torchrun in it, which takes the "
+     "nodes of the allocation; or, without the script: dlaunch submit --nnodes N -- PROGRAM"},
+    {"#PBS",
+     "this is a batch script of PBS: submit it with qsub. To start its program with dlaunch, put "
+     "\"dlaunch run --hosts auto -- PROGRAM\" in place of mpirun or torchrun in it"},
+    {"#BSUB",
+     "this is a batch script of LSF: submit it with bsub < SCRIPT. To start its program with "
+     "dlaunch, put \"dlaunch run --hosts auto -- PROGRAM\" in place of mpirun or torchrun in it"},
+    {"#$ -",
+     "this is a batch script of Grid Engine: submit it with qsub. To start its program with "
+     "dlaunch, put \"dlaunch run --hosts auto -- PROGRAM\" in place of mpirun or torchrun in it"},
+};
+
+/// Conditions are separated by blanks: "a.b" (the key exists), "a.b=value", and "a[].b" (in the
+/// first item of a list).
+struct File {
+  std::string_view all;     // all of these hold
+  std::string_view one_of;  // and one of these holds; empty: no further condition
+  std::string_view none_of;
+  std::string_view sentence;
+};
+
+constexpr File kFiles[] = {
+    {"apiVersion^=trainer.kubeflow.org/ kind=TrainJob", "", "",
+     "this is a TrainJob of Kubeflow Trainer v2: its command may be in a TrainingRuntime of the "
+     "cluster, so dlaunch does not read it. With its numNodes and numProcPerNode: dlaunch run "
+     "--nnodes N --nproc-per-node M -- COMMAND"},
+    {"apiVersion^=jobset.x-k8s.io/", "", "",
+     "this is a JobSet of Kubernetes, which dlaunch does not read. With a process on each of its N "
+     "pods (replicas x parallelism): dlaunch run --nnodes N --set launch=per-node -- COMMAND"},
+    {"apiVersion^=ray.io/", "", "",
+     "this is for a Ray cluster, which starts its workers itself; dlaunch does not start Ray. A "
+     "program without Ray: dlaunch run -n N -- COMMAND"},
+    {"apiVersion^=batch.volcano.sh/", "", "",
+     "this is a job of Volcano, which dlaunch does not read. With a process for each of its N "
+     "replicas: dlaunch run -n N -- COMMAND"},
+    {"apiVersion^=batch/ kind=Job spec.completionMode=Indexed", "", "",
+     "this is an indexed Job of Kubernetes, which dlaunch does not read. With a process for each "
+     "of "
+     "its N completions, whose index is $RANK: dlaunch run -n N -- COMMAND"},
+    {"apiVersion^=batch/ kind=Job", "", "",
+     "this is a Job of Kubernetes, which dlaunch does not read; its container's command: dlaunch "
+     "run -n N -- COMMAND"},
+    {"run", "resources num_nodes file_mounts envs", "command $schema",
+     "this is a SkyPilot task, which dlaunch does not read. The commands of run, once on each of N "
+     "nodes: dlaunch run --nnodes N --set launch=per-node -- bash -c 'COMMANDS'"},
+    {"", "type=task type=dev-environment type=service type=fleet", "command",
+     "this is a dstack configuration, which dlaunch does not read. The commands of a task, once on "
+     "each of N nodes: dlaunch run --nnodes N --set launch=per-node -- bash -c 'COMMANDS'"},
+    {"entrypoint searcher", "", "command",
+     "this is an experiment of Determined, which dlaunch does not read. Its entrypoint, without "
+     "determined.launch: dlaunch run --nnodes N --nproc-per-node gpu -- COMMAND"},
+    {"command", "compute.gpus compute.gpu_type compute.cluster integrations[].integration_type",
+     "$schema",
+     "this is a run of MosaicML's mcli, which dlaunch does not read. Its command, once on each of "
+     "N "
+     "nodes: dlaunch run --nnodes N --set launch=per-node -- bash -c 'COMMAND'"},
+    {"roles[].entrypoint", "", "",
+     "this is an app of torchx, which dlaunch does not read. With the entrypoint and args of its "
+     "role, and N replicas: dlaunch run -n N -- COMMAND"},
+    {"", "_target_ _factory_ task._target_ task._factory_ executor._target_ executor._factory_",
+     "command",
+     "this is a configuration of NeMo-Run or Hydra, which a Python program reads and dlaunch does "
+     "not; start that program: dlaunch run --nproc-per-node gpu -- python3 PROGRAM"},
+    {"", "zero_optimization train_micro_batch_size_per_gpu", "command",
+     "this is a configuration of DeepSpeed, which the program reads: dlaunch run --set "
+     "framework=deepspeed -- python3 PROGRAM --deepspeed_config FILE"},
+    {"cluster_name provider", "available_node_types head_node head_node_type", "command",
+     "this is a configuration of a Ray cluster, which starts its workers itself; dlaunch does not "
+     "start Ray. A program without Ray: dlaunch run -n N -- COMMAND"},
+    {"cells nbformat", "", "",
+     "this is a Jupyter notebook. As a script: jupyter nbconvert --to script NOTEBOOK, then "
+     "dlaunch "
+     "run -- python3 SCRIPT"},
+    {"TrainingJobName AlgorithmSpecification", "", "",
+     "this is a training job of SageMaker, which dlaunch does not read. On N machines: dlaunch run "
+     "--nnodes N -- COMMAND"},
+};
+
+std::string_view take_until(std::string_view& text, char end) {
+  const auto at = std::min(text.find(end), text.size());
+  const std::string_view first = text.substr(0, at);
+  text.remove_prefix(std::min(at + 1, text.size()));
+  return first;
+}
+
+/// The value at "a.b[].c".
+std::optional<NodeId> value_at(const Document& document, NodeId root, std::string_view path) {
+  std::optional<NodeId> at = root;
+  while (at && !path.empty()) {
+    std::string_view key = take_until(path, '.');
+    const bool is_list = key.ends_with("[]");
+    if (is_list) key.remove_suffix(2);
+    at = value_of(document, *at, key);
+    if (!at || !is_list) continue;
+    const Node& list = document[*at];
+    if (list.kind != NodeKind::sequence || list.items.empty()) return std::nullopt;
+    at = list.items.front();
+  }
+  return at;
+}
+
+bool holds(const Document& document, NodeId root, std::string_view condition) {
+  const auto equals = condition.find('=');
+  if (equals == std::string_view::npos) return value_at(document, root, condition).has_value();
+  const bool is_beginning = equals > 0 && condition[equals - 1] == '^';
+  const auto at = value_at(document, root, condition.substr(0, equals - (is_beginning ? 1U : 0U)));
+  if (!at || document[*at].kind != NodeKind::scalar) return false;
+  const std::string_view wanted = condition.substr(equals + 1);
+  const std::string& text = document[*at].text;
+  return is_beginning ? text.starts_with(wanted) : text == wanted;
+}
+
+int count_of(const Document& document, NodeId root, std::string_view conditions, bool holding) {
+  int count = 0;
+  while (!conditions.empty())
+    count += holds(document, root, take_until(conditions, ' ')) == holding ? 1 : 0;
+  return count;
+}
+
+}  // namespace
+
+std::string_view kind_of_script(std::string_view text) {
+  for (std::string_view rest = text; !rest.empty();) {
+    const std::string_view line = take_until(rest, '\n');
+    // Directives precede the first command.
+    if (!line.empty() && line.front() != '#') return {};
+    for (const Script& script : kScripts)
+      if (line.starts_with(script.directive)) return script.sentence;
+  }
+  return {};
+}
+
+std::string_view kind_of_file(const Document& document, NodeId root) {
+  if (document[root].kind != NodeKind::mapping) return {};
+  for (const File& file : kFiles) {
+    const bool fits = count_of(document, root, file.all, false) == 0 &&
+                      (file.one_of.empty() || count_of(document, root, file.one_of, true) > 0) &&
+                      count_of(document, root, file.none_of, true) == 0;
+    if (fits) return file.sentence;
+  }
+  return {};
+}
+
+}  // namespace dlaunch::jobfile

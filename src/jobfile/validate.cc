@@ -1,0 +1,311 @@
+#include "jobfile/validate.h"
+
+#include <algorithm>
+#include <string>
+#include <utility>
+
+#include "jobfile/expectation.h"
+#include "model/rank_variables.h"
+#include "text/metric_pattern.h"
+
+namespace dlaunch::jobfile {
+
+namespace {
+
+/// A larger number is a typing error and would fail later with a worse message.
+constexpr std::int64_t kMostRanks = 100'000;
+/// Time between fencing and the moment when other nodes may rely on it
+/// (docs/internals/architecture.md, lost channels).
+constexpr Duration kFenceMargin = std::chrono::seconds(2);
+
+class Validator {
+ public:
+  Validator(const JobSpec& job, const GivenKeys& given, Diagnostics& diagnostics)
+      : job_(job), given_(given), diagnostics_(diagnostics) {}
+
+  void check_counts();
+  void check_size();
+  void check_launch();
+  void check_mpirun();
+  void check_containers();
+  void check_variables();
+  void check_timeouts();
+  void check_command();
+  void check_setup();
+  void check_metrics();
+
+ private:
+  [[nodiscard]] const GivenKey* find(std::string_view path) const {
+    const auto found = given_.find(path);
+    return found == given_.end() ? nullptr : &found->second;
+  }
+  [[nodiscard]] bool has_keys_under(const std::string& prefix) const {
+    const auto next = given_.lower_bound(prefix);
+    return next != given_.end() && next->first.starts_with(prefix);
+  }
+  void check_rank_variables(const std::string& section, const std::string& shown);
+  [[nodiscard]] std::vector<std::string> container_sections() const;
+  void contradict(const std::string& first, const std::string& second, std::string message,
+                  const std::string& otherwise = "") {
+    report_contradiction(given_, diagnostics_, {first, second, otherwise}, std::move(message));
+  }
+
+  const JobSpec& job_;
+  const GivenKeys& given_;
+  Diagnostics& diagnostics_;
+};
+
+void Validator::check_counts() {
+  // An explicit processes_per_node: auto does not count as given.
+  if (job_.processes && job_.processes_per_node.kind != ProcessesPerNode::Kind::automatic) {
+    contradict("processes", "processes_per_node",
+               "processes is the total, processes_per_node the number on each node; give only one "
+               "of them");
+  }
+  if (job_.processes && find("roles") != nullptr) {
+    contradict("processes", "roles",
+               "roles determine the number of processes; give only one of them");
+  }
+  if (job_.framework == Framework::gcp &&
+      job_.processes_per_node.kind != ProcessesPerNode::Kind::automatic) {
+    contradict("processes_per_node", "framework",
+               "framework: gcp starts one process for each machine of the service; use processes "
+               "or roles for several on a node");
+  }
+}
+
+void Validator::check_size() {
+  const std::int64_t nodes = job_.nodes ? job_.nodes->max : 1;
+  std::int64_t ranks = 0;
+  for (const RoleSpec& role : job_.roles) ranks += role.count;
+  const std::string most = std::to_string(kMostRanks);
+  if (job_.nodes && job_.nodes->min > job_.nodes->max) {
+    contradict("nodes.min", "nodes.max", "nodes.min is greater than nodes.max");
+  }
+  if (job_.processes_per_node.kind == ProcessesPerNode::Kind::count &&
+      nodes * job_.processes_per_node.count > kMostRanks) {
+    contradict("nodes", "processes_per_node",
+               "that makes " + std::to_string(nodes * job_.processes_per_node.count) +
+                   " ranks; dlaunch starts up to " + most);
+  }
+  if (ranks > kMostRanks) {
+    contradict("roles", "roles",
+               "the roles make " + std::to_string(ranks) + " ranks; dlaunch starts up to " + most);
+  }
+  // A range uses fewer nodes than its maximum if there are fewer processes.
+  const std::int64_t fewest = job_.nodes ? job_.nodes->min : 1;
+  if (job_.processes && *job_.processes < fewest) {
+    contradict("processes", "nodes",
+               std::to_string(*job_.processes) + " processes do not fill " +
+                   std::to_string(fewest) + " nodes");
+  }
+  if (ranks > 0 && ranks < fewest) {
+    contradict("roles", "nodes",
+               "the " + std::to_string(ranks) + " processes of the roles do not fill " +
+                   std::to_string(fewest) + " nodes");
+  }
+}
+
+void Validator::check_launch() {
+  if (job_.launch == Launch::once && find("roles") == nullptr &&
+      (job_.framework == Framework::tensorflow || job_.framework == Framework::gcp)) {
+    contradict("launch", "framework",
+               "launch: once starts a single process, which cannot form a cluster; use "
+               "framework: none");
+  }
+  if (job_.launch != Launch::per_process && uses_mpi(job_.framework)) {
+    contradict("launch", "framework",
+               "with framework: mpi dlaunch starts every rank itself; for a program that starts "
+               "ranks of its own, such as mpirun, use framework: none");
+  }
+  if (job_.launch != Launch::per_process && job_.binding.gpus == Binding::Gpus::one_per_process) {
+    contradict("launch", "binding.gpus",
+               "the single process starts its own workers, which need all GPUs");
+  }
+}
+
+void Validator::check_mpirun() {
+  if (job_.mpi.launcher != Mpi::Launcher::mpirun) {
+    if (!job_.mpi.program.empty())
+      contradict("mpi.program", "mpi.launcher",
+                 "mpi.program names the program of mpi.launcher: mpirun; give both");
+    return;
+  }
+  const std::string& program = job_.mpi.program;
+  if (program.find('/') != std::string::npos && !program.starts_with('/')) {
+    contradict("mpi.program", "mpi.program",
+               "mpirun is looked for on the first node: give a name that is in PATH there, or an "
+               "absolute path");
+  }
+  if (job_.launch != Launch::per_process) {
+    contradict("mpi.launcher", "launch",
+               "mpirun starts every rank, so mpi.launcher: mpirun goes with launch: per-process "
+               "only");
+  }
+  if (find("mpi.pmi") != nullptr) {
+    contradict("mpi.launcher", "mpi.pmi",
+               "mpirun chooses how ranks meet; leave out mpi.pmi, or mpi.launcher");
+  }
+  if (has_keys_under("roles.") || find("roles") != nullptr)
+    contradict("mpi.launcher", "roles", "mpirun does not support roles; leave out mpi.launcher");
+  if (!job_.connect.command.empty()) {
+    contradict("mpi.launcher", "connect.command",
+               "mpirun reaches nodes by ssh alone, so connect.command cannot be used with it");
+  }
+}
+
+void Validator::check_containers() {
+  for (const std::string& section : container_sections()) {
+    if (job_.mpi.launcher == Mpi::Launcher::mpirun) {
+      contradict("mpi.launcher", section + ".image",
+                 "mpirun's ranks do not run in containers; leave out mpi.launcher: dlaunch "
+                 "starts MPI programs in containers itself");
+    }
+    if (job_.isolation == Isolation::pid_namespace) {
+      contradict("isolation", section + ".image",
+                 "dlaunch must see a container's processes to end it; leave out isolation: "
+                 "containers are always ended completely");
+    }
+  }
+}
+
+std::vector<std::string> Validator::container_sections() const {
+  std::vector<std::string> sections;
+  if (job_.container) sections.emplace_back("container");
+  for (const RoleSpec& role : job_.roles) {
+    if (role.container) sections.push_back("roles." + role.name + ".container");
+  }
+  return sections;
+}
+
+void Validator::check_rank_variables(const std::string& section, const std::string& shown) {
+  for (auto it = given_.lower_bound(section); it != given_.end() && it->first.starts_with(section);
+       ++it) {
+    const std::string name = it->first.substr(section.size());
+    // A name that is not valid was already reported, and may be unprintable.
+    const bool is_name = std::all_of(name.begin(), name.end(), [](char c) {
+      return is_variable_name({&c, 1}) || (c >= '0' && c <= '9') || c == '*' || c == '?';
+    });
+    if (!is_name || !is_rank_variable(job_.framework, name)) continue;
+    diagnostics_.error(it->second.key, name + " is reserved for dlaunch; remove it from " +
+                                           diagnostics_.key_at(shown, it->second.key));
+  }
+}
+
+void Validator::check_variables() {
+  check_rank_variables("env.", "env");
+  check_rank_variables("env_pass.", "env_pass");
+  check_rank_variables("env_secret.", "env_secret");
+  for (const RoleSpec& role : job_.roles) {
+    const std::string section = "roles." + role.name + ".env";
+    check_rank_variables(section + ".", section);
+  }
+  for (const std::string& name : job_.env_secret) {
+    if (find("env." + name) == nullptr || diagnostics_.is_full()) continue;
+    contradict(
+        "env." + name, "env_secret." + name,
+        name + " is in env, whose values are shown, and in env_secret; remove it from one of them");
+  }
+}
+
+void Validator::check_timeouts() {
+  const Timeouts& t = job_.timeouts;
+  const Duration least = t.fence_after + kHeartbeat + kFenceMargin;
+  if (least < t.lost_after) return;
+  const bool only_fence_given = find("timeouts.lost_after") == nullptr;
+  contradict("timeouts.fence_after", "timeouts.lost_after",
+             "timeouts.lost_after must be more than " + duration_text(least) +
+                 " (fence_after + 3s), or ranks of a node that was given up may still run",
+             only_fence_given ? "lost_after is " + duration_text(t.lost_after) + " by default"
+                              : "fence_after is " + duration_text(t.fence_after) + " by default");
+}
+
+void Validator::check_command() {
+  if (find("command") != nullptr) return check_setup();  // or the command has an error of its own
+  const bool has_ranks = std::any_of(job_.roles.begin(), job_.roles.end(),
+                                     [](const RoleSpec& role) { return role.count > 0; });
+  // A role without a count has its own error.
+  if (has_keys_under("roles.") && !has_ranks && !diagnostics_.empty()) return check_setup();
+  const bool has_command = job_.command.is_shell || !job_.command.argv.empty();
+  std::string without;  // a role that needs the job's command
+  bool all_have_own = false;
+  for (const RoleSpec& role : job_.roles) {
+    if (role.count == 0) continue;
+    const bool has_own = find("roles." + role.name + ".command") != nullptr;
+    if (!has_own && without.empty()) without = role.name;
+    all_have_own = without.empty();
+  }
+  if (has_command && all_have_own) {
+    diagnostics_.error(Place::whole(0),
+                       "every role has its own command, so none would run what is after --");
+  } else if (!has_command && !all_have_own) {
+    const std::string whose = without.empty() ? "no command" : "no command for the role " + without;
+    diagnostics_.error(Place::whole(0),
+                       whose + "; add \"command: python train.py\", or write it after --");
+  }
+  check_setup();
+}
+
+void Validator::check_setup() {
+  constexpr const char* kAdvice =
+      "setup needs a shell, but a command that is a list is executed without one; make the command "
+      "a string";
+  if (job_.setup.empty()) return;
+  if (!job_.command.is_shell && !job_.command.argv.empty())
+    contradict("setup", "command", kAdvice, "the command after -- is a list");
+  for (const RoleSpec& role : job_.roles) {
+    if (role.command && !role.command->is_shell)
+      contradict("setup", "roles." + role.name + ".command", kAdvice);
+  }
+}
+
+void Validator::check_metrics() {
+  for (const auto& [name, pattern] : job_.metrics) {
+    const GivenKey* const key = find("metrics." + name);
+    const std::string problem = metric_problem(pattern);
+    if (problem.empty() || diagnostics_.is_full()) continue;
+    diagnostics_.error(key != nullptr ? key->value : Place::whole(0),
+                       "the pattern of metrics." + name + ' ' + problem);
+  }
+}
+
+}  // namespace
+
+void validate(const JobSpec& job, const GivenKeys& given, Diagnostics& diagnostics) {
+  Validator validator(job, given, diagnostics);
+  validator.check_counts();
+  validator.check_size();
+  validate_roles(job, given, diagnostics);
+  validator.check_launch();
+  validator.check_mpirun();
+  validator.check_containers();
+  validator.check_variables();
+  validator.check_timeouts();
+  validator.check_command();
+  validator.check_metrics();
+  validate_hosts(job, given, diagnostics);
+}
+
+void report_contradiction(const GivenKeys& given, Diagnostics& diagnostics, const KeyPair& keys,
+                          std::string message) {
+  const auto find = [&](const std::string& path) {
+    const auto found = given.find(path);
+    return found == given.end() ? nullptr : &found->second;
+  };
+  const GivenKey* a = find(keys.first);
+  const GivenKey* b = find(keys.second);
+  const bool has_error_of_its_own = (a != nullptr && !a->good) || (b != nullptr && !b->good);
+  if (has_error_of_its_own || (a == nullptr && b == nullptr)) return;
+  if (a == nullptr || b == nullptr || a == b) {
+    if (!keys.otherwise.empty()) message += " (" + keys.otherwise + ")";
+    diagnostics.error((a != nullptr ? a : b)->key, std::move(message));
+    return;
+  }
+  const bool a_is_later = b->key < a->key;
+  const Place other = (a_is_later ? b : a)->key;
+  message += " (" + diagnostics.key_at(a_is_later ? keys.second : keys.first, other) + ", " +
+             diagnostics.refer_to(other) + ")";
+  diagnostics.error((a_is_later ? a : b)->key, std::move(message));
+}
+
+}  // namespace dlaunch::jobfile

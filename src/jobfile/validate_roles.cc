@@ -1,0 +1,111 @@
+#include "jobfile/validate.h"
+
+#include <algorithm>
+#include <string>
+#include <string_view>
+
+namespace dlaunch::jobfile {
+
+namespace {
+
+class RoleValidator {
+ public:
+  RoleValidator(const JobSpec& job, const GivenKeys& given, Diagnostics& diagnostics)
+      : job_(job), given_(given), diagnostics_(diagnostics) {}
+
+  void check();
+
+ private:
+  [[nodiscard]] bool has_keys_under(const std::string& prefix) const {
+    const auto next = given_.lower_bound(prefix);
+    return next != given_.end() && next->first.starts_with(prefix);
+  }
+  [[nodiscard]] bool has_bad_keys_under(const std::string& prefix) const {
+    for (auto next = given_.lower_bound(prefix);
+         next != given_.end() && next->first.starts_with(prefix); ++next) {
+      if (!next->second.good) return true;
+    }
+    return false;
+  }
+  void check_lone_roles();
+  void check_framework();
+  void contradict(const std::string& first, const std::string& second, std::string message,
+                  const std::string& otherwise = "") {
+    report_contradiction(given_, diagnostics_, {first, second, otherwise}, std::move(message));
+  }
+
+  const JobSpec& job_;
+  const GivenKeys& given_;
+  Diagnostics& diagnostics_;
+};
+
+void RoleValidator::check() {
+  if (given_.find("roles") == given_.end() || has_bad_keys_under("roles.")) return;
+  std::int64_t ranks = 0;
+  for (const RoleSpec& role : job_.roles) ranks += role.count;
+  if (ranks == 0 && (!job_.roles.empty() || !has_keys_under("roles."))) {
+    contradict("roles", "roles", "roles has no process; give at least one worker or a chief");
+    return;
+  }
+  const bool only_ps = std::none_of(job_.roles.begin(), job_.roles.end(), [](const RoleSpec& role) {
+    return role.count > 0 && (role.name == "chief" || role.name == "worker");
+  });
+  if (only_ps && (job_.success == Success::chief || job_.success == Success::workers)) {
+    contradict("success", "roles", "success needs a chief or a worker, and roles has neither");
+    return;
+  }
+  check_lone_roles();
+  check_framework();
+  if (job_.launch == Launch::per_node) {
+    contradict("roles", "launch",
+               "roles give numbers of processes, but launch: per-node starts one per node");
+  }
+  if (job_.launch == Launch::once) {
+    contradict("roles", "launch",
+               "roles give numbers of processes, but launch: once starts a single one");
+  }
+}
+
+/// "There must be at most one 'chief' job", "at most one 'evaluator' job" (TensorFlow,
+/// multi_worker_util.py). The table limits the short form of a role.
+void RoleValidator::check_lone_roles() {
+  for (const RoleSpec& role : job_.roles) {
+    const bool is_lone = role.name == "chief" || role.name == "evaluator";
+    const std::string path = "roles." + role.name + ".count";
+    if (is_lone && role.count > 1)
+      contradict(path, path,
+                 "a job has at most one " + role.name + ", not " + std::to_string(role.count));
+  }
+}
+
+void RoleValidator::check_framework() {
+  const bool has_tasks =
+      job_.framework == Framework::tensorflow || job_.framework == Framework::gcp;
+  if (!has_tasks) {
+    contradict("roles", "framework", "roles are for framework: tensorflow and gcp only",
+               "the default framework is pytorch");
+    return;
+  }
+  const auto has_role = [this](std::string_view name) {
+    for (const RoleSpec& role : job_.roles) {
+      if (role.name == name && role.count > 0) return true;
+    }
+    return false;
+  };
+  // A misspelt role name was already reported.
+  if (has_keys_under("roles.") && !has_role("chief") && !has_role("worker")) {
+    if (!diagnostics_.empty()) return;
+    contradict("roles", "roles",
+               "roles has neither a chief nor a worker; give at least one of them");
+  } else if (job_.framework == Framework::gcp && !has_role("chief")) {
+    contradict("roles", "framework", "framework: gcp needs a chief, which has rank 0");
+  }
+}
+
+}  // namespace
+
+void validate_roles(const JobSpec& job, const GivenKeys& given, Diagnostics& diagnostics) {
+  RoleValidator(job, given, diagnostics).check();
+}
+
+}  // namespace dlaunch::jobfile

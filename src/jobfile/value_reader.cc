@@ -1,0 +1,221 @@
+#include "jobfile/value_reader.h"
+
+#include "jobfile/expectation.h"
+#include "jobfile/field_table.h"
+#include "jobfile/scalar.h"
+#include "model/signal_names.h"
+
+namespace dlaunch::jobfile {
+
+namespace {
+
+bool is_blank(std::string_view text) {
+  return text.find_first_not_of(" \t\n") == std::string_view::npos;
+}
+
+}  // namespace
+
+std::optional<Value> ValueReader::read(const Field& field, const Entry& entry) const {
+  if (document_[entry.value].kind == NodeKind::null) {
+    error(entry,
+          name_of(entry) + " has no value; remove the key, or give it " + expectation(field));
+    return std::nullopt;
+  }
+  switch (field.kind) {
+    case Kind::text:
+      return read_text(field, entry);
+    case Kind::boolean:
+      return read_boolean(field, entry);
+    case Kind::integer:
+      return read_integer(field, entry);
+    case Kind::number:
+      return read_number(field, entry);
+    case Kind::choice:
+      return read_word(field, entry);
+    case Kind::duration:
+      return read_duration(field, entry);
+    case Kind::duration_range:
+      return read_duration_range(field, entry);
+    case Kind::size:
+      return read_size(field, entry);
+    case Kind::signal:
+      return read_signal(field, entry);
+    case Kind::text_list:
+    case Kind::name_list:
+    case Kind::name_pattern_list:
+      return read_texts(field, entry);
+    case Kind::integer_list:
+      return read_integers(field, entry);
+    case Kind::choice_list:
+      return read_words(field, entry);
+    case Kind::choice_or_integers:
+      return read_choice_or_integers(field, entry);
+    case Kind::environment:
+    case Kind::text_map:
+      return read_map(field, entry);
+    case Kind::command:
+      return read_command(field, entry);
+    case Kind::record_list:
+      break;
+  }
+  wrong_type(field, entry);
+  return std::nullopt;
+}
+
+Place ValueReader::place_of(const Entry& entry) const {
+  const Node& node = document_[entry.value];
+  return node.kind == NodeKind::scalar && !node.place.is_whole() ? node.place : entry.key;
+}
+
+std::string ValueReader::name_of(const Entry& entry) const {
+  return diagnostics_.key_at(entry.path, place_of(entry));
+}
+
+void ValueReader::wrong_type(const Field& field, const Entry& entry) const {
+  const Node& node = document_[entry.value];
+  error(entry, name_of(entry) + " must be " + expectation(field) + ", not " + found_instead(node) +
+                   correction(field, node));
+}
+
+void ValueReader::not_yet(Place place, const std::string& what) const {
+  diagnostics_.error(place, "not available yet: " + what);
+}
+
+void ValueReader::error(const Entry& entry, std::string message) const {
+  diagnostics_.error(place_of(entry), std::move(message));
+}
+
+std::optional<Value> ValueReader::accept_word(const Entry& entry, const Word& word) const {
+  if (refuse_not_yet_ && word.availability == Availability::not_yet) {
+    not_yet(place_of(entry), name_of(entry) + ": " + std::string(word.text));
+    return std::nullopt;
+  }
+  return Value(&word);
+}
+
+std::optional<Value> ValueReader::read_text(const Field& field, const Entry& entry) const {
+  const Node& node = document_[entry.value];
+  if (!is_text(node)) {
+    wrong_type(field, entry);
+    return std::nullopt;
+  }
+  if (is_blank(node.text)) {
+    error(entry, name_of(entry) + " must not be empty");
+    return std::nullopt;
+  }
+  if (const std::string problem = field.problem == nullptr ? "" : field.problem(node.text);
+      !problem.empty()) {
+    error(entry, name_of(entry) + ": " + problem);
+    return std::nullopt;
+  }
+  return Value(node.text);
+}
+
+std::optional<Value> ValueReader::read_boolean(const Field& field, const Entry& entry) const {
+  const Node& node = document_[entry.value];
+  if (!is_plain_type(node, PlainType::boolean)) {
+    wrong_type(field, entry);
+    return std::nullopt;
+  }
+  return Value(node.text[0] == 't' || node.text[0] == 'T');
+}
+
+std::optional<std::int64_t> ValueReader::integer_in_range(const Field& field,
+                                                          const Entry& entry) const {
+  const Node& node = document_[entry.value];
+  if (is_plain_type(node, PlainType::integer)) {
+    const auto number = parse_integer(node.text);
+    if (number && *number >= field.min && *number <= field.max) return number;
+  }
+  wrong_type(field, entry);
+  return std::nullopt;
+}
+
+std::optional<Value> ValueReader::read_integer(const Field& field, const Entry& entry) const {
+  const Node& node = document_[entry.value];
+  if (const Word* word = is_text(node) ? find_word(field, node.text) : nullptr) {
+    return accept_word(entry, *word);
+  }
+  if (const auto number = integer_in_range(field, entry)) return Value(*number);
+  return std::nullopt;
+}
+
+std::optional<Value> ValueReader::read_number(const Field& field, const Entry& entry) const {
+  const Node& node = document_[entry.value];
+  if (const Word* word = is_text(node) ? find_word(field, node.text) : nullptr) {
+    return accept_word(entry, *word);
+  }
+  if (is_plain_type(node, PlainType::integer) || is_plain_type(node, PlainType::floating)) {
+    if (const auto number = parse_number(node.text); number && *number > 0) return Value(*number);
+  }
+  wrong_type(field, entry);
+  return std::nullopt;
+}
+
+std::optional<Value> ValueReader::read_word(const Field& field, const Entry& entry) const {
+  const Node& node = document_[entry.value];
+  if (const Word* word = is_text(node) ? find_word(field, node.text) : nullptr) {
+    return accept_word(entry, *word);
+  }
+  wrong_type(field, entry);
+  return std::nullopt;
+}
+
+std::optional<Duration> ValueReader::in_range(const Field& field, const Entry& entry,
+                                              Duration value) const {
+  if (value.count() >= field.min && value.count() <= field.max) return value;
+  error(entry, name_of(entry) + " must be at least " + duration_text(Duration(field.min)));
+  return std::nullopt;
+}
+
+std::optional<Value> ValueReader::read_duration(const Field& field, const Entry& entry) const {
+  const Node& node = document_[entry.value];
+  if (is_text(node)) {
+    if (const Word* word = find_word(field, node.text)) return accept_word(entry, *word);
+    if (const auto duration = parse_duration(node.text)) {
+      if (const auto value = in_range(field, entry, *duration)) return Value(*value);
+      return std::nullopt;
+    }
+  }
+  wrong_type(field, entry);
+  return std::nullopt;
+}
+
+std::optional<Value> ValueReader::read_duration_range(const Field& field,
+                                                      const Entry& entry) const {
+  const Node& node = document_[entry.value];
+  const auto dots = node.text.find("..");
+  if (is_text(node) && dots != std::string::npos) {
+    const auto first = parse_duration(std::string_view(node.text).substr(0, dots));
+    const auto last = parse_duration(std::string_view(node.text).substr(dots + 2));
+    if (first && last && *first <= *last) return Value(std::pair(*first, *last));
+    if (first && last) {
+      error(entry, name_of(entry) + " must go from the shorter to the longer duration");
+      return std::nullopt;
+    }
+  }
+  wrong_type(field, entry);
+  return std::nullopt;
+}
+
+std::optional<Value> ValueReader::read_size(const Field& field, const Entry& entry) const {
+  const Node& node = document_[entry.value];
+  if (is_text(node)) {
+    if (const auto bytes = parse_size(node.text); bytes && *bytes > 0) return Value(*bytes);
+  }
+  wrong_type(field, entry);
+  return std::nullopt;
+}
+
+std::optional<Value> ValueReader::read_signal(const Field& field, const Entry& entry) const {
+  constexpr std::size_t kPrefix = 3;  // of "SIGTERM"
+  const Node& node = document_[entry.value];
+  if (is_text(node)) {
+    if (const auto number = signal_number(node.text))
+      return Value(signal_name(*number).substr(kPrefix));
+  }
+  wrong_type(field, entry);
+  return std::nullopt;
+}
+
+}  // namespace dlaunch::jobfile

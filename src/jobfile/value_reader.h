@@ -1,0 +1,78 @@
+// Converts a node to the value of one field, with actionable errors.
+#pragma once
+
+#include <optional>
+#include <string>
+#include <string_view>
+
+#include "jobfile/diagnostics.h"
+#include "jobfile/document.h"
+#include "jobfile/field_table.h"
+
+namespace dlaunch::jobfile {
+
+/// A key in the document.
+struct Entry {
+  std::string path;  // "timeouts.stop", "env.RANK": for messages
+  Place key;
+  NodeId value = 0;
+};
+
+class ValueReader {
+ public:
+  /// With `refuse_not_yet`, keywords and forms that are not available yet are errors.
+  ValueReader(const Document& document, Diagnostics& diagnostics, bool refuse_not_yet)
+      : document_(document), diagnostics_(diagnostics), refuse_not_yet_(refuse_not_yet) {}
+
+  /// Reads all kinds except record_list and the mapping form of `field.record`. Nullopt: an error
+  /// was reported.
+  [[nodiscard]] std::optional<Value> read(const Field& field, const Entry& entry) const;
+
+  /// The range to point at: the value, or its key if the value is empty or starts on a later line.
+  [[nodiscard]] Place place_of(const Entry& entry) const;
+
+  /// Reports "PATH must be EXPECTED, not ACTUAL", with a suggestion if there is one.
+  void wrong_type(const Field& field, const Entry& entry) const;
+
+  /// Reports "not available yet: WHAT".
+  void not_yet(Place place, const std::string& what) const;
+
+ private:
+  [[nodiscard]] std::optional<Value> read_text(const Field& field, const Entry& entry) const;
+  [[nodiscard]] std::optional<Value> read_boolean(const Field& field, const Entry& entry) const;
+  [[nodiscard]] std::optional<Value> read_integer(const Field& field, const Entry& entry) const;
+  [[nodiscard]] std::optional<Value> read_number(const Field& field, const Entry& entry) const;
+  [[nodiscard]] std::optional<Value> read_word(const Field& field, const Entry& entry) const;
+  [[nodiscard]] std::optional<Value> read_duration(const Field& field, const Entry& entry) const;
+  [[nodiscard]] std::optional<Value> read_duration_range(const Field& field,
+                                                         const Entry& entry) const;
+  [[nodiscard]] std::optional<Value> read_size(const Field& field, const Entry& entry) const;
+  [[nodiscard]] std::optional<Value> read_signal(const Field& field, const Entry& entry) const;
+  [[nodiscard]] std::optional<Value> read_texts(const Field& field, const Entry& entry) const;
+  [[nodiscard]] std::optional<Value> read_integers(const Field& field, const Entry& entry) const;
+  [[nodiscard]] std::optional<Value> read_words(const Field& field, const Entry& entry) const;
+  [[nodiscard]] std::optional<Value> read_choice_or_integers(const Field& field,
+                                                             const Entry& entry) const;
+  [[nodiscard]] std::optional<Value> read_map(const Field& field, const Entry& entry) const;
+  [[nodiscard]] std::optional<Value> read_command(const Field& field, const Entry& entry) const;
+
+  [[nodiscard]] std::optional<Value> accept_word(const Entry& entry, const Word& word) const;
+  [[nodiscard]] std::optional<std::int64_t> integer_in_range(const Field& field,
+                                                             const Entry& entry) const;
+  [[nodiscard]] std::optional<Duration> in_range(const Field& field, const Entry& entry,
+                                                 Duration value) const;
+  [[nodiscard]] bool is_list(const Field& field, const Entry& entry) const;
+  [[nodiscard]] std::optional<std::string> list_text(const Field& field, const Entry& entry) const;
+  [[nodiscard]] std::optional<std::string> map_text(const Field& field, const Entry& entry) const;
+  [[nodiscard]] std::optional<std::string> argument(const Entry& entry) const;
+  [[nodiscard]] Entry item_entry(const Entry& list, std::size_t index) const;
+  void error(const Entry& entry, std::string message) const;
+  /// The key as the file writes it.
+  [[nodiscard]] std::string name_of(const Entry& entry) const;
+
+  const Document& document_;
+  Diagnostics& diagnostics_;
+  bool refuse_not_yet_;
+};
+
+}  // namespace dlaunch::jobfile

@@ -1,0 +1,115 @@
+// ssh: what the job says, and options against what the user's ssh_config may hold that would
+// disturb a channel. All else of that file counts.
+#include <algorithm>
+#include <array>
+#include <sstream>
+#include <string_view>
+
+#include "jobfile/shell_quote.h"
+#include "launch/connect/connector.h"
+
+namespace dlaunch {
+
+namespace {
+
+// ssh_config(5). A master connection of the user's carries at most MaxSessions (10) sessions and
+// ends with its owner; forwardings of the config would fail the second time, with
+// ExitOnForwardFailure even for good; a terminal (which an escape character needs, too), a command
+// or a local command of the config would write into the channel. Failures are explained in ssh's
+// own words: QUIET hides them, DEBUG buries them, and a picture of the host key follows them.
+constexpr std::array<const char*, 10> kUndisturbed = {
+    "ControlMaster=no", "ControlPath=none",        "ClearAllForwardings=yes",
+    "ForwardX11=no",    "ExitOnForwardFailure=no", "RemoteCommand=none",
+    "RequestTTY=no",    "PermitLocalCommand=no",   "LogLevel=INFO",
+    "VisualHostKey=no",
+};
+
+// Since OpenSSH 8.7. Their other values mean no stdin, no command at all, or an ssh that goes into
+// the background and whose end means nothing. An older ssh refuses the names.
+struct Option {
+  const char* name;
+  const char* value;
+};
+constexpr std::array<Option, 3> kSince87 = {
+    {{"stdinnull", "no"}, {"sessiontype", "default"}, {"forkafterauthentication", "no"}}};
+
+/// `connect.ssh`, split at blanks.
+std::vector<std::string> words_of(const std::string& text) {
+  std::istringstream stream(text);
+  std::vector<std::string> words;
+  for (std::string word; stream >> word;) words.push_back(word);
+  if (words.empty()) words.emplace_back("ssh");
+  return words;
+}
+
+void add_option(std::vector<std::string>& argv, const std::string& option) {
+  argv.emplace_back("-o");
+  argv.push_back(option);
+}
+
+void add_destination(std::vector<std::string>& argv, const Connect& connect, const HostSpec& host) {
+  const auto add_pair = [&](const char* option, const std::string& value) {
+    if (value.empty()) return;
+    argv.emplace_back(option);
+    argv.push_back(value);
+  };
+  add_pair("-l", host.user);
+  add_pair("-p", host.port == 0 ? "" : std::to_string(host.port));
+  add_pair("-i", connect.identity_file);
+  argv.emplace_back("--");
+  argv.push_back(host.name);
+}
+
+Result<std::vector<std::string>> argv(const Connect& connect, const HostSpec& host,
+                                      const ConnectRequest& request) {
+  std::vector<std::string> argv = words_of(connect.ssh);
+  argv.emplace_back("-T");
+  for (const char* option : kUndisturbed) add_option(argv, option);
+  if (!request.old_program) {
+    for (const Option& option : kSince87)
+      add_option(argv, std::string(option.name) + '=' + option.value);
+  }
+  if (!request.may_ask) add_option(argv, "BatchMode=yes");
+  if (request.timeout.count() > 0)
+    add_option(argv, "ConnectTimeout=" + std::to_string(request.timeout.count()));
+  add_destination(argv, connect, host);
+  argv.push_back(request.remote_command);
+  return argv;
+}
+
+std::string program(const Connect& connect) {
+  return words_of(connect.ssh).front();
+}
+
+std::string by_hand(const Connect& connect, const HostSpec& host) {
+  std::vector<std::string> words = words_of(connect.ssh);
+  add_destination(words, connect, host);
+  words.insert(words.end(), {"echo", "hello"});
+  return jobfile::shell_line(words);
+}
+
+/// Whether it refuses one of kSince87. Only errors about the command line count: those in a file
+/// are the user's. ssh repeats the name as it is or in lower case.
+bool refuses_an_option(const std::string& errors) {
+  const std::string complaint = "command-line: line 0: Bad configuration option: ";
+  return std::any_of(kSince87.begin(), kSince87.end(), [&](const Option& option) {
+    return errors.find(complaint + option.name) != std::string::npos;
+  });
+}
+
+ConnectFailure failure(const ConnectEnd& end) {
+  if (!end.old_program && refuses_an_option(end.errors)) return {ConnectFailure::Kind::too_old};
+  return ssh_failure(end);
+}
+
+}  // namespace
+
+extern const Connector kSshConnector;
+const Connector kSshConnector{.name = Connect::Via::ssh,
+                              .program = program,
+                              .argv = argv,
+                              .failure = failure,
+                              .end = ssh_end,
+                              .by_hand = by_hand};
+
+}  // namespace dlaunch

@@ -1,0 +1,93 @@
+// ConsoleView turns the output of the ranks into what the console shows: whole lines, each with the
+// prefix of its rank. Pure: it makes text and writes nothing. One thread at a time.
+#pragma once
+
+#include <array>
+#include <cstddef>
+#include <map>
+#include <optional>
+#include <string>
+#include <string_view>
+#include <utility>
+#include <vector>
+
+#include "launch/console/line_splitter.h"
+#include "launch/console/live_lines.h"
+#include "model/ids.h"
+
+namespace dlaunch {
+
+/// `colour` only when the target is a terminal and NO_COLOR is not set: the caller decides.
+struct ConsoleOptions {
+  bool prefix = false;
+  bool colour = false;
+  bool operator==(const ConsoleOptions&) const = default;
+};
+
+/// With prefix, a line looks like "node0:3  | text\n" whatever its line end was; a line longer than
+/// LineSplitter::kMaxLine goes on in lines that start "node0:3  + ". A progress bar is one line,
+/// when it is complete; until then live_rows() has its state. Without prefix no byte is
+/// added, dropped or changed; bytes of a single rank pass at once, those of several ranks when
+/// their line is complete (or longer than kMaxLine), so that no line is torn. At most kMaxLine
+/// bytes of a stream are held, bars apart.
+class ConsoleView {
+ public:
+  /// `labels`: per rank, as "node0:3"; index = rank. A rank with an empty label is not shown.
+  ConsoleView(ConsoleOptions options, std::vector<std::string> labels);
+
+  /// Appends to `out` everything that may be shown now.
+  void add(Rank rank, Stream stream, std::string_view bytes, std::string& out);
+
+  /// The stream is complete: appends what is left of a partial last line, with a newline added
+  /// only when prefixing.
+  void finish(Rank rank, Stream stream, std::string& out);
+
+  /// A line of the launcher's own in the midst of the stream; a partial line before it is ended.
+  void add_note(Rank rank, Stream stream, std::string_view note, std::string& out);
+
+  /// Drops a partial line that was not shown, because its rest will not come; returns its size.
+  std::size_t drop_partial(Rank rank, Stream stream);
+
+  /// The user types this rank's input: its unfinished line may be a prompt and is the last live row.
+  /// Has no effect where no byte is held.
+  void show_prompts_of(Rank rank);
+  [[nodiscard]] bool has_prompt() const;
+  /// The user's input ends the prompt's line: later output is shown without the prompt. False: there
+  /// was no prompt.
+  bool answered();
+
+  /// There are progress bars now, or a prompt.
+  [[nodiscard]] bool has_live_rows() const { return !bars_.empty() || has_prompt(); }
+  /// Call regularly while there are bars: appends those that are complete.
+  void settle(std::array<std::string, 2>& out);
+  /// The bars as they are now, by rank, and the prompt below them.
+  [[nodiscard]] std::vector<LiveRow> live_rows() const;
+  /// Appends a line for each bar that has changed since the last call.
+  void show_states(std::array<std::string, 2>& out);
+
+ private:
+  struct Prefix {
+    std::string first;
+    std::string continued;
+    std::size_t columns = 0;
+  };
+  using Key = std::pair<Rank, Stream>;
+
+  void add_plain(std::string& held, std::string_view bytes, std::string& out) const;
+  void add_line(Key key, std::string_view text, bool continues, std::string& out);
+  [[nodiscard]] std::string_view open_line(Stream stream) const;
+  [[nodiscard]] LineSplitter& splitter(Rank rank, Stream stream);
+  void watch_bars(Rank rank, Stream stream);
+
+  ConsoleOptions options_;
+  std::vector<Prefix> prefixes_;                        // when prefixing
+  std::vector<std::array<LineSplitter, 2>> splitters_;  // when prefixing
+  std::map<Key, std::string> bars_;                     // with the states that were last shown
+  std::vector<std::array<std::string, 2>> held_;        // when not, and there are several ranks
+  char last_ = '\n';                                    // last byte of a single rank's output
+  std::optional<Rank> prompts_of_;
+  std::array<std::size_t, 2>
+      answered_{};  // bytes of its open lines that are on the screen for good
+};
+
+}  // namespace dlaunch

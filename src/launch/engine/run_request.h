@@ -1,0 +1,50 @@
+// What a command asks the engine to run.
+#pragma once
+
+#include <functional>
+#include <optional>
+#include <string>
+#include <vector>
+
+#include "jobfile/slurm_state.h"
+#include "model/cluster.h"
+#include "model/environment.h"
+#include "model/job_spec.h"
+#include "model/launch_plan.h"
+#include "model/result.h"
+#include "runs/job_record.h"
+
+namespace dlaunch {
+
+struct RunOptions {
+  /// Called in the engine's process before each plan: what the job becomes where the facts of the
+  /// nodes decide about it. It may change how many processes there are and what they execute, and
+  /// nothing else of the job.
+  using Prepare = std::function<Status(JobSpec&, const Cluster&)>;
+
+  JobSpec spec;
+  JobRecord record;                    // for the run folder
+  std::string job_file;                // as typed; empty: the job came from the command line
+  std::string current_folder;          // absolute
+  Environment environment;             // the caller's
+  std::vector<std::string> preflight;  // what it has left out or replaced, a sentence each
+  std::optional<SlurmTime> slurm_end;  // of the Slurm job's time; nullopt: not known
+  bool quiet = false;
+  int verbosity = 0;  // 1: -v, 2: -vv
+  bool detach = false;
+  bool may_ask = false;            // the front has a terminal on which ssh's questions can be asked
+  bool plain = false;              // no colour, whatever the console is
+  bool stdin_is_terminal = false;  // that of the front
+  bool folder_goes = false;        // the run folder is removed afterwards: no summary names it
+  Prepare prepare{};               // empty: the job is as it is
+  int summary_copy = -1;           // a descriptor that gets what summary.json gets; -1: none
+};
+
+/// Whether the user's stdin goes to rank 0.
+[[nodiscard]] inline bool forwards_stdin(const RunOptions& options, const LaunchPlan& plan) {
+  const StdinFor stdin_for = options.spec.stdin_for;
+  return stdin_for == StdinFor::rank0 ||
+         (stdin_for == StdinFor::automatic && options.stdin_is_terminal && plan.ranks.size() == 1);
+}
+
+}  // namespace dlaunch

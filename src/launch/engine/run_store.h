@@ -1,0 +1,86 @@
+// The run folder as the engine writes it: the record of the run, events.jsonl, job.yaml, plan.json,
+// the times of output from other nodes, summary.json. docs/reference/run-folder.md describes them.
+#pragma once
+
+#include <functional>
+#include <memory>
+#include <optional>
+#include <string>
+#include <string_view>
+
+#include "launch/engine/run_request.h"
+#include "launch/slurm/command_output.h"
+#include "model/action.h"
+#include "model/event.h"
+#include "model/launch_plan.h"
+#include "os/clock.h"
+#include "os/event_loop.h"
+#include "runs/event_log.h"
+#include "runs/run_directory.h"
+#include "runs/run_record.h"
+#include "text/output_times.h"
+#include "wire/message.h"
+
+namespace dlaunch {
+
+/// Lives on the engine's one thread. A file that cannot be written ends no run: the user is told.
+class RunStore {
+ public:
+  using Say = std::function<void(const std::string& line)>;
+  RunStore(EventLoop& loop, const RunOptions& options, Say say);
+
+  /// Makes the folder and what is in it before anything runs. Once; nothing below but is_open()
+  /// means anything before.
+  [[nodiscard]] Status open();
+  [[nodiscard]] bool is_open() const { return folder_.has_value(); }
+  [[nodiscard]] const RunDirectory& folder() const { return *folder_; }
+  /// Its path as the user would type it.
+  [[nodiscard]] const std::string& shown_path() const { return shown_path_; }
+  [[nodiscard]] Status begin_attempt(Attempt attempt);
+  /// Of the attempt that was begun last; empty: there was none.
+  [[nodiscard]] const std::string& attempt_folder() const { return attempt_folder_; }
+
+  /// Adds a line to events.jsonl.
+  template <class What>
+  void record(const What& what) {
+    if (events_) events_->add(what, wall_now());
+  }
+  void note(std::string_view kind, std::string_view text);
+  /// Writes the lines that have waited long enough. When to call again; nullopt: none waits.
+  std::optional<MonotonicTime> write_due();
+  /// Whether the ranks are being ended, for `dlaunch runs` and `stop`.
+  void set_stopping(bool stopping);
+
+  void write_plan(const LaunchPlan& plan);
+  /// This part of a stream of a rank on another node has come; agents record the local ones.
+  void note_time(const wire::OutputData& data);
+  /// No more output of this attempt comes.
+  void end_output();
+  void write_summary(const std::string& json);
+  /// Writes all lines of events.jsonl.
+  [[nodiscard]] Status flush();
+
+ private:
+  void announce();
+  void write_job_record();
+  void ask_git();
+  void write_times();
+
+  const RunOptions& options_;
+  EventLoop& loop_;
+  Say say_;
+  MonotonicTime began_;
+  std::optional<RunDirectory> folder_;
+  std::string shown_path_;
+  std::string attempt_folder_;
+  std::optional<EventLog> events_;
+  std::optional<RunPresence> presence_;
+  OutputTimesWriter times_;
+  Timer write_times_;
+  bool times_wait_ = false;
+  std::optional<RunOrigin> origin_;  // once there is a plan
+  Timer ask_git_;
+  std::unique_ptr<RunningCommand> git_;
+};
+
+}  // namespace dlaunch

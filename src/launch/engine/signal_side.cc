@@ -1,0 +1,117 @@
+#include "launch/engine/signal_side.h"
+
+#include <csignal>
+#include <utility>
+
+#include "launch/front/front_link.h"
+#include "model/signal_names.h"
+#include "os/clock.h"
+#include "os/signals.h"
+
+namespace dlaunch {
+
+namespace {
+
+// In place of a node: the step that listens where dlaunch itself runs.
+constexpr std::uint32_t kListener = ~std::uint32_t{0};
+
+/// Signals without a meaning of ours: schedulers send them when they were asked to (--signal=USR1).
+bool is_for_ranks(int number) {
+  return number == SIGUSR1 || number == SIGUSR2;
+}
+
+}  // namespace
+
+SignalSide::SignalSide(EventLoop& loop, const RunOptions& options, std::string lone_node,
+                       Nodes& nodes, RunStore& store, Screen& screen, UniqueFd signals, Push push)
+    : lone_node_(std::move(lone_node)),
+      nodes_(nodes),
+      store_(store),
+      screen_(screen),
+      push_(std::move(push)),
+      signals_(loop, std::move(signals)),
+      inquiry_(loop, options.environment),
+      listener_(loop, [this](int number) { from_scheduler(kListener, number); }) {
+  watch();
+}
+
+void SignalSide::begin(const LaunchPlan& plan) {
+  running_ = &plan;
+  if (!lone_node_.empty() && plan.attempt.value == 0) listener_.start(lone_node_);
+}
+
+void SignalSide::watch() {
+  signals_.on_readable([this] {
+    while (const int number = read_signal(signals_.get())) {
+      if (number == kStopAtOnce) {  // a second one kills
+        push_(event::CancelSignal{SIGTERM});
+        push_(event::CancelSignal{SIGTERM});
+      } else {
+        cancel(CancelOrigin::engine, number);
+      }
+    }
+    watch();
+  });
+}
+
+void SignalSide::from_front(int number) {
+  if (!is_for_ranks(number)) return cancel(CancelOrigin::front, number);
+  passed_.came_to_front(number, monotonic_now());
+  pass(number);
+}
+
+void SignalSide::on(NodeId node, const wire::Signalled& signalled) {
+  from_scheduler(node.value, signalled.signal);
+}
+
+/// Each node tells of it, and where the scheduler signals the launcher's own step as well, the
+/// front does; so nodes never count twice, nor after another one.
+void SignalSide::from_scheduler(std::uint32_t origin, int number) {
+  if (!is_for_ranks(number)) {
+    if (!cancels_.any()) cancel(CancelOrigin::nodes, number);
+  } else if (passed_.came_from_node(origin, number, monotonic_now())) {
+    pass(number);
+  }
+}
+
+void SignalSide::cancel(CancelOrigin origin, int number) {
+  if (!cancels_.counts(origin, number, monotonic_now())) return;
+  push_(event::CancelSignal{number});
+  ask_slurm(number, true);
+}
+
+/// What it means is between the user and the ranks.
+void SignalSide::pass(int number) {
+  store_.note("signal", signal_name(number));
+  ask_slurm(number, false);
+  if (running_ == nullptr) return;
+  for (const NodePlan& node : running_->nodes) {
+    if (!node.ranks.empty()) nodes_.send(node.id, wire::SignalRanks{running_->attempt, number});
+  }
+}
+
+/// Why it came, and how long there is. `ends`: the run ends by it.
+void SignalSide::ask_slurm(int number, bool ends) {
+  const bool may_be_slurms = number == SIGTERM || number == SIGHUP || is_for_ranks(number);
+  if (!may_be_slurms) return;
+  const MonotonicTime came = monotonic_now();
+  const auto about = ends ? SlurmInquiry::About::ending : SlurmInquiry::About::warning;
+  inquiry_.ask(about, [this, number, ends, came](const SlurmNotice& notice) {
+    if (ends && reason_.empty()) reason_ = notice.text;
+    if (ends && notice.left) push_(event::Deadline{came + *notice.left});
+    if (notice.left) tell_deadline(came + *notice.left);
+    if (!notice.text.empty()) screen_.note(std::string(signal_name(number)) + ": " + notice.text);
+  });
+}
+
+/// For ranks that look at a file between two steps rather than handle signals.
+void SignalSide::tell_deadline(MonotonicTime at) {
+  if (running_ == nullptr) return;
+  const WallTime wall = wall_now() + (at - monotonic_now());
+  for (const NodePlan& node : running_->nodes) {
+    if (node.ranks.empty()) continue;
+    nodes_.send(node.id, wire::Deadline{running_->attempt, node.output_folder + "/deadline", wall});
+  }
+}
+
+}  // namespace dlaunch

@@ -1,0 +1,70 @@
+// The signals that reach a run, by the front, by this process, and by a scheduler on its nodes:
+// which of them are news, which end the run (an event for the supervisor), and which are between
+// the user and the ranks. Asks Slurm why one came, and how long there is.
+#pragma once
+
+#include <cstdint>
+#include <functional>
+#include <string>
+
+#include "launch/engine/cancel_origins.h"
+#include "launch/engine/run_request.h"
+#include "launch/engine/run_store.h"
+#include "launch/output/screen.h"
+#include "launch/passed_signals.h"
+#include "launch/session/nodes.h"
+#include "launch/slurm/slurm_inquiry.h"
+#include "launch/slurm/slurm_listener.h"
+#include "model/event.h"
+#include "model/launch_plan.h"
+#include "os/event_loop.h"
+#include "os/unique_fd.h"
+
+namespace dlaunch {
+
+/// Lives on the engine's one thread.
+class SignalSide {
+ public:
+  using Push = std::function<void(Event)>;
+  /// `lone_node`: this node as Slurm names it, where all ranks are in the batch script of a job and
+  /// no agent is a step of it; else empty. `signals`: a signalfd(2) of this process.
+  SignalSide(EventLoop& loop, const RunOptions& options, std::string lone_node, Nodes& nodes,
+             RunStore& store, Screen& screen, UniqueFd signals, Push push);
+
+  /// The ranks of the plan were told to start; `plan` stays until end().
+  void begin(const LaunchPlan& plan);
+  /// No rank of it runs any more.
+  void end() { running_ = nullptr; }
+  void from_front(int number);
+  void on(NodeId node, const wire::Signalled& signalled);
+
+  /// Why the signal came that ends the run, as Slurm says; empty: not known.
+  [[nodiscard]] const std::string& reason() const { return reason_; }
+  [[nodiscard]] bool is_asking() const { return inquiry_.is_asking(); }
+  /// The step that listens ends soon.
+  void stop_listening() { listener_.stop(); }
+  [[nodiscard]] bool has_stopped() const { return listener_.has_ended(); }
+
+ private:
+  void watch();
+  void cancel(CancelOrigin origin, int number);
+  void from_scheduler(std::uint32_t origin, int number);
+  void pass(int number);
+  void ask_slurm(int number, bool ends);
+  void tell_deadline(MonotonicTime at);
+
+  const std::string lone_node_;
+  Nodes& nodes_;
+  RunStore& store_;
+  Screen& screen_;
+  Push push_;
+  WatchedFd signals_;
+  SlurmInquiry inquiry_;
+  SlurmListener listener_;
+  CancelOrigins cancels_;
+  PassedSignals passed_;
+  std::string reason_;
+  const LaunchPlan* running_ = nullptr;
+};
+
+}  // namespace dlaunch

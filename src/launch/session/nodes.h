@@ -1,0 +1,82 @@
+// The nodes of a run as the rest of the launcher sees them: what can be asked of them, and what
+// they say. ClusterSessions is the real one; tests have one that records what is sent and says what
+// the test wants (tests/unit/launch/fake_nodes.h).
+#pragma once
+
+#include <functional>
+#include <optional>
+#include <string>
+#include <variant>
+#include <vector>
+
+#include "launch/session/node_clock.h"
+#include "model/cluster.h"
+#include "model/event.h"
+#include "model/ids.h"
+#include "wire/message.h"
+
+namespace dlaunch {
+
+/// What happens to the session with a node, without a message of its agent.
+namespace node_news {
+
+/// The session goes on, over a new connection or the old one, after `outage` without a word. Told
+/// of each new connection, and of a silence that was told.
+struct Resumed {
+  Duration outage{};
+  std::string cause;
+};
+/// Told once in each outage that users may notice; the connection is being made again.
+struct Silent {
+  Duration silence{};
+};
+/// A sentence about the node for the user.
+struct Remark {
+  std::string text;
+};
+
+}  // namespace node_news
+
+using NodeNews =
+    std::variant<event::NodeLost, node_news::Resumed, node_news::Silent, node_news::Remark>;
+
+/// Is told what comes from each node, in the order in which it came, always from the event loop.
+/// Nothing comes of a session that was replaced or lost.
+struct NodeListener {
+  /// Never a SessionMessage. The facts of Facts are in Nodes::cluster() by then, and not in the
+  /// message. A Notice is one plain line.
+  std::function<void(NodeId, wire::FromAgent)> on_message;
+  std::function<void(NodeId, NodeNews)> on_news;
+};
+
+/// Lives on the engine's one thread.
+class Nodes {
+ public:
+  Nodes() = default;
+  Nodes(const Nodes&) = delete;
+  Nodes& operator=(const Nodes&) = delete;
+  virtual ~Nodes() = default;
+
+  /// -> Facts of the attempt, or NodeLost. For a node whose session was lost, or could not be
+  /// begun, this makes another one, to another agent. `within`: 0: timeouts.connect.
+  virtual void connect(NodeId node, Attempt attempt, Duration within) = 0;
+  /// Asks a connected node for its facts for a later attempt. -> Facts or NodeLost
+  virtual void gather(NodeId node, Attempt attempt) = 0;
+  /// To a node without a session (it never had one): nothing.
+  virtual void send(NodeId node, const wire::ToAgent& message) = 0;
+  /// The node is not needed any more: its agent leaves.
+  virtual void release(NodeId node) = 0;
+  [[nodiscard]] virtual const Cluster& cluster() const = 0;
+  /// What was found by trying becomes a part of cluster(); nullopt: nothing yet.
+  virtual void set_meeting(std::optional<Meeting> meeting) = 0;
+  /// null: the node has no session.
+  [[nodiscard]] virtual NodeClock* clock(NodeId node) = 0;
+  /// The environment in which ssh asks the user, for each `process` that connects; empty: it does
+  /// not ask.
+  using Prompts = std::function<std::vector<std::string>(const std::string& process)>;
+  virtual void set_prompts(Prompts prompts) = 0;
+  /// The user was asked or has answered: limits for connecting count from here anew.
+  virtual void user_asked() = 0;
+};
+
+}  // namespace dlaunch

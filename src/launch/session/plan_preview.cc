@@ -1,0 +1,46 @@
+#include "launch/session/plan_preview.h"
+
+#include <utility>
+
+#include "launch/connect/node_targets.h"
+#include "launch/mpi/pmix_start.h"
+#include "launch/session/assumed_cluster.h"
+#include "launch/session/discover.h"
+#include "launch/sync/workdir_settings.h"
+#include "plan/make_plan.h"
+
+extern char** environ;
+
+namespace dlaunch {
+
+namespace {
+
+/// Each node has tried whether it can start a PMIx server; notes and errors as those of a run.
+Status add_pmix(const JobSpec& spec, const Cluster& cluster, LaunchPlan& plan) {
+  PmixStart start(plan);
+  for (const Node& node : cluster.nodes) start.add(node.id, {plan.attempt, node.facts.no_pmix});
+  if (const auto error = start.error(); error && spec.mpi.pmi == Mpi::Pmi::pmix)
+    return tl::unexpected(*error);
+  for (std::string& note : start.notes()) plan.notes.push_back(std::move(note));
+  return {};
+}
+
+}  // namespace
+
+Result<PlanPreview> preview_plan(const JobSpec& spec, const std::string& current_folder,
+                                 bool offline) {
+  PlanContext context;
+  context.launcher_env = environment_from_block(environ);
+  context.current_folder = current_folder;
+  auto cluster = offline ? assumed_cluster(spec, this_machine()) : discover_cluster(spec, context);
+  if (!cluster) return tl::unexpected(cluster.error());
+  auto plan = make_plan(spec, *cluster, context);
+  if (!plan) return tl::unexpected(plan.error());
+  if (const Status s = add_pmix(spec, *cluster, *plan); !s) return tl::unexpected(s.error());
+  const auto sync = sync_extent(spec, context, *plan);
+  if (!sync) return tl::unexpected(sync.error());
+  plan->sync = *sync;
+  return PlanPreview{std::move(*cluster), std::move(*plan)};
+}
+
+}  // namespace dlaunch

@@ -1,0 +1,30 @@
+// What Slurm's queue and accounting say of jobs that were submitted, for `dlaunch runs`.
+#pragma once
+
+#include <string>
+#include <vector>
+
+#include "runs/run_index.h"
+
+namespace dlaunch {
+
+/// A job in Slurm's queue.
+struct QueuedJob {
+  std::string id;
+  std::string state;    // "PENDING"
+  std::string reason;   // why it waits: "Priority"
+  std::string comment;  // kSlurmComment: submitted by dlaunch
+  std::string folder;   // where it was submitted
+  std::string name;
+};
+
+/// The lines of squeue(1) with kQueueFormat. Pure.
+inline constexpr const char* kQueueFormat = "%i|%T|%r|%k|%Z|%j";
+[[nodiscard]] std::vector<QueuedJob> read_queue(const std::string& text);
+
+/// Fills in Slurm's state of the runs that have not ended, and returns the jobs that were submitted
+/// from the folder of `places` and wait. Asks squeue(1) and sacct(1) for at most 2 s each, and not
+/// at all where this machine has no Slurm and no run is from it.
+[[nodiscard]] std::vector<QueuedJob> ask_slurm(const RunFolders& places, std::vector<RunView>& runs);
+
+}  // namespace dlaunch

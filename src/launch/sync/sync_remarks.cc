@@ -1,0 +1,50 @@
+#include "launch/sync/sync_remarks.h"
+
+#include <algorithm>
+
+#include "text/duration_text.h"
+#include "text/plain_text.h"
+#include "text/size_text.h"
+
+namespace dlaunch {
+
+namespace {
+
+constexpr std::size_t kMostNamed = 3;
+
+std::string named(const std::vector<std::string>& paths, std::uint64_t count) {
+  std::string text;
+  for (std::size_t i = 0; i < paths.size() && i < kMostNamed; ++i)
+    text += (i == 0 ? "" : ", ") + plain_line(paths[i]);
+  return text + (count > std::min(paths.size(), kMostNamed) ? ", ..." : "");
+}
+
+}  // namespace
+
+std::vector<std::string> remarks_on(const SyncReport& report) {
+  std::vector<std::string> remarks;
+  for (const SyncedNode& node : report.nodes) {
+    if (node.replaced == 0) continue;
+    remarks.push_back("sync: " + node.name + ": replaced " + std::to_string(node.replaced) +
+                      (node.replaced == 1 ? " file that was" : " files that were") +
+                      " different there and not from here: " + named(node.examples, node.replaced));
+  }
+  if (!report.special.empty())
+    remarks.push_back("sync: not copied, because they are no files: " +
+                      named(report.special, report.special.size()));
+  return remarks;
+}
+
+std::string copied_text(const SyncReport& report) {
+  std::uint64_t files = 0;
+  std::uint64_t bytes = 0;
+  for (const SyncedNode& node : report.nodes) {
+    files += node.files;
+    bytes += node.bytes;
+  }
+  return "copied the workdir to " + std::to_string(report.nodes.size()) +
+         (report.nodes.size() == 1 ? " node" : " nodes") + " in " + duration_text(report.took) +
+         ": " + files_text(files, bytes) + " sent";
+}
+
+}  // namespace dlaunch

@@ -1,0 +1,26 @@
+// Chooses the back-end of a check's measurements. Pure.
+#pragma once
+
+#include <cstdint>
+#include <vector>
+
+#include "measure/run/layout.h"
+#include "model/check_report.h"
+#include "model/result.h"
+
+namespace dlaunch {
+
+struct BackendChoice {
+  /// NCCL where all nodes have GPUs and can use it, else MPI; never automatic. Errors: kPreflight,
+  /// with a node that cannot use MPI either, and why.
+  Result<MeasureBackend> backend;
+  /// With the code "nccl", where nodes have GPUs and NCCL is not used: a note for each reason, with
+  /// the nodes that it applies to.
+  std::vector<CheckFinding> notes;
+};
+
+/// `good`: the nodes that are to measure, ascending, at least one.
+[[nodiscard]] BackendChoice choose_backend(const std::vector<CheckedNode>& nodes,
+                                           const std::vector<std::uint32_t>& good);
+
+}  // namespace dlaunch

@@ -1,0 +1,247 @@
+#include "measure/check/cluster_check.h"
+
+#include <algorithm>
+#include <optional>
+#include <vector>
+
+#include "launch/session/survey.h"
+#include "measure/check/azure_size_findings.h"
+#include "measure/check/backend_choice.h"
+#include "measure/check/fabric_findings.h"
+#include "measure/check/fabric_run.h"
+#include "measure/check/node_checks.h"
+#include "os/clock.h"
+
+extern char** environ;
+
+namespace dlaunch {
+
+namespace {
+
+using Severity = CheckFinding::Severity;
+
+SurveyOptions survey_options(const ClusterCheckOptions& options) {
+  SurveyOptions survey;
+  survey.places = options.job_needs;
+  survey.gpus = options.nodes;
+  survey.collectives = options.fabric;
+  survey.reach = options.reach;
+  return survey;
+}
+
+/// Without node checks only failed connections count: such a node cannot be used in any case.
+std::vector<CheckFinding> findings_of(const Survey& survey, const ClusterCheckOptions& options) {
+  std::vector<CheckFinding> findings = check_nodes(survey.nodes, options.expected_gpus);
+  if (!options.nodes)
+    std::erase_if(findings, [](const CheckFinding& one) { return one.code != "connect"; });
+  if (!survey.no_meeting.empty())
+    findings.push_back({Severity::bad, {}, "reach", survey.no_meeting, ""});
+  if (!survey.no_plan.empty())
+    findings.push_back({Severity::bad, {}, "job", survey.no_plan, "dlaunch plan shows it"});
+  return findings;
+}
+
+std::vector<std::uint32_t> answering(const Survey& survey) {
+  std::vector<std::uint32_t> nodes;
+  for (std::uint32_t i = 0; i < survey.nodes.size(); ++i) {
+    if (survey.nodes[i].failure.empty()) nodes.push_back(i);
+  }
+  return nodes;
+}
+
+bool is_named(const std::vector<CheckFinding>& findings, std::uint32_t node) {
+  return std::any_of(findings.begin(), findings.end(), [&](const CheckFinding& one) {
+    return one.severity == Severity::bad && one.nodes == std::vector{node};
+  });
+}
+
+/// The nodes that keep the others from meeting or from having a plan, where they are known.
+std::vector<CheckFinding> blocking_nodes(const JobSpec& spec, const Survey& survey,
+                                         const std::vector<std::uint32_t>& asked) {
+  std::vector<CheckFinding> findings;
+  if (!survey.no_meeting.empty()) {
+    const std::string& first = survey.nodes[asked.front()].name;
+    for (const std::uint32_t node : survey.unreached) {
+      const std::string text =
+          node == asked.front()
+              ? "most other nodes cannot reach it at the address where ranks would meet"
+              : "it cannot reach " + first + ", where ranks would meet";
+      findings.push_back({Severity::bad, {node}, "reach", text, "its firewall, cable and routes"});
+    }
+  }
+  const auto has_gpus = [&](std::uint32_t node) { return !survey.nodes[node].facts.gpus.empty(); };
+  const bool wants_gpus = spec.processes_per_node.kind == ProcessesPerNode::Kind::gpu &&
+                          std::any_of(asked.begin(), asked.end(), has_gpus);
+  for (const std::uint32_t node : asked) {
+    if (survey.no_plan.empty() || !wants_gpus || has_gpus(node)) continue;
+    findings.push_back({Severity::bad,
+                        {node},
+                        "gpus",
+                        "no GPU was found, and the job starts a process for each",
+                        "a GPU may have fallen off the bus: dlaunch info, dmesg | grep -i xid"});
+  }
+  return findings;
+}
+
+/// Surveys only the nodes `there` again: where they meet, and what the job needs on them.
+Status survey_again(const JobSpec& spec, const PlanContext& context, SurveyOptions options,
+                    const std::vector<std::uint32_t>& there, Survey& survey) {
+  JobSpec rest = spec;
+  rest.hosts.hosts.clear();
+  for (const std::uint32_t i : there) rest.hosts.hosts.push_back(spec.hosts.hosts[i]);
+  options.gpus = options.collectives = false;
+  auto second = survey_nodes(rest, context, options);
+  if (!second) return tl::unexpected(second.error());
+  survey.no_meeting = second->no_meeting;
+  survey.no_plan = second->no_plan;
+  survey.unreached.clear();
+  for (const std::uint32_t i : second->unreached) survey.unreached.push_back(there[i]);
+  survey.cluster.meeting.reset();
+  if (second->cluster.meeting) {
+    survey.cluster.meeting = second->cluster.meeting;
+    survey.cluster.meeting->routes.assign(survey.nodes.size(), {});
+  }
+  for (std::size_t i = 0; i < there.size(); ++i) {
+    CheckedNode& node = survey.nodes[there[i]];
+    node.failure = second->nodes[i].failure;
+    node.missing = second->nodes[i].missing;
+    if (second->cluster.meeting && i < second->cluster.meeting->routes.size())
+      survey.cluster.meeting->routes[there[i]] = second->cluster.meeting->routes[i];
+  }
+  return {};
+}
+
+/// Where nodes do not answer, or keep the others from meeting or from having a plan, surveys the
+/// others without them, so that one bad node spoils nothing else and a spare can replace it. Adds
+/// the bad nodes to `culprits`.
+Status survey_without_bad_nodes(const JobSpec& spec, const PlanContext& context,
+                                const ClusterCheckOptions& options, Survey& survey,
+                                std::vector<CheckFinding>& culprits) {
+  constexpr int kMostTimes = 3;
+  std::vector<std::uint32_t> asked;
+  for (std::uint32_t i = 0; i < survey.nodes.size(); ++i) asked.push_back(i);
+  if (spec.hosts.hosts.size() != asked.size() || !(options.job_needs || options.reach)) return {};
+  for (int times = 0; times < kMostTimes; ++times) {
+    for (CheckFinding& one : blocking_nodes(spec, survey, asked))
+      culprits.push_back(std::move(one));
+    const std::vector<CheckFinding> known = findings_of(survey, options);
+    const std::vector<std::uint32_t> there = answering(survey);
+    std::vector<std::uint32_t> good;
+    for (const std::uint32_t i : asked) {
+      if (!is_named(known, i) && !is_named(culprits, i)) good.push_back(i);
+    }
+    const bool all_answer = std::all_of(asked.begin(), asked.end(), [&](std::uint32_t i) {
+      return std::binary_search(there.begin(), there.end(), i);
+    });
+    const bool is_well = all_answer && survey.no_meeting.empty() && survey.no_plan.empty();
+    if (is_well || good.empty() || good.size() == asked.size()) return {};
+    if (const Status again = survey_again(spec, context, survey_options(options), good, survey);
+        !again)
+      return again;
+    asked = good;
+  }
+  return {};
+}
+
+std::vector<std::string> interfaces_of(const Survey& survey) {
+  std::vector<std::string> names(survey.nodes.size());
+  if (!survey.cluster.meeting) return names;
+  const auto& routes = survey.cluster.meeting->routes;
+  for (std::size_t i = 0; i < routes.size() && i < names.size(); ++i)
+    names[i] = routes[i].interface;
+  return names;
+}
+
+/// Why no measurement is possible, whatever is on the nodes; empty: it is.
+std::string why_not_measured(const Survey& survey, const std::vector<std::uint32_t>& good) {
+  if (!survey.no_meeting.empty()) return "the nodes do not reach each other";
+  if (good.size() < 2) return "a measurement needs at least two good nodes";
+  return {};
+}
+
+/// One run of measuring ranks on the good nodes. Returns whether to try again without the nodes
+/// that failed. `notes`: what was not measured, and why.
+Result<bool> measure_once(const JobSpec& spec, const ClusterCheckOptions& options,
+                          const Survey& survey, std::vector<CheckFinding>& notes,
+                          CheckReport& report) {
+  const std::vector<std::uint32_t> good = good_nodes(report);
+  report.not_measured = why_not_measured(survey, good);
+  if (!report.not_measured.empty()) return false;
+  BackendChoice choice = choose_backend(report.nodes, good);
+  notes = std::move(choice.notes);
+  const auto& backend = choice.backend;
+  if (!backend) {
+    report.not_measured = backend.error().message;
+    return false;
+  }
+  const auto run = run_fabric_check(spec, report.nodes, good, *backend, options.current_folder,
+                                    options.verbosity);
+  if (!run) return tl::unexpected(run.error());
+  if (!run->failure.empty()) {
+    for (const RunCulprit& one : run->culprits)
+      report.findings.push_back({Severity::bad, {good[one.node]}, "fabric", one.what, ""});
+    if (run->culprits.empty()) {
+      const std::string text = "the measuring ranks failed: the run " + run->failure;
+      report.findings.push_back({Severity::bad, {}, "fabric", text, ""});
+    }
+    return !run->culprits.empty();
+  }
+  FabricContext context;
+  context.nodes = good;
+  context.min_busbw = options.min_busbw;
+  context.nccl = *backend == MeasureBackend::nccl;
+  context.interfaces = interfaces_of(survey);
+  add_fabric(run->data, context, report);
+  return false;
+}
+
+/// Repeats without a node that failed.
+Status measure_fabric(const JobSpec& spec, const ClusterCheckOptions& options, const Survey& survey,
+                      CheckReport& report) {
+  constexpr int kMostTimes = 3;
+  std::vector<CheckFinding> notes;
+  bool again = true;
+  for (int times = 0; again && times < kMostTimes; ++times) {
+    const auto tried = measure_once(spec, options, survey, notes, report);
+    if (!tried) return tl::unexpected(tried.error());
+    again = *tried;
+  }
+  if (again) report.not_measured = "the measuring ranks failed on one node after another";
+  report.findings.insert(report.findings.end(), notes.begin(), notes.end());
+  return {};
+}
+
+}  // namespace
+
+Result<CheckReport> check_cluster(const JobSpec& spec, const ClusterCheckOptions& options) {
+  const MonotonicTime began = monotonic_now();
+  PlanContext context;
+  context.launcher_env = environment_from_block(environ);
+  context.current_folder = options.current_folder;
+  auto survey = survey_nodes(spec, context, survey_options(options));
+  if (!survey) return tl::unexpected(survey.error());
+  std::vector<CheckFinding> culprits;
+  if (const Status asked = survey_without_bad_nodes(spec, context, options, *survey, culprits);
+      !asked)
+    return tl::unexpected(asked.error());
+  CheckReport report;
+  report.nodes = survey->nodes;
+  report.findings = findings_of(*survey, options);
+  for (CheckFinding& one : culprits) {
+    const bool is_known = one.code == "gpus" && is_named(report.findings, one.nodes.front());
+    if (!is_known) report.findings.push_back(std::move(one));
+  }
+  if (options.azure_size) {
+    for (CheckFinding& one : azure_size_findings(*options.azure_size, report.nodes))
+      report.findings.push_back(std::move(one));
+  }
+  if (options.fabric) {
+    if (const Status measured = measure_fabric(spec, options, *survey, report); !measured)
+      return tl::unexpected(measured.error());
+  }
+  report.took_ms =
+      std::chrono::duration_cast<std::chrono::milliseconds>(monotonic_now() - began).count();
+  return report;
+}
+
+}  // namespace dlaunch

@@ -1,0 +1,33 @@
+// Finds faults of nodes from their facts and their condition. Pure.
+//
+// A property of a single node is compared with the limits below. Properties that nodes should share
+// (a driver, a rate, a number of cores) are compared between nodes: where more than half of at
+// least three agree, the others are named. Between two nodes, or without such a majority, a node
+// that lost one of several GPUs is named, too.
+#pragma once
+
+#include <cstdint>
+#include <optional>
+#include <vector>
+
+#include "model/check_report.h"
+
+namespace dlaunch {
+
+/// A larger clock error breaks logs, certificates and shared file systems.
+inline constexpr std::int64_t kWorstClockNs = 1'000'000'000;
+/// With less space a run fails when it begins to write.
+inline constexpr std::uint64_t kLeastDisk = std::uint64_t{100} << 20U;
+inline constexpr std::uint64_t kLittleDisk = std::uint64_t{1} << 30U;
+/// Docker's default: too little for NCCL between GPUs of a node and for data loaders.
+inline constexpr std::uint64_t kDockerShm = std::uint64_t{64} << 20U;
+inline constexpr std::uint64_t kFewOpenFiles = 1024;
+/// Locked memory that suffices for InfiniBand and RoCE; a quarter of the node's memory does, too.
+inline constexpr std::uint64_t kMuchLocked = std::uint64_t{64} << 30U;
+
+/// In the order of the nodes, the worst first for each; findings about all nodes come last.
+/// `expected_gpus`: GPUs that each node must have.
+[[nodiscard]] std::vector<CheckFinding> check_nodes(
+    const std::vector<CheckedNode>& nodes, std::optional<std::uint32_t> expected_gpus = {});
+
+}  // namespace dlaunch

@@ -1,0 +1,40 @@
+// Chooses the hosts that a job runs on from a check's report. Pure.
+#pragma once
+
+#include <cstdint>
+#include <string>
+#include <vector>
+
+#include "model/check_report.h"
+#include "model/job_spec.h"
+#include "model/result.h"
+
+namespace dlaunch {
+
+/// How many nodes a job needs at least and at best, of how many hosts (with the spares). All hosts,
+/// where the job does not say.
+struct NodesWanted {
+  std::size_t least = 1;
+  std::size_t best = 1;
+  std::size_t hosts = 1;  // the first ones, from which the nodes are chosen
+  bool operator==(const NodesWanted&) const = default;
+};
+[[nodiscard]] NodesWanted nodes_wanted(const JobSpec& spec, std::size_t hosts);
+
+struct NodeChoice {
+  std::vector<std::uint32_t> nodes;  // of the report, ascending
+  std::vector<std::string> notes;    // which nodes were left out or replaced, and why
+  bool operator==(const NodeChoice&) const = default;
+};
+
+/// The first good nodes, as many as possible; never both ends of a slow link. Errors:
+/// exit_code::kPreflight: too few good nodes, or a fault that concerns all of them.
+[[nodiscard]] Result<NodeChoice> choose_nodes(const NodesWanted& wanted, const CheckReport& report);
+
+/// Which parts of the network were not measured, and why, a sentence each.
+[[nodiscard]] std::vector<std::string> unmeasured_notes(const CheckReport& report);
+
+/// Restricts the job to these hosts.
+void settle_nodes(const std::vector<std::uint32_t>& nodes, JobSpec& spec);
+
+}  // namespace dlaunch

@@ -1,0 +1,29 @@
+// The preflight of `dlaunch run`: checks the hosts of the job and chooses those that it runs on.
+#pragma once
+
+#include <string>
+#include <vector>
+
+#include "model/job_spec.h"
+#include "model/result.h"
+
+namespace dlaunch {
+
+struct PreflightOptions {
+  bool skip = false;  // --no-preflight
+  bool quiet = false;
+  std::string current_folder;  // absolute
+  int verbosity = 0;
+};
+
+/// Settles spec.hosts and spec.nodes (measure/check/node_choice.h), so that `spares` and the range
+/// of `nodes` are used up. Returns notes for the user, a sentence each, which were also printed on
+/// stderr. Connects to no node where the job has no `preflight`. Must be called before any thread
+/// exists. Errors: exit_code::kPreflight, after the table was printed on stderr.
+[[nodiscard]] Result<std::vector<std::string>> run_preflight(JobSpec& spec,
+                                                             const PreflightOptions& options);
+
+/// Without checks, as for `dlaunch plan`: takes the first hosts, as many as the job needs.
+void settle_without_check(JobSpec& spec);
+
+}  // namespace dlaunch

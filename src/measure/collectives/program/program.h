@@ -1,0 +1,18 @@
+// The program of measuring ranks.
+#pragma once
+
+#include <string>
+#include <vector>
+
+namespace dlaunch::collectives {
+
+/// Loads the library of "mpi" or "nccl": "ready, Open MPI v4.1.4", or why it cannot be loaded.
+[[nodiscard]] std::string version_line(const std::string& backend);
+
+/// `words`: "--backend", "mpi" or "nccl", the mode's name, its settings
+/// (measure/figures/settings.h), of which timeout_ms limits each call (0 or missing: no limit). Or
+/// "--version" and "mpi" or "nccl": prints version_line(). Returns the exit code: 0, kUsage,
+/// kPreflight where the back-end cannot be used, else 1.
+[[nodiscard]] int run_program(const std::vector<std::string>& words);
+
+}  // namespace dlaunch::collectives

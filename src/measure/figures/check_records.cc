@@ -1,0 +1,106 @@
+#include "measure/figures/check_records.h"
+
+#include <cmath>
+
+namespace dlaunch::measure {
+
+namespace {
+
+void put(const Exchange& one, const std::string& prefix, Record& record) {
+  record.set(prefix + "a", one.pair.a).set(prefix + "b", one.pair.b);
+  record.set(prefix + "gbytes_per_s", one.gbytes_per_s).set(prefix + "latency_us", one.latency_us);
+}
+
+void put(const Compute& one, const std::string& prefix, Record& record) {
+  record.set(prefix + "node", one.node);
+  record.set(prefix + "compute", one.compute).set(prefix + "memory", one.memory);
+}
+
+int node_in(const Record& record, const std::string& key, int nodes) {
+  const double number = record.has(key) ? record.number(key) : -1;
+  return number >= 0 && number < nodes ? static_cast<int>(number) : -1;
+}
+
+std::optional<Exchange> exchange_in(const Record& record, const std::string& prefix, int nodes) {
+  const int a = node_in(record, prefix + "a", nodes);
+  const int b = node_in(record, prefix + "b", nodes);
+  if (a < 0 || b < 0 || a == b) return std::nullopt;
+  return Exchange{pair_of(a, b), record.number(prefix + "gbytes_per_s"),
+                  record.number(prefix + "latency_us")};
+}
+
+std::optional<Compute> compute_in(const Record& record, const std::string& prefix, int nodes) {
+  const int node = node_in(record, prefix + "node", nodes);
+  if (node < 0) return std::nullopt;
+  return Compute{node, record.number(prefix + "compute"), record.number(prefix + "memory")};
+}
+
+}  // namespace
+
+Record record_of(const Exchange& one) {
+  Record record("exchange");
+  put(one, "", record);
+  return record;
+}
+
+Record record_of(const Compute& one) {
+  Record record("single");
+  put(one, "", record);
+  return record;
+}
+
+Record record_of(const ExchangeAlone& one) {
+  Record record("exchange_alone");
+  put(one.suspect, "", record);
+  put(one.beside, "beside_", record);
+  return record;
+}
+
+Record record_of(const ComputeAlone& one) {
+  Record record("single_alone");
+  put(one.suspect, "", record);
+  put(one.beside, "beside_", record);
+  return record;
+}
+
+Record record_of(const AllReduce& one) {
+  Record record("all_reduce");
+  record.set("nodes", std::vector<double>(one.nodes.begin(), one.nodes.end()));
+  record.set("busbw_gbs", one.busbw_gbs).set("bytes", one.bytes).set("ranks", one.ranks);
+  return record;
+}
+
+Record record_of(const NcclNetwork& one) {
+  Record record("network");
+  record.set("name", one.name).set("reason", one.reason);
+  return record;
+}
+
+void add_record(const Record& record, CheckData& data) {
+  Measured& measured = data.measured;
+  const int nodes = measured.nodes;
+  if (record.kind() == "header") data.backend = record.text("backend");
+  if (record.kind() == "out_of_time") data.out_of_time = true;
+  if (record.kind() == "network")
+    data.network = NcclNetwork{record.text("name"), record.text("reason")};
+  if (record.kind() == "all_reduce") {
+    AllReduce one{{},
+                  record.number("busbw_gbs"),
+                  record.number("bytes"),
+                  static_cast<int>(record.number("ranks"))};
+    for (const double node : record.numbers("nodes")) one.nodes.push_back(static_cast<int>(node));
+    data.all_reduce = std::move(one);
+  }
+  const auto exchange = exchange_in(record, "", nodes);
+  const auto beside = exchange_in(record, "beside_", nodes);
+  if (record.kind() == "exchange" && exchange) measured.exchanges.push_back(*exchange);
+  if (record.kind() == "exchange_alone" && exchange && beside)
+    measured.exchanges_alone.push_back({*exchange, *beside});
+  const auto single = compute_in(record, "", nodes);
+  const auto other = compute_in(record, "beside_", nodes);
+  if (record.kind() == "single" && single) measured.computes.push_back(*single);
+  if (record.kind() == "single_alone" && single && other)
+    measured.computes_alone.push_back({*single, *other});
+}
+
+}  // namespace dlaunch::measure

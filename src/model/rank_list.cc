@@ -1,0 +1,66 @@
+#include "model/rank_list.h"
+
+#include <charconv>
+#include <optional>
+#include <set>
+#include <string_view>
+
+#include "text/plain_text.h"
+
+namespace dlaunch {
+
+namespace {
+
+std::optional<std::uint32_t> number(std::string_view word) {
+  std::uint32_t value = 0;
+  const char* const last = word.data() + word.size();
+  const auto [end, error] = std::from_chars(word.data(), last, value);
+  return error == std::errc() && end == last ? std::optional(value) : std::nullopt;
+}
+
+}  // namespace
+
+std::string rank_ranges(const std::vector<Rank>& ranks, std::size_t max_chars) {
+  std::string out;
+  for (std::size_t begin = 0; begin < ranks.size();) {
+    std::size_t end = begin + 1;
+    while (end < ranks.size() && ranks[end].value == ranks[end - 1].value + 1) ++end;
+    if (end - begin == 2) end = begin + 1;  // "6, 7" is clearer than "6-7"
+    std::string part = std::to_string(ranks[begin].value);
+    if (end - begin > 1) part += '-' + std::to_string(ranks[end - 1].value);
+    if (!out.empty() && out.size() + part.size() > max_chars) {
+      return out + " and " + std::to_string(ranks.size() - begin) + " more";
+    }
+    if (!out.empty()) out += ", ";
+    out += part;
+    begin = end;
+  }
+  return out;
+}
+
+Result<std::vector<std::uint32_t>> parse_ranks(const std::string& text, std::uint32_t ranks) {
+  std::set<std::uint32_t> chosen;
+  std::string_view rest(text);
+  for (bool more = true; more;) {
+    const std::size_t comma = rest.find(',');
+    const std::string_view part = rest.substr(0, comma);
+    more = comma != std::string_view::npos;
+    if (more) rest.remove_prefix(comma + 1);
+    const std::size_t dash = part.find('-');
+    const auto first = number(part.substr(0, dash));
+    const auto last = dash == std::string_view::npos ? first : number(part.substr(dash + 1));
+    if (!first || !last || *first > *last) {
+      return fail(exit_code::kUsage,
+                  "--rank " + plain_line(text) + ": expected ranks, for example 3 or 0,2-5");
+    }
+    if (*last >= ranks) {
+      return fail(exit_code::kUsage,
+                  "there is no rank " + std::to_string(*last) + ": the run has " +
+                      (ranks == 1 ? "rank 0 only" : "ranks 0 to " + std::to_string(ranks - 1)));
+    }
+    for (std::uint32_t rank = *first; rank <= *last; ++rank) chosen.insert(rank);
+  }
+  return std::vector<std::uint32_t>(chosen.begin(), chosen.end());
+}
+
+}  // namespace dlaunch

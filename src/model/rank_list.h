@@ -1,0 +1,22 @@
+// Sets of ranks for messages. Pure.
+#pragma once
+
+#include <cstddef>
+#include <cstdint>
+#include <string>
+#include <vector>
+
+#include "model/ids.h"
+#include "model/result.h"
+
+namespace dlaunch {
+
+/// "0-3, 6, 7". `ranks` ascending, without repetition. A list longer than `max_chars` ends with
+/// "... and 12 more".
+[[nodiscard]] std::string rank_ranges(const std::vector<Rank>& ranks, std::size_t max_chars = 32);
+
+/// "3", "0,2-5": ascending, each once, below `ranks`. Errors (exit_code::kUsage) name the range.
+[[nodiscard]] Result<std::vector<std::uint32_t>> parse_ranks(const std::string& text,
+                                                             std::uint32_t ranks);
+
+}  // namespace dlaunch

@@ -1,0 +1,366 @@
+#include "node/agent.h"
+
+#include <algorithm>
+#include <optional>
+#include <utility>
+
+#include <sys/socket.h>
+#include <unistd.h>
+
+#include "node/containers/container_facts.h"
+#include "node/containers/container_service.h"
+#include "node/facts.h"
+#include "node/inspection.h"
+#include "node/mpi/mpi_service.h"
+#include "node/mpi/mpirun_probe.h"
+#include "node/mpi/mpirun_service.h"
+#include "node/mpi/pmix_program.h"
+#include "node/output/output_pump.h"
+#include "node/ranks/prerequisite_check.h"
+#include "node/ranks/rank_service.h"
+#include "node/ranks/start_files.h"
+#include "node/ranks/stdin_pump.h"
+#include "node/reach/reach_door.h"
+#include "node/reach/reach_knock.h"
+#include "node/session/attach.h"
+#include "node/session/attach_socket.h"
+#include "node/session/lease.h"
+#include "node/session/session_folder.h"
+#include "node/session/session_socket.h"
+#include "node/sync/stager.h"
+#include "os/build_id.h"
+#include "os/channel.h"
+#include "os/clock.h"
+#include "os/containment.h"
+#include "os/descriptors.h"
+#include "os/enclosure.h"
+#include "os/own_machine.h"
+#include "os/process_title.h"
+#include "os/signals.h"
+
+extern char** environ;
+
+namespace dlaunch {
+
+namespace {
+
+constexpr std::chrono::seconds kCleanupLimit{30};
+// For mpirun's daemons on this node, which end when mpirun has ended.
+constexpr std::chrono::seconds kDaemonGrace{2};
+
+class Agent {
+ public:
+  Agent(AgentOptions options, AgentIsolation isolation, const UniqueFd& guardian_pidfd,
+        Progress& progress)
+      : id_{options.session, options.node},
+        progress_(progress),
+        isolation_refused_(std::move(isolation.refused)),
+        machine_(std::move(options.machine)),
+        enclosure_(std::move(isolation.outer_proc)),
+        channel_(loop_, std::move(options.read), std::move(options.write), options.node,
+                 options.session),
+        hello_limit_(options.hello_limit_ms),
+        arguments_(options.has_arguments ? session_arguments(id_) : ""),
+        reports_signals_(options.reports_signals),
+        guardian_(loop_, duplicate(guardian_pidfd.get())),
+        heartbeat_(loop_),
+        lease_end_(loop_),
+        inspection_(loop_, [this](const wire::Inspected& answer) { channel_.send(answer); }),
+        prerequisites_(loop_, [this](const wire::PlacesMissing& answer) { channel_.send(answer); }),
+        door_(loop_),
+        knock_(loop_, [this](const wire::Knocked& knocked) { channel_.send(knocked); }),
+        pump_(loop_, channel_),
+        stdin_(loop_, channel_),
+        stager_(loop_, login_, [this](const wire::FromAgent& message) { channel_.send(message); }),
+        mpi_(loop_, channel_, id_),
+        mpirun_probe_(loop_),
+        pmix_probe_(loop_),
+        mpirun_(loop_, channel_, progress),
+        containers_(loop_, progress),
+        ranks_(loop_, channel_, pump_, stdin_, facts_, mpi_, mpirun_, containers_, enclosure_) {}
+
+  int run() {
+    channel_.start(
+        {.on_message =
+             [this](wire::ToAgent message) { std::visit([this](auto& m) { on(m); }, message); },
+         .on_end = [this](const std::string&) { launcher_gone(); },
+         .on_drained = [this] { pump_.resume(); },
+         .on_lost = [this](const std::string&) { connection_lost(); },
+         .on_resume = [this](const wire::Resume& theirs) { pump_.rewind(theirs); }});
+    guardian_.on_readable([this] { guardian_gone(); });
+    if (const Status ready = ranks_.watch_children(); !ready) return ready.error().exit_code;
+    if (reports_signals_) watch_signals();
+    beat();
+    // A network that is cut before the Hello does not even bring an end of file.
+    if (hello_limit_.count() > 0) lease_end_.after(hello_limit_, [this] { launcher_gone(); });
+    loop_.run();
+    return exit_code_;
+  }
+
+ private:
+  void on(wire::Hello& hello) {
+    greeted_ = true;
+    lease_end_.cancel();
+    heartbeat_every_ = std::chrono::milliseconds(std::max(hello.heartbeat_ms, 10U));
+    progress_.heartbeat_ms = static_cast<std::uint32_t>(heartbeat_every_.count());
+    progress_.fence_after_ms = hello.fence_after_ms;
+    wire::Hello answer;
+    answer.build_id = own_build_id();
+    channel_.send(answer);
+    if (hello.keep_on_channel_loss) keep_session(std::chrono::milliseconds(hello.fence_after_ms));
+  }
+  void on(wire::OpenDoor& door) { channel_.send(door_.open(door, facts_.held_port(door.port))); }
+  void on(wire::Knock& knock) { knock_.begin(std::move(knock)); }
+  void on(wire::CloseDoor&) { end_reach_check(); }
+  void end_reach_check() {
+    door_.close();
+    knock_.stop();
+  }
+  // Later: it takes a while, and the answer to a heartbeat that arrived with it must not wait.
+  void on(wire::FactsRequest& request) {
+    loop_.post([this, request] { gather_facts(request); });
+  }
+  void on(wire::CheckPlaces& places) { prerequisites_.begin(places, login_); }
+  void on(wire::StartRanks& start) {
+    end_reach_check();
+    pump_.keep_times(!start.log_folder.empty());
+    if (start.log_folder.empty()) start.log_folder = folder_.of_attempt(start.attempt);
+    name_process(start.env);
+    ranks_.start(std::move(start));
+  }
+  /// Sets what ps(1) shows, here and in the guardian.
+  void name_process(const Environment& environment) {
+    const std::string run = find_variable(environment, "DLAUNCH_RUN_ID").value_or("");
+    if (!progress_.knows_run && !run.empty() && run.size() < progress_.run.size()) {
+      run.copy(progress_.run.data(), run.size());
+      progress_.knows_run = true;
+      set_process_title(agent_title("agent", progress_, arguments_));
+    }
+  }
+  void on(wire::Deadline& deadline) { write_deadline(deadline); }
+  void on(wire::StartMpirun& start) { ranks_.start_mpirun(start); }
+  void on(wire::Inspect& question) { inspection_.begin(question); }
+  void on(wire::SyncBegin& begin) { stager_.on(begin); }
+  void on(wire::SyncEntries& entries) { stager_.on(entries); }
+  void on(wire::SyncSettled& settled) { stager_.on(settled); }
+  void on(wire::SyncRemove& remove) { stager_.on(remove); }
+  void on(wire::SyncData& data) { stager_.on(data); }
+  void on(wire::SyncEnd& end) { stager_.on(end); }
+  void on(wire::StopRanks& stop) { ranks_.stop(stop); }
+  void on(wire::KillRanks& kill) { ranks_.kill(kill); }
+  void on(wire::SignalRanks& pass) { ranks_.pass(pass); }
+  void on(wire::FetchOutput& fetch) { channel_.send(pump_.fetch(fetch)); }
+  void on(wire::ForgetOutput& forget) {
+    pump_.forget(forget.attempt);
+    folder_.forget(forget.attempt);
+  }
+  void on(wire::OutputCredit& credit) { pump_.credit(credit); }
+  void on(wire::StdinData& data) { stdin_.add(data); }
+  void on(wire::Heartbeat& beat) {
+    const MonotonicTime now = monotonic_now();
+    heard_ = beat.sent;
+    heard_at_ = now;
+    if (lease_) lease_->confirm(std::min(MonotonicTime(beat.echo), now));
+    // The first one of a connection is answered at once, so that the launcher learns our clock.
+    if (!std::exchange(answered_, true)) send_heartbeat();
+  }
+  void on(wire::Bye&) {
+    end_everything();
+    folder_.remove_if_empty();
+    channel_.send(wire::Bye{});
+    if (attach_) attach_->close();
+    leave(exit_code::kOk);
+  }
+  void on(wire::PreparePmix& job) { mpi_.prepare(job); }
+  void on(wire::PmixFence& done) { mpi_.on(done); }
+  void on(wire::PmixWanted& wanted) { mpi_.on(wanted); }
+  void on(wire::PmixData& data) { mpi_.on(data); }
+
+  void make_folder(const std::string& name, NodeFacts& facts) {
+    if (name.empty()) return;
+    if (const Status made = folder_.make(name); !made) facts.output_refused = made.error().message;
+    facts.output_folder = folder_.path();
+  }
+
+  void gather_facts(const wire::FactsRequest& request) {
+    end_reach_check();  // other ports are about to be reserved
+    wire::Facts facts{facts_.gather(request), request.attempt};
+    facts.facts.isolation_refused = isolation_refused_;
+    find_containers(request, login_, facts.facts);
+    if (request.network) facts.facts.machine = machine_.empty() ? machine_identity() : machine_;
+    make_folder(request.output_name, facts.facts);
+    mpirun_probe_.ask(request, login_,
+                      [this, facts = std::move(facts),
+                       wanted = request.pmix](const MpirunProbe::Answer& mpirun) mutable {
+                        facts.facts.mpirun = mpirun.program;
+                        facts.facts.mpirun_version = mpirun.version;
+                        ask_for_pmix(wanted, std::move(facts));
+                      });
+    loop_.post([this] { ranks_.prepare(); });  // while the launcher makes its plan
+  }
+
+  void ask_for_pmix(bool wanted, wire::Facts facts) {
+    pmix_probe_.ask(wanted, [this, facts = std::move(facts)](std::string why) mutable {
+      facts.facts.no_pmix = std::move(why);
+      channel_.send(facts);
+    });
+  }
+
+  void beat() {
+    progress_.beats.fetch_add(1);
+    if (greeted_) send_heartbeat();
+    watch_lease();
+    heartbeat_.after(heartbeat_every_, [this] { beat(); });
+  }
+
+  void watch_signals() {
+    if (!signals_) {
+      auto fd = open_signal_fd(signals_of_schedulers());
+      if (!fd) return;
+      signals_ = std::make_unique<WatchedFd>(loop_, std::move(*fd));
+    }
+    signals_->on_readable([this] {
+      while (const int number = read_signal(signals_->get()))
+        channel_.send(wire::Signalled{number});
+      watch_signals();
+    });
+  }
+
+  void send_heartbeat() {
+    const MonotonicTime now = monotonic_now();
+    const auto held = heard_ == 0 ? MonotonicTime(0) : now - heard_at_;
+    channel_.send(wire::Heartbeat{wall_now(), static_cast<std::uint64_t>(now.count()), heard_,
+                                  static_cast<std::uint64_t>(held.count())});
+  }
+
+  void keep_session(MonotonicTime fence_after) {
+    if (lease_) return;
+    lease_.emplace(fence_after, heartbeat_every_, monotonic_now());
+    attach_ = std::make_unique<AttachSocket>(
+        loop_, id_, [this](NewConnection connection) { resume_over(std::move(connection)); });
+    if (const Status opened = attach_->open(); !opened) {
+      attach_.reset();
+      channel_.send(
+          wire::Notice{"a broken connection cannot be resumed: there is no place for a "
+                       "socket: " +
+                       opened.error().message});
+    }
+    watch_lease();
+  }
+
+  /// Ends the ranks before the launcher may assume that they have ended.
+  void watch_lease() {
+    if (!lease_) return;
+    const MonotonicTime now = monotonic_now();
+    lease_->still_here(now);
+    if (now >= lease_->end()) {
+      end_everything();
+      return leave(kAgentFenced);
+    }
+    progress_.lease_end = static_cast<std::uint64_t>(lease_->end().count());
+    lease_end_.after(lease_->end() - now, [this] { watch_lease(); });
+  }
+
+  void resume_over(NewConnection connection) {
+    keeper_ = std::move(connection.keeper);
+    answered_ = false;
+    wire::Resume mine;
+    mine.connection = connection.resume.connection;
+    channel_.go_on_over(std::move(connection.read), std::move(connection.write), std::move(mine),
+                        connection.resume);
+    send_heartbeat();
+  }
+
+  void connection_lost() {
+    keeper_.reset();
+    if (!attach_) launcher_gone();
+  }
+
+  // The channel of a forked agent ends without Bye only if the launcher is dead: kill at once.
+  void launcher_gone() {
+    end_everything();
+    leave(exit_code::kNodeLost);
+  }
+
+  void guardian_gone() {
+    channel_.send(wire::Notice{"its guardian was killed"});
+    end_everything();
+    // The connection has probably ended with the guardian, so leave a note for the next one.
+    if (attach_) record_session_end(session_folders(), id_, "its guardian was killed");
+    leave(exit_code::kNodeLost);
+  }
+
+  void end_everything() {
+    stager_.abandon();
+    raise_open_file_limit();
+    mpi_.kill();
+    containers_.kill_all();
+    kill_descendants(kCleanupLimit, [this] { return enclosure_.kill_once(); });
+    containers_.clear_now();
+    enclosure_.remove();
+    mpirun_.end();
+    mpirun_.end_daemons(kDaemonGrace);
+    mpi_.remove_folders();
+    pump_.drain();  // the last output is still in the pipes
+  }
+
+  void leave(int code) {
+    exit_code_ = code;
+    if (keeper_) (void)!::send(keeper_.get(), &kFarewell, 1, MSG_NOSIGNAL | MSG_DONTWAIT);
+    channel_.close();
+    loop_.stop();
+  }
+
+  EventLoop loop_;
+  const Environment login_ = environment_from_block(environ);
+  const SessionId id_;
+  Progress& progress_;
+  const std::string isolation_refused_;
+  const std::string machine_;  // empty: determined here
+  Enclosure enclosure_;
+  AgentChannel channel_;
+  const std::chrono::milliseconds hello_limit_;
+  const std::string arguments_;  // shown by ps(1) after the name
+  const bool reports_signals_;
+  std::unique_ptr<WatchedFd> signals_;
+  WatchedFd guardian_;
+  Timer heartbeat_;
+  Timer lease_end_;
+  std::chrono::milliseconds heartbeat_every_{1000};
+  bool greeted_ = false;
+  std::uint64_t heard_ = 0;  // `sent` of the launcher's latest heartbeat
+  MonotonicTime heard_at_{0};
+  bool answered_ = false;                 // the first heartbeat of this connection
+  std::optional<Lease> lease_;            // if the session outlives its connection
+  std::unique_ptr<AttachSocket> attach_;  // with a lease, if its socket could be made
+  UniqueFd keeper_;  // while open, the process that brought the connection stays
+  FactsService facts_;
+  SessionFolder folder_{output_bases(login_)};
+  Inspection inspection_;
+  PrerequisiteCheck prerequisites_;
+  ReachDoor door_;  // uses the ports of facts_
+  ReachKnock knock_;
+  OutputPump pump_;
+  StdinPump stdin_;
+  Stager stager_;
+  MpiService mpi_;
+  MpirunProbe mpirun_probe_;
+  PmixProbe pmix_probe_;
+  MpirunService mpirun_;
+  ContainerService containers_;
+  RankService ranks_;
+  int exit_code_ = exit_code::kInternal;
+};
+
+}  // namespace
+
+void agent_main(AgentOptions options, AgentIsolation isolation, const UniqueFd& guardian_pidfd,
+                Progress& progress) {
+  set_process_title(
+      agent_title("agent", progress,
+                  options.has_arguments ? session_arguments({options.session, options.node}) : ""));
+  Agent agent(std::move(options), std::move(isolation), guardian_pidfd, progress);
+  ::_exit(agent.run());  // without destructors: the launcher waits for our end
+}
+
+}  // namespace dlaunch

@@ -1,0 +1,26 @@
+// The agent of one node: dispatches the launcher's messages to the services beside this file.
+#pragma once
+
+#include <string>
+
+#include "node/guardian.h"
+#include "node/progress.h"
+
+namespace dlaunch {
+
+/// The PID namespace that the guardian has prepared for the agent.
+struct AgentIsolation {
+  UniqueFd outer_proc;  // enter_pid_namespace(); invalid without a namespace
+  std::string refused;  // why there is none although it was requested
+};
+
+/// Serves one launcher until it says Bye, dies, or the guardian dies, then ends the process with
+/// its exit code. Nothing that was started is alive afterwards.
+///
+/// With Hello.keep_on_channel_loss, the end of a connection does not mean that the launcher is
+/// dead: the ranks continue, and a new connection may arrive through the attach socket until the
+/// lease (lease.h) ends.
+[[noreturn]] void agent_main(AgentOptions options, AgentIsolation isolation,
+                             const UniqueFd& guardian_pidfd, Progress& progress);
+
+}  // namespace dlaunch

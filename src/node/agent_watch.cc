@@ -1,0 +1,96 @@
+#include "node/agent_watch.h"
+
+#include <array>
+#include <csignal>
+#include <string>
+#include <utility>
+
+#include <poll.h>
+#include <sys/wait.h>
+#include <unistd.h>
+
+#include "os/clock.h"
+#include "os/containment.h"
+#include "os/job_tree.h"
+#include "os/process_title.h"
+#include "os/signals.h"
+#include "os/stuck.h"
+
+namespace dlaunch {
+
+namespace {
+
+// Limit for an engine or agent in state D after their launcher has gone: they may recover.
+constexpr std::uint32_t kStuckLimitMs = 5000;
+// Limit for an agent that is not in state D: its own limits to end everything are shorter.
+constexpr std::uint32_t kEndLimitMs = 60000;
+
+/// A rank that is stopped between fork and exec keeps its agent in vfork(2) until it continues.
+void wake_ranks_without_program(pid_t agent) {
+  for (const pid_t child : children_of(agent)) {
+    if (state_of(child) == 'T' && program_of(child) == program_of(agent)) ::kill(child, SIGCONT);
+  }
+}
+
+}  // namespace
+
+AgentWatch::AgentWatch(pid_t agent, const Progress& progress, LauncherWatch launcher, int signals,
+                       std::string arguments)
+    : agent_(agent),
+      progress_(progress),
+      launcher_(std::move(launcher)),
+      signals_(signals),
+      arguments_(std::move(arguments)),
+      pidfd_(open_pidfd(agent)) {}
+
+AgentEnd AgentWatch::wait(int& status) {
+  while (true) {
+    const std::uint32_t tick = progress_.heartbeat_ms.load();
+    const auto unless_gone = [this](const UniqueFd& fd) { return launcher_gone_ ? -1 : fd.get(); };
+    std::array<pollfd, 4> watched{{{pidfd_.get(), POLLIN, 0},
+                                   {signals_, POLLIN, 0},
+                                   {unless_gone(launcher_.front), POLLIN, 0},
+                                   {unless_gone(launcher_.engine), POLLIN, 0}}};
+    (void)::poll(watched.data(), watched.size(), static_cast<int>(tick));
+    if (watched[0].revents != 0 && ::waitpid(agent_, &status, 0) == agent_) return AgentEnd::ended;
+    if (watched[1].revents != 0) {
+      // A scheduler mostly signals only the leader of a step, which is the guardian.
+      while (const int number = read_signal(signals_)) ::kill(agent_, number);
+      continue;
+    }
+    launcher_gone_ = launcher_gone_ || watched[2].revents != 0 || watched[3].revents != 0;
+    look(tick);
+    if (must_end_stopped(tick)) return AgentEnd::stopped;
+    if (must_end_stuck(tick)) return AgentEnd::stuck;
+  }
+}
+
+void AgentWatch::look(std::uint32_t tick) {
+  if (progress_.knows_run && !std::exchange(shows_run_, true))
+    set_process_title(agent_title("guardian", progress_, arguments_));
+  const std::uint64_t beat = progress_.beats.load();
+  const bool silent = beat == last_beat_;
+  last_beat_ = beat;
+  // In an uninterruptible system call the agent shows no progress, but is alive.
+  const bool in_disk = silent && state_of(agent_) == 'D';
+  if (in_disk) wake_ranks_without_program(agent_);
+  silent_ms_ = silent && !in_disk ? silent_ms_ + tick : 0;
+  in_disk_ms_ = in_disk ? in_disk_ms_ + tick : 0;
+  if (!launcher_gone_) return;
+  gone_ms_ += tick;
+  const bool stuck = in_disk || state_of(launcher_.engine_pid) == 'D';
+  gone_stuck_ms_ = stuck ? gone_stuck_ms_ + tick : 0;
+}
+
+bool AgentWatch::must_end_stopped(std::uint32_t tick) const {
+  return silent_ms_ >= progress_.fence_after_ms.load() + 2 * tick;
+}
+
+bool AgentWatch::must_end_stuck(std::uint32_t tick) const {
+  if (gone_stuck_ms_ >= kStuckLimitMs || gone_ms_ >= launcher_.grace_ms + kEndLimitMs) return true;
+  // The agent should have ended them by now, and the launcher may assume that they have ended.
+  const auto lease_end = static_cast<MonotonicTime::rep>(progress_.lease_end.load());
+  return lease_end > 0 && in_disk_ms_ >= 2 * tick && monotonic_now().count() > lease_end;
+}
+
+}  // namespace dlaunch

@@ -1,0 +1,52 @@
+// Decides for a guardian when it must end the ranks without the agent. Reads only /proc, so that a
+// file system that does not answer cannot block it.
+#pragma once
+
+#include <cstdint>
+#include <string>
+
+#include <sys/types.h>
+
+#include "node/guardian.h"
+#include "node/progress.h"
+
+namespace dlaunch {
+
+enum class AgentEnd {
+  ended,    // by itself, or by a signal
+  stopped,  // no progress for the fencing time
+  stuck,    // it waits for a file system, and its ranks must end now
+};
+
+class AgentWatch {
+ public:
+  /// `signals`: a signalfd whose signals are forwarded to the agent; -1: none. `arguments`: see
+  /// agent_title().
+  AgentWatch(pid_t agent, const Progress& progress, LauncherWatch launcher, int signals,
+             std::string arguments);
+
+  /// Returns when the agent has ended, with its wait status in `status`, or must be ended.
+  AgentEnd wait(int& status);
+
+ private:
+  void look(std::uint32_t tick);
+  [[nodiscard]] bool must_end_stopped(std::uint32_t tick) const;
+  [[nodiscard]] bool must_end_stuck(std::uint32_t tick) const;
+
+  const pid_t agent_;
+  const Progress& progress_;
+  LauncherWatch launcher_;
+  const int signals_;
+  const std::string arguments_;
+  bool shows_run_ = false;  // in ps(1)
+  UniqueFd pidfd_;
+  std::uint64_t last_beat_ = 0;
+  // Sums of ticks, not of time: a guardian that was itself stopped for a while raises no alarm.
+  std::uint32_t silent_ms_ = 0;      // no beat, and not in state D
+  std::uint32_t in_disk_ms_ = 0;     // no beat, and in state D
+  bool launcher_gone_ = false;       // its front or its engine has ended
+  std::uint32_t gone_ms_ = 0;        // since then
+  std::uint32_t gone_stuck_ms_ = 0;  // the same, while agent or engine were in state D
+};
+
+}  // namespace dlaunch

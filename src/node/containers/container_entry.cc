@@ -1,0 +1,316 @@
+#include "node/containers/container_entry.h"
+
+#include <algorithm>
+#include <array>
+#include <cerrno>
+#include <chrono>
+#include <csignal>
+#include <cstdio>
+#include <set>
+#include <vector>
+
+#include <poll.h>
+#include <sched.h>
+#include <sys/resource.h>
+#include <sys/socket.h>
+#include <sys/stat.h>
+#include <sys/un.h>
+#include <sys/wait.h>
+#include <unistd.h>
+
+#include "model/mount.h"
+#include "model/pmi.h"
+#include "node/containers/container_folder.h"
+#include "node/containers/entry_protocol.h"
+#include "node/ranks/environment_block.h"
+#include "os/containment.h"
+#include "os/cpu_mask.h"
+#include "os/descriptors.h"
+#include "os/job_tree.h"
+#include "os/packet.h"
+#include "os/proc_file.h"
+#include "os/signals.h"
+#include "os/spawn.h"
+
+extern char** environ;
+
+namespace dlaunch {
+
+namespace {
+
+constexpr std::size_t kMostHanded = 5;  // descriptors: the order, three streams, PMI-1
+constexpr std::size_t kStreams = 4;
+constexpr std::size_t kMostOrder = 64 * 1024 * 1024;
+constexpr std::chrono::seconds kCleanupLimit{10};
+constexpr const char* kDefaultPath = "/usr/local/sbin:/usr/local/bin:/usr/sbin:/usr/bin:/sbin:/bin";
+
+struct Handed {
+  EntryOrder order;
+  std::vector<UniqueFd> descriptors;  // stdin, stdout, stderr, PMI-1
+};
+
+bool send(int socket, const std::string& text) {
+  ssize_t n = 0;
+  do {
+    n = ::send(socket, text.data(), text.size(), MSG_NOSIGNAL);
+  } while (n < 0 && errno == EINTR);
+  return n >= 0;
+}
+
+/// Reads from the beginning: the agent shares the file offset and has moved it.
+std::string read_all(int fd) {
+  std::string text;
+  char bytes[65536];
+  ssize_t n = 0;
+  while (text.size() < kMostOrder &&
+         (n = ::pread(fd, bytes, sizeof bytes, static_cast<off_t>(text.size()))) > 0)
+    text.append(bytes, static_cast<std::size_t>(n));
+  return text;
+}
+
+/// Waits for the order; nullopt: the agent ended, or sent something else.
+std::optional<Handed> fetch_order(int socket) {
+  Handed handed;
+  const auto packet =
+      receive_packet(socket, kMostEntryBytes, kMostHanded, handed.descriptors, true);
+  if (!packet) return std::nullopt;
+  const auto demand = decode_demand(*packet);
+  if (!demand || demand->kind != EntryDemand::Kind::order || handed.descriptors.size() < kStreams)
+    return std::nullopt;
+  auto order = decode_order(read_all(handed.descriptors.front().get()));
+  if (!order) return std::nullopt;
+  handed.order = std::move(*order);
+  handed.descriptors.erase(handed.descriptors.begin());
+  return handed;
+}
+
+bool is_writable_folder(const std::string& path) {
+  struct stat about {};
+  return ::stat(path.c_str(), &about) == 0 && S_ISDIR(about.st_mode) &&
+         ::access(path.c_str(), W_OK | X_OK) == 0;
+}
+
+/// The image's environment, with the job's variables on top.
+Environment environment_for(const EntryOrder& order) {
+  Environment environment = environment_from_block(environ);
+  if (environment.contains("CH_RUNNING")) {
+    for (auto& [name, value] : charliecloud_environment(read_proc_file("/ch/environment")))
+      environment.insert_or_assign(name, value);
+  }
+  for (const auto& [name, value] : order.defaults) environment.emplace(name, value);
+  for (const auto& [name, value] : order.variables) environment.insert_or_assign(name, value);
+  environment.emplace("PATH", kDefaultPath);
+  environment.insert_or_assign("PWD", order.workdir);
+  // For a user that the image does not know, HOME is "/" or another user's folder: caches fail.
+  auto& home = environment["HOME"];
+  if (home.empty() || home == "/" || !is_writable_folder(home)) home = "/tmp";
+  return environment;
+}
+
+/// Limits of the rank, lowered to what the runtime has left us.
+void settle_limits(const EntryOrder& order, rlimit& open_files) {
+  rlimit now{};
+  ::getrlimit(RLIMIT_NOFILE, &now);
+  open_files.rlim_max = std::min<rlim_t>(order.open_files_hard, now.rlim_max);
+  open_files.rlim_cur = std::min<rlim_t>(order.open_files, open_files.rlim_max);
+  // As much locked memory as allowed: RDMA needs it.
+  if (::getrlimit(RLIMIT_MEMLOCK, &now) == 0) {
+    now.rlim_cur = now.rlim_max;
+    ::setrlimit(RLIMIT_MEMLOCK, &now);
+  }
+}
+
+/// The rank's program, and the processes that were signalled with it.
+class ContainedProgram {
+ public:
+  explicit ContainedProgram(EntryOrder order) : order_(std::move(order)) {}
+
+  tl::expected<pid_t, StartFailure> start(std::vector<UniqueFd> descriptors) {
+    const EnvironmentBase base(environment_for(order_), {}, {}, {});
+    const EnvironmentBlock environment(base, {});
+    const Program file =
+        find_program(order_.argv.front(), environment.search_path(), order_.workdir);
+    const std::vector<const char*> argv = argv_pointers(order_.argv);
+    rlimit open_files{};
+    settle_limits(order_, open_files);
+    CpuMask cpus(order_.cpus);
+    SpawnRequest request;
+    request.program = &file;
+    request.argv = argv.data();
+    request.envp = environment.pointers();
+    request.workdir = order_.workdir.c_str();
+    request.stdin_fd = descriptors[0].get();
+    request.stdout_fd = descriptors[1].get();
+    request.stderr_fd = descriptors[2].get();
+    request.extra_fd = order_.has_pmi && descriptors.size() > 3 ? descriptors[3].get() : -1;
+    request.extra_fd_number = kPmiDescriptor;
+    request.cpus = cpus.set();
+    request.cpus_size = cpus.size();
+    request.open_files = &open_files;
+    const auto spawned = spawn(request);
+    if (!spawned) return tl::unexpected(spawned.error());
+    pid_ = spawned->pid;
+    return pid_;
+  }
+
+  void signal(int number) {
+    if (status_) return;
+    if (is_our_shell()) {
+      for (const pid_t child : children_of(pid_)) {
+        companions_.insert(child);
+        ::kill(child, number);
+        ::kill(child, SIGCONT);
+      }
+    }
+    ::kill(pid_, number);
+    ::kill(pid_, SIGCONT);  // a stopped process takes no other signal
+  }
+
+  void pass(int number) {
+    if (status_) return;
+    if (!is_our_shell()) {
+      ::kill(pid_, number);
+      return;
+    }
+    for (const pid_t child : children_of(pid_)) ::kill(child, number);
+  }
+
+  /// Reaps ended children. True: the program was among them.
+  bool reap() {
+    bool ended = false, none_left = false;
+    while (const auto reaped = reap_one(none_left)) {
+      companions_.erase(reaped->pid);
+      if (reaped->pid != pid_ || status_) continue;
+      status_ = reaped->status;
+      ended = true;
+    }
+    return ended;
+  }
+
+  /// SIGKILL, and waits for its end. True: it had not ended before.
+  bool kill() {
+    if (status_) return false;
+    ::kill(pid_, SIGKILL);
+    const auto limit = std::chrono::steady_clock::now() + kCleanupLimit;
+    while (!status_ && std::chrono::steady_clock::now() < limit) {
+      wait_for_child(kCleanupLimit);
+      reap();
+    }
+    return status_.has_value();
+  }
+
+  /// Whether it has ended, with all processes that were signalled with it. Those that live on have
+  /// become our children.
+  [[nodiscard]] bool is_over() {
+    if (!status_) return false;
+    const auto children = children_of(::getpid());
+    std::erase_if(companions_, [&](pid_t pid) {
+      return std::find(children.begin(), children.end(), pid) == children.end();
+    });
+    return companions_.empty();
+  }
+  [[nodiscard]] const ExitStatus& status() const { return *status_; }
+
+ private:
+  [[nodiscard]] bool is_our_shell() const {
+    return order_.is_own_shell && runs_command(pid_, order_.argv);
+  }
+
+  const EntryOrder order_;
+  pid_t pid_ = 0;
+  std::optional<ExitStatus> status_;
+  std::set<pid_t> companions_;
+};
+
+/// False: everything must end now.
+bool obey_agent(int socket, ContainedProgram& program) {
+  std::vector<UniqueFd> ignored;
+  const auto packet = receive_packet(socket, kMostEntryBytes, kMostHanded, ignored, false);
+  if (!packet) return errno == EAGAIN || errno == EINTR;
+  const auto demand = decode_demand(*packet);
+  if (!demand || demand->kind == EntryDemand::Kind::kill) return false;
+  if (demand->kind == EntryDemand::Kind::signal) program.signal(demand->signal);
+  if (demand->kind == EntryDemand::Kind::pass) program.pass(demand->signal);
+  return true;
+}
+
+/// Returns true when the program is over, false when it must be killed.
+bool watch(int socket, int signals, ContainedProgram& program) {
+  while (!program.is_over()) {
+    pollfd watched[] = {{socket, POLLIN, 0}, {signals, POLLIN, 0}};
+    (void)::poll(watched, 2, -1);
+    while (const int number = read_signal(signals)) {
+      // `podman stop`, or a runtime that forwards its signals.
+      if (number != SIGCHLD) program.signal(number);
+    }
+    if (program.reap()) send(socket, encode(EntryNews(program.status())));
+    if (watched[0].revents != 0 && !obey_agent(socket, program)) return false;
+  }
+  return true;
+}
+
+int fail_with(const std::string& what) {
+  std::fprintf(stderr, "dlaunch: %s\n", what.c_str());
+  return exit_code::kInternal;
+}
+
+/// The folder in which the runtime started us; empty if it was removed, which spawn() reports.
+std::string started_in() {
+  std::array<char, 4096> path{};
+  return ::getcwd(path.data(), path.size()) != nullptr ? path.data() : "";
+}
+
+/// Explains why the agent sent no order: it accepts only processes of its own user.
+int fail_without_order(const std::string& folder) {
+  struct stat about {};
+  if (::stat(folder.c_str(), &about) == 0 && about.st_uid != ::geteuid())
+    return fail_with("this container runs as another user (" + std::to_string(::geteuid()) +
+                     " in here) than the agent (" + std::to_string(about.st_uid) +
+                     " in here): docker without root and its userns-remap are not supported");
+  return exit_code::kSignalBase + SIGTERM;  // it was stopped before it began
+}
+
+}  // namespace
+
+Environment charliecloud_environment(std::string_view text) {
+  Environment environment;
+  while (!text.empty()) {
+    const auto end = std::min(text.find('\n'), text.size());
+    const std::string_view line = text.substr(0, end);
+    text.remove_prefix(std::min(end + 1, text.size()));
+    const auto equals = line.find('=');
+    if (equals == std::string_view::npos || equals == 0) continue;
+    std::string_view value = line.substr(equals + 1);
+    if (value.size() >= 2 && value.front() == '\'' && value.back() == '\'')
+      value = value.substr(1, value.size() - 2);
+    environment.insert_or_assign(std::string(line.substr(0, equals)), std::string(value));
+  }
+  return environment;
+}
+
+int enter_container(const std::string& folder, Rank rank, const std::string& workdir) {
+  ensure_standard_descriptors();
+  take_all_signals();
+  become_subreaper();
+  auto signals = open_signal_fd({SIGCHLD, SIGTERM, SIGINT, SIGHUP, SIGQUIT, SIGUSR1, SIGUSR2});
+  if (!signals) return fail_with(signals.error().message);
+  const auto socket = connect_packets(entry_socket(folder));
+  if (!socket || !send(socket->get(), encode(EntryNews(EntryArrived{rank}))))
+    return fail_with("the agent of this rank cannot be reached from the container");
+  auto handed = fetch_order(socket->get());
+  if (!handed) return fail_without_order(folder);
+  if (!workdir.empty()) handed->order.workdir = workdir == kImagesOwn ? started_in() : workdir;
+  ContainedProgram program(std::move(handed->order));
+  const auto pid = program.start(std::move(handed->descriptors));
+  if (!pid) {
+    send(socket->get(), encode(EntryNews(pid.error())));
+    return pid.error().code();
+  }
+  send(socket->get(), encode(EntryNews(EntryStarted{*pid})));
+  const bool ended = watch(socket->get(), signals->get(), program);
+  if (!ended && program.kill()) send(socket->get(), encode(EntryNews(program.status())));
+  kill_descendants(kCleanupLimit);
+  return ended ? program.status().code() : exit_code::kSignalBase + SIGKILL;
+}
+
+}  // namespace dlaunch

@@ -1,0 +1,52 @@
+// The private folder of an attempt through which the ranks of a node enter their containers. It is
+// mounted in each container at the same path, read-only where the runtime can. It also records what
+// must be done about the containers if their agent is killed.
+//
+//   FOLDER/dlaunch    a link to our binary, or a copy
+//   FOLDER/socket     for entry_protocol.h
+//   FOLDER/rc         a shell script that executes its arguments: enroot's start script
+//   FOLDER/cleanup    command lines that remove the attempt's containers; nothing else is executed
+//
+// Its agent holds a lock on the folder, flock(2), while it lives.
+#pragma once
+
+#include <string>
+#include <vector>
+
+#include "model/environment.h"
+#include "model/result.h"
+#include "os/unique_fd.h"
+
+namespace dlaunch {
+
+[[nodiscard]] inline std::string entry_socket(const std::string& folder) {
+  return folder + "/socket";
+}
+
+/// Makes the folder with our program in it. It must not exist yet: another user who made it could
+/// have us execute his program. It gets its name only after it is locked, so that no other agent
+/// takes it for an abandoned one. Errors: errno.
+struct EntryFolder {
+  UniqueFd lock;
+};
+[[nodiscard]] tl::expected<EntryFolder, int> make_entry_folder(const std::string& folder);
+
+/// Writes the commands that remove the attempt's containers, in place of earlier ones. 0 or errno.
+[[nodiscard]] int note_cleanup(const std::string& folder,
+                               const std::vector<std::vector<std::string>>& commands);
+
+/// Removes containers that are left, by the recorded commands, and the folder. Blocks, at most 20 s
+/// for each command. Does nothing where there is no such folder of ours.
+void clear_entry_folder(const std::string& folder);
+/// Removes only the folder.
+void remove_entry_folder(const std::string& folder);
+
+/// Clears the folders in `base` whose agents were killed together with their guardians. Blocks, at
+/// most about 3 s in all; what is left then waits for the next call.
+void clear_abandoned_entry_folders(const std::string& base);
+
+/// The first of /tmp, /var/tmp and the cache folder of this environment where we can write and
+/// execute programs; empty if there is none.
+[[nodiscard]] std::string entry_base(const Environment& environment);
+
+}  // namespace dlaunch

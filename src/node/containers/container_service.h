@@ -1,0 +1,111 @@
+// The containers of an attempt's ranks on this node: listens for the first process of each
+// (container_entry.h), exchanges messages with it, and removes what a container engine leaves
+// behind. RankService owns the runtime's processes and decides when a rank has ended.
+// docs/internals/architecture.md, "Containers".
+#pragma once
+
+#include <deque>
+#include <functional>
+#include <map>
+#include <memory>
+#include <set>
+#include <string>
+#include <vector>
+
+#include "model/exit_status.h"
+#include "node/containers/entry_protocol.h"
+#include "node/progress.h"
+#include "os/acceptor.h"
+#include "os/event_loop.h"
+#include "wire/message.h"
+
+namespace dlaunch {
+
+/// Lives on the agent's one thread.
+class ContainerService {
+ public:
+  struct Callbacks {
+    std::function<void(Rank, pid_t)> on_started;  // its program runs
+    std::function<void(Rank, StartFailure)> on_failed;
+    std::function<void(Rank, const ExitStatus&)> on_ended;  // its program has ended
+    std::function<void(Rank)> on_left;                      // and so has everything it started
+  };
+  ContainerService(EventLoop& loop, Progress& progress);
+  ~ContainerService();
+  void set_callbacks(Callbacks callbacks) { callbacks_ = std::move(callbacks); }
+
+  /// Call for each part of an attempt before its ranks start. Does nothing without containers.
+  [[nodiscard]] tl::expected<void, StartFailure> begin(const wire::StartRanks& part);
+
+  /// Command line and environment of the runtime's process for a rank.
+  [[nodiscard]] static std::vector<std::string> command(const wire::StartContainer& container,
+                                                        Rank rank);
+  [[nodiscard]] static Environment environment(const wire::StartContainer& container);
+
+  /// Stores what the rank's first process gets when it connects: the order, stdin, stdout, stderr
+  /// and, with has_pmi, the PMI-1 socket. Errors: errno.
+  [[nodiscard]] tl::expected<void, int> expect(Rank rank, const EntryOrder& order,
+                                               std::vector<UniqueFd> descriptors);
+  /// The rank must not start any more.
+  void refuse(Rank rank);
+  /// Whether the rank's first process is connected.
+  [[nodiscard]] bool is_in(Rank rank) const { return entries_.contains(rank); }
+
+  /// False: the rank's first process is not connected.
+  bool signal(Rank rank, int signal) { return send(rank, {EntryDemand::Kind::signal, signal}); }
+  bool pass(Rank rank, int signal) { return send(rank, {EntryDemand::Kind::pass, signal}); }
+  bool kill(Rank rank) { return send(rank, {EntryDemand::Kind::kill, 0}); }
+  void kill_all();
+  /// Handles messages that have arrived but were not read yet; calls callbacks.
+  void catch_up(Rank rank);
+
+  /// Whether containers of this attempt may be left, which clear() must remove.
+  [[nodiscard]] bool needs_clearing() const { return needs_clearing_; }
+  /// Removes them with the engine's own command, within a limit; then calls `done`.
+  void clear(std::function<void()> done);
+  [[nodiscard]] bool is_clearing() const { return cleaner_ != 0; }
+  /// To be told about every child that was reaped. True: it was a cleanup command.
+  bool was_reaped(pid_t pid);
+  /// Ends the attempt: nothing of it is left.
+  void end();
+  /// At the end of the agent, after all descendants were killed. Blocks.
+  void clear_now();
+
+ private:
+  struct Expected {
+    UniqueFd order;
+    std::vector<UniqueFd> descriptors;
+  };
+  /// A connection from a process in a container.
+  struct Entry {
+    Entry(EventLoop& loop, UniqueFd fd) : socket(loop, std::move(fd)) {}
+    WatchedFd socket;
+  };
+
+  [[nodiscard]] tl::expected<void, int> open(const std::string& folder);
+  void add_cleanup(const wire::StartRanks& part);
+  void accept(UniqueFd socket);
+  void identify(Entry& entry);
+  void watch(Rank rank);
+  bool receive(Rank rank);
+  bool send(Rank rank, EntryDemand demand);
+  void clear_next();
+
+  EventLoop& loop_;
+  Progress& progress_;
+  Callbacks callbacks_;
+  std::string folder_;
+  UniqueFd lock_;
+  std::unique_ptr<Acceptor> acceptor_;
+  std::map<Rank, Expected> expected_;
+  std::vector<std::unique_ptr<Entry>> unidentified_;  // have not said for which rank they are
+  std::map<Rank, std::unique_ptr<Entry>> entries_;
+  std::map<std::uint32_t, std::vector<std::string>> cleanup_;  // commands by container
+  bool needs_clearing_ = false;
+  std::deque<std::vector<std::string>> to_clear_;
+  pid_t cleaner_ = 0;
+  Timer limit_;
+  std::function<void()> on_cleared_;
+};
+
+}  // namespace dlaunch

@@ -1,0 +1,43 @@
+// Inspects the condition of this node. File systems and drivers may hang, so a separate process
+// does it, which is abandoned after a limit.
+#pragma once
+
+#include <functional>
+#include <string>
+#include <utility>
+
+#include "model/result.h"
+#include "node/ranks/carried_environment.h"
+#include "node/side_process.h"
+#include "os/event_loop.h"
+#include "wire/message.h"
+
+namespace dlaunch {
+
+/// Lives on the agent's one thread.
+class Inspection {
+ public:
+  using Report = std::function<void(const wire::Inspected&)>;
+
+  Inspection(EventLoop& loop, Report report) : report_(std::move(report)), process_(loop) {}
+
+  /// Answers once, after the request's limit at the latest. Abandons an earlier request without an
+  /// answer.
+  void begin(const wire::Inspect& question);
+
+ private:
+  static wire::Inspected answer(const wire::Inspect& question, Result<std::string> said);
+
+  Report report_;
+  SideProcess process_;
+};
+
+/// The inspection itself, in that process. Blocks as long as the node takes.
+[[nodiscard]] NodeCondition inspect_node(const wire::Inspect& question);
+
+/// The environment of the probe for collectives: that of a rank that measures. `login`: the agent's
+/// own environment. Pure, except for the question which folders exist.
+[[nodiscard]] Environment probe_environment(Environment login, const wire::Inspect& question,
+                                            const FolderExists& exists);
+
+}  // namespace dlaunch

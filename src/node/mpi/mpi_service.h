@@ -1,0 +1,64 @@
+// The wire-up of the MPI ranks of one node: PMIx (Open MPI) and PMI-1 (MPICH, Intel MPI), offered
+// side by side, because a program shows only at run time which one it speaks. Also judges whether
+// each rank ended as MPI requires.
+#pragma once
+
+#include <functional>
+
+#include "model/environment.h"
+#include "model/exit_status.h"
+#include "node/mpi/pmi1_service.h"
+#include "node/mpi/pmix_service.h"
+#include "os/channel.h"
+#include "os/event_loop.h"
+
+namespace dlaunch {
+
+/// Lives on the agent's one thread.
+class MpiService {
+ public:
+  MpiService(EventLoop& loop, AgentChannel& channel, SessionId id);
+
+  /// Answers with PmixReady when the PMIx server accepts connections or has failed to in time.
+  void prepare(const wire::PreparePmix& job);
+  void on(wire::PmixFence& done);
+  void on(const wire::PmixWanted& wanted) { pmix_.on(wanted); }
+  void on(wire::PmixData& data) { pmix_.on(data); }
+
+  /// A rank has called MPI_Abort and must end within `grace`. Called once per rank.
+  using OnAbort = std::function<void(Rank, std::chrono::milliseconds grace)>;
+  void on_abort(OnAbort callback) { on_abort_ = std::move(callback); }
+
+  /// Descriptors that each rank costs the agent.
+  [[nodiscard]] std::size_t descriptors_per_rank() const { return pmi1_.offered() ? 1 : 0; }
+  /// Call before a rank starts: adds to `own` what its MPI library needs to find us, unless
+  /// `shared`, the variables of all ranks, has it. The descriptor must become kPmiDescriptor;
+  /// invalid: none.
+  [[nodiscard]] tl::expected<UniqueFd, StartFailure> connect(Rank rank, const Environment& shared,
+                                                             Environment& own);
+  /// For a rank that ended by itself: adds to `status` what the exit status does not tell.
+  void judge(Rank rank, ExitStatus& status);
+
+  /// Everything will be killed: what happens from now on is not a failure of the ranks.
+  void expect_end();
+  /// The PMIx server's process, which must outlive the ranks; nullopt if there is none.
+  [[nodiscard]] std::optional<pid_t> process() const { return pmix_.process(); }
+  /// After all ranks have ended: lets the server clean up, within a limit, then calls `done`,
+  /// perhaps from inside this call.
+  void finish(std::function<void()> done);
+  /// At the end of the agent: kill() before all descendants are killed, remove_folders() after.
+  void kill();
+  void remove_folders() { pmix_.remove_folders(); }
+
+ private:
+  /// The arguments: ranks that are connecting now, beside the connected ones.
+  void fail_if_mixed(std::vector<Rank> pmix, std::vector<Rank> pmi1);
+
+  PmixService pmix_;
+  Pmi1Service pmi1_;
+  const SessionId id_;
+  OnAbort on_abort_;
+  bool judges_ = false;  // ranks of this attempt are MPI programs and are not being killed
+};
+
+}  // namespace dlaunch

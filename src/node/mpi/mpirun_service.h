@@ -1,0 +1,88 @@
+// Ranks of an attempt that another launcher, mpirun, starts: on every node the listener for them
+// (join_listener.h), on node 0 mpirun itself. docs/internals/architecture.md, "mpirun".
+#pragma once
+
+#include <chrono>
+#include <functional>
+#include <map>
+#include <memory>
+#include <string>
+
+#include "node/external_process.h"
+#include "node/mpi/join_listener.h"
+#include "node/mpi/rendezvous_relay.h"
+#include "node/progress.h"
+#include "os/channel.h"
+
+namespace dlaunch {
+
+/// Lives on the agent's one thread.
+class MpirunService {
+ public:
+  MpirunService(EventLoop& loop, AgentChannel& channel, Progress& progress);
+  ~MpirunService();
+
+  /// Call before begin(). on_joined and on_left: see JoinListener. on_given_up: the rank's proxy
+  /// ended some seconds ago, although rank and mpirun still run.
+  using Joined = std::function<std::string(const Joining&, UniqueFd pmi)>;
+  void set_callbacks(Joined on_joined, std::function<void(Rank)> on_left,
+                     std::function<void(Rank)> on_given_up);
+
+  /// Descriptors that each rank costs the agent.
+  [[nodiscard]] static std::size_t descriptors_per_rank(bool are_mpi) {
+    return JoinListener::kDescriptors + (are_mpi ? RendezvousRelay::kDescriptors : 0);
+  }
+
+  /// Call for each attempt: starts to listen for its ranks. `are_mpi`: they are expected to connect
+  /// to mpirun, in a world of `world` ranks.
+  [[nodiscard]] tl::expected<void, StartFailure> begin(Attempt attempt, const std::string& folder,
+                                                       bool are_mpi, std::uint32_t world);
+  /// Call before a rank starts: see RendezvousRelay.
+  [[nodiscard]] UniqueFd pass(Rank rank, UniqueFd pmi, Environment& variables);
+  /// On node 0. Failures are reported as mpirun's output and end.
+  void start(const ExternalProcess::Request& request);
+  [[nodiscard]] bool running() const { return process_ && !ended_; }
+  /// Reaps mpirun if it has ended, and tells the launcher. True: it has just ended.
+  bool reap(WallTime now);
+  /// To be told about every child that was reaped. True: it was mpirun.
+  bool was_reaped(pid_t pid, const ExitStatus& status, WallTime at);
+  void terminate();
+  /// Everything will be killed: mpirun's end is not a failure.
+  void expect_end();
+
+  /// Calls on_left for proxies that have ended but were not noticed yet.
+  void catch_up() { listener_.catch_up(); }
+  /// For a rank that ended by itself: adds to `status` what the exit status does not tell.
+  void judge(Rank rank, ExitStatus& status);
+  /// Lets the proxy of a rank end if the rank ended well. mpirun is not told of failures: it would
+  /// kill the other ranks at once, while the supervisor stops them with the job's grace.
+  void rank_ended(Rank rank, const ExitStatus& status);
+  /// Ends the attempt on this node: no rank may join any more. The folder stays until mpirun's
+  /// daemons have ended, because they may be about to execute what it contains.
+  void end();
+  /// Waits for mpirun's daemons on this node, which end when mpirun has ended, and kills those that
+  /// are left after `grace`. Then removes the folder. Blocks.
+  void end_daemons(std::chrono::milliseconds grace);
+
+ private:
+  void left(Rank rank);
+  void tell_end(const ExitStatus& status, WallTime at);
+  void remember_folder(const std::string& folder);
+
+  EventLoop& loop_;
+  AgentChannel& channel_;
+  Progress& progress_;
+  Attempt attempt_;
+  Joined on_joined_;
+  std::function<void(Rank)> on_left_;
+  std::function<void(Rank)> on_given_up_;
+  JoinListener listener_;
+  RendezvousRelay relay_;
+  bool are_mpi_ = false;
+  std::uint32_t world_ = 0;
+  std::unique_ptr<ExternalProcess> process_;
+  bool ended_ = false;
+  std::map<Rank, std::unique_ptr<Timer>> left_;
+};
+
+}  // namespace dlaunch

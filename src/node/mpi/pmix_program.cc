@@ -1,0 +1,87 @@
+#include "node/mpi/pmix_program.h"
+
+#include <utility>
+
+#include <unistd.h>
+
+#include "model/environment.h"
+#include "node/pmix/helper_protocol.h"
+#include "node/pmix/pmix_image.h"
+#include "os/memory_program.h"
+
+extern char** environ;
+
+namespace dlaunch {
+
+namespace {
+
+// Loading its libraries takes some 10 ms, and more from a network file system.
+constexpr std::chrono::seconds kProbeLimit{10};
+
+}  // namespace
+
+Result<UniqueFd> pmix_program() {
+  const CarriedProgram image = pmix::helper_image();
+  if (image.size == 0) {
+    return fail(
+        exit_code::kPreflight,
+        "this dlaunch was built without MPI support (OpenPMIx, libpmix-dev, was not there)");
+  }
+  return memory_program(kPmixProgram, image);
+}
+
+std::string path_of(const UniqueFd& program) {
+  return "/proc/" + std::to_string(::getpid()) + "/fd/" + std::to_string(program.get());
+}
+
+std::vector<std::string> pmix_environment() {
+  std::vector<std::string> entries;
+  for (char** entry = environ; *entry != nullptr; ++entry) {
+    const std::string_view text = *entry;
+    const bool is_setting = text.starts_with("PMIX_MCA_");
+    if (is_setting || !(text.starts_with("PMIX_") || text.starts_with("PMI_")))
+      entries.emplace_back(text);
+  }
+  return entries;
+}
+
+/// "dlaunch-pmix: error while loading shared libraries: libpmix.so.2: cannot open shared object
+/// file: No such file or directory" (ld.so(8)).
+std::string why_no_pmix(std::string_view said) {
+  constexpr std::string_view kLoader = "error while loading shared libraries: ";
+  std::string line(said.substr(0, said.find('\n')));
+  std::string why = line.empty() ? "it ended at once" : line;
+  if (const auto at = line.find(kLoader); at != std::string::npos) {
+    why = line.substr(at + kLoader.size());
+    const std::string file = why.substr(0, why.find(':'));
+    if (why.find("cannot open shared object file") != std::string::npos) why = file + " not found";
+  }
+  std::string text = std::string(kPmixProgram) + " cannot run: " + why;
+  if (why.find("libpmix") != std::string::npos)
+    text += "; install OpenPMIx (libpmix2 in Debian), or start the program by mpirun";
+  return text;
+}
+
+void PmixProbe::ask(bool wanted, std::function<void(std::string)> done) {
+  running_.reset();
+  program_.reset();
+  if (!wanted) return done({});
+  auto program = pmix_program();
+  if (!program) return done(program.error().message);
+  program_ = std::move(*program);
+  Environment environment;
+  for (const std::string& entry : pmix_environment()) {
+    const std::size_t equals = entry.find('=');
+    if (equals != std::string::npos)
+      environment.emplace(entry.substr(0, equals), entry.substr(equals + 1));
+  }
+  running_ = std::make_unique<RunningProgram>(
+      loop_, std::vector<std::string>{path_of(program_), "--probe"}, kProbeLimit, &environment,
+      [done = std::move(done)](const Result<std::string>& said) {
+        if (!said) return done(why_no_pmix(said.error().message));
+        const bool serves = said->find(pmix::kProbeAnswer) != std::string::npos;
+        done(serves ? std::string() : why_no_pmix(*said));
+      });
+}
+
+}  // namespace dlaunch

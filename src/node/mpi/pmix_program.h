@@ -1,0 +1,51 @@
+// The program dlaunch-pmix, which dlaunch carries inside itself: its file and environment, and
+// whether it can run here.
+#pragma once
+
+#include <chrono>
+#include <functional>
+#include <memory>
+#include <string>
+#include <string_view>
+#include <vector>
+
+#include "model/result.h"
+#include "os/event_loop.h"
+#include "os/program_output.h"
+#include "os/unique_fd.h"
+
+namespace dlaunch {
+
+inline constexpr const char* kPmixProgram = "dlaunch-pmix";
+
+/// A file in memory that can be executed. Errors: exit_code::kPreflight, dlaunch was built without
+/// it, or no such file can be made.
+[[nodiscard]] Result<UniqueFd> pmix_program();
+
+/// Path for execve(2), valid also in children that close their descriptors with the exec.
+[[nodiscard]] std::string path_of(const UniqueFd& program);
+
+/// Our environment without the variables by which another launcher names its PMIx server.
+[[nodiscard]] std::vector<std::string> pmix_environment();
+
+/// "dlaunch-pmix cannot run: libpmix.so.2 not found; install ...". `said`: what it or the
+/// dynamic linker has written. Pure.
+[[nodiscard]] std::string why_no_pmix(std::string_view said);
+
+/// Whether a node can serve PMIx: `dlaunch-pmix --probe`, which loads its libraries and starts no
+/// server. Lives on the agent's one thread.
+class PmixProbe {
+ public:
+  explicit PmixProbe(EventLoop& loop) : loop_(loop) {}
+
+  /// Calls `done` once, with the reason why it cannot, or empty; from inside this call unless
+  /// `wanted`, and not at all if another request comes first.
+  void ask(bool wanted, std::function<void(std::string)> done);
+
+ private:
+  EventLoop& loop_;
+  UniqueFd program_;
+  std::unique_ptr<RunningProgram> running_;
+};
+
+}  // namespace dlaunch

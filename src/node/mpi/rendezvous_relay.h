@@ -1,0 +1,86 @@
+// Relays the traffic between a rank and the mpirun that started its proxy, unchanged, so that the
+// agent sees whether the two have met: a program that was built with another MPI library than
+// mpirun's finds no launcher, makes a world of one for each rank, and exits with 0. It also sees
+// MPI_Abort by PMI-1: MPICH 4.0 continues after it if Hydra ends first.
+// docs/internals/architecture.md, "mpirun".
+#pragma once
+
+#include <cstdint>
+#include <map>
+#include <memory>
+#include <optional>
+#include <string>
+#include <string_view>
+#include <vector>
+
+#include "model/environment.h"
+#include "model/ids.h"
+#include "os/acceptor.h"
+#include "os/event_loop.h"
+#include "os/unique_fd.h"
+
+namespace dlaunch {
+
+/// The server of a rank as PMIX_SERVER_URI... names it (OpenPMIx, src/mca/ptl/base):
+/// "job.0;tcp4://127.0.0.1:40123". nullopt: not on IPv4 loopback, such as a unix socket.
+struct PmixServerUri {
+  std::string before;   // "job.0;tcp4://"
+  std::string address;  // "127.0.0.1"
+  std::uint16_t port = 0;
+  bool operator==(const PmixServerUri&) const = default;
+};
+[[nodiscard]] std::optional<PmixServerUri> pmix_server_uri(std::string_view text);
+
+/// What the complete lines that a rank has sent by PMI-1 tell. Pure.
+struct PmiProgress {
+  bool connected = false;               // "cmd=init pmi_version=1": MPI_Init
+  bool asked_of_others = false;         // pmi::asks_of_others()
+  std::optional<std::int32_t> aborted;  // "cmd=abort exitcode=9": the last code
+
+  void add(std::string_view lines);
+  bool operator==(const PmiProgress&) const = default;
+};
+
+/// Lives on the agent's one thread.
+class RendezvousRelay {
+ public:
+  explicit RendezvousRelay(EventLoop& loop);
+  ~RendezvousRelay();
+
+  /// Descriptors that a rank costs the agent: both ends of its connection, and a listener.
+  static constexpr std::size_t kDescriptors = 3;
+
+  /// Call before a rank starts. `pmi`: Hydra's socket for it, or invalid. If `variables` name a
+  /// PMIx server on loopback, they name a listening socket of the agent instead afterwards, which
+  /// forwards to that server. Returns the socket that replaces `pmi`. What cannot be relayed stays
+  /// as it was.
+  [[nodiscard]] UniqueFd pass(Rank rank, UniqueFd pmi, Environment& variables);
+
+  /// Whether the rank has sent anything to mpirun, relayed or not yet; nullopt: nothing of it is
+  /// relayed.
+  [[nodiscard]] std::optional<bool> has_met(Rank rank);
+
+  /// Size of the world that the rank has made by PMI-1, if it is not the job's `planned`; nullopt:
+  /// it is, or is unknown.
+  [[nodiscard]] std::optional<std::uint32_t> other_world(Rank rank, std::uint32_t planned) const;
+
+  /// The code that the rank has given to MPI_Abort by PMI-1 (MPICH wiki, "PMI-1 wire protocol").
+  [[nodiscard]] std::optional<std::int32_t> aborted(Rank rank) const;
+
+  /// Closes everything, when the attempt is over.
+  void clear();
+
+ private:
+  class Link;
+  class Forwarder;
+  struct RankLinks {
+    std::vector<std::unique_ptr<Link>> links;
+    std::vector<std::unique_ptr<Forwarder>> forwarders;
+  };
+  [[nodiscard]] std::uint16_t forward_to(RankLinks& rank, const PmixServerUri& server);
+
+  EventLoop& loop_;
+  std::map<Rank, RankLinks> ranks_;
+};
+
+}  // namespace dlaunch

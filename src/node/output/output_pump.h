@@ -1,0 +1,90 @@
+// Moves the output of ranks from pipes to files on this node and, as far as credit allows, to the
+// channel. The file is written first and never waits for the channel; a launcher that is behind
+// gets bytes from the file.
+#pragma once
+
+#include <cstdint>
+#include <map>
+#include <memory>
+#include <string>
+#include <string_view>
+
+#include "os/channel.h"
+#include "os/event_loop.h"
+#include "os/unique_fd.h"
+#include "text/output_times.h"
+
+namespace dlaunch {
+
+class OutputFile;
+
+class OutputPump {
+ public:
+  OutputPump(EventLoop& loop, AgentChannel& channel);
+  ~OutputPump();
+
+  /// Drops the streams of an earlier attempt. `credit` 0: no output is sent.
+  void begin(Attempt attempt, std::string log_folder, std::uint64_t credit);
+  /// Whether further attempts record the times of their output in local.times (text/output_times.h)
+  /// beside the output. A copy of the output elsewhere has times of its own.
+  void keep_times(bool wanted) { keeps_times_ = wanted; }
+  /// `is_shown` false: only to its file.
+  void add(Rank rank, Stream stream, UniqueFd read_end, bool is_shown = true);
+  void credit(const wire::OutputCredit& credit);
+  /// The channel has room again.
+  void resume();
+  /// The requested part of a stored stream of this attempt, or of the rank's error file. Offsets of
+  /// streams count the bytes that the rank has written, some of which the file may lack.
+  [[nodiscard]] wire::FetchedOutput fetch(const wire::FetchOutput& request);
+  /// The launcher has everything: the files will not be read again.
+  void forget(Attempt attempt);
+  /// For a session that continues over a new connection: resends every stream from what the
+  /// launcher has received. Complete streams are sent whole in this call, so that their bytes
+  /// precede their OutputEnd, which the channel repeats.
+  void rewind(const wire::Resume& theirs);
+  /// After all writers have ended: reads what is in the pipes without waiting, and closes them.
+  void drain();
+
+ private:
+  struct Pumped;
+  using Key = std::pair<Rank, Stream>;
+
+  void note_time(const Pumped& pumped);
+  void write_times();
+  void wait(Pumped& pumped);
+  void read_some(Pumped& pumped);
+  enum class ReadResult { some, nothing_now, end };
+  ReadResult read_once(Pumped& pumped);
+  void widen_pipe(Pumped& pumped);
+  void disk_failed(int error_number);
+  void offer(Pumped& pumped, std::string_view fresh);
+  void skip(Pumped& pumped, std::uint64_t to);
+  void pass_gap(Pumped& pumped);
+  void send(Pumped& pumped, std::string_view bytes);
+  bool send_stored(Pumped& pumped);
+  void catch_up(Pumped& pumped);
+  void close(Pumped& pumped);
+  void finish_if_complete(Pumped& pumped);
+  [[nodiscard]] std::string file_of(Rank rank, const char* ending) const;
+  void fetch_stream(const wire::FetchOutput& request, wire::FetchedOutput& answer);
+  void fetch_file(const wire::FetchOutput& request, wire::FetchedOutput& answer) const;
+  [[nodiscard]] bool may_send(const Pumped& pumped) const;
+
+  EventLoop& loop_;
+  AgentChannel& channel_;
+  Attempt attempt_;
+  std::string log_folder_;
+  std::uint64_t credit_ = 0;
+  bool told_disk_ = false;
+  std::uint32_t wide_pipes_ = 0;
+  std::map<Key, std::unique_ptr<Pumped>> streams_;
+  std::size_t open_ = 0;  // streams that are not at their end
+  bool keeps_times_ = false;
+  OutputTimesWriter times_;
+  std::unique_ptr<OutputFile> times_file_;  // null: no times are kept
+  Timer write_times_;
+  bool times_wait_ = false;
+  std::unique_ptr<char[]> buffer_;  // not zeroed, so that unused pages are never touched
+};
+
+}  // namespace dlaunch

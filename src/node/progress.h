@@ -1,0 +1,32 @@
+// A page shared by guardian and agent, in which the guardian sees that the agent still runs.
+#pragma once
+
+#include <array>
+#include <atomic>
+#include <cstdint>
+#include <string>
+
+namespace dlaunch {
+
+struct Progress {
+  std::atomic<std::uint64_t> beats{0};               // the agent adds one at every heartbeat
+  std::atomic<std::uint32_t> heartbeat_ms{1000};     // from Hello
+  std::atomic<std::uint32_t> fence_after_ms{10000};  // from Hello
+  std::atomic<std::uint64_t> lease_end{0};  // CLOCK_MONOTONIC, ns; 0: the session has no lease
+  std::atomic<bool> knows_run{false};       // the run's id is in `run`
+  std::array<char, 64> run{};
+  std::array<char, 256> entry_folder{};  // container_folder.h; "" if there is none
+  std::array<char, 256> join_folder{};   // join_listener.h; "" if there is none
+};
+
+static_assert(std::atomic<std::uint64_t>::is_always_lock_free, "shared between processes");
+
+/// "dlaunch: agent RUN": what ps(1) shows of an agent or its guardian. `arguments`:
+/// session_arguments(), or "".
+[[nodiscard]] std::string agent_title(const std::string& role, const Progress& progress,
+                                      const std::string& arguments);
+
+/// Maps it, zeroed, before the fork; never unmapped. Null without memory.
+[[nodiscard]] Progress* map_progress();
+
+}  // namespace dlaunch

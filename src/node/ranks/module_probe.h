@@ -1,0 +1,24 @@
+// Asks a Python whether it has a module, for modules that were not found as files. Starts it.
+#pragma once
+
+#include <chrono>
+#include <string>
+
+#include "model/environment.h"
+#include "model/python.h"
+
+namespace dlaunch {
+
+struct ModuleProbe {
+  std::string python;     // absolute
+  PythonCommand command;  // with a module
+  std::string workdir;
+  Environment env;  // of the ranks
+};
+
+/// The name that `python -m` certainly would not find: the module, or a package with ".__main__"
+/// behind it. Imports nothing of the user's: neither the module nor the packages that contain it.
+/// Empty after `limit` and in case of doubt. Changes the current folder of the calling process.
+[[nodiscard]] std::string missing_module(const ModuleProbe& probe, std::chrono::milliseconds limit);
+
+}  // namespace dlaunch

@@ -1,0 +1,23 @@
+// Paths as users write them, and existing files with similar names.
+#pragma once
+
+#include <string>
+#include <vector>
+
+namespace dlaunch {
+
+/// `path`, if it is relative as seen from `folder`.
+[[nodiscard]] std::string path_from(const std::string& folder, const std::string& path);
+
+/// Sorted, without "." and ".."; at most 10,000. Empty if the folder cannot be read.
+[[nodiscard]] std::vector<std::string> names_in(const std::string& folder);
+
+/// The most similar name (jobfile/suggestion.h); empty if none is similar.
+[[nodiscard]] std::string nearest_of(const std::string& name,
+                                     const std::vector<std::string>& names);
+
+/// A missing path with its first wrong component replaced by a similar one. `path` as the user
+/// wrote it, relative to `folder`; so is the answer. Empty: nothing is similar.
+[[nodiscard]] std::string near_file(const std::string& path, const std::string& folder);
+
+}  // namespace dlaunch

@@ -1,0 +1,446 @@
+#include "node/ranks/rank_service.h"
+
+#include <algorithm>
+#include <cerrno>
+#include <csignal>
+#include <map>
+
+#include <fcntl.h>
+#include <unistd.h>
+
+#include "model/pmi.h"
+#include "node/ranks/running_rank.h"
+#include "node/ranks/start_files.h"
+#include "os/clock.h"
+#include "os/cpu_mask.h"
+#include "os/job_tree.h"
+#include "os/proc_file.h"
+#include "os/signals.h"
+#include "os/stuck.h"
+
+namespace dlaunch {
+
+namespace {
+
+// Ranks started in one turn of the loop: enough to be fast, few enough to react to Ctrl-C.
+constexpr std::size_t kStartsPerTurn = 16;
+
+constexpr std::chrono::milliseconds kKillRound{5};
+// Longest pause between rounds that find the same processes again.
+constexpr std::chrono::milliseconds kLongestKillRound{1280};
+constexpr std::chrono::seconds kEngineGrace{2};
+
+// Reserved, because stopping and killing read /proc.
+constexpr unsigned long kSpareDescriptors = 16;
+// Open briefly while a rank is started: its ends of three pipes and of a socket, and our end of its
+// input.
+constexpr std::size_t kDescriptorsToStart = 5;
+// For a rank in a container: the runtime's output, the order, the connection to the entry process,
+// and until it runs the other ends of its streams.
+constexpr std::size_t kDescriptorsOfContained = 6;
+
+/// Adds the variables by which the rank's MPI library finds its launcher.
+void take_variables(const Environment& given, bool has_pmi, Environment& own) {
+  for (const auto& [name, value] : given) own[name] = value;
+  if (has_pmi) own["PMI_FD"] = std::to_string(kPmiDescriptor);
+}
+
+/// The process, or the last command of a shell.
+bool died_of_sigkill(const ExitStatus& status) {
+  return status.code() == exit_code::kSignalBase + SIGKILL;
+}
+
+}  // namespace
+
+RankService::RankService(EventLoop& loop, AgentChannel& channel, OutputPump& pump,
+                         StdinPump& stdin_pump, FactsService& facts, MpiService& mpi,
+                         MpirunService& mpirun, ContainerService& containers, Enclosure& enclosure)
+    : loop_(loop),
+      channel_(channel),
+      pump_(pump),
+      stdin_(stdin_pump),
+      facts_(facts),
+      mpi_(mpi),
+      mpirun_(mpirun),
+      containers_(containers),
+      enclosure_(enclosure),
+      kill_timer_(loop),
+      open_files_(raise_open_file_limit(kSpareDescriptors)),
+      null_(::open("/dev/null", O_RDONLY | O_CLOEXEC)) {
+  mpi_.on_abort([this](Rank rank, std::chrono::milliseconds grace) { end_aborted(rank, grace); });
+  mpirun_.set_callbacks([this](const Joining& joining,
+                               UniqueFd pmi) { return start_joined(joining, std::move(pmi)); },
+                        [this](Rank rank) { mpirun_left(rank); },
+                        [this](Rank rank) { mpirun_gave_up(rank); });
+  set_container_callbacks();
+}
+
+RankService::~RankService() = default;
+
+Status RankService::watch_children() {
+  auto fd = open_signal_fd({SIGCHLD});
+  if (!fd) return tl::unexpected(fd.error());
+  child_signals_ = std::make_unique<WatchedFd>(loop_, std::move(*fd));
+  wait_for_children();
+  return {};
+}
+
+void RankService::prepare() {
+  if (active_ || prepared_) return;
+  enclosure_.prepare();
+  oom_.emplace(find_oom_sources(enclosure_.cgroup_path(), enclosure_.outer_proc()));
+  prepared_ = true;
+}
+
+void RankService::start(wire::StartRanks request) {
+  const bool known = begun_ && request.attempt == attempt_;
+  if (active_ && !known) return;  // the launcher ends one attempt before the next
+  if (!known) begin_attempt(request);
+  // A later part of an attempt that was stopped or has ended since.
+  if (closed_) return;
+  all_known_ = request.last;
+  lock_cores(request);
+  pump_.begin(request.attempt, request.log_folder, request.output_credit);
+  // Fail now, and not when output arrives for which no file can be opened.
+  if (!descriptors_suffice(request) && !request.ranks.empty()) {
+    not_started(request.ranks.front(), {StartFailure::Step::resources, EMFILE,
+                                        "pipes and log files of all ranks of the node", ""});
+    return end_attempt_if_over();
+  }
+  if (auto written = write_start_files(request.files); !written && !request.ranks.empty()) {
+    not_started(request.ranks.front(), std::move(written.error()));
+    return end_attempt_if_over();
+  }
+  if (auto begun = containers_.begin(request); !begun && !request.ranks.empty()) {
+    not_started(request.ranks.front(), std::move(begun.error()));
+    return end_attempt_if_over();
+  }
+  was_contained_ = was_contained_ || !request.containers.empty();
+  auto batch = std::make_shared<RankBatch>(std::move(request));
+  if (!batch->request.join_folder.empty()) return await(batch);
+  for (std::size_t i = 0; i < batch->request.ranks.size(); ++i) pending_.push_back({batch, i});
+  start_some();
+}
+
+void RankService::begin_attempt(const wire::StartRanks& request) {
+  prepare();
+  prepared_ = false;
+  oom_->begin();
+  attempt_ = request.attempt;
+  begun_ = active_ = true;
+  ending_ = closed_ = told_stuck_ = false;
+  killed_before_.clear();
+  kill_pause_ = kKillRound;
+  alive_ = 0;
+  counted_descriptors_ = false;
+  running_.clear();
+  leftovers_.clear();
+  released_.clear();
+  awaited_.clear();
+  joint_batch_.reset();
+  mpirun_is_to_end_ = false;
+}
+
+void RankService::lock_cores(wire::StartRanks& request) {
+  std::vector<int> cpus;
+  for (const wire::StartRank& rank : request.ranks)
+    cpus.insert(cpus.end(), rank.cpus.begin(), rank.cpus.end());
+  if (cpus.empty()) return;
+  const FactsService::Cores cores = facts_.lock_cores(cpus);
+  if (!cores.note.empty()) channel_.send(wire::Notice{cores.note});
+  if (cores.are_ours) return;
+  // Another run took the cores after the facts: two jobs on one core are worse than no binding.
+  for (wire::StartRank& rank : request.ranks) rank.cpus.clear();
+}
+
+bool RankService::descriptors_suffice(const wire::StartRanks& request) {
+  // For stdout and stderr, and for MPI.
+  const std::size_t for_others = request.join_folder.empty()
+                                     ? mpi_.descriptors_per_rank()
+                                     : MpirunService::descriptors_per_rank(request.are_mpi);
+  const std::size_t per_rank = (request.log_folder.empty() ? 2 : 4) + for_others;
+  std::size_t needed = 0;
+  std::size_t held = 0;  // ports, which are released before the log files are opened
+  for (const wire::StartRank& rank : request.ranks) {
+    needed += per_rank + (rank.container > 0 ? kDescriptorsOfContained : 0);
+    held += rank.release_ports.size();
+  }
+  if (!counted_descriptors_) {
+    counted_descriptors_ = true;
+    const std::size_t left = free_descriptors();
+    descriptors_left_ = left > kDescriptorsToStart ? left - kDescriptorsToStart : 0;
+  }
+  descriptors_left_ += held;
+  if (needed > descriptors_left_) return false;
+  descriptors_left_ -= needed;
+  return true;
+}
+
+void RankService::start_some() {
+  wire::RanksStarted started{attempt_, {}};
+  const auto startable = [this](const Pending& one) { return may_start(one); };
+  for (std::size_t i = 0; i < kStartsPerTurn; ++i) {
+    const auto found = std::find_if(pending_.begin(), pending_.end(), startable);
+    if (found == pending_.end()) break;
+    const Pending next = *found;
+    pending_.erase(found);
+    const wire::StartRank& rank = next.batch->request.ranks[next.index];
+    const bool contained = next.batch->container(rank) != nullptr;
+    auto pid = contained ? start_contained(next.batch, rank) : start_one(next.batch, rank);
+    if (pid && contained) continue;  // reported when its program runs
+    if (pid) {
+      started.ranks.push_back({rank.rank, *pid, wall_now()});
+    } else {
+      not_started(rank, std::move(pid.error()));
+    }
+  }
+  if (!started.ranks.empty()) channel_.send(started);
+  if (std::any_of(pending_.begin(), pending_.end(), startable))
+    loop_.post([this] { start_some(); });
+  end_attempt_if_over();
+}
+
+/// Adds to `own` what the rank needs to reach the others. Returns its PMI-1 socket, or invalid.
+tl::expected<UniqueFd, StartFailure> RankService::connect_to_others(const RankBatch& batch,
+                                                                    const wire::StartRank& rank,
+                                                                    JoinContext* context,
+                                                                    Environment& own) {
+  if (context == nullptr) return mpi_.connect(rank.rank, batch.base.variables(), own);
+  take_variables(context->variables, context->pmi.valid(), own);
+  return std::move(context->pmi);
+}
+
+/// As late as possible: the rank itself will listen on them.
+void RankService::release_ports(const wire::StartRank& rank) {
+  for (const std::uint16_t port : rank.release_ports) {
+    facts_.release_port(port);
+    released_.add(rank.rank, port, monotonic_now());
+  }
+}
+
+tl::expected<pid_t, StartFailure> RankService::start_one(const std::shared_ptr<RankBatch>& shared,
+                                                         const wire::StartRank& rank,
+                                                         JoinContext* context) {
+  RankBatch& batch = *shared;
+  auto made = make_pipes(rank.wants_stdin);
+  if (!made) return tl::unexpected(made.error());
+  auto& [in, out, err] = *made;
+  const wire::StartCommand& command = batch.request.commands[rank.command];
+  Environment own = rank.env;
+  const auto pmi = connect_to_others(batch, rank, context, own);
+  if (!pmi) return tl::unexpected(pmi.error());
+  const EnvironmentBlock environment(batch.base, own);
+  const std::vector<const char*> argv = argv_pointers(command.argv);
+  CpuMask cpus(context != nullptr ? context->cpus : rank.cpus);
+  const rlimit open_files{open_files_.soft, open_files_.hard};
+  SpawnRequest request;
+  request.program = &batch.program(rank.command, environment.search_path());
+  request.argv = argv.data();
+  request.envp = environment.pointers();
+  request.workdir = batch.request.workdir.c_str();
+  request.stdin_fd = rank.wants_stdin ? in.read.get() : null_.get();
+  request.stdout_fd = out.write.get();
+  request.stderr_fd = err.write.get();
+  request.extra_fd = pmi->get();
+  request.extra_fd_number = kPmiDescriptor;
+  request.cpus = cpus.set();
+  request.cpus_size = cpus.size();
+  request.open_files = &open_files;
+  request.cgroup = enclosure_.cgroup_fd();
+  request.outer_proc = enclosure_.outer_proc();
+  release_ports(rank);
+  const auto spawned = spawn(request);
+  if (!spawned) return tl::unexpected(spawned.error());
+  if (spawned->cgroup_is_unusable) {
+    enclosure_.stop_using_cgroup();
+    oom_.emplace(find_oom_sources(enclosure_.cgroup_path(), enclosure_.outer_proc()));
+    oom_->begin();
+  }
+
+  watch_over(*spawned, shared, rank);
+  pump_.add(rank.rank, Stream::out, std::move(out.read), rank.is_shown);
+  pump_.add(rank.rank, Stream::err, std::move(err.read), rank.is_shown);
+  if (rank.wants_stdin) stdin_.connect(attempt_, std::move(in.write));
+  return spawned->outer_pid;
+}
+
+RunningRank& RankService::watch_over(const Spawned& spawned,
+                                     const std::shared_ptr<RankBatch>& batch,
+                                     const wire::StartRank& rank) {
+  const wire::StartCommand& command = batch->request.commands[rank.command];
+  auto running = std::make_unique<RunningRank>();
+  running->rank = rank.rank;
+  running->leader = spawned.pid;
+  running->outer_pid = spawned.outer_pid;
+  if (command.is_own_shell) running->argv = &command.argv;
+  running->batch = batch;
+  running->wants_stdin = rank.wants_stdin;
+  // An earlier rank that has ended may have had the same pid.
+  RunningRank& watched = *running;
+  running_.insert_or_assign(spawned.pid, std::move(running));
+  ++alive_;
+  return watched;
+}
+
+void RankService::not_started(const wire::StartRank& rank, StartFailure failure) {
+  channel_.send(wire::RankNotStarted{attempt_, rank.rank, std::move(failure), wall_now()});
+  start_no_more();
+}
+
+void RankService::start_no_more() {
+  raise_open_file_limit();
+  pending_.clear();
+  mpirun_is_to_end_ = mpirun_is_to_end_ || !awaited_.empty();
+  awaited_.clear();
+  all_known_ = closed_ = true;
+}
+
+void RankService::wait_for_children() {
+  child_signals_->on_readable([this] {
+    reap();
+    wait_for_children();
+  });
+}
+
+void RankService::reap() {
+  while (read_signal(child_signals_->get()) != 0) {
+  }
+  // One time for all children of this pass: the order of their ends is unknown.
+  const WallTime now = wall_now();
+  looked_for_taken_ = false;
+  // First: ranks may end because mpirun has.
+  if (mpirun_.reap(now)) loop_.post([this] { end_attempt_if_over(); });
+  bool none_left = false;
+  while (const auto reaped = reap_one(none_left)) {
+    // It may have ended since the check above.
+    if (mpirun_.was_reaped(reaped->pid, reaped->status, now)) {
+      loop_.post([this] { end_attempt_if_over(); });
+    } else if (!containers_.was_reaped(reaped->pid)) {
+      on_ended(*reaped, now);
+    }
+  }
+  if (ending_ && none_left && !containers_.needs_clearing()) attempt_is_empty();
+}
+
+void RankService::on_ended(const Reaped& reaped, WallTime now) {
+  const auto found = running_.find(reaped.pid);
+  if (found == running_.end()) return;  // an adopted orphan
+  RunningRank& rank = *found->second;
+  if (rank.contained) return runtime_ended(rank, reaped.status, now);
+  if (rank.exited) return;
+  mpirun_.catch_up();
+  tell_end(rank, reaped.status, now);
+  count_if_over(rank);
+}
+
+void RankService::tell_end(RunningRank& rank, ExitStatus status, WallTime now) {
+  rank.exited = true;
+  if (rank.wants_stdin) stdin_.close();
+  if (!rank.signalled) mpi_.judge(rank.rank, status);
+  if (!rank.signalled) mpirun_.judge(rank.rank, status);
+  if (!status.ok() && !rank.signalled) tell_if_port_is_taken();
+  if (!rank.signalled && died_of_sigkill(status)) {
+    status.out_of_memory = oom_->evidence(rank.outer_pid);
+    status.oom_ruled_out = status.out_of_memory.empty() && oom_->can_tell();
+  }
+  mpirun_.rank_ended(rank.rank, status);
+  const bool not_by_itself = rank.signalled || rank.left;
+  channel_.send(wire::RankExited{attempt_, rank.rank, std::move(status), now, not_by_itself});
+}
+
+void RankService::count_if_over(RunningRank& rank) {
+  if (!rank.over() || rank.counted_over) return;
+  rank.counted_over = true;
+  rank_is_over();
+}
+
+void RankService::tell_if_port_is_taken() {
+  if (looked_for_taken_) return;
+  looked_for_taken_ = true;
+  auto taken = released_.find_taken(monotonic_now());
+  if (taken) channel_.send(wire::PortTaken{attempt_, taken->rank, std::move(taken->port)});
+}
+
+void RankService::rank_is_over() {
+  --alive_;
+  if (alive_ == 0 && mpirun_is_to_end_) mpirun_.terminate();
+  end_attempt_if_over();
+}
+
+void RankService::end_attempt_if_over() {
+  if (!active_ || ending_ || !all_known_ || !pending_.empty() || alive_ > 0) return;
+  if (!awaited_.empty() || mpirun_.running()) return;
+  ending_ = true;
+  raise_open_file_limit();
+  // Later, because the caller may be iterating over the ranks.
+  loop_.post([this] {
+    if (!containers_.needs_clearing()) return finish_attempt();
+    kill_timer_.cancel();
+    containers_.clear([this] { finish_attempt(); });
+  });
+}
+
+void RankService::finish_attempt() {
+  reap();
+  mpi_.finish([this] {
+    reap();
+    if (!active_) return;
+    // A container engine's monitors end by themselves when they notice the containers' end.
+    if (!was_contained_) return kill_round();
+    kill_timer_.after(kEngineGrace, [this] {
+      if (active_) kill_round();
+    });
+  });
+}
+
+void RankService::kill_round() {
+  if (containers_.is_clearing()) return;  // it kills too, and continues afterwards
+  mpi_.expect_end();
+  std::set<pid_t> spared;
+  if (const auto server = mpi_.process()) spared.insert(*server);
+  const std::vector<pid_t> killed = enclosure_.kill_once(spared);
+  if (ending_) leftovers_.insert(killed.begin(), killed.end());
+  const bool new_ones = std::any_of(killed.begin(), killed.end(),
+                                    [this](pid_t pid) { return !killed_before_.contains(pid); });
+  killed_before_ = {killed.begin(), killed.end()};
+  kill_pause_ = new_ones ? kKillRound : std::min(2 * kill_pause_, kLongestKillRound);
+  if (kill_pause_ == kLongestKillRound) tell_stuck(killed);
+  // Their ends arrive as SIGCHLD; further rounds catch what was forked during this one.
+  kill_timer_.after(kill_pause_, [this] {
+    if (active_) kill_round();
+  });
+}
+
+/// Reports processes that do not end after SIGKILL, once, while the launcher waits for them.
+void RankService::tell_stuck(const std::vector<pid_t>& killed) {
+  if (told_stuck_) return;
+  const std::vector<StuckProcess> stuck = find_stuck(killed);
+  if (stuck.empty()) return;
+  told_stuck_ = true;
+  std::string ranks;
+  for (const StuckProcess& process : stuck) {
+    const auto found = running_.find(process.pid);
+    if (found == running_.end()) continue;
+    ranks += (ranks.empty() ? "rank " : ", rank ") + std::to_string(found->second->rank.value);
+  }
+  channel_.send(wire::Notice{"SIGKILL does not end " + (ranks.empty() ? "" : ranks + ": ") +
+                             describe(stuck)});
+}
+
+void RankService::attempt_is_empty() {
+  active_ = ending_ = false;
+  raise_open_file_limit(kSpareDescriptors);
+  closed_ = true;
+  kill_timer_.cancel();
+  pump_.drain();
+  stdin_.close();
+  mpirun_.end();
+  containers_.end();
+  was_contained_ = false;
+  untried_.clear();
+  facts_.unlock_cores();
+  facts_.release_all_ports();
+  channel_.send(wire::AttemptEnded{attempt_, static_cast<std::uint32_t>(leftovers_.size())});
+}
+
+}  // namespace dlaunch

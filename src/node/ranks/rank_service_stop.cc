@@ -1,0 +1,125 @@
+// The part of RankService that signals, stops and kills ranks on the launcher's request.
+#include <algorithm>
+#include <csignal>
+
+#include "node/ranks/rank_service.h"
+#include "node/ranks/running_rank.h"
+#include "os/job_tree.h"
+
+namespace dlaunch {
+
+namespace {
+
+/// An empty list means all ranks.
+bool is_meant(const std::vector<Rank>& ranks, Rank rank) {
+  return ranks.empty() || std::find(ranks.begin(), ranks.end(), rank) != ranks.end();
+}
+
+}  // namespace
+
+void RankService::start_none_of(const std::vector<Rank>& ranks) {
+  std::erase_if(pending_, [&](const Pending& pending) {
+    return is_meant(ranks, pending.batch->request.ranks[pending.index].rank);
+  });
+}
+
+void RankService::stop(const wire::StopRanks& request) {
+  if (!active_ || request.attempt != attempt_) return;
+  reap();  // what has ended before the signal ended by itself
+  if (!active_) return;
+  request.ranks.empty() ? start_no_more() : start_none_of(request.ranks);
+  for (auto& [pid, rank] : running_) {
+    if (rank->exited || !is_meant(request.ranks, rank->rank)) continue;
+    rank->signalled = true;
+    signal_rank(*rank, request.signal);
+  }
+  // Without a rank, here or anywhere, the request is for mpirun.
+  if (request.ranks.empty() && alive_ == 0) mpirun_.terminate();
+  end_attempt_if_over();
+}
+
+void RankService::pass(const wire::SignalRanks& request) {
+  if (!active_ || request.attempt != attempt_) return;
+  for (const auto& [pid, rank] : running_) {
+    if (rank->exited) continue;
+    if (rank->contained) {
+      (void)containers_.pass(rank->rank, request.signal);
+      continue;
+    }
+    // The signal is for the command; dlaunch's own shell would end of it.
+    const bool is_shell = rank->argv != nullptr && runs_command(rank->leader, *rank->argv);
+    if (!is_shell) {
+      ::kill(rank->leader, request.signal);
+      continue;
+    }
+    for (const pid_t child : children_of(rank->leader)) ::kill(child, request.signal);
+  }
+}
+
+void RankService::signal_rank(RunningRank& rank, int signal) {
+  // Until the program runs, only the runtime can be signalled.
+  if (rank.contained && containers_.signal(rank.rank, signal)) return;
+  if (rank.contained) {
+    containers_.refuse(rank.rank);
+    signal = SIGTERM;
+  }
+  // Children first: if the shell dies of the signal, they can no longer be found.
+  if (rank.argv != nullptr && runs_command(rank.leader, *rank.argv)) {
+    for (const pid_t child : children_of(rank.leader)) {
+      watch_companion(rank, child);
+      ::kill(child, signal);
+      ::kill(child, SIGCONT);
+    }
+  }
+  ::kill(rank.leader, signal);
+  ::kill(rank.leader, SIGCONT);  // a stopped process handles no other signal
+}
+
+void RankService::watch_companion(RunningRank& rank, pid_t companion) {
+  if (rank.companions.contains(companion)) return;
+  UniqueFd pidfd(open_pidfd(companion));
+  if (!pidfd) return;
+  auto watched = std::make_unique<WatchedFd>(loop_, std::move(pidfd));
+  watched->on_readable([this, &rank, companion] {
+    rank.companions.erase(companion);
+    if (rank.over() && !rank.counted_over) {
+      rank.counted_over = true;
+      rank_is_over();
+    }
+  });
+  rank.companions.emplace(companion, std::move(watched));
+}
+
+void RankService::kill(const wire::KillRanks& request) {
+  if (!active_ || request.attempt != attempt_) return;
+  reap();
+  if (!active_) return;
+  request.ranks.empty() ? start_no_more() : start_none_of(request.ranks);
+  for (auto& [pid, rank] : running_) {
+    if (rank->exited || !is_meant(request.ranks, rank->rank)) continue;
+    rank->signalled = true;
+    // Orphans of single ranks stay until the attempt ends: their rank is unknown.
+    if (!request.ranks.empty() && !(rank->contained && containers_.kill(rank->rank)))
+      kill_tree(pid);
+  }
+  if (request.ranks.empty()) {
+    mpirun_.expect_end();
+    containers_.kill_all();
+    kill_round();
+  }
+  end_attempt_if_over();
+}
+
+/// The end of this rank ends the job, so it must come even if a shell around it goes on.
+void RankService::end_aborted(Rank rank, std::chrono::milliseconds grace) {
+  for (auto& [pid, running] : running_) {
+    if (running->rank != rank || running->exited) continue;
+    running->abort_grace = std::make_unique<Timer>(loop_);
+    running->abort_grace->after(grace, [this, &running = *running] {
+      if (running.exited) return;
+      if (!running.contained || !containers_.kill(running.rank)) kill_tree(running.leader);
+    });
+  }
+}
+
+}  // namespace dlaunch

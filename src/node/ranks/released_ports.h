@@ -1,0 +1,43 @@
+// The ports that were released for ranks of the attempt, and whether another process has taken one.
+#pragma once
+
+#include <cstdint>
+#include <optional>
+#include <vector>
+
+#include "model/cluster.h"
+#include "model/ids.h"
+#include "model/time.h"
+
+namespace dlaunch {
+
+/// Between the release of a port and the rank's listen(2), any process may bind it. This class
+/// finds out afterwards, when a rank has failed.
+class ReleasedPorts {
+ public:
+  struct Taken {
+    Rank rank;  // the one that should listen
+    TakenPort port;
+  };
+
+  void clear() { *this = ReleasedPorts(); }
+  void add(Rank rank, std::uint16_t port, MonotonicTime now) {
+    ports_.push_back({rank, port, now});
+  }
+
+  /// A port on which a process listens that is not our descendant. At most one per attempt, and
+  /// only within five minutes of its release: later failures have other causes. Reads /proc, at
+  /// most a fifth of a second in all calls of an attempt, because it blocks the agent.
+  [[nodiscard]] std::optional<Taken> find_taken(MonotonicTime now);
+
+ private:
+  struct Released {
+    Rank rank;
+    std::uint16_t port = 0;
+    MonotonicTime at{};
+  };
+  std::vector<Released> ports_;
+  MonotonicTime time_left_ = std::chrono::milliseconds(200);
+};
+
+}  // namespace dlaunch

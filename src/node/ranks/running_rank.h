@@ -1,0 +1,108 @@
+// What the agent knows about the ranks that it starts.
+#pragma once
+
+#include <map>
+#include <memory>
+#include <string>
+#include <utility>
+#include <vector>
+
+#include <sys/types.h>
+
+#include "node/external_process.h"
+#include "node/ranks/carried_environment.h"
+#include "node/ranks/environment_block.h"
+#include "os/event_loop.h"
+#include "os/spawn.h"
+#include "wire/message.h"
+
+extern char** environ;
+
+namespace dlaunch {
+
+/// What the ranks of one StartRanks share, prepared once.
+struct RankBatch {
+  explicit RankBatch(wire::StartRanks r)
+      : request(std::move(r)),
+        base(carried_environment(environment_from_block(environ), request.carried, request.workdir,
+                                 folder_exists),
+             request.scrub, request.defaults, request.env),
+        contained_base({}, {}, {}, request.env) {}
+
+  const Program& program(std::uint32_t command, const std::string& search_path) {
+    const auto key = std::pair{command, search_path};
+    auto found = programs.find(key);
+    if (found == programs.end()) {
+      const std::string& name = request.commands[command].argv.front();
+      found = programs.emplace(key, find_program(name, search_path, request.workdir)).first;
+    }
+    return found->second;
+  }
+
+  [[nodiscard]] const wire::StartContainer* container(const wire::StartRank& rank) const {
+    const bool has_one = rank.container > 0 && rank.container <= request.containers.size();
+    return has_one ? &request.containers[rank.container - 1] : nullptr;
+  }
+
+  wire::StartRanks request;
+  EnvironmentBase base;
+  EnvironmentBase contained_base;  // set on top of an image's environment
+  std::map<std::pair<std::uint32_t, std::string>, Program> programs;
+};
+
+struct RunningRank {
+  Rank rank;
+  pid_t leader = 0;
+  pid_t outer_pid = 0;                             // in the node's PID namespace
+  const std::vector<std::string>* argv = nullptr;  // if it is dlaunch's own shell, else null
+  std::shared_ptr<RankBatch> batch;                // owns argv
+  bool wants_stdin = false;
+  bool exited = false;
+  bool left = false;       // its proxy has ended, which may end it too
+  bool signalled = false;  // by us, on the launcher's request, before it ended
+  bool counted_over = false;
+  std::unique_ptr<Timer> abort_grace;
+  // Children of dlaunch's own shell that were signalled with it: the rank is over when they are.
+  std::map<pid_t, std::unique_ptr<WatchedFd>> companions;
+
+  /// For a rank in a container, whose leader is the runtime's process.
+  struct Contained {
+    enum class State { starting, running, failed };
+    State state = State::starting;
+    std::uint32_t container = 0;
+    bool runtime_ended = false;
+    bool inside = false;  // its entry process is connected
+    std::unique_ptr<ExternalProcess> runtime;
+    std::string said;       // the end of what the runtime has printed
+    UniqueFd in, out, err;  // our ends of its streams, until it runs
+    bool is_shown = true;
+    std::unique_ptr<Timer> silence;  // for the first rank of an image, while it starts
+  };
+  std::unique_ptr<Contained> contained;
+
+  [[nodiscard]] bool over() const {
+    return exited && companions.empty() &&
+           (!contained || (contained->runtime_ended && !contained->inside));
+  }
+};
+
+/// The pipes of one rank; `in` only if it reads the job's stdin.
+struct RankPipes {
+  Pipe in;
+  Pipe out;
+  Pipe err;
+};
+
+inline tl::expected<RankPipes, StartFailure> make_pipes(bool with_stdin) {
+  RankPipes pipes;
+  for (Pipe* pipe : {&pipes.out, &pipes.err, &pipes.in}) {
+    if (pipe == &pipes.in && !with_stdin) continue;
+    auto made = make_pipe();
+    if (!made)
+      return tl::unexpected(StartFailure{StartFailure::Step::resources, made.error(), "pipe", ""});
+    *pipe = std::move(*made);
+  }
+  return pipes;
+}
+
+}  // namespace dlaunch

@@ -1,0 +1,22 @@
+// Files that the agent writes for ranks.
+#pragma once
+
+#include <vector>
+
+#include "model/exit_status.h"
+#include "model/result.h"
+#include "wire/message.h"
+
+namespace dlaunch {
+
+/// Writes the files of a StartRanks, each with mode 0600, in folders that get mode 0700 if they are
+/// missing. Replaces an existing file; a symbolic link in its place is an error. Error: the first
+/// file that could not be written, as a reason not to start.
+[[nodiscard]] tl::expected<void, StartFailure> write_start_files(
+    const std::vector<wire::StartFile>& files);
+
+/// Writes the file DLAUNCH_DEADLINE_FILE, seconds since the epoch and a newline, in one step. A
+/// failure has no consequence: ranks are signalled all the same.
+void write_deadline(const wire::Deadline& deadline);
+
+}  // namespace dlaunch

@@ -1,0 +1,143 @@
+#include "node/sync/sync_record.h"
+
+#include <cstdio>
+#include <optional>
+#include <utility>
+
+#include <fcntl.h>
+#include <sys/random.h>
+#include <sys/stat.h>
+#include <unistd.h>
+
+#include "os/content_hash.h"
+#include "os/own_machine.h"
+#include "os/unique_fd.h"
+#include "os/write_all.h"
+#include "sync/rules.h"
+#include "wire/codec.h"
+#include "wire/framer.h"
+
+namespace dlaunch {
+
+namespace {
+
+constexpr std::size_t kChunk = 1000;  // entries in a frame
+constexpr off_t kMostBytes = off_t{256} << 20;
+
+std::string cache_folder(const Environment& env) {
+  for (const auto& [name, below] :
+       {std::pair("XDG_CACHE_HOME", ""), std::pair("HOME", "/.cache")}) {
+    const auto value = find_variable(env, name);
+    if (value && value->starts_with('/')) return *value + below;
+  }
+  return {};
+}
+
+std::string hex(const ContentHash& hash) {
+  char text[33];
+  std::snprintf(text, sizeof text, "%016llx%016llx", static_cast<unsigned long long>(hash.high),
+                static_cast<unsigned long long>(hash.low));
+  return text;
+}
+
+/// Nodes may share the home folder with the records, and each have a workdir at the same path.
+std::string node_text(const std::string& root) {
+  struct stat info {};
+  if (::stat(root.c_str(), &info) != 0) info = {};
+  return own_hostname() + ' ' + std::to_string(info.st_dev) + ' ' + std::to_string(info.st_ino);
+}
+
+std::string random_text() {
+  ContentHash bits;
+  if (::getrandom(&bits, sizeof bits, 0) != static_cast<ssize_t>(sizeof bits))
+    bits.low = static_cast<std::uint64_t>(::getpid());
+  return hex(bits);
+}
+
+std::optional<std::string> read_own_file(const std::string& path) {
+  const UniqueFd fd(::open(path.c_str(), O_RDONLY | O_NOFOLLOW | O_CLOEXEC));
+  struct stat info {};
+  if (!fd || ::fstat(fd.get(), &info) != 0) return std::nullopt;
+  const bool is_ours = S_ISREG(info.st_mode) && info.st_uid == ::geteuid();
+  if (!is_ours || info.st_size > kMostBytes) return std::nullopt;
+  std::string text(static_cast<std::size_t>(info.st_size), '\0');
+  std::size_t done = 0;
+  while (done < text.size()) {
+    const ssize_t n = ::read(fd.get(), text.data() + done, text.size() - done);
+    if (n <= 0) return std::nullopt;
+    done += static_cast<std::size_t>(n);
+  }
+  return text;
+}
+
+/// A record is a SyncBegin and SyncEntries, as a sync would send them.
+std::optional<SyncEntries> entries_of(const std::string& text, const wire::SyncBegin& expected) {
+  wire::FrameReader reader;
+  reader.feed(text);
+  SyncEntries entries;
+  for (bool first = true;; first = false) {
+    const auto frame = reader.next();
+    if (!frame || !*frame) return std::nullopt;
+    const auto message = wire::decode<wire::ToAgent>(**frame);
+    if (!message) return std::nullopt;
+    if (first) {
+      const auto* begin = std::get_if<wire::SyncBegin>(&*message);
+      if (begin == nullptr || *begin != expected) return std::nullopt;
+      continue;
+    }
+    const auto* chunk = std::get_if<wire::SyncEntries>(&*message);
+    if (chunk == nullptr) return std::nullopt;
+    for (const SyncEntry& entry : chunk->entries) {
+      if (sync::is_safe_path(entry.path)) entries.emplace(entry.path, entry);
+    }
+    if (chunk->last) return entries;
+  }
+}
+
+}  // namespace
+
+SyncRecord::SyncRecord(const Environment& env, const std::string& root, const std::string& origin)
+    : root_(root), origin_(origin), node_(node_text(root)) {
+  const std::string cache = cache_folder(env);
+  if (cache.empty()) return;
+  ContentHasher hasher;
+  for (const std::string& part : {root, origin, node_}) {
+    hasher.add(part);
+    hasher.add(std::string_view("\0", 1));
+  }
+  folder_ = cache + "/dlaunch/sync";
+  path_ = folder_ + '/' + hex(hasher.hash());
+}
+
+SyncEntries SyncRecord::load() const {
+  if (path_.empty()) return {};
+  const auto text = read_own_file(path_);
+  if (!text) return {};
+  return entries_of(*text, {0, root_, node_, origin_}).value_or(SyncEntries());
+}
+
+void SyncRecord::save(const SyncEntries& entries) const {
+  if (path_.empty()) return;
+  std::string text;
+  wire::append_frame(wire::encode(wire::SyncBegin{0, root_, node_, origin_}), text);
+  wire::SyncEntries chunk;
+  for (const auto& [path, entry] : entries) {
+    chunk.entries.push_back(entry);
+    if (chunk.entries.size() < kChunk) continue;
+    wire::append_frame(wire::encode(chunk), text);
+    chunk.entries.clear();
+  }
+  chunk.last = true;
+  wire::append_frame(wire::encode(chunk), text);
+  const std::string dlaunch = folder_.substr(0, folder_.rfind('/'));
+  for (const std::string& folder : {dlaunch.substr(0, dlaunch.rfind('/')), dlaunch, folder_})
+    ::mkdir(folder.c_str(), 0700);
+  const std::string part = path_ + '.' + random_text();
+  const UniqueFd fd(
+      ::open(part.c_str(), O_WRONLY | O_CREAT | O_EXCL | O_NOFOLLOW | O_CLOEXEC, 0600));
+  if (!fd) return;
+  if (write_all(fd.get(), text) != 0 || ::rename(part.c_str(), path_.c_str()) != 0)
+    ::unlink(part.c_str());
+}
+
+}  // namespace dlaunch

@@ -1,0 +1,75 @@
+// The workdir of a node while a sync writes it: paths below one folder that nothing leads out of.
+// No component of a path is followed if it is a symbolic link, whoever made it and when. A file
+// gets its name only when it is complete.
+#pragma once
+
+#include <cstdint>
+#include <string>
+#include <string_view>
+#include <vector>
+
+#include "os/unique_fd.h"
+#include "sync/rules.h"
+
+namespace dlaunch {
+
+/// Lives on the agent's one thread. All paths must be safe (sync::is_safe_path). Functions that
+/// return an int return 0 or an errno.
+class SyncTree {
+ public:
+  /// Opens the folder, following links in its path; with `make`, makes missing folders.
+  [[nodiscard]] int open(const std::string& root, bool make);
+  /// 0 if files can be made in it.
+  [[nodiscard]] int check_writable() const;
+  /// Whether the folder itself contains this name.
+  [[nodiscard]] bool has(const std::string& name) const;
+  /// Bytes free for this user; if unknown, the largest number.
+  [[nodiscard]] std::uint64_t room() const;
+
+  /// Sizes and times only of files. Kind::nothing also below something that is not a folder.
+  [[nodiscard]] sync::Found look(const std::string& path);
+  [[nodiscard]] UniqueFd open_file(const std::string& path);
+  /// With mode 0700 until set_mode().
+  [[nodiscard]] int make_folder(const std::string& path);
+  [[nodiscard]] int make_link(const std::string& path, const std::string& target);
+  [[nodiscard]] int set_mode(const SyncEntry& entry);
+  [[nodiscard]] int set_mode_and_time(const SyncEntry& entry);
+  /// A folder only if it is empty.
+  [[nodiscard]] int remove(const std::string& path, bool is_folder);
+
+  /// An incomplete file. The destructor removes it unless finish_file() has named it.
+  class NewFile {
+   public:
+    NewFile() = default;
+    NewFile(NewFile&& other) noexcept = default;
+    NewFile& operator=(NewFile&& other) noexcept;
+    ~NewFile() { discard(); }
+    [[nodiscard]] bool is_open() const { return fd_.valid(); }
+    [[nodiscard]] int write(std::string_view bytes) const;
+
+   private:
+    friend class SyncTree;
+    void discard();
+    UniqueFd fd_;
+    UniqueFd folder_;
+    std::string part_;  // temporary name, if the file system has no unnamed files
+  };
+  [[nodiscard]] int begin_file(const std::string& path, NewFile& file);
+  /// Sets mode and time of the entry and names the file; replaces what has the name, except a
+  /// folder.
+  [[nodiscard]] int finish_file(const SyncEntry& entry, NewFile& file);
+
+ private:
+  struct Step {
+    std::string name;
+    UniqueFd fd;
+  };
+  [[nodiscard]] int folder_of(const std::string& path, std::string& name);
+  [[nodiscard]] int set(const SyncEntry& entry, bool time);
+
+  UniqueFd root_;
+  std::vector<Step> way_;  // open folders from the root to the last path
+  bool unnamed_works_ = true;
+};
+
+}  // namespace dlaunch

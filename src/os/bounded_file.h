@@ -1,0 +1,16 @@
+// Reads a file that a user names, which may be a pipe or a device.
+#pragma once
+
+#include <cstddef>
+#include <string>
+
+#include "model/result.h"
+
+namespace dlaunch {
+
+/// The first `most` bytes. Waits at most 10 s for a pipe (`dlaunch run <(make-job)`). `what`: "job
+/// file" or so, for errors: exit_code::kJobFile, with the path.
+[[nodiscard]] Result<std::string> read_bounded_file(const std::string& path,
+                                                    const std::string& what, std::size_t most);
+
+}  // namespace dlaunch

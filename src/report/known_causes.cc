@@ -1,0 +1,265 @@
+#include "report/known_causes.h"
+
+#include <algorithm>
+#include <array>
+#include <csignal>
+
+#include "model/rank_list.h"
+#include "text/plain_text.h"
+
+namespace dlaunch {
+
+namespace {
+
+/// A failed run, as the rows see it.
+struct Failure {
+  const SummaryInput& in;
+  const Outcome& outcome;
+  const RankEnd* end;  // of the rank that failed first; null: unknown
+  [[nodiscard]] bool is_by_mpirun() const { return in.plan != nullptr && in.plan->mpirun; }
+  [[nodiscard]] bool ended_in_mpi(MpiEnd how) const {
+    return end != nullptr && end->status.mpi == how;
+  }
+};
+
+struct KnownCause {
+  std::string_view exception;          // what the exception begins with; empty: any
+  bool (*applies)(const Failure&);     // null: the exception suffices
+  std::string (*why)(const Failure&);  // null: the error says it
+  std::string (*advice)(const Failure&);
+};
+
+/// The program reads a terminal that it does not have.
+std::string advice_for_stdin(const Failure& f, const std::string& call) {
+  const std::string guarded = "if os.environ[\"RANK\"] == \"0\": " + call;
+  if (f.in.stdin_for == StdinFor::none) {
+    return "--set stdin=rank0: without it a rank's stdin is empty, and " + call +
+           " ends there; with it rank 0 reads what you type" +
+           (f.in.report.ranks.size() > 1 ? ", and only rank 0: " + guarded : "");
+  }
+  // Rank 0 had the terminal: there the user has ended it.
+  if (!f.outcome.first || f.outcome.first->value == 0) return "";
+  return "only rank 0 reads the terminal: " + guarded;
+}
+
+/// A SIGKILL that neither dlaunch nor, as far as the kernel's records show, the OOM killer sent.
+bool was_killed(const Failure& f) {
+  return f.end != nullptr && f.end->how == RankEnd::How::exited &&
+         f.end->status.code() == exit_code::kSignalBase + SIGKILL;
+}
+
+std::string why_killed(const Failure& f) {
+  const std::string by_shell =
+      f.end->status.signaled ? "" : "137 is a shell's code for a program that SIGKILL ended; ";
+  return by_shell + (f.end->status.oom_ruled_out
+                         ? "the signal was not sent by dlaunch, nor by the kernel's OOM killer: "
+                           "its records do not show it"
+                         : "the signal was not sent by dlaunch; dlaunch cannot read the records of "
+                           "the kernel's OOM killer there (dmesg as root shows them)");
+}
+
+bool has_lost_peer(const Failure& f) {
+  const auto& lost = f.outcome.lost_peer;
+  return f.outcome.first && find_peer_loss(f.in.evidence) != nullptr &&
+         std::find(lost.begin(), lost.end(), *f.outcome.first) != lost.end();
+}
+
+std::string why_peer_lost(const Failure& f) {
+  const std::string means(find_peer_loss(f.in.evidence)->means);
+  if (!f.outcome.left_early.empty()) {
+    return "rank " + std::to_string(f.outcome.first->value) + ' ' + describe(f.end->status) +
+           ", because " + means;
+  }
+  const std::vector<Rank> silent = suspects(f.in);
+  if (silent.empty())
+    return "the error says that " + means + ", and so do the errors of all others";
+  return "the error says that " + means + "; what happened there is not known, see the output of " +
+         (silent.size() == 1 ? "rank " : "ranks ") + rank_ranges(silent);
+}
+
+std::string why_never_connected(const Failure& f) {
+  if (f.is_by_mpirun()) {
+    return "every rank of an MPI job must call MPI_Init, and this one has not met mpirun (" +
+           f.in.plan->mpirun->name +
+           "): the program was built with another MPI library, so that each rank is a world of its "
+           "own; or it is not an MPI program; or a container hides mpirun's server from it";
+  }
+  return "every rank of an MPI job must call MPI_Init, which connects it to dlaunch over PMIx "
+         "(Open "
+         "MPI) or PMI-1 (MPICH, Intel MPI); this one did not: it is not an MPI program, or its MPI "
+         "library supports neither, or a container hides PMIx's server or the descriptor PMI_FD "
+         "from it, or there is no server (a note says so)";
+}
+
+std::string what_else_for_mpi(const Failure& f) {
+  if (f.is_by_mpirun()) {
+    return "the mpirun of the library that the program was built with (mpi.program); or leave "
+           "out mpi.launcher: dlaunch starts programs of either kind; framework: none for other "
+           "programs";
+  }
+  return "mpi.init: optional for programs that only read MPI's variables; framework: none for "
+         "others; for other MPI libraries their own mpirun, with mpi.launcher: mpirun";
+}
+
+std::string why_other_world(const Failure& f) {
+  const std::size_t planned = f.in.plan == nullptr ? 0 : f.in.plan->ranks.size();
+  return "the ranks of this job are one world" +
+         (planned == 0 ? "" : " of " + std::to_string(planned)) +
+         ", but this one's MPI library has made a world of its own: something between dlaunch and "
+         "the program has changed or removed the variables that give it its rank (PMI_RANK, "
+         "PMI_SIZE: env -i, sudo, a wrapper, a container that does not pass them)";
+}
+
+/// Names the Python that did not find a module.
+std::string why_no_module(const Failure& f) {
+  const LaunchPlan* plan = f.in.plan;
+  if (plan == nullptr || !f.outcome.first || f.outcome.first->value >= plan->ranks.size())
+    return "";
+  const std::string& python = plan->nodes[plan->ranks[f.outcome.first->value].node.value].python;
+  return python.empty() ? "" : "the interpreter was " + plain_line(python);
+}
+
+// The first row that applies and has a `why` explains the failure, the first that has advice gives
+// it.
+constexpr std::array<KnownCause, 9> kCauses{{
+    {"bdb.BdbQuit", nullptr, nullptr,
+     [](const Failure& f) { return advice_for_stdin(f, "breakpoint()"); }},
+    {"EOFError: EOF when reading a line", nullptr, nullptr,
+     [](const Failure& f) { return advice_for_stdin(f, "input()"); }},
+    {"", [](const Failure& f) { return f.end != nullptr && !f.end->status.out_of_memory.empty(); },
+     [](const Failure& f) {
+       const std::string& record = f.end->status.out_of_memory;
+       return "the kernel ended it: out of memory (" +
+              plain_line(record.substr(0, record.find('\n'))) + ')';
+     },
+     nullptr},
+    {"", was_killed, why_killed, nullptr},
+    {"", has_lost_peer, why_peer_lost,
+     [](const Failure& f) {
+       return std::string(f.outcome.left_early.empty()
+                              ? ""
+                              : "the same number of steps on every rank: each must take part in "
+                                "every collective");
+     }},
+    {"", [](const Failure& f) { return f.ended_in_mpi(MpiEnd::never_connected); },
+     why_never_connected, what_else_for_mpi},
+    {"", [](const Failure& f) { return f.ended_in_mpi(MpiEnd::other_world); }, why_other_world,
+     [](const Failure&) {
+       return std::string(
+           "the program without the commands before it; mpi.init: optional if a world of its own "
+           "is "
+           "intended");
+     }},
+    {"", [](const Failure& f) { return f.ended_in_mpi(MpiEnd::not_finalized); },
+     [](const Failure&) {
+       return std::string(
+           "a rank that has called MPI_Init must call MPI_Finalize before it exits: the others "
+           "may wait for it");
+     },
+     nullptr},
+    {"ModuleNotFoundError", nullptr, why_no_module, nullptr},
+}};
+
+/// The text of the first row that applies and has one.
+std::string first_text(const SummaryInput& in, std::string (*KnownCause::*text)(const Failure&)) {
+  const Failure failure{in, in.report.outcome, in.report.end_of_first()};
+  const std::string exception = in.evidence.exception.value_or("");
+  for (const KnownCause& row : kCauses) {
+    if (row.*text == nullptr || !exception.starts_with(row.exception)) continue;
+    if (row.applies != nullptr && !row.applies(failure)) continue;
+    if (std::string found = (row.*text)(failure); !found.empty()) return found;
+  }
+  return "";
+}
+
+// Last lines to search if a program ended without an exception: Open MPI's text has 15.
+constexpr std::size_t kLines = 20;
+
+constexpr std::string_view kClosed = "another rank closed its connection";
+constexpr std::string_view kNetwork = "another rank is gone, or the network failed";
+constexpr std::string_view kStore = "the store of rank 0 is gone";
+constexpr std::string_view kWaited = "another rank did not come";
+constexpr std::string_view kCoordinator = "another process of the job is gone";
+
+// tests/unit/report/known_causes_test.cc has a real message for each row.
+constexpr std::array<PeerLoss, 28> kPeerLosses{{
+    {"Connection closed by peer", kClosed},         // gloo
+    {"Connection reset by peer", kClosed},          // gloo, PyTorch's store, Hydra, Python
+    {"Broken pipe", kClosed},                       // the same
+    {"Connection closed by remote peer", kClosed},  // NCCL
+    {"Connection reset by remote peer", kClosed},   // UCX
+    {"remote process exited", kNetwork},            // NCCL in PyTorch
+    {"ncclRemoteError", kNetwork},
+    {"ncclSystemError", kNetwork},
+    {"unhandled system error", kNetwork},  // ncclSystemError in PyTorch's words
+    {"ecv, got 0 bytes", kStore},          // "failed to recv, ...", "Failed to recv, ..."
+    {"The client socket has failed to connect", kStore},
+    {"The client socket has timed out", kStore},
+    {"clients joined", kWaited},                                // PyTorch's store
+    {"wait timeout after", kWaited},                            // the same
+    {"Timed out waiting", kWaited},                             // gloo
+    {"Watchdog caught collective operation timeout", kWaited},  // PyTorch with NCCL
+    {"JAX distributed service detected fatal errors", kCoordinator},
+    {"coordination service", kCoordinator},  // JAX, TensorFlow
+    {"stopped sending heartbeats", kCoordinator},
+    {"Barrier timed out", kWaited},
+    {"UnavailableError", kCoordinator},                    // TensorFlow
+    {"UNAVAILABLE: ", kCoordinator},                       // gRPC
+    {"failed to connect to all addresses", kCoordinator},  // the same
+    {"Collective ops is aborted by", kCoordinator},        // TensorFlow
+    {"Horovod has been shut down", kCoordinator},
+    {"MPI communication peer process has unexpectedly disconnected", kClosed},  // Open MPI
+    {"Communication error with rank", kClosed},                                 // MPICH
+    {"MPI_ERR_PROC_FAILED", kCoordinator},
+}};
+
+const PeerLoss* row_for(std::string_view text) {
+  const auto* found = std::find_if(
+      kPeerLosses.begin(), kPeerLosses.end(),
+      [&](const PeerLoss& row) { return text.find(row.pattern) != std::string_view::npos; });
+  return found == kPeerLosses.end() ? nullptr : found;
+}
+
+}  // namespace
+
+std::string why_failed(const SummaryInput& input) {
+  return input.report.end_of_first() == nullptr ? "" : first_text(input, &KnownCause::why);
+}
+
+std::string advice_for(const SummaryInput& input) {
+  return first_text(input, &KnownCause::advice);
+}
+
+std::span<const PeerLoss> peer_losses() {
+  return kPeerLosses;
+}
+
+const PeerLoss* find_peer_loss(const Evidence& evidence) {
+  if (evidence.exception) return row_for(*evidence.exception);
+  const auto& lines = evidence.last_lines;
+  for (std::size_t i = lines.size() - std::min(lines.size(), kLines); i < lines.size(); ++i) {
+    if (const PeerLoss* row = row_for(lines[i])) return row;
+  }
+  return nullptr;
+}
+
+std::vector<Rank> suspects(const SummaryInput& input) {
+  const RunReport& report = input.report;
+  const Outcome& outcome = report.outcome;
+  const auto lost_a_peer = [&](Rank rank) {
+    const auto& lost = outcome.lost_peer;
+    return std::find(lost.begin(), lost.end(), rank) != lost.end();
+  };
+  if (!outcome.first || !outcome.left_early.empty() || !lost_a_peer(*outcome.first) ||
+      find_peer_loss(input.evidence) == nullptr)
+    return {};
+  std::vector<Rank> ranks;
+  for (std::uint32_t i = 0; i < report.ranks.size(); ++i) {
+    const RankEnd::How how = report.ranks[i].how;
+    const bool ended = how != RankEnd::How::not_started && how != RankEnd::How::lost;
+    if (ended && !lost_a_peer(Rank(i))) ranks.push_back(Rank(i));
+  }
+  return ranks;
+}
+
+}  // namespace dlaunch

@@ -1,0 +1,47 @@
+// The content of a run folder's job.yaml: the job as it was run, to read and to run again. Pure.
+#pragma once
+
+#include <optional>
+#include <string>
+
+#include "model/time.h"
+
+namespace dlaunch {
+
+/// The state of the workdir, if it is a git work tree.
+struct GitState {
+  std::string commit;  // empty: no work tree, or one without a commit
+  std::string branch;  // empty: none
+  /// The output of `git status --porcelain`; nullopt: not known (yet).
+  std::optional<std::string> changes;
+};
+
+/// The job, from the command line and the job file.
+struct JobRecord {
+  /// The job as a native job file, with all settings of the command line; empty: its command is not
+  /// UTF-8, so that no job file can hold it.
+  std::string native;
+  std::string given;    // the text of the given job file; empty: there was none
+  std::string file;     // its name as typed
+  std::string typed;    // the command line
+  std::string version;  // of dlaunch
+  std::string again;    // options without a key in a job file, each after a space
+  std::string note;     // other differences from the file; empty: none
+};
+
+/// The circumstances of a run.
+struct RunOrigin {
+  std::string run;
+  WallTime started;
+  std::string host;
+  std::string kernel;              // "Linux 6.1.0 x86_64"
+  std::string python_environment;  // VIRTUAL_ENV or CONDA_PREFIX; empty: none
+  std::string folder;              // where dlaunch was started
+  std::string shown_path;          // of the run folder, as one would type it there
+  GitState git;
+};
+
+/// Comments on where the job comes from, the native job, and the given file as comments.
+[[nodiscard]] std::string job_record_text(const JobRecord& record, const RunOrigin& origin);
+
+}  // namespace dlaunch

@@ -1,0 +1,198 @@
+#include "runs/run_index.h"
+
+#include <algorithm>
+#include <cerrno>
+#include <limits>
+#include <optional>
+
+#include <dirent.h>
+#include <sys/stat.h>
+
+#include "text/plain_text.h"
+
+namespace dlaunch {
+
+namespace {
+
+struct Entry {
+  std::string id;
+  std::string path;
+  bool is_fallback = false;
+};
+
+struct Entries {
+  std::vector<Entry> all;
+  std::optional<Error> unreadable;
+};
+
+void collect(const std::string& base, bool is_fallback, Entries& entries) {
+  if (base.empty()) return;
+  DIR* directory = ::opendir(base.c_str());
+  if (directory == nullptr) {
+    // No folder, or a file of that name: there are no runs yet.
+    if (errno != ENOENT && errno != ENOTDIR && !entries.unreadable)
+      entries.unreadable = cannot_read(base, errno);
+    return;
+  }
+  while (const dirent* entry = ::readdir(directory)) {
+    if (is_run_id(entry->d_name))
+      entries.all.push_back({entry->d_name, base + '/' + entry->d_name, is_fallback});
+  }
+  ::closedir(directory);
+}
+
+/// Newest first: ids sort by time.
+Entries all_entries(const RunFolders& folders) {
+  Entries found;
+  collect(folders.base, false, found);
+  if (folders.state_base != folders.base) collect(folders.state_base, true, found);
+  std::sort(found.all.begin(), found.all.end(),
+            [](const Entry& a, const Entry& b) { return a.id > b.id; });
+  return found;
+}
+
+bool is_folder(const std::string& path) {
+  struct stat info {};
+  return ::stat(path.c_str(), &info) == 0 && S_ISDIR(info.st_mode);
+}
+
+/// A shorter word is not taken for the beginning of an id.
+constexpr std::size_t kYear = 4;
+
+bool is_number(const std::string& word) {
+  return !word.empty() && word.find_first_not_of("0123456789") == std::string::npos;
+}
+
+/// A short form has at least the date of an id, or all of its last part; a pid is shorter.
+bool means(const std::string& word, const std::string& id) {
+  constexpr std::size_t kDate = 8;
+  constexpr std::size_t kLastPart = 3;
+  return (word.size() >= kDate && id.starts_with(word)) ||
+         (word.size() >= kLastPart && id.ends_with(word));
+}
+
+std::string could_be(const std::string& word, std::size_t runs) {
+  return '"' + plain_line(word) + "\" could be " + std::to_string(runs) +
+         (runs == 1 ? " run" : " runs") + "; give more of the id";
+}
+
+/// The live run whose engine or front has this pid.
+std::optional<RunView> run_of_pid(const RunFolders& folders, const std::string& pid) {
+  constexpr std::size_t kAll = std::numeric_limits<std::size_t>::max();
+  for (RunView& run : list_runs(folders, kAll, RunsWanted::not_ended).runs) {
+    const auto& record = run.witness.record;
+    if (!is_live(run.state) || !record) continue;
+    if (std::to_string(record->engine.pid) == pid || std::to_string(record->front.pid) == pid)
+      return std::move(run);
+  }
+  return std::nullopt;
+}
+
+tl::unexpected<Error> not_a_pid(const std::string& word, const std::optional<RunView>& run) {
+  std::string message = word + " is not a run; a run is named by its id, not by a pid";
+  if (run) message += "; pid " + word + " is of run " + run->id;
+  return fail(exit_code::kUsage, message + "\n         try: dlaunch runs");
+}
+
+/// The run folder that `path` is or is in: summaries show runs/ID/attempt-0/.
+std::string run_folder_of(std::string path) {
+  for (;;) {
+    while (path.size() > 1 && path.back() == '/') path.pop_back();
+    const std::size_t slash = path.rfind('/');
+    const std::string_view last =
+        std::string_view(path).substr(slash == std::string::npos ? 0 : slash + 1);
+    if (slash == std::string::npos || is_run_id(last)) return path;
+    const std::string above = path.substr(0, slash);
+    if (!is_run_id(std::string_view(above).substr(above.rfind('/') + 1)) &&
+        !last.starts_with("rank-"))
+      return path;
+    path = above;
+  }
+}
+
+tl::unexpected<Error> none_like(const RunFolders& folders, const std::string& word) {
+  const std::string shown = plain_line(word);
+  if (is_number(word)) return not_a_pid(shown, std::nullopt);
+  const std::size_t digits = word.find_first_of("0123456789");
+  if (word.starts_with("rank") && digits != std::string::npos && is_number(word.substr(digits))) {
+    return fail(exit_code::kUsage, shown + " is not a run; to see one rank: dlaunch logs --rank " +
+                                       word.substr(digits));
+  }
+  std::string message = "no run \"" + shown + "\" in " + plain_line(folders.base);
+  if (is_folder(word))
+    message = plain_line(word) + " is not the folder of a run; to list those in it: dlaunch runs " +
+              plain_line(word);
+  return fail(exit_code::kUsage, message + "\n         try: dlaunch runs");
+}
+
+Result<RunView> newest(const RunFolders& folders) {
+  FoundRuns found = list_runs(folders, 1);
+  if (!found.runs.empty()) return std::move(found.runs.front());
+  if (found.unreadable) return tl::unexpected(*found.unreadable);
+  return fail(exit_code::kUsage, "no runs in " + plain_line(folders.base) +
+                                     " yet; start one: dlaunch run -n 4 -- python train.py");
+}
+
+}  // namespace
+
+FoundRuns list_runs(const RunFolders& folders, std::size_t most, RunsWanted wanted) {
+  FoundRuns found;
+  Entries seen = all_entries(folders);
+  found.unreadable = std::move(seen.unreadable);
+  for (const Entry& entry : seen.all) {
+    struct stat info {};
+    const bool only_not_ended = wanted == RunsWanted::not_ended;
+    if (only_not_ended && ::stat((entry.path + "/summary.json").c_str(), &info) == 0) continue;
+    auto run = read_run(entry.path);
+    if (!run) {
+      found.notes.push_back(entry.id + ": " + run.error().message);
+      continue;
+    }
+    const auto& record = run->witness.record;
+    if (entry.is_fallback && record && record->folder != folders.folder) continue;
+    if (only_not_ended && !is_live(run->state) && run->state != RunState::unknown) continue;
+    if (found.runs.size() == most) {
+      found.more = true;
+      break;
+    }
+    found.runs.push_back(std::move(*run));
+  }
+  return found;
+}
+
+Result<RunView> find_run(const RunFolders& folders, const std::string& word) {
+  if (word.empty()) return newest(folders);
+  if (is_number(word)) {
+    if (const auto run = run_of_pid(folders, word)) return not_a_pid(word, run);
+  }
+  std::vector<Entry> like;
+  std::size_t begun = 0;  // ids that begin with `word`
+  Entries seen = all_entries(folders);
+  for (Entry& entry : seen.all) {
+    if (entry.id == word) return read_run(entry.path);
+    if (word.size() >= kYear && entry.id.starts_with(word)) ++begun;
+    if (means(word, entry.id)) like.push_back(std::move(entry));
+  }
+  if (like.size() == 1) return read_run(like.front().path);
+  if (like.size() > 1) {
+    constexpr std::size_t kShown = 4;
+    std::string list;
+    for (std::size_t i = 0; i < std::min(like.size(), kShown); ++i)
+      list += (i == 0 ? "" : ", ") + like[i].id;
+    if (like.size() > kShown) list += ", ...";
+    return fail(exit_code::kUsage, could_be(word, like.size()) + ": " + list);
+  }
+  const std::string folder = run_folder_of(word);
+  struct stat info {};
+  const bool is_path = word.find('/') != std::string::npos || ::stat(word.c_str(), &info) == 0;
+  if (is_path && is_folder(folder)) {
+    auto run = read_run(folder);
+    if (run || is_run_id(std::string_view(folder).substr(folder.rfind('/') + 1))) return run;
+  }
+  if (seen.unreadable) return tl::unexpected(*seen.unreadable);
+  if (begun > 0)
+    return fail(exit_code::kUsage, could_be(word, begun) + "\n         try: dlaunch runs");
+  return none_like(folders, word);
+}
+
+}  // namespace dlaunch

@@ -1,0 +1,45 @@
+// Lists the runs in a folder, and finds the one that a word means.
+#pragma once
+
+#include <optional>
+#include <string>
+#include <vector>
+
+#include "runs/run_view.h"
+
+namespace dlaunch {
+
+struct RunFolders {
+  std::string base;        // the folder of run folders, as the user would type it
+  std::string state_base;  // absolute; runs whose own folder could not be written; empty: none
+  std::string folder;      // absolute; of state_base, only runs that were started here are listed
+};
+
+/// Where `runs`, `logs` and `stop` look. `folder` empty: the current one. `logs.dir` of a readable
+/// job.yaml there, else runs/; a folder with neither is taken as the folder of run folders itself.
+/// Runs that were started there and had to be kept in the state folder belong to them. Errors:
+/// kUsage: no such folder.
+[[nodiscard]] Result<RunFolders> run_folders(const std::string& folder);
+
+struct FoundRuns {
+  std::vector<RunView> runs;        // newest first
+  std::vector<std::string> notes;   // folders that were skipped, and why
+  bool more = false;                // there are older ones
+  std::optional<Error> unreadable;  // a folder of run folders that exists
+};
+
+enum class RunsWanted {
+  all,
+  not_ended,  // live, or unknown from here; folders with a summary are not even read
+};
+
+/// The newest `most` runs. Folders whose names are not run ids are skipped.
+[[nodiscard]] FoundRuns list_runs(const RunFolders& folders, std::size_t most,
+                                  RunsWanted wanted = RunsWanted::all);
+
+/// `word`: an id, the beginning (8 characters or more) or the end (3 or more) of just one, or the
+/// path of a run folder or of a file in it; empty: the newest run. Errors (exit_code::kUsage, or
+/// kNoPermission: this user may not read it) say what to type instead.
+[[nodiscard]] Result<RunView> find_run(const RunFolders& folders, const std::string& word);
+
+}  // namespace dlaunch

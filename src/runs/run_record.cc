@@ -1,0 +1,163 @@
+#include "runs/run_record.h"
+
+#include <cerrno>
+#include <charconv>
+#include <cstdio>
+
+#include <fcntl.h>
+#include <unistd.h>
+#include <nlohmann/json.hpp>
+
+#include "model/time_text.h"
+#include "os/file_lock.h"
+#include "os/unnamed_file.h"
+#include "runs/json_members.h"
+#include "text/json_text.h"
+
+namespace dlaunch {
+
+namespace {
+
+constexpr int kVersion = 1;
+
+void write_process(JsonText& json, std::string_view name, const ProcessIdentity& process) {
+  json.line(2).key(name).begin_object();
+  json.key("pid").number(process.pid);
+  json.key("start_ticks").number(static_cast<std::int64_t>(process.start_ticks));
+  json.end_object();
+}
+
+ProcessIdentity read_process(const nlohmann::json& object, const char* name) {
+  const auto found = object.find(name);
+  if (found == object.end() || !found->is_object()) return {};
+  return {static_cast<pid_t>(json_number(*found, "pid").value_or(0)),
+          static_cast<std::uint64_t>(json_number(*found, "start_ticks").value_or(0))};
+}
+
+constexpr mode_t kFileMode = 0600;
+
+/// Locks the file and writes the record. 0 or errno.
+int fill(int file, RunRecord& record) {
+  record.locked = set_byte_lock(file, kAliveByte, true);
+  const std::string text = run_record_json(record);
+  const ssize_t written = ::write(file, text.data(), text.size());
+  if (written < 0) return errno;
+  // The file is short: a partial write means that the disk is full.
+  return static_cast<std::size_t>(written) == text.size() ? 0 : ENOSPC;
+}
+
+}  // namespace
+
+std::string run_record_json(const RunRecord& record) {
+  std::string out;
+  JsonText json(out);
+  const auto text = [&](std::string_view name, const std::string& value) {
+    json.line(2).key(name);
+    value.empty() ? json.null() : json.string(value);
+  };
+  json.begin_object();
+  json.line(2).key("version").number(kVersion);
+  text("run", record.run);
+  text("name", record.name);
+  text("job_file", record.job_file);
+  text("folder", record.folder);
+  text("host", record.host);
+  text("boot_id", record.boot_id);
+  write_process(json, "engine", record.engine);
+  write_process(json, "front", record.front);
+  json.line(2).key("user").number(record.user);
+  text("started", time_text(record.started));
+  json.line(2).key("stop_timeout_ms").number(record.stop_grace.count());
+  if (!record.slurm_job.empty()) text("slurm_job", record.slurm_job);
+  json.line(2).key("detached").boolean(record.detached);
+  json.line(2).key("locked").boolean(record.locked);
+  json.line(0).end_object();
+  out += '\n';
+  return out;
+}
+
+Result<RunRecord> parse_run_record(std::string_view json) {
+  const auto wrong = [](const std::string& what) { return fail(exit_code::kUsage, what); };
+  const auto parsed = parse_json_object(json);
+  if (!parsed) return wrong("it is not a JSON object");
+  const nlohmann::json& object = *parsed;
+  const auto version = json_number(object, "version");
+  if (!version) return wrong("it has no version");
+  if (*version != kVersion)
+    return wrong("this dlaunch does not know version " + std::to_string(*version));
+  RunRecord record;
+  record.run = json_string(object, "run");
+  record.name = json_string(object, "name");
+  record.job_file = json_string(object, "job_file");
+  record.folder = json_string(object, "folder");
+  record.host = json_string(object, "host");
+  record.boot_id = json_string(object, "boot_id");
+  record.engine = read_process(object, "engine");
+  record.front = read_process(object, "front");
+  record.user = static_cast<std::uint32_t>(json_number(object, "user").value_or(0));
+  record.stop_grace = Duration(json_number(object, "stop_timeout_ms").value_or(0));
+  record.slurm_job = json_string(object, "slurm_job");
+  record.detached = json_boolean(object, "detached");
+  record.locked = json_boolean(object, "locked");
+  const auto started = parse_time(json_string(object, "started"));
+  if (!started) return wrong("started: " + started.error().message);
+  record.started = *started;
+  if (record.run.empty()) return wrong("it does not name a run");
+  return record;
+}
+
+Result<WallTime> parse_time(std::string_view text) {
+  using namespace std::chrono;
+  const std::string whole(text);
+  constexpr std::string_view kForm = "0000-00-00T00:00:00";
+  int numbers[6] = {};  // sscanf would bring 70 KB into the program
+  bool fits = text.size() > kForm.size();
+  for (std::size_t at = 0, field = 0; fits && at < kForm.size(); ++at) {
+    const bool is_digit = text[at] >= '0' && text[at] <= '9';
+    if (kForm[at] == '0') {
+      fits = is_digit;
+      numbers[field] = numbers[field] * 10 + (text[at] - '0');
+    } else {
+      fits = text[at] == kForm[at];
+      ++field;
+    }
+  }
+  if (!fits) return fail(exit_code::kUsage, "not a time in RFC 3339: \"" + whole + '"');
+  std::int64_t fraction = 0;
+  if (text[kForm.size()] == '.') {
+    std::int64_t unit = 100'000'000;
+    for (std::size_t at = kForm.size() + 1; at < text.size() && text[at] >= '0' && text[at] <= '9';
+         ++at, unit /= 10)
+      fraction += (text[at] - '0') * unit;
+  }
+  const year_month_day date{year(numbers[0]), month(static_cast<unsigned>(numbers[1])),
+                            day(static_cast<unsigned>(numbers[2]))};
+  if (!date.ok() || !text.ends_with('Z'))
+    return fail(exit_code::kUsage, "not a time in UTC: \"" + whole + '"');
+  return WallTime(sys_days(date)) + hours(numbers[3]) + minutes(numbers[4]) + seconds(numbers[5]) +
+         nanoseconds(fraction);
+}
+
+Result<RunPresence> RunPresence::announce(const RunDirectory& folder, RunRecord record) {
+  const std::string path = folder.path() + "/run.json";
+  UniqueFd file = open_unnamed_file(folder.path(), kFileMode);
+  if (file && fill(file.get(), record) == 0 && give_name(file, path) == 0)
+    return RunPresence(std::move(file));
+  // A file system without unnamed files gets a temporary name. The lock survives the renaming: it
+  // belongs to the open file.
+  const std::string temporary = path + ".tmp";
+  file.reset(
+      ::open(temporary.c_str(), O_RDWR | O_CREAT | O_TRUNC | O_CLOEXEC | O_NOFOLLOW, kFileMode));
+  if (!file) return fail_errno(exit_code::kInternal, "create " + temporary, errno);
+  int error = fill(file.get(), record);
+  if (error == 0 && ::rename(temporary.c_str(), path.c_str()) != 0) error = errno;
+  if (error == 0) return RunPresence(std::move(file));
+  ::unlink(temporary.c_str());
+  return fail_errno(exit_code::kInternal, "write " + path, error);
+}
+
+void RunPresence::set_stopping(bool stopping) {
+  set_byte_lock(file_.get(), kStoppingByte, stopping);
+}
+
+}  // namespace dlaunch

@@ -1,0 +1,104 @@
+// RunView: one run folder as it is now. Nothing in a run folder is trusted: a file that is damaged,
+// foreign or too large is an error in one line, never a crash.
+#pragma once
+
+#include <cstdint>
+#include <optional>
+#include <string>
+#include <vector>
+
+#include "model/ids.h"
+#include "os/file_lock.h"
+#include "runs/run_ending.h"
+#include "runs/run_record.h"
+
+namespace dlaunch {
+
+enum class RunState {
+  running,
+  stopping,  // its ranks are being ended
+  done,
+  failed,
+  stopped,  // by Ctrl-C, a signal or `dlaunch stop`
+  lost,     // its launcher was killed and left no summary
+  unknown,  // on another machine, whose locks are not seen from here
+};
+
+/// What this machine sees of a run. Look at the lock and the process before summary.json: an engine
+/// that ends in between has written it.
+struct RunWitness {
+  std::optional<RunRecord> record;  // run.json
+  std::optional<RunEnding> ending;  // summary.json
+  LockSeen alive_lock = LockSeen::unknown;
+  LockSeen stopping_lock = LockSeen::unknown;
+  std::string host;            // this machine
+  std::string boot_id;         // of this machine; empty: unknown
+  bool engine_exists = false;  // a process with its pid and start time, on this machine
+};
+
+/// A summary decides. Without one, a held lock proves that the engine lives, wherever it is; on the
+/// machine of the run, so does its process. There, without either, it is gone, even if the machine
+/// was rebooted (same name, other boot). From another machine a free lock proves nothing.
+[[nodiscard]] RunState state_of_run(const RunWitness& witness);
+
+/// The run is on this machine, in this boot.
+[[nodiscard]] bool is_here(const RunWitness& witness);
+
+[[nodiscard]] const char* name_of(RunState);
+[[nodiscard]] inline bool is_live(RunState state) {
+  return state == RunState::running || state == RunState::stopping;
+}
+
+/// EX_NOPERM of sysexits.h.
+inline constexpr int kNoPermission = 77;
+
+/// Where a node has stored the output of its ranks.
+struct LeftOutput {
+  std::string node;
+  std::string folder;  // absolute, on that node
+  std::vector<Rank> ranks;
+  bool operator==(const LeftOutput&) const = default;
+};
+
+struct RunView {
+  std::string id;
+  std::string path;  // as it was asked for
+  RunWitness witness;
+  RunState state = RunState::lost;
+  std::string name;                                  // of the job; empty: unknown
+  std::optional<std::uint32_t> ranks;                // unknown before there is a plan
+  std::optional<std::chrono::nanoseconds> duration;  // until now if it is live
+  /// Of a lost run: where output is that was not collected, unless the nodes were cleaned up since.
+  std::vector<LeftOutput> left;
+  std::string slurm_state;  // of its Slurm job, in Slurm's words ("RUNNING"); empty: unknown
+};
+
+/// The error for a `path` that cannot be read, `error` being errno: kNoPermission with its owner if
+/// that is why, else kUsage.
+[[nodiscard]] Error cannot_read(const std::string& path, int error);
+
+/// "YYYYMMDD-HHMMSS-xyz".
+[[nodiscard]] bool is_run_id(std::string_view name);
+
+/// Reads run.json, summary.json and, without a summary, plan.json. Errors: neither of the first two
+/// exists, or they cannot be read (kNoPermission: not by this user).
+[[nodiscard]] Result<RunView> read_run(const std::string& path);
+
+/// The same without the plan, for repeated looks: name, ranks and duration are known only from a
+/// summary.
+[[nodiscard]] Result<RunView> read_run_state(const std::string& path);
+
+/// "node0:3", index = rank; empty if there is no plan.
+[[nodiscard]] std::vector<std::string> rank_labels(const std::string& run_path);
+
+/// The attempts that have a folder, ascending.
+[[nodiscard]] std::vector<std::uint32_t> attempts_of(const std::string& run_path);
+
+/// Lines for the user that tell where that output is, each with its end; empty: there is none.
+[[nodiscard]] std::string left_text(const std::vector<LeftOutput>& left);
+
+/// How it ended, or its state: "done in 3.2 s", "lost: its launcher was killed",
+/// "running since 3 min 12 s", "on gpu03, its state is not known from here".
+[[nodiscard]] std::string state_text(const RunView& view);
+
+}  // namespace dlaunch

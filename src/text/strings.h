@@ -1,0 +1,29 @@
+// Small operations on text that every room needs. Pure.
+#pragma once
+
+#include <concepts>
+#include <cstddef>
+#include <string>
+#include <string_view>
+
+namespace dlaunch {
+
+/// "1 rank", "2 ranks": a number and its noun, with an "s" except after 1.
+template <std::integral Number>
+[[nodiscard]] std::string counted(Number n, std::string_view noun) {
+  return std::to_string(n).append(" ").append(noun).append(n == 1 ? "" : "s");
+}
+
+/// Changes A-Z to a-z and no other bytes.
+[[nodiscard]] std::string lower(std::string_view text);
+
+/// Up to the first "\n", without it.
+[[nodiscard]] std::string first_line(std::string_view text);
+
+/// Without leading and trailing blanks, tabs and line ends.
+[[nodiscard]] std::string_view trimmed(std::string_view text);
+
+/// Appends blanks up to `width` columns; each code point counts as one.
+[[nodiscard]] std::string padded(std::string_view text, std::size_t width);
+
+}  // namespace dlaunch

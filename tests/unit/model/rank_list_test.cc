@@ -1,0 +1,28 @@
+#include "model/rank_list.h"
+
+#include <gtest/gtest.h>
+
+namespace dlaunch {
+namespace {
+
+std::vector<Rank> ranks(std::initializer_list<std::uint32_t> numbers) {
+  std::vector<Rank> out;
+  for (const std::uint32_t number : numbers) out.emplace_back(number);
+  return out;
+}
+
+TEST(RankRanges, JoinsNeighbours) {
+  EXPECT_EQ(rank_ranges(ranks({})), "");
+  EXPECT_EQ(rank_ranges(ranks({5})), "5");
+  EXPECT_EQ(rank_ranges(ranks({0, 1, 2, 3, 6, 7})), "0-3, 6, 7");
+  EXPECT_EQ(rank_ranges(ranks({1, 3, 4, 5, 9})), "1, 3-5, 9");
+}
+
+TEST(RankRanges, CountsWhatDoesNotFit) {
+  std::vector<Rank> even;
+  for (std::uint32_t i = 0; i < 1000; i += 2) even.emplace_back(i);
+  EXPECT_EQ(rank_ranges(even, 12), "0, 2, 4, 6, 8 and 495 more");
+}
+
+}  // namespace
+}  // namespace dlaunch
