@@ -111,7 +111,7 @@ TEST_F(SessionTest, AMessageOfTheWrongDirectionLosesTheNode) {
             static_cast<ssize_t>(bytes.size()));
   ASSERT_TRUE(wait_for([&] { return other.ended(); }));
   ASSERT_NE(lost(), nullptr);
-  EXPECT_EQ(lost()->what, "malformed KillRanks message: it goes the other way");
+  EXPECT_EQ(lost()->what, "malformed KillRanks message: it is for the other direction");
 }
 
 TEST_F(SessionTest, AnAgentThatLeavesWithoutBeingToldToIsLost) {
