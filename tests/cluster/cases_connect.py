@@ -89,7 +89,7 @@ def one_machine_under_two_names_is_refused(box):
     cluster = box.make_cluster(2)
     cluster.add_host("alias", HostName=cluster[1].address, HostKeyAlias="node1")
     run = hello(box, hosts=["node1", "node2", "alias"], code=65)
-    expect_in('the hosts "node1" and "alias" are one machine, whose own name is node1', run.text, "the error")
+    expect_in('the hosts "node1" and "alias" are one machine, whose host name is node1', run.text, "the error")
     expect_equal(run.out, b"", "what ranks have said")
 
 
