@@ -41,7 +41,7 @@ class MpiSandbox(MpiPrograms, ClusterSandbox):
         self._before = found_here()
 
     def own_files_of_mpirun(self):
-        """Variables for Open MPI's mpirun: /tmp is the machine's, and there it names its folder by its pid, which other cases have as well."""
+        """Variables for Open MPI's mpirun: /tmp is the machine's, and Open MPI names its folder there after its pid, which other cases may share."""
         folder = self.path("mpirun")
         os.makedirs(folder, exist_ok=True)
         return {"OMPI_MCA_orte_tmpdir_base": folder}
@@ -58,9 +58,9 @@ class MpiSandbox(MpiPrograms, ClusterSandbox):
                           "--set", "env_pass=[CASE]", "--set", "framework=mpi", *options, "--", *command, **more)
 
     def crash_at_once(self, program):
-        """Rank 1 of `program` (endings.c) crashes on the second of two nodes, in a collective. Nobody waits for the others, which would wait for ever:
-        neither for the grace that they have nor for a limit. How long that may take is told by a run on this machine, as busy as it is, in which all
-        goes well."""
+        """Rank 1 of `program` (endings.c) crashes on the second of two nodes, in a collective. The others would wait forever, so dlaunch must
+        not wait for them, neither for their grace time nor for a limit. A successful run on this machine, with its current load, shows how long that
+        may take."""
         began = time.monotonic()
         self.expect_code(self.mpi([1, 2], program, "fail", "0").end(patience=60), 3)
         usual = time.monotonic() - began
