@@ -1,4 +1,4 @@
-// The command lines of runtimes: golden, each word by the document that its source names
+// The command lines of runtimes: golden, each word as in the document named by its source
 // (src/plan/containers/).
 #include "plan/container.h"
 
@@ -280,7 +280,7 @@ TEST(Container, GpusThatCannotBeHadAreAnError) {
   EXPECT_THAT(line(make_plan(spec, cluster, context())), Not(HasSubstr("nvidia")));
 }
 
-// What is inherited on the node is not inherited in the container, but for what restricts GPUs.
+// Variables inherited on the node are not inherited in the container, except the GPU restriction.
 TEST(Container, VariablesOfTheNodeStayOutside) {
   JobSpec spec = job(Runtime::podman);
   spec.env = {{"MINE", "1"}};

@@ -1,4 +1,4 @@
-// Which rank is to blame, from how ranks ended and what they said.
+// Which rank is to blame, from how ranks ended and what they printed.
 #include "report/culprit.h"
 
 #include <gmock/gmock.h>

@@ -1,4 +1,4 @@
-// Every way in which a rank's failure is told.
+// Every way in which a rank's failure is reported.
 #include <cerrno>
 #include <csignal>
 

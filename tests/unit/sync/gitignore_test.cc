@@ -1,4 +1,4 @@
-// The rules of gitignore(5), one row each. gitignore_git_test.cc asks git itself.
+// The rules of gitignore(5), one row each. gitignore_git_test.cc compares with git itself.
 #include "sync/gitignore.h"
 
 #include <gtest/gtest.h>
@@ -43,7 +43,7 @@ const Row kRows[] = {
     {"*.pyc", "x/y.pyc", true},
     {"*.pyc", "pyc", false},
     {"*", "x", true},
-    // with one: from where the file lies
+    // with one: relative to the file's folder
     {"/a", "a", true},
     {"/a", "x/a", false},
     {"x/a", "x/a", true},

@@ -1,4 +1,4 @@
-// What the end of a rank is called, by what was seen of it.
+// How the end of a rank is classified, from what was seen of it.
 #include "node/mpi/wire_up.h"
 
 #include <gtest/gtest.h>
@@ -48,7 +48,7 @@ TEST(WireUp, AWorldThatCannotComeAboutIsTheReasonHoweverTheProcessEnds) {
   EXPECT_EQ(judged(both({true, false, false, {}, {}, false}, seen), kZero), other);
 }
 
-/// It leaves before it has made anything: MPI_Finalize is what is missing.
+/// It exits before it has made a world: MPI_Finalize is what is missing.
 TEST(WireUp, WhoHasNotFinalizedIsToldSo) {
   EXPECT_EQ(judged({true, true, false, {}, 1, false}, kZero).mpi, MpiEnd::not_finalized);
 }
