@@ -246,7 +246,7 @@ def a_silence_is_told_before_it_is_a_loss(box):
     box.cluster[2].link_down()
     wait_for_words(run, "node2 has not answered for", 8)
     box.cluster[2].link_up()
-    wait_for_words(run, "taken up again", 10)
+    wait_for_words(run, "resumed after", 10)
     box.open_gate()
     run.end(0)
     expect_equal(run.text.count("has not answered"), 1, "how often it is told")

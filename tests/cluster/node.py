@@ -281,7 +281,7 @@ class Node:
         self.sh(f"cat /dev/zero > {folder}/filling 2>/dev/null || true")
 
     def forbid_execution(self, *folders):
-        """Forbids programs in these folders, which are mounts."""
+        """Remounts these folders, which are mount points, with noexec."""
         for folder in folders:
             self.sh(f"mount -o remount,bind,noexec {folder}")
 

@@ -114,7 +114,7 @@ BREAKPOINT = 'import sys\nanswer = 42\nbreakpoint()\nprint("went on", len(sys.ar
 
 
 def wait_on_screen(run, wanted, what):
-    """Until the terminal shows this, since the last such wait."""
+    """Waits until the terminal has shown `wanted` since the last such wait."""
     def shown():
         run.read_screen(0.05)
         return wanted in run.screen[run.looked_at:]

@@ -225,7 +225,7 @@ def a_killed_srun_is_taken_up_again_by_another_step(box):
         for pid in before:
             os.kill(pid, number)
     try:
-        wait_until(lambda: "taken up again" in run.text, "the connection is taken up again", 60, 0.02)
+        wait_until(lambda: "resumed after" in run.text, "the connection is resumed", 60, 0.02)
     except AssertionError as error:
         raise AssertionError(f"{error}; killed {before}\n{process_table()}\n{run.report()}\n{box.slurm.logs()}") from None
     box.open_gate()

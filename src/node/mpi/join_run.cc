@@ -71,7 +71,7 @@ Error join_run(const std::string& folder, const Environment& environment) {
   std::vector<int> handed{launcher.get()};
   if (joining->has_pmi) handed.push_back(pmi);
   if (!send_packet(socket->get(), text, handed))
-    return cannot("dlaunch's agent cannot be told of rank " + std::to_string(joining->rank.value),
+    return cannot("cannot tell dlaunch's agent about rank " + std::to_string(joining->rank.value),
                   errno);
   // Only the rank may hold it: when it closes, Hydra knows that the rank has ended.
   if (pmi >= 0) ::close(pmi);
