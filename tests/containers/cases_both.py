@@ -206,7 +206,7 @@ def charliecloud_workdir_of_the_image(box):
     container = box.charliecloud()
     started_in(box, container, "/etc", "--set", "container.workdir=/etc")
     run = started_in(box, container, box.folder, "--set", "container.workdir=image")
-    expect_in("charliecloud does not tell where an image starts", run.text, "note")
+    expect_in("charliecloud does not report an image's working directory", run.text, "note")
 
 
 @case

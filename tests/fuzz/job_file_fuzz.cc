@@ -20,7 +20,7 @@ constexpr std::string_view kFile = "job.yaml";
 constexpr std::size_t kMostOverrides = 8;
 // 80 columns of up to four bytes for the excerpts, plus messages that quote two texts.
 constexpr std::size_t kLongestLine = 800;
-constexpr std::size_t kMostBytes = 32 * 1024;  // 20 errors
+constexpr std::size_t kMostBytes = 32 * 1024;  // for 20 errors
 
 JobInput input_of(std::string_view bytes) {
   JobInput input;

@@ -52,7 +52,7 @@ class MpiSandbox(MpiPrograms, ClusterSandbox):
                           *command, **more)
 
     def mpi(self, shape, *command, options=(), **more):
-        """Over nodes that the case has made: `shape` is the number of ranks on each."""
+        """Starts MPI ranks on the nodes that the case has created: `shape` is the number of ranks on each."""
         hosts = ", ".join(f"{{name: {name}, slots: {slots}}}" for name, slots in zip(self.cluster.names, shape))
         return self.start("run", "-n", str(sum(shape)), "--set", f"hosts=[{hosts}]", "--set", f"connect.ssh={self.cluster.ssh}",
                           "--set", "env_pass=[CASE]", "--set", "framework=mpi", *options, "--", *command, **more)
@@ -72,8 +72,8 @@ class MpiSandbox(MpiPrograms, ClusterSandbox):
         return run
 
     def expect_code(self, run, code):
-        """Of the rank that failed first. A library that sees another rank's connection go (Open MPI 5) fails, too, at nearly that moment: within the
-        error of the nodes' clocks dlaunch cannot tell, and says so."""
+        """Of the rank that failed first. A library that sees another rank's connection close (Open MPI 5) fails, too, almost at once: within the error
+        of the nodes' clocks dlaunch cannot tell which was first, and says so."""
         if "cannot tell which of ranks" in " ".join(run.text.split()):
             expect(run.code not in (0, None), f"exit code {run.code}")
         else:

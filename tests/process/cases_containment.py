@@ -342,7 +342,7 @@ while True:
 
 @case
 def a_rank_that_holds_the_agent_by_ptrace_ends_with_the_job(box):
-    """As an ordinary user, who may trace all processes of his own that are dumpable."""
+    """As an ordinary user, who may trace all their own processes that are dumpable."""
     options = as_nobody(box)
     if not options:
         raise Skip("needs root, to become another user")

@@ -44,7 +44,7 @@ struct NodeTruth {
 struct Trace {
   Scenario scenario;
   std::vector<StepRecord> steps;
-  Attempt attempt;                            // the last one, or the one of the part
+  Attempt attempt;                            // the last one, or that of the part
   std::vector<std::vector<RankTruth>> truth;  // index = Attempt; at the time of Finish
   std::vector<RankTruth> ranks;               // of `attempt`
   bool is_last = true;                        // of a part: no attempt follows

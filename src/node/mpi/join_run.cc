@@ -65,7 +65,8 @@ Error join_run(const std::string& folder, const Environment& environment) {
   const int pmi = pmi_descriptor(environment);
   joining->has_pmi = pmi >= 0;
   const std::string text = encode(*joining);
-  if (text.size() > kMostJoinBytes) return cannot("what mpirun has set", E2BIG);
+  if (text.size() > kMostJoinBytes)
+    return cannot("cannot pass on what mpirun has set", E2BIG);
   const auto socket = connect_packets(join_socket(folder));
   if (!socket) return cannot("dlaunch's agent cannot be reached (" + folder + ')', socket.error());
   std::vector<int> handed{launcher.get()};

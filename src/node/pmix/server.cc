@@ -90,7 +90,7 @@ pmix_proc_t proc_of(const std::string& name_space, pmix_rank_t rank) {
   return proc;
 }
 
-/// The library calls this for data that it was given and needs no more.
+/// The library calls this for data that it was given and no longer needs.
 void free_bytes(void* context) {
   delete static_cast<std::string*>(context);
 }

@@ -125,7 +125,8 @@ TEST(Container, WhereARuntimeDoesNotTellTheImagesFolderTheJobsIsTaken) {
   const auto plan = make_plan(spec, nodes(2, {"ch-run"}), context());
   EXPECT_THAT(line(plan), Not(HasSubstr("--at")));
   ASSERT_TRUE(plan);
-  EXPECT_THAT(plan->notes, Contains(HasSubstr("charliecloud does not tell where an image starts")));
+  EXPECT_THAT(plan->notes,
+              Contains(HasSubstr("charliecloud does not report an image's working directory")));
   spec.container->workdir = "/app";
   EXPECT_THAT(line(make_plan(spec, nodes(2, {"ch-run"}), context())), EndsWith(" --at /app"));
 }

@@ -116,7 +116,7 @@ TEST(SupervisorStart, AQuestionToTheUserGivesTheConnectLimitAgain) {
   EXPECT_EQ(run.at(seconds(20)).on(event::UserAsked{}), "");
   EXPECT_EQ(run.deadline(), seconds(50));
   (void)run.at(seconds(40)).ready(0);
-  EXPECT_EQ(run.on(event::UserAsked{}), "");  // the plan's limit is another one
+  EXPECT_EQ(run.on(event::UserAsked{}), "");  // making a plan has its own limit
   EXPECT_EQ(run.deadline(), seconds(70));
   (void)run.at(seconds(41)).plan({0});
   EXPECT_EQ(run.on(event::UserAsked{}), "");

@@ -125,7 +125,7 @@ TEST(Gitignore, ADeeperFileCountsMore) {
   rules.enter("x/", "!important.log\n/data\n");
   EXPECT_TRUE(rules.excludes("x/a.log", false));
   EXPECT_FALSE(rules.excludes("x/important.log", false));
-  EXPECT_TRUE(rules.excludes("x/data", false));  // from where the file lies
+  EXPECT_TRUE(rules.excludes("x/data", false));  // relative to the folder of the file
   EXPECT_FALSE(rules.excludes("x/y/data", false));
   rules.leave();
   EXPECT_TRUE(rules.excludes("important.log", false));

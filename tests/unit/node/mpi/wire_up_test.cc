@@ -40,7 +40,7 @@ TEST(WireUp, MpiAbortIsCalledThatHoweverTheProcessEnds) {
   EXPECT_EQ(judged(aborted, {true, 9}), (ExitStatus{false, 7, false, "", MpiEnd::aborted}));
 }
 
-/// It was killed for that, and had called nothing but MPI_Init.
+/// The rank was killed for that after it had called only MPI_Init.
 TEST(WireUp, AWorldThatCannotComeAboutIsTheReasonHoweverTheProcessEnds) {
   const WireUp seen{true, true, false, {}, 3, true};
   const ExitStatus other{false, 0, false, "", MpiEnd::other_world, 3};

@@ -392,7 +392,7 @@ pid_t fork_guardian(SessionId id, const Pipe& hold, const Pipe& listens) {
     pollfd guest{listener.get(), POLLIN, 0};
     ::poll(&guest, 1, -1);
     const UniqueFd keeper(::accept(listener.get(), nullptr, nullptr));
-    char brought = 0;  // sent with the descriptors, without which no client waits for a farewell
+    char brought = 0;  // sent with the descriptors; only then does a client wait for a farewell
     (void)!::read(keeper.get(), &brought, 1);
     (void)!::write(keeper.get(), &kFarewell, 1);
     ::_exit(0);
