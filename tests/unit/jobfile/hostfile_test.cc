@@ -180,7 +180,7 @@ const Bad kBad[] = {
     {"^a",
      "1:1: error: \"^\" to exclude a host is not supported; remove the line, or use --exclude"},
     {"a:4\nb slots=4\n",
-     "2:1: error: this line is in another format (slots=4, as Open MPI and DeepSpeed have it) than "
+     "2:1: error: this line is in another format (slots=4, the form of Open MPI and DeepSpeed) than "
      "line 1 (host:4, as MPICH has it)"},
     {"a slots=4\nb:4\n",
      "2:1: error: this line is in another format (host:4, as MPICH has it) than line 1 (slots=4, "
