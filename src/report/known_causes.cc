@@ -37,7 +37,7 @@ std::string advice_for_stdin(const Failure& f, const std::string& call) {
            " ends there; with it rank 0 reads what you type" +
            (f.in.report.ranks.size() > 1 ? ", and only rank 0: " + guarded : "");
   }
-  // Rank 0 had the terminal: there the user has ended it.
+  // Rank 0 had the terminal: the user ended it there.
   if (!f.outcome.first || f.outcome.first->value == 0) return "";
   return "only rank 0 reads the terminal: " + guarded;
 }

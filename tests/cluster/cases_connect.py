@@ -89,7 +89,7 @@ def one_machine_under_two_names_is_refused(box):
     cluster = box.make_cluster(2)
     cluster.add_host("alias", HostName=cluster[1].address, HostKeyAlias="node1")
     run = hello(box, hosts=["node1", "node2", "alias"], code=65)
-    expect_in('the hosts "node1" and "alias" are one machine, whose own name is node1', run.text, "the error")
+    expect_in('the hosts "node1" and "alias" are one machine, whose host name is node1', run.text, "the error")
     expect_equal(run.out, b"", "what ranks have said")
 
 
@@ -203,7 +203,7 @@ def a_binary_that_something_else_keeps_from_running_stays_and_is_told_of(box):
     before = staged(node)
     node.set_rc("ulimit -v 5000\n")  # enough for a shell
     run = hello(box, code=NODE_LOST)
-    expect_in("no folder there takes a program", in_one_line(run), "what happened")
+    expect_in("no folder there can hold the program", in_one_line(run), "what happened")
     expect_in("cannot be executed", in_one_line(run), "what happened")
     expect_equal(staged(node), before, "files in the cache")
 
@@ -363,7 +363,7 @@ def a_forced_command_is_told_of_and_what_to_type(box):
     cluster = box.make_cluster(2)
     cluster[2].start_sshd(ForceCommand="/bin/true")
     run = hello(box, code=NODE_LOST)
-    expect_in("ended with code 0 and said nothing: the command for the node was not run", in_one_line(run), "what happened")
+    expect_in("ended with code 0 and no message: the command for the node was not run", in_one_line(run), "what happened")
     expect_in(f"try: {cluster.ssh} -- node2 echo hello", in_one_line(run), "what to type")
     expect_equal(box.ssh("node2", "echo hello").stdout, "", "what one sees who types it")
 

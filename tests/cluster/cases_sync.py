@@ -136,7 +136,7 @@ def the_nodes_own_files_stay_and_replacing_one_is_told(box):
     job.write("config.yaml", "ours")
     cluster[2].sh(f"mkdir -p {job.root} && echo theirs > {job.path('config.yaml')} && echo result > {job.path('result')}")
     run = job.launch().end(0)
-    expect_in("node2: replaced 1 file that was different there and not from here: config.yaml", run.text, "a note")
+    expect_in("node2: replaced 1 file that was different there and not put there by a sync: config.yaml", run.text, "a note")
     expect("node1: replaced" not in run.text, run.text)
     expect_equal(cluster[2].sh(f"cat {job.path('config.yaml')} {job.path('result')}"), "oursresult\n", "on node2")
 

@@ -290,8 +290,8 @@ def stragglers_are_stopped_and_named(box):
               "timeouts: {stragglers_after_success: 10ms}\nrestart: {max: 2}\n")
     run = box.run("run", code=124)
     flat = " ".join(run.text.split())
-    expect_in("2 ranks still run 10 ms after the first one ended well", flat, "live line")
-    expect_in("ranks 0, 2 were still running after others had ended well (timeouts.stragglers_after_success: 10 ms)", flat, "summary")
+    expect_in("2 ranks still run 10 ms after the first one succeeded", flat, "live line")
+    expect_in("ranks 0, 2 were still running after others had succeeded (timeouts.stragglers_after_success: 10 ms)", flat, "summary")
     summary = box.json("summary.json")
     expect_equal((summary["cause"], summary["stragglers"], summary["attempt"]), ("stragglers", [0, 2], 0), "summary.json")
 

@@ -56,7 +56,7 @@ std::string PmixStart::awaited() const {
 }
 
 std::vector<std::string> PmixStart::lines() const {
-  std::vector<Refusal> sorted = refusals_;  // answers come in any order
+  std::vector<Refusal> sorted = refusals_;  // answers arrive in any order
   std::sort(sorted.begin(), sorted.end(),
             [](const Refusal& a, const Refusal& b) { return *a.nodes.begin() < *b.nodes.begin(); });
   std::vector<std::string> lines;

@@ -19,9 +19,9 @@ namespace dlaunch {
 namespace {
 
 constexpr std::size_t kMostOutput = 1024 * 1024;
-constexpr std::chrono::seconds kLastMoment{1};  // of one that was killed
+constexpr std::chrono::seconds kLastMoment{1};  // for one that was killed
 
-/// Our words for a program that could not be started.
+/// dlaunch's wording for a program that could not be started.
 Error cannot_start(const std::string& program, const Error& error) {
   const bool missing = error.message.starts_with("there is no program");
   return {exit_code::kNodeLost,
@@ -95,8 +95,8 @@ struct RunningCommand::State : std::enable_shared_from_this<State> {
     process->end(true);
     timer.after(kLastMoment, [this] { finish(tl::unexpected(*late)); });
   }
-  /// What it has left behind. As long as somebody holds its stdout, the number of its group is not
-  /// given to another one.
+  /// What it has left behind. As long as a process holds its stdout, the number of its group is not
+  /// reused.
   void end_group() const {
     if (output && output->get() >= 0) ::kill(-group, SIGKILL);
   }

@@ -206,7 +206,7 @@ TEST(Fabric, ARailWithoutAnAddressIsSaid) {
   EXPECT_EQ(env_on(plan, 0).at("NCCL_IB_HCA"), "=mlx5_0:1,mlx5_1:1,mlx5_3:1");
   const char* const said =
       "gpu01: mlx5_2/1 (ens3np0) is ACTIVE beside a GPU, but has no RoCE v2 address over IPv4: "
-      "NCCL is not told of it";
+      "NCCL_IB_HCA does not include it";
   EXPECT_THAT(plan.notes, ElementsAre(said));
   // Even where no port can be used.
   Cluster cluster = machines({"roce-without-ipv4", "roce-v2"});

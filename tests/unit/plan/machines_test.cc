@@ -42,7 +42,7 @@ TEST(Machines, TwoNamesOfOneMachineAreRefusedAndNamed) {
   ASSERT_FALSE(checked.has_value());
   EXPECT_EQ(checked.error().exit_code, exit_code::kJobFile);
   EXPECT_THAT(checked.error().message,
-              HasSubstr("the hosts \"gpu1\" and \"10.0.0.1\" are one machine, whose own name is "
+              HasSubstr("the hosts \"gpu1\" and \"10.0.0.1\" are one machine, whose host name is "
                         "host-a"));
 }
 

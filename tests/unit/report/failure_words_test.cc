@@ -159,7 +159,7 @@ TEST_F(FailureWordsTest, EveryWayToEnd) {
             "          rank 1 did not stop and was killed by dlaunch after 30.0 s;\n"
             "          rank 4 was lost with node1;\n"
             "          rank 7 was stopped by dlaunch;\n"
-            "          rank 0 had ended well;\n"
+            "          rank 0 had succeeded;\n"
             "          rank 6 was not started;\n"
             "          1 leftover process was killed\n"
             "  logs    dlaunch logs --rank 5           runs/20261120-210142-k3f/attempt-0/\n");

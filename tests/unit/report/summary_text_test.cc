@@ -114,7 +114,7 @@ TEST_F(SummaryText, Stragglers) {
   report_.ranks[0] = report_.ranks[5] = make_end(How::exited, code(0), seconds(12));
   EXPECT_THAT(text(), HasSubstr("  ranks   1-4, 6, 7 were stopped by dlaunch;\n"
                                 "          rank 5 ended with 0 when told to stop;\n"
-                                "          rank 0 had ended well\n"));
+                                "          rank 0 had succeeded\n"));
 }
 
 TEST_F(SummaryText, NodeLost) {

@@ -170,7 +170,7 @@ TEST_F(RunIndex, APidOfARunThatGoesOnIsNotTakenForThePartOfAnId) {
   ASSERT_TRUE(presence);
   const auto run = find_run(places_, "345");
   ASSERT_FALSE(run);
-  EXPECT_THAT(run.error().message, HasSubstr(std::string("pid 345 is of run ") + kNew));
+  EXPECT_THAT(run.error().message, HasSubstr(std::string("pid 345 belongs to run ") + kNew));
 }
 
 TEST_F(RunIndex, MistakesSayWhatToType) {

@@ -52,9 +52,9 @@ TEST(Codec, OptionalAndEmptyPartsComeBack) {
 
 TEST(Codec, AMessageThatGoesTheOtherWayIsRefused) {
   EXPECT_EQ(decode<ToAgent>(encode(RankExited{})).error().message,
-            "malformed RankExited message: it goes the other way");
+            "malformed RankExited message: it is for the other direction");
   EXPECT_EQ(decode<FromAgent>(encode(StartRanks{})).error().message,
-            "malformed StartRanks message: it goes the other way");
+            "malformed StartRanks message: it is for the other direction");
   EXPECT_EQ(decode<FromAgent>(encode(Ack{})).error().exit_code, exit_code::kNodeLost);
   EXPECT_TRUE(decode<ToAgent>(encode(Bye{})).has_value());
   EXPECT_TRUE(decode<FromAgent>(encode(Bye{})).has_value());

@@ -79,7 +79,7 @@ TEST(Decoder, PathsLeadIntoLists) {
 
 TEST(Decoder, AVariableMayBeThereOnlyOnce) {
   EXPECT_EQ(error_with(sample_start(), "/env/1", bytes("EMPTY=again")),
-            "malformed StartRanks message: field \"env[1]\": a variable that is there twice");
+            "malformed StartRanks message: field \"env[1]\": a variable that occurs twice");
 }
 
 TEST(Decoder, EveryFieldOfEveryMessageIsNeeded) {

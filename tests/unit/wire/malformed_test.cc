@@ -192,7 +192,7 @@ TEST(Malformed, LengthsThatLieAndDeepNesting) {
       "at\x00",
       9);
   EXPECT_EQ(decode(twice).error().message,
-            "malformed Heartbeat message: field \"at\": it is there twice");
+            "malformed Heartbeat message: field \"at\": it occurs twice");
 }
 
 TEST(Malformed, ALongListOfNothingFailsAtItsFirstItem) {

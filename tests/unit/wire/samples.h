@@ -36,7 +36,7 @@ Result<Message> decode_as(const FrameView& frame) {
 
 inline Result<Message> decode(const FrameView& frame) {
   const auto goes_other_way = [](const Result<Message>& message) {
-    return !message && message.error().message.ends_with("it goes the other way");
+    return !message && message.error().message.ends_with("it is for the other direction");
   };
   Result<Message> message = decode_as<ToAgent>(frame);
   if (goes_other_way(message)) message = decode_as<FromAgent>(frame);

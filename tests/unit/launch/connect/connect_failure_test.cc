@@ -72,7 +72,7 @@ TEST(ConnectFailure, SshsOwnWords) {
        "Connection closed by remote "
        "host\r\nConnection closed by UNKNOWN port 65535\r\n",
        Kind::final, "ssh: connect to host bastion port 22: Connection refused"},
-      {"", Kind::final, "ssh: ended with code 255 and said nothing"},
+      {"", Kind::final, "ssh: ended with code 255 and no message"},
   };
   for (const Case& one : cases) {
     const ConnectFailure failure = ssh_failure(ended(255, one.errors));
@@ -85,18 +85,18 @@ TEST(ConnectFailure, ALoginShellThatEndsInstead) {
   EXPECT_EQ(ssh_failure(ended(1, "", "This account is currently not available.")).text,
             "its login shell ended with code 1: This account is currently not available.");
   EXPECT_EQ(ssh_failure(ended(5, "closed\n")).text, "its login shell ended with code 5: closed");
-  EXPECT_EQ(ssh_failure(ended(0, "")).text, "ssh: ended with code 0 and said nothing");
+  EXPECT_EQ(ssh_failure(ended(0, "")).text, "ssh: ended with code 0 and no message");
 }
 
 TEST(ConnectFailure, ACommandThatWasNeverRunIsToldWithWhatToTry) {
   ConnectEnd end = ended(0, "");
   end.by_hand = "ssh -- gpu12 echo hello";
   EXPECT_EQ(ssh_failure(end).text,
-            "ssh: ended with code 0 and said nothing: the command for the node was not run; an rc "
+            "ssh: ended with code 0 and no message: the command for the node was not run; an rc "
             "file there that ends the shell, or a forced command of its sshd, is likely; try: ssh "
             "-- gpu12 echo hello");
   end.wait_status = 255 << 8;  // an error of ssh itself, not of the node
-  EXPECT_EQ(ssh_failure(end).text, "ssh: ended with code 255 and said nothing");
+  EXPECT_EQ(ssh_failure(end).text, "ssh: ended with code 255 and no message");
 }
 
 // A file that is empty, damaged or of another processor ends in many ways; no list of codes has
@@ -133,7 +133,7 @@ TEST(ConnectFailure, TheEndOfAnOpenConnection) {
   EXPECT_EQ(ssh_end(ended(255, "Timeout, server gpu12 not responding.\r\n")).text,
             "its connection ended: ssh: Timeout, server gpu12 not responding.");
   EXPECT_EQ(ssh_end(ended(255, "")).text,
-            "its connection ended: ssh: ended with code 255 and said nothing");
+            "its connection ended: ssh: ended with code 255 and no message");
   EXPECT_EQ(ssh_end({SIGTERM, "ssh", "", ""}).text,
             "its connection ended: ssh: was killed by SIGTERM");
   EXPECT_EQ(ssh_end(ended(70, "dlaunch: pidfd_open: Function not implemented\n")).text,

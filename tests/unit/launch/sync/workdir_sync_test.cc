@@ -446,14 +446,14 @@ TEST_F(WorkdirSyncTest, ASilentNodeIsGivenUp) {
   write("a");
   cut_ = true;
   settings_.stall = Duration(300);
-  EXPECT_THAT(error(), HasSubstr("node1: has accepted nothing for 300 ms"));
+  EXPECT_THAT(error(), HasSubstr("node1: has accepted no data for 300 ms"));
 }
 
 TEST_F(WorkdirSyncTest, WhoHasAnsweredIsNotBlamedForASilentOne) {
   write("a");
   silent_ = 1;
   settings_.stall = Duration(300);
-  EXPECT_THAT(error(), HasSubstr("node2: has accepted nothing for 300 ms"));
+  EXPECT_THAT(error(), HasSubstr("node2: has accepted no data for 300 ms"));
 }
 
 TEST_F(WorkdirSyncTest, NonsenseOfAnAgent) {

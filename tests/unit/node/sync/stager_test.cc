@@ -108,7 +108,7 @@ TEST_F(StagerTest, AnEndWithoutAllContent) {
   entries({{"x", SyncEntry::Kind::file, 0644, 4, 1, ""}});
   stager_.on(wire::SyncData{1, {{0, 0, "te"}}});
   stager_.on(wire::SyncEnd{1});
-  EXPECT_THAT(problem(), HasSubstr("its content did not come"));
+  EXPECT_THAT(problem(), HasSubstr("its content was not sent"));
   EXPECT_FALSE(fs::exists(root_ + "/x"));
   EXPECT_EQ(std::distance(fs::directory_iterator(root_), {}), 0);
 }
