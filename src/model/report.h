@@ -41,7 +41,7 @@ struct RankEnd {
     exited,   // by itself, with `status`
     stopped,  // told by dlaunch to stop, and ended then, with `status`
     killed,   // killed by dlaunch, after the grace time or on request
-    lost,     // with its node: its end is unknown
+    lost,     // together with its node; how it ended is unknown
   };
   How how = How::not_started;
   ExitStatus status;

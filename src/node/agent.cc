@@ -242,8 +242,8 @@ class Agent {
     if (const Status opened = attach_->open(); !opened) {
       attach_.reset();
       channel_.send(
-          wire::Notice{"a broken connection cannot be resumed: there is no place for a "
-                       "socket: " +
+          wire::Notice{"a broken connection cannot be resumed, because no socket can be "
+                       "created: " +
                        opened.error().message});
     }
     watch_lease();

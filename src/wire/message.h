@@ -487,7 +487,7 @@ struct SyncWants {
   bool last = false;              // every entry was looked at
   bool operator==(const SyncWants&) const = default;
 };
-/// Room for more: the total cost (sync/rules.h) of all SyncEntries and SyncData taken so far.
+/// Allows more to be sent: total cost (sync/rules.h) of all SyncEntries and SyncData taken so far.
 struct SyncTaken {
   std::uint32_t id = 0;
   std::uint64_t up_to = 0;

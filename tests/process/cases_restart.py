@@ -1,4 +1,4 @@
-"""Attempts: what fails is started again, with new ports and folders, and what must not be is not."""
+"""Attempts: failures are restarted with new ports and folders, except those that must not be."""
 
 import os
 import re
@@ -193,7 +193,7 @@ print("listening")
 
 
 def take_its_port(box, run):
-    """A process outside the job, this one, is quicker than rank 0."""
+    """A process outside the job, this one, is faster than rank 0."""
     event = box.next_event()
     expect(event and event.startswith("port "), f"no port: {event}\n{run.report()}")
     port = int(event.split()[1])
@@ -304,7 +304,7 @@ def success_of_a_chief_without_one(box):
 
 @case
 def a_reader_that_is_late_finds_whole_lines_and_a_mark(box):
-    """Nobody reads the first attempt's output before the second one has begun."""
+    """The first attempt's output is not read before the second one has begun."""
     reader, writer = os.pipe()
     script = ("if [ $TORCHELASTIC_RESTART_COUNT = 0 ]; then seq -f 'line %.0f end' 1 200000; exit 1; fi; "
               f"echo again end; exec {box.rank} tell again gate")

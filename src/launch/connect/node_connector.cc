@@ -146,7 +146,7 @@ void NodeConnector::cancel(NodeId node) {
   answers_.erase(unwanted);
 }
 
-/// Starts together what was requested in one turn of the loop_, and never answers_ from within
+/// Starts together what was requested in one turn of the event loop, and never answers from within
 /// open().
 void NodeConnector::advance_soon() {
   if (std::exchange(advance_posted_, true)) return;
@@ -341,7 +341,7 @@ void NodeConnector::not_staged(Opening& opening) {
          fail(exit_code::kNodeLost, "no folder there can hold the program: " + opening.trouble));
 }
 
-/// Another process for the same opening, which keeps its place in the queue_.
+/// Another process for the same opening, which keeps its place in the queue.
 void NodeConnector::next_step(Opening& opening) {
   drop(opening);
   loop_.post([this, living = alive_, node = opening.node, asked = opening.deadline] {
@@ -362,7 +362,7 @@ void NodeConnector::process_ended(Opening& opening, int status) {
   using Found = ChannelOpening::Found;
   const Found what = opening.opening->found();
   // If the agent has ended already, its session reports that better than this could. A shell
-  // without a binary_ must wait for it.
+  // without a binary must wait for it.
   if (what != Found::nothing && what != Found::ready && what != Found::missing)
     return found(opening);
   const ConnectFailure failure = target_of(opening).connector->failure(end_of(opening, status));

@@ -217,7 +217,7 @@ void RunEngine::push_of_rank(NodeId node, Event event) {
 /// No data was lost, so the console gets a line only if the user may have wondered.
 void RunEngine::on_news(NodeId node, node_news::Resumed& resumed) {
   const std::string text = nodes_.cluster().name_of(node) + ": its connection was lost (" +
-                           resumed.cause + ") and resumed after  " +
+                           resumed.cause + ") and was resumed after " +
                            duration_text(resumed.outage);
   if (resumed.outage > kNoticeable || options_.verbosity > 0) return screen_.note(text);
   store_.note("notice", text);

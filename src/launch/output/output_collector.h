@@ -75,7 +75,7 @@ class OutputCollector {
     std::uint64_t available = 0;       // stored on the node, as far as we know
     std::optional<std::uint64_t> end;  // all of them, once it is known
     std::uint64_t lost = 0;            // missing in the node's file, as its agent says
-    std::uint64_t gone = 0;            // fetched in vain
+    std::uint64_t gone = 0;            // requested, but missing in the node's file
     std::uint64_t file_size = 0;       // here; differs from `have` by lost bytes and their marks
     std::uint64_t ask_from = 0;
     std::size_t asked = 0;  // requests without an answer

@@ -138,7 +138,7 @@ RunningCommand::~RunningCommand() {
 
 Result<CommandOutput> command_output(const std::vector<std::string>& argv, std::string_view input,
                                      Duration limit) {
-  block_signals({SIGPIPE});  // a program that does not read its input says why by its exit code
+  block_signals({SIGPIPE});  // the exit code of a program that does not read its input says why
   std::vector<std::string> environment;
   for (char** entry = environ; *entry != nullptr; ++entry) environment.emplace_back(*entry);
   return command_output(argv, environment, input, limit);

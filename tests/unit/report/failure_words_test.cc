@@ -1,4 +1,4 @@
-// Every way in which a rank's failure is told.
+// Every way in which a rank's failure is reported.
 #include <cerrno>
 #include <csignal>
 
@@ -252,7 +252,7 @@ TEST_F(FailureWordsTest, AQuestionWithoutInput) {
   EXPECT_THAT(text(), HasSubstr("  try     --set stdin=rank0: without it a rank's stdin is empty, "
                                 "and input()\n          ends there; "));
   EXPECT_THAT(text(),
-              HasSubstr("and only rank 0: if\n          os.environ[\"RANK\"] == \"0\": input()\n"));
+              HasSubstr("guard the call: if\n          os.environ[\"RANK\"] == \"0\": input()\n"));
   evidence_.exception = "EOFError: Ran out of input";
   EXPECT_THAT(text(), testing::Not(HasSubstr("  try "))) << "that is pickle's";
 }

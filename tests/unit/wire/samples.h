@@ -51,7 +51,7 @@ inline std::string every_byte() {
   return bytes;
 }
 
-/// Messages whose payload is no CBOR.
+/// Messages whose payload is not CBOR.
 inline bool is_raw(const Message& message) {
   return std::holds_alternative<OutputData>(message) ||
          std::holds_alternative<StdinData>(message) ||

@@ -80,7 +80,7 @@ TEST(ControlReceiver, AcknowledgesEvery32OrWhenAsked) {
   EXPECT_EQ(receiver.ack_due(), 32U);
   EXPECT_EQ(receiver.ack_due(true), std::nullopt);
   (void)receiver.accept(sender.stamp(encode(Heartbeat{}))).value();
-  EXPECT_EQ(receiver.ack_due(true), std::nullopt);  // nothing that could be acknowledged
+  EXPECT_EQ(receiver.ack_due(true), std::nullopt);  // nothing to acknowledge
   (void)receiver.accept(sender.stamp(encode(Notice{"x"}))).value();
   EXPECT_EQ(receiver.ack_due(), std::nullopt);
   EXPECT_EQ(receiver.ack_due(true), 33U);

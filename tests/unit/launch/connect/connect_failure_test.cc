@@ -19,7 +19,7 @@ struct Case {
   const char* text;
 };
 
-// The texts are those of OpenSSH 9.2, each made by hand with the fault in question.
+// The texts are those of OpenSSH 9.2, each produced with the fault in question.
 TEST(ConnectFailure, SshsOwnWords) {
   const Case cases[] = {
       {"ssh: connect to host gpu12 port 22: Connection refused\r\n", Kind::final,
@@ -43,14 +43,14 @@ TEST(ConnectFailure, SshsOwnWords) {
       {"Connection timed out during banner exchange\r\nConnection to 10.0.0.2 port 22 timed "
        "out\r\n",
        Kind::final, "ssh: Connection timed out during banner exchange"},
-      // The banner of the site, then the fault.
+      // The site's banner, then the fault.
       {"********\nAuthorised use only\n********\nme@gpu12: Permission denied "
        "(publickey,password).\r\n",
        Kind::final, "ssh: me@gpu12: Permission denied (publickey,password)."},
       {"Warning: Permanently added 'gpu12' (ED25519) to the list of known hosts.\r\nConnection "
        "closed by 10.0.0.2 port 22\r\n",
        Kind::final, "ssh: Connection closed by 10.0.0.2 port 22"},
-      // MaxStartups, as it shows.
+      // How MaxStartups shows.
       {"kex_exchange_identification: read: Connection reset by peer\r\nConnection reset by "
        "10.0.0.2 port 22\r\n",
        Kind::refused_for_now, "ssh: kex_exchange_identification: read: Connection reset by peer"},
@@ -59,7 +59,7 @@ TEST(ConnectFailure, SshsOwnWords) {
        Kind::refused_for_now, "ssh: kex_exchange_identification: Connection closed by remote host"},
       {"ssh_exchange_identification: Connection closed by remote host\r\n", Kind::refused_for_now,
        "ssh: ssh_exchange_identification: Connection closed by remote host"},
-      // By way of a bastion (ProxyJump): its own refusal, and that of what is behind it.
+      // Through a bastion (ProxyJump): its own refusal, and that of the host behind it.
       {"kex_exchange_identification: Connection closed by remote "
        "host\r\nkex_exchange_identification: Connection closed by "
        "remote host\r\nConnection closed by UNKNOWN port 65535\r\n",
@@ -99,8 +99,8 @@ TEST(ConnectFailure, ACommandThatWasNeverRunIsToldWithWhatToTry) {
   EXPECT_EQ(ssh_failure(end).text, "ssh: ended with code 255 and no message");
 }
 
-// A file that is empty, damaged or of another processor ends in many ways; no list of codes has
-// them all.
+// A file that is empty, damaged or for another processor ends in many ways; no list of codes is
+// complete.
 TEST(ConnectFailure, WhatWasStartedAndSaidNothingIsWorthAnotherCopy) {
   for (const int code : {0, 1, 2, 70, 126, 127, 132, 135, 137, 139, 255}) {
     ConnectEnd end = ended(code, "");

@@ -1,4 +1,4 @@
-// The texts are those of Slurm 22.05.8, each seen with the fault in question.
+// The texts are those of Slurm 22.05.8, each produced with the fault in question.
 #include "launch/slurm/srun.h"
 
 #include <csignal>
@@ -34,7 +34,7 @@ TEST(Srun, IsOneTaskThatSharesWhatTheJobHas) {
   EXPECT_EQ(connector().program({}), "srun");
 }
 
-// With sbatch -N2 -n4 --gpus-per-task=1 of Slurm 22.05, a step else has the GPU of one task.
+// With sbatch -N2 -n4 --gpus-per-task=1 of Slurm 22.05, a step otherwise has the GPU of one task.
 TEST(Srun, AsksForTheGpusOfTheNode) {
   const std::map<std::string, int> gpus = step_gpus({{"SLURM_JOB_ID", "17"},
                                                      {"SLURM_JOB_NODELIST", "node[1-2]"},
