@@ -3,10 +3,11 @@
 import os
 import resource
 import shlex
+import shutil
 import signal
 
 from case import case
-from expectations import expect, expect_equal, expect_in
+from expectations import Skip, expect, expect_equal, expect_in
 from processes import children_of, wait_gone, wait_until
 
 HOST = os.uname().nodename
@@ -34,6 +35,23 @@ def first_failure_ends_the_job_with_its_code(box):
     box.open_gate()
     run.end(7)
     expect_in(f"rank 3 on {HOST} exited with code 7", run.text, "who and where")
+
+
+@case
+def nothing_slow_is_read_before_the_others_are_stopped(box):
+    """Reading /proc/net/tcp walks the kernel's whole table of connections: 10 ms and more on a machine with much memory."""
+    if shutil.which("strace") is None:
+        raise Skip("strace is not installed")
+    trace = box.path("trace")
+    run = box.start("run", "-n", "4", "--", box.rank, "tell", "ready", "only", "3", "gate", "exit", "7",
+                    prefix=["strace", "-f", "-o", trace, "-e", "trace=openat,socket"])
+    box.expect_all("ready", 4)
+    box.open_gate()
+    run.end(7, left=1000)
+    with open(trace, encoding="utf-8", errors="replace") as file:
+        text = file.read()
+    expect_in("NETLINK_SOCK_DIAG", text, "the question who listens on the job's ports")
+    expect("/proc/net/tcp" not in text, "the table of connections was read")
 
 
 @case
