@@ -19,7 +19,7 @@ constexpr std::chrono::milliseconds kCatchUpStep{20};
 constexpr Duration kGoodbye = std::chrono::seconds(2);
 // For a node that sends nothing of what was requested, while its heartbeats arrive.
 constexpr Duration kCollectStall = std::chrono::seconds(10);
-// For its answer, if it returns just before it would be given up.
+// For the answer of a node that returns just before it would be given up.
 constexpr Duration kAfterReturn = std::chrono::seconds(2);
 constexpr std::chrono::seconds kTellCollecting{2};
 // Limit for the remaining work when the user insists on the end, or there is no front to wait.

@@ -41,7 +41,7 @@ class Fabric {
     for (const SlowLink& slow : outliers.links) add(slow);
     for (const int node : outliers.undecided)
       put(Severity::note, {node}, "undecided",
-          "it was slow at first, which could not be proven: the machines or the network are "
+          "it was slow at first, but not provably: the machines or the network are "
           "busy",
           "check again when they are not");
     for (const measure::Pair& pair : outliers.undecided_links)

@@ -54,8 +54,8 @@ class MpirunService {
   void catch_up() { listener_.catch_up(); }
   /// For a rank that ended by itself: adds to `status` what the exit status does not tell.
   void judge(Rank rank, ExitStatus& status);
-  /// Lets the proxy of a rank end if the rank ended well. mpirun is not told of failures: it would
-  /// kill the other ranks at once, while the supervisor stops them with the job's grace.
+  /// Lets the proxy of a rank end if the rank succeeded. mpirun does not learn of failures: it
+  /// would kill the other ranks at once, while the supervisor stops them with the job's grace.
   void rank_ended(Rank rank, const ExitStatus& status);
   /// Ends the attempt on this node: no rank may join any more. The folder stays until mpirun's
   /// daemons have ended, because they may be about to execute what it contains.

@@ -227,7 +227,7 @@ void Pmi1Service::barrier_out() {
   for (auto& [rank, state] : ranks_) tell(state, state.said.barrier_out());
 }
 
-/// In a job that ends well, no rank is left in a barrier.
+/// In a job that succeeds, no rank is left in a barrier.
 void Pmi1Service::ended(Rank rank) {
   const auto found = ranks_.find(rank.value);
   if (offered_ && found != ranks_.end() && found->second.said.connected())

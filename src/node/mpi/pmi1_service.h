@@ -40,7 +40,7 @@ class Pmi1Service {
   /// errno.
   [[nodiscard]] tl::expected<UniqueFd, int> open(Rank rank);
   void on(const wire::PmixFence& done);
-  /// The rank has ended well: barriers can no longer complete.
+  /// The rank has exited with 0: barriers can no longer complete.
   void ended(Rank rank);
 
   /// What the rank has done by PMI-1; first reads all that it has written.
