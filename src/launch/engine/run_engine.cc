@@ -332,6 +332,10 @@ void RunEngine::begin(const action::ReleaseNode& release) {
   if (output_.is_out()) nodes_.release(release.node);
 }
 
+void RunEngine::begin(const action::RemoveNode& remove) {
+  output_.when_out([this, node = remove.node] { nodes_.remove(node); });
+}
+
 void RunEngine::begin(const action::Restart& restart) {
   started_ = false;
   signals_.end();

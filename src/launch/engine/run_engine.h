@@ -84,6 +84,7 @@ class RunEngine : public Engine {
   void begin(const action::StopRanks& stop);
   void begin(const action::KillRanks& kill);
   void begin(const action::ReleaseNode& release);
+  void begin(const action::RemoveNode& remove);
   void begin(const action::Restart& restart);
   void begin(const action::Tell& tell) { screen_.state(tell.line); }
   void begin(const action::Finish&) {}

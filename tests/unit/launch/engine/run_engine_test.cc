@@ -96,7 +96,7 @@ class RunEngineTest : public testing::Test {
     options_.spec.command.argv = {"/bin/true"};
     options_.spec.framework = Framework::none;
     options_.spec.workdir = folder_;
-    config_.node_names = {"here"};
+    config_.nodes = {{NodeId(0), "here"}};
     config_.stop_grace = config_.connect_limit = std::chrono::seconds(10);
   }
   ~RunEngineTest() override { std::filesystem::remove_all(folder_); }
