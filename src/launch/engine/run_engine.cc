@@ -144,8 +144,6 @@ void RunEngine::push(Event event) {
 void RunEngine::tell(const Event& event) {
   store_.record(event);
   if (options_.verbosity > 0) explain(event);
-  if (std::holds_alternative<event::PlanMade>(event) && planned_)
-    begin_attempt(*std::exchange(planned_, std::nullopt));
   if (const auto* lost = std::get_if<event::NodeLost>(&event)) planner_.node_lost(lost->node);
   output_.tell(event);
   front_.tell(event, plan());
@@ -301,6 +299,8 @@ void RunEngine::tell_sync(const SyncReport& report) {
 }
 
 void RunEngine::begin(const action::StartRanks& start) {
+  if (planned_ && planned_->attempt == start.attempt)
+    begin_attempt(*std::exchange(planned_, std::nullopt));
   store_.set_stopping(false);
   StartSettings settings;
   settings.secrets = secret_environment(options_.spec, options_.environment);

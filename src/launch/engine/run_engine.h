@@ -113,7 +113,7 @@ class RunEngine : public Engine {
   AttemptPlanner planner_;
   std::deque<Event> queue_;            // for the supervisor
   bool finishing_ = false;             // the supervisor is done: events go past it
-  std::optional<LaunchPlan> planned_;  // until the supervisor knows of it
+  std::optional<LaunchPlan> planned_;  // until the supervisor starts its ranks
   std::optional<LaunchPlan> plan_;
   bool started_ = false;  // the ranks of plan_ were told to start
 };
