@@ -8,7 +8,7 @@
 #include <optional>
 #include <string>
 
-#include "launch/connect/ssh_process.h"
+#include "os/child_process.h"
 #include "os/event_loop.h"
 
 namespace dlaunch {
@@ -20,7 +20,8 @@ class SlurmListener {
   SlurmListener(EventLoop& loop, std::function<void(int signal)> heard)
       : loop_(loop), heard_(std::move(heard)), timer_(loop) {}
 
-  /// Call once. The step begins after 2 s, so short runs need none. Without a step nothing is heard.
+  /// Call once. The step begins after 2 s, so short runs need none. Without a step nothing is
+  /// heard.
   void start(const std::string& node);
   /// The step ends by itself soon after.
   void stop();
@@ -34,7 +35,7 @@ class SlurmListener {
   EventLoop& loop_;
   std::function<void(int)> heard_;
   Timer timer_;
-  std::shared_ptr<SshProcess> process_;
+  std::shared_ptr<ChildProcess> process_;
   std::optional<WatchedFd> input_;  // at its end the step ends
   std::optional<WatchedFd> output_;
   std::string line_;
