@@ -83,8 +83,8 @@ Result<std::shared_ptr<ChildProcess>> ChildProcess::start(
   request.stdin_fd = in->read.get();
   request.stdout_fd = out->write.get();
   request.stderr_fd = joined ? out->write.get() : errors->write.get();
-  // A busy machine shares its processors between sessions (sched(7), autogroup): in the engine's
-  // session, 64 key exchanges would together get the share of one.
+  // A busy kernel shares its CPUs between sessions (sched(7), autogroup): in the engine's session,
+  // 64 key exchanges together would get the share of one.
   request.new_session = true;
   const BlockedSignals blocked;
   const auto spawned = spawn(request);
@@ -107,8 +107,7 @@ ChildProcess::ChildProcess(EventLoop& loop, pid_t pid, UniqueFd in, UniqueFd out
 ChildProcess::~ChildProcess() {
   if (!is_ours()) return;
   end(true);
-  // Reaped here: it ends a moment later, and until the end of the run nothing else would wait for
-  // it.
+  // Reaped here: it ends a moment later, and nothing else would wait for it before the run ends.
   const auto left = std::make_shared<WatchedFd>(loop_, UniqueFd(open_pidfd(pid_)));
   left->on_readable([left, pid = pid_] {
     int ignored = 0;
@@ -159,7 +158,7 @@ void ChildProcess::look_for_end() {
   if (reaped == 0 || (reaped < 0 && errno != ECHILD))
     return poll_.after(kPollStep, [this] { look_for_end(); });
   pid_ = 0;
-  const auto self = shared_from_this();  // the callback may let go of us
+  const auto self = shared_from_this();  // the callback may release us
   if (const auto callback = std::exchange(on_end_, nullptr))
     callback(reaped > 0 ? std::optional(status) : std::nullopt);
 }

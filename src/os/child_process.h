@@ -15,7 +15,7 @@
 
 namespace dlaunch {
 
-/// The end of stderr that is kept.
+/// How much of the end of stderr is kept.
 inline constexpr std::size_t kMostErrors = 16 * 1024;
 
 /// Lives on one thread with its loop. The child leads a session of its own and gets SIGKILL when
@@ -38,7 +38,7 @@ class ChildProcess : public std::enable_shared_from_this<ChildProcess> {
   [[nodiscard]] UniqueFd take_stdin() { return std::move(stdin_); }
   [[nodiscard]] UniqueFd take_stdout() { return std::move(stdout_); }
 
-  /// Calls once the child has ended and was reaped; not after release(). No wait status: another
+  /// Calls back once the child has ended and was reaped; not after release(). No wait status: another
   /// part of this process has reaped it, as the owner of an agent's children does.
   using Ended = std::function<void(std::optional<int> wait_status)>;
   void on_end(Ended callback);
@@ -47,13 +47,13 @@ class ChildProcess : public std::enable_shared_from_this<ChildProcess> {
   /// The caller reaps the child from now on.
   void release();
 
-  /// What it has written to stderr, read without waiting.
+  /// Its stderr so far, read without waiting.
   [[nodiscard]] const std::string& errors();
 
  private:
   ChildProcess(EventLoop& loop, pid_t pid, UniqueFd in, UniqueFd out, UniqueFd errors);
   void watch_errors();
-  /// False at the end of it.
+  /// False at the end of file.
   bool read_errors();
   void look_for_end();
   [[nodiscard]] bool is_ours() const;

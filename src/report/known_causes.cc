@@ -35,9 +35,9 @@ std::string advice_for_stdin(const Failure& f, const std::string& call) {
   if (f.in.stdin_for == StdinFor::none) {
     return "--set stdin=rank0: without it a rank's stdin is empty, and " + call +
            " ends there; with it rank 0 reads what you type" +
-           (f.in.report.ranks.size() > 1 ? ", and only rank 0: " + guarded : "");
+           (f.in.report.ranks.size() > 1 ? "; guard the call: " + guarded : "");
   }
-  // Rank 0 had the terminal: there the user has ended it.
+  // Rank 0 had the terminal: the user ended it there.
   if (!f.outcome.first || f.outcome.first->value == 0) return "";
   return "only rank 0 reads the terminal: " + guarded;
 }

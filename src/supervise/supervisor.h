@@ -1,5 +1,5 @@
-// Supervisor: decides. It is told what happens and answers what to do; it reads no clock, opens
-// nothing and never blocks, so that a run can be replayed or simulated. Not thread-safe.
+// Supervisor: decides. It takes events and returns actions; it reads no clock, opens nothing and
+// never blocks, so that a run can be replayed or simulated. Not thread-safe.
 //
 // The rules:
 //  - All nodes of the set answer -> plan -> ranks start on every node that has some, the others
@@ -8,7 +8,7 @@
 //    from then on. One that is withdrawn leaves before the next plan is made, a lost one as soon as
 //    ranks of the old attempt cannot run there any more.
 //  - A node that cannot be connected ends the run, but only when every other one has answered or
-//    failed too, or the limit has passed: the user wants to know of all of them at once.
+//    failed too, or the limit has passed: the user wants to see all such nodes at once.
 //  - The first failing rank decides the run's exit code: a code other than 0, a signal, or a failed
 //    start. In the same step every node that still has running ranks is told to stop; after
 //    `stop_grace`, whatever is not empty is killed; `end_limit` later, what is still not empty
@@ -79,14 +79,14 @@ struct SupervisorConfig {
   bool mpi_init_optional = false;
   /// timeouts.node_return: how long another attempt waits for a lost node.
   Duration return_limit = std::chrono::minutes(5);
-  /// How long after KillRanks a node may take to say NodeEmpty before it counts as lost, and how
+  /// How long after KillRanks a node may take to report NodeEmpty before it counts as lost, and how
   /// long after its last rank's end before it is sent KillRanks. More than 0.
   Duration end_limit = std::chrono::seconds(10);
 };
 
 class Supervisor {
  public:
-  /// `table`: only tests have another one. It must outlive the supervisor.
+  /// `table`: only tests pass another one. It must outlive the supervisor.
   explicit Supervisor(const SupervisorConfig&, std::span<const Transition> table = lifecycle());
 
   /// First call of a run, once: what to do at the start (ConnectNode for all of the set).

@@ -23,20 +23,20 @@ namespace {
 // Limit for counting the files of the workdir, for advice.
 constexpr Duration kCounting = std::chrono::seconds(2);
 
-/// Before the supervisor's own limit, so that the nodes are named.
+/// Before the supervisor's own limit, so that the message names the nodes.
 Duration limit_within(Duration timeout) {
   return timeout - std::min<Duration>(timeout / 20, std::chrono::milliseconds(500));
 }
 
-/// Of something that a node misses: it is in the workdir here.
+/// For something that a node lacks: it is in the workdir here.
 bool is_left_out_here(const std::string& workdir, const std::string& path) {
   const std::string whole = path.starts_with('/') ? path : workdir + '/' + path;
   struct stat info {};
   return whole.starts_with(workdir + '/') && ::lstat(whole.c_str(), &info) == 0;
 }
 
-/// Whether this answer is to the last question. An attempt may be planned twice, when a node is
-/// lost meanwhile; agents answer each question, in the order in which they were asked.
+/// Whether this answers the last question. An attempt may be planned twice if a node is lost
+/// meanwhile; agents answer every question, in order.
 bool is_last(std::map<NodeId, std::uint32_t>& asked, NodeId node) {
   const auto found = asked.find(node);
   if (found == asked.end() || --found->second > 0) return false;
@@ -44,7 +44,7 @@ bool is_last(std::map<NodeId, std::uint32_t>& asked, NodeId node) {
   return true;
 }
 
-/// 128 random bits as text; empty: there were none, see errno.
+/// 128 random bits as text; empty: unavailable, see errno.
 std::string secret_text() {
   std::array<unsigned char, 16> bytes{};
   if (::getrandom(bytes.data(), bytes.size(), 0) != static_cast<ssize_t>(bytes.size())) return {};
@@ -103,7 +103,7 @@ void AttemptPlanner::make() {
   check(std::move(*plan));
 }
 
-/// Once for each agent. Where one is new, all nodes are brought to the same state again.
+/// Once for each agent. If one is new, all nodes are synchronised again.
 bool AttemptPlanner::needs_sync(const LaunchPlan& plan) const {
   if (!spec_.sync) return false;
   return std::any_of(plan.nodes.begin(), plan.nodes.end(), [this](const NodePlan& node) {
@@ -116,7 +116,7 @@ void AttemptPlanner::sync_workdir(LaunchPlan plan) {
   WorkdirSyncSettings settings;
   settings.list = workdir_settings(spec_, context_, plan.workdir);
   settings.origin = own_hostname();
-  // What waits on the way holds heartbeats up.
+  // Queued data delays heartbeats.
   settings.window_delay = std::min(kSoon, spec_.timeouts.fence_after / 8);
   for (const NodePlan& node : plan.nodes) {
     if (node.is_remote) settings.nodes.push_back({node.id, node.name});

@@ -1,6 +1,6 @@
-// From the facts of all nodes to a plan that they can carry out: where they meet is tried, the plan
-// is made, the workdir is copied where the job wants it, and each node looks whether what its ranks
-// need is there, and makes a PMIx server for those of MPI.
+// From the facts of all nodes to a plan that they can carry out: tests where they can meet, makes
+// the plan, copies the workdir if the job wants that, has each node check that what its ranks need
+// exists, and has it start a PMIx server for MPI ranks.
 #pragma once
 
 #include <cstdint>
@@ -27,11 +27,11 @@ namespace dlaunch {
 /// Lives on the engine's one thread.
 class AttemptPlanner {
  public:
-  /// Once for each begin(), perhaps from within it, unless a node that was asked is lost: the
-  /// attempt, or the run, then ends by that.
+  /// Called once for each begin(), perhaps from within it, unless a node that was asked is lost:
+  /// that ends the attempt, or the run.
   using Done = std::function<void(Result<LaunchPlan>)>;
   struct Watchers {
-    std::function<void(bool)> copying;              // begins; has ended well
+    std::function<void(bool)> copying;              // begins (true); has succeeded (false)
     std::function<void(const SyncReport&)> synced;  // before `done`
     std::function<void(std::string)> show;          // the line on a terminal; empty: none
   };
@@ -41,9 +41,9 @@ class AttemptPlanner {
   AttemptPlanner(EventLoop& loop, const JobSpec& spec, Prepare prepare, Nodes& nodes, Done done,
                  Watchers watchers);
 
-  /// Errors that `done` gets: of Prepare, of the reach check, of make_plan(), of MissingPlaces;
-  /// kNodeLost when nodes have not answered shortly before timeouts.connect is over once more,
-  /// kPreflight when only their PMIx servers are missing then.
+  /// Errors passed to `done`: those of Prepare, of the reach check, of make_plan(), of
+  /// MissingPlaces; kNodeLost if nodes have not answered shortly before timeouts.connect has passed
+  /// again, kPreflight if only their PMIx servers are missing then.
   void begin(PlanContext context);
   /// An answer to the reach check.
   void on(NodeId node, const wire::OneOf<wire::ReachAnswer> auto& answer) {
@@ -54,7 +54,7 @@ class AttemptPlanner {
     sync_.on(node, std::move(answer));
   }
   void on(NodeId node, const wire::PmixReady& answer);
-  /// A later attempt that uses it has another agent there: everything is copied anew.
+  /// A later attempt has another agent there: everything is copied again.
   void node_lost(NodeId node);
   /// The run ends: nothing is sent any more.
   void cancel();
@@ -72,7 +72,7 @@ class AttemptPlanner {
   void too_late();
 
   JobSpec spec_;
-  Prepare prepare_;  // empty: the job is as it is
+  Prepare prepare_;  // empty: the job is unchanged
   Nodes& nodes_;
   Done done_;
   PlanContext context_;
@@ -87,7 +87,7 @@ class AttemptPlanner {
   // Questions that nodes have not answered yet, those of an earlier plan of the attempt included.
   std::map<NodeId, std::uint32_t> places_asked_;
   std::map<NodeId, std::uint32_t> pmix_asked_;
-  std::optional<LaunchPlan> unchecked_;  // until the nodes have said that all is there
+  std::optional<LaunchPlan> unchecked_;  // until the nodes have confirmed that nothing is missing
 };
 
 }  // namespace dlaunch

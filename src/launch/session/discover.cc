@@ -51,7 +51,7 @@ class Discovery {
   std::map<std::uint32_t, std::string> lost_;
 };
 
-/// Takes the answers of the nodes; it asks for facts, and for who reaches whom.
+/// Takes the answers of the nodes; requests facts, and who reaches whom.
 struct Answers {
   Discovery& found;
   ReachCheck* check = nullptr;
@@ -69,7 +69,7 @@ struct Answers {
   void on(NodeId, const wire::Notice&) {}
 };
 
-/// Waits for the check, which has a limit of its own, unless a node is lost.
+/// Waits for the check, which has its own limit, unless a node is lost.
 Status meet(const JobSpec& spec, const PlanContext& context, EventLoop& loop,
             ClusterSessions& sessions, const Discovery& found, ReachCheck& reach,
             std::optional<Result<Meeting>>& met) {
@@ -87,7 +87,7 @@ Status meet(const JobSpec& spec, const PlanContext& context, EventLoop& loop,
 
 Result<Cluster> discover_cluster(const JobSpec& spec, const PlanContext& context) {
   ensure_standard_descriptors();
-  // SIGPIPE: an agent that is gone is an error to report, not our end.
+  // SIGPIPE: an agent that is gone is an error to report, and must not end us.
   block_signals({SIGCHLD, SIGPIPE});
   become_subreaper();
   const std::vector<pid_t> before = children_of(::getpid());

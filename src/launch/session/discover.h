@@ -8,8 +8,8 @@
 
 namespace dlaunch {
 
-/// Connects to the nodes of the job, asks for their facts, tries where they can meet, and lets them
-/// go again; starts nothing else. Must be called before any thread exists.
+/// Connects to the nodes of the job, requests their facts, tests where they can meet, and
+/// disconnects; starts nothing else. Must be called before any thread exists.
 [[nodiscard]] Result<Cluster> discover_cluster(const JobSpec& spec, const PlanContext& context);
 
 }  // namespace dlaunch

@@ -17,8 +17,8 @@ namespace dlaunch {
 namespace {
 
 constexpr std::chrono::seconds kLongest{10};
-// A lost SYN is sent again after one second (RFC 6298): so long a better address gets a chance, or
-// who else cannot reach one is waited for.
+// A lost SYN is sent again after one second (RFC 6298): that is how long to wait for a better
+// address, and for other nodes that cannot reach one.
 constexpr std::chrono::milliseconds kPatience{1500};
 
 /// 128 bits, as text: strings on the wire hold no zero bytes.
@@ -51,7 +51,7 @@ void ReachCheck::begin(const JobSpec& spec, const Cluster& cluster, std::size_t 
     return finish(Meeting{candidates_.front().address,
                           candidates_.front().reason + ", not tried: only ranks can resolve a name",
                           candidates_.front().routes});
-  Meeting any;  // the port is the same wherever they meet
+  Meeting any;  // the port is the same for every address
   Result<MasterPlan> master = choose_master(spec.rendezvous, cluster, any);
   if (!master) return finish(tl::unexpected(master.error()));
   record_.emplace(candidates_.size(), nodes);
@@ -64,7 +64,7 @@ void ReachCheck::begin(const JobSpec& spec, const Cluster& cluster, std::size_t 
   if (!nonce || !answer) return finish(fail_errno(exit_code::kInternal, "getrandom", errno));
   knock_.nonce = *nonce;
   knock_.answer = *answer;
-  // The rest of timeouts.connect is for what is asked next (AttemptPlanner).
+  // The rest of timeouts.connect is for the questions that follow (AttemptPlanner).
   const auto limit = std::min<Duration>(spec.timeouts.connect * 3 / 4, kLongest);
   knock_.limit_ms = static_cast<std::uint32_t>(std::max<Duration::rep>(limit.count(), 1));
   open_door();
@@ -84,7 +84,7 @@ void ReachCheck::open_door() {
   door.port = knock_.port;
   door.nonce = knock_.nonce;
   door.answer = knock_.answer;
-  door.limit_ms = knock_.limit_ms + 1000;  // the knocking ends first
+  door.limit_ms = knock_.limit_ms + 1000;  // connecting ends first
   limit_.after(std::chrono::milliseconds(knock_.limit_ms), [this] { settle(); });
   callbacks_.send(cluster_.nodes.front().id, door);
 }
@@ -119,7 +119,7 @@ void ReachCheck::look() {
 }
 
 void ReachCheck::settle() {
-  record_->end();  // nothing more is waited for
+  record_->end();  // stops waiting
   if (const auto reached = record_->reached()) {
     return finish(meeting_at(*reached, candidates_, *record_, cluster_, keep_planned_));
   }

@@ -25,7 +25,7 @@ namespace {
 
 constexpr std::chrono::seconds kGoodbye{2};
 constexpr std::chrono::seconds kInspection{20};
-// What the answer takes on its way.
+// Time for the answer to arrive.
 constexpr std::chrono::seconds kOnTheWay{5};
 
 class Surveyor {
@@ -106,7 +106,7 @@ class Surveyor {
     }
     return true;
   }
-  /// Until each node that is good has answered.
+  /// Until each good node has answered.
   void wait_for(const std::set<std::uint32_t>& answers, MonotonicTime end) {
     const auto complete = [&] {
       for (std::uint32_t i = 0; i < sessions_.size(); ++i) {
@@ -150,7 +150,7 @@ class Surveyor {
     }
   }
 
-  /// Only of all together: which of them were left would be another job's question.
+  /// Only for all nodes together: which of them remain is a question for another job.
   void meet() {
     if (!options_.reach || !all_good()) return;
     const auto nodes = nodes_to_meet(spec_, sessions_.cluster(), context_);
@@ -172,7 +172,7 @@ class Surveyor {
     }
     const LauncherFiles files = launcher_files(plan->workdir);
     for (std::uint32_t i = 0; i < sessions_.size(); ++i) {
-      // A spare has no ranks yet; it is to have what the first node needs.
+      // A spare has no ranks yet; it must have what the first node needs.
       const NodeRank like(i < plan->nodes.size() ? i : 0);
       PlaceQuestion question = place_question(spec_, *plan, like, files);
       uses_[i] = std::move(question.uses);
@@ -221,7 +221,7 @@ class Surveyor {
 Result<Survey> survey_nodes(const JobSpec& spec, const PlanContext& context,
                             const SurveyOptions& options) {
   ensure_standard_descriptors();
-  // SIGPIPE: an agent that is gone is an error to report, not our end.
+  // SIGPIPE: an agent that is gone is an error to report, and must not end us.
   block_signals({SIGCHLD, SIGPIPE});
   become_subreaper();
   const std::vector<pid_t> before = children_of(::getpid());

@@ -1,5 +1,5 @@
-// The nodes of a job as a check sees them: who answers, what each has, in what condition it is, and
-// whether what the job needs is there. Starts nothing.
+// The nodes of a job as a check sees them: which answer, what each has, its condition, and whether
+// what the job needs exists there. Starts nothing.
 #pragma once
 
 #include <optional>
@@ -14,19 +14,19 @@
 namespace dlaunch {
 
 struct SurveyOptions {
-  bool places = false;      // whether what the job's ranks need is looked for
-  bool gpus = true;         // whether nvidia-smi is asked
-  bool collectives = true;  // whether the nodes could measure with traffic
-  bool reach = true;        // whether the nodes' way to each other is tried
+  bool places = false;      // look for what the job's ranks need
+  bool gpus = true;         // query nvidia-smi
+  bool collectives = true;  // find out whether the nodes can measure with traffic
+  bool reach = true;        // test whether the nodes reach each other
 };
 
 struct Survey {
   std::vector<CheckedNode> nodes;  // index = node of the job's hosts, in their order
   Cluster cluster;                 // the same; facts of those that have answered
-  /// Why those that have answered cannot meet; empty: they can, or it was not tried.
+  /// Why those that have answered cannot meet; empty: they can, or it was not tested.
   std::string no_meeting;
-  std::vector<std::uint32_t> unreached;  // with no_meeting: whose fault that is, where it is known
-  std::string no_plan;                   // why nobody could look for what the job needs
+  std::vector<std::uint32_t> unreached;  // with no_meeting: the nodes at fault, if known
+  std::string no_plan;                   // why the job's needs could not be checked
 };
 
 /// Waits at most for timeouts.connect, the limits of the reach check and of the nodes' answers.

@@ -108,7 +108,7 @@ TEST(Gpus, ExcludedAndIncompleteOnesAreLeftOut) {
 
 TEST(Gpus, LongDomainsSortByNumber) {
   FixtureTree tree;
-  // Azure gives each GPU a PCI domain of its own; five digits where there are many.
+  // Azure gives each GPU its own PCI domain; five digits where there are many.
   add_gpu(tree, "10000:00:00.0", 0, uuid_of(0));
   add_gpu(tree, "0002:00:00.0", 1, uuid_of(1));
   add_gpu(tree, "000B:00:00.0", 2, uuid_of(2));

@@ -1,6 +1,6 @@
-// Every row of what is known of hostfiles: Open MPI and PRRTE (mpirun(1), hostfile_lex.l), MPICH's
-// Hydra (hydra's hostfile parser), DeepSpeed (deepspeed/launcher/runner.py), Horovod, PBS, LSF and
-// Grid Engine (sge_pe(5)). Where dlaunch does something else, the row says so.
+// Known facts about hostfiles, one row each: Open MPI and PRRTE (mpirun(1), hostfile_lex.l),
+// MPICH's Hydra (hydra's hostfile parser), DeepSpeed (deepspeed/launcher/runner.py), Horovod, PBS,
+// LSF and Grid Engine (sge_pe(5)). If dlaunch differs, the row says so.
 #include "jobfile/hostfile.h"
 
 #include <gmock/gmock.h>

@@ -1,4 +1,4 @@
-// Every way in which a rank's failure is told.
+// Every way in which a rank's failure is reported.
 #include <cerrno>
 #include <csignal>
 
@@ -159,7 +159,7 @@ TEST_F(FailureWordsTest, EveryWayToEnd) {
             "          rank 1 did not stop and was killed by dlaunch after 30.0 s;\n"
             "          rank 4 was lost with node1;\n"
             "          rank 7 was stopped by dlaunch;\n"
-            "          rank 0 had ended well;\n"
+            "          rank 0 had succeeded;\n"
             "          rank 6 was not started;\n"
             "          1 leftover process was killed\n"
             "  logs    dlaunch logs --rank 5           runs/20261120-210142-k3f/attempt-0/\n");
@@ -252,7 +252,7 @@ TEST_F(FailureWordsTest, AQuestionWithoutInput) {
   EXPECT_THAT(text(), HasSubstr("  try     --set stdin=rank0: without it a rank's stdin is empty, "
                                 "and input()\n          ends there; "));
   EXPECT_THAT(text(),
-              HasSubstr("and only rank 0: if\n          os.environ[\"RANK\"] == \"0\": input()\n"));
+              HasSubstr("guard the call: if\n          os.environ[\"RANK\"] == \"0\": input()\n"));
   evidence_.exception = "EOFError: Ran out of input";
   EXPECT_THAT(text(), testing::Not(HasSubstr("  try "))) << "that is pickle's";
 }
