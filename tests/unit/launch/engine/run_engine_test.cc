@@ -178,7 +178,7 @@ TEST_F(RunEngineTest, APlanThatComesTooLateBeginsNoAttempt) {
   EXPECT_EQ(run({0}, cancel_before_the_plan), 130);
   EXPECT_THAT(file("events.jsonl"), testing::HasSubstr("plan-made"));
   EXPECT_EQ(file("plan.json"), "");
-  EXPECT_THAT(file("summary.json"), testing::HasSubstr("\"run_id\": null"));
+  EXPECT_THAT(file("summary.json"), testing::HasSubstr("\"run\": null"));
 }
 
 }  // namespace
