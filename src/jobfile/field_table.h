@@ -42,7 +42,7 @@ enum class Kind {
   environment,         // a mapping from variable names to texts, numbers and booleans
   text_map,            // a mapping from any names to texts
   command,             // a text, or a list of texts
-  record_list,  // of mappings, or of texts which are then the first key of `record`; or one of
+  record_list,  // a list of mappings, or of texts, each the first key of a `record`; or one of
                 // `words`
 };
 

@@ -276,7 +276,7 @@ std::string no_rdma_reason(const View& v) {
   std::string reason =
       "no node has InfiniBand or similar: MPI_Init need not search for it (0.1 s instead of 0.3 s)";
   if (v.facts->mca_settings.contains(name))
-    reason += "; and without what a file of Open MPI's here excludes";
+    reason += "; components that a file of Open MPI excludes here stay excluded";
   return reason;
 }
 constexpr char kPml[] = "OMPI_MCA_pml";

@@ -92,7 +92,7 @@ void Supervisor::handle(const event::StarterEnded& e) {
 
 // ---- nodes that are lost and may return
 
-/// Only a node with ranks of this attempt is not contacted until they are fenced.
+/// The node may be contacted at once, or, if it has ranks of this attempt, when they are fenced.
 void Supervisor::note_lost(const event::NodeLost& e) {
   const bool has_ranks = attempt_.progress.is_open(e.node);
   returns_.note_lost({e.node, e.what, e.heard_at}, has_ranks ? after(e.may_run_for) : now_);

@@ -239,7 +239,7 @@ def the_whole_launcher_killed(box):
 
 @case
 def after_a_killed_launcher_it_is_told_where_the_output_is(box):
-    """On the nodes: it could not be fetched."""
+    """It is still on the nodes, because it could not be fetched."""
     run = start(box, "lines", "3", "gate", nodes=2, ranks=1)
     kill_launcher(run, launcher_of(box, run))
     expect_all_fenced(box, run)

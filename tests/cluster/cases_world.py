@@ -125,7 +125,7 @@ OWN_FOLDERS = "/run /run/home /tmp /var/tmp /dev/shm"  # mounts of the node's ow
 
 
 def files_on(node):
-    """Everything that runs left on a node, except the staged binary and the one file of the core locks."""
+    """Every file that runs have left on a node, except the staged binary and the one file of the core locks."""
     found = node.sh(f"find {OWN_FOLDERS} -xdev ! -type d").splitlines()
     return [path for path in found if not path.endswith("/dlaunch") and not path.startswith("/dev/shm/dlaunch-cores-")]
 

@@ -81,7 +81,7 @@ def a_program_that_does_not_find_the_server(box):
 
 @case
 def a_server_that_dies_before_mpi_init(box):
-    """The kernel may end it for lack of memory. Worlds of one that then exit with 0 are no success."""
+    """The kernel may end it for lack of memory. Worlds of one that then exit with 0 are not a success."""
     run = box.mpi_here(2, "sh", "-c", f"{box.rank} tell ready gate; "
                        f"exec env -u PMIX_NAMESPACE -u JSM_JSRUN_PORT -u PMIX_RANK {box.program('init')}",
                        options=["--set", "mpi.torch_variables=true"])

@@ -84,7 +84,7 @@ def a_console_that_never_reads_holds_nothing_up(box):
     run.end(0)
     expect(4 < time.monotonic() - over < 20, f"ended {time.monotonic() - over:.1f} s after the last rank")
     os.close(reader)
-    said = re.search(r"note: the console has taken nothing for 5 s: \[\.\.\. (\d+) MB skipped, complete in runs/\S+/attempt-0\]", run.text)
+    said = re.search(r"note: the console has accepted nothing for 5 s: \[\.\.\. (\d+) MB skipped, complete in runs/\S+/attempt-0\]", run.text)
     expect(said, f"what was skipped is not said: {run.text}")
     expect(78 <= int(said[1]) <= 80, f"{said[0]}")
     expect_in("dlaunch: done", run.text, "the summary")

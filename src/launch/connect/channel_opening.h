@@ -30,6 +30,8 @@ class ChannelOpening {
   [[nodiscard]] Found found() const { return found_; }
   /// "started" has arrived: the binary on the node was executed.
   [[nodiscard]] bool started() const { return started_; }
+  /// How often the node has printed "more": parts of the binary that it has taken.
+  [[nodiscard]] std::uint64_t parts_taken() const { return parts_taken_; }
   /// The text after missing, failed, gone and hidden, without control characters; at most 1 KiB.
   [[nodiscard]] const std::string& argument() const { return argument_; }
   /// The bytes behind the marker's line.
@@ -47,6 +49,7 @@ class ChannelOpening {
   std::string rest_;
   Found found_ = Found::nothing;
   bool started_ = false;
+  std::uint64_t parts_taken_ = 0;
 };
 
 /// The last line of `text` with printable text, without control characters, cut at 300 bytes.

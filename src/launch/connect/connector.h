@@ -72,8 +72,8 @@ struct Connector {
   LastWords (*end)(const ConnectEnd&) = nullptr;
   /// A command line that the user may type to try the connection; null: there is none.
   std::string (*by_hand)(const Connect&, const HostSpec&) = nullptr;
-  /// Called once, before the first argv(): removes what would break the program's use from its
-  /// environment (NAME=VALUE each). Null: the environment stays unchanged.
+  /// Called once, before the first argv(): removes from the program's environment (NAME=VALUE each)
+  /// what would break its use. Null: the environment stays unchanged.
   HostOptions (*prepare)(std::vector<std::string>& environment) = nullptr;
   const NodeListing* listing = nullptr;
 };

@@ -75,6 +75,7 @@ struct NodeConnector::Opening {
   std::unique_ptr<WatchedFd> upload;  // the same, while sending the binary
   std::string stage_line;             // is sent first
   std::size_t uploaded = 0;
+  bool awaits_more = false;  // the node has not taken the last part yet
   std::unique_ptr<WatchedFd> output;
   std::optional<ChannelOpening> opening;
 };
@@ -227,15 +228,18 @@ void NodeConnector::watch_upload(Opening& opening) {
 void NodeConnector::write_upload(Opening& opening) {
   const std::string_view bytes = *binary_.bytes();
   const std::string_view line = opening.stage_line;
+  const std::size_t welcome = (opening.opening->parts_taken() + 1) * kUploadPart;
+  const std::string_view part = bytes.substr(0, welcome);
   const std::string_view left = opening.uploaded < line.size()
                                     ? line.substr(opening.uploaded)
-                                    : bytes.substr(opening.uploaded - line.size());
+                                    : part.substr(opening.uploaded - line.size());
   const ssize_t n = ::write(opening.upload->get(), left.data(), std::min(left.size(), kWriteSize));
   if (n > 0) opening.uploaded += static_cast<std::size_t>(n);
   const bool wait = n >= 0 || errno == EAGAIN || errno == EINTR;
   // A node that refuses it says why.
   if (!wait || opening.uploaded == line.size() + bytes.size()) return opening.upload.reset();
-  watch_upload(opening);
+  opening.awaits_more = opening.uploaded == line.size() + part.size();
+  if (!opening.awaits_more) watch_upload(opening);
 }
 
 void NodeConnector::watch_output(Opening& opening) {
@@ -252,8 +256,9 @@ void NodeConnector::read_output(Opening& opening) {
   const auto found_now =
       n < 0 ? ChannelOpening::Found::nothing
             : opening.opening->feed(std::string_view(bytes, static_cast<std::size_t>(n)));
-  if (found_now == ChannelOpening::Found::nothing) return watch_output(opening);
-  found(opening);
+  if (found_now != ChannelOpening::Found::nothing) return found(opening);
+  if (opening.upload && opening.awaits_more) write_upload(opening);
+  watch_output(opening);
 }
 
 void NodeConnector::found(Opening& opening) {
@@ -323,6 +328,7 @@ void NodeConnector::needs_binary(Opening& opening) {
   opening.staging = true;
   opening.stage_line = stage_line(agent_of(opening), static_cast<std::size_t>(opening.place));
   opening.uploaded = 0;
+  opening.awaits_more = false;
   opening.opening.emplace(session_of(opening.node));
   UniqueFd to_send = duplicate(opening.input.get());
   if (!to_send)

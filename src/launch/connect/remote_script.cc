@@ -62,6 +62,14 @@ std::string agent_words(const RemoteAgent& agent) {
          (agent.pid_namespace ? " --pid-namespace" : "");
 }
 
+/// Copies `size` bytes from stdin to stdout; fd 3 is the connection.
+std::string take_parts(std::uint64_t size) {
+  const std::uint64_t full = size > 0 ? (size - 1) / kUploadPart : 0;
+  return "i=" + std::to_string(full) + "; while [ $i -gt 0 ]; do head -c " +
+         std::to_string(kUploadPart) + R"sh( && echo "$m more" >&3 || exit 1; i=$((i-1)); done; )sh" +
+         "head -c " + std::to_string(size - full * kUploadPart) + "; ";
+}
+
 [[maybe_unused]] bool is_word(std::string_view text) {
   return !text.empty() &&
          text.find_first_not_of("0123456789abcdefghijklmnopqrstuvwxyz") == std::string_view::npos;
@@ -108,8 +116,8 @@ std::string stage_line(const RemoteAgent& agent, std::size_t place) {
       R"sh(set +f; for o in "$b"/new.*; do [ -e "$o" ] && )sh"
       R"sh(find "$o" -prune -mtime +0 -exec rm -rf {} + 2>/dev/null; done; )sh"
       R"sh(t=$(mktemp "$b/new.XXXXXX" 2>&1) || { e=$t; t=; no "$e"; }; )sh";
-  script += R"sh(f=$t; e=$(head -c )sh" + size +
-            R"sh( 2>&1 >"$f") || no "$f: $e"; )sh"
+  script += R"sh(f=$t; exec 3>&1; e=$( { )sh" + take_parts(agent.size) +
+            R"sh(} 2>&1 >"$f") || no "$f: $e"; exec 3>&-; )sh"
             R"sh(n=$(wc -c <"$f"); )sh";
   script += "[ $n -eq " + size + " ] || no \"only $n of " + size + " bytes arrived\"; ";
   script +=

@@ -30,6 +30,11 @@ inline constexpr const char* kPlaces[] = {"~/.cache/dlaunch", "/var/tmp/dlaunch-
                                           "/tmp/dlaunch-UID", "/dev/shm/dlaunch-UID"};
 inline constexpr std::size_t kPlaceCount = 4;
 
+/// The binary is sent in parts of so many bytes, each when the node has printed "more". Else sshd would
+/// hold up to 2 MiB of what it has not passed on yet, and copy all of that for each packet that comes
+/// (sshbuf_allocate of OpenSSH): on a busy node that takes more time than anything else.
+inline constexpr std::uint64_t kUploadPart = 512 * 1024;
+
 struct RemoteAgent {
   std::string build_id;    // hex digits or "unknown"
   std::uint64_t size = 0;  // of the binary, in bytes
@@ -47,8 +52,9 @@ struct RemoteAgent {
 
 /// The launcher's answer to "missing", with its newline: stores the next `size` bytes of stdin, a
 /// binary of this build, in a place and executes the agent there as agent_script() does, or prints
-/// "failed" with the reason. An existing file with the same content stays: others may be running
-/// it.
+/// "failed" with the reason. Prints "more" after each part but the last one; the next part must not
+/// be sent before that, because head(1) of busybox reads ahead. An existing file with the same
+/// content stays: others may be running it.
 [[nodiscard]] std::string stage_line(const RemoteAgent& agent, std::size_t place);
 
 /// 16 hex digits, as sessions are written on command lines.

@@ -254,7 +254,7 @@ void OutputSide::tell_lost_output() {
   lost_output_.clear();
 }
 
-/// Stops waiting for a console that has taken nothing for 5 s; says how much was skipped.
+/// Stops waiting for a console that has accepted nothing for 5 s; says how much was skipped.
 void OutputSide::give_up_stalled_console() {
   for (const Stream stream : {Stream::out, Stream::err}) {
     if (console_.pending(stream) == 0) continue;
@@ -267,7 +267,7 @@ void OutputSide::give_up_stalled_console() {
   const std::string skipped = router_.skipped_text();
   if (skipped.empty()) return;
   const std::string why =
-      is_overdue() ? "the console is too slow" : "the console has taken nothing for 5 s";
+      is_overdue() ? "the console is too slow" : "the console has accepted nothing for 5 s";
   const std::string text = why + ": " + skipped;
   store_.note("notice", text);
   screen_.say("dlaunch: note: " + text);

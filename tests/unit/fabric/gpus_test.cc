@@ -44,7 +44,7 @@ void add_device(FixtureTree& tree, int minor) {
 void eight_gpus(FixtureTree& tree) {
   for (int i = 0; i < 8; ++i) {
     const std::string& bus = kBuses[static_cast<std::size_t>(i)];
-    // Minors do not follow the bus.
+    // Minor numbers are not in bus order.
     add_gpu(tree, bus, 7 - i, uuid_of(i), "GPU Excluded:\t No\n");
     tree.file("/sys/bus/pci/devices/" + bus + "/numa_node", i < 4 ? "0\n" : "1\n");
   }

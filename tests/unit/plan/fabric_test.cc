@@ -141,7 +141,7 @@ TEST(Fabric, HiddenSwitchesNeedATopologyFile) {
               IsEmpty());
 }
 
-// The kernel gives the VF's table the addresses of eth0, and the VF is only part of that.
+// The VF is a part of eth0, whose addresses the kernel writes into the VF's table.
 TEST(Fabric, AVfWithTheAddressesOfItsMasterIsNotTaken) {
   Cluster cluster = machines({"azure-without-infiniband", "azure-without-infiniband"});
   EXPECT_EQ(cluster.nodes[0].facts.fabric.rdma[0].ports[0].netdev, "eth0");

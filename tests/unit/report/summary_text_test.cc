@@ -108,7 +108,7 @@ TEST_F(SummaryText, Stragglers) {
   report_.outcome.limit = milliseconds(500);
   EXPECT_TRUE(text().starts_with(
       "dlaunch: FAILED after 12.7 s: ranks 3, 5 were still running after others had\n"
-      "         ended well (timeouts.stragglers_after_success: 500 ms)\n"))
+      "         succeeded (timeouts.stragglers_after_success: 500 ms)\n"))
       << text();
   // Rank 5 ended before the signal arrived, but does not count as one that had succeeded before.
   report_.ranks[0] = report_.ranks[5] = make_end(How::exited, code(0), seconds(12));

@@ -123,6 +123,23 @@ TEST_F(RemoteScript, MissingThenStagedThenExecuted) {
   EXPECT_EQ(run(agent()).out, started() + ran(kSize));
 }
 
+TEST_F(RemoteScript, ABigBinaryIsAskedForPartByPart) {
+  const std::string more = std::string(kMark) + "more\n";
+  for (const std::uint64_t size : {kUploadPart, kUploadPart + 1, 2 * kUploadPart + 4711}) {
+    std::string binary = binary_ + "exit\n";
+    binary.resize(size, '#');
+    std::string expected;
+    for (std::uint64_t part = kUploadPart; part < size; part += kUploadPart) expected += more;
+    EXPECT_EQ(stage(binary).out, expected + started() + ran(size));
+    EXPECT_EQ(fs::file_size(folder() + "/dlaunch"), size);
+    EXPECT_EQ(files(), 1U);
+  }
+  std::string cut = binary_ + "exit\n";
+  cut.resize(2 * kUploadPart, '#');
+  EXPECT_THAT(stage(cut, kUploadPart + 5).out,
+              HasSubstr("failed only " + std::to_string(kUploadPart + 5) + " of "));
+}
+
 TEST_F(RemoteScript, TheWordsOfEachPurpose) {
   ASSERT_EQ(stage().code, 0);
   EXPECT_THAT(run(agent_script({build_, kSize, kSession, 3, Purpose::fresh, true})).out,
