@@ -6,8 +6,8 @@
 #include "cli/commands.h"
 #include "cli/print.h"
 #include "cli/slurm_options.h"
-#include "launch/slurm/command_output.h"
 #include "launch/slurm/srun.h"
+#include "os/program_output.h"
 #include "text/plain_text.h"
 
 namespace dlaunch {
@@ -31,9 +31,10 @@ struct SubmitCommand {
   int execute() const {
     const auto script = make_slurm_script(job, slurm);
     if (!script) return print_error(script.error());
-    const auto answer = command_output({"sbatch", "--parsable"}, script->text, kSubmitLimit);
-    if (!answer) return print_error(answer.error());
-    if (answer->wait_status != 0) {
+    const auto answer = run_program(
+        {.argv = {"sbatch", "--parsable"}, .limit = kSubmitLimit, .input = script->text});
+    if (!answer) return print_error({exit_code::kNodeLost, answer.error().message});
+    if (!answer->succeeded()) {
       return print_error(
           {exit_code::kNodeLost, "Slurm refused the job: " + words_of_slurm(answer->errors)});
     }

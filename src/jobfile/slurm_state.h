@@ -11,8 +11,8 @@ namespace dlaunch {
 
 using SlurmTime = std::chrono::seconds;  // since the epoch
 
-/// In the environment (NAME=VALUE) of scontrol, makes it print times as seconds since the epoch.
-inline constexpr const char* kSlurmTimeFormat = "SLURM_TIME_FORMAT=%s";
+/// The SLURM_TIME_FORMAT with which scontrol prints times as seconds since the epoch.
+inline constexpr const char* kSlurmTimeFormat = "%s";
 
 struct SlurmState {
   std::string state;                   // "RUNNING", "COMPLETING", "TIMEOUT"; empty: not told

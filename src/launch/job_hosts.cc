@@ -7,10 +7,10 @@
 #include "jobfile/resolve_hosts.h"
 #include "jobfile/slurm_allocation.h"
 #include "launch/connect/connector.h"
-#include "launch/slurm/command_output.h"
 #include "launch/slurm/slurm_inquiry.h"
 #include "os/bounded_file.h"
 #include "os/clock.h"
+#include "os/program_output.h"
 #include "text/duration_text.h"
 
 extern char** environ;
@@ -36,10 +36,11 @@ Status list_hosts(JobSpec& job) {
   if (has_hosts) return {};
   if (!is_given)
     return fail(exit_code::kJobFile, "connect.via: " + job.connect.via + " needs hosts, or " + key);
-  const auto output = command_output(listing.argv(job.connect), "", kListLimit);
-  if (!output) return tl::unexpected(output.error());
-  if (output->wait_status != 0) {
-    const ConnectEnd end{output->wait_status, connector->program(job.connect), output->errors, ""};
+  const auto output = run_program({.argv = listing.argv(job.connect), .limit = kListLimit});
+  if (!output) return fail(exit_code::kNodeLost, output.error().message);
+  if (!output->succeeded()) {
+    const ConnectEnd end{output->wait_status.value_or(0), connector->program(job.connect),
+                         output->errors, ""};
     return fail(exit_code::kNodeLost, connector->failure(end).text);
   }
   auto listed = listing.read(job.connect, output->out);

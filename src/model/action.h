@@ -60,6 +60,12 @@ struct ReleaseNode {
   NodeId node;
   bool operator==(const ReleaseNode&) const = default;
 };
+/// The node has left the set of the run: its agent leaves, if it has one, and later plans are made
+/// without it.
+struct RemoveNode {
+  NodeId node;
+  bool operator==(const RemoveNode&) const = default;
+};
 /// An attempt has failed and another one follows: for the event log, before the wait begins.
 struct Restart {
   FailedAttempt failed;
@@ -79,8 +85,9 @@ struct Finish {
 
 }  // namespace action
 
-using Action = std::variant<action::ConnectNode, action::GatherFacts, action::MakePlan,
-                            action::StartRanks, action::StopRanks, action::KillRanks,
-                            action::ReleaseNode, action::Restart, action::Tell, action::Finish>;
+using Action =
+    std::variant<action::ConnectNode, action::GatherFacts, action::MakePlan, action::StartRanks,
+                 action::StopRanks, action::KillRanks, action::ReleaseNode, action::RemoveNode,
+                 action::Restart, action::Tell, action::Finish>;
 
 }  // namespace dlaunch

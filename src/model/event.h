@@ -43,7 +43,19 @@ struct NodeLost {
   bool end_was_heard = false;  // its agent has sent Bye: nothing ran after heard_at
   bool operator==(const NodeLost&) const = default;
 };
-/// A plan exists for the attempt.
+/// A node joins the set of the run: it is connected for the next attempt that is not planned yet.
+struct NodeAdded {
+  NodeId node;       // one that the run has not had before
+  std::string name;  // for messages; empty: its number
+  bool operator==(const NodeAdded&) const = default;
+};
+/// A node is to leave the set of the run: before the next plan is made, but not while ranks of an
+/// attempt run there. -> action::RemoveNode
+struct NodeWithdrawn {
+  NodeId node;
+  bool operator==(const NodeWithdrawn&) const = default;
+};
+/// A plan exists for the attempt. It uses the nodes of its ranks, each of them connected.
 struct PlanMade {
   Attempt attempt;
   std::vector<NodeId> node_of_rank;  // index = Rank
@@ -143,9 +155,10 @@ struct Tick {
 }  // namespace event
 
 using Event =
-    std::variant<event::NodeReady, event::NodeLost, event::PlanMade, event::PlanFailed,
-                 event::RankStarted, event::RankNotStarted, event::RankExited, event::NodeEmpty,
-                 event::PortTaken, event::StarterEnded, event::CancelSignal, event::FrontGone,
-                 event::UserAsked, event::Copying, event::Tick, event::Deadline>;
+    std::variant<event::NodeReady, event::NodeLost, event::NodeAdded, event::NodeWithdrawn,
+                 event::PlanMade, event::PlanFailed, event::RankStarted, event::RankNotStarted,
+                 event::RankExited, event::NodeEmpty, event::PortTaken, event::StarterEnded,
+                 event::CancelSignal, event::FrontGone, event::UserAsked, event::Copying,
+                 event::Tick, event::Deadline>;
 
 }  // namespace dlaunch

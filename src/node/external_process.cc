@@ -17,13 +17,6 @@ namespace {
 
 constexpr int kReadsPerTurn = 16;
 
-/// "NAME=VALUE", as execve(2) takes them.
-std::vector<std::string> entries_of(const Environment& environment) {
-  std::vector<std::string> entries;
-  for (const auto& [name, value] : environment) entries.push_back(name + '=' + value);
-  return entries;
-}
-
 tl::unexpected<StartFailure> lacks(const char* what, int error) {
   return tl::unexpected(StartFailure{StartFailure::Step::resources, error, what, ""});
 }
@@ -39,7 +32,7 @@ tl::expected<std::unique_ptr<ExternalProcess>, StartFailure> ExternalProcess::st
   const std::string search_path =
       find_variable(request.environment, "PATH").value_or(kDefaultSearchPath);
   const Program program = find_program(request.argv.front(), search_path, request.workdir);
-  const std::vector<std::string> entries = entries_of(request.environment);
+  const std::vector<std::string> entries = environment_entries(request.environment);
   const auto argv = argv_pointers(request.argv);
   const auto envp = argv_pointers(entries);
   SpawnRequest spawning;

@@ -11,9 +11,6 @@ namespace dlaunch {
 
 /// uname(2), nodename.
 [[nodiscard]] std::string own_hostname();
-[[nodiscard]] inline std::string host_name() {
-  return own_hostname();
-}
 
 /// Random number of this boot of the kernel (random(4)): the same in every container of a machine,
 /// different on every other machine. Empty if unknown.

@@ -1,52 +1,62 @@
-// Runs programs for their output, such as `mpirun --version`.
+// Runs programs for their output, such as `mpirun --version` or `squeue`.
 #pragma once
 
 #include <chrono>
 #include <functional>
 #include <memory>
+#include <optional>
 #include <string>
 #include <vector>
 
 #include "model/environment.h"
 #include "model/result.h"
 #include "os/event_loop.h"
-#include "os/unique_fd.h"
 
 namespace dlaunch {
 
-/// Standard output and standard error of `argv` (looked up in PATH) together, at most 64 KiB; its
-/// exit code does not matter. Its stdin is /dev/null. Errors: exit_code::kNotFound or
-/// kCannotExecute, and kTimeLimit if it has not ended within `limit`: then it is killed, and
-/// abandoned if it still lives after 1 s. Waits only for this child. `environment`: the program's;
-/// null: ours, whose PATH is used in any case.
-[[nodiscard]] Result<std::string> program_output(const std::vector<std::string>& argv,
-                                                 std::chrono::milliseconds limit,
-                                                 const Environment* environment = nullptr);
+struct ProgramCall {
+  std::vector<std::string> argv;
+  std::chrono::milliseconds limit{};
+  std::optional<Environment> environment{};  // whose PATH finds argv[0]; none: ours
+  std::string input{};                       // for its stdin; SIGPIPE must be blocked for it
+  bool joined = false;                       // its stderr goes to `out`, in order
+};
 
-/// The same without blocking. Destroying it kills the program and calls nothing.
+struct ProgramOutput {
+  /// As of waitpid(2); none: the owner of this process's children has reaped it first, as an agent
+  /// does.
+  std::optional<int> wait_status;
+  std::string out;     // its stdout, the first 1 MiB
+  std::string errors;  // its stderr, the last 16 KiB (kMostErrors)
+
+  [[nodiscard]] bool succeeded() const { return wait_status == 0; }
+};
+
+/// A program on an event loop that runs anyway. Destroying it kills the program and calls nothing.
 class RunningProgram {
  public:
-  using Done = std::function<void(Result<std::string>)>;
-  /// Calls `done` once, from the loop, with what program_output() would return; `done` may destroy
-  /// this. The owner of this process's children reaps the program. A program that has closed its
-  /// output may continue.
-  RunningProgram(EventLoop& loop, const std::vector<std::string>& argv,
-                 std::chrono::milliseconds limit, const Environment* environment, Done done);
+  using Done = std::function<void(Result<ProgramOutput>)>;
+  /// Calls `done` once, from the loop: when the program has ended and its output is closed. `done`
+  /// may destroy this. Errors: kNotFound, kCannotExecute, and kTimeLimit when that has not happened
+  /// within the limit: then the program is killed with its process group, and abandoned if it still
+  /// lives after 1 s, as one that hangs in a driver.
+  RunningProgram(EventLoop& loop, ProgramCall call, Done done);
   ~RunningProgram();
   RunningProgram(const RunningProgram&) = delete;
   RunningProgram& operator=(const RunningProgram&) = delete;
 
  private:
-  void wait();
-  void read();
-  void finish(Result<std::string> result);
-
-  std::string name_;
-  Done done_;
-  std::unique_ptr<WatchedFd> output_;
-  UniqueFd process_;  // a pidfd; invalid: not started, or done
-  Timer limit_;
-  std::string text_;
+  struct State;
+  std::shared_ptr<State> state_;
 };
+
+/// The same where no event loop runs: blocks until `done` would be called, and SIGPIPE for good if
+/// there is an input. Call only from the main thread; reaps only this child.
+[[nodiscard]] Result<ProgramOutput> run_program(ProgramCall call);
+
+/// Both streams of a program whose exit code does not matter.
+[[nodiscard]] Result<std::string> program_output(const std::vector<std::string>& argv,
+                                                 std::chrono::milliseconds limit,
+                                                 const Environment* environment = nullptr);
 
 }  // namespace dlaunch

@@ -176,6 +176,13 @@ std::string executable_of(const Program& program) {
   return ::access(last.c_str(), X_OK) == 0 ? last : std::string();
 }
 
+std::vector<std::string> environment_entries(const Environment& environment) {
+  std::vector<std::string> entries;
+  entries.reserve(environment.size());
+  for (const auto& [name, value] : environment) entries.push_back(name + '=' + value);
+  return entries;
+}
+
 std::vector<const char*> argv_pointers(const std::vector<std::string>& words) {
   std::vector<const char*> pointers;
   pointers.reserve(words.size() + 1);

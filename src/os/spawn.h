@@ -9,6 +9,7 @@
 #include <sys/resource.h>
 #include <sys/types.h>
 
+#include "model/environment.h"
 #include "model/exit_status.h"
 
 namespace dlaunch {
@@ -28,6 +29,9 @@ struct Program {
 
 /// The candidate that execve(2) would execute; empty if there is none.
 [[nodiscard]] std::string executable_of(const Program& program);
+
+/// NAME=VALUE each.
+[[nodiscard]] std::vector<std::string> environment_entries(const Environment& environment);
 
 /// Null-terminated pointers for execve(2), valid as long as the strings.
 [[nodiscard]] std::vector<const char*> argv_pointers(const std::vector<std::string>& words);

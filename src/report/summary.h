@@ -10,6 +10,7 @@
 #include "model/report.h"
 #include "report/evidence.h"
 #include "report/metrics.h"
+#include "supervise/wording.h"
 #include "text/wrap.h"
 
 namespace dlaunch {
@@ -27,7 +28,7 @@ struct SummaryInput {
   std::string run_path;  // as shown to the user: relative to the cwd when below it; empty: none
   Evidence evidence;     // of outcome.first
   int max_last_lines = 10;
-  std::vector<std::string> node_names = {};  // index = NodeId; for when there is no plan
+  wording::NodeNames node_names = {};  // for when there is no plan
   SlurmPart slurm = {};
   std::vector<std::string> preflight = {};  // the nodes that it left out or replaced, and why
   std::vector<Metric> metrics = {};  // of report.attempt; on the screen unless the run has failed

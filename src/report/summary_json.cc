@@ -191,7 +191,8 @@ class SummaryDocument {
   [[nodiscard]] std::string node_name(NodeId node) const {
     const auto place = in_.plan != nullptr ? in_.plan->find(node) : std::nullopt;
     if (place) return in_.plan->nodes[place->value].name;
-    return node.value < in_.node_names.size() ? in_.node_names[node.value] : "";
+    const auto found = in_.node_names.find(node);
+    return found != in_.node_names.end() ? found->second : "";
   }
 
   const SummaryInput& in_;

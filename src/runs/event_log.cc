@@ -57,6 +57,15 @@ struct MemberWriter {
     json.key("what").string(e.what);
     if (e.heard_at) json.key("heard_at").string(time_text(*e.heard_at));
   }
+  void operator()(const event::NodeAdded& e) const {
+    name("node-added");
+    node(e.node);
+    json.key("name").string(e.name);
+  }
+  void operator()(const event::NodeWithdrawn& e) const {
+    name("node-withdrawn");
+    node(e.node);
+  }
   void operator()(const event::PlanMade& e) const {
     name("plan-made");
     json.key("attempt").number(e.attempt.value).key("node_of_rank").begin_array();

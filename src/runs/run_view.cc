@@ -192,7 +192,7 @@ Result<RunView> read_run(const std::string& path) {
 Result<RunView> read_run_state(const std::string& path) {
   RunView view;
   view.path = path;
-  view.witness.host = host_name();
+  view.witness.host = own_hostname();
   view.witness.boot_id = boot_id();
   // In this order, see RunWitness.
   const auto has_record = read_record(path, view.witness);

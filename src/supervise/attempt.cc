@@ -5,31 +5,28 @@
 
 namespace dlaunch {
 
-AttemptProgress::AttemptProgress(std::vector<NodeId> node_of_rank, std::uint32_t nodes)
-    : node_of_rank_(std::move(node_of_rank)), ends_(node_of_rank_.size()), nodes_(nodes) {
-  for (const NodeId node : node_of_rank_) {
-    assert(node.value < nodes);
-    ++nodes_[node.value].ranks;
-  }
-  for (Node& node : nodes_) {
-    if (node.ranks == 0) continue;
-    node.running = node.ranks;
-    node.state = NodeState::open;
-    ++open_nodes_;
-  }
+AttemptProgress::AttemptProgress(std::vector<NodeId> node_of_rank)
+    : node_of_rank_(std::move(node_of_rank)), ends_(node_of_rank_.size()) {
+  for (const NodeId node : node_of_rank_) ++nodes_[node].running;
+  open_nodes_ = static_cast<std::uint32_t>(nodes_.size());
   running_ = ranks();
 }
 
-bool AttemptProgress::is_open(NodeId node) const {
-  return node.value < nodes_.size() && nodes_[node.value].state == NodeState::open;
+std::vector<NodeId> AttemptProgress::nodes() const {
+  std::vector<NodeId> ids;
+  ids.reserve(nodes_.size());
+  for (const auto& [id, node] : nodes_) ids.push_back(id);
+  return ids;
+}
+
+AttemptProgress::NodeState AttemptProgress::state(NodeId node) const {
+  const auto found = nodes_.find(node);
+  return found == nodes_.end() ? NodeState::unused : found->second.state;
 }
 
 std::uint32_t AttemptProgress::running_on(NodeId node) const {
-  return is_open(node) ? nodes_[node.value].running : 0;
-}
-
-bool AttemptProgress::has_ranks(NodeId node) const {
-  return node.value < nodes_.size() && nodes_[node.value].ranks > 0;
+  const auto found = nodes_.find(node);
+  return found == nodes_.end() ? 0 : found->second.running;
 }
 
 bool AttemptProgress::is_running(Rank rank) const {
@@ -49,13 +46,13 @@ void AttemptProgress::note_end(Rank rank, RankEnd end) {
   if (!known.started) ++begun_;
   end.started = known.started;
   known = std::move(end);
-  --nodes_[node_of(rank).value].running;
+  --nodes_.at(node_of(rank)).running;
   --running_;
 }
 
-void AttemptProgress::close(NodeId index, NodeState how) {
-  assert(is_open(index) && (how == NodeState::empty || how == NodeState::lost));
-  Node& node = nodes_[index.value];
+void AttemptProgress::close(NodeId id, NodeState how) {
+  assert(is_open(id) && (how == NodeState::empty || how == NodeState::lost));
+  Node& node = nodes_.at(id);
   running_ -= node.running;
   node.running = 0;
   node.state = how;
@@ -64,7 +61,7 @@ void AttemptProgress::close(NodeId index, NodeState how) {
 
 RankEnd AttemptProgress::end_of(Rank rank) const {
   RankEnd end = ends_[rank.value];
-  const bool node_lost = nodes_[node_of(rank).value].state == NodeState::lost;
+  const bool node_lost = state(node_of(rank)) == NodeState::lost;
   if (end.how == RankEnd::How::not_started && (node_lost || end.started))
     end.how = RankEnd::How::lost;
   return end;

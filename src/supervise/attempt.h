@@ -1,10 +1,12 @@
 // The state of one attempt: how ranks have ended, and which nodes still hold some. Bookkeeping
-// only; the supervisor decides. Every operation is O(1) unless it says otherwise.
+// only; the supervisor decides. Every operation is O(log nodes) unless it says otherwise.
 #pragma once
 
 #include <cstdint>
 #include <deque>
+#include <map>
 #include <optional>
+#include <set>
 #include <vector>
 
 #include "model/event.h"
@@ -16,7 +18,8 @@
 
 namespace dlaunch {
 
-/// Ranks and nodes of one attempt. A node is open from the start of its ranks until it is empty or
+/// Ranks of one attempt, and the nodes that its plan has ranks on; all others are `unused`. A node
+/// is open from the start of its ranks until it is empty or
 /// lost; a rank is running from the same moment until its end is known, even before it reports its
 /// start.
 class AttemptProgress {
@@ -24,18 +27,19 @@ class AttemptProgress {
   enum class NodeState : std::uint8_t { unused, open, empty, lost };
 
   AttemptProgress() = default;
-  /// Every index in `node_of_rank` must be below `nodes`.
-  AttemptProgress(std::vector<NodeId> node_of_rank, std::uint32_t nodes);
+  explicit AttemptProgress(std::vector<NodeId> node_of_rank);
 
   [[nodiscard]] std::uint32_t ranks() const { return static_cast<std::uint32_t>(ends_.size()); }
   [[nodiscard]] std::uint32_t running() const { return running_; }
   /// Ranks with a known start or end.
   [[nodiscard]] std::uint32_t begun() const { return begun_; }
   [[nodiscard]] std::uint32_t open_nodes() const { return open_nodes_; }
-  [[nodiscard]] std::uint32_t nodes() const { return static_cast<std::uint32_t>(nodes_.size()); }
-  [[nodiscard]] bool is_open(NodeId) const;
+  /// Those with ranks, ascending. O(nodes).
+  [[nodiscard]] std::vector<NodeId> nodes() const;
+  [[nodiscard]] NodeState state(NodeId) const;
+  [[nodiscard]] bool is_open(NodeId node) const { return state(node) == NodeState::open; }
+  [[nodiscard]] bool has_ranks(NodeId node) const { return state(node) != NodeState::unused; }
   [[nodiscard]] std::uint32_t running_on(NodeId) const;
-  [[nodiscard]] bool has_ranks(NodeId) const;
   [[nodiscard]] NodeId node_of(Rank rank) const { return node_of_rank_[rank.value]; }
 
   /// The rank exists, has not ended, and its node is open.
@@ -58,14 +62,13 @@ class AttemptProgress {
 
  private:
   struct Node {
-    std::uint32_t ranks = 0;
     std::uint32_t running = 0;
-    NodeState state = NodeState::unused;
+    NodeState state = NodeState::open;
   };
 
   std::vector<NodeId> node_of_rank_;
   std::vector<RankEnd> ends_;  // `how` is not_started until the end is known
-  std::vector<Node> nodes_;    // index = NodeId
+  std::map<NodeId, Node> nodes_;
   std::uint32_t running_ = 0;  // on open nodes
   std::uint32_t begun_ = 0;
   std::uint32_t open_nodes_ = 0;
@@ -113,10 +116,10 @@ struct AttemptState {
 
   std::optional<MonotonicTime> stragglers_due;  // timeouts.stragglers_after_success
   std::optional<MonotonicTime>
-      kill_due;              // end of the grace time; none before the stop and after the kill
-  NodeWaits to_empty;        // all ranks there have ended: killed if NodeEmpty does not come
-  NodeWaits to_lose;         // killed: counts as lost if NodeEmpty does not come
-  std::vector<bool> killed;  // index = NodeId: KillRanks was sent
+      kill_due;             // end of the grace time; none before the stop and after the kill
+  NodeWaits to_empty;       // all ranks there have ended: killed if NodeEmpty does not come
+  NodeWaits to_lose;        // killed: counts as lost if NodeEmpty does not come
+  std::set<NodeId> killed;  // KillRanks was sent
 };
 
 }  // namespace dlaunch

@@ -62,6 +62,11 @@ void NodeReturns::came_back(NodeId node) {
   if (found != nodes_.end()) found->second.state = State::there;
 }
 
+MonotonicTime NodeReturns::fenced(NodeId node) const {
+  const Entry* entry = find(node);
+  return entry == nullptr ? MonotonicTime::min() : entry->fenced;
+}
+
 bool NodeReturns::waits_for(NodeId node) const {
   const Entry* entry = find(node);
   return entry != nullptr && (entry->state == State::pausing || entry->state == State::trying);

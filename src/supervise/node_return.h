@@ -41,6 +41,8 @@ class NodeReturns {
   void try_failed(NodeId node, std::string last_words, MonotonicTime now);
   /// The try has succeeded.
   void came_back(NodeId node);
+  /// Ranks of an earlier attempt may run there until then; the minimum: none do.
+  [[nodiscard]] MonotonicTime fenced(NodeId node) const;
   [[nodiscard]] bool waits_for(NodeId node) const;
   [[nodiscard]] bool is_trying(NodeId node) const;
 
@@ -50,6 +52,7 @@ class NodeReturns {
   [[nodiscard]] std::vector<Waited> overdue(MonotonicTime now) const;
   /// The next time at which take_tries() or overdue() may return something.
   [[nodiscard]] std::optional<MonotonicTime> earliest() const;
+  void forget(NodeId node) { nodes_.erase(node); }
   /// An attempt runs: nodes that are lost from now on begin a new limit.
   void forget_all() { nodes_.clear(); }
 

@@ -13,20 +13,21 @@ RankEnd::How read_end(const ExitStatus& status, bool after_signal, bool kill_sen
 }
 
 void FailureOrder::add(const RankFailure& failure) {
-  if (failure.node.value >= nodes_.size()) nodes_.resize(failure.node.value + 1);
-  std::optional<NodeFirst>& earliest = nodes_[failure.node.value];
-  if (!earliest || failure.at < earliest->at) {
-    earliest = NodeFirst{failure.at, failure.clock_error, {failure.rank}};
-  } else if (failure.at == earliest->at) {
-    earliest->ranks.push_back(failure.rank);
+  const NodeFirst first{failure.at, failure.clock_error, {failure.rank}};
+  const auto [known, is_new] = nodes_.try_emplace(failure.node, first);
+  if (is_new) return;
+  NodeFirst& earliest = known->second;
+  if (failure.at < earliest.at) {
+    earliest = first;
+  } else if (failure.at == earliest.at) {
+    earliest.ranks.push_back(failure.rank);
   }
 }
 
 std::optional<FirstFailure> FailureOrder::first() const {
   std::optional<WallTime> latest_candidate;  // some node failed before this for certain
-  for (const auto& node : nodes_) {
-    if (!node) continue;
-    const WallTime certain = node->at + node->clock_error;
+  for (const auto& [id, node] : nodes_) {
+    const WallTime certain = node.at + node.clock_error;
     if (!latest_candidate || certain < *latest_candidate) latest_candidate = certain;
   }
   if (!latest_candidate) return std::nullopt;
@@ -34,10 +35,10 @@ std::optional<FirstFailure> FailureOrder::first() const {
   FirstFailure result;
   std::vector<Rank>& candidates = result.perhaps;
   std::optional<std::pair<WallTime, Rank>> likely;
-  for (const auto& node : nodes_) {
-    if (!node || node->at - node->clock_error > *latest_candidate) continue;
-    candidates.insert(candidates.end(), node->ranks.begin(), node->ranks.end());
-    const std::pair own{node->at, *std::min_element(node->ranks.begin(), node->ranks.end())};
+  for (const auto& [id, node] : nodes_) {
+    if (node.at - node.clock_error > *latest_candidate) continue;
+    candidates.insert(candidates.end(), node.ranks.begin(), node.ranks.end());
+    const std::pair own{node.at, *std::min_element(node.ranks.begin(), node.ranks.end())};
     if (!likely || own < *likely) likely = own;
   }
   result.rank = likely->second;

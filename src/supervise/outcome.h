@@ -11,6 +11,7 @@
 
 #include <chrono>
 #include <cstdint>
+#include <map>
 #include <optional>
 #include <string>
 #include <vector>
@@ -45,7 +46,7 @@ struct FirstFailure {
 };
 
 /// Collects failures in the order in which their messages arrive and says which came first.
-/// Adding is O(1) amortised; only what may still be the first is kept.
+/// Adding is O(log nodes); only what may still be the first is kept.
 class FailureOrder {
  public:
   void add(const RankFailure&);
@@ -62,7 +63,7 @@ class FailureOrder {
     std::vector<Rank> ranks;  // all with that time
   };
 
-  std::vector<std::optional<NodeFirst>> nodes_;  // index = NodeId
+  std::map<NodeId, NodeFirst> nodes_;
 };
 
 /// Names `rank`, which has failed with `end`, as the cause of `outcome`: cause, exit code, first.

@@ -13,9 +13,11 @@ using NodeState = AttemptProgress::NodeState;
 Supervisor::Supervisor(const SupervisorConfig& config, std::span<const Transition> table)
     : config_(config),
       table_(table),
-      channels_(config.nodes, Channel::opening),
+      names_(config.nodes),
       restarts_(config.restart, config.port_retries),
-      returns_(config.return_limit, config.connect_limit) {}
+      returns_(config.return_limit, config.connect_limit) {
+  for (const auto& [node, name] : names_) nodes_[node] = Channel::none;
+}
 
 std::vector<Action> Supervisor::start(MonotonicTime now) {
   now_ = started_ = now;
@@ -103,13 +105,15 @@ bool Supervisor::is_stuck() const {
 
 void Supervisor::enter_connect() {
   if (!earlier_.empty()) return connect_again();
+  for (const auto& [node, channel] : nodes_) connect(node);
+  if (nodes_opening_ == 0) all_opened();
+}
+
+void Supervisor::connect(NodeId node) {
   phase_due_ = after(config_.connect_limit);
-  nodes_opening_ = config_.nodes;
-  for (std::uint32_t i = 0; i < config_.nodes; ++i) {
-    channels_[i] = Channel::opening;
-    ask(action::ConnectNode{NodeId{i}, attempt_.number, std::nullopt});
-  }
-  if (nodes_opening_ == 0) advance(Step::connected);
+  nodes_.at(node) = Channel::opening;
+  ++nodes_opening_;
+  ask(action::ConnectNode{node, attempt_.number, std::nullopt});
 }
 
 void Supervisor::enter_plan() {
@@ -121,12 +125,11 @@ void Supervisor::enter_run() {
   attempt_.began = now_;
   returns_.forget_all();
   if (config_.run_limit && !run_due_) run_due_ = after(*config_.run_limit);
-  for (std::uint32_t i = 0; i < config_.nodes; ++i) {
-    const NodeId node{i};
+  for (auto& [node, channel] : nodes_) {
     if (attempt_.progress.has_ranks(node)) {
       ask(action::StartRanks{attempt_.number, node});
-    } else if (!restarts_.may_restart()) {  // else a later plan may use it
-      channels_[i] = Channel::released;
+    } else if (channel == Channel::ready && !restarts_.may_restart()) {
+      channel = Channel::released;  // else a later plan may use it
       ask(action::ReleaseNode{node});
     }
   }
@@ -137,8 +140,7 @@ void Supervisor::enter_stop() {
   attempt_.stragglers_due.reset();
   if (attempt_.starter) attempt_.starter->clear_begun_due();
   attempt_.kill_due = end_of_grace();
-  for (std::uint32_t i = 0; i < config_.nodes; ++i) {
-    const NodeId node{i};
+  for (const NodeId node : attempt_.progress.nodes()) {
     if (attempt_.progress.running_on(node) == 0) continue;
     ask(action::StopRanks{attempt_.number, node, config_.stop_signal});
   }
@@ -153,10 +155,10 @@ void Supervisor::enter_wait() {
 }
 
 void Supervisor::enter_done() {
-  for (std::uint32_t i = 0; i < config_.nodes; ++i) {
-    if (channels_[i] == Channel::lost || channels_[i] == Channel::released) continue;
-    channels_[i] = Channel::released;
-    ask(action::ReleaseNode{NodeId{i}});
+  for (auto& [node, channel] : nodes_) {
+    if (channel != Channel::opening && channel != Channel::ready) continue;
+    channel = Channel::released;
+    ask(action::ReleaseNode{node});
   }
   RunReport report;
   report.outcome = final_outcome();
@@ -172,23 +174,25 @@ void Supervisor::enter_done() {
 // ---- events
 
 void Supervisor::handle(const event::NodeReady& e) {
-  if (e.node.value >= config_.nodes || channels_[e.node.value] != Channel::opening) return;
+  const auto node = nodes_.find(e.node);
+  if (node == nodes_.end() || node->second != Channel::opening) return;
   if (e.attempt != attempt_.number) return;
-  channels_[e.node.value] = Channel::ready;
+  node->second = Channel::ready;
   if (returns_.is_trying(e.node)) {
     returns_.came_back(e.node);
-    ask(action::Tell{wording::node_is_back(wording::node(config_.node_names, e.node))});
+    ask(action::Tell{wording::node_is_back(node_name(e.node))});
   }
   if (--nodes_opening_ == 0) all_opened();
 }
 
 void Supervisor::handle(const event::NodeLost& e) {
-  if (e.node.value >= config_.nodes) return;
-  const Channel before = channels_[e.node.value];
-  if (before == Channel::lost || before == Channel::released) return;
+  const auto node = nodes_.find(e.node);
+  if (node == nodes_.end()) return;
+  const Channel before = node->second;
+  if (before != Channel::opening && before != Channel::ready) return;
   const bool was_opening = before == Channel::opening;
   if (!returns_.is_trying(e.node)) note_lost(e);
-  channels_[e.node.value] = Channel::lost;
+  node->second = Channel::lost;
   if (waits_for_lost_nodes()) return wait_for_lost(e.node, before, e.what);
   if (phase_ != Phase::connect) return lose({e.node, e.what, e.heard_at});
   attempt_.not_connected.push_back({e.node, e.what, e.heard_at});
@@ -196,19 +200,29 @@ void Supervisor::handle(const event::NodeLost& e) {
   if (nodes_opening_ == 0) all_opened();
 }
 
+void Supervisor::handle(const event::NodeAdded& e) {
+  if (!names_.emplace(e.node, e.name).second) return;
+  nodes_[e.node] = Channel::none;
+  if (phase_ == Phase::connect) connect(e.node);
+}
+
+void Supervisor::handle(const event::NodeWithdrawn& e) {
+  if (nodes_.contains(e.node)) withdrawn_.insert(e.node);
+}
+
 void Supervisor::handle(const event::PlanMade& e) {
   if (phase_ != Phase::plan || e.attempt != attempt_.number) return;
-  for (const NodeId node : e.node_of_rank) {
-    if (node.value < config_.nodes) continue;
+  AttemptProgress progress(e.node_of_rank);
+  for (const NodeId node : progress.nodes()) {
+    const auto known = nodes_.find(node);
+    if (known != nodes_.end() && known->second == Channel::ready) continue;
     return halt(ended::by_internal_error("the plan uses node " + std::to_string(node.value) +
-                                         " of " + std::to_string(config_.nodes)));
+                                         ", which is not connected"));
   }
-  attempt_.progress = AttemptProgress(e.node_of_rank, config_.nodes);
-  attempt_.killed.assign(config_.nodes, false);
+  attempt_.progress = std::move(progress);
   if (e.starter) {
     const Duration limit = 2 * config_.connect_limit;
-    attempt_.starter.emplace(*e.starter, wording::node(config_.node_names, e.starter->node),
-                             after(limit), limit);
+    attempt_.starter.emplace(*e.starter, node_name(e.starter->node), after(limit), limit);
   }
   attempt_.decides = e.decides;
   attempt_.decides.resize(e.node_of_rank.size(), e.decides.empty());
@@ -319,6 +333,10 @@ void Supervisor::cancel(int signal) {
 }
 
 void Supervisor::all_opened() {
+  if (nodes_.empty()) {
+    return halt(ended::by_plan_error(
+        {exit_code::kNodeLost, "no node is left: all of them were taken out of the run"}));
+  }
   if (attempt_.not_connected.empty()) return advance(Step::connected);
   halt(ended::by_lost_nodes(std::exchange(attempt_.not_connected, {})));
 }
@@ -377,8 +395,7 @@ void Supervisor::count_success(Rank rank) {
 }
 
 void Supervisor::kill_node(NodeId node) {
-  if (!attempt_.progress.is_open(node) || attempt_.killed[node.value]) return;
-  attempt_.killed[node.value] = true;
+  if (!attempt_.progress.is_open(node) || !attempt_.killed.insert(node).second) return;
   attempt_.to_lose.add({after(config_.end_limit), node});
   ask(action::KillRanks{attempt_.number, node});
 }
@@ -386,7 +403,7 @@ void Supervisor::kill_node(NodeId node) {
 void Supervisor::kill_all() {
   attempt_.kill_due.reset();
   attempt_.kill_sent = true;
-  for (std::uint32_t i = 0; i < config_.nodes; ++i) kill_node(NodeId{i});
+  for (const NodeId node : attempt_.progress.nodes()) kill_node(node);
 }
 
 // ---- helpers

@@ -2,17 +2,21 @@
 // never blocks, so that a run can be replayed or simulated. Not thread-safe.
 //
 // The rules:
-//  - All nodes answer -> plan -> ranks start on every node that has some, the others are released.
+//  - All nodes of the set answer -> plan -> ranks start on every node that has some, the others
+//    are released.
+//  - A node that is added to the set takes part from the next plan on, and is treated as the others
+//    from then on. One that is withdrawn leaves before the next plan is made, a lost one as soon as
+//    ranks of the old attempt cannot run there any more.
 //  - A node that cannot be connected ends the run, but only when every other one has answered or
-//     failed too, or the limit has passed: the user wants to see all such nodes at once.
+//    failed too, or the limit has passed: the user wants to see all such nodes at once.
 //  - The first failing rank decides the run's exit code: a code other than 0, a signal, or a failed
 //    start. In the same step every node that still has running ranks is told to stop; after
 //    `stop_grace`, whatever is not empty is killed; `end_limit` later, what is still not empty
 //    counts as lost.
 //  - When the ranks that decide (PlanMade) have succeeded, the others are stopped in the same way,
 //    and however they end, the run has succeeded.
-//  - A node whose ranks have all ended kills what they left behind and reports NodeEmpty unasked.
-//     If it does not within `end_limit`, it is told to kill, and again has `end_limit`.
+//  - A node whose ranks have all ended kills what they left behind and says NodeEmpty unasked. If
+//    it does not within `end_limit`, it is told to kill, and again has `end_limit`.
 //  - When no node holds ranks any more, the nodes are released and the run finishes; or, if
 //    restart_policy says so, the next attempt begins after its wait, with fresh facts and a new
 //    plan. Never after a cancel, and never when its wait would end after `run_limit`.
@@ -21,24 +25,25 @@
 //    lost before its ranks have started. Nothing starts while ranks of the old attempt may run on a
 //    lost node.
 //  - Where a process of the attempt starts the ranks (PlanMade::starter), they must all begin
-//     within twice `connect_limit`. Its own failure ends the attempt, but if a rank failed by
-// itself,
-//     that is the cause (starter.h). It is told to end when no rank is left after a halt; its node
-// is
-//     empty only when it has ended, too, for which it has `end_limit` after the last rank.
+//    within twice `connect_limit`. Its own failure ends the attempt, but if a rank failed by
+//    itself, that is the cause (starter.h). It is told to end when no rank is left after a halt;
+//    its node is empty only when it has ended, too, for which it has `end_limit` after the last
+//    rank.
 //  - The first decision stands (AttemptState::outcome). A cancel after it, or a second cancel, only
 //    hurries: kill at once. A cancel when all ranks have succeeded does not change the outcome.
-//  - A Deadline ends the grace time by then, for a stop in progress and for later ones.
-//  - A step that the lifecycle does not have, or a phase that nothing can end any more, is a bug:
-//     everything is killed, and the run ends with Cause::internal in the same step.
-//  - Events of another attempt, of a closed node, of an ended rank, or without meaning in the phase
-//    are ignored. Messages of one node must be given in the order in which it sent them; those of
-//    different nodes may arrive in any order.
+//  - A Deadline makes the grace time end by then, that of a stop under way and of later ones.
+//  - A step that the lifecycle does not have, or a phase that nothing can end any more, is an error
+//    of ours: everything is killed, and the run ends with Cause::internal in the same step.
+//  - Events of another attempt, of a closed node, of a node that is not in the set, of an ended
+//    rank, or without meaning in the phase are ignored. Messages of one node must be given in the
+//    order in which it sent them; those of different nodes may arrive in any order.
 #pragma once
 
 #include <chrono>
 #include <cstdint>
+#include <map>
 #include <optional>
+#include <set>
 #include <span>
 #include <string>
 #include <vector>
@@ -53,13 +58,13 @@
 #include "supervise/node_return.h"
 #include "supervise/outcome.h"
 #include "supervise/restart_policy.h"
+#include "supervise/wording.h"
 
 namespace dlaunch {
 
 struct SupervisorConfig {
-  std::uint32_t nodes = 1;
-  /// As the user wrote them, index = NodeId; a node without a name is shown by its number.
-  std::vector<std::string> node_names;
+  /// The set of nodes at the start, with their names as the user wrote them.
+  wording::NodeNames nodes = {{NodeId(0), ""}};
   int stop_signal = 15;   // number
   Duration stop_grace{};  // timeouts.stop: from StopRanks to KillRanks
   /// timeouts.run, counted from the first StartRanks of the run to the end of its last rank.
@@ -84,12 +89,12 @@ class Supervisor {
   /// `table`: only tests pass another one. It must outlive the supervisor.
   explicit Supervisor(const SupervisorConfig&, std::span<const Transition> table = lifecycle());
 
-  /// First call of a run, once: what to do at the start (ConnectNode for all).
+  /// First call of a run, once: what to do at the start (ConnectNode for all of the set).
   [[nodiscard]] std::vector<Action> start(MonotonicTime now);
 
   /// What to do now, in this order. `now` never goes back. Limits that `now` has reached are
-  /// enforced with any event, after it. O(1) amortised; O(nodes + ranks) for the few events that
-  /// change the phase.
+  /// enforced with any event, after it. O(log nodes) amortised; O(nodes + ranks) for the few events
+  /// that change the phase or the set.
   [[nodiscard]] std::vector<Action> on(const Event&, MonotonicTime now);
 
   /// When on(Tick) must be called at the latest; nullopt: no deadline. Always after the `now` of
@@ -101,10 +106,12 @@ class Supervisor {
   [[nodiscard]] Phase phase() const { return phase_; }
 
  private:
-  enum class Channel : std::uint8_t { opening, ready, lost, released };
+  enum class Channel : std::uint8_t { none, opening, ready, lost, released };  // none: not asked
 
   void handle(const event::NodeReady&);
   void handle(const event::NodeLost&);
+  void handle(const event::NodeAdded&);
+  void handle(const event::NodeWithdrawn&);
   void handle(const event::PlanMade&);
   void handle(const event::PlanFailed&);
   void handle(const event::RankStarted&);
@@ -124,7 +131,9 @@ class Supervisor {
   void break_off(const std::string& what);
   [[nodiscard]] bool is_stuck() const;
   void enter_connect();
+  void connect(NodeId);
   void connect_again();
+  void remove_withdrawn();
   void enter_plan();
   void enter_run();
   void enter_stop();
@@ -161,6 +170,7 @@ class Supervisor {
   [[nodiscard]] bool has_ranks() const { return phase_ == Phase::run || phase_ == Phase::stop; }
 
   [[nodiscard]] bool has_ranks_now(Attempt) const;
+  [[nodiscard]] std::string node_name(NodeId node) const { return wording::node(names_, node); }
   [[nodiscard]] MonotonicTime after(Duration) const;
   [[nodiscard]] MonotonicTime end_of_grace() const;
   /// Ask for no action after Finish.
@@ -171,7 +181,9 @@ class Supervisor {
   SupervisorConfig config_;
   std::span<const Transition> table_;
   Phase phase_ = Phase::connect;
-  std::vector<Channel> channels_;    // index = NodeId
+  std::map<NodeId, Channel> nodes_;  // the set of the run
+  std::set<NodeId> withdrawn_;       // those of them that are to leave
+  wording::NodeNames names_;         // of all that ever were in the set
   std::uint32_t nodes_opening_ = 0;  // or waited for
   RestartBudget restarts_;
   NodeReturns returns_;

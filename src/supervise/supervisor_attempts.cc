@@ -45,8 +45,10 @@ void Supervisor::attempt_over() {
 
 RestartDecision Supervisor::decide_restart(const FailedAttempt& failed) {
   if (attempt_.cancelled) return {};
-  const bool node_lost =
-      std::any_of(channels_.begin(), channels_.end(), [](Channel c) { return c == Channel::lost; });
+  // What leaves the set is not needed again.
+  const bool node_lost = std::any_of(nodes_.begin(), nodes_.end(), [this](const auto& node) {
+    return node.second == Channel::lost && !withdrawn_.contains(node.first);
+  });
   RestartDecision decision = restarts_.after(failed, {node_lost, attempt_.node_stuck});
   const bool follows = decision.kind != RestartDecision::Kind::none;
   if (follows && run_due_ && after(decision.wait) >= *run_due_) {
@@ -63,8 +65,7 @@ void Supervisor::repeat(FailedAttempt failed, const RestartDecision& decision) {
   failed.restarts_max = restarts_.max();
   const bool restarts = decision.kind == RestartDecision::Kind::restart;
   ask(action::Restart{failed, Attempt(attempt_.number.value + 1)});
-  ask(action::Tell{restarts ? wording::restart(failed, config_.node_names)
-                            : wording::new_port(failed)});
+  ask(action::Tell{restarts ? wording::restart(failed, names_) : wording::new_port(failed)});
   earlier_.push_back(std::move(failed));
   advance(Step::failed);
 }
@@ -108,12 +109,11 @@ void Supervisor::wait_for_lost(NodeId node, Channel before, const std::string& w
   if (phase_ == Phase::plan) return advance(Step::relost);
   if (before == Channel::ready) ++nodes_opening_;
   returns_.wait_for(node, now_);
-  ask(action::Tell{
-      wording::waiting_for({wording::node(config_.node_names, node)}, config_.return_limit)});
+  ask(action::Tell{wording::waiting_for({node_name(node)}, config_.return_limit)});
 }
 
-/// Connected nodes report their facts again, lost ones are connected again. If a node was lost
-/// while the plan was made, the others have reported already.
+/// Connected nodes report their facts again, lost ones are connected again, added ones for the
+/// first time. If a node was lost while the plan was made, the others have reported already.
 void Supervisor::connect_again() {
   const Attempt next(earlier_.back().attempt.value + 1);
   const bool begins = attempt_.number != next;
@@ -122,22 +122,44 @@ void Supervisor::connect_again() {
     attempt_.number = next;
     phase_due_ = after(config_.connect_limit);
   }
+  remove_withdrawn();
   nodes_opening_ = 0;
   std::vector<std::string> lost;
-  for (std::uint32_t i = 0; i < config_.nodes; ++i) {
-    const NodeId node{i};
-    if (channels_[i] == Channel::lost) {
+  for (auto& [node, channel] : nodes_) {
+    if (channel == Channel::none) {
+      connect(node);
+    } else if (channel == Channel::lost) {
       returns_.wait_for(node, now_);
-      lost.push_back(wording::node(config_.node_names, node));
+      ++nodes_opening_;
+      if (!withdrawn_.contains(node)) lost.push_back(node_name(node));
     } else if (begins) {
-      channels_[i] = Channel::opening;
+      channel = Channel::opening;
+      ++nodes_opening_;
       ask(action::GatherFacts{attempt_.number, node});
-    } else {
-      continue;
     }
-    ++nodes_opening_;
   }
   if (!lost.empty()) ask(action::Tell{wording::waiting_for(lost, config_.return_limit)});
+  if (nodes_opening_ == 0) all_opened();
+}
+
+/// Between the ranks of two attempts. A lost node stays while ranks may run on it, so that the next
+/// attempt waits for that.
+void Supervisor::remove_withdrawn() {
+  for (auto next = withdrawn_.begin(); next != withdrawn_.end();) {
+    const NodeId node = *next;
+    const Channel channel = nodes_.at(node);
+    if (channel == Channel::lost && returns_.fenced(node) > now_) {
+      ++next;
+      continue;
+    }
+    const bool is_waited_for = channel == Channel::opening || returns_.waits_for(node);
+    if (phase_ == Phase::connect && is_waited_for) --nodes_opening_;
+    returns_.forget(node);
+    std::erase_if(attempt_.not_connected, [node](const auto& one) { return one.node == node; });
+    nodes_.erase(node);
+    next = withdrawn_.erase(next);
+    ask(action::RemoveNode{node});
+  }
 }
 
 void Supervisor::try_lost_nodes() {
@@ -149,7 +171,7 @@ void Supervisor::try_lost_nodes() {
   }
   if (!never_came.empty()) return halt(ended::by_lost_nodes(std::move(never_came)));
   for (const NodeReturns::Try& one : returns_.take_tries(now_)) {
-    channels_[one.node.value] = Channel::opening;
+    nodes_.at(one.node) = Channel::opening;
     ask(action::ConnectNode{one.node, attempt_.number, one.within});
   }
 }
@@ -175,6 +197,10 @@ void Supervisor::enforce_limits() {
   if (attempt_.kill_due && *attempt_.kill_due <= now_) kill_all();
   attempt_.to_empty.forget_closed(attempt_.progress);
   attempt_.to_lose.forget_closed(attempt_.progress);
+  if (!withdrawn_.empty() && (phase_ == Phase::wait || phase_ == Phase::connect)) {
+    remove_withdrawn();
+    if (phase_ == Phase::connect && nodes_opening_ == 0) all_opened();
+  }
   if (phase_ == Phase::connect) try_lost_nodes();
 }
 
@@ -184,9 +210,9 @@ void Supervisor::enforce_phase_limit() {
     return halt(ended::by_plan_error(
         {exit_code::kInternal, "no plan within " + wording::duration(config_.connect_limit)}));
   }
-  for (std::uint32_t i = 0; i < config_.nodes; ++i) {
-    if (channels_[i] != Channel::opening || returns_.waits_for(NodeId{i})) continue;
-    attempt_.not_connected.push_back({NodeId{i}, wording::no_answer(config_.connect_limit)});
+  for (const auto& [node, channel] : nodes_) {
+    if (channel != Channel::opening || returns_.waits_for(node)) continue;
+    attempt_.not_connected.push_back({node, wording::no_answer(config_.connect_limit)});
   }
   phase_due_.reset();
   if (!attempt_.not_connected.empty()) all_opened();

@@ -83,12 +83,13 @@ std::string stopping_the_others(const Stopping& what) {
   return "the job is done, " + stopping(what);
 }
 
-std::string node(const std::vector<std::string>& names, NodeId node) {
-  if (node.value < names.size() && !names[node.value].empty()) return names[node.value];
-  return "node " + std::to_string(node.value);
+std::string node(const NodeNames& names, NodeId node) {
+  const auto found = names.find(node);
+  const bool has_name = found != names.end() && !found->second.empty();
+  return has_name ? found->second : "node " + std::to_string(node.value);
 }
 
-std::string restart(const FailedAttempt& failed, const std::vector<std::string>& nodes) {
+std::string restart(const FailedAttempt& failed, const NodeNames& nodes) {
   const auto wait = std::chrono::duration_cast<Duration>(failed.wait);
   const Outcome& outcome = failed.outcome;
   std::string text = outcome.first ? "rank " + std::to_string(outcome.first->value) + ' ' : "it ";

@@ -2,6 +2,7 @@
 #pragma once
 
 #include <cstdint>
+#include <map>
 #include <string>
 #include <vector>
 
@@ -30,12 +31,14 @@ struct Stopping {
 [[nodiscard]] std::string stopping_the_others(const Stopping&);
 [[nodiscard]] std::string killing(std::uint32_t ranks);
 
-/// As the user named it; "node 2" without a name.
-[[nodiscard]] std::string node(const std::vector<std::string>& names, NodeId node);
+/// As the user named them; empty: no name.
+using NodeNames = std::map<NodeId, std::string>;
+/// "node 2" without a name.
+[[nodiscard]] std::string node(const NodeNames& names, NodeId node);
 
 /// "rank 1 exited with code 1 after 12 s; restart 1 of 3 in 5 s"; "node3 was lost (no sign of life
 /// for 15 s) after ..."
-[[nodiscard]] std::string restart(const FailedAttempt&, const std::vector<std::string>& nodes);
+[[nodiscard]] std::string restart(const FailedAttempt&, const NodeNames& nodes);
 /// "waiting up to 5 min for node3 to answer again"; at least one.
 [[nodiscard]] std::string waiting_for(const std::vector<std::string>& nodes, Duration limit);
 [[nodiscard]] std::string node_is_back(const std::string& node);

@@ -6,6 +6,7 @@ docs/internals/architecture.md draws the layers. Checked for every layer under s
            in USES of its CMakeLists.txt
   pure     (the floors up to sync) no header and no call that accesses clock, descriptor, thread or process
   headers  its headers include no heavy third-party header
+  names    no two headers of different folders have the same name
   dialects only jobfile knows the formats of other systems: no include, and no name in code
   docs     cited rules, named pages and links resolve, and the index has every page (citations.py)
   walks    the walks of docs/internals/architecture.md lead through the code (walks.py)
@@ -188,6 +189,20 @@ def check_headers(source, layer):
     return faults
 
 
+# Two headers each; to be emptied when jobfile's own are gone.
+SAME_NAMES = {"layout.h", "utf8.h"}
+
+
+def check_names(source):
+    """One name for two headers is one word for two things."""
+    by_name = {}
+    for path, _, names in os.walk(source):
+        for name in names:
+            if name.endswith(".h") and name not in SAME_NAMES:
+                by_name.setdefault(name, []).append(os.path.relpath(os.path.join(path, name), source))
+    return [f"src: {' and '.join(sorted(paths))} have the same name" for name, paths in sorted(by_name.items()) if len(paths) > 1]
+
+
 def check_dialects(source, layer):
     """Comments and texts may say whose rule something is."""
     faults = []
@@ -209,7 +224,7 @@ def check_tree(source):
     layers = sorted(name for name in [*os.listdir(source), *NESTED]
                     if any(True for _ in source_files(source, name)))
     uses_of = {layer: declared_uses(os.path.join(source, layer)) for layer in layers}
-    found = []
+    found = [("each header has a name of its own", check_names(source))]
     for layer in layers:
         found.append((f"{layer} includes downward", check_down(source, layer, uses_of)))
         if layer in PURE:
@@ -242,6 +257,7 @@ PROBES = [
     ("a function of our own called read", {"jobfile/a.cc": "Status Reader::read(int);\n"}, None),
     ("a clock named in a comment", {"plan/a.cc": "// not steady_clock::now()\n"}, None),
     ("a heavy header in a header", {"report/a.h": "#include <nlohmann/json.hpp>\n"}, "heavy header nlohmann/json.hpp"),
+    ("two headers of one name", {"model/a.h": "", "os/a.h": ""}, "model/a.h and os/a.h have the same name"),
     ("a library apart that includes the house", {"measure/collectives/a.cc": '#include "model/b.h"\n', "model/b.h": ""}, "a library of its own"),
     ("the house including a library apart", {"cli/a.cc": '#include "measure/collectives/b.h"\n', "measure/collectives/b.h": ""}, 'is not written as'),
     ("a library apart that includes the program over it",

@@ -66,7 +66,9 @@ class AnyRun {
  private:
   SupervisorConfig draw_config() {
     SupervisorConfig config;
-    config.nodes = static_cast<std::uint32_t>(dice_.between(1, 3));
+    nodes_ = static_cast<std::uint32_t>(dice_.between(1, 3));
+    config.nodes.clear();
+    for (std::uint32_t i = 0; i < nodes_; ++i) config.nodes[NodeId{i}] = "";
     config.stop_grace = std::array<Duration, 3>{0ms, 200ms, 30s}[dice_.between(0, 2)];
     config.connect_limit = 30s;
     config.run_limit = Duration(dice_.between(1, 60'000));
@@ -142,7 +144,7 @@ class AnyRun {
   Event any_plan() {
     event::PlanMade plan{attempt_, {}};
     for (std::uint32_t r = 0; r < ranks_; ++r)
-      plan.node_of_rank.emplace_back(r % config_.nodes + (dice_.chance(0.005) ? 7 : 0));
+      plan.node_of_rank.emplace_back(r % nodes_ + (dice_.chance(0.005) ? 7 : 0));
     if (dice_.chance(0.2)) plan.decides.assign(ranks_, dice_.chance(0.5));
     if (dice_.chance(0.5)) plan.starter = {NodeId(0), "mpirun"};
     if (dice_.chance(0.02)) plan.node_of_rank.clear();
@@ -150,11 +152,11 @@ class AnyRun {
   }
   Event any_event() {
     const Attempt attempt{dice_.chance(0.9) ? attempt_.value : attempt_.value + 1};
-    const NodeId node{static_cast<std::uint32_t>(dice_.between(0, config_.nodes))};
+    const NodeId node{static_cast<std::uint32_t>(dice_.between(0, nodes_))};
     const Rank rank{static_cast<std::uint32_t>(dice_.between(0, ranks_))};
     const ExitStatus status{dice_.chance(0.2), dice_.chance(0.6) ? 0 : 9, false};
     const bool after_signal = dice_.chance(0.5);
-    switch (dice_.between(0, 15)) {
+    switch (dice_.between(0, 17)) {
       case 0:
         return event::NodeReady{node, attempt};
       case 1:
@@ -183,12 +185,18 @@ class AnyRun {
         return event::UserAsked{};
       case 14:
         return event::Copying{dice_.chance(0.5)};
+      case 15:
+        if (dice_.chance(0.3)) ++nodes_;
+        return event::NodeAdded{NodeId{nodes_ - 1}, "added"};
+      case 16:
+        return event::NodeWithdrawn{node};
       default:
         return event::Deadline{now_ + dice_.time(0ns, 60s)};
     }
   }
 
   Dice dice_;
+  std::uint32_t nodes_ = 1;  // that were in the set at some time
   double calm_ = std::array<double, 4>{0.5, 0.8, 0.95, 0.99}[dice_.between(0, 3)];
   SupervisorConfig config_;
   std::vector<Transition> table_;

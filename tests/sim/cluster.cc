@@ -194,6 +194,7 @@ class Cluster {
     });
   }
   void perform(const action::ReleaseNode&) {}
+  void perform(const action::RemoveNode&) {}
   void perform(const action::Tell& a) {
     if (is_wait(a)) begin_next();
   }

@@ -69,6 +69,7 @@ class Reader {
     n.released_down = n.released_down || !n.up;
     n.up = false;
   }
+  void note(const action::RemoveNode&) {}
   void note(const action::Tell&) {}
   void note(const action::Finish& a) {
     d_.finishes.push_back(i_);
@@ -172,6 +173,8 @@ class Reader {
   void see(const event::FrontGone&) { cancel(0); }
   void see(const event::Deadline&) {}
   void see(const event::UserAsked&) {}
+  void see(const event::NodeAdded&) {}
+  void see(const event::NodeWithdrawn&) {}
   void see(const event::Copying&) {}
   void see(const event::Tick&) {}
 

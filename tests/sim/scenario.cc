@@ -59,7 +59,8 @@ Mood draw_mood(Dice& dice, double nodes, double ranks) {
 
 SupervisorConfig draw_config(Dice& dice, std::uint32_t nodes) {
   SupervisorConfig config;
-  config.nodes = nodes;
+  config.nodes.clear();
+  for (std::uint32_t i = 0; i < nodes; ++i) config.nodes[NodeId{i}] = "";
   config.stop_signal = dice.chance(0.8) ? SIGTERM : SIGUSR1;
   config.stop_grace = std::array<Duration, 4>{0ms, 200ms, 5s, 30s}[dice.between(0, 3)];
   if (dice.chance(0.3)) config.run_limit = Duration(dice.between(1, 100'000));

@@ -26,7 +26,8 @@ std::chrono::nanoseconds processor_time() {
 /// A whole run in which every rank fails at once: the worst case for the choice of the first.
 Cost run_all_failing(std::uint32_t nodes, std::uint32_t per_node) {
   SupervisorConfig config;
-  config.nodes = nodes;
+  config.nodes.clear();
+  for (std::uint32_t i = 0; i < nodes; ++i) config.nodes[NodeId{i}] = "";
   config.stop_grace = std::chrono::seconds(30);
   config.connect_limit = std::chrono::seconds(30);
   event::PlanMade plan;

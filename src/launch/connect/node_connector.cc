@@ -11,8 +11,8 @@
 
 #include "launch/connect/channel_opening.h"
 #include "launch/connect/remote_script.h"
-#include "launch/connect/ssh_process.h"
 #include "node/session/attach.h"
+#include "os/child_process.h"
 #include "os/clock.h"
 #include "supervise/wording.h"
 
@@ -70,7 +70,7 @@ struct NodeConnector::Opening {
   bool staging = false;  // the node was told to receive the binary
   std::string trouble;   // why earlier tries failed
   bool old_program = false;  // ConnectRequest::old_program of this process
-  std::shared_ptr<SshProcess> process;
+  std::shared_ptr<ChildProcess> process;
   UniqueFd input;                     // its stdin
   std::unique_ptr<WatchedFd> upload;  // the same, while sending the binary
   std::string stage_line;             // is sent first
@@ -209,13 +209,15 @@ void NodeConnector::begin(Opening& opening) {
   std::vector<std::string> variables = environment_;
   const auto argv = argv_for(opening, variables);
   if (!argv) return answer(opening.node, tl::unexpected(argv.error()));
-  auto process = SshProcess::start(loop_, *argv, variables);
-  if (!process) return answer(opening.node, tl::unexpected(process.error()));
+  auto process = ChildProcess::start(loop_, *argv, variables);
+  if (!process) return answer(opening.node, fail(exit_code::kNodeLost, process.error().message));
   opening.process = std::move(*process);
   opening.opening.emplace(session_of(opening.node));
   opening.input = opening.process->take_stdin();
   opening.output = std::make_unique<WatchedFd>(loop_, opening.process->take_stdout());
-  opening.process->on_end([this, &opening](int status) { process_ended(opening, status); });
+  opening.process->on_end([this, &opening](std::optional<int> status) {
+    process_ended(opening, status.value_or(0));  // only we reap here
+  });
   watch_output(opening);
 }
 

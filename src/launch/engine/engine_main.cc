@@ -27,9 +27,9 @@ constexpr Duration kSilenceIsSeen = std::chrono::seconds(3);
 
 SupervisorConfig supervisor_config(const JobSpec& spec, const std::vector<NodeTarget>& nodes) {
   SupervisorConfig config;
-  config.nodes = static_cast<std::uint32_t>(nodes.size());
+  config.nodes.clear();
   for (const NodeTarget& node : nodes) {
-    config.node_names.push_back(node.host.name);
+    config.nodes.emplace(NodeId(static_cast<std::uint32_t>(config.nodes.size())), node.host.name);
     // A silent node is lost, and may return; one that answers but never becomes empty is useless.
     if (!node.is_local())
       config.end_limit = std::max(config.end_limit, spec.timeouts.lost_after + kSilenceIsSeen);

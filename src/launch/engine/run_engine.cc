@@ -144,8 +144,6 @@ void RunEngine::push(Event event) {
 void RunEngine::tell(const Event& event) {
   store_.record(event);
   if (options_.verbosity > 0) explain(event);
-  if (std::holds_alternative<event::PlanMade>(event) && planned_)
-    begin_attempt(*std::exchange(planned_, std::nullopt));
   if (const auto* lost = std::get_if<event::NodeLost>(&event)) planner_.node_lost(lost->node);
   output_.tell(event);
   front_.tell(event, plan());
@@ -300,6 +298,8 @@ void RunEngine::tell_sync(const SyncReport& report) {
 }
 
 void RunEngine::begin(const action::StartRanks& start) {
+  if (planned_ && planned_->attempt == start.attempt)
+    begin_attempt(*std::exchange(planned_, std::nullopt));
   store_.set_stopping(false);
   StartSettings settings;
   settings.secrets = secret_environment(options_.spec, options_.environment);
@@ -329,6 +329,10 @@ void RunEngine::begin(const action::KillRanks& kill) {
 void RunEngine::begin(const action::ReleaseNode& release) {
   // Otherwise finish() does.
   if (output_.is_out()) nodes_.release(release.node);
+}
+
+void RunEngine::begin(const action::RemoveNode& remove) {
+  output_.when_out([this, node = remove.node] { nodes_.remove(node); });
 }
 
 void RunEngine::begin(const action::Restart& restart) {

@@ -84,6 +84,7 @@ class RunEngine : public Engine {
   void begin(const action::StopRanks& stop);
   void begin(const action::KillRanks& kill);
   void begin(const action::ReleaseNode& release);
+  void begin(const action::RemoveNode& remove);
   void begin(const action::Restart& restart);
   void begin(const action::Tell& tell) { screen_.state(tell.line); }
   void begin(const action::Finish&) {}
@@ -112,7 +113,7 @@ class RunEngine : public Engine {
   AttemptPlanner planner_;
   std::deque<Event> queue_;            // for the supervisor
   bool finishing_ = false;             // the supervisor is done and gets no more events
-  std::optional<LaunchPlan> planned_;  // until the supervisor knows it
+  std::optional<LaunchPlan> planned_;  // until the supervisor starts its ranks
   std::optional<LaunchPlan> plan_;
   bool started_ = false;  // the ranks of plan_ were told to start
 };

@@ -46,12 +46,6 @@ std::string workdir_of(const RunOptions& options) {
   return error ? "/" : real.string();
 }
 
-std::vector<std::string> entries_of(const Environment& environment) {
-  std::vector<std::string> entries;
-  for (const auto& [name, value] : environment) entries.push_back(name + '=' + value);
-  return entries;
-}
-
 }  // namespace
 
 RunStore::RunStore(EventLoop& loop, const RunOptions& options, Say say)
@@ -90,7 +84,7 @@ void RunStore::announce() {
   record.name = options_.spec.name;
   record.job_file = options_.job_file;
   record.folder = options_.current_folder;
-  record.host = host_name();
+  record.host = own_hostname();
   record.boot_id = boot_id();
   record.engine = identity_of(::getpid());
   record.front = identity_of(::getppid());
@@ -144,7 +138,7 @@ void RunStore::write_job_record() {
   if (!origin_) {
     origin_ = {folder_->id(),
                wall_now() - (monotonic_now() - began_),
-               host_name(),
+               own_hostname(),
                kernel_name(),
                python_environment(options_.environment),
                options_.current_folder,
@@ -160,16 +154,17 @@ void RunStore::write_job_record() {
 /// Which files differ from the commit. git(1) may take long on a slow file system; it runs in
 /// parallel, changes nothing and is killed with us.
 void RunStore::ask_git() {
-  git_ = std::make_unique<RunningCommand>(
-      loop_,
-      std::vector<std::string>{"git", "--no-optional-locks", "-C", workdir_of(options_), "-c",
-                               "core.fsmonitor=false", "status", "--porcelain",
-                               "--untracked-files=no", "--ignore-submodules=all"},
-      entries_of(options_.environment), "", kGitLimit, [this](const Result<CommandOutput>& output) {
-        if (!output || output->wait_status != 0) return;
-        origin_->git.changes = output->out;
-        write_job_record();
-      });
+  ProgramCall status{.argv = {"git", "--no-optional-locks", "-C", workdir_of(options_), "-c",
+                              "core.fsmonitor=false", "status", "--porcelain",
+                              "--untracked-files=no", "--ignore-submodules=all"},
+                     .limit = kGitLimit,
+                     .environment = options_.environment};
+  git_ = std::make_unique<RunningProgram>(loop_, std::move(status),
+                                          [this](const Result<ProgramOutput>& output) {
+                                            if (!output || !output->succeeded()) return;
+                                            origin_->git.changes = output->out;
+                                            write_job_record();
+                                          });
 }
 
 void RunStore::note_time(const wire::OutputData& data) {

@@ -9,12 +9,12 @@
 #include <string_view>
 
 #include "launch/engine/run_request.h"
-#include "launch/slurm/command_output.h"
 #include "model/action.h"
 #include "model/event.h"
 #include "model/launch_plan.h"
 #include "os/clock.h"
 #include "os/event_loop.h"
+#include "os/program_output.h"
 #include "runs/event_log.h"
 #include "runs/run_directory.h"
 #include "runs/run_record.h"
@@ -82,7 +82,7 @@ class RunStore {
   bool times_wait_ = false;
   std::optional<RunOrigin> origin_;  // once there is a plan
   Timer ask_git_;
-  std::unique_ptr<RunningCommand> git_;
+  std::unique_ptr<RunningProgram> git_;
 };
 
 }  // namespace dlaunch

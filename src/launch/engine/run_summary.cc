@@ -128,8 +128,7 @@ std::string write_summary(RunReport& report, const SummaryParts& parts) {
     input.metrics = read_metrics(folder, ranks, options.spec.metrics);
   }
   for (const Node& node : parts.cluster.nodes) {
-    input.node_names.resize(std::max<std::size_t>(input.node_names.size(), node.id.value + 1));
-    input.node_names[node.id.value] = node.name;
+    input.node_names[node.id] = node.name;
   }
   input.notes = notes_on(input, folder);
   parts.store.write_summary(summary_json(input));

@@ -11,25 +11,18 @@ namespace {
 
 constexpr std::chrono::seconds kLimit{5};
 
-std::vector<std::string> environment_of(const Environment& environment) {
-  std::vector<std::string> entries;
-  for (const auto& [name, value] : environment) {
-    if (name != "SLURM_TIME_FORMAT") entries.push_back(name + '=' + value);
-  }
-  entries.emplace_back(kSlurmTimeFormat);
-  return entries;
-}
-
-std::vector<std::string> show_job(const std::string& job) {
-  return {"scontrol", "show", "job", job};
+ProgramCall scontrol(std::vector<std::string> what, Environment environment) {
+  what.insert(what.begin(), {"scontrol", "show"});
+  environment["SLURM_TIME_FORMAT"] = kSlurmTimeFormat;
+  return {.argv = std::move(what), .limit = kLimit, .environment = std::move(environment)};
 }
 
 SlurmTime time_now() {
   return std::chrono::floor<std::chrono::seconds>(wall_now()).time_since_epoch();
 }
 
-std::string text_of(const Result<CommandOutput>& output) {
-  return output && output->wait_status == 0 ? output->out : "";
+std::string text_of(const Result<ProgramOutput>& output) {
+  return output && output->succeeded() ? output->out : "";
 }
 
 }  // namespace
@@ -37,12 +30,12 @@ std::string text_of(const Result<CommandOutput>& output) {
 std::optional<SlurmTime> ask_slurm_end(const Environment& environment) {
   const auto job = find_variable(environment, "SLURM_JOB_ID");
   if (!job || job->empty()) return std::nullopt;
-  const auto output = command_output(show_job(*job), environment_of(environment), "", kLimit);
+  const auto output = run_program(scontrol({"job", *job}, environment));
   return read_slurm_state(text_of(output), *job).end;
 }
 
 SlurmInquiry::SlurmInquiry(EventLoop& loop, const Environment& environment)
-    : loop_(loop), environment_(environment_of(environment)) {
+    : loop_(loop), environment_(environment) {
   signal_.job = find_variable(environment, "SLURM_JOB_ID").value_or("");
   const std::string count = find_variable(environment, "SLURM_RESTART_COUNT").value_or("");
   (void)std::from_chars(count.data(), count.data() + count.size(), signal_.restarts);
@@ -56,15 +49,14 @@ void SlurmInquiry::ask(About about, Answer answer) {
   signal_.came = time_now();
   state_.reset();
   knows_config_ = false;
-  of_job_ = std::make_unique<RunningCommand>(loop_, show_job(signal_.job), environment_, "", kLimit,
-                                             [this](const Result<CommandOutput>& output) {
+  of_job_ = std::make_unique<RunningProgram>(loop_, scontrol({"job", signal_.job}, environment_),
+                                             [this](const Result<ProgramOutput>& output) {
                                                state_ =
                                                    read_slurm_state(text_of(output), signal_.job);
                                                heard();
                                              });
-  of_config_ = std::make_unique<RunningCommand>(
-      loop_, std::vector<std::string>{"scontrol", "show", "config"}, environment_, "", kLimit,
-      [this](const Result<CommandOutput>& output) {
+  of_config_ = std::make_unique<RunningProgram>(
+      loop_, scontrol({"config"}, environment_), [this](const Result<ProgramOutput>& output) {
         signal_.kill_wait = read_kill_wait(text_of(output));
         knows_config_ = true;
         heard();

@@ -9,9 +9,9 @@
 #include <string>
 
 #include "jobfile/slurm_state.h"
-#include "launch/slurm/command_output.h"
 #include "model/environment.h"
 #include "os/event_loop.h"
+#include "os/program_output.h"
 
 namespace dlaunch {
 
@@ -39,13 +39,13 @@ class SlurmInquiry {
 
   EventLoop& loop_;
   SlurmSignal signal_;
-  std::vector<std::string> environment_;
+  Environment environment_;
   About about_ = About::warning;
   Answer answer_;  // for the open question; empty: there is none
   std::optional<SlurmState> state_;
   bool knows_config_ = false;
-  std::unique_ptr<RunningCommand> of_job_;
-  std::unique_ptr<RunningCommand> of_config_;
+  std::unique_ptr<RunningProgram> of_job_;
+  std::unique_ptr<RunningProgram> of_config_;
 };
 
 }  // namespace dlaunch

@@ -46,12 +46,12 @@ void SlurmListener::begin(const std::string& node) {
   prepare_for_srun(environment);
   const std::vector<std::string> words =
       srun_words(node, kScript, has_total_of_gpus ? "--gres=none" : "");
-  auto process = SshProcess::start(loop_, words, environment);
+  auto process = ChildProcess::start(loop_, words, environment);
   if (!process) return debug_log::info("no step for Slurm's signals: " + process.error().message);
   process_ = std::move(*process);
   input_.emplace(loop_, process_->take_stdin());
   output_.emplace(loop_, process_->take_stdout());
-  process_->on_end([this](int) { ended_ = true; });
+  process_->on_end([this](std::optional<int>) { ended_ = true; });
   read_later();
 }
 

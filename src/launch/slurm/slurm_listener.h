@@ -8,7 +8,7 @@
 #include <optional>
 #include <string>
 
-#include "launch/connect/ssh_process.h"
+#include "os/child_process.h"
 #include "os/event_loop.h"
 
 namespace dlaunch {
@@ -35,7 +35,7 @@ class SlurmListener {
   EventLoop& loop_;
   std::function<void(int)> heard_;
   Timer timer_;
-  std::shared_ptr<SshProcess> process_;
+  std::shared_ptr<ChildProcess> process_;
   std::optional<WatchedFd> input_;  // closing it ends the step
   std::optional<WatchedFd> output_;
   std::string line_;

@@ -11,7 +11,7 @@
 
 #include "jobfile/slurm_script.h"
 #include "jobfile/slurm_state.h"
-#include "launch/slurm/command_output.h"
+#include "os/program_output.h"
 
 namespace dlaunch {
 
@@ -32,10 +32,10 @@ bool is_slurm_here() {
 /// The user's own jobs; nullopt: Slurm is not here, or does not answer.
 std::optional<std::vector<QueuedJob>> ask_queue() {
   const std::string user = std::to_string(::getuid());
-  const auto answer = command_output(
-      {"squeue", "--noheader", "--user", user, "--states=all", "--format", kQueueFormat}, "",
-      kLimit);
-  if (!answer || answer->wait_status != 0) return std::nullopt;
+  const auto answer = run_program(
+      {.argv = {"squeue", "--noheader", "--user", user, "--states=all", "--format", kQueueFormat},
+       .limit = kLimit});
+  if (!answer || !answer->succeeded()) return std::nullopt;
   return read_queue(answer->out);
 }
 
@@ -48,10 +48,10 @@ std::map<std::string, std::string> ask_account(const std::set<std::string>& jobs
   }
   if (list.empty()) return {};
   const auto answer =
-      command_output({"sacct", "--noheader", "--parsable2", "--allocations", "--duplicates",
-                      "--format", kSlurmAccountFormat, "--jobs", list},
-                     "", kLimit);
-  if (!answer || answer->wait_status != 0) return {};
+      run_program({.argv = {"sacct", "--noheader", "--parsable2", "--allocations", "--duplicates",
+                            "--format", kSlurmAccountFormat, "--jobs", list},
+                   .limit = kLimit});
+  if (!answer || !answer->succeeded()) return {};
   return read_slurm_account(answer->out);
 }
 

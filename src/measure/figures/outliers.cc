@@ -82,7 +82,7 @@ Exchange usual_of(const std::vector<Exchange>& all) {
 enum class Standing { open, good, slow, unclear };
 
 /// All measurements of a pair.
-struct Dossier {
+struct PairMeasurements {
   std::vector<Exchange> values;  // in rounds and alone
   std::vector<Exchange> alone, beside;
 };
@@ -98,7 +98,7 @@ bool may_judge(std::size_t measurements) {
   return measurements == kProofs || measurements >= kSingleProofs;
 }
 
-Standing standing_of(const Dossier& pair, const Exchange& usual) {
+Standing standing_of(const PairMeasurements& pair, const Exchange& usual) {
   const Exchange beside = middle_of(pair.beside);
   const Exchange best_usual{
       {},
@@ -119,20 +119,20 @@ class Pairs {
   explicit Pairs(const Measured& measured) : usual_(usual_of(measured.exchanges)) {
     for (const Exchange& one : measured.exchanges) pairs_[one.pair].values.push_back(one);
     for (const ExchangeAlone& one : measured.exchanges_alone) {
-      Dossier& suspect = pairs_[one.suspect.pair];
+      PairMeasurements& suspect = pairs_[one.suspect.pair];
       suspect.values.push_back(one.suspect);
       suspect.alone.push_back(one.suspect);
       suspect.beside.push_back(one.beside);
       pairs_[one.beside.pair].values.push_back(one.beside);
     }
-    for (const auto& [pair, dossier] : pairs_) {
-      const Standing standing = standing_of(dossier, usual_);
+    for (const auto& [pair, measurements] : pairs_) {
+      const Standing standing = standing_of(measurements, usual_);
       standing_[pair] = standing;
       if (standing != Standing::good) continue;
       good_.insert(pair.a);
       good_.insert(pair.b);
       double best = 0;
-      for (const Exchange& value : dossier.values) best = std::max(best, value.gbytes_per_s);
+      for (const Exchange& value : measurements.values) best = std::max(best, value.gbytes_per_s);
       good_pairs_.emplace_back(best, pair);
     }
     std::sort(good_pairs_.begin(), good_pairs_.end(),
@@ -147,7 +147,7 @@ class Pairs {
   }
   [[nodiscard]] bool was_measured(Pair pair) const { return pairs_.contains(pair); }
   [[nodiscard]] const std::map<Pair, Standing>& all() const { return standing_; }
-  [[nodiscard]] const Dossier& dossier(Pair pair) const { return pairs_.at(pair); }
+  [[nodiscard]] const PairMeasurements& measurements(Pair pair) const { return pairs_.at(pair); }
 
   /// A good pair to measure beside it, of other nodes if possible.
   [[nodiscard]] std::optional<Pair> beside(Pair suspect) const {
@@ -165,7 +165,7 @@ class Pairs {
 
  private:
   Exchange usual_;
-  std::map<Pair, Dossier> pairs_;
+  std::map<Pair, PairMeasurements> pairs_;
   std::map<Pair, Standing> standing_;
   std::set<int> good_;
   std::vector<std::pair<double, Pair>> good_pairs_;  // fastest first
@@ -240,9 +240,9 @@ class Singles {
 
 // ---- which node of a slow pair is bad
 
-class Blame {
+class OutlierSearch {
  public:
-  explicit Blame(const Measured& measured)
+  explicit OutlierSearch(const Measured& measured)
       : nodes_(measured.nodes),
         compute_(measured, SlowNode::By::compute),
         memory_(measured, SlowNode::By::memory),
@@ -304,7 +304,8 @@ class Blame {
   }
   /// The pair alone, without other pairs of the same node.
   [[nodiscard]] bool is_proven_slow(Pair pair) const {
-    return pairs_.of(pair) == Standing::slow && pairs_.dossier(pair).alone.size() >= kSingleProofs;
+    return pairs_.of(pair) == Standing::slow &&
+           pairs_.measurements(pair).alone.size() >= kSingleProofs;
   }
   [[nodiscard]] bool was_measured(int node) const {
     return std::any_of(pairs_.all().begin(), pairs_.all().end(),
@@ -345,7 +346,7 @@ class Blame {
       if (good == node || bad_.contains(good) || pairs_.of(pair) != Standing::open) continue;
       // Suspects under investigation first, then those from the rounds.
       const std::size_t known =
-          pairs_.was_measured(pair) ? 1 + pairs_.dossier(pair).alone.size() : 0;
+          pairs_.was_measured(pair) ? 1 + pairs_.measurements(pair).alone.size() : 0;
       if (!next || known > most) {
         next = pair;
         most = known;
@@ -365,7 +366,7 @@ class Blame {
     slow.with = with;
     std::vector<Exchange> beside;
     for (const int good : with) {
-      const Dossier& known = pairs_.dossier(pair_of(node, good));
+      const PairMeasurements& known = pairs_.measurements(pair_of(node, good));
       beside.insert(beside.end(), known.beside.begin(), known.beside.end());
       for (const Exchange& one : known.alone) take_best(one, slow.value, slow.latency_us);
     }
@@ -376,7 +377,7 @@ class Blame {
   }
   [[nodiscard]] SlowLink described(Pair pair) const {
     SlowLink slow{pair};
-    const Dossier& known = pairs_.dossier(pair);
+    const PairMeasurements& known = pairs_.measurements(pair);
     for (const Exchange& one : known.alone) take_best(one, slow.value, slow.latency_us);
     const Exchange usual = middle_of(known.beside);
     slow.usual = usual.gbytes_per_s;
@@ -400,11 +401,11 @@ class Blame {
 }  // namespace
 
 std::optional<Question> next_question(const Measured& measured) {
-  return Blame(measured).question();
+  return OutlierSearch(measured).question();
 }
 
 Outliers find_outliers(const Measured& measured) {
-  return Blame(measured).outliers();
+  return OutlierSearch(measured).outliers();
 }
 
 std::vector<double> best_exchange(const Measured& measured) {

@@ -55,12 +55,12 @@ void stay_on(int cpu) {
 }
 
 /// Threads that begin each window together, when their owner says so.
-class Crew {
+class ThreadTeam {
  public:
   /// `member(i)` is called on thread i and returns its work for a window: a function that works
   /// until the given time and returns the amount. Threads that cannot be created are left out.
   using Work = std::function<double(Clock::time_point end)>;
-  Crew(const std::vector<int>& cpus, const std::function<Work(std::size_t)>& member) {
+  ThreadTeam(const std::vector<int>& cpus, const std::function<Work(std::size_t)>& member) {
     for (std::size_t i = 0; i < cpus.size(); ++i) {
       try {
         threads_.emplace_back([this, cpu = cpus[i], i, &member] { live(cpu, member(i)); });
@@ -71,9 +71,9 @@ class Crew {
     std::unique_lock lock(mutex_);
     changed_.wait(lock, [&] { return resting_ == threads_.size(); });
   }
-  Crew(const Crew&) = delete;
-  Crew& operator=(const Crew&) = delete;
-  ~Crew() {
+  ThreadTeam(const ThreadTeam&) = delete;
+  ThreadTeam& operator=(const ThreadTeam&) = delete;
+  ~ThreadTeam() {
     {
       const std::lock_guard lock(mutex_);
       over_ = true;
@@ -137,7 +137,7 @@ class Crew {
 /// Returns 10^9 operations. Computes at least one product, so that a window is never empty.
 double gflop(std::chrono::milliseconds window, const std::vector<int>& cpus, CpuSpeed& speed) {
   std::atomic<bool> is_right = true;
-  const auto member = [&](std::size_t) -> Crew::Work {
+  const auto member = [&](std::size_t) -> ThreadTeam::Work {
     return [&, product = std::make_shared<MatrixProduct>()](Clock::time_point end) {
       double done = 0;
       do {
@@ -148,10 +148,10 @@ double gflop(std::chrono::milliseconds window, const std::vector<int>& cpus, Cpu
       return done;
     };
   };
-  Crew crew(cpus, member);
-  speed.threads = static_cast<int>(crew.size());
+  ThreadTeam team(cpus, member);
+  speed.threads = static_cast<int>(team.size());
   constexpr double kBillion = 1e9;
-  const double rate = crew.best_rate(window) / kBillion;
+  const double rate = team.best_rate(window) / kBillion;
   speed.is_right = speed.is_right && is_right;
   return rate;
 }
@@ -290,13 +290,13 @@ void measure_memory(std::chrono::milliseconds window, const std::vector<int>& cp
   std::vector<std::shared_ptr<Triad>> triads;
   for (std::size_t i = 0; i < cpus.size(); ++i)
     triads.push_back(std::make_shared<Triad>(pages.get() + i * kArrays * elements, elements));
-  const auto member = [&](std::size_t i) -> Crew::Work {
+  const auto member = [&](std::size_t i) -> ThreadTeam::Work {
     return [triad = triads[i]](Clock::time_point end) { return triad->work(end); };
   };
-  Crew crew(cpus, member);
+  ThreadTeam team(cpus, member);
   constexpr double kBillion = 1e9;
-  speed.memory_gbyte_s = crew.best_rate(window) / kBillion;
-  for (std::size_t i = 0; i < crew.size(); ++i)
+  speed.memory_gbyte_s = team.best_rate(window) / kBillion;
+  for (std::size_t i = 0; i < team.size(); ++i)
     speed.memory_bytes += triads[i]->elements() * kArrays * sizeof(double);
 }
 

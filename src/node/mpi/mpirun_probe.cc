@@ -29,9 +29,13 @@ void MpirunProbe::ask(const wire::FactsRequest& request, const Environment& logi
   }
   if (answer.program.empty()) return done({});
   running_ = std::make_unique<RunningProgram>(
-      loop_, std::vector<std::string>{answer.program, "--version"}, kLimit, &environment,
-      [answer, done = std::move(done)](const Result<std::string>& text) mutable {
-        answer.version = text ? text->substr(0, kMostText) : text.error().message;
+      loop_,
+      ProgramCall{.argv = {answer.program, "--version"},
+                  .limit = kLimit,
+                  .environment = std::move(environment),
+                  .joined = true},
+      [answer, done = std::move(done)](const Result<ProgramOutput>& said) mutable {
+        answer.version = said ? said->out.substr(0, kMostText) : said.error().message;
         done(answer);
       });
 }

@@ -76,11 +76,15 @@ void PmixProbe::ask(bool wanted, std::function<void(std::string)> done) {
       environment.emplace(entry.substr(0, equals), entry.substr(equals + 1));
   }
   running_ = std::make_unique<RunningProgram>(
-      loop_, std::vector<std::string>{path_of(program_), "--probe"}, kProbeLimit, &environment,
-      [done = std::move(done)](const Result<std::string>& said) {
+      loop_,
+      ProgramCall{.argv = {path_of(program_), "--probe"},
+                  .limit = kProbeLimit,
+                  .environment = std::move(environment),
+                  .joined = true},
+      [done = std::move(done)](const Result<ProgramOutput>& said) {
         if (!said) return done(why_no_pmix(said.error().message));
-        const bool serves = said->find(pmix::kProbeAnswer) != std::string::npos;
-        done(serves ? std::string() : why_no_pmix(*said));
+        const bool serves = said->out.find(pmix::kProbeAnswer) != std::string::npos;
+        done(serves ? std::string() : why_no_pmix(said->out));
       });
 }
 

@@ -52,7 +52,7 @@ TEST_F(AcceptorTest, TakesOneAfterTheOther) {
   EXPECT_TRUE(acceptor_->listens());
 }
 
-TEST_F(AcceptorTest, WithoutADescriptorItPausesAndTakesTheGuestLater) {
+TEST_F(AcceptorTest, WithoutADescriptorItPausesAndAcceptsTheConnectionLater) {
   const UniqueFd guest = knock();
   rlimit before{};
   ASSERT_EQ(::getrlimit(RLIMIT_NOFILE, &before), 0);

@@ -53,7 +53,7 @@ TEST(ProcessIdentity, AReusedPidIsRefused) {
 TEST(ProcessIdentity, BootAndHostAreKnown) {
   EXPECT_EQ(boot_id().size(), 36U);
   EXPECT_EQ(boot_id(), boot_id());
-  EXPECT_FALSE(host_name().empty());
+  EXPECT_FALSE(own_hostname().empty());
 }
 
 TEST(FileLock, EndsWithItsLastDescriptorAndIsSeenByOthersOnly) {

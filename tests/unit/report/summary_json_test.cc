@@ -124,7 +124,7 @@ TEST(SummaryJson, SaysWhenALostNodeWasHeardLast) {
   report.outcome.lost_nodes = {{NodeId(0), "gone", WallTime(std::chrono::seconds(1'800'000'000))},
                                {NodeId(1), "refused"}};
   SummaryInput input{nullptr, report, "", {}};
-  input.node_names = {"gpu1", "gpu2"};
+  input.node_names = {{NodeId(0), "gpu1"}, {NodeId(1), "gpu2"}};
   const json seen = json::parse(summary_json(input));
   EXPECT_EQ(seen.at("lost_nodes"),
             json::array(

@@ -147,7 +147,7 @@ class NotConnected : public testing::Test {
   }
   [[nodiscard]] std::string text() const {
     SummaryInput input{nullptr, report_, kSummaryRun, {}};
-    input.node_names = {"gpu11", "gpu12", "gpu13"};
+    input.node_names = {{NodeId(0), "gpu11"}, {NodeId(1), "gpu12"}, {NodeId(2), "gpu13"}};
     return summary_text(input);
   }
 };

@@ -48,7 +48,7 @@ class RunIndex : public testing::Test {
     RunRecord record;
     record.run = fs::path(path).filename();
     record.folder = folder;
-    record.host = host_name();
+    record.host = own_hostname();
     record.boot_id = boot_id();
     return record;
   }

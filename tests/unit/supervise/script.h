@@ -39,6 +39,7 @@ struct ActionWords {
   }
   std::string operator()(const action::KillRanks& a) { return "kill " + num(a.node); }
   std::string operator()(const action::ReleaseNode& a) { return "release " + num(a.node); }
+  std::string operator()(const action::RemoveNode& a) { return "remove " + num(a.node); }
   std::string operator()(const action::Tell& a) { return "tell \"" + a.line + "\""; }
   std::string operator()(const action::Finish& a) {
     return std::string("finish ") + name_of(a.report.outcome.cause) + " " +
@@ -76,7 +77,7 @@ class Script {
   /// A run in phase run: node_of_rank[i] is the node of rank i. The start took no time.
   Script(SupervisorConfig config, const std::vector<std::uint32_t>& node_of_rank) : Script(config) {
     (void)start();
-    for (std::uint32_t i = 0; i < config.nodes; ++i) (void)ready(i);
+    for (const auto& [node, name] : config.nodes) (void)ready(node.value);
     (void)plan(node_of_rank);
     for (std::uint32_t i = 0; i < node_of_rank.size(); ++i) (void)rank_started(i);
   }
@@ -109,6 +110,10 @@ class Script {
   std::string lost(std::uint32_t node, std::string what = "gone") {
     return on(event::NodeLost{NodeId{node}, std::move(what)});
   }
+  std::string added(std::uint32_t node, std::string name = "") {
+    return on(event::NodeAdded{NodeId{node}, std::move(name)});
+  }
+  std::string withdrawn(std::uint32_t node) { return on(event::NodeWithdrawn{NodeId{node}}); }
   std::string plan(const std::vector<std::uint32_t>& node_of_rank, std::vector<bool> decides = {}) {
     event::PlanMade made;
     made.attempt = attempt_;
@@ -166,7 +171,8 @@ class Script {
 
 inline SupervisorConfig config(std::uint32_t nodes) {
   SupervisorConfig c;
-  c.nodes = nodes;
+  c.nodes.clear();
+  for (std::uint32_t i = 0; i < nodes; ++i) c.nodes[NodeId{i}] = "";
   c.stop_signal = SIGTERM;
   c.stop_grace = seconds(30);
   c.connect_limit = seconds(30);

@@ -6,7 +6,7 @@ namespace {
 
 SupervisorConfig waiting(std::uint32_t nodes, int max) {
   SupervisorConfig c = config(nodes);
-  c.node_names = {"node1", "node2", "node3"};
+  for (auto& [node, name] : c.nodes) name = "node" + std::to_string(node.value + 1);
   c.restart.max = max;
   c.return_limit = seconds(60);
   return c;

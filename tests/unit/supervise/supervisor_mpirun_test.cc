@@ -12,7 +12,7 @@ class MpirunScript : public Script {
   MpirunScript(const SupervisorConfig& config, const std::vector<std::uint32_t>& node_of_rank)
       : Script(config) {
     (void)start();
-    for (std::uint32_t i = 0; i < config.nodes; ++i) (void)ready(i);
+    for (const auto& [node, name] : config.nodes) (void)ready(node.value);
     event::PlanMade made;
     for (const std::uint32_t node : node_of_rank) made.node_of_rank.emplace_back(node);
     made.starter = {NodeId(0), "mpirun"};

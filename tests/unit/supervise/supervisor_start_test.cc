@@ -166,7 +166,8 @@ TEST(SupervisorStart, APlanForUnknownNodesIsOurFault) {
   Script run(config(1));
   (void)run.start();
   (void)run.ready(0);
-  EXPECT_EQ(run.plan({0, 7}), "release 0; finish internal 70 \"the plan uses node 7 of 1\"");
+  EXPECT_EQ(run.plan({0, 7}),
+            "release 0; finish internal 70 \"the plan uses node 7, which is not connected\"");
 }
 
 TEST(SupervisorStart, WhatHasNoMeaningInThePhaseIsIgnored) {

@@ -37,7 +37,10 @@ TEST(Wording, Stopping) {
 }
 
 TEST(Wording, LostNodes) {
-  const std::vector<std::string> names = {"node1", "node2", "node3", "node4", "node5", "node6"};
+  const std::vector<std::string> all = {"node1", "node2", "node3", "node4", "node5", "node6"};
+  wording::NodeNames names;
+  for (const std::string& name : all)
+    names.emplace(NodeId(static_cast<std::uint32_t>(names.size())), name);
   EXPECT_EQ(wording::node(names, NodeId{1}), "node2");
   EXPECT_EQ(wording::node({}, NodeId{1}), "node 1");
   FailedAttempt failed;
@@ -52,7 +55,7 @@ TEST(Wording, LostNodes) {
   EXPECT_EQ(wording::restart(failed, names),
             "node3 and node1 were lost after 42.0 s; restart 1 of 3 in 5 s");
   EXPECT_EQ(wording::waiting_for({"node3"}, 5min), "waiting up to 5 min for node3 to answer again");
-  EXPECT_EQ(wording::waiting_for(names, 5min),
+  EXPECT_EQ(wording::waiting_for(all, 5min),
             "waiting up to 5 min for node1, node2, node3 and 3 more to answer again");
   EXPECT_EQ(wording::no_return("gone", 5min, ""),
             "lost (gone), and it did not answer again within 5 min (timeouts.node_return)");

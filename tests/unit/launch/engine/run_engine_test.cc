@@ -2,8 +2,10 @@
 // the other end of a socket pair, which starts nothing.
 #include "launch/engine/run_engine.h"
 
+#include <csignal>
 #include <filesystem>
 #include <fstream>
+#include <functional>
 #include <iterator>
 #include <thread>
 
@@ -96,12 +98,16 @@ class RunEngineTest : public testing::Test {
     options_.spec.command.argv = {"/bin/true"};
     options_.spec.framework = Framework::none;
     options_.spec.workdir = folder_;
-    config_.node_names = {"here"};
+    config_.nodes = {{NodeId(0), "here"}};
     config_.stop_grace = config_.connect_limit = std::chrono::seconds(10);
   }
   ~RunEngineTest() override { std::filesystem::remove_all(folder_); }
 
-  int run(std::vector<int> codes) {
+  using Loop = std::function<Result<RunReport>(RunEngine&, Supervisor&)>;
+  int run(
+      std::vector<int> codes, const Loop& loop = [](RunEngine& engine, Supervisor& supervisor) {
+        return run_job(engine, supervisor, kLimits);
+      }) {
     auto agent_ends = *make_socket_pair(SOCK_STREAM);
     auto front_ends = *make_socket_pair(SOCK_SEQPACKET);
     LocalStart local;
@@ -113,7 +119,7 @@ class RunEngineTest : public testing::Test {
     RunEngine engine(options_, std::move(local), std::move(front_ends.first), HandOver(false));
     EXPECT_TRUE(engine.open_run_folder());
     Supervisor supervisor(config_);
-    auto report = run_job(engine, supervisor, kLimits);
+    auto report = loop(engine, supervisor);
     EXPECT_TRUE(report) << report.error().message;
     if (!report) return -1;
     report_ = *report;
@@ -153,6 +159,26 @@ TEST_F(RunEngineTest, AFailedAttemptIsFollowedByAnotherOnTheSameSession) {
   EXPECT_EQ(run({7, 0}), 0);
   EXPECT_EQ(report_.attempt, Attempt(1));
   ASSERT_EQ(report_.earlier.size(), 1U);
+}
+
+TEST_F(RunEngineTest, APlanThatComesTooLateBeginsNoAttempt) {
+  const auto cancel_before_the_plan = [](RunEngine& engine,
+                                         Supervisor& supervisor) -> Result<RunReport> {
+    std::vector<Action> actions = supervisor.start(engine.now());
+    while (!supervisor.done()) {
+      for (const Action& action : actions) (void)engine.perform(action);
+      const auto event = engine.wait(supervisor.deadline());
+      if (!event) return tl::unexpected(event.error());
+      const bool is_plan = std::holds_alternative<event::PlanMade>(*event);
+      actions = supervisor.on(is_plan ? Event(event::CancelSignal{SIGINT}) : *event, engine.now());
+      engine.tell(*event);
+    }
+    return std::get<action::Finish>(actions.back()).report;
+  };
+  EXPECT_EQ(run({0}, cancel_before_the_plan), 130);
+  EXPECT_THAT(file("events.jsonl"), testing::HasSubstr("plan-made"));
+  EXPECT_EQ(file("plan.json"), "");
+  EXPECT_THAT(file("summary.json"), testing::HasSubstr("\"run\": null"));
 }
 
 }  // namespace

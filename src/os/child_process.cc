@@ -1,7 +1,8 @@
-#include "launch/connect/ssh_process.h"
+#include "os/child_process.h"
 
 #include <cerrno>
 #include <csignal>
+#include <utility>
 
 #include <sys/wait.h>
 #include <unistd.h>
@@ -23,16 +24,18 @@ std::string search_path(const std::vector<std::string>& environment) {
 }
 
 Error not_started(const std::string& program, const StartFailure& failure) {
-  if (failure.step == StartFailure::Step::execute && failure.error_number == ENOENT) {
-    return {exit_code::kNodeLost,
+  const bool is_missing =
+      failure.step == StartFailure::Step::execute && failure.error_number == ENOENT;
+  if (is_missing)
+    return {exit_code::kNotFound,
             "there is no program \"" + program + "\" on this machine; install it, or correct PATH"};
-  }
-  return {exit_code::kNodeLost,
-          "cannot start " + program + ": " + errno_text(failure.error_number)};
+  const bool is_its_own = failure.step != StartFailure::Step::resources;
+  return {is_its_own ? exit_code::kCannotExecute : exit_code::kInternal,
+          "cannot execute \"" + program + "\": " + errno_text(failure.error_number)};
 }
 
 Error no_descriptors(int error_number) {
-  return {exit_code::kNodeLost, "cannot make a pipe: " + errno_text(error_number) +
+  return {exit_code::kInternal, "cannot make a pipe: " + errno_text(error_number) +
                                     (error_number == EMFILE ? " (ulimit -n)" : "")};
 }
 
@@ -59,14 +62,14 @@ std::string current_folder() {
 
 }  // namespace
 
-Result<std::shared_ptr<SshProcess>> SshProcess::start(EventLoop& loop,
-                                                      const std::vector<std::string>& argv,
-                                                      const std::vector<std::string>& environment) {
+Result<std::shared_ptr<ChildProcess>> ChildProcess::start(
+    EventLoop& loop, const std::vector<std::string>& argv,
+    const std::vector<std::string>& environment, bool joined) {
   const std::string folder = current_folder();
   const Program program = find_program(argv.front(), search_path(environment), folder);
   auto in = make_pipe();
   auto out = make_pipe();
-  auto errors = make_pipe();
+  auto errors = joined ? tl::expected<Pipe, int>(Pipe()) : make_pipe();
   for (const auto* pipe : {&in, &out, &errors}) {
     if (!*pipe) return tl::unexpected(no_descriptors(pipe->error()));
   }
@@ -79,18 +82,18 @@ Result<std::shared_ptr<SshProcess>> SshProcess::start(EventLoop& loop,
   request.workdir = folder.c_str();
   request.stdin_fd = in->read.get();
   request.stdout_fd = out->write.get();
-  request.stderr_fd = errors->write.get();
+  request.stderr_fd = joined ? out->write.get() : errors->write.get();
   // A busy kernel shares its CPUs between sessions (sched(7), autogroup): in the engine's session,
   // 64 key exchanges together would get the share of one.
   request.new_session = true;
   const BlockedSignals blocked;
   const auto spawned = spawn(request);
   if (!spawned) return tl::unexpected(not_started(argv.front(), spawned.error()));
-  return std::shared_ptr<SshProcess>(new SshProcess(loop, spawned->pid, std::move(in->write),
-                                                    std::move(out->read), std::move(errors->read)));
+  return std::shared_ptr<ChildProcess>(new ChildProcess(
+      loop, spawned->pid, std::move(in->write), std::move(out->read), std::move(errors->read)));
 }
 
-SshProcess::SshProcess(EventLoop& loop, pid_t pid, UniqueFd in, UniqueFd out, UniqueFd errors)
+ChildProcess::ChildProcess(EventLoop& loop, pid_t pid, UniqueFd in, UniqueFd out, UniqueFd errors)
     : loop_(loop),
       pid_(pid),
       stdin_(std::move(in)),
@@ -98,11 +101,11 @@ SshProcess::SshProcess(EventLoop& loop, pid_t pid, UniqueFd in, UniqueFd out, Un
       errors_(loop, std::move(errors)),
       ended_(loop, UniqueFd(open_pidfd(pid))),
       poll_(loop) {
-  watch_errors();
+  if (errors_.get() >= 0) watch_errors();
 }
 
-SshProcess::~SshProcess() {
-  if (pid_ <= 0) return;
+ChildProcess::~ChildProcess() {
+  if (!is_ours()) return;
   end(true);
   // Reaped here: it ends a moment later, and nothing else would wait for it before the run ends.
   const auto left = std::make_shared<WatchedFd>(loop_, UniqueFd(open_pidfd(pid_)));
@@ -112,13 +115,13 @@ SshProcess::~SshProcess() {
   });
 }
 
-void SshProcess::watch_errors() {
+void ChildProcess::watch_errors() {
   errors_.on_readable([this] {
     if (read_errors()) watch_errors();
   });
 }
 
-bool SshProcess::read_errors() {
+bool ChildProcess::read_errors() {
   char bytes[4096];
   while (errors_.get() >= 0) {
     const ssize_t n = ::read(errors_.get(), bytes, sizeof bytes);
@@ -134,12 +137,12 @@ bool SshProcess::read_errors() {
   return false;
 }
 
-const std::string& SshProcess::errors() {
+const std::string& ChildProcess::errors() {
   (void)read_errors();
   return tail_;
 }
 
-void SshProcess::on_end(std::function<void(int)> callback) {
+void ChildProcess::on_end(Ended callback) {
   on_end_ = std::move(callback);
   if (ended_.get() >= 0) {
     ended_.on_readable([this] { look_for_end(); });
@@ -148,21 +151,30 @@ void SshProcess::on_end(std::function<void(int)> callback) {
   }
 }
 
-void SshProcess::look_for_end() {
+void ChildProcess::look_for_end() {
   int status = 0;
   if (pid_ <= 0) return;
-  if (::waitpid(pid_, &status, WNOHANG) != pid_)
+  const pid_t reaped = ::waitpid(pid_, &status, WNOHANG);
+  if (reaped == 0 || (reaped < 0 && errno != ECHILD))
     return poll_.after(kPollStep, [this] { look_for_end(); });
   pid_ = 0;
   const auto self = shared_from_this();  // the callback may release us
-  if (const auto callback = std::exchange(on_end_, nullptr)) callback(status);
+  if (const auto callback = std::exchange(on_end_, nullptr))
+    callback(reaped > 0 ? std::optional(status) : std::nullopt);
 }
 
-void SshProcess::end(bool hard) {
-  if (pid_ > 0) ::kill(-pid_, hard ? SIGKILL : SIGTERM);
+/// Once another part of this process has reaped it, its number may be given to another process.
+bool ChildProcess::is_ours() const {
+  siginfo_t info{};
+  return pid_ > 0 &&
+         ::waitid(P_PID, static_cast<id_t>(pid_), &info, WEXITED | WNOHANG | WNOWAIT) == 0;
 }
 
-void SshProcess::release() {
+void ChildProcess::end(bool hard) {
+  if (is_ours()) ::kill(-pid_, hard ? SIGKILL : SIGTERM);
+}
+
+void ChildProcess::release() {
   pid_ = 0;
   on_end_ = nullptr;
   ended_.close();

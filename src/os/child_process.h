@@ -1,5 +1,5 @@
-// One ssh (or another program) as a child of ours: three pipes, the end of its stderr, and its wait
-// status.
+// A program as a child of ours: pipes for its three streams, the end of its stderr, and how it
+// ended.
 #pragma once
 
 #include <functional>
@@ -18,26 +18,30 @@ namespace dlaunch {
 /// How much of the end of stderr is kept.
 inline constexpr std::size_t kMostErrors = 16 * 1024;
 
-/// Lives on the engine's one thread. The child leads its own process group and gets SIGKILL when
-/// the engine dies.
-class SshProcess : public std::enable_shared_from_this<SshProcess> {
+/// Lives on one thread with its loop. The child leads a session of its own and gets SIGKILL when
+/// this process dies.
+class ChildProcess : public std::enable_shared_from_this<ChildProcess> {
  public:
-  /// Error: the program does not exist, or the process could not be created.
-  [[nodiscard]] static Result<std::shared_ptr<SshProcess>> start(
+  /// `environment`: NAME=VALUE each; its PATH finds argv[0]. `joined`: stderr goes to stdout's
+  /// pipe. Errors: kNotFound, kCannotExecute, kInternal (no descriptors, no process). Call only
+  /// from the main thread.
+  [[nodiscard]] static Result<std::shared_ptr<ChildProcess>> start(
       EventLoop& loop, const std::vector<std::string>& argv,
-      const std::vector<std::string>& environment);
+      const std::vector<std::string>& environment, bool joined = false);
   /// Kills the child, unless release() was called.
-  ~SshProcess();
-  SshProcess(const SshProcess&) = delete;
-  SshProcess& operator=(const SshProcess&) = delete;
+  ~ChildProcess();
+  ChildProcess(const ChildProcess&) = delete;
+  ChildProcess& operator=(const ChildProcess&) = delete;
 
   [[nodiscard]] pid_t pid() const { return pid_; }
   /// Once each.
   [[nodiscard]] UniqueFd take_stdin() { return std::move(stdin_); }
   [[nodiscard]] UniqueFd take_stdout() { return std::move(stdout_); }
 
-  /// Calls back once the child has ended and was reaped, with its wait status; not after release().
-  void on_end(std::function<void(int wait_status)> callback);
+  /// Calls back once the child has ended and was reaped; not after release(). No wait status: another
+  /// part of this process has reaped it, as the owner of an agent's children does.
+  using Ended = std::function<void(std::optional<int> wait_status)>;
+  void on_end(Ended callback);
   /// SIGTERM, which lets it end its own helpers (ProxyCommand); `hard`: SIGKILL. To its group.
   void end(bool hard);
   /// The caller reaps the child from now on.
@@ -47,11 +51,12 @@ class SshProcess : public std::enable_shared_from_this<SshProcess> {
   [[nodiscard]] const std::string& errors();
 
  private:
-  SshProcess(EventLoop& loop, pid_t pid, UniqueFd in, UniqueFd out, UniqueFd errors);
+  ChildProcess(EventLoop& loop, pid_t pid, UniqueFd in, UniqueFd out, UniqueFd errors);
   void watch_errors();
   /// False at the end of file.
   bool read_errors();
   void look_for_end();
+  [[nodiscard]] bool is_ours() const;
 
   EventLoop& loop_;
   pid_t pid_;
@@ -61,7 +66,7 @@ class SshProcess : public std::enable_shared_from_this<SshProcess> {
   WatchedFd ended_;  // pidfd; closed where the kernel has none
   Timer poll_;       // then
   std::string tail_;
-  std::function<void(int)> on_end_;
+  Ended on_end_;
 };
 
 }  // namespace dlaunch

@@ -1,0 +1,304 @@
+// Each message reaches the part of the agent that it is for.
+#include <cerrno>
+#include <fstream>
+
+#include "agent_conversation.h"
+
+namespace dlaunch {
+namespace {
+
+namespace fs = std::filesystem;
+
+/// Index 0: a file of four bytes.
+wire::SyncEntries one_file(std::uint32_t id = 1) {
+  return {id, {{"a", SyncEntry::Kind::file, 0644, 4, 1, ""}}, true};
+}
+
+void begin_sync(Conversation& agent, std::uint32_t id = 1) {
+  agent.greet();
+  agent.say(wire::SyncBegin{id, agent.path("job"), "", "laptop"});
+  EXPECT_EQ(agent.answer<wire::SyncPlace>().id, id);
+}
+
+wire::FactsRequest with_a_port() {
+  return {.ports = 1, .network = false};
+}
+
+wire::DoorOpen open_door(Conversation& agent, std::uint16_t& port) {
+  agent.greet();
+  agent.say(with_a_port());
+  const auto ports = agent.answer<wire::Facts>().facts.reserved_ports;
+  port = ports.empty() ? 0 : ports.front();
+  agent.say(wire::OpenDoor{4, {"127.0.0.1"}, false, port, "nonce", "answer", 10000});
+  return agent.answer<wire::DoorOpen>();
+}
+
+int knock(Conversation& agent, std::uint16_t port) {
+  agent.say(wire::Knock{5, {"127.0.0.1"}, port, "nonce", "answer", 10000});
+  const wire::Knocked knocked = agent.answer<wire::Knocked>();
+  EXPECT_EQ(knocked.id, 5U);
+  return knocked.results.empty() ? -1 : knocked.results.front().error;
+}
+
+/// One function for each message. A message without one does not compile.
+struct EachMessage {
+  Conversation agent;
+
+  void of(wire::Hello*) {
+    agent.say(wire::Hello{.heartbeat_ms = 20});
+    const auto hello = agent.answer<wire::Hello>();
+    EXPECT_EQ(hello.protocol, wire::kProtocolVersion);
+    EXPECT_NE(hello.build_id, "");
+    for (int beats = 0; beats < 3; ++beats) (void)agent.answer<wire::Heartbeat>();
+  }
+  void of(wire::Heartbeat*) {
+    agent.greet();
+    agent.say(wire::Heartbeat{.sent = 77});
+    while (agent.answer<wire::Heartbeat>().echo != 77 && !testing::Test::HasFailure()) {
+    }
+  }
+  void of(wire::Bye*) {
+    agent.greet();
+    agent.say(wire::Bye{});
+    (void)agent.answer<wire::Bye>();
+    EXPECT_EQ(agent.end(), exit_code::kOk);
+  }
+  void of(wire::FactsRequest*) {
+    agent.greet();
+    agent.say(wire::FactsRequest{.ports = 2, .attempt = Attempt(5), .network = false});
+    const auto facts = agent.answer<wire::Facts>();
+    EXPECT_EQ(facts.attempt, Attempt(5));
+    EXPECT_EQ(facts.facts.reserved_ports.size(), 2U);
+    EXPECT_NE(facts.facts.hostname, "");
+  }
+  void of(wire::StartRanks*) {
+    agent.greet();
+    EXPECT_GT(agent.start(agent.script("echo out; exit 3")), 0);
+    EXPECT_EQ(agent.output_until("\n"), "out\n");
+    const auto exited = agent.answer<wire::RankExited>();
+    EXPECT_EQ(exited.status.value, 3);
+    EXPECT_FALSE(exited.after_signal);
+    (void)agent.answer<wire::AttemptEnded>();
+  }
+  void of(wire::StopRanks*) {
+    agent.greet();
+    (void)agent.start(agent.script(kForever));
+    agent.say(wire::StopRanks{Attempt(0), SIGTERM});
+    const auto exited = agent.answer<wire::RankExited>();
+    EXPECT_EQ(exited.status.value, SIGTERM);
+    EXPECT_TRUE(exited.after_signal);
+    (void)agent.answer<wire::AttemptEnded>();
+  }
+  void of(wire::KillRanks*) {
+    agent.greet();
+    wire::StartRanks two = agent.script(kForever);
+    two.ranks.emplace_back().rank = Rank(1);
+    (void)agent.start(two);
+    agent.say(wire::KillRanks{Attempt(0), {Rank(1)}});
+    const auto one = agent.answer<wire::RankExited>();
+    EXPECT_EQ(one.rank, Rank(1));
+    EXPECT_EQ(one.status.value, SIGKILL);
+    agent.say(wire::KillRanks{Attempt(0)});
+    EXPECT_EQ(agent.answer<wire::RankExited>().rank, Rank(0));
+    (void)agent.answer<wire::AttemptEnded>();
+  }
+  void of(wire::SignalRanks*) {
+    agent.greet();
+    (void)agent.start(
+        agent.script("trap 'exit 5' USR1; echo ready; while true; do read -t 0.01 < <(:); done"));
+    EXPECT_EQ(agent.output_until("\n"), "ready\n");
+    agent.say(wire::SignalRanks{Attempt(0), SIGUSR1});
+    const auto exited = agent.answer<wire::RankExited>();
+    EXPECT_EQ(exited.status.value, 5);
+    EXPECT_FALSE(exited.after_signal);
+  }
+  void of(wire::OutputCredit*) {
+    agent.greet();
+    wire::StartRanks ranks = agent.script("echo hello");
+    ranks.output_credit = 2;
+    (void)agent.start(ranks);
+    (void)agent.answer<wire::RankExited>();
+    EXPECT_EQ(agent.output_until("he"), "he");
+    agent.settle();
+    EXPECT_EQ(agent.output_until("he"), "he") << "no more was allowed";
+    agent.say(wire::OutputCredit{Attempt(0), Rank(0), Stream::out, 6});
+    EXPECT_EQ(agent.output_until("\n"), "hello\n");
+  }
+  void of(wire::StdinData*) {
+    agent.greet();
+    wire::StartRanks ranks = agent.script("exec cat");
+    ranks.ranks.front().wants_stdin = true;
+    (void)agent.start(ranks);
+    agent.say(wire::StdinData{Attempt(0), "typed\n"});
+    EXPECT_EQ(agent.output_until("\n"), "typed\n");
+    EXPECT_EQ(agent.answer<wire::StdinTaken>().up_to, 6U);
+    agent.say(wire::StdinData{Attempt(0), ""});
+    EXPECT_EQ(agent.answer<wire::RankExited>().status, ExitStatus());
+  }
+  void of(wire::CheckPlaces*) {
+    agent.greet();
+    wire::CheckPlaces places;
+    places.attempt = Attempt(2);
+    places.workdir = "/";
+    places.programs.push_back({"no-such-program", "/usr/bin"});
+    agent.say(places);
+    const auto missing = agent.answer<wire::PlacesMissing>();
+    EXPECT_EQ(missing.attempt, Attempt(2));
+    ASSERT_EQ(missing.missing.size(), 1U);
+    EXPECT_EQ(missing.missing.front().error_number, ENOENT);
+  }
+  void of(wire::FetchOutput*) {
+    agent.greet();
+    (void)agent.start(agent.script("echo hello"));
+    (void)agent.answer<wire::AttemptEnded>();
+    agent.say(wire::FetchOutput{Attempt(0), Rank(0), wire::OutputPart::out, 1, 100});
+    const auto fetched = agent.answer<wire::FetchedOutput>();
+    EXPECT_EQ(fetched.offset, 1U);
+    EXPECT_EQ(fetched.bytes, "ello\n");
+  }
+  void of(wire::ForgetOutput*) {
+    agent.greet();
+    agent.say(wire::FactsRequest{.output_name = "run-3", .network = false});
+    const std::string folder = agent.answer<wire::Facts>().facts.output_folder;
+    wire::StartRanks ranks = agent.script("echo hello");
+    ranks.log_folder.clear();
+    (void)agent.start(ranks);
+    (void)agent.answer<wire::AttemptEnded>();
+    EXPECT_FALSE(fs::is_empty(folder));
+    agent.say(wire::ForgetOutput{Attempt(0)});
+    agent.settle();
+    EXPECT_TRUE(fs::is_empty(folder));
+  }
+  void of(wire::OpenDoor*) {
+    std::uint16_t port = 0;
+    const wire::DoorOpen open = open_door(agent, port);
+    EXPECT_EQ(open.id, 4U);
+    EXPECT_EQ(open.errors, std::vector<std::int32_t>{0});
+  }
+  void of(wire::Knock*) {
+    std::uint16_t port = 0;
+    (void)open_door(agent, port);
+    EXPECT_EQ(knock(agent, port), 0);
+  }
+  void of(wire::CloseDoor*) {
+    std::uint16_t port = 0;
+    (void)open_door(agent, port);
+    agent.say(wire::CloseDoor{4});
+    EXPECT_EQ(knock(agent, port), ECONNREFUSED);
+  }
+  void of(wire::SyncBegin*) {
+    begin_sync(agent);
+    EXPECT_TRUE(fs::is_directory(agent.path("job")));
+  }
+  void of(wire::SyncEntries*) {
+    begin_sync(agent);
+    agent.say(one_file());
+    EXPECT_EQ(agent.answer<wire::SyncWants>().wanted, std::vector<std::uint32_t>{0});
+  }
+  void of(wire::SyncSettled*) {
+    begin_sync(agent);
+    agent.say(one_file());
+    (void)agent.answer<wire::SyncWants>();
+    agent.say(wire::SyncSettled{1, {}, {0}});
+    agent.say(wire::SyncEnd{1});
+    EXPECT_EQ(agent.answer<wire::SyncDone>().problem, "") << "the content need not come";
+  }
+  void of(wire::SyncData*) {
+    begin_sync(agent);
+    agent.say(one_file());
+    (void)agent.answer<wire::SyncWants>();
+    agent.say(wire::SyncData{1, {{0, 0, "text"}}});
+    agent.say(wire::SyncEnd{1});
+    EXPECT_EQ(agent.answer<wire::SyncDone>().problem, "");
+    std::string content;
+    std::ifstream(agent.path("job/a")) >> content;
+    EXPECT_EQ(content, "text");
+  }
+  void of(wire::SyncRemove*) {
+    of(static_cast<wire::SyncData*>(nullptr));
+    agent.say(wire::SyncBegin{2, agent.path("job"), "", "laptop"});
+    agent.say(wire::SyncEntries{2, {}, true});
+    while (agent.answer<wire::SyncWants>().gone != std::vector<std::string>{"a"} &&
+           !testing::Test::HasFailure()) {
+    }
+    agent.say(wire::SyncRemove{2, {"a"}});
+    agent.say(wire::SyncEnd{2});
+    EXPECT_EQ(agent.answer<wire::SyncDone>().removed, 1U);
+    EXPECT_FALSE(fs::exists(agent.path("job/a")));
+  }
+  void of(wire::SyncEnd*) {
+    begin_sync(agent);
+    agent.say(wire::SyncEntries{1, {}, true});
+    agent.say(wire::SyncEnd{1});
+    EXPECT_EQ(agent.answer<wire::SyncDone>().id, 1U);
+  }
+  void of(wire::PreparePmix*) {
+    agent.greet();
+    agent.say(two_ranks());
+    EXPECT_EQ(agent.answer<wire::PmixReady>().refused, "");
+  }
+  void of(wire::PmixFence*) {
+    agent.greet();
+    agent.say(two_ranks());
+    wire::StartRanks ranks = agent.script(
+        "echo cmd=init pmi_version=1 pmi_subversion=1 >&$PMI_FD; read -u $PMI_FD answer\n"
+        "echo cmd=barrier_in >&$PMI_FD; read -u $PMI_FD answer; echo \"$answer\"");
+    ranks.env["PMI_SIZE"] = "2";
+    (void)agent.start(ranks);
+    const auto fence = agent.answer<wire::PmixFence>();
+    EXPECT_TRUE(fence.pmi1);
+    EXPECT_EQ(agent.output_until(""), "") << "rank 1 has not come";
+    agent.say(fence);
+    EXPECT_EQ(agent.output_until("\n").substr(0, 15), "cmd=barrier_out");
+  }
+  // Only a rank with a PMIx library could tell more; tests/process has such ranks.
+  void of(wire::PmixWanted*) {
+    agent.greet();
+    agent.say(two_ranks());
+    agent.say(wire::PmixWanted{Attempt(0), 7, Rank(0)});
+    agent.settle();
+  }
+  void of(wire::PmixData*) {
+    agent.greet();
+    agent.say(two_ranks());
+    agent.say(wire::PmixData{Attempt(0), 7, 0, "bytes"});
+    agent.settle();
+  }
+  void of(wire::StartMpirun*) {
+    agent.greet();
+    wire::StartRanks ranks = agent.script(kForever);
+    ranks.join_folder = agent.path("own/join-0");
+    agent.say(ranks);
+    (void)agent.answer<wire::RanksAwaited>();
+    agent.say(wire::StartMpirun{Attempt(0), {"bash", "-c", "echo hi; exit 3"}, {}});
+    EXPECT_EQ(agent.answer<wire::MpirunOutput>().bytes, "hi\n");
+    EXPECT_EQ(agent.answer<wire::MpirunEnded>().status.value, 3);
+  }
+  void of(wire::Deadline*) {
+    agent.greet();
+    agent.say(wire::Deadline{Attempt(0), agent.path("deadline"), wall_now()});
+    agent.settle();
+    EXPECT_TRUE(fs::exists(agent.path("deadline")));
+  }
+  void of(wire::Inspect*) {
+    agent.greet();
+    agent.say(wire::Inspect{.folders = {"/"}, .gpus = false, .collectives = false});
+    EXPECT_EQ(agent.answer<wire::Inspected>().condition.disks.size(), 1U);
+  }
+};
+
+template <class... Messages>
+void check_each(std::variant<Messages...>*) {
+  const auto check = [](auto* message) {
+    const testing::ScopedTrace trace(__FILE__, __LINE__, typeid(*message).name());
+    EachMessage().of(message);
+  };
+  (check(static_cast<Messages*>(nullptr)), ...);
+}
+
+TEST(Agent, EachMessageReachesThePartThatItIsFor) {
+  check_each(static_cast<wire::ToAgent*>(nullptr));
+}
+
+}  // namespace
+}  // namespace dlaunch

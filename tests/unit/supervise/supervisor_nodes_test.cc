@@ -1,0 +1,208 @@
+// The set of nodes changes between attempts: a spare joins, a lost node is taken out.
+#include "script.h"
+
+namespace dlaunch {
+namespace {
+
+SupervisorConfig named(std::uint32_t nodes, std::vector<RestartCause> on = {
+                                                RestartCause::failure, RestartCause::node_loss}) {
+  SupervisorConfig c = config(nodes);
+  for (auto& [node, name] : c.nodes) name = "node" + std::to_string(node.value + 1);
+  c.restart.max = 3;
+  c.restart.on = std::move(on);
+  return c;
+}
+
+/// Node 1 of two is lost at 10 s, node 0 is empty at once, and the next attempt is due at 15 s.
+void lose_node(Script& run, milliseconds may_run_for = milliseconds(0)) {
+  event::NodeLost lost{NodeId{1}, "gone"};
+  lost.may_run_for = may_run_for;
+  EXPECT_EQ(run.at(seconds(10)).on(lost), "stop 0 with 15");
+  (void)run.exited(0, signal(SIGTERM), milliseconds(10'001));
+  EXPECT_THAT(run.empty(0), testing::StartsWith("attempt 1 follows; "));
+}
+
+/// All nodes have answered for attempt 1: it runs one rank on each of these, to its end.
+void finish_on(Script& run, const std::vector<std::uint32_t>& nodes) {
+  std::string starts, releases;
+  for (const std::uint32_t node : nodes) {
+    starts += (starts.empty() ? "start " : "; start ") + std::to_string(node);
+    releases += "release " + std::to_string(node) + "; ";
+  }
+  EXPECT_EQ(run.plan(nodes), starts);
+  for (std::uint32_t rank = 0; rank < nodes.size(); ++rank) (void)run.rank_started(rank);
+  for (std::uint32_t rank = 0; rank < nodes.size(); ++rank) (void)run.exited(rank, code(0));
+  std::string last;
+  for (const std::uint32_t node : nodes) last = run.empty(node);
+  EXPECT_EQ(last, releases + "finish success 0 \"\"");
+}
+
+TEST(SupervisorNodes, ASpareTakesTheRanksOfALostNode) {
+  Script run(named(2), {0, 1});
+  lose_node(run);
+  EXPECT_EQ(run.at(seconds(12)).withdrawn(1), "remove 1");
+  EXPECT_EQ(run.added(2, "spare1"), "");
+  EXPECT_EQ(run.at(seconds(15)).tick(), "gather 0 for 1; connect 2");
+  EXPECT_EQ(run.attempt(1).ready(2), "");
+  EXPECT_EQ(run.ready(0), "plan 1");
+  finish_on(run, {0, 2});
+  EXPECT_EQ(run.report().ranks.size(), 2u);
+}
+
+TEST(SupervisorNodes, TheJobShrinksToTheNodesThatAreLeft) {
+  Script run(named(2), {0, 1});
+  lose_node(run);
+  EXPECT_EQ(run.withdrawn(1), "remove 1");
+  EXPECT_EQ(run.at(seconds(15)).tick(), "gather 0 for 1");
+  EXPECT_EQ(run.attempt(1).ready(0), "plan 1");
+  finish_on(run, {0});
+  EXPECT_EQ(run.report().ranks.size(), 1u);
+}
+
+TEST(SupervisorNodes, AShrunkJobWaitsUntilTheLostRanksCannotRunAnyMore) {
+  Script run(named(2), {0, 1});
+  lose_node(run, seconds(13));
+  EXPECT_EQ(run.withdrawn(1), "");
+  EXPECT_EQ(run.at(seconds(15)).tick(), "gather 0 for 1");
+  EXPECT_EQ(run.attempt(1).ready(0), "");
+  EXPECT_EQ(run.deadline(), seconds(23));
+  EXPECT_EQ(run.at(milliseconds(22'999)).tick(), "");
+  EXPECT_EQ(run.at(seconds(23)).tick(), "remove 1; plan 1");
+  finish_on(run, {0});
+}
+
+TEST(SupervisorNodes, ANodeIsTakenOutWhileItsReturnIsWaitedFor) {
+  Script run(named(2), {0, 1});
+  lose_node(run);
+  (void)run.at(seconds(15)).tick();
+  EXPECT_EQ(run.attempt(1).ready(0), "");
+  EXPECT_EQ(run.at(seconds(20)).withdrawn(1), "remove 1; plan 1") << "a try is under way";
+  EXPECT_EQ(run.ready(1), "");
+  EXPECT_EQ(run.lost(1), "");
+  finish_on(run, {0});
+}
+
+TEST(SupervisorNodes, WithoutARestartOnNodeLossTheLostNodeMustBeTakenOut) {
+  for (const bool taken_out : {true, false}) {
+    Script run(named(2, {RestartCause::failure}), {0, 1});
+    EXPECT_EQ(run.at(seconds(10)).exited(0, code(1)), "stop 1 with 15");
+    EXPECT_EQ(run.empty(0), "");
+    if (taken_out) {
+      EXPECT_EQ(run.withdrawn(1), "");
+    }
+    EXPECT_THAT(run.lost(1), testing::StartsWith(
+                                 taken_out ? "attempt 1 follows; "
+                                           : "tell \"no restart: a node was lost, and restart.on "
+                                             "has no \"node-loss\"\"; release 0; finish "));
+  }
+}
+
+TEST(SupervisorNodes, WhileRanksRunTheSetStaysAsItIs) {
+  Script run(named(2), {0, 1});
+  EXPECT_EQ(run.at(seconds(1)).withdrawn(1), "");
+  EXPECT_EQ(run.added(2, "spare1"), "");
+  EXPECT_EQ(run.ready(2), "") << "it was not asked";
+  EXPECT_EQ(run.at(seconds(10)).exited(1, code(3)), "stop 0 with 15") << "it still counts";
+  (void)run.empty(1);
+  (void)run.exited(0, signal(SIGTERM), milliseconds(10'001));
+  EXPECT_THAT(run.empty(0), testing::AllOf(testing::StartsWith("attempt 1 follows; "),
+                                           testing::EndsWith("; remove 1")));
+  EXPECT_EQ(run.at(seconds(15)).tick(), "gather 0 for 1; connect 2");
+}
+
+TEST(SupervisorNodes, APlanInTheMakingIsNotChanged) {
+  Script run(named(2));
+  (void)run.start();
+  (void)run.ready(0);
+  EXPECT_EQ(run.ready(1), "plan 0");
+  EXPECT_EQ(run.withdrawn(1), "");
+  EXPECT_EQ(run.added(2), "");
+  EXPECT_EQ(run.plan({0, 1}), "start 0; start 1");
+  (void)run.exited(0, code(1));
+  (void)run.empty(0);
+  (void)run.exited(1, signal(SIGTERM), milliseconds(1));
+  (void)run.empty(1);
+  EXPECT_EQ(run.at(seconds(5)).tick(), "gather 0 for 1; connect 2");
+}
+
+TEST(SupervisorNodes, ANodeThatIsLostWhileThePlanIsMadeLeavesInsteadOfBeingWaitedFor) {
+  Script run(named(3), {0, 1});
+  (void)run.at(seconds(10)).exited(0, code(1));
+  (void)run.exited(1, signal(SIGTERM), milliseconds(10'001));
+  (void)run.empty(0);
+  (void)run.empty(1);
+  (void)run.at(seconds(15)).tick();
+  (void)run.attempt(1).ready(0);
+  (void)run.ready(1);
+  EXPECT_EQ(run.ready(2), "plan 1");
+  EXPECT_EQ(run.withdrawn(1), "");
+  EXPECT_EQ(run.lost(1), "remove 1; plan 1");
+  finish_on(run, {0, 2});
+}
+
+TEST(SupervisorNodes, ASpareStandsInForANodeThatCannotBeConnected) {
+  Script run(named(2));
+  (void)run.start();
+  EXPECT_EQ(run.lost(1, "refused"), "");
+  EXPECT_EQ(run.withdrawn(1), "remove 1");
+  EXPECT_EQ(run.at(seconds(20)).added(2, "spare1"), "connect 2");
+  EXPECT_EQ(run.ready(0), "");
+  EXPECT_EQ(run.deadline(), seconds(50)) << "timeouts.connect, from when it was added";
+  EXPECT_EQ(run.ready(2), "plan 0");
+}
+
+TEST(SupervisorNodes, ASpareThatDoesNotAnswerEndsTheRunAsTheOthersWould) {
+  Script run(named(1));
+  (void)run.start();
+  (void)run.added(1, "spare1");
+  (void)run.ready(0);
+  EXPECT_EQ(run.at(seconds(30)).tick(),
+            "release 0; release 1; finish node-lost 69 \"no answer within 30 s\"");
+  EXPECT_EQ(run.report().outcome.lost_nodes.front().node, NodeId{1});
+}
+
+TEST(SupervisorNodes, ASpareThatIsLostIsWaitedForByItsName) {
+  Script run(named(1), {0});
+  (void)run.exited(0, code(1));
+  (void)run.empty(0);
+  (void)run.added(4, "spare1");
+  EXPECT_EQ(run.at(seconds(5)).tick(), "gather 0 for 1; connect 4");
+  EXPECT_EQ(run.attempt(1).lost(4, "refused"),
+            "tell \"waiting up to 5 min for spare1 to answer again\"; connect 4");
+  (void)run.ready(0);
+  EXPECT_EQ(run.ready(4), "tell \"spare1 answers again\"; plan 1");
+  finish_on(run, {0, 4});
+}
+
+TEST(SupervisorNodes, WhatComesFromANodeOutsideTheSetMeansNothing) {
+  Script run(named(2), {0, 1});
+  EXPECT_EQ(run.ready(9), "");
+  EXPECT_EQ(run.lost(9), "");
+  EXPECT_EQ(run.empty(9), "");
+  EXPECT_EQ(run.withdrawn(9), "");
+  lose_node(run);
+  EXPECT_EQ(run.withdrawn(1), "remove 1");
+  EXPECT_EQ(run.withdrawn(1), "") << "it has left";
+  EXPECT_EQ(run.added(1, "again"), "") << "no number is given twice";
+  (void)run.at(seconds(15)).tick();
+  EXPECT_EQ(run.lost(1), "");
+  EXPECT_EQ(run.on(event::NodeEmpty{Attempt{0}, NodeId{1}, 3}), "");
+  EXPECT_EQ(run.on(event::RankExited{Attempt{0}, Rank{1}, code(3), wall_at(seconds(15))}), "");
+  EXPECT_EQ(run.attempt(1).ready(1), "");
+  EXPECT_EQ(run.ready(0), "plan 1");
+  EXPECT_EQ(run.plan({0, 1}),
+            "release 0; finish internal 70 \"the plan uses node 1, which is not connected\"");
+  EXPECT_EQ(run.report().leftovers, 0u);
+}
+
+TEST(SupervisorNodes, ARunWithoutNodesEnds) {
+  Script run(named(1), {0});
+  (void)run.exited(0, code(1));
+  (void)run.empty(0);
+  EXPECT_EQ(run.withdrawn(0), "remove 0");
+  EXPECT_EQ(run.at(seconds(5)).tick(),
+            "finish plan 69 \"no node is left: all of them were taken out of the run\"");
+}
+
+}  // namespace
+}  // namespace dlaunch
