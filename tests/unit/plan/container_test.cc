@@ -1,5 +1,5 @@
 // The command lines of runtimes: golden, each word by the document that its source names
-// (src/plan/containers/).
+// (src/plan/container_runtimes.cc).
 #include "plan/container.h"
 
 #include <algorithm>
