@@ -11,7 +11,7 @@
 #include "jobfile/other_files.h"
 #include "os/bounded_file.h"
 #include "os/spawn.h"
-#include "plan/python_command.h"
+#include "plan/command.h"
 #include "text/plain_text.h"
 
 namespace dlaunch {

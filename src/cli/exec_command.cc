@@ -16,6 +16,7 @@
 #include "plan/exec_plan.h"
 #include "report/plan_json.h"
 #include "report/plan_text.h"
+#include "text/strings.h"
 
 extern char** environ;
 
@@ -43,12 +44,12 @@ Result<Framework> framework_named(const std::string& name) {
   constexpr std::array kAll{Framework::pytorch, Framework::tensorflow, Framework::mpi,
                             Framework::horovod, Framework::deepspeed,  Framework::jax,
                             Framework::gcp,     Framework::none};
-  std::string known;
   for (const Framework framework : kAll) {
     if (name_of(framework) == name) return framework;
-    known += (known.empty() ? "" : ", ") + std::string(name_of(framework));
   }
-  return fail(exit_code::kUsage, "--framework \"" + name + "\" is none of " + known);
+  return fail(exit_code::kUsage,
+              "--framework \"" + name + "\" is none of " +
+                  joined(kAll, ", ", [](Framework one) { return name_of(one); }));
 }
 
 launchers::PortRange local_ports() {

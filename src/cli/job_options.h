@@ -7,6 +7,8 @@
 #include <vector>
 
 #include "cli/command_line.h"
+#include "jobfile/job_reader.h"
+#include "model/result.h"
 
 namespace dlaunch {
 
@@ -25,7 +27,7 @@ struct JobOptions {
   std::optional<std::string> exclude;   // all but these of the hosts
   std::optional<std::string> ssh;       // a program to use instead of ssh
   std::vector<std::string> sets;        // KEY=VALUE
-  // For job files of other systems (jobfile/foreign_input.h):
+  // For job files of other systems (DialectOptions, jobfile/job_reader.h):
   std::vector<std::string> inputs;   // NAME=VALUE
   std::vector<std::string> outputs;  // NAME=DIR
   std::string step;
@@ -50,5 +52,9 @@ void add_job_options(CommandOptions command, JobOptions& options);
 
 /// Whether the options give a number of processes.
 [[nodiscard]] bool sets_processes(const JobOptions& options);
+
+/// Errors: exit_code::kUsage, for values that the option does not accept and for options that
+/// contradict each other.
+[[nodiscard]] Result<std::vector<Override>> overrides_of(const JobOptions& options);
 
 }  // namespace dlaunch

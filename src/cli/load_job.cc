@@ -9,7 +9,7 @@
 #include <sys/stat.h>
 
 #include "cli/advice.h"
-#include "cli/job_overrides.h"
+#include "cli/job_options.h"
 #include "jobfile/job_reader.h"
 #include "jobfile/other_files.h"
 #include "jobfile/shell_quote.h"
@@ -150,13 +150,13 @@ Result<std::vector<NamedValue>> named_values(const std::string& option,
   return values;
 }
 
-Result<ForeignInput> foreign_input(const JobOptions& options, const std::string& file,
-                                   const std::string& current_folder) {
+Result<DialectOptions> dialect_options(const JobOptions& options, const std::string& file,
+                                       const std::string& current_folder) {
   auto inputs = named_values("--input", options.inputs);
   if (!inputs) return tl::unexpected(inputs.error());
   auto outputs = named_values("--output", options.outputs);
   if (!outputs) return tl::unexpected(outputs.error());
-  ForeignInput foreign;
+  DialectOptions foreign;
   foreign.inputs = std::move(*inputs);
   foreign.outputs = std::move(*outputs);
   foreign.step = options.step;
@@ -206,7 +206,7 @@ Result<JobInput> find_job(const JobOptions& options, const std::string& current_
       input.ignored.insert(input.ignored.end(), {"hosts", "hostfile"});
     input.default_name = folder_name(*file, current_folder);
   }
-  auto foreign = foreign_input(options, input.file, current_folder);
+  auto foreign = dialect_options(options, input.file, current_folder);
   if (!foreign) return tl::unexpected(foreign.error());
   input.foreign = std::move(*foreign);
   return input;

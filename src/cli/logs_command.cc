@@ -36,9 +36,9 @@ struct LogsCommand {
   bool only_err = false;
 
   int execute() const {
-    const auto places = run_folders("");
-    if (!places) return print_error(places.error());
-    auto run = find_run(*places, word);
+    const auto folders = run_folders("");
+    if (!folders) return print_error(folders.error());
+    auto run = find_run(*folders, word);
     if (!run) return print_error(run.error());
     std::vector<std::string> labels = rank_labels(run->path);
     if (labels.empty() && follow) {

@@ -55,12 +55,12 @@ struct RunsCommand {
   bool json = false;
 
   int execute() const {
-    const auto places = run_folders(folder);
-    if (!places) return print_error(places.error());
+    const auto folders = run_folders(folder);
+    if (!folders) return print_error(folders.error());
     const std::size_t limit = all ? std::numeric_limits<std::size_t>::max() : most.value_or(kUsual);
-    FoundRuns found = list_runs(*places, limit);
+    FoundRuns found = list_runs(*folders, limit);
     std::string waiting;
-    for (const QueuedJob& job : ask_slurm(*places, found.runs))
+    for (const QueuedJob& job : ask_slurm(*folders, found.runs))
       waiting += "waiting in Slurm: job " + job.id + ", " + plain_line(job.name) + " (" +
                  plain_line(job.reason) + ")\n";
     if (found.runs.empty() && found.unreadable) return print_error(*found.unreadable);
@@ -70,7 +70,7 @@ struct RunsCommand {
     if (json) return print_text(runs_json(found.runs));
     if (found.runs.empty() && !found.more) {
       if (!waiting.empty()) return print_text(waiting);
-      return print_text("no runs in " + places->base +
+      return print_text("no runs in " + folders->base +
                         " yet; start one: dlaunch run -n 4 -- python train.py");
     }
     std::string text = runs_table(found.runs, wall_now(), local_parts);

@@ -4,7 +4,6 @@
 
 #include "fabric/pci.h"
 #include "fabric/rdma.h"
-#include "fabric/text.h"
 #include "fabric/tree.h"
 #include "text/strings.h"
 
@@ -82,9 +81,7 @@ void add_nccl_settings(const std::string& text, Environment& settings) {
   constexpr std::size_t kMost = 256;
   std::string_view rest = text;
   while (!rest.empty() && settings.size() < kMost) {
-    const std::size_t newline = rest.find('\n');
-    std::string_view line = rest.substr(0, newline);
-    rest.remove_prefix(newline == std::string_view::npos ? rest.size() : newline + 1);
+    std::string_view line = take_line(rest);
     if (line.ends_with('\r')) line.remove_suffix(1);
     const std::size_t equals = line.find('=');
     if (!line.starts_with("NCCL_") || equals == std::string_view::npos) continue;

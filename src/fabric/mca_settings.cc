@@ -3,7 +3,6 @@
 #include <algorithm>
 #include <optional>
 
-#include "fabric/text.h"
 #include "fabric/tree.h"
 #include "text/strings.h"
 
@@ -102,9 +101,7 @@ McaFiles mca_files(const Environment& environment) {
 
 void add_mca_settings(std::string_view text, Environment& settings) {
   while (!text.empty() && settings.size() < kMostSettings) {
-    const std::size_t newline = text.find('\n');
-    add_line(text.substr(0, newline), settings);
-    text.remove_prefix(newline == std::string_view::npos ? text.size() : newline + 1);
+    add_line(take_line(text), settings);
   }
 }
 

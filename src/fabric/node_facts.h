@@ -35,7 +35,4 @@ namespace dlaunch::fabric {
 /// once. Empty for anything else, and for numbers above 65535.
 [[nodiscard]] std::vector<int> parse_cpu_list(std::string_view text);
 
-/// The inverse; accepts any order.
-[[nodiscard]] std::string format_cpu_list(const std::vector<int>& cpus);
-
 }  // namespace dlaunch::fabric

@@ -6,7 +6,6 @@
 #include <cstdint>
 #include <optional>
 
-#include "fabric/text.h"
 #include "fabric/tree.h"
 #include "text/strings.h"
 
@@ -112,9 +111,7 @@ std::vector<std::string> nvlink_query() {
 void add_nvlinks(std::string_view text, std::vector<GpuHealth>& gpus) {
   GpuHealth* gpu = nullptr;
   while (!text.empty()) {
-    const std::size_t newline = text.find('\n');
-    const std::string_view line = trimmed(text.substr(0, newline));
-    text.remove_prefix(newline == std::string_view::npos ? text.size() : newline + 1);
+    const std::string_view line = trimmed(take_line(text));
     if (const auto uuid = uuid_in_heading(line)) {
       const auto found = std::find_if(gpus.begin(), gpus.end(), [&](const GpuHealth& candidate) {
         return !uuid->empty() && candidate.uuid == *uuid;

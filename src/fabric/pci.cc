@@ -3,7 +3,7 @@
 #include <algorithm>
 #include <charconv>
 
-#include "fabric/text.h"
+#include "fabric/tree.h"
 
 namespace dlaunch::fabric {
 

@@ -5,7 +5,6 @@
 #include <limits>
 
 #include "fabric/pci.h"
-#include "fabric/text.h"
 #include "fabric/tree.h"
 
 namespace dlaunch::fabric {

@@ -9,7 +9,7 @@
 #include <string_view>
 #include <vector>
 
-#include "fabric/text.h"
+#include "fabric/tree.h"
 #include "model/fabric.h"
 
 namespace dlaunch::fabric {

@@ -21,7 +21,7 @@ bool is_name_pattern(std::string_view text) {
 
 Entry ValueReader::item_entry(const Entry& list, std::size_t index) const {
   const NodeId item = document_[list.value].items[index];
-  return {list.path + "[" + std::to_string(index) + "]", document_[item].place, item};
+  return {list.path + "[" + std::to_string(index) + "]", document_[item].range, item};
 }
 
 bool ValueReader::is_list(const Field& field, const Entry& entry) const {
@@ -90,12 +90,12 @@ std::optional<Value> ValueReader::read_words(const Field& field, const Entry& en
   if (!is_list(field, entry)) return std::nullopt;
   Field item = field;
   item.kind = Kind::choice;
-  std::vector<const Word*> words;
+  std::vector<const Keyword*> words;
   bool good = true;
   for (std::size_t i = 0; i < document_[entry.value].items.size(); ++i) {
     const auto word = read_word(item, item_entry(entry, i));
     good = good && word;
-    if (word) words.push_back(std::get<const Word*>(*word));
+    if (word) words.push_back(std::get<const Keyword*>(*word));
   }
   return good ? std::optional<Value>(std::move(words)) : std::nullopt;
 }
@@ -133,9 +133,9 @@ std::optional<Value> ValueReader::read_map(const Field& field, const Entry& entr
   bool good = true;
   for (std::size_t i = 0; i + 1 < node.items.size(); i += 2) {
     const Node& name = document_[node.items[i]];
-    const Entry item{entry.path + "." + name.text, name.place, node.items[i + 1]};
+    const Entry item{entry.path + "." + name.text, name.range, node.items[i + 1]};
     if (field.kind == Kind::environment && !is_variable_name(name.text)) {
-      diagnostics_.error(name.place,
+      diagnostics_.error(name.range,
                          name_of(entry) + ": " + in_quotes(name.text) + " is not a variable name");
       good = false;
       continue;

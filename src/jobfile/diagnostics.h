@@ -12,6 +12,14 @@
 
 namespace dlaunch::jobfile {
 
+/// Two lines that fit 80 columns:
+///     7 |   proceses_per_node: 4
+///       |   ^~~~~~~~~~~~~~~~~
+/// Tabs advance to the next multiple of 8, characters a terminal could interpret appear as '?', and
+/// long lines are cut around the caret with "..." at the cut ends. A range of several lines is
+/// marked up to the end of its first line.
+[[nodiscard]] std::string excerpt(std::string_view text, SourceRange range);
+
 struct KeyName {
   std::string_view native;   // "roles.*.env", where * is any one name
   std::string_view foreign;  // "containerSpec.env"
@@ -34,14 +42,14 @@ class Diagnostics {
   /// `sources` must outlive this object.
   explicit Diagnostics(const Sources& sources) : sources_(&sources) {}
 
-  void error(Place place, std::string message);
+  void error(SourceRange range, std::string message);
 
   /// True once the limit is reached; further errors are only counted.
   [[nodiscard]] bool is_full() const { return entries_.size() >= kMostEntries; }
 
   /// Names a second range in a message: "line 12", "train.yml, line 12" for a file that the job
   /// file names, or "--set nodes=4" for a range on the command line.
-  [[nodiscard]] std::string refer_to(Place place) const;
+  [[nodiscard]] std::string refer_to(SourceRange range) const;
 
   [[nodiscard]] bool empty() const { return entries_.empty(); }
 
@@ -54,7 +62,7 @@ class Diagnostics {
 
   /// What the user calls the native key `path` at this range: the foreign name in a foreign file,
   /// the native name on the command line.
-  [[nodiscard]] std::string key_at(std::string_view path, Place place) const;
+  [[nodiscard]] std::string key_at(std::string_view path, SourceRange range) const;
 
   /// All errors, sorted by position and separated by blank lines, at most 20 of them; exit code 65.
   /// Each is FILE:LINE:COLUMN: error: MESSAGE with the source line and a caret below, or ARGUMENT:
@@ -65,7 +73,7 @@ class Diagnostics {
   static constexpr std::size_t kMostEntries = 200;
 
   struct Entry {
-    Place place;
+    SourceRange range;
     std::string message;
     auto operator<=>(const Entry&) const = default;
   };

@@ -20,7 +20,7 @@ struct Node {
   std::string text;    // scalars only
   /// An error was reported here: the node is null and needs no further error.
   bool reported = false;
-  Place place;                // scalars: the text; collections: the first character
+  SourceRange range;          // scalars: the text; collections: the first character
   std::vector<NodeId> items;  // a sequence's items; a mapping's key, value, key, value, ...
 };
 

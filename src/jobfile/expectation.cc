@@ -6,6 +6,7 @@
 #include "jobfile/diagnostics.h"
 #include "jobfile/scalar.h"
 #include "jobfile/suggestion.h"
+#include "text/strings.h"
 
 namespace dlaunch::jobfile {
 
@@ -15,16 +16,10 @@ constexpr std::int64_t kUnlimited = std::numeric_limits<std::int32_t>::max();
 
 std::vector<std::string_view> usable_words(const Field& field) {
   std::vector<std::string_view> texts;
-  for (const Word& word : field.words) {
+  for (const Keyword& word : field.words) {
     if (word.availability == Availability::available) texts.push_back(word.text);
   }
   return texts;
-}
-
-std::string joined(const std::vector<std::string_view>& texts) {
-  std::string out;
-  for (const std::string_view text : texts) out += (out.empty() ? "" : ", ") + std::string(text);
-  return out;
 }
 
 std::string integer_text(const Field& field) {

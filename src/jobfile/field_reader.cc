@@ -6,24 +6,16 @@
 #include "jobfile/expectation.h"
 #include "jobfile/scalar.h"
 #include "jobfile/suggestion.h"
+#include "text/strings.h"
 
 namespace dlaunch::jobfile {
-
-namespace {
-
-std::string listed(const std::vector<std::string_view>& names) {
-  std::string out;
-  for (const std::string_view name : names) out += (out.empty() ? "" : ", ") + std::string(name);
-  return out;
-}
-
-}  // namespace
 
 void FieldReader::read(NodeId root, JobSpec& job) {
   read_mapping(root, {}, {}, job);
 }
 
-void FieldReader::read_mapping(NodeId mapping, const Section& section, Place at, JobSpec& job) {
+void FieldReader::read_mapping(NodeId mapping, const Section& section, SourceRange at,
+                               JobSpec& job) {
   const std::vector<NodeId>& items = document_[mapping].items;
   for (std::size_t i = 0; i + 1 < items.size(); i += 2) {
     read_entry(section, document_[items[i]], items[i + 1], job);
@@ -33,7 +25,7 @@ void FieldReader::read_mapping(NodeId mapping, const Section& section, Place at,
 
 void FieldReader::read_entry(const Section& section, const Node& key, NodeId value, JobSpec& job) {
   const std::string row = section.prefix + key.text;
-  const Entry entry{section.path + key.text, key.place, value};
+  const Entry entry{section.path + key.text, key.range, value};
   const bool is_plain_name =
       key.text.find_first_of(".*[]") == std::string::npos && !key.text.empty();
   if (const Field* field = is_plain_name ? find_field(row) : nullptr) {
@@ -71,7 +63,7 @@ void FieldReader::read_record(const Field& field, const Entry& entry, JobSpec& j
   if (refuse_not_yet_ && is_section_not_yet(field.record)) {
     given_[entry.path].good = false;
     if (!only_unknown_) {
-      values_.not_yet(entry.key, entry.path + ": {" + listed(names_under(field.record)) + "}");
+      values_.not_yet(entry.key, entry.path + ": {" + joined(names_under(field.record)) + "}");
     }
     look_for_unknown_keys(section, entry.value, job);
     return;
@@ -83,7 +75,7 @@ void FieldReader::read_record(const Field& field, const Entry& entry, JobSpec& j
 
 void FieldReader::read_record_list(const Field& field, const Entry& entry, JobSpec& job) {
   const Node& node = document_[entry.value];
-  if (const Word* word = is_text(node) ? find_word(field, node.text) : nullptr) {
+  if (const Keyword* word = is_text(node) ? find_word(field, node.text) : nullptr) {
     field.write(job, Value(word));
     return;
   }
@@ -100,7 +92,7 @@ void FieldReader::read_record_list(const Field& field, const Entry& entry, JobSp
   }
   for (std::size_t i = 0; i < node.items.size(); ++i) {
     const NodeId id = node.items[i];
-    const Entry item{entry.path + "[" + std::to_string(i) + "]", document_[id].place, id};
+    const Entry item{entry.path + "[" + std::to_string(i) + "]", document_[id].range, id};
     if (document_[id].kind == NodeKind::mapping) {
       field.write(job, Value());
       read_mapping(id, {std::string(field.record), item.path + "."}, item.key, job);
@@ -109,7 +101,7 @@ void FieldReader::read_record_list(const Field& field, const Entry& entry, JobSp
       read_field(*first, item, job);
     } else {
       diagnostics_.error(item.key, item.path + " must be a mapping with " +
-                                       listed(names_under(field.record)) + ", not " +
+                                       joined(names_under(field.record)) + ", not " +
                                        found_instead(document_[id]));
     }
   }
@@ -127,7 +119,7 @@ void FieldReader::read_section(const Section& section, const Entry& entry, JobSp
     if (only_unknown_ || node.reported) return;
     given_[entry.path].good = false;
     diagnostics_.error(values_.place_of(entry), entry.path + " must be a mapping with the keys " +
-                                                    listed(names_under(section.prefix)) + ", not " +
+                                                    joined(names_under(section.prefix)) + ", not " +
                                                     found_instead(node));
     return;
   }
@@ -156,7 +148,7 @@ void FieldReader::look_for_unknown_keys(const Section& section, NodeId value, Jo
   only_unknown_ = before;
 }
 
-void FieldReader::require_keys(const Section& section, NodeId mapping, Place at) {
+void FieldReader::require_keys(const Section& section, NodeId mapping, SourceRange at) {
   const std::vector<NodeId>& items = document_[mapping].items;
   for (const std::string_view name : names_under(section.prefix)) {
     const Field* field = find_field(section.prefix + std::string(name));
@@ -179,14 +171,14 @@ void FieldReader::note(const Entry& entry) {
   for (std::size_t i = 0; i < node.items.size(); i += is_mapping ? 2 : 1) {
     const Node& item = document_[node.items[i]];
     if (item.kind == NodeKind::scalar)
-      given_[entry.path + "." + item.text] = {item.place, item.place, true};
+      given_[entry.path + "." + item.text] = {item.range, item.range, true};
   }
 }
 
 void FieldReader::unknown_key(const Section& section, const Node& key) {
   std::string message = "unknown key " + in_quotes(key.text);
   if (!section.path.empty()) message += " in " + section.path.substr(0, section.path.size() - 1);
-  diagnostics_.error(key.place, message + advice_for_unknown_key(section.prefix, key.text));
+  diagnostics_.error(key.range, message + advice_for_unknown_key(section.prefix, key.text));
 }
 
 }  // namespace dlaunch::jobfile

@@ -16,8 +16,8 @@ namespace dlaunch::jobfile {
 
 /// Where a key was written. Keys are paths: "timeouts.stop", "env.RANK", "roles.worker".
 struct GivenKey {
-  Place key;
-  Place value;
+  SourceRange key;
+  SourceRange value;
   bool good = true;  // false: the value was reported, and JobSpec holds the default
 };
 using GivenKeys = std::map<std::string, GivenKey, std::less<>>;
@@ -47,7 +47,7 @@ class FieldReader {
     std::string path;
   };
 
-  void read_mapping(NodeId mapping, const Section& section, Place at, JobSpec& job);
+  void read_mapping(NodeId mapping, const Section& section, SourceRange at, JobSpec& job);
   void read_entry(const Section& section, const Node& key, NodeId value, JobSpec& job);
   void read_field(const Field& field, const Entry& entry, JobSpec& job);
   void read_record(const Field& field, const Entry& entry, JobSpec& job);
@@ -55,7 +55,7 @@ class FieldReader {
   void read_section(const Section& section, const Entry& entry, JobSpec& job);
   void refuse(const Field& field, const Entry& entry, JobSpec& job);
   void look_for_unknown_keys(const Section& section, NodeId value, JobSpec& job);
-  void require_keys(const Section& section, NodeId mapping, Place at);
+  void require_keys(const Section& section, NodeId mapping, SourceRange at);
   void note(const Entry& entry);
   void unknown_key(const Section& section, const Node& key);
 

@@ -4,7 +4,6 @@
 #include <algorithm>
 #include <array>
 
-#include "jobfile/field_words.h"
 #include "jobfile/field_write.h"
 #include "jobfile/host_name.h"
 #include "model/mount.h"
@@ -13,7 +12,79 @@ namespace dlaunch::jobfile {
 
 namespace {
 
-using namespace field_words;
+// The keywords of the fields: choices, and substitutes for numbers.
+
+constexpr auto not_yet = Availability::not_yet;
+
+template <class Enum>
+constexpr Keyword word(std::string_view text, Enum value,
+                       Availability availability = Availability::available) {
+  return {text, static_cast<int>(value), availability};
+}
+
+constexpr std::array kAuto{Keyword{"auto"}};
+constexpr std::array kNone{Keyword{"none"}};
+
+constexpr std::array kShells{word("sh", Shell::sh), word("bash", Shell::bash)};
+constexpr std::array kFrameworks{word("pytorch", Framework::pytorch),
+                                 word("tensorflow", Framework::tensorflow),
+                                 word("mpi", Framework::mpi),
+                                 word("horovod", Framework::horovod),
+                                 word("deepspeed", Framework::deepspeed),
+                                 word("jax", Framework::jax),
+                                 word("gcp", Framework::gcp),
+                                 word("none", Framework::none)};
+constexpr std::array kLaunches{word("per-process", Launch::per_process),
+                               word("per-node", Launch::per_node), word("once", Launch::once)};
+constexpr std::array kPlacementPolicies{word("fill", PlacementPolicy::fill),
+                                        word("spread", PlacementPolicy::spread)};
+constexpr std::array kProcessesPerNode{word("auto", ProcessesPerNode::Kind::automatic),
+                                       word("gpu", ProcessesPerNode::Kind::gpu)};
+constexpr std::array kSuccesses{word("auto", Success::automatic), word("all", Success::all),
+                                word("chief", Success::chief), word("workers", Success::workers)};
+constexpr std::array kCpus{word("auto", Binding::Cpus::automatic),
+                           word("none", Binding::Cpus::none)};
+constexpr std::array kGpus{word("all", Binding::Gpus::all),
+                           word("one-per-process", Binding::Gpus::one_per_process),
+                           word("none", Binding::Gpus::none)};
+constexpr std::array kPmis{word("auto", Mpi::Pmi::automatic), word("pmix", Mpi::Pmi::pmix),
+                           word("pmi-1", Mpi::Pmi::pmi1)};
+constexpr std::array kMpiInits{word("required", Mpi::Init::required),
+                               word("optional", Mpi::Init::optional)};
+constexpr std::array kActiveEnvs{word("required", ActiveEnv::required),
+                                 word("optional", ActiveEnv::optional)};
+constexpr std::array kContainerRuntimes{word("auto", Container::Runtime::automatic),
+                                        word("podman", Container::Runtime::podman),
+                                        word("docker", Container::Runtime::docker),
+                                        word("apptainer", Container::Runtime::apptainer),
+                                        word("singularity", Container::Runtime::apptainer),
+                                        word("charliecloud", Container::Runtime::charliecloud),
+                                        word("enroot", Container::Runtime::enroot)};
+constexpr std::array kMpiLaunchers{word("dlaunch", Mpi::Launcher::dlaunch),
+                                   word("mpirun", Mpi::Launcher::mpirun)};
+constexpr std::array kGcpChiefs{word("chief", GcpNames::Chief::chief),
+                                word("master", GcpNames::Chief::master)};
+constexpr std::array kGcpGroups{word("master", GcpNames::Groups::roles),
+                                word("workerpool", GcpNames::Groups::pools)};
+constexpr std::array kTfChiefs{word("chief", TfCluster::Chief::chief),
+                               word("master", TfCluster::Chief::master)};
+constexpr std::array kTfEvaluators{word("apart", TfCluster::Evaluator::apart),
+                                   word("listed", TfCluster::Evaluator::listed)};
+constexpr std::array kRestartCauses{word("failure", RestartCause::failure),
+                                    word("node-loss", RestartCause::node_loss),
+                                    word("hang", RestartCause::hang)};
+constexpr std::array kStdins{word("auto", StdinFor::automatic), word("none", StdinFor::none),
+                             word("rank0", StdinFor::rank0)};
+constexpr std::array kIsolations{word("default", Isolation::standard),
+                                 word("pid-namespace", Isolation::pid_namespace)};
+constexpr std::array kChecks{word("node", Preflight::Check::node),
+                             word("reach", Preflight::Check::reach),
+                             word("fabric", Preflight::Check::fabric)};
+constexpr std::array kConsoles{word("all", Logs::Console::all), word("rank0", Logs::Console::rank0),
+                               word("none", Logs::Console::none)};
+constexpr std::array kPrefixes{word("auto", Logs::Prefix::automatic),
+                               word("always", Logs::Prefix::always),
+                               word("never", Logs::Prefix::never)};
 
 constexpr std::int64_t kMostProcesses = 100'000;
 constexpr std::int64_t kMostPort = 65'535;
@@ -23,8 +94,8 @@ constexpr std::int64_t kMostTime =
 
 // `auto`, and the names of the connectors (launch/connect/connectors.cc).
 constexpr std::array kVias{
-    Word{Connect::Via::automatic}, Word{Connect::Via::local}, Word{Connect::Via::ssh},
-    Word{Connect::Via::slurm},     Word{"kubectl"},           Word{Connect::Via::command}};
+    Keyword{Connect::Via::automatic}, Keyword{Connect::Via::local}, Keyword{Connect::Via::ssh},
+    Keyword{Connect::Via::slurm},     Keyword{"kubectl"},           Keyword{Connect::Via::command}};
 
 constexpr Field kFields[] = {
     {.key = "name",
@@ -124,7 +195,7 @@ constexpr Field kFields[] = {
      .fallback = "fill",
      .help = "For processes and roles: fill the slots of one host after the other, or spread over "
              "all hosts",
-     .words = kPlacings,
+     .words = kPlacementPolicies,
      .also = "map_by",
      .write = to<&JobSpec::placement>},
     {.key = "hosts",
@@ -748,8 +819,8 @@ std::vector<std::string_view> names_under(std::string_view prefix) {
   return names;
 }
 
-const Word* find_word(const Field& field, std::string_view text) {
-  for (const Word& word : field.words) {
+const Keyword* find_word(const Field& field, std::string_view text) {
+  for (const Keyword& word : field.words) {
     if (word.text == text) return &word;
   }
   return nullptr;

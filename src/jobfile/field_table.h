@@ -17,7 +17,7 @@ namespace dlaunch::jobfile {
 enum class Availability { available, not_yet };
 
 /// A fixed word that a key accepts: a choice, or a substitute for a number or a duration.
-struct Word {
+struct Keyword {
   std::string_view text;
   int value = 0;  // of the enumeration that it means; 0 for "auto", "none" beside a number
   Availability availability = Availability::available;
@@ -47,11 +47,11 @@ enum class Kind {
 };
 
 /// The value as read. monostate: the mapping form of a role begins, or the next item of a
-/// record_list. Word: one of the field's keywords. Sizes are bytes in int64.
+/// record_list. Keyword: one of the field's keywords. Sizes are bytes in int64.
 using Value =
-    std::variant<std::monostate, bool, std::int64_t, double, std::string, const Word*, Duration,
+    std::variant<std::monostate, bool, std::int64_t, double, std::string, const Keyword*, Duration,
                  std::pair<Duration, Duration>, std::vector<std::string>, std::vector<std::int64_t>,
-                 std::vector<const Word*>, Environment, Command>;
+                 std::vector<const Keyword*>, Environment, Command>;
 
 struct Field {
   /// Dotted path. "hosts[].name": for each item of `hosts`; "roles.*.count": for each role.
@@ -62,7 +62,7 @@ struct Field {
   /// One line for `dlaunch schema` and docs/reference/job-file.md.
   std::string_view help{};
   Availability availability = Availability::available;
-  std::span<const Word> words{};
+  std::span<const Keyword> words{};
   std::int64_t min = 0;
   std::int64_t max = std::numeric_limits<std::int32_t>::max();
   /// Prefix of the keys of the mapping form ("nodes.", "roles.*.", "hosts[]."); empty: it has none.
@@ -103,6 +103,6 @@ struct Field {
 [[nodiscard]] std::vector<std::string_view> names_under(std::string_view prefix);
 
 /// The keyword with that spelling; nullptr: none.
-[[nodiscard]] const Word* find_word(const Field& field, std::string_view text);
+[[nodiscard]] const Keyword* find_word(const Field& field, std::string_view text);
 
 }  // namespace dlaunch::jobfile

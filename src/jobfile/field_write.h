@@ -16,10 +16,10 @@
 namespace dlaunch::jobfile {
 
 [[nodiscard]] inline int word_value(const Value& value) {
-  return std::get<const Word*>(value)->value;
+  return std::get<const Keyword*>(value)->value;
 }
 [[nodiscard]] inline bool is_word(const Value& value) {
-  return std::holds_alternative<const Word*>(value);
+  return std::holds_alternative<const Keyword*>(value);
 }
 
 inline void assign(bool& to, const Value& value) {
@@ -27,7 +27,7 @@ inline void assign(bool& to, const Value& value) {
 }
 
 inline void assign(std::string& to, const Value& value) {
-  to = is_word(value) ? std::string(std::get<const Word*>(value)->text)
+  to = is_word(value) ? std::string(std::get<const Keyword*>(value)->text)
                       : std::get<std::string>(value);
 }
 
@@ -75,7 +75,7 @@ template <class T>
 requires std::is_enum_v<T>
 void assign(std::vector<T>& to, const Value& value) {
   to.clear();
-  for (const Word* word : std::get<std::vector<const Word*>>(value))
+  for (const Keyword* word : std::get<std::vector<const Keyword*>>(value))
     to.push_back(static_cast<T>(word->value));
 }
 

@@ -1,10 +1,12 @@
-// Valid host names, addresses and user names. They become arguments of ssh or of the user's own
-// connector, where a leading '-' would be an option and "$(...)" would be executed, so only
-// characters without a meaning there are accepted.
+// Valid host names, addresses and user names, and names of jobs. The former become arguments of ssh
+// or of the user's own connector, where a leading '-' would be an option and "$(...)" would be
+// executed, so only characters without a meaning there are accepted.
 #pragma once
 
 #include <string>
 #include <string_view>
+
+#include "model/job_spec.h"
 
 namespace dlaunch::jobfile {
 
@@ -36,5 +38,14 @@ inline constexpr std::string_view kInterfacePattern = "^[A-Za-z0-9_.:^*][A-Za-z0
 inline constexpr std::string_view kHostlistPattern =
     R"(^[A-Za-z0-9_.,:@%\[\] \t\r\n-]*[A-Za-z0-9_.\]][A-Za-z0-9_.,:@%\[\] \t\r\n-]*$)";
 inline constexpr std::string_view kArgumentPattern = R"(^[^\x00-\x1f\x7f-][^\x00-\x1f\x7f]*$)";
+
+/// "train" for `python -u train.py --epochs 3`: the stem of the first argument that looks like a
+/// script, else the last part of the module after -m, else the file name of the program.
+[[nodiscard]] std::string name_from_command(const Command& command);
+
+/// A job's name may be any text. For file names and for options of other programs it is reduced to
+/// at most 64 of the characters A-Z a-z 0-9 . _ -: other characters become '-', the first one is a
+/// letter, a digit or '_', and an empty result becomes "dlaunch".
+[[nodiscard]] std::string name_as_word(std::string_view name);
 
 }  // namespace dlaunch::jobfile

@@ -5,7 +5,6 @@
 #include <optional>
 
 #include "jobfile/host_name.h"
-#include "jobfile/host_tally.h"
 #include "jobfile/hostfile_syntax.h"
 #include "jobfile/hostlist.h"
 
@@ -44,10 +43,12 @@ class Reader {
   }
 
  private:
-  void error(Place place, std::string message) { diagnostics_.error(place, std::move(message)); }
+  void error(SourceRange range, std::string message) {
+    diagnostics_.error(range, std::move(message));
+  }
 
-  [[nodiscard]] std::uint32_t line_number(Place place) const {
-    return line_of(sources_[0].text, place.offset);
+  [[nodiscard]] std::uint32_t line_number(SourceRange range) const {
+    return line_of(sources_[0].text, range.offset);
   }
 
   /// Sets the format of the first line that shows one; a line in another format is an error.
@@ -60,8 +61,8 @@ class Reader {
         first = &line;
         file_.form = form;
       } else if (form != file_.form) {
-        error(line.host.place, std::string("this line is in another format (") + described(form) +
-                                   ") than line " + std::to_string(line_number(first->host.place)) +
+        error(line.host.range, std::string("this line is in another format (") + described(form) +
+                                   ") than line " + std::to_string(line_number(first->host.range)) +
                                    " (" + described(file_.form) + ")");
         return;
       }
@@ -76,7 +77,7 @@ class Reader {
     if (!read_settings(line, given) || !read_words(line, given)) return;
     for (HostEntry& host : *hosts) {
       if (++seen_ > kMostLines ||
-          (tally_.find(host.name) == nullptr && tally_.size() >= kMostHosts))
+          (slots_by_host_.find(host.name) == nullptr && slots_by_host_.size() >= kMostHosts))
         return refuse_size(line);
       if (!add(line, std::move(host), given)) return;
     }
@@ -94,26 +95,26 @@ class Reader {
 
   void refuse_size(const HostfileLine& line) {
     is_too_long_ = true;
-    error(line.host.place, "the file names more than " + std::to_string(kMostHosts) +
+    error(line.host.range, "the file names more than " + std::to_string(kMostHosts) +
                                " hosts, or " + std::to_string(kMostLines) + " lines of them");
   }
 
   bool check_host_word(const HostfileLine& line) {
     const std::string_view host = line.host.text;
     if (host == "rank" && !line.settings.empty() && is_digits(line.settings[0].key.text)) {
-      error(line.host.place,
+      error(line.host.range,
             "this is a rankfile, which says where single ranks run; a hostfile "
             "has a host on each line, such as \"gpu01 slots=4\"");
     } else if (line.begins_with_setting) {
-      error(line.host.place, "the name of the host is missing before " + in_quotes(host));
+      error(line.host.range, "the name of the host is missing before " + in_quotes(host));
     } else if (file_.form != HostfileForm::colon && contains(kKeywords, host)) {
-      error(line.host.place,
+      error(line.host.range,
             in_quotes(host) + " is a hostfile keyword, not a host; give the host another name");
     } else if (host.starts_with('^')) {
-      error(line.host.place,
+      error(line.host.range,
             "\"^\" to exclude a host is not supported; remove the line, or use --exclude");
     } else if (host.starts_with('+')) {
-      error(line.host.place, "relative hosts (\"+n1\", \"+e\") are not supported; write the name");
+      error(line.host.range, "relative hosts (\"+n1\", \"+e\") are not supported; write the name");
     } else {
       return true;
     }
@@ -127,13 +128,13 @@ class Reader {
       text.remove_suffix(1);
     auto hosts = parse_hostlist(text);
     if (!hosts) {
-      Place place = hosts.error().place;
-      place.offset += word.place.offset;
-      error(place, std::move(hosts.error().message));
+      SourceRange range = hosts.error().range;
+      range.offset += word.range.offset;
+      error(range, std::move(hosts.error().message));
       return std::nullopt;
     }
     if (is_several_items(text)) {
-      error(word.place, "write one host per line; a range such as gpu[01-04] counts as one");
+      error(word.range, "write one host per line; a range such as gpu[01-04] counts as one");
       return std::nullopt;
     }
     return std::move(*hosts);
@@ -154,7 +155,7 @@ class Reader {
       if (!read_setting(setting, given)) return false;
     }
     if (given.slots && given.max_slots && *given.max_slots < *given.slots) {
-      error(line.host.place, "max_slots is less than slots");
+      error(line.host.range, "max_slots is less than slots");
       return false;
     }
     return true;
@@ -163,7 +164,7 @@ class Reader {
   bool read_setting(const HostfileSetting& setting, Given& given) {
     const std::string_view key = setting.key.text;
     if (file_.form == HostfileForm::colon && key == "binding") {
-      ignored_binding_ = ignored_binding_ ? ignored_binding_ : setting.key.place;
+      ignored_binding_ = ignored_binding_ ? ignored_binding_ : setting.key.range;
       return true;
     }
     const bool is_user = file_.form == HostfileForm::colon ? key == "user" : contains(kUser, key);
@@ -179,7 +180,7 @@ class Reader {
     std::string lower(key.text);
     for (char& c : lower) c = c >= 'A' && c <= 'Z' ? static_cast<char>(c - 'A' + 'a') : c;
     const bool is_case = contains(kSlots, lower) || contains(kMaxSlots, lower);
-    error(key.place,
+    error(key.range,
           in_quotes(key.text) + " is not known here" +
               (is_case ? "; write it in lower case"
                        : "; after a host only slots=, max_slots=, port= and username= are"));
@@ -189,14 +190,14 @@ class Reader {
                    std::optional<std::int64_t>& to) {
     const std::string key(setting.key.text);
     if (to) {
-      error(setting.key.place, in_quotes(key) + " is given twice on this line");
+      error(setting.key.range, in_quotes(key) + " is given twice on this line");
       return false;
     }
     if (is_digits(setting.value.text)) to = number_of(setting.value.text);
     const std::int64_t least = key == "port" ? 1 : 0;
     if (to && *to >= least && *to <= most) return true;
-    const Place place = setting.value.text.empty() ? setting.key.place : setting.value.place;
-    error(place,
+    const SourceRange range = setting.value.text.empty() ? setting.key.range : setting.value.range;
+    error(range,
           key + " must be a number from " + std::to_string(least) + " to " + std::to_string(most));
     return false;
   }
@@ -205,7 +206,7 @@ class Reader {
     const std::string problem = given.user.empty() ? problem_of_user(setting.value.text)
                                                    : "the user is given twice on this line";
     if (!problem.empty()) {
-      error(setting.value.text.empty() ? setting.key.place : setting.value.place, problem);
+      error(setting.value.text.empty() ? setting.key.range : setting.value.range, problem);
       return false;
     }
     given.user = setting.value.text;
@@ -217,19 +218,19 @@ class Reader {
       const HostfileWord& word = line.words[i];
       if (file_.form == HostfileForm::columns) {
         if (i == 0 &&
-            !take_number({{"the number of slots", word.place}, word}, kMostSlots, given.slots))
+            !take_number({{"the number of slots", word.range}, word}, kMostSlots, given.slots))
           return false;
         continue;
       }
       if (const std::string problem = problem_of_word(line, word); !problem.empty()) {
-        error(word.place, problem);
+        error(word.range, problem);
         return false;
       }
       ++ignored_words_;
       if (!ignored_word_) ignored_word_ = word;
     }
     const bool needs_number = file_.form == HostfileForm::columns && !given.slots;
-    if (needs_number) error(line.host.place, "the number of slots is missing after the host");
+    if (needs_number) error(line.host.range, "the number of slots is missing after the host");
     return !needs_number;
   }
 
@@ -251,13 +252,13 @@ class Reader {
 
   /// Returns false after reporting an error.
   bool add(const HostfileLine& line, HostEntry host, const Given& given) {
-    const bool is_known = tally_.find(host.name) != nullptr;
-    HostTally::Count& count = tally_.at(host.name, line_);
+    const bool is_known = slots_by_host_.find(host.name) != nullptr;
+    SlotsByHost::Count& count = slots_by_host_.at(host.name, line_);
     if (!add_login(line, host, given, is_known, count.host)) return false;
     std::optional<std::int64_t> slots = given.slots ? given.slots : given.max_slots;
     if (host.slots > 0) {
       if (slots) {
-        error(line.host.place, "the slots are given twice: after ':' and after '='");
+        error(line.host.range, "the slots are given twice: after ':' and after '='");
         return false;
       }
       slots = host.slots;
@@ -269,17 +270,17 @@ class Reader {
     count.slots += slots.value_or(0);
     count.bare += slots ? 0 : 1;
     if (count.slots + count.bare <= kMostSlots) return true;
-    error(line.host.place, "that makes more than " + std::to_string(kMostSlots) + " slots of " +
+    error(line.host.range, "that makes more than " + std::to_string(kMostSlots) + " slots of " +
                                in_quotes(host.name));
     return false;
   }
 
   bool may_repeat(const HostfileLine& line, const std::string& name, bool has_number,
-                  const HostTally::Count& count) {
+                  const SlotsByHost::Count& count) {
     const bool jumps = file_.form == HostfileForm::colon && count.last_line + 1 < line_;
     const bool again = file_.form == HostfileForm::slots && has_number;
     if (!jumps && !again) return true;
-    error(line.host.place,
+    error(line.host.range,
           in_quotes(name) + (again ? " is already listed; give its slots on one line only"
                                    : " is already listed, with other hosts in between; MPICH "
                                      "would start a second group of ranks there, dlaunch cannot"));
@@ -289,14 +290,14 @@ class Reader {
   bool add_login(const HostfileLine& line, const HostEntry& entry, const Given& given,
                  bool is_known, HostSpec& host) {
     if (!entry.user.empty() && !given.user.empty() && entry.user != given.user) {
-      error(line.host.place, "two users are given for " + in_quotes(entry.name));
+      error(line.host.range, "two users are given for " + in_quotes(entry.name));
       return false;
     }
     const std::string user = entry.user.empty() ? std::string(given.user) : entry.user;
     const auto port = static_cast<std::uint16_t>(given.port.value_or(0));
     const bool differs = (!user.empty() && user != host.user) || (port != 0 && port != host.port);
     if (is_known && differs) {
-      error(line.host.place,
+      error(line.host.range,
             in_quotes(entry.name) + " is already listed with another user or port");
       return false;
     }
@@ -309,11 +310,11 @@ class Reader {
 
   void finish() {
     const bool repeats =
-        std::any_of(tally_.counts().begin(), tally_.counts().end(),
-                    [](const HostTally::Count& c) { return !c.has_number && c.bare > 1; });
+        std::any_of(slots_by_host_.counts().begin(), slots_by_host_.counts().end(),
+                    [](const SlotsByHost::Count& c) { return !c.has_number && c.bare > 1; });
     const bool lines_are_slots = repeats && file_.form == HostfileForm::names;
     std::size_t without = 0;
-    for (HostTally::Count& count : tally_.counts()) {
+    for (SlotsByHost::Count& count : slots_by_host_.counts()) {
       const bool counts_lines = lines_are_slots || count.has_number || count.bare > 1;
       count.host.slots = counts_lines ? static_cast<int>(count.slots + count.bare) : 0;
       if (counts_lines && count.host.slots == 0) {
@@ -324,7 +325,8 @@ class Reader {
       file_.hosts.push_back(std::move(count.host));
     }
     if (file_.hosts.empty() && diagnostics_.empty()) {
-      error(Place::whole(0), without == 0 ? "the file names no host" : "no host has any slots");
+      error(SourceRange::whole(0),
+            without == 0 ? "the file names no host" : "no host has any slots");
     }
     note_ignored();
   }
@@ -342,18 +344,18 @@ class Reader {
     }
     if (!ignored_word_) return;
     add_note("text after the name has no effect (" + in_quotes(ignored_word_->text) + " on line " +
-             std::to_string(line_number(ignored_word_->place)) +
+             std::to_string(line_number(ignored_word_->range)) +
              (ignored_words_ > 1 ? ", " + std::to_string(ignored_words_ - 1) + " more)" : ")"));
   }
 
   const Sources sources_;
   Diagnostics diagnostics_;
   Hostfile file_;
-  HostTally tally_;
+  SlotsByHost slots_by_host_;
   std::size_t line_ = 0;  // index of the line that is read
   std::size_t seen_ = 0;
   bool is_too_long_ = false;
-  std::optional<Place> ignored_binding_;
+  std::optional<SourceRange> ignored_binding_;
   std::optional<HostfileWord> ignored_word_;
   std::size_t ignored_words_ = 0;
 };

@@ -15,7 +15,7 @@ bool is_blank(char c) {
   return c == ' ' || c == '\t' || c == '\r' || c == '\f' || c == '\v';
 }
 
-Place place_at(std::size_t begin, std::size_t end) {
+SourceRange place_at(std::size_t begin, std::size_t end) {
   return {0, static_cast<std::uint32_t>(begin), static_cast<std::uint32_t>(end - begin)};
 }
 
@@ -41,15 +41,15 @@ class Lexer {
         ++at_;
       } else if (!skip_comment()) {
         words.push_back(next_word());
-        if (words.size() > kMostWords) return refuse_line(words.back().place);
+        if (words.size() > kMostWords) return refuse_line(words.back().range);
       }
     }
     ++at_;
     return words;
   }
 
-  std::vector<HostfileWord> refuse_line(Place place) {
-    diagnostics_.error(place, "there is too much text after the host");
+  std::vector<HostfileWord> refuse_line(SourceRange range) {
+    diagnostics_.error(range, "there is too much text after the host");
     at_ = std::min(text_.find('\n', at_), text_.size()) + 1;
     return {};
   }
@@ -107,14 +107,6 @@ class Lexer {
   std::size_t at_ = 0;
 };
 
-}  // namespace
-
-std::vector<HostfileLine> hostfile_lines(std::string_view text, Diagnostics& diagnostics) {
-  return Lexer(text, diagnostics).lines();
-}
-
-namespace {
-
 /// "host:4", also after brackets.
 bool has_colon_slots(std::string_view host) {
   const auto colon = host.rfind(':');
@@ -130,6 +122,10 @@ bool is_hydra_key(std::string_view key) {
 }
 
 }  // namespace
+
+std::vector<HostfileLine> hostfile_lines(std::string_view text, Diagnostics& diagnostics) {
+  return Lexer(text, diagnostics).lines();
+}
 
 bool is_digits(std::string_view text) {
   return !text.empty() && text.find_first_not_of("0123456789") == std::string_view::npos;

@@ -7,13 +7,14 @@
 #include <cstddef>
 #include <cstdint>
 #include <optional>
+#include <span>
 #include <string>
 #include <string_view>
 #include <variant>
 
 #include "jobfile/diagnostics.h"
-#include "jobfile/excerpt.h"
 #include "jobfile/host_name.h"
+#include "text/strings.h"
 
 namespace dlaunch::jobfile {
 
@@ -132,7 +133,7 @@ class Parser {
  private:
   [[noreturn]] void refuse(std::size_t begin, std::size_t end, std::string message) const {
     throw Refusal{
-        {Place{0, static_cast<std::uint32_t>(begin), static_cast<std::uint32_t>(end - begin)},
+        {SourceRange{0, static_cast<std::uint32_t>(begin), static_cast<std::uint32_t>(end - begin)},
          std::move(message)}};
   }
 
@@ -333,11 +334,11 @@ Result<std::vector<HostEntry>> expand_hostlist(std::string_view text, std::strin
   auto hosts = parse_hostlist(text);
   if (hosts) return std::move(*hosts);
   const TextProblem& problem = hosts.error();
-  const Location at = locate(text, problem.place.offset);
+  const Location at = locate(text, problem.range.offset);
   std::string where = std::string(name);
   if (at.line > 1) where += ", line " + std::to_string(at.line);
   where += ", character " + std::to_string(at.column) + ": ";
-  return fail(exit_code::kJobFile, where + problem.message + "\n" + excerpt(text, problem.place));
+  return fail(exit_code::kJobFile, where + problem.message + "\n" + excerpt(text, problem.range));
 }
 
 namespace {
@@ -404,13 +405,6 @@ class RangeText {
   std::string text_;
 };
 
-std::string joined(const std::vector<std::string_view>& pieces, std::size_t begin,
-                   std::size_t end) {
-  std::string text;
-  for (std::size_t i = begin; i < end; ++i) text += pieces[i];
-  return text;
-}
-
 }  // namespace
 
 std::string compress_hostlist(const std::vector<std::string>& names) {
@@ -433,8 +427,8 @@ std::string compress_hostlist(const std::vector<std::string>& names) {
       if (pieces != first && differing_number(first, pieces) != number) break;
       range.add(pieces[number]);
     }
-    text += joined(first, 0, number) + '[' + range.take() + ']' +
-            joined(first, number + 1, first.size());
+    text += joined(std::span(first).first(number), "") + '[' + range.take() + ']' +
+            joined(std::span(first).subspan(number + 1), "");
   }
   return text;
 }

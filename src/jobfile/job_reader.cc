@@ -7,13 +7,13 @@
 #include "jobfile/dialects/native_job.h"
 #include "jobfile/field_reader.h"
 #include "jobfile/field_table.h"
-#include "jobfile/job_name.h"
+#include "jobfile/host_name.h"
 #include "jobfile/native_form.h"
 #include "jobfile/overrides.h"
 #include "jobfile/shell_quote.h"
-#include "jobfile/utf8.h"
 #include "jobfile/validate.h"
 #include "jobfile/yaml_writer.h"
+#include "text/utf8.h"
 
 namespace dlaunch {
 
@@ -87,9 +87,9 @@ std::map<std::string, std::string> typed_keys(const FieldReader& reader, const S
                                               const Diagnostics& diagnostics, const JobSpec& job,
                                               bool is_foreign) {
   std::map<std::string, std::string> typed;
-  const auto place_text = [&](const Place& place) {
-    const Source& source = sources[place.source];
-    const Location at = locate(source.text, place.offset);
+  const auto place_text = [&](const SourceRange& range) {
+    const Source& source = sources[range.source];
+    const Location at = locate(source.text, range.offset);
     return source.name + ':' + std::to_string(at.line) + ':' + std::to_string(at.column);
   };
   for (const auto& [key, given] : reader.given()) {
@@ -115,9 +115,9 @@ bool command_has_error(const FieldReader& reader) {
 
 bool is_utf8(std::string_view text) {
   for (std::size_t i = 0; i < text.size();) {
-    const CodePoint c = decode_utf8(text, i);
+    const CodePoint c = decode_utf8(text.substr(i));
     if (!c.valid) return false;
-    i += c.length;
+    i += c.size;
   }
   return true;
 }
@@ -176,7 +176,7 @@ class Reading {
   [[nodiscard]] Result<std::string> body(const JobSpec& spec, const std::string& name,
                                          const std::string& workdir) {
     NativeJob job(document_);
-    const Place nowhere = Place::whole(0);
+    const SourceRange nowhere = SourceRange::whole(0);
     job.text({"name"}, spec.name.empty() ? name : spec.name, nowhere);
     const std::vector<NodeId> items = document_[form_.root].items;
     for (const std::string_view key : names_under("")) {
@@ -211,9 +211,9 @@ class Reading {
   }
 
   static void put_command(const Command& command, NativeJob& job) {
-    const Place nowhere = Place::whole(0);
+    const SourceRange nowhere = SourceRange::whole(0);
     if (command.is_shell) return job.text({"command"}, command.line, nowhere);
-    std::vector<PlacedText> words;
+    std::vector<LocatedText> words;
     for (const std::string& word : command.argv) words.push_back({word, nowhere});
     job.texts({"command"}, words, nowhere);
   }

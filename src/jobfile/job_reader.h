@@ -18,7 +18,8 @@ struct NamedValue {
   std::string origin;  // as typed, for errors
 };
 
-struct ForeignInput {
+/// Command-line options for job files of other systems.
+struct DialectOptions {
   std::vector<NamedValue> inputs;
   std::vector<NamedValue> outputs;
   std::string step;            // for a file with several steps; empty: not given
@@ -50,7 +51,7 @@ struct JobInput {
   /// Top-level keys of the file that are not read; overrides of these keys still apply.
   std::vector<std::string> ignored = {};
   /// For job files of other systems.
-  ForeignInput foreign = {};
+  DialectOptions foreign = {};
   /// The name of a job without one, for JobReading::native.
   std::string default_name = {};
 };

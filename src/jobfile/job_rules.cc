@@ -173,7 +173,7 @@ bool is_available(std::string_view key) {
   }
   if (field->availability == Availability::not_yet) return false;
   if (colon == std::string_view::npos) return true;
-  const Word* word = find_word(*field, key.substr(colon + 2));
+  const Keyword* word = find_word(*field, key.substr(colon + 2));
   return word != nullptr && word->availability == Availability::available;
 }
 

@@ -9,10 +9,47 @@
 #include "jobfile/scalar.h"
 #include "model/rank_variables.h"
 #include "model/signal_names.h"
+#include "text/json_text.h"
 
 namespace dlaunch::jobfile {
 
 namespace {
+
+/// Offset after the string that begins at `i`.
+std::size_t end_of_string(std::string_view json, std::size_t i) {
+  for (++i; i < json.size() && json[i] != '"'; ++i) {
+    if (json[i] == '\\') ++i;
+  }
+  return i + 1;
+}
+
+/// Offset after an array without objects; npos: the array contains one.
+std::size_t end_of_flat_array(std::string_view json, std::size_t i) {
+  for (int depth = 0; i < json.size();) {
+    const char c = json[i];
+    if (c == '{') return std::string_view::npos;
+    if (c == '"') {
+      i = end_of_string(json, i);
+      continue;
+    }
+    if (c == '[') ++depth;
+    if (c == ']' && --depth == 0) return i + 1;
+    ++i;
+  }
+  return std::string_view::npos;
+}
+
+/// Adds a space after each comma outside of strings.
+std::string spaced(std::string_view flat) {
+  std::string out;
+  for (std::size_t i = 0; i < flat.size();) {
+    const std::size_t end = flat[i] == '"' ? end_of_string(flat, i) : i + 1;
+    out += flat.substr(i, end - i);
+    if (flat[i] == ',') out += ' ';
+    i = end;
+  }
+  return out;
+}
 
 constexpr std::string_view kScalar = R"(["string","number","boolean"])";
 constexpr std::string_view kNotBlank = R"([^ \t\n])";
@@ -25,7 +62,7 @@ constexpr std::string_view kSize = "^(?=[^1-9]*[1-9])[0-9]+([bB]|[kKmMgGtT]([iI]
 
 std::vector<std::string_view> usable_words(const Field& field) {
   std::vector<std::string_view> texts;
-  for (const Word& word : field.words) {
+  for (const Keyword& word : field.words) {
     if (word.availability == Availability::available) texts.push_back(word.text);
   }
   return texts;
@@ -106,73 +143,6 @@ JsonObject choice_or_integers_schema(const Field& field) {
   if (field.list_availability == Availability::not_yet) return word_schema(field);
   return or_words(field, list_of(integer_schema(field)));
 }
-
-}  // namespace
-
-JsonObject value_schema(const Field& field) {
-  switch (field.kind) {
-    case Kind::text:
-      return text_like(field.pattern.empty() ? kNotBlank : field.pattern);
-    case Kind::boolean:
-      return of_type("boolean");
-    case Kind::integer:
-      return or_words(field, integer_schema(field));
-    case Kind::number:
-      return or_words(field, of_type("number").put_number("exclusiveMinimum", 0));
-    case Kind::choice:
-      return word_schema(field);
-    case Kind::duration:
-      return or_words(field, text_like(duration_pattern(field)));
-    case Kind::duration_range:
-      return text_like("^" + std::string(kDuration) + R"(\.\.)" + std::string(kDuration) + "$");
-    case Kind::size:
-      return text_like(kSize);
-    case Kind::signal:
-      return text_like(signal_pattern());
-    case Kind::text_list:
-      if (!field.pattern.empty()) return list_of(text_like(field.pattern));
-      return list_of(of_type("string").put_number("minLength", 1));
-    case Kind::name_list:
-      return list_of(text_like(kVariableName));
-    case Kind::name_pattern_list:
-      return list_of(text_like(kVariablePattern));
-    case Kind::integer_list:
-      return list_of(integer_schema(field));
-    case Kind::choice_list:
-      return list_of(word_schema(field));
-    case Kind::choice_or_integers:
-      return choice_or_integers_schema(field);
-    case Kind::environment:
-      return environment_schema();
-    case Kind::text_map:
-      return of_type("object").put("additionalProperties", of_type("string").text());
-    case Kind::command:
-      return command_schema();
-    case Kind::record_list:
-      return usable_words(field).empty() ? JsonObject() : word_schema(field);
-  }
-  return {};
-}
-
-std::string default_json(const Field& field) {
-  if (field.fallback.empty()) return "";
-  if (field.fallback.front() != '[') {
-    const PlainType type = type_of_plain(field.fallback);
-    const bool is_literal = type == PlainType::integer || type == PlainType::boolean;
-    return is_literal ? std::string(field.fallback) : json_string(field.fallback);
-  }
-  // A list of keywords in the table's notation: [failure, node-loss].
-  std::vector<std::string_view> words;
-  std::string_view rest = field.fallback.substr(1, field.fallback.size() - 2);
-  while (!rest.empty()) {
-    const auto comma = rest.find(", ");
-    words.push_back(rest.substr(0, comma));
-    rest = comma == std::string_view::npos ? std::string_view() : rest.substr(comma + 2);
-  }
-  return json_strings(words);
-}
-
-namespace {
 
 JsonObject section_schema(std::string_view prefix);
 
@@ -304,6 +274,134 @@ std::string rules_schema() {
 }
 
 }  // namespace
+
+std::string json_string(std::string_view text) {
+  std::string out;
+  append_json_string(out, text);
+  return out;
+}
+
+std::string json_array(const std::vector<std::string>& pieces) {
+  std::string out = "[";
+  for (const std::string& piece : pieces) out += (out.size() > 1 ? "," : "") + piece;
+  return out + "]";
+}
+
+std::string json_strings(const std::vector<std::string_view>& texts) {
+  std::vector<std::string> pieces;
+  for (const std::string_view text : texts) pieces.push_back(json_string(text));
+  return json_array(pieces);
+}
+
+JsonObject& JsonObject::put(std::string_view key, std::string_view json) {
+  if (!members_.empty()) members_ += ',';
+  members_ += json_string(key);
+  members_ += ':';
+  members_ += json;
+  return *this;
+}
+
+JsonObject& JsonObject::put_members(std::string_view object) {
+  const std::string_view inside = object.substr(1, object.size() - 2);
+  if (!members_.empty() && !inside.empty()) members_ += ',';
+  members_ += inside;
+  return *this;
+}
+
+std::string indented_json(std::string_view json) {
+  std::string out;
+  std::size_t level = 0;
+  const auto new_line = [&] { out += '\n' + std::string(2 * level, ' '); };
+  for (std::size_t i = 0; i < json.size();) {
+    const char c = json[i];
+    const std::size_t flat_end = c == '[' ? end_of_flat_array(json, i) : std::string_view::npos;
+    if (c == '"' || flat_end != std::string_view::npos) {
+      const std::size_t end = c == '"' ? end_of_string(json, i) : flat_end;
+      out += c == '"' ? std::string(json.substr(i, end - i)) : spaced(json.substr(i, end - i));
+      i = end;
+      continue;
+    }
+    const bool is_empty = c == '{' && i + 1 < json.size() && json[i + 1] == '}';
+    if (is_empty) {
+      out += "{}";
+      i += 2;
+      continue;
+    }
+    if (c == '}' || c == ']') {
+      --level;
+      new_line();
+    }
+    out += c;
+    if (c == '{' || c == '[') ++level;
+    if (c == '{' || c == '[' || c == ',') new_line();
+    if (c == ':') out += ' ';
+    ++i;
+  }
+  return out;
+}
+
+JsonObject value_schema(const Field& field) {
+  switch (field.kind) {
+    case Kind::text:
+      return text_like(field.pattern.empty() ? kNotBlank : field.pattern);
+    case Kind::boolean:
+      return of_type("boolean");
+    case Kind::integer:
+      return or_words(field, integer_schema(field));
+    case Kind::number:
+      return or_words(field, of_type("number").put_number("exclusiveMinimum", 0));
+    case Kind::choice:
+      return word_schema(field);
+    case Kind::duration:
+      return or_words(field, text_like(duration_pattern(field)));
+    case Kind::duration_range:
+      return text_like("^" + std::string(kDuration) + R"(\.\.)" + std::string(kDuration) + "$");
+    case Kind::size:
+      return text_like(kSize);
+    case Kind::signal:
+      return text_like(signal_pattern());
+    case Kind::text_list:
+      if (!field.pattern.empty()) return list_of(text_like(field.pattern));
+      return list_of(of_type("string").put_number("minLength", 1));
+    case Kind::name_list:
+      return list_of(text_like(kVariableName));
+    case Kind::name_pattern_list:
+      return list_of(text_like(kVariablePattern));
+    case Kind::integer_list:
+      return list_of(integer_schema(field));
+    case Kind::choice_list:
+      return list_of(word_schema(field));
+    case Kind::choice_or_integers:
+      return choice_or_integers_schema(field);
+    case Kind::environment:
+      return environment_schema();
+    case Kind::text_map:
+      return of_type("object").put("additionalProperties", of_type("string").text());
+    case Kind::command:
+      return command_schema();
+    case Kind::record_list:
+      return usable_words(field).empty() ? JsonObject() : word_schema(field);
+  }
+  return {};
+}
+
+std::string default_json(const Field& field) {
+  if (field.fallback.empty()) return "";
+  if (field.fallback.front() != '[') {
+    const PlainType type = type_of_plain(field.fallback);
+    const bool is_literal = type == PlainType::integer || type == PlainType::boolean;
+    return is_literal ? std::string(field.fallback) : json_string(field.fallback);
+  }
+  // A list of keywords in the table's notation: [failure, node-loss].
+  std::vector<std::string_view> words;
+  std::string_view rest = field.fallback.substr(1, field.fallback.size() - 2);
+  while (!rest.empty()) {
+    const auto comma = rest.find(", ");
+    words.push_back(rest.substr(0, comma));
+    rest = comma == std::string_view::npos ? std::string_view() : rest.substr(comma + 2);
+  }
+  return json_strings(words);
+}
 
 std::string json_schema() {
   JsonObject schema;

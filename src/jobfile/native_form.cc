@@ -14,6 +14,7 @@
 #include "jobfile/yaml_error.h"
 #include "jobfile/yaml_reader.h"
 #include "model/mount.h"
+#include "text/strings.h"
 
 namespace dlaunch::jobfile {
 
@@ -60,7 +61,7 @@ std::string tried(const Document& document, NodeId root, const std::string& inde
 }
 
 void refuse_unknown_file(const Document& document, NodeId root, Diagnostics& diagnostics) {
-  diagnostics.error(document[document[root].items.front()].place,
+  diagnostics.error(document[document[root].items.front()].range,
                     "not a job file that dlaunch knows. It has the keys " +
                         first_keys(document, root) + "; tried:" + tried(document, root, "\n    "));
 }
@@ -77,7 +78,7 @@ bool refuse_misspelt_key(const Document& document, NodeId root, Diagnostics& dia
     const Node& key = document[node.items[i]];
     const std::string meant = did_you_mean(key.text, keys);
     if (meant.empty() || std::find(keys.begin(), keys.end(), key.text) != keys.end()) continue;
-    diagnostics.error(key.place, "unknown key " + in_quotes(key.text) + meant);
+    diagnostics.error(key.range, "unknown key " + in_quotes(key.text) + meant);
     return true;
   }
   return false;
@@ -105,7 +106,7 @@ bool is_mapping(const Document& document, NodeId root) {
 bool refuse_other_file(const Document& document, NodeId root, Diagnostics& diagnostics) {
   const std::string_view kind = kind_of_file(document, root);
   if (kind.empty()) return false;
-  diagnostics.error(document[document[root].items.front()].place, std::string(kind));
+  diagnostics.error(document[document[root].items.front()].range, std::string(kind));
   return true;
 }
 
@@ -128,11 +129,11 @@ void refuse_documents(const std::vector<YamlDocument>& documents, const Document
     message += "\n    " +
                (kind.empty() ? "the keys " + first_keys(document, one.root)
                              : "the kind " + in_quotes(kind)) +
-               " (" + diagnostics.refer_to(document[one.root].place) +
+               " (" + diagnostics.refer_to(document[one.root].range) +
                "); tried:" + tried(document, one.root, "\n        ");
   }
   const NodeId first = documents.front().root;
-  diagnostics.error(document[document[first].items.front()].place, std::move(message));
+  diagnostics.error(document[document[first].items.front()].range, std::move(message));
 }
 
 /// Selects the document that is a job.
@@ -150,7 +151,7 @@ std::optional<Chosen> choose(std::vector<YamlDocument> documents, const Document
   std::vector<std::string> notes;
   for (const YamlDocument& one : documents) {
     const Dialect* dialect = dialect_of(document, one.root);
-    const Place at = document[one.root].place;
+    const SourceRange at = document[one.root].range;
     if (dialect == nullptr) {
       notes.push_back(in_quotes(kind_of(document, one.root)) + " is not a job and is ignored (" +
                       diagnostics.refer_to(at) + ")");
@@ -217,9 +218,7 @@ void leave_out_containers(const JobInput& input, Document& document, NativeForm&
   if (!cannot && !input.foreign.no_container) return;
   const std::vector<std::string> images = take_containers(document, form.root);
   if (images.empty() || input.foreign.no_container) return;
-  std::string names;
-  for (const std::string& image : images) names += (names.empty() ? "" : ", ") + image;
-  form.notes.push_back("the job runs without its container (" + names +
+  form.notes.push_back("the job runs without its container (" + joined(images) +
                        "), with what is installed on the nodes; --no-container confirms this");
 }
 
@@ -230,7 +229,7 @@ void refuse_options(const JobInput& input, const Dialect* dialect, Sources& sour
       dialect == nullptr ? "a native job file" : "a job file of " + std::string(dialect->name);
   const auto refuse = [&](const std::string& origin, const std::string& what) {
     sources.push_back({origin, "", true});
-    diagnostics.error(Place::whole(static_cast<std::uint32_t>(sources.size() - 1)),
+    diagnostics.error(SourceRange::whole(static_cast<std::uint32_t>(sources.size() - 1)),
                       file + " has no " + what);
   };
   if (dialect == nullptr || !dialect->has_inputs) {
@@ -248,12 +247,12 @@ void refuse_options(const JobInput& input, const Dialect* dialect, Sources& sour
   }
 }
 
-void add_not_used(const std::vector<PlacedText>& keys, const Diagnostics& diagnostics,
+void add_not_used(const std::vector<LocatedText>& keys, const Diagnostics& diagnostics,
                   std::vector<std::string>& notes) {
-  std::string names;
-  for (const PlacedText& key : keys)
-    names += (names.empty() ? "" : ", ") + key.text + " (" + diagnostics.refer_to(key.place) + ')';
-  if (!names.empty()) notes.push_back("not used here: " + names);
+  if (keys.empty()) return;
+  notes.push_back("not used here: " + joined(keys, ", ", [&](const LocatedText& key) {
+                    return key.text + " (" + diagnostics.refer_to(key.range) + ')';
+                  }));
 }
 
 /// A workdir that the user gives applies inside containers, too.
@@ -264,7 +263,7 @@ void start_in_images(Translation& t) {
     const bool has_image = t.job.has(path);
     path.back() = "workdir";
     if (has_image && !t.job.has(path))
-      t.job.text(path, std::string(kImagesOwn), t.document[t.root].place);
+      t.job.text(path, std::string(kImagesOwn), t.document[t.root].range);
   };
   start({"container"});
   for (const char* role : {"chief", "worker", "ps", "evaluator"})
@@ -297,7 +296,7 @@ std::optional<NativeForm> native_form(const JobInput& input, Sources& sources, D
     return form;
   }
   if (const std::string_view script = kind_of_script(*input.text); !script.empty()) {
-    diagnostics.error(Place::whole(0), std::string(script));
+    diagnostics.error(SourceRange::whole(0), std::string(script));
     return std::nullopt;
   }
   const auto documents = read_yaml_documents(sources, 0, document, diagnostics);
@@ -308,7 +307,7 @@ std::optional<NativeForm> native_form(const JobInput& input, Sources& sources, D
   if (root.kind != NodeKind::mapping) {
     if (root.reported) return std::nullopt;
     const bool is_empty = root.kind == NodeKind::null;
-    const auto colon = colon_mistake_in_key(root.text, root.place.offset);
+    const auto colon = colon_mistake_in_key(root.text, root.range.offset);
     if (root.kind == NodeKind::scalar && root.plain && colon) {
       diagnostics.error(
           {0, static_cast<std::uint32_t>(colon->offset), static_cast<std::uint32_t>(colon->length)},
@@ -316,7 +315,7 @@ std::optional<NativeForm> native_form(const JobInput& input, Sources& sources, D
       return std::nullopt;
     }
     diagnostics.error(
-        is_empty ? Place::whole(0) : root.place,
+        is_empty ? SourceRange::whole(0) : root.range,
         is_empty ? "the file is empty"
                  : "a job file is made of keys and values, such as \"command: python train.py\"");
     return std::nullopt;

@@ -50,7 +50,7 @@ NodeId add_text(Document& document, std::uint32_t source, std::string text) {
   Node node;
   node.kind = NodeKind::scalar;
   node.text = std::move(text);
-  node.place = Place::whole(source);
+  node.range = SourceRange::whole(source);
   return document.add(std::move(node));
 }
 
@@ -58,7 +58,7 @@ std::optional<NodeId> value_of(const Sources& sources, std::uint32_t index, Taki
                                Document& document, Diagnostics& diagnostics) {
   const std::string& text = sources[index].text;
   if (auto problems = check_text(text); !problems.empty()) {
-    diagnostics.error(Place::whole(index), std::move(problems.front().message));
+    diagnostics.error(SourceRange::whole(index), std::move(problems.front().message));
     return std::nullopt;
   }
   if (text.empty()) return add_text(document, index, text);
@@ -101,7 +101,7 @@ NodeId& slot_of(Document& document, NodeId mapping, const std::string& key, std:
 NodeId step_down(Document& document, NodeId mapping, const std::string& key, std::uint32_t source) {
   Node copy;
   copy.kind = NodeKind::mapping;
-  copy.place = Place::whole(source);
+  copy.range = SourceRange::whole(source);
   if (const NodeId* value = find_value(document, mapping, key)) {
     if (document[*value].kind == NodeKind::mapping) copy = document[*value];
     const NodeId id = document.add(std::move(copy));

@@ -217,12 +217,11 @@ Status take_slots(const JobSpec& job, ResolvedHosts& resolved) {
   while (needed < resolved.hosts.size() && slots < wanted)
     slots += static_cast<std::size_t>(resolved.hosts[needed++].slots);
   if (slots < wanted) {
-    return wrong(as_typed(job, "processes", std::to_string(wanted)) + " but the " +
-                 (needed == 1 ? "host has" : "hosts have") + " only " + counted(slots, "slot") +
-                 " (" + resolved.origin + ")");
+    return wrong(too_few_slots(as_typed(job, "processes", std::to_string(wanted)), needed, slots,
+                               resolved.origin));
   }
   needed += static_cast<std::size_t>(std::max(job.spares, 0));
-  const bool fills = job.placement == Placing::fill;
+  const bool fills = job.placement == PlacementPolicy::fill;
   if (!job.nodes && fills && needed < resolved.hosts.size()) resolved.hosts.resize(needed);
   return {};
 }

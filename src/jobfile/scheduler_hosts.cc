@@ -5,9 +5,10 @@
 #include <charconv>
 
 #include "jobfile/diagnostics.h"
-#include "jobfile/host_tally.h"
 #include "jobfile/hostfile.h"
+#include "jobfile/hostfile_syntax.h"
 #include "jobfile/hostlist.h"
+#include "text/strings.h"
 
 namespace dlaunch::jobfile {
 
@@ -31,17 +32,6 @@ tl::unexpected<Error> wrong(const SchedulerVariable& variable, const std::string
   return fail(exit_code::kJobFile, std::string(variable.name) + ": " + what);
 }
 
-std::vector<std::string_view> words_of(std::string_view text) {
-  std::vector<std::string_view> words;
-  std::size_t begin = 0;
-  while ((begin = text.find_first_not_of(" \t\r\n", begin)) != std::string_view::npos) {
-    const std::size_t end = std::min(text.find_first_of(" \t\r\n", begin), text.size());
-    words.push_back(text.substr(begin, end - begin));
-    begin = end;
-  }
-  return words;
-}
-
 std::optional<std::int64_t> number_of(std::string_view text) {
   std::int64_t number = 0;
   const auto [end, error] = std::from_chars(text.data(), text.data() + text.size(), number);
@@ -49,9 +39,10 @@ std::optional<std::int64_t> number_of(std::string_view text) {
   return good ? std::optional(number) : std::nullopt;
 }
 
-Result<std::vector<HostSpec>> hosts_of(const SchedulerVariable& variable, HostTally& tally) {
+Result<std::vector<HostSpec>> hosts_of(const SchedulerVariable& variable,
+                                       SlotsByHost& slots_by_host) {
   std::vector<HostSpec> hosts;
-  for (HostTally::Count& count : tally.counts()) {
+  for (SlotsByHost::Count& count : slots_by_host.counts()) {
     if (count.slots > kMostSlots)
       return wrong(variable, "more than " + std::to_string(kMostSlots) + " slots of one host");
     count.host.slots = static_cast<int>(count.slots);
@@ -65,9 +56,10 @@ Result<std::vector<HostSpec>> read_list(const SchedulerVariable& variable, std::
   std::replace(text.begin(), text.end(), ';', ',');
   const auto entries = expand_hostlist(text, variable.name);
   if (!entries) return tl::unexpected(entries.error());
-  HostTally tally;
-  for (const HostEntry& entry : *entries) tally.at(entry.name, 0).slots += std::max(entry.slots, 1);
-  return hosts_of(variable, tally);
+  SlotsByHost slots_by_host;
+  for (const HostEntry& entry : *entries)
+    slots_by_host.at(entry.name, 0).slots += std::max(entry.slots, 1);
+  return hosts_of(variable, slots_by_host);
 }
 
 Result<std::vector<HostSpec>> read_pairs(const SchedulerVariable& variable,
@@ -75,7 +67,7 @@ Result<std::vector<HostSpec>> read_pairs(const SchedulerVariable& variable,
   if (words.size() % 2 != 0) {
     return wrong(variable, "hosts and numbers must come in pairs, as in \"hostA 4 hostB 2\"");
   }
-  HostTally tally;
+  SlotsByHost slots_by_host;
   for (std::size_t i = 0; i < words.size(); i += 2) {
     const auto host = expand_hostlist(words[i], variable.name);
     if (!host) return tl::unexpected(host.error());
@@ -84,9 +76,9 @@ Result<std::vector<HostSpec>> read_pairs(const SchedulerVariable& variable,
       return wrong(variable, in_quotes(words[i]) + " must be a host and " +
                                  in_quotes(words[i + 1]) + " its slots, as in \"hostA 4\"");
     }
-    tally.at(host->front().name, 0).slots += *slots;
+    slots_by_host.at(host->front().name, 0).slots += *slots;
   }
-  return hosts_of(variable, tally);
+  return hosts_of(variable, slots_by_host);
 }
 
 Result<std::vector<HostSpec>> read_counted_pairs(const SchedulerVariable& variable,
@@ -113,9 +105,9 @@ Result<std::vector<HostSpec>> read(const SchedulerVariable& variable, std::strin
     case Form::file:
       return read_file(variable, text);
     case Form::pairs:
-      return read_pairs(variable, words_of(text));
+      return read_pairs(variable, split_words(text));
     case Form::counted_pairs:
-      return read_counted_pairs(variable, words_of(text));
+      return read_counted_pairs(variable, split_words(text));
     case Form::list:
       break;
   }
@@ -125,18 +117,17 @@ Result<std::vector<HostSpec>> read(const SchedulerVariable& variable, std::strin
 }  // namespace
 
 Result<SchedulerVariable> find_scheduler_hosts(const Environment& environment) {
-  std::string looked_for;
   for (const Row& row : kRows) {
     auto value = find_variable(environment, row.variable);
     if (value && !value->empty())
       return SchedulerVariable{row.variable, std::move(*value), row.form == Form::file};
-    looked_for += (looked_for.empty() ? "" : ", ") + std::string(row.variable);
   }
   return fail(
       exit_code::kJobFile,
       "\"hosts: auto\" but no scheduler has given a list of nodes; none of these variables is "
       "set: " +
-          looked_for + "\n  outside of a scheduler, name the hosts: --hosts gpu[01-04]");
+          joined(kRows, ", ", &Row::variable) +
+          "\n  outside of a scheduler, name the hosts: --hosts gpu[01-04]");
 }
 
 Result<std::vector<HostSpec>> read_scheduler_hosts(const SchedulerVariable& variable,

@@ -1,21 +1,35 @@
 #include "jobfile/shell_quote.h"
 
+#include <algorithm>
+
+#include "text/strings.h"
+
 namespace dlaunch::jobfile {
 
 namespace {
 
-// A leading '~' and a '=' in the first word are special, so both are quoted.
+bool is_letter_or_digit(char c) {
+  return (c >= 'a' && c <= 'z') || (c >= 'A' && c <= 'Z') || (c >= '0' && c <= '9');
+}
+
+// '~' is not among them, as it is special at the beginning.
 bool is_safe(char c) {
-  return (c >= 'a' && c <= 'z') || (c >= 'A' && c <= 'Z') || (c >= '0' && c <= '9') ||
-         std::string_view("_-./:,@%+").find(c) != std::string_view::npos;
+  return is_letter_or_digit(c) || std::string_view("_-./:,@%+=").find(c) != std::string_view::npos;
+}
+
+/// "NAME=" and bash's "NAME+=" assign where the word is the first of a command.
+bool could_assign(std::string_view text) {
+  const std::string_view name = text.substr(0, text.find('='));
+  return name.size() < text.size() && std::all_of(name.begin(), name.end(), [](char c) {
+           return is_letter_or_digit(c) || c == '_' || c == '+';
+         });
 }
 
 }  // namespace
 
 std::string shell_quote(std::string_view text) {
-  bool safe = !text.empty();
-  for (const char c : text) safe = safe && is_safe(c);
-  if (safe) return std::string(text);
+  if (!text.empty() && std::all_of(text.begin(), text.end(), is_safe) && !could_assign(text))
+    return std::string(text);
   std::string out = "'";
   for (const char c : text) {
     if (c == '\'') {
@@ -28,9 +42,7 @@ std::string shell_quote(std::string_view text) {
 }
 
 std::string shell_line(const std::vector<std::string>& words) {
-  std::string line;
-  for (const std::string& word : words) line += (line.empty() ? "" : " ") + shell_quote(word);
-  return line;
+  return joined(words, " ", shell_quote);
 }
 
 }  // namespace dlaunch::jobfile

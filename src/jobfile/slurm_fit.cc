@@ -159,7 +159,7 @@ Status check_total(const JobSpec& job, const SlurmAllocation& allocation, const 
     return too_few(keys, allocation, counted(gpus, "GPU"),
                    option("gpus-per-node", per_node(*job.processes, nodes)) +
                        ", or processes: " + std::to_string(gpus) + kOrNoGpus);
-  return job.placement == Placing::fill ? check_filled(job, allocation, nodes) : Status();
+  return job.placement == PlacementPolicy::fill ? check_filled(job, allocation, nodes) : Status();
 }
 
 /// A role with its own number of nodes is spread evenly over that many first nodes.

@@ -5,7 +5,7 @@
 #include <string_view>
 #include <utility>
 
-#include "jobfile/job_name.h"
+#include "jobfile/host_name.h"
 #include "jobfile/shell_quote.h"
 #include "jobfile/slurm_allocation.h"
 #include "jobfile/slurm_fit.h"

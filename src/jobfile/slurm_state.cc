@@ -6,6 +6,7 @@
 #include <cstdint>
 
 #include "text/duration_text.h"
+#include "text/strings.h"
 
 namespace dlaunch {
 
@@ -43,9 +44,7 @@ std::string_view value_in(std::string_view line, std::string_view name) {
 template <class Use>
 void for_each_line(std::string_view text, const Use& use) {
   while (!text.empty()) {
-    const std::size_t end = std::min(text.find('\n'), text.size());
-    std::string_view line = text.substr(0, end);
-    text.remove_prefix(std::min(end + 1, text.size()));
+    std::string_view line = take_line(text);
     line.remove_prefix(std::min(line.find_first_not_of(' '), line.size()));
     use(line);
   }

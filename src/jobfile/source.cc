@@ -3,7 +3,7 @@
 #include <algorithm>
 #include <cstdio>
 
-#include "jobfile/utf8.h"
+#include "text/utf8.h"
 
 namespace dlaunch::jobfile {
 
@@ -15,12 +15,12 @@ constexpr std::uint32_t kNoBreakSpace = 0xa0;
 constexpr std::size_t kSample = 4096;
 
 TextProblem problem(std::size_t offset, std::size_t length, std::string message) {
-  return {Place{0, static_cast<std::uint32_t>(offset), static_cast<std::uint32_t>(length)},
+  return {SourceRange{0, static_cast<std::uint32_t>(offset), static_cast<std::uint32_t>(length)},
           std::move(message)};
 }
 
 TextProblem whole(std::string message) {
-  return {Place::whole(0), std::move(message)};
+  return {SourceRange::whole(0), std::move(message)};
 }
 
 bool is_allowed(std::uint32_t value) {
@@ -57,10 +57,10 @@ bool is_binary(std::string_view text) {
   const std::string_view sample = text.substr(0, kSample);
   std::size_t odd = 0;
   for (std::size_t i = 0; i < sample.size();) {
-    const CodePoint c = decode_utf8(sample, i);
+    const CodePoint c = decode_utf8(sample.substr(i));
     if (!c.valid || (c.value < 0x20 && c.value != '\t' && c.value != '\n' && c.value != '\r'))
       ++odd;
-    i += c.length;
+    i += c.size;
   }
   return odd > 3 && odd * 20 > sample.size();
 }
@@ -92,13 +92,13 @@ std::vector<TextProblem> check_character(std::string_view text, std::size_t i, c
     return {problem(i, 1, describe_byte(static_cast<unsigned char>(text[i])))};
   }
   if (c.value == kNoBreakSpace && separates(text, i)) {
-    return {problem(i, c.length,
+    return {problem(i, c.size,
                     "a no-break space (U+00A0), which YAML takes for text; write an ordinary one")};
   }
   const bool ends_line = c.value == '\r' && i + 1 < text.size() && text[i + 1] == '\n';
   if (ends_line || is_allowed(c.value)) return {};
   if (is_binary(text)) return {whole("this is not a text file; is it the right one?")};
-  return {problem(i, c.length, describe(c.value))};
+  return {problem(i, c.size, describe(c.value))};
 }
 
 }  // namespace
@@ -114,7 +114,7 @@ Location locate(std::string_view text, std::uint32_t offset) {
   at.line = line_of(text, offset);
   const auto before = end == 0 ? std::string_view::npos : text.rfind('\n', end - 1);
   const std::size_t line_start = before == std::string_view::npos ? 0 : before + 1;
-  for (std::size_t i = line_start; i < end; i += decode_utf8(text, i).length) ++at.column;
+  for (std::size_t i = line_start; i < end; i += decode_utf8(text.substr(i)).size) ++at.column;
   return at;
 }
 
@@ -128,10 +128,10 @@ std::vector<TextProblem> check_text(std::string_view text) {
   if (const std::string utf = utf_of(text); !utf.empty())
     return {whole("the file is " + utf + "; save it as UTF-8")};
   for (std::size_t i = 0; i < text.size();) {
-    const CodePoint c = decode_utf8(text, i);
+    const CodePoint c = decode_utf8(text.substr(i));
     auto found = check_character(text, i, c);
     if (!found.empty()) return found;
-    i += c.length;
+    i += c.size;
   }
   return {};
 }

@@ -15,11 +15,11 @@ struct Source {
   bool is_argument = false;  // errors then name the argument instead of line and column
 };
 
-/// Index = Place::source. The file (or an empty placeholder for it) is always 0.
+/// Index = SourceRange::source. The file (or an empty placeholder for it) is always 0.
 using Sources = std::vector<Source>;
 
 /// A range of text in one source. Ordered by source, then by position.
-struct Place {
+struct SourceRange {
   /// Offset that stands for the source as a whole, for example for a missing key.
   static constexpr std::uint32_t kWhole = 0xffffffff;
 
@@ -27,9 +27,9 @@ struct Place {
   std::uint32_t offset = 0;  // bytes from the start of the text
   std::uint32_t length = 0;  // bytes
 
-  [[nodiscard]] static Place whole(std::uint32_t source) { return {source, kWhole, 0}; }
+  [[nodiscard]] static SourceRange whole(std::uint32_t source) { return {source, kWhole, 0}; }
   [[nodiscard]] bool is_whole() const { return offset == kWhole; }
-  auto operator<=>(const Place&) const = default;
+  auto operator<=>(const SourceRange&) const = default;
 };
 
 /// Line and column count from 1; columns count characters (code points), as editors do.
@@ -46,7 +46,7 @@ struct Location {
 
 /// The first encoding problem, so that the YAML parser sees clean text only.
 struct TextProblem {
-  Place place;  // its source is 0: the caller knows the source
+  SourceRange range;  // its source is 0: the caller knows the source
   std::string message;
 };
 

@@ -5,6 +5,7 @@
 #include <vector>
 
 #include "jobfile/field_table.h"
+#include "text/strings.h"
 
 namespace dlaunch::jobfile {
 
@@ -123,12 +124,6 @@ std::string nested(std::string_view key) {
   return std::string(key.substr(0, dot)) + ": {" + std::string(key.substr(dot + 1)) + ": ...}";
 }
 
-std::string all_names(const std::vector<std::string_view>& names) {
-  std::string out;
-  for (const std::string_view name : names) out += (out.empty() ? "" : ", ") + std::string(name);
-  return out;
-}
-
 }  // namespace
 
 std::string advice_for_unknown_key(std::string_view prefix, std::string_view key) {
@@ -150,10 +145,10 @@ std::string advice_for_unknown_key(std::string_view prefix, std::string_view key
   // The name is right, only the section is wrong.
   const bool is_at_the_top = elsewhere == std::vector<std::string_view>{name};
   if (is_at_the_top && !prefix.empty())
-    return "; it is a key of the whole job, known here: " + all_names(siblings);
+    return "; it is a key of the whole job, known here: " + joined(siblings);
   if (!elsewhere.empty()) return did_you_mean(elsewhere);
   if (prefix.empty() && find_field(key) != nullptr) return "; write it nested: " + nested(key);
-  if (!prefix.empty() && !siblings.empty()) return "; known here: " + all_names(siblings);
+  if (!prefix.empty() && !siblings.empty()) return "; known here: " + joined(siblings);
   return "";
 }
 

@@ -107,21 +107,8 @@ void Validator::check_size() {
 }
 
 void Validator::check_launch() {
-  if (job_.launch == Launch::once && find("roles") == nullptr &&
-      (job_.framework == Framework::tensorflow || job_.framework == Framework::gcp)) {
-    contradict("launch", "framework",
-               "launch: once starts a single process, which cannot form a cluster; use "
-               "framework: none");
-  }
-  if (job_.launch != Launch::per_process && uses_mpi(job_.framework)) {
-    contradict("launch", "framework",
-               "with framework: mpi dlaunch starts every rank itself; for a program that starts "
-               "ranks of its own, such as mpirun, use framework: none");
-  }
-  if (job_.launch != Launch::per_process && job_.binding.gpus == Binding::Gpus::one_per_process) {
-    contradict("launch", "binding.gpus",
-               "the single process starts its own workers, which need all GPUs");
-  }
+  for (KeyConflict& conflict : launch_conflicts(job_))
+    contradict(conflict.first, conflict.second, std::move(conflict.why));
 }
 
 void Validator::check_mpirun() {
@@ -236,11 +223,11 @@ void Validator::check_command() {
     all_have_own = without.empty();
   }
   if (has_command && all_have_own) {
-    diagnostics_.error(Place::whole(0),
+    diagnostics_.error(SourceRange::whole(0),
                        "every role has its own command, so none would run what is after --");
   } else if (!has_command && !all_have_own) {
     const std::string whose = without.empty() ? "no command" : "no command for the role " + without;
-    diagnostics_.error(Place::whole(0),
+    diagnostics_.error(SourceRange::whole(0),
                        whose + "; add \"command: python train.py\", or write it after --");
   }
   check_setup();
@@ -264,7 +251,7 @@ void Validator::check_metrics() {
     const GivenKey* const key = find("metrics." + name);
     const std::string problem = metric_problem(pattern);
     if (problem.empty() || diagnostics_.is_full()) continue;
-    diagnostics_.error(key != nullptr ? key->value : Place::whole(0),
+    diagnostics_.error(key != nullptr ? key->value : SourceRange::whole(0),
                        "the pattern of metrics." + name + ' ' + problem);
   }
 }
@@ -302,7 +289,7 @@ void report_contradiction(const GivenKeys& given, Diagnostics& diagnostics, cons
     return;
   }
   const bool a_is_later = b->key < a->key;
-  const Place other = (a_is_later ? b : a)->key;
+  const SourceRange other = (a_is_later ? b : a)->key;
   message += " (" + diagnostics.key_at(a_is_later ? keys.second : keys.first, other) + ", " +
              diagnostics.refer_to(other) + ")";
   diagnostics.error((a_is_later ? a : b)->key, std::move(message));

@@ -19,7 +19,7 @@ void validate(const JobSpec& job, const GivenKeys& given, Diagnostics& diagnosti
 void validate_hosts(const JobSpec& job, const GivenKeys& given, Diagnostics& diagnostics);
 
 /// Reports roles without a process or without a chief or worker, several chiefs or evaluators, and
-/// roles with a framework, `success` or `launch` that does not support them.
+/// roles with a framework or `success` that does not support them.
 void validate_roles(const JobSpec& job, const GivenKeys& given, Diagnostics& diagnostics);
 
 struct KeyPair {

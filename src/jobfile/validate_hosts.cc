@@ -53,7 +53,7 @@ class HostValidator {
   /// The number of all hosts; nullopt: an error is or will be reported.
   std::optional<std::size_t> count();
   bool check_item(std::size_t index, std::map<std::string, std::size_t>& seen);
-  void check_slots();
+  void check_slots(std::size_t hosts);
   void check_command();
   void check_word(std::size_t index);
 
@@ -131,18 +131,17 @@ void HostValidator::check_list() {
   if (job_.nodes && static_cast<std::size_t>(job_.nodes->min) > *given) {
     contradict("nodes", "hosts", too_few_hosts(job_, *given, ""));
   }
-  check_slots();
+  check_slots(*given);
 }
 
 /// Like resolve_hosts(), for hosts known beforehand.
-void HostValidator::check_slots() {
+void HostValidator::check_slots(std::size_t hosts) {
   const GivenKey* processes = good("processes");
   if (processes == nullptr || !all_have_slots_ || job_.launch == Launch::per_node) return;
   if (static_cast<std::size_t>(*job_.processes) <= slots_) return;
   diagnostics_.error(processes->value,
-                     std::to_string(*job_.processes) + " processes, but the hosts have only " +
-                         std::to_string(slots_) + (slots_ == 1 ? " slot" : " slots") + " (hosts, " +
-                         diagnostics_.refer_to(find("hosts")->key) + ')');
+                     too_few_slots(std::to_string(*job_.processes) + " processes,", hosts, slots_,
+                                   "hosts, " + diagnostics_.refer_to(find("hosts")->key)));
 }
 
 void HostValidator::check_connect() {

@@ -56,14 +56,6 @@ void RoleValidator::check() {
   }
   check_lone_roles();
   check_framework();
-  if (job_.launch == Launch::per_node) {
-    contradict("roles", "launch",
-               "roles give numbers of processes, but launch: per-node starts one per node");
-  }
-  if (job_.launch == Launch::once) {
-    contradict("roles", "launch",
-               "roles give numbers of processes, but launch: once starts a single one");
-  }
 }
 
 /// "There must be at most one 'chief' job", "at most one 'evaluator' job" (TensorFlow,
@@ -79,9 +71,7 @@ void RoleValidator::check_lone_roles() {
 }
 
 void RoleValidator::check_framework() {
-  const bool has_tasks =
-      job_.framework == Framework::tensorflow || job_.framework == Framework::gcp;
-  if (!has_tasks) {
+  if (!has_tasks(job_.framework)) {
     contradict("roles", "framework", "roles are for framework: tensorflow and gcp only",
                "the default framework is pytorch");
     return;

@@ -62,9 +62,9 @@ std::optional<Value> ValueReader::read(const Field& field, const Entry& entry) c
   return std::nullopt;
 }
 
-Place ValueReader::place_of(const Entry& entry) const {
+SourceRange ValueReader::place_of(const Entry& entry) const {
   const Node& node = document_[entry.value];
-  return node.kind == NodeKind::scalar && !node.place.is_whole() ? node.place : entry.key;
+  return node.kind == NodeKind::scalar && !node.range.is_whole() ? node.range : entry.key;
 }
 
 std::string ValueReader::name_of(const Entry& entry) const {
@@ -77,15 +77,15 @@ void ValueReader::wrong_type(const Field& field, const Entry& entry) const {
                    correction(field, node));
 }
 
-void ValueReader::not_yet(Place place, const std::string& what) const {
-  diagnostics_.error(place, "not available yet: " + what);
+void ValueReader::not_yet(SourceRange range, const std::string& what) const {
+  diagnostics_.error(range, "not available yet: " + what);
 }
 
 void ValueReader::error(const Entry& entry, std::string message) const {
   diagnostics_.error(place_of(entry), std::move(message));
 }
 
-std::optional<Value> ValueReader::accept_word(const Entry& entry, const Word& word) const {
+std::optional<Value> ValueReader::accept_word(const Entry& entry, const Keyword& word) const {
   if (refuse_not_yet_ && word.availability == Availability::not_yet) {
     not_yet(place_of(entry), name_of(entry) + ": " + std::string(word.text));
     return std::nullopt;
@@ -133,7 +133,7 @@ std::optional<std::int64_t> ValueReader::integer_in_range(const Field& field,
 
 std::optional<Value> ValueReader::read_integer(const Field& field, const Entry& entry) const {
   const Node& node = document_[entry.value];
-  if (const Word* word = is_text(node) ? find_word(field, node.text) : nullptr) {
+  if (const Keyword* word = is_text(node) ? find_word(field, node.text) : nullptr) {
     return accept_word(entry, *word);
   }
   if (const auto number = integer_in_range(field, entry)) return Value(*number);
@@ -142,7 +142,7 @@ std::optional<Value> ValueReader::read_integer(const Field& field, const Entry& 
 
 std::optional<Value> ValueReader::read_number(const Field& field, const Entry& entry) const {
   const Node& node = document_[entry.value];
-  if (const Word* word = is_text(node) ? find_word(field, node.text) : nullptr) {
+  if (const Keyword* word = is_text(node) ? find_word(field, node.text) : nullptr) {
     return accept_word(entry, *word);
   }
   if (is_plain_type(node, PlainType::integer) || is_plain_type(node, PlainType::floating)) {
@@ -154,7 +154,7 @@ std::optional<Value> ValueReader::read_number(const Field& field, const Entry& e
 
 std::optional<Value> ValueReader::read_word(const Field& field, const Entry& entry) const {
   const Node& node = document_[entry.value];
-  if (const Word* word = is_text(node) ? find_word(field, node.text) : nullptr) {
+  if (const Keyword* word = is_text(node) ? find_word(field, node.text) : nullptr) {
     return accept_word(entry, *word);
   }
   wrong_type(field, entry);
@@ -171,7 +171,7 @@ std::optional<Duration> ValueReader::in_range(const Field& field, const Entry& e
 std::optional<Value> ValueReader::read_duration(const Field& field, const Entry& entry) const {
   const Node& node = document_[entry.value];
   if (is_text(node)) {
-    if (const Word* word = find_word(field, node.text)) return accept_word(entry, *word);
+    if (const Keyword* word = find_word(field, node.text)) return accept_word(entry, *word);
     if (const auto duration = parse_duration(node.text)) {
       if (const auto value = in_range(field, entry, *duration)) return Value(*value);
       return std::nullopt;

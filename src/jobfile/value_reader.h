@@ -14,7 +14,7 @@ namespace dlaunch::jobfile {
 /// A key in the document.
 struct Entry {
   std::string path;  // "timeouts.stop", "env.RANK": for messages
-  Place key;
+  SourceRange key;
   NodeId value = 0;
 };
 
@@ -29,13 +29,13 @@ class ValueReader {
   [[nodiscard]] std::optional<Value> read(const Field& field, const Entry& entry) const;
 
   /// The range to point at: the value, or its key if the value is empty or starts on a later line.
-  [[nodiscard]] Place place_of(const Entry& entry) const;
+  [[nodiscard]] SourceRange place_of(const Entry& entry) const;
 
   /// Reports "PATH must be EXPECTED, not ACTUAL", with a suggestion if there is one.
   void wrong_type(const Field& field, const Entry& entry) const;
 
   /// Reports "not available yet: WHAT".
-  void not_yet(Place place, const std::string& what) const;
+  void not_yet(SourceRange range, const std::string& what) const;
 
  private:
   [[nodiscard]] std::optional<Value> read_text(const Field& field, const Entry& entry) const;
@@ -56,7 +56,7 @@ class ValueReader {
   [[nodiscard]] std::optional<Value> read_map(const Field& field, const Entry& entry) const;
   [[nodiscard]] std::optional<Value> read_command(const Field& field, const Entry& entry) const;
 
-  [[nodiscard]] std::optional<Value> accept_word(const Entry& entry, const Word& word) const;
+  [[nodiscard]] std::optional<Value> accept_word(const Entry& entry, const Keyword& word) const;
   [[nodiscard]] std::optional<std::int64_t> integer_in_range(const Field& field,
                                                              const Entry& entry) const;
   [[nodiscard]] std::optional<Duration> in_range(const Field& field, const Entry& entry,

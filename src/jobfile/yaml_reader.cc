@@ -12,8 +12,8 @@
 #include <yaml-cpp/mark.h>
 #include <yaml-cpp/parser.h>
 
-#include "jobfile/utf8.h"
 #include "jobfile/yaml_error.h"
+#include "text/utf8.h"
 
 namespace dlaunch::jobfile {
 
@@ -26,14 +26,14 @@ constexpr std::string_view kStringTag = "tag:yaml.org,2002:str";
 
 /// Unwinds yaml-cpp from inside a callback; never leaves this file.
 struct Refusal {
-  Place place;
+  SourceRange range;
   std::string message;
 };
 
 // U+2018 to U+201F: typographic quotes of word processors.
 bool begins_with_curly_quote(std::string_view text) {
   if (text.empty()) return false;
-  const CodePoint first = decode_utf8(text, 0);
+  const CodePoint first = decode_utf8(text);
   return first.valid && first.value >= 0x2018 && first.value <= 0x201f;
 }
 
@@ -54,7 +54,7 @@ class TreeBuilder : public YAML::EventHandler {
   [[nodiscard]] const std::vector<YamlDocument>& documents() const { return documents_; }
 
   void OnDocumentStart(const YAML::Mark& mark) override {
-    start_ = place(mark);
+    start_ = range(mark);
     anchors_.clear();
     if (!started_) {
       started_ = true;
@@ -72,7 +72,7 @@ class TreeBuilder : public YAML::EventHandler {
 
   void OnNull(const YAML::Mark& mark, YAML::anchor_t anchor) override {
     Node node;
-    node.place = place(mark);
+    node.range = range(mark);
     attach(add(std::move(node), anchor), 1);
   }
 
@@ -82,23 +82,23 @@ class TreeBuilder : public YAML::EventHandler {
     node.kind = NodeKind::scalar;
     node.plain = tag == "?";
     node.text = value;
-    node.place = place(mark);
-    if (tag != "?" && tag != "!" && tag != kStringTag) refuse_tag(node.place);
+    node.range = range(mark);
+    if (tag != "?" && tag != "!" && tag != kStringTag) refuse_tag(node.range);
     if (node.plain && begins_with_curly_quote(value)) {
-      diagnostics_.error(node.place, "a curly quote is an ordinary letter to YAML; write \" or '");
+      diagnostics_.error(node.range, "a curly quote is an ordinary letter to YAML; write \" or '");
     }
-    if (!node.plain && is_unclosed_quote(text_, node.place.offset)) {
-      throw Refusal{node.place, "not valid YAML: the closing quote is missing"};
+    if (!node.plain && is_unclosed_quote(text_, node.range.offset)) {
+      throw Refusal{node.range, "not valid YAML: the closing quote is missing"};
     }
     if (value.find('\0') != std::string::npos) {
-      diagnostics_.error(node.place, "a NUL character cannot be part of a text");
+      diagnostics_.error(node.range, "a NUL character cannot be part of a text");
     }
     attach(add(std::move(node), anchor), 1);
   }
 
   void OnAlias(const YAML::Mark& mark, YAML::anchor_t anchor) override {
     const auto known = anchors_.find(anchor);
-    const Place at = place(mark);
+    const SourceRange at = range(mark);
     if (known == anchors_.end() || known->second.size == 0) {
       throw Refusal{at, "this alias is inside the value that it refers to"};
     }
@@ -129,7 +129,7 @@ class TreeBuilder : public YAML::EventHandler {
     YAML::anchor_t anchor = 0;
     std::uint64_t size = 1;
     std::size_t depth = 1;
-    std::unordered_map<std::string, Place> keys;
+    std::unordered_map<std::string, SourceRange> keys;
     bool skip_value = false;      // the value of a duplicate or unusable key
     bool is_placeholder = false;  // "{{NAME}}" of a template, which was reported
     std::optional<NodeId> key;
@@ -140,7 +140,7 @@ class TreeBuilder : public YAML::EventHandler {
     std::size_t depth = 0;
   };
 
-  [[nodiscard]] Place place(const YAML::Mark& mark) const {
+  [[nodiscard]] SourceRange range(const YAML::Mark& mark) const {
     const std::size_t offset = mark.pos < 0 ? 0 : static_cast<std::size_t>(mark.pos);
     const TokenSpan span = token_span(text_, offset);
     return {source_, static_cast<std::uint32_t>(span.offset),
@@ -148,33 +148,33 @@ class TreeBuilder : public YAML::EventHandler {
   }
 
   NodeId add(Node node, YAML::anchor_t anchor) {
-    check_size(node.place);
+    check_size(node.range);
     const NodeId id = document_.add(std::move(node));
     if (anchor != 0) anchors_[anchor] = {id, 1, 0};
     return id;
   }
 
-  void refuse_tag(Place at) {
+  void refuse_tag(SourceRange at) {
     if (diagnostics_.is_full()) throw Refusal{at, "too many errors"};
     diagnostics_.error(at, "tags (!name) are not supported here; remove it");
   }
 
-  void check_size(Place at) const {
+  void check_size(SourceRange at) const {
     if (document_.nodes.size() - nodes_before_ >= kMaxNodes)
       throw Refusal{at, "a job file holds at most 20,000 values, here is one more"};
   }
 
-  [[noreturn]] static void refuse_depth(Place at) {
+  [[noreturn]] static void refuse_depth(SourceRange at) {
     throw Refusal{at, "nested deeper than 64 levels"};
   }
 
   void open(NodeKind kind, const YAML::Mark& mark, const std::string& tag, YAML::anchor_t anchor) {
     Node node;
     node.kind = kind;
-    node.place = place(mark);
-    if (open_.size() >= kMaxDepth) refuse_depth(node.place);
-    if (tag != "?" && !tag.empty()) refuse_tag(node.place);
-    check_size(node.place);
+    node.range = range(mark);
+    if (open_.size() >= kMaxDepth) refuse_depth(node.range);
+    if (tag != "?" && !tag.empty()) refuse_tag(node.range);
+    check_size(node.range);
     Open frame;
     frame.id = document_.add(std::move(node));
     frame.anchor = anchor;
@@ -221,27 +221,27 @@ class TreeBuilder : public YAML::EventHandler {
 
   /// The parser takes "nodes:2" for a key without a colon.
   [[nodiscard]] std::optional<ColonMistake> mistake_in(const Node& key) const {
-    const std::size_t end = key.place.offset + key.text.size();
+    const std::size_t end = key.range.offset + key.text.size();
     const auto behind = text_.find_first_not_of(" \t", std::min(end, text_.size()));
     const bool has_colon = behind != std::string_view::npos && text_[behind] == ':';
     if (!key.plain || has_colon) return std::nullopt;
-    return colon_mistake_in_key(key.text, key.place.offset);
+    return colon_mistake_in_key(key.text, key.range.offset);
   }
 
   void take_key(Open& parent, NodeId id) {
     const Node& key = document_[id];
-    if (diagnostics_.is_full()) throw Refusal{key.place, "too many errors"};
+    if (diagnostics_.is_full()) throw Refusal{key.range, "too many errors"};
     parent.key = id;
     parent.skip_value = true;
     if (key.reported) return;
     if (key.kind == NodeKind::null) {
-      diagnostics_.error(key.place, "a key is missing here, or it needs quotes");
+      diagnostics_.error(key.range, "a key is missing here, or it needs quotes");
     } else if (key.kind != NodeKind::scalar) {
-      const std::size_t at = key.place.offset;
+      const std::size_t at = key.range.offset;
       const bool is_placeholder = at > 0 && text_.substr(at - 1, 2) == "{{";
       parent.is_placeholder = is_placeholder;
       diagnostics_.error(
-          key.place, is_placeholder
+          key.range, is_placeholder
                          ? "a key must be a plain text, not a mapping; is this the {{place}} of "
                            "a template that was not filled in? as a text it needs quotes"
                          : "a key must be a plain text, not a list or a mapping");
@@ -249,10 +249,10 @@ class TreeBuilder : public YAML::EventHandler {
       diagnostics_.error({source_, static_cast<std::uint32_t>(colon->offset), 1}, colon->message);
     } else if (key.plain && key.text == "<<") {
       diagnostics_.error(
-          key.place,
+          key.range,
           "merge keys (<<) are not supported; repeat the keys, or give a whole value an alias");
-    } else if (const auto [first, is_new] = parent.keys.emplace(key.text, key.place); !is_new) {
-      diagnostics_.error(key.place, "duplicate key " + in_quotes(key.text) + ", already given in " +
+    } else if (const auto [first, is_new] = parent.keys.emplace(key.text, key.range); !is_new) {
+      diagnostics_.error(key.range, "duplicate key " + in_quotes(key.text) + ", already given in " +
                                         diagnostics_.refer_to(first->second));
     } else {
       parent.skip_value = false;
@@ -266,7 +266,7 @@ class TreeBuilder : public YAML::EventHandler {
   Diagnostics& diagnostics_;
   std::size_t nodes_before_;
   bool started_ = false;
-  Place start_;
+  SourceRange start_;
   std::vector<YamlDocument> documents_;
   std::optional<NodeId> root_;
   std::vector<Open> open_;
@@ -357,7 +357,7 @@ bool parse(const Sources& sources, std::uint32_t index, TreeBuilder& builder,
     }
     return true;
   } catch (const Refusal& refusal) {
-    diagnostics.error(refusal.place, refusal.message);
+    diagnostics.error(refusal.range, refusal.message);
   } catch (const YAML::Exception& exception) {
     const std::size_t offset =
         exception.mark.is_null() ? 0 : static_cast<std::size_t>(exception.mark.pos);
@@ -371,7 +371,7 @@ std::optional<std::vector<YamlDocument>> read_documents(const Sources& sources, 
                                                         Diagnostics& diagnostics) {
   const std::string& text = sources[index].text;
   if (auto problems = check_text(text); !problems.empty()) {
-    Place at = problems.front().place;
+    SourceRange at = problems.front().range;
     at.source = index;
     diagnostics.error(at, std::move(problems.front().message));
     return std::nullopt;
@@ -379,7 +379,7 @@ std::optional<std::vector<YamlDocument>> read_documents(const Sources& sources, 
   TreeBuilder builder(text, index, wanted, document, diagnostics);
   if (!parse(sources, index, builder, diagnostics)) return std::nullopt;
   if (!builder.documents().empty()) return builder.documents();
-  diagnostics.error(Place::whole(index), "the file is empty");
+  diagnostics.error(SourceRange::whole(index), "the file is empty");
   return std::nullopt;
 }
 
@@ -398,8 +398,8 @@ bool is_plain_word(std::string_view text) {
 std::optional<NodeId> read_yaml(const Sources& sources, std::uint32_t index, Document& document,
                                 Diagnostics& diagnostics) {
   if (const std::string& text = sources[index].text; is_plain_word(text)) {
-    const Place place{index, 0, static_cast<std::uint32_t>(text.size())};
-    return document.add({NodeKind::scalar, true, text, false, place, {}});
+    const SourceRange range{index, 0, static_cast<std::uint32_t>(text.size())};
+    return document.add({NodeKind::scalar, true, text, false, range, {}});
   }
   const auto documents = read_documents(sources, index, Documents::one, document, diagnostics);
   return documents ? std::optional(documents->front().root) : std::nullopt;

@@ -26,7 +26,7 @@ inline constexpr const char* kSecondDocument =
 
 struct YamlDocument {
   NodeId root = 0;
-  Place start;
+  SourceRange start;
 };
 
 /// The same for all non-empty documents of the text; all nodes are in `document`, and the limits

@@ -6,7 +6,7 @@
 #include <string_view>
 
 #include "jobfile/scalar.h"
-#include "jobfile/utf8.h"
+#include "text/utf8.h"
 
 namespace dlaunch::jobfile {
 
@@ -47,9 +47,9 @@ bool is_safe_plain(std::string_view text) {
 std::string quoted(std::string_view text) {
   std::string out = "\"";
   for (std::size_t i = 0; i < text.size();) {
-    const CodePoint c = decode_utf8(text, i);
-    const std::string_view bytes = text.substr(i, c.length);
-    i += c.length;
+    const CodePoint c = decode_utf8(text.substr(i));
+    const std::string_view bytes = text.substr(i, c.size);
+    i += c.size;
     if (bytes == "\n") {
       out += "\\n";
     } else if (bytes == "\t") {
@@ -74,14 +74,14 @@ bool is_block_text(std::string_view text) {
   if (text.ends_with("\n\n")) return false;
   bool line_begins = true;
   for (std::size_t i = 0; i < text.size();) {
-    const CodePoint c = decode_utf8(text, i);
+    const CodePoint c = decode_utf8(text.substr(i));
     const bool is_line_end = text[i] == '\n';
     if (line_begins && text[i] == '\t') return false;
     // A line of blanks alone could be taken for indentation.
     if (is_line_end && i > 0 && text[i - 1] == ' ') return false;
     if (!is_line_end && text[i] != '\t' && !(c.valid && is_printable(c.value))) return false;
     line_begins = is_line_end;
-    i += c.length;
+    i += c.size;
   }
   return text.back() != ' ' && text.back() != '\t';
 }

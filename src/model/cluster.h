@@ -28,7 +28,7 @@ struct GpuFact {
   std::string bus_id;  // "0000:3b:00.0"
   std::string model;
   int numa = -1;           // -1: unknown
-  std::string pci_path{};  // see plan/nearness.h; empty: unknown
+  std::string pci_path{};  // see plan/fabric_ports.h; empty: unknown
   bool operator==(const GpuFact&) const = default;
 };
 

@@ -53,7 +53,7 @@ struct RdmaDevice {
   std::string card;         // "ConnectX-7" where the PCI id is known, else what the driver calls it
   std::string driver;       // of the PCI device: "mlx5_core"
   std::string pci_address;  // "0000:18:00.0"; empty: no PCI device
-  std::string pci_path;     // see plan/nearness.h; empty: unknown
+  std::string pci_path;     // see plan/fabric_ports.h; empty: unknown
   int numa = -1;            // -1: unknown
   PciFunction function = PciFunction::unknown;
   bool is_usable = false;       // its file in /dev/infiniband is there and may be opened

@@ -1,4 +1,4 @@
-// Strong ids: the compiler distinguishes ranks, local ranks, nodes and places of nodes.
+// Strong ids: the compiler distinguishes ranks, local ranks, nodes and positions of nodes.
 #pragma once
 
 #include <compare>

@@ -1,5 +1,7 @@
 #include "model/job_spec.h"
 
+#include "text/strings.h"
+
 namespace dlaunch {
 
 std::string_view name_of(Framework framework) {
@@ -32,6 +34,10 @@ bool is_torch(Framework framework) {
   return framework == Framework::pytorch || framework == Framework::deepspeed;
 }
 
+bool has_tasks(Framework framework) {
+  return framework == Framework::tensorflow || framework == Framework::gcp;
+}
+
 std::string_view name_of(Launch launch) {
   switch (launch) {
     case Launch::per_process:
@@ -58,6 +64,40 @@ std::string too_few_hosts(const JobSpec& spec, std::size_t given, const std::str
          " but only " + (given == 1 ? "1 host is given" : has + " hosts are given") +
          (origin.empty() ? "" : " (" + origin + ")") + "; name " + wanted +
          " with --hosts, or run on " + has + " with --nnodes " + has;
+}
+
+std::string too_few_slots(const std::string& asked, std::size_t hosts, std::size_t slots,
+                          const std::string& origin) {
+  return asked + " but the " + (hosts == 1 ? "host has" : "hosts have") + " only " +
+         counted(slots, "slot") + (origin.empty() ? "" : " (" + origin + ")");
+}
+
+std::vector<KeyConflict> launch_conflicts(const JobSpec& spec) {
+  if (spec.launch == Launch::per_process) return {};
+  std::vector<KeyConflict> conflicts;
+  const bool is_once = spec.launch == Launch::once;
+  if (!spec.roles.empty()) {
+    conflicts.push_back(
+        {"roles", "launch",
+         std::string("roles give numbers of processes, but launch: ") +
+             (is_once ? "once starts a single one" : "per-node starts one per node")});
+  } else if (is_once && has_tasks(spec.framework)) {
+    conflicts.push_back({"launch", "framework",
+                         "launch: once starts a single process, which cannot form a cluster; use "
+                         "framework: none"});
+  }
+  if (uses_mpi(spec.framework)) {
+    conflicts.push_back({"launch", "framework",
+                         "with framework: " + std::string(name_of(spec.framework)) +
+                             " dlaunch starts every rank itself; for a program that starts ranks "
+                             "of its own, such as mpirun, use framework: none"});
+  }
+  if (spec.binding.gpus == Binding::Gpus::one_per_process) {
+    conflicts.push_back({"launch", "binding.gpus",
+                         "the single process of launch: " + std::string(name_of(spec.launch)) +
+                             " starts its own workers, which need all GPUs"});
+  }
+  return conflicts;
 }
 
 }  // namespace dlaunch

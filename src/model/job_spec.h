@@ -31,7 +31,7 @@ enum class Shell { sh, bash };
 enum class Framework { pytorch, tensorflow, mpi, horovod, deepspeed, jax, gcp, none };
 enum class Launch { per_process, per_node, once };
 /// fill: one node after the other; spread: no node gets a second rank while another has none.
-enum class Placing { fill, spread };
+enum class PlacementPolicy { fill, spread };
 /// `automatic`: workers if there are parameter servers, which never end by themselves, else all.
 enum class Success { automatic, all, chief, workers };
 enum class StdinFor {
@@ -244,7 +244,7 @@ struct JobSpec {
   int spares = 0;
   ProcessesPerNode processes_per_node;
   std::optional<int> processes;
-  Placing placement = Placing::fill;
+  PlacementPolicy placement = PlacementPolicy::fill;
   HostList hosts;
   Connect connect;
   RendezvousSpec rendezvous;
@@ -287,11 +287,27 @@ struct JobSpec {
 [[nodiscard]] std::string too_few_hosts(const JobSpec&, std::size_t given,
                                         const std::string& origin);
 
+/// The error for more ranks than slots. `asked`: "-n 5", "5 processes,"; `origin` as above.
+[[nodiscard]] std::string too_few_slots(const std::string& asked, std::size_t hosts,
+                                        std::size_t slots, const std::string& origin = "");
+
+/// Two keys that contradict each other, and why.
+struct KeyConflict {
+  std::string first;
+  std::string second;
+  std::string why;
+};
+
+/// What `launch` does not go with: `framework`, `binding.gpus`, roles.
+[[nodiscard]] std::vector<KeyConflict> launch_conflicts(const JobSpec&);
+
 [[nodiscard]] std::string_view name_of(Framework);
 /// Whether the ranks are MPI programs, which dlaunch serves with PMIx and PMI-1: mpi and horovod.
 [[nodiscard]] bool uses_mpi(Framework);
 /// pytorch, and deepspeed, whose init_distributed() reads the same variables.
 [[nodiscard]] bool is_torch(Framework);
+/// Whether each rank is told the others' addresses, as tasks of a cluster: tensorflow and gcp.
+[[nodiscard]] bool has_tasks(Framework);
 [[nodiscard]] std::string_view name_of(Launch);
 
 }  // namespace dlaunch

@@ -145,7 +145,8 @@ struct LaunchPlan {
   std::vector<Variable> variables;     // common to the whole job
   std::vector<std::string>
       scrubbed;         // names (and patterns with '*') removed from the inherited environment
-  Environment carried;  // variables that remote nodes take if the folders exist (plan/carried.h)
+  Environment
+      carried;  // variables that remote nodes take if the folders exist (plan/inherited_env.h)
   std::vector<std::string> not_passed;  // env_pass and env_secret names that are not set here
   std::vector<std::string> notes;       // for the user, one sentence each
   bool operator==(const LaunchPlan&) const = default;

@@ -89,13 +89,17 @@ inline constexpr std::array<std::string_view, 2> kWireUpPrefixes{"OMPI_COMM_WORL
   if (framework == Framework::none) return false;
   const auto begins = [name](std::string_view prefix) { return name.starts_with(prefix); };
   return std::any_of(kWireUpPrefixes.begin(), kWireUpPrefixes.end(), begins) ||
-         std::any_of(
-             std::begin(kRankVariables), std::end(kRankVariables), [&](const RankVariable& one) {
-               return one.name == name && applies(one.of, framework);
-             });
+         std::any_of(std::begin(kRankVariables), std::end(kRankVariables),
+                     [&](const RankVariable& one) {
+                       return one.name == name && applies(one.of, framework);
+                     });
 }
 
 /// The same as a regular expression (ECMA-262) for the JSON Schema.
 [[nodiscard]] std::string rank_variable_pattern(Framework framework);
+
+/// The descriptor of a rank's PMI-1 socket to its agent (PMI_FD): above those that scripts use by
+/// number (0 to 9) and that shells allocate first (10).
+inline constexpr int kPmiDescriptor = 29;
 
 }  // namespace dlaunch

@@ -4,8 +4,8 @@
 #include <array>
 #include <iterator>
 
+#include "plan/command.h"
 #include "plan/places.h"
-#include "plan/python_command.h"
 
 namespace dlaunch {
 

@@ -1,16 +1,124 @@
 #include "plan/candidates.h"
 
 #include <algorithm>
+#include <array>
 #include <optional>
 #include <tuple>
 #include <utility>
 
-#include "plan/interfaces.h"
-#include "plan/rendezvous.h"
+#include "model/environment.h"
 
 namespace dlaunch {
 
 namespace {
+
+/// The parsed value of `rendezvous.interface`.
+class InterfaceChoice {
+ public:
+  explicit InterfaceChoice(std::string_view text);
+
+  [[nodiscard]] bool is_auto() const { return words_.empty(); }
+  [[nodiscard]] bool allows(const std::string& name, const IpAddress& address) const;
+
+ private:
+  std::vector<std::string> words_;
+  bool excludes_ = false;
+};
+
+/// How suitable an address is for training traffic; better ones first.
+enum class AddressClass { network, tunnel, inner_bridge, link_local };
+
+struct UsableAddress {
+  const NetworkInterface* interface = nullptr;
+  IpAddress ip;
+  int prefix = 0;
+  AddressClass rank = AddressClass::network;
+};
+
+using Kind = NetworkInterface::Kind;
+
+bool is_hexadecimal(std::string_view text) {
+  return std::all_of(text.begin(), text.end(),
+                     [](char c) { return (c >= '0' && c <= '9') || (c >= 'a' && c <= 'f'); });
+}
+
+/// Whether an outside interface is part of the bridge.
+bool has_outer_port(const NodeFacts& facts, const NetworkInterface& bridge) {
+  return std::any_of(facts.interfaces.begin(), facts.interfaces.end(),
+                     [&](const NetworkInterface& port) {
+                       return port.master == bridge.name &&
+                              (port.kind == Kind::physical || port.kind == Kind::bond ||
+                               port.kind == Kind::vlan || port.kind == Kind::infiniband);
+                     });
+}
+
+AddressClass class_of(const NodeFacts& facts, const NetworkInterface& interface,
+                      const IpAddress& ip) {
+  if (is_link_local(ip)) return AddressClass::link_local;
+  if (interface.kind == Kind::tunnel) return AddressClass::tunnel;
+  if (interface.kind == Kind::bridge && !has_outer_port(facts, interface))
+    return AddressClass::inner_bridge;
+  return AddressClass::network;
+}
+
+InterfaceChoice::InterfaceChoice(std::string_view text) {
+  if (text.empty() || text == "auto") return;
+  excludes_ = text.front() == '^';
+  if (excludes_) text.remove_prefix(1);
+  while (!text.empty()) {
+    const std::size_t comma = text.find(',');
+    std::string_view word = text.substr(0, comma);
+    while (word.starts_with(' ')) word.remove_prefix(1);
+    while (word.ends_with(' ')) word.remove_suffix(1);
+    if (!word.empty()) words_.emplace_back(word);
+    if (comma == std::string_view::npos) break;
+    text.remove_prefix(comma + 1);
+  }
+}
+
+bool InterfaceChoice::allows(const std::string& name, const IpAddress& address) const {
+  if (is_auto()) return true;
+  const bool listed = std::any_of(words_.begin(), words_.end(), [&](const std::string& word) {
+    const auto network = parse_network(word);
+    return network ? in_same_network(network->address, address, network->prefix)
+                   : matches_pattern(word, name);
+  });
+  return listed != excludes_;
+}
+
+/// In the order of the facts.
+std::vector<UsableAddress> usable_addresses(const NodeFacts& facts, const InterfaceChoice& choice) {
+  std::vector<UsableAddress> usable;
+  for (const NetworkInterface& interface : facts.interfaces) {
+    if (!interface.is_up || interface.kind == Kind::loopback) continue;
+    // An explicitly named interface is always accepted.
+    if (choice.is_auto() && is_host_internal(interface.name)) continue;
+    for (const InterfaceAddress& address : interface.addresses) {
+      const auto ip = parse_ip(address.text);
+      if (!ip || !is_unicast(*ip) || is_loopback(*ip) || (ip->is_ipv6 && is_link_local(*ip)))
+        continue;
+      if (!choice.allows(interface.name, *ip)) continue;
+      usable.push_back({&interface, *ip, address.prefix, class_of(facts, interface, *ip)});
+    }
+  }
+  return usable;
+}
+
+/// "eth0 (10.0.0.4, down), docker0 (172.17.0.1)": the interfaces of the node, for messages.
+std::string interface_list(const NodeFacts& facts) {
+  std::string text;
+  for (const NetworkInterface& interface : facts.interfaces) {
+    if (interface.kind == Kind::loopback || interface.addresses.empty()) continue;
+    text += (text.empty() ? "" : ", ") + interface.name + " (" + interface.addresses.front().text +
+            (interface.is_up ? ")" : ", down)");
+  }
+  return text.empty() ? "no interface but loopback" : text;
+}
+
+/// "both nodes", "all 4 nodes".
+std::string all_nodes(std::size_t nodes) {
+  return nodes == 2 ? "both nodes" : "all " + std::to_string(nodes) + " nodes";
+}
 
 using Usable = std::vector<UsableAddress>;
 
@@ -158,8 +266,69 @@ std::vector<Offer> offers_of(const Cluster& cluster, const std::vector<Usable>& 
 
 }  // namespace
 
-std::string all_nodes(std::size_t nodes) {
-  return nodes == 2 ? "both nodes" : "all " + std::to_string(nodes) + " nodes";
+bool is_host_internal(std::string_view name) {
+  constexpr std::array<std::string_view, 14> kBeginnings = {
+      "docker", "virbr",  "cni",     "flannel", "cali",  "cilium", "lxcbr",
+      "lxdbr",  "podman", "nerdctl", "weave",   "kube-", "vmnet",  "vboxnet"};
+  if (std::any_of(kBeginnings.begin(), kBeginnings.end(),
+                  [&](std::string_view begin) { return name.starts_with(begin); })) {
+    return true;
+  }
+  // Docker names its networks "br-" and twelve digits of their id.
+  return name.size() == 15 && name.starts_with("br-") && is_hexadecimal(name.substr(3));
+}
+
+bool has_master(Framework framework) {
+  return is_torch(framework) || framework == Framework::jax || framework == Framework::gcp ||
+         uses_mpi(framework);
+}
+
+std::string address_of(const Node& node, std::size_t nodes) {
+  if (nodes == 1) return "127.0.0.1";
+  return node.address.empty() ? node.name : node.address;
+}
+
+Result<Meeting> choose_meeting(const RendezvousSpec& spec, const Cluster& cluster,
+                               std::size_t nodes) {
+  if (nodes == 1) {
+    const bool is_chosen = spec.address != "auto" && !spec.address.empty();
+    return Meeting{is_chosen ? spec.address : "127.0.0.1",
+                   is_chosen ? "rendezvous.address of the job" : "the only node",
+                   {}};
+  }
+  if (cluster.is_assumed && (spec.address == "auto" || spec.address.empty()))
+    return Meeting{
+        address_of(cluster.nodes.front(), nodes), "the first node; nothing was tried", {}};
+  if (cluster.meeting && cluster.meeting->routes.size() == nodes) return *cluster.meeting;
+  auto candidates = rendezvous_candidates(spec, cluster, nodes);
+  if (!candidates) return tl::unexpected(candidates.error());
+  Candidate& best = candidates->front();
+  return Meeting{std::move(best.address), std::move(best.reason), std::move(best.routes)};
+}
+
+Result<MasterPlan> choose_master(const RendezvousSpec& spec, const Cluster& cluster,
+                                 const Meeting& meeting) {
+  const Node& first = cluster.nodes.front();
+  MasterPlan master{meeting.address, 0, meeting.reason};
+  if (spec.port == 0) {
+    if (first.facts.reserved_ports.empty()) {
+      return fail(exit_code::kPreflight,
+                  "no free port was found on " + first.name + "; set rendezvous.port");
+    }
+    master.port = first.facts.reserved_ports.front();
+    return master;
+  }
+  const auto& taken = first.facts.taken_ports;
+  const auto found = std::find_if(taken.begin(), taken.end(),
+                                  [&](const TakenPort& t) { return t.port == spec.port; });
+  if (found != taken.end()) {
+    return fail(exit_code::kPreflight,
+                "port " + std::to_string(spec.port) + " on " + first.name + " is taken by " +
+                    (found->holder.empty() ? "another process" : found->holder) +
+                    "; use rendezvous.port: auto (--set rendezvous.port=auto)");
+  }
+  master.port = spec.port;
+  return master;
 }
 
 Result<std::vector<Candidate>> rendezvous_candidates(const RendezvousSpec& spec,

@@ -1,16 +1,41 @@
-// Addresses of node 0 at which the ranks could meet, best first. Probing (plan/reach.h) shows which
-// of them the other nodes reach.
+// Where the ranks meet (MASTER_ADDR and MASTER_PORT), and the addresses of node 0 at which they
+// could, best first. Probing (plan/reach.h) shows which of them the other nodes reach.
 #pragma once
 
 #include <cstddef>
+#include <optional>
 #include <string>
+#include <string_view>
 #include <vector>
 
 #include "model/cluster.h"
+#include "model/ip_address.h"
 #include "model/job_spec.h"
+#include "model/launch_plan.h"
 #include "model/result.h"
 
 namespace dlaunch {
+
+/// Whether ranks of this framework get a master (tensorflow has TF_CONFIG, none has nothing).
+[[nodiscard]] bool has_master(Framework);
+
+/// The meeting of the first `nodes` nodes: the probed one (Cluster::meeting), else the best
+/// candidate, without a probe. On one node 127.0.0.1, unless the job chose an address. Errors: as
+/// rendezvous_candidates().
+[[nodiscard]] Result<Meeting> choose_meeting(const RendezvousSpec&, const Cluster&,
+                                             std::size_t nodes);
+
+/// The meeting's address and a port on node 0: the first that its agent holds, or the one that the
+/// job chose. Errors (exit_code::kPreflight): the chosen port is taken, or no port is held.
+[[nodiscard]] Result<MasterPlan> choose_master(const RendezvousSpec&, const Cluster&,
+                                               const Meeting&);
+
+/// The address of a node for ranks on `nodes` nodes.
+[[nodiscard]] std::string address_of(const Node&, std::size_t nodes);
+
+/// Bridges that container engines and hypervisors create for the local machine only: docker0,
+/// virbr0, cni0, ...
+[[nodiscard]] bool is_host_internal(std::string_view name);
 
 struct Candidate {
   std::string address;
@@ -36,8 +61,5 @@ inline constexpr std::size_t kMostCandidates = 8;
 [[nodiscard]] Result<std::vector<Candidate>> rendezvous_candidates(const RendezvousSpec&,
                                                                    const Cluster&,
                                                                    std::size_t nodes);
-
-/// "both nodes", "all 4 nodes".
-[[nodiscard]] std::string all_nodes(std::size_t nodes);
 
 }  // namespace dlaunch

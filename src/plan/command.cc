@@ -3,6 +3,8 @@
 #include <algorithm>
 #include <iterator>
 
+#include "jobfile/shell_quote.h"
+
 namespace dlaunch {
 
 namespace {
@@ -114,11 +116,8 @@ std::string perhaps_exec(std::string_view line) {
          ") in /*) set -- exec ;; esac\n" + std::string(kPerhapsExec);
 }
 
-std::string joined(std::vector<std::string>::const_iterator from,
-                   std::vector<std::string>::const_iterator to) {
-  std::string line;
-  for (; from != to; ++from) line += (line.empty() ? "" : " ") + shell_quoted(*from);
-  return line;
+std::string_view file_name(std::string_view path) {
+  return path.substr(std::min(path.rfind('/') + 1, path.size()));
 }
 
 }  // namespace
@@ -168,16 +167,17 @@ std::string command_text(const CommandPlan& command) {
   const auto& argv = command.argv;
   const bool is_script =
       argv.size() >= 3 && argv[1] == "-c" && (argv[0] == "sh" || argv[0] == "bash");
-  if (!is_script) return joined(argv.begin(), argv.end());
+  if (!is_script) return jobfile::shell_line(argv);
   std::string_view script = argv[2];
   const auto setup_end = script.rfind(kSetupEnd);
   if (setup_end == std::string_view::npos) {
-    if (argv.size() > 3) return joined(argv.begin(), argv.end());
+    if (argv.size() > 3) return jobfile::shell_line(argv);
     if (!command.is_own_shell && script.starts_with(kExec)) script.remove_prefix(kExec.size());
     return on_one_line(script);
   }
   script.remove_prefix(setup_end + kSetupEnd.size());
-  if (script == kExecArguments && argv.size() > 4) return joined(argv.begin() + 4, argv.end());
+  if (script == kExecArguments && argv.size() > 4)
+    return jobfile::shell_line({argv.begin() + 4, argv.end()});
   const auto perhaps = script.find("\n" + std::string(kPerhapsExec));
   if (script.starts_with("case $(command -v ") && perhaps != std::string_view::npos) {
     script.remove_prefix(perhaps + 1 + kPerhapsExec.size());
@@ -185,20 +185,59 @@ std::string command_text(const CommandPlan& command) {
   return on_one_line(script);
 }
 
-std::string shell_quoted(std::string_view word) {
-  const auto is_safe = [](char c) {
-    return is_plain(c) || c == '=' || c == ':' || c == ',' || c == '@' || c == '%';
-  };
-  if (!word.empty() && std::all_of(word.begin(), word.end(), is_safe)) return std::string(word);
-  std::string quoted = "'";
-  for (const char c : word) {
-    if (c == '\'') {
-      quoted += "'\\''";
-    } else {
-      quoted += c;
+bool is_python(std::string_view program) {
+  constexpr std::string_view kPython = "python";
+  program = file_name(program);
+  return program.starts_with(kPython) &&
+         program.substr(kPython.size()).find_first_not_of("0123456789.") == std::string_view::npos;
+}
+
+std::optional<PythonCommand> python_command(const std::vector<std::string>& argv) {
+  // Flags may be combined ("-uB"). The last letter may be an option with a value, which is the rest
+  // of the word or the next word.
+  constexpr std::string_view kFlags = "bBdEiIOPqRsStuvx";
+  constexpr std::string_view kWithValue = "WXm";
+  if (argv.empty() || !is_python(argv.front())) return std::nullopt;
+  PythonCommand command;
+  for (std::size_t i = 1; i < argv.size(); ++i) {
+    const std::string& word = argv[i];
+    if (word.empty() || word == "-") return std::nullopt;  // stdin
+    if (word.front() != '-') {
+      command.script = word;
+      return command;
     }
+    const std::size_t at = std::min(word.find_first_not_of(kFlags, 1), word.size());
+    if (at == word.size()) {
+      command.options.push_back(word);
+      continue;
+    }
+    if (kWithValue.find(word[at]) == std::string_view::npos) return std::nullopt;
+    const bool is_joined = at + 1 < word.size();
+    if (!is_joined && i + 1 == argv.size()) return std::nullopt;
+    const std::string value = is_joined ? word.substr(at + 1) : argv[++i];
+    if (word[at] == 'm') {
+      if (at > 1) command.options.push_back(word.substr(0, at));
+      command.module = value;
+      return value.empty() ? std::nullopt : std::optional(command);
+    }
+    command.options.push_back(word);
+    if (!is_joined) command.options.push_back(value);
   }
-  return quoted + "'";
+  return std::nullopt;
+}
+
+std::optional<std::string> shell_script(const std::vector<std::string>& argv) {
+  if (argv.empty()) return std::nullopt;
+  const std::string_view program = file_name(argv.front());
+  if (program != "sh" && program != "bash" && program != "dash") return std::nullopt;
+  const auto file = std::find_if(argv.begin() + 1, argv.end(), [](const std::string& word) {
+    // Flags without a value; -c, -s and -o mean a different kind of command line.
+    return word.size() < 2 || word.front() != '-' ||
+           word.find_first_not_of("aefhlmnuvxBCEHPT", 1) != std::string::npos;
+  });
+  if (file == argv.end() || file->empty() || file->front() == '-' || file->front() == '+')
+    return std::nullopt;
+  return *file;
 }
 
 }  // namespace dlaunch

@@ -1,11 +1,14 @@
-// What a rank executes.
+// What a rank executes, and what it is if it is Python or a shell script. Pure.
 #pragma once
 
+#include <optional>
 #include <string>
 #include <string_view>
+#include <vector>
 
 #include "model/job_spec.h"
 #include "model/launch_plan.h"
+#include "model/python.h"
 
 namespace dlaunch {
 
@@ -37,7 +40,14 @@ namespace dlaunch {
 /// bash.
 [[nodiscard]] bool is_simple_command(std::string_view line);
 
-/// One word for a POSIX shell, quoted only if necessary.
-[[nodiscard]] std::string shell_quoted(std::string_view word);
+/// python, python3, python3.12, in any folder.
+[[nodiscard]] bool is_python(std::string_view program);
+
+/// Parses the options of python(1) of all versions since 2.7. nullopt: not Python, neither a script
+/// nor a module (-c, stdin, --version), or an unknown option.
+[[nodiscard]] std::optional<PythonCommand> python_command(const std::vector<std::string>& argv);
+
+/// The script of `sh [options] FILE` and `bash [options] FILE`; nullopt: none, or uncertain.
+[[nodiscard]] std::optional<std::string> shell_script(const std::vector<std::string>& argv);
 
 }  // namespace dlaunch

@@ -7,8 +7,9 @@
 #include <utility>
 
 #include "model/mount.h"
-#include "plan/containers/container_call.h"
+#include "plan/container_runtimes.h"
 #include "text/size_text.h"
+#include "text/strings.h"
 
 namespace dlaunch {
 
@@ -16,7 +17,7 @@ namespace {
 
 using Runtime = Container::Runtime;
 
-struct Row {
+struct RuntimeRow {
   Runtime runtime;
   std::string_view name;
   std::array<std::string_view, 2> programs;  // the first one found is used
@@ -24,7 +25,7 @@ struct Row {
 };
 
 /// In the order of `runtime: auto`.
-constexpr Row kRows[] = {
+constexpr RuntimeRow kRows[] = {
     {Runtime::podman, "podman", {"podman", ""}, containers::podman},
     {Runtime::docker, "docker", {"docker", ""}, containers::docker},
     {Runtime::apptainer, "apptainer", {"apptainer", "singularity"}, containers::apptainer},
@@ -32,9 +33,9 @@ constexpr Row kRows[] = {
     {Runtime::enroot, "enroot", {"enroot", ""}, containers::enroot},
 };
 
-const Row& row_of(Runtime runtime) {
+const RuntimeRow& row_of(Runtime runtime) {
   return *std::find_if(std::begin(kRows), std::end(kRows),
-                       [&](const Row& row) { return row.runtime == runtime; });
+                       [&](const RuntimeRow& row) { return row.runtime == runtime; });
 }
 
 bool has_engine(Runtime runtime) {
@@ -55,7 +56,7 @@ std::vector<const Container*> containers_in(const JobSpec& spec) {
 }
 
 /// Path of the runtime's program on the node; empty: not found.
-std::string program_on(const ContainerFacts& facts, const Row& row) {
+std::string program_on(const ContainerFacts& facts, const RuntimeRow& row) {
   for (const std::string_view name : row.programs) {
     for (const ContainerFacts::Program& program : facts.programs) {
       if (program.name == name) return program.path;
@@ -64,13 +65,13 @@ std::string program_on(const ContainerFacts& facts, const Row& row) {
   return {};
 }
 
-std::string programs_of(const Row& row) {
+std::string programs_of(const RuntimeRow& row) {
   std::string text(row.programs[0]);
   if (!row.programs[1].empty()) text += " or " + std::string(row.programs[1]);
   return text;
 }
 
-bool all_have(const LaunchPlan& plan, const Cluster& cluster, const Row& row) {
+bool all_have(const LaunchPlan& plan, const Cluster& cluster, const RuntimeRow& row) {
   for (std::size_t i = 0; i < plan.nodes.size(); ++i) {
     if (program_on(cluster.nodes[i].facts.containers, row).empty()) return false;
   }
@@ -82,13 +83,12 @@ std::string who_has_what(const LaunchPlan& plan, const Cluster& cluster) {
   constexpr std::size_t kShown = 8;
   std::string text;
   for (std::size_t i = 0; i < std::min(plan.nodes.size(), kShown); ++i) {
-    std::string has;
-    for (const Row& row : kRows) {
-      if (program_on(cluster.nodes[i].facts.containers, row).empty()) continue;
-      has += (has.empty() ? "" : ", ") + std::string(row.name);
+    std::vector<std::string_view> has;
+    for (const RuntimeRow& row : kRows) {
+      if (!program_on(cluster.nodes[i].facts.containers, row).empty()) has.push_back(row.name);
     }
-    text +=
-        (text.empty() ? "" : "; ") + plan.nodes[i].name + " has " + (has.empty() ? "none" : has);
+    text += (text.empty() ? "" : "; ") + plan.nodes[i].name + " has " +
+            (has.empty() ? "none" : joined(has));
   }
   if (plan.nodes.size() > kShown)
     text += "; and " + std::to_string(plan.nodes.size() - kShown) + " more nodes";
@@ -113,7 +113,7 @@ std::string gpu_problem(Runtime runtime, const ContainerFacts& facts) {
   return {};
 }
 
-bool brings_gpus(const LaunchPlan& plan, const Cluster& cluster, const Row& row) {
+bool brings_gpus(const LaunchPlan& plan, const Cluster& cluster, const RuntimeRow& row) {
   for (std::size_t i = 0; i < plan.nodes.size(); ++i) {
     if (wants_gpus(plan, plan.nodes[i]) &&
         !gpu_problem(row.runtime, cluster.nodes[i].facts.containers).empty())
@@ -124,9 +124,10 @@ bool brings_gpus(const LaunchPlan& plan, const Cluster& cluster, const Row& row)
 
 /// The first runtime of all nodes that can provide the GPUs; if none can, the first one, whose
 /// problem is then reported. Null: none.
-const Row* best_of(const Container& container, const LaunchPlan& plan, const Cluster& cluster) {
-  const Row* first = nullptr;
-  for (const Row& row : kRows) {
+const RuntimeRow* best_of(const Container& container, const LaunchPlan& plan,
+                          const Cluster& cluster) {
+  const RuntimeRow* first = nullptr;
+  for (const RuntimeRow& row : kRows) {
     if (!may_use(container, row.runtime) || !all_have(plan, cluster, row)) continue;
     if (brings_gpus(plan, cluster, row)) return &row;
     if (first == nullptr) first = &row;
@@ -134,7 +135,8 @@ const Row* best_of(const Container& container, const LaunchPlan& plan, const Clu
   return first;
 }
 
-Result<const Row*> choose(const Container& container, const Cluster& cluster, LaunchPlan& plan) {
+Result<const RuntimeRow*> choose(const Container& container, const Cluster& cluster,
+                                 LaunchPlan& plan) {
   if (cluster.is_assumed) {
     const bool open = container.runtime == Runtime::automatic;
     plan.notes.push_back(open ? "offline: the container's command is podman's; which runtime the "
@@ -143,7 +145,7 @@ Result<const Row*> choose(const Container& container, const Cluster& cluster, La
                                     std::string(name_of(container.runtime)) + " is not known");
     return &row_of(open ? Runtime::podman : container.runtime);
   }
-  if (const Row* best = best_of(container, plan, cluster)) return best;
+  if (const RuntimeRow* best = best_of(container, plan, cluster)) return best;
   if (container.runtime == Runtime::automatic) {
     return fail(
         exit_code::kPreflight,
@@ -153,7 +155,7 @@ Result<const Row*> choose(const Container& container, const Cluster& cluster, La
             "\n         looked for in PATH: podman, docker, apptainer, singularity, ch-run, "
             "enroot; to run without the container: --no-container");
   }
-  const Row& row = row_of(container.runtime);
+  const RuntimeRow& row = row_of(container.runtime);
   std::size_t node = 0;
   while (!program_on(cluster.nodes[node].facts.containers, row).empty()) ++node;
   return fail(exit_code::kPreflight, "there is no " + programs_of(row) + " in PATH on " +
@@ -164,7 +166,7 @@ Result<const Row*> choose(const Container& container, const Cluster& cluster, La
 
 /// Podman and docker start programs in the image's WORKDIR; the other runtimes, whose containers
 /// are folders, do not know it.
-void note_workdir(const Container& container, const Row& row, LaunchPlan& plan) {
+void note_workdir(const Container& container, const RuntimeRow& row, LaunchPlan& plan) {
   if (container.workdir != kImagesOwn || has_engine(row.runtime)) return;
   std::string note = std::string(row.name) +
                      " does not report an image's working directory: programs start in the job's "
@@ -236,7 +238,7 @@ Result<std::uint64_t> shared_memory(const Container& container, Runtime runtime,
 struct NodeView {
   const JobSpec& spec;
   const Container& container;
-  const Row& row;
+  const RuntimeRow& row;
   const Node& node;
   const NodePlan& plan;
   bool is_assumed;
@@ -299,7 +301,7 @@ std::string or_placeholder(const std::string& run_id) {
 }
 
 Status add_to_node(const JobSpec& spec, const Cluster& cluster, const PlanContext& context,
-                   const std::map<const Container*, const Row*>& chosen, NodeRank index,
+                   const std::map<const Container*, const RuntimeRow*>& chosen, NodeRank index,
                    LaunchPlan& plan) {
   NodePlan& node = plan.nodes[index.value];
   std::map<const Container*, std::uint32_t> known;
@@ -382,7 +384,7 @@ std::vector<std::string> container_programs(const JobSpec& spec) {
   std::vector<std::string> programs;
   const auto all = containers_in(spec);
   if (all.empty()) return programs;
-  for (const Row& row : kRows) {
+  for (const RuntimeRow& row : kRows) {
     for (const std::string_view program : row.programs) {
       if (!program.empty()) programs.emplace_back(program);
     }
@@ -410,7 +412,7 @@ bool all_contained(const JobSpec& spec) {
 
 Status add_containers(const JobSpec& spec, const Cluster& cluster, const PlanContext& context,
                       LaunchPlan& plan) {
-  std::map<const Container*, const Row*> chosen;
+  std::map<const Container*, const RuntimeRow*> chosen;
   for (const RankPlan& rank : plan.ranks) {
     const Container* container = container_of(spec, rank.role);
     if (container == nullptr || chosen.contains(container)) continue;

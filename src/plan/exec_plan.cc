@@ -3,18 +3,14 @@
 #include <algorithm>
 #include <utility>
 
+#include "plan/inherited_env.h"
 #include "plan/make_plan.h"
 #include "plan/rank_env.h"
-#include "plan/scrub.h"
 #include "plan/tf_config.h"
 
 namespace dlaunch::launchers {
 
 namespace {
-
-bool has_tasks(Framework framework) {
-  return framework == Framework::tensorflow || framework == Framework::gcp;
-}
 
 std::string role_of(Framework framework, std::uint32_t rank) {
   if (framework == Framework::tensorflow) return "worker";

@@ -3,7 +3,7 @@
 #include <algorithm>
 
 #include "plan/fabric_ports.h"
-#include "plan/nearness.h"
+#include "text/strings.h"
 
 namespace dlaunch {
 
@@ -13,10 +13,8 @@ using LinkLayer = RdmaPort::LinkLayer;
 
 constexpr std::size_t kMostNotes = 4;
 
-std::string joined(const std::vector<FabricPort>& ports) {
-  std::string text;
-  for (const FabricPort& port : ports) text += (text.empty() ? "" : ",") + name_of(port);
-  return text;
+std::string names_of(const std::vector<FabricPort>& ports) {
+  return joined(ports, ",", [](const FabricPort& port) { return name_of(port); });
 }
 
 /// Why a node with such devices has none to use; empty if it has no such device.
@@ -100,9 +98,9 @@ NodeFabric fabric_of(const Node& node, LinkLayer layer, bool has_topology,
     notes.push_back(node.name + ": NCCL_IB_HCA is not set, because " + choice.reason);
     return fabric;
   }
-  fabric.nccl_ib_hca = FabricSetting{'=' + joined(choice.ports), choice.reason};
+  fabric.nccl_ib_hca = FabricSetting{'=' + names_of(choice.ports), choice.reason};
   if (layer == LinkLayer::infiniband)
-    fabric.ucx_net_devices = FabricSetting{joined(choice.ports), choice.reason};
+    fabric.ucx_net_devices = FabricSetting{names_of(choice.ports), choice.reason};
   if (layer == LinkLayer::ethernet) set_gid_index(node, choice.ports, fabric, notes);
   if (!has_topology) note_hidden_switches(node, choice.ports, notes);
   for (const std::string& oddity : choice.oddities) notes.push_back(node.name + ": " + oddity);

@@ -7,21 +7,20 @@
 #include <utility>
 
 #include "plan/bind.h"
-#include "plan/carried.h"
+#include "plan/candidates.h"
 #include "plan/command.h"
 #include "plan/container.h"
-#include "plan/hostfile_text.h"
+#include "plan/inherited_env.h"
 #include "plan/lengths.h"
 #include "plan/machines.h"
-#include "plan/mpirun_plan.h"
+#include "plan/mpirun.h"
 #include "plan/place.h"
 #include "plan/rank_env.h"
 #include "plan/rank_ports.h"
-#include "plan/rendezvous.h"
-#include "plan/scrub.h"
 #include "plan/success.h"
 #include "plan/user_env.h"
 #include "plan/visible_gpus.h"
+#include "text/strings.h"
 
 namespace dlaunch {
 
@@ -29,41 +28,14 @@ namespace {
 
 using NodeGpus = std::vector<VisibleGpu>;
 
-Status check_available(const JobSpec& spec) {
-  if (spec.launch == Launch::once && has_tasks(spec.framework)) {
-    return fail(exit_code::kJobFile, "\"launch: once\" starts a single process, so \"framework: " +
-                                         std::string(name_of(spec.framework)) +
-                                         "\" has no cluster to tell it; use framework: none");
-  }
-  if (spec.launch != Launch::per_process && uses_mpi(spec.framework)) {
-    return fail(exit_code::kJobFile,
-                "\"framework: " + std::string(name_of(spec.framework)) +
-                    "\" starts every rank itself; for a program that starts ranks of its own, such "
-                    "as mpirun, use framework: none");
-  }
-  if (spec.launch == Launch::once && spec.binding.gpus == Binding::Gpus::one_per_process) {
-    return fail(exit_code::kJobFile,
-                "\"binding.gpus: one-per-process\" contradicts \"launch: once\": the one process "
-                "starts its own workers, which need all GPUs");
-  }
-  if (spec.launch == Launch::per_node && spec.binding.gpus == Binding::Gpus::one_per_process) {
-    return fail(
-        exit_code::kJobFile,
-        "\"binding.gpus: one-per-process\" contradicts \"launch: per-node\": the one process "
-        "of a node starts its own workers, which need all GPUs");
-  }
-  return {};
-}
-
 Status check_isolation(const JobSpec& spec, const Cluster& cluster) {
   if (spec.isolation != Isolation::pid_namespace) return {};
   for (const Node& node : cluster.nodes) {
-    const std::string& why = node.facts.isolation_refused;
+    std::string_view why = node.facts.isolation_refused;
     if (why.empty()) continue;
-    const std::size_t line = std::min(why.find('\n'), why.size());
-    std::string text =
-        "isolation: pid-namespace is not possible on " + node.name + ": " + why.substr(0, line);
-    if (line < why.size()) text += "\n         try: " + why.substr(line + 1);
+    std::string text = "isolation: pid-namespace is not possible on " + node.name + ": ";
+    text += take_line(why);
+    if (!why.empty()) text.append("\n         try: ").append(why);
     return fail(exit_code::kPreflight, std::move(text));
   }
   return {};
@@ -343,7 +315,7 @@ void add_role_notes(const JobSpec& spec, const Placement& placement, LaunchPlan&
     plan.notes.emplace_back("command is not used: every role has its own");
   if (!spec.roles.empty() && spec.processes_per_node.kind != ProcessesPerNode::Kind::automatic)
     plan.notes.emplace_back("processes_per_node is not used: roles say how many there are");
-  if (spec.placement == Placing::spread && plan.ranks.size() > plan.nodes.size() &&
+  if (spec.placement == PlacementPolicy::spread && plan.ranks.size() > plan.nodes.size() &&
       !spec.roles.empty()) {
     const std::string tasks = std::to_string(plan.ranks.size());
     plan.notes.push_back(tasks + " tasks share " + std::to_string(plan.nodes.size()) +
@@ -375,7 +347,8 @@ Result<std::size_t> nodes_to_meet(const JobSpec& spec, const Cluster& cluster,
 
 Result<LaunchPlan> make_plan(const JobSpec& spec, const Cluster& cluster,
                              const PlanContext& context) {
-  if (const Status s = check_available(spec); !s) return tl::unexpected(s.error());
+  if (const auto conflicts = launch_conflicts(spec); !conflicts.empty())
+    return fail(exit_code::kJobFile, conflicts.front().why);
   if (const Status s = check_isolation(spec, cluster); !s) return tl::unexpected(s.error());
   if (const Status s = check_machines(spec, cluster); !s) return tl::unexpected(s.error());
   LaunchPlan plan;

@@ -6,7 +6,6 @@
 #include <utility>
 
 #include "plan/command.h"
-#include "plan/python_command.h"
 #include "text/strings.h"
 
 namespace dlaunch {

@@ -7,7 +7,6 @@
 #include <utility>
 
 #include "plan/container.h"
-#include "plan/mca_components.h"
 #include "plan/rank_table.h"
 #include "plan/tf_config.h"
 
@@ -207,11 +206,11 @@ std::vector<std::string> kept_variables(const JobSpec& spec) {
     if (row.keep == Keep::if_set && (row.profiles & profile) != 0) names.emplace_back(row.name);
   }
   for (const std::string_view name : rank_table::deciding_variables()) names.emplace_back(name);
-  if (profile == rank_table::kMpi) names.emplace_back(kMcaTcpExclude);
+  if (profile == rank_table::kMpi) names.emplace_back(rank_table::kMcaTcpExclude);
   if (spec.mpi.launcher == Mpi::Launcher::mpirun) {
-    for (const std::string_view name :
-         {kMcaTcpInclude, kMcaTcpExclude, std::string_view("OMPI_MCA_orte_tmpdir_base"),
-          std::string_view("PRTE_MCA_prte_tmpdir_base")})
+    for (const std::string_view name : {rank_table::kMcaTcpInclude, rank_table::kMcaTcpExclude,
+                                        std::string_view("OMPI_MCA_orte_tmpdir_base"),
+                                        std::string_view("PRTE_MCA_prte_tmpdir_base")})
       names.emplace_back(name);
   }
   return names;

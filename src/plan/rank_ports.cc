@@ -5,8 +5,8 @@
 #include <utility>
 #include <vector>
 
+#include "plan/candidates.h"
 #include "plan/make_plan.h"
-#include "plan/rendezvous.h"
 #include "plan/tf_config.h"
 
 namespace dlaunch {
@@ -58,10 +58,6 @@ std::uint32_t task_ports_wanted(const JobSpec& spec) {
 }
 
 }  // namespace
-
-bool has_tasks(Framework framework) {
-  return framework == Framework::tensorflow || framework == Framework::gcp;
-}
 
 std::size_t nodes_of_job(const LaunchPlan& plan) {
   return std::max(plan.nodes.size(), plan.hosts.size());

@@ -11,9 +11,6 @@
 
 namespace dlaunch {
 
-/// Whether each rank is a task of a cluster, with its own address.
-[[nodiscard]] bool has_tasks(Framework framework);
-
 /// The number of nodes that must reach each other: more than plan.nodes for launch: once.
 [[nodiscard]] std::size_t nodes_of_job(const LaunchPlan& plan);
 

@@ -2,12 +2,11 @@
 
 #include <algorithm>
 #include <utility>
+#include <vector>
 
-#include "model/pmi.h"
 #include "model/rank_variables.h"
 #include "plan/bind.h"
-#include "plan/hostfile_text.h"
-#include "plan/mca_components.h"
+#include "plan/mpirun.h"
 #include "plan/tf_config.h"
 
 namespace dlaunch::rank_table {
@@ -259,6 +258,41 @@ Value fi_interface(const View& v) {
 Value ucx_interface(const View& v) {
   const bool has_adapters = v.has_rdma || (v.fabric != nullptr && v.fabric->ucx_net_devices);
   return has_adapters || v.context.outer ? std::nullopt : fi_interface(v);
+}
+
+/// Lists of components in Open MPI parameters: "ob1,cm" names those to use, "^ucx,ofi" those to
+/// exclude (Open MPI FAQ, "How do I know what MCA parameters are available").
+bool is_exclusion(std::string_view list) {
+  return list.starts_with('^');
+}
+
+std::vector<std::string_view> names_in(std::string_view list) {
+  if (is_exclusion(list)) list.remove_prefix(1);
+  std::vector<std::string_view> names;
+  while (!list.empty()) {
+    const std::size_t comma = list.find(',');
+    if (comma != 0) names.push_back(list.substr(0, comma));
+    list.remove_prefix(comma == std::string_view::npos ? list.size() : comma + 1);
+  }
+  return names;
+}
+
+bool has(const std::vector<std::string_view>& names, std::string_view name) {
+  return std::find(names.begin(), names.end(), name) != names.end();
+}
+
+/// `wanted`, a list of either form, without the components that the list `excluded` excludes;
+/// `excluded` itself if nothing is left, or if it is not an exclusion.
+std::string components_without(std::string_view wanted, std::string_view excluded) {
+  if (!is_exclusion(excluded)) return std::string(excluded);
+  const auto out = names_in(excluded);
+  std::string list(is_exclusion(wanted) ? excluded : "");
+  for (const std::string_view name : names_in(wanted)) {
+    if (has(out, name)) continue;
+    if (!list.empty() && list != "^") list += ',';
+    list += name;
+  }
+  return list.empty() ? std::string(excluded) : list;
 }
 
 /// MPI_Init spends most of its time looking for networks that do not exist. Under another launcher

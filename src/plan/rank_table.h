@@ -17,6 +17,9 @@
 
 namespace dlaunch::rank_table {
 
+inline constexpr std::string_view kMcaTcpInclude = "OMPI_MCA_btl_tcp_if_include";
+inline constexpr std::string_view kMcaTcpExclude = "OMPI_MCA_btl_tcp_if_exclude";
+
 /// The jobs for which a row applies. A job has exactly one profile.
 enum Profile : unsigned {
   kTorch = 1,         // pytorch and deepspeed, per-process

@@ -34,10 +34,9 @@ void shrink_counts(JobSpec& spec, const SmokeInput& input) {
 
 std::string ranks_text(const JobSpec& spec, const SmokeInput& input) {
   if (!spec.roles.empty()) {
-    std::string text;
-    for (const RoleSpec& role : spec.roles)
-      text += (text.empty() ? "" : ", ") + std::to_string(role.count) + ' ' + role.name;
-    return text;
+    return joined(spec.roles, ", ", [](const RoleSpec& role) {
+      return std::to_string(role.count) + ' ' + role.name;
+    });
   }
   if (spec.launch != Launch::per_process) return "1 process";
   if (spec.processes) return counted(*spec.processes, "rank");

@@ -3,8 +3,8 @@
 #include <algorithm>
 #include <map>
 
+#include "plan/inherited_env.h"
 #include "plan/make_plan.h"
-#include "plan/scrub.h"
 
 namespace dlaunch {
 

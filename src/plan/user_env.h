@@ -11,7 +11,7 @@
 namespace dlaunch {
 
 /// All three layers merged, later ones taking precedence, sorted by name. Secrets have no value. A
-/// pattern of env_pass does not pass scrubbed variables (plan/scrub.h); a full name does.
+/// pattern of env_pass does not pass scrubbed variables (plan/inherited_env.h); a full name does.
 [[nodiscard]] std::vector<Variable> user_variables(const JobSpec&, const Environment& launcher_env);
 
 /// Names (not patterns) of env_pass and env_secret that are not set in `launcher_env`, in the given

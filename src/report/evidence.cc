@@ -9,8 +9,9 @@
 #include <nlohmann/json.hpp>
 
 #include "report/traceback.h"
-#include "runs/json_members.h"
+#include "runs/run_record.h"
 #include "text/plain_text.h"
+#include "text/strings.h"
 
 namespace dlaunch {
 
@@ -42,15 +43,13 @@ std::vector<std::string> plain_lines(std::string_view text) {
   std::vector<std::string> lines;
   std::size_t bars = 0;  // at the end of `lines`
   while (!text.empty()) {
-    const std::size_t end = std::min(text.find('\n'), text.size());
-    const std::string_view line = text.substr(0, end);
+    const std::string_view line = take_line(text);
     const std::size_t replaced = std::min(lines_up(line), bars);
     lines.resize(lines.size() - replaced);
     const std::size_t cr = line.find('\r');
     const bool is_bar = cr != std::string_view::npos && cr + 1 < line.size();
     bars = is_bar ? bars - replaced + 1 : 0;
     lines.push_back(plain_line(line));
-    text.remove_prefix(std::min(end + 1, text.size()));
   }
   while (!lines.empty() && lines.back().find_first_not_of(' ') == std::string::npos)
     lines.pop_back();

@@ -8,7 +8,7 @@
 #include "jobfile/shell_quote.h"
 #include "model/rank_list.h"
 #include "model/signal_names.h"
-#include "model/time_text.h"
+#include "model/time.h"
 #include "report/culprit.h"
 #include "report/known_causes.h"
 #include "report/rank_groups.h"

@@ -5,7 +5,7 @@
 #include <utility>
 #include <vector>
 
-#include "plan/carried.h"
+#include "plan/inherited_env.h"
 #include "plan/rank_env.h"
 #include "report/facts_json.h"
 #include "text/json_text.h"

@@ -48,15 +48,4 @@ void add_words(std::string& out, std::string_view label, const std::vector<std::
   out += line + "\n";
 }
 
-std::vector<std::string> words_of(std::string_view text) {
-  std::vector<std::string> words;
-  while (!text.empty()) {
-    const auto space = text.find(' ');
-    if (space != 0) words.emplace_back(text.substr(0, space));
-    if (space == std::string_view::npos) break;
-    text.remove_prefix(space + 1);
-  }
-  return words;
-}
-
 }  // namespace dlaunch

@@ -22,6 +22,4 @@ void add_line(std::string& out, std::string_view label, std::size_t label_width,
 /// Words behind a label, wrapped.
 void add_words(std::string& out, std::string_view label, const std::vector<std::string>& words);
 
-[[nodiscard]] std::vector<std::string> words_of(std::string_view text);
-
 }  // namespace dlaunch

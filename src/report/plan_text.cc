@@ -6,10 +6,12 @@
 #include <utility>
 #include <vector>
 
-#include "plan/carried.h"
+#include "jobfile/shell_quote.h"
 #include "plan/command.h"
+#include "plan/inherited_env.h"
 #include "plan/rank_env.h"
 #include "report/plan_layout.h"
+#include "report/plan_table.h"
 #include "text/plain_text.h"
 #include "text/size_text.h"
 #include "text/strings.h"
@@ -62,140 +64,8 @@ void add_fabric_variables(std::string& out, const LaunchPlan& plan) {
       continue;
     }
     add_line(out, std::exchange(label, ""), kLabel, value, "");
-    add_words(out, "", words_of(note));
-  }
-}
-
-constexpr std::size_t kAllRanks = 64;  // up to here every rank has its line
-constexpr std::size_t kFirst = 8, kLast = 2;
-
-std::string right(std::string_view text, std::size_t width) {
-  const std::size_t columns = utf8_length(text);
-  std::string out(columns < width ? width - columns : 0, ' ');
-  return out += text;
-}
-
-/// "0-3,8" of ascending numbers.
-std::string ranges(const std::vector<int>& numbers) {
-  std::string out;
-  for (std::size_t i = 0; i < numbers.size();) {
-    std::size_t end = i;
-    while (end + 1 < numbers.size() && numbers[end + 1] == numbers[end] + 1) ++end;
-    out += (out.empty() ? "" : ",") + std::to_string(numbers[i]);
-    if (end > i) out += "-" + std::to_string(numbers[end]);
-    i = end + 1;
-  }
-  return out;
-}
-
-/// NUMA node of each logical CPU of a node.
-std::map<int, int> numa_of_cpus(const NodeFacts& facts) {
-  std::map<int, int> numa;
-  for (const CpuCore& core : facts.cores) {
-    for (const int cpu : core.threads) numa[cpu] = core.numa;
-  }
-  return numa;
-}
-
-std::string numa_text(const std::vector<int>& cpus, const std::map<int, int>& numa_of) {
-  std::vector<int> numa;
-  for (const int cpu : cpus) {
-    const auto found = numa_of.find(cpu);
-    if (found != numa_of.end()) numa.push_back(found->second);
-  }
-  std::sort(numa.begin(), numa.end());
-  numa.erase(std::unique(numa.begin(), numa.end()), numa.end());
-  return numa.empty() ? "-" : ranges(numa);
-}
-
-const Variable* find(const std::vector<Variable>& variables, std::string_view name) {
-  const auto found = std::find_if(variables.begin(), variables.end(),
-                                  [&](const Variable& v) { return v.name == name; });
-  return found == variables.end() ? nullptr : &*found;
-}
-
-std::string gpu_text(const RankPlan& rank) {
-  if (rank.gpus.empty()) return "-";
-  if (find(rank.variables, "CUDA_VISIBLE_DEVICES") == nullptr) return "all";
-  return shortened(rank.gpus.front(), 12);
-}
-
-using Cells = std::vector<std::string>;
-
-/// One line of the table or, without cells, the line that replaces those left out.
-struct TableLine {
-  Cells cells;
-  std::string instead;
-};
-
-std::vector<TableLine> table_lines(const LaunchPlan& plan, const Cluster& cluster,
-                                   bool with_roles) {
-  std::vector<TableLine> lines;
-  const bool abbreviate = plan.ranks.size() > kAllRanks;
-  const bool skips_nodes = abbreviate && plan.nodes.size() > kFirst + kLast;
-  for (std::size_t n = 0; n < plan.nodes.size(); ++n) {
-    const NodePlan& node = plan.nodes[n];
-    if (skips_nodes && n == kFirst) {
-      lines.push_back({{}, "... " + counted(plan.nodes.size() - kFirst - kLast, "more node")});
-    }
-    if (skips_nodes && n >= kFirst && n + kLast < plan.nodes.size()) continue;
-    const auto numa = numa_of_cpus(cluster.nodes[n].facts);
-    const bool skips_ranks = abbreviate && node.ranks.size() > kFirst + kLast + 1;
-    for (std::size_t i = 0; i < node.ranks.size(); ++i) {
-      if (skips_ranks && i == kFirst) {
-        lines.push_back({{},
-                         "... " + counted(node.ranks.size() - kFirst - kLast, "more rank") +
-                             " on " + node.name});
-        i = node.ranks.size() - kLast;
-      }
-      const RankPlan& rank = plan.ranks[node.ranks[i].value];
-      const bool known = !cluster.is_assumed;
-      Cells cells = {std::to_string(rank.rank.value), node.name,
-                     std::to_string(rank.local_rank.value)};
-      if (with_roles) cells.push_back(rank.role);
-      cells.insert(cells.end(), {known ? gpu_text(rank) : "?",
-                                 !known              ? "?"
-                                 : rank.cpus.empty() ? "not bound"
-                                                     : ranges(rank.cpus),
-                                 known ? numa_text(rank.cpus, numa) : "?"});
-      lines.push_back({std::move(cells), ""});
-    }
-  }
-  return lines;
-}
-
-void add_table(std::string& out, const LaunchPlan& plan, const Cluster& cluster) {
-  const bool with_roles = std::any_of(plan.ranks.begin(), plan.ranks.end(),
-                                      [](const RankPlan& rank) { return rank.role != "default"; });
-  Cells head = {"rank", "node", "local", "gpu", "cpus", "numa"};
-  if (with_roles) head.insert(head.begin() + 3, "role");
-  const std::vector<TableLine> lines = table_lines(plan, cluster, with_roles);
-  std::vector<std::size_t> widths;
-  for (std::size_t c = 0; c < head.size(); ++c) {
-    std::size_t width = head[c].size();
-    for (const TableLine& line : lines) {
-      if (!line.cells.empty()) width = std::max(width, line.cells[c].size());
-    }
-    widths.push_back(width);
-  }
-  const auto is_number = [&](std::size_t c) {
-    return head[c] == "rank" || head[c] == "local" || head[c] == "numa";
-  };
-  const auto add_row = [&](const Cells& cells) {
-    std::string line;
-    for (std::size_t c = 0; c < cells.size(); ++c) {
-      line += (c == 0 ? "" : "  ") +
-              (is_number(c) ? right(cells[c], widths[c]) : padded(cells[c], widths[c]));
-    }
-    out += line.substr(0, line.find_last_not_of(' ') + 1) + "\n";
-  };
-  add_row(head);
-  for (const TableLine& line : lines) {
-    if (line.cells.empty()) {
-      out += std::string(widths[0] + 2, ' ') + line.instead + "\n";
-    } else {
-      add_row(line.cells);
-    }
+    const auto words = split_words(note);
+    add_words(out, "", {words.begin(), words.end()});
   }
 }
 
@@ -302,7 +172,8 @@ void add_hosts(std::string& out, const LaunchPlan& plan) {
 void add_mpirun(std::string& out, const LaunchPlan& plan) {
   if (!plan.mpirun) return;
   std::vector<std::string> words;
-  for (const std::string& word : plan.mpirun->argv) words.push_back(plain_line(shell_quoted(word)));
+  for (const std::string& word : plan.mpirun->argv)
+    words.push_back(plain_line(jobfile::shell_quote(word)));
   add_words(out, "mpirun", words);
   add_line(out, "", kLabel, "of " + plan.mpirun->name + ", on " + plan.nodes.front().name, "");
   out += "\n";
@@ -318,7 +189,7 @@ void add_containers(std::string& out, const LaunchPlan& plan) {
       known.push_back(kind);
       std::vector<std::string> words;
       for (const std::string& word : container.argv)
-        words.push_back(plain_line(shell_quoted(word)));
+        words.push_back(plain_line(jobfile::shell_quote(word)));
       if (container.named > 0) words[container.named] += "RANK";
       words.emplace_back("RANK");
       add_words(out, "container", words);
@@ -329,6 +200,12 @@ void add_containers(std::string& out, const LaunchPlan& plan) {
 }
 
 /// Rank variables by who shares their value: all ranks, the ranks of a node, or none.
+const Variable* find(const std::vector<Variable>& variables, std::string_view name) {
+  const auto found = std::find_if(variables.begin(), variables.end(),
+                                  [&](const Variable& v) { return v.name == name; });
+  return found == variables.end() ? nullptr : &*found;
+}
+
 void add_rank_variables(std::string& out, const LaunchPlan& plan) {
   std::vector<Shown> every, per_node, per_rank;
   for (const Variable& v : plan.variables) {
@@ -402,7 +279,7 @@ std::string plan_text(const LaunchPlan& plan, const Cluster& cluster) {
   std::string out;
   add_head(out, plan);
   out += "\n";
-  add_table(out, plan, cluster);
+  add_rank_table(out, plan, cluster);
   out += "\n";
   add_hosts(out, plan);
   add_mpirun(out, plan);
@@ -411,8 +288,10 @@ std::string plan_text(const LaunchPlan& plan, const Cluster& cluster) {
   add_fabric_variables(out, plan);
   add_user_variables(out, plan);
   std::string_view label = "note";
-  for (const std::string& note : plan.notes)
-    add_words(out, std::exchange(label, ""), words_of(note));
+  for (const std::string& note : plan.notes) {
+    const auto words = split_words(note);
+    add_words(out, std::exchange(label, ""), {words.begin(), words.end()});
+  }
   return out;
 }
 
@@ -422,13 +301,13 @@ std::string plan_env_text(const LaunchPlan& plan, const Cluster&, Rank rank) {
   std::size_t width = 0;
   const std::vector<Variable> carried = carried_to(plan, own.node);
   for (const Variable& v : carried)
-    lines[{table_position(v.name), v.name}] = {&v, v.name + "=" + shell_quoted(v.value)};
+    lines[{table_position(v.name), v.name}] = {&v, v.name + "=" + jobfile::shell_quote(v.value)};
   for (const auto* layer :
        {&plan.variables, &plan.nodes[own.node.value].variables, &own.variables}) {
     for (const Variable& v : *layer) {
       const bool is_secret = v.source == VariableSource::env_secret;
       lines[{table_position(v.name), v.name}] = {
-          &v, v.name + "=" + (is_secret ? "***" : shell_quoted(v.value))};
+          &v, v.name + "=" + (is_secret ? "***" : jobfile::shell_quote(v.value))};
     }
   }
   for (const auto& [key, line] : lines) {

@@ -5,7 +5,7 @@
 #include <string>
 #include <vector>
 
-#include "model/time_text.h"
+#include "model/time.h"
 #include "runs/run_view.h"
 
 namespace dlaunch {

@@ -5,8 +5,8 @@
 #include <string_view>
 #include <utility>
 
+#include "jobfile/shell_quote.h"
 #include "model/signal_names.h"
-#include "plan/command.h"
 #include "report/failure_words.h"
 #include "report/known_causes.h"
 #include "report/rank_groups.h"
@@ -133,9 +133,7 @@ class Summary {
   void append_statement(std::string_view text) {
     std::string_view name = kName;
     while (!text.empty()) {
-      const std::size_t end = std::min(text.find('\n'), text.size());
-      out_.append(name).append(plain_line(text.substr(0, end))).append("\n");
-      text.remove_prefix(std::min(end + 1, text.size()));
+      out_.append(name).append(plain_line(take_line(text))).append("\n");
       name = {};
     }
   }
@@ -305,7 +303,7 @@ class Summary {
     constexpr std::size_t kColumn = 32;
     const bool found = in_.plan != nullptr && in_.run_path == "runs/" + in_.plan->run_id;
     std::string command = "dlaunch logs ";
-    if (!found) command += plain_line(shell_quoted(in_.run_path)) + ' ';
+    if (!found) command += plain_line(jobfile::shell_quote(in_.run_path)) + ' ';
     command += "--rank " + words_.ranks_to_read();
     const bool fits = found && kBefore + kColumn + beside <= in_.columns;
     out_ += command;

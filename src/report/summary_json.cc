@@ -2,7 +2,7 @@
 #include <optional>
 
 #include "model/signal_names.h"
-#include "model/time_text.h"
+#include "model/time.h"
 #include "report/known_causes.h"
 #include "report/summary.h"
 #include "text/json_text.h"

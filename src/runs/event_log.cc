@@ -7,7 +7,7 @@
 #include <utility>
 
 #include "model/signal_names.h"
-#include "model/time_text.h"
+#include "model/time.h"
 #include "text/json_text.h"
 
 namespace dlaunch {

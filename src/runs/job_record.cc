@@ -5,8 +5,9 @@
 #include <vector>
 
 #include "jobfile/shell_quote.h"
-#include "model/time_text.h"
+#include "model/time.h"
 #include "text/plain_text.h"
+#include "text/strings.h"
 
 namespace dlaunch {
 
@@ -22,9 +23,7 @@ void add_comment(const std::string& line, std::string& text) {
 std::vector<std::string_view> lines_of(std::string_view text) {
   std::vector<std::string_view> lines;
   while (!text.empty()) {
-    const std::size_t end = std::min(text.find('\n'), text.size());
-    lines.push_back(text.substr(0, end));
-    text.remove_prefix(std::min(end + 1, text.size()));
+    lines.push_back(take_line(text));
   }
   return lines;
 }

@@ -10,7 +10,7 @@
 #include <system_error>
 #include <utility>
 
-#include "model/time_text.h"
+#include "model/time.h"
 #include "os/unnamed_file.h"
 #include "os/write_all.h"
 

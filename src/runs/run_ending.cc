@@ -10,7 +10,6 @@
 
 #include "model/rank_list.h"
 #include "model/signal_names.h"
-#include "runs/json_members.h"
 #include "runs/run_record.h"
 #include "text/duration_text.h"
 #include "text/plain_text.h"

@@ -2,13 +2,20 @@
 
 #include <algorithm>
 #include <cerrno>
+#include <filesystem>
 #include <limits>
 #include <optional>
 
 #include <dirent.h>
 #include <sys/stat.h>
 
+#include "jobfile/job_reader.h"
+#include "os/own_machine.h"
+#include "os/proc_file.h"
+#include "runs/run_directory.h"
 #include "text/plain_text.h"
+
+extern char** environ;
 
 namespace dlaunch {
 
@@ -133,6 +140,33 @@ Result<RunView> newest(const RunFolders& folders) {
                                      " yet; start one: dlaunch run -n 4 -- python train.py");
 }
 
+constexpr std::size_t kMaxJobFile = std::size_t{1} << 20;
+
+bool is_kind(const std::string& path, mode_t kind) {
+  struct stat info {};
+  return ::stat(path.c_str(), &info) == 0 && (info.st_mode & S_IFMT) == kind;
+}
+
+/// The default where the job file has mistakes.
+std::string logs_dir_of(const std::string& job_file) {
+  JobInput input;
+  input.text = read_proc_file(job_file, kMaxJobFile);
+  input.file = job_file;
+  const auto job = read_job(input);
+  return job ? job->logs.dir : JobSpec{}.logs.dir;
+}
+
+std::string base_in(const std::string& folder) {
+  const std::string inside = folder.empty() || folder.ends_with('/') ? folder : folder + '/';
+  const std::string job_file = inside + "job.yaml";
+  if (is_kind(job_file, S_IFREG)) {
+    const std::string dir = logs_dir_of(job_file);
+    return dir.starts_with('/') ? dir : inside + dir;
+  }
+  const std::string usual = inside + JobSpec{}.logs.dir;
+  return folder.empty() || is_kind(usual, S_IFDIR) ? usual : folder;
+}
+
 }  // namespace
 
 FoundRuns list_runs(const RunFolders& folders, std::size_t most, RunsWanted wanted) {
@@ -193,6 +227,19 @@ Result<RunView> find_run(const RunFolders& folders, const std::string& word) {
   if (begun > 0)
     return fail(exit_code::kUsage, could_be(word, begun) + "\n         try: dlaunch runs");
   return none_like(folders, word);
+}
+
+Result<RunFolders> run_folders(const std::string& folder) {
+  if (!folder.empty() && !is_kind(folder, S_IFDIR))
+    return fail(exit_code::kUsage, "no such folder: " + plain_line(folder));
+  const auto here = current_folder();
+  if (!here) return tl::unexpected(here.error());
+  RunFolders folders;
+  folders.base = base_in(folder);
+  folders.state_base = default_state_folder(environment_from_block(environ));
+  folders.folder = (std::filesystem::path(*here) / folder).lexically_normal().string();
+  while (folders.folder.size() > 1 && folders.folder.ends_with('/')) folders.folder.pop_back();
+  return folders;
 }
 
 }  // namespace dlaunch

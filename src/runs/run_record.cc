@@ -8,10 +8,9 @@
 #include <unistd.h>
 #include <nlohmann/json.hpp>
 
-#include "model/time_text.h"
+#include "model/time.h"
 #include "os/file_lock.h"
 #include "os/unnamed_file.h"
-#include "runs/json_members.h"
 #include "text/json_text.h"
 
 namespace dlaunch {
@@ -47,6 +46,28 @@ int fill(int file, RunRecord& record) {
 }
 
 }  // namespace
+
+std::optional<nlohmann::json> parse_json_object(std::string_view text) {
+  nlohmann::json object = nlohmann::json::parse(text, nullptr, /*allow_exceptions=*/false);
+  if (!object.is_object()) return std::nullopt;
+  return object;
+}
+
+std::string json_string(const nlohmann::json& object, const char* name) {
+  const auto found = object.find(name);
+  return found != object.end() && found->is_string() ? found->get<std::string>() : std::string();
+}
+
+std::optional<std::int64_t> json_number(const nlohmann::json& object, const char* name) {
+  const auto found = object.find(name);
+  if (found == object.end() || !found->is_number_integer()) return std::nullopt;
+  return found->get<std::int64_t>();
+}
+
+bool json_boolean(const nlohmann::json& object, const char* name) {
+  const auto found = object.find(name);
+  return found != object.end() && found->is_boolean() && found->get<bool>();
+}
 
 std::string run_record_json(const RunRecord& record) {
   std::string out;

@@ -4,8 +4,11 @@
 
 #include <chrono>
 #include <cstdint>
+#include <optional>
 #include <string>
 #include <string_view>
+
+#include <nlohmann/json_fwd.hpp>
 
 #include "model/job_spec.h"
 #include "model/result.h"
@@ -16,6 +19,15 @@
 #include "runs/run_directory.h"
 
 namespace dlaunch {
+
+/// `text` as a JSON object; nullopt if it is not one. Its members are untrusted: one that is
+/// missing or of another type counts as empty.
+[[nodiscard]] std::optional<nlohmann::json> parse_json_object(std::string_view text);
+
+[[nodiscard]] std::string json_string(const nlohmann::json& object, const char* name);
+[[nodiscard]] std::optional<std::int64_t> json_number(const nlohmann::json& object,
+                                                      const char* name);
+[[nodiscard]] bool json_boolean(const nlohmann::json& object, const char* name);
 
 /// Of the command line it contains only the job file's name: the job and its arguments are in
 /// job.yaml.

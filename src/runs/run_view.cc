@@ -13,7 +13,7 @@
 #include "os/clock.h"
 #include "os/proc_file.h"
 #include "os/unique_fd.h"
-#include "runs/json_members.h"
+#include "runs/run_record.h"
 #include "text/duration_text.h"
 #include "text/plain_text.h"
 

@@ -1,7 +1,6 @@
 #include "text/plain_text.h"
 
-#include <algorithm>
-
+#include "text/strings.h"
 #include "text/utf8.h"
 
 namespace dlaunch {
@@ -33,22 +32,15 @@ std::size_t escape_length(std::string_view text) {
   return at < text.size() && text[at] >= '0' && text[at] <= '~' ? at + 1 : at;
 }
 
-/// C1 controls, and characters that reorder or hide text: zero-width and bidirectional marks, line
-/// separators.
-bool is_harmful(char32_t c) {
-  return (c >= 0x80 && c < 0xA0) || (c >= 0x200B && c <= 0x200F) || (c >= 0x2028 && c <= 0x202E) ||
-         (c >= 0x2060 && c <= 0x2069) || c == 0xFEFF;
-}
-
 void append_plain(std::string& out, std::string_view text, const CodePoint& point) {
   if (!point.valid) {
     out += kReplacement;
   } else if (point.value == '\t') {
     out += "    ";
-  } else if (point.value < 0x20 || point.value == 0x7F || is_harmful(point.value)) {
-    out += '?';
-  } else {
+  } else if (is_printable(point.value)) {
     out += text.substr(0, point.size);
+  } else {
+    out += '?';
   }
 }
 
@@ -85,9 +77,8 @@ std::string plain_text(std::string_view text, std::size_t columns, std::size_t m
   std::string out;
   std::size_t lines = 0;
   while (!text.empty()) {
-    const std::size_t end = std::min(text.find('\n'), text.size());
-    if (lines++ < most) out += cut_to_columns(plain_line(text.substr(0, end)), columns) + '\n';
-    text.remove_prefix(std::min(end + 1, text.size()));
+    const std::string_view line = take_line(text);
+    if (lines++ < most) out += cut_to_columns(plain_line(line), columns) + '\n';
   }
   if (lines > most) out += "... " + std::to_string(lines - most) + " more lines\n";
   return out;

@@ -1,8 +1,16 @@
 #include "text/strings.h"
 
+#include <algorithm>
+
 #include "text/utf8.h"
 
 namespace dlaunch {
+
+namespace {
+
+constexpr std::string_view kBlank = " \t\r\n";
+
+}  // namespace
 
 std::string lower(std::string_view text) {
   std::string out(text);
@@ -16,8 +24,24 @@ std::string first_line(std::string_view text) {
   return std::string(text.substr(0, text.find('\n')));
 }
 
+std::string_view take_line(std::string_view& text) {
+  const std::size_t end = std::min(text.find('\n'), text.size());
+  const std::string_view line = text.substr(0, end);
+  text.remove_prefix(std::min(end + 1, text.size()));
+  return line;
+}
+
+std::vector<std::string_view> split_words(std::string_view text) {
+  std::vector<std::string_view> words;
+  while (true) {
+    text.remove_prefix(std::min(text.find_first_not_of(kBlank), text.size()));
+    if (text.empty()) return words;
+    words.push_back(text.substr(0, text.find_first_of(kBlank)));
+    text.remove_prefix(words.back().size());
+  }
+}
+
 std::string_view trimmed(std::string_view text) {
-  constexpr std::string_view kBlank = " \t\r\n";
   const std::size_t first = text.find_first_not_of(kBlank);
   if (first == std::string_view::npos) return {};
   return text.substr(first, text.find_last_not_of(kBlank) - first + 1);

@@ -3,8 +3,10 @@
 
 #include <concepts>
 #include <cstddef>
+#include <functional>
 #include <string>
 #include <string_view>
+#include <vector>
 
 namespace dlaunch {
 
@@ -19,6 +21,26 @@ template <std::integral Number>
 
 /// Up to the first "\n", without it.
 [[nodiscard]] std::string first_line(std::string_view text);
+
+/// Takes the first line off the beginning of `text`; returns it without its "\n".
+[[nodiscard]] std::string_view take_line(std::string_view& text);
+
+/// The words, which blanks, tabs and line ends separate.
+[[nodiscard]] std::vector<std::string_view> split_words(std::string_view text);
+
+/// "a, b, c"; `text_of` makes a text of each element.
+template <class Range, class TextOf = std::identity>
+[[nodiscard]] std::string joined(const Range& range, std::string_view separator = ", ",
+                                 const TextOf& text_of = {}) {
+  std::string out;
+  bool is_first = true;
+  for (const auto& one : range) {
+    if (!is_first) out += separator;
+    out += std::invoke(text_of, one);
+    is_first = false;
+  }
+  return out;
+}
 
 /// Without leading and trailing blanks, tabs and line ends.
 [[nodiscard]] std::string_view trimmed(std::string_view text);

@@ -1,4 +1,5 @@
-// Decodes UTF-8 that may be invalid, such as program output. Pure.
+// Decodes UTF-8 that may be invalid, such as program output, and tells how a terminal shows it.
+// Pure.
 #pragma once
 
 #include <cstddef>
@@ -27,5 +28,13 @@ inline constexpr std::string_view kReplacement = "\xEF\xBF\xBD";  // U+FFFD
 
 /// Number of code points; each invalid part counts as one.
 [[nodiscard]] std::size_t utf8_length(std::string_view text);
+
+/// Terminal columns: 0 for combining marks, 2 for East Asian wide characters and emoji, otherwise
+/// 1. A short list of ranges (Unicode 15, UAX 11), sufficient for a caret.
+[[nodiscard]] int terminal_width(char32_t code_point);
+
+/// False for characters that must not reach a terminal: C0, DEL and C1 controls, and characters
+/// that reorder or hide text (zero-width and bidirectional marks, line separators).
+[[nodiscard]] bool is_printable(char32_t code_point);
 
 }  // namespace dlaunch

@@ -17,11 +17,11 @@
 #include <variant>
 #include <vector>
 
+#include "model/check_report.h"
 #include "model/cluster.h"
 #include "model/environment.h"
 #include "model/exit_status.h"
 #include "model/ids.h"
-#include "model/node_condition.h"
 #include "model/python.h"
 #include "model/rank_span.h"
 #include "model/sync.h"

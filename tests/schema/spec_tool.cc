@@ -10,7 +10,6 @@
 #include "jobfile/field_table.h"
 #include "jobfile/job_reader.h"
 #include "jobfile/job_rules.h"
-#include "jobfile/json_pieces.h"
 #include "jobfile/json_schema.h"
 
 namespace {
@@ -30,7 +29,7 @@ void print_verdict(const std::string& path) {
 
 std::string words_of(const Field& field) {
   std::vector<std::string> words;
-  for (const Word& word : field.words) {
+  for (const Keyword& word : field.words) {
     const bool is_usable = word.availability == Availability::available;
     words.push_back(JsonObject()
                         .put_string("text", word.text)

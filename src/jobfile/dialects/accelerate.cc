@@ -7,14 +7,132 @@
 
 #include "jobfile/dialects/accelerate.h"
 #include "jobfile/dialects/dialect.h"
+#include "jobfile/dialects/shell_words.h"
+#include "jobfile/dialects/started_programs.h"
 #include "jobfile/expectation.h"
 #include "jobfile/scalar.h"
+#include "jobfile/shell_quote.h"
 #include "jobfile/suggestion.h"
 #include "text/strings.h"
 
 namespace dlaunch::jobfile {
 
 namespace {
+
+/// "--no-python" becomes "--no_python": accelerate accepts both spellings.
+std::string option_name(const std::string& word) {
+  std::string name = word.substr(0, word.find('='));
+  const auto first = std::min(name.find_first_not_of('-'), name.size());
+  std::replace(name.begin() + static_cast<std::ptrdiff_t>(first), name.end(), '-', '_');
+  return name;
+}
+
+std::string_view base_name(std::string_view word) {
+  const auto slash = word.rfind('/');
+  return slash == std::string_view::npos ? word : word.substr(slash + 1);
+}
+
+/// Sets `command` from the words after "--", which have the form of `accelerate launch`: a script,
+/// -m MODULE, or --no_python PROGRAM. A config file of accelerate does not contain it. `type`:
+/// distributed_type, "NO" for one process.
+class CommandReader {
+ public:
+  CommandReader(Translation& translation, const std::string& type, SourceRange at)
+      : t_(translation), words_(translation.input.arguments), type_(type), at_(at) {}
+
+  void read() {
+    // This is then the complete command; the words after "--" follow it as for any file.
+    if (t_.is_set("command")) return;
+    t_.took_arguments = true;
+    if (words_.empty()) {
+      t_.diagnostics.error(
+          SourceRange::whole(0),
+          "this file says how to start a program, but not which one; give it after --, "
+          "for example: -- python train.py");
+      return;
+    }
+    skip_launcher();
+    while (next_ < words_.size() && words_[next_].starts_with('-')) {
+      if (!read_option()) return;
+    }
+    if (next_ == words_.size()) return refuse("there is no program after the options");
+    if (is_module_ && no_python_)
+      return refuse("-m is for a Python module, and --no_python for other programs");
+    refuse_launchers();
+    set_command();
+  }
+
+ private:
+  void refuse(std::string why) {
+    t_.sources.push_back({"-- " + shell_line(words_), "", true});
+    t_.diagnostics.error(SourceRange::whole(static_cast<std::uint32_t>(t_.sources.size() - 1)),
+                         std::move(why));
+  }
+
+  /// Skips "accelerate launch", by any of its names: it would start all processes again in each
+  /// process.
+  void skip_launcher() {
+    const auto word = [&](std::size_t i) {
+      return i < words_.size() ? base_name(words_[i]) : std::string_view();
+    };
+    if (word(0) == "accelerate-launch") next_ = 1;
+    if (word(0) == "accelerate" && word(1) == "launch") next_ = 2;
+    if (word(0).starts_with("python") && word(1) == "-m" && word(2) == "accelerate.commands.launch")
+      next_ = 3;
+    had_launcher_ = next_ > 0;
+    if (had_launcher_)
+      t_.notes.emplace_back(
+          "accelerate launch is left out of the command: dlaunch starts the processes itself");
+  }
+
+  bool read_option() {
+    const std::string name = option_name(words_[next_]);
+    const bool has_value = words_[next_].find('=') != std::string::npos;
+    ++next_;
+    if (name == "-m" || name == "--module") return is_module_ = true;
+    if (name == "--no_python") return no_python_ = true;
+    // The file that is being read.
+    if (had_launcher_ && name == "--config_file") {
+      if (!has_value && next_ < words_.size()) ++next_;
+      return true;
+    }
+    refuse(in_quotes(name) +
+           " is an option of accelerate launch; use the keys of the file, -n and --nnodes; after "
+           "-- give the program, or -m MODULE");
+    return false;
+  }
+
+  /// Reports torchrun and similar launchers in each of several processes.
+  void refuse_launchers() {
+    const std::vector<std::string> program(words_.begin() + static_cast<std::ptrdiff_t>(next_),
+                                           words_.end());
+    const std::string line = (is_module_ ? "python3 -m " : "") + shell_line(program);
+    const auto launcher = started_launcher(line);
+    if (type_ != "NO" && launcher)
+      refuse(launcher->name +
+             " starts its own workers, and would do so in each process of the file; write only "
+             "the program behind it");
+  }
+
+  /// Python runs a script, as in accelerate.
+  void set_command() {
+    std::vector<LocatedText> words;
+    const bool is_script = words_[next_].ends_with(".py") && !no_python_;
+    if (is_script || is_module_) words.push_back({"python3", at_});
+    if (is_module_) words.push_back({"-m", at_});
+    for (; next_ < words_.size(); ++next_) words.push_back({words_[next_], at_});
+    t_.job.texts({"command"}, words, at_);
+  }
+
+  Translation& t_;
+  const std::vector<std::string>& words_;
+  const std::string& type_;
+  SourceRange at_;
+  std::size_t next_ = 0;
+  bool had_launcher_ = false;
+  bool is_module_ = false;
+  bool no_python_ = false;
+};
 
 constexpr KeyName kKeyNames[] = {{"nodes", "num_machines"},
                                  {"processes_per_node", "num_processes"},
@@ -40,7 +158,7 @@ class AccelerateConfig {
 
   void translate() {
     const std::string type = read_type();
-    accelerate::read_command(t_, type, keys_.place());
+    CommandReader(t_, type, keys_.range()).read();
     read_size(type);
     const accelerate::Settings settings{type, read_precision()};
     read_settings(settings);
@@ -49,21 +167,21 @@ class AccelerateConfig {
   }
 
  private:
-  void set(std::string_view name, const std::string& value, Place at) {
+  void set(std::string_view name, const std::string& value, SourceRange at) {
     t_.job.text({"env", name}, value, at);
   }
 
   std::string read_type() {
     const auto environment = keys_.text("compute_environment");
     if (environment && environment->text != "LOCAL_MACHINE")
-      t_.diagnostics.error(environment->place, "compute_environment " +
+      t_.diagnostics.error(environment->range, "compute_environment " +
                                                    in_quotes(environment->text) +
                                                    " is none of dlaunch's; it starts "
                                                    "LOCAL_MACHINE");
     const auto type = keys_.text("distributed_type");
     if (!type) {
       if (!keys_.has_mistake("distributed_type"))
-        t_.diagnostics.error(keys_.place(),
+        t_.diagnostics.error(keys_.range(),
                              "distributed_type is missing: MULTI_GPU, MULTI_CPU, DEEPSPEED, FSDP, "
                              "NO and the like");
       return "NO";
@@ -77,14 +195,14 @@ class AccelerateConfig {
         "FSDP",       "MULTI_NEURON", "MEGATRON_LM", "TP"};
     if (std::find(kKnown.begin(), kKnown.end(), name) == kKnown.end()) {
       const bool is_tpu = name == "XLA" || name == "TPU";
-      t_.diagnostics.error(type->place,
+      t_.diagnostics.error(type->range,
                            "distributed_type " + in_quotes(type->text) +
                                (is_tpu ? " is for TPUs, which dlaunch does not start"
                                        : " is not one that dlaunch starts" +
                                              did_you_mean(name, {kKnown.begin(), kKnown.end()})));
     }
     const char* framework = name == "NO" ? "none" : name == "DEEPSPEED" ? "deepspeed" : "pytorch";
-    t_.job.text({"framework"}, framework, type->place);
+    t_.job.text({"framework"}, framework, type->range);
     return name;
   }
 
@@ -98,11 +216,11 @@ class AccelerateConfig {
   void read_size(const std::string& type) {
     const auto machines = keys_.integer("num_machines", 1);
     const auto processes = keys_.integer("num_processes", -1);
-    const Place at = processes ? processes->place : keys_.place();
+    const SourceRange at = processes ? processes->range : keys_.range();
     if (type == "NO") return one_process(machines, processes);
     const std::int64_t nodes = machines ? machines->value : 1;
     const std::int64_t count = processes ? processes->value : -1;
-    t_.job.number({"nodes"}, nodes, machines ? machines->place : keys_.place());
+    t_.job.number({"nodes"}, nodes, machines ? machines->range : keys_.range());
     if (count < 1) {
       if (is_overridden("processes") || is_overridden("processes_per_node")) return;
       // A value that is not a number was already reported.
@@ -131,34 +249,34 @@ class AccelerateConfig {
   }
 
   /// "NO": accelerate's simple launcher, which starts the program once.
-  void one_process(const std::optional<PlacedNumber>& machines,
-                   const std::optional<PlacedNumber>& processes) {
+  void one_process(const std::optional<LocatedNumber>& machines,
+                   const std::optional<LocatedNumber>& processes) {
     for (const auto* number : {&machines, &processes}) {
       if (!*number || (*number)->value <= 1) continue;
-      t_.note_at((*number)->place,
+      t_.note_at((*number)->range,
                  "distributed_type NO starts one process, not " + std::to_string((*number)->value));
     }
-    t_.job.number({"nodes"}, 1, machines ? machines->place : keys_.place());
-    t_.job.number({"processes_per_node"}, 1, processes ? processes->place : keys_.place());
+    t_.job.number({"nodes"}, 1, machines ? machines->range : keys_.range());
+    t_.job.number({"processes_per_node"}, 1, processes ? processes->range : keys_.range());
   }
 
   std::string read_precision() {
     auto precision = keys_.text("mixed_precision");
-    if (!precision && keys_.is_true("fp16")) precision = PlacedText{"fp16", keys_.place()};
+    if (!precision && keys_.is_true("fp16")) precision = LocatedText{"fp16", keys_.range()};
     keys_.skip({"fp16"});
     std::string name = precision ? lower(precision->text) : "no";
     if (name == "false") name = "no";
-    set("ACCELERATE_MIXED_PRECISION", name, precision ? precision->place : keys_.place());
+    set("ACCELERATE_MIXED_PRECISION", name, precision ? precision->range : keys_.range());
     return name;
   }
 
   void read_settings(const accelerate::Settings& settings) {
     read_cpu(settings);
-    if (keys_.is_true("debug")) set("ACCELERATE_DEBUG_MODE", "true", keys_.place());
+    if (keys_.is_true("debug")) set("ACCELERATE_DEBUG_MODE", "true", keys_.range());
     if (const auto ids = keys_.text("gpu_ids"); ids && lower(ids->text) != "all")
-      set(variable_of_devices(settings.type), ids->text, ids->place);
+      set(variable_of_devices(settings.type), ids->text, ids->range);
     if (const auto port = keys_.integer("main_process_port", 0); port && port->value > 0)
-      t_.job.number({"rendezvous", "port"}, port->value, port->place);
+      t_.job.number({"rendezvous", "port"}, port->value, port->range);
   }
 
   /// prepare_simple_launcher_cmd_env(); the other launchers ignore use_cpu. The KMP_ variables
@@ -172,10 +290,10 @@ class AccelerateConfig {
                                  ", as with accelerate launch");
       return;
     }
-    set("ACCELERATE_USE_CPU", cpu ? "True" : "False", keys_.place());
+    set("ACCELERATE_USE_CPU", cpu ? "True" : "False", keys_.range());
     if (!cpu) return;
-    set("KMP_AFFINITY", "granularity=fine,compact,1,0", keys_.place());
-    set("KMP_BLOCKTIME", "1", keys_.place());
+    set("KMP_AFFINITY", "granularity=fine,compact,1,0", keys_.range());
+    set("KMP_BLOCKTIME", "1", keys_.range());
   }
 
   /// accelerate detects the devices; here the type names them.
@@ -194,7 +312,7 @@ class AccelerateConfig {
   }
 
   void read_rest() {
-    for (const PlacedText& key :
+    for (const LocatedText& key :
          keys_.given_of({"main_process_ip", "main_training_function", "tpu_name"})) {
       const bool is_default = key.text == "main_training_function";
       if (!is_default) t_.not_used.push_back(key);

@@ -9,10 +9,6 @@
 
 namespace dlaunch::jobfile::accelerate {
 
-/// Sets `command` from the words after "--", which have the form of `accelerate launch`: a script,
-/// -m MODULE, or --no_python PROGRAM. `type`: distributed_type, "NO" for one process.
-void read_command(Translation& translation, const std::string& type, Place at);
-
 /// Settings that select the sections of a file.
 struct Settings {
   std::string type;       // distributed_type, in capitals

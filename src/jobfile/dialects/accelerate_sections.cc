@@ -202,16 +202,17 @@ std::string python_text(const Node& node) {
 
 class SectionReader {
  public:
-  SectionReader(Translation& translation, const Section& section, ForeignKeys keys, Place file)
+  SectionReader(Translation& translation, const Section& section, ForeignKeys keys,
+                SourceRange file)
       : t_(translation), section_(section), keys_(std::move(keys)), file_(file) {}
 
   void read(const Settings& settings) {
     const std::vector<ForeignKey> given = keys_.all();
     if (!section_.is_used(settings, !given.empty())) {
-      if (!given.empty()) t_.not_used.push_back({std::string(section_.name), keys_.place()});
+      if (!given.empty()) t_.not_used.push_back({std::string(section_.name), keys_.range()});
       return;
     }
-    if (!section_.use.empty()) set(section_.use, "true", place());
+    if (!section_.use.empty()) set(section_.use, "true", range());
     for (const Option& option : section_.options) set_initial(option);
     for (const ForeignKey& key : given) read_key(key);
     if (section_.name == "fp8_config") set_initial_overrides();
@@ -219,9 +220,9 @@ class SectionReader {
   }
 
  private:
-  [[nodiscard]] Place place() const { return keys_.is_given() ? keys_.place() : file_; }
+  [[nodiscard]] SourceRange range() const { return keys_.is_given() ? keys_.range() : file_; }
 
-  void set(std::string_view variable, const std::string& value, Place at) {
+  void set(std::string_view variable, const std::string& value, SourceRange at) {
     t_.job.text({"env", variable}, value, at);
   }
 
@@ -253,7 +254,7 @@ class SectionReader {
 
   void set_initial(const Option& option) {
     if (!option.initial.empty() && has_its_other(option))
-      set(variable_of(option), std::string(option.initial), place());
+      set(variable_of(option), std::string(option.initial), range());
   }
 
   void read_key(const ForeignKey& key) {
@@ -318,11 +319,11 @@ class SectionReader {
                                                "[false, false, true]");
     for (std::size_t i = 0; i < 3; ++i) {
       const Node& item = t_.document[node.items[i]];
-      set(kFp8Overrides[i], python_text(item), item.place);
+      set(kFp8Overrides[i], python_text(item), item.range);
     }
   }
 
-  void read_written_overrides(const std::string& text, Place at) {
+  void read_written_overrides(const std::string& text, SourceRange at) {
     const std::string small = with_letters(text, Letters::lower);
     std::size_t begin = 0;
     for (const std::string_view variable : kFp8Overrides) {
@@ -335,7 +336,7 @@ class SectionReader {
 
   void set_initial_overrides() {
     for (const std::string_view variable : kFp8Overrides)
-      if (!t_.job.has({"env", variable})) set(variable, "False", place());
+      if (!t_.job.has({"env", variable})) set(variable, "False", range());
   }
 
   /// prepare_multi_gpu_env() raises an error: that synchronization sends the weights loaded by one
@@ -358,7 +359,7 @@ class SectionReader {
   Translation& t_;
   const Section& section_;
   ForeignKeys keys_;
-  Place file_;
+  SourceRange file_;
 };
 
 /// Tells the plugin which keys the file has, whether it reads them or not.
@@ -373,20 +374,20 @@ void name_deepspeed_fields(Translation& t, ForeignKeys& file) {
   if (file.text("mixed_precision"))
     fields += (fields.empty() ? "" : ",") + std::string("mixed_precision");
   t.job.text({"env", "ACCELERATE_CONFIG_DS_FIELDS"}, with_letters(fields, Letters::lower),
-             file.place());
+             file.range());
 }
 
 }  // namespace
 
 void read_sections(Translation& translation, ForeignKeys& keys, const Settings& settings) {
   for (const Section& section : sections())
-    SectionReader(translation, section, keys.mapping(section.name), keys.place()).read(settings);
+    SectionReader(translation, section, keys.mapping(section.name), keys.range()).read(settings);
   if (settings.type == "DEEPSPEED") name_deepspeed_fields(translation, keys);
   // Before 0.16 the backend was a top-level key, instead of the section.
   const auto backend = keys.text("dynamo_backend");
   if (backend && settings.type != "DEEPSPEED")
     translation.job.text({"env", "ACCELERATE_DYNAMO_BACKEND"},
-                         with_letters(backend->text, Letters::upper), backend->place);
+                         with_letters(backend->text, Letters::upper), backend->range);
 }
 
 }  // namespace dlaunch::jobfile::accelerate

@@ -66,8 +66,8 @@ class TrainingInput {
 
   void translate() {
     if (!keys_.is_given()) return empty();
-    t_.job.text({"framework"}, "gcp", keys_.place());
-    if (const auto name = top_.text("jobId")) t_.job.text({"name"}, name->text, name->place);
+    t_.job.text({"framework"}, "gcp", keys_.range());
+    if (const auto name = top_.text("jobId")) t_.job.text({"name"}, name->text, name->range);
     if (const auto tuning = keys_.find("hyperparameters")) {
       t_.diagnostics.error(tuning->key,
                            "hyperparameters search for the best of many runs, which dlaunch does "
@@ -90,7 +90,7 @@ class TrainingInput {
       const Node& key = t_.document[node.items[i]];
       if (key.text != kKey) continue;
       const bool has_more = node.items.size() > i + 2;
-      t_.diagnostics.error(key.place,
+      t_.diagnostics.error(key.range,
                            has_more ? "trainingInput is empty; the keys below it must be indented"
                                     : "trainingInput is empty");
       return;
@@ -108,7 +108,7 @@ class TrainingInput {
       return;
     }
     is_known_ = false;
-    t_.diagnostics.error(tier->place, "scaleTier " + in_quotes(name) + why_no_tier(name));
+    t_.diagnostics.error(tier->range, "scaleTier " + in_quotes(name) + why_no_tier(name));
   }
 
   static std::string why_no_tier(const std::string& name) {
@@ -122,44 +122,44 @@ class TrainingInput {
   void read_arguments() {
     args_ = keys_.texts("args");
     if (const auto folder = keys_.text("jobDir"))
-      job_dir_ = {{"--job-dir", folder->place}, *folder};
+      job_dir_ = {{"--job-dir", folder->range}, *folder};
     module_ = keys_.text("pythonModule");
-    const ForeignInput& given = t_.input.foreign;
-    if (!given.module.origin.empty()) module_ = PlacedText{given.module.value, keys_.place()};
+    const DialectOptions& given = t_.input.foreign;
+    if (!given.module.origin.empty()) module_ = LocatedText{given.module.value, keys_.range()};
     if (given.package.origin.empty()) return;
     // gcloud packages the folder with its parent as the context.
     const std::string package = path_below(given.current_folder, given.package.value);
-    t_.job.text({"workdir"}, path_below(package, ".."), keys_.place());
+    t_.job.text({"workdir"}, path_below(package, ".."), keys_.range());
     if (!module_ && !keys_.has_mistake("pythonModule"))
-      t_.diagnostics.error(keys_.place(),
+      t_.diagnostics.error(keys_.range(),
                            given.package.origin + " needs the module to run: --module NAME");
   }
 
   Replicas read_pool(const Pool& pool) {
     Replicas group;
     group.role = pool.role;
-    group.place = keys_.place();
-    group.count = {count_of(pool), keys_.place()};
+    group.range = keys_.range();
+    group.count = {count_of(pool), keys_.range()};
     const std::string_view count_key = pool.count;
     const auto type = keys_.text(pool.type);
     if (!count_key.empty()) {
       if (const auto count = keys_.integer(count_key)) {
         group.count = *count;
-        check_custom(count_key, count->place);
+        check_custom(count_key, count->range);
         if (is_custom_ && count->value > 0 && !type) {
-          t_.diagnostics.error(count->place, std::string(count_key) + " needs " + pool.type);
+          t_.diagnostics.error(count->range, std::string(count_key) + " needs " + pool.type);
         }
       }
     } else if (is_custom_ && !type) {
-      t_.diagnostics.error(keys_.place(), "scaleTier: CUSTOM needs masterType");
+      t_.diagnostics.error(keys_.range(), "scaleTier: CUSTOM needs masterType");
     }
-    if (type) check_custom(pool.type, type->place);
+    if (type) check_custom(pool.type, type->range);
     if (type && type->text.starts_with("cloud_tpu")) {
-      t_.diagnostics.error(type->place, std::string(pool.type) + ' ' + in_quotes(type->text) +
+      t_.diagnostics.error(type->range, std::string(pool.type) + ' ' + in_quotes(type->text) +
                                             " is a TPU, which dlaunch does not start");
     }
     ForeignKeys config = keys_.mapping(pool.config);
-    if (config.is_given()) group.place = config.place();
+    if (config.is_given()) group.range = config.range();
     read_program(pool, config, group);
     return group;
   }
@@ -172,7 +172,7 @@ class TrainingInput {
   }
 
   /// For an unknown tier the required keys are unknown.
-  void check_custom(std::string_view key, Place at) {
+  void check_custom(std::string_view key, SourceRange at) {
     if (!is_custom_ && is_known_)
       t_.diagnostics.error(at, std::string(key) + " applies with scaleTier: CUSTOM only");
   }
@@ -198,7 +198,7 @@ class TrainingInput {
     group.args.insert(group.args.end(), job_dir_.begin(), job_dir_.end());
     const bool is_module_given = !t_.input.foreign.module.origin.empty();
     if (group.command.empty() && module_ && (is_module_given || group.image.text.empty()))
-      group.command = {{"python3", module_->place}, {"-m", module_->place}, *module_};
+      group.command = {{"python3", module_->range}, {"-m", module_->range}, *module_};
     const bool has_program =
         !group.image.text.empty() || !group.command.empty() || t_.is_set("command");
     if (!has_program && !may_take_arguments(pool)) {
@@ -219,7 +219,7 @@ class TrainingInput {
                              keys_.has_mistake("pythonModule") || keys_.has_mistake("masterConfig");
     if (is_reported) return false;
     t_.diagnostics.error(
-        keys_.place(),
+        keys_.range(),
         (words.empty() ? "the file does not say what to run: it has no pythonModule, and no "
                          "imageUri in masterConfig"
                        : "the words after -- begin with an option, " + in_quotes(words.front()) +
@@ -233,14 +233,14 @@ class TrainingInput {
     ForeignKeys scheduling = keys_.mapping("scheduling");
     if (const auto limit = scheduling.text("maxRunningTime")) set_limit(t_, *limit);
     keys_.skip({"region", "pythonVersion", "enableWebAccess"});
-    for (const PlacedText& key : keys_.given_of(
+    for (const LocatedText& key : keys_.given_of(
              {"packageUris", "serviceAccount", "network", "encryptionConfig", "runtimeVersion"}))
       t_.not_used.push_back(key);
     name_chief();
     keys_.refuse_others();
     top_.skip({"labels", "jobId"});
     top_.refuse_misspelt();
-    for (const PlacedText& key : top_.others()) t_.not_used.push_back(key);
+    for (const LocatedText& key : top_.others()) t_.not_used.push_back(key);
   }
 
   /// "chief versus master": runtimes up to 1.15 say master, later ones chief; a custom container
@@ -252,7 +252,7 @@ class TrainingInput {
     const bool is_container = !master_image_.text.empty();
     if (is_container ? !wants_chief : is_old)
       t_.job.text({"gcp", "tf_config"}, "master",
-                  is_container ? master_image_.place : version->place);
+                  is_container ? master_image_.range : version->range);
   }
 
   Translation& t_;
@@ -261,12 +261,12 @@ class TrainingInput {
   bool is_custom_ = false;
   bool is_known_ = true;  // whether the tier is
   Tier tier_{"", 0, 0};
-  std::vector<PlacedText> args_;
-  std::vector<PlacedText> job_dir_;
-  std::optional<PlacedText> module_;
-  PlacedText master_image_;
-  std::vector<PlacedText> master_command_;
-  std::vector<PlacedText> master_args_;
+  std::vector<LocatedText> args_;
+  std::vector<LocatedText> job_dir_;
+  std::optional<LocatedText> module_;
+  LocatedText master_image_;
+  std::vector<LocatedText> master_command_;
+  std::vector<LocatedText> master_args_;
 };
 
 void translate_ai_platform(Translation& translation) {

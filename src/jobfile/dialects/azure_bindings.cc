@@ -5,6 +5,7 @@
 #include "jobfile/dialects/azure_v2.h"
 #include "jobfile/dialects/paths.h"
 #include "jobfile/expectation.h"
+#include "text/strings.h"
 
 namespace dlaunch::jobfile::azure {
 
@@ -30,7 +31,7 @@ class BindingReader {
         continue;
       }
       if (binding == nullptr) {
-        inputs.push_back({.name = key.name, .place = key.key});
+        inputs.push_back({.name = key.name, .range = key.key});
         binding = &inputs.back();
       }
       give(key, *binding);
@@ -42,7 +43,7 @@ class BindingReader {
     for (const auto& node : {job_.declared_outputs, job_.given_outputs}) {
       for (const ForeignKey& key : keys_of(node, "outputs")) {
         if (find(outputs, key.name) == nullptr) {
-          outputs.push_back({.name = key.name, .is_path = true, .place = key.key});
+          outputs.push_back({.name = key.name, .is_path = true, .range = key.key});
         }
         give_output(key, *find(outputs, key.name));
       }
@@ -69,12 +70,12 @@ class BindingReader {
     if (mapping.reported) return keys;
     if (mapping.kind != NodeKind::mapping) {
       translation_.diagnostics.error(
-          mapping.place, std::string(name) + " must be a mapping, not " + found_instead(mapping));
+          mapping.range, std::string(name) + " must be a mapping, not " + found_instead(mapping));
       return keys;
     }
     for (std::size_t i = 0; i + 1 < mapping.items.size(); i += 2) {
       const Node& key = document_[mapping.items[i]];
-      keys.push_back({key.text, key.place, mapping.items[i + 1]});
+      keys.push_back({key.text, key.range, mapping.items[i + 1]});
     }
     return keys;
   }
@@ -82,7 +83,7 @@ class BindingReader {
   /// Reads a component's declarations of its inputs.
   void declare(std::optional<NodeId> declared, std::vector<Binding>& inputs) {
     for (const ForeignKey& key : keys_of(declared, "inputs")) {
-      Binding binding{.name = key.name, .place = key.key};
+      Binding binding{.name = key.name, .range = key.key};
       const Node& node = document_[key.value];
       if (node.kind == NodeKind::mapping && !is_good(key, "inputs", Body::input)) {
         binding.value = "";
@@ -111,7 +112,7 @@ class BindingReader {
 
   void give(const ForeignKey& key, Binding& binding) {
     const Node& node = document_[key.value];
-    binding.place = key.key;
+    binding.range = key.key;
     if (node.kind != NodeKind::mapping) return set(key, binding);
     read_type(key.value, binding);
     if (!is_good(key, "inputs", Body::input)) {
@@ -152,8 +153,8 @@ class BindingReader {
       return;
     }
     const std::string text = node.text;
-    const Place at = place_of(document_, key);
-    binding.place = at;
+    const SourceRange at = place_of(document_, key);
+    binding.range = at;
     if (text.find("${{") != std::string::npos) return set_expression(binding, text, at);
     // A data name, unless a component declares the input as text.
     const bool is_typed = binding.is_literal || job_.declared_inputs;
@@ -171,14 +172,14 @@ class BindingReader {
   }
 
   /// Reports "C:\data", which Linux would take for a name in the folder. True: it was reported.
-  bool refuse_path(const std::string& what, const std::string& text, Place at) {
+  bool refuse_path(const std::string& what, const std::string& text, SourceRange at) {
     const std::string problem = problem_of_path(text);
     if (!problem.empty()) translation_.diagnostics.error(at, what + " is " + problem);
     return !problem.empty();
   }
 
   /// The output of another step has no value here; --input may give its location.
-  void set_expression(Binding& binding, const std::string& text, Place at) {
+  void set_expression(Binding& binding, const std::string& text, SourceRange at) {
     const auto reference = parent_reference(text);
     if (reference && (reference->names_parent || reference->kind == "jobs")) {
       binding.is_path = true;
@@ -197,7 +198,7 @@ class BindingReader {
                        [&](const NamedValue& value) { return value.name == name; });
   }
 
-  void refuse_remote(const Binding& binding, const std::string& text, Place at) {
+  void refuse_remote(const Binding& binding, const std::string& text, SourceRange at) {
     if (is_named(translation_.input.foreign.inputs, binding.name)) return;
     translation_.diagnostics.error(
         at, "the input " + binding.name + " is " + in_quotes(text) +
@@ -230,7 +231,7 @@ class BindingReader {
     const auto path = scalar_of(document_, key.value, "path");
     const auto node = value_of(document_, key.value, "path");
     if (!path || !node) return;
-    const Place at = document_[*node].place;
+    const SourceRange at = document_[*node].range;
     const auto reference = parent_reference(*path);
     if (reference && reference->names_parent) return;  // as without a path
     const bool is_given = is_named(translation_.input.foreign.outputs, binding.name);
@@ -267,13 +268,13 @@ class BindingReader {
     for (const NamedValue& given : translation_.input.foreign.inputs) {
       const auto& taken = job_.of_pipeline;
       if (std::find(taken.begin(), taken.end(), given.name) != taken.end()) continue;
-      const Place at = add_source(translation_, given);
+      const SourceRange at = add_source(translation_, given);
       Binding* binding = find(inputs, given.name);
       if (binding == nullptr) {
         refuse_unknown(at, "job", "input", given.name, inputs);
         continue;
       }
-      binding->place = at;
+      binding->range = at;
       if (binding->is_path && refuse_path("it", given.value, at)) {
         binding->value = "";
       } else if (!binding->is_path) {
@@ -289,7 +290,7 @@ class BindingReader {
 
   void override_outputs(std::vector<Binding>& outputs) {
     for (const NamedValue& given : translation_.input.foreign.outputs) {
-      const Place at = add_source(translation_, given);
+      const SourceRange at = add_source(translation_, given);
       Binding* binding = find(outputs, given.name);
       if (binding == nullptr) {
         refuse_unknown(at, "job", "output", given.name, outputs);
@@ -303,10 +304,9 @@ class BindingReader {
     }
   }
 
-  void refuse_unknown(Place at, const std::string& who, const std::string& what,
+  void refuse_unknown(SourceRange at, const std::string& who, const std::string& what,
                       const std::string& name, const std::vector<Binding>& known) {
-    std::string names;
-    for (const Binding& binding : known) names += (names.empty() ? "" : ", ") + binding.name;
+    const std::string names = joined(known, ", ", &Binding::name);
     translation_.diagnostics.error(at, "the " + who + " has no " + what + ' ' + in_quotes(name) +
                                            (names.empty() ? "; it has none" : "; it has " + names));
   }
@@ -327,11 +327,11 @@ Bindings read_bindings(Translation& translation, const CommandJob& job) {
 }
 
 std::optional<std::string> local_path(const Translation& translation, const CommandJob& job,
-                                      const std::string& text, Place place) {
+                                      const std::string& text, SourceRange range) {
   if (is_remote(text)) return std::nullopt;
-  const bool is_other = place.source < job.folders.size() && !job.folders[place.source].empty();
-  const std::string& folder = is_other ? job.folders[place.source]
-                              : translation.sources[place.source].is_argument
+  const bool is_other = range.source < job.folders.size() && !job.folders[range.source].empty();
+  const std::string& folder = is_other ? job.folders[range.source]
+                              : translation.sources[range.source].is_argument
                                   ? translation.input.foreign.current_folder
                                   : translation.input.foreign.folder;
   return path_below(folder, without_file_scheme(text));

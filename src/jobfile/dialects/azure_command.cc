@@ -3,12 +3,13 @@
 #include <utility>
 
 #include "jobfile/dialects/azure_v2.h"
-#include "jobfile/dialects/container_keys.h"
 #include "jobfile/dialects/paths.h"
 #include "jobfile/dialects/replicas.h"
 #include "jobfile/expectation.h"
+#include "jobfile/scalar.h"
 #include "jobfile/shell_quote.h"
 #include "model/environment.h"
+#include "text/strings.h"
 
 namespace dlaunch::jobfile::azure {
 
@@ -22,12 +23,12 @@ class CommandTranslator {
         keys_(t_.document, t_.diagnostics, Spelling::exact, job.keys, "") {}
 
   void translate() {
-    t_.job.text({"shell"}, "bash", keys_.place());
+    t_.job.text({"shell"}, "bash", keys_.range());
     read_name();
     read_resources();
     read_command();
     translate_distribution(t_, keys_, command_, size_);
-    if (!size_.setup.empty()) add_setup(size_.setup, size_.nodes.place);
+    if (!size_.setup.empty()) add_setup(size_.setup, size_.nodes.range);
     read_code();
     read_environment();
     read_variables();
@@ -41,13 +42,13 @@ class CommandTranslator {
     for (const char* name : {"name", "display_name", "experiment_name"}) {
       const auto text = keys_.text(name);
       if (!text || t_.job.has({"name"}) || text->text.find("${{") != std::string::npos) continue;
-      t_.job.text({"name"}, text->text, text->place);
+      t_.job.text({"name"}, text->text, text->range);
     }
   }
 
   void read_resources() {
     ForeignKeys resources = keys_.mapping("resources");
-    size_.nodes = {1, resources.is_given() ? resources.place() : keys_.place()};
+    size_.nodes = {1, resources.is_given() ? resources.range() : keys_.range()};
     read_compute();
     if (const auto count = resources.integer("instance_count", 1)) size_.nodes = *count;
     size_.is_told = nodes_of_command_line(t_).has_value();
@@ -58,7 +59,7 @@ class CommandTranslator {
     if (const auto size = scalar_of(t_.document, resources.node(), "instance_type");
         size && resources.is_given())
       t_.azure_size = *size;
-    for (const PlacedText& key : resources.given_of(
+    for (const LocatedText& key : resources.given_of(
              {"instance_type", "locations", "max_instance_count", "properties", "gpu_count"}))
       t_.not_used.push_back(key);
     resources.refuse_others();
@@ -68,7 +69,7 @@ class CommandTranslator {
   void read_compute() {
     const auto compute = keys_.find("compute");
     if (!compute) return;
-    std::optional<PlacedText> target;
+    std::optional<LocatedText> target;
     if (t_.document[compute->value].kind == NodeKind::mapping) {
       ForeignKeys keys = keys_.mapping("compute");
       target = keys.text("target");
@@ -76,7 +77,7 @@ class CommandTranslator {
         if (const auto count = keys.integer(name, 1)) size_.nodes = *count;
       if (const auto size = keys.text("instance_type")) {
         t_.azure_size = size->text;
-        t_.not_used.push_back({"compute.instance_type", size->place});
+        t_.not_used.push_back({"compute.instance_type", size->range});
       }
       keys.skip({"cluster", "location", "properties"});
       keys.refuse_others();
@@ -84,7 +85,7 @@ class CommandTranslator {
       target = keys_.text("compute");
     }
     if (target && target->text != "local" && target->text != "azureml:local")
-      t_.not_used.push_back({"compute", target->place});
+      t_.not_used.push_back({"compute", target->range});
   }
 
   void read_command() {
@@ -93,15 +94,15 @@ class CommandTranslator {
     if (!command) {
       if (!keys_.find("command") && !keys_.has_mistake("command"))
         t_.diagnostics.error(
-            keys_.place(), job_.component.empty()
+            keys_.range(), job_.component.empty()
                                ? "there is no command to run"
                                : "there is no command to run, neither here nor in the component " +
                                      in_quotes(job_.component));
       return;
     }
     const std::string text = resolve_command(t_, *command, bindings_);
-    t_.job.text({"command"}, text, command->place);
-    command_ = PlacedText{text, command->place};
+    t_.job.text({"command"}, text, command->range);
+    command_ = LocatedText{text, command->range};
     note_split_lines();
     note_shell_characters(*command);
     make_outputs();
@@ -116,7 +117,7 @@ class CommandTranslator {
       const auto first = std::min(text.find_first_not_of(" \t", end + 1), text.size());
       if (text.substr(first, 2) != "--" || (end > 0 && text[end - 1] == '\\')) continue;
       const auto option = text.substr(first, text.find_first_of(" \t\n=", first) - first);
-      t_.note_at(command_.place,
+      t_.note_at(command_.range,
                  "the command has a line that begins with " + in_quotes(std::string(option)) +
                      ", which the shell takes for a command of its own: in a folded text (>) all "
                      "lines must be indented alike");
@@ -126,17 +127,17 @@ class CommandTranslator {
 
   /// The service inserts values into the command without quotes, and so does dlaunch; paths of the
   /// service never contain such characters, but local paths may.
-  void note_shell_characters(const PlacedText& command) {
+  void note_shell_characters(const LocatedText& command) {
     constexpr std::string_view kRead = ";&|<>()$`\"'\\*?[]{}~#!\n";
     for (const Binding& input : bindings_.inputs) {
-      const bool is_told = t_.sources[input.place.source].is_argument;
+      const bool is_told = t_.sources[input.range.source].is_argument;
       if (!input.value || !(is_told || input.is_path)) continue;
       const std::string& value = *input.value;
       const auto first =
           value.find_first_of(input.is_path ? std::string(kRead) + " \t" : std::string(kRead));
       const bool is_used = command.text.find("inputs." + input.name) != std::string::npos;
       if (first == std::string::npos || !is_used) continue;
-      t_.note_at(input.place, "the input " + input.name +
+      t_.note_at(input.range, "the input " + input.name +
                                   " is put into the command without quotes, as in the service, and "
                                   "the shell interprets the " +
                                   in_quotes(value.substr(first, 1)) + " in it");
@@ -150,16 +151,16 @@ class CommandTranslator {
       const std::string folder = output.is_file ? path_below(*output.value, "..") : *output.value;
       line += ' ' + shell_quote(folder);
     }
-    if (!line.empty()) add_setup("mkdir -p" + line, bindings_.outputs.front().place);
+    if (!line.empty()) add_setup("mkdir -p" + line, bindings_.outputs.front().range);
   }
 
-  void add_setup(const std::string& line, Place at) {
+  void add_setup(const std::string& line, SourceRange at) {
     setup_ += (setup_.empty() ? "" : "\n") + line;
     t_.job.text({"setup"}, setup_, at);
   }
 
   /// Nullopt: an expression in it is wrong, which was reported.
-  std::optional<std::string> resolved(const PlacedText& text) {
+  std::optional<std::string> resolved(const LocatedText& text) {
     const std::size_t before = t_.diagnostics.count();
     std::string out = resolve_command(t_, text, bindings_);
     return t_.diagnostics.count() == before ? std::optional(std::move(out)) : std::nullopt;
@@ -169,7 +170,7 @@ class CommandTranslator {
   void read_code() {
     auto code = keys_.find("code");
     if (!code) return;
-    Place at = place_of(t_.document, *code);
+    SourceRange at = place_of(t_.document, *code);
     std::optional<std::string> text;
     const Node& node = t_.document[code->value];
     if (node.kind == NodeKind::scalar) text = node.text;
@@ -177,7 +178,7 @@ class CommandTranslator {
       if (text) break;
       text = scalar_of(t_.document, code->value, name);
       if (const auto value = value_of(t_.document, code->value, name))
-        at = t_.document[*value].place;
+        at = t_.document[*value].range;
     }
     if (!text) {
       t_.diagnostics.error(at, "code must be a folder, not " + found_instead(node));
@@ -198,14 +199,14 @@ class CommandTranslator {
   void read_environment() {
     read_image();
     if (t_.job.has({"container", "image"})) return;
-    if (shm_size_) t_.not_used.push_back({"resources.shm_size", shm_size_->place});
-    if (docker_args_) t_.not_used.push_back({"resources.docker_args", docker_args_->place});
+    if (shm_size_) t_.not_used.push_back({"resources.shm_size", shm_size_->range});
+    if (docker_args_) t_.not_used.push_back({"resources.docker_args", docker_args_->range});
   }
 
   void read_image() {
     const auto environment = keys_.find("environment");
     if (!environment) return;
-    const Place at = place_of(t_.document, *environment);
+    const SourceRange at = place_of(t_.document, *environment);
     const Node& node = t_.document[environment->value];
     if (node.kind == NodeKind::scalar) {
       t_.note_at(at, "the environment " + in_quotes(node.text) +
@@ -222,35 +223,35 @@ class CommandTranslator {
       t_.note_at(at, "the environment is not created: the software installed on the nodes is used");
       return;
     }
-    const Place where = t_.document[*image_node].place;
+    const SourceRange where = t_.document[*image_node].range;
     const auto name = resolved({*image, where});
     t_.job.text({"container", "image"}, name.value_or(*image), where);
     if (value_of(t_.document, environment->value, "conda_file"))
       t_.note_at(at, "conda_file is not installed into the image");
     if (const auto size = shm_size_ ? resolved(*shm_size_) : std::nullopt)
-      t_.job.text({"container", "shm_size"}, *size, shm_size_->place);
-    std::vector<PlacedText> mounts = data_mounts();
+      t_.job.text({"container", "shm_size"}, *size, shm_size_->range);
+    std::vector<LocatedText> mounts = data_mounts();
     if (const auto arguments = docker_args_ ? resolved(*docker_args_) : std::nullopt)
-      read_docker_arguments(t_, {"container"}, {*arguments, docker_args_->place}, mounts);
+      read_docker_arguments(t_, {"container"}, {*arguments, docker_args_->range}, mounts);
     t_.job.texts({"container", "mounts"}, mounts, where);
   }
 
   /// Inputs and outputs have the same path inside the container; the workdir is mounted anyway. The
   /// job creates output folders itself, so their parents are mounted.
-  [[nodiscard]] std::vector<PlacedText> data_mounts() const {
-    std::vector<PlacedText> mounts;
-    const auto add = [&](const std::string& path, Place at) {
+  [[nodiscard]] std::vector<LocatedText> data_mounts() const {
+    std::vector<LocatedText> mounts;
+    const auto add = [&](const std::string& path, SourceRange at) {
       const bool is_there = std::any_of(mounts.begin(), mounts.end(),
-                                        [&](const PlacedText& one) { return one.text == path; });
+                                        [&](const LocatedText& one) { return one.text == path; });
       if (!is_there && !path.empty() && path.find(':') == std::string::npos)
         mounts.push_back({path, at});
     };
     for (const Binding& input : bindings_.inputs) {
-      if (input.is_path && input.value) add(*input.value, input.place);
+      if (input.is_path && input.value) add(*input.value, input.range);
     }
     const std::string& here = t_.input.foreign.current_folder;
     for (const Binding& output : bindings_.outputs)
-      add(output.value->starts_with(here + '/') ? here : *output.value, output.place);
+      add(output.value->starts_with(here + '/') ? here : *output.value, output.range);
     return mounts;
   }
 
@@ -263,34 +264,34 @@ class CommandTranslator {
                                           " must have a text, not " + found_instead(node));
         continue;
       }
-      const PlacedText value{node.text, place_of(t_.document, key)};
-      t_.job.text({"env", key.name}, resolve_command(t_, value, bindings_), value.place);
+      const LocatedText value{node.text, place_of(t_.document, key)};
+      t_.job.text({"env", key.name}, resolve_command(t_, value, bindings_), value.range);
     }
     // Variables that the service sets; the user's own take precedence.
-    const auto add = [&](const std::string& name, const std::string& value, Place at) {
+    const auto add = [&](const std::string& name, const std::string& value, SourceRange at) {
       if (is_variable_name(name) && !t_.job.has({"env", name}))
         t_.job.text({"env", name}, value, at);
     };
-    add("AZUREML_NODE_COUNT", std::to_string(size_.nodes.value), size_.nodes.place);
+    add("AZUREML_NODE_COUNT", std::to_string(size_.nodes.value), size_.nodes.range);
     for (const Binding& input : bindings_.inputs) {
-      if (input.value) add("AZURE_ML_INPUT_" + input.name, *input.value, input.place);
+      if (input.value) add("AZURE_ML_INPUT_" + input.name, *input.value, input.range);
     }
     for (const Binding& output : bindings_.outputs)
-      add("AZURE_ML_OUTPUT_" + output.name, *output.value, output.place);
+      add("AZURE_ML_OUTPUT_" + output.name, *output.value, output.range);
   }
 
   void read_limits() {
     ForeignKeys limits = keys_.mapping("limits");
     constexpr std::int64_t kMostSeconds = 3'000'000'000;
     if (const auto timeout = limits.integer("timeout", 1, kMostSeconds))
-      t_.job.text({"timeouts", "run"}, std::to_string(timeout->value) + "s", timeout->place);
+      t_.job.text({"timeouts", "run"}, std::to_string(timeout->value) + "s", timeout->range);
     limits.refuse_others();
   }
 
   void read_rest() {
-    for (const PlacedText& key : keys_.given_of({"identity", "services", "queue_settings",
-                                                 "parent_job_name", "retry_settings", "schedule",
-                                                 "additional_includes", "interaction_endpoints"}))
+    for (const LocatedText& key : keys_.given_of({"identity", "services", "queue_settings",
+                                                  "parent_job_name", "retry_settings", "schedule",
+                                                  "additional_includes", "interaction_endpoints"}))
       t_.not_used.push_back(key);
     keys_.skip({"$schema", "type", "description", "tags", "properties", "inputs", "outputs",
                 "component", "version", "is_deterministic", "id", "meta", "stage", "status",
@@ -303,16 +304,46 @@ class CommandTranslator {
   ForeignKeys keys_;
   Bindings bindings_;
   JobSize size_;
-  PlacedText command_;
+  LocatedText command_;
   std::string setup_;
-  std::optional<PlacedText> shm_size_;
-  std::optional<PlacedText> docker_args_;
+  std::optional<LocatedText> shm_size_;
+  std::optional<LocatedText> docker_args_;
 };
 
 }  // namespace
 
 void translate_command(Translation& translation, const CommandJob& job) {
   CommandTranslator(translation, job).translate();
+}
+
+void read_docker_arguments(Translation& translation, const NativeJob::Path& path,
+                           const LocatedText& arguments, std::vector<LocatedText>& mounts) {
+  const std::vector<std::string_view> words = split_words(arguments.text);
+  std::string rest;
+  const auto set_size = [&](std::string_view text) {
+    NativeJob::Path size = path;
+    size.emplace_back("shm_size");
+    if (parse_size(text)) return translation.job.text(size, std::string(text), arguments.range);
+    translation.diagnostics.error(
+        arguments.range, "--shm-size must be a size such as 512m or 16g, not " + in_quotes(text));
+  };
+  for (std::size_t i = 0; i < words.size(); ++i) {
+    const std::string_view word = words[i];
+    const bool is_option = word == "-v" || word == "--volume";
+    if (is_option && i + 1 < words.size()) {
+      mounts.push_back({std::string(words[++i]), arguments.range});
+    } else if (word.starts_with("--volume=")) {
+      mounts.push_back({std::string(word.substr(9)), arguments.range});
+    } else if (word.starts_with("--shm-size=")) {
+      set_size(word.substr(11));
+    } else if (word == "--shm-size" && i + 1 < words.size()) {
+      set_size(words[++i]);
+    } else {
+      rest.append(rest.empty() ? "" : " ").append(word);
+    }
+  }
+  if (!rest.empty())
+    translation.note_at(arguments.range, "docker's options are not passed on: " + rest);
 }
 
 }  // namespace dlaunch::jobfile::azure

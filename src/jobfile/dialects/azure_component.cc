@@ -38,19 +38,13 @@ const Words& modes_of(Body kind) {
   return kind == Body::input ? kInputs : kOutputs;
 }
 
-std::string listed(const Words& words) {
-  std::string out;
-  for (const std::string_view word : words) out += (out.empty() ? "" : ", ") + std::string(word);
-  return out;
-}
-
 void check_word(ForeignKeys& keys, const char* key, const Words& known) {
   const auto word = keys.text(key);
   if (!word || word->text.find("${{") != std::string::npos) return;
   if (std::find(known.begin(), known.end(), lower(word->text)) != known.end()) return;
   const std::string meant = did_you_mean(word->text, known);
-  keys.error(word->place, "unknown " + keys.path_of(key) + ' ' + in_quotes(word->text) +
-                              (meant.empty() ? "; there are " + listed(known) : meant));
+  keys.error(word->range, "unknown " + keys.path_of(key) + ' ' + in_quotes(word->text) +
+                              (meant.empty() ? "; there are " + joined(known) : meant));
 }
 
 }  // namespace
@@ -79,7 +73,7 @@ namespace fs = std::filesystem;
 /// Entries of `from` take precedence; nested mappings are not merged.
 NodeId merged(Document& document, NodeId base, NodeId from) {
   Node copy = document[base];
-  copy.place = document[from].place;
+  copy.range = document[from].range;
   const NodeId result = document.add(std::move(copy));
   const std::vector<NodeId> items = document[from].items;
   for (std::size_t i = 0; i + 1 < items.size(); i += 2)
@@ -129,7 +123,7 @@ struct Component {
   std::string folder;
 };
 
-std::optional<Component> read_component(Translation& t, const std::string& text, Place at,
+std::optional<Component> read_component(Translation& t, const std::string& text, SourceRange at,
                                         const std::string& folder) {
   const auto refuse = [&](const std::string& why) {
     t.diagnostics.error(at, why);
@@ -185,15 +179,15 @@ std::optional<CommandJob> with_component(Translation& t, NodeId keys) {
   NodeId base = *component;
   if (t.document[base].reported) return std::nullopt;
   if (t.document[base].kind == NodeKind::scalar) {
-    const PlacedText name{t.document[base].text, t.document[base].place};
-    const auto read = read_component(t, name.text, name.place, t.input.foreign.folder);
+    const LocatedText name{t.document[base].text, t.document[base].range};
+    const auto read = read_component(t, name.text, name.range, t.input.foreign.folder);
     if (!read) return std::nullopt;
     job.folders.resize(read->source + 1);
     job.folders[read->source] = read->folder;
     job.component = name.text;
     base = read->root;
   } else if (t.document[base].kind != NodeKind::mapping) {
-    t.diagnostics.error(t.document[base].place, "component must be a file or a mapping");
+    t.diagnostics.error(t.document[base].range, "component must be a file or a mapping");
     return std::nullopt;
   }
   job.declared_inputs = value_of(t.document, base, "inputs");

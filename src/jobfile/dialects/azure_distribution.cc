@@ -39,13 +39,13 @@ void report_several(Translation& t, const WorkerLauncher& launcher, const Proces
   const auto workers = told_workers(launcher.arguments);
   const std::string times = std::to_string(count.per_node) + " times on each node";
   if (workers && *workers > 1) {
-    t.diagnostics.error(count.place, "the command begins " + std::to_string(*workers) +
+    t.diagnostics.error(count.range, "the command begins " + std::to_string(*workers) +
                                          " workers on each node by itself (" + launcher.name +
                                          "), and would be started " + times + "; leave out " +
                                          count.key + ", and it is started once on each");
     return;
   }
-  t.note_at(count.place, launcher.name + " is started " + times +
+  t.note_at(count.range, launcher.name + " is started " + times +
                              "; if it starts workers for all "
                              "of the node, leave out " +
                              count.key + ", and it is started once on each");
@@ -55,7 +55,7 @@ void report_several(Translation& t, const WorkerLauncher& launcher, const Proces
 
 // "Leaving process_count_per_instance out is the per-node mode, used with torch.distributed.launch
 // --node_rank $NODE_RANK, Lightning, Dask": if it is given, it counts.
-bool is_per_node(Translation& t, const PlacedText& command, const ProcessCount& count) {
+bool is_per_node(Translation& t, const LocatedText& command, const ProcessCount& count) {
   if (mentions_own_rank(command.text)) return false;
   const auto launcher = started_launcher(command.text);
   if (count.per_node > 1) {
@@ -64,7 +64,7 @@ bool is_per_node(Translation& t, const PlacedText& command, const ProcessCount& 
   }
   if (launcher) return true;
   if (count.is_given || !mentions_variable(command.text, "NODE_RANK")) return false;
-  t.note_at(command.place,
+  t.note_at(command.range,
             "a command with $NODE_RANK and without " + count.key +
                 " is one that starts its own workers: it runs once on each node, without RANK and "
                 "LOCAL_RANK; if it starts none, give " +
@@ -79,7 +79,7 @@ constexpr std::int64_t kMasterPort = 6105;
 
 class DistributionTranslator {
  public:
-  DistributionTranslator(Translation& translation, ForeignKeys& job, const PlacedText& command,
+  DistributionTranslator(Translation& translation, ForeignKeys& job, const LocatedText& command,
                          JobSize& size)
       : t_(translation), keys_(job), command_(command), size_(size), nodes_(size.nodes) {}
 
@@ -89,7 +89,7 @@ class DistributionTranslator {
     if (!distribution.is_given()) return one_process();
     if (!type) {
       if (!distribution.has_mistake("type"))
-        t_.diagnostics.error(distribution.place(),
+        t_.diagnostics.error(distribution.range(),
                              "distribution needs a type: pytorch, mpi or tensorflow");
       distribution.skip({"process_count_per_instance", "process_count", "worker_count",
                          "parameter_server_count"});
@@ -102,7 +102,7 @@ class DistributionTranslator {
     if (kind == "tensorflow") return tensorflow(distribution, *type);
     const std::string advice = "; dlaunch starts pytorch, mpi and tensorflow";
     t_.diagnostics.error(
-        type->place, (kind == "ray" ? "distribution.type: ray starts a cluster of "
+        type->range, (kind == "ray" ? "distribution.type: ray starts a cluster of "
                                       "its own, which dlaunch does not do"
                                     : "unknown distribution.type " + in_quotes(type->text) +
                                           did_you_mean(kind, {"pytorch", "mpi", "tensorflow"})) +
@@ -113,21 +113,21 @@ class DistributionTranslator {
   /// "distribution absent means a plain single command". What the service then does with several
   /// nodes is undocumented.
   void one_process() {
-    t_.job.text({"framework"}, "none", keys_.place());
+    t_.job.text({"framework"}, "none", keys_.range());
     if (nodes_.value > 1 && !size_.is_told) {
-      t_.note_at(nodes_.place,
+      t_.note_at(nodes_.range,
                  "there is no distribution, so the command runs once, on one node of " +
                      std::to_string(nodes_.value));
       nodes_.value = 1;
     }
-    t_.job.number({"nodes"}, nodes_.value, nodes_.place);
-    t_.job.number({"processes_per_node"}, 1, nodes_.place);
+    t_.job.number({"nodes"}, nodes_.value, nodes_.range);
+    t_.job.number({"processes_per_node"}, 1, nodes_.range);
   }
 
   void refuse_keys(ForeignKeys& distribution, const std::string& kind,
                    std::initializer_list<std::string_view> wrong, const std::string& right) {
-    for (const PlacedText& key : distribution.given_of(wrong)) {
-      t_.diagnostics.error(key.place,
+    for (const LocatedText& key : distribution.given_of(wrong)) {
+      t_.diagnostics.error(key.range,
                            key.text + " does not go with type: " + kind + "; it has " + right);
     }
     distribution.refuse_others();
@@ -139,90 +139,90 @@ class DistributionTranslator {
     if (const auto old = distribution.integer("process_count_per_node", 1); old && !per_node)
       per_node = old;  // its name in 2020
     const auto total = distribution.integer("process_count", 1);
-    if (per_node) return {per_node->value, true, per_node->place, "process_count_per_instance"};
-    if (!total) return {1, false, distribution.place(), "process_count_per_instance"};
-    ProcessCount count{1, true, total->place, "process_count"};
+    if (per_node) return {per_node->value, true, per_node->range, "process_count_per_instance"};
+    if (!total) return {1, false, distribution.range(), "process_count_per_instance"};
+    ProcessCount count{1, true, total->range, "process_count"};
     if (total->value % nodes_.value != 0) {
-      t_.diagnostics.error(total->place, "process_count " + std::to_string(total->value) +
+      t_.diagnostics.error(total->range, "process_count " + std::to_string(total->value) +
                                              " is the total of all nodes, but not a multiple of "
                                              "instance_count " +
                                              std::to_string(nodes_.value));
       return count;
     }
-    t_.note_at(total->place, "process_count is the total of all nodes");
+    t_.note_at(total->range, "process_count is the total of all nodes");
     count.per_node = total->value / nodes_.value;
     return count;
   }
 
   void set_size(const ProcessCount& count) {
-    t_.job.number({"nodes"}, nodes_.value, nodes_.place);
-    t_.job.number({"processes_per_node"}, count.per_node, count.place);
+    t_.job.number({"nodes"}, nodes_.value, nodes_.range);
+    t_.job.number({"processes_per_node"}, count.per_node, count.range);
   }
 
-  void pytorch(ForeignKeys& distribution, const PlacedText& type) {
+  void pytorch(ForeignKeys& distribution, const LocatedText& type) {
     const ProcessCount count = read_count(distribution);
     refuse_keys(distribution, "pytorch", {"worker_count", "parameter_server_count"},
                 "process_count_per_instance");
-    t_.job.text({"framework"}, "pytorch", type.place);
-    t_.job.number({"rendezvous", "port"}, kMasterPort, type.place);
+    t_.job.text({"framework"}, "pytorch", type.range);
+    t_.job.number({"rendezvous", "port"}, kMasterPort, type.range);
     if (is_per_node(t_, command_, count)) {
-      t_.job.text({"launch"}, "per-node", command_.place);
-      t_.job.number({"nodes"}, nodes_.value, nodes_.place);
+      t_.job.text({"launch"}, "per-node", command_.range);
+      t_.job.number({"nodes"}, nodes_.value, nodes_.range);
       size_.setup = "export WORLD_SIZE=" + std::to_string(nodes_.value);
       return;
     }
     set_size(count);
     if (!count.is_given && nodes_.value > 1) {
-      t_.note_at(distribution.place(),
+      t_.note_at(distribution.range(),
                  "no process_count_per_instance means 1; for a program that starts its own "
                  "workers on each node: --set launch=per-node");
     }
   }
 
-  void mpi(ForeignKeys& distribution, const PlacedText& type) {
+  void mpi(ForeignKeys& distribution, const LocatedText& type) {
     const ProcessCount count = read_count(distribution);
     refuse_keys(distribution, "mpi", {"worker_count", "parameter_server_count"},
                 "process_count_per_instance");
-    t_.job.text({"framework"}, "mpi", type.place);
+    t_.job.text({"framework"}, "mpi", type.range);
     // The service starts them by mpirun, which does not require MPI_Init: many programs only read
     // OMPI_COMM_WORLD_*.
-    t_.job.text({"mpi", "init"}, "optional", type.place);
+    t_.job.text({"mpi", "init"}, "optional", type.range);
     set_size(count);
     const std::string_view first = started_program(
         command_.text, {"mpirun", "mpiexec", "mpiexec.hydra", "horovodrun", "deepspeed"});
     if (!first.empty()) {
-      t_.diagnostics.error(command_.place,
+      t_.diagnostics.error(command_.range,
                            "distribution.type: mpi starts the processes itself: "
                            "the command must be the program without " +
                                std::string(first));
     }
   }
 
-  void tensorflow(ForeignKeys& distribution, const PlacedText& type) {
+  void tensorflow(ForeignKeys& distribution, const LocatedText& type) {
     const auto workers = distribution.integer("worker_count", 1);
     const auto servers = distribution.integer("parameter_server_count");
     refuse_keys(distribution, "tensorflow", {"process_count_per_instance", "process_count"},
                 "worker_count and parameter_server_count");
-    t_.job.text({"framework"}, "tensorflow", type.place);
+    t_.job.text({"framework"}, "tensorflow", type.range);
     const std::int64_t count = workers ? workers->value : nodes_.value;
     const std::int64_t tasks = count + (servers ? servers->value : 0);
-    t_.job.number({"nodes"}, std::min(nodes_.value, tasks), nodes_.place);
+    t_.job.number({"nodes"}, std::min(nodes_.value, tasks), nodes_.range);
     if (tasks < nodes_.value) {
-      t_.note_at(nodes_.place, std::to_string(tasks) + (tasks == 1 ? " task" : " tasks") +
+      t_.note_at(nodes_.range, std::to_string(tasks) + (tasks == 1 ? " task" : " tasks") +
                                    " of TensorFlow, so instance_count counts as " +
                                    std::to_string(tasks));
       if (!size_.is_told) nodes_.value = tasks;
     }
-    t_.job.number({"roles", "worker"}, count, workers ? workers->place : nodes_.place);
+    t_.job.number({"roles", "worker"}, count, workers ? workers->range : nodes_.range);
     if (servers && servers->value > 0)
-      t_.job.number({"roles", "ps"}, servers->value, servers->place);
+      t_.job.number({"roles", "ps"}, servers->value, servers->range);
   }
 
   Translation& t_;
   ForeignKeys& keys_;
-  const PlacedText& command_;
+  const LocatedText& command_;
   JobSize& size_;
-  PlacedNumber& nodes_;
+  LocatedNumber& nodes_;
 };
 
 }  // namespace
@@ -233,7 +233,7 @@ std::string distribution_kind(std::string_view type) {
   return kind == "torch.distributed" ? "pytorch" : kind;
 }
 
-void translate_distribution(Translation& translation, ForeignKeys& job, const PlacedText& command,
+void translate_distribution(Translation& translation, ForeignKeys& job, const LocatedText& command,
                             JobSize& size) {
   DistributionTranslator(translation, job, command, size).translate();
 }

@@ -11,7 +11,8 @@ namespace {
 
 /// The source range of `part` of a value: inside the value if its text is literal there (a folded
 /// text has other line ends), otherwise the value.
-Place place_of_part(const Translation& translation, Place value, std::string_view part) {
+SourceRange place_of_part(const Translation& translation, SourceRange value,
+                          std::string_view part) {
   const std::string& text = translation.sources[value.source].text;
   if (value.is_whole()) return value;
   const auto at = text.find(part, value.offset);
@@ -23,20 +24,16 @@ Place place_of_part(const Translation& translation, Place value, std::string_vie
 /// ", did you mean "lr"?; it has lr, data"
 std::string known_names(std::string_view name, std::string_view kind,
                         const std::vector<Binding>& bindings) {
-  std::string all;
   std::vector<std::string_view> names;
-  for (const Binding& binding : bindings) {
-    all += (all.empty() ? "" : ", ") + binding.name;
-    names.push_back(binding.name);
-  }
-  if (all.empty()) return "; it has none: write it under " + std::string(kind);
+  for (const Binding& binding : bindings) names.push_back(binding.name);
+  if (names.empty()) return "; it has none: write it under " + std::string(kind);
   name.remove_prefix(kind.size() + 1);
-  return did_you_mean(name, names) + "; it has " + all;
+  return did_you_mean(name, names) + "; it has " + joined(names);
 }
 
 class Resolver {
  public:
-  Resolver(Translation& translation, const PlacedText& command, const Bindings& bindings)
+  Resolver(Translation& translation, const LocatedText& command, const Bindings& bindings)
       : translation_(translation), command_(command), bindings_(bindings) {}
 
   std::string resolve(std::string_view text) {
@@ -86,7 +83,7 @@ class Resolver {
 
   void note_shell_brace(std::string_view whole) {
     const std::string name(whole.substr(2, whole.size() - 3));
-    translation_.note_at(command_.place, in_quotes(std::string(whole)) +
+    translation_.note_at(command_.range, in_quotes(std::string(whole)) +
                                              " is left to the shell; for the value of " + name +
                                              " write ${{" + name + "}}");
   }
@@ -99,7 +96,7 @@ class Resolver {
       const std::string_view name = trimmed(text.substr(at + kBraces, end - at - kBraces));
       if (find(name, "inputs.", bindings_.inputs) != nullptr ||
           find(name, "outputs.", bindings_.outputs) != nullptr) {
-        translation_.note_at(command_.place, in_quotes(text.substr(at, end + kBraces - at)) +
+        translation_.note_at(command_.range, in_quotes(text.substr(at, end + kBraces - at)) +
                                                  " is left as it is; did you mean ${{" +
                                                  std::string(name) + "}}?");
       }
@@ -119,7 +116,7 @@ class Resolver {
 
   void error(std::string_view part, std::string message) {
     if (translation_.diagnostics.is_full()) return;
-    translation_.diagnostics.error(place_of_part(translation_, command_.place, part),
+    translation_.diagnostics.error(place_of_part(translation_, command_.range, part),
                                    std::move(message));
   }
 
@@ -185,7 +182,7 @@ class Resolver {
   }
 
   Translation& translation_;
-  const PlacedText& command_;
+  const LocatedText& command_;
   const Bindings& bindings_;
   bool in_optional_ = false;
   bool missing_ = false;
@@ -193,7 +190,7 @@ class Resolver {
 
 }  // namespace
 
-std::string resolve_command(Translation& translation, const PlacedText& command,
+std::string resolve_command(Translation& translation, const LocatedText& command,
                             const Bindings& bindings) {
   return Resolver(translation, command, bindings).resolve(command.text);
 }

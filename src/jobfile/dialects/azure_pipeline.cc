@@ -45,7 +45,7 @@ class StepReader {
  private:
   struct Told {
     const NamedValue* given;
-    Place place;
+    SourceRange range;
     bool is_used = false;
   };
 
@@ -71,7 +71,7 @@ class StepReader {
           (type && (type->starts_with("uri_") || *type == "mltable" || type->ends_with("_model")));
       Node value;
       value.kind = NodeKind::scalar;
-      value.place = one.place;
+      value.range = one.range;
       value.text = one.given->value;
       const NodeId id = t_.document.add(std::move(value));
       return is_data ? with_value(declared, "path", id) : id;
@@ -83,7 +83,7 @@ class StepReader {
     Node name;
     name.kind = NodeKind::scalar;
     name.text = key;
-    name.place = t_.document[value].place;
+    name.range = t_.document[value].range;
     const NodeId key_id = t_.document.add(std::move(name));
     const NodeId copy = t_.document.add(Node(t_.document[mapping]));
     put_entry(t_.document, copy, key_id, value);
@@ -111,7 +111,7 @@ class StepReader {
     if (declared) {
       if (const auto told = told_value(reference->name, *declared)) declared = told;
     }
-    if (!declared) return refused(node.place, why_no_input(reference->name));
+    if (!declared) return refused(node.range, why_no_input(reference->name));
     const bool is_mapping = t_.document[*declared].kind == NodeKind::mapping;
     if (is_mapping && !check_body(t_, *declared, "inputs." + reference->name, Body::input))
       return reported();
@@ -121,7 +121,7 @@ class StepReader {
       if (const auto inside = value_of(t_.document, *declared, key)) return *inside;
     }
     const bool is_data = value_of(t_.document, *declared, "path").has_value();
-    return refused(node.place, "the pipeline's input " + in_quotes(reference->name) +
+    return refused(node.range, "the pipeline's input " + in_quotes(reference->name) +
                                    (is_data ? " is data, which only an input of the step can take"
                                             : " has no value; give one: --input " +
                                                   reference->name + "=VALUE"));
@@ -134,7 +134,7 @@ class StepReader {
     return t_.document.add(std::move(node));
   }
 
-  NodeId refused(Place at, const std::string& why) {
+  NodeId refused(SourceRange at, const std::string& why) {
     t_.diagnostics.error(at, why);
     return reported();
   }
@@ -216,12 +216,12 @@ std::optional<CommandJob> find_step(Translation& t) {
   const auto jobs = value_of(t.document, t.root, "jobs");
   if (jobs && t.document[*jobs].reported) return std::nullopt;
   if (!jobs || t.document[*jobs].kind != NodeKind::mapping) {
-    t.diagnostics.error(Place::whole(0), "a pipeline without steps (jobs)");
+    t.diagnostics.error(SourceRange::whole(0), "a pipeline without steps (jobs)");
     return std::nullopt;
   }
   const std::string& step = t.input.foreign.step;
   ForeignKeys top(t.document, t.diagnostics, Spelling::exact, t.root, "");
-  const Place at = top.find("jobs")->key;
+  const SourceRange at = top.find("jobs")->key;
   if (step.empty()) {
     t.diagnostics.error(at,
                         "this is a pipeline, of which dlaunch runs one step: --step NAME; "
@@ -238,7 +238,7 @@ std::optional<CommandJob> find_step(Translation& t) {
   }
   const std::string type = job_type(scalar_of(t.document, *found, "type").value_or("command"));
   if (type != "command") {
-    t.diagnostics.error(t.document[*found].place, "the step " + step + " is of type " +
+    t.diagnostics.error(t.document[*found].range, "the step " + step + " is of type " +
                                                       in_quotes(type) +
                                                       "; dlaunch runs steps of type command");
     return std::nullopt;
@@ -250,7 +250,7 @@ std::optional<CommandJob> find_step(Translation& t) {
     Node name;
     name.kind = NodeKind::scalar;
     name.text = step;
-    name.place = t.document[*found].place;
+    name.range = t.document[*found].range;
     Node key = name;
     key.text = "name";
     const NodeId key_id = t.document.add(std::move(key));

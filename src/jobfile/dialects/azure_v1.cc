@@ -5,7 +5,6 @@
 #include <string_view>
 
 #include "jobfile/dialects/azure_v2.h"
-#include "jobfile/dialects/container_keys.h"
 #include "jobfile/dialects/dialect.h"
 #include "jobfile/dialects/paths.h"
 #include "jobfile/dialects/replicas.h"
@@ -61,14 +60,14 @@ class RunConfiguration {
     read_command();
     read_size();
     if (!t_.job.has({"env", "AZUREML_NODE_COUNT"}))
-      t_.job.text({"env", "AZUREML_NODE_COUNT"}, std::to_string(nodes_.value), nodes_.place);
+      t_.job.text({"env", "AZUREML_NODE_COUNT"}, std::to_string(nodes_.value), nodes_.range);
     read_data();
-    if (image_) t_.job.texts({"container", "mounts"}, mounts_, image_->place);
+    if (image_) t_.job.texts({"container", "mounts"}, mounts_, image_->range);
     if (const auto limit = positive(keys_, "maxRunDurationSeconds"))
-      t_.job.text({"timeouts", "run"}, std::to_string(limit->value) + "s", limit->place);
+      t_.job.text({"timeouts", "run"}, std::to_string(limit->value) + "s", limit->range);
     if (const auto target = keys_.text("target");
         target && lower(target->text) != "local" && !target->text.empty())
-      t_.not_used.push_back({"target", target->place});
+      t_.not_used.push_back({"target", target->range});
     // Saved files have many keys without a meaning here; a key similar to one of ours is a mistake.
     keys_.skip({"history", "spark", "hdi", "data", "datacaches", "outputData", "amlcompute",
                 "identity", "priority", "jobName", "sourceDirectoryDataStore"});
@@ -77,44 +76,44 @@ class RunConfiguration {
 
  private:
   /// "JSON payloads can hold 0 for unused counts": counts as absent.
-  static std::optional<PlacedNumber> positive(ForeignKeys& keys, std::string_view name) {
+  static std::optional<LocatedNumber> positive(ForeignKeys& keys, std::string_view name) {
     const auto number = keys.integer(name);
     return number && number->value > 0 ? number : std::nullopt;
   }
 
   /// The first word runs as written; arguments are quoted except for $NAME.
   void read_command() {
-    t_.job.text({"shell"}, "bash", keys_.place());
+    t_.job.text({"shell"}, "bash", keys_.range());
     const auto command = keys_.find("command");
     if (command && !is_empty(command->value)) {
       const Node& node = t_.document[command->value];
       if (node.kind == NodeKind::scalar) return put(node.text, place_of(t_.document, *command));
       std::string line;
-      for (const PlacedText& word : keys_.texts("command"))
+      for (const LocatedText& word : keys_.texts("command"))
         line += (line.empty() ? "" : " ") + quote_but_variables(word.text);
       return put(line, command->key);
     }
     if (keys_.find("argumentVector")) {
       const auto words = keys_.texts("argumentVector");
       if (refuse_workbench(words)) return;
-      return put_script(words.empty() ? PlacedText() : words.front(),
+      return put_script(words.empty() ? LocatedText() : words.front(),
                         words.empty() ? words : std::vector(words.begin() + 1, words.end()));
     }
     const auto script = keys_.text("script");
     if (!script || script->text.empty()) {
       if (!keys_.has_mistake("script") && !keys_.has_mistake("command"))
-        t_.diagnostics.error(keys_.place(), "the run configuration has no script and no command");
+        t_.diagnostics.error(keys_.range(), "the run configuration has no script and no command");
       return;
     }
     put_script(*script, keys_.texts("arguments"));
   }
 
   /// Azure ML Workbench (2017 to 2019) inserted the script of its command line for $file.
-  bool refuse_workbench(const std::vector<PlacedText>& words) {
+  bool refuse_workbench(const std::vector<LocatedText>& words) {
     const auto file = std::find_if(words.begin(), words.end(),
-                                   [](const PlacedText& word) { return word.text == "$file"; });
+                                   [](const LocatedText& word) { return word.text == "$file"; });
     if (file == words.end()) return false;
-    t_.diagnostics.error(file->place,
+    t_.diagnostics.error(file->range,
                          "a run configuration of Azure ML Workbench, which took the script from "
                          "its command line: dlaunch does not read these. Write the script in "
                          "place of $file, or leave the file out: dlaunch run -n 1 -- python "
@@ -122,13 +121,13 @@ class RunConfiguration {
     return true;
   }
 
-  void put_script(const PlacedText& script, const std::vector<PlacedText>& arguments) {
+  void put_script(const LocatedText& script, const std::vector<LocatedText>& arguments) {
     std::string line = quote_but_variables(interpreter_) + ' ' + quote_but_variables(script.text);
-    for (const PlacedText& argument : arguments) line += ' ' + quote_but_variables(argument.text);
-    put(line, script.place);
+    for (const LocatedText& argument : arguments) line += ' ' + quote_but_variables(argument.text);
+    put(line, script.range);
   }
 
-  void put(const std::string& line, Place at) {
+  void put(const std::string& line, SourceRange at) {
     command_ = {line, at};
     t_.job.text({"command"}, line, at);
   }
@@ -143,12 +142,12 @@ class RunConfiguration {
     const auto communicator = keys_.text("communicator");
     const std::string kind = communicator ? lower(communicator->text) : "none";
     ForeignKeys pytorch = keys_.mapping("pytorch");
-    nodes_ = positive(keys_, "nodeCount").value_or(PlacedNumber{0, keys_.place()});
+    nodes_ = positive(keys_, "nodeCount").value_or(LocatedNumber{0, keys_.range()});
     if (const auto count = positive(pytorch, "nodeCount"); count && nodes_.value == 0)
       nodes_ = *count;
     if (nodes_.value == 0) nodes_.value = 1;
     nodes_.value = nodes_of_command_line(t_).value_or(nodes_.value);
-    const Place at = communicator ? communicator->place : keys_.place();
+    const SourceRange at = communicator ? communicator->range : keys_.range();
     if (kind == "none" || kind.empty()) return single(at);
     if (kind == "parameterserver") return parameter_server(at);
     if (kind == "openmpi" || kind == "intelmpi" || kind == "mpi") return mpi(at);
@@ -162,10 +161,10 @@ class RunConfiguration {
                                  "Gloo and ParallelTask");
   }
 
-  void single(Place at) {
+  void single(SourceRange at) {
     t_.job.text({"framework"}, "none", at);
     if (nodes_.value > 1 && !nodes_of_command_line(t_)) {
-      t_.note_at(nodes_.place,
+      t_.note_at(nodes_.range,
                  "there is no communicator, so the script runs once, on one node of " +
                      std::to_string(nodes_.value));
       nodes_.value = 1;
@@ -173,44 +172,44 @@ class RunConfiguration {
     set_nodes(nodes_.value, 1, at);
   }
 
-  void set_nodes(std::int64_t nodes, std::int64_t per_node, Place at) {
-    t_.job.number({"nodes"}, nodes, nodes_.place);
+  void set_nodes(std::int64_t nodes, std::int64_t per_node, SourceRange at) {
+    t_.job.number({"nodes"}, nodes, nodes_.range);
     t_.job.number({"processes_per_node"}, per_node, at);
   }
 
   /// "nodeCount = workerCount": parameter servers add no nodes. The default is one.
-  void parameter_server(Place at) {
+  void parameter_server(SourceRange at) {
     ForeignKeys tensorflow = keys_.mapping("tensorflow");
     const auto workers = positive(tensorflow, "workerCount");
     const auto servers = tensorflow.integer("parameterServerCount");
     tensorflow.refuse_others();
     const std::int64_t count = workers ? workers->value : nodes_.value;
     t_.job.text({"framework"}, "tensorflow", at);
-    t_.job.number({"nodes"}, count, workers ? workers->place : nodes_.place);
+    t_.job.number({"nodes"}, count, workers ? workers->range : nodes_.range);
     if (!nodes_of_command_line(t_)) nodes_.value = count;
-    t_.job.number({"roles", "worker"}, count, workers ? workers->place : nodes_.place);
+    t_.job.number({"roles", "worker"}, count, workers ? workers->range : nodes_.range);
     const std::int64_t ps = servers ? servers->value : 1;
-    if (ps > 0) t_.job.number({"roles", "ps"}, ps, servers ? servers->place : at);
+    if (ps > 0) t_.job.number({"roles", "ps"}, ps, servers ? servers->range : at);
   }
 
-  void mpi(Place at) {
+  void mpi(SourceRange at) {
     ForeignKeys mpi = keys_.mapping("mpi");
     const auto per_node = positive(mpi, "processCountPerNode");
     mpi.skip({"nodeCount"});
     mpi.refuse_others();
     t_.job.text({"framework"}, "mpi", at);
     t_.job.text({"mpi", "init"}, "optional", at);  // as in azure_command.cc
-    set_nodes(nodes_.value, per_node ? per_node->value : 1, per_node ? per_node->place : at);
+    set_nodes(nodes_.value, per_node ? per_node->value : 1, per_node ? per_node->range : at);
   }
 
   /// processCount is the total of all nodes; the default is one per node.
-  void torch(ForeignKeys& pytorch, Place at) {
+  void torch(ForeignKeys& pytorch, SourceRange at) {
     const auto total = positive(pytorch, "processCount");
     pytorch.skip({"communicationBackend", "nodeCount"});
     pytorch.refuse_others();
     const std::int64_t count = total ? total->value : nodes_.value;
     if (count % nodes_.value != 0) {
-      t_.diagnostics.error(total->place,
+      t_.diagnostics.error(total->range,
                            "processCount " + std::to_string(count) +
                                " is the total of all nodes, but not a multiple of nodeCount " +
                                std::to_string(nodes_.value));
@@ -219,22 +218,22 @@ class RunConfiguration {
     t_.job.text({"framework"}, "pytorch", at);
     t_.job.number({"rendezvous", "port"}, kMasterPort, at);
     const std::int64_t per_node = count / nodes_.value;
-    const azure::ProcessCount processes{per_node, total.has_value(), total ? total->place : at,
+    const azure::ProcessCount processes{per_node, total.has_value(), total ? total->range : at,
                                         "processCount"};
     if (azure::is_per_node(t_, command_, processes)) {
-      t_.job.text({"launch"}, "per-node", command_.place);
-      t_.job.number({"nodes"}, nodes_.value, nodes_.place);
-      t_.job.text({"setup"}, "export WORLD_SIZE=" + std::to_string(nodes_.value), nodes_.place);
+      t_.job.text({"launch"}, "per-node", command_.range);
+      t_.job.number({"nodes"}, nodes_.value, nodes_.range);
+      t_.job.text({"setup"}, "export WORLD_SIZE=" + std::to_string(nodes_.value), nodes_.range);
       return;
     }
-    set_nodes(nodes_.value, per_node, total ? total->place : at);
+    set_nodes(nodes_.value, per_node, total ? total->range : at);
   }
 
-  void parallel_task(Place at) {
+  void parallel_task(SourceRange at) {
     ForeignKeys task = keys_.mapping("paralleltask");
     const auto workers = positive(task, "workerCountPerNode");
     t_.job.text({"framework"}, "none", at);
-    set_nodes(nodes_.value, workers ? workers->value : 1, workers ? workers->place : at);
+    set_nodes(nodes_.value, workers ? workers->value : 1, workers ? workers->range : at);
   }
 
   void read_environment() {
@@ -259,15 +258,15 @@ class RunConfiguration {
     const bool used = inner.is_true("enabled") || outer.is_true("useDocker");
     const auto image = inner.text("baseImage");
     if (!used || !image || image->text.empty()) return;
-    t_.job.text({"container", "image"}, image->text, image->place);
+    t_.job.text({"container", "image"}, image->text, image->range);
     image_ = image;
     for (ForeignKeys* keys : {&inner, &outer}) {
       if (const auto size = keys->text("shmSize"); size && !size->text.empty())
-        t_.job.text({"container", "shm_size"}, size->text, size->place);
-      PlacedText all;
-      for (const PlacedText& argument : keys->texts("arguments"))
-        all = {all.text + ' ' + argument.text, argument.place};
-      read_docker_arguments(t_, {"container"}, all, mounts_);
+        t_.job.text({"container", "shm_size"}, size->text, size->range);
+      LocatedText all;
+      for (const LocatedText& argument : keys->texts("arguments"))
+        all = {all.text + ' ' + argument.text, argument.range};
+      azure::read_docker_arguments(t_, {"container"}, all, mounts_);
     }
   }
 
@@ -314,10 +313,10 @@ class RunConfiguration {
 
   Translation& t_;
   ForeignKeys keys_;
-  std::optional<PlacedText> image_;
-  std::vector<PlacedText> mounts_;
-  PlacedNumber nodes_{1, {}};
-  PlacedText command_;
+  std::optional<LocatedText> image_;
+  std::vector<LocatedText> mounts_;
+  LocatedNumber nodes_{1, {}};
+  LocatedText command_;
   std::string interpreter_ = "python";
 };
 

@@ -116,9 +116,9 @@ std::string job_type(std::string_view type) {
   return std::string(type);
 }
 
-Place add_source(Translation& translation, const NamedValue& value) {
+SourceRange add_source(Translation& translation, const NamedValue& value) {
   translation.sources.push_back({value.origin, value.value, true});
-  return Place::whole(static_cast<std::uint32_t>(translation.sources.size() - 1));
+  return SourceRange::whole(static_cast<std::uint32_t>(translation.sources.size() - 1));
 }
 
 }  // namespace azure
@@ -129,7 +129,7 @@ void translate_azure(Translation& t) {
   const std::string type = type_of(t.document, t.root);
   if (type == "command") {
     if (!t.input.foreign.step.empty())
-      t.diagnostics.error(t.document[t.root].place,
+      t.diagnostics.error(t.document[t.root].range,
                           "this is one job, without steps; leave out --step");
     auto job = with_component(t, t.root);
     if (!job) return;
@@ -148,7 +148,7 @@ void translate_azure(Translation& t) {
     return;
   }
   const auto named = value_of(t.document, t.root, "type");
-  const Place at = named ? t.document[*named].place : t.document[t.root].place;
+  const SourceRange at = named ? t.document[*named].range : t.document[t.root].range;
   if (type == "sweep") {
     t.diagnostics.error(at,
                         "a sweep searches for the best of many runs, which dlaunch does not do; "

@@ -34,7 +34,7 @@ struct Binding {
   bool is_literal = false;  // declared as a literal
   bool is_optional = false;
   bool is_file = false;  // uri_file
-  Place place{};
+  SourceRange range{};
 };
 
 struct Bindings {
@@ -55,7 +55,7 @@ struct ParentReference {
 [[nodiscard]] std::string job_type(std::string_view type);
 
 /// Adds the command line's value as a separate source.
-[[nodiscard]] Place add_source(Translation& translation, const NamedValue& value);
+[[nodiscard]] SourceRange add_source(Translation& translation, const NamedValue& value);
 
 /// Nullopt: the text is not exactly one such expression.
 [[nodiscard]] std::optional<ParentReference> parent_reference(std::string_view text);
@@ -65,26 +65,26 @@ struct ParentReference {
 
 /// The command with its expressions replaced, unquoted. Optional parts ($[[ ]]) whose inputs have
 /// no value are removed. Errors are reported at the expression.
-[[nodiscard]] std::string resolve_command(Translation& translation, const PlacedText& command,
+[[nodiscard]] std::string resolve_command(Translation& translation, const LocatedText& command,
                                           const Bindings& bindings);
 
 /// How many processes of a PyTorch job run on each node, according to its file.
 struct ProcessCount {
   std::int64_t per_node = 1;
   bool is_given = false;
-  Place place;
+  SourceRange range;
   std::string key;  // "process_count_per_instance"
 };
 
 /// Whether the command runs once per node and starts its own workers (`launch: per-node`).
 /// Launchers that would run several times on a node are an error, or a note if they may be
 /// intended.
-[[nodiscard]] bool is_per_node(Translation& translation, const PlacedText& command,
+[[nodiscard]] bool is_per_node(Translation& translation, const LocatedText& command,
                                const ProcessCount& count);
 
 /// The size of a job.
 struct JobSize {
-  PlacedNumber nodes{1, {}};
+  LocatedNumber nodes{1, {}};
   bool is_told = false;  // given on the command line
   std::string setup{};   // a line for the job's setup
 };
@@ -95,7 +95,7 @@ struct JobSize {
 
 /// Reads `distribution`: sets framework, launch, nodes, processes and roles, and `size.nodes` to
 /// the effective number.
-void translate_distribution(Translation& translation, ForeignKeys& job, const PlacedText& command,
+void translate_distribution(Translation& translation, ForeignKeys& job, const LocatedText& command,
                             JobSize& size);
 
 /// Sets an entry of a mapping, replacing one of the same name.
@@ -115,10 +115,15 @@ enum class Body { input, output };
 
 void translate_command(Translation& translation, const CommandJob& job);
 
-/// The absolute path of a value in source `place.source`; nullopt: not a local path (a datastore, a
+/// The absolute path of a value in source `range.source`; nullopt: not a local path (a datastore, a
 /// URL).
 [[nodiscard]] std::optional<std::string> local_path(const Translation& translation,
                                                     const CommandJob& job, const std::string& text,
-                                                    Place place);
+                                                    SourceRange range);
+
+/// Reads options of docker-run(1) from one text, for the container at `path`: adds volumes to
+/// `mounts`; a note lists the options that dlaunch does not support.
+void read_docker_arguments(Translation& translation, const NativeJob::Path& path,
+                           const LocatedText& arguments, std::vector<LocatedText>& mounts);
 
 }  // namespace dlaunch::jobfile::azure

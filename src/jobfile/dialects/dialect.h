@@ -32,9 +32,9 @@ struct Translation {
   /// For the user, one sentence each; see note_at().
   std::vector<std::string> notes{};
   /// Keys for a feature that a launcher does not have: one note lists them all.
-  std::vector<PlacedText> not_used{};
+  std::vector<LocatedText> not_used{};
   /// Variables passed on from dlaunch's own environment, of all groups together.
-  std::vector<PlacedText> passed{};
+  std::vector<LocatedText> passed{};
   /// The words after "--" became part of the command.
   bool took_arguments = false;
   /// A missing command was reported; one answer on the command line fixes it for all groups.
@@ -48,18 +48,18 @@ struct Translation {
                        [&](const Override& one) { return one.key == key; });
   }
 
-  void pass_on(const PlacedText& variable) {
-    for (const PlacedText& one : passed)
+  void pass_on(const LocatedText& variable) {
+    for (const LocatedText& one : passed)
       if (one.text == variable.text) return;
     passed.push_back(variable);
-    job.texts({"env_pass"}, passed, passed.front().place);
+    job.texts({"env_pass"}, passed, passed.front().range);
   }
 
   /// Adds "TEXT (line 7)"; the same text at several positions is one note: "TEXT (line 7, line
   /// 12)".
-  void note_at(Place place, std::string text) {
+  void note_at(SourceRange range, std::string text) {
     text += " (";
-    const std::string where = diagnostics.refer_to(place);
+    const std::string where = diagnostics.refer_to(range);
     for (std::string& note : notes) {
       if (!note.starts_with(text)) continue;
       if (!note.ends_with(where + ')')) note.insert(note.size() - 1, ", " + where);

@@ -56,9 +56,9 @@ bool has_value(const Document& document, NodeId id) {
 
 }  // namespace
 
-Place place_of(const Document& document, const ForeignKey& key) {
+SourceRange place_of(const Document& document, const ForeignKey& key) {
   const Node& node = document[key.value];
-  return node.kind == NodeKind::scalar && !node.place.is_whole() ? node.place : key.key;
+  return node.kind == NodeKind::scalar && !node.range.is_whole() ? node.range : key.key;
 }
 
 std::optional<NodeId> value_of(const Document& document, NodeId mapping, std::string_view key,
@@ -88,12 +88,12 @@ ForeignKeys::ForeignKeys(const Document& document, Diagnostics& diagnostics, Spe
       spelling_(spelling),
       node_(mapping),
       path_(std::move(path)),
-      place_(document[mapping].place),
+      place_(document[mapping].range),
       is_given_(true) {
   const std::vector<NodeId>& items = document[mapping].items;
   for (std::size_t i = 0; i + 1 < items.size(); i += 2) {
     const Node& key = document[items[i]];
-    items_.push_back({{key.text, key.place, items[i + 1]}});
+    items_.push_back({{key.text, key.range, items[i + 1]}});
   }
 }
 
@@ -112,24 +112,24 @@ std::optional<ForeignKey> ForeignKeys::find(std::string_view name) {
   return found;
 }
 
-std::optional<PlacedText> ForeignKeys::text(std::string_view name) {
+std::optional<LocatedText> ForeignKeys::text(std::string_view name) {
   const auto key = find(name);
   if (!key) return std::nullopt;
   const Node& node = (*document_)[key->value];
-  if (node.kind == NodeKind::scalar) return PlacedText{node.text, place_of(*document_, *key)};
+  if (node.kind == NodeKind::scalar) return LocatedText{node.text, place_of(*document_, *key)};
   error(key->key, path_of(key->name) + " must be a text, not " + found_instead(node));
   return std::nullopt;
 }
 
-std::optional<PlacedNumber> ForeignKeys::integer(std::string_view name, std::int64_t min,
-                                                 std::int64_t max) {
+std::optional<LocatedNumber> ForeignKeys::integer(std::string_view name, std::int64_t min,
+                                                  std::int64_t max) {
   const auto key = find(name);
   if (!key) return std::nullopt;
   const Node& node = (*document_)[key->value];
-  const Place at = place_of(*document_, *key);
+  const SourceRange at = place_of(*document_, *key);
   const auto number =
       node.kind == NodeKind::scalar ? parse_integer(node.text) : std::optional<std::int64_t>();
-  if (number && *number >= min && *number <= max) return PlacedNumber{*number, at};
+  if (number && *number >= min && *number <= max) return LocatedNumber{*number, at};
   error(at, path_of(key->name) + " must be a whole number from " + std::to_string(min) + " to " +
                 std::to_string(max) + ", not " + found_instead(node));
   return std::nullopt;
@@ -176,14 +176,14 @@ std::vector<NodeId> ForeignKeys::list(std::string_view name) {
   return {};
 }
 
-std::vector<PlacedText> ForeignKeys::texts(std::string_view name) {
-  std::vector<PlacedText> texts;
+std::vector<LocatedText> ForeignKeys::texts(std::string_view name) {
+  std::vector<LocatedText> texts;
   for (const NodeId id : list(name)) {
     const Node& node = (*document_)[id];
     if (node.kind == NodeKind::scalar) {
-      texts.push_back({node.text, node.place});
+      texts.push_back({node.text, node.range});
     } else {
-      error(node.place,
+      error(node.range,
             path_of(std::string(name)) + " must hold texts, not " + found_instead(node));
     }
   }
@@ -203,16 +203,16 @@ void ForeignKeys::skip(std::initializer_list<std::string_view> names) {
   for (const std::string_view name : names) static_cast<void>(find(name));
 }
 
-std::vector<PlacedText> ForeignKeys::given_of(std::initializer_list<std::string_view> names) {
-  std::vector<PlacedText> given;
+std::vector<LocatedText> ForeignKeys::given_of(std::initializer_list<std::string_view> names) {
+  std::vector<LocatedText> given;
   for (const std::string_view name : names) {
     if (const auto key = find(name)) given.push_back({path_of(key->name), key->key});
   }
   return given;
 }
 
-std::vector<PlacedText> ForeignKeys::others() const {
-  std::vector<PlacedText> others;
+std::vector<LocatedText> ForeignKeys::others() const {
+  std::vector<LocatedText> others;
   for (const Item& item : items_) {
     if (!item.asked) others.push_back({path_of(item.key.name), item.key.key});
   }

@@ -20,20 +20,20 @@ enum class Spelling { exact, loose };
 
 struct ForeignKey {
   std::string name;  // as written
-  Place key;
+  SourceRange key;
   NodeId value = 0;
 };
 
 /// The limit of native keys for counts of nodes, processes and so on.
 inline constexpr std::int64_t kMostCounted = 100'000;
 
-struct PlacedNumber {
+struct LocatedNumber {
   std::int64_t value = 0;
-  Place place;
+  SourceRange range;
 };
 
 /// The range to point at: the value, or its key if the value is empty or starts on a later line.
-[[nodiscard]] Place place_of(const Document& document, const ForeignKey& key);
+[[nodiscard]] SourceRange place_of(const Document& document, const ForeignKey& key);
 
 /// The value of a key of a mapping; nullopt: not a mapping, no such key, or no value. A value with
 /// a reported error is returned as null, because it still identifies the dialect.
@@ -57,15 +57,15 @@ class ForeignKeys {
               std::string path);
 
   [[nodiscard]] bool is_given() const { return is_given_; }
-  [[nodiscard]] Place place() const { return place_; }
+  [[nodiscard]] SourceRange range() const { return place_; }
   [[nodiscard]] NodeId node() const { return node_; }
 
   [[nodiscard]] std::optional<ForeignKey> find(std::string_view name);
   /// Any scalar, as written.
-  [[nodiscard]] std::optional<PlacedText> text(std::string_view name);
+  [[nodiscard]] std::optional<LocatedText> text(std::string_view name);
   /// Accepts quoted numbers, too: several systems write counts as texts.
-  [[nodiscard]] std::optional<PlacedNumber> integer(std::string_view name, std::int64_t min = 0,
-                                                    std::int64_t max = kMostCounted);
+  [[nodiscard]] std::optional<LocatedNumber> integer(std::string_view name, std::int64_t min = 0,
+                                                     std::int64_t max = kMostCounted);
   [[nodiscard]] bool is_true(std::string_view name);
   /// Empty if the key is absent or holds something else, which is reported.
   [[nodiscard]] ForeignKeys mapping(std::string_view name) { return mapping(name, spelling_); }
@@ -74,14 +74,14 @@ class ForeignKeys {
   /// A single value in place of a list is reported and returned as the only item.
   [[nodiscard]] std::vector<NodeId> list(std::string_view name);
   /// The texts of a list of scalars.
-  [[nodiscard]] std::vector<PlacedText> texts(std::string_view name);
+  [[nodiscard]] std::vector<LocatedText> texts(std::string_view name);
   /// All keys that have a value; marks them as read.
   [[nodiscard]] std::vector<ForeignKey> all();
 
   /// Marks these keys as read: they may be present and have no effect.
   void skip(std::initializer_list<std::string_view> names);
   /// Those of `names` that are present.
-  [[nodiscard]] std::vector<PlacedText> given_of(std::initializer_list<std::string_view> names);
+  [[nodiscard]] std::vector<LocatedText> given_of(std::initializer_list<std::string_view> names);
   /// Reports the keys that were never read, with the nearest name that was.
   void refuse_others();
   /// The same, but only for keys that resemble a name that was read: for mappings that may have
@@ -91,12 +91,12 @@ class ForeignKeys {
   /// or an unread key resembles it.
   [[nodiscard]] bool has_mistake(std::string_view name) const;
   /// Keys that were never read.
-  [[nodiscard]] std::vector<PlacedText> others() const;
+  [[nodiscard]] std::vector<LocatedText> others() const;
 
   /// "resources.instance_count"
   [[nodiscard]] std::string path_of(const std::string& name) const;
-  void error(Place place, std::string message) const {
-    diagnostics_->error(place, std::move(message));
+  void error(SourceRange range, std::string message) const {
+    diagnostics_->error(range, std::move(message));
   }
 
  private:
@@ -110,7 +110,7 @@ class ForeignKeys {
   Spelling spelling_;
   NodeId node_ = 0;
   std::string path_;
-  Place place_;
+  SourceRange place_;
   bool is_given_ = false;
   std::vector<Item> items_;
   std::vector<std::string> asked_;

@@ -14,7 +14,7 @@ namespace dlaunch::jobfile::kubeflow {
 struct Pods {
   bool is_given = false;
   Replicas replicas;                 // role stays empty
-  std::optional<PlacedNumber> port;  // the container's port with the name that the operator uses
+  std::optional<LocatedNumber> port;  // the container's port with the name that the operator uses
 };
 
 /// Reads the group `name` (in any case) of a replica map. `container`: the container that the
@@ -29,9 +29,9 @@ void add_variables(Translation& translation, Pods& pods, const std::vector<Added
 
 /// The program after the options of an mpirun line, and the options' meaning.
 struct MpirunLine {
-  std::vector<PlacedText> program;
-  std::optional<PlacedNumber> processes;
-  std::optional<PlacedNumber> per_node;
+  std::vector<LocatedText> program;
+  std::optional<LocatedNumber> processes;
+  std::optional<LocatedNumber> per_node;
   bool oversubscribe = false;
   bool is_horovod = false;
   bool is_hydra = false;  // mpiexec.hydra, by its name
@@ -39,7 +39,7 @@ struct MpirunLine {
       false;  // ranks alternate between the nodes instead of filling one node's slots first
   bool names_passed = false;  // a list selects the variables to pass on; others are not passed
   std::vector<EnvVariable> env;
-  std::vector<PlacedText> passed;    // -x NAME
+  std::vector<LocatedText> passed;   // -x NAME
   std::vector<std::string> ignored;  // options that place or connect processes
 };
 
@@ -52,13 +52,12 @@ inline constexpr const char* kOrAsItIs =
 [[nodiscard]] bool starts_ranks(std::string_view word);
 
 /// Nullopt: the line does not start a program by mpirun, mpiexec or horovodrun, or has an unknown
-/// option, which was reported at `place`.
+/// option, which was reported at `range`.
 [[nodiscard]] std::optional<MpirunLine> read_mpirun_line(Translation& translation,
-                                                         const std::vector<PlacedText>& words,
-                                                         Place place);
+                                                         const std::vector<LocatedText>& words,
+                                                         SourceRange range);
 
 void translate_pytorch_job(Translation& translation, ForeignKeys& spec);
-void translate_tf_job(Translation& translation, ForeignKeys& spec);
 void translate_mpi_job(Translation& translation, ForeignKeys& spec);
 
 }  // namespace dlaunch::jobfile::kubeflow

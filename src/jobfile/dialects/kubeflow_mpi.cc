@@ -6,6 +6,7 @@
 #include "jobfile/dialects/kubeflow.h"
 #include "jobfile/dialects/shell_words.h"
 #include "jobfile/dialects/started_programs.h"
+#include "text/strings.h"
 
 namespace dlaunch::jobfile::kubeflow {
 
@@ -29,8 +30,8 @@ std::string no_single_line(std::string_view command) {
 }
 
 /// The mpirun line inside `sh -c "..."`; nullopt: not a simple one, which was reported.
-std::optional<std::vector<PlacedText>> without_shell(Translation& t,
-                                                     const std::vector<PlacedText>& words) {
+std::optional<std::vector<LocatedText>> without_shell(Translation& t,
+                                                      const std::vector<LocatedText>& words) {
   std::string_view program = words.empty() ? std::string_view() : words[0].text;
   program.remove_prefix(program.rfind('/') + 1);  // npos + 1 is 0
   const bool is_shell = program == "sh" || program == "bash";
@@ -42,11 +43,11 @@ std::optional<std::vector<PlacedText>> without_shell(Translation& t,
   if (line.starts_with("exec ")) line.erase(0, 5);
   const auto inside = simple_words(line);
   if (!inside) {
-    t.diagnostics.error(words[2].place, no_single_line(line));
+    t.diagnostics.error(words[2].range, no_single_line(line));
     return std::nullopt;
   }
-  std::vector<PlacedText> out;
-  for (const std::string& word : *inside) out.push_back({word, words[2].place});
+  std::vector<LocatedText> out;
+  for (const std::string& word : *inside) out.push_back({word, words[2].range});
   return out;
 }
 
@@ -61,13 +62,13 @@ class MpiJob {
     specs.refuse_others();
     if (!launcher.is_given) {
       if (!spec_.has_mistake("mpiReplicaSpecs"))
-        t_.diagnostics.error(spec_.place(), "an MPIJob needs mpiReplicaSpecs with a Launcher");
+        t_.diagnostics.error(spec_.range(), "an MPIJob needs mpiReplicaSpecs with a Launcher");
       return;
     }
     add_variables(t_, launcher, {});
     spec_.skip(
         {"cleanPodPolicy", "mpiImplementation", "sshAuthMountPath", "launcherCreationPolicy"});
-    const Place at = launcher.replicas.place;
+    const SourceRange at = launcher.replicas.range;
     if (is_set_once()) return run_as_it_is(launcher.replicas, worker);
     const auto line = read_line(launcher.replicas, at);
     if (!line) return;
@@ -94,21 +95,21 @@ class MpiJob {
 
   /// --set launch=once: one process on the first node, whose mpirun finds the hosts in a hostfile.
   void run_as_it_is(const Replicas& launcher, const Pods& worker) {
-    const Place at = launcher.place;
+    const SourceRange at = launcher.range;
     t_.job.text({"framework"}, "none", at);
     t_.job.text({"launch"}, "once", at);
     t_.job.number({"nodes"}, nodes_of(worker), at);
     const auto slots = spec_.integer("slotsPerWorker", 1);
-    t_.job.number({"processes_per_node"}, slots ? slots->value : 1, slots ? slots->place : at);
-    const std::vector<PlacedText> words = words_of(t_, launcher);
+    t_.job.number({"processes_per_node"}, slots ? slots->value : 1, slots ? slots->range : at);
+    const std::vector<LocatedText> words = words_of(t_, launcher);
     set_command(t_.job, {"command"}, words, at);
-    for (const PlacedText& word : words)
+    for (const LocatedText& word : words)
       if (word.text.find(kHostfile) != std::string::npos)
-        t_.note_at(word.place, std::string(kHostfile) +
+        t_.note_at(word.range, std::string(kHostfile) +
                                    " is the operator's file; leave it out: mpirun finds dlaunch's, "
                                    "which $DLAUNCH_HOSTFILE names");
     for (const EnvVariable& variable : launcher.env)
-      t_.job.text({"env", variable.name}, variable.value, variable.place);
+      t_.job.text({"env", variable.name}, variable.value, variable.range);
     if (!launcher.image.text.empty()) set_container(t_, {"container"}, launcher);
   }
 
@@ -135,7 +136,7 @@ class MpiJob {
     const std::string hosts = std::to_string(nodes) + (nodes == 1 ? " worker" : " workers") +
                               " with " + std::to_string(slots) +
                               (slots == 1 ? " slot each" : " slots each");
-    t_.diagnostics.error(line.processes->place,
+    t_.diagnostics.error(line.processes->range,
                          std::to_string(line.processes->value) + " processes on " + hosts +
                              ", which mpirun refuses; raise slotsPerWorker or the replicas of the "
                              "Worker, start fewer, or say --oversubscribe in the mpirun line");
@@ -143,8 +144,8 @@ class MpiJob {
 
   /// Without a command the image provides one, and the words after "--" are the program itself:
   /// workers and slots determine the number of ranks.
-  std::optional<MpirunLine> read_line(const Replicas& launcher, Place at) {
-    const std::vector<PlacedText> own = words_of(t_, launcher);
+  std::optional<MpirunLine> read_line(const Replicas& launcher, SourceRange at) {
+    const std::vector<LocatedText> own = words_of(t_, launcher);
     if (launcher.command.empty() && !own.empty() && !starts_ranks(own.front().text)) {
       MpirunLine line;
       line.program = own;
@@ -155,7 +156,7 @@ class MpiJob {
   }
 
   /// "-np below the slots" fills the first nodes (mpirun(1): by slot is the default).
-  void set_size(const Pods& worker, const MpirunLine& line, Place at) {
+  void set_size(const Pods& worker, const MpirunLine& line, SourceRange at) {
     const auto in_spec = spec_.integer("slotsPerWorker", 1);
     const auto given = line.per_node ? line.per_node : in_spec;
     const std::int64_t slots = given ? given->value : 1;
@@ -163,12 +164,12 @@ class MpiJob {
     std::int64_t nodes = nodes_of(worker);
     const std::int64_t count = line.processes ? line.processes->value : nodes * slots;
     nodes = std::min(nodes, line.is_by_node ? count : (count + slots - 1) / slots);
-    const Place where = worker.is_given ? worker.replicas.count.place : at;
+    const SourceRange where = worker.is_given ? worker.replicas.count.range : at;
     t_.job.number({"nodes"}, nodes, where);
     if (count == nodes * slots) {
-      t_.job.number({"processes_per_node"}, slots, given ? given->place : where);
+      t_.job.number({"processes_per_node"}, slots, given ? given->range : where);
     } else {
-      t_.job.number({"processes"}, count, line.processes ? line.processes->place : where);
+      t_.job.number({"processes"}, count, line.processes ? line.processes->range : where);
     }
     if (line.is_by_node && nodes > 1) t_.job.text({"placement"}, "spread", at);
     if (line.oversubscribe) t_.job.boolean({"mpi", "oversubscribe"}, true, at);
@@ -178,45 +179,42 @@ class MpiJob {
   /// passes only -x names and OMPI_*: mpirun(1), "Exported Environment Variables".
   void set_environment(const Pods& launcher, const MpirunLine& line) {
     const bool gives_all = line.is_horovod || (is_hydra(line) && !line.names_passed);
-    std::string dropped;
+    std::vector<std::string_view> dropped;
     for (const EnvVariable& variable : launcher.replicas.env) {
       const bool is_passed =
           std::any_of(line.passed.begin(), line.passed.end(),
-                      [&](const PlacedText& name) { return name.text == variable.name; });
+                      [&](const LocatedText& name) { return name.text == variable.name; });
       if (gives_all || variable.name.starts_with("OMPI_")) {
-        t_.job.text({"env", variable.name}, variable.value, variable.place);
+        t_.job.text({"env", variable.name}, variable.value, variable.range);
       } else if (!is_passed) {
-        dropped += (dropped.empty() ? "" : ", ") + variable.name;
+        dropped.push_back(variable.name);
       }
     }
     if (!dropped.empty())
-      t_.note_at(
-          launcher.replicas.place,
-          "variables of the launcher that its command does not pass on to the ranks: " + dropped);
+      t_.note_at(launcher.replicas.range,
+                 "variables of the launcher that its command does not pass on to the ranks: " +
+                     joined(dropped));
   }
 
   /// mpirun runs in a pod: variables that the pod's `env` does not define come from the image,
   /// which the ranks have anyway. Without an image they come from dlaunch's own environment.
-  void pass_variables(const Pods& launcher, const MpirunLine& line, Place at) {
+  void pass_variables(const Pods& launcher, const MpirunLine& line, SourceRange at) {
     const bool in_image = t_.job.has({"container", "image"}) && !t_.input.foreign.no_container;
-    for (const PlacedText& name : line.passed) {
+    for (const LocatedText& name : line.passed) {
       const auto& env = launcher.replicas.env;
       const auto own = std::find_if(env.begin(), env.end(),
                                     [&](const EnvVariable& v) { return v.name == name.text; });
       if (own != env.end()) {
-        t_.job.text({"env", name.text}, own->value, own->place);
+        t_.job.text({"env", name.text}, own->value, own->range);
       } else if (!in_image) {
         t_.pass_on(name);
       }
     }
     for (const EnvVariable& variable : line.env)
-      t_.job.text({"env", variable.name}, variable.value, variable.place);
-    std::string ignored;
-    for (const std::string& option : line.ignored)
-      ignored += (ignored.empty() ? "" : ", ") + option;
-    if (!ignored.empty())
-      t_.note_at(at,
-                 "options of mpirun that are not used, as dlaunch starts the ranks: " + ignored);
+      t_.job.text({"env", variable.name}, variable.value, variable.range);
+    if (!line.ignored.empty())
+      t_.note_at(at, "options of mpirun that are not used, as dlaunch starts the ranks: " +
+                         joined(line.ignored));
   }
 
   Translation& t_;

@@ -49,12 +49,12 @@ class PytorchJob {
       groups_.push_back(pods->replicas);
       commands_.push_back(words_of(t_, pods->replicas));
     }
-    const Place at = groups_.back().count.place;
-    t_.job.text({"framework"}, "pytorch", spec_.place());
+    const SourceRange at = groups_.back().count.range;
+    t_.job.text({"framework"}, "pytorch", spec_.range());
     t_.job.number({"nodes"}, count_, at);
     const Pods& first = has_master_ ? master : worker;
     t_.job.number({"rendezvous", "port"}, first.port ? first.port->value : kDefaultPort,
-                  first.port ? first.port->place : at);
+                  first.port ? first.port->range : at);
     set_launch();
     set_commands();
     set_image();
@@ -65,17 +65,17 @@ class PytorchJob {
   bool has_pods(const Pods& master, const Pods& worker) {
     if (!master.is_given && !worker.is_given) {
       if (!spec_.has_mistake("pytorchReplicaSpecs"))
-        t_.diagnostics.error(spec_.place(),
+        t_.diagnostics.error(spec_.range(),
                              "a PyTorchJob needs pytorchReplicaSpecs with a Master "
                              "or Workers");
       return false;
     }
     if (master.is_given && master.replicas.count.value != 1) {
-      t_.diagnostics.error(master.replicas.count.place, "a PyTorchJob has exactly 1 Master");
+      t_.diagnostics.error(master.replicas.count.range, "a PyTorchJob has exactly 1 Master");
       return false;
     }
     if (!master.is_given && worker.replicas.count.value == 0) {
-      t_.diagnostics.error(worker.replicas.count.place, "a PyTorchJob without a pod");
+      t_.diagnostics.error(worker.replicas.count.range, "a PyTorchJob without a pod");
       return false;
     }
     return true;
@@ -84,9 +84,9 @@ class PytorchJob {
   /// WORLD_SIZE is replicas x nprocPerNode, where a non-integer counts as 1. torchrun reads
   ///            PET_NPROC_PER_NODE, which elasticPolicy.nProcPerNode overrides.
   void read_processes() {
-    at_ = spec_.place();
+    at_ = spec_.range();
     if (const auto per_node = spec_.text("nprocPerNode")) {
-      at_ = per_node->place;
+      at_ = per_node->range;
       per_node_ = per_node->text;
       const auto number = parse_integer(per_node->text);
       if (number && (*number < 1 || *number > kMostCounted)) {
@@ -103,20 +103,20 @@ class PytorchJob {
     ForeignKeys elastic = spec_.mapping("elasticPolicy");
     if (!elastic.is_given()) return;
     is_elastic_ = true;
-    t_.note_at(elastic.place(), "elasticPolicy is not used: the job always has " +
+    t_.note_at(elastic.range(), "elasticPolicy is not used: the job always has " +
                                     std::to_string(count_) + " nodes");
     if (const auto per_node = elastic.integer("nProcPerNode", 1)) {
       if (spec_.find("nprocPerNode"))
-        t_.note_at(per_node->place, "elasticPolicy.nProcPerNode is used, and not nprocPerNode: " +
+        t_.note_at(per_node->range, "elasticPolicy.nProcPerNode is used, and not nprocPerNode: " +
                                         std::to_string(per_node->value) + " processes a node");
       per_node_ = std::to_string(per_node->value);
-      at_ = per_node->place;
+      at_ = per_node->range;
       has_several_ = per_node->value > 1;
     }
     if (const auto restarts = elastic.integer("maxRestarts")) {
       const std::string most = std::to_string(restarts->value);
       added_.push_back({"PET_MAX_RESTARTS", most});
-      t_.note_at(restarts->place,
+      t_.note_at(restarts->range,
                  "elasticPolicy.maxRestarts is not used; for restarts of the "
                  "whole job: --set restart.max=" +
                      most);
@@ -161,7 +161,7 @@ class PytorchJob {
   /// start torchrun, and a command that refers to them.
   void set_launch() {
     bool asks = false;
-    for (const std::vector<PlacedText>& words : commands_) {
+    for (const std::vector<LocatedText>& words : commands_) {
       const std::string line = line_of(words);
       has_several_ = has_several_ || started_launcher(line).has_value();
       asks = asks || runs_script(line) || line.find("PET_") != std::string::npos;
@@ -204,14 +204,14 @@ class PytorchJob {
   /// One command if master and workers agree; otherwise a shell conditional on the node's index.
   void set_commands() {
     for (const EnvVariable& variable : groups_.front().env)
-      if (is_shared(variable)) t_.job.text({"env", variable.name}, variable.value, variable.place);
-    const Place at = groups_.front().place;
+      if (is_shared(variable)) t_.job.text({"env", variable.name}, variable.value, variable.range);
+    const SourceRange at = groups_.front().range;
     const bool same = groups_.size() == 1 || (line_of(commands_[0]) == line_of(commands_[1]) &&
                                               exports(groups_[0]) == exports(groups_[1]));
     if (same && !needs_shell_) return set_command(t_.job, {"command"}, commands_[0], at);
     if (same) return t_.job.text({"command"}, line_of(commands_[0]), at);
     // The words are appended to both commands.
-    for (std::vector<PlacedText>& words : commands_) {
+    for (std::vector<LocatedText>& words : commands_) {
       if (t_.took_arguments) break;
       for (const std::string& argument : t_.input.arguments) words.push_back({argument, at});
     }
@@ -224,14 +224,14 @@ class PytorchJob {
 
   /// A job without roles has one image.
   void set_image() {
-    const PlacedText& first = groups_.front().image;
+    const LocatedText& first = groups_.front().image;
     if (!first.text.empty()) set_container(t_, {"container"}, groups_.front());
     const Replicas& last = groups_.back();
     if (last.image.text == first.text || is_image_chosen(t_)) return;
     t_.diagnostics.error(
-        last.image.text.empty() ? last.place : last.image.place,
+        last.image.text.empty() ? last.range : last.image.range,
         "the workers' image is " + in_quotes(last.image.text) + " and the master's " +
-            in_quotes(first.text) + " (" + t_.diagnostics.refer_to(first.place) +
+            in_quotes(first.text) + " (" + t_.diagnostics.refer_to(first.range) +
             "); dlaunch runs a PyTorchJob in one image: choose it with --set "
             "container.image=IMAGE, or use what is on the nodes with --no-container");
   }
@@ -239,12 +239,12 @@ class PytorchJob {
   Translation& t_;
   ForeignKeys& spec_;
   std::vector<Replicas> groups_;
-  std::vector<std::vector<PlacedText>> commands_;  // one per group in groups_
+  std::vector<std::vector<LocatedText>> commands_;  // one per group in groups_
   std::vector<AddedVariable> added_;               // by the operator
   std::int64_t count_ = 0;                         // number of pods
   std::int64_t each_ = 1;                          // processes of a pod, as WORLD_SIZE counts them
   std::string per_node_ = "auto";                  // PET_NPROC_PER_NODE
-  Place at_;                                       // source range of that value
+  SourceRange at_;                                 // source range of that value
   bool has_master_ = false;
   bool is_elastic_ = false;
   bool has_several_ = false;  // several processes per pod

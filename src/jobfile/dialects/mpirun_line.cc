@@ -124,8 +124,8 @@ std::optional<std::int64_t> per_node_of(std::string_view mapping) {
 
 class LineReader {
  public:
-  LineReader(Translation& translation, const std::vector<PlacedText>& words, Place place)
-      : t_(translation), words_(words), place_(place) {}
+  LineReader(Translation& translation, const std::vector<LocatedText>& words, SourceRange range)
+      : t_(translation), words_(words), place_(range) {}
 
   std::optional<MpirunLine> read() {
     if (words_.empty()) return std::nullopt;
@@ -133,7 +133,7 @@ class LineReader {
     line_.is_horovod = program == "horovodrun";
     line_.is_hydra = program == "mpiexec.hydra";
     if (!starts_ranks(words_.front().text)) {
-      t_.diagnostics.error(words_.front().place,
+      t_.diagnostics.error(words_.front().range,
                            "the launcher runs " + in_quotes(words_.front().text) +
                                "; dlaunch starts the program of mpirun, mpiexec or horovodrun" +
                                kOrAsItIs);
@@ -146,7 +146,7 @@ class LineReader {
     for (; at < words_.size(); ++at) {
       if (words_[at].text == ":") {
         refuse(
-            words_[at].place,
+            words_[at].range,
             std::string("several programs in one mpirun line (:) are not supported") + kOrAsItIs);
         return std::nullopt;
       }
@@ -158,21 +158,21 @@ class LineReader {
   }
 
  private:
-  void refuse(Place place, std::string why) { t_.diagnostics.error(place, std::move(why)); }
+  void refuse(SourceRange range, std::string why) { t_.diagnostics.error(range, std::move(why)); }
 
   bool read_option(std::size_t& at) {
-    const PlacedText word = words_[at++];
+    const LocatedText word = words_[at++];
     std::string name = word.text.substr(word.text.find_first_not_of('-') == std::string::npos
                                             ? word.text.size()
                                             : word.text.find_first_not_of('-'));
-    std::vector<PlacedText> values;
+    std::vector<LocatedText> values;
     if (const auto equals = name.find('='); equals != std::string::npos && word.text[1] == '-') {
-      values.push_back({name.substr(equals + 1), word.place});
+      values.push_back({name.substr(equals + 1), word.range});
       name.resize(equals);
     }
     const Option* option = find_option(name);
     if (option == nullptr) {
-      refuse(word.place, "the option " + in_quotes(word.text) +
+      refuse(word.range, "the option " + in_quotes(word.text) +
                              " of the launcher's command is not known; remove it, or write a "
                              "native job file (dlaunch convert, without it, is a start)");
       return false;
@@ -183,7 +183,7 @@ class LineReader {
                             values.front().text.find('=') != std::string::npos;
       if (is_whole) break;
       if (at >= words_.size()) {
-        refuse(word.place, "the option " + in_quotes(word.text) + " has no value");
+        refuse(word.range, "the option " + in_quotes(word.text) + " has no value");
         return false;
       }
       values.push_back(words_[at++]);
@@ -191,7 +191,8 @@ class LineReader {
     return apply(*option, word, values);
   }
 
-  bool apply(const Option& option, const PlacedText& word, const std::vector<PlacedText>& values) {
+  bool apply(const Option& option, const LocatedText& word,
+             const std::vector<LocatedText>& values) {
     switch (option.meaning) {
       case Meaning::ignored:
         line_.ignored.push_back(word.text);
@@ -202,7 +203,7 @@ class LineReader {
         line_.oversubscribe = true;
         return true;
       case Meaning::one_per_node:
-        line_.per_node = PlacedNumber{1, word.place};
+        line_.per_node = LocatedNumber{1, word.range};
         return true;
       case Meaning::map_by:
         map_by(values.front().text, word);
@@ -212,42 +213,42 @@ class LineReader {
         return true;
       case Meaning::count:
       case Meaning::per_node: {
-        const PlacedText& value = values.front();
+        const LocatedText& value = values.front();
         const auto number = parse_integer(value.text);
         if (!number || *number < 1 || *number > kMostCounted) {
-          refuse(value.place, word.text + " must have a number from 1 to " +
+          refuse(value.range, word.text + " must have a number from 1 to " +
                                   std::to_string(kMostCounted) + ", not " + in_quotes(value.text));
           return false;
         }
         (option.meaning == Meaning::count ? line_.processes : line_.per_node) =
-            PlacedNumber{*number, value.place};
+            LocatedNumber{*number, value.range};
         return true;
       }
       case Meaning::pass:
-        pass(values.front().text, values.front().place);
+        pass(values.front().text, values.front().range);
         return true;
       case Meaning::pass_list:
         line_.names_passed = true;
-        pass_all(values.front().text, values.front().place);
+        pass_all(values.front().text, values.front().range);
         return true;
       case Meaning::pair:
         if (values.size() == 1) {
-          pass(values.front().text, values.front().place);
+          pass(values.front().text, values.front().range);
         } else {
-          line_.env.push_back({values[0].text, values[1].text, values[0].place});
+          line_.env.push_back({values[0].text, values[1].text, values[0].range});
         }
         return true;
       case Meaning::mca:
         if (!is_of_launcher(values[0].text))
-          line_.env.push_back({"OMPI_MCA_" + values[0].text, values[1].text, values[0].place});
+          line_.env.push_back({"OMPI_MCA_" + values[0].text, values[1].text, values[0].range});
         return true;
     }
     return true;
   }
 
-  void map_by(std::string_view mapping, const PlacedText& word) {
+  void map_by(std::string_view mapping, const LocatedText& word) {
     if (const auto per_node = per_node_of(mapping)) {
-      line_.per_node = PlacedNumber{*per_node, word.place};
+      line_.per_node = LocatedNumber{*per_node, word.range};
       return;
     }
     line_.is_by_node = mapping == "node" || mapping.starts_with("node:");
@@ -255,26 +256,26 @@ class LineReader {
   }
 
   /// "-x NAME" or "-x NAME=VALUE"
-  void pass(const std::string& text, Place place) {
+  void pass(const std::string& text, SourceRange range) {
     const auto equals = text.find('=');
     if (equals == std::string::npos) {
-      line_.passed.push_back({text, place});
+      line_.passed.push_back({text, range});
     } else {
-      line_.env.push_back({text.substr(0, equals), text.substr(equals + 1), place});
+      line_.env.push_back({text.substr(0, equals), text.substr(equals + 1), range});
     }
   }
 
-  void pass_all(std::string_view list, Place place) {
+  void pass_all(std::string_view list, SourceRange range) {
     while (!list.empty()) {
       const auto comma = std::min(list.find(','), list.size());
-      if (comma > 0) pass(std::string(list.substr(0, comma)), place);
+      if (comma > 0) pass(std::string(list.substr(0, comma)), range);
       list.remove_prefix(std::min(comma + 1, list.size()));
     }
   }
 
   Translation& t_;
-  const std::vector<PlacedText>& words_;
-  Place place_;
+  const std::vector<LocatedText>& words_;
+  SourceRange place_;
   MpirunLine line_;
 };
 
@@ -287,8 +288,9 @@ bool starts_ranks(std::string_view word) {
 }
 
 std::optional<MpirunLine> read_mpirun_line(Translation& translation,
-                                           const std::vector<PlacedText>& words, Place place) {
-  return LineReader(translation, words, place).read();
+                                           const std::vector<LocatedText>& words,
+                                           SourceRange range) {
+  return LineReader(translation, words, range).read();
 }
 
 }  // namespace dlaunch::jobfile::kubeflow

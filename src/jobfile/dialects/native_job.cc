@@ -23,16 +23,16 @@ NativeJob::NativeJob(Document& document) : document_(document), root_(0) {
   root_ = document_.add(std::move(mapping));
 }
 
-NodeId NativeJob::scalar(std::string value, bool plain, Place at) {
+NodeId NativeJob::scalar(std::string value, bool plain, SourceRange at) {
   Node node;
   node.kind = NodeKind::scalar;
   node.plain = plain;
   node.text = std::move(value);
-  node.place = at;
+  node.range = at;
   return document_.add(std::move(node));
 }
 
-void NativeJob::node(const Path& path, NodeId value, Place at) {
+void NativeJob::node(const Path& path, NodeId value, SourceRange at) {
   NodeId mapping = root_;
   for (std::size_t i = 0; i < path.size(); ++i) {
     const bool is_last = i + 1 == path.size();
@@ -46,7 +46,7 @@ void NativeJob::node(const Path& path, NodeId value, Place at) {
     if (!is_last) {
       Node section;
       section.kind = NodeKind::mapping;
-      section.place = at;
+      section.range = at;
       next = document_.add(std::move(section));
     }
     document_[mapping].items.insert(document_[mapping].items.end(), {key, next});
@@ -54,25 +54,25 @@ void NativeJob::node(const Path& path, NodeId value, Place at) {
   }
 }
 
-void NativeJob::text(const Path& path, std::string value, Place at) {
+void NativeJob::text(const Path& path, std::string value, SourceRange at) {
   node(path, scalar(std::move(value), false, at), at);
 }
 
-void NativeJob::number(const Path& path, std::int64_t value, Place at) {
+void NativeJob::number(const Path& path, std::int64_t value, SourceRange at) {
   node(path, scalar(std::to_string(value), true, at), at);
 }
 
-void NativeJob::boolean(const Path& path, bool value, Place at) {
+void NativeJob::boolean(const Path& path, bool value, SourceRange at) {
   node(path, scalar(value ? "true" : "false", true, at), at);
 }
 
-void NativeJob::texts(const Path& path, const std::vector<PlacedText>& values, Place at) {
+void NativeJob::texts(const Path& path, const std::vector<LocatedText>& values, SourceRange at) {
   if (values.empty()) return;
   Node list;
   list.kind = NodeKind::sequence;
-  list.place = at;
-  for (const PlacedText& value : values)
-    list.items.push_back(scalar(value.text, false, value.place));
+  list.range = at;
+  for (const LocatedText& value : values)
+    list.items.push_back(scalar(value.text, false, value.range));
   node(path, document_.add(std::move(list)), at);
 }
 

@@ -13,9 +13,9 @@
 namespace dlaunch::jobfile {
 
 /// A text and its source range.
-struct PlacedText {
+struct LocatedText {
   std::string text;
-  Place place;
+  SourceRange range;
   /// Set if a word of a command contains variables of its rank: the word as shell text.
   std::string shell{};
 };
@@ -29,13 +29,13 @@ class NativeJob {
   explicit NativeJob(Document& document);
 
   // Each of these replaces an existing value.
-  void text(const Path& path, std::string value, Place at);
-  void number(const Path& path, std::int64_t value, Place at);
-  void boolean(const Path& path, bool value, Place at);
+  void text(const Path& path, std::string value, SourceRange at);
+  void number(const Path& path, std::int64_t value, SourceRange at);
+  void boolean(const Path& path, bool value, SourceRange at);
   /// An empty list is not set: the caller has reported it.
-  void texts(const Path& path, const std::vector<PlacedText>& values, Place at);
+  void texts(const Path& path, const std::vector<LocatedText>& values, SourceRange at);
   /// Sets the node unchanged.
-  void node(const Path& path, NodeId value, Place at);
+  void node(const Path& path, NodeId value, SourceRange at);
 
   [[nodiscard]] bool has(const Path& path) const;
 
@@ -43,7 +43,7 @@ class NativeJob {
   [[nodiscard]] NodeId root() const { return root_; }
 
  private:
-  NodeId scalar(std::string value, bool plain, Place at);
+  NodeId scalar(std::string value, bool plain, SourceRange at);
 
   Document& document_;
   NodeId root_;

@@ -22,8 +22,8 @@ struct Meaning {
 /// "$$" is "$", "$(NAME)" is a reference, and any other "$" is literal. Calls `find` for each name;
 /// undefined references stay.
 template <class Find>
-PlacedText replaced(const PlacedText& word, const Find& find) {
-  PlacedText out{"", word.place};
+LocatedText replaced(const LocatedText& word, const Find& find) {
+  LocatedText out{"", word.range};
   bool needs_shell = false;
   const auto add = [&](std::string_view text) {
     out.text += text;
@@ -75,34 +75,34 @@ std::optional<Meaning> find_in(const std::vector<EnvVariable>& env, const std::s
 
 bool is_passed(const Translation& t, const std::string& name) {
   return std::any_of(t.passed.begin(), t.passed.end(),
-                     [&](const PlacedText& one) { return one.text == name; });
+                     [&](const LocatedText& one) { return one.text == name; });
 }
 
 }  // namespace
 
-PlacedText with_references(Translation& t, const PlacedText& word,
-                           const std::vector<EnvVariable>& env,
-                           const std::vector<AddedVariable>& added) {
+LocatedText with_references(Translation& t, const LocatedText& word,
+                            const std::vector<EnvVariable>& env,
+                            const std::vector<AddedVariable>& added) {
   return replaced(word, [&](const std::string& name) -> std::optional<Meaning> {
     for (const AddedVariable& one : added)
       if (one.name == name) return Meaning{one.value, one.is_shell};
     if (auto own = find_in(env, name)) return own;
     if (is_passed(t, name)) return Meaning{"${" + name + '}', true};
     if (is_name(name))
-      t.note_at(word.place,
+      t.note_at(word.range,
                 "$(" + name + ") is not replaced: no variable of the container has " + "this name");
     return std::nullopt;
   });
 }
 
-std::string value_with_references(Translation& t, const PlacedText& value,
+std::string value_with_references(Translation& t, const LocatedText& value,
                                   const std::vector<EnvVariable>& before) {
   const auto find = [&](const std::string& name) {
     auto meaning = find_in(before, name);
     if (!meaning && is_passed(t, name)) {
-      t.note_at(value.place, "$(" + name + ") is not replaced: its value is not in the file");
+      t.note_at(value.range, "$(" + name + ") is not replaced: its value is not in the file");
     } else if (!meaning && is_name(name)) {
-      t.note_at(value.place, "$(" + name +
+      t.note_at(value.range, "$(" + name +
                                  ") is not replaced: a variable may refer only to those " +
                                  "before it in the file");
     }
@@ -126,7 +126,7 @@ void refuse_no_command(Translation& t, const Replicas& replicas) {
                             in_quotes(replicas.image.text) + ", which dlaunch does not read; ";
   const std::string args = line_of(replicas.args);
   t.diagnostics.error(
-      replicas.place,
+      replicas.range,
       where + (args.empty() ? "give it after --, for example: -- python train.py"
                             : "the args " + in_quotes(args) +
                                   " are appended to it: give it after --, without them; if they "
@@ -136,22 +136,22 @@ void refuse_no_command(Translation& t, const Replicas& replicas) {
 /// --set command=... is the complete command, as for files that have one.
 void note_args_left_out(Translation& t, const Replicas& replicas) {
   if (replicas.args.empty()) return;
-  t.note_at(replicas.args.front().place, "--set command is the whole command: the file's args " +
+  t.note_at(replicas.args.front().range, "--set command is the whole command: the file's args " +
                                              in_quotes(line_of(replicas.args)) +
                                              " are not added to it");
 }
 
 }  // namespace
 
-std::vector<PlacedText> words_of(Translation& t, const Replicas& replicas) {
-  std::vector<PlacedText> words = replicas.command;
+std::vector<LocatedText> words_of(Translation& t, const Replicas& replicas) {
+  std::vector<LocatedText> words = replicas.command;
   if (words.empty() && t.is_set("command")) {
     note_args_left_out(t, replicas);
     return words;
   }
   if (words.empty()) {
     for (const std::string& argument : t.input.arguments)
-      words.push_back({argument, replicas.place});
+      words.push_back({argument, replicas.range});
     t.took_arguments = true;
     if (words.empty()) refuse_no_command(t, replicas);
   }
@@ -159,33 +159,33 @@ std::vector<PlacedText> words_of(Translation& t, const Replicas& replicas) {
   return words;
 }
 
-std::string line_of(const std::vector<PlacedText>& words) {
+std::string line_of(const std::vector<LocatedText>& words) {
   std::string line;
-  for (const PlacedText& word : words) {
+  for (const LocatedText& word : words) {
     line += line.empty() ? "" : " ";
     line += word.shell.empty() ? shell_quote(word.text) : word.shell;
   }
   return line;
 }
 
-void set_command(NativeJob& job, const NativeJob::Path& path, const std::vector<PlacedText>& words,
-                 Place at) {
+void set_command(NativeJob& job, const NativeJob::Path& path, const std::vector<LocatedText>& words,
+                 SourceRange at) {
   const bool needs_shell = std::any_of(words.begin(), words.end(),
-                                       [](const PlacedText& word) { return !word.shell.empty(); });
+                                       [](const LocatedText& word) { return !word.shell.empty(); });
   if (needs_shell) return job.text(path, line_of(words), at);
   job.texts(path, words, at);
 }
 
 void set_container(Translation& t, NativeJob::Path path, const Replicas& group) {
   path.emplace_back("image");
-  t.job.text(path, group.image.text, group.image.place);
+  t.job.text(path, group.image.text, group.image.range);
   path.back() = "workdir";
-  if (!group.workdir.text.empty()) t.job.text(path, group.workdir.text, group.workdir.place);
+  if (!group.workdir.text.empty()) t.job.text(path, group.workdir.text, group.workdir.range);
 }
 
 void set_roles(Translation& t, const std::vector<Replicas>& groups) {
   std::vector<Replicas> used;
-  std::vector<std::vector<PlacedText>> commands;
+  std::vector<std::vector<LocatedText>> commands;
   for (const Replicas& group : groups) {
     if (group.count.value == 0) continue;
     used.push_back(group);
@@ -194,29 +194,29 @@ void set_roles(Translation& t, const std::vector<Replicas>& groups) {
   if (used.empty()) return;
   // A replica is a machine or a pod.
   const bool is_one = used.size() == 1 && used.front().count.value == 1;
-  if (!is_one) t.job.text({"placement"}, "spread", used.front().place);
+  if (!is_one) t.job.text({"placement"}, "spread", used.front().range);
   const bool same_command = std::all_of(commands.begin(), commands.end(), [&](const auto& words) {
     return line_of(words) == line_of(commands.front());
   });
   if (same_command && !commands.front().empty())
-    set_command(t.job, {"command"}, commands.front(), used.front().place);
+    set_command(t.job, {"command"}, commands.front(), used.front().range);
   for (const EnvVariable& variable : used.front().env) {
     const bool is_shared = std::all_of(used.begin(), used.end(), [&](const Replicas& group) {
       return has_variable(group, variable);
     });
-    if (is_shared) t.job.text({"env", variable.name}, variable.value, variable.place);
+    if (is_shared) t.job.text({"env", variable.name}, variable.value, variable.range);
   }
   for (std::size_t i = 0; i < used.size(); ++i) {
     const Replicas& group = used[i];
-    t.job.number({"roles", group.role, "count"}, group.count.value, group.count.place);
+    t.job.number({"roles", group.role, "count"}, group.count.value, group.count.range);
     if (!same_command && !commands[i].empty())
-      set_command(t.job, {"roles", group.role, "command"}, commands[i], group.place);
+      set_command(t.job, {"roles", group.role, "command"}, commands[i], group.range);
     for (const EnvVariable& variable : group.env) {
       const bool is_shared = std::all_of(used.begin(), used.end(), [&](const Replicas& other) {
         return has_variable(other, variable);
       });
       if (!is_shared)
-        t.job.text({"roles", group.role, "env", variable.name}, variable.value, variable.place);
+        t.job.text({"roles", group.role, "env", variable.name}, variable.value, variable.range);
     }
     if (!group.image.text.empty()) set_container(t, {"roles", group.role, "container"}, group);
   }
@@ -232,13 +232,13 @@ std::vector<EnvVariable> read_env_list(Translation& t, ForeignKeys& keys, std::s
   }
   for (const NodeId item : keys.list(name)) {
     if (t.document[item].kind != NodeKind::mapping) {
-      t.diagnostics.error(t.document[item].place, "a variable must be {name: ..., value: ...}");
+      t.diagnostics.error(t.document[item].range, "a variable must be {name: ..., value: ...}");
       continue;
     }
     ForeignKeys variable(t.document, t.diagnostics, spelling, item, std::string(name));
     const auto variable_name = variable.text("name");
     if (!variable_name) {
-      t.diagnostics.error(t.document[item].place, "a variable without a name");
+      t.diagnostics.error(t.document[item].range, "a variable without a name");
       continue;
     }
     if (const auto from = variable.find("valueFrom")) {
@@ -249,9 +249,9 @@ std::vector<EnvVariable> read_env_list(Translation& t, ForeignKeys& keys, std::s
       continue;
     }
     const auto value = variable.text("value");
-    const PlacedText as_written{value ? value->text : "", variable_name->place};
+    const LocatedText as_written{value ? value->text : "", variable_name->range};
     variables.push_back({variable_name->text, value_with_references(t, as_written, variables),
-                         variable_name->place});
+                         variable_name->range});
   }
   return variables;
 }
@@ -269,18 +269,18 @@ std::optional<std::int64_t> nodes_of_command_line(const Translation& t) {
   return nodes;
 }
 
-void set_limit(Translation& t, const PlacedText& duration) {
+void set_limit(Translation& t, const LocatedText& duration) {
   std::string text = duration.text;
   if (text.ends_with('s')) text.pop_back();
   const auto seconds = parse_number(text);
   constexpr double kMostSeconds = 3e9;
   if (!seconds || *seconds < 0 || *seconds > kMostSeconds) {
-    t.diagnostics.error(duration.place,
+    t.diagnostics.error(duration.range,
                         "a duration must be like \"7200s\", not " + in_quotes(duration.text));
     return;
   }
   const auto whole = static_cast<std::int64_t>(*seconds);
-  if (whole > 0) t.job.text({"timeouts", "run"}, std::to_string(whole) + "s", duration.place);
+  if (whole > 0) t.job.text({"timeouts", "run"}, std::to_string(whole) + "s", duration.range);
 }
 
 }  // namespace dlaunch::jobfile

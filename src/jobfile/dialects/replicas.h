@@ -15,7 +15,7 @@ namespace dlaunch::jobfile {
 struct EnvVariable {
   std::string name;
   std::string value;
-  Place place;
+  SourceRange range;
 };
 
 /// A variable that the system adds to a container after those of the file, so that it takes
@@ -28,35 +28,35 @@ struct AddedVariable {
 
 /// A word of a command with its references replaced; sets PlacedText::shell if a value is known
 /// only when the rank starts. Undefined references stay, with a note.
-[[nodiscard]] PlacedText with_references(Translation& translation, const PlacedText& word,
-                                         const std::vector<EnvVariable>& env,
-                                         const std::vector<AddedVariable>& added);
+[[nodiscard]] LocatedText with_references(Translation& translation, const LocatedText& word,
+                                          const std::vector<EnvVariable>& env,
+                                          const std::vector<AddedVariable>& added);
 
 /// The value of a variable; it may refer only to `before`, the preceding variables.
-[[nodiscard]] std::string value_with_references(Translation& translation, const PlacedText& value,
+[[nodiscard]] std::string value_with_references(Translation& translation, const LocatedText& value,
                                                 const std::vector<EnvVariable>& before);
 
 struct Replicas {
   std::string role;  // in the native job: chief, worker, ps, evaluator
-  PlacedNumber count;
-  std::vector<PlacedText> command;  // argv; empty: the image's own program
-  std::vector<PlacedText> args;     // appended to it
-  PlacedText image;                 // empty: none
-  PlacedText workdir;               // in the image; empty: the image's WORKDIR
+  LocatedNumber count;
+  std::vector<LocatedText> command;  // argv; empty: the image's own program
+  std::vector<LocatedText> args;     // appended to it
+  LocatedText image;                 // empty: none
+  LocatedText workdir;               // in the image; empty: the image's WORKDIR
   std::vector<EnvVariable> env;
-  Place place;
+  SourceRange range;
 };
 
 /// The words that a group runs. An image's own program is unknown: the words after "--" replace it.
 /// Without any words the job has no command, which is reported once for all groups.
-[[nodiscard]] std::vector<PlacedText> words_of(Translation& translation, const Replicas& replicas);
+[[nodiscard]] std::vector<LocatedText> words_of(Translation& translation, const Replicas& replicas);
 
 /// The command as one line of shell text.
-[[nodiscard]] std::string line_of(const std::vector<PlacedText>& words);
+[[nodiscard]] std::string line_of(const std::vector<LocatedText>& words);
 
 /// Sets a command: as a list, or as shell text if a word contains variables of its rank.
-void set_command(NativeJob& job, const NativeJob::Path& path, const std::vector<PlacedText>& words,
-                 Place at);
+void set_command(NativeJob& job, const NativeJob::Path& path, const std::vector<LocatedText>& words,
+                 SourceRange at);
 
 /// Sets the group's image and its start folder as the container at `path`.
 void set_container(Translation& translation, NativeJob::Path path, const Replicas& group);
@@ -79,6 +79,6 @@ void set_roles(Translation& translation, const std::vector<Replicas>& groups);
 [[nodiscard]] std::optional<std::int64_t> nodes_of_command_line(const Translation& translation);
 
 /// Sets `timeouts.run` from "7200s" of Google's APIs.
-void set_limit(Translation& translation, const PlacedText& duration);
+void set_limit(Translation& translation, const LocatedText& duration);
 
 }  // namespace dlaunch::jobfile

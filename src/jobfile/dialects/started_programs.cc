@@ -185,9 +185,4 @@ bool mentions_variable(std::string_view text, std::string_view name) {
   return false;
 }
 
-bool starts_own_workers(std::string_view command) {
-  if (mentions_variable(command, "RANK") || mentions_variable(command, "LOCAL_RANK")) return false;
-  return mentions_variable(command, "NODE_RANK") || started_launcher(command);
-}
-
 }  // namespace dlaunch::jobfile

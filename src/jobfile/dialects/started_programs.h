@@ -32,8 +32,4 @@ struct WorkerLauncher {
 /// Whether the text refers to the variable: "$NAME" or "${NAME".
 [[nodiscard]] bool mentions_variable(std::string_view text, std::string_view name);
 
-/// Whether each process starts workers of its own: a launcher, or a command that uses $NODE_RANK
-/// and no other rank.
-[[nodiscard]] bool starts_own_workers(std::string_view command);
-
 }  // namespace dlaunch::jobfile

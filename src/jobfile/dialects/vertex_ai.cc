@@ -52,12 +52,12 @@ class CustomJob {
                            "dlaunch does not do; give it one trial as a CustomJob");
       return;
     }
-    t_.job.text({"framework"}, "gcp", keys_.place());
-    if (const auto name = top_.text("displayName")) t_.job.text({"name"}, name->text, name->place);
+    t_.job.text({"framework"}, "gcp", keys_.range());
+    if (const auto name = top_.text("displayName")) t_.job.text({"name"}, name->text, name->range);
     std::vector<Replicas> groups;
     const std::vector<NodeId> pools = read_pools();
     if (pools.size() > kRoles.size()) {
-      t_.diagnostics.error(t_.document[pools[kRoles.size()]].place,
+      t_.diagnostics.error(t_.document[pools[kRoles.size()]].range,
                            "workerPoolSpecs has at most 4 pools: primary, workers, parameter "
                            "servers, evaluators");
       return;
@@ -66,7 +66,7 @@ class CustomJob {
       if (auto group = read_pool(i, pools[i])) groups.push_back(std::move(*group));
     }
     set_roles(t_, groups);
-    t_.job.text({"gcp", "cluster_spec"}, "workerpool", keys_.place());
+    t_.job.text({"gcp", "cluster_spec"}, "workerpool", keys_.range());
     read_rest();
   }
 
@@ -91,16 +91,16 @@ class CustomJob {
     const std::string path = "workerPoolSpecs[" + std::to_string(index) + "]";
     if (is_empty && index > 0) return std::nullopt;
     if (node.kind != NodeKind::mapping || is_empty) {
-      t_.diagnostics.error(node.place, path + " must be a pool");
+      t_.diagnostics.error(node.range, path + " must be a pool");
       return std::nullopt;
     }
     ForeignKeys pool(t_.document, t_.diagnostics, Spelling::loose, id, path);
     Replicas group;
     group.role = kRoles[index];
-    group.place = pool.place();
-    group.count = pool.integer("replicaCount").value_or(PlacedNumber{1, pool.place()});
+    group.range = pool.range();
+    group.count = pool.integer("replicaCount").value_or(LocatedNumber{1, pool.range()});
     if (index == 0 && group.count.value != 1) {
-      t_.diagnostics.error(group.count.place,
+      t_.diagnostics.error(group.count.range,
                            "the first pool is the primary replica, of which there is 1; workers "
                            "are the second pool");
     }
@@ -108,7 +108,7 @@ class CustomJob {
     read_program(pool, path, group);
     pool.refuse_others();
     if (index == 2 && group.image.text.find("reductionserver") != std::string::npos) {
-      t_.note_at(group.place, "the reduction server is not started: ranks reduce among themselves");
+      t_.note_at(group.range, "the reduction server is not started: ranks reduce among themselves");
       return std::nullopt;
     }
     return group;
@@ -120,7 +120,7 @@ class CustomJob {
     if (container.is_given() == package.is_given()) {
       if (!pool.has_mistake("containerSpec") && !pool.has_mistake("pythonPackageSpec"))
         t_.diagnostics.error(
-            group.place, path + (container.is_given() ? " has a containerSpec and a "
+            group.range, path + (container.is_given() ? " has a containerSpec and a "
                                                         "pythonPackageSpec; it may have one of them"
                                                       : " needs a containerSpec or a "
                                                         "pythonPackageSpec"));
@@ -128,24 +128,24 @@ class CustomJob {
       return;
     }
     if (container.is_given()) {
-      group.image = container.text("imageUri").value_or(PlacedText());
+      group.image = container.text("imageUri").value_or(LocatedText());
       group.command = container.texts("command");
       group.args = container.texts("args");
       group.env = read_env_list(t_, container, "env", Spelling::loose);
       container.refuse_others();
       return;
     }
-    group.image = package.text("executorImageUri").value_or(PlacedText());
+    group.image = package.text("executorImageUri").value_or(LocatedText());
     group.args = package.texts("args");
     group.env = read_env_list(t_, package, "env", Spelling::loose);
-    for (const PlacedText& key : package.given_of({"packageUris"})) t_.not_used.push_back(key);
+    for (const LocatedText& key : package.given_of({"packageUris"})) t_.not_used.push_back(key);
     const auto module = package.text("pythonModule");
     if (!module) {
-      t_.diagnostics.error(package.place(), path + ".pythonPackageSpec needs a pythonModule");
+      t_.diagnostics.error(package.range(), path + ".pythonPackageSpec needs a pythonModule");
       group.count.value = 0;
       return;
     }
-    group.command = {{"python3", module->place}, {"-m", module->place}, *module};
+    group.command = {{"python3", module->range}, {"-m", module->range}, *module};
     package.refuse_others();
   }
 
@@ -154,14 +154,14 @@ class CustomJob {
     if (const auto limit = scheduling.text("timeout")) set_limit(t_, *limit);
     top_.skip({"displayName", "labels", "jobSpec", "spec", "name"});
     keys_.refuse_misspelt();
-    for (const PlacedText& key : keys_.others()) {
+    for (const LocatedText& key : keys_.others()) {
       const bool is_top = keys_.node() == t_.root;
       const std::string last = key.text;
       if (!is_top || (last != "displayName" && last != "display_name" && last != "labels"))
         t_.not_used.push_back(key);
     }
     if (keys_.node() == t_.root) return;
-    for (const PlacedText& key : top_.others()) t_.not_used.push_back(key);
+    for (const LocatedText& key : top_.others()) t_.not_used.push_back(key);
   }
 
   Translation& t_;

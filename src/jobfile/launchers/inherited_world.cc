@@ -6,7 +6,6 @@
 
 #include "jobfile/hostlist.h"
 #include "jobfile/launchers/claims.h"
-#include "jobfile/launchers/layout.h"
 #include "jobfile/launchers/master_port.h"
 #include "jobfile/launchers/node_list.h"
 #include "jobfile/slurm_allocation.h"

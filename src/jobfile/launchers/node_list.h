@@ -1,7 +1,9 @@
-// The nodes that a launcher or its scheduler names, in the order in which mpirun fills them.
+// The nodes that a launcher or its scheduler names, in the order in which mpirun fills them, and
+// the node of a process whose launcher tells only its rank and its local rank.
 #pragma once
 
 #include <cstdint>
+#include <functional>
 #include <optional>
 #include <string>
 #include <string_view>
@@ -42,5 +44,18 @@ inline constexpr std::string_view kOwnHosts = "DLAUNCH_HOSTS";
 /// machines.
 [[nodiscard]] bool is_own_host(std::string_view name, std::string_view hostname,
                                const std::vector<std::string>& addresses);
+
+/// Sets the node of a world whose rank, size, local rank and local size are known, and its hosts as
+/// far as `list` names them. `is_own`: whether a name is this machine's.
+///
+/// Tries two layouts: nodes filled by their slots in the order of the list, and equally many
+/// ranks on each node, node by node. Each rank verifies its own position: the host at that position
+/// in the list, and the number of its neighbours. Because all ranks do so, some rank refuses a
+/// wrong layout.
+///
+/// Errors (exit_code::kPreflight): this machine is not in the list; ranks are distributed in
+/// another way (--map-by node), or unevenly without a list that describes it.
+[[nodiscard]] Status find_node(const std::optional<NodeList>& list,
+                               const std::function<bool(std::string_view)>& is_own, World& world);
 
 }  // namespace dlaunch::launchers

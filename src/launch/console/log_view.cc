@@ -12,7 +12,7 @@
 #include <poll.h>
 #include <unistd.h>
 
-#include "model/time_text.h"
+#include "model/time.h"
 #include "os/clock.h"
 #include "os/folder_watch.h"
 #include "os/proc_file.h"

@@ -5,13 +5,13 @@
 #include <unistd.h>
 
 #include "fabric/mca_settings.h"
-#include "jobfile/job_name.h"
+#include "jobfile/host_name.h"
 #include "jobfile/shell_quote.h"
 #include "launch/session/discover.h"
 #include "os/program_output.h"
-#include "plan/carried.h"
+#include "plan/inherited_env.h"
 #include "plan/make_plan.h"
-#include "plan/mpirun_plan.h"
+#include "plan/mpirun.h"
 #include "plan/user_env.h"
 #include "text/plain_text.h"
 

@@ -11,10 +11,10 @@
 #include "os/cgroup.h"
 #include "os/clock.h"
 #include "os/containment.h"
-#include "plan/carried.h"
 #include "plan/container.h"
+#include "plan/inherited_env.h"
 #include "plan/make_plan.h"
-#include "plan/mpirun_plan.h"
+#include "plan/mpirun.h"
 
 extern char** environ;
 

@@ -2,7 +2,7 @@
 
 #include <filesystem>
 
-#include "plan/carried.h"
+#include "plan/inherited_env.h"
 #include "plan/user_env.h"
 
 namespace dlaunch {

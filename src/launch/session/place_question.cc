@@ -9,6 +9,7 @@
 #include <sys/stat.h>
 #include <unistd.h>
 
+#include "jobfile/shell_quote.h"
 #include "os/spawn.h"
 #include "os/unique_fd.h"
 #include "plan/command.h"
@@ -136,14 +137,14 @@ std::string lost_environment(const EnvironmentUse& use, const FoundProgram& foun
 std::vector<std::string> environment_advice(const ActiveEnvironment& environment,
                                             const std::string& node, const std::string& workdir,
                                             bool sync) {
-  const std::string folder = shell_quoted(environment.folder);
+  const std::string folder = jobfile::shell_quote(environment.folder);
   const bool is_inside = environment.folder.starts_with(workdir + '/');
   std::string make =
       "python3 -m venv " + folder + " && " + folder + "/bin/pip install -r requirements.txt";
   if (environment.kind.starts_with("conda")) {
     make = "conda env create --prefix " + folder + " --file environment.yml";
   } else if (!environment.project.empty()) {
-    make = "cd " + shell_quoted(environment.project) + " && uv sync";
+    make = "cd " + jobfile::shell_quote(environment.project) + " && uv sync";
   } else if (environment.by_uv) {
     make = "uv venv " + folder + " && uv pip install --python " + folder + " -r requirements.txt";
   }

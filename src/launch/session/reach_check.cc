@@ -9,8 +9,8 @@
 #include <cstdio>
 #include <utility>
 
+#include "plan/candidates.h"
 #include "plan/make_plan.h"
-#include "plan/rendezvous.h"
 
 namespace dlaunch {
 

@@ -1,6 +1,6 @@
 #include "launch/session/start_message.h"
 
-#include "plan/carried.h"
+#include "plan/inherited_env.h"
 #include "plan/make_plan.h"
 
 namespace dlaunch {

@@ -15,6 +15,7 @@
 #include "os/clock.h"
 #include "os/program_output.h"
 #include "text/plain_text.h"
+#include "text/strings.h"
 
 extern char** environ;
 
@@ -37,9 +38,7 @@ std::chrono::milliseconds left_until(MonotonicTime end, std::chrono::millisecond
 std::vector<std::string_view> lines_of(std::string_view text) {
   std::vector<std::string_view> lines;
   while (!text.empty()) {
-    const std::size_t end = std::min(text.find('\n'), text.size());
-    if (end > 0) lines.push_back(text.substr(0, end));
-    text.remove_prefix(std::min(end + 1, text.size()));
+    if (const std::string_view line = take_line(text); !line.empty()) lines.push_back(line);
   }
   return lines;
 }

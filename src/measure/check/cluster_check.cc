@@ -5,7 +5,6 @@
 #include <vector>
 
 #include "launch/session/survey.h"
-#include "measure/check/azure_size_findings.h"
 #include "measure/check/backend_choice.h"
 #include "measure/check/fabric_findings.h"
 #include "measure/check/fabric_run.h"

@@ -268,10 +268,7 @@ std::string firmware_of(const CheckedNode& node) {
   for (const RdmaDevice& device : node.facts.fabric.rdma) {
     if (!device.firmware.empty()) cards.emplace(device.card, device.firmware);
   }
-  std::string text;
-  for (const auto& [card, firmware] : cards)
-    text += (text.empty() ? "" : ", ") + card + ' ' + firmware;
-  return text;
+  return joined(cards, ", ", [](const auto& card) { return card.first + ' ' + card.second; });
 }
 
 const std::vector<Alike>& alikes() {
@@ -304,6 +301,18 @@ const std::vector<Alike>& alikes() {
   return table;
 }
 
+using Severity = CheckFinding::Severity;
+
+/// Whether the node has an InfiniBand port in any state; a port that is down has its own finding.
+bool has_infiniband(const NodeFacts& facts) {
+  return std::any_of(facts.fabric.rdma.begin(), facts.fabric.rdma.end(), [](const auto& device) {
+    return is_infiniband_card(device) &&
+           std::any_of(device.ports.begin(), device.ports.end(), [](const RdmaPort& port) {
+             return port.link_layer == RdmaPort::LinkLayer::infiniband;
+           });
+  });
+}
+
 }  // namespace
 
 Findings check_nodes(const Nodes& nodes, std::optional<std::uint32_t> expected_gpus) {
@@ -332,6 +341,36 @@ Findings check_nodes(const Nodes& nodes, std::optional<std::uint32_t> expected_g
     if (place(x) != place(y)) return place(x) < place(y);
     return x.severity == Severity::bad && y.severity != Severity::bad;
   });
+  return findings;
+}
+
+std::vector<CheckFinding> azure_size_findings(const fabric::AzureSize& size,
+                                              const std::vector<CheckedNode>& nodes) {
+  const bool expected = size.has_rdma && size.has_sriov;
+  std::vector<CheckFinding> findings;
+  for (std::uint32_t i = 0; i < nodes.size(); ++i) {
+    if (!nodes[i].failure.empty()) continue;
+    const bool found = has_infiniband(nodes[i].facts);
+    if (expected && !found) {
+      findings.push_back(
+          {Severity::note,
+           {i},
+           "azure-size",
+           "no InfiniBand port was found, but " + size.name + " has InfiniBand: " + size.says,
+           "use an HPC image of Azure, which has the driver; in a container: "
+           "/sys/class/infiniband and /dev/infiniband"});
+    }
+    if (!expected && found) {
+      findings.push_back({Severity::note,
+                          {i},
+                          "azure-size",
+                          "an InfiniBand port was found, but " + size.name +
+                              " has none: the node may be of another size",
+                          ""});
+    }
+  }
+  if (!expected)
+    findings.push_back({Severity::note, {}, "azure-size", size.name + ": " + size.says, ""});
   return findings;
 }
 

@@ -10,6 +10,7 @@
 #include <optional>
 #include <vector>
 
+#include "fabric/azure_sizes.h"
 #include "model/check_report.h"
 
 namespace dlaunch {
@@ -29,5 +30,10 @@ inline constexpr std::uint64_t kMuchLocked = std::uint64_t{64} << 30U;
 /// `expected_gpus`: GPUs that each node must have.
 [[nodiscard]] std::vector<CheckFinding> check_nodes(
     const std::vector<CheckedNode>& nodes, std::optional<std::uint32_t> expected_gpus = {});
+
+/// Notes with the code "azure-size", none of them bad: the size comes from the user or a job file
+/// and may not be that of these nodes. Ignores nodes that do not answer.
+[[nodiscard]] std::vector<CheckFinding> azure_size_findings(const fabric::AzureSize& size,
+                                                            const std::vector<CheckedNode>& nodes);
 
 }  // namespace dlaunch

@@ -19,7 +19,7 @@
 #include <unistd.h>
 
 #include "model/mount.h"
-#include "model/pmi.h"
+#include "model/rank_variables.h"
 #include "node/containers/container_folder.h"
 #include "node/containers/entry_protocol.h"
 #include "node/ranks/environment_block.h"

@@ -5,7 +5,7 @@
 #include <initializer_list>
 #include <tuple>
 
-#include "plan/scrub.h"
+#include "plan/inherited_env.h"
 #include "wire/value.h"
 
 namespace dlaunch {

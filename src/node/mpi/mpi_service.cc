@@ -3,7 +3,7 @@
 #include <algorithm>
 #include <utility>
 
-#include "model/pmi.h"
+#include "model/rank_variables.h"
 #include "os/proc_file.h"
 
 namespace dlaunch {

@@ -13,7 +13,8 @@ namespace dlaunch {
 /// `path` is absolute.
 using FolderExists = std::function<bool(const std::string& path)>;
 
-/// `login`: the agent's own environment. `carried`: what the launcher offers (plan/carried.h).
+/// `login`: the agent's own environment. `carried`: what the launcher offers
+/// (plan/inherited_env.h).
 ///  - PATH and LD_LIBRARY_PATH: the launcher's entries whose folder exists here, then the node's
 ///    own, each entry once. A relative entry (also an empty one: the current folder, POSIX XBD 8.3)
 ///    is resolved from `workdir` and kept as written.

@@ -17,7 +17,7 @@
 #include "node/ranks/script_imports.h"
 #include "os/proc_file.h"
 #include "os/spawn.h"
-#include "plan/python_command.h"
+#include "plan/command.h"
 
 namespace dlaunch {
 

@@ -8,7 +8,7 @@
 #include <fcntl.h>
 #include <unistd.h>
 
-#include "model/pmi.h"
+#include "model/rank_variables.h"
 #include "node/ranks/running_rank.h"
 #include "node/ranks/start_files.h"
 #include "os/clock.h"

@@ -25,15 +25,5 @@ TEST(CpuList, AnythingElseIsEmpty) {
   }
 }
 
-TEST(CpuList, WritesIt) {
-  EXPECT_EQ(format_cpu_list({0, 1, 2, 3, 8, 10, 11}), "0-3,8,10-11");
-  EXPECT_EQ(format_cpu_list({11, 10, 8, 8, 0}), "0,8,10-11");
-  EXPECT_EQ(format_cpu_list({7}), "7");
-  EXPECT_EQ(format_cpu_list({}), "");
-  for (const char* text : {"0", "0-1", "0,2", "0-63,128-191"}) {
-    EXPECT_EQ(format_cpu_list(parse_cpu_list(text)), text);
-  }
-}
-
 }  // namespace
 }  // namespace dlaunch::fabric

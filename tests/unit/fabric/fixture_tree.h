@@ -8,6 +8,7 @@
 #include <string>
 
 #include "fabric/node_facts.h"
+#include "text/strings.h"
 
 namespace dlaunch::fabric {
 
@@ -57,7 +58,8 @@ inline void interleaved_machine(FixtureTree& tree, int sockets, int cores) {
     of_node[static_cast<std::size_t>(first % sockets)].push_back(cpu);
   }
   for (int node = 0; node < sockets; ++node) {
-    tree.numa(node, format_cpu_list(of_node[static_cast<std::size_t>(node)]));
+    tree.numa(node, joined(of_node[static_cast<std::size_t>(node)], ",",
+                           [](int cpu) { return std::to_string(cpu); }));
   }
   tree.online("0-" + std::to_string(2 * half - 1));
   tree.file("/sys/devices/system/node/online", "0-" + std::to_string(sockets - 1) + "\n");

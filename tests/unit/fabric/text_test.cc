@@ -4,12 +4,12 @@
 
 #include <gmock/gmock.h>
 
-#include "fabric/csv.h"
 #include "fabric/fabric_facts.h"
+#include "fabric/gpu_health_report.h"
 #include "fabric/mca_settings.h"
 #include "fabric/pci.h"
 #include "fabric/rdma.h"
-#include "fabric/text.h"
+#include "fabric/tree.h"
 
 namespace dlaunch::fabric {
 namespace {

@@ -1,4 +1,4 @@
-#include "measure/figures/nccl_log.h"
+#include "measure/figures/check_records.h"
 
 #include <gmock/gmock.h>
 
@@ -8,7 +8,7 @@ namespace {
 using testing::HasSubstr;
 using testing::IsEmpty;
 
-// Lines from NCCL's sources, see nccl_log.h.
+// Lines from NCCL's sources, see check_records.h.
 constexpr const char* kInfiniBand =
     "n1:17:19 [0] NCCL INFO NET/IB : Using [0]mlx5_0:1/IB [1]mlx5_1:1/IB [RO]; OOB "
     "eth0:10.0.0.4<0>\n"

@@ -244,7 +244,7 @@ RC_GTEST_PROP(HostlistProperty, AnyTextIsAListOrAnError, ()) {
   const auto hosts = parse_hostlist(text);
   if (!hosts) {
     RC_ASSERT(!hosts.error().message.empty());
-    RC_ASSERT(hosts.error().place.offset + hosts.error().place.length <= text.size());
+    RC_ASSERT(hosts.error().range.offset + hosts.error().range.length <= text.size());
     return;
   }
   for (const HostEntry& host : *hosts) {

@@ -39,7 +39,7 @@ TEST(ReadJob, ReadsEveryAvailableKey) {
   expected.workdir = "/srv/code";
   expected.nodes = NodeRange{2, 2};
   expected.processes_per_node = {ProcessesPerNode::Kind::count, 3};
-  expected.placement = Placing::spread;
+  expected.placement = PlacementPolicy::spread;
   for (const auto& [name, count] : std::vector<std::pair<std::string, int>>{
            {"chief", 1}, {"worker", 3}, {"ps", 2}, {"evaluator", 1}}) {
     RoleSpec role;
@@ -179,7 +179,7 @@ TEST(ReadJob, ArgumentsAreAppendedToTheCommandOfAFile) {
   EXPECT_EQ(list->command.argv, (std::vector<std::string>{"a", "b", "c d"}));
   const auto line = read_text("command: |\n  a\n  b $RANK\n", {}, {"c d", "$X", "it's", "--k=v"});
   ASSERT_TRUE(line);
-  EXPECT_EQ(line->command.line, "a\nb $RANK 'c d' '$X' 'it'\\''s' '--k=v'");
+  EXPECT_EQ(line->command.line, "a\nb $RANK 'c d' '$X' 'it'\\''s' --k=v");
 }
 
 TEST(ReadJob, ArgumentsDoNotHideABadCommand) {

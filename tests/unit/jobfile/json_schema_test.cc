@@ -8,7 +8,6 @@
 
 #include "jobfile/field_table.h"
 #include "jobfile/job_rules.h"
-#include "jobfile/json_pieces.h"
 
 namespace dlaunch::jobfile {
 namespace {

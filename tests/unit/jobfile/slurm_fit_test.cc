@@ -152,7 +152,7 @@ const Fit kFits[] = {
     {"spread, no node is filled",
      [](JobSpec& job) {
        job.processes = 4;
-       job.placement = Placing::spread;
+       job.placement = PlacementPolicy::spread;
      },
      {{"SLURM_GPUS_PER_NODE", "2"}},
      ""},

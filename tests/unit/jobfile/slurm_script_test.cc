@@ -6,7 +6,7 @@
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
-#include "jobfile/job_name.h"
+#include "jobfile/host_name.h"
 
 #include "jobfile/slurm_fit.h"
 

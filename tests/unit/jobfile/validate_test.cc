@@ -51,7 +51,7 @@ const Case kCases[] = {
      "3:1: error: roles give numbers of processes, but launch: once starts a single one "
      "(launch, line 2)"},
     {"command: x\nlaunch: once\nbinding: {gpus: one-per-process}\n",
-     "3:11: error: the single process starts its own workers, which need all GPUs "
+     "3:11: error: the single process of launch: once starts its own workers, which need all GPUs "
      "(launch, line 2)"},
     {"command: x\nlaunch: once\nframework: none\nmpi: {launcher: mpirun}\n",
      "4:7: error: mpirun starts every rank, so mpi.launcher: mpirun goes with launch: per-process "

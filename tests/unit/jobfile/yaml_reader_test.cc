@@ -207,7 +207,7 @@ TEST(YamlReader, PlacesCoverWhatAPersonWouldMark) {
   ASSERT_TRUE(read_yaml(sources, 0, document, diagnostics));
   std::vector<std::string> marked;
   for (const Node& node : document.nodes) {
-    marked.push_back(sources[0].text.substr(node.place.offset, node.place.length));
+    marked.push_back(sources[0].text.substr(node.range.offset, node.range.length));
   }
   EXPECT_THAT(marked, testing::UnorderedElementsAre("a", "a", "'it''s'", "b", "{", "c", "d e", "f",
                                                     "\"g\""));
@@ -222,8 +222,8 @@ std::string node_of(const std::string& text) {
   if (!root) return "none";
   const Node& node = document[*root];
   return std::to_string(static_cast<int>(node.kind)) + (node.plain ? " plain " : " quoted ") +
-         node.text + ' ' + std::to_string(node.place.offset) + '+' +
-         std::to_string(node.place.length);
+         node.text + ' ' + std::to_string(node.range.offset) + '+' +
+         std::to_string(node.range.length);
 }
 
 // A single word does not go through the parser; with a line feed it does.

@@ -1,9 +1,9 @@
 #include <gmock/gmock.h>
 #include <nlohmann/json.hpp>
 
-#include "measure/check/azure_size_findings.h"
 #include "measure/check/check_output.h"
 #include "measure/check/fabric_findings.h"
+#include "measure/check/node_checks.h"
 
 namespace dlaunch {
 namespace {

@@ -2,7 +2,7 @@
 
 #include <gmock/gmock.h>
 
-#include "measure/check/link_rate.h"
+#include "measure/check/fabric_findings.h"
 #include "measure/check/node_choice.h"
 #include "unit/plan/fake_cluster.h"
 

@@ -1,4 +1,4 @@
-#include "model/time_text.h"
+#include "model/time.h"
 
 #include <gtest/gtest.h>
 

@@ -3,7 +3,6 @@
 #include <gmock/gmock.h>
 
 #include "fake_cluster.h"
-#include "plan/interfaces.h"
 
 namespace dlaunch {
 namespace {

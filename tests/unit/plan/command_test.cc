@@ -1,4 +1,5 @@
 #include "plan/command.h"
+#include "jobfile/shell_quote.h"
 
 #include <gmock/gmock.h>
 #include <stdlib.h>
@@ -224,11 +225,11 @@ TEST(Command, TextIsWhatTheUserWrote) {
 }
 
 TEST(Command, WordsAreQuotedOnlyWhereTheyMust) {
-  EXPECT_EQ(shell_quoted("a-b/c_d.e=1:2,3"), "a-b/c_d.e=1:2,3");
-  EXPECT_EQ(shell_quoted(""), "''");
-  EXPECT_EQ(shell_quoted("it's"), "'it'\\''s'");
-  EXPECT_EQ(shell_quoted("a b"), "'a b'");
-  EXPECT_EQ(run(plan_string("printf %s " + shell_quoted("$A `b` \"c\" 'd'\n\\"))).out,
+  EXPECT_EQ(jobfile::shell_quote("a-b/c_d.e=1:2,3"), "a-b/c_d.e=1:2,3");
+  EXPECT_EQ(jobfile::shell_quote(""), "''");
+  EXPECT_EQ(jobfile::shell_quote("it's"), "'it'\\''s'");
+  EXPECT_EQ(jobfile::shell_quote("a b"), "'a b'");
+  EXPECT_EQ(run(plan_string("printf %s " + jobfile::shell_quote("$A `b` \"c\" 'd'\n\\"))).out,
             "$A `b` \"c\" 'd'\n\\");
 }
 

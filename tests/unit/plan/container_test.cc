@@ -1,5 +1,5 @@
 // The command lines of runtimes: golden, each word as in the document named by its source
-// (src/plan/containers/).
+// (src/plan/container_runtimes.cc).
 #include "plan/container.h"
 
 #include <algorithm>

@@ -12,7 +12,6 @@
 
 #include "fake_cluster.h"
 #include "plan/fabric_ports.h"
-#include "plan/nearness.h"
 #include "report/plan_text.h"
 #include "unit/fabric/shapes.h"
 

@@ -207,7 +207,7 @@ TEST(Gcp, WhatDoesNotGoTogether) {
   EXPECT_THAT(error_of(spec, fake_cluster({{}})), testing::HasSubstr("needs a chief"));
   spec = gcp_job();
   spec.launch = Launch::once;
-  EXPECT_THAT(error_of(spec, fake_cluster({{}})), testing::HasSubstr("has no cluster to tell it"));
+  EXPECT_THAT(error_of(spec, fake_cluster({{}})), testing::HasSubstr("cannot form a cluster"));
 }
 
 }  // namespace

@@ -1,4 +1,4 @@
-#include "plan/mpirun_command.h"
+#include "plan/mpirun.h"
 
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>

@@ -1,7 +1,7 @@
 #include <gmock/gmock.h>
 
 #include "fake_cluster.h"
-#include "plan/hostfile_text.h"
+#include "plan/mpirun.h"
 
 namespace dlaunch {
 namespace {
@@ -142,7 +142,8 @@ TEST(Once, WhatDoesNotGoTogether) {
   EXPECT_THAT(error_of(spec, fake_cluster({{.gpus = 2}})), testing::HasSubstr("launch: once"));
   spec = once_job();
   spec.roles = {test::role("worker", 2)};
-  EXPECT_EQ(error_of(spec, fake_cluster({{}})), "roles need \"launch: per-process\"");
+  EXPECT_EQ(error_of(spec, fake_cluster({{}})),
+            "roles give numbers of processes, but launch: once starts a single one");
 }
 
 }  // namespace

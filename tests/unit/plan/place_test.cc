@@ -222,7 +222,7 @@ TEST(Place, TheEvaluatorGoesWhereThereIsRoom) {
 JobSpec with_spread_roles() {
   JobSpec spec = list_job();
   spec.framework = Framework::gcp;
-  spec.placement = Placing::spread;
+  spec.placement = PlacementPolicy::spread;
   spec.roles = {test::role("chief", 1), test::role("worker", 1), test::role("ps", 2),
                 test::role("evaluator", 1)};
   return spec;
@@ -264,7 +264,7 @@ TEST(Place, SpreadTasksShareWhereHostsAreShort) {
 
 TEST(Place, SpreadProcessesLeaveNoHostIdle) {
   JobSpec spec = with_processes(3);
-  spec.placement = Placing::spread;
+  spec.placement = PlacementPolicy::spread;
   EXPECT_THAT(counts(spec, fake_cluster({{.slots = 4}, {.slots = 4}})), ElementsAre(2, 1));
   EXPECT_THAT(counts(spec, fake_cluster({{.slots = 1}, {.slots = 4}})), ElementsAre(1, 2));
 }

@@ -3,7 +3,7 @@
 #include <gtest/gtest.h>
 
 #include "fake_cluster.h"
-#include "plan/carried.h"
+#include "plan/inherited_env.h"
 
 namespace dlaunch::test {
 namespace {

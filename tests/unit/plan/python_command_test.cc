@@ -1,4 +1,4 @@
-#include "plan/python_command.h"
+#include "plan/command.h"
 
 #include <gtest/gtest.h>
 

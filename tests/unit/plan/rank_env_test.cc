@@ -3,7 +3,7 @@
 #include <gmock/gmock.h>
 
 #include "fake_cluster.h"
-#include "plan/scrub.h"
+#include "plan/inherited_env.h"
 
 namespace dlaunch {
 namespace {

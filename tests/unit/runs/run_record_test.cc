@@ -2,7 +2,7 @@
 
 #include <gtest/gtest.h>
 
-#include "model/time_text.h"
+#include "model/time.h"
 
 namespace dlaunch {
 namespace {

@@ -31,5 +31,23 @@ TEST(Strings, PaddedCountsCodePoints) {
   EXPECT_EQ(padded("long", 2), "long");
 }
 
+TEST(Strings, TakesLinesOneByOne) {
+  std::string_view text = "a\n\nb";
+  EXPECT_EQ(take_line(text), "a");
+  EXPECT_EQ(take_line(text), "");
+  EXPECT_EQ(take_line(text), "b");
+  EXPECT_TRUE(text.empty());
+  EXPECT_EQ(take_line(text), "");
+}
+
+TEST(Strings, SplitsWordsAndJoinsThem) {
+  using Words = std::vector<std::string_view>;
+  EXPECT_EQ(split_words(" a  b\t\r\nc "), (Words{"a", "b", "c"}));
+  EXPECT_EQ(split_words(" \n"), Words{});
+  EXPECT_EQ(joined(Words{"a", "", "c"}), "a, , c");
+  EXPECT_EQ(joined(Words{}), "");
+  EXPECT_EQ(joined(std::vector<int>{1, 2}, "+", [](int n) { return std::to_string(n); }), "1+2");
+}
+
 }  // namespace
 }  // namespace dlaunch

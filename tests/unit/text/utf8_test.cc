@@ -16,8 +16,9 @@ TEST(Utf8, DecodesEachLength) {
 
 // RFC 3629 section 3: no overlong forms, no surrogates, nothing above U+10FFFF.
 TEST(Utf8, RefusesWhatRfc3629Forbids) {
-  for (const char* bad :
-       {"\xC0\xAF", "\xE0\x80\xAF", "\xED\xA0\x80", "\xF4\x90\x80\x80", "\xFF", "\x80"}) {
+  for (const char* bad : {"\xC0\xAF", "\xC0\x80", "\xC1\xBF", "\xE0\x80\xAF", "\xE0\x80\x80",
+                          "\xED\xA0\x80", "\xF0\x80\x80\x80", "\xF4\x90\x80\x80",
+                          "\xF5\x80\x80\x80", "\xFF", "\x80", "\xC3", "\xC3x"}) {
     EXPECT_FALSE(decode_utf8(bad).valid) << bad;
     EXPECT_EQ(decode_utf8(bad).size, 1) << bad;
   }

@@ -58,7 +58,7 @@ Result<Wanted> read(const measure::Settings& settings) {
   return wanted;
 }
 
-enum class Place : std::uint8_t { out_of_place, in_place };
+enum class Buffers : std::uint8_t { out_of_place, in_place };
 
 /// One call of the series: where its buffers are.
 struct Call {
@@ -110,8 +110,8 @@ class Bench {
   }
 
   /// In place, by the rule of each operation in communicator.h.
-  [[nodiscard]] Call call_of(std::uint64_t count, Place place) const {
-    if (place == Place::out_of_place) return {count, send_.data(), receive_.data()};
+  [[nodiscard]] Call call_of(std::uint64_t count, Buffers buffers) const {
+    if (buffers == Buffers::out_of_place) return {count, send_.data(), receive_.data()};
     const std::size_t part = static_cast<std::size_t>(world_.rank()) * count * width_;
     switch (wanted_.operation) {
       case Operation::all_gather:
@@ -161,18 +161,18 @@ class Bench {
     context_.watchdog.begin(
         std::string(name_of(wanted_.operation)) +
         (has_size(wanted_.operation) ? " of " + measure::short_size(bytes) : ""));
-    for (const Place place : {Place::out_of_place, Place::in_place}) {
-      const bool has_it = place == Place::in_place ? has_in_place(wanted_.operation)
-                                                   : has_out_of_place(wanted_.operation);
+    for (const Buffers buffers : {Buffers::out_of_place, Buffers::in_place}) {
+      const bool has_it = buffers == Buffers::in_place ? has_in_place(wanted_.operation)
+                                                       : has_out_of_place(wanted_.operation);
       if (!has_it) continue;
-      const std::string prefix = place == Place::in_place ? "in_" : "out_";
-      if (Status done = measure_place(call_of(count, place), prefix, row); !done.ok()) return done;
+      const std::string prefix = buffers == Buffers::in_place ? "in_" : "out_";
+      if (Status done = measure_call(call_of(count, buffers), prefix, row); !done.ok()) return done;
     }
     write(context_, row);
     return {};
   }
 
-  Status measure_place(const Call& call, const std::string& prefix, measure::Record& row) {
+  Status measure_call(const Call& call, const std::string& prefix, measure::Record& row) {
     if (wanted_.check && has_size(wanted_.operation)) {
       const auto wrong = check(call);
       if (!wrong) return wrong.status();

@@ -16,11 +16,12 @@
 #include "measure/collectives/exchange.h"
 #include "measure/collectives/machine.h"
 #include "measure/collectives/program/mode.h"
-#include "measure/collectives/program/nccl_log_file.h"
 #include "measure/collectives/program/node_figures.h"
 #include "measure/collectives/program/pair_speed.h"
+#include "measure/collectives/program/program.h"
 #include "measure/collectives/program/size_walk.h"
 #include "measure/figures/check_records.h"
+#include "text/strings.h"
 
 namespace dlaunch::collectives {
 
@@ -354,9 +355,10 @@ class Check {
     if (!all) return all.status();
     measure::NcclNetwork found;
     for (const std::string& text : *all) {
-      const std::size_t end = std::min(text.find('\n'), text.size());
-      if (found.name == "Socket" || end == 0) continue;
-      found = {text.substr(0, end), text.substr(std::min(end + 1, text.size()))};
+      std::string_view reason = text;
+      const std::string_view name = take_line(reason);
+      if (found.name == "Socket" || name.empty()) continue;
+      found = {std::string(name), std::string(reason)};
     }
     if (!found.name.empty()) write(context_, record_of(found));
     return {};

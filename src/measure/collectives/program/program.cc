@@ -2,20 +2,23 @@
 
 #include <array>
 #include <cstdio>
+#include <cstdlib>
 #include <exception>
 #include <optional>
 
+#include <sys/mman.h>
 #include <unistd.h>
 
 #include "measure/collectives/backend.h"
 #include "measure/collectives/program/mode.h"
-#include "measure/collectives/program/nccl_log_file.h"
-#include "measure/collectives/program/say.h"
+#include "measure/collectives/program/watchdog.h"
 #include "measure/speed/local_speed.h"
 
 namespace dlaunch::collectives {
 
 namespace {
+
+int log_fd = -1;  // one per process, as NCCL's environment
 
 std::optional<BackendKind> backend_named(const std::string& name) {
   if (name == "mpi") return BackendKind::mpi;
@@ -78,6 +81,21 @@ int say_version(const std::string& backend) {
 }
 
 }  // namespace
+
+void keep_nccl_log() {
+  log_fd = ::memfd_create("nccl-log", MFD_CLOEXEC);
+  if (log_fd < 0) return;
+  ::setenv("NCCL_DEBUG", "INFO", 1);
+  ::setenv("NCCL_DEBUG_SUBSYS", "INIT,NET,ENV", 1);
+  ::setenv("NCCL_DEBUG_FILE", ("/proc/self/fd/" + std::to_string(log_fd)).c_str(), 1);
+}
+
+std::string nccl_log() {
+  std::string text(log_fd < 0 ? 0 : std::size_t{256} << 10U, '\0');
+  const ssize_t n = log_fd < 0 ? 0 : ::pread(log_fd, text.data(), text.size(), 0);
+  text.resize(n > 0 ? static_cast<std::size_t>(n) : 0);
+  return text;
+}
 
 std::string version_line(const std::string& backend) {
   const auto name = backend == "mpi" ? mpi_name() : nccl_name();

@@ -11,6 +11,9 @@
 
 namespace dlaunch::collectives {
 
+/// Writes a line to stderr in one call, so that lines of several ranks do not mix.
+void say(const std::string& line);
+
 class Watchdog {
  public:
   /// Zero: no limit.

@@ -1,0 +1,39 @@
+// What is wrong with a command line, and what was probably meant.
+#pragma once
+
+#include <string>
+#include <string_view>
+#include <vector>
+
+namespace CLI {
+class App;
+class Option;
+class ParseError;
+}  // namespace CLI
+
+namespace dlaunch {
+
+using CommandWords = std::vector<std::string>;
+
+/// By its name: *.yaml, *.yml, *.json.
+[[nodiscard]] bool is_job_file(std::string_view word);
+
+/// The words for a shell, each after a blank.
+[[nodiscard]] std::string more_words(CommandWords::const_iterator from,
+                                     CommandWords::const_iterator to);
+
+/// The option of `app` that the word gives, also with its value: "--np=4", "-n4".
+[[nodiscard]] const CLI::Option* option_in(const CLI::App& app, const std::string& word);
+
+/// The first word from `word` on that is neither an option of `app` nor the value of one: an
+/// argument, or an unknown option.
+[[nodiscard]] CommandWords::const_iterator first_other(const CLI::App& app,
+                                                       const CommandWords& words,
+                                                       CommandWords::const_iterator word);
+
+/// The error for `arguments` that `app` has refused. Most often the "--" before the command is
+/// missing.
+[[nodiscard]] std::string mistake_in(const CLI::App& app, bool takes_command,
+                                     const CommandWords& arguments, const CLI::ParseError& error);
+
+}  // namespace dlaunch

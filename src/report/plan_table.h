@@ -1,0 +1,19 @@
+// The table of ranks of `dlaunch plan`. Pure.
+#pragma once
+
+#include <cstddef>
+#include <string>
+
+#include "model/cluster.h"
+#include "model/launch_plan.h"
+
+namespace dlaunch {
+
+/// Up to here every rank has its line; then the first and the last ones of a node, and nodes.
+inline constexpr std::size_t kAllRanks = 64;
+inline constexpr std::size_t kFirst = 8, kLast = 2;
+
+/// A line for each rank with its node, GPU, cores and NUMA nodes.
+void add_rank_table(std::string& out, const LaunchPlan& plan, const Cluster& cluster);
+
+}  // namespace dlaunch
