@@ -4,7 +4,7 @@
 #include <array>
 #include <iterator>
 
-#include "plan/places.h"
+#include "plan/prerequisites.h"
 #include "plan/python_command.h"
 
 namespace dlaunch {

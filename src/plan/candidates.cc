@@ -39,18 +39,18 @@ bool is_same_machine(const NodeFacts& a, const NodeFacts& b) {
   return !a.interfaces.empty() && a.interfaces == b.interfaces;
 }
 
-bool is_one_machine(const Cluster& cluster, std::size_t nodes) {
-  return std::all_of(
-      cluster.nodes.begin(), cluster.nodes.begin() + static_cast<std::ptrdiff_t>(nodes),
-      [&](const Node& node) { return is_same_machine(node.facts, cluster.nodes.front().facts); });
+bool is_one_machine(const Cluster& cluster) {
+  return std::all_of(cluster.nodes.begin(), cluster.nodes.end(), [&](const Node& node) {
+    return is_same_machine(node.facts, cluster.nodes.front().facts);
+  });
 }
 
 /// A node cannot reach an address that it has itself: container engines and hypervisors give the
 /// same address to every machine.
-bool is_unique(const UsableAddress& own, const Cluster& cluster, std::size_t nodes) {
+bool is_unique(const UsableAddress& own, const Cluster& cluster) {
   const std::string text = ip_text(own.ip);
   const NodeFacts& first = cluster.nodes.front().facts;
-  for (std::size_t i = 1; i < nodes; ++i) {
+  for (std::size_t i = 1; i < cluster.nodes.size(); ++i) {
     const NodeFacts& other = cluster.nodes[i].facts;
     if (!is_same_machine(other, first) && has_address(other, text)) return false;
   }
@@ -130,12 +130,10 @@ bool is_reachable_ip(const std::string& text) {
   return ip && is_unicast(*ip) && !is_loopback(*ip) && !is_link_local(*ip);
 }
 
-Result<std::vector<Usable>> usable_of_nodes(const RendezvousSpec& spec, const Cluster& cluster,
-                                            std::size_t nodes) {
+Result<std::vector<Usable>> usable_of_nodes(const RendezvousSpec& spec, const Cluster& cluster) {
   const InterfaceChoice choice(spec.interface);
   std::vector<Usable> usable;
-  for (std::size_t i = 0; i < nodes; ++i) {
-    const Node& node = cluster.nodes[i];
+  for (const Node& node : cluster.nodes) {
     usable.push_back(usable_addresses(node.facts, choice));
     if (!usable.back().empty() || choice.is_auto() || node.facts.interfaces.empty()) continue;
     return fail(exit_code::kPreflight, "rendezvous.interface: " + spec.interface +
@@ -148,7 +146,7 @@ Result<std::vector<Usable>> usable_of_nodes(const RendezvousSpec& spec, const Cl
 std::vector<Offer> offers_of(const Cluster& cluster, const std::vector<Usable>& usable) {
   std::vector<Offer> offers;
   for (const UsableAddress& own : usable.front()) {
-    if (!is_unique(own, cluster, usable.size())) continue;
+    if (!is_unique(own, cluster)) continue;
     Offer offer = offer_of(own, usable);
     if (!is_hopeless(offer)) offers.push_back(std::move(offer));
   }
@@ -163,8 +161,9 @@ std::string all_nodes(std::size_t nodes) {
 }
 
 Result<std::vector<Candidate>> rendezvous_candidates(const RendezvousSpec& spec,
-                                                     const Cluster& cluster, std::size_t nodes) {
-  const auto usable = usable_of_nodes(spec, cluster, nodes);
+                                                     const Cluster& cluster) {
+  const std::size_t nodes = cluster.nodes.size();
+  const auto usable = usable_of_nodes(spec, cluster);
   if (!usable) return tl::unexpected(usable.error());
   const std::vector<Offer> offers = offers_of(cluster, *usable);
   std::vector<Candidate> candidates;
@@ -177,7 +176,7 @@ Result<std::vector<Candidate>> rendezvous_candidates(const RendezvousSpec& spec,
   const bool by_interface = spec.interface != "auto" && !spec.interface.empty();
   if (!by_interface && first.address != first.name && is_reachable_ip(first.address))
     add(candidates, given(first.address, "address of " + first.name + " in hosts", offers, nodes));
-  if (!by_interface && is_one_machine(cluster, nodes)) {
+  if (!by_interface && is_one_machine(cluster)) {
     Candidate loopback{"127.0.0.1", "the nodes are one machine", true, true, {}};
     loopback.routes.assign(nodes, {"lo", "127.0.0.1"});
     add(candidates, std::move(loopback));

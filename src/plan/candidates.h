@@ -24,7 +24,7 @@ struct Candidate {
 /// The number of candidates to try.
 inline constexpr std::size_t kMostCandidates = 8;
 
-/// Candidates of node 0 for a job on the first `nodes` nodes, two or more, in this order:
+/// Candidates of node 0 for a job on all nodes of the cluster, two or more, in this order:
 /// `rendezvous.address` (then the only one); node 0's `address` in `hosts`; 127.0.0.1 if all nodes
 /// have the same interfaces and so may be one machine; addresses in subnets that all nodes share,
 /// by their slowest link, fastest first and unknown last; addresses that need routing; addresses of
@@ -34,8 +34,7 @@ inline constexpr std::size_t kMostCandidates = 8;
 /// names ("eth0,ens*"), subnets ("10.1.0.0/16"), or exclusions ("^eth1"). Errors
 /// (exit_code::kPreflight): a node has no interface left.
 [[nodiscard]] Result<std::vector<Candidate>> rendezvous_candidates(const RendezvousSpec&,
-                                                                   const Cluster&,
-                                                                   std::size_t nodes);
+                                                                   const Cluster&);
 
 /// "both nodes", "all 4 nodes".
 [[nodiscard]] std::string all_nodes(std::size_t nodes);

@@ -17,8 +17,8 @@ std::string address_of(const Node& node, std::size_t nodes) {
   return node.address.empty() ? node.name : node.address;
 }
 
-Result<Meeting> choose_meeting(const RendezvousSpec& spec, const Cluster& cluster,
-                               std::size_t nodes) {
+Result<Meeting> choose_meeting(const RendezvousSpec& spec, const Cluster& cluster) {
+  const std::size_t nodes = cluster.nodes.size();
   if (nodes == 1) {
     const bool is_chosen = spec.address != "auto" && !spec.address.empty();
     return Meeting{is_chosen ? spec.address : "127.0.0.1",
@@ -29,7 +29,7 @@ Result<Meeting> choose_meeting(const RendezvousSpec& spec, const Cluster& cluste
     return Meeting{
         address_of(cluster.nodes.front(), nodes), "the first node; nothing was tried", {}};
   if (cluster.meeting && cluster.meeting->routes.size() == nodes) return *cluster.meeting;
-  auto candidates = rendezvous_candidates(spec, cluster, nodes);
+  auto candidates = rendezvous_candidates(spec, cluster);
   if (!candidates) return tl::unexpected(candidates.error());
   Candidate& best = candidates->front();
   return Meeting{std::move(best.address), std::move(best.reason), std::move(best.routes)};

@@ -13,11 +13,10 @@ namespace dlaunch {
 /// Whether ranks of this framework get a master (tensorflow has TF_CONFIG, none has nothing).
 [[nodiscard]] bool has_master(Framework);
 
-/// The meeting of the first `nodes` nodes: the probed one (Cluster::meeting), else the best
+/// The meeting of all nodes of the cluster: the probed one (Cluster::meeting), else the best
 /// candidate, without a probe. On one node 127.0.0.1, unless the job chose an address. Errors: as
 /// rendezvous_candidates() (plan/candidates.h).
-[[nodiscard]] Result<Meeting> choose_meeting(const RendezvousSpec&, const Cluster&,
-                                             std::size_t nodes);
+[[nodiscard]] Result<Meeting> choose_meeting(const RendezvousSpec&, const Cluster&);
 
 /// The meeting's address and a port on node 0: the first that its agent holds, or the one that the
 /// job chose. Errors (exit_code::kPreflight): the chosen port is taken, or no port is held.

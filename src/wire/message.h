@@ -307,8 +307,9 @@ struct PortTaken {
 
 // ---- launcher -> agent
 
-/// Asks whether what ranks on this node need is there, before any is started. -> PlacesMissing
-struct CheckPlaces {
+/// Asks whether what ranks on this node need is there, before any is started.
+/// -> PrerequisitesMissing
+struct CheckPrerequisites {
   struct Program {
     std::string name;  // found as execvp(3) does
     std::optional<std::string>
@@ -321,7 +322,7 @@ struct CheckPlaces {
     std::string name;
     std::optional<std::string> search_path;  // as of Program
     std::string expected;  // where the launcher's machine has it; empty: not known there
-    PythonCommand python;  // empty: look up only the place
+    PythonCommand python;  // empty: look up only its path
     Environment env;       // that the job sets, without secrets
     bool imports = false;  // report what the script imports, too
     bool operator==(const Lookup&) const = default;
@@ -333,7 +334,7 @@ struct CheckPlaces {
   std::vector<std::string> files;  // to be read; meant from the workdir
   std::vector<Lookup> lookups{};
   std::vector<std::string> folders{};  // absolute; the answer names missing ones
-  bool operator==(const CheckPlaces&) const = default;
+  bool operator==(const CheckPrerequisites&) const = default;
 };
 /// Asks for a part of what a rank has left on a node whose output is not stored by the launcher.
 /// Each is answered by one FetchedOutput, in order.
@@ -355,12 +356,12 @@ struct ForgetOutput {
 
 /// All that is missing on the node, each as the reason why a rank could not be started; none: all
 /// is there. And what was to be told.
-struct PlacesMissing {
+struct PrerequisitesMissing {
   Attempt attempt;
   std::vector<StartFailure> missing;
-  std::vector<FoundProgram> found{};   // one for each of CheckPlaces::lookups, in their order
-  std::vector<std::string> folders{};  // those of CheckPlaces::folders that are not there
-  bool operator==(const PlacesMissing&) const = default;
+  std::vector<FoundProgram> found{};  // one for each of CheckPrerequisites::lookups, in their order
+  std::vector<std::string> folders{};  // those of CheckPrerequisites::folders that are not there
+  bool operator==(const PrerequisitesMissing&) const = default;
 };
 /// What was asked for, as far as it is there: the bytes at `offset`, which is behind the one asked
 /// for where bytes in between were lost. No bytes: nothing is there from `offset` on, where the
@@ -668,7 +669,7 @@ concept OneOf = kHolds<Variant, T>;
 using ChannelMessage = std::variant<Ack, Resume>;
 
 using ToAgent = std::variant<Hello, Heartbeat, Bye, FactsRequest, StartRanks, StopRanks, KillRanks,
-                             OutputCredit, StdinData, CheckPlaces, FetchOutput, ForgetOutput,
+                             OutputCredit, StdinData, CheckPrerequisites, FetchOutput, ForgetOutput,
                              OpenDoor, Knock, CloseDoor, SyncBegin, SyncEntries, SyncSettled,
                              SyncRemove, SyncData, SyncEnd, PreparePmix, PmixFence, PmixWanted,
                              PmixData, SignalRanks, StartMpirun, Deadline, Inspect>;
@@ -678,8 +679,8 @@ using SessionMessages = std::variant<Hello, Heartbeat, Bye>;
 /// Answers to what a launcher asks before it starts ranks.
 using ReachAnswer = std::variant<DoorOpen, Knocked>;
 using SyncAnswer = std::variant<SyncPlace, SyncWants, SyncTaken, SyncDone>;
-using Answers =
-    Joined<std::variant<Facts, PlacesMissing, PmixReady, Inspected>, ReachAnswer, SyncAnswer>::Type;
+using Answers = Joined<std::variant<Facts, PrerequisitesMissing, PmixReady, Inspected>, ReachAnswer,
+                       SyncAnswer>::Type;
 /// What only an agent says that was told to start ranks, or that lives in a scheduler's step.
 using RunMessages =
     std::variant<RanksStarted, RankNotStarted, RankExited, OutputData, OutputEnd, StdinTaken,
