@@ -1,7 +1,7 @@
 find_program(ZSTD_PROGRAM zstd REQUIRED)
 
-# dlaunch_carried(VARIABLE HEADER FUNCTION PROGRAM...): a source that defines FUNCTION of HEADER as these programs (targets), compressed
-# as one text, because they share much; one that is not built is empty. The name of the source goes to VARIABLE.
+# dlaunch_carried(VARIABLE HEADER FUNCTION PROGRAM...): generates a source that defines FUNCTION of HEADER with these programs (targets),
+# compressed together, because they share much; a program that is not built is empty. Stores the name of the source in VARIABLE.
 function(dlaunch_carried variable header function)
   string(MAKE_C_IDENTIFIER ${function} symbol)
   set(stem ${CMAKE_CURRENT_BINARY_DIR}/${symbol})

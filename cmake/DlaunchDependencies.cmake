@@ -42,7 +42,7 @@ add_library(dlaunch_zstd INTERFACE)
 target_include_directories(dlaunch_zstd SYSTEM INTERFACE ${ZSTD_INCLUDE_DIR})
 target_link_libraries(dlaunch_zstd INTERFACE ${ZSTD_LIBRARY})
 
-# Optional: without it dlaunch starts no MPI programs by itself. Debian has it in a folder of its own.
+# Optional: without it dlaunch starts no MPI programs by itself. Debian installs it in a separate folder.
 find_path(PMIX_INCLUDE_DIR pmix_server.h PATH_SUFFIXES pmix2/include pmix/include
   PATHS /usr/lib/${CMAKE_LIBRARY_ARCHITECTURE} /usr/lib)
 find_library(PMIX_LIBRARY NAMES pmix PATH_SUFFIXES pmix2/lib)

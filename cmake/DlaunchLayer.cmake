@@ -1,5 +1,5 @@
-# dlaunch_layer(NAME SOURCES a.cc b.cc USES model wire): one layer of the house as a static library.
-# A layer in a folder of another (node/pmi) is named node_pmi here. USES names the layers below; an include that is not covered by it fails tests/layers.
+# dlaunch_layer(NAME SOURCES a.cc b.cc USES model wire): one layer as a static library.
+# A layer in a folder of another (node/pmi) is named node_pmi here. USES names the layers below; an include that USES does not cover fails tests/layers.
 function(dlaunch_layer name)
   cmake_parse_arguments(ARG "" "" "SOURCES;USES;LIBRARIES" ${ARGN})
   add_library(dlaunch_${name} STATIC ${ARG_SOURCES})

@@ -1,5 +1,5 @@
-# What the parts over NCCL are compiled with: nccl.h, and of the CUDA toolkit the target CUDA::cudart_static. The library itself is
-# loaded at run time. Sets with_nccl, NCCL_INCLUDE_DIR. tests/collectives looks by this file, too, for whether a dlaunch had to have it.
+# Finds what the NCCL parts are compiled with: nccl.h, and CUDA::cudart_static of the CUDA toolkit. The library itself is loaded at
+# run time. Sets with_nccl, NCCL_INCLUDE_DIR. tests/collectives includes this file, too, to decide whether dlaunch must have been built with NCCL.
 find_package(CUDAToolkit QUIET)
 find_path(NCCL_INCLUDE_DIR nccl.h HINTS ${CUDAToolkit_INCLUDE_DIRS})
 set(with_nccl FALSE)

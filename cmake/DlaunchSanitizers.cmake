@@ -1,4 +1,4 @@
-# Findings are fatal (no-sanitize-recover): a test whose process goes on after undefined behaviour would pass.
+# Findings are fatal (no-sanitize-recover): otherwise a test would pass although its process continued after undefined behaviour.
 if(DLAUNCH_SANITIZE)
   add_compile_options(-fsanitize=${DLAUNCH_SANITIZE} -fno-omit-frame-pointer -fno-sanitize-recover=all)
   add_link_options(-fsanitize=${DLAUNCH_SANITIZE})

@@ -1,8 +1,8 @@
 # With DLAUNCH_UNITY, sources of a target are compiled together, up to ten: most of the time goes into headers that they share.
 option(DLAUNCH_UNITY "Compile sources together: a whole build takes half the time, a change of one file longer" OFF)
 
-# Sources that share a name at the beginning of a line, which may be one of an unnamed namespace, are kept apart, and each with a
-# using-directive is by itself. A name that is added to two sources later is an error of the compiler ("redefinition") until cmake is run again.
+# Sources that share a name at the beginning of a line, which may be in an unnamed namespace, are kept apart, and each source with a
+# using-directive is compiled alone. A name added to two sources later is a compiler error ("redefinition") until cmake is run again.
 function(dlaunch_unity target)
   if(NOT DLAUNCH_UNITY)
     return()

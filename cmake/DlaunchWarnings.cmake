@@ -1,4 +1,4 @@
-# Warnings are errors: a warning that nobody fixes hides the one that matters.
+# Warnings are errors: an ignored warning hides the one that matters.
 add_library(dlaunch_warnings INTERFACE)
 target_compile_options(dlaunch_warnings INTERFACE
   -Wall -Wextra -Wpedantic -Wshadow -Wnon-virtual-dtor -Woverloaded-virtual -Wcast-align

@@ -1,11 +1,11 @@
 # Shell library, to be sourced by bash scripts: installs the packages of cmake/packages.txt.
 #
-#   install_packages GROUP...    installs those of the groups that are missing; silent and without
-#                                network when none is. Returns 1 with a message when it cannot.
+#   install_packages GROUP...    installs the missing packages of the groups; silent and without
+#                                network if none is missing. Returns 1 with a message on failure.
 
 package_list="$(dirname "${BASH_SOURCE[0]}")/packages.txt"
 
-# packages_of GROUP...: names, one a line.
+# packages_of GROUP...: names, one per line.
 packages_of() {
   local group
   for group in "$@"; do
@@ -30,9 +30,9 @@ as_root() {
   fi
 }
 
-# Installs and starts nothing: what is a daemon (openssh-server, for nodes of the tests) must not begin
-# to listen on a developer's machine. Debian asks /usr/sbin/policy-rc.d (invoke-rc.d(8)); one that is
-# there already stays as it is.
+# Installs without starting anything: a daemon (openssh-server, for nodes of the tests) must not begin
+# to listen on a developer's machine. Debian asks /usr/sbin/policy-rc.d (invoke-rc.d(8)); an existing
+# one stays unchanged.
 apt_install() {
   as_root env DEBIAN_FRONTEND=noninteractive sh -c '
     policy=/usr/sbin/policy-rc.d
@@ -65,7 +65,7 @@ install_packages() {
 
   echo "installing ${#missing[@]} packages: ${missing[*]}"
   log="$(mktemp)"
-  # The package index may be absent (a fresh container) or too old: fetched only when it is needed.
+  # The package index may be absent (a fresh container) or too old: fetched only if needed.
   if ! apt_install "${missing[@]}" >"$log" 2>&1 </dev/null &&
     ! { as_root apt-get update -qq >"$log" 2>&1 </dev/null &&
       apt_install "${missing[@]}" >>"$log" 2>&1 </dev/null; }; then

@@ -14,7 +14,7 @@ for argument in "$@"; do
   [ "$argument" != --all ] || groups+=(bench long)
 done
 install_packages "${groups[@]}"
-# Where these cannot be had, what needs them is skipped, and says so.
+# If these cannot be installed, the cases that need them are skipped with a reason.
 install_packages slurm || true
 install_packages containers || true
 

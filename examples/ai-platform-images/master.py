@@ -1,4 +1,4 @@
-"""The master: holds the weights, and averages what the workers' gradients say. CLUSTER_SPEC tells where it listens and how many they are."""
+"""The master: holds the weights, and averages the gradients of the workers. CLUSTER_SPEC says where it listens and how many workers there are."""
 
 import argparse
 import json

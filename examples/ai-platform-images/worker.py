@@ -8,7 +8,7 @@ import socket
 import sys
 import time
 
-LIMIT = 120  # seconds until the master listens, and for each of its words
+LIMIT = 120  # seconds until the master listens, and for each of its messages
 
 
 def connect(host, port):

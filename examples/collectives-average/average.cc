@@ -20,7 +20,7 @@ int report(const Status& status) {
   return 1;
 }
 
-/// Of the mean squared error, for a and b, over this rank's points.
+/// The gradient of the mean squared error with respect to a and b, over this rank's points.
 std::vector<float> gradient(const std::vector<float>& x, const std::vector<float>& y,
                             const std::vector<float>& model) {
   std::vector<float> sum(2);

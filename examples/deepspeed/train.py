@@ -1,6 +1,6 @@
-"""Two steps with DeepSpeed's ZeRO stage 1 on CPU: the optimizer's state is shared out among the ranks.
+"""Two steps with DeepSpeed's ZeRO stage 1 on CPU: the optimizer's state is partitioned over the ranks.
 
-deepspeed.init_distributed() finds its place by RANK, LOCAL_RANK, WORLD_SIZE, MASTER_ADDR and MASTER_PORT, or else by mpi4py.
+deepspeed.init_distributed() reads RANK, LOCAL_RANK, WORLD_SIZE, MASTER_ADDR and MASTER_PORT, or else asks mpi4py.
 """
 
 import argparse
@@ -11,7 +11,7 @@ import sys
 import deepspeed
 import torch
 
-deepspeed.ops.__compatible_ops__["deepspeed_shm_comm"] = False  # else each rank compiles a kernel for CPUs, for a minute
+deepspeed.ops.__compatible_ops__["deepspeed_shm_comm"] = False  # else each rank spends a minute compiling a CPU kernel
 STEPS, BATCH = 2, 4
 
 

@@ -1,4 +1,4 @@
-"""Two steps of PyTorch with Horovod on CPU, by its MPI controller."""
+"""Two steps of PyTorch with Horovod on CPU, with its MPI controller."""
 
 import argparse
 import hashlib

@@ -1,6 +1,6 @@
 """Data-parallel training with JAX over several processes, on CPU: one array is spread over the devices of all of them.
 
-jax.distributed.initialize() finds the coordinator and this process's place in what the launcher sets.
+jax.distributed.initialize() takes the coordinator and this process's index from the variables that the launcher sets.
 """
 
 import argparse

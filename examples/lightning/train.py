@@ -1,7 +1,7 @@
 """Two epochs with the Trainer of PyTorch Lightning, strategy ddp, on CPU.
 
-Lightning finds out by itself who has started the processes: the launcher (TORCHELASTIC_RUN_ID, or MPI by mpi4py), or nobody; then
-it starts the others of its node itself.
+Lightning detects which launcher has started the processes (TORCHELASTIC_RUN_ID, or MPI through mpi4py). If it finds none, it
+starts the other processes of its node itself.
 """
 
 import argparse
@@ -16,7 +16,7 @@ import torch
 from lightning.pytorch.plugins.environments import LightningEnvironment
 from torch import nn
 
-warnings.filterwarnings("ignore")  # of Lightning's own parts; less noise
+warnings.filterwarnings("ignore")  # warnings about Lightning's own code: less noise
 logging.getLogger("lightning.pytorch").setLevel(logging.WARNING)
 EPOCHS, BATCH = 2, 4
 
@@ -44,7 +44,7 @@ def gather(value):
 
 
 class OneWorld(lightning.Callback):
-    """Stops the training where the ranks are not the world that was asked for."""
+    """Stops the training if the ranks do not form the requested world."""
 
     def __init__(self, expected, size):
         self.expected, self.size = expected, size

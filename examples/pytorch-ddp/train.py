@@ -2,7 +2,7 @@
 
 Every process reads RANK, WORLD_SIZE, LOCAL_RANK, MASTER_ADDR and MASTER_PORT, which the launcher sets.
 The script checks on the way that the ranks really form one world: it stops with an AssertionError if
-they train on the same data, do not hear each other, or end with different weights.
+they train on the same data, do not communicate, or end with different weights.
 """
 
 import argparse
@@ -130,7 +130,7 @@ def main():
 
     dist.init_process_group("gloo")  # reads RANK, WORLD_SIZE, MASTER_ADDR, MASTER_PORT
     train(options)
-    # The model is gone here. Were it the last owner of the process group, its destructor would wait for
+    # The model no longer exists here. If it were the last owner of the process group, its destructor would wait for
     # gloo's threads while it holds the interpreter lock that they may need, and now and then a rank of
     # torch 1.13 would never end.
     dist.barrier()

@@ -24,7 +24,7 @@ def make_network():
 
 
 def samples(rank, step):
-    """Other ones for each rank and step."""
+    """Samples that differ by rank and step."""
     generator = torch.Generator().manual_seed(1000 * step + rank)
     return torch.randn(BATCH, 16, generator=generator), torch.randint(4, (BATCH,), generator=generator)
 

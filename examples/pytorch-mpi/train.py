@@ -16,7 +16,7 @@ STEPS, BATCH = 2, 8
 
 
 def place_by_mpi():
-    """What a job of Azure ML's MpiConfiguration does before PyTorch's env:// can work: no MPI library is needed for it."""
+    """Sets the variables of PyTorch's env:// as jobs for Azure ML's MpiConfiguration do; needs no MPI library."""
     several = "AZ_BATCH_MASTER_NODE" in os.environ  # host:port, on several nodes only
     address, port = (os.environ["AZ_BATCH_MASTER_NODE"].split(":") if several else (os.environ["AZ_BATCHAI_MPI_MASTER_NODE"], "54965"))
     os.environ.update(RANK=os.environ["OMPI_COMM_WORLD_RANK"], WORLD_SIZE=os.environ["OMPI_COMM_WORLD_SIZE"],

@@ -77,7 +77,7 @@ def coordinate(resolver):
 
 
 def wait_for_evaluator(path):
-    """It has the last word about the last checkpoint."""
+    """Waits until the evaluator has evaluated the last checkpoint."""
     verdict = f"{path}.evaluated"
     deadline = time.monotonic() + 120
     while not os.path.exists(verdict):

@@ -1,4 +1,4 @@
-"""Asynchronous training with parameter servers as it was written for TensorFlow 1: two workers, one server, no chief.
+"""Asynchronous training with parameter servers as in programs for TensorFlow 1: two workers, one server, no chief.
 
 Each process starts a server of its own from TF_CONFIG. The variables live on the parameter server, every worker updates them with
 gradients of its own samples, and worker 0 is the chief that initializes them.
@@ -13,11 +13,11 @@ import tensorflow.compat.v1 as tf
 
 tf.disable_v2_behavior()
 STEPS, BATCH, FEATURES = 2, 16, 4
-LIMIT = 60  # seconds for the others to come
+LIMIT = 60  # seconds to wait for the others
 
 
 def samples(index):
-    """Other ones for each worker."""
+    """Samples that differ by worker."""
     x = tf.random.stateless_normal([BATCH, FEATURES], [index, 1])
     return x, tf.reduce_sum(x, axis=1, keepdims=True)
 
@@ -45,7 +45,7 @@ def work(server, cluster, index):
         say_done = done.assign_add(1, use_locking=True)
     assert "/job:ps/" in w.device, f"w is on {w.device}, not on a parameter server"
 
-    # Worker 0 initializes the variables; the others look once a second whether it has.
+    # Worker 0 initializes the variables; the others check once a second whether it has.
     supervisor = tf.train.Supervisor(is_chief=index == 0, logdir=None, summary_op=None, recovery_wait_secs=1)
     with supervisor.prepare_or_wait_for_session(server.target) as session:
         session.run(say_here)
@@ -70,7 +70,7 @@ def main():
     cluster, task = tf.train.ClusterSpec(config["cluster"]), config["task"]
     server = tf.train.Server(cluster, job_name=task["type"], task_index=task["index"])
     if task["type"] == "ps":
-        server.join()  # for ever
+        server.join()  # never returns
     else:
         work(server, cluster, task["index"])
 

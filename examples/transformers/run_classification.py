@@ -36,7 +36,7 @@ def gather(value):
 
 
 class CheckedTrainer(Trainer):
-    """Notes what each rank has trained on."""
+    """Records what each rank has trained on."""
 
     def training_step(self, model, inputs, *others):
         self.seen = getattr(self, "seen", "") + hashlib.sha256(inputs["input_ids"].numpy().tobytes()).hexdigest()

@@ -129,7 +129,7 @@ Subcommand check_command() {
     options.flag("--json", check->json, "The result as JSON");
     options.flag("--no-fabric", check->no_fabric, "Send no traffic between nodes");
     options.value("--min-busbw", check->min_busbw,
-                  "Least bus bandwidth of all_reduce\n(default: auto, from the links' rates)",
+                  "Minimum bus bandwidth of all_reduce\n(default: auto, from the links' rates)",
                   "GB/s");
     options.value("--azure-size", check->azure_size,
                   "The nodes' VM size, to compare its InfiniBand with\nthe hardware that is found",

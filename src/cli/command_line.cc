@@ -402,8 +402,8 @@ void CommandParser::describe(const Subcommand& command, CLI::App& app) {
   app.set_help_flag("-h,--help", "Print this text")->group(last);
 }
 
-/// With the options that are given and no others: to make all of them takes longer than to read the
-/// job. What is wrong only all of them can tell.
+/// Builds only the options that are given, because building all takes longer than reading the job.
+/// Error messages need all of them.
 bool CommandParser::parses(const Subcommand& command, const std::vector<std::string>& arguments) {
   CLI::App app;
   command.describe(CommandOptions(&app, &arguments));

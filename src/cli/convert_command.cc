@@ -11,7 +11,7 @@ namespace {
 
 constexpr const char* kFooter =
     "Examples:\n"
-    "  dlaunch convert cloud-job.yml > job.yaml             as dlaunch writes it, with notes\n"
+    "  dlaunch convert cloud-job.yml > job.yaml             the native form, with notes\n"
     "  dlaunch convert pipeline.yml --step train\n"
     "  dlaunch convert job.yml --input data=./data --set restart.max=3";
 

@@ -9,7 +9,7 @@
 
 namespace dlaunch {
 
-/// Errors: exit_code::kUsage, for values that are not what the option takes and for options that
+/// Errors: exit_code::kUsage, for values that the option does not accept and for options that
 /// contradict each other.
 [[nodiscard]] Result<std::vector<Override>> overrides_of(const JobOptions& options);
 

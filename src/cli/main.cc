@@ -63,7 +63,7 @@ void __verbose_terminate_handler() {  // NOLINT(bugprone-reserved-identifier,cer
   } catch (const std::exception& unexpected) {
     dlaunch::print_error(
         {dlaunch::exit_code::kInternal, std::string("internal error: ") + unexpected.what()});
-  } catch (...) {  // NOLINT(bugprone-empty-catch): it has no words
+  } catch (...) {  // NOLINT(bugprone-empty-catch): nothing to print
   }
   std::abort();
 }

@@ -176,8 +176,8 @@ Subcommand scale_command(const TrailingArguments& arguments) {
                   "Which of the job's metrics (default: throughput,\nor the only one)", "NAME");
     options.value(
         "--over", scale->over,
-        "What a rank prints: its part of the throughput\n(sum, the default), the total (rank0), "
-        "or the\naverage of a rank (each: times the ranks)",
+        "What the ranks print: their parts of the\nthroughput (sum, the default), "
+        "the total (rank0), or\nthe average per rank (each)",
         "sum|rank0|each");
     options.flag("--strong", scale->strong,
                  "Without a metric: the work of the whole job is\nthe same at every size (default: "

@@ -15,7 +15,7 @@ struct Known {
   const char* ports;
 };
 
-// Sizes with InfiniBand; for others the letters of the name tell.
+// Sizes with InfiniBand; other sizes are judged by the letters of their names.
 constexpr Known kKnown[] = {
     {"A8", false, ""},
     {"A9", false, ""},
@@ -60,7 +60,7 @@ constexpr const char* kWithoutSriov =
     "InfiniBand without SR-IOV: only Intel MPI over Network Direct can use it. Linux shows no RDMA "
     "device, so NCCL and UCX go over TCP";
 constexpr const char* kEthernet =
-    "an mlx5 device that is seen there is Ethernet (Accelerated Networking)";
+    "an mlx5 device that is visible there is Ethernet (Accelerated Networking)";
 
 }  // namespace
 
@@ -79,7 +79,7 @@ Result<AzureSize> azure_size(std::string_view name) {
     if (lower(known.name) != size) continue;
     return AzureSize{"Standard_" + std::string(known.name), true, known.has_sriov,
                      known.has_sriov ? "InfiniBand with SR-IOV: " + std::string(known.ports) +
-                                           ". One more mlx5 device may be there, which is Ethernet "
+                                           ". One more mlx5 device may be visible, which is Ethernet "
                                            "(Accelerated Networking)"
                                      : std::string(kWithoutSriov)};
   }
@@ -87,7 +87,7 @@ Result<AzureSize> azure_size(std::string_view name) {
   if (features->find('r') != std::string::npos) {
     return AzureSize{given, true, true,
                      "the r in its name says RDMA: InfiniBand, which newer sizes have with SR-IOV. "
-                     "How many ports is not known to dlaunch"};
+                     "dlaunch does not know how many ports it has"};
   }
   return AzureSize{given, false, false,
                    "no r among the letters of its name, so no RDMA; " + std::string(kEthernet)};

@@ -19,7 +19,7 @@ struct AzureSize {
 };
 
 /// Accepts "Standard_ND96asr_v4" and "ND96asr_v4" in any case. For a size that is not in the table,
-/// the letters of its name tell. Errors: exit_code::kUsage, not the name of a size.
+/// the letters of its name decide. Errors: exit_code::kUsage, not the name of a size.
 [[nodiscard]] Result<AzureSize> azure_size(std::string_view name);
 
 }  // namespace dlaunch::fabric

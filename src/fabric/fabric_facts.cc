@@ -19,7 +19,7 @@ std::string why_no_rdma(const std::string& root, const PciInventory& pci) {
     const std::string card = PciTree(root).network_card(pci.rdma_cards.front());
     return (card.empty() ? "an InfiniBand card" : "a " + card) + " is on the PCI bus (" +
            pci.rdma_cards.front() + "), but no RDMA device: " +
-           (has_class ? "its driver (mlx5_ib) has not taken it"
+           (has_class ? "its driver (mlx5_ib) is not bound to it"
                       : "its driver (mlx5_ib) is not loaded, or this is a container that does not "
                         "see it");
   }

@@ -102,7 +102,7 @@ std::string PciTree::path(const std::string& address) const {
 }
 
 int PciTree::numa(const std::string& address) const {
-  // -1, which is not a number here, if the firmware tells none, as in many virtual machines.
+  // -1, which is not a number here, if the firmware reports none, as in many virtual machines.
   const int numa = devices_.read_number(address + "/numa_node").value_or(-1);
   return numa <= kMostNuma ? numa : -1;
 }

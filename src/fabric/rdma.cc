@@ -48,7 +48,7 @@ class Reader {
     for (const std::string& name : names) {
       if (devices.size() == kMostDevices) {
         oddities_.add("more than " + std::to_string(kMostDevices) +
-                      " RDMA devices: the rest is not looked at");
+                      " RDMA devices: the others were not examined");
         break;
       }
       if (is_device_name(name)) devices.push_back(device(name));
@@ -161,7 +161,7 @@ class Reader {
     const std::string at = device + "/device/net";
     const std::vector<std::string> names = class_.names(at);
     for (const std::string& name : names) {
-      // Counted from 0, where one function has several ports. Old drivers say it in dev_id.
+      // Counted from 0, where one function has several ports. Old drivers report it in dev_id.
       const auto mine = class_.read_number(at + '/' + name + "/dev_port");
       if (is_device_name(name) && mine && *mine == port.number - 1) return name;
     }

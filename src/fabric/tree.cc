@@ -58,7 +58,7 @@ std::vector<std::string> Tree::names() const {
 std::vector<std::string> Tree::names(const std::string& path) const {
   std::vector<std::string> names;
   if (descriptor_ < 0) return names;
-  // fdopendir(3) takes the descriptor over, and its position with it: give it one of its own.
+  // fdopendir(3) takes over the descriptor and its file position, so give it one of its own.
   const int own = ::openat(descriptor_, path.c_str(), O_RDONLY | O_DIRECTORY | O_CLOEXEC);
   DIR* folder = own < 0 ? nullptr : ::fdopendir(own);
   if (folder == nullptr) {

@@ -708,8 +708,8 @@ constexpr Field kFields[] = {
      .write = to<&JobSpec::logs, &Logs::prefix>},
     {.key = "metrics",
      .kind = Kind::text_map,
-     .help = "Names, and RE2 patterns with one group for a number in the output; the summary has "
-             "the last",
+     .help = "Names, and RE2 patterns with one group for a number in the output; the summary "
+             "shows the last value",
      .write = to<&JobSpec::metrics>},
 };
 

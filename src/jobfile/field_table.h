@@ -42,7 +42,7 @@ enum class Kind {
   environment,         // a mapping from variable names to texts, numbers and booleans
   text_map,            // a mapping from any names to texts
   command,             // a text, or a list of texts
-  record_list,  // of mappings, or of texts which are then the first key of `record`; or one of
+  record_list,  // a list of mappings, or of texts, each the first key of a `record`; or one of
                 // `words`
 };
 
@@ -79,7 +79,7 @@ struct Field {
   /// For the JSON Schema, where `problem` is set: an ECMA-262 pattern that accepts at least all
   /// valid values.
   std::string_view pattern{};
-  /// For a key of `connect` that some connectors alone read: their names, separated by spaces. With
+  /// For a key of `connect` that only some connectors read: their names, separated by spaces. With
   /// another `connect.via` it is an error.
   std::string_view connectors{};
   /// Stores a value that has passed all the checks above in the job.

@@ -158,7 +158,7 @@ void put_preemption(JobSpec& job, const Value& value);
 /// logs.console: a word, or the ranks to show.
 void put_console(JobSpec& job, const Value& value);
 
-/// A text of which JobSpec has no member: to_setting<"namespace"> writes Connect::settings.
+/// A text without a member in JobSpec: to_setting<"namespace"> writes Connect::settings.
 template <std::size_t N>
 struct SettingName {
   constexpr SettingName(const char (&text)[N]) { std::copy_n(text, N, characters); }  // NOLINT

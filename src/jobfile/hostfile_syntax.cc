@@ -148,11 +148,11 @@ HostfileForm form_of(const HostfileLine& line) {
 const char* described(HostfileForm form) {
   switch (form) {
     case HostfileForm::slots:
-      return "slots=4, as Open MPI and DeepSpeed have it";
+      return "slots=4, the form of Open MPI and DeepSpeed";
     case HostfileForm::colon:
-      return "host:4, as MPICH has it";
+      return "host:4, the form of MPICH";
     case HostfileForm::columns:
-      return "host 4 queue range, as Grid Engine has it";
+      return "host 4 queue range, the form of Grid Engine";
     case HostfileForm::names:
       break;
   }

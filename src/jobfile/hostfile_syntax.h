@@ -50,7 +50,7 @@ inline constexpr std::array<std::string_view, 6> kKeywords{"slots", "slot", "cpu
 /// The format of a line; names if it fits all formats.
 [[nodiscard]] HostfileForm form_of(const HostfileLine& line);
 
-/// "host:4, as MPICH has it"
+/// "host:4, the form of MPICH"
 [[nodiscard]] const char* described(HostfileForm form);
 
 [[nodiscard]] bool is_digits(std::string_view text);

@@ -126,7 +126,7 @@ bool is_utf8(std::string_view text) {
 Error no_file_holds(std::string_view bytes) {
   return {exit_code::kJobFile,
           "error: " + in_quotes(bytes) +
-              " is not UTF-8, which a job file must be; dlaunch run accepts it"};
+              " is not UTF-8, so a job file cannot hold it; dlaunch run accepts it"};
 }
 
 /// An absolute workdir, so that the job may be read again from any folder. In a container the path

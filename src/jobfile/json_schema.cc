@@ -267,7 +267,7 @@ std::string who_has_a_command() {
          R"({"$ref":"#/$defs/noProcess"},{"type":"object","required":["command"]}]}}}}]})";
 }
 
-/// Keys of `connect` that some connectors alone read. Without `via` it is `auto`.
+/// Keys of `connect` that only some connectors read. Without `via` it is `auto`.
 void add_connector_rules(std::vector<std::string>& rules) {
   constexpr std::string_view kSection = "connect.";
   for (const Field& field : fields()) {

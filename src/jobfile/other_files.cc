@@ -18,7 +18,7 @@ struct Script {
 constexpr Script kScripts[] = {
     {"#SBATCH",
      "this is a batch script of Slurm: submit it with sbatch. To start its program with dlaunch, "
-     "put \"dlaunch run -- PROGRAM\" in place of srun, mpirun or torchrun in it, which takes the "
+     "call \"dlaunch run -- PROGRAM\" there instead of srun, mpirun or torchrun: it takes the "
      "nodes of the allocation; or, without the script: dlaunch submit --nnodes N -- PROGRAM"},
     {"#PBS",
      "this is a batch script of PBS: submit it with qsub. To start its program with dlaunch, put "

@@ -68,7 +68,7 @@ namespace jobfile {
 
 /// Sets SlurmNode::gpus and SlurmAllocation::gpus. `allocation` has its nodes, with all of
 /// SLURM_TASKS_PER_NODE. The first of these that is set counts (sbatch(1), OUTPUT ENVIRONMENT
-/// VARIABLES; what 22.05.8 sets for which option was tried):
+/// VARIABLES; checked with 22.05.8 which option sets which variable):
 ///   SLURM_GPUS_PER_NODE   of each node
 ///   SLURM_GPUS_PER_TASK   for each of a node's tasks, where these are told
 ///   SLURM_GPUS            of all nodes; how they are spread follows for one or two nodes from the
@@ -77,9 +77,9 @@ namespace jobfile {
 ///   SLURM_JOB_GPUS        "0,1,4-6": their numbers, likewise
 /// With `salloc --gres` nothing of this is set.
 ///
-/// Sets SlurmNode::step_gpus, too: a step that asks for nothing is meant to have what the job was
-/// asked for. With --gpus-per-task that is the GPUs of one task, and with --gpus the GPUs of all
-/// nodes, which no node has, so that srun fails (22.05.8).
+/// Also sets SlurmNode::step_gpus: a step that requests nothing is given what the job requested.
+/// With --gpus-per-task that is the GPUs of one task, and with --gpus the GPUs of all nodes, which
+/// no single node has, so that srun fails (22.05.8).
 void read_slurm_gpus(const Environment&, SlurmAllocation& allocation);
 
 }  // namespace jobfile

@@ -12,7 +12,7 @@ namespace {
 
 using Nodes = std::vector<SlurmNode>;
 
-/// A resource that nodes have a number of.
+/// A countable resource of nodes.
 struct Kind {
   int SlurmNode::*of;
   const char* name;

@@ -23,7 +23,7 @@ struct JobHosts {
 };
 
 /// Replaces spec.hosts by the list of single hosts; an empty list is this machine. A relative
-/// hostfile is relative to the current folder. Where Slurm is older than 23.02, also sets
+/// hostfile is relative to the current folder. If Slurm is older than 23.02, also sets
 /// SLURM_JOB_END_TIME in our environment, as later versions do. Errors: exit_code::kJobFile.
 [[nodiscard]] Result<JobHosts> resolve_job_hosts(JobSpec& spec, const HostSelection& selection);
 

@@ -1,4 +1,4 @@
-// Which of a scheduler's signals that end nothing (USR1, USR2) are passed on to the ranks. Pure.
+// Which of a scheduler's signals that end nothing (USR1, USR2) are forwarded to the ranks. Pure.
 #pragma once
 
 #include <cstdint>
@@ -12,12 +12,12 @@ namespace dlaunch {
 
 class PassedSignals {
  public:
-  /// The process that the user started has got it: it counts in any case.
+  /// The process that the user started received it: it counts in any case.
   void came_to_front(int signal, MonotonicTime now);
-  /// A step of the scheduler on a node tells of one (`origin`: any number for each). True: it is to
-  /// be passed. Each node tells of each signal, on a busy machine seconds apart, so one that
-  /// another node has told is known by its number; guardian and agent of a node may both tell, and
-  /// the front as well where the scheduler signals the script too: within a moment.
+  /// A step of the scheduler on a node reports one (`origin`: any number for each). True: forward
+  /// it. Each node reports each signal, on a busy machine seconds apart, so one that another node
+  /// has reported is recognised by its number. Guardian and agent of a node may both report it, and
+  /// the front too if the scheduler signals the script: within a moment.
   [[nodiscard]] bool came_from_node(std::uint32_t origin, int signal, MonotonicTime now);
 
  private:
@@ -26,7 +26,7 @@ class PassedSignals {
     MonotonicTime last{0};
   };
   std::map<std::pair<std::uint32_t, int>, Told> told_;  // by origin and signal
-  std::map<int, std::uint32_t> passed_;                 // the most that any node has told
+  std::map<int, std::uint32_t> passed_;                 // the most that any node has reported
   std::map<int, MonotonicTime> front_;
 };
 

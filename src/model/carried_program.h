@@ -1,5 +1,4 @@
-// A program that dlaunch carries, so that it is on every node on which dlaunch is, of the same
-// build.
+// A program that dlaunch carries, so that every node with dlaunch has it, of the same build.
 #pragma once
 
 #include <cstddef>
@@ -7,14 +6,14 @@
 
 namespace dlaunch {
 
-/// `size` bytes of what is packed (by zstd), behind the first `skip`.
+/// `size` bytes of the packed data (zstd), after the first `skip`.
 struct CarriedProgram {
   std::string_view packed;
   std::size_t skip = 0;
   std::size_t size = 0;  // 0: it could not be built with this dlaunch
 };
 
-/// The one with this number of those that are packed together; `sizes`: of all, a line each.
+/// The program with this number in a packed set; `sizes`: of all of them, a line each.
 [[nodiscard]] CarriedProgram carried_program(std::string_view packed, std::string_view sizes,
                                              std::size_t number);
 

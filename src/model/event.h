@@ -1,4 +1,4 @@
-// Everything that can happen to a run, as the supervisor is told.
+// Everything that can happen to a run, as the supervisor sees it.
 #pragma once
 
 #include <chrono>
@@ -37,10 +37,10 @@ struct NodeReady {
 struct NodeLost {
   NodeId node;
   std::string what;                    // "its agent was killed by SIGKILL"
-  std::optional<WallTime> heard_at{};  // when the last sign of life came, on our clock
+  std::optional<WallTime> heard_at{};  // time of the last sign of life, on our clock
   /// How long its ranks may still run, until its agent fences them (node/session/lease.h).
   Duration may_run_for{0};
-  bool end_was_heard = false;  // its agent has said goodbye: nothing ran after heard_at
+  bool end_was_heard = false;  // its agent has sent Bye: nothing ran after heard_at
   bool operator==(const NodeLost&) const = default;
 };
 /// A plan exists for the attempt.
@@ -68,7 +68,7 @@ struct RankNotStarted {
   Rank rank;
   StartFailure failure;
   WallTime at;                             // on our clock
-  std::chrono::nanoseconds clock_error{};  // the most by which `at` may be wrong
+  std::chrono::nanoseconds clock_error{};  // maximum error of `at`
   bool operator==(const RankNotStarted&) const = default;
 };
 /// The rank's leader has ended. `at` is when the agent saw it: ranks that ended between two looks
@@ -79,8 +79,8 @@ struct RankExited {
   Rank rank;
   ExitStatus status;
   WallTime at;
-  bool after_signal = false;               // the agent had sent it our stop or kill before it ended
-  std::chrono::nanoseconds clock_error{};  // the most by which `at` may be wrong
+  bool after_signal = false;               // the agent had signalled it before it ended
+  std::chrono::nanoseconds clock_error{};  // maximum error of `at`
   bool operator==(const RankExited&) const = default;
 };
 /// The process that starts the ranks has ended; before NodeEmpty of its node.

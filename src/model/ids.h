@@ -13,7 +13,7 @@ struct Id {
 
   constexpr Id() = default;
   constexpr explicit Id(std::uint32_t v) : value(v) {}
-  // clang-tidy 14 takes the zero in the generated code for a pointer of ours.
+  // clang-tidy 14 takes the zero in the generated code for a null pointer.
   auto operator<=>(const Id&) const = default;  // NOLINT(modernize-use-nullptr)
 };
 
@@ -25,8 +25,8 @@ using LocalRank = Id<struct LocalRankTag>;
 /// A node of a run, for as long as the run lasts: nodes get their numbers in the order of the host
 /// list, later ones as they join, and no number is given twice.
 using NodeId = Id<struct NodeTag>;
-/// Position of a node in a plan or in the set of nodes that one is made for, 0 .. nodes - 1: what
-/// torchrun calls the node rank. Another node may have it in the next attempt.
+/// Position of a node in a plan or in the set of nodes for a plan, 0 .. nodes - 1: what torchrun
+/// calls the node rank. Another node may have it in the next attempt.
 using NodeRank = Id<struct NodeRankTag>;
 /// One incarnation of all ranks; 0 is the first, each restart adds one.
 using Attempt = Id<struct AttemptTag>;

@@ -151,7 +151,7 @@ struct LaunchPlan {
   bool operator==(const LaunchPlan&) const = default;
 
   [[nodiscard]] NodeId node_of(Rank rank) const { return nodes[ranks[rank.value].node.value].id; }
-  /// The place of a node; nullopt: the attempt does not use it.
+  /// The position of a node; nullopt: the attempt does not use it.
   [[nodiscard]] std::optional<NodeRank> find(NodeId id) const {
     for (std::uint32_t i = 0; i < nodes.size(); ++i) {
       if (nodes[i].id == id) return NodeRank(i);

@@ -1,4 +1,4 @@
-// A Python as a command calls it, and as a node has it.
+// A Python as a command names it, and as a node has it.
 #pragma once
 
 #include <string>
@@ -15,8 +15,8 @@ struct PythonCommand {
   bool operator==(const PythonCommand&) const = default;
 };
 
-/// Where a node finds a program. What concerns Python is empty for other programs, and wherever it
-/// cannot be seen without starting it.
+/// Where a node finds a program. The Python members are empty for other programs, and if they
+/// cannot be found out without starting it.
 struct FoundProgram {
   std::string path;     // absolute; empty: it is not there
   std::string version;  // of Python: "3.11", or "3.11.4" in a virtual environment

@@ -25,7 +25,7 @@ const char* name_of(Cause cause) {
     case Cause::port_taken:
       return "port-taken";
     case Cause::starter:
-      return "mpirun";  // the only starter there is (docs/reference/run-folder.md)
+      return "mpirun";  // the only starter (docs/reference/run-folder.md)
     case Cause::mpi:
       return "mpi";
     case Cause::stragglers:

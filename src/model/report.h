@@ -1,5 +1,5 @@
-// How attempts and runs end: the supervisor decides it, report/ corrects it by what the ranks
-// printed, shows it and writes it to summary.json.
+// How attempts and runs end: the supervisor decides, report/ corrects it by the ranks' output,
+// shows it and writes it to summary.json.
 #pragma once
 
 #include <cstdint>
@@ -27,7 +27,7 @@ enum class Cause {
   cancelled,   // Ctrl-C, SIGTERM, SIGHUP, SIGQUIT, or the front was killed
   plan,        // no plan could be made; no rank was started
   port_taken,  // a rank failed because another process had its port
-  starter,     // the process that was to start the ranks, mpirun, failed before any rank did
+  starter,     // mpirun, which starts the ranks, failed before any rank did
   mpi,         // a rank of an MPI job ended without MPI_Init, or without MPI_Finalize
   stragglers,  // ranks still ran long after another had succeeded
   internal,
@@ -41,7 +41,7 @@ struct RankEnd {
     exited,   // by itself, with `status`
     stopped,  // told by dlaunch to stop, and ended then, with `status`
     killed,   // killed by dlaunch, after the grace time or on request
-    lost,     // with its node: its end is unknown
+    lost,     // together with its node; how it ended is unknown
   };
   How how = How::not_started;
   ExitStatus status;

@@ -162,7 +162,8 @@ class Agent {
     heard_ = beat.sent;
     heard_at_ = now;
     if (lease_) lease_->confirm(std::min(MonotonicTime(beat.echo), now));
-    // The first one of a connection is answered at once, so that the launcher learns our clock.
+    // The first heartbeat of a connection is answered at once, so that the launcher learns our
+    // clock.
     if (!std::exchange(answered_, true)) send_heartbeat();
   }
   void on(wire::Bye&) {
@@ -242,8 +243,8 @@ class Agent {
     if (const Status opened = attach_->open(); !opened) {
       attach_.reset();
       channel_.send(
-          wire::Notice{"a broken connection cannot be resumed: there is no place for a "
-                       "socket: " +
+          wire::Notice{"a broken connection cannot be resumed, because no socket can be "
+                       "created: " +
                        opened.error().message});
     }
     watch_lease();

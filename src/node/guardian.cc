@@ -120,11 +120,11 @@ std::vector<int> signals_of_schedulers() {
 }
 
 std::string how_agent_ended(int code) {
-  if (code == kAgentStopped) return "its agent was stopped and did not go on";
+  if (code == kAgentStopped) return "its agent was stopped and did not continue";
   if (code == kAgentStuck)
     return "its agent waited for a file system that did not answer, and its ranks were ended";
   if (code == kAgentFenced)
-    return "its agent heard nothing of the launcher for timeouts.fence_after and ended everything";
+    return "its agent heard nothing from the launcher for timeouts.fence_after and ended everything";
   if (code > exit_code::kSignalBase)
     return "its agent was killed by " + signal_name(code - exit_code::kSignalBase);
   return "its agent ended with code " + std::to_string(code);

@@ -190,7 +190,7 @@ wire::Inspected Inspection::answer(const wire::Inspect& question, Result<std::st
   }
   if (auto condition = wire::decode_value<NodeCondition>(*said))
     return wire::Inspected{*std::move(condition)};
-  failed.problem = "the process that looks ended without an answer";
+  failed.problem = "the inspecting process ended without an answer";
   return wire::Inspected{std::move(failed)};
 }
 

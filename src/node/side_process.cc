@@ -57,7 +57,7 @@ void SideProcess::read_answer() {
   }
   process_ = -1;  // it has ended, or soon will: the agent reaps it
   if (received_.empty())
-    return finish(fail(exit_code::kInternal, "the process that checks ended without an answer"));
+    return finish(fail(exit_code::kInternal, "the checking process ended without an answer"));
   finish(std::move(received_));
 }
 

@@ -53,8 +53,8 @@ std::uint64_t FrameChannel::send(wire::Frame unstamped) {
   if (ended_ || (deaf_ && !callbacks_.on_lost)) return 0;
   const wire::Frame frame = sender_.stamp(std::move(unstamped));
   if (sender_.keeps_too_much()) {
-    end("nothing of " + std::to_string(sender_.unacknowledged().size()) +
-        " messages is acknowledged");
+    end("none of " + std::to_string(sender_.unacknowledged().size()) +
+        " messages was acknowledged");
     return 0;
   }
   if (!is_connected() || deaf_ || repeating_) return frame.sequence;
@@ -66,7 +66,7 @@ std::uint64_t FrameChannel::send(wire::Frame unstamped) {
 void FrameChannel::queue_written() {
   if (queued() >= kLowWater) was_full_ = true;
   if (write_pending_) return;
-  // Collect what this turn of the loop has to say, then write it in one go.
+  // Collects what this turn of the event loop sends, to write it in one call.
   write_pending_ = true;
   loop_.post([this] { flush(); });
 }
@@ -95,7 +95,7 @@ std::size_t FrameChannel::write_now(std::string_view head, std::string_view byte
   const std::array<iovec, 2> pieces{iovec{const_cast<char*>(head.data()), head.size()},
                                     iovec{const_cast<char*>(bytes.data()), bytes.size()}};
   const ssize_t n = ::writev(write_->get(), pieces.data(), pieces.size());
-  // An error comes again when what is queued then is written, and is dealt with there.
+  // The error recurs when the queued bytes are written, and is handled there.
   return n < 0 ? 0 : static_cast<std::size_t>(n);
 }
 
@@ -122,7 +122,7 @@ bool FrameChannel::write_some() {
     const ssize_t n = ::write(write_->get(), sending_.data() + sent_, sending_.size() - sent_);
     if (n < 0 && errno == EINTR) continue;
     if (n < 0 && errno == EAGAIN) return true;
-    // The other process has gone. What it said before is still to be read, and tells more.
+    // The other process has gone. What it sent before is still readable and says more.
     if (n < 0 && (errno == EPIPE || errno == ECONNRESET)) {
       deaf_ = true;
       sending_.clear();

@@ -57,15 +57,16 @@ class FrameChannel {
   /// Its bytes are copied only as far as the kernel does not take them.
   void send(const wire::OutputData& output);
 
-  /// Goes on over new descriptors, in place of those it may still have. `mine` is sent first, with
-  /// the number of control frames received filled in; everything else waits for the Resume of the
-  /// other end.
+  /// Continues over new descriptors, in place of those it may still have. `mine` is sent first,
+  /// with the number of control frames received filled in; everything else waits for the Resume of
+  /// the other end.
   void go_on_over(UniqueFd read, UniqueFd write, wire::Resume mine, const std::string& early = {});
   /// The same for the end whose new connection has already brought the other's Resume.
   void go_on_over(UniqueFd read, UniqueFd write, wire::Resume mine, const wire::Resume& theirs);
-  /// Gives the connection up, not the session; no callback comes of it.
+  /// Gives up the connection but keeps the session; calls no callback.
   void disconnect();
-  /// What is sent goes out: there is a connection, and both ends know where the other one stands.
+  /// Whether sent frames go out: there is a connection, and each end knows what the other has
+  /// received.
   [[nodiscard]] bool is_connected() const { return read_ && !waits_for_resume_ && !ended_; }
 
   /// Bytes given to send() that the kernel has not taken yet.
@@ -103,24 +104,24 @@ class FrameChannel {
   wire::ControlReceiver receiver_;
   Callbacks callbacks_;
   std::string head_;     // of the output frame that is being made
-  std::string sending_;  // being written; sent_ bytes of it are gone
+  std::string sending_;  // being written; sent_ bytes of it are written
   std::size_t sent_ = 0;
   std::string waiting_;  // collected while `sending_` is on its way
   bool write_pending_ = false;
   bool was_full_ = false;
-  bool deaf_ = false;              // nobody reads what we write; the end of file is to come
+  bool deaf_ = false;              // the peer reads no more; its end of file is still to come
   bool waits_for_resume_ = false;  // of the other end, on a new connection
   bool repeating_ = false;         // control frames go out in their order, after the output
   bool ended_ = false;
-  std::uint32_t connection_ = 0;  // counts descriptors: callbacks of earlier ones mean nothing
+  std::uint32_t connection_ = 0;  // counts connections: callbacks of earlier ones are ignored
   std::uint64_t frames_received_ = 0;
 };
 
-/// A channel whose end says `Sent` and is told `Received`.
+/// A channel whose end sends `Sent` and receives `Received`.
 template <class Sent, class Received>
 class Channel : private FrameChannel {
  public:
-  /// As of FrameChannel. The bytes of an OutputData are there during the call.
+  /// As in FrameChannel. The bytes of an OutputData are valid during the call.
   struct Callbacks {
     std::function<void(Received)> on_message;
     std::function<void(std::string)> on_end;

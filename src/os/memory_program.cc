@@ -19,10 +19,10 @@ namespace {
 
 /// Empty once all of it is in the file.
 std::string unpack(const CarriedProgram& program, int file) {
-  constexpr const char* kDamaged = "what dlaunch carries is damaged";
+  constexpr const char* kDamaged = "the copy of it inside dlaunch is damaged";
   const std::unique_ptr<ZSTD_DCtx, decltype(&::ZSTD_freeDCtx)> stream(::ZSTD_createDCtx(),
                                                                       &::ZSTD_freeDCtx);
-  if (!stream) return "memory for it: " + errno_text(ENOMEM);
+  if (!stream) return "no memory for it: " + errno_text(ENOMEM);
   ZSTD_inBuffer in{program.packed.data(), program.packed.size(), 0};
   std::string piece(::ZSTD_DStreamOutSize(), '\0');
   std::size_t skip = program.skip;
@@ -35,7 +35,7 @@ std::string unpack(const CarriedProgram& program, int file) {
     skip -= out.pos - made.size();
     made = made.substr(0, left);
     if (const int error = write_all(file, made); error != 0)
-      return "memory for it: " + errno_text(error);
+      return "no memory for it: " + errno_text(error);
     left -= made.size();
   }
   return "";

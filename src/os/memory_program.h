@@ -9,9 +9,9 @@
 
 namespace dlaunch {
 
-/// Unpacked into a file without a name (memfd_create(2)): no folder need take
-/// programs, and none is left behind. It closes with an exec, which "/proc/self/fd/N" as the path
-/// of an ELF file survives. `name` is what /proc shows. Errors: kPreflight.
+/// Unpacked into an unnamed file (memfd_create(2)): needs no folder from which programs may be
+/// executed, and leaves nothing behind. It is close-on-exec; executing "/proc/self/fd/N" still
+/// works for an ELF file. `name` is what /proc shows. Errors: kPreflight.
 [[nodiscard]] Result<UniqueFd> memory_program(const std::string& name,
                                               const CarriedProgram& program);
 

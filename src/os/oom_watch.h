@@ -39,7 +39,7 @@ class OomWatch {
 
   /// For a process that was ended by a SIGKILL that we did not send: what the records tell about
   /// it, or an empty string. A kill that only the counter shows is attributed to one process.
-  /// `pid`: in the node's PID namespace. Reads what the kernel log has got since the last call, at
+  /// `pid`: in the node's PID namespace. Reads what the kernel log has received since the last call, at
   /// most half a second in all calls together.
   [[nodiscard]] std::string evidence(pid_t pid);
   /// If evidence() is empty: whether the records would have shown a kill.

@@ -25,7 +25,7 @@ bool send_packet(int socket, const std::string& text, const std::vector<int>& de
 
 /// Receives one packet and appends its descriptors, at most `most_descriptors`. nullopt: an error
 /// in errno, which is 0 at the end of the connection and EMSGSIZE for a packet longer than
-/// `most_bytes`. `wait`: blocks until one comes.
+/// `most_bytes`. `wait`: blocks until one arrives.
 [[nodiscard]] std::optional<std::string> receive_packet(int socket, std::size_t most_bytes,
                                                         std::size_t most_descriptors,
                                                         std::vector<UniqueFd>& descriptors,

@@ -4,8 +4,6 @@
 #include <unistd.h>
 
 #include <algorithm>
-#include <array>
-#include <charconv>
 #include <map>
 #include <optional>
 #include <set>
@@ -15,82 +13,17 @@
 #include "os/clock.h"
 #include "os/ports.h"
 #include "os/proc_file.h"
+#include "os/socket_table.h"
 
 namespace dlaunch {
 
 namespace {
 
 constexpr std::size_t kShownCommand = 60;
-// The kernel lists listening sockets first (tcp_get_idx, net/ipv4/tcp_ipv4.c), 150 bytes each: on a
-// node with a hundred thousand connections there is no need to read about them.
-constexpr std::size_t kListeners = std::size_t{1} << 20;
-
-struct SocketOwner {
-  std::uint64_t inode = 0;
-  std::uint32_t user = 0;
-  std::uint16_t port = 0;
-  bool listens = false;
-};
-
-template <class Number>
-std::optional<Number> number(std::string_view text, int base) {
-  Number value = 0;
-  const auto [stop, error] = std::from_chars(text.data(), text.data() + text.size(), value, base);
-  if (error != std::errc() || stop != text.data() + text.size()) return std::nullopt;
-  return value;
-}
-
-/// Removes the text up to the first separator, and the separator; returns that text.
-std::string_view take_until(std::string_view& text, char separator) {
-  const std::size_t end = text.find(separator);
-  const std::string_view part = text.substr(0, end);
-  text = end == std::string_view::npos ? std::string_view() : text.substr(end + 1);
-  return part;
-}
-
-/// The first N words of a line.
-template <std::size_t N>
-std::array<std::string_view, N> words_of(std::string_view line) {
-  std::array<std::string_view, N> words;
-  for (std::size_t i = 0; i < N && !line.empty();) {
-    const std::string_view word = take_until(line, ' ');
-    if (!word.empty()) words[i++] = word;
-  }
-  return words;
-}
-
-/// A line of /proc/net/tcp:
-/// "0: 0100007F:1F90 00000000:0000 0A 00000000:00000000 00:00000000 00000000 1000 0 12345 ...".
-std::optional<SocketOwner> socket_in(std::string_view line) {
-  constexpr std::string_view kListen = "0A";  // TCP_LISTEN, include/net/tcp_states.h
-  const auto words = words_of<10>(line);
-  const std::size_t colon = words[1].rfind(':');
-  if (colon == std::string_view::npos) return std::nullopt;
-  const auto port = number<std::uint16_t>(words[1].substr(colon + 1), 16);
-  const auto user = number<std::uint32_t>(words[7], 10);
-  const auto inode = number<std::uint64_t>(words[9], 10);
-  // Inode 0: its process has closed it, the kernel finishes the connection.
-  if (!port || !user || !inode || *inode == 0) return std::nullopt;
-  return SocketOwner{*inode, *user, *port, words[3] == kListen};
-}
-
-template <class Wanted>
-std::vector<SocketOwner> sockets(std::size_t limit, const Wanted& wanted) {
-  std::vector<SocketOwner> found;
-  for (const char* table : {"/proc/net/tcp", "/proc/net/tcp6"}) {
-    const std::string text = read_proc_file(table, limit);
-    for (std::string_view rest = text; !rest.empty();) {
-      const auto socket = socket_in(take_until(rest, '\n'));
-      if (socket && wanted(*socket)) found.push_back(*socket);
-    }
-  }
-  return found;
-}
 
 /// The listening socket if there is one, else any.
 std::optional<SocketOwner> socket_on(std::uint16_t port) {
-  const std::vector<SocketOwner> all =
-      sockets(std::string::npos, [port](const SocketOwner& socket) { return socket.port == port; });
+  const std::vector<SocketOwner> all = sockets_on(port);
   if (all.empty()) return std::nullopt;
   const auto listening =
       std::find_if(all.begin(), all.end(), [](const SocketOwner& s) { return s.listens; });
@@ -105,7 +38,7 @@ bool any_socket(const std::string& process, const Found& found) {
     const std::string target = link_target(process + "/fd/" + std::to_string(fd));
     if (!target.starts_with(kSocket)) continue;
     std::string_view rest = std::string_view(target).substr(kSocket.size());
-    const auto inode = number<std::uint64_t>(take_until(rest, ']'), 10);
+    const auto inode = whole_number<std::uint64_t>(take_until(rest, ']'));
     if (inode && found(*inode)) return true;
   }
   return false;
@@ -128,7 +61,7 @@ std::string user_name(std::uint32_t id) {
     std::string_view line = take_until(rest, '\n');  // passwd(5): name:password:uid:...
     const std::string_view name = take_until(line, ':');
     take_until(line, ':');
-    if (number<std::uint32_t>(take_until(line, ':'), 10) == id) return std::string(name);
+    if (whole_number<std::uint32_t>(take_until(line, ':')) == id) return std::string(name);
   }
   return std::to_string(id);
 }
@@ -153,8 +86,9 @@ bool has_live_socket(std::uint16_t port) {
 std::optional<std::uint16_t> find_foreign_listener(const std::vector<std::uint16_t>& ports,
                                                    const std::function<std::vector<pid_t>()>& own,
                                                    MonotonicTime deadline) {
-  const std::vector<SocketOwner> listeners = sockets(kListeners, [&](const SocketOwner& socket) {
-    return socket.listens && std::find(ports.begin(), ports.end(), socket.port) != ports.end();
+  std::vector<SocketOwner> listeners = listening_sockets();
+  std::erase_if(listeners, [&](const SocketOwner& socket) {
+    return std::find(ports.begin(), ports.end(), socket.port) == ports.end();
   });
   if (listeners.empty()) return std::nullopt;
   // Several processes may listen on one port at different addresses: one of ours is enough.

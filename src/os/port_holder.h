@@ -26,7 +26,7 @@ namespace dlaunch {
     const std::vector<std::uint16_t>& ports, const std::function<std::vector<pid_t>()>& own,
     MonotonicTime deadline);
 
-/// As port_holder(port) of os/ports.h; names only the user if the process is not found until
+/// Like port_holder(port) of os/ports.h; names only the user if the process is not found until
 /// `deadline`.
 [[nodiscard]] std::string port_holder(std::uint16_t port, MonotonicTime deadline);
 

@@ -61,4 +61,11 @@ std::string_view stat_field(std::string_view stat, int number) {
   }
 }
 
+std::string_view take_until(std::string_view& text, char separator) {
+  const std::size_t end = text.find(separator);
+  const std::string_view part = text.substr(0, end);
+  text = end == std::string_view::npos ? std::string_view() : text.substr(end + 1);
+  return part;
+}
+
 }  // namespace dlaunch

@@ -198,8 +198,8 @@ tl::expected<Spawned, StartFailure> spawn(const SpawnRequest& request) {
   pid_t pid = clone_child(run_child, &context, stack, kChildStack, request.cgroup);
   bool unusable = pid < 0 && in_cgroup && refuses_for_good(errno);
   if (pid > 0 && in_cgroup && !context.has_begun) {
-    // The kernel kills whatever begins there: it does so for ever if somebody was once killed in
-    // our own cgroup (os/enclosure.h).
+    // The kernel kills every process that starts there, and keeps doing so once a process was
+    // killed in our own cgroup (os/enclosure.h).
     unusable = true;
     reap(std::exchange(pid, -1));
   }

@@ -167,8 +167,8 @@ Result<const Row*> choose(const Container& container, const Cluster& cluster, La
 void note_workdir(const Container& container, const Row& row, LaunchPlan& plan) {
   if (container.workdir != kImagesOwn || has_engine(row.runtime)) return;
   std::string note = std::string(row.name) +
-                     " does not tell where an image starts its programs: they start in the job's "
-                     "workdir; to say where: --set container.workdir=/FOLDER";
+                     " does not report an image's working directory: programs start in the job's "
+                     "workdir; to choose another: --set container.workdir=/FOLDER";
   if (std::find(plan.notes.begin(), plan.notes.end(), note) == plan.notes.end())
     plan.notes.push_back(std::move(note));
 }

@@ -186,7 +186,7 @@ std::vector<std::string> rails_without_address(const NodeFacts& facts) {
       texts.push_back(
           device.name + '/' + std::to_string(port.number) +
           (port.netdev.empty() ? "" : " (" + port.netdev + ")") +
-          " is ACTIVE beside a GPU, but has no RoCE v2 address over IPv4: NCCL is not told of it");
+          " is ACTIVE beside a GPU, but has no RoCE v2 address over IPv4: NCCL_IB_HCA does not include it");
     }
   }
   return texts;

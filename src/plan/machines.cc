@@ -63,7 +63,7 @@ Status check_machines(const JobSpec& spec, const Cluster& cluster) {
     const std::string& second = cluster.nodes[group[1]].name;
     return fail(exit_code::kJobFile,
                 "the hosts \"" + first + "\" and \"" + second +
-                    "\" are one machine, whose own name is " +
+                    "\" are one machine, whose host name is " +
                     cluster.nodes[group[0]].facts.hostname +
                     "\n         try: name it once; slots or processes_per_node say how many ranks "
                     "it gets");

@@ -74,7 +74,7 @@ Result<Ssh> ssh_of(const MpirunInput& input) {
   const auto port = common(input.host_specs, &HostSpec::port);
   if (!user || !port) {
     return refuse(
-        "users or ports of hosts differ, and mpirun has one for all; name them in ~/.ssh/config");
+        "users or ports of hosts differ, but mpirun uses one for all; name them in ~/.ssh/config");
   }
   Words words;
   const std::string& login = user->empty() ? connect.user : *user;

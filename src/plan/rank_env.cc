@@ -54,8 +54,8 @@ void append(const std::vector<const Row*>& rows, const View& view, std::vector<V
   }
 }
 
-/// Rows that are kept if set: what the user passes stays where it is, what is inherited is shown as
-/// kept.
+/// Rows that are kept if set: values that the user passes stay in their place, inherited values are
+/// shown as kept.
 void apply_kept(const std::vector<const Row*>& rows, const std::vector<Variable>& user,
                 const Environment& inherited, const char* reason,
                 std::vector<Variable>& variables) {
@@ -78,7 +78,7 @@ void sort_by_name(std::vector<Variable>& variables) {
                    [](const Variable& a, const Variable& b) { return a.name < b.name; });
 }
 
-/// Of two with the same name the later one stays. Needs them sorted stably.
+/// Of two variables with the same name the later one stays. Requires a stable sort.
 void keep_last_of_each(std::vector<Variable>& variables) {
   std::vector<Variable> merged;
   merged.reserve(variables.size());
@@ -155,11 +155,11 @@ void add_rank_variables(const JobSpec& spec, const Cluster& cluster, const PlanC
     if (*role.name == "chief" || *role.name == "worker") view.trainers += role.size;
   }
 
-  view.has_rdma = cluster.is_assumed;  // nobody was asked
+  view.has_rdma = cluster.is_assumed;  // unknown
   for (std::size_t i = 0; i < plan.nodes.size(); ++i)
     view.has_rdma = view.has_rdma || !cluster.nodes[i].facts.rdma_devices.empty();
 
-  // Under another launcher each rank sees its own node only, so nothing can be chosen alike.
+  // Under another launcher each rank sees only its own node, so no common choice is possible.
   const auto is_set = [&](const char* name) {
     return find_sorted(plan.variables, name) != nullptr ||
            std::any_of(spec.roles.begin(), spec.roles.end(),
@@ -178,9 +178,9 @@ void add_rank_variables(const JobSpec& spec, const Cluster& cluster, const PlanC
     view.facts = &node.facts;
     view.fabric = i < fabric.nodes.size() ? &fabric.nodes[i] : nullptr;
     append(rows.node, view, plan.nodes[i].variables);
-    // Nothing is inherited there but from the image, which is not known.
+    // Such ranks inherit only from the image, which is unknown.
     if (all_contained(spec)) continue;
-    // A variable of ours would win over files of NCCL and Open MPI; one that is inherited does.
+    // Our variable would override the files of NCCL and Open MPI; so does an inherited one.
     apply_kept(rows.node, plan.variables, rank_table::chosen_in_mca_files(node.facts),
                "kept: set in a file of Open MPI's (mca-params.conf) on this node",
                plan.nodes[i].variables);

@@ -20,13 +20,13 @@ Value number(std::size_t n) {
 
 Value error_file(const View& v) {
   std::string path = v.plan.nodes[v.rank->node.value].output_folder;
-  if (path.empty()) return std::nullopt;  // under `dlaunch exec` nobody reads it
+  if (path.empty()) return std::nullopt;  // under `dlaunch exec` it has no reader
   path += "/rank-";
   path += std::to_string(v.rank->rank.value);
   return path += ".error.json";
 }
 
-/// Only a scheduler tells of one, and Slurm is the one that is asked.
+/// Only a scheduler announces one, and only Slurm is asked.
 Value deadline_file(const View& v) {
   const bool is_told = v.context.launcher_env.contains("SLURM_JOB_ID") && !v.context.outer;
   return is_told ? Value(v.node->output_folder + "/deadline") : std::nullopt;
@@ -38,8 +38,8 @@ std::string master_port_reason(const View& v) {
                                      : "free on the first node, new for each attempt";
 }
 
-/// AI Platform: "job" is the TrainingInput of the job, and we have none. trial is only set in a
-/// tuning job.
+/// AI Platform: "job" is the TrainingInput of the job, which does not exist here. trial is only set
+/// in a tuning job.
 constexpr std::string_view kNoTrainingInput = "{}";
 
 std::string tf_config_reason(const View& v) {
@@ -48,7 +48,7 @@ std::string tf_config_reason(const View& v) {
                   : "the cluster and this task's index in it";
 }
 
-/// "Only for distributed jobs", where there are worker pools (Vertex AI); always elsewhere.
+/// "Only for distributed jobs" with worker pools (Vertex AI); always otherwise.
 Value gcp_tf_config(const View& v) {
   if (v.spec.gcp.cluster_spec == GcpNames::Groups::pools && v.plan.ranks.size() == 1)
     return std::nullopt;
@@ -66,7 +66,7 @@ std::string run_id(const View& v) {
   return v.context.run_id.empty() ? "<run id>" : v.context.run_id;
 }
 
-/// Ranks that the cores of the facts are for.
+/// Number of ranks that share the cores in the facts.
 std::size_t sharers(const View& v) {
   return v.context.outer && v.context.outer->cores_are_own ? 1 : v.node->ranks.size();
 }
@@ -78,7 +78,8 @@ Value threads(const View& v) {
   return number(static_cast<std::size_t>(threads_per_rank(*v.facts, sharers(v))));
 }
 
-/// One core is one thread for operations, of which ParameterServerStrategy needs two (2.21).
+/// With one core TensorFlow uses one thread for operations, but ParameterServerStrategy needs two
+/// (2.21).
 Value interop_threads(const View& v) {
   const auto& ranks = v.plan.ranks;
   const bool has_servers =
@@ -103,8 +104,7 @@ std::string hostfile(const View& v, HostfileDialect dialect) {
 }
 
 /// Open MPI and Hydra find their nodes in these when their command line names none, as in the
-/// launcher of Kubeflow's MPIJob. On one node there is nothing to find, and they should go on
-/// counting its cores themselves.
+/// launcher of Kubeflow's MPIJob. On a single node they should keep counting its cores themselves.
 Value default_hostfile(const View& v, HostfileDialect dialect) {
   return v.plan.hosts.size() > 1 ? Value(hostfile(v, dialect)) : std::nullopt;
 }
@@ -119,22 +119,22 @@ Value for_trainers(const View& v, const Get& get) {
   return is_trainer(v) ? Value(get()) : std::nullopt;
 }
 
-/// Left alone on one node, where loopback is as good as any. NCCL takes "eth0" for a beginning
-/// ("eth01" matches) and "=eth0" for the name; Gloo and TensorPipe know names only.
+/// Not set on one node, where loopback suffices. NCCL takes "eth0" as a prefix ("eth01" matches)
+/// and "=eth0" as the exact name; Gloo and TensorPipe accept names only.
 Value meeting_interface(const View& v, const char* before) {
   if (v.node->interface.empty()) return std::nullopt;
   return before + v.node->interface;
 }
 constexpr const char* kMeetingInterface = "the interface to the other nodes";
 
-// ---- what the network says (plan/fabric_env.h)
+// ---- derived from the network (plan/fabric_env.h)
 
 bool has_variable(const std::vector<Variable>& variables, std::string_view name) {
   return std::any_of(variables.begin(), variables.end(),
                      [&](const Variable& variable) { return variable.name == name; });
 }
 
-/// Set for this node's ranks by anybody but us: the job, the login, or NCCL's own files.
+/// Set for this node's ranks by the job, the login, or NCCL's own files.
 bool is_set_here(const View& v, std::string_view name) {
   const std::string text(name);
   const Environment& inherited = v.node->is_remote ? v.facts->environment : v.context.launcher_env;
@@ -142,7 +142,7 @@ bool is_set_here(const View& v, std::string_view name) {
          v.facts->fabric.nccl_settings.contains(text) || v.facts->mca_settings.contains(text);
 }
 
-/// By some role with ranks here, and so for these ranks only.
+/// Set by some role with ranks here, and so for these ranks only.
 bool is_set_by_a_role(const View& v, std::string_view name) {
   return std::any_of(v.spec.roles.begin(), v.spec.roles.end(), [&](const RoleSpec& role) {
     if (!role.env.contains(std::string(name))) return false;
@@ -151,34 +151,35 @@ bool is_set_by_a_role(const View& v, std::string_view name) {
   });
 }
 
-/// Agents read the file of their own environment. One of the job is read by NCCL alone, and
-/// variables of ours would win over it: then none is set.
+/// Agents read the file named in their own environment. A file named by the job is read only by
+/// NCCL, and our variables would override it: then none is set.
 bool has_own_nccl_file(const View& v) {
   return has_variable(v.plan.variables, "NCCL_CONF_FILE") || is_set_by_a_role(v, "NCCL_CONF_FILE");
 }
 
-/// NCCL_NET: another network module; NCCL_IB_DISABLE: none of these devices. The file is for the
-/// note that it is missing (plan/fabric_env.cc). Open MPI takes one list of interfaces or the other
-/// (btl_tcp_component.c).
+/// NCCL_NET: another network module; NCCL_IB_DISABLE: none of these devices. The file matters for
+/// the note that it is missing (plan/fabric_env.cc). Open MPI accepts only one of the two lists of
+/// interfaces (btl_tcp_component.c).
 constexpr std::string_view kDeciding[] = {"NCCL_IB_DISABLE", "NCCL_NET", "NCCL_TOPO_FILE",
                                           "UCX_TLS"};
 
 using Setting = std::optional<FabricSetting> NodeFabric::*;
 
-/// Who has chosen another way, or other ports, is not told about these.
+/// Not reported to users who chose another transport or other ports.
 Value fabric_value(const View& v, Setting setting) {
   if (v.fabric == nullptr || !(v.fabric->*setting) || has_own_nccl_file(v)) return std::nullopt;
   if (is_set_here(v, "NCCL_IB_DISABLE") || is_set_here(v, "NCCL_NET")) return std::nullopt;
   return (v.fabric->*setting)->value;
 }
 
-/// What holds for the ports that NCCL_IB_HCA names, and not for others.
+/// Applies to the ports in NCCL_IB_HCA, and to no others.
 Value fabric_value_of_ports(const View& v, Setting setting) {
   const bool are_others = is_set_here(v, "NCCL_IB_HCA") || is_set_by_a_role(v, "NCCL_IB_HCA");
   return are_others ? std::nullopt : fabric_value(v, setting);
 }
 
-/// UCX's own: NCCL's variables say nothing of it. Its transports (tcp, say) may need other devices.
+/// UCX's own setting: NCCL's variables do not affect it. Its transports (such as tcp) may need
+/// other devices.
 Value ucx_adapters(const View& v) {
   if (v.fabric == nullptr || !v.fabric->ucx_net_devices || is_set_here(v, "UCX_TLS"))
     return std::nullopt;
@@ -196,8 +197,8 @@ Value for_torch(const View& v, const Get& get) {
   return v.spec.mpi.torch_variables ? Value(get()) : std::nullopt;
 }
 
-/// mpirun, srun and the like say by themselves what an MPI library needs of them, and know better
-/// how many slots there are.
+/// mpirun, srun and the like set what an MPI library needs from them, and know the number of slots
+/// better.
 bool is_started_by_us(const View& v) {
   return !v.context.outer && v.spec.mpi.launcher == Mpi::Launcher::dlaunch;
 }
@@ -207,7 +208,7 @@ Value if_started_by_us(const View& v, const Get& get) {
   return is_started_by_us(v) ? Value(get()) : std::nullopt;
 }
 
-/// What an MPI library finds its launcher by.
+/// The variables by which an MPI library finds its launcher.
 template <class Get>
 Value for_pmi1(const View& v, const Get& get) {
   return v.spec.mpi.pmi != Mpi::Pmi::pmix ? if_started_by_us(v, get) : std::nullopt;
@@ -219,7 +220,7 @@ Value for_either(const View& v, const char* value) {
   return v.spec.mpi.pmi == Mpi::Pmi::automatic ? for_pmix(v, value) : std::nullopt;
 }
 
-/// Under another launcher it may not be known, and an MPI program does not need it.
+/// Under another launcher it may be unknown, and an MPI program does not need it.
 Value master_host(const View& v) {
   return v.plan.master.address.empty() ? std::nullopt : Value(v.plan.master.address);
 }
@@ -232,8 +233,8 @@ Value master_node(const View& v) {
   return (is_ipv6 ? "[" + host + "]" : host) + ':' + std::to_string(v.plan.master.port);
 }
 
-/// "10.0.0.4,10.0.0.5", without numbers of slots; on one node Azure sets none. Left out where it
-/// would not fit into one variable of Linux: the job can do without it.
+/// "10.0.0.4,10.0.0.5", without slots; on one node Azure sets none. Left out if it exceeds the
+/// length limit of a Linux variable: the job can do without it.
 Value host_list(const View& v) {
   constexpr std::size_t kMost = 128'000;
   if (v.plan.nodes.size() < 2 || v.context.outer) return std::nullopt;
@@ -250,8 +251,8 @@ Value tcp_interface(const View& v) {
   return v.node->interface;
 }
 
-/// Libfabric and UCX, on which MPICH and Intel MPI are built, for TCP. UCX takes it for all
-/// networks: where there are adapters, ucx_adapters() names those of InfiniBand, or UCX chooses.
+/// Libfabric and UCX, on which MPICH and Intel MPI are built, for TCP. UCX applies it to all
+/// networks: with InfiniBand adapters, ucx_adapters() names their ports, or UCX chooses.
 Value fi_interface(const View& v) {
   return v.node->interface.empty() ? std::nullopt : Value(v.node->interface);
 }
@@ -260,9 +261,9 @@ Value ucx_interface(const View& v) {
   return has_adapters || v.context.outer ? std::nullopt : fi_interface(v);
 }
 
-/// Looking for networks that are not there is most of the time that MPI_Init takes. Under another
-/// launcher nobody knows what other nodes have. What a file excludes, as Debian's does, stays so,
-/// also for ranks in containers: the file of the image is not known.
+/// MPI_Init spends most of its time looking for networks that do not exist. Under another launcher
+/// the other nodes are unknown. Components that a file excludes, as Debian's does, stay excluded,
+/// also for ranks in containers, since the image's file is unknown.
 template <const char* name>
 Value without_rdma(const View& v, const char* components) {
   if (v.has_rdma || v.context.outer) return std::nullopt;
@@ -275,7 +276,7 @@ std::string no_rdma_reason(const View& v) {
   std::string reason =
       "no node has InfiniBand or similar: MPI_Init need not search for it (0.1 s instead of 0.3 s)";
   if (v.facts->mca_settings.contains(name))
-    reason += "; and without what a file of Open MPI's here excludes";
+    reason += "; components that a file of Open MPI excludes here stay excluded";
   return reason;
 }
 constexpr char kPml[] = "OMPI_MCA_pml";
@@ -313,9 +314,9 @@ std::string coordinator(const View& v) {
   return (is_ipv6 ? "[" + host + "]" : host) + ":" + std::to_string(v.plan.master.port);
 }
 
-/// jax.distributed.initialize() learns how many processes there are only from a launcher that it
-/// knows, and takes this variable for a sign of Open MPI 4 (jax/_src/clusters/ompi_cluster.py). It
-/// reads an address from it where JAX_COORDINATOR_ADDRESS is not set.
+/// jax.distributed.initialize() learns the number of processes only from a launcher that it knows,
+/// and takes this variable as a sign of Open MPI 4 (jax/_src/clusters/ompi_cluster.py). It reads an
+/// address from it if JAX_COORDINATOR_ADDRESS is not set.
 std::string open_mpi_uri(const View& v) {
   const bool is_ipv6 = v.plan.master.address.find(':') != std::string::npos;
   return (is_ipv6 ? "0.0;tcp6://" : "0.0;tcp://") + coordinator(v);
@@ -335,7 +336,7 @@ constexpr Row kTable[] = {
      "global rank, hosts in the order given"},
     {"RANK", kGcp, Scope::rank, Keep::no,
      [](const View& v) { return for_trainers(v, [&] { return *number(v.rank->rank.value); }); },
-     "index of the machine in Google's sense: the chief is 0, worker i is i + 1"},
+     "index of the machine, as Google counts them: the chief is 0, worker i is i + 1"},
     {"LOCAL_RANK", kTorch, Scope::rank, Keep::no,
      [](const View& v) { return number(v.rank->local_rank.value); },
      "index on its node; selects the GPU"},
@@ -343,7 +344,7 @@ constexpr Row kTable[] = {
      [](const View& v) { return number(v.plan.ranks.size()); }, "number of ranks"},
     {"WORLD_SIZE", kGcp, Scope::role, Keep::no,
      [](const View& v) { return for_trainers(v, [&] { return *number(v.trainers); }); },
-     "number of machines in Google's sense: chief and workers"},
+     "number of machines, as Google counts them: chief and workers"},
     {"LOCAL_WORLD_SIZE", kTorch, Scope::node, Keep::no,
      [](const View& v) { return number(v.node->ranks.size()); }, "ranks on this node"},
     {"MASTER_ADDR", kWithMaster, Scope::job, Keep::no,
@@ -369,12 +370,12 @@ constexpr Row kTable[] = {
      [](const View& v) { return number(v.node->ranks.size()); }, "ranks on this node"},
     {"OMPI_COMM_WORLD_NODE_RANK", kMpi, Scope::rank, Keep::no,
      [](const View& v) { return number(v.rank->local_rank.value); },
-     "index on its node over all jobs of an mpirun: here there is one (no index of the node)"},
+     "index on its node over all jobs of an mpirun, of which there is one here (not the index of the node)"},
     {"OMPI_UNIVERSE_SIZE", kMpi, Scope::job, Keep::no,
      [](const View& v) {
        return if_started_by_us(v, [&] { return *number(v.plan.ranks.size()); });
      },
-     "slots of the job: all are taken, nothing can be spawned"},
+     "slots of the job: all are in use, so nothing can be spawned"},
     {"PMI_RANK", kMpi, Scope::rank, Keep::no,
      [](const View& v) { return for_pmi1(v, [&] { return *number(v.rank->rank.value); }); },
      "rank in MPI_COMM_WORLD, for MPICH and Intel MPI"},
@@ -438,9 +439,9 @@ constexpr Row kTable[] = {
     {"OMPI_MCA_mpi_yield_when_idle", kMpi, Scope::node, Keep::if_set, yield_when_idle,
      "more ranks than cores: a waiting rank yields its core"},
     {"HOROVOD_CONTROLLER", kMpi, Scope::node, Keep::if_set, for_horovod,
-     "Horovod's ranks meet by MPI, not by Gloo"},
+     "Horovod's ranks meet through MPI, not through Gloo"},
     {"HOROVOD_CPU_OPERATIONS", kMpi, Scope::node, Keep::if_set, for_horovod,
-     "Horovod's ranks meet by MPI, not by Gloo"},
+     "Horovod's ranks meet through MPI, not through Gloo"},
     {"JAX_COORDINATOR_ADDRESS", kJax, Scope::job, Keep::no,
      [](const View& v) -> Value { return coordinator(v); }, "",
      [](const View& v) { return v.plan.master.reason; }},
@@ -449,10 +450,10 @@ constexpr Row kTable[] = {
      "tells JAX that the next three are set"},
     {"OMPI_COMM_WORLD_SIZE", kJax, Scope::job, Keep::no,
      [](const View& v) { return number(v.plan.ranks.size()); },
-     "number of processes, where JAX looks for it"},
+     "number of processes, for JAX"},
     {"OMPI_COMM_WORLD_RANK", kJax, Scope::rank, Keep::no,
      [](const View& v) { return number(v.rank->rank.value); },
-     "id of the process, where JAX looks for it"},
+     "id of the process, for JAX"},
     {"OMPI_COMM_WORLD_LOCAL_RANK", kJax, Scope::rank, Keep::no,
      [](const View& v) { return number(v.rank->local_rank.value); },
      "index on its node; selects the device"},
@@ -511,7 +512,7 @@ constexpr Row kTable[] = {
      [](const View& v) { return number(v.plan.nodes.size()); },
      "number of nodes, DeepSpeed's name"},
     {"TORCHELASTIC_RUN_ID", kTorch, Scope::job, Keep::no,
-     [](const View& v) -> Value { return run_id(v); }, "id of the run; Lightning looks for it"},
+     [](const View& v) -> Value { return run_id(v); }, "id of the run; Lightning checks for it"},
     {"TORCHELASTIC_RESTART_COUNT", kTorch, Scope::job, Keep::no,
      [](const View& v) { return number(v.plan.attempt.value); }, "restarts so far"},
     {"TORCHELASTIC_MAX_RESTARTS", kTorch, Scope::job, Keep::no,

@@ -101,7 +101,7 @@ std::string read_tail(const std::string& file, std::size_t max_bytes) {
   if (::fstat(fd, &status) == 0 && S_ISREG(status.st_mode) && status.st_size > 0) {
     const auto size = static_cast<std::size_t>(status.st_size);
     const std::size_t wanted = std::min(size, max_bytes);
-    // One byte more tells whether the first line in the tail is a whole one.
+    // One byte more, to see whether the first line in the tail is complete.
     const std::size_t before = size > wanted ? 1 : 0;
     text = read_from(fd, static_cast<off_t>(size - wanted - before), wanted + before);
     const std::size_t line_end = before == 0 ? std::string::npos : text.find('\n');

@@ -258,7 +258,7 @@ std::string FailureWords::taken_port_text(const TakenPort& port, const std::stri
 std::string FailureWords::stragglers() const {
   const bool one = outcome_.stragglers.size() == 1;
   return (one ? "rank " : "ranks ") + rank_ranges(outcome_.stragglers) + (one ? " was" : " were") +
-         " still running after others had ended well (timeouts.stragglers_after_success" +
+         " still running after others had succeeded (timeouts.stragglers_after_success" +
          (outcome_.limit ? ": " + wording::duration(*outcome_.limit) : "") + ')';
 }
 

@@ -38,7 +38,7 @@ class FailureWords {
   [[nodiscard]] bool before_ranks() const;
   /// "restart 2 of 5"; "attempt 3" if that does not count as a restart.
   [[nodiscard]] static std::string next_attempt(const FailedAttempt& failed);
-  /// "1", "0,2-5": the ranks whose output tells most, for `dlaunch logs --rank`. Needs
+  /// "1", "0,2-5": the ranks whose output is most useful, for `dlaunch logs --rank`. Needs
   /// outcome.first.
   [[nodiscard]] std::string ranks_to_read() const;
   /// "rank 1 on node2"

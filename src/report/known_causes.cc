@@ -5,6 +5,8 @@
 #include <csignal>
 
 #include "model/rank_list.h"
+#include "report/known_failures.h"
+#include "report/metrics.h"
 #include "text/plain_text.h"
 
 namespace dlaunch {
@@ -23,6 +25,7 @@ struct Failure {
 };
 
 struct KnownCause {
+  std::string_view name;               // as in KnownFailure; empty: the table's
   std::string_view exception;          // what the exception begins with; empty: any
   bool (*applies)(const Failure&);     // null: the exception suffices
   std::string (*why)(const Failure&);  // null: the error says it
@@ -35,9 +38,9 @@ std::string advice_for_stdin(const Failure& f, const std::string& call) {
   if (f.in.stdin_for == StdinFor::none) {
     return "--set stdin=rank0: without it a rank's stdin is empty, and " + call +
            " ends there; with it rank 0 reads what you type" +
-           (f.in.report.ranks.size() > 1 ? ", and only rank 0: " + guarded : "");
+           (f.in.report.ranks.size() > 1 ? "; guard the call: " + guarded : "");
   }
-  // Rank 0 had the terminal: there the user has ended it.
+  // Rank 0 had the terminal: the user ended it there.
   if (!f.outcome.first || f.outcome.first->value == 0) return "";
   return "only rank 0 reads the terminal: " + guarded;
 }
@@ -119,54 +122,93 @@ std::string why_no_module(const Failure& f) {
   return python.empty() ? "" : "the interpreter was " + plain_line(python);
 }
 
+/// The row of the table (known_failures.h); a port that dlaunch chose is not the program's fault.
+const KnownFailure* row_of(const Failure& f) {
+  if (f.end == nullptr || f.outcome.port) return nullptr;
+  return find_known_failure(f.in.evidence, &f.end->status);
+}
+
+/// Whether ranks of several nodes failed in this way: then it is not that node's.
+bool failed_on_other_nodes(const Failure& f, NodeRank node) {
+  return std::any_of(f.outcome.alike.begin(), f.outcome.alike.end(), [&](Rank rank) {
+    return rank.value < f.in.plan->ranks.size() && f.in.plan->ranks[rank.value].node != node;
+  });
+}
+
+std::string why_by_table(const Failure& f) {
+  const KnownFailure& row = *row_of(f);
+  std::string why(row.why);
+  const LaunchPlan* plan = f.in.plan;
+  const bool knows_node = plan != nullptr && plan->nodes.size() > 1 && f.outcome.first &&
+                          f.outcome.first->value < plan->ranks.size();
+  if (!row.of_node || !knows_node) return why;
+  const NodeRank node = plan->ranks[f.outcome.first->value].node;
+  if (!failed_on_other_nodes(f, node))
+    why += "; no rank of a node other than " + plain_line(plan->nodes[node.value].name) +
+           " failed in this way";
+  return why;
+}
+
 // The first row that applies and has a `why` explains the failure, the first that has advice gives
 // it.
-constexpr std::array<KnownCause, 9> kCauses{{
-    {"bdb.BdbQuit", nullptr, nullptr,
+constexpr std::array<KnownCause, 10> kCauses{{
+    {"debugger-without-terminal", "bdb.BdbQuit", nullptr, nullptr,
      [](const Failure& f) { return advice_for_stdin(f, "breakpoint()"); }},
-    {"EOFError: EOF when reading a line", nullptr, nullptr,
+    {"input-without-terminal", "EOFError: EOF when reading a line", nullptr, nullptr,
      [](const Failure& f) { return advice_for_stdin(f, "input()"); }},
-    {"", [](const Failure& f) { return f.end != nullptr && !f.end->status.out_of_memory.empty(); },
+    {"out-of-memory-killed", "",
+     [](const Failure& f) { return f.end != nullptr && !f.end->status.out_of_memory.empty(); },
      [](const Failure& f) {
        const std::string& record = f.end->status.out_of_memory;
        return "the kernel ended it: out of memory (" +
               plain_line(record.substr(0, record.find('\n'))) + ')';
      },
      nullptr},
-    {"", was_killed, why_killed, nullptr},
-    {"", has_lost_peer, why_peer_lost,
+    {"killed", "", was_killed, why_killed, nullptr},
+    {"peer-lost", "", has_lost_peer, why_peer_lost,
      [](const Failure& f) {
        return std::string(f.outcome.left_early.empty()
                               ? ""
                               : "the same number of steps on every rank: each must take part in "
                                 "every collective");
      }},
-    {"", [](const Failure& f) { return f.ended_in_mpi(MpiEnd::never_connected); },
-     why_never_connected, what_else_for_mpi},
-    {"", [](const Failure& f) { return f.ended_in_mpi(MpiEnd::other_world); }, why_other_world,
+    {"mpi-not-initialized", "",
+     [](const Failure& f) { return f.ended_in_mpi(MpiEnd::never_connected); }, why_never_connected,
+     what_else_for_mpi},
+    {"mpi-other-world", "", [](const Failure& f) { return f.ended_in_mpi(MpiEnd::other_world); },
+     why_other_world,
      [](const Failure&) {
        return std::string(
            "the program without the commands before it; mpi.init: optional if a world of its own "
            "is "
            "intended");
      }},
-    {"", [](const Failure& f) { return f.ended_in_mpi(MpiEnd::not_finalized); },
+    {"", "ModuleNotFoundError", nullptr, why_no_module, nullptr},
+    {"", "", [](const Failure& f) { return row_of(f) != nullptr; }, why_by_table,
+     [](const Failure& f) { return std::string(row_of(f)->advice); }},
+    {"metric-not-a-number", "",
+     [](const Failure& f) { return f.end != nullptr && !nan_metrics(f.in.metrics).empty(); },
+     [](const Failure& f) { return nan_metrics(f.in.metrics).front(); },
      [](const Failure&) {
        return std::string(
-           "a rank that has called MPI_Init must call MPI_Finalize before it exits: the others "
-           "may wait for it");
-     },
-     nullptr},
-    {"ModuleNotFoundError", nullptr, why_no_module, nullptr},
+           "torch.autograd.set_detect_anomaly(True) shows the operation; a lower learning rate");
+     }},
 }};
+
+bool applies(const KnownCause& row, const Failure& failure) {
+  const bool fits = failure.in.evidence.exception.value_or("").starts_with(row.exception);
+  return fits && (row.applies == nullptr || row.applies(failure));
+}
+
+Failure failure_of(const SummaryInput& in) {
+  return {in, in.report.outcome, in.report.end_of_first()};
+}
 
 /// The text of the first row that applies and has one.
 std::string first_text(const SummaryInput& in, std::string (*KnownCause::*text)(const Failure&)) {
-  const Failure failure{in, in.report.outcome, in.report.end_of_first()};
-  const std::string exception = in.evidence.exception.value_or("");
+  const Failure failure = failure_of(in);
   for (const KnownCause& row : kCauses) {
-    if (row.*text == nullptr || !exception.starts_with(row.exception)) continue;
-    if (row.applies != nullptr && !row.applies(failure)) continue;
+    if (row.*text == nullptr || !applies(row, failure)) continue;
     if (std::string found = (row.*text)(failure); !found.empty()) return found;
   }
   return "";
@@ -230,11 +272,24 @@ std::string advice_for(const SummaryInput& input) {
   return first_text(input, &KnownCause::advice);
 }
 
+std::string name_of_failure(const SummaryInput& input) {
+  const Failure failure = failure_of(input);
+  if (failure.end == nullptr) return "";
+  const auto* row = std::find_if(kCauses.begin(), kCauses.end(),
+                                 [&](const KnownCause& one) { return applies(one, failure); });
+  if (row == kCauses.end()) return "";
+  if (!row->name.empty()) return std::string(row->name);
+  const KnownFailure* known = row_of(failure);
+  return known == nullptr ? "" : std::string(known->name);
+}
+
 std::span<const PeerLoss> peer_losses() {
   return kPeerLosses;
 }
 
 const PeerLoss* find_peer_loss(const Evidence& evidence) {
+  const KnownFailure* cause = find_known_failure(evidence, nullptr);
+  if (cause != nullptr && cause->beats_peer_loss) return nullptr;
   if (evidence.exception) return row_for(*evidence.exception);
   const auto& lines = evidence.last_lines;
   for (std::size_t i = lines.size() - std::min(lines.size(), kLines); i < lines.size(); ++i) {

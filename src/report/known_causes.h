@@ -15,6 +15,8 @@ namespace dlaunch {
 [[nodiscard]] std::string why_failed(const SummaryInput& input);
 /// What to try; empty: no row has advice.
 [[nodiscard]] std::string advice_for(const SummaryInput& input);
+/// The name of the known failure ("file-missing"); empty: it is not a known one.
+[[nodiscard]] std::string name_of_failure(const SummaryInput& input);
 
 /// An error that contains `pattern` says `means` about the rank's peers: it follows from a failure
 /// elsewhere.
@@ -27,7 +29,8 @@ struct PeerLoss {
 [[nodiscard]] std::span<const PeerLoss> peer_losses();
 
 /// The row that fits a rank's exception or, if it printed none, one of its last lines. nullptr:
-/// none does.
+/// none does, or the output has a cause that such an error follows from
+/// (KnownFailure::beats_peer_loss).
 [[nodiscard]] const PeerLoss* find_peer_loss(const Evidence& evidence);
 
 /// If the first rank's error only says that another one is gone, and no rank is known to have

@@ -72,7 +72,7 @@ class Grouping {
     }
     // They ended between the limit and the signal.
     if (!late_.empty()) out.push_back(subject(late_) + " ended with 0 when told to stop");
-    add(out, How::exited, "had ended well");
+    add(out, How::exited, "had succeeded");
     if (const Ranks* ranks = find(How::not_started)) {
       out.push_back(subject(*ranks) + was(*ranks) + "not started");
     }

@@ -3,6 +3,7 @@
 
 #include "model/signal_names.h"
 #include "model/time_text.h"
+#include "report/known_causes.h"
 #include "report/summary.h"
 #include "text/json_text.h"
 
@@ -132,6 +133,12 @@ class SummaryDocument {
   }
 
   void write_evidence() {
+    member("failure");
+    text_or_null(name_of_failure(in_));
+    member("why");
+    text_or_null(why_failed(in_));
+    member("advice");
+    text_or_null(advice_for(in_));
     member("exception");
     text_or_null(in_.evidence.exception.value_or(""));
     member("where");

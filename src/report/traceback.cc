@@ -119,7 +119,8 @@ std::string_view without_rank_mark(std::string_view line) {
   return line;
 }
 
-/// True when `line` starts like `prefix`, any digit for a digit: loggers put times in front.
+/// True when `line` starts like `prefix`, where a digit matches any digit: loggers put times in
+/// front.
 bool has_shape(std::string_view line, std::string_view prefix) {
   if (line.size() < prefix.size()) return false;
   for (std::size_t i = 0; i < prefix.size(); ++i) {

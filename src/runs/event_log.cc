@@ -225,7 +225,7 @@ Status EventLog::flush() {
     }
   }
   buffer_.erase(0, done);
-  // After an error, the next try comes with another 64 KiB, not with every line.
+  // After an error it retries with every further 64 KiB, not with every line.
   flush_at_ = buffer_.size() + kBuffer;
   if (error != 0) return fail_errno(exit_code::kInternal, "write " + path_, error);
   if (missing_ == 0) return {};

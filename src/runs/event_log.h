@@ -20,7 +20,7 @@
 namespace dlaunch {
 
 /// Buffers, and appends to the file at 64 KiB, at flush() (due() says when) and on destruction.
-/// While writing fails, up to 1 MiB is kept; further lines are only counted, and a line "gap" tells
+/// While writing fails, up to 1 MiB is kept; further lines are only counted, and a line "gap" says
 /// how many are missing once writing works again. Only whole lines are left out.
 class EventLog {
  public:

@@ -20,7 +20,7 @@ struct RunEnding {
   int exit_code = 0;
   std::string cause;  // a name_of(Cause), or one of a later version of dlaunch
   std::string detail;
-  std::string signal;      // when cancelled; empty: its front was gone
+  std::string signal;      // when cancelled; empty: its front had ended
   std::string slurm_said;  // why Slurm sent the signal; empty: unknown
   std::chrono::nanoseconds elapsed{0};
   std::uint32_t ranks = 0;  // 0: there was no plan

@@ -90,7 +90,7 @@ std::optional<RunView> run_of_pid(const RunFolders& folders, const std::string& 
 
 tl::unexpected<Error> not_a_pid(const std::string& word, const std::optional<RunView>& run) {
   std::string message = word + " is not a run; a run is named by its id, not by a pid";
-  if (run) message += "; pid " + word + " is of run " + run->id;
+  if (run) message += "; pid " + word + " belongs to run " + run->id;
   return fail(exit_code::kUsage, message + "\n         try: dlaunch runs");
 }
 

@@ -1,4 +1,4 @@
-// run.json: what a run tells about itself at its start (RunRecord), and the lock that shows that
+// run.json: what a run records about itself at its start (RunRecord), and the lock that shows that
 // its engine lives (RunPresence). docs/reference/run-folder.md has the members.
 #pragma once
 
@@ -17,7 +17,8 @@
 
 namespace dlaunch {
 
-/// Of the command line it has only the job file's name: the job and its arguments are in job.yaml.
+/// Of the command line it contains only the job file's name: the job and its arguments are in
+/// job.yaml.
 struct RunRecord {
   std::string run;       // its id
   std::string name;      // of the job; may be empty

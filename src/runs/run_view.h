@@ -94,7 +94,7 @@ struct RunView {
 /// The attempts that have a folder, ascending.
 [[nodiscard]] std::vector<std::uint32_t> attempts_of(const std::string& run_path);
 
-/// Lines for the user that tell where that output is, each with its end; empty: there is none.
+/// Lines for the user that say where that output is, each with its end; empty: there is none.
 [[nodiscard]] std::string left_text(const std::vector<LeftOutput>& left);
 
 /// How it ended, or its state: "done in 3.2 s", "lost: its launcher was killed",

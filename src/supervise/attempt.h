@@ -89,7 +89,7 @@ class NodeWaits {
   std::deque<Wait> waits_;
 };
 
-/// All that belongs to one attempt; a restart replaces it as a whole.
+/// Everything that belongs to one attempt; a restart replaces it as a whole.
 struct AttemptState {
   Attempt number;
   AttemptProgress progress;

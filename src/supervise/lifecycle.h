@@ -13,7 +13,7 @@ enum class Phase {
   run,      // ranks are being started or run
   stop,     // it is decided how the attempt ends; ranks are told to stop, then killed
   wait,     // back-off: the attempt has failed, no rank is left anywhere, another one follows
-  collect,  // no rank is left anywhere; what the nodes hold comes home
+  collect,  // no rank is left anywhere; the nodes' output is fetched
   done,     // Finish was returned
 };
 

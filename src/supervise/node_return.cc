@@ -10,10 +10,10 @@ namespace {
 
 constexpr Duration kFirstPause = std::chrono::milliseconds(500);
 constexpr Duration kLongestPause = std::chrono::seconds(8);
-// What a login takes; a try that is given less says nothing about the node.
+// Time for a login; a try with less time proves nothing about the node.
 constexpr Duration kShortestTry = std::chrono::seconds(2);
 
-/// A limit that the clock cannot count means no limit.
+/// A limit beyond the clock's range means no limit.
 MonotonicTime later(MonotonicTime from, Duration by) {
   const MonotonicTime farthest = MonotonicTime::max();
   return by >= std::chrono::duration_cast<Duration>(farthest - from) ? farthest : from + by;

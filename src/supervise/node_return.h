@@ -44,7 +44,7 @@ class NodeReturns {
   [[nodiscard]] bool waits_for(NodeId node) const;
   [[nodiscard]] bool is_trying(NodeId node) const;
 
-  /// The tries that are due; each counts as under way from here.
+  /// The tries that are due; each counts as under way from now on.
   [[nodiscard]] std::vector<Try> take_tries(MonotonicTime now);
   /// Nodes whose limit has passed, in ascending order.
   [[nodiscard]] std::vector<Waited> overdue(MonotonicTime now) const;

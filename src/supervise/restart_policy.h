@@ -32,8 +32,7 @@ struct RestartDecision {
 
 /// What is left of restart.max. The rules, in this order:
 ///  - A port that another process took is not the job's failure: another port is tried at once, up
-///  to
-///    `port_retries` times in a row. After that, or if the user chose the port, the run ends.
+///     to `port_retries` times in a row. After that, or if the user chose the port, the run ends.
 ///  - Only causes in `on` are restarted. With a lost node, `on` must also have node-loss, because
 ///    the next attempt waits for that node.
 ///  - A node that still runs processes of the attempt cannot take part in another one.

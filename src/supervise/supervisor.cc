@@ -73,7 +73,7 @@ void Supervisor::advance(Step step) {
   }
 }
 
-/// For an error of ours that a second cancel would not repair: the run ends now, in any state.
+/// For an internal error that a second cancel would not repair: the run ends now, in any state.
 void Supervisor::break_off(const std::string& what) {
   if (finished_) return;
   kill_all();
@@ -149,7 +149,7 @@ void Supervisor::enter_stop() {
 void Supervisor::enter_wait() {
   phase_due_ = after(std::chrono::duration_cast<Duration>(earlier_.back().wait));
   attempt_.kill_due.reset();
-  attempt_.outcome.reset();  // it is in earlier_; what ends the wait has an outcome of its own
+  attempt_.outcome.reset();  // it is in earlier_; the wait gets its own outcome
 }
 
 void Supervisor::enter_done() {
@@ -241,7 +241,7 @@ void Supervisor::handle(const event::RankExited& e) {
   RankEnd end;
   end.how = read_end(e.status, e.after_signal, attempt_.kill_sent);
   end.status = e.status;
-  // Another world of several ranks is always a mistake.
+  // A world of another size, other than one rank, is always a mistake.
   const bool is_alone = end.status.mpi == MpiEnd::other_world && end.status.mpi_world == 1;
   const bool is_optional = end.status.mpi == MpiEnd::never_connected || is_alone;
   if (config_.mpi_init_optional && is_optional) {
@@ -257,7 +257,7 @@ void Supervisor::handle(const event::NodeEmpty& e) {
   leftovers_ += e.leftovers;
   const std::uint32_t unaccounted = attempt_.progress.running_on(e.node);
   if (unaccounted > 0 && !attempt_.outcome) {
-    // A rank that ended unseen may have failed: that is never success.
+    // A rank whose end was not seen may have failed: that is never success.
     attempt_.progress.close(e.node, NodeState::empty);
     halt(ended::by_internal_error("node " + std::to_string(e.node.value) + " reports no end of " +
                                   wording::ranks(unaccounted)));
@@ -400,7 +400,7 @@ MonotonicTime Supervisor::end_of_grace() const {
   return last_moment_ ? std::min(usual, *last_moment_) : usual;
 }
 
-/// A limit that the clock cannot count means no limit.
+/// A limit beyond the clock's range means no limit.
 MonotonicTime Supervisor::after(Duration limit) const {
   const MonotonicTime farthest = MonotonicTime::max();
   if (limit >= std::chrono::duration_cast<Duration>(farthest - now_)) return farthest;

@@ -1,19 +1,18 @@
-// Supervisor: decides. It is told what happens and answers what to do; it reads no clock, opens
-// nothing and never blocks, so that a run can be replayed or simulated. Not thread-safe.
+// Supervisor: decides. It takes events and returns actions; it reads no clock, opens nothing and
+// never blocks, so that a run can be replayed or simulated. Not thread-safe.
 //
 // The rules:
 //  - All nodes answer -> plan -> ranks start on every node that has some, the others are released.
 //  - A node that cannot be connected ends the run, but only when every other one has answered or
-//    failed too, or the limit has passed: the user wants to know of all of them at once.
+//     failed too, or the limit has passed: the user wants to see all such nodes at once.
 //  - The first failing rank decides the run's exit code: a code other than 0, a signal, or a failed
 //    start. In the same step every node that still has running ranks is told to stop; after
 //    `stop_grace`, whatever is not empty is killed; `end_limit` later, what is still not empty
 //    counts as lost.
 //  - When the ranks that decide (PlanMade) have succeeded, the others are stopped in the same way,
 //    and however they end, the run has succeeded.
-//  - A node whose ranks have all ended kills what they left behind and says NodeEmpty unasked. If
-//  it
-//    does not within `end_limit`, it is told to kill, and again has `end_limit`.
+//  - A node whose ranks have all ended kills what they left behind and reports NodeEmpty unasked.
+//     If it does not within `end_limit`, it is told to kill, and again has `end_limit`.
 //  - When no node holds ranks any more, the nodes are released and the run finishes; or, if
 //    restart_policy says so, the next attempt begins after its wait, with fresh facts and a new
 //    plan. Never after a cancel, and never when its wait would end after `run_limit`.
@@ -22,15 +21,16 @@
 //    lost before its ranks have started. Nothing starts while ranks of the old attempt may run on a
 //    lost node.
 //  - Where a process of the attempt starts the ranks (PlanMade::starter), they must all begin
-//  within
-//    twice `connect_limit`. Its own failure ends the attempt, but if a rank failed by itself, that
-//    is the cause (starter.h). It is told to end when no rank is left after a halt; its node is
-//    empty only when it has ended, too, for which it has `end_limit` after the last rank.
+//     within twice `connect_limit`. Its own failure ends the attempt, but if a rank failed by
+// itself,
+//     that is the cause (starter.h). It is told to end when no rank is left after a halt; its node
+// is
+//     empty only when it has ended, too, for which it has `end_limit` after the last rank.
 //  - The first decision stands (AttemptState::outcome). A cancel after it, or a second cancel, only
 //    hurries: kill at once. A cancel when all ranks have succeeded does not change the outcome.
-//  - A Deadline makes the grace time end by then, that of a stop under way and of later ones.
-//  - A step that the lifecycle does not have, or a phase that nothing can end any more, is an error
-//    of ours: everything is killed, and the run ends with Cause::internal in the same step.
+//  - A Deadline ends the grace time by then, for a stop in progress and for later ones.
+//  - A step that the lifecycle does not have, or a phase that nothing can end any more, is a bug:
+//     everything is killed, and the run ends with Cause::internal in the same step.
 //  - Events of another attempt, of a closed node, of an ended rank, or without meaning in the phase
 //    are ignored. Messages of one node must be given in the order in which it sent them; those of
 //    different nodes may arrive in any order.
@@ -74,14 +74,14 @@ struct SupervisorConfig {
   bool mpi_init_optional = false;
   /// timeouts.node_return: how long another attempt waits for a lost node.
   Duration return_limit = std::chrono::minutes(5);
-  /// How long after KillRanks a node may take to say NodeEmpty before it counts as lost, and how
+  /// How long after KillRanks a node may take to report NodeEmpty before it counts as lost, and how
   /// long after its last rank's end before it is sent KillRanks. More than 0.
   Duration end_limit = std::chrono::seconds(10);
 };
 
 class Supervisor {
  public:
-  /// `table`: only tests have another one. It must outlive the supervisor.
+  /// `table`: only tests pass another one. It must outlive the supervisor.
   explicit Supervisor(const SupervisorConfig&, std::span<const Transition> table = lifecycle());
 
   /// First call of a run, once: what to do at the start (ConnectNode for all).

@@ -27,7 +27,7 @@ Outcome Supervisor::final_outcome() const {
 
 void Supervisor::attempt_over() {
   if (!attempt_.outcome && attempt_.ended_by_others) {
-    // No rank has failed by itself, yet some were ended. The halt leads back here.
+    // No rank has failed by itself, yet some were ended. The halt calls this function again.
     return halt(attempt_.starter ? attempt_.starter->ended_ranks()
                                  : ended::by_internal_error(
                                        "a node has ended ranks that it was not told to end"));
@@ -91,7 +91,7 @@ void Supervisor::handle(const event::StarterEnded& e) {
 
 // ---- nodes that are lost and may return
 
-/// Only a node with ranks of this attempt is left alone until they are fenced.
+/// The node may be contacted at once, or, if it has ranks of this attempt, when they are fenced.
 void Supervisor::note_lost(const event::NodeLost& e) {
   const bool has_ranks = attempt_.progress.is_open(e.node);
   returns_.note_lost({e.node, e.what, e.heard_at}, has_ranks ? after(e.may_run_for) : now_);

@@ -76,7 +76,7 @@ std::string stopping_at_limit(Duration limit, const Stopping& what) {
 
 std::string stopping_stragglers(Duration limit, const Stopping& what) {
   return ranks(what.ranks) + (what.ranks == 1 ? " still runs " : " still run ") + duration(limit) +
-         " after the first one ended well, " + stopping(what);
+         " after the first one succeeded, " + stopping(what);
 }
 
 std::string stopping_the_others(const Stopping& what) {

@@ -1,4 +1,4 @@
-// Everything the supervisor tells the user during a run. Lines lack the "dlaunch: " in front.
+// Everything the supervisor tells the user during a run. Lines lack the prefix "dlaunch: ".
 #pragma once
 
 #include <cstdint>
@@ -22,7 +22,7 @@ struct Stopping {
   Duration grace{};
 };
 
-/// `cancel_signal` 0: the front has gone.
+/// `cancel_signal` 0: the front has ended.
 [[nodiscard]] std::string stopping_on_cancel(int cancel_signal, const Stopping&);
 [[nodiscard]] std::string stopping_at_limit(Duration limit, const Stopping&);
 [[nodiscard]] std::string stopping_stragglers(Duration limit, const Stopping&);

@@ -49,7 +49,7 @@ constexpr std::int64_t kSecond = 1'000'000'000;
 constexpr std::int64_t kFirst = std::numeric_limits<std::int64_t>::min();
 constexpr std::int64_t kLast = std::numeric_limits<std::int64_t>::max();
 
-/// File systems that keep whole seconds cut the rest of a time off.
+/// File systems that store whole seconds drop the rest of a time.
 bool is_same_time(std::int64_t found, std::int64_t expected) {
   const std::int64_t second = expected / kSecond - (expected % kSecond < 0 ? 1 : 0);
   return found == expected || (found % kSecond == 0 && found / kSecond == second);

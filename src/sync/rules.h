@@ -1,5 +1,6 @@
 // What a sync does with one entry of the workdir on a node: a function of what the launcher has,
-// what is there, and what an earlier sync has put there. docs/how-to/sync-code.md says it for users. Pure.
+// what is on the node, and what an earlier sync put there. docs/how-to/sync-code.md describes it
+// for users. Pure.
 #pragma once
 
 #include <cstdint>
@@ -12,24 +13,23 @@
 
 namespace dlaunch::sync {
 
-/// All names that dlaunch itself gives to files in a workdir begin so. They are not copied.
+/// Every file that dlaunch itself makes in a workdir has this prefix. They are not copied.
 inline constexpr std::string_view kOwnPrefix = ".dlaunch-";
 /// A file by which a node shows that it sees the launcher's file system; 32 hex digits follow.
 inline constexpr std::string_view kMarkerPrefix = ".dlaunch-sync-";
 
-/// Above these a sync is an error: it was not meant, or another way is better.
+/// Above these a sync is an error: it is probably a mistake, or another way is better.
 inline constexpr std::uint64_t kMostFiles = 100'000;
 inline constexpr std::uint64_t kMostBytes = std::uint64_t{2} << 30;
 
-/// Whether a path from another machine stays below a folder: components that are no ".", ".." or
+/// Whether a path from another machine stays below a folder: components other than ".", ".." or
 /// ".git", none empty, within Linux' limits of length.
 [[nodiscard]] bool is_safe_path(std::string_view path);
-/// Whether a name in the workdir is never copied: of git's own data, and of dlaunch's.
+/// Whether a name in the workdir is never copied: git's own data, and dlaunch's.
 [[nodiscard]] bool is_left_out(std::string_view name);
 
 /// A file's time (seconds and nanoseconds of a timespec) as it is compared and sent: nanoseconds
-/// since 1970. What 64 bits do not hold, before 1677 and after 2262, is the first or the last value
-/// that they do.
+/// since 1970, clamped to 64 bits (before 1677 and after 2262).
 [[nodiscard]] std::int64_t nanoseconds(std::int64_t seconds, std::int64_t rest);
 
 /// What lstat(2) has found at a path.
@@ -42,7 +42,7 @@ struct Found {
   std::string target{};
 };
 
-/// What is there is what a sync has put there, and nobody has changed it since.
+/// What is on the node is what a sync put there, unchanged since.
 [[nodiscard]] bool is_untouched(const Found& found, const SyncEntry& recorded);
 
 struct Decision {
@@ -56,8 +56,8 @@ struct Decision {
   };
   Action action = Action::keep;
   bool clear = false;     // an earlier sync's entry is in the way: it goes first
-  bool late = false;      // a folder of an earlier sync is: after what is gone here was removed
-  bool replaces = false;  // something that no sync has put there is lost by it
+  bool late = false;      // a folder of an earlier sync is in the way: retry after removals
+  bool replaces = false;  // something that no sync put there is lost
 };
 /// `recorded`: of the same path; null: no sync has put it there.
 [[nodiscard]] Decision decide(const SyncEntry& wanted, const Found& found,

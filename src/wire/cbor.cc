@@ -27,7 +27,7 @@ tl::unexpected<Error> bad(std::size_t offset, const std::string& what) {
   return fail(exit_code::kNodeLost, what + " at byte " + std::to_string(offset));
 }
 
-/// Head at `position`, every byte of it compared with the end of `payload`.
+/// Head at `position`; every byte of it is checked against the end of `payload`.
 Result<Head> checked_head(std::string_view payload, std::size_t& position) {
   const std::size_t start = position;
   if (start >= payload.size()) return bad(start, "it is cut short");
@@ -38,7 +38,7 @@ Result<Head> checked_head(std::string_view payload, std::size_t& position) {
   if (low == kIndefinite) {
     return bad(start, "CBOR of indefinite length is not part of the protocol: one");
   }
-  if (low > kEightBytesFollow) return bad(start, "it is no CBOR: reserved length code");
+  if (low > kEightBytesFollow) return bad(start, "it is not CBOR: reserved length code");
   Head head{static_cast<Major>(major), low};
   if (low >= kOneByteFollows) {
     const std::size_t size = argument_size(low);
@@ -47,7 +47,7 @@ Result<Head> checked_head(std::string_view payload, std::size_t& position) {
     position += size;
     // Section 3.3: simple values below 32 must not use the two-byte form.
     if (head.major == Major::simple && low == kOneByteFollows && head.argument < 32) {
-      return bad(start, "it is no CBOR: simple value in a reserved form");
+      return bad(start, "it is not CBOR: simple value in a reserved form");
     }
   }
   return head;
@@ -115,7 +115,7 @@ Status check(std::string_view payload, int max_depth) {
         break;
       case Major::array:
       case Major::map: {
-        // Each item takes at least one byte, so a count beyond the rest is a lie.
+        // Each item takes at least one byte, so a count beyond the rest is false.
         const std::uint64_t items = head->major == Major::map ? 2 : 1;
         if (head->argument > rest / items) return bad(start, "it is cut short: list");
         if (static_cast<int>(open.size()) > max_depth) {
@@ -143,7 +143,7 @@ Head Cursor::head() {
     const std::size_t size = argument_size(low);
     head.argument = big_endian(payload_.substr(position_, size));
     position_ += size;
-    // A float of any width is no simple value that somebody asks for; one number stands for them.
+    // No caller asks for a float as a simple value, so one number stands for floats of any width.
     if (head.major == Major::simple && low > kOneByteFollows) head.argument = UINT64_MAX;
   }
   return head;

@@ -1,6 +1,6 @@
 // The part of CBOR (RFC 8949) that control payloads use: definite lengths, no tags. Written and
-// read in place: a StartRanks of 256 ranks passes in a fraction of a millisecond, where building a
-// JSON value first takes several. Thread-safety: distinct objects may be used concurrently.
+// read in place: a StartRanks of 256 ranks takes a fraction of a millisecond; with a JSON value in
+// between it would take several. Thread-safety: distinct objects may be used concurrently.
 #pragma once
 
 #include <cstddef>
@@ -52,9 +52,9 @@ class Writer {
   std::string& out_;
 };
 
-/// Ok if `payload` is exactly one well-formed item, no deeper than `max_depth` arrays and maps,
+/// Ok if `payload` is exactly one well-formed item, at most `max_depth` arrays and maps deep,
 /// without indefinite lengths and tags. Every length and count is compared with the bytes that are
-/// really there, nothing is allocated, and it does not recurse.
+/// present; nothing is allocated, and the check does not recurse.
 [[nodiscard]] Status check(std::string_view payload, int max_depth);
 
 /// Walks over bytes that check() has accepted. Reading past an item's end is an error of the

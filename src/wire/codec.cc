@@ -21,7 +21,7 @@ struct Named {
   const char* name;
 };
 
-/// Every message; its type is its place here, from 1 on.
+/// Every message; its type is its position here, counted from 1.
 constexpr std::tuple kMessages{
     Named<Hello>{"Hello"},
     Named<Heartbeat>{"Heartbeat"},
@@ -273,7 +273,7 @@ Result<PmixData> read(const FrameView& frame, PmixData data) {
   return data;
 }
 
-/// What of a Hello means the same in every version of the protocol.
+/// The part of a Hello that means the same in every version of the protocol.
 struct Greeting {
   std::uint32_t protocol = 0;
   std::string build_id;
@@ -287,7 +287,7 @@ inline constexpr auto kFields<Greeting> =
 
 namespace {
 
-/// nullopt: the sender speaks our version, or what it says is no greeting at all.
+/// nullopt: the sender speaks our version, or its bytes are not a greeting at all.
 std::optional<Hello> hello_of_another_version(std::string_view payload) {
   Greeting greeting;
   if (!Decoder(payload).get(greeting) || greeting.protocol == kProtocolVersion) return std::nullopt;
@@ -314,7 +314,7 @@ Result<T> read(const FrameView& frame, T message) {
 template <class Messages>
 using Reader = Result<Messages> (*)(const FrameView&);
 
-/// nullptr: Messages has no such one.
+/// nullptr: Messages does not contain it.
 template <class Messages, class T>
 constexpr Reader<Messages> reader_of() {
   if constexpr (OneOf<T, Messages>) {
@@ -360,7 +360,7 @@ Result<Messages> decode(const FrameView& frame) {
     return fail(exit_code::kNodeLost,
                 "malformed frame: no message has type " + std::to_string(frame.type));
   }
-  if (kReaders[frame.type - 1U] == nullptr) return malformed(frame.type, "it goes the other way");
+  if (kReaders[frame.type - 1U] == nullptr) return malformed(frame.type, "it is for the other direction");
   if (frame.payload.size() > kMaxPayload) {
     return malformed(frame.type, "its payload exceeds " + std::to_string(kMaxPayload) + " bytes");
   }

@@ -30,7 +30,7 @@ using VariantOf = std::conditional_t<
 
 /// Type and payload of the frame; node, session and sequence are the sender's to fill in. Variable
 /// names must be free of '=' and not empty, and no string may contain a NUL byte, as exec(3)
-/// demands anyway: the receiver refuses such a message. The bytes of raw messages are free.
+/// demands anyway: the receiver refuses such a message. Raw messages may hold any bytes.
 template <class T>
 [[nodiscard]] Frame encode(T&& message) {
   using Message = std::remove_cvref_t<T>;
@@ -45,14 +45,14 @@ template <class T>
 /// is none of `Messages` is an error. Errors: exit_code::kNodeLost and, for example, `malformed
 /// RankExited message: field "rank": expected an unsigned number`. Unknown fields are ignored. A
 /// Hello of another protocol version is decoded as far as protocol and build_id, so that both can
-/// be named. The bytes of an OutputData are those of the frame's payload.
+/// be named. The bytes of an OutputData point into the frame's payload.
 template <class Messages>
 [[nodiscard]] Result<Messages> decode(const FrameView& frame);
 extern template Result<ToAgent> decode(const FrameView&);
 extern template Result<FromAgent> decode(const FrameView&);
 extern template Result<ChannelMessage> decode(const FrameView&);
 
-/// Appends all that comes before the bytes in the frame of an OutputData.
+/// Appends everything that precedes the bytes in the frame of an OutputData.
 void append_output_header(const OutputData& output, std::uint32_t node, std::uint64_t session,
                           std::string& out);
 

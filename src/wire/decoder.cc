@@ -39,7 +39,7 @@ bool Decoder::locate(const std::string_view* names, std::size_t* offsets, std::s
     if (tried < count) {
       const std::size_t found = (next + tried) % count;
       if (offsets[found] != kMissing) {
-        what_ = "it is there twice";
+        what_ = "it occurs twice";
         return inside(names[found]);
       }
       offsets[found] = cursor_.position();
@@ -69,7 +69,7 @@ bool Decoder::get_bytes(std::string_view& out) {
   const cbor::Head head = cursor_.head();
   if (head.major != cbor::Major::bytes) return wrong("expected a byte string");
   out = cursor_.content(head);
-  // It would be cut there by every system call that it is meant for.
+  // Every system call that receives it would cut it there.
   if (out.find('\0') != std::string_view::npos) return wrong("a string with a NUL byte");
   return true;
 }
@@ -164,11 +164,11 @@ bool Decoder::get(Environment& out) {
       what_ = "expected NAME=VALUE";
       return inside(static_cast<std::size_t>(i));
     }
-    // The sender's map is ordered, so the end is the place for each next one.
+    // The sender's map is ordered, so each next variable goes to the end.
     const std::size_t before = out.size();
     out.emplace_hint(out.end(), entry.substr(0, equals), entry.substr(equals + 1));
     if (out.size() == before) {
-      what_ = "a variable that is there twice";
+      what_ = "a variable that occurs twice";
       return inside(static_cast<std::size_t>(i));
     }
   }

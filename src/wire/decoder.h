@@ -15,12 +15,12 @@
 
 namespace dlaunch::wire {
 
-/// A number and not a bool, which has a form of its own in CBOR.
+/// A number but not a bool, which CBOR encodes differently.
 template <class T>
 concept Integer = std::integral<T> && !std::same_as<T, bool>;
 
 /// Reads one payload. Each get() reads the item at the cursor and returns false at the first thing
-/// that is not as the table says; problem() then tells it with the path to it.
+/// that does not match the table; problem() then describes it with its path.
 class Decoder {
  public:
   explicit Decoder(std::string_view payload) : payload_(payload), cursor_(payload) {}
@@ -55,7 +55,7 @@ class Decoder {
   bool get(T& out);
 
  private:
-  /// Where each field's value begins; kMissing until its key was seen.
+  /// Where each field's value begins; kMissing until its key has been seen.
   static constexpr std::size_t kMissing = std::numeric_limits<std::size_t>::max();
 
   [[nodiscard]] bool wrong(std::string what);
@@ -70,7 +70,7 @@ class Decoder {
   [[nodiscard]] bool get_name(const Table& table, Value& out, const char* expected);
   template <class Owner, class Member>
   bool get_field(const Field<Owner, Member>& field, std::size_t offset, Owner& out);
-  // What one field of the table cannot say.
+  // Checks that the table of fields cannot express.
   bool consistent(const ExitStatus& status);
   bool consistent(const StartRanks& start);
   bool consistent(const CpuCore& core);
@@ -121,8 +121,8 @@ template <class T>
 bool Decoder::get(std::vector<T>& out, Range range) {
   std::uint64_t count = 0;
   if (!get_list(count)) return false;
-  // The count is true, check() saw the items; but an item here may be larger than its one byte
-  // there.
+  // The count is right, because check() saw the items; but an item here may need more memory than
+  // its one byte on the wire.
   constexpr std::uint64_t kReserved = 1024;
   out.clear();
   out.reserve(static_cast<std::size_t>(count < kReserved ? count : kReserved));

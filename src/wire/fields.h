@@ -1,6 +1,6 @@
 // The one table of what control messages look like on the wire: name, member and allowed range of
-// every field. Writing, reading and checking all come from it; docs/internals/wire-protocol.md says
-// it in prose. A range holds for a number, or for each number of a list.
+// every field. Encoder, decoder and checks use it; docs/internals/wire-protocol.md describes it in
+// prose. A range applies to a number, or to each number of a list.
 #pragma once
 
 #include <array>
@@ -15,7 +15,7 @@ namespace dlaunch::wire {
 
 struct Range {
   std::int64_t min = 0;
-  std::int64_t max = 0;  // max < min: whatever the member's type holds
+  std::int64_t max = 0;  // max < min: the whole range of the member's type
   [[nodiscard]] constexpr bool limits() const { return min <= max; }
 };
 

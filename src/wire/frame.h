@@ -24,7 +24,7 @@ inline constexpr std::size_t kMaxPayload = std::size_t{16} << 20;
 /// Depth of arrays and maps that a control payload may have; checked before it is decoded.
 inline constexpr int kMaxNesting = 12;
 
-/// A frame whose payload is still where it was received.
+/// A frame whose payload is still in the receive buffer.
 struct FrameView {
   std::uint16_t type = 0;
   std::uint32_t node = 0;

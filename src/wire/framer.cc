@@ -14,8 +14,8 @@ namespace {
 
 constexpr std::size_t kKeptCapacity = std::size_t{1} << 20;
 
-/// What a person recognises in bytes that are no frame: the banner of a shell, "bash: command not
-/// found".
+/// The start of bytes that are not a frame, for the user to recognise: the banner of a shell,
+/// "bash: command not found".
 std::string quoted_start(std::string_view bytes) {
   constexpr std::size_t kShown = 60;
   const std::size_t line = std::min(bytes.find_first_of("\r\n"), bytes.size());
@@ -58,7 +58,7 @@ void FrameReader::feed(std::string_view bytes) {
 char* FrameReader::room(std::size_t size) {
   if (begin_ == end_) {
     begin_ = end_ = 0;
-    // One huge frame must not cost its memory for the rest of the session.
+    // One huge frame must not occupy its memory for the rest of the session.
     if (capacity_ > kKeptCapacity) {
       buffer_.reset();
       capacity_ = 0;

@@ -1,5 +1,5 @@
-// Frames to bytes and back (layout: frame.h). Pure: whoever owns the descriptor feeds and drains.
-// Thread-safety: none; one reader per channel.
+// Frames to bytes and back (layout: frame.h). Pure: the owner of the descriptor feeds and drains
+// it. Thread-safety: none; one reader per channel.
 #pragma once
 
 #include <cstddef>
@@ -19,26 +19,27 @@ void append_frame(const Frame& frame, std::string& out);
 /// Appends the header of a frame with `size` bytes of payload; frame.payload is not looked at.
 void append_header(const FrameView& frame, std::size_t size, std::string& out);
 
-/// Bytes in, frames out. Keeps only bytes that have arrived: a header that announces much allocates
-/// nothing. After an error it stays in error, because nobody can tell where the next frame begins.
+/// Bytes in, frames out. Keeps only bytes that have arrived: a header that announces a large frame
+/// allocates nothing. After an error it stays in error, because the start of the next frame is
+/// unknown.
 class FrameReader {
  public:
   void feed(std::string_view bytes);
-  /// To receive without a copy: write up to `size` bytes there, then tell how many with took().
+  /// To receive without a copy: write up to `size` bytes there, then report how many with took().
   [[nodiscard]] char* room(std::size_t size);
   void took(std::size_t size) { end_ += size; }
   /// nullopt: more bytes are needed.
   [[nodiscard]] Result<std::optional<Frame>> next();
-  /// The same, without a copy of the payload: it is there until the next feed() or room().
+  /// The same, without a copy of the payload: it is valid until the next feed() or room().
   [[nodiscard]] Result<std::optional<FrameView>> next_view();
-  /// How many bytes the frame that has begun still needs, at least 1; of its header first, and all
-  /// once that is there. Whoever reads no more than that reads nothing of the next frame.
+  /// How many bytes the frame that has begun still needs, at least 1: first those of its header,
+  /// then all of it. A caller that reads no more than that reads nothing of the next frame.
   [[nodiscard]] std::size_t missing() const;
 
  private:
   void make_room(std::size_t size);
 
-  std::unique_ptr<char[]> buffer_;  // not zeroed: pages are touched only as far as bytes come
+  std::unique_ptr<char[]> buffer_;  // not zeroed: pages are touched only as bytes arrive
   std::size_t capacity_ = 0;
   std::size_t begin_ = 0;  // what lies before was handed out
   std::size_t end_ = 0;

@@ -5,7 +5,7 @@
 // RanksStarted / RankNotStarted, output and RankExited, AttemptEnded, then Bye both ways. A channel
 // that ends without Bye has broken: the agent acts as
 // docs/internals/architecture.md says ("Broken connections"). A
-// session that goes on over a new connection begins there with Resume both ways.
+// session that continues over a new connection begins it with Resume both ways.
 #pragma once
 
 #include <cstdint>
@@ -32,7 +32,7 @@ namespace dlaunch::wire {
 /// Changes whenever a message or the frame changes its meaning. Both ends must have the same one.
 inline constexpr std::uint32_t kProtocolVersion = 6;
 
-/// What a rank leaves behind on its node: both streams, and the file that its framework may write
+/// What a rank leaves on its node: both streams, and the file that its framework may write
 /// about an exception (rank-<n>.error.json).
 enum class OutputPart : std::uint8_t { out = 1, err = 2, error_file = 3 };
 
@@ -52,12 +52,12 @@ struct Hello {
       false;  // network connectors: wait fence_after for a reconnect; fork: no
   bool operator==(const Hello&) const = default;
 };
-/// Sent at every beat. The launcher also answers each one of the agent's at once: the agent's ranks
-/// may run only as long as the launcher is known to hear of them (node/session/lease.h). What
-/// comes back also tells the round trip, and so the difference of the two clocks (clock_offset.h).
+/// Sent at every beat. The launcher also answers each of the agent's at once: the agent's ranks may
+/// run only as long as the launcher is known to hear from them (node/session/lease.h). The echo
+/// also gives the round trip, and so the difference of the two clocks (clock_offset.h).
 struct Heartbeat {
   WallTime at;             // sender's clock
-  std::uint64_t sent = 0;  // nanoseconds on the sender's monotonic clock; means nothing elsewhere
+  std::uint64_t sent = 0;  // nanoseconds on the sender's monotonic clock; meaningless elsewhere
   std::uint64_t echo = 0;  // `sent` of the latest Heartbeat from the other end; 0: none so far
   std::uint64_t held = 0;  // nanoseconds from the arrival of that one to the sending of this one
   bool operator==(const Heartbeat&) const = default;
@@ -78,22 +78,22 @@ struct Bye {
 struct FactsRequest {
   std::uint32_t ports = 0;  // how many free ports to find and hold
   std::vector<std::uint16_t>
-      fixed_ports;    // ports chosen by the user: hold them, or say who has them
-  Attempt attempt{};  // for which they are asked
+      fixed_ports;    // ports chosen by the user: hold them, or report who holds them
+  Attempt attempt{};  // the one they are for
   /// Name of the folder, without '/', that the agent makes for the output of this run's ranks here
-  /// (NodeFacts::output_folder). Empty: none is wanted, StartRanks::log_folder says where.
+  /// (NodeFacts::output_folder). Empty: none is wanted, because StartRanks::log_folder names one.
   std::string output_name{};
-  std::vector<std::string> variables{};  // names: their values there are asked for
-  /// Names of mpirun, of which the first that is there is asked for its version; none: not asked.
+  std::vector<std::string> variables{};  // names whose values on the node are requested
+  /// Names of mpirun; the first one found is asked for its version. Empty: not requested.
   std::vector<std::string> mpirun{};
   std::optional<std::string> search_path{};  // for them, where the job sets PATH
-  Environment carried{};  // as in StartRanks, where mpirun or settings of Open MPI are asked for
-  /// Programs that run containers: which of them are there, and what else a container needs to
-  /// know of the node; none: not asked.
+  Environment carried{};  // as in StartRanks, when mpirun or settings of Open MPI are requested
+  /// Container runtimes to look for, along with what else a container needs to know about the node.
+  /// Empty: not requested.
   std::vector<std::string> containers{};
   bool pmix = false;  // whether the node can serve PMIx
-  /// Whether the plan needs what leads to other nodes: interfaces, network hardware, the machine's
-  /// identity.
+  /// Whether the plan needs to know how nodes reach each other: interfaces, network hardware, the
+  /// machine's identity.
   bool network = true;
   bool operator==(const FactsRequest&) const = default;
 };
@@ -111,11 +111,11 @@ struct StartRank {
   std::vector<std::uint16_t> release_ports;
   bool wants_stdin = false;     // gets StdinData; else /dev/null
   bool is_shown = true;         // false: its output goes to its files only
-  std::uint32_t container = 0;  // number of one of StartRanks::containers, from 1 on; 0: in none
+  std::uint32_t container = 0;  // index into StartRanks::containers, from 1; 0: none
   bool operator==(const StartRank&) const = default;
 };
-/// How ranks come into a container; see ContainerPlan. Such a rank has the container's environment,
-/// and what is set here on top, but nothing of the agent's.
+/// How ranks are started in a container; see ContainerPlan. Such a rank has the container's
+/// environment plus what is set here, but nothing of the agent's.
 struct StartContainer {
   std::vector<std::string> argv;  // at least one
   std::uint32_t named = 0;
@@ -131,9 +131,10 @@ struct StartFile {
   std::string bytes;
   bool operator==(const StartFile&) const = default;
 };
-/// A rank's environment: the agent's own with what of `carried` has its folders here, less `scrub`,
-/// then what of `defaults` it lacks, then `env`, then StartRank::env; later wins. Large jobs come
-/// in several of these; `last` marks the final one of the attempt on this node.
+/// A rank's environment: the agent's own plus the variables of `carried` whose folders exist here,
+/// less `scrub`, then those of `defaults` that it lacks, then `env`, then StartRank::env; later
+/// entries win. Large jobs need several of these messages; `last` marks the final one of the
+/// attempt on this node.
 struct StartRanks {
   Attempt attempt;
   std::string log_folder;  // where rank-<n>.out and .err go, absolute, exists; empty: the agent's
@@ -143,41 +144,40 @@ struct StartRanks {
   Environment env;
   std::vector<StartCommand> commands;
   std::vector<StartRank> ranks;
-  std::uint32_t output_credit =
-      0;  // bytes of each stream that may be sent before OutputCredit comes
+  std::uint32_t output_credit = 0;  // bytes of each stream that may be sent before an OutputCredit
   bool last = true;
   std::vector<StartFile> files;
   Environment carried;   // of the launcher's machine; see node/ranks/carried_environment.h
-  Environment defaults;  // set where neither the environment so far nor anything later sets them
+  Environment defaults;  // set unless the environment so far or anything later sets them
   /// Not empty: another launcher starts the ranks. The agent makes this folder, with a link to
-  /// dlaunch in it, and starts each rank when `dlaunch exec --join` comes for it
+  /// dlaunch in it, and starts each rank when its `dlaunch exec --join` connects there
   /// (node/mpi/join_listener.h).
   /// -> RanksAwaited
   std::string join_folder{};
-  bool are_mpi = false;     // with join_folder: a rank that never meets mpirun has failed
+  bool are_mpi = false;     // with join_folder: a rank that never connects to mpirun has failed
   std::uint32_t world = 0;  // ranks of the job, on all nodes
   std::vector<StartContainer> containers{};
-  std::string entry_folder{};  // where they come (node/containers/container_folder.h); empty: no
-                               // containers
+  std::string entry_folder{};  // for their first processes (node/containers/container_folder.h);
+                               // empty: no containers
   bool operator==(const StartRanks&) const = default;
 };
-/// Signal to the leaders of these ranks of the attempt (and to the direct children of our own
-/// shells). No list: of all ranks, and no further one is started.
+/// Sends the signal to the process group leaders of these ranks of the attempt (or to the direct
+/// children of shells that we added). Empty list: to all ranks, and no more are started.
 struct StopRanks {
   Attempt attempt;
   std::int32_t signal = 0;
   std::vector<Rank> ranks{};
   bool operator==(const StopRanks&) const = default;
 };
-/// SIGKILL to these ranks and all that is below them. No list: to everything of the attempt.
+/// SIGKILL to these ranks and all their descendants. Empty list: to everything of the attempt.
 struct KillRanks {
   Attempt attempt;
   std::vector<Rank> ranks{};
   bool operator==(const KillRanks&) const = default;
 };
-/// The stream may be sent up to this offset (bytes since its start), which never goes back. When
-/// more than `keep_last` bytes wait to be sent, only the last of them are, from the start of a line
-/// on and whatever `up_to` says; 0: nothing more of the stream is wanted, now and later.
+/// The stream may be sent up to this offset (bytes since its start), which never decreases. When
+/// more than `keep_last` bytes wait to be sent, only the last of them are sent, from the start of a
+/// line and regardless of `up_to`; 0: nothing more of the stream is wanted, now and later.
 struct OutputCredit {
   Attempt attempt;
   Rank rank;
@@ -186,36 +186,36 @@ struct OutputCredit {
   std::uint64_t keep_last = ~std::uint64_t{0};
   bool operator==(const OutputCredit&) const = default;
 };
-/// To node 0: listen on the port, which must be one that it holds, at these addresses, for the
-/// other nodes to find out which of them they reach. A connection that does not begin with `nonce`
+/// To node 0: listen on the port, which must be one that it holds, at these addresses, so that the
+/// other nodes can find out which of them they reach. A connection that does not begin with `nonce`
 /// gets no answer. -> DoorOpen
 struct OpenDoor {
   std::uint32_t id = 0;  // of this check
   std::vector<std::string> addresses;
-  bool any_address = false;  // one that is no address of the node is among them: listen at all
+  bool any_address = false;  // one of them is not an address of the node: listen on all
   std::uint16_t port = 0;
   std::string nonce;
   std::string answer;
-  std::uint32_t limit_ms = 10000;  // the door is closed then in any case
+  std::uint32_t limit_ms = 10000;  // then the door closes in any case
   bool operator==(const OpenDoor&) const = default;
 };
-/// To the other nodes: try to connect to all of these at once. -> Knocked, as they are known
+/// To the other nodes: connect to all of these at once. -> Knocked, as results arrive
 struct Knock {
   std::uint32_t id = 0;
   std::vector<std::string> addresses;
   std::uint16_t port = 0;
   std::string nonce;   // to be sent
-  std::string answer;  // to come back
+  std::string answer;  // expected back
   std::uint32_t limit_ms = 10000;
   bool operator==(const Knock&) const = default;
 };
-/// The check is over: the door is closed, what is still being tried is given up.
+/// The check is over: close the door, give up connections that are still being tried.
 struct CloseDoor {
   std::uint32_t id = 0;
   bool operator==(const CloseDoor&) const = default;
 };
 
-/// Bytes for the stdin of the rank that wants it; an empty one closes it.
+/// Bytes for the stdin of the rank that wants it; no bytes: close it.
 struct StdinData {
   Attempt attempt;
   std::string bytes;
@@ -257,8 +257,7 @@ struct RankExited {
   bool operator==(const RankExited&) const = default;
 };
 /// Bytes of a rank's stream. Travels raw, outside the control sequence: `offset` says where it
-/// belongs. There is much of it, so the bytes are not copied: they stay where they were received,
-/// or are to be sent from.
+/// belongs. To avoid copies, the bytes stay where they were received or are sent from.
 struct OutputData {
   Attempt attempt;
   Rank rank;
@@ -290,14 +289,14 @@ struct AttemptEnded {
   std::uint32_t leftovers = 0;
   bool operator==(const AttemptEnded&) const = default;
 };
-/// Something a person should know ("the log disk is full"); one sentence.
+/// Something the user should know ("the log disk is full"); one sentence.
 struct Notice {
   std::string text;
   bool operator==(const Notice&) const = default;
 };
 
-/// A rank has failed, and a port that the agent had given free for one of the attempt's ranks is
-/// listened on by a process that is none of the job. Sent before the RankExited.
+/// A rank has failed, and a process outside the job listens on a port that the agent had released
+/// for one of the attempt's ranks. Sent before the RankExited.
 struct PortTaken {
   Attempt attempt;
   Rank rank;  // the one that was to listen
@@ -307,22 +306,21 @@ struct PortTaken {
 
 // ---- launcher -> agent
 
-/// Asks whether what ranks on this node need is there, before any is started.
-/// -> PrerequisitesMissing
+/// Asks whether what ranks on this node need exists, before any is started. -> PrerequisitesMissing
 struct CheckPrerequisites {
   struct Program {
     std::string name;  // found as execvp(3) does
     std::optional<std::string>
-        search_path;  // PATH, where the job sets it; else what ranks will have
+        search_path;  // PATH, where the job sets it; else the PATH that ranks will have
     bool operator==(const Program&) const = default;
   };
   /// A program to look up; the answer says where it is. For a Python that runs something, look
   /// for that, too.
   struct Lookup {
     std::string name;
-    std::optional<std::string> search_path;  // as of Program
+    std::optional<std::string> search_path;  // as in Program
     std::string expected;  // where the launcher's machine has it; empty: not known there
-    PythonCommand python;  // empty: look up only its path
+    PythonCommand python;  // empty: look up only the path
     Environment env;       // that the job sets, without secrets
     bool imports = false;  // report what the script imports, too
     bool operator==(const Lookup&) const = default;
@@ -331,13 +329,13 @@ struct CheckPrerequisites {
   std::string workdir;  // absolute
   Environment carried;  // as in StartRanks
   std::vector<Program> programs;
-  std::vector<std::string> files;  // to be read; meant from the workdir
+  std::vector<std::string> files;  // that must be readable; relative to the workdir
   std::vector<Lookup> lookups{};
   std::vector<std::string> folders{};  // absolute; the answer names missing ones
   bool operator==(const CheckPrerequisites&) const = default;
 };
-/// Asks for a part of what a rank has left on a node whose output is not stored by the launcher.
-/// Each is answered by one FetchedOutput, in order.
+/// Asks for a part of a rank's output that is still on its node. Each is answered by one
+/// FetchedOutput, in order.
 struct FetchOutput {
   Attempt attempt;
   Rank rank;
@@ -354,18 +352,18 @@ struct ForgetOutput {
 
 // ---- agent -> launcher
 
-/// All that is missing on the node, each as the reason why a rank could not be started; none: all
-/// is there. And what was to be told.
+/// Everything that is missing on the node, each as the reason why a rank could not be started;
+/// empty: nothing is missing. Also the answers to lookups.
 struct PrerequisitesMissing {
   Attempt attempt;
   std::vector<StartFailure> missing;
   std::vector<FoundProgram> found{};  // one for each of CheckPrerequisites::lookups, in their order
-  std::vector<std::string> folders{};  // those of CheckPrerequisites::folders that are not there
+  std::vector<std::string> folders{};  // the missing ones of CheckPrerequisites::folders
   bool operator==(const PrerequisitesMissing&) const = default;
 };
-/// What was asked for, as far as it is there: the bytes at `offset`, which is behind the one asked
-/// for where bytes in between were lost. No bytes: nothing is there from `offset` on, where the
-/// stream ends. Travels raw like OutputData, but in sequence.
+/// The requested bytes, as far as they exist: those at `offset`, which is greater than the
+/// requested one where bytes in between were lost. No bytes: there is nothing at or after `offset`,
+/// where the stream ends. Travels raw like OutputData, but in sequence.
 struct FetchedOutput {
   Attempt attempt;
   Rank rank;
@@ -376,13 +374,13 @@ struct FetchedOutput {
 };
 struct DoorOpen {
   std::uint32_t id = 0;
-  std::vector<std::int32_t> errors;  // index as in OpenDoor::addresses; errno, 0: it is open there
+  std::vector<std::int32_t> errors;  // index as in OpenDoor::addresses; errno; 0: listening there
   bool operator==(const DoorOpen&) const = default;
 };
 struct Knocked {
   struct One {
     std::uint32_t address = 0;  // index into Knock::addresses
-    std::int32_t error = 0;     // errno; 0: reached; EPROTO: somebody else answered
+    std::int32_t error = 0;     // errno; 0: reached; EPROTO: something else answered
     std::uint32_t round_trip_us = 0;
     std::string local_address;  // of the connection, and the interface that has it
     std::string interface;
@@ -395,10 +393,11 @@ struct Knocked {
 
 // ---- both ways
 
-/// First on a connection that goes on with a session whose connection was lost; the launcher speaks
-/// first. Outside the control sequence. The sender has received every control frame up to
-/// `control_received`, and of the streams that have not ended for it the bytes below `received`; of
-/// a stream that is not listed, and whose OutputEnd it has not received either, nothing.
+/// The first message on a connection that continues a session whose connection was lost; the
+/// launcher sends first. Outside the control sequence. The sender has received every control frame
+/// up to `control_received`, and, of the streams that have not ended for it, the bytes below
+/// `received`; it has nothing of a stream that is not listed and whose OutputEnd it has not
+/// received.
 struct Resume {
   struct Received {
     Attempt attempt;
@@ -407,22 +406,22 @@ struct Resume {
     std::uint64_t received = 0;
     bool operator==(const Received&) const = default;
   };
-  std::uint32_t connection = 1;  // the launcher counts them; the agent's answer repeats the number
+  std::uint32_t connection = 1;  // counted by the launcher; the agent repeats the number
   std::uint64_t control_received = 0;
   std::vector<Received> streams{};  // launcher -> agent only
   bool operator==(const Resume&) const = default;
 };
 
-// ---- copying the workdir, launcher -> agent. One pass goes SyncBegin, SyncEntries ..., then what
-// the agent asks for as SyncData, and SyncEnd. `id` counts passes; what is of an earlier one is
-// passed over. An entry's number is its place in all SyncEntries of the pass.
+// ---- copying the workdir, launcher -> agent. One pass is SyncBegin, SyncEntries ..., then what
+// the agent requests as SyncData, and SyncEnd. `id` counts passes; messages of an earlier pass are
+// ignored. An entry's number is its index over all SyncEntries of the pass.
 
 /// -> SyncPlace
 struct SyncBegin {
   std::uint32_t id = 0;
   std::string root;    // absolute; made if it is missing
-  std::string marker;  // a name: whoever finds it in `root` sees the launcher's own folder
-  std::string origin;  // the launcher's machine: of whose files this node keeps a record
+  std::string marker;  // a name: a node that finds it in `root` sees the launcher's own folder
+  std::string origin;  // the launcher's machine, for this node's record of synced files
   bool operator==(const SyncBegin&) const = default;
 };
 /// Parents before what is in them, each path once. -> SyncWants, SyncTaken
@@ -432,21 +431,21 @@ struct SyncEntries {
   bool last = false;
   bool operator==(const SyncEntries&) const = default;
 };
-/// Of entries whose hash was sent: those with the same content. And of entries that were asked for:
-/// those whose content will not come, because it is not any more what the entry says.
+/// `same`: entries whose reported hash matches. `skipped`: requested entries whose content will not
+/// be sent, because the file no longer matches its entry.
 struct SyncSettled {
   std::uint32_t id = 0;
   std::vector<std::uint32_t> same;
   std::vector<std::uint32_t> skipped;
   bool operator==(const SyncSettled&) const = default;
 };
-/// Of what the agent has named as gone: what is to be removed, folders after what is in them.
+/// Of the paths that the node has reported as gone: those to remove, contents before their folder.
 struct SyncRemove {
   std::uint32_t id = 0;
   std::vector<std::string> paths;
   bool operator==(const SyncRemove&) const = default;
 };
-/// Content of files that were asked for, each from its beginning to its size in order. Travels raw.
+/// Content of the requested files, each from its beginning to its size in order. Travels raw.
 /// -> SyncTaken
 struct SyncData {
   struct Piece {
@@ -469,10 +468,10 @@ struct SyncEnd {
 
 struct SyncPlace {
   std::uint32_t id = 0;
-  bool is_shared = false;  // the marker is there: nothing is to be copied
+  bool is_shared = false;  // the marker exists: nothing is to be copied
   bool operator==(const SyncPlace&) const = default;
 };
-/// What the node lacks, as it finds out.
+/// What the node lacks, sent as it finds out.
 struct SyncWants {
   /// The node has a file of this size and another time, with this content.
   struct Content {
@@ -483,32 +482,32 @@ struct SyncWants {
   std::uint32_t id = 0;
   std::vector<std::uint32_t> wanted;
   std::vector<Content> contents;
-  std::vector<std::string> gone;  // what earlier syncs have put there and is not among the entries
+  std::vector<std::string> gone;  // what earlier syncs put there and the entries lack
   bool last = false;              // every entry was looked at
   bool operator==(const SyncWants&) const = default;
 };
-/// Room for more: the cost (sync/rules.h) of all SyncEntries and SyncData of the pass so far.
+/// Allows more to be sent: total cost (sync/rules.h) of all SyncEntries and SyncData taken so far.
 struct SyncTaken {
   std::uint32_t id = 0;
   std::uint64_t up_to = 0;
   bool operator==(const SyncTaken&) const = default;
 };
-/// The answer to SyncEnd; at any other time only with a problem, and then the end of the pass.
+/// The answer to SyncEnd. With a problem it may be sent at any time, and ends the pass.
 struct SyncDone {
   std::uint32_t id = 0;
   std::string problem;  // "/home/me/job/data: No space left on device"
   std::uint64_t removed = 0;
-  std::uint64_t replaced = 0;         // files that no sync had put there, and that were different
+  std::uint64_t replaced = 0;         // files that no sync had put there, with other content
   std::vector<std::string> examples;  // of these, a few
   bool operator==(const SyncDone&) const = default;
 };
 
-// ---- MPI: docs/how-to/run-mpi-programs.md. The launcher only passes on what the PMIx servers of
-// the nodes have for each other, and their ranks of PMI-1 (launch/mpi/pmix_relay.h).
+// ---- MPI: docs/how-to/run-mpi-programs.md. The launcher only forwards what the nodes' PMIx
+// servers and PMI-1 ranks send each other (launch/mpi/pmix_relay.h).
 
-/// Bytes that one fence or one rank's data may have: a frame holds them with what goes before.
+/// Maximum bytes of one fence or of one rank's data, so that a frame holds them with their header.
 inline constexpr std::size_t kMostPmixBytes = 16U * 1024 * 1024 - 65536;
-/// Spans that the members of a fence may need; more than that are refused by the agent.
+/// Maximum spans for the members of a fence; the agent refuses more.
 inline constexpr std::uint32_t kMostSpans = 4096;
 
 /// launcher -> agent: the attempt's ranks are MPI programs; make their PMIx server, before the
@@ -524,34 +523,34 @@ struct PreparePmix {
   std::vector<Node> nodes;  // index = NodeRank
   bool pmix = true;         // else no server is made
   bool pmi1 = true;         // ranks get a socket for PMI-1
-  std::uint32_t own = 0;    // index into `nodes`: the node that gets this message
+  std::uint32_t own = 0;    // index into `nodes`: the receiving node
   bool operator==(const PreparePmix&) const = default;
 };
 /// agent -> launcher
 struct PmixReady {
   Attempt attempt;
-  std::string refused;  // why there is no server; empty: it waits for its ranks, or none is wanted
+  std::string refused;  // why there is no server; empty: it is ready, or none is wanted
   bool operator==(const PmixReady&) const = default;
 };
-/// Agent -> launcher: all members on this node have come to the fence. Launcher -> agent: all on
-/// all nodes have, and these are the bytes that their nodes have given. The `counter`th fence of
-/// these members. Travels raw, in sequence.
+/// Agent -> launcher: all members on this node have entered the fence. Launcher -> agent: all
+/// members on all nodes have, and these are their nodes' bytes. The `counter`th fence of these
+/// members. Travels raw, in sequence.
 struct PmixFence {
   Attempt attempt;
   std::uint64_t counter = 0;
-  std::int32_t status = 0;        // of PMIx, or one of kPmi1*; 0: well
+  std::int32_t status = 0;        // of PMIx, or one of kPmi1*; 0: success
   std::vector<RankSpan> members;  // as spans_of() has them; empty: all of the job
   std::string bytes;
-  // A barrier of PMI-1: its members are all ranks, its bytes what KeySpace::take_puts() gives.
+  // A PMI-1 barrier: its members are all ranks, its bytes those of KeySpace::take_puts().
   bool pmi1 = false;
   bool operator==(const PmixFence&) const = default;
 };
-/// `status` of a barrier of PMI-1 that comes to nothing; no later one does better.
-inline constexpr std::int32_t kPmi1RankGone = -1;  // a rank has ended that would have to come
-inline constexpr std::int32_t kPmi1Mixed = -2;     // other ranks have come by PMIx
+/// `status` of a failed PMI-1 barrier; later ones of the attempt fail too.
+inline constexpr std::int32_t kPmi1RankGone = -1;  // a rank ended that should have entered
+inline constexpr std::int32_t kPmi1Mixed = -2;     // other ranks use PMIx
 inline constexpr std::int32_t kPmi1TooMuch = -3;   // more bytes than kMostPmixBytes
-/// Asks for what `rank` has published; agent -> launcher, and launcher -> agent of that rank.
-/// -> PmixData with the same id, which is the asker's
+/// Requests what `rank` has published; agent -> launcher, and launcher -> agent of that rank.
+/// -> PmixData with the same id, chosen by the requester
 struct PmixWanted {
   Attempt attempt;
   std::uint32_t id = 0;
@@ -569,15 +568,15 @@ struct PmixData {
 
 // ---- signals that are not meant to end a run
 
-/// To the agent: pass a signal on to the ranks, which changes nothing in how their ends are
-/// understood. Where a rank's leader is our own shell, to its children instead.
+/// To the agent: forward a signal to the ranks; it does not affect how their ends are judged. Where
+/// a rank's leader is a shell that we added, its children get the signal instead.
 struct SignalRanks {
   Attempt attempt;
   std::int32_t signal = 0;
   bool operator==(const SignalRanks&) const = default;
 };
-/// From an agent in a step of a scheduler: guardian or agent got a signal, which may mean all of
-/// the job (a time limit, preemption, --signal).
+/// From an agent in a step of a scheduler: guardian or agent received a signal, which may concern
+/// the whole job (a time limit, preemption, --signal).
 struct Signalled {
   std::int32_t signal = 0;
   bool operator==(const Signalled&) const = default;
@@ -585,7 +584,7 @@ struct Signalled {
 
 // ---- another launcher, mpirun, that starts the ranks: docs/internals/architecture.md, "mpirun"
 
-/// Agent -> launcher, after the last StartRanks with a join_folder: ranks may come.
+/// Agent -> launcher, after the last StartRanks with a join_folder: ranks may connect.
 struct RanksAwaited {
   Attempt attempt;
   bool operator==(const RanksAwaited&) const = default;
@@ -594,10 +593,10 @@ struct RanksAwaited {
 struct StartMpirun {
   Attempt attempt;
   std::vector<std::string> argv;  // at least one
-  Environment env;                // on top of what ranks on the node inherit, less what is scrubbed
+  Environment env;                // on top of what ranks on the node inherit, less scrubbed ones
   bool operator==(const StartMpirun&) const = default;
 };
-/// What mpirun itself has printed, without NUL; at most kMostMpirunOutput bytes of it in an
+/// mpirun's own output, without NUL; at most kMostMpirunOutput bytes of it in an
 /// attempt.
 struct MpirunOutput {
   Attempt attempt;
@@ -609,30 +608,30 @@ struct MpirunEnded {
   Attempt attempt;
   ExitStatus status;
   WallTime at;
-  bool after_signal = false;  // it was told to end
+  bool after_signal = false;  // dlaunch had signalled it
   bool operator==(const MpirunEnded&) const = default;
 };
 
-// ---- the end of the time that a scheduler gives
+// ---- the end of a scheduler's time limit
 
-/// To the agent: ranks of the attempt may be killed from then on. For a file that they can look at.
+/// To the agent: ranks of the attempt may be killed after `at`. It writes that to a file for them.
 struct Deadline {
   Attempt attempt;
-  std::string path;  // absolute; written anew
+  std::string path;  // absolute; replaced
   WallTime at;
   bool operator==(const Deadline&) const = default;
 };
 
 // ---- checks
 
-/// launcher -> agent: asks in what condition the node is. -> Inspected, within `limit_ms`
+/// launcher -> agent: asks for the node's condition. -> Inspected, within `limit_ms`
 struct Inspect {
-  std::vector<std::string> folders;  // absolute; of whose file systems the room is asked
-  bool gpus = true;                  // whether nvidia-smi and the kernel's log are asked
-  bool collectives = true;           // whether `dlaunch collectives --probe` is
+  std::vector<std::string> folders;  // absolute; report the free space of their file systems
+  bool gpus = true;                  // query nvidia-smi and the kernel's log
+  bool collectives = true;           // run `dlaunch collectives --probe`
   std::uint32_t limit_ms = 20000;
-  // What the probe finds its libraries by, as a rank that measures will: the agent's own with what
-  // of `carried` has its folders here, then `env`.
+  // The environment in which the probe finds its libraries, as for measuring ranks: the agent's own
+  // plus the variables of `carried` whose folders exist here, then `env`.
   Environment carried;  // of the launcher's machine; see node/ranks/carried_environment.h
   Environment env;      // without secrets
   bool operator==(const Inspect&) const = default;
@@ -643,7 +642,7 @@ struct Inspected {
   bool operator==(const Inspected&) const = default;
 };
 
-// ---- who may say what
+// ---- which end sends what
 
 template <class... Groups>
 struct Joined;
@@ -664,7 +663,7 @@ inline constexpr bool kHolds<std::variant<A...>, T> = (std::is_same_v<A, T> || .
 template <class T, class Variant>
 concept OneOf = kHolds<Variant, T>;
 
-/// The channel's own, in both directions: os/channel sends and takes them, its users never see
+/// The channel's own, in both directions: os/channel sends and receives them; its users never see
 /// them.
 using ChannelMessage = std::variant<Ack, Resume>;
 
@@ -674,20 +673,20 @@ using ToAgent = std::variant<Hello, Heartbeat, Bye, FactsRequest, StartRanks, St
                              SyncRemove, SyncData, SyncEnd, PreparePmix, PmixFence, PmixWanted,
                              PmixData, SignalRanks, StartMpirun, Deadline, Inspect>;
 
-/// What the session itself acts on (launch/session/session.h).
+/// Handled by the session itself (launch/session/session.h).
 using SessionMessages = std::variant<Hello, Heartbeat, Bye>;
-/// Answers to what a launcher asks before it starts ranks.
+/// Answers to the launcher's questions before it starts ranks.
 using ReachAnswer = std::variant<DoorOpen, Knocked>;
 using SyncAnswer = std::variant<SyncPlace, SyncWants, SyncTaken, SyncDone>;
 using Answers = Joined<std::variant<Facts, PrerequisitesMissing, PmixReady, Inspected>, ReachAnswer,
                        SyncAnswer>::Type;
-/// What only an agent says that was told to start ranks, or that lives in a scheduler's step.
+/// Sent only by an agent that was told to start ranks, or that runs in a scheduler's step.
 using RunMessages =
     std::variant<RanksStarted, RankNotStarted, RankExited, OutputData, OutputEnd, StdinTaken,
                  AttemptEnded, PortTaken, FetchedOutput, PmixFence, PmixWanted, PmixData, Signalled,
                  RanksAwaited, MpirunOutput, MpirunEnded>;
-/// Every message of an agent is in one of these groups. A receiver visits without a default; one
-/// that never asks for a group's messages names the group: `on(const OneOf<RunMessages> auto&)`.
+/// Every message of an agent is in one of these groups. A receiver visits without a default; if it
+/// never requests a group's messages it names the group: `on(const OneOf<RunMessages> auto&)`.
 using FromAgent = Joined<SessionMessages, Answers, RunMessages, std::variant<Notice>>::Type;
 
 }  // namespace dlaunch::wire

@@ -45,11 +45,11 @@ Status ControlSender::acknowledged(std::uint64_t up_to) {
 
 Result<ControlReceiver::Verdict> ControlReceiver::accept(const FrameView& frame) {
   if (frame.node != node_) {
-    return fail(exit_code::kNodeLost, name_of(frame) + " is of node " + std::to_string(frame.node) +
+    return fail(exit_code::kNodeLost, name_of(frame) + " is for node " + std::to_string(frame.node) +
                                           ", expected node " + std::to_string(node_));
   }
   if (frame.session != session_) {
-    return fail(exit_code::kNodeLost, name_of(frame) + " is of another session");
+    return fail(exit_code::kNodeLost, name_of(frame) + " is for another session");
   }
   if (!is_sequenced(frame.type)) {
     if (frame.sequence == 0) return Verdict::fresh;

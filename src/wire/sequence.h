@@ -1,5 +1,5 @@
 // Sequence numbers and acknowledgements of control frames. They are few, and each end keeps its own
-// until the other one has acknowledged them, so that a session can go on over a new channel. Ack,
+// until the other one has acknowledged them, so that a session can continue over a new channel. Ack,
 // Heartbeat, OutputData and Resume are outside: they carry sequence 0 and are never repeated.
 // Thread-safety: none; one pair per session.
 #pragma once
@@ -16,8 +16,8 @@ namespace dlaunch::wire {
 /// The receiver acknowledges after this many control frames, or sooner when asked.
 inline constexpr std::uint64_t kAckEvery = 32;
 
-/// What may wait for an acknowledgement. The other end says one for each kAckEvery frames that it
-/// has read, so more than both of these wait only for one that reads, and never does.
+/// Limit of unacknowledged frames. A peer acknowledges at least every kAckEvery frames that it
+/// reads, so only a peer that reads and never acknowledges exceeds both limits.
 inline constexpr std::size_t kMostUnacknowledgedFrames = 1024;
 inline constexpr std::size_t kMostUnacknowledgedBytes = std::size_t{64} << 20;
 
@@ -30,9 +30,9 @@ class ControlSender {
   /// Drops the copies up to and including this number. An old number changes nothing; one that was
   /// never sent is an error.
   [[nodiscard]] Status acknowledged(std::uint64_t up_to);
-  /// In order of sequence: what has to be sent again on a new channel.
+  /// In order of sequence: what must be sent again on a new channel.
   [[nodiscard]] const std::deque<Frame>& unacknowledged() const { return unacknowledged_; }
-  /// More is kept than any honest receiver leaves.
+  /// More is kept than any correct receiver leaves unacknowledged.
   [[nodiscard]] bool keeps_too_much() const {
     return unacknowledged_.size() > kMostUnacknowledgedFrames && kept_ > kMostUnacknowledgedBytes;
   }
@@ -49,11 +49,11 @@ class ControlReceiver {
  public:
   ControlReceiver(std::uint32_t node, std::uint64_t session) : node_(node), session_(session) {}
   enum class Verdict { fresh, duplicate };
-  /// A frame of another node or session, a gap, and a number where none belongs are errors. A
+  /// A frame of another node or session, a gap, and an unexpected number are errors. A
   /// duplicate (sent again after a reconnect) must not be acted upon.
   [[nodiscard]] Result<Verdict> accept(const FrameView& frame);
   /// The cumulative number to acknowledge: after kAckEvery control frames since the last one, with
-  /// `force` after any; nullopt when there is nothing to say. Duplicates count, the sender waits
+  /// `force` after any; nullopt when nothing is due. Duplicates count, because their sender waits
   /// for an Ack.
   [[nodiscard]] std::optional<std::uint64_t> ack_due(bool force = false);
   /// Every control frame up to this one has arrived.

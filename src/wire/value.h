@@ -1,5 +1,5 @@
-// A value of the field table (wire/fields.h) as bytes without a frame: for what processes of one
-// build on one node say to each other. Pure.
+// A value of the field table (wire/fields.h) as bytes without a frame, for communication between
+// processes of the same build on one node. Pure.
 #pragma once
 
 #include <cstddef>

@@ -9,13 +9,13 @@ import struct
 from expectations import expect, expect_equal
 
 FILLER = "abcdefghijklmnopqrstuvwxyz" * 4
-# What an agent that is killed takes with it: a full pipe (pipe(7)) and what it has read and not written yet.
+# What is lost with a killed agent: a full pipe (pipe(7)) and what the agent has read but not written.
 LOST_WITH_AGENT = 2 * 65536
 KNOWN = re.compile(r"^(job\.yaml|plan\.json|events\.jsonl|summary\.json|run\.json|attempt-0(/(rank-\d+\.(out|err)|(local|remote)\.times))?)$")
 
 
 class Record:
-    """What a rank says of itself in a page that outlives it; see rank.c."""
+    """What a rank records about itself in a page that outlives it; see rank.c."""
 
     def __init__(self, path):
         self.path = path

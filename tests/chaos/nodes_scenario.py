@@ -1,4 +1,4 @@
-"""What one chaos run over nodes does: everything that is drawn from its seed, and nothing else."""
+"""What one chaos run over nodes does: exactly what is drawn from its seed."""
 
 import random
 from dataclasses import dataclass
@@ -7,15 +7,15 @@ from scenario import make_orders, short_delay
 
 FENCE, LOST, CONNECT = 3.0, 7.0, 15.0  # seconds: timeouts.fence_after, lost_after, connect
 RETURN = 8.0  # timeouts.node_return
-# With a heartbeat each second and the pauses of TCP after lost packets, which double, the silence may be three times as long as a cut.
+# With a heartbeat each second and the pauses of TCP after lost packets, which double, the silence may last three times as long as a cut.
 MOST_SHORT = 0.7
 SUCCESS, NODE_LOST, INTERNAL, KILLED, INTERRUPTED, TERMINATED = 0, 69, 70, 137, 130, 143
 
 
 @dataclass(frozen=True)
 class Kind:
-    """One way in which things go wrong. `codes`: what dlaunch may end with when it strikes while ranks run; `early`: the same while nodes
-    are still being connected, where it is another set; `lost`: the node is lost, so what its ranks wrote last may be."""
+    """One kind of fault. `codes`: dlaunch's possible exit codes if it happens while ranks run; `early`: the same while nodes are still
+    being connected, if different; `lost`: the node is lost, and perhaps the last output of its ranks."""
     name: str
     odds: int
     codes: tuple
@@ -32,7 +32,7 @@ KINDS = [
     Kind("cut shortly", 10, (SUCCESS,)),
     Kind("cut launcher", 4, (NODE_LOST,), lost=True),
     Kind("cut launcher shortly", 6, (SUCCESS,)),
-    # Before there is an agent a lost connection is told like any other that failed.
+    # Before there is an agent, a lost connection is reported like any other failed one.
     Kind("kill session", 12, (SUCCESS,), early=(SUCCESS, NODE_LOST)),
     Kind("kill ssh", 8, (SUCCESS,), early=(SUCCESS, NODE_LOST)),
     Kind("kill sshd", 4, (SUCCESS,), early=(SUCCESS, NODE_LOST)),
@@ -62,8 +62,8 @@ class NodesScenario:
     moment: str
     delay: float  # seconds after the moment
     kind: Kind
-    node: int  # whom it befalls, from 1
-    length: float  # seconds, of what goes on for a short time
+    node: int  # the node that it hits, from 1
+    length: float  # seconds, for temporary faults
     restarts: int = 0  # restart.max
     returns: bool = False  # the lost node is brought back while the run waits for it
     again: float = -1.0  # seconds after that the agent of a node is killed; negative: nothing more happens
@@ -88,7 +88,7 @@ def make(seed):
     delay = rng.uniform(0.0, 1.5) if moment == "connecting" else short_delay(rng)
     kind = rng.choices(KINDS, [kind.odds for kind in KINDS])[0]
     node, length = rng.randint(1, nodes), rng.uniform(0.05, MOST_SHORT)
-    restarts = rng.choice([0, 0, 1, 2])  # drawn last: seeds from before there were restarts are as they were
+    restarts = rng.choice([0, 0, 1, 2])  # drawn last, so that older seeds keep their meaning
     returns = restarts > 0 and rng.random() < 0.75
     again = rng.uniform(0.0, 2.0) if returns and kind.lost and rng.random() < 0.5 else -1.0
     return NodesScenario(seed, nodes, ranks, orders, moment, delay, kind, node, length, restarts, returns, again)

@@ -25,11 +25,11 @@ class ChaosRun:
     def __init__(self, box, scenario):
         self.box, self.scenario = box, scenario
         self.records = {}
-        self.hits = []  # (fault, victim) of those that met a living process
+        self.hits = []  # (fault, victim) of those that hit a living process
         self.cancelled = False
         self.gate_open = False
         self.lost_records = {}  # what had been written when the agent was hit
-        self.agents = []  # of the moment of the first fault
+        self.agents = []  # at the moment of the first fault
         self.run = None
 
     # --- the run
@@ -126,8 +126,8 @@ class ChaosRun:
         return {victim.role for fault, victim in self.hits if fault.act == act}
 
     def forget_those_that_were_no_rank(self):
-        """A child of the agent that had not yet executed a rank's program may be another one: the agent tries with one
-        whether it can begin children in a cgroup. Then all ranks have said who they are, and the run goes on."""
+        """A child of the agent that had not yet executed a rank's program may be another one: the agent uses one to test
+        whether it can start children in a cgroup. Then all ranks have reported who they are, and the run goes on."""
         unknown = [hit for hit in self.hits if hit[0].act == "kill" and hit[1].role == "rank" and hit[1].rank is None]
         if not unknown or "engine" in self.roles("stop"):
             return
@@ -170,7 +170,7 @@ class ChaosRun:
             self.run.signal(signal.SIGTERM)
 
     def wake_front_when_alone(self):
-        """A stopped front holds up nobody but itself: all others go first."""
+        """A stopped front delays only itself: all others end before it."""
         mine = set(all_processes() if self.box.namespaced else descendants_of(os.getpid()))
         wait_gone(sorted(mine - {os.getpid(), self.run.pid}), "with the front stopped", PATIENCE)
         os.kill(self.run.pid, signal.SIGCONT)
@@ -183,7 +183,7 @@ class ChaosRun:
         if killed & {"guardian", "agent"} or "agent" in stopped:
             codes.add(NODE_LOST)
         if any(fault.act == "stop" and victim.role == "rank" and victim.rank is None for fault, victim in self.hits):
-            codes.add(NODE_LOST)  # until it executes, the agent waits for it (vfork)
+            codes.add(NODE_LOST)  # until it has executed its program, the agent waits for it (vfork)
         if "guardian" in stopped and self.scenario.moment in ("start", "born"):
             codes |= {NODE_LOST, SUCCESS}  # stopped before it had an agent: no answer in time
         if "rank" in killed:
@@ -193,7 +193,7 @@ class ChaosRun:
         if self.scenario.moment == "end" or not codes:  # the ranks may have ended before
             codes.add(SUCCESS)
         if "engine" in killed:
-            # What came before it, or the end itself, may have been quicker.
+            # An earlier fault, or the end itself, may have been faster.
             first = self.hits[0][1].role == "engine" and self.scenario.moment not in ("end", "stopping")
             codes = {INTERNAL} if first else codes | {INTERNAL}
         return codes
@@ -216,7 +216,7 @@ class ChaosRun:
 
     def check_who_was_first(self):
         ranks = [victim.rank for fault, victim in self.hits if fault.act == "kill" and victim.role == "rank"]
-        # One thread writes both streams so far: a stdout that is stalled holds up the summary on stderr.
+        # One thread writes both streams so far: a stalled stdout delays the summary on stderr.
         if self.run.code == KILLED and None not in ranks:
             names = " or ".join(f"rank {rank}" for rank in ranks)
             expect(any(f"rank {rank}" in self.run.text for rank in ranks), f"{names} is not named\n{self.run.report()}")
@@ -226,7 +226,7 @@ class ChaosRun:
         return self.box.exists("runs") and bool(self.box.runs())
 
     def may_lack(self, rank):
-        """Only with its agent bytes are lost: those in the pipe, and what was written to it after the kill."""
+        """Bytes are lost only with the agent: those in the pipe, and those written to it after the kill."""
         agent_died = "agent" in self.roles("kill") or "agent" in self.roles("stop") or self.run.code == NODE_LOST
         if not agent_died:
             return {"out": 0, "err": 0}

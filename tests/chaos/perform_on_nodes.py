@@ -28,7 +28,7 @@ class NodesChaos:
         self.later = {}  # (attempt, rank): of restarts
         self.struck_again = False
         self.run, self.cluster, self.node = None, None, None
-        self.struck = False  # somebody was there to be hit
+        self.struck = False  # a living process was hit
         self.killed_rank = None
 
     # --- the run
@@ -64,7 +64,7 @@ class NodesChaos:
     def strike(self):
         getattr(self, self.kind.name.replace(" ", "_"))()
 
-    # --- what befalls it; one method for each kind
+    # --- the faults; one method for each kind
 
     def power_off(self):
         self.node.power_off()
@@ -182,7 +182,7 @@ class NodesChaos:
         self.box.expect_nodes_empty("all nodes, when what had befallen them is over", scenarios.FENCE + 10)
 
     def see_restarts(self):
-        """What is lost comes back while it is waited for, and may then be hit again. A run that needs neither just ends."""
+        """A lost node returns while the run waits for it, and may then be hit again. A run that needs neither just ends."""
         waits = lambda: self.box.has_ended(self.run) or "waiting up to" in self.run.text  # noqa: E731
         wait_until(waits, "its end, or a wait for a node", PATIENCE, LOOK)
         if self.box.has_ended(self.run) or not self.scenario.returns:
@@ -202,7 +202,7 @@ class NodesChaos:
             self.node.wait_for_sshd()
 
     def unreachable(self):
-        """Nodes that nobody can clean up but themselves."""
+        """Nodes that only they themselves can clean up."""
         if self.kind.name in ("cut launcher", "kill front", "kill launcher", "kill engine"):
             return list(self.cluster.nodes)
         return [self.node] if self.kind.lost or self.kind.name in ("kill session", "kill ssh", "kill sshd") else []
@@ -210,7 +210,7 @@ class NodesChaos:
     def expect_nobody_where_it_can_be_reached(self):
         """At dlaunch's end nothing is left on the nodes that it could reach; on the others it is gone within the time of fencing."""
         if self.scenario.moment == "connecting":
-            return  # shells of connections that were given up need a moment; mend() is followed by the same check
+            return  # shells of abandoned connections need a moment; after mend() the same check runs again
         away = [node.name for node in self.unreachable()]
         left = {name: pids for name, pids in self.cluster.left(sessions=False).items() if name not in away}
         expect(not left, f"left at dlaunch's end: {left}\n{process_table()}\n{self.run.report()}")
@@ -227,7 +227,7 @@ class NodesChaos:
             self.node.go_on()
         for node in self.cluster.nodes:
             if node.up and node in self.unreachable():
-                node.kill_sessions()  # those of a connection that was cut never hear of its end
+                node.kill_sessions()  # those of a cut connection never learn of its end
 
     def allowed_codes(self):
         codes = set(self.kind.codes)
@@ -237,7 +237,7 @@ class NodesChaos:
             codes = (codes | {SUCCESS}) if self.struck_again or self.scenario.moment == "end" else (codes - {NODE_LOST}) | {SUCCESS}
         if self.scenario.moment == "connecting":
             codes |= set(self.kind.early)
-            # Nobody was hit, or the run went on so that the ranks were.
+            # No process was hit, or the run continued until the ranks were.
             if self.kind.name.startswith(("kill", "stop")) and not self.struck:
                 codes.add(SUCCESS)
         if self.kind.name in ("kill rank", "kill agent", "kill guardian", "stop agent") and not self.struck:
@@ -271,7 +271,7 @@ class NodesChaos:
             after.check_output(self.box, rank, record.read(), {"out": 0, "err": 0} if complete else self.may_lack(rank), complete, attempt)
 
     def may_lack(self, rank):
-        """Not a byte of a rank whose agent lived and whose launcher did; of the others all may be."""
+        """No byte of a rank whose agent and launcher survived may be missing; of the others everything may be."""
         node = rank // self.scenario.ranks + 1
         everything = {"out": 1 << 40, "err": 1 << 40}
         if self.kind.name in ("kill front", "kill launcher", "kill engine", "cut launcher"):

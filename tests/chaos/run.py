@@ -4,8 +4,8 @@
   tests/chaos/run.py [--nodes] [--seed N] [--count N] [--all] [--jobs N] [--keep] [--dlaunch FILE]     (or $DLAUNCH_BIN)
 
 --nodes: the same on two to four nodes over ssh, and nodes and links are hit too; as root.
-Without --seed: seeds 1 to 20 (10); with --all 200 (100) seeds, drawn anew each time. A failure is tried again with
-`--seed N`; the moments are then as before as far as the machine allows.
+Without --seed: seeds 1 to 20 (10); with --all 200 (100) seeds, drawn anew each time. To repeat a failure, use
+`--seed N`; the moments are then the same as far as the machine allows.
 """
 
 import argparse

@@ -1,4 +1,4 @@
-"""What one chaos run does: everything that is drawn from its seed, and nothing else."""
+"""What one chaos run does: exactly what is drawn from its seed."""
 
 import random
 from dataclasses import dataclass, field
@@ -11,9 +11,9 @@ MOMENTS = {"start": 15, "born": 25, "first": 10, "ready": 20, "end": 20, "stoppi
 
 @dataclass
 class Fault:
-    roles: list  # the first of these that is there is the victim
+    roles: list  # the first of these that exists is the victim
     act: str  # kill, stop (for good), pause (stop, and continue after `pause` seconds)
-    delay: float  # seconds after the one before
+    delay: float  # seconds after the previous one
     pause: float = 0.0
 
 
@@ -28,7 +28,7 @@ class Scenario:
     born: str
     last_resort: str  # what ends a run whose engine stays stopped: "TERM" or "KILL", to the front
     sets: list = field(default_factory=list)
-    console: str = "file"  # or "stalled": a pipe that nobody reads, "gone": one whose reader has left
+    console: str = "file"  # or "stalled": a pipe without reads, "gone": one whose reader has exited
 
     def describe(self):
         faults = ", ".join(f"{fault.act} {fault.roles[0]}" + (f" (after {1000 * fault.delay:.1f} ms more)" if i else "")
@@ -69,7 +69,7 @@ def make(seed):
         second.roles.remove(faults[0].roles[0])
         second.act = rng.choice(["kill", "kill", "pause"])  # at most one stays stopped
         faults.append(second)
-    # A stopped agent is given up after this and two heartbeats; one that goes on must be well within it.
+    # A stopped agent is given up after this and two heartbeats; a pause must be well below it.
     stays = any(fault.act == "stop" for fault in faults)
     sets = rng.choice([[], [], ["stdin=rank0"], ["logs.console=none"], ["logs.prefix=never"]])
     return Scenario(seed, orders, moment, delay, faults, "100ms" if stays else "10s",

@@ -1,4 +1,4 @@
-"""Who is who among the processes of a run, and signals to exactly those."""
+"""Identifies the processes of a run, and sends signals to exactly those."""
 
 import os
 import signal
@@ -9,7 +9,7 @@ from processes import program_of, stat_of
 
 @dataclass
 class People:
-    """Those that are alive at one moment, by role."""
+    """The living processes at one moment, by role."""
     by_role: dict = field(default_factory=dict)  # role -> [pid]
     rank_of: dict = field(default_factory=dict)  # pid of a rank -> rank, where it is known
 
@@ -45,8 +45,8 @@ def is_daemon(pid):
 
 
 def look_around(front, ranks, dlaunch, split, settled):
-    """`ranks`: {pid: rank} of those that have said who they are; `split`: those of them whose work a child does;
-    `settled`: all have started their families. Before that a rank waits for the one that starts its daemon."""
+    """`ranks`: {pid: rank} of those that have reported who they are; `split`: those of them whose work a child does;
+    `settled`: all have started their children. Before that a rank waits for the child that starts its daemon."""
     people = People({"front": [front]} if alive(front) else {})
     at = front
     for role in ("engine", "guardian", "agent"):
@@ -71,7 +71,7 @@ def look_around(front, ranks, dlaunch, split, settled):
 
 
 class Victim:
-    """One process, held by a pidfd: its number may be given away again."""
+    """One process, held by a pidfd, because its pid may be reused."""
 
     def __init__(self, role, pid, rank=None):
         self.role, self.pid, self.rank = role, pid, rank
@@ -81,7 +81,7 @@ class Victim:
             self._fd = None
 
     def signal(self, number):
-        """True if it was alive when the signal came."""
+        """True if it was alive when the signal was sent."""
         if self._fd is None or not alive(self.pid):
             return False
         try:

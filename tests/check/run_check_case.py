@@ -1,4 +1,4 @@
-"""As tests/cluster/run_cluster_case.py, for the cases beside this file."""
+"""Like tests/cluster/run_cluster_case.py, for the cases beside this file."""
 
 import os
 import sys

@@ -1,4 +1,4 @@
-"""How an agent comes to a node, and what is said when it does not."""
+"""How an agent is started on a node, and the errors when that fails."""
 
 import json
 import os
@@ -35,7 +35,7 @@ def in_one_line(run):
 
 
 def end_shells(box):
-    """sshd does not end what an rc file has started when the connection is closed, and nobody else can."""
+    """When the connection is closed, sshd does not end what an rc file has started, and neither can dlaunch."""
     for node in box.cluster.nodes:
         for pid in node.processes(sessions=False):
             if os.path.basename(program_of(pid)) in ("bash", "sleep"):
@@ -61,7 +61,7 @@ def a_command_of_the_users_own_is_the_way_and_the_way_back(box):
 
 @case
 def namespaces_of_this_machine_by_a_command(box):
-    """Each is a network of its own, but all else is this machine's, as with containers that share it."""
+    """Each has its own network, but everything else is this machine's, as with containers that share it."""
     cluster = box.make_cluster(2)
     run = box.start("run", "--set", f"hosts=[{', '.join(cluster.names)}]", "--set", "connect.via=command",
                     "--set", f"connect.command={json.dumps([lab.find('ip'), 'netns', 'exec', '{host}', '/bin/sh', '-c'])}",
@@ -70,7 +70,7 @@ def namespaces_of_this_machine_by_a_command(box):
         expect_in(cluster[rank + 1].address.encode(), box.rank_output(rank), f"rank {rank}\n{run.report()}")
 
 
-# --- which machine is it
+# --- identity of machines
 
 @case
 def a_node_with_another_processor_is_refused(box):
@@ -89,7 +89,7 @@ def one_machine_under_two_names_is_refused(box):
     cluster = box.make_cluster(2)
     cluster.add_host("alias", HostName=cluster[1].address, HostKeyAlias="node1")
     run = hello(box, hosts=["node1", "node2", "alias"], code=65)
-    expect_in('the hosts "node1" and "alias" are one machine, whose own name is node1', run.text, "the error")
+    expect_in('the hosts "node1" and "alias" are one machine, whose host name is node1', run.text, "the error")
     expect_equal(run.out, b"", "what ranks have said")
 
 
@@ -111,7 +111,7 @@ def the_binary_is_staged_once(box):
 
 @case
 def a_build_that_is_used_again_is_not_an_old_one(box):
-    """Its time is that of its last use, and the next build that is staged removes what was not used for 30 days."""
+    """Its modification time is that of its last use, and staging another build removes files unused for 30 days."""
     node = box.make_cluster(1)[1]
     hello(box)
     path = node.home(CACHE, next(iter(staged(node))))
@@ -143,7 +143,7 @@ def zero_filled(path, size):
 
 
 def replaced(path, data):
-    """With a name of its own: a running program cannot be written to."""
+    """Under a new name: a running program cannot be written to."""
     with open(path + ".other", "wb") as file:
         file.write(data)
     os.chmod(path + ".other", 0o700)
@@ -179,7 +179,7 @@ DAMAGE = {
 
 @case
 def a_damaged_binary_in_the_cache_is_repaired(box):
-    """What a crash of the node or a full disk leaves of it; the run that finds it begins as if nothing were there."""
+    """Its remains after a crash of the node or on a full disk; a run that finds them starts as if nothing were there."""
     node = box.make_cluster(1)[1]
     hello(box)
     files = list(staged(node))
@@ -197,13 +197,13 @@ def a_damaged_binary_in_the_cache_is_repaired(box):
 
 @case
 def a_binary_that_something_else_keeps_from_running_stays_and_is_told_of(box):
-    """It is whole: other runs may use it, and another copy would end in the same way."""
+    """The copy is intact: other runs may use it, and another copy would fail in the same way."""
     node = box.make_cluster(1)[1]
     hello(box)
     before = staged(node)
     node.set_rc("ulimit -v 5000\n")  # enough for a shell
     run = hello(box, code=NODE_LOST)
-    expect_in("no folder there takes a program", in_one_line(run), "what happened")
+    expect_in("no folder there can hold the program", in_one_line(run), "what happened")
     expect_in("cannot be executed", in_one_line(run), "what happened")
     expect_equal(staged(node), before, "files in the cache")
 
@@ -222,7 +222,7 @@ def a_crash_after_staging_leaves_a_whole_binary(box):
         node.sh("chmod 700 /run/home && sync -f /run/home")
         hello(box)
         path = next(iter(staged(node)))
-        # The journal is written with another file; the data of ours is not, unless it was before.
+        # The journal is written with another file; our file's data is not, unless it was written before.
         node.sh("echo > /run/home/other && sync /run/home/other")
         node.sh("dd if=$(losetup -nO NAME -j /run/disk) of=/run/then bs=1M iflag=direct status=none && mount -o loop /run/then /run/crashed")
         with open(node.path(f"/run/crashed/{CACHE}/{path}"), "rb") as there, open(box.dlaunch, "rb") as here:
@@ -363,7 +363,7 @@ def a_forced_command_is_told_of_and_what_to_type(box):
     cluster = box.make_cluster(2)
     cluster[2].start_sshd(ForceCommand="/bin/true")
     run = hello(box, code=NODE_LOST)
-    expect_in("ended with code 0 and said nothing: the command for the node was not run", in_one_line(run), "what happened")
+    expect_in("ended with code 0 and no message: the command for the node was not run", in_one_line(run), "what happened")
     expect_in(f"try: {cluster.ssh} -- node2 echo hello", in_one_line(run), "what to type")
     expect_equal(box.ssh("node2", "echo hello").stdout, "", "what one sees who types it")
 
@@ -449,7 +449,7 @@ def refusals_of_max_startups_are_tried_again(box):
 
 
 def stage_what_is_huge(box):
-    """A build with sanitizers has 20 times the size of a real one, and no place on a slow link."""
+    """A build with sanitizers has 20 times the size of a real one: too large for a slow link."""
     if os.path.getsize(box.dlaunch) > 32 << 20:
         hello(box)
 

@@ -1,4 +1,4 @@
-"""What a rank finds on another node, what is checked there before anything starts, and how what ranks leave behind comes home."""
+"""What a rank finds on another node, what is checked there before anything starts, and how the ranks' output is fetched."""
 
 import json
 import os
@@ -12,7 +12,7 @@ from processes import wait_until
 
 ENV = "/usr/bin/env"
 NOT_FOUND, CANNOT_EXECUTE, JOB_FILE = 127, 126, 65
-OUTPUT = f"/var/tmp/dlaunch-{os.getuid()}"  # on the nodes, where no $TMPDIR is set
+OUTPUT = f"/var/tmp/dlaunch-{os.getuid()}"  # on the nodes, which set no $TMPDIR
 
 
 def environment_of(box, rank):
@@ -166,7 +166,7 @@ sys.exit(4 if (os.environ["RANK"], attempt) == ("1", "0") else 0)
 @case
 def ctrl_c_while_output_is_fetched_leaves_it_and_says_where(box):
     cluster = box.make_cluster(1)
-    box.launch("true").end(0)  # brings the binary there
+    box.launch("true").end(0)  # stages the binary there
     cluster[1].slow_link("2mbit")
     run = box.launch(box.rank, "bytes", "20000003", "5", options=["--set", "logs.console=none"])
     wait_until(lambda: box.exists("stderr-1") and "fetching the rest of the output" in run.text, "it is said that output is fetched", 60, 0.05)

@@ -1,5 +1,5 @@
-"""What can befall a job on many nodes, and what must hold then: seen in time, the right exit code, the node named, and nothing left on
-any node that can be reached, nor on the others once they have fenced themselves."""
+"""Faults of a job on many nodes, and what must hold then: detected in time, the right exit code, the node named, and nothing left on
+any reachable node, nor on the others once they have fenced themselves."""
 
 import json
 import os
@@ -12,7 +12,7 @@ from expectations import expect, expect_equal, expect_in
 from processes import children_of, descendants_of, wait_gone, wait_until
 
 NODE_LOST = 69
-FENCE, LOST = 1.5, 5.0  # fence_after + heartbeat + 2 s < lost_after is demanded
+FENCE, LOST = 1.5, 5.0  # required: fence_after + heartbeat + 2 s < lost_after
 QUICK = ["--set", f"timeouts.fence_after={1000 * FENCE:g}ms", "--set", f"timeouts.lost_after={LOST:g}s", "--set", "timeouts.stop=2s"]
 CUT = 3.0
 SLACK = 4.0  # seconds that a busy machine may add
@@ -72,7 +72,7 @@ def a_link_cut_longer_than_lost_after(box):
 
 @case
 def a_cut_that_only_the_node_does_not_see(box):
-    """What the node sends arrives, what is sent to it does not."""
+    """Packets from the node arrive, packets to it do not."""
     run = start(box, "gate")
     node, since = box.cluster[2], time.monotonic()
     node.drop("in")
@@ -136,7 +136,7 @@ def the_guardian_killed(box):
 
 @case
 def agent_and_guardian_killed_together(box):
-    """Ranks go with their agent. What they have started is ended by the login that looks for the agent, where there is a cgroup for that."""
+    """Ranks die with their agent. What they have started is ended by the login that looks for the agent, if there is a cgroup for that."""
     run = start(box, "gate")
     node, since = box.cluster[2], time.monotonic()
     guardian, agent, ranks = box.people(node)
@@ -178,7 +178,7 @@ def a_node_that_hangs(box):
     node.hang()
     expect_lost(box, run, node, since)
     node.go_on()
-    # Only a wholly frozen node cannot be fenced; it ends what it has as soon as it goes on.
+    # Only a completely frozen node cannot be fenced; it ends its processes as soon as it continues.
     wait_until(lambda: not node.processes(sessions=False), "the node cleans up when it goes on", FENCE + SLACK, 0.05)
     node.kill_sessions()
 
@@ -239,7 +239,7 @@ def the_whole_launcher_killed(box):
 
 @case
 def after_a_killed_launcher_it_is_told_where_the_output_is(box):
-    """On the nodes: nobody could fetch it."""
+    """It is still on the nodes, because it could not be fetched."""
     run = start(box, "lines", "3", "gate", nodes=2, ranks=1)
     kill_launcher(run, launcher_of(box, run))
     expect_all_fenced(box, run)
@@ -312,7 +312,7 @@ def a_lost_node_without_ranks_disturbs_nobody(box):
     run = box.start("run", *words, *QUICK, "--", box.rank, *FAMILY, "tell", "ready", "gate")
     box.expect_all("ready", 2)
     box.cluster[3].power_off()
-    time.sleep(LOST + 1)  # it is lost then, and nothing is to be seen of that
+    time.sleep(LOST + 1)  # it is lost then, without any visible effect
     box.open_gate()
     run.end(0, left=1000)
 
@@ -325,7 +325,7 @@ def a_failure_and_a_restart_on_the_same_nodes(box):
     expect_in(b"attempt 1 on node2", run.out, "the second attempt")
 
 
-# --- connections that break for a while
+# --- connections that break temporarily
 
 def chatter(box, nodes=2):
     """Ranks that print a line each few milliseconds until they are allowed to end, then a last one."""
@@ -397,7 +397,7 @@ def the_launchers_link_cut_for_a_moment(box):
 
 @case
 def a_killed_session_and_a_failing_rank(box):
-    """The failure is told, though the connection broke just before."""
+    """The failure is reported although the connection broke just before."""
     box.make_cluster(2)
     run = box.launch(box.rank, *FAMILY, "tell", "ready", "only", "1", "gate", "exit", "7", options=QUICK)
     box.expect_all("ready", 2)

@@ -1,4 +1,4 @@
-"""The cluster itself, with plain ssh: nodes are apart, their faults are real, and what is left on them is found."""
+"""The cluster itself, with plain ssh: nodes are separate, their faults are real, and leftovers on them are detected."""
 
 import os
 import signal
@@ -145,7 +145,7 @@ def a_crash_closes_connections(box):
 
 
 def expect_cut(box, cut, mend):
-    """A session that stands still while it is cut, and goes on when that is over."""
+    """A session that stalls while it is cut, and continues afterwards."""
     process = background(box, "node1", "cat")
     process.stdin.write(b"before\n")
     process.stdin.flush()

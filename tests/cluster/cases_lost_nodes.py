@@ -12,13 +12,13 @@ from processes import children_of, program_of, wait_until
 
 HERE = os.path.dirname(os.path.abspath(__file__))
 WORLD = ["/usr/bin/python3", os.path.join(HERE, "ranks", "world.py")]
-# So many attempts only wait for their end; the one after them is a world.
+# This many attempts only wait for their end; the next one forms a world.
 SCRIPT = 'if [ $TORCHELASTIC_RESTART_COUNT -lt $1 ]; then echo up $RANK > $EVENTS; exec sleep 600; fi; shift; exec "$@"'
 RESTARTS = [*QUICK, "--set", "restart.backoff=100ms..100ms"]
 
 
 def launch(box, nodes, *options, restarts=1, waits=None, hosts=None):
-    """Ranks that are up, one on each node, and wait to be lost; `waits`: so many attempts, restart.max unless told."""
+    """Running ranks, one on each node, that wait to be lost; `waits`: in how many attempts, by default restart.max."""
     hosts = hosts or box.cluster.names
     run = box.launch("/bin/sh", "-c", SCRIPT, "sh", str(restarts if waits is None else waits), *WORLD, str(nodes), hosts=hosts,
                      options=[*RESTARTS, "--set", f"restart.max={restarts}", *options])
@@ -107,7 +107,7 @@ def a_killed_guardian(box):
     box.make_cluster(2)
     run = launch(box, 2)
     kill_on(box, box.cluster[2], "guardian")
-    expect_restarted(box, run, 2, [["node2"]], left=1)  # a way back that was given up may still look for its agent
+    expect_restarted(box, run, 2, [["node2"]], left=1)  # an abandoned reconnection may still look for its agent
 
 
 @case
@@ -203,7 +203,7 @@ def guardian_and_agent_on_the_launchers_machine(box):
 
 @case
 def a_node_that_hangs_and_goes_on(box):
-    """Nobody can end its old ranks before; the new ones do not meet them."""
+    """Its old ranks cannot be ended earlier; the new ones do not meet them."""
     box.make_cluster(2)
     script = ('old=/var/tmp/old; if [ $TORCHELASTIC_RESTART_COUNT = 0 ]; then echo $$ > $old; echo up $RANK > $EVENTS; '
               'exec sleep 600; fi; if kill -0 $(cat $old); then echo both; exit 3; fi')
@@ -246,7 +246,7 @@ def a_silence_is_told_before_it_is_a_loss(box):
     box.cluster[2].link_down()
     wait_for_words(run, "node2 has not answered for", 8)
     box.cluster[2].link_up()
-    wait_for_words(run, "taken up again", 10)
+    wait_for_words(run, "resumed after", 10)
     box.open_gate()
     run.end(0)
     expect_equal(run.text.count("has not answered"), 1, "how often it is told")

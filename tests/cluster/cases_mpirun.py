@@ -1,4 +1,4 @@
-"""dlaunch exec under an mpirun that reaches the nodes by itself. What mpirun leaves behind is its own affair."""
+"""dlaunch exec under an mpirun that reaches the nodes by itself. What mpirun leaves behind is not checked."""
 
 import json
 import os
@@ -24,7 +24,7 @@ def rows_by_rank(output):
 
 
 def own_dlaunch(box):
-    """Where the nodes see it, too."""
+    """In a folder that the nodes see, too."""
     return shutil.copy(box.dlaunch, box.path("dlaunch"))
 
 
@@ -45,7 +45,7 @@ def start_hydra(box, *words):
 
 
 def launcher_address(box):
-    """Under which the nodes reach the launcher."""
+    """The address at which the nodes reach the launcher."""
     words = box.ssh(box.cluster.names[0], "echo $SSH_CONNECTION").stdout.split()
     return words[0]
 

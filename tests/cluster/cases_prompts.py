@@ -1,4 +1,4 @@
-"""What ssh asks is asked on the terminal of dlaunch, one question at a time."""
+"""ssh's questions appear on the terminal of dlaunch, one at a time."""
 
 import os
 import subprocess
@@ -45,7 +45,7 @@ def folders():
     return [name for name in os.listdir("/tmp") if name.startswith("dlaunch-ask-")]
 
 
-@case(alone=True)  # it looks at what is in /tmp
+@case(alone=True)  # it examines /tmp
 def a_passphrase_is_asked_once_for_all_nodes_and_not_shown(box):
     locked_cluster(box, 3)
     before = folders()

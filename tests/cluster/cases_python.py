@@ -1,5 +1,5 @@
-"""Which Python the ranks of a node would get, and what of it is known before anything starts. Environments are made below /run, which
-launcher and nodes have each for themselves."""
+"""Which Python the ranks of a node would get, and what is known about it before anything starts. Environments are made below /run, of
+which launcher and nodes each have their own."""
 
 import os
 import shutil
@@ -14,13 +14,13 @@ CANNOT_EXECUTE = 126
 
 
 def make_environment(folder):
-    """A real one; what dlaunch finds when it is active."""
+    """A real environment, as dlaunch finds it when it is active."""
     subprocess.run([PYTHON, "-m", "venv", "--without-pip", folder], check=True)
     return {"VIRTUAL_ENV": folder, "PATH": f"{folder}/bin:/usr/bin:/bin"}
 
 
 def started(box):
-    """What ranks of the last run have left."""
+    """What the ranks of the last run left."""
     return os.listdir(os.path.join(last_run(box), "attempt-0"))
 
 
@@ -55,7 +55,7 @@ def a_key_lets_nodes_use_their_own_python(box):
 
 @case
 def a_sync_leaves_the_environment_out_and_that_is_said(box):
-    """As uv makes it: .venv in the workdir, with a .gitignore of its own. (uv also names itself in pyvenv.cfg.)"""
+    """As uv makes it: .venv in the workdir, with its own .gitignore. (uv also names itself in pyvenv.cfg.)"""
     cluster = box.make_cluster(2)
     job = Job(box)
     env = make_environment(job.path(".venv"))

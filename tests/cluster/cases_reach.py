@@ -23,7 +23,7 @@ def add_second_network(box, names=None):
 
 
 def block(node, source, target="DROP", interface="eth0"):
-    """The node takes no connections from that address, except those of ssh."""
+    """The node accepts no connections from that address, except those of ssh."""
     node._iptables("-A", "INPUT", "-i", interface, "-s", source, "-p", "tcp", "--dport", "1024:65535", "-j", target)
 
 
@@ -39,7 +39,7 @@ def master(run):
 @case
 def ranks_meet_in_the_network_that_the_nodes_share(box):
     cluster = box.make_cluster(2)
-    for node in cluster.nodes:  # what an engine of containers leaves on every machine
+    for node in cluster.nodes:  # what a container engine leaves on every machine
         node.sh("ip link add docker0 type bridge && ip addr add 172.17.0.1/16 dev docker0 && ip link set docker0 up && "
                 "ip link add lan type bridge && ip addr add 192.168.9.1/24 dev lan && ip link set lan up")
     box.launch(*PRINT).end(0)
@@ -50,10 +50,10 @@ def ranks_meet_in_the_network_that_the_nodes_share(box):
 
 @case
 def a_connection_that_breaks_during_the_check_disturbs_it_not(box):
-    """What a node has found out is told over the next connection."""
+    """A node's result is reported over the next connection."""
     cluster = box.make_cluster(3)
     add_second_network(box)
-    block(cluster[1], cluster[3].address)  # the check waits for what comes of that
+    block(cluster[1], cluster[3].address)  # the check waits for its result
     run = box.launch(*PRINT)
     wait_until(lambda: [one for one in box.cluster.listeners() if one.kind == "tcp" and one.program.endswith("/dlaunch")],
                "node1 listens for the check", 20, 0.01)

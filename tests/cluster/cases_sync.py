@@ -1,5 +1,5 @@
-"""`sync: true`: the workdir is copied to the nodes before anything starts. It lies below /run, which launcher and nodes have each for
-themselves."""
+"""`sync: true`: the workdir is copied to the nodes before anything starts. It is below /run, of which launcher and nodes
+each have their own."""
 
 import json
 import os
@@ -94,7 +94,7 @@ def a_first_sync_a_second_one_and_changes(box):
     job.write("src/train.py", "print('other')\n", 0o755)
     os.unlink(job.path("empty"))
     job.write("new", "1234")
-    os.utime(job.path("data.bin"))  # as a fresh checkout has it: the same content with another time
+    os.utime(job.path("data.bin"))  # like a fresh checkout: the same content with another time
     job.launch().end(0)
     for number, event in synced(box).items():
         expect_equal((event["files"], event["bytes"], event["removed"]), (2, 19, 1), f"node{number}")
@@ -103,7 +103,7 @@ def a_first_sync_a_second_one_and_changes(box):
 
 @case
 def times_beyond_what_64_bits_of_nanoseconds_hold(box):
-    """They do not wrap into the past, where a build would take the file for an old one; the content decides whether it is sent."""
+    """They do not wrap into the past, which would make a build consider the file old; the content decides whether it is sent."""
     cluster = box.make_cluster(1)
     job = Job(box)
     far = 10_000_000_000  # seconds: in 2286; the limit is in 2262
@@ -136,7 +136,7 @@ def the_nodes_own_files_stay_and_replacing_one_is_told(box):
     job.write("config.yaml", "ours")
     cluster[2].sh(f"mkdir -p {job.root} && echo theirs > {job.path('config.yaml')} && echo result > {job.path('result')}")
     run = job.launch().end(0)
-    expect_in("node2: replaced 1 file that was different there and not from here: config.yaml", run.text, "a note")
+    expect_in("node2: replaced 1 file that was different there and not put there by a sync: config.yaml", run.text, "a note")
     expect("node1: replaced" not in run.text, run.text)
     expect_equal(cluster[2].sh(f"cat {job.path('config.yaml')} {job.path('result')}"), "oursresult\n", "on node2")
 
@@ -194,7 +194,7 @@ def a_disk_that_fills_up_in_the_middle(box):
     job = Job(box)
     job.write("a", pseudo_random_bytes(400_000, 1))
     job.launch().end(0)
-    # Files of the same size with another content need no more room by the count, but while one is written there are two.
+    # Files of the same size with other content need no additional space in the estimate, but while one is written there are two.
     job.write("a", pseudo_random_bytes(400_000, 2))
     cluster[1].sh(f"mv {job.root} {job.root}.old && mkdir {job.root} && mount -t tmpfs -o size=600k tmpfs {job.root} && "
                   f"cp -p {job.root}.old/* {job.root}/")
@@ -261,7 +261,7 @@ def what_is_missing_because_it_is_ignored_is_told_as_that(box):
 
 
 def begin_a_long_one(box, nodes=1, rate="20mbit", megabytes=20):
-    """A sync that takes some seconds, and has begun to send."""
+    """A sync that takes some seconds and has begun to send."""
     cluster = box.make_cluster(nodes)
     box.launch("/bin/true").end(0)  # staging is not the subject
     job = Job(box)
@@ -276,7 +276,7 @@ def begin_a_long_one(box, nodes=1, rate="20mbit", megabytes=20):
 
 
 def expect_whole_files(job, node):
-    """What is there is whole, and nothing else is there. Returns how many."""
+    """All files there are complete, and nothing else is there. Returns their number."""
     names = os.listdir(job.on(node))
     for name in names:
         with open(job.on(node, name), "rb") as file, open(job.path(name), "rb") as own:

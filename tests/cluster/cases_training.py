@@ -36,7 +36,7 @@ def one_process_on_each_node(box):
 
 @case
 def a_driver_finds_the_other_nodes_in_its_hostfile(box):
-    """And reaches them: `launch: once`."""
+    """`launch: once`; the driver also reaches these nodes by ssh."""
     box.make_cluster(3)
     script = (f"hostname; cat $DLAUNCH_HOSTFILE; cut -d ' ' -f 1 $DLAUNCH_HOSTFILE > $CASE/hosts; "
               f"while read host; do {box.cluster.ssh} -n $host 'echo worker on $(hostname)'; done < $CASE/hosts")

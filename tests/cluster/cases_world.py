@@ -1,4 +1,4 @@
-"""A job over nodes that work: who the ranks are, what they say and how they end is as on one machine."""
+"""A job over healthy nodes: ranks, output and endings are as on one machine."""
 
 import json
 import os
@@ -125,14 +125,14 @@ OWN_FOLDERS = "/run /run/home /tmp /var/tmp /dev/shm"  # mounts of the node's ow
 
 
 def files_on(node):
-    """All that runs have left on a node, but for the staged binary and the one file of the core locks."""
+    """Every file that runs have left on a node, except the staged binary and the one file of the core locks."""
     found = node.sh(f"find {OWN_FOLDERS} -xdev ! -type d").splitlines()
     return [path for path in found if not path.endswith("/dlaunch") and not path.startswith("/dev/shm/dlaunch-cores-")]
 
 
 @case
 def runs_leave_no_files_on_nodes(box):
-    """Nor sockets; whether they end well, fail or are cancelled."""
+    """No sockets either, whether runs succeed, fail or are cancelled."""
     box.make_cluster(2)
     before = [files_on(node) for node in box.cluster.nodes]
     box.launch(box.rank, "lines", "100").end(0)
@@ -208,7 +208,7 @@ def arguments_and_variables_arrive_byte_for_byte(box):
 
 
 def words_of_a_run(box):
-    """Everything secret or said by the user must not stand in the argv of ssh, guardian or agent, on any machine."""
+    """Nothing secret and nothing that the user typed may appear in the argv of ssh, guardian or agent, on any machine."""
     box.write("job.yaml", f"""
 command: [{box.rank}, tell, ready, gate, print, argument-of-the-job]
 hosts: [node1, node2]
@@ -244,7 +244,7 @@ def nothing_of_the_job_stands_on_a_command_line(box):
 
 @case
 def nobody_of_ours_listens_while_ranks_run(box):
-    """But for the unix sockets by which an agent is found again."""
+    """Except the unix sockets through which a lost agent is found."""
     cluster = box.make_cluster(2)
     early = cluster.watch()
     run = box.launch(box.rank, "tell", "ready", "gate", ranks=2)
@@ -268,7 +268,7 @@ def session_folders_and_the_staged_binary_are_closed_to_others(box):
     cluster = box.make_cluster(1)
     run = box.launch(box.rank, "tell", "ready", "gate")
     box.expect_all("ready", 1)
-    # A socket may have been bound by way of a descriptor of its folder, so its name is all that can be trusted of its address.
+    # A socket may have been bound through a descriptor of its folder, so only the name in its address can be trusted.
     names = {os.path.basename(one.address) for one in cluster.listeners()
              if one.kind == "unix" and os.path.basename(one.program) == "dlaunch"}
     # The abstract one has no mode: both ends look at each other's user id.

@@ -1,5 +1,5 @@
-"""Who is there and who listens: processes and sockets of each node, attributed by pid. Read from /proc of the lab, whose PID namespace
-is above those of the nodes."""
+"""Which processes exist and which listen: processes and sockets of each node, attributed by pid. Read from /proc of the lab, whose PID
+namespace is above those of the nodes."""
 
 import os
 import socket
@@ -18,7 +18,7 @@ class Listener:
     node: str  # or "launcher"
     kind: str  # tcp or unix
     address: str  # 10.77.0.1:22, or the path of a unix socket
-    program: str  # the file that its owner executes; "?" when nobody was found
+    program: str  # the file that its owner executes; "?" if no process was found
     command: str
 
     def __str__(self):
@@ -87,7 +87,7 @@ def _owners(pids, inodes):
 
 
 def listeners(places):
-    """Listeners of each place: {name: a pid in its network namespace}."""
+    """The listeners of each place: {name: a pid in its network namespace}."""
     found = set()
     for name, pid in places.items():
         sockets = list(_sockets_of(pid))
@@ -99,7 +99,7 @@ def listeners(places):
 
 
 class Watch:
-    """Looks again and again, in a thread, until it is told to stop: what listened, and what stood in the argv of processes."""
+    """Samples repeatedly, in a thread, until told to stop: which sockets listened, and the argv of processes."""
 
     def __init__(self, places):
         self._places = places

@@ -2,8 +2,8 @@
 
     launcher (this process's namespaces) --- bridge --- node1, node2, ... nodeN
 
-To be made in a lab (lab.py). ssh goes by keys, known hosts and a configuration of its own: `cluster.ssh` is the command to use in
-place of ssh; ~/.ssh and /etc/ssh/ssh_config are not read.
+Must be made in a lab (lab.py). ssh uses its own keys, known hosts and configuration: `cluster.ssh` is the command to use instead of
+ssh; ~/.ssh and /etc/ssh/ssh_config are not read.
 """
 
 import os
@@ -31,11 +31,11 @@ UNREACHABLE = {
 
 
 class Cluster:
-    NETWORK = "10.77.0"  # of the lab alone, so it clashes with nothing
+    NETWORK = "10.77.0"  # only in the lab, so it cannot clash
     NETWORK6 = "fd77"
 
     def __init__(self, folder, count, visible=(), hidden=()):
-        """`folder`: for its files, empty and below none of the nodes' own folders but /tmp; `visible`: folders below /tmp that the
+        """`folder`: for its files, empty and not below any of the nodes' own folders except /tmp; `visible`: folders below /tmp that the
         nodes must see, beside this source tree; `hidden`: those of them that are empty there."""
         expect(0 < count < 200, f"a cluster of {count} nodes")
         self.folder = folder
@@ -70,7 +70,7 @@ class Cluster:
         return self
 
     def down(self):
-        """Ends all that runs on nodes. The links go with the lab."""
+        """Ends everything that runs on nodes. The links end with the lab."""
         if self._watch:
             self._watch.stop()
         for node in self.nodes:
@@ -115,18 +115,18 @@ class Cluster:
         self._write_config()
 
     def delay(self, name, seconds):
-        """A one-way delay for all that ssh exchanges with a node, since this kernel may have no netem."""
+        """A one-way delay for all ssh traffic with a node, since this kernel may have no netem."""
         self.configure(name, ProxyCommand=f"{sys.executable} {HERE}/relay.py %h %p {seconds}")
 
     def environment(self):
-        """What a command beside the cluster may want to know."""
+        """Variables for a command beside the cluster."""
         return {"PATH": os.path.dirname(self.ssh) + ":" + os.environ.get("PATH", "/usr/bin:/bin"),
                 "DLAUNCH_CLUSTER": self.folder, "CLUSTER_SSH": self.ssh,
                 "CLUSTER_SSH_CONFIG": os.path.join(self.folder, "ssh", "config"), "CLUSTER_HOSTS": " ".join(self.names)}
 
     @staticmethod
     def node_environment():
-        """Of a node's own processes. Nothing of the caller's gets there, as by a real boot."""
+        """The environment of a node's own processes. Nothing of the caller's gets there, as in a real boot."""
         return {"PATH": "/usr/local/sbin:/usr/local/bin:/usr/sbin:/usr/bin:/sbin:/bin", "LANG": "C.UTF-8"}
 
     def _hosts_file(self):
@@ -171,7 +171,7 @@ class Cluster:
         with open(os.path.join(folder, "config"), "w", encoding="utf-8") as file:
             file.write(text)
 
-    # --- who is there
+    # --- processes
 
     def places(self):
         """{name: a pid in its network namespace} of launcher and nodes."""
@@ -186,10 +186,10 @@ class Cluster:
         return self._watch
 
     def base(self):
-        """Pids of what the nodes themselves consist of."""
+        """Pids of the processes of the nodes themselves."""
         return {pid for node in self.nodes if node.up for pid in node.base}
 
     def left(self, sessions=True):
-        """{node: [pid]} of what is not part of the nodes themselves; empty when nothing is."""
+        """{node: [pid]} of processes that are not part of the nodes themselves; empty if there are none."""
         found = {node.name: node.processes(sessions) for node in self.nodes}
         return {name: pids for name, pids in found.items() if pids}

@@ -10,7 +10,7 @@ from node import is_sshd
 from processes import children_of, command_of, program_of, stat_of, wait_until
 from sandbox import Sandbox
 
-LOOK = 0.01  # seconds between looks at processes that are to end
+LOOK = 0.01  # seconds between checks of processes that must end
 
 
 class ClusterSandbox(Sandbox):
@@ -33,7 +33,7 @@ class ClusterSandbox(Sandbox):
         return done
 
     def launch(self, *command, hosts=None, ranks=1, options=(), **more):
-        """dlaunch over ssh, with so many ranks on each host; all nodes unless told otherwise. What the tests' ranks need is passed."""
+        """dlaunch over ssh, with this many ranks on each host; by default on all nodes. Passes the variables that the tests' ranks need."""
         words = ["run", "--set", f"hosts=[{', '.join(hosts or self.cluster.names)}]", "--nproc-per-node", str(ranks),
                  "--set", f"connect.ssh={self.cluster.ssh}", "--set", "env_pass=[EVENTS, GATE, CASE]", *options]
         return self.start(*words, "--", *command, **more)

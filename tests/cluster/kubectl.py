@@ -1,5 +1,5 @@
 #!/usr/bin/python3
-"""A stand-in for kubectl: the nodes of a cluster (cluster.py) as pods. It reads the options as kubectl does, and says what kubectl says.
+"""A stand-in for kubectl: the nodes of a cluster (cluster.py) as pods. It reads kubectl's options and prints kubectl's messages.
 
 $CLUSTER_PODS is a JSON file: {"context", "namespace", "pods": {NAME: {"init", "phase", "ip", "labels", "container", "deleted"}}}; `init` is
 a pid in the namespaces of the node, 0: its container is not running. It may have "fault": [stderr, exit code], for any command.
@@ -79,7 +79,7 @@ def execute(cluster, options, plain, command):
 
 
 def copy(source, to):
-    """Until the end of `source`, which is then the end of `to`."""
+    """Copies until the end of `source`, then closes `to`."""
     try:
         while data := os.read(source, 1 << 16):
             to.write(data)

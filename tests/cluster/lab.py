@@ -1,7 +1,7 @@
 """The lab: one network, PID, UTS, IPC and mount namespace that holds a whole cluster and its launcher.
 
-Everything that a cluster is made of (bridge, links, nodes, daemons) lives in it, so its end is the end of all of that, two labs on a
-machine cannot disturb each other whatever addresses they use, and the machine's own network and ~/.ssh are not touched.
+Everything that a cluster consists of (bridge, links, nodes, daemons) lives in it and ends with it. Two labs on a machine cannot disturb
+each other, whatever addresses they use, and the machine's own network and ~/.ssh are not touched.
 """
 
 import ctypes
@@ -22,13 +22,13 @@ def find(tool):
 
 
 def why_not():
-    """Why no lab can be had on this machine; an empty text when one can."""
+    """Why this machine cannot have a lab; an empty text if it can."""
     missing = sorted({package for tool, package in TOOLS.items() if not find(tool)})
     if missing:
         return f"missing packages: {', '.join(missing)}"
     if os.geteuid() != 0:
         return "not root: sshd cannot log anybody in, in a user namespace"
-    # The one thing beside namespaces that some kernels and sandboxes do not have.
+    # Besides namespaces, the only requirement that some kernels and sandboxes lack.
     probe = "ip link add va type veth peer name vb && ip link add name probe0 type bridge && ip link set va master probe0"
     try:
         done = subprocess.run([*UNSHARE, "sh", "-c", probe], stdin=subprocess.DEVNULL, capture_output=True, text=True, check=False,
@@ -39,7 +39,7 @@ def why_not():
 
 
 def command():
-    """What a command has to be put behind to be the init process of a lab."""
+    """The command prefix that makes a command the init process of a lab."""
     return list(UNSHARE)
 
 
@@ -51,7 +51,7 @@ def mount(source, target, kind=None, flags=0, data=None):
 
 
 def furnish(folder, hosts):
-    """Makes this process's namespaces the lab's: to be called once, in the lab. `hosts`: the text of /etc/hosts."""
+    """Makes this process's namespaces the lab's: call once, in the lab. `hosts`: the text of /etc/hosts."""
     for path in ("/run", "/dev/shm"):
         mount("tmpfs", path, "tmpfs", 0, "mode=1777" if path == "/dev/shm" else "mode=755")
     for name, text in (("hosts", hosts), ("resolv.conf", "nameserver 127.0.0.1\n")):

@@ -1,4 +1,4 @@
-"""One node of a cluster: its life, its settings and what can befall it. Made by Cluster; see there."""
+"""One node of a cluster: its life cycle, its settings and its faults. Made by Cluster; see there."""
 
 import os
 import signal
@@ -55,7 +55,7 @@ class Node:
         self.base = {self._keeper.pid, self.init, *children_of(self.init)}
 
     def _forget_log(self):
-        """An earlier sshd has said in it that it listens."""
+        """Its log may have an earlier sshd's line that it listens."""
         path = os.path.join(self.folder, "sshd.log")
         if os.path.exists(path):
             os.unlink(path)
@@ -86,14 +86,14 @@ class Node:
         """The orderly end: all processes are gone when it returns."""
         if not self.up:
             return
-        self._keeper.kill()  # --kill-child: the node's init goes with it, and with that the whole PID namespace
+        self._keeper.kill()  # --kill-child: the node's init dies with it, and so does the whole PID namespace
         self._keeper.wait()
         wait_gone([self.init] if self.init else [], f"{self.name} is down")
         if self._cgroup:
             wait_until(self._try_to_remove_cgroup, f"the cgroup of {self.name} is empty", 10, POLL)
 
     def power_off(self):
-        """Everything on the node ends at once, and no packet tells anybody."""
+        """Everything on the node ends at once, without any packet."""
         self.link_down()
         self.down()
 
@@ -101,7 +101,7 @@ class Node:
         """Everything ends at once, but the kernel still closes the connections."""
         self.down()
 
-    # --- looking and working inside
+    # --- inspecting and working inside
 
     def inside(self, *argv):
         """The command that runs argv on the node, without ssh."""
@@ -115,7 +115,7 @@ class Node:
         return done.stdout
 
     def path(self, path):
-        """Where this process finds a file of the node."""
+        """The path at which this process finds a file of the node."""
         return f"/proc/{self.init}/root{path}"
 
     def home(self, *parts):
@@ -150,7 +150,7 @@ class Node:
         self.cluster.ip("link", "set", self.link, "up")
 
     def drop(self, direction):
-        """Drops what the node gets ("in") or sends ("out"), silently; the other direction works."""
+        """Silently drops what the node receives ("in") or sends ("out"); the other direction works."""
         self._iptables("-I", "INPUT" if direction == "in" else "OUTPUT", "-i" if direction == "in" else "-o", "eth0", "-j", "DROP")
 
     def drop_nothing(self):
@@ -182,7 +182,7 @@ class Node:
     # --- its processors
 
     def limit_cpu(self, percent):
-        """All that runs on the node gets so much of one processor: the quota of a cgroup (v2, or v1's controller cpu)."""
+        """Limits everything on the node to this share of one CPU: the quota of a cgroup (v2, or v1's controller cpu)."""
         own = f"dlaunch-test-{os.getpid()}-{self.name}"
         for base, files in (("/sys/fs/cgroup/cpu", {"cpu.cfs_period_us": "100000", "cpu.cfs_quota_us": f"{percent * 1000}"}),
                             ("/sys/fs/cgroup", {"cpu.max": f"{percent * 1000} 100000"})):
@@ -202,7 +202,7 @@ class Node:
     def _try_to_remove_cgroup(self):
         try:
             self._remove_cgroup()
-        except OSError:  # its last process is still there
+        except OSError:  # its last process still exists
             return False
         return True
 
@@ -260,13 +260,13 @@ class Node:
         path = find("busybox" if shell == "ash" else shell)
         if not path:
             raise Skip(f"missing package: {'busybox-static' if shell == 'ash' else shell}")
-        if shell == "ash":  # busybox goes by the name it is called
+        if shell == "ash":  # busybox acts according to the name it is called by
             self.sh(f"ln -sf {path} /run/ash")
             path = "/run/ash"
         self._write_accounts(path)
 
     def set_rc(self, text, shell="bash"):
-        """What that shell reads first, over ssh too. It must be valid there."""
+        """The rc file of that shell, which it reads over ssh, too. Must be valid for it."""
         path = self.home(RC_FILES[shell])
         os.makedirs(os.path.dirname(path), exist_ok=True)
         with open(path, "w", encoding="utf-8") as file:
@@ -277,11 +277,11 @@ class Node:
         self.sh(f"umount -l {HOME}; mount -t tmpfs -o mode=700,{options} tmpfs {HOME}")
 
     def fill(self, folder=HOME):
-        """Leaves no free byte there."""
+        """Fills it completely."""
         self.sh(f"cat /dev/zero > {folder}/filling 2>/dev/null || true")
 
     def forbid_execution(self, *folders):
-        """Of programs in these folders, which are mounts."""
+        """Remounts these folders, which are mount points, with noexec."""
         for folder in folders:
             self.sh(f"mount -o remount,bind,noexec {folder}")
 

@@ -1,4 +1,4 @@
-"""relay.py HOST PORT SECONDS: a ProxyCommand that hands everything on after a delay, in both directions."""
+"""relay.py HOST PORT SECONDS: a ProxyCommand that forwards everything after a delay, in both directions."""
 
 import collections
 import os
@@ -9,7 +9,7 @@ import time
 
 
 def relay(connection, delay):
-    """One queue a direction: (when it is due, bytes). An end of the stream is an empty piece."""
+    """One queue per direction: (due time, bytes). An empty piece is the end of the stream."""
     ways = {0: (connection.fileno(), collections.deque()), connection.fileno(): (1, collections.deque())}
     reading = set(ways)
     while reading or any(queue for _, queue in ways.values()):

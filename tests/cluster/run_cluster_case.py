@@ -1,4 +1,4 @@
-"""As tests/process/run_case.py, in a process that is the init of a lab."""
+"""Like tests/process/run_case.py, in a process that is the init of a lab."""
 
 import os
 import sys

@@ -1,4 +1,4 @@
-"""As tests/mpi/run_mpi_case.py, with the programs over the collective library at hand."""
+"""Like tests/mpi/run_mpi_case.py; also provides the programs that use the collective library."""
 
 import os
 import sys

@@ -1,4 +1,4 @@
-"""What holds in every container, tried in one of podman and in one of Charliecloud."""
+"""What holds in every container, tested with podman and with Charliecloud."""
 
 import os
 import signal
@@ -202,11 +202,11 @@ def podman_workdir_of_the_image(box):
 
 @case
 def charliecloud_workdir_of_the_image(box):
-    """It does not tell where an image starts, so that the job's workdir stays, and a note says so."""
+    """It does not report an image's WORKDIR, so the job's workdir is used, and a note says so."""
     container = box.charliecloud()
     started_in(box, container, "/etc", "--set", "container.workdir=/etc")
     run = started_in(box, container, box.folder, "--set", "container.workdir=image")
-    expect_in("charliecloud does not tell where an image starts", run.text, "note")
+    expect_in("charliecloud does not report an image's working directory", run.text, "note")
 
 
 @case
@@ -220,7 +220,7 @@ def charliecloud_python(box):
 # --- killed parts
 
 def killed_part(box, container, part, code):
-    """Whoever is killed: nothing runs on, and podman knows of no container."""
+    """Whichever process is killed: nothing keeps running, and podman lists no container."""
     run = box.ranks_in(container, 2, "sh", "-c", "(trap '' TERM; sleep 600) & echo ready; sleep 600", options=["--set", "timeouts.stop=2s"])
     wait_until(lambda: "ready" in output(box, 0) and "ready" in output(box, 1), "both are ready", 30, 0.05)
     engine, guardian, agent = run.chain()
@@ -228,7 +228,7 @@ def killed_part(box, container, part, code):
             "agent and guardian": [agent, guardian]}[part]
     for pid in whom:
         os.kill(pid, signal.SIGKILL)
-    # Its end is the end of all the others; what an engine does for itself may take a moment longer.
+    # All others end with it; an engine's own work may take a moment longer.
     run.end(code, left=1000)
     wait_until(lambda: not box.survivors(), "nothing is left", 20, 0.05)
 
@@ -264,7 +264,7 @@ def podman_what_two_kills_at_once_have_left_the_next_run_removes(box):
 # --- attempts and runs beside each other
 
 def restart(box, container):
-    """The second attempt has a folder and containers of its own; nothing of the first is left by then."""
+    """The second attempt has its own folder and containers; nothing of the first is left by then."""
     script = 'if mkdir first-$RANK 2>/dev/null; then [ $RANK = 1 ] || exec sleep 600; until [ -d first-0 ]; do sleep 0.05; done; exit 3; fi; echo again; sleep 600'
     run = box.ranks_in(container, 2, "sh", "-c", script, options=["--set", "framework=pytorch", "--set", "restart.max=1", "--set",
                                                                   "restart.backoff=1ms..1ms", "--set", "timeouts.stop=1s"])
@@ -297,7 +297,7 @@ def charliecloud_restart(box):
 
 
 def runs_at_once(box, container):
-    """Nobody takes the folder of another, which has just been made, for an abandoned one."""
+    """No run takes another run's new folder for an abandoned one."""
     runs = [box.ranks_in(container, 1, "true") for _ in range(4)]
     for run in runs:
         run.end(0)
@@ -363,7 +363,7 @@ def charliecloud_two_nodes(box):
 
 @case(alone=True)
 def charliecloud_node_that_is_cut_off(box):
-    """The lease runs out, and what is in the container ends with it."""
+    """The lease expires, and the processes in the container end with it."""
     image = box.charliecloud()
     box.make_cluster(2)
     run = box.launch("sh", "-c", "echo ready; sleep 600", options=[*image, "--set", "timeouts.fence_after=1s", "--set", "timeouts.lost_after=5s"])

@@ -1,4 +1,4 @@
-"""examples/ai-platform-images: a job file of AI Platform Training as it is, with one image for the master and another for the workers."""
+"""examples/ai-platform-images: an unchanged job file of AI Platform Training, with one image for the master and another for the workers."""
 
 import os
 import shutil
@@ -8,12 +8,12 @@ from case import case
 from expectations import expect, expect_equal, expect_in
 
 EXAMPLE = os.path.join(os.path.dirname(os.path.dirname(os.path.dirname(os.path.abspath(__file__)))), "examples", "ai-platform-images")
-# The file's own words of what is run, and what a launcher has none of.
+# The program as the file names it, and what a launcher lacks.
 IMAGES = {"master": "localhost/linear-fit-master:1", "worker": "localhost/linear-fit-worker:1"}
 
 
 def root_of(box, part):
-    """What the example's Dockerfile says, on this machine's Python."""
+    """The image of the example's Dockerfile, with this machine's Python."""
     def build(path):
         root_filesystem.make(path, *root_filesystem.python())
         os.makedirs(os.path.join(path, "app"))

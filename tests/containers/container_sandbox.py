@@ -1,4 +1,4 @@
-"""What a container test case works with: the sandbox of the MPI tests, podman with a store of its own, and images."""
+"""What a container test case works with: the sandbox of the MPI tests, podman with its own store, and images."""
 
 import os
 import shutil
@@ -82,7 +82,7 @@ class ContainerSandbox(MpiSandbox):
                           *command, **more)
 
     def containers(self):
-        """What podman knows of, by its own word."""
+        """The containers that podman lists."""
         done = subprocess.run(["podman", "ps", "--all", "--format", "{{.Names}} {{.Status}}"], capture_output=True, text=True,
                               check=True, env=self.environment, timeout=60)
         return done.stdout.splitlines()

@@ -1,4 +1,4 @@
-"""Root file systems made of this machine's own programs: no network, no image of anybody's."""
+"""Root file systems made of this machine's own programs: no network, no foreign images."""
 
 import fcntl
 import glob
@@ -7,7 +7,7 @@ import re
 import shutil
 import subprocess
 
-# charliecloud(7), "ch-run": what has to be there.
+# charliecloud(7), "ch-run": what must exist.
 FOLDERS = ["bin", "dev", "etc", "home", "proc", "root", "run", "sys", "tmp", "usr/bin", "usr/lib", "var/tmp", "mnt", "opt/job"]
 PYTHON = "/usr/bin/python3"
 
@@ -21,7 +21,7 @@ def libraries_of(paths):
 
 
 def put(root, path):
-    """At the same path, and what links on the way mean."""
+    """Copies it to the same path, with the links on the way."""
     target = root + path
     os.makedirs(os.path.dirname(target), exist_ok=True)
     if not os.path.lexists(target):
@@ -68,7 +68,7 @@ def python():
 
 
 def once(folder, name, build):
-    """Built by the first case that wants it: its path, in a folder that all cases and nodes see."""
+    """Built by the first case that needs it: its path, in a folder that all cases and nodes see."""
     path = os.path.join(folder, name)
     with open(os.path.join(folder, name + ".lock"), "w", encoding="ascii") as lock:
         fcntl.flock(lock, fcntl.LOCK_EX)

@@ -1,4 +1,4 @@
-"""As tests/cluster/run_cluster_case.py, with container runtimes and images at hand."""
+"""Like tests/cluster/run_cluster_case.py; also provides container runtimes and images."""
 
 import os
 import sys

@@ -1,5 +1,5 @@
 #!/usr/bin/python3
-"""Runs the examples as the README tells, with the dlaunch that was just built, and looks at what they say."""
+"""Runs the examples as their READMEs say, with the dlaunch that was just built, and checks their output."""
 
 import argparse
 import os
@@ -16,7 +16,7 @@ import results  # noqa: E402
 
 LIMIT = 120  # seconds for one example
 TENSORFLOW_LIMIT = 200  # importing TensorFlow takes 3 s of a core in each process
-# Where a TensorFlow from PyPI may be; docs/internals/testing.md tells how it comes there.
+# Where a TensorFlow from PyPI may be; docs/internals/testing.md says how to install it.
 TENSORFLOW = os.path.expanduser("~/.cache/dlaunch-test/tf-venv/bin/python")
 
 
@@ -50,7 +50,7 @@ def pytorch_ddp(dlaunch, folder):
 
 
 def pytorch_ddp_in_its_own_folder(dlaunch, folder):
-    """As its README tells, on two ranks."""
+    """As its README says, on two ranks."""
     own = os.path.join(folder, "examples/pytorch-ddp")
     check_training(run(dlaunch, ["run", "job.yaml", "--set", "workdir=.", "-n", "2", "--", "--world", "2"], own), 2)
 
@@ -73,7 +73,7 @@ def tensorflow_mirrored(dlaunch, folder):
 
 
 def tensorflow_parameter_server(dlaunch, folder):
-    """Servers and evaluator never end by themselves: that the run ends well shows `success: chief`, too."""
+    """Servers and evaluator never end by themselves, so the successful run also tests `success: chief`."""
     python = python_with_tensorflow()
     done = run(dlaunch, ["run", "examples/tensorflow-parameter-server/job.yaml"], folder, TENSORFLOW_LIMIT, PYTHON=python)
     assert "chief: 2 workers and 1 parameter servers answered" in done.stdout, "the servers of TF_CONFIG did not answer"

@@ -1,5 +1,5 @@
 #!/usr/bin/env python3
-"""What `accelerate launch` gives a program, asked of accelerate's own functions, beside what dlaunch makes of the same config file.
+"""Compares the variables that `accelerate launch` gives a program, according to accelerate's own functions, with dlaunch's for the same file.
 
   tests/frameworks/accelerate_launch.py [--dlaunch FILE] [CONFIG...]      (or $DLAUNCH_BIN)
 
@@ -26,7 +26,7 @@ PYTHON = f"{CACHE}/torch-venv/bin/python3"
 RELEASES = f"{CACHE}/accelerate"  # a folder for each further release
 SKIPPED = 77
 
-# Set by every launcher in its own way, dlaunch too; and the workdir, which is the ranks' current folder there and here.
+# Set by every launcher in its own way, including dlaunch; and the workdir, which is the ranks' current folder there and here.
 NOT_COMPARED = {"MASTER_ADDR", "MASTER_PORT", "OMP_NUM_THREADS", "PYTHONPATH"}
 # Read by the plugin, but never set by accelerate launch: the keys have no effect there, and the effect that they name here.
 ONLY_OURS = {"ACCELERATE_DEEPSPEED_OFFLOAD_OPTIMIZER_NVME_PATH", "ACCELERATE_DEEPSPEED_OFFLOAD_PARAM_NVME_PATH",
@@ -42,7 +42,7 @@ OLDER = {
     # 1.8 to 1.12 set them without use_cpu, too; the other is of oneCCL under mpirun.
     "KMP_AFFINITY": {"granularity=fine,compact,1,0"}, "KMP_BLOCKTIME": {"1"}, "CCL_WORKER_COUNT": {"0", "1"},
 }
-# A key's name up to 0.34, and its variable. Later releases ignore it without a word; what it says is done here.
+# A key's name up to 0.34, and its variable. Later releases silently ignore it; dlaunch honours it.
 OLD_NAMES = {"fsdp_backward_prefetch_policy": "FSDP_BACKWARD_PREFETCH"}
 # Files in which dlaunch does something else on purpose.
 OTHERWISE = {
@@ -115,7 +115,7 @@ def configurations():
 
 
 def asked(path):
-    """In a process of accelerate's: the variables that it adds for this config; a text is why it refuses the file."""
+    """In a process of accelerate: the variables that it adds for this config; a text: why it refuses the file."""
     launch = importlib.import_module("accelerate.commands.launch")
     utils = importlib.import_module("accelerate.utils.launch")
     found = {}

@@ -1,4 +1,4 @@
-"""One case for each row and place, and what the examples have to notice. The facts are asserted in the ranks; here is looked for what they say."""
+"""One case for each row and place, and what the examples must detect. The ranks assert the facts; this checks what they print."""
 
 import re
 import sys
@@ -39,7 +39,7 @@ def named(name):
 
 
 def expect_noticed(box, name, message):
-    """The same job, told that one rank more has to take part."""
+    """The same job, told to expect one rank more."""
     row = named(name)
     run = box.run_row(row, row.here, "--", "--world", str(row.here.world + 1)).end(1, patience=PATIENCE)
     expect_in(message, run.text, "what is wrong")

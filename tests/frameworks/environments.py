@@ -1,4 +1,4 @@
-"""The Python environments in which rows run: Debian's, and those that setup.sh makes; where they are, and what is in them."""
+"""The Python environments in which rows run: Debian's, and those that setup.sh makes; where they are, and what they contain."""
 
 import importlib.metadata
 import os
@@ -14,14 +14,14 @@ def folder(environment):
 
 
 def variables(environment):
-    """What a shell has in which somebody has activated it."""
+    """The variables of a shell in which it is active."""
     if environment == DEBIAN:
         return {"PATH": SYSTEM}
     return {"PATH": f"{folder(environment)}/bin:{SYSTEM}", "VIRTUAL_ENV": folder(environment)}
 
 
 def make_without(environment, packages, place):
-    """An environment at `place` that has all of `environment`, but for these packages. What a shell has in which it is active."""
+    """An environment at `place` that has all of `environment`, but for these packages. The variables of a shell in which it is active."""
     subprocess.run([f"{folder(environment)}/bin/python3", "-m", "venv", "--without-pip", place], check=True)
     (theirs,) = packages_folders(environment)
     ours = os.path.join(place, "lib", os.path.basename(os.path.dirname(theirs)), "site-packages")
@@ -32,7 +32,7 @@ def make_without(environment, packages, place):
 
 
 def packages_folders(environment):
-    """Debian's packages are under no folder of their own, so they are asked of dpkg."""
+    """Debian's packages have no separate folder, so dpkg is asked."""
     lib = os.path.join(folder(environment), "lib")
     names = os.listdir(lib) if os.path.isdir(lib) else []
     return [os.path.join(lib, name, "site-packages") for name in names if name.startswith("python3")]

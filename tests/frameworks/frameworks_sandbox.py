@@ -10,14 +10,14 @@ from expectations import Skip, expect
 from mpi_sandbox import MpiSandbox
 
 
-# DeepSpeed asks `hostname -I` for the address of the first rank, which knows nothing of loopback.
+# DeepSpeed asks `hostname -I` for the address of the first rank, which does not list loopback.
 ADDRESS = "link add eth0 type veth peer name other\naddr add 10.78.0.1/24 dev eth0\nlink set other up\nlink set eth0 up\n"
 
 
 class FrameworksSandbox(MpiSandbox):
     def run_row(self, row, place, *more):
-        """The row's job, as its README tells to start it, in a copy of examples/ that the nodes see; on the nodes that the case has made, else
-        here. `more`: further words."""
+        """The row's job, started as its README says, in a copy of examples/ that the nodes see. It runs on the nodes of the case if there are
+        any, else here. `more`: further arguments."""
         why = environments.why_not(row.environment, [*row.versions.values(), *row.needs])
         if not why and row.name == "deepspeed_once" and self.cluster and not shutil.which("pdsh"):
             why = "missing packages: pdsh"

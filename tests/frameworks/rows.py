@@ -1,4 +1,4 @@
-"""The rows: which framework, by which job file of examples/, in which environment, and what it has to say on one machine and on two nodes."""
+"""The rows: which framework, by which job file of examples/, in which environment, and what it must print on one machine and on two nodes."""
 
 from dataclasses import dataclass, field
 
@@ -27,9 +27,9 @@ class Row:
     here: Place = None
     nodes: Place = None
     says: tuple = ("world of {world} ranks, sum of ranks {total}", "equal weights on all {world} ranks")
-    also: tuple = ()  # more that has to be there
+    also: tuple = ()  # further requirements
     needs: tuple = field(default=())  # further packages
-    without: tuple = ()  # packages that are not to be found, though the environment has them
+    without: tuple = ()  # packages to hide, although the environment has them
 
     def expected(self, place):
         total = place.world * (place.world - 1) // 2
@@ -37,7 +37,7 @@ class Row:
 
 
 def two_a_node(per_node=2, quick=(False, False), started=None, world=True):
-    """(here, nodes): `per_node` ranks on each, of which dlaunch starts `started`. `world`: the script is told how many there have to be."""
+    """(here, nodes): `per_node` ranks on each, of which dlaunch starts `started`. `world`: the script is told the expected number."""
     hosts = ("--hosts", "node1,node2")
     arguments = ("--world", str(2 * per_node)) if world else ()
     started = started or per_node

@@ -3,7 +3,7 @@
 As root. What Debian does not have comes from environments that tests/frameworks/setup.sh makes; rows without theirs are skipped.
 
   tests/frameworks/run.py [--only PART,...] [--jobs N] [--dlaunch FILE]     (or $DLAUNCH_BIN)
-  tests/frameworks/run.py --table     all rows; then writes the table of docs/reference/frameworks.md anew, unless one failed
+  tests/frameworks/run.py --table     all rows; then rewrites the table of docs/reference/frameworks.md, unless one failed
 """
 
 import os
@@ -20,7 +20,7 @@ from runner import CaseSuite, main  # noqa: E402
 
 
 def why_not():
-    """The launcher's own part of PMIx and ssh; the rest is each row's own matter."""
+    """The launcher's part of PMIx and ssh; each row checks the rest."""
     return lab.why_not()
 
 

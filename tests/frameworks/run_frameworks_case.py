@@ -1,4 +1,4 @@
-"""As tests/mpi/run_mpi_case.py, with the environments of the frameworks at hand."""
+"""Like tests/mpi/run_mpi_case.py; also provides the environments of the frameworks."""
 
 import os
 import sys

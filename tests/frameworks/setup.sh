@@ -1,6 +1,6 @@
 #!/usr/bin/env bash
-# Makes the Python environments of tests/frameworks, outside of the source tree: ~/.cache/dlaunch-test/ (13 GB). Harmless to run again:
-# what is there already stays. Says at its end what could not be had; the rows that need it are then skipped.
+# Makes the Python environments of tests/frameworks, outside of the source tree: ~/.cache/dlaunch-test/ (13 GB). Safe to run again:
+# existing packages stay. Says at the end what could not be installed; the rows that need it are then skipped.
 #
 #   tests/frameworks/setup.sh                  all of them
 #   tests/frameworks/setup.sh jax horovod-tf   some: torch tf jax horovod-tf horovod-torch
@@ -46,7 +46,7 @@ pip_install() {
   "$CACHE/$1-venv/bin/pip" install --disable-pip-version-check "${@:2}"
 }
 
-# PyTorch from PyPI has its libraries for GPUs with it, whatever machine it is for: 6 GB.
+# PyTorch from PyPI includes its GPU libraries on every machine: 6 GB.
 TORCH=(torch==2.15.0 numpy==2.4.6 scikit-learn==1.9.1)
 TORCH_MORE=(lightning==2.6.6 transformers==5.23.0 accelerate==1.15.0)
 DEEPSPEED=(deepspeed==0.19.8 mpi4py==4.1.2)
@@ -84,8 +84,8 @@ make_jax() {
   attempt jax pip_install jax "${JAX[@]}"
 }
 
-# Horovod's last release is of June 2023 and builds against what there was then: TensorFlow up to 2.13, PyTorch up to 2.0. For the latter
-# Debian's PyTorch 1.13 is taken, with its headers. The cache of pip knows one build of Horovod only, hence --no-cache-dir.
+# Horovod's last release is of June 2023 and builds against the versions of that time: TensorFlow up to 2.13, PyTorch up to 2.0. For the latter
+# Debian's PyTorch 1.13 is taken, with its headers. pip caches only one build of Horovod, hence --no-cache-dir.
 HOROVOD=horovod==0.28.1
 HOROVOD_NEEDS=(setuptools==65.7.0 wheel packaging cloudpickle psutil pyyaml cffi)
 horovod() {

@@ -10,7 +10,7 @@ namespace dlaunch::fuzz {
 /// Prints `what` and aborts unless `holds`.
 void check(bool holds, const char* what, std::string_view detail = {});
 
-/// An error message is for a person: not empty, UTF-8, no control character but line feeds, no line
+/// An error message is for users: not empty, UTF-8, no control character except line feeds, no line
 /// longer than `longest_line` bytes, at most `most_bytes` in all.
 void check_message(std::string_view message, std::size_t longest_line, std::size_t most_bytes);
 
@@ -21,7 +21,7 @@ class HeapMeter {
   ~HeapMeter();
   HeapMeter(const HeapMeter&) = delete;
   HeapMeter& operator=(const HeapMeter&) = delete;
-  /// Most bytes that were allocated at one moment since the start, less those at the start.
+  /// The largest amount allocated at one moment since the start, minus that at the start.
   [[nodiscard]] static std::int64_t peak();
 };
 

@@ -1,8 +1,8 @@
-// Whatever bytes a job file of another system holds, reading it gives a job or one error that a
-// person can use; and what it is converted to is the same job.
+// Whatever bytes a job file of another system contains, reading it gives a job or one useful error;
+// and its conversion is the same job.
 //
-// Input: the file. Behind a form feed, which no YAML file may hold, each line is a word that the
-// command line may say: "step NAME", "input NAME=VALUE", "output NAME=DIR", "argument TEXT".
+// Input: the file. After a form feed, which no YAML file may contain, each line is a command-line
+// option: "step NAME", "input NAME=VALUE", "output NAME=DIR", "argument TEXT".
 #include <algorithm>
 #include <string>
 #include <string_view>
@@ -29,7 +29,7 @@ JobInput input_of(std::string_view bytes) {
   input.file = "job.yaml";
   input.foreign.folder = "/jobs";
   input.foreign.current_folder = "/work";
-  // A component's file: the job file itself, so that both forms are one search.
+  // A component's file: the job file itself, so that one corpus covers both forms.
   std::size_t end = std::min(bytes.find('\f'), bytes.size());
   input.text = std::string(bytes.substr(0, end));
   input.foreign.read_file = [text = *input.text](const std::string&) -> Result<std::string> {
@@ -42,7 +42,7 @@ JobInput input_of(std::string_view bytes) {
     const std::size_t space = std::min(line.find(' '), line.size());
     const std::string_view word = line.substr(0, space);
     const std::string_view rest = line.substr(std::min(space + 1, line.size()));
-    if (rest.find('\0') != std::string_view::npos) continue;  // no argument of a program has one
+    if (rest.find('\0') != std::string_view::npos) continue;  // program arguments cannot contain one
     if (word == "step") input.foreign.step = rest;
     if (word == "input") input.foreign.inputs.push_back(named(rest));
     if (word == "output") input.foreign.outputs.push_back(named(rest));
@@ -57,7 +57,7 @@ void check_error(const Error& error) {
   check(error.message.find("error: ") != std::string::npos, "an error says so", error.message);
 }
 
-/// Room for seven nodes, where there are up to fifteen.
+/// Planted bug: room for seven nodes where there are up to fifteen.
 [[maybe_unused]] void planted_bug(const JobSpec& job) {
   if (job.nodes && job.nodes->min > 7 && job.nodes->min < 16)
     fill_buffer(7, static_cast<std::size_t>(job.nodes->min));
@@ -65,11 +65,10 @@ void check_error(const Error& error) {
 
 void check_conversion(const JobInput& input, JobSpec job) {
   const auto text = native_job_text(input, "folder");
-  // Arguments are bytes; a job file cannot hold all of them.
+  // Arguments are bytes; a job file cannot hold every byte.
   if (!text && text.error().message.find("is not UTF-8") != std::string::npos) return;
   check(text.has_value(), "what can be read can be converted", *input.text);
-  // What is left of an expression makes a native file look like a foreign one
-  // (docs/limitations.md).
+  // The rest of an expression makes a native file look like a foreign one (docs/limitations.md).
   if (text->find("${{") != std::string::npos) return;
   JobInput native;
   native.text = *text;

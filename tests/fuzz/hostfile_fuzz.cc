@@ -1,5 +1,5 @@
-// Whatever a hostfile holds, reading it gives hosts, each once, or errors, in bounded memory; and
-// so does the value of each variable of a scheduler.
+// Whatever a hostfile contains, reading it gives hosts, each once, or errors, in bounded memory; so
+// does the value of each scheduler variable.
 #include <algorithm>
 #include <set>
 #include <string>
@@ -40,7 +40,7 @@ void check_error(const Error& error) {
   fuzz::check_message(error.message, kLongestLine, kMostBytes);
 }
 
-/// Room for two hosts, where the last one has eight slots or more.
+/// Planted bug: room for two hosts where the last one has eight slots or more.
 [[maybe_unused]] void planted_bug(const std::vector<HostSpec>& hosts) {
   if (!hosts.empty() && hosts.back().slots >= 8) fuzz::fill_buffer(2, hosts.size());
 }

@@ -1,4 +1,4 @@
-// Whatever text stands for hosts, expanding it gives hosts or one error, in bounded memory.
+// Whatever text is given as a host list, expanding it gives hosts or one error, in bounded memory.
 #include <algorithm>
 #include <string>
 #include <string_view>
@@ -13,11 +13,11 @@ namespace {
 
 using fuzz::check;
 
-// 80 columns of up to four bytes for the excerpt; a message that quotes two texts.
+// 80 columns of up to four bytes for the excerpt, plus a message that quotes two texts.
 constexpr std::size_t kLongestLine = 800;
 constexpr std::size_t kMostBytes = 2048;
 constexpr std::size_t kLongestName = 253;  // RFC 1035, 2.3.4
-// Hosts have names of that length at most, a user at most as long as the text, and lists double.
+// Host names have at most that length, a user at most the length of the text, and lists may double.
 constexpr std::int64_t kMostBytesPerHost = 4 * (kLongestName + sizeof(HostEntry));
 constexpr std::int64_t kMostBytesPerByte = 64;
 
@@ -32,11 +32,11 @@ void check_host(const HostEntry& host, std::string_view text) {
   check(host.user.size() < text.size(), "a user is part of the text", host.user);
 }
 
-/// The short form of names, expanded, gives them again.
+/// Expanding the short form of names gives the names again.
 void check_round_trip(const std::vector<HostEntry>& hosts) {
   std::vector<std::string> names;
   for (const HostEntry& host : hosts) {
-    // An IPv6 address is no name that a list can hold, and a short form cannot say more of it.
+    // An IPv6 address is not a name that a list can hold, so the short form has no notation for it.
     if (host.name.find(':') == std::string::npos) names.push_back(host.name);
   }
   const std::string shorter = compress_hostlist(names);
@@ -49,7 +49,7 @@ void check_round_trip(const std::vector<HostEntry>& hosts) {
       "the short form means the same", shorter);
 }
 
-/// Room for twelve hosts, where the last one has eight slots or more.
+/// Planted bug: room for twelve hosts where the last one has eight slots or more.
 [[maybe_unused]] void planted_bug(const std::vector<HostEntry>& hosts) {
   if (!hosts.empty() && hosts.back().slots >= 8) fuzz::fill_buffer(12, hosts.size());
 }
@@ -57,7 +57,7 @@ void check_round_trip(const std::vector<HostEntry>& hosts) {
 Result<std::vector<HostEntry>> expand_metered(std::string_view text) {
   const fuzz::HeapMeter meter;
   Result<std::vector<HostEntry>> result = expand_hostlist(text);
-  // An error may come after as many hosts as there can be.
+  // An error may follow after the maximum number of hosts.
   const auto hosts = static_cast<std::int64_t>(result ? result->size() + 1024 : kMostHosts);
   const auto length = static_cast<std::int64_t>(text.size());
   check(fuzz::HeapMeter::peak() <= hosts * kMostBytesPerHost + length * kMostBytesPerByte,

@@ -1,6 +1,6 @@
-// Whatever bytes a job file holds, reading it gives a job or one error that a person can use.
+// Whatever bytes a job file contains, reading it gives a job or one useful error.
 //
-// Input: the file. Behind a form feed, which no YAML file may hold, each line is a `--set
+// Input: the file. After a form feed, which no YAML file may contain, each line is a `--set
 // KEY=VALUE`.
 #include <algorithm>
 #include <optional>
@@ -18,9 +18,9 @@ namespace {
 
 constexpr std::string_view kFile = "job.yaml";
 constexpr std::size_t kMostOverrides = 8;
-// 80 columns of up to four bytes for the excerpts, and messages that quote two texts.
+// 80 columns of up to four bytes for the excerpts, plus messages that quote two texts.
 constexpr std::size_t kLongestLine = 800;
-constexpr std::size_t kMostBytes = 32 * 1024;  // 20 errors
+constexpr std::size_t kMostBytes = 32 * 1024;  // for 20 errors
 
 JobInput input_of(std::string_view bytes) {
   JobInput input;
@@ -48,7 +48,7 @@ std::optional<std::size_t> take_number(std::string_view& text) {
   return number;
 }
 
-/// Each "job.yaml:LINE:COLUMN: error:" points at a character of the file, or just behind a line.
+/// Each "job.yaml:LINE:COLUMN: error:" points at a character of the file, or just after a line.
 void check_positions(std::string_view message, std::string_view text) {
   const auto last = jobfile::locate(text, static_cast<std::uint32_t>(text.size()));
   std::size_t found = 0;
@@ -81,7 +81,7 @@ void check_environment(const Environment& environment) {
   }
 }
 
-/// What whoever uses a job relies on.
+/// The invariants that users of a job rely on.
 void check_job(const JobSpec& job) {
   const bool roles_have_commands =
       !job.roles.empty() &&
@@ -102,7 +102,7 @@ void check_job(const JobSpec& job) {
   }
 }
 
-/// Room for 16 bytes of a command that is one word.
+/// Planted bug: room for 16 bytes of a command that is one word.
 [[maybe_unused]] void planted_bug(const JobSpec& job) {
   const std::string& line = job.command.line;
   if (job.command.is_shell && line.find(' ') == std::string::npos) fill_buffer(16, line.size());
@@ -117,7 +117,7 @@ void read(std::string_view bytes) {
     check_positions(job.error().message, *input.text);
   } else {
     check_job(*job);
-    // Of some: reading takes nearly all of the time.
+    // Only for some inputs: reading takes nearly all of the time.
     if (bytes.size() % 8 == 0) check(read_job(input) == job, "reading twice gives the same job");
     if constexpr (kPlanted) planted_bug(*job);
   }

@@ -1,6 +1,6 @@
-// Proof that a target finds what is there: each is built a second time with DLAUNCH_FUZZ_PLANT, and
-// then holds a wrong bound behind conditions that only whole parsing leads to. tests/fuzz/run.py
-// demands that it is found. None of it is in the programs that look for real bugs.
+// Proof that a target finds bugs: each is built a second time with DLAUNCH_FUZZ_PLANT, and then has
+// a wrong bound behind conditions that only complete parsing reaches. tests/fuzz/run.py requires
+// that it is found. The normal builds contain none of it.
 #pragma once
 
 #include <cstddef>

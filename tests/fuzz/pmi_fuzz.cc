@@ -1,5 +1,5 @@
-// Whatever a rank writes to its PMI-1 socket, it gets answers of which its library can make
-// something, in bounded memory; and what it has put can be passed on.
+// Whatever a rank writes to its PMI-1 socket, it gets answers that its library understands, in
+// bounded memory; and what it has put can be forwarded.
 #include <algorithm>
 #include <string>
 #include <string_view>
@@ -26,12 +26,12 @@ void check_said(const Conversation::Said& said) {
   if (!said.what.empty()) fuzz::check_message(said.what, 200, 200);
 }
 
-/// A buffer for twelve bytes, where a value may be longer.
+/// Planted bug: a buffer for twelve bytes where a value may be longer.
 [[maybe_unused]] void planted_bug(const KeySpace& space) {
   if (const auto value = space.get("b")) fuzz::fill_buffer(12, value->size());
 }
 
-/// The bytes come in pieces whose sizes the first byte decides.
+/// The bytes arrive in pieces whose sizes the first byte determines.
 void read(std::string_view bytes) {
   const fuzz::HeapMeter meter;
   KeySpace space({"dlaunch-1", 4, "(vector,(0,2,2))", kMostPut});

@@ -25,10 +25,10 @@ TARGETS = ["job_file", "foreign_job", "wire", "hostlist", "hostfile", "pmi"]
 JOBS = os.path.join(TOP, "tests", "data", "jobs")
 MORE_SEEDS = {"job_file": [JOBS], "foreign_job": [os.path.join(JOBS, "foreign")]}
 SECONDS, SECONDS_ALL = 20, 600
-# A count, because a busy machine is slow: with a fixed seed the same inputs are tried everywhere.
+# A count, because a busy machine is slow: with a fixed seed every machine tries the same inputs.
 PLANTED_RUNS = 1_000_000
 PLANTED_LIMIT = 480  # seconds
-# A finding needs few frames of where memory came from, and remembering many takes a third of the time.
+# Few stack frames per allocation suffice for a finding; recording many takes a third of the time.
 SANITIZER_OPTIONS = "malloc_context_size=4:quarantine_size_mb=16"
 LIMITS = ["-timeout=25", "-rss_limit_mb=2048", "-malloc_limit_mb=256", "-max_len=4096"]
 
@@ -59,12 +59,12 @@ class Fuzzer:
             return code, file.read()
 
     def planted_seed_folders(self, target):
-        """What is made from the tables, where that exists: a corpus that grows must not meet the planted bug by chance."""
+        """The seeds generated from the tables, if there are any: a growing corpus must not hit the planted bug by chance."""
         made = os.path.join(self.seeds, target)
         return [made] if os.path.isdir(made) else self.seed_folders(target)
 
     def fuzz(self, program, target, seeds, amount, limit):
-        """`amount`: the options that say how long."""
+        """`amount`: the options that set the duration."""
         found = os.path.join(self.folder, "found", program)
         shutil.rmtree(found, ignore_errors=True)
         os.makedirs(found)
@@ -135,7 +135,7 @@ COVERAGE = {"src/jobfile": 78, "src/wire": 85}
 
 
 def coverage_case(build, folder):
-    """All inputs that are known, through programs that count lines."""
+    """Runs all known inputs through programs that count lines."""
     fuzzer = Fuzzer(build, folder)
     objects, profiles = [], []
     for target in TARGETS:
@@ -165,7 +165,7 @@ def minimise(fuzzer, target, folder):
     new = os.path.join(fuzzer.folder, "minimised")
     shutil.rmtree(new, ignore_errors=True)
     os.makedirs(new)
-    made = set()  # what seeds.cc makes anyway needs no place in the corpus
+    made = set()  # seeds that seeds.cc generates anyway are not needed in the corpus
     seeds = os.path.join(fuzzer.seeds, target)
     if os.path.isdir(seeds):
         shutil.copytree(seeds, new, dirs_exist_ok=True)

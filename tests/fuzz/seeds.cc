@@ -1,7 +1,6 @@
-// seeds FOLDER: writes what the fuzz targets start from, so that new keys and new messages are
-// reached from their first day: FOLDER/<target>.dict, a small job file for every key in
-// FOLDER/job_file/, and one frame of every message in FOLDER/wire/. Dictionary syntax: libFuzzer's,
-// "bytes with \xAB".
+// seeds FOLDER: writes the seeds of the fuzz targets, so that new keys and messages are reached
+// from the start: FOLDER/<target>.dict, a small job file for every key in FOLDER/job_file/, and one
+// frame of every message in FOLDER/wire/. Dictionary syntax: libFuzzer's, "bytes with \xAB".
 #include <cstdio>
 #include <filesystem>
 #include <fstream>
@@ -36,7 +35,7 @@ void write_dictionary(const fs::path& file, const Words& words) {
   }
 }
 
-/// Keys and values of job files of other systems are in the seeds; these are what joins them.
+/// Keys and values of job files of other systems are in the seeds; these are the connecting pieces.
 Words foreign_words() {
   return {"\n",
           "\n  ",
@@ -242,7 +241,7 @@ std::string value_of(const jobfile::Field& field) {
   }
 }
 
-/// Small files, most of which are accepted: what is small is mutated with effect.
+/// Small files, most of which are accepted: mutations of small files are effective.
 void write_jobs(const fs::path& folder) {
   for (const jobfile::Field& field : jobfile::fields()) {
     const std::string key(field.key);

@@ -1,6 +1,6 @@
-// Whatever bytes come on a channel, in whatever pieces, they give messages or one error.
+// Whatever bytes arrive on a channel, in whatever pieces, they give messages or one error.
 //
-// Input: a byte that says how the rest is cut into pieces, then the stream.
+// Input: a byte that determines how the rest is cut into pieces, then the stream.
 #include <algorithm>
 #include <cstring>
 #include <optional>
@@ -25,7 +25,7 @@ namespace {
 using fuzz::check;
 
 constexpr std::size_t kLongestMessage = 600;
-// An item of one byte may become a value of some 200 in a list that doubles when it is full.
+// A one-byte item may become a value of some 200 bytes in a list that doubles when it is full.
 constexpr std::int64_t kMostBytesPerByte = 600;
 constexpr std::int64_t kMostBytesAtAll = 512 * 1024;
 
@@ -34,7 +34,7 @@ struct Reading {
   std::optional<Error> error;
 };
 
-/// What the pieces cannot change; an error may quote as much as has come by then.
+/// What the pieces cannot change; an error may quote whatever has arrived by then.
 bool same(const Reading& a, const Reading& b) {
   const auto fault = [](const Reading& one) {
     const std::string message = one.error ? one.error->message : "";
@@ -89,7 +89,7 @@ void check_sequence(ControlReceiver& receiver, const Frame& frame) {
   static_cast<void>(receiver.ack_due());
 }
 
-/// Room for the end of one attempt, in a stream that has two of them.
+/// Planted bug: room for the end of one attempt, in a stream that has two of them.
 class PlantedBug {
  public:
   void see(const Message& message) {
@@ -134,8 +134,8 @@ void mutate_payload(Frame& frame, std::size_t room) {
                                         frame.payload.size()));
 }
 
-/// Changes one frame and makes its length true again, or repeats, drops or moves frames: without
-/// that nearly every change would end in the framer.
+/// Changes one frame and corrects its length, or repeats, drops or moves frames: otherwise nearly
+/// every change would end in the framer.
 std::string mutate_frames(std::string_view bytes, std::size_t room, unsigned seed) {
   std::vector<Frame> frames = read_frames(bytes.substr(1), 0).frames;
   if (frames.empty()) return std::string(bytes);

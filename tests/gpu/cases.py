@@ -1,4 +1,4 @@
-"""The cases of tests/gpu. With one GPU NCCL has one rank: each call is a copy within the GPU, and everything but a link is tried."""
+"""The cases of tests/gpu. With one GPU NCCL has one rank: each call is a copy within the GPU, which tests everything except a link."""
 
 import json
 import os
@@ -24,7 +24,7 @@ def case(function):
 
 
 def need_nccl(box):
-    """By dlaunch's own word."""
+    """As dlaunch reports it."""
     said = box.run("collectives", "--probe").stdout
     line = next((line for line in said.splitlines() if line.startswith("nccl: ")), said)
     if "built without NCCL" in line:
@@ -117,7 +117,7 @@ def pairs_of_gpus(box):
 
 
 def local_check(box, *options):
-    """Whatever its verdict is: the GPU may be busy, hot or throttled, and that is not ours."""
+    """Whatever its verdict: the GPU may be busy, hot or throttled, which is not dlaunch's fault."""
     done = box.run("check", "--local", *options, code=None)
     expect(done.returncode in (0, 75), f"exit code {done.returncode}\n{done.stdout}{done.stderr}")
     return done.stdout

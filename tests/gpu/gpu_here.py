@@ -45,7 +45,7 @@ def nccl_folder():
 
 
 def environment():
-    """What has to be set for NCCL to be found."""
+    """The variables that make NCCL findable."""
     folder = nccl_folder()
     if not folder:
         return {}
@@ -53,7 +53,7 @@ def environment():
 
 
 def gpu_count():
-    """As CUDA counts: nvidia-smi knows nothing of CUDA_VISIBLE_DEVICES."""
+    """As CUDA counts: nvidia-smi ignores CUDA_VISIBLE_DEVICES."""
     visible = os.environ.get("CUDA_VISIBLE_DEVICES")
     if visible is not None:
         return len([one for one in visible.split(",") if one.strip()])
@@ -67,7 +67,7 @@ def header():
 
 
 def why_not(programs=None):
-    """Why nothing over NCCL can run here; an empty text when it can. `programs`: a folder in which they are already."""
+    """Why nothing over NCCL can run here; an empty text when it can. `programs`: a folder that already has them."""
     if not has_gpu():
         return f"no GPU here ({DEVICE})"
     if nccl_folder() is None:
@@ -80,7 +80,7 @@ def why_not(programs=None):
 
 
 def build_programs(folder):
-    """The folder in which they are then."""
+    """Returns their folder."""
     build = os.path.join(folder, "programs")
     for command in (["cmake", "-S", os.path.join(HERE, "programs"), "-B", build, "-DCMAKE_BUILD_TYPE=Release",
                      f"-DNCCL_INCLUDE_DIR={header()}"],

@@ -5,7 +5,7 @@
   tests/gpu/run.py --programs FOLDER     programs that were built elsewhere (cmake -S tests/gpu/programs -B FOLDER; cmake --build FOLDER)
 
 Works on a machine that has a driver, a GPU, libnccl.so.2 (PyTorch's is found, too) and python3, as any user, without namespaces, network
-and MPI. What is missing is a skip with its reason, and without a GPU all are.
+and MPI. Missing requirements skip cases with a reason; without a GPU all are skipped.
 """
 
 import argparse
@@ -36,7 +36,7 @@ class Box:
         self._environment = {**os.environ, **gpu_here.environment(), "TMPDIR": folder}
 
     def command(self, words, code=0, cwd=None):
-        """What it has said on stdout and stderr."""
+        """Its stdout and stderr."""
         done = subprocess.run(words, cwd=cwd or self.folder, stdin=subprocess.DEVNULL, capture_output=True, text=True, timeout=LIMIT,
                               env=self._environment, check=False)
         if code is not None and done.returncode != code:

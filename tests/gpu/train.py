@@ -1,4 +1,4 @@
-"""Data-parallel training over NCCL, a GPU a rank: asserts in the ranks what has to hold, and rank 0 says it."""
+"""Data-parallel training over NCCL, one GPU per rank: the ranks assert the invariants, and rank 0 prints them."""
 
 import os
 import sys

@@ -1,13 +1,13 @@
 #!/usr/bin/python3
-"""The house keeps its floors: includes point downward, and the pure layers know nothing of the outside.
+"""Checks the layering: includes point downward, and the pure layers have no access to the outside.
 
 docs/internals/architecture.md draws the layers. Checked for every layer under src/:
-  down     what it includes lies on a lower floor, or is one of the few named neighbours, and stands
+  down     what it includes is in a lower layer, or one of the few named neighbours, and is listed
            in USES of its CMakeLists.txt
-  pure     (the floors up to sync) no header and no call that reaches clock, descriptor, thread or process
+  pure     (the floors up to sync) no header and no call that accesses clock, descriptor, thread or process
   headers  its headers include no heavy third-party header
-  dialects only jobfile knows which foreign job files there are: no include, and no name in code
-  docs     rules that are cited, pages that are named and links resolve, and the index has every page (citations.py)
+  dialects only jobfile knows the formats of other systems: no include, and no name in code
+  docs     cited rules, named pages and links resolve, and the index has every page (citations.py)
   walks    the walks of docs/internals/architecture.md lead through the code (walks.py)
 """
 
@@ -26,8 +26,8 @@ import walks  # noqa: E402
 
 FLOORS = [{"text"}, {"model"}, {"jobfile", "supervise", "wire", "node/pmi", "measure/figures"}, {"plan", "sync"}, {"measure/speed"},
           {"os", "fabric", "node/pmix", "measure/collectives/program"}, {"runs"}, {"report", "node"}, {"launch"}, {"measure"}, {"cli"}]
-# A library of its own: it includes only itself and its public headers, and only the program over it includes it; all
-# may include its public headers.
+# A separate library: it includes only itself and its public headers, and only its program includes it; all may include
+# its public headers.
 APART = {"measure/collectives"}
 USERS = {"measure/collectives/program"}
 # Layers in the folder of another one.
@@ -36,7 +36,7 @@ NESTED_TARGETS = {layer.replace("/", "_"): layer for layer in NESTED} | {"collec
 PURE = FLOORS[0] | FLOORS[1] | FLOORS[2] | FLOORS[3]
 
 # Headers through which a pure layer would reach the outside world, or that cost too much to include.
-# <csignal> is not among them for its numbers, <filesystem> for its paths as values.
+# <csignal> is allowed for its numbers, <filesystem> for paths as values.
 IMPURE_HEADER = re.compile(
     r"<(asio|boost|spdlog|unistd|fcntl|poll|pthread|signal\.h|dirent|spawn|sched|ctime|time\.h|sys/|linux/|net/|"
     r"netinet/|arpa/|iostream|fstream|thread|mutex|shared_mutex|condition_variable|future|atomic|stop_token|"
@@ -49,7 +49,7 @@ IMPURE_CALL = re.compile(
     r"\b(fs|filesystem)::(exists|status|is_directory|is_regular_file|canonical|absolute|current_path|remove|rename|"
     r"create_director\w*|\w*directory_iterator|temp_directory_path)\b")
 HEAVY_HEADER = re.compile(r"#\s*include\s*<(nlohmann/json\.hpp|yaml-cpp/|CLI/|spdlog/|re2/)")
-# Sizes of machines in Azure are no job files.
+# Azure's machine sizes are not a job file format.
 DIALECT = re.compile(r"azure(?!_?size)|vertex|kubeflow|accelerate|ai_?platform", re.IGNORECASE)
 TEXT = re.compile(r'"(\\.|[^"\\])*"')
 INCLUDE = re.compile(r'^\s*#\s*include\s*([<"])([^>"]+)[>"]')
@@ -63,7 +63,7 @@ def floor_of(layer):
 
 
 def layer_of(name):
-    """Of the file as an include names it, from src/."""
+    """The layer of a file named as in an include, from src/."""
     parts = name.split("/")
     for length in (3, 2):
         if "/".join(parts[:length]) in NESTED and len(parts) > length:
@@ -220,7 +220,7 @@ def check_tree(source):
     return found
 
 
-# (what, files of a small tree, a part of the fault that has to be found; None: no fault)
+# (what, files of a small tree, a part of the fault that must be found; None: no fault)
 PROBES = [
     ("a clean tree passes",
      {"model/a.h": "#include <string>\n", "model/CMakeLists.txt": "dlaunch_layer(model SOURCES a.cc)",

@@ -9,7 +9,7 @@ FOLDERS = ("src", "include", "tests", "docs", "examples", "cmake")
 ENDINGS = (".h", ".cc", ".cu", ".py", ".md", ".expect", ".yaml", ".yml", ".sh", ".txt", ".cmake", ".clang-tidy")
 CITATION = re.compile(r"\b(job-specs|env-vars)(?:\.md)?,?(?: sections?)? (\d+(?:\.\d+)?)\b")
 HEADING = re.compile(r"^#+ (\d+(?:\.\d+)?) ")
-# Once the first plan of the project, which is not in the repository.
+# The first plan of the project, which is not in the repository.
 UNKNOWN = re.compile(r"\bdesign sections? \d", re.IGNORECASE)
 LINK = re.compile(r"\[[^\]]*\]\(([^)\s#]*)(?:#([^)\s]+))?\)")
 PAGE = re.compile(r"(?<![\w/.-])(docs/[\w./-]+\.md)(?:[),;]* (?:has )?\"([^\"]+)\")?")
@@ -45,7 +45,7 @@ def anchor(heading):
 
 
 def missing(top, page, section=None, fragment=None):
-    """What is wrong with a reference to this page; an empty string: nothing."""
+    """The fault of a reference to this page; an empty string: none."""
     path = os.path.join(top, page)
     if not os.path.exists(path):
         return f"there is no {page}"
@@ -108,7 +108,7 @@ def faults(top):
     return found + list(page_faults(top)) + list(variable_faults(top))
 
 
-# (what, files of a small tree, a part of the fault that has to be found; None: no fault)
+# (what, files of a small tree, a part of the fault that must be found; None: no fault)
 PROBES = [
     ("a citation that resolves", {"docs/rules/job-specs.md": "## 1 A\n### 1.5 B\n", "src/a.h": "// job-specs 1.5\n"}, None),
     ("a citation of a missing section", {"docs/rules/job-specs.md": "## 1 A\n", "tests/a.expect": "ranks 2 # job-specs 1.5\n"}, "has no section 1.5"),

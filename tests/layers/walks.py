@@ -79,7 +79,7 @@ def faults(top):
 
 
 TREE = {"src/os/a.cc": "void first() { second(); }\n", "src/os/b.cc": "void second() {}\n"}
-# (what, files of a small tree, a part of the fault that has to be found; None: no fault)
+# (what, files of a small tree, a part of the fault that must be found; None: no fault)
 PROBES = [
     ("a walk through the code", {**TREE, PAGE: "## Walks\n### W\n1. `first` in `os/a.cc`: x\n2. `second` in `os/b.cc`: y\n"}, None),
     ("a function that left its file", {**TREE, PAGE: "## Walks\n### W\n1. `third` in `os/a.cc`: x\n2. `second` in `os/b.cc`: y\n"}, "third is not in"),

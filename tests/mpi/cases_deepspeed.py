@@ -1,4 +1,4 @@
-"""DeepSpeed finds its ranks by mpi4py where no variable tells them (deepspeed.comm.mpi_discovery), and by PyTorch's variables else."""
+"""DeepSpeed finds its ranks through PyTorch's variables or, without them, through mpi4py (deepspeed.comm.mpi_discovery)."""
 
 import os
 
@@ -25,7 +25,7 @@ def expect_world(box, ranks, how):
 
 @case(budget=150, alone=True, long=True)
 def two_ranks_discover_each_other_by_mpi(box):
-    """On a node, which has an address that hostname(1) -I tells; that is what DeepSpeed asks."""
+    """On a node, whose address hostname(1) -I prints, which DeepSpeed uses."""
     box.make_cluster(1)
     box.mpi([2], python(), PROGRAM, "2", "2", options=["--set", "mpi.torch_variables=false"]).end(0, patience=PATIENCE)
     expect_world(box, 2, b"discovered")

@@ -1,4 +1,4 @@
-"""Programs that end otherwise: by whom, with which code, and what is left."""
+"""Programs that end otherwise: which rank ended, with which code, and what is left."""
 
 import fcntl
 import os
@@ -81,7 +81,7 @@ def a_program_that_does_not_find_the_server(box):
 
 @case
 def a_server_that_dies_before_mpi_init(box):
-    """The kernel may end it for lack of memory. Worlds of one that then exit with 0 are no success."""
+    """The kernel may end it for lack of memory. Worlds of one that then exit with 0 are not a success."""
     run = box.mpi_here(2, "sh", "-c", f"{box.rank} tell ready gate; "
                        f"exec env -u PMIX_NAMESPACE -u JSM_JSRUN_PORT -u PMIX_RANK {box.program('init')}",
                        options=["--set", "mpi.torch_variables=true"])
@@ -98,7 +98,7 @@ def a_server_that_dies_before_mpi_init(box):
 
 @case
 def open_mpi_fails_on_a_node_without_openpmix(box):
-    """The job might be one of MPICH, so it begins; its ranks of Open MPI do not become worlds of one."""
+    """It might be an MPICH job, so it starts; Open MPI ranks do not become worlds of one."""
     box.make_cluster(2)
     box.cluster[2].sh(HIDE_PMIX)
     run = box.mpi([1, 1], box.program("world"))
@@ -122,7 +122,7 @@ def a_node_without_openpmix_is_named(box):
 
 @case
 def the_plan_names_a_node_without_openpmix(box):
-    """Each node tries, before anything is started."""
+    """Each node tests this before anything is started."""
     cluster = box.make_cluster(2)
     hosts = ", ".join(f"{{name: {name}, slots: 1}}" for name in cluster.names)
     words = ["plan", "-n", "2", "--set", f"hosts=[{hosts}]", "--set", f"connect.ssh={cluster.ssh}", "--set", "framework=mpi"]
@@ -157,7 +157,7 @@ def nothing_is_left_when_the_agent_is_killed(box):
 
 @case
 def what_agent_and_guardian_left_is_removed_by_the_next(box):
-    """Both killed at once clean nothing up. A folder that somebody lives in is locked, or made a moment ago."""
+    """If both are killed at once, nothing is cleaned up. A folder in use is locked, or was made a moment ago."""
     parents = [f"/tmp/dlaunch-{os.geteuid()}", f"/dev/shm/dlaunch-{os.geteuid()}"]
     stay, locks = [], []
     for parent in parents:

@@ -56,7 +56,7 @@ def mpich_eight_ranks_on_one_machine(box):
 
 
 def mpich_over_nodes(box, shape):
-    """It ends by MPI_Abort: world.c says why. That MPI_Finalize ends well over nodes is shown with MPICH 5 below."""
+    """It ends with MPI_Abort: world.c says why. The MPICH 5 cases below test MPI_Finalize over nodes."""
     run = over_nodes(box, shape, mpich(box), box.path("file"), "42").end(42, patience=60)
     expect_world(box, sum(shape))
     expect_in("rank 0 on node1 called MPI_Abort", " ".join(run.text.split()), "summary")
@@ -100,7 +100,7 @@ def mpich_a_second_attempt_meets_anew(box):
 
 @case
 def mpich_needs_no_openpmix(box):
-    """A node without it is named, and the program runs all the same."""
+    """A node without it is named, and the program still runs."""
     program = mpich(box)
     box.make_cluster(2)
     box.cluster[2].sh(HIDE_PMIX)
@@ -118,7 +118,7 @@ def mpich_without_a_pmix_server(box):
 
 @case
 def mpich_where_only_pmix_is_wanted(box):
-    """A library that speaks another protocol than the job says is no success of N worlds of one."""
+    """If the library uses a protocol other than the job's, N worlds of one do not count as success."""
     run = box.mpi_here(2, mpich(box, "init"), options=["--set", "mpi.pmi=pmix"]).end(65)
     expect_equal(summary(box)["cause"], "mpi", "summary.json")
     expect_in("PMI-1 (MPICH", " ".join(run.text.split()), "why")
@@ -174,7 +174,7 @@ def mpich_spawning_is_refused(box):
 
 @case
 def mpich_without_its_descriptor(box):
-    """As after a wrapper that closes what it does not know (subprocess.Popen of Python): a world of one, or an error."""
+    """As after a wrapper that closes unknown descriptors (Python's subprocess.Popen): a world of one, or an error."""
     box.mpi_here(2, "env", "-u", "PMI_FD", mpich(box, "init")).end(65)
 
 
@@ -229,7 +229,7 @@ def a_client_that_plays_tricks_harms_only_itself(box):
         if trick == "spawn":
             expect_in("rank 0 has called MPI_Comm_spawn, which is not possible here", " ".join(run.text.split()), "note")
         elif trick != "deaf":
-            expect_in("says by PMI-1 what is not understood", " ".join(run.text.split()), f"note about {trick}")
+            expect_in("sends malformed PMI-1 messages", " ".join(run.text.split()), f"note about {trick}")
 
 
 # ---- MPICH 5, Intel MPI

@@ -1,5 +1,5 @@
-"""mpirun as the one who starts the ranks (mpi.launcher: mpirun): Open MPI's and Hydra, on one machine and over nodes. What ranks print,
-how they end, what is left: all as if dlaunch had started them itself."""
+"""mpirun as the starter of the ranks (mpi.launcher: mpirun): Open MPI's and Hydra, on one machine and over nodes. Output,
+endings and leftovers are the same as if dlaunch had started the ranks itself."""
 
 import json
 import os
@@ -11,7 +11,7 @@ from expectations import Skip, expect, expect_equal, expect_in
 from processes import all_processes, program_of, wait_until
 
 BY = ["--set", "mpi.launcher=mpirun", "--set", "mpi.torch_variables=true"]
-# Ranks that are no MPI programs.
+# Ranks that are not MPI programs.
 NO_MPI = ["--set", "framework=none"]
 
 
@@ -80,7 +80,7 @@ def open_mpi_over_two_nodes(box):
 
 @case
 def hydra_over_two_nodes(box):
-    """What Hydra tells its ranks. Programs of MPICH 4.0 with UCX over TCP may wait in MPI_Finalize for ever, whoever starts them."""
+    """The variables that Hydra gives its ranks. MPICH 4.0 with UCX over TCP may wait in MPI_Finalize forever under any launcher."""
     box.make_cluster(2)
     HYDRA.over(box, [2, 1], "sh", "-c", 'echo "$PMI_RANK of $PMI_SIZE, $MPI_LOCALRANKID on $(uname -n)"; [ -S /proc/self/fd/$PMI_FD ]',
                options=NO_MPI).end(0)
@@ -141,7 +141,7 @@ def mpi_abort_under_hydra(box):
 
 @case
 def what_ranks_have_of_the_job(box):
-    """Values reach ranks by their agents: nothing of them is in mpirun's line."""
+    """Values reach ranks through their agents: none is on mpirun's command line."""
     script = box.write("show", 'echo "$OMPI_COMM_WORLD_RANK $WORD $DLAUNCH_RANK $(cat)"\n')
     run = OPEN_MPI.here(box, 2, "sh", script, options=[*NO_MPI, "--set", "env.WORD=a b", "--set", "env_secret=[SECRET]", "--set",
                                                        "stdin=rank0"],
@@ -166,7 +166,7 @@ def secrets_pass_neither_launcher_nor_proxies(box):
     seen = set()
     for pid, parent in all_processes().items():
         name = os.path.basename(program_of(pid))
-        # The ssh of dlaunch itself has what dlaunch was started with.
+        # dlaunch's own ssh has the environment that dlaunch was started with.
         if name.startswith(("mpiexec", "hydra_")) or os.path.basename(program_of(parent)).startswith("mpiexec"):
             seen.add(name)
             expect(b"hush-hush" not in everything_of(pid), f"a secret in the environment or on the command line of {name}")
@@ -222,7 +222,7 @@ def a_program_that_is_none_of_mpi_is_no_success(box):
 
 @case
 def a_program_that_need_not_meet_mpirun(box):
-    """mpirun comes to its end, too."""
+    """mpirun ends, too."""
     OPEN_MPI.here(box, 2, "hostname", options=["--set", "mpi.init=optional"]).end(0)
     expect_no_join_folder(box)
 
@@ -234,7 +234,7 @@ def in_a_namespace_of_processes(box):
 
 @case
 def in_namespaces_of_processes_over_nodes(box):
-    """mpirun's daemons on other nodes are outside of the namespace."""
+    """mpirun's daemons on other nodes are outside the namespace."""
     box.make_cluster(2)
     world(box, OPEN_MPI.over(box, [1, 1], box.program("world"), box.path("file"), options=["--set", "isolation=pid-namespace"]), 2)
 
@@ -262,13 +262,13 @@ def a_second_attempt_over_nodes(box):
 
 @case
 def two_times_ctrl_c(box):
-    """The second one is SIGKILL to all, mpirun included: what it had in files is gone all the same."""
+    """The second signal is SIGKILL to all, including mpirun: its files are removed nevertheless."""
     box.make_cluster(2)
     run = OPEN_MPI.over(box, [1, 1], box.rank, "notice", str(int(signal.SIGTERM)), "term", "tell", "ready", "pause",
                         options=["--set", "env_pass=[CASE, EVENTS, GATE]"])
     box.expect_all("ready", 2)
     run.signal(signal.SIGINT)
-    box.expect_all("term", 2)  # they have heard it, and go on
+    box.expect_all("term", 2)  # they have received it, and go on
     run.signal(signal.SIGINT)
     run.end(130)
     expect_no_join_folder(box)
@@ -344,7 +344,7 @@ def mpi_abort_with_code_0_does_not_stop_a_restart(box):
 
 @case
 def a_wrapper_that_loses_mpiruns_code(box):
-    """The second attempt waits for ranks that live on: two signals end it."""
+    """The second attempt waits for ranks that keep running: two signals end it."""
     wrapper = box.write("mpirun-of-the-site", '#!/bin/sh\n[ "$1" = --version ] && exec mpirun.openmpi --version\n'
                         f'mpirun.openmpi "$@" & echo $! > {box.path("mpirun")}; wait; exit 0\n')
     os.chmod(wrapper, 0o755)
@@ -361,7 +361,7 @@ def a_wrapper_that_loses_mpiruns_code(box):
 
 @case
 def mpiruns_own_complaint_is_shown(box):
-    """An mpirun that does not know the option that a wrapper gives it."""
+    """An mpirun that rejects an option from a wrapper."""
     if shutil.which("mpirun.openmpi") is None:
         raise Skip("mpirun.openmpi is not installed")
     wrapper = box.write("mpirun-of-the-site", '#!/bin/sh\n[ "$1" = --version ] && exec mpirun.openmpi --version\n'
@@ -392,7 +392,7 @@ def no_mpirun_there(box):
 
 @case
 def ctrl_c_while_mpirun_starts(box):
-    """It never comes to start a rank."""
+    """It never starts a rank."""
     wrapper = box.write("mpirun-of-the-site", '#!/bin/sh\n[ "$1" = --version ] && echo "mpirun (Open MPI) 4.1.4" && exit\n'
                         f'touch {box.path("begun")}\nexec sleep 1000\n')
     os.chmod(wrapper, 0o755)

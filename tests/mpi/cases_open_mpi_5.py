@@ -1,4 +1,4 @@
-"""Programs of Open MPI 5, whose PMIx is a later one than that of the servers. docs/internals/testing.md tells how it comes here."""
+"""Programs of Open MPI 5, whose PMIx is newer than that of the servers. docs/internals/testing.md says how to install it."""
 
 import os
 
@@ -31,7 +31,7 @@ def two_nodes_with_two_ranks_each(box):
 
 @case
 def shared_memory_is_used_inside_a_node(box):
-    """It is called sm there; without TCP there is no other way."""
+    """Shared memory is called sm there; without TCP there is no other transport."""
     box.mpi_here(2, program(box, "world"), box.path("file"), options=["--set", "env.OMPI_MCA_btl=self,vader"]).end(0)
     run_in_world(box, 2)
 

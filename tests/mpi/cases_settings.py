@@ -1,4 +1,4 @@
-"""Settings of MPI libraries that people have made elsewhere than in the job, and limits that an administrator or a scheduler has set."""
+"""Settings of MPI libraries outside the job, and limits set by an administrator or a scheduler."""
 
 import os
 import resource
@@ -8,13 +8,13 @@ from expectations import expect, expect_equal, expect_in
 
 
 def limits_of(text):
-    """Of `ulimit -a` in two forms, without what no two processes need to share."""
+    """The output of `ulimit -a` in two forms, without values that may differ between processes."""
     return [line for line in text.splitlines() if line and "pipe size" not in line]
 
 
 @case
 def ranks_have_the_limits_that_dlaunch_was_started_with(box):
-    """What an allocation gives for locked memory, files and core files counts for RDMA, shared memory and post-mortems."""
+    """An allocation's limits on locked memory, files and core files matter for RDMA, shared memory and post-mortems."""
 
     def restrict():
         for name, soft, hard in (("MEMLOCK", 1 << 20, 1 << 21), ("NOFILE", 777, 888), ("CORE", 0, 1 << 20), ("STACK", 5 << 20, 6 << 20),

@@ -1,5 +1,5 @@
 """Programs whose world is not the job's: each rank a world of its own, some of them, or a world of another size. None of that is a success, and the
-reason is said. And programs that look similar and are right."""
+reason is reported. Also programs that look similar but are correct."""
 
 import os
 import shutil
@@ -48,7 +48,7 @@ def mpich_ranks_without_their_place(box):
 
 @case
 def mpich_a_program_that_cleans_its_own_environment(box):
-    """Nobody sees that from outside: only what it asks tells."""
+    """Invisible from outside: only its requests show it."""
     run = box.mpi_here(2, mpich(box, "alone"))
     expect_other_world(box, run, "1 rank", 2)
     expect("begins an MPI world" not in words(run), "a note of what cannot be known")
@@ -69,13 +69,13 @@ def mpich_one_rank_of_several_is_a_world_of_its_own(box):
 
 @case
 def mpich_ranks_that_believe_in_more_than_there_are(box):
-    """They would wait for the third one for ever, so they are not let begin; nor is that what mpi.init: optional allows."""
+    """They would wait for the third one forever, so they must not start; mpi.init: optional does not allow it either."""
     expect_other_world(box, box.mpi_here(2, "env", "PMI_SIZE=3", mpich(box, "init"), options=["--set", "mpi.init=optional"]), "3 ranks", 2)
 
 
 @case
 def mpich_two_worlds_in_one_job(box):
-    """As a wrapper makes them that divides the ranks by itself."""
+    """As with a wrapper that divides the ranks by itself."""
     script = f"PMI_SIZE=2; PMI_RANK=$((PMI_RANK % 2)); exec {mpich(box, 'init')}"
     box.make_cluster(2)
     expect_other_world(box, box.mpi([2, 2], "sh", "-c", script), "2 ranks", 4)
@@ -91,12 +91,12 @@ def intel_mpi_ranks_that_are_each_a_world_of_one(box):
     expect_other_world(box, box.mpi_here(2, *ALONE, from_pypi(box, "impi-venv", "impi-rt and impi-devel", "init")), "1 rank", 2)
 
 
-# ---- Open MPI has it from the server, if it finds that
+# ---- Open MPI gets it from the server, if it finds that
 
 
 @case
 def one_rank_of_several_that_does_not_find_the_server(box):
-    """The other one waits for it in MPI_Init, and is ended. What a world of one has in /tmp is its own affair."""
+    """The other one waits for it in MPI_Init, and is ended. Files of a world of one in /tmp are not checked."""
     script = f"[ $OMPI_COMM_WORLD_RANK = 1 ] && exec {' '.join(WITHOUT_PMIX)} {box.program('init')}; exec {box.program('world')}"
     box.make_cluster(2)
     for shape in ([2], [1, 1]):
@@ -107,7 +107,7 @@ def one_rank_of_several_that_does_not_find_the_server(box):
 
 @case
 def ranks_with_an_empty_environment(box):
-    """env -i, sudo: nothing of what tells a rank its place has come to the program."""
+    """env -i, sudo: the program has none of the variables that identify its rank."""
     path = f"PATH={os.environ['PATH']}"
     programs = [box.program("init")] + ([box.program("init", DEBIAN)] if box.compiles(DEBIAN) else [])
     for program in programs:
@@ -128,7 +128,7 @@ def open_mpi_where_only_pmi_1_is_wanted(box):
     expect_in("exited without having called MPI_Init", words(run), "what happened")
 
 
-# ---- programs that are right
+# ---- correct programs
 
 
 @case
@@ -143,7 +143,7 @@ def a_single_rank_is_a_world_of_one(box):
 
 @case
 def sessions_of_mpi_without_a_world(box):
-    """They tell of the whole job all the same, and meet it."""
+    """Its variables still describe the whole job, and it joins that."""
     box.mpi_here(2, mpich(box, "session")).end(0)
     expect_equal([box.rank_output(rank) for rank in range(2)], [b"session of 1\n"] * 2, "output")
 
@@ -173,7 +173,7 @@ def a_rank_that_ends_early_with_an_error_of_its_own(box):
     expect_in("exited with code 3", words(run), "what happened")
 
 
-# ---- mpirun as the one who starts the ranks
+# ---- mpirun as the starter of the ranks
 
 
 def by_mpirun(box, program, text):
@@ -185,7 +185,7 @@ def by_mpirun(box, program, text):
 
 
 def another_number(program, option):
-    """A wrapper of the site that knows better how many ranks there are."""
+    """A site's wrapper that changes the number of ranks."""
     return (f'#!/bin/sh\n[ "$1" = --version ] && exec {program} --version\nbefore=\nfor word; do\n  [ "$before" = {option} ] && word=3\n'
             f'  case $word in ppr:*) word=slot ;; esac\n  before=$word\n  set -- "$@" "$word"\n  shift\ndone\nexec {program} "$@"\n')
 
@@ -217,7 +217,7 @@ def ranks_of_hydra_that_are_each_a_world_of_one(box):
     expect_equal(summary(box)["cause"], "mpi", "summary.json")
 
 
-# ---- what an outer launcher has left
+# ---- variables of an outer launcher
 
 
 OUTER = {"JSM_JSRUN_PORT": "40123", "JSM_NAMESPACE_RANK": "3", "JSM_NAMESPACE_SIZE": "7", "PMIX_NAMESPACE": "4711.0", "PMIX_RANK": "3",
@@ -245,7 +245,7 @@ def what_an_outer_launcher_has_left_misleads_no_rank_of_mpich(box):
 
 @case
 def a_program_of_mpi_in_a_job_that_is_none_is_a_world_of_one(box):
-    """It starts as it would without any launcher; what is left of one would make it look for its servers."""
+    """It starts as without any launcher; variables left by one would make it look for that launcher's servers."""
     programs = [box.program("init")] + ([box.program("init", DEBIAN)] if box.compiles(DEBIAN) else [])
     for program in programs:
         box.start("run", "-n", "2", "--set", "framework=none", "--", program, env=OUTER).end(0)
@@ -253,7 +253,7 @@ def a_program_of_mpi_in_a_job_that_is_none_is_a_world_of_one(box):
 
 @case
 def dlaunch_inside_of_another_launcher(box):
-    """As in a script that somebody starts by mpirun -np 1."""
+    """As in a script started with mpirun -np 1."""
     found = 0
     for launcher in ("mpirun.openmpi", "mpiexec.hydra"):
         if shutil.which(launcher) is None:

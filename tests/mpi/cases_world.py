@@ -1,4 +1,4 @@
-"""Programs that end well: the ranks form one world, and have the neighbours that the plan says."""
+"""Programs that succeed: the ranks form one world, with the neighbours of the plan."""
 
 import os
 import subprocess

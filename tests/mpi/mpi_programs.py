@@ -16,7 +16,7 @@ class MpiPrograms:
                               capture_output=True).returncode == 0
 
     def program(self, name, compiler="mpicc.openmpi"):
-        """Its path, which all nodes see."""
+        """Its path, the same on all nodes."""
         folder = os.path.dirname(self.rank)
         path = os.path.join(folder, f"{name}.{compiler.strip('/').replace('/', '-')}")
         with open(os.path.join(folder, "compiling"), "w", encoding="ascii") as lock:

@@ -41,7 +41,7 @@ class MpiSandbox(MpiPrograms, ClusterSandbox):
         self._before = found_here()
 
     def own_files_of_mpirun(self):
-        """Variables for Open MPI's mpirun: /tmp is the machine's, and there it names its folder by its pid, which other cases have as well."""
+        """Variables for Open MPI's mpirun: /tmp is the machine's, and Open MPI names its folder there after its pid, which other cases may share."""
         folder = self.path("mpirun")
         os.makedirs(folder, exist_ok=True)
         return {"OMPI_MCA_orte_tmpdir_base": folder}
@@ -52,15 +52,15 @@ class MpiSandbox(MpiPrograms, ClusterSandbox):
                           *command, **more)
 
     def mpi(self, shape, *command, options=(), **more):
-        """Over nodes that the case has made: `shape` is the number of ranks on each."""
+        """Starts MPI ranks on the nodes that the case has created: `shape` is the number of ranks on each."""
         hosts = ", ".join(f"{{name: {name}, slots: {slots}}}" for name, slots in zip(self.cluster.names, shape))
         return self.start("run", "-n", str(sum(shape)), "--set", f"hosts=[{hosts}]", "--set", f"connect.ssh={self.cluster.ssh}",
                           "--set", "env_pass=[CASE]", "--set", "framework=mpi", *options, "--", *command, **more)
 
     def crash_at_once(self, program):
-        """Rank 1 of `program` (endings.c) crashes on the second of two nodes, in a collective. Nobody waits for the others, which would wait for ever:
-        neither for the grace that they have nor for a limit. How long that may take is told by a run on this machine, as busy as it is, in which all
-        goes well."""
+        """Rank 1 of `program` (endings.c) crashes on the second of two nodes, in a collective. The others would wait forever, so dlaunch must
+        not wait for them, neither for their grace time nor for a limit. A successful run on this machine, with its current load, shows how long that
+        may take."""
         began = time.monotonic()
         self.expect_code(self.mpi([1, 2], program, "fail", "0").end(patience=60), 3)
         usual = time.monotonic() - began
@@ -72,8 +72,8 @@ class MpiSandbox(MpiPrograms, ClusterSandbox):
         return run
 
     def expect_code(self, run, code):
-        """Of the rank that failed first. A library that sees another rank's connection go (Open MPI 5) fails, too, at nearly that moment: within the
-        error of the nodes' clocks dlaunch cannot tell, and says so."""
+        """Of the rank that failed first. A library that sees another rank's connection close (Open MPI 5) fails, too, almost at once: within the error
+        of the nodes' clocks dlaunch cannot tell which was first, and says so."""
         if "cannot tell which of ranks" in " ".join(run.text.split()):
             expect(run.code not in (0, None), f"exit code {run.code}")
         else:

@@ -1,4 +1,4 @@
-"""As tests/cluster/run_cluster_case.py, with MPI programs at hand."""
+"""Like tests/cluster/run_cluster_case.py; also provides MPI programs."""
 
 import os
 import sys

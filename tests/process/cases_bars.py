@@ -146,7 +146,7 @@ def a_single_rank_draws_its_bar_itself(box):
 
 @case
 def binary_output_is_no_bar(box):
-    """A carriage return is one byte in 256 there; what stands before it must not go."""
+    """A carriage return is one byte in 256 there; the bytes before it must not be lost."""
     size = 1_000_000
     run = box.run("run", "-n", "2", "--", "head", "-c", str(size), "/dev/urandom")
     shown = re.sub(rb"^\S+:[01] \| ", b"", run.out, flags=re.MULTILINE)

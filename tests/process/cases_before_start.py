@@ -1,4 +1,4 @@
-"""Python scripts and modules that are not there are told before anything starts, on one machine too."""
+"""Missing Python scripts and modules are reported before anything starts, on one machine too."""
 
 import os
 

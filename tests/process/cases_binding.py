@@ -1,4 +1,4 @@
-"""Cores: near, exclusive between runs, and given back. Alone, since all runs on a machine share them."""
+"""Cores: near, exclusive between runs, and released. Runs alone, since all runs on a machine share them."""
 
 import os
 import subprocess

@@ -59,7 +59,7 @@ def faults_of_gpus(box):
     box.write("bin/nvidia-smi", NVIDIA_SMI, 0o755)
     path = {**box.environment, "PATH": box.path("bin") + ":" + box.environment["PATH"]}
     text = " ".join(box.run("check", "--local", prefix=enter, env=path, code=BAD).out.decode().split())
-    # CUDA cannot use the GPUs of these files, where this dlaunch can ask it and has time to.
+    # CUDA cannot use the GPUs of these files, if this dlaunch can ask it and has the time.
     expect(("BAD, 4 findings" in text) != ("BAD, 5 findings" in text and "CUDA can use" in text), f"findings: {text}")
     for words in ("gpu 2: slowed down by heat (92 C)", "gpu 1: a memory repair waits for a reset of the GPU",
                   "gpu 3: pid 4711 (python) holds 61199 MiB", "gpu 2: only 1 of its NVLinks are active (down: 1), others have 2"):

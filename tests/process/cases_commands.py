@@ -9,7 +9,7 @@ from case import case
 from expectations import expect, expect_equal, expect_in
 from processes import wait_until
 
-# Everything that some layer could be tempted to interpret. The kernel forbids only the zero byte.
+# Everything that some layer might interpret. The kernel forbids only the zero byte.
 ODD_ARGUMENTS = [
     b"", b" ", b"  two  spaces  ", b"tab\there", b"new\nline", b"\n", b"trailing\n", b"'single'", b'"double"', b"'\"'\"'",
     b"$RANK", b"${RANK}", b"$(id)", b"`id`", b"\\", b"\\n", b"a\\ b", b"*", b"?", b"[a-z]", b"~", b"#no comment", b"!1",
@@ -119,7 +119,7 @@ def setup_that_exits_takes_its_code(box):
 
 @case
 def setup_with_a_list_command_is_a_contradiction(box):
-    """A list is executed as it is, without the shell in which setup would have an effect."""
+    """A list is executed directly, without the shell in which setup would have an effect."""
     box.write("job.yaml", "setup: export A=b\ncommand: [touch, command-ran]\n")
     run = box.run("run", "job.yaml", code=65)
     expect_in("setup needs a shell", run.text, "why")
@@ -192,7 +192,7 @@ def the_recorded_job_tells_what_the_command_line_added(box):
 
 @case
 def the_recorded_job_is_the_same_job(box):
-    """Wherever it is run from, with what the command line has said."""
+    """From any folder, with the settings of the command line."""
     box.make_folder("here/deep")
     box.write("here/job.yaml", "name: sample\ncommand: echo $A $WORLD_SIZE; pwd #\nworkdir: deep\nprocesses: 1\n")
     box.run("run", "-n", "2", "--env", "A=x: [y", "--restarts", "1", "job.yaml", "--", "a'b", cwd=box.path("here"))

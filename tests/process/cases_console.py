@@ -47,7 +47,7 @@ def a_rank_that_does_not_exist_cannot_be_shown(box):
 
 @case
 def binary_output_passes_unharmed(box):
-    """All bytes but those that end or begin a line anew: between them nothing is changed."""
+    """All bytes except those that end or restart a line: between them nothing is changed."""
     wanted = {rank: pseudo_random_bytes(300_000, rank + 1).replace(b"\r", b"") for rank in (0, 1)}
     for rank, data in wanted.items():
         box.write(f"data-{rank}", data)
@@ -63,7 +63,7 @@ def binary_output_passes_unharmed(box):
 
 
 def start_unread(box, megabytes, *words, options=()):
-    """Two ranks write so much to a console that nobody reads. Returns the run and the end to read."""
+    """Two ranks write this much to a console without a reader. Returns the run and the end to read."""
     reader, writer = os.pipe()
     script = f"yes 0123456789012345678901234567890123456789012345678 | head -c {megabytes * MB}; exec {box.rank} {' '.join(words)}"
     run = box.start("run", "-n", "2", *options, "--", "sh", "-c", script, stdout=writer)
@@ -84,7 +84,7 @@ def a_console_that_never_reads_holds_nothing_up(box):
     run.end(0)
     expect(4 < time.monotonic() - over < 20, f"ended {time.monotonic() - over:.1f} s after the last rank")
     os.close(reader)
-    said = re.search(r"note: the console has taken nothing for 5 s: \[\.\.\. (\d+) MB skipped, complete in runs/\S+/attempt-0\]", run.text)
+    said = re.search(r"note: the console has accepted nothing for 5 s: \[\.\.\. (\d+) MB skipped, complete in runs/\S+/attempt-0\]", run.text)
     expect(said, f"what was skipped is not said: {run.text}")
     expect(78 <= int(said[1]) <= 80, f"{said[0]}")
     expect_in("dlaunch: done", run.text, "the summary")
@@ -119,11 +119,11 @@ def a_short_stop_costs_nothing(box):
 
 @case(long=True)
 def a_console_that_comes_back_goes_on_near_the_end(box):
-    """It stands still for longer than 5 s, and longer than an agent may be silent."""
+    """It stalls for longer than 5 s, and longer than an agent may be silent."""
     run, reader = start_unread(box, 20, "tell", "written", "gate", "print", "'the end\n'",
                                options=["--set", "timeouts.fence_after=1s", "--set", "timeouts.lost_after=5s"])
     box.expect_all("written", 2)
-    time.sleep(7)  # what is tested is a time limit
+    time.sleep(7)  # a time limit is under test
     box.open_gate()
     shown = b""
     while data := os.read(reader, 1 << 16):
@@ -169,7 +169,7 @@ def a_reader_of_stderr_that_has_gone_hurts_nobody(box):
 
 @case
 def a_log_disk_without_room_is_one_message(box):
-    """A limit of the file size stands for the disk; eight ranks reach it, with two streams each."""
+    """A limit of the file size simulates a full disk; eight ranks reach it, with two streams each."""
     run = box.run("run", "-n", "8", "--set", "logs.console=none", "--", "sh", "-c", "seq 1 50000; seq 1 50000 >&2",
                   before=lambda: resource.setrlimit(resource.RLIMIT_FSIZE, (100_000, 100_000)))
     expect_equal(len(re.findall(r"^dlaunch: note: cannot write to \S+/attempt-0: File too large; the ranks go on", run.text, re.M)), 1, "notes")

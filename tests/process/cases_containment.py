@@ -44,7 +44,7 @@ def need_namespaces():
 
 
 class Cgroup:
-    """A cgroup of the case, in which dlaunch is started: what it makes there is seen by nobody else."""
+    """A cgroup of the case, in which dlaunch is started: what it makes there is invisible to others."""
 
     def __init__(self, parent, owner=0):
         self.path = f"{parent}/case-{os.getpid()}-{os.urandom(6).hex()}"
@@ -120,7 +120,7 @@ def events(box, name, runs="runs"):
 # --- isolation: pid-namespace
 
 def check_isolation(box, options, runs):
-    # The numbers in the events are those of the node; ranks see others, and nobody else's processes.
+    # The pids in the events are those of the node; ranks see other pids, and no other user's processes.
     script = f"readlink /proc/self; ls /proc | grep -c '^[0-9]'; exec {box.rank} tell ready gate"
     run = box.start("run", "-n", "2", *ISOLATED, "--", "sh", "-c", f'test "$(readlink /proc/self)" != $$ && {script}', **options)
     box.expect_all("ready", 2)
@@ -342,7 +342,7 @@ while True:
 
 @case
 def a_rank_that_holds_the_agent_by_ptrace_ends_with_the_job(box):
-    """As an ordinary user, who may trace all processes of his own that are dumpable."""
+    """As an ordinary user, who may trace all their own processes that are dumpable."""
     options = as_nobody(box)
     if not options:
         raise Skip("needs root, to become another user")
@@ -364,7 +364,7 @@ def a_rank_that_holds_the_agent_by_ptrace_ends_with_the_job(box):
 # --- how ranks run away, in every mode
 
 def every_mode(box):
-    """(name, options of Sandbox.start, options of dlaunch) of all that can be had here."""
+    """(name, options of Sandbox.start, options of dlaunch) of all that are available here."""
     yield "walk", as_nobody(box), ()
     if os.getuid() == 0:
         yield "cgroup", {}, ()
@@ -396,9 +396,9 @@ def a_fork_storm_that_is_cancelled_twice_ends(box):
 
 @case(alone=True, budget=120)
 def processes_that_never_stay_the_same_end(box):
-    # Whoever looks for them one by one is always late. A process group dies in one instant, a cgroup and a
+    # A search for them one by one is always late. A process group dies in one instant, a cgroup and a
     # namespace do so wherever in them the processes have gone.
-    hopping = "8" if box.sanitized else "50"  # they take the processor from dlaunch, which is slower then
+    hopping = "8" if box.sanitized else "50"  # they take CPU time from dlaunch, which is slower then
     for name, options, more in every_mode(box):
         word = "hop" if name == "walk" else "hopaway"
         run = box.start("run", "-n", "1", "--set", f"logs.dir=runs-{name}", *more, "--", box.rank, word, hopping, "exit", "3", **options)

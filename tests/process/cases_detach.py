@@ -51,7 +51,7 @@ def quiet_is_the_id_only(box):
 
 @case
 def nobody_waits_for_its_end(box):
-    """stdout and stderr in one pipe, as $(... 2>&1) and sshd have it: end of file comes while the run goes on."""
+    """stdout and stderr in one pipe, as with $(... 2>&1) and sshd: end of file arrives while the run goes on."""
     read, write = os.pipe()
     run = box.start("run", "--detach", "-n", "2", "--", box.rank, "child", "tell", "ready", "gate", stdout=write,
                     before=lambda: os.dup2(1, 2))
@@ -101,7 +101,7 @@ def end_front_before_the_hand_over(box, number):
     except BlockingIOError:
         pass
     fcntl.fcntl(write, fcntl.F_SETFL, 0)
-    # All ranks run, and the front cannot get rid of the id.
+    # All ranks run, and the front cannot write the id.
     run = box.start("run", "--detach", "-n", "2", "--", box.rank, "tell", "ready", "pause", stdout=write)
     box.expect_all("ready", 2)
     run.signal(number)
@@ -122,7 +122,7 @@ def a_front_that_is_killed_before_the_hand_over_ends_the_run(box):
 
 @case
 def a_front_that_gets_a_signal_before_the_hand_over_ends_the_run(box):
-    # It either was at the id already, or has passed the signal on.
+    # It either was writing the id already, or has forwarded the signal.
     expect(end_front_before_the_hand_over(box, signal.SIGTERM) in (-signal.SIGTERM, 143), "exit code")
 
 

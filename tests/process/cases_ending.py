@@ -3,10 +3,11 @@
 import os
 import resource
 import shlex
+import shutil
 import signal
 
 from case import case
-from expectations import expect, expect_equal, expect_in
+from expectations import Skip, expect, expect_equal, expect_in
 from processes import children_of, wait_gone, wait_until
 
 HOST = os.uname().nodename
@@ -34,6 +35,23 @@ def first_failure_ends_the_job_with_its_code(box):
     box.open_gate()
     run.end(7)
     expect_in(f"rank 3 on {HOST} exited with code 7", run.text, "who and where")
+
+
+@case
+def nothing_slow_is_read_before_the_others_are_stopped(box):
+    """Reading /proc/net/tcp walks the kernel's whole table of connections: 10 ms and more on a machine with much memory."""
+    if shutil.which("strace") is None:
+        raise Skip("strace is not installed")
+    trace = box.path("trace")
+    run = box.start("run", "-n", "4", "--", box.rank, "tell", "ready", "only", "3", "gate", "exit", "7",
+                    prefix=["strace", "-f", "-o", trace, "-e", "trace=openat,socket"])
+    box.expect_all("ready", 4)
+    box.open_gate()
+    run.end(7, left=1000)
+    with open(trace, encoding="utf-8", errors="replace") as file:
+        text = file.read()
+    expect_in("NETLINK_SOCK_DIAG", text, "the question who listens on the job's ports")
+    expect("/proc/net/tcp" not in text, "the table of connections was read")
 
 
 @case
@@ -133,7 +151,7 @@ def a_second_interrupt_kills_at_once(box):
     run = start_family(box, "notice", TERM, "term", "tell", "set", "pause")
     box.expect_all("set", 4)
     run.signal(signal.SIGINT)
-    box.expect_all("term", 4)  # they have heard it, and go on
+    box.expect_all("term", 4)  # they have received it, and go on
     run.signal(signal.SIGINT)
     run.end(130, patience=10)
 
@@ -207,7 +225,7 @@ def the_program_of_a_string_command_finishes_its_checkpoint(box):
 
 @case
 def the_program_of_a_script_without_traps_finishes_its_checkpoint(box):
-    """The shell dies of TERM at once; its child still has to be waited for."""
+    """The shell dies from TERM at once; dlaunch must still wait for its child."""
     line = CHECKPOINT.format(folder=shlex.quote(box.ranks_folder))
     box.write("job.yaml", f"command: |\n  {line}\n  echo never reached\nprocesses: 2\n")
     run = box.start("run")
@@ -240,7 +258,7 @@ def one_rank_that_ends_well_early_does_not_end_the_others(box):
 
 @case
 def children_of_a_rank_that_ended_live_until_all_ranks_ended(box):
-    """They may be a data server for the others; what is left is killed with the last rank."""
+    """They may serve data to the others; leftovers are killed with the last rank."""
     run = box.start("run", "-n", "2", "--", "sh", "-c",
                     f"if [ $RANK = 0 ]; then exec {box.rank} child tell ended exit 0; else exec {box.rank} tell ready gate; fi")
     box.expect_events(["ended 0", "ready 1"])
@@ -269,7 +287,7 @@ def pipes_held_open_by_daemons_do_not_hold_the_run(box):
 
 @case
 def kill_reaches_everyone_when_the_ranks_have_used_up_the_descriptors(box):
-    # Two pipes and two files a rank: as many ranks as the agent lets start. Who is to be killed is read from /proc.
+    # Two pipes and two files a rank: as many ranks as the agent allows. The processes to kill are read from /proc.
     run = box.start("run", "-n", "7", "--", "sh", "-c", f"echo out; echo err >&2; exec {box.rank} ignore {TERM} "
                     "child daemon tell ready pause", before=lambda: resource.setrlimit(resource.RLIMIT_NOFILE, (64, 64)))
     box.expect_all("ready", 7)
@@ -281,7 +299,7 @@ def kill_reaches_everyone_when_the_ranks_have_used_up_the_descriptors(box):
 
 @case
 def exit_code_is_true_when_sigchld_was_inherited_as_ignored(box):
-    # The kernel then forgets the exit status of children (wait(2), SIGCHLD set to SIG_IGN).
+    # The kernel then discards the exit status of children (wait(2), SIGCHLD set to SIG_IGN).
     box.run("run", "--", "sh", "-c", "exit 3", code=3, before=lambda: signal.signal(signal.SIGCHLD, signal.SIG_IGN))
 
 
@@ -313,7 +331,7 @@ def front_leaves_children_from_before_alone_when_its_engine_is_killed(box):
 
 @case
 def a_signal_to_all_of_dlaunch_is_one_signal(box):
-    """systemd's KillMode=control-group, for instance: front and engine get it both; the checkpoint is not cut short."""
+    """As with systemd's KillMode=control-group: front and engine both get it; the checkpoint is not cut short."""
     script = f"trap 'echo saving; {box.rank} tell saving gate; echo saved; exit 0' TERM; {box.rank} tell ready; while :; do sleep 0.1; done"
     run = box.start("run", "-n", "2", "--", "sh", "-c", script)
     box.expect_all("ready", 2)
@@ -339,7 +357,7 @@ def usr1_and_usr2_are_passed_on_and_end_nothing(box):
     box.expect_all("ready", 2)
     run.signal(signal.SIGUSR1)
     for rank in range(2):
-        wait_until(lambda: box.rank_output(rank) == b"SIGUSR1\n", f"rank {rank} has got the first", 20, 0.01)  # noqa: B023
+        wait_until(lambda: box.rank_output(rank) == b"SIGUSR1\n", f"rank {rank} has received the first", 20, 0.01)  # noqa: B023
     run.signal(signal.SIGUSR2)
     run.end(0)
     for rank in range(2):

@@ -1,4 +1,4 @@
-"""What cannot be started is said in plain words, with the right exit code, and leaves nothing behind."""
+"""What cannot be started is reported clearly, with the right exit code, and leaves nothing behind."""
 
 import os
 import re

@@ -11,10 +11,10 @@ from cases_commands import ODD_ARGUMENTS, arguments_script, arguments_seen
 from expectations import Skip, expect, expect_equal, expect_in
 
 HERE = os.path.dirname(os.path.abspath(__file__))
-# Open MPI refuses root unless it is told twice; the cases run as root of a namespace of their own.
+# Open MPI refuses root unless two variables allow it; the cases run as root of a namespace of their own.
 AS_ROOT = {"OMPI_ALLOW_RUN_AS_ROOT": "1", "OMPI_ALLOW_RUN_AS_ROOT_CONFIRM": "1"}
 LAUNCHERS = {"openmpi": ["mpirun.openmpi", "--oversubscribe"], "hydra": ["mpiexec.hydra"]}
-# What a lone process of srun finds (srun(1), "OUTPUT ENVIRONMENT VARIABLES").
+# What a single process of srun finds (srun(1), "OUTPUT ENVIRONMENT VARIABLES").
 TASK = {"SLURM_JOB_ID": "77", "SLURM_STEP_ID": "0", "SLURM_PROCID": "3", "SLURM_LOCALID": "0", "SLURM_NODEID": "1", "SLURM_STEP_NUM_TASKS": "4",
         "SLURM_STEP_TASKS_PER_NODE": "3,1", "SLURM_STEP_NODELIST": "node[01-02]", "SLURMD_NODENAME": "node02"}
 SHOW = ('echo "$RANK $LOCAL_RANK $WORLD_SIZE $LOCAL_WORLD_SIZE $NODE_RANK $MASTER_ADDR:$MASTER_PORT $TORCHELASTIC_RUN_ID'
@@ -138,7 +138,7 @@ def a_port_that_is_taken_is_said_by_rank_0(box):
     with socket.create_server(("127.0.0.1", port)):
         run = box.run("exec", "--", "true", env=first, code=75)
         expect_in(f"rank 0: port {port} is taken by pid {os.getpid()}", run.text, "message")
-        box.run("exec", "--", "true", env=TASK)  # of another rank's concern
+        box.run("exec", "--", "true", env=TASK)  # concerns another rank
         box.run("exec", "--master-port", "29123", "--", "true", env=first)
 
 

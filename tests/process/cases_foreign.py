@@ -1,4 +1,4 @@
-"""Job files of other systems run as they are; what becomes of each of their keys is tested in tests/unit/jobs."""
+"""Job files of other systems run unchanged; the translation of each key is tested in tests/unit/jobs."""
 
 import os
 
@@ -20,7 +20,7 @@ compute: azureml:cluster
 distribution: {type: pytorch, process_count_per_instance: 2}
 """
 
-# The port of the service is fixed, and cases run beside each other.
+# The service's port is fixed, and cases run in parallel.
 ANY_PORT = ("--set", "rendezvous.port=auto")
 
 
@@ -90,7 +90,7 @@ spec:
 
 @case
 def references_of_a_container_reach_the_program(box):
-    """As kubelet replaces them: before any shell, which must not take their values for its own text."""
+    """As kubelet replaces them: before any shell, which must not interpret their values."""
     box.write("job.yaml", KUBEFLOW)
     run = box.run("run", "job.yaml", "--no-container", *ANY_PORT)
     for line in ("it's $HOME", "0/1", "$(RANK)", "$(UNKNOWN)", "same"):

@@ -12,7 +12,7 @@ from processes import command_of, stat_of, wait_until
 
 INTERNAL, TIME_LIMIT, INTERRUPTED, TERMINATED = 70, 124, 130, 143
 BOUND = 60.0  # seconds in which dlaunch is to return on a busy machine; it takes about half of that
-# Prints all the time, so that the process that writes the log soon waits.
+# Prints continuously, so that the process that writes the log soon waits.
 CHATTER = "echo $$ > $CASE/pid-$RANK; while :; do echo line; sleep 0.05; done"
 LINES = 3000
 
@@ -73,7 +73,7 @@ def ctrl_c_twice_ends_the_ranks(box):
         run, ranks = chatter(box, logs=frozen.folder + "/runs")
         freeze_under(run, frozen)
         run.signal(signal.SIGINT)
-        time.sleep(0.5)  # so that the two do not arrive as one
+        time.sleep(0.5)  # so that the two are not merged
         run.signal(signal.SIGINT)
         run.end(INTERRUPTED, patience=BOUND, left=1000)
         expect_dead(ranks)

@@ -1,4 +1,4 @@
-"""Whatever stands in a job file or in its place: one error that says what to do, exit code 65, at once."""
+"""Any content of a job file, or of a file in its place: one error that says what to do, exit code 65, at once."""
 
 import os
 import random
@@ -8,7 +8,7 @@ from case import case
 from expectations import Skip, expect, expect_in
 
 JOB_FILE = 65
-CPU_SECONDS = 5  # a slow path takes more, on any machine; what is right takes a hundredth of that
+CPU_SECONDS = 5  # a slow path takes more on any machine; the right one takes a hundredth of that
 BOM = b"\xef\xbb\xbf"
 
 
@@ -17,7 +17,7 @@ def limit_cpu():
 
 
 def is_refused(box, text, expected, also="", name="job.yaml"):
-    """`expected` begins the only error that is shown, behind the name of the file; `also` is in it."""
+    """`expected` begins the only error that is shown, after the name of the file; `also` is in it."""
     box.write(name, text)
     run = box.run("run", name, code=JOB_FILE, before=limit_cpu)
     lines = [line for line in run.text.splitlines() if "error: " in line]
@@ -93,7 +93,7 @@ def a_file_that_is_nested_deeply(box):
             is_refused(box, text, ":", "nested deeper than 64 levels")
     block = "".join(" " * i + "a:\n" for i in range(600))
     is_refused(box, block, ":65:65: error: nested deeper than 64 levels")
-    # Beyond the size limit the size is the error, however deep.
+    # Beyond the size limit the error is about the size, whatever the depth.
     is_refused(box, "[" * 300_000, ": error: the file is larger than 256 KiB")
 
 
@@ -111,7 +111,7 @@ def a_file_full_of_aliases(box):
 
 @case
 def what_would_take_long_to_read(box):
-    """Texts that a reader with a quadratic step would take minutes for."""
+    """Texts that would take a reader with a quadratic step minutes."""
     for text in ("command: [" + "a," * 120_000, "command: [" + "!a x," * 50_000 + "]", "command: [" + '"a",' * 60_000 + "]",
                  "{" + "a:" * 120_000 + "}", "{}" * 120_000, ":" * 250_000, "!a " * 80_000, '"' + "x" * 250_000,
                  "command: x\nx: [" + ",".join(f"&a{i} x" for i in range(18_000)) + "]",

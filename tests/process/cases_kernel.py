@@ -89,7 +89,7 @@ def expect_all_lines(box, before):
 
 @case
 def a_stack_limit_beyond_all_memory_does_not_silence_the_console(box):
-    """Threads take the stack that the limit allows, unless they are told another one."""
+    """Threads take the stack size of the limit unless given another one."""
     if box.sanitized:
         raise Skip("a sanitizer reserves more memory than the limit allows")
 

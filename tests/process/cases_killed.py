@@ -131,7 +131,7 @@ def the_agent_many_times(box):
 
 @case
 def last_words_before_the_engine_died_are_in_the_files(box):
-    # The agent finds both when it goes on: the end of its launcher, and full pipes.
+    # The agent finds both when it continues: the end of its launcher, and full pipes.
     lines = "".join(f"line {i}\\n" for i in range(4000))
     script = f"printf '{lines}'; exec {box.rank} tell ready pause"
     run = box.start("run", "-n", "8", "--", "sh", "-c", f"{box.rank} tell up gate && {script}")

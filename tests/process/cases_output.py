@@ -142,7 +142,7 @@ def no_color_is_honoured(box):
 
 @case
 def a_full_pipe_does_not_hold_the_ranks(box):
-    """Nobody reads stdout until all ranks have written everything."""
+    """stdout is not read until all ranks have written everything."""
     reader, writer = os.pipe()
     run = box.start("run", "-n", "2", "--", box.rank, "lines", "40000", "tell", "written", stdout=writer)
     os.close(writer)
@@ -215,7 +215,7 @@ def ids_sort_by_time(box):
     expect_equal(names, sorted(names), "ids in the order of their runs")
 
 
-@case(alone=True)  # beside others there may be a note about cores
+@case(alone=True)  # in parallel with others there may be a note about cores
 def quiet_says_nothing_about_success(box):
     run = box.run("run", "-q", "-n", "2", "--", "echo", "out")
     expect_equal(run.err, b"", "stderr")
@@ -246,7 +246,7 @@ def a_slow_reader_gets_every_byte(box):
 @case
 def what_a_full_disk_took_from_the_console_is_marked(box):
     size = 3_000_000
-    read, write = os.pipe()  # files are limited, this is none
+    read, write = os.pipe()  # only files are limited
     run = box.start("run", "-q", "--", "sh", "-c", f"yes | head -c {size}", stdout=write,
                     before=lambda: resource.setrlimit(resource.RLIMIT_FSIZE, (100_000, 100_000)))
     os.close(write)

@@ -52,7 +52,7 @@ def ranks_die_with_the_agent_without_anybodys_help(box):
     box.expect_all("ready", 2)
     engine, guardian, agent = run.chain()
     ranks = run.ranks()
-    for pid in (run.pid, engine, guardian):  # nobody who could clean up is awake: PR_SET_PDEATHSIG alone
+    for pid in (run.pid, engine, guardian):  # no process that could clean up is running: only PR_SET_PDEATHSIG
         os.kill(pid, signal.SIGSTOP)
     os.kill(agent, signal.SIGKILL)
     wait_gone(ranks, "ranks after the agent's death")
@@ -230,7 +230,7 @@ def a_master_port_that_is_taken_is_an_error(box):
 
 @case
 def gpus_of_a_machine_without_any(box):
-    """Without a GPU nothing is made visible, and what the caller has set is not widened."""
+    """Without a GPU nothing is made visible, and the caller's restriction is not widened."""
     box.run("run", "-n", "2", "--set", "binding.gpus=none", "--", "sh", "-c", 'echo "[${CUDA_VISIBLE_DEVICES-unset}]"',
             env={"CUDA_VISIBLE_DEVICES": "2,5"})
     for rank in (0, 1):
@@ -249,7 +249,7 @@ def one_gpu_per_process_out_of_the_visible_ones(box):
     run = box.start("run", "-n", "2", "--set", "binding.gpus=one-per-process", "--", "sh", "-c", "echo $CUDA_VISIBLE_DEVICES",
                     env={"CUDA_VISIBLE_DEVICES": "2,5"}).end()
     if "GPU" in run.text:
-        return  # no driver, no GPU: the variable alone does not make one, and that is said
+        return  # no driver, no GPU: the variable alone does not provide one, and dlaunch says so
     expect_equal([box.rank_output(rank) for rank in (0, 1)], [b"2\n", b"5\n"], "CUDA_VISIBLE_DEVICES")
 
 

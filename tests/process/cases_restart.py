@@ -1,4 +1,4 @@
-"""Attempts: what fails is started again, with new ports and folders, and what must not be is not."""
+"""Attempts: failures are restarted with new ports and folders, except those that must not be."""
 
 import os
 import re
@@ -193,7 +193,7 @@ print("listening")
 
 
 def take_its_port(box, run):
-    """A process outside the job, this one, is quicker than rank 0."""
+    """A process outside the job, this one, is faster than rank 0."""
     event = box.next_event()
     expect(event and event.startswith("port "), f"no port: {event}\n{run.report()}")
     port = int(event.split()[1])
@@ -290,8 +290,8 @@ def stragglers_are_stopped_and_named(box):
               "timeouts: {stragglers_after_success: 10ms}\nrestart: {max: 2}\n")
     run = box.run("run", code=124)
     flat = " ".join(run.text.split())
-    expect_in("2 ranks still run 10 ms after the first one ended well", flat, "live line")
-    expect_in("ranks 0, 2 were still running after others had ended well (timeouts.stragglers_after_success: 10 ms)", flat, "summary")
+    expect_in("2 ranks still run 10 ms after the first one succeeded", flat, "live line")
+    expect_in("ranks 0, 2 were still running after others had succeeded (timeouts.stragglers_after_success: 10 ms)", flat, "summary")
     summary = box.json("summary.json")
     expect_equal((summary["cause"], summary["stragglers"], summary["attempt"]), ("stragglers", [0, 2], 0), "summary.json")
 
@@ -304,7 +304,7 @@ def success_of_a_chief_without_one(box):
 
 @case
 def a_reader_that_is_late_finds_whole_lines_and_a_mark(box):
-    """Nobody reads the first attempt's output before the second one has begun."""
+    """The first attempt's output is not read before the second one has begun."""
     reader, writer = os.pipe()
     script = ("if [ $TORCHELASTIC_RESTART_COUNT = 0 ]; then seq -f 'line %.0f end' 1 200000; exit 1; fi; "
               f"echo again end; exec {box.rank} tell again gate")

@@ -20,7 +20,7 @@ if task['type'] in cluster:
     listener.bind((host, int(port)))
     listener.listen()
 """
-# success: all, so that everybody comes to the end of what it does.
+# success: all, so that every task finishes its work.
 ALL_ROLES = "success: all\nroles: {chief: 1, worker: 2, ps: 2, evaluator: 1}\n"
 
 
@@ -55,7 +55,7 @@ def every_task_has_the_same_cluster_and_its_own_place(box):
 
 @case
 def every_task_can_listen_at_its_address_while_all_others_do(box):
-    """No address is taken twice, and the agent has let go of each when its task starts."""
+    """No address is used twice, and the agent has released each when its task starts."""
     box.write("task.py", TASK + f"""    listener.set_inheritable(True)  # open as long as the task lives
 os.environ['RANK'] = os.environ['DLAUNCH_RANK']
 os.execv({box.rank!r}, ['rank', 'tell', 'listens', 'gate'])
@@ -145,7 +145,7 @@ print('both')
 
 def deepspeed_hosts(text):
     """What the DeepSpeed launcher makes of a hostfile (deepspeed/launcher/runner.py, _parse_hostfile): a word at the
-    start of the line, white space, slots= and digits; comments and blank lines are skipped; a host that comes twice
+    start of the line, white space, slots= and digits; comments and blank lines are skipped; a repeated host
     and any other line are errors."""
     hosts = {}
     for line in (line.strip() for line in text.splitlines()):
@@ -171,7 +171,7 @@ def once_starts_one_process_with_a_hostfile(box):
     for name in ("RANK", "WORLD_SIZE", "LOCAL_RANK", "TORCHELASTIC_RUN_ID", "TF_CONFIG"):
         expect(name not in env, f"{name} is for the launcher's own processes")
     expect_equal((env["MASTER_ADDR"], env["DLAUNCH_NODES"], env["DLAUNCH_SLOTS"]), ("127.0.0.1", "1", "4"), "what a launcher is told")
-    # In the folder of the attempt, for nobody else to read.
+    # In the folder of the attempt, unreadable for others.
     path = env["DLAUNCH_HOSTFILE"]
     expect_equal(os.path.dirname(path), os.path.join(box.run_folder(), "attempt-0"), "folder of the hostfile")
     for file in (path, env["DLAUNCH_HOSTFILE_HYDRA"]):

@@ -1,4 +1,4 @@
-"""dlaunch runs, what has become of a run, and words by habit."""
+"""dlaunch runs, the fate of a run, and commands typed by habit."""
 
 import json
 import os
@@ -161,7 +161,7 @@ def a_run_of_another_machine_is_not_known_from_here(box):
     expect_in("is on gpu77, not on this machine", box.run("stop", code=NODE_LOST).text, "stop")
 
 
-# --- words by habit
+# --- commands typed by habit
 
 
 @case

@@ -1,4 +1,4 @@
-"""The sandbox itself: a launcher that leaves something behind has to be found out."""
+"""The sandbox itself: it must detect a launcher that leaves something behind."""
 
 import os
 import signal

@@ -1,4 +1,4 @@
-"""No secret where it does not belong, no open port, no job on a command line of ours."""
+"""No secret where it does not belong, no open port, nothing of the job on dlaunch's command lines."""
 
 import os
 
@@ -58,7 +58,7 @@ def a_secret_that_is_not_set_is_said_in_the_plan(box):
 
 @case
 def the_whole_environment_is_not_recorded(box):
-    """What the caller's environment happens to hold is passed, but nobody asked to write it down."""
+    """Variables of the caller's environment are passed to ranks but not recorded."""
     run = box.run("run", "-n", "2", "--", "true", env={"SOME_TOKEN": OTHER})
     expect_nowhere(box, OTHER, run)
 
@@ -115,7 +115,7 @@ def nothing_of_ours_listens(box):
 
 @case
 def the_run_folder_is_private_enough(box):
-    """What a job prints may be confidential: nobody but its owner may write, and the umask decides who reads."""
+    """A job's output may be confidential: only its owner may write, and the umask decides who reads."""
     run = box.run("run", "--", "echo", "out", before=lambda: os.umask(0o077))
     expect_equal(run.code, 0, "exit code")
     for path in [box.run_folder(), *files_below(box.run_folder())]:

@@ -92,7 +92,7 @@ def quiet_and_dry_run(box):
 
 @case
 def what_a_ci_system_does_at_its_own_limit(box):
-    """TERM, some seconds, KILL: the ranks get theirs, and nothing stays."""
+    """TERM, some seconds, KILL: the ranks get their TERM, and nothing is left."""
     run = box.start("run", "--smoke", "-n", "2", "--", box.rank, "notice", str(int(signal.SIGTERM)), "term", "child", "daemon",
                     "tell", "ready", "pause")
     box.expect_all("ready", 2)
@@ -164,6 +164,6 @@ def the_very_commands_of_the_page_run(box):
         if "--expect-gpus" in line and gpus != 1:
             expect_equal(run.code, 75, f"exit code of {line}")
         elif "check" in line:
-            expect(run.code in (0, 75), f"exit code {run.code} of {line}\n{run.report()}")  # the machine of the tests may have its faults
+            expect(run.code in (0, 75), f"exit code {run.code} of {line}\n{run.report()}")  # the test machine may have faults
         else:
             expect_equal(run.code, 0, f"exit code of {line}\n{run.report()}")

@@ -128,7 +128,7 @@ def a_pid_is_no_run(box):
     run = start(box, "tell", "ready", "pause")
     engine = run.chain()[0]
     for pid in (run.pid, engine):
-        expect_in(f"pid {pid} is of run {only_id(box)}", look(box, "stop", str(pid), code=USAGE).text, "whose it is")
+        expect_in(f"pid {pid} belongs to run {only_id(box)}", look(box, "stop", str(pid), code=USAGE).text, "whose it is")
     look(box, "stop", only_id(box)[-3:])
     run.end(143)
 

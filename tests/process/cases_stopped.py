@@ -1,4 +1,4 @@
-"""SIGSTOP of any part: who goes on later is missed by nobody, and who does not is not waited for for ever."""
+"""SIGSTOP of any part: a part that continues later causes no failure, and a part that does not is not waited for forever."""
 
 import fcntl
 import os
@@ -26,7 +26,7 @@ def go_on(pid):
 
 
 def start(box, *options, words=("tell", "ready", "gate", "lines", str(LINES), "tell", "written")):
-    """Ranks with family, which write when the gate opens."""
+    """Ranks with children, which write when the gate opens."""
     run = box.start("run", "-n", "2", *options, "--", box.rank, "child", "daemon", *words)
     box.expect_all("ready", 2)
     return run
@@ -84,7 +84,7 @@ def a_rank_for_a_while(box):
 
 @case
 def everything_for_a_while(box):
-    """As a machine that sleeps, or a container that is paused; longer than fence_after and lost_after."""
+    """Like a suspended machine or a paused container; longer than fence_after and lost_after."""
     run = start(box, "--set", "timeouts.fence_after=100ms", "--set", "timeouts.lost_after=3200ms")
     everybody = [pid for pid in all_processes() if pid != os.getpid()] if box.namespaced else [run.pid, *run.chain(), *run.ranks()]
     for pid in everybody:
@@ -178,7 +178,7 @@ def a_stopped_agent_learns_of_its_guardians_death(box):
 
 @case
 def stopped_ranks_are_ended_by_the_failure_of_another(box):
-    """At the end phase too: one stops itself when it is told to stop."""
+    """In the end phase, too: one rank stops itself when it is told to end."""
     run = box.start("run", "-n", "3", "--set", "timeouts.stop=1s", "--", "sh", "-c",
                     f'case $RANK in 0) {box.rank} tell ready gate; exit 7;; 1) exec {box.rank} tell ready stop pause;; '
                     f'*) trap "kill -TTOU $$" TERM; {box.rank} tell ready; while :; do sleep 0.05; done;; esac')
@@ -207,7 +207,7 @@ def executing_below(front):
 
 @case
 def a_rank_that_is_stopped_before_it_executes_does_not_hold_its_agent(box):
-    """Its agent is in vfork(2) then, which looks as if it waited for a disk. The lease (fcntl(2)) holds the exec up."""
+    """Its agent is in vfork(2) then, which looks as if it waited for a disk. The lease (fcntl(2)) delays the exec."""
     program = shutil.copy(box.rank, "/dev/shm/rank-with-a-lease")
     lease = os.open(program, os.O_RDWR)
     broken = []

@@ -13,7 +13,7 @@ from processes import program_of, wait_gone, wait_until
 
 TERM = str(int(signal.SIGTERM))
 SOMEBODY = 54321  # a user that has no other processes
-AS_SHELLS_SAY = {-signal.SIGTERM: 143, -signal.SIGINT: 130}  # before dlaunch has taken over the signal, it dies of it
+AS_SHELLS_SAY = {-signal.SIGTERM: 143, -signal.SIGINT: 130}  # before dlaunch handles the signal, it dies from it
 
 
 def become(user, *limits):

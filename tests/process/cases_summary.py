@@ -1,4 +1,4 @@
-"""What a person, and a program, is told at the end."""
+"""What users and programs are told at the end."""
 
 import json
 import os
@@ -22,7 +22,7 @@ def success_is_one_line(box):
            f"last line: {own_lines(run)}")
 
 
-@case(alone=True)  # beside others there may be a note about cores
+@case(alone=True)  # in parallel with others there may be a note about cores
 def one_rank_says_only_the_last_line(box):
     run = box.run("run", "--", "true")
     expect_equal(len(run.text.splitlines()), 1, "lines on stderr")
@@ -164,7 +164,7 @@ LOST = "raise RuntimeError('[./gloo/transport/tcp/pair.cc:598] Connection closed
 
 @case
 def the_error_of_another_rank_is_the_cause_where_the_first_lost_its_peer(box):
-    """Rank 1 has said what is wrong, and has not ended yet; rank 0 notices, and ends first."""
+    """Rank 1 has printed its error but not ended yet; rank 0 notices, and ends first."""
     box.write("own.py", "import traceback\ntry:\n    raise ValueError('bad batch')\nexcept ValueError:\n    traceback.print_exc()\n")
     box.write("lost.py", LOST)
     run = box.start("run", "-n", "2", "--", "sh", "-c",

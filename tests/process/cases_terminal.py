@@ -114,7 +114,7 @@ BREAKPOINT = 'import sys\nanswer = 42\nbreakpoint()\nprint("went on", len(sys.ar
 
 
 def wait_on_screen(run, wanted, what):
-    """Until the terminal shows this, since the last such wait."""
+    """Waits until the terminal has shown `wanted` since the last such wait."""
     def shown():
         run.read_screen(0.05)
         return wanted in run.screen[run.looked_at:]
@@ -142,7 +142,7 @@ def a_breakpoint_of_a_single_rank_is_the_terminals(box):
 
 @case
 def a_breakpoint_of_rank_0_prompts_at_once(box):
-    """A prompt ends without a newline, and it is to be seen although other ranks print lines."""
+    """A prompt ends without a newline, and must be visible although other ranks print lines."""
     box.write("train.py", "import os, time\nif os.environ['RANK'] == '0':\n    breakpoint()\n    print('went on')\n"
                           "else:\n    print('no prompt', end='', flush=True)\n    os.read(0, 1)\n")
     run = box.start_on_terminal("run", "-n", "2", "--set", "stdin=rank0", "--", "/usr/bin/python3", "train.py", env={"NO_COLOR": "1"})

@@ -119,7 +119,7 @@ def a_disk_that_gets_room_again_is_used_again(box):
     ballast = os.path.join(folder, "ballast")
     with open(ballast, "wb") as file:
         file.write(b"b" * 1_600_000)
-    # The rank goes on writing until the test has seen the mark: no time is assumed.
+    # The rank goes on writing until the test has seen the mark: it does not depend on time.
     script = (f"yes 0123456789 | head -c {MB}; {box.rank} tell full gate; "
               "while [ ! -e stop ]; do echo after; sleep 0.1; done")
     run = box.start("run", "--set", "logs.console=none", "--", "sh", "-c", script)

@@ -1,4 +1,4 @@
-"""A file system of its own for a case, which can be made to answer nothing (ext4 on a loop device, fsfreeze(8)): a process that writes to
+"""A separate file system for a case, which can be frozen (ext4 on a loop device, fsfreeze(8)): a process that writes to
 it waits in an uninterruptible system call, as on a network file system whose server is gone."""
 
 import contextlib
@@ -58,7 +58,7 @@ def file_system(box):
 
 @contextlib.contextmanager
 def silent_server(box):
-    """A FUSE mount whose server never says a word: every look at it waits."""
+    """A FUSE mount whose server never answers: every access to it waits."""
     folder = box.make_folder("silent")
     try:
         server = os.open("/dev/fuse", os.O_RDWR | os.O_CLOEXEC)

@@ -7,7 +7,7 @@ import time
 
 from expectations import expect
 
-PATIENCE = 20.0  # seconds that a test waits for what should come at once; only a failing test waits that long
+PATIENCE = 20.0  # seconds that a test waits for something that should happen at once; only a failing test waits that long
 
 
 def stat_of(pid):
@@ -68,8 +68,8 @@ def process_table():
 
 
 def wait_until(condition, what, patience=PATIENCE, pause=0.0):
-    """For a state that tells nobody of its change, as the content of a file; looks again and again, `pause` seconds apart where a
-    busy processor would hold up what it waits for."""
+    """For a state without an event, such as the content of a file; polls, with `pause` seconds in between if a busy CPU would delay
+    what it waits for."""
     deadline = time.monotonic() + patience
     while not condition():
         expect(time.monotonic() < deadline, f"not within {patience:g} s: {what}")

@@ -26,7 +26,7 @@ class CaseSuite:
     name: str
     folder: str  # of the cases
     run_case: str = os.path.join(HERE, "run_case.py")  # the script that runs one
-    namespace: list = field(default_factory=list)  # the command that gives a case its namespaces; empty: none are to be had
+    namespace: list = field(default_factory=list)  # the command that gives a case its namespaces; empty: not available
     jobs: int = 2  # cases at once
     why_skipped: str = ""  # not empty: every case is skipped, for this reason
 
@@ -70,7 +70,7 @@ class Runner:
 
 
 def is_in_share(one, share):
-    """By a hash of the name, so that a new case moves no other one in or out."""
+    """By a hash of the name, so that a new case does not move others in or out."""
     return zlib.crc32(f"{one.module}.{one.name}".encode()) % share == 0
 
 
@@ -106,7 +106,7 @@ def main(suite, description):
         if not suite.namespace and not suite.why_skipped:
             print("no namespaces here (unshare is not permitted): the cases run below a subreaper instead", flush=True)
         outcomes = []
-        chosen.sort(key=lambda one: one.alone)  # those look at what all runs on the machine share
+        chosen.sort(key=lambda one: one.alone)  # those use resources that all runs on the machine share
         together = [one for one in chosen if not one.alone]
         with ThreadPoolExecutor(options.jobs) as pool:
             for outcome in pool.map(runner.run, together):

@@ -22,7 +22,7 @@ from processes import PATIENCE, all_processes, children_of, descendants_of, proc
 
 HERE = os.path.dirname(os.path.abspath(__file__))
 PR_SET_CHILD_SUBREAPER = 36
-LOOK_AROUND = 1.0  # seconds without an event until it is looked whether anybody is left who could tell one
+LOOK_AROUND = 1.0  # seconds without an event before checking whether any process is left that could report one
 
 
 class Run:
@@ -34,7 +34,7 @@ class Run:
         self.started = time.monotonic()
         self.seconds = None
         self.code = None
-        self.screen = b""  # what came out of the terminal
+        self.screen = b""  # the terminal's output
 
     @property
     def out(self):
@@ -68,7 +68,7 @@ class Run:
         os.write(self.terminal, keys)
 
     def read_screen(self, wait=0.0):
-        """Takes what the terminal shows, so that nobody is blocked on it."""
+        """Reads the terminal's output, so that no process blocks on it."""
         while select.select([self.terminal], [], [], wait)[0]:
             try:
                 data = os.read(self.terminal, 65536)
@@ -156,7 +156,7 @@ class Sandbox:
 
     @property
     def has_thread_of_sanitizer(self):
-        """ThreadSanitizer runs a thread of its own from the start, and unshare(CLONE_NEWUSER) is refused to several (unshare(2), EINVAL)."""
+        """ThreadSanitizer runs a thread of its own from the start, and unshare(CLONE_NEWUSER) is refused to a process with several threads (unshare(2), EINVAL)."""
         return self._holds(b"__tsan_init")
 
     def memory(self, megabytes):
@@ -186,7 +186,7 @@ class Sandbox:
         return os.path.exists(self.path(*parts))
 
     def runs(self, folder="runs"):
-        """The names of the run folders, beside which lies a .gitignore."""
+        """The names of the run folders, without the .gitignore beside them."""
         return [name for name in os.listdir(self.path(folder)) if not name.startswith(".")]
 
     def run_folder(self, runs="runs"):
@@ -218,7 +218,7 @@ class Sandbox:
         return line.decode()
 
     def expect_events(self, wanted, patience=PATIENCE):
-        """Waits until all of these lines have come, in any order; others are kept for later."""
+        """Waits until all of these lines have arrived, in any order; others are kept for later."""
         wanted = list(wanted)
         for line in [line for line in self._lines if line in wanted]:
             if line in wanted:
@@ -238,7 +238,7 @@ class Sandbox:
                 self._lines.append(line)
 
     def _nobody_is_left(self):
-        """Who might tell an event: all runs have ended, and so has what they started."""
+        """True when no process is left that could report an event: all runs have ended, and everything they started."""
         self.reap()
         return not self.has_events() and not self.survivors() and all(run.pid in self._statuses for run in self._runs)
 
@@ -246,7 +246,7 @@ class Sandbox:
         self.expect_events([f"{word} {rank}" for rank in range(count)])
 
     def no_event(self, word):
-        """True when no event of this word has come up to now."""
+        """True if no event of this word has arrived so far."""
         while self.has_events():
             self._lines.append(self.next_event())
         return not any(line.startswith(word + " ") for line in self._lines)
@@ -395,7 +395,7 @@ class Sandbox:
         running = {run.pid for run in self._runs if run.code is None and run.pid not in self._statuses}
         below = set()
         for pid in running:
-            below |= {pid, *descendants_of(pid)}  # itself also when it is just ending: nothing of it outlives it
+            below |= {pid, *descendants_of(pid)}  # including itself while it is ending: nothing of it outlives it
         return [pid for pid in mine if pid not in self._own and pid not in below]
 
     def expect_nobody(self, what, patience=PATIENCE):
@@ -410,7 +410,7 @@ class Sandbox:
             self.reap()
 
     def finish(self):
-        """What must hold when a case has come to its end."""
+        """What must hold at the end of a case."""
         unfinished = [run.pid for run in self._runs if run.code is None and stat_of(run.pid)]
         expect(not unfinished, f"the case did not wait for its runs {unfinished}")
 

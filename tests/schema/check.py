@@ -1,8 +1,8 @@
 #!/usr/bin/python3
-"""The JSON Schema, docs/reference/job-file.md and the reader say the same.
+"""The JSON Schema, docs/reference/job-file.md and the reader agree.
 
 Every job file of the repository and mutated ones are judged by `dlaunch schema` (with python3-jsonschema) and by
-the reader. What the reader refuses and the schema accepts has to be of a kind that JSON Schema has no words for."""
+the reader. What the reader refuses and the schema accepts must be of a kind that JSON Schema cannot express."""
 
 import argparse
 import copy
@@ -114,7 +114,7 @@ def job_files():
 
 
 def class_of(error):
-    """Every complaint of the reader has to be of one class; None: one of them is not."""
+    """Every error of the reader must be of one class; None: one of them is not."""
     found = None
     for line in error.splitlines():
         if "error: " not in line:

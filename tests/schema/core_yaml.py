@@ -17,7 +17,7 @@ STRING_TAG = "tag:yaml.org,2002:str"
 
 
 class Unusable(Exception):
-    """YAML that job files may not use, or no YAML at all."""
+    """YAML that job files may not use, or text that is not YAML."""
 
 
 def plain(text):

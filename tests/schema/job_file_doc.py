@@ -1,5 +1,5 @@
 #!/usr/bin/python3
-"""Writes the generated parts of docs/reference/job-file.md: what stands between <!-- keys: ... --> and <!-- end -->.
+"""Writes the generated parts of docs/reference/job-file.md: the text between <!-- keys: ... --> and <!-- end -->.
 
     tests/schema/job_file_doc.py [--tool build/debug/bin/spec_tool]
 
@@ -109,7 +109,7 @@ def sample(rows):
 
 
 def generated(text, table):
-    """The page with its generated parts made anew."""
+    """The page with regenerated parts."""
     rows = table["fields"]
     seen = []
 
@@ -137,7 +137,7 @@ def read_page():
 
 
 def difference(table):
-    """"" when the page is what the table says."""
+    """"" if the page matches the table."""
     page = read_page()
     try:
         wanted = generated(page, table)

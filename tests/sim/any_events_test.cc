@@ -1,6 +1,6 @@
-// Whatever a supervisor is told, in whatever order: a limit, or two cancels, end the run. Some
-// events are answers to what it has asked for, the others are anything at all; in some runs a row
-// of its lifecycle is missing. A failure names the seed:
+// Whatever events a supervisor gets, in whatever order: a limit, or two cancels, end the run. Some
+// events answer its requests, the others are arbitrary; in some runs a row of its lifecycle is
+// missing. A failure names the seed:
 //   DLAUNCH_SIM_SEED=17 test_sim     repeats it; DLAUNCH_SIM_SEEDS=100000 runs more of them.
 #include <algorithm>
 #include <array>
@@ -28,7 +28,7 @@ class AnyRun {
     perform(supervisor_.start(now_));
   }
 
-  /// So many events happen, and then no more.
+  /// The number of events of a run.
   void happen(std::uint64_t events) {
     for (; events > 0 && !supervisor_.done(); --events) {
       const auto due = supervisor_.deadline();
@@ -47,7 +47,7 @@ class AnyRun {
     if (dice_.chance(0.3)) return tell(event::FrontGone{});
     tell(event::CancelSignal{kSignals[dice_.between(0, kSignals.size() - 1)]});
   }
-  /// Until it is done, or nothing is waited for, or the time has passed.
+  /// Until it is done, or waits for nothing, or the time has passed.
   void wait(MonotonicTime most) {
     const MonotonicTime end = now_ + most;
     while (!supervisor_.done()) {
@@ -85,7 +85,7 @@ class AnyRun {
     return table;
   }
 
-  // ---- what it is told
+  // ---- events
 
   void tell(const Event& event) {
     const bool was_done = supervisor_.done();
@@ -230,7 +230,7 @@ TEST(AnyEvents, OneCancelEndsEveryRunWithinItsGrace) {
   }
 }
 
-/// Connect and plan have limits of their own, the ranks have timeouts.run.
+/// Connect and plan have their own limits, the ranks have timeouts.run.
 TEST(AnyEvents, TheLimitsEndEveryRun) {
   const Seeds some = seeds(3000);
   for (std::uint64_t seed = some.first; seed <= some.last; ++seed) {

@@ -6,7 +6,7 @@ namespace dlaunch::sim {
 
 namespace {
 
-/// What asks for something of the next attempt.
+/// Actions that belong to the next attempt.
 bool is_of_next(const Action& action) {
   if (const auto* told = std::get_if<action::Tell>(&action)) return is_wait(*told);
   return std::holds_alternative<action::GatherFacts>(action) ||
@@ -25,7 +25,7 @@ bool begins_attempt(const StepRecord& step) {
 
 std::vector<Trace> attempts_of(const Trace& run) {
   std::vector<Trace> parts;
-  bool waiting = true;  // for the step with which an attempt begins
+  bool waiting = true;  // for the step that begins an attempt
   for (const StepRecord& step : run.steps) {
     const bool begins = parts.empty() || (waiting && begins_attempt(step));
     if (waiting && begins) {

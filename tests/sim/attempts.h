@@ -1,4 +1,4 @@
-// A whole run as its attempts, so that what must be true of every attempt is checked on each.
+// Divides a run into its attempts, so that the invariants of an attempt are checked on each.
 #pragma once
 
 #include <vector>
@@ -7,15 +7,14 @@
 
 namespace dlaunch::sim {
 
-/// One part an attempt: the first step asks all nodes for facts or waits for lost ones, the last
-/// one finishes the run or says that another attempt follows. What happens during the waits is in
-/// none of them.
+/// One part per attempt: the first step asks all nodes for facts or waits for lost ones, the last
+/// one finishes the run or announces another attempt. Steps during the waits belong to no part.
 [[nodiscard]] std::vector<Trace> attempts_of(const Trace& run);
 
 /// The end of the run fell into a wait: the last attempt failed, and none followed.
 [[nodiscard]] bool ended_in_wait(const Trace& run);
 
-/// Tells that the next attempt waits for lost nodes; it may be the first action for that attempt.
+/// Announces that the next attempt waits for lost nodes; may be the first action for that attempt.
 [[nodiscard]] bool is_wait(const action::Tell& told);
 /// In a wait: the step begins the next attempt.
 [[nodiscard]] bool begins_attempt(const StepRecord& step);

@@ -38,7 +38,7 @@ class Cluster {
     trace_.truth = truth_;
     trace_.ranks = ranks_;
     trace_.nodes = nodes_;
-    // What was under way when it ended must change nothing.
+    // Messages in transit when it ended must change nothing.
     for (int i = 0; i < 20 && !queue_.empty(); ++i) run_next();
     return std::move(trace_);
   }
@@ -86,7 +86,7 @@ class Cluster {
     }
   }
 
-  /// The launcher's loop: the next message, or a tick at (or a little after) the deadline.
+  /// The launcher's loop: the next message, or a tick at (or slightly after) the deadline.
   bool take_step() {
     const auto due = supervisor_.deadline();
     if (due && (queue_.empty() || *due < queue_.top().at)) {
@@ -152,7 +152,7 @@ class Cluster {
     });
   }
 
-  // ---- what the launcher does
+  // ---- the launcher
 
   void perform(const action::ConnectNode& a) {
     const std::uint32_t n = a.node.value;
@@ -199,13 +199,13 @@ class Cluster {
   }
   void perform(const action::Finish&) {}
 
-  // ---- what agents do
+  // ---- the agents
 
   void begin_next() {
     if (next_ != attempt_) begin_attempt(next_);
   }
 
-  /// A try is refused, or hangs until its limit, while the node is away.
+  /// While the node is away, a try is refused, or hangs until its limit.
   void connect_again(const action::ConnectNode& a) {
     begin_next();
     const std::uint32_t n = a.node.value;
@@ -234,7 +234,7 @@ class Cluster {
     send(n, event::NodeReady{a.node, a.attempt});
   }
 
-  /// Facts are asked for after every node was empty: nothing of the last attempt may be alive.
+  /// Facts are requested after every node was empty: nothing of the last attempt may be alive.
   void begin_attempt(Attempt attempt) {
     for (std::size_t r = 0; r < ranks_.size(); ++r) {
       const std::uint32_t n = scenario_.ranks[r].node.value;
@@ -250,7 +250,7 @@ class Cluster {
     }
   }
   const RankFate& fate_of(std::uint32_t r) const { return scenario_.ranks_of(attempt_)[r]; }
-  /// For what was planned in an attempt and comes when it is over.
+  /// For messages planned in an attempt that arrive after its end.
   template <class What>
   void schedule_in_attempt(MonotonicTime at, What what) {
     schedule(at, [this, attempt = attempt_, what] {
@@ -333,7 +333,7 @@ class Cluster {
     leave_ranks();
     consider_empty(0);
   }
-  /// Told to end, where no rank of the node is left: mpirun is what is meant then.
+  /// A stop when no rank of the node is left is meant for mpirun.
   void terminate_mpirun(std::uint32_t n) {
     if (n != 0 || !mpirun_.runs || scenario_.mpirun->ignores_stop) return;
     end_mpirun_after(scenario_.mpirun->end_takes, {false, 1, false}, true);
@@ -342,7 +342,7 @@ class Cluster {
     return std::all_of(agents_[n].ranks.begin(), agents_[n].ranks.end(),
                        [this](auto r) { return ranks_[r].started; });
   }
-  /// What mpirun has started for the ranks ends with it, on every node.
+  /// What mpirun started for the ranks ends with it, on every node.
   void leave_ranks() {
     mpirun_.is_gone = true;
     for (std::uint32_t r = 0; r < ranks_.size(); ++r) {
@@ -409,7 +409,7 @@ class Cluster {
     Agent& agent = agents_[n];
     const bool was_dead = nodes_[n].dead;
     nodes_[n].dead = true;
-    // One that is away already may be set back on its way.
+    // A node that is away already may be hit again on its way back.
     if (was_dead && !agent.returns_at) return;
     agent.returns_at.reset();
     if (death.returns_after) agent.returns_at = now_ + *death.returns_after;

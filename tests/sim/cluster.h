@@ -1,6 +1,6 @@
-// A simulated cluster in virtual time: agents that start, stop, kill and lose ranks as the wire
-// protocol says, channels that keep the order of one node and of nothing else, and the launcher's
-// loop around a supervisor.
+// A simulated cluster in virtual time: agents that start, stop, kill and lose ranks as in the wire
+// protocol, channels that keep only the order of messages of one node, and the launcher's loop
+// around a supervisor.
 #pragma once
 
 #include "trace.h"

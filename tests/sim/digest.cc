@@ -74,7 +74,7 @@ class Reader {
     d_.finishes.push_back(i_);
     d_.ended = i_;
     d_.report = &a.report;
-    // How long nodes are waited for is checked by an invariant of its own.
+    // A separate invariant checks how long nodes are waited for.
     if (a.report.outcome.cause == Cause::node_lost && waits_ && !running_phase())
       decide(Decision::Kind::node_lost);
     finished_ = true;
@@ -160,7 +160,7 @@ class Reader {
     }
     decide(Decision::Kind::node_lost);
   }
-  /// It is waited for; nothing is decided, but all must be ready once more.
+  /// The run waits for it; nothing is decided, but all nodes must become ready again.
   void see_lost_in_wait(std::uint32_t n) {
     ready_.resize(d_.nodes.size());
     d_.nodes[n].lost = i_;
@@ -252,7 +252,7 @@ class Reader {
   StepIndex i_ = 0;
   std::vector<bool> ready_;
   std::size_t ready_count_ = 0;
-  std::size_t lost_while_connecting_ = 0;  // without having answered
+  std::size_t lost_while_connecting_ = 0;  // without an answer
   bool lost_after_ready_ = false;
   std::vector<std::uint32_t> running_on_;
   std::size_t running_ = 0;

@@ -1,5 +1,5 @@
-// What the supervisor could know and when, worked out from a trace without any of its code: the
-// reference that the invariants compare its actions with.
+// What the supervisor could know and when, computed from a trace without any of its code: the
+// reference with which the invariants compare its actions.
 #pragma once
 
 #include <optional>
@@ -21,13 +21,13 @@ struct NodeDigest {
   std::optional<StepIndex> emptied;  // a valid NodeEmpty arrived
   std::optional<StepIndex> given_up;
   std::uint32_t ranks = 0;
-  /// The node's ranks were no matter any more.
+  /// When the node's ranks no longer mattered.
   [[nodiscard]] std::optional<StepIndex> closed() const;
 };
 
 struct RankDigest {
-  std::optional<StepIndex> ended;  // the first news of its end, before its node was closed
-  WallTime at{};                   // that it carried
+  std::optional<StepIndex> ended;  // the first report of its end, before its node was closed
+  WallTime at{};                   // in that report
   bool failed = false;
 };
 
@@ -55,7 +55,7 @@ struct Digest {
   std::optional<StepIndex> all_ready;
   std::optional<StepIndex> planned;
   std::optional<Decision> decision;
-  std::vector<StepIndex> cancels;  // that mattered: in or after the decision
+  std::vector<StepIndex> cancels;  // that had an effect: in or after the decision
   std::vector<StepIndex> finishes;
   StepIndex ended = 0;  // the step that finishes the run, or says that another attempt follows
   std::uint32_t leftovers = 0;

@@ -104,7 +104,7 @@ Finding stops_with_the_decision(const Trace& t, const Digest& d) {
   std::vector<NodeId> stopped;
   for (std::uint32_t n = 0; n < d.nodes.size(); ++n) {
     if (d.nodes[n].stopped.empty()) continue;
-    if (t.scenario.mpirun && n == 0) {  // mpirun is told when no rank is left
+    if (t.scenario.mpirun && n == 0) {  // mpirun is stopped when no rank is left
       if (!d.decision || d.nodes[n].stopped.size() > 2) return "mpirun";
       if (std::count(d.decision->with_running.begin(), d.decision->with_running.end(), NodeId{0}) ==
           0)
@@ -120,7 +120,7 @@ Finding stops_with_the_decision(const Trace& t, const Digest& d) {
   return {};
 }
 
-/// When the grace ended: by time or by a second cancel. The step before which no kill is due.
+/// When the grace time ended: by time or by a second cancel. No kill is due before this step.
 std::optional<MonotonicTime> kill_from(const Trace& t, const Digest& d) {
   if (!d.decision) return {};
   MonotonicTime from = t.steps[d.decision->step].now + t.scenario.config.stop_grace;
@@ -198,8 +198,8 @@ Finding succeeds_only_if_all_did(const Trace& t, const Digest& d) {
   return {};
 }
 
-/// A run that ends before its plan names every node that was lost until then, and where the limit
-/// ended it, every one that had not answered.
+/// A run that ends before its plan names every node that was lost until then, and, if the limit
+/// ended it, every node that had not answered.
 Finding all_are_named(const Trace& t, const Digest& d) {
   if (d.planned) return {};
   const auto& named = d.report->outcome.lost_nodes;
@@ -266,9 +266,8 @@ Finding reports_the_decision(const Trace& t, const Digest& d) {
   return {};
 }
 
-/// The failure that truly happened first, among those that the launcher knows, is named, or
-/// is among those of which it says that it cannot tell. With equal clocks there is nothing that it
-/// cannot tell.
+/// The true first failure, among those that the launcher knows, is named, or is among those that it
+/// reports as undecidable. With equal clocks nothing is undecidable.
 Finding names_the_first_failure(const Trace& t, const Digest& d) {
   if (!t.is_last || !d.report->outcome.first) return {};
   std::optional<std::size_t> earliest;
@@ -310,8 +309,8 @@ Finding tells_how_each_rank_ended(const Trace& t, const Digest& d) {
     if (truth.start_failed != (end.how == How::cannot_start)) return rank(r) + " start";
     if (truth.start_failed) continue;
     if (end.status != truth.status || !end.started) return rank(r) + " status";
-    // Its own end after the stop was sent may be read as an answer to it, but not the other way
-    // round.
+    // A rank's own end after the stop was sent may be classified as a response to it, but not vice
+    // versa.
     const bool clocks_equal = t.scenario.clocks_are_exact();
     if (clocks_equal && !truth.own && end.how == How::exited) return rank(r) + " was stopped";
     const bool before_stop = !d.decision || truth.ended_at < t.steps[d.decision->step].now;
@@ -335,7 +334,7 @@ Finding no_two_attempts_at_once(const Trace& t, const std::vector<Part>&) {
   return t.overlap ? Finding{"a rank was alive"} : Finding{};
 }
 
-/// The budget and the waits, counted once more (docs/how-to/restart-after-a-failure.md).
+/// Recomputes the budget and the waits (docs/how-to/restart-after-a-failure.md).
 Finding keeps_the_budget(const Trace& t, const std::vector<Part>&) {
   const RestartPolicy& policy = t.scenario.config.restart;
   int used = 0;
@@ -425,7 +424,7 @@ Finding ends_a_wait_at_once(const Trace& t, const std::vector<Part>& parts) {
   return {};
 }
 
-/// The limit is that of each node, so there is a latest and an earliest end, but not one.
+/// The limit is per node, so there is a latest and an earliest end, but not a single one.
 Finding waits_for_nodes_as_long_as_it_says(const Trace& t, const std::vector<Part>& parts) {
   const RunReport& report = *parts.back().digest.report;
   if (report.outcome.detail.find("did not answer again") == std::string::npos) return {};
@@ -441,7 +440,7 @@ Finding waits_for_nodes_as_long_as_it_says(const Trace& t, const std::vector<Par
     }
     if (!step.done) continue;
     if (!first) return "it has waited for nothing";
-    // The last try may fail early, and is begun no later than 2 s before the limit.
+    // The last try may fail early, and begins no later than 2 s before the limit.
     const MonotonicTime limit = t.scenario.config.return_limit;
     if (step.now < *first + limit - std::min<MonotonicTime>(limit, 2s)) return "too early";
     if (step.now > last + limit + kFence + t.scenario.launcher_lag) return "too late";

@@ -1,4 +1,4 @@
-// What must be true of every run, whatever goes wrong in it: one list.
+// The invariants of every run, whatever goes wrong in it, in one list.
 #pragma once
 
 #include <optional>
@@ -11,7 +11,7 @@
 
 namespace dlaunch::sim {
 
-/// What is wrong, in words; nullopt: nothing.
+/// The violation, in words; nullopt: none.
 using Finding = std::optional<std::string>;
 
 struct Invariant {

@@ -9,7 +9,7 @@ namespace {
 
 using namespace std::chrono_literals;
 
-/// The mood of a run: most have one kind of trouble, some have all of them.
+/// The character of a run: most have one kind of trouble, some have all of them.
 struct Mood {
   double rank_fails = 0;
   double cannot_start = 0;
@@ -26,7 +26,7 @@ Mood draw_mood(Dice& dice, double nodes, double ranks) {
   if (dice.chance(0.15)) mood.port_taken = 0.6;
   switch (dice.between(0, 9)) {
     case 0:
-      break;  // all is well
+      break;  // no trouble
     case 1:
       mood.rank_fails = 1.5 / ranks;
       break;
@@ -92,8 +92,8 @@ void draw_success(Dice& dice, Scenario& s) {
   }
 }
 
-/// An end of its own. Never one that looks like our signals: with clocks that differ, no observer
-/// could tell.
+/// Its own end. Never one that looks like our signals: with different clocks, no observer could
+/// tell.
 ExitStatus draw_failure(Dice& dice) {
   if (dice.chance(0.7)) return {false, static_cast<int>(dice.between(1, 100)), false};
   return {true, dice.chance(0.5) ? SIGSEGV : SIGABRT, true};
@@ -121,7 +121,7 @@ RankFate draw_rank(Dice& dice, const Mood& mood, const SupervisorConfig& config,
   return rank;
 }
 
-/// Most end with it, as its daemons' connections are gone; some of them well.
+/// Most ranks end with it, because its daemons' connections are gone; some exit normally.
 void draw_mpirun(Dice& dice, std::vector<RankFate>& ranks) {
   for (RankFate& rank : ranks) {
     rank.never_begins = dice.chance(0.2 / static_cast<double>(ranks.size()));
@@ -141,7 +141,8 @@ MpirunFate draw_mpirun_fate(Dice& dice, MonotonicTime all_end_at) {
   return mpirun;
 }
 
-/// Mostly one; what died may return, soon or after minutes, and die again, perhaps on its way back.
+/// Usually one; a dead node may return, soon or after minutes, and die again, perhaps while
+/// returning.
 std::vector<Death> draw_deaths(Dice& dice, MonotonicTime all_end_at) {
   std::vector<Death> deaths;
   MonotonicTime at = dice.time(0ns, all_end_at + 30s);
@@ -167,7 +168,7 @@ NodeFate draw_node(Dice& dice, const Mood& mood, std::chrono::nanoseconds worst_
     node.connect = dice.chance(0.5) ? NodeFate::Connect::refuses : NodeFate::Connect::silent;
   }
   node.latency = dice.chance(0.9) ? dice.time(5us, 2ms) : dice.time(2ms, 300ms);
-  // One node's clock may be known well, another one's badly.
+  // One node's clock may be known precisely, another one's poorly.
   node.clock_error = dice.time(0ns, worst_clock);
   node.clock_offset = dice.time(0ns, 2 * node.clock_error) - node.clock_error;
   if (dice.chance(mood.node_dies)) node.deaths = draw_deaths(dice, all_end_at);
@@ -219,9 +220,9 @@ MonotonicTime Scenario::longest_attempt() const {
   }
   if (config.run_limit) run = std::max(run, MonotonicTime(*config.run_limit));
   for (const Interruption& i : interruptions) run = std::max(run, i.at);
-  // All ranks must begin; then a rank and mpirun may each take their time.
+  // All ranks must start; then a rank and mpirun may each take their time.
   if (mpirun) run += 2 * config.connect_limit + 3 * config.end_limit + kGivenUp;
-  // Each loss may have a whole wait of its own, with tries that end when they like.
+  // Each loss may have a complete wait of its own, with tries that end at any time.
   if (waits_for_nodes()) {
     for (const NodeFate& node : nodes)
       run += static_cast<int>(node.deaths.size()) * (config.return_limit + 60s);

@@ -1,5 +1,5 @@
 // A scenario: everything that will go wrong in one simulated run, drawn from a seed before it
-// begins.
+// starts.
 #pragma once
 
 #include <cstdint>
@@ -23,15 +23,15 @@ struct RankFate {
   bool ignores_stop = false;
   MonotonicTime stop_takes{};
   ExitStatus stop_status;
-  bool port_taken = false;  // its own failure comes of that, and its agent says so
-  // Where mpirun starts it:
+  bool port_taken = false;  // causes its failure, and its agent reports it
+  // If mpirun starts it:
   bool never_begins = false;
   bool outlives_mpirun = false;  // until its agent gives it up
   MonotonicTime left_takes{};    // to its end, once mpirun is gone
   ExitStatus left_status;
 };
 
-/// mpirun on node 0, which starts the ranks and ends when all have ended well, or when it is told.
+/// mpirun on node 0, which starts the ranks and ends when all have succeeded, or when stopped.
 struct MpirunFate {
   /// Since its start, whatever the ranks do; max: never. Not in the last attempt.
   MonotonicTime dies_at = MonotonicTime::max();
@@ -40,17 +40,17 @@ struct MpirunFate {
   MonotonicTime end_takes{};
 };
 
-/// How long an agent lets a rank live on whose mpirun is gone (node/mpi/mpirun_service.cc).
+/// How long an agent keeps a rank alive whose mpirun is gone (node/mpi/mpirun_service.cc).
 inline constexpr MonotonicTime kGivenUp = std::chrono::seconds(5);
 
-/// How long an agent that hears nothing lets its ranks run (node/session/lease.h).
+/// How long an agent without contact keeps its ranks running (node/session/lease.h).
 inline constexpr MonotonicTime kFence = std::chrono::seconds(13);
 
-/// The node is gone for the launcher. What comes while it is gone already changes nothing.
+/// The node is lost to the launcher. A further death while it is away changes nothing.
 struct Death {
   MonotonicTime at{};  // since the start of the run
   MonotonicTime seen_after{};
-  bool cut = false;  // its ranks run on until they are fenced; else all ends at once
+  bool cut = false;  // its ranks keep running until they are fenced; else everything ends at once
   std::optional<MonotonicTime> returns_after;  // from when on it can be connected; never
 };
 
@@ -60,7 +60,7 @@ struct NodeFate {
   MonotonicTime connect_takes{};
   MonotonicTime latency{};                  // mean, of each message in both directions
   std::chrono::nanoseconds clock_offset{};  // after correction
-  std::chrono::nanoseconds clock_error{};   // the most that clock_offset may be, either way
+  std::chrono::nanoseconds clock_error{};   // maximum of clock_offset, in both directions
   std::vector<Death> deaths;                // in the order of their times
   bool never_empties = false;
   MonotonicTime emptying_takes{};
@@ -69,7 +69,7 @@ struct NodeFate {
 
 struct Interruption {
   MonotonicTime at{};
-  int signal = 0;  // 0: the front has gone
+  int signal = 0;  // 0: the front has ended
 };
 
 struct Scenario {
@@ -83,17 +83,17 @@ struct Scenario {
   std::vector<NodeFate> nodes;
   std::vector<Interruption> interruptions;
   bool plan_fails = false;
-  MonotonicTime launcher_lag{};  // the most by which it is late for a deadline
+  MonotonicTime launcher_lag{};  // maximum lateness for a deadline
   double duplicates = 0;         // chance that a message comes twice
   double strays = 0;             // chance that a message of another attempt comes first
   /// Lost nodes are waited for.
   [[nodiscard]] bool waits_for_nodes() const;
-  /// No node's clock is off.
+  /// All nodes' clocks are exact.
   [[nodiscard]] bool clocks_are_exact() const;
   [[nodiscard]] const std::vector<RankFate>& ranks_of(Attempt) const;
   /// In this attempt mpirun may die.
   [[nodiscard]] bool mpirun_may_die_in(Attempt) const;
-  /// The most that one attempt may take from its connect to its end, whatever happens.
+  /// The longest that one attempt may take from its connect to its end, whatever happens.
   [[nodiscard]] MonotonicTime longest_attempt() const;
 };
 

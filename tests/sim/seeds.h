@@ -1,4 +1,4 @@
-// Which seeds a test runs: as many as it asks for, or what the environment says.
+// Which seeds a test runs: its default number, or as set in the environment.
 #pragma once
 
 #include <algorithm>

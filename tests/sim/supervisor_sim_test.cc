@@ -38,7 +38,7 @@ RunReport check_run(const Scenario& scenario, const char* which, MonotonicTime* 
     Digest d = digest(part);
     parts.push_back({std::move(part), std::move(d)});
   }
-  // The last of a run that ended in a wait has no end of its own; the run has.
+  // The last attempt of a run that ended in a wait has no end of its own; the run has one.
   if (ended_in_wait(run)) parts.push_back(end_of_wait(run));
   for (const Part& part : parts) {
     if (ended_in_wait(run) && &part == &parts.back()) continue;
@@ -56,7 +56,7 @@ RunReport check_run(const Scenario& scenario, const char* which, MonotonicTime* 
   return *parts.back().digest.report;
 }
 
-/// The run as it is drawn, and the same one when it is cancelled twice at some time of it.
+/// The run as drawn, and the same run when it is cancelled twice at some time.
 RunReport check_run(std::uint64_t seed) {
   Scenario scenario = draw_scenario(seed, kMaxRanks);
   MonotonicTime took{};
@@ -92,7 +92,7 @@ TEST(SupervisorSim, InvariantsHoldInEveryRun) {
   RecordProperty("ranks", std::to_string(ranks));
   RecordProperty("restarts", std::to_string(restarts));
   if (some.is_one) return;
-  // The scenarios are worth something only if every kind of end is among them.
+  // The scenarios are meaningful only if every kind of end occurs among them.
   for (const Cause cause : {Cause::success, Cause::exit_code, Cause::signal, Cause::cannot_execute,
                             Cause::node_lost, Cause::time_limit, Cause::cancelled, Cause::plan,
                             Cause::stragglers, Cause::port_taken, Cause::starter}) {

@@ -1,5 +1,5 @@
-// What one event costs when there are many ranks. The bound is far above what any machine needs,
-// and far below what a scan over all ranks per event would take.
+// The cost of one event when there are many ranks. The bound is far above what any machine needs,
+// and far below the cost of scanning all ranks per event.
 #include <chrono>
 #include <cstdio>
 #include <ctime>

@@ -1,4 +1,4 @@
-// What happened in one simulated run: what the supervisor was told and did, and what was really so.
+// What happened in one simulated run: the supervisor's events and actions, and the truth.
 #pragma once
 
 #include <cstdint>
@@ -21,16 +21,16 @@ struct StepRecord {
   bool done = false;                      // afterwards
 };
 
-/// What really became of a rank.
+/// The true fate of a rank.
 struct RankTruth {
   bool started = false;
   bool ended = false;
-  bool own = false;          // not by a signal of ours, which had arrived at the agent before
+  bool own = false;          // not caused by our signal, which had reached the agent before
   MonotonicTime ended_at{};  // true time
   ExitStatus status;         // unless start_failed
   bool start_failed = false;
   bool lost = false;  // with its node
-  bool left = false;  // mpirun is gone: what becomes of it is not its own doing
+  bool left = false;  // mpirun is gone: its end is not its own failure
   bool failed() const { return own && (start_failed || !status.ok()); }
 };
 
@@ -44,7 +44,7 @@ struct NodeTruth {
 struct Trace {
   Scenario scenario;
   std::vector<StepRecord> steps;
-  Attempt attempt;                            // the last one, or the one of the part
+  Attempt attempt;                            // the last one, or that of the part
   std::vector<std::vector<RankTruth>> truth;  // index = Attempt; at the time of Finish
   std::vector<RankTruth> ranks;               // of `attempt`
   bool is_last = true;                        // of a part: no attempt follows

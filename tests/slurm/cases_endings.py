@@ -1,4 +1,4 @@
-"""What ends a job from outside, and how much of it is known: preemption, signals that were asked for, short grace times."""
+"""What ends a job from outside, and what is known about it: preemption, requested signals, short grace times."""
 
 import json
 import os
@@ -41,11 +41,11 @@ def a_preempted_job_has_its_grace_time(box):
 
 @case(budget=150)
 def a_preempted_job_of_one_node_has_its_grace_time(box):
-    """It has no step of its own but the one that listens."""
+    """Its only step is the one that listens."""
     box.make_slurm(1, kill_wait=20, preempt="CANCEL", grace=120)
     job = box.submit("run", "-n", "2", "--", *tell_signals(box), options=["-N1", "--exclusive"])
     start_of(box, 2)
-    # Its last command, when all else of it stands.
+    # Its last command, when everything else is set up.
     wait_until(lambda: any(command_of(int(pid)).strip() == "cat" for pid in os.listdir("/proc") if pid.isdigit()), "the step that listens",
                30, 0.05)
     take_the_nodes(box, 1)
@@ -58,7 +58,7 @@ def a_preempted_job_of_one_node_has_its_grace_time(box):
 @case(budget=400)
 def a_job_that_is_preempted_and_requeued_runs_again(box):
     box.make_slurm(2, kill_wait=20, preempt="REQUEUE")
-    stale = {"SLURM_JOB_END_TIME": "1795000000"}  # as an sbatch that a rank of another job calls has it
+    stale = {"SLURM_JOB_END_TIME": "1795000000"}  # as in an sbatch called by a rank of another job
     job = box.submit("run", "--", "/bin/sh", "-c", f'echo $SLURM_JOB_END_TIME; : > {box.folder}/start-${{SLURM_RESTART_COUNT:-0}}-$RANK; '
                      'if [ -z "$SLURM_RESTART_COUNT" ]; then exec sleep 1000; fi', options=["-N2", "--exclusive", "--requeue", "--time=60"],
                      env=stale)
@@ -83,7 +83,7 @@ def a_job_that_is_preempted_and_requeued_runs_again(box):
 
 @case(budget=300)
 def signals_that_a_job_has_asked_for_before_its_time_ends(box):
-    """slurmctld looks every 30 s; the time is cut short once the ranks are there."""
+    """slurmctld checks every 30 s; the time limit is reduced once the ranks run."""
     box.make_slurm(3, kill_wait=20)
     to_script = box.submit("run", "--set", f"logs.dir={box.folder}/to-script", "--", *tell_signals(box, "a"),
                            options=["-N1", "--time=60", "--signal=B:USR1@595", "-e", box.path("a.err")])
@@ -135,7 +135,7 @@ SHORT_LEASE = ("--set", "timeouts.fence_after=2s", "--set", "timeouts.lost_after
 
 @case(budget=120)
 def a_node_that_slurm_gives_up_ends_the_job(box):
-    """The ranks are stopped as for scancel; whether the one of that node can still say how it has ended, Slurm decides."""
+    """The ranks are stopped as for scancel; whether that node's rank can still report its end depends on Slurm."""
     box.make_slurm(2, kill_wait=60)
     job = box.submit("run", *SHORT_LEASE, "--", *tell_signals(box), options=["-N2", "--no-requeue"])
     start_of(box, 2)

@@ -1,4 +1,4 @@
-"""dlaunch run inside an allocation: nodes and ranks are Slurm's, and what ends a job ends it as anywhere else."""
+"""dlaunch run inside an allocation: Slurm determines nodes and ranks, and jobs end as anywhere else."""
 
 import json
 import os
@@ -78,7 +78,7 @@ def more_than_the_allocation_has_is_an_error_before_anything_starts(box):
 
 @case
 def gpus_of_the_allocation_are_counted(box):
-    """Told in three ways, of which one is different on each node; without any the nodes themselves decide."""
+    """Requested in three ways, one of which differs between nodes; without any, the nodes themselves decide."""
     box.make_slurm(2, gpus=4)
     wrong = (("--gres=gpu:2", ("--nproc-per-node", "3"), '"processes_per_node: 3" but the Slurm allocation', "has 2 GPUs on node1"),
              ("--gpus=3", ("-n", "4"), '"processes: 4" but the Slurm allocation', "has 3 GPUs"),
@@ -97,7 +97,7 @@ def gpus_of_the_allocation_are_counted(box):
 
 @case(budget=120)
 def ranks_have_the_gpus_of_their_node_however_they_were_asked_for(box):
-    """A step that asks for nothing has the GPU of one task with --gpus-per-task, and cannot be had at all with --gpus."""
+    """A step that requests nothing has the GPU of one task with --gpus-per-task, and cannot start at all with --gpus."""
     box.make_slurm(2, gpus=4)
     ways = {"gres": ["-c2", "--gres=gpu:2"], "node": ["-c2", "--gpus-per-node=2"], "all": ["-c2", "--gpus=6"],
             "task": ["--ntasks-per-node=2", "--gpus-per-task=1"]}
@@ -113,7 +113,7 @@ def ranks_have_the_gpus_of_their_node_however_they_were_asked_for(box):
 
 @case
 def limits_of_the_script_are_those_of_all_ranks(box):
-    """Slurm hands the soft ones on to its steps (srun(1), --propagate); the agent changes none."""
+    """Slurm passes the soft limits on to its steps (srun(1), --propagate); the agent changes none."""
     box.make_slurm(2)
     show = "ulimit -S -n; ulimit -S -l; ulimit -S -s; ulimit -S -c"
     command = f"run --set framework=none -- sh -c '{show}'"
@@ -198,7 +198,7 @@ def an_interrupt_ends_all_and_leaves_nothing(box):
 
 
 def launcher():
-    """The pid of the front: the first `dlaunch run` there is, on whichever node."""
+    """The pid of the front: the first `dlaunch run` on any node."""
     found = sorted(int(name) for name in os.listdir("/proc") if name.isdigit() and "/dlaunch run " in command_of(int(name)) and
                    not command_of(int(name)).startswith(("/usr/bin/salloc", "salloc")))
     expect(found, "no dlaunch runs")
@@ -206,7 +206,7 @@ def launcher():
 
 
 def sruns(node):
-    """The processes of ours that hold the connection to a node."""
+    """dlaunch's processes that hold the connection to a node."""
     return [int(name) for name in os.listdir("/proc") if name.isdigit() and command_of(int(name)).startswith("srun --overlap")
             and f"-w {node} " in command_of(int(name))]
 
@@ -225,7 +225,7 @@ def a_killed_srun_is_taken_up_again_by_another_step(box):
         for pid in before:
             os.kill(pid, number)
     try:
-        wait_until(lambda: "taken up again" in run.text, "the connection is taken up again", 60, 0.02)
+        wait_until(lambda: "resumed after" in run.text, "the connection is resumed", 60, 0.02)
     except AssertionError as error:
         raise AssertionError(f"{error}; killed {before}\n{process_table()}\n{run.report()}\n{box.slurm.logs()}") from None
     box.open_gate()

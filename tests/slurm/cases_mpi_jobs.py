@@ -10,7 +10,7 @@ MPICH = os.path.expanduser("~/.cache/dlaunch-test/mpich-venv/bin/mpicc")
 
 
 def expect_world(box, ranks):
-    """world.c has checked a ring, sums over all ranks and who shares a node with whom; rank 0 says so."""
+    """world.c has checked a ring, sums over all ranks and which ranks share a node; rank 0 prints the result."""
     expect_equal(b"".join(box.rank_output(rank) for rank in range(ranks)), b"world ok %d\n" % ranks, "output of all ranks")
 
 

@@ -1,4 +1,4 @@
-"""Outside of an allocation: dlaunch submit, export slurm and runs; and what Slurm does to a job that runs."""
+"""Outside of an allocation: dlaunch submit, export slurm and runs; and what Slurm does to a running job."""
 
 import json
 import os
@@ -24,7 +24,7 @@ def submit_runs_the_job_and_prints_its_number(box):
 
 @case
 def submit_asks_for_the_gpus_of_the_job(box):
-    """One for each process: Slurm deals tasks and GPUs out alike, and the run finds that they are enough."""
+    """One for each process: Slurm distributes tasks and GPUs in the same way, and the run accepts them."""
     box.make_slurm(2, gpus=2)
     box.write("job.yaml", "command: [/bin/true]\nprocesses: 3\nbinding: {gpus: one-per-process}\n")
     run = box.run("submit", "job.yaml", "--gpus-per-node", "2")
@@ -120,7 +120,7 @@ def scancel_stops_the_ranks_in_order(box):
 
 @case
 def the_time_limit_of_slurm(box):
-    """slurmctld looks every 30 s."""
+    """slurmctld checks every 30 s."""
     box.make_slurm(2, kill_wait=20)
     job = box.submit("run", "--", box.rank, "tell", "ready", "pause")
     box.expect_all("ready", 2)
@@ -133,8 +133,8 @@ def the_time_limit_of_slurm(box):
 
 
 def wait_for_second_start(box, job, name):
-    """Slurm lets a requeued job wait for a while that its configuration has no word for. "Now" ends that, but is forgotten where the
-    first start is not yet cleared away, so it is said until the job runs."""
+    """Slurm delays a requeued job by a time that cannot be configured. "Now" ends that, but is lost while the first start is not cleaned
+    up, so it is repeated until the job runs."""
     def starts():
         box.slurm.command("scontrol", "update", f"JobId={job}", "StartTime=now", check=False)
         return box.exists(name)
@@ -155,7 +155,7 @@ def a_requeued_job_ends_and_starts_anew(box):
 
 
 def tell_signals(box, name="up"):
-    """A rank that says which signals it gets, once there is a file of its name."""
+    """A rank that prints the signals it gets, once a file with its name exists."""
     return ["/usr/bin/python3", "-u", "-c", "import signal, sys, os\n"
             "for n in (signal.SIGUSR1, signal.SIGUSR2, signal.SIGTERM):\n"
             "    signal.signal(n, lambda n, _: (print(signal.Signals(n).name), n == signal.SIGTERM and sys.exit(0)))\n"

@@ -25,7 +25,7 @@ def keep_environment(box, name, words):
 
 
 def place(rank):
-    """What every profile is made from."""
+    """The common part of all profiles."""
     node = NODES[rank]
     return {"node": ("node1", "node2").index(node), "local": NODES[:rank].count(node), "of": NODES.count(node)}
 
@@ -97,7 +97,7 @@ def every_profile_has_its_variables_on_every_node(box):
 
 @case
 def the_tasks_of_srun_are_one_world(box):
-    """They meet where the variables say, also when srun deals them out in turn."""
+    """They meet where the variables say, even if srun distributes them cyclically."""
     box.make_slurm(2)
     words = " ".join(WORLD)
     job = box.submit(script=script(box, f"srun -N2 -n3 EXEC -- {words} 3", f"srun -N2 -n3 --distribution=cyclic EXEC -- {words} 3"),
@@ -111,7 +111,7 @@ def the_tasks_of_srun_are_one_world(box):
 
 @case
 def exec_refuses_a_world_that_does_not_add_up(box):
-    """Every task says why, and none becomes the command."""
+    """Every task prints the reason, and none becomes the command."""
     box.make_slurm(2)
     touch = f"-- touch {box.folder}/started"
     told = {"SLURM_STEP_NUM_TASKS=5": "SLURM_STEP_TASKS_PER_NODE (2,1) is 3 tasks in all, but SLURM_STEP_NUM_TASKS is 5",

@@ -1,8 +1,7 @@
 """A real Slurm over the nodes of a cluster (tests/cluster): slurmctld and munged in the lab, a slurmd on each node.
 
-All of it lives in the lab's namespaces and in one folder, so nothing of the machine's own Slurm is read or touched, and the lab's end
-is its end. There are no cgroups in it (proctrack/pgid, task/none), and each node says that it has 64 CPUs, so that two cores take
-many tasks.
+It lives in the lab's namespaces and in one folder, so nothing of the machine's own Slurm is read or touched, and it ends with the lab.
+It has no cgroups (proctrack/pgid, task/none), and each node claims to have 64 CPUs, so that two cores can run many tasks.
 """
 
 import os
@@ -16,7 +15,7 @@ from processes import wait_until
 
 PROGRAMS = {"munged": "munge", "slurmctld": "slurmctld", "slurmd": "slurmd", "srun": "slurm-client", "sbatch": "slurm-client"}
 DAEMONS = {"munged", "slurmctld", "slurmscriptd", "slurmd", "slurmstepd"}
-LOOK = 0.02  # seconds between looks at what takes a while
+LOOK = 0.02  # seconds between polls
 CONFIGURATION = """
 ClusterName=lab
 SlurmctldHost=launcher({launcher})
@@ -51,7 +50,7 @@ MinJobAge=300
 {nodes}
 PartitionName=lab Nodes=ALL Default=YES MaxTime=INFINITE State=UP {lab_preempt}
 """
-# What stands for GPUs: slurmd wants a character device for each, and then sets CUDA_VISIBLE_DEVICES.
+# Stand-ins for GPUs: slurmd needs a character device for each, and then sets CUDA_VISIBLE_DEVICES.
 GPU_DEVICES = ("/dev/null", "/dev/zero", "/dev/full", "/dev/random")
 # A job of `urgent` takes the nodes from those of `lab`.
 PREEMPTION = """
@@ -63,7 +62,7 @@ PartitionName=urgent Nodes=ALL MaxTime=INFINITE State=UP PriorityTier=10 Preempt
 
 
 def why_not():
-    """Why no Slurm can be had on this machine; an empty text when one can."""
+    """Why this machine cannot run Slurm; an empty text if it can."""
     missing = sorted({package for program, package in PROGRAMS.items() if not lab.find(program)})
     if missing:
         return f"missing packages: {', '.join(missing)}"
@@ -71,7 +70,7 @@ def why_not():
 
 
 def is_daemon(pid):
-    """Of Slurm, or the nsenter(1) that has started one; also when it has gone meanwhile."""
+    """Whether it belongs to Slurm, or is the nsenter(1) that started it; False if it has ended."""
     try:
         with open(f"/proc/{pid}/comm", encoding="utf-8", errors="replace") as file:
             return file.read().strip() in DAEMONS | {"nsenter"}
@@ -113,7 +112,7 @@ class Slurm:
         os.write(key, os.urandom(1024))
         os.close(key)
 
-    # --- its life
+    # --- life cycle
 
     def up(self):
         at = lambda name: os.path.join(self.folder, name)  # noqa: E731
@@ -150,7 +149,7 @@ class Slurm:
         return [daemon.pid for daemon in self._daemons]
 
     def wait_for(self, state, patience=20.0):
-        """Until sinfo(1) says so of all nodes: "2 idle"."""
+        """Waits until sinfo(1) reports this for all nodes: "2 idle"."""
         def there():
             return self.command("sinfo", "-h", "-o", "%D %t", check=False).strip() == state
         try:
@@ -159,7 +158,7 @@ class Slurm:
             raise AssertionError(f"{error}\n{self.command('sinfo', check=False)}\n{self.logs()}") from None
 
     def down(self):
-        """After the nodes, whose end was that of their slurmd."""
+        """After the nodes, with which their slurmd ended."""
         for daemon in reversed(self._daemons):
             if daemon.poll() is None:
                 daemon.kill()
@@ -177,7 +176,7 @@ class Slurm:
     # --- its commands
 
     def command(self, *words, check=True, env=None):
-        """One of Slurm's commands; what it says on stdout."""
+        """Runs one of Slurm's commands; returns its stdout."""
         done = subprocess.run(words, stdin=subprocess.DEVNULL, capture_output=True, text=True, check=False, timeout=30,
                               env={"PATH": lab.SEARCH, "HOME": "/root", **self.environment, **(env or {})})
         expect(not check or done.returncode == 0, f"{' '.join(words)}: exit code {done.returncode}\n{done.stdout}{done.stderr}\n")

@@ -51,10 +51,10 @@ class SlurmSandbox(MpiPrograms, ClusterSandbox):
             expect(job["ExitCode"] == f"{code}:0", f"exit code {job['ExitCode']} instead of {code}:0\n{told}")
         return job
 
-    # --- who is there
+    # --- processes
 
     def _nobody_is_left(self):
-        """Slurm starts what a job in its queue consists of."""
+        """Slurm starts the processes of a job in its queue."""
         return not self.slurm and super()._nobody_is_left()
 
     def survivors(self):
@@ -63,7 +63,7 @@ class SlurmSandbox(MpiPrograms, ClusterSandbox):
         return [pid for pid in super().survivors() if not is_daemon(pid)]
 
     def expect_nodes_empty(self, what, patience=10.0, but=()):
-        """Steps end a little after what ran in them."""
+        """Steps end a little after their processes."""
         deadline = time.monotonic() + patience
         while self.slurm and any(not is_daemon(pid) for pids in self.cluster.left().values() for pid in pids):
             expect(time.monotonic() < deadline, f"{what}: left {self.cluster.left()}")

@@ -1,4 +1,4 @@
-"""The suites of CTest, whose programs are GoogleTest's: their command, and what came of each case."""
+"""The suites of CTest, whose programs are GoogleTest's: their command, and the result of each case."""
 
 import os
 import subprocess

@@ -1,4 +1,4 @@
-"""What a suite hands to tests/run.sh: a JSON file with one entry per test case."""
+"""What a suite returns to tests/run.sh: a JSON file with one entry per test case."""
 
 import json
 import xml.etree.ElementTree as ElementTree

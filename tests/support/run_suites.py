@@ -28,7 +28,7 @@ class Options:
 @dataclass
 class Suite:
     name: str
-    presets: list  # CMake presets that have to be built first
+    presets: list  # CMake presets to build first
     command: Callable[[Options, str], list]  # (options, folder for results) -> argv
     budget: int  # seconds
     budget_all: int = 0  # with --all, when longer
@@ -77,7 +77,7 @@ SUITES = [
     # spec_tool beside this dlaunch is the same reader.
     Suite("schema", ["asan"], python_suite("schema/check.py", "--dlaunch", program("asan")), budget=60, budget_all=900),
     Suite("process", ["release"], python_suite("process/run.py", "--dlaunch", program("release")), budget=280, budget_all=900),
-    # Each of these has run without a sanitizer, too: a third of them is what the usual run has time for.
+    # Each of these has also run without a sanitizer, so the usual run takes only a third of them.
     Suite("process-asan", ["asan"], python_suite("process/run.py", "--share", "3", "--dlaunch", program("asan")), budget=200,
           budget_all=1800),
     Suite("chaos", ["release"], python_suite("chaos/run.py", "--dlaunch", program("release")), budget=120, budget_all=1200),
@@ -106,7 +106,7 @@ SUITES = [
     Suite("bench-output", ["release"], python_suite("bench/output", "--check", "--dlaunch", program("release")), budget=300, only_all=True),
     Suite("bench-idle", ["release"], python_suite("bench/idle", "--check", "--dlaunch", program("release")), budget=60, only_all=True),
 ]
-# What the usual run may take on two cores with nothing built: the budgets above, and about ten minutes of builds.
+# Limit of the usual run on two cores with nothing built: the budgets above, and about ten minutes of builds.
 WHOLE_BUDGET = 1800
 BUILD_BUDGET = 3600
 
@@ -160,8 +160,8 @@ def build(preset, folder):
 
 
 def sanitizer_options(suite, folder):
-    """Reports go to files, so that one is found whatever became of the stderr of the process that had it. The fuzz targets are
-    read by libFuzzer and have their own options."""
+    """Reports go to files, so that none is lost with the stderr of its process. libFuzzer reads
+    the reports of the fuzz targets, which have their own options."""
     if not any(preset in suite.presets for preset in ("asan", "tsan")):
         return {}
     common = f"log_path={folder}/sanitizer-report"

@@ -1,13 +1,13 @@
-"""What a second look at a failed case says, and the few cases that may fail at first.
+"""Classifies failed cases by repeating them, and lists the few cases that may fail at first.
 
-A failed case is tried again by itself. If it then passes each time it is *unsteady*: the report says so, which tells
-whoever reads it where to look. It still counts as failed, unless KNOWN names it with a reason.
+A failed case is repeated by itself. If it then always passes it is *unsteady*, and the report says so, which shows the reader
+where to look. It still counts as failed, unless KNOWN names it with a reason.
 """
 
 import results
 
 REPEATS = 3        # how often an unsteady case has to pass
-MOST_UNSTEADY = 3  # more failures than this are no accident of a busy machine: nothing is tried again
+MOST_UNSTEADY = 3  # more failures than this are not caused by a busy machine: nothing is repeated
 
 # "program.case" or "cases_file.case": why it cannot be made steady.
 KNOWN = {}

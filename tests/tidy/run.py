@@ -16,7 +16,7 @@ TOP = os.path.dirname(os.path.dirname(os.path.dirname(os.path.abspath(__file__))
 sys.path.insert(0, os.path.join(TOP, "tests", "support"))
 import results  # noqa: E402
 
-# GCC's flags, which clang does not know: its warnings are not what is wanted here.
+# GCC's flags, which clang does not know; the compiler's own warnings are not needed here.
 COMMAND = ["clang-tidy-14", "--quiet", "--extra-arg=-Wno-unknown-warning-option"]
 LIMIT = 600  # seconds for one file
 

@@ -12,15 +12,15 @@ namespace dlaunch::collectives {
 
 enum class Code : std::uint8_t {
   ok,
-  invalid_argument,  // of the caller; nothing was begun, and the communicator may be used on
-  unavailable,       // no such back-end here, or it cannot do this; what() says which and why
+  invalid_argument,  // the caller's error; nothing was started, and the communicator stays usable
+  unavailable,       // the back-end is missing or does not support this; what() says why
   timed_out,         // not within Options::timeout: a peer is late, stuck or gone
-  peer_failed,       // the library below has seen that a peer is gone
-  broken,            // an earlier call has failed: whether the others are in step is not known
-  internal,          // the library below has failed; what() has its words
+  peer_failed,       // the underlying library reports that a peer is gone
+  broken,            // an earlier call failed: the ranks may be out of step
+  internal,          // the underlying library failed; what() has its message
 };
 
-/// Not thread-safe beyond what a std::string is.
+/// As thread-safe as a std::string.
 class [[nodiscard]] Status {
  public:
   Status() = default;
@@ -31,7 +31,7 @@ class [[nodiscard]] Status {
 
   [[nodiscard]] bool ok() const noexcept { return failure_ == nullptr; }
   [[nodiscard]] Code code() const noexcept { return failure_ ? failure_->code : Code::ok; }
-  /// One line without a dot at its end; empty when ok.
+  /// One line without a final dot; empty if ok.
   [[nodiscard]] const std::string& what() const noexcept {
     static const std::string nothing;
     return failure_ ? failure_->what : nothing;
@@ -42,10 +42,10 @@ class [[nodiscard]] Status {
     Code code = Code::ok;
     std::string what;
   };
-  std::shared_ptr<const Failure> failure_;  // null where all is well: a call of 100 ns notices more
+  std::shared_ptr<const Failure> failure_;  // null if ok: more would be noticeable in a call of 100 ns
 };
 
-/// A value, or why there is none.
+/// A value, or the reason why there is none.
 template <typename T>
 class [[nodiscard]] Result {
  public:
@@ -53,9 +53,9 @@ class [[nodiscard]] Result {
   Result(Status failure) : failure_(std::move(failure)) {}  // NOLINT(google-explicit-constructor)
 
   explicit operator bool() const noexcept { return value_.has_value(); }
-  /// Ok where there is a value.
+  /// Ok if there is a value.
   [[nodiscard]] const Status& status() const noexcept { return failure_; }
-  /// Only where there is a value.
+  /// Requires a value.
   T& operator*() noexcept { return *value_; }
   const T& operator*() const noexcept { return *value_; }
   T* operator->() noexcept { return &*value_; }

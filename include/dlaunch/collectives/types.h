@@ -1,4 +1,4 @@
-// What the elements of a buffer are, and how they are reduced.
+// The types of elements in a buffer, and the reductions.
 //
 // The types and operations are those that NCCL and MPI have in common (nccl.h: ncclDataType_t,
 // ncclRedOp_t; MPI 3.1, section 5.9.2). Where MPI lacks one (half precision, the average) the MPI
@@ -27,9 +27,9 @@ enum class DataType : std::uint8_t {
 };
 inline constexpr std::size_t kDataTypeCount = 10;
 
-/// `avg` is the sum divided by the number of ranks; of integers, rounded towards zero. Sums and
-/// products of integers wrap around. How the terms of a sum of floating-point numbers are grouped
-/// is the back-end's choice.
+/// `avg` is the sum divided by the number of ranks; for integers it is rounded towards zero. Sums
+/// and products of integers wrap around. The back-end chooses the order in which floating-point
+/// terms are added.
 enum class ReduceOp : std::uint8_t { sum, prod, min, max, avg };
 inline constexpr std::size_t kReduceOpCount = 5;
 
@@ -54,10 +54,10 @@ constexpr std::size_t size_of(DataType type) noexcept {
   return 1;
 }
 
-/// In one buffer of a call over MPI 3.1, which counts with an int; NCCL has no such limit.
+/// Limit for one buffer of a call over MPI 3.1, which counts with an int; NCCL has no such limit.
 inline constexpr std::size_t kMostElementsOfMpi = 2147483647;
 
-/// "float32", "sum": the names that commands and tables use.
+/// "float32", "sum": the names in commands and tables.
 std::string_view name_of(DataType type) noexcept;
 std::string_view name_of(ReduceOp op) noexcept;
 std::optional<DataType> data_type_named(std::string_view name) noexcept;

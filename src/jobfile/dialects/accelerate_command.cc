@@ -48,7 +48,7 @@ class CommandReader {
     }
     if (next_ == words_.size()) return refuse("there is no program after the options");
     if (is_module_ && no_python_)
-      return refuse("-m is for a module of Python, and --no_python for other programs");
+      return refuse("-m is for a Python module, and --no_python for other programs");
     refuse_launchers();
     set_command();
   }
@@ -101,8 +101,8 @@ class CommandReader {
     const auto launcher = started_launcher(line);
     if (type_ != "NO" && launcher)
       refuse(launcher->name +
-             " starts its own workers, and would do so in each process of the file; give the "
-             "program after it");
+             " starts its own workers, and would do so in each process of the file; write only "
+             "the program behind it");
   }
 
   /// Python runs a script, as in accelerate.

@@ -259,7 +259,7 @@ class TrainingInput {
   ForeignKeys top_;
   ForeignKeys keys_;
   bool is_custom_ = false;
-  bool is_known_ = true;  // the tier
+  bool is_known_ = true;  // whether the tier is
   Tier tier_{"", 0, 0};
   std::vector<PlacedText> args_;
   std::vector<PlacedText> job_dir_;

@@ -64,7 +64,7 @@ bool check_body(Translation& translation, NodeId body, const std::string& path, 
              "intellectual_property"});
   if (kind == Body::input) {
     keys.skip({"optional", "default", "value", "enum", "min", "max"});
-    keys.skip({"data", "file", "folder"});  // of previews
+    keys.skip({"data", "file", "folder"});  // of preview versions
   } else {
     keys.skip({"early_available", "is_control"});
   }

@@ -192,8 +192,8 @@ class DistributionTranslator {
         command_.text, {"mpirun", "mpiexec", "mpiexec.hydra", "horovodrun", "deepspeed"});
     if (!first.empty()) {
       t_.diagnostics.error(command_.place,
-                           "with distribution.type: mpi the processes are started "
-                           "for the command, which must be the program without " +
+                           "distribution.type: mpi starts the processes itself: "
+                           "the command must be the program without " +
                                std::string(first));
     }
   }

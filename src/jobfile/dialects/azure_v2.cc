@@ -72,7 +72,7 @@ std::string type_of(const Document& document, NodeId root) {
 
 std::string why_not_azure(const Document& document, NodeId root) {
   if (is_azure_schema(schema_of(document, root))) return "";
-  // Keys that native job files do not have, or not in this form.
+  // Without a schema: keys that a native job file does not have, or not in this form.
   const auto is_section = [&](const char* key) {
     return is_mapping(document, value_of(document, root, key));
   };

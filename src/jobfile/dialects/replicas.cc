@@ -130,7 +130,7 @@ void refuse_no_command(Translation& t, const Replicas& replicas) {
       where + (args.empty() ? "give it after --, for example: -- python train.py"
                             : "the args " + in_quotes(args) +
                                   " are appended to it: give it after --, without them; if they "
-                                  "are all of it, make them the command"));
+                                  "are the whole command, use the key command instead"));
 }
 
 /// --set command=... is the complete command, as for files that have one.

@@ -1,5 +1,5 @@
-// How an ssh without a terminal asks the user: it runs the program that SSH_ASKPASS names (ssh(1)),
-// which is dlaunch itself in this mode; that asks the engine over a unix socket, the engine asks
+// How an ssh without a terminal asks the user: it runs the program named by SSH_ASKPASS (ssh(1)),
+// which is dlaunch itself in this mode. That asks the engine over a unix socket, the engine asks
 // the front, and the front has the terminal.
 #pragma once
 

@@ -45,7 +45,8 @@ ChannelOpening::Found ChannelOpening::feed(std::string_view bytes) {
     const std::size_t stop = std::min(end, begin + kMostLine);
     const std::string words = cleaned(std::string_view(text_).substr(begin, stop - begin));
     std::string behind = end == std::string::npos ? "" : text_.substr(end + 1);
-    if (words == "started" && !std::exchange(started_, true)) {
+    if (words == "more") ++parts_taken_;
+    if (words == "more" || (words == "started" && !std::exchange(started_, true))) {
       text_ = std::move(behind);
       continue;
     }

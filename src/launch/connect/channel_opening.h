@@ -1,4 +1,4 @@
-// The first bytes that come from a node: whatever its shell prints, then the marker. Pure.
+// The first bytes from a node: what its shell prints, then the marker. Pure.
 #pragma once
 
 #include <cstddef>
@@ -8,7 +8,7 @@
 
 namespace dlaunch {
 
-/// A shell may print this much before our marker; more is not read.
+/// A shell may print this much before our marker; the rest is not read.
 inline constexpr std::size_t kMostBanner = 64 * 1024;
 
 class ChannelOpening {
@@ -19,7 +19,7 @@ class ChannelOpening {
     missing,   // "missing ARCHITECTURE"
     failed,    // "failed REASON"
     gone,      // "gone REASON": the agent to attach to has ended
-    hidden,    // "hidden REASON": there is no trace of it
+    hidden,    // "hidden REASON": no trace of it was found
     too_much,  // kMostBanner bytes without a marker
   };
 
@@ -28,14 +28,16 @@ class ChannelOpening {
   /// The next bytes. After anything but `nothing`, they are added to rest().
   Found feed(std::string_view bytes);
   [[nodiscard]] Found found() const { return found_; }
-  /// "started" has come: the binary on the node was executed.
+  /// "started" has arrived: the binary on the node was executed.
   [[nodiscard]] bool started() const { return started_; }
-  /// What follows missing, failed, gone and hidden, without control characters; at most 1 KiB.
+  /// How often the node has printed "more": parts of the binary that it has taken.
+  [[nodiscard]] std::uint64_t parts_taken() const { return parts_taken_; }
+  /// The text after missing, failed, gone and hidden, without control characters; at most 1 KiB.
   [[nodiscard]] const std::string& argument() const { return argument_; }
   /// The bytes behind the marker's line.
   [[nodiscard]] const std::string& rest() const { return rest_; }
-  /// The last line with text before the marker: what a shell says when it ends instead of running a
-  /// command. After "started", only lines behind that count.
+  /// The last line with text before the marker: the message of a shell that ends instead of running
+  /// a command. After "started", only later lines count.
   [[nodiscard]] std::string last_banner_line() const;
 
  private:
@@ -47,6 +49,7 @@ class ChannelOpening {
   std::string rest_;
   Found found_ = Found::nothing;
   bool started_ = false;
+  std::uint64_t parts_taken_ = 0;
 };
 
 /// The last line of `text` with printable text, without control characters, cut at 300 bytes.

@@ -29,7 +29,7 @@ bool has_one_of(std::string_view line, const std::array<const char*, N>& parts) 
                      [&](const char* one) { return line.find(one) != std::string_view::npos; });
 }
 
-/// Said after the cause, or however the connection ends.
+/// Follows the cause, however the connection ended.
 bool only_follows(std::string_view line) {
   constexpr std::array kFollow = {"Connection closed by",
                                   "Connection reset by",
@@ -44,7 +44,7 @@ bool only_follows(std::string_view line) {
   return begins_with_one_of(line, kFollow);
 }
 
-/// Said when all is well, too; the last one begins each line of a warning about key exchange.
+/// Printed when all is well, too; the last one begins each line of a warning about key exchange.
 bool is_noise(std::string_view line) {
   constexpr std::array kNoise = {"Warning: Permanently added", "Pseudo-terminal will not", "** "};
   return begins_with_one_of(line, kNoise);
@@ -86,7 +86,7 @@ std::string ended_silently(const ConnectEnd& end, int code) {
   if (!end.last_line.empty())
     return "its login shell ended with code " + std::to_string(code) + ": " + end.last_line;
   const std::string text =
-      with_program(end, "ended with code " + std::to_string(code) + " and said nothing");
+      with_program(end, "ended with code " + std::to_string(code) + " and no message");
   if (code == kSshError || end.by_hand.empty()) return text;
   return text +
          ": the command for the node was not run; an rc file there that ends the shell, or a "
@@ -94,8 +94,8 @@ std::string ended_silently(const ConnectEnd& end, int code) {
          end.by_hand;
 }
 
-/// A file that is damaged, of another kind of machine (a shell takes it for a script then and
-/// returns anything: POSIX XCU 2.9.1.1), or that something kills.
+/// A file that is damaged, is for another architecture (a shell then takes it for a script and
+/// returns any code: POSIX XCU 2.9.1.1), or is killed by something.
 std::string ended_early(const ConnectEnd& end, int code) {
   const std::string said = end.last_line.empty() ? telling_line(end.errors) : end.last_line;
   std::string how = "ended with code " + std::to_string(code);
@@ -106,8 +106,8 @@ std::string ended_early(const ConnectEnd& end, int code) {
          (said.empty() ? "" : ": " + said);
 }
 
-/// That a key is not known is a matter of a minute, that it has changed may be an attack: the line
-/// before says which of them it is.
+/// An unknown key is quickly fixed, a changed key may be an attack: the line before says which of
+/// them it is.
 std::string with_reason(const std::string& cause, const std::vector<std::string>& lines) {
   if (cause.find("Host key verification failed") == std::string::npos) return cause;
   const auto reason = std::find_if(lines.begin(), lines.end(), [](const std::string& line) {
@@ -169,7 +169,7 @@ ConnectFailure ssh_failure(const ConnectEnd& end) {
     const auto refusal = std::find_if(lines.begin(), lines.end(), is_refusal);
     return {Kind::refused_for_now, with_program(end, *refusal)};
   }
-  // OpenSSH returns 255, and says nothing, also for a command that was killed by a signal.
+  // OpenSSH also returns 255, without a message, for a command that was killed by a signal.
   if (end.started && (code != kSshError || lines.empty()))
     return {Kind::cannot_execute, ended_early(end, code)};
   const std::string line = telling_line(end.errors);
@@ -185,12 +185,12 @@ LastWords ssh_end(const ConnectEnd& end) {
   if (WEXITSTATUS(end.wait_status) != kSshError) return {agent_end_text(end)};
   const std::string last = last_line(end.errors);
   return {"its connection ended: " +
-          with_program(end, last.empty() ? "ended with code 255 and said nothing" : last)};
+          with_program(end, last.empty() ? "ended with code 255 and no message" : last)};
 }
 
 ConnectFailure command_failure(const ConnectEnd& end, const std::string& said) {
   const int code = WEXITSTATUS(end.wait_status);
-  // As a shell returns it for a file that is not a program; see ended_early().
+  // What a shell returns for a file that is not a program; see ended_early().
   constexpr int kSyntaxError = 2;
   const bool bad_file = code == kSyntaxError || code == exit_code::kCannotExecute ||
                         code == exit_code::kNotFound || code > exit_code::kSignalBase;

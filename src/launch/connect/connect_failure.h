@@ -1,4 +1,4 @@
-// What the end of a process that connects means, and how ssh says it. Pure.
+// What the end of a connector's process means, and how ssh words it. Pure.
 #pragma once
 
 #include <cstdint>
@@ -11,18 +11,18 @@ namespace dlaunch {
 struct ConnectEnd {
   int wait_status = 0;       // waitpid(2)
   std::string program;       // "ssh"
-  std::string errors;        // what came on its stderr, or the end of it
-  std::string last_line;     // of what came on its stdout without being ours
+  std::string errors;        // its stderr, or the end of it
+  std::string last_line;     // of its stdout, apart from what dlaunch printed
   bool started = false;      // the binary on the node was executed
-  std::string by_hand{};     // what a person types to see the same: "ssh gpu12 echo hello"
+  std::string by_hand{};     // what the user can type to see the same: "ssh gpu12 echo hello"
   bool old_program = false;  // ConnectRequest::old_program
 };
 
 struct ConnectFailure {
   enum class Kind : std::uint8_t {
-    refused_for_now,  // a server (or bastion) takes no more connections at once: MaxStartups
-    cannot_execute,   // the binary there was executed and ended without a word of ours
-    too_old,          // the program refuses options that it is too old for
+    refused_for_now,  // a server (or bastion) accepts no more connections now: MaxStartups
+    cannot_execute,   // the binary there was executed and ended without a message
+    too_old,          // the program is too old for some options
     final,
   };
   Kind kind = Kind::final;
@@ -32,7 +32,7 @@ struct ConnectFailure {
 /// How an open connection ended.
 struct LastWords {
   std::string text{};        // "its connection ended: ssh: Timeout, server gpu12 not responding."
-  bool agent_ended = false;  // with the connection: attaching again has no chance
+  bool agent_ended = false;  // with the connection: attaching again is pointless
 };
 
 /// The text of stderr or stdout as lines without control characters; empty ones are left out.
@@ -44,19 +44,19 @@ struct LastWords {
 /// "ssh: was killed by SIGTERM"; empty: it was not killed.
 [[nodiscard]] std::string killed_text(const ConnectEnd& end);
 
-/// Why an agent ended, as it said on stderr: "its agent ended: ..."; empty: it said nothing.
+/// Why an agent ended, from its message on stderr: "its agent ended: ..."; empty: there was none.
 [[nodiscard]] std::string agent_end_text(const ConnectEnd& end);
 
-/// As ssh and commands like it mean it: 255 is an error of their own, any other code is the remote
+/// For ssh and commands like it: 255 is an error of their own, any other code is the remote
 /// command's.
 [[nodiscard]] ConnectFailure ssh_failure(const ConnectEnd& end);
 [[nodiscard]] LastWords ssh_end(const ConnectEnd& end);
 
-/// For programs that return 1 for an error of their own and else the code of their command: what a
-/// command means that ended with that code, and `said` this last.
+/// For programs that return 1 for an error of their own and otherwise the code of their command:
+/// what it means that a command ended with that code and printed `said` last.
 [[nodiscard]] ConnectFailure command_failure(const ConnectEnd& end, const std::string& said);
 
-/// The line of ssh's stderr that names the cause: not the ones that only follow from it.
+/// The line of ssh's stderr that names the cause, not one that only follows from it.
 [[nodiscard]] std::string telling_line(std::string_view errors);
 
 }  // namespace dlaunch

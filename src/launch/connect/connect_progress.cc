@@ -4,9 +4,9 @@ namespace dlaunch {
 
 namespace {
 
-// A shorter wait shows no line.
+// Shorter waits show no line.
 constexpr std::chrono::seconds kMoment{1};
-// A line wider than this is hard to read; it is cut to the terminal's width where it is drawn.
+// A wider line is hard to read; it is cut to the terminal's width when it is drawn.
 constexpr std::size_t kColumns = 76;
 
 std::string and_more(std::size_t hidden) {

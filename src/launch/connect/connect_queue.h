@@ -1,4 +1,4 @@
-// Which nodes are connecting, which wait for their turn, and which try again after a refusal. Pure:
+// Which nodes are connecting, which wait for their turn, and which retry after a refusal. Pure:
 // times are arguments, and nothing is started here.
 #pragma once
 
@@ -23,10 +23,10 @@ class ConnectQueue {
   /// The node waits for its turn from now on; replaces an earlier entry of the node.
   void add(NodeId node, MonotonicTime deadline);
   /// A server refused this one for now: it waits for a pause that doubles each time, from 0.2 s to
-  /// 3 s, with a jitter of 50 %, so that nodes refused together do not try again together.
+  /// 3 s, with a jitter of 50 %, so that nodes refused together do not retry together.
   void refused(NodeId node, MonotonicTime now);
   void over(NodeId node);
-  /// No deadline is earlier than this; for when the user is asked something.
+  /// Postpones deadlines to this time; for when the user is asked something.
   void extend_all(MonotonicTime deadline);
 
   /// Nodes whose turn it is, in the order of their numbers; they are connecting from here on.

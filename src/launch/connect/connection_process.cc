@@ -37,7 +37,7 @@ void ConnectionProcess::ended(bool late) {
   if (late) kill();
   const ConnectionEnd end = late ? ConnectionEnd() : reap();
   if (!late) {
-    // A session may see many connections; each keeps nothing open once it is over.
+    // A session may have many connections; each closes its descriptors once it has ended.
     limit_.cancel();
     pidfd_.reset();
     last_words_ = nullptr;

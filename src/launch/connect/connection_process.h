@@ -14,7 +14,7 @@
 namespace dlaunch {
 
 struct ConnectionEnd {
-  LastWords words;               // empty text: the exit code says it all
+  LastWords words;               // empty text: the exit code says everything
   std::optional<int> exit_code;  // of the guardian, or of a remote command before it
 };
 
@@ -24,10 +24,10 @@ class ConnectionProcess {
   ConnectionProcess(EventLoop& loop, pid_t process, bool remote,
                     std::function<LastWords(int wait_status)> last_words);
 
-  /// Calls `tell` once, at its end or after `limit`; then a remote one is killed, and why it ended
-  /// stays unknown.
+  /// Calls `tell` once, at its end or after `limit`; in that case a remote one is killed, and the
+  /// reason for its end stays unknown.
   void wait_for_end(Duration limit, std::function<void(const ConnectionEnd&)> tell);
-  /// 0 once it was reaped.
+  /// 0 once it has been reaped.
   [[nodiscard]] pid_t pid() const { return process_; }
   /// Kills a remote one: ssh may wait long for a network that is gone.
   void kill();

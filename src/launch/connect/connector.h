@@ -24,7 +24,7 @@ namespace dlaunch {
 /// What is to run on the node.
 enum class Purpose : std::uint8_t {
   fresh,   // a new guardian and agent: `dlaunch agent --node N --session HEX`
-  attach,  // a way back to the agent that runs there: `dlaunch agent --attach HEX --node N`
+  attach,  // a new connection to the agent that runs there: `dlaunch agent --attach HEX --node N`
 };
 
 struct ConnectRequest {
@@ -46,19 +46,19 @@ using HostOptions = std::map<std::string, std::string>;
 struct NodeListing {
   std::string_view key;  // of `connect`: says which nodes
   std::vector<std::string> (*argv)(const Connect&);
-  /// The command's output. Error: the problem, as a sentence.
+  /// Parses the command's output. Error: the problem, as a sentence.
   Result<std::vector<HostSpec>> (*read)(const Connect&, std::string_view output);
 };
 
-/// Pure: words in, words out. Nothing is quoted but by execve(2), so a job's texts are whole words
-/// of argv, and a connector puts `--` before the first one that could be taken for an option.
+/// Pure: words in, words out. Only execve(2) sees them, so nothing is quoted: a job's texts are
+/// whole words of argv, and a connector puts `--` before the first one that could be taken for an
+/// option.
 struct Connector {
   std::string_view name;  // the word of connect.via
-  /// The process that it starts only stands for the agent: the agent outlives it, and a new
-  /// connection attaches to the agent again. False: the process is the agent's guardian.
+  /// The process that it starts is only the connection: the agent outlives it, and a new connection
+  /// attaches to the agent again. False: the process is the agent's guardian.
   bool can_attach = true;
-  /// An exit code above 128 may be how the program itself ended, so it says nothing about the
-  /// agent.
+  /// An exit code above 128 may come from the program itself, so it proves nothing about the agent.
   bool own_exit_codes = false;
   /// For messages.
   std::string (*program)(const Connect&) = nullptr;
@@ -70,36 +70,35 @@ struct Connector {
   ConnectFailure (*failure)(const ConnectEnd&) = nullptr;
   /// What it means that an open connection ended.
   LastWords (*end)(const ConnectEnd&) = nullptr;
-  /// A command line that a person may type to try the connection; null: there is none.
+  /// A command line that the user may type to try the connection; null: there is none.
   std::string (*by_hand)(const Connect&, const HostSpec&) = nullptr;
-  /// Once, before the first argv(): removes what would disturb the program from its environment
-  /// (NAME=VALUE each). Null: the environment stays as it is.
+  /// Called once, before the first argv(): removes from the program's environment (NAME=VALUE each)
+  /// what would break its use. Null: the environment stays unchanged.
   HostOptions (*prepare)(std::vector<std::string>& environment) = nullptr;
   const NodeListing* listing = nullptr;
 };
 
 [[nodiscard]] std::span<const Connector* const> connectors();
 
-/// nullptr: there is none of that name ("auto" is none).
+/// nullptr: unknown name ("auto" is none).
 [[nodiscard]] const Connector* find_connector(std::string_view name);
 
-/// The way to an agent: a pair of descriptors, and the local process that stands for it.
+/// A connection to an agent: a pair of descriptors, and its local process.
 struct Connection {
   UniqueFd read;
   UniqueFd write;
   pid_t process = 0;  // child of the engine; its end is the end of the connection
   /// What was read behind the agent's marker: the first bytes of the channel.
   std::string early = {};
-  /// Connector::can_attach: the process can be ended without ending anything on the node but the
-  /// channel.
+  /// Connector::can_attach: ending the process ends nothing on the node except the channel.
   bool remote = false;
-  /// For a remote one: why the connection ended, from the wait status of `process` and what it
-  /// wrote to stderr; its text is empty when it cannot tell more than the agent's exit code. May be
-  /// called once the process has ended.
+  /// For a remote one: why the connection ended, from the wait status of `process` and its stderr;
+  /// the text is empty when it says no more than the agent's exit code. May be called once the
+  /// process has ended.
   std::function<LastWords(int wait_status)> last_words = {};
 };
 
-/// The process whose end is the end of the run, beside the caller's own.
+/// The process whose end also ends the run, beside the caller's own.
 struct AttachedFront {
   pid_t pid = 0;  // 0: there is none
   std::chrono::milliseconds stop_grace{0};

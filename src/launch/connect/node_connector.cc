@@ -25,12 +25,12 @@ namespace {
 constexpr std::size_t kReadSize = 4096;
 constexpr std::size_t kWriteSize = 256 * 1024;
 
-/// A little before the caller's own limit, so that each host is reported in its own words.
+/// A little before the caller's own limit, so that each host is reported with its own reason.
 Duration limit_within(Duration timeout) {
   return timeout - std::min<Duration>(timeout / 20, std::chrono::milliseconds(500));
 }
 
-/// Shortly before our own limit, so that the connector says what is wrong; it counts whole seconds,
+/// Shortly before our own limit, so that the connector reports the reason; it counts whole seconds,
 /// and where rounding would take too much of the time, our limit comes first.
 std::chrono::seconds connector_timeout(MonotonicTime left) {
   const auto whole = std::chrono::duration_cast<std::chrono::seconds>(left);
@@ -58,7 +58,7 @@ std::string staged_path(int place, const std::string& build_id) {
 
 }  // namespace
 
-/// One channel that is being opened, over as many processes as it takes.
+/// One channel that is being opened, by as many processes as necessary.
 struct NodeConnector::Opening {
   NodeId node;
   Purpose purpose = Purpose::fresh;
@@ -66,15 +66,16 @@ struct NodeConnector::Opening {
   MonotonicTime deadline{};
   Duration timeout{};
 
-  int place = -1;        // index of kPlaces where the binary is put; -1: one there is looked for
-  bool staging = false;  // the node was told to take the binary
+  int place = -1;        // index of kPlaces to stage to; -1: looks for a staged binary
+  bool staging = false;  // the node was told to receive the binary
   std::string trouble;   // why earlier tries failed
   bool old_program = false;  // ConnectRequest::old_program of this process
   std::shared_ptr<SshProcess> process;
   UniqueFd input;                     // its stdin
-  std::unique_ptr<WatchedFd> upload;  // the same, while the binary is sent
+  std::unique_ptr<WatchedFd> upload;  // the same, while sending the binary
   std::string stage_line;             // is sent first
   std::size_t uploaded = 0;
+  bool awaits_more = false;  // the node has not taken the last part yet
   std::unique_ptr<WatchedFd> output;
   std::optional<ChannelOpening> opening;
 };
@@ -146,7 +147,7 @@ void NodeConnector::cancel(NodeId node) {
   answers_.erase(unwanted);
 }
 
-/// Begins together what is asked for in one turn of the loop_, and never answers_ from within
+/// Starts together what was requested in one turn of the event loop, and never answers from within
 /// open().
 void NodeConnector::advance_soon() {
   if (std::exchange(advance_posted_, true)) return;
@@ -225,15 +226,18 @@ void NodeConnector::watch_upload(Opening& opening) {
 void NodeConnector::write_upload(Opening& opening) {
   const std::string_view bytes = *binary_.bytes();
   const std::string_view line = opening.stage_line;
+  const std::size_t welcome = (opening.opening->parts_taken() + 1) * kUploadPart;
+  const std::string_view part = bytes.substr(0, welcome);
   const std::string_view left = opening.uploaded < line.size()
                                     ? line.substr(opening.uploaded)
-                                    : bytes.substr(opening.uploaded - line.size());
+                                    : part.substr(opening.uploaded - line.size());
   const ssize_t n = ::write(opening.upload->get(), left.data(), std::min(left.size(), kWriteSize));
   if (n > 0) opening.uploaded += static_cast<std::size_t>(n);
   const bool wait = n >= 0 || errno == EAGAIN || errno == EINTR;
-  // A node that does not take it says why.
+  // A node that refuses it says why.
   if (!wait || opening.uploaded == line.size() + bytes.size()) return opening.upload.reset();
-  watch_upload(opening);
+  opening.awaits_more = opening.uploaded == line.size() + part.size();
+  if (!opening.awaits_more) watch_upload(opening);
 }
 
 void NodeConnector::watch_output(Opening& opening) {
@@ -244,14 +248,15 @@ void NodeConnector::read_output(Opening& opening) {
   char bytes[kReadSize];
   const ssize_t n = ::read(opening.output->get(), bytes, sizeof bytes);
   if (n == 0 || (n < 0 && errno != EAGAIN && errno != EINTR)) {
-    opening.output.reset();  // the end of the process says why
+    opening.output.reset();  // the end of the process gives the reason
     return;
   }
   const auto found_now =
       n < 0 ? ChannelOpening::Found::nothing
             : opening.opening->feed(std::string_view(bytes, static_cast<std::size_t>(n)));
-  if (found_now == ChannelOpening::Found::nothing) return watch_output(opening);
-  found(opening);
+  if (found_now != ChannelOpening::Found::nothing) return found(opening);
+  if (opening.upload && opening.awaits_more) write_upload(opening);
+  watch_output(opening);
 }
 
 void NodeConnector::found(Opening& opening) {
@@ -313,7 +318,7 @@ void NodeConnector::needs_binary(Opening& opening) {
   if (there != architecture()) {
     return answer(opening.node, fail(exit_code::kNodeLost,
                                      "its processor is " + there + ", this dlaunch is for " +
-                                         architecture() + "; all nodes must be of one kind"));
+                                         architecture() + "; all nodes need the same one"));
   }
   if (const auto bytes = binary_.bytes(); !bytes)
     return answer(opening.node, tl::unexpected(bytes.error()));
@@ -321,6 +326,7 @@ void NodeConnector::needs_binary(Opening& opening) {
   opening.staging = true;
   opening.stage_line = stage_line(agent_of(opening), static_cast<std::size_t>(opening.place));
   opening.uploaded = 0;
+  opening.awaits_more = false;
   opening.opening.emplace(session_of(opening.node));
   UniqueFd to_send = duplicate(opening.input.get());
   if (!to_send)
@@ -338,10 +344,10 @@ void NodeConnector::not_staged(Opening& opening) {
   opening.trouble += (opening.trouble.empty() ? "" : "; ") + why;
   if (static_cast<std::size_t>(++opening.place) < kPlaceCount) return next_step(opening);
   answer(opening.node,
-         fail(exit_code::kNodeLost, "no folder there takes a program: " + opening.trouble));
+         fail(exit_code::kNodeLost, "no folder there can hold the program: " + opening.trouble));
 }
 
-/// Another process for the same opening, which keeps its turn in the queue_.
+/// Another process for the same opening, which keeps its place in the queue.
 void NodeConnector::next_step(Opening& opening) {
   drop(opening);
   loop_.post([this, living = alive_, node = opening.node, asked = opening.deadline] {
@@ -352,7 +358,7 @@ void NodeConnector::next_step(Opening& opening) {
 }
 
 void NodeConnector::process_ended(Opening& opening, int status) {
-  // What it said last is still in the pipe.
+  // Its last output is still in the pipe.
   while (opening.output && opening.opening->found() == ChannelOpening::Found::nothing) {
     char bytes[kReadSize];
     const ssize_t n = ::read(opening.output->get(), bytes, sizeof bytes);
@@ -361,8 +367,8 @@ void NodeConnector::process_ended(Opening& opening, int status) {
   }
   using Found = ChannelOpening::Found;
   const Found what = opening.opening->found();
-  // If the agent has ended already, its session reports that better than we could. A shell that has
-  // no binary_ has to wait for it.
+  // If the agent has ended already, its session reports that better than this could. A shell
+  // without a binary must wait for it.
   if (what != Found::nothing && what != Found::ready && what != Found::missing)
     return found(opening);
   const ConnectFailure failure = target_of(opening).connector->failure(end_of(opening, status));
@@ -404,7 +410,7 @@ void NodeConnector::answer(NodeId node, Result<Connection> result) {
   auto& mine = answers_[node.value];
   mine = std::make_unique<Answer>(Answer{std::move(found->second->done), std::move(result)});
   drop(*found->second);
-  // Callbacks of it may be under way above us.
+  // Its callbacks may be on the stack.
   const std::shared_ptr<Opening> over(std::move(found->second));
   openings_.erase(found);
   queue_.over(node);
@@ -435,9 +441,9 @@ void NodeConnector::expire(NodeId node) {
   } else if (opening.opening->started()) {
     what += ": dlaunch was started there and does not answer";
   } else if (const std::string said = opening.opening->last_banner_line(); !said.empty()) {
-    what += ": its login shell has printed \"" + said + "\" and does not go on";
+    what += ": its login shell has printed \"" + said + "\" and does not continue";
   } else {
-    what += ": the host does not answer, or its login shell does not go on";
+    what += ": the host does not answer, or its login shell does not continue";
   }
   answer(node, fail(exit_code::kNodeLost, what));
 }

@@ -1,6 +1,6 @@
 // Opens channels to agents on other nodes, each over a process of the node's connector, at most
-// `connect.parallel` at once; copies the binary there where it is missing; tries again where a
-// server refuses because too many connections come at once.
+// `connect.parallel` at once; copies the binary there if it is missing; retries when a server
+// refuses too many connections at once.
 #pragma once
 
 #include <cstdint>
@@ -32,14 +32,14 @@ class NodeConnector {
     Connect connect;
     std::uint64_t session = 0;  // for all nodes, at the beginning
     bool pid_namespace = false;
-    Duration timeout{};      // timeouts.connect; answers come shortly before it is over
-    std::string build_id;    // of the binary that is to run there
+    Duration timeout{};      // timeouts.connect; answers arrive shortly before it expires
+    std::string build_id;    // of the binary that must run there
     std::uint64_t seed = 0;  // of the jitter between tries
   };
-  /// An attach that reached the node and found no agent there is an Error with the code
-  /// kSessionGone or kSessionHidden (node/session/attach.h), whose text says how the agent ended,
-  /// or that there is no trace of it. Any other Error's text does not name the host: "ssh: connect
-  /// to host gpu12 port 22: Connection refused".
+  /// If an attach reached the node and found no agent, the Error has the code kSessionGone or
+  /// kSessionHidden (node/session/attach.h), and its text says how the agent ended, or that there
+  /// is no trace of it. Any other Error's text does not name the host: "ssh: connect to host gpu12
+  /// port 22: Connection refused".
   using Opened = std::function<void(Result<Connection>)>;
 
   /// `targets`: index = NodeId. The connector `local` executes our own binary here: a fork is
@@ -52,22 +52,22 @@ class NodeConnector {
   /// Answers exactly once, from the loop, within `timeout` (0: that of the settings). A second call
   /// for a node replaces the first, which is then never answered.
   void open(NodeId node, Purpose purpose, Opened done, Duration timeout = Duration(0));
-  /// Ends an open() that has not answered; it never will.
+  /// Cancels an open() that has not answered; it never will.
   void cancel(NodeId node);
-  /// For channels that are opened to this node from now on.
+  /// For channels opened to this node from now on.
   void set_session(NodeId node, std::uint64_t session) { sessions_[node] = session; }
-  /// A fresh agent on this node begins only when nothing of this lost session is left there; until
+  /// A fresh agent on this node starts only when nothing of this lost session is left there; until
   /// then open() answers with an Error that says so. Not for nodes of this machine.
   void set_lost_session(NodeId node, std::uint64_t session) { lost_sessions_[node] = session; }
-  /// Processes that have not been handed over yet.
+  /// Processes that have not been handed over.
   [[nodiscard]] std::vector<pid_t> processes() const;
 
   /// From now on a process that opens a fresh channel may ask the user: `environment` returns the
-  /// variables that it needs, given a name for the process. An empty function: it may not, as at
-  /// the beginning.
+  /// variables for that, given a name for the process. An empty function: it may not, as at the
+  /// beginning.
   using Prompts = std::function<std::vector<std::string>(const std::string& process)>;
   void set_prompts(Prompts environment) { prompts_ = std::move(environment); }
-  /// A question was asked or answered: all connections get their whole time again.
+  /// A question was asked or answered: the time limits of all connections restart.
   void user_asked();
 
  private:
@@ -109,9 +109,9 @@ class NodeConnector {
   Timer timer_;
   OwnBinary binary_;
   std::map<std::uint32_t, std::unique_ptr<Opening>> openings_;
-  std::map<std::uint32_t, std::unique_ptr<Answer>> answers_;  // to be given in a later turn
-  std::map<NodeId, std::uint64_t> sessions_;                  // other than that of the settings
-  std::map<NodeId, std::uint64_t> lost_sessions_;             // the last one, where one was lost
+  std::map<std::uint32_t, std::unique_ptr<Answer>> answers_;  // given in a later turn
+  std::map<NodeId, std::uint64_t> sessions_;                  // where different from the settings
+  std::map<NodeId, std::uint64_t> lost_sessions_;             // the last lost one
   bool advance_posted_ = false;
   bool old_program_ = false;  // set when the first process refuses an option
   std::shared_ptr<bool> alive_ = std::make_shared<bool>(true);

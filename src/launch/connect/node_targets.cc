@@ -56,7 +56,7 @@ bool is_this_machine(const HostSpec& host, const OwnMachine& own) {
 }
 
 /// What a host name, an address or a user may contain: nothing that ssh, a shell or the user's own
-/// command could take for something else.
+/// command could misinterpret.
 bool is_plain(std::string_view text) {
   constexpr std::string_view kPlain = "._-:%@+";
   return !text.starts_with('-') && std::all_of(text.begin(), text.end(), [&](char c) {
@@ -77,7 +77,7 @@ Status check_words(const HostSpec& host) {
   return {};
 }
 
-/// The connector of all hosts but, with `auto`, this machine.
+/// The connector of all hosts except, with `auto`, this machine.
 Result<const Connector*> connector_of(const JobSpec& spec) {
   std::string via = spec.connect.via;
   if (via == Connect::Via::automatic) {

@@ -1,4 +1,4 @@
-// Which nodes a job has and how each is reached. Pure but for this_machine().
+// Which nodes a job has and how each is reached. Pure except this_machine().
 #pragma once
 
 #include <string>
@@ -11,7 +11,7 @@
 
 namespace dlaunch {
 
-/// This machine: what a host list may call it.
+/// This machine: the names that a host list may use for it.
 struct OwnMachine {
   std::string hostname;                // uname(2)
   std::vector<std::string> addresses;  // numeric, as inet_ntop(3) writes them
@@ -19,21 +19,21 @@ struct OwnMachine {
 };
 
 struct NodeTarget {
-  HostSpec host;  // with user and port of the job where the host has none
+  HostSpec host;  // with user and port of the job if the host has none
   const Connector* connector = find_connector(Connect::Via::local);
   /// Reached by a fork: a node of this machine.
   [[nodiscard]] bool is_local() const { return !connector->can_attach; }
   bool operator==(const NodeTarget&) const = default;
 };
 
-/// The nodes in the order of the host list, not more than the job can use; this machine alone when
-/// there is no list. The hosts must be resolved: single names, no hostfile.
+/// The nodes in the order of the host list, at most as many as the job can use; this machine alone
+/// when there is no list. The hosts must be resolved: single names, no hostfile.
 ///
-/// This machine is its hostname (with or without the domain, where only one of the two has one),
-/// localhost, or one of its addresses; but not with a port other than 22 of its own, or a user
-/// other than the one that runs dlaunch: that is another sshd, mostly a container's.
+/// This machine is its hostname (with or without the domain, if only one of the two has one),
+/// localhost, or one of its addresses; but not with a port other than 22, or a user other than the
+/// one who runs dlaunch: that is another sshd, mostly a container's.
 ///
-/// Errors (kJobFile): this machine twice, a name that could be read as an option or by a shell.
+/// Errors (kJobFile): this machine twice, a name that ssh or a shell could misinterpret.
 [[nodiscard]] Result<std::vector<NodeTarget>> node_targets(const JobSpec& spec,
                                                            const OwnMachine& own);
 

@@ -1,4 +1,4 @@
-// This very program as a file that can be sent to a node.
+// The running program as a file that can be sent to a node.
 #pragma once
 
 #include <cstddef>
@@ -8,7 +8,7 @@
 
 namespace dlaunch {
 
-/// Mapped once, pages come as they are read; also when the file was replaced or deleted meanwhile
+/// Mapped once; pages are read on demand. Works even if the file was replaced or deleted meanwhile
 /// (/proc/self/exe, proc(5)).
 class OwnBinary {
  public:

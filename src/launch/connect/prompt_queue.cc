@@ -8,7 +8,7 @@ namespace dlaunch {
 namespace {
 
 /// Only ssh's own questions, which name the key or the account: in a keyboard-interactive login
-/// (RFC 4256) a server may ask anything, and must not get the secret of another server (since 8.6,
+/// (RFC 4256) a server may ask anything, and must not get another server's secret (since 8.6,
 /// OpenSSH puts "(user@host)" before such text). One-time codes work only once.
 bool is_reusable(const Prompt& prompt) {
   std::string lower = prompt.text;
@@ -31,7 +31,7 @@ PromptQueue::~PromptQueue() {
 
 void PromptQueue::add(Prompt prompt) {
   // The same question again means that the answer was wrong, unless the user has given another one
-  // since.
+  // meanwhile.
   const auto given = given_.find({prompt.process, prompt.text});
   const auto known = known_.find(prompt.text);
   if (given != given_.end() && known != known_.end() && known->second == given->second)

@@ -1,5 +1,5 @@
-// The questions of many ssh processes, put to one user: one at a time, and what has been answered
-// once is not asked again. Pure.
+// The questions of many ssh processes to one user: one at a time, and a question answered once is
+// not asked again. Pure.
 #pragma once
 
 #include <cstdint>
@@ -35,7 +35,7 @@ class PromptQueue {
   PromptQueue& operator=(const PromptQueue&) = delete;
 
   void add(Prompt prompt);
-  /// The asker has gone.
+  /// The asker has ended.
   void gone(std::uint64_t asker);
   /// The user's answer to the question that is being asked; nullopt: refused.
   void answer(std::optional<std::string> text);

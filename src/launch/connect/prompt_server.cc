@@ -14,7 +14,7 @@ namespace {
 
 constexpr std::size_t kMostAskers = 4096;
 
-/// Empty when it was deleted or replaced since.
+/// Empty if it has been deleted or replaced.
 std::string own_program() {
   char path[4096];
   const ssize_t size = ::readlink("/proc/self/exe", path, sizeof path);
@@ -63,7 +63,7 @@ void PromptServer::read_asker(std::uint64_t id) {
   if (n < 0 && (errno == EAGAIN || errno == EINTR)) return watch_asker(id);
   const std::string question(bytes, n > 0 ? static_cast<std::size_t>(n) : 0);
   const std::size_t end = question.find('\0');
-  if (end == std::string::npos || end == 0) {  // its end, or nonsense
+  if (end == std::string::npos || end == 0) {  // end of connection, or malformed
     askers_.erase(id);
     queue_.gone(id);
     return go_on();

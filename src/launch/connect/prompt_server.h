@@ -1,4 +1,4 @@
-// Receives the questions of askpass processes and passes them on to the front.
+// Receives the questions of askpass processes and forwards them to the front.
 #pragma once
 
 #include <functional>
@@ -14,23 +14,23 @@
 
 namespace dlaunch {
 
-/// Lives on the engine's one thread. The socket has mode 0600 in a folder with mode 0700, and a
-/// peer of another user is refused.
+/// Lives on the engine's one thread. The socket has mode 0600 in a folder with mode 0700, and peers
+/// of other users are refused.
 class PromptServer {
  public:
   struct Callbacks {
-    std::function<void(const Prompt&)> ask;  // answer() follows, or withdraw comes first
+    std::function<void(const Prompt&)> ask;  // answer() follows, unless withdraw is called first
     std::function<void()> withdraw;
   };
 
-  /// nullptr where the user cannot be asked: no folder for the socket, or our program file is gone.
+  /// nullptr if the user cannot be asked: no folder for the socket, or our program file is gone.
   [[nodiscard]] static std::unique_ptr<PromptServer> open(EventLoop& loop, Callbacks callbacks);
   PromptServer(const PromptServer&) = delete;
   PromptServer& operator=(const PromptServer&) = delete;
 
   /// The variables that make an ssh ask here. `process`: a different name for each ssh.
   [[nodiscard]] std::vector<std::string> environment(const std::string& process) const;
-  /// What the user has typed; nullopt: refused.
+  /// What the user typed; nullopt: refused.
   void answer(std::optional<std::string> text);
   [[nodiscard]] bool asking() const { return queue_.asking(); }
 

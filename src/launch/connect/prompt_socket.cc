@@ -23,7 +23,7 @@ namespace dlaunch {
 namespace {
 
 constexpr std::string_view kPrefix = "ask-";
-// A socket that is bound and does not listen yet looks like that of a dead launcher.
+// A socket that is bound but does not listen yet looks like that of a dead launcher.
 constexpr std::time_t kYoung = 60;
 
 sockaddr_un address_of(const std::string& path) {

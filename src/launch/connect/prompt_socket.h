@@ -8,11 +8,11 @@
 
 namespace dlaunch {
 
-/// The destructor removes the socket, and its folder if that was made for it alone.
+/// The destructor removes the socket, and its folder if that was made only for it.
 class PromptSocket {
  public:
   /// In BASE/dlaunch-UID, or in a new folder if others can write to that one. Removes sockets that
-  /// a killed launcher left there a minute ago or longer.
+  /// a killed launcher left there at least a minute ago.
   [[nodiscard]] static PromptSocket open(const std::string& base = "/tmp");
 
   PromptSocket(PromptSocket&& other) noexcept
@@ -31,7 +31,7 @@ class PromptSocket {
 
   UniqueFd listener_;
   std::string path_;        // empty: none
-  std::string own_folder_;  // empty: it is in that of the user
+  std::string own_folder_;  // empty: it is in the user's folder
 };
 
 }  // namespace dlaunch

@@ -9,9 +9,9 @@ namespace dlaunch {
 
 namespace {
 
-// A try that began while the network was cut hangs in TCP's growing pauses (1, 3, 7 s) after the
-// network is back; a fresh one gets through. Hosts that need longer to log in get it from the third
-// try on.
+// An attempt that began while the network was cut waits in TCP's growing pauses (1, 3, 7 s) after
+// the network is back; a fresh one gets through. Hosts that need longer to log in get more time
+// from the third attempt on.
 constexpr Duration kShortTry = std::chrono::seconds(3);
 constexpr Duration kLongTry = std::chrono::seconds(8);
 constexpr int kShortTries = 2;
@@ -56,7 +56,7 @@ void Reconnection::opened(Result<Connection> connection) {
     trying_ = false;
     return callbacks_.on_gone(trouble_);
   }
-  // Its ranks may still run where we do not see them: their lease and lost_after decide.
+  // Its ranks may still run unseen: their lease and lost_after decide.
   if (connection.error().exit_code == kSessionHidden && callbacks_.on_hidden)
     callbacks_.on_hidden();
   if (!trying_) return;

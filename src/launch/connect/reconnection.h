@@ -18,28 +18,28 @@ class Reconnection {
   struct Way {
     /// Answers at most once, never from inside the call, within the limit; NodeConnector::open().
     std::function<void(Opened, Duration limit)> open;
-    /// Drops the open() that has not answered; it never will.
+    /// Cancels the open() that has not answered; it never will.
     std::function<void()> cancel;
   };
   struct Callbacks {
     std::function<void(Connection)> on_made;
-    std::function<void(std::string)> on_gone;  // how the agent has ended, as a text
+    std::function<void(std::string)> on_gone;  // how the agent ended
     /// The node was reached, but no trace of the agent was found; it keeps trying until stop().
     std::function<void()> on_hidden = {};
   };
 
-  /// Without `way.open` there is no way back.
+  /// Without `way.open` reconnecting is impossible.
   Reconnection(EventLoop& loop, Way way, Callbacks callbacks);
 
   [[nodiscard]] bool possible() const { return static_cast<bool>(way_.open); }
   [[nodiscard]] bool trying() const { return trying_; }
-  /// Tries, if it does not already: at once, or after a pause where the connection of an earlier
-  /// try has not succeeded().
+  /// Tries, unless it already does: at once, or after a pause if the connection of an earlier try
+  /// has not succeeded().
   void begin();
   void stop();
-  /// The session goes on over the connection that was made.
+  /// The session continues over the new connection.
   void succeeded();
-  /// Why the last try failed; empty: none has since the session went on.
+  /// Why the last try failed; empty: none has failed since the session continued.
   [[nodiscard]] const std::string& trouble() const { return trouble_; }
 
  private:

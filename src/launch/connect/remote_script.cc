@@ -19,21 +19,21 @@ constexpr const char* kNoStdin =
     R"sh((exec </dev/null) or an option of the connection (ssh -n) has replaced it"; exit 1; }; )sh"
     R"sh({ true 3<&0; } 2>/dev/null || nothing closed; [ -c /dev/stdin ] && nothing "a device"; )sh";
 
-// The marker is put together on the node, so that a shell which prints its command does not look
-// like an answer.
+// The marker is assembled on the node, so that a shell that prints its command does not look like
+// an answer.
 std::string prelude(std::uint64_t session) {
   return std::string("m=@; m=${m}") + (kMarker + 1) + session_text(session) + "; " + kNoStdin;
 }
 
-// A folder of ours that others cannot write to; with a second argument, also one inside it. ls(1)
-// is the one way to see a mode that POSIX has; starting it costs a millisecond, so both are asked
-// for at once. It lists the outer folder first, because its name is the beginning of the other's.
+// A folder of ours that others cannot write to; with a second argument, also one inside it. POSIX
+// offers only ls(1) to see a mode; starting it costs a millisecond, so one call covers both. It
+// lists the outer folder first, because its name is the beginning of the other's.
 constexpr const char* kOwn =
     R"sh(ours() { [ -d "$1" ] && [ -O "$1" ] || return 1; [ -L "$1" ] && return 1; return 0; }; )sh"
     R"sh(own() { ours "$1" && ours "${2:-$1}" || return 1; set -f; )sh"
     R"sh(case $(echo $(ls -ld "$1" ${2:+"$2"}))$# in drwx------*" drwx------"*2) return 0;; drwx------*1) return 0;; esac; return 1; }; )sh";
 
-// A link that another user has put into a shared folder must not lead chmod elsewhere.
+// A link that another user put into a shared folder must not redirect chmod.
 constexpr const char* kMine =
     R"sh(mine() { [ -L "$1" ] && return; [ -O "$1" ] && chmod 700 "$1" 2>/dev/null; }; )sh";
 
@@ -62,6 +62,14 @@ std::string agent_words(const RemoteAgent& agent) {
          (agent.pid_namespace ? " --pid-namespace" : "");
 }
 
+/// Copies `size` bytes from stdin to stdout; fd 3 is the connection.
+std::string take_parts(std::uint64_t size) {
+  const std::uint64_t full = size > 0 ? (size - 1) / kUploadPart : 0;
+  return "i=" + std::to_string(full) + "; while [ $i -gt 0 ]; do head -c " +
+         std::to_string(kUploadPart) + R"sh( && echo "$m more" >&3 || exit 1; i=$((i-1)); done; )sh" +
+         "head -c " + std::to_string(size - full * kUploadPart) + "; ";
+}
+
 [[maybe_unused]] bool is_word(std::string_view text) {
   return !text.empty() &&
          text.find_first_not_of("0123456789abcdefghijklmnopqrstuvwxyz") == std::string_view::npos;
@@ -87,7 +95,7 @@ std::string agent_script(const RemoteAgent& agent, bool anew) {
         agent_words(agent) + "; }; ";
     for (std::size_t place = 0; place < kPlaceCount; ++place) script += find_place(place) + "go; ";
   }
-  // read(1) takes no byte behind the line's end.
+  // read(1) takes no byte beyond the line's end.
   return for_any_shell(script + R"sh(echo "$m missing $(uname -m)"; read -r l && eval "$l")sh");
 }
 
@@ -98,18 +106,18 @@ std::string stage_line(const RemoteAgent& agent, std::size_t place) {
   script += R"sh(clean() { [ -n "$t" ] && rm -f "$t"; }; trap clean 0; )sh"
             R"sh(no() { printf "%s failed %s" "$m" "$1"; echo; exit 1; }; )sh";
   script += find_place(place) + "b=$d/" + agent.build_id + "; ";
-  // Each process that this starts costs a node a millisecond. The umask closes new folders.
+  // Each process that this starts costs a millisecond on the node. The umask closes new folders.
   script +=
       R"sh(mk() { [ -d "$1" ] && { mine "$1"; return; }; e=$(mkdir "$1" 2>&1) || [ -d "$1" ] || no "$e"; }; )sh"
       R"sh(p=${d%/*}; [ -d "$p" ] || e=$(mkdir -p "$p" 2>&1) || no "$e"; )sh"
       R"sh(mk "$d"; ours "$d" || no "$d: belongs to another user or is a link"; )sh"
       R"sh(mk "$b"; own "$d" "$b" || no "$b: belongs to another user or is a link"; )sh"
-      // What an earlier broken upload has left. own() has switched the expansion of names off.
+      // What an earlier broken upload left. own() has disabled file name expansion.
       R"sh(set +f; for o in "$b"/new.*; do [ -e "$o" ] && )sh"
       R"sh(find "$o" -prune -mtime +0 -exec rm -rf {} + 2>/dev/null; done; )sh"
       R"sh(t=$(mktemp "$b/new.XXXXXX" 2>&1) || { e=$t; t=; no "$e"; }; )sh";
-  script += R"sh(f=$t; e=$(head -c )sh" + size +
-            R"sh( 2>&1 >"$f") || no "$f: $e"; )sh"
+  script += R"sh(f=$t; exec 3>&1; e=$( { )sh" + take_parts(agent.size) +
+            R"sh(} 2>&1 >"$f") || no "$f: $e"; exec 3>&-; )sh"
             R"sh(n=$(wc -c <"$f"); )sh";
   script += "[ $n -eq " + size + " ] || no \"only $n of " + size + " bytes arrived\"; ";
   script +=
@@ -118,9 +126,9 @@ std::string stage_line(const RemoteAgent& agent, std::size_t place) {
   script +=
       R"sh(same() { [ -L "$1" ] && return 1; [ -f "$1" ] && [ -x "$1" ] && [ -O "$1" ] && cmp -s "$1" "$f"; }; )sh"
       R"sh(if same "$b/dlaunch"; then clean; else e=$(mv -f "$f" "$b/dlaunch" 2>&1) || no "$e"; fi; t=; )sh"
-      // Builds that were not used for long (node/session/staged_binary.h); a run that began
-      // meanwhile brings its own again. Only folders whose name is a build id, 40 hex digits, and
-      // of them only what we have put there: run folders and folders of users may be beside them.
+      // Builds that were not used for long (node/session/staged_binary.h); a run that started
+      // meanwhile uploads its own again. Only folders whose name is a build id, 40 hex digits, and
+      // in them only what we put there: run folders and users' folders may be beside them.
       R"sh(x=[0123456789abcdef]; x=$x$x$x$x$x; x=$x$x$x$x$x$x$x$x; )sh"
       R"sh(for o in "$d"/*/dlaunch; do n=${o%/dlaunch}; [ "$n" = "$b" ] && continue; )sh"
       R"sh(case ${n##*/} in $x) ;; *) continue;; esac; [ -L "$n" ] && continue; [ -O "$o" ] && )sh"

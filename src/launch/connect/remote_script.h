@@ -1,15 +1,16 @@
-// The texts that a node's login shell is given. Pure.
+// The commands for a node's login shell. Pure.
 //
-// ssh hands its command to the login shell of the account, whichever that is; so it is one word
-// that means the same to sh, dash, bash, zsh, fish, tcsh and busybox: exec /bin/sh -c '...', with
-// none of ' ! \ newline inside. The rest is for /bin/sh, as POSIX XCU 2 has it, with test -O.
+// ssh passes its command to the account's login shell, whichever that is. So the command is one
+// word that means the same to sh, dash, bash, zsh, fish, tcsh and busybox: exec /bin/sh -c '...',
+// with none of ' ! \ newline inside. The rest is for /bin/sh as in POSIX XCU 2, with test -O.
 //
 // Where the binary is on a node: in the first usable place of kPlaces, in a folder for its build
 // id. Only files that belong to us run from there: our folders are 0700 and not links. The script
-// writes a new file beside its place, runs it once (`dlaunch agent --probe`, which also syncs it to
-// disk), and renames it; so several launchers may do this at once, and a file in place is whole.
-// If it is damaged nevertheless, it says so itself (node/session/staged_binary.h) or ends without
-// a message. In both cases no "ready" follows "started", and the launcher stages it again.
+// writes a new file beside its final path, runs it once (`dlaunch agent --probe`, which also syncs
+// it to disk), and renames it; so several launchers may do this at once, and a file in place is
+// complete. If it is damaged nevertheless, it reports that itself (node/session/staged_binary.h) or
+// ends without a message. In both cases no "ready" follows "started", and the launcher stages it
+// again.
 #pragma once
 
 #include <cstddef>
@@ -20,14 +21,19 @@
 
 namespace dlaunch {
 
-/// What the launcher waits for in the output of a node; behind it come the session in 16 digits,
-/// a blank, and one of the words of channel_opening.h. No command text holds it.
+/// What the launcher waits for in the output of a node; after it come the session as 16 digits, a
+/// blank, and one of the words of channel_opening.h. No command text contains it.
 inline constexpr const char* kMarker = "@dlaunch:";
 
-/// The folders that are tried, as a person would write them; index = place.
+/// The folders to try, as a user would write them; index = place.
 inline constexpr const char* kPlaces[] = {"~/.cache/dlaunch", "/var/tmp/dlaunch-UID",
                                           "/tmp/dlaunch-UID", "/dev/shm/dlaunch-UID"};
 inline constexpr std::size_t kPlaceCount = 4;
+
+/// The binary is sent in parts of so many bytes, each when the node has printed "more". Else sshd would
+/// hold up to 2 MiB of what it has not passed on yet, and copy all of that for each packet that comes
+/// (sshbuf_allocate of OpenSSH): on a busy node that takes more time than anything else.
+inline constexpr std::uint64_t kUploadPart = 512 * 1024;
 
 struct RemoteAgent {
   std::string build_id;    // hex digits or "unknown"
@@ -39,15 +45,16 @@ struct RemoteAgent {
   std::uint64_t after = 0;  // the lost session whose end a fresh agent waits for; 0: none
 };
 
-/// Says "started" and executes the agent, which says "ready"; or says "missing ARCHITECTURE" and
-/// waits for a stage_line() on stdin, or its end. `anew`: does not look for an agent. Says "failed"
-/// with the reason where its stdin is not the connection.
+/// Prints "started" and executes the agent, which prints "ready"; or prints "missing ARCHITECTURE"
+/// and waits for a stage_line() on stdin, or its end. `anew`: does not look for an agent. Prints
+/// "failed" with the reason if its stdin is not the connection.
 [[nodiscard]] std::string agent_script(const RemoteAgent& agent, bool anew = false);
 
-/// What the launcher answers to "missing", with its newline: puts the next `size` bytes of stdin, a
-/// binary of this build, in a place and executes the agent there as agent_script() does, or says
-/// "failed" with the reason. A file that is there with the same content stays: others may be
-/// running it.
+/// The launcher's answer to "missing", with its newline: stores the next `size` bytes of stdin, a
+/// binary of this build, in a place and executes the agent there as agent_script() does, or prints
+/// "failed" with the reason. Prints "more" after each part but the last one; the next part must not
+/// be sent before that, because head(1) of busybox reads ahead. An existing file with the same
+/// content stays: others may be running it.
 [[nodiscard]] std::string stage_line(const RemoteAgent& agent, std::size_t place);
 
 /// 16 hex digits, as sessions are written on command lines.

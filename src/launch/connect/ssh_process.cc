@@ -80,8 +80,8 @@ Result<std::shared_ptr<SshProcess>> SshProcess::start(EventLoop& loop,
   request.stdin_fd = in->read.get();
   request.stdout_fd = out->write.get();
   request.stderr_fd = errors->write.get();
-  // A busy machine shares its processors between sessions (sched(7), autogroup): in the engine's
-  // session, 64 key exchanges would together get the share of one.
+  // A busy kernel shares its CPUs between sessions (sched(7), autogroup): in the engine's session,
+  // 64 key exchanges together would get the share of one.
   request.new_session = true;
   const BlockedSignals blocked;
   const auto spawned = spawn(request);
@@ -104,8 +104,7 @@ SshProcess::SshProcess(EventLoop& loop, pid_t pid, UniqueFd in, UniqueFd out, Un
 SshProcess::~SshProcess() {
   if (pid_ <= 0) return;
   end(true);
-  // Reaped here: it ends a moment later, and until the end of the run nothing else would wait for
-  // it.
+  // Reaped here: it ends a moment later, and nothing else would wait for it before the run ends.
   const auto left = std::make_shared<WatchedFd>(loop_, UniqueFd(open_pidfd(pid_)));
   left->on_readable([left, pid = pid_] {
     int ignored = 0;
@@ -155,7 +154,7 @@ void SshProcess::look_for_end() {
   if (::waitpid(pid_, &status, WNOHANG) != pid_)
     return poll_.after(kPollStep, [this] { look_for_end(); });
   pid_ = 0;
-  const auto self = shared_from_this();  // the callback may let go of us
+  const auto self = shared_from_this();  // the callback may release us
   if (const auto callback = std::exchange(on_end_, nullptr)) callback(status);
 }
 

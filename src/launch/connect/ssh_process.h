@@ -15,14 +15,14 @@
 
 namespace dlaunch {
 
-/// The end of stderr that is kept.
+/// How much of the end of stderr is kept.
 inline constexpr std::size_t kMostErrors = 16 * 1024;
 
-/// Lives on the engine's one thread. The child leads a process group of its own and gets SIGKILL
-/// when the engine dies.
+/// Lives on the engine's one thread. The child leads its own process group and gets SIGKILL when
+/// the engine dies.
 class SshProcess : public std::enable_shared_from_this<SshProcess> {
  public:
-  /// Error: the program does not exist, or no process could be made.
+  /// Error: the program does not exist, or the process could not be created.
   [[nodiscard]] static Result<std::shared_ptr<SshProcess>> start(
       EventLoop& loop, const std::vector<std::string>& argv,
       const std::vector<std::string>& environment);
@@ -36,20 +36,20 @@ class SshProcess : public std::enable_shared_from_this<SshProcess> {
   [[nodiscard]] UniqueFd take_stdin() { return std::move(stdin_); }
   [[nodiscard]] UniqueFd take_stdout() { return std::move(stdout_); }
 
-  /// Calls once the child has ended and was reaped, with its wait status; not after release().
+  /// Calls back once the child has ended and was reaped, with its wait status; not after release().
   void on_end(std::function<void(int wait_status)> callback);
   /// SIGTERM, which lets it end its own helpers (ProxyCommand); `hard`: SIGKILL. To its group.
   void end(bool hard);
   /// The caller reaps the child from now on.
   void release();
 
-  /// What it has written to stderr, read without waiting.
+  /// Its stderr so far, read without waiting.
   [[nodiscard]] const std::string& errors();
 
  private:
   SshProcess(EventLoop& loop, pid_t pid, UniqueFd in, UniqueFd out, UniqueFd errors);
   void watch_errors();
-  /// False at the end of it.
+  /// False at the end of file.
   bool read_errors();
   void look_for_end();
 

@@ -9,7 +9,7 @@ namespace dlaunch {
 
 namespace {
 
-// Longer than any sequence that is looked at; what is longer is passed on as text.
+// Longer than any sequence that is interpreted; longer ones pass as text.
 constexpr std::size_t kMaxEscape = 16;
 constexpr std::string_view kTerminalControls = "\a\b\t\v\f\x0e\x0f\x1b";  // SO, SI: other letters
 

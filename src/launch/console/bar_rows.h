@@ -1,7 +1,8 @@
-// BarRows follows a stream that draws progress bars: text that goes back to the start of its line
-// with a lone "\r" to write it anew, and up and down over a few lines (tqdm with several bars
-// writes "\n", the bar, and ESC [ A). It knows what a terminal would show in these rows. Pure; one
-// thread at a time.
+// BarRows follows a stream that draws progress bars: text that returns to the start of its line
+// with a lone "\r" to rewrite it, and moves up and down over a few lines (tqdm with several bars
+// writes "
+// ", the bar, and ESC [ A). It knows what a terminal would show in these rows. Pure; one thread at
+// a time.
 #pragma once
 
 #include <algorithm>
@@ -13,25 +14,25 @@
 namespace dlaunch {
 
 /// Rows are handed out from the top: as soon as a row of plain text ends below them, or when
-/// settle() finds that the stream has gone on below. A bar that was wiped with blanks leaves
-/// nothing. What is drawn over a longer text replaces it as a whole, so that rests of the longer
-/// one do not stay; of SGR sequences (colours) nothing is taken away. Rows are bounded in number
-/// and length, and all together: beyond that the stream is ordinary text again. The same holds for
-/// binary data: they draw no bars, and BarRows drops no byte of them.
+/// settle() finds that the stream has continued below. A bar that was overwritten with blanks
+/// leaves nothing. Text drawn over a longer text replaces all of it, so that no remainder stays;
+/// SGR sequences (colours) are kept. Rows are bounded in number and length, and all together:
+/// beyond that the stream is ordinary text again. Binary data is ordinary text, too: it draws no
+/// bars, and BarRows drops no byte of it.
 class BarRows {
  public:
   static constexpr std::size_t kMaxRows = 16;
   static constexpr std::size_t kMaxRow = std::size_t{16} << 10;
   static constexpr std::size_t kMaxHeld = std::size_t{64} << 10;  // bytes of all rows
 
-  /// `line`: what the row has shown before its first "\r".
+  /// `line`: what the row showed before its first "\r".
   explicit BarRows(std::string line);
 
   /// Reads until the end, or until no row is a bar: see done(). Returns the number of bytes read.
   /// Calls sink(std::string_view row) for each row that is complete.
   template <class Sink>
   std::size_t add(std::string_view bytes, Sink&& sink);
-  /// The last state of each row that is left.
+  /// The last state of each remaining row.
   template <class Sink>
   void finish(Sink&& sink);
   /// Call regularly: hands out the rows above the current one, unless the stream has moved between
@@ -59,11 +60,11 @@ class BarRows {
  private:
   struct Row {
     std::string text;    // since the last "\r"
-    std::string before;  // what was there then, and is shown until there is more text
+    std::string before;  // the previous text, shown until there is more
     bool is_bar = false;
-    bool is_fresh = true;  // what comes replaces the text
+    bool is_fresh = true;  // new text replaces this
     [[nodiscard]] std::string_view shown() const;
-    /// Its text and what that has replaced, as the stream had it.
+    /// Its text and what that has replaced, as in the stream.
     [[nodiscard]] std::string bytes() const;
   };
 
@@ -99,8 +100,8 @@ void BarRows::hand_out(std::size_t count, Sink&& sink) {
   if (rows_.empty()) rows_.emplace_back();
 }
 
-/// The row that the stream is in becomes the beginning of a line; it comes below all others,
-/// because it goes on.
+/// The row that the stream is in becomes the beginning of a line; it follows all others, because it
+/// continues.
 template <class Sink>
 void BarRows::become_text(Sink&& sink) {
   hand_out(at_, sink);

@@ -17,8 +17,8 @@ namespace dlaunch {
 
 namespace {
 
-// Where a write may block, it is small while the reader is slow, so that "accepted nothing for a
-// while" is seen as it is; it grows while the reader keeps up.
+// If a write may block, it is small while the reader is slow, so that a stalled reader is
+// recognised correctly; it grows while the reader keeps up.
 constexpr std::size_t kSmallWrite = 4096;
 constexpr std::size_t kLargeWrite = std::size_t{256} << 10;
 constexpr std::chrono::milliseconds kSlow{20};
@@ -27,15 +27,15 @@ constexpr std::chrono::milliseconds kWithoutThread{100};
 // Texts shorter than this together become one queue entry.
 constexpr std::size_t kJoined = std::size_t{16} << 10;
 constexpr std::size_t kMaxPieces = 64;
-// Texts whose memory is kept for the next ones, and how large they may be.
+// How many written texts keep their memory for reuse, and how large they may be.
 constexpr std::size_t kMostSpare = 8;
 constexpr std::size_t kLargestSpare = std::size_t{512} << 10;
-// After so many bytes a pipe gets more room (pipe(7), F_SETPIPE_SZ), so that writer and reader need
-// not take turns every 64 KiB.
+// After this many bytes a pipe gets more room (pipe(7), F_SETPIPE_SZ), so that writer and reader
+// need not alternate every 64 KiB.
 constexpr std::uint64_t kMuch = std::uint64_t{4} << 20;
 constexpr int kWidePipe = 256 << 10;
 
-/// Regular files and /dev/null (device 1:3, admin-guide/devices.txt): a thread would only cost
+/// Regular files and /dev/null (device 1:3, admin-guide/devices.txt), for which a thread only costs
 /// time.
 bool never_blocks(int fd) {
   struct stat info {};
@@ -71,7 +71,7 @@ void ConsoleLane::ensure_thread(const std::shared_ptr<ConsoleLane>& self) {
   has_thread_ = start_thread([self] { self->run(); }) == 0;
 }
 
-/// Writes what the reader takes within `limit`; a small write to a ready reader does not wait.
+/// Writes what the reader accepts within `limit`; a small write to a ready reader does not wait.
 void ConsoleLane::write_without_thread(std::chrono::milliseconds limit) {
   const auto end = Clock::now() + limit;
   Batch batch;
@@ -148,17 +148,17 @@ bool ConsoleLane::stopped() const {
 }
 
 ConsoleLane::Written ConsoleLane::write_batch(const Batch& batch) {
-  bool is_ready = false;  // says poll(2)
+  bool is_ready = false;  // according to poll(2)
   for (;;) {
-    // Without waiting, where the kernel can do that for one call (pipes, since Linux 6.4):
-    // O_NONBLOCK would affect all processes that share the open file.
+    // Without waiting, if the kernel can do that for one call (pipes, since Linux 6.4): O_NONBLOCK
+    // would affect all processes that share the open file.
     const ssize_t n = may_nowait_
                           ? ::pwritev2(fd_, batch.pieces.data(), batch.count, -1, RWF_NOWAIT)
                           : ::writev(fd_, batch.pieces.data(), batch.count);
     if (n >= 0) return {static_cast<std::size_t>(n), 0};
     if (errno == EINTR) continue;
     if (may_nowait_ && errno != EAGAIN && errno != EPIPE) {
-      may_nowait_ = false;  // EOPNOTSUPP, ENOSYS, ...: a real failure comes again
+      may_nowait_ = false;  // EOPNOTSUPP, ENOSYS, ...: a real failure recurs
       continue;
     }
     if (errno != EAGAIN) return {0, errno};
@@ -210,7 +210,7 @@ std::string ConsoleLane::take_buffer() {
 void ConsoleLane::widen_pipe() {
   widened_ = true;
   const int size = ::fcntl(fd_, F_GETPIPE_SZ);
-  // Not a pipe, or no more memory for pipes: then it keeps its size.
+  // Not a pipe, or no more memory for pipes: it keeps its size.
   if (size > 0 && size < kWidePipe && ::fcntl(fd_, F_SETPIPE_SZ, kWidePipe) < 0) return;
 }
 

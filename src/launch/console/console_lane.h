@@ -22,19 +22,19 @@ class ConsoleLane {
  public:
   using Clock = std::chrono::steady_clock;
 
-  /// Writes to the open file of `fd` through a duplicate, where a descriptor is left for one. The
-  /// lane's thread calls `progress` whenever bytes were accepted or dropped.
+  /// Writes to the open file of `fd` through a duplicate, if a descriptor is available. The lane's
+  /// thread calls `progress` whenever bytes were accepted or dropped.
   ConsoleLane(int fd, std::function<void()> progress);
   ~ConsoleLane();
   ConsoleLane(const ConsoleLane&) = delete;
   ConsoleLane& operator=(const ConsoleLane&) = delete;
 
-  /// `self` is kept by the thread, so that the owner may go while it is blocked.
+  /// The thread keeps `self`, so that the owner may be destroyed while it is blocked.
   static void write(const std::shared_ptr<ConsoleLane>& self, std::string text);
   /// An empty string that reuses the memory of one that has been written.
   [[nodiscard]] std::string take_buffer();
   static bool drain(const std::shared_ptr<ConsoleLane>& self, std::chrono::milliseconds limit);
-  /// Nothing more is written, apart from a write(2) that is blocked now.
+  /// Nothing more is written, except for a write(2) that is blocked now.
   void stop();
 
   [[nodiscard]] std::size_t pending() const;
@@ -79,7 +79,7 @@ class ConsoleLane {
   std::uint64_t accepted_ = 0;
   bool widened_ = false;
   Clock::time_point last_accept_{};  // or when the queue was last empty
-  Clock::duration longest_{0};       // wait between two accepts since it was last asked for
+  Clock::duration longest_{0};       // longest wait between two accepts since the last query
   int error_ = 0;
   std::uint64_t dropped_ = 0;
   bool has_thread_ = false;

@@ -10,7 +10,7 @@ namespace dlaunch {
 
 namespace {
 
-// ISO 6429 foreground colours that are readable on dark and light backgrounds; red is left to
+// ISO 6429 foreground colours that are readable on dark and light backgrounds; red is reserved for
 // errors.
 constexpr std::array<std::string_view, 5> kColours = {"36", "32", "35", "33", "34"};
 
@@ -18,7 +18,7 @@ std::size_t index_of(Stream stream) {
   return stream == Stream::out ? 0 : 1;
 }
 
-/// The prefix also takes back whatever attributes the line before it left on.
+/// The prefix also resets attributes that the line before it left on.
 std::string make_prefix(std::string_view padded, char mark, std::string_view colour) {
   std::string prefix;
   if (!colour.empty()) prefix.append("\x1b[0;").append(colour).append("m");

@@ -17,39 +17,40 @@
 
 namespace dlaunch {
 
-/// `colour` only when the target is a terminal and NO_COLOR is not set: the caller decides.
+/// `colour` only if the target is a terminal and NO_COLOR is not set: the caller decides.
 struct ConsoleOptions {
   bool prefix = false;
   bool colour = false;
   bool operator==(const ConsoleOptions&) const = default;
 };
 
-/// With prefix, a line looks like "node0:3  | text\n" whatever its line end was; a line longer than
-/// LineSplitter::kMaxLine goes on in lines that start "node0:3  + ". A progress bar is one line,
-/// when it is complete; until then live_rows() has its state. Without prefix no byte is
-/// added, dropped or changed; bytes of a single rank pass at once, those of several ranks when
-/// their line is complete (or longer than kMaxLine), so that no line is torn. At most kMaxLine
-/// bytes of a stream are held, bars apart.
+/// With prefix, a line looks like "node0:3  | text
+/// " whatever its line end was; a line longer than LineSplitter::kMaxLine continues in lines that
+/// start with "node0:3  + ". A progress bar is one line, when it is complete; until then
+/// live_rows() has its state. Without prefix no byte is added, dropped or changed; the bytes of a
+/// single rank pass at once, those of several ranks when their line is complete (or longer than
+/// kMaxLine), so that no line is torn. At most kMaxLine bytes of a stream are held, not counting
+/// bars.
 class ConsoleView {
  public:
   /// `labels`: per rank, as "node0:3"; index = rank. A rank with an empty label is not shown.
   ConsoleView(ConsoleOptions options, std::vector<std::string> labels);
 
-  /// Appends to `out` everything that may be shown now.
+  /// Appends to `out` everything that can be shown now.
   void add(Rank rank, Stream stream, std::string_view bytes, std::string& out);
 
   /// The stream is complete: appends what is left of a partial last line, with a newline added
   /// only when prefixing.
   void finish(Rank rank, Stream stream, std::string& out);
 
-  /// A line of the launcher's own in the midst of the stream; a partial line before it is ended.
+  /// A line of the launcher's own within the stream; ends a partial line before it.
   void add_note(Rank rank, Stream stream, std::string_view note, std::string& out);
 
-  /// Drops a partial line that was not shown, because its rest will not come; returns its size.
+  /// Drops a partial line that was not shown, because the rest will not arrive; returns its size.
   std::size_t drop_partial(Rank rank, Stream stream);
 
-  /// The user types this rank's input: its unfinished line may be a prompt and is the last live row.
-  /// Has no effect where no byte is held.
+  /// The user types this rank's input: its unfinished line may be a prompt and is the last live
+  /// row. Has no effect if no byte is held.
   void show_prompts_of(Rank rank);
   [[nodiscard]] bool has_prompt() const;
   /// The user's input ends the prompt's line: later output is shown without the prompt. False: there
@@ -87,7 +88,7 @@ class ConsoleView {
   char last_ = '\n';                                    // last byte of a single rank's output
   std::optional<Rank> prompts_of_;
   std::array<std::size_t, 2>
-      answered_{};  // bytes of its open lines that are on the screen for good
+      answered_{};  // bytes of its open lines that stay on the screen
 };
 
 }  // namespace dlaunch

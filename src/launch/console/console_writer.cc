@@ -20,7 +20,7 @@ bool are_one_file(int a, int b) {
                     first.st_dev == second.st_dev && first.st_ino == second.st_ino);
 }
 
-/// Outlives the writer while a thread that is blocked may still use it.
+/// Outlives the writer while a blocked thread may still use it.
 struct ProgressFd {
   ProgressFd() : fd(::eventfd(0, EFD_NONBLOCK | EFD_CLOEXEC)) {}
   ~ProgressFd() {

@@ -1,5 +1,5 @@
-// ConsoleWriter writes to two inherited descriptors from a thread of its own, because an inherited
-// terminal or pipe may block, and it must not be set O_NONBLOCK: the flag belongs to the open file
+// ConsoleWriter writes to two inherited descriptors from its own thread, because an inherited
+// terminal or pipe may block, and must not be set O_NONBLOCK: the flag belongs to the open file
 // description, which other processes share (open(2)).
 #pragma once
 
@@ -16,31 +16,31 @@
 
 namespace dlaunch {
 
-/// A console that has accepted nothing for this long is not waited for.
+/// A console that has accepted no data for this long is not waited for.
 inline constexpr std::chrono::seconds kConsoleStall{5};
 
 class ConsoleLane;
 
-/// All members may be called from any thread, none but drain() waits. Two descriptors of different
-/// files have a thread each, so that a reader that has stopped does not hold up what is said on the
-/// other one; of one file (a terminal, 2>&1) they share one, and the order of the calls is kept. A
-/// thread starts at the first write, with all signals blocked; do not fork without exec after that.
-/// Without a thread, write() does its work and waits for a slow reader, 100 ms at most.
-/// A reader that is gone is seen as EPIPE, never as SIGPIPE.
+/// All members may be called from any thread; only drain() waits. Two descriptors of different
+/// files have a thread each, so that a stopped reader does not delay messages on the other one; two
+/// of one file (a terminal, 2>&1) share one, and the order of the calls is kept. A thread starts at
+/// the first write, with all signals blocked; do not fork without exec after that. Without a
+/// thread, write() does its work and waits for a slow reader, 100 ms at most. A reader that is gone
+/// shows as EPIPE, never as SIGPIPE.
 class ConsoleWriter {
  public:
-  /// Does not own the descriptors, and writes to duplicates of them: a thread that is blocked
-  /// outlives this object and keeps its file open until then.
+  /// Does not own the descriptors, and writes to duplicates of them: a blocked thread outlives this
+  /// object and keeps its file open until then.
   ConsoleWriter(int out_fd, int err_fd);
   /// Does not wait for a blocked descriptor and discards what is queued: see drain().
   ~ConsoleWriter();
   ConsoleWriter(const ConsoleWriter&) = delete;
   ConsoleWriter& operator=(const ConsoleWriter&) = delete;
 
-  /// Queues `text`; what is queued for a file is written in the order of the calls.
+  /// Queues `text`; texts for one file are written in the order of the calls.
   void write(Stream stream, std::string text);
 
-  /// An empty text to be filled and given to write(): it may have room already.
+  /// An empty text to fill and pass to write(); it may have capacity already.
   [[nodiscard]] std::string take_buffer(Stream stream);
 
   /// Both streams are the same open file, or the same terminal.
@@ -50,21 +50,21 @@ class ConsoleWriter {
   [[nodiscard]] std::size_t pending() const;
   [[nodiscard]] std::size_t pending(Stream stream) const;
 
-  /// Something has been waiting for kConsoleStall and longer, and nothing was accepted meanwhile.
+  /// Something has been waiting for at least kConsoleStall, and nothing was accepted meanwhile.
   [[nodiscard]] bool stalled(Stream stream) const;
-  /// There was such a wait, which has ended, since the last call.
+  /// Such a wait has ended since the last call.
   [[nodiscard]] bool has_stalled(Stream stream);
-  /// Forgets what is queued for the stream's file; returns how many bytes.
+  /// Discards what is queued for the stream's file; returns how many bytes.
   std::size_t discard(Stream stream);
 
-  /// The descriptors are other files now, by dup2(2): what is queued for the old ones is forgotten,
-  /// a failure or a wait of theirs means nothing any more, and a thread that is blocked in one is
-  /// left behind. Not while another thread calls a member. Returns the bytes that were forgotten.
+  /// The descriptors are other files now, by dup2(2): what is queued for the old ones is discarded,
+  /// their failures and waits no longer matter, and a thread that is blocked in one is abandoned.
+  /// Not while another thread calls a member. Returns the number of discarded bytes.
   std::size_t targets_changed();
 
-  /// An eventfd(2), non-blocking, that becomes readable when pending() falls the next time after
-  /// ask_progress(); the caller reads it. Owned by this object. -1 when there was no descriptor
-  /// left for it.
+  /// An eventfd(2), non-blocking, that becomes readable the next time pending() falls after
+  /// ask_progress(); the caller reads it. Owned by this object. -1 if no descriptor was available
+  /// for it.
   [[nodiscard]] int progress_fd() const { return progress_fd_; }
   void ask_progress();
 
@@ -73,10 +73,10 @@ class ConsoleWriter {
   bool drain(std::chrono::milliseconds limit);
   bool drain(Stream stream, std::chrono::milliseconds limit);
 
-  /// A write failed (EPIPE, EIO, ENOSPC, ...): what was queued for this stream's file and what
-  /// comes later is dropped and counted.
+  /// A write failed (EPIPE, EIO, ENOSPC, ...): queued and later text for this stream's file is
+  /// dropped and counted.
   [[nodiscard]] bool broken(Stream stream) const;
-  /// The errno of that failure; 0 while there was none.
+  /// The errno of that failure; 0: none.
   [[nodiscard]] int error_number(Stream stream) const;
   /// Bytes that were dropped since the failure.
   [[nodiscard]] std::uint64_t dropped(Stream stream) const;

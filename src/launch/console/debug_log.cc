@@ -38,8 +38,8 @@ class LineSink final : public spdlog::sinks::base_sink<std::mutex> {
   std::function<void(std::string_view)> output_;
 };
 
-/// The process-wide log level. It is outside of the logger, so a silent run costs one relaxed load
-/// per message and never builds the logger.
+/// The process-wide log level. It is outside the logger, so a silent run costs one relaxed load per
+/// message and never builds the logger.
 struct Settings {
   std::atomic<int> verbosity{0};
   std::mutex mutex;

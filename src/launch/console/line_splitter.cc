@@ -21,8 +21,8 @@ void LineSplitter::look_for_text(std::string_view line) {
 }
 
 void LineSplitter::forget_held() {
-  // One long line must not cost its memory for the rest of the run, short ones need not allocate
-  // anew.
+  // One long line must not occupy its memory for the rest of the run; short ones need not allocate
+  // again.
   constexpr std::size_t kKept = 1024;
   if (held_.capacity() > kKept) {
     held_ = std::string();

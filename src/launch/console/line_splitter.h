@@ -1,9 +1,12 @@
 // LineSplitter joins the pieces of one byte stream into whole lines. Pure; one thread at a time.
 //
-// A line ends at "\n" or "\r\n" (any number of "\r" before the "\n"). A lone "\r" begins the line
-// anew, as progress bars do: what comes out then is what a terminal shows in the end, see BarRows.
-// In binary data "\r" is a byte like others, until some lines are text again. A line longer than the
-// limit comes in parts. Lines do not depend on how the stream was cut.
+// A line ends at "
+// " or "\r
+// " (any number of "\r" before the "
+// "). A lone "\r" restarts the line, as progress bars do: the result is what a terminal shows in
+// the end, see BarRows. In binary data "\r" is a byte like any other, until several lines are text
+// again. A line longer than the limit is split into parts. Lines do not depend on how the stream
+// was cut.
 #pragma once
 
 #include <algorithm>
@@ -22,7 +25,7 @@ class LineSplitter {
  public:
   static constexpr std::size_t kMaxLine = std::size_t{64} << 10;
 
-  /// `max_line`: the most bytes that are held and that one part of a line has; at least 4.
+  /// `max_line`: maximum number of bytes that are held and that one part of a line has; at least 4.
   explicit LineSplitter(std::size_t max_line = kMaxLine) : max_line_(max_line) {}
 
   /// Calls sink(std::string_view text, bool continues) for each line that is now complete, without
@@ -30,16 +33,16 @@ class LineSplitter {
   template <class Sink>
   void add(std::string_view bytes, Sink&& sink);
 
-  /// The stream has ended: hands out what is left of a line that has no line end.
+  /// The stream has ended: hands out a last line without line end.
   template <class Sink>
   void finish(Sink&& sink);
 
-  /// Bytes held back because their line is not complete; bars apart.
+  /// Bytes held back because their line is not complete, not counting bars.
   [[nodiscard]] std::size_t held() const { return held_.size(); }
 
   [[nodiscard]] std::string_view held_text() const { return held_; }
 
-  /// Drops them, because the rest of their line will not come. Returns how many.
+  /// Drops them, because the rest of their line will not arrive. Returns how many.
   std::size_t drop_held();
 
   /// The progress bars that the stream is drawing; null when there are none.
@@ -67,13 +70,13 @@ class LineSplitter {
   void forget_held();
   void look_for_text(std::string_view line);
 
-  // Binary data have lines that are text by chance, but not that many in a row.
+  // Binary data has lines that are text by chance, but not this many in a row.
   static constexpr std::size_t kTextLines = 8;
 
   std::size_t max_line_;
   std::string held_;
   bool continues_ = false;
-  bool after_cr_ = false;  // held_ was followed by "\r", and it is not known yet what that means
+  bool after_cr_ = false;  // held_ was followed by "\r", whose meaning is not known yet
   std::unique_ptr<BarRows> bars_;
   std::size_t text_lines_wanted_ = 0;  // before "\r" has a meaning again; more than 0: binary
 };
@@ -82,7 +85,8 @@ template <class Sink>
 void LineSplitter::add(std::string_view bytes, Sink&& sink) {
   const char* at = bytes.data();
   const char* const end = at + bytes.size();
-  // Both positions are kept while they are ahead, so that every byte is looked at once for each.
+  // Both positions are kept while they are ahead, so that every byte is examined only once for
+  // each.
   const char* lf = find(at, end, '\n');
   const char* cr = find(at, end, '\r');
   while (at != end) {

@@ -8,8 +8,8 @@ namespace dlaunch {
 
 namespace {
 
-// East Asian Width W and F, and emoji (Unicode Standard Annex 11), as far as they are found in
-// progress bars.
+// East Asian Width W and F, and emoji (Unicode Standard Annex 11), as far as progress bars use
+// them.
 bool is_wide(char32_t c) {
   return (c >= 0x1100 && c <= 0x115F) || (c >= 0x2E80 && c <= 0xA4CF) ||
          (c >= 0xAC00 && c <= 0xD7A3) || (c >= 0xF900 && c <= 0xFAFF) ||
@@ -63,7 +63,7 @@ std::size_t append_fitting(std::string_view text, std::size_t columns, std::stri
 
 void LiveLines::erase(Size now, std::string& out) {
   if (widths_.empty()) return;
-  // A terminal that has become narrower has wrapped what was there.
+  // A terminal that has become narrower has wrapped the drawn lines.
   std::size_t up = widths_.size() - 1;
   for (const std::size_t width : widths_)
     up += (std::max<std::size_t>(width, 1) - 1) / std::max<std::size_t>(now.columns, 1);
@@ -86,7 +86,7 @@ void LiveLines::draw_row(const LiveRow& row, std::size_t columns, std::string& o
 
 void LiveLines::draw(const std::vector<LiveRow>& rows, Size size, std::string& out) {
   const std::size_t room = std::max<std::size_t>(size.rows / 2, 1);
-  // The last column stays free: a terminal may go to the next line when it is written.
+  // The last column stays free: writing it may move a terminal to the next line.
   const std::size_t columns = std::max<std::size_t>(size.columns, 2) - 1;
   const std::size_t shown = rows.size() <= room ? rows.size() : room - 1;
   for (std::size_t i = 0; i < shown; ++i) draw_row(rows[i], columns, out);

@@ -1,5 +1,5 @@
-// LiveLines draws rows that still change, the progress bars of the ranks, below everything else on a
-// terminal, and erases them. Pure: it makes text with control sequences (ECMA-48) and writes
+// LiveLines draws rows that still change, the progress bars of the ranks, below everything else on
+// a terminal, and erases them. Pure: it makes text with control sequences (ECMA-48) and writes
 // nothing. One thread at a time.
 #pragma once
 
@@ -29,12 +29,12 @@ class LiveLines {
 
   [[nodiscard]] bool drawn() const { return !widths_.empty(); }
 
-  /// `now`: the current size; in a terminal that has become narrower, what was drawn takes more
+  /// `now`: the current size; in a terminal that has become narrower, the drawn rows take more
   /// lines.
   void erase(Size now, std::string& out);
 
   /// Draws one line for each row, cut to the width; at most half of the terminal's lines, the last
-  /// of which then says how many rows are left out. Nothing may be drawn already.
+  /// of which then says how many rows are left out. Nothing may be drawn at that time.
   void draw(const std::vector<LiveRow>& rows, Size size, std::string& out);
 
  private:

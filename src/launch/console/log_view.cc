@@ -26,7 +26,7 @@ namespace {
 constexpr std::chrono::milliseconds kLook{1000};
 /// Pause between reads, so that ranks that print without a pause are not read byte by byte.
 constexpr std::chrono::milliseconds kPause{20};
-/// Ends a view whose reader has left; no exit code.
+/// Ends a view whose reader has exited; not an exit code.
 constexpr int kReaderGone = -1;
 /// As wide as a time.
 constexpr const char* kNoTime = "(no time recorded)         ";
@@ -40,7 +40,7 @@ void say_where_output_is(const RunView& run) {
                run.id.c_str(), left_text(run.left).c_str());
 }
 
-/// A reader that has left is not an error.
+/// A reader that exits is not an error.
 Status without_reader(Status status) {
   return status || status.error().exit_code == kReaderGone ? Status() : status;
 }

@@ -30,8 +30,8 @@ class LogView {
   /// prefix before each line. Ignores SIGPIPE from then on.
   LogView(const RunView& run, LogSelection selection, std::vector<std::string> labels);
 
-  /// Prints rank by rank, or by time, what is there now. Says on stderr where there is no output. A
-  /// reader that has left (| head) is not an error.
+  /// Prints what is there now, rank by rank or by time. Says on stderr if there is no output. A
+  /// reader that exits (| head) is not an error.
   [[nodiscard]] Status show();
   /// Prints the output of all ranks as it grows, across restarts, until the run ends; then how it
   /// ended.

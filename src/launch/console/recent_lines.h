@@ -14,7 +14,7 @@ class RecentLines {
  public:
   static constexpr std::size_t kMost = 256;
 
-  /// `lines` more lines from `source`, a number of the caller's choice.
+  /// `lines` more lines from `source`, a number chosen by the caller.
   void add(std::size_t source, std::size_t lines) {
     if (lines == 0) return;
     if (!runs_.empty() && runs_.back().first == source) {

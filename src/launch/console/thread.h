@@ -1,5 +1,5 @@
-// Threads with a small stack: std::thread takes what `ulimit -s` allows, 8 GiB where a site
-// has set that, and throws if there is no room for it.
+// Threads with a small stack: std::thread uses what `ulimit -s` allows, 8 GiB if a site has set
+// that, and throws if there is no room for it.
 #pragma once
 
 #include <functional>

@@ -9,18 +9,18 @@
 
 namespace dlaunch {
 
-/// Who has got it: the process that the user started, the one that runs the job, or a step of Slurm
-/// on a node.
+/// Where a signal arrived: at the process that the user started, the one that runs the job, or a
+/// step of Slurm on a node.
 enum class CancelOrigin : std::uint8_t { front, engine, nodes };
 
 class CancelOrigins {
  public:
-  /// Whether this one counts, where a second one kills at once. But one that a service manager
-  /// sends to all processes of a job reaches several origins within a moment. And at a time limit
-  /// or a scancel, slurmd signals the steps, and the batch script maybe seconds later: the first
-  /// SIGTERM of any other after the nodes' is the same one.
+  /// Whether this signal counts, given that a second one kills at once. A service manager that
+  /// signals all processes of a job reaches several origins within a moment. And at a time limit or
+  /// a scancel, slurmd signals the steps, and the batch script perhaps seconds later: the first
+  /// SIGTERM from any other origin after the nodes' is the same one.
   [[nodiscard]] bool counts(CancelOrigin origin, int number, MonotonicTime now);
-  /// Whether there was one at all.
+  /// Whether any arrived.
   [[nodiscard]] bool any() const;
 
  private:

@@ -19,10 +19,10 @@ namespace dlaunch {
 
 namespace {
 
-// A port that is free when it is found is taken within a second once in a blue moon; three times in
-// a row is something else.
+// A free port is very rarely taken between finding and using it; three times in a row has another
+// reason.
 constexpr std::uint32_t kPortRetries = 3;
-// By the session, after lost_after: silence is counted in its beats.
+// Reported by the session after lost_after: silence is counted in its heartbeats.
 constexpr Duration kSilenceIsSeen = std::chrono::seconds(3);
 
 SupervisorConfig supervisor_config(const JobSpec& spec, const std::vector<NodeTarget>& nodes) {
@@ -30,7 +30,7 @@ SupervisorConfig supervisor_config(const JobSpec& spec, const std::vector<NodeTa
   config.nodes = static_cast<std::uint32_t>(nodes.size());
   for (const NodeTarget& node : nodes) {
     config.node_names.push_back(node.host.name);
-    // A silent node is lost, and may return; one that speaks and is not empty is of no use.
+    // A silent node is lost, and may return; one that answers but never becomes empty is useless.
     if (!node.is_local())
       config.end_limit = std::max(config.end_limit, spec.timeouts.lost_after + kSilenceIsSeen);
   }
@@ -42,7 +42,7 @@ SupervisorConfig supervisor_config(const JobSpec& spec, const std::vector<NodeTa
   config.mpi_init_optional = spec.mpi.init == Mpi::Init::optional;
   config.stragglers_limit = spec.timeouts.stragglers_after_success;
   config.restart = spec.restart;
-  // A port that the user chose is not ours to change.
+  // A port that the user chose must not be changed.
   config.port_retries = fixed_ports(spec).empty() ? kPortRetries : 0;
   return config;
 }
@@ -57,7 +57,7 @@ int give_up(const Error& error) {
 int engine_main(const RunOptions& options, UniqueFd front_link) {
   take_all_signals();
   become_subreaper();
-  set_process_title("dlaunch: engine");  // which makes it cheap for guardian and agent, too
+  set_process_title("dlaunch: engine");  // inherited by guardian and agent
   // Before anything else: forking is only safe, and cheap, while this process is young.
   HandOver hand_over(options.detach);
   hand_over.before_fork();
@@ -81,7 +81,7 @@ int engine_main(const RunOptions& options, UniqueFd front_link) {
     engine.finish(report.error());
     return report.error().exit_code;
   }
-  ::_exit(engine.finish(*report));  // the kernel takes everything down quicker than destructors do
+  ::_exit(engine.finish(*report));  // the kernel frees everything faster than destructors
 }
 
 }  // namespace dlaunch

@@ -5,8 +5,8 @@
 
 namespace dlaunch {
 
-/// Runs one job in this process, which must have no threads yet and be the leader of its own
-/// session. Returns the exit code of the run.
+/// Runs one job in this process, which must not have threads and must lead its own session. Returns
+/// the exit code of the run.
 [[nodiscard]] int engine_main(const RunOptions& options, UniqueFd front_link);
 
 }  // namespace dlaunch

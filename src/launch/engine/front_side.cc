@@ -76,7 +76,7 @@ void FrontSide::read() {
   }
 }
 
-/// The terminal has shown "^C" and stays behind it.
+/// The terminal has printed "^C", and the cursor is after it.
 void FrontSide::end_echo_line(int signal) {
   if ((signal == SIGINT || signal == SIGQUIT) && ::isatty(STDERR_FILENO) == 1) screen_.write("\n");
 }
@@ -95,7 +95,7 @@ void FrontSide::connected() {
   progress_.end();
 }
 
-/// Only where there is an ssh that could have a question.
+/// Only if an ssh may have a question.
 void FrontSide::open_prompts() {
   const auto& nodes = nodes_.cluster().nodes;
   const bool all_forked =

@@ -1,6 +1,6 @@
 // The engine's end of the link to the front: the user's stdin and signals, ssh's questions while
-// nodes are connected, and the hand-over of a detached run. Decides nothing about the run: that the
-// front is gone, or that the user was asked, is an event.
+// nodes are connected, and the hand-over of a detached run. Decides nothing about the run: the end
+// of the front, and a question to the user, are events.
 #pragma once
 
 #include <functional>
@@ -30,14 +30,15 @@ class FrontSide {
  public:
   struct Callbacks {
     std::function<void(Event)> push;
-    std::function<void(int number)> signalled;  // the front has got it
+    std::function<void(int number)> signalled;  // the front received it
   };
   FrontSide(EventLoop& loop, const RunOptions& options, UniqueFd link, HandOver hand_over,
             Nodes& nodes, RunStore& store, Screen& screen, OutputSide& output, Callbacks callbacks);
 
   /// Tells the front where the run folder is.
   void announce();
-  /// A node is being connected: from now on ssh may ask, and a terminal shows who is waited for.
+  /// A node is being connected: from now on ssh may ask, and a terminal shows which nodes are
+  /// awaited.
   void connecting(NodeId node);
   /// No node is being connected any more.
   void connected();

@@ -1,5 +1,5 @@
-// When a run that was told to end must have ended, whatever the supervisor says. It keeps these
-// times itself; this is for a supervisor that is wrong. Pure.
+// When a run that was told to end must have ended, whatever the supervisor does. The supervisor
+// keeps these limits itself; this is for the case that it has a bug. Pure.
 #pragma once
 
 #include <optional>
@@ -19,12 +19,12 @@ class LastLimit {
  public:
   explicit LastLimit(EndLimits limits) : limits_(limits) {}
 
-  /// A cancel, or the end of the front, begins or shortens the time; other events do not matter.
+  /// A cancel, or the end of the front, starts or shortens the time; other events do not matter.
   void note(const Event& event, MonotonicTime now);
   /// nullopt: the run was not told to end.
   [[nodiscard]] std::optional<MonotonicTime> due() const { return due_; }
-  /// Call after the supervisor has run. False at the first time after `due`, which moves:
-  /// a launcher that was stopped itself, and its supervisor with it, gets the time once more.
+  /// Call after the supervisor has run. False at the first time after `due`, which then moves: a
+  /// launcher that was stopped itself, and its supervisor with it, gets the time once more.
   [[nodiscard]] bool is_over(MonotonicTime now);
 
  private:

@@ -25,11 +25,11 @@ namespace dlaunch {
 namespace {
 
 constexpr Duration kGoodbye = std::chrono::seconds(2);
-// Why it has sent a signal. It was asked when that came, and may kill us soon.
+// Time to learn why Slurm sent the signal: it was asked when the signal came, and may kill us soon.
 constexpr Duration kSlurmAnswers = std::chrono::seconds(2);
-// Limit for all that is left when the launcher itself has failed.
+// Limit for the remaining work when the launcher itself has failed.
 constexpr Duration kHurried = std::chrono::seconds(5);
-// Shorter outages and copies need no line of their own.
+// Shorter outages and copies are not worth a line.
 constexpr Duration kNoticeable = std::chrono::seconds(3);
 constexpr Duration kNoticeableCopy = std::chrono::seconds(2);
 
@@ -38,15 +38,15 @@ UniqueFd open_engine_signals() {
   return fd ? std::move(*fd) : UniqueFd();
 }
 
-/// This node, as Slurm names it, where all ranks are in the batch script of a job and no agent is
-/// a step of it; else empty.
+/// This node as Slurm names it, if all ranks are in the batch script of a job and no agent is a
+/// step of it; else empty.
 std::string node_without_steps(const RunOptions& options, const std::vector<NodeTarget>& targets) {
   const bool alone = targets.size() == 1 && targets.front().is_local();
   const bool in_step = options.environment.contains("SLURM_STEP_ID");
   return options.spec.hosts.in_slurm && alone && !in_step ? targets.front().host.name : "";
 }
 
-/// The rank that an event is about; none: it is about no single rank.
+/// The rank that an event is about; nullopt: not a single rank.
 std::optional<Rank> rank_of(const Event& event) {
   return std::visit(
       [](const auto& one) -> std::optional<Rank> {
@@ -136,7 +136,7 @@ Result<Event> RunEngine::wait(std::optional<MonotonicTime> deadline) {
   return event;
 }
 
-/// To the supervisor first, whatever it is; what is told afterwards is told by tell().
+/// To the supervisor first, whatever it is; tell() informs the other parts.
 void RunEngine::push(Event event) {
   finishing_ ? tell(event) : queue_.push_back(std::move(event));
 }
@@ -217,17 +217,16 @@ void RunEngine::push_of_rank(NodeId node, Event event) {
   if (runs_there) push(std::move(event));
 }
 
-/// Nothing was lost by it, so it is a line on the console only where the user may have wondered.
+/// No data was lost, so the console gets a line only if the user may have wondered.
 void RunEngine::on_news(NodeId node, node_news::Resumed& resumed) {
   const std::string text = nodes_.cluster().name_of(node) + ": its connection was lost (" +
-                           resumed.cause + ") and taken up again after " +
+                           resumed.cause + ") and was resumed after " +
                            duration_text(resumed.outage);
   if (resumed.outage > kNoticeable || options_.verbosity > 0) return screen_.note(text);
   store_.note("notice", text);
 }
 
-/// The connection is being made again already. Users want to know while they can still do something
-/// about it.
+/// Reconnecting is already under way. Users want to know while they can still do something.
 void RunEngine::on_news(NodeId node, node_news::Silent& silent) {
   const auto place = started_ && plan_ ? plan_->find(node) : std::nullopt;
   const bool has_ranks = place && !plan_->nodes[place->value].ranks.empty();
@@ -246,7 +245,7 @@ Status RunEngine::perform(const Action& action) {
   return {};
 }
 
-/// In the middle of a run no password is asked for.
+/// In the middle of a run no password is requested.
 void RunEngine::begin(const action::ConnectNode& connect) {
   const Duration within = connect.within.value_or(Duration(0));
   if (connect.attempt.value > 0) {
@@ -291,11 +290,11 @@ void RunEngine::begin_attempt(LaunchPlan plan) {
   plan_ = std::move(plan);
   mpi_.begin(*plan_);
   output_.begin(*plan_);
-  if (plan_->attempt.value == 0) {  // a restart has said its line
+  if (plan_->attempt.value == 0) {  // a restart has its own line
     if (plan_->ranks.size() > 1 && !options_.quiet) screen_.say(start_line(*plan_));
     for (const std::string& text : plan_->notes) screen_.note(text);
   }
-  // Said already, before there was a run.
+  // Reported already, before there was a run.
   plan_->notes.insert(plan_->notes.end(), options_.preflight.begin(), options_.preflight.end());
 }
 
@@ -318,7 +317,7 @@ void RunEngine::begin(const action::StartRanks& start) {
   if (std::exchange(started_, true)) return;
   signals_.begin(*plan_);
   if (settings.stdin_for_rank0) front_.begin_stdin(*plan_);
-  // While the agents start the ranks: nothing of this is needed for that.
+  // Done while the agents start the ranks, which do not need it.
   loop_.post([this] { store_.write_plan(*plan_); });
 }
 
@@ -334,7 +333,7 @@ void RunEngine::begin(const action::KillRanks& kill) {
 }
 
 void RunEngine::begin(const action::ReleaseNode& release) {
-  // Else finish() does.
+  // Otherwise finish() does.
   if (output_.is_out()) nodes_.release(release.node);
 }
 
@@ -353,7 +352,7 @@ SummaryParts RunEngine::summary_parts() {
   return {options_, store_, screen_, output_, nodes_.cluster(), plan(), signals_.reason()};
 }
 
-/// What the supervisor was not told any more is told to the others.
+/// The parts also get events that the supervisor no longer gets.
 void RunEngine::end_preparation() {
   for (const Event& event : std::exchange(queue_, {})) tell(event);
   finishing_ = true;
@@ -364,7 +363,7 @@ void RunEngine::end_preparation() {
 void RunEngine::part_from_agents() {
   output_.allow(kGoodbye);
   output_.run_until([this] { return nodes_.all_ended() && signals_.has_stopped(); }, kGoodbye);
-  // The front does that too, and meanwhile we can end.
+  // The front does that too; meanwhile we can end.
   if (front_.is_gone() || options_.detach || !nodes_.end_by_themselves()) nodes_.reap_processes();
 }
 
@@ -378,12 +377,11 @@ int RunEngine::finish(RunReport report) {
   nodes_.release_all();
   signals_.stop_listening();
   output_.run_until([this] { return !signals_.is_asking(); }, kSlurmAnswers);
-  loop_.poll();  // the goodbyes are on their way while we write
+  loop_.poll();  // the Byes are sent while we write
   std::string summary = write_summary(report, summary_parts());
   part_from_agents();
   output_.drain();
-  screen_
-      .tell_if_stdout_broke();  // the last bytes may have been the first that could not be written
+  screen_.tell_if_stdout_broke();  // the first failed write may be the last one
   if (report.outcome.cause != Cause::success || !options_.quiet) screen_.write(std::move(summary));
   if (const std::string errors = front_.agent_errors(); !errors.empty()) screen_.say(errors);
   output_.drain();

@@ -1,4 +1,4 @@
-// The real Engine: the nodes, the parts that are told what happens (output, front, signals, MPI,
+// The real Engine: the nodes, the parts that are informed of events (output, front, signals, MPI,
 // the run folder), and the preparation of each attempt, on one event loop. It turns messages into
 // events and actions into messages, and decides nothing.
 #pragma once
@@ -37,15 +37,15 @@ class RunEngine : public Engine {
   [[nodiscard]] Status perform(const Action& action) override;
   [[nodiscard]] MonotonicTime now() const override;
 
-  /// After the last event: brings out what the console still takes, lets the agents go, writes
-  /// summary.json and says the summary. Every wait has a limit. Returns the run's exit code, which
-  /// is another one than the report's where the ranks' words show that another rank is to blame.
+  /// After the last event: writes out what the console still accepts, releases the agents, writes
+  /// summary.json and prints the summary. Every wait has a limit. Returns the run's exit code,
+  /// which differs from the report's if the ranks' output shows that another rank is to blame.
   [[nodiscard]] int finish(RunReport report);
   /// The same for an error that ended the launcher itself.
   void finish(const Error& error);
 
  private:
-  // Messages of agents, to the part that they are for. Those about ranks and nodes are events.
+  // Messages from agents, dispatched to the part concerned. Those about ranks and nodes are events.
   void on(NodeId node, wire::Facts& facts);
   void on(NodeId node, wire::RanksStarted& started);
   void on(NodeId node, wire::RankNotStarted& failed);
@@ -107,8 +107,8 @@ class RunEngine : public Engine {
   MpiSide mpi_;
   Preparation preparation_;
   std::deque<Event> queue_;            // for the supervisor
-  bool finishing_ = false;             // the supervisor is done: events go past it
-  std::optional<LaunchPlan> planned_;  // until the supervisor knows of it
+  bool finishing_ = false;             // the supervisor is done and gets no more events
+  std::optional<LaunchPlan> planned_;  // until the supervisor knows it
   std::optional<LaunchPlan> plan_;
   bool started_ = false;  // the ranks of plan_ were told to start
 };

@@ -1,4 +1,4 @@
-// What a command asks the engine to run.
+// A command's request to the engine.
 #pragma once
 
 #include <functional>
@@ -17,9 +17,8 @@
 namespace dlaunch {
 
 struct RunOptions {
-  /// Called in the engine's process before each plan: what the job becomes where the facts of the
-  /// nodes decide about it. It may change how many processes there are and what they execute, and
-  /// nothing else of the job.
+  /// Called in the engine's process before each plan: adapts the job to the facts of the nodes. It
+  /// may change the number of processes and what they execute, and nothing else of the job.
   using Prepare = std::function<Status(JobSpec&, const Cluster&)>;
 
   JobSpec spec;
@@ -27,7 +26,7 @@ struct RunOptions {
   std::string job_file;                // as typed; empty: the job came from the command line
   std::string current_folder;          // absolute
   Environment environment;             // the caller's
-  std::vector<std::string> preflight;  // what it has left out or replaced, a sentence each
+  std::vector<std::string> preflight;  // what it left out or replaced, a sentence each
   std::optional<SlurmTime> slurm_end;  // of the Slurm job's time; nullopt: not known
   bool quiet = false;
   int verbosity = 0;  // 1: -v, 2: -vv
@@ -36,7 +35,7 @@ struct RunOptions {
   bool plain = false;              // no colour, whatever the console is
   bool stdin_is_terminal = false;  // that of the front
   bool folder_goes = false;        // the run folder is removed afterwards: no summary names it
-  Prepare prepare{};               // empty: the job is as it is
+  Prepare prepare{};               // empty: the job is unchanged
   int summary_copy = -1;           // a descriptor that gets what summary.json gets; -1: none
 };
 

@@ -17,10 +17,10 @@ namespace dlaunch {
 
 namespace {
 
-// Delay before git starts: it slows down neither a short run nor the start of a run.
+// Delay before git starts, so that it slows down neither a short run nor the start of a run.
 constexpr std::chrono::milliseconds kBeforeGit{500};
 constexpr std::chrono::seconds kGitLimit{20};
-// Delay between noting times and writing them, so that one write has many.
+// Delay between noting times and writing them, so that one write contains many.
 constexpr std::chrono::seconds kTimesWait{1};
 
 std::string kernel_name() {
@@ -157,8 +157,8 @@ void RunStore::write_job_record() {
     say_("dlaunch: note: " + written.error().message);
 }
 
-/// Which files differ from the commit. git(1) may take long on a slow file system; it runs beside
-/// everything else, changes nothing and is killed with us.
+/// Which files differ from the commit. git(1) may take long on a slow file system; it runs in
+/// parallel, changes nothing and is killed with us.
 void RunStore::ask_git() {
   git_ = std::make_unique<RunningCommand>(
       loop_,

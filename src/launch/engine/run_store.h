@@ -23,21 +23,22 @@
 
 namespace dlaunch {
 
-/// Lives on the engine's one thread. A file that cannot be written ends no run: the user is told.
+/// Lives on the engine's one thread. If a file cannot be written, the run goes on and the user is
+/// told.
 class RunStore {
  public:
   using Say = std::function<void(const std::string& line)>;
   RunStore(EventLoop& loop, const RunOptions& options, Say say);
 
-  /// Makes the folder and what is in it before anything runs. Once; nothing below but is_open()
-  /// means anything before.
+  /// Makes the folder and its files before anything runs. Call once; before that, only is_open()
+  /// has a meaning.
   [[nodiscard]] Status open();
   [[nodiscard]] bool is_open() const { return folder_.has_value(); }
   [[nodiscard]] const RunDirectory& folder() const { return *folder_; }
   /// Its path as the user would type it.
   [[nodiscard]] const std::string& shown_path() const { return shown_path_; }
   [[nodiscard]] Status begin_attempt(Attempt attempt);
-  /// Of the attempt that was begun last; empty: there was none.
+  /// Of the attempt begun last; empty: there was none.
   [[nodiscard]] const std::string& attempt_folder() const { return attempt_folder_; }
 
   /// Adds a line to events.jsonl.
@@ -46,15 +47,16 @@ class RunStore {
     if (events_) events_->add(what, wall_now());
   }
   void note(std::string_view kind, std::string_view text);
-  /// Writes the lines that have waited long enough. When to call again; nullopt: none waits.
+  /// Writes the lines that have waited long enough. Returns when to call again; nullopt: none
+  /// waits.
   std::optional<MonotonicTime> write_due();
   /// Whether the ranks are being ended, for `dlaunch runs` and `stop`.
   void set_stopping(bool stopping);
 
   void write_plan(const LaunchPlan& plan);
-  /// This part of a stream of a rank on another node has come; agents record the local ones.
+  /// This part of a remote rank's stream has arrived; agents record the local ones.
   void note_time(const wire::OutputData& data);
-  /// No more output of this attempt comes.
+  /// No more output of this attempt will arrive.
   void end_output();
   void write_summary(const std::string& json);
   /// Writes all lines of events.jsonl.

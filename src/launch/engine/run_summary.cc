@@ -33,7 +33,7 @@ std::vector<std::string> lines_of(const std::string& text) {
   return lines;
 }
 
-/// Their paths; none where the folder cannot be read.
+/// Their paths; empty if the folder cannot be read.
 std::set<std::string> files_in(const std::string& folder) {
   std::set<std::string> files;
   std::error_code error;
@@ -43,7 +43,7 @@ std::set<std::string> files_in(const std::string& folder) {
   return files;
 }
 
-/// Corrects the cause by the ranks' output, which is now complete.
+/// Corrects the cause using the ranks' output, which is now complete.
 Evidence read_evidence(RunReport& report, const std::string& attempt_folder) {
   Evidence evidence;
   Outcome& outcome = report.outcome;
@@ -58,8 +58,8 @@ Evidence read_evidence(RunReport& report, const std::string& attempt_folder) {
   return evidence_of(attempt_folder, outcome.first->value);
 }
 
-/// The culprit, or a rank that failed alike, has its end among the lines that the console has shown
-/// last.
+/// The end of the culprit's output, or of a rank that failed alike, is among the last lines that
+/// the console has shown.
 bool is_on_screen(const RunReport& report, const Evidence& evidence, const OutputSide& output) {
   if (!report.outcome.first) return false;
   std::vector<Rank> ranks = report.outcome.alike;
@@ -68,7 +68,7 @@ bool is_on_screen(const RunReport& report, const Evidence& evidence, const Outpu
                              std::min(evidence.last_lines.size(), kQuoted));
 }
 
-/// Notes for a run that ended well. Reads a few ranks only, since all have the same loss.
+/// Notes for a run that succeeded. Reads a few ranks only, since all have the same loss.
 std::vector<std::string> notes_on(const SummaryInput& input, const std::string& attempt_folder) {
   if (input.report.outcome.cause != Cause::success || attempt_folder.empty()) return {};
   std::vector<std::string> notes = nan_metrics(input.metrics);
@@ -86,7 +86,7 @@ std::vector<std::string> notes_on(const SummaryInput& input, const std::string& 
   return {};
 }
 
-/// GitHub reads the annotation from the log, the step summary from a file.
+/// GitHub reads annotations from the log and the step summary from a file.
 void tell_github(const SummaryInput& input, const RunOptions& options, std::string& text) {
   const auto value = [&](const char* name) {
     return find_variable(options.environment, name).value_or("");

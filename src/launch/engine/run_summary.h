@@ -1,5 +1,5 @@
-// The summary of a run: its cause, corrected by what the ranks have printed, and where it is
-// reported (summary.json, the screen, GitHub).
+// The summary of a run: its cause, corrected by the ranks' output, and where it is reported
+// (summary.json, the screen, GitHub).
 #pragma once
 
 #include <string>
@@ -22,13 +22,13 @@ struct SummaryParts {
   const OutputSide& output;
   const Cluster& cluster;
   const LaunchPlan* plan = nullptr;  // null: there was none
-  std::string slurm_reason;          // why the signal came that ended the run; empty: not known
+  std::string slurm_reason;          // why Slurm sent the signal that ended the run; empty: unknown
 };
 
-/// When all output is there. Writes summary.json, and corrects `report` where the ranks' words show
-/// that another one is to blame. Returns what is to be shown at the end.
+/// When all output has arrived. Writes summary.json, and corrects `report` if the ranks' output
+/// shows that another one is to blame. Returns the text to show at the end.
 [[nodiscard]] std::string write_summary(RunReport& report, const SummaryParts& parts);
-/// The same of an error that ended the launcher: the run would look as if it had been killed.
+/// The same for an error that ended the launcher: otherwise the run would look killed.
 void write_summary(const Error& error, MonotonicTime elapsed, const SummaryParts& parts);
 
 }  // namespace dlaunch

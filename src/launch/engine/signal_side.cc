@@ -12,10 +12,10 @@ namespace dlaunch {
 
 namespace {
 
-// In place of a node: the step that listens where dlaunch itself runs.
+// Stands for a node: the step that listens where dlaunch itself runs.
 constexpr std::uint32_t kListener = ~std::uint32_t{0};
 
-/// Signals without a meaning of ours: schedulers send them when they were asked to (--signal=USR1).
+/// Signals without a meaning of ours: schedulers send them on request (--signal=USR1).
 bool is_for_ranks(int number) {
   return number == SIGUSR1 || number == SIGUSR2;
 }
@@ -64,8 +64,8 @@ void SignalSide::on(NodeId node, const wire::Signalled& signalled) {
   from_scheduler(node.value, signalled.signal);
 }
 
-/// Each node tells of it, and where the scheduler signals the launcher's own step as well, the
-/// front does; so nodes never count twice, nor after another one.
+/// Each node reports it, and if the scheduler signals the launcher's own step too, so does the
+/// front. So nodes never count twice, nor after another origin.
 void SignalSide::from_scheduler(std::uint32_t origin, int number) {
   if (!is_for_ranks(number)) {
     if (!cancels_.any()) cancel(CancelOrigin::nodes, number);
@@ -80,7 +80,7 @@ void SignalSide::cancel(CancelOrigin origin, int number) {
   ask_slurm(number, true);
 }
 
-/// What it means is between the user and the ranks.
+/// Its meaning is up to the user and the ranks.
 void SignalSide::pass(int number) {
   store_.note("signal", signal_name(number));
   ask_slurm(number, false);
@@ -90,7 +90,7 @@ void SignalSide::pass(int number) {
   }
 }
 
-/// Why it came, and how long there is. `ends`: the run ends by it.
+/// Why it came, and how much time is left. `ends`: it ends the run.
 void SignalSide::ask_slurm(int number, bool ends) {
   const bool may_be_slurms = number == SIGTERM || number == SIGHUP || is_for_ranks(number);
   if (!may_be_slurms) return;
@@ -104,7 +104,7 @@ void SignalSide::ask_slurm(int number, bool ends) {
   });
 }
 
-/// For ranks that look at a file between two steps rather than handle signals.
+/// For ranks that check a file between two steps rather than handle signals.
 void SignalSide::tell_deadline(MonotonicTime at) {
   if (running_ == nullptr) return;
   const WallTime wall = wall_now() + (at - monotonic_now());

@@ -1,6 +1,6 @@
-// The signals that reach a run, by the front, by this process, and by a scheduler on its nodes:
-// which of them are news, which end the run (an event for the supervisor), and which are between
-// the user and the ranks. Asks Slurm why one came, and how long there is.
+// The signals that reach a run, through the front, this process, and a scheduler on its nodes:
+// which of them are new, which end the run (an event for the supervisor), and which go to the
+// ranks. Asks Slurm why one came, and how much time is left.
 #pragma once
 
 #include <cstdint>
@@ -26,22 +26,22 @@ namespace dlaunch {
 class SignalSide {
  public:
   using Push = std::function<void(Event)>;
-  /// `lone_node`: this node as Slurm names it, where all ranks are in the batch script of a job and
-  /// no agent is a step of it; else empty. `signals`: a signalfd(2) of this process.
+  /// `lone_node`: this node as Slurm names it, if all ranks are in the batch script of a job and no
+  /// agent is a step of it; else empty. `signals`: a signalfd(2) of this process.
   SignalSide(EventLoop& loop, const RunOptions& options, std::string lone_node, Nodes& nodes,
              RunStore& store, Screen& screen, UniqueFd signals, Push push);
 
-  /// The ranks of the plan were told to start; `plan` stays until end().
+  /// The ranks of the plan were told to start; `plan` must stay valid until end().
   void begin(const LaunchPlan& plan);
-  /// No rank of it runs any more.
+  /// None of its ranks runs any more.
   void end() { running_ = nullptr; }
   void from_front(int number);
   void on(NodeId node, const wire::Signalled& signalled);
 
-  /// Why the signal came that ends the run, as Slurm says; empty: not known.
+  /// Why Slurm sent the signal that ends the run; empty: unknown.
   [[nodiscard]] const std::string& reason() const { return reason_; }
   [[nodiscard]] bool is_asking() const { return inquiry_.is_asking(); }
-  /// The step that listens ends soon.
+  /// The listening step ends soon.
   void stop_listening() { listener_.stop(); }
   [[nodiscard]] bool has_stopped() const { return listener_.has_ended(); }
 

@@ -1,5 +1,5 @@
 // The user's stdin on its way from the front to rank 0: one piece at a time, so that what no rank
-// has read yet stays with the user.
+// has read stays with the user.
 #pragma once
 
 #include <cstdint>
@@ -12,7 +12,7 @@
 
 namespace dlaunch {
 
-/// A value of the engine's; no thread, no descriptor.
+/// A value owned by the engine; no thread, no descriptor.
 class StdinRelay {
  public:
   struct Callbacks {
@@ -21,12 +21,12 @@ class StdinRelay {
   };
   explicit StdinRelay(Callbacks callbacks) : callbacks_(std::move(callbacks)) {}
 
-  /// The ranks of this attempt were told to start. What has come between two attempts goes to the
-  /// new rank 0; what an earlier one has taken, or did not take before it ended, is gone.
+  /// The ranks of this attempt were told to start. What arrived between two attempts goes to the
+  /// new rank 0; what was sent to an earlier one is gone, read or not.
   void begin(Attempt attempt);
   /// The ranks of the attempt have ended.
   void end() { started_ = false; }
-  /// From the front; empty: the end of it.
+  /// From the front; empty: end of file.
   void add(std::string bytes);
   void taken(const wire::StdinTaken& taken);
 
@@ -39,7 +39,7 @@ class StdinRelay {
   Attempt attempt_;
   std::uint64_t sent_ = 0;  // bytes to rank 0 of this attempt
   bool started_ = false;
-  bool asked_ = false;  // the front may send a piece, or has sent all
+  bool asked_ = false;  // the front may send a piece, or has sent everything
   bool ended_ = false;
 };
 

@@ -12,7 +12,7 @@ namespace dlaunch {
 
 namespace {
 
-/// As much of the plan as a summary shows: which rank was on which node.
+/// The part of the plan that a summary shows: which rank was on which node.
 LaunchPlan plan_of(const std::string& run_folder) {
   LaunchPlan plan;
   for (const std::string& label : rank_labels(run_folder)) {

@@ -33,7 +33,7 @@ namespace dlaunch {
 
 namespace {
 
-// Agents clean up by themselves when their engine is gone; after this time, the front does it.
+// Agents clean up by themselves when their engine is gone; after this time, the front does.
 constexpr std::chrono::seconds kPatience{3};
 constexpr std::chrono::seconds kCleanupLimit{30};
 constexpr std::chrono::seconds kRecordLimit{3};
@@ -57,7 +57,8 @@ class Front {
         options_(options),
         stdin_open_(options.forward_stdin),
         stdin_is_terminal_(options.forward_stdin && ::isatty(STDIN_FILENO) == 1) {
-    // If we go to the background between the check and the read, the read fails, and we go on.
+    // If we are moved to the background between the check and the read, the read fails, and we go
+    // on.
     if (stdin_is_terminal_) std::signal(SIGTTIN, SIG_IGN);
   }
 
@@ -81,7 +82,7 @@ class Front {
       if (handed_over_) return exit_code::kOk;
       if (watched[3].revents != 0) pass_stdin();
       if (watched[4].revents != 0) pass_answer();
-      // Without pidfds (Linux before 5.3, some sandboxes) only the end of the link shows it.
+      // Without pidfds (Linux before 5.3, some sandboxes) only the end of the link shows its end.
       if (watched[0].revents != 0 || (!engine_end_ && !link_)) return engine_ended();
       if (!look_after_engine()) return leave_engine();
     }
@@ -98,7 +99,7 @@ class Front {
       const char byte = static_cast<char>(number);
       // An engine that has not read hundreds of signals will not read this one either.
       send_front_message(link_.get(), FrontMessage::signal, &byte, 1, false);
-      // A stopped engine must go on, or Ctrl-C would have no effect.
+      // A stopped engine must be continued, or Ctrl-C would have no effect.
       ::kill(engine_, SIGCONT);
     }
   }
@@ -106,7 +107,7 @@ class Front {
   void read_link() {
     char message[kMostFrontMessage];
     ssize_t n = 0;
-    // Everything: the engine may have ended right after its last message.
+    // Reads everything: the engine may have ended right after its last message.
     while ((n = ::recv(link_.get(), message, sizeof message, MSG_DONTWAIT)) > 0)
       take(static_cast<FrontMessage>(message[0]),
            std::string(message + 1, static_cast<std::size_t>(n) - 1));
@@ -125,7 +126,7 @@ class Front {
     }
     if (kind != FrontMessage::started || !options_.detach) return;
     if (!resort_.is_cancelled()) return hand_over();
-    // It is being stopped: we stay to return how it ends.
+    // It is being stopped: we stay to return its exit code.
     std::fprintf(stderr, "dlaunch: stopped at its start; its messages are in %s/dlaunch.log\n",
                  shown_folder_.c_str());
   }
@@ -155,13 +156,13 @@ class Front {
     asking_ = false;
   }
 
-  /// The engine has let go of our terminal already.
+  /// The engine has already left our terminal.
   void hand_over() {
     const std::string id = run_folder_.substr(run_folder_.rfind('/') + 1);
-    // In runs/, where the other commands look, the id is enough.
+    // In runs/, where the other commands look, the id suffices.
     const std::string run = shown_folder_ == "runs/" + id ? id : shown_folder_;
-    std::signal(SIGPIPE, SIG_IGN);  // a reader that has left does not end the run
-    // A reader that does not read must not block us for good: a signal now ends us, and so the run.
+    std::signal(SIGPIPE, SIG_IGN);  // a closed pipe does not end the run
+    // A stalled reader must not block us forever: a signal now ends us, and so the run.
     sigset_t none;
     sigemptyset(&none);
     ::sigprocmask(SIG_SETMASK, &none, nullptr);
@@ -203,7 +204,7 @@ class Front {
     const bool clean = wait_for_agents() || kill_descendants(kCleanupLimit, before_);
     if (!clean) tell_what_is_left();
     if (WIFEXITED(status)) return WEXITSTATUS(status);
-    sweep_abandoned_cgroups();  // should agent and guardian have been killed with it
+    sweep_abandoned_cgroups();  // in case agent and guardian were killed with it
     const std::string what =
         "its engine (pid " + std::to_string(engine_) + ") was killed by " +
         signal_name(WTERMSIG(status)) + "; " +
@@ -228,7 +229,7 @@ class Front {
     return found.empty() ? "its file system" : found;
   }
 
-  /// Ends a cancelled run, whether its engine can do it or not. False: stop waiting for the engine.
+  /// Ends a cancelled run, whether or not its engine can. False: stop waiting for the engine.
   bool look_after_engine() {
     const MonotonicTime now = monotonic_now();
     if (now < next_look_) return true;
@@ -247,7 +248,7 @@ class Front {
     return was_stuck_ && !told_stuck_ ? kLookAgain : kLook;
   }
 
-  /// Speaks up after two looks in a row, so a short wait for a disk does not count.
+  /// Reports only after two checks in a row, so a short wait for a disk does not count.
   void tell_if_stuck() {
     const std::vector<StuckProcess> stuck = find_stuck({engine_});
     if (!stuck.empty() && was_stuck_ && !std::exchange(told_stuck_, true))
@@ -295,8 +296,8 @@ class Front {
                  stuck.size() == 1 ? "it ends" : "they end", stuck.size() == 1 ? "it" : "them");
   }
 
-  // Orphans of the engine come to us (subreaper): the guardian is among them and ends when all is
-  // clean.
+  // Orphans of the engine become our children (subreaper): the guardian is among them and ends when
+  // everything is cleaned up.
   bool wait_for_agents() {
     for (const MonotonicTime end = monotonic_now() + kPatience; monotonic_now() < end;) {
       bool none_left = false;
@@ -309,7 +310,7 @@ class Front {
   }
 
   pid_t engine_;
-  std::set<pid_t> before_;  // children of the program that became us by exec: not ours to end
+  std::set<pid_t> before_;  // inherited over exec from another program: not ours to end
   UniqueFd link_;
   UniqueFd signals_;
   UniqueFd engine_end_;
@@ -330,8 +331,8 @@ class Front {
 };
 
 std::vector<int> signals_to_pass() {
-  // Ignored ones stay ignored: SIGHUP under nohup(1), SIGINT and SIGQUIT in what a shell without job
-  // control starts in the background (POSIX XCU 2.11).
+  // Ignored signals stay ignored: SIGHUP under nohup(1), SIGINT and SIGQUIT in what a shell without
+  // job control starts in the background (POSIX XCU 2.11).
   std::vector<int> signals{SIGTERM};
   for (const int signal : {SIGINT, SIGQUIT, SIGHUP, SIGUSR1, SIGUSR2}) {
     if (!is_ignored(signal)) signals.push_back(signal);
@@ -349,7 +350,7 @@ int run_engine(const std::function<int(UniqueFd)>& engine, UniqueFd link) {
 
 int run_front(const std::function<int(UniqueFd link)>& engine, const FrontOptions& options) {
   ensure_standard_descriptors();
-  // Inherited as ignored, the kernel would throw the engine's exit status away (wait(2)).
+  // If inherited as ignored, the kernel would discard the engine's exit status (wait(2)).
   std::signal(SIGCHLD, SIG_DFL);
   const std::vector<int> passed = signals_to_pass();
   block_signals(passed);

@@ -16,10 +16,9 @@ struct FrontOptions {
   bool quiet = false;  // with detach: print only the id
 };
 
-/// Forks; the child becomes a session of its own and returns `engine(link)` as its exit code. The
-/// parent passes signals (and stdin, when asked) on and returns the engine's exit code. If the
-/// engine was killed, it says so on stderr and in the run's summary.json. Must be called before any
-/// thread exists.
+/// Forks; the child leads its own session and exits with `engine(link)`. The parent forwards
+/// signals (and stdin, when asked) and returns the engine's exit code. If the engine was killed, it
+/// says so on stderr and in the run's summary.json. Must be called before any thread exists.
 [[nodiscard]] int run_front(const std::function<int(UniqueFd link)>& engine,
                             const FrontOptions& options);
 

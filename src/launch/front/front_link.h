@@ -19,7 +19,7 @@ enum class FrontMessage : char {
   withdraw = 'x',    // engine -> front: the question no longer needs an answer
   answer = 'w',      // front -> engine: what was typed
   refuse = 'n',      // front -> engine: nothing was typed, or there is no terminal
-  hand_over = 'h',   // front -> engine: its end will no longer be the end of the run
+  hand_over = 'h',   // front -> engine: its end will no longer end the run
   ping = 'p',        // front -> engine, after a cancellation: is it still there?
   pong = 'o',        // engine -> front: it is
 };
@@ -32,8 +32,7 @@ inline constexpr std::size_t kMostFrontMessage = 1 + kStdinChunk;
 /// A real-time signal (signal(7): 34 to 64), because schedulers send the others to whole jobs.
 inline constexpr int kStopAtOnce = 50;
 
-/// Sends one message; false if the other end is gone. Blocks only for as long as the socket is
-/// full.
+/// Sends one message; false if the other end is gone. Blocks only while the socket is full.
 /// `may_wait` false: a full socket is a failure, too.
 bool send_front_message(int link, FrontMessage kind, const char* bytes = nullptr,
                         std::size_t size = 0, bool may_wait = true);

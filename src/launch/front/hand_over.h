@@ -15,8 +15,9 @@ class HandOver {
  public:
   explicit HandOver(bool wanted) : wanted_(wanted) {}
 
-  /// Before the agents are forked: they get a file in memory for stderr instead of the caller's,
-  /// which a pipe of `$(...)` or an SSH session would wait for. Undone by agents_forked().
+  /// Call before the agents are forked: they get a file in memory for stderr instead of the
+  /// caller's, because a `$(...)` pipe or an SSH session would wait for that. Undone by
+  /// agents_forked().
   void before_fork();
   void agents_forked();
 
@@ -26,11 +27,11 @@ class HandOver {
   /// Points stdout and stderr to `file` (0600, appended to).
   [[nodiscard]] Status let_go(const std::string& file);
 
-  /// The front has said that its end is no longer the end of the run.
+  /// The front has reported that its end no longer ends the run.
   void accept() { accepted_ = true; }
   [[nodiscard]] bool accepted() const { return accepted_; }
 
-  /// What the agents wrote to stderr: nothing, unless they have a fault.
+  /// What the agents wrote to stderr: nothing, unless they fail.
   [[nodiscard]] std::string agent_errors() const;
 
  private:

@@ -23,7 +23,7 @@ class LastResort {
     bool leave = false;
   };
 
-  /// Call when a signal that cancels was passed on: the second one kills.
+  /// Call when a signal that cancels was forwarded: the second one kills.
   void cancelled() { ++cancels_; }
   /// Call when the engine has sent something.
   void heard() { unanswered_ = 0; }
@@ -49,7 +49,7 @@ class LastResort {
 
  private:
   std::uint32_t cancels_ = 0;
-  std::uint32_t unanswered_ = 0;    // seconds since the first cancellation without a word
+  std::uint32_t unanswered_ = 0;    // seconds since the first cancellation without an answer
   std::uint32_t since_second_ = 0;  // seconds since the second one
   bool told_ = false;
 };

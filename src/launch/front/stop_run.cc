@@ -24,7 +24,7 @@ namespace {
 
 /// Beyond timeouts.stop: for killing, reading the last output, and a console that does not read.
 constexpr std::chrono::seconds kMargin{30};
-/// A launcher that has not killed its ranks this long after it should have cannot; then we kill
+/// If a launcher has not killed its ranks this long after it should have, it cannot, and we kill
 /// them.
 constexpr std::chrono::seconds kKillAfter{5};
 /// A launcher that is not stuck may be removing containers, for which it has 20 s.
@@ -35,7 +35,7 @@ bool belongs_to(const std::string& path, std::uint32_t user) {
   return ::stat(path.c_str(), &info) == 0 && info.st_uid == user;
 }
 
-/// A run folder may name any process: the owner of run.json must own that process too, and a live
+/// A run folder may name any process: the owner of run.json must also own that process, and a live
 /// engine holds the lock of its run.
 bool is_engine_of(const RunView& run) {
   const RunRecord& record = *run.witness.record;
@@ -66,7 +66,7 @@ Result<UniqueFd> engine_of(const RunView& run) {
                                         "machine and must be stopped there");
 }
 
-/// The run as it ended, where it was live when it was read and has ended since.
+/// The run's end, if it was live when it was read and has ended meanwhile.
 std::optional<RunView> ended_meanwhile(const RunView& run) {
   if (!is_live(run.state)) return std::nullopt;
   auto seen = read_run(run.path);
@@ -85,13 +85,13 @@ bool continues(const RunView& run) {
   return seen && seen->state == RunState::running;
 }
 
-/// Kills the ranks directly where the launcher should have done it and has not, because it waits
-/// for a file system that does not answer.
+/// Kills the ranks directly if the launcher should have done it and has not, because it waits for a
+/// file system that does not answer.
 class DirectKill {
  public:
   explicit DirectKill(const RunRecord& record) : record_(record) {}
 
-  /// To be called once a second. False: nothing more can be done, and text() says what remains.
+  /// Call once a second. False: nothing more can be done, and text() says what is left.
   bool help() {
     killed_ += kill_job_processes(record_.engine.pid, kKillLimit).size();
     const auto stuck = find_stuck(launcher_processes(record_.engine.pid));
@@ -131,7 +131,7 @@ class DirectKill {
 
 Status send(const RunView& run, int engine, bool now) {
   const int error = signal_process(engine, now ? kStopAtOnce : SIGTERM);
-  (void)signal_process(engine, SIGCONT);  // a stopped one would not hear it
+  (void)signal_process(engine, SIGCONT);  // a stopped one would not receive it
   if (error == 0 || error == ESRCH) return {};
   if (error == EPERM) {
     return fail(kNoPermission, "run " + run.id + " belongs to user " +
@@ -141,8 +141,8 @@ Status send(const RunView& run, int engine, bool now) {
   return fail(exit_code::kInternal, "cannot signal run " + run.id + ": " + errno_text(error));
 }
 
-/// Shows progress and waits until the run has ended. Without `sent` the run is ending on its own;
-/// where that was only an attempt and another one follows, sends the signal then.
+/// Shows progress and waits until the run has ended. Without `sent` the run is ending by itself; if
+/// only an attempt ends and another one follows, sends the signal then.
 Status wait_for(const RunView& run, int engine, bool sent, bool now) {
   const std::chrono::nanoseconds grace = now ? Duration(0) : run.witness.record->stop_grace;
   const std::chrono::nanoseconds limit = grace + kMargin;

@@ -54,7 +54,7 @@ void MpiSide::log(const std::string& bytes) {
     const std::string path = store_.attempt_folder() + "/mpirun.log";
     log_.reset(::open(path.c_str(), O_WRONLY | O_CREAT | O_APPEND | O_NOFOLLOW | O_CLOEXEC, 0600));
   }
-  // The ranks have files of their own; a log that cannot be written ends no rank.
+  // The ranks have their own files; a log that cannot be written does not end the run.
   if (log_) (void)write_all(log_.get(), bytes);
 }
 

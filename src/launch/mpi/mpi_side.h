@@ -1,7 +1,7 @@
-// What the ranks' MPI needs of the launcher: messages of PMIx servers and of PMI-1 to each other,
-// and mpirun where it starts the ranks. mpirun is begun when all nodes await its ranks; what it
-// prints goes to mpirun.log in the attempt's folder, and to the console as long as nothing has
-// failed: our own report tells of that, and quotes mpirun where it is the cause.
+// The launcher's part in the ranks' MPI: messages between PMIx servers and between PMI-1 ranks, and
+// mpirun if it starts the ranks. mpirun is started when all nodes await its ranks. Its output goes
+// to mpirun.log in the attempt's folder, and to the console as long as nothing has failed: our own
+// report describes a failure, and quotes mpirun if that is the cause.
 #pragma once
 
 #include <string>
@@ -32,10 +32,10 @@ class MpiSide {
   void on(NodeId node, wire::PmixData data) { deliver(relay_.on(node, std::move(data))); }
   void on(NodeId node, const wire::RanksAwaited& awaited);
   void on(NodeId node, const wire::MpirunOutput& output);
-  /// Adds to the end of mpirun what it has said last.
+  /// Adds mpirun's last output to the event of its end.
   void complete(event::StarterEnded& end);
   void tell(const Event& event);
-  /// Ranks are being stopped: what mpirun says of that is not shown.
+  /// Ranks are being stopped: mpirun's output about that is not shown.
   void hush() { is_quiet_ = true; }
 
  private:
@@ -52,7 +52,7 @@ class MpiSide {
   PmixRelay relay_;
   MpirunWatch mpirun_;
   bool is_quiet_ = false;
-  UniqueFd log_;  // once mpirun has said something
+  UniqueFd log_;  // once mpirun has printed something
 };
 
 }  // namespace dlaunch

@@ -91,7 +91,7 @@ std::string script_of(const LaunchPlan& plan, const MpirunInput& input,
 }
 
 /// For the plan, mpirun is one process that reads the nodes from a hostfile. MPI programs need no
-/// meeting point besides mpirun; ranks of other frameworks meet as those of PyTorch do.
+/// rendezvous besides mpirun; ranks of other frameworks meet as PyTorch's do.
 JobSpec as_one_process(const JobSpec& spec) {
   JobSpec once = spec;
   once.launch = Launch::once;

@@ -11,7 +11,7 @@ namespace {
 constexpr std::size_t kLastLines = 12;
 constexpr std::size_t kMostLine = 1000;
 
-/// Open MPI frames what it has to say with lines of dashes.
+/// Open MPI frames its messages with lines of dashes.
 bool says_something(const std::string& line) {
   return line.find_first_not_of(" -=*\t") != std::string::npos;
 }

@@ -1,4 +1,4 @@
-// mpirun as the launcher's engine sees it: when it is to be started, and what it has printed.
+// mpirun as the launcher's engine sees it: when to start it, and what it has printed.
 #pragma once
 
 #include <deque>
@@ -12,19 +12,19 @@
 
 namespace dlaunch {
 
-/// Of one attempt; a value. Without a plan that has mpirun, nothing happens.
+/// Of one attempt; a value. If the plan has no mpirun, nothing happens.
 class MpirunWatch {
  public:
   MpirunWatch() = default;
   explicit MpirunWatch(const LaunchPlan& plan);
 
-  /// A node awaits its ranks. The message to node 0 when all do, once.
+  /// A node awaits its ranks. Returns the message to node 0 once, when all do.
   [[nodiscard]] std::optional<wire::StartMpirun> awaited(NodeId node,
                                                          const wire::RanksAwaited& answer);
-  /// The whole lines that have come with these bytes, without their ends and what a terminal would
-  /// act on.
+  /// The whole lines that these bytes complete, without their ends and without what a terminal
+  /// would interpret.
   [[nodiscard]] std::vector<std::string> add(const wire::MpirunOutput& output);
-  /// A line without an end is whole when nothing comes any more.
+  /// The last line without an end, when no more output will arrive.
   [[nodiscard]] std::vector<std::string> rest();
   /// The last lines, to explain its end.
   [[nodiscard]] std::string said() const;

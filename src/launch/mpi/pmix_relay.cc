@@ -6,12 +6,12 @@ namespace dlaunch {
 
 namespace {
 
-// Of pmix_common.h: what a server is told when it does not go through.
+// Of pmix_common.h: a server gets it when a fence or request fails.
 constexpr std::int32_t kBadParameter = -27;
 constexpr std::int32_t kOutOfResource = -29;
 constexpr std::int32_t kNotFound = -46;
 
-// More than any job has at the same time; an agent must not fill our memory.
+// More than any job has at the same time; an agent must not exhaust our memory.
 constexpr std::size_t kMostFences = 4096;
 constexpr std::size_t kMostQuestions = 1 << 20;
 constexpr std::size_t kMostHeld = std::size_t{256} << 20;  // bytes of all fences together
@@ -35,11 +35,11 @@ void PmixRelay::append(const wire::PmixFence& from, wire::PmixFence& sum) {
     held_ += from.bytes.size();
   } else {
     held_ -= sum.bytes.size();
-    sum.bytes = std::string();  // gives its memory back
+    sum.bytes = std::string();  // releases its memory
   }
 }
 
-/// Empty: one of the members is no rank of the job.
+/// Empty: one of the members is not a rank of the job.
 std::vector<NodeId> PmixRelay::nodes_of(const std::vector<RankSpan>& members) const {
   if (members.empty()) return nodes_;
   std::set<NodeId> nodes;
@@ -58,7 +58,7 @@ std::vector<PmixRelay::Letter> PmixRelay::on(NodeId from, wire::PmixFence fence)
   if (pmi1 && pmi1_failed_) return {};
   if (pmi1 && fence.status != 0) return fail_pmi1(fence.status);
   std::vector<Letter> letters = contribute(from, std::move(fence));
-  // Each would wait for ranks that speak the other protocol. Those of PMIx end with the others.
+  // Each would wait for ranks that use the other protocol. Those of PMIx end with the others.
   if (is_open(pmi1) && is_open(!pmi1)) {
     for (Letter& letter : fail_pmi1(wire::kPmi1Mixed)) letters.push_back(std::move(letter));
   }

@@ -1,11 +1,11 @@
-// What the PMIx servers of an attempt's nodes have for each other, and their ranks of PMI-1, passed
-// on by the launcher: it sees bytes, and who is waited for. Pure.
+// Relays the messages between the PMIx servers of an attempt's nodes, and between their PMI-1
+// ranks: it knows who is awaited, and does not interpret the bytes. Pure.
 //
-// A fence is over when every node that has members has given its bytes; then all of them get all
+// A fence is complete when every node that has members has sent its bytes; then all of them get all
 // bytes, in any order (PMIx standard, pmix_server_fencenb_fn_t: "aggregated"). Fences of the same
-// members follow each other on every node, so their number tells them apart. A barrier of PMI-1 is
-// such a fence of all ranks; where one cannot come about, all nodes are told at once, and no later
-// one does.
+// members follow each other on every node, so their number distinguishes them. A PMI-1 barrier is
+// such a fence of all ranks; if one cannot complete, all nodes are told at once, and later ones
+// fail too.
 #pragma once
 
 #include <cstdint>
@@ -31,8 +31,8 @@ class PmixRelay {
   PmixRelay() = default;
   explicit PmixRelay(const LaunchPlan& plan);
 
-  /// What is to be sent, now that this has come from a node. An agent that says what it cannot
-  /// know, or the same twice, changes nothing. O(nodes) for a fence.
+  /// What must be sent, given this message from a node. An agent that sends what it cannot know, or
+  /// the same twice, changes nothing. O(nodes) for a fence.
   [[nodiscard]] std::vector<Letter> on(NodeId from, wire::PmixFence fence);
   [[nodiscard]] std::vector<Letter> on(NodeId from, const wire::PmixWanted& wanted);
   [[nodiscard]] std::vector<Letter> on(NodeId from, wire::PmixData data);
@@ -45,7 +45,7 @@ class PmixRelay {
   };
   struct Question {
     NodeId asker;
-    std::uint32_t id = 0;  // the asker's
+    std::uint32_t id = 0;  // chosen by the requester
     NodeId answerer;
   };
   [[nodiscard]] std::vector<NodeId> nodes_of(const std::vector<RankSpan>& members) const;
@@ -63,7 +63,7 @@ class PmixRelay {
   std::map<Key, Fence> fences_;
   bool pmi1_failed_ = false;
   std::size_t held_ = 0;                         // bytes in fences_
-  std::map<std::uint32_t, Question> questions_;  // by the id that we gave them
+  std::map<std::uint32_t, Question> questions_;  // by the id that we assigned
   std::uint32_t next_question_ = 0;
 };
 

@@ -56,7 +56,7 @@ std::string PmixStart::awaited() const {
 }
 
 std::vector<std::string> PmixStart::lines() const {
-  std::vector<Refusal> sorted = refusals_;  // answers come in any order
+  std::vector<Refusal> sorted = refusals_;  // answers arrive in any order
   std::sort(sorted.begin(), sorted.end(),
             [](const Refusal& a, const Refusal& b) { return *a.nodes.begin() < *b.nodes.begin(); });
   std::vector<std::string> lines;
@@ -77,7 +77,7 @@ std::vector<std::string> PmixStart::notes() const {
   std::vector<std::string> notes = lines();
   for (std::string& note : notes)
     note +=
-        ". Programs of Open MPI fail there; those of MPICH and Intel MPI do without (mpi.pmi: "
+        ". Programs of Open MPI fail there; those of MPICH and Intel MPI do not need it (mpi.pmi: "
         "pmi-1)";
   return notes;
 }

@@ -1,5 +1,5 @@
-// What MPI ranks of an attempt start by, before they are started: what each agent is told, and what
-// is said when one cannot have its PMIx server.
+// The preparation for an attempt's MPI ranks before they start: the message for each agent, and the
+// errors when one cannot have its PMIx server.
 #pragma once
 
 #include <map>
@@ -18,11 +18,11 @@ namespace dlaunch {
 /// Whether the ranks meet by our PMIx or PMI-1: framework mpi and horovod, not started by mpirun.
 [[nodiscard]] bool needs_wire_up(const LaunchPlan& plan);
 
-/// Whether PMIx is among what the ranks of such a job are offered.
+/// Whether the ranks of such a job are offered PMIx.
 [[nodiscard]] bool wants_pmix(const JobSpec& spec);
 
-/// The same for all nodes. `secret`: a part of the namespace that nobody can guess. OpenPMIx's
-/// server believes the user id that a connecting process names; this is what others do not know.
+/// The same for all nodes. `secret`: an unguessable part of the namespace. OpenPMIx's server trusts
+/// the user id that a connecting process claims; this is what other users do not know.
 [[nodiscard]] wire::PreparePmix prepare_message(const LaunchPlan& plan, Mpi::Pmi pmi,
                                                 std::string_view secret);
 
@@ -35,11 +35,11 @@ class PmixStart {
 
   void add(NodeId node, const wire::PmixReady& answer);
   [[nodiscard]] bool complete() const { return awaited_.empty(); }
-  /// Who has not answered: "gpu[02-04]".
+  /// The nodes that have not answered: "gpu[02-04]".
   [[nodiscard]] std::string awaited() const;
-  /// Each reason once, with the nodes that have it; exit_code::kPreflight. nullopt: all are ready.
+  /// Each reason once, with its nodes; exit_code::kPreflight. nullopt: all are ready.
   [[nodiscard]] std::optional<Error> error() const;
-  /// The same as a warning, for a job whose ranks may do without: they may speak PMI-1.
+  /// The same as a warning, for a job whose ranks may not need PMIx: they may use PMI-1.
   [[nodiscard]] std::vector<std::string> notes() const;
 
  private:

@@ -9,7 +9,7 @@ namespace dlaunch {
 
 namespace {
 
-// Requests on their way to one node: 2 MiB, enough for 100 MB/s over 20 ms.
+// Outstanding requests to one node: 2 MiB, enough for 100 MB/s over 20 ms.
 constexpr std::size_t kWindow = 16;
 // PyTorch writes a message and a traceback; a larger file is cut here.
 constexpr std::uint64_t kMostOfErrorFile = std::uint64_t{1} << 20;
@@ -94,7 +94,7 @@ bool OutputCollector::append(Key key, Stream& stream, std::uint64_t offset,
   return true;
 }
 
-/// The node does not have these bytes any more. As in a file on one machine, a line says so.
+/// The node no longer has these bytes. A line in the file says so, as on one machine.
 void OutputCollector::lose(Key key, Stream& stream, std::uint64_t up_to) {
   if (up_to <= stream.have) return;
   const std::uint64_t count = up_to - stream.have;
@@ -114,8 +114,8 @@ void OutputCollector::add(NodeId node, const wire::OutputData& data) {
   if (stream == nullptr || stream->done) return;
   stream->available = std::max(stream->available, data.offset + data.bytes.size());
   if (stream->stalled) return;
-  if (data.offset > stream->have) return fetch_more(node);  // what lies before it comes first
-  // On a full disk not every piece is tried: there may be room when all is fetched.
+  if (data.offset > stream->have) return fetch_more(node);  // earlier bytes come first
+  // On a full disk not every piece is tried: there may be room when everything is fetched.
   stream->stalled = !append(key, *stream, data.offset, data.bytes);
 }
 
@@ -207,13 +207,13 @@ void OutputCollector::fetched(NodeId node, const wire::FetchedOutput& data) {
   fetch_more(node);
 }
 
-/// The answer to the first request settles something or ends the stream, so that asking comes to
-/// an end.
+/// The answer to the first request always settles something or ends the stream, so that the
+/// requests come to an end.
 void OutputCollector::settle(Key key, Stream& stream, const Request& request,
                              const wire::FetchedOutput& data) {
   const std::uint64_t size = data.bytes.size();
   if (data.offset < request.offset || size > request.size) return finish(stream, true);
-  if (request.offset > stream.have) return;  // the answer before it was short: asked again
+  if (request.offset > stream.have) return;  // the previous answer was short: requested again
   if (size == 0) {                           // nothing is there from here on
     if (stream.fetching && !stream.end) stream.end = std::max(data.offset, stream.have);
     return lose(key, stream, stream.fetching ? *stream.end : data.offset);

@@ -1,7 +1,7 @@
 // Collects the output of ranks on other nodes (both streams, error files) in the run folder. A file
-// there is always an exact prefix of the stream, so that `dlaunch logs -f` can read it: output that
-// comes for the console is appended at once; the rest (skipped parts, ranks that are not shown) is
-// fetched as soon as later output of the stream comes, or when the attempt has ended on the node.
+// there is always an exact prefix of the stream, so that `dlaunch logs -f` can read it: output sent
+// for the console is appended at once; the rest (skipped parts, ranks that are not shown) is
+// fetched as soon as later output of the stream arrives, or when the attempt has ended on the node.
 #pragma once
 
 #include <cstdint>
@@ -28,40 +28,41 @@ class OutputCollector {
 
   /// Begins an attempt. `folder`: of the attempt, absolute, exists.
   void begin(const LaunchPlan& plan, std::string folder);
-  // What agents say. Ranks of other nodes than the one that says it are ignored, as are those whose
+  // Messages from agents. Ranks of nodes other than the sender's are ignored, as are those whose
   // agent writes into the run folder itself.
   void add(NodeId node, const wire::OutputData& data);
   void end(NodeId node, const wire::OutputEnd& end);
   void rank_started(Rank rank);
-  void rank_failed(Rank rank);  // its error file is wanted
-  /// Nothing of the attempt runs there any more: fetches the streams that have ended, and later
-  /// ones when their ends come.
+  void rank_failed(Rank rank);  // fetch its error file
+  /// No process of the attempt is left on the node: fetches the streams that have ended, and later
+  /// ones when their ends arrive.
   void node_empty(NodeId node, Attempt attempt);
   void fetched(NodeId node, const wire::FetchedOutput& data);
   /// `end_was_heard`: if false, its ranks may have printed more into their files there.
   void node_lost(NodeId node, bool end_was_heard = true);
 
-  /// The attempt is over everywhere and the console takes nothing more: fetches also what waited
-  /// for it. Nodes that are not empty are given up.
+  /// The attempt has ended everywhere and the console takes no more: also fetches what waited for
+  /// the console. Nodes that are not empty are abandoned.
   void fetch_rest();
   /// Fetches nothing more; what is missing stays on the nodes.
   void give_up();
 
-  /// Everything that can come has come.
+  /// Everything that can arrive has arrived.
   [[nodiscard]] bool complete() const;
   /// Bytes fetched so far; constant while the nodes send nothing.
   [[nodiscard]] std::uint64_t progress() const { return fetched_; }
 
   /// What the run folder lacks and where it is, one line for a node: "the rest of the output of
   /// rank 3 (stdout from byte 4096 on) is on gpu02 in FOLDER". After complete() or give_up().
-  /// `has_all_known`: of a stream of which we have all that its node is known to have stored,
-  /// whether that is all that it had; a folder without more output is not named. When the node was
-  /// lost in silence, its ranks may have printed more after its last sign of life; the line says so.
+  /// `has_all_known`: for a stream of which we have everything that its node is known to have
+  /// stored, whether that is all there was; a folder without more output is not named. If the node
+  /// was lost in silence, its ranks may have printed more after its last sign of life; the line
+  /// says so.
   using HasAllKnown = std::function<bool(Rank, wire::OutputPart)>;
   [[nodiscard]] std::vector<std::string> missing(const HasAllKnown& has_all_known = {}) const;
-  /// How many bytes of an ended stream its file in the run folder will never have. Some that the
-  /// node could not store may have reached us. nullopt: this object does not collect that stream.
-  /// Call after complete() or give_up().
+  /// How many bytes of an ended stream its file in the run folder will never have. We may have
+  /// received some that the node could not store. nullopt: this object does not collect that
+  /// stream. Call after complete() or give_up().
   [[nodiscard]] std::optional<std::uint64_t> lost_of(Rank rank, wire::OutputPart part) const;
   /// Why a file of the run folder could not be written, with its name; empty: all could.
   [[nodiscard]] const std::string& write_error() const { return write_error_; }
@@ -74,7 +75,7 @@ class OutputCollector {
     std::uint64_t available = 0;       // stored on the node, as far as we know
     std::optional<std::uint64_t> end;  // all of them, once it is known
     std::uint64_t lost = 0;            // missing in the node's file, as its agent says
-    std::uint64_t gone = 0;            // fetched in vain
+    std::uint64_t gone = 0;            // requested, but missing in the node's file
     std::uint64_t file_size = 0;       // here; differs from `have` by lost bytes and their marks
     std::uint64_t ask_from = 0;
     std::size_t asked = 0;  // requests without an answer
@@ -103,7 +104,7 @@ class OutputCollector {
   void expect(Key key);
   [[nodiscard]] Stream* find(NodeId node, Key key);
   [[nodiscard]] std::string path_of(Key key) const;
-  /// `offset` is not behind stream.have; what is known already is left out. False: not written.
+  /// `offset` is at most stream.have; known bytes are left out. False: not written.
   bool append(Key key, Stream& stream, std::uint64_t offset, std::string_view bytes);
   bool write(Key key, Stream& stream, std::string_view bytes);
   void lose(Key key, Stream& stream, std::uint64_t up_to);

@@ -203,7 +203,7 @@ void OutputRouter::cut_off() {
 
 void OutputRouter::grant_owed() {
   if (owed_.empty()) return;
-  // Asked for before looking, so that progress in between is reported.
+  // Requested before looking, so that progress in between is reported.
   writer_.ask_progress();
   const std::array<bool, 2> full{writer_.pending(Stream::out) > kConsoleRoom,
                                  writer_.pending(Stream::err) > kConsoleRoom};
@@ -298,7 +298,7 @@ void OutputRouter::say(Stream stream, std::string text) {
 
 void OutputRouter::count_lines(std::size_t whose, Stream stream, std::string_view text) {
   if (stream != Stream::err && !writer_.is_one_file()) return;
-  // The beginning of that much output is off the screen in any case.
+  // Before that much output the beginning has scrolled off the screen anyway.
   if (text.size() > kLooked) text.remove_prefix(text.size() - kLooked);
   recent_.add(whose, static_cast<std::size_t>(std::count(text.begin(), text.end(), '\n')));
 }
@@ -371,7 +371,7 @@ void OutputRouter::take_bars_away() {
 }
 
 void OutputRouter::redraw() {
-  // A terminal that is behind gets no states that are already old.
+  // A terminal that lags gets no outdated states.
   if (writer_.pending(settings_.live->stream) > 0) return;
   const LiveLines::Size size = size_now();
   std::string text;

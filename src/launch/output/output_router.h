@@ -1,5 +1,5 @@
-// Output of ranks on its way from the agents to the console, with credit: the console is as slow as
-// its reader, the ranks are not.
+// Output of ranks on its way from the agents to the console, with credit: the console may be as
+// slow as its reader, the ranks may not.
 #pragma once
 
 #include <array>
@@ -22,7 +22,7 @@ namespace dlaunch {
 struct LiveTarget {
   Stream stream = Stream::out;
   int fd = -1;
-  LiveLines::Size fallback;  // when the terminal does not say how large it is
+  LiveLines::Size fallback;  // if the terminal does not report its size
 };
 
 /// Lives on the engine's one thread.
@@ -33,17 +33,17 @@ class OutputRouter {
     Attempt attempt;
     ConsoleOptions console;
     std::vector<std::string> labels;      // one a rank; empty: this rank is not shown
-    std::vector<bool> followed;           // by rank: not shown, but its output passes; empty: none
+    std::vector<bool> followed;           // by rank: not shown, but its output is sent here; empty: none
     std::string folder;                   // where users find the files
     std::optional<LiveTarget> live;       // progress bars are drawn there; else each is one line
-    std::optional<Rank> prompts_of = {};  // the user types its input: see ConsoleView
+    std::optional<Rank> prompts_of = {};  // its input is typed by the user: see ConsoleView
   };
 
   OutputRouter(EventLoop& loop, ConsoleWriter& writer, Grant grant);
 
   /// Begins an attempt.
   void begin(Settings settings);
-  /// Bytes of each stream that an agent may send without credit; 0 when no stream is sent.
+  /// Bytes of each stream that an agent may send without credit; 0 if no stream is sent.
   [[nodiscard]] std::uint32_t first_credit() const;
   /// By rank: its output is sent here, to be shown or because a reader follows its file.
   [[nodiscard]] std::vector<bool> passing() const;
@@ -54,7 +54,7 @@ class OutputRouter {
   void answered();
   /// The rank has been started: both of its streams will end.
   void expect(Rank rank);
-  /// Its node is gone: no more output comes.
+  /// Its node is gone: no more output will arrive.
   void give_up(Rank rank);
 
   /// Whole lines of the launcher itself.
@@ -71,17 +71,17 @@ class OutputRouter {
   [[nodiscard]] bool complete() const { return open_streams_ == 0; }
   /// Bytes received or written so far; constant while the console is stuck.
   [[nodiscard]] std::uint64_t progress() const { return received_ - writer_.pending(); }
-  /// The stream passes, and its node had credit: all that it had stored when it was heard last has
-  /// come.
+  /// The stream is shown or followed, and its node had credit: everything that it had stored at its
+  /// last message has arrived.
   [[nodiscard]] bool has_all_known(Rank rank, Stream stream) const;
-  /// Shows nothing more of the streams that go there; what was not shown counts as skipped.
+  /// Shows nothing more of the streams that go there; the rest counts as skipped.
   void skip_rest(Stream stream);
   /// What was skipped by skip_rest(), "[... 1.2 MB skipped, complete in FILE]"; empty: nothing.
   [[nodiscard]] std::string skipped_text() const;
   /// Writes the partial lines of streams that did not end.
   void flush_partial_lines();
-  /// Ends the view of streams that have not ended: no piece of a line is shown, but a mark that
-  /// names the file. What of them still comes is ignored.
+  /// Ends the view of streams that have not ended: shows a mark that names the file instead of a
+  /// partial line. Later output of them is ignored.
   void cut_off();
 
  private:
@@ -91,7 +91,7 @@ class OutputRouter {
     std::uint64_t skipped = 0;
     bool open = false;
     bool owed = false;
-    bool skips = false;     // the agent was told to leave out what is old
+    bool skips = false;     // the agent was told to skip old output
     bool unwanted = false;  // the agent was told to stop sending
   };
 
@@ -106,7 +106,7 @@ class OutputRouter {
   void drop_broken(Stream stream);
   void want_no_more(std::size_t index);
   void wait_for_progress();
-  /// Bytes before `up_to` that neither came nor will: the console had stood still for long, or the
+  /// Bytes before `up_to` that neither arrived nor will: the console had stalled for long, or the
   /// log file could not be written and the console was behind.
   void mark_gap(Rank rank, Stream stream, std::uint64_t up_to, std::string& text);
   void close(Rank rank, Stream stream);
@@ -139,7 +139,7 @@ class OutputRouter {
   std::vector<std::size_t> owed_;     // indices into streams_
   std::size_t open_streams_ = 0;
   std::uint64_t received_ = 0;
-  std::uint64_t discarded_ = 0;  // by skip_rest(), of what had come
+  std::uint64_t discarded_ = 0;  // by skip_rest(), of received output
   std::uint32_t window_ = 0;
 };
 

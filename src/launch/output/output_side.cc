@@ -13,19 +13,19 @@ namespace dlaunch {
 
 namespace {
 
-// The console gets so long for the rest of an attempt's output before the next one begins.
+// Time for the rest of an attempt's output on the console before the next one begins.
 constexpr Duration kCatchUp = std::chrono::seconds(5);
 constexpr std::chrono::milliseconds kCatchUpStep{20};
 constexpr Duration kGoodbye = std::chrono::seconds(2);
-// A node that sends nothing of what was asked for, while its heartbeats come.
+// For a node that sends nothing of what was requested, while its heartbeats arrive.
 constexpr Duration kCollectStall = std::chrono::seconds(10);
-// For its answer, when it is back just before it would be given up.
+// For its answer, if it returns just before it would be given up.
 constexpr Duration kAfterReturn = std::chrono::seconds(2);
 constexpr std::chrono::seconds kTellCollecting{2};
-// Limit for all that is left, when the user insists on the end, or no front is there to wait.
+// Limit for the remaining work when the user insists on the end, or there is no front to wait.
 constexpr Duration kHurried = std::chrono::seconds(5);
 constexpr Duration kAbandoned = std::chrono::seconds(30);
-// Lines of the screen that the summary itself takes, and what is above it at least.
+// Lines of the screen that the summary itself takes, and the minimum above it.
 constexpr std::size_t kSummaryRows = 8;
 constexpr std::size_t kLeastRows = 12;
 constexpr std::size_t kScreenElsewhere = 40;  // lines, for a log without a terminal
@@ -73,13 +73,13 @@ void OutputSide::start(StartSettings& settings) {
   started_ = true;
 }
 
-/// An agent speaks for its own ranks only, whatever it sends.
+/// An agent reports on its own ranks only, whatever it sends.
 bool OutputSide::runs_on(Rank rank, NodeId node) const {
   return plan_ != nullptr && rank.value < plan_->ranks.size() && plan_->node_of(rank) == node;
 }
 
-/// Once for each rank of the attempt. What a rank has printed may come before the supervisor has
-/// been told of its start.
+/// Once for each rank of the attempt. A rank's output may arrive before the supervisor was told of
+/// its start.
 void OutputSide::begin_rank(Rank rank) {
   if (begun_[rank.value]) return;
   begun_[rank.value] = true;
@@ -133,7 +133,7 @@ void OutputSide::lose_node(const event::NodeLost& lost) {
   const auto place = plan_ != nullptr ? plan_->find(lost.node) : std::nullopt;
   if (place) {
     for (const Rank rank : plan_->nodes[place->value].ranks) {
-      // An agent may be killed between the start of a rank and the word of it.
+      // An agent may be killed between the start of a rank and its report.
       if (started_) begin_rank(rank);
       router_.give_up(rank);
     }
@@ -146,7 +146,7 @@ void OutputSide::when_out(std::function<void()> ask) {
   if (questions_.size() == 1) wait_for_console(monotonic_now() + kCatchUp);
 }
 
-/// Mostly the back-off was long enough.
+/// Usually the back-off was long enough.
 void OutputSide::wait_for_console(MonotonicTime give_up_at) {
   if (!router_.complete() && monotonic_now() < give_up_at)
     return catch_up_.after(kCatchUpStep, [this, give_up_at] { wait_for_console(give_up_at); });
@@ -171,8 +171,7 @@ void OutputSide::wait_for_nodes(std::uint64_t progress, MonotonicTime give_up_at
   for (const auto& ask : std::exchange(questions_, {})) ask();
 }
 
-/// How long output may not come from a node that is not lost: its connection may be on its way
-/// back.
+/// How long output from a node that is not lost may be missing: it may be reconnecting.
 Duration OutputSide::node_stall() const {
   return std::max(kCollectStall, options_.spec.timeouts.lost_after + kAfterReturn);
 }
@@ -211,7 +210,7 @@ void OutputSide::bring_out() {
   router_.flush_partial_lines();
 }
 
-/// However much there is to fetch: as long as it comes, and the user does not cancel.
+/// However much there is to fetch: as long as it arrives, and the user does not cancel.
 void OutputSide::collect() {
   collector_.fetch_rest();
   const MonotonicTime tell_at = monotonic_now() + kTellCollecting;
@@ -250,13 +249,12 @@ void OutputSide::tell_lost_output() {
   }
   std::erase_if(lost_output_, [](const wire::OutputEnd& end) { return end.lost == 0; });
   if (lost_output_.empty()) return;
-  // Lost output is a failure of ours, so it is said with -q too; once, however many ranks lost
-  // some.
+  // Lost output is our failure, so it is reported with -q too; once, however many ranks lost some.
   screen_.say("dlaunch: " + lost_output_text(lost_output_, store_.shown_path()));
   lost_output_.clear();
 }
 
-/// What has taken nothing for 5 s is not waited for any more; says how much was skipped.
+/// Stops waiting for a console that has accepted nothing for 5 s; says how much was skipped.
 void OutputSide::give_up_stalled_console() {
   for (const Stream stream : {Stream::out, Stream::err}) {
     if (console_.pending(stream) == 0) continue;
@@ -264,12 +262,12 @@ void OutputSide::give_up_stalled_console() {
     if (console_.is_one_file()) given_up_ = {true, true};
     router_.skip_rest(stream);
   }
-  // The agents say at once how much there is; a part of it may already be on its way here.
+  // The agents report at once how much there is; part of it may already be in transit.
   run_until([this] { return router_.complete(); }, kGoodbye);
   const std::string skipped = router_.skipped_text();
   if (skipped.empty()) return;
   const std::string why =
-      is_overdue() ? "the console is too slow" : "the console has taken nothing for 5 s";
+      is_overdue() ? "the console is too slow" : "the console has accepted nothing for 5 s";
   const std::string text = why + ": " + skipped;
   store_.note("notice", text);
   screen_.say("dlaunch: note: " + text);

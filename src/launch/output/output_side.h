@@ -1,6 +1,6 @@
 // The output of the ranks on the launcher: to the console with credit, to the run folder from other
-// nodes, and what of it is still waited for between two attempts and at the end. Decides nothing
-// about the run: it is told of events after the supervisor.
+// nodes, and what output to wait for between two attempts and at the end. Decides nothing about the
+// run: it is informed of events after the supervisor.
 #pragma once
 
 #include <array>
@@ -28,9 +28,10 @@ class OutputSide {
   OutputSide(EventLoop& loop, const RunOptions& options, Nodes& nodes, RunStore& store,
              ConsoleWriter& console, OutputRouter& router, Screen& screen);
 
-  /// Begins an attempt. `plan` stays until the next one.
+  /// Begins an attempt. `plan` must stay valid until the next one.
   void begin(const LaunchPlan& plan);
-  /// Adds what the agents are told of the output when they start ranks. The ranks count as started.
+  /// Adds the output settings to what agents are told when they start ranks. The ranks count as
+  /// started.
   void start(StartSettings& settings);
   void on(NodeId node, const wire::OutputData& data);
   void on(NodeId node, const wire::OutputEnd& end);
@@ -38,28 +39,28 @@ class OutputSide {
   void tell(const Event& event);
   void tell(const action::Restart&) { started_ = false; }
 
-  /// Calls `ask` once all output of the attempt has come, or has been given up: the console shows
-  /// one attempt at a time, and agents forget the files of an attempt with the next one.
+  /// Calls `ask` once all output of the attempt has arrived, or has been given up: the console
+  /// shows one attempt at a time, and agents forget the files of an attempt with the next one.
   void when_out(std::function<void()> ask);
-  /// All output of the attempt has come.
+  /// All output of the attempt has arrived.
   [[nodiscard]] bool is_out() const { return router_.complete() && collector_.complete(); }
 
-  /// Runs the loop until the condition holds, at most for `limit` since the last progress of the
-  /// output.
+  /// Runs the loop until the condition holds, at most for `limit` since the output last made
+  /// progress.
   template <class Condition>
   void run_until(Condition condition, Duration limit);
-  /// The run is over: brings out what is left, and says what is missing. Nothing more comes of
-  /// `lost`. Every wait has a limit. A cancel meanwhile leaves on the nodes what is there, a second
-  /// one also what does not come at once. `within`: this, and all waits after it, end by then.
+  /// The run is over: writes out what is left, and says what is missing. Nothing more arrives from
+  /// `lost`. Every wait has a limit. A cancel meanwhile leaves the rest on the nodes, a second one
+  /// also what does not arrive at once. `within`: this, and all waits after it, end by then.
   void finish(const std::vector<Rank>& lost, std::optional<Duration> within = std::nullopt);
-  /// Where the end has such a limit: what comes now may take so long.
+  /// Sets such a limit for the end: the remaining output may take this long.
   void allow(Duration limit);
-  /// The console has taken all that was written, or takes nothing more.
+  /// The console has taken everything that was written, or takes no more.
   void drain();
   /// stdout and stderr are other files now.
   void console_moved();
-  /// Whether the last lines on the console of stderr have `lines` of this stream of one of the
-  /// ranks.
+  /// Whether the last `lines` lines on the console of stderr contain some of this stream of one of
+  /// the ranks.
   [[nodiscard]] bool is_on_screen(const std::vector<Rank>& ranks, Stream stream,
                                   std::size_t lines) const;
 
@@ -89,7 +90,7 @@ class OutputSide {
   const LaunchPlan* plan_ = nullptr;
   bool started_ = false;                          // the ranks of plan_ were told to start
   std::vector<bool> begun_;                       // index = Rank of plan_: the sides expect it
-  std::vector<std::function<void()>> questions_;  // to be asked when the output is out
+  std::vector<std::function<void()>> questions_;  // asked when the output is out
   std::array<bool, 2> given_up_{};                // stdout, stderr: not waited for any more
   std::vector<wire::OutputEnd> lost_output_;
   bool collection_ended_ = false;  // of plan_

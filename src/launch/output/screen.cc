@@ -11,7 +11,7 @@ namespace dlaunch {
 
 namespace {
 
-// What has been written before must be on the screen before a question is.
+// What was written before must be on the screen before a question is.
 constexpr std::chrono::milliseconds kCatchUp{500};
 
 }  // namespace
@@ -31,7 +31,7 @@ void Screen::state(std::string_view text) {
 }
 
 void Screen::note(const std::string& text) {
-  // Do this first: writing the file may wait for its file system.
+  // Call this first: writing the file may wait for its file system.
   if (!options_.quiet) say("dlaunch: note: " + text);
   store_.note("notice", text);
 }
@@ -47,7 +47,7 @@ void Screen::catch_up() {
 void Screen::tell_if_stdout_broke() {
   if (told_stdout_broken_ || !console_.broken(Stream::out)) return;
   told_stdout_broken_ = true;
-  // A pager that was left is no reason to end a training; its files go on.
+  // Closing a pager is not a reason to end a training; its files go on.
   note("cannot write to stdout (" + errno_text(console_.error_number(Stream::out)) +
        "); the ranks go on, their output is in " + store_.shown_path());
 }

@@ -1,4 +1,4 @@
-// What dlaunch itself says on the console of a run.
+// dlaunch's own messages on the console of a run.
 #pragma once
 
 #include <optional>
@@ -12,7 +12,7 @@
 
 namespace dlaunch {
 
-/// Lives on the engine's one thread. Lines come between those of the ranks, in the order of the
+/// Lives on the engine's one thread. Lines appear between those of the ranks, in the order of the
 /// calls.
 class Screen {
  public:
@@ -28,11 +28,11 @@ class Screen {
   void show_status(std::string text);
   /// Bytes for stderr as they are.
   void write(std::string text) { console_.write(Stream::err, std::move(text)); }
-  /// What was written is on the screen after this, unless that takes longer than a moment.
+  /// What was written is on the screen afterwards, unless that takes longer than a moment.
   void catch_up();
   /// The user's input has ended a line on the terminal.
   void answered() { router_.answered(); }
-  /// The ranks go on without a reader of their stdout; said once.
+  /// The ranks go on although their stdout has no reader; reported once.
   void tell_if_stdout_broke();
 
  private:

@@ -1,4 +1,4 @@
-// A cluster that nobody was asked about, for `dlaunch plan --offline`.
+// A cluster without contact to its nodes, for `dlaunch plan --offline`.
 #pragma once
 
 #include "launch/connect/node_targets.h"
@@ -8,8 +8,8 @@
 
 namespace dlaunch {
 
-/// The nodes of the host list with what it says of them, and facts that are not known (see
-/// Cluster::is_assumed) but for ports, which stand for those that would be free. Pure. Errors:
+/// The nodes of the host list with what it says about them. Facts are unknown (see
+/// Cluster::is_assumed) except for ports, which stand for those that would be free. Pure. Errors:
 /// those of node_targets().
 [[nodiscard]] Result<Cluster> assumed_cluster(const JobSpec& spec, const OwnMachine& own);
 

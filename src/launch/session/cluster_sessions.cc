@@ -24,10 +24,11 @@ namespace {
 
 constexpr std::chrono::seconds kCleanupLimit{10};
 constexpr std::chrono::seconds kGuardianEnd{2};
-// The heartbeats of other nodes wait for it.
+// Heartbeats of other nodes wait meanwhile.
 constexpr std::chrono::milliseconds kSweepLimit{1000};
 
-/// A folder for each session: those of lost ones stay as they are, for whoever was told of them.
+/// A folder for each session: those of lost ones stay unchanged, because the user was told their
+/// names.
 std::string output_name(const std::string& run, NodeId node, std::uint32_t tries) {
   const std::string name = run + '-' + std::to_string(node.value);
   return tries <= 1 ? name : name + '-' + std::to_string(tries);
@@ -79,7 +80,7 @@ NodeId ClusterSessions::add(NodeTarget target) {
   node.id = id;
   start_.targets.push_back(std::move(target));
   members_[id].id = start_.session;
-  // A lone node has the loopback address, which is no way to it from another one.
+  // A lone node has the loopback address, which other nodes cannot reach.
   if (Node& first = cluster_.nodes.front(); cluster_.nodes.size() == 2)
     first.address = node_of(start_.targets[first.id.value], false).address;
   return id;
@@ -128,8 +129,8 @@ Reconnection::Way ClusterSessions::way_back_to(NodeId node) {
           .cancel = [this, node] { connector_.cancel(node); }};
 }
 
-/// A session that was replaced has ended and says nothing more; should it, it is not taken for the
-/// one in its place. Nor is one of a node that was taken out of the set.
+/// A session that was replaced has ended and sends nothing more; if it does, it is not taken for
+/// its successor. The same holds for a node that was taken out of the set.
 Session::Listener ClusterSessions::listener_of(NodeId node) {
   const auto is_present = [this, node, id = members_.at(node).id] {
     const auto member = members_.find(node);
@@ -161,9 +162,9 @@ wire::FactsRequest ClusterSessions::facts_request(NodeId node, Attempt attempt) 
   request.variables = kept_variables(spec_);
   if (node == cluster_.nodes.front().id) request.mpirun = mpirun_programs(spec_);
   request.containers = container_programs(spec_);
-  // A run has its servers started before its ranks, and each says then what is wrong.
+  // A run starts its servers before its ranks, and each then reports what is wrong.
   request.pmix = !is_run_ && wants_pmix(spec_);
-  // Reading /sys for it takes a lone node longer than the rest of its facts.
+  // Reading /sys for it takes a lone node longer than all its other facts.
   request.network = !is_run_ || members_.size() > 1 || !request.mpirun.empty();
   if (!request.mpirun.empty()) request.search_path = find_variable(spec_.env, "PATH");
   const bool knows_mpi = uses_mpi(spec_.framework) || spec_.mpi.launcher == Mpi::Launcher::mpirun;
@@ -187,7 +188,7 @@ void ClusterSessions::connect(NodeId node, Attempt attempt, Duration within) {
     if (!is_run_) member.session->start(facts_request(node, attempt));
     return;
   }
-  if (!first && !begin_again(node)) return fail_later(node, "no number for a session can be drawn");
+  if (!first && !begin_again(node)) return fail_later(node, "no random session number is available");
   if (!end_what_is_left(node))
     return fail_later(node, "processes of its lost agent are still there");
   open(node, attempt, within);
@@ -212,17 +213,17 @@ void ClusterSessions::connected(NodeId node, Attempt attempt, Result<Connection>
   session_of(node)->start(facts_request(node, attempt));
 }
 
-/// As all answers: from the loop.
+/// Like all answers: from the loop.
 void ClusterSessions::fail_later(NodeId node, std::string what) {
   loop_.post([this, living = alive_, node, what = std::move(what)] {
     if (*living) listener_.on_news(node, event::NodeLost{node, what});
   });
 }
 
-/// Each try has an id of its own: an agent that one has left behind, still waiting for its Hello,
-/// is not taken for that of the next one. What the last session had may be there still, whatever
-/// its lease says: a node that was frozen or suspended goes on where it stood, clocks included, and
-/// an agent that is blocked ends nothing. So the next agent looks for it.
+/// Each try has its own id: an agent that one left behind, still waiting for its Hello, is not
+/// taken for that of the next one. The last session's processes may still exist, whatever its lease
+/// says: a node that was frozen or suspended continues where it was, clocks included, and an agent
+/// that is blocked ends nothing. So the next agent looks for them.
 bool ClusterSessions::begin_again(NodeId node) {
   std::erase_if(retired_, [](const auto& session) { return session->processes().empty(); });
   Member& member = members_.at(node);
@@ -236,8 +237,8 @@ bool ClusterSessions::begin_again(NodeId node) {
   return true;
 }
 
-/// On this machine a guardian and an agent that were killed in one instant may have left processes,
-/// which are our children now; and what is stopped would go on one day.
+/// On this machine a guardian and an agent that were killed at the same instant may have left
+/// processes, which are our children now; stopped ones would continue some day.
 bool ClusterSessions::end_what_is_left(NodeId node) {
   if (!is_launcher(node)) return true;
   std::set<pid_t> at_work;
@@ -261,7 +262,7 @@ void ClusterSessions::send(NodeId node, const wire::ToAgent& message) {
 }
 
 void ClusterSessions::release(NodeId node) {
-  // A session that is on its way back needs the connector to say goodbye.
+  // A session that is reconnecting needs the connector to send its Bye.
   Session* const session = session_of(node);
   session != nullptr ? session->release() : connector_.cancel(node);
 }
@@ -284,7 +285,7 @@ bool ClusterSessions::end_by_themselves() const {
 }
 
 void ClusterSessions::reap_processes(const std::set<pid_t>& before) {
-  // Guardians end right after their agents; whatever is then left below us has lost both.
+  // Guardians end right after their agents; what is then left below us has lost both.
   const MonotonicTime end =
       monotonic_now() + (local_lost_ ? MonotonicTime(0) : MonotonicTime(kGuardianEnd));
   bool none_left = false;

@@ -1,4 +1,4 @@
-// The sessions of all nodes of a run, and the cluster that their facts add up to.
+// The sessions of all nodes of a run, and the cluster built from their facts.
 #pragma once
 
 #include <map>
@@ -21,8 +21,8 @@ namespace dlaunch {
 /// event loop.
 struct LocalStart {
   std::uint64_t session = 0;
-  std::vector<NodeTarget> targets;                // index = NodeId, of all that ever were in it
-  std::vector<std::optional<Connection>> forked;  // the same; none where the way is not fork
+  std::vector<NodeTarget> targets;                // index = NodeId, including removed ones
+  std::vector<std::optional<Connection>> forked;  // likewise; nullopt unless forked
 };
 [[nodiscard]] Result<LocalStart> fork_local_agents(const JobSpec& spec,
                                                    const AttachedFront& front = {});
@@ -34,16 +34,16 @@ class ClusterSessions : public Nodes {
 
   ~ClusterSessions() override { *alive_ = false; }
 
-  /// Before all else, for a run: the agents on this machine gather their facts while the launcher
-  /// makes the run's folder. Their answers come as if connect() had asked.
+  /// For a run, before anything else: the agents on this machine gather their facts while the
+  /// launcher makes the run's folder. Their answers arrive as if connect() had asked.
   void begin_run();
-  /// Takes a node into the set, between two attempts; connect() is the next that it needs.
+  /// Adds a node to the set, between two attempts; it needs connect() next.
   NodeId add(NodeTarget target);
-  /// Takes a node out of the set: its agent leaves, and nothing of it is heard any more.
+  /// Takes a node out of the set: its agent exits, and its messages are ignored from now on.
   void remove(NodeId node);
   /// Before connect(): agents on other nodes make a folder for output, named after the run.
   void set_run(std::string run_id) { run_id_ = std::move(run_id); }
-  /// A session that replaces another one has an id of its own: nothing of the old one is heard.
+  /// A session that replaces another one has its own id, so nothing of the old one is accepted.
   void connect(NodeId node, Attempt attempt = {}, Duration within = Duration(0)) override;
   void gather(NodeId node, Attempt attempt) override;
   void set_prompts(Prompts prompts) override { connector_.set_prompts(std::move(prompts)); }
@@ -62,10 +62,10 @@ class ClusterSessions : public Nodes {
   void set_meeting(std::optional<Meeting> meeting) override {
     cluster_.meeting = std::move(meeting);
   }
-  /// All were forked here and none was lost: their processes end without our doing.
+  /// All were forked here and none was lost: their processes end by themselves.
   [[nodiscard]] bool end_by_themselves() const;
-  /// Waits a moment for the processes behind ended sessions, and ends what is left below us on this
-  /// machine when both its guardian and its agent were killed. `before`: children that this process
+  /// Waits a moment for the processes of ended sessions, and ends what is left below us on this
+  /// machine if both its guardian and its agent were killed. `before`: children that this process
   /// had before the sessions; they are left alone.
   void reap_processes(const std::set<pid_t>& before = {});
 
@@ -99,7 +99,7 @@ class ClusterSessions : public Nodes {
   std::shared_ptr<bool> alive_ = std::make_shared<bool>(true);
   NodeConnector connector_;
   bool local_lost_ = false;
-  bool is_run_ = false;  // begin_run() has asked those that were forked
+  bool is_run_ = false;  // begin_run() has asked the forked ones
   std::string run_id_;
 };
 

@@ -1,4 +1,4 @@
-// What a check asks of a node about itself. Pure.
+// A check's request to a node about itself. Pure.
 #pragma once
 
 #include "model/job_spec.h"
@@ -8,14 +8,14 @@
 namespace dlaunch {
 
 struct Inspection {
-  bool gpus = true;         // whether nvidia-smi is asked
-  bool collectives = true;  // whether the node could measure with traffic
-  bool workdir = false;     // whether the room on the workdir's file system is asked
+  bool gpus = true;         // query nvidia-smi
+  bool collectives = true;  // find out whether the node can measure with traffic
+  bool workdir = false;     // the room on the workdir's file system
 };
 
-/// With the environment that ranks measuring for this job would be started with, so that a library
-/// is found by both or by none; no secrets, which those ranks do not get either. `is_launcher`: the
-/// node is this machine, whose agent has our environment already. The limit is left as it is.
+/// With the environment of the ranks that would measure for this job, so that both or neither find
+/// a library; without secrets, which those ranks do not get either. `is_launcher`: the node is this
+/// machine, whose agent already has our environment. The limit is left unchanged.
 [[nodiscard]] wire::Inspect inspect_message(const JobSpec& spec, const PlanContext& context,
                                             const Inspection& wanted, bool is_launcher);
 

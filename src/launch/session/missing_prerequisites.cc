@@ -110,7 +110,7 @@ std::optional<Error> MissingPrerequisites::error() const {
   if (missing_.empty()) return std::nullopt;
   int code = 0;
   std::string text;
-  std::vector<Missing> sorted = missing_;  // answers come in any order
+  std::vector<Missing> sorted = missing_;  // answers arrive in any order
   std::stable_sort(sorted.begin(), sorted.end(), [](const Missing& a, const Missing& b) {
     return *a.nodes.begin() < *b.nodes.begin();
   });
@@ -173,7 +173,7 @@ std::vector<std::string> MissingPrerequisites::version_notes() const {
   return notes;
 }
 
-/// Modules that one node lacks and another has. If all lack a module, it may come from elsewhere.
+/// Modules that one node lacks and another has. If all lack a module, it may be found elsewhere.
 std::vector<std::string> MissingPrerequisites::module_notes() const {
   std::map<std::string, std::set<NodeId>> have;
   std::map<std::pair<std::string, std::string>, std::set<NodeId>> lack;  // module, Python

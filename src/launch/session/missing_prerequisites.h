@@ -16,7 +16,7 @@
 
 namespace dlaunch {
 
-/// The answers of the nodes. A value; Preparation asks and waits.
+/// The answers of the nodes. A value; Preparation sends the questions and waits.
 class MissingPrerequisites {
  public:
   MissingPrerequisites() = default;
@@ -27,17 +27,17 @@ class MissingPrerequisites {
   void add(NodeId node, const wire::PrerequisitesMissing& answer);
   /// All have answered.
   [[nodiscard]] bool complete() const { return awaited_.empty(); }
-  /// Who has not: "gpu[02-04]".
+  /// Those that have not: "gpu[02-04]".
   [[nodiscard]] std::string awaited() const;
-  /// What is missing, each thing once with the nodes that miss it ("gpu[02-04]: ..."), in the order
-  /// of the first nodes. exit_code::kNotFound when a program is nowhere, else kCannotExecute, as
-  /// for a single rank (POSIX shell's rule). nullopt: nothing is.
+  /// What is missing, each thing once with the nodes that lack it ("gpu[02-04]: ..."), in the order
+  /// of the first nodes. exit_code::kNotFound if a program was not found, else kCannotExecute, as
+  /// for a single rank (POSIX shell's rule). nullopt: nothing is missing.
   [[nodiscard]] std::optional<Error> error() const;
   /// What each node misses, a line each, without advice; and that it has not answered.
   [[nodiscard]] std::map<NodeId, std::vector<std::string>> by_node() const;
   /// Findings that do not stop the job but may make it fail, one sentence each.
   [[nodiscard]] std::vector<std::string> notes() const;
-  /// What the ranks of a node call Python, as "/usr/bin/python3 (Python 3.11)"; empty: not known.
+  /// What `python` is for the ranks of a node: "/usr/bin/python3 (Python 3.11)"; empty: unknown.
   [[nodiscard]] std::string python_of(NodeId node) const;
   /// Whether `is` holds for the path of anything that is missing.
   [[nodiscard]] bool any_of(const std::function<bool(const std::string&)>& is) const;

@@ -23,7 +23,7 @@ void NodeClock::add(const wire::Heartbeat& beat, MonotonicTime monotonic, WallTi
   latest_ = monotonic;
   const nanoseconds back = way / 2;
   const Sample fresh{monotonic, beat.at - (wall - back), back + nanoseconds(1)};
-  // A clock that was set: what was measured before means nothing any more.
+  // The clock was set: earlier measurements are meaningless.
   std::erase_if(samples_, [&](const Sample& old) {
     return std::chrono::abs(old.offset - fresh.offset) > error_now(old) + fresh.error;
   });

@@ -1,8 +1,10 @@
-// How far a node's wall clock is from ours, and how well that is known. Pure; one thread at a time.
+// How much a node's wall clock differs from ours, and how well that is known. Pure; one thread at a
+// time.
 //
-// Cristian's method: a heartbeat of ours came there, its echo came back `held` later; the node's
-// time on the way back belongs to a moment of ours within the round trip. The best of the latest
-// samples counts: the one with the shortest way, less what clocks may have drifted apart since.
+// Cristian's method: a heartbeat of ours arrived there, and its echo returned `held` later; the
+// node's time in the echo belongs to a moment of ours within the round trip. The best of the latest
+// samples counts: the one with the shortest round trip, less what the clocks may have drifted
+// since.
 #pragma once
 
 #include <chrono>
@@ -16,23 +18,22 @@ namespace dlaunch {
 
 class NodeClock {
  public:
-  /// A clock of which nothing is known yet may be off by so much.
+  /// Possible error of a clock about which nothing is known.
   static constexpr std::chrono::nanoseconds kUnknown = std::chrono::hours(24);
 
   /// The node is this machine.
   void is_ours() { ours_ = true; }
-  /// A heartbeat of the node has come at `monotonic`, `wall` on our clocks; without an echo it says
-  /// nothing. What cannot be true is ignored.
+  /// A heartbeat of the node arrived at `monotonic`, `wall` on our clocks; without an echo it
+  /// carries no information. Impossible values are ignored.
   void add(const wire::Heartbeat& beat, MonotonicTime monotonic, WallTime wall);
 
-  /// The node's clock less ours.
+  /// The node's clock minus ours.
   [[nodiscard]] std::chrono::nanoseconds offset() const;
-  /// The most by which offset() may be wrong.
+  /// The maximum error of offset().
   [[nodiscard]] std::chrono::nanoseconds error() const;
 
-  /// A time of the node on our clock. Times that it gave in this order stay in this order, equal
-  /// ones equal, whatever was learnt of its clock in between: on one node the order is known
-  /// exactly.
+  /// A time of the node on our clock. Times of the node keep their order, and equal ones stay
+  /// equal, whatever was learnt about its clock in between: on one node the order is known exactly.
   [[nodiscard]] WallTime corrected(WallTime there);
 
  private:

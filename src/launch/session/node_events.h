@@ -1,5 +1,5 @@
-// What an agent's messages are to the supervisor. Times are corrected by what is known of the
-// node's clock; times of one node keep their order. Pure.
+// Turns an agent's messages into events for the supervisor. Times are corrected by what is known
+// about the node's clock; times of one node keep their order. Pure.
 #pragma once
 
 #include <vector>

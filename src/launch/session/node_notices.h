@@ -1,5 +1,5 @@
-// NodeNotices limits what an agent can tell the user: an agent may be a program that
-// another user of the node has put there. Pure; one thread at a time.
+// NodeNotices limits what an agent can show to the user: an agent may be a program that another
+// user of the node has put there. Pure; one thread at a time.
 #pragma once
 
 #include <cstddef>

@@ -1,6 +1,6 @@
-// The nodes of a run as the rest of the launcher sees them: what can be asked of them, and what
-// they say. ClusterSessions is the real one; tests have one that records what is sent and says what
-// the test wants (tests/unit/launch/fake_nodes.h).
+// The nodes of a run as the rest of the launcher sees them: the requests to them, and their
+// messages. ClusterSessions is the real one; tests have one that records what is sent and replays
+// what the test wants (tests/unit/launch/fake_nodes.h).
 #pragma once
 
 #include <functional>
@@ -17,16 +17,16 @@
 
 namespace dlaunch {
 
-/// What happens to the session with a node, without a message of its agent.
+/// What happens to the session with a node apart from messages of its agent.
 namespace node_news {
 
-/// The session goes on, over a new connection or the old one, after `outage` without a word. Told
-/// of each new connection, and of a silence that was told.
+/// The session continues, over a new connection or the old one, after `outage` without a message.
+/// Reported for each new connection, and for a silence that was reported.
 struct Resumed {
   Duration outage{};
   std::string cause;
 };
-/// Told once in each outage that users may notice; the connection is being made again.
+/// Reported once in each outage that users may notice; reconnecting is under way.
 struct Silent {
   Duration silence{};
 };
@@ -40,8 +40,8 @@ struct Remark {
 using NodeNews =
     std::variant<event::NodeLost, node_news::Resumed, node_news::Silent, node_news::Remark>;
 
-/// Is told what comes from each node, in the order in which it came, always from the event loop.
-/// Nothing comes of a session that was replaced or lost.
+/// Receives what arrives from each node, in order, always from the event loop. Nothing arrives from
+/// a session that was replaced or lost.
 struct NodeListener {
   /// Never a SessionMessage. The facts of Facts are in Nodes::cluster() by then, and not in the
   /// message. A Notice is one plain line.
@@ -57,17 +57,17 @@ class Nodes {
   Nodes& operator=(const Nodes&) = delete;
   virtual ~Nodes() = default;
 
-  /// -> Facts of the attempt, or NodeLost. For a node whose session was lost, or could not be
-  /// begun, this makes another one, to another agent. `within`: 0: timeouts.connect.
+  /// -> Facts of the attempt, or NodeLost. If a node's session was lost, or could not be started,
+  /// this makes a new one, to another agent. `within`: 0: timeouts.connect.
   virtual void connect(NodeId node, Attempt attempt, Duration within) = 0;
   /// Asks a connected node for its facts for a later attempt. -> Facts or NodeLost
   virtual void gather(NodeId node, Attempt attempt) = 0;
   /// To a node without a session (it never had one): nothing.
   virtual void send(NodeId node, const wire::ToAgent& message) = 0;
-  /// The node is not needed any more: its agent leaves.
+  /// The node is no longer needed: its agent exits.
   virtual void release(NodeId node) = 0;
   [[nodiscard]] virtual const Cluster& cluster() const = 0;
-  /// What was found by trying becomes a part of cluster(); nullopt: nothing yet.
+  /// What a test has found becomes part of cluster(); nullopt: nothing yet.
   virtual void set_meeting(std::optional<Meeting> meeting) = 0;
   /// null: the node has no session.
   [[nodiscard]] virtual NodeClock* clock(NodeId node) = 0;
@@ -75,7 +75,7 @@ class Nodes {
   /// not ask.
   using Prompts = std::function<std::vector<std::string>(const std::string& process)>;
   virtual void set_prompts(Prompts prompts) = 0;
-  /// The user was asked or has answered: limits for connecting count from here anew.
+  /// The user was asked or has answered: time limits for connecting restart.
   virtual void user_asked() = 0;
 };
 

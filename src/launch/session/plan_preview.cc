@@ -15,7 +15,7 @@ namespace dlaunch {
 
 namespace {
 
-/// Each node has tried whether it can start a PMIx server; notes and errors as those of a run.
+/// Each node has tested whether it can start a PMIx server; notes and errors as in a run.
 Status add_pmix(const JobSpec& spec, const Cluster& cluster, LaunchPlan& plan) {
   PmixStart start(plan);
   for (const Node& node : cluster.nodes) start.add(node.id, {plan.attempt, node.facts.no_pmix});

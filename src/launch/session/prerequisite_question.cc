@@ -42,7 +42,7 @@ std::string found_program(const std::string& name, const std::string& search_pat
   return ::access(path.c_str(), X_OK) == 0 ? path : std::string();
 }
 
-/// Caches a function, since each node asks it the same.
+/// Caches a function, since the question is the same for each node.
 template <class Value, class Key>
 auto remembered(std::function<Value(const Key&)> ask) {
   return [ask = std::move(ask), known = std::make_shared<std::map<Key, Value>>()](const Key& key) {

@@ -1,4 +1,4 @@
-// The question to each node between plan and start: whether what its ranks need is there.
+// The question to each node between plan and start: whether what its ranks need exists there.
 #pragma once
 
 #include <string>
@@ -13,38 +13,38 @@ namespace dlaunch {
 
 struct PrerequisiteQuestion {
   wire::CheckPrerequisites message;
-  /// What the first lookups of the message are about, one each. Empty on the launcher's own
-  /// machine, and with `active_env: optional`.
+  /// The subjects of the message's first lookups, one each. Empty on the launcher's own machine,
+  /// and with `active_env: optional`.
   std::vector<EnvironmentUse> uses{};
 };
 
-/// Reads this machine's files, and remembers what it has read.
+/// Reads this machine's files, and caches what it has read.
 [[nodiscard]] LauncherFiles launcher_files(const std::string& workdir);
 
 [[nodiscard]] PrerequisiteQuestion prerequisite_question(const JobSpec& spec,
                                                          const LaunchPlan& plan, NodeRank node,
                                                          const LauncherFiles& files);
 
-/// Whether ranks run elsewhere than on the launcher's own machine.
+/// Whether ranks run on machines other than the launcher's own.
 [[nodiscard]] bool has_remote_nodes(const LaunchPlan& plan);
 
-/// Whether the answer can tell more than a failed exec of the first rank. (Such a failure leaves
-/// nothing to stop.)
+/// Whether the answer can say more than a failed exec of the first rank. (After such a failure
+/// there is nothing to stop.)
 [[nodiscard]] bool is_worth_asking(const PrerequisiteQuestion& question);
 
-/// A folder that every environment has. (A sync may bring the outer folder, empty.)
+/// A folder that every environment has. (A sync may create the outer folder, empty.)
 [[nodiscard]] std::string bin_of(const ActiveEnvironment& environment);
 
-/// The program that a node has in place of one of an active environment: "the virtual environment
+/// The program that a node has instead of one in an active environment: "the virtual environment
 /// /home/me/job/.venv, active here, is not there: python3 would be /usr/bin/python3 (Python 3.11)".
-/// Empty: it has the same.
+/// Empty: it has the same one.
 [[nodiscard]] std::string lost_environment(const EnvironmentUse& use, const FoundProgram& found,
                                            const std::vector<std::string>& absent_folders);
 
 /// "/usr/bin/python3 (Python 3.11)"
 [[nodiscard]] std::string described(const FoundProgram& found);
 
-/// What to do about environments that nodes lack, a line each.
+/// What to do about environments that nodes lack, one line each.
 [[nodiscard]] std::vector<std::string> environment_advice(const ActiveEnvironment& environment,
                                                           const std::string& node,
                                                           const std::string& workdir, bool sync);

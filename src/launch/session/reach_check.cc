@@ -12,8 +12,8 @@ namespace dlaunch {
 namespace {
 
 constexpr std::chrono::seconds kLongest{10};
-// A lost SYN is sent again after one second (RFC 6298): so long a better address gets a chance, or
-// who else cannot reach one is waited for.
+// A lost SYN is sent again after one second (RFC 6298): that is how long to wait for a better
+// address, and for other nodes that cannot reach one.
 constexpr std::chrono::milliseconds kPatience{1500};
 
 }  // namespace
@@ -32,7 +32,7 @@ void ReachCheck::begin(const JobSpec& spec, Cluster nodes) {
     return finish(Meeting{candidates_.front().address,
                           candidates_.front().reason + ", not tried: only ranks can resolve a name",
                           candidates_.front().routes});
-  Meeting any;  // the port is the same wherever they meet
+  Meeting any;  // the port is the same for every address
   Result<MasterPlan> master = choose_master(spec.rendezvous, nodes_, any);
   if (!master) return finish(tl::unexpected(master.error()));
   record_.emplace(candidates_.size(), nodes_.nodes.size());
@@ -45,7 +45,7 @@ void ReachCheck::begin(const JobSpec& spec, Cluster nodes) {
   if (!nonce || !answer) return finish(tl::unexpected((nonce ? answer : nonce).error()));
   knock_.nonce = std::move(*nonce);
   knock_.answer = std::move(*answer);
-  // The rest of timeouts.connect is for what is asked next (preparation.h).
+  // The rest of timeouts.connect is for the questions that follow (preparation.cc).
   const auto limit = std::min<Duration>(spec.timeouts.connect * 3 / 4, kLongest);
   knock_.limit_ms = static_cast<std::uint32_t>(std::max<Duration::rep>(limit.count(), 1));
   open_door();
@@ -65,7 +65,7 @@ void ReachCheck::open_door() {
   door.port = knock_.port;
   door.nonce = knock_.nonce;
   door.answer = knock_.answer;
-  door.limit_ms = knock_.limit_ms + 1000;  // the knocking ends first
+  door.limit_ms = knock_.limit_ms + 1000;  // connecting ends first
   limit_.after(std::chrono::milliseconds(knock_.limit_ms), [this] { settle(); });
   callbacks_.send(nodes_.nodes.front().id, door);
 }
@@ -100,7 +100,7 @@ void ReachCheck::look() {
 }
 
 void ReachCheck::settle() {
-  record_->end();  // nothing more is waited for
+  record_->end();  // stops waiting
   if (const auto reached = record_->reached()) {
     return finish(meeting_at(*reached, candidates_, *record_, nodes_, keep_planned_));
   }

@@ -1,7 +1,7 @@
-// Finds the address of node 0 at which all nodes meet, by trying, before the plan of an attempt is
-// made: node 0 opens a door at its candidates, the others knock, the best one that all have reached
-// is taken. Node 0 answers a handful of bytes per node and candidate, so hundreds of nodes cost it
-// milliseconds.
+// Finds the address of node 0 at which all nodes meet, by testing, before the plan of an attempt is
+// made: node 0 listens at its candidates, the others connect, and the best one that all have
+// reached is taken. Node 0 exchanges only some bytes per node and candidate, so hundreds of nodes
+// cost it milliseconds.
 #pragma once
 
 #include <cstdint>
@@ -23,19 +23,19 @@ class ReachCheck {
  public:
   struct Callbacks {
     std::function<void(NodeId, const wire::ToAgent&)> send;
-    /// Once, unless cancel() comes first.
+    /// Called once, unless cancel() comes first.
     std::function<void(Result<Meeting>)> done;
   };
 
   ReachCheck(EventLoop& loop, Callbacks callbacks)
       : loop_(loop), callbacks_(std::move(callbacks)), limit_(loop), patience_(loop) {}
 
-  /// Tries for all of `nodes`, two or more; the first one listens. Takes at most three quarters of
-  /// `timeouts.connect`, and 10 s. What was under way is given up.
+  /// Tests for all of `nodes`, two or more; the first one listens. Takes at most three quarters of
+  /// `timeouts.connect`, and 10 s. A test in progress is abandoned.
   void begin(const JobSpec& spec, Cluster nodes);
   void cancel();
 
-  /// Of the last one that was done without a meeting: who_fails_to_meet().
+  /// After a test that found no common address: who_fails_to_meet().
   [[nodiscard]] const std::vector<NodeId>& failing() const { return failing_; }
 
   void on(NodeId node, const wire::DoorOpen& open);

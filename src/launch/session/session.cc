@@ -13,29 +13,29 @@ namespace dlaunch {
 
 namespace {
 
-// What a guardian may take to kill everything of a dead agent before we go on without its word.
+// Time for a guardian to kill everything of a dead agent before we go on without its report.
 constexpr Duration kEndOfGuardian = std::chrono::seconds(5);
-// What an ssh whose connection was cut may take to say why, before it is killed.
+// Time for an ssh whose connection was cut to say why, before it is killed.
 constexpr Duration kEndOfConnection = std::chrono::seconds(2);
-// Beats without a frame after which another connection is tried.
+// Heartbeat intervals without a frame after which another connection is tried.
 constexpr int kSilentBeats = 3;
 constexpr std::size_t kMostStreams = 2 * 100'000;  // as many ranks as a job may have
-// Shorter ones nobody needs to know of.
+// Shorter outages are not reported.
 constexpr Duration kNoticeable = std::chrono::seconds(3);
-// What an agent may take to see that its lease is over, and its ranks to be gone
+// Time for an agent to notice that its lease has expired, and for its ranks to end
 // (jobfile/validate.cc).
 constexpr Duration kFencing = std::chrono::seconds(2);
 constexpr Duration kFastestBeat = std::chrono::milliseconds(100);
 
-/// An agent on another node may run its ranks for fence_after without an answer: a beat that is
-/// late must not use up a good part of that.
+/// An agent on another node may run its ranks for fence_after without an answer: a late heartbeat
+/// must not use up much of that.
 Duration beat_for(const Session::Settings& settings) {
   if (!settings.way_back.open) return kHeartbeat;
   return std::clamp(settings.fence_after / 8, kFastestBeat, Duration(kHeartbeat));
 }
 
-/// Codes that a program which connects does not end with by itself; whatever else happened, the way
-/// back tells.
+/// Codes with which a connecting program does not end by itself; in other cases, reconnecting shows
+/// the state of the agent.
 bool is_agents_end(int code) {
   return code == kAgentStopped || code == kAgentFenced || code == kAgentStuck ||
          (code > exit_code::kSignalBase && code < 255);  // 255 is ssh's own, ssh(1)
@@ -59,7 +59,7 @@ Session::Session(EventLoop& loop, NodeId node, Connection connection, Settings s
       way_back_(
           loop, settings_.way_back,
           {.on_made = [this](Connection made) { go_on_over(std::move(made)); },
-           // The agent that was found may not know, or belong to another boot of the node.
+           // The agent found there may not know, or may belong to another boot of the node.
            .on_gone = [this](std::string how) { agent_is_gone(std::move(how), Fate::unknown); },
            .on_hidden =
                [this] {
@@ -108,7 +108,7 @@ void Session::greet(const wire::FactsRequest& request) {
 void Session::release() {
   if (released_ || ended_) return;
   released_ = true;
-  if (!started_) {  // nobody listens for an answer; the end of the channel says the same
+  if (!started_) {  // there is no listener yet; the end of the channel reports the same
     ended_ = true;
     return channel_.close();
   }
@@ -140,9 +140,9 @@ bool Session::take(wire::OutputEnd& end) {
   return true;
 }
 
-/// The answer to our Bye. If the agent was not told to leave, its Bye says nothing about its ranks.
+/// The answer to our Bye. If the agent was not told to exit, its Bye says nothing about its ranks.
 bool Session::take(wire::Bye&) {
-  released_ ? end_quietly() : lose("its agent left without being told to");
+  released_ ? end_quietly() : lose("its agent exited without being told to");
   return false;
 }
 
@@ -151,14 +151,15 @@ bool Session::take(wire::Heartbeat& beat) {
   clock_.add(beat, now, wall_now());
   agent_sent_ = beat.sent;
   agent_sent_came_ = now;
-  // The agent's ranks live on the answers (node/session/lease.h), so they do not wait for our next
-  // beat. One that takes nothing gets those of our own beats only: it could fill our memory.
+  // The agent's ranks depend on the answers (node/session/lease.h), so these do not wait for our
+  // next heartbeat. An agent that reads nothing gets only our own heartbeats: otherwise it could
+  // fill our memory.
   if (way_back_.possible() && channel_.queued() < LauncherChannel::kLowWater) send_heartbeat();
   return false;
 }
 
-/// Remembers what has come, for a Resume. Bytes that have come before are left out: an agent that
-/// was told where we stand sends none.
+/// Records what has arrived, for a Resume. Bytes that arrived before are left out: an agent that
+/// knows our position sends none.
 bool Session::take(wire::OutputData& output) {
   if (!way_back_.possible() || output.attempt < attempt_) return true;
   if (output.attempt > attempt_) received_.clear();
@@ -185,7 +186,7 @@ void Session::send_heartbeat() {
                                 static_cast<std::uint64_t>(held.count())});
 }
 
-// Silence is counted in our own beats: an engine that was stopped itself does not accuse its
+// Silence is counted in our own heartbeats: an engine that was stopped itself does not blame its
 // agents.
 void Session::count_silence() {
   const bool heard = channel_.frames_received() != frames_seen_;
@@ -214,8 +215,9 @@ void Session::beat() {
   heartbeat_.after(beat_every_, [this] { beat(); });
 }
 
-/// An agent on this machine that waits for a file system is not lost: it goes on when that answers,
-/// and so long the output of its ranks waits in their pipes. Elsewhere its lease decides.
+/// An agent on this machine that waits for a file system is not lost: it continues when that
+/// answers, and until then the output of its ranks waits in their pipes. On other nodes its lease
+/// decides.
 bool Session::agent_is_stuck() {
   if (way_back_.possible()) return false;
   std::vector<pid_t> below;
@@ -237,19 +239,19 @@ std::string Session::silence_text() const {
   std::string text = "no sign of life for " + whole_seconds(settings_.lost_after);
   if (!lost_at_) return text;
   if (!cause_.empty() && !cause_.starts_with("no sign of life")) text += " after: " + cause_;
-  if (!way_back_.trouble().empty()) text += "; connecting again failed: " + way_back_.trouble();
+  if (!way_back_.trouble().empty()) text += "; reconnecting failed: " + way_back_.trouble();
   return text;
 }
 
 void Session::channel_ended(const std::string& reason) {
   if (ended_) return;
   if (!reason.empty()) return lose(reason);
-  // The guardian ends after its agent, when it has cleaned up; its exit code says what it saw.
+  // The guardian ends after its agent, when it has cleaned up; its exit code says what happened.
   heartbeat_.cancel();
   process_->wait_for_end(kEndOfGuardian, [this](const ConnectionEnd& end) {
     if (ended_) return;
     if (end.exit_code) return lose(how_agent_ended(*end.exit_code), fate_after(*end.exit_code));
-    lose(end.words.text.empty() ? "its agent ended without a word" : end.words.text);
+    lose(end.words.text.empty() ? "its agent ended without a message" : end.words.text);
   });
 }
 
@@ -262,8 +264,8 @@ void Session::connection_lost(const std::string& cause) {
   way_back_.begin();
 }
 
-/// The connection stays until there is another one: a short cut is over for TCP sooner than ssh can
-/// log in again.
+/// The connection stays until there is another one: TCP recovers from a short cut sooner than ssh
+/// can log in again.
 void Session::connection_silent() {
   if (way_back_.trying()) return;
   cause_ = "no sign of life for " + whole_seconds(connection_silence_);
@@ -334,7 +336,7 @@ void Session::resumed() {
 
 void Session::agent_is_gone(std::string how, Fate ranks) {
   if (ended_) return;
-  if (cause_ends_agent_) how = cause_;  // says more than that it was killed
+  if (cause_ends_agent_) how = cause_;  // says more than "it was killed"
   released_ ? end_quietly() : lose(std::move(how), ranks);
 }
 
@@ -354,8 +356,9 @@ void Session::end_quietly() {
   channel_.close();
 }
 
-/// The agent has heard of no heartbeat that was sent after the last one we have heard
-/// (node/session/lease.h). One without a way back ends its ranks when its connection ends.
+/// The agent has received no heartbeat that was sent after the last one that we received
+/// (node/session/lease.h). An agent that cannot be reconnected ends its ranks when its connection
+/// ends.
 Duration Session::lease_left() const {
   if (!way_back_.possible()) return Duration(0);
   return std::max(settings_.fence_after + kHeartbeat + kFencing - silence_, Duration(0));
@@ -364,10 +367,10 @@ Duration Session::lease_left() const {
 void Session::lose(std::string what, Fate ranks) {
   const Duration left = ranks == Fate::ended ? Duration(0) : lease_left();
   end_quietly();
-  // It may wait long for a network that is gone; it would be its end anyway.
+  // It may wait long for a network that is gone, although the session is over.
   retire_process(true);
   if (released_ && way_back_.possible()) return;
-  // A peer that still lives but speaks nonsense is not left behind; the agents clean up when their
+  // A peer that is alive but sends malformed frames is disconnected; agents clean up when their
   // channel ends.
   listener_.on_news(
       event::NodeLost{node_, std::move(what), heard_at_wall_, left, ranks == Fate::ended});

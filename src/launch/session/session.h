@@ -1,12 +1,11 @@
-// The session with the agent of one node: greets it, passes its messages on, watches that it is
-// alive, and tells why it was lost.
+// The session with the agent of one node: greets it, forwards its messages, watches that it is
+// alive, and reports why it was lost.
 //
-// Where there is a way back (Settings::way_back), the end of a connection, or the silence of a few
-// beats, is not told to the listener: a new connection is made, over which the session goes
-// on where it stood. The node is lost when nothing was heard of its agent for lost_after, at once
-// when the way back leads to no agent any more, and at once when what comes is no frame of this
-// session. Ranks may outlive the loss by what is left of their agent's lease; NodeLost says how
-// long.
+// If reconnecting is possible (Settings::way_back), the listener is not told about the end of a
+// connection, or about a few silent heartbeat intervals: a new connection is made, over which the
+// session continues where it was. The node is lost when nothing was heard from its agent for
+// lost_after, at once when a new connection finds no agent, and at once when malformed frames
+// arrive. Ranks may outlive the loss by the rest of their agent's lease; NodeLost says how long.
 #pragma once
 
 #include <functional>
@@ -37,12 +36,12 @@ class Session {
     std::uint64_t session = 0;
     Duration fence_after;
     Duration lost_after;
-    Reconnection::Way way_back{};  // none: the end of the connection is the end of the session
-    /// 128 + n may be how the program that connects ended, and not how the agent did. ssh(1) ends
-    /// with the code of its command.
+    Reconnection::Way way_back{};  // none: the session ends with the connection
+    /// 128 + n may be how the connecting program ended, not the agent. ssh(1) ends with the code of
+    /// its command.
     bool codes_are_its_own = false;
   };
-  /// As NodeListener, of this one node.
+  /// Like NodeListener, for this one node.
   struct Listener {
     std::function<void(wire::FromAgent)> on_message;
     std::function<void(NodeNews)> on_news;
@@ -51,23 +50,23 @@ class Session {
   Session(EventLoop& loop, NodeId node, Connection connection, Settings settings,
           Listener listener);
 
-  /// Says hello and asks for facts.
+  /// Sends Hello and requests facts.
   void start(const wire::FactsRequest& request);
   void send(const wire::ToAgent& message) { channel_.send(message); }
-  /// Says Bye; the session has ended when the agent answers or the connection ends.
+  /// Sends Bye; the session has ended when the agent answers or the connection ends.
   void release();
   [[nodiscard]] bool started() const { return started_; }
   [[nodiscard]] bool ended() const { return ended_; }
-  /// Of its connections, those that nobody has reaped.
+  /// The processes of its connections that were not reaped.
   [[nodiscard]] std::vector<pid_t> processes() const;
-  /// Of the node, as far as it is known.
+  /// The node's clock, as far as it is known.
   [[nodiscard]] NodeClock& clock() { return clock_; }
 
  private:
   using StreamKey = std::pair<Rank, Stream>;
 
   void hear(wire::FromAgent message);
-  /// Whether the message goes on to the listener.
+  /// Whether the message is forwarded to the listener.
   bool take(wire::Hello& hello);
   bool take(wire::Heartbeat& beat);
   bool take(wire::Bye& bye);
@@ -118,12 +117,12 @@ class Session {
   std::uint64_t frames_seen_ = 0;
   Duration silence_{0};
   NodeNotices notices_;
-  WallTime heard_at_wall_;            // the last frame, as far as beats can tell
-  bool told_silence_ = false;         // of this outage
-  bool told_stuck_ = false;           // the same
-  Duration connection_silence_{0};    // the same of the present connection only
+  WallTime heard_at_wall_;            // the last frame, to within a heartbeat
+  bool told_silence_ = false;         // in this outage
+  bool told_stuck_ = false;           // likewise
+  Duration connection_silence_{0};    // likewise, of the current connection only
   std::uint64_t agent_sent_ = 0;      // `sent` of the agent's latest heartbeat
-  MonotonicTime agent_sent_came_{0};  // when it came
+  MonotonicTime agent_sent_came_{0};  // when it arrived
   // For the Resume of a later connection:
   std::uint32_t connection_ = 1;
   Attempt attempt_;

@@ -23,7 +23,7 @@ wire::StartRank start_rank(const RankPlan& rank, const StartSettings& settings) 
   return start;
 }
 
-/// A value that somebody has set for that machine knows it better than we do.
+/// A value that someone set for that machine is more likely right than ours.
 void set_defaults_apart(const LaunchPlan& plan, NodeRank node, wire::StartRanks& common) {
   for (const auto* layer : {&plan.variables, &plan.nodes[node.value].variables}) {
     for (const Variable& variable : *layer) {
@@ -48,11 +48,11 @@ std::vector<wire::StartRanks> start_messages(const LaunchPlan& plan, NodeRank no
   wire::StartRanks common;
   common.attempt = plan.attempt;
   const bool is_remote = plan.nodes[node.value].is_remote;
-  // What the launcher's disk cannot take goes to the agent's own folder.
+  // If the launcher's disk is full, output goes to the agent's own folder.
   if (!is_remote) common.log_folder = settings.log_folder;
   common.workdir = plan.workdir;
   common.scrub = plan.scrubbed;
-  // Passed first: `env` of the job and the rank variables win over what comes from outside.
+  // Passed first: `env` of the job and the rank variables override values from outside.
   common.env = settings.secrets;
   for (auto& [name, value] : shared_environment(plan, node))
     common.env.insert_or_assign(name, value);
@@ -63,7 +63,7 @@ std::vector<wire::StartRanks> start_messages(const LaunchPlan& plan, NodeRank no
     common.containers.push_back({container.argv, container.named, container.environment,
                                  container.cleanup, container.name});
   }
-  // What an image sets knows better, too.
+  // Values that an image sets take precedence, too.
   if (!is_remote && !own.containers.empty()) set_defaults_apart(plan, node, common);
   for (const CommandPlan& command : plan.commands)
     common.commands.push_back({command.argv, command.is_own_shell});

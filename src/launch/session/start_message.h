@@ -1,4 +1,4 @@
-// What an agent is told to start, made from the plan.
+// The messages that tell an agent what to start, made from the plan.
 #pragma once
 
 #include <string>
@@ -14,11 +14,12 @@ struct StartSettings {
   Environment secrets;     // values of env_secret, which the plan never holds
   bool stdin_for_rank0 = false;
   std::uint32_t output_credit = 0;
-  std::vector<bool> shown = {};  // by rank: its output is wanted; beyond its end: all is
+  std::vector<bool> shown = {};  // by rank: send its output; beyond its end: true
 };
 
-/// The ranks of one node in messages of a bounded number of ranks each, so that the first can start
-/// while the others are being made. At least one, also for a node without ranks.
+/// The ranks of one node in messages of a bounded number of ranks each, so that the first ones
+/// start while the rest is still being prepared. At least one message, also for a node without
+/// ranks.
 [[nodiscard]] std::vector<wire::StartRanks> start_messages(const LaunchPlan& plan, NodeRank node,
                                                            const StartSettings& settings);
 

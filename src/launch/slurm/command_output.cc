@@ -19,9 +19,9 @@ namespace dlaunch {
 namespace {
 
 constexpr std::size_t kMostOutput = 1024 * 1024;
-constexpr std::chrono::seconds kLastMoment{1};  // of one that was killed
+constexpr std::chrono::seconds kLastMoment{1};  // for one that was killed
 
-/// Our words for a program that could not be started.
+/// dlaunch's wording for a program that could not be started.
 Error cannot_start(const std::string& program, const Error& error) {
   const bool missing = error.message.starts_with("there is no program");
   return {exit_code::kNodeLost,
@@ -95,8 +95,8 @@ struct RunningCommand::State : std::enable_shared_from_this<State> {
     process->end(true);
     timer.after(kLastMoment, [this] { finish(tl::unexpected(*late)); });
   }
-  /// What it has left behind. As long as somebody holds its stdout, the number of its group is not
-  /// given to another one.
+  /// What it has left behind. As long as a process holds its stdout, the number of its group is not
+  /// reused.
   void end_group() const {
     if (output && output->get() >= 0) ::kill(-group, SIGKILL);
   }
@@ -138,7 +138,7 @@ RunningCommand::~RunningCommand() {
 
 Result<CommandOutput> command_output(const std::vector<std::string>& argv, std::string_view input,
                                      Duration limit) {
-  block_signals({SIGPIPE});  // a program that does not read its input says why by its exit code
+  block_signals({SIGPIPE});  // the exit code of a program that does not read its input says why
   std::vector<std::string> environment;
   for (char** entry = environ; *entry != nullptr; ++entry) environment.emplace_back(*entry);
   return command_output(argv, environment, input, limit);

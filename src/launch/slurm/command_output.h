@@ -19,21 +19,21 @@ struct CommandOutput {
   std::string errors;   // the end of it
 };
 
-/// `input`: for its stdin. Errors (kNodeLost): there is no such program, or it has not ended within
-/// `limit`, and was killed, with what it has left behind in its process group. To be called where
-/// no other thread or event loop runs.
+/// `input`: for its stdin. Errors (kNodeLost): the program was not found, or it did not end within
+/// `limit`; then it was killed, with everything left in its process group. Call only if no other
+/// thread or event loop runs.
 [[nodiscard]] Result<CommandOutput> command_output(const std::vector<std::string>& argv,
                                                    std::string_view input, Duration limit);
-/// With another environment than ours (NAME=VALUE each).
+/// With an environment other than ours (NAME=VALUE each).
 [[nodiscard]] Result<CommandOutput> command_output(const std::vector<std::string>& argv,
                                                    const std::vector<std::string>& environment,
                                                    std::string_view input, Duration limit);
 
-/// A command on an event loop that runs anyway. Destroying it kills the command and calls nobody.
+/// A command on a running event loop. Destroying it kills the command and calls nothing.
 class RunningCommand {
  public:
   using Done = std::function<void(Result<CommandOutput>)>;
-  /// Calls `done` once, from the loop, with what command_output() would return; `done` may destroy
+  /// Calls `done` once, from the loop, with the result of command_output(); `done` may destroy
   /// this. `environment`: NAME=VALUE each.
   RunningCommand(EventLoop& loop, const std::vector<std::string>& argv,
                  const std::vector<std::string>& environment, std::string_view input,

@@ -1,4 +1,4 @@
-// Asks Slurm about the job that dlaunch runs in, after a signal: is its time over, is it preempted?
+// Asks Slurm about the job that dlaunch runs in, after a signal: time limit or preemption?
 #pragma once
 
 #include <chrono>
@@ -16,14 +16,14 @@
 namespace dlaunch {
 
 /// Asks scontrol for the end of the job's time, for a Slurm that does not set it in the environment
-/// (before 23.02); takes 5 s at most. nullopt: not known, or no limit. `environment` has
-/// SLURM_JOB_ID. Call it where no event loop runs.
+/// (before 23.02); takes at most 5 s. nullopt: unknown, or no limit. `environment` has
+/// SLURM_JOB_ID. Call it while no event loop runs.
 [[nodiscard]] std::optional<SlurmTime> ask_slurm_end(const Environment& environment);
 
 /// Runs two commands at once on the loop, each for 5 s at most. Lives on one thread.
 class SlurmInquiry {
  public:
-  /// `environment`: outside of an allocation, ask() does nothing.
+  /// `environment`: outside an allocation, ask() does nothing.
   SlurmInquiry(EventLoop& loop, const Environment& environment);
 
   enum class About : std::uint8_t { warning, ending };

@@ -20,9 +20,10 @@ class SlurmListener {
   SlurmListener(EventLoop& loop, std::function<void(int signal)> heard)
       : loop_(loop), heard_(std::move(heard)), timer_(loop) {}
 
-  /// Call once. The step begins after 2 s, so short runs need none. Without a step nothing is heard.
+  /// Call once. The step starts after 2 s, so short runs need none. Without a step no signals are
+  /// received.
   void start(const std::string& node);
-  /// The step ends by itself soon after.
+  /// The step ends by itself soon afterwards.
   void stop();
   [[nodiscard]] bool has_ended() const { return !process_ || ended_; }
 
@@ -35,7 +36,7 @@ class SlurmListener {
   std::function<void(int)> heard_;
   Timer timer_;
   std::shared_ptr<SshProcess> process_;
-  std::optional<WatchedFd> input_;  // at its end the step ends
+  std::optional<WatchedFd> input_;  // closing it ends the step
   std::optional<WatchedFd> output_;
   std::string line_;
   bool ended_ = false;

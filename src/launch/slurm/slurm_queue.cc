@@ -39,7 +39,7 @@ std::optional<std::vector<QueuedJob>> ask_queue() {
   return read_queue(answer->out);
 }
 
-/// The states of these jobs; empty where there is no accounting, or it does not answer.
+/// The states of these jobs; empty if accounting is not configured or does not answer.
 std::map<std::string, std::string> ask_account(const std::set<std::string>& jobs) {
   std::string list;
   for (const std::string& job : jobs) {

@@ -1,4 +1,4 @@
-// What Slurm's queue and accounting say of jobs that were submitted, for `dlaunch runs`.
+// What Slurm's queue and accounting report about submitted jobs, for `dlaunch runs`.
 #pragma once
 
 #include <string>
@@ -22,9 +22,9 @@ struct QueuedJob {
 inline constexpr const char* kQueueFormat = "%i|%T|%r|%k|%Z|%j";
 [[nodiscard]] std::vector<QueuedJob> read_queue(const std::string& text);
 
-/// Fills in Slurm's state of the runs that have not ended, and returns the jobs that were submitted
-/// from the folder of `places` and wait. Asks squeue(1) and sacct(1) for at most 2 s each, and not
-/// at all where this machine has no Slurm and no run is from it.
+/// Fills in Slurm's state of the runs that have not ended, and returns the waiting jobs that were
+/// submitted from the folder of `places`. Asks squeue(1) and sacct(1) for at most 2 s each, and not
+/// at all if this machine has no Slurm and no run is from it.
 [[nodiscard]] std::vector<QueuedJob> ask_slurm(const RunFolders& places, std::vector<RunView>& runs);
 
 }  // namespace dlaunch

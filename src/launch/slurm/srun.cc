@@ -17,10 +17,10 @@ namespace dlaunch {
 namespace {
 
 constexpr const char* kSrun = "srun";
-// How the text begins when Slurm itself has ended a step.
+// How the text begins if Slurm itself ended a step.
 constexpr std::string_view kEndedBySlurm = "Slurm has ";
 
-// srun would take these options of the whole job for one step of one task: a total of GPUs that no
+// srun would apply these options of the whole job to one step of one task: a total of GPUs that no
 // node has, one GPU of several (--gpus-per-task), labels before each line.
 constexpr std::array<std::string_view, 45> kNotForSteps = {
     "SLURM_NTASKS",          "SLURM_NTASKS_PER_*", "SLURM_NPROCS",        "SLURM_TASKS_PER_NODE",
@@ -42,8 +42,8 @@ bool is_not_for_steps(std::string_view entry) {
                      [&](std::string_view pattern) { return matches_pattern(pattern, name); });
 }
 
-/// The part of a line behind "srun: error: ", "slurmstepd-gpu02: error: "; any other line stays as
-/// it is.
+/// The part of a line after "srun: error: ", "slurmstepd-gpu02: error: "; any other line is
+/// unchanged.
 std::string_view without_speaker(std::string_view line) {
   if (!line.starts_with("srun: ") && !line.starts_with("slurmstepd")) return line;
   line.remove_prefix(line.find(": ") + std::min<std::size_t>(2, line.size()));
@@ -57,7 +57,7 @@ bool is_of_slurm(std::string_view line) {
   return line.starts_with("srun: ") || line.starts_with("slurmstepd");
 }
 
-/// Said when all is well, or after the cause.
+/// Printed when all is well, or after the cause.
 bool says_nothing(std::string_view line) {
   constexpr std::array<std::string_view, 12> kParts = {"lacks support for cpu binding",
                                                        "Job step aborted: Waiting",
@@ -82,7 +82,7 @@ std::optional<std::string> cancelled_by_slurm(std::string_view line) {
       line.find("CANCELLED") == std::string_view::npos)
     return std::nullopt;
   constexpr std::array<std::pair<std::string_view, const char*>, 4> kReasons = {{
-      {"DUE TO TIME LIMIT", "Slurm has ended the job: its time limit is over (--time)"},
+      {"DUE TO TIME LIMIT", "Slurm has ended the job: its time limit was reached (--time)"},
       {"DUE TO PREEMPTION", "Slurm has ended the job: it was preempted"},
       {"DUE TO NODE FAILURE", "Slurm has ended the job: a node failed"},
       {"DUE TO JOB REQUEUE", "Slurm has ended the job: it is requeued"},
@@ -105,7 +105,7 @@ std::string explained(std::string_view line) {
   return text;
 }
 
-/// The line that names the cause; empty: none does.
+/// The line that names the cause; empty: none.
 std::string cause_in(std::string_view errors) {
   std::string own;
   for (const std::string& line : lines_of(errors)) {
@@ -150,7 +150,7 @@ ConnectFailure failure(const ConnectEnd& end) {
   return command_failure(end, last_line_of_command(end.errors));
 }
 
-/// What runs in a step ends with it, so there is no way back where Slurm has ended it.
+/// What runs in a step ends with it, so there is no reconnecting after Slurm ended it.
 LastWords end(const ConnectEnd& end) {
   if (const std::string killed = killed_text(end); !killed.empty())
     return {"its connection ended: " + killed};
@@ -203,7 +203,7 @@ std::string words_of_slurm(const std::string& errors) {
     }
     if (!said.empty()) text += (text.empty() ? "" : "; ") + std::string(said);
   }
-  return text.empty() ? "it said nothing" : text;
+  return text.empty() ? "it printed no message" : text;
 }
 
 }  // namespace dlaunch

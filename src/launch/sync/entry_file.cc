@@ -47,7 +47,7 @@ EntryFile::Outcome EntryFile::open(const std::string& root, const SyncEntry& ent
   const std::string path = root + '/' + entry.path;
   fd_.reset(::open(path.c_str(), kRead));
   if (fd_) return check();
-  // Gone, or something else by now: as what is different by now.
+  // Deleted, or another kind of file by now: counts as changed.
   const bool changed = errno == ENOENT || errno == ENOTDIR || errno == ELOOP || errno == ENXIO;
   if (changed) return Outcome::changed;
   error_ = errno;
@@ -73,7 +73,7 @@ EntryFile::Outcome EntryFile::check() {
   if (!S_ISREG(info.st_mode)) return Outcome::changed;
   if (size == size_ && sync::nanoseconds(info.st_mtim.tv_sec, info.st_mtim.tv_nsec) == mtime_)
     return Outcome::good;
-  // Also a file that is written anew may be larger by now: the beginning must be what it was.
+  // A file that was rewritten may be larger as well: the beginning must be unchanged.
   const bool grown = samples_ && size > size_ && samples_of(fd_.get(), size_) == samples_;
   return grown ? Outcome::good : Outcome::changed;
 }

@@ -1,4 +1,4 @@
-// The content of one file of the workdir, as it was when the list was made: reading notices a change
+// The content of one file of the workdir, as it was when the list was made: reading notices changes
 // since then.
 #pragma once
 
@@ -29,8 +29,8 @@ class EntryFile {
   /// After `failed`, else 0.
   [[nodiscard]] int error() const { return error_; }
 
-  /// Samples the file as it is now, and puts its size and time into the entry; they show later
-  /// whether the file was only appended to. Of a large file, parts all over it are hashed.
+  /// Samples the file as it is now, and stores its size and time in the entry; they show later
+  /// whether the file was only appended to. In a large file, parts throughout it are hashed.
   static std::optional<ContentHash> take_samples(const std::string& root, SyncEntry& entry);
 
  private:

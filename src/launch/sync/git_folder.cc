@@ -36,7 +36,7 @@ GitFolder folder_of(const std::string& top, const std::string& git, bool is_fold
   return {top, own, common.empty() ? own : from(own, common)};
 }
 
-/// The first line of a small file, "" where there is none.
+/// The first line of a small file; empty if there is none.
 std::string line_of(const std::string& path) {
   struct stat info {};
   if (::stat(path.c_str(), &info) != 0 || !S_ISREG(info.st_mode)) return "";

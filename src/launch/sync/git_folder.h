@@ -1,4 +1,4 @@
-// The git repository that a folder is in: its ignore files and its commit, read without git(1).
+// The git repository that contains a folder: its ignore files and its commit, read without git(1).
 #pragma once
 
 #include <optional>
@@ -12,7 +12,7 @@ namespace dlaunch {
 struct GitFolder {
   std::string top;     // of the work tree, absolute
   std::string own;     // with HEAD
-  std::string common;  // with branches and info/exclude; that of all work trees of the repository
+  std::string common;  // with branches and info/exclude; shared by all work trees of the repository
 
   /// May be missing.
   [[nodiscard]] std::string exclude_file() const { return common + "/info/exclude"; }
@@ -22,9 +22,9 @@ struct GitFolder {
 /// worktree or submodule (gitrepository-layout(5)). `folder` must be a real path.
 [[nodiscard]] std::optional<GitFolder> find_git_folder(const std::string& folder);
 
-/// The text of a .gitignore or info/exclude; empty: it is missing or is not a regular file (git does
-/// not read a link either). Errors, exit_code::kPreflight: it cannot be read or is larger than 1
-/// MiB. Then nothing may be copied, because what it excludes is not known.
+/// The text of a .gitignore or info/exclude; empty: it is missing or is not a regular file (git
+/// does not follow a link either). Errors, exit_code::kPreflight: it cannot be read or is larger
+/// than 1 MiB. Then nothing may be copied, because what it excludes is unknown.
 [[nodiscard]] Result<std::string> read_ignore_file(const std::string& path);
 
 /// The checked-out commit and branch of the work tree that `folder` (a real path) is in. Does not

@@ -14,7 +14,7 @@ namespace dlaunch {
 
 namespace {
 
-constexpr std::uint64_t kLargestMessage = 64 * 1024;  // larger ones cost page faults, not less time
+constexpr std::uint64_t kLargestMessage = 64 * 1024;  // larger ones cause page faults and save no time
 constexpr std::size_t kMostRemovals = 256;            // in one message; each costs an lstat(2)
 constexpr std::size_t kMostSettled = 1024;
 constexpr std::size_t kMostExamples = 3;
@@ -138,7 +138,7 @@ void NodeSync::send_entries(const SyncPass& pass, MonotonicTime now, const Send&
   send(message);
 }
 
-/// What still exists here and is only left out of the list stays there, too.
+/// What still exists here but is not in the list stays there, too.
 bool NodeSync::send_removals(const SyncPass& pass, const Send& send) {
   if (gone_.empty()) return false;
   wire::SyncRemove message{pass.id, {}};
@@ -184,7 +184,7 @@ bool NodeSync::send_data(SyncPass& pass, MonotonicTime now, const Send& send) {
   return true;
 }
 
-/// Sends of the first file that is wanted. False: nothing more can be sent now.
+/// Sends a part of the first wanted file. False: nothing more can be sent now.
 bool NodeSync::add_piece(SyncPass& pass, std::uint64_t room, wire::SyncData& data) {
   const SyncEntry& entry = pass.entries[wanted_.front()];
   auto outcome = EntryFile::Outcome::good;

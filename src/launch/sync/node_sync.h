@@ -24,7 +24,7 @@ struct SyncPass {
   std::uint32_t id = 0;
   std::string root;
   std::vector<SyncEntry> entries;
-  /// By entry, of files that may grow while they are copied: see EntryFile.
+  /// By entry, for files that may grow while they are copied: see EntryFile.
   std::map<std::uint32_t, ContentHash> samples;
   /// Hashes of content here, as they become known; none: the content has changed since the list.
   std::map<std::uint32_t, std::optional<ContentHash>> hashes;
@@ -49,7 +49,7 @@ class NodeSync {
   /// Begins a new pass; the counts continue.
   void begin(const SyncPass& pass, const std::string& marker, const std::string& origin,
              const Send& send);
-  /// All nodes have answered SyncBegin: entries may go out.
+  /// All nodes have answered SyncBegin: entries may be sent.
   void place_is_good();
   void on(const wire::SyncAnswer& message, const SyncPass& pass, MonotonicTime now);
   /// Sends at most two messages. True: there may be more to send at once.
@@ -89,7 +89,7 @@ class NodeSync {
   std::vector<bool> asked_;  // by entry: each is answered once
   std::deque<std::uint32_t> wanted_;
   std::deque<wire::SyncWants::Content> contents_;
-  std::set<std::string, std::greater<>> gone_;  // what is in a folder before the folder
+  std::set<std::string, std::greater<>> gone_;  // contents before their folder
   wire::SyncSettled settled_;
   EntryFile file_;  // wanted_.front(), when it is open
   std::uint64_t wanted_bytes_ = 0;

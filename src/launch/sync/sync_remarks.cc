@@ -27,10 +27,10 @@ std::vector<std::string> remarks_on(const SyncReport& report) {
     if (node.replaced == 0) continue;
     remarks.push_back("sync: " + node.name + ": replaced " + std::to_string(node.replaced) +
                       (node.replaced == 1 ? " file that was" : " files that were") +
-                      " different there and not from here: " + named(node.examples, node.replaced));
+                      " different there and not put there by a sync: " + named(node.examples, node.replaced));
   }
   if (!report.special.empty())
-    remarks.push_back("sync: not copied, because they are no files: " +
+    remarks.push_back("sync: not copied, because they are not files: " +
                       named(report.special, report.special.size()));
   return remarks;
 }

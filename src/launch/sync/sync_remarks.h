@@ -1,4 +1,4 @@
-// What a user is told of a sync. Pure.
+// Messages to the user about a sync. Pure.
 #pragma once
 
 #include <string>

@@ -105,7 +105,7 @@ void WorkdirLister::enter_rules(std::string folder, const std::string& file) {
   rules_.enter(std::move(folder), std::move(*text));
 }
 
-/// The rules of the folders above, as far as they belong to the same repository.
+/// The rules of the folders above, if they belong to the same repository.
 void WorkdirLister::enter_rules_above() {
   const std::optional<GitFolder> git = find_git_folder(settings_.root);
   if (!git) return;
@@ -123,7 +123,7 @@ void WorkdirLister::enter_rules_above() {
     begin = end + 1;
   }
   prefix_ = way;
-  // A job in a folder that is ignored as a whole needs what is in it.
+  // A job in a folder that is ignored as a whole needs the contents.
   if (left_out) rules_ = {};
 }
 
@@ -142,7 +142,7 @@ void WorkdirLister::open(UniqueFd fd, std::string path) {
   levels_.push_back(std::move(level));
 }
 
-/// Where the folder of run folders is the workdir itself.
+/// If the folder of run folders is the workdir itself.
 bool WorkdirLister::is_run(const Level& level, const std::string& name) const {
   struct stat info {};
   return level.holds_runs && ::fstatat(level.fd.get(), (name + "/run.json").c_str(), &info, 0) == 0;
@@ -200,7 +200,7 @@ void WorkdirLister::add(SyncEntry entry) {
   extent_.bytes += entry.size;
   const bool too_much = counted_ > settings_.most_files || extent_.bytes > settings_.most_bytes;
   if (!too_much) entries_.push_back(std::move(entry));
-  // Counting goes on only to name what is large.
+  // Counting continues only to name what is large.
   if (counted_ > 10 * settings_.most_files) check_limits(false);
 }
 

@@ -1,5 +1,5 @@
-// Which files of the launcher's workdir a sync copies: all but what .gitignore files say, git's own
-// data, run folders, and dlaunch's own files.
+// Which files of the launcher's workdir a sync copies: all except what .gitignore files exclude,
+// git's own data, run folders, and dlaunch's own files.
 #pragma once
 
 #include <cstdint>
@@ -22,18 +22,17 @@ struct WorkdirListSettings {
   std::uint64_t most_bytes = 0;
 };
 
-/// Reads the tree piece by piece, so that the caller can do other things in between.
+/// Reads the tree in pieces, so that the caller can do other things in between.
 class WorkdirLister {
  public:
   explicit WorkdirLister(WorkdirListSettings settings);
   WorkdirLister(WorkdirLister&&) = default;
   ~WorkdirLister();
 
-  /// Reads about `names` names. True: that was all, or there is an error.
+  /// Reads about `names` names. True: it is complete, or there is an error.
   [[nodiscard]] bool step(std::size_t names = 512);
-  /// After step() has returned true. Errors: exit_code::kJobFile where the workdir must not be copied
-  /// (beyond the limits, the home folder, /), with what to do; kPreflight where something cannot be
-  /// read.
+  /// After step() has returned true. Errors: exit_code::kJobFile if the workdir must not be copied
+  /// (too large, the home folder, /), with what to do; kPreflight if something cannot be read.
   [[nodiscard]] const Status& status() const { return status_; }
   /// Folders before what is in them, each folder's names sorted by their bytes.
   [[nodiscard]] std::vector<SyncEntry> take() { return std::move(entries_); }

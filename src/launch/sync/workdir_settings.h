@@ -1,4 +1,4 @@
-// Which workdir a sync copies and what it leaves out, for `dlaunch run` and `plan` alike.
+// Which workdir a sync copies and what it leaves out, for both `dlaunch run` and `plan`.
 #pragma once
 
 #include <optional>

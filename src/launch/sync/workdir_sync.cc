@@ -26,7 +26,7 @@ constexpr std::uint32_t kMostPasses = 3;
 constexpr std::uint64_t kHashBytes = std::uint64_t{1} << 20;  // in one turn
 constexpr std::chrono::milliseconds kTick{200};
 constexpr std::chrono::seconds kMoment{1};  // a shorter sync shows no line
-// What may be on its way to all nodes together, and to one.
+// Limits for data in transit to all nodes together, and to one.
 constexpr std::uint64_t kMostOnTheWay = std::uint64_t{128} << 20;
 constexpr std::uint64_t kMostToOne = std::uint64_t{4} << 20;
 constexpr std::size_t kMostNamed = 3;
@@ -138,7 +138,7 @@ void WorkdirSync::listed() {
   places_answered();
 }
 
-/// For the last pass: a file that changed in the pass before is likely to change again, and a log
+/// For the last pass: a file that changed in the previous pass is likely to change again, and a log
 /// that only grows must not make the sync fail.
 void WorkdirSync::take_samples(const std::set<std::string>& changed) {
   for (std::size_t i = 0; i < pass_.entries.size() && pass_.samples.size() < kMostSampled; ++i) {
@@ -156,7 +156,7 @@ void WorkdirSync::make_marker() {
   if (marker_.empty()) return;
   const std::string path = pass_.root + '/' + marker_;
   const UniqueFd made(::open(path.c_str(), O_WRONLY | O_CREAT | O_EXCL | O_CLOEXEC, 0644));
-  // Read-only here: if a node shares the folder it will find that nothing is to be copied.
+  // Read-only here: a node that shares the folder will find that nothing is to be copied.
   if (!made) marker_.clear();
 }
 
@@ -180,7 +180,7 @@ void WorkdirSync::places_answered() {
   if (!std::all_of(nodes_.begin(), nodes_.end(), [](const auto& node) { return node->placed(); }))
     return;
   placing_ = false;
-  patient_from_ = monotonic_now();  // quick nodes have waited for the others
+  patient_from_ = monotonic_now();  // fast nodes have waited for the others
   remove_marker();
   if (std::string text = problems(); !text.empty())
     return finish(fail(exit_code::kPreflight, std::move(text)));
@@ -285,7 +285,7 @@ void WorkdirSync::tick() {
     const bool silent = now - std::max(node->heard_at(), patient_from_) > settings_.stall;
     if (node->ended() || (placing_ && node->placed()) || !silent) continue;
     return finish(fail(exit_code::kPreflight,
-                       "sync: " + node->result().name + ": has accepted nothing for " +
+                       "sync: " + node->result().name + ": has accepted no data for " +
                            duration_text(settings_.stall) + "; its disk may be stuck"));
   }
   if (now - began_ >= kMoment) tell_progress();

@@ -2,7 +2,7 @@
 // their sessions. docs/how-to/sync-code.md has the rules; node/sync/stager.h is the other end.
 //
 // A pass lists the workdir and brings every node to that list. What changed while it was copied is
-// left out of the pass, and another one follows. Nothing is sent before all nodes have a folder.
+// left out of the pass, and another pass follows. Nothing is sent before all nodes have a folder.
 #pragma once
 
 #include <functional>
@@ -33,12 +33,12 @@ struct WorkdirSyncSettings {
   Duration stall{60'000};      // a node that is silent for this long has failed
 };
 
-/// Lives on the engine's one thread. Never works for longer than some milliseconds at a time.
+/// Lives on the engine's one thread. Never runs for longer than some milliseconds at a time.
 class WorkdirSync {
  public:
   struct Callbacks {
     std::function<void(NodeId, const wire::ToAgent&)> send;
-    /// Errors: those of WorkdirLister; exit_code::kPreflight with a line for each node that has
+    /// Errors: those of WorkdirLister; exit_code::kPreflight with a line for each node that
     /// refused. Not called from within begin().
     std::function<void(Result<SyncReport>)> done;
     std::function<void(std::string)> show;  // the line on a terminal; empty: none
@@ -82,7 +82,7 @@ class WorkdirSync {
   std::uint32_t passes_ = 0;   // since begin()
   std::uint32_t last_id_ = 0;  // of all passes
   MonotonicTime began_{0};
-  MonotonicTime patient_from_{0};  // silence of nodes counts from here at the earliest
+  MonotonicTime patient_from_{0};  // silence of nodes does not count before this
   std::optional<WorkdirLister> lister_;
   std::string marker_;  // its name in the workdir; empty: there is none
   SyncPass pass_;

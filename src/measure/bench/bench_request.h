@@ -1,4 +1,4 @@
-// What `dlaunch bench` measures, and whether the ranks that there are can do it. Pure.
+// What `dlaunch bench` measures, and whether the available ranks can measure it. Pure.
 #pragma once
 
 #include <cstdint>

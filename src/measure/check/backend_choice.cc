@@ -50,8 +50,8 @@ CheckFinding note_of(const std::string& why, const std::vector<std::string>& nam
       "nccl",
       "NCCL was not measured: " + jobfile::compress_hostlist(names) + ": " + why,
       is_by_path
-          ? "set LD_LIBRARY_PATH in this shell, from which nodes with that folder inherit it, or "
-            "in env of the job"
+          ? "set LD_LIBRARY_PATH in this shell (nodes that have the folder inherit it), or in env "
+            "of the job"
           : ""};
 }
 

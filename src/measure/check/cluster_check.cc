@@ -57,7 +57,8 @@ std::vector<CheckFinding> blocking_nodes(const JobSpec& spec, const Survey& surv
           node == asked.front()
               ? "most other nodes cannot reach it at the address where ranks would meet"
               : "it cannot reach " + first + ", where ranks would meet";
-      findings.push_back({Severity::bad, {node}, "reach", text, "its firewall, cable and routes"});
+      findings.push_back(
+          {Severity::bad, {node}, "reach", text, "check its firewall, cable and routes"});
     }
   }
   const auto has_gpus = [&](std::uint32_t node) { return !survey.nodes[node].facts.gpus.empty(); };

@@ -99,7 +99,7 @@ Result<NodeChoice> choose_nodes(const NodesWanted& wanted, const CheckReport& re
   }
   if (chosen.size() < wanted.best)
     choice.notes.push_back("preflight: the job runs on " + counted(chosen.size(), "node") +
-                           " of at best " + std::to_string(wanted.best));
+                           " of at most " + std::to_string(wanted.best));
   return choice;
 }
 

@@ -23,7 +23,7 @@ class MpiLibrary {
   MpiLibrary(const MpiLibrary&) = delete;
   MpiLibrary& operator=(const MpiLibrary&) = delete;
 
-  /// To be called where requests are abandoned.
+  /// Call this when requests are abandoned before they are complete.
   void set_broken() noexcept { broken_ = true; }
 
   [[nodiscard]] const MpiNames& names() const noexcept { return names_; }

@@ -23,7 +23,7 @@ namespace dlaunch {
 
 namespace {
 
-// Measuring ranks write no longer line.
+// No line of a measuring rank is longer.
 constexpr std::size_t kLongestLine = std::size_t{64} << 20U;
 
 /// SIGCHLD, and the signals that are forwarded to the child. An ignored signal stays ignored (nohup

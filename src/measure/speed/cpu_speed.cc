@@ -243,7 +243,7 @@ class Triad {
     return done;
   }
 
-  /// Elements of one array that take part.
+  /// The number of elements of one array that are measured.
   [[nodiscard]] std::size_t elements() const { return elements_; }
 
  private:

@@ -56,8 +56,8 @@ class JoinListener {
   /// Removes the folder; call end_launchers() before.
   void remove();
 
-  /// Waits, blocking, until the processes of the other launcher that have started proxies have
-  /// ended, as they do when the launcher ends. After `grace` it kills those that are left.
+  /// Blocks until those processes of the other launcher that started proxies have ended, which they
+  /// do when the launcher ends. After `grace` it kills those that are left.
   void end_launchers(std::chrono::milliseconds grace);
 
  private:

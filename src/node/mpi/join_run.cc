@@ -65,13 +65,14 @@ Error join_run(const std::string& folder, const Environment& environment) {
   const int pmi = pmi_descriptor(environment);
   joining->has_pmi = pmi >= 0;
   const std::string text = encode(*joining);
-  if (text.size() > kMostJoinBytes) return cannot("what mpirun has set", E2BIG);
+  if (text.size() > kMostJoinBytes)
+    return cannot("cannot pass on what mpirun has set", E2BIG);
   const auto socket = connect_packets(join_socket(folder));
   if (!socket) return cannot("dlaunch's agent cannot be reached (" + folder + ')', socket.error());
   std::vector<int> handed{launcher.get()};
   if (joining->has_pmi) handed.push_back(pmi);
   if (!send_packet(socket->get(), text, handed))
-    return cannot("dlaunch's agent cannot be told of rank " + std::to_string(joining->rank.value),
+    return cannot("cannot tell dlaunch's agent about rank " + std::to_string(joining->rank.value),
                   errno);
   // Only the rank may hold it: when it closes, Hydra knows that the rank has ended.
   if (pmi >= 0) ::close(pmi);

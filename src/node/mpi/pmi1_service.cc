@@ -25,12 +25,12 @@ constexpr int kReadsPerTurn = 16;
 std::string why_over(std::int32_t status) {
   switch (status) {
     case wire::kPmi1RankGone:
-      return "a rank has ended that others wait for in MPI_Init or in a barrier of PMI-1";
+      return "a rank has ended while others wait for it in MPI_Init or in a PMI-1 barrier";
     case wire::kPmi1Mixed:
       return "some ranks have called MPI_Init by PMI-1 (MPICH, Intel MPI), others by PMIx (Open "
              "MPI): all ranks of a job need one MPI library";
     default:
-      return "what ranks have for each other is too much for a barrier of PMI-1";
+      return "the ranks' data is too large for a PMI-1 barrier";
   }
 }
 
@@ -148,7 +148,7 @@ void Pmi1Service::take(std::uint32_t rank, RankState& state, const pmi::Conversa
                             "others need mpirun");
     case Kind::nonsense:
       state.socket.reset();
-      return note(rank, "says by PMI-1 what is not understood, and is not heard any more: " +
+      return note(rank, "sends malformed PMI-1 messages, which are ignored from now on: " +
                             said.what + "; dlaunch serves PMI-1 and PMIx");
   }
 }

@@ -25,7 +25,7 @@ Result<UniqueFd> pmix_program() {
   if (image.size == 0) {
     return fail(
         exit_code::kPreflight,
-        "this dlaunch was built without MPI support (OpenPMIx, libpmix-dev, was not there)");
+        "this dlaunch was built without MPI support (OpenPMIx, libpmix-dev, was not installed)");
   }
   return memory_program(kPmixProgram, image);
 }

@@ -1,5 +1,5 @@
 // Relays the traffic between a rank and the mpirun that started its proxy, unchanged, so that the
-// agent sees whether the two have met: a program that was built with another MPI library than
+// agent sees whether the two have connected: a program that was built with another MPI library than
 // mpirun's finds no launcher, makes a world of one for each rank, and exits with 0. It also sees
 // MPI_Abort by PMI-1: MPICH 4.0 continues after it if Hydra ends first.
 // docs/internals/architecture.md, "mpirun".
@@ -31,7 +31,7 @@ struct PmixServerUri {
 };
 [[nodiscard]] std::optional<PmixServerUri> pmix_server_uri(std::string_view text);
 
-/// What the complete lines that a rank has sent by PMI-1 tell. Pure.
+/// The meaning of the complete lines that a rank has sent by PMI-1. Pure.
 struct PmiProgress {
   bool connected = false;               // "cmd=init pmi_version=1": MPI_Init
   bool asked_of_others = false;         // pmi::asks_of_others()

@@ -10,7 +10,7 @@
 namespace dlaunch {
 
 struct WireUp {
-  bool offered = false;                 // the rank could use it; else nothing below has a meaning
+  bool offered = false;                 // the rank could use it; else the rest is meaningless
   bool connected = false;               // it has called MPI_Init
   bool finalized = false;               // and MPI_Finalize
   std::optional<std::int32_t> aborted;  // the code given to MPI_Abort

@@ -26,8 +26,8 @@ class Conversation {
     at_barrier,  // it waits for barrier_out()
     finalized,
     aborted,   // with `code`; it waits to be killed (MPICH up to 4.0) or ends by itself. The last
-    refused,   // it has called `what`, which is not supported; `text` tells it so
-    nonsense,  // `what` is wrong with it; nothing more is read from it
+    refused,   // it has called `what`, which is not supported; `text` is the error for it
+    nonsense,  // malformed as `what` says; nothing more is read from the rank
   };
   struct Said {
     Kind kind = Kind::answered;

@@ -90,7 +90,7 @@ pmix_proc_t proc_of(const std::string& name_space, pmix_rank_t rank) {
   return proc;
 }
 
-/// The library calls this for data that it was given and needs no more.
+/// The library calls this for data that it was given and no longer needs.
 void free_bytes(void* context) {
   delete static_cast<std::string*>(context);
 }
@@ -292,7 +292,7 @@ void data_there(pmix_status_t status, char* bytes, std::size_t size, void* conte
 
 void Server::want(const DataWanted& wanted) {
   const pmix_proc_t proc = proc_of(name_space_, wanted.rank);
-  auto* asked = new Asked{this, wanted.id};  // until data_there
+  auto* asked = new Asked{this, wanted.id};  // data_there deletes it
   const pmix_status_t status = PMIx_server_dmodex_request(&proc, data_there, asked);
   if (status == PMIX_SUCCESS) return;
   delete asked;

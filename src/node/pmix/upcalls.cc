@@ -15,7 +15,7 @@ bool is_key(const pmix_info_t& info, const char* key) {
   return std::strncmp(info.key, key, PMIX_MAX_KEYLEN) == 0;
 }
 
-/// The library counts a rank that ended during a fence as having entered it; this status tells.
+/// The library counts a rank that ended during a fence as having entered it; this status shows it.
 std::int32_t status_of(const pmix_info_t* infos, std::size_t count) {
   for (std::size_t i = 0; i < count; ++i) {
     if (is_key(infos[i], PMIX_LOCAL_COLLECTIVE_STATUS) && infos[i].value.type == PMIX_STATUS)
@@ -61,7 +61,7 @@ pmix_status_t on_spawn(const pmix_proc_t* proc, const pmix_info_t*, std::size_t,
   return PMIX_ERR_NOT_SUPPORTED;
 }
 
-// Events are not forwarded to other nodes: a failure ends the job, and the launcher knows of it
+// Events are not forwarded to other nodes: a failure ends the job, and the launcher learns of it
 // before PMIx does.
 pmix_status_t on_register_events(pmix_status_t*, std::size_t, const pmix_info_t*, std::size_t,
                                  pmix_op_cbfunc_t, void*) {

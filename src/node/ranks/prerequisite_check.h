@@ -1,4 +1,4 @@
-// Checks before any rank starts anywhere that everything ranks need is on this node.
+// Checks, before any rank starts anywhere, that everything the ranks need is on this node.
 #pragma once
 
 #include <functional>

@@ -285,7 +285,7 @@ void RankService::mpirun_gave_up(Rank rank) {
     running->left = false;  // mpirun still runs, so this is a failure
     channel_.send(
         wire::Notice{"rank " + std::to_string(rank.value) +
-                     ": mpirun has ended what it had started for it; the rank is killed"});
+                     ": mpirun has ended its process for this rank; the rank is killed"});
     kill_tree(pid);
   }
 }

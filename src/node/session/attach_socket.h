@@ -24,8 +24,8 @@ struct NewConnection {
 };
 
 /// Lives on the agent's one thread. A connection counts once a whole Resume of this session has
-/// come over it, with a higher number than any before: one that a later one has overtaken, or that
-/// its launcher has abandoned, replaces nothing.
+/// arrived on it, with a higher number than any before: one that was overtaken by a later one, or
+/// abandoned by its launcher, replaces nothing.
 class AttachSocket {
  public:
   using OnConnection = std::function<void(NewConnection)>;

@@ -28,7 +28,7 @@ constexpr std::size_t kExamples = 3;  // paths that SyncDone names
 }  // namespace
 
 void Stager::abandon() {
-  // Else a later sync would not know what this one has written.
+  // Otherwise a later sync would not know what this one has written.
   if (active_ && record_ && unrecorded_) save_record();
   active_ = false;
   ++turns_;
@@ -340,7 +340,7 @@ void Stager::on(const wire::SyncData& data) {
 }
 
 void Stager::write(const wire::SyncData::Piece& piece) {
-  const auto nonsense = [&] { fail(shown("") + ": the content of files came out of order"); };
+  const auto nonsense = [&] { fail(shown("") + ": the content of files arrived out of order"); };
   if (piece.entry >= items_.size()) return nonsense();
   Item& item = items_[piece.entry];
   if (item.state != State::asked || item.entry.kind != SyncEntry::Kind::file) return nonsense();
@@ -389,7 +389,7 @@ void Stager::on(const wire::SyncEnd& end) {
 void Stager::finish_late_ones() {
   for (Item& item : items_) {
     if (item.state == State::asked || item.state == State::unseen)
-      return fail(shown(item.entry.path) + ": its content did not come");
+      return fail(shown(item.entry.path) + ": its content was not sent");
     if (item.state != State::late) continue;
     int error = tree_.remove(item.entry.path, true);
     if (error == 0 || error == ENOENT) error = tree_.make_link(item.entry.path, item.entry.target);

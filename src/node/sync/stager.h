@@ -116,7 +116,7 @@ class Stager {
   std::uint64_t taken_ = 0;
   std::uint32_t writing_ = 0;  // the item of file_
   SyncTree::NewFile file_;
-  std::uint64_t written_ = 0;  // of it
+  std::uint64_t written_ = 0;  // bytes of that item
   std::vector<std::size_t> made_folders_;
   wire::SyncDone done_;
 };

@@ -48,7 +48,7 @@ def main():
 
 
 def meet_when_open(rank, world, address):
-    """Frameworks try again while rank 0 is not there yet; so does this."""
+    """Retries while rank 0 does not listen yet, as frameworks do."""
     for _ in range(1000):
         try:
             return meet(rank, world, address)

@@ -1,4 +1,4 @@
-"""One all_reduce over all ranks with PyTorch's own way to find the world (env://). Prints its result and that of the variables."""
+"""One all_reduce over all ranks, which meet through PyTorch's env://. Prints the sum and LOCAL_RANK."""
 
 import os
 import sys

@@ -1,5 +1,4 @@
-// NCCL takes one rank per GPU: which ranks can form a communicator, and the error where they
-// cannot.
+// NCCL takes one rank per GPU: which ranks can form a communicator, and the errors otherwise.
 #include "measure/collectives/own_gpus.h"
 
 #include <gtest/gtest.h>

@@ -13,7 +13,7 @@ namespace {
 using testing::ElementsAre;
 using testing::IsEmpty;
 
-/// What came out, and what is shown now.
+/// The output, and what is shown now.
 class Bars {
   auto sink() {
     return [this](std::string_view row) { lines.emplace_back(row); };
@@ -45,8 +45,8 @@ class Bars {
 };
 
 // What tqdm 4.64 writes (std.py: status_printer(), moveto()): "\r" + bar + blanks over the rest of
-// a longer one; at position n "\n" * n before and ESC [ A n times after; leave=False wipes with
-// blanks.
+// a longer one; at position n, "
+// " * n before and ESC [ A n times after; leave=False overwrites with blanks.
 
 TEST(BarRows, ShowsTheLastState) {
   Bars bars;
@@ -84,7 +84,7 @@ TEST(BarRows, TwoBarsStayInTheirRows) {
   bars.add("[A\router 2/9");
   EXPECT_THAT(bars.shown(), ElementsAre("outer 2/9", "inner 2/5"));
   EXPECT_THAT(bars.settle().settle().lines, IsEmpty());
-  bars.add("\n\r         \x1b[A\n");  // the inner one is wiped, the outer one is left
+  bars.add("\n\r         \x1b[A\n");  // the inner one is erased, the outer one remains
   bars.settle().settle();
   EXPECT_THAT(bars.lines, ElementsAre("outer 2/9"));
 }

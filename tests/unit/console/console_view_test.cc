@@ -119,7 +119,7 @@ TEST(ConsoleView, APromptIsALiveRowUntilItIsAnswered) {
   EXPECT_EQ(view.live_rows()[0].text, "(Pdb) ");
   EXPECT_TRUE(view.answered());
   EXPECT_FALSE(view.has_prompt());
-  // What the answer brings is in one line with the prompt, but not on the screen.
+  // The answer's output is on one line with the prompt, but not on the screen.
   view.add(Rank(0), Stream::out, "5\n(Pdb) ", out);
   EXPECT_EQ(out, "a:0 | > line\na:0 | 5\n");
   EXPECT_EQ(view.live_rows()[0].text, "(Pdb) ");

@@ -17,7 +17,7 @@ namespace {
 
 using std::chrono::milliseconds;
 using Clock = std::chrono::steady_clock;
-// Longer than anything here takes, so that a hang is a failure and not a hang.
+// Longer than anything here takes, so that a hang becomes a failure.
 constexpr milliseconds kLong{20'000};
 
 /// A pipe whose ends close when they are asked to, or at the end.
@@ -193,7 +193,7 @@ TEST(ConsoleWriter, AnotherFileIsNotHeldUpByTheOldOne) {
   EXPECT_TRUE(writer.drain(kLong));
   EXPECT_EQ(other.read(5), "later");
 
-  // The thread that was left behind wakes up, says no more and closes its file.
+  // The abandoned thread wakes up, reports nothing and closes its file.
   pipe.close_writer();
   ASSERT_EQ(::close(target), 0);
   const std::string old = pipe.read(size);

@@ -13,7 +13,7 @@ namespace {
 using testing::ElementsAre;
 using testing::IsEmpty;
 
-/// What came out: continued parts start with '+'.
+/// The output: continued parts start with '+'.
 class Split {
   auto sink() {
     return [this](std::string_view text, bool continues) {
@@ -145,7 +145,7 @@ TEST(LineSplitter, NoTextIsLost) {
   }));
 }
 
-/// What came out, with its line ends, in pieces of `step`.
+/// The output with its line ends, in pieces of `step`.
 std::string passed(const std::string& bytes, std::size_t step) {
   LineSplitter splitter;
   std::string out;

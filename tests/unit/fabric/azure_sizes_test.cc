@@ -34,7 +34,7 @@ TEST(AzureSizes, TheLetterR) {
   EXPECT_EQ(azure_size("nd96ASR_v4")->name, "Standard_ND96asr_v4");
   EXPECT_EQ(azure_size("standard_D4s_v5")->name, "Standard_D4s_v5");
   EXPECT_THAT(azure_size("ND96asr_v4")->says, HasSubstr("8 ports of 200 Gb/s (HDR)"));
-  EXPECT_THAT(azure_size("Standard_XY7r_v9")->says, HasSubstr("not known to dlaunch"));
+  EXPECT_THAT(azure_size("Standard_XY7r_v9")->says, HasSubstr("dlaunch does not know"));
 }
 
 TEST(AzureSizes, NoNames) {

@@ -21,7 +21,7 @@ void expect_plain(const std::string& text) {
   for (const char c : text) EXPECT_TRUE(c >= ' ' && c <= '~') << static_cast<int>(c);
 }
 
-/// What the wire and the plan rely on (wire/fields.h).
+/// The invariants that the wire and the plan rely on (wire/fields.h).
 void expect_usable(const FabricFacts& facts) {
   EXPECT_LE(facts.rdma.size(), 64U);
   EXPECT_LE(facts.nics.size(), 64U);

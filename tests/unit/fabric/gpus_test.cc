@@ -44,7 +44,7 @@ void add_device(FixtureTree& tree, int minor) {
 void eight_gpus(FixtureTree& tree) {
   for (int i = 0; i < 8; ++i) {
     const std::string& bus = kBuses[static_cast<std::size_t>(i)];
-    // Minors do not follow the bus.
+    // Minor numbers are not in bus order.
     add_gpu(tree, bus, 7 - i, uuid_of(i), "GPU Excluded:\t No\n");
     tree.file("/sys/bus/pci/devices/" + bus + "/numa_node", i < 4 ? "0\n" : "1\n");
   }
@@ -108,7 +108,7 @@ TEST(Gpus, ExcludedAndIncompleteOnesAreLeftOut) {
 
 TEST(Gpus, LongDomainsSortByNumber) {
   FixtureTree tree;
-  // Azure gives each GPU a PCI domain of its own; five digits where there are many.
+  // Azure gives each GPU its own PCI domain; five digits where there are many.
   add_gpu(tree, "10000:00:00.0", 0, uuid_of(0));
   add_gpu(tree, "0002:00:00.0", 1, uuid_of(1));
   add_gpu(tree, "000B:00:00.0", 2, uuid_of(2));

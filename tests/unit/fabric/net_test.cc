@@ -13,7 +13,7 @@ using Kind = NetworkInterface::Kind;
 
 constexpr unsigned kUp = IFF_UP | IFF_RUNNING;
 
-/// A machine of which the kernel's table of addresses and /sys/class/net tell the same.
+/// A machine whose /sys/class/net agrees with the kernel's table of addresses.
 class Machine {
  public:
   struct Shape {

@@ -31,7 +31,7 @@ std::string links(int count, const std::string& what = "26.562 GB/s") {
   return text;
 }
 
-// The text of an NVSwitch machine (H100), as NVIDIA/k8s-test-infra issue 371 shows one.
+// The text of an NVSwitch machine (H100), as shown in NVIDIA/k8s-test-infra issue 371.
 TEST(Nvlink, AllAreActive) {
   auto list = gpus({"GPU-a", "GPU-b"});
   add_nvlinks(heading(0, "GPU-a") + links(18) + heading(1, "GPU-b") + links(18), list);
@@ -62,7 +62,7 @@ TEST(Nvlink, SomeAreDownOnOneGpu) {
                   IsEmpty()));
 }
 
-// An H100 PCIe with a bridge for three of its links has the others inactive, and nothing is wrong.
+// An H100 PCIe with a bridge for three of its links has the others inactive, which is not a fault.
 TEST(Nvlink, LinksThatNoBridgeUses) {
   auto list = gpus({"GPU-a", "GPU-b"});
   const std::string some = links(4) + "\t Link 4: <inactive>\n\t Link 5: <inactive>\n";
@@ -75,7 +75,7 @@ TEST(Nvlink, LinksThatNoBridgeUses) {
   EXPECT_THAT(nvlink_findings(list, 0), ElementsAre(IsEmpty(), IsEmpty()));
 }
 
-// leptonai/gpud issue 1085; both spellings have been seen.
+// leptonai/gpud issue 1085; both spellings occur.
 TEST(Nvlink, NoneIsActive) {
   for (const char* words :
        {"NVML: Unable to retrieve NVLink information as all links are inActive\n",
@@ -108,7 +108,7 @@ TEST(Nvlink, GpusWithoutNvlink) {
   EXPECT_THAT(nvlink_findings(list, 0), ElementsAre(IsEmpty(), IsEmpty()));
 }
 
-// Nothing is learnt, so nothing is said.
+// The state is unknown, so there is no finding.
 TEST(Nvlink, Errors) {
   for (const char* text :
        {"", "\n\n", "No devices were found\n",

@@ -1,4 +1,4 @@
-// What is found on whole machines: tests/data/fabric/shapes.py.
+// Single devices and ports; whole machines are in tests/data/fabric/shapes.py.
 #include "fabric/rdma.h"
 
 #include <gmock/gmock.h>
@@ -134,8 +134,8 @@ TEST(Rdma, TableOfRoceAddresses) {
   EXPECT_EQ(named(uneven, "mlx5_7").ports[0].gids.back().index, 5);
 }
 
-// A table has 256 entries, each a file, and the kernel takes the first that is free (cache.c,
-// find_gid): what is behind 16 empty ones is not looked for, or agents would start slowly.
+// A table has 256 entries, each a file, and the kernel takes the first free one (cache.c,
+// find_gid): entries after 16 empty ones are not read, because agents would start slowly.
 TEST(Rdma, ReadingATableEndsAfterManyEmptyEntries) {
   FixtureTree tree;
   const std::string gids = "/sys/class/infiniband/mlx5_0/ports/1/gids/";

@@ -104,7 +104,7 @@ std::string_view found_launcher(const char* command) {
   return started_program(command, {"mpirun", "deepspeed"});
 }
 
-/// "yes", "no", or what is said about several launchers.
+/// "yes", "no", or the message about several launchers.
 std::string per_node(const std::string& count, const std::string& command) {
   const auto job = read_any_job(JobInput{.text = "type: command\ndistribution: {type: pytorch" +
                                                  count + "}\ncommand: " + command});
@@ -113,7 +113,7 @@ std::string per_node(const std::string& count, const std::string& command) {
   return (job->spec.launch == Launch::per_node ? "yes" : "no") + notes;
 }
 
-// job-specs 1.7: where process_count_per_instance is given, it counts; else $NODE_RANK tells.
+// job-specs 1.7: process_count_per_instance counts if given; else $NODE_RANK decides.
 TEST(OwnWorkers, AndTheNumberOfProcesses) {
   const std::string one = ", process_count_per_instance: 1";
   const std::string four = ", process_count_per_instance: 4";
@@ -456,7 +456,7 @@ TEST(ForeignJob, ConvertsNoBytesThatAFileCannotHold) {
   ASSERT_FALSE(text);
   EXPECT_EQ(text.error().exit_code, exit_code::kJobFile);
   EXPECT_THAT(text.error().message,
-              HasSubstr("is not UTF-8, which a job file must be"));
+              HasSubstr("is not UTF-8, so a job file cannot hold it"));
 }
 
 TEST(ForeignJob, APipelineNamesStepsThatAreNot) {

@@ -205,7 +205,8 @@ const Bad kBad[] = {
      "2:28: error: unknown key \"comand\" in roles.worker, did you mean \"command\"?"},
     {"framework: tensorflow\nroles: {wrker: 1, worker: 1}",
      "2:9: error: unknown key \"wrker\" in roles, did you mean \"worker\"?"},
-    // A name that others use at the same place, rather than the same name at another one.
+    // A name that other launchers use in the same section, rather than the same name in another
+    // one.
     {"framework: tensorflow\nroles: {worker: {count: 1, command: x, processes: 2}}",
      "2:40: error: unknown key \"processes\" in roles.worker; it is a key of the whole job, known "
      "here: count, command, nodes, env, container"},

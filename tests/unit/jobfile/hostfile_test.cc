@@ -1,6 +1,6 @@
-// Every row of what is known of hostfiles: Open MPI and PRRTE (mpirun(1), hostfile_lex.l), MPICH's
-// Hydra (hydra's hostfile parser), DeepSpeed (deepspeed/launcher/runner.py), Horovod, PBS, LSF and
-// Grid Engine (sge_pe(5)). Where dlaunch does something else, the row says so.
+// Known facts about hostfiles, one row each: Open MPI and PRRTE (mpirun(1), hostfile_lex.l),
+// MPICH's Hydra (hydra's hostfile parser), DeepSpeed (deepspeed/launcher/runner.py), Horovod, PBS,
+// LSF and Grid Engine (sge_pe(5)). If dlaunch differs, the row says so.
 #include "jobfile/hostfile.h"
 
 #include <gmock/gmock.h>
@@ -180,12 +180,11 @@ const Bad kBad[] = {
     {"^a",
      "1:1: error: \"^\" to exclude a host is not supported; remove the line, or use --exclude"},
     {"a:4\nb slots=4\n",
-     "2:1: error: this line is in another format (slots=4, as Open MPI and DeepSpeed have it) than "
-     "line 1 (host:4, as MPICH has it)"},
+     "2:1: error: this line is in another format (slots=4, the form of Open MPI and DeepSpeed) "
+     "than line 1 (host:4, the form of MPICH)"},
     {"a slots=4\nb:4\n",
-     "2:1: error: this line is in another format (host:4, as MPICH has it) than line 1 (slots=4, "
-     "as "
-     "Open MPI and DeepSpeed have it)"},
+     "2:1: error: this line is in another format (host:4, the form of MPICH) than line 1 (slots=4, "
+     "the form of Open MPI and DeepSpeed)"},
     {"a:x", "1:2: error: what follows ':' must be a number of slots, as in \"gpu[01-04]:8\""},
     {"a:0", "1:3: error: a host has 1 to 100000 slots"},
     {"a:2\nb:1\na:2\n",

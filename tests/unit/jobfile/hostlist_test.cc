@@ -1,4 +1,4 @@
-// Expected expansions: Slurm::Hostlist(3pm), and what Slurm's own parser answers to the same text.
+// Expected expansions: Slurm::Hostlist(3pm), and what Slurm's own parser returns for the same text.
 #include "jobfile/hostlist.h"
 
 #include <gmock/gmock.h>

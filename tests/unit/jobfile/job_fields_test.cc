@@ -53,7 +53,7 @@ TEST(Fields, HaveUniqueKeysHelpAndAWriter) {
   }
 }
 
-// The table and the member initialisers of JobSpec say the same defaults.
+// The table and the member initialisers of JobSpec have the same defaults.
 TEST(Fields, DefaultsAreThoseOfJobSpec) {
   int with_default = 0;
   for (const Field& field : fields()) {

@@ -199,7 +199,7 @@ TEST(ReadJob, NamesAJobAfterItsProgramWithoutAFile) {
   EXPECT_EQ(read_text("command: python train.py\n")->name, "");  // the caller knows the folder
 }
 
-// POSIX XCU 2.2.2: nothing is special between single quotes but the single quote.
+// POSIX XCU 2.2.2: only the single quote is special between single quotes.
 TEST(ShellQuote, QuotesWhatAShellWouldRead) {
   EXPECT_EQ(shell_quote("plain-1.0/x_y:z,@%+"), "plain-1.0/x_y:z,@%+");
   EXPECT_EQ(shell_quote(""), "''");

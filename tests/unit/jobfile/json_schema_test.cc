@@ -1,4 +1,4 @@
-// The schema is complete; that it means what the reader does is shown by tests/schema.
+// The schema is complete; tests/schema shows that it means the same as the reader.
 #include "jobfile/json_schema.h"
 #include "model/rank_variables.h"
 

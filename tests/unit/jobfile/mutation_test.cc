@@ -1,4 +1,4 @@
-// Whatever stands in a file, read_job gives a job or an error with exit code 65.
+// Whatever a file contains, read_job gives a job or an error with exit code 65.
 #include <gtest/gtest.h>
 
 #include <random>
@@ -21,7 +21,7 @@ class Mutator {
   }
 
  private:
-  // Pieces that mean something to YAML or to the reader.
+  // Pieces with a meaning to YAML or to the reader.
   static constexpr const char* kPieces[] = {"\n",
                                             " ",
                                             "  ",

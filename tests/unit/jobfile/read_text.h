@@ -1,4 +1,4 @@
-// Short ways to read a job in tests.
+// Helpers to read a job in tests.
 #pragma once
 
 #include <fstream>
@@ -31,12 +31,12 @@ inline std::string test_data(const std::string& name) {
   return {std::istreambuf_iterator<char>(file), {}};
 }
 
-/// The message of the error, "" for a job that reads well.
+/// The message of the error, "" for a valid job.
 inline std::string message_of(const Result<JobSpec>& job) {
   return job ? "" : job.error().message;
 }
 
-/// Only the lines that say what is wrong, without the excerpts.
+/// Only the lines with the errors, without the excerpts.
 inline std::vector<std::string> errors_of(const Result<JobSpec>& job) {
   std::vector<std::string> lines;
   const std::string message = message_of(job);

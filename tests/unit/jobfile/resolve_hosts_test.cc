@@ -147,9 +147,8 @@ TEST_P(Filter, ChoosesAmongTheHosts) {
   EXPECT_EQ(shown(resolve_hosts(job_with_file(), input)), GetParam().result);
 }
 
-// DeepSpeed's documentation (docs/_tutorials/getting-started.md): NODE_SPEC is joined by '@', and a
-// node without slots means all of it. What deepspeed 0.19.6 does with a node without slots is a
-// bug.
+// DeepSpeed's documentation (docs/_tutorials/getting-started.md): NODE_SPECs are joined by '@', and
+// a node without slots means all of them. deepspeed 0.19.6 handles a node without slots wrongly.
 const Choice kChoices[] = {
     {"w0", "", "w0:4"},
     {"w2@w0", "", "w0:4 w2:2"},  // the order of the hostfile is kept

@@ -77,7 +77,7 @@ TEST(SlurmAllocation, TellsTasksAndCpus) {
         {"SLURM_JOB_CPUS_PER_NODE", "72(x2),36"},
         {"SLURM_TASKS_PER_NODE", "2(x2),1"}},
        "a 2/72, b07 2/72, b08 1/36"},
-      // One task on each node is what Slurm says when nobody has asked for tasks.
+      // Slurm sets one task on each node if no number of tasks was requested.
       {{{"SLURM_TASKS_PER_NODE", "1(x2)"}}, "node1 0/6, node2 0/6"},
       {{{"SLURM_TASKS_PER_NODE", "2,1"}}, "node1 2/6, node2 1/6"},
       // In the step of srun --pty: the step's numbers.
@@ -103,10 +103,10 @@ TEST(SlurmAllocation, TellsGpus) {
        "node1 3/6/3, node2 1/6/1"},
       {{{"SLURM_GPUS_PER_TASK", "a100:2"}, {"SLURM_TASKS_PER_NODE", "1(x2)"}},
        "node1 0/6/2, node2 0/6/2"},
-      // --gpus=3: two on the first node, which salloc does not say
+      // --gpus=3: two on the first node, which salloc does not report
       {{{"SLURM_GPUS", "3"}, {"SLURM_GPUS_ON_NODE", "2"}}, "node1 3/6/2, node2 3/6/1 gpus 3"},
       {{{"SLURM_GPUS", "3"}}, "node1 3/6, node2 3/6 gpus 3"},
-      // what says nothing
+      // nothing reports GPUs
       {{{"SLURM_GPUS_PER_NODE", "0"}}, "node1 3/6, node2 3/6"},
       {{{"SLURM_GPUS_PER_NODE", "many"}}, "node1 3/6, node2 3/6"},
       {{{"SLURM_GPUS_PER_NODE", "99999999999"}}, "node1 3/6, node2 3/6"},
@@ -118,7 +118,7 @@ TEST(SlurmAllocation, TellsGpus) {
             "node1 0/0/4 gpus 4");
 }
 
-// What srun --gres=gpu:N has to ask for on each node; 0: nothing.
+// What srun --gres=gpu:N must request on each node; 0: nothing.
 TEST(SlurmAllocation, TellsWhatAStepMustAskFor) {
   const auto asked = [](const Environment& more) {
     const auto read = read_slurm_allocation(two_nodes(more));
@@ -195,7 +195,7 @@ TEST(SlurmAllocation, TellsWhenItEnds) {
   EXPECT_EQ(end("9000000001"), std::nullopt);
   EXPECT_EQ(end("9223372036854775807"), std::nullopt);
   EXPECT_EQ(end("0"), std::nullopt);
-  // Left by a dlaunch in whose job somebody has called sbatch.
+  // Left by a dlaunch in whose job sbatch was called.
   EXPECT_EQ((*read_slurm_allocation(two_nodes({{"SLURM_JOB_END_TIME", "1795300000"}})))->end,
             std::nullopt);
 }
@@ -211,7 +211,7 @@ TEST(SlurmAllocation, OneDlaunchOnly) {
               HasSubstr("srun has started this dlaunch 8 times (this is task 3"));
 }
 
-// ---- what resolve_hosts() makes of it
+// ---- the result of resolve_hosts()
 
 std::string resolved(const JobSpec& job, const Environment& environment) {
   HostInput input;

@@ -1,4 +1,4 @@
-// Allocations as salloc, sbatch and srun of Slurm 22.05 tell them (slurm_allocation_test.cc).
+// Allocations as described by salloc, sbatch and srun of Slurm 22.05 (slurm_allocation_test.cc).
 #include "jobfile/slurm_fit.h"
 
 #include <functional>

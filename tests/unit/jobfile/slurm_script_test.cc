@@ -1,4 +1,4 @@
-// Options as sbatch(1) of Slurm 22.05 has them.
+// Options as in sbatch(1) of Slurm 22.05.
 #include "jobfile/slurm_script.h"
 
 #include <functional>
@@ -160,7 +160,7 @@ TEST(SlurmScript, AsksForWhatTheJobNeeds) {
          job.roles[1].count = 3;
        },
        "dlaunch\n#SBATCH --ntasks=4\n"},
-      // GPUs that the job asks for by itself.
+      // GPUs that the job itself requests.
       {[](JobSpec& job, SlurmRequest&) {
          job.nodes = {2, 2};
          job.processes_per_node = {ProcessesPerNode::Kind::count, 4};
@@ -290,12 +290,12 @@ TEST(SlurmScript, NoMoreRanksThanGpus) {
   EXPECT_THAT(script_of(all, two), HasSubstr("#SBATCH --ntasks=5\n"));
 }
 
-// The allocation that the script asks for, as Slurm then tells it, is one that the job fits into.
+// The job fits the allocation that the script requests, as Slurm then describes it.
 TEST(SlurmScript, WhatIsAskedForIsEnough) {
   struct Shape {
     std::function<void(JobSpec&)> change;
     std::optional<std::uint32_t> gpus;
-    Environment told;  // by a real Slurm 22.05 for these options
+    Environment told;  // from a real Slurm 22.05 for these options
   };
   const Shape shapes[] = {
       {[](JobSpec& job) {

@@ -129,7 +129,7 @@ TEST(SlurmState, TellsWhyAJobEnds) {
     EXPECT_EQ(ending_of(state(one.words, one.end, one.preempt), 0, kNow), one.ending) << one.words;
 }
 
-// Also by a preemption without GraceTime, which leaves no PreemptTime then.
+// Also after a preemption without GraceTime, which leaves no PreemptTime.
 TEST(SlurmState, AJobThatIsRequeuedCountsItsNextStartAlready) {
   const SlurmState requeued = read_slurm_state(
       "JobId=1 JobName=batch.sh\n"
@@ -159,7 +159,7 @@ TEST(SlurmNotice, SaysHowLongThereIs) {
   // SIGKILL follows after KillWait.
   EXPECT_EQ(notice(state("JobState=COMPLETING Reason=TimeLimit", "1795000000"), seconds(30)),
             (SlurmNotice{"Slurm job 17 has reached its time limit", milliseconds(25'000)}));
-  // Of little time, a quarter is for the report.
+  // If little time is left, a quarter is for the report.
   EXPECT_EQ(notice(state("JobState=COMPLETING Reason=None", "1795000000"), seconds(4)),
             (SlurmNotice{"Slurm job 17 was cancelled by scancel", milliseconds(3000)}));
   EXPECT_EQ(notice(state("JobState=COMPLETING Reason=None", "1795000000"), std::nullopt).left,
@@ -169,13 +169,13 @@ TEST(SlurmNotice, SaysHowLongThereIs) {
       notice(state("JobState=RUNNING Reason=None", "1795000060", "1795000000"), seconds(30)),
       (SlurmNotice{"Slurm preempts job 17: another one needs its nodes, and ends it in 1 min 00 s",
                    milliseconds(55'000)}));
-  // GraceTime of a job without time limit: nobody tells how long there is.
+  // GraceTime of a job without time limit: the remaining time is unknown.
   EXPECT_EQ(notice(state("JobState=RUNNING Reason=None", "Unknown", "1795000000"), seconds(30)),
             (SlurmNotice{"Slurm preempts job 17: another one needs its nodes", std::nullopt}));
   // sbatch --signal=B:TERM@60
   EXPECT_EQ(notice(state("JobState=RUNNING Reason=None", "1795000058"), seconds(30)),
             (SlurmNotice{"the time limit of Slurm job 17 is in 58.0 s", milliseconds(53'000)}));
-  // So a job is called from the SIGCONT before such a signal until all nodes have answered.
+  // The job's state is this from the SIGCONT before such a signal until all nodes have answered.
   EXPECT_EQ(notice(state("JobState=SIGNALING Reason=None", "1795000058"), seconds(30)),
             (SlurmNotice{"the time limit of Slurm job 17 is in 58.0 s", milliseconds(53'000)}));
   EXPECT_EQ(

@@ -219,7 +219,7 @@ TEST(RankVariables, AreTheNamesThatDlaunchComputes) {
   }
 }
 
-// Names that another program may use for itself are dlaunch's only where dlaunch sets them.
+// dlaunch reserves names that other programs may use only where it sets them.
 TEST(RankVariables, OfOneFrameworkAreTheUsersUnderOthers) {
   for (const char* name : {"AZ_BATCH_MASTER_NODE", "AZ_BATCH_HOST_LIST", "JSM_JSRUN_PORT",
                            "OMPI_UNIVERSE_SIZE", "AZ_BATCHAI_MPI_MASTER_NODE"}) {
@@ -246,7 +246,7 @@ TEST(RankVariables, AreRefusedWhereverAJobCanNameThem) {
               ElementsAre(StartsWith("job.yaml:3:40: error: TF_CONFIG is reserved for dlaunch")));
 }
 
-// With framework none the launcher sets no names of others, so a job may bring its own.
+// With framework none dlaunch sets no frameworks' names, so a job may set its own.
 TEST(RankVariables, OfFrameworksAreTheUsersWithoutOne) {
   EXPECT_FALSE(is_rank_variable(Framework::none, "MASTER_ADDR"));
   EXPECT_TRUE(is_rank_variable(Framework::none, "DLAUNCH_RANK"));

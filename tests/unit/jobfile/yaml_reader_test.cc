@@ -213,7 +213,7 @@ TEST(YamlReader, PlacesCoverWhatAPersonWouldMark) {
                                                     "\"g\""));
 }
 
-/// The one node of a text: what it is, its text, and where that stands.
+/// The one node of a text: its kind, its text, and its position.
 std::string node_of(const std::string& text) {
   const Sources sources{{"f", text, false}};
   Diagnostics diagnostics(sources);
@@ -226,7 +226,7 @@ std::string node_of(const std::string& text) {
          std::to_string(node.place.length);
 }
 
-// A word by itself does not go through the parser; with a line feed it does.
+// A single word does not go through the parser; with a line feed it does.
 TEST(YamlReader, AWordByItselfIsWhatTheParserMakesOfIt) {
   for (const std::string word : {"4", "0", "007", "auto", "x", "true", "y", "1e3", "0x1f", "null",
                                  "Null", "NULL", "nUll", "nullable"})

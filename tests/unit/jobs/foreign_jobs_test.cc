@@ -1,5 +1,6 @@
-// Job files of other systems in tests/data/jobs/foreign, each with what it should become in
-// NAME.expect: derived by hand from the rules that the lines cite. README.md there has the form.
+// Job files of other systems in tests/data/jobs/foreign, each with its expected translation in
+// NAME.expect: derived by hand from the rules that the lines cite. README.md there describes the
+// form.
 #include <algorithm>
 #include <filesystem>
 #include <fstream>
@@ -146,7 +147,7 @@ Environment environment_of(const LaunchPlan& plan, const RankPlan& rank) {
   return env;
 }
 
-/// Checks one line about a job that was read well.
+/// Checks one line about a job that was read successfully.
 class Judge {
  public:
   Judge(const JobReading& job, const LaunchPlan& plan) : job_(job), plan_(plan) {}
@@ -206,7 +207,7 @@ class Judge {
  private:
   static constexpr const char* kImageNote = "runs without its container";
 
-  /// As long as there are no containers, the user is told that it is left out.
+  /// Until containers are available, a note says that it is left out.
   void check_image(const std::string& image) const {
     if (!jobfile::is_available("container.image")) {
       EXPECT_THAT(job_.notes, testing::Contains(testing::AllOf(testing::HasSubstr(kImageNote),
@@ -277,7 +278,7 @@ std::size_t errors_in(const std::string& message) {
   return count;
 }
 
-/// The plan of the file is the plan of what `dlaunch convert` prints for it.
+/// The plan of the file equals the plan of what `dlaunch convert` prints for it.
 void check_conversion(const Case& one, const LaunchPlan& plan) {
   const auto text = native_job_text(one.input, "folder");
   ASSERT_TRUE(text) << text.error().message;

@@ -1,4 +1,4 @@
-// Nodes of a test: records what they are sent, and says nothing by itself.
+// Nodes for tests: they record what they are sent, and send nothing by themselves.
 #pragma once
 
 #include <map>

@@ -11,7 +11,7 @@ MonotonicTime at(int seconds) {
   return std::chrono::seconds(seconds);
 }
 
-/// A machine that is busy: slurmd of one node is half a minute behind the other.
+/// A busy machine: slurmd of one node is half a minute behind the other.
 TEST(PassedSignals, OnceForAllNodes) {
   PassedSignals signals;
   EXPECT_TRUE(signals.came_from_node(0, SIGUSR1, at(100)));
@@ -26,7 +26,7 @@ TEST(PassedSignals, ASecondOneIsPassedAgain) {
   EXPECT_FALSE(signals.came_from_node(1, SIGUSR1, at(100)));
   EXPECT_TRUE(signals.came_from_node(1, SIGUSR1, at(200)));
   EXPECT_FALSE(signals.came_from_node(0, SIGUSR1, at(230)));
-  // A node that was not there for the first two.
+  // A node that was absent for the first two.
   EXPECT_FALSE(signals.came_from_node(2, SIGUSR1, at(231)));
   EXPECT_TRUE(signals.came_from_node(0, SIGUSR1, at(300)));
 }

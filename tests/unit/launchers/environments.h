@@ -1,4 +1,4 @@
-// What a process finds under each launcher. Open MPI and Hydra: as the programs of Debian 12
+// The environment of a process under each launcher. Open MPI and Hydra: as Debian 12's programs
 // (4.1.4, 4.0.2) set it. srun: srun(1) of Slurm 22.05, "OUTPUT ENVIRONMENT VARIABLES". pbsdsh:
 // Torque's PBS_VNODENUM ("ordinal number of the vnode", pbsdsh(1)), OpenPBS' pbs_job_attributes(7).
 // jsrun: IBM Job Step Manager, as Lightning's LSFEnvironment reads it. Azure Batch: "Multi-instance

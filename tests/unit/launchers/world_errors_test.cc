@@ -1,4 +1,4 @@
-// Worlds that do not add up: what is said, and that nothing is guessed.
+// Inconsistent worlds: the error messages, and that nothing is guessed.
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 

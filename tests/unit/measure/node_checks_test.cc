@@ -340,7 +340,7 @@ TEST(ChooseNodes, AJobMayShrinkToItsMinimum) {
   ASSERT_TRUE(choice);
   EXPECT_THAT(choice->nodes, ElementsAre(0, 2));
   EXPECT_THAT(choice->notes, ElementsAre("preflight: gpu02: it is slow; left out",
-                                         "preflight: the job runs on 2 nodes of at best 3"));
+                                         "preflight: the job runs on 2 nodes of at most 3"));
   const auto too_few = choose_nodes({3, 3, 3}, report_of(3, {{1}}));
   ASSERT_FALSE(too_few);
   EXPECT_EQ(too_few.error().exit_code, exit_code::kPreflight);

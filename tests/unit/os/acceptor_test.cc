@@ -58,7 +58,8 @@ TEST_F(AcceptorTest, WithoutADescriptorItPausesAndTakesTheGuestLater) {
   ASSERT_EQ(::getrlimit(RLIMIT_NOFILE, &before), 0);
   const rlimit none{0, before.rlim_max};
   ASSERT_EQ(::setrlimit(RLIMIT_NOFILE, &none), 0);
-  // One that looks again at once would keep this busy for ever: it returns when nothing is ready.
+  // A socket that polls again at once would keep this busy forever: it returns when nothing is
+  // ready.
   loop_.poll();
   ASSERT_EQ(::setrlimit(RLIMIT_NOFILE, &before), 0);
   EXPECT_TRUE(came_.empty());

@@ -19,7 +19,7 @@
 namespace dlaunch {
 namespace {
 
-/// What the messages are does not matter to a channel.
+/// The kind of message does not matter to a channel.
 using Peer = Channel<wire::FromAgent, wire::FromAgent>;
 
 /// Copies bytes between two sockets until its budget is used up, then closes all of them.
@@ -115,13 +115,13 @@ class Conversation {
   void connect_relay() {
     if (relay_) carried_ += relay_->carried();
     const bool last = next_cut_ == cuts_.size();
-    // Not destroyed before this turn's callbacks of it are through.
+    // Not destroyed before its callbacks of this turn are done.
     if (relay_) old_relays_.push_back(std::move(relay_));
     relay_ = std::make_unique<Relay>(loop_, last ? ~std::size_t{0} : cuts_[next_cut_++]);
     near_fd_ = relay_->end(0);
     far_fd_ = relay_->end(1);
   }
-  /// Called by each end that has noticed; the first one connects both.
+  /// Called by each end that notices; the first one connects both.
   void go_on() {
     connect_relay();
     wire::Resume mine;
@@ -217,7 +217,7 @@ TEST(ChannelResume, EveryNewConnectionIsCutToo) {
   block_signals({SIGPIPE});
   const std::size_t all = bytes_of_a_whole_conversation();
   for (std::size_t first = 1; first < all && !testing::Test::HasFailure(); first += 97) {
-    // The second one ends within the Resume frames, then within what is repeated.
+    // The second connection ends within the Resume frames, then within what is repeated.
     for (std::size_t second = 1; second < 500 && !testing::Test::HasFailure(); second += 31) {
       SCOPED_TRACE("cut after bytes " + std::to_string(first) + " and " + std::to_string(second));
       Conversation({first, second, second + 7, 1}).run();

@@ -12,7 +12,7 @@
 namespace dlaunch {
 namespace {
 
-/// What the messages are does not matter to a channel.
+/// The kind of message does not matter to a channel.
 using Peer = Channel<wire::FromAgent, wire::FromAgent>;
 
 /// Both ends of one channel in one loop.

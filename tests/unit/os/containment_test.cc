@@ -21,8 +21,9 @@ bool in_child(bool (*body)()) {
   return WIFEXITED(status) && WEXITSTATUS(status) == 0;
 }
 
-/// A process that starts a session, forks twice, ignores TERM and HUP, and tells its pid. The process between has been reaped
-/// when this returns: the daemon is then our child for good, and one look at the tree cannot miss it.
+/// A process that starts a session, forks twice, ignores TERM and HUP, and reports its pid. The
+/// process in between has been reaped when this returns, so the daemon is our child for good, and
+/// one look at the tree cannot miss it.
 pid_t start_daemon() {
   auto pipe = make_pipe();
   const pid_t between = ::fork();

@@ -115,7 +115,7 @@ TEST_F(CoreLocksTest, AForkedChildSharesTheLockAndExecEndsItsPart) {
   CoreLocks other = open();
   mine.reset();
   // Until it has executed cat the child has the descriptor too; close-on-exec ends that. It cannot
-  // end before, its pipe is open: so the lock must become free while it lives.
+  // end before, because its pipe is open: so the lock must become free while it lives.
   while (!other.try_lock({0})) ::sched_yield();
   EXPECT_EQ(::kill(child, 0), 0);
   EXPECT_EQ(::waitpid(child, nullptr, WNOHANG), 0);
@@ -189,7 +189,7 @@ TEST_F(CoresOfTwoUsers, EachSeesWhatTheOtherHas) {
               if (!locks) return 11;
               if (locks->taken({2, 3, 9}) != Cpus{3, 9}) return 12;
               if (locks->try_lock({2, 3})) return 13;
-              // Nothing of the refused ones is held.
+              // None of the refused ones is held.
               return locks->taken({2}).empty() && locks->try_lock({2, 5}) ? 0 : 14;
             }),
             0);

@@ -16,9 +16,9 @@
 namespace dlaunch {
 namespace {
 
-/// Forks `depth` processes, each below the one before; the last one executes sleep and has a child
-/// that does so, too. Every process writes its pid to `pipe` before the one below it is there. The
-/// one at `hidden` is like a guardian: not dumpable, and named so.
+/// Forks `depth` processes, each below the previous one; the last one executes sleep and has a
+/// child that does so, too. Every process writes its pid to `pipe` before the next one exists. The
+/// one at `hidden` is like a guardian: not dumpable, and with its name.
 void grow(int pipe, int depth, int hidden = -1) {
   const pid_t self = ::getpid();
   if (depth == hidden) {
@@ -77,7 +77,7 @@ TEST_F(JobTree, IsEndedWithoutTheLauncher) {
   EXPECT_TRUE(kill_job_processes(pids_[0], std::chrono::seconds(0)).empty());
 }
 
-/// Without root's rights: what job_processes() finds below a guardian that is not dumpable.
+/// Without root's rights: what job_processes() finds below a non-dumpable guardian.
 std::size_t found_by_an_ordinary_user() {
   constexpr unsigned kOther = 65534;
   if (::geteuid() == 0 && (::setgid(kOther) != 0 || ::setuid(kOther) != 0)) return 0;

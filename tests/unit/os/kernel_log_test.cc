@@ -7,7 +7,8 @@
 namespace dlaunch {
 namespace {
 
-// What a process may read of it depends on the machine; either way it ends, and says why.
+// What a process may read depends on the machine; in any case reading ends, and errors have a
+// reason.
 TEST(KernelLog, LinesWithTheWordOrAReason) {
   const auto log = read_kernel_log("e");
   if (!log) {

@@ -15,6 +15,7 @@
 #include <gtest/gtest.h>
 
 #include "os/port_holder.h"
+#include "os/socket_table.h"
 
 namespace dlaunch {
 namespace {
@@ -202,6 +203,25 @@ TEST(Ports, AListenerIsForeignUnlessItIsOneOfOurs) {
   EXPECT_EQ(find({::getpid(), child}), std::nullopt);
   end(child);
   EXPECT_EQ(find({}), std::nullopt);
+}
+
+TEST(Ports, ListenersAreAsTheKernelListsThemInProc) {
+  const std::uint16_t port = some_free_port();
+  const auto inodes = [&](std::vector<SocketOwner> sockets) {
+    std::set<std::uint64_t> found;
+    for (const SocketOwner& socket : sockets) {
+      if (socket.port != port || !socket.listens) continue;
+      EXPECT_EQ(socket.user, ::geteuid());
+      found.insert(socket.inode);
+    }
+    return found;
+  };
+  EXPECT_TRUE(inodes(listening_sockets()).empty());
+  const pid_t child = listening_child(port);
+  EXPECT_EQ(inodes(listening_sockets()), inodes(sockets_on(port)));
+  EXPECT_EQ(inodes(listening_sockets()).size(), 1U);
+  end(child);
+  EXPECT_TRUE(inodes(listening_sockets()).empty());
 }
 
 TEST(Ports, OurProcessesAreAskedForOnceAndOnlyIfThereIsAListener) {

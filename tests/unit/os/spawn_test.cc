@@ -117,8 +117,8 @@ TEST_F(Spawn, ErrorsOfExecComeBackWithTheirErrno) {
 }
 
 TEST_F(Spawn, TheChildLeadsItsOwnGroupWithAnEmptyMaskAndThreeDescriptors) {
-  // What this test program was started with is not spawn's affair: an agent has closed it long
-  // before.
+  // Descriptors inherited by this test program are not spawn's concern: an agent has closed them
+  // long before.
   ::close_range(3, ~0U, CLOSE_RANGE_CLOEXEC);
   sigset_t all, before;
   sigfillset(&all);
@@ -140,7 +140,7 @@ TEST_F(Spawn, TheChildLeadsItsOwnGroupWithAnEmptyMaskAndThreeDescriptors) {
   }
   EXPECT_EQ(code_of(*pid), 0);
   const std::string id = std::to_string(*pid);
-  // ls itself holds a fourth one: the folder it reads.
+  // ls itself holds a fourth one: the folder that it reads.
   EXPECT_EQ(text, "4\n" + id + '\n' + id + "1\nSigBlk:\t0000000000000000\n");
 }
 

@@ -44,7 +44,7 @@ Cluster nodes_with(const std::vector<std::vector<NetworkInterface>>& interfaces)
   return cluster;
 }
 
-/// "ADDRESS: reason" of each candidate; the error's text, if there is none.
+/// "ADDRESS: reason" of each candidate; the error's text if there are none.
 std::vector<std::string> found(const Cluster& cluster, const RendezvousSpec& spec = {}) {
   const auto candidates = rendezvous_candidates(spec, cluster);
   if (!candidates) return {candidates.error().message};
@@ -73,7 +73,7 @@ TEST(Candidates, TwoNamesOfOneMachine) {
                           "10.0.0.4: eth0, the only subnet that both nodes share"));
   EXPECT_THAT(found(nodes_with({{loopback()}, {loopback()}})),
               ElementsAre("127.0.0.1: the nodes are one machine"));
-  // A third one that is another machine: loopback leads nowhere from there.
+  // A third one that is another machine: it cannot reach loopback.
   EXPECT_THAT(found(nodes_with({all, all, {loopback(), nic("eth0", "10.0.0.5/24"), docker()}})),
               ElementsAre("10.0.0.4: eth0, the only subnet that all 3 nodes share"));
 }
@@ -117,7 +117,7 @@ TEST(Candidates, SharedByAllBeforeSharedBySome) {
 }
 
 TEST(Candidates, RoutedNetworksBySpeed) {
-  // Google's machines have /32 addresses; every network between them is routed.
+  // Google's machines have /32 addresses; all networks between them are routed.
   EXPECT_THAT(found(nodes_with(
                   {{nic("ens4", "10.128.0.2/32", 10000), nic("ens5", "10.5.0.2/32", 200000)},
                    {nic("ens4", "10.128.0.3/32", 10000), nic("ens5", "10.5.0.3/32", 200000)}})),
@@ -213,7 +213,7 @@ TEST(Candidates, TheAddressInHostsIsTheFirst) {
   EXPECT_THAT(found(cluster),
               ElementsAre("10.1.0.4: address of gpu01 in hosts",
                           "10.0.0.4: eth0, the fastest subnet that both nodes share"));
-  // How it was reached is no address, how it is called is no choice.
+  // Loopback and the name under which the node was reached are not addresses chosen by the user.
   for (const char* address : {"127.0.0.1", "gpu01", "login.cluster", ""}) {
     cluster.nodes[0].address = address;
     EXPECT_EQ(found(cluster).size(), 2U) << address;
@@ -268,7 +268,7 @@ TEST(Candidates, NotMoreThanEight) {
   EXPECT_EQ(found(nodes_with({many, others})).size(), kMostCandidates);
 }
 
-// ---- what of it the plan makes
+// ---- the resulting plan
 
 TEST(Meeting, NamesOfInterfacesAreSetForEachNodeByItself) {
   const Cluster cluster = nodes_with({{nic("eth0", "10.0.0.4/24")}, {nic("ens3", "10.0.0.5/24")}});

@@ -31,8 +31,8 @@ struct Ran {
   std::string out;  // stdout and stderr
 };
 
-/// Executes it as an agent does: fork, then exec by PATH. `program` replaces argv[0], so that dash
-/// and bash both play sh.
+/// Executes it like an agent: fork, then exec through PATH. `program` replaces argv[0], so that
+/// both dash and bash act as sh.
 Ran run(const CommandPlan& command, const std::string& program = "") {
   int ends[2];
   if (::pipe(ends) != 0) return {};
@@ -61,7 +61,7 @@ Ran run(const CommandPlan& command, const std::string& program = "") {
   return ran;
 }
 
-/// Both shells that `sh` is in the field: Debian's dash, and bash under the name sh (POSIX mode).
+/// The two shells that `sh` is in practice: Debian's dash, and bash under the name sh (POSIX mode).
 class UnderEachSh : public testing::TestWithParam<const char*> {
  protected:
   void SetUp() override {
@@ -124,7 +124,7 @@ TEST(Command, WhatASimpleCommandIs) {
 }
 
 TEST_P(UnderEachSh, TheLeaderIsTheProgramItself) {
-  // sh -c prints the pid of its parent: were a shell left in between, that shell would print its
+  // sh -c prints the pid of its parent: if a shell were left in between, that shell would print its
   // own.
   const std::string me = std::to_string(::getpid());
   EXPECT_EQ(run_string("sh -c 'echo $PPID'").out, me + "\n");

@@ -1,4 +1,4 @@
-// The command lines of runtimes: golden, each word by the document that its source names
+// The command lines of runtimes: golden, each word as in the document named by its source
 // (src/plan/containers/).
 #include "plan/container.h"
 
@@ -125,7 +125,8 @@ TEST(Container, WhereARuntimeDoesNotTellTheImagesFolderTheJobsIsTaken) {
   const auto plan = make_plan(spec, nodes(2, {"ch-run"}), context());
   EXPECT_THAT(line(plan), Not(HasSubstr("--at")));
   ASSERT_TRUE(plan);
-  EXPECT_THAT(plan->notes, Contains(HasSubstr("charliecloud does not tell where an image starts")));
+  EXPECT_THAT(plan->notes,
+              Contains(HasSubstr("charliecloud does not report an image's working directory")));
   spec.container->workdir = "/app";
   EXPECT_THAT(line(make_plan(spec, nodes(2, {"ch-run"}), context())), EndsWith(" --at /app"));
 }
@@ -280,7 +281,7 @@ TEST(Container, GpusThatCannotBeHadAreAnError) {
   EXPECT_THAT(line(make_plan(spec, cluster, context())), Not(HasSubstr("nvidia")));
 }
 
-// What is inherited on the node is not inherited in the container, but for what restricts GPUs.
+// Variables inherited on the node are not inherited in the container, except the GPU restriction.
 TEST(Container, VariablesOfTheNodeStayOutside) {
   JobSpec spec = job(Runtime::podman);
   spec.env = {{"MINE", "1"}};

@@ -22,7 +22,7 @@ ExecInput input_of(const Result<World>& world, Environment env,
   return input;
 }
 
-/// MPI programs meet by their launcher: nobody need know where rank 0 is.
+/// MPI programs meet through their launcher, so the host of rank 0 need not be known.
 WorldInput input_for_mpi(const std::string& hostname, Environment env) {
   WorldInput input = input_on(hostname, std::move(env));
   input.needs_master = false;
@@ -41,7 +41,7 @@ Environment environment_of(const ExecInput& input) {
   return plan ? rank_environment(*plan, input.world.rank, input.environment) : Environment();
 }
 
-// docs/reference/variables.md: the pytorch profile, of the second node of a world of 3 + 1.
+// docs/reference/variables.md: the pytorch profile, on the second node of a world of 3 + 1.
 TEST(ExecPlan, SetsWhatRunSets) {
   ExecInput input = srun_input(3);
   input.master_port = 29500;
@@ -67,7 +67,7 @@ TEST(ExecPlan, SetsWhatRunSets) {
                              {"OMP_NUM_THREADS", "12"},
                              {"DLAUNCH_RANK", "3"}};
   for (const auto& [name, value] : expected) EXPECT_EQ(find_variable(env, name), value) << name;
-  // Nobody would read them.
+  // They would have no reader.
   EXPECT_FALSE(find_variable(env, "TORCHELASTIC_ERROR_FILE"));
 }
 
@@ -149,7 +149,7 @@ TEST(ExecPlan, LargeWorldsAreNotWorkedOutForOthers) {
   EXPECT_EQ(find_variable(environment_of(input), "NODE_RANK"), "1023");
 }
 
-// The launcher stays the one that starts the MPI library: what that reads is kept.
+// The launcher remains the starter of the MPI library: the variables that it reads are kept.
 TEST(ExecPlan, MpiKeepsWhatTheLibraryReads) {
   Environment env = open_mpi_4(3, 4, 1, 2) +
                     Environment{{"PMIX_RANK", "3"}, {"OMPI_UNIVERSE_SIZE", "16"}, {"RANK", "9"}};
@@ -158,8 +158,8 @@ TEST(ExecPlan, MpiKeepsWhatTheLibraryReads) {
   for (const auto& [name, value] :
        Environment{{"OMPI_COMM_WORLD_RANK", "3"}, {"PMIX_RANK", "3"}, {"OMPI_UNIVERSE_SIZE", "16"}})
     EXPECT_EQ(find_variable(env, name), value) << name;
-  // By it Open MPI 4 would take another way to its server; others belong to torch, or would be a
-  // guess about other nodes.
+  // With this variable Open MPI 4 would use another way to its server; others belong to torch, or
+  // would guess about other nodes.
   for (const char* name :
        {"JSM_JSRUN_PORT", "RANK", "MASTER_ADDR", "OMPI_MCA_pml", "AZ_BATCH_MASTER_NODE",
         "AZ_BATCH_HOST_LIST", "AZ_BATCHAI_MPI_MASTER_NODE"})

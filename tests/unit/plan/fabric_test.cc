@@ -1,5 +1,5 @@
-// What is set for NCCL and UCX on whole machines (tests/data/fabric/shapes.py). Each expected value
-// cites where its rule comes from:
+// The NCCL and UCX settings for whole machines (tests/data/fabric/shapes.py). Each expected value
+// cites the source of its rule:
 //   [NCCL]  NVIDIA, NCCL, "Environment Variables"
 //   [IB]    NCCL's own choice, src/transport/net_ib: ports that are ACTIVE, of either link layer
 //   [DGX]   NVIDIA, "DGX H100 System User Guide": compute and storage networks are apart
@@ -103,7 +103,7 @@ TEST(Fabric, StorageTakesNoPlaceOfARailThatIsDown) {
   others.erase(1, std::string("mlx5_0:1,").size());
   EXPECT_EQ(env_on(plan, 1).at("NCCL_IB_HCA"), others);
   EXPECT_THAT(plan.notes, ElementsAre(HasSubstr("gpu02: mlx5_0/1 is down")));
-  // With all of them down, the storage's network is nothing to train over.
+  // If all of them are down, the storage network is not suitable for training.
   set_state(cluster.nodes[1],
             {"mlx5_0", "mlx5_3", "mlx5_4", "mlx5_5", "mlx5_6", "mlx5_9", "mlx5_10", "mlx5_11"},
             RdmaPort::State::down);
@@ -136,12 +136,12 @@ TEST(Fabric, HiddenSwitchesNeedATopologyFile) {
   EXPECT_THAT(plan_of(spec, cluster).notes, IsEmpty());
   cluster.nodes[1].facts.environment = {{"NCCL_TOPO_FILE", "/opt/topo.xml"}};
   EXPECT_THAT(plan_of(test::list_job(), cluster).notes, IsEmpty());
-  // Or the file that NCCL looks for where it is told of none [NCCL].
+  // Or the file that NCCL reads if none is named [NCCL].
   EXPECT_THAT(plan_of(test::list_job(), machines({"topology-service", "topology-service"})).notes,
               IsEmpty());
 }
 
-// The kernel gives the VF's table the addresses of eth0, and the VF is only a part of that.
+// The VF is a part of eth0, whose addresses the kernel writes into the VF's table.
 TEST(Fabric, AVfWithTheAddressesOfItsMasterIsNotTaken) {
   Cluster cluster = machines({"azure-without-infiniband", "azure-without-infiniband"});
   EXPECT_EQ(cluster.nodes[0].facts.fabric.rdma[0].ports[0].netdev, "eth0");
@@ -150,7 +150,8 @@ TEST(Fabric, AVfWithTheAddressesOfItsMasterIsNotTaken) {
   spec.mpi.oversubscribe = true;
   for (const char* name : {"NCCL_IB_HCA", "NCCL_IB_GID_INDEX", "UCX_NET_DEVICES"})
     EXPECT_FALSE(env_on(plan_of(spec, cluster), 0).contains(name)) << name;
-  // However little of it is seen: one address of eth0 among others; only the card's own interface.
+  // However few addresses are visible: one address of eth0 among others; only the card's own
+  // interface.
   for (Node& node : cluster.nodes) {
     RdmaPort& port = node.facts.fabric.rdma[0].ports[0];
     port.netdev = "other0";
@@ -180,7 +181,7 @@ TEST(Fabric, RoceWithItsIndex) {
             "=mlx5_0:1,mlx5_1:1,mlx5_2:1,mlx5_3:1,mlx5_4:1,mlx5_5:1,mlx5_6:1,mlx5_7:1");
   // [NCCL] RoCE v2 and IPv4 unless NCCL_IB_ROCE_VERSION_NUM and NCCL_IB_ADDR_FAMILY say otherwise.
   EXPECT_EQ(env_on(plan, 0).at("NCCL_IB_GID_INDEX"), "3");
-  // One variable cannot name two places.
+  // One variable cannot name two indexes.
   EXPECT_FALSE(env_on(plan, 1).contains("NCCL_IB_GID_INDEX"));
   EXPECT_TRUE(env_on(plan, 1).contains("NCCL_IB_HCA"));
   EXPECT_THAT(plan.notes, ElementsAre(HasSubstr("gpu02: NCCL_IB_GID_INDEX is not set, because RoCE "
@@ -193,7 +194,7 @@ TEST(Fabric, RoceWithItsIndex) {
 TEST(Fabric, PortsThatAreDownOrSlowAreSaid) {
   const LaunchPlan down = plan_of(test::list_job(), machines({"four-rails", "port-down"}));
   EXPECT_EQ(env_on(down, 0).at("NCCL_IB_HCA"), "=mlx5_0:1,mlx5_1:1,mlx5_2:1,mlx5_3:1");
-  // The GPU beside it has no port of its own any more: all that are ACTIVE, as NCCL would [IB].
+  // The GPU beside it has lost its port: all ACTIVE ports are used, as NCCL would [IB].
   EXPECT_EQ(env_on(down, 1).at("NCCL_IB_HCA"), "=mlx5_0:1,mlx5_1:1,mlx5_3:1");
   EXPECT_THAT(down.notes, ElementsAre("gpu02: mlx5_2/1 is down (Polling)"));
   const LaunchPlan slow = plan_of(test::list_job(), machines({"half-rate", "four-rails"}));
@@ -206,7 +207,7 @@ TEST(Fabric, ARailWithoutAnAddressIsSaid) {
   EXPECT_EQ(env_on(plan, 0).at("NCCL_IB_HCA"), "=mlx5_0:1,mlx5_1:1,mlx5_3:1");
   const char* const said =
       "gpu01: mlx5_2/1 (ens3np0) is ACTIVE beside a GPU, but has no RoCE v2 address over IPv4: "
-      "NCCL is not told of it";
+      "NCCL_IB_HCA does not include it";
   EXPECT_THAT(plan.notes, ElementsAre(said));
   // Even where no port can be used.
   Cluster cluster = machines({"roce-without-ipv4", "roce-v2"});
@@ -216,7 +217,7 @@ TEST(Fabric, ARailWithoutAnAddressIsSaid) {
   plan = plan_of(test::list_job(), cluster);
   EXPECT_FALSE(env_on(plan, 0).contains("NCCL_IB_HCA"));
   EXPECT_THAT(plan.notes, ElementsAre(said));
-  // Beside InfiniBand, RoCE is not wanted.
+  // If there is InfiniBand, RoCE is not used.
   EXPECT_THAT(plan_of(test::list_job(), machines({"dgx-h100", "dgx-h100"})).notes, IsEmpty());
 }
 
@@ -274,11 +275,11 @@ TEST(Fabric, UcxKeepsItsTcpBesideRoceAndItsOwnChoices) {
   JobSpec spec = test::list_job();
   spec.framework = Framework::mpi;
   spec.mpi.oversubscribe = true;
-  // Over RoCE the list would take TCP away, without which ranks on it may not find each other.
+  // Over RoCE the list would disable TCP, without which ranks may not find each other.
   const LaunchPlan roce = plan_of(spec, machines({"roce-v2", "roce-v2"}));
   EXPECT_TRUE(env_on(roce, 0).contains("NCCL_IB_HCA"));
   EXPECT_FALSE(env_on(roce, 0).contains("UCX_NET_DEVICES"));
-  // NCCL's variables say nothing of UCX; its own transports may need other devices.
+  // NCCL's variables do not affect UCX; its own transports may need other devices.
   const Cluster cluster = machines({"mixed-cx6-cx7", "mixed-cx6-cx7"});
   spec.env = {{"NCCL_IB_DISABLE", "1"}};
   EXPECT_EQ(env_on(plan_of(spec, cluster), 0).at("UCX_NET_DEVICES"), "mlx5_1:1,mlx5_10:1");
@@ -286,7 +287,7 @@ TEST(Fabric, UcxKeepsItsTcpBesideRoceAndItsOwnChoices) {
   EXPECT_FALSE(env_on(plan_of(spec, cluster), 0).contains("UCX_NET_DEVICES"));
 }
 
-// The job's own file is read by NCCL on the nodes, and variables would win over it.
+// NCCL reads the job's own file on the nodes, and variables would override it.
 TEST(Fabric, AFileOfTheJobIsNotOverruled) {
   Cluster cluster = machines({"azure-nd-a100-v4", "azure-nd-a100-v4"});
   for (std::size_t i = 0; i < 2; ++i) {
@@ -329,7 +330,7 @@ TEST(Fabric, PortsOfARoleHaveTheirOwnIndex) {
 TEST(Fabric, WhatAnybodyElseHasSetStays) {
   Cluster cluster = machines({"roce-v2", "roce-v2"});
   JobSpec spec = test::list_job();
-  // The job: other ports, and then our index may not be theirs.
+  // The job chooses other ports, so our index may not apply.
   spec.env = {{"NCCL_IB_HCA", "mlx5"}};
   EXPECT_EQ(env_on(plan_of(spec, cluster), 0).at("NCCL_IB_HCA"), "mlx5");
   EXPECT_FALSE(env_on(plan_of(spec, cluster), 0).contains("NCCL_IB_GID_INDEX"));
@@ -344,7 +345,7 @@ TEST(Fabric, WhatAnybodyElseHasSetStays) {
   context.launcher_env = {{"NCCL_IB_HCA", "mlx5_9"}};
   EXPECT_EQ(env_on(plan_of(spec, cluster, context), 0).at("NCCL_IB_HCA"), "mlx5_9");
   EXPECT_THAT(env_on(plan_of(spec, cluster, context), 1).at("NCCL_IB_HCA"), HasSubstr("=mlx5_0:1"));
-  // A login, and NCCL's own files, over which a variable would win; a login wins over the file.
+  // A login, and NCCL's own files, which a variable would override; a login overrides the file.
   cluster.nodes[1].facts.fabric.nccl_settings = {{"NCCL_IB_HCA", "mlx5_7"}};
   LaunchPlan plan = plan_of(spec, cluster);
   EXPECT_EQ(env_on(plan, 1).at("NCCL_IB_HCA"), "mlx5_7");
@@ -357,7 +358,7 @@ TEST(Fabric, WhatAnybodyElseHasSetStays) {
 }
 
 TEST(Fabric, TheInterfaceToo) {
-  // NCCL_SOCKET_IFNAME of a file stays, too: it would be overruled by ours.
+  // NCCL_SOCKET_IFNAME of a file stays, too: ours would override it.
   Cluster cluster = machines({"no-rdma", "no-rdma"});
   for (std::size_t i = 0; i < 2; ++i) {
     cluster.nodes[i].facts.interfaces = {{"eth0",
@@ -375,7 +376,7 @@ TEST(Fabric, TheInterfaceToo) {
 }
 
 TEST(FabricPorts, RoceThatIsNotSureIsLeftAlone) {
-  // The GPUs hang elsewhere, so nothing tells the fast ports from the one for management.
+  // The GPUs are elsewhere, so nothing distinguishes the fast ports from the one for management.
   Cluster cluster = machines({"roce-v2", "roce-v2"});
   for (Node& node : cluster.nodes) {
     for (GpuFact& gpu : node.facts.gpus) gpu.pci_path.clear();

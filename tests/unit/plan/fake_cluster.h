@@ -21,7 +21,7 @@ struct NodeShape {
   int ports = 4;
 };
 
-/// Cores and GPUs are dealt out to NUMA nodes in equal blocks. Hardware threads are numbered as
+/// Cores and GPUs are distributed over NUMA nodes in equal blocks. Hardware threads are numbered as
 /// Linux does on x86: first all first threads, then all second ones. Ports are 21000, 21001, ...
 inline Node fake_node(const std::string& name, const NodeShape& shape) {
   Node node;
@@ -81,7 +81,7 @@ inline PlanContext fake_context() {
   return context;
 }
 
-/// Everything that dlaunch sets for a rank, as the rank finds it.
+/// Everything that dlaunch sets for a rank, as the rank sees it.
 inline Environment environment_of(const LaunchPlan& plan, std::uint32_t rank) {
   Environment env = shared_environment(plan, plan.ranks[rank].node);
   for (const auto& [name, value] : own_environment(plan.ranks[rank])) env[name] = value;

@@ -114,8 +114,8 @@ TEST(Gcp, TfConfigSaysMasterWhereItIsAskedFor) {
 }
 
 TEST(Gcp, ClusterSpecNamesWorkerPools) {
-  // Vertex AI, "CLUSTER_SPEC format": the keys are workerpool0 to workerpool3, by the place in
-  // workerPoolSpecs; pools that there are none of are left out.
+  // Vertex AI, "CLUSTER_SPEC format": the keys are workerpool0 to workerpool3, by the position in
+  // workerPoolSpecs; empty pools are left out.
   JobSpec spec = gcp_job();
   spec.roles = {test::role("chief", 1), test::role("worker", 2), test::role("evaluator", 1)};
   spec.gcp.cluster_spec = GcpNames::Groups::pools;
@@ -158,8 +158,8 @@ TEST(Gcp, OtherFrameworksHaveNoMaster) {
 }
 
 TEST(Gcp, ServersAndEvaluatorsAreNotCounted) {
-  // [pytorch] knows a master worker and workers only: init_process_group waits for WORLD_SIZE
-  // processes, and nobody else joins.
+  // [pytorch] knows only a master worker and workers: init_process_group waits for WORLD_SIZE
+  // processes, and no others join.
   JobSpec spec = gcp_job();
   spec.roles = {test::role("chief", 1), test::role("worker", 1), test::role("ps", 1),
                 test::role("evaluator", 1)};

@@ -1,4 +1,4 @@
-// What is true of every plan, whatever the cluster looks like.
+// Invariants of every plan, whatever the cluster looks like.
 #include <gtest/gtest.h>
 #include <rapidcheck.h>
 #include <rapidcheck/gtest.h>
@@ -135,8 +135,8 @@ void ports_are_exclusive(const LaunchPlan& plan) {
   }
 }
 
-/// Every rank is told the same cluster; its type and index lead to its own address, and no address
-/// is there twice.
+/// Every rank gets the same cluster; its type and index lead to its own address, and no address
+/// occurs twice.
 void clusters_agree(const LaunchPlan& plan, const char* variable, const char* absent) {
   nlohmann::json cluster;
   for (const RankPlan& rank : plan.ranks) {
@@ -162,7 +162,7 @@ void clusters_agree(const LaunchPlan& plan, const char* variable, const char* ab
   RC_ASSERT(tasks == static_cast<std::size_t>(listed));
 }
 
-/// Google's numbers: chief and workers count up from 0, the others have none.
+/// Google's numbers: chief and workers count from 0, the others have none.
 void machines_are_numbered(const LaunchPlan& plan) {
   std::size_t trainers = 0;
   for (const RankPlan& rank : plan.ranks)
@@ -204,7 +204,7 @@ RC_GTEST_PROP(Plan, Invariants, ()) {
   const bool is_gcp = spec.framework == Framework::gcp;
   const bool has_tasks = is_gcp || spec.framework == Framework::tensorflow;
   const bool is_alone = is_gcp && spec.gcp.cluster_spec == GcpNames::Groups::pools &&
-                        plan->ranks.size() == 1;  // then there is no TF_CONFIG
+                        plan->ranks.size() == 1;  // which has no TF_CONFIG
   if (has_tasks && !is_alone) clusters_agree(*plan, "TF_CONFIG", "evaluator");
   if (is_gcp) clusters_agree(*plan, "CLUSTER_SPEC", "");
   if (is_gcp) machines_are_numbered(*plan);

@@ -1,4 +1,4 @@
-// What jax.distributed.initialize() of JAX 0.11 looks for (jax/_src/distributed.py,
+// What jax.distributed.initialize() of JAX 0.11 reads (jax/_src/distributed.py,
 // jax/_src/clusters/ompi_cluster.py), and Kubeflow's JAXJob; DeepSpeed's init_distributed().
 #include <gmock/gmock.h>
 

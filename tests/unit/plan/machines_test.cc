@@ -42,7 +42,7 @@ TEST(Machines, TwoNamesOfOneMachineAreRefusedAndNamed) {
   ASSERT_FALSE(checked.has_value());
   EXPECT_EQ(checked.error().exit_code, exit_code::kJobFile);
   EXPECT_THAT(checked.error().message,
-              HasSubstr("the hosts \"gpu1\" and \"10.0.0.1\" are one machine, whose own name is "
+              HasSubstr("the hosts \"gpu1\" and \"10.0.0.1\" are one machine, whose host name is "
                         "host-a"));
 }
 
@@ -67,7 +67,7 @@ TEST(Machines, WhatIsNotKnownIsNotTheSame) {
   EXPECT_TRUE(check_machines({}, {{node("n1", "", ""), node("n2", "", "")}, {}}));
 }
 
-// Machines that were restored from one image in memory share the boot id.
+// Machines restored from one memory image share the boot id.
 TEST(Machines, ClonesHaveOtherAddressesOrNames) {
   Node clone = node("gpu2", "a", "10.0.0.2");
   EXPECT_TRUE(check_machines({}, {{node("gpu1", "a", "10.0.0.1"), clone}, {}}));

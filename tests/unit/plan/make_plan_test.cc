@@ -31,7 +31,7 @@ TEST(MakePlan, ANodeThatRefusesIsolationIsNoNodeForTheJob) {
   JobSpec spec = list_job();
   Cluster cluster = fake_cluster({{}, {}});
   cluster.nodes[1].facts.isolation_refused = "unshare: Operation not permitted\ndo something";
-  plan_of(spec, cluster);  // nobody asked for it
+  plan_of(spec, cluster);  // not requested
   spec.isolation = Isolation::pid_namespace;
   EXPECT_EQ(error_of(spec, cluster),
             (Error{75,

@@ -1,4 +1,4 @@
-// framework: mpi and horovod: what their ranks find, and what is refused.
+// framework: mpi and horovod: the variables of their ranks, and what is refused.
 #include <gmock/gmock.h>
 
 #include "fake_cluster.h"
@@ -51,7 +51,7 @@ TEST(Mpi, RanksOfUnevenNodes) {
       {"MPI_LOCALNRANKS", "1"},
       // MPICH 5, src/util/mpir_pmi.c: with both PMI_SIZE and PMIX_NAMESPACE it refuses to choose
       {"MPIR_CVAR_PMI_VERSION", "1"},
-      // orte/mca/schizo/jsm of Open MPI 4: whether the variable is there is all that it looks at
+      // orte/mca/schizo/jsm of Open MPI 4 only checks whether the variable is set
       {"JSM_JSRUN_PORT", "0"},
       // Azure Batch: "IP:port", on several nodes; Azure ML's common variable: the host alone
       {"AZ_BATCH_MASTER_NODE", "10.0.0.4:21000"},
@@ -110,7 +110,7 @@ TEST(Mpi, TheFiveOfTorchWhereAskedFor) {
 }
 
 TEST(Mpi, WhereThereIsRdmaAnywhereOpenMpiChoosesForItself) {
-  // A different pml on some ranks ends MPI_Init with an error, so all nodes are looked at.
+  // A different pml on some ranks ends MPI_Init with an error, so all nodes are considered.
   Cluster cluster = uneven_cluster();
   cluster.nodes[1].facts.rdma_devices = {"mlx5_0"};
   const Environment env = environment_of(plan_of(mpi_job(), cluster), 0);
@@ -231,7 +231,7 @@ TEST(Mpi, MoreRanksThanCoresMustBeMeant) {
   // mpirun(1): the slots of a host list say how many there may be, whatever the cores.
   spec.mpi.oversubscribe = false;
   EXPECT_TRUE(make_plan(spec, fake_cluster({{.cores = 2, .slots = 3}}), fake_context()));
-  // Nobody waits by looking in other frameworks.
+  // Ranks of other frameworks do not poll while they wait.
   spec.framework = Framework::none;
   EXPECT_TRUE(make_plan(spec, two_cores, fake_context()));
 }

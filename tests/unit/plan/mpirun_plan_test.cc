@@ -55,7 +55,7 @@ std::string line_of(const Result<LaunchPlan>& plan) {
   return line;
 }
 
-/// mpirun's command line would win over it.
+/// mpirun's command line would override it.
 TEST(MpirunPlan, AFileThatNamesInterfacesStays) {
   Cluster cluster = nodes(2);
   cluster.nodes[1].facts.mca_settings = {{"OMPI_MCA_btl_tcp_if_exclude", "docker0"}};
@@ -82,7 +82,7 @@ TEST(MpirunPlan, TheWholeLineOfOpenMpi) {
   EXPECT_TRUE(plan->hosts.empty());
 }
 
-/// The path is the same on all nodes, and a folder of his own has his number in its name.
+/// The path is the same on all nodes, and the name of a user's private folder contains the user id.
 TEST(MpirunPlan, AUserWhoseNumbersDiffer) {
   Cluster cluster = nodes(2);
   cluster.nodes[1].facts.user_id = 1001;
@@ -130,7 +130,7 @@ TEST(MpirunPlan, ALoneNodeIsCalledLocalhost) {
   EXPECT_THAT(line_of(plan), testing::Not(HasSubstr("-localhost")));
 }
 
-// What mpirun tells its ranks itself is not said by us.
+// Variables that mpirun itself sets for its ranks are not set by dlaunch.
 TEST(MpirunPlan, RanksHaveNoSignOfAnotherServer) {
   const auto plan = make_plan(job(), nodes(2), context());
   ASSERT_TRUE(plan);

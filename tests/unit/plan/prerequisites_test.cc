@@ -47,14 +47,14 @@ TEST(Prerequisites, OfAShellCommand) {
       needed(shell_job("python3 train.py --lr $LR")),
       (Prerequisites{
           {{"sh", std::nullopt}, {"python3", std::nullopt}}, {}, {script("python3", "train.py")}}));
-  EXPECT_EQ(needed(shell_job("bash -e job/run.sh 4")),
+  EXPECT_EQ(places(shell_job("bash -e job/run.sh 4")),
             (Prerequisites{{{"sh", std::nullopt}, {"bash", std::nullopt}}, {"job/run.sh"}}));
-  // bash may have functions from outside (BASH_FUNC_*), so only paths are sure.
-  EXPECT_EQ(needed(shell_job("train x", "", Shell::bash)),
+  // bash may import functions (BASH_FUNC_*), so only paths are certain.
+  EXPECT_EQ(places(shell_job("train x", "", Shell::bash)),
             (Prerequisites{{{"bash", std::nullopt}}, {}}));
-  EXPECT_EQ(needed(shell_job("bin/train x", "", Shell::bash)),
+  EXPECT_EQ(places(shell_job("bin/train x", "", Shell::bash)),
             (Prerequisites{{{"bash", std::nullopt}, {"bin/train", std::nullopt}}, {}}));
-  // What is no simple command may do anything.
+  // Anything but a simple command may do anything.
   for (const char* line :
        {"cd sub && python train.py", "test -f x || make x", "for i in 1; do a; done",
         "X=1 python train.py", "\"$PYTHON\" train.py", "$(which python) a.py"})
@@ -139,7 +139,7 @@ TEST(Carried, OnlyToOtherNodes) {
   EXPECT_EQ(plan->carried, context.launcher_env);
   EXPECT_TRUE(carried_to(*plan, NodeRank(0)).empty());
   ASSERT_EQ(carried_to(*plan, NodeRank(1)).size(), 1U);
-  // Nothing of the launcher's run folder is named to ranks that cannot reach it.
+  // Ranks that cannot reach the launcher's run folder get no path in it.
   EXPECT_EQ(environment_of(*plan, 0).at("TORCHELASTIC_ERROR_FILE"),
             context.run_folder + "/attempt-0/rank-0.error.json");
   EXPECT_EQ(environment_of(*plan, 1).at("TORCHELASTIC_ERROR_FILE"),

@@ -54,7 +54,7 @@ TEST(RankEnv, PytorchOnUnevenNodes) {
       {"TORCHELASTIC_RESTART_COUNT", "1"},
       {"TORCHELASTIC_MAX_RESTARTS", "3"},
       {"TORCHELASTIC_USE_AGENT_STORE",
-       "False"},  // Python's spelling; nobody but rank 0 hosts a store
+       "False"},  // Python's spelling; only rank 0 hosts a store
       {"TORCHELASTIC_ERROR_FILE",
        "/home/eve/project/runs/20261120-210142-k3f/attempt-1/rank-4.error.json"},
       {"TORCH_NCCL_ASYNC_ERROR_HANDLING", "1"},  // torchrun: kept if set, else 1

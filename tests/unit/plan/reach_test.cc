@@ -36,7 +36,7 @@ TEST(Reach, TheBestThatAllHaveReached) {
   record.add(1, 0, ok());
   record.add(1, 1, ok());
   record.add(2, 1, ok());
-  // All have reached the second, and nobody has failed at the first.
+  // All have reached the second, and none has failed at the first.
   EXPECT_EQ(record.state(), State::likely);
   EXPECT_EQ(record.reached(), 1U);
   record.add(2, 0, ok());
@@ -110,7 +110,7 @@ TEST(Reach, OddResultsAreIgnored) {
   record.add(1, 1, ok());
   EXPECT_EQ(record.state(), State::open);
   record.add(1, 0, bad(ECONNREFUSED));
-  record.add(1, 0, ok());  // it has said so already
+  record.add(1, 0, ok());  // already reported
   EXPECT_EQ(record.state(), State::failed);
 }
 

@@ -53,7 +53,7 @@ TEST(DecidingRanks, ServersMakeWorkersTheDefault) {
   EXPECT_EQ(success_rule(job(Success::automatic), with_roles({"chief", "worker"})), Success::all);
   EXPECT_EQ(success_rule(job(Success::all), with_roles({"worker", "ps"})), Success::all);
   EXPECT_EQ(success_rule(job(Success::automatic), with_roles({"default"})), Success::all);
-  // Servers alone: nobody would ever stop them.
+  // Only servers: nothing would ever stop them.
   EXPECT_EQ(success_rule(job(Success::automatic), with_roles({"ps"})), Success::all);
 }
 

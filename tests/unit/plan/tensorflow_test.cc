@@ -37,8 +37,8 @@ TEST(Tensorflow, ChiefWorkersAndParameterServers) {
   spec.roles = {test::role("chief", 1), test::role("worker", 3), test::role("ps", 2)};
   const LaunchPlan plan = plan_of(spec, fake_cluster({{}, {}}));
   ASSERT_EQ(plan.ranks.size(), 6U);
-  // Co-located tasks have ports of their own, each on the node that will use it: the n-th rank of a
-  // node has its n-th port.
+  // Co-located tasks have their own ports, each free on the node that will use it: the n-th rank of
+  // a node has its n-th port.
   const json cluster = json::parse(R"({
     "chief": ["addr-of-node0:21000"],
     "worker": ["addr-of-node0:21001", "addr-of-node1:21000", "addr-of-node1:21001"],
@@ -54,7 +54,7 @@ TEST(Tensorflow, ChiefWorkersAndParameterServers) {
   EXPECT_EQ(plan.ranks[3].ports, std::vector<std::uint16_t>{21001});
 }
 
-// Seen with TensorFlow 2.21: the chief of ParameterServerStrategy waits for ever.
+// Observed with TensorFlow 2.21: the chief of ParameterServerStrategy waits forever.
 TEST(Tensorflow, ParameterServersOnOneCoreGetTwoThreadsForOperations) {
   JobSpec spec = tf_job();
   spec.roles = {test::role("chief", 1), test::role("ps", 1)};
@@ -198,7 +198,7 @@ TEST(Tensorflow, OneWorkerAloneHasAClusterToo) {
 }
 
 TEST(Tensorflow, WithoutAChiefNoneIsListed) {
-  // multi_worker_util.is_chief: where the cluster lists no chief, worker 0 is it.
+  // multi_worker_util.is_chief: if the cluster lists no chief, worker 0 is the chief.
   JobSpec spec = tf_job();
   spec.roles = {test::role("worker", 2), test::role("ps", 1)};
   const json config = tf_config_of(plan_of(spec, fake_cluster({{}})), 0);
@@ -207,7 +207,7 @@ TEST(Tensorflow, WithoutAChiefNoneIsListed) {
 }
 
 TEST(Tensorflow, TheEvaluatorTakesAGpuThatIsLeft) {
-  // It computes: AI Platform gives it accelerators of its own (TrainingInput.evaluatorConfig).
+  // It computes: AI Platform gives it its own accelerators (TrainingInput.evaluatorConfig).
   JobSpec spec = tf_job();
   spec.roles = {test::role("worker", 2), test::role("ps", 1), test::role("evaluator", 1)};
   spec.binding.gpus = Binding::Gpus::one_per_process;

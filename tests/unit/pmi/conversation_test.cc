@@ -1,5 +1,5 @@
-// What clients say, as they say it: MPICH 4.0.2 (src/pmi/simple/simple_pmi.c) and MPICH 5
-// (src/pmi/maint/pmi-1.1.txt); what they are answered, as Hydra answers.
+// The messages of real clients: MPICH 4.0.2 (src/pmi/simple/simple_pmi.c) and MPICH 5
+// (src/pmi/maint/pmi-1.1.txt); the answers are Hydra's.
 #include "node/pmi/conversation.h"
 
 #include <gtest/gtest.h>
@@ -36,7 +36,7 @@ TEST_F(ConversationTest, AnswersByCommand) {
        "cmd=get_result rc=-1 msg=key_not_found value=unknown"},
       {"cmd=put kvsname=dlaunch-1 key=card value=a#b$c=", "cmd=put_result rc=0 msg=success"},
       {"cmd=get kvsname=dlaunch-1 key=card", "cmd=get_result rc=0 msg=success value=a#b$c="},
-      // MPICH from 4.1 on escapes blanks; what comes back is escaped as it was.
+      // MPICH 4.1 and newer escapes blanks; values are returned with their escapes.
       {"cmd=put key=blank value=a\\ b\\\\", "cmd=put_result rc=0 msg=success"},
       {"cmd=get key=blank", "cmd=get_result rc=0 msg=success value=a\\ b\\\\"},
       {"cmd=put kvsname=dlaunch-1 key=PMI_x value=1", "cmd=put_result rc=-1 msg=reserved_key"},

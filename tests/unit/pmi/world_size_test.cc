@@ -1,5 +1,5 @@
-// The size of a program's world. What libraries ask was recorded from MPICH 4.0.2, 5.0.2 and Intel
-// MPI 2021.18 with PMI_SIZE as it should be, 1, removed, and too large.
+// The size of a program's world. The libraries' requests were recorded from MPICH 4.0.2, 5.0.2 and
+// Intel MPI 2021.18 with PMI_SIZE correct, 1, removed, and too large.
 #include "node/pmi/world_size.h"
 
 #include <string>
@@ -19,7 +19,7 @@ TEST(World, WhatOnlyAWorldOfSeveralAsks) {
   for (const char* line :
        {"cmd=get kvsname=k key=PMI_hwloc_xmlfile", "cmd=get kvsname=k key=universeSize",
         "cmd=get kvsname=k key=PMI_mpi_memory_alloc_kinds", "cmd=get kvsname=k", "cmd=barrier_in",
-        // MPICH 3 has its card to show in any world.
+        // MPICH 3 puts its business card in any world.
         "cmd=put kvsname=k key=P0-businesscard value=x", "cmd=get_my_kvsname",
         "cmd=put key=a value=cmd=get\\ key=x", "", "key=PMI_process_mapping"})
     EXPECT_FALSE(asks_of_others(line)) << line;

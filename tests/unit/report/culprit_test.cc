@@ -1,4 +1,4 @@
-// Which rank is to blame, from how ranks ended and what they said.
+// Which rank is to blame, from how ranks ended and what they printed.
 #include "report/culprit.h"
 
 #include <gmock/gmock.h>
@@ -144,7 +144,7 @@ TEST_F(Culprit, WhatDlaunchsSignalMadeOfARankIsNoError) {
       "torch.distributed.elastic.multiprocessing.api.SignalException: Process "
       "4711 got signal: 15");
   words_[Rank(3)] = said("ImportError: No module named flash_attn");
-  words_[Rank(3)].lines_after = 400;  // it went on without it
+  words_[Rank(3)].lines_after = 400;  // the rank continued after that error
   judge();
   EXPECT_EQ(report_.outcome.first, Rank(1));
   EXPECT_THAT(

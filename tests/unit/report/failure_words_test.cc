@@ -1,4 +1,4 @@
-// Every way in which a rank's failure is told.
+// Every way in which a rank's failure is reported.
 #include <cerrno>
 #include <csignal>
 
@@ -35,18 +35,63 @@ TEST_F(FailureWordsTest, Failure) {
             "    |     x = self.block(x)\n"
             "    | RuntimeError: CUDA out of memory. Tried to allocate 2.50 GiB\n"
             "\n"
+            "  why     the memory of the GPU is full\n"
             "  others  rank 4 exited with 1 after 300 ms;\n"
             "          0-3, 6, 7 were stopped by dlaunch\n"
+            "  try     a smaller batch; --env\n"
+            "          PYTORCH_CUDA_ALLOC_CONF=expandable_segments:True\n"
             "  logs    dlaunch logs --rank 5           runs/20261120-210142-k3f/attempt-0/\n");
 }
 
 TEST_F(FailureWordsTest, WhoseModuleWasNotFound) {
   evidence_.exception = "ModuleNotFoundError: No module named 'numpy'";
-  EXPECT_THAT(text(), testing::Not(HasSubstr("  why ")));
+  EXPECT_THAT(text(), HasSubstr("  why     the Python of the rank does not have the module; "));
   plan_.nodes[1].python = "/usr/bin/python3 (Python 3.11)";
   EXPECT_THAT(text(), HasSubstr("  why     the interpreter was /usr/bin/python3 (Python 3.11)\n"));
   evidence_.exception = "ImportError: cannot import name 'x'";
   EXPECT_THAT(text(), testing::Not(HasSubstr("  why ")));
+}
+
+TEST_F(FailureWordsTest, WhatIsMissingOnOneNodeOnly) {
+  evidence_.exception = "FileNotFoundError: [Errno 2] No such file or directory: '/data/x'";
+  const auto only_there =
+      HasSubstr("no rank of a node other than\n          node1 failed in this way");
+  EXPECT_THAT(text(), only_there);
+  report_.outcome.alike = {Rank(4)};
+  EXPECT_THAT(text(), only_there) << "rank 4 is on node1, too";
+  report_.outcome.alike = {Rank(0), Rank(4)};
+  EXPECT_THAT(text(), testing::Not(HasSubstr("failed in this way")));
+  EXPECT_THAT(text(), HasSubstr("  why     the file does not exist on the node of the rank\n"));
+}
+
+TEST_F(FailureWordsTest, ANanExplainsWhatNothingElseDoes) {
+  SummaryInput input{&plan_, report_, kSummaryRun, evidence_};
+  input.metrics = {{"loss", {}, 3, "nan"}};
+  EXPECT_THAT(summary_text(input),
+              HasSubstr("  why     3 values of the metric loss are not a number (\"nan\")\n"));
+  EXPECT_THAT(summary_json(input), HasSubstr("\"failure\": \"metric-not-a-number\""));
+  input.evidence.exception = "OSError: [Errno 28] No space left on device";
+  EXPECT_THAT(summary_text(input), HasSubstr("  why     a disk is full\n"));
+  EXPECT_THAT(summary_json(input), HasSubstr("\"failure\": \"disk-full\""));
+}
+
+TEST_F(FailureWordsTest, ALostPeerIsToldBeforeTheAdviceOfTheTable) {
+  evidence_.exception =
+      "torch.distributed.DistBackendError: NCCL error in: NCCLUtils.hpp:268, remote process exited "
+      "or there was a network error, NCCL version 2.21.5";
+  report_.outcome.lost_peer = {Rank(5)};
+  EXPECT_THAT(text(), HasSubstr("  why     the error says that another rank is gone"));
+  EXPECT_THAT(text(), HasSubstr("  try     dlaunch check tests the network between the nodes\n"));
+  EXPECT_THAT(summary_json(SummaryInput{&plan_, report_, kSummaryRun, evidence_}),
+              HasSubstr("\"failure\": \"peer-lost\""));
+}
+
+TEST_F(FailureWordsTest, ATakenPortOfDlaunchIsNotTheProgramsFault) {
+  evidence_.exception = "OSError: [Errno 98] Address already in use";
+  EXPECT_THAT(text(), HasSubstr("port 0 takes a free one"));
+  report_.outcome.cause = Cause::port_taken;
+  report_.outcome.port = TakenPort{};
+  EXPECT_THAT(text(), testing::Not(HasSubstr("port 0 takes a free one")));
 }
 
 TEST_F(FailureWordsTest, ASingleRankWithoutAWord) {
@@ -66,7 +111,10 @@ TEST_F(FailureWordsTest, ASignalIsNamed) {
             "dlaunch: FAILED after 12.4 s: rank 5 on node1 was killed by SIGSEGV (core\n"
             "         dumped), first of 8\n"
             "\n"
+            "  why     the program accessed memory that it does not own\n"
             "  others  0-4, 6, 7 were stopped by dlaunch\n"
+            "  try     --env PYTHONFAULTHANDLER=1 shows where in Python; ulimit -c unlimited\n"
+            "          and gdb in C\n"
             "  logs    dlaunch logs --rank 5           runs/20261120-210142-k3f/attempt-0/\n");
 }
 
@@ -159,7 +207,7 @@ TEST_F(FailureWordsTest, EveryWayToEnd) {
             "          rank 1 did not stop and was killed by dlaunch after 30.0 s;\n"
             "          rank 4 was lost with node1;\n"
             "          rank 7 was stopped by dlaunch;\n"
-            "          rank 0 had ended well;\n"
+            "          rank 0 had succeeded;\n"
             "          rank 6 was not started;\n"
             "          1 leftover process was killed\n"
             "  logs    dlaunch logs --rank 5           runs/20261120-210142-k3f/attempt-0/\n");
@@ -252,9 +300,9 @@ TEST_F(FailureWordsTest, AQuestionWithoutInput) {
   EXPECT_THAT(text(), HasSubstr("  try     --set stdin=rank0: without it a rank's stdin is empty, "
                                 "and input()\n          ends there; "));
   EXPECT_THAT(text(),
-              HasSubstr("and only rank 0: if\n          os.environ[\"RANK\"] == \"0\": input()\n"));
+              HasSubstr("guard the call: if\n          os.environ[\"RANK\"] == \"0\": input()\n"));
   evidence_.exception = "EOFError: Ran out of input";
-  EXPECT_THAT(text(), testing::Not(HasSubstr("  try "))) << "that is pickle's";
+  EXPECT_THAT(text(), testing::Not(HasSubstr("stdin"))) << "that is pickle's";
 }
 
 }  // namespace

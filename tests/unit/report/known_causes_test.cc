@@ -1,4 +1,4 @@
-// Real messages of libraries whose peer was gone: from runs, and from their issue trackers.
+// Real messages of libraries whose peer was gone: from runs, and from issue trackers.
 #include "report/known_causes.h"
 
 #include <gtest/gtest.h>

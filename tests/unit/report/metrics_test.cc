@@ -47,7 +47,7 @@ TEST_F(ReadMetrics, OfEveryRank) {
                                             RankMetric{Rank(1), Stream::err, 1, 11, 11}));
 }
 
-// stderr counts where stdout has nothing.
+// stderr counts if stdout has no matches.
 TEST_F(ReadMetrics, StdoutFirst) {
   put("rank-0.out", "loss 4\n");
   put("rank-0.err", "loss 5\n7 img/s\n");
@@ -56,7 +56,7 @@ TEST_F(ReadMetrics, StdoutFirst) {
   EXPECT_THAT(metrics[1].ranks, ElementsAre(RankMetric{Rank(0), Stream::err, 1, 7, 7}));
 }
 
-// Lines are found wherever the pieces end in which a file is read.
+// Lines are found wherever the pieces of a file end.
 TEST_F(ReadMetrics, LargeFiles) {
   std::string text;
   std::uint64_t count = 0;
@@ -73,7 +73,7 @@ TEST_F(ReadMetrics, LargeFiles) {
   EXPECT_EQ(metrics[0].ranks[0].last, 7);
 }
 
-// In a file that is larger than what is read, the line that is cut does not count.
+// In a file that is larger than the limit, the line that is cut does not count.
 TEST_F(ReadMetrics, TheEndOfAHugeFile) {
   const int ranks = 100'000;  // a quarter of a MiB of each stream
   std::string text;

@@ -1,4 +1,4 @@
-// What the installed Python really prints, read by find_evidence.
+// What the installed Python really prints, parsed by find_evidence.
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 #include <unistd.h>

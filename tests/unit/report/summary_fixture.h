@@ -1,4 +1,4 @@
-// Of a run that has failed: the fixture of the summary's tests.
+// The fixture of the summary's tests, for a run that has failed.
 #pragma once
 
 #include <csignal>

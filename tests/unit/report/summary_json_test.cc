@@ -148,7 +148,7 @@ TEST(SummaryJson, NeedsNoPlan) {
 TEST(SummaryJson, SaysWhyARankCouldNotStart) {
   RunReport report;
   report.outcome.cause = Cause::cannot_execute;
-  report.outcome.lost_nodes = {{NodeId(7), "gone"}};  // of a plan that is not there
+  report.outcome.lost_nodes = {{NodeId(7), "gone"}};  // without a plan
   report.outcome.signal = SIGTERM;
   RankEnd end;
   end.how = How::cannot_start;

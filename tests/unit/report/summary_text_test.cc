@@ -108,13 +108,13 @@ TEST_F(SummaryText, Stragglers) {
   report_.outcome.limit = milliseconds(500);
   EXPECT_TRUE(text().starts_with(
       "dlaunch: FAILED after 12.7 s: ranks 3, 5 were still running after others had\n"
-      "         ended well (timeouts.stragglers_after_success: 500 ms)\n"))
+      "         succeeded (timeouts.stragglers_after_success: 500 ms)\n"))
       << text();
-  // Rank 5 ended before the signal arrived: it is no rank that had ended well before.
+  // Rank 5 ended before the signal arrived, but does not count as one that had succeeded before.
   report_.ranks[0] = report_.ranks[5] = make_end(How::exited, code(0), seconds(12));
   EXPECT_THAT(text(), HasSubstr("  ranks   1-4, 6, 7 were stopped by dlaunch;\n"
                                 "          rank 5 ended with 0 when told to stop;\n"
-                                "          rank 0 had ended well\n"));
+                                "          rank 0 had succeeded\n"));
 }
 
 TEST_F(SummaryText, NodeLost) {
@@ -377,7 +377,7 @@ TEST_F(SummaryText, NotesOfARunThatEndedWell) {
       "dlaunch: note: rank 0 has printed \"loss: nan\"\ndlaunch: done in 3 min 12 s"));
 }
 
-// A name, a path or a reason may be what an attacker on a node made of it.
+// An attacker on a node may have chosen a name, a path or a reason.
 TEST_F(SummaryText, NothingThatATerminalObeysPasses) {
   const std::string bad = "x\x1b]0;t\a\x1b[2J\r\x9b\xc2\x9b\n";
   plan_.nodes[1].name = bad;

@@ -61,7 +61,7 @@ TEST(JobRecord, KeepsTheFileAsComments) {
   EXPECT_NE(text.find("\n# a?b.yaml as it was given:\n# # mine\n#\n# command: python3 train.py\n"),
             std::string::npos)
       << text;
-  // Nothing but the native job is read again.
+  // Only the native job is read again.
   for (std::size_t at = 0; at < text.size(); at = text.find('\n', at) + 1) {
     const std::string line = text.substr(at, text.find('\n', at) - at);
     EXPECT_TRUE(line.empty() || line.starts_with('#') || job.native.find(line) != std::string::npos)

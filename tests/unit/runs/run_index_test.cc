@@ -123,7 +123,7 @@ TEST_F(RunIndex, TheProcessCountsWhereLocksDoNot) {
   record.engine = identity_of(::getpid());
   write(path + "/run.json", run_record_json(record));
   EXPECT_EQ(read_run(path)->state, RunState::running);
-  ++record.engine.start_ticks;  // somebody else has the pid now
+  ++record.engine.start_ticks;  // another process has the pid now
   write(path + "/run.json", run_record_json(record));
   EXPECT_EQ(read_run(path)->state, RunState::lost);
 }
@@ -136,7 +136,7 @@ TEST_F(RunIndex, OfTheStateFolderOnlyRunsThatWereStartedHere) {
   const FoundRuns found = list_runs(places_, 10);
   ASSERT_EQ(found.runs.size(), 1U);
   EXPECT_EQ(found.runs[0].id, kOld);
-  EXPECT_TRUE(find_run(places_, kNew));  // who names it means it
+  EXPECT_TRUE(find_run(places_, kNew));  // naming it suffices
 }
 
 TEST_F(RunIndex, AWordIsAnIdAUniquePartOfOneOrAPath) {
@@ -170,7 +170,7 @@ TEST_F(RunIndex, APidOfARunThatGoesOnIsNotTakenForThePartOfAnId) {
   ASSERT_TRUE(presence);
   const auto run = find_run(places_, "345");
   ASSERT_FALSE(run);
-  EXPECT_THAT(run.error().message, HasSubstr(std::string("pid 345 is of run ") + kNew));
+  EXPECT_THAT(run.error().message, HasSubstr(std::string("pid 345 belongs to run ") + kNew));
 }
 
 TEST_F(RunIndex, MistakesSayWhatToType) {

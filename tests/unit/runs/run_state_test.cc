@@ -25,7 +25,7 @@ RunEnding ended_with(int code, const char* cause) {
 }
 
 TEST(RunState, ASummaryIsTheLastWord) {
-  RunWitness witness = live_here();  // its engine is still tidying up
+  RunWitness witness = live_here();  // its engine is still cleaning up
   witness.ending = ended_with(0, "success");
   EXPECT_EQ(state_of_run(witness), RunState::done);
   witness.ending = ended_with(7, "exit-code");
@@ -61,7 +61,7 @@ TEST(RunState, WithoutLocksTheProcessIsTheWitness) {
 TEST(RunState, AnotherBootOfThisMachineHasLostIt) {
   RunWitness witness = live_here();
   witness.alive_lock = LockSeen::free;
-  witness.boot_id = "boot-2";  // the pid may be somebody else's now
+  witness.boot_id = "boot-2";  // the pid may be another process's now
   EXPECT_EQ(state_of_run(witness), RunState::lost);
 }
 

@@ -97,7 +97,7 @@ TEST(RestartBudget, HealthyRunningGivesAllBackAndTheWaitBeginsAgain) {
   EXPECT_EQ(fresh.wait, seconds(5));
 }
 
-// POSIX shell: 126 cannot be executed, 127 not found. They would come again.
+// POSIX shell: 126 cannot be executed, 127 not found. They would recur.
 TEST(RestartBudget, WhatCannotBeExecutedIsNotTriedAgain) {
   RestartBudget budget(policy(3), 0);
   for (const int code : {126, 127}) {

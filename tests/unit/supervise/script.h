@@ -1,4 +1,4 @@
-// A run as a script: events go in at chosen times, actions come out and are compared whole.
+// A run as a script: events are given at chosen times, and the actions are compared as a whole.
 #pragma once
 
 #include <csignal>
@@ -81,7 +81,7 @@ class Script {
     for (std::uint32_t i = 0; i < node_of_rank.size(); ++i) (void)rank_started(i);
   }
 
-  /// All that follows happens so long after the start.
+  /// Everything that follows happens this long after the start.
   Script& at(milliseconds since_start) {
     now_ = since_start;
     return *this;
@@ -99,7 +99,7 @@ class Script {
     return describe(actions);
   }
 
-  /// What follows is about this attempt.
+  /// Events that follow are of this attempt.
   Script& attempt(std::uint32_t number) {
     attempt_ = Attempt{number};
     signalled_.reset();
@@ -120,7 +120,7 @@ class Script {
     return on(event::RankStarted{attempt_, Rank{rank}, 1000, wall_at(now_)});
   }
   std::string exited(std::uint32_t rank, ExitStatus status) { return exited(rank, status, now_); }
-  /// `ended`: when, since the start, on the node's clock. A signal that was sent before that has
+  /// `ended`: time of the end since the start, on the node's clock. A signal sent before that has
   /// arrived before that.
   std::string exited(std::uint32_t rank, ExitStatus status, milliseconds ended) {
     const bool after_signal = signalled_ && ended > *signalled_;

@@ -99,7 +99,7 @@ TEST(SupervisorCancel, AFailureThatFollowsChangesNothing) {
   Script run(config(2), {0, 1});
   (void)run.at(seconds(1)).cancel(SIGINT);
   EXPECT_EQ(run.at(seconds(2)).exited(0, code(5)), "");
-  // Even one from before the signal: what the user asked for is what is reported.
+  // Even one from before the signal: the report is about what the user requested.
   EXPECT_EQ(run.exited(1, code(6), milliseconds(999)), "");
   (void)run.empty(0);
   EXPECT_EQ(run.empty(1), "release 0; release 1; finish cancelled 130 \"\"");

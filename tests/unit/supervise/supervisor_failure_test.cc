@@ -87,7 +87,7 @@ TEST(SupervisorFailure, CannotStart) {
   (void)run.ready(1);
   (void)run.plan({0, 0, 1});
   (void)run.rank_started(2);
-  // Rank 1 is still pending on node 0: the agent hears of the stop all the same.
+  // Rank 1 is still pending on node 0: the agent gets the stop nevertheless.
   EXPECT_EQ(run.not_started(0, {StartFailure::Step::execute, ENOENT, "train", "/bin"}),
             "stop 0 with 15; stop 1 with 15");
   EXPECT_EQ(run.empty(0), "");
@@ -149,7 +149,7 @@ TEST(SupervisorFailure, WithinTheClockErrorTheOrderIsUnknown) {
   (void)run.at(milliseconds(1001)).exited(1, code(3), milliseconds(986));
   (void)run.empty(0);
   EXPECT_EQ(run.empty(1), "release 0; release 1; finish exit-code 3 \"\"");
-  EXPECT_EQ(run.report().outcome.first, Rank{1});  // by what the clocks say
+  EXPECT_EQ(run.report().outcome.first, Rank{1});  // according to the clocks
   EXPECT_EQ(run.report().outcome.perhaps_first, std::vector<Rank>{Rank{0}});
 }
 

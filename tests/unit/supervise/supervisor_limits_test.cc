@@ -74,7 +74,7 @@ TEST(SupervisorLimits, ANodeThatIsNotEmptyAfterTheKillCountsAsLost) {
   (void)run.empty(0);
   EXPECT_EQ(run.at(seconds(30)).tick(), "kill 1");
   EXPECT_EQ(run.deadline(), seconds(40));
-  // The channel still stands, so the node is released as well.
+  // The channel is still open, so the node is released as well.
   EXPECT_EQ(run.at(seconds(40)).tick(), "release 0; release 1; finish exit-code 1 \"\"");
   EXPECT_EQ(run.how(1), How::lost);
 }
@@ -108,7 +108,7 @@ TEST(SupervisorLimits, LimitsAreEnforcedWithAnyEvent) {
   EXPECT_EQ(run.at(seconds(31)).rank_started(1), "kill 0");
 }
 
-// A cancel without effect may come as often as it likes.
+// A cancel without effect may arrive any number of times.
 TEST(SupervisorLimits, OneNodeIsKilledOnce) {
   SupervisorConfig c = config(1);
   c.stop_grace = seconds(60);

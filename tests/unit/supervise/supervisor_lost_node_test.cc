@@ -1,4 +1,4 @@
-// A lost node and the restart policy: it is waited for, connected again, or ends the run.
+// A lost node and the restart policy: the run waits for it and reconnects it, or ends.
 #include "script.h"
 
 namespace dlaunch {
@@ -30,7 +30,7 @@ std::string waits(const std::string& before) {
   return before + "; " + kWaiting + "; connect 1";
 }
 
-/// To the end of the second attempt.
+/// Until the end of the second attempt.
 void go_on(Script& run) {
   EXPECT_EQ(run.attempt(1).plan({0, 1}), "start 0; start 1");
   (void)run.rank_started(0);

@@ -1,4 +1,4 @@
-// A supervisor that is wrong: rows of its lifecycle are missing. The run must end all the same.
+// A supervisor with a bug: rows of its lifecycle are missing. The run must still end.
 #include <algorithm>
 
 #include "script.h"

@@ -8,7 +8,7 @@ using How = RankEnd::How;
 
 class MpirunScript : public Script {
  public:
-  /// Rank i on node_of_rank[i]; none has begun.
+  /// Rank i on node_of_rank[i]; none has started.
   MpirunScript(const SupervisorConfig& config, const std::vector<std::uint32_t>& node_of_rank)
       : Script(config) {
     (void)start();
@@ -33,7 +33,7 @@ class MpirunScript : public Script {
   }
 };
 
-/// What follows from the end of mpirun: nothing of ours had told the rank to end.
+/// A consequence of mpirun's end: dlaunch had not told the rank to end.
 std::string ended_with_mpirun(MpirunScript& run, std::uint32_t rank, ExitStatus status) {
   event::RankExited exited{Attempt(0), Rank(rank), std::move(status), wall_at(seconds(1))};
   exited.after_signal = true;
@@ -57,7 +57,7 @@ TEST(SupervisorMpirun, EndsByItselfAfterItsRanks) {
   (void)run.rank_started(0);
   (void)run.rank_started(1);
   EXPECT_EQ(run.exited(0, code(0)), "");
-  // mpirun is there for rank 1 still: node 0 need not be empty.
+  // mpirun is still needed for rank 1, so node 0 need not be empty.
   EXPECT_EQ(run.at(seconds(3600)).on(event::Tick{}), "");
   EXPECT_EQ(run.exited(1, code(0)), "");
   EXPECT_EQ(run.empty(1), "");
@@ -98,7 +98,7 @@ TEST(SupervisorMpirun, ItsOwnFailureIsTheCauseWhereNoRankHasFailed) {
   EXPECT_FALSE(run.report().outcome.from_rank);
 }
 
-// News of other nodes may come later than that of mpirun, which follows from it.
+// Events of other nodes may arrive after that of mpirun's end, which they caused.
 TEST(SupervisorMpirun, ARankThatHasFailedByItselfSaysMore) {
   MpirunScript run(two_nodes(), {0, 1});
   (void)run.rank_started(0);

@@ -204,7 +204,7 @@ TEST(SupervisorRestart, APortExplainsNoCancel) {
   EXPECT_EQ(run.empty(0), "release 0; finish cancelled 130 \"\"");
 }
 
-// The launcher was busy: the node's limit is over when the news comes that it is empty.
+// The launcher was busy: the node's limit has passed when the message arrives that it is empty.
 TEST(SupervisorRestart, ANodeThatIsEmptyJustInTimeIsNotLost) {
   SupervisorConfig settings = config(1);
   settings.restart.max = 1;

@@ -38,7 +38,7 @@ TEST(SupervisorStart, NodesWithoutRanksAreReleased) {
   (void)run.start();
   for (const std::uint32_t node : {0, 1, 2}) (void)run.ready(node);
   EXPECT_EQ(run.plan({0, 2}), "start 0; release 1; start 2");
-  // Neither its loss nor anything else of it matters now.
+  // Neither its loss nor any other event of it matters now.
   EXPECT_EQ(run.lost(1), "");
   EXPECT_EQ(run.empty(1, 5), "");
   (void)run.exited(0, code(0));
@@ -116,7 +116,7 @@ TEST(SupervisorStart, AQuestionToTheUserGivesTheConnectLimitAgain) {
   EXPECT_EQ(run.at(seconds(20)).on(event::UserAsked{}), "");
   EXPECT_EQ(run.deadline(), seconds(50));
   (void)run.at(seconds(40)).ready(0);
-  EXPECT_EQ(run.on(event::UserAsked{}), "");  // the plan's limit is another one
+  EXPECT_EQ(run.on(event::UserAsked{}), "");  // making a plan has its own limit
   EXPECT_EQ(run.deadline(), seconds(70));
   (void)run.at(seconds(41)).plan({0});
   EXPECT_EQ(run.on(event::UserAsked{}), "");
@@ -126,7 +126,7 @@ TEST(SupervisorStart, AQuestionToTheUserGivesTheConnectLimitAgain) {
 TEST(SupervisorStart, CopyingTakesAsLongAsItTakes) {
   Script run(config(1));
   (void)run.start();
-  EXPECT_EQ(run.on(event::Copying{true}), "");  // nothing of that kind while nodes connect
+  EXPECT_EQ(run.on(event::Copying{true}), "");  // not expected while nodes connect
   EXPECT_EQ(run.deadline(), seconds(30));
   (void)run.at(seconds(10)).ready(0);
   EXPECT_EQ(run.deadline(), seconds(40));

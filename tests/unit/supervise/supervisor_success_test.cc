@@ -105,7 +105,7 @@ TEST(SupervisorStragglers, StoppedSoLongAfterTheFirstGoodEnd) {
   EXPECT_EQ(run.deadline(), seconds(70));
   EXPECT_EQ(
       run.at(seconds(70)).tick(),
-      "stop 0 with 15; tell \"2 ranks still run 1 min after the first one ended well, stopping 2 "
+      "stop 0 with 15; tell \"2 ranks still run 1 min after the first one succeeded, stopping 2 "
       "ranks (SIGTERM, up to 30 s)\"");
   (void)run.at(seconds(71)).exited(0, signal(SIGTERM));
   (void)run.exited(2, code(0));

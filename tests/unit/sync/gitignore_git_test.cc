@@ -1,5 +1,5 @@
-// The matcher beside git itself: random patterns and paths from a small alphabet, so that most of
-// them meet. Skipped without git.
+// Compares the matcher with git itself: random patterns and paths from a small alphabet, so that
+// most of them match. Skipped without git.
 #include <gtest/gtest.h>
 
 #include <cstdio>
@@ -36,7 +36,7 @@ class GitTest : public testing::Test {
   void write(const std::string& name, const std::string& text) const {
     std::ofstream(folder_ / name, std::ios::binary) << text;
   }
-  /// Those of `paths` that git excludes, also because it excludes a parent.
+  /// Those of `paths` that git excludes, also through an excluded parent.
   [[nodiscard]] std::set<std::string> left_out_by_git(const std::vector<std::string>& paths) const {
     std::string input;
     for (const std::string& path : paths) input += path + '\0';

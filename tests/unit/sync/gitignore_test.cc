@@ -1,4 +1,4 @@
-// The rules of gitignore(5), one row each. gitignore_git_test.cc asks git itself.
+// The rules of gitignore(5), one row each. gitignore_git_test.cc compares with git itself.
 #include "sync/gitignore.h"
 
 #include <gtest/gtest.h>
@@ -43,7 +43,7 @@ const Row kRows[] = {
     {"*.pyc", "x/y.pyc", true},
     {"*.pyc", "pyc", false},
     {"*", "x", true},
-    // with one: from where the file lies
+    // with one: relative to the file's folder
     {"/a", "a", true},
     {"/a", "x/a", false},
     {"x/a", "x/a", true},
@@ -125,7 +125,7 @@ TEST(Gitignore, ADeeperFileCountsMore) {
   rules.enter("x/", "!important.log\n/data\n");
   EXPECT_TRUE(rules.excludes("x/a.log", false));
   EXPECT_FALSE(rules.excludes("x/important.log", false));
-  EXPECT_TRUE(rules.excludes("x/data", false));  // from where the file lies
+  EXPECT_TRUE(rules.excludes("x/data", false));  // relative to the folder of the file
   EXPECT_FALSE(rules.excludes("x/y/data", false));
   rules.leave();
   EXPECT_TRUE(rules.excludes("important.log", false));

@@ -11,7 +11,7 @@ using std::chrono::milliseconds;
 
 constexpr std::uint64_t kMost = std::uint64_t{4} << 20;
 
-/// A link that carries so many bytes in a millisecond; what the window allows is sent at once.
+/// A link that carries this many bytes per millisecond; what the window allows is sent at once.
 std::uint64_t settle(std::uint64_t bytes_per_ms) {
   Window window(kMost, milliseconds(500));
   std::uint64_t sent = 0;

@@ -16,7 +16,7 @@ MetricMatches found(const std::string& pattern, std::string text) {
   return matches;
 }
 
-// Lines as the programs print them that people measure with.
+// Lines printed by common programs.
 TEST(MetricPattern, LinesOfRealPrograms) {
   EXPECT_THAT(found("Total img/sec on [0-9]+ GPU\\(s\\): ([0-9.]+)",
                     "Running benchmark...\nIter #0: 301.2 img/sec per GPU\n"
@@ -51,7 +51,7 @@ TEST(MetricPattern, Numbers) {
   EXPECT_EQ(all.matches, 4U);
   EXPECT_EQ(all.not_numbers, 5U);
   EXPECT_EQ(all.not_number, "1,234");
-  // A group that took no part in the match is no number and no mistake.
+  // A group that took no part in the match is not a number and not a mistake.
   const MetricMatches part = found("a(?: ([0-9]))?", "a\na 1\n");
   EXPECT_THAT(part.values, ElementsAre(1));
   EXPECT_EQ(part.not_numbers, 0U);
@@ -70,7 +70,7 @@ TEST(MetricPattern, OnesThatAreNone) {
   EXPECT_EQ(metric_problem("(" + std::string(1000, 'a') + ")"), "is longer than 1000 characters");
 }
 
-// Neither an empty match nor any bytes make it go on for ever, or out of the text.
+// Neither an empty match nor any bytes make it loop forever, or read beyond the text.
 TEST(MetricPattern, AnyTextEnds) {
   for (const char* pattern : {"()", "(x*)", "^()", "()$", "(\\d*)"}) {
     const MetricPattern metric(pattern);

@@ -52,15 +52,16 @@ TEST(Codec, OptionalAndEmptyPartsComeBack) {
 
 TEST(Codec, AMessageThatGoesTheOtherWayIsRefused) {
   EXPECT_EQ(decode<ToAgent>(encode(RankExited{})).error().message,
-            "malformed RankExited message: it goes the other way");
+            "malformed RankExited message: it is for the other direction");
   EXPECT_EQ(decode<FromAgent>(encode(StartRanks{})).error().message,
-            "malformed StartRanks message: it goes the other way");
+            "malformed StartRanks message: it is for the other direction");
   EXPECT_EQ(decode<FromAgent>(encode(Ack{})).error().exit_code, exit_code::kNodeLost);
   EXPECT_TRUE(decode<ToAgent>(encode(Bye{})).has_value());
   EXPECT_TRUE(decode<FromAgent>(encode(Bye{})).has_value());
 }
 
-// A visitor that lacks one message does not compile, and a message of no group is in no variant.
+// A visitor that lacks one message does not compile, and a message without a group is in no
+// variant.
 template <class... Handled>
 struct Visitor {
   template <class T>
@@ -103,7 +104,7 @@ TEST(Codec, NamesAndSequencing) {
   EXPECT_STREQ(type_name(std::variant_size_v<Message> + 1), "unknown");
 }
 
-// An independent implementation of RFC 8949 reads what we write.
+// An independent implementation of RFC 8949 reads what this one writes.
 TEST(Codec, AnotherCborLibraryReadsIt) {
   for (const Message& message : samples()) {
     if (is_raw(message)) {
@@ -136,7 +137,7 @@ TEST(Codec, AnotherCborLibraryReadsIt) {
                           {"after_signal", false}}));
 }
 
-// ... and we read what it writes, in whatever order it puts the fields.
+// ... and this one reads what it writes, with the fields in any order.
 TEST(Codec, FieldsMayComeInAnyOrderAndUnknownOnesAreIgnored) {
   const RankExited wanted{Attempt(1), Rank(2), {false, 3, false}, at(77), true};
   Json json = {{"after_signal", true},
@@ -173,7 +174,7 @@ TEST(Codec, HelloOfAnotherVersionIsReadAsFarAsBothCanBeNamed) {
   ASSERT_TRUE(back.has_value()) << back.error().message;
   EXPECT_EQ(std::get<Hello>(*back).protocol, 9U);
   EXPECT_EQ(std::get<Hello>(*back).build_id, "abc");
-  // Our own version must be whole.
+  // A Hello of our own version must be complete.
   frame.payload.clear();
   Json::to_cbor(Json{{"protocol", kProtocolVersion}, {"build_id", Json::binary(id)}},
                 frame.payload);

@@ -1,4 +1,4 @@
-// What decode() says about values that are well-formed CBOR but not what the message needs.
+// The errors of decode() for well-formed CBOR that does not match the message.
 #include <gtest/gtest.h>
 #include <nlohmann/json.hpp>
 
@@ -79,7 +79,7 @@ TEST(Decoder, PathsLeadIntoLists) {
 
 TEST(Decoder, AVariableMayBeThereOnlyOnce) {
   EXPECT_EQ(error_with(sample_start(), "/env/1", bytes("EMPTY=again")),
-            "malformed StartRanks message: field \"env[1]\": a variable that is there twice");
+            "malformed StartRanks message: field \"env[1]\": a variable that occurs twice");
 }
 
 TEST(Decoder, EveryFieldOfEveryMessageIsNeeded) {
@@ -102,7 +102,7 @@ TEST(Decoder, EveryFieldOfEveryMessageIsNeeded) {
 }
 
 TEST(Decoder, NoFieldTakesAValueOfAnotherType) {
-  // A float is never right; neither is a text where there are no names of steps.
+  // A float is never accepted; neither is a text where no step name is expected.
   for (const Message& message : samples()) {
     if (is_raw(message)) {
       continue;

@@ -1,5 +1,5 @@
-// Bytes of somebody who means harm, or of a broken peer: an error or a message, never a crash (the
-// sanitizer builds run the same), and no memory for what was only announced.
+// Bytes from an attacker or a broken peer: an error or a message, never a crash (the sanitizer
+// builds run the same), and no memory for what was only announced.
 #include <random>
 
 #include <gtest/gtest.h>
@@ -19,7 +19,7 @@ TEST(Malformed, EveryMessageCutAtEveryByte) {
       cut.payload.resize(size);
       const Result<Message> result = decode(cut);
       if (is_raw(message)) {
-        // The bytes of the stream may end anywhere; the few before them may not.
+        // The bytes of the stream may end anywhere; those of the header may not.
         if (result) {
           EXPECT_NE(*result, message);
         }
@@ -192,11 +192,11 @@ TEST(Malformed, LengthsThatLieAndDeepNesting) {
       "at\x00",
       9);
   EXPECT_EQ(decode(twice).error().message,
-            "malformed Heartbeat message: field \"at\": it is there twice");
+            "malformed Heartbeat message: field \"at\": it occurs twice");
 }
 
 TEST(Malformed, ALongListOfNothingFailsAtItsFirstItem) {
-  // 16 million items of one byte each would be gigabytes of StartRank; the first one is no map.
+  // 16 million items of one byte each would be gigabytes of StartRank; the first one is not a map.
   std::string payload = encode(StartRanks{}).payload;
   const std::size_t key = payload.find("\x65ranks\x80");
   ASSERT_NE(key, std::string::npos);

@@ -35,7 +35,7 @@ Result<Message> decode_as(const FrameView& frame) {
 
 inline Result<Message> decode(const FrameView& frame) {
   const auto goes_other_way = [](const Result<Message>& message) {
-    return !message && message.error().message.ends_with("it goes the other way");
+    return !message && message.error().message.ends_with("it is for the other direction");
   };
   Result<Message> message = decode_as<ToAgent>(frame);
   if (goes_other_way(message)) message = decode_as<FromAgent>(frame);
@@ -50,7 +50,7 @@ inline std::string every_byte() {
   return bytes;
 }
 
-/// Messages whose payload is no CBOR.
+/// Messages whose payload is not CBOR.
 inline bool is_raw(const Message& message) {
   return std::holds_alternative<OutputData>(message) ||
          std::holds_alternative<StdinData>(message) ||

@@ -55,9 +55,9 @@ TEST(ControlReceiver, FreshDuplicateAndGap) {
 TEST(ControlReceiver, RefusesStrangers) {
   ControlReceiver receiver(7, 1);
   EXPECT_EQ(receiver.accept(ControlSender(8, 1).stamp(encode(Bye{}))).error().message,
-            "Bye message 1 is of node 8, expected node 7");
+            "Bye message 1 is for node 8, expected node 7");
   EXPECT_EQ(receiver.accept(ControlSender(7, 2).stamp(encode(Bye{}))).error().message,
-            "Bye message 1 is of another session");
+            "Bye message 1 is for another session");
   Frame bare = encode(Bye{});
   bare.node = 7;
   bare.session = 1;
@@ -80,7 +80,7 @@ TEST(ControlReceiver, AcknowledgesEvery32OrWhenAsked) {
   EXPECT_EQ(receiver.ack_due(), 32U);
   EXPECT_EQ(receiver.ack_due(true), std::nullopt);
   (void)receiver.accept(sender.stamp(encode(Heartbeat{}))).value();
-  EXPECT_EQ(receiver.ack_due(true), std::nullopt);  // nothing that could be acknowledged
+  EXPECT_EQ(receiver.ack_due(true), std::nullopt);  // nothing to acknowledge
   (void)receiver.accept(sender.stamp(encode(Notice{"x"}))).value();
   EXPECT_EQ(receiver.ack_due(), std::nullopt);
   EXPECT_EQ(receiver.ack_due(true), 33U);

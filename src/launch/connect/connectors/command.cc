@@ -1,4 +1,4 @@
-// connect.command: a command line of the user's own that runs a shell command on a host.
+// connect.command: the user's own command line that runs a shell command on a host.
 #include <algorithm>
 #include <string_view>
 #include <utility>
@@ -34,7 +34,7 @@ bool mentions(const std::vector<std::string>& words, std::string_view name) {
                      [&](const std::string& word) { return word.find(name) != std::string::npos; });
 }
 
-/// The remote command is the last word where there is no {command}.
+/// The remote command is the last word if there is no {command}.
 Result<std::vector<std::string>> argv(const Connect& connect, const HostSpec& host,
                                       const ConnectRequest& request) {
   if (host.user.empty() && mentions(connect.command, "{user}")) {

@@ -44,18 +44,18 @@ struct Advice {
   const char* text;
 };
 
-// In the words of kubectl 1.32, the API server and the kubelet.
+// As worded by kubectl 1.32, the API server and the kubelet.
 constexpr std::array<Advice, 7> kAdvice = {{
     {"(NotFound): pods ", "is it in another namespace (connect.namespace)?"},
     {" is forbidden: ", "try: kubectl auth can-i create pods --subresource=exec"},
     {"container not found (", "the container is not running; try: kubectl get pods"},
-    {"in a completed pod", "the pod has ended; pods for dlaunch stay, with a command like sleep"},
+    {"in a completed pod", "the pod has ended; it must keep running, for example with sleep"},
     {"does not have a host assigned", "the pod is not scheduled yet; try: kubectl get pods"},
     {"is not valid for pod", "the pod has no such container (connect.container)"},
     {"exec: \"/bin/sh\"", "the container's image needs a shell"},
 }};
 
-/// An error of kubectl's own, which then exits with 1; empty: its command ended.
+/// An error of kubectl itself, which then exits with 1; empty: the remote command ended.
 std::string own_error(const ConnectEnd& end) {
   constexpr std::array kBeginnings = {"error: ", "Error from server", "Error in configuration",
                                       "Unable to connect to the server",

@@ -1,4 +1,4 @@
-// This machine: a fork at the beginning, while there are no threads, and later our own program.
+// This machine: a fork at the start, before there are threads, and later our own program.
 #include <algorithm>
 #include <cerrno>
 #include <filesystem>
@@ -16,11 +16,11 @@ namespace dlaunch {
 
 namespace {
 
-// Room for a burst of output or of exits without a switch between engine and agent at every frame.
+// Room for a burst of output or of exits, so that engine and agent need not switch at every frame.
 constexpr int kSocketBuffer = 1 << 20;
 constexpr std::int64_t kMostGraceMs = 24 * 3600 * 1000;
 
-/// Opened before the fork: later the child may have another parent.
+/// Opened before the fork: afterwards the child may have another parent.
 LauncherWatch watch_of_launcher(const AttachedFront& front) {
   LauncherWatch watch;
   watch.engine.reset(open_pidfd(::getpid()));
@@ -31,8 +31,8 @@ LauncherWatch watch_of_launcher(const AttachedFront& front) {
   return watch;
 }
 
-/// As on another node, but without a shell. The file at the path may be another build by now,
-/// /proc/self/exe is not; but its name is what `ps` would show.
+/// As on another node, but without a shell. The file at the path may be another build by now;
+/// /proc/self/exe is not, but its name is what `ps` would show.
 Result<std::vector<std::string>> argv(const Connect&, const HostSpec&,
                                       const ConnectRequest& request) {
   const std::string own = "/proc/self/exe";

@@ -1,5 +1,5 @@
-// ssh: what the job says, and options against what the user's ssh_config may hold that would
-// disturb a channel. All else of that file counts.
+// ssh: the job's settings, and options against settings in the user's ssh_config that would break a
+// channel. The rest of that file applies.
 #include <algorithm>
 #include <array>
 #include <sstream>
@@ -12,11 +12,11 @@ namespace dlaunch {
 
 namespace {
 
-// ssh_config(5). A master connection of the user's carries at most MaxSessions (10) sessions and
-// ends with its owner; forwardings of the config would fail the second time, with
-// ExitOnForwardFailure even for good; a terminal (which an escape character needs, too), a command
-// or a local command of the config would write into the channel. Failures are explained in ssh's
-// own words: QUIET hides them, DEBUG buries them, and a picture of the host key follows them.
+// ssh_config(5). A master connection of the user carries at most MaxSessions (10) sessions and ends
+// with its owner. Forwardings from the config would fail the second time, with ExitOnForwardFailure
+// for good. A terminal (needed for an escape character, too), a command or a local command from the
+// config would write into the channel. Failures are explained by ssh's messages: QUIET hides them,
+// DEBUG buries them, and a picture of the host key follows them.
 constexpr std::array<const char*, 10> kUndisturbed = {
     "ControlMaster=no", "ControlPath=none",        "ClearAllForwardings=yes",
     "ForwardX11=no",    "ExitOnForwardFailure=no", "RemoteCommand=none",
@@ -24,8 +24,8 @@ constexpr std::array<const char*, 10> kUndisturbed = {
     "VisualHostKey=no",
 };
 
-// Since OpenSSH 8.7. Their other values mean no stdin, no command at all, or an ssh that goes into
-// the background and whose end means nothing. An older ssh refuses the names.
+// Since OpenSSH 8.7. Their other values mean no stdin, no command at all, or an ssh in the
+// background whose end means nothing. An older ssh rejects the names.
 struct Option {
   const char* name;
   const char* value;
@@ -88,8 +88,8 @@ std::string by_hand(const Connect& connect, const HostSpec& host) {
   return jobfile::shell_line(words);
 }
 
-/// Whether it refuses one of kSince87. Only errors about the command line count: those in a file
-/// are the user's. ssh repeats the name as it is or in lower case.
+/// Whether it rejects one of kSince87. Only errors about the command line count: those in a file
+/// are the user's. ssh repeats the name as given or in lower case.
 bool refuses_an_option(const std::string& errors) {
   const std::string complaint = "command-line: line 0: Bad configuration option: ";
   return std::any_of(kSince87.begin(), kSince87.end(), [&](const Option& option) {

@@ -35,6 +35,17 @@ TEST(ChannelOpening, HoweverItIsCut) {
   EXPECT_EQ(opening.rest(), "xy");
 }
 
+TEST(ChannelOpening, CountsThePartsThatANodeHasTaken) {
+  const std::string more = "@dlaunch:0123456789abcdef more\n";
+  ChannelOpening opening(kSession);
+  EXPECT_EQ(opening.feed(more), Found::nothing);
+  EXPECT_EQ(opening.feed(more + more.substr(0, 9)), Found::nothing);
+  EXPECT_EQ(opening.parts_taken(), 2U);
+  EXPECT_EQ(opening.feed(more.substr(9) + kReady + more), Found::ready);
+  EXPECT_EQ(opening.parts_taken(), 3U);
+  EXPECT_EQ(opening.rest(), more);
+}
+
 TEST(ChannelOpening, WhatANodeSays) {
   const auto hear = [](const std::string& line) {
     ChannelOpening opening(kSession);

@@ -19,7 +19,7 @@ struct Case {
   const char* text;
 };
 
-// The texts are those of OpenSSH 9.2, each made by hand with the fault in question.
+// The texts are those of OpenSSH 9.2, each produced with the fault in question.
 TEST(ConnectFailure, SshsOwnWords) {
   const Case cases[] = {
       {"ssh: connect to host gpu12 port 22: Connection refused\r\n", Kind::final,
@@ -43,14 +43,14 @@ TEST(ConnectFailure, SshsOwnWords) {
       {"Connection timed out during banner exchange\r\nConnection to 10.0.0.2 port 22 timed "
        "out\r\n",
        Kind::final, "ssh: Connection timed out during banner exchange"},
-      // The banner of the site, then the fault.
+      // The site's banner, then the fault.
       {"********\nAuthorised use only\n********\nme@gpu12: Permission denied "
        "(publickey,password).\r\n",
        Kind::final, "ssh: me@gpu12: Permission denied (publickey,password)."},
       {"Warning: Permanently added 'gpu12' (ED25519) to the list of known hosts.\r\nConnection "
        "closed by 10.0.0.2 port 22\r\n",
        Kind::final, "ssh: Connection closed by 10.0.0.2 port 22"},
-      // MaxStartups, as it shows.
+      // How MaxStartups shows.
       {"kex_exchange_identification: read: Connection reset by peer\r\nConnection reset by "
        "10.0.0.2 port 22\r\n",
        Kind::refused_for_now, "ssh: kex_exchange_identification: read: Connection reset by peer"},
@@ -59,7 +59,7 @@ TEST(ConnectFailure, SshsOwnWords) {
        Kind::refused_for_now, "ssh: kex_exchange_identification: Connection closed by remote host"},
       {"ssh_exchange_identification: Connection closed by remote host\r\n", Kind::refused_for_now,
        "ssh: ssh_exchange_identification: Connection closed by remote host"},
-      // By way of a bastion (ProxyJump): its own refusal, and that of what is behind it.
+      // Through a bastion (ProxyJump): its own refusal, and that of the host behind it.
       {"kex_exchange_identification: Connection closed by remote "
        "host\r\nkex_exchange_identification: Connection closed by "
        "remote host\r\nConnection closed by UNKNOWN port 65535\r\n",
@@ -72,7 +72,7 @@ TEST(ConnectFailure, SshsOwnWords) {
        "Connection closed by remote "
        "host\r\nConnection closed by UNKNOWN port 65535\r\n",
        Kind::final, "ssh: connect to host bastion port 22: Connection refused"},
-      {"", Kind::final, "ssh: ended with code 255 and said nothing"},
+      {"", Kind::final, "ssh: ended with code 255 and no message"},
   };
   for (const Case& one : cases) {
     const ConnectFailure failure = ssh_failure(ended(255, one.errors));
@@ -85,22 +85,22 @@ TEST(ConnectFailure, ALoginShellThatEndsInstead) {
   EXPECT_EQ(ssh_failure(ended(1, "", "This account is currently not available.")).text,
             "its login shell ended with code 1: This account is currently not available.");
   EXPECT_EQ(ssh_failure(ended(5, "closed\n")).text, "its login shell ended with code 5: closed");
-  EXPECT_EQ(ssh_failure(ended(0, "")).text, "ssh: ended with code 0 and said nothing");
+  EXPECT_EQ(ssh_failure(ended(0, "")).text, "ssh: ended with code 0 and no message");
 }
 
 TEST(ConnectFailure, ACommandThatWasNeverRunIsToldWithWhatToTry) {
   ConnectEnd end = ended(0, "");
   end.by_hand = "ssh -- gpu12 echo hello";
   EXPECT_EQ(ssh_failure(end).text,
-            "ssh: ended with code 0 and said nothing: the command for the node was not run; an rc "
+            "ssh: ended with code 0 and no message: the command for the node was not run; an rc "
             "file there that ends the shell, or a forced command of its sshd, is likely; try: ssh "
             "-- gpu12 echo hello");
   end.wait_status = 255 << 8;  // an error of ssh itself, not of the node
-  EXPECT_EQ(ssh_failure(end).text, "ssh: ended with code 255 and said nothing");
+  EXPECT_EQ(ssh_failure(end).text, "ssh: ended with code 255 and no message");
 }
 
-// A file that is empty, damaged or of another processor ends in many ways; no list of codes has
-// them all.
+// A file that is empty, damaged or for another processor ends in many ways; no list of codes is
+// complete.
 TEST(ConnectFailure, WhatWasStartedAndSaidNothingIsWorthAnotherCopy) {
   for (const int code : {0, 1, 2, 70, 126, 127, 132, 135, 137, 139, 255}) {
     ConnectEnd end = ended(code, "");
@@ -133,7 +133,7 @@ TEST(ConnectFailure, TheEndOfAnOpenConnection) {
   EXPECT_EQ(ssh_end(ended(255, "Timeout, server gpu12 not responding.\r\n")).text,
             "its connection ended: ssh: Timeout, server gpu12 not responding.");
   EXPECT_EQ(ssh_end(ended(255, "")).text,
-            "its connection ended: ssh: ended with code 255 and said nothing");
+            "its connection ended: ssh: ended with code 255 and no message");
   EXPECT_EQ(ssh_end({SIGTERM, "ssh", "", ""}).text,
             "its connection ended: ssh: was killed by SIGTERM");
   EXPECT_EQ(ssh_end(ended(70, "dlaunch: pidfd_open: Function not implemented\n")).text,

@@ -19,7 +19,7 @@ TEST(ConnectProgressText, WhatDoesNotFitIsCounted) {
             "connected 0/64, waiting for gpu10, gpu11, gpu12 and 61 more");
   for (std::size_t columns = 50; columns < 200; ++columns)
     EXPECT_LE(connect_progress_text(counts, columns).size(), columns);
-  // One name is always said.
+  // At least one name is always shown.
   EXPECT_EQ(connect_progress_text({0, 0, {std::string(99, 'x'), "b"}}, 60),
             "connected 0/2, waiting for " + std::string(99, 'x') + " and 1 more");
 }

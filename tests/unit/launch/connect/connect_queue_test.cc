@@ -121,8 +121,7 @@ TEST(ConnectQueue, AddingAgainBeginsAnew) {
   EXPECT_EQ(queue.connecting(), 1U);
 }
 
-/// Whatever happens, the number on their way is right and the limit is kept, and all come to an
-/// end.
+/// Whatever happens, the number of connecting nodes is right, the limit is kept, and all finish.
 TEST(ConnectQueue, AnyOrderOfEvents) {
   for (unsigned seed = 1; seed <= 200; ++seed) {
     std::minstd_rand random(seed);

@@ -1,5 +1,5 @@
-// The command lines of connectors, and what each makes of the end of its program. The table and the
-// words of connect.via are the same list.
+// The command lines of connectors, and how each interprets the end of its program. The table and
+// the words of connect.via are the same list.
 #include <algorithm>
 #include <sstream>
 

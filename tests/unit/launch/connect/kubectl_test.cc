@@ -80,7 +80,7 @@ TEST(Kubectl, SaysOneLineThatNamesTheCauseAndWhatToDo) {
        "resource \"pods/exec\" in API group \"\" in the namespace \"team\"; try: kubectl auth "
        "can-i "
        "create pods --subresource=exec"},
-      // With what the client library logs before.
+      // With lines that the client library logs first.
       {1,
        "E1123 10:44:52.091585    7818 memcache.go:265] couldn't get current server API group list: "
        "Get \"http://localhost:8080/api?timeout=32s\": dial tcp [::1]:8080: connect: connection "
@@ -107,7 +107,7 @@ TEST(Kubectl, SaysOneLineThatNamesTheCauseAndWhatToDo) {
        "found\ncommand terminated with exit code 127\n",
        Kind::cannot_execute,
        "kubectl: its command ended with code 127: /bin/sh: 1: exec: /x/dlaunch: not found"},
-      // The command's own words, not kubectl's.
+      // The command's own message, not kubectl's.
       {1, "error: disk quota exceeded\ncommand terminated with exit code 1\n", Kind::final,
        "kubectl: its command ended with code 1: error: disk quota exceeded"},
   };

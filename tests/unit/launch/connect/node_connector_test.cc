@@ -48,13 +48,13 @@ class NodeConnectorTest : public testing::Test {
   Duration timeout_ = std::chrono::seconds(20);
 };
 
-/// A connector whose program is not there.
+/// A connector whose program does not exist.
 class NoProgram : public NodeConnectorTest {
  protected:
   NodeConnector connector_{loop_, targets_, settings()};
 };
 
-/// A node on which `script` runs in place of each command: $s begins an answer, $1 is the command.
+/// A node on which `script` runs in place of each command: $s starts an answer, $1 is the command.
 class ScriptedNode : public NodeConnectorTest {
  protected:
   void open(const std::string& script) {
@@ -70,7 +70,7 @@ class ScriptedNode : public NodeConnectorTest {
 };
 
 TEST_F(ScriptedNode, WhatEndsAtOnceAlsoWhenItWasStagedAnewIsNotStagedForEver) {
-  // It looks for one, or is told at once to take one.
+  // It looks for a binary, or is told at once to receive one.
   open(
       "case $1 in *go*) ;; *) echo $s missing $(uname -m); read -r line;; esac; echo $s started; "
       "exit 3");
@@ -111,7 +111,7 @@ TEST_F(NoProgram, AProgramThatIsNotThereIsAnAnswer) {
 
 TEST_F(NoProgram, WhoCancelsInTheTurnOfTheAnswerGetsNone) {
   connector_.open(NodeId(0), Purpose::fresh, note());
-  // The turn in which it fails; the answer waits for the next one.
+  // The turn in which it fails; the answer is given in the next one.
   ASSERT_TRUE(loop_.run_one(monotonic_now() + std::chrono::seconds(20)));
   ASSERT_EQ(answers_, 0);
   connector_.cancel(NodeId(0));

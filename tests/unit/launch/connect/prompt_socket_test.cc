@@ -23,7 +23,7 @@ class PromptSocketTest : public testing::Test {
   }
   ~PromptSocketTest() override { std::filesystem::remove_all(base_); }
 
-  /// As a killed launcher leaves one; so many seconds old.
+  /// Like one left by a killed launcher; this many seconds old.
   std::string leave_socket(const std::string& name, long age) const {
     const std::string path = users_ + '/' + name;
     const UniqueFd fd(::socket(AF_UNIX, SOCK_SEQPACKET | SOCK_CLOEXEC, 0));

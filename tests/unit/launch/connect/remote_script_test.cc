@@ -1,5 +1,4 @@
-// The scripts are run as they are by the shells of this machine, with a program that stands for the
-// binary.
+// Runs the unchanged scripts in the shells of this machine, with a stand-in for the binary.
 #include "launch/connect/remote_script.h"
 
 #include <cstdlib>
@@ -36,7 +35,7 @@ class RemoteScript : public testing::Test {
     std::string name = (fs::temp_directory_path() / "dlaunch-script-XXXXXX").string();
     ASSERT_NE(::mkdtemp(name.data()), nullptr);
     home_ = name;
-    // A new one for each test: the script looks into the other places, too.
+    // A new one for each test: the script also looks into the other places.
     build_ = "feed" + std::to_string(::getpid());
     binary_ = "#!/bin/sh\nif [ \"$2\" = --probe ]; then echo " + build_ +
               "; else echo ran \"$@\"; umask; fi\n";
@@ -65,7 +64,8 @@ class RemoteScript : public testing::Test {
     return {build_, size, kSession, 7, Purpose::fresh, false};
   }
   [[nodiscard]] std::string agent() const { return agent_script(agent(kSize)); }
-  /// What the node says when `binary` is put there, behind "missing ..."; `sent`: so much arrives.
+  /// The node's answer when `binary` is staged there, after "missing ..."; `sent`: how much
+  /// arrives.
   Answer stage(const std::string& binary, std::size_t sent = std::string::npos,
                const std::string& shell = "/bin/sh", const std::string& before = "") const {
     const RemoteAgent its = agent(binary.size());
@@ -114,13 +114,30 @@ TEST_F(RemoteScript, HoldsNothingThatALoginShellWouldRead) {
 TEST_F(RemoteScript, MissingThenStagedThenExecuted) {
   const Answer missing = run(agent());
   EXPECT_THAT(missing.out, StartsWith(std::string(kMark) + "missing "));
-  // The rank gets the umask of the login, not that of the staging.
+  // The rank gets the umask of the login, not that of the staging script.
   EXPECT_EQ(stage().out, staged());
   EXPECT_EQ(mode(cache()), 0700U);
   EXPECT_EQ(mode(folder()), 0700U);
   EXPECT_EQ(mode(folder() + "/dlaunch"), 0700U);
   EXPECT_EQ(files(), 1U);
   EXPECT_EQ(run(agent()).out, started() + ran(kSize));
+}
+
+TEST_F(RemoteScript, ABigBinaryIsAskedForPartByPart) {
+  const std::string more = std::string(kMark) + "more\n";
+  for (const std::uint64_t size : {kUploadPart, kUploadPart + 1, 2 * kUploadPart + 4711}) {
+    std::string binary = binary_ + "exit\n";
+    binary.resize(size, '#');
+    std::string expected;
+    for (std::uint64_t part = kUploadPart; part < size; part += kUploadPart) expected += more;
+    EXPECT_EQ(stage(binary).out, expected + started() + ran(size));
+    EXPECT_EQ(fs::file_size(folder() + "/dlaunch"), size);
+    EXPECT_EQ(files(), 1U);
+  }
+  std::string cut = binary_ + "exit\n";
+  cut.resize(2 * kUploadPart, '#');
+  EXPECT_THAT(stage(cut, kUploadPart + 5).out,
+              HasSubstr("failed only " + std::to_string(kUploadPart + 5) + " of "));
 }
 
 TEST_F(RemoteScript, TheWordsOfEachPurpose) {
@@ -262,7 +279,7 @@ TEST_F(RemoteScript, AFolderThatOthersMayWriteToIsNotTrusted) {
   ::chmod(folder().c_str(), 0700);
   ::chmod(cache().c_str(), 0770);
   EXPECT_THAT(run(agent()).out, HasSubstr("missing"));
-  // Staging again closes it and replaces what may have been put there.
+  // Staging again restricts it and replaces files that others may have put there.
   EXPECT_EQ(stage().out, staged());
   EXPECT_EQ(mode(cache()), 0700U);
 }

@@ -36,7 +36,7 @@ TEST(CancelOrigins, AnotherOneAWhileLaterCounts) {
   EXPECT_TRUE(origins.counts(kFront, SIGTERM, seconds(102)));
 }
 
-// slurmd: the steps first, the batch script when they are done, or seconds later.
+// slurmd signals the steps first, and the batch script when they are done, or seconds later.
 TEST(CancelOrigins, TheScriptsSigtermAfterTheStepsIsTheSameOne) {
   CancelOrigins origins;
   EXPECT_TRUE(origins.counts(kNodes, SIGTERM, seconds(100)));

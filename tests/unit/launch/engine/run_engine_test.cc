@@ -22,7 +22,7 @@ namespace {
 constexpr std::uint64_t kSession = 5;
 constexpr EndLimits kLimits{std::chrono::seconds(10), std::chrono::seconds(10)};
 
-/// Says what an agent would whose ranks print "hello" and end with `codes`, by attempt.
+/// Imitates an agent whose ranks print "hello" and exit with `codes`, one for each attempt.
 class ScriptedAgent {
  public:
   ScriptedAgent(UniqueFd fd, std::vector<int> codes) : codes_(std::move(codes)) {

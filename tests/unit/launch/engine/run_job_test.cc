@@ -83,7 +83,7 @@ TEST(RunJob, TheSupervisorHearsOfAnEventBeforeAnyOtherPart) {
   engine.after_start_ = {exited(0, 0), exited(1, 0), event::NodeEmpty{Attempt(0), NodeId(0), 0}};
   Supervisor supervisor(config());
   engine.on_tell_ = [&](const Event& event) {
-    // The supervisor has gone on by then, and what it wants has not begun.
+    // The supervisor has moved on by then, but its actions have not begun.
     if (std::holds_alternative<event::PlanMade>(event)) {
       EXPECT_EQ(supervisor.phase(), Phase::run);
       EXPECT_FALSE(std::holds_alternative<action::StartRanks>(engine.actions_.back()));
@@ -96,7 +96,7 @@ TEST(RunJob, TheSupervisorHearsOfAnEventBeforeAnyOtherPart) {
 
 TEST(RunJob, RanksThatIgnoreTheStopSignalAreKilledAfterTheGraceTime) {
   FakeEngine engine;
-  engine.after_start_ = {exited(1, 7)};  // rank 0 goes on and on
+  engine.after_start_ = {exited(1, 7)};  // rank 0 never ends
   Supervisor supervisor(config());
   const auto report = run_job(engine, supervisor, kLimits);
   ASSERT_TRUE(report);
@@ -105,7 +105,7 @@ TEST(RunJob, RanksThatIgnoreTheStopSignalAreKilledAfterTheGraceTime) {
   EXPECT_GE(engine.now(), std::chrono::seconds(30));
 }
 
-/// A supervisor that takes an hour where it should take 10 s stands for one that never ends.
+/// A supervisor that takes an hour instead of 10 s simulates one that never ends.
 TEST(RunJob, GivesUpASupervisorThatDoesNotEndWhatItWasToldToEnd) {
   for (const std::vector<Event>& told :
        {std::vector<Event>{event::CancelSignal{2}, event::CancelSignal{2}},

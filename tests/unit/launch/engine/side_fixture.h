@@ -1,5 +1,5 @@
-// What every part of the engine stands on, for tests: nodes that record, a run folder of its own,
-// and a pipe as the console.
+// The base of every part of the engine, for tests: nodes that record, a run folder, and a pipe as
+// the console.
 #pragma once
 
 #include <filesystem>
@@ -41,9 +41,9 @@ class SideTest : public testing::Test {
   }
   ~SideTest() override { std::filesystem::remove_all(folder_); }
 
-  /// The node at a place of the plan; numbers of nodes are no places.
+  /// The node at a position of the plan; node ids are not positions.
   static NodeId node(std::uint32_t place) { return NodeId(3 * place + 1); }
-  /// Two ranks a node; all nodes but the first are other machines.
+  /// Two ranks per node; all nodes except the first are other machines.
   static LaunchPlan make_plan(std::uint32_t attempt = 0) {
     LaunchPlan plan;
     plan.attempt = Attempt(attempt);

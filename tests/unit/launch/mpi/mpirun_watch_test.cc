@@ -1,4 +1,4 @@
-// When mpirun may be started, and what is kept of what it says.
+// When mpirun may be started, and which of its output is kept.
 #include "launch/mpi/mpirun_watch.h"
 
 #include <gtest/gtest.h>

@@ -75,7 +75,7 @@ TEST_F(PmixRelayTest, MoreBytesThanAFrameHoldsAreAnErrorForAll) {
   EXPECT_TRUE(sum.bytes.empty());
 }
 
-/// Nobody else comes to them, so they are held.
+/// The other members never arrive, so the fences are held.
 TEST_F(PmixRelayTest, AllFencesTogetherHoldNoMoreThanALauncherCanBear) {
   const std::string large(wire::kMostPmixBytes, 'x');
   for (std::uint64_t counter = 0; counter < 20; ++counter)
@@ -97,7 +97,7 @@ TEST_F(PmixRelayTest, AgentsThatSayWhatTheyCannotKnowChangeNothing) {
   EXPECT_THAT(fence(2, "not a member", {{Rank(0), 3}}), IsEmpty());
   EXPECT_THAT(relay_.on(NodeId(1), wire::PmixFence{Attempt(1), 0, 0, {}, "of before"}), IsEmpty());
   EXPECT_THAT(relay_.on(NodeId(1), wire::PmixData{kAttempt, 1, 0, "nobody asked"}), IsEmpty());
-  // Members that are no ranks: an error for the one who said it.
+  // Members that are not ranks: an error for the sender.
   const Letters refused = fence(1, "x", {{Rank(3), 1U << 20}});
   ASSERT_EQ(refused.size(), 1U);
   EXPECT_THAT(refused[0].to, ElementsAre(NodeId(1)));

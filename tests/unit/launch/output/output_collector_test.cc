@@ -1,4 +1,4 @@
-// OutputCollector beside an agent's store of bytes, written here as simply as can be.
+// OutputCollector with a simple imitation of an agent's store of bytes.
 #include "launch/output/output_collector.h"
 
 #include <cstdlib>
@@ -142,7 +142,7 @@ TEST_F(OutputCollectorTest, WhatWasNotShownIsFetchedWithinAWindow) {
 }
 
 TEST_F(OutputCollectorTest, AFileIsATrueBeginningAtEveryTime) {
-  // A console that stood still is shown the end; `dlaunch logs -f` reads the file meanwhile.
+  // A console that stalled shows the end; `dlaunch logs -f` reads the file meanwhile.
   const std::string all = text(1'000'000, 'a');
   stores_[{Rank(2), Part::out}] = all;
   data(2, 0, all.substr(0, 1000));
@@ -223,8 +223,8 @@ TEST_F(OutputCollectorTest, BytesThatTheNodeCouldNotStoreAndThatHavePassedAreNot
 }
 
 TEST_F(OutputCollectorTest, BytesThatTheNodeLostAreNotAskedForEndlessly) {
-  // Its disk was full for a while: the agent says so in OutputEnd, and the run's last lines tell
-  // it.
+  // Its disk was full for a while: the agent reports it in OutputEnd, and the run's last lines say
+  // so.
   stores_[{Rank(2), Part::out}] = std::string("abc\0\0\0ghi\0\0", 11);
   end(2, 11, 0, 5);
   end_all_but({2});
@@ -323,7 +323,7 @@ TEST_F(OutputCollectorTest, NonsenseEndsTheStreamAndNotTheLauncher) {
   };
   collector_.fetched(NodeId(1), {Attempt(1), Rank(5), Part::out, 0, "not asked for"});
   collector_.fetched(NodeId(2), {Attempt(1), Rank(2), Part::out, 0, "nor of this node"});
-  answer_with(0, "");  // an end that is nowhere
+  answer_with(0, "");  // an end that does not exist
   while (!asked_.empty() && asked_.front().second.rank == Rank(2)) answer_with(0, "");
   ASSERT_FALSE(asked_.empty());
   answer_with(0, std::string(101, 'x'));  // more than was asked for

@@ -1,4 +1,4 @@
-// The output side with nodes that only record: what they are asked for, and what is shown.
+// The output side with nodes that only record: the requests to them, and what is shown.
 #include "launch/output/output_side.h"
 
 #include <gmock/gmock.h>
@@ -136,7 +136,7 @@ TEST_F(OutputSideTest, ACancelAtTheEndLeavesOnTheNodesWhatIsThere) {
   end(2, 100);  // of which nothing has come
   empty(1);
   ASSERT_EQ(nodes_.sent<wire::FetchOutput>().size(), 1U);
-  output_->tell(event::CancelSignal{2});  // before the end it means nothing here
+  output_->tell(event::CancelSignal{2});  // before the end it has no effect here
   loop_.post([this] { output_->tell(event::CancelSignal{2}); });
   const MonotonicTime began = monotonic_now();
   output_->finish({});

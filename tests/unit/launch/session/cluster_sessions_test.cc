@@ -20,7 +20,7 @@ class ClusterSessionsTest : public testing::Test {
  protected:
   ClusterSessionsTest() { block_signals({SIGPIPE}); }
 
-  /// Its session is begun with the cluster's, as that of an agent which was forked.
+  /// Its session begins with the cluster's, like that of a forked agent.
   void add_agent(const std::string& name) {
     auto ends = *make_socket_pair(SOCK_STREAM);
     NodeTarget& target = start_.targets.emplace_back();
@@ -105,7 +105,7 @@ TEST_F(ClusterSessionsTest, ALostNodeIsToldOnceAndTheOthersGoOn) {
   add_agent("gpu02");
   begin();
   for (const std::uint32_t node : {0U, 1U}) sessions_->connect(NodeId(node));
-  agents_[0]->send(wire::Bye{});  // nobody has told it to leave
+  agents_[0]->send(wire::Bye{});  // it was not told to exit
   ASSERT_TRUE(wait_for([this] { return !lost_.empty(); }));
   agents_[1]->send(wire::AttemptEnded{});
   ASSERT_TRUE(wait_for([this] { return !messages_.empty(); }));

@@ -44,8 +44,8 @@ TEST_F(MissingPrerequisitesTest, NothingIsMissing) {
   for (std::uint32_t node = 0; node < 4; ++node) {
     EXPECT_FALSE(missing.complete());
     missing.add(NodeId(node), {Attempt(1), {}});
-    missing.add(NodeId(0), {Attempt(1), {workdir_}});     // a second answer counts for nothing
-    missing.add(NodeId(node), {Attempt(0), {workdir_}});  // nor one of an earlier attempt
+    missing.add(NodeId(0), {Attempt(1), {workdir_}});     // a second answer is ignored
+    missing.add(NodeId(node), {Attempt(0), {workdir_}});  // so is one of an earlier attempt
   }
   EXPECT_TRUE(missing.complete());
   EXPECT_EQ(missing.error(), std::nullopt);
@@ -125,7 +125,7 @@ TEST_F(MissingPrerequisitesTest, AnActiveEnvironmentThatIsNotThere) {
   missing.add(NodeId(0), {Attempt(1), {}});
   missing.add(NodeId(1), {Attempt(1), {}, {other}, {bin_of(use.environment)}});
   missing.add(NodeId(2), {Attempt(1), {}, {other}, {bin_of(use.environment)}});
-  // That the program is not found is not said a second time.
+  // That the program is not found is not reported a second time.
   missing.add(NodeId(3),
               {Attempt(1), {{Step::execute, ENOENT, "python3", "/usr/bin"}}, {broken}, {}});
   EXPECT_EQ(missing.error()->exit_code, 126);

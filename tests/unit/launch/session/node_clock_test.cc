@@ -11,8 +11,8 @@ using std::chrono::seconds;
 
 const WallTime kStart{std::chrono::seconds(1'800'000'000)};
 
-/// Our heartbeat goes out at `sent` (both our clocks stand at 0 at kStart) and comes after `there`;
-/// the node answers after `held`, and that comes after `back`.
+/// Our heartbeat leaves at `sent` (both our clocks are 0 at kStart) and arrives after `there`; the
+/// node answers after `held`, and the answer arrives after `back`.
 void exchange(NodeClock& clock, nanoseconds sent, nanoseconds there, nanoseconds held,
               nanoseconds back, nanoseconds offset) {
   wire::Heartbeat beat;

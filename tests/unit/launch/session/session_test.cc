@@ -111,7 +111,7 @@ TEST_F(SessionTest, AMessageOfTheWrongDirectionLosesTheNode) {
             static_cast<ssize_t>(bytes.size()));
   ASSERT_TRUE(wait_for([&] { return other.ended(); }));
   ASSERT_NE(lost(), nullptr);
-  EXPECT_EQ(lost()->what, "malformed KillRanks message: it goes the other way");
+  EXPECT_EQ(lost()->what, "malformed KillRanks message: it is for the other direction");
 }
 
 TEST_F(SessionTest, AnAgentThatLeavesWithoutBeingToldToIsLost) {
@@ -120,7 +120,7 @@ TEST_F(SessionTest, AnAgentThatLeavesWithoutBeingToldToIsLost) {
   ASSERT_EQ(news_.size(), 1U);
   ASSERT_NE(lost(), nullptr);
   EXPECT_EQ(lost()->node, NodeId(3));
-  EXPECT_EQ(lost()->what, "its agent left without being told to");
+  EXPECT_EQ(lost()->what, "its agent exited without being told to");
   EXPECT_FALSE(lost()->end_was_heard);
 }
 

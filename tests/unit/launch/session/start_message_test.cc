@@ -74,7 +74,7 @@ TEST(StartMessage, OtherNodesStartFromTheirLoginEnvironment) {
   EXPECT_EQ(there.env.at("PWD"), "/w");
   EXPECT_NE(std::find(there.scrub.begin(), there.scrub.end(), "SSH_CONNECTION"), there.scrub.end());
   EXPECT_EQ(there.scrub.front(), "PMI_*");
-  // What is kept if set gives way to the login environment there, which only the node knows.
+  // Variables that are kept if set yield to the login environment there, which only the node knows.
   plan.nodes[0].variables = {{"OMP_NUM_THREADS", "4", VariableSource::rank, "", true},
                              {"LOCAL_WORLD_SIZE", "1", VariableSource::rank, ""}};
   const auto soft = start_messages(plan, NodeRank(0), settings).front();

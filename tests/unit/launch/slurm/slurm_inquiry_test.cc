@@ -1,4 +1,4 @@
-// With a script in scontrol's place, which prints what that of Slurm 22.05.8 does.
+// With a script in place of scontrol, which prints the output of Slurm 22.05.8.
 #include "launch/slurm/slurm_inquiry.h"
 
 #include <cstdlib>

@@ -1,4 +1,4 @@
-// The texts are those of Slurm 22.05.8, each seen with the fault in question.
+// The texts are those of Slurm 22.05.8, each produced with the fault in question.
 #include "launch/slurm/srun.h"
 
 #include <csignal>
@@ -34,7 +34,7 @@ TEST(Srun, IsOneTaskThatSharesWhatTheJobHas) {
   EXPECT_EQ(connector().program({}), "srun");
 }
 
-// With sbatch -N2 -n4 --gpus-per-task=1 of Slurm 22.05, a step else has the GPU of one task.
+// With sbatch -N2 -n4 --gpus-per-task=1 of Slurm 22.05, a step otherwise has the GPU of one task.
 TEST(Srun, AsksForTheGpusOfTheNode) {
   const std::map<std::string, int> gpus = step_gpus({{"SLURM_JOB_ID", "17"},
                                                      {"SLURM_JOB_NODELIST", "node[1-2]"},
@@ -97,7 +97,7 @@ TEST(Srun, SaysOneLineThatNamesTheCause) {
        "TIME LIMIT ***\n"
        "srun: Job step aborted: Waiting up to 5 seconds for job step to finish.\n"
        "srun: error: Timed out waiting for job step to complete\n",
-       Kind::final, "Slurm has ended the job: its time limit is over (--time)"},
+       Kind::final, "Slurm has ended the job: its time limit was reached (--time)"},
       {143, "slurmstepd: error: *** STEP 1.0 ON node2 CANCELLED AT 2026-11-22T04:48:43 ***\n",
        Kind::final, "Slurm has cancelled the job, or the step that connects the node (scancel)"},
       {1, "srun: error: Node failure on node2\nsrun: Job step aborted: Waiting up to 5 seconds\n",

@@ -1,4 +1,4 @@
-// What of a workdir is copied.
+// Which files of a workdir are copied.
 #include "launch/sync/workdir_list.h"
 
 #include <gmock/gmock.h>

@@ -1,4 +1,4 @@
-// Both ends of a sync, the launcher's and the agents', with real folders and no processes between.
+// Both ends of a sync, the launcher's and the agents', with real folders and without processes.
 #include "launch/sync/workdir_sync.h"
 
 #include <gmock/gmock.h>
@@ -22,8 +22,8 @@ namespace fs = std::filesystem;
 using testing::ElementsAre;
 using testing::HasSubstr;
 
-/// The messages pass as on a channel: later, in order. A node's folder stands in for the same path
-/// on another machine.
+/// Messages are delivered as on a channel: later, in order. A node's folder stands in for the same
+/// path on another machine.
 class WorkdirSyncTest : public testing::Test {
  protected:
   explicit WorkdirSyncTest(std::size_t nodes = 2) {
@@ -430,7 +430,7 @@ TEST_F(WorkdirSyncTest, AnInterruptedSyncGoesOnWhereItStood) {
   const SyncReport report = good();
   EXPECT_EQ(report.nodes[0].files, 50 - whole);
   expect_equal_trees();
-  fs::remove(settings_.list.root + "/0");  // sent by the one that was cut: ours all the same
+  fs::remove(settings_.list.root + "/0");  // sent by the interrupted sync: ours nevertheless
   good();
   EXPECT_FALSE(fs::exists(roots_[0] + "/0"));
 }
@@ -446,14 +446,14 @@ TEST_F(WorkdirSyncTest, ASilentNodeIsGivenUp) {
   write("a");
   cut_ = true;
   settings_.stall = Duration(300);
-  EXPECT_THAT(error(), HasSubstr("node1: has accepted nothing for 300 ms"));
+  EXPECT_THAT(error(), HasSubstr("node1: has accepted no data for 300 ms"));
 }
 
 TEST_F(WorkdirSyncTest, WhoHasAnsweredIsNotBlamedForASilentOne) {
   write("a");
   silent_ = 1;
   settings_.stall = Duration(300);
-  EXPECT_THAT(error(), HasSubstr("node2: has accepted nothing for 300 ms"));
+  EXPECT_THAT(error(), HasSubstr("node2: has accepted no data for 300 ms"));
 }
 
 TEST_F(WorkdirSyncTest, NonsenseOfAnAgent) {

@@ -71,7 +71,7 @@ class ContainerServiceTest : public testing::Test {
     EXPECT_TRUE(socket);
     return socket ? std::move(*socket) : UniqueFd();
   }
-  /// The connection of the rank's first process after it has got its order.
+  /// The connection of the rank's first process after it received its order.
   UniqueFd enter(std::uint32_t rank) {
     EXPECT_TRUE(service_.expect(Rank(rank), order(), streams()));
     UniqueFd socket = connect();

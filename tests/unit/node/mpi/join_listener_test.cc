@@ -1,5 +1,4 @@
-// JoinListener and join_run with real processes: those that mpirun would start are this test's
-// children.
+// JoinListener and join_run with real processes: children of this test in place of mpirun's.
 #include "node/mpi/join_listener.h"
 
 #include <csignal>
@@ -22,7 +21,7 @@ namespace {
 
 namespace fs = std::filesystem;
 
-constexpr int kRefused = 71;  // of a child whom join_run() gives an Error
+constexpr int kRefused = 71;  // of a child to which join_run() returns an Error
 
 class JoinListenerTest : public testing::Test {
  protected:
@@ -37,7 +36,7 @@ class JoinListenerTest : public testing::Test {
     fs::remove_all(base_);
   }
 
-  /// A process that stands for the rank.
+  /// A process in place of the rank.
   pid_t stand_in(std::uint32_t rank) {
     const pid_t child = ::fork();
     if (child == 0) {

@@ -1,4 +1,4 @@
-// Pmi1Service with real sockets: ranks are this test's ends of them, the launcher's end of the
+// Pmi1Service with real sockets: this test holds the ranks' ends, and the launcher's end of the
 // channel is in the same loop.
 #include "node/mpi/pmi1_service.h"
 
@@ -42,7 +42,7 @@ class Pmi1ServiceTest : public testing::Test {
     ASSERT_EQ(::send(ranks_[rank].get(), text.data(), text.size(), MSG_NOSIGNAL),
               static_cast<ssize_t>(text.size()));
   }
-  /// What a rank is told next, a line; "closed" when its socket is.
+  /// The next line to a rank; "closed" if its socket is closed.
   std::string heard(std::uint32_t rank) {
     std::string line;
     const MonotonicTime end = monotonic_now() + std::chrono::seconds(20);
@@ -224,7 +224,7 @@ TEST_F(Pmi1ServiceTest, NotOfferedWhereTheJobSaysSo) {
   EXPECT_FALSE(service_.seen(Rank(0)).offered);
 }
 
-// What MPICH 4.0, 5 and Intel MPI say whose world has one rank (a barrier, too).
+// What MPICH 4.0, 5 and Intel MPI send if their world has one rank (including a barrier).
 TEST_F(Pmi1ServiceTest, AWorldOfOneIsKnownByWhatItDoesNotAsk) {
   prepare(false);
   for (const std::uint32_t rank : {0U, 1U}) {

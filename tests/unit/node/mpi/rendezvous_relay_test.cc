@@ -1,4 +1,4 @@
-// RendezvousRelay with real sockets: the rank's and mpirun's ends are this test's.
+// RendezvousRelay with real sockets: this test holds the rank's and mpirun's ends.
 #include "node/mpi/rendezvous_relay.h"
 
 #include <arpa/inet.h>
@@ -18,7 +18,7 @@ class RendezvousRelayTest : public testing::Test {
  protected:
   RendezvousRelayTest() { block_signals({SIGPIPE}); }
 
-  /// What is there to be read, once there is something; "closed" at the end.
+  /// What can be read, once there is something; "closed" at the end.
   std::string heard(const UniqueFd& socket) {
     const MonotonicTime end = monotonic_now() + std::chrono::seconds(20);
     char bytes[256];
@@ -96,7 +96,7 @@ TEST_F(RendezvousRelayTest, MoreThanASocketHolds) {
         ::send(rank.get(), much.data() + sent, much.size() - sent, MSG_DONTWAIT | MSG_NOSIGNAL);
     if (out > 0) sent += static_cast<std::size_t>(out);
     if (out <= 0) loop_.run_one(monotonic_now() + std::chrono::milliseconds(1));
-    // Only when nothing goes in any more.
+    // Only when the socket accepts no more.
     const ssize_t in =
         out > 0 ? 0 : ::recv(hydra.get(), buffer.data(), buffer.size(), MSG_DONTWAIT);
     if (in > 0) got += static_cast<std::size_t>(in);

@@ -1,4 +1,4 @@
-// What the end of a rank is called, by what was seen of it.
+// How the end of a rank is classified, from what was seen of it.
 #include "node/mpi/wire_up.h"
 
 #include <gtest/gtest.h>
@@ -40,7 +40,7 @@ TEST(WireUp, MpiAbortIsCalledThatHoweverTheProcessEnds) {
   EXPECT_EQ(judged(aborted, {true, 9}), (ExitStatus{false, 7, false, "", MpiEnd::aborted}));
 }
 
-/// It was killed for that, and had called nothing but MPI_Init.
+/// The rank was killed for that after it had called only MPI_Init.
 TEST(WireUp, AWorldThatCannotComeAboutIsTheReasonHoweverTheProcessEnds) {
   const WireUp seen{true, true, false, {}, 3, true};
   const ExitStatus other{false, 0, false, "", MpiEnd::other_world, 3};
@@ -48,7 +48,7 @@ TEST(WireUp, AWorldThatCannotComeAboutIsTheReasonHoweverTheProcessEnds) {
   EXPECT_EQ(judged(both({true, false, false, {}, {}, false}, seen), kZero), other);
 }
 
-/// It leaves before it has made anything: MPI_Finalize is what is missing.
+/// It exits before it has made a world: MPI_Finalize is what is missing.
 TEST(WireUp, WhoHasNotFinalizedIsToldSo) {
   EXPECT_EQ(judged({true, true, false, {}, 1, false}, kZero).mpi, MpiEnd::not_finalized);
 }

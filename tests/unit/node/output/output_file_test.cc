@@ -1,5 +1,5 @@
-// OutputFile against a limit of the file size (setrlimit(2), EFBIG), which stands for a full disk
-// and can be lifted again.
+// OutputFile with a limit of the file size (setrlimit(2), EFBIG), which simulates a full disk and
+// can be lifted again.
 #include "node/output/output_file.h"
 
 #include <csignal>

@@ -54,7 +54,7 @@ TEST_F(CarriedEnvironment, CondaIsTakenWholeWithItsPrefix) {
   const Environment own{{"CONDA_PREFIX", "/own"}, {"CONDA_SHLVL", "2"}};
   EXPECT_EQ(carry(own, {{"CONDA_PREFIX", "/gone"}, {"CONDA_DEFAULT_ENV", "x"}}), own);
   EXPECT_EQ(carry(own, {{"CONDA_EXE", "/opt/conda/bin/conda"}}), own);
-  // What is relative cannot be told to be the same folder.
+  // A relative folder cannot be known to be the same folder.
   EXPECT_EQ(carry(own, {{"CONDA_PREFIX", "tools"}}), own);
 }
 

@@ -13,8 +13,8 @@ std::vector<std::string> strings(const EnvironmentBlock& block) {
 }
 
 TEST(EnvironmentBlock, LaterLayersWinAndScrubbedNamesAreGone) {
-  // docs/reference/job-file.md, "Environment": inherited, then shared, then the rank's own; the scrub list
-  // hits only what is inherited.
+  // docs/reference/job-file.md, "Environment": inherited, then shared, then the rank's own; the
+  // scrub list removes only inherited variables.
   const EnvironmentBase base({{"A", "inherited"}, {"PMI_RANK", "9"}, {"PMI_FD", "3"}, {"Z", "z"}},
                              {"PMI_*", "A"}, {{"A", "default"}, {"B", "default"}, {"Z", "default"}},
                              {{"B", "shared"}, {"PMI_RANK", "0"}});

@@ -197,11 +197,11 @@ TEST_F(RankServiceTest, ARankThatHasEndedBeforeTheStopDidSoByItself) {
   }
 }
 
-// ---- ranks that mpirun starts: a child of this test stands for what it starts
+// ---- ranks that mpirun starts: a child of this test in place of its proxies
 
 class JoinedRankTest : public RankServiceTest {
  protected:
-  /// How the rank has ended that Hydra has given a place.
+  /// The end of a rank to which Hydra has assigned a number.
   ExitStatus end_of_rank(const std::string& script, bool are_mpi, std::uint32_t world = 1) {
     wire::StartRanks start = request(0, {"/bin/bash", "-c", script}, true);
     start.join_folder = std::string(folder_) + "/own/join-0";

@@ -34,7 +34,7 @@ class ReachTest : public testing::Test {
     while (!condition() && monotonic_now() < end) loop_.run_one(end);
     return condition();
   }
-  /// Errors by address index, when all are there.
+  /// Errors by address index, once all have arrived.
   std::map<std::uint32_t, int> knock(wire::Knock message) {
     results_.clear();
     const std::size_t wanted = message.addresses.size();
@@ -47,13 +47,13 @@ class ReachTest : public testing::Test {
     for (const auto& [address, one] : results_) errors[address] = one.error;
     return errors;
   }
-  /// A socket that is connected to the door, by a stranger.
+  /// A socket of a stranger, connected to the door.
   UniqueFd stranger(const char* address = "127.0.0.2") {
     auto socket = begin_connect(address, port_.number());
     EXPECT_TRUE(socket);
     return socket ? std::move(*socket) : UniqueFd();
   }
-  /// What a stranger reads until the door's end is closed.
+  /// What a stranger reads until the door closes its end.
   std::string last_words(int socket) {
     std::string heard;
     bool ended = false;
@@ -99,7 +99,7 @@ TEST_F(ReachTest, ThePortIsHeldBeforeDuringAndAfter) {
   EXPECT_EQ(knock(knock_at({"127.0.0.2"}))[0], ECONNREFUSED);
 }
 
-/// As a rank does that knows nothing of SO_REUSEADDR.
+/// Like a rank that does not set SO_REUSEADDR.
 int bind_plainly(std::uint16_t port) {
   const UniqueFd socket(::socket(AF_INET, SOCK_STREAM | SOCK_CLOEXEC, 0));
   sockaddr_in address{};

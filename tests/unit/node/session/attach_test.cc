@@ -1,4 +1,4 @@
-// How a new connection reaches an agent: folders, sockets, descriptors over them, notes of its end.
+// How a new connection reaches an agent: folders, sockets, passed descriptors, notes of its end.
 #include <csignal>
 #include <cstdlib>
 #include <filesystem>
@@ -54,7 +54,7 @@ TEST_F(SessionSocketTest, SocketAndFolderAreOursAlone) {
   EXPECT_FALSE(find_session(folders_, id_).connection.valid());
 }
 
-/// A socket that accepts nothing, as of a stopped agent, also with a full queue.
+/// A socket that accepts nothing, like a stopped agent's, also with a full queue.
 TEST_F(SessionSocketTest, WhoListensIsThereWhateverKeepsHim) {
   EXPECT_FALSE(session_exists(folders_, id_));
   EXPECT_TRUE(wait_for_session_end(folders_, id_));
@@ -153,7 +153,7 @@ TEST_F(SessionSocketTest, ASocketWithoutAnAgentIsNotWaitedForForever) {
 TEST_F(SessionSocketTest, AnAgentThatIsStoppedIsNotGone) {
   const auto socket = open_session_socket(folders_, id_);
   ASSERT_TRUE(socket.has_value());
-  std::vector<UniqueFd> queue;  // of who has come and was not taken
+  std::vector<UniqueFd> queue;  // of connections that were not accepted
   SessionFound found = find_session(folders_, id_);
   for (int i = 0; i < 32 && found.connection.valid(); ++i) {
     queue.push_back(std::move(found.connection));
@@ -171,8 +171,8 @@ TEST_F(SessionSocketTest, ALoginWithOtherFoldersFindsTheAgent) {
   EXPECT_FALSE(find_session({}, {0xff, 4}).connection.valid());
 }
 
-/// Another user of the node, who knows all names, binds what listens in a child process until it is
-/// let go, with a queue that is full.
+/// Another user of the node, who knows all names, binds the listeners in a child process until
+/// released, with a full queue.
 class AnotherUser : public SessionSocketTest {
  protected:
   void SetUp() override {
@@ -291,7 +291,7 @@ class Attach : public SessionSocketTest {
     }
     return arrived_.size() == count;
   }
-  /// Turns the loop until the other end is closed.
+  /// Runs the loop until the other end is closed.
   bool wait_for_session_end(const Brought& brought) {
     WatchedFd from(loop_, duplicate(brought.from.get()));
     bool ended = false;
@@ -392,7 +392,7 @@ pid_t fork_guardian(SessionId id, const Pipe& hold, const Pipe& listens) {
     pollfd guest{listener.get(), POLLIN, 0};
     ::poll(&guest, 1, -1);
     const UniqueFd keeper(::accept(listener.get(), nullptr, nullptr));
-    char brought = 0;  // with the descriptors, without which nobody waits for a farewell
+    char brought = 0;  // sent with the descriptors; only then does a client wait for a farewell
     (void)!::read(keeper.get(), &brought, 1);
     (void)!::write(keeper.get(), &kFarewell, 1);
     ::_exit(0);

@@ -47,7 +47,7 @@ TEST(Lease, StopsInARowDoNotProlongItForEver) {
 TEST(Lease, AfterAFreshAnswerTheNextStopGetsItsGrace) {
   Lease lease(seconds(10), seconds(1), seconds(100));
   lease.still_here(seconds(130));
-  lease.confirm(seconds(105));  // of before the stop
+  lease.confirm(seconds(105));  // from before the stop
   lease.still_here(seconds(133));
   EXPECT_EQ(lease.end(), seconds(131));
   lease.confirm(seconds(130));

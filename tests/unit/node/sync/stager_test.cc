@@ -86,7 +86,7 @@ TEST_F(StagerTest, ContentBehindALink) {
   entries({{"a", SyncEntry::Kind::folder, 0755, 0, 0, ""},
            {"a/x", SyncEntry::Kind::file, 0644, 4, 1, ""}});
   fs::remove(root_ + "/a");
-  fs::create_symlink(folder_ + "/outside", root_ + "/a");  // by somebody, in the middle
+  fs::create_symlink(folder_ + "/outside", root_ + "/a");  // by another process, during the sync
   stager_.on(wire::SyncData{1, {{1, 0, "text"}}});
   EXPECT_THAT(problem(), HasSubstr("/a/x: "));
   EXPECT_TRUE(fs::is_empty(folder_ + "/outside"));
@@ -108,7 +108,7 @@ TEST_F(StagerTest, AnEndWithoutAllContent) {
   entries({{"x", SyncEntry::Kind::file, 0644, 4, 1, ""}});
   stager_.on(wire::SyncData{1, {{0, 0, "te"}}});
   stager_.on(wire::SyncEnd{1});
-  EXPECT_THAT(problem(), HasSubstr("its content did not come"));
+  EXPECT_THAT(problem(), HasSubstr("its content was not sent"));
   EXPECT_FALSE(fs::exists(root_ + "/x"));
   EXPECT_EQ(std::distance(fs::directory_iterator(root_), {}), 0);
 }

@@ -1,4 +1,4 @@
-// Writing below a folder: nothing leads out of it, and a file has its name only when it is whole.
+// Writing below a folder: nothing leads out of it, and a file gets its name only when complete.
 #include "node/sync/sync_tree.h"
 
 #include <gtest/gtest.h>
@@ -153,7 +153,7 @@ TEST_F(SyncTreeTest, TheRecordSurvivesAndIsRefusedWhenItIsNotOurs) {
   EXPECT_TRUE(SyncRecord(env, "/home/me/other", "laptop").load().empty());
   EXPECT_TRUE(SyncRecord({}, "/home/me/job", "laptop").path().empty());
 
-  // Another folder at the same path, as another node may have it whose home is the same.
+  // Another folder at the same path, as on another node with the same home.
   const std::string job = folder_ + "/job";
   fs::create_directory(job);
   SyncRecord(env, job, "laptop").save(entries);
