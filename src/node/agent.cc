@@ -66,7 +66,8 @@ class Agent {
         heartbeat_(loop_),
         lease_end_(loop_),
         inspection_(loop_, [this](const wire::Inspected& answer) { channel_.send(answer); }),
-        prerequisites_(loop_, [this](const wire::PlacesMissing& answer) { channel_.send(answer); }),
+        prerequisites_(loop_,
+                       [this](const wire::PrerequisitesMissing& answer) { channel_.send(answer); }),
         door_(loop_),
         knock_(loop_, [this](const wire::Knocked& knocked) { channel_.send(knocked); }),
         pump_(loop_, channel_),
@@ -120,7 +121,7 @@ class Agent {
   void on(wire::FactsRequest& request) {
     loop_.post([this, request] { gather_facts(request); });
   }
-  void on(wire::CheckPlaces& places) { prerequisites_.begin(places, login_); }
+  void on(wire::CheckPrerequisites& question) { prerequisites_.begin(question, login_); }
   void on(wire::StartRanks& start) {
     end_reach_check();
     pump_.keep_times(!start.log_folder.empty());

@@ -43,7 +43,7 @@ DiskFact disk_of(const std::string& path) {
 }
 
 /// Calls of nvidia-smi with one common limit, which fits with that of add_collectives() into the
-/// launcher's (launch/session/survey.cc).
+/// launcher's (launch/session/preparation.cc).
 class Smi {
  public:
   [[nodiscard]] Result<std::string> ask(std::vector<std::string> arguments) const {

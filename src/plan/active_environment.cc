@@ -5,7 +5,7 @@
 #include <iterator>
 
 #include "plan/command.h"
-#include "plan/places.h"
+#include "plan/prerequisites.h"
 
 namespace dlaunch {
 

@@ -147,18 +147,18 @@ bool is_same_machine(const NodeFacts& a, const NodeFacts& b) {
   return !a.interfaces.empty() && a.interfaces == b.interfaces;
 }
 
-bool is_one_machine(const Cluster& cluster, std::size_t nodes) {
-  return std::all_of(
-      cluster.nodes.begin(), cluster.nodes.begin() + static_cast<std::ptrdiff_t>(nodes),
-      [&](const Node& node) { return is_same_machine(node.facts, cluster.nodes.front().facts); });
+bool is_one_machine(const Cluster& cluster) {
+  return std::all_of(cluster.nodes.begin(), cluster.nodes.end(), [&](const Node& node) {
+    return is_same_machine(node.facts, cluster.nodes.front().facts);
+  });
 }
 
 /// A node cannot reach an address that it has itself: container engines and hypervisors give the
 /// same address to every machine.
-bool is_unique(const UsableAddress& own, const Cluster& cluster, std::size_t nodes) {
+bool is_unique(const UsableAddress& own, const Cluster& cluster) {
   const std::string text = ip_text(own.ip);
   const NodeFacts& first = cluster.nodes.front().facts;
-  for (std::size_t i = 1; i < nodes; ++i) {
+  for (std::size_t i = 1; i < cluster.nodes.size(); ++i) {
     const NodeFacts& other = cluster.nodes[i].facts;
     if (!is_same_machine(other, first) && has_address(other, text)) return false;
   }
@@ -238,12 +238,10 @@ bool is_reachable_ip(const std::string& text) {
   return ip && is_unicast(*ip) && !is_loopback(*ip) && !is_link_local(*ip);
 }
 
-Result<std::vector<Usable>> usable_of_nodes(const RendezvousSpec& spec, const Cluster& cluster,
-                                            std::size_t nodes) {
+Result<std::vector<Usable>> usable_of_nodes(const RendezvousSpec& spec, const Cluster& cluster) {
   const InterfaceChoice choice(spec.interface);
   std::vector<Usable> usable;
-  for (std::size_t i = 0; i < nodes; ++i) {
-    const Node& node = cluster.nodes[i];
+  for (const Node& node : cluster.nodes) {
     usable.push_back(usable_addresses(node.facts, choice));
     if (!usable.back().empty() || choice.is_auto() || node.facts.interfaces.empty()) continue;
     return fail(exit_code::kPreflight, "rendezvous.interface: " + spec.interface +
@@ -256,7 +254,7 @@ Result<std::vector<Usable>> usable_of_nodes(const RendezvousSpec& spec, const Cl
 std::vector<Offer> offers_of(const Cluster& cluster, const std::vector<Usable>& usable) {
   std::vector<Offer> offers;
   for (const UsableAddress& own : usable.front()) {
-    if (!is_unique(own, cluster, usable.size())) continue;
+    if (!is_unique(own, cluster)) continue;
     Offer offer = offer_of(own, usable);
     if (!is_hopeless(offer)) offers.push_back(std::move(offer));
   }
@@ -288,8 +286,8 @@ std::string address_of(const Node& node, std::size_t nodes) {
   return node.address.empty() ? node.name : node.address;
 }
 
-Result<Meeting> choose_meeting(const RendezvousSpec& spec, const Cluster& cluster,
-                               std::size_t nodes) {
+Result<Meeting> choose_meeting(const RendezvousSpec& spec, const Cluster& cluster) {
+  const std::size_t nodes = cluster.nodes.size();
   if (nodes == 1) {
     const bool is_chosen = spec.address != "auto" && !spec.address.empty();
     return Meeting{is_chosen ? spec.address : "127.0.0.1",
@@ -300,7 +298,7 @@ Result<Meeting> choose_meeting(const RendezvousSpec& spec, const Cluster& cluste
     return Meeting{
         address_of(cluster.nodes.front(), nodes), "the first node; nothing was tried", {}};
   if (cluster.meeting && cluster.meeting->routes.size() == nodes) return *cluster.meeting;
-  auto candidates = rendezvous_candidates(spec, cluster, nodes);
+  auto candidates = rendezvous_candidates(spec, cluster);
   if (!candidates) return tl::unexpected(candidates.error());
   Candidate& best = candidates->front();
   return Meeting{std::move(best.address), std::move(best.reason), std::move(best.routes)};
@@ -332,8 +330,9 @@ Result<MasterPlan> choose_master(const RendezvousSpec& spec, const Cluster& clus
 }
 
 Result<std::vector<Candidate>> rendezvous_candidates(const RendezvousSpec& spec,
-                                                     const Cluster& cluster, std::size_t nodes) {
-  const auto usable = usable_of_nodes(spec, cluster, nodes);
+                                                     const Cluster& cluster) {
+  const std::size_t nodes = cluster.nodes.size();
+  const auto usable = usable_of_nodes(spec, cluster);
   if (!usable) return tl::unexpected(usable.error());
   const std::vector<Offer> offers = offers_of(cluster, *usable);
   std::vector<Candidate> candidates;
@@ -346,7 +345,7 @@ Result<std::vector<Candidate>> rendezvous_candidates(const RendezvousSpec& spec,
   const bool by_interface = spec.interface != "auto" && !spec.interface.empty();
   if (!by_interface && first.address != first.name && is_reachable_ip(first.address))
     add(candidates, given(first.address, "address of " + first.name + " in hosts", offers, nodes));
-  if (!by_interface && is_one_machine(cluster, nodes)) {
+  if (!by_interface && is_one_machine(cluster)) {
     Candidate loopback{"127.0.0.1", "the nodes are one machine", true, true, {}};
     loopback.routes.assign(nodes, {"lo", "127.0.0.1"});
     add(candidates, std::move(loopback));

@@ -19,11 +19,10 @@ namespace dlaunch {
 /// Whether ranks of this framework get a master (tensorflow has TF_CONFIG, none has nothing).
 [[nodiscard]] bool has_master(Framework);
 
-/// The meeting of the first `nodes` nodes: the probed one (Cluster::meeting), else the best
+/// The meeting of all nodes of the cluster: the probed one (Cluster::meeting), else the best
 /// candidate, without a probe. On one node 127.0.0.1, unless the job chose an address. Errors: as
 /// rendezvous_candidates().
-[[nodiscard]] Result<Meeting> choose_meeting(const RendezvousSpec&, const Cluster&,
-                                             std::size_t nodes);
+[[nodiscard]] Result<Meeting> choose_meeting(const RendezvousSpec&, const Cluster&);
 
 /// The meeting's address and a port on node 0: the first that its agent holds, or the one that the
 /// job chose. Errors (exit_code::kPreflight): the chosen port is taken, or no port is held.
@@ -49,7 +48,7 @@ struct Candidate {
 /// The number of candidates to try.
 inline constexpr std::size_t kMostCandidates = 8;
 
-/// Candidates of node 0 for a job on the first `nodes` nodes, two or more, in this order:
+/// Candidates of node 0 for a job on all nodes of the cluster, two or more, in this order:
 /// `rendezvous.address` (then the only one); node 0's `address` in `hosts`; 127.0.0.1 if all nodes
 /// have the same interfaces and so may be one machine; addresses in subnets that all nodes share,
 /// by their slowest link, fastest first and unknown last; addresses that need routing; addresses of
@@ -59,7 +58,6 @@ inline constexpr std::size_t kMostCandidates = 8;
 /// names ("eth0,ens*"), subnets ("10.1.0.0/16"), or exclusions ("^eth1"). Errors
 /// (exit_code::kPreflight): a node has no interface left.
 [[nodiscard]] Result<std::vector<Candidate>> rendezvous_candidates(const RendezvousSpec&,
-                                                                   const Cluster&,
-                                                                   std::size_t nodes);
+                                                                   const Cluster&);
 
 }  // namespace dlaunch

@@ -117,6 +117,16 @@ std::string output_folder(const PlanContext& context, const Node& node) {
   return node.facts.output_folder + "/attempt-" + std::to_string(context.attempt.value);
 }
 
+/// The nodes that the job uses, so that a node's index is its NodeRank.
+Cluster nodes_of(const Placement& placement, const Cluster& cluster) {
+  Cluster used;
+  used.meeting = cluster.meeting;
+  used.is_assumed = cluster.is_assumed;
+  used.nodes.reserve(placement.nodes.size());
+  for (const std::uint32_t node : placement.nodes) used.nodes.push_back(cluster.nodes[node]);
+  return used;
+}
+
 void add_commands(const JobSpec& spec, const Placement& placement,
                   std::vector<std::uint32_t>& command_of_role, LaunchPlan& plan) {
   for (const PlacedRole& role : placement.roles) {
@@ -267,7 +277,7 @@ Status bind_nodes(const JobSpec& spec, const Cluster& cluster, const std::vector
 /// Determines where the ranks meet, and each node's address and interface for that.
 Result<Meeting> meet(const JobSpec& spec, const Cluster& cluster, LaunchPlan& plan) {
   if (!needs_meeting(spec.framework)) return Meeting{};
-  auto meeting = choose_meeting(spec.rendezvous, cluster, nodes_of_job(plan));
+  auto meeting = choose_meeting(spec.rendezvous, cluster);
   if (!meeting) return meeting;
   for (std::size_t i = 0; i < std::min(plan.nodes.size(), meeting->routes.size()); ++i) {
     const NodeRoute& route = meeting->routes[i];
@@ -334,23 +344,21 @@ void add_role_notes(const JobSpec& spec, const Placement& placement, LaunchPlan&
 
 }  // namespace
 
-Result<std::size_t> nodes_to_meet(const JobSpec& spec, const Cluster& cluster,
-                                  const PlanContext& context) {
-  if (!needs_meeting(spec.framework) || cluster.nodes.size() < 2) return 0;
+Result<Cluster> nodes_to_meet(const JobSpec& spec, const Cluster& cluster,
+                              const PlanContext& context) {
+  if (!needs_meeting(spec.framework) || cluster.nodes.size() < 2) return Cluster{};
   if (const Status one = check_machines(spec, cluster); !one) return tl::unexpected(one.error());
   const auto gpus = gpus_of_nodes(spec, cluster, user_variables(spec, context.launcher_env));
   const auto placement = place(spec, cluster, counts_of(gpus));
   if (!placement) return tl::unexpected(placement.error());
-  const std::size_t nodes = std::max(placement->per_node.size(), placement->slots.size());
-  return nodes < 2 ? 0 : nodes;
+  return placement->nodes.size() < 2 ? Cluster{} : nodes_of(*placement, cluster);
 }
 
-Result<LaunchPlan> make_plan(const JobSpec& spec, const Cluster& cluster,
-                             const PlanContext& context) {
+Result<LaunchPlan> make_plan(const JobSpec& spec, const Cluster& all, const PlanContext& context) {
   if (const auto conflicts = launch_conflicts(spec); !conflicts.empty())
     return fail(exit_code::kJobFile, conflicts.front().why);
-  if (const Status s = check_isolation(spec, cluster); !s) return tl::unexpected(s.error());
-  if (const Status s = check_machines(spec, cluster); !s) return tl::unexpected(s.error());
+  if (const Status s = check_isolation(spec, all); !s) return tl::unexpected(s.error());
+  if (const Status s = check_machines(spec, all); !s) return tl::unexpected(s.error());
   LaunchPlan plan;
   plan.name = spec.name;
   plan.run_id = context.run_id;
@@ -362,9 +370,10 @@ Result<LaunchPlan> make_plan(const JobSpec& spec, const Cluster& cluster,
   plan.not_passed = missing_variables(spec, context.launcher_env);
   plan.scrubbed = scrub_list();
 
-  const std::vector<NodeGpus> gpus = gpus_of_nodes(spec, cluster, plan.variables);
-  const auto placement = place(spec, cluster, counts_of(gpus));
+  const auto placement = place(spec, all, counts_of(gpus_of_nodes(spec, all, plan.variables)));
   if (!placement) return tl::unexpected(placement.error());
+  const Cluster cluster = nodes_of(*placement, all);  // from here on, no other node counts
+  const std::vector<NodeGpus> gpus = gpus_of_nodes(spec, cluster, plan.variables);
   add_nodes_and_ranks(spec, cluster, context, *placement, plan);
   if (const Status s = check_crowding(spec, cluster, plan); !s) return tl::unexpected(s.error());
   if (const Status s = check_shown_ranks(spec.logs, plan.ranks.size()); !s)

@@ -40,11 +40,11 @@ struct PlanContext {
 /// exit_code::kPreflight if a chosen port is taken or no port is free.
 [[nodiscard]] Result<LaunchPlan> make_plan(const JobSpec&, const Cluster&, const PlanContext&);
 
-/// The number of nodes, counted from the first, between which the ranks of such a plan need a
-/// network path: the meeting address is then probed before planning (plan/candidates.h,
-/// plan/reach.h). 0: one node, or ranks are not told a meeting address. Errors: as make_plan(), if
-/// the job does not fit.
-[[nodiscard]] Result<std::size_t> nodes_to_meet(const JobSpec&, const Cluster&, const PlanContext&);
+/// The nodes between which the ranks of such a plan need a network path, by NodeRank: the meeting
+/// address is then probed before planning (plan/candidates.h, plan/reach.h). No node: the job is on
+/// one node, or ranks are not told a meeting address. Errors: as make_plan(), if the job does not
+/// fit.
+[[nodiscard]] Result<Cluster> nodes_to_meet(const JobSpec&, const Cluster&, const PlanContext&);
 
 /// Names of variables that such a job leaves unchanged if they are set on a node: the facts include
 /// their values.

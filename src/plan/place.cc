@@ -355,6 +355,12 @@ void split_off_chief(Counts counts, Placement& placement) {
   }
 }
 
+/// Which nodes those are: the first ones.
+void note_nodes(Placement& placement) {
+  placement.nodes.resize(std::max(placement.per_node.size(), placement.slots.size()));
+  std::iota(placement.nodes.begin(), placement.nodes.end(), 0U);
+}
+
 void number_without_roles(const JobSpec& spec, Counts counts, Placement& placement) {
   if (spec.framework == Framework::gcp) return split_off_chief(std::move(counts), placement);
   if (spec.launch == Launch::once) {
@@ -381,6 +387,7 @@ Result<Placement> place(const JobSpec& spec, const Cluster& cluster,
     auto counts = counts_without_roles(spec, cluster, usable);
     if (!counts) return tl::unexpected(counts.error());
     number_without_roles(spec, std::move(*counts), placement);
+    note_nodes(placement);
     return placement;
   }
   auto roles = placed_roles(spec);
@@ -393,6 +400,7 @@ Result<Placement> place(const JobSpec& spec, const Cluster& cluster,
   const auto counts = counts_of_roles(placement.roles, spec.placement, std::move(*pool), usable);
   if (!counts) return tl::unexpected(counts.error());
   number_ranks(*counts, placement);
+  note_nodes(placement);
   return placement;
 }
 

@@ -29,7 +29,8 @@ struct PlacedRank {
 struct Placement {
   std::vector<PlacedRole> roles;        // chief, worker, ps, evaluator
   std::vector<PlacedRank> ranks;        // index = Rank: by role, node-major within each role
-  std::vector<std::uint32_t> per_node;  // index = NodeRank: ranks on each node that is used
+  std::vector<std::uint32_t> nodes;     // index = NodeRank: which of Cluster::nodes the job uses
+  std::vector<std::uint32_t> per_node;  // index = NodeRank: ranks on each node that has any
   std::size_t nodes_available = 0;      // of those requested
   std::vector<std::uint32_t> slots;     // launch: once: processes of each node of the job
 };

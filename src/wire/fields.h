@@ -252,9 +252,9 @@ inline constexpr auto kFields<RanksStarted::One> =
                field("pid", &RanksStarted::One::pid, kPid), field("at", &RanksStarted::One::at)};
 
 template <>
-inline constexpr auto kFields<CheckPlaces::Program> =
-    std::tuple{field("name", &CheckPlaces::Program::name),
-               field("search_path", &CheckPlaces::Program::search_path)};
+inline constexpr auto kFields<CheckPrerequisites::Program> =
+    std::tuple{field("name", &CheckPrerequisites::Program::name),
+               field("search_path", &CheckPrerequisites::Program::search_path)};
 
 template <>
 inline constexpr auto kFields<PythonCommand> =
@@ -268,13 +268,13 @@ inline constexpr auto kFields<FoundProgram> =
                field("absent", &FoundProgram::absent)};
 
 template <>
-inline constexpr auto kFields<CheckPlaces::Lookup> =
-    std::tuple{field("name", &CheckPlaces::Lookup::name),
-               field("search_path", &CheckPlaces::Lookup::search_path),
-               field("expected", &CheckPlaces::Lookup::expected),
-               field("python", &CheckPlaces::Lookup::python),
-               field("env", &CheckPlaces::Lookup::env),
-               field("imports", &CheckPlaces::Lookup::imports)};
+inline constexpr auto kFields<CheckPrerequisites::Lookup> =
+    std::tuple{field("name", &CheckPrerequisites::Lookup::name),
+               field("search_path", &CheckPrerequisites::Lookup::search_path),
+               field("expected", &CheckPrerequisites::Lookup::expected),
+               field("python", &CheckPrerequisites::Lookup::python),
+               field("env", &CheckPrerequisites::Lookup::env),
+               field("imports", &CheckPrerequisites::Lookup::imports)};
 
 template <>
 inline constexpr auto kFields<Resume::Received> = std::tuple{
@@ -459,11 +459,14 @@ inline constexpr auto kFields<PortTaken> =
                field("taken", &PortTaken::taken)};
 
 template <>
-inline constexpr auto kFields<CheckPlaces> =
-    std::tuple{field("attempt", &CheckPlaces::attempt), field("workdir", &CheckPlaces::workdir),
-               field("carried", &CheckPlaces::carried), field("programs", &CheckPlaces::programs),
-               field("files", &CheckPlaces::files),     field("lookups", &CheckPlaces::lookups),
-               field("folders", &CheckPlaces::folders)};
+inline constexpr auto kFields<CheckPrerequisites> =
+    std::tuple{field("attempt", &CheckPrerequisites::attempt),
+               field("workdir", &CheckPrerequisites::workdir),
+               field("carried", &CheckPrerequisites::carried),
+               field("programs", &CheckPrerequisites::programs),
+               field("files", &CheckPrerequisites::files),
+               field("lookups", &CheckPrerequisites::lookups),
+               field("folders", &CheckPrerequisites::folders)};
 
 template <>
 inline constexpr auto kFields<FetchOutput> =
@@ -475,9 +478,10 @@ template <>
 inline constexpr auto kFields<ForgetOutput> = std::tuple{field("attempt", &ForgetOutput::attempt)};
 
 template <>
-inline constexpr auto kFields<PlacesMissing> =
-    std::tuple{field("attempt", &PlacesMissing::attempt), field("missing", &PlacesMissing::missing),
-               field("found", &PlacesMissing::found), field("folders", &PlacesMissing::folders)};
+inline constexpr auto kFields<PrerequisitesMissing> = std::tuple{
+    field("attempt", &PrerequisitesMissing::attempt),
+    field("missing", &PrerequisitesMissing::missing), field("found", &PrerequisitesMissing::found),
+    field("folders", &PrerequisitesMissing::folders)};
 
 template <>
 inline constexpr auto kFields<Resume> = std::tuple{

@@ -144,8 +144,7 @@ struct StartRanks {
   Environment env;
   std::vector<StartCommand> commands;
   std::vector<StartRank> ranks;
-  std::uint32_t output_credit =
-      0;  // bytes of each stream that may be sent before an OutputCredit
+  std::uint32_t output_credit = 0;  // bytes of each stream that may be sent before an OutputCredit
   bool last = true;
   std::vector<StartFile> files;
   Environment carried;   // of the launcher's machine; see node/ranks/carried_environment.h
@@ -307,8 +306,8 @@ struct PortTaken {
 
 // ---- launcher -> agent
 
-/// Asks whether what ranks on this node need exists, before any is started. -> PlacesMissing
-struct CheckPlaces {
+/// Asks whether what ranks on this node need exists, before any is started. -> PrerequisitesMissing
+struct CheckPrerequisites {
   struct Program {
     std::string name;  // found as execvp(3) does
     std::optional<std::string>
@@ -333,7 +332,7 @@ struct CheckPlaces {
   std::vector<std::string> files;  // that must be readable; relative to the workdir
   std::vector<Lookup> lookups{};
   std::vector<std::string> folders{};  // absolute; the answer names missing ones
-  bool operator==(const CheckPlaces&) const = default;
+  bool operator==(const CheckPrerequisites&) const = default;
 };
 /// Asks for a part of a rank's output that is still on its node. Each is answered by one
 /// FetchedOutput, in order.
@@ -355,12 +354,12 @@ struct ForgetOutput {
 
 /// Everything that is missing on the node, each as the reason why a rank could not be started;
 /// empty: nothing is missing. Also the answers to lookups.
-struct PlacesMissing {
+struct PrerequisitesMissing {
   Attempt attempt;
   std::vector<StartFailure> missing;
-  std::vector<FoundProgram> found{};   // one for each of CheckPlaces::lookups, in their order
-  std::vector<std::string> folders{};  // the missing ones of CheckPlaces::folders
-  bool operator==(const PlacesMissing&) const = default;
+  std::vector<FoundProgram> found{};  // one for each of CheckPrerequisites::lookups, in their order
+  std::vector<std::string> folders{};  // the missing ones of CheckPrerequisites::folders
+  bool operator==(const PrerequisitesMissing&) const = default;
 };
 /// The requested bytes, as far as they exist: those at `offset`, which is greater than the
 /// requested one where bytes in between were lost. No bytes: there is nothing at or after `offset`,
@@ -669,7 +668,7 @@ concept OneOf = kHolds<Variant, T>;
 using ChannelMessage = std::variant<Ack, Resume>;
 
 using ToAgent = std::variant<Hello, Heartbeat, Bye, FactsRequest, StartRanks, StopRanks, KillRanks,
-                             OutputCredit, StdinData, CheckPlaces, FetchOutput, ForgetOutput,
+                             OutputCredit, StdinData, CheckPrerequisites, FetchOutput, ForgetOutput,
                              OpenDoor, Knock, CloseDoor, SyncBegin, SyncEntries, SyncSettled,
                              SyncRemove, SyncData, SyncEnd, PreparePmix, PmixFence, PmixWanted,
                              PmixData, SignalRanks, StartMpirun, Deadline, Inspect>;
@@ -679,8 +678,8 @@ using SessionMessages = std::variant<Hello, Heartbeat, Bye>;
 /// Answers to the launcher's questions before it starts ranks.
 using ReachAnswer = std::variant<DoorOpen, Knocked>;
 using SyncAnswer = std::variant<SyncPlace, SyncWants, SyncTaken, SyncDone>;
-using Answers =
-    Joined<std::variant<Facts, PlacesMissing, PmixReady, Inspected>, ReachAnswer, SyncAnswer>::Type;
+using Answers = Joined<std::variant<Facts, PrerequisitesMissing, PmixReady, Inspected>, ReachAnswer,
+                       SyncAnswer>::Type;
 /// Sent only by an agent that was told to start ranks, or that runs in a scheduler's step.
 using RunMessages =
     std::variant<RanksStarted, RankNotStarted, RankExited, OutputData, OutputEnd, StdinTaken,

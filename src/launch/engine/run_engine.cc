@@ -96,11 +96,11 @@ RunEngine::RunEngine(const RunOptions& options, LocalStart local, UniqueFd front
       signals_(loop_, options, node_without_steps(options, nodes_.targets()), nodes_, store_,
                screen_, open_engine_signals(), [this](Event event) { push(std::move(event)); }),
       mpi_(options, nodes_, store_, screen_),
-      planner_(loop_, options.spec, options.prepare, nodes_,
-               [this](Result<LaunchPlan> plan) { planned(std::move(plan)); },
-               {.copying = [this](bool under_way) { push(event::Copying{under_way}); },
-                .synced = [this](const SyncReport& report) { tell_sync(report); },
-                .show = [this](std::string text) { screen_.show_status(std::move(text)); }}) {
+      preparation_(loop_, options.spec, {.adapt = options.prepare}, nodes_,
+                   {.done = [this](Prepared outcome) { prepared(std::move(outcome)); },
+                    .copying = [this](bool under_way) { push(event::Copying{under_way}); },
+                    .synced = [this](const SyncReport& report) { tell_sync(report); },
+                    .show = [this](std::string text) { screen_.show_status(std::move(text)); }}) {
   debug_log::set_verbosity(options.verbosity);
   if (options.verbosity > 0) {
     debug_log::set_output(
@@ -144,7 +144,10 @@ void RunEngine::push(Event event) {
 void RunEngine::tell(const Event& event) {
   store_.record(event);
   if (options_.verbosity > 0) explain(event);
-  if (const auto* lost = std::get_if<event::NodeLost>(&event)) planner_.node_lost(lost->node);
+  if (const auto* ready = std::get_if<event::NodeReady>(&event))
+    preparation_.facts_known(ready->node, ready->attempt);
+  if (const auto* lost = std::get_if<event::NodeLost>(&event))
+    preparation_.node_lost(lost->node, lost->what);
   output_.tell(event);
   front_.tell(event, plan());
   mpi_.tell(event);
@@ -265,11 +268,14 @@ void RunEngine::begin(const action::MakePlan& make) {
   context.launcher_env = options_.environment;
   context.current_folder = options_.current_folder;
   context.run_folder = store_.folder().path();
-  planner_.begin(std::move(context));
+  preparation_.begin(std::move(context));
 }
 
-void RunEngine::planned(Result<LaunchPlan> plan) {
-  if (!plan) return push(event::PlanFailed{plan.error()});
+/// A node that is lost is an event of its own, which the supervisor has been told already.
+void RunEngine::prepared(Prepared outcome) {
+  if (!outcome.lost.empty()) return;
+  if (outcome.failure) return push(event::PlanFailed{std::move(*outcome.failure)});
+  std::optional<LaunchPlan>& plan = outcome.plan;
   event::PlanMade made{plan->attempt, {}, deciding_ranks(options_.spec, *plan)};
   if (plan->mpirun) made.starter = {plan->nodes.front().id, "mpirun"};
   for (const RankPlan& rank : plan->ranks)
@@ -355,7 +361,7 @@ void RunEngine::end_preparation() {
   for (const Event& event : std::exchange(queue_, {})) tell(event);
   finishing_ = true;
   front_.connected();
-  planner_.cancel();
+  preparation_.cancel();
 }
 
 void RunEngine::part_from_agents() {
@@ -379,8 +385,7 @@ int RunEngine::finish(RunReport report) {
   std::string summary = write_summary(report, summary_parts());
   part_from_agents();
   output_.drain();
-  screen_
-      .tell_if_stdout_broke();  // the first failed write may be the last one
+  screen_.tell_if_stdout_broke();  // the first failed write may be the last one
   if (report.outcome.cause != Cause::success || !options_.quiet) screen_.write(std::move(summary));
   if (const std::string errors = front_.agent_errors(); !errors.empty()) screen_.say(errors);
   output_.drain();

@@ -8,7 +8,6 @@
 #include <string>
 
 #include "launch/console/console_writer.h"
-#include "launch/engine/attempt_planner.h"
 #include "launch/engine/engine.h"
 #include "launch/engine/front_side.h"
 #include "launch/engine/run_request.h"
@@ -21,6 +20,7 @@
 #include "launch/output/output_side.h"
 #include "launch/output/screen.h"
 #include "launch/session/cluster_sessions.h"
+#include "launch/session/preparation.h"
 #include "model/launch_plan.h"
 #include "os/event_loop.h"
 
@@ -57,10 +57,7 @@ class RunEngine : public Engine {
   void on(NodeId node, wire::OutputEnd& end) { output_.on(node, end); }
   void on(NodeId node, wire::FetchedOutput& fetched) { output_.on(node, fetched); }
   void on(NodeId, wire::StdinTaken& taken) { front_.on(taken); }
-  void on(NodeId node, wire::PlacesMissing& answer) { planner_.on(node, answer); }
-  void on(NodeId node, wire::PmixReady& answer) { planner_.on(node, answer); }
-  void on(NodeId node, wire::OneOf<wire::ReachAnswer> auto& answer) { planner_.on(node, answer); }
-  void on(NodeId node, wire::OneOf<wire::SyncAnswer> auto& answer) { planner_.on(node, answer); }
+  void on(NodeId node, wire::OneOf<wire::Answers> auto& answer) { preparation_.on(node, answer); }
   void on(NodeId node, wire::PmixFence& fence) { mpi_.on(node, std::move(fence)); }
   void on(NodeId node, wire::PmixWanted& wanted) { mpi_.on(node, wanted); }
   void on(NodeId node, wire::PmixData& data) { mpi_.on(node, std::move(data)); }
@@ -68,7 +65,6 @@ class RunEngine : public Engine {
   void on(NodeId node, wire::MpirunOutput& output) { mpi_.on(node, output); }
   void on(NodeId node, wire::Signalled& signalled) { signals_.on(node, signalled); }
   void on(NodeId, wire::Notice& notice) { screen_.note(notice.text); }
-  void on(NodeId, wire::Inspected&) {}  // only checks ask
   void on(NodeId, wire::OneOf<wire::SessionMessages> auto&) {}
   void on_news(NodeId, event::NodeLost& lost) { push(std::move(lost)); }
   void on_news(NodeId node, node_news::Resumed& resumed);
@@ -89,7 +85,7 @@ class RunEngine : public Engine {
   void begin(const action::Tell& tell) { screen_.state(tell.line); }
   void begin(const action::Finish&) {}
 
-  void planned(Result<LaunchPlan> plan);
+  void prepared(Prepared outcome);
   void begin_attempt(LaunchPlan plan);
   void tell_sync(const SyncReport& report);
   void explain(const Event& event) const;
@@ -110,7 +106,7 @@ class RunEngine : public Engine {
   FrontSide front_;
   SignalSide signals_;
   MpiSide mpi_;
-  AttemptPlanner planner_;
+  Preparation preparation_;
   std::deque<Event> queue_;            // for the supervisor
   bool finishing_ = false;             // the supervisor is done and gets no more events
   std::optional<LaunchPlan> planned_;  // until the supervisor starts its ranks

@@ -7,7 +7,7 @@
 #include "fabric/mca_settings.h"
 #include "jobfile/host_name.h"
 #include "jobfile/shell_quote.h"
-#include "launch/session/discover.h"
+#include "launch/session/plan_preview.h"
 #include "os/program_output.h"
 #include "plan/inherited_env.h"
 #include "plan/make_plan.h"
@@ -120,30 +120,29 @@ Result<std::string> make_mpirun_script(const JobSpec& spec, const std::string& c
   PlanContext context;
   context.launcher_env = environment_from_block(environ);
   context.current_folder = current_folder;
-  const auto cluster = discover_cluster(once, context);
-  if (!cluster) return tl::unexpected(cluster.error());
-  const auto plan = make_plan(once, *cluster, context);
-  if (!plan) return tl::unexpected(plan.error());
+  const auto preview = plan_by_facts(once, context);
+  if (!preview) return tl::unexpected(preview.error());
+  const auto& [cluster, plan] = *preview;
   MpirunInput input;
   input.kind = *kind;
   input.program = program;
-  input.hostfile = jobfile::name_as_word(plan->name) + ".hosts";
-  input.hosts = plan->hosts;
-  input.workdir = plan->workdir;
+  input.hostfile = jobfile::name_as_word(plan.name) + ".hosts";
+  input.hosts = plan.hosts;
+  input.workdir = plan.workdir;
   input.is_root = ::geteuid() == 0;
   input.cpus = spec.binding.cpus;
-  input.cores = fewest_cores(*cluster);
+  input.cores = fewest_cores(cluster);
   input.connect = spec.connect;
   input.host_specs = spec.hosts.hosts;
-  input.network = network_of(*plan, *cluster);
+  input.network = network_of(plan, cluster);
   input.environment = context.launcher_env;
   input.environment.merge(fabric::read_mca_settings("", fabric::mca_files(context.launcher_env)));
-  input.command = rank_command(spec, *plan);
+  input.command = rank_command(spec, plan);
   std::string exports;
   take_variables(spec, context.launcher_env, input, exports);
   const auto command = mpirun_command(input);
   if (!command) return tl::unexpected(command.error());
-  return script_of(*plan, input, *command, std::move(exports));
+  return script_of(plan, input, *command, std::move(exports));
 }
 
 }  // namespace dlaunch

@@ -26,7 +26,7 @@ namespace dlaunch {
 [[nodiscard]] wire::PreparePmix prepare_message(const LaunchPlan& plan, Mpi::Pmi pmi,
                                                 std::string_view secret);
 
-/// The answers of all nodes of one plan. A value; the planner asks and waits.
+/// The answers of all nodes of one plan. A value; Preparation asks and waits.
 class PmixStart {
  public:
   PmixStart() = default;

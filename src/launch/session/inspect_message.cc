@@ -20,17 +20,17 @@ Environment without_secrets(const std::vector<Variable>& variables) {
 }  // namespace
 
 wire::Inspect inspect_message(const JobSpec& spec, const PlanContext& context,
-                              const SurveyOptions& options, bool is_launcher) {
+                              const Inspection& wanted, bool is_launcher) {
   wire::Inspect question;
-  question.gpus = options.gpus;
-  question.collectives = options.collectives;
+  question.gpus = wanted.gpus;
+  question.collectives = wanted.collectives;
   question.folders = {"/tmp"};
-  if (options.places) {
+  if (wanted.workdir) {
     const std::filesystem::path workdir =
         std::filesystem::path(context.current_folder) / spec.workdir;
     question.folders.push_back(workdir.lexically_normal());
   }
-  if (!options.collectives) return question;
+  if (!wanted.collectives) return question;
   if (!is_launcher) question.carried = carried_variables(context.launcher_env);
   question.env = without_secrets(user_variables(spec, context.launcher_env));
   return question;

@@ -1,15 +1,22 @@
 // A check's request to a node about itself. Pure.
 #pragma once
 
-#include "launch/session/survey.h"
+#include "model/job_spec.h"
+#include "plan/make_plan.h"
 #include "wire/message.h"
 
 namespace dlaunch {
+
+struct Inspection {
+  bool gpus = true;         // query nvidia-smi
+  bool collectives = true;  // find out whether the node can measure with traffic
+  bool workdir = false;     // the room on the workdir's file system
+};
 
 /// With the environment of the ranks that would measure for this job, so that both or neither find
 /// a library; without secrets, which those ranks do not get either. `is_launcher`: the node is this
 /// machine, whose agent already has our environment. The limit is left unchanged.
 [[nodiscard]] wire::Inspect inspect_message(const JobSpec& spec, const PlanContext& context,
-                                            const SurveyOptions& options, bool is_launcher);
+                                            const Inspection& wanted, bool is_launcher);
 
 }  // namespace dlaunch

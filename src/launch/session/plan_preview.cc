@@ -5,7 +5,7 @@
 #include "launch/connect/node_targets.h"
 #include "launch/mpi/pmix_start.h"
 #include "launch/session/assumed_cluster.h"
-#include "launch/session/discover.h"
+#include "launch/session/rehearsal.h"
 #include "launch/sync/workdir_settings.h"
 #include "plan/make_plan.h"
 
@@ -25,22 +25,39 @@ Status add_pmix(const JobSpec& spec, const Cluster& cluster, LaunchPlan& plan) {
   return {};
 }
 
+Result<PlanPreview> plan_offline(const JobSpec& spec, const PlanContext& context) {
+  auto cluster = assumed_cluster(spec, this_machine());
+  if (!cluster) return tl::unexpected(cluster.error());
+  auto plan = make_plan(spec, *cluster, context);
+  if (!plan) return tl::unexpected(plan.error());
+  return PlanPreview{std::move(*cluster), std::move(*plan)};
+}
+
 }  // namespace
+
+Result<PlanPreview> plan_by_facts(const JobSpec& spec, const PlanContext& context) {
+  PrepareSettings settings;
+  settings.up_to = PrepareStep::plan;
+  auto rehearsal = rehearse(spec, context, std::move(settings));
+  if (!rehearsal) return tl::unexpected(rehearsal.error());
+  Prepared& outcome = rehearsal->outcome;
+  if (outcome.failure) return tl::unexpected(std::move(*outcome.failure));
+  return PlanPreview{std::move(rehearsal->cluster), std::move(*outcome.plan)};
+}
 
 Result<PlanPreview> preview_plan(const JobSpec& spec, const std::string& current_folder,
                                  bool offline) {
   PlanContext context;
   context.launcher_env = environment_from_block(environ);
   context.current_folder = current_folder;
-  auto cluster = offline ? assumed_cluster(spec, this_machine()) : discover_cluster(spec, context);
-  if (!cluster) return tl::unexpected(cluster.error());
-  auto plan = make_plan(spec, *cluster, context);
-  if (!plan) return tl::unexpected(plan.error());
-  if (const Status s = add_pmix(spec, *cluster, *plan); !s) return tl::unexpected(s.error());
-  const auto sync = sync_extent(spec, context, *plan);
+  auto preview = offline ? plan_offline(spec, context) : plan_by_facts(spec, context);
+  if (!preview) return preview;
+  LaunchPlan& plan = preview->plan;
+  if (const Status s = add_pmix(spec, preview->cluster, plan); !s) return tl::unexpected(s.error());
+  const auto sync = sync_extent(spec, context, plan);
   if (!sync) return tl::unexpected(sync.error());
-  plan->sync = *sync;
-  return PlanPreview{std::move(*cluster), std::move(*plan)};
+  plan.sync = *sync;
+  return preview;
 }
 
 }  // namespace dlaunch

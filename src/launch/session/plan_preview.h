@@ -1,4 +1,5 @@
-// The plan of a job without a run, for `dlaunch plan` and `dlaunch run --dry-run`.
+// The plan of a job without a run, for `dlaunch plan`, `dlaunch run --dry-run` and `dlaunch export
+// mpirun`.
 #pragma once
 
 #include <string>
@@ -7,6 +8,7 @@
 #include "model/job_spec.h"
 #include "model/launch_plan.h"
 #include "model/result.h"
+#include "plan/make_plan.h"
 
 namespace dlaunch {
 
@@ -15,8 +17,12 @@ struct PlanPreview {
   LaunchPlan plan;
 };
 
-/// Connects to the nodes for their facts, unless `offline`, and makes the plan. Must be called
-/// before any thread exists.
+/// Connects to the nodes for their facts and tries where they can meet, and makes the plan. Must be
+/// called before any thread exists.
+[[nodiscard]] Result<PlanPreview> plan_by_facts(const JobSpec& spec, const PlanContext& context);
+
+/// The same, unless `offline`; with what a run would add to the plan before it starts the ranks.
+/// Must be called before any thread exists.
 [[nodiscard]] Result<PlanPreview> preview_plan(const JobSpec& spec,
                                                const std::string& current_folder, bool offline);
 

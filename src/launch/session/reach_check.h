@@ -30,13 +30,13 @@ class ReachCheck {
   ReachCheck(EventLoop& loop, Callbacks callbacks)
       : loop_(loop), callbacks_(std::move(callbacks)), limit_(loop), patience_(loop) {}
 
-  /// Tests for the first `nodes` nodes, two or more; not longer than `timeouts.connect` and 10 s. A
-  /// test in progress is abandoned.
-  void begin(const JobSpec& spec, const Cluster& cluster, std::size_t nodes);
+  /// Tests for all of `nodes`, two or more; the first one listens. Takes at most three quarters of
+  /// `timeouts.connect`, and 10 s. A test in progress is abandoned.
+  void begin(const JobSpec& spec, Cluster nodes);
   void cancel();
 
   /// After a test that found no common address: who_fails_to_meet().
-  [[nodiscard]] const std::vector<std::uint32_t>& failing() const { return failing_; }
+  [[nodiscard]] const std::vector<NodeId>& failing() const { return failing_; }
 
   void on(NodeId node, const wire::DoorOpen& open);
   void on(NodeId node, const wire::Knocked& knocked);
@@ -58,10 +58,10 @@ class ReachCheck {
   bool keep_planned_ = false;
   std::uint32_t last_id_ = 0;
   wire::Knock knock_;
-  Cluster cluster_;  // only its names and ids are used
+  Cluster nodes_;
   std::vector<Candidate> candidates_;
   std::optional<ReachRecord> record_;
-  std::vector<std::uint32_t> failing_;
+  std::vector<NodeId> failing_;
 };
 
 }  // namespace dlaunch

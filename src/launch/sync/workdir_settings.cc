@@ -1,6 +1,6 @@
 #include "launch/sync/workdir_settings.h"
 
-#include "launch/session/place_question.h"
+#include "launch/session/prerequisite_question.h"
 #include "os/clock.h"
 #include "sync/rules.h"
 

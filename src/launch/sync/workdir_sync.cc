@@ -1,19 +1,18 @@
 #include "launch/sync/workdir_sync.h"
 
 #include <algorithm>
-#include <array>
 #include <cerrno>
 #include <ctime>
 #include <utility>
 
 #include <dirent.h>
 #include <fcntl.h>
-#include <sys/random.h>
 #include <sys/stat.h>
 #include <unistd.h>
 
 #include "jobfile/hostlist.h"
 #include "os/clock.h"
+#include "os/random_secret.h"
 #include "sync/rules.h"
 #include "text/duration_text.h"
 #include "text/plain_text.h"
@@ -33,17 +32,6 @@ constexpr std::uint64_t kMostToOne = std::uint64_t{4} << 20;
 constexpr std::size_t kMostNamed = 3;
 constexpr std::size_t kMostSampled = 64;  // files, in one turn
 constexpr const char* kIndent = "\n         ";
-
-std::string random_name() {
-  std::array<unsigned char, 16> bytes{};
-  if (::getrandom(bytes.data(), bytes.size(), 0) != static_cast<ssize_t>(bytes.size())) return {};
-  std::string name(sync::kMarkerPrefix);
-  for (const unsigned char byte : bytes) {
-    name += "0123456789abcdef"[byte >> 4];
-    name += "0123456789abcdef"[byte & 15];
-  }
-  return name;
-}
 
 /// Markers of launchers that were killed while nodes looked for them.
 void remove_stale_markers(const std::string& root) {
@@ -163,7 +151,8 @@ void WorkdirSync::take_samples(const std::set<std::string>& changed) {
 
 void WorkdirSync::make_marker() {
   remove_stale_markers(pass_.root);
-  marker_ = random_name();
+  const auto secret = random_secret();
+  marker_ = secret ? std::string(sync::kMarkerPrefix) + *secret : std::string();
   if (marker_.empty()) return;
   const std::string path = pass_.root + '/' + marker_;
   const UniqueFd made(::open(path.c_str(), O_WRONLY | O_CREAT | O_EXCL | O_CLOEXEC, 0644));

@@ -4,11 +4,11 @@
 #include <optional>
 #include <vector>
 
-#include "launch/session/survey.h"
 #include "measure/check/backend_choice.h"
 #include "measure/check/fabric_findings.h"
 #include "measure/check/fabric_run.h"
 #include "measure/check/node_checks.h"
+#include "measure/check/survey.h"
 #include "os/clock.h"
 
 extern char** environ;
@@ -18,15 +18,6 @@ namespace dlaunch {
 namespace {
 
 using Severity = CheckFinding::Severity;
-
-SurveyOptions survey_options(const ClusterCheckOptions& options) {
-  SurveyOptions survey;
-  survey.places = options.job_needs;
-  survey.gpus = options.nodes;
-  survey.collectives = options.fabric;
-  survey.reach = options.reach;
-  return survey;
-}
 
 /// Without node checks only failed connections count: such a node cannot be used in any case.
 std::vector<CheckFinding> findings_of(const Survey& survey, const ClusterCheckOptions& options) {
@@ -65,7 +56,8 @@ std::vector<CheckFinding> blocking_nodes(const JobSpec& spec, const Survey& surv
           node == asked.front()
               ? "most other nodes cannot reach it at the address where ranks would meet"
               : "it cannot reach " + first + ", where ranks would meet";
-      findings.push_back({Severity::bad, {node}, "reach", text, "check its firewall, cable and routes"});
+      findings.push_back(
+          {Severity::bad, {node}, "reach", text, "check its firewall, cable and routes"});
     }
   }
   const auto has_gpus = [&](std::uint32_t node) { return !survey.nodes[node].facts.gpus.empty(); };
@@ -83,12 +75,12 @@ std::vector<CheckFinding> blocking_nodes(const JobSpec& spec, const Survey& surv
 }
 
 /// Surveys only the nodes `there` again: where they meet, and what the job needs on them.
-Status survey_again(const JobSpec& spec, const PlanContext& context, SurveyOptions options,
+Status survey_again(const JobSpec& spec, const PlanContext& context, ClusterCheckOptions options,
                     const std::vector<std::uint32_t>& there, Survey& survey) {
   JobSpec rest = spec;
   rest.hosts.hosts.clear();
   for (const std::uint32_t i : there) rest.hosts.hosts.push_back(spec.hosts.hosts[i]);
-  options.gpus = options.collectives = false;
+  options.nodes = options.fabric = false;
   auto second = survey_nodes(rest, context, options);
   if (!second) return tl::unexpected(second.error());
   survey.no_meeting = second->no_meeting;
@@ -134,8 +126,7 @@ Status survey_without_bad_nodes(const JobSpec& spec, const PlanContext& context,
     });
     const bool is_well = all_answer && survey.no_meeting.empty() && survey.no_plan.empty();
     if (is_well || good.empty() || good.size() == asked.size()) return {};
-    if (const Status again = survey_again(spec, context, survey_options(options), good, survey);
-        !again)
+    if (const Status again = survey_again(spec, context, options, good, survey); !again)
       return again;
     asked = good;
   }
@@ -217,7 +208,7 @@ Result<CheckReport> check_cluster(const JobSpec& spec, const ClusterCheckOptions
   PlanContext context;
   context.launcher_env = environment_from_block(environ);
   context.current_folder = options.current_folder;
-  auto survey = survey_nodes(spec, context, survey_options(options));
+  auto survey = survey_nodes(spec, context, options);
   if (!survey) return tl::unexpected(survey.error());
   std::vector<CheckFinding> culprits;
   if (const Status asked = survey_without_bad_nodes(spec, context, options, *survey, culprits);

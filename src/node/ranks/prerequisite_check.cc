@@ -113,7 +113,7 @@ std::string search_path_of(const Environment& env) {
 
 class Checker {
  public:
-  Checker(const wire::CheckPlaces& wanted, const Environment& login)
+  Checker(const wire::CheckPrerequisites& wanted, const Environment& login)
       : wanted_(wanted),
         base_(carried_environment(login, wanted.carried, wanted.workdir, folder_exists)) {
     report_.answer.attempt = wanted.attempt;
@@ -147,7 +147,7 @@ class Checker {
     return has_workdir_ || path.starts_with('/');
   }
 
-  void look_up(const wire::CheckPlaces::Lookup& lookup) {
+  void look_up(const wire::CheckPrerequisites::Lookup& lookup) {
     Environment env = base_;
     for (const auto& [name, value] : lookup.env) env.insert_or_assign(name, value);
     FoundProgram found;
@@ -160,7 +160,7 @@ class Checker {
     report_.answer.found.push_back(std::move(found));
   }
 
-  void check_python(const wire::CheckPlaces::Lookup& lookup, const Environment& env,
+  void check_python(const wire::CheckPrerequisites::Lookup& lookup, const Environment& env,
                     FoundProgram& found) {
     const PythonCommand& command = lookup.python;
     const PythonInstallation python =
@@ -176,7 +176,7 @@ class Checker {
       report_.unseen.push_back({found.path, command, wanted_.workdir, env});
   }
 
-  const wire::CheckPlaces& wanted_;
+  const wire::CheckPrerequisites& wanted_;
   const Environment base_;
   bool has_workdir_ = false;
   PrerequisiteReport report_;
@@ -192,11 +192,12 @@ std::string run_all(const std::vector<ModuleProbe>& probes) {
 
 }  // namespace
 
-PrerequisiteReport check_prerequisites(const wire::CheckPlaces& wanted, const Environment& login) {
+PrerequisiteReport check_prerequisites(const wire::CheckPrerequisites& wanted,
+                                       const Environment& login) {
   return Checker(wanted, login).run();
 }
 
-void PrerequisiteCheck::begin(const wire::CheckPlaces& wanted, const Environment& login) {
+void PrerequisiteCheck::begin(const wire::CheckPrerequisites& wanted, const Environment& login) {
   if (process_.is_under_way()) {
     process_.cancel();
     finish();

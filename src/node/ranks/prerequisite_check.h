@@ -14,7 +14,7 @@
 namespace dlaunch {
 
 struct PrerequisiteReport {
-  wire::PlacesMissing answer;
+  wire::PrerequisitesMissing answer;
   /// Modules that were not found as files; only their Python knows whether they are missing.
   std::vector<ModuleProbe> unseen;
 };
@@ -23,19 +23,19 @@ struct PrerequisiteReport {
 /// the workdir, nothing relative to it is checked. `login`: the agent's own environment. Starts
 /// nothing and reads only metadata, pyvenv.cfg and the imports of Python scripts; a file counts as
 /// present if this user may read it.
-[[nodiscard]] PrerequisiteReport check_prerequisites(const wire::CheckPlaces& wanted,
+[[nodiscard]] PrerequisiteReport check_prerequisites(const wire::CheckPrerequisites& wanted,
                                                      const Environment& login);
 
-/// Answers each CheckPlaces of the launcher once, in order. Lives on the agent's one thread.
+/// Answers each CheckPrerequisites of the launcher once, in order. Lives on the agent's one thread.
 class PrerequisiteCheck {
  public:
-  using Report = std::function<void(wire::PlacesMissing)>;
+  using Report = std::function<void(wire::PrerequisitesMissing)>;
 
   PrerequisiteCheck(EventLoop& loop, Report report) : report_(std::move(report)), process_(loop) {}
 
   /// Answers at once unless a Python must be probed. That has a limit, after which a module counts
   /// as present; a further request has the same effect.
-  void begin(const wire::CheckPlaces& wanted, const Environment& login);
+  void begin(const wire::CheckPrerequisites& wanted, const Environment& login);
 
  private:
   void add_missing(const std::vector<ModuleProbe>& unseen, const std::string& answer);
@@ -43,7 +43,7 @@ class PrerequisiteCheck {
 
   Report report_;
   SideProcess process_;
-  wire::PlacesMissing answer_;  // to the current request
+  wire::PrerequisitesMissing answer_;  // to the current request
 };
 
 }  // namespace dlaunch

@@ -45,7 +45,7 @@ Cluster nodes_with(const std::vector<std::vector<NetworkInterface>>& interfaces)
 
 /// "ADDRESS: reason" of each candidate; the error's text if there are none.
 std::vector<std::string> found(const Cluster& cluster, const RendezvousSpec& spec = {}) {
-  const auto candidates = rendezvous_candidates(spec, cluster, cluster.nodes.size());
+  const auto candidates = rendezvous_candidates(spec, cluster);
   if (!candidates) return {candidates.error().message};
   std::vector<std::string> lines;
   for (const Candidate& candidate : *candidates)
@@ -83,7 +83,7 @@ TEST(Candidates, TheFastestSubnetWithOtherNames) {
        {nic("ib1", "10.9.0.5/16", 200000, Kind::infiniband), nic("eth7", "192.168.0.5/24", 1000)}});
   EXPECT_THAT(found(cluster), ElementsAre("10.9.0.4: ib0, the fastest subnet that both nodes share",
                                           "192.168.0.4: eno1, a subnet that both nodes share"));
-  const auto candidates = rendezvous_candidates({}, cluster, 2);
+  const auto candidates = rendezvous_candidates({}, cluster);
   EXPECT_THAT(candidates->front().routes,
               ElementsAre(NodeRoute{"ib0", "10.9.0.4"}, NodeRoute{"ib1", "10.9.0.5"}));
 }
@@ -187,18 +187,18 @@ TEST(Candidates, TheChosenAddressIsTheOnlyOne) {
                                       {nic("eth0", "10.0.0.5/24"), nic("eth1", "10.1.0.5/24")}});
   RendezvousSpec spec;
   spec.address = "10.1.0.4";
-  auto candidates = rendezvous_candidates(spec, cluster, 2);
+  auto candidates = rendezvous_candidates(spec, cluster);
   ASSERT_TRUE(candidates && candidates->size() == 1);
   EXPECT_TRUE(candidates->front().is_own);
   EXPECT_EQ(candidates->front().routes[1], (NodeRoute{"eth1", "10.1.0.5"}));
   spec.address = "203.0.113.9";  // translated on the way
-  candidates = rendezvous_candidates(spec, cluster, 2);
+  candidates = rendezvous_candidates(spec, cluster);
   ASSERT_TRUE(candidates && candidates->size() == 1);
   EXPECT_FALSE(candidates->front().is_own);
   EXPECT_TRUE(candidates->front().is_ip);
   EXPECT_EQ(candidates->front().routes, std::vector<NodeRoute>(2));
   spec.address = "head.cluster";
-  candidates = rendezvous_candidates(spec, cluster, 2);
+  candidates = rendezvous_candidates(spec, cluster);
   ASSERT_TRUE(candidates && candidates->size() == 1);
   EXPECT_FALSE(candidates->front().is_ip);
   EXPECT_EQ(candidates->front().address, "head.cluster");
@@ -244,7 +244,8 @@ TEST(Candidates, TheChosenInterfaces) {
 }
 
 TEST(Candidates, NothingButLoopbackAndDocker) {
-  EXPECT_THAT(found(nodes_with({{loopback(), docker()}, {loopback(), nic("eth0", "10.0.0.5/24"), docker()}})),
+  EXPECT_THAT(found(nodes_with(
+                  {{loopback(), docker()}, {loopback(), nic("eth0", "10.0.0.5/24"), docker()}})),
               ElementsAre("gpu01 has no address that other nodes could reach: it has docker0 "
                           "(172.17.0.1)\n         try: --set rendezvous.address=ADDRESS"));
 }
@@ -320,10 +321,12 @@ TEST(Meeting, NothingOfItOnOneNodeOrWithoutAFramework) {
   spec.framework = Framework::none;
   const auto without = make_plan(spec, two, test::fake_context());
   ASSERT_TRUE(without) << without.error().message;
-  EXPECT_EQ(nodes_to_meet(spec, two, test::fake_context()), 0U);
+  EXPECT_EQ(nodes_to_meet(spec, two, test::fake_context()), Cluster{});
   spec.framework = Framework::pytorch;
-  EXPECT_EQ(nodes_to_meet(spec, two, test::fake_context()), 2U);
-  EXPECT_EQ(nodes_to_meet(spec, one, test::fake_context()), 0U);
+  EXPECT_EQ(nodes_to_meet(spec, two, test::fake_context()), two);
+  EXPECT_EQ(nodes_to_meet(spec, one, test::fake_context()), Cluster{});
+  spec.nodes = NodeRange{1, 1};
+  EXPECT_EQ(nodes_to_meet(spec, two, test::fake_context()), Cluster{});
 }
 
 TEST(Meeting, EveryTaskHasItsNodesAddressInTheChosenSubnet) {

@@ -35,8 +35,8 @@ class ScriptedAgent {
                          if (const auto* hello = std::get_if<wire::Hello>(&message)) greet(*hello);
                          if (const auto* ask = std::get_if<wire::FactsRequest>(&message))
                            tell(*ask);
-                         if (const auto* places = std::get_if<wire::CheckPlaces>(&message))
-                           channel_->send(wire::PlacesMissing{places->attempt, {}});
+                         if (const auto* question = std::get_if<wire::CheckPrerequisites>(&message))
+                           channel_->send(wire::PrerequisitesMissing{question->attempt, {}});
                          if (const auto* start = std::get_if<wire::StartRanks>(&message))
                            run(*start);
                          if (std::holds_alternative<wire::Bye>(message)) leave();

@@ -39,9 +39,9 @@ TEST(InspectMessage, OnThisMachineTheAgentHasOurEnvironmentAlready) {
 }
 
 TEST(InspectMessage, SendsNoEnvironmentWhereNobodyLooksForLibraries) {
-  SurveyOptions options;
-  options.collectives = false;
-  const auto question = inspect_message(job_with_variables(), context_of_a_shell(), options, false);
+  Inspection wanted;
+  wanted.collectives = false;
+  const auto question = inspect_message(job_with_variables(), context_of_a_shell(), wanted, false);
   EXPECT_FALSE(question.collectives);
   EXPECT_THAT(question.carried, IsEmpty());
   EXPECT_THAT(question.env, IsEmpty());
@@ -50,13 +50,13 @@ TEST(InspectMessage, SendsNoEnvironmentWhereNobodyLooksForLibraries) {
 TEST(InspectMessage, AsksForTheRoomThatTheJobNeeds) {
   JobSpec spec;
   spec.workdir = "../data";
-  SurveyOptions options;
-  options.gpus = false;
-  auto question = inspect_message(spec, context_of_a_shell(), options, false);
+  Inspection wanted;
+  wanted.gpus = false;
+  auto question = inspect_message(spec, context_of_a_shell(), wanted, false);
   EXPECT_THAT(question.folders, ElementsAre("/tmp"));
   EXPECT_FALSE(question.gpus);
-  options.places = true;
-  question = inspect_message(spec, context_of_a_shell(), options, false);
+  wanted.workdir = true;
+  question = inspect_message(spec, context_of_a_shell(), wanted, false);
   EXPECT_THAT(question.folders, ElementsAre("/tmp", "/home/eve/data"));
 }
 

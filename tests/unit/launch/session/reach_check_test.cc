@@ -43,7 +43,7 @@ class ReachCheckTest : public testing::Test {
     }
     return found;
   }
-  void begin() { check_.begin(spec_, cluster_, cluster_.nodes.size()); }
+  void begin() { check_.begin(spec_, cluster_); }
   void open(std::vector<std::int32_t> errors = {0, 0}) {
     check_.on(NodeId(0), wire::DoorOpen{sent<wire::OpenDoor>().back().second.id, errors});
   }

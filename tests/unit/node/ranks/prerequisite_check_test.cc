@@ -29,20 +29,20 @@ class PrerequisiteCheck : public testing::Test {
     if (executable) std::filesystem::permissions(path, std::filesystem::perms::owner_all);
     return path;
   }
-  wire::CheckPlaces wanted() const {
-    wire::CheckPlaces places;
-    places.workdir = folder_;
-    return places;
+  wire::CheckPrerequisites wanted() const {
+    wire::CheckPrerequisites question;
+    question.workdir = folder_;
+    return question;
   }
-  std::vector<StartFailure> missing(const wire::CheckPlaces& places) const {
-    return check_prerequisites(places, {{"PATH", std::string(folder_) + "/own"}}).answer.missing;
+  std::vector<StartFailure> missing(const wire::CheckPrerequisites& question) const {
+    return check_prerequisites(question, {{"PATH", std::string(folder_) + "/own"}}).answer.missing;
   }
-  PrerequisiteReport look(std::vector<wire::CheckPlaces::Lookup> lookups) const {
-    wire::CheckPlaces places = wanted();
-    places.lookups = std::move(lookups);
-    return check_prerequisites(places, {{"PATH", std::string(folder_) + "/own:/usr/bin:/bin"}});
+  PrerequisiteReport look(std::vector<wire::CheckPrerequisites::Lookup> lookups) const {
+    wire::CheckPrerequisites question = wanted();
+    question.lookups = std::move(lookups);
+    return check_prerequisites(question, {{"PATH", std::string(folder_) + "/own:/usr/bin:/bin"}});
   }
-  static wire::CheckPlaces::Lookup python(std::string script, std::string module = "") {
+  static wire::CheckPrerequisites::Lookup python(std::string script, std::string module = "") {
     return {"python3", {}, "", {{}, std::move(script), std::move(module)}, {}};
   }
   std::string make_venv(const std::string& name) const {
@@ -51,7 +51,7 @@ class PrerequisiteCheck : public testing::Test {
     return path;
   }
 
-  char folder_[32] = "/tmp/place-check-XXXXXX";
+  char folder_[32] = "/tmp/needs-check-XXXXXX";
 };
 
 TEST_F(PrerequisiteCheck, AllIsThere) {
@@ -59,23 +59,23 @@ TEST_F(PrerequisiteCheck, AllIsThere) {
   file("carried/tool", true);
   file("script", true);
   file("train.py");
-  wire::CheckPlaces places = wanted();
-  places.carried = {{"PATH", std::string(folder_) + "/carried"}};
-  places.programs = {
+  wire::CheckPrerequisites question = wanted();
+  question.carried = {{"PATH", std::string(folder_) + "/carried"}};
+  question.programs = {
       {"train", {}}, {"tool", {}}, {"./script", {}}, {"/bin/sh", {}}, {"sh", "/bin"}};
-  places.files = {"train.py", std::string(folder_) + "/train.py"};
-  EXPECT_EQ(missing(places), std::vector<StartFailure>{});
+  question.files = {"train.py", std::string(folder_) + "/train.py"};
+  EXPECT_EQ(missing(question), std::vector<StartFailure>{});
 }
 
 TEST_F(PrerequisiteCheck, EverythingThatIsMissingIsToldAtOnce) {
   const std::string plain = file("own/plain");
   const std::string own = std::string(folder_) + "/own";
-  wire::CheckPlaces places = wanted();
-  places.programs = {
+  wire::CheckPrerequisites question = wanted();
+  question.programs = {
       {"pythonx", {}}, {"plain", {}}, {"./gone", {}}, {"./own", {}}, {"sh", "/none"}};
-  places.files = {"venv/bin/activate", "own"};
+  question.files = {"venv/bin/activate", "own"};
   const std::string folder = folder_;
-  EXPECT_EQ(missing(places),
+  EXPECT_EQ(missing(question),
             (std::vector<StartFailure>{{Step::execute, ENOENT, "pythonx", own},
                                        {Step::execute, EACCES, plain, own},
                                        {Step::execute, ENOENT, "./gone", ""},
@@ -113,16 +113,16 @@ TEST_F(PrerequisiteCheck, AWrapperMayRunTheScriptSomewhereElse) {
 
 TEST_F(PrerequisiteCheck, WhatBashFindsInPathIsThere) {
   file("own/run.sh");
-  wire::CheckPlaces places = wanted();
-  places.files = {"run.sh", "./run.sh"};
-  EXPECT_EQ(missing(places).size(), 1U);
+  wire::CheckPrerequisites question = wanted();
+  question.files = {"run.sh", "./run.sh"};
+  EXPECT_EQ(missing(question).size(), 1U);
 }
 
 TEST_F(PrerequisiteCheck, AnotherPythonIsNamed) {
   file("own/python3", true);
-  wire::CheckPlaces places = wanted();
-  places.programs = {{"python", {}}};
-  EXPECT_EQ(missing(places),
+  wire::CheckPrerequisites question = wanted();
+  question.programs = {{"python", {}}};
+  EXPECT_EQ(missing(question),
             (std::vector<StartFailure>{
                 {Step::execute, ENOENT, "python", std::string(folder_) + "/own", "", "python3"}}));
 }
@@ -199,16 +199,16 @@ TEST_F(PrerequisiteCheck, APythonIsAskedForAModuleThatWasNotSeen) {
 TEST_F(PrerequisiteCheck, AnswersOnceWithWhatThePythonSays) {
   file("trainer/task.py");
   EventLoop loop;
-  std::vector<wire::PlacesMissing> answers;
+  std::vector<wire::PrerequisitesMissing> answers;
   dlaunch::PrerequisiteCheck check(
-      loop, [&](wire::PlacesMissing answer) { answers.push_back(std::move(answer)); });
-  wire::CheckPlaces places = wanted();
-  places.lookups = {python("", "trainer.tsk")};
+      loop, [&](wire::PrerequisitesMissing answer) { answers.push_back(std::move(answer)); });
+  wire::CheckPrerequisites question = wanted();
+  question.lookups = {python("", "trainer.tsk")};
   const Environment login{{"PATH", "/usr/bin:/bin"}};
   check.begin(wanted(), login);
   EXPECT_EQ(answers.size(), 1U);
-  check.begin(places, login);
-  check.begin(places, login);  // the one before is answered without its Python
+  check.begin(question, login);
+  check.begin(question, login);  // the one before is answered without its Python
   ASSERT_EQ(answers.size(), 2U);
   EXPECT_TRUE(answers[1].missing.empty());
   const MonotonicTime end = monotonic_now() + std::chrono::minutes(1);
@@ -220,17 +220,18 @@ TEST_F(PrerequisiteCheck, AnswersOnceWithWhatThePythonSays) {
 }
 
 TEST_F(PrerequisiteCheck, WithoutAWorkdirWhatIsMeantFromItIsNotLookedFor) {
-  wire::CheckPlaces places = wanted();
-  places.workdir += "/gone";
-  places.programs = {{"./train", {}}, {"/no/such", {}}};
-  places.files = {"train.py", "/no/such.py"};
-  EXPECT_EQ(missing(places), (std::vector<StartFailure>{{Step::workdir, ENOENT, places.workdir, ""},
-                                                        {Step::execute, ENOENT, "/no/such", ""},
-                                                        {Step::file, ENOENT, "/no/such.py", ""}}));
-  places = wanted();
-  places.workdir = file("plain");
-  EXPECT_EQ(missing(places),
-            (std::vector<StartFailure>{{Step::workdir, ENOTDIR, places.workdir, ""}}));
+  wire::CheckPrerequisites question = wanted();
+  question.workdir += "/gone";
+  question.programs = {{"./train", {}}, {"/no/such", {}}};
+  question.files = {"train.py", "/no/such.py"};
+  EXPECT_EQ(missing(question),
+            (std::vector<StartFailure>{{Step::workdir, ENOENT, question.workdir, ""},
+                                       {Step::execute, ENOENT, "/no/such", ""},
+                                       {Step::file, ENOENT, "/no/such.py", ""}}));
+  question = wanted();
+  question.workdir = file("plain");
+  EXPECT_EQ(missing(question),
+            (std::vector<StartFailure>{{Step::workdir, ENOTDIR, question.workdir, ""}}));
 }
 
 }  // namespace

@@ -1,4 +1,4 @@
-#include "plan/places.h"
+#include "plan/prerequisites.h"
 
 #include <gtest/gtest.h>
 
@@ -8,11 +8,11 @@
 namespace dlaunch::test {
 namespace {
 
-using Program = Places::Program;
+using Program = Prerequisites::Program;
 
-Places places(const JobSpec& spec) {
+Prerequisites needed(const JobSpec& spec) {
   const auto plan = make_plan(spec, fake_cluster({{}}), fake_context());
-  return plan ? places_of(spec, *plan, NodeRank(0)) : Places{};
+  return plan ? prerequisites_of(spec, *plan, NodeRank(0)) : Prerequisites{};
 }
 
 JobSpec shell_job(std::string line, std::string setup = "", Shell shell = Shell::sh) {
@@ -24,50 +24,52 @@ JobSpec shell_job(std::string line, std::string setup = "", Shell shell = Shell:
   return spec;
 }
 
-Places::Python script(std::string program, std::string file,
-                      std::vector<std::string> options = {}) {
+Prerequisites::Python script(std::string program, std::string file,
+                             std::vector<std::string> options = {}) {
   return {std::move(program), std::nullopt, {std::move(options), std::move(file), ""}, {}};
 }
 
-TEST(Places, OfAList) {
-  EXPECT_EQ(places(list_job({"python", "-u", "train.py", "x.py"})),
-            (Places{{{"python", std::nullopt}}, {}, {script("python", "train.py", {"-u"})}}));
-  EXPECT_EQ(places(list_job({"./run"})), (Places{{{"./run", std::nullopt}}, {}}));
+TEST(Prerequisites, OfAList) {
+  EXPECT_EQ(
+      needed(list_job({"python", "-u", "train.py", "x.py"})),
+      (Prerequisites{{{"python", std::nullopt}}, {}, {script("python", "train.py", {"-u"})}}));
+  EXPECT_EQ(needed(list_job({"./run"})), (Prerequisites{{{"./run", std::nullopt}}, {}}));
 }
 
-TEST(Places, PathOfTheJobIsTheOneToSearch) {
+TEST(Prerequisites, PathOfTheJobIsTheOneToSearch) {
   JobSpec spec = list_job({"train"});
   spec.env["PATH"] = "/opt/bin";
-  EXPECT_EQ(places(spec), (Places{{{"train", "/opt/bin"}}, {}}));
+  EXPECT_EQ(needed(spec), (Prerequisites{{{"train", "/opt/bin"}}, {}}));
 }
 
-TEST(Places, OfAShellCommand) {
+TEST(Prerequisites, OfAShellCommand) {
   EXPECT_EQ(
-      places(shell_job("python3 train.py --lr $LR")),
-      (Places{
+      needed(shell_job("python3 train.py --lr $LR")),
+      (Prerequisites{
           {{"sh", std::nullopt}, {"python3", std::nullopt}}, {}, {script("python3", "train.py")}}));
   EXPECT_EQ(places(shell_job("bash -e job/run.sh 4")),
-            (Places{{{"sh", std::nullopt}, {"bash", std::nullopt}}, {"job/run.sh"}}));
+            (Prerequisites{{{"sh", std::nullopt}, {"bash", std::nullopt}}, {"job/run.sh"}}));
   // bash may import functions (BASH_FUNC_*), so only paths are certain.
-  EXPECT_EQ(places(shell_job("train x", "", Shell::bash)), (Places{{{"bash", std::nullopt}}, {}}));
+  EXPECT_EQ(places(shell_job("train x", "", Shell::bash)),
+            (Prerequisites{{{"bash", std::nullopt}}, {}}));
   EXPECT_EQ(places(shell_job("bin/train x", "", Shell::bash)),
-            (Places{{{"bash", std::nullopt}, {"bin/train", std::nullopt}}, {}}));
+            (Prerequisites{{{"bash", std::nullopt}, {"bin/train", std::nullopt}}, {}}));
   // Anything but a simple command may do anything.
   for (const char* line :
        {"cd sub && python train.py", "test -f x || make x", "for i in 1; do a; done",
         "X=1 python train.py", "\"$PYTHON\" train.py", "$(which python) a.py"})
-    EXPECT_EQ(places(shell_job(line)), (Places{{{"sh", std::nullopt}}, {}})) << line;
+    EXPECT_EQ(needed(shell_job(line)), (Prerequisites{{{"sh", std::nullopt}}, {}})) << line;
 }
 
-TEST(Places, SetupMayChangeEverythingButWhatItSources) {
+TEST(Prerequisites, SetupMayChangeEverythingButWhatItSources) {
   JobSpec spec = list_job({"python", "train.py"});
   spec.setup = "source venv/bin/activate";
-  EXPECT_EQ(places(spec), (Places{{{"sh", std::nullopt}}, {"venv/bin/activate"}}));
-  EXPECT_EQ(places(shell_job("python train.py", ". ./env.sh")),
-            (Places{{{"sh", std::nullopt}}, {"./env.sh"}}));
+  EXPECT_EQ(needed(spec), (Prerequisites{{{"sh", std::nullopt}}, {"venv/bin/activate"}}));
+  EXPECT_EQ(needed(shell_job("python train.py", ". ./env.sh")),
+            (Prerequisites{{{"sh", std::nullopt}}, {"./env.sh"}}));
 }
 
-TEST(Places, WhatSetupPlainlySources) {
+TEST(Prerequisites, WhatSetupPlainlySources) {
   using Files = std::vector<std::string>;
   const std::vector<std::pair<const char*, Files>> cases = {
       {"source venv/bin/activate", {"venv/bin/activate"}},
@@ -89,7 +91,7 @@ TEST(Places, WhatSetupPlainlySources) {
   for (const auto& [setup, files] : cases) EXPECT_EQ(plainly_sourced(setup), files) << setup;
 }
 
-TEST(Places, OfEachRole) {
+TEST(Prerequisites, OfEachRole) {
   JobSpec spec = list_job({"python3", "worker.py"});
   spec.framework = Framework::tensorflow;
   spec.env["PYTHONPATH"] = "src";
@@ -101,7 +103,7 @@ TEST(Places, OfEachRole) {
   worker.name = "worker";
   worker.count = 3;
   spec.roles = {chief, worker};
-  const Places found = places(spec);
+  const Prerequisites found = needed(spec);
   ASSERT_EQ(found.pythons.size(), 2U);
   EXPECT_EQ(found.pythons[0].command, (PythonCommand{{}, "", "trainer.task"}));
   EXPECT_EQ(found.pythons[1].command, (PythonCommand{{}, "worker.py", ""}));

@@ -14,7 +14,7 @@
 
 namespace dlaunch {
 
-struct Places {
+struct Prerequisites {
   struct Program {
     std::string name;                        // as passed to execvp(3)
     std::optional<std::string> search_path;  // PATH, if the job sets one; else the ranks inherit it
@@ -31,7 +31,7 @@ struct Places {
   std::vector<Program> programs;
   std::vector<std::string> files;  // to be read; relative ones start at the workdir
   std::vector<Python> pythons{};
-  bool operator==(const Places&) const = default;
+  bool operator==(const Prerequisites&) const = default;
 };
 
 /// For the ranks of one node, each once:
@@ -40,7 +40,7 @@ struct Places {
 ///   if it contains a '/', because bash may import functions);
 /// - what a Python runs, and the script of `sh FILE`, without setup;
 /// - the files that setup sources (plainly_sourced()).
-[[nodiscard]] Places places_of(const JobSpec&, const LaunchPlan&, NodeRank);
+[[nodiscard]] Prerequisites prerequisites_of(const JobSpec&, const LaunchPlan&, NodeRank);
 
 /// The files of `source FILE` and `. FILE` in setup, up to the first line that might create files,
 /// change the folder or be conditional. Excludes names without '/', which shells look up in PATH.

@@ -1,4 +1,4 @@
-#include "launch/session/missing_places.h"
+#include "launch/session/missing_prerequisites.h"
 
 #include <cerrno>
 
@@ -9,9 +9,9 @@ namespace {
 
 using Step = StartFailure::Step;
 
-class MissingPlacesTest : public testing::Test {
+class MissingPrerequisitesTest : public testing::Test {
  protected:
-  MissingPlacesTest() {
+  MissingPrerequisitesTest() {
     for (const char* name : {"gpu01", "gpu02", "gpu03", "gpu04"}) {
       const NodeId id(static_cast<std::uint32_t>(plan_.nodes.size()));
       plan_.nodes.emplace_back().name = name;
@@ -21,8 +21,16 @@ class MissingPlacesTest : public testing::Test {
     }
     plan_.attempt = Attempt(1);
   }
-  MissingPlaces all_nodes() const {
-    return {plan_, cluster_, false, std::vector<PlaceQuestion>(plan_.nodes.size())};
+  /// Of the first nodes of the plan, in their order.
+  MissingPrerequisites asked(const std::vector<PrerequisiteQuestion>& questions,
+                             bool sync = false) const {
+    std::map<NodeId, PrerequisiteQuestion> by_node;
+    for (std::size_t i = 0; i < questions.size(); ++i)
+      by_node.emplace(plan_.nodes[i].id, questions[i]);
+    return {plan_, cluster_, sync, std::move(by_node)};
+  }
+  MissingPrerequisites all_nodes() const {
+    return asked(std::vector<PrerequisiteQuestion>(plan_.nodes.size()));
   }
   LaunchPlan plan_;
   Cluster cluster_;
@@ -31,8 +39,8 @@ class MissingPlacesTest : public testing::Test {
   const StartFailure script_{Step::file, ENOENT, "/home/me/job/train.py", ""};
 };
 
-TEST_F(MissingPlacesTest, NothingIsMissing) {
-  MissingPlaces missing = all_nodes();
+TEST_F(MissingPrerequisitesTest, NothingIsMissing) {
+  MissingPrerequisites missing = all_nodes();
   for (std::uint32_t node = 0; node < 4; ++node) {
     EXPECT_FALSE(missing.complete());
     missing.add(NodeId(node), {Attempt(1), {}});
@@ -43,14 +51,17 @@ TEST_F(MissingPlacesTest, NothingIsMissing) {
   EXPECT_EQ(missing.error(), std::nullopt);
 }
 
-TEST_F(MissingPlacesTest, WhoHasNotAnsweredIsKnown) {
-  MissingPlaces missing = all_nodes();
+TEST_F(MissingPrerequisitesTest, WhoHasNotAnsweredIsKnown) {
+  MissingPrerequisites missing = all_nodes();
   missing.add(NodeId(1), {Attempt(1), {}});
   EXPECT_EQ(missing.awaited(), "gpu[01,03-04]");
+  EXPECT_EQ(missing.by_node().at(NodeId(0)),
+            std::vector<std::string>{"it has not answered whether what the ranks need is there"});
+  EXPECT_FALSE(missing.by_node().contains(NodeId(1)));
 }
 
-TEST_F(MissingPlacesTest, OneThingIsOneLine) {
-  MissingPlaces missing = all_nodes();
+TEST_F(MissingPrerequisitesTest, OneThingIsOneLine) {
+  MissingPrerequisites missing = all_nodes();
   for (std::uint32_t node = 1; node < 4; ++node)
     missing.add(NodeId(node), {Attempt(1), {workdir_}});
   EXPECT_EQ(missing.error(),
@@ -59,9 +70,9 @@ TEST_F(MissingPlacesTest, OneThingIsOneLine) {
                    "directory (it must be there on every node)"}));
 }
 
-TEST_F(MissingPlacesTest, AllThatIsMissingIsToldAtOnceGroupedByThing) {
+TEST_F(MissingPrerequisitesTest, AllThatIsMissingIsToldAtOnceGroupedByThing) {
   cluster_.nodes[3].facts.output_refused = "/var/tmp: No space left on device";
-  MissingPlaces missing = all_nodes();
+  MissingPrerequisites missing = all_nodes();
   missing.add(NodeId(2), {Attempt(1), {python_}});
   missing.add(NodeId(0), {Attempt(1), {script_}});
   missing.add(NodeId(1), {Attempt(1), {python_, script_}});
@@ -79,10 +90,11 @@ TEST_F(MissingPlacesTest, AllThatIsMissingIsToldAtOnceGroupedByThing) {
              "device"}));
 }
 
-TEST_F(MissingPlacesTest, OnOneMachineItHasNoName) {
+TEST_F(MissingPrerequisitesTest, OnOneMachineItHasNoName) {
   plan_.nodes.resize(1);
   cluster_.nodes.resize(1);
-  MissingPlaces missing(plan_, cluster_, false, {{}});
+  cluster_.nodes.front().is_launcher = true;
+  MissingPrerequisites missing = asked({PrerequisiteQuestion{}});
   missing.add(NodeId(0), {Attempt(1), {{Step::file, ENOENT, "/job/trian.py", "", "", "train.py"}}});
   EXPECT_EQ(missing.error(),
             (Error{126,
@@ -90,24 +102,24 @@ TEST_F(MissingPlacesTest, OnOneMachineItHasNoName) {
                    "\"train.py\"?"}));
 }
 
-TEST_F(MissingPlacesTest, AModuleIsNamedWithItsInterpreter) {
-  MissingPlaces missing = all_nodes();
+TEST_F(MissingPrerequisitesTest, AModuleIsNamedWithItsInterpreter) {
+  MissingPrerequisites missing = all_nodes();
   missing.add(NodeId(1),
               {Attempt(1), {{Step::module, ENOENT, "/usr/bin/python3", "", "trianer", "trainer"}}});
   EXPECT_EQ(missing.error()->message,
             "gpu02: no module \"trianer\" for /usr/bin/python3, did you mean \"trainer\"?");
 }
 
-TEST_F(MissingPlacesTest, AnActiveEnvironmentThatIsNotThere) {
+TEST_F(MissingPrerequisitesTest, AnActiveEnvironmentThatIsNotThere) {
   const EnvironmentUse use{{"virtual environment", "/home/me/job/.venv", true, "/home/me/job"},
                            "python3",
                            {},
                            "/home/me/job/.venv/bin/python3"};
-  PlaceQuestion question;
+  PrerequisiteQuestion question;
   question.uses = {use};
   question.message.lookups = {{"python3", {}, use.path, {}, {}}};
   plan_.workdir = "/home/me/job";
-  MissingPlaces missing(plan_, cluster_, true, {{}, question, question, question});
+  MissingPrerequisites missing = asked({{}, question, question, question}, true);
   const FoundProgram other{"/usr/bin/python3", "3.11", "", {}, {}};
   const FoundProgram broken{"", "", "it leads to /opt/python3: No such file or directory", {}, {}};
   missing.add(NodeId(0), {Attempt(1), {}});
@@ -131,11 +143,11 @@ TEST_F(MissingPlacesTest, AnActiveEnvironmentThatIsNotThere) {
       "\n         to run with what the nodes have instead: --set active_env=optional");
 }
 
-TEST_F(MissingPlacesTest, WhatMayBeWhyItFailsIsANote) {
-  PlaceQuestion question;
+TEST_F(MissingPrerequisitesTest, WhatMayBeWhyItFailsIsANote) {
+  PrerequisiteQuestion question;
   question.message.lookups = {{"python3", {}, "", {{}, "train.py", ""}, {}}};
   question.message.folders = {"/opt/venv/bin"};
-  MissingPlaces missing(plan_, cluster_, false, {question, question, question, question});
+  MissingPrerequisites missing = asked({question, question, question, question});
   const FoundProgram old{"/usr/bin/python3", "3.9", "", {}, {}};
   const FoundProgram young{"/usr/bin/python3", "3.11.4", "", {}, {}};
   missing.add(NodeId(0), {Attempt(1), {}, {young}, {}});
@@ -150,10 +162,10 @@ TEST_F(MissingPlacesTest, WhatMayBeWhyItFailsIsANote) {
                 "to use it"}));
 }
 
-TEST_F(MissingPlacesTest, AModuleThatOthersHave) {
-  PlaceQuestion question;
+TEST_F(MissingPrerequisitesTest, AModuleThatOthersHave) {
+  PrerequisiteQuestion question;
   question.message.lookups = {{"python3", {}, "", {{}, "train.py", ""}, {}, true}};
-  MissingPlaces missing(plan_, cluster_, false, {question, question, question, question});
+  MissingPrerequisites missing = asked({question, question, question, question});
   const FoundProgram with{"/usr/bin/python3", "3.11", "", {"numpy"}, {"helpers"}};
   const FoundProgram without{"/usr/bin/python3", "3.11", "", {}, {"helpers", "numpy"}};
   for (std::uint32_t node = 0; node < 4; ++node)
@@ -164,11 +176,11 @@ TEST_F(MissingPlacesTest, AModuleThatOthersHave) {
   EXPECT_EQ(missing.python_of(NodeId(2)), "/usr/bin/python3 (Python 3.11)");
 }
 
-TEST_F(MissingPlacesTest, OnOneMachineThereIsLittleToAsk) {
+TEST_F(MissingPrerequisitesTest, OnOneMachineThereIsLittleToAsk) {
   EXPECT_FALSE(has_remote_nodes(plan_));
   plan_.nodes[2].is_remote = true;
   EXPECT_TRUE(has_remote_nodes(plan_));
-  PlaceQuestion question;
+  PrerequisiteQuestion question;
   question.message.programs = {{"train", {}}};
   EXPECT_FALSE(is_worth_asking(question));
   question.message.programs.push_back({"other", {}});

@@ -1,4 +1,4 @@
-#include "launch/session/place_question.h"
+#include "launch/session/prerequisite_question.h"
 
 #include <algorithm>
 #include <map>
@@ -13,7 +13,7 @@
 #include "os/spawn.h"
 #include "os/unique_fd.h"
 #include "plan/command.h"
-#include "plan/places.h"
+#include "plan/prerequisites.h"
 
 namespace dlaunch {
 
@@ -77,26 +77,26 @@ bool has_remote_nodes(const LaunchPlan& plan) {
                      [](const NodePlan& node) { return node.is_remote; });
 }
 
-PlaceQuestion place_question(const JobSpec& spec, const LaunchPlan& plan, NodeRank node,
-                             const LauncherFiles& files) {
-  PlaceQuestion question;
-  wire::CheckPlaces& check = question.message;
+PrerequisiteQuestion prerequisite_question(const JobSpec& spec, const LaunchPlan& plan,
+                                           NodeRank node, const LauncherFiles& files) {
+  PrerequisiteQuestion question;
+  wire::CheckPrerequisites& check = question.message;
   check.attempt = plan.attempt;
   check.workdir = plan.workdir;
   const bool is_remote = plan.nodes[node.value].is_remote;
   if (is_remote) check.carried = plan.carried;
-  Places places = places_of(spec, plan, node);
-  for (Places::Program& program : places.programs)
+  Prerequisites needed = prerequisites_of(spec, plan, node);
+  for (Prerequisites::Program& program : needed.programs)
     check.programs.push_back({std::move(program.name), std::move(program.search_path)});
-  check.files = std::move(places.files);
-  if (is_remote && spec.active_env == ActiveEnv::required && !places.programs.empty()) {
+  check.files = std::move(needed.files);
+  if (is_remote && spec.active_env == ActiveEnv::required && !needed.programs.empty()) {
     const auto active = active_environments(plan, files);
     question.uses = environment_uses(spec, plan, node, active, files);
     for (const ActiveEnvironment& one : active) check.folders.push_back(bin_of(one));
   }
   for (const EnvironmentUse& use : question.uses)
     check.lookups.push_back({use.program, use.search_path, use.path, {}, {}, false});
-  for (Places::Python& python : places.pythons) {
+  for (Prerequisites::Python& python : needed.pythons) {
     check.lookups.push_back({std::move(python.name), std::move(python.search_path), "",
                              std::move(python.command), std::move(python.env),
                              has_remote_nodes(plan)});
@@ -104,8 +104,8 @@ PlaceQuestion place_question(const JobSpec& spec, const LaunchPlan& plan, NodeRa
   return question;
 }
 
-bool is_worth_asking(const PlaceQuestion& question) {
-  const wire::CheckPlaces& check = question.message;
+bool is_worth_asking(const PrerequisiteQuestion& question) {
+  const wire::CheckPrerequisites& check = question.message;
   return check.programs.size() > 1 || !check.files.empty() || !check.lookups.empty();
 }
 

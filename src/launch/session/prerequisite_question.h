@@ -11,8 +11,8 @@
 
 namespace dlaunch {
 
-struct PlaceQuestion {
-  wire::CheckPlaces message;
+struct PrerequisiteQuestion {
+  wire::CheckPrerequisites message;
   /// The subjects of the message's first lookups, one each. Empty on the launcher's own machine,
   /// and with `active_env: optional`.
   std::vector<EnvironmentUse> uses{};
@@ -21,15 +21,16 @@ struct PlaceQuestion {
 /// Reads this machine's files, and caches what it has read.
 [[nodiscard]] LauncherFiles launcher_files(const std::string& workdir);
 
-[[nodiscard]] PlaceQuestion place_question(const JobSpec& spec, const LaunchPlan& plan,
-                                           NodeRank node, const LauncherFiles& files);
+[[nodiscard]] PrerequisiteQuestion prerequisite_question(const JobSpec& spec,
+                                                         const LaunchPlan& plan, NodeRank node,
+                                                         const LauncherFiles& files);
 
 /// Whether ranks run on machines other than the launcher's own.
 [[nodiscard]] bool has_remote_nodes(const LaunchPlan& plan);
 
 /// Whether the answer can say more than a failed exec of the first rank. (After such a failure
 /// there is nothing to stop.)
-[[nodiscard]] bool is_worth_asking(const PlaceQuestion& question);
+[[nodiscard]] bool is_worth_asking(const PrerequisiteQuestion& question);
 
 /// A folder that every environment has. (A sync may create the outer folder, empty.)
 [[nodiscard]] std::string bin_of(const ActiveEnvironment& environment);

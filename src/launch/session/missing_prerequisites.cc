@@ -1,4 +1,4 @@
-#include "launch/session/missing_places.h"
+#include "launch/session/missing_prerequisites.h"
 
 #include <algorithm>
 #include <cerrno>
@@ -16,28 +16,28 @@ constexpr const char* kIndent = "\n         ";
 
 }  // namespace
 
-MissingPlaces::MissingPlaces(const LaunchPlan& plan, const Cluster& cluster, bool sync,
-                             std::vector<PlaceQuestion> questions)
+MissingPrerequisites::MissingPrerequisites(const LaunchPlan& plan, const Cluster& cluster,
+                                           bool sync,
+                                           std::map<NodeId, PrerequisiteQuestion> questions)
     : workdir_(plan.workdir),
       commands_(plan.commands),
       sync_(sync),
-      is_one_machine_(plan.nodes.size() == 1 && !plan.nodes.front().is_remote),
+      questions_(std::move(questions)),
       attempt_(plan.attempt) {
-  for (std::size_t i = 0; i < plan.nodes.size(); ++i) {
-    const NodeId node = plan.nodes[i].id;
-    names_.emplace(node, plan.nodes[i].name);
-    questions_.emplace(node, std::move(questions[i]));
-    awaited_.insert(node);
-    const std::string& refused = cluster.find(node)->facts.output_refused;
-    if (!refused.empty())
-      note(node, {"no folder for the output of ranks: " + plain_line(refused),
-                  "",
-                  exit_code::kCannotExecute,
-                  {}});
+  for (const auto& [id, question] : questions_) {
+    const Node& node = *cluster.find(id);
+    names_.emplace(id, node.name);
+    awaited_.insert(id);
+    is_one_machine_ = questions_.size() == 1 && node.is_launcher;
+    if (const std::string& refused = node.facts.output_refused; !refused.empty())
+      note(id, {"no folder for the output of ranks: " + plain_line(refused),
+                "",
+                exit_code::kCannotExecute,
+                {}});
   }
 }
 
-void MissingPlaces::add(NodeId node, const wire::PlacesMissing& answer) {
+void MissingPrerequisites::add(NodeId node, const wire::PrerequisitesMissing& answer) {
   if (answer.attempt != attempt_ || awaited_.erase(node) == 0) return;
   const std::set<std::string> lost = add_environments(node, answer);
   for (const StartFailure& failure : answer.missing) {
@@ -49,7 +49,7 @@ void MissingPlaces::add(NodeId node, const wire::PlacesMissing& answer) {
   found_[node] = answer.found;
 }
 
-MissingPlaces::Missing MissingPlaces::failed(const StartFailure& failure) const {
+MissingPrerequisites::Missing MissingPrerequisites::failed(const StartFailure& failure) const {
   std::string what = plain_line(describe(failure));
   if (failure.step == StartFailure::Step::workdir && !is_one_machine_)
     what += " (it must be there on every node)";
@@ -59,8 +59,8 @@ MissingPlaces::Missing MissingPlaces::failed(const StartFailure& failure) const 
       failure.path,    failure.near.empty() ? script_advice(failure, commands_) : std::string()};
 }
 
-std::set<std::string> MissingPlaces::add_environments(NodeId node,
-                                                      const wire::PlacesMissing& answer) {
+std::set<std::string> MissingPrerequisites::add_environments(
+    NodeId node, const wire::PrerequisitesMissing& answer) {
   std::set<std::string> programs;
   std::set<std::string> told;  // environments: report one program of each
   const std::vector<EnvironmentUse>& uses = questions_.at(node).uses;
@@ -82,7 +82,7 @@ std::set<std::string> MissingPlaces::add_environments(NodeId node,
   return programs;
 }
 
-void MissingPlaces::note(NodeId node, Missing missing) {
+void MissingPrerequisites::note(NodeId node, Missing missing) {
   auto known = std::find_if(missing_.begin(), missing_.end(), [&](const Missing& other) {
     return other.what == missing.what && other.search_path == missing.search_path;
   });
@@ -90,23 +90,23 @@ void MissingPlaces::note(NodeId node, Missing missing) {
   known->nodes.insert(node);
 }
 
-std::string MissingPlaces::names_of(const std::set<NodeId>& nodes) const {
+std::string MissingPrerequisites::names_of(const std::set<NodeId>& nodes) const {
   std::vector<std::string> names;
   names.reserve(nodes.size());
   for (const NodeId node : nodes) names.push_back(names_.at(node));
   return jobfile::compress_hostlist(names);
 }
 
-std::string MissingPlaces::awaited() const {
+std::string MissingPrerequisites::awaited() const {
   return names_of(awaited_);
 }
 
-bool MissingPlaces::any_of(const std::function<bool(const std::string&)>& is) const {
+bool MissingPrerequisites::any_of(const std::function<bool(const std::string&)>& is) const {
   return std::any_of(missing_.begin(), missing_.end(),
                      [&](const Missing& one) { return !one.path.empty() && is(one.path); });
 }
 
-std::optional<Error> MissingPlaces::error() const {
+std::optional<Error> MissingPrerequisites::error() const {
   if (missing_.empty()) return std::nullopt;
   int code = 0;
   std::string text;
@@ -133,7 +133,17 @@ std::optional<Error> MissingPlaces::error() const {
   return Error{code, std::move(text)};
 }
 
-std::vector<std::string> MissingPlaces::notes() const {
+std::map<NodeId, std::vector<std::string>> MissingPrerequisites::by_node() const {
+  std::map<NodeId, std::vector<std::string>> lines;
+  for (const Missing& missing : missing_) {
+    for (const NodeId node : missing.nodes) lines[node].push_back(missing.what);
+  }
+  for (const NodeId node : awaited_)
+    lines[node].emplace_back("it has not answered whether what the ranks need is there");
+  return lines;
+}
+
+std::vector<std::string> MissingPrerequisites::notes() const {
   std::vector<std::string> notes = version_notes();
   for (std::string& note : module_notes()) notes.push_back(std::move(note));
   for (const auto& [folder, nodes] : absent_folders_) {
@@ -143,7 +153,7 @@ std::vector<std::string> MissingPlaces::notes() const {
   return notes;
 }
 
-std::vector<std::string> MissingPlaces::version_notes() const {
+std::vector<std::string> MissingPrerequisites::version_notes() const {
   std::map<std::string, std::map<std::string, std::set<NodeId>>> versions;  // by name, release
   for (const auto& [node, found] : found_) {
     const auto& lookups = questions_.at(node).message.lookups;
@@ -164,7 +174,7 @@ std::vector<std::string> MissingPlaces::version_notes() const {
 }
 
 /// Modules that one node lacks and another has. If all lack a module, it may be found elsewhere.
-std::vector<std::string> MissingPlaces::module_notes() const {
+std::vector<std::string> MissingPrerequisites::module_notes() const {
   std::map<std::string, std::set<NodeId>> have;
   std::map<std::pair<std::string, std::string>, std::set<NodeId>> lack;  // module, Python
   for (const auto& [node, found] : found_) {
@@ -184,7 +194,7 @@ std::vector<std::string> MissingPlaces::module_notes() const {
   return notes;
 }
 
-std::string MissingPlaces::python_of(NodeId node) const {
+std::string MissingPrerequisites::python_of(NodeId node) const {
   const auto found = found_.find(node);
   if (found == found_.end()) return {};
   const auto& lookups = questions_.at(node).message.lookups;

@@ -1,4 +1,4 @@
-#include "plan/places.h"
+#include "plan/prerequisites.h"
 
 #include <algorithm>
 #include <array>
@@ -60,25 +60,25 @@ Environment own_settings(const LaunchPlan& plan, const RankPlan& rank) {
 
 /// `words`: the program and its plain arguments.
 void add_words(const LaunchPlan& plan, const RankPlan& rank, const std::vector<std::string>& words,
-               const std::optional<std::string>& search_path, Places& places) {
+               const std::optional<std::string>& search_path, Prerequisites& needed) {
   if (auto python = python_command(words)) {
-    add_once(places.pythons,
+    add_once(needed.pythons,
              {words.front(), search_path, *std::move(python), own_settings(plan, rank)});
   } else if (auto script = shell_script(words)) {
-    add_once(places.files, *std::move(script));
+    add_once(needed.files, *std::move(script));
   }
 }
 
 void add_command(const JobSpec& spec, const LaunchPlan& plan, const RankPlan& rank,
-                 const std::optional<std::string>& search_path, Places& places) {
+                 const std::optional<std::string>& search_path, Prerequisites& needed) {
   const Command& command = command_of(spec, rank);
-  if (!command.is_shell) return add_words(plan, rank, command.argv, search_path, places);
+  if (!command.is_shell) return add_words(plan, rank, command.argv, search_path, needed);
   if (!is_simple_command(trimmed(command.line))) return;
   const std::vector<std::string> words = plain_words(command.line);
   if (words.empty()) return;
   if (spec.shell == Shell::sh || words.front().find('/') != std::string::npos)
-    add_once(places.programs, {words.front(), search_path});
-  add_words(plan, rank, words, search_path, places);
+    add_once(needed.programs, {words.front(), search_path});
+  add_words(plan, rank, words, search_path, needed);
 }
 
 }  // namespace
@@ -128,17 +128,17 @@ std::vector<std::string> plainly_sourced(std::string_view setup) {
   return files;
 }
 
-Places places_of(const JobSpec& spec, const LaunchPlan& plan, NodeRank node) {
-  Places places;
+Prerequisites prerequisites_of(const JobSpec& spec, const LaunchPlan& plan, NodeRank node) {
+  Prerequisites needed;
   const bool has_setup = spec.setup.find_first_not_of(" \t\r\n") != std::string::npos;
   for (const Rank r : ranks_of_each_kind(plan, node)) {
     const RankPlan& rank = plan.ranks[r.value];
     const auto search_path = path_set_for(plan, rank);
-    add_once(places.programs, {plan.commands[rank.command].argv.front(), search_path});
-    if (!has_setup) add_command(spec, plan, rank, search_path, places);
+    add_once(needed.programs, {plan.commands[rank.command].argv.front(), search_path});
+    if (!has_setup) add_command(spec, plan, rank, search_path, needed);
   }
-  if (has_setup && !places.programs.empty()) places.files = plainly_sourced(spec.setup);
-  return places;
+  if (has_setup && !needed.programs.empty()) needed.files = plainly_sourced(spec.setup);
+  return needed;
 }
 
 }  // namespace dlaunch

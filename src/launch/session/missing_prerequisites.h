@@ -8,7 +8,7 @@
 #include <string>
 #include <vector>
 
-#include "launch/session/place_question.h"
+#include "launch/session/prerequisite_question.h"
 #include "model/cluster.h"
 #include "model/job_spec.h"
 #include "model/launch_plan.h"
@@ -16,18 +16,15 @@
 
 namespace dlaunch {
 
-/// The answers of all nodes to one plan. A value; the engine sends the questions and waits.
-class MissingPlaces {
+/// The answers of the nodes. A value; Preparation sends the questions and waits.
+class MissingPrerequisites {
  public:
-  MissingPlaces() = default;
-  /// Waits for an answer of every node of the plan. `questions`: one for each node, in its order.
-  MissingPlaces(const LaunchPlan& plan, const Cluster& cluster, bool sync,
-                std::vector<PlaceQuestion> questions);
+  MissingPrerequisites() = default;
+  /// Waits for an answer to each of `questions`; the nodes are in the cluster.
+  MissingPrerequisites(const LaunchPlan& plan, const Cluster& cluster, bool sync,
+                       std::map<NodeId, PrerequisiteQuestion> questions);
 
-  [[nodiscard]] const wire::CheckPlaces& question(NodeId node) const {
-    return questions_.at(node).message;
-  }
-  void add(NodeId node, const wire::PlacesMissing& answer);
+  void add(NodeId node, const wire::PrerequisitesMissing& answer);
   /// All have answered.
   [[nodiscard]] bool complete() const { return awaited_.empty(); }
   /// Those that have not: "gpu[02-04]".
@@ -36,6 +33,8 @@ class MissingPlaces {
   /// of the first nodes. exit_code::kNotFound if a program was not found, else kCannotExecute, as
   /// for a single rank (POSIX shell's rule). nullopt: nothing is missing.
   [[nodiscard]] std::optional<Error> error() const;
+  /// What each node misses, a line each, without advice; and that it has not answered.
+  [[nodiscard]] std::map<NodeId, std::vector<std::string>> by_node() const;
   /// Findings that do not stop the job but may make it fail, one sentence each.
   [[nodiscard]] std::vector<std::string> notes() const;
   /// What `python` is for the ranks of a node: "/usr/bin/python3 (Python 3.11)"; empty: unknown.
@@ -57,7 +56,7 @@ class MissingPlaces {
   void note(NodeId node, Missing missing);
   [[nodiscard]] Missing failed(const StartFailure& failure) const;
   /// The programs that are reported.
-  std::set<std::string> add_environments(NodeId node, const wire::PlacesMissing& answer);
+  std::set<std::string> add_environments(NodeId node, const wire::PrerequisitesMissing& answer);
   [[nodiscard]] std::string names_of(const std::set<NodeId>& nodes) const;
   [[nodiscard]] std::vector<std::string> version_notes() const;
   [[nodiscard]] std::vector<std::string> module_notes() const;
@@ -68,7 +67,7 @@ class MissingPlaces {
   bool sync_ = false;
   bool is_one_machine_ = false;  // this one
   bool lacks_workdir_ = false;
-  std::map<NodeId, PlaceQuestion> questions_;
+  std::map<NodeId, PrerequisiteQuestion> questions_;
   Attempt attempt_;
   std::set<NodeId> awaited_;
   std::vector<Missing> missing_;

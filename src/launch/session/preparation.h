@@ -1,0 +1,167 @@
+// What a launcher and the nodes of a job say to each other before a rank is started, as one
+// conversation: Preparation::talk() reads from top to bottom. `run`, `plan`, `check` and `export`
+// hold it, each up to the step where it has what it wants.
+#pragma once
+
+#include <cstdint>
+#include <functional>
+#include <map>
+#include <optional>
+#include <set>
+#include <string>
+#include <vector>
+
+#include "launch/mpi/pmix_start.h"
+#include "launch/session/coroutine.h"
+#include "launch/session/inspect_message.h"
+#include "launch/session/missing_prerequisites.h"
+#include "launch/session/nodes.h"
+#include "launch/session/reach_check.h"
+#include "launch/sync/workdir_sync.h"
+#include "model/job_spec.h"
+#include "model/launch_plan.h"
+#include "model/time.h"
+#include "os/event_loop.h"
+#include "plan/make_plan.h"
+#include "wire/message.h"
+
+namespace dlaunch {
+
+/// The steps of the conversation, in order.
+enum class PrepareStep : std::uint8_t {
+  facts,          // each node is connected and tells what it has
+  meeting,        // where ranks can meet, found by trying
+  plan,           // a value; asks nothing
+  prerequisites,  // whether what the ranks need is on each node
+  start,          // the workdir is copied before it, PMIx servers are made beside it
+};
+
+struct PrepareSettings {
+  PrepareStep up_to = PrepareStep::start;
+  /// Of the step `meeting`. false: the plan takes the best address, untried.
+  bool try_meeting = true;
+  /// What each node is asked about its condition, right after its facts; nullopt: nothing.
+  std::optional<Inspection> inspection{};
+  /// Called when the facts are known: what the job becomes where they decide about it. Empty: the
+  /// job is as it is.
+  std::function<Status(JobSpec&, const Cluster&)> adapt{};
+};
+
+/// What the conversation has come to.
+struct Prepared {
+  std::optional<Error> failure;                // why it ended early
+  PrepareStep failed_at = PrepareStep::facts;  // with `failure`
+  std::map<NodeId, std::string> lost;          // why; not empty: the failure is this
+  std::map<NodeId, NodeCondition> conditions;  // with an inspection; of the nodes that are not lost
+  std::vector<NodeId> unreached;               // failed at `meeting`: whose fault that is, if known
+  std::optional<LaunchPlan> plan;              // once it is made; complete without a failure
+  std::map<NodeId, std::vector<std::string>> missing;  // prerequisites, a line each
+};
+
+struct PrepareListener {
+  /// Once for each begin(), perhaps from within it.
+  std::function<void(Prepared)> done;
+  // With PrepareStep::start, where the job has a sync:
+  std::function<void(bool)> copying{};              // begins; has ended well
+  std::function<void(const SyncReport&)> synced{};  // before copying(false)
+  std::function<void(std::string)> show{};          // the line on a terminal; empty: none
+};
+
+/// Lives on the engine's one thread. Neither begin() nor cancel() may be called from a callback.
+class Preparation {
+ public:
+  Preparation(EventLoop& loop, const JobSpec& spec, PrepareSettings settings, Nodes& nodes,
+              PrepareListener listener);
+
+  /// With all of Nodes::cluster(). Nodes whose facts of this attempt are known are not asked for
+  /// them: in a run, the supervisor decides when each node is connected. Every wait has a limit:
+  /// timeouts.connect for the facts, shortly less than it for what follows them, and for a sync its
+  /// own. Errors are those of the steps, kNodeLost where nodes are lost or silent, kPreflight where
+  /// only PMIx servers are missing.
+  void begin(PlanContext context);
+  /// Nothing is sent any more, and `done` is not called.
+  void cancel();
+
+  void on(NodeId node, const wire::Facts& facts) { facts_known(node, facts.attempt); }
+  void on(NodeId node, const wire::Inspected& answer);
+  void on(NodeId node, const wire::OneOf<wire::ReachAnswer> auto& answer) {
+    reach_.on(node, answer);
+  }
+  void on(NodeId node, const wire::OneOf<wire::SyncAnswer> auto& answer) { sync_.on(node, answer); }
+  void on(NodeId node, const wire::PrerequisitesMissing& answer);
+  void on(NodeId node, const wire::PmixReady& answer);
+  /// The node has told its facts for the attempt; at any time.
+  void facts_known(NodeId node, Attempt attempt);
+  /// The session with the node is over; at any time. A node that returns has another agent, which
+  /// knows nothing of what was said. The conversation ends by it, once all have told their facts or
+  /// are lost.
+  void node_lost(NodeId node, const std::string& why);
+
+ private:
+  /// Questions of one kind that nodes have not answered yet. An attempt may be prepared twice, when
+  /// a node is lost meanwhile; agents answer each question, in order, so the last answer counts.
+  class Asked {
+   public:
+    void add(NodeId node) { ++open_[node]; }
+    void forget(NodeId node) { open_.erase(node); }
+    [[nodiscard]] bool is_answer_to_last(NodeId node);
+
+   private:
+    std::map<NodeId, std::uint32_t> open_;
+  };
+
+  Coroutine talk();
+  using Condition = bool (Preparation::*)() const;
+  [[nodiscard]] Coroutine::Wait until(Condition holds);
+  [[nodiscard]] Coroutine::Wait until(Condition holds, Duration limit);
+  void go_on();
+  void end();
+  void fail_at(PrepareStep step, Error error);
+
+  void ask_for_facts();
+  [[nodiscard]] bool has_told(NodeId node) const;
+  [[nodiscard]] bool all_told() const;
+  void give_up_silent_nodes();
+  void ask_for_conditions();
+  [[nodiscard]] bool all_inspected() const;
+  void give_up_inspections();
+  [[nodiscard]] Error lost_nodes() const;
+  [[nodiscard]] bool has_met() const { return met_.has_value(); }
+  [[nodiscard]] bool needs_sync() const;
+  void begin_sync();
+  [[nodiscard]] bool is_synced() const { return synced_report_.has_value(); }
+  void take_sync(const SyncReport& report);
+  void ask_for_prerequisites();
+  [[nodiscard]] Status ask_for_pmix();
+  [[nodiscard]] bool all_checked() const { return missing_.complete() && pmix_.complete(); }
+  [[nodiscard]] Error too_late() const;
+  void settle();
+
+  JobSpec spec_;
+  PrepareSettings settings_;
+  Nodes& nodes_;
+  PrepareListener listener_;
+  PlanContext context_;
+
+  Coroutine talk_;
+  Condition awaited_ = nullptr;
+  Timer limit_;
+  bool is_late_ = false;
+  bool gathers_ = false;  // a lost node does not end the conversation: the others are heard first
+  Prepared outcome_;
+
+  // What outlives a conversation:
+  std::map<NodeId, Attempt> facts_;  // that were told
+  std::set<NodeId> synced_;
+  Asked prerequisites_asked_;
+  Asked pmix_asked_;
+
+  ReachCheck reach_;
+  std::optional<Result<Meeting>> met_;
+  WorkdirSync sync_;
+  std::optional<Result<SyncReport>> synced_report_;
+  MissingPrerequisites missing_;
+  PmixStart pmix_;
+};
+
+}  // namespace dlaunch

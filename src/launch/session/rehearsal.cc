@@ -1,0 +1,87 @@
+#include "launch/session/rehearsal.h"
+
+#include <csignal>
+#include <optional>
+#include <set>
+#include <utility>
+#include <variant>
+#include <vector>
+
+#include <unistd.h>
+
+#include "launch/session/cluster_sessions.h"
+#include "os/clock.h"
+#include "os/containment.h"
+#include "os/event_loop.h"
+#include "os/signals.h"
+#include "os/unique_fd.h"
+
+namespace dlaunch {
+
+namespace {
+
+constexpr std::chrono::seconds kGoodbye{2};
+
+class Rehearsing {
+ public:
+  Rehearsing(const JobSpec& spec, PrepareSettings settings, LocalStart local)
+      : nodes_(loop_, spec, std::move(local),
+               {.on_message =
+                    [this](NodeId node, wire::FromAgent message) {
+                      std::visit([&](auto& one) { on(node, one); }, message);
+                    },
+                .on_news =
+                    [this](NodeId node, const NodeNews& news) {
+                      if (const auto* lost = std::get_if<event::NodeLost>(&news))
+                        preparation_.node_lost(node, lost->what);
+                    }}),
+        preparation_(loop_, spec, std::move(settings), nodes_,
+                     {.done = [this](Prepared outcome) { outcome_ = std::move(outcome); }}) {}
+
+  Rehearsal run(const PlanContext& context) {
+    preparation_.begin(context);
+    while (!outcome_) loop_.run_one();
+    Rehearsal rehearsal{std::move(*outcome_), nodes_.cluster(), {}};
+    for (const Node& node : rehearsal.cluster.nodes) {
+      if (const NodeClock* clock = nodes_.clock(node.id)) rehearsal.clocks.emplace(node.id, *clock);
+    }
+    return rehearsal;
+  }
+
+  void part(const std::set<pid_t>& before) {
+    nodes_.release_all();
+    const MonotonicTime goodbye = monotonic_now() + kGoodbye;
+    while (!nodes_.all_ended() && monotonic_now() < goodbye) loop_.run_one(goodbye);
+    nodes_.reap_processes(before);
+  }
+
+ private:
+  void on(NodeId node, wire::OneOf<wire::Answers> auto& answer) { preparation_.on(node, answer); }
+  void on(NodeId, wire::OneOf<wire::RunMessages> auto&) {}
+  void on(NodeId, wire::OneOf<wire::SessionMessages> auto&) {}
+  void on(NodeId, wire::Notice&) {}
+
+  EventLoop loop_;
+  ClusterSessions nodes_;
+  Preparation preparation_;
+  std::optional<Prepared> outcome_;
+};
+
+}  // namespace
+
+Result<Rehearsal> rehearse(const JobSpec& spec, const PlanContext& context,
+                           PrepareSettings settings) {
+  ensure_standard_descriptors();
+  // SIGPIPE: an agent that is gone is an error to report, not our end.
+  block_signals({SIGCHLD, SIGPIPE});
+  become_subreaper();
+  const std::vector<pid_t> before = children_of(::getpid());
+  auto local = fork_local_agents(spec);
+  if (!local) return tl::unexpected(local.error());
+  Rehearsing rehearsing(spec, std::move(settings), std::move(*local));
+  Rehearsal rehearsal = rehearsing.run(context);
+  rehearsing.part({before.begin(), before.end()});
+  return rehearsal;
+}
+
+}  // namespace dlaunch
