@@ -28,7 +28,7 @@ class ReachCheck {
   };
 
   ReachCheck(EventLoop& loop, Callbacks callbacks)
-      : loop_(loop), callbacks_(std::move(callbacks)), limit_(loop), patience_(loop) {}
+      : callbacks_(std::move(callbacks)), limit_(loop), patience_(loop) {}
 
   /// Tests for all of `nodes`, two or more; the first one listens. Takes at most three quarters of
   /// `timeouts.connect`, and 10 s. A test in progress is abandoned.
@@ -49,7 +49,6 @@ class ReachCheck {
   void close();
   void finish(Result<Meeting> result);
 
-  EventLoop& loop_;
   Callbacks callbacks_;
   Timer limit_;
   Timer patience_;

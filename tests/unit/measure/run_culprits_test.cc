@@ -5,7 +5,7 @@
 #include <gtest/gtest.h>
 
 #include "report/summary.h"
-#include "report_builder.h"
+#include "unit/report/report_builder.h"
 
 namespace dlaunch {
 namespace {
