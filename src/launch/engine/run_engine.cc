@@ -96,6 +96,7 @@ RunEngine::RunEngine(const RunOptions& options, LocalStart local, UniqueFd front
       signals_(loop_, options, node_without_steps(options, nodes_.targets()), nodes_, store_,
                screen_, open_engine_signals(), [this](Event event) { push(std::move(event)); }),
       mpi_(options, nodes_, store_, screen_),
+      questions_(loop_, nodes_),
       planner_(loop_, options.spec, options.prepare, nodes_,
                [this](Result<LaunchPlan> plan) { planned(std::move(plan)); },
                {.copying = [this](bool under_way) { push(event::Copying{under_way}); },
@@ -115,6 +116,9 @@ Status RunEngine::open_run_folder() {
   nodes_.set_run(store_.folder().id());
   set_process_title("dlaunch: engine " + store_.folder().id());
   front_.announce();
+  // A run that takes no questions is as good as any other.
+  if (const Status listens = questions_.open(store_.folder().path()); !listens)
+    store_.note("notice", "dlaunch stacks cannot ask this run: " + listens.error().message);
   return opened;
 }
 
@@ -146,7 +150,10 @@ void RunEngine::tell(const Event& event) {
   if (options_.verbosity > 0) explain(event);
   if (std::holds_alternative<event::PlanMade>(event) && planned_)
     begin_attempt(*std::exchange(planned_, std::nullopt));
-  if (const auto* lost = std::get_if<event::NodeLost>(&event)) planner_.node_lost(lost->node);
+  if (const auto* lost = std::get_if<event::NodeLost>(&event)) {
+    planner_.node_lost(lost->node);
+    questions_.node_lost(lost->node);
+  }
   output_.tell(event);
   front_.tell(event, plan());
   mpi_.tell(event);
@@ -309,6 +316,7 @@ void RunEngine::begin(const action::StartRanks& start) {
   for (wire::StartRanks& message : start_messages(*plan_, place, settings))
     nodes_.send(start.node, std::move(message));
   if (std::exchange(started_, true)) return;
+  questions_.set_plan(&*plan_);
   signals_.begin(*plan_);
   if (settings.stdin_for_rank0) front_.begin_stdin(*plan_);
   // Done while the agents start the ranks, which do not need it.
@@ -333,6 +341,7 @@ void RunEngine::begin(const action::ReleaseNode& release) {
 
 void RunEngine::begin(const action::Restart& restart) {
   started_ = false;
+  questions_.set_plan(nullptr);
   signals_.end();
   store_.set_stopping(false);
   store_.record(restart);
@@ -350,6 +359,7 @@ SummaryParts RunEngine::summary_parts() {
 void RunEngine::end_preparation() {
   for (const Event& event : std::exchange(queue_, {})) tell(event);
   finishing_ = true;
+  questions_.close();
   front_.connected();
   planner_.cancel();
 }
