@@ -1,11 +1,11 @@
 #include <memory>
 
 #include "cli/commands.h"
+#include "cli/live_run.h"
 #include "cli/print.h"
 #include "launch/front/bounded_work.h"
 #include "launch/front/stop_run.h"
 #include "runs/run_index.h"
-#include "text/plain_text.h"
 
 namespace dlaunch {
 
@@ -25,21 +25,6 @@ constexpr const char* kFooter =
     "Exit code: 0 it has ended; 64 no such run, or it had ended before; 69 it is on\n"
     "another machine; 77 it belongs to another user; 124 it has not ended in time.";
 
-Result<RunView> only_live_run(const RunFolders& folders) {
-  constexpr std::size_t kShown = 8;
-  FoundRuns found = list_runs(folders, kShown, RunsWanted::not_ended);
-  if (found.runs.size() == 1) return std::move(found.runs.front());
-  if (found.runs.empty() && found.unreadable) return tl::unexpected(*found.unreadable);
-  if (found.runs.empty())
-    return fail(exit_code::kUsage,
-                "nothing is running in " + plain_line(folders.base) + "; see: dlaunch runs");
-  std::string message = std::to_string(found.runs.size()) + (found.more ? " or more" : "") +
-                        " runs are running; which one?";
-  for (const RunView& run : found.runs)
-    message += "\n  dlaunch stop " + run.id + "   " + plain_line(run.name);
-  return fail(exit_code::kUsage, message);
-}
-
 struct StopCommand {
   std::string word;
   bool now = false;
@@ -58,7 +43,8 @@ struct StopCommand {
       return print_error({exit_code::kUsage, "to kill at once: dlaunch stop --now"});
     const auto folders = run_folders("");
     if (!folders) return print_error(folders.error());
-    const auto run = word.empty() ? only_live_run(*folders) : find_run(*folders, word);
+    const auto run =
+        word.empty() ? only_live_run(*folders, "dlaunch stop") : find_run(*folders, word);
     if (!run) return print_error(run.error());
     const Status stopped = stop_run(*run, now);
     return stopped ? exit_code::kOk : print_error(stopped.error());

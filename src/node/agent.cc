@@ -27,6 +27,7 @@
 #include "node/session/lease.h"
 #include "node/session/session_folder.h"
 #include "node/session/session_socket.h"
+#include "node/stacks/stack_service.h"
 #include "node/sync/stager.h"
 #include "os/build_id.h"
 #include "os/channel.h"
@@ -78,7 +79,9 @@ class Agent {
         pmix_probe_(loop_),
         mpirun_(loop_, channel_, progress),
         containers_(loop_, progress),
-        ranks_(loop_, channel_, pump_, stdin_, facts_, mpi_, mpirun_, containers_, enclosure_) {}
+        stacks_(loop_, [this](const wire::StacksTaken& answer) { channel_.send(answer); }),
+        ranks_(loop_, channel_, pump_, stdin_, facts_, mpi_, mpirun_, containers_, stacks_,
+               enclosure_) {}
 
   int run() {
     channel_.start(
@@ -141,6 +144,7 @@ class Agent {
   void on(wire::Deadline& deadline) { write_deadline(deadline); }
   void on(wire::StartMpirun& start) { ranks_.start_mpirun(start); }
   void on(wire::Inspect& question) { inspection_.begin(question); }
+  void on(wire::TakeStacks& question) { stacks_.take(question, ranks_.processes(question)); }
   void on(wire::SyncBegin& begin) { stager_.on(begin); }
   void on(wire::SyncEntries& entries) { stager_.on(entries); }
   void on(wire::SyncSettled& settled) { stager_.on(settled); }
@@ -350,6 +354,7 @@ class Agent {
   PmixProbe pmix_probe_;
   MpirunService mpirun_;
   ContainerService containers_;
+  StackService stacks_;
   RankService ranks_;
   int exit_code_ = exit_code::kInternal;
 };

@@ -5,6 +5,7 @@
 #include <chrono>
 #include <functional>
 #include <memory>
+#include <optional>
 #include <string>
 
 #include <sys/types.h>
@@ -33,6 +34,10 @@ class SideProcess {
   /// Abandons the current work without calling its `done`.
   void cancel();
   [[nodiscard]] bool is_under_way() const { return answer_ != nullptr; }
+  /// The process while it works.
+  [[nodiscard]] std::optional<pid_t> pid() const {
+    return process_ > 0 ? std::optional(process_) : std::nullopt;
+  }
 
  private:
   void read_answer();

@@ -63,8 +63,9 @@ struct Spawned {
 
 /// The new process is leader of its own process group or session, gets SIGKILL when the calling
 /// thread's process ends (prctl(2) PR_SET_PDEATHSIG; a set-id program loses this), has an empty
-/// signal mask and no descriptors but 0, 1, 2 and `extra_fd`. Call only from the main thread of a
-/// process that blocks all signals.
+/// signal mask and no descriptors but 0, 1, 2 and `extra_fd`. Our descendants may look at it even
+/// where Yama restricts ptrace(2). Call only from the main thread of a process that blocks all
+/// signals.
 [[nodiscard]] tl::expected<Spawned, StartFailure> spawn(const SpawnRequest&);
 
 }  // namespace dlaunch

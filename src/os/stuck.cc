@@ -1,20 +1,13 @@
 #include "os/stuck.h"
 
 #include <algorithm>
-#include <array>
-#include <cstdint>
 #include <cstdlib>
-#include <iterator>
 #include <map>
 #include <optional>
 
-#include <fcntl.h>
-#include <sys/syscall.h>
-#include <unistd.h>
-
+#include "os/blocked_call.h"
 #include "os/containment.h"
 #include "os/proc_file.h"
-#include "os/unique_fd.h"
 
 namespace dlaunch {
 
@@ -24,60 +17,6 @@ constexpr std::size_t kMostNamed = 4;
 
 std::string folder_of(pid_t pid, pid_t thread) {
   return "/proc/" + std::to_string(pid) + "/task/" + std::to_string(thread) + '/';
-}
-
-/// The argument of a system call that is a descriptor, or the address of a path.
-struct FileArgument {
-  long call;
-  int argument;
-  bool is_path;
-};
-
-constexpr FileArgument kFileArguments[] = {
-    {SYS_write, 0, false},     {SYS_pwrite64, 0, false},   {SYS_writev, 0, false},
-    {SYS_fsync, 0, false},     {SYS_fdatasync, 0, false},  {SYS_ftruncate, 0, false},
-    {SYS_fallocate, 0, false}, {SYS_splice, 2, false},     {SYS_read, 0, false},
-    {SYS_pread64, 0, false},   {SYS_getdents64, 0, false}, {SYS_openat, 1, true},
-    {SYS_newfstatat, 1, true}, {SYS_statx, 1, true},       {SYS_unlinkat, 1, true},
-    {SYS_mkdirat, 1, true},    {SYS_renameat, 1, true},    {SYS_execve, 0, true},
-#ifdef SYS_open
-    {SYS_open, 0, true},       {SYS_stat, 0, true},        {SYS_mkdir, 0, true},
-    {SYS_unlink, 0, true},     {SYS_rename, 0, true},
-#endif
-};
-
-std::string text_at(pid_t pid, std::uint64_t address) {
-  const std::string memory = "/proc/" + std::to_string(pid) + "/mem";
-  const UniqueFd file(::open(memory.c_str(), O_RDONLY | O_CLOEXEC));
-  std::array<char, 4096> text;
-  // Read at most to the end of its page: the next page may not be mapped.
-  const std::size_t room = text.size() - address % text.size();
-  const ssize_t n = file ? ::pread(file.get(), text.data(), room, static_cast<off_t>(address)) : -1;
-  if (n <= 0) return {};
-  const std::string_view read(text.data(), static_cast<std::size_t>(n));
-  return std::string(read.substr(0, read.find('\0')));
-}
-
-/// The file of the thread's current system call; empty if unknown, for example because Yama lets
-/// only ancestors look.
-std::string file_of_call(pid_t pid, pid_t thread) {
-  // "1 0x5 0x7ffd... ...": number and six arguments (proc(5)); "running" or "-1 ..." outside of
-  // one.
-  const std::string call = read_proc_file(folder_of(pid, thread) + "syscall");
-  char* at = nullptr;
-  const long number = std::strtol(call.c_str(), &at, 10);
-  if (at == call.c_str()) return {};
-  const auto* found =
-      std::find_if(std::begin(kFileArguments), std::end(kFileArguments),
-                   [number](const FileArgument& one) { return one.call == number; });
-  if (found == std::end(kFileArguments)) return {};
-  std::uint64_t value = 0;
-  for (int i = 0; i <= found->argument; ++i) value = std::strtoull(at, &at, 16);
-  const std::string process = "/proc/" + std::to_string(pid);
-  if (!found->is_path) return link_target(process + "/fd/" + std::to_string(value));
-  const std::string path = text_at(pid, value);
-  if (path.empty() || path.starts_with('/')) return path;
-  return link_target(process + "/cwd") + '/' + path;
 }
 
 std::optional<pid_t> stuck_thread(pid_t pid) {
@@ -150,8 +89,8 @@ std::vector<StuckProcess> find_stuck(const std::vector<pid_t>& pids) {
     if (one.name.ends_with('\n')) one.name.pop_back();
     one.wait_channel = read_proc_file(folder_of(pid, *thread) + "wchan", 128);
     if (one.wait_channel == "0") one.wait_channel.clear();
-    const std::string file = file_of_call(pid, *thread);
-    if (!file.empty()) one.file_system = file_system_of(file);
+    const BlockedCall call = blocked_call(pid, *thread);
+    if (!call.file.empty()) one.file_system = file_system_of(call.file);
     stuck.push_back(std::move(one));
   }
   return stuck;

@@ -15,7 +15,7 @@ namespace {
 constexpr std::array<std::string_view, 2> kPackageFolders = {"/site-packages/", "/dist-packages/"};
 constexpr std::string_view kStandardLibrary = "/lib/python3";
 
-bool is_library(const StackFrame& frame) {
+bool is_library(const TracebackFrame& frame) {
   const std::string_view file = frame.file;
   const auto holds = [&](std::string_view part) { return file.find(part) != file.npos; };
   return file.starts_with("<frozen ") || holds(kStandardLibrary) ||
@@ -36,7 +36,7 @@ std::string_view short_file(std::string_view file) {
   return file.substr(file.rfind('/') + 1);
 }
 
-std::string describe(const StackFrame& frame) {
+std::string describe(const TracebackFrame& frame) {
   std::string text(short_file(frame.file));
   text += ':' + frame.line;
   if (!frame.function.empty() && frame.function != "<module>") text += " in " + frame.function;
@@ -45,13 +45,13 @@ std::string describe(const StackFrame& frame) {
 
 /// Reads `  File "train.py", line 118, in forward`, and faulthandler's form without the second
 /// comma.
-std::optional<StackFrame> read_stack_frame(std::string_view line) {
+std::optional<TracebackFrame> read_stack_frame(std::string_view line) {
   constexpr std::string_view kBegin = "  File \"";
   constexpr std::string_view kLine = "\", line ";
   if (!line.starts_with(kBegin)) return std::nullopt;
   const std::size_t file_end = line.rfind(kLine);
   if (file_end == std::string_view::npos || file_end < kBegin.size()) return std::nullopt;
-  StackFrame frame;
+  TracebackFrame frame;
   frame.file = line.substr(kBegin.size(), file_end - kBegin.size());
   std::string_view rest = line.substr(file_end + kLine.size());
   const std::size_t digits = std::min(rest.find_first_not_of("0123456789"), rest.size());
@@ -64,7 +64,7 @@ std::optional<StackFrame> read_stack_frame(std::string_view line) {
 }
 
 /// The last frame outside of libraries, else the last one; nullopt without frames.
-std::optional<StackFrame> innermost_of_program(const std::vector<StackFrame>& frames) {
+std::optional<TracebackFrame> innermost_of_program(const std::vector<TracebackFrame>& frames) {
   if (frames.empty()) return std::nullopt;
   const auto own = std::find_if_not(frames.rbegin(), frames.rend(), is_library);
   return own == frames.rend() ? frames.back() : *own;
@@ -73,7 +73,7 @@ std::optional<StackFrame> innermost_of_program(const std::vector<StackFrame>& fr
 /// "train.py:118 in forward" of the last frame. A file in a library keeps its package's path, and
 /// the last frame outside of libraries is named as its caller; other files are shown by their last
 /// component.
-std::optional<std::string> describe_innermost(const std::vector<StackFrame>& frames) {
+std::optional<std::string> describe_innermost(const std::vector<TracebackFrame>& frames) {
   if (frames.empty()) return std::nullopt;
   std::string text = describe(frames.back());
   if (!is_library(frames.back())) return text;
@@ -90,7 +90,7 @@ constexpr std::string_view kGroupHeader = "+ Exception Group Traceback (most rec
 constexpr int kMaxNoise = 20;
 
 /// For an error without frames, only `at` is known.
-ProgramError error_in(std::string exception, const std::vector<StackFrame>& frames,
+ProgramError error_in(std::string exception, const std::vector<TracebackFrame>& frames,
                       std::size_t at) {
   return {std::move(exception), describe_innermost(frames), innermost_of_program(frames), at};
 }
@@ -177,7 +177,7 @@ std::optional<ProgramError> read_traceback(const Lines& lines, std::size_t heade
   // "Original Traceback" of a data loader's worker: words in front of the header, not of every
   // line.
   if (header + 1 >= lines.size() || !has_shape(lines[header + 1], prefix)) prefix = {};
-  std::vector<StackFrame> frames;
+  std::vector<TracebackFrame> frames;
   int noise = 0;
   for (std::size_t i = header + 1; i < lines.size() && noise <= kMaxNoise; ++i) {
     const std::string_view line = without_prefix(lines[i], prefix);
@@ -222,7 +222,7 @@ std::optional<ProgramError> first_in_group(const Lines& lines, std::size_t begin
 }
 
 std::optional<ProgramError> read_group(const Lines& lines, std::size_t header) {
-  std::vector<StackFrame> frames;
+  std::vector<TracebackFrame> frames;
   for (std::size_t i = header + 1; i < lines.size(); ++i) {
     const std::string_view line = without_bars(lines[i]);
     if (auto frame = read_stack_frame(line)) {

@@ -8,18 +8,18 @@
 namespace dlaunch {
 
 /// One frame of a Python traceback.
-struct StackFrame {
+struct TracebackFrame {
   std::string file;
   std::string line;
   std::string function;  // empty: not named, as for a SyntaxError
-  bool operator==(const StackFrame&) const = default;
+  bool operator==(const TracebackFrame&) const = default;
 };
 
 /// The error of a program, in its own words.
 struct ProgramError {
   std::string exception;             // "RuntimeError: CUDA out of memory"
   std::optional<std::string> where;  // "train.py:118 in forward"
-  std::optional<StackFrame> frame;   // the innermost one of the program itself
+  std::optional<TracebackFrame> frame;   // the innermost one of the program itself
   std::size_t at = 0;                // index of the exception's line
   bool operator==(const ProgramError&) const = default;
 };

@@ -77,7 +77,9 @@ constexpr std::tuple kMessages{
     Named<MpirunEnded>{"MpirunEnded"},
     Named<Deadline>{"Deadline"},
     Named<Inspect>{"Inspect"},
-    Named<Inspected>{"Inspected"}};
+    Named<Inspected>{"Inspected"},
+    Named<TakeStacks>{"TakeStacks"},
+    Named<StacksTaken>{"StacksTaken"}};
 static_assert(std::tuple_size_v<decltype(kMessages)> == kTypes);
 
 template <std::size_t I>

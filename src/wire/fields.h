@@ -378,6 +378,42 @@ template <>
 inline constexpr auto kFields<Inspected> = std::tuple{field("condition", &Inspected::condition)};
 
 template <>
+inline constexpr auto kFields<StackFrame> =
+    std::tuple{field("kind", &StackFrame::kind), field("function", &StackFrame::function),
+               field("file", &StackFrame::file), field("line", &StackFrame::line)};
+template <>
+inline constexpr auto kFields<ThreadStack> =
+    std::tuple{field("id", &ThreadStack::id),         field("name", &ThreadStack::name),
+               field("state", &ThreadStack::state),   field("doing", &ThreadStack::doing),
+               field("frames", &ThreadStack::frames), field("count", &ThreadStack::count)};
+template <>
+inline constexpr auto kFields<ProcessStack> =
+    std::tuple{field("pid", &ProcessStack::pid), field("parent", &ProcessStack::parent),
+               field("command", &ProcessStack::command), field("threads", &ProcessStack::threads)};
+template <>
+inline constexpr auto kFields<RankStacks> =
+    std::tuple{field("rank", &RankStacks::rank, kRank), field("host", &RankStacks::host),
+               field("processes", &RankStacks::processes), field("remarks", &RankStacks::remarks)};
+template <>
+inline constexpr auto kFields<StacksQuestion> =
+    std::tuple{field("build_id", &StacksQuestion::build_id), field("ranks", &StacksQuestion::ranks),
+               field("path", &StacksQuestion::path)};
+template <>
+inline constexpr auto kFields<StacksReply> =
+    std::tuple{field("problem", &StacksReply::problem), field("exit_code", &StacksReply::exit_code),
+               field("attempt", &StacksReply::attempt), field("world", &StacksReply::world),
+               field("ranks", &StacksReply::ranks),     field("silent", &StacksReply::silent)};
+template <>
+inline constexpr auto kFields<TakeStacks> =
+    std::tuple{field("attempt", &TakeStacks::attempt), field("id", &TakeStacks::id),
+               field("ranks", &TakeStacks::ranks, kRank), field("path", &TakeStacks::path),
+               field("limit_ms", &TakeStacks::limit_ms, kInterval)};
+template <>
+inline constexpr auto kFields<StacksTaken> =
+    std::tuple{field("attempt", &StacksTaken::attempt), field("id", &StacksTaken::id),
+               field("problem", &StacksTaken::problem), field("ranks", &StacksTaken::ranks)};
+
+template <>
 inline constexpr auto kFields<RanksAwaited> = std::tuple{field("attempt", &RanksAwaited::attempt)};
 template <>
 inline constexpr auto kFields<StartMpirun> =
@@ -623,6 +659,10 @@ inline constexpr std::array<std::pair<StartFailure::Step, std::string_view>, 7> 
     {StartFailure::Step::module, "module"},
 }};
 
+inline constexpr std::array kFrameKindNames{
+    std::pair{StackFrame::Kind::python, std::string_view("python")},
+    std::pair{StackFrame::Kind::kernel, std::string_view("kernel")}};
+
 template <class Value>
 inline constexpr auto kNamesOf = nullptr;  // no value with names
 template <>
@@ -633,6 +673,9 @@ template <>
 inline constexpr auto kNamesOf<RdmaPort::State> = kPortStateNames;
 template <>
 inline constexpr auto kNamesOf<PciFunction> = kPciFunctionNames;
+
+template <>
+inline constexpr auto kNamesOf<StackFrame::Kind> = kFrameKindNames;
 
 template <class Value>
 concept HasNames = !std::is_same_v<std::remove_cv_t<decltype(kNamesOf<Value>)>, std::nullptr_t>;

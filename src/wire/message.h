@@ -24,13 +24,14 @@
 #include "model/ids.h"
 #include "model/python.h"
 #include "model/rank_span.h"
+#include "model/stacks.h"
 #include "model/sync.h"
 #include "model/time.h"
 
 namespace dlaunch::wire {
 
 /// Changes whenever a message or the frame changes its meaning. Both ends must have the same one.
-inline constexpr std::uint32_t kProtocolVersion = 6;
+inline constexpr std::uint32_t kProtocolVersion = 7;
 
 /// What a rank leaves on its node: both streams, and the file that its framework may write
 /// about an exception (rank-<n>.error.json).
@@ -642,6 +643,27 @@ struct Inspected {
   bool operator==(const Inspected&) const = default;
 };
 
+// ---- where ranks stand: docs/how-to/see-where-ranks-stand.md
+
+/// launcher -> agent: asks where these ranks and all that is below them stand. One at a time: a
+/// later question takes the place of an earlier one. -> StacksTaken
+struct TakeStacks {
+  Attempt attempt;
+  std::uint32_t id = 0;
+  std::vector<Rank> ranks;        // of this node
+  std::string path;               // a PATH of the launcher's machine, where py-spy may be
+  std::uint32_t limit_ms = 5000;  // for all of it
+  bool operator==(const TakeStacks&) const = default;
+};
+/// agent -> launcher
+struct StacksTaken {
+  Attempt attempt;
+  std::uint32_t id = 0;
+  std::string problem;            // why there are none
+  std::vector<RankStacks> ranks;  // one for each that was asked for
+  bool operator==(const StacksTaken&) const = default;
+};
+
 // ---- which end sends what
 
 template <class... Groups>
@@ -671,7 +693,7 @@ using ToAgent = std::variant<Hello, Heartbeat, Bye, FactsRequest, StartRanks, St
                              OutputCredit, StdinData, CheckPrerequisites, FetchOutput, ForgetOutput,
                              OpenDoor, Knock, CloseDoor, SyncBegin, SyncEntries, SyncSettled,
                              SyncRemove, SyncData, SyncEnd, PreparePmix, PmixFence, PmixWanted,
-                             PmixData, SignalRanks, StartMpirun, Deadline, Inspect>;
+                             PmixData, SignalRanks, StartMpirun, Deadline, Inspect, TakeStacks>;
 
 /// Handled by the session itself (launch/session/session.h).
 using SessionMessages = std::variant<Hello, Heartbeat, Bye>;
@@ -684,7 +706,7 @@ using Answers = Joined<std::variant<Facts, PrerequisitesMissing, PmixReady, Insp
 using RunMessages =
     std::variant<RanksStarted, RankNotStarted, RankExited, OutputData, OutputEnd, StdinTaken,
                  AttemptEnded, PortTaken, FetchedOutput, PmixFence, PmixWanted, PmixData, Signalled,
-                 RanksAwaited, MpirunOutput, MpirunEnded>;
+                 RanksAwaited, MpirunOutput, MpirunEnded, StacksTaken>;
 /// Every message of an agent is in one of these groups. A receiver visits without a default; if it
 /// never requests a group's messages it names the group: `on(const OneOf<RunMessages> auto&)`.
 using FromAgent = Joined<SessionMessages, Answers, RunMessages, std::variant<Notice>>::Type;

@@ -13,28 +13,15 @@ from case import case
 from cases_kernel import ALLOW, ERRNO, JUMP_IF_EQUAL, LOAD, RETURN, Instruction, Program
 from expectations import Skip, expect, expect_equal, expect_in
 from processes import wait_gone, wait_until
+from run_helpers import NOBODY, as_nobody
 
 TERM = str(int(signal.SIGTERM))
 SOON = 10.0
-NOBODY = 65534
 ISOLATED = ("--set", "isolation=pid-namespace")
 STUBBORN = ("ignore", TERM, "child", "daemon")
 
 
 # --- who runs it, and where
-
-def as_nobody(box):
-    """Options of Sandbox.start: an unprivileged user, to whom no cgroup is delegated."""
-    if os.getuid() != 0:
-        return {}
-    with open("/proc/self/uid_map", encoding="utf-8") as file:
-        if int(file.read().split()[2]) < 65535:
-            raise Skip("there is no other user in this user namespace")
-    folder = box.make_folder("of-nobody")
-    os.chown(folder, NOBODY, NOBODY)
-    os.chown(box.path("home"), NOBODY, NOBODY)
-    return {"cwd": folder, "prefix": ["setpriv", "--reuid=65534", "--regid=65534", "--clear-groups"]}
-
 
 def need_namespaces():
     if subprocess.run(["unshare", "--pid", "--fork", "--mount-proc", "true"], capture_output=True, check=False).returncode \

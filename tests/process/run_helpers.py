@@ -4,9 +4,11 @@ import json
 import os
 import signal
 
+from expectations import Skip
 from processes import wait_gone
 
 TERM = str(int(signal.SIGTERM))
+NOBODY = 65534
 USAGE, NODE_LOST, INTERNAL, NO_PERMISSION = 64, 69, 70, 77
 
 
@@ -33,3 +35,16 @@ def killed(box, run):
     wait_gone([run.pid], "the front")
     box.reap()
     run.code = -signal.SIGKILL
+
+
+def as_nobody(box):
+    """Options of Sandbox.start: an unprivileged user, to whom no cgroup is delegated."""
+    if os.getuid() != 0:
+        return {}
+    with open("/proc/self/uid_map", encoding="utf-8") as file:
+        if int(file.read().split()[2]) < 65535:
+            raise Skip("there is no other user in this user namespace")
+    folder = box.make_folder("of-nobody")
+    os.chown(folder, NOBODY, NOBODY)
+    os.chown(box.path("home"), NOBODY, NOBODY)
+    return {"cwd": folder, "prefix": ["setpriv", "--reuid=65534", "--regid=65534", "--clear-groups"]}

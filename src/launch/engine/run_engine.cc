@@ -96,6 +96,7 @@ RunEngine::RunEngine(const RunOptions& options, LocalStart local, UniqueFd front
       signals_(loop_, options, node_without_steps(options, nodes_.targets()), nodes_, store_,
                screen_, open_engine_signals(), [this](Event event) { push(std::move(event)); }),
       mpi_(options, nodes_, store_, screen_),
+      questions_(loop_, nodes_),
       preparation_(loop_, options.spec, {.adapt = options.prepare}, nodes_,
                    {.done = [this](Prepared outcome) { prepared(std::move(outcome)); },
                     .copying = [this](bool under_way) { push(event::Copying{under_way}); },
@@ -115,6 +116,9 @@ Status RunEngine::open_run_folder() {
   nodes_.set_run(store_.folder().id());
   set_process_title("dlaunch: engine " + store_.folder().id());
   front_.announce();
+  // A run that takes no questions is as good as any other.
+  if (const Status listens = questions_.open(store_.folder().path()); !listens)
+    store_.note("notice", "dlaunch stacks cannot ask this run: " + listens.error().message);
   return opened;
 }
 
@@ -146,8 +150,10 @@ void RunEngine::tell(const Event& event) {
   if (options_.verbosity > 0) explain(event);
   if (const auto* ready = std::get_if<event::NodeReady>(&event))
     preparation_.facts_known(ready->node, ready->attempt);
-  if (const auto* lost = std::get_if<event::NodeLost>(&event))
+  if (const auto* lost = std::get_if<event::NodeLost>(&event)) {
     preparation_.node_lost(lost->node, lost->what);
+    questions_.node_lost(lost->node);
+  }
   output_.tell(event);
   front_.tell(event, plan());
   mpi_.tell(event);
@@ -315,6 +321,7 @@ void RunEngine::begin(const action::StartRanks& start) {
   for (wire::StartRanks& message : start_messages(*plan_, place, settings))
     nodes_.send(start.node, std::move(message));
   if (std::exchange(started_, true)) return;
+  questions_.set_plan(&*plan_);
   signals_.begin(*plan_);
   if (settings.stdin_for_rank0) front_.begin_stdin(*plan_);
   // Done while the agents start the ranks, which do not need it.
@@ -343,6 +350,7 @@ void RunEngine::begin(const action::RemoveNode& remove) {
 
 void RunEngine::begin(const action::Restart& restart) {
   started_ = false;
+  questions_.set_plan(nullptr);
   signals_.end();
   store_.set_stopping(false);
   store_.record(restart);
@@ -360,6 +368,7 @@ SummaryParts RunEngine::summary_parts() {
 void RunEngine::end_preparation() {
   for (const Event& event : std::exchange(queue_, {})) tell(event);
   finishing_ = true;
+  questions_.close();
   front_.connected();
   preparation_.cancel();
 }

@@ -19,6 +19,7 @@
 #include "launch/output/output_router.h"
 #include "launch/output/output_side.h"
 #include "launch/output/screen.h"
+#include "launch/questions/question_side.h"
 #include "launch/session/cluster_sessions.h"
 #include "launch/session/preparation.h"
 #include "model/launch_plan.h"
@@ -63,6 +64,7 @@ class RunEngine : public Engine {
   void on(NodeId node, wire::PmixData& data) { mpi_.on(node, std::move(data)); }
   void on(NodeId node, wire::RanksAwaited& awaited) { mpi_.on(node, awaited); }
   void on(NodeId node, wire::MpirunOutput& output) { mpi_.on(node, output); }
+  void on(NodeId node, wire::StacksTaken& taken) { questions_.on(node, taken); }
   void on(NodeId node, wire::Signalled& signalled) { signals_.on(node, signalled); }
   void on(NodeId, wire::Notice& notice) { screen_.note(notice.text); }
   void on(NodeId, wire::OneOf<wire::SessionMessages> auto&) {}
@@ -106,6 +108,7 @@ class RunEngine : public Engine {
   FrontSide front_;
   SignalSide signals_;
   MpiSide mpi_;
+  QuestionSide questions_;
   Preparation preparation_;
   std::deque<Event> queue_;            // for the supervisor
   bool finishing_ = false;             // the supervisor is done and gets no more events

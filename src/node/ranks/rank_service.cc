@@ -54,7 +54,8 @@ bool died_of_sigkill(const ExitStatus& status) {
 
 RankService::RankService(EventLoop& loop, AgentChannel& channel, OutputPump& pump,
                          StdinPump& stdin_pump, FactsService& facts, MpiService& mpi,
-                         MpirunService& mpirun, ContainerService& containers, Enclosure& enclosure)
+                         MpirunService& mpirun, ContainerService& containers, StackService& stacks,
+                         Enclosure& enclosure)
     : loop_(loop),
       channel_(channel),
       pump_(pump),
@@ -63,6 +64,7 @@ RankService::RankService(EventLoop& loop, AgentChannel& channel, OutputPump& pum
       mpi_(mpi),
       mpirun_(mpirun),
       containers_(containers),
+      stacks_(stacks),
       enclosure_(enclosure),
       kill_timer_(loop),
       open_files_(raise_open_file_limit(kSpareDescriptors)),
@@ -129,6 +131,7 @@ void RankService::begin_attempt(const wire::StartRanks& request) {
   attempt_ = request.attempt;
   begun_ = active_ = true;
   ending_ = closed_ = told_stuck_ = false;
+  lookers_.clear();
   killed_before_.clear();
   kill_pause_ = kKillRound;
   alive_ = 0;
@@ -371,6 +374,7 @@ void RankService::end_attempt_if_over() {
   if (!active_ || ending_ || !all_known_ || !pending_.empty() || alive_ > 0) return;
   if (!awaited_.empty() || mpirun_.running()) return;
   ending_ = true;
+  lookers_ = stacks_.abandon();
   raise_open_file_limit();
   // Later, because the caller may be iterating over the ranks.
   loop_.post([this] {
@@ -396,7 +400,7 @@ void RankService::finish_attempt() {
 void RankService::kill_round() {
   if (containers_.is_clearing()) return;  // it kills too, and continues afterwards
   mpi_.expect_end();
-  std::set<pid_t> spared;
+  std::set<pid_t> spared = lookers_;
   if (const auto server = mpi_.process()) spared.insert(*server);
   const std::vector<pid_t> killed = enclosure_.kill_once(spared);
   if (ending_) leftovers_.insert(killed.begin(), killed.end());

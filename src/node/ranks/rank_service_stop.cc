@@ -56,6 +56,20 @@ void RankService::pass(const wire::SignalRanks& request) {
   }
 }
 
+std::vector<RankProcess> RankService::processes(const wire::TakeStacks& request) const {
+  std::vector<RankProcess> found;
+  for (const Rank rank : request.ranks) found.push_back({rank, 0});
+  if (!active_ || ending_ || request.attempt != attempt_) return found;
+  for (const auto& [pid, running] : running_) {
+    if (running->exited) continue;
+    for (RankProcess& one : found) {
+      // In a container, its program is below a monitor of the engine's, which is no child of ours.
+      if (one.rank == running->rank) one.pid = running->contained ? running->outer_pid : pid;
+    }
+  }
+  return found;
+}
+
 void RankService::signal_rank(RunningRank& rank, int signal) {
   // Until the program runs, only the runtime can be signalled.
   if (rank.contained && containers_.signal(rank.rank, signal)) return;

@@ -20,7 +20,8 @@ using Message = std::variant<
     PrerequisitesMissing, FetchedOutput, Resume, OpenDoor, Knock, CloseDoor, DoorOpen, Knocked,
     SyncBegin, SyncEntries, SyncSettled, SyncRemove, SyncData, SyncEnd, SyncPlace, SyncWants,
     SyncTaken, SyncDone, PreparePmix, PmixReady, PmixFence, PmixWanted, PmixData, SignalRanks,
-    Signalled, RanksAwaited, StartMpirun, MpirunOutput, MpirunEnded, Deadline, Inspect, Inspected>;
+    Signalled, RanksAwaited, StartMpirun, MpirunOutput, MpirunEnded, Deadline, Inspect, Inspected,
+    TakeStacks, StacksTaken>;
 
 inline Frame encode(const Message& message) {
   return std::visit([](const auto& one) { return encode(one); }, message);
@@ -306,6 +307,22 @@ inline std::vector<Message> samples() {
                  {{"/tmp", 5, 10, true, "No such file or directory"}},
                  {"mpi: ready"},
                  "a1b2"}},
+      TakeStacks{Attempt(1), 3, {Rank(0), Rank(7)}, "/opt/bin:\xff", 1500},
+      StacksTaken{Attempt(1),
+                  3,
+                  "late",
+                  {{Rank(7),
+                    "gpu01",
+                    {{4711,
+                      12,
+                      "python train.py",
+                      {{4712,
+                        "loader",
+                        "S",
+                        "reading /mnt/\xff",
+                        {{StackFrame::Kind::python, "f", "a.py", 7}},
+                        2}}}},
+                    {"no py-spy"}}}},
   };
 }
 

@@ -72,7 +72,9 @@ class RankServiceTest : public testing::Test {
   Progress progress_;
   MpirunService mpirun_{loop_, agent_, progress_};
   ContainerService containers_{loop_, progress_};
-  RankService ranks_{loop_, agent_, pump_, stdin_, facts_, mpi_, mpirun_, containers_, enclosure_};
+  StackService stacks_{loop_, [](const wire::StacksTaken&) {}};
+  RankService ranks_{loop_, agent_,  pump_,       stdin_,  facts_,
+                     mpi_,  mpirun_, containers_, stacks_, enclosure_};
   std::vector<wire::FromAgent> received_;
 };
 

@@ -1,0 +1,107 @@
+#include <algorithm>
+#include <cstdio>
+#include <cstdlib>
+#include <memory>
+
+#include <sys/stat.h>
+#include <unistd.h>
+
+#include "cli/commands.h"
+#include "cli/live_run.h"
+#include "cli/print.h"
+#include "launch/front/bounded_work.h"
+#include "launch/questions/question_socket.h"
+#include "model/time.h"
+#include "os/build_id.h"
+#include "os/clock.h"
+#include "os/terminal.h"
+#include "report/stacks_text.h"
+#include "runs/run_directory.h"
+#include "runs/run_index.h"
+#include "text/plain_text.h"
+
+namespace dlaunch {
+
+namespace {
+
+/// The file system of the run folder may not answer.
+constexpr std::chrono::seconds kFileLimit{10};
+/// The engine waits for its nodes for 7 s, and may have another question before.
+constexpr std::chrono::seconds kAnswerLimit{20};
+
+constexpr const char* kFooter =
+    "Examples:\n"
+    "  dlaunch stacks                      all ranks of the run that is running here\n"
+    "  dlaunch stacks k3f --rank 0,8-15    only these\n"
+    "  dlaunch stacks --json               every process and thread, for tools\n"
+    "\n"
+    "Frames of Python come from py-spy, which is looked for beside dlaunch on each node, in\n"
+    "the rank's environment and in your PATH; system calls and files come from /proc. No\n"
+    "rank is stopped for it. The answer is also kept in the run folder, in stacks/.\n"
+    "Exit code: 0 well; 64 no such run, or it has ended; 69 it is on another machine, or not\n"
+    "all nodes have answered; 77 it belongs to another user; 124 no answer in time.";
+
+struct StacksCommand {
+  std::string word;
+  std::string ranks;
+  bool json = false;
+
+  int execute() const {
+    const WatchedWork done = watch_work(kFileLimit, [this] { return show(); });
+    if (done.stuck.empty()) return done.code;
+    return print_error(
+        {exit_code::kTimeLimit, "dlaunch stacks cannot read the run folder: " + done.stuck});
+  }
+
+  int show() const {
+    const auto folders = run_folders("");
+    if (!folders) return print_error(folders.error());
+    const auto run =
+        word.empty() ? only_live_run(*folders, "dlaunch stacks") : find_run(*folders, word);
+    if (!run) return print_error(run.error());
+    const char* const path = std::getenv("PATH");
+    const StacksQuestion question{own_build_id(), ranks, path != nullptr ? path : ""};
+    const auto reply = ask_for_stacks(*run, question, kAnswerLimit);
+    if (!reply) return print_error(reply.error());
+    keep(*run, *reply);
+    const int printed = print_text(json ? stacks_json(*reply) : stacks_text(*reply, columns()));
+    if (printed != exit_code::kOk) return printed;
+    return reply->silent.empty() ? exit_code::kOk : exit_code::kNodeLost;
+  }
+
+ private:
+  /// A line in a file may be as long as it is.
+  static std::size_t columns() {
+    constexpr std::size_t kUncut = 4096;
+    constexpr std::size_t kLeast = 40;
+    const auto terminal = terminal_size(STDOUT_FILENO);
+    if (!terminal) return kUncut;
+    return terminal->columns == 0 ? kScreenColumns : std::max(terminal->columns, kLeast);
+  }
+
+  /// In stacks/ of the run folder, under the time.
+  static void keep(const RunView& run, const StacksReply& reply) {
+    const RunDirectory folder = RunDirectory::existing(run.path);
+    const std::string name = "stacks/" + time_text(wall_now()) + ".json";
+    (void)::mkdir((run.path + "/stacks").c_str(), S_IRWXU);
+    if (const Status kept = folder.write(name, stacks_json(reply)); !kept)
+      std::fprintf(stderr, "dlaunch: not kept: %s\n", plain_line(kept.error().message).c_str());
+  }
+};
+
+}  // namespace
+
+Subcommand stacks_command() {
+  auto stacks = std::make_shared<StacksCommand>();
+  const auto describe = [stacks](CommandOptions options) {
+    options.positional(
+        "RUN", stacks->word,
+        "Unique beginning or end of an id, or a folder\n(default: the only run that is running)");
+    options.value("-r,--rank,--ranks", stacks->ranks, "Only these ranks: 3 or 0,2-5", "RANKS");
+    options.flag("--json", stacks->json, "As JSON");
+  };
+  return {"stacks", "Show where the ranks of a run stand: Python frames, system calls", kFooter,
+          describe, [stacks] { return stacks->execute(); }};
+}
+
+}  // namespace dlaunch

@@ -1,0 +1,69 @@
+// The engine's side of questions about a run from other terminals (launch/questions): takes them
+// one after the other, asks all nodes in parallel, and answers within a limit.
+#pragma once
+
+#include <deque>
+#include <memory>
+#include <optional>
+#include <set>
+#include <string>
+
+#include "launch/session/nodes.h"
+#include "model/launch_plan.h"
+#include "model/stacks.h"
+#include "os/acceptor.h"
+#include "os/event_loop.h"
+
+namespace dlaunch {
+
+/// Lives on the engine's one thread.
+class QuestionSide {
+ public:
+  QuestionSide(EventLoop& loop, Nodes& nodes);
+  ~QuestionSide();
+  QuestionSide(const QuestionSide&) = delete;
+  QuestionSide& operator=(const QuestionSide&) = delete;
+
+  /// Begins to listen in the run folder. An error is none of the run's.
+  [[nodiscard]] Status open(const std::string& run_folder);
+  /// Removes the socket; whoever still waits is told nothing.
+  void close();
+  /// The ranks of this plan were told to start; null: they have ended.
+  void set_plan(const LaunchPlan* plan) { plan_ = plan; }
+  void on(NodeId node, wire::StacksTaken& taken);
+  void node_lost(NodeId node);
+
+  /// Which ranks of the plan are asked for, or why that cannot be. Pure.
+  [[nodiscard]] static Result<std::vector<Rank>> ranks_of(const StacksQuestion& question,
+                                                          const LaunchPlan* plan);
+
+ private:
+  struct Asker;
+
+  void let_in(UniqueFd socket);
+  void watch(Asker& asker);
+  void read(Asker& asker);
+  void drop(Asker& asker);
+  void next();
+  void begin(const StacksQuestion& question);
+  void refuse(const Error& why);
+  void end_if_complete();
+  void time_is_over();
+  void reply();
+  void write(Asker& asker);
+
+  EventLoop& loop_;
+  Nodes& nodes_;
+  Timer limit_;
+  std::string socket_path_;
+  std::unique_ptr<Acceptor> acceptor_;
+  const LaunchPlan* plan_ = nullptr;
+  std::deque<std::unique_ptr<Asker>> askers_;  // the first whole question is being answered
+  Asker* current_ = nullptr;
+  std::uint32_t id_ = 0;
+  Attempt attempt_;
+  std::set<NodeId> awaited_;
+  StacksReply reply_;
+};
+
+}  // namespace dlaunch

@@ -1,0 +1,73 @@
+// Where the threads of ranks stand at one moment. Plain values.
+#pragma once
+
+#include <cstdint>
+#include <string>
+#include <vector>
+
+#include "model/ids.h"
+
+namespace dlaunch {
+
+/// How much of a node one answer may hold (node/stacks/take_stacks.h).
+inline constexpr std::size_t kMostStackFrames = 128;     // of a thread, the innermost ones
+inline constexpr std::size_t kMostStackText = 256;       // bytes of a name or a path
+inline constexpr std::size_t kMostStackThreads = 256;    // of a process
+inline constexpr std::size_t kMostStackProcesses = 128;  // of a rank
+
+struct StackFrame {
+  enum class Kind : std::uint8_t { python, kernel };
+  Kind kind = Kind::python;
+  std::string function;    // as its language writes it; empty: unknown
+  std::string file;        // Python: the source
+  std::uint32_t line = 0;  // 0: unknown
+  bool operator==(const StackFrame&) const = default;
+};
+
+struct ThreadStack {
+  std::int32_t id = 0;  // the first of them, on the node; 0: unknown
+  std::string name;     // empty: of the main thread, or it has none
+  std::string state;    // letter of proc(5); empty: unknown
+  /// The system call that it waits in: "reading /mnt/nfs/x"; empty: none, or unknown.
+  std::string doing;
+  std::vector<StackFrame> frames;  // innermost first; empty: unknown
+  std::uint32_t count = 1;         // threads of the process that differ in their id only
+  bool operator==(const ThreadStack&) const = default;
+};
+
+struct ProcessStack {
+  std::int32_t pid = 0;     // on the node
+  std::int32_t parent = 0;  // in the same list; that of the first one is no process of the rank
+  std::string command;      // arguments joined by blanks, cut
+  std::vector<ThreadStack> threads;  // the main thread first
+  bool operator==(const ProcessStack&) const = default;
+};
+
+/// Of a rank and everything below it. No processes: it has ended, or was not started.
+struct RankStacks {
+  Rank rank;
+  std::string host;                     // as the user calls the node; an agent leaves it empty
+  std::vector<ProcessStack> processes;  // the rank's own first, parents before children
+  std::vector<std::string> remarks;     // why something is missing, a sentence each
+  bool operator==(const RankStacks&) const = default;
+};
+
+/// What `dlaunch stacks` asks the engine of a run for.
+struct StacksQuestion {
+  std::string build_id;  // both are the same program
+  std::string ranks;     // "0,2-5"; empty: all
+  std::string path;      // PATH of the asker, where py-spy is looked for too
+  bool operator==(const StacksQuestion&) const = default;
+};
+
+struct StacksReply {
+  std::string problem;         // not empty: there is nothing else
+  std::int32_t exit_code = 0;  // with a problem
+  std::uint32_t attempt = 0;
+  std::uint32_t world = 0;          // ranks of the attempt
+  std::vector<RankStacks> ranks;    // ascending, each once
+  std::vector<std::string> silent;  // nodes without an answer, each with the reason
+  bool operator==(const StacksReply&) const = default;
+};
+
+}  // namespace dlaunch

@@ -1,0 +1,39 @@
+// The agent's answer to where ranks stand. A side process looks, so nothing that hangs holds up the
+// agent; it is killed when its time is over.
+#pragma once
+
+#include <functional>
+#include <set>
+#include <utility>
+#include <vector>
+
+#include <sys/types.h>
+
+#include "node/side_process.h"
+#include "node/stacks/stack_source.h"
+#include "os/event_loop.h"
+#include "wire/message.h"
+
+namespace dlaunch {
+
+/// Lives on the agent's one thread.
+class StackService {
+ public:
+  using Report = std::function<void(const wire::StacksTaken&)>;
+
+  StackService(EventLoop& loop, Report report) : report_(std::move(report)), process_(loop) {}
+
+  /// Answers once, after the question's limit at the latest. Abandons an earlier question without
+  /// an answer. `ranks`: the process of each rank of the question.
+  void take(const wire::TakeStacks& question, std::vector<RankProcess> ranks);
+  /// The attempt is over: answers a question that is under way with that, and ends the side process
+  /// with all that it has started. Returns these processes, which are none of the job's.
+  [[nodiscard]] std::set<pid_t> abandon();
+
+ private:
+  Report report_;
+  SideProcess process_;
+  wire::StacksTaken answer_;  // of the question under way, without stacks
+};
+
+}  // namespace dlaunch

@@ -1,0 +1,36 @@
+// Where the processes of ranks stand, from several sources. Runs in a side process of the agent
+// (node/side_process.h), because what it reads may hang; it forks and waits.
+#pragma once
+
+#include <string>
+#include <vector>
+
+#include <sys/types.h>
+
+#include "model/stacks.h"
+#include "model/time.h"
+
+namespace dlaunch {
+
+struct RankProcess {
+  Rank rank;
+  pid_t pid = 0;  // 0: it has none
+};
+
+struct StackRequest {
+  std::vector<RankProcess> ranks;
+  std::string path;      // a PATH where py-spy is looked for, after the rank's own
+  MonotonicTime end{0};  // no source begins anything that may last longer
+};
+
+/// Adds to what earlier sources have found. What it cannot find out is a remark.
+using StackSource = void (*)(const StackRequest& request, std::vector<RankStacks>& ranks);
+
+/// /proc: the processes and threads of each rank, their states and system calls. The first of all
+/// sources: the others add frames to these threads.
+void read_proc_stacks(const StackRequest& request, std::vector<RankStacks>& ranks);
+
+/// py-spy (https://github.com/benfred/py-spy) in its mode that stops nothing: frames of Python.
+void add_python_stacks(const StackRequest& request, std::vector<RankStacks>& ranks);
+
+}  // namespace dlaunch

@@ -1,0 +1,41 @@
+// The stacks of many ranks as one tree: frames that they share stand once. Pure.
+#pragma once
+
+#include <string>
+#include <vector>
+
+#include "model/stacks.h"
+
+namespace dlaunch {
+
+struct StackTree {
+  struct Member {
+    Rank rank;
+    std::string host;
+    std::uint32_t threads = 1;  // that stand here
+    bool operator==(const Member&) const = default;
+  };
+  std::vector<Member> members;      // ascending by rank, each rank once
+  std::vector<StackFrame> frames;   // that all members share, outermost first
+  std::string doing;                // of a leaf: what the thread does there; empty: unknown
+  std::vector<StackTree> branches;  // the one with most members first
+};
+
+/// Threads that do the same work in each rank: the main threads, or those of one name.
+struct StackGroup {
+  std::string who;  // empty: main threads of the ranks; else "thread loader", "child python x.py"
+  std::vector<StackTree> trees;  // without a common outermost frame
+};
+
+/// The main threads first, then those with frames, by name.
+[[nodiscard]] std::vector<StackGroup> merge_stacks(const std::vector<RankStacks>& ranks);
+
+/// "reading /mnt/x"; "running"; "stopped by a signal"; "in an uninterruptible wait: reading
+/// /mnt/x"; "has ended, and its parent has not asked for its exit status". Empty: unknown.
+[[nodiscard]] std::string activity_of(const ThreadStack& thread);
+
+/// The process that does the rank's work: a shell that waits for its only child stands for that
+/// child. Null: the rank has none.
+[[nodiscard]] const ProcessStack* working_process(const RankStacks& rank);
+
+}  // namespace dlaunch

@@ -1,0 +1,21 @@
+// Where ranks stand, for people and for programs. Pure.
+#pragma once
+
+#include <cstddef>
+#include <string>
+
+#include "model/stacks.h"
+#include "text/wrap.h"
+
+namespace dlaunch {
+
+/// The merged tree: frames that ranks share stand once, outermost first. Lines have at most
+/// `columns` columns; ASCII but for what comes from the ranks.
+[[nodiscard]] std::string stacks_text(const StacksReply& reply,
+                                      std::size_t columns = kScreenColumns);
+
+/// One object: `version`, `attempt`, `ranks` with all that is known, `silent`.
+/// docs/reference/run-folder.md has the members.
+[[nodiscard]] std::string stacks_json(const StacksReply& reply);
+
+}  // namespace dlaunch

@@ -1,0 +1,193 @@
+#include "launch/questions/question_side.h"
+
+#include <atomic>
+#include <chrono>
+#include <stdexcept>
+#include <string>
+#include <thread>
+
+#include <sys/socket.h>
+#include <sys/stat.h>
+#include <unistd.h>
+
+#include <gmock/gmock.h>
+#include <gtest/gtest.h>
+
+#include "../launch/fake_nodes.h"
+#include "launch/questions/question_socket.h"
+#include "os/build_id.h"
+#include "os/clock.h"
+#include "stack_builder.h"
+
+namespace dlaunch {
+namespace {
+
+using testing::HasSubstr;
+
+/// An engine's loop with two nodes of two ranks each; an asker is a thread, as `dlaunch stacks` is
+/// a process.
+class QuestionSideTest : public testing::Test {
+ protected:
+  QuestionSideTest() : nodes_(2), side_(loop_, nodes_) {
+    folder_ = "/tmp/dlaunch-test-XXXXXX";
+    if (::mkdtemp(folder_.data()) == nullptr) throw std::runtime_error("mkdtemp");
+    plan_.attempt = Attempt(3);
+    plan_.nodes.resize(2);
+    for (std::uint32_t rank = 0; rank < 4; ++rank) {
+      plan_.ranks.emplace_back().rank = Rank(rank);
+      plan_.ranks.back().node = NodeRank(rank / 2);
+    }
+    for (std::uint32_t node = 0; node < 2; ++node) plan_.nodes[node].id = NodeId(node);
+    run_.id = "20261120-210142-k3f";
+    run_.path = folder_;
+    run_.state = RunState::running;
+    EXPECT_TRUE(side_.open(folder_));
+    side_.set_plan(&plan_);
+  }
+  ~QuestionSideTest() override {
+    side_.close();
+    ::rmdir(folder_.c_str());
+  }
+
+  /// Runs the loop until `done` holds, for 10 s at most.
+  template <class Done>
+  void run_until(const Done& done) {
+    const MonotonicTime end = monotonic_now() + std::chrono::seconds(10);
+    while (!done() && monotonic_now() < end)
+      (void)loop_.run_one(monotonic_now() + std::chrono::milliseconds(20));
+    EXPECT_TRUE(done());
+  }
+
+  /// Asks, and lets `answer` play the nodes once they were asked.
+  template <class Answer>
+  Result<StacksReply> ask(const std::string& ranks, const Answer& answer) {
+    Result<StacksReply> reply;
+    std::atomic<bool> is_done = false;
+    std::thread asker([&] {
+      reply = ask_for_stacks(run_, {own_build_id(), ranks, "/opt/bin"}, std::chrono::seconds(10));
+      is_done = true;
+    });
+    bool has_answered = false;
+    run_until([&] {
+      if (!has_answered && !nodes_.sent_.empty()) {
+        has_answered = true;
+        answer();
+      }
+      return is_done.load();
+    });
+    asker.join();
+    return reply;
+  }
+
+  wire::StacksTaken taken(std::vector<std::uint32_t> ranks) {
+    const auto asked = nodes_.sent<wire::TakeStacks>();
+    wire::StacksTaken answer{Attempt(3), asked.empty() ? 0 : asked.back().second.id, "", {}};
+    for (const std::uint32_t rank : ranks) answer.ranks.push_back(standing(rank, "forged", {}));
+    return answer;
+  }
+  void say(std::uint32_t node, wire::StacksTaken answer) { side_.on(NodeId(node), answer); }
+
+  EventLoop loop_;
+  FakeNodes nodes_;
+  QuestionSide side_;
+  LaunchPlan plan_;
+  RunView run_;
+  std::string folder_;
+};
+
+TEST_F(QuestionSideTest, AllNodesAreAskedAtOnceAndTheirAnswersAreOne) {
+  const auto reply = ask("", [this] {
+    const auto asked = nodes_.sent<wire::TakeStacks>();
+    ASSERT_EQ(asked.size(), 2U);
+    EXPECT_EQ(asked[0].second.ranks, (std::vector{Rank(0), Rank(1)}));
+    EXPECT_EQ(asked[1].second.ranks, (std::vector{Rank(2), Rank(3)}));
+    EXPECT_EQ(asked[0].second.attempt, Attempt(3));
+    EXPECT_EQ(asked[0].second.path, "/opt/bin");
+    say(1, taken({3, 2}));
+    say(0, taken({0, 1}));
+  });
+  ASSERT_TRUE(reply) << reply.error().message;
+  ASSERT_EQ(reply->ranks.size(), 4U);
+  for (std::uint32_t rank = 0; rank < 4; ++rank) {
+    EXPECT_EQ(reply->ranks[rank].rank, Rank(rank));
+    EXPECT_EQ(reply->ranks[rank].host, rank < 2 ? "node0" : "node1");
+  }
+  EXPECT_EQ(reply->world, 4U);
+  EXPECT_EQ(reply->attempt, 3U);
+  EXPECT_TRUE(reply->silent.empty());
+}
+
+TEST_F(QuestionSideTest, OnlyNodesOfTheRanksAreAsked) {
+  const auto reply = ask("3", [this] {
+    EXPECT_EQ(nodes_.sent<wire::TakeStacks>().size(), 1U);
+    say(1, taken({3}));
+  });
+  ASSERT_TRUE(reply);
+  EXPECT_EQ(reply->ranks.size(), 1U);
+}
+
+TEST_F(QuestionSideTest, AnAgentSpeaksForItsOwnRanksOnlyAndOnce) {
+  const auto reply = ask("", [this] {
+    say(0, taken({0, 1, 1, 2, 77}));
+    say(0, taken({0, 1}));
+    wire::StacksTaken old = taken({2, 3});
+    --old.id;
+    say(1, old);
+    say(1, taken({2}));
+  });
+  ASSERT_TRUE(reply);
+  std::vector<Rank> ranks;
+  for (const RankStacks& rank : reply->ranks) ranks.push_back(rank.rank);
+  EXPECT_EQ(ranks, (std::vector{Rank(0), Rank(1), Rank(2)}));
+}
+
+TEST_F(QuestionSideTest, NodesThatDoNotAnswerAreNamed) {
+  const auto reply = ask("", [this] {
+    side_.node_lost(NodeId(0));
+    wire::StacksTaken failed = taken({});
+    failed.problem = "looking took longer than 5000 ms";
+    say(1, failed);
+  });
+  ASSERT_TRUE(reply);
+  EXPECT_THAT(reply->silent, testing::ElementsAre("node0: the node is lost",
+                                                  "node1: looking took longer than 5000 ms"));
+}
+
+TEST_F(QuestionSideTest, WithoutRunningRanksAndForRanksThatAreNotThereItSaysSo) {
+  const auto wrong = ask("9", [] {});
+  ASSERT_FALSE(wrong);
+  EXPECT_EQ(wrong.error().exit_code, exit_code::kUsage);
+  side_.set_plan(nullptr);
+  const auto early = ask("", [] {});
+  ASSERT_FALSE(early);
+  EXPECT_THAT(early.error().message, HasSubstr("no rank of the run is running now"));
+}
+
+TEST_F(QuestionSideTest, TheSocketIsItsUsersAloneAndGoneAfterwards) {
+  struct stat info {};
+  const std::string path = folder_ + "/" + kQuestionSocket;
+  ASSERT_EQ(::stat(path.c_str(), &info), 0);
+  EXPECT_EQ(info.st_mode & 0777U, 0600U);
+  side_.close();
+  EXPECT_NE(::stat(path.c_str(), &info), 0);
+  const auto reply = ask_for_stacks(run_, {}, std::chrono::seconds(1));
+  ASSERT_FALSE(reply);
+  EXPECT_THAT(reply.error().message, HasSubstr("takes no questions"));
+}
+
+TEST_F(QuestionSideTest, AStoppedEngineIsATimeLimit) {
+  const auto reply = ask_for_stacks(run_, {}, std::chrono::milliseconds(50));
+  ASSERT_FALSE(reply);
+  EXPECT_EQ(reply.error().exit_code, exit_code::kTimeLimit);
+  EXPECT_THAT(reply.error().message, HasSubstr("has not answered within"));
+}
+
+TEST_F(QuestionSideTest, ARunThatHasEndedIsNotAsked) {
+  run_.state = RunState::done;
+  const auto reply = ask_for_stacks(run_, {}, std::chrono::seconds(1));
+  ASSERT_FALSE(reply);
+  EXPECT_THAT(reply.error().message, HasSubstr("has already ended"));
+}
+
+}  // namespace
+}  // namespace dlaunch

@@ -1,0 +1,48 @@
+// Stacks for tests: real ones from tests/data/stacks, and made ones.
+#pragma once
+
+#include <fstream>
+#include <iterator>
+#include <stdexcept>
+#include <string>
+#include <utility>
+#include <vector>
+
+#include "model/stacks.h"
+#include "node/stacks/py_spy_output.h"
+
+namespace dlaunch {
+
+/// What py-spy printed of a program of PyTorch: "torch-1.13-all_reduce.json".
+inline std::string recorded(const std::string& name) {
+  std::ifstream file(std::string(DLAUNCH_TEST_DATA) + "/stacks/" + name);
+  return {std::istreambuf_iterator<char>(file), {}};
+}
+
+/// Its main thread.
+inline ThreadStack recorded_main_thread(const std::string& name) {
+  ProcessStack process;
+  if (!add_py_spy_output(recorded(name), process)) throw std::runtime_error("no " + name);
+  for (const ThreadStack& thread : process.threads) {
+    if (thread.name == "MainThread") return thread;
+  }
+  throw std::runtime_error("no main thread in " + name);
+}
+
+inline StackFrame python(std::string function, std::string file, std::uint32_t line) {
+  return {StackFrame::Kind::python, std::move(function), std::move(file), line};
+}
+
+/// A rank with one process of one thread; `frames`: innermost first.
+inline RankStacks standing(std::uint32_t rank, std::string host, std::vector<StackFrame> frames,
+                           std::string doing = "sleeping") {
+  RankStacks stacks;
+  stacks.rank = Rank(rank);
+  stacks.host = std::move(host);
+  const auto pid = static_cast<std::int32_t>(1000 + rank);
+  stacks.processes.push_back(
+      {pid, 0, "python train.py", {{pid, "", "S", std::move(doing), std::move(frames), 1}}});
+  return stacks;
+}
+
+}  // namespace dlaunch

@@ -1,0 +1,48 @@
+"""stand.py WHAT: tells that it is ready, and stands still where WHAT says."""
+
+import multiprocessing
+import os
+import sys
+import threading
+import time
+
+FIFO = os.path.join(os.environ["CASE"], "fifo")
+
+
+def tell(word):
+    events = os.open(os.environ["EVENTS"], os.O_WRONLY)
+    os.write(events, f"{word} {os.environ['RANK']}\n".encode())
+    os.close(events)
+
+
+def innermost(what):
+    if what == "sleep":
+        time.sleep(1000)
+    elif what == "spin":
+        while True:
+            pass
+    elif what == "fifo":
+        with open(FIFO, encoding="utf-8") as file:
+            file.read()
+
+
+def load():
+    time.sleep(1000)
+
+
+def step(what):
+    if what == "odd":
+        what = "fifo" if os.environ["RANK"] == "1" else "sleep"
+    if what == "loader":
+        worker = multiprocessing.get_context("fork").Process(target=load)
+        worker.start()
+        tell("ready")
+        worker.join()
+    if what == "thread":
+        threading.Thread(target=load, name="prefetch", daemon=True).start()
+        what = "sleep"
+    tell("ready")
+    innermost(what)
+
+
+step(sys.argv[1])
