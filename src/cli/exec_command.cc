@@ -18,8 +18,6 @@
 #include "report/plan_text.h"
 #include "text/strings.h"
 
-extern char** environ;
-
 namespace dlaunch {
 
 namespace {

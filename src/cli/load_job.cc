@@ -7,6 +7,7 @@
 #include <utility>
 
 #include <sys/stat.h>
+#include <unistd.h>
 
 #include "cli/advice.h"
 #include "cli/job_options.h"
@@ -19,8 +20,6 @@
 #include "node/ranks/near_name.h"
 #include "os/bounded_file.h"
 #include "text/plain_text.h"
-
-extern char** environ;
 
 namespace dlaunch {
 

@@ -3,6 +3,8 @@
 #include <cstdlib>
 #include <utility>
 
+#include <unistd.h>
+
 #include "jobfile/hostfile.h"
 #include "jobfile/resolve_hosts.h"
 #include "jobfile/slurm_allocation.h"
@@ -12,8 +14,6 @@
 #include "os/clock.h"
 #include "os/program_output.h"
 #include "text/duration_text.h"
-
-extern char** environ;
 
 namespace dlaunch {
 

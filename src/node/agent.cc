@@ -39,8 +39,6 @@
 #include "os/process_title.h"
 #include "os/signals.h"
 
-extern char** environ;
-
 namespace dlaunch {
 
 namespace {

@@ -13,8 +13,6 @@
 #include "node/ranks/carried_environment.h"
 #include "os/own_machine.h"
 
-extern char** environ;
-
 namespace dlaunch {
 
 namespace {

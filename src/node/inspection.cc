@@ -22,8 +22,6 @@
 #include "os/program_output.h"
 #include "wire/value.h"
 
-extern char** environ;
-
 namespace dlaunch {
 
 namespace {

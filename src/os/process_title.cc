@@ -11,8 +11,6 @@
 
 #include "os/proc_file.h"
 
-extern char** environ;
-
 namespace dlaunch {
 
 namespace {

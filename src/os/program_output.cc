@@ -12,8 +12,6 @@
 #include "os/spawn.h"
 #include "text/duration_text.h"
 
-extern char** environ;
-
 namespace dlaunch {
 
 namespace {

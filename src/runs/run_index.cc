@@ -8,14 +8,13 @@
 
 #include <dirent.h>
 #include <sys/stat.h>
+#include <unistd.h>
 
 #include "jobfile/job_reader.h"
 #include "os/own_machine.h"
 #include "os/proc_file.h"
 #include "runs/run_directory.h"
 #include "text/plain_text.h"
-
-extern char** environ;
 
 namespace dlaunch {
 

@@ -16,8 +16,6 @@
 #include "os/clock.h"
 #include "supervise/wording.h"
 
-extern char** environ;
-
 namespace dlaunch {
 
 namespace {

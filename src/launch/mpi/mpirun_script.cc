@@ -15,8 +15,6 @@
 #include "plan/user_env.h"
 #include "text/plain_text.h"
 
-extern char** environ;
-
 namespace dlaunch {
 
 namespace {

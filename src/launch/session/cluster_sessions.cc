@@ -4,6 +4,7 @@
 #include <cerrno>
 
 #include <sys/random.h>
+#include <unistd.h>
 
 #include "launch/connect/node_targets.h"
 #include "launch/mpi/pmix_start.h"
@@ -15,8 +16,6 @@
 #include "plan/inherited_env.h"
 #include "plan/make_plan.h"
 #include "plan/mpirun.h"
-
-extern char** environ;
 
 namespace dlaunch {
 

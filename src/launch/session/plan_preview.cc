@@ -2,14 +2,14 @@
 
 #include <utility>
 
+#include <unistd.h>
+
 #include "launch/connect/node_targets.h"
 #include "launch/mpi/pmix_start.h"
 #include "launch/session/assumed_cluster.h"
 #include "launch/session/rehearsal.h"
 #include "launch/sync/workdir_settings.h"
 #include "plan/make_plan.h"
-
-extern char** environ;
 
 namespace dlaunch {
 

@@ -9,8 +9,6 @@
 #include "launch/slurm/srun.h"
 #include "model/signal_names.h"
 
-extern char** environ;
-
 namespace dlaunch {
 
 namespace {

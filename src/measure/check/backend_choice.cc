@@ -10,7 +10,7 @@ namespace dlaunch {
 
 namespace {
 
-using Nodes = std::vector<CheckedNode>;
+using CheckedNodes = std::vector<CheckedNode>;
 
 /// Why the node cannot use this back-end, as it reports; empty: it can.
 std::string refusal(const CheckedNode& node, const std::string& backend) {
@@ -29,7 +29,7 @@ std::string nccl_refusal(const CheckedNode& node) {
 /// A note for each reason, in the order of their first nodes, with the names of all nodes.
 using Reasons = std::vector<std::pair<std::string, std::vector<std::string>>>;
 
-Reasons reasons_against_nccl(const Nodes& nodes, const std::vector<std::uint32_t>& good) {
+Reasons reasons_against_nccl(const CheckedNodes& nodes, const std::vector<std::uint32_t>& good) {
   Reasons reasons;
   for (const std::uint32_t i : good) {
     const std::string why = nccl_refusal(nodes[i]);
@@ -57,7 +57,7 @@ CheckFinding note_of(const std::string& why, const std::vector<std::string>& nam
 
 }  // namespace
 
-BackendChoice choose_backend(const Nodes& nodes, const std::vector<std::uint32_t>& good) {
+BackendChoice choose_backend(const CheckedNodes& nodes, const std::vector<std::uint32_t>& good) {
   const bool has_gpus = std::any_of(good.begin(), good.end(),
                                     [&](std::uint32_t i) { return !nodes[i].facts.gpus.empty(); });
   BackendChoice choice{MeasureBackend::mpi, {}};

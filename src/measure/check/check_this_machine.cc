@@ -8,6 +8,7 @@
 #include <vector>
 
 #include <sys/statvfs.h>
+#include <unistd.h>
 
 #include "measure/figures/record.h"
 #include "measure/info/inspect_machine.h"
@@ -16,8 +17,6 @@
 #include "os/program_output.h"
 #include "text/plain_text.h"
 #include "text/strings.h"
-
-extern char** environ;
 
 namespace dlaunch {
 

@@ -4,14 +4,14 @@
 #include <optional>
 #include <vector>
 
+#include <unistd.h>
+
 #include "measure/check/backend_choice.h"
 #include "measure/check/fabric_findings.h"
 #include "measure/check/fabric_run.h"
 #include "measure/check/node_checks.h"
 #include "measure/check/survey.h"
 #include "os/clock.h"
-
-extern char** environ;
 
 namespace dlaunch {
 

@@ -17,7 +17,7 @@ namespace {
 using Severity = CheckFinding::Severity;
 using LinkLayer = RdmaPort::LinkLayer;
 using Findings = std::vector<CheckFinding>;
-using Nodes = std::vector<CheckedNode>;
+using CheckedNodes = std::vector<CheckedNode>;
 
 bool answered(const CheckedNode& node) {
   return node.failure.empty();
@@ -150,7 +150,7 @@ struct Alike {
 };
 
 /// Adds findings for nodes that lost something that another one has.
-bool add_lost(const Nodes& nodes, const Alike& alike, Findings& findings) {
+bool add_lost(const CheckedNodes& nodes, const Alike& alike, Findings& findings) {
   bool any = false;
   for (std::uint32_t i = 0; alike.has_lost != nullptr && i < nodes.size(); ++i) {
     const auto other = std::find_if(nodes.begin(), nodes.end(), [&](const CheckedNode& node) {
@@ -168,7 +168,7 @@ bool add_lost(const Nodes& nodes, const Alike& alike, Findings& findings) {
   return any;
 }
 
-void check_alike(const Nodes& nodes, const Alike& alike, Findings& findings) {
+void check_alike(const CheckedNodes& nodes, const Alike& alike, Findings& findings) {
   std::vector<std::optional<std::string>> values;
   std::map<std::string, std::string> holders;  // value -> the first node that has it
   for (const CheckedNode& node : nodes) {
@@ -241,7 +241,7 @@ std::string gib_text(std::uint64_t bytes) {
 }
 
 /// Firmware and kernels reserve different amounts: a few per cent are normal.
-void check_memory(const Nodes& nodes, Findings& findings) {
+void check_memory(const CheckedNodes& nodes, Findings& findings) {
   constexpr double kLeastShare = 0.97;
   std::vector<std::uint64_t> values;
   for (const CheckedNode& node : nodes) {
@@ -315,7 +315,7 @@ bool has_infiniband(const NodeFacts& facts) {
 
 }  // namespace
 
-Findings check_nodes(const Nodes& nodes, std::optional<std::uint32_t> expected_gpus) {
+Findings check_nodes(const CheckedNodes& nodes, std::optional<std::uint32_t> expected_gpus) {
   Findings findings;
   for (std::uint32_t i = 0; i < nodes.size(); ++i) {
     check_node(nodes[i], Finder(i, findings));

@@ -13,7 +13,7 @@ namespace {
 using Severity = CheckFinding::Severity;
 using LinkLayer = RdmaPort::LinkLayer;
 using Findings = std::vector<CheckFinding>;
-using Nodes = std::vector<CheckedNode>;
+using CheckedNodes = std::vector<CheckedNode>;
 
 struct PortSeen {
   std::uint32_t node = 0;
@@ -90,7 +90,7 @@ std::size_t rdma_ports(const CheckedNode& node) {
 }
 
 /// A card that has fallen off the bus has no port that could be down.
-void check_cards(const Nodes& nodes, Findings& findings) {
+void check_cards(const CheckedNodes& nodes, Findings& findings) {
   std::map<std::size_t, std::size_t> times;  // number of ports -> nodes
   std::size_t all = 0;
   for (const CheckedNode& node : nodes) {
@@ -114,7 +114,7 @@ void check_cards(const Nodes& nodes, Findings& findings) {
   }
 }
 
-void check_same_ports(const Nodes& nodes, Findings& findings) {
+void check_same_ports(const CheckedNodes& nodes, Findings& findings) {
   std::map<std::string, std::vector<PortSeen>> ports;
   for (std::uint32_t i = 0; i < nodes.size(); ++i) {
     if (!nodes[i].failure.empty()) continue;
@@ -136,7 +136,7 @@ std::string others_have(std::size_t count) {
   return count == 1 ? "another node has" : "the other " + std::to_string(count) + " have";
 }
 
-void check_ports(const Nodes& nodes, Findings& findings) {
+void check_ports(const CheckedNodes& nodes, Findings& findings) {
   check_same_ports(nodes, findings);
   check_cards(nodes, findings);
 }

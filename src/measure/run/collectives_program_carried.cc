@@ -11,8 +11,6 @@
 #include "os/memory_program.h"
 #include "os/program_output.h"
 
-extern char** environ;
-
 namespace dlaunch {
 
 namespace {

@@ -14,8 +14,6 @@
 #include "measure/run/child_run.h"
 #include "os/unique_fd.h"
 
-extern char** environ;
-
 namespace dlaunch {
 
 namespace {

@@ -32,8 +32,6 @@
 #include "os/signals.h"
 #include "os/spawn.h"
 
-extern char** environ;
-
 namespace dlaunch {
 
 namespace {

@@ -16,8 +16,6 @@
 #include "os/spawn.h"
 #include "os/write_all.h"
 
-extern char** environ;
-
 namespace dlaunch {
 
 namespace {

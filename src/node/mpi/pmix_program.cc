@@ -9,8 +9,6 @@
 #include "node/pmix/pmix_image.h"
 #include "os/memory_program.h"
 
-extern char** environ;
-
 namespace dlaunch {
 
 namespace {

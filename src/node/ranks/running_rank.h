@@ -8,6 +8,7 @@
 #include <vector>
 
 #include <sys/types.h>
+#include <unistd.h>
 
 #include "node/external_process.h"
 #include "node/ranks/carried_environment.h"
@@ -15,8 +16,6 @@
 #include "os/event_loop.h"
 #include "os/spawn.h"
 #include "wire/message.h"
-
-extern char** environ;
 
 namespace dlaunch {
 
