@@ -47,12 +47,12 @@ TEST(Prerequisites, OfAShellCommand) {
       needed(shell_job("python3 train.py --lr $LR")),
       (Prerequisites{
           {{"sh", std::nullopt}, {"python3", std::nullopt}}, {}, {script("python3", "train.py")}}));
-  EXPECT_EQ(places(shell_job("bash -e job/run.sh 4")),
+  EXPECT_EQ(needed(shell_job("bash -e job/run.sh 4")),
             (Prerequisites{{{"sh", std::nullopt}, {"bash", std::nullopt}}, {"job/run.sh"}}));
   // bash may import functions (BASH_FUNC_*), so only paths are certain.
-  EXPECT_EQ(places(shell_job("train x", "", Shell::bash)),
+  EXPECT_EQ(needed(shell_job("train x", "", Shell::bash)),
             (Prerequisites{{{"bash", std::nullopt}}, {}}));
-  EXPECT_EQ(places(shell_job("bin/train x", "", Shell::bash)),
+  EXPECT_EQ(needed(shell_job("bin/train x", "", Shell::bash)),
             (Prerequisites{{{"bash", std::nullopt}, {"bin/train", std::nullopt}}, {}}));
   // Anything but a simple command may do anything.
   for (const char* line :
