@@ -121,6 +121,13 @@ struct PortTaken {
   TakenPort taken;
   bool operator==(const PortTaken&) const = default;
 };
+/// No rank of the attempt has made progress for timeouts.hang.
+struct Hang {
+  Attempt attempt;
+  Duration limit{};
+  std::string what;  // a sentence for the user, with what is known about the cause
+  bool operator==(const Hang&) const = default;
+};
 /// SIGINT, SIGTERM, SIGHUP or SIGQUIT reached the launcher.
 struct CancelSignal {
   int number = 0;
@@ -158,7 +165,7 @@ using Event =
     std::variant<event::NodeReady, event::NodeLost, event::NodeAdded, event::NodeWithdrawn,
                  event::PlanMade, event::PlanFailed, event::RankStarted, event::RankNotStarted,
                  event::RankExited, event::NodeEmpty, event::PortTaken, event::StarterEnded,
-                 event::CancelSignal, event::FrontGone, event::UserAsked, event::Copying,
-                 event::Tick, event::Deadline>;
+                 event::Hang, event::CancelSignal, event::FrontGone, event::UserAsked,
+                 event::Copying, event::Tick, event::Deadline>;
 
 }  // namespace dlaunch

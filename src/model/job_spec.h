@@ -37,8 +37,9 @@ enum class Success { automatic, all, chief, workers };
 enum class StdinFor {
   none,
   rank0,
-  automatic
-};  // automatic: rank0 in a terminal with a single rank
+  automatic,  // rank0 in a terminal with a single rank
+  rank,       // JobSpec::stdin_rank
+};
 /// Whether an active virtual or conda environment must exist on every node whose ranks use it.
 enum class ActiveEnv { required, optional };
 enum class Isolation { standard, pid_namespace };
@@ -222,13 +223,23 @@ struct Transfer {
 };
 
 struct Logs {
-  enum class Console { all, rank0, none, ranks };
+  /// automatic: merged on a terminal from 9 ranks on, else all.
+  enum class Console { automatic, all, merged, rank0, none, ranks };
   enum class Prefix { automatic, always, never };
   std::string dir = "runs";
-  Console console = Console::all;
+  Console console = Console::automatic;
   std::vector<std::uint32_t> console_ranks;  // when Console::ranks
   Prefix prefix = Prefix::automatic;         // automatic: none for a single rank
+  bool fold_numbers = false;                 // merged: lines that differ in one number are one
   bool operator==(const Logs&) const = default;
+};
+
+/// How a running job is watched. It is only reported; Timeouts::hang ends the job.
+struct Watch {
+  /// Silence of all ranks before it is looked into; nullopt: nothing is watched.
+  std::optional<Duration> after = std::chrono::seconds(60);
+  Duration interval = std::chrono::seconds(1);  // between two looks at the ranks of a node
+  bool operator==(const Watch&) const = default;
 };
 
 struct JobSpec {
@@ -263,12 +274,15 @@ struct JobSpec {
   Timeouts timeouts;
   std::string stop_signal = "TERM";  // a name of signal(7) without SIG; the reader validates it
   StdinFor stdin_for = StdinFor::automatic;
+  std::uint32_t stdin_rank = 0;      // when StdinFor::rank
+  std::optional<std::uint32_t> pty;  // the rank that gets a terminal of its own
   Isolation isolation = Isolation::standard;
   Preflight preflight;
   std::vector<Transfer> stage;
   std::vector<Transfer> collect;
   std::vector<std::string> preemption_command;
   Logs logs;
+  Watch watch;
   std::map<std::string, std::string> metrics;  // name -> RE2 pattern
 
   /// How the user typed a key ("-n 5" for processes, "--set nodes=2") if not in the job file; for

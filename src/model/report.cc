@@ -30,6 +30,8 @@ const char* name_of(Cause cause) {
       return "mpi";
     case Cause::stragglers:
       return "stragglers";
+    case Cause::hang:
+      return "hang";
     case Cause::internal:
       return "internal";
   }

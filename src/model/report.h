@@ -30,6 +30,7 @@ enum class Cause {
   starter,     // mpirun, which starts the ranks, failed before any rank did
   mpi,         // a rank of an MPI job ended without MPI_Init, or without MPI_Finalize
   stragglers,  // ranks still ran long after another had succeeded
+  hang,        // no rank made progress for timeouts.hang
   internal,
 };
 

@@ -16,10 +16,10 @@ inline constexpr std::size_t kMostStackThreads = 256;    // of a process
 inline constexpr std::size_t kMostStackProcesses = 128;  // of a rank
 
 struct StackFrame {
-  enum class Kind : std::uint8_t { python, kernel };
+  enum class Kind : std::uint8_t { python, kernel, native };
   Kind kind = Kind::python;
   std::string function;    // as its language writes it; empty: unknown
-  std::string file;        // Python: the source
+  std::string file;        // the source; native without symbols of lines: the object
   std::uint32_t line = 0;  // 0: unknown
   bool operator==(const StackFrame&) const = default;
 };
@@ -40,6 +40,10 @@ struct ProcessStack {
   std::int32_t parent = 0;  // in the same list; that of the first one is no process of the rank
   std::string command;      // arguments joined by blanks, cut
   std::vector<ThreadStack> threads;  // the main thread first
+  // Totals since its start; two snapshots tell whether it has worked in between.
+  std::uint64_t cpu_ms = 0;
+  std::uint64_t io_bytes = 0;  // as RankPulse::io_bytes
+  std::uint64_t switches = 0;
   bool operator==(const ProcessStack&) const = default;
 };
 
@@ -57,6 +61,7 @@ struct StacksQuestion {
   std::string build_id;  // both are the same program
   std::string ranks;     // "0,2-5"; empty: all
   std::string path;      // PATH of the asker, where py-spy is looked for too
+  bool native = false;  // frames of C, C++ and Fortran too, for which threads stop for milliseconds
   bool operator==(const StacksQuestion&) const = default;
 };
 

@@ -143,6 +143,11 @@ class Agent {
   void on(wire::StartMpirun& start) { ranks_.start_mpirun(start); }
   void on(wire::Inspect& question) { inspection_.begin(question); }
   void on(wire::TakeStacks& question) { stacks_.take(question, ranks_.processes(question)); }
+  void on(wire::OpenTerminal&) {}
+  void on(wire::TerminalInput&) {}
+  void on(wire::ResizeTerminal&) {}
+  void on(wire::TerminalTaken&) {}
+  void on(wire::CloseTerminal&) {}
   void on(wire::SyncBegin& begin) { stager_.on(begin); }
   void on(wire::SyncEntries& entries) { stager_.on(entries); }
   void on(wire::SyncSettled& settled) { stager_.on(settled); }

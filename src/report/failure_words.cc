@@ -126,6 +126,9 @@ std::string FailureWords::headline() const {
     case Cause::stragglers:
       line += stragglers();
       break;
+    case Cause::hang:
+      line += one_line(outcome_.detail);
+      break;
     case Cause::starter:
       line += one_line(outcome_.detail);
       break;

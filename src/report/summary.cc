@@ -54,6 +54,7 @@ class Summary {
       case Cause::mpi:
       case Cause::starter:
       case Cause::stragglers:
+      case Cause::hang:
       case Cause::internal:
         failure();
         break;

@@ -126,6 +126,10 @@ struct MemberWriter {
     rank(e.attempt, e.rank);
     json.key("port").number(e.taken.port).key("holder").string(e.taken.holder);
   }
+  void operator()(const event::Hang& e) const {
+    name("hang");
+    json.key("attempt").number(e.attempt.value).key("what").string(e.what);
+  }
   void operator()(const event::CancelSignal& e) const {
     name("cancel");
     json.key("signal").string(signal_name(e.number));

@@ -103,6 +103,12 @@ Outcome by_stragglers(std::vector<Rank> still_running, Duration limit) {
   return outcome;
 }
 
+Outcome by_hang(std::string what, Duration limit) {
+  Outcome outcome = by(Cause::hang, exit_code::kTimeLimit, std::move(what));
+  outcome.limit = limit;
+  return outcome;
+}
+
 Outcome by_lost_nodes(std::vector<LostNode> lost) {
   std::sort(lost.begin(), lost.end(),
             [](const LostNode& a, const LostNode& b) { return a.node < b.node; });

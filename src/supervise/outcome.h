@@ -78,6 +78,8 @@ namespace ended {
 [[nodiscard]] Outcome by_cancel(int signal);
 [[nodiscard]] Outcome by_time_limit(Duration);
 [[nodiscard]] Outcome by_stragglers(std::vector<Rank> still_running, Duration limit);
+/// `what`: "no rank made progress for 60 s (timeouts.hang)".
+[[nodiscard]] Outcome by_hang(std::string what, Duration limit);
 /// At least one, in any order.
 [[nodiscard]] Outcome by_lost_nodes(std::vector<LostNode>);
 [[nodiscard]] Outcome by_plan_error(const Error&);

@@ -18,6 +18,8 @@ std::optional<RestartCause> restart_cause(Cause cause) {
       return RestartCause::failure;
     case Cause::node_lost:
       return RestartCause::node_loss;
+    case Cause::hang:
+      return RestartCause::hang;
     case Cause::success:
     case Cause::cannot_execute:
     case Cause::time_limit:

@@ -285,6 +285,10 @@ void Supervisor::handle(const event::PortTaken& e) {
   if (!attempt_.outcome || attempt_.outcome->first) attempt_.taken_port = e.taken;
 }
 
+void Supervisor::handle(const event::Hang& e) {
+  if (phase_ == Phase::run && e.attempt == attempt_.number) halt(ended::by_hang(e.what, e.limit));
+}
+
 void Supervisor::handle(const event::CancelSignal& e) {
   cancel(e.number);
 }

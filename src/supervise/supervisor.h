@@ -120,6 +120,7 @@ class Supervisor {
   void handle(const event::NodeEmpty&);
   void handle(const event::PortTaken&);
   void handle(const event::StarterEnded&);
+  void handle(const event::Hang&);
   void handle(const event::CancelSignal&);
   void handle(const event::Deadline&);
   void handle(const event::FrontGone&);

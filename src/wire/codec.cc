@@ -79,7 +79,15 @@ constexpr std::tuple kMessages{
     Named<Inspect>{"Inspect"},
     Named<Inspected>{"Inspected"},
     Named<TakeStacks>{"TakeStacks"},
-    Named<StacksTaken>{"StacksTaken"}};
+    Named<StacksTaken>{"StacksTaken"},
+    Named<Pulse>{"Pulse"},
+    Named<OpenTerminal>{"OpenTerminal"},
+    Named<TerminalInput>{"TerminalInput"},
+    Named<ResizeTerminal>{"ResizeTerminal"},
+    Named<TerminalTaken>{"TerminalTaken"},
+    Named<CloseTerminal>{"CloseTerminal"},
+    Named<TerminalOutput>{"TerminalOutput"},
+    Named<TerminalEnded>{"TerminalEnded"}};
 static_assert(std::tuple_size_v<decltype(kMessages)> == kTypes);
 
 template <std::size_t I>

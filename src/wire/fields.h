@@ -41,6 +41,7 @@ inline constexpr Range kInterval{1, 86'400'000};  // milliseconds, up to a day
 inline constexpr Range kSilence{0, 86'400'000};
 inline constexpr Range kFetched{1, kMostFetched};
 inline constexpr Range kPermissions{0, 0777};
+inline constexpr Range kTerminalSize{0, 65535};  // ioctl_tty(2): unsigned short
 
 template <class Owner, class Member>
 struct Field {
@@ -238,7 +239,8 @@ inline constexpr auto kFields<StartRank> =
                field("release_ports", &StartRank::release_ports, kPort),
                field("wants_stdin", &StartRank::wants_stdin),
                field("is_shown", &StartRank::is_shown),
-               field("container", &StartRank::container, kCommands)};
+               field("container", &StartRank::container, kCommands),
+               field("terminal", &StartRank::terminal)};
 
 template <>
 inline constexpr auto kFields<StartContainer> = std::tuple{
@@ -351,7 +353,8 @@ inline constexpr auto kFields<StartRanks> =
                field("are_mpi", &StartRanks::are_mpi),
                field("world", &StartRanks::world),
                field("containers", &StartRanks::containers),
-               field("entry_folder", &StartRanks::entry_folder)};
+               field("entry_folder", &StartRanks::entry_folder),
+               field("pulse_ms", &StartRanks::pulse_ms)};
 
 template <>
 inline constexpr auto kFields<DiskFact> = std::tuple{
@@ -387,9 +390,11 @@ inline constexpr auto kFields<ThreadStack> =
                field("state", &ThreadStack::state),   field("doing", &ThreadStack::doing),
                field("frames", &ThreadStack::frames), field("count", &ThreadStack::count)};
 template <>
-inline constexpr auto kFields<ProcessStack> =
-    std::tuple{field("pid", &ProcessStack::pid), field("parent", &ProcessStack::parent),
-               field("command", &ProcessStack::command), field("threads", &ProcessStack::threads)};
+inline constexpr auto kFields<ProcessStack> = std::tuple{
+    field("pid", &ProcessStack::pid),          field("parent", &ProcessStack::parent),
+    field("command", &ProcessStack::command),  field("threads", &ProcessStack::threads),
+    field("cpu_ms", &ProcessStack::cpu_ms),    field("io_bytes", &ProcessStack::io_bytes),
+    field("switches", &ProcessStack::switches)};
 template <>
 inline constexpr auto kFields<RankStacks> =
     std::tuple{field("rank", &RankStacks::rank, kRank), field("host", &RankStacks::host),
@@ -397,7 +402,7 @@ inline constexpr auto kFields<RankStacks> =
 template <>
 inline constexpr auto kFields<StacksQuestion> =
     std::tuple{field("build_id", &StacksQuestion::build_id), field("ranks", &StacksQuestion::ranks),
-               field("path", &StacksQuestion::path)};
+               field("path", &StacksQuestion::path), field("native", &StacksQuestion::native)};
 template <>
 inline constexpr auto kFields<StacksReply> =
     std::tuple{field("problem", &StacksReply::problem), field("exit_code", &StacksReply::exit_code),
@@ -405,13 +410,73 @@ inline constexpr auto kFields<StacksReply> =
                field("ranks", &StacksReply::ranks),     field("silent", &StacksReply::silent)};
 template <>
 inline constexpr auto kFields<TakeStacks> =
-    std::tuple{field("attempt", &TakeStacks::attempt), field("id", &TakeStacks::id),
-               field("ranks", &TakeStacks::ranks, kRank), field("path", &TakeStacks::path),
-               field("limit_ms", &TakeStacks::limit_ms, kInterval)};
+    std::tuple{field("attempt", &TakeStacks::attempt),
+               field("id", &TakeStacks::id),
+               field("ranks", &TakeStacks::ranks, kRank),
+               field("path", &TakeStacks::path),
+               field("limit_ms", &TakeStacks::limit_ms, kInterval),
+               field("native", &TakeStacks::native)};
 template <>
 inline constexpr auto kFields<StacksTaken> =
     std::tuple{field("attempt", &StacksTaken::attempt), field("id", &StacksTaken::id),
                field("problem", &StacksTaken::problem), field("ranks", &StacksTaken::ranks)};
+
+template <>
+inline constexpr auto kFields<RankPulse> =
+    std::tuple{field("rank", &RankPulse::rank, kRank),
+               field("output", &RankPulse::output),
+               field("quiet_ms", &RankPulse::quiet_ms),
+               field("heartbeats", &RankPulse::heartbeats),
+               field("heartbeat_ms", &RankPulse::heartbeat_ms),
+               field("cpu_ms", &RankPulse::cpu_ms),
+               field("io_bytes", &RankPulse::io_bytes),
+               field("switches", &RankPulse::switches),
+               field("memory", &RankPulse::memory),
+               field("processes", &RankPulse::processes),
+               field("state", &RankPulse::state),
+               field("gpu_percent", &RankPulse::gpu_percent),
+               field("gpu_memory", &RankPulse::gpu_memory),
+               field("last_line", &RankPulse::last_line)};
+template <>
+inline constexpr auto kFields<NodePulse> =
+    std::tuple{field("cpu_percent", &NodePulse::cpu_percent),
+               field("cores", &NodePulse::cores),
+               field("mhz", &NodePulse::mhz),
+               field("memory_available", &NodePulse::memory_available),
+               field("memory_stall_permille", &NodePulse::memory_stall_permille),
+               field("remarks", &NodePulse::remarks)};
+template <>
+inline constexpr auto kFields<Pulse> =
+    std::tuple{field("attempt", &Pulse::attempt), field("at", &Pulse::at),
+               field("ranks", &Pulse::ranks), field("node", &Pulse::node)};
+template <>
+inline constexpr auto kFields<OpenTerminal> =
+    std::tuple{field("attempt", &OpenTerminal::attempt),
+               field("id", &OpenTerminal::id),
+               field("rank", &OpenTerminal::rank, kRank),
+               field("argv", &OpenTerminal::argv),
+               field("env", &OpenTerminal::env),
+               field("rows", &OpenTerminal::rows, kTerminalSize),
+               field("columns", &OpenTerminal::columns, kTerminalSize)};
+template <>
+inline constexpr auto kFields<TerminalInput> =
+    std::tuple{field("id", &TerminalInput::id), field("bytes", &TerminalInput::bytes)};
+template <>
+inline constexpr auto kFields<ResizeTerminal> = std::tuple{
+    field("id", &ResizeTerminal::id), field("rows", &ResizeTerminal::rows, kTerminalSize),
+    field("columns", &ResizeTerminal::columns, kTerminalSize)};
+template <>
+inline constexpr auto kFields<TerminalTaken> =
+    std::tuple{field("id", &TerminalTaken::id), field("up_to", &TerminalTaken::up_to)};
+template <>
+inline constexpr auto kFields<CloseTerminal> = std::tuple{field("id", &CloseTerminal::id)};
+template <>
+inline constexpr auto kFields<TerminalOutput> =
+    std::tuple{field("id", &TerminalOutput::id), field("bytes", &TerminalOutput::bytes)};
+template <>
+inline constexpr auto kFields<TerminalEnded> =
+    std::tuple{field("id", &TerminalEnded::id), field("problem", &TerminalEnded::problem),
+               field("status", &TerminalEnded::status)};
 
 template <>
 inline constexpr auto kFields<RanksAwaited> = std::tuple{field("attempt", &RanksAwaited::attempt)};
@@ -661,7 +726,8 @@ inline constexpr std::array<std::pair<StartFailure::Step, std::string_view>, 7> 
 
 inline constexpr std::array kFrameKindNames{
     std::pair{StackFrame::Kind::python, std::string_view("python")},
-    std::pair{StackFrame::Kind::kernel, std::string_view("kernel")}};
+    std::pair{StackFrame::Kind::kernel, std::string_view("kernel")},
+    std::pair{StackFrame::Kind::native, std::string_view("native")}};
 
 template <class Value>
 inline constexpr auto kNamesOf = nullptr;  // no value with names

@@ -22,6 +22,7 @@
 #include "model/environment.h"
 #include "model/exit_status.h"
 #include "model/ids.h"
+#include "model/pulse.h"
 #include "model/python.h"
 #include "model/rank_span.h"
 #include "model/stacks.h"
@@ -31,7 +32,7 @@
 namespace dlaunch::wire {
 
 /// Changes whenever a message or the frame changes its meaning. Both ends must have the same one.
-inline constexpr std::uint32_t kProtocolVersion = 7;
+inline constexpr std::uint32_t kProtocolVersion = 8;
 
 /// What a rank leaves on its node: both streams, and the file that its framework may write
 /// about an exception (rank-<n>.error.json).
@@ -113,6 +114,7 @@ struct StartRank {
   bool wants_stdin = false;     // gets StdinData; else /dev/null
   bool is_shown = true;         // false: its output goes to its files only
   std::uint32_t container = 0;  // index into StartRanks::containers, from 1; 0: none
+  bool terminal = false;        // its three descriptors are a terminal of its own; see OpenTerminal
   bool operator==(const StartRank&) const = default;
 };
 /// How ranks are started in a container; see ContainerPlan. Such a rank has the container's
@@ -160,6 +162,7 @@ struct StartRanks {
   std::vector<StartContainer> containers{};
   std::string entry_folder{};  // for their first processes (node/containers/container_folder.h);
                                // empty: no containers
+  std::uint32_t pulse_ms = 0;  // how often to send a Pulse; 0: never
   bool operator==(const StartRanks&) const = default;
 };
 /// Sends the signal to the process group leaders of these ranks of the attempt (or to the direct
@@ -653,6 +656,7 @@ struct TakeStacks {
   std::vector<Rank> ranks;        // of this node
   std::string path;               // a PATH of the launcher's machine, where py-spy may be
   std::uint32_t limit_ms = 5000;  // for all of it
+  bool native = false;            // as StacksQuestion::native
   bool operator==(const TakeStacks&) const = default;
 };
 /// agent -> launcher
@@ -662,6 +666,69 @@ struct StacksTaken {
   std::string problem;            // why there are none
   std::vector<RankStacks> ranks;  // one for each that was asked for
   bool operator==(const StacksTaken&) const = default;
+};
+
+// ---- watching: docs/how-to/watch-a-run.md
+
+/// agent -> launcher, every StartRanks::pulse_ms: the ranks of which something has changed.
+struct Pulse {
+  Attempt attempt;
+  WallTime at;
+  std::vector<RankPulse> ranks;
+  NodePulse node;
+  bool operator==(const Pulse&) const = default;
+};
+
+// ---- terminals beside ranks: docs/how-to/attach-to-a-rank.md. `id` is chosen by the launcher.
+
+/// launcher -> agent: start `argv` on a new terminal in the environment, folder and container of
+/// the rank; no argv: connect to the terminal of a rank that was started with one.
+/// -> TerminalOutput, TerminalEnded
+struct OpenTerminal {
+  Attempt attempt;
+  std::uint32_t id = 0;
+  Rank rank;
+  std::vector<std::string> argv;
+  Environment env;  // on top of the rank's
+  std::uint32_t rows = 24;
+  std::uint32_t columns = 80;
+  bool operator==(const OpenTerminal&) const = default;
+};
+/// What the user has typed.
+struct TerminalInput {
+  std::uint32_t id = 0;
+  std::string bytes;
+  bool operator==(const TerminalInput&) const = default;
+};
+struct ResizeTerminal {
+  std::uint32_t id = 0;
+  std::uint32_t rows = 24;
+  std::uint32_t columns = 80;
+  bool operator==(const ResizeTerminal&) const = default;
+};
+/// The user's terminal has taken this many bytes; the agent sends at most kMostTerminal beyond.
+struct TerminalTaken {
+  std::uint32_t id = 0;
+  std::uint64_t up_to = 0;
+  bool operator==(const TerminalTaken&) const = default;
+};
+inline constexpr std::size_t kMostTerminal = std::size_t{256} << 10;
+/// The user has left: what was started for this terminal gets SIGHUP, then SIGKILL.
+struct CloseTerminal {
+  std::uint32_t id = 0;
+  bool operator==(const CloseTerminal&) const = default;
+};
+/// agent -> launcher
+struct TerminalOutput {
+  std::uint32_t id = 0;
+  std::string bytes;
+  bool operator==(const TerminalOutput&) const = default;
+};
+struct TerminalEnded {
+  std::uint32_t id = 0;
+  std::string problem;  // why there was no terminal; empty: the program has ended with `status`
+  ExitStatus status;
+  bool operator==(const TerminalEnded&) const = default;
 };
 
 // ---- which end sends what
@@ -689,11 +756,13 @@ concept OneOf = kHolds<Variant, T>;
 /// them.
 using ChannelMessage = std::variant<Ack, Resume>;
 
-using ToAgent = std::variant<Hello, Heartbeat, Bye, FactsRequest, StartRanks, StopRanks, KillRanks,
-                             OutputCredit, StdinData, CheckPrerequisites, FetchOutput, ForgetOutput,
-                             OpenDoor, Knock, CloseDoor, SyncBegin, SyncEntries, SyncSettled,
-                             SyncRemove, SyncData, SyncEnd, PreparePmix, PmixFence, PmixWanted,
-                             PmixData, SignalRanks, StartMpirun, Deadline, Inspect, TakeStacks>;
+using ToAgent =
+    std::variant<Hello, Heartbeat, Bye, FactsRequest, StartRanks, StopRanks, KillRanks,
+                 OutputCredit, StdinData, CheckPrerequisites, FetchOutput, ForgetOutput, OpenDoor,
+                 Knock, CloseDoor, SyncBegin, SyncEntries, SyncSettled, SyncRemove, SyncData,
+                 SyncEnd, PreparePmix, PmixFence, PmixWanted, PmixData, SignalRanks, StartMpirun,
+                 Deadline, Inspect, TakeStacks, OpenTerminal, TerminalInput, ResizeTerminal,
+                 TerminalTaken, CloseTerminal>;
 
 /// Handled by the session itself (launch/session/session.h).
 using SessionMessages = std::variant<Hello, Heartbeat, Bye>;
@@ -703,10 +772,10 @@ using SyncAnswer = std::variant<SyncPlace, SyncWants, SyncTaken, SyncDone>;
 using Answers = Joined<std::variant<Facts, PrerequisitesMissing, PmixReady, Inspected>, ReachAnswer,
                        SyncAnswer>::Type;
 /// Sent only by an agent that was told to start ranks, or that runs in a scheduler's step.
-using RunMessages =
-    std::variant<RanksStarted, RankNotStarted, RankExited, OutputData, OutputEnd, StdinTaken,
-                 AttemptEnded, PortTaken, FetchedOutput, PmixFence, PmixWanted, PmixData, Signalled,
-                 RanksAwaited, MpirunOutput, MpirunEnded, StacksTaken>;
+using RunMessages = std::variant<RanksStarted, RankNotStarted, RankExited, OutputData, OutputEnd,
+                                 StdinTaken, AttemptEnded, PortTaken, FetchedOutput, PmixFence,
+                                 PmixWanted, PmixData, Signalled, RanksAwaited, MpirunOutput,
+                                 MpirunEnded, StacksTaken, Pulse, TerminalOutput, TerminalEnded>;
 /// Every message of an agent is in one of these groups. A receiver visits without a default; if it
 /// never requests a group's messages it names the group: `on(const OneOf<RunMessages> auto&)`.
 using FromAgent = Joined<SessionMessages, Answers, RunMessages, std::variant<Notice>>::Type;

@@ -65,6 +65,9 @@ class RunEngine : public Engine {
   void on(NodeId node, wire::RanksAwaited& awaited) { mpi_.on(node, awaited); }
   void on(NodeId node, wire::MpirunOutput& output) { mpi_.on(node, output); }
   void on(NodeId node, wire::StacksTaken& taken) { questions_.on(node, taken); }
+  void on(NodeId, wire::Pulse&) {}
+  void on(NodeId, wire::TerminalOutput&) {}
+  void on(NodeId, wire::TerminalEnded&) {}
   void on(NodeId node, wire::Signalled& signalled) { signals_.on(node, signalled); }
   void on(NodeId, wire::Notice& notice) { screen_.note(notice.text); }
   void on(NodeId, wire::OneOf<wire::SessionMessages> auto&) {}

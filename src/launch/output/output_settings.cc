@@ -14,7 +14,9 @@ namespace {
 
 bool is_shown(const Logs& logs, Rank rank) {
   switch (logs.console) {
+    case Logs::Console::automatic:
     case Logs::Console::all:
+    case Logs::Console::merged:
       return true;
     case Logs::Console::rank0:
       return rank.value == 0;

@@ -13,15 +13,17 @@
 namespace dlaunch::wire {
 
 /// A message of either direction or of the channel, in the order of their types.
-using Message = std::variant<
-    Hello, Heartbeat, Ack, Bye, FactsRequest, StartRanks, StopRanks, KillRanks, OutputCredit,
-    StdinData, Facts, RanksStarted, RankNotStarted, RankExited, OutputData, OutputEnd, StdinTaken,
-    AttemptEnded, Notice, PortTaken, CheckPrerequisites, FetchOutput, ForgetOutput,
-    PrerequisitesMissing, FetchedOutput, Resume, OpenDoor, Knock, CloseDoor, DoorOpen, Knocked,
-    SyncBegin, SyncEntries, SyncSettled, SyncRemove, SyncData, SyncEnd, SyncPlace, SyncWants,
-    SyncTaken, SyncDone, PreparePmix, PmixReady, PmixFence, PmixWanted, PmixData, SignalRanks,
-    Signalled, RanksAwaited, StartMpirun, MpirunOutput, MpirunEnded, Deadline, Inspect, Inspected,
-    TakeStacks, StacksTaken>;
+using Message =
+    std::variant<Hello, Heartbeat, Ack, Bye, FactsRequest, StartRanks, StopRanks, KillRanks,
+                 OutputCredit, StdinData, Facts, RanksStarted, RankNotStarted, RankExited,
+                 OutputData, OutputEnd, StdinTaken, AttemptEnded, Notice, PortTaken,
+                 CheckPrerequisites, FetchOutput, ForgetOutput, PrerequisitesMissing, FetchedOutput,
+                 Resume, OpenDoor, Knock, CloseDoor, DoorOpen, Knocked, SyncBegin, SyncEntries,
+                 SyncSettled, SyncRemove, SyncData, SyncEnd, SyncPlace, SyncWants, SyncTaken,
+                 SyncDone, PreparePmix, PmixReady, PmixFence, PmixWanted, PmixData, SignalRanks,
+                 Signalled, RanksAwaited, StartMpirun, MpirunOutput, MpirunEnded, Deadline, Inspect,
+                 Inspected, TakeStacks, StacksTaken, Pulse, OpenTerminal, TerminalInput,
+                 ResizeTerminal, TerminalTaken, CloseTerminal, TerminalOutput, TerminalEnded>;
 
 inline Frame encode(const Message& message) {
   return std::visit([](const auto& one) { return encode(one); }, message);
@@ -168,7 +170,7 @@ inline StartRanks sample_start() {
   start.commands = {{{"/bin/sh", "-c", "echo $RANK\n"}, true},
                     {{"train", every_byte(), ""}, false}};
   start.ranks = {{Rank(0), LocalRank(0), 0, {{"RANK", "0"}}, {0, 1}, {29500}, true, true},
-                 {Rank((1 << 20) - 1), LocalRank(7), 1, {}, {}, {}, false, false, 1}};
+                 {Rank((1 << 20) - 1), LocalRank(7), 1, {}, {}, {}, false, false, 1, true}};
   start.output_credit = 1 << 20;
   start.last = false;
   start.files = {{"/home/me/runs/1/attempt-3/hostfile", "gpu01 slots=8\n"}, {"/empty", ""}};
@@ -183,6 +185,7 @@ inline StartRanks sample_start() {
                        {"/usr/bin/podman", "rm"},
                        "dlaunch-1-0-r"}};
   start.entry_folder = "/tmp/dlaunch-enter-20261120-210142-k3f-0-0";
+  start.pulse_ms = 1000;
   return start;
 }
 
@@ -307,7 +310,7 @@ inline std::vector<Message> samples() {
                  {{"/tmp", 5, 10, true, "No such file or directory"}},
                  {"mpi: ready"},
                  "a1b2"}},
-      TakeStacks{Attempt(1), 3, {Rank(0), Rank(7)}, "/opt/bin:\xff", 1500},
+      TakeStacks{Attempt(1), 3, {Rank(0), Rank(7)}, "/opt/bin:\xff", 1500, true},
       StacksTaken{Attempt(1),
                   3,
                   "late",
@@ -321,8 +324,22 @@ inline std::vector<Message> samples() {
                         "S",
                         "reading /mnt/\xff",
                         {{StackFrame::Kind::python, "f", "a.py", 7}},
-                        2}}}},
+                        2}},
+                      5,
+                      6,
+                      7}},
                     {"no py-spy"}}}},
+      Pulse{Attempt(1),
+            at(11),
+            {{Rank(7), 1, 2, 3, 4, 5, 6, 7, std::uint64_t{1} << 40, 9, "R", 10, 11, "step\xff"}},
+            {250, 8, 2100, std::uint64_t{1} << 36, 17, {"GPU 0: hot"}}},
+      OpenTerminal{Attempt(1), 3, Rank(7), {"gdb", "\xff"}, {{"TERM", "xterm"}}, 50, 132},
+      TerminalInput{3, "ls\n\xff"},
+      ResizeTerminal{3, 1, 65535},
+      TerminalTaken{3, std::uint64_t{1} << 33},
+      CloseTerminal{3},
+      TerminalOutput{3, "\x1b[0m\xff"},
+      TerminalEnded{3, "no container", {true, 9}},
   };
 }
 
