@@ -56,6 +56,7 @@ std::string frame_text(const StackFrame& frame) {
     case StackFrame::Kind::kernel:
       return function + "  (kernel)";
     case StackFrame::Kind::python:
+    case StackFrame::Kind::native:
       return function + "  " + plain_line(frame.file) +
              (frame.line > 0 ? ':' + std::to_string(frame.line) : "");
   }
@@ -128,6 +129,8 @@ const char* name_of(StackFrame::Kind kind) {
       return "python";
     case StackFrame::Kind::kernel:
       return "kernel";
+    case StackFrame::Kind::native:
+      return "native";
   }
   return "";
 }
