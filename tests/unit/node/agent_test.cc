@@ -135,14 +135,14 @@ struct EachMessage {
     agent.say(wire::StdinData{Attempt(0), ""});
     EXPECT_EQ(agent.answer<wire::RankExited>().status, ExitStatus());
   }
-  void of(wire::CheckPlaces*) {
+  void of(wire::CheckPrerequisites*) {
     agent.greet();
-    wire::CheckPlaces places;
-    places.attempt = Attempt(2);
-    places.workdir = "/";
-    places.programs.push_back({"no-such-program", "/usr/bin"});
-    agent.say(places);
-    const auto missing = agent.answer<wire::PlacesMissing>();
+    wire::CheckPrerequisites question;
+    question.attempt = Attempt(2);
+    question.workdir = "/";
+    question.programs.push_back({"no-such-program", "/usr/bin"});
+    agent.say(question);
+    const auto missing = agent.answer<wire::PrerequisitesMissing>();
     EXPECT_EQ(missing.attempt, Attempt(2));
     ASSERT_EQ(missing.missing.size(), 1U);
     EXPECT_EQ(missing.missing.front().error_number, ENOENT);
@@ -285,6 +285,21 @@ struct EachMessage {
     agent.say(wire::Inspect{.folders = {"/"}, .gpus = false, .collectives = false});
     EXPECT_EQ(agent.answer<wire::Inspected>().condition.disks.size(), 1U);
   }
+  void of(wire::TakeStacks*) {
+    agent.greet();
+    (void)agent.start(agent.script("read line"));
+    agent.say(wire::TakeStacks{.attempt = Attempt(0), .id = 7, .ranks = {Rank(0)}});
+    const auto taken = agent.answer<wire::StacksTaken>();
+    EXPECT_EQ(taken.id, 7U);
+    ASSERT_EQ(taken.ranks.size(), 1U);
+    EXPECT_EQ(taken.ranks.front().rank, Rank(0));
+  }
+  // Those of terminals, which node/terminal has tests for.
+  void of(wire::OpenTerminal*) {}
+  void of(wire::TerminalInput*) {}
+  void of(wire::ResizeTerminal*) {}
+  void of(wire::TerminalTaken*) {}
+  void of(wire::CloseTerminal*) {}
 };
 
 template <class... Messages>
