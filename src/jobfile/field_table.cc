@@ -760,8 +760,7 @@ constexpr Field kFields[] = {
     {.key = "watch.after",
      .kind = Kind::duration,
      .fallback = "60s",
-     .help = "Silence of all ranks after which dlaunch looks where they stand and says so; none: "
-             "ranks are not watched",
+     .help = "How long no rank makes progress before dlaunch says where they stand; none: not watched",
      .words = kNone,
      .min = 1,
      .max = kMostTime,

@@ -264,7 +264,7 @@ void add_user_variables(std::string& out, const LaunchPlan& plan) {
     add_line(out, std::exchange(label, ""), kLabel, name, std::string(carried_reason(name)));
   label = "not passed";
   for (const std::string& name : plan.not_passed) {
-    add_line(out, std::exchange(label, ""), kLabel, name, "named in the job, but not set here");
+    add_line(out, std::exchange(label, ""), kLabel, name, "named in the job, not set here");
   }
 }
 

@@ -274,7 +274,7 @@ TEST(ForeignJob, ConvertsNoBytesThatAFileCannotHold) {
   const auto text = native_job_text(input, "folder");
   ASSERT_FALSE(text);
   EXPECT_EQ(text.error().exit_code, exit_code::kJobFile);
-  EXPECT_THAT(text.error().message, HasSubstr("is not UTF-8, which a job file must be"));
+  EXPECT_THAT(text.error().message, HasSubstr("is not UTF-8, so a job file cannot hold it"));
 }
 
 TEST(ForeignJob, APipelineNamesStepsThatAreNot) {

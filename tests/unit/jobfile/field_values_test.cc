@@ -290,7 +290,6 @@ const Bad kBad[] = {
      "1:18: error: timeouts.stop must be a duration such as 30s, 5m or 1h30m, not "
      "\"99999999999999999d\""},
     {"timeouts: {run: 0s}", "1:17: error: timeouts.run must be at least 1ms"},
-    {"timeouts: {hang: 5m}", "1:12: error: not available yet: timeouts.hang"},
     {"stop_signal: 15",
      "1:14: error: stop_signal must be a signal name such as TERM, INT or USR1, not the number 15"},
     {"stop_signal: FOO",

@@ -73,7 +73,7 @@ by rank        RANK LOCAL_RANK ROLE_RANK TORCHELASTIC_ERROR_FILE DLAUNCH_RANK
                DLAUNCH_LOCAL_RANK
 yours          NCCL_DEBUG=WARN                  env of the job
 passed         HF_TOKEN                         env_secret, never shown
-not passed     WANDB_API_KEY                    named in the job, but not set here
+not passed     WANDB_API_KEY                    named in the job, not set here
 )");
 }
 

@@ -55,7 +55,7 @@ TEST_F(FailureWordsTest, WhoseModuleWasNotFound) {
 TEST_F(FailureWordsTest, WhatIsMissingOnOneNodeOnly) {
   evidence_.exception = "FileNotFoundError: [Errno 2] No such file or directory: '/data/x'";
   const auto only_there =
-      HasSubstr("no rank of a node other than\n          node1 failed in this way");
+      HasSubstr("no rank of a node\n          other than node1 failed in this way");
   EXPECT_THAT(text(), only_there);
   report_.outcome.alike = {Rank(4)};
   EXPECT_THAT(text(), only_there) << "rank 4 is on node1, too";
@@ -66,7 +66,7 @@ TEST_F(FailureWordsTest, WhatIsMissingOnOneNodeOnly) {
 
 TEST_F(FailureWordsTest, ANanExplainsWhatNothingElseDoes) {
   SummaryInput input{&plan_, report_, kSummaryRun, evidence_};
-  input.metrics = {{"loss", {}, 3, "nan"}};
+  input.metrics = {{"loss", {{Rank(0), Stream::out, 5, 0.5, 0.5}}, 3, "nan"}};
   EXPECT_THAT(summary_text(input),
               HasSubstr("  why     3 values of the metric loss are not a number (\"nan\")\n"));
   EXPECT_THAT(summary_json(input), HasSubstr("\"failure\": \"metric-not-a-number\""));

@@ -40,7 +40,7 @@ TEST(Connectors, AreTheWordsOfConnectVia) {
   Words names = {"auto"};
   for (const Connector* one : connectors()) names.emplace_back(one->name);
   Words known;
-  for (const jobfile::Word& word : jobfile::find_field("connect.via")->words)
+  for (const jobfile::Keyword& word : jobfile::find_field("connect.via")->words)
     known.emplace_back(word.text);
   EXPECT_THAT(names, testing::UnorderedElementsAreArray(known));
   EXPECT_EQ(find_connector("auto"), nullptr);
