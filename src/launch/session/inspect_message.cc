@@ -20,7 +20,7 @@ Environment without_secrets(const std::vector<Variable>& variables) {
 }  // namespace
 
 wire::Inspect inspect_message(const JobSpec& spec, const PlanContext& context,
-                              const Inspection& wanted, bool is_launcher) {
+                              const InspectionScope& wanted, bool is_launcher) {
   wire::Inspect question;
   question.gpus = wanted.gpus;
   question.collectives = wanted.collectives;

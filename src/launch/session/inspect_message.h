@@ -7,7 +7,7 @@
 
 namespace dlaunch {
 
-struct Inspection {
+struct InspectionScope {
   bool gpus = true;         // query nvidia-smi
   bool collectives = true;  // find out whether the node can measure with traffic
   bool workdir = false;     // the room on the workdir's file system
@@ -17,6 +17,6 @@ struct Inspection {
 /// a library; without secrets, which those ranks do not get either. `is_launcher`: the node is this
 /// machine, whose agent already has our environment. The limit is left unchanged.
 [[nodiscard]] wire::Inspect inspect_message(const JobSpec& spec, const PlanContext& context,
-                                            const Inspection& wanted, bool is_launcher);
+                                            const InspectionScope& wanted, bool is_launcher);
 
 }  // namespace dlaunch

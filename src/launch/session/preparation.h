@@ -41,7 +41,7 @@ struct PrepareSettings {
   /// Of the step `meeting`. false: the plan takes the best address, untried.
   bool try_meeting = true;
   /// What each node is asked about its condition, right after its facts; nullopt: nothing.
-  std::optional<Inspection> inspection{};
+  std::optional<InspectionScope> inspection{};
   /// Called when the facts are known: what the job becomes where they decide about it. Empty: the
   /// job is as it is.
   std::function<Status(JobSpec&, const Cluster&)> adapt{};

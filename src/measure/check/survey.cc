@@ -14,7 +14,7 @@ PrepareSettings prepare_settings(const ClusterCheckOptions& options) {
                    : options.reach   ? PrepareStep::meeting
                                      : PrepareStep::facts;
   settings.try_meeting = options.reach;
-  settings.inspection = Inspection{options.nodes, options.fabric, options.job_needs};
+  settings.inspection = InspectionScope{options.nodes, options.fabric, options.job_needs};
   return settings;
 }
 

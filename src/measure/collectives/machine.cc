@@ -1,14 +1,16 @@
 #include "measure/collectives/machine.h"
 
-#include <fstream>
+#include <cstdio>
 
 namespace dlaunch::collectives {
 
 std::string machine() {
-  std::ifstream file("/proc/sys/kernel/random/boot_id");
-  std::string id;
-  std::getline(file, id);
-  return id;
+  char id[64] = "";
+  std::FILE* const file = std::fopen("/proc/sys/kernel/random/boot_id", "re");
+  if (file == nullptr) return "";
+  const int read = std::fscanf(file, "%63s", id);
+  (void)std::fclose(file);
+  return read == 1 ? id : "";
 }
 
 }  // namespace dlaunch::collectives

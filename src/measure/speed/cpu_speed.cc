@@ -3,7 +3,7 @@
 #include <algorithm>
 #include <atomic>
 #include <condition_variable>
-#include <fstream>
+#include <cstdio>
 #include <functional>
 #include <limits>
 #include <memory>
@@ -160,19 +160,20 @@ double gflop(std::chrono::milliseconds window, const std::vector<int>& cpus, Cpu
 
 constexpr std::size_t kArrays = 3;
 
+/// The number after `label`, or the first word when there is none. The largest one: unknown, or
+/// "max". With C's functions: C++ streams would make the programs that dlaunch carries half as
+/// large again.
 std::uint64_t number_in_file(const std::string& path, const std::string& label) {
-  std::ifstream file(path);
-  std::string word;
-  std::uint64_t number = 0;
-  while (file >> word) {
-    if (label.empty()) {
-      const bool is_number = word.find_first_not_of("0123456789") == std::string::npos;
-      return is_number && word.size() < 19 ? std::stoull(word)
-                                           : std::numeric_limits<std::uint64_t>::max();
-    }
-    if (word == label && file >> number) return number;
+  constexpr std::uint64_t kUnknown = std::numeric_limits<std::uint64_t>::max();
+  const std::unique_ptr<std::FILE, int (*)(std::FILE*)> file(std::fopen(path.c_str(), "re"),
+                                                             &std::fclose);
+  unsigned long long number = 0;
+  char word[64];
+  while (file && !label.empty()) {
+    if (std::fscanf(file.get(), "%63s", word) != 1) return kUnknown;
+    if (word == label) break;
   }
-  return std::numeric_limits<std::uint64_t>::max();
+  return file && std::fscanf(file.get(), "%18llu", &number) == 1 ? number : kUnknown;
 }
 
 /// Free memory of the machine and, in a container, below its limit.

@@ -5,10 +5,10 @@
 // end.
 #include <algorithm>
 #include <chrono>
+#include <cstdio>
 #include <cstdlib>
 #include <cstring>
 #include <memory>
-#include <sstream>
 #include <string>
 #include <utility>
 #include <vector>
@@ -196,20 +196,22 @@ class Check {
 
   // ---- repeated alone, as outliers.h requests
 
+  static std::string numbers(const Pair& pair) {
+    return ' ' + std::to_string(pair.a) + ' ' + std::to_string(pair.b);
+  }
+
   /// The request of rank 0: "pair a b c d", "node i j", "done".
   Result<std::string> ask() {
     std::string text = "done";
     if (team_.rank() == 0) {
       const auto question = next_question(measured_);
       const bool in_time = seconds_since(began_) < budget_s_;
-      std::ostringstream out;
       if (question && !in_time) say_out_of_time();
       if (question && in_time && question->pair)
-        out << "pair " << question->pair->a << ' ' << question->pair->b << ' '
-            << question->beside_pair->a << ' ' << question->beside_pair->b;
+        text = "pair" + numbers(*question->pair) + numbers(*question->beside_pair);
       if (question && in_time && question->node)
-        out << "node " << *question->node << ' ' << *question->beside_node;
-      if (!out.str().empty()) text = out.str();
+        text = "node " + std::to_string(*question->node) + ' ' +
+               std::to_string(*question->beside_node);
     }
     return wait("a request", text);
   }
@@ -218,19 +220,13 @@ class Check {
     while (true) {
       const auto asked = ask();
       if (!asked) return asked.status();
-      std::istringstream words(*asked);
-      std::string kind;
-      words >> kind;
       Status done;
-      if (kind == "pair") {
-        Pair suspect;
-        Pair beside;
-        words >> suspect.a >> suspect.b >> beside.a >> beside.b;
-        done = ask_pairs(suspect, beside);
-      } else if (kind == "node") {
-        int suspect = 0;
-        int beside = 0;
-        words >> suspect >> beside;
+      int suspect = 0;
+      int beside = 0;
+      if (Pair one, other; std::sscanf(asked->c_str(), "pair %d %d %d %d", &one.a, &one.b, &other.a,
+                                       &other.b) == 4) {
+        done = ask_pairs(one, other);
+      } else if (std::sscanf(asked->c_str(), "node %d %d", &suspect, &beside) == 2) {
         done = ask_nodes(suspect, beside);
       } else {
         return {};

@@ -39,7 +39,7 @@ TEST(InspectMessage, OnThisMachineTheAgentHasOurEnvironmentAlready) {
 }
 
 TEST(InspectMessage, SendsNoEnvironmentWhereNobodyLooksForLibraries) {
-  Inspection wanted;
+  InspectionScope wanted;
   wanted.collectives = false;
   const auto question = inspect_message(job_with_variables(), context_of_a_shell(), wanted, false);
   EXPECT_FALSE(question.collectives);
@@ -50,7 +50,7 @@ TEST(InspectMessage, SendsNoEnvironmentWhereNobodyLooksForLibraries) {
 TEST(InspectMessage, AsksForTheRoomThatTheJobNeeds) {
   JobSpec spec;
   spec.workdir = "../data";
-  Inspection wanted;
+  InspectionScope wanted;
   wanted.gpus = false;
   auto question = inspect_message(spec, context_of_a_shell(), wanted, false);
   EXPECT_THAT(question.folders, ElementsAre("/tmp"));

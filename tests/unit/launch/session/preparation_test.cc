@@ -307,7 +307,7 @@ TEST_F(PreparationTest, AllFaultsOfConnectingAreNamedTogether) {
 
 TEST_F(PreparationTest, TheConditionOfNodesIsAskedAlsoBesideALostOne) {
   PrepareSettings settings = up_to(Step::prerequisites);
-  settings.inspection = Inspection{.gpus = false, .collectives = false};
+  settings.inspection = InspectionScope{.gpus = false, .collectives = false};
   begin(std::move(settings));
   tell_facts(0);
   preparation_->node_lost(id(1), "it burns");
@@ -324,7 +324,7 @@ TEST_F(PreparationTest, TheConditionOfNodesIsAskedAlsoBesideALostOne) {
 
 TEST_F(PreparationTest, ANodeThatIsLostWhileItIsInspectedIsNotWaitedFor) {
   PrepareSettings settings = up_to(Step::facts);
-  settings.inspection = Inspection{};
+  settings.inspection = InspectionScope{};
   begin(std::move(settings));
   all_tell_facts();
   inspected(0, "one");
