@@ -129,7 +129,7 @@ def advice_works_when_it_is_typed(box):
             (["-n", "2", "python3", "train.py", "-n", "7"], "dlaunch run -n 2 -- python3 train.py -n 7"),
             (["-np", "2", "train.py"], "dlaunch run -n 2 -- python3 train.py"),
             (["run", "-n", "2", "--env", "A=b c", "--set", "timeouts.run=1h", "train.py"],
-             "dlaunch run -n 2 --env 'A=b c' --set 'timeouts.run=1h' -- python3 train.py"),
+             "dlaunch run -n 2 --env 'A=b c' --set timeouts.run=1h -- python3 train.py"),
             (["-n", "2", "run", "job.yaml"], "dlaunch run -n 2 job.yaml"),
             (["-n", "2"], "dlaunch run -n 2"),
             (["job.yaml"], "dlaunch run job.yaml"),

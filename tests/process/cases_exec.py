@@ -57,7 +57,7 @@ def check_torch(box, launcher):
     if subprocess.run(["/usr/bin/python3", "-c", "import importlib.util, sys; sys.exit(importlib.util.find_spec('torch') is None)"],
                       check=False).returncode != 0:
         raise Skip("python3-torch is not installed")
-    run = start(box, launcher, 2, box.dlaunch, "exec", "--", "/usr/bin/python3", os.path.join(HERE, "ranks", "torch_sum.py"), "2").end(0)
+    run = start(box, launcher, 2, box.dlaunch, "exec", "--", "/usr/bin/python3", os.path.join(HERE, "ranks", "torch_sum.py"), "2").end(0, patience=90)
     for rank in range(2):
         expect_in(f"rank {rank} of 2: sum 1, LOCAL_RANK {rank}".encode(), run.out, f"rank {rank}")
 

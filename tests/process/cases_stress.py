@@ -222,8 +222,11 @@ def without_standard_descriptors(box):
             for fd in which:
                 os.close(fd)
         name = "runs-" + "".join(str(fd) for fd in closed)
-        run = box.start("run", "-n", "2", "--set", f"logs.dir={name}", "--", "sh", "-c", "echo out; echo err >&2; exit 3", before=close)
+        run = box.start("run", "-n", "2", "--set", f"logs.dir={name}", "--", "sh", "-c", f"echo out; echo err >&2; exec {box.rank} tell written gate exit 3", before=close)
+        box.expect_all("written", 2)  # the end of one rank stops the other
+        box.open_gate()
         run.end(3)
+        box.close_gate()
         for rank in (0, 1):
             expect_equal(box.rank_output(rank, "err", name), b"err\n", f"stderr of rank {rank} without {closed}")
             expect_equal(box.rank_output(rank, "out", name), b"out\n", f"stdout of rank {rank} without {closed}")

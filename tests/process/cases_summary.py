@@ -194,7 +194,10 @@ def a_rank_that_leaves_with_0_before_the_others_is_the_cause(box):
 
 @case
 def ranks_that_fail_alike_are_one_statement(box):
-    run = box.run("run", "-n", "3", "--", "sh", "-c", "trap '' TERM; exec /usr/bin/python3 trian.py", code=2)
+    run = box.start("run", "-n", "3", "--", "sh", "-c", f"trap '' TERM; {box.rank} tell ready gate; exec /usr/bin/python3 trian.py")
+    box.expect_all("ready", 3)  # the first to fail stops the others, which ignore that by then
+    box.open_gate()
+    run.end(2)
     expect(re.search(r"FAILED after .*: all 3 ranks (exited with code 2|failed \(code 2\))\n\n  \S*python3\S*: can't open file", run.text), run.text)
     expect("cannot tell" not in run.text and "others" not in run.text, run.text)
 

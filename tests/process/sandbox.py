@@ -257,6 +257,10 @@ class Sandbox:
     def open_gate(self):
         fcntl.flock(self._gate, fcntl.LOCK_UN)
 
+    def close_gate(self):
+        """For another run, when the last has ended."""
+        fcntl.flock(self._gate, fcntl.LOCK_EX)
+
     # --- processes
 
     def start(self, *arguments, stdin=None, env=None, cwd=None, before=None, program=None, stdout=None,
