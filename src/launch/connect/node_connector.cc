@@ -47,11 +47,11 @@ std::string architecture() {
 }
 
 /// The command as a user can type it on the node.
-std::string staged_path(int place, const std::string& build_id) {
-  std::string folder = kPlaces[place];
-  if (const std::size_t at = folder.rfind("UID"); at != std::string::npos)
-    folder.replace(at, 3, "$(id -u)");
-  return folder + '/' + build_id + "/dlaunch";
+std::string staged_path(int folder, const std::string& build_id) {
+  std::string path = kFolders[folder];
+  if (const std::size_t at = path.rfind("UID"); at != std::string::npos)
+    path.replace(at, 3, "$(id -u)");
+  return path + '/' + build_id + "/dlaunch";
 }
 
 }  // namespace
@@ -64,7 +64,7 @@ struct NodeConnector::Opening {
   MonotonicTime deadline{};
   Duration timeout{};
 
-  int place = -1;        // index of kPlaces to stage to; -1: looks for a staged binary
+  int folder = -1;       // index of kFolders to stage to; -1: looks for a staged binary
   bool staging = false;  // the node was told to receive the binary
   std::string trouble;   // why earlier tries failed
   bool old_program = false;  // ConnectRequest::old_program of this process
@@ -186,7 +186,7 @@ Result<std::vector<std::string>> NodeConnector::argv_for(Opening& opening,
                                                          std::vector<std::string>& variables) {
   const auto& [host, connector] = target_of(opening);
   ConnectRequest request;
-  request.remote_command = agent_script(agent_of(opening), opening.place >= 0);
+  request.remote_command = agent_script(agent_of(opening), opening.folder >= 0);
   request.session = session_of(opening.node);
   request.node = opening.node;
   request.pid_namespace = settings_.pid_namespace;
@@ -322,9 +322,9 @@ void NodeConnector::needs_binary(Opening& opening) {
   }
   if (const auto bytes = binary_.bytes(); !bytes)
     return answer(opening.node, tl::unexpected(bytes.error()));
-  opening.place = std::max(opening.place, 0);
+  opening.folder = std::max(opening.folder, 0);
   opening.staging = true;
-  opening.stage_line = stage_line(agent_of(opening), static_cast<std::size_t>(opening.place));
+  opening.stage_line = stage_line(agent_of(opening), static_cast<std::size_t>(opening.folder));
   opening.uploaded = 0;
   opening.awaits_more = false;
   opening.opening.emplace(session_of(opening.node));
@@ -342,7 +342,7 @@ void NodeConnector::not_staged(Opening& opening) {
   if (!opening.staging || opening.opening->started())
     return answer(opening.node, fail(exit_code::kNodeLost, why));
   opening.trouble += (opening.trouble.empty() ? "" : "; ") + why;
-  if (static_cast<std::size_t>(++opening.place) < kPlaceCount) return next_step(opening);
+  if (static_cast<std::size_t>(++opening.folder) < kFolderCount) return next_step(opening);
   answer(opening.node,
          fail(exit_code::kNodeLost, "no folder there can hold the program: " + opening.trouble));
 }
@@ -384,13 +384,13 @@ void NodeConnector::process_ended(Opening& opening, int status) {
     return advance_soon();
   }
   if (failure.kind == Kind::cannot_execute) {
-    if (opening.place < 0) {
-      opening.place = 0;
+    if (opening.folder < 0) {
+      opening.folder = 0;
       return next_step(opening);
     }
     return answer(opening.node,
                   fail(exit_code::kNodeLost, failure.text + "; try there: " +
-                                                 staged_path(opening.place, settings_.build_id) +
+                                                 staged_path(opening.folder, settings_.build_id) +
                                                  " --version"));
   }
   answer(opening.node, fail(exit_code::kNodeLost, failure.text));

@@ -37,10 +37,10 @@ constexpr const char* kOwn =
 constexpr const char* kMine =
     R"sh(mine() { [ -L "$1" ] && return; [ -O "$1" ] && chmod 700 "$1" 2>/dev/null; }; )sh";
 
-/// Assigns the folder of a place to d. XDG Base Directory Specification: a relative
+/// Assigns kFolders[folder] to d. XDG Base Directory Specification: a relative
 /// XDG_CACHE_HOME is ignored.
-std::string find_place(std::size_t place) {
-  switch (place) {
+std::string find_folder(std::size_t folder) {
+  switch (folder) {
     case 0:
       return R"sh(case ${XDG_CACHE_HOME:-} in /*) d=$XDG_CACHE_HOME;; *) d=${HOME:-/nonexistent}/.cache;; esac; d=$d/dlaunch; )sh";
     case 1:
@@ -93,19 +93,20 @@ std::string agent_script(const RemoteAgent& agent, bool anew) {
         R"sh([ -f "$f" ] && [ -x "$f" ] && [ -O "$f" ] || return 0; [ -L "$f" ] && return 0; )sh"
         R"sh(own "$d" "$b" && echo "$m started" && exec "$f" )sh" +
         agent_words(agent) + "; }; ";
-    for (std::size_t place = 0; place < kPlaceCount; ++place) script += find_place(place) + "go; ";
+    for (std::size_t folder = 0; folder < kFolderCount; ++folder)
+      script += find_folder(folder) + "go; ";
   }
   // read(1) takes no byte beyond the line's end.
   return for_any_shell(script + R"sh(echo "$m missing $(uname -m)"; read -r l && eval "$l")sh");
 }
 
-std::string stage_line(const RemoteAgent& agent, std::size_t place) {
+std::string stage_line(const RemoteAgent& agent, std::size_t folder) {
   assert(is_word(agent.build_id));
   const std::string size = std::to_string(agent.size);
   std::string script = std::string("u=$(umask); umask 077; t=; ") + kMine;
   script += R"sh(clean() { [ -n "$t" ] && rm -f "$t"; }; trap clean 0; )sh"
             R"sh(no() { printf "%s failed %s" "$m" "$1"; echo; exit 1; }; )sh";
-  script += find_place(place) + "b=$d/" + agent.build_id + "; ";
+  script += find_folder(folder) + "b=$d/" + agent.build_id + "; ";
   // Each process that this starts costs a millisecond on the node. The umask closes new folders.
   script +=
       R"sh(mk() { [ -d "$1" ] && { mine "$1"; return; }; e=$(mkdir "$1" 2>&1) || [ -d "$1" ] || no "$e"; }; )sh"

@@ -4,8 +4,8 @@
 // word that means the same to sh, dash, bash, zsh, fish, tcsh and busybox: exec /bin/sh -c '...',
 // with none of ' ! \ newline inside. The rest is for /bin/sh as in POSIX XCU 2, with test -O.
 //
-// Where the binary is on a node: in the first usable place of kPlaces, in a folder for its build
-// id. Only files that belong to us run from there: our folders are 0700 and not links. The script
+// Where the binary is on a node: in the first usable one of kFolders, in a folder for its build id.
+// Only files that belong to us run from there: our folders are 0700 and not links. The script
 // writes a new file beside its final path, runs it once (`dlaunch agent --probe`, which also syncs
 // it to disk), and renames it; so several launchers may do this at once, and a file in place is
 // complete. If it is damaged nevertheless, it reports that itself (node/session/staged_binary.h) or
@@ -25,10 +25,10 @@ namespace dlaunch {
 /// blank, and one of the words of channel_opening.h. No command text contains it.
 inline constexpr const char* kMarker = "@dlaunch:";
 
-/// The folders to try, as a user would write them; index = place.
-inline constexpr const char* kPlaces[] = {"~/.cache/dlaunch", "/var/tmp/dlaunch-UID",
+/// The folders to try, as a user would write them.
+inline constexpr const char* kFolders[] = {"~/.cache/dlaunch", "/var/tmp/dlaunch-UID",
                                           "/tmp/dlaunch-UID", "/dev/shm/dlaunch-UID"};
-inline constexpr std::size_t kPlaceCount = 4;
+inline constexpr std::size_t kFolderCount = 4;
 
 /// The binary is sent in parts of so many bytes, each when the node has printed "more". Else sshd would
 /// hold up to 2 MiB of what it has not passed on yet, and copy all of that for each packet that comes
@@ -51,11 +51,11 @@ struct RemoteAgent {
 [[nodiscard]] std::string agent_script(const RemoteAgent& agent, bool anew = false);
 
 /// The launcher's answer to "missing", with its newline: stores the next `size` bytes of stdin, a
-/// binary of this build, in a place and executes the agent there as agent_script() does, or prints
+/// binary of this build, in kFolders[folder] and executes the agent there as agent_script() does, or prints
 /// "failed" with the reason. Prints "more" after each part but the last one; the next part must not
 /// be sent before that, because head(1) of busybox reads ahead. An existing file with the same
 /// content stays: others may be running it.
-[[nodiscard]] std::string stage_line(const RemoteAgent& agent, std::size_t place);
+[[nodiscard]] std::string stage_line(const RemoteAgent& agent, std::size_t folder);
 
 /// 16 hex digits, as sessions are written on command lines.
 [[nodiscard]] std::string session_text(std::uint64_t session);
