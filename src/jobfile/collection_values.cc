@@ -104,7 +104,7 @@ std::optional<Value> ValueReader::read_choice_or_integers(const Field& field,
                                                           const Entry& entry) const {
   if (document_[entry.value].kind != NodeKind::sequence) return read_word(field, entry);
   if (refuse_not_yet_ && field.list_availability == Availability::not_yet) {
-    not_yet(place_of(entry), name_of(entry) + " as a list");
+    not_yet(range_of(entry), name_of(entry) + " as a list");
     return std::nullopt;
   }
   return read_integers(field, entry);

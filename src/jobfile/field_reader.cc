@@ -118,7 +118,7 @@ void FieldReader::read_section(const Section& section, const Entry& entry, JobSp
   if (node.kind != NodeKind::mapping) {
     if (only_unknown_ || node.reported) return;
     given_[entry.path].good = false;
-    diagnostics_.error(values_.place_of(entry), entry.path + " must be a mapping with the keys " +
+    diagnostics_.error(values_.range_of(entry), entry.path + " must be a mapping with the keys " +
                                                     joined(names_under(section.prefix)) + ", not " +
                                                     found_instead(node));
     return;
@@ -164,7 +164,7 @@ void FieldReader::require_keys(const Section& section, NodeId mapping, SourceRan
 }
 
 void FieldReader::note(const Entry& entry) {
-  given_[entry.path] = {entry.key, values_.place_of(entry), true};
+  given_[entry.path] = {entry.key, values_.range_of(entry), true};
   const Node& node = document_[entry.value];
   if (node.kind != NodeKind::mapping && node.kind != NodeKind::sequence) return;
   const bool is_mapping = node.kind == NodeKind::mapping;

@@ -15,7 +15,7 @@ bool is_blank(char c) {
   return c == ' ' || c == '\t' || c == '\r' || c == '\f' || c == '\v';
 }
 
-SourceRange place_at(std::size_t begin, std::size_t end) {
+SourceRange range_at(std::size_t begin, std::size_t end) {
   return {0, static_cast<std::uint32_t>(begin), static_cast<std::uint32_t>(end - begin)};
 }
 
@@ -66,7 +66,7 @@ class Lexer {
     }
     const std::size_t end = text_.find("*/", at_ + 2);
     if (end == std::string_view::npos)
-      diagnostics_.error(place_at(at_, at_ + 2), "this comment is not closed with \"*/\"");
+      diagnostics_.error(range_at(at_, at_ + 2), "this comment is not closed with \"*/\"");
     at_ = end == std::string_view::npos ? text_.size() : end + 2;
     return true;
   }
@@ -80,7 +80,7 @@ class Lexer {
              !is_blank(text_[at_]) && !at_comment(at_))
         ++at_;
     }
-    return {text_.substr(begin, at_ - begin), place_at(begin, at_)};
+    return {text_.substr(begin, at_ - begin), range_at(begin, at_)};
   }
 
   static HostfileLine line_of_words(const std::vector<HostfileWord>& words) {

@@ -87,7 +87,7 @@ std::map<std::string, std::string> typed_keys(const FieldReader& reader, const S
                                               const Diagnostics& diagnostics, const JobSpec& job,
                                               bool is_foreign) {
   std::map<std::string, std::string> typed;
-  const auto place_text = [&](const SourceRange& range) {
+  const auto position_text = [&](const SourceRange& range) {
     const Source& source = sources[range.source];
     const Location at = locate(source.text, range.offset);
     return source.name + ':' + std::to_string(at.line) + ':' + std::to_string(at.column);
@@ -97,12 +97,12 @@ std::map<std::string, std::string> typed_keys(const FieldReader& reader, const S
     if (source.is_argument) {
       typed[key] = source.name;
     } else if (key == "hostfile") {
-      typed[key] = place_text(given.value);
+      typed[key] = position_text(given.value);
     } else if (const std::string size = size_of(job, key);
                is_foreign && !size.empty() && !given.value.is_whole()) {
       const std::string theirs = diagnostics.key_at(key, given.value);
       typed[key] = '"' + key + ": " + size + "\" (" + (theirs == key ? "" : theirs + ", ") +
-                   place_text(given.value) + ')';
+                   position_text(given.value) + ')';
     }
   }
   return typed;

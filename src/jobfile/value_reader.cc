@@ -62,13 +62,13 @@ std::optional<Value> ValueReader::read(const Field& field, const Entry& entry) c
   return std::nullopt;
 }
 
-SourceRange ValueReader::place_of(const Entry& entry) const {
+SourceRange ValueReader::range_of(const Entry& entry) const {
   const Node& node = document_[entry.value];
   return node.kind == NodeKind::scalar && !node.range.is_whole() ? node.range : entry.key;
 }
 
 std::string ValueReader::name_of(const Entry& entry) const {
-  return diagnostics_.key_at(entry.path, place_of(entry));
+  return diagnostics_.key_at(entry.path, range_of(entry));
 }
 
 void ValueReader::wrong_type(const Field& field, const Entry& entry) const {
@@ -82,12 +82,12 @@ void ValueReader::not_yet(SourceRange range, const std::string& what) const {
 }
 
 void ValueReader::error(const Entry& entry, std::string message) const {
-  diagnostics_.error(place_of(entry), std::move(message));
+  diagnostics_.error(range_of(entry), std::move(message));
 }
 
 std::optional<Value> ValueReader::accept_word(const Entry& entry, const Keyword& word) const {
   if (refuse_not_yet_ && word.availability == Availability::not_yet) {
-    not_yet(place_of(entry), name_of(entry) + ": " + std::string(word.text));
+    not_yet(range_of(entry), name_of(entry) + ": " + std::string(word.text));
     return std::nullopt;
   }
   return Value(&word);

@@ -29,7 +29,7 @@ class ValueReader {
   [[nodiscard]] std::optional<Value> read(const Field& field, const Entry& entry) const;
 
   /// The range to point at: the value, or its key if the value is empty or starts on a later line.
-  [[nodiscard]] SourceRange place_of(const Entry& entry) const;
+  [[nodiscard]] SourceRange range_of(const Entry& entry) const;
 
   /// Reports "PATH must be EXPECTED, not ACTUAL", with a suggestion if there is one.
   void wrong_type(const Field& field, const Entry& entry) const;

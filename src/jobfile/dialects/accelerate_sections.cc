@@ -278,7 +278,7 @@ class SectionReader {
     }
     if (has_its_other(option))
       set(variable_of(option), with_letters(python_text(node), option.letters),
-          place_of(t_.document, key));
+          range_of(t_.document, key));
   }
 
   /// accelerate accepts any key here and silently ignores unknown ones: typing errors, or keys of
@@ -311,7 +311,7 @@ class SectionReader {
   void read_overrides(const ForeignKey& key) {
     const Node& node = t_.document[key.value];
     if (node.kind == NodeKind::scalar)
-      return read_written_overrides(node.text, place_of(t_.document, key));
+      return read_written_overrides(node.text, range_of(t_.document, key));
     const bool is_three = node.kind == NodeKind::sequence && node.items.size() == 3;
     if (!is_three)
       return t_.diagnostics.error(key.key, keys_.path_of(key.name) +
@@ -349,7 +349,7 @@ class SectionReader {
           key.name == "fsdp_sync_module_states" || key.name == "sync_module_states";
       if (!is_sync || is_off || python_text(t_.document[key.value]) != "False") continue;
       if (!t_.document[key.value].plain) continue;  // a text counts as true there
-      t_.diagnostics.error(place_of(t_.document, key),
+      t_.diagnostics.error(range_of(t_.document, key),
                            keys_.path_of(key.name) +
                                ": false needs fsdp_cpu_ram_efficient_loading: false, which is true "
                                "without the key; accelerate launch refuses it, too");

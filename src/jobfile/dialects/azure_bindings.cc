@@ -153,7 +153,7 @@ class BindingReader {
       return;
     }
     const std::string text = node.text;
-    const SourceRange at = place_of(document_, key);
+    const SourceRange at = range_of(document_, key);
     binding.range = at;
     if (text.find("${{") != std::string::npos) return set_expression(binding, text, at);
     // A data name, unless a component declares the input as text.
@@ -258,7 +258,7 @@ class BindingReader {
     if (reference && (reference->names_parent || reference->kind == "outputs")) return;
     const bool is_path =
         node.kind == NodeKind::scalar && node.text.find("${{") == std::string::npos;
-    translation_.diagnostics.error(place_of(document_, key),
+    translation_.diagnostics.error(range_of(document_, key),
                                    "outputs." + key.name + " must be a mapping, not " +
                                        found_instead(node) +
                                        (is_path ? "; write {path: " + node.text + "}" : ""));

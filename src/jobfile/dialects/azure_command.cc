@@ -170,7 +170,7 @@ class CommandTranslator {
   void read_code() {
     auto code = keys_.find("code");
     if (!code) return;
-    SourceRange at = place_of(t_.document, *code);
+    SourceRange at = range_of(t_.document, *code);
     std::optional<std::string> text;
     const Node& node = t_.document[code->value];
     if (node.kind == NodeKind::scalar) text = node.text;
@@ -206,7 +206,7 @@ class CommandTranslator {
   void read_image() {
     const auto environment = keys_.find("environment");
     if (!environment) return;
-    const SourceRange at = place_of(t_.document, *environment);
+    const SourceRange at = range_of(t_.document, *environment);
     const Node& node = t_.document[environment->value];
     if (node.kind == NodeKind::scalar) {
       t_.note_at(at, "the environment " + in_quotes(node.text) +
@@ -264,7 +264,7 @@ class CommandTranslator {
                                           " must have a text, not " + found_instead(node));
         continue;
       }
-      const LocatedText value{node.text, place_of(t_.document, key)};
+      const LocatedText value{node.text, range_of(t_.document, key)};
       t_.job.text({"env", key.name}, resolve_command(t_, value, bindings_), value.range);
     }
     // Variables that the service sets; the user's own take precedence.

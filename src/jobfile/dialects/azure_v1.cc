@@ -87,7 +87,7 @@ class RunConfiguration {
     const auto command = keys_.find("command");
     if (command && !is_empty(command->value)) {
       const Node& node = t_.document[command->value];
-      if (node.kind == NodeKind::scalar) return put(node.text, place_of(t_.document, *command));
+      if (node.kind == NodeKind::scalar) return put(node.text, range_of(t_.document, *command));
       std::string line;
       for (const LocatedText& word : keys_.texts("command"))
         line += (line.empty() ? "" : " ") + quote_but_variables(word.text);
@@ -244,7 +244,7 @@ class RunConfiguration {
       const Node& node = t_.document[key.value];
       if (node.kind == NodeKind::scalar || node.kind == NodeKind::null) {
         const std::string value = node.text;
-        t_.job.text({"env", key.name}, value, place_of(t_.document, key));
+        t_.job.text({"env", key.name}, value, range_of(t_.document, key));
       } else {
         t_.diagnostics.error(key.key, "the variable " + in_quotes(key.name) +
                                           " must have a text, not " + found_instead(node));

@@ -56,7 +56,7 @@ bool has_value(const Document& document, NodeId id) {
 
 }  // namespace
 
-SourceRange place_of(const Document& document, const ForeignKey& key) {
+SourceRange range_of(const Document& document, const ForeignKey& key) {
   const Node& node = document[key.value];
   return node.kind == NodeKind::scalar && !node.range.is_whole() ? node.range : key.key;
 }
@@ -88,7 +88,7 @@ ForeignKeys::ForeignKeys(const Document& document, Diagnostics& diagnostics, Spe
       spelling_(spelling),
       node_(mapping),
       path_(std::move(path)),
-      place_(document[mapping].range),
+      range_(document[mapping].range),
       is_given_(true) {
   const std::vector<NodeId>& items = document[mapping].items;
   for (std::size_t i = 0; i + 1 < items.size(); i += 2) {
@@ -116,7 +116,7 @@ std::optional<LocatedText> ForeignKeys::text(std::string_view name) {
   const auto key = find(name);
   if (!key) return std::nullopt;
   const Node& node = (*document_)[key->value];
-  if (node.kind == NodeKind::scalar) return LocatedText{node.text, place_of(*document_, *key)};
+  if (node.kind == NodeKind::scalar) return LocatedText{node.text, range_of(*document_, *key)};
   error(key->key, path_of(key->name) + " must be a text, not " + found_instead(node));
   return std::nullopt;
 }
@@ -126,7 +126,7 @@ std::optional<LocatedNumber> ForeignKeys::integer(std::string_view name, std::in
   const auto key = find(name);
   if (!key) return std::nullopt;
   const Node& node = (*document_)[key->value];
-  const SourceRange at = place_of(*document_, *key);
+  const SourceRange at = range_of(*document_, *key);
   const auto number =
       node.kind == NodeKind::scalar ? parse_integer(node.text) : std::optional<std::int64_t>();
   if (number && *number >= min && *number <= max) return LocatedNumber{*number, at};
@@ -145,7 +145,7 @@ bool ForeignKeys::is_true(std::string_view name) {
   const bool is_false =
       node.kind == NodeKind::scalar && (text == "false" || text == "no" || text == "0");
   if (!is_false) {
-    error(place_of(*document_, *key),
+    error(range_of(*document_, *key),
           path_of(key->name) + " must be true or false, not " + found_instead(node));
   }
   return false;
@@ -157,10 +157,10 @@ ForeignKeys ForeignKeys::mapping(std::string_view name, Spelling below) {
   const Node& node = (*document_)[key->value];
   if (node.kind == NodeKind::mapping) {
     ForeignKeys keys(*document_, *diagnostics_, below, key->value, path_of(key->name));
-    keys.place_ = key->key;
+    keys.range_ = key->key;
     return keys;
   }
-  error(place_of(*document_, *key),
+  error(range_of(*document_, *key),
         path_of(key->name) + " must be a mapping, not " + found_instead(node));
   return {*document_, *diagnostics_, below};
 }
@@ -170,7 +170,7 @@ std::vector<NodeId> ForeignKeys::list(std::string_view name) {
   if (!key) return {};
   const Node& node = (*document_)[key->value];
   if (node.kind == NodeKind::sequence) return node.items;
-  error(place_of(*document_, *key),
+  error(range_of(*document_, *key),
         path_of(key->name) + " must be a list, not " + found_instead(node) + as_list(node));
   if (node.kind == NodeKind::scalar) return {key->value};
   return {};

@@ -33,7 +33,7 @@ struct LocatedNumber {
 };
 
 /// The range to point at: the value, or its key if the value is empty or starts on a later line.
-[[nodiscard]] SourceRange place_of(const Document& document, const ForeignKey& key);
+[[nodiscard]] SourceRange range_of(const Document& document, const ForeignKey& key);
 
 /// The value of a key of a mapping; nullopt: not a mapping, no such key, or no value. A value with
 /// a reported error is returned as null, because it still identifies the dialect.
@@ -57,7 +57,7 @@ class ForeignKeys {
               std::string path);
 
   [[nodiscard]] bool is_given() const { return is_given_; }
-  [[nodiscard]] SourceRange range() const { return place_; }
+  [[nodiscard]] SourceRange range() const { return range_; }
   [[nodiscard]] NodeId node() const { return node_; }
 
   [[nodiscard]] std::optional<ForeignKey> find(std::string_view name);
@@ -110,7 +110,7 @@ class ForeignKeys {
   Spelling spelling_;
   NodeId node_ = 0;
   std::string path_;
-  SourceRange place_;
+  SourceRange range_;
   bool is_given_ = false;
   std::vector<Item> items_;
   std::vector<std::string> asked_;

@@ -125,7 +125,7 @@ std::optional<std::int64_t> per_node_of(std::string_view mapping) {
 class LineReader {
  public:
   LineReader(Translation& translation, const std::vector<LocatedText>& words, SourceRange range)
-      : t_(translation), words_(words), place_(range) {}
+      : t_(translation), words_(words), range_(range) {}
 
   std::optional<MpirunLine> read() {
     if (words_.empty()) return std::nullopt;
@@ -153,7 +153,7 @@ class LineReader {
       line_.program.push_back(words_[at]);
     }
     if (!line_.program.empty()) return line_;
-    refuse(place_, "there is no program after the options of mpirun");
+    refuse(range_, "there is no program after the options of mpirun");
     return std::nullopt;
   }
 
@@ -275,7 +275,7 @@ class LineReader {
 
   Translation& t_;
   const std::vector<LocatedText>& words_;
-  SourceRange place_;
+  SourceRange range_;
   MpirunLine line_;
 };
 

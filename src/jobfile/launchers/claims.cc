@@ -121,7 +121,7 @@ Result<std::vector<Claim>> mpi_claims(const Environment& env) {
   return claims;
 }
 
-std::string place_of(const Claim& claim) {
+std::string text_of(const Claim& claim) {
   return "rank " + std::to_string(claim.rank) + " of " + std::to_string(claim.size);
 }
 

@@ -47,6 +47,6 @@ struct Claim {
 [[nodiscard]] Result<std::vector<Claim>> mpi_claims(const Environment&);
 
 /// "rank 3 of 8"
-[[nodiscard]] std::string place_of(const Claim&);
+[[nodiscard]] std::string text_of(const Claim&);
 
 }  // namespace dlaunch::launchers

@@ -327,8 +327,8 @@ Result<World> world_of_kubernetes(std::uint32_t index, const WorldInput& input) 
 Status check_agreement(const std::vector<Claim>& claims) {
   for (const Claim& claim : claims) {
     if (claim.rank == claims.front().rank && claim.size == claims.front().size) continue;
-    return wrong("this is " + place_of(claims.front()) + " for " +
-                 std::string(name_of(claims.front().launcher)) + ", but " + place_of(claim) +
+    return wrong("this is " + text_of(claims.front()) + " for " +
+                 std::string(name_of(claims.front().launcher)) + ", but " + text_of(claim) +
                  " for " + std::string(name_of(claim.launcher)) +
                  "\n         try: unset the variables of the one that did not start this process");
   }
