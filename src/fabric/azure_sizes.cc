@@ -1,6 +1,5 @@
 #include "fabric/azure_sizes.h"
 
-#include <algorithm>
 #include <optional>
 
 #include "text/strings.h"
@@ -37,10 +36,6 @@ constexpr Known kKnown[] = {
     {"HB120rs_v3", true, "1 port of 200 Gb/s (HDR)"},
     {"HB176rs_v4", true, "1 port of 400 Gb/s (NDR)"},
 };
-
-bool is_digit(char c) {
-  return c >= '0' && c <= '9';
-}
 
 /// The letters behind the number of vCPUs: "asr" of "nd96asr_v4", "rs" of "hb120-16rs_v3". nullopt:
 /// no letters of a family, or no number.

@@ -17,10 +17,6 @@ namespace dlaunch::fabric {
 
 namespace {
 
-bool is_digit(char c) {
-  return c >= '0' && c <= '9';
-}
-
 /// Takes the digits at the beginning, without zeros in front of them.
 std::string_view take_number(std::string_view& text) {
   std::size_t end = 0;

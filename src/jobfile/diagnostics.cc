@@ -5,6 +5,7 @@
 #include <cstdio>
 #include <vector>
 
+#include "text/strings.h"
 #include "text/utf8.h"
 
 namespace dlaunch::jobfile {
@@ -66,7 +67,7 @@ std::vector<Glyph> glyphs_of(std::string_view text, Line line, std::size_t mark,
 Line clipped(std::string_view text, Line line, std::size_t mark) {
   constexpr std::size_t kNear = 1024;  // bytes, more than a screen line holds
   const auto is_inside_character = [text](std::size_t i) {
-    return i < text.size() && (static_cast<unsigned char>(text[i]) & 0xc0) == 0x80;
+    return i < text.size() && is_utf8_continuation(text[i]);
   };
   if (mark > line.begin + kNear) {
     line.begin = mark - kNear;

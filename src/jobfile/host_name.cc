@@ -9,6 +9,7 @@
 #include "jobfile/hostlist.h"
 #include "model/ip_address.h"
 #include "text/strings.h"
+#include "text/utf8.h"
 
 namespace dlaunch::jobfile {
 
@@ -24,7 +25,7 @@ std::string_view first_bad(std::string_view text, Good is_good) {
   const auto at = static_cast<std::size_t>(found - text.begin());
   if (at == text.size()) return {};
   std::size_t end = at + 1;
-  while (end < text.size() && (static_cast<unsigned char>(text[end]) & 0xc0) == 0x80) ++end;
+  while (end < text.size() && is_utf8_continuation(text[end])) ++end;
   return text.substr(at, end - at);
 }
 
@@ -40,12 +41,6 @@ std::string problem_of(std::string_view text, const char* what, std::size_t most
 
 constexpr std::array<std::string_view, 8> kScriptEndings{".py", ".sh", ".bash", ".R",
                                                          ".jl", ".pl", ".rb",   ".lua"};
-
-std::string_view file_name(std::string_view path) {
-  while (path.size() > 1 && path.ends_with('/')) path.remove_suffix(1);
-  const auto slash = path.rfind('/');
-  return slash == std::string_view::npos ? path : path.substr(slash + 1);
-}
 
 /// "train" for "src/train.py"; empty if it is not a script.
 std::string_view script_stem(std::string_view argument) {

@@ -7,6 +7,7 @@
 #include "jobfile/host_name.h"
 #include "jobfile/hostfile_syntax.h"
 #include "jobfile/hostlist.h"
+#include "text/strings.h"
 
 namespace dlaunch::jobfile {
 
@@ -177,9 +178,8 @@ class Reader {
   }
 
   void refuse_key(const HostfileWord& key) {
-    std::string lower(key.text);
-    for (char& c : lower) c = c >= 'A' && c <= 'Z' ? static_cast<char>(c - 'A' + 'a') : c;
-    const bool is_case = contains(kSlots, lower) || contains(kMaxSlots, lower);
+    const std::string word = lower(key.text);
+    const bool is_case = contains(kSlots, word) || contains(kMaxSlots, word);
     error(key.range,
           in_quotes(key.text) + " is not known here" +
               (is_case ? "; write it in lower case"

@@ -15,6 +15,7 @@
 #include "jobfile/diagnostics.h"
 #include "jobfile/host_name.h"
 #include "text/strings.h"
+#include "text/utf8.h"
 
 namespace dlaunch::jobfile {
 
@@ -225,7 +226,7 @@ class Parser {
 
   [[noreturn]] void refuse_character(std::size_t at, const char* of) const {
     std::size_t end = at + 1;  // all bytes of a non-ASCII character
-    while (end < text_.size() && (static_cast<unsigned char>(text_[end]) & 0xc0) == 0x80) ++end;
+    while (end < text_.size() && is_utf8_continuation(text_[end])) ++end;
     refuse(at, end, in_quotes(text_.substr(at, end - at)) + " cannot be part of " + of);
   }
 
@@ -345,7 +346,6 @@ namespace {
 
 /// Splits a name into text and runs of digits: "r1n02" is "r" "1" "n" "02".
 std::vector<std::string_view> pieces_of(std::string_view name) {
-  const auto is_digit = [](char c) { return c >= '0' && c <= '9'; };
   std::vector<std::string_view> pieces;
   for (std::size_t begin = 0; begin < name.size();) {
     std::size_t end = begin + 1;

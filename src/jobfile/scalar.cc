@@ -11,10 +11,6 @@ namespace dlaunch::jobfile {
 
 namespace {
 
-bool is_digit(char c) {
-  return c >= '0' && c <= '9';
-}
-
 std::size_t digits_at(std::string_view text, std::size_t i) {
   std::size_t n = 0;
   while (i + n < text.size() && is_digit(text[i + n])) ++n;

@@ -8,10 +8,6 @@ namespace dlaunch::jobfile {
 
 namespace {
 
-bool is_letter_or_digit(char c) {
-  return (c >= 'a' && c <= 'z') || (c >= 'A' && c <= 'Z') || (c >= '0' && c <= '9');
-}
-
 // '~' is not among them, as it is special at the beginning.
 bool is_safe(char c) {
   return is_letter_or_digit(c) || std::string_view("_-./:,@%+=").find(c) != std::string_view::npos;

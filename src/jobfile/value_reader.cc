@@ -4,16 +4,9 @@
 #include "jobfile/field_table.h"
 #include "jobfile/scalar.h"
 #include "model/signal_names.h"
+#include "text/strings.h"
 
 namespace dlaunch::jobfile {
-
-namespace {
-
-bool is_blank(std::string_view text) {
-  return text.find_first_not_of(" \t\n") == std::string_view::npos;
-}
-
-}  // namespace
 
 std::optional<Value> ValueReader::read(const Field& field, const Entry& entry) const {
   if (document_[entry.value].kind == NodeKind::null) {
@@ -99,7 +92,7 @@ std::optional<Value> ValueReader::read_text(const Field& field, const Entry& ent
     wrong_type(field, entry);
     return std::nullopt;
   }
-  if (is_blank(node.text)) {
+  if (trimmed(node.text).empty()) {
     error(entry, name_of(entry) + " must not be empty");
     return std::nullopt;
   }

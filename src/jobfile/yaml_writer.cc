@@ -6,6 +6,7 @@
 #include <string_view>
 
 #include "jobfile/scalar.h"
+#include "text/strings.h"
 #include "text/utf8.h"
 
 namespace dlaunch::jobfile {
@@ -16,16 +17,10 @@ constexpr std::size_t kLongestLine = 78;
 /// A longer one needs the explicit key indicator (YAML 1.2.2, 7.4.2).
 constexpr std::size_t kLongestKey = 1000;
 
-bool is_letter_or_digit(char c) {
-  return (c >= 'a' && c <= 'z') || (c >= 'A' && c <= 'Z') || (c >= '0' && c <= '9');
-}
-
 /// Texts that are booleans in YAML 1.1 and so to other parsers.
 bool is_word_of_yaml_1_1(std::string_view text) {
   constexpr std::array<std::string_view, 8> kWords{"y", "n", "yes", "no", "on", "off", "=", "<<"};
-  std::string lower(text);
-  for (char& c : lower) c = c >= 'A' && c <= 'Z' ? static_cast<char>(c - 'A' + 'a') : c;
-  return std::find(kWords.begin(), kWords.end(), lower) != kWords.end();
+  return std::find(kWords.begin(), kWords.end(), lower(text)) != kWords.end();
 }
 
 /// Needs no quotes, not even in brackets (YAML 1.2.2, 7.3.3); conservative.

@@ -6,6 +6,7 @@
 
 #include "plan/command.h"
 #include "plan/prerequisites.h"
+#include "text/strings.h"
 
 namespace dlaunch {
 
@@ -58,14 +59,6 @@ bool goes_before_command(std::string_view word) {
          std::find(kWords.begin(), kWords.end(), word) != kWords.end();
 }
 
-std::string_view file_name(std::string_view path) {
-  return path.substr(std::min(path.rfind('/') + 1, path.size()));
-}
-
-bool is_below(const std::string& path, const std::string& folder) {
-  return path.starts_with(folder + '/');
-}
-
 bool is_in_list(std::string_view list, const std::string& entry) {
   return (':' + std::string(list) + ':').find(':' + entry + ':') != std::string::npos;
 }
@@ -82,7 +75,7 @@ class Uses {
       // Most words are in no environment, so one check decides.
       if (files_.find_program(program, environment.folder + "/bin").empty()) continue;
       const std::string path = files_.find_program(program, search_path.value_or(inherited));
-      if (!is_below(path, environment.folder)) continue;
+      if (!path.starts_with(environment.folder + '/')) continue;
       EnvironmentUse use{environment, program, search_path, path};
       if (std::find(uses_.begin(), uses_.end(), use) == uses_.end())
         uses_.push_back(std::move(use));

@@ -4,6 +4,7 @@
 #include <iterator>
 
 #include "jobfile/shell_quote.h"
+#include "text/strings.h"
 
 namespace dlaunch {
 
@@ -38,10 +39,6 @@ constexpr std::string_view kExecArguments = "exec \"$@\"";
 constexpr std::string_view kExec = "exec ";
 // "$@" becomes `exec`, or nothing if the first word of the command is not a program in PATH.
 constexpr std::string_view kPerhapsExec = "\"$@\" ";
-
-bool is_letter_or_digit(char c) {
-  return (c >= 'a' && c <= 'z') || (c >= 'A' && c <= 'Z') || (c >= '0' && c <= '9');
-}
 
 bool is_plain(char c) {
   return is_letter_or_digit(c) ||
@@ -114,10 +111,6 @@ std::string on_one_line(std::string_view text) {
 std::string perhaps_exec(std::string_view line) {
   return "case $(command -v " + std::string(line.substr(0, line.find_first_of(" \t"))) +
          ") in /*) set -- exec ;; esac\n" + std::string(kPerhapsExec);
-}
-
-std::string_view file_name(std::string_view path) {
-  return path.substr(std::min(path.rfind('/') + 1, path.size()));
 }
 
 }  // namespace

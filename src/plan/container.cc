@@ -175,11 +175,6 @@ void note_workdir(const Container& container, const RuntimeRow& row, LaunchPlan&
     plan.notes.push_back(std::move(note));
 }
 
-bool is_below(std::string_view path, std::string_view folder) {
-  return path == folder || folder == "/" ||
-         (path.starts_with(folder) && path[folder.size()] == '/');
-}
-
 /// Read-only if the runtime supports it: the folder contains our own program and what is executed
 /// on the node for cleanup. connect(2) needs no more.
 void add_entry_folder(Runtime runtime, const std::string& folder, std::vector<Mount>& mounts) {
@@ -206,13 +201,13 @@ std::vector<Mount> mounts_of(const Container& container, Runtime runtime, const 
     if (path.empty()) return;
     const bool is_there = std::any_of(mounts.begin(), mounts.end(), [&](const Mount& other) {
       return other.target == path ||
-             (other.host == other.target && !other.read_only && is_below(path, other.target));
+             (other.host == other.target && !other.read_only && is_in_folder(path, other.target));
     });
     if (!is_there) mounts.push_back({path, path, false});
   };
   add(plan.workdir);
   // Charliecloud needs existing mount points, which an image lacks here. Error files are lost.
-  if (runtime != Runtime::charliecloud || is_below(node.output_folder, "/tmp"))
+  if (runtime != Runtime::charliecloud || is_in_folder(node.output_folder, "/tmp"))
     add(node.output_folder);
   add_entry_folder(runtime, node.entry_folder, mounts);
   if (uses_mpi(spec.framework)) add(facts.session_folder);

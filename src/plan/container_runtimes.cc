@@ -1,8 +1,9 @@
 #include "plan/container_runtimes.h"
 
-#include <algorithm>
 #include <string>
 #include <string_view>
+
+#include "text/strings.h"
 
 namespace dlaunch::containers {
 
@@ -75,10 +76,6 @@ ContainerPlan finished(ContainerPlan plan, const Wanted& wanted, const char* sep
   return plan;
 }
 
-bool is_below(std::string_view path, std::string_view folder) {
-  return path == folder || (path.starts_with(folder) && path[folder.size()] == '/');
-}
-
 }  // namespace
 
 ContainerPlan podman(const Wanted& wanted, const ContainerFacts& facts) {
@@ -130,7 +127,7 @@ ContainerPlan charliecloud(const Wanted& wanted, const ContainerFacts&) {
   plan.runtime = "charliecloud";
   plan.argv = {wanted.program, "--unset-env=*"};
   for (const Mount& mount : wanted.mounts) {
-    if (mount.host == mount.target && is_below(mount.host, "/tmp")) continue;
+    if (mount.host == mount.target && is_in_folder(mount.host, "/tmp")) continue;
     plan.argv.push_back("--bind=" + mount.host + ':' + mount.target);
   }
   plan.environment["TMPDIR"] = "/tmp";  // it would be mounted there instead

@@ -8,17 +8,10 @@
 
 #include "report/plan_layout.h"
 #include "text/strings.h"
-#include "text/utf8.h"
 
 namespace dlaunch {
 
 namespace {
-
-std::string right(std::string_view text, std::size_t width) {
-  const std::size_t columns = utf8_length(text);
-  std::string out(columns < width ? width - columns : 0, ' ');
-  return out += text;
-}
 
 /// "0-3,8" of ascending numbers.
 std::string ranges(const std::vector<int>& numbers) {
@@ -129,7 +122,7 @@ void add_rank_table(std::string& out, const LaunchPlan& plan, const Cluster& clu
     std::string line;
     for (std::size_t c = 0; c < cells.size(); ++c) {
       line += (c == 0 ? "" : "  ") +
-              (is_number(c) ? right(cells[c], widths[c]) : padded(cells[c], widths[c]));
+              (is_number(c) ? right_aligned(cells[c], widths[c]) : padded(cells[c], widths[c]));
     }
     out += line.substr(0, line.find_last_not_of(' ') + 1) + "\n";
   };

@@ -95,9 +95,6 @@ ProgramError error_in(std::string exception, const std::vector<TracebackFrame>& 
   return {std::move(exception), describe_innermost(frames), innermost_of_program(frames), at};
 }
 
-bool is_digit(char c) {
-  return c >= '0' && c <= '9';
-}
 bool is_letter(char c) {
   return (c >= 'a' && c <= 'z') || (c >= 'A' && c <= 'Z') || c == '_';
 }

@@ -13,6 +13,7 @@
 #include "runs/run_record.h"
 #include "text/duration_text.h"
 #include "text/plain_text.h"
+#include "text/strings.h"
 
 namespace dlaunch {
 
@@ -53,10 +54,6 @@ void read_lost_nodes(const nlohmann::json& run, RunEnding& ending) {
   }
 }
 
-std::string first_line(std::string_view text) {
-  return plain_line(text.substr(0, text.find('\n')));
-}
-
 std::string reason(const RunEnding& ending) {
   if (!ending.left_early.empty()) {
     std::vector<Rank> ranks;
@@ -67,12 +64,12 @@ std::string reason(const RunEnding& ending) {
   if (ending.first) {
     std::string text = "rank " + std::to_string(*ending.first);
     if (!ending.first_node.empty()) text += " on " + plain_line(ending.first_node);
-    if (!ending.first_error.empty()) return text + ": " + first_line(ending.first_error);
+    if (!ending.first_error.empty()) return text + ": " + plain_line(first_line(ending.first_error));
     if (ending.first_status) return text + ' ' + describe(*ending.first_status);
     return text + " failed";
   }
   if (ending.cause == "time-limit") return "the time limit was reached (timeouts.run)";
-  if (!ending.detail.empty()) return first_line(ending.detail);
+  if (!ending.detail.empty()) return plain_line(first_line(ending.detail));
   return plain_line(ending.cause);
 }
 

@@ -12,6 +12,7 @@
 #include "os/file_lock.h"
 #include "os/unnamed_file.h"
 #include "text/json_text.h"
+#include "text/strings.h"
 
 namespace dlaunch {
 
@@ -134,9 +135,8 @@ Result<WallTime> parse_time(std::string_view text) {
   int numbers[6] = {};  // sscanf would bring 70 KB into the program
   bool fits = text.size() > kForm.size();
   for (std::size_t at = 0, field = 0; fits && at < kForm.size(); ++at) {
-    const bool is_digit = text[at] >= '0' && text[at] <= '9';
     if (kForm[at] == '0') {
-      fits = is_digit;
+      fits = is_digit(text[at]);
       numbers[field] = numbers[field] * 10 + (text[at] - '0');
     } else {
       fits = text[at] == kForm[at];

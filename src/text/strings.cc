@@ -54,4 +54,18 @@ std::string padded(std::string_view text, std::size_t width) {
   return out;
 }
 
+std::string right_aligned(std::string_view text, std::size_t width) {
+  const std::size_t columns = utf8_length(text);
+  return std::string(columns < width ? width - columns : 0, ' ').append(text);
+}
+
+std::string_view file_name(std::string_view path) {
+  return path.substr(path.rfind('/') + 1);  // npos + 1 is 0
+}
+
+bool is_in_folder(std::string_view path, std::string_view folder) {
+  return path == folder || folder == "/" ||
+         (path.starts_with(folder) && path[folder.size()] == '/');
+}
+
 }  // namespace dlaunch

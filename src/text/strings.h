@@ -16,6 +16,14 @@ template <std::integral Number>
   return std::to_string(n).append(" ").append(noun).append(n == 1 ? "" : "s");
 }
 
+/// ASCII only, whatever the locale.
+[[nodiscard]] constexpr bool is_digit(char c) {
+  return c >= '0' && c <= '9';
+}
+[[nodiscard]] constexpr bool is_letter_or_digit(char c) {
+  return (c >= 'a' && c <= 'z') || (c >= 'A' && c <= 'Z') || is_digit(c);
+}
+
 /// Changes A-Z to a-z and no other bytes.
 [[nodiscard]] std::string lower(std::string_view text);
 
@@ -45,7 +53,14 @@ template <class Range, class TextOf = std::identity>
 /// Without leading and trailing blanks, tabs and line ends.
 [[nodiscard]] std::string_view trimmed(std::string_view text);
 
-/// Appends blanks up to `width` columns; each code point counts as one.
+/// Blanks after or before `text` up to `width` columns; each code point counts as one.
 [[nodiscard]] std::string padded(std::string_view text, std::size_t width);
+[[nodiscard]] std::string right_aligned(std::string_view text, std::size_t width);
+
+/// What follows the last slash of a path: empty for "a/", all of it without a slash.
+[[nodiscard]] std::string_view file_name(std::string_view path);
+
+/// The path itself or below the folder; both are absolute and without a slash at the end.
+[[nodiscard]] bool is_in_folder(std::string_view path, std::string_view folder);
 
 }  // namespace dlaunch

@@ -6,10 +6,6 @@ namespace dlaunch {
 
 namespace {
 
-bool is_continuation(unsigned char c) {
-  return (c & 0xC0U) == 0x80U;
-}
-
 // The length and the range of the second byte that a lead byte allows (Unicode table 3-7).
 struct Lead {
   std::uint8_t size = 0;  // 0: not a lead byte
@@ -73,7 +69,7 @@ CodePoint decode_utf8(std::string_view text) {
   for (std::uint8_t i = 1; i < lead.size; ++i) {
     if (i >= text.size()) return {kInvalid, i, false};
     const auto c = static_cast<unsigned char>(text[i]);
-    const bool fits = i == 1 ? c >= lead.low && c <= lead.high : is_continuation(c);
+    const bool fits = i == 1 ? c >= lead.low && c <= lead.high : is_utf8_continuation(text[i]);
     if (!fits) return {kInvalid, i, false};
     value = (value << 6U) | (c & 0x3FU);
   }
@@ -83,7 +79,7 @@ CodePoint decode_utf8(std::string_view text) {
 std::size_t utf8_cut(std::string_view text, std::size_t wanted) {
   std::size_t cut = wanted;
   for (int back = 0; back < 4 && cut > 0; ++back, --cut) {
-    if (!is_continuation(static_cast<unsigned char>(text[cut]))) return cut;
+    if (!is_utf8_continuation(text[cut])) return cut;
   }
   return wanted;
 }

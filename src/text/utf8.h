@@ -22,6 +22,11 @@ inline constexpr std::string_view kReplacement = "\xEF\xBF\xBD";  // U+FFFD
 /// Unicode Standard recommends (chapter 3.9, "substitution of maximal subparts").
 [[nodiscard]] CodePoint decode_utf8(std::string_view text);
 
+/// Bytes after the first one of a sequence.
+[[nodiscard]] constexpr bool is_utf8_continuation(char c) {
+  return (static_cast<unsigned char>(c) & 0xC0U) == 0x80U;
+}
+
 /// The largest cut <= `wanted` that does not split a sequence; `wanted` itself in invalid text.
 /// Requires wanted < text.size().
 [[nodiscard]] std::size_t utf8_cut(std::string_view text, std::size_t wanted);

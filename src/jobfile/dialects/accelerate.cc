@@ -27,11 +27,6 @@ std::string option_name(const std::string& word) {
   return name;
 }
 
-std::string_view base_name(std::string_view word) {
-  const auto slash = word.rfind('/');
-  return slash == std::string_view::npos ? word : word.substr(slash + 1);
-}
-
 /// Sets `command` from the words after "--", which have the form of `accelerate launch`: a script,
 /// -m MODULE, or --no_python PROGRAM. A config file of accelerate does not contain it. `type`:
 /// distributed_type, "NO" for one process.
@@ -73,7 +68,7 @@ class CommandReader {
   /// process.
   void skip_launcher() {
     const auto word = [&](std::size_t i) {
-      return i < words_.size() ? base_name(words_[i]) : std::string_view();
+      return i < words_.size() ? file_name(words_[i]) : std::string_view();
     };
     if (word(0) == "accelerate-launch") next_ = 1;
     if (word(0) == "accelerate" && word(1) == "launch") next_ = 2;

@@ -7,6 +7,7 @@
 #include "jobfile/dialects/kubeflow.h"
 #include "jobfile/expectation.h"
 #include "jobfile/scalar.h"
+#include "text/strings.h"
 
 namespace dlaunch::jobfile::kubeflow {
 
@@ -99,11 +100,6 @@ const Option* find_option(std::string_view name) {
   return found == std::end(kOptions) ? nullptr : &*found;
 }
 
-std::string_view base_name(std::string_view word) {
-  const auto slash = word.rfind('/');
-  return slash == std::string_view::npos ? word : word.substr(slash + 1);
-}
-
 /// Open MPI parameters that place or connect processes have no effect because dlaunch does both.
 bool is_of_launcher(std::string_view parameter) {
   constexpr std::array<std::string_view, 9> kPrefixes{"plm", "orte", "rmaps", "hwloc", "ras",
@@ -129,7 +125,7 @@ class LineReader {
 
   std::optional<MpirunLine> read() {
     if (words_.empty()) return std::nullopt;
-    const std::string_view program = base_name(words_.front().text);
+    const std::string_view program = file_name(words_.front().text);
     line_.is_horovod = program == "horovodrun";
     line_.is_hydra = program == "mpiexec.hydra";
     if (!starts_ranks(words_.front().text)) {
@@ -282,7 +278,7 @@ class LineReader {
 }  // namespace
 
 bool starts_ranks(std::string_view word) {
-  const std::string_view program = base_name(word);
+  const std::string_view program = file_name(word);
   return program == "mpirun" || program == "mpiexec" || program == "mpiexec.hydra" ||
          program == "horovodrun";
 }

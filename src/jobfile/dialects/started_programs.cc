@@ -7,6 +7,7 @@
 #include <utility>
 
 #include "jobfile/dialects/shell_words.h"
+#include "text/strings.h"
 
 namespace dlaunch::jobfile {
 
@@ -16,11 +17,6 @@ using Words = std::vector<std::string>;
 
 /// Nesting of `sh -c` inside `sh -c`; deeper is unusual.
 constexpr int kMostShells = 4;
-
-std::string_view base_name(std::string_view word) {
-  const auto slash = word.rfind('/');
-  return slash == std::string_view::npos ? word : word.substr(slash + 1);
-}
 
 /// The elements of `words` from `first` on.
 Words from(const Words& words, std::size_t first) {
@@ -89,7 +85,7 @@ Words without_starters(const Words& words) {
     const std::string_view word = words[at];
     const auto starter =
         std::find_if(std::begin(kStarters), std::end(kStarters),
-                     [&](const Starter& known) { return known.name == base_name(word); });
+                     [&](const Starter& known) { return known.name == file_name(word); });
     if (starter != std::end(kStarters)) {
       const auto next = behind(*starter, words, at);
       if (!next) return {};
@@ -106,7 +102,7 @@ Words without_starters(const Words& words) {
 /// The argument of -c (also -lc, -ec) of a shell, or of `eval`. Nullopt: none.
 std::optional<std::string> shell_text(const Words& words) {
   constexpr std::array<std::string_view, 5> kShells{"sh", "bash", "dash", "zsh", "ksh"};
-  const std::string_view program = base_name(words.front());
+  const std::string_view program = file_name(words.front());
   if (program == "eval") {
     std::string text;
     for (std::size_t i = 1; i < words.size(); ++i) text += words[i] + ' ';
@@ -139,7 +135,7 @@ std::optional<WorkerLauncher> launcher_of(const Words& words) {
   constexpr std::array<std::string_view, 4> kModules{"torch.distributed.launch",
                                                      "torch.distributed.run",
                                                      "accelerate.commands.launch", "torchx.run"};
-  const std::string_view program = base_name(words.front());
+  const std::string_view program = file_name(words.front());
   if (std::find(kPrograms.begin(), kPrograms.end(), program) != kPrograms.end())
     return WorkerLauncher{std::string(program), from(words, 1)};
   if (program == "accelerate" && words.size() > 1 && words[1] == "launch")
@@ -163,7 +159,7 @@ std::vector<std::vector<std::string>> started_commands(std::string_view command)
 std::string_view started_program(std::string_view command,
                                  std::initializer_list<std::string_view> programs) {
   for (const Words& words : started_commands(command)) {
-    const auto found = std::find(programs.begin(), programs.end(), base_name(words.front()));
+    const auto found = std::find(programs.begin(), programs.end(), file_name(words.front()));
     if (found != programs.end()) return *found;
   }
   return {};

@@ -3,6 +3,8 @@
 #include <algorithm>
 #include <cstring>
 
+#include "text/strings.h"
+
 namespace dlaunch {
 
 namespace {
@@ -11,15 +13,12 @@ namespace {
 /// (RFC 4256) a server may ask anything, and must not get another server's secret (since 8.6,
 /// OpenSSH puts "(user@host)" before such text). One-time codes work only once.
 bool is_reusable(const Prompt& prompt) {
-  std::string lower = prompt.text;
-  for (char& c : lower) {
-    if (c >= 'A' && c <= 'Z') c = static_cast<char>(c - 'A' + 'a');
-  }
-  const std::size_t password = lower.find("password");
-  const bool is_of_account = password != std::string::npos && lower.find('@') < password;
+  const std::string text = lower(prompt.text);
+  const std::size_t password = text.find("password");
+  const bool is_of_account = password != std::string::npos && text.find('@') < password;
   return prompt.kind == Prompt::Kind::secret &&
-         (is_of_account || lower.starts_with("enter passphrase for ")) &&
-         lower.find("one-time") == std::string::npos;
+         (is_of_account || text.starts_with("enter passphrase for ")) &&
+         text.find("one-time") == std::string::npos;
 }
 
 }  // namespace

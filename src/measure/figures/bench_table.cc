@@ -22,10 +22,6 @@ std::string line(const char* format, Values... values) {
   return text.data();
 }
 
-std::string padded(const std::string& text, int columns) {
-  return line("%*s", columns, text.c_str());
-}
-
 /// About five digits at any magnitude: "0.31", "12.34", "1234.5", "1234567".
 std::string number(double value) {
   if (value < 0.005 && value > 0) return line("%.4f", value);
@@ -48,9 +44,9 @@ BenchResult read_result(const Record& record, const std::string& prefix, const B
 
 std::string result_text(const std::optional<BenchResult>& result) {
   if (!result) return line("%*s%*s%*s%*s", 9, "-", 8, "-", 8, "-", 6, "-");
-  return padded(number(result->time), 9) + padded(number(result->algbw), 8) +
-         padded(number(result->busbw), 8) +
-         padded(result->wrong ? std::to_string(*result->wrong) : "n/a", 6);
+  return right_aligned(number(result->time), 9) + right_aligned(number(result->algbw), 8) +
+         right_aligned(number(result->busbw), 8) +
+         right_aligned(result->wrong ? std::to_string(*result->wrong) : "n/a", 6);
 }
 
 /// "4 x node1, 4 x node2", cut after a few.

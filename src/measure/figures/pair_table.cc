@@ -28,10 +28,6 @@ std::string gigabytes(double value) {
   return fixed(value, value < 0.1 ? 4 : value < 100 ? 2 : 0);
 }
 
-std::string padded(const std::string& text, std::size_t columns) {
-  return std::string(columns > text.size() ? columns - text.size() : 1, ' ') + text;
-}
-
 std::vector<double> bandwidths_of(const std::vector<PairResult>& pairs) {
   std::vector<double> bandwidths;
   bandwidths.reserve(pairs.size());
@@ -59,7 +55,7 @@ std::string matrix(const std::vector<std::string>& labels, const std::vector<Pai
   for (const std::string& label : labels) widest = std::max(widest, label.size());
   std::string text(widest, ' ');
   // Columns are headed by numbers, since names may be long.
-  for (std::size_t i = 0; i < labels.size(); ++i) text += padded(std::to_string(i), kColumn);
+  for (std::size_t i = 0; i < labels.size(); ++i) text += right_aligned(std::to_string(i), kColumn);
   text += '\n';
   for (std::uint32_t row = 0; row < labels.size(); ++row) {
     text += labels[row] + std::string(widest - labels[row].size(), ' ');
@@ -67,7 +63,7 @@ std::string matrix(const std::vector<std::string>& labels, const std::vector<Pai
       const auto found = std::find_if(pairs.begin(), pairs.end(), [&](const PairResult& pair) {
         return pair.a == std::min(row, column) && pair.b == std::max(row, column);
       });
-      text += padded(row == column || found == pairs.end() ? "-" : gigabytes(found->bandwidth),
+      text += right_aligned(row == column || found == pairs.end() ? "-" : gigabytes(found->bandwidth),
                      kColumn);
     }
     text += '\n';

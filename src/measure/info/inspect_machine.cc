@@ -16,6 +16,7 @@
 #include "os/own_machine.h"
 #include "os/program_output.h"
 #include "text/plain_text.h"
+#include "text/strings.h"
 
 namespace dlaunch {
 
@@ -44,9 +45,9 @@ class Smi {
   MonotonicTime end_;
 };
 
-std::string first_line(const std::string& text) {
+std::string quoted_line(const std::string& text) {
   constexpr std::size_t kColumns = 160;
-  return cut_to_columns(plain_line(text.substr(0, text.find('\n'))), kColumns);
+  return cut_to_columns(plain_line(first_line(text)), kColumns);
 }
 
 void add_health(MachineInfo& info, const Smi& smi) {
@@ -64,7 +65,7 @@ void add_health(MachineInfo& info, const Smi& smi) {
   if (info.health.empty()) {
     info.health_fails = true;
     info.no_health = answer->empty() ? "nvidia-smi printed nothing"
-                                     : "nvidia-smi printed: " + first_line(*answer);
+                                     : "nvidia-smi printed: " + quoted_line(*answer);
     return;
   }
   if (const auto rows = smi.ask(fabric::remapped_rows_query()))

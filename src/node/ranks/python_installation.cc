@@ -12,6 +12,7 @@
 #include "node/ranks/carried_environment.h"
 #include "node/ranks/near_name.h"
 #include "os/unique_fd.h"
+#include "text/strings.h"
 
 namespace dlaunch {
 
@@ -25,10 +26,6 @@ bool is_file(const std::string& path) {
 std::string parent(const std::string& path) {
   const std::size_t slash = path.rfind('/');
   return slash == std::string::npos || slash == 0 ? "/" : path.substr(0, slash);
-}
-
-std::string file_name(const std::string& path) {
-  return path.substr(std::min(path.rfind('/') + 1, path.size()));
 }
 
 std::string real_path(const std::string& path) {

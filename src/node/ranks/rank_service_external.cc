@@ -9,6 +9,7 @@
 #include "node/ranks/running_rank.h"
 #include "os/clock.h"
 #include "os/job_tree.h"
+#include "text/strings.h"
 
 namespace dlaunch {
 
@@ -38,10 +39,6 @@ std::string last_line(std::string_view said) {
   std::erase_if(line, [](char c) { return static_cast<unsigned char>(c) < 0x20; });
   if (line.size() > kMostOfALine) line = "..." + line.substr(line.size() - kMostOfALine);
   return line;
-}
-
-std::string_view file_name(std::string_view path) {
-  return path.substr(path.rfind('/') + 1);  // npos + 1 is 0
 }
 
 }  // namespace

@@ -31,6 +31,24 @@ TEST(Strings, PaddedCountsCodePoints) {
   EXPECT_EQ(padded("long", 2), "long");
 }
 
+TEST(Strings, RightAlignedCountsCodePoints) {
+  EXPECT_EQ(right_aligned("\xC3\xA4", 3), "  \xC3\xA4");
+  EXPECT_EQ(right_aligned("abcd", 3), "abcd");
+}
+
+TEST(Strings, FileNameFollowsTheLastSlash) {
+  EXPECT_EQ(file_name("/usr/bin/python3"), "python3");
+  EXPECT_EQ(file_name("train.py"), "train.py");
+  EXPECT_EQ(file_name("a/"), "");
+}
+
+TEST(Strings, InAFolderIsItOrBelow) {
+  EXPECT_TRUE(is_in_folder("/tmp", "/tmp"));
+  EXPECT_TRUE(is_in_folder("/tmp/a", "/tmp"));
+  EXPECT_FALSE(is_in_folder("/tmpa", "/tmp"));
+  EXPECT_TRUE(is_in_folder("/a", "/"));
+}
+
 TEST(Strings, TakesLinesOneByOne) {
   std::string_view text = "a\n\nb";
   EXPECT_EQ(take_line(text), "a");
