@@ -10,6 +10,7 @@
 
 #include "jobfile/other_files.h"
 #include "os/bounded_file.h"
+#include "os/files.h"
 #include "os/spawn.h"
 #include "plan/command.h"
 #include "text/plain_text.h"
@@ -151,13 +152,8 @@ constexpr std::array<std::pair<std::string_view, std::string_view>, 36> kCommand
     {"deepspeed", kInPlace}, {"accelerate", kInPlace}, {"horovodrun", kInPlace},
 }};
 
-bool is_file(const std::string& path) {
-  struct stat info {};
-  return ::stat(path.c_str(), &info) == 0 && S_ISREG(info.st_mode);
-}
-
 bool is_executable(const std::string& path) {
-  return is_file(path) && ::access(path.c_str(), X_OK) == 0;
+  return is_regular_file(path) && ::access(path.c_str(), X_OK) == 0;
 }
 
 /// As execvp(3) finds it.
@@ -171,7 +167,7 @@ bool is_found(const std::string& program) {
 /// cannot be read.
 std::string beginning_of(const std::string& path) {
   constexpr std::size_t kMostBytes = 65536;
-  if (!is_file(path)) return {};
+  if (!is_regular_file(path)) return {};
   std::string text = read_bounded_file(path, "file", 1).value_or("");
   return text.starts_with('#') ? read_bounded_file(path, "file", kMostBytes).value_or("") : text;
 }
@@ -215,7 +211,7 @@ std::string with_two_dashes(std::string_view word) {
 
 std::vector<std::string> words_to_start(const std::string& program) {
   if (program.ends_with(".py")) return {"python3", program};
-  if (is_found(program) || !is_file(program)) return {program};
+  if (is_found(program) || !is_regular_file(program)) return {program};
   const bool is_shell_script = program.ends_with(".sh");
   if (is_executable(program) && !is_shell_script) return {"./" + program};
   const std::string text = beginning_of(program);
@@ -227,7 +223,7 @@ std::vector<std::string> words_to_start(const std::string& program) {
 
 bool can_start(const std::string& program) {
   const std::vector<std::string> words = words_to_start(program);
-  return words.size() > 1 ? is_file(program) : is_found(words.front());
+  return words.size() > 1 ? is_regular_file(program) : is_found(words.front());
 }
 
 std::string batch_script_in(const std::vector<std::string>& command) {

@@ -19,6 +19,7 @@
 #include "launch/job_hosts.h"
 #include "node/ranks/near_name.h"
 #include "os/bounded_file.h"
+#include "os/files.h"
 #include "text/plain_text.h"
 
 namespace dlaunch {
@@ -26,11 +27,6 @@ namespace dlaunch {
 namespace {
 
 constexpr const char* kFileInFolder = "job.yaml";
-
-bool is_folder(const std::string& path) {
-  struct stat info {};
-  return ::stat(path.c_str(), &info) == 0 && S_ISDIR(info.st_mode);
-}
 
 /// errno says why not.
 bool exists(const std::string& path) {

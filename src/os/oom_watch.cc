@@ -23,7 +23,7 @@ constexpr const char* kMemoryV1 = "/sys/fs/cgroup/memory";
 // one. It only has to distinguish a pid from the same one long ago.
 constexpr std::chrono::seconds kClockTolerance{60};
 
-bool exists(const std::string& path) {
+bool is_readable(const std::string& path) {
   return ::access(path.c_str(), R_OK) == 0;
 }
 
@@ -45,7 +45,7 @@ void add_v2(const std::string& cgroup, OomSources& sources) {
   const bool hybrid = own->starts_with(unified);
   for (const std::string& folder : with_ancestors(*own, hybrid ? unified : "/sys/fs/cgroup")) {
     // Ancestors count "oom_kill" too, so the nearest folder with the controller is enough.
-    if (sources.counter.empty() && exists(folder + "/memory.events"))
+    if (sources.counter.empty() && is_readable(folder + "/memory.events"))
       sources.counter = folder + "/memory.events";
     sources.limits.push_back(folder + "/memory.max");
   }
@@ -56,8 +56,8 @@ void add_v1(OomSources& sources) {
   if (!path) return;
   std::string folder = kMemoryV1 + *path;
   // In a container the path may be the host's, while its own cgroup is mounted at the root.
-  if (!exists(folder + "/memory.oom_control")) folder = kMemoryV1;
-  if (!exists(folder + "/memory.oom_control")) return;
+  if (!is_readable(folder + "/memory.oom_control")) folder = kMemoryV1;
+  if (!is_readable(folder + "/memory.oom_control")) return;
   sources.counter = folder + "/memory.oom_control";
   for (const std::string& each : with_ancestors(folder, kMemoryV1))
     sources.limits.push_back(each + "/memory.limit_in_bytes");

@@ -14,6 +14,7 @@
 #include <unistd.h>
 
 #include "os/clone_child.h"
+#include "os/files.h"
 
 namespace dlaunch {
 
@@ -99,11 +100,6 @@ DLAUNCH_ON_OWN_STACK int run_child(void* argument) {
   ::sigprocmask(SIG_SETMASK, &none, nullptr);
   try_to_execute(context);
   return give_up(context, Step::execute, context.failed_on);
-}
-
-bool is_folder(const std::string& path) {
-  struct stat info {};
-  return ::stat(path.c_str(), &info) == 0 && S_ISDIR(info.st_mode);
 }
 
 bool is_file(const std::string& path) {

@@ -11,7 +11,7 @@
 #include <utility>
 
 #include "model/time.h"
-#include "os/unnamed_file.h"
+#include "os/files.h"
 #include "os/write_all.h"
 
 namespace dlaunch {

@@ -11,6 +11,7 @@
 #include <unistd.h>
 
 #include "jobfile/job_reader.h"
+#include "os/files.h"
 #include "os/own_machine.h"
 #include "os/proc_file.h"
 #include "runs/run_directory.h"
@@ -55,11 +56,6 @@ Entries all_entries(const RunFolders& folders) {
   std::sort(found.all.begin(), found.all.end(),
             [](const Entry& a, const Entry& b) { return a.id > b.id; });
   return found;
-}
-
-bool is_folder(const std::string& path) {
-  struct stat info {};
-  return ::stat(path.c_str(), &info) == 0 && S_ISDIR(info.st_mode);
 }
 
 /// A shorter word is not taken for the beginning of an id.

@@ -9,8 +9,7 @@
 #include <nlohmann/json.hpp>
 
 #include "model/time.h"
-#include "os/file_lock.h"
-#include "os/unnamed_file.h"
+#include "os/files.h"
 #include "text/json_text.h"
 #include "text/strings.h"
 

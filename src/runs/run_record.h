@@ -49,7 +49,7 @@ struct RunRecord {
   bool operator==(const RunRecord&) const = default;
 };
 
-/// Bytes of run.json that the engine locks (os/file_lock.h): while it lives, and while it ends its
+/// Bytes of run.json that the engine locks (os/files.h): while it lives, and while it ends its
 /// ranks.
 inline constexpr std::int64_t kAliveByte = 0;
 inline constexpr std::int64_t kStoppingByte = 1;

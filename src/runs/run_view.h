@@ -8,7 +8,7 @@
 #include <vector>
 
 #include "model/ids.h"
-#include "os/file_lock.h"
+#include "os/files.h"
 #include "runs/run_ending.h"
 #include "runs/run_record.h"
 

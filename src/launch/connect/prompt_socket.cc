@@ -16,7 +16,8 @@
 #include <sys/un.h>
 #include <unistd.h>
 
-#include "os/private_folder.h"
+#include "os/files.h"
+
 
 namespace dlaunch {
 

@@ -13,7 +13,7 @@
 #include "node/containers/container_folder.h"
 #include "node/ranks/environment_block.h"
 #include "node/session/session_socket.h"
-#include "os/private_folder.h"
+#include "os/files.h"
 #include "os/proc_file.h"
 #include "os/spawn.h"
 

@@ -14,7 +14,7 @@
 #include <sys/statvfs.h>
 #include <unistd.h>
 
-#include "os/private_folder.h"
+#include "os/files.h"
 #include "os/proc_file.h"
 #include "os/program_output.h"
 #include "os/write_all.h"

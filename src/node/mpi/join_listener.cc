@@ -14,8 +14,8 @@
 #include <unistd.h>
 
 #include "os/clock.h"
+#include "os/files.h"
 #include "os/packet.h"
-#include "os/private_folder.h"
 #include "os/proc_file.h"
 #include "os/process_identity.h"
 

@@ -9,7 +9,8 @@
 #include <sys/stat.h>
 #include <unistd.h>
 
-#include "os/private_folder.h"
+#include "os/files.h"
+
 
 namespace dlaunch {
 

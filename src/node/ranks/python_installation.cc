@@ -11,17 +11,13 @@
 
 #include "node/ranks/carried_environment.h"
 #include "node/ranks/near_name.h"
+#include "os/files.h"
 #include "os/unique_fd.h"
 #include "text/strings.h"
 
 namespace dlaunch {
 
 namespace {
-
-bool is_file(const std::string& path) {
-  struct stat info {};
-  return ::stat(path.c_str(), &info) == 0 && S_ISREG(info.st_mode);
-}
 
 std::string parent(const std::string& path) {
   const std::size_t slash = path.rfind('/');
@@ -50,7 +46,7 @@ std::string version_of(const std::string& program, const std::string& prefix) {
   if (!version.empty()) return version;
   for (const std::string& name : names_in(prefix + "/lib")) {
     const std::string found = version_in(name);
-    if (found.empty() || !is_file(prefix + "/lib/" + name + "/os.py")) continue;
+    if (found.empty() || !is_regular_file(prefix + "/lib/" + name + "/os.py")) continue;
     if (!version.empty()) return {};
     version = found;
   }
@@ -180,7 +176,7 @@ bool has_module(std::string_view name, const std::vector<std::string>& folders) 
   std::string path(name);
   std::replace(path.begin(), path.end(), '.', '/');
   return std::any_of(folders.begin(), folders.end(), [&](const std::string& folder) {
-    return is_file(folder + '/' + path + ".py") || is_file(folder + '/' + path + "/__main__.py");
+    return is_regular_file(folder + '/' + path + ".py") || is_regular_file(folder + '/' + path + "/__main__.py");
   });
 }
 

@@ -23,7 +23,7 @@
 
 #include "os/acceptor.h"
 #include "os/clock.h"
-#include "os/private_folder.h"
+#include "os/files.h"
 #include "os/proc_file.h"
 
 namespace dlaunch {

@@ -10,7 +10,7 @@
 #include <sys/wait.h>
 #include <unistd.h>
 
-#include "os/file_lock.h"
+#include "os/files.h"
 #include "os/own_machine.h"
 
 namespace dlaunch {

@@ -1,4 +1,4 @@
-#include "os/unnamed_file.h"
+#include "os/files.h"
 
 #include <stdlib.h>
 #include <sys/stat.h>
