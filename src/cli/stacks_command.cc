@@ -7,7 +7,6 @@
 #include <unistd.h>
 
 #include "cli/commands.h"
-#include "cli/live_run.h"
 #include "cli/print.h"
 #include "launch/front/bounded_work.h"
 #include "launch/questions/question_socket.h"

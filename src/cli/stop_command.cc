@@ -1,7 +1,6 @@
 #include <memory>
 
 #include "cli/commands.h"
-#include "cli/live_run.h"
 #include "cli/print.h"
 #include "launch/front/bounded_work.h"
 #include "launch/front/stop_run.h"

@@ -1,4 +1,4 @@
-// Lists the runs in a folder, and finds the one that a word means.
+// Lists the runs in a folder, and finds the one that a word means, or a command without one.
 #pragma once
 
 #include <optional>
@@ -41,5 +41,9 @@ enum class RunsWanted {
 /// path of a run folder or of a file in it; empty: the newest run. Errors (exit_code::kUsage, or
 /// kNoPermission: this user may not read it) say what to type instead.
 [[nodiscard]] Result<RunView> find_run(const RunFolders& folders, const std::string& word);
+
+/// The only run that has not ended. Errors: there is none, or there are several: then the message
+/// has a line for each, with `command` ("dlaunch stop") before its id.
+[[nodiscard]] Result<RunView> only_live_run(const RunFolders& folders, const std::string& command);
 
 }  // namespace dlaunch

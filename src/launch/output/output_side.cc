@@ -1,13 +1,14 @@
 #include "launch/output/output_side.h"
 
 #include <algorithm>
+#include <set>
 #include <utility>
 
 #include <unistd.h>
 
-#include "launch/output/lost_output.h"
 #include "launch/output/output_settings.h"
 #include "os/terminal.h"
+#include "text/size_text.h"
 
 namespace dlaunch {
 
@@ -32,6 +33,22 @@ constexpr std::size_t kScreenElsewhere = 40;  // lines, for a log without a term
 
 constexpr std::size_t index_of(Stream stream) {
   return stream == Stream::out ? 0 : 1;
+}
+
+/// "the log files lack 1.2 MB of the output of rank 3 (stdout), which could not be stored in
+/// runs/X". `ends`: of streams that lost something, at least one. `folder`: as shown to the user.
+std::string lost_output_text(const std::vector<wire::OutputEnd>& ends, const std::string& folder) {
+  std::uint64_t bytes = 0;
+  std::set<Rank> ranks;
+  for (const wire::OutputEnd& end : ends) {
+    bytes += end.lost;
+    ranks.insert(end.rank);
+  }
+  std::string whose = std::to_string(ranks.size()) + " ranks";
+  if (ranks.size() == 1) whose = "rank " + std::to_string(ranks.begin()->value);
+  if (ends.size() == 1) whose += ends.front().stream == Stream::out ? " (stdout)" : " (stderr)";
+  return "the log files lack " + size_text(bytes) + " of the output of " + whose +
+         ", which could not be stored in " + folder;
 }
 
 }  // namespace

@@ -4,9 +4,7 @@
 
 #include <unistd.h>
 
-#include "launch/connect/node_targets.h"
 #include "launch/mpi/pmix_start.h"
-#include "launch/session/assumed_cluster.h"
 #include "launch/session/rehearsal.h"
 #include "launch/sync/workdir_settings.h"
 #include "plan/make_plan.h"
@@ -14,6 +12,9 @@
 namespace dlaunch {
 
 namespace {
+
+constexpr std::uint32_t kExamplePort = 21000;
+constexpr std::uint32_t kLastPort = 65535;
 
 /// Each node has tested whether it can start a PMIx server; notes and errors as in a run.
 Status add_pmix(const JobSpec& spec, const Cluster& cluster, LaunchPlan& plan) {
@@ -34,6 +35,21 @@ Result<PlanPreview> plan_offline(const JobSpec& spec, const PlanContext& context
 }
 
 }  // namespace
+
+Result<Cluster> assumed_cluster(const JobSpec& spec, const OwnMachine& own) {
+  const auto targets = node_targets(spec, own);
+  if (!targets) return tl::unexpected(targets.error());
+  Cluster cluster;
+  cluster.is_assumed = true;
+  for (const NodeTarget& target : *targets) {
+    Node node = node_of(target, targets->size() == 1);
+    node.id = NodeId(static_cast<std::uint32_t>(cluster.nodes.size()));
+    for (std::uint32_t i = 0; i < ports_wanted(spec) && kExamplePort + i <= kLastPort; ++i)
+      node.facts.reserved_ports.push_back(static_cast<std::uint16_t>(kExamplePort + i));
+    cluster.nodes.push_back(std::move(node));
+  }
+  return cluster;
+}
 
 Result<PlanPreview> plan_by_facts(const JobSpec& spec, const PlanContext& context) {
   PrepareSettings settings;

@@ -4,6 +4,7 @@
 
 #include <string>
 
+#include "launch/connect/node_targets.h"
 #include "model/cluster.h"
 #include "model/job_spec.h"
 #include "model/launch_plan.h"
@@ -16,6 +17,11 @@ struct PlanPreview {
   Cluster cluster;
   LaunchPlan plan;
 };
+
+/// The nodes of the host list with what it says about them, for `dlaunch plan --offline`. Facts are
+/// unknown (see Cluster::is_assumed) except for ports, which stand for those that would be free.
+/// Pure. Errors: those of node_targets().
+[[nodiscard]] Result<Cluster> assumed_cluster(const JobSpec& spec, const OwnMachine& own);
 
 /// Connects to the nodes for their facts and tries where they can meet, and makes the plan. Must be
 /// called before any thread exists.

@@ -1,4 +1,4 @@
-#include "launch/engine/cancel_origins.h"
+#include "launch/engine/signal_side.h"
 
 #include <chrono>
 #include <csignal>

@@ -1,4 +1,4 @@
-#include "launch/session/assumed_cluster.h"
+#include "launch/session/plan_preview.h"
 
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
