@@ -13,8 +13,8 @@ struct BlockedCall {
   std::string file;  // path, or "pipe:[4711]" and the like of proc(5); empty: none, or unknown
 };
 
-/// Of a thread of a process. Unknown for processes that we may not trace: /proc/PID/syscall needs
-/// the right to attach (ptrace(2), "Ptrace access mode checking"), so with
+/// The call in which a thread of a process waits. Unknown for processes that we may not trace:
+/// /proc/PID/syscall needs the right to attach (ptrace(2), "Ptrace access mode checking"), so with
 /// kernel.yama.ptrace_scope=1 only ancestors see it.
 [[nodiscard]] BlockedCall blocked_call(pid_t process, pid_t thread);
 

@@ -77,7 +77,7 @@ void sort_by_name(std::vector<Variable>& variables) {
                    [](const Variable& a, const Variable& b) { return a.name < b.name; });
 }
 
-/// Of two variables with the same name the later one stays. Requires a stable sort.
+/// Keeps the last of several variables with the same name. They must have been sorted stably.
 void keep_last_of_each(std::vector<Variable>& variables) {
   std::vector<Variable> merged;
   merged.reserve(variables.size());

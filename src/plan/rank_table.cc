@@ -164,7 +164,7 @@ constexpr std::string_view kDeciding[] = {"NCCL_IB_DISABLE", "NCCL_NET", "NCCL_T
 
 using Setting = std::optional<FabricSetting> NodeFabric::*;
 
-/// Not reported to users who chose another transport or other ports.
+/// Empty if the user has chosen another transport or other ports for NCCL.
 Value fabric_value(const View& v, Setting setting) {
   if (v.fabric == nullptr || !(v.fabric->*setting) || has_own_nccl_file(v)) return std::nullopt;
   if (is_set_here(v, "NCCL_IB_DISABLE") || is_set_here(v, "NCCL_NET")) return std::nullopt;

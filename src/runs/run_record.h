@@ -29,8 +29,8 @@ namespace dlaunch {
                                                       const char* name);
 [[nodiscard]] bool json_boolean(const nlohmann::json& object, const char* name);
 
-/// Of the command line it contains only the job file's name: the job and its arguments are in
-/// job.yaml.
+/// run.json. It leaves out the command line except for the name of the job file: the job and its
+/// arguments are in job.yaml.
 struct RunRecord {
   std::string run;       // its id
   std::string name;      // of the job; may be empty

@@ -68,7 +68,7 @@ struct RunView {
   std::string name;                                  // of the job; empty: unknown
   std::optional<std::uint32_t> ranks;                // unknown before there is a plan
   std::optional<std::chrono::nanoseconds> duration;  // until now if it is live
-  /// Of a lost run: where output is that was not collected, unless the nodes were cleaned up since.
+  /// Where uncollected output of a lost run is, unless the nodes were cleaned up since.
   std::vector<LeftOutput> left;
   std::string slurm_state;  // of its Slurm job, in Slurm's words ("RUNNING"); empty: unknown
 };

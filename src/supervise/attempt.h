@@ -85,7 +85,7 @@ class NodeWaits {
   /// Drops waits at the front whose node is no longer open. Amortised O(1).
   void forget_closed(const AttemptProgress&);
   [[nodiscard]] std::optional<MonotonicTime> earliest() const;
-  /// The node of the front, removed, if its time has come.
+  /// Removes and returns the node at the front, if its time is over.
   [[nodiscard]] std::optional<NodeId> take_due(MonotonicTime now);
 
  private:

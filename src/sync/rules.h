@@ -62,7 +62,7 @@ struct Decision {
 /// `recorded`: of the same path; null: no sync has put it there.
 [[nodiscard]] Decision decide(const SyncEntry& wanted, const Found& found,
                               const SyncEntry* recorded);
-/// Of a refusal: "is a link there and a folder here".
+/// Why decide() refused: "is a link there and a folder here".
 [[nodiscard]] std::string refusal(const SyncEntry& wanted, const Found& found);
 
 /// How much of a window a message takes: about its bytes on the wire. The same at both ends.

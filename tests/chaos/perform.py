@@ -236,7 +236,7 @@ class ChaosRun:
 
     def story(self):
         hits = ", ".join(f"{fault.act} {victim.role}" + (f" {victim.rank}" if victim.rank is not None else "")
-                         for fault, victim in self.hits) or "nobody was there"
+                         for fault, victim in self.hits) or "no process was there"
         code = self.run.code if self.run else None
         return f"{self.scenario.describe()} -> {hits}; exit code {code}"
 

@@ -134,7 +134,7 @@ def the_plan_names_a_node_without_openpmix(box):
     text = " ".join(box.start(*words, "--set", "mpi.pmi=pmix", "--", "true").end(75).text.split())
     expect_in("node2: dlaunch-pmix cannot run: ", text, "an error where nothing else is wanted")
     run = box.start(*words, "--set", "mpi.pmi=pmi-1", "--", "true").end(0)
-    expect("dlaunch-pmix" not in run.out.decode() + run.text, "nobody needs it")
+    expect("dlaunch-pmix" not in run.out.decode() + run.text, "no rank needs it")
 
 
 @case

@@ -149,7 +149,7 @@ def head_ends_the_view_and_not_the_job(box):
     run.end(0)
     expect_in(b" | R", head.stdout, "what head got")
     expect_equal(run.text.count("cannot write to stdout (Broken pipe)"), 1, "said once")
-    expect("skipped" not in run.text, "nobody waits for a reader that has gone")
+    expect("skipped" not in run.text, "the run does not wait for a reader that has gone")
     for rank in (0, 1):
         expect_equal(box.rank_output(rank).count(b"\n"), 40000, "lines in the file")
 

@@ -376,7 +376,7 @@ def a_fork_storm_that_is_cancelled_twice_ends(box):
                         box.rank, "ignore", TERM, "storm", "800", "tell", "ready", "pause", **options)
         box.expect_all("ready", 1)
         run.signal(signal.SIGTERM)
-        wait_until(lambda: "a second one kills" in " ".join(run.text.split()), "the first signal has come")
+        wait_until(lambda: "a second one kills" in " ".join(run.text.split()), "the first signal arrived")
         run.signal(signal.SIGTERM)
         run.end(128 + signal.SIGTERM)
 

@@ -56,7 +56,7 @@ def a_script_given_as_a_program(box):
     expect_in("./train.py, or python3 train.py", run.text, "what to type")
     run = box.run("run", "--", "./train.py", code=126)
     expect_in("/train.py, or chmod +x", run.text, "what to type")
-    expect("/./" not in run.text, f"a path as nobody writes it: {run.text}")
+    expect("/./" not in run.text, f"a path as no user writes it: {run.text}")
 
 
 @case

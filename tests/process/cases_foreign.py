@@ -50,7 +50,7 @@ def what_it_is_converted_to_runs_the_same(box):
     native = box.run("convert", "jobs/cloud.yml", *given)
     box.write("native.yaml", native.out)
     expect_in("# note: not used here: compute (line 12)", native.out.decode(), "notes as comments")
-    expect(b"container" not in native.out, "an image that nobody wants")
+    expect(b"container" not in native.out, "an image that the job does not ask for")
     foreign = box.run("plan", "--offline", "--json", "jobs/cloud.yml", *given).out
     expect_equal(box.run("plan", "--offline", "--json", "native.yaml").out, foreign, "the plan")
     box.run("run", "native.yaml")

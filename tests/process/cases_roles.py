@@ -92,7 +92,7 @@ def a_command_is_needed_only_where_a_role_has_none(box):
     box.run("run")
     expect_equal([box.rank_output(rank) for rank in (0, 1)], [b"w\n", b"p\n"], "commands of the roles")
     run = box.start("run", "job.yaml", "--", "echo", "x").end(65)
-    expect_in("every role has its own command", run.text, "a command that nobody would run")
+    expect_in("every role has its own command", run.text, "a command that no rank would run")
     box.write("job.yaml", "framework: tensorflow\nroles: {worker: {count: 1, command: echo w}, ps: 1}\n")
     run = box.start("run").end(65)
     expect_in("no command for the role ps", run.text, "who lacks one")

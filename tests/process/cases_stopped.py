@@ -106,7 +106,7 @@ def the_engine_for_longer_than_any_limit(box):
     box.open_gate()
     box.expect_all("written", 2)
     time.sleep(5.0)
-    expect(stat_of(engine)[0] == "T", "somebody woke it")
+    expect(stat_of(engine)[0] == "T", "it was continued")
     go_on(engine)
     run.end(0)
     expect_complete(box)

@@ -231,7 +231,7 @@ class Sandbox:
                 continue
             if line is None:
                 runs = "\n".join(run.report() for run in self._runs)
-                raise AssertionError(f"no event {wanted} within {patience:g} s, or nobody left to tell it; others: {self._lines}\n{process_table()}\n{runs}")
+                raise AssertionError(f"no event {wanted} within {patience:g} s, or no process left to report it; others: {self._lines}\n{process_table()}\n{runs}")
             if line in wanted:
                 wanted.remove(line)
             else:

@@ -18,7 +18,7 @@ PATH = os.path.join(TOP, "docs", "reference", "job-file.md")
 PART = re.compile(r"(<!-- (keys: .+?|rules|sample) -->\n)(.*?)(<!-- end -->)", re.S)
 LATER = "not available yet"
 
-# Of keys without a default: what the sample shows.
+# What the sample shows for keys without a default.
 VALUES = {
     "name": "cifar-ddp", "command": "python train.py --epochs 3", "setup": ". venv/bin/activate", "workdir": ".", "nodes": "1",
     "hosts": '[gpu01, "gpu[02-04]:8", {name: gpu05, slots: 4, address: 10.0.0.5, user: me, port: 2222}]', "hostfile": "hosts.txt",

@@ -38,7 +38,7 @@ class RunStore {
   /// Its path as the user would type it.
   [[nodiscard]] const std::string& shown_path() const { return shown_path_; }
   [[nodiscard]] Status begin_attempt(Attempt attempt);
-  /// Of the attempt begun last; empty: there was none.
+  /// The folder of the attempt begun last; empty: there was none.
   [[nodiscard]] const std::string& attempt_folder() const { return attempt_folder_; }
 
   /// Adds a line to events.jsonl.

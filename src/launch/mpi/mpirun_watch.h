@@ -12,7 +12,7 @@
 
 namespace dlaunch {
 
-/// Of one attempt; a value. If the plan has no mpirun, nothing happens.
+/// Watches the mpirun of one attempt; a value. If the plan has no mpirun, nothing happens.
 class MpirunWatch {
  public:
   MpirunWatch() = default;

@@ -6,7 +6,7 @@ namespace dlaunch {
 
 namespace {
 
-// Of pmix_common.h: a server gets it when a fence or request fails.
+// Codes of pmix_common.h, which a server gets when a fence or request fails.
 constexpr std::int32_t kBadParameter = -27;
 constexpr std::int32_t kOutOfResource = -29;
 constexpr std::int32_t kNotFound = -46;

@@ -18,9 +18,10 @@ namespace {
 constexpr Duration kCatchUp = std::chrono::seconds(5);
 constexpr std::chrono::milliseconds kCatchUpStep{20};
 constexpr Duration kGoodbye = std::chrono::seconds(2);
-// For a node that sends nothing of what was requested, while its heartbeats arrive.
+// A node whose heartbeats arrive, but which sends none of the requested output, is given up after
+// this time.
 constexpr Duration kCollectStall = std::chrono::seconds(10);
-// For the answer of a node that returns just before it would be given up.
+// A node that returns just before it would be given up has so long to answer.
 constexpr Duration kAfterReturn = std::chrono::seconds(2);
 constexpr std::chrono::seconds kTellCollecting{2};
 // Limit for the remaining work when the user insists on the end, or there is no front to wait.

@@ -44,7 +44,7 @@ class Coroutine {
 
   /// Whether it waits for go_on(); false also from within it.
   [[nodiscard]] bool is_waiting() const { return handle_ && !is_running_; }
-  /// To the next wait, or to its end. Requires is_waiting(). Whether it has come to its end.
+  /// Runs it to its next wait or its end. Requires is_waiting(). True: it has ended.
   bool go_on() {
     is_running_ = true;
     handle_.resume();

@@ -38,16 +38,16 @@ enum class PrepareStep : std::uint8_t {
 
 struct PrepareSettings {
   PrepareStep up_to = PrepareStep::start;
-  /// Of the step `meeting`. false: the plan takes the best address, untried.
+  /// Whether the step `meeting` tries addresses; if not, the plan takes the best one untested.
   bool try_meeting = true;
-  /// What each node is asked about its condition, right after its facts; nullopt: nothing.
+  /// What each node is asked about its condition, right after its facts; nullopt: not asked.
   std::optional<InspectionScope> inspection{};
   /// Called when the facts are known: what the job becomes where they decide about it. Empty: the
   /// job is as it is.
   std::function<Status(JobSpec&, const Cluster&)> adapt{};
 };
 
-/// What the conversation has come to.
+/// The result of the conversation.
 struct Prepared {
   std::optional<Error> failure;                // why it ended early
   PrepareStep failed_at = PrepareStep::facts;  // with `failure`

@@ -27,8 +27,8 @@ struct NodeChoice {
   bool operator==(const NodeChoice&) const = default;
 };
 
-/// The first good nodes, as many as possible; never both ends of a slow link. Errors:
-/// exit_code::kPreflight: too few good nodes, or a fault that concerns all of them.
+/// The first good nodes in the order of the report, up to the number wanted, without both ends of a
+/// slow link. Errors (exit_code::kPreflight): too few good nodes, or a fault of all of them.
 [[nodiscard]] Result<NodeChoice> choose_nodes(const NodesWanted& wanted, const CheckReport& report);
 
 /// Which parts of the network were not measured, and why, a sentence each.

@@ -188,7 +188,7 @@ class Singles {
       best = std::max(best, value);
     }
     for (const auto& [node, best] : best_) values.push_back(best);
-    // Of two nodes the faster one, else the majority.
+    // With two nodes the faster one counts as usual, with more the majority.
     usual_ = median(values);
     for (const ComputeAlone& one : measured.computes_alone) {
       const double value = value_of(one.suspect, by);

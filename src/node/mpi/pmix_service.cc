@@ -29,7 +29,7 @@ PmixService::PmixService(EventLoop& loop, AgentChannel& channel, SessionId id, C
     : loop_(loop), channel_(channel), id_(id), limit_(loop), callbacks_(std::move(callbacks)) {}
 
 void PmixService::prepare(const wire::PreparePmix& job) {
-  ready("another plan has come");  // the launcher counts the answers
+  ready("replaced by a newer plan");  // the launcher counts the answers
   attempt_ = job.attempt;
   ranks_.clear();
   fences_.clear();

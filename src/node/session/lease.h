@@ -18,8 +18,8 @@ class Lease {
 
   /// Call at every beat. After a pause (SIGSTOP, a debugger, swapping) the agent's newest answer is
   /// as old as the pause was long, so it gets one beat to receive a fresh one before the lease can
-  /// end. There is no second beat until that has come: else an agent that is always late would
-  /// never end.
+  /// end. Until that arrives there is no second beat: otherwise an agent that is always late
+  /// would never end.
   void still_here(MonotonicTime now) {
     if (now - seen_ > 2 * beat_ && !waits_for_fresh_) {
       waits_for_fresh_ = true;

@@ -44,7 +44,7 @@ std::size_t cost_of(const RankStacks& rank) {
   return cost;
 }
 
-/// To the end, or what has come until the limit.
+/// Reads to the end of the file, or what arrives before the limit.
 std::string read_until(int fd, MonotonicTime end) {
   std::string bytes;
   while (true) {

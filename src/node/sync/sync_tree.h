@@ -1,6 +1,6 @@
 // The workdir of a node while a sync writes it: paths below one folder that nothing leads out of.
-// No component of a path is followed if it is a symbolic link, whoever made it and when. A file
-// gets its name only when it is complete.
+// Symbolic links in a path are never followed, not even those that appear meanwhile. A file gets its
+// name only when it is complete.
 #pragma once
 
 #include <cstdint>

@@ -54,7 +54,7 @@ def meet_when_open(rank, world, address):
             return meet(rank, world, address)
         except ConnectionRefusedError:
             time.sleep(0.01)
-    sys.exit("nobody listens at MASTER_ADDR:MASTER_PORT")
+    sys.exit("no rank listens at MASTER_ADDR:MASTER_PORT")
 
 
 if __name__ == "__main__":

@@ -57,7 +57,7 @@ int die(Communicator& world) {
 
 int abort_all(Communicator& world) {
   if (world.rank() == 1) world.abort(9);
-  return fail("nobody waits for ever", world.barrier());
+  return fail("no rank waits forever", world.barrier());
 }
 
 int arguments(Communicator& world) {

@@ -1,6 +1,6 @@
 /* endings WHAT RANK: one rank ends in an unusual way, the others wait for it in a collective.
  *
- *   abort CODE  MPI_Abort with that code      crash    a signal that nobody handles
+ *   abort CODE  MPI_Abort with that code      crash    a signal without a handler
  *   leave       exit(0) without MPI_Finalize  fail     exit(3)
  *   spawn       MPI_Comm_spawn, by all        small    a communicator of a part of the ranks is used
  */

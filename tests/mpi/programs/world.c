@@ -1,7 +1,7 @@
 /* world [FILE [CODE]]: ring, sums over all ranks, the ranks of each node, one-sided access; with FILE also
- * MPI-IO to it (a file that all nodes see). With CODE rank 0 then calls MPI_Abort(CODE), and nobody
- * MPI_Finalize, which of MPICH 4.0 with UCX over TCP may wait for ever, under Hydra as well: a rank
- * that still disconnects needs the progress of others, which wait in a barrier of PMI by then. */
+ * MPI-IO to it (a file that all nodes see). With CODE rank 0 then calls MPI_Abort(CODE), and no rank
+ * calls MPI_Finalize: that of MPICH 4.0 with UCX over TCP may wait forever, under Hydra too, since a
+ * rank that still disconnects needs progress of the others, which wait in a barrier of PMI by then. */
 #include <string.h>
 
 #include "check.h"

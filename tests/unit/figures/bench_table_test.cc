@@ -125,7 +125,7 @@ TEST(BenchTable, SaysThatItIsIncomplete) {
   EXPECT_EQ(incomplete_text("failed after 2 s"), "# incomplete: failed after 2 s\n");
   expect_narrow(
       incomplete_text("failed after 12.4 s: rank 5 on a-node-with-a-name-of-its-own was "
-                      "killed by SIGKILL, which nobody here had sent to it"));
+                      "killed by SIGKILL, which no process of dlaunch had sent to it"));
 }
 
 TEST(BenchJson, OmitsMissingMembers) {

@@ -127,7 +127,7 @@ const Fit kFits[] = {
      {{"SLURM_GPUS", "3"}, {"SLURM_GPUS_ON_NODE", "2"}},
      "\"processes_per_node: 2\" but the Slurm allocation (job 17) has 1 GPU on node2\n"
      "         try: --gpus-per-node=2, or processes_per_node: 1, or binding.gpus: none"},
-    {"ranks beyond GPUs of which nobody says where they are",
+    {"ranks beyond GPUs on unknown nodes",
      [](JobSpec& job) { job.processes_per_node = per_node(2); },
      {{"SLURM_GPUS", "3"}},
      "has 3 GPUs on 2 nodes\n         try: --gpus-per-node=2, or binding.gpus: none"},

@@ -124,7 +124,7 @@ class Conversation {
     const auto started = answer<wire::RanksStarted>().ranks;
     return started.empty() ? 0 : started.front().pid;
   }
-  /// Of rank 0, as soon as it ends like this.
+  /// The output of rank 0 so far, as soon as it ends with `end`.
   std::string output_until(const std::string& end) {
     const MonotonicTime limit = monotonic_now() + kPatience;
     while (!output_.ends_with(end) && !ended_ && loop_.run_one(limit)) {

@@ -160,7 +160,7 @@ TEST(Tensorflow, TheEvaluatorIsNotPartOfTheCluster) {
   for (std::uint32_t rank = 0; rank < 4; ++rank)
     EXPECT_EQ(tf_config_of(plan, rank)["cluster"], cluster) << rank;
   EXPECT_EQ(tf_config_of(plan, 3)["task"], json({{"type", "evaluator"}, {"index", 0}}));
-  EXPECT_TRUE(plan.ranks[3].ports.empty()) << "nobody connects to it";
+  EXPECT_TRUE(plan.ranks[3].ports.empty()) << "no rank connects to it";
 }
 
 TEST(Tensorflow, TheEvaluatorAndAMasterAreListedWhereAskedFor) {

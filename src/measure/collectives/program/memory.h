@@ -15,7 +15,7 @@ class Memory {
  public:
   virtual ~Memory() = default;
 
-  /// Of a GPU, on which calls are asynchronous.
+  /// Whether it is memory of a GPU, where calls are asynchronous.
   [[nodiscard]] virtual bool is_device() const noexcept = 0;
 
   /// "host memory", "NVIDIA H200 (0000:3b:00.0)".

@@ -96,7 +96,7 @@ TEST_F(PmixRelayTest, AgentsThatSayWhatTheyCannotKnowChangeNothing) {
   EXPECT_THAT(fence(0, "again"), IsEmpty());
   EXPECT_THAT(fence(2, "not a member", {{Rank(0), 3}}), IsEmpty());
   EXPECT_THAT(relay_.on(NodeId(1), wire::PmixFence{Attempt(1), 0, 0, {}, "of before"}), IsEmpty());
-  EXPECT_THAT(relay_.on(NodeId(1), wire::PmixData{kAttempt, 1, 0, "nobody asked"}), IsEmpty());
+  EXPECT_THAT(relay_.on(NodeId(1), wire::PmixData{kAttempt, 1, 0, "not requested"}), IsEmpty());
   // Members that are not ranks: an error for the sender.
   const Letters refused = fence(1, "x", {{Rank(3), 1U << 20}});
   ASSERT_EQ(refused.size(), 1U);

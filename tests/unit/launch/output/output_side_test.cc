@@ -55,7 +55,7 @@ TEST_F(OutputSideTest, OutputMayComeBeforeTheStartOfItsRankIsTold) {
   end(2, 5);
   started(2);
   empty(1);
-  EXPECT_TRUE(output_->is_out()) << "an end that has come is not waited for";
+  EXPECT_TRUE(output_->is_out()) << "an end that was received is not waited for";
   EXPECT_EQ(shown(), "short");
   EXPECT_EQ(nodes_.sent<wire::ForgetOutput>().size(), 1U);
 }
@@ -73,7 +73,7 @@ TEST_F(OutputSideTest, ANodeSpeaksForItsOwnRanksAndThisAttemptOnly) {
   begin();
   output_->on(node(1), wire::OutputData{Attempt(0), Rank(0), Stream::out, 0, "forged\n"});
   output_->on(node(0), wire::OutputData{Attempt(7), Rank(0), Stream::out, 0, "late\n"});
-  output_->on(node(0), wire::OutputData{Attempt(0), Rank(99), Stream::out, 0, "nobody\n"});
+  output_->on(node(0), wire::OutputData{Attempt(0), Rank(99), Stream::out, 0, "no rank\n"});
   EXPECT_EQ(shown(), "");
 }
 
@@ -133,7 +133,7 @@ TEST_F(OutputSideTest, OutputThatTheNodeCouldNotStoreIsSaidOnce) {
 TEST_F(OutputSideTest, ACancelAtTheEndLeavesOnTheNodesWhatIsThere) {
   begin();
   started(2);
-  end(2, 100);  // of which nothing has come
+  end(2, 100);  // none of it was received
   empty(1);
   ASSERT_EQ(nodes_.sent<wire::FetchOutput>().size(), 1U);
   output_->tell(event::CancelSignal{2});  // before the end it has no effect here

@@ -21,7 +21,7 @@ class MissingPrerequisitesTest : public testing::Test {
     }
     plan_.attempt = Attempt(1);
   }
-  /// Of the first nodes of the plan, in their order.
+  /// `questions`: one for each of the first nodes of the plan, in their order.
   MissingPrerequisites asked(const std::vector<PrerequisiteQuestion>& questions,
                              bool sync = false) const {
     std::map<NodeId, PrerequisiteQuestion> by_node;

@@ -114,7 +114,7 @@ TEST_F(JoinListenerTest, AStandInHandsOverAndEndsAsItsRank) {
   EXPECT_FALSE(joined_.at(1).cpus.empty());
   point_.answer(Rank(1), {{false, 3}, ""});
   point_.answer(Rank(2), {{true, SIGUSR1}, ""});
-  point_.answer(Rank(9), {{false, 0}, ""});  // nobody
+  point_.answer(Rank(9), {{false, 0}, ""});  // no such rank
   EXPECT_EQ(WEXITSTATUS(end_of(one)), 3);
   const int signalled = end_of(two);
   ASSERT_TRUE(WIFSIGNALED(signalled));

@@ -132,7 +132,7 @@ TEST_F(SessionSocketTest, TheLastWordIsFoundOnce) {
 
 TEST_F(SessionSocketTest, NoWordIsLeftWhereThereWasNoSocket) {
   ASSERT_EQ(::mkdir(folders_[0].c_str(), 0700), 0);
-  record_session_end(folders_, id_, "nobody looks for it");
+  record_session_end(folders_, id_, "no launcher looks for it");
   EXPECT_TRUE(std::filesystem::is_empty(folders_[0]));
 }
 
