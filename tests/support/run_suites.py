@@ -107,8 +107,9 @@ SUITES = [
     Suite("bench-output", ["release"], python_suite("bench/output", "--check", "--dlaunch", program("release")), budget=300, only_all=True),
     Suite("bench-idle", ["release"], python_suite("bench/idle", "--check", "--dlaunch", program("release")), budget=60, only_all=True),
 ]
-# Limit of the usual run on two cores with nothing built: the budgets above, and about ten minutes of builds.
-WHOLE_BUDGET = 1800
+# Goal of the usual run from a clean clone on two idle cores, with builds. The budgets above add up to more: each alone is
+# a limit for a busy machine.
+WHOLE_GOAL = 35 * 60
 BUILD_BUDGET = 3600
 
 
@@ -271,8 +272,8 @@ def main():
             outcomes.append(run_suite(suite, options, folder))
     seconds = time.monotonic() - start
     print_table(outcomes, seconds)
-    if not options.everything and seconds > WHOLE_BUDGET:
-        say(f"note: {seconds / 60:.0f} minutes; on two idle cores it must stay below {WHOLE_BUDGET // 60}")
+    if not options.everything and seconds > WHOLE_GOAL:
+        say(f"note: {seconds / 60:.0f} minutes; on two idle cores the goal is at most {WHOLE_GOAL // 60}")
     cases = [one for outcome in outcomes for one in outcome.cases]
     failed = count(cases, results.FAILED)
     unsteady = sum(bool(one.get("unsteady")) for one in cases)
