@@ -7,7 +7,7 @@
 #include <string>
 #include <string_view>
 
-#include "check.h"
+#include "fuzz_check.h"
 #include "jobfile/job_reader.h"
 #include "planted_bug.h"
 

@@ -1,4 +1,4 @@
-#include "check.h"
+#include "fuzz_check.h"
 
 #include <algorithm>
 #include <cstdio>

@@ -6,7 +6,7 @@
 #include <string_view>
 #include <vector>
 
-#include "check.h"
+#include "fuzz_check.h"
 #include "jobfile/host_name.h"
 #include "jobfile/hostfile.h"
 #include "jobfile/hostlist.h"

@@ -4,7 +4,7 @@
 #include <string_view>
 #include <vector>
 
-#include "check.h"
+#include "fuzz_check.h"
 #include "jobfile/hostlist.h"
 #include "planted_bug.h"
 

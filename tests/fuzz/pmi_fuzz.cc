@@ -4,7 +4,7 @@
 #include <string>
 #include <string_view>
 
-#include "check.h"
+#include "fuzz_check.h"
 #include "node/pmi/conversation.h"
 #include "planted_bug.h"
 

@@ -9,7 +9,7 @@
 #include <string_view>
 #include <vector>
 
-#include "check.h"
+#include "fuzz_check.h"
 #include "planted_bug.h"
 #include "unit/wire/samples.h"
 #include "wire/bytes.h"

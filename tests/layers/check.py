@@ -6,7 +6,7 @@ docs/internals/architecture.md draws the layers. Checked for every layer under s
            in USES of its CMakeLists.txt
   pure     (the floors up to sync) no header and no call that accesses clock, descriptor, thread or process
   headers  its headers include no heavy third-party header
-  names    no two headers of different folders have the same name
+  names    no two sources or headers of src/ and tests/ have the same name
   dialects only jobfile knows the formats of other systems: no include, and no name in code
   docs     cited rules, named pages and links resolve, and the index has every page (citations.py)
   walks    the walks of docs/internals/architecture.md lead through the code (walks.py)
@@ -15,6 +15,7 @@ docs/internals/architecture.md draws the layers. Checked for every layer under s
 import argparse
 import os
 import re
+import subprocess
 import sys
 import tempfile
 import time
@@ -189,18 +190,19 @@ def check_headers(source, layer):
     return faults
 
 
-# Headers that may have the name of another one, with the reason; none today.
-SAME_NAMES = set()
+# Every program has one.
+SAME_NAMES = {"main.cc"}
 
 
-def check_names(source):
-    """One name for two headers is one word for two things."""
+def check_names(top):
+    """One name for two files is one word for two things."""
     by_name = {}
-    for path, _, names in os.walk(source):
-        for name in names:
-            if name.endswith(".h") and name not in SAME_NAMES:
-                by_name.setdefault(name, []).append(os.path.relpath(os.path.join(path, name), source))
-    return [f"src: {' and '.join(sorted(paths))} have the same name" for name, paths in sorted(by_name.items()) if len(paths) > 1]
+    for folder in ("src", "tests"):
+        for path, _, names in os.walk(os.path.join(top, folder)):
+            for name in names:
+                if name.endswith((".h", ".cc")) and name not in SAME_NAMES:
+                    by_name.setdefault(name, []).append(os.path.relpath(os.path.join(path, name), top))
+    return [f"{' and '.join(sorted(paths))} have the same name" for name, paths in sorted(by_name.items()) if len(paths) > 1]
 
 
 def check_dialects(source, layer):
@@ -224,7 +226,7 @@ def check_tree(source):
     layers = sorted(name for name in [*os.listdir(source), *NESTED]
                     if any(True for _ in source_files(source, name)))
     uses_of = {layer: declared_uses(os.path.join(source, layer)) for layer in layers}
-    found = [("each header has a name of its own", check_names(source))]
+    found = []
     for layer in layers:
         found.append((f"{layer} includes downward", check_down(source, layer, uses_of)))
         if layer in PURE:
@@ -257,7 +259,6 @@ PROBES = [
     ("a function of our own called read", {"jobfile/a.cc": "Status Reader::read(int);\n"}, None),
     ("a clock named in a comment", {"plan/a.cc": "// not steady_clock::now()\n"}, None),
     ("a heavy header in a header", {"report/a.h": "#include <nlohmann/json.hpp>\n"}, "heavy header nlohmann/json.hpp"),
-    ("two headers of one name", {"model/a.h": "", "os/a.h": ""}, "model/a.h and os/a.h have the same name"),
     ("a library apart that includes the house", {"measure/collectives/a.cc": '#include "model/b.h"\n', "model/b.h": ""}, "a library of its own"),
     ("the house including a library apart", {"cli/a.cc": '#include "measure/collectives/b.h"\n', "measure/collectives/b.h": ""}, 'is not written as'),
     ("a library apart that includes the program over it",
@@ -271,6 +272,29 @@ PROBES = [
     ("a dialect named in a comment or a text", {"cli/a.cc": 'say("Vertex AI");  // Kubeflow\n'}, None),
     ("an unknown layer", {"util/a.h": ""}, "not a layer of the house"),
 ]
+
+
+NAME_PROBES = [
+    ("two headers of one name", {"src/model/a.h": "", "src/os/a.h": ""}, "src/model/a.h and src/os/a.h have the same name"),
+    ("a test's source of one name with another's", {"tests/unit/os/a_test.cc": "", "tests/unit/plan/a_test.cc": ""}, "have the same name"),
+    ("a header beside its source", {"src/os/a.h": "", "src/os/a.cc": ""}, None),
+    ("two programs", {"src/cli/main.cc": "", "src/node/pmix/main.cc": ""}, None),
+]
+COMMIT = re.compile(r"`([0-9a-f]{7,40})`|git show (?:--\S+ )*([0-9a-f]{7,40})\b")
+
+
+def check_commits():
+    """(faults, why it was not checked) of the example commits of CONTRIBUTING.md."""
+    def git(*words):
+        return subprocess.run(["git", "-C", TOP, *words], capture_output=True, text=True)
+
+    shallow = git("rev-parse", "--is-shallow-repository")
+    if shallow.returncode != 0 or shallow.stdout.strip() != "false":
+        return [], "without the history of the repository"
+    with open(os.path.join(TOP, "CONTRIBUTING.md"), encoding="utf-8") as file:
+        named = {one or other for one, other in COMMIT.findall(file.read())}
+    return [f"CONTRIBUTING.md: {commit} is not a commit of this repository" for commit in sorted(named)
+            if git("merge-base", "--is-ancestor", commit, "HEAD").returncode != 0], ""
 
 
 def tree_faults(top):
@@ -295,9 +319,9 @@ def main():
     parser.add_argument("--results", help="write the cases as JSON to this file")
     options, _ = parser.parse_known_args()
     cases = []
-    found = [*check_tree(os.path.join(TOP, "src")), ("rules, pages and links resolve", citations.faults(TOP)),
+    found = [*check_tree(os.path.join(TOP, "src")), ("each source and header has a name of its own", check_names(TOP)), ("rules, pages and links resolve", citations.faults(TOP)),
              ("the walks of the architecture lead through the code", walks.faults(TOP))]
-    probes = [(tree_faults, *one) for one in PROBES] + [(citations.faults, *one) for one in citations.PROBES] + [(walks.faults, *one) for one in walks.PROBES]
+    probes = [(tree_faults, *one) for one in PROBES] + [(check_names, *one) for one in NAME_PROBES] + [(citations.faults, *one) for one in citations.PROBES] + [(walks.faults, *one) for one in walks.PROBES]
     for name, check in ([(name, lambda f=faults: "\n".join(f)) for name, faults in found] +
                         [(f"the check finds {what}" if expected else f"the check accepts: {what}",
                           lambda c=find, f=files, e=expected: probe(c, f, e)) for find, what, files, expected in probes]):
@@ -306,6 +330,10 @@ def main():
         outcome = results.FAILED if fault else results.PASSED
         cases.append(results.case(name, outcome, fault, time.monotonic() - start))
         print(f"{outcome:8}{name}" + (f"\n{fault}" if fault else ""))
+    faults, skipped = check_commits()
+    outcome = results.SKIPPED if skipped else results.FAILED if faults else results.PASSED
+    cases.append(results.case("example commits exist", outcome, skipped or "\n".join(faults)))
+    print(f"{outcome:8}example commits exist" + "".join(f"\n{line}" for line in ([skipped] if skipped else faults)))
     results.write(options.results, cases)
     return 1 if any(one["outcome"] == results.FAILED for one in cases) else 0
 

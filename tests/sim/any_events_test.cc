@@ -12,7 +12,7 @@
 
 #include <gtest/gtest.h>
 
-#include "cluster.h"
+#include "simulated_cluster.h"
 #include "seeds.h"
 
 namespace dlaunch::sim {

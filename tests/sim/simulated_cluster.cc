@@ -1,4 +1,4 @@
-#include "cluster.h"
+#include "simulated_cluster.h"
 
 #include "attempts.h"
 

@@ -7,7 +7,7 @@
 #include <gtest/gtest.h>
 
 #include "attempts.h"
-#include "cluster.h"
+#include "simulated_cluster.h"
 #include "invariants.h"
 #include "seeds.h"
 

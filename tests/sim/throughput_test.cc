@@ -6,7 +6,7 @@
 
 #include <gtest/gtest.h>
 
-#include "cluster.h"
+#include "simulated_cluster.h"
 
 namespace dlaunch::sim {
 namespace {
