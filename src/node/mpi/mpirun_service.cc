@@ -30,20 +30,14 @@ MpirunService::MpirunService(EventLoop& loop, AgentChannel& channel, Progress& p
     : loop_(loop),
       channel_(channel),
       progress_(progress),
-      listener_(loop, {[this](const Joining& joining, UniqueFd pmi) {
-                         return on_joined_(joining, std::move(pmi));
-                       },
-                       [this](Rank rank) { left(rank); }}),
+      listener_(loop, {.on_joined =
+                           [this](const Joining& joining, UniqueFd pmi) {
+                             return callbacks_.joining.on_joined(joining, std::move(pmi));
+                           },
+                       .on_left = [this](Rank rank) { left(rank); }}),
       relay_(loop) {}
 
 MpirunService::~MpirunService() = default;
-
-void MpirunService::set_callbacks(Joined on_joined, std::function<void(Rank)> on_left,
-                                  std::function<void(Rank)> on_given_up) {
-  on_joined_ = std::move(on_joined);
-  on_left_ = std::move(on_left);
-  on_given_up_ = std::move(on_given_up);
-}
 
 tl::expected<void, StartFailure> MpirunService::begin(Attempt attempt, const std::string& folder,
                                                       bool are_mpi, std::uint32_t world) {
@@ -137,10 +131,10 @@ void MpirunService::rank_ended(Rank rank, const ExitStatus& status) {
 
 void MpirunService::left(Rank rank) {
   if (!listener_.is_open()) return;  // of an attempt that is over
-  on_left_(rank);
+  callbacks_.joining.on_left(rank);
   auto& timer = left_[rank];
   timer = std::make_unique<Timer>(loop_);
-  timer->after(kGivenUp, [this, rank] { on_given_up_(rank); });
+  timer->after(kGivenUp, [this, rank] { callbacks_.on_given_up(rank); });
 }
 
 void MpirunService::end() {

@@ -22,11 +22,13 @@ class MpirunService {
   MpirunService(EventLoop& loop, AgentChannel& channel, Progress& progress);
   ~MpirunService();
 
-  /// Call before begin(). on_joined and on_left: see JoinListener. on_given_up: the rank's proxy
-  /// ended some seconds ago, although rank and mpirun still run.
-  using Joined = std::function<std::string(const Joining&, UniqueFd pmi)>;
-  void set_callbacks(Joined on_joined, std::function<void(Rank)> on_left,
-                     std::function<void(Rank)> on_given_up);
+  struct Callbacks {
+    JoinListener::Callbacks joining;
+    /// The rank's proxy ended some seconds ago, although rank and mpirun still run.
+    std::function<void(Rank)> on_given_up;
+  };
+  /// Call before begin().
+  void set_callbacks(Callbacks callbacks) { callbacks_ = std::move(callbacks); }
 
   /// Descriptors that each rank costs the agent.
   [[nodiscard]] static std::size_t descriptors_per_rank(bool are_mpi) {
@@ -73,9 +75,7 @@ class MpirunService {
   AgentChannel& channel_;
   Progress& progress_;
   Attempt attempt_;
-  Joined on_joined_;
-  std::function<void(Rank)> on_left_;
-  std::function<void(Rank)> on_given_up_;
+  Callbacks callbacks_;
   JoinListener listener_;
   RendezvousRelay relay_;
   bool are_mpi_ = false;

@@ -70,10 +70,13 @@ RankService::RankService(EventLoop& loop, AgentChannel& channel, OutputPump& pum
       open_files_(raise_open_file_limit(kSpareDescriptors)),
       null_(::open("/dev/null", O_RDONLY | O_CLOEXEC)) {
   mpi_.on_abort([this](Rank rank, std::chrono::milliseconds grace) { end_aborted(rank, grace); });
-  mpirun_.set_callbacks([this](const Joining& joining,
-                               UniqueFd pmi) { return start_joined(joining, std::move(pmi)); },
-                        [this](Rank rank) { mpirun_left(rank); },
-                        [this](Rank rank) { mpirun_gave_up(rank); });
+  mpirun_.set_callbacks(
+      {.joining = {.on_joined =
+                       [this](const Joining& joining, UniqueFd pmi) {
+                         return start_joined(joining, std::move(pmi));
+                       },
+                   .on_left = [this](Rank rank) { mpirun_left(rank); }},
+       .on_given_up = [this](Rank rank) { mpirun_gave_up(rank); }});
   set_container_callbacks();
 }
 
