@@ -1,6 +1,8 @@
 // The real Engine: the nodes, the parts that are informed of events (output, front, signals, MPI,
 // the run folder), and the preparation of each attempt, on one event loop. It turns messages into
-// events and actions into messages, and decides nothing.
+// events and actions into messages; what they mean the supervisor decides. Two parts add what it
+// cannot know: MpiSide adds mpirun's last words to the event of its end before the supervisor gets
+// it, and report/culprit corrects the first failure, after the end, by what the ranks printed.
 #pragma once
 
 #include <deque>
