@@ -6,7 +6,7 @@
 #include "cli/commands.h"
 #include "cli/print.h"
 #include "cli/slurm_options.h"
-#include "launch/slurm/srun.h"
+#include "launch/connect/connectors/srun.h"
 #include "os/program_output.h"
 #include "text/plain_text.h"
 

@@ -6,7 +6,7 @@
 #include <unistd.h>
 
 #include "launch/console/debug_log.h"
-#include "launch/slurm/srun.h"
+#include "launch/connect/connectors/srun.h"
 #include "model/signal_names.h"
 
 namespace dlaunch {

@@ -1,4 +1,4 @@
-#include "launch/slurm/srun.h"
+#include "launch/connect/connectors/srun.h"
 
 #include <algorithm>
 #include <array>

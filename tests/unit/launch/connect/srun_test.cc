@@ -1,5 +1,5 @@
 // The texts are those of Slurm 22.05.8, each produced with the fault in question.
-#include "launch/slurm/srun.h"
+#include "launch/connect/connectors/srun.h"
 
 #include <csignal>
 
