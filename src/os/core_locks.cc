@@ -176,10 +176,10 @@ Result<int> open_in(const std::string& folder) {
 
 Result<CoreLocks> CoreLocks::open(const std::string& folder) {
   std::string problems;
-  for (const std::string& place :
+  for (const std::string& candidate :
        folder.empty() ? std::vector<std::string>{"/dev/shm", "/tmp"} : std::vector{folder}) {
-    const Result<int> file = open_in(place);
-    if (file) return CoreLocks(*file, place);
+    const Result<int> file = open_in(candidate);
+    if (file) return CoreLocks(*file, candidate);
     problems += (problems.empty() ? "" : "; ") + file.error().message;
   }
   return fail(exit_code::kInternal, problems);

@@ -189,8 +189,8 @@ class SummaryDocument {
   }
 
   [[nodiscard]] std::string node_name(NodeId node) const {
-    const auto place = in_.plan != nullptr ? in_.plan->find(node) : std::nullopt;
-    if (place) return in_.plan->nodes[place->value].name;
+    const auto planned = in_.plan != nullptr ? in_.plan->find(node) : std::nullopt;
+    if (planned) return in_.plan->nodes[planned->value].name;
     const auto found = in_.node_names.find(node);
     return found != in_.node_names.end() ? found->second : "";
   }

@@ -232,8 +232,8 @@ void RunEngine::on_news(NodeId node, node_news::Resumed& resumed) {
 
 /// Reconnecting is already under way. Users want to know while they can still do something.
 void RunEngine::on_news(NodeId node, node_news::Silent& silent) {
-  const auto place = started_ && plan_ ? plan_->find(node) : std::nullopt;
-  const bool has_ranks = place && !plan_->nodes[place->value].ranks.empty();
+  const auto planned = started_ && plan_ ? plan_->find(node) : std::nullopt;
+  const bool has_ranks = planned && !plan_->nodes[planned->value].ranks.empty();
   const Duration fence = options_.spec.timeouts.fence_after;
   std::string text = nodes_.cluster().name_of(node) + " has not answered for " +
                      duration_text(silent.silence) + "; it is being connected again";
@@ -317,8 +317,8 @@ void RunEngine::begin(const action::StartRanks& start) {
   settings.secrets = secret_environment(options_.spec, options_.environment);
   settings.stdin_for_rank0 = forwards_stdin(options_, *plan_);
   output_.start(settings);
-  const NodeRank place = plan_->find(start.node).value_or(NodeRank());
-  for (wire::StartRanks& message : start_messages(*plan_, place, settings))
+  const NodeRank planned = plan_->find(start.node).value_or(NodeRank());
+  for (wire::StartRanks& message : start_messages(*plan_, planned, settings))
     nodes_.send(start.node, std::move(message));
   if (std::exchange(started_, true)) return;
   questions_.set_plan(&*plan_);

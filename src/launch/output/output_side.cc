@@ -148,9 +148,9 @@ void OutputSide::tell(const Event& event) {
 }
 
 void OutputSide::lose_node(const event::NodeLost& lost) {
-  const auto place = plan_ != nullptr ? plan_->find(lost.node) : std::nullopt;
-  if (place) {
-    for (const Rank rank : plan_->nodes[place->value].ranks) {
+  const auto planned = plan_ != nullptr ? plan_->find(lost.node) : std::nullopt;
+  if (planned) {
+    for (const Rank rank : plan_->nodes[planned->value].ranks) {
       // An agent may be killed between the start of a rank and its report.
       if (started_) begin_rank(rank);
       router_.give_up(rank);

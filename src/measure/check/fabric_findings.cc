@@ -66,15 +66,15 @@ class Fabric {
         "check again when the machines are idle, or check fewer nodes at once");
   }
 
-  [[nodiscard]] std::uint32_t place(int node) const {
+  [[nodiscard]] std::uint32_t index_of(int node) const {
     return context_.nodes[static_cast<std::size_t>(node)];
   }
-  [[nodiscard]] std::string name(int node) const { return report_.nodes[place(node)].name; }
+  [[nodiscard]] std::string name(int node) const { return report_.nodes[index_of(node)].name; }
 
   void put(Severity severity, const std::vector<int>& nodes, const char* code, std::string text,
            std::string remedy) {
     CheckFinding finding{severity, {}, code, std::move(text), std::move(remedy)};
-    for (const int node : nodes) finding.nodes.push_back(place(node));
+    for (const int node : nodes) finding.nodes.push_back(index_of(node));
     report_.findings.push_back(std::move(finding));
   }
 
@@ -84,20 +84,20 @@ class Fabric {
     for (std::size_t i = 0; i < best.size(); ++i)
       report_.figures[context_.nodes[i]].exchange_gbs = best[i];
     for (const measure::Compute& one : data_.measured.computes) {
-      NodeFigures& figures = report_.figures[place(one.node)];
+      NodeFigures& figures = report_.figures[index_of(one.node)];
       figures.compute = std::max(figures.compute, one.compute);
       figures.memory_gbs = std::max(figures.memory_gbs, one.memory);
     }
     for (const measure::Exchange& one : data_.measured.exchanges) {
       for (const int node : {one.pair.a, one.pair.b}) {
-        double& us = report_.figures[place(node)].exchange_us;
+        double& us = report_.figures[index_of(node)].exchange_us;
         if (one.latency_us > 0 && (us <= 0 || one.latency_us < us)) us = one.latency_us;
       }
     }
     if (!data_.all_reduce) return;
     for (const int node : data_.all_reduce->nodes) {
       if (node >= 0 && node < data_.measured.nodes)
-        report_.figures[place(node)].in_all_reduce = true;
+        report_.figures[index_of(node)].in_all_reduce = true;
     }
   }
 
@@ -139,7 +139,7 @@ class Fabric {
     std::vector<LinkRate> links;
     for (const int node : data_.all_reduce->nodes) {
       if (node < 0 || node >= data_.measured.nodes) continue;
-      const std::uint32_t at = place(node);
+      const std::uint32_t at = index_of(node);
       const std::string interface = at < context_.interfaces.size() ? context_.interfaces[at] : "";
       links.push_back(link_rate(report_.nodes[at].facts, interface, context_.nccl));
     }

@@ -334,11 +334,11 @@ Findings check_nodes(const CheckedNodes& nodes, std::optional<std::uint32_t> exp
     const bool is_said = expected_gpus && alike.code == std::string_view("gpus");
     if (!is_said) check_alike(nodes, alike, findings);
   }
-  const auto place = [&](const CheckFinding& one) {
+  const auto order = [&](const CheckFinding& one) {
     return one.nodes.empty() ? static_cast<std::uint32_t>(nodes.size()) : one.nodes.front();
   };
   std::stable_sort(findings.begin(), findings.end(), [&](const auto& x, const auto& y) {
-    if (place(x) != place(y)) return place(x) < place(y);
+    if (order(x) != order(y)) return order(x) < order(y);
     return x.severity == Severity::bad && y.severity != Severity::bad;
   });
   return findings;

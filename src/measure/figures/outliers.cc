@@ -17,9 +17,9 @@ constexpr double kLatencySlackUs = 200;
 double quantile(std::vector<double> values, double share) {
   if (values.empty()) return 0;
   std::sort(values.begin(), values.end());
-  const double place = share * static_cast<double>(values.size() - 1);
-  auto index = static_cast<std::size_t>(place);
-  if (place > static_cast<double>(index)) ++index;
+  const double position = share * static_cast<double>(values.size() - 1);
+  auto index = static_cast<std::size_t>(position);
+  if (position > static_cast<double>(index)) ++index;
   return values[std::min(index, values.size() - 1)];
 }
 

@@ -46,8 +46,8 @@ double usual_of(const std::vector<PairResult>& pairs) {
   if (pairs.empty()) return 0;
   std::vector<double> bandwidths = bandwidths_of(pairs);
   std::sort(bandwidths.begin(), bandwidths.end());
-  const double place = kUpper * static_cast<double>(bandwidths.size() - 1);
-  return bandwidths[static_cast<std::size_t>(std::ceil(place))];
+  const double position = kUpper * static_cast<double>(bandwidths.size() - 1);
+  return bandwidths[static_cast<std::size_t>(std::ceil(position))];
 }
 
 std::string matrix(const std::vector<std::string>& labels, const std::vector<PairResult>& pairs) {

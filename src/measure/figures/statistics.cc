@@ -9,10 +9,10 @@ namespace dlaunch::measure {
 
 double quantile(const std::vector<double>& sorted, double share) {
   if (sorted.empty()) return 0;
-  const double place = std::clamp(share, 0.0, 1.0) * static_cast<double>(sorted.size() - 1);
-  const auto below = static_cast<std::size_t>(std::floor(place));
+  const double position = std::clamp(share, 0.0, 1.0) * static_cast<double>(sorted.size() - 1);
+  const auto below = static_cast<std::size_t>(std::floor(position));
   const std::size_t above = std::min(below + 1, sorted.size() - 1);
-  return sorted[below] + (sorted[above] - sorted[below]) * (place - static_cast<double>(below));
+  return sorted[below] + (sorted[above] - sorted[below]) * (position - static_cast<double>(below));
 }
 
 Summary summarize(std::vector<double> values) {

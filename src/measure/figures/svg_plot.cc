@@ -88,10 +88,10 @@ struct Axis {
   double to = 1;    // pixel of high
 
   [[nodiscard]] double at(double value) const {
-    const double place = is_log
-                             ? (std::log(value) - std::log(low)) / (std::log(high) - std::log(low))
-                             : (value - low) / (high - low);
-    return from + place * (to - from);
+    const double part = is_log
+                            ? (std::log(value) - std::log(low)) / (std::log(high) - std::log(low))
+                            : (value - low) / (high - low);
+    return from + part * (to - from);
   }
 };
 
@@ -247,9 +247,9 @@ Plot plot_of(const BenchHeader& header, const std::vector<BenchRow>& rows) {
              ", " + std::to_string(header.iterations) + " calls per size"},
             "size (bytes)",
             {{"bus bandwidth (GB/s)", false, {}}, {"time (us)", true, {}}}};
-  const auto add = [&](const char* place, std::optional<BenchResult> BenchRow::*result) {
-    Line bandwidth{place, {}};
-    Line time{place, {}};
+  const auto add = [&](const char* name, std::optional<BenchResult> BenchRow::*result) {
+    Line bandwidth{name, {}};
+    Line time{name, {}};
     for (const BenchRow& row : rows) {
       const auto& one = row.*result;
       if (!one) continue;

@@ -45,12 +45,12 @@ std::optional<PmixServerUri> pmix_server_uri(std::string_view text) {
   const auto scheme = text.find(kScheme);
   if (scheme == std::string_view::npos) return std::nullopt;
   const std::size_t begin = scheme + kScheme.size();
-  const std::string_view place = text.substr(begin);
-  const auto colon = place.find(':');
-  if (colon == std::string_view::npos || !place.starts_with("127.")) return std::nullopt;
-  PmixServerUri uri{std::string(text.substr(0, begin)), std::string(place.substr(0, colon)), 0};
+  const std::string_view address = text.substr(begin);
+  const auto colon = address.find(':');
+  if (colon == std::string_view::npos || !address.starts_with("127.")) return std::nullopt;
+  PmixServerUri uri{std::string(text.substr(0, begin)), std::string(address.substr(0, colon)), 0};
   in_addr ignored{};
-  const std::string_view port = place.substr(colon + 1);
+  const std::string_view port = address.substr(colon + 1);
   const auto [end, error] = std::from_chars(port.data(), port.data() + port.size(), uri.port);
   const bool is_whole = error == std::errc() && end == port.data() + port.size() && uri.port != 0;
   if (!is_whole || ::inet_pton(AF_INET, uri.address.c_str(), &ignored) != 1) return std::nullopt;
