@@ -176,7 +176,7 @@ void add_bench_options(CommandOptions command, BenchOptions& options) {
   command.number("-N,--iterations,--iters", options.iterations,
                  "Timed calls of each size (default: 20)", "N");
   command.number("-w,--warmup,--warmup-iters", options.warmup,
-                 "Untimed calls before them (default: 5)", "N");
+                 "Untimed calls before the timed ones (default: 5)", "N");
   command.value("--type", options.type, "Type of the elements, as bfloat16 (default: float32)",
                 "TYPE");
   command.value("--op", options.op, "Reduction: sum, prod, min, max or avg (default: sum)", "OP");

@@ -116,8 +116,8 @@ constexpr JobRule kRules[] = {
                R"("mpi":{"required":["launcher"],"properties":{"launcher":{"const":"mpirun"}}}}})"},
     {.first = "isolation: pid-namespace",
      .second = "container",
-     .text = "dlaunch must see a `container`'s processes to end it: not with `isolation: "
-             "pid-namespace`",
+     .text = "`isolation: pid-namespace` hides the processes of a `container`, which dlaunch must "
+             "see to end it",
      .broken = R"({"required":["isolation"],"properties":{"isolation":{"const":"pid-namespace"}},)"
                R"("anyOf":[{"required":["container"]},{"required":["roles"],"properties":{"roles":)"
                R"({"not":{"additionalProperties":{"not":{"type":"object","required":)"

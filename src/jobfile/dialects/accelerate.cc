@@ -171,7 +171,7 @@ class AccelerateConfig {
     if (environment && environment->text != "LOCAL_MACHINE")
       t_.diagnostics.error(environment->range, "compute_environment " +
                                                    in_quotes(environment->text) +
-                                                   " is none of dlaunch's; it starts "
+                                                   " is not supported; dlaunch starts "
                                                    "LOCAL_MACHINE");
     const auto type = keys_.text("distributed_type");
     if (!type) {

@@ -25,7 +25,7 @@ constexpr KeyName kKeyNames[] = {{"env", "environment_variables"},
                                  {"roles.ps", "distribution.parameter_server_count"},
                                  {"framework", "distribution.type"}};
 
-/// A mapping, or a value that was reported instead of one.
+/// True also for a value of another kind for which an error was reported: one error is enough.
 bool is_mapping(const Document& document, std::optional<NodeId> node) {
   return node && (document[*node].kind == NodeKind::mapping || document[*node].reported);
 }
