@@ -47,7 +47,7 @@ struct ProcessStack {
   bool operator==(const ProcessStack&) const = default;
 };
 
-/// Of a rank and everything below it. No processes: it has ended, or was not started.
+/// Where a rank and everything below it stand. No processes: it has ended, or was not started.
 struct RankStacks {
   Rank rank;
   std::string host;                     // as the user calls the node; an agent leaves it empty

@@ -60,7 +60,7 @@ constexpr std::tuple kMessages{
     Named<SyncRemove>{"SyncRemove"},
     Named<SyncData>{"SyncData"},
     Named<SyncEnd>{"SyncEnd"},
-    Named<SyncPlace>{"SyncPlace"},
+    Named<SyncFolder>{"SyncFolder"},
     Named<SyncWants>{"SyncWants"},
     Named<SyncTaken>{"SyncTaken"},
     Named<SyncDone>{"SyncDone"},

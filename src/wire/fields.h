@@ -649,8 +649,8 @@ template <>
 inline constexpr auto kFields<SyncEnd> = std::tuple{field("id", &SyncEnd::id)};
 
 template <>
-inline constexpr auto kFields<SyncPlace> =
-    std::tuple{field("id", &SyncPlace::id), field("is_shared", &SyncPlace::is_shared)};
+inline constexpr auto kFields<SyncFolder> =
+    std::tuple{field("id", &SyncFolder::id), field("is_shared", &SyncFolder::is_shared)};
 
 template <>
 inline constexpr auto kFields<SyncWants> =

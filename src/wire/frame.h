@@ -3,7 +3,7 @@
 //
 //   offset  size  field
 //        0     4  payload length in bytes, at most kMaxPayload
-//        4     2  message type (place in the list of codec.cc, from 1 on)
+//        4     2  message type (position in the list of codec.cc, from 1 on)
 //        6     2  reserved, 0
 //        8     4  node index, for routing through intermediate agents
 //       12     8  session id: random per run and node, so that a stale connection is recognised

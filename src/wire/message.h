@@ -420,7 +420,7 @@ struct Resume {
 // the agent requests as SyncData, and SyncEnd. `id` counts passes; messages of an earlier pass are
 // ignored. An entry's number is its index over all SyncEntries of the pass.
 
-/// -> SyncPlace
+/// -> SyncFolder
 struct SyncBegin {
   std::uint32_t id = 0;
   std::string root;    // absolute; made if it is missing
@@ -443,7 +443,8 @@ struct SyncSettled {
   std::vector<std::uint32_t> skipped;
   bool operator==(const SyncSettled&) const = default;
 };
-/// Of the paths that the node has reported as gone: those to remove, contents before their folder.
+/// Which of the paths that the node has reported as gone it is to remove, contents before their
+/// folder.
 struct SyncRemove {
   std::uint32_t id = 0;
   std::vector<std::string> paths;
@@ -470,10 +471,10 @@ struct SyncEnd {
 
 // ---- copying the workdir, agent -> launcher
 
-struct SyncPlace {
+struct SyncFolder {
   std::uint32_t id = 0;
   bool is_shared = false;  // the marker exists: nothing is to be copied
-  bool operator==(const SyncPlace&) const = default;
+  bool operator==(const SyncFolder&) const = default;
 };
 /// What the node lacks, sent as it finds out.
 struct SyncWants {
@@ -649,7 +650,7 @@ struct Inspected {
 // ---- where ranks stand: docs/how-to/see-where-ranks-stand.md
 
 /// launcher -> agent: asks where these ranks and all that is below them stand. One at a time: a
-/// later question takes the place of an earlier one. -> StacksTaken
+/// later question replaces an earlier one. -> StacksTaken
 struct TakeStacks {
   Attempt attempt;
   std::uint32_t id = 0;
@@ -768,7 +769,7 @@ using ToAgent =
 using SessionMessages = std::variant<Hello, Heartbeat, Bye>;
 /// Answers to the launcher's questions before it starts ranks.
 using ReachAnswer = std::variant<DoorOpen, Knocked>;
-using SyncAnswer = std::variant<SyncPlace, SyncWants, SyncTaken, SyncDone>;
+using SyncAnswer = std::variant<SyncFolder, SyncWants, SyncTaken, SyncDone>;
 using Answers = Joined<std::variant<Facts, PrerequisitesMissing, PmixReady, Inspected>, ReachAnswer,
                        SyncAnswer>::Type;
 /// Sent only by an agent that was told to start ranks, or that runs in a scheduler's step.

@@ -53,10 +53,10 @@ void NodeSync::on(const wire::SyncAnswer& message, const SyncPass& pass, Monoton
       message);
 }
 
-void NodeSync::hear(const wire::SyncPlace& place, const SyncPass&) {
+void NodeSync::hear(const wire::SyncFolder& folder, const SyncPass&) {
   if (stage_ != Stage::placing) return;
-  stage_ = place.is_shared ? Stage::ended : Stage::placed;
-  result_.is_shared = place.is_shared;
+  stage_ = folder.is_shared ? Stage::ended : Stage::placed;
+  result_.is_shared = folder.is_shared;
 }
 
 /// An agent that names an unknown entry is faulty, and gets nothing for it.

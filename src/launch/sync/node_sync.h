@@ -67,7 +67,7 @@ class NodeSync {
  private:
   enum class Stage : std::uint8_t { placing, placed, listing, looking, moving, ending, ended };
 
-  void hear(const wire::SyncPlace& place, const SyncPass&);
+  void hear(const wire::SyncFolder& folder, const SyncPass&);
   void hear(const wire::SyncWants& wants, const SyncPass& pass);
   void hear(const wire::SyncTaken& taken, const SyncPass&);
   void hear(const wire::SyncDone& done, const SyncPass&);

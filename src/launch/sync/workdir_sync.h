@@ -49,7 +49,7 @@ class WorkdirSync {
 
   void begin(WorkdirSyncSettings settings);
   [[nodiscard]] bool under_way() const { return under_way_; }
-  /// SyncPlace, SyncWants, SyncTaken, SyncDone.
+  /// SyncFolder, SyncWants, SyncTaken, SyncDone.
   void on(NodeId node, const wire::SyncAnswer& message);
   /// Sends nothing more, and never calls done(). What nodes have received stays there.
   void cancel();

@@ -61,7 +61,7 @@ void Stager::on(const wire::SyncBegin& begin) {
   const bool is_marker = begin.marker.starts_with(sync::kMarkerPrefix);
   if (is_marker && tree_.open(root_, false) == 0 && tree_.has(begin.marker)) {
     abandon();
-    return send_(wire::SyncPlace{begin.id, true});
+    return send_(wire::SyncFolder{begin.id, true});
   }
   int error = tree_.open(root_, true);
   // Without a marker the launcher cannot write to its own folder, and this may be the same folder:
@@ -70,7 +70,7 @@ void Stager::on(const wire::SyncBegin& begin) {
   if (error != 0) return fail("", error);
   record_.emplace(env_, root_, begin.origin);
   recorded_ = record_->load();
-  send_(wire::SyncPlace{id_, false});
+  send_(wire::SyncFolder{id_, false});
 }
 
 void Stager::on(wire::SyncEntries& entries) {

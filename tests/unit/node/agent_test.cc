@@ -17,7 +17,7 @@ wire::SyncEntries one_file(std::uint32_t id = 1) {
 void begin_sync(Conversation& agent, std::uint32_t id = 1) {
   agent.greet();
   agent.say(wire::SyncBegin{id, agent.path("job"), "", "laptop"});
-  EXPECT_EQ(agent.answer<wire::SyncPlace>().id, id);
+  EXPECT_EQ(agent.answer<wire::SyncFolder>().id, id);
 }
 
 wire::FactsRequest with_a_port() {

@@ -609,7 +609,7 @@ class PreparationWithSync : public PreparationTest {
   void all_share() {
     for (const std::uint32_t node : {1U, 2U}) {
       const std::uint32_t pass = nodes_.sent<wire::SyncBegin>().back().second.id;
-      preparation_->on(id(node), wire::SyncPlace{pass, true});
+      preparation_->on(id(node), wire::SyncFolder{pass, true});
     }
     const MonotonicTime end = monotonic_now() + std::chrono::seconds(20);
     while (heard_.size() < 3 && !outcome_ && monotonic_now() < end) loop_.run_one(end);

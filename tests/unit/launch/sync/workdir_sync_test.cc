@@ -459,7 +459,7 @@ TEST_F(WorkdirSyncTest, WhoHasAnsweredIsNotBlamedForASilentOne) {
 TEST_F(WorkdirSyncTest, NonsenseOfAnAgent) {
   write("a", "text");
   sync_.begin(settings_);
-  sync_.on(NodeId(7), wire::SyncPlace{1, false});
+  sync_.on(NodeId(7), wire::SyncFolder{1, false});
   sync_.on(NodeId(0), wire::SyncWants{1, {0, 99}, {{99, {}}}, {"../x"}, true});
   sync_.on(NodeId(0), wire::SyncTaken{1, ~std::uint64_t{0}});
   const MonotonicTime end = monotonic_now() + std::chrono::seconds(60);
