@@ -106,10 +106,6 @@ Window window_of(const std::vector<Glyph>& glyphs, std::size_t mark) {
   return window;
 }
 
-std::string right_aligned(const std::string& number) {
-  return (number.size() < 5 ? std::string(5 - number.size(), ' ') : "") + number;
-}
-
 /// The length of the part of `path` that the pattern matches; npos: no match.
 std::size_t fit(std::string_view pattern, std::string_view path) {
   std::size_t at = 0;
@@ -152,7 +148,7 @@ std::string excerpt(std::string_view text, SourceRange range) {
   while (mark < glyphs.size() && !glyphs[mark].marked) ++mark;
   const Window window = window_of(glyphs, mark);
 
-  const std::string number = right_aligned(std::to_string(locate(text, range.offset).line));
+  const std::string number = right_aligned(std::to_string(locate(text, range.offset).line), 5);
   std::string shown = number + " | ";
   std::string below = std::string(number.size(), ' ') + " | ";
   if (window.begin > 0) {
