@@ -64,7 +64,8 @@ class SideTest : public testing::Test {
   }
   /// What the console has shown since the last call.
   std::string shown() {
-    EXPECT_TRUE(console_->drain(std::chrono::seconds(20)));
+    for (const Stream stream : {Stream::out, Stream::err})
+      EXPECT_NE(console_->drain(stream, std::chrono::seconds(20)), console_->broken(stream));
     std::string text(65536, '\0');
     EXPECT_EQ(::write(writer_end_.get(), "", 1), 1);  // so that a read never waits
     const ssize_t n = ::read(reader_.get(), text.data(), text.size());
