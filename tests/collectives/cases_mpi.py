@@ -57,7 +57,7 @@ def every_number_of_ranks_against_the_reference(box):
 @case
 def two_nodes_against_the_reference(box):
     box.make_cluster(2)
-    run = box.mpi([2, 1], box.built("reference"), "mpi", "60000").end(0)
+    run = box.mpi([2, 1], box.built("reference"), "mpi", "60000").end(0, patience=60)
     expect_in("compared", said(run), "what rank 0 says")
 
 

@@ -288,10 +288,11 @@ struct EachMessage {
   void of(wire::TakeStacks*) {
     agent.greet();
     (void)agent.start(agent.script("read line"));
-    agent.say(wire::TakeStacks{.attempt = Attempt(0), .id = 7, .ranks = {Rank(0)}});
+    agent.say(wire::TakeStacks{
+        .attempt = Attempt(0), .id = 7, .ranks = {Rank(0)}, .limit_ms = 30000});
     const auto taken = agent.answer<wire::StacksTaken>();
     EXPECT_EQ(taken.id, 7U);
-    ASSERT_EQ(taken.ranks.size(), 1U);
+    ASSERT_EQ(taken.ranks.size(), 1U) << taken.problem;
     EXPECT_EQ(taken.ranks.front().rank, Rank(0));
   }
   // Those of terminals, which node/terminal has tests for.
