@@ -73,12 +73,16 @@ def merged_lines(text, ranks):
 
 @case
 def equal_lines_of_many_ranks_are_one_on_a_terminal(box):
-    run = box.start_on_terminal("run", "-n", "9", "--", box.rank, "lines", "300", env={"NO_COLOR": "1"}).end(0)
+    lines = [f"line {number}" for number in range(300)]
+    run = box.start_on_terminal("run", "-n", "9", "--", box.rank, "tell", "ready", "gate", "print", "\n".join(lines) + "\n",
+                                env={"NO_COLOR": "1"})
+    box.expect_all("ready", 9)
+    box.open_gate()
+    run.end(0)
     by_rank, shown = merged_lines(run.screen, 9)
     for rank in range(9):
-        wanted = box.rank_output(rank).decode().splitlines()
-        expect_equal(len(wanted), 300, "lines in the file")
-        expect_equal(by_rank[rank], wanted, f"lines of rank {rank} on the console")
+        expect_equal(by_rank[rank], lines, f"lines of rank {rank} on the console")
+        expect_equal(box.rank_output(rank).decode().splitlines(), lines, f"lines of rank {rank} in its file")
     expect(shown < 9 * 300, "no line was merged")
     expect(f"{HOST}:".encode() not in run.screen.split(b"dlaunch: done")[0], "a prefix with a host")
 
