@@ -783,8 +783,8 @@ constexpr Field kFields[] = {
     {.key = "logs.console",
      .kind = Kind::choice_or_integers,
      .fallback = "auto",
-     .help = "Which ranks' output is shown while the job runs. merged: a line that several ranks "
-             "print once; auto: merged on a terminal from 9 ranks on, else all",
+     .help = "Whose output is shown; merged: equal lines once; auto: merged on a terminal with 9 or "
+             "more, else all",
      .words = kConsoles,
      .max = kMostProcesses,
      .write = put_console},
