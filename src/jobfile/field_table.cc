@@ -80,8 +80,10 @@ constexpr std::array kIsolations{word("default", Isolation::standard),
 constexpr std::array kChecks{word("node", Preflight::Check::node),
                              word("reach", Preflight::Check::reach),
                              word("fabric", Preflight::Check::fabric)};
-constexpr std::array kConsoles{word("all", Logs::Console::all), word("rank0", Logs::Console::rank0),
-                               word("none", Logs::Console::none)};
+constexpr std::array kConsoles{
+    word("auto", Logs::Console::automatic), word("all", Logs::Console::all),
+    word("merged", Logs::Console::merged), word("rank0", Logs::Console::rank0),
+    word("none", Logs::Console::none)};
 constexpr std::array kPrefixes{word("auto", Logs::Prefix::automatic),
                                word("always", Logs::Prefix::always),
                                word("never", Logs::Prefix::never)};
@@ -780,8 +782,9 @@ constexpr Field kFields[] = {
      .write = to<&JobSpec::logs, &Logs::dir>},
     {.key = "logs.console",
      .kind = Kind::choice_or_integers,
-     .fallback = "all",
-     .help = "Which ranks' output is shown while the job runs",
+     .fallback = "auto",
+     .help = "Whose output is shown; merged: equal lines once; auto: merged on a terminal with 9 or "
+             "more, else all",
      .words = kConsoles,
      .max = kMostProcesses,
      .write = put_console},
@@ -791,6 +794,11 @@ constexpr Field kFields[] = {
      .help = "host:rank before each line; auto: if several ranks are shown",
      .words = kPrefixes,
      .write = to<&JobSpec::logs, &Logs::prefix>},
+    {.key = "logs.fold_numbers",
+     .kind = Kind::boolean,
+     .fallback = "false",
+     .help = "merged: lines that differ in one number are one line, too",
+     .write = to<&JobSpec::logs, &Logs::fold_numbers>},
     {.key = "metrics",
      .kind = Kind::text_map,
      .help = "Names, and RE2 patterns with one group for a number in the output; the summary "

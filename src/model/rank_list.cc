@@ -18,24 +18,42 @@ std::optional<std::uint32_t> number(std::string_view word) {
   return error == std::errc() && end == last ? std::optional(value) : std::nullopt;
 }
 
-}  // namespace
+struct RangeStyle {
+  std::string_view separator;
+  std::size_t shortest;  // numbers that a range has at least
+  std::size_t max_chars;
+};
 
-std::string rank_ranges(const std::vector<Rank>& ranks, std::size_t max_chars) {
+template <class ValueAt>
+std::string ranges(std::size_t count, const ValueAt& value, const RangeStyle& style) {
   std::string out;
-  for (std::size_t begin = 0; begin < ranks.size();) {
+  for (std::size_t begin = 0; begin < count;) {
     std::size_t end = begin + 1;
-    while (end < ranks.size() && ranks[end].value == ranks[end - 1].value + 1) ++end;
-    if (end - begin == 2) end = begin + 1;  // "6, 7" is clearer than "6-7"
-    std::string part = std::to_string(ranks[begin].value);
-    if (end - begin > 1) part += '-' + std::to_string(ranks[end - 1].value);
-    if (!out.empty() && out.size() + part.size() > max_chars) {
-      return out + " and " + std::to_string(ranks.size() - begin) + " more";
+    while (end < count && value(end) == value(end - 1) + 1) ++end;
+    if (end - begin < style.shortest) end = begin + 1;
+    std::string part = std::to_string(value(begin));
+    if (end - begin > 1) part += '-' + std::to_string(value(end - 1));
+    if (!out.empty() && out.size() + part.size() > style.max_chars) {
+      return out + " and " + std::to_string(count - begin) + " more";
     }
-    if (!out.empty()) out += ", ";
+    if (!out.empty()) out += style.separator;
     out += part;
     begin = end;
   }
   return out;
+}
+
+}  // namespace
+
+std::string rank_ranges(const std::vector<Rank>& ranks, std::size_t max_chars) {
+  const auto value = [&](std::size_t i) { return ranks[i].value; };
+  // "6, 7" is clearer than "6-7".
+  return ranges(ranks.size(), value, {", ", 3, max_chars});
+}
+
+std::string compact_ranges(std::span<const std::uint32_t> numbers, std::size_t max_chars) {
+  const auto value = [&](std::size_t i) { return numbers[i]; };
+  return ranges(numbers.size(), value, {",", 2, max_chars});
 }
 
 Result<std::vector<std::uint32_t>> parse_ranks(const std::string& text, std::uint32_t ranks) {

@@ -55,6 +55,70 @@ def lines_have_a_prefix_of_host_and_rank(box):
     expect_equal(sorted(errors), [f"{HOST}:0 | err", f"{HOST}:1 | err"], "stderr")
 
 
+def ranks_in(text):
+    """Of a merged line's prefix: "0-3,7"."""
+    found = []
+    for part in text.split(","):
+        first, _, last = part.partition("-")
+        found += range(int(first), int(last or first) + 1)
+    return found
+
+
+def merged_lines(text, ranks):
+    """By rank: its lines; and how many lines were shown."""
+    shown = [match for line in text.decode().splitlines() if (match := re.match(r"\[([\d,-]+)\] (.*)", line))]
+    by_rank = {rank: [match[2] for match in shown if rank in ranks_in(match[1])] for rank in range(ranks)}
+    return by_rank, len(shown)
+
+
+@case
+def equal_lines_of_many_ranks_are_one_on_a_terminal(box):
+    lines = [f"line {number}" for number in range(300)]
+    run = box.start_on_terminal("run", "-n", "9", "--", box.rank, "tell", "ready", "gate", "print", "\n".join(lines) + "\n",
+                                env={"NO_COLOR": "1"})
+    box.expect_all("ready", 9)
+    box.open_gate()
+    run.end(0)
+    by_rank, shown = merged_lines(run.screen, 9)
+    for rank in range(9):
+        expect_equal(by_rank[rank], lines, f"lines of rank {rank} on the console")
+        expect_equal(box.rank_output(rank).decode().splitlines(), lines, f"lines of rank {rank} in its file")
+    expect(shown < 9 * 300, "no line was merged")
+    expect(f"{HOST}:".encode() not in run.screen.split(b"dlaunch: done")[0], "a prefix with a host")
+
+
+@case
+def few_ranks_on_a_terminal_and_many_in_a_pipe_are_not_merged(box):
+    run = box.start_on_terminal("run", "-n", "8", "--", "echo", "out", env={"NO_COLOR": "1"}).end(0)
+    for rank in range(8):
+        expect_in(f"{HOST}:{rank} | out".encode(), run.screen, "line")
+    run = box.run("run", "-n", "9", "--", "echo", "out")
+    expect_equal(sorted(run.out.decode().splitlines()), [f"{HOST}:{rank} | out" for rank in range(9)], "stdout")
+
+
+@case
+def lines_can_be_merged_in_a_pipe(box):
+    run = box.run("run", "-n", "3", "--set", "logs.console=merged", "--", "sh", "-c", "echo equal; echo own $RANK; printf end >&2")
+    by_rank, _ = merged_lines(run.out, 3)
+    expect_equal(by_rank, {rank: ["equal", f"own {rank}"] for rank in range(3)}, "stdout")
+    by_rank, _ = merged_lines(run.err, 3)
+    expect_equal(by_rank, {rank: ["end"] for rank in range(3)}, "stderr")
+    for rank in range(3):
+        expect_equal(box.rank_output(rank), f"equal\nown {rank}\n".encode(), "file")
+
+
+@case
+def lines_that_differ_in_a_number_can_be_one(box):
+    run = box.run("run", "-n", "4", "--set", "logs.console=merged", "--set", "logs.fold_numbers=true", "--",
+                  "sh", "-c", "echo loaded shard $RANK of 4")
+    shards = []
+    for line in run.out.decode().splitlines():
+        found = re.fullmatch(r"\[([\d,-]+)\] loaded shard <?([\d,-]+)>? of 4", line)
+        expect(found and found[1] == found[2], f"not a folded line: {line}")
+        shards += ranks_in(found[2])
+    expect_equal(sorted(shards), [0, 1, 2, 3], "shards")
+
+
 @case
 def the_prefix_can_be_switched_off(box):
     run = box.run("run", "-n", "2", "--set", "logs.prefix=never", "--", "echo", "out")

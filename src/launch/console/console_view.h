@@ -4,6 +4,7 @@
 
 #include <array>
 #include <cstddef>
+#include <cstdint>
 #include <map>
 #include <optional>
 #include <string>
@@ -11,9 +12,11 @@
 #include <utility>
 #include <vector>
 
+#include "launch/console/line_merger.h"
 #include "launch/console/line_splitter.h"
 #include "launch/console/live_lines.h"
 #include "model/ids.h"
+#include "model/time.h"
 
 namespace dlaunch {
 
@@ -21,6 +24,8 @@ namespace dlaunch {
 struct ConsoleOptions {
   bool prefix = false;
   bool colour = false;
+  bool merged = false;        // a line that several ranks print is shown once
+  bool fold_numbers = false;  // merged: also lines that differ in one number
   bool operator==(const ConsoleOptions&) const = default;
 };
 
@@ -31,8 +36,17 @@ struct ConsoleOptions {
 /// single rank pass at once, those of several ranks when their line is complete (or longer than
 /// kMaxLine), so that no line is torn. At most kMaxLine bytes of a stream are held, not counting
 /// bars.
+///
+/// Merged, a line of ranks 0 to 63 looks like "[0-63] text\n", with or without prefix lines are
+/// whole, and what can be shown is taken with take_merged(): the other members append nothing.
 class ConsoleView {
  public:
+  /// Consecutive lines of one stream.
+  struct Piece {
+    Stream stream = Stream::out;
+    std::string text;
+  };
+
   /// `labels`: per rank, as "node0:3"; index = rank. A rank with an empty label is not shown.
   ConsoleView(ConsoleOptions options, std::vector<std::string> labels);
 
@@ -53,8 +67,8 @@ class ConsoleView {
   /// row. Has no effect if no byte is held.
   void show_prompts_of(Rank rank);
   [[nodiscard]] bool has_prompt() const;
-  /// The user's input ends the prompt's line: later output is shown without the prompt. False: there
-  /// was no prompt.
+  /// The user's input ends the prompt's line: later output is shown without the prompt. False:
+  /// there was no prompt.
   bool answered();
 
   /// There are progress bars now, or a prompt.
@@ -66,6 +80,18 @@ class ConsoleView {
   /// Appends a line for each bar that has changed since the last call.
   void show_states(std::array<std::string, 2>& out);
 
+  /// Merged: the time of what is added from now on, and of take_merged().
+  void set_time(MonotonicTime now) { now_ = now; }
+  /// Merged: the lines that can be shown now, in their order.
+  [[nodiscard]] std::vector<Piece> take_merged();
+  /// Merged: no line that was added until now waits for others.
+  void show_waiting();
+  /// Merged: when take_merged() has lines again; nullopt: none are held.
+  [[nodiscard]] std::optional<MonotonicTime> merged_due() const;
+  /// LineMerger::recent()
+  [[nodiscard]] std::size_t recently_merged(Rank rank, Stream stream, std::size_t window,
+                                            bool of_both) const;
+
  private:
   struct Prefix {
     std::string first;
@@ -76,19 +102,29 @@ class ConsoleView {
 
   void add_plain(std::string& held, std::string_view bytes, std::string& out) const;
   void add_line(Key key, std::string_view text, bool continues, std::string& out);
+  void put_line(Key key, std::string_view text, bool continues, std::string& out);
+  void end_line(Rank rank, Stream stream, std::string& out);
+  void take_ready();
+  [[nodiscard]] Prefix merged_prefix(const std::string& ranks, std::string_view colour) const;
+  [[nodiscard]] const Prefix& prefix_of(const LineMerger::Line& line);
   [[nodiscard]] std::string_view open_line(Stream stream) const;
   [[nodiscard]] LineSplitter& splitter(Rank rank, Stream stream);
   void watch_bars(Rank rank, Stream stream);
 
   ConsoleOptions options_;
-  std::vector<Prefix> prefixes_;                        // when prefixing
-  std::vector<std::array<LineSplitter, 2>> splitters_;  // when prefixing
+  std::vector<Prefix> prefixes_;                        // when prefixing or merged
+  std::vector<std::array<LineSplitter, 2>> splitters_;  // when prefixing or merged
   std::map<Key, std::string> bars_;                     // with the states that were last shown
   std::vector<std::array<std::string, 2>> held_;        // when not, and there are several ranks
   char last_ = '\n';                                    // last byte of a single rank's output
   std::optional<Rank> prompts_of_;
-  std::array<std::size_t, 2>
-      answered_{};  // bytes of its open lines that stay on the screen
+  std::array<std::size_t, 2> answered_{};  // bytes of its open lines that stay on the screen
+  std::optional<LineMerger> merger_;
+  std::vector<Piece> pieces_;
+  std::size_t expected_ = 0;            // bytes of a new piece
+  std::vector<std::uint64_t> several_;  // ranks of the last line that was from several, and
+  Prefix several_prefix_;
+  MonotonicTime now_{};
 };
 
 }  // namespace dlaunch

@@ -1,9 +1,11 @@
 #include "launch/output/output_router.h"
 
 #include <algorithm>
+#include <utility>
 
 #include <unistd.h>
 
+#include "os/clock.h"
 #include "os/terminal.h"
 #include "text/size_text.h"
 
@@ -24,7 +26,9 @@ constexpr std::chrono::milliseconds kRedraw{100};
 constexpr std::chrono::seconds kSettle{1};
 constexpr std::uint32_t kShowStatesEvery = 10;
 
+// Sources of RecentLines that are no stream.
 constexpr std::size_t kOwnLines = std::string::npos;
+constexpr std::size_t kMergedLines = kOwnLines - 1;
 constexpr std::size_t kLooked = std::size_t{64} << 10;
 
 std::size_t index_of(Rank rank, Stream stream) {
@@ -45,7 +49,8 @@ OutputRouter::OutputRouter(EventLoop& loop, ConsoleWriter& writer, Grant grant)
     : writer_(writer),
       grant_(std::move(grant)),
       progress_(loop, duplicate(writer.progress_fd())),
-      bars_(loop) {}
+      bars_(loop),
+      merge_(loop) {}
 
 void OutputRouter::begin(Settings settings) {
   if (view_) flush_partial_lines();
@@ -127,12 +132,14 @@ void OutputRouter::add(const wire::OutputData& data) {
 }
 
 void OutputRouter::show(const wire::OutputData& data) {
+  note_time();
   std::string text = writer_.take_buffer(data.stream);
   text.reserve(data.bytes.size() + data.bytes.size() / 4);
   mark_gap(data.rank, data.stream, data.offset, text);
   view_->add(data.rank, data.stream, data.bytes, text);
   count_lines(index_of(data.rank, data.stream), data.stream, text);
   put(data.stream, std::move(text));
+  put_merged();
   bars_may_have_changed();
 }
 
@@ -145,6 +152,7 @@ void OutputRouter::end(const wire::OutputEnd& end) {
   if (end.attempt != settings_.attempt || index_of(end.rank, end.stream) >= streams_.size()) return;
   StreamState& stream = state(end.rank, end.stream);
   if (stream.open && is_shown(end.rank)) {
+    note_time();
     std::string text;
     if (stream.unwanted) {
       stream.skipped += end.size - std::min(end.size, stream.received);
@@ -175,13 +183,16 @@ void OutputRouter::close(Rank rank, Stream stream) {
   closed.open = false;
   --open_streams_;
   std::string text;
+  note_time();
   view_->finish(rank, stream, text);
   put(stream, std::move(text));
+  put_merged();
   take_bars_away();
 }
 
 void OutputRouter::flush_partial_lines() {
   for (std::uint32_t rank = 0; 2 * std::size_t{rank} < streams_.size(); ++rank) give_up(Rank(rank));
+  flush_merged();
 }
 
 void OutputRouter::cut_off() {
@@ -192,6 +203,7 @@ void OutputRouter::cut_off() {
     const Stream stream = stream_of(index);
     if (is_shown(rank) && !cut.unwanted) {
       std::string text;
+      note_time();
       view_->drop_partial(rank, stream);
       view_->add_note(rank, stream, "[... the rest is in " + file_of(rank, stream) + "]", text);
       put(stream, std::move(text));
@@ -250,6 +262,7 @@ void OutputRouter::want_no_more(std::size_t index) {
 }
 
 void OutputRouter::skip_rest(Stream stream) {
+  flush_merged();
   discarded_ += writer_.discard(stream);
   live_ = {};
   for (std::size_t index = 0; index < streams_.size(); ++index) {
@@ -292,6 +305,7 @@ LiveLines::Size OutputRouter::size_now() const {
 }
 
 void OutputRouter::say(Stream stream, std::string text) {
+  flush_merged();  // our line may be about the ranks' lines
   count_lines(kOwnLines, stream, text);
   put(stream, std::move(text));
 }
@@ -304,7 +318,10 @@ void OutputRouter::count_lines(std::size_t whose, Stream stream, std::string_vie
 }
 
 std::size_t OutputRouter::recent_lines(Rank rank, Stream stream, std::size_t window) const {
-  return writer_.broken(stream) ? 0 : recent_.count(index_of(rank, stream), window);
+  if (writer_.broken(stream)) return 0;
+  const std::size_t merged = recent_.count(kMergedLines, window);
+  return recent_.count(index_of(rank, stream), window) +
+         (merged == 0 ? 0 : view_->recently_merged(rank, stream, merged, writer_.is_one_file()));
 }
 
 void OutputRouter::put(Stream stream, std::string text) {
@@ -318,6 +335,32 @@ void OutputRouter::put(Stream stream, std::string text) {
   all += text;
   draw_live(size, all);
   writer_.write(stream, std::move(all));
+}
+
+void OutputRouter::note_time() {
+  if (settings_.console.merged) view_->set_time(monotonic_now());
+}
+
+/// After everything that adds to the view.
+void OutputRouter::put_merged() {
+  if (!settings_.console.merged) return;
+  for (ConsoleView::Piece& piece : view_->take_merged()) {
+    count_lines(kMergedLines, piece.stream, piece.text);
+    put(piece.stream, std::move(piece.text));
+  }
+  const auto due = view_->merged_due();
+  if (!due || std::exchange(merging_, true)) return;
+  merge_.after(*due - monotonic_now(), [this] {
+    merging_ = false;
+    note_time();
+    put_merged();
+  });
+}
+
+void OutputRouter::flush_merged() {
+  if (!view_ || !settings_.console.merged) return;
+  view_->show_waiting();
+  put_merged();
 }
 
 void OutputRouter::draw_live(const LiveLines::Size& size, std::string& text) {
@@ -353,10 +396,12 @@ void OutputRouter::arm_ticks() {
 void OutputRouter::tick() {
   ticking_ = false;
   std::array<std::string, 2> done;
+  note_time();
   view_->settle(done);
   if (!settings_.live && ++ticks_ % kShowStatesEvery == 0) view_->show_states(done);
   put(Stream::out, std::move(done[0]));
   put(Stream::err, std::move(done[1]));
+  put_merged();
   if (settings_.live && bars_changed_) redraw();
   take_bars_away();
   // Bars that do not change need no timer.

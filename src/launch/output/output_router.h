@@ -112,6 +112,9 @@ class OutputRouter {
   void close(Rank rank, Stream stream);
 
   void put(Stream stream, std::string text);
+  void put_merged();
+  void flush_merged();
+  void note_time();
   void count_lines(std::size_t whose, Stream stream, std::string_view text);
   void bars_may_have_changed();
   void arm_ticks();
@@ -125,6 +128,7 @@ class OutputRouter {
   Grant grant_;
   WatchedFd progress_;
   Timer bars_;
+  Timer merge_;
   bool waiting_ = false;
   Settings settings_;
   std::unique_ptr<ConsoleView> view_;
@@ -132,6 +136,7 @@ class OutputRouter {
   std::string status_;
   RecentLines recent_;  // source: index into streams_
   bool ticking_ = false;
+  bool merging_ = false;  // merge_ is set
   bool bars_changed_ = false;
   std::uint32_t ticks_ = 0;
   std::uint32_t idle_ticks_ = 0;

@@ -12,6 +12,9 @@ namespace dlaunch {
 
 namespace {
 
+// Automatic: from so many ranks on, a terminal shows equal lines once.
+constexpr std::size_t kMergedFrom = 9;
+
 bool is_shown(const Logs& logs, Rank rank) {
   switch (logs.console) {
     case Logs::Console::automatic:
@@ -85,8 +88,13 @@ OutputRouter::Settings output_settings(const LaunchPlan& plan, const Logs& logs,
   }
   settings.console.prefix =
       logs.prefix == Logs::Prefix::always || (logs.prefix == Logs::Prefix::automatic && shown > 1);
-  settings.console.colour =
-      ::isatty(STDOUT_FILENO) == 1 && ::isatty(STDERR_FILENO) == 1 && may_colour(environment);
+  const bool on_terminal = ::isatty(STDOUT_FILENO) == 1 && ::isatty(STDERR_FILENO) == 1;
+  settings.console.colour = on_terminal && may_colour(environment);
+  const bool wants_merged =
+      logs.console == Logs::Console::merged ||
+      (logs.console == Logs::Console::automatic && on_terminal && shown >= kMergedFrom);
+  settings.console.merged = wants_merged && shown > 1;
+  settings.console.fold_numbers = logs.fold_numbers;
   settings.live = live_target(environment);
   return settings;
 }

@@ -192,5 +192,132 @@ TEST(ConsoleView, RanksThatAreNotShownTakeNoRoom) {
   EXPECT_EQ(out, "no end") << "a single rank passes at once";
 }
 
+constexpr ConsoleOptions kMerged{true, false, true};
+
+/// A view whose lines wait for others, as OutputRouter uses it.
+class MergedView {
+ public:
+  explicit MergedView(ConsoleOptions options = kMerged, std::size_t ranks = 4)
+      : view(options, std::vector<std::string>(ranks, "node0:0")) {}
+
+  std::string add(std::uint32_t rank, std::string_view bytes, Stream stream = Stream::out) {
+    view.add(Rank(rank), stream, bytes, unused);
+    EXPECT_EQ(unused, "");
+    return take();
+  }
+  std::string finish(std::uint32_t rank, Stream stream = Stream::out) {
+    view.finish(Rank(rank), stream, unused);
+    return take();
+  }
+  std::string wait() {
+    now += LineMerger::kWait;
+    view.set_time(now);
+    return take();
+  }
+  std::string take() {
+    std::string text;
+    for (const ConsoleView::Piece& piece : view.take_merged()) text += piece.text;
+    return text;
+  }
+
+  ConsoleView view;
+  MonotonicTime now{};
+  std::string unused;
+};
+
+TEST(MergedConsoleView, ShowsTheRanksOfALine) {
+  MergedView lines;
+  EXPECT_EQ(lines.add(0, "epoch 1\r\nepo"), "");
+  EXPECT_EQ(lines.add(1, "epoch 1\n"), "");
+  EXPECT_EQ(lines.add(3, "epoch 1\n"), "");
+  EXPECT_EQ(lines.add(2, "epoch 1\nrank 2\n"), "[0-3] epoch 1\n");
+  EXPECT_EQ(lines.add(0, "ch 2\n"), "");
+  EXPECT_EQ(lines.wait(), "[2] rank 2\n[0] epoch 2\n");
+  lines.add(3, "x\n");
+  lines.add(0, "x\n");
+  EXPECT_EQ(lines.wait(), "[0,3] x\n");
+}
+
+TEST(MergedConsoleView, AScatteredSetTakesLittleRoom) {
+  MergedView lines(kMerged, 200);
+  for (std::uint32_t rank = 0; rank < 200; rank += 2) lines.add(rank, "x\n");
+  EXPECT_EQ(lines.wait(), "[0,2,4,6,8,10,12,14,16,18 and 90 more] x\n");
+}
+
+TEST(MergedConsoleView, WithoutPrefixThereAreLinesOnly) {
+  MergedView lines({false, false, true});
+  for (std::uint32_t rank = 0; rank < 3; ++rank) EXPECT_EQ(lines.add(rank, "a\n"), "");
+  EXPECT_EQ(lines.add(3, "a\nb"), "a\n");
+  EXPECT_EQ(lines.finish(3), "");
+  EXPECT_EQ(lines.wait(), "b\n");
+}
+
+TEST(MergedConsoleView, Colours) {
+  MergedView lines({true, true, true}, 2);
+  lines.add(0, "one\ntwo\n");
+  EXPECT_EQ(lines.add(1, "two\n"), "\x1b[0;36m[0]\x1b[0m one\n\x1b[0;1m[0-1]\x1b[0m two\n");
+}
+
+TEST(MergedConsoleView, PartsOfALongLineMerge) {
+  MergedView lines(kMerged, 2);
+  const std::string part(LineSplitter::kMaxLine, 'x');
+  lines.add(0, part + "yy\n");
+  EXPECT_EQ(lines.add(1, part + "yy\n"), "[0-1] " + part + "\n[0-1]+ yy\n");
+}
+
+TEST(MergedConsoleView, WhatIsLeftAtTheEndDoesNotWait) {
+  MergedView lines(kMerged, 2);
+  EXPECT_EQ(lines.add(0, "whole\npart"), "");
+  EXPECT_EQ(lines.finish(0), "");
+  EXPECT_EQ(lines.finish(1), "[0] whole\n[0] part\n");
+  EXPECT_FALSE(lines.view.merged_due());
+}
+
+TEST(MergedConsoleView, ANoteKeepsItsPlace) {
+  MergedView lines(kMerged, 2);
+  lines.add(0, "before\npart");
+  lines.view.add_note(Rank(0), Stream::out, "[... lost]", lines.unused);
+  lines.add(0, "after\n");
+  EXPECT_EQ(lines.wait(), "[0] before\n[0] part\n[0] [... lost]\n[0] after\n");
+}
+
+TEST(MergedConsoleView, BarsAreRowsOfTheirRanksAndLinesWhenComplete) {
+  MergedView lines(kMerged, 2);
+  lines.add(0, "  0%\r 50%", Stream::err);
+  lines.add(1, "  0%\r 90%", Stream::err);
+  const auto rows = lines.view.live_rows();
+  ASSERT_EQ(rows.size(), 2U);
+  EXPECT_EQ(rows[1].prefix, "[1] ");
+  EXPECT_EQ(rows[1].prefix_columns, 4U);
+  std::array<std::string, 2> states;
+  lines.view.show_states(states);
+  EXPECT_EQ(lines.wait(), "[0]  50%\n[1]  90%\n");
+  for (const std::uint32_t rank : {0U, 1U}) lines.add(rank, "\r100%\n", Stream::err);
+  EXPECT_EQ(lines.finish(0, Stream::err), "");
+  EXPECT_EQ(lines.finish(1, Stream::err), "[0-1] 100%\n");
+  EXPECT_EQ(states, (std::array<std::string, 2>{}));
+}
+
+TEST(MergedConsoleView, LinesAboveAPromptDoNotWait) {
+  MergedView lines(kMerged, 2);
+  lines.view.show_prompts_of(Rank(0));
+  EXPECT_EQ(lines.add(0, "Which one?\n"), "");
+  EXPECT_EQ(lines.add(0, "> "), "[0] Which one?\n");
+  EXPECT_TRUE(lines.view.answered());
+  lines.add(0, "thanks\n");
+  EXPECT_EQ(lines.wait(), "[0] thanks\n");
+}
+
+TEST(MergedConsoleView, PiecesKeepTheOrderOfTheStreams) {
+  MergedView lines(kMerged, 1);
+  lines.view.add(Rank(0), Stream::out, "a\n", lines.unused);
+  lines.view.add(Rank(0), Stream::err, "b\n", lines.unused);
+  lines.view.add(Rank(0), Stream::out, "c\n", lines.unused);
+  const auto pieces = lines.view.take_merged();
+  ASSERT_EQ(pieces.size(), 3U);
+  EXPECT_EQ(pieces[1].stream, Stream::err);
+  EXPECT_EQ(pieces[2].text, "[0] c\n");
+}
+
 }  // namespace
 }  // namespace dlaunch

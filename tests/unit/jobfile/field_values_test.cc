@@ -105,8 +105,10 @@ const Good kGood[] = {
     {"logs: {dir: /tmp/x, console: none, prefix: never}",
      HOLDS(job.logs.dir == "/tmp/x" && job.logs.console == Logs::Console::none &&
            job.logs.prefix == Logs::Prefix::never)},
-    {"logs: {console: all, prefix: auto}", HOLDS(job.logs == Logs{})},
+    {"logs: {console: auto, prefix: auto, fold_numbers: false}", HOLDS(job.logs == Logs{})},
     {"logs: {console: rank0}", HOLDS(job.logs.console == Logs::Console::rank0)},
+    {"logs: {console: merged, fold_numbers: true}",
+     HOLDS(job.logs.console == Logs::Console::merged && job.logs.fold_numbers)},
     {"logs: {console: [0, 3]}",
      HOLDS(job.logs.console == Logs::Console::ranks &&
            job.logs.console_ranks == std::vector<std::uint32_t>({0, 3}))},
@@ -297,8 +299,8 @@ const Bad kBad[] = {
     {"stdin: rank1",
      "1:8: error: stdin must be one of auto, none, rank0, not \"rank1\", did you mean \"rank0\"?"},
     {"logs: {console: rank1}",
-     "1:17: error: logs.console must be one of all, rank0, none, or a list of whole numbers, not "
-     "\"rank1\""},
+     "1:17: error: logs.console must be one of auto, all, merged, rank0, none, or a list of "
+     "whole numbers, not \"rank1\""},
     {"logs: {prefix: yes}",
      "1:16: error: logs.prefix must be one of auto, always, never, not \"yes\""},
     {"spares: nonsense",

@@ -24,5 +24,15 @@ TEST(RankRanges, CountsWhatDoesNotFit) {
   EXPECT_EQ(rank_ranges(even, 12), "0, 2, 4, 6, 8 and 495 more");
 }
 
+TEST(CompactRanges, TakeLittleRoom) {
+  const auto text = [](std::vector<std::uint32_t> numbers, std::size_t max_chars = 24) {
+    return compact_ranges(numbers, max_chars);
+  };
+  EXPECT_EQ(text({5}), "5");
+  EXPECT_EQ(text({0, 1}), "0-1");
+  EXPECT_EQ(text({0, 1, 2, 3, 7}), "0-3,7");
+  EXPECT_EQ(text({1, 3, 5, 7, 9, 10, 11}, 6), "1,3,5,7 and 3 more");
+}
+
 }  // namespace
 }  // namespace dlaunch

@@ -194,6 +194,24 @@ const std::vector<Message> kMessages{
      "2021-10-15 15:01:44.577626: E "
      "external/org_tensorflow/tensorflow/stream_executor/cuda/cuda_driver.cc:764] failed to alloc "
      "2740606464 bytes unified memory; result: CUDA_ERROR_OUT_OF_MEMORY: out of memory"},
+    // taohan10200/IIM#28; deepbeepmeep/Wan2GP#1083
+    {"cuda-out-of-memory",
+     "RuntimeError: CUDA error: out of memory\n"
+     "CUDA kernel errors might be asynchronously reported at some other API call,so the stacktrace "
+     "below might be incorrect.\n"
+     "For debugging consider passing CUDA_LAUNCH_BLOCKING=1."},
+    {"cuda-out-of-memory", "torch.AcceleratorError: CUDA error: out of memory"},
+    // NVIDIA/nccl#1235; openxla/xla#7201
+    {"nccl-out-of-memory",
+     "ng30903:3063028:3066152 [3] include/alloc.h:178 NCCL WARN Cuda failure 'out of memory'\n\n"
+     "ng30903:3063028:3066152 [3] include/alloc.h:185 NCCL WARN Failed to CUDA calloc 6291456 "
+     "bytes\n"
+     "ng30903:3063028:3066152 [3] NCCL INFO transport/p2p.cc:204 -> 1"},
+    {"nccl-out-of-memory",
+     "NCCL operation ncclCommInitRank(&comm, nranks, id, rank) failed: unhandled cuda error (run "
+     "with NCCL_DEBUG=INFO for details). Last NCCL warning(error) log entry (may be unrelated) "
+     "'Cuda failure 2 'out of memory''.; current tracing scope: all-reduce-start.285; current "
+     "profiling annotation: XlaModule:#hlo_module=pjit__wrapped_step_fn,program_id=25#."},
     {"xla-out-of-memory",
      "jaxlib.xla_extension.XlaRuntimeError: RESOURCE_EXHAUSTED: Out of memory while trying to "
      "allocate 7406166528 bytes."},
@@ -210,6 +228,16 @@ const std::vector<Message> kMessages{
     {"gpu-lost",
      "Unable to determine the device handle for GPU 0000:02:00.0: GPU is lost. Reboot the system "
      "to recover this GPU"},
+    // MIC-DKFZ/nnUNet#1519, ultralytics/ultralytics#24536, huggingface/huggingface_hub#4134
+    {"gpu-nvlink-error",
+     "RuntimeError: CUDA error: uncorrectable NVLink error detected during the execution"},
+    {"gpu-peer-memory",
+     "[rank5]: RuntimeError: CUDA error: Invalid access of peer GPU memory over nvlink or a "
+     "hardware error"},
+    {"gpu-fabric-not-ready",
+     "RuntimeError: Unexpected error from cudaGetDeviceCount(). Did you run some cuda functions "
+     "before calling NumCudaDevices() that might have already set an error? Error 802: system not "
+     "yet initialized"},
     // 3dlg-hcvc/multi3drefer#14
     {"gpu-illegal-access",
      "RuntimeError: CUDA error: an illegal memory access was encountered\n"
@@ -314,6 +342,8 @@ const std::vector<Message> kMessages{
      killed_by(SIGABRT)},
     // run: Python 3.11.2
     {"too-many-open-files", "OSError: [Errno 24] Too many open files: '/dev/null'"},
+    // lzccccc/SMOKE#21
+    {"data-loader-open-files", "RuntimeError: received 0 items of ancdata"},
     {"too-many-threads", "RuntimeError: can't start new thread"},
     // MIC-DKFZ/nnUNet#1343
     {"openblas-threads",

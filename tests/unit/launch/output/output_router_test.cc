@@ -23,8 +23,10 @@ class OutputRouterTest : public testing::Test {
         loop_, *writer_, [this](const wire::OutputCredit& credit) { grants_.push_back(credit); });
   }
 
-  void begin(std::vector<std::string> labels, std::vector<bool> followed = {}) {
+  void begin(std::vector<std::string> labels, std::vector<bool> followed = {},
+             bool merged = false) {
     OutputRouter::Settings settings;
+    settings.console.merged = merged;
     settings.console.prefix = true;
     settings.folder = "runs/x/attempt-0";
     const std::size_t ranks = labels.size();
@@ -139,6 +141,38 @@ TEST_F(OutputRouterTest, ABarThatIsLeftIsShownAfterAMoment) {
   for (int i = 0; i < 2; ++i)
     ASSERT_TRUE(loop_.run_one(monotonic_now() + std::chrono::seconds(20)));
   EXPECT_EQ(shown(), "a:0 | 100%\n");
+}
+
+TEST_F(OutputRouterTest, AMergedLineIsShownWhenItsTimeIsOver) {
+  begin({"a:0", "a:1", "a:2"}, {}, true);
+  router_->add({Attempt(0), Rank(0), Stream::out, 0, "equal\n"});
+  router_->add({Attempt(0), Rank(2), Stream::err, 0, "other\n"});
+  router_->add({Attempt(0), Rank(1), Stream::out, 0, "equal\n"});
+  // The timer of the first line may show the second one, too.
+  std::string text;
+  while (text.size() < std::string_view("[0-1] equal\n[2] other\n").size()) {
+    ASSERT_TRUE(loop_.run_one(monotonic_now() + std::chrono::seconds(20)));
+    if (writer_->pending() > 0 || router_->recent_lines(Rank(2), Stream::err, 1) > 0)
+      text += shown();
+  }
+  EXPECT_EQ(text, "[0-1] equal\n[2] other\n");
+  EXPECT_EQ(router_->recent_lines(Rank(1), Stream::out, 2), 1U);
+  EXPECT_EQ(router_->recent_lines(Rank(1), Stream::out, 1), 0U);
+}
+
+TEST_F(OutputRouterTest, OurOwnLineStandsBelowWhatRanksPrintedBefore) {
+  begin({"a:0", "a:1"}, {}, true);
+  add(0, "last words\n");
+  router_->say(Stream::out, "dlaunch: rank 0 failed\n");
+  EXPECT_EQ(shown(), "[0] last words\ndlaunch: rank 0 failed\n");
+}
+
+TEST_F(OutputRouterTest, TheEndOfAllStreamsLeavesNoMergedLine) {
+  begin({"a:0", "a:1"}, {}, true);
+  add(0, "one\npart");
+  for (const std::uint32_t rank : {0U, 1U}) router_->give_up(Rank(rank));
+  EXPECT_EQ(shown(), "[0] one\n[0] part\n");
+  EXPECT_TRUE(router_->complete());
 }
 
 }  // namespace
