@@ -56,6 +56,7 @@ constexpr KnownFrame kKnown[] = {
     {Kind::native, "MPI_Probe", "", peer, "MPI"},
     {Kind::native, "MPI_Init*", "", start, "MPI"},
     {Kind::native, "MPI_Finalize", "", collective, "MPI"},
+    {Kind::native, "ompi_mpi_finalize", "", collective, "MPI"},  // a tail call
 };
 
 /// As the rows have it.
@@ -84,7 +85,9 @@ bool has_any(const std::string& text, std::span<const std::string_view> parts) {
 bool is_the_users(const StackFrame& frame) {
   static constexpr std::array<std::string_view, 4> kPackages{"/site-packages/", "/dist-packages/",
                                                              "/lib/python", "<"};
-  static constexpr std::array<std::string_view, 2> kObjects{".so", "libc-start"};
+  // Objects without lines of sources, and glibc's sources as Debian builds them.
+  static constexpr std::array<std::string_view, 6> kObjects{".so",    "./sysdeps/", "./nptl/",
+                                                            "./csu/", "./io/",      "./posix/"};
   switch (frame.kind) {
     case Kind::python:
       return !has_any(frame.file, kPackages);
@@ -97,6 +100,15 @@ bool is_the_users(const StackFrame& frame) {
   return false;
 }
 
+/// Of the user's own frames of this kind, from `depth` outward. Null: there is none.
+const StackFrame* innermost_of(Kind kind, const std::vector<StackFrame>& frames,
+                               std::size_t depth) {
+  for (; depth < frames.size(); ++depth) {
+    if (frames[depth].kind == kind && is_the_users(frames[depth])) return &frames[depth];
+  }
+  return nullptr;
+}
+
 }  // namespace
 
 std::span<const KnownFrame> known_frames() {
@@ -106,7 +118,7 @@ std::span<const KnownFrame> known_frames() {
 std::optional<KnownWait> known_wait(const std::vector<StackFrame>& frames) {
   // In the user's code that a known function calls (a hook, a module) it is not the known one that
   // waits.
-  const StackFrame* const own = user_frame(frames);
+  const StackFrame* const own = innermost_of(Kind::python, frames, 0);
   std::size_t depth =
       own != nullptr ? static_cast<std::size_t>(own - frames.data()) : frames.size();
   while (depth-- > 0) {
@@ -145,12 +157,8 @@ std::string waits_for(const std::vector<StackFrame>& frames) {
 }
 
 const StackFrame* user_frame(const std::vector<StackFrame>& frames, std::size_t depth) {
-  for (const Kind kind : {Kind::python, Kind::native}) {
-    for (std::size_t i = depth; i < frames.size(); ++i) {
-      if (frames[i].kind == kind && is_the_users(frames[i])) return &frames[i];
-    }
-  }
-  return nullptr;
+  const StackFrame* const found = innermost_of(Kind::python, frames, depth);
+  return found != nullptr ? found : innermost_of(Kind::native, frames, depth);
 }
 
 }  // namespace dlaunch

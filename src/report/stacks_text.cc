@@ -120,7 +120,9 @@ void write_rank(JsonText& json, const RankStacks& rank) {
   json.key("processes").begin_array();
   for (const ProcessStack& process : rank.processes) {
     json.line(4).begin_object().key("pid").number(process.pid).key("parent").number(process.parent);
-    json.key("command").string(process.command).key("threads").begin_array();
+    json.key("command").string(process.command).key("cpu_ms").number(process.cpu_ms);
+    json.key("io_bytes").number(process.io_bytes).key("switches").number(process.switches);
+    json.key("threads").begin_array();
     for (const ThreadStack& thread : process.threads) write_thread(json, thread);
     json.end_array().end_object();
   }

@@ -35,7 +35,8 @@ inline ThreadStack recorded_main_thread(const std::string& name) {
 /// Frames of programs that wait in a call of MPI, as gdb shows them: by "openmpi-4.1 MPI_Barrier".
 inline std::map<std::string, std::vector<StackFrame>> recorded_mpi() {
   std::map<std::string, std::vector<StackFrame>> stacks;
-  for (const auto& [name, frames] : nlohmann::json::parse(recorded("mpi.json")).items()) {
+  const nlohmann::json all = nlohmann::json::parse(recorded("mpi.json"));
+  for (const auto& [name, frames] : all.items()) {
     for (const auto& one : frames)
       stacks[name].push_back({StackFrame::Kind::native, one.at("function"), one.at("file"),
                               one.at("line").get<std::uint32_t>()});
