@@ -56,6 +56,11 @@ Frames where(const ThreadStack* thread) {
   return outward(thread->frames, known ? known->depth : 0);
 }
 
+/// Frames that could not be read one of the two times tell nothing.
+bool differ(const Frames& before, const Frames& now) {
+  return !before.empty() && !now.empty() && before != now;
+}
+
 std::uint64_t grown(std::uint64_t before, std::uint64_t now) {
   return now > before ? now - before : 0;
 }
@@ -73,7 +78,6 @@ const ProcessStack* find(const RankStacks& rank, std::int32_t pid) {
   return found == rank.processes.end() ? nullptr : &*found;
 }
 
-/// Of one process, or of all but those in `but`.
 Work work_of(const ProcessStack& process, const RankStacks& before) {
   const ProcessStack* const earlier = find(before, process.pid);
   if (earlier == nullptr) return {0, 0, 0, true};
@@ -116,12 +120,15 @@ std::string place_in_words(const ThreadStack& thread) {
   return frame->function + " (" + with_line(name_of_file(frame->file), *frame) + ')';
 }
 
-void set_place(const ThreadStack& thread, std::size_t depth, Standing& standing) {
-  const StackFrame* const frame = user_frame(thread.frames, depth);
+void set_place(const Frames& frames, std::size_t depth, Standing& standing) {
+  const StackFrame* const frame = user_frame(frames, depth);
   if (frame == nullptr) return;
   standing.function = frame->function;
   standing.place = with_line(name_of_file(frame->file), *frame);
   standing.path = with_line(frame->file, *frame);
+  if (frame->line > 0 || standing.operation.empty()) return;
+  for (std::string* const place : {&standing.place, &standing.path})
+    *place = frame->function + " in " + *place;
 }
 
 bool is_in_user_code(const ThreadStack& thread) {
@@ -184,7 +191,7 @@ void judge_loader(const RankStacks& before, const RankStacks& now, const Process
   bool others_move = false;
   for (const ProcessStack* loader : loaders) {
     const ProcessStack* const earlier = find(before, loader->pid);
-    others_move = others_move || where(main_thread(earlier)) != where(main_thread(loader));
+    others_move = others_move || differ(where(main_thread(earlier)), where(main_thread(loader)));
   }
   standing.has_moved = standing.is_busy || done.io_bytes >= kMuchIo || done.are_new || others_move;
   if (!standing.detail.empty()) return;
@@ -208,16 +215,19 @@ Standing standing_of(const RankStacks& before, const RankStacks& now) {
     standing.has_moved = !before.processes.empty() && now.processes.empty();
     return standing;
   }
-  const auto known = known_wait(thread->frames);
+  const ProcessStack* const earlier = find(before, work->pid);
+  const ThreadStack* const thread_before = main_thread(earlier);
+  const bool only_before = where(thread).empty() && !where(thread_before).empty();
+  const Frames& frames = only_before ? thread_before->frames : thread->frames;
+  const auto known = known_wait(frames);
   if (known) standing.operation = known->operation;
-  set_place(*thread, known ? known->depth : 0, standing);
+  set_place(frames, known ? known->depth : 0, standing);
   standing.detail = activity_of(*thread);
   if (has_state(*thread, "Tt")) {
     standing.why = Standing::Why::stopped;
     return standing;
   }
-  const ProcessStack* const earlier = find(before, work->pid);
-  const bool is_elsewhere = where(main_thread(earlier)) != where(thread);
+  const bool is_elsewhere = differ(where(thread_before), where(thread));
   const Work own = work_of(*work, before);
   if (known && known->row->wait == Wait::loader) {
     judge_loader(before, now, *work, standing);
@@ -230,7 +240,7 @@ Standing standing_of(const RankStacks& before, const RankStacks& now) {
     standing.why = Standing::Why::ranks;
     // Libraries of MPI and of GPUs wait in a loop that uses the CPU.
     const bool may_spin =
-        thread->frames[known->depth].kind == StackFrame::Kind::native || has_state(*thread, "R");
+        frames[known->depth].kind == StackFrame::Kind::native || has_state(*thread, "R");
     standing.has_moved = is_elsewhere || (!may_spin && own.cpu_ms >= kBusyMs);
     return standing;
   }

@@ -17,6 +17,10 @@ TOP = os.path.dirname(os.path.dirname(HERE))
 PAGE = os.path.join(TOP, "docs", "how-to", "see-where-ranks-stand.md")
 BEGIN, END = "<!-- verdicts: written by tests/watch/screens.py -->\n", "<!-- end of verdicts -->\n"
 
+SCENES = ["a_rank_that_never_joins_the_collective", "a_rank_in_another_collective", "two_halves_in_different_collectives_of_which_none_is_guilty",
+          "a_stopped_rank", "a_rank_in_an_endless_loop", "a_data_loader_whose_file_does_not_answer", "a_file_system_that_does_not_answer",
+          "two_threads_that_wait_for_each_others_lock", "a_long_evaluation_is_no_hang"]
+
 
 def shown(said):
     """As a user has it, and not the folder of a test."""
@@ -29,14 +33,15 @@ def main():
     parser = argparse.ArgumentParser(description=__doc__)
     parser.add_argument("--dlaunch", default=os.path.join(TOP, "build/release/bin/dlaunch"))
     options = parser.parse_args()
+    only = ",".join(f"verdict.{scene}" for scene in SCENES)
     with tempfile.TemporaryDirectory() as folder:
         path = os.path.join(folder, "screens")
-        done = subprocess.run([os.path.join(HERE, "run.py"), "--dlaunch", options.dlaunch, "--only", "verdict", "--jobs", "1"],
-                              env={**os.environ, "SCREENS": path}, check=False)
+        done = subprocess.run([os.path.join(HERE, "run.py"), "--dlaunch", options.dlaunch, "--only", only], env={**os.environ, "SCREENS": path}, check=False)
         with open(path, encoding="utf-8") as file:
             verdicts = [json.loads(line) for line in file]
     screens = {os.path.basename(said["folder"]): said for said in verdicts}
-    block = "".join(f"{name[0].upper()}{name[1:].replace('_', ' ')}:\n\n{shown(said)}\n" for name, said in sorted(screens.items()))
+    block = "".join(f"{name[0].upper()}{name[1:].replace('_', ' ')}:\n\n{shown(said)}\n" for name, said in
+                    sorted(screens.items(), key=lambda one: SCENES.index(one[0])))
     with open(PAGE, encoding="utf-8") as file:
         before, _, rest = file.read().partition(BEGIN)
     with open(PAGE, "w", encoding="utf-8") as file:

@@ -220,6 +220,18 @@ TEST(Verdict, WhatAWaitDoesInsideIsNoMove) {
   EXPECT_EQ(judge(before, now, seconds(8)).kind, Kind::hang);
 }
 
+TEST(Verdict, FramesThatWereReadOnceOnlyAreNoMove) {
+  const StacksReply before = reply_of({waiting(0, "a"), standing(1, "a", {kForward, kMain})});
+  StacksReply now = before;
+  for (RankStacks& rank : now.ranks) thread_of(rank).frames.clear();
+  const Verdict verdict = judge(before, now, seconds(8));
+  EXPECT_EQ(verdict.kind, Kind::hang);
+  EXPECT_EQ(verdict.headline,
+            "no rank has moved for 8 s: rank 1 on a is in forward (train.py:52); 1 rank waits for "
+            "it in all_reduce (train.py:41)");
+  EXPECT_EQ(judge(now, before, seconds(8)).kind, Kind::hang);
+}
+
 TEST(Verdict, TwoThreadsThatWaitForLocks) {
   RankStacks rank = standing(0, "a", {kForward, kMain}, "waiting for a lock");
   rank.processes[0].threads.push_back(
