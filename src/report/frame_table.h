@@ -1,6 +1,9 @@
 // What a stack waits for, from the names of known functions. Pure.
 #pragma once
 
+#include <cstddef>
+#include <cstdint>
+#include <optional>
 #include <span>
 #include <string>
 #include <string_view>
@@ -10,21 +13,47 @@
 
 namespace dlaunch {
 
-/// One known function. tests/unit/report/frame_table_test.cc has a stack for each row.
+/// What goes on only when something else does.
+enum class Wait : std::uint8_t {
+  collective,  // all ranks of a group must come
+  peer,        // another rank must send or receive
+  start,       // all ranks must have started
+  gradients,   // of the other ranks, unless this rank still computes its own
+  device,      // its GPU, on which a collective may run
+  loader,      // processes of its own that load data
+  children,    // any process that it has started
+};
+
+/// One known function. tests/unit/stacks/frame_table_test.cc has a stack for each row.
 struct KnownFrame {
-  std::string_view function;  // its whole name
-  std::string_view file;      // what the path of its file contains; empty: anything
-  std::string_view waits;     // "all_reduce of torch.distributed, for the other ranks"
+  StackFrame::Kind kind = StackFrame::Kind::python;
+  /// Python: after the last '.'; native: without a P of MPI's profiling interface and without
+  /// parameters. With '*' at the end: all that begin like this.
+  std::string_view function;
+  std::string_view file;  // what the path of its file contains; empty: anything
+  Wait wait = Wait::collective;
+  std::string_view library;  // "torch.distributed"
 };
 
 [[nodiscard]] std::span<const KnownFrame> known_frames();
 
-/// By the outermost known frame, so that a collective is named and not the wait inside it.
-/// `frames`: innermost first. Empty: none is known.
-[[nodiscard]] std::string_view waits_for(const std::vector<StackFrame>& frames);
+struct KnownWait {
+  const KnownFrame* row = nullptr;  // of known_frames()
+  std::string operation;            // "all_reduce"
+  std::size_t depth = 0;            // of its frame, 0: the innermost
+};
 
-/// The innermost frame of the user's own code: Python outside of installed packages and of the
-/// standard library. Null: there is none.
-[[nodiscard]] const StackFrame* user_frame(const std::vector<StackFrame>& frames);
+/// By the outermost known frame that the user's code has called, so that a collective is named and
+/// not the wait inside it.
+/// `frames`: innermost first.
+[[nodiscard]] std::optional<KnownWait> known_wait(const std::vector<StackFrame>& frames);
+
+/// "all_reduce of torch.distributed, for the other ranks"; empty: none is known.
+[[nodiscard]] std::string waits_for(const std::vector<StackFrame>& frames);
+
+/// The innermost frame of the user's own code, from `depth` outward: Python outside of installed
+/// packages and of the standard library; else what is not in a shared object. Null: there is none.
+[[nodiscard]] const StackFrame* user_frame(const std::vector<StackFrame>& frames,
+                                           std::size_t depth = 0);
 
 }  // namespace dlaunch

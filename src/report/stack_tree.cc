@@ -4,20 +4,27 @@
 #include <map>
 #include <utility>
 
+#include "model/rank_list.h"
+#include "text/plain_text.h"
+#include "text/strings.h"
+
 namespace dlaunch {
 
 namespace {
 
+constexpr std::size_t kMostHosts = 3;
+constexpr std::size_t kRangeColumns = 40;
+
 /// One thread (or several that are equal) of one rank, outermost frame first.
 struct Stand {
-  StackTree::Member member;
+  RankOnHost member;
   std::vector<StackFrame> frames;
   std::string doing;
 };
 
 using Stands = std::vector<const Stand*>;
 
-void add_member(std::vector<StackTree::Member>& members, const StackTree::Member& one) {
+void add_member(std::vector<RankOnHost>& members, const RankOnHost& one) {
   if (!members.empty() && members.back().rank == one.rank) {
     members.back().threads += one.threads;
   } else {
@@ -75,6 +82,31 @@ bool tells(const ThreadStack& thread) {
 }
 
 }  // namespace
+
+std::string hosts_of(const std::vector<RankOnHost>& members) {
+  std::vector<std::string> hosts;
+  for (const auto& one : members) {
+    if (std::find(hosts.begin(), hosts.end(), one.host) == hosts.end()) hosts.push_back(one.host);
+  }
+  const std::size_t more = hosts.size() > kMostHosts ? hosts.size() - kMostHosts : 0;
+  hosts.resize(hosts.size() - more);
+  return joined(hosts, ", ", plain_line) +
+         (more > 0 ? " and " + std::to_string(more) + " more" : "");
+}
+
+std::string ranks_of(const std::vector<RankOnHost>& members) {
+  std::vector<Rank> ranks;
+  for (const auto& one : members) ranks.push_back(one.rank);
+  return (ranks.size() == 1 ? "rank " : "ranks ") + rank_ranges(ranks, kRangeColumns);
+}
+
+std::string heading_of(const std::vector<RankOnHost>& members) {
+  std::uint32_t threads = 0;
+  for (const auto& one : members) threads += one.threads;
+  std::string text = ranks_of(members) + " (" + hosts_of(members) + ')';
+  if (threads > members.size()) text += ", " + counted(threads, "thread");
+  return text;
+}
 
 std::string activity_of(const ThreadStack& thread) {
   const char state = thread.state.empty() ? ' ' : thread.state.front();

@@ -8,14 +8,24 @@
 
 namespace dlaunch {
 
+struct RankOnHost {
+  Rank rank;
+  std::string host;
+  std::uint32_t threads = 1;  // of the rank that are meant
+  bool operator==(const RankOnHost&) const = default;
+};
+
+/// "node1, node2, node3 and 5 more": each once, as a terminal may show them.
+[[nodiscard]] std::string hosts_of(const std::vector<RankOnHost>& members);
+
+/// "ranks 0-3, 6"; "rank 5". `members` ascending.
+[[nodiscard]] std::string ranks_of(const std::vector<RankOnHost>& members);
+
+/// "ranks 0-3, 6 (node1, node2)", "rank 5 (node2), 4 threads"
+[[nodiscard]] std::string heading_of(const std::vector<RankOnHost>& members);
+
 struct StackTree {
-  struct Member {
-    Rank rank;
-    std::string host;
-    std::uint32_t threads = 1;  // that stand here
-    bool operator==(const Member&) const = default;
-  };
-  std::vector<Member> members;      // ascending by rank, each rank once
+  std::vector<RankOnHost> members;  // ascending by rank, each rank once
   std::vector<StackFrame> frames;   // that all members share, outermost first
   std::string doing;                // of a leaf: what the thread does there; empty: unknown
   std::vector<StackTree> branches;  // the one with most members first

@@ -5,7 +5,6 @@
 #include <set>
 #include <vector>
 
-#include "model/rank_list.h"
 #include "report/frame_table.h"
 #include "report/stack_tree.h"
 #include "text/json_text.h"
@@ -18,37 +17,6 @@ namespace dlaunch {
 namespace {
 
 constexpr std::size_t kIndent = 2;
-constexpr std::size_t kMostHosts = 3;
-constexpr std::size_t kRangeColumns = 40;
-
-using Members = std::vector<StackTree::Member>;
-
-std::string hosts_of(const Members& members) {
-  std::vector<std::string> hosts;
-  for (const auto& one : members) {
-    if (std::find(hosts.begin(), hosts.end(), one.host) == hosts.end()) hosts.push_back(one.host);
-  }
-  std::string text;
-  for (std::size_t i = 0; i < hosts.size() && i < kMostHosts; ++i)
-    text += (i == 0 ? "" : ", ") + plain_line(hosts[i]);
-  if (hosts.size() > kMostHosts)
-    text += " and " + std::to_string(hosts.size() - kMostHosts) + " more";
-  return text;
-}
-
-/// "ranks 0-3, 6 (node1, node2)", "rank 5 (node2), 4 threads"
-std::string heading(const Members& members) {
-  std::vector<Rank> ranks;
-  std::uint32_t threads = 0;
-  for (const auto& one : members) {
-    ranks.push_back(one.rank);
-    threads += one.threads;
-  }
-  std::string text = (ranks.size() == 1 ? "rank " : "ranks ") + rank_ranges(ranks, kRangeColumns) +
-                     " (" + hosts_of(members) + ')';
-  if (threads > ranks.size()) text += ", " + counted(threads, "thread");
-  return text;
-}
 
 std::string frame_text(const StackFrame& frame) {
   const std::string function = frame.function.empty() ? "?" : plain_line(frame.function);
@@ -85,14 +53,13 @@ class Writer {
 
   /// `above`: the frames on the way to this tree, outermost first.
   void tree(const StackTree& tree, std::size_t depth, std::vector<StackFrame> above) {
-    line(depth, heading(tree.members));
+    line(depth, heading_of(tree.members));
     for (const StackFrame& frame : tree.frames) line(depth + 1, frame_text(frame));
     above.insert(above.end(), tree.frames.begin(), tree.frames.end());
     for (const StackTree& branch : tree.branches) this->tree(branch, depth + 1, above);
     if (!tree.branches.empty()) return;
     std::reverse(above.begin(), above.end());
-    if (const auto waits = waits_for(above); !waits.empty())
-      line(depth + 1, "= waits in " + std::string(waits));
+    if (const auto waits = waits_for(above); !waits.empty()) line(depth + 1, "= waits in " + waits);
     if (!tree.doing.empty()) line(depth + 1, "= " + plain_line(tree.doing));
     if (tree.doing.empty() && tree.frames.empty()) line(depth + 1, "= not known");
   }
@@ -104,21 +71,21 @@ class Writer {
 
 /// Equal remarks of many ranks, once.
 void write_remarks(const StacksReply& reply, Writer& writer) {
-  std::map<std::string, Members> said;
-  Members gone;
+  std::map<std::string, std::vector<RankOnHost>> said;
+  std::vector<RankOnHost> gone;
   for (const RankStacks& rank : reply.ranks) {
-    const StackTree::Member member{rank.rank, rank.host, 1};
+    const RankOnHost member{rank.rank, rank.host, 1};
     for (const std::string& remark :
          std::set<std::string>(rank.remarks.begin(), rank.remarks.end()))
       said[remark].push_back(member);
     if (rank.processes.empty()) gone.push_back(member);
   }
   if (!gone.empty()) {
-    writer.line(0, heading(gone));
+    writer.line(0, heading_of(gone));
     writer.line(1, "= no process: ended, or not started");
   }
   for (const auto& [remark, members] : said)
-    writer.line(0, heading(members) + ": " + plain_line(remark));
+    writer.line(0, heading_of(members) + ": " + plain_line(remark));
   for (const std::string& silent : reply.silent)
     writer.line(0, "no answer from " + plain_line(silent));
 }
@@ -153,7 +120,9 @@ void write_rank(JsonText& json, const RankStacks& rank) {
   json.key("processes").begin_array();
   for (const ProcessStack& process : rank.processes) {
     json.line(4).begin_object().key("pid").number(process.pid).key("parent").number(process.parent);
-    json.key("command").string(process.command).key("threads").begin_array();
+    json.key("command").string(process.command).key("cpu_ms").number(process.cpu_ms);
+    json.key("io_bytes").number(process.io_bytes).key("switches").number(process.switches);
+    json.key("threads").begin_array();
     for (const ThreadStack& thread : process.threads) write_thread(json, thread);
     json.end_array().end_object();
   }

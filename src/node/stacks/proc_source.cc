@@ -1,5 +1,8 @@
 #include <algorithm>
+#include <cstdlib>
 #include <set>
+
+#include <unistd.h>
 
 #include "node/stacks/stack_source.h"
 #include "os/blocked_call.h"
@@ -33,11 +36,36 @@ std::string command_of(pid_t pid) {
   return command.empty() ? '[' + name_in(folder_of(pid)) + ']' : command;
 }
 
+/// The number after "\nNAME:" in a text of proc(5); 0: there is none.
+std::uint64_t number_after(const std::string& text, const std::string& name) {
+  const std::size_t at = text.find('\n' + name + ':');
+  return at == std::string::npos ? 0
+                                 : std::strtoull(text.c_str() + at + name.size() + 2, nullptr, 10);
+}
+
+std::string status_of(const std::string& folder) {
+  return read_proc_file(folder + "status", std::size_t{1} << 14);
+}
+
 /// Who traces it; 0: no process.
 pid_t tracer_of(const std::string& folder) {
-  const std::string status = read_proc_file(folder + "status", std::size_t{1} << 14);
-  const std::size_t at = status.find("\nTracerPid:");
-  return at == std::string::npos ? 0 : std::atoi(status.c_str() + at + 11);
+  return static_cast<pid_t>(number_after(status_of(folder), "TracerPid"));
+}
+
+/// Of the whole process; context switches of its main thread alone, since others wake up on a
+/// timer while it waits.
+void read_totals(ProcessStack& process) {
+  const std::string folder = folder_of(process.pid);
+  const std::string stat = read_proc_file(folder + "stat", 4096);
+  std::uint64_t ticks = 0;
+  for (const int field : {14, 15, 16, 17})  // user, system, and those of children waited for
+    ticks += whole_number<std::uint64_t>(stat_field(stat, field)).value_or(0);
+  process.cpu_ms = ticks * 1000 / static_cast<std::uint64_t>(::sysconf(_SC_CLK_TCK));
+  const std::string io = '\n' + read_proc_file(folder + "io", 4096);
+  process.io_bytes = number_after(io, "rchar") + number_after(io, "wchar");
+  const std::string status = status_of(folder);
+  process.switches = number_after(status, "voluntary_ctxt_switches") +
+                     number_after(status, "nonvoluntary_ctxt_switches");
 }
 
 /// The kernel functions in which a thread waits: all where we may read them (root), else the last.
@@ -91,6 +119,7 @@ ProcessStack read_process(pid_t pid, pid_t parent) {
             [pid](pid_t a, pid_t b) { return std::pair(a != pid, a) < std::pair(b != pid, b); });
   if (threads.size() > kMostStackThreads) threads.resize(kMostStackThreads);
   for (const pid_t id : threads) process.threads.push_back(read_thread(pid, id));
+  read_totals(process);
   return process;
 }
 

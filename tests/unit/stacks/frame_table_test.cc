@@ -22,32 +22,63 @@ TEST_P(FrameTable, KnowsWhatARealStackWaitsFor) {
   EXPECT_EQ(waits_for(thread.frames), GetParam().waits);
 }
 
-constexpr const char* kOthers = " of torch.distributed, for the other ranks";
-const std::string kAllReduce = std::string("all_reduce") + kOthers;
-const std::string kAllGather = std::string("all_gather") + kOthers;
-const std::string kBroadcast = std::string("broadcast") + kOthers;
-const std::string kBarrier = std::string("barrier") + kOthers;
-constexpr const char* kInit = "init_process_group, for ranks that have not come";
-
 const Case kCases[] = {
-    {"torch-1.13-all_reduce.json", kAllReduce.c_str()},
-    {"torch-2.15-all_reduce.json", kAllReduce.c_str()},
-    {"torch-1.13-all_gather.json", kAllGather.c_str()},
-    {"torch-1.13-broadcast.json", kBroadcast.c_str()},
-    {"torch-1.13-barrier.json", kBarrier.c_str()},
-    {"torch-2.15-barrier.json", kBarrier.c_str()},
+    {"torch-1.13-all_reduce.json", "all_reduce of torch.distributed, for the other ranks"},
+    {"torch-1.13-all_to_all_single.json",
+     "all_to_all_single of torch.distributed, for the other ranks"},
+    {"torch-1.13-reduce.json", "reduce of torch.distributed, for the other ranks"},
+    {"torch-1.13-gather.json", "gather of torch.distributed, for the other ranks"},
+    {"torch-1.13-scatter.json", "scatter of torch.distributed, for the other ranks"},
+    {"torch-1.13-all_gather.json", "all_gather of torch.distributed, for the other ranks"},
+    {"torch-1.13-broadcast_object_list.json",
+     "broadcast_object_list of torch.distributed, for the other ranks"},
+    {"torch-1.13-all_gather_object.json",
+     "all_gather_object of torch.distributed, for the other ranks"},
+    {"torch-1.13-barrier.json", "barrier of torch.distributed, for the other ranks"},
+    {"torch-1.13-monitored_barrier.json",
+     "monitored_barrier of torch.distributed, for the other ranks"},
+    {"torch-1.13-new_group.json", "new_group of torch.distributed, for the other ranks"},
+    {"torch-1.13-send.json", "send of torch.distributed, for another rank"},
     {"torch-1.13-recv.json", "recv of torch.distributed, for another rank"},
-    {"torch-1.13-init.json", kInit},
+    {"torch-1.13-broadcast.json", "broadcast of torch.distributed, for the other ranks"},
+    {"torch-2.15-all_reduce.json", "all_reduce of torch.distributed, for the other ranks"},
+    {"torch-2.15-barrier.json", "barrier of torch.distributed, for the other ranks"},
+    {"torch-2.15-reduce_scatter.json", "reduce_scatter of torch.distributed, for the other ranks"},
+    {"torch-2.15-all_to_all.json", "all_to_all of torch.distributed, for the other ranks"},
+    {"torch-1.13-init.json",
+     "init_process_group of torch.distributed, for ranks that have not come"},
+    {"torch-1.13-ddp_new.json",
+     "DistributedDataParallel.__init__ of torch.distributed, for the other ranks"},
+    {"torch-1.13-ddp_forward.json", "DistributedDataParallel.forward of torch.distributed, for the other ranks"},
+    {"torch-1.13-ddp_backward.json",
+     "Tensor.backward of torch.autograd, for its device or gradients of the other ranks"},
     {"torch-1.13-loader.json", "its data loader"},
     {"torch-2.15-loader.json", "its data loader"},
 };
 INSTANTIATE_TEST_SUITE_P(Torch, FrameTable, testing::ValuesIn(kCases));
 
 TEST(FrameTable, EveryRowHasARealStack) {
-  std::set<std::string_view> tested;
-  for (const Case& one : kCases) tested.insert(one.waits);
-  for (const KnownFrame& row : known_frames())
-    EXPECT_TRUE(tested.contains(row.waits)) << row.function;
+  std::set<const KnownFrame*> tested;
+  for (const Case& one : kCases) {
+    if (const auto known = known_wait(recorded_main_thread(one.file).frames))
+      tested.insert(known->row);
+  }
+  for (const auto& [name, frames] : recorded_mpi()) {
+    if (const auto known = known_wait(frames)) tested.insert(known->row);
+  }
+  for (const KnownFrame& row : known_frames()) EXPECT_TRUE(tested.contains(&row)) << row.function;
+}
+
+TEST(FrameTable, KnowsTheCallsOfMpiInRealStacksOfBothLibraries) {
+  for (const auto& [name, frames] : recorded_mpi()) {
+    const auto known = known_wait(frames);
+    ASSERT_TRUE(known) << name;
+    EXPECT_EQ(known->operation, name.substr(name.rfind(' ') + 1)) << name;
+    const StackFrame* const frame = user_frame(frames, known->depth);
+    ASSERT_NE(frame, nullptr) << name;
+    EXPECT_EQ(frame->file, "/home/me/job/ring.c") << name;
+    EXPECT_GT(frame->line, 0U) << name;
+  }
 }
 
 TEST(FrameTable, AFunctionOfTheUserWithTheSameNameIsNotKnown) {

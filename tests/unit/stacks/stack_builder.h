@@ -3,10 +3,13 @@
 
 #include <fstream>
 #include <iterator>
+#include <map>
 #include <stdexcept>
 #include <string>
 #include <utility>
 #include <vector>
+
+#include <nlohmann/json.hpp>
 
 #include "model/stacks.h"
 #include "node/stacks/py_spy_output.h"
@@ -27,6 +30,18 @@ inline ThreadStack recorded_main_thread(const std::string& name) {
     if (thread.name == "MainThread") return thread;
   }
   throw std::runtime_error("no main thread in " + name);
+}
+
+/// Frames of programs that wait in a call of MPI, as gdb shows them: by "openmpi-4.1 MPI_Barrier".
+inline std::map<std::string, std::vector<StackFrame>> recorded_mpi() {
+  std::map<std::string, std::vector<StackFrame>> stacks;
+  const nlohmann::json all = nlohmann::json::parse(recorded("mpi.json"));
+  for (const auto& [name, frames] : all.items()) {
+    for (const auto& one : frames)
+      stacks[name].push_back({StackFrame::Kind::native, one.at("function"), one.at("file"),
+                              one.at("line").get<std::uint32_t>()});
+  }
+  return stacks;
 }
 
 inline StackFrame python(std::string function, std::string file, std::uint32_t line) {

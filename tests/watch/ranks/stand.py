@@ -45,4 +45,5 @@ def step(what):
     innermost(what)
 
 
-step(sys.argv[1])
+if __name__ == "__main__":
+    step(sys.argv[1])

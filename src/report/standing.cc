@@ -1,0 +1,262 @@
+#include "report/standing.h"
+
+#include <algorithm>
+#include <array>
+#include <optional>
+#include <string_view>
+#include <vector>
+
+#include "report/frame_table.h"
+#include "report/stack_tree.h"
+
+namespace dlaunch {
+
+namespace {
+
+// Less is what a process does that looks every now and then whether it may go on.
+constexpr std::uint64_t kBusyMs = 100;
+constexpr std::uint64_t kMuchIo = 64 << 10;
+constexpr std::uint64_t kManyWakeups = 3;
+
+constexpr std::string_view kLock = "waiting for a lock";
+
+using Frames = std::vector<StackFrame>;
+
+const ThreadStack* main_thread(const ProcessStack* process) {
+  return process == nullptr || process->threads.empty() ? nullptr : &process->threads.front();
+}
+
+bool has_state(const ThreadStack& thread, std::string_view letters) {
+  return !thread.state.empty() && letters.find(thread.state.front()) != std::string_view::npos;
+}
+
+bool has_ended(const ProcessStack& process) {
+  const ThreadStack* const thread = main_thread(&process);
+  return thread == nullptr || has_state(*thread, "ZX");
+}
+
+/// In a call on a file with a name, or where no signal reaches it.
+bool is_blocked(const ThreadStack& thread) {
+  if (has_state(thread, "D")) return true;
+  return has_state(thread, "S") && thread.doing.find(" /") != std::string::npos &&
+         thread.doing.find(" /dev/") == std::string::npos;
+}
+
+/// From `depth` outward, without the kernel's.
+Frames outward(const Frames& frames, std::size_t depth) {
+  Frames part(frames.begin() + static_cast<std::ptrdiff_t>(depth), frames.end());
+  std::erase_if(part, [](const StackFrame& one) { return one.kind == StackFrame::Kind::kernel; });
+  return part;
+}
+
+/// What a wait does inside (to look again every 5 s) is no move.
+Frames where(const ThreadStack* thread) {
+  if (thread == nullptr) return {};
+  const auto known = known_wait(thread->frames);
+  return outward(thread->frames, known ? known->depth : 0);
+}
+
+/// Frames that could not be read one of the two times tell nothing.
+bool differ(const Frames& before, const Frames& now) {
+  return !before.empty() && !now.empty() && before != now;
+}
+
+std::uint64_t grown(std::uint64_t before, std::uint64_t now) {
+  return now > before ? now - before : 0;
+}
+
+struct Work {
+  std::uint64_t cpu_ms = 0;
+  std::uint64_t io_bytes = 0;
+  std::uint64_t switches = 0;
+  bool are_new = false;  // processes
+};
+
+const ProcessStack* find(const RankStacks& rank, std::int32_t pid) {
+  const auto found = std::find_if(rank.processes.begin(), rank.processes.end(),
+                                  [pid](const ProcessStack& one) { return one.pid == pid; });
+  return found == rank.processes.end() ? nullptr : &*found;
+}
+
+Work work_of(const ProcessStack& process, const RankStacks& before) {
+  const ProcessStack* const earlier = find(before, process.pid);
+  if (earlier == nullptr) return {0, 0, 0, true};
+  return {grown(earlier->cpu_ms, process.cpu_ms), grown(earlier->io_bytes, process.io_bytes),
+          grown(earlier->switches, process.switches), false};
+}
+
+Work work_of(const std::vector<const ProcessStack*>& processes, const RankStacks& before) {
+  Work all;
+  for (const ProcessStack* process : processes) {
+    const Work one = work_of(*process, before);
+    all.cpu_ms += one.cpu_ms;
+    all.io_bytes += one.io_bytes;
+    all.switches += one.switches;
+    all.are_new = all.are_new || one.are_new;
+  }
+  return all;
+}
+
+std::vector<const ProcessStack*> living_children(const RankStacks& rank, std::int32_t pid) {
+  std::vector<const ProcessStack*> children;
+  for (const ProcessStack& one : rank.processes) {
+    if (one.parent == pid && one.pid != pid && !has_ended(one)) children.push_back(&one);
+  }
+  return children;
+}
+
+std::string name_of_file(const std::string& path) {
+  return path.substr(path.rfind('/') + 1);
+}
+
+std::string with_line(std::string file, const StackFrame& frame) {
+  return frame.line > 0 ? file + ':' + std::to_string(frame.line) : file;
+}
+
+/// "load (data.py:8)"; empty: unknown.
+std::string place_in_words(const ThreadStack& thread) {
+  const StackFrame* const frame = user_frame(thread.frames);
+  if (frame == nullptr) return "";
+  return frame->function + " (" + with_line(name_of_file(frame->file), *frame) + ')';
+}
+
+void set_place(const Frames& frames, std::size_t depth, Standing& standing) {
+  const StackFrame* const frame = user_frame(frames, depth);
+  if (frame == nullptr) return;
+  standing.function = frame->function;
+  standing.place = with_line(name_of_file(frame->file), *frame);
+  standing.path = with_line(frame->file, *frame);
+  if (frame->line > 0 || standing.operation.empty()) return;
+  for (std::string* const place : {&standing.place, &standing.path})
+    *place = frame->function + " in " + *place;
+}
+
+bool is_in_user_code(const ThreadStack& thread) {
+  const auto innermost =
+      std::find_if(thread.frames.begin(), thread.frames.end(),
+                   [](const StackFrame& one) { return one.kind == StackFrame::Kind::python; });
+  return innermost != thread.frames.end() && user_frame(thread.frames) == &*innermost;
+}
+
+bool joins_a_thread(const ThreadStack& thread) {
+  return std::any_of(thread.frames.begin(), thread.frames.end(), [](const StackFrame& one) {
+    return one.function == "Thread.join" || one.function == "join";
+  });
+}
+
+/// "main thread in f (a.py:3), thread B in g (a.py:9)": threads that wait for locks in the user's
+/// own code. Empty: less than two, or the main thread waits for something else.
+std::string deadlock_in(const ProcessStack& process) {
+  const ThreadStack& main = process.threads.front();
+  if (main.doing != kLock) return "";
+  std::string text;
+  std::uint32_t count = 0;
+  for (const ThreadStack& thread : process.threads) {
+    if (thread.doing != kLock || !is_in_user_code(thread)) continue;
+    count += thread.count;
+    text += (text.empty() ? "" : ", ") +
+            (&thread == &main ? "the main thread" : "thread " + thread.name) + " in " +
+            place_in_words(thread);
+  }
+  const bool main_takes_part = is_in_user_code(main) || joins_a_thread(main);
+  return count > 1 && main_takes_part ? text : "";
+}
+
+/// What holds the processes that load data; empty: nothing that can be seen.
+std::string trouble_of(const std::vector<const ProcessStack*>& loaders) {
+  for (const ProcessStack* loader : loaders) {
+    const ThreadStack& thread = *main_thread(loader);
+    if (!has_state(thread, "Tt") && !is_blocked(thread)) continue;
+    const std::string place = place_in_words(thread);
+    return "its data loader, pid " + std::to_string(loader->pid) + ", is " + activity_of(thread) +
+           (place.empty() ? "" : " in " + place);
+  }
+  return "";
+}
+
+void judge_loader(const RankStacks& before, const RankStacks& now, const ProcessStack& work,
+                  Standing& standing) {
+  const auto loaders = living_children(now, work.pid);
+  const bool one_has_ended = std::any_of(
+      now.processes.begin(), now.processes.end(),
+      [&](const ProcessStack& one) { return one.parent == work.pid && has_ended(one); });
+  if (one_has_ended || loaders.empty()) {
+    standing.why = Standing::Why::dead_loader;
+    return;
+  }
+  standing.why = Standing::Why::loader;
+  standing.detail = trouble_of(loaders);
+  const Work done = work_of(loaders, before);
+  standing.is_busy = done.cpu_ms >= kBusyMs;
+  bool others_move = false;
+  for (const ProcessStack* loader : loaders) {
+    const ProcessStack* const earlier = find(before, loader->pid);
+    others_move = others_move || differ(where(main_thread(earlier)), where(main_thread(loader)));
+  }
+  standing.has_moved = standing.is_busy || done.io_bytes >= kMuchIo || done.are_new || others_move;
+  if (!standing.detail.empty()) return;
+  const ThreadStack& first = *main_thread(loaders.front());
+  const std::string place = place_in_words(first);
+  if (!place.empty())
+    standing.detail =
+        "its data loader, pid " + std::to_string(loaders.front()->pid) + ", is in " + place;
+}
+
+}  // namespace
+
+Standing standing_of(const RankStacks& before, const RankStacks& now) {
+  Standing standing;
+  standing.rank = now.rank;
+  standing.host = now.host;
+  const ProcessStack* const work = working_process(now);
+  const ThreadStack* const thread = main_thread(work);
+  if (thread == nullptr || has_ended(*work)) {
+    standing.why = Standing::Why::ended;
+    standing.has_moved = !before.processes.empty() && now.processes.empty();
+    return standing;
+  }
+  const ProcessStack* const earlier = find(before, work->pid);
+  const ThreadStack* const thread_before = main_thread(earlier);
+  const bool only_before = where(thread).empty() && !where(thread_before).empty();
+  const Frames& frames = only_before ? thread_before->frames : thread->frames;
+  const auto known = known_wait(frames);
+  if (known) standing.operation = known->operation;
+  set_place(frames, known ? known->depth : 0, standing);
+  standing.detail = activity_of(*thread);
+  if (has_state(*thread, "Tt")) {
+    standing.why = Standing::Why::stopped;
+    return standing;
+  }
+  const bool is_elsewhere = differ(where(thread_before), where(thread));
+  const Work own = work_of(*work, before);
+  if (known && known->row->wait == Wait::loader) {
+    judge_loader(before, now, *work, standing);
+    standing.has_moved = standing.has_moved || is_elsewhere;
+    return standing;
+  }
+  const bool waits = known && known->row->wait != Wait::children &&
+                     !(known->row->wait == Wait::gradients && own.cpu_ms >= kBusyMs);
+  if (waits) {
+    standing.why = Standing::Why::ranks;
+    // Libraries of MPI and of GPUs wait in a loop that uses the CPU.
+    const bool may_spin =
+        frames[known->depth].kind == StackFrame::Kind::native || has_state(*thread, "R");
+    standing.has_moved = is_elsewhere || (!may_spin && own.cpu_ms >= kBusyMs);
+    return standing;
+  }
+  std::vector<const ProcessStack*> all;
+  for (const ProcessStack& one : now.processes) all.push_back(&one);
+  const Work done = work_of(all, before);
+  standing.is_busy = done.cpu_ms >= kBusyMs;
+  standing.has_moved = standing.is_busy || is_elsewhere || done.io_bytes >= kMuchIo || done.are_new;
+  if (const std::string deadlock = deadlock_in(*work); !deadlock.empty()) {
+    standing.why = Standing::Why::deadlock;
+    standing.detail = deadlock;
+  } else if (is_blocked(*thread)) {
+    standing.why = Standing::Why::blocked;
+    standing.has_moved = standing.has_moved || own.switches >= kManyWakeups;
+  }
+  return standing;
+}
+
+}  // namespace dlaunch

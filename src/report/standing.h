@@ -1,0 +1,37 @@
+// Where one rank stands, and whether it has moved since an earlier snapshot. Pure.
+#pragma once
+
+#include <cstdint>
+#include <string>
+
+#include "model/stacks.h"
+
+namespace dlaunch {
+
+struct Standing {
+  /// What holds it, the most telling reason first.
+  enum class Why : std::uint8_t {
+    stopped,      // by a signal or a debugger
+    ended,        // or not started
+    dead_loader,  // it waits for processes that have ended
+    deadlock,     // two of its threads wait for locks
+    blocked,      // in a file system
+    loader,       // it waits for processes of its own, which load data
+    elsewhere,    // anywhere else
+    ranks,        // it waits for other ranks
+  };
+  Rank rank;
+  std::string host;
+  Why why = Why::elsewhere;
+  bool has_moved = false;
+  bool is_busy = false;   // it uses the CPU
+  std::string operation;  // known function in which it waits: "all_reduce"; empty: none
+  std::string place;      // of the user's code: "train.py:41"; empty: unknown
+  std::string function;   // there
+  std::string path;       // of that file with its line; empty: as `place`
+  std::string detail;     // "reading /mnt/nfs/x"; empty: unknown
+};
+
+[[nodiscard]] Standing standing_of(const RankStacks& before, const RankStacks& now);
+
+}  // namespace dlaunch

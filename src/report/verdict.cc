@@ -1,0 +1,317 @@
+#include "report/verdict.h"
+
+#include <algorithm>
+#include <chrono>
+#include <cstddef>
+#include <map>
+#include <string_view>
+#include <tuple>
+
+#include "report/stack_tree.h"
+#include "report/standing.h"
+#include "text/duration_text.h"
+#include "text/plain_text.h"
+#include "text/strings.h"
+
+namespace dlaunch {
+
+namespace {
+
+using Why = Standing::Why;
+
+/// Ranks that stand alike, ascending.
+using Group = std::vector<const Standing*>;
+
+auto key_of(const Standing& one) {
+  return std::tie(one.why, one.operation, one.function, one.path, one.detail, one.is_busy);
+}
+
+/// The most telling reason first, then the largest.
+std::vector<Group> groups_of(const Group& standings) {
+  std::vector<Group> groups;
+  for (const Standing* one : standings) {
+    // What a rank waits for is the same, whatever it does while it waits.
+    const auto alike = [one](const Group& group) {
+      const Standing& other = *group.front();
+      return one->why == Why::ranks && other.why == Why::ranks
+                 ? std::tie(one->operation, one->path) == std::tie(other.operation, other.path)
+                 : key_of(*one) == key_of(other);
+    };
+    const auto found = std::find_if(groups.begin(), groups.end(), alike);
+    found == groups.end() ? groups.push_back({one}) : found->push_back(one);
+  }
+  std::stable_sort(groups.begin(), groups.end(), [](const Group& a, const Group& b) {
+    return std::pair(a.front()->why, b.size()) < std::pair(b.front()->why, a.size());
+  });
+  return groups;
+}
+
+std::vector<RankOnHost> members_of(const Group& group) {
+  std::vector<RankOnHost> members;
+  for (const Standing* one : group) members.push_back({one->rank, one->host, 1});
+  return members;
+}
+
+/// "rank 37 on gpu05"
+std::string subject_of(const Group& group) {
+  const auto members = members_of(group);
+  return ranks_of(members) + " on " + hosts_of(members);
+}
+
+enum class Length { headline, line };
+
+/// "all_reduce (train.py:41)"; empty: unknown. A line has the whole path.
+std::string place_of(const Standing& one, Length length) {
+  const std::string& name = one.operation.empty() ? one.function : one.operation;
+  const std::string& place = length == Length::line ? one.path : one.place;
+  if (name.empty()) return "";
+  return plain_line(place.empty() ? name : name + " (" + place + ')');
+}
+
+std::string after_word(std::string_view word, const std::string& text) {
+  return text.empty() ? "" : std::string(word) + text;
+}
+
+/// What it does, from its verb on, as of one rank.
+std::string state_of(const Standing& one, Length length) {
+  const std::string place = place_of(one, length);
+  const std::string in_place = after_word(" in ", place);
+  const std::string detail = plain_line(one.detail);
+  switch (one.why) {
+    case Why::stopped:
+    case Why::blocked:
+      return "is " + detail + in_place;
+    case Why::ended:
+      return "has ended";
+    case Why::dead_loader:
+      return "waits for data loaders that have ended" + in_place;
+    case Why::deadlock:
+      return "has threads that wait for locks: " + detail;
+    case Why::loader:
+      return "waits for data" + in_place + after_word("; ", detail);
+    case Why::elsewhere:
+      break;
+    case Why::ranks:
+      return "waits" + in_place;
+  }
+  if (one.is_busy) return "is busy" + in_place;
+  if (place.empty()) return detail.empty() ? "stands at a place that was not seen" : "is " + detail;
+  return "is in " + place + (length == Length::line ? after_word(", ", detail) : "");
+}
+
+std::string state_of(const Group& group, Length length) {
+  std::string text = state_of(*group.front(), length);
+  if (group.size() == 1) return text;
+  static constexpr std::pair<std::string_view, std::string_view> kPlural[] = {
+      {"is ", "are "}, {"has ", "have "}, {"waits", "wait"}, {"stands ", "stand "}};
+  for (const auto& [one, many] : kPlural) {
+    if (text.starts_with(one)) return std::string(many) + text.substr(one.size());
+  }
+  return text;
+}
+
+/// "rank 37 on gpu05 is in load (data.py:88)"
+std::string clause_of(const Group& group) {
+  return subject_of(group) + ' ' + state_of(group, Length::headline);
+}
+
+/// To the second, from 2 s on.
+std::string time_text_of(std::chrono::milliseconds time) {
+  const auto whole = std::chrono::round<std::chrono::seconds>(time);
+  if (whole < std::chrono::seconds(2) || whole >= std::chrono::seconds(60))
+    return duration_text(time);
+  return std::to_string(whole.count()) + " s";
+}
+
+class Judge {
+ public:
+  Judge(const StacksReply& first, const StacksReply& second, std::chrono::milliseconds silence)
+      : second_(second), time_(time_text_of(silence)) {
+    std::map<Rank, const RankStacks*> before;
+    for (const RankStacks& rank : first.ranks) before.emplace(rank.rank, &rank);
+    for (const RankStacks& now : second.ranks) {
+      const auto earlier = before.find(now.rank);
+      if (earlier == before.end()) continue;  // whether it has moved is not known
+      all_.push_back(standing_of(*earlier->second, now));
+    }
+    for (const Standing& one : all_) {
+      (one.why == Why::ranks ? waiting_ : others_).push_back(&one);
+      if (one.has_moved) moved_.push_back(&one);
+      sees_frames_ = sees_frames_ || !one.function.empty() || !one.operation.empty();
+    }
+    find_unseen();
+  }
+
+  [[nodiscard]] Verdict verdict() {
+    decide();
+    say_more();
+    std::sort(verdict_.odd.begin(), verdict_.odd.end());
+    return std::move(verdict_);
+  }
+
+ private:
+  void find_unseen() {
+    std::vector<bool> is_seen(second_.world, false);
+    for (const Standing& one : all_) {
+      if (one.rank.value < is_seen.size()) is_seen[one.rank.value] = true;
+    }
+    for (std::uint32_t rank = 0; rank < is_seen.size(); ++rank) {
+      if (!is_seen[rank]) unseen_.push_back({Rank(rank), "", 1});
+    }
+  }
+
+  void decide() {
+    using Kind = Verdict::Kind;
+    if (all_.empty()) return set(Kind::unknown, no_move() + ", and where ranks stand was not seen");
+    const bool only_cpu = !sees_frames_ && !moved_.empty();
+    if (only_cpu) {
+      return set(Kind::unknown, "nothing printed for " + time_ + ": " +
+                                    clause_of(groups_of(moved_).front()) +
+                                    ", and where in the program was not seen");
+    }
+    const bool a_waiting_one_moves = std::any_of(
+        waiting_.begin(), waiting_.end(), [](const Standing* one) { return one->has_moved; });
+    const bool all_wait_for_others = !waiting_.empty() && !a_waiting_one_moves;
+    if (!moved_.empty() && !all_wait_for_others) {
+      return set(Kind::working, "nothing printed for " + time_ +
+                                    ", but ranks work: " + clause_of(groups_of(moved_).front()));
+    }
+    if (!moved_.empty()) {
+      name_odd(groups_of(others_));
+      return set(Kind::slow, "nothing printed for " + time_ + ": " + odd_and_waiting());
+    }
+    if (!unseen_.empty()) {
+      for (const RankOnHost& one : unseen_) verdict_.odd.push_back(one.rank);
+      return set(Kind::unknown,
+                 "nothing printed for " + time_ + ", and " + ranks_of(unseen_) +
+                     (unseen_.size() == 1 ? " was" : " were") + " not seen: " +
+                     clause_of(groups_of(waiting_.empty() ? others_ : waiting_).front()));
+    }
+    set(Kind::hang, hang());
+  }
+
+  /// No rank moves, and all have been seen.
+  std::string hang() {
+    if (all_.size() == 1) {
+      return ranks_of(members_of({&all_.front()})) + " on " + plain_line(all_.front().host) +
+             " has not moved for " + time_ + ": it " + state_of(all_.front(), Length::headline);
+    }
+    if (!waiting_.empty() && !others_.empty()) {
+      name_odd(groups_of(others_));
+      return no_move() + ": " + odd_and_waiting();
+    }
+    return no_move() + ": " + without_absent();
+  }
+
+  /// All wait for each other, or none waits for others as far as it is known.
+  std::string without_absent() {
+    Group everyone;
+    for (const Standing& one : all_) everyone.push_back(&one);
+    std::vector<Group> groups = groups_of(everyone);
+    if (groups.size() == 1) return "all " + everyone_in(groups.front());
+    std::vector<Group> telling;
+    for (const Group& group : groups) {
+      if (group.front()->why <= Why::blocked) telling.push_back(group);
+    }
+    std::stable_sort(groups.begin(), groups.end(),
+                     [](const Group& a, const Group& b) { return a.size() > b.size(); });
+    if (!telling.empty()) {
+      name_odd(telling);
+      return odd_;
+    }
+    if (groups[0].size() == groups[1].size()) {  // neither side is the odd one
+      return "ranks stand in different places: " + clause_of(groups[0]) + "; " +
+             clause_of(groups[1]) + (groups.size() > 2 ? "; others elsewhere" : "");
+    }
+    const Group most = groups.front();
+    groups.erase(groups.begin());
+    name_odd(groups);
+    return odd_ + "; " + counted(most.size(), "rank") + ' ' + state_of(most, Length::headline);
+  }
+
+  [[nodiscard]] std::string everyone_in(const Group& group) const {
+    return counted(group.size(), "rank") + ' ' + state_of(group, Length::headline) +
+           (group.front()->why == Why::ranks ? ", and none is missing there" : "");
+  }
+
+  void name_odd(const std::vector<Group>& groups) {
+    std::size_t more = 0;
+    for (const Group& group : groups) {
+      for (const Standing* one : group) verdict_.odd.push_back(one->rank);
+      if (&group != &groups.front()) more += group.size();
+    }
+    odd_ = clause_of(groups.front());
+    if (more > 0) odd_ += ", and " + counted(more, "more rank") + " elsewhere";
+  }
+
+  [[nodiscard]] std::string odd_and_waiting() const {
+    const std::vector<Group> groups = groups_of(waiting_);
+    const Group& most = groups.front();
+    std::string text = odd_ + "; " + counted(waiting_.size(), "rank") +
+                       (waiting_.size() == 1 ? " waits for " : " wait for ") +
+                       (verdict_.odd.size() == 1 ? "it" : "them");
+    if (groups.size() > 1) text += ", " + std::to_string(most.size()) + " of these";
+    return text + after_word(" in ", place_of(*most.front(), Length::headline));
+  }
+
+  [[nodiscard]] std::string no_move() const { return "no rank has moved for " + time_; }
+
+  void set(Verdict::Kind kind, std::string headline) {
+    verdict_.kind = kind;
+    verdict_.headline = std::move(headline);
+  }
+
+  /// A line a group, the odd ones first; then what is missing.
+  void say_more() {
+    Group odd;
+    Group rest;
+    for (const Standing& one : all_) {
+      const bool is_odd =
+          std::find(verdict_.odd.begin(), verdict_.odd.end(), one.rank) != verdict_.odd.end();
+      (is_odd ? odd : rest).push_back(&one);
+    }
+    for (const Group& part : {odd, rest}) {
+      for (const Group& group : groups_of(part))
+        line(heading_of(members_of(group)) + ": " + state_of(group, Length::line));
+    }
+    std::map<std::string, std::vector<RankOnHost>> remarks;
+    for (const RankStacks& rank : second_.ranks) {
+      for (const std::string& remark : rank.remarks) {
+        auto& members = remarks[remark];
+        if (members.empty() || members.back().rank != rank.rank)
+          members.push_back({rank.rank, rank.host, 1});
+      }
+    }
+    for (const std::string& silent : second_.silent) line("no answer from " + plain_line(silent));
+    for (const auto& [remark, members] : remarks)
+      line(heading_of(members) + ": " + plain_line(remark));
+    if (left_out_ == 0) return;
+    verdict_.lines.back() = "and " + std::to_string(left_out_ + 1) + " more; see dlaunch stacks";
+  }
+
+  void line(std::string text) {
+    verdict_.lines.size() < kMostVerdictLines ? verdict_.lines.push_back(std::move(text))
+                                              : void(++left_out_);
+  }
+
+  const StacksReply& second_;
+  std::string time_;
+  std::vector<Standing> all_;
+  Group waiting_;  // for other ranks
+  Group others_;
+  Group moved_;
+  std::vector<RankOnHost> unseen_;  // in one of the snapshots at least
+  bool sees_frames_ = false;
+  Verdict verdict_;
+  std::string odd_;  // the clause about them
+  std::size_t left_out_ = 0;
+};
+
+}  // namespace
+
+Verdict judge(const StacksReply& first, const StacksReply& second,
+              std::chrono::milliseconds silence) {
+  return Judge(first, second, silence).verdict();
+}
+
+}  // namespace dlaunch

@@ -1,0 +1,32 @@
+// Why a silent job does not go on: two snapshots of all stacks, some seconds apart, compared rank
+// by rank. Says what was seen, and names the ranks that the others wait for. Pure.
+#pragma once
+
+#include <chrono>
+#include <string>
+#include <vector>
+
+#include "model/stacks.h"
+
+namespace dlaunch {
+
+struct Verdict {
+  enum class Kind {
+    hang,     // no rank has moved between the snapshots
+    slow,     // some work, and others wait for them
+    working,  // stacks, or bytes read and written, change: no alarm
+    unknown,  // too little was seen
+  };
+  Kind kind = Kind::unknown;
+  std::vector<Rank> odd;           // that the others wait for, ascending; empty: none stands out
+  std::string headline;            // "no rank has moved for 8 s: rank 37 on gpu05 is in ..."
+  std::vector<std::string> lines;  // more about it, plain text; at most kMostVerdictLines
+};
+
+inline constexpr std::size_t kMostVerdictLines = 11;
+
+/// `silence`: how long nothing has been seen of the job.
+[[nodiscard]] Verdict judge(const StacksReply& first, const StacksReply& second,
+                            std::chrono::milliseconds silence);
+
+}  // namespace dlaunch

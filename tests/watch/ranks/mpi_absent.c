@@ -1,0 +1,35 @@
+/* Rank 1 computes (it waits for a signal) while the others wait for it. */
+#include <fcntl.h>
+#include <mpi.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <unistd.h>
+
+static void tell(int rank) {
+  char word[32];
+  int events = open(getenv("EVENTS"), O_WRONLY);
+  if (write(events, word, (size_t)snprintf(word, sizeof word, "ready %d\n", rank)) < 0) exit(1);
+  close(events);
+}
+
+__attribute__((noinline)) static int compute(void) {
+  pause();
+  return 1;
+}
+
+__attribute__((noinline)) static int step(int rank) {
+  int sum = rank;
+  if (rank == 1) sum += compute();
+  MPI_Allreduce(MPI_IN_PLACE, &sum, 1, MPI_INT, MPI_SUM, MPI_COMM_WORLD);
+  return sum;
+}
+
+int main(int argc, char** argv) {
+  int rank;
+  MPI_Init(&argc, &argv);
+  MPI_Comm_rank(MPI_COMM_WORLD, &rank);
+  tell(rank);
+  rank = step(rank);
+  MPI_Finalize();
+  return rank < 0;
+}
