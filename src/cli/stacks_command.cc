@@ -43,6 +43,7 @@ constexpr const char* kFooter =
 struct StacksCommand {
   std::string word;
   std::string ranks;
+  bool native = false;
   bool json = false;
 
   int execute() const {
@@ -59,7 +60,7 @@ struct StacksCommand {
         word.empty() ? only_live_run(*folders, "dlaunch stacks") : find_run(*folders, word);
     if (!run) return print_error(run.error());
     const char* const path = std::getenv("PATH");
-    const StacksQuestion question{own_build_id(), ranks, path != nullptr ? path : ""};
+    const StacksQuestion question{own_build_id(), ranks, path != nullptr ? path : "", native};
     const auto reply = ask_for_stacks(*run, question, kAnswerLimit);
     if (!reply) return print_error(reply.error());
     keep(*run, *reply);
@@ -97,6 +98,8 @@ Subcommand stacks_command() {
         "RUN", stacks->word,
         "Unique beginning or end of an id, or a folder\n(default: the only run that is running)");
     options.value("-r,--rank,--ranks", stacks->ranks, "Only these ranks: 3 or 0,2-5", "RANKS");
+    options.flag("--native", stacks->native,
+                 "Frames of C, C++ and Fortran below those of Python;\nstops each thread for a moment");
     options.flag("--json", stacks->json, "As JSON");
   };
   return {"stacks", "Show where the ranks of a run stand: Python frames, system calls", kFooter,

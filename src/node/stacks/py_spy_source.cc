@@ -40,13 +40,6 @@ std::string folder_in(const std::string& path) {
   return path.substr(0, path.rfind('/') == std::string::npos ? 0 : path.rfind('/'));
 }
 
-bool is_python(pid_t pid) {
-  const std::string program = link_target("/proc/" + std::to_string(pid) + "/exe");
-  if (program.substr(program.rfind('/') + 1).starts_with("python")) return true;
-  const std::string maps = read_proc_file("/proc/" + std::to_string(pid) + "/maps");
-  return maps.find("/libpython") != std::string::npos;
-}
-
 /// Where it may be: beside dlaunch, in the rank's environment, in the asker's, in the agent's.
 std::string find_py_spy(pid_t rank, const std::string& askers_path) {
   std::string path = folder_in(link_target("/proc/self/exe"));
@@ -150,6 +143,13 @@ void read_all(std::vector<std::unique_ptr<PySpy>>& running, MonotonicTime end) {
 }
 
 }  // namespace
+
+bool is_python(pid_t pid) {
+  const std::string program = link_target("/proc/" + std::to_string(pid) + "/exe");
+  if (program.substr(program.rfind('/') + 1).starts_with("python")) return true;
+  const std::string maps = read_proc_file("/proc/" + std::to_string(pid) + "/maps");
+  return maps.find("/libpython") != std::string::npos;
+}
 
 void add_python_stacks(const StackRequest& request, std::vector<RankStacks>& ranks) {
   struct Target {

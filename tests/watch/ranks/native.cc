@@ -1,0 +1,30 @@
+// Stands still in functions of C++ whose names are mangled.
+#include <cstdio>
+#include <string>
+#include <vector>
+
+#include <unistd.h>
+
+namespace solver {
+
+template <class Number>
+class Grid {
+ public:
+  __attribute__((noinline)) int exchange(const std::vector<Number>& cells, const std::string&) {
+    std::puts("ready");
+    std::fflush(stdout);
+    return ::pause() + static_cast<int>(cells.size());
+  }
+};
+
+namespace {
+__attribute__((noinline)) int step(int n) {
+  return Grid<double>().exchange(std::vector<double>(static_cast<std::size_t>(n)), "halo") + n;
+}
+}  // namespace
+
+}  // namespace solver
+
+int main(int argc, char**) {
+  return solver::step(argc) + 1;
+}
