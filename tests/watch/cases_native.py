@@ -24,8 +24,11 @@ def compiled(box, source, *options, compiler=None):
     return path
 
 
+TELLS = ["sh", "-c", 'echo "ready ${RANK-$OMPI_COMM_WORLD_RANK}" >"$EVENTS"; exec "$0" "$@"']  # as ranks/rank.c does
+
+
 def stand(box, *command, ranks=1, options=(), **more):
-    run = box.start("run", "-n", str(ranks), "--set", "timeouts.stop=1s", *options, "--", *command, **more)
+    run = box.start("run", "-n", str(ranks), "--set", "timeouts.stop=1s", *options, "--", *TELLS, *command, **more)
     box.expect_all("ready", ranks)
     return run
 
@@ -98,13 +101,14 @@ def names_of_fortran(box):
     run = stand(box, compiled(box, "native.f90"))
     said = box.until_stacks(lambda said: "solver::exchange" in native(main_thread(said["ranks"][0])))
     names = native(main_thread(said["ranks"][0]))
-    expect_equal(names[names.index("solver::exchange"):], ["solver::exchange", "MAIN__", "main"], "frames")
+    expect_equal(names[-1], "main", "where they begin: some versions of gfortran inline MAIN__")
     end(run)
 
 
 @case
 def a_rank_that_waits_for_a_message_of_mpi(box):
     program = compiled(box, "receive.c", compiler="mpicc.openmpi")
+    subprocess.run(["ip", "link", "set", "lo", "up"], check=True)  # Open MPI refuses to start without a network
     run = stand(box, program, ranks=2, options=["--set", "framework=mpi"])
     said = box.until_stacks(lambda said: "PMPI_Recv" in native(main_thread(said["ranks"][0])) and
                             "pause" in native(main_thread(said["ranks"][1])))
@@ -133,6 +137,7 @@ def a_stopped_rank_has_frames_and_stays_stopped(box):
 @case
 def one_held_by_a_debugger_is_left_to_it(box):
     run = stand(box, compiled(box, "native.c"), "wait", "counter")
+    until_native(box, WAITS)
     rank = run.ranks()[0]
     debugger = subprocess.Popen(["strace", "-o", box.path("trace"), "-p", str(rank)], stderr=subprocess.DEVNULL) \
         if shutil.which("strace") else None
@@ -203,10 +208,8 @@ def a_tracer_that_is_killed_at_random_moments_leaves_no_rank_stopped(box):
 
 @case
 def a_rank_that_ends_while_it_is_looked_at_ends_well(box):
-    run = box.start("run", "-n", "4", "--", compiled(box, "native.c"), "wait", "counter")
-    box.expect_all("ready", 4)
+    run = stand(box, compiled(box, "native.c"), "wait", "counter", ranks=4)
     asker = box.start("stacks", "--json", env={"PATH": box.environment["PATH"]})
-    for rank in run.ranks():
-        os.kill(rank, signal.SIGKILL)
+    os.kill(run.ranks()[0], signal.SIGKILL)  # the others end with it
     asker.end(left=1000)
     run.end(137)

@@ -77,17 +77,11 @@ std::string without_result(std::string name) {
   return name.substr(begin);
 }
 
-bool is_of_the_start(const std::string& function) {
-  constexpr std::array<std::string_view, 9> kStart = {"_start",
-                                                      "__libc_start_main",
+bool is_of_the_start(const StackFrame& frame) {
+  constexpr std::array<std::string_view, 5> kStart = {"_start", "__libc_start_main",
                                                       "__libc_start_main_impl",
-                                                      "__libc_start_call_main",
-                                                      "start_thread",
-                                                      "clone",
-                                                      "clone3",
-                                                      "__clone",
-                                                      "__clone3"};
-  return std::find(kStart.begin(), kStart.end(), function) != kStart.end();
+                                                      "__libc_start_call_main", "start_thread"};
+  return std::find(kStart.begin(), kStart.end(), frame.function) != kStart.end();
 }
 
 bool is_of_the_interpreter(const StackFrame& frame) {
@@ -116,7 +110,7 @@ std::string function_name(std::string symbol) {
 }
 
 void add_native_frames(std::vector<StackFrame> frames, ThreadStack& thread) {
-  while (!frames.empty() && is_of_the_start(frames.back().function)) frames.pop_back();
+  frames.erase(std::find_if(frames.begin(), frames.end(), is_of_the_start), frames.end());
   const auto python =
       std::find_if(thread.frames.begin(), thread.frames.end(),
                    [](const StackFrame& frame) { return frame.kind == StackFrame::Kind::python; });

@@ -48,7 +48,7 @@ TEST(NativeFrames, AboveThoseOfPythonUpToTheInterpreter) {
 TEST(NativeFrames, WithoutThoseOfPythonAllUpToMain) {
   ThreadStack thread;
   add_native_frames({native("read"), native(""), native(""), native("", "/lib/y.so"),
-                     native("main"), native("__libc_start_call_main"), native("_start")},
+                     native("main"), native("__libc_start_call_main"), native("")},
                     thread);
   EXPECT_THAT(functions(thread), testing::ElementsAre("read", "", "", "main"));
 }

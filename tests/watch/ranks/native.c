@@ -1,6 +1,4 @@
-/* Stands still in functions that a test knows: pause, spin (counts in a file), or a function pointer of a C++ or Fortran half. */
-#include <stdio.h>
-#include <stdlib.h>
+/* native wait|spin FILE: stands still in functions that a test knows, or counts in FILE without end. */
 #include <string.h>
 #include <sys/mman.h>
 #include <fcntl.h>
@@ -29,8 +27,6 @@ int main(int argc, char **argv) {
   counter = mmap(0, 4096, PROT_READ | PROT_WRITE, MAP_SHARED, file, 0);
   int pipes[2];
   if (pipe(pipes) != 0) return 1;
-  puts("ready");
-  fflush(stdout);
   if (strcmp(argv[1], "wait") == 0) return exported_step(pipes[0]) + argc;
   while (spin_step(1000) != 0) {
   }

@@ -1,5 +1,4 @@
 // Stands still in functions of C++ whose names are mangled.
-#include <cstdio>
 #include <string>
 #include <vector>
 
@@ -11,8 +10,6 @@ template <class Number>
 class Grid {
  public:
   __attribute__((noinline)) int exchange(const std::vector<Number>& cells, const std::string&) {
-    std::puts("ready");
-    std::fflush(stdout);
     return ::pause() + static_cast<int>(cells.size());
   }
 };

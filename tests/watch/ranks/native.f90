@@ -14,7 +14,5 @@ end module
 program native
   use solver
   implicit none
-  print '(a)', 'ready'
-  flush(6)
   call exchange(1000)
 end program
