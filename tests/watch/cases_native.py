@@ -9,8 +9,10 @@ import subprocess
 from case import case
 from expectations import Skip, expect, expect_equal, expect_in
 from processes import children_of, stat_of, wait_until
+from run_helpers import as_nobody
 from watch_sandbox import HERE, functions, main_thread
 
+CAP_SYS_PTRACE = 19
 COMPILERS = {".c": "gcc", ".cc": "g++", ".f90": "gfortran"}
 
 
@@ -156,6 +158,20 @@ def one_held_by_a_debugger_is_left_to_it(box):
 def ranks_in_a_pid_namespace_have_frames(box):
     run = stand(box, compiled(box, "native.c"), "wait", "counter", options=["--set", "isolation=pid-namespace"])
     until_native(box, WAITS)
+    end(run)
+
+
+@case
+def py_spy_may_trace_every_process_of_an_ordinary_users_pid_namespace(box):
+    """CAP_SYS_PTRACE in that user namespace is what Yama asks for where a process is no ancestor (decision 14)."""
+    options = as_nobody(box)
+    os.chmod(box.folder, 0o755)
+    folder = box.make_folder("bin")
+    box.write("bin/py-spy", "#!/bin/sh\ngrep CapEff /proc/self/status\n", mode=0o755)
+    run = box.stand("sleep", options=["--set", "isolation=pid-namespace"], **options)
+    remarks = " ".join(box.stacks_json(py_spy=folder, **options)["ranks"][0]["remarks"])
+    expect_in("CapEff:", remarks, "what the program beside it says")
+    expect(int(remarks.split("CapEff:")[1].split()[0], 16) & 1 << CAP_SYS_PTRACE, remarks)
     end(run)
 
 
