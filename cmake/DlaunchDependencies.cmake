@@ -16,7 +16,6 @@ if(DLAUNCH_STATIC)
   find_library(RE2_LIBRARY NAMES libre2.a REQUIRED)
   find_library(ZSTD_LIBRARY NAMES libzstd.a REQUIRED)
   find_library(UNWIND_LIBRARY NAMES libunwind-generic.a REQUIRED)
-  find_library(LZMA_LIBRARY NAMES liblzma.a REQUIRED)
 else()
   find_library(YAML_CPP_LIBRARY NAMES yaml-cpp REQUIRED)
   find_library(RE2_LIBRARY NAMES re2 REQUIRED)
@@ -46,14 +45,16 @@ add_library(dlaunch_zstd INTERFACE)
 target_include_directories(dlaunch_zstd SYSTEM INTERFACE ${ZSTD_INCLUDE_DIR})
 target_link_libraries(dlaunch_zstd INTERFACE ${ZSTD_LIBRARY})
 
-# Only what unwinds another process. Its function that resumes the own one needs setcontext of libunwind.a, which would also
-# bring another _Unwind_Resume than libgcc's; we never resume.
+# We feed libunwind from copies of threads (node/stacks/unwinder). What of its archive would read compressed symbols (liblzma, 70 KB)
+# or resume the own process (libunwind.a, with a second _Unwind_Resume) is never called.
 add_library(dlaunch_unwind INTERFACE)
 target_include_directories(dlaunch_unwind SYSTEM INTERFACE ${UNWIND_INCLUDE_DIR})
 target_link_libraries(dlaunch_unwind INTERFACE ${UNWIND_LIBRARY})
 if(DLAUNCH_STATIC)
-  target_link_libraries(dlaunch_unwind INTERFACE ${LZMA_LIBRARY})
-  target_link_options(dlaunch_unwind INTERFACE -Wl,--defsym=_Ux86_64_setcontext=abort)
+  foreach(symbol lzma_index_buffer_decode lzma_index_end lzma_index_size lzma_index_uncompressed_size lzma_stream_buffer_decode
+      lzma_stream_footer_decode _Ux86_64_setcontext)
+    target_link_options(dlaunch_unwind INTERFACE -Wl,--defsym=${symbol}=abort)
+  endforeach()
 endif()
 
 # Optional: without it dlaunch starts no MPI programs by itself. Debian installs it in a separate folder.

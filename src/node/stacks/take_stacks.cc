@@ -22,6 +22,7 @@ namespace dlaunch {
 
 namespace {
 
+constexpr std::chrono::milliseconds kForNative{1500};
 // In CBOR a field costs its name too.
 constexpr std::size_t kFrameCost = 48;
 constexpr std::size_t kThreadCost = 64;
@@ -131,7 +132,9 @@ void trim_stacks(std::vector<RankStacks>& ranks, std::size_t most) {
 std::vector<RankStacks> take_stacks(const StackRequest& request) {
   std::vector<RankStacks> ranks;
   read_proc_stacks(request, ranks);
-  ask_apart(add_python_stacks, "frames of Python", request, ranks);
+  StackRequest first = request;  // a py-spy that hangs leaves time for the other source
+  first.end -= kForNative;
+  ask_apart(add_python_stacks, "frames of Python", first, ranks);
   ask_apart(add_native_stacks, "frames of C, C++ and Fortran", request, ranks);
   for (RankStacks& rank : ranks) {
     for (ProcessStack& process : rank.processes) {
