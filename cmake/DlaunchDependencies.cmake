@@ -9,15 +9,18 @@ find_path(SPDLOG_INCLUDE_DIR spdlog/spdlog.h REQUIRED)
 find_path(YAML_CPP_INCLUDE_DIR yaml-cpp/yaml.h REQUIRED)
 find_path(RE2_INCLUDE_DIR re2/re2.h REQUIRED)
 find_path(ZSTD_INCLUDE_DIR zstd.h REQUIRED)
+find_path(UNWIND_INCLUDE_DIR libunwind.h REQUIRED)
 
 if(DLAUNCH_STATIC)
   find_library(YAML_CPP_LIBRARY NAMES libyaml-cpp.a REQUIRED)
   find_library(RE2_LIBRARY NAMES libre2.a REQUIRED)
   find_library(ZSTD_LIBRARY NAMES libzstd.a REQUIRED)
+  find_library(UNWIND_LIBRARY NAMES libunwind-generic.a REQUIRED)
 else()
   find_library(YAML_CPP_LIBRARY NAMES yaml-cpp REQUIRED)
   find_library(RE2_LIBRARY NAMES re2 REQUIRED)
   find_library(ZSTD_LIBRARY NAMES zstd REQUIRED)
+  find_library(UNWIND_LIBRARY NAMES unwind-generic REQUIRED)
 endif()
 
 add_library(dlaunch_asio INTERFACE)
@@ -41,6 +44,18 @@ target_link_libraries(dlaunch_re2 INTERFACE ${RE2_LIBRARY} Threads::Threads)
 add_library(dlaunch_zstd INTERFACE)
 target_include_directories(dlaunch_zstd SYSTEM INTERFACE ${ZSTD_INCLUDE_DIR})
 target_link_libraries(dlaunch_zstd INTERFACE ${ZSTD_LIBRARY})
+
+# We feed libunwind from copies of threads (node/stacks/unwinder). What of its archive would read compressed symbols (liblzma, 70 KB)
+# or resume the own process (libunwind.a, with a second _Unwind_Resume) is never called.
+add_library(dlaunch_unwind INTERFACE)
+target_include_directories(dlaunch_unwind SYSTEM INTERFACE ${UNWIND_INCLUDE_DIR})
+target_link_libraries(dlaunch_unwind INTERFACE ${UNWIND_LIBRARY})
+if(DLAUNCH_STATIC)
+  foreach(symbol lzma_index_buffer_decode lzma_index_end lzma_index_size lzma_index_uncompressed_size lzma_stream_buffer_decode
+      lzma_stream_footer_decode _Ux86_64_setcontext)
+    target_link_options(dlaunch_unwind INTERFACE -Wl,--defsym=${symbol}=abort)
+  endforeach()
+endif()
 
 # Optional: without it dlaunch starts no MPI programs by itself. Debian installs it in a separate folder.
 find_path(PMIX_INCLUDE_DIR pmix_server.h PATH_SUFFIXES pmix2/include pmix/include

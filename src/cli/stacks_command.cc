@@ -35,14 +35,16 @@ constexpr const char* kFooter =
     "  dlaunch stacks --json               every process and thread, for tools\n"
     "\n"
     "Frames of Python come from py-spy, which is looked for beside dlaunch on each node, in\n"
-    "the rank's environment and in your PATH; system calls and files come from /proc. No\n"
-    "rank is stopped for it. The answer is also kept in the run folder, in stacks/.\n"
+    "the rank's environment and in your PATH; system calls and files come from /proc. Ranks\n"
+    "that are not Python, and all with --native, have frames of C, C++ and Fortran, for which\n"
+    "each thread is stopped while its stack is copied. The answer is also kept in the run folder, in stacks/.\n"
     "Exit code: 0 well; 64 no such run, or it has ended; 69 it is on another machine, or not\n"
     "all nodes have answered; 77 it belongs to another user; 124 no answer in time.";
 
 struct StacksCommand {
   std::string word;
   std::string ranks;
+  bool native = false;
   bool json = false;
 
   int execute() const {
@@ -59,7 +61,7 @@ struct StacksCommand {
         word.empty() ? only_live_run(*folders, "dlaunch stacks") : find_run(*folders, word);
     if (!run) return print_error(run.error());
     const char* const path = std::getenv("PATH");
-    const StacksQuestion question{own_build_id(), ranks, path != nullptr ? path : ""};
+    const StacksQuestion question{own_build_id(), ranks, path != nullptr ? path : "", native};
     const auto reply = ask_for_stacks(*run, question, kAnswerLimit);
     if (!reply) return print_error(reply.error());
     keep(*run, *reply);
@@ -97,9 +99,11 @@ Subcommand stacks_command() {
         "RUN", stacks->word,
         "Unique beginning or end of an id, or a folder\n(default: the only run that is running)");
     options.value("-r,--rank,--ranks", stacks->ranks, "Only these ranks: 3 or 0,2-5", "RANKS");
+    options.flag("--native", stacks->native,
+                 "Frames of C, C++ and Fortran below those of Python;\nstops each thread for a moment");
     options.flag("--json", stacks->json, "As JSON");
   };
-  return {"stacks", "Show where the ranks of a run stand: Python frames, system calls", kFooter,
+  return {"stacks", "Show where the ranks of a run stand: frames, system calls", kFooter,
           describe, [stacks] { return stacks->execute(); }};
 }
 

@@ -81,6 +81,12 @@ bool tells(const ThreadStack& thread) {
   });
 }
 
+bool runs_python(const ThreadStack& thread) {
+  return std::any_of(thread.frames.begin(), thread.frames.end(), [](const StackFrame& frame) {
+    return frame.kind == StackFrame::Kind::python;
+  });
+}
+
 }  // namespace
 
 std::string hosts_of(const std::vector<RankOnHost>& members) {
@@ -133,7 +139,7 @@ const ProcessStack* working_process(const RankStacks& rank) {
     for (const ProcessStack& one : rank.processes) {
       if (one.parent == found->pid && &one != &rank.processes.front()) children.push_back(&one);
     }
-    const bool only_waits = found->threads.size() == 1 && !tells(found->threads.front()) &&
+    const bool only_waits = found->threads.size() == 1 && !runs_python(found->threads.front()) &&
                             found->threads.front().doing == "waiting for a child process";
     if (!only_waits || children.size() != 1) return found;
     found = children.front();

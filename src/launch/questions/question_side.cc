@@ -141,7 +141,8 @@ void QuestionSide::begin(const StacksQuestion& question) {
   limit_.after(kAnswerLimit, [this] { time_is_over(); });
   for (const auto& [node, its] : of_node) {
     nodes_.send(node, wire::TakeStacks{attempt_, id_, its, question.path,
-                                       static_cast<std::uint32_t>(kNodeLimit.count())});
+                                       static_cast<std::uint32_t>(kNodeLimit.count()),
+                                       question.native});
   }
 }
 

@@ -6,8 +6,10 @@
 #include <optional>
 
 #include <fcntl.h>
+#include <linux/capability.h>
 #include <poll.h>
 #include <sys/prctl.h>
+#include <sys/syscall.h>
 #include <sys/wait.h>
 #include <unistd.h>
 
@@ -40,13 +42,6 @@ std::string folder_in(const std::string& path) {
   return path.substr(0, path.rfind('/') == std::string::npos ? 0 : path.rfind('/'));
 }
 
-bool is_python(pid_t pid) {
-  const std::string program = link_target("/proc/" + std::to_string(pid) + "/exe");
-  if (program.substr(program.rfind('/') + 1).starts_with("python")) return true;
-  const std::string maps = read_proc_file("/proc/" + std::to_string(pid) + "/maps");
-  return maps.find("/libpython") != std::string::npos;
-}
-
 /// Where it may be: beside dlaunch, in the rank's environment, in the asker's, in the agent's.
 std::string find_py_spy(pid_t rank, const std::string& askers_path) {
   std::string path = folder_in(link_target("/proc/self/exe"));
@@ -60,6 +55,17 @@ std::string find_py_spy(pid_t rank, const std::string& askers_path) {
   add(askers_path);
   if (const char* own = ::getenv("PATH")) add(own);
   return executable_of(find_program("py-spy", path, "/"));
+}
+
+/// With `isolation: pid-namespace` an ordinary user's agent may trace every process in its user
+/// namespace, also under Yama. execve(2) would take that from it.
+void keep_right_to_trace() {
+  __user_cap_header_struct header{_LINUX_CAPABILITY_VERSION_3, 0};
+  __user_cap_data_struct sets[_LINUX_CAPABILITY_U32S_3]{};
+  if (::syscall(SYS_capget, &header, sets) != 0) return;
+  sets[0].inheritable |= sets[0].permitted & (1U << CAP_SYS_PTRACE);
+  if (::syscall(SYS_capset, &header, sets) != 0) return;
+  ::prctl(PR_CAP_AMBIENT, PR_CAP_AMBIENT_RAISE, CAP_SYS_PTRACE, 0, 0);
 }
 
 /// One that runs; destroying it kills it.
@@ -84,6 +90,7 @@ class PySpy {
       ::dup2(null, STDIN_FILENO);
       ::dup2(pipe->write.get(), STDOUT_FILENO);
       ::dup2(pipe->write.get(), STDERR_FILENO);
+      keep_right_to_trace();
       ::execv(argv.front(), const_cast<char* const*>(argv.data()));
       ::_exit(127);
     }
@@ -150,6 +157,13 @@ void read_all(std::vector<std::unique_ptr<PySpy>>& running, MonotonicTime end) {
 }
 
 }  // namespace
+
+bool is_python(pid_t pid) {
+  const std::string program = link_target("/proc/" + std::to_string(pid) + "/exe");
+  if (program.substr(program.rfind('/') + 1).starts_with("python")) return true;
+  const std::string maps = read_proc_file("/proc/" + std::to_string(pid) + "/maps");
+  return maps.find("/libpython") != std::string::npos;
+}
 
 void add_python_stacks(const StackRequest& request, std::vector<RankStacks>& ranks) {
   struct Target {

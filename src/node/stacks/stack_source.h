@@ -21,6 +21,7 @@ struct StackRequest {
   std::vector<RankProcess> ranks;
   std::string path;      // a PATH where py-spy is looked for, after the rank's own
   MonotonicTime end{0};  // no source begins anything that may last longer
+  bool native = false;   // frames of C, C++ and Fortran of programs in Python too
 };
 
 /// Adds to what earlier sources have found. What it cannot find out is a remark.
@@ -32,5 +33,12 @@ void read_proc_stacks(const StackRequest& request, std::vector<RankStacks>& rank
 
 /// py-spy (https://github.com/benfred/py-spy) in its mode that stops nothing: frames of Python.
 void add_python_stacks(const StackRequest& request, std::vector<RankStacks>& ranks);
+
+/// ptrace(2), libunwind and ELF files: frames of C, C++ and Fortran. Stops each thread for a moment,
+/// so it looks at programs in Python only when it is asked to. After the source for those: where
+/// the interpreter begins depends on them.
+void add_native_stacks(const StackRequest& request, std::vector<RankStacks>& ranks);
+
+[[nodiscard]] bool is_python(pid_t pid);
 
 }  // namespace dlaunch

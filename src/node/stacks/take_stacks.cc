@@ -22,6 +22,7 @@ namespace dlaunch {
 
 namespace {
 
+constexpr std::chrono::milliseconds kForNative{1500};
 // In CBOR a field costs its name too.
 constexpr std::size_t kFrameCost = 48;
 constexpr std::size_t kThreadCost = 64;
@@ -79,7 +80,8 @@ void trim(RankStacks& rank, std::size_t most) {
 
 /// In a process of its own: where a source waits for a file system that does not answer, what
 /// others have found is told all the same.
-void ask_apart(StackSource source, const StackRequest& request, std::vector<RankStacks>& ranks) {
+void ask_apart(StackSource source, const char* what, const StackRequest& request,
+               std::vector<RankStacks>& ranks) {
   constexpr std::chrono::milliseconds kToAnswer{50};
   auto pipe = make_pipe();
   const pid_t pid = pipe ? ::fork() : -1;
@@ -102,7 +104,7 @@ void ask_apart(StackSource source, const StackRequest& request, std::vector<Rank
     return;
   }
   for (RankStacks& rank : ranks)
-    rank.remarks.emplace_back("frames of Python are missing: looking for them took too long");
+    rank.remarks.push_back(std::string(what) + " are missing: looking for them took too long");
 }
 
 }  // namespace
@@ -130,7 +132,10 @@ void trim_stacks(std::vector<RankStacks>& ranks, std::size_t most) {
 std::vector<RankStacks> take_stacks(const StackRequest& request) {
   std::vector<RankStacks> ranks;
   read_proc_stacks(request, ranks);
-  ask_apart(add_python_stacks, request, ranks);
+  StackRequest first = request;  // a py-spy that hangs leaves time for the other source
+  first.end -= kForNative;
+  ask_apart(add_python_stacks, "frames of Python", first, ranks);
+  ask_apart(add_native_stacks, "frames of C, C++ and Fortran", request, ranks);
   for (RankStacks& rank : ranks) {
     for (ProcessStack& process : rank.processes) {
       join_equal_threads(process);

@@ -1,0 +1,54 @@
+// The parts of an ELF file that name functions: symbol tables, the build id and the name of a
+// separate debug file. Trusts nothing in it. Pure.
+#pragma once
+
+#include <cstdint>
+#include <functional>
+#include <map>
+#include <optional>
+#include <string>
+#include <vector>
+
+#include <elf.h>
+
+namespace dlaunch {
+
+/// Up to `size` bytes of the file from `offset`, fewer where it ends.
+using ReadAt = std::function<std::string(std::uint64_t offset, std::size_t size)>;
+
+/// Names of functions, by an address inside each; empty: not found yet.
+using FunctionNames = std::map<std::uint64_t, std::string>;
+
+/// Of 64 bits, and in this machine's byte order.
+class ElfFile {
+ public:
+  /// nullopt: it is none.
+  [[nodiscard]] static std::optional<ElfFile> open(ReadAt read);
+
+  /// Empty: it has none.
+  [[nodiscard]] std::string build_id() const;
+  /// The name in .gnu_debuglink; empty: none.
+  [[nodiscard]] std::string debug_link() const;
+  /// The address that the linker has given to what is at an offset of the file.
+  [[nodiscard]] std::optional<std::uint64_t> address_of(std::uint64_t offset) const;
+  /// The unwind table (.eh_frame_hdr).
+  [[nodiscard]] std::optional<Elf64_Phdr> unwind_table() const;
+
+  /// Adds names from .symtab. False: it has been stripped off.
+  bool name_functions(FunctionNames& wanted) const;
+  /// Adds names from .dynsym, which has only those that other objects may use.
+  void name_exported(FunctionNames& wanted) const;
+
+ private:
+  explicit ElfFile(ReadAt read) : read_(std::move(read)) {}
+  [[nodiscard]] const Elf64_Shdr* section(std::uint32_t type) const;
+  [[nodiscard]] std::string text_at(std::uint64_t offset, std::size_t most) const;
+  void name_from(const Elf64_Shdr& table, FunctionNames& wanted) const;
+
+  ReadAt read_;
+  std::vector<Elf64_Phdr> segments_;
+  std::vector<Elf64_Shdr> sections_;
+  std::uint32_t names_ = 0;  // the section with names of sections
+};
+
+}  // namespace dlaunch

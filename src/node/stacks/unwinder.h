@@ -1,0 +1,42 @@
+// From a copy of a thread to the functions that it is in (libunwind).
+#pragma once
+
+#include <cstdint>
+#include <memory>
+#include <string>
+#include <vector>
+
+#include "os/process_memory.h"
+#include "os/thread_snapshot.h"
+
+namespace dlaunch {
+
+/// A file that is mapped into a process, or the kernel's page of code ("[vdso]").
+struct MappedObject {
+  std::vector<const Mapping*> mappings;  // ascending, at least one
+
+  /// Bytes of the file as they are in memory; shorter where that part is not mapped.
+  [[nodiscard]] std::string read(const ProcessMemory& memory, std::uint64_t offset,
+                                 std::size_t size) const;
+};
+/// The object at the address; without mappings: none is there.
+[[nodiscard]] MappedObject object_at(const ProcessMemory& memory, std::uint64_t address);
+
+/// Of one process.
+class Unwinder {
+ public:
+  explicit Unwinder(ProcessMemory& memory);
+  ~Unwinder();
+  Unwinder(const Unwinder&) = delete;
+  Unwinder& operator=(const Unwinder&) = delete;
+
+  /// An address inside each function, innermost first; at most `most`. A return address may be that
+  /// of the next function, so the address before it is given.
+  [[nodiscard]] std::vector<std::uint64_t> unwind(const ThreadSnapshot& thread, std::size_t most);
+
+ private:
+  struct State;
+  std::unique_ptr<State> state_;
+};
+
+}  // namespace dlaunch

@@ -1,0 +1,39 @@
+// Registers and stack of a thread of another process. The thread is stopped for as long as the copy
+// takes, tens of microseconds; what is made of it comes afterwards.
+#pragma once
+
+#include <array>
+#include <chrono>
+#include <cstdint>
+#include <optional>
+#include <string>
+
+#include <sys/types.h>
+
+#include "model/result.h"
+#include "os/process_memory.h"
+
+namespace dlaunch {
+
+struct ThreadSnapshot {
+  static constexpr std::size_t kRegisters = 33;
+  std::array<std::uint64_t, kRegisters> registers{};  // by DWARF's numbers for this CPU
+  std::uint64_t stack_begin = 0;                      // the stack pointer
+  std::string stack;                                  // from there outwards, cut
+};
+
+/// Stops the thread (PTRACE_SEIZE, PTRACE_INTERRUPT), copies, and lets it go. One that a signal had
+/// stopped stays stopped; a signal that arrives meanwhile is delivered. If this process dies at any
+/// point, the kernel lets the thread go as well. Error: errno; ETIMEDOUT: it did not stop within
+/// `limit` (state D); the kernel then lets it go when this process ends.
+[[nodiscard]] tl::expected<ThreadSnapshot, int> snapshot_thread(const ProcessMemory& memory,
+                                                                pid_t thread,
+                                                                std::chrono::milliseconds limit);
+
+/// Without stopping it, of a thread that waits in a system call: program counter and stack pointer
+/// only (/proc/PID/syscall), which lead through code that keeps no frame pointer. nullopt: it is
+/// running, or may not be looked at.
+[[nodiscard]] std::optional<ThreadSnapshot> snapshot_blocked_thread(const ProcessMemory& memory,
+                                                                    pid_t thread);
+
+}  // namespace dlaunch
