@@ -62,7 +62,7 @@ struct StacksCommand {
     if (!run) return print_error(run.error());
     const char* const path = std::getenv("PATH");
     const StacksQuestion question{own_build_id(), ranks, path != nullptr ? path : "", native};
-    const auto reply = ask_for_stacks(*run, question, kAnswerLimit);
+    const auto reply = ask_run<StacksReply>(*run, question, kAnswerLimit);
     if (!reply) return print_error(reply.error());
     keep(*run, *reply);
     const int printed = print_text(json ? stacks_json(*reply) : stacks_text(*reply, columns()));

@@ -66,8 +66,6 @@ struct StacksQuestion {
 };
 
 struct StacksReply {
-  std::string problem;         // not empty: there is nothing else
-  std::int32_t exit_code = 0;  // with a problem
   std::uint32_t attempt = 0;
   std::uint32_t world = 0;          // ranks of the attempt
   std::vector<RankStacks> ranks;    // ascending, each once

@@ -29,6 +29,7 @@
 #include "node/session/session_socket.h"
 #include "node/stacks/stack_service.h"
 #include "node/sync/stager.h"
+#include "node/watch/rank_watch.h"
 #include "os/build_id.h"
 #include "os/channel.h"
 #include "os/clock.h"
@@ -78,7 +79,8 @@ class Agent {
         mpirun_(loop_, channel_, progress),
         containers_(loop_, progress),
         stacks_(loop_, [this](const wire::StacksTaken& answer) { channel_.send(answer); }),
-        ranks_(loop_, channel_, pump_, stdin_, facts_, mpi_, mpirun_, containers_, stacks_,
+        watch_(loop_, pump_, [this](const wire::Pulse& pulse) { channel_.send(pulse); }),
+        ranks_(loop_, channel_, pump_, stdin_, facts_, mpi_, mpirun_, containers_, stacks_, watch_,
                enclosure_) {}
 
   int run() {
@@ -128,6 +130,7 @@ class Agent {
     pump_.keep_times(!start.log_folder.empty());
     if (start.log_folder.empty()) start.log_folder = folder_.of_attempt(start.attempt);
     name_process(start.env);
+    watch_.begin(start, heartbeat_every_, login_, [this] { return ranks_.running(); });
     ranks_.start(std::move(start));
   }
   /// Sets what ps(1) shows, here and in the guardian.
@@ -219,6 +222,7 @@ class Agent {
     progress_.beats.fetch_add(1);
     if (greeted_) send_heartbeat();
     watch_lease();
+    watch_.look();
     heartbeat_.after(heartbeat_every_, [this] { beat(); });
   }
 
@@ -358,6 +362,7 @@ class Agent {
   MpirunService mpirun_;
   ContainerService containers_;
   StackService stacks_;
+  RankWatch watch_;
   RankService ranks_;
   int exit_code_ = exit_code::kInternal;
 };

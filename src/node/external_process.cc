@@ -9,7 +9,6 @@
 #include <unistd.h>
 
 #include "node/ranks/environment_block.h"
-#include "wire/message.h"
 
 namespace dlaunch {
 
@@ -48,12 +47,16 @@ tl::expected<std::unique_ptr<ExternalProcess>, StartFailure> ExternalProcess::st
   spawning.new_session = true;
   const auto spawned = spawn(spawning);
   if (!spawned) return tl::unexpected(spawned.error());
-  return std::unique_ptr<ExternalProcess>(
-      new ExternalProcess(loop, std::move(pipe->read), spawned->pid, std::move(printed)));
+  return std::unique_ptr<ExternalProcess>(new ExternalProcess(
+      loop, std::move(pipe->read), spawned->pid, request.most_printed, std::move(printed)));
 }
 
-ExternalProcess::ExternalProcess(EventLoop& loop, UniqueFd output, pid_t pid, Printed printed)
-    : output_(loop, std::move(output)), pid_(pid), printed_(std::move(printed)) {
+ExternalProcess::ExternalProcess(EventLoop& loop, UniqueFd output, pid_t pid,
+                                 std::size_t most_printed, Printed printed)
+    : output_(loop, std::move(output)),
+      pid_(pid),
+      printed_(std::move(printed)),
+      may_pass_on_(most_printed) {
   wait();
 }
 
@@ -82,9 +85,8 @@ bool ExternalProcess::read_some() {
     if (n < 0 && errno == EINTR) continue;
     if (n < 0 && errno == EAGAIN) return true;
     if (n <= 0) return false;
-    const std::size_t taken =
-        std::min(static_cast<std::size_t>(n), wire::kMostMpirunOutput - passed_on_);
-    passed_on_ += taken;
+    const std::size_t taken = std::min(static_cast<std::size_t>(n), may_pass_on_);
+    may_pass_on_ -= taken;
     std::replace(bytes, bytes + taken, '\0', '?');
     if (taken > 0) printed_(std::string(bytes, taken));
   }

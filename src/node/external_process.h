@@ -15,13 +15,14 @@
 #include "os/event_loop.h"
 #include "os/spawn.h"
 #include "os/unique_fd.h"
+#include "wire/message.h"
 
 namespace dlaunch {
 
 /// Lives on the agent's one thread. RankService reaps the process with the agent's other children.
 class ExternalProcess {
  public:
-  /// Gets what the program prints, without NUL bytes, at most wire::kMostMpirunOutput in all; the
+  /// Gets what the program prints, without NUL bytes, at most Request::most_printed in all; the
   /// rest is read and dropped.
   using Printed = std::function<void(std::string bytes)>;
   struct Request {
@@ -30,6 +31,7 @@ class ExternalProcess {
     std::string workdir;
     int cgroup = -1;      // see SpawnRequest
     rlimit open_files{};  // RLIMIT_NOFILE as it was before the agent raised its own
+    std::size_t most_printed = wire::kMostMpirunOutput;
   };
 
   /// In a session of its own, with /dev/null as stdin.
@@ -48,14 +50,15 @@ class ExternalProcess {
   void read_rest();
 
  private:
-  ExternalProcess(EventLoop& loop, UniqueFd output, pid_t pid, Printed printed);
+  ExternalProcess(EventLoop& loop, UniqueFd output, pid_t pid, std::size_t most_printed,
+                  Printed printed);
   void wait();
   [[nodiscard]] bool read_some();
 
   WatchedFd output_;
   const pid_t pid_;
   Printed printed_;
-  std::size_t passed_on_ = 0;
+  std::size_t may_pass_on_;
   bool told_to_end_ = false;
 };
 

@@ -25,6 +25,13 @@ Value error_file(const View& v) {
   return path += ".error.json";
 }
 
+/// Where nothing watches, it has no reader.
+Value heartbeat_file(const View& v) {
+  const std::string& folder = v.plan.nodes[v.rank->node.value].output_folder;
+  if (folder.empty() || !v.spec.watch.after) return std::nullopt;
+  return folder + "/rank-" + std::to_string(v.rank->rank.value) + ".heartbeat";
+}
+
 /// Only a scheduler announces one, and only Slurm is asked.
 Value deadline_file(const View& v) {
   const bool is_told = v.context.launcher_env.contains("SLURM_JOB_ID") && !v.context.outer;
@@ -603,6 +610,8 @@ constexpr Row kTable[] = {
      [](const View& v) { return number(v.node_index); }, "index of the node"},
     {"DLAUNCH_DEADLINE_FILE", kEvery, Scope::node, Keep::no, deadline_file,
      "when the job ends, in seconds since the epoch; written once the scheduler announces it"},
+    {"DLAUNCH_HEARTBEAT_FILE", kEvery, Scope::rank, Keep::no, heartbeat_file,
+     "a file that the rank may touch to show that it makes progress"},
     {"DLAUNCH_ATTEMPT", kEvery, Scope::job, Keep::no,
      [](const View& v) { return number(v.plan.attempt.value); }, "restarts so far"},
 };

@@ -9,6 +9,7 @@
 #include <tuple>
 #include <utility>
 
+#include "model/question.h"
 #include "wire/message.h"
 
 namespace dlaunch::wire {
@@ -354,7 +355,8 @@ inline constexpr auto kFields<StartRanks> =
                field("world", &StartRanks::world),
                field("containers", &StartRanks::containers),
                field("entry_folder", &StartRanks::entry_folder),
-               field("pulse_ms", &StartRanks::pulse_ms)};
+               field("pulse_ms", &StartRanks::pulse_ms),
+               field("metrics", &StartRanks::metrics)};
 
 template <>
 inline constexpr auto kFields<DiskFact> = std::tuple{
@@ -405,9 +407,8 @@ inline constexpr auto kFields<StacksQuestion> =
                field("path", &StacksQuestion::path), field("native", &StacksQuestion::native)};
 template <>
 inline constexpr auto kFields<StacksReply> =
-    std::tuple{field("problem", &StacksReply::problem), field("exit_code", &StacksReply::exit_code),
-               field("attempt", &StacksReply::attempt), field("world", &StacksReply::world),
-               field("ranks", &StacksReply::ranks),     field("silent", &StacksReply::silent)};
+    std::tuple{field("attempt", &StacksReply::attempt), field("world", &StacksReply::world),
+               field("ranks", &StacksReply::ranks), field("silent", &StacksReply::silent)};
 template <>
 inline constexpr auto kFields<TakeStacks> =
     std::tuple{field("attempt", &TakeStacks::attempt),
@@ -421,6 +422,9 @@ inline constexpr auto kFields<StacksTaken> =
     std::tuple{field("attempt", &StacksTaken::attempt), field("id", &StacksTaken::id),
                field("problem", &StacksTaken::problem), field("ranks", &StacksTaken::ranks)};
 
+template <>
+inline constexpr auto kFields<MetricPulse> =
+    std::tuple{field("metric", &MetricPulse::metric), field("value", &MetricPulse::value)};
 template <>
 inline constexpr auto kFields<RankPulse> =
     std::tuple{field("rank", &RankPulse::rank, kRank),
@@ -436,7 +440,8 @@ inline constexpr auto kFields<RankPulse> =
                field("state", &RankPulse::state),
                field("gpu_percent", &RankPulse::gpu_percent),
                field("gpu_memory", &RankPulse::gpu_memory),
-               field("last_line", &RankPulse::last_line)};
+               field("last_line", &RankPulse::last_line),
+               field("metrics", &RankPulse::metrics)};
 template <>
 inline constexpr auto kFields<NodePulse> =
     std::tuple{field("cpu_percent", &NodePulse::cpu_percent),
@@ -449,6 +454,33 @@ template <>
 inline constexpr auto kFields<Pulse> =
     std::tuple{field("attempt", &Pulse::attempt), field("at", &Pulse::at),
                field("ranks", &Pulse::ranks), field("node", &Pulse::node)};
+template <>
+inline constexpr auto kFields<NodeStatus> =
+    std::tuple{field("host", &NodeStatus::host), field("silent_ms", &NodeStatus::silent_ms),
+               field("pulse", &NodeStatus::pulse)};
+template <>
+inline constexpr auto kFields<RankStatus> =
+    std::tuple{field("node", &RankStatus::node), field("started", &RankStatus::started),
+               field("end", &RankStatus::end), field("cpu_percent", &RankStatus::cpu_percent),
+               field("pulse", &RankStatus::pulse)};
+template <>
+inline constexpr auto kFields<StatusQuestion> =
+    std::tuple{field("build_id", &StatusQuestion::build_id)};
+template <>
+inline constexpr auto kFields<StatusReply> =
+    std::tuple{field("run", &StatusReply::run),
+               field("name", &StatusReply::name),
+               field("state", &StatusReply::state),
+               field("attempt", &StatusReply::attempt),
+               field("run_ms", &StatusReply::run_ms),
+               field("attempt_ms", &StatusReply::attempt_ms),
+               field("is_watched", &StatusReply::is_watched),
+               field("metrics", &StatusReply::metrics),
+               field("nodes", &StatusReply::nodes),
+               field("ranks", &StatusReply::ranks)};
+template <>
+inline constexpr auto kFields<Refusal> =
+    std::tuple{field("problem", &Refusal::problem), field("exit_code", &Refusal::exit_code)};
 template <>
 inline constexpr auto kFields<OpenTerminal> =
     std::tuple{field("attempt", &OpenTerminal::attempt),

@@ -162,7 +162,8 @@ struct StartRanks {
   std::vector<StartContainer> containers{};
   std::string entry_folder{};  // for their first processes (node/containers/container_folder.h);
                                // empty: no containers
-  std::uint32_t pulse_ms = 0;  // how often to send a Pulse; 0: never
+  std::uint32_t pulse_ms = 0;  // how often to look at the ranks for a Pulse; 0: never
+  std::vector<std::string> metrics{};  // patterns (text/metric_pattern.h) for RankPulse::metrics
   bool operator==(const StartRanks&) const = default;
 };
 /// Sends the signal to the process group leaders of these ranks of the attempt (or to the direct
@@ -671,7 +672,8 @@ struct StacksTaken {
 
 // ---- watching: docs/how-to/watch-a-run.md
 
-/// agent -> launcher, every StartRanks::pulse_ms: the ranks of which something has changed.
+/// agent -> launcher, every StartRanks::pulse_ms at most and every 10 s at least while the attempt
+/// runs: the ranks of which something has changed.
 struct Pulse {
   Attempt attempt;
   WallTime at;

@@ -59,6 +59,12 @@ std::optional<Rank> rank_of(const Event& event) {
       event);
 }
 
+std::vector<std::string> metric_names(const JobSpec& spec) {
+  std::vector<std::string> names;
+  for (const auto& [name, pattern] : spec.metrics) names.push_back(name);
+  return names;
+}
+
 std::string since(MonotonicTime began) {
   const auto micros =
       std::chrono::duration_cast<std::chrono::microseconds>(monotonic_now() - began).count();
@@ -96,7 +102,8 @@ RunEngine::RunEngine(const RunOptions& options, LocalStart local, UniqueFd front
       signals_(loop_, options, node_without_steps(options, nodes_.targets()), nodes_, store_,
                screen_, open_engine_signals(), [this](Event event) { push(std::move(event)); }),
       mpi_(options, nodes_, store_, screen_),
-      questions_(loop_, nodes_),
+      watch_(options.spec.watch.after.has_value(), metric_names(options.spec)),
+      questions_(loop_, nodes_, [this] { return status(); }),
       preparation_(loop_, options.spec, {.adapt = options.prepare}, nodes_,
                    {.done = [this](Prepared outcome) { prepared(std::move(outcome)); },
                     .copying = [this](bool under_way) { push(event::Copying{under_way}); },
@@ -157,6 +164,7 @@ void RunEngine::tell(const Event& event) {
   output_.tell(event);
   front_.tell(event, plan());
   mpi_.tell(event);
+  watch_.tell(event);
 }
 
 void RunEngine::explain(const Event& event) const {
@@ -316,7 +324,10 @@ void RunEngine::begin(const action::StartRanks& start) {
   StartSettings settings;
   settings.secrets = secret_environment(options_.spec, options_.environment);
   settings.stdin_for_rank0 = forwards_stdin(options_, *plan_);
+  if (options_.spec.watch.after) settings.pulse_interval = options_.spec.watch.interval;
+  for (const auto& [name, pattern] : options_.spec.metrics) settings.metrics.push_back(pattern);
   output_.start(settings);
+  watch_.begin(*plan_, now());
   const NodeRank planned = plan_->find(start.node).value_or(NodeRank());
   for (wire::StartRanks& message : start_messages(*plan_, planned, settings))
     nodes_.send(start.node, std::move(message));
@@ -328,14 +339,19 @@ void RunEngine::begin(const action::StartRanks& start) {
   loop_.post([this] { store_.write_plan(*plan_); });
 }
 
+void RunEngine::set_stopping() {
+  store_.set_stopping(true);
+  watch_.set_stopping();
+}
+
 void RunEngine::begin(const action::StopRanks& stop) {
   mpi_.hush();
-  if (stop.ranks.empty()) store_.set_stopping(true);
+  if (stop.ranks.empty()) set_stopping();
   nodes_.send(stop.node, wire::StopRanks{stop.attempt, stop.signal, stop.ranks});
 }
 
 void RunEngine::begin(const action::KillRanks& kill) {
-  if (kill.ranks.empty()) store_.set_stopping(true);
+  if (kill.ranks.empty()) set_stopping();
   nodes_.send(kill.node, wire::KillRanks{kill.attempt, kill.ranks});
 }
 
@@ -356,6 +372,16 @@ void RunEngine::begin(const action::Restart& restart) {
   store_.record(restart);
   output_.tell(restart);
   front_.tell(restart);
+  watch_.tell(restart);
+}
+
+StatusReply RunEngine::status() const {
+  StatusReply reply = watch_.status(now());
+  reply.run = store_.folder().id();
+  reply.name = options_.spec.name;
+  reply.run_ms = static_cast<std::uint64_t>(
+      std::chrono::duration_cast<std::chrono::milliseconds>(now() - began_).count());
+  return reply;
 }
 
 // ---- the end

@@ -24,6 +24,7 @@
 #include "launch/questions/question_side.h"
 #include "launch/session/cluster_sessions.h"
 #include "launch/session/preparation.h"
+#include "launch/watch/watch_side.h"
 #include "model/launch_plan.h"
 #include "os/event_loop.h"
 
@@ -67,7 +68,7 @@ class RunEngine : public Engine {
   void on(NodeId node, wire::RanksAwaited& awaited) { mpi_.on(node, awaited); }
   void on(NodeId node, wire::MpirunOutput& output) { mpi_.on(node, output); }
   void on(NodeId node, wire::StacksTaken& taken) { questions_.on(node, taken); }
-  void on(NodeId, wire::Pulse&) {}
+  void on(NodeId node, wire::Pulse& pulse) { watch_.on(node, pulse, now()); }
   void on(NodeId, wire::TerminalOutput&) {}
   void on(NodeId, wire::TerminalEnded&) {}
   void on(NodeId node, wire::Signalled& signalled) { signals_.on(node, signalled); }
@@ -94,11 +95,13 @@ class RunEngine : public Engine {
 
   void prepared(Prepared outcome);
   void begin_attempt(LaunchPlan plan);
+  void set_stopping();
   void tell_sync(const SyncReport& report);
   void explain(const Event& event) const;
   void end_preparation();
   void part_from_agents();
   [[nodiscard]] const LaunchPlan* plan() const { return plan_ ? &*plan_ : nullptr; }
+  [[nodiscard]] StatusReply status() const;
   [[nodiscard]] SummaryParts summary_parts();
 
   const RunOptions& options_;
@@ -113,6 +116,7 @@ class RunEngine : public Engine {
   FrontSide front_;
   SignalSide signals_;
   MpiSide mpi_;
+  WatchSide watch_;
   QuestionSide questions_;
   Preparation preparation_;
   std::deque<Event> queue_;            // for the supervisor

@@ -24,9 +24,12 @@ constexpr std::chrono::milliseconds kAnswerLimit{7000};
 /// A peer that neither asks nor reads is let go.
 constexpr std::chrono::seconds kPatience{30};
 
+constexpr const char* kOtherVersion =
+    "the run was started by another version of dlaunch; ask with that";
+
 }  // namespace
 
-/// A connection; `question` once it is whole, `out` once it is answered.
+/// A connection. While `question` waits for its turn or `out` is being written, nothing is read.
 struct QuestionSide::Asker {
   Asker(EventLoop& loop, UniqueFd fd) : socket(loop, std::move(fd)), patience(loop) {}
   WatchedFd socket;
@@ -37,8 +40,8 @@ struct QuestionSide::Asker {
   std::size_t written = 0;
 };
 
-QuestionSide::QuestionSide(EventLoop& loop, Nodes& nodes)
-    : loop_(loop), nodes_(nodes), limit_(loop) {}
+QuestionSide::QuestionSide(EventLoop& loop, Nodes& nodes, GetStatus status)
+    : loop_(loop), nodes_(nodes), status_(std::move(status)), limit_(loop) {}
 
 QuestionSide::~QuestionSide() {
   close();
@@ -77,15 +80,30 @@ void QuestionSide::read(Asker& asker) {
   char bytes[4096];
   const ssize_t n = ::recv(asker.socket.get(), bytes, sizeof bytes, MSG_DONTWAIT);
   if (n < 0 && (errno == EAGAIN || errno == EINTR)) return watch(asker);
-  if (n < 0 || asker.in.size() > kMostQuestion) return drop(asker);
-  if (n > 0) {
-    asker.in.append(bytes, static_cast<std::size_t>(n));
-    return watch(asker);
-  }
-  asker.question = wire::decode_value<StacksQuestion>(asker.in);
-  // That of another version cannot be read, nor would its answer be: it gets none that it can read.
-  if (!asker.question) asker.question.emplace();
+  if (n <= 0) return drop(asker);
+  asker.in.append(bytes, static_cast<std::size_t>(n));
+  take_question(asker);
+}
+
+void QuestionSide::take_question(Asker& asker) {
+  bool is_too_long = false;
+  const auto value = take_framed(asker.in, kMostQuestion, is_too_long);
+  if (is_too_long) return drop(asker);
+  if (!value) return watch(asker);
+  auto question = wire::decode_variant<Question>(*value);
+  const auto is_ours = [](const auto& one) { return one.build_id == own_build_id(); };
+  if (!question || !std::visit(is_ours, *question))
+    return answer(asker, Refusal{kOtherVersion, exit_code::kUsage});
+  std::visit([&](auto& one) { take(asker, one); }, *question);
+}
+
+void QuestionSide::take(Asker& asker, StacksQuestion& question) {
+  asker.question = std::move(question);
   next();
+}
+
+void QuestionSide::take(Asker& asker, StatusQuestion&) {
+  answer(asker, status_());
 }
 
 void QuestionSide::drop(Asker& asker) {
@@ -99,9 +117,8 @@ void QuestionSide::drop(Asker& asker) {
 
 void QuestionSide::next() {
   if (current_ != nullptr) return;
-  const auto first = std::find_if(askers_.begin(), askers_.end(), [](const auto& one) {
-    return one->question.has_value() && one->out.empty();
-  });
+  const auto first = std::find_if(askers_.begin(), askers_.end(),
+                                  [](const auto& one) { return one->question.has_value(); });
   if (first == askers_.end()) return;
   current_ = first->get();
   begin(*current_->question);
@@ -123,12 +140,8 @@ Result<std::vector<Rank>> QuestionSide::ranks_of(const StacksQuestion& question,
 }
 
 void QuestionSide::begin(const StacksQuestion& question) {
-  if (question.build_id != own_build_id()) {
-    return refuse(
-        {exit_code::kUsage, "the run was started by another version of dlaunch; ask with that"});
-  }
   const auto ranks = ranks_of(question, plan_);
-  if (!ranks) return refuse(ranks.error());
+  if (!ranks) return reply_with(Refusal{ranks.error().message, ranks.error().exit_code});
   reply_ = {};
   reply_.attempt = plan_->attempt.value;
   reply_.world = static_cast<std::uint32_t>(plan_->ranks.size());
@@ -144,13 +157,6 @@ void QuestionSide::begin(const StacksQuestion& question) {
                                        static_cast<std::uint32_t>(kNodeLimit.count()),
                                        question.native});
   }
-}
-
-void QuestionSide::refuse(const Error& why) {
-  reply_ = {};
-  reply_.problem = why.message;
-  reply_.exit_code = why.exit_code;
-  reply();
 }
 
 /// An agent speaks for the ranks of its own node, and each was asked for once.
@@ -176,7 +182,10 @@ void QuestionSide::node_lost(NodeId node) {
 }
 
 void QuestionSide::end_if_complete() {
-  if (awaited_.empty()) reply();
+  if (!awaited_.empty()) return;
+  std::sort(reply_.ranks.begin(), reply_.ranks.end(),
+            [](const RankStacks& a, const RankStacks& b) { return a.rank < b.rank; });
+  reply_with(std::exchange(reply_, {}));
 }
 
 void QuestionSide::time_is_over() {
@@ -184,18 +193,22 @@ void QuestionSide::time_is_over() {
     reply_.silent.push_back(nodes_.cluster().name_of(node) + ": no answer within " +
                             std::to_string(kAnswerLimit.count() / 1000) + " s");
   }
-  reply();
+  end_if_complete();
 }
 
-void QuestionSide::reply() {
+void QuestionSide::reply_with(const Reply& reply) {
   limit_.cancel();
-  std::sort(reply_.ranks.begin(), reply_.ranks.end(),
-            [](const RankStacks& a, const RankStacks& b) { return a.rank < b.rank; });
   Asker& asker = *std::exchange(current_, nullptr);
-  asker.out = wire::encode_value(std::exchange(reply_, {}));
+  asker.question.reset();
+  answer(asker, reply);
+  next();
+}
+
+void QuestionSide::answer(Asker& asker, const Reply& reply) {
+  asker.out = framed(wire::encode_value(reply));
+  asker.written = 0;
   asker.patience.after(kPatience, [this, &asker] { drop(asker); });
   write(asker);
-  next();
 }
 
 void QuestionSide::write(Asker& asker) {
@@ -203,7 +216,11 @@ void QuestionSide::write(Asker& asker) {
                            asker.out.size() - asker.written, MSG_NOSIGNAL | MSG_DONTWAIT);
   if (n < 0 && errno != EAGAIN && errno != EINTR) return drop(asker);
   asker.written += n > 0 ? static_cast<std::size_t>(n) : 0U;
-  if (asker.written == asker.out.size()) return drop(asker);
+  if (asker.written == asker.out.size()) {
+    asker.out.clear();
+    // In a later turn: what has been asked meanwhile does not nest.
+    return asker.socket.on_writable([this, &asker] { take_question(asker); });
+  }
   asker.socket.on_writable([this, &asker] { write(asker); });
 }
 

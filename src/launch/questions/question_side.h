@@ -1,8 +1,9 @@
-// The engine's side of questions about a run from other terminals (launch/questions): takes them
-// one after the other, asks all nodes in parallel, and answers within a limit.
+// The engine's side of questions about a run from other terminals (launch/questions). For stacks it
+// asks all nodes in parallel, one question after the other, and answers within a limit.
 #pragma once
 
 #include <deque>
+#include <functional>
 #include <memory>
 #include <optional>
 #include <set>
@@ -10,7 +11,7 @@
 
 #include "launch/session/nodes.h"
 #include "model/launch_plan.h"
-#include "model/stacks.h"
+#include "model/question.h"
 #include "os/acceptor.h"
 #include "os/event_loop.h"
 
@@ -19,7 +20,8 @@ namespace dlaunch {
 /// Lives on the engine's one thread.
 class QuestionSide {
  public:
-  QuestionSide(EventLoop& loop, Nodes& nodes);
+  using GetStatus = std::function<StatusReply()>;
+  QuestionSide(EventLoop& loop, Nodes& nodes, GetStatus status);
   ~QuestionSide();
   QuestionSide(const QuestionSide&) = delete;
   QuestionSide& operator=(const QuestionSide&) = delete;
@@ -43,22 +45,26 @@ class QuestionSide {
   void let_in(UniqueFd socket);
   void watch(Asker& asker);
   void read(Asker& asker);
+  void take_question(Asker& asker);
+  void take(Asker& asker, StacksQuestion& question);
+  void take(Asker& asker, StatusQuestion& question);
   void drop(Asker& asker);
   void next();
   void begin(const StacksQuestion& question);
-  void refuse(const Error& why);
   void end_if_complete();
   void time_is_over();
-  void reply();
+  void reply_with(const Reply& reply);
+  void answer(Asker& asker, const Reply& reply);
   void write(Asker& asker);
 
   EventLoop& loop_;
   Nodes& nodes_;
+  GetStatus status_;
   Timer limit_;
   std::string socket_path_;
   std::unique_ptr<Acceptor> acceptor_;
   const LaunchPlan* plan_ = nullptr;
-  std::deque<std::unique_ptr<Asker>> askers_;  // the first whole question is being answered
+  std::deque<std::unique_ptr<Asker>> askers_;  // of those that want stacks, the first has its turn
   Asker* current_ = nullptr;
   std::uint32_t id_ = 0;
   Attempt attempt_;

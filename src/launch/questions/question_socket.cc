@@ -15,6 +15,7 @@
 #include "os/write_all.h"
 #include "text/duration_text.h"
 #include "text/plain_text.h"
+#include "wire/bytes.h"
 #include "wire/value.h"
 
 namespace dlaunch {
@@ -22,6 +23,7 @@ namespace dlaunch {
 namespace {
 
 constexpr int kBacklog = 16;
+constexpr std::size_t kSizeBytes = 4;
 
 /// By a descriptor of its folder: the path may be longer than sun_path (unix(7)).
 sockaddr_un address_in(const UniqueFd& folder) {
@@ -57,22 +59,6 @@ Result<UniqueFd> connect_to(const RunView& run) {
   return socket;
 }
 
-/// To the end; within the limit.
-Result<std::string> read_reply(int socket, MonotonicTime end) {
-  std::string bytes;
-  while (true) {
-    const auto left = std::chrono::ceil<std::chrono::milliseconds>(end - monotonic_now());
-    pollfd ready{socket, POLLIN, 0};
-    if (left.count() <= 0 || ::poll(&ready, 1, static_cast<int>(left.count())) == 0)
-      return fail(exit_code::kTimeLimit, "");
-    char buffer[65536];
-    const ssize_t n = ::read(socket, buffer, sizeof buffer);
-    if (n < 0 && (errno == EINTR || errno == EAGAIN)) continue;
-    if (n <= 0 || bytes.size() > kMostReply) return bytes;
-    bytes.append(buffer, static_cast<std::size_t>(n));
-  }
-}
-
 }  // namespace
 
 Result<UniqueFd> open_question_socket(const std::string& run_folder) {
@@ -91,8 +77,23 @@ Result<UniqueFd> open_question_socket(const std::string& run_folder) {
   return listener;
 }
 
-Result<StacksReply> ask_for_stacks(const RunView& run, const StacksQuestion& question,
-                                   std::chrono::milliseconds limit) {
+std::string framed(const std::string& value) {
+  std::string bytes;
+  wire::append_little_endian(static_cast<std::uint32_t>(value.size()), bytes);
+  return bytes += value;
+}
+
+std::optional<std::string> take_framed(std::string& bytes, std::size_t most, bool& is_too_long) {
+  if (bytes.size() < kSizeBytes) return std::nullopt;
+  const auto size = wire::little_endian_at<std::uint32_t>(bytes, 0);
+  is_too_long = size > most;
+  if (is_too_long || bytes.size() < kSizeBytes + size) return std::nullopt;
+  std::string value = bytes.substr(kSizeBytes, size);
+  bytes.erase(0, kSizeBytes + size);
+  return value;
+}
+
+Result<QuestionLine> QuestionLine::open(const RunView& run) {
   const std::string who = "run " + run.id;
   if (!is_live(run.state) && run.state != RunState::unknown)
     return fail(exit_code::kUsage, who + " has already ended: " + state_text(run));
@@ -100,25 +101,54 @@ Result<StacksReply> ask_for_stacks(const RunView& run, const StacksQuestion& que
     return fail(exit_code::kNodeLost, who + " is on " + plain_line(run.witness.record->host) +
                                           ", not on this machine; ask it there");
   }
-  const auto socket = connect_to(run);
+  auto socket = connect_to(run);
   if (!socket) return tl::unexpected(socket.error());
-  const MonotonicTime end = monotonic_now() + limit;
+  return QuestionLine(who, std::move(*socket));
+}
+
+void QuestionLine::ask(const Question& question) {
   // A question is smaller than the buffer of a socket.
-  (void)write_all(socket->get(), wire::encode_value(question));
-  ::shutdown(socket->get(), SHUT_WR);
-  const auto bytes = read_reply(socket->get(), end);
-  if (!bytes) {
-    return fail(exit_code::kTimeLimit,
-                who + " has not answered within " + duration_text(limit) +
-                    ": its launcher is stopped, or waits for a file system that does not answer");
+  (void)write_all(socket_.get(), framed(wire::encode_value(question)));
+}
+
+std::optional<Result<Reply>> QuestionLine::receive() {
+  while (true) {
+    bool is_too_long = false;
+    if (const auto value = take_framed(in_, kMostReply, is_too_long)) {
+      auto reply = wire::decode_variant<Reply>(*value);
+      if (!reply) break;
+      if (const auto* refusal = std::get_if<Refusal>(&*reply))
+        return fail(refusal->exit_code, refusal->problem);
+      return *std::move(reply);
+    }
+    if (is_too_long) break;
+    char buffer[65536];
+    const ssize_t n = ::recv(socket_.get(), buffer, sizeof buffer, MSG_DONTWAIT);
+    if (n < 0 && errno == EINTR) continue;
+    if (n < 0 && errno == EAGAIN) return std::nullopt;
+    if (n <= 0) {
+      has_ended_ = true;
+      return fail(exit_code::kUsage, who_ + " has ended without an answer");
+    }
+    in_.append(buffer, static_cast<std::size_t>(n));
   }
-  if (bytes->empty()) return fail(exit_code::kUsage, who + " has ended without an answer");
-  auto reply = wire::decode_value<StacksReply>(*bytes);
-  if (!reply)
-    return fail(exit_code::kUsage,
-                who + " was started by another version of dlaunch; ask with that");
-  if (!reply->problem.empty()) return fail(reply->exit_code, reply->problem);
-  return *std::move(reply);
+  has_ended_ = true;
+  return fail(exit_code::kUsage,
+              who_ + " was started by another version of dlaunch; ask with that");
+}
+
+Result<Reply> QuestionLine::wait(std::chrono::milliseconds limit) {
+  const MonotonicTime end = monotonic_now() + limit;
+  while (true) {
+    if (auto reply = receive()) return *std::move(reply);
+    const auto left = std::chrono::ceil<std::chrono::milliseconds>(end - monotonic_now());
+    pollfd ready{socket_.get(), POLLIN, 0};
+    if (left.count() <= 0 || ::poll(&ready, 1, static_cast<int>(left.count())) == 0) {
+      return fail(exit_code::kTimeLimit,
+                  who_ + " has not answered within " + duration_text(limit) +
+                      ": its launcher is stopped, or waits for a file system that does not answer");
+    }
+  }
 }
 
 }  // namespace dlaunch

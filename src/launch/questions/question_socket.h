@@ -1,14 +1,16 @@
 // The socket in the run folder at which the engine of a run takes questions of other processes of
-// its user: 0600 in a folder that is 0700, and only peers with our user id are heard. A question
-// and its answer are one value each (wire/value.h): the asker writes, ends its side, and reads to
-// the end.
+// its user: 0600 in a folder that is 0700, and only peers with our user id are heard. Questions and
+// replies (model/question.h) are values of wire/value.h, each after its size in four bytes; a
+// connection may carry many, one after the other.
 #pragma once
 
 #include <chrono>
+#include <optional>
 #include <string>
+#include <variant>
 
+#include "model/question.h"
 #include "model/result.h"
-#include "model/stacks.h"
 #include "os/unique_fd.h"
 #include "runs/run_view.h"
 
@@ -21,10 +23,54 @@ inline constexpr std::size_t kMostReply = std::size_t{256} << 20;
 /// Makes it. Errors: the file system takes no sockets, or is read-only.
 [[nodiscard]] Result<UniqueFd> open_question_socket(const std::string& run_folder);
 
-/// Asks the engine of the run, which must be on this machine, and waits for the answer at most for
-/// `limit`. Errors: kUsage: the run has ended, or it takes no questions; kNodeLost: it runs
-/// elsewhere; kNoPermission: it belongs to another user; kTimeLimit; and those of the answer.
-[[nodiscard]] Result<StacksReply> ask_for_stacks(const RunView& run, const StacksQuestion& question,
-                                                 std::chrono::milliseconds limit);
+/// The value after its size.
+[[nodiscard]] std::string framed(const std::string& value);
+/// Takes the first whole value off `bytes`; nullopt: it is not complete. Sets `is_too_long` if it
+/// never will be.
+[[nodiscard]] std::optional<std::string> take_framed(std::string& bytes, std::size_t most,
+                                                     bool& is_too_long);
+
+/// A connection to the engine of a run. Needs no file system any more once it is open.
+class QuestionLine {
+ public:
+  /// The run must be on this machine. Errors: kUsage: it has ended, or takes no questions;
+  /// kNodeLost: it runs elsewhere; kNoPermission: it belongs to another user; kTimeLimit.
+  [[nodiscard]] static Result<QuestionLine> open(const RunView& run);
+
+  /// Poll this for a reply.
+  [[nodiscard]] int fd() const { return socket_.get(); }
+  /// A question that cannot be sent has an error as its reply.
+  void ask(const Question& question);
+  /// Does not wait; nullopt: there is none yet. Errors: kUsage: the run has ended; and those of a
+  /// Refusal.
+  [[nodiscard]] std::optional<Result<Reply>> receive();
+  /// The engine has let go of us: there will be no reply any more.
+  [[nodiscard]] bool has_ended() const { return has_ended_; }
+  /// Waits for it. Errors: kTimeLimit, too.
+  [[nodiscard]] Result<Reply> wait(std::chrono::milliseconds limit);
+
+ private:
+  QuestionLine(std::string who, UniqueFd socket)
+      : who_(std::move(who)), socket_(std::move(socket)) {}
+
+  std::string who_;
+  UniqueFd socket_;
+  std::string in_;
+  bool has_ended_ = false;
+};
+
+/// One question, whose answer is an Answer.
+template <class Answer>
+[[nodiscard]] Result<Answer> ask_run(const RunView& run, const Question& question,
+                                     std::chrono::milliseconds limit) {
+  auto line = QuestionLine::open(run);
+  if (!line) return tl::unexpected(line.error());
+  line->ask(question);
+  auto reply = line->wait(limit);
+  if (!reply) return tl::unexpected(reply.error());
+  auto* const answer = std::get_if<Answer>(&*reply);
+  if (answer == nullptr) return fail(exit_code::kInternal, "the answer to another question");
+  return std::move(*answer);
+}
 
 }  // namespace dlaunch

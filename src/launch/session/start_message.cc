@@ -71,6 +71,9 @@ std::vector<wire::StartRanks> start_messages(const LaunchPlan& plan, NodeRank no
   common.are_mpi = plan.mpirun && uses_mpi(plan.framework);
   common.world = static_cast<std::uint32_t>(plan.ranks.size());
   common.output_credit = settings.output_credit;
+  common.pulse_ms = static_cast<std::uint32_t>(
+      std::chrono::ceil<std::chrono::milliseconds>(settings.pulse_interval).count());
+  common.metrics = settings.metrics;
   common.last = false;
 
   std::vector<wire::StartRanks> messages(1, common);

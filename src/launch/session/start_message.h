@@ -15,6 +15,8 @@ struct StartSettings {
   bool stdin_for_rank0 = false;
   std::uint32_t output_credit = 0;
   std::vector<bool> shown = {};  // by rank: send its output; beyond its end: true
+  Duration pulse_interval{};     // 0: no pulses
+  std::vector<std::string> metrics = {};  // as StartRanks::metrics
 };
 
 /// The ranks of one node in messages of a bounded number of ranks each, so that the first ones

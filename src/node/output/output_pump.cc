@@ -48,6 +48,7 @@ struct OutputPump::Pumped {
   bool is_shown;                   // sent to the launcher
   std::uint64_t credit;            // offset up to which the launcher accepts bytes
   std::uint64_t read = 0;          // bytes read from the pipe
+  MonotonicTime last_read{0};      // when the last of them arrived
   std::uint64_t sent = 0;          // offset up to which bytes were sent or skipped
   std::uint64_t wanted_from = 0;   // bytes before this were skipped at the launcher's request
   std::uint64_t end_sequence = 0;  // of its OutputEnd, if it is finished
@@ -106,11 +107,24 @@ wire::FetchedOutput OutputPump::fetch(const wire::FetchOutput& request) {
   return answer;
 }
 
-void OutputPump::fetch_stream(const wire::FetchOutput& request, wire::FetchedOutput& answer) {
+OutputPump::Written OutputPump::written(Rank rank, Stream stream) const {
+  const auto found = streams_.find({rank, stream});
+  if (found == streams_.end()) return {};
+  return {found->second->read, found->second->last_read};
+}
+
+wire::FetchedOutput OutputPump::read(Rank rank, Stream stream, std::uint64_t begin) const {
+  const auto part = stream == Stream::out ? wire::OutputPart::out : wire::OutputPart::err;
+  wire::FetchedOutput answer{attempt_, rank, part, begin, {}};
+  fetch_stream({attempt_, rank, part, begin, kPieceSize}, answer);
+  return answer;
+}
+
+void OutputPump::fetch_stream(const wire::FetchOutput& request, wire::FetchedOutput& answer) const {
   const Stream stream = request.part == wire::OutputPart::out ? Stream::out : Stream::err;
   const auto found = streams_.find({request.rank, stream});
   if (found == streams_.end()) return;
-  Pumped& pumped = *found->second;
+  const Pumped& pumped = *found->second;
   answer.offset = pumped.read;  // unless something is stored
   const auto piece = pumped.file.stored().from(request.offset);
   if (!piece) return;
@@ -219,7 +233,10 @@ OutputPump::ReadResult OutputPump::read_once(Pumped& pumped) {
   if (!pumped.is_shown || pumped.sent < pumped.read || !may_send(pumped)) {
     const std::size_t moved = pumped.file.take(pumped.pipe.get(), kReadSize);
     pumped.read += moved;
-    if (moved > 0) note_time(pumped);
+    if (moved > 0) {
+      pumped.last_read = monotonic_now();
+      note_time(pumped);
+    }
     if (moved >= kFullPipe && ++pumped.full == kOftenFull) widen_pipe(pumped);
     if (moved > 0) return ReadResult::some;
   }
@@ -231,8 +248,10 @@ OutputPump::ReadResult OutputPump::read_once(Pumped& pumped) {
   if (n == 0) return ReadResult::end;
   const std::string_view bytes(buffer_.get(), static_cast<std::size_t>(n));
   // The file comes first. A full disk must not block the rank, so its pipe is read on.
-  if (const int error = pumped.file.append(bytes, monotonic_now()); error != 0) disk_failed(error);
+  const MonotonicTime now = monotonic_now();
+  if (const int error = pumped.file.append(bytes, now); error != 0) disk_failed(error);
   pumped.read += bytes.size();
+  pumped.last_read = now;
   note_time(pumped);
   if (bytes.size() >= kFullPipe && ++pumped.full == kOftenFull) widen_pipe(pumped);
   offer(pumped, bytes);

@@ -36,6 +36,14 @@ class OutputPump {
   /// The requested part of a stored stream of this attempt, or of the rank's error file. Offsets of
   /// streams count the bytes that the rank has written, some of which the file may lack.
   [[nodiscard]] wire::FetchedOutput fetch(const wire::FetchOutput& request);
+  /// How much the rank has written to the stream, and when the last of it arrived; 0: nothing did.
+  struct Written {
+    std::uint64_t bytes = 0;
+    MonotonicTime last{0};
+  };
+  [[nodiscard]] Written written(Rank rank, Stream stream) const;
+  /// What is stored of the stream from `begin` on, as fetch() answers, at most 64 KiB.
+  [[nodiscard]] wire::FetchedOutput read(Rank rank, Stream stream, std::uint64_t begin) const;
   /// The launcher has everything: the files will not be read again.
   void forget(Attempt attempt);
   /// For a session that continues over a new connection: resends every stream from what the
@@ -66,7 +74,7 @@ class OutputPump {
   void close(Pumped& pumped);
   void finish_if_complete(Pumped& pumped);
   [[nodiscard]] std::string file_of(Rank rank, const char* ending) const;
-  void fetch_stream(const wire::FetchOutput& request, wire::FetchedOutput& answer);
+  void fetch_stream(const wire::FetchOutput& request, wire::FetchedOutput& answer) const;
   void fetch_file(const wire::FetchOutput& request, wire::FetchedOutput& answer) const;
   [[nodiscard]] bool may_send(const Pumped& pumped) const;
 

@@ -55,7 +55,7 @@ bool died_of_sigkill(const ExitStatus& status) {
 RankService::RankService(EventLoop& loop, AgentChannel& channel, OutputPump& pump,
                          StdinPump& stdin_pump, FactsService& facts, MpiService& mpi,
                          MpirunService& mpirun, ContainerService& containers, StackService& stacks,
-                         Enclosure& enclosure)
+                         RankWatch& watch, Enclosure& enclosure)
     : loop_(loop),
       channel_(channel),
       pump_(pump),
@@ -65,6 +65,7 @@ RankService::RankService(EventLoop& loop, AgentChannel& channel, OutputPump& pum
       mpirun_(mpirun),
       containers_(containers),
       stacks_(stacks),
+      watch_(watch),
       enclosure_(enclosure),
       kill_timer_(loop),
       open_files_(raise_open_file_limit(kSpareDescriptors)),
@@ -378,6 +379,7 @@ void RankService::end_attempt_if_over() {
   if (!awaited_.empty() || mpirun_.running()) return;
   ending_ = true;
   lookers_ = stacks_.abandon();
+  lookers_.merge(watch_.end());
   raise_open_file_limit();
   // Later, because the caller may be iterating over the ranks.
   loop_.post([this] {

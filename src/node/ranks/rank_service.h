@@ -17,6 +17,7 @@
 #include "node/ranks/released_ports.h"
 #include "node/ranks/stdin_pump.h"
 #include "node/stacks/stack_service.h"
+#include "node/watch/rank_watch.h"
 #include "os/channel.h"
 #include "os/containment.h"
 #include "os/descriptors.h"
@@ -36,7 +37,8 @@ class RankService {
  public:
   RankService(EventLoop& loop, AgentChannel& channel, OutputPump& pump, StdinPump& stdin_pump,
               FactsService& facts, MpiService& mpi, MpirunService& mpirun,
-              ContainerService& containers, StackService& stacks, Enclosure& enclosure);
+              ContainerService& containers, StackService& stacks, RankWatch& watch,
+              Enclosure& enclosure);
   ~RankService();
 
   /// SIGCHLD must be blocked.
@@ -52,6 +54,8 @@ class RankService {
   void pass(const wire::SignalRanks& request);
   /// The process of each rank that is asked for, none for one that has ended or was not started.
   [[nodiscard]] std::vector<RankProcess> processes(const wire::TakeStacks& request) const;
+  /// The process of each rank that runs now.
+  [[nodiscard]] std::vector<RankProcess> running() const;
 
  private:
   struct Pending {
@@ -123,6 +127,7 @@ class RankService {
   MpirunService& mpirun_;
   ContainerService& containers_;
   StackService& stacks_;
+  RankWatch& watch_;
   Enclosure& enclosure_;
   std::optional<OomWatch> oom_;
   bool prepared_ = false;  // prepare() was called for the next attempt
@@ -150,7 +155,7 @@ class RankService {
   bool mpirun_is_to_end_ = false;           // end mpirun when no rank of this node is left
   std::unordered_map<pid_t, std::unique_ptr<RunningRank>> running_;  // by pid of the leader
   std::set<pid_t> leftovers_;
-  std::set<pid_t> lookers_;        // of stacks_, told to end with the attempt
+  std::set<pid_t> lookers_;        // of stacks_ and watch_, told to end with the attempt
   std::set<pid_t> killed_before_;  // in the last round
   std::chrono::milliseconds kill_pause_{5};
   bool told_stuck_ = false;

@@ -59,13 +59,22 @@ void RankService::pass(const wire::SignalRanks& request) {
 std::vector<RankProcess> RankService::processes(const wire::TakeStacks& request) const {
   std::vector<RankProcess> found;
   for (const Rank rank : request.ranks) found.push_back({rank, 0});
-  if (!active_ || ending_ || request.attempt != attempt_) return found;
+  if (request.attempt != attempt_) return found;
+  for (const RankProcess& running : this->running()) {
+    for (RankProcess& one : found) {
+      if (one.rank == running.rank) one.pid = running.pid;
+    }
+  }
+  return found;
+}
+
+std::vector<RankProcess> RankService::running() const {
+  std::vector<RankProcess> found;
+  if (!active_ || ending_) return found;
   for (const auto& [pid, running] : running_) {
     if (running->exited) continue;
-    for (RankProcess& one : found) {
-      // In a container, its program is below a monitor of the engine's, which is no child of ours.
-      if (one.rank == running->rank) one.pid = running->contained ? running->outer_pid : pid;
-    }
+    // In a container, its program is below a monitor of the engine's, which is no child of ours.
+    found.push_back({running->rank, running->contained ? running->outer_pid : pid});
   }
   return found;
 }

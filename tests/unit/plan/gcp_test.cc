@@ -60,6 +60,8 @@ TEST(Gcp, EveryMachineOfAPytorchJobKnowsItsPlace) {
       {"DLAUNCH_WORLD_SIZE", "3"},
       {"DLAUNCH_LOCAL_RANK", "0"},
       {"DLAUNCH_NODE_RANK", "2"},
+      {"DLAUNCH_HEARTBEAT_FILE",
+       "/home/eve/project/runs/20261120-210142-k3f/attempt-0/rank-2.heartbeat"},
       {"DLAUNCH_ATTEMPT", "0"},
   };
   EXPECT_EQ(last, expected) << "no LOCAL_RANK and no count of processes: they are not Google's";

@@ -75,6 +75,8 @@ TEST(Mpi, RanksOfUnevenNodes) {
       {"DLAUNCH_WORLD_SIZE", "4"},
       {"DLAUNCH_LOCAL_RANK", "0"},
       {"DLAUNCH_NODE_RANK", "1"},
+      {"DLAUNCH_HEARTBEAT_FILE",
+       "/home/eve/project/runs/20261120-210142-k3f/attempt-0/rank-3.heartbeat"},
       {"DLAUNCH_ATTEMPT", "0"},
   };
   EXPECT_EQ(environment_of(plan, 3), expected);

@@ -76,6 +76,7 @@ TEST(Once, VariablesOfALauncher) {
       {"DLAUNCH_WORLD_SIZE", "1"},
       {"DLAUNCH_LOCAL_RANK", "0"},
       {"DLAUNCH_NODE_RANK", "0"},
+      {"DLAUNCH_HEARTBEAT_FILE", folder + "/rank-0.heartbeat"},
       {"DLAUNCH_ATTEMPT", "0"},
   };
   EXPECT_EQ(environment_of(plan, 0), expected);

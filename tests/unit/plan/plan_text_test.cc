@@ -70,7 +70,7 @@ every rank     WORLD_SIZE=3 MASTER_ADDR=addr-of-node0 MASTER_PORT=21000
 by node        LOCAL_WORLD_SIZE NODE_RANK GROUP_RANK LOCAL_SIZE CROSS_RANK
                DLAUNCH_NODE_RANK
 by rank        RANK LOCAL_RANK ROLE_RANK TORCHELASTIC_ERROR_FILE DLAUNCH_RANK
-               DLAUNCH_LOCAL_RANK
+               DLAUNCH_LOCAL_RANK DLAUNCH_HEARTBEAT_FILE
 yours          NCCL_DEBUG=WARN                  env of the job
 passed         HF_TOKEN                         env_secret, never shown
 not passed     WANDB_API_KEY                    named in the job, not set here
@@ -110,6 +110,7 @@ rank  node   local  role    gpu  cpus       numa
 every rank     PYTHONUNBUFFERED=1 DLAUNCH_RUN_ID=20261120-210142-k3f
                DLAUNCH_WORLD_SIZE=3 DLAUNCH_NODE_RANK=0 DLAUNCH_ATTEMPT=0
 by rank        TF_CONFIG CUDA_VISIBLE_DEVICES DLAUNCH_RANK DLAUNCH_LOCAL_RANK
+               DLAUNCH_HEARTBEAT_FILE
 yours          A=b                              env of the role ps
 note           node0: TensorFlow takes every GPU that it sees; use binding.gpus:
                one-per-process

@@ -68,6 +68,8 @@ TEST(RankEnv, PytorchOnUnevenNodes) {
       {"DLAUNCH_WORLD_SIZE", "5"},
       {"DLAUNCH_LOCAL_RANK", "1"},
       {"DLAUNCH_NODE_RANK", "1"},
+      {"DLAUNCH_HEARTBEAT_FILE",
+       "/home/eve/project/runs/20261120-210142-k3f/attempt-1/rank-4.heartbeat"},
       {"DLAUNCH_ATTEMPT", "1"},
   };
   EXPECT_EQ(environment_of(plan, 4), expected);
@@ -76,6 +78,13 @@ TEST(RankEnv, PytorchOnUnevenNodes) {
   EXPECT_EQ(first.at("LOCAL_WORLD_SIZE"), "3");
   EXPECT_EQ(first.at("OMP_NUM_THREADS"), "2");  // floor(8 / 3)
   EXPECT_EQ(first.at("NODE_RANK"), "0");
+}
+
+TEST(RankEnv, NoHeartbeatFileWhereNothingWatches) {
+  JobSpec spec = list_job();
+  spec.watch.after.reset();
+  const LaunchPlan plan = plan_of(spec, fake_cluster({{}}));
+  EXPECT_FALSE(environment_of(plan, 0).contains("DLAUNCH_HEARTBEAT_FILE"));
 }
 
 TEST(RankEnv, OneNodeMeetsOnLoopback) {
@@ -91,7 +100,7 @@ TEST(RankEnv, NothingIsCopiedToRanksThatAllOfThemShare) {
   for (const Variable& v : plan.nodes[0].variables) node.push_back(v.name);
   EXPECT_THAT(own, testing::UnorderedElementsAre("RANK", "LOCAL_RANK", "ROLE_RANK",
                                                  "TORCHELASTIC_ERROR_FILE", "DLAUNCH_RANK",
-                                                 "DLAUNCH_LOCAL_RANK"));
+                                                 "DLAUNCH_LOCAL_RANK", "DLAUNCH_HEARTBEAT_FILE"));
   EXPECT_THAT(node, testing::UnorderedElementsAre(
                         "LOCAL_WORLD_SIZE", "LOCAL_SIZE", "NODE_RANK", "GROUP_RANK", "CROSS_RANK",
                         "OMP_NUM_THREADS", "PYTHONUNBUFFERED", "TORCH_NCCL_ASYNC_ERROR_HANDLING",
@@ -118,6 +127,8 @@ TEST(RankEnv, PerNodeLeavesRanksToTheProgram) {
       {"DLAUNCH_WORLD_SIZE", "2"},
       {"DLAUNCH_LOCAL_RANK", "0"},
       {"DLAUNCH_NODE_RANK", "1"},
+      {"DLAUNCH_HEARTBEAT_FILE",
+       "/home/eve/project/runs/20261120-210142-k3f/attempt-0/rank-1.heartbeat"},
       {"DLAUNCH_ATTEMPT", "0"},
   };
   EXPECT_EQ(environment_of(plan, 1), expected);

@@ -28,7 +28,7 @@ using testing::HasSubstr;
 /// a process.
 class QuestionSideTest : public testing::Test {
  protected:
-  QuestionSideTest() : nodes_(2), side_(loop_, nodes_) {
+  QuestionSideTest() : nodes_(2), side_(loop_, nodes_, [this] { return status_; }) {
     folder_ = "/tmp/dlaunch-test-XXXXXX";
     if (::mkdtemp(folder_.data()) == nullptr) throw std::runtime_error("mkdtemp");
     plan_.attempt = Attempt(3);
@@ -64,7 +64,8 @@ class QuestionSideTest : public testing::Test {
     Result<StacksReply> reply;
     std::atomic<bool> is_done = false;
     std::thread asker([&] {
-      reply = ask_for_stacks(run_, {own_build_id(), ranks, "/opt/bin"}, std::chrono::seconds(10));
+      reply = ask_run<StacksReply>(run_, StacksQuestion{own_build_id(), ranks, "/opt/bin"},
+                                   std::chrono::seconds(10));
       is_done = true;
     });
     bool has_answered = false;
@@ -89,6 +90,7 @@ class QuestionSideTest : public testing::Test {
 
   EventLoop loop_;
   FakeNodes nodes_;
+  StatusReply status_;
   QuestionSide side_;
   LaunchPlan plan_;
   RunView run_;
@@ -163,6 +165,40 @@ TEST_F(QuestionSideTest, WithoutRunningRanksAndForRanksThatAreNotThereItSaysSo) 
   EXPECT_THAT(early.error().message, HasSubstr("no rank of the run is running now"));
 }
 
+TEST_F(QuestionSideTest, TheStateOfTheRunIsToldWhileStacksAreAwaited) {
+  status_.state = "running";
+  auto line = QuestionLine::open(run_);
+  ASSERT_TRUE(line);
+  const auto answer = [&](QuestionLine& from) {
+    std::optional<Result<Reply>> reply;
+    run_until([&] { return (reply = from.receive()).has_value(); });
+    return *reply;
+  };
+  auto other = QuestionLine::open(run_);
+  other->ask(StacksQuestion{own_build_id(), "0", ""});
+  for (int i = 0; i < 2; ++i) {  // one connection carries many questions
+    line->ask(StatusQuestion{own_build_id()});
+    const auto reply = answer(*line);
+    ASSERT_TRUE(reply);
+    EXPECT_EQ(std::get<StatusReply>(*reply), status_);
+  }
+  EXPECT_FALSE(other->receive());
+  say(0, taken({0}));
+  const auto stacks = answer(*other);
+  ASSERT_TRUE(stacks);
+  EXPECT_EQ(std::get<StacksReply>(*stacks).ranks.size(), 1U);
+}
+
+TEST_F(QuestionSideTest, AnotherVersionIsToldSo) {
+  auto line = QuestionLine::open(run_);
+  ASSERT_TRUE(line);
+  line->ask(StatusQuestion{"another"});
+  std::optional<Result<Reply>> reply;
+  run_until([&] { return (reply = line->receive()).has_value(); });
+  ASSERT_FALSE(*reply);
+  EXPECT_THAT(reply->error().message, HasSubstr("another version"));
+}
+
 TEST_F(QuestionSideTest, TheSocketIsItsUsersAloneAndGoneAfterwards) {
   struct stat info {};
   const std::string path = folder_ + "/" + kQuestionSocket;
@@ -170,13 +206,13 @@ TEST_F(QuestionSideTest, TheSocketIsItsUsersAloneAndGoneAfterwards) {
   EXPECT_EQ(info.st_mode & 0777U, 0600U);
   side_.close();
   EXPECT_NE(::stat(path.c_str(), &info), 0);
-  const auto reply = ask_for_stacks(run_, {}, std::chrono::seconds(1));
+  const auto reply = ask_run<StacksReply>(run_, StacksQuestion{}, std::chrono::seconds(1));
   ASSERT_FALSE(reply);
   EXPECT_THAT(reply.error().message, HasSubstr("takes no questions"));
 }
 
 TEST_F(QuestionSideTest, AStoppedEngineIsATimeLimit) {
-  const auto reply = ask_for_stacks(run_, {}, std::chrono::milliseconds(50));
+  const auto reply = ask_run<StacksReply>(run_, StacksQuestion{}, std::chrono::milliseconds(50));
   ASSERT_FALSE(reply);
   EXPECT_EQ(reply.error().exit_code, exit_code::kTimeLimit);
   EXPECT_THAT(reply.error().message, HasSubstr("has not answered within"));
@@ -184,7 +220,7 @@ TEST_F(QuestionSideTest, AStoppedEngineIsATimeLimit) {
 
 TEST_F(QuestionSideTest, ARunThatHasEndedIsNotAsked) {
   run_.state = RunState::done;
-  const auto reply = ask_for_stacks(run_, {}, std::chrono::seconds(1));
+  const auto reply = ask_run<StacksReply>(run_, StacksQuestion{}, std::chrono::seconds(1));
   ASSERT_FALSE(reply);
   EXPECT_THAT(reply.error().message, HasSubstr("has already ended"));
 }

@@ -186,6 +186,7 @@ inline StartRanks sample_start() {
                        "dlaunch-1-0-r"}};
   start.entry_folder = "/tmp/dlaunch-enter-20261120-210142-k3f-0-0";
   start.pulse_ms = 1000;
+  start.metrics = {"loss ([0-9.]+)", "\xff"};
   return start;
 }
 
@@ -331,7 +332,21 @@ inline std::vector<Message> samples() {
                     {"no py-spy"}}}},
       Pulse{Attempt(1),
             at(11),
-            {{Rank(7), 1, 2, 3, 4, 5, 6, 7, std::uint64_t{1} << 40, 9, "R", 10, 11, "step\xff"}},
+            {{Rank(7),
+              1,
+              2,
+              3,
+              4,
+              5,
+              6,
+              7,
+              std::uint64_t{1} << 40,
+              9,
+              "R",
+              10,
+              11,
+              "step\xff",
+              {{2, "0.25"}}}},
             {250, 8, 2100, std::uint64_t{1} << 36, 17, {"GPU 0: hot"}}},
       OpenTerminal{Attempt(1), 3, Rank(7), {"gdb", "\xff"}, {{"TERM", "xterm"}}, 50, 132},
       TerminalInput{3, "ls\n\xff"},

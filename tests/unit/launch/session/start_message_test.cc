@@ -44,6 +44,16 @@ TEST(StartMessage, CarriesEveryRankOnceAndMarksTheLastMessage) {
   EXPECT_EQ(next, 150U);
 }
 
+TEST(StartMessage, TellsHowOftenToLookAndForWhichNumbers) {
+  StartSettings settings;
+  EXPECT_EQ(start_messages(plan_of(1), NodeRank(0), settings).front().pulse_ms, 0U);
+  settings.pulse_interval = std::chrono::microseconds(1500);
+  settings.metrics = {"loss ([0-9.]+)"};
+  const auto message = start_messages(plan_of(1), NodeRank(0), settings).front();
+  EXPECT_EQ(message.pulse_ms, 2U) << "not 0, which is never";
+  EXPECT_EQ(message.metrics, settings.metrics);
+}
+
 TEST(StartMessage, FilesComeWithTheFirstMessage) {
   LaunchPlan plan = plan_of(70);
   plan.nodes[0].files = {{"/run/hostfile", "a slots=1\n"}};

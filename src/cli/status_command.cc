@@ -1,0 +1,122 @@
+#include <algorithm>
+#include <memory>
+#include <string>
+
+#include <unistd.h>
+
+#include "cli/commands.h"
+#include "cli/print.h"
+#include "cli/status_screen.h"
+#include "launch/front/bounded_work.h"
+#include "launch/questions/question_socket.h"
+#include "os/build_id.h"
+#include "os/terminal.h"
+#include "report/status_text.h"
+#include "runs/run_index.h"
+#include "text/wrap.h"
+
+namespace dlaunch {
+
+namespace {
+
+/// The file system of the run folder may not answer.
+constexpr std::chrono::seconds kFileLimit{10};
+constexpr std::chrono::seconds kAnswerLimit{10};
+
+constexpr const char* kFooter =
+    "Examples:\n"
+    "  dlaunch status             the run that is running here, a row for each rank\n"
+    "  dlaunch status --watch     the same, drawn again every second\n"
+    "  dlaunch status k3f --json  for tools\n"
+    "\n"
+    "From 65 ranks on a row stands for a node, with least/median/greatest values of its\n"
+    "ranks. Keys of --watch: arrows, Page Up and Page Down scroll, s shows where the ranks\n"
+    "stand (dlaunch stacks) until the next key, q leaves. The run goes on.\n"
+    "Exit code: 0 well; 64 no such run, or it has ended; 69 it is on another machine;\n"
+    "77 it belongs to another user; 124 no answer in time.";
+
+struct StatusCommand {
+  std::string word;
+  bool json = false;
+  bool watch = false;
+
+  int execute() const {
+    if (watch && json)
+      return print_error({exit_code::kUsage, "--watch and --json exclude each other"});
+    if (watch && (terminal_size(STDOUT_FILENO) == std::nullopt ||
+                  terminal_size(STDIN_FILENO) == std::nullopt)) {
+      return print_error({exit_code::kUsage,
+                          "--watch needs a terminal; without one, run `dlaunch status` again and "
+                          "again, or `dlaunch status --json`"});
+    }
+    // In a process of its own as long as it touches the file system.
+    const WatchedWork done = watch_work(kFileLimit, [this] { return ask_once(); });
+    if (!done.stuck.empty()) {
+      return print_error(
+          {exit_code::kTimeLimit, "dlaunch status cannot read the run folder: " + done.stuck});
+    }
+    if (!watch || done.code != exit_code::kOk) return done.code;
+    const auto run = find();
+    if (!run) return print_error(run.error());
+    auto line = QuestionLine::open(*run);
+    if (!line) return print_error(line.error());
+    const StatusScreenEnd end = show_status_screen(std::move(*line));
+    if (!end.run_has_ended) return end.exit_code;
+    return watch_work(kFileLimit, [&] { return print_text(ending_of(*run) + '\n'); }).code;
+  }
+
+ private:
+  [[nodiscard]] Result<RunView> find() const {
+    const auto folders = run_folders("");
+    if (!folders) return tl::unexpected(folders.error());
+    return word.empty() ? only_live_run(*folders, "dlaunch status") : find_run(*folders, word);
+  }
+
+  /// With --watch, only whether it can be asked.
+  [[nodiscard]] int ask_once() const {
+    const auto run = find();
+    if (!run) return print_error(run.error());
+    const auto reply = ask_run<StatusReply>(*run, StatusQuestion{own_build_id()}, kAnswerLimit);
+    if (!reply) return print_error(reply.error());
+    if (watch) return exit_code::kOk;
+    return print_text(json ? status_json(*reply) : status_text(*reply, columns()));
+  }
+
+  /// A line in a file may be as long as it is.
+  static std::size_t columns() {
+    constexpr std::size_t kUncut = 4096;
+    constexpr std::size_t kLeast = 40;
+    const auto terminal = terminal_size(STDOUT_FILENO);
+    if (!terminal) return kUncut;
+    return terminal->columns == 0 ? kScreenColumns : std::max(terminal->columns, kLeast);
+  }
+
+  /// Its engine has let go of us, and writes how the run ended.
+  static std::string ending_of(const RunView& run) {
+    constexpr int kMostLooks = 100;
+    constexpr useconds_t kPause = 100'000;
+    Result<RunView> now = read_run_state(run.path);
+    for (int i = 0; i < kMostLooks && now && is_live(now->state); ++i) {
+      ::usleep(kPause);
+      now = read_run_state(run.path);
+    }
+    return "dlaunch: run " + run.id + ": " + (now ? state_text(*now) : now.error().message);
+  }
+};
+
+}  // namespace
+
+Subcommand status_command() {
+  auto status = std::make_shared<StatusCommand>();
+  const auto describe = [status](CommandOptions options) {
+    options.positional(
+        "RUN", status->word,
+        "Unique beginning or end of an id, or a folder\n(default: the only run that is running)");
+    options.flag("-w,--watch", status->watch, "Draw it again every second");
+    options.flag("--json", status->json, "As JSON");
+  };
+  return {"status", "Show what the ranks of a run do: output, metrics, CPU, memory, GPUs", kFooter,
+          describe, [status] { return status->execute(); }};
+}
+
+}  // namespace dlaunch

@@ -1,0 +1,18 @@
+// `dlaunch status --watch`: the terminal while the state of a run is drawn again and again.
+#pragma once
+
+#include "launch/questions/question_socket.h"
+
+namespace dlaunch {
+
+struct StatusScreenEnd {
+  bool run_has_ended = false;
+  int exit_code = 0;  // else: 0 for q, 128 + n for a signal
+};
+
+/// Until q, a signal or the end of the run. Standard input and output must be the terminal; its
+/// mode is restored at every end but SIGKILL, and while Ctrl-Z stops us. Call only where no other
+/// thread runs: blocks signals for good.
+[[nodiscard]] StatusScreenEnd show_status_screen(QuestionLine line);
+
+}  // namespace dlaunch

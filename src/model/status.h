@@ -1,0 +1,48 @@
+// The state of a run, as far as it can be seen from outside of its ranks. Plain values.
+#pragma once
+
+#include <cstdint>
+#include <string>
+#include <vector>
+
+#include "model/pulse.h"
+
+namespace dlaunch {
+
+struct NodeStatus {
+  std::string host;             // as the user calls the node
+  std::uint32_t silent_ms = 0;  // since its latest pulse, or since its ranks were started
+  NodePulse pulse;
+  bool operator==(const NodeStatus&) const = default;
+};
+
+struct RankStatus {
+  std::uint32_t node = 0;  // index of StatusReply::nodes
+  bool started = false;
+  std::string end;                // "exited with code 1"; empty: it has not ended
+  std::uint32_t cpu_percent = 0;  // over the last seconds; 100: one core
+  RankPulse pulse;                // the latest one, with ages as of now
+  bool operator==(const RankStatus&) const = default;
+};
+
+/// What `dlaunch status` asks the engine of a run for.
+struct StatusQuestion {
+  std::string build_id;  // both are the same program
+  bool operator==(const StatusQuestion&) const = default;
+};
+
+struct StatusReply {
+  std::string run;
+  std::string name;   // of the job
+  std::string state;  // "preparing", "running", "stopping", "waiting to restart"
+  std::uint32_t attempt = 0;
+  std::uint64_t run_ms = 0;          // since the run began
+  std::uint64_t attempt_ms = 0;      // since the ranks were started
+  bool is_watched = true;            // false: `watch.after: none`, so that there are no pulses
+  std::vector<std::string> metrics;  // names; MetricPulse::metric counts them
+  std::vector<NodeStatus> nodes;
+  std::vector<RankStatus> ranks;  // all of the attempt, ascending; none before the first one
+  bool operator==(const StatusReply&) const = default;
+};
+
+}  // namespace dlaunch

@@ -1,0 +1,47 @@
+// The use of this node's GPUs while ranks run: an nvidia-smi that goes on printing, because each
+// new one costs as much processor time as an hour of it. One that hangs harms only what is known.
+#pragma once
+
+#include <memory>
+#include <optional>
+#include <span>
+#include <string>
+#include <vector>
+
+#include <sys/types.h>
+
+#include "model/environment.h"
+#include "model/time.h"
+#include "node/external_process.h"
+#include "node/watch/gpu_samples.h"
+#include "os/event_loop.h"
+
+namespace dlaunch {
+
+/// Lives on the agent's one thread.
+class GpuWatch {
+ public:
+  explicit GpuWatch(EventLoop& loop) : loop_(loop) {}
+
+  /// Starts it where there is a driver; `login` has the PATH.
+  void begin(const Environment& login);
+  /// Ends it. Returns its process, which is none of the job's.
+  [[nodiscard]] std::optional<pid_t> end();
+  /// Those of the last report, by index; none if it is too old, and where there are none.
+  [[nodiscard]] std::span<const GpuSample> samples(MonotonicTime now) const;
+
+ private:
+  void start();
+  void take(const std::string& bytes);
+
+  EventLoop& loop_;
+  Environment login_;
+  std::unique_ptr<ExternalProcess> process_;
+  bool old_names_ = false;
+  bool has_failed_ = false;
+  std::string line_;  // whose end has not arrived
+  std::vector<GpuSample> samples_;
+  MonotonicTime reported_{0};
+};
+
+}  // namespace dlaunch

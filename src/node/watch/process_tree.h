@@ -1,0 +1,50 @@
+// The processes of a rank, looked at again and again at little cost. Reads only files of /proc that
+// do not wait for a lock of the process: stat, io, status and children.
+#pragma once
+
+#include <cstdint>
+#include <vector>
+
+#include <sys/types.h>
+
+#include "model/pulse.h"
+#include "node/watch/proc_text.h"
+
+namespace dlaunch {
+
+/// What one look reads beyond the stat file of each known process.
+enum class Depth {
+  brief,
+  counters,  // also input, output and context switches, and children of main threads
+  whole,     // also children of all other threads, of which a process may have hundreds
+};
+
+class ProcessTree {
+ public:
+  /// `root`: the rank's first process.
+  explicit ProcessTree(pid_t root) : root_(root), known_{Known{root}} {}
+  [[nodiscard]] pid_t root() const { return root_; }
+
+  /// Fills in what /proc says about the rank.
+  void look(Depth depth, RankPulse& rank);
+
+ private:
+  struct Known {
+    pid_t pid = 0;
+    ProcessStat stat{};
+    std::uint64_t io = 0;
+    std::uint64_t switches = 0;
+    bool is_new = true;
+  };
+
+  [[nodiscard]] static bool read(Known& process, Depth depth);
+  void find_children(Depth depth);
+
+  pid_t root_;
+  std::vector<Known> known_;  // those that live, the root first
+  RisingTotal ticks_;
+  RisingTotal io_;
+  RisingTotal switches_;
+};
+
+}  // namespace dlaunch

@@ -1,0 +1,210 @@
+#include "node/watch/rank_watch.h"
+
+#include <algorithm>
+#include <array>
+#include <utility>
+
+#include <sys/stat.h>
+#include <unistd.h>
+
+#include "os/clock.h"
+#include "os/proc_file.h"
+
+namespace dlaunch {
+
+namespace {
+
+constexpr std::chrono::seconds kSilence{10};    // the launcher hears of us that often
+constexpr std::chrono::seconds kNodeEvery{10};  // some files of /proc cost a millisecond
+constexpr std::uint32_t kCountersEvery = 5;     // looks
+constexpr std::uint32_t kWholeEvery = 60;       // looks
+constexpr std::uint32_t kMostClocks = 4;        // a kernel may take milliseconds for each
+constexpr std::array kStreams{Stream::out, Stream::err};
+
+std::uint32_t millis(MonotonicTime duration) {
+  return static_cast<std::uint32_t>(std::clamp<std::int64_t>(
+      std::chrono::duration_cast<std::chrono::milliseconds>(duration).count(), 0, UINT32_MAX));
+}
+
+/// The time of the last change; 0: there is no such file.
+std::int64_t changed_at(const std::string& path) {
+  constexpr std::int64_t kNanos = 1'000'000'000;
+  struct stat info {};
+  if (path.empty() || ::stat(path.c_str(), &info) != 0) return 0;
+  return info.st_mtim.tv_sec * kNanos + info.st_mtim.tv_nsec;
+}
+
+std::uint32_t clock_mhz(std::uint32_t cores) {
+  constexpr std::uint64_t kKilo = 1000;
+  const std::uint32_t step = std::max(cores / kMostClocks, 1U);
+  std::uint64_t sum = 0;
+  std::uint64_t count = 0;
+  for (std::uint32_t cpu = 0; cpu < cores && count < kMostClocks; cpu += step) {
+    const std::string text = read_proc_file("/sys/devices/system/cpu/cpu" + std::to_string(cpu) +
+                                            "/cpufreq/scaling_cur_freq");
+    const auto khz = whole_number<std::uint64_t>(std::string_view(text).substr(0, text.find('\n')));
+    if (!khz) break;
+    sum += *khz / kKilo;
+    ++count;
+  }
+  return count == 0 ? 0 : static_cast<std::uint32_t>(sum / count);
+}
+
+/// Apart from ages, which the launcher can count itself.
+bool differs(const RankPulse& now, RankPulse told) {
+  told.quiet_ms = now.quiet_ms;
+  told.heartbeat_ms = now.heartbeat_ms;
+  return now != told;
+}
+
+}  // namespace
+
+void RankWatch::begin(const wire::StartRanks& start, std::chrono::milliseconds heartbeat,
+                      const Environment& login, Running running) {
+  if (start.pulse_ms == 0) return;
+  if (attempt_ != start.attempt || every_.count() == 0) {
+    (void)end();
+    attempt_ = start.attempt;
+    every_ = std::chrono::milliseconds(start.pulse_ms);
+    heartbeat_ = heartbeat;
+    patterns_ = std::make_shared<MetricPatterns>(start.metrics);
+    running_ = std::move(running);
+    began_ = looked_ = reported_ = monotonic_now();
+    looks_ = 0;
+    gpus_.begin(login);
+  }
+  const auto common = find_variable(start.env, "CUDA_VISIBLE_DEVICES");
+  for (const wire::StartRank& rank : start.ranks) {
+    const auto own = find_variable(rank.env, "CUDA_VISIBLE_DEVICES");
+    const auto file = find_variable(rank.env, "DLAUNCH_HEARTBEAT_FILE");
+    Watched watched{rank.local_rank.value,
+                    own ? own : common,
+                    file.value_or(""),
+                    0,
+                    {},
+                    {},
+                    {},
+                    std::nullopt,
+                    OutputReader(patterns_),
+                    {}};
+    watched.told.rank = rank.rank;
+    ranks_.insert_or_assign(rank.rank, std::move(watched));
+  }
+  if (every_ < heartbeat_) own_time_.after(every_, [this] { look_and_wait(); });
+}
+
+void RankWatch::look_and_wait() {
+  own_time_.after(every_, [this] { look_and_wait(); });
+  look_now(monotonic_now());
+}
+
+std::set<pid_t> RankWatch::end() {
+  every_ = std::chrono::milliseconds(0);
+  own_time_.cancel();
+  ranks_.clear();
+  running_ = nullptr;
+  const auto of_gpus = gpus_.end();
+  return of_gpus ? std::set<pid_t>{*of_gpus} : std::set<pid_t>{};
+}
+
+void RankWatch::look() {
+  const MonotonicTime now = monotonic_now();
+  const bool is_due = now - looked_ + heartbeat_ / 2 >= every_;
+  if (every_.count() > 0 && every_ >= heartbeat_ && is_due) look_now(now);
+}
+
+Depth RankWatch::depth() const {
+  if (looks_ % kWholeEvery == 1) return Depth::whole;
+  return looks_ % kCountersEvery == 1 ? Depth::counters : Depth::brief;
+}
+
+void RankWatch::look_now(MonotonicTime now) {
+  looked_ = now;
+  ++looks_;
+  std::map<Rank, pid_t> pids;
+  for (const RankProcess& one : running_()) pids.emplace(one.rank, one.pid);
+  wire::Pulse pulse{attempt_, wall_now(), {}, {}};
+  for (auto& [rank, watched] : ranks_) {
+    RankPulse seen = watched.told;
+    const auto pid = pids.find(rank);
+    look_at(watched, pid == pids.end() ? 0 : pid->second, now, seen);
+    if (!differs(seen, watched.told)) continue;
+    watched.told = seen;
+    pulse.ranks.push_back(std::move(seen));
+  }
+  if (pulse.ranks.empty() && now - reported_ < kSilence && looks_ > 1) return;
+  if (looks_ == 1 || now - node_looked_ >= kNodeEvery) look_at_node(now);
+  reported_ = now;
+  pulse.node = node_;
+  report_(pulse);
+}
+
+void RankWatch::look_at(Watched& watched, pid_t pid, MonotonicTime now, RankPulse& rank) const {
+  if (pid > 0 && (!watched.processes || watched.processes->root() != pid))
+    watched.processes.emplace(pid);
+  if (pid == 0) {
+    rank.processes = 0;
+    rank.memory = 0;
+    rank.state.clear();
+  } else {
+    watched.processes->look(depth(), rank);
+  }
+  look_at_output(watched, rank);
+  rank.quiet_ms = millis(now - std::max(began_, watched.last_output));
+  look_at_heartbeat(watched, now, rank);
+  add_gpu_use(gpus_.samples(now), watched.visible_gpus, watched.local_rank, ranks_.size() == 1,
+              rank);
+}
+
+void RankWatch::look_at_output(Watched& watched, RankPulse& rank) const {
+  std::array<OutputPump::Written, kStreams.size()> written;
+  for (std::size_t i = 0; i < kStreams.size(); ++i)
+    written[i] = pump_.written(rank.rank, kStreams[i]);
+  rank.output = written[0].bytes + written[1].bytes;
+  // The later one last: it has the last line.
+  const std::size_t first = written[0].last > written[1].last ? 1 : 0;
+  for (const std::size_t i : {first, 1 - first}) {
+    if (written[i].bytes == std::exchange(watched.written[i], written[i].bytes)) continue;
+    watched.last_output = written[i].last;
+    const std::uint64_t begin = watched.output.begin_of_look(kStreams[i], written[i].bytes);
+    const wire::FetchedOutput end = pump_.read(rank.rank, kStreams[i], begin);
+    watched.output.look(kStreams[i], end.bytes, end.offset);
+  }
+  rank.last_line = watched.output.last_line();
+  rank.metrics = watched.output.metrics();
+}
+
+void RankWatch::look_at_heartbeat(Watched& watched, MonotonicTime now, RankPulse& rank) {
+  const std::int64_t at = changed_at(watched.heartbeat_file);
+  if (at != 0 && std::exchange(watched.heartbeat_at, at) != at) {
+    ++rank.heartbeats;
+    watched.heartbeat_seen = now;
+  }
+  rank.heartbeat_ms = rank.heartbeats == 0 ? 0 : millis(now - watched.heartbeat_seen);
+}
+
+void RankWatch::look_at_node(MonotonicTime now) {
+  constexpr std::uint64_t kPercent = 100;
+  constexpr std::uint64_t kMillis = 1000;
+  constexpr std::size_t kCpuText = std::size_t{256} << 10;
+  const CpuTime cpu = parse_cpu_time(read_proc_file("/proc/stat", kCpuText));
+  const std::uint64_t passed = millis(now - node_looked_);
+  const auto ticks = static_cast<std::uint64_t>(::sysconf(_SC_CLK_TCK));
+  if (node_busy_ > 0 && passed > 0 && cpu.busy >= node_busy_)
+    node_.cpu_percent =
+        static_cast<std::uint32_t>((cpu.busy - node_busy_) * kPercent * kMillis / ticks / passed);
+  node_busy_ = cpu.busy;
+  node_looked_ = now;
+  node_.cores = cpu.cores;
+  node_.mhz = clock_mhz(cpu.cores);
+  node_.memory_available = parse_available_memory(read_proc_file("/proc/meminfo"));
+  node_.memory_stall_permille = parse_stall_permille(read_proc_file("/proc/pressure/memory"));
+  node_.remarks.clear();
+  for (const GpuSample& gpu : gpus_.samples(now)) {
+    if (!gpu.slowed_by.empty())
+      node_.remarks.push_back("GPU " + std::to_string(gpu.index) +
+                              ": its clocks are held down: " + gpu.slowed_by);
+  }
+}
+
+}  // namespace dlaunch
