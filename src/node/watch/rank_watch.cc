@@ -133,7 +133,8 @@ void RankWatch::look_now(MonotonicTime now) {
     pulse.ranks.push_back(std::move(seen));
   }
   if (pulse.ranks.empty() && now - reported_ < kSilence && looks_ > 1) return;
-  if (looks_ == 1 || now - node_looked_ >= kNodeEvery) look_at_node(now);
+  // The first two give the use of processors since the start.
+  if (looks_ <= 2 || now - node_looked_ >= kNodeEvery) look_at_node(now);
   reported_ = now;
   pulse.node = node_;
   report_(pulse);

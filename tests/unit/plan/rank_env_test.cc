@@ -146,7 +146,7 @@ TEST(RankEnv, NoneSetsNothingOfAnyFramework) {
   const LaunchPlan plan = plan_of(spec, fake_cluster({{}}));
   for (const auto& [name, value] : environment_of(plan, 1))
     EXPECT_THAT(name, testing::StartsWith("DLAUNCH_"));
-  EXPECT_EQ(environment_of(plan, 1).size(), 6U);
+  EXPECT_EQ(environment_of(plan, 1).size(), 7U);
   EXPECT_EQ(plan.master, MasterPlan{});
   EXPECT_TRUE(plan.ranks[0].ports.empty());
 }

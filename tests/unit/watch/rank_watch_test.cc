@@ -7,6 +7,7 @@
 #include <stdexcept>
 
 #include <gtest/gtest.h>
+#include <sys/socket.h>
 #include <unistd.h>
 
 #include "os/clock.h"

@@ -50,7 +50,7 @@ TEST(StatusText, ARowForEachRank) {
   reply.ranks[2].pulse.output = 0;
   EXPECT_EQ(status_text(reply, 100),
             "run 20261125-142641-k3f (train): running, started 12m04s ago, attempt 1 for 1m02s, 4 "
-            "ranks on ...\n"
+            "ranks on 2 n...\n"
             "gpu01: 2.1 of 64 cores in use, 2100 MHz, 201 GB of memory free\n"
             "gpu02: 2.1 of 64 cores in use, 2100 MHz, 201 GB of memory free\n"
             "\n"
@@ -83,9 +83,9 @@ TEST(StatusText, From65RanksOnARowForEachNode) {
   const ScreenPage page = status_page(reply, 200);
   ASSERT_EQ(page.rows.size(), 9U);
   EXPECT_EQ(page.rows[0],
-            "gpu01   0-7   8 running                      0.3s          2.25       98  9.6 GB");
+            "gpu01  0-7    8 running                        0.3s            2.25       98  9.6 GB");
   EXPECT_EQ(page.rows[1],
-            "gpu02   8-15  7 running, 1 stopped  0.3s/0.3s/12.4s  2.25/2.25/10.5  0/98/98  9.6 GB");
+            "gpu02  8-15   7 running, 1 stopped  0.3s/0.3s/12.4s  2.25/2.25/10.5  0/98/98  9.6 GB");
 }
 
 TEST(StatusText, NodesThatAreUnusual) {
