@@ -96,7 +96,8 @@ RunEngine::RunEngine(const RunOptions& options, LocalStart local, UniqueFd front
       signals_(loop_, options, node_without_steps(options, nodes_.targets()), nodes_, store_,
                screen_, open_engine_signals(), [this](Event event) { push(std::move(event)); }),
       mpi_(options, nodes_, store_, screen_),
-      questions_(loop_, nodes_),
+      rounds_(loop_, nodes_),
+      questions_(loop_, rounds_),
       preparation_(loop_, options.spec, {.adapt = options.prepare}, nodes_,
                    {.done = [this](Prepared outcome) { prepared(std::move(outcome)); },
                     .copying = [this](bool under_way) { push(event::Copying{under_way}); },
@@ -152,7 +153,7 @@ void RunEngine::tell(const Event& event) {
     preparation_.facts_known(ready->node, ready->attempt);
   if (const auto* lost = std::get_if<event::NodeLost>(&event)) {
     preparation_.node_lost(lost->node, lost->what);
-    questions_.node_lost(lost->node);
+    rounds_.node_lost(lost->node);
   }
   output_.tell(event);
   front_.tell(event, plan());
@@ -321,6 +322,7 @@ void RunEngine::begin(const action::StartRanks& start) {
   for (wire::StartRanks& message : start_messages(*plan_, planned, settings))
     nodes_.send(start.node, std::move(message));
   if (std::exchange(started_, true)) return;
+  rounds_.set_plan(&*plan_);
   questions_.set_plan(&*plan_);
   signals_.begin(*plan_);
   if (settings.stdin_for_rank0) front_.begin_stdin(*plan_);
@@ -350,6 +352,7 @@ void RunEngine::begin(const action::RemoveNode& remove) {
 
 void RunEngine::begin(const action::Restart& restart) {
   started_ = false;
+  rounds_.set_plan(nullptr);
   questions_.set_plan(nullptr);
   signals_.end();
   store_.set_stopping(false);

@@ -22,6 +22,7 @@
 #include "launch/output/output_side.h"
 #include "launch/output/screen.h"
 #include "launch/questions/question_side.h"
+#include "launch/questions/stack_rounds.h"
 #include "launch/session/cluster_sessions.h"
 #include "launch/session/preparation.h"
 #include "model/launch_plan.h"
@@ -66,7 +67,7 @@ class RunEngine : public Engine {
   void on(NodeId node, wire::PmixData& data) { mpi_.on(node, std::move(data)); }
   void on(NodeId node, wire::RanksAwaited& awaited) { mpi_.on(node, awaited); }
   void on(NodeId node, wire::MpirunOutput& output) { mpi_.on(node, output); }
-  void on(NodeId node, wire::StacksTaken& taken) { questions_.on(node, taken); }
+  void on(NodeId node, wire::StacksTaken& taken) { rounds_.on(node, taken); }
   void on(NodeId, wire::Pulse&) {}
   void on(NodeId, wire::TerminalOutput&) {}
   void on(NodeId, wire::TerminalEnded&) {}
@@ -113,6 +114,7 @@ class RunEngine : public Engine {
   FrontSide front_;
   SignalSide signals_;
   MpiSide mpi_;
+  StackRounds rounds_;
   QuestionSide questions_;
   Preparation preparation_;
   std::deque<Event> queue_;            // for the supervisor

@@ -1,14 +1,13 @@
 // The engine's side of questions about a run from other terminals (launch/questions): takes them
-// one after the other, asks all nodes in parallel, and answers within a limit.
+// one after the other, and answers within the limit of StackRounds.
 #pragma once
 
 #include <deque>
 #include <memory>
 #include <optional>
-#include <set>
 #include <string>
 
-#include "launch/session/nodes.h"
+#include "launch/questions/stack_rounds.h"
 #include "model/launch_plan.h"
 #include "model/stacks.h"
 #include "os/acceptor.h"
@@ -19,7 +18,7 @@ namespace dlaunch {
 /// Lives on the engine's one thread.
 class QuestionSide {
  public:
-  QuestionSide(EventLoop& loop, Nodes& nodes);
+  QuestionSide(EventLoop& loop, StackRounds& rounds);
   ~QuestionSide();
   QuestionSide(const QuestionSide&) = delete;
   QuestionSide& operator=(const QuestionSide&) = delete;
@@ -30,8 +29,6 @@ class QuestionSide {
   void close();
   /// The ranks of this plan were told to start; null: they have ended.
   void set_plan(const LaunchPlan* plan) { plan_ = plan; }
-  void on(NodeId node, wire::StacksTaken& taken);
-  void node_lost(NodeId node);
 
   /// Which ranks of the plan are asked for, or why that cannot be. Pure.
   [[nodiscard]] static Result<std::vector<Rank>> ranks_of(const StacksQuestion& question,
@@ -47,23 +44,17 @@ class QuestionSide {
   void next();
   void begin(const StacksQuestion& question);
   void refuse(const Error& why);
-  void end_if_complete();
-  void time_is_over();
-  void reply();
+  void reply(const StacksReply& answer);
   void write(Asker& asker);
 
   EventLoop& loop_;
-  Nodes& nodes_;
-  Timer limit_;
+  StackRounds& rounds_;
   std::string socket_path_;
   std::unique_ptr<Acceptor> acceptor_;
   const LaunchPlan* plan_ = nullptr;
   std::deque<std::unique_ptr<Asker>> askers_;  // the first whole question is being answered
   Asker* current_ = nullptr;
-  std::uint32_t id_ = 0;
-  Attempt attempt_;
-  std::set<NodeId> awaited_;
-  StacksReply reply_;
+  std::uint32_t round_ = 0;  // for the current one
 };
 
 }  // namespace dlaunch
