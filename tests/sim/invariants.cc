@@ -253,6 +253,10 @@ Finding reports_the_decision(const Trace& t, const Digest& d) {
     }
     case Kind::time_limit:
       return report.outcome.exit_code == exit_code::kTimeLimit ? Finding{} : Finding{"not 124"};
+    case Kind::hang:
+      if (report.outcome.exit_code != exit_code::kTimeLimit || report.outcome.cause != Cause::hang)
+        return "not 124";
+      return report.outcome.limit ? Finding{} : Finding{"which limit?"};
     case Kind::plan_failed:
       return report.outcome.cause == Cause::plan ? Finding{} : Finding{"not plan"};
     case Kind::success:
