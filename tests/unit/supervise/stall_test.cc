@@ -349,9 +349,9 @@ class Rhythms {
   explicit Rhythms(std::uint64_t seed) : dice_(seed) {
     training_.step = between(100ms, 30s);
     training_.jitter = static_cast<double>(dice_() % 40) / 100;
-    training_.every = 5 + static_cast<std::uint32_t>(dice_() % 100);
+    training_.every = 3 + static_cast<std::uint32_t>(dice_() % 12);
     training_.evaluation = between(1s, 300s);
-    training_.saves = 7 + static_cast<std::uint32_t>(dice_() % 60);
+    training_.saves = 4 + static_cast<std::uint32_t>(dice_() % 9);
     training_.checkpoint = between(1s, 120s);
     training_.first_step = dice_() % 3 == 0 ? MonotonicTime(120s) : MonotonicTime(0);
     training_.printers = 1 + static_cast<std::uint32_t>(dice_() % 4);
