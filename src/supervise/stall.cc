@@ -56,16 +56,14 @@ MonotonicTime Rhythm::longest(MonotonicTime now) const {
 
 void StallWatch::begin(const std::vector<NodeId>& node_of_rank, MonotonicTime now) {
   pass(now);
-  *this = [this, &node_of_rank] {
-    StallWatch fresh(limits_);
-    fresh.now_ = fresh.last_ = now_;
-    fresh.clock_ = clock_;
-    for (const NodeId node : node_of_rank) {
-      fresh.ranks_.emplace_back().node = node;
-      fresh.nodes_[node].heard = now_;
-    }
-    return fresh;
-  }();
+  StallWatch fresh(limits_);
+  fresh.now_ = fresh.last_ = now_;
+  fresh.clock_ = clock_;
+  for (const NodeId node : node_of_rank) {
+    fresh.ranks_.emplace_back().node = node;
+    fresh.nodes_[node].heard = now_;
+  }
+  *this = std::move(fresh);
 }
 
 void StallWatch::end() {

@@ -98,6 +98,9 @@ RunEngine::RunEngine(const RunOptions& options, LocalStart local, UniqueFd front
       mpi_(options, nodes_, store_, screen_),
       rounds_(loop_, nodes_),
       questions_(loop_, rounds_),
+      stalls_(loop_, options, rounds_, store_, screen_,
+              [this](Event event) { push(std::move(event)); }),
+      slow_(options, nodes_, screen_),
       preparation_(loop_, options.spec, {.adapt = options.prepare}, nodes_,
                    {.done = [this](Prepared outcome) { prepared(std::move(outcome)); },
                     .copying = [this](bool under_way) { push(event::Copying{under_way}); },
@@ -158,6 +161,8 @@ void RunEngine::tell(const Event& event) {
   output_.tell(event);
   front_.tell(event, plan());
   mpi_.tell(event);
+  stalls_.tell(event);
+  slow_.tell(event);
 }
 
 void RunEngine::explain(const Event& event) const {
@@ -233,6 +238,7 @@ void RunEngine::on_news(NodeId node, node_news::Resumed& resumed) {
 
 /// Reconnecting is already under way. Users want to know while they can still do something.
 void RunEngine::on_news(NodeId node, node_news::Silent& silent) {
+  stalls_.unheard(node, silent.silence);
   const auto planned = started_ && plan_ ? plan_->find(node) : std::nullopt;
   const bool has_ranks = planned && !plan_->nodes[planned->value].ranks.empty();
   const Duration fence = options_.spec.timeouts.fence_after;
@@ -324,6 +330,8 @@ void RunEngine::begin(const action::StartRanks& start) {
   if (std::exchange(started_, true)) return;
   rounds_.set_plan(&*plan_);
   questions_.set_plan(&*plan_);
+  stalls_.begin(*plan_);
+  slow_.begin(*plan_);
   signals_.begin(*plan_);
   if (settings.stdin_for_rank0) front_.begin_stdin(*plan_);
   // Done while the agents start the ranks, which do not need it.
@@ -332,6 +340,8 @@ void RunEngine::begin(const action::StartRanks& start) {
 
 void RunEngine::begin(const action::StopRanks& stop) {
   mpi_.hush();
+  stalls_.end();
+  slow_.end();
   if (stop.ranks.empty()) store_.set_stopping(true);
   nodes_.send(stop.node, wire::StopRanks{stop.attempt, stop.signal, stop.ranks});
 }
@@ -354,6 +364,8 @@ void RunEngine::begin(const action::Restart& restart) {
   started_ = false;
   rounds_.set_plan(nullptr);
   questions_.set_plan(nullptr);
+  stalls_.end();
+  slow_.end();
   signals_.end();
   store_.set_stopping(false);
   store_.record(restart);
@@ -364,7 +376,8 @@ void RunEngine::begin(const action::Restart& restart) {
 // ---- the end
 
 SummaryParts RunEngine::summary_parts() {
-  return {options_, store_, screen_, output_, nodes_.cluster(), plan(), signals_.reason()};
+  return {options_, store_, screen_, output_, nodes_.cluster(), plan(), stalls_.seen(),
+          signals_.reason()};
 }
 
 /// The parts also get events that the supervisor no longer gets.
@@ -372,6 +385,8 @@ void RunEngine::end_preparation() {
   for (const Event& event : std::exchange(queue_, {})) tell(event);
   finishing_ = true;
   questions_.close();
+  stalls_.end();
+  slow_.end();
   front_.connected();
   preparation_.cancel();
 }
