@@ -220,7 +220,8 @@ Finding reports_the_decision(const Trace& t, const Digest& d) {
   if (!d.decision) return t.is_last ? Finding{} : Finding{"another attempt follows, without one"};
   if (!t.is_last) {
     const bool lost = d.decision->kind == Kind::node_lost && t.scenario.waits_for_nodes();
-    const bool failed = d.decision->kind == Kind::rank || d.decision->kind == Kind::mpirun;
+    const bool failed = d.decision->kind == Kind::rank || d.decision->kind == Kind::mpirun ||
+                        d.decision->kind == Kind::hang;
     return lost || failed ? Finding{} : Finding{"it was no failure"};
   }
   const RunReport& report = *d.report;

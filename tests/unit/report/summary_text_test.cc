@@ -376,7 +376,7 @@ TEST_F(SummaryText, AHangIsToldWithItsVerdict) {
             "  stacks  no rank has moved for 1 min: rank 5 on node1 is in load (data.py:88)\n"
             "          the other 7 ranks wait in all_reduce (train.py:41)\n"
             "\n"
-            "  ranks   0-7: stopped by dlaunch\n"
+            "  ranks   0-7 were stopped by dlaunch\n"
             "  logs    runs/20261120-210142-k3f/attempt-0/\n");
 }
 
@@ -410,7 +410,7 @@ TEST_F(SummaryText, AHangBeforeARestart) {
   report_.earlier = {attempt};
   report_.attempt = Attempt(1);
   EXPECT_THAT(text(), testing::StartsWith("dlaunch: attempt 0: no rank made progress for 1 min "
-                                          "(timeouts.hang) after 1 min 40 s\n"));
+                                          "(timeouts.hang) after 1 min\n         40 s\n"));
 }
 
 TEST_F(SummaryText, ColourIsOnlyForFailed) {
