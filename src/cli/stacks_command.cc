@@ -3,14 +3,12 @@
 #include <cstdlib>
 #include <memory>
 
-#include <sys/stat.h>
 #include <unistd.h>
 
 #include "cli/commands.h"
 #include "cli/print.h"
 #include "launch/front/bounded_work.h"
 #include "launch/questions/question_socket.h"
-#include "model/time.h"
 #include "os/build_id.h"
 #include "os/clock.h"
 #include "os/terminal.h"
@@ -83,9 +81,7 @@ struct StacksCommand {
   /// In stacks/ of the run folder, under the time.
   static void keep(const RunView& run, const StacksReply& reply) {
     const RunDirectory folder = RunDirectory::existing(run.path);
-    const std::string name = "stacks/" + time_text(wall_now()) + ".json";
-    (void)::mkdir((run.path + "/stacks").c_str(), S_IRWXU);
-    if (const Status kept = folder.write(name, stacks_json(reply)); !kept)
+    if (const Status kept = folder.write_stacks(wall_now(), stacks_json(reply)); !kept)
       std::fprintf(stderr, "dlaunch: not kept: %s\n", plain_line(kept.error().message).c_str());
   }
 };

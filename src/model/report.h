@@ -77,8 +77,8 @@ struct Outcome {
   std::vector<LostNode> lost_nodes;  // node_lost: at least one, the first that was lost in front
   int signal = 0;                    // cancelled: the signal; 0: the front was killed
   std::vector<Rank> stragglers;      // stragglers
-  std::optional<Duration> limit;     // time_limit, stragglers: the limit that was reached
-  std::string detail;  // plan, node_lost, starter, internal: an explanation for the user
+  std::optional<Duration> limit;     // time_limit, stragglers, hang: the limit that was reached
+  std::string detail;  // plan, node_lost, starter, hang, internal: an explanation for the user
   std::string said;    // starter: its last lines
   bool operator==(const Outcome&) const = default;
 };

@@ -77,6 +77,8 @@ class Summary {
 
   void cancelled() {
     append_earlier_statements();
+    if (const StallSeen* const stall = lasting_stall(in_.stalls, report_.attempt))
+      wrap(kName, kUnderName, stall->verdict.headline);
     std::string line = "stopped ";
     if (outcome_.signal == 0) {
       line += "because the process that started it is gone,";
@@ -195,6 +197,7 @@ class Summary {
     const std::string end = std::exchange(out_, {});
     wrap(kName, kUnderName, words_.headline());
     out_ += '\n';
+    append_stall();
     append_evidence(count_lines(end));
     out_ += end;
   }
@@ -208,6 +211,16 @@ class Summary {
     for (std::size_t i = 0; i < lines.size(); ++i) {
       wrap(i == 0 ? "  earlier " : "          ", "          ", lines[i]);
     }
+  }
+
+  /// Where the ranks stood when the job had made no progress any more.
+  void append_stall() {
+    const StallSeen* const stall = lasting_stall(in_.stalls, report_.attempt);
+    if (stall == nullptr) return;
+    wrap("  stacks  ", "          ", plain_line(stall->verdict.headline));
+    for (const std::string& line : stall->verdict.lines)
+      wrap("          ", "            ", plain_line(line));
+    out_ += '\n';
   }
 
   /// `below`: lines that come after the evidence; the quoted lines give way to them.

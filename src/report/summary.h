@@ -10,6 +10,7 @@
 #include "model/report.h"
 #include "report/evidence.h"
 #include "report/metrics.h"
+#include "report/stall_seen.h"
 #include "supervise/wording.h"
 #include "text/wrap.h"
 
@@ -33,6 +34,7 @@ struct SummaryInput {
   std::vector<std::string> preflight = {};  // the nodes that it left out or replaced, and why
   std::vector<Metric> metrics = {};  // of report.attempt; on the screen unless the run has failed
   std::vector<std::string> notes = {};  // on a successful run, a sentence each
+  std::vector<StallSeen> stalls = {};   // of all attempts
   StdinFor stdin_for = StdinFor::none;
   std::size_t columns = kScreenColumns;  // of the screen
   bool colour = false;

@@ -33,6 +33,8 @@ class SummaryDocument {
     write_evidence();
     member("metrics");
     write_metrics(json_, in_.metrics, 2);
+    member("stalls");
+    write_stalls(json_, in_.stalls, 2);
     write_ranks();
     json_.line(0).end_object();
   }

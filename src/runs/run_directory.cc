@@ -133,6 +133,11 @@ Status RunDirectory::write(std::string_view name, std::string_view text) const {
   return fail_errno(exit_code::kInternal, "write " + path, error);
 }
 
+Status RunDirectory::write_stacks(WallTime at, std::string_view json) const {
+  (void)::mkdir((path_ + "/stacks").c_str(), kFolderMode);
+  return write("stacks/" + time_text(at) + ".json", json);
+}
+
 Status RunDirectory::write_last(std::string_view name, std::string_view text) {
   if (const UniqueFd file = std::move(room_)) {
     const bool is_written = write_all(file.get(), text) == 0;

@@ -35,6 +35,9 @@ class RunDirectory {
   /// Creates "attempt-<k>" (0700) and gives its absolute path; it may exist already.
   Result<std::string> make_attempt_folder(Attempt attempt) const;
 
+  /// Writes stacks/TIME.json: where ranks stood then.
+  Status write_stacks(WallTime at, std::string_view json) const;
+
   /// Reserves space for write_last(), in an unnamed file, on a disk that the ranks may fill up; if
   /// that is impossible, nothing happens.
   void reserve_room();

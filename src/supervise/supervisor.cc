@@ -286,7 +286,12 @@ void Supervisor::handle(const event::PortTaken& e) {
 }
 
 void Supervisor::handle(const event::Hang& e) {
-  if (phase_ == Phase::run && e.attempt == attempt_.number) halt(ended::by_hang(e.what, e.limit));
+  if (phase_ != Phase::run || e.attempt != attempt_.number) return;
+  const std::uint32_t running = attempt_.progress.running();
+  if (running == 0) return;  // the last ones have ended meanwhile
+  halt(ended::by_hang(e.what, e.limit));
+  ask(action::Tell{
+      wording::stopping_on_hang(e.what, {running, config_.stop_signal, config_.stop_grace})});
 }
 
 void Supervisor::handle(const event::CancelSignal& e) {

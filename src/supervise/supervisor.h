@@ -29,6 +29,8 @@
 //    itself, that is the cause (starter.h). It is told to end when no rank is left after a halt;
 //    its node is empty only when it has ended, too, for which it has `end_limit` after the last
 //    rank.
+//  - A Hang ends its attempt as a limit does, and is a cause of its own for a restart: no rank has
+//    failed. Without a running rank it means nothing.
 //  - The first decision stands (AttemptState::outcome). A cancel after it, or a second cancel, only
 //    hurries: kill at once. A cancel when all ranks have succeeded does not change the outcome.
 //  - A Deadline makes the grace time end by then, that of a stop under way and of later ones.

@@ -83,6 +83,14 @@ std::string stopping_the_others(const Stopping& what) {
   return "the job is done, " + stopping(what);
 }
 
+std::string no_progress(Duration limit) {
+  return "no rank made progress for " + duration(limit) + " (timeouts.hang)";
+}
+
+std::string stopping_on_hang(const std::string& what, const Stopping& stop) {
+  return what + ", " + stopping(stop);
+}
+
 std::string node(const NodeNames& names, NodeId node) {
   const auto found = names.find(node);
   const bool has_name = found != names.end() && !found->second.empty();
@@ -95,6 +103,7 @@ std::string restart(const FailedAttempt& failed, const NodeNames& nodes) {
   std::string text = outcome.first ? "rank " + std::to_string(outcome.first->value) + ' ' : "it ";
   text += failed.end ? describe(failed.end->status) : "failed";
   if (outcome.cause == Cause::starter) text = std::string(name_of(outcome.cause)) + " failed";
+  if (outcome.cause == Cause::hang) text = outcome.detail;
   const auto& lost = outcome.lost_nodes;
   if (lost.size() == 1) {
     text = node(nodes, lost[0].node) + " was lost (" + lost[0].what + ')';

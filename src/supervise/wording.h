@@ -29,6 +29,10 @@ struct Stopping {
 [[nodiscard]] std::string stopping_stragglers(Duration limit, const Stopping&);
 /// The ranks that decide have succeeded; `ranks` others are left.
 [[nodiscard]] std::string stopping_the_others(const Stopping&);
+/// "no rank made progress for 60 s (timeouts.hang)"
+[[nodiscard]] std::string no_progress(Duration limit);
+/// `what`: no_progress().
+[[nodiscard]] std::string stopping_on_hang(const std::string& what, const Stopping&);
 [[nodiscard]] std::string killing(std::uint32_t ranks);
 
 /// As the user named them; empty: no name.

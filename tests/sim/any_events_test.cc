@@ -156,7 +156,7 @@ class AnyRun {
     const Rank rank{static_cast<std::uint32_t>(dice_.between(0, ranks_))};
     const ExitStatus status{dice_.chance(0.2), dice_.chance(0.6) ? 0 : 9, false};
     const bool after_signal = dice_.chance(0.5);
-    switch (dice_.between(0, 17)) {
+    switch (dice_.between(0, 18)) {
       case 0:
         return event::NodeReady{node, attempt};
       case 1:
@@ -190,6 +190,8 @@ class AnyRun {
         return event::NodeAdded{NodeId{nodes_ - 1}, "added"};
       case 16:
         return event::NodeWithdrawn{node};
+      case 17:
+        return event::Hang{attempt, 60s, "no progress"};
       default:
         return event::Deadline{now_ + dice_.time(0ns, 60s)};
     }

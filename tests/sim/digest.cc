@@ -169,7 +169,10 @@ class Reader {
     ready_[n] = false;
     d_.all_ready.reset();
   }
-  void see(const event::Hang&) {}  // no scenario has one
+  void see(const event::Hang& e) {
+    if (e.attempt == trace_.attempt && running_phase() && running_ > 0)
+      decide(Decision::Kind::hang);
+  }
   void see(const event::CancelSignal& e) { cancel(e.number); }
   void see(const event::FrontGone&) { cancel(0); }
   void see(const event::Deadline&) {}

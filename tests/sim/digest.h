@@ -40,6 +40,7 @@ struct Decision {
     plan_failed,
     success,
     stragglers,
+    hang,
     mpirun
   };
   Kind kind{};

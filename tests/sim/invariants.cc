@@ -220,7 +220,8 @@ Finding reports_the_decision(const Trace& t, const Digest& d) {
   if (!d.decision) return t.is_last ? Finding{} : Finding{"another attempt follows, without one"};
   if (!t.is_last) {
     const bool lost = d.decision->kind == Kind::node_lost && t.scenario.waits_for_nodes();
-    const bool failed = d.decision->kind == Kind::rank || d.decision->kind == Kind::mpirun;
+    const bool failed = d.decision->kind == Kind::rank || d.decision->kind == Kind::mpirun ||
+                        d.decision->kind == Kind::hang;
     return lost || failed ? Finding{} : Finding{"it was no failure"};
   }
   const RunReport& report = *d.report;
@@ -253,6 +254,10 @@ Finding reports_the_decision(const Trace& t, const Digest& d) {
     }
     case Kind::time_limit:
       return report.outcome.exit_code == exit_code::kTimeLimit ? Finding{} : Finding{"not 124"};
+    case Kind::hang:
+      if (report.outcome.exit_code != exit_code::kTimeLimit || report.outcome.cause != Cause::hang)
+        return "not 124";
+      return report.outcome.limit ? Finding{} : Finding{"which limit?"};
     case Kind::plan_failed:
       return report.outcome.cause == Cause::plan ? Finding{} : Finding{"not plan"};
     case Kind::success:

@@ -62,6 +62,11 @@ Finding restarts_only_what_may(const Trace& t, const std::vector<Part>&) {
       if (failed.outcome.lost_nodes.empty()) return which + ": which node?";
       continue;
     }
+    if (failed.outcome.cause == Cause::hang) {
+      if (std::find(policy.on.begin(), policy.on.end(), RestartCause::hang) == policy.on.end())
+        return which + ": no hang in restart.on";
+      continue;
+    }
     if (!failed.outcome.from_rank && failed.outcome.cause != Cause::starter)
       return which + " was ended by dlaunch";
     if (failed.outcome.cause == Cause::port_taken) continue;

@@ -286,6 +286,8 @@ Scenario draw_scenario(std::uint64_t seed, std::uint32_t max_ranks) {
     }
   }
   if (dice.chance(mood.interrupted)) s.interruptions = draw_interruptions(dice, all_end_at);
+  while (dice.chance(0.15) && s.hangs.size() < 3)
+    s.hangs.push_back(dice.time(0ns, 2 * all_end_at));
   return s;
 }
 

@@ -82,6 +82,7 @@ struct Scenario {
   std::optional<MpirunFate> mpirun;
   std::vector<NodeFate> nodes;
   std::vector<Interruption> interruptions;
+  std::vector<MonotonicTime> hangs;  // no progress for timeouts.hang, as the launcher reports it
   bool plan_fails = false;
   MonotonicTime launcher_lag{};  // maximum lateness for a deadline
   double duplicates = 0;         // chance that a message comes twice

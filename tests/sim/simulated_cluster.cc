@@ -80,6 +80,8 @@ class Cluster {
         signal == 0 ? tell(event::FrontGone{}) : tell(event::CancelSignal{signal});
       });
     }
+    for (const MonotonicTime at : scenario_.hangs)
+      schedule(at, [this] { tell(event::Hang{attempt_, 60s, "no progress"}); });
     for (std::uint32_t n = 0; n < scenario_.nodes.size(); ++n) {
       for (const Death& death : scenario_.nodes[n].deaths)
         schedule(death.at, [this, n, death] { die(n, death); });

@@ -77,6 +77,7 @@ TEST(SupervisorSim, InvariantsHoldInEveryRun) {
   std::size_t after_loss = 0;  // restarts
   std::size_t gave_up = 0;     // waiting for a node
   std::size_t mpirun = 0;      // restarts because of it
+  std::size_t hangs = 0;       // restarts after them
   for (std::uint64_t seed = some.first; seed <= some.last && !HasFailure(); ++seed) {
     const RunReport report = check_run(seed);
     ++causes[report.outcome.cause];
@@ -85,6 +86,7 @@ TEST(SupervisorSim, InvariantsHoldInEveryRun) {
     for (const FailedAttempt& failed : report.earlier) {
       after_loss += !failed.outcome.lost_nodes.empty();
       mpirun += failed.outcome.cause == Cause::starter;
+      hangs += failed.outcome.cause == Cause::hang;
     }
     gave_up += report.outcome.detail.find("did not answer again") != std::string::npos;
   }
@@ -95,7 +97,7 @@ TEST(SupervisorSim, InvariantsHoldInEveryRun) {
   // The scenarios are meaningful only if every kind of end occurs among them.
   for (const Cause cause : {Cause::success, Cause::exit_code, Cause::signal, Cause::cannot_execute,
                             Cause::node_lost, Cause::time_limit, Cause::cancelled, Cause::plan,
-                            Cause::stragglers, Cause::port_taken, Cause::starter}) {
+                            Cause::stragglers, Cause::hang, Cause::port_taken, Cause::starter}) {
     EXPECT_GT(causes[cause], 0) << name_of(cause);
   }
   EXPECT_EQ(causes[Cause::internal], 0);
@@ -103,6 +105,7 @@ TEST(SupervisorSim, InvariantsHoldInEveryRun) {
   EXPECT_GT(after_loss, 3u);
   EXPECT_GT(gave_up, 0u);
   EXPECT_GT(mpirun, 0u);
+  EXPECT_GT(hangs, 0u);
 }
 
 TEST(SupervisorSim, TheSameSeedIsTheSameRun) {

@@ -103,7 +103,11 @@ RunEngine::RunEngine(const RunOptions& options, LocalStart local, UniqueFd front
                screen_, open_engine_signals(), [this](Event event) { push(std::move(event)); }),
       mpi_(options, nodes_, store_, screen_),
       watch_(options.spec.watch.after.has_value(), metric_names(options.spec)),
-      questions_(loop_, nodes_, [this] { return status(); }),
+      rounds_(loop_, nodes_),
+      questions_(loop_, rounds_, [this] { return status(); }),
+      stalls_(loop_, options, rounds_, store_, screen_,
+              [this](Event event) { push(std::move(event)); }),
+      slow_(options, nodes_, screen_),
       preparation_(loop_, options.spec, {.adapt = options.prepare}, nodes_,
                    {.done = [this](Prepared outcome) { prepared(std::move(outcome)); },
                     .copying = [this](bool under_way) { push(event::Copying{under_way}); },
@@ -159,12 +163,14 @@ void RunEngine::tell(const Event& event) {
     preparation_.facts_known(ready->node, ready->attempt);
   if (const auto* lost = std::get_if<event::NodeLost>(&event)) {
     preparation_.node_lost(lost->node, lost->what);
-    questions_.node_lost(lost->node);
+    rounds_.node_lost(lost->node);
   }
   output_.tell(event);
   front_.tell(event, plan());
   mpi_.tell(event);
   watch_.tell(event);
+  stalls_.tell(event);
+  slow_.tell(event);
 }
 
 void RunEngine::explain(const Event& event) const {
@@ -240,6 +246,7 @@ void RunEngine::on_news(NodeId node, node_news::Resumed& resumed) {
 
 /// Reconnecting is already under way. Users want to know while they can still do something.
 void RunEngine::on_news(NodeId node, node_news::Silent& silent) {
+  stalls_.unheard(node, silent.silence);
   const auto planned = started_ && plan_ ? plan_->find(node) : std::nullopt;
   const bool has_ranks = planned && !plan_->nodes[planned->value].ranks.empty();
   const Duration fence = options_.spec.timeouts.fence_after;
@@ -324,7 +331,8 @@ void RunEngine::begin(const action::StartRanks& start) {
   StartSettings settings;
   settings.secrets = secret_environment(options_.spec, options_.environment);
   settings.stdin_for_rank0 = forwards_stdin(options_, *plan_);
-  if (options_.spec.watch.after) settings.pulse_interval = options_.spec.watch.interval;
+  if (options_.spec.watch.after || options_.spec.timeouts.hang)
+    settings.pulse_interval = options_.spec.watch.interval;
   for (const auto& [name, pattern] : options_.spec.metrics) settings.metrics.push_back(pattern);
   output_.start(settings);
   watch_.begin(*plan_, now());
@@ -332,7 +340,10 @@ void RunEngine::begin(const action::StartRanks& start) {
   for (wire::StartRanks& message : start_messages(*plan_, planned, settings))
     nodes_.send(start.node, std::move(message));
   if (std::exchange(started_, true)) return;
+  rounds_.set_plan(&*plan_);
   questions_.set_plan(&*plan_);
+  stalls_.begin(*plan_);
+  slow_.begin(*plan_);
   signals_.begin(*plan_);
   if (settings.stdin_for_rank0) front_.begin_stdin(*plan_);
   // Done while the agents start the ranks, which do not need it.
@@ -346,6 +357,8 @@ void RunEngine::set_stopping() {
 
 void RunEngine::begin(const action::StopRanks& stop) {
   mpi_.hush();
+  stalls_.end();
+  slow_.end();
   if (stop.ranks.empty()) set_stopping();
   nodes_.send(stop.node, wire::StopRanks{stop.attempt, stop.signal, stop.ranks});
 }
@@ -366,7 +379,10 @@ void RunEngine::begin(const action::RemoveNode& remove) {
 
 void RunEngine::begin(const action::Restart& restart) {
   started_ = false;
+  rounds_.set_plan(nullptr);
   questions_.set_plan(nullptr);
+  stalls_.end();
+  slow_.end();
   signals_.end();
   store_.set_stopping(false);
   store_.record(restart);
@@ -387,7 +403,8 @@ StatusReply RunEngine::status() const {
 // ---- the end
 
 SummaryParts RunEngine::summary_parts() {
-  return {options_, store_, screen_, output_, nodes_.cluster(), plan(), signals_.reason()};
+  return {options_, store_, screen_, output_, nodes_.cluster(), plan(), stalls_.seen(),
+          signals_.reason()};
 }
 
 /// The parts also get events that the supervisor no longer gets.
@@ -395,6 +412,8 @@ void RunEngine::end_preparation() {
   for (const Event& event : std::exchange(queue_, {})) tell(event);
   finishing_ = true;
   questions_.close();
+  stalls_.end();
+  slow_.end();
   front_.connected();
   preparation_.cancel();
 }

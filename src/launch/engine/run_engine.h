@@ -22,8 +22,11 @@
 #include "launch/output/output_side.h"
 #include "launch/output/screen.h"
 #include "launch/questions/question_side.h"
+#include "launch/questions/stack_rounds.h"
 #include "launch/session/cluster_sessions.h"
 #include "launch/session/preparation.h"
+#include "launch/watch/slow_side.h"
+#include "launch/watch/stall_side.h"
 #include "launch/watch/watch_side.h"
 #include "model/launch_plan.h"
 #include "os/event_loop.h"
@@ -67,8 +70,12 @@ class RunEngine : public Engine {
   void on(NodeId node, wire::PmixData& data) { mpi_.on(node, std::move(data)); }
   void on(NodeId node, wire::RanksAwaited& awaited) { mpi_.on(node, awaited); }
   void on(NodeId node, wire::MpirunOutput& output) { mpi_.on(node, output); }
-  void on(NodeId node, wire::StacksTaken& taken) { questions_.on(node, taken); }
-  void on(NodeId node, wire::Pulse& pulse) { watch_.on(node, pulse, now()); }
+  void on(NodeId node, wire::StacksTaken& taken) { rounds_.on(node, taken); }
+  void on(NodeId node, wire::Pulse& pulse) {
+    watch_.on(node, pulse, now());
+    stalls_.on(node, pulse);
+    slow_.on(node, pulse);
+  }
   void on(NodeId, wire::TerminalOutput&) {}
   void on(NodeId, wire::TerminalEnded&) {}
   void on(NodeId node, wire::Signalled& signalled) { signals_.on(node, signalled); }
@@ -117,7 +124,10 @@ class RunEngine : public Engine {
   SignalSide signals_;
   MpiSide mpi_;
   WatchSide watch_;
+  StackRounds rounds_;
   QuestionSide questions_;
+  StallSide stalls_;
+  SlowSide slow_;
   Preparation preparation_;
   std::deque<Event> queue_;            // for the supervisor
   bool finishing_ = false;             // the supervisor is done and gets no more events

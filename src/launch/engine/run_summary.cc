@@ -130,6 +130,7 @@ std::string write_summary(RunReport& report, const SummaryParts& parts) {
   for (const Node& node : parts.cluster.nodes) {
     input.node_names[node.id] = node.name;
   }
+  input.stalls = parts.stalls;
   input.notes = notes_on(input, folder);
   parts.store.write_summary(summary_json(input));
   if (const Status flushed = parts.store.flush(); !flushed)
@@ -147,6 +148,7 @@ void write_summary(const Error& error, MonotonicTime elapsed, const SummaryParts
   report.elapsed = elapsed;
   SummaryInput input{parts.plan, report, parts.store.shown_path(), {}};
   input.preflight = parts.options.preflight;
+  input.stalls = parts.stalls;
   input.slurm = slurm_part(parts.options, parts.slurm_reason);
   parts.store.write_summary(summary_json(input));
 }

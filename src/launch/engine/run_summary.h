@@ -22,6 +22,7 @@ struct SummaryParts {
   const OutputSide& output;
   const Cluster& cluster;
   const LaunchPlan* plan = nullptr;  // null: there was none
+  const std::vector<StallSeen>& stalls;
   std::string slurm_reason;          // why Slurm sent the signal that ended the run; empty: unknown
 };
 

@@ -2,7 +2,6 @@
 
 #include <algorithm>
 #include <cerrno>
-#include <map>
 #include <utility>
 
 #include <sys/socket.h>
@@ -18,9 +17,6 @@ namespace dlaunch {
 namespace {
 
 constexpr std::size_t kMostAskers = 32;
-/// For the sources on a node. `dlaunch stacks` waits longer than both together.
-constexpr std::chrono::milliseconds kNodeLimit{5000};
-constexpr std::chrono::milliseconds kAnswerLimit{7000};
 /// A peer that neither asks nor reads is let go.
 constexpr std::chrono::seconds kPatience{30};
 
@@ -40,8 +36,8 @@ struct QuestionSide::Asker {
   std::size_t written = 0;
 };
 
-QuestionSide::QuestionSide(EventLoop& loop, Nodes& nodes, GetStatus status)
-    : loop_(loop), nodes_(nodes), status_(std::move(status)), limit_(loop) {}
+QuestionSide::QuestionSide(EventLoop& loop, StackRounds& rounds, GetStatus status)
+    : loop_(loop), rounds_(rounds), status_(std::move(status)) {}
 
 QuestionSide::~QuestionSide() {
   close();
@@ -62,7 +58,7 @@ void QuestionSide::close() {
   acceptor_.reset();
   askers_.clear();
   current_ = nullptr;
-  limit_.cancel();
+  rounds_.cancel(round_);
 }
 
 void QuestionSide::let_in(UniqueFd socket) {
@@ -111,7 +107,7 @@ void QuestionSide::drop(Asker& asker) {
   std::erase_if(askers_, [&](const auto& one) { return one.get() == &asker; });
   if (!was_current) return;
   current_ = nullptr;
-  limit_.cancel();
+  rounds_.cancel(round_);
   next();
 }
 
@@ -142,62 +138,11 @@ Result<std::vector<Rank>> QuestionSide::ranks_of(const StacksQuestion& question,
 void QuestionSide::begin(const StacksQuestion& question) {
   const auto ranks = ranks_of(question, plan_);
   if (!ranks) return reply_with(Refusal{ranks.error().message, ranks.error().exit_code});
-  reply_ = {};
-  reply_.attempt = plan_->attempt.value;
-  reply_.world = static_cast<std::uint32_t>(plan_->ranks.size());
-  attempt_ = plan_->attempt;
-  ++id_;
-  std::map<NodeId, std::vector<Rank>> of_node;
-  for (const Rank rank : *ranks) of_node[plan_->node_of(rank)].push_back(rank);
-  awaited_.clear();
-  for (const auto& [node, its] : of_node) awaited_.insert(node);
-  limit_.after(kAnswerLimit, [this] { time_is_over(); });
-  for (const auto& [node, its] : of_node) {
-    nodes_.send(node, wire::TakeStacks{attempt_, id_, its, question.path,
-                                       static_cast<std::uint32_t>(kNodeLimit.count()),
-                                       question.native});
-  }
-}
-
-/// An agent speaks for the ranks of its own node, and each was asked for once.
-void QuestionSide::on(NodeId node, wire::StacksTaken& taken) {
-  if (current_ == nullptr || taken.id != id_ || awaited_.erase(node) == 0) return;
-  const std::string host = nodes_.cluster().name_of(node);
-  if (!taken.problem.empty()) reply_.silent.push_back(host + ": " + taken.problem);
-  std::set<Rank> seen;
-  for (RankStacks& rank : taken.ranks) {
-    const bool is_its = plan_ != nullptr && rank.rank.value < plan_->ranks.size() &&
-                        plan_->node_of(rank.rank) == node;
-    if (!is_its || !seen.insert(rank.rank).second) continue;
-    rank.host = host;
-    reply_.ranks.push_back(std::move(rank));
-  }
-  end_if_complete();
-}
-
-void QuestionSide::node_lost(NodeId node) {
-  if (current_ == nullptr || awaited_.erase(node) == 0) return;
-  reply_.silent.push_back(nodes_.cluster().name_of(node) + ": the node is lost");
-  end_if_complete();
-}
-
-void QuestionSide::end_if_complete() {
-  if (!awaited_.empty()) return;
-  std::sort(reply_.ranks.begin(), reply_.ranks.end(),
-            [](const RankStacks& a, const RankStacks& b) { return a.rank < b.rank; });
-  reply_with(std::exchange(reply_, {}));
-}
-
-void QuestionSide::time_is_over() {
-  for (const NodeId node : std::exchange(awaited_, {})) {
-    reply_.silent.push_back(nodes_.cluster().name_of(node) + ": no answer within " +
-                            std::to_string(kAnswerLimit.count() / 1000) + " s");
-  }
-  end_if_complete();
+  round_ = rounds_.ask({*ranks, question.path, question.native},
+                       [this](StacksReply stacks) { reply_with(std::move(stacks)); });
 }
 
 void QuestionSide::reply_with(const Reply& reply) {
-  limit_.cancel();
   Asker& asker = *std::exchange(current_, nullptr);
   asker.question.reset();
   answer(asker, reply);

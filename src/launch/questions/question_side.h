@@ -1,15 +1,14 @@
-// The engine's side of questions about a run from other terminals (launch/questions). For stacks it
-// asks all nodes in parallel, one question after the other, and answers within a limit.
+// The engine's side of questions about a run from other terminals (launch/questions). Those for
+// stacks are answered one after the other, within the limit of StackRounds.
 #pragma once
 
 #include <deque>
 #include <functional>
 #include <memory>
 #include <optional>
-#include <set>
 #include <string>
 
-#include "launch/session/nodes.h"
+#include "launch/questions/stack_rounds.h"
 #include "model/launch_plan.h"
 #include "model/question.h"
 #include "os/acceptor.h"
@@ -21,7 +20,7 @@ namespace dlaunch {
 class QuestionSide {
  public:
   using GetStatus = std::function<StatusReply()>;
-  QuestionSide(EventLoop& loop, Nodes& nodes, GetStatus status);
+  QuestionSide(EventLoop& loop, StackRounds& rounds, GetStatus status);
   ~QuestionSide();
   QuestionSide(const QuestionSide&) = delete;
   QuestionSide& operator=(const QuestionSide&) = delete;
@@ -32,8 +31,6 @@ class QuestionSide {
   void close();
   /// The ranks of this plan were told to start; null: they have ended.
   void set_plan(const LaunchPlan* plan) { plan_ = plan; }
-  void on(NodeId node, wire::StacksTaken& taken);
-  void node_lost(NodeId node);
 
   /// Which ranks of the plan are asked for, or why that cannot be. Pure.
   [[nodiscard]] static Result<std::vector<Rank>> ranks_of(const StacksQuestion& question,
@@ -51,25 +48,19 @@ class QuestionSide {
   void drop(Asker& asker);
   void next();
   void begin(const StacksQuestion& question);
-  void end_if_complete();
-  void time_is_over();
   void reply_with(const Reply& reply);
   void answer(Asker& asker, const Reply& reply);
   void write(Asker& asker);
 
   EventLoop& loop_;
-  Nodes& nodes_;
+  StackRounds& rounds_;
   GetStatus status_;
-  Timer limit_;
   std::string socket_path_;
   std::unique_ptr<Acceptor> acceptor_;
   const LaunchPlan* plan_ = nullptr;
   std::deque<std::unique_ptr<Asker>> askers_;  // of those that want stacks, the first has its turn
   Asker* current_ = nullptr;
-  std::uint32_t id_ = 0;
-  Attempt attempt_;
-  std::set<NodeId> awaited_;
-  StacksReply reply_;
+  std::uint32_t round_ = 0;  // for the current one
 };
 
 }  // namespace dlaunch

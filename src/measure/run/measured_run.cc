@@ -89,6 +89,7 @@ void set_up(const std::string& folder, KeepRun keep, RunOptions& options) {
   spec.logs.console = Logs::Console::rank0;
   spec.logs.prefix = Logs::Prefix::never;
   spec.logs.dir = folder;
+  spec.watch.after.reset();  // its ranks wait for each other in turn, and end by themselves
   options.folder_goes = keep == KeepRun::never;
   options.environment = environment_from_block(environ);
   options.quiet = true;

@@ -29,6 +29,24 @@ TEST(SummaryJson, HasTheSlurmJob) {
             (json{{"job", "17"}, {"ends", nullptr}, {"said", nullptr}}));
 }
 
+TEST(SummaryJson, HasStalls) {
+  const RunReport report;
+  SummaryInput input{nullptr, report, "", {}};
+  EXPECT_EQ(json::parse(summary_json(input)).at("stalls"), json::array());
+  StallSeen seen{Attempt(1), kStart, milliseconds(61'500), {}};
+  seen.verdict = {Verdict::Kind::slow, {Rank(3)}, "slow: rank 3", {"a line"}};
+  input.stalls = {seen};
+  EXPECT_EQ(json::parse(summary_json(input)).at("stalls"),
+            (json::array({{{"attempt", 1},
+                           {"at", "2026-11-20T21:01:42.000000Z"},
+                           {"silence_s", 61.5},
+                           {"verdict", "slow"},
+                           {"ranks", {3}},
+                           {"headline", "slow: rank 3"},
+                           {"lines", {"a line"}},
+                           {"resumed", false}}})));
+}
+
 TEST(SummaryJson, HasEveryMember) {
   const LaunchPlan plan = make_plan(2, 2);
   RunReport report;

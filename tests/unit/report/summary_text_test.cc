@@ -352,6 +352,67 @@ TEST_F(SummaryText, ATracebackThatIsOnTheScreenIsNotQuotedAgain) {
   EXPECT_THAT(summary_text(input), HasSubstr("last lines of rank 5")) << "else nothing tells why";
 }
 
+StallSeen hang_of_rank_5() {
+  StallSeen seen{Attempt(0), kStart, seconds(60), {}};
+  seen.verdict.kind = Verdict::Kind::hang;
+  seen.verdict.odd = {Rank(5)};
+  seen.verdict.headline = "no rank has moved for 1 min: rank 5 on node1 is in load (data.py:88)";
+  seen.verdict.lines = {"the other 7 ranks wait in all_reduce (train.py:41)"};
+  return seen;
+}
+
+TEST_F(SummaryText, AHangIsToldWithItsVerdict) {
+  report_.outcome = {};
+  report_.outcome.cause = Cause::hang;
+  report_.outcome.exit_code = 124;
+  report_.outcome.limit = seconds(60);
+  report_.outcome.detail = wording::no_progress(seconds(60));
+  report_.ranks[5] = report_.ranks[0];
+  SummaryInput input{&plan_, report_, kSummaryRun, {}};
+  input.stalls = {hang_of_rank_5()};
+  EXPECT_EQ(summary_text(input),
+            "dlaunch: FAILED after 12.7 s: no rank made progress for 1 min (timeouts.hang)\n"
+            "\n"
+            "  stacks  no rank has moved for 1 min: rank 5 on node1 is in load (data.py:88)\n"
+            "          the other 7 ranks wait in all_reduce (train.py:41)\n"
+            "\n"
+            "  ranks   0-7 were stopped by dlaunch\n"
+            "  logs    runs/20261120-210142-k3f/attempt-0/\n");
+}
+
+TEST_F(SummaryText, AStallIsToldAtTheEndUnlessTheJobWentOn) {
+  SummaryInput input{&plan_, report_, kSummaryRun, {}};
+  input.stalls = {hang_of_rank_5()};
+  EXPECT_THAT(summary_text(input), HasSubstr("\n  stacks  no rank has moved for 1 min"));
+  input.stalls[0].has_resumed = true;
+  EXPECT_THAT(summary_text(input), Not(HasSubstr("no rank has moved")));
+  input.stalls = {hang_of_rank_5()};
+  input.stalls[0].attempt = Attempt(3);
+  EXPECT_THAT(summary_text(input), Not(HasSubstr("no rank has moved")));
+}
+
+TEST_F(SummaryText, WhatACancelledRunWasWaitingFor) {
+  report_.outcome = {};
+  report_.outcome.cause = Cause::cancelled;
+  report_.outcome.signal = SIGINT;
+  SummaryInput input{&plan_, report_, kSummaryRun, {}};
+  input.stalls = {hang_of_rank_5()};
+  EXPECT_THAT(summary_text(input),
+              testing::StartsWith("dlaunch: no rank has moved for 1 min: rank 5 on node1"));
+}
+
+TEST_F(SummaryText, AHangBeforeARestart) {
+  all_ended_well();
+  FailedAttempt attempt;
+  attempt.outcome.cause = Cause::hang;
+  attempt.outcome.detail = wording::no_progress(seconds(60));
+  attempt.ran = seconds(100);
+  report_.earlier = {attempt};
+  report_.attempt = Attempt(1);
+  EXPECT_THAT(text(), testing::StartsWith("dlaunch: attempt 0: no rank made progress for 1 min "
+                                          "(timeouts.hang) after 1 min\n         40 s\n"));
+}
+
 TEST_F(SummaryText, ColourIsOnlyForFailed) {
   SummaryInput input{&plan_, report_, kSummaryRun, evidence_};
   const std::string plain = summary_text(input);

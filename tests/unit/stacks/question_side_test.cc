@@ -28,7 +28,8 @@ using testing::HasSubstr;
 /// a process.
 class QuestionSideTest : public testing::Test {
  protected:
-  QuestionSideTest() : nodes_(2), side_(loop_, nodes_, [this] { return status_; }) {
+  QuestionSideTest()
+      : nodes_(2), rounds_(loop_, nodes_), side_(loop_, rounds_, [this] { return status_; }) {
     folder_ = "/tmp/dlaunch-test-XXXXXX";
     if (::mkdtemp(folder_.data()) == nullptr) throw std::runtime_error("mkdtemp");
     plan_.attempt = Attempt(3);
@@ -42,6 +43,7 @@ class QuestionSideTest : public testing::Test {
     run_.path = folder_;
     run_.state = RunState::running;
     EXPECT_TRUE(side_.open(folder_));
+    rounds_.set_plan(&plan_);
     side_.set_plan(&plan_);
   }
   ~QuestionSideTest() override {
@@ -86,10 +88,11 @@ class QuestionSideTest : public testing::Test {
     for (const std::uint32_t rank : ranks) answer.ranks.push_back(standing(rank, "forged", {}));
     return answer;
   }
-  void say(std::uint32_t node, wire::StacksTaken answer) { side_.on(NodeId(node), answer); }
+  void say(std::uint32_t node, wire::StacksTaken answer) { rounds_.on(NodeId(node), answer); }
 
   EventLoop loop_;
   FakeNodes nodes_;
+  StackRounds rounds_;
   StatusReply status_;
   QuestionSide side_;
   LaunchPlan plan_;
@@ -145,7 +148,7 @@ TEST_F(QuestionSideTest, AnAgentSpeaksForItsOwnRanksOnlyAndOnce) {
 
 TEST_F(QuestionSideTest, NodesThatDoNotAnswerAreNamed) {
   const auto reply = ask("", [this] {
-    side_.node_lost(NodeId(0));
+    rounds_.node_lost(NodeId(0));
     wire::StacksTaken failed = taken({});
     failed.problem = "looking took longer than 5000 ms";
     say(1, failed);

@@ -1,4 +1,5 @@
 #include "script.h"
+#include "supervise/wording.h"
 
 namespace dlaunch {
 namespace {
@@ -51,6 +52,56 @@ TEST(SupervisorLimits, ACancelWhileALimitStopsTheRunHurries) {
   EXPECT_EQ(run.at(seconds(3601)).cancel(SIGINT), "kill 0; tell \"killing 1 rank now\"");
   (void)run.exited(0, signal(SIGKILL));
   EXPECT_EQ(run.empty(0), "release 0; finish time-limit 124 \"\"");
+}
+
+event::Hang hang(std::uint32_t attempt = 0) {
+  return {Attempt(attempt), seconds(60), wording::no_progress(seconds(60))};
+}
+
+TEST(SupervisorLimits, AHangStopsTheRanksWith124) {
+  Script run(config(1), {0, 0});
+  EXPECT_EQ(run.at(seconds(100)).on(hang()),
+            "stop 0 with 15; tell \"no rank made progress for 1 min (timeouts.hang), "
+            "stopping 2 ranks (SIGTERM, up to 30 s)\"");
+  EXPECT_EQ(run.at(seconds(130)).tick(), "kill 0");
+  (void)run.exited(0, signal(SIGKILL));
+  (void)run.exited(1, signal(SIGKILL));
+  EXPECT_EQ(run.empty(0),
+            "release 0; finish hang 124 \"no rank made progress for 1 min (timeouts.hang)\"");
+  EXPECT_EQ(run.report().outcome.limit, Duration(seconds(60)));
+}
+
+TEST(SupervisorLimits, AHangOfAnotherAttemptOrWithoutRanksMeansNothing) {
+  Script run(config(1), {0});
+  EXPECT_EQ(run.on(hang(1)), "");
+  (void)run.exited(0, code(0));
+  EXPECT_EQ(run.on(hang()), "");
+  EXPECT_EQ(run.empty(0), "release 0; finish success 0 \"\"");
+}
+
+TEST(SupervisorLimits, AFailureBeforeTheHangStands) {
+  Script run(config(1), {0, 0});
+  (void)run.exited(0, code(3));
+  EXPECT_EQ(run.on(hang()), "");
+  (void)run.exited(1, signal(SIGTERM));
+  EXPECT_EQ(run.empty(0), "release 0; finish exit-code 3 \"\"");
+}
+
+TEST(SupervisorLimits, AHangIsRestartedOnlyIfTheJobWantsIt) {
+  for (const bool wants : {true, false}) {
+    SupervisorConfig limits = config(1);
+    limits.restart.max = 2;
+    limits.restart.on = {wants ? RestartCause::hang : RestartCause::failure};
+    Script run(limits, {0});
+    (void)run.at(seconds(100)).on(hang());
+    (void)run.at(seconds(101)).exited(0, signal(SIGTERM));
+    const std::string what = "no rank made progress for 1 min (timeouts.hang)";
+    EXPECT_EQ(run.empty(0), wants ? "attempt 1 follows; tell \"" + what +
+                                        " after 1 min 40 s; restart 1 of 2 in 5 s\""
+                                  : "tell \"no restart: restart.on has no \"hang\"\"; release 0; "
+                                    "finish hang 124 \"" +
+                                        what + "\"");
+  }
 }
 
 TEST(SupervisorLimits, NoLimitNoDeadline) {

@@ -21,9 +21,25 @@ def innermost(what):
     elif what == "spin":
         while True:
             pass
+    elif what == "compute":
+        while True:
+            forward()
+            backward()
+    elif what == "print":
+        for number in range(24):
+            print(f"step {number}", flush=True)
+            time.sleep(0.5)
     elif what == "fifo":
         with open(FIFO, encoding="utf-8") as file:
             file.read()
+
+
+def forward():
+    return sum(number * number for number in range(100_000))
+
+
+def backward():
+    return sorted(number % 977 for number in range(100_000))
 
 
 def load():

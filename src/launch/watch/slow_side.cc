@@ -1,0 +1,66 @@
+#include "launch/watch/slow_side.h"
+
+#include <cstdio>
+#include <cstdlib>
+#include <vector>
+
+#include "os/clock.h"
+
+namespace dlaunch {
+
+std::string slow_text(const SlowRanks::Change& change, const std::string& host,
+                      const std::string& oddities) {
+  const std::string who = "rank " + std::to_string(change.rank.value) + " on " + host;
+  if (!change.is_slow) return who + " is as fast as the others again";
+  char times[32];
+  std::snprintf(times, sizeof times, "%.1f", change.times);
+  const std::string text =
+      who + " is slow: its steps take " + times + " times as long as the median of the other ranks";
+  return oddities.empty() ? text : text + "; " + host + ": " + oddities;
+}
+
+void SlowSide::begin(const LaunchPlan& plan) {
+  plan_ = options_.spec.watch.after ? &plan : nullptr;
+  pulses_.clear();
+  ranks_.begin(monotonic_now());
+}
+
+/// An agent speaks for its own ranks only.
+void SlowSide::on(NodeId node, const wire::Pulse& pulse) {
+  if (plan_ == nullptr || pulse.attempt != plan_->attempt) return;
+  pulses_[node] = pulse.node;
+  for (const RankPulse& rank : pulse.ranks) {
+    const bool is_its = rank.rank.value < plan_->ranks.size() && plan_->node_of(rank.rank) == node;
+    if (is_its) note(rank);
+  }
+  for (const SlowRanks::Change& change : ranks_.check(monotonic_now())) tell_change(change);
+}
+
+void SlowSide::note(const RankPulse& rank) {
+  if (rank.heartbeats > 0) ranks_.count(rank.rank, rank.heartbeats);
+  for (const MetricPulse& one : rank.metrics) {
+    const double value = std::strtod(one.value.c_str(), nullptr);
+    if (one.metric == step_time_) ranks_.time(rank.rank, value);
+    const bool is_count = value >= 0 && value < 1e15;
+    if (one.metric == step_ && rank.heartbeats == 0 && is_count)
+      ranks_.count(rank.rank, static_cast<std::uint64_t>(value));
+  }
+}
+
+void SlowSide::tell(const Event& event) {
+  const auto* exited = std::get_if<event::RankExited>(&event);
+  if (exited != nullptr && plan_ != nullptr && exited->attempt == plan_->attempt)
+    ranks_.ended(exited->rank);
+}
+
+void SlowSide::tell_change(const SlowRanks::Change& change) {
+  const NodeId node = plan_->node_of(change.rank);
+  std::vector<NodePulse> others;
+  for (const auto& [other, pulse] : pulses_) {
+    if (other != node) others.push_back(pulse);
+  }
+  screen_.note(
+      slow_text(change, nodes_.cluster().name_of(node), oddities_of(pulses_[node], others)));
+}
+
+}  // namespace dlaunch

@@ -1,0 +1,79 @@
+// Notices that the job makes no progress (supervise/stall), looks where its ranks stand, twice,
+// and tells what that means (report/verdict): on the console, in events.jsonl, and with both
+// snapshots in stacks/ of the run folder. It decides nothing about the run: that the job was silent
+// for timeouts.hang is an event for the supervisor.
+#pragma once
+
+#include <chrono>
+#include <functional>
+#include <optional>
+#include <vector>
+
+#include "launch/engine/run_request.h"
+#include "launch/engine/run_store.h"
+#include "launch/output/screen.h"
+#include "launch/questions/stack_rounds.h"
+#include "model/event.h"
+#include "model/launch_plan.h"
+#include "os/event_loop.h"
+#include "report/stall_seen.h"
+#include "supervise/stall.h"
+#include "wire/message.h"
+
+namespace dlaunch {
+
+/// Of MetricPulse::metric; nullopt: the job has no such metric.
+[[nodiscard]] std::optional<std::uint32_t> metric_index(const JobSpec& spec,
+                                                        const std::string& name);
+
+/// Lives on the engine's one thread.
+class StallSide {
+ public:
+  using Push = std::function<void(Event)>;
+  /// Between the two looks: long enough that whatever works has moved.
+  static constexpr std::chrono::milliseconds kBetween{2000};
+
+  StallSide(EventLoop& loop, const RunOptions& options, StackRounds& rounds, RunStore& store,
+            Screen& screen, Push push, std::chrono::milliseconds between = kBetween);
+
+  /// The ranks of the plan were told to start.
+  void begin(const LaunchPlan& plan);
+  /// They are being stopped, or have ended.
+  void end();
+  void on(NodeId node, const wire::Pulse& pulse);
+  /// The node does not answer.
+  void unheard(NodeId node, Duration silence);
+  void tell(const Event& event);
+
+  /// Of all attempts, in order.
+  [[nodiscard]] const std::vector<StallSeen>& seen() const { return seen_; }
+
+ private:
+  void tick();
+  void check();
+  void look();
+  void look_again();
+  void judge_both(const StacksReply& second);
+  void tell_verdict(StallSeen seen, const StacksReply& second);
+  void keep(const StacksReply& reply, WallTime at);
+  void tell_resumed();
+
+  const RunOptions& options_;
+  StackRounds& rounds_;
+  RunStore& store_;
+  Screen& screen_;
+  Push push_;
+  const StallLimits limits_;
+  const std::chrono::milliseconds between_looks_;
+  StallWatch watch_;
+  Timer tick_;
+  Timer between_;
+  Attempt attempt_;
+  bool is_watching_ = false;
+  std::uint32_t round_ = 0;
+  StacksReply first_;
+  WallTime first_at_;
+  std::vector<StallSeen> seen_;
+};
+
+}  // namespace dlaunch

@@ -1,0 +1,34 @@
+// What was seen of a job that made no progress, for the console, the summary and summary.json.
+// Pure.
+#pragma once
+
+#include <string>
+#include <vector>
+
+#include "model/ids.h"
+#include "model/job_spec.h"
+#include "model/time.h"
+#include "report/verdict.h"
+#include "text/json_text.h"
+
+namespace dlaunch {
+
+struct StallSeen {
+  Attempt attempt;
+  WallTime at;         // of the second snapshot
+  Duration silence{};  // then
+  Verdict verdict;
+  bool has_resumed = false;  // there was progress afterwards
+};
+
+/// The verdict as one statement of at most 12 lines. `is_again`: of the same kind as the last one
+/// of this silence, whose lines are known.
+[[nodiscard]] std::string stall_text(const StallSeen& seen, std::size_t columns, bool is_again);
+
+/// The last one of the attempt, if the job has made no progress since; null: none.
+[[nodiscard]] const StallSeen* lasting_stall(const std::vector<StallSeen>& all, Attempt attempt);
+
+/// The value of a member of summary.json.
+void write_stalls(JsonText& json, const std::vector<StallSeen>& all, int indent);
+
+}  // namespace dlaunch

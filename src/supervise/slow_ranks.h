@@ -1,0 +1,76 @@
+// Which ranks of a job are slower than the others, from what they report of their steps. Pure: all
+// times come with the values.
+//
+// The rules:
+//  - A rank is measured by the time that it says its steps take, if it does, else by how many steps
+//    it counts. Ranks that say the one are compared with each other only.
+//  - Once in each window, a rank is slow whose steps take kSlow times as long as the median of the
+//    others. It is so until they take less than kFine times as long.
+//  - A window in which the median rank has made fewer than kLeastSteps steps, or fewer than three
+//    ranks have made any, says nothing: it goes on.
+//  - In synchronous training all ranks count the same steps, because each waits for the slowest;
+//  then
+//    only the time outside of collectives can differ, which a rank must say itself.
+#pragma once
+
+#include <cstdint>
+#include <map>
+#include <optional>
+#include <string>
+#include <vector>
+
+#include "model/ids.h"
+#include "model/pulse.h"
+#include "model/time.h"
+
+namespace dlaunch {
+
+class SlowRanks {
+ public:
+  static constexpr double kSlow = 1.5;
+  static constexpr double kFine = 1.25;
+  static constexpr std::uint32_t kLeastSteps = 5;
+  static constexpr std::size_t kLeastRanks = 3;
+
+  struct Change {
+    Rank rank;
+    bool is_slow = false;  // false: no longer
+    double times = 1;      // how long its steps take, in those of the median of the others
+    bool operator==(const Change&) const = default;
+  };
+
+  explicit SlowRanks(MonotonicTime window) : window_(window) {}
+
+  /// An attempt begins.
+  void begin(MonotonicTime now);
+  /// It has made `steps` since its start.
+  void count(Rank rank, std::uint64_t steps);
+  /// It says that a step has taken `seconds`.
+  void time(Rank rank, double seconds);
+  void ended(Rank rank) { ranks_.erase(rank); }
+
+  /// What has changed since the last window, by rank; also a slow rank that has become twice as
+  /// slow, or half as slow.
+  [[nodiscard]] std::vector<Change> check(MonotonicTime now);
+
+ private:
+  struct OneRank {
+    std::uint64_t steps = 0;        // counted so far
+    std::uint64_t begin_steps = 0;  // when the window began
+    double seconds = 0;             // said in this window
+    std::uint32_t said = 0;
+    std::optional<double> told;  // its times, while it is slow
+  };
+
+  void compare(const std::map<Rank, double>& step, std::vector<Change>& changes);
+
+  MonotonicTime window_;
+  MonotonicTime began_{0};
+  std::map<Rank, OneRank> ranks_;
+};
+
+/// What stands out of a node beside the others, for the question why its ranks are slow:
+/// "395 % of 400 % of its CPUs in use, GPU 3: ..."; empty: nothing.
+[[nodiscard]] std::string oddities_of(const NodePulse& node, const std::vector<NodePulse>& others);
+
+}  // namespace dlaunch
