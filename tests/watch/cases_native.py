@@ -22,7 +22,7 @@ def compiled(box, source, *options, compiler=None):
     if not shutil.which(compiler):
         raise Skip(f"missing: {compiler}")
     path = box.path(source.replace(".", "-"))
-    subprocess.run([compiler, "-O1", *options, "-o", path, os.path.join(HERE, "ranks", source)], check=True)
+    subprocess.run([compiler, "-O1", *options, "-o", path, os.path.join(HERE, "ranks", source)], check=True, cwd=box.folder)
     return path
 
 

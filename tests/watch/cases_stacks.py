@@ -249,7 +249,7 @@ def nonsense_at_the_socket_changes_nothing(box):
 
 
 @case
-def a_py_spy_that_hangs_costs_five_seconds_and_leaves_nothing(box):
+def a_py_spy_that_hangs_costs_at_most_five_seconds_and_leaves_nothing(box):
     folder = box.make_folder("bin")
     box.write("bin/py-spy", "#!/bin/sh\nexec sleep 1000\n", mode=0o755)
     run = box.stand("sleep")
