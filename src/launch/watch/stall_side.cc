@@ -91,7 +91,7 @@ void StallSide::check() {
 /// The answer comes within a limit, whatever the nodes do.
 void StallSide::look() {
   const std::string path = find_variable(options_.environment, "PATH").value_or("");
-  round_ = rounds_.ask({{}, path, true}, [this](StacksReply first) {
+  round_ = rounds_.ask({{}, path, false}, [this](StacksReply first) {
     first_ = std::move(first);
     first_at_ = wall_now();
     between_.after(between_looks_, [this] { look_again(); });
@@ -100,7 +100,7 @@ void StallSide::look() {
 
 void StallSide::look_again() {
   const std::string path = find_variable(options_.environment, "PATH").value_or("");
-  round_ = rounds_.ask({{}, path, true}, [this](const StacksReply& second) { judge_both(second); });
+  round_ = rounds_.ask({{}, path, false}, [this](const StacksReply& second) { judge_both(second); });
 }
 
 void StallSide::judge_both(const StacksReply& second) {
