@@ -55,9 +55,12 @@ class QuestionSideTest : public testing::Test {
   template <class Done>
   void run_until(const Done& done) {
     const MonotonicTime end = monotonic_now() + std::chrono::seconds(10);
-    while (!done() && monotonic_now() < end)
+    bool is_done = done();
+    while (!is_done && monotonic_now() < end) {
       (void)loop_.run_one(monotonic_now() + std::chrono::milliseconds(20));
-    EXPECT_TRUE(done());
+      is_done = done();
+    }
+    EXPECT_TRUE(is_done);
   }
 
   /// Asks, and lets `answer` play the nodes once they were asked.
