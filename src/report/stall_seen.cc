@@ -47,17 +47,22 @@ const StallSeen* lasting_stall(const std::vector<StallSeen>& all, Attempt attemp
   return lasts ? &all.back() : nullptr;
 }
 
+void write_members(JsonText& json, const StallSeen& seen) {
+  json.key("attempt").number(seen.attempt.value).key("silence_s");
+  json.billionths(std::chrono::nanoseconds(seen.silence).count());
+  json.key("verdict").string(name_of(seen.verdict.kind)).key("ranks").begin_array();
+  for (const Rank rank : seen.verdict.odd) json.number(rank.value);
+  json.end_array().key("headline").string(seen.verdict.headline).key("lines").begin_array();
+  for (const std::string& line : seen.verdict.lines) json.string(line);
+  json.end_array();
+}
+
 void write_stalls(JsonText& json, const std::vector<StallSeen>& all, int indent) {
   json.begin_array();
   for (const StallSeen& seen : all) {
-    json.line(indent + 2).begin_object().key("attempt").number(seen.attempt.value);
-    json.key("at").string(time_text(seen.at)).key("silence_s");
-    json.billionths(std::chrono::nanoseconds(seen.silence).count());
-    json.key("verdict").string(name_of(seen.verdict.kind)).key("ranks").begin_array();
-    for (const Rank rank : seen.verdict.odd) json.number(rank.value);
-    json.end_array().key("headline").string(seen.verdict.headline).key("lines").begin_array();
-    for (const std::string& line : seen.verdict.lines) json.string(line);
-    json.end_array().key("resumed").boolean(seen.has_resumed).end_object();
+    json.line(indent + 2).begin_object().key("at").string(time_text(seen.at));
+    write_members(json, seen);
+    json.key("resumed").boolean(seen.has_resumed).end_object();
   }
   if (!all.empty()) json.line(indent);
   json.end_array();

@@ -28,6 +28,9 @@ struct StallSeen {
 /// The last one of the attempt, if the job has made no progress since; null: none.
 [[nodiscard]] const StallSeen* lasting_stall(const std::vector<StallSeen>& all, Attempt attempt);
 
+/// What was seen as members of an object: attempt, silence_s, verdict, ranks, headline, lines.
+void write_members(JsonText& json, const StallSeen& seen);
+
 /// The value of a member of summary.json.
 void write_stalls(JsonText& json, const std::vector<StallSeen>& all, int indent);
 

@@ -221,8 +221,12 @@ void EventLog::add(const SyncedNode& synced, WallTime now) {
   add_line(now, [&](JsonText& json) { MemberWriter{json}(synced); });
 }
 
-void EventLog::note(std::string_view kind, std::string_view text, WallTime now) {
-  add_line(now, [&](JsonText& json) { json.key("event").string(kind).key("text").string(text); });
+void EventLog::note(std::string_view kind, std::string_view text, WallTime now,
+                    const std::function<void(JsonText&)>& more) {
+  add_line(now, [&](JsonText& json) {
+    json.key("event").string(kind).key("text").string(text);
+    if (more) more(json);
+  });
 }
 
 Status EventLog::flush() {

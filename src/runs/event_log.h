@@ -6,6 +6,7 @@
 #include <chrono>
 #include <cstddef>
 #include <cstdint>
+#include <functional>
 #include <optional>
 #include <string>
 #include <string_view>
@@ -16,6 +17,7 @@
 #include "model/result.h"
 #include "model/sync.h"
 #include "model/time.h"
+#include "text/json_text.h"
 
 namespace dlaunch {
 
@@ -35,8 +37,10 @@ class EventLog {
   void add(const Event& event, WallTime now);
   void add(const action::Restart& restart, WallTime now);
   void add(const SyncedNode& synced, WallTime now);
-  /// A line about the launcher itself: {"time", "event": kind, "text": text}.
-  void note(std::string_view kind, std::string_view text, WallTime now);
+  /// A line about the launcher itself: {"time", "event": kind, "text": text}, and the members
+  /// that `more` writes.
+  void note(std::string_view kind, std::string_view text, WallTime now,
+            const std::function<void(JsonText&)>& more = {});
 
   /// Writes what is buffered; after an error it may be called again.
   Status flush();

@@ -36,7 +36,6 @@ class Runner:
         self.suite, self.folder = suite, folder
         # A copy, so that a build meanwhile does not change the program under test.
         self.dlaunch = shutil.copy(dlaunch, os.path.join(folder, "dlaunch"))
-        os.environ["DLAUNCH_TOOLS"] = os.path.dirname(os.path.abspath(dlaunch))  # programs of the tests that are built with it
         self.rank = os.path.join(folder, "rank")
         subprocess.run(["gcc", "-O1", "-Wall", "-Wextra", "-Werror", "-o", self.rank, os.path.join(HERE, "ranks", "rank.c")],
                        check=True)

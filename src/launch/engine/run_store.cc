@@ -110,8 +110,9 @@ Status RunStore::begin_attempt(Attempt attempt) {
   return {};
 }
 
-void RunStore::note(std::string_view kind, std::string_view text) {
-  if (events_) events_->note(kind, text, wall_now());
+void RunStore::note(std::string_view kind, std::string_view text,
+                    const std::function<void(JsonText&)>& more) {
+  if (events_) events_->note(kind, text, wall_now(), more);
 }
 
 std::optional<MonotonicTime> RunStore::write_due() {

@@ -46,7 +46,9 @@ class RunStore {
   void record(const What& what) {
     if (events_) events_->add(what, wall_now());
   }
-  void note(std::string_view kind, std::string_view text);
+  /// `more`: writes further members of the line.
+  void note(std::string_view kind, std::string_view text,
+            const std::function<void(JsonText&)>& more = {});
   /// Writes the lines that have waited long enough. Returns when to call again; nullopt: none
   /// waits.
   std::optional<MonotonicTime> write_due();

@@ -118,7 +118,8 @@ void StallSide::tell_verdict(StallSeen seen, const StacksReply& second) {
   // Call this first: writing files may wait for their file system.
   if (!options_.quiet)
     screen_.say(stall_text(seen, screen_columns(options_.environment), is_again));
-  store_.note("stall", seen.verdict.headline);
+  store_.note("stall", seen.verdict.headline,
+              [&](JsonText& json) { write_members(json, seen); });
   keep(first_, first_at_);
   keep(second, seen.at);
   seen_.push_back(std::move(seen));
