@@ -87,15 +87,21 @@ constexpr Call kCalls[] = {
 #endif
 };
 
-/// Some bytes of the process's memory; empty if they cannot be read.
+/// Bytes of the process's memory, at most `size`; fewer, or none, where they cannot be read.
 std::string memory_at(pid_t pid, std::uint64_t address, std::size_t size) {
   const std::string memory = "/proc/" + std::to_string(pid) + "/mem";
   const UniqueFd file(::open(memory.c_str(), O_RDONLY | O_CLOEXEC));
-  std::array<char, 4096> text;
-  // Read at most to the end of its page: the next page may not be mapped.
-  const std::size_t room = std::min(size, text.size() - address % text.size());
-  const ssize_t n = file ? ::pread(file.get(), text.data(), room, static_cast<off_t>(address)) : -1;
-  return n > 0 ? std::string(text.data(), static_cast<std::size_t>(n)) : std::string();
+  std::array<char, 4096> page;
+  std::string bytes;
+  while (file && bytes.size() < size) {
+    // Page by page, since the next one may not be mapped.
+    const std::uint64_t at = address + bytes.size();
+    const std::size_t room = std::min(size - bytes.size(), page.size() - at % page.size());
+    const ssize_t n = ::pread(file.get(), page.data(), room, static_cast<off_t>(at));
+    if (n <= 0) break;
+    bytes.append(page.data(), static_cast<std::size_t>(n));
+  }
+  return bytes;
 }
 
 std::string target_of(pid_t pid, std::uint64_t descriptor) {

@@ -39,7 +39,7 @@ def main():
         done = subprocess.run([os.path.join(HERE, "run.py"), "--dlaunch", options.dlaunch, "--only", only], env={**os.environ, "SCREENS": path}, check=False)
         with open(path, encoding="utf-8") as file:
             verdicts = [json.loads(line) for line in file]
-    screens = {os.path.basename(said["folder"]): said for said in verdicts}
+    screens = {os.path.basename(said["folder"]): said for said in verdicts if os.path.basename(said["folder"]) in SCENES}
     block = "".join(f"{name[0].upper()}{name[1:].replace('_', ' ')}:\n\n{shown(said)}\n" for name, said in
                     sorted(screens.items(), key=lambda one: SCENES.index(one[0])))
     with open(PAGE, encoding="utf-8") as file:

@@ -68,6 +68,16 @@ TEST_F(BlockedCallTest, OpeningAFifoNamesIt) {
   EXPECT_EQ(child.text("opening " + fifo_), "opening " + fifo_);
 }
 
+TEST_F(BlockedCallTest, APathMayGoOnInTheNextPage) {
+  const auto page = static_cast<std::size_t>(::sysconf(_SC_PAGESIZE));
+  std::string pages(3 * page, '\0');
+  const std::size_t rest = reinterpret_cast<std::uintptr_t>(pages.data()) % page;
+  char* const path = pages.data() + 2 * page - rest - fifo_.size() / 2;
+  fifo_.copy(path, fifo_.size());
+  const Blocked opening([&] { (void)::open(path, O_RDONLY); });
+  EXPECT_EQ(opening.text("opening " + fifo_), "opening " + fifo_);
+}
+
 TEST_F(BlockedCallTest, ReadingAndPollingAFifoNameIt) {
   const Blocked reader([this] {
     char byte = 0;
