@@ -690,8 +690,8 @@ constexpr Field kFields[] = {
     {.key = "stdin",
      .kind = Kind::text,
      .fallback = "auto",
-     .help = "Which rank reads dlaunch's standard input: none, rank0, rank1, ... auto: the only rank "
-             "of a job started in a terminal, or that of pty",
+     .help = "Who reads dlaunch's stdin: none, rank0, rank1, ... auto: the rank of pty, or one alone in a "
+             "terminal",
      .problem = problem_of_stdin,
      .pattern = "^(auto|none|rank *[0-9]+)$",
      .write = put_stdin},

@@ -12,7 +12,7 @@ namespace dlaunch {
 
 struct StartSettings {
   std::string log_folder;  // absolute
-  Environment secrets;     // values of env_secret, which the plan never holds
+  Environment secrets{};   // values of env_secret, which the plan never holds
   std::optional<Rank> stdin_rank = {};     // it gets the user's stdin
   std::optional<Rank> terminal_rank = {};  // its streams are a terminal of its own
   std::uint32_t output_credit = 0;

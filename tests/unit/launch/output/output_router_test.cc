@@ -160,6 +160,27 @@ TEST_F(OutputRouterTest, WhileARankPromptsTheOutputOfTheOthersWaits) {
   EXPECT_EQ(shown(), "a:1 | third\n") << "the end lets all go";
 }
 
+TEST_F(OutputRouterTest, EqualLinesThatWaitedForAPromptAreShownOnce) {
+  OutputRouter::Settings settings;
+  settings.console.prefix = true;
+  settings.console.merged = true;
+  settings.labels = {"0", "1", "2"};
+  settings.live = LiveTarget{Stream::out, -1, {80, 24}};
+  settings.prompts_of = Rank(0);
+  settings.holds_others = true;
+  router_->begin(std::move(settings));
+  for (const std::uint32_t rank : {0U, 1U, 2U}) router_->expect(Rank(rank));
+  add(0, "here\n(Pdb) ");
+  EXPECT_NE(shown().find("here\n"), std::string::npos) << "the lines above a prompt do not wait";
+  for (const std::uint32_t rank : {1U, 2U})
+    router_->add({Attempt(0), Rank(rank), Stream::out, 0, "step 1\n"});
+  router_->answered();
+  for (const std::uint32_t rank : {0U, 1U, 2U})
+    router_->end({Attempt(0), Rank(rank), Stream::out, rank == 0 ? 11U : 7U, 0});
+  const std::string text = shown();
+  EXPECT_NE(text.find("[1-2] step 1\n"), std::string::npos) << text;
+}
+
 TEST_F(OutputRouterTest, ABarThatIsLeftIsShownAfterAMoment) {
   begin({"a:0", "a:1"});
   add(0, "\r 10%\r100%\n");
