@@ -26,6 +26,7 @@ using TrailingArguments = std::vector<std::string>;
 [[nodiscard]] Subcommand logs_command();
 [[nodiscard]] Subcommand status_command();
 [[nodiscard]] Subcommand stacks_command();
+[[nodiscard]] Subcommand attach_command(const TrailingArguments& arguments);
 [[nodiscard]] Subcommand stop_command();
 
 // Internal commands, which no help text lists. `words`: the command line, with the command's name.

@@ -34,6 +34,7 @@ std::vector<std::pair<std::string, std::string>> given_options(const JobOptions&
   add("--name", options.name);
   add_all("--env", options.env);
   add("--restarts", options.restarts);
+  add("--pty", options.pty);
   add_all("--set", options.sets);
   add_all("--input", options.inputs);
   add_all("--output", options.outputs);
@@ -94,6 +95,7 @@ Status check_counts(const JobOptions& options) {
                    ", gpu or auto");
   if (status) status = check("--gpus", options.gpus, "processes_per_node", {"all"}, ", or all");
   if (status) status = check("--restarts", options.restarts, "restart.max");
+  if (status) status = check("--pty", options.pty, "pty");
   return status;
 }
 
@@ -131,6 +133,7 @@ Status check_sets(const JobOptions& options) {
   if (status) status = check("processes_per_node", options.gpus, "--gpus");
   if (status) status = check("name", options.name, "--name");
   if (status) status = check("restart.max", options.restarts, "--restarts");
+  if (status) status = check("pty", options.pty, "--pty");
   if (status) status = check("nodes", options.nodes, "--nnodes");
   if (status) status = check("processes_per_node", options.per_node, "--nproc-per-node");
   if (status) status = check("hosts", options.hosts.value_or(""), "--hosts");
@@ -181,6 +184,8 @@ void add_job_options(CommandOptions command, JobOptions& options) {
   job.value("--name", options.name, "Its name", "NAME");
   job.value("--restarts,--max-restarts,--max_restarts", options.restarts,
             "How often dlaunch restarts it after a failure\n(default: 0)", "N");
+  job.value("--pty", options.pty,
+            "Give this rank a terminal of its own, connected to\nyours: breakpoint(), pdb", "RANK");
   CommandOptions foreign = command.in_group("For job files of other systems");
   foreign.values("--input", options.inputs,
                  "Value, file or folder of an input that the job\nfile has; may be repeated",
@@ -272,6 +277,7 @@ Result<std::vector<Override>> overrides_of(const JobOptions& options) {
   if (!options.name.empty())
     overrides.push_back({"name", quoted(options.name), "--name " + options.name});
   add("restart.max", options.restarts, "--restarts");
+  add("pty", options.pty, "--pty");
   for (const std::string& variable : options.env) {
     const std::size_t equals = variable.find('=');
     if (equals == std::string::npos || equals == 0) {

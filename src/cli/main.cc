@@ -44,7 +44,9 @@ int run(int argc, char** argv) {
       {"Start jobs",
        {run_command(words.after), plan_command(words.after), submit_command(words.after),
         exec_command(words.after), scale_command(words.after)}},
-      {"Look after runs", {runs_command(), status_command(), logs_command(), stacks_command(), stop_command()}},
+      {"Look after runs",
+       {runs_command(), status_command(), logs_command(), stacks_command(),
+        attach_command(words.after), stop_command()}},
       {"Look at machines", {check_command(), bench_command(), info_command()}},
       {"Job files", {convert_command(words.after), export_command(words.after), schema_command()}},
   };

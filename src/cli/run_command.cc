@@ -1,6 +1,7 @@
 #include <cstdio>
 #include <cstdlib>
 #include <memory>
+#include <string>
 
 #include <unistd.h>
 
@@ -95,11 +96,20 @@ struct RunCommand {
     const bool types = !detach && ::isatty(STDIN_FILENO) == 1;
     const StdinFor stdin_for = loaded->spec.stdin_for;
     const bool may_type = types && stdin_for == StdinFor::automatic;
-    const FrontOptions front{stdin_for == StdinFor::rank0 || may_type, detach, quiet};
+    const bool has_reader = stdin_for == StdinFor::rank0 || stdin_for == StdinFor::rank;
+    const bool has_pty = loaded->spec.pty.has_value();
+    const FrontOptions front{has_reader || has_pty || may_type, detach, quiet, has_pty};
+    if (has_pty && !types) {
+      return print_error({exit_code::kUsage,
+                          "rank " + std::to_string(*loaded->spec.pty) + " gets no terminal (pty): " +
+                              (detach ? "--detach leaves the job without one"
+                                      : "dlaunch's stdin is none")});
+    }
     if (detach && front.forward_stdin) {
       return print_error({exit_code::kUsage,
                           "--detach leaves the job without a terminal, and it reads stdin "
-                          "(stdin: rank0)\n         try: --set stdin=none"});
+                          "(stdin: rank" + std::to_string(loaded->spec.stdin_rank) +
+                              ")\n         try: --set stdin=none"});
     }
     auto checked = run_preflight(loaded->spec, {no_preflight || smoke, quiet, *folder, verbosity});
     if (!checked) return print_error(checked.error());

@@ -73,8 +73,6 @@ constexpr std::array kTfEvaluators{word("apart", TfCluster::Evaluator::apart),
 constexpr std::array kRestartCauses{word("failure", RestartCause::failure),
                                     word("node-loss", RestartCause::node_loss),
                                     word("hang", RestartCause::hang)};
-constexpr std::array kStdins{word("auto", StdinFor::automatic), word("none", StdinFor::none),
-                             word("rank0", StdinFor::rank0)};
 constexpr std::array kIsolations{word("default", Isolation::standard),
                                  word("pid-namespace", Isolation::pid_namespace)};
 constexpr std::array kChecks{word("node", Preflight::Check::node),
@@ -690,12 +688,18 @@ constexpr Field kFields[] = {
      .also = "signal kill_signal",
      .write = to<&JobSpec::stop_signal>},
     {.key = "stdin",
-     .kind = Kind::choice,
+     .kind = Kind::text,
      .fallback = "auto",
-     .help = "Which rank reads dlaunch's standard input. auto: the only rank of a job started in a "
+     .help = "Who reads dlaunch's stdin: none, rank0, rank1, ... auto: the rank of pty, or one alone in a "
              "terminal",
-     .words = kStdins,
-     .write = to<&JobSpec::stdin_for>},
+     .problem = problem_of_stdin,
+     .pattern = "^(auto|none|rank *[0-9]+)$",
+     .write = put_stdin},
+    {.key = "pty",
+     .kind = Kind::integer,
+     .help = "The rank that gets a terminal of its own, connected to dlaunch's",
+     .max = kMostProcesses - 1,
+     .write = to<&JobSpec::pty>},
     {.key = "isolation",
      .kind = Kind::choice,
      .fallback = "default",

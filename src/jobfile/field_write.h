@@ -54,6 +54,10 @@ inline void assign(std::optional<double>& to, const Value& value) {
   to = is_word(value) ? std::nullopt : std::optional(std::get<double>(value));
 }
 
+inline void assign(std::optional<std::uint32_t>& to, const Value& value) {
+  to = static_cast<std::uint32_t>(std::get<std::int64_t>(value));
+}
+
 inline void assign(std::optional<int>& to, const Value& value) {
   to = static_cast<int>(std::get<std::int64_t>(value));
 }
@@ -157,6 +161,10 @@ void put_backoff(JobSpec& job, const Value& value);
 void put_preemption(JobSpec& job, const Value& value);
 /// logs.console: a word, or the ranks to show.
 void put_console(JobSpec& job, const Value& value);
+/// stdin: auto, none, or a rank.
+void put_stdin(JobSpec& job, const Value& value);
+/// Why a text is no value of stdin, after "stdin: "; empty: it is one.
+[[nodiscard]] std::string problem_of_stdin(std::string_view text);
 
 /// A text without a member in JobSpec: to_setting<"namespace"> writes Connect::settings.
 template <std::size_t N>

@@ -33,6 +33,7 @@ class Validator {
   void check_command();
   void check_setup();
   void check_metrics();
+  void check_stdin();
 
  private:
   [[nodiscard]] const GivenKey* find(std::string_view path) const {
@@ -256,6 +257,22 @@ void Validator::check_metrics() {
   }
 }
 
+/// Where the number of ranks is known only with the nodes, the plan checks it (plan/make_plan.cc).
+void Validator::check_stdin() {
+  const auto exists = [&](const char* key, std::uint32_t rank) {
+    if (!job_.processes || rank < static_cast<std::uint32_t>(*job_.processes)) return;
+    contradict(key, "processes",
+               "there is no rank " + std::to_string(rank) + ": processes is " +
+                   std::to_string(*job_.processes));
+  };
+  if (job_.stdin_for == StdinFor::rank) exists("stdin", job_.stdin_rank);
+  if (!job_.pty) return;
+  exists("pty", *job_.pty);
+  const bool is_same = job_.stdin_for != StdinFor::none && job_.stdin_rank == *job_.pty;
+  if (job_.stdin_for != StdinFor::automatic && !is_same)
+    contradict("pty", "stdin", "the rank of pty reads dlaunch's standard input; leave out stdin");
+}
+
 }  // namespace
 
 void validate(const JobSpec& job, const GivenKeys& given, Diagnostics& diagnostics) {
@@ -270,6 +287,7 @@ void validate(const JobSpec& job, const GivenKeys& given, Diagnostics& diagnosti
   validator.check_timeouts();
   validator.check_command();
   validator.check_metrics();
+  validator.check_stdin();
   validate_hosts(job, given, diagnostics);
 }
 

@@ -29,6 +29,7 @@
 #include "node/session/session_socket.h"
 #include "node/stacks/stack_service.h"
 #include "node/sync/stager.h"
+#include "node/terminals/terminal_service.h"
 #include "node/watch/rank_watch.h"
 #include "os/build_id.h"
 #include "os/channel.h"
@@ -79,9 +80,10 @@ class Agent {
         mpirun_(loop_, channel_, progress),
         containers_(loop_, progress),
         stacks_(loop_, [this](const wire::StacksTaken& answer) { channel_.send(answer); }),
+        terminals_(loop_, [this](const wire::FromAgent& message) { channel_.send(message); }),
         watch_(loop_, pump_, [this](const wire::Pulse& pulse) { channel_.send(pulse); }),
-        ranks_(loop_, channel_, pump_, stdin_, facts_, mpi_, mpirun_, containers_, stacks_, watch_,
-               enclosure_) {}
+        ranks_(loop_, channel_, pump_, stdin_, facts_, mpi_, mpirun_, containers_, stacks_,
+               terminals_, watch_, enclosure_) {}
 
   int run() {
     channel_.start(
@@ -146,11 +148,11 @@ class Agent {
   void on(wire::StartMpirun& start) { ranks_.start_mpirun(start); }
   void on(wire::Inspect& question) { inspection_.begin(question); }
   void on(wire::TakeStacks& question) { stacks_.take(question, ranks_.processes(question)); }
-  void on(wire::OpenTerminal&) {}
-  void on(wire::TerminalInput&) {}
-  void on(wire::ResizeTerminal&) {}
-  void on(wire::TerminalTaken&) {}
-  void on(wire::CloseTerminal&) {}
+  void on(wire::OpenTerminal& request) { terminals_.open(request, ranks_.place_of(request)); }
+  void on(wire::TerminalInput& input) { terminals_.on(input); }
+  void on(wire::ResizeTerminal& resize) { terminals_.on(resize); }
+  void on(wire::TerminalTaken& taken) { terminals_.on(taken); }
+  void on(wire::CloseTerminal& close) { terminals_.on(close); }
   void on(wire::SyncBegin& begin) { stager_.on(begin); }
   void on(wire::SyncEntries& entries) { stager_.on(entries); }
   void on(wire::SyncSettled& settled) { stager_.on(settled); }
@@ -362,6 +364,7 @@ class Agent {
   MpirunService mpirun_;
   ContainerService containers_;
   StackService stacks_;
+  TerminalService terminals_;
   RankWatch watch_;
   RankService ranks_;
   int exit_code_ = exit_code::kInternal;

@@ -8,6 +8,7 @@
 #include <utility>
 
 #include <fcntl.h>
+#include <sys/ioctl.h>
 #include <sys/prctl.h>
 #include <sys/stat.h>
 #include <sys/wait.h>
@@ -88,6 +89,8 @@ DLAUNCH_ON_OWN_STACK int run_child(void* argument) {
       ::dup2(request.stderr_fd, 2) < 0) {
     return give_up(context, Step::resources, "dup2");
   }
+  if (request.own_terminal && ::ioctl(0, TIOCSCTTY, 0) != 0)
+    return give_up(context, Step::resources, "TIOCSCTTY");
   if (request.extra_fd >= 0 && !hand_over(request.extra_fd, request.extra_fd_number))
     return give_up(context, Step::resources, "dup2");
   // A core may have gone offline since the plan was made: running unbound is better than not

@@ -51,6 +51,7 @@ struct SpawnRequest {
   const rlimit* open_files = nullptr;  // RLIMIT_NOFILE to restore; null: inherits
   int cgroup = -1;           // cgroup v2 folder to start in, if the kernel allows; -1: ours
   bool new_session = false;  // else only a process group of its own
+  bool own_terminal = false;  // with new_session: stdin_fd becomes its controlling terminal
   int outer_proc = -1;       // /proc of another PID namespace, from which `outer_pid` is told
 };
 

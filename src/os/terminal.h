@@ -1,8 +1,10 @@
-// What kind of file a console is.
+// Terminals: what kind of file a console is, and pseudo terminals.
 #pragma once
 
 #include <cstddef>
 #include <optional>
+
+#include "os/unique_fd.h"
 
 namespace dlaunch {
 
@@ -16,5 +18,16 @@ struct TerminalSize {
 
 /// Whether it is closed, a regular file or /dev/null, so that output is not seen on a screen.
 [[nodiscard]] bool is_out_of_sight(int fd);
+
+/// A pseudo terminal (pty(7)) for another program; both ends are close-on-exec.
+struct PseudoTerminal {
+  UniqueFd master;
+  UniqueFd slave;
+};
+/// Errors: errno.
+[[nodiscard]] tl::expected<PseudoTerminal, int> open_pseudo_terminal(TerminalSize size);
+void set_terminal_size(int fd, TerminalSize size);
+/// It neither echoes its input nor changes its output (termios(3): ECHO, OPOST).
+void make_quiet(int terminal);
 
 }  // namespace dlaunch

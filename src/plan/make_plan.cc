@@ -58,16 +58,22 @@ Status check_crowding(const JobSpec& spec, const Cluster& cluster, const LaunchP
   return {};
 }
 
-/// Missing output of a rank that does not exist would go unnoticed.
-Status check_shown_ranks(const Logs& logs, std::size_t ranks) {
-  if (logs.console != Logs::Console::ranks) return {};
-  for (const std::uint32_t rank : logs.console_ranks) {
-    if (rank < ranks) continue;
-    return fail(exit_code::kJobFile,
-                "logs.console: there is no rank " + std::to_string(rank) + ", this job has " +
-                    (ranks == 1 ? "only rank 0" : "ranks 0 to " + std::to_string(ranks - 1)));
+Status check_rank(const char* key, std::uint32_t rank, std::size_t ranks) {
+  if (rank < ranks) return {};
+  return fail(exit_code::kJobFile,
+              std::string(key) + ": there is no rank " + std::to_string(rank) + ", this job has " +
+                  (ranks == 1 ? "only rank 0" : "ranks 0 to " + std::to_string(ranks - 1)));
+}
+
+/// Missing output of a rank that does not exist would go unnoticed, and so would its input.
+Status check_named_ranks(const JobSpec& spec, std::size_t ranks) {
+  if (spec.logs.console == Logs::Console::ranks) {
+    for (const std::uint32_t rank : spec.logs.console_ranks) {
+      if (const Status s = check_rank("logs.console", rank, ranks); !s) return s;
+    }
   }
-  return {};
+  if (spec.pty) return check_rank("pty", *spec.pty, ranks);
+  return spec.stdin_for == StdinFor::rank ? check_rank("stdin", spec.stdin_rank, ranks) : Status();
 }
 
 /// The restriction of GPUs for a node's ranks: `env` of the job, passed variables, else the node's
@@ -376,7 +382,7 @@ Result<LaunchPlan> make_plan(const JobSpec& spec, const Cluster& all, const Plan
   const std::vector<NodeGpus> gpus = gpus_of_nodes(spec, cluster, plan.variables);
   add_nodes_and_ranks(spec, cluster, context, *placement, plan);
   if (const Status s = check_crowding(spec, cluster, plan); !s) return tl::unexpected(s.error());
-  if (const Status s = check_shown_ranks(spec.logs, plan.ranks.size()); !s)
+  if (const Status s = check_named_ranks(spec, plan.ranks.size()); !s)
     return tl::unexpected(s.error());
   if (nodes_of_job(plan) < placement->nodes_available) {
     plan.notes.push_back(std::to_string(placement->nodes_available - nodes_of_job(plan)) + " of " +
@@ -405,6 +411,10 @@ Result<LaunchPlan> make_plan(const JobSpec& spec, const Cluster& all, const Plan
   // Before the variables, because the inherited environment depends on it.
   if (const Status s = add_containers(spec, cluster, context, plan); !s)
     return tl::unexpected(s.error());
+  if (spec.pty && plan.ranks[*spec.pty].container) {
+    return fail(exit_code::kJobFile, "pty: rank " + std::to_string(*spec.pty) +
+                                         " runs in a container, where it gets no terminal");
+  }
   add_rank_variables(spec, shared, context, plan);
   if (const Status s = add_mpirun(spec, cluster, context, plan); !s)
     return tl::unexpected(s.error());

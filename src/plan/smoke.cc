@@ -59,7 +59,7 @@ std::string limit_text(Duration limit) {
 
 const std::vector<std::string>& keys_without_meaning_for_smoke() {
   static const std::vector<std::string> keys{"nodes",   "spares", "hosts",  "hostfile",
-                                             "connect", "sync",   "restart"};
+                                             "connect", "sync",   "restart", "pty"};
   return keys;
 }
 
@@ -70,6 +70,8 @@ SmokeJob make_smoke_job(JobSpec spec, const SmokeInput& input) {
   spec.connect = {};
   spec.sync = false;
   spec.restart.max = 0;
+  spec.pty.reset();
+  if (spec.stdin_for == StdinFor::rank) spec.stdin_for = StdinFor::none;
   shrink_counts(spec, input);
   if (!input.run_limit_given) spec.timeouts.run = kSmokeLimit;
   if (!input.stop_given) spec.timeouts.stop = kSmokeStop;

@@ -34,15 +34,17 @@ struct KnownCause {
 
 /// The program reads a terminal that it does not have.
 std::string advice_for_stdin(const Failure& f, const std::string& call) {
-  const std::string guarded = "if os.environ[\"RANK\"] == \"0\": " + call;
-  if (f.in.stdin_for == StdinFor::none) {
-    return "--set stdin=rank0: without it a rank's stdin is empty, and " + call +
-           " ends there; with it rank 0 reads what you type" +
+  const Rank first = f.outcome.first.value_or(Rank(0));
+  const std::string number = std::to_string(f.in.stdin_rank.value_or(first).value);
+  const std::string guarded = "if os.environ[\"RANK\"] == \"" + number + "\": " + call;
+  if (!f.in.stdin_rank) {
+    return "dlaunch run --pty " + number + ": without it a rank's stdin is empty, and " + call +
+           " ends there; with it rank " + number + " has the terminal" +
            (f.in.report.ranks.size() > 1 ? "; guard the call: " + guarded : "");
   }
-  // Rank 0 had the terminal: the user ended it there.
-  if (!f.outcome.first || f.outcome.first->value == 0) return "";
-  return "only rank 0 reads the terminal: " + guarded;
+  // It had the terminal: the user ended it there.
+  if (first == *f.in.stdin_rank) return "";
+  return "only rank " + number + " reads the terminal: " + guarded;
 }
 
 /// A SIGKILL that neither dlaunch nor, as far as the kernel's records show, the OOM killer sent.

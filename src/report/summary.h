@@ -35,7 +35,7 @@ struct SummaryInput {
   std::vector<Metric> metrics = {};  // of report.attempt; on the screen unless the run has failed
   std::vector<std::string> notes = {};  // on a successful run, a sentence each
   std::vector<StallSeen> stalls = {};   // of all attempts
-  StdinFor stdin_for = StdinFor::none;
+  std::optional<Rank> stdin_rank = {};  // the rank that read the user's stdin
   std::size_t columns = kScreenColumns;  // of the screen
   bool colour = false;
   /// The console has just shown the end of the rank's output: its traceback is not quoted again.

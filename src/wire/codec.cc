@@ -116,6 +116,8 @@ constexpr std::size_t kPieceHeader = 16;
 constexpr std::size_t kFenceHeader = 24;
 constexpr std::size_t kSpanSize = 8;
 constexpr std::size_t kDataHeader = 12;
+constexpr std::size_t kInputHeader = 4;
+constexpr std::size_t kTerminalHeader = 8;
 
 void write_head(const OutputData& data, std::string& out) {
   append_little_endian(data.attempt.value, out);
@@ -177,6 +179,17 @@ void write(const PmixData& data, std::string& out) {
   append_little_endian(data.id, out);
   append_little_endian(data.status, out);
   out += data.bytes;
+}
+
+void write(const TerminalInput& input, std::string& out) {
+  append_little_endian(input.id, out);
+  out += input.bytes;
+}
+
+void write(const TerminalOutput& output, std::string& out) {
+  append_little_endian(output.id, out);
+  append_little_endian(static_cast<std::uint32_t>(output.stream), out);
+  out += output.bytes;
 }
 
 template <HasFields T>
@@ -281,6 +294,23 @@ Result<PmixData> read(const FrameView& frame, PmixData data) {
   data.status = little_endian_at<std::int32_t>(frame.payload, 8);
   data.bytes = frame.payload.substr(kDataHeader);
   return data;
+}
+
+Result<TerminalInput> read(const FrameView& frame, TerminalInput input) {
+  if (frame.payload.size() < kInputHeader) return malformed(frame.type, "it is cut short");
+  input.id = little_endian_at<std::uint32_t>(frame.payload, 0);
+  input.bytes = frame.payload.substr(kInputHeader);
+  return input;
+}
+
+Result<TerminalOutput> read(const FrameView& frame, TerminalOutput output) {
+  if (frame.payload.size() < kTerminalHeader) return malformed(frame.type, "it is cut short");
+  const auto stream = little_endian_at<std::uint32_t>(frame.payload, 4);
+  if (stream != 1 && stream != 2) return malformed(frame.type, "field \"stream\": expected 1 or 2");
+  output.id = little_endian_at<std::uint32_t>(frame.payload, 0);
+  output.stream = static_cast<Stream>(stream);
+  output.bytes = frame.payload.substr(kTerminalHeader);
+  return output;
 }
 
 /// The part of a Hello that means the same in every version of the protocol.

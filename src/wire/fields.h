@@ -489,10 +489,8 @@ inline constexpr auto kFields<OpenTerminal> =
                field("argv", &OpenTerminal::argv),
                field("env", &OpenTerminal::env),
                field("rows", &OpenTerminal::rows, kTerminalSize),
-               field("columns", &OpenTerminal::columns, kTerminalSize)};
-template <>
-inline constexpr auto kFields<TerminalInput> =
-    std::tuple{field("id", &TerminalInput::id), field("bytes", &TerminalInput::bytes)};
+               field("columns", &OpenTerminal::columns, kTerminalSize),
+               field("is_terminal", &OpenTerminal::is_terminal)};
 template <>
 inline constexpr auto kFields<ResizeTerminal> = std::tuple{
     field("id", &ResizeTerminal::id), field("rows", &ResizeTerminal::rows, kTerminalSize),
@@ -502,9 +500,6 @@ inline constexpr auto kFields<TerminalTaken> =
     std::tuple{field("id", &TerminalTaken::id), field("up_to", &TerminalTaken::up_to)};
 template <>
 inline constexpr auto kFields<CloseTerminal> = std::tuple{field("id", &CloseTerminal::id)};
-template <>
-inline constexpr auto kFields<TerminalOutput> =
-    std::tuple{field("id", &TerminalOutput::id), field("bytes", &TerminalOutput::bytes)};
 template <>
 inline constexpr auto kFields<TerminalEnded> =
     std::tuple{field("id", &TerminalEnded::id), field("problem", &TerminalEnded::problem),

@@ -685,8 +685,8 @@ struct Pulse {
 // ---- terminals beside ranks: docs/how-to/attach-to-a-rank.md. `id` is chosen by the launcher.
 
 /// launcher -> agent: start `argv` on a new terminal in the environment, folder and container of
-/// the rank; no argv: connect to the terminal of a rank that was started with one.
-/// -> TerminalOutput, TerminalEnded
+/// the rank; "{pid}" in it stands for the rank's process. -> TerminalTaken of 0 bytes once it runs,
+/// then TerminalOutput, and TerminalEnded in any case
 struct OpenTerminal {
   Attempt attempt;
   std::uint32_t id = 0;
@@ -695,9 +695,10 @@ struct OpenTerminal {
   Environment env;  // on top of the rank's
   std::uint32_t rows = 24;
   std::uint32_t columns = 80;
+  bool is_terminal = true;  // false: three pipes
   bool operator==(const OpenTerminal&) const = default;
 };
-/// What the user has typed.
+/// What the user has typed; at most kMostTerminal beyond what is taken. Empty: its end.
 struct TerminalInput {
   std::uint32_t id = 0;
   std::string bytes;
@@ -709,7 +710,8 @@ struct ResizeTerminal {
   std::uint32_t columns = 80;
   bool operator==(const ResizeTerminal&) const = default;
 };
-/// The user's terminal has taken this many bytes; the agent sends at most kMostTerminal beyond.
+/// launcher -> agent: the user has taken this many bytes of output; the agent sends at most
+/// kMostTerminal beyond. agent -> launcher: likewise for the program and its input.
 struct TerminalTaken {
   std::uint32_t id = 0;
   std::uint64_t up_to = 0;
@@ -724,12 +726,14 @@ struct CloseTerminal {
 /// agent -> launcher
 struct TerminalOutput {
   std::uint32_t id = 0;
+  Stream stream = Stream::out;  // err only without a terminal
   std::string bytes;
   bool operator==(const TerminalOutput&) const = default;
 };
 struct TerminalEnded {
   std::uint32_t id = 0;
-  std::string problem;  // why there was no terminal; empty: the program has ended with `status`
+  std::string problem;  // why there is no terminal any more, or was none; empty: the program has
+                        // ended with `status`
   ExitStatus status;
   bool operator==(const TerminalEnded&) const = default;
 };
@@ -778,7 +782,8 @@ using Answers = Joined<std::variant<Facts, PrerequisitesMissing, PmixReady, Insp
 using RunMessages = std::variant<RanksStarted, RankNotStarted, RankExited, OutputData, OutputEnd,
                                  StdinTaken, AttemptEnded, PortTaken, FetchedOutput, PmixFence,
                                  PmixWanted, PmixData, Signalled, RanksAwaited, MpirunOutput,
-                                 MpirunEnded, StacksTaken, Pulse, TerminalOutput, TerminalEnded>;
+                                 MpirunEnded, StacksTaken, Pulse, TerminalOutput, TerminalTaken,
+                                 TerminalEnded>;
 /// Every message of an agent is in one of these groups. A receiver visits without a default; if it
 /// never requests a group's messages it names the group: `on(const OneOf<RunMessages> auto&)`.
 using FromAgent = Joined<SessionMessages, Answers, RunMessages, std::variant<Notice>>::Type;

@@ -233,7 +233,7 @@ def a_loss_that_is_no_number_is_noted(box):
 @case
 def a_debugger_without_input_names_the_key(box):
     run = box.run("run", "-n", "2", "--", "/usr/bin/python3", "-c", "breakpoint()", code=1)
-    expect_in("--set stdin=rank0", run.text, "advice")
+    expect_in("dlaunch run --pty ", run.text, "advice")
 
 
 @case

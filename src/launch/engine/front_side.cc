@@ -53,6 +53,10 @@ void FrontSide::read() {
     case FrontMessage::signal:
       end_echo_line(body.empty() ? 0 : body.front());
       return callbacks_.signalled(body.empty() ? 0 : body.front());
+    case FrontMessage::interrupt:
+      end_echo_line(SIGINT);
+      if (!stdin_.interrupt()) callbacks_.signalled(SIGINT);
+      return;
     case FrontMessage::stdin_data:
     case FrontMessage::stdin_end:
       if (body.ends_with('\n')) screen_.answered();
@@ -129,8 +133,8 @@ void FrontSide::answer(std::optional<std::string> text) {
   if (!prompts_->asking()) progress_.hold(false);
 }
 
-void FrontSide::begin_stdin(const LaunchPlan& plan) {
-  stdin_node_ = plan.node_of(Rank(0));
+void FrontSide::begin_stdin(const LaunchPlan& plan, Rank rank) {
+  stdin_node_ = plan.node_of(rank);
   stdin_.begin(plan.attempt);
 }
 

@@ -42,8 +42,8 @@ class FrontSide {
   void connecting(NodeId node);
   /// No node is being connected any more.
   void connected();
-  /// The ranks of the plan, of which rank 0 gets stdin, were told to start.
-  void begin_stdin(const LaunchPlan& plan);
+  /// The ranks of the plan, of which this one gets stdin, were told to start.
+  void begin_stdin(const LaunchPlan& plan, Rank rank);
   void on(const wire::StdinTaken& taken) { stdin_.taken(taken); }
   /// `plan`: of the attempt; null: there is none.
   void tell(const Event& event, const LaunchPlan* plan);
@@ -69,7 +69,7 @@ class FrontSide {
   OutputSide& output_;
   Callbacks callbacks_;
   WatchedFd link_;
-  NodeId stdin_node_;  // of rank 0
+  NodeId stdin_node_;  // of the rank that gets stdin
   StdinRelay stdin_;
   ConnectProgress progress_;
   std::unique_ptr<PromptServer> prompts_;  // while nodes are being connected

@@ -108,6 +108,7 @@ RunEngine::RunEngine(const RunOptions& options, LocalStart local, UniqueFd front
       stalls_(loop_, options, rounds_, store_, screen_,
               [this](Event event) { push(std::move(event)); }),
       slow_(options, nodes_, screen_),
+      terminals_(loop_, nodes_),
       preparation_(loop_, options.spec, {.adapt = options.prepare}, nodes_,
                    {.done = [this](Prepared outcome) { prepared(std::move(outcome)); },
                     .copying = [this](bool under_way) { push(event::Copying{under_way}); },
@@ -130,6 +131,8 @@ Status RunEngine::open_run_folder() {
   // A run that takes no questions is as good as any other.
   if (const Status listens = questions_.open(store_.folder().path()); !listens)
     store_.note("notice", "dlaunch stacks cannot ask this run: " + listens.error().message);
+  if (const Status listens = terminals_.open(store_.folder().path()); !listens)
+    store_.note("notice", "dlaunch attach cannot reach this run: " + listens.error().message);
   return opened;
 }
 
@@ -164,6 +167,7 @@ void RunEngine::tell(const Event& event) {
   if (const auto* lost = std::get_if<event::NodeLost>(&event)) {
     preparation_.node_lost(lost->node, lost->what);
     rounds_.node_lost(lost->node);
+    terminals_.node_lost(lost->node);
   }
   output_.tell(event);
   front_.tell(event, plan());
@@ -330,7 +334,8 @@ void RunEngine::begin(const action::StartRanks& start) {
   store_.set_stopping(false);
   StartSettings settings;
   settings.secrets = secret_environment(options_.spec, options_.environment);
-  settings.stdin_for_rank0 = forwards_stdin(options_, *plan_);
+  settings.stdin_rank = stdin_rank(options_, *plan_);
+  if (options_.spec.pty) settings.terminal_rank = Rank(*options_.spec.pty);
   if (options_.spec.watch.after || options_.spec.timeouts.hang)
     settings.pulse_interval = options_.spec.watch.interval;
   for (const auto& [name, pattern] : options_.spec.metrics) settings.metrics.push_back(pattern);
@@ -344,8 +349,9 @@ void RunEngine::begin(const action::StartRanks& start) {
   questions_.set_plan(&*plan_);
   stalls_.begin(*plan_);
   slow_.begin(*plan_);
+  terminals_.set_plan(&*plan_);
   signals_.begin(*plan_);
-  if (settings.stdin_for_rank0) front_.begin_stdin(*plan_);
+  if (settings.stdin_rank) front_.begin_stdin(*plan_, *settings.stdin_rank);
   // Done while the agents start the ranks, which do not need it.
   loop_.post([this] { store_.write_plan(*plan_); });
 }
@@ -383,6 +389,7 @@ void RunEngine::begin(const action::Restart& restart) {
   questions_.set_plan(nullptr);
   stalls_.end();
   slow_.end();
+  terminals_.set_plan(nullptr);
   signals_.end();
   store_.set_stopping(false);
   store_.record(restart);
@@ -414,6 +421,7 @@ void RunEngine::end_preparation() {
   questions_.close();
   stalls_.end();
   slow_.end();
+  terminals_.close();
   front_.connected();
   preparation_.cancel();
 }

@@ -25,6 +25,7 @@
 #include "launch/questions/stack_rounds.h"
 #include "launch/session/cluster_sessions.h"
 #include "launch/session/preparation.h"
+#include "launch/terminals/terminal_side.h"
 #include "launch/watch/slow_side.h"
 #include "launch/watch/stall_side.h"
 #include "launch/watch/watch_side.h"
@@ -76,8 +77,9 @@ class RunEngine : public Engine {
     stalls_.on(node, pulse);
     slow_.on(node, pulse);
   }
-  void on(NodeId, wire::TerminalOutput&) {}
-  void on(NodeId, wire::TerminalEnded&) {}
+  void on(NodeId node, wire::TerminalOutput& output) { terminals_.on(node, output); }
+  void on(NodeId node, wire::TerminalTaken& taken) { terminals_.on(node, taken); }
+  void on(NodeId node, wire::TerminalEnded& ended) { terminals_.on(node, ended); }
   void on(NodeId node, wire::Signalled& signalled) { signals_.on(node, signalled); }
   void on(NodeId, wire::Notice& notice) { screen_.note(notice.text); }
   void on(NodeId, wire::OneOf<wire::SessionMessages> auto&) {}
@@ -128,6 +130,7 @@ class RunEngine : public Engine {
   QuestionSide questions_;
   StallSide stalls_;
   SlowSide slow_;
+  TerminalSide terminals_;
   Preparation preparation_;
   std::deque<Event> queue_;            // for the supervisor
   bool finishing_ = false;             // the supervisor is done and gets no more events

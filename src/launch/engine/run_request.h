@@ -39,11 +39,15 @@ struct RunOptions {
   int summary_copy = -1;           // a descriptor that gets what summary.json gets; -1: none
 };
 
-/// Whether the user's stdin goes to rank 0.
-[[nodiscard]] inline bool forwards_stdin(const RunOptions& options, const LaunchPlan& plan) {
-  const StdinFor stdin_for = options.spec.stdin_for;
-  return stdin_for == StdinFor::rank0 ||
-         (stdin_for == StdinFor::automatic && options.stdin_is_terminal && plan.ranks.size() == 1);
+/// The rank that reads the user's stdin, if any.
+[[nodiscard]] inline std::optional<Rank> stdin_rank(const RunOptions& options,
+                                                    const LaunchPlan& plan) {
+  const JobSpec& job = options.spec;
+  if (job.pty) return Rank(*job.pty);
+  const bool named = job.stdin_for == StdinFor::rank0 || job.stdin_for == StdinFor::rank;
+  const bool is_lone = job.stdin_for == StdinFor::automatic && options.stdin_is_terminal &&
+                       plan.ranks.size() == 1;
+  return named || is_lone ? std::optional(Rank(job.stdin_rank)) : std::nullopt;
 }
 
 }  // namespace dlaunch

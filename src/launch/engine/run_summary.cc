@@ -117,8 +117,7 @@ std::string write_summary(RunReport& report, const SummaryParts& parts) {
   SummaryInput input{parts.plan, report, options.folder_goes ? "" : parts.store.shown_path(),
                      std::move(evidence)};
   input.on_screen = is_on_screen(report, input.evidence, parts.output);
-  const bool had_stdin = parts.plan != nullptr && forwards_stdin(options, *parts.plan);
-  input.stdin_for = had_stdin ? StdinFor::rank0 : StdinFor::none;
+  if (parts.plan != nullptr) input.stdin_rank = stdin_rank(options, *parts.plan);
   input.columns = screen_columns(options.environment);
   input.colour = !options.plain && terminal_size(STDERR_FILENO) && may_colour(options.environment);
   input.preflight = options.preflight;

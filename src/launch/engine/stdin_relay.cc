@@ -29,6 +29,13 @@ void StdinRelay::taken(const wire::StdinTaken& taken) {
   ask();
 }
 
+bool StdinRelay::interrupt() {
+  constexpr char kCtrlC = '\x03';
+  if (!started_) return false;
+  forward(std::string(1, kCtrlC));
+  return true;
+}
+
 void StdinRelay::ask() {
   if (std::exchange(asked_, true)) return;
   callbacks_.ask_front();

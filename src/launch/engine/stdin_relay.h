@@ -1,4 +1,4 @@
-// The user's stdin on its way from the front to rank 0: one piece at a time, so that what no rank
+// The user's stdin on its way from the front to the rank that reads it: one piece at a time, so that what no rank
 // has read stays with the user.
 #pragma once
 
@@ -17,27 +17,29 @@ class StdinRelay {
  public:
   struct Callbacks {
     std::function<void()> ask_front;            // for another kStdinChunk bytes
-    std::function<void(wire::StdinData)> send;  // to the node of rank 0
+    std::function<void(wire::StdinData)> send;  // to the node of that rank
   };
   explicit StdinRelay(Callbacks callbacks) : callbacks_(std::move(callbacks)) {}
 
   /// The ranks of this attempt were told to start. What arrived between two attempts goes to the
-  /// new rank 0; what was sent to an earlier one is gone, read or not.
+  /// new one; what was sent to an earlier one is gone, read or not.
   void begin(Attempt attempt);
   /// The ranks of the attempt have ended.
   void end() { started_ = false; }
   /// From the front; empty: end of file.
   void add(std::string bytes);
   void taken(const wire::StdinTaken& taken);
+  /// Ctrl-C for the rank's own terminal. False: there is no such rank now.
+  [[nodiscard]] bool interrupt();
 
  private:
   void ask();
   void forward(std::string bytes);
 
   Callbacks callbacks_;
-  std::deque<std::string> waiting_;  // until rank 0 has been told to start
+  std::deque<std::string> waiting_;  // until the rank has been told to start
   Attempt attempt_;
-  std::uint64_t sent_ = 0;  // bytes to rank 0 of this attempt
+  std::uint64_t sent_ = 0;  // bytes to the rank in this attempt
   bool started_ = false;
   bool asked_ = false;  // the front may send a piece, or has sent everything
   bool ended_ = false;

@@ -42,6 +42,8 @@ constexpr std::chrono::seconds kLook{5};
 constexpr std::chrono::seconds kLookAgain{2};  // once it was found to wait for a disk
 constexpr std::chrono::seconds kLookOften{1};
 constexpr int kLookForTerminal = 500;  // milliseconds
+// A second Ctrl-C within this time ends the run.
+constexpr std::chrono::seconds kTwice{1};
 // A descendant that is not our child ends without a signal to us.
 constexpr std::chrono::milliseconds kLookForOrphans{1};
 
@@ -91,6 +93,11 @@ class Front {
  private:
   void pass_signals() {
     while (const int number = read_signal(signals_.get())) {
+      if (number == SIGINT && is_for_rank()) {
+        send_front_message(link_.get(), FrontMessage::interrupt, nullptr, 0, false);
+        ::kill(engine_, SIGCONT);
+        continue;
+      }
       if (number != SIGUSR1 && number != SIGUSR2) {
         cancelled_by_ = number;
         next_look_ = std::min(next_look_, monotonic_now() + kLookOften);
@@ -102,6 +109,13 @@ class Front {
       // A stopped engine must be continued, or Ctrl-C would have no effect.
       ::kill(engine_, SIGCONT);
     }
+  }
+
+  /// Ctrl-C, for a rank that has a terminal of its own, unless it is the second one at a time.
+  bool is_for_rank() {
+    if (!options_.interrupts_rank || resort_.is_cancelled()) return false;
+    const MonotonicTime before = std::exchange(interrupted_, monotonic_now());
+    return before.count() == 0 || interrupted_ - before > kTwice;
   }
 
   void read_link() {
@@ -322,6 +336,7 @@ class Front {
   bool handed_over_ = false;
   LastResort resort_;
   int cancelled_by_ = 0;  // the last signal that cancelled
+  MonotonicTime interrupted_{0};  // when Ctrl-C last came
   MonotonicTime next_look_ = monotonic_now() + kLook;
   bool was_stuck_ = false;  // the engine, at the last look
   bool told_stuck_ = false;

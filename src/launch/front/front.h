@@ -14,6 +14,8 @@ struct FrontOptions {
   /// Once all ranks have started, print the id of the run and return kOk; the run goes on.
   bool detach = false;
   bool quiet = false;  // with detach: print only the id
+  /// Ctrl-C is for the rank with a terminal of its own; twice within a second it ends the run.
+  bool interrupts_rank = false;
 };
 
 /// Forks; the child leads its own session and exits with `engine(link)`. The parent forwards

@@ -10,6 +10,7 @@ namespace dlaunch {
 
 enum class FrontMessage : char {
   signal = 's',      // front -> engine: one byte, the signal's number
+  interrupt = 'c',   // front -> engine: Ctrl-C for the rank with a terminal of its own
   stdin_data = 'i',  // front -> engine: bytes of the user's stdin
   stdin_end = 'e',   // front -> engine: end of the user's stdin
   stdin_more = 'm',  // engine -> front: one byte; another kStdinChunk bytes are welcome

@@ -54,6 +54,7 @@ OutputRouter::OutputRouter(EventLoop& loop, ConsoleWriter& writer, Grant grant)
 
 void OutputRouter::begin(Settings settings) {
   if (view_) flush_partial_lines();
+  held_.clear();
   settings_ = std::move(settings);
   streams_.assign(2 * settings_.labels.size(), {});
   owed_.clear();
@@ -122,6 +123,28 @@ void OutputRouter::add(const wire::OutputData& data) {
   StreamState& stream = streams_[index];
   received_ += data.bytes.size();
   if (stream.unwanted) return;  // it was sent before the agent was told to stop
+  if (must_wait(data.rank)) {
+    held_.push_back({data.rank, data.stream, data.offset, std::string(data.bytes)});
+    return;
+  }
+  take(data);
+  if (!held_.empty() && !view_->has_prompt()) release_held();
+}
+
+bool OutputRouter::must_wait(Rank rank) const {
+  return settings_.holds_others && rank != settings_.prompts_of && is_shown(rank) &&
+         (view_->has_prompt() || !held_.empty());
+}
+
+void OutputRouter::release_held() {
+  for (const Held& held : std::exchange(held_, {}))
+    take({settings_.attempt, held.rank, held.stream, held.offset, held.bytes});
+}
+
+void OutputRouter::take(const wire::OutputData& data) {
+  const std::size_t index = index_of(data.rank, data.stream);
+  StreamState& stream = streams_[index];
+  if (stream.unwanted) return;
   if (is_shown(data.rank)) show(data);
   stream.received = data.offset + data.bytes.size();
   if (!stream.owed && stream.granted - std::min(stream.granted, stream.received) < window_ / 2) {
@@ -146,10 +169,12 @@ void OutputRouter::show(const wire::OutputData& data) {
 void OutputRouter::answered() {
   if (!view_ || !view_->answered()) return;
   live_ = {};  // it stays on the screen, and new output begins below it
+  release_held();
 }
 
 void OutputRouter::end(const wire::OutputEnd& end) {
   if (end.attempt != settings_.attempt || index_of(end.rank, end.stream) >= streams_.size()) return;
+  release_held();  // above the prompt
   StreamState& stream = state(end.rank, end.stream);
   if (stream.open && is_shown(end.rank)) {
     note_time();
@@ -191,11 +216,13 @@ void OutputRouter::close(Rank rank, Stream stream) {
 }
 
 void OutputRouter::flush_partial_lines() {
+  release_held();
   for (std::uint32_t rank = 0; 2 * std::size_t{rank} < streams_.size(); ++rank) give_up(Rank(rank));
   flush_merged();
 }
 
 void OutputRouter::cut_off() {
+  release_held();
   for (std::size_t index = 0; index < streams_.size(); ++index) {
     StreamState& cut = streams_[index];
     if (!cut.open) continue;

@@ -37,6 +37,7 @@ class OutputRouter {
     std::string folder;                   // where users find the files
     std::optional<LiveTarget> live;       // progress bars are drawn there; else each is one line
     std::optional<Rank> prompts_of = {};  // its input is typed by the user: see ConsoleView
+    bool holds_others = false;  // while it prompts, the others' output waits
   };
 
   OutputRouter(EventLoop& loop, ConsoleWriter& writer, Grant grant);
@@ -100,6 +101,9 @@ class OutputRouter {
   [[nodiscard]] bool passes(Rank rank) const;
   [[nodiscard]] std::string file_of(Rank rank, Stream stream) const;
   void show(const wire::OutputData& data);
+  void take(const wire::OutputData& data);
+  [[nodiscard]] bool must_wait(Rank rank) const;
+  void release_held();
   void grant_owed();
   void grant(std::size_t index);
   void find_stalls();
@@ -142,6 +146,13 @@ class OutputRouter {
   std::uint32_t idle_ticks_ = 0;
   std::vector<StreamState> streams_;  // two a rank: out, err
   std::vector<std::size_t> owed_;     // indices into streams_
+  struct Held {
+    Rank rank;
+    Stream stream;
+    std::uint64_t offset = 0;
+    std::string bytes;
+  };
+  std::vector<Held> held_;  // at most a window of each stream: none of it was granted again
   std::size_t open_streams_ = 0;
   std::uint64_t received_ = 0;
   std::uint64_t discarded_ = 0;  // by skip_rest(), of received output

@@ -73,7 +73,8 @@ void OutputSide::begin(const LaunchPlan& plan) {
   OutputRouter::Settings settings =
       output_settings(plan, options_.spec.logs, options_.environment,
                       store_.shown_path() + "/attempt-" + std::to_string(plan.attempt.value));
-  if (options_.stdin_is_terminal && forwards_stdin(options_, plan)) settings.prompts_of = Rank(0);
+  if (options_.stdin_is_terminal) settings.prompts_of = stdin_rank(options_, plan);
+  settings.holds_others = options_.spec.pty.has_value();
   if (options_.detach) follow_only(plan, settings);
   if (options_.plain) {
     settings.console.colour = false;

@@ -8,6 +8,7 @@
 #include <unistd.h>
 
 #include "launch/questions/question_socket.h"
+#include "launch/questions/run_socket.h"
 #include "model/rank_list.h"
 #include "os/build_id.h"
 #include "wire/value.h"
@@ -44,7 +45,7 @@ QuestionSide::~QuestionSide() {
 }
 
 Status QuestionSide::open(const std::string& run_folder) {
-  auto listener = open_question_socket(run_folder);
+  auto listener = open_run_socket(run_folder, kQuestionSocket, SOCK_STREAM);
   if (!listener) return tl::unexpected(listener.error());
   socket_path_ = run_folder + '/' + kQuestionSocket;
   acceptor_ = std::make_unique<Acceptor>(loop_, std::move(*listener),

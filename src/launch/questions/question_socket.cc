@@ -1,20 +1,15 @@
 #include "launch/questions/question_socket.h"
 
 #include <cerrno>
-#include <cstdio>
 
-#include <fcntl.h>
 #include <poll.h>
 #include <sys/socket.h>
-#include <sys/stat.h>
-#include <sys/un.h>
 #include <unistd.h>
 
-#include "os/acceptor.h"
+#include "launch/questions/run_socket.h"
 #include "os/clock.h"
 #include "os/write_all.h"
 #include "text/duration_text.h"
-#include "text/plain_text.h"
 #include "wire/bytes.h"
 #include "wire/value.h"
 
@@ -22,60 +17,9 @@ namespace dlaunch {
 
 namespace {
 
-constexpr int kBacklog = 16;
 constexpr std::size_t kSizeBytes = 4;
 
-/// By a descriptor of its folder: the path may be longer than sun_path (unix(7)).
-sockaddr_un address_in(const UniqueFd& folder) {
-  sockaddr_un address{};
-  address.sun_family = AF_UNIX;
-  std::snprintf(address.sun_path, sizeof address.sun_path, "/proc/self/fd/%d/%s", folder.get(),
-                kQuestionSocket);
-  return address;
-}
-
-UniqueFd open_folder(const std::string& path) {
-  return UniqueFd(::open(path.c_str(), O_PATH | O_DIRECTORY | O_CLOEXEC));
-}
-
-Result<UniqueFd> connect_to(const RunView& run) {
-  const std::string who = "run " + run.id;
-  const UniqueFd folder = open_folder(run.path);
-  const sockaddr_un address = address_in(folder);
-  UniqueFd socket(::socket(AF_UNIX, SOCK_STREAM | SOCK_CLOEXEC | SOCK_NONBLOCK, 0));
-  if (!folder || !socket) return fail_errno(exit_code::kInternal, "socket", errno);
-  if (::connect(socket.get(), reinterpret_cast<const sockaddr*>(&address), sizeof address) != 0) {
-    if (errno == EACCES || errno == EPERM)
-      return fail(kNoPermission, who + " belongs to another user; only that user can ask it");
-    if (errno == EAGAIN)
-      return fail(exit_code::kTimeLimit, who + " does not answer: its launcher is stopped");
-    return fail(exit_code::kUsage, who + " takes no questions: there is no socket in " +
-                                       plain_line(run.path) +
-                                       " (it has ended, or the file system has no sockets)");
-  }
-  // Who made run.json made the socket; another user's engine learns nothing of us.
-  if (!peer_is_our_user(socket.get()))
-    return fail(kNoPermission, who + " belongs to another user; only that user can ask it");
-  return socket;
-}
-
 }  // namespace
-
-Result<UniqueFd> open_question_socket(const std::string& run_folder) {
-  const UniqueFd folder = open_folder(run_folder);
-  const sockaddr_un address = address_in(folder);
-  UniqueFd listener(::socket(AF_UNIX, SOCK_STREAM | SOCK_CLOEXEC | SOCK_NONBLOCK, 0));
-  if (!folder || !listener) return fail_errno(exit_code::kInternal, "socket", errno);
-  const mode_t before = ::umask(0177);
-  const int bound =
-      ::bind(listener.get(), reinterpret_cast<const sockaddr*>(&address), sizeof address);
-  const int error = errno;
-  ::umask(before);
-  if (bound != 0) return fail_errno(exit_code::kInternal, "a socket in the run folder", error);
-  if (::listen(listener.get(), kBacklog) != 0)
-    return fail_errno(exit_code::kInternal, "listen", errno);
-  return listener;
-}
 
 std::string framed(const std::string& value) {
   std::string bytes;
@@ -95,13 +39,7 @@ std::optional<std::string> take_framed(std::string& bytes, std::size_t most, boo
 
 Result<QuestionLine> QuestionLine::open(const RunView& run) {
   const std::string who = "run " + run.id;
-  if (!is_live(run.state) && run.state != RunState::unknown)
-    return fail(exit_code::kUsage, who + " has already ended: " + state_text(run));
-  if (run.witness.record && !is_here(run.witness)) {
-    return fail(exit_code::kNodeLost, who + " is on " + plain_line(run.witness.record->host) +
-                                          ", not on this machine; ask it there");
-  }
-  auto socket = connect_to(run);
+  auto socket = connect_to_run(run, kQuestionSocket, SOCK_STREAM);
   if (!socket) return tl::unexpected(socket.error());
   return QuestionLine(who, std::move(*socket));
 }

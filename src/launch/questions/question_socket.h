@@ -1,7 +1,6 @@
-// The socket in the run folder at which the engine of a run takes questions of other processes of
-// its user: 0600 in a folder that is 0700, and only peers with our user id are heard. Questions and
-// replies (model/question.h) are values of wire/value.h, each after its size in four bytes; a
-// connection may carry many, one after the other.
+// The socket (run_socket.h) at which the engine of a run takes questions of other processes of its
+// user. Questions and replies (model/question.h) are values of wire/value.h, each after its size in
+// four bytes; a connection may carry many, one after the other.
 #pragma once
 
 #include <chrono>
@@ -19,9 +18,6 @@ namespace dlaunch {
 inline constexpr const char* kQuestionSocket = "questions.sock";
 inline constexpr std::size_t kMostQuestion = std::size_t{64} << 10;
 inline constexpr std::size_t kMostReply = std::size_t{256} << 20;
-
-/// Makes it. Errors: the file system takes no sockets, or is read-only.
-[[nodiscard]] Result<UniqueFd> open_question_socket(const std::string& run_folder);
 
 /// The value after its size.
 [[nodiscard]] std::string framed(const std::string& value);

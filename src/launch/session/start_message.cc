@@ -17,7 +17,8 @@ wire::StartRank start_rank(const RankPlan& rank, const StartSettings& settings) 
   start.env = own_environment(rank);
   start.cpus = rank.cpus;
   start.release_ports = rank.ports;
-  start.wants_stdin = settings.stdin_for_rank0 && rank.rank.value == 0;
+  start.wants_stdin = settings.stdin_rank == rank.rank;
+  start.terminal = settings.terminal_rank == rank.rank;
   if (rank.container) start.container = *rank.container + 1;
   start.is_shown = rank.rank.value >= settings.shown.size() || settings.shown[rank.rank.value];
   return start;

@@ -1,6 +1,7 @@
 // The messages that tell an agent what to start, made from the plan.
 #pragma once
 
+#include <optional>
 #include <string>
 #include <vector>
 
@@ -11,8 +12,9 @@ namespace dlaunch {
 
 struct StartSettings {
   std::string log_folder;  // absolute
-  Environment secrets;     // values of env_secret, which the plan never holds
-  bool stdin_for_rank0 = false;
+  Environment secrets{};   // values of env_secret, which the plan never holds
+  std::optional<Rank> stdin_rank = {};     // it gets the user's stdin
+  std::optional<Rank> terminal_rank = {};  // its streams are a terminal of its own
   std::uint32_t output_credit = 0;
   std::vector<bool> shown = {};  // by rank: send its output; beyond its end: true
   Duration pulse_interval{};     // 0: no pulses

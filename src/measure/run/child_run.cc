@@ -152,7 +152,8 @@ class ChildWatch {
   if (::getppid() != parent) ::_exit(exit_code::kInternal);
   signals.restore();
   if (output) ::dup2(output.get(), STDOUT_FILENO);
-  const FrontOptions front{options.spec.stdin_for == StdinFor::rank0, false, options.quiet};
+  const FrontOptions front{options.spec.stdin_for == StdinFor::rank0 ||
+                               options.spec.stdin_for == StdinFor::rank, false, options.quiet};
   const int code =
       run_front([&](UniqueFd link) { return engine_main(options, std::move(link)); }, front);
   std::fflush(nullptr);

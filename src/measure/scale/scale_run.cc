@@ -56,6 +56,7 @@ std::uint32_t largest_size(const JobSpec& spec, bool by_nodes) {
 
 Result<SizedRun> run_sized(RunOptions options, const ScaleMeasure& measure) {
   options.spec.stdin_for = StdinFor::none;
+  options.spec.pty.reset();
   options.spec.logs.console = Logs::Console::none;
   options.quiet = true;
   const UniqueFd summary(::memfd_create("summary", MFD_CLOEXEC));

@@ -3,6 +3,7 @@
 #include <algorithm>
 #include <cerrno>
 #include <csignal>
+#include <iterator>
 #include <map>
 
 #include <fcntl.h>
@@ -55,7 +56,7 @@ bool died_of_sigkill(const ExitStatus& status) {
 RankService::RankService(EventLoop& loop, AgentChannel& channel, OutputPump& pump,
                          StdinPump& stdin_pump, FactsService& facts, MpiService& mpi,
                          MpirunService& mpirun, ContainerService& containers, StackService& stacks,
-                         RankWatch& watch, Enclosure& enclosure)
+                         TerminalService& terminals, RankWatch& watch, Enclosure& enclosure)
     : loop_(loop),
       channel_(channel),
       pump_(pump),
@@ -65,6 +66,7 @@ RankService::RankService(EventLoop& loop, AgentChannel& channel, OutputPump& pum
       mpirun_(mpirun),
       containers_(containers),
       stacks_(stacks),
+      terminals_(terminals),
       watch_(watch),
       enclosure_(enclosure),
       kill_timer_(loop),
@@ -136,6 +138,7 @@ void RankService::begin_attempt(const wire::StartRanks& request) {
   begun_ = active_ = true;
   ending_ = closed_ = told_stuck_ = false;
   lookers_.clear();
+  beside_.clear();
   killed_before_.clear();
   kill_pause_ = kKillRound;
   alive_ = 0;
@@ -229,7 +232,7 @@ tl::expected<pid_t, StartFailure> RankService::start_one(const std::shared_ptr<R
                                                          const wire::StartRank& rank,
                                                          JoinContext* context) {
   RankBatch& batch = *shared;
-  auto made = make_pipes(rank.wants_stdin);
+  auto made = rank.terminal ? make_terminal() : make_pipes(rank.wants_stdin);
   if (!made) return tl::unexpected(made.error());
   auto& [in, out, err] = *made;
   const wire::StartCommand& command = batch.request.commands[rank.command];
@@ -255,6 +258,7 @@ tl::expected<pid_t, StartFailure> RankService::start_one(const std::shared_ptr<R
   request.open_files = &open_files;
   request.cgroup = enclosure_.cgroup_fd();
   request.outer_proc = enclosure_.outer_proc();
+  request.new_session = request.own_terminal = rank.terminal;
   release_ports(rank);
   const auto spawned = spawn(request);
   if (!spawned) return tl::unexpected(spawned.error());
@@ -267,7 +271,7 @@ tl::expected<pid_t, StartFailure> RankService::start_one(const std::shared_ptr<R
   watch_over(*spawned, shared, rank);
   pump_.add(rank.rank, Stream::out, std::move(out.read), rank.is_shown);
   pump_.add(rank.rank, Stream::err, std::move(err.read), rank.is_shown);
-  if (rank.wants_stdin) stdin_.connect(attempt_, std::move(in.write));
+  if (rank.wants_stdin) stdin_.connect(attempt_, std::move(in.write), rank.terminal);
   return spawned->outer_pid;
 }
 
@@ -322,7 +326,7 @@ void RankService::reap() {
     // It may have ended since the check above.
     if (mpirun_.was_reaped(reaped->pid, reaped->status, now)) {
       loop_.post([this] { end_attempt_if_over(); });
-    } else if (!containers_.was_reaped(reaped->pid)) {
+    } else if (!containers_.was_reaped(reaped->pid) && !terminals_.was_reaped(*reaped)) {
       on_ended(*reaped, now);
     }
   }
@@ -380,6 +384,7 @@ void RankService::end_attempt_if_over() {
   ending_ = true;
   lookers_ = stacks_.abandon();
   lookers_.merge(watch_.end());
+  beside_.merge(terminals_.end_all("the attempt has ended"));
   raise_open_file_limit();
   // Later, because the caller may be iterating over the ranks.
   loop_.post([this] {
@@ -408,7 +413,10 @@ void RankService::kill_round() {
   std::set<pid_t> spared = lookers_;
   if (const auto server = mpi_.process()) spared.insert(*server);
   const std::vector<pid_t> killed = enclosure_.kill_once(spared);
-  if (ending_) leftovers_.insert(killed.begin(), killed.end());
+  if (ending_) {
+    std::copy_if(killed.begin(), killed.end(), std::inserter(leftovers_, leftovers_.end()),
+                 [this](pid_t pid) { return !beside_.contains(pid); });
+  }
   const bool new_ones = std::any_of(killed.begin(), killed.end(),
                                     [this](pid_t pid) { return !killed_before_.contains(pid); });
   killed_before_ = {killed.begin(), killed.end()};

@@ -17,6 +17,7 @@
 #include "node/ranks/released_ports.h"
 #include "node/ranks/stdin_pump.h"
 #include "node/stacks/stack_service.h"
+#include "node/terminals/terminal_service.h"
 #include "node/watch/rank_watch.h"
 #include "os/channel.h"
 #include "os/containment.h"
@@ -37,7 +38,8 @@ class RankService {
  public:
   RankService(EventLoop& loop, AgentChannel& channel, OutputPump& pump, StdinPump& stdin_pump,
               FactsService& facts, MpiService& mpi, MpirunService& mpirun,
-              ContainerService& containers, StackService& stacks, RankWatch& watch,
+              ContainerService& containers, StackService& stacks, TerminalService& terminals,
+              RankWatch& watch,
               Enclosure& enclosure);
   ~RankService();
 
@@ -56,6 +58,9 @@ class RankService {
   [[nodiscard]] std::vector<RankProcess> processes(const wire::TakeStacks& request) const;
   /// The process of each rank that runs now.
   [[nodiscard]] std::vector<RankProcess> running() const;
+  /// Where a program beside the rank runs, or why there can be none.
+  [[nodiscard]] tl::expected<RankPlace, std::string> place_of(
+      const wire::OpenTerminal& request) const;
 
  private:
   struct Pending {
@@ -127,6 +132,7 @@ class RankService {
   MpirunService& mpirun_;
   ContainerService& containers_;
   StackService& stacks_;
+  TerminalService& terminals_;
   RankWatch& watch_;
   Enclosure& enclosure_;
   std::optional<OomWatch> oom_;
@@ -156,6 +162,7 @@ class RankService {
   std::unordered_map<pid_t, std::unique_ptr<RunningRank>> running_;  // by pid of the leader
   std::set<pid_t> leftovers_;
   std::set<pid_t> lookers_;        // of stacks_ and watch_, told to end with the attempt
+  std::set<pid_t> beside_;         // of terminals_, likewise
   std::set<pid_t> killed_before_;  // in the last round
   std::chrono::milliseconds kill_pause_{5};
   bool told_stuck_ = false;

@@ -79,6 +79,37 @@ std::vector<RankProcess> RankService::running() const {
   return found;
 }
 
+tl::expected<RankPlace, std::string> RankService::place_of(
+    const wire::OpenTerminal& request) const {
+  const std::string who = "rank " + std::to_string(request.rank.value);
+  if (!active_ || ending_ || request.attempt != attempt_)
+    return tl::unexpected(std::string("the attempt has ended"));
+  const auto found = std::find_if(running_.begin(), running_.end(), [&](const auto& one) {
+    return one.second->rank == request.rank;
+  });
+  if (found == running_.end()) return tl::unexpected(who + " was not started yet");
+  const RunningRank& running = *found->second;
+  if (running.exited) return tl::unexpected(who + " has ended");
+  if (running.contained) {
+    return tl::unexpected(who + " runs in a container, in which dlaunch attach starts nothing");
+  }
+  const wire::StartRanks& batch = running.batch->request;
+  const auto rank =
+      std::find_if(batch.ranks.begin(), batch.ranks.end(),
+                   [&](const wire::StartRank& one) { return one.rank == request.rank; });
+  // A shell of ours that waits for one command stands for it.
+  const bool is_shell = running.argv != nullptr && runs_command(running.leader, *running.argv);
+  const auto children = is_shell ? children_of(running.leader) : std::vector<pid_t>();
+  RankPlace place{children.size() == 1 ? children.front() : running.leader,
+                  running.batch->base.variables(),
+                  batch.workdir,
+                  rank->cpus,
+                  open_files_,
+                  enclosure_.cgroup_fd()};
+  for (const auto& [name, value] : rank->env) place.variables.insert_or_assign(name, value);
+  return place;
+}
+
 void RankService::signal_rank(RunningRank& rank, int signal) {
   // Until the program runs, only the runtime can be signalled.
   if (rank.contained && containers_.signal(rank.rank, signal)) return;
@@ -126,6 +157,7 @@ void RankService::kill(const wire::KillRanks& request) {
       kill_tree(pid);
   }
   if (request.ranks.empty()) {
+    beside_.merge(terminals_.end_all("the run is being ended"));
     mpirun_.expect_end();
     containers_.kill_all();
     kill_round();

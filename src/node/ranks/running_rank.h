@@ -15,6 +15,7 @@
 #include "node/ranks/environment_block.h"
 #include "os/event_loop.h"
 #include "os/spawn.h"
+#include "os/terminal.h"
 #include "wire/message.h"
 
 namespace dlaunch {
@@ -85,12 +86,30 @@ struct RunningRank {
   }
 };
 
-/// The pipes of one rank; `in` only if it reads the job's stdin.
+/// The streams of one rank; `in` only if it reads the job's stdin.
 struct RankPipes {
   Pipe in;
   Pipe out;
   Pipe err;
 };
+
+/// All three are one terminal; nothing comes from `err`. It does not echo, because the user's own
+/// terminal does, and leaves line ends as they are, for the rank's file.
+inline tl::expected<RankPipes, StartFailure> make_terminal() {
+  constexpr TerminalSize kSize{80, 24};
+  auto made = open_pseudo_terminal(kSize);
+  auto nothing = make_pipe();
+  if (!made || !nothing) {
+    return tl::unexpected(StartFailure{StartFailure::Step::resources,
+                                       made ? nothing.error() : made.error(), "a terminal", ""});
+  }
+  make_quiet(made->slave.get());
+  RankPipes streams;
+  streams.in = {duplicate(made->slave.get()), duplicate(made->master.get())};
+  streams.out = {std::move(made->master), duplicate(made->slave.get())};
+  streams.err = {std::move(nothing->read), std::move(made->slave)};
+  return streams;
+}
 
 inline tl::expected<RankPipes, StartFailure> make_pipes(bool with_stdin) {
   RankPipes pipes;

@@ -1,10 +1,18 @@
 #include "node/ranks/stdin_pump.h"
 
 #include <cerrno>
+#include <utility>
 
 #include <unistd.h>
 
 namespace dlaunch {
+
+namespace {
+
+/// The first Ctrl-D ends an unfinished line, if there is one (termios(3), VEOF).
+constexpr const char* kEndOfLineAndFile = "\x04\x04";
+
+}  // namespace
 
 void StdinPump::begin(Attempt attempt) {
   if (attempt == attempt_) return;
@@ -15,8 +23,9 @@ void StdinPump::begin(Attempt attempt) {
   taken_ = 0;
 }
 
-void StdinPump::connect(Attempt attempt, UniqueFd write_end) {
+void StdinPump::connect(Attempt attempt, UniqueFd write_end, bool is_terminal) {
   begin(attempt);
+  is_terminal_ = is_terminal;
   pipe_ = std::make_unique<WatchedFd>(loop_, std::move(write_end));
   flush();
 }
@@ -31,6 +40,7 @@ void StdinPump::add(const wire::StdinData& data) {
 
 void StdinPump::flush() {
   const std::uint64_t before = taken_;
+  if (end_ && std::exchange(is_terminal_, false)) waiting_ += kEndOfLineAndFile;
   while (pipe_ && !waiting_.empty()) {
     const ssize_t n = ::write(pipe_->get(), waiting_.data(), waiting_.size());
     if (n < 0 && errno == EINTR) continue;

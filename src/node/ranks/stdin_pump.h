@@ -18,7 +18,8 @@ class StdinPump {
   StdinPump(EventLoop& loop, AgentChannel& channel) : loop_(loop), channel_(channel) {}
 
   /// The pipe to the rank, after its start. Drops what an earlier attempt has left.
-  void connect(Attempt attempt, UniqueFd write_end);
+  /// `is_terminal`: the master of one; then the end of the input is Ctrl-D.
+  void connect(Attempt attempt, UniqueFd write_end, bool is_terminal = false);
   void add(const wire::StdinData& data);
   /// The rank has ended: drops what is left.
   void close();
@@ -34,6 +35,7 @@ class StdinPump {
   std::unique_ptr<WatchedFd> pipe_;
   std::string waiting_;  // may arrive before the rank starts
   bool end_ = false;     // nothing follows `waiting_`
+  bool is_terminal_ = false;
   std::uint64_t taken_ = 0;
 };
 

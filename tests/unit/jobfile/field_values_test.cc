@@ -102,6 +102,8 @@ const Good kGood[] = {
     {"stop_signal: INT", HOLDS(job.stop_signal == "INT")},
     {"stop_signal: sigusr1", HOLDS(job.stop_signal == "USR1")},
     {"stdin: rank0", HOLDS(job.stdin_for == StdinFor::rank0)},
+    {"stdin: rank 3", HOLDS(job.stdin_for == StdinFor::rank && job.stdin_rank == 3)},
+    {"pty: 3", HOLDS(job.pty == 3U)},
     {"logs: {dir: /tmp/x, console: none, prefix: never}",
      HOLDS(job.logs.dir == "/tmp/x" && job.logs.console == Logs::Console::none &&
            job.logs.prefix == Logs::Prefix::never)},
@@ -296,8 +298,12 @@ const Bad kBad[] = {
      "1:14: error: stop_signal must be a signal name such as TERM, INT or USR1, not the number 15"},
     {"stop_signal: FOO",
      "1:14: error: stop_signal must be a signal name such as TERM, INT or USR1, not \"FOO\""},
-    {"stdin: rank1",
-     "1:8: error: stdin must be one of auto, none, rank0, not \"rank1\", did you mean \"rank0\"?"},
+    {"stdin: ranks",
+     "1:8: error: stdin: \"ranks\" is none of auto, none, rank0, rank1, ..."},
+    {"processes: 2\nstdin: rank2",
+     "2:1: error: there is no rank 2: processes is 2 (processes, line 1)"},
+    {"pty: 1\nstdin: rank0",
+     "2:1: error: the rank of pty reads dlaunch's standard input; leave out stdin (pty, line 1)"},
     {"logs: {console: rank1}",
      "1:17: error: logs.console must be one of auto, all, merged, rank0, none, or a list of "
      "whole numbers, not \"rank1\""},

@@ -70,6 +70,7 @@ TEST(ReadJob, ReadsEveryAvailableKey) {
   expected.timeouts.node_return = std::chrono::minutes(10);
   expected.stop_signal = "USR1";
   expected.stdin_for = StdinFor::rank0;
+  expected.pty = 0;
   expected.logs = {"/var/log/runs", Logs::Console::none, {}, Logs::Prefix::always};
   EXPECT_EQ(*job, expected);
 }

@@ -283,9 +283,9 @@ TEST_F(FailureWordsTest, ASigkillFromOutside) {
 
 TEST_F(FailureWordsTest, ADebuggerWithoutInput) {
   evidence_.exception = "bdb.BdbQuit";
-  EXPECT_THAT(text(), HasSubstr("  try     --set stdin=rank0: without it"));
+  EXPECT_THAT(text(), HasSubstr("  try     dlaunch run --pty 5: without it"));
   SummaryInput input{&plan_, report_, kSummaryRun, evidence_};
-  input.stdin_for = StdinFor::rank0;
+  input.stdin_rank = Rank(0);
   EXPECT_THAT(
       summary_text(input),
       HasSubstr("  try     only rank 0 reads the terminal: if os.environ[\"RANK\"] == \"0\":\n"
@@ -297,10 +297,10 @@ TEST_F(FailureWordsTest, ADebuggerWithoutInput) {
 
 TEST_F(FailureWordsTest, AQuestionWithoutInput) {
   evidence_.exception = "EOFError: EOF when reading a line";
-  EXPECT_THAT(text(), HasSubstr("  try     --set stdin=rank0: without it a rank's stdin is empty, "
-                                "and input()\n          ends there; "));
+  EXPECT_THAT(text(), HasSubstr("  try     dlaunch run --pty 5: without it a rank's stdin is empty, and "
+                                "input()\n          ends there; "));
   EXPECT_THAT(text(),
-              HasSubstr("guard the call: if\n          os.environ[\"RANK\"] == \"0\": input()\n"));
+              HasSubstr("guard the call: if\n          os.environ[\"RANK\"] == \"5\": input()\n"));
   evidence_.exception = "EOFError: Ran out of input";
   EXPECT_THAT(text(), testing::Not(HasSubstr("stdin"))) << "that is pickle's";
 }

@@ -37,6 +37,14 @@ TEST(Malformed, EveryMessageCutAtEveryByte) {
   Frame input = encode(StdinData{});
   input.payload.resize(3);
   EXPECT_FALSE(decode(input).has_value());
+  Frame typed = encode(TerminalInput{});
+  typed.payload.resize(3);
+  EXPECT_FALSE(decode(typed).has_value());
+  Frame shown = encode(TerminalOutput{});
+  shown.payload[4] = 3;
+  EXPECT_FALSE(decode(shown).has_value());
+  shown.payload.resize(7);
+  EXPECT_FALSE(decode(shown).has_value());
 }
 
 TEST(Malformed, BytesAfterTheEnd) {
@@ -178,7 +186,8 @@ TEST(Malformed, LengthsThatLieAndDeepNesting) {
     frame.type = type;
     const std::string name = type_name(type);
     if (name == "OutputData" || name == "StdinData" || name == "FetchedOutput" ||
-        name == "SyncData" || name == "PmixFence" || name == "PmixData")
+        name == "SyncData" || name == "PmixFence" || name == "PmixData" ||
+        name == "TerminalInput" || name == "TerminalOutput")
       continue;
     for (const std::string& payload : payloads) {
       frame.payload = payload;

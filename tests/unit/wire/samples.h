@@ -59,7 +59,9 @@ inline bool is_raw(const Message& message) {
          std::holds_alternative<StdinData>(message) ||
          std::holds_alternative<FetchedOutput>(message) ||
          std::holds_alternative<SyncData>(message) || std::holds_alternative<PmixFence>(message) ||
-         std::holds_alternative<PmixData>(message);
+         std::holds_alternative<PmixData>(message) ||
+         std::holds_alternative<TerminalInput>(message) ||
+         std::holds_alternative<TerminalOutput>(message);
 }
 
 inline WallTime at(std::int64_t nanoseconds) {
@@ -348,12 +350,12 @@ inline std::vector<Message> samples() {
               "step\xff",
               {{2, "0.25"}}}},
             {250, 8, 2100, std::uint64_t{1} << 36, 17, {"GPU 0: hot"}}},
-      OpenTerminal{Attempt(1), 3, Rank(7), {"gdb", "\xff"}, {{"TERM", "xterm"}}, 50, 132},
-      TerminalInput{3, "ls\n\xff"},
+      OpenTerminal{Attempt(1), 3, Rank(7), {"gdb", "\xff"}, {{"TERM", "xterm"}}, 50, 132, false},
+      TerminalInput{3, std::string("ls\n\0\xff", 5)},
       ResizeTerminal{3, 1, 65535},
       TerminalTaken{3, std::uint64_t{1} << 33},
       CloseTerminal{3},
-      TerminalOutput{3, "\x1b[0m\xff"},
+      TerminalOutput{3, Stream::err, std::string("\x1b[0m\0\xff", 6)},
       TerminalEnded{3, "no container", {true, 9}},
   };
 }

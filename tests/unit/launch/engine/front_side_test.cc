@@ -78,9 +78,8 @@ TEST_F(FrontSideTest, OneThatHasHandedTheRunOverMayGo) {
   EXPECT_TRUE(events_.empty());
 }
 
-TEST_F(FrontSideTest, StdinGoesToTheNodeOfRank0PieceByPiece) {
-  plan_.ranks[0].node = NodeRank(1);
-  side_->begin_stdin(plan_);
+TEST_F(FrontSideTest, StdinGoesToTheNodeOfItsRankPieceByPiece) {
+  side_->begin_stdin(plan_, Rank(2));
   EXPECT_EQ(heard(), "m");  // asks for the first piece
   say(FrontMessage::stdin_data, "hello\n");
   ASSERT_TRUE(wait_for([this] { return !nodes_.sent<wire::StdinData>().empty(); }));
@@ -93,15 +92,26 @@ TEST_F(FrontSideTest, StdinGoesToTheNodeOfRank0PieceByPiece) {
 }
 
 TEST_F(FrontSideTest, BetweenTwoAttemptsStdinWaits) {
-  side_->begin_stdin(plan_);
+  side_->begin_stdin(plan_, Rank(0));
   side_->tell(action::Restart{});
   say(FrontMessage::stdin_data, "later\n");
   for (int i = 0; i < 10; ++i) loop_.poll();
   EXPECT_TRUE(nodes_.sent<wire::StdinData>().empty());
   plan_.attempt = Attempt(1);
-  side_->begin_stdin(plan_);
+  side_->begin_stdin(plan_, Rank(0));
   ASSERT_EQ(nodes_.sent<wire::StdinData>().size(), 1U);
   EXPECT_EQ(nodes_.sent<wire::StdinData>()[0].second.attempt, Attempt(1));
+}
+
+TEST_F(FrontSideTest, CtrlCIsTypedForTheRankWithATerminalOnceThereIsOne) {
+  say(FrontMessage::interrupt);
+  ASSERT_TRUE(wait_for([this] { return !signals_.empty(); }));
+  EXPECT_EQ(signals_, std::vector<int>{SIGINT}) << "no rank runs yet: it ends the run";
+  side_->begin_stdin(plan_, Rank(2));
+  say(FrontMessage::interrupt);
+  ASSERT_TRUE(wait_for([this] { return !nodes_.sent<wire::StdinData>().empty(); }));
+  EXPECT_EQ(nodes_.sent<wire::StdinData>()[0].second.bytes, "\x03");
+  EXPECT_EQ(signals_.size(), 1U);
 }
 
 TEST_F(FrontSideTest, QuestionsAreOfferedOnlyWhileNodesAreConnected) {

@@ -134,6 +134,53 @@ TEST_F(OutputRouterTest, AReaderThatHasGoneWantsNothingMore) {
   EXPECT_EQ(router_->skipped_text().find("rank-0.err"), std::string::npos);
 }
 
+TEST_F(OutputRouterTest, WhileARankPromptsTheOutputOfTheOthersWaits) {
+  OutputRouter::Settings settings;
+  settings.console.prefix = true;
+  settings.labels = {"a:0", "a:1"};
+  settings.live = LiveTarget{Stream::out, -1, {80, 24}};
+  settings.prompts_of = Rank(0);
+  settings.holds_others = true;
+  router_->begin(std::move(settings));
+  for (const std::uint32_t rank : {0U, 1U}) router_->expect(Rank(rank));
+  const auto add_other = [&](std::uint64_t offset, std::string_view bytes) {
+    router_->add({Attempt(0), Rank(1), Stream::out, offset, bytes});
+  };
+  add_other(0, "first\n");
+  add(0, "(Pdb) ");
+  add_other(6, "sec");
+  add_other(9, "ond\n");
+  EXPECT_EQ(shown(), "a:1 | first\n");
+  router_->answered();
+  EXPECT_EQ(shown(), "a:1 | second\n");
+  add(6, "42\n(Pdb) ");
+  add_other(13, "third\n");
+  EXPECT_EQ(shown(), "a:0 | 42\n");
+  router_->end({Attempt(0), Rank(1), Stream::out, 19, 0});
+  EXPECT_EQ(shown(), "a:1 | third\n") << "the end lets all go";
+}
+
+TEST_F(OutputRouterTest, EqualLinesThatWaitedForAPromptAreShownOnce) {
+  OutputRouter::Settings settings;
+  settings.console.prefix = true;
+  settings.console.merged = true;
+  settings.labels = {"0", "1", "2"};
+  settings.live = LiveTarget{Stream::out, -1, {80, 24}};
+  settings.prompts_of = Rank(0);
+  settings.holds_others = true;
+  router_->begin(std::move(settings));
+  for (const std::uint32_t rank : {0U, 1U, 2U}) router_->expect(Rank(rank));
+  add(0, "here\n(Pdb) ");
+  EXPECT_NE(shown().find("here\n"), std::string::npos) << "the lines above a prompt do not wait";
+  for (const std::uint32_t rank : {1U, 2U})
+    router_->add({Attempt(0), Rank(rank), Stream::out, 0, "step 1\n"});
+  router_->answered();
+  for (const std::uint32_t rank : {0U, 1U, 2U})
+    router_->end({Attempt(0), Rank(rank), Stream::out, rank == 0 ? 11U : 7U, 0});
+  const std::string text = shown();
+  EXPECT_NE(text.find("[1-2] step 1\n"), std::string::npos) << text;
+}
+
 TEST_F(OutputRouterTest, ABarThatIsLeftIsShownAfterAMoment) {
   begin({"a:0", "a:1"});
   add(0, "\r 10%\r100%\n");

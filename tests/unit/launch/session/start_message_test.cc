@@ -28,7 +28,7 @@ LaunchPlan plan_of(std::uint32_t ranks) {
 }
 
 TEST(StartMessage, CarriesEveryRankOnceAndMarksTheLastMessage) {
-  const auto messages = start_messages(plan_of(150), NodeRank(0), {"/logs", {}, true, 4096});
+  const auto messages = start_messages(plan_of(150), NodeRank(0), {"/logs", {}, Rank(3), Rank(3), 4096});
   ASSERT_EQ(messages.size(), 3U);
   std::uint32_t next = 0;
   for (std::size_t i = 0; i < messages.size(); ++i) {
@@ -37,7 +37,8 @@ TEST(StartMessage, CarriesEveryRankOnceAndMarksTheLastMessage) {
     for (const auto& rank : messages[i].ranks) {
       EXPECT_EQ(rank.rank, Rank(next));
       EXPECT_EQ(rank.env, (Environment{{"RANK", std::to_string(next)}}));
-      EXPECT_EQ(rank.wants_stdin, next == 0);
+      EXPECT_EQ(rank.wants_stdin, next == 3);
+      EXPECT_EQ(rank.terminal, next == 3);
       ++next;
     }
   }
@@ -57,7 +58,7 @@ TEST(StartMessage, TellsHowOftenToLookAndForWhichNumbers) {
 TEST(StartMessage, FilesComeWithTheFirstMessage) {
   LaunchPlan plan = plan_of(70);
   plan.nodes[0].files = {{"/run/hostfile", "a slots=1\n"}};
-  const auto messages = start_messages(plan, NodeRank(0), {"/logs", {}, false, 0});
+  const auto messages = start_messages(plan, NodeRank(0), {"/logs"});
   ASSERT_EQ(messages.size(), 2U);
   EXPECT_EQ(messages[0].files, (std::vector<wire::StartFile>{{"/run/hostfile", "a slots=1\n"}}));
   EXPECT_TRUE(messages[1].files.empty()) << "they are there when the first rank starts";
@@ -65,14 +66,14 @@ TEST(StartMessage, FilesComeWithTheFirstMessage) {
 
 TEST(StartMessage, PassedVariablesLoseAgainstTheJobsOwn) {
   const auto messages = start_messages(plan_of(1), NodeRank(0),
-                                       {"/logs", {{"A", "outside"}, {"TOKEN", "s"}}, false, 0});
+                                       {"/logs", {{"A", "outside"}, {"TOKEN", "s"}}});
   EXPECT_EQ(messages.front().env, (Environment{{"A", "job"}, {"TOKEN", "s"}, {"WORLD_SIZE", "1"}}));
 }
 
 TEST(StartMessage, OtherNodesStartFromTheirLoginEnvironment) {
   LaunchPlan plan = plan_of(1);
   plan.carried = {{"PATH", "/opt/bin"}};
-  const StartSettings settings{"/logs", {}, false, 0};
+  const StartSettings settings{"/logs"};
   const auto here = start_messages(plan, NodeRank(0), settings).front();
   EXPECT_EQ(here.carried, Environment{});
   EXPECT_EQ(here.defaults, Environment{}) << "what is kept here the plan has decided";
@@ -97,7 +98,7 @@ TEST(StartMessage, OtherNodesStartFromTheirLoginEnvironment) {
 
 TEST(StartMessage, SaysWhoseOutputIsShown) {
   const auto messages =
-      start_messages(plan_of(3), NodeRank(0), {"/logs", {}, false, 4096, {true, false}});
+      start_messages(plan_of(3), NodeRank(0), {"/logs", {}, {}, {}, 4096, {true, false}});
   ASSERT_EQ(messages.front().ranks.size(), 3U);
   EXPECT_TRUE(messages.front().ranks[0].is_shown);
   EXPECT_FALSE(messages.front().ranks[1].is_shown);

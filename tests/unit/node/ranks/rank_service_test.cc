@@ -73,9 +73,10 @@ class RankServiceTest : public testing::Test {
   MpirunService mpirun_{loop_, agent_, progress_};
   ContainerService containers_{loop_, progress_};
   StackService stacks_{loop_, [](const wire::StacksTaken&) {}};
+  TerminalService terminals_{loop_, [](const wire::FromAgent&) {}};
   RankWatch watch_{loop_, pump_, [](const wire::Pulse&) {}};
-  RankService ranks_{loop_,   agent_,      pump_,   stdin_, facts_,    mpi_,
-                     mpirun_, containers_, stacks_, watch_, enclosure_};
+  RankService ranks_{loop_,   agent_,      pump_,   stdin_,     facts_, mpi_,
+                     mpirun_, containers_, stacks_, terminals_, watch_, enclosure_};
   std::vector<wire::FromAgent> received_;
 };
 
