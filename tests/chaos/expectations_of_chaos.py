@@ -83,7 +83,7 @@ def check_leftover_files(box, engine_lived):
         for folder, folders, files in os.walk(box.path("runs", run)):
             for name in folders + files:
                 path = os.path.relpath(os.path.join(folder, name), box.path("runs", run))
-                is_of_killed_engine = path == "questions.sock" and not engine_lived
+                is_of_killed_engine = path in ("questions.sock", "terminals.sock") and not engine_lived
                 expect(KNOWN.match(path) or is_of_killed_engine, f"left in the run folder: {path}")
     for folder in ("home", "tmp"):
         expect_equal(os.listdir(box.path(folder)), [], f"left in {folder}")

@@ -12,6 +12,7 @@ HERE = os.path.dirname(os.path.abspath(__file__))
 WORLD = ["/usr/bin/python3", os.path.join(HERE, "ranks", "world.py")]
 ARGUMENTS = ["/usr/bin/python3", os.path.join(HERE, "ranks", "arguments.py")]
 FAMILY = ["child", "daemon"]
+OF_THE_RUN_FOLDER = {"questions.sock", "terminals.sock"}  # tests/watch has cases of them
 
 
 def found_in(box, rank):
@@ -259,7 +260,7 @@ def nobody_of_ours_listens_while_ranks_run(box):
     for one in ours(early):
         expect(one.kind == "unix" or one.node == "node1", f"listens before the ranks: {one}")
     for one in ours(late):
-        at_launcher = one.node == "launcher" and os.path.basename(one.address) == "questions.sock"
+        at_launcher = one.node == "launcher" and os.path.basename(one.address) in OF_THE_RUN_FOLDER
         expect(one.kind == "unix" and (at_launcher or one.node != "launcher"), f"listens while ranks run: {one}")
     expect(early.rounds > 3, "too few looks")
 
@@ -272,7 +273,7 @@ def session_folders_and_the_staged_binary_are_closed_to_others(box):
     # A socket may have been bound through a descriptor of its folder, so only the name in its address can be trusted.
     names = {os.path.basename(one.address) for one in cluster.listeners()
              if one.kind == "unix" and os.path.basename(one.program) == "dlaunch"}
-    names.discard("questions.sock")  # in the run folder: tests/watch
+    names -= OF_THE_RUN_FOLDER
     # The abstract one has no mode: both ends look at each other's user id.
     expect_equal([name[:name.rindex("-")] for name in names if name.startswith("@")],
                  ["@dlaunch-" + name for name in names if not name.startswith("@")], "sockets")
