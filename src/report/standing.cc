@@ -177,9 +177,13 @@ std::string trouble_of(const std::vector<const ProcessStack*>& loaders) {
 void judge_loader(const RankStacks& before, const RankStacks& now, const ProcessStack& work,
                   Standing& standing) {
   const auto loaders = living_children(now, work.pid);
-  const bool one_has_ended = std::any_of(
-      now.processes.begin(), now.processes.end(),
-      [&](const ProcessStack& one) { return one.parent == work.pid && has_ended(one); });
+  // One that was there before, since a program may leave other children unreaped, too.
+  const bool one_has_ended =
+      std::any_of(now.processes.begin(), now.processes.end(), [&](const ProcessStack& one) {
+        const ProcessStack* const earlier = find(before, one.pid);
+        return one.parent == work.pid && has_ended(one) && earlier != nullptr &&
+               !has_ended(*earlier);
+      });
   if (one_has_ended || loaders.empty()) {
     standing.why = Standing::Why::dead_loader;
     return;

@@ -8,9 +8,8 @@
 //    others. It is so until they take less than kFine times as long.
 //  - A window in which the median rank has made fewer than kLeastSteps steps, or fewer than three
 //    ranks have made any, says nothing: it goes on.
-//  - In synchronous training all ranks count the same steps, because each waits for the slowest;
-//  then
-//    only the time outside of collectives can differ, which a rank must say itself.
+//  - In synchronous training all ranks count the same steps, because each waits for the slowest.
+//    Then only the time outside of collectives differs, which a rank must say itself.
 #pragma once
 
 #include <cstdint>

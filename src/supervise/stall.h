@@ -13,12 +13,10 @@
 //    rank's first progress is not learned, nor is a silence that was found to be a hang.
 //  - The job is suspected when it has been silent for `after`, and for kPatience times the longest
 //    gap of the job and of the most regular rank that is left.
-//  - Once a suspicion has been looked into, the next look is due when the silence has doubled;
-//  after
-//    a hang was found, none is.
+//  - Once a suspicion has been looked into, the next look is due when the silence has doubled.
+//    None is due after a hang was found.
 //  - After a silence of `hang` the job is given up, whatever was found, but not before it was
-//  looked
-//    into.
+//    looked into.
 //  - Time in which we did not run (SIGSTOP, a machine that slept) does not count.
 #pragma once
 

@@ -29,6 +29,10 @@ def shown(said):
     return "".join(f"    {line}\n" for line in re.sub(r"pid \d+", "pid 4711", text).splitlines())
 
 
+def title(name):
+    return (name[0].upper() + name[1:].replace("_", " ")).replace("for each others lock", "for each other's locks")
+
+
 def main():
     parser = argparse.ArgumentParser(description=__doc__)
     parser.add_argument("--dlaunch", default=os.path.join(TOP, "build/release/bin/dlaunch"))
@@ -40,7 +44,7 @@ def main():
         with open(path, encoding="utf-8") as file:
             verdicts = [json.loads(line) for line in file]
     screens = {os.path.basename(said["folder"]): said for said in verdicts if os.path.basename(said["folder"]) in SCENES}
-    block = "".join(f"{name[0].upper()}{name[1:].replace('_', ' ')}:\n\n{shown(said)}\n" for name, said in
+    block = "".join(f"{title(name)}:\n\n{shown(said)}\n" for name, said in
                     sorted(screens.items(), key=lambda one: SCENES.index(one[0])))
     with open(PAGE, encoding="utf-8") as file:
         before, _, rest = file.read().partition(BEGIN)

@@ -22,7 +22,7 @@ constexpr std::size_t kMostAskers = 32;
 constexpr std::chrono::seconds kPatience{30};
 
 constexpr const char* kOtherVersion =
-    "the run was started by another version of dlaunch; ask with that";
+    "the run was started by another version of dlaunch; use that one";
 
 }  // namespace
 

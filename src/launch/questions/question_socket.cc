@@ -72,7 +72,7 @@ std::optional<Result<Reply>> QuestionLine::receive() {
   }
   has_ended_ = true;
   return fail(exit_code::kUsage,
-              who_ + " was started by another version of dlaunch; ask with that");
+              who_ + " was started by another version of dlaunch; use that one");
 }
 
 Result<Reply> QuestionLine::wait(std::chrono::milliseconds limit) {

@@ -164,7 +164,7 @@ class NativeStacks {
       auto taken = snapshot_thread(memory, thread.id, kToStop);
       if (!taken && taken.error() == ESRCH) return "";
       if (!taken && taken.error() == EPERM)
-        return "only one of its ancestors or root may look at it (ptrace), or another process does";
+        return "only its ancestors and root may trace it, or another process traces it already (ptrace)";
       if (!taken && taken.error() == ETIMEDOUT) return "a thread did not stop to be looked at";
       if (!taken) return errno_text(taken.error());
       snapshot = std::move(*taken);

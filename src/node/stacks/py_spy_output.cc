@@ -55,7 +55,11 @@ ThreadStack& thread_for(const json& said, ProcessStack& process) {
 }  // namespace
 
 bool add_py_spy_output(std::string_view text, ProcessStack& process) {
-  const json said = json::parse(text, nullptr, false);
+  json said = json::parse(text, nullptr, false);
+  // Behind what it logs, to the same pipe.
+  for (std::size_t at = text.find("\n["); said.is_discarded() && at != std::string_view::npos;
+       at = text.find("\n[", at + 1))
+    said = json::parse(text.substr(at + 1), nullptr, false);
   if (!said.is_array()) return false;
   for (const json& one : said) {
     if (!one.is_object()) return false;

@@ -76,7 +76,7 @@ class PySpy {
     auto pipe = make_pipe();
     if (!pipe) return;
     const std::string target = std::to_string(process.pid);
-    // It finds that a process has ended by itself; and it never stops one that it reads like this.
+    // In this mode it stops nothing. It ends by itself when the process has ended.
     const std::vector<std::string> words = {program,         "dump",  "--json",
                                             "--nonblocking", "--pid", target};
     const std::vector<const char*> argv = argv_pointers(words);

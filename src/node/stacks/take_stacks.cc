@@ -12,6 +12,7 @@
 #include <unistd.h>
 
 #include "os/clock.h"
+#include "os/descriptors.h"
 #include "os/unique_fd.h"
 #include "os/write_all.h"
 #include "text/strings.h"
@@ -87,6 +88,8 @@ void ask_apart(StackSource source, const char* what, const StackRequest& request
   const pid_t pid = pipe ? ::fork() : -1;
   if (pid == 0) {
     ::prctl(PR_SET_PDEATHSIG, SIGKILL);
+    // Else it would keep the pipe open on which the agent awaits our answer.
+    close_all_but({pipe->write.get()});
     source(request, ranks);
     (void)write_all(pipe->write.get(),
                     wire::encode_value(wire::StacksTaken{Attempt(0), 0, "", ranks}));
@@ -104,7 +107,7 @@ void ask_apart(StackSource source, const char* what, const StackRequest& request
     return;
   }
   for (RankStacks& rank : ranks)
-    rank.remarks.push_back(std::string(what) + " are missing: looking for them took too long");
+    rank.remarks.push_back(std::string(what) + " are missing: the process that looks for them gave no answer");
 }
 
 }  // namespace

@@ -47,6 +47,17 @@ TEST(PySpyOutput, ARealOneIsReadWhole) {
   EXPECT_EQ(thread.frames[2], python("step", "/home/me/job/train.py", 9));
 }
 
+TEST(PySpyOutput, LinesOfItsLogComeBefore) {
+  ProcessStack process;
+  process.pid = 7;
+  process.threads = {{7, "", "S", "", {}, 1}};
+  ASSERT_TRUE(add_py_spy_output(
+      "[2026-11-25T16:00:00Z WARN  py_spy] no symbols\n"
+      R"([{"os_thread_id": 7, "frames": [{"name": "f", "filename": "a.py", "line": 3}]}])",
+      process));
+  EXPECT_EQ(process.threads[0].frames[0], python("f", "a.py", 3));
+}
+
 TEST(PySpyOutput, AnythingElseIsRefused) {
   ProcessStack process;
   for (const char* text : {"", "Error: Permission denied", "{}", "[1]", "[", "null"})

@@ -172,6 +172,17 @@ TEST(Verdict, ADeadDataLoaderIsToldFromOneThatHangs) {
               HasSubstr("; its data loader, pid 7, is opening /mnt/x in __getitem__ (data.py:12)"));
 }
 
+TEST(Verdict, AnotherChildThatHasEndedIsNoDeadDataLoader) {
+  RankStacks before = at_loader(1);
+  before.processes.push_back({7, 1001, "git status", {{7, "", "Z", "", {}, 1}}});
+  before.processes.push_back({8, 1001, "python", {{8, "", "R", "", {kForward}, 1}}});
+  RankStacks now = before;
+  now.processes[2].cpu_ms = 1500;
+  EXPECT_EQ(
+      judge(reply_of({waiting(0, "a"), before}), reply_of({waiting(0, "a"), now}), seconds(8)).kind,
+      Kind::slow);
+}
+
 TEST(Verdict, ADataLoaderThatWorksIsSlow) {
   RankStacks before = at_loader(1);
   before.processes.push_back({7, 1001, "python", {{7, "", "R", "", {kForward}, 1}}});
