@@ -116,7 +116,7 @@ Words job_words() {
     words.insert("\n" + key.substr(key.find_last_of('.') + 1) + ": ");
     if (key.find_first_of("[*") == std::string::npos) words.insert("\f" + key + "=");
     if (!field.fallback.empty()) words.insert(std::string(field.fallback));
-    for (const jobfile::Word& word : field.words) words.insert(std::string(word.text));
+    for (const jobfile::Keyword& word : field.words) words.insert(std::string(word.text));
     std::istringstream others{std::string(field.also)};
     for (std::string other; others >> other;) words.insert(other);
   }
