@@ -100,7 +100,9 @@ class AttachedTerminal {
     while (!result_) {
       const bool types = runs_ && stdin_open_ && !sends_;
       const bool is_shown = shown_.empty();
-      std::array<pollfd, 4> watched{{{socket_.get(), events(is_shown), 0},
+      const short wanted = events(is_shown);
+      // A hang-up is reported without being asked for, and has to wait while output is held back.
+      std::array<pollfd, 4> watched{{{wanted == 0 ? -1 : socket_.get(), wanted, 0},
                                      {signals_.get(), POLLIN, 0},
                                      {types ? STDIN_FILENO : -1, POLLIN, 0},
                                      {is_shown ? -1 : shown_to_, POLLOUT, 0}}};
