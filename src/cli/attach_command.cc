@@ -3,11 +3,14 @@
 #include <string>
 #include <utility>
 
+#include <sys/socket.h>
+
 #include "cli/commands.h"
 #include "cli/print.h"
+#include "cli/reach_run.h"
 #include "launch/terminals/attached_terminal.h"
+#include "launch/terminals/terminal_link.h"
 #include "model/rank_list.h"
-#include "runs/run_index.h"
 
 namespace dlaunch {
 
@@ -45,12 +48,9 @@ struct AttachCommand {
                                                  "\" is not a rank; for example: dlaunch "
                                                  "attach RUN 0"});
     }
-    const auto folders = run_folders("");
-    if (!folders) return print_error(folders.error());
-    const auto found =
-        run.empty() ? only_live_run(*folders, "dlaunch attach") : find_run(*folders, run);
-    if (!found) return print_error(found.error());
-    const auto code = attach_to_rank(*found, Rank(ranks->front()), std::move(command));
+    auto reached = reach_run(run, "dlaunch attach", kTerminalSocket, SOCK_SEQPACKET);
+    if (!reached) return reached.error();
+    const auto code = attach_to_rank(*std::move(reached), Rank(ranks->front()), std::move(command));
     return code ? *code : print_error(code.error());
   }
 };

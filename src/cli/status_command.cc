@@ -2,10 +2,12 @@
 #include <memory>
 #include <string>
 
+#include <sys/socket.h>
 #include <unistd.h>
 
 #include "cli/commands.h"
 #include "cli/print.h"
+#include "cli/reach_run.h"
 #include "cli/status_screen.h"
 #include "launch/front/bounded_work.h"
 #include "launch/questions/question_socket.h"
@@ -49,36 +51,37 @@ struct StatusCommand {
                           "--watch needs a terminal; without one, run `dlaunch status` again and "
                           "again, or `dlaunch status --json`"});
     }
-    // In a process of its own as long as it touches the file system.
+    if (watch) return show_screen();
     const WatchedWork done = watch_work(kFileLimit, [this] { return ask_once(); });
     if (!done.stuck.empty()) {
       return print_error(
           {exit_code::kTimeLimit, "dlaunch status cannot read the run folder: " + done.stuck});
     }
-    if (!watch || done.code != exit_code::kOk) return done.code;
-    const auto run = find();
-    if (!run) return print_error(run.error());
-    auto line = QuestionLine::open(*run);
-    if (!line) return print_error(line.error());
-    const StatusScreenEnd end = show_status_screen(std::move(*line));
-    if (!end.run_has_ended) return end.exit_code;
-    return watch_work(kFileLimit, [&] { return print_text(ending_of(*run) + '\n'); }).code;
+    return done.code;
   }
 
  private:
-  [[nodiscard]] Result<RunView> find() const {
-    const auto folders = run_folders("");
-    if (!folders) return tl::unexpected(folders.error());
-    return word.empty() ? only_live_run(*folders, "dlaunch status") : find_run(*folders, word);
+  [[nodiscard]] int show_screen() const {
+    auto run = reach_run(word, "dlaunch status", kQuestionSocket, SOCK_STREAM);
+    if (!run) return run.error();
+    const std::string id = run->id;
+    const std::string path = run->path;
+    QuestionLine line(*std::move(run));
+    line.ask(StatusQuestion{own_build_id()});
+    if (const auto reply = line.wait(kAnswerLimit); !reply) return print_error(reply.error());
+    const StatusScreenEnd end = show_status_screen(std::move(line));
+    if (!end.run_has_ended) return end.exit_code;
+    return watch_work(kFileLimit, [&] { return print_text(ending_of(id, path) + '\n'); }).code;
   }
 
-  /// With --watch, only whether it can be asked.
   [[nodiscard]] int ask_once() const {
-    const auto run = find();
+    const auto folders = run_folders("");
+    if (!folders) return print_error(folders.error());
+    const auto run =
+        word.empty() ? only_live_run(*folders, "dlaunch status") : find_run(*folders, word);
     if (!run) return print_error(run.error());
     const auto reply = ask_run<StatusReply>(*run, StatusQuestion{own_build_id()}, kAnswerLimit);
     if (!reply) return print_error(reply.error());
-    if (watch) return exit_code::kOk;
     return print_text(json ? status_json(*reply) : status_text(*reply, columns()));
   }
 
@@ -92,15 +95,15 @@ struct StatusCommand {
   }
 
   /// Its engine has let go of us, and writes how the run ended.
-  static std::string ending_of(const RunView& run) {
+  static std::string ending_of(const std::string& id, const std::string& path) {
     constexpr int kMostLooks = 100;
     constexpr useconds_t kPause = 100'000;
-    Result<RunView> now = read_run_state(run.path);
+    Result<RunView> now = read_run_state(path);
     for (int i = 0; i < kMostLooks && now && is_live(now->state); ++i) {
       ::usleep(kPause);
-      now = read_run_state(run.path);
+      now = read_run_state(path);
     }
-    return "dlaunch: run " + run.id + ": " + (now ? state_text(*now) : now.error().message);
+    return "dlaunch: run " + id + ": " + (now ? state_text(*now) : now.error().message);
   }
 };
 

@@ -8,6 +8,7 @@
 #include <string>
 #include <variant>
 
+#include "launch/questions/run_socket.h"
 #include "model/question.h"
 #include "model/result.h"
 #include "os/unique_fd.h"
@@ -32,6 +33,10 @@ class QuestionLine {
   /// The run must be on this machine. Errors: kUsage: it has ended, or takes no questions;
   /// kNodeLost: it runs elsewhere; kNoPermission: it belongs to another user; kTimeLimit.
   [[nodiscard]] static Result<QuestionLine> open(const RunView& run);
+
+  /// `run`: to kQuestionSocket.
+  explicit QuestionLine(RunConnection run)
+      : QuestionLine("run " + run.id, std::move(run.socket)) {}
 
   /// Poll this for a reply.
   [[nodiscard]] int fd() const { return socket_.get(); }

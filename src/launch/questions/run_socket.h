@@ -20,4 +20,11 @@ namespace dlaunch {
 /// user; kTimeLimit: its launcher is stopped.
 [[nodiscard]] Result<UniqueFd> connect_to_run(const RunView& run, const char* name, int type);
 
+/// A connection to the engine of a run. Needs no file system any more.
+struct RunConnection {
+  std::string id;
+  std::string path;  // of the run folder, as it was asked for
+  UniqueFd socket;
+};
+
 }  // namespace dlaunch

@@ -16,7 +16,6 @@
 #include <termios.h>
 #include <unistd.h>
 
-#include "launch/questions/run_socket.h"
 #include "launch/terminals/leave_keys.h"
 #include "launch/terminals/terminal_link.h"
 #include "os/build_id.h"
@@ -100,7 +99,9 @@ class AttachedTerminal {
     while (!result_) {
       const bool types = runs_ && stdin_open_ && !sends_;
       const bool is_shown = shown_.empty();
-      std::array<pollfd, 4> watched{{{socket_.get(), events(is_shown), 0},
+      const short wanted = events(is_shown);
+      // A hang-up is reported without being asked for, and has to wait while output is held back.
+      std::array<pollfd, 4> watched{{{wanted == 0 ? -1 : socket_.get(), wanted, 0},
                                      {signals_.get(), POLLIN, 0},
                                      {types ? STDIN_FILENO : -1, POLLIN, 0},
                                      {is_shown ? -1 : shown_to_, POLLOUT, 0}}};
@@ -273,7 +274,7 @@ TerminalRequest request_for(Rank rank, std::vector<std::string> command, bool is
 
 }  // namespace
 
-Result<int> attach_to_rank(const RunView& run, Rank rank, std::vector<std::string> command) {
+Result<int> attach_to_rank(RunConnection run, Rank rank, std::vector<std::string> command) {
   const std::string who = "rank " + std::to_string(rank.value) + " of run " + run.id;
   const bool is_terminal = ::isatty(STDIN_FILENO) == 1 && ::isatty(STDOUT_FILENO) == 1;
   const std::string request = encode(request_for(rank, std::move(command), is_terminal));
@@ -281,11 +282,9 @@ Result<int> attach_to_rank(const RunView& run, Rank rank, std::vector<std::strin
     return fail(exit_code::kUsage, "the command is longer than 96 KiB");
   auto signals = watch_signals();
   if (!signals) return tl::unexpected(signals.error());
-  auto socket = connect_to_run(run, kTerminalSocket, SOCK_SEQPACKET);
-  if (!socket) return tl::unexpected(socket.error());
-  if (!send_terminal_packet(socket->get(), TerminalPacket::open, request))
+  if (!send_terminal_packet(run.socket.get(), TerminalPacket::open, request))
     return fail_errno(exit_code::kInternal, who + ": send", errno);
-  return AttachedTerminal(std::move(*socket), std::move(*signals), who, is_terminal).run();
+  return AttachedTerminal(std::move(run.socket), std::move(*signals), who, is_terminal).run();
 }
 
 }  // namespace dlaunch

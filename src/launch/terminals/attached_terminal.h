@@ -4,18 +4,18 @@
 #include <string>
 #include <vector>
 
+#include "launch/questions/run_socket.h"
 #include "model/ids.h"
 #include "model/result.h"
-#include "runs/run_view.h"
 
 namespace dlaunch {
 
 /// Runs a command beside a rank until it ends, with this process's standard streams: on a terminal
 /// of its own if stdin and stdout are one, else with pipes. Returns its exit code (128 + n for
-/// signal n). Whatever happens, the terminal gets the modes that it had. Errors: those of
-/// connect_to_run(); kUsage: there is no such rank, or it does not run; kNotFound, kCannotExecute:
-/// the command; kNodeLost; kTimeLimit: no answer in time; kInternal: the run's launcher has ended.
-[[nodiscard]] Result<int> attach_to_rank(const RunView& run, Rank rank,
+/// signal n). Whatever happens, the terminal gets the modes that it had. `run`: to kTerminalSocket.
+/// Errors: kUsage: there is no such rank, or it does not run; kNotFound, kCannotExecute: the
+/// command; kNodeLost; kTimeLimit: no answer in time; kInternal: the run's launcher has ended.
+[[nodiscard]] Result<int> attach_to_rank(RunConnection run, Rank rank,
                                          std::vector<std::string> command);
 
 }  // namespace dlaunch

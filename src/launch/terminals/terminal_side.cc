@@ -7,6 +7,7 @@
 #include <utility>
 #include <vector>
 
+#include <poll.h>
 #include <sys/socket.h>
 #include <unistd.h>
 
@@ -22,13 +23,20 @@ namespace {
 constexpr std::size_t kMostGuests = 32;
 /// A peer that asks for nothing is let go.
 constexpr std::chrono::seconds kPatience{30};
+/// Between looks for the end of a peer whose input waits.
+constexpr std::chrono::seconds kLook{1};
+
+bool has_hung_up(int socket) {
+  pollfd watched{socket, POLLRDHUP, 0};
+  return ::poll(&watched, 1, 0) > 0;
+}
 
 }  // namespace
 
 /// A `dlaunch attach`.
 struct TerminalSide::Guest {
   Guest(EventLoop& loop, std::uint32_t number, UniqueFd fd)
-      : id(number), socket(loop, std::move(fd)), patience(loop) {}
+      : id(number), socket(loop, std::move(fd)), patience(loop), look(loop) {}
   struct Packet {
     TerminalPacket kind;
     std::string body;
@@ -36,6 +44,7 @@ struct TerminalSide::Guest {
   std::uint32_t id;
   WatchedFd socket;
   Timer patience;
+  Timer look;
   NodeId node;
   bool is_open = false;  // the node was asked, and has not said that it ended
   bool runs = false;
@@ -45,6 +54,7 @@ struct TerminalSide::Guest {
   std::deque<Packet> waiting;
   bool reads = false;   // a callback is set
   bool writes = false;  // likewise
+  bool looks = false;   // likewise
 };
 
 TerminalSide::TerminalSide(EventLoop& loop, Nodes& nodes) : loop_(loop), nodes_(nodes) {}
@@ -74,16 +84,34 @@ void TerminalSide::close() {
 }
 
 void TerminalSide::let_in(UniqueFd socket) {
-  if (!peer_is_our_user(socket.get()) || guests_.size() >= kMostGuests) return;
+  if (!peer_is_our_user(socket.get()) || !has_room()) return;
   const std::uint32_t id = ++id_;
   Guest& guest = *(guests_[id] = std::make_unique<Guest>(loop_, id, std::move(socket)));
   guest.patience.after(kPatience, [this, &guest] { drop(guest); });
   watch(guest);
 }
 
-/// Only while the node may get more.
+/// A user may be slow to read the rest of what has ended, but not at the cost of a new one.
+bool TerminalSide::has_room() {
+  if (guests_.size() < kMostGuests) return true;
+  const auto ended = std::ranges::find_if(guests_, [](const auto& one) {
+    return !one.second->is_open && !one.second->waiting.empty();
+  });
+  if (ended == guests_.end()) return false;
+  drop(*ended->second);
+  return true;
+}
+
+/// Reads only while the node may get more.
 void TerminalSide::watch(Guest& guest) {
-  if (guest.typed - guest.typed_taken > wire::kMostTerminal - kTerminalPiece) return;
+  if (guest.typed - guest.typed_taken > wire::kMostTerminal - kTerminalPiece) {
+    if (std::exchange(guest.looks, true)) return;
+    return guest.look.after(kLook, [this, &guest] {
+      guest.looks = false;
+      if (has_hung_up(guest.socket.get())) return drop(guest);
+      watch(guest);
+    });
+  }
   if (std::exchange(guest.reads, true)) return;
   guest.socket.on_readable([this, &guest] {
     guest.reads = false;

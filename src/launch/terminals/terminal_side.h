@@ -37,6 +37,7 @@ class TerminalSide {
   struct Guest;
 
   void let_in(UniqueFd socket);
+  [[nodiscard]] bool has_room();
   void watch(Guest& guest);
   void read(Guest& guest);
   void take(Guest& guest, const std::string& packet);

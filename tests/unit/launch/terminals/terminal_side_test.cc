@@ -4,6 +4,7 @@
 #include <chrono>
 #include <stdexcept>
 #include <string>
+#include <vector>
 
 #include <gtest/gtest.h>
 #include <sys/socket.h>
@@ -140,6 +141,33 @@ TEST_F(TerminalSideTest, MoreThanTheProgramTakesIsNotRead) {
   EXPECT_GT(sent, wire::kMostTerminal) << "the rest waits in the socket";
   side_.on(NodeId(0), wire::TerminalTaken{id, piece.size()});
   run_until([&] { return typed() == wire::kMostTerminal + piece.size(); });
+}
+
+TEST_F(TerminalSideTest, AUserThatLeavesWhileMuchInputWaitsClosesTheTerminal) {
+  UniqueFd user = ask(0);
+  const std::uint32_t id = opened();
+  const std::string piece(kTerminalPiece, 'x');
+  run_until([&] {
+    while (send_terminal_packet(user.get(), TerminalPacket::input, piece)) continue;
+    return typed() == wire::kMostTerminal;
+  });
+  user.reset();
+  run_until([&] { return !nodes_.sent<wire::CloseTerminal>().empty(); });
+  EXPECT_EQ(nodes_.sent<wire::CloseTerminal>().back().second.id, id);
+  EXPECT_EQ(typed(), wire::kMostTerminal);
+}
+
+TEST_F(TerminalSideTest, UsersThatDoNotReadAnEndMakeRoomForNewOnes) {
+  const std::string piece(kTerminalPiece, 'x');
+  std::vector<UniqueFd> stopped;
+  for (std::size_t n = 1; n <= 40; ++n) {
+    stopped.push_back(ask(0));
+    run_until([&] { return nodes_.sent<wire::OpenTerminal>().size() == n; });
+    const std::uint32_t id = opened();
+    for (std::size_t bytes = 0; bytes < wire::kMostTerminal * 2; bytes += piece.size())
+      side_.on(NodeId(0), wire::TerminalOutput{id, Stream::out, piece});
+    side_.on(NodeId(0), wire::TerminalEnded{id, "", {}});
+  }
 }
 
 TEST_F(TerminalSideTest, WhatTheUserHasNotTakenIsNotConfirmed) {

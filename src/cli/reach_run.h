@@ -1,0 +1,18 @@
+// Finds a run and connects to its engine, for a limited time.
+#pragma once
+
+#include <string>
+
+#include "launch/questions/run_socket.h"
+
+namespace dlaunch {
+
+/// The run that `word` means (empty: the only live one), connected to its socket `name` of `type`
+/// for `command` ("dlaunch attach"). All that touches the file system is done in a process of its
+/// own, which is abandoned if that does not answer. Errors were printed: their exit codes. Must be
+/// called before any thread exists.
+[[nodiscard]] tl::expected<RunConnection, int> reach_run(const std::string& word,
+                                                         const std::string& command,
+                                                         const char* name, int type);
+
+}  // namespace dlaunch
