@@ -20,6 +20,8 @@ namespace {
 constexpr std::size_t kMostAskers = 32;
 /// A peer that neither asks nor reads is let go.
 constexpr std::chrono::seconds kPatience{30};
+/// One that has had an answer may be `dlaunch status --watch`, whose user looks at something else.
+constexpr std::chrono::hours kRest{1};
 
 constexpr const char* kOtherVersion =
     "the run was started by another version of dlaunch; use that one";
@@ -164,6 +166,7 @@ void QuestionSide::write(Asker& asker) {
   asker.written += n > 0 ? static_cast<std::size_t>(n) : 0U;
   if (asker.written == asker.out.size()) {
     asker.out.clear();
+    asker.patience.after(kRest, [this, &asker] { drop(asker); });
     // In a later turn: what has been asked meanwhile does not nest.
     return asker.socket.on_writable([this, &asker] { take_question(asker); });
   }

@@ -8,7 +8,6 @@
 
 #include "launch/questions/run_socket.h"
 #include "os/clock.h"
-#include "os/write_all.h"
 #include "text/duration_text.h"
 #include "wire/bytes.h"
 #include "wire/value.h"
@@ -45,8 +44,9 @@ Result<QuestionLine> QuestionLine::open(const RunView& run) {
 }
 
 void QuestionLine::ask(const Question& question) {
-  // A question is smaller than the buffer of a socket.
-  (void)write_all(socket_.get(), framed(wire::encode_value(question)));
+  // A question is smaller than the buffer of a socket. That the run has gone, receive() finds.
+  const std::string bytes = framed(wire::encode_value(question));
+  (void)::send(socket_.get(), bytes.data(), bytes.size(), MSG_NOSIGNAL);
 }
 
 std::optional<Result<Reply>> QuestionLine::receive() {
