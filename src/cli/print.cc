@@ -1,5 +1,6 @@
 #include "cli/print.h"
 
+#include <algorithm>
 #include <cerrno>
 #include <cstdio>
 #include <cstdlib>
@@ -8,8 +9,10 @@
 #include <unistd.h>
 
 #include "os/own_machine.h"
+#include "os/terminal.h"
 #include "report/github.h"
 #include "text/plain_text.h"
+#include "text/wrap.h"
 
 namespace dlaunch {
 
@@ -46,6 +49,14 @@ int print_text(const std::string& text) {
                   (!newline || std::fputc('\n', stdout) != EOF) && std::fflush(stdout) == 0;
   if (ok || errno == EPIPE) return exit_code::kOk;
   return print_error(Error{exit_code::kInternal, "cannot write to stdout: " + errno_text(errno)});
+}
+
+std::size_t output_columns() {
+  constexpr std::size_t kUncut = 4096;
+  constexpr std::size_t kLeast = 40;
+  const auto terminal = terminal_size(STDOUT_FILENO);
+  if (!terminal) return kUncut;
+  return terminal->columns == 0 ? kScreenColumns : std::max(terminal->columns, kLeast);
 }
 
 }  // namespace dlaunch

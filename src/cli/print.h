@@ -1,6 +1,7 @@
 // What commands print.
 #pragma once
 
+#include <cstddef>
 #include <string>
 
 #include "model/result.h"
@@ -13,5 +14,9 @@ int print_error(const Error& error);
 
 /// To stdout, with a newline at the end. Returns kOk, or kInternal where it cannot be written.
 int print_text(const std::string& text);
+
+/// The columns that a line on stdout may have: those of the terminal, at least 40; in a file a line
+/// may be as long as it is.
+[[nodiscard]] std::size_t output_columns();
 
 }  // namespace dlaunch

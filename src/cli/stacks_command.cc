@@ -1,20 +1,19 @@
-#include <algorithm>
 #include <cstdio>
 #include <cstdlib>
 #include <memory>
+#include <utility>
 
-#include <unistd.h>
+#include <sys/socket.h>
 
 #include "cli/commands.h"
 #include "cli/print.h"
+#include "cli/reach_run.h"
 #include "launch/front/bounded_work.h"
 #include "launch/questions/question_socket.h"
 #include "os/build_id.h"
 #include "os/clock.h"
-#include "os/terminal.h"
 #include "report/stacks_text.h"
 #include "runs/run_directory.h"
-#include "runs/run_index.h"
 #include "text/plain_text.h"
 
 namespace dlaunch {
@@ -35,7 +34,8 @@ constexpr const char* kFooter =
     "Frames of Python come from py-spy, which is looked for beside dlaunch on each node, in\n"
     "the rank's environment and in your PATH; system calls and files come from /proc. Ranks\n"
     "that are not Python, and all with --native, have frames of C, C++ and Fortran, for which\n"
-    "each thread is stopped while its stack is copied. The answer is also kept in the run folder, in stacks/.\n"
+    "each thread is stopped while its stack is copied. The answer is also kept in stacks/ of\n"
+    "the run folder.\n"
     "Exit code: 0 well; 64 no such run, or it has ended; 69 it is on another machine, or not\n"
     "all nodes have answered; 77 it belongs to another user; 124 no answer in time.";
 
@@ -46,43 +46,30 @@ struct StacksCommand {
   bool json = false;
 
   int execute() const {
-    const WatchedWork done = watch_work(kFileLimit, [this] { return show(); });
-    if (done.stuck.empty()) return done.code;
-    return print_error(
-        {exit_code::kTimeLimit, "dlaunch stacks cannot read the run folder: " + done.stuck});
-  }
-
-  int show() const {
-    const auto folders = run_folders("");
-    if (!folders) return print_error(folders.error());
-    const auto run =
-        word.empty() ? only_live_run(*folders, "dlaunch stacks") : find_run(*folders, word);
-    if (!run) return print_error(run.error());
-    const char* const path = std::getenv("PATH");
-    const StacksQuestion question{own_build_id(), ranks, path != nullptr ? path : "", native};
-    const auto reply = ask_run<StacksReply>(*run, question, kAnswerLimit);
+    auto run = reach_run(word, "dlaunch stacks", kQuestionSocket, SOCK_STREAM);
+    if (!run) return run.error();
+    const std::string path = run->path;
+    const char* const search_path = std::getenv("PATH");
+    const StacksQuestion question{own_build_id(), ranks,
+                                  search_path != nullptr ? search_path : "", native};
+    const auto reply = ask_run<StacksReply>(*std::move(run), question, kAnswerLimit);
     if (!reply) return print_error(reply.error());
-    keep(*run, *reply);
-    const int printed = print_text(json ? stacks_json(*reply) : stacks_text(*reply, columns()));
+    const WatchedWork kept = watch_work(kFileLimit, [&] { return keep(path, *reply); });
+    if (!kept.stuck.empty())
+      (void)print_error({exit_code::kTimeLimit, "the answer is not kept: " + kept.stuck});
+    const int printed =
+        print_text(json ? stacks_json(*reply) : stacks_text(*reply, output_columns()));
     if (printed != exit_code::kOk) return printed;
     return reply->silent.empty() ? exit_code::kOk : exit_code::kNodeLost;
   }
 
  private:
-  /// A line in a file may be as long as it is.
-  static std::size_t columns() {
-    constexpr std::size_t kUncut = 4096;
-    constexpr std::size_t kLeast = 40;
-    const auto terminal = terminal_size(STDOUT_FILENO);
-    if (!terminal) return kUncut;
-    return terminal->columns == 0 ? kScreenColumns : std::max(terminal->columns, kLeast);
-  }
-
   /// In stacks/ of the run folder, under the time.
-  static void keep(const RunView& run, const StacksReply& reply) {
-    const RunDirectory folder = RunDirectory::existing(run.path);
+  static int keep(const std::string& path, const StacksReply& reply) {
+    const RunDirectory folder = RunDirectory::existing(path);
     if (const Status kept = folder.write_stacks(wall_now(), stacks_json(reply)); !kept)
       std::fprintf(stderr, "dlaunch: not kept: %s\n", plain_line(kept.error().message).c_str());
+    return exit_code::kOk;
   }
 };
 

@@ -1,4 +1,3 @@
-#include <algorithm>
 #include <memory>
 #include <string>
 
@@ -15,7 +14,6 @@
 #include "os/terminal.h"
 #include "report/status_text.h"
 #include "runs/run_index.h"
-#include "text/wrap.h"
 
 namespace dlaunch {
 
@@ -52,12 +50,7 @@ struct StatusCommand {
                           "again, or `dlaunch status --json`"});
     }
     if (watch) return show_screen();
-    const WatchedWork done = watch_work(kFileLimit, [this] { return ask_once(); });
-    if (!done.stuck.empty()) {
-      return print_error(
-          {exit_code::kTimeLimit, "dlaunch status cannot read the run folder: " + done.stuck});
-    }
-    return done.code;
+    return ask_once();
   }
 
  private:
@@ -75,23 +68,12 @@ struct StatusCommand {
   }
 
   [[nodiscard]] int ask_once() const {
-    const auto folders = run_folders("");
-    if (!folders) return print_error(folders.error());
-    const auto run =
-        word.empty() ? only_live_run(*folders, "dlaunch status") : find_run(*folders, word);
-    if (!run) return print_error(run.error());
-    const auto reply = ask_run<StatusReply>(*run, StatusQuestion{own_build_id()}, kAnswerLimit);
+    auto run = reach_run(word, "dlaunch status", kQuestionSocket, SOCK_STREAM);
+    if (!run) return run.error();
+    const auto reply =
+        ask_run<StatusReply>(*std::move(run), StatusQuestion{own_build_id()}, kAnswerLimit);
     if (!reply) return print_error(reply.error());
-    return print_text(json ? status_json(*reply) : status_text(*reply, columns()));
-  }
-
-  /// A line in a file may be as long as it is.
-  static std::size_t columns() {
-    constexpr std::size_t kUncut = 4096;
-    constexpr std::size_t kLeast = 40;
-    const auto terminal = terminal_size(STDOUT_FILENO);
-    if (!terminal) return kUncut;
-    return terminal->columns == 0 ? kScreenColumns : std::max(terminal->columns, kLeast);
+    return print_text(json ? status_json(*reply) : status_text(*reply, output_columns()));
   }
 
   /// Its engine has let go of us, and writes how the run ended.

@@ -117,10 +117,11 @@ class StatusScreen {
   }
 
  private:
-  /// A question at a time; the state of the run every second, unless stacks are on the screen.
+  /// A question at a time; the state of the run every second, also while stacks are on the screen:
+  /// the engine lets go of those that say nothing, and the end of the run ends the screen.
   void ask_if_due() {
     const MonotonicTime now = monotonic_now();
-    const bool is_due = wants_stacks_ || (!shows_stacks_ && now - asked_at_ >= kEvery);
+    const bool is_due = wants_stacks_ || now - asked_at_ >= kEvery;
     if (is_asking_ || !is_due) return;
     is_asking_ = true;
     asked_at_ = now;
@@ -136,7 +137,7 @@ class StatusScreen {
   [[nodiscard]] int wait_ms() const {
     const auto left =
         std::chrono::ceil<std::chrono::milliseconds>(asked_at_ + kEvery - monotonic_now());
-    if (is_asking_ || shows_stacks_)
+    if (is_asking_)
       return static_cast<int>(std::chrono::milliseconds(kEvery).count());
     return static_cast<int>(std::max<std::int64_t>(left.count(), 0));
   }
@@ -163,7 +164,7 @@ class StatusScreen {
     const bool scrolls = key != Key::quit && key != Key::stacks && key != Key::other;
     if (!scrolls && shows_stacks_) {
       shows_stacks_ = false;
-      page_ = std::exchange(table_, {});
+      page_ = {};
       first_ = 0;
     } else if (key == Key::quit) {
       end_ = {false, exit_code::kOk};
@@ -182,7 +183,6 @@ class StatusScreen {
     if (!*reply) return take_refusal(reply->error());
     if (const auto* status = std::get_if<StatusReply>(&**reply)) {
       status_ = *status;
-      page_ = status_page(status_, terminal_.size().columns);
     } else if (const auto* stacks = std::get_if<StacksReply>(&**reply)) {
       show_stacks(stacks_text(*stacks, terminal_.size().columns));
     }
@@ -200,7 +200,7 @@ class StatusScreen {
   }
 
   void show_stacks(std::string_view text) {
-    table_ = std::exchange(page_, {});
+    page_ = {};
     shows_stacks_ = true;
     first_ = 0;
     while (!text.empty()) page_.rows.emplace_back(take_line(text));
@@ -224,7 +224,6 @@ class StatusScreen {
   std::string typed_;
   StatusReply status_;
   ScreenPage page_;
-  ScreenPage table_;  // while stacks are shown
   std::size_t first_ = 0;
   bool shows_stacks_ = false;
   bool wants_stacks_ = false;

@@ -55,6 +55,10 @@ std::string as_typed(const JobSpec& spec, const std::string& key, const std::str
   return typed != spec.typed.end() ? typed->second : '"' + key + ": " + value + '"';
 }
 
+bool is_watched(const JobSpec& spec) {
+  return spec.watch.after || spec.timeouts.hang;
+}
+
 std::string too_few_hosts(const JobSpec& spec, std::size_t given, const std::string& origin) {
   const int least = spec.nodes ? spec.nodes->min : 1;
   const std::string wanted = std::to_string(least);

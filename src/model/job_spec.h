@@ -292,6 +292,9 @@ struct JobSpec {
   bool operator==(const JobSpec&) const = default;
 };
 
+/// Whether its ranks are looked at while they run: to tell when they hang, or to end them then.
+[[nodiscard]] bool is_watched(const JobSpec&);
+
 /// The value of a key in an error: as the user typed it, else "processes: 5" in quotes.
 [[nodiscard]] std::string as_typed(const JobSpec&, const std::string& key,
                                    const std::string& value);

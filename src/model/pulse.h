@@ -16,7 +16,7 @@ struct MetricPulse {
   bool operator==(const MetricPulse&) const = default;
 };
 
-/// Of a rank and everything below it. Totals count from its start, so a lost pulse loses nothing.
+/// What a rank and all processes below it do. Totals count from its start, so a lost pulse loses nothing.
 struct RankPulse {
   Rank rank;
   std::uint64_t output = 0;        // bytes of both streams
@@ -36,7 +36,7 @@ struct RankPulse {
   bool operator==(const RankPulse&) const = default;
 };
 
-/// Of the machine, for the question why its ranks are slow.
+/// What the machine does: it may explain why its ranks are slow.
 struct NodePulse {
   std::uint32_t cpu_percent = 0;  // in use by anything; 100: one core
   std::uint32_t cores = 0;

@@ -28,7 +28,7 @@ Value error_file(const View& v) {
 /// Where nothing watches, it has no reader.
 Value heartbeat_file(const View& v) {
   const std::string& folder = v.plan.nodes[v.rank->node.value].output_folder;
-  if (folder.empty() || (!v.spec.watch.after && !v.spec.timeouts.hang)) return std::nullopt;
+  if (folder.empty() || !is_watched(v.spec)) return std::nullopt;
   return folder + "/rank-" + std::to_string(v.rank->rank.value) + ".heartbeat";
 }
 

@@ -100,7 +100,7 @@ bool is_the_users(const StackFrame& frame) {
   return false;
 }
 
-/// Of the user's own frames of this kind, from `depth` outward. Null: there is none.
+/// Looks among the user's own frames of this kind, from `depth` outward. Null: there is none.
 const StackFrame* innermost_of(Kind kind, const std::vector<StackFrame>& frames,
                                std::size_t depth) {
   for (; depth < frames.size(); ++depth) {

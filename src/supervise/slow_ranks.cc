@@ -11,7 +11,9 @@ constexpr std::uint32_t kBusyPercent = 95;  // of all its CPU time
 constexpr std::uint32_t kMemoryStallPermille = 50;
 constexpr double kLowClock = 0.8;  // of the median of the others
 
-/// Of values in any order, at least one; of two in the middle the lower one.
+constexpr double kHalf = 0.5;  // a step
+
+/// `values`: in any order, at least one. Of two in the middle, the lower one.
 template <class Value>
 Value median(std::vector<Value> values) {
   const auto middle = values.begin() + static_cast<std::ptrdiff_t>((values.size() - 1) / 2);
@@ -30,10 +32,11 @@ void SlowRanks::begin(MonotonicTime now) {
   began_ = now;
 }
 
-void SlowRanks::count(Rank rank, std::uint64_t steps) {
-  const auto [found, is_new] = ranks_.try_emplace(rank);
-  if (is_new) found->second.begin_steps = steps;
-  found->second.steps = std::max(found->second.steps, steps);
+void SlowRanks::count(Rank rank, Counter by, std::uint64_t value) {
+  OneRank& one = ranks_[rank];
+  if (one.by == by && value > one.value) one.made += value - one.value;
+  one.by = by;
+  one.value = value;
 }
 
 void SlowRanks::time(Rank rank, double seconds) {
@@ -50,12 +53,11 @@ std::vector<SlowRanks::Change> SlowRanks::check(MonotonicTime now) {
   std::map<Rank, double> counted;
   std::vector<std::uint64_t> steps;
   for (const auto& [rank, one] : ranks_) {
-    const std::uint64_t made = one.steps - one.begin_steps;
     if (one.said > 0) {
       said[rank] = one.seconds / one.said;
-    } else if (made > 0) {
-      counted[rank] = 1 / static_cast<double>(made);
-      steps.push_back(made);
+    } else if (one.by != Counter::none) {
+      counted[rank] = 1 / std::max(static_cast<double>(one.made), kHalf);
+      steps.push_back(one.made);
     }
   }
   const bool is_counted = counted.size() >= kLeastRanks && median(steps) >= kLeastSteps;
@@ -63,7 +65,7 @@ std::vector<SlowRanks::Change> SlowRanks::check(MonotonicTime now) {
   if (is_counted) compare(counted, changes);
   if (said.size() >= kLeastRanks) compare(said, changes);
   for (auto& [rank, one] : ranks_) {
-    one.begin_steps = one.steps;
+    one.made = 0;
     one.seconds = 0;
     one.said = 0;
   }

@@ -6,8 +6,11 @@
 //    it counts. Ranks that say the one are compared with each other only.
 //  - Once in each window, a rank is slow whose steps take kSlow times as long as the median of the
 //    others. It is so until they take less than kFine times as long.
-//  - A window in which the median rank has made fewer than kLeastSteps steps, or fewer than three
-//    ranks have made any, says nothing: it goes on.
+//  - Steps are counted by changes of a counter; one that begins anew, as in each epoch, or that
+//    takes the place of another one, counts on from there. A rank that counts, but has made no step
+//    in a window, counts as having made half of one.
+//  - A window in which the median rank has made fewer than kLeastSteps steps, or with fewer than
+//    kLeastRanks ranks that count, says nothing: it goes on.
 //  - In synchronous training all ranks count the same steps, because each waits for the slowest.
 //    Then only the time outside of collectives differs, which a rank must say itself.
 #pragma once
@@ -42,8 +45,10 @@ class SlowRanks {
 
   /// An attempt begins.
   void begin(MonotonicTime now);
-  /// It has made `steps` since its start.
-  void count(Rank rank, std::uint64_t steps);
+  /// What tells of a rank's steps.
+  enum class Counter : std::uint8_t { none, heartbeats, step };
+  /// The counter has this value now.
+  void count(Rank rank, Counter by, std::uint64_t value);
   /// It says that a step has taken `seconds`.
   void time(Rank rank, double seconds);
   void ended(Rank rank) { ranks_.erase(rank); }
@@ -54,9 +59,10 @@ class SlowRanks {
 
  private:
   struct OneRank {
-    std::uint64_t steps = 0;        // counted so far
-    std::uint64_t begin_steps = 0;  // when the window began
-    double seconds = 0;             // said in this window
+    Counter by = Counter::none;
+    std::uint64_t value = 0;  // of that counter
+    std::uint64_t made = 0;   // steps in this window
+    double seconds = 0;       // said in this window
     std::uint32_t said = 0;
     std::optional<double> told;  // its times, while it is slow
   };

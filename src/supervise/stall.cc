@@ -191,7 +191,7 @@ bool StallWatch::matters(MonotonicTime gap) const {
   return limits_.after && kPatience * gap > *limits_.after;
 }
 
-/// Of a rank that has become quiet while others went on, nothing can be expected.
+/// A rank that has become quiet while others went on has no rhythm to be judged by.
 bool StallWatch::has_rhythm(const OneRank& rank) const {
   const MonotonicTime quiet = std::max(last_ - rank.last, MonotonicTime(0));
   return rank.runs() && rank.signs > 1 &&

@@ -45,7 +45,7 @@ struct StallLimits {
 class Rhythm {
  public:
   void add(MonotonicTime gap, MonotonicTime now);
-  /// Of those remembered; 0: none.
+  /// The longest remembered gap; 0: none.
   [[nodiscard]] MonotonicTime longest(MonotonicTime now) const;
   void forget() { gaps_.clear(); }
 
@@ -84,7 +84,7 @@ class StallWatch {
   void end();
   void started(Rank rank, MonotonicTime now);
   void ended(Rank rank, MonotonicTime now);
-  /// Of a node of the attempt, received now. Ranks of other nodes in it are ignored.
+  /// A pulse of a node of the attempt has arrived. Ranks of other nodes in it are ignored.
   void pulse(NodeId node, std::span<const RankPulse> ranks, MonotonicTime now);
 
   /// The node does not answer since `silence`; until its next pulse.
@@ -96,7 +96,7 @@ class StallWatch {
   [[nodiscard]] bool looked(bool is_hang, MonotonicTime now);
 
   [[nodiscard]] State state() const { return state_; }
-  /// Of the job, as far as known.
+  /// How long the job has been silent, as far as known.
   [[nodiscard]] MonotonicTime silence() const;
   /// From when on a silence is suspicious, as learned so far. nullopt: never.
   [[nodiscard]] std::optional<MonotonicTime> suspicious_after() const;

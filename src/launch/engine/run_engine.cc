@@ -102,7 +102,7 @@ RunEngine::RunEngine(const RunOptions& options, LocalStart local, UniqueFd front
       signals_(loop_, options, node_without_steps(options, nodes_.targets()), nodes_, store_,
                screen_, open_engine_signals(), [this](Event event) { push(std::move(event)); }),
       mpi_(options, nodes_, store_, screen_),
-      watch_(options.spec.watch.after.has_value(), metric_names(options.spec)),
+      watch_(is_watched(options.spec), metric_names(options.spec)),
       rounds_(loop_, nodes_),
       questions_(loop_, rounds_, [this] { return status(); }),
       stalls_(loop_, options, rounds_, store_, screen_,
@@ -336,8 +336,7 @@ void RunEngine::begin(const action::StartRanks& start) {
   settings.secrets = secret_environment(options_.spec, options_.environment);
   settings.stdin_rank = stdin_rank(options_, *plan_);
   if (options_.spec.pty) settings.terminal_rank = Rank(*options_.spec.pty);
-  if (options_.spec.watch.after || options_.spec.timeouts.hang)
-    settings.pulse_interval = options_.spec.watch.interval;
+  if (is_watched(options_.spec)) settings.pulse_interval = options_.spec.watch.interval;
   for (const auto& [name, pattern] : options_.spec.metrics) settings.metrics.push_back(pattern);
   output_.start(settings);
   watch_.begin(*plan_, now());

@@ -20,7 +20,7 @@ namespace {
 constexpr std::size_t kMostAskers = 32;
 /// A peer that neither asks nor reads is let go.
 constexpr std::chrono::seconds kPatience{30};
-/// One that has had an answer may be `dlaunch status --watch`, whose user looks at something else.
+/// One that has had an answer may be `dlaunch status --watch`, stopped by Ctrl-Z.
 constexpr std::chrono::hours kRest{1};
 
 constexpr const char* kOtherVersion =

@@ -27,7 +27,7 @@ class QuestionSide {
 
   /// Begins to listen in the run folder. An error is none of the run's.
   [[nodiscard]] Status open(const std::string& run_folder);
-  /// Removes the socket; whoever still waits is told nothing.
+  /// Removes the socket. Askers that still wait get no answer.
   void close();
   /// The ranks of this plan were told to start; null: they have ended.
   void set_plan(const LaunchPlan* plan) { plan_ = plan; }

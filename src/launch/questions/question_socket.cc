@@ -36,13 +36,6 @@ std::optional<std::string> take_framed(std::string& bytes, std::size_t most, boo
   return value;
 }
 
-Result<QuestionLine> QuestionLine::open(const RunView& run) {
-  const std::string who = "run " + run.id;
-  auto socket = connect_to_run(run, kQuestionSocket, SOCK_STREAM);
-  if (!socket) return tl::unexpected(socket.error());
-  return QuestionLine(who, std::move(*socket));
-}
-
 void QuestionLine::ask(const Question& question) {
   // A question is smaller than the buffer of a socket. That the run has gone, receive() finds.
   const std::string bytes = framed(wire::encode_value(question));

@@ -30,13 +30,9 @@ inline constexpr std::size_t kMostReply = std::size_t{256} << 20;
 /// A connection to the engine of a run. Needs no file system any more once it is open.
 class QuestionLine {
  public:
-  /// The run must be on this machine. Errors: kUsage: it has ended, or takes no questions;
-  /// kNodeLost: it runs elsewhere; kNoPermission: it belongs to another user; kTimeLimit.
-  [[nodiscard]] static Result<QuestionLine> open(const RunView& run);
-
   /// `run`: to kQuestionSocket.
   explicit QuestionLine(RunConnection run)
-      : QuestionLine("run " + run.id, std::move(run.socket)) {}
+      : who_("run " + run.id), socket_(std::move(run.socket)) {}
 
   /// Poll this for a reply.
   [[nodiscard]] int fd() const { return socket_.get(); }
@@ -51,9 +47,6 @@ class QuestionLine {
   [[nodiscard]] Result<Reply> wait(std::chrono::milliseconds limit);
 
  private:
-  QuestionLine(std::string who, UniqueFd socket)
-      : who_(std::move(who)), socket_(std::move(socket)) {}
-
   std::string who_;
   UniqueFd socket_;
   std::string in_;
@@ -62,12 +55,11 @@ class QuestionLine {
 
 /// One question, whose answer is an Answer.
 template <class Answer>
-[[nodiscard]] Result<Answer> ask_run(const RunView& run, const Question& question,
+[[nodiscard]] Result<Answer> ask_run(RunConnection run, const Question& question,
                                      std::chrono::milliseconds limit) {
-  auto line = QuestionLine::open(run);
-  if (!line) return tl::unexpected(line.error());
-  line->ask(question);
-  auto reply = line->wait(limit);
+  QuestionLine line(std::move(run));
+  line.ask(question);
+  auto reply = line.wait(limit);
   if (!reply) return tl::unexpected(reply.error());
   auto* const answer = std::get_if<Answer>(&*reply);
   if (answer == nullptr) return fail(exit_code::kInternal, "the answer to another question");

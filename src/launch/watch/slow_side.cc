@@ -2,6 +2,7 @@
 
 #include <cstdio>
 #include <cstdlib>
+#include <utility>
 #include <vector>
 
 #include "os/clock.h"
@@ -22,6 +23,7 @@ std::string slow_text(const SlowRanks::Change& change, const std::string& host,
 void SlowSide::begin(const LaunchPlan& plan) {
   plan_ = options_.spec.watch.after ? &plan : nullptr;
   pulses_.clear();
+  output_.clear();
   ranks_.begin(monotonic_now());
 }
 
@@ -36,14 +38,17 @@ void SlowSide::on(NodeId node, const wire::Pulse& pulse) {
   for (const SlowRanks::Change& change : ranks_.check(monotonic_now())) tell_change(change);
 }
 
+/// A pulse repeats the last value of each metric; it is new at most where the rank has printed.
 void SlowSide::note(const RankPulse& rank) {
-  if (rank.heartbeats > 0) ranks_.count(rank.rank, rank.heartbeats);
+  using Counter = SlowRanks::Counter;
+  const bool has_printed = std::exchange(output_[rank.rank], rank.output) != rank.output;
+  if (rank.heartbeats > 0) ranks_.count(rank.rank, Counter::heartbeats, rank.heartbeats);
   for (const MetricPulse& one : rank.metrics) {
     const double value = std::strtod(one.value.c_str(), nullptr);
-    if (one.metric == step_time_) ranks_.time(rank.rank, value);
+    if (one.metric == step_time_ && has_printed) ranks_.time(rank.rank, value);
     const bool is_count = value >= 0 && value < 1e15;
     if (one.metric == step_ && rank.heartbeats == 0 && is_count)
-      ranks_.count(rank.rank, static_cast<std::uint64_t>(value));
+      ranks_.count(rank.rank, Counter::step, static_cast<std::uint64_t>(value));
   }
 }
 

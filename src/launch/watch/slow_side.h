@@ -45,7 +45,8 @@ class SlowSide {
   const std::optional<std::uint32_t> step_time_;
   const LaunchPlan* plan_ = nullptr;
   SlowRanks ranks_{std::chrono::seconds(60)};
-  std::map<NodeId, NodePulse> pulses_;  // their last pulses
+  std::map<NodeId, NodePulse> pulses_;    // their last pulses
+  std::map<Rank, std::uint64_t> output_;  // RankPulse::output of their last pulses
 };
 
 /// "rank 5 on node2 is slow: its steps take 1.8 times as long as the median of the other ranks;

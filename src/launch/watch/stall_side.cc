@@ -33,7 +33,7 @@ StallSide::StallSide(EventLoop& loop, const RunOptions& options, StackRounds& ro
 
 void StallSide::begin(const LaunchPlan& plan) {
   end();
-  if (!limits_.after && !limits_.hang) return;
+  if (!is_watched(options_.spec)) return;
   attempt_ = plan.attempt;
   std::vector<NodeId> node_of_rank;
   for (const RankPlan& rank : plan.ranks) node_of_rank.push_back(plan.node_of(rank.rank));
@@ -130,7 +130,7 @@ void StallSide::keep(const StacksReply& reply, WallTime at) {
     store_.note("notice", "stacks are not kept: " + kept.error().message);
 }
 
-/// Of ranks that were working all the time, that is no news.
+/// Ranks that were working all the time are no news.
 void StallSide::tell_resumed() {
   const StallSeen* const last = lasting_stall(seen_, attempt_);
   if (last == nullptr) return;

@@ -22,7 +22,7 @@
 
 namespace dlaunch {
 
-/// Of MetricPulse::metric; nullopt: the job has no such metric.
+/// The index that MetricPulse::metric has for it; nullopt: the job has no such metric.
 [[nodiscard]] std::optional<std::uint32_t> metric_index(const JobSpec& spec,
                                                         const std::string& name);
 
@@ -45,7 +45,7 @@ class StallSide {
   void unheard(NodeId node, Duration silence);
   void tell(const Event& event);
 
-  /// Of all attempts, in order.
+  /// The stalls of all attempts, in order.
   [[nodiscard]] const std::vector<StallSeen>& seen() const { return seen_; }
 
  private:

@@ -11,7 +11,7 @@ namespace {
 
 using Millis = std::chrono::milliseconds;
 
-/// Of the processor time that a rank has used: long enough to be steady, short enough to be new.
+/// CPU % is the mean of this time: long enough to be steady, short enough to be new.
 constexpr std::chrono::seconds kMeasured{5};
 
 std::uint64_t millis(MonotonicTime duration) {

@@ -25,8 +25,8 @@ std::vector<Entry> entries_at(const ReadAt& read, std::uint64_t offset, std::siz
   return entries;
 }
 
-/// Of several names for one function the one that people use: read, not __read; PMPI_Recv, which is
-/// global, not MPI_Recv, which is weak.
+/// The least is the name that people use where a function has several: read, not __read; PMPI_Recv,
+/// which is global, not MPI_Recv, which is weak.
 std::tuple<bool, std::size_t, int> order_of(const std::string& name, unsigned char info) {
   const std::size_t underscores = std::min(name.find_first_not_of('_'), name.size());
   const bool is_mangled = name.starts_with("_Z");

@@ -19,10 +19,10 @@ using ReadAt = std::function<std::string(std::uint64_t offset, std::size_t size)
 /// Names of functions, by an address inside each; empty: not found yet.
 using FunctionNames = std::map<std::uint64_t, std::string>;
 
-/// Of 64 bits, and in this machine's byte order.
+/// Reads 64-bit files in this machine's byte order.
 class ElfFile {
  public:
-  /// nullopt: it is none.
+  /// nullopt: it is not such a file.
   [[nodiscard]] static std::optional<ElfFile> open(ReadAt read);
 
   /// Empty: it has none.

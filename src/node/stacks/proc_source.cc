@@ -52,8 +52,8 @@ pid_t tracer_of(const std::string& folder) {
   return static_cast<pid_t>(number_after(status_of(folder), "TracerPid"));
 }
 
-/// Of the whole process; context switches of its main thread alone, since others wake up on a
-/// timer while it waits.
+/// Totals of the whole process; but only its main thread's context switches, since other threads
+/// wake up on a timer while it waits.
 void read_totals(ProcessStack& process) {
   const std::string folder = folder_of(process.pid);
   const std::string stat = read_proc_file(folder + "stat", 4096);

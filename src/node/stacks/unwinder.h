@@ -22,7 +22,7 @@ struct MappedObject {
 /// The object at the address; without mappings: none is there.
 [[nodiscard]] MappedObject object_at(const ProcessMemory& memory, std::uint64_t address);
 
-/// Of one process.
+/// Walks the stacks of one process.
 class Unwinder {
  public:
   explicit Unwinder(ProcessMemory& memory);

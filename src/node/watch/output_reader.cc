@@ -56,7 +56,7 @@ void OutputReader::look(Stream stream, std::string_view bytes, std::uint64_t beg
   const std::size_t last_end = bytes.find_last_of(kLineEnds);
   if (last_end == std::string_view::npos) return;
   std::string_view whole = bytes.substr(0, last_end + 1);
-  // Of a line that began before, perhaps within a number.
+  // The first piece belongs to a line that began before, perhaps within a number.
   if (begin > line_begin) whole.remove_prefix(whole.find_first_of(kLineEnds) + 1);
   line_begin = begin + last_end + 1;
   for (std::size_t i = 0; i < found_.size(); ++i) {

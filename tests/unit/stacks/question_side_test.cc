@@ -13,7 +13,7 @@
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
-#include "../launch/fake_nodes.h"
+#include "../launch/run_socket_fixture.h"
 #include "launch/questions/question_socket.h"
 #include "os/build_id.h"
 #include "os/clock.h"
@@ -24,43 +24,26 @@ namespace {
 
 using testing::HasSubstr;
 
-/// An engine's loop with two nodes of two ranks each; an asker is a thread, as `dlaunch stacks` is
-/// a process.
-class QuestionSideTest : public testing::Test {
+class QuestionSideTest : public RunSocketTest {
  protected:
   QuestionSideTest()
-      : nodes_(2), rounds_(loop_, nodes_), side_(loop_, rounds_, [this] { return status_; }) {
-    folder_ = "/tmp/dlaunch-test-XXXXXX";
-    if (::mkdtemp(folder_.data()) == nullptr) throw std::runtime_error("mkdtemp");
-    plan_.attempt = Attempt(3);
-    plan_.nodes.resize(2);
-    for (std::uint32_t rank = 0; rank < 4; ++rank) {
-      plan_.ranks.emplace_back().rank = Rank(rank);
-      plan_.ranks.back().node = NodeRank(rank / 2);
-    }
-    for (std::uint32_t node = 0; node < 2; ++node) plan_.nodes[node].id = NodeId(node);
-    run_.id = "20261120-210142-k3f";
-    run_.path = folder_;
-    run_.state = RunState::running;
-    EXPECT_TRUE(side_.open(folder_));
+      : rounds_(loop_, nodes_), side_(loop_, rounds_, [this] { return status_; }) {
+    EXPECT_TRUE(side_.open(run_.path));
     rounds_.set_plan(&plan_);
     side_.set_plan(&plan_);
   }
-  ~QuestionSideTest() override {
-    side_.close();
-    ::rmdir(folder_.c_str());
-  }
+  ~QuestionSideTest() override { side_.close(); }
 
-  /// Runs the loop until `done` holds, for 10 s at most.
-  template <class Done>
-  void run_until(const Done& done) {
-    const MonotonicTime end = monotonic_now() + std::chrono::seconds(10);
-    bool is_done = done();
-    while (!is_done && monotonic_now() < end) {
-      (void)loop_.run_one(monotonic_now() + std::chrono::milliseconds(20));
-      is_done = done();
-    }
-    EXPECT_TRUE(is_done);
+  Result<RunConnection> connect() {
+    auto socket = connect_to_run(run_, kQuestionSocket, SOCK_STREAM);
+    if (!socket) return tl::unexpected(socket.error());
+    return RunConnection{run_.id, run_.path, *std::move(socket)};
+  }
+  Result<StacksReply> ask_for_stacks(const StacksQuestion& question,
+                                     std::chrono::milliseconds limit) {
+    auto run = connect();
+    if (!run) return tl::unexpected(run.error());
+    return ask_run<StacksReply>(*std::move(run), question, limit);
   }
 
   /// Asks, and lets `answer` play the nodes once they were asked.
@@ -69,8 +52,7 @@ class QuestionSideTest : public testing::Test {
     Result<StacksReply> reply;
     std::atomic<bool> is_done = false;
     std::thread asker([&] {
-      reply = ask_run<StacksReply>(run_, StacksQuestion{own_build_id(), ranks, "/opt/bin"},
-                                   std::chrono::seconds(10));
+      reply = ask_for_stacks({own_build_id(), ranks, "/opt/bin"}, std::chrono::seconds(10));
       is_done = true;
     });
     bool has_answered = false;
@@ -93,14 +75,9 @@ class QuestionSideTest : public testing::Test {
   }
   void say(std::uint32_t node, wire::StacksTaken answer) { rounds_.on(NodeId(node), answer); }
 
-  EventLoop loop_;
-  FakeNodes nodes_;
   StackRounds rounds_;
   StatusReply status_;
   QuestionSide side_;
-  LaunchPlan plan_;
-  RunView run_;
-  std::string folder_;
 };
 
 TEST_F(QuestionSideTest, AllNodesAreAskedAtOnceAndTheirAnswersAreOne) {
@@ -173,52 +150,54 @@ TEST_F(QuestionSideTest, WithoutRunningRanksAndForRanksThatAreNotThereItSaysSo) 
 
 TEST_F(QuestionSideTest, TheStateOfTheRunIsToldWhileStacksAreAwaited) {
   status_.state = "running";
-  auto line = QuestionLine::open(run_);
-  ASSERT_TRUE(line);
+  auto run = connect();
+  ASSERT_TRUE(run);
+  QuestionLine line(*std::move(run));
   const auto answer = [&](QuestionLine& from) {
     std::optional<Result<Reply>> reply;
     run_until([&] { return (reply = from.receive()).has_value(); });
     return *reply;
   };
-  auto other = QuestionLine::open(run_);
-  other->ask(StacksQuestion{own_build_id(), "0", ""});
+  QuestionLine other(*connect());
+  other.ask(StacksQuestion{own_build_id(), "0", ""});
   for (int i = 0; i < 2; ++i) {  // one connection carries many questions
-    line->ask(StatusQuestion{own_build_id()});
-    const auto reply = answer(*line);
+    line.ask(StatusQuestion{own_build_id()});
+    const auto reply = answer(line);
     ASSERT_TRUE(reply);
     EXPECT_EQ(std::get<StatusReply>(*reply), status_);
   }
-  EXPECT_FALSE(other->receive());
+  EXPECT_FALSE(other.receive());
   say(0, taken({0}));
-  const auto stacks = answer(*other);
+  const auto stacks = answer(other);
   ASSERT_TRUE(stacks);
   EXPECT_EQ(std::get<StacksReply>(*stacks).ranks.size(), 1U);
 }
 
 TEST_F(QuestionSideTest, AnotherVersionIsToldSo) {
-  auto line = QuestionLine::open(run_);
-  ASSERT_TRUE(line);
-  line->ask(StatusQuestion{"another"});
+  auto run = connect();
+  ASSERT_TRUE(run);
+  QuestionLine line(*std::move(run));
+  line.ask(StatusQuestion{"another"});
   std::optional<Result<Reply>> reply;
-  run_until([&] { return (reply = line->receive()).has_value(); });
+  run_until([&] { return (reply = line.receive()).has_value(); });
   ASSERT_FALSE(*reply);
   EXPECT_THAT(reply->error().message, HasSubstr("another version"));
 }
 
 TEST_F(QuestionSideTest, TheSocketIsItsUsersAloneAndGoneAfterwards) {
   struct stat info {};
-  const std::string path = folder_ + "/" + kQuestionSocket;
+  const std::string path = run_.path + "/" + kQuestionSocket;
   ASSERT_EQ(::stat(path.c_str(), &info), 0);
   EXPECT_EQ(info.st_mode & 0777U, 0600U);
   side_.close();
   EXPECT_NE(::stat(path.c_str(), &info), 0);
-  const auto reply = ask_run<StacksReply>(run_, StacksQuestion{}, std::chrono::seconds(1));
+  const auto reply = ask_for_stacks({}, std::chrono::seconds(1));
   ASSERT_FALSE(reply);
   EXPECT_THAT(reply.error().message, HasSubstr("takes no questions"));
 }
 
 TEST_F(QuestionSideTest, AStoppedEngineIsATimeLimit) {
-  const auto reply = ask_run<StacksReply>(run_, StacksQuestion{}, std::chrono::milliseconds(50));
+  const auto reply = ask_for_stacks({}, std::chrono::milliseconds(50));
   ASSERT_FALSE(reply);
   EXPECT_EQ(reply.error().exit_code, exit_code::kTimeLimit);
   EXPECT_THAT(reply.error().message, HasSubstr("has not answered within"));
@@ -226,7 +205,7 @@ TEST_F(QuestionSideTest, AStoppedEngineIsATimeLimit) {
 
 TEST_F(QuestionSideTest, ARunThatHasEndedIsNotAsked) {
   run_.state = RunState::done;
-  const auto reply = ask_run<StacksReply>(run_, StacksQuestion{}, std::chrono::seconds(1));
+  const auto reply = ask_for_stacks({}, std::chrono::seconds(1));
   ASSERT_FALSE(reply);
   EXPECT_THAT(reply.error().message, HasSubstr("has already ended"));
 }

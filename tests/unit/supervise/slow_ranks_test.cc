@@ -27,7 +27,8 @@ class Steps {
         if (seconds_[rank] == 0) continue;
         made_[rank] += 1 / seconds_[rank];
         says_ ? slow_.time(Rank(rank), seconds_[rank])
-              : slow_.count(Rank(rank), static_cast<std::uint64_t>(made_[rank] + 0.001));
+              : slow_.count(Rank(rank), SlowRanks::Counter::step,
+                            static_cast<std::uint64_t>(made_[rank] + 0.001) % epoch_);
       }
       for (const SlowRanks::Change& change : slow_.check(std::chrono::seconds(now_)))
         text += (text.empty() ? "" : ", ") + std::to_string(change.rank.value) + ": " +
@@ -46,6 +47,7 @@ class Steps {
   std::vector<double> seconds_;
   std::vector<double> made_;
   bool says_ = false;
+  std::uint64_t epoch_ = 1'000'000;  // steps after which the count begins anew
   int now_ = 0;
 };
 
@@ -79,6 +81,32 @@ TEST(SlowRanks, FewStepsSayNothing) {
   Steps steps({30, 30, 70, 30});
   EXPECT_EQ(steps.pass(140), "");  // the window goes on until there are enough
   EXPECT_EQ(steps.pass(20), "2: 2.5");
+}
+
+TEST(SlowRanks, ACountThatBeginsAnewGoesOn) {
+  Steps steps({1, 1, 2, 1});
+  steps.epoch_ = 20;
+  EXPECT_EQ(steps.pass(300), "2: 1.9");  // a step at each new beginning is not seen
+}
+
+TEST(SlowRanks, ARankThatCountsNoMoreIsTheSlowest) {
+  Steps steps({1, 1, 1, 1});
+  EXPECT_EQ(steps.pass(60), "");
+  steps.seconds_[1] = 1e6;
+  EXPECT_EQ(steps.pass(60), "1: 120.0");
+}
+
+TEST(SlowRanks, AnotherCounterCountsFromItsFirstValue) {
+  SlowRanks slow{60s};
+  slow.begin(0s);
+  for (std::uint64_t second = 0; second <= 60; ++second) {
+    for (const std::uint32_t rank : {0U, 1U, 2U})
+      slow.count(Rank(rank), SlowRanks::Counter::heartbeats, second);
+    // This one has resumed at a step of before, and touches its file from the tenth on.
+    second < 10 ? slow.count(Rank(3), SlowRanks::Counter::step, 120'000 + second)
+                : slow.count(Rank(3), SlowRanks::Counter::heartbeats, second - 10);
+  }
+  EXPECT_TRUE(slow.check(60s).empty());
 }
 
 TEST(SlowRanks, TwoRanksCannotBeToldApart) {

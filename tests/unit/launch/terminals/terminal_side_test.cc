@@ -10,8 +10,7 @@
 #include <sys/socket.h>
 #include <unistd.h>
 
-#include "../fake_nodes.h"
-#include "launch/questions/run_socket.h"
+#include "../run_socket_fixture.h"
 #include "launch/terminals/terminal_link.h"
 #include "os/build_id.h"
 #include "os/clock.h"
@@ -20,39 +19,13 @@
 namespace dlaunch {
 namespace {
 
-class TerminalSideTest : public testing::Test {
+class TerminalSideTest : public RunSocketTest {
  protected:
-  TerminalSideTest() : nodes_(2), side_(loop_, nodes_) {
-    folder_ = "/tmp/dlaunch-test-XXXXXX";
-    if (::mkdtemp(folder_.data()) == nullptr) throw std::runtime_error("mkdtemp");
-    plan_.attempt = Attempt(3);
-    plan_.nodes.resize(2);
-    for (std::uint32_t rank = 0; rank < 4; ++rank) {
-      plan_.ranks.emplace_back().rank = Rank(rank);
-      plan_.ranks.back().node = NodeRank(rank / 2);
-    }
-    for (std::uint32_t node = 0; node < 2; ++node) plan_.nodes[node].id = NodeId(node);
-    run_.id = "20261120-210142-k3f";
-    run_.path = folder_;
-    run_.state = RunState::running;
-    EXPECT_TRUE(side_.open(folder_));
+  TerminalSideTest() : side_(loop_, nodes_) {
+    EXPECT_TRUE(side_.open(run_.path));
     side_.set_plan(&plan_);
   }
-  ~TerminalSideTest() override {
-    side_.close();
-    ::rmdir(folder_.c_str());
-  }
-
-  template <class Done>
-  void run_until(const Done& done) {
-    const MonotonicTime end = monotonic_now() + std::chrono::seconds(10);
-    bool is_done = done();
-    while (!is_done && monotonic_now() < end) {
-      (void)loop_.run_one(monotonic_now() + std::chrono::milliseconds(20));
-      is_done = done();
-    }
-    EXPECT_TRUE(is_done);
-  }
+  ~TerminalSideTest() override { side_.close(); }
 
   UniqueFd ask(std::uint32_t rank, const std::string& build_id = own_build_id()) {
     auto socket = connect_to_run(run_, kTerminalSocket, SOCK_SEQPACKET);
@@ -89,11 +62,6 @@ class TerminalSideTest : public testing::Test {
     return bytes;
   }
 
-  EventLoop loop_;
-  std::string folder_;
-  RunView run_;
-  LaunchPlan plan_;
-  FakeNodes nodes_;
   TerminalSide side_;
 };
 
