@@ -41,6 +41,7 @@ struct NodeLost {
   /// How long its ranks may still run, until its agent fences them (node/session/lease.h).
   Duration may_run_for{0};
   bool end_was_heard = false;  // its agent has sent Bye: nothing ran after heard_at
+  Duration silence{0};         // since the last sign of life
   bool operator==(const NodeLost&) const = default;
 };
 /// A node joins the set of the run: it is connected for the next attempt that is not planned yet.
@@ -128,6 +129,19 @@ struct Hang {
   std::string what;  // a sentence for the user, with what is known about the cause
   bool operator==(const Hang&) const = default;
 };
+/// A rank of the attempt has printed for the first time, or the ranks are known to have come
+/// further. Only for the account of the run's time.
+struct Progress {
+  Attempt attempt;
+  std::optional<std::uint64_t> step{};  // the largest value of the metric `step`
+  bool operator==(const Progress&) const = default;
+};
+/// Ranks that are not working have made no progress for `silence`; until the next Progress.
+struct Stall {
+  Attempt attempt;
+  Duration silence{};
+  bool operator==(const Stall&) const = default;
+};
 /// SIGINT, SIGTERM, SIGHUP or SIGQUIT reached the launcher.
 struct CancelSignal {
   int number = 0;
@@ -165,7 +179,7 @@ using Event =
     std::variant<event::NodeReady, event::NodeLost, event::NodeAdded, event::NodeWithdrawn,
                  event::PlanMade, event::PlanFailed, event::RankStarted, event::RankNotStarted,
                  event::RankExited, event::NodeEmpty, event::PortTaken, event::StarterEnded,
-                 event::Hang, event::CancelSignal, event::FrontGone, event::UserAsked,
+                 event::Hang, event::Progress, event::Stall, event::CancelSignal, event::FrontGone, event::UserAsked,
                  event::Copying, event::Tick, event::Deadline>;
 
 }  // namespace dlaunch

@@ -185,7 +185,7 @@ struct RestartPolicy {
   std::vector<RestartCause> on = {RestartCause::failure, RestartCause::node_loss,
                                   RestartCause::hang};
   std::vector<int> not_on_exit;
-  Duration backoff_min = std::chrono::seconds(5);
+  Duration backoff_min{0};
   Duration backoff_max = std::chrono::minutes(5);
   Duration reset_after = std::chrono::minutes(10);
   bool exclude_bad_nodes = false;

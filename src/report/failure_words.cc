@@ -76,6 +76,34 @@ std::string common_end(const std::vector<Rank>& ranks, const RunReport& report) 
          ')';
 }
 
+const char* words_of(Spent line) {
+  switch (line) {
+    case Spent::connect:
+      return "connecting";
+    case Spent::prepare:
+      return "preparing";
+    case Spent::start:
+      return "starting";
+    case Spent::first_output:
+      return "until the first output";
+    case Spent::productive:
+      return "productive";
+    case Spent::recomputed:
+      return "recomputed";
+    case Spent::stalled:
+      return "stalled";
+    case Spent::stopping:
+      return "stopping";
+    case Spent::back_off:
+      return "waiting to restart";
+    case Spent::lost_nodes:
+      return "waiting for lost nodes";
+    case Spent::restarting:
+      return "restarting";
+  }
+  return "";
+}
+
 }  // namespace
 
 std::string script_advice(const StartFailure& failure, const std::vector<CommandPlan>& commands) {
@@ -208,10 +236,38 @@ std::vector<std::string> FailureWords::earlier_attempts() const {
   const std::size_t hidden = all.size() > kShown ? all.size() - (kShown - 1) : 0;
   if (hidden > 0) lines.push_back(counted(hidden, "attempt") + " before: see summary.json");
   for (std::size_t i = hidden; i < all.size(); ++i) {
-    lines.push_back("attempt " + std::to_string(all[i].attempt.value) + ": " +
-                    describe_attempt(all[i]) + " after " + duration_text(all[i].ran));
+    std::string line = "attempt " + std::to_string(all[i].attempt.value) + ": " +
+                       describe_attempt(all[i]) + " after " + duration_text(all[i].ran);
+    if (all[i].again) line += "; up again in " + duration_text(*all[i].again);
+    if (all[i].steps_lost.value_or(0) > 0)
+      line += ", " + counted(*all[i].steps_lost, "step") + " redone";
+    lines.push_back(std::move(line));
   }
   return lines;
+}
+
+std::string FailureWords::spent() const {
+  const std::int64_t whole = report_.elapsed.count();
+  if (report_.earlier.empty() || whole <= 0) return "";
+  std::vector<std::pair<MonotonicTime, std::string>> lines;
+  MonotonicTime other{0};
+  for (std::size_t i = 0; i < kSpentLines; ++i) {
+    const MonotonicTime time = report_.spent[i];
+    const auto percent = static_cast<int>(100 * static_cast<double>(time.count()) /
+                                              static_cast<double>(whole) + 0.5);
+    if (percent < 1) {
+      other += time;
+    } else {
+      lines.emplace_back(time, duration_text(time) + ' ' + words_of(static_cast<Spent>(i)) + " (" +
+                                   std::to_string(percent) + " %)");
+    }
+  }
+  std::stable_sort(lines.begin(), lines.end(),
+                   [](const auto& a, const auto& b) { return a.first > b.first; });
+  std::string text;
+  for (const auto& [time, line] : lines) text += (text.empty() ? "" : ", ") + line;
+  if (other >= std::chrono::milliseconds(1)) text += ", " + duration_text(other) + " other";
+  return text;
 }
 
 std::size_t FailureWords::restarts() const {

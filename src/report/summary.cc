@@ -100,6 +100,8 @@ class Summary {
     for (const std::string& attempt : words_.earlier_attempts()) {
       wrap(kName, kUnderName, attempt);
     }
+    if (const std::string spent = words_.spent(); !spent.empty())
+      wrap(kName, kUnderName, "time: " + spent);
   }
 
   void append_end(std::string& line) {
@@ -211,6 +213,8 @@ class Summary {
     for (std::size_t i = 0; i < lines.size(); ++i) {
       wrap(i == 0 ? "  earlier " : "          ", "          ", lines[i]);
     }
+    if (const std::string spent = words_.spent(); !spent.empty())
+      wrap("  time    ", "          ", spent);
   }
 
   /// Where the ranks stood when the job had made no progress any more.

@@ -51,6 +51,7 @@ class SummaryDocument {
     member("detail");
     text_or_null(outcome_.detail);
     member("elapsed_s").billionths(report_.elapsed.count());
+    write_ledger();
     member("attempt").number(report_.attempt.value);
     write_earlier();
     member("first");
@@ -90,6 +91,19 @@ class SummaryDocument {
     json_.end_array();
   }
 
+  void write_ledger() {
+    member("ledger").begin_object();
+    for (std::size_t line = 0; line < kSpentLines; ++line) {
+      const std::string name = std::string(name_of(static_cast<Spent>(line))) + "_s";
+      json_.key(name).billionths(report_.spent[line].count());
+    }
+    json_.end_object();
+  }
+
+  void seconds_or_null(const std::optional<MonotonicTime>& time) {
+    time ? json_.billionths(time->count()) : json_.null();
+  }
+
   void ranks(std::string_view name, const std::vector<Rank>& all) {
     member(name).begin_array();
     for (const Rank rank : all) json_.number(rank.value);
@@ -120,6 +134,13 @@ class SummaryDocument {
       json_.key("first");
       attempt.outcome.first ? json_.number(attempt.outcome.first->value) : json_.null();
       json_.key("ran_s").billionths(attempt.ran.count());
+      json_.key("unnoticed_s");
+      seconds_or_null(attempt.unnoticed);
+      json_.key("stopped_s").billionths(attempt.stopped.count());
+      json_.key("again_s");
+      seconds_or_null(attempt.again);
+      json_.key("steps_lost");
+      attempt.steps_lost ? json_.number(*attempt.steps_lost) : json_.null();
       json_.key("wait_s").billionths(attempt.wait.count());
       json_.key("port");
       attempt.outcome.port ? json_.number(attempt.outcome.port->port) : json_.null();

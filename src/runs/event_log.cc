@@ -134,6 +134,8 @@ struct MemberWriter {
     name("cancel");
     json.key("signal").string(signal_name(e.number));
   }
+  void operator()(const event::Progress&) const {}
+  void operator()(const event::Stall&) const {}
   void operator()(const event::Deadline&) const { name("deadline"); }
   void operator()(const event::FrontGone&) const { name("front-gone"); }
   void operator()(const event::UserAsked&) const { name("user-asked"); }

@@ -113,6 +113,7 @@ struct AttemptState {
   std::uint32_t deciding_left = 0;  // that have not succeeded yet
   MonotonicTime began{};            // its ranks were told to start
   MonotonicTime halted{};           // the outcome was decided
+  std::optional<Duration> unnoticed;  // see FailedAttempt
 
   std::optional<MonotonicTime> stragglers_due;  // timeouts.stragglers_after_success
   std::optional<MonotonicTime>

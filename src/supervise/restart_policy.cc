@@ -69,7 +69,9 @@ RestartDecision RestartBudget::after(const FailedAttempt& failed, NodesLeft node
             "restart.max of " + std::to_string(policy_.max) + " is used up"};
   }
   ++used_;
-  return {Kind::restart, wait_before(used_), used_, ""};
+  if (failed.ran >= std::min<MonotonicTime>(kHealthy, policy_.reset_after)) wait_.reset();
+  wait_ = next_wait();
+  return {Kind::restart, *wait_, used_, ""};
 }
 
 bool RestartBudget::answers(RestartCause cause) const {
@@ -96,13 +98,11 @@ std::string RestartBudget::objection(RestartCause cause, int exit_code, NodesLef
   return "";
 }
 
-Duration RestartBudget::wait_before(std::uint32_t number) const {
-  Duration wait = policy_.backoff_min;
-  for (std::uint32_t i = 1; i < number && wait < policy_.backoff_max; ++i) {
-    if (wait.count() == 0) break;
-    wait = wait > policy_.backoff_max / 2 ? policy_.backoff_max : 2 * wait;
-  }
-  return std::min(wait, policy_.backoff_max);
+Duration RestartBudget::next_wait() const {
+  constexpr Duration kSecond = std::chrono::seconds(1);
+  if (!wait_) return policy_.backoff_min;
+  if (*wait_ > policy_.backoff_max / 2) return policy_.backoff_max;
+  return std::min(std::max(2 * *wait_, kSecond), policy_.backoff_max);
 }
 
 }  // namespace dlaunch

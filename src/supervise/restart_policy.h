@@ -2,7 +2,9 @@
 // Pure: all times come with the question.
 #pragma once
 
+#include <chrono>
 #include <cstdint>
+#include <optional>
 #include <string>
 
 #include "model/job_spec.h"
@@ -38,11 +40,15 @@ struct RestartDecision {
 ///  - A node that still runs processes of the attempt cannot take part in another one.
 ///  - Exit codes 126 and 127 (POSIX shell: cannot be executed, not found) and those of
 ///    `not_on_exit` would recur, so they end the run. A signal counts as 128 + its number.
-///  - An attempt that ran for `reset_after` restores the whole budget, and the wait begins at its
-///    minimum again.
-///  - The n-th restart since then waits min * 2^(n-1), at most max.
+///  - An attempt that ran for `reset_after` restores the whole budget.
+///  - Only quick repetitions wait long: the first restart waits `backoff_min`, and so does that of an
+///    attempt that ran for kHealthy, or for `reset_after` if that is shorter. Each restart of one
+///    that ran shorter waits twice as long as the one before, at least 1 s and at most
+///    `backoff_max`.
 class RestartBudget {
  public:
+  static constexpr std::chrono::minutes kHealthy{1};
+
   RestartBudget(RestartPolicy policy, std::uint32_t port_retries)
       : policy_(std::move(policy)), port_retries_(port_retries) {}
 
@@ -58,12 +64,13 @@ class RestartBudget {
  private:
   [[nodiscard]] bool answers(RestartCause cause) const;
   [[nodiscard]] std::string objection(RestartCause, int exit_code, NodesLeft) const;
-  [[nodiscard]] Duration wait_before(std::uint32_t number) const;
+  [[nodiscard]] Duration next_wait() const;
 
   RestartPolicy policy_;
   std::uint32_t port_retries_;
   std::uint32_t ports_in_a_row_ = 0;
-  std::uint32_t used_ = 0;  // since the budget was full
+  std::uint32_t used_ = 0;        // since the budget was full
+  std::optional<Duration> wait_;  // the last one; nullopt: the next begins anew
 };
 
 }  // namespace dlaunch

@@ -21,6 +21,7 @@ Supervisor::Supervisor(const SupervisorConfig& config, std::span<const Transitio
 
 std::vector<Action> Supervisor::start(MonotonicTime now) {
   now_ = started_ = now;
+  ledger_.begin(now);
   enter_connect();
   return std::exchange(actions_, {});
 }
@@ -117,12 +118,14 @@ void Supervisor::connect(NodeId node) {
 }
 
 void Supervisor::enter_plan() {
+  ledger_.turn(first_or_restart(Spent::prepare), now_);
   phase_due_ = after(config_.connect_limit);
   ask(action::MakePlan{attempt_.number});
 }
 
 void Supervisor::enter_run() {
   attempt_.began = now_;
+  ledger_.begin_attempt(first_or_restart(Spent::start), now_);
   returns_.forget_all();
   if (config_.run_limit && !run_due_) run_due_ = after(*config_.run_limit);
   for (auto& [node, channel] : nodes_) {
@@ -137,6 +140,7 @@ void Supervisor::enter_run() {
 }
 
 void Supervisor::enter_stop() {
+  ledger_.turn(Spent::stopping, now_);
   attempt_.stragglers_due.reset();
   if (attempt_.starter) attempt_.starter->clear_begun_due();
   attempt_.kill_due = end_of_grace();
@@ -149,6 +153,7 @@ void Supervisor::enter_stop() {
 }
 
 void Supervisor::enter_wait() {
+  ledger_.turn(Spent::back_off, now_);
   phase_due_ = after(std::chrono::duration_cast<Duration>(earlier_.back().wait));
   attempt_.kill_due.reset();
   attempt_.outcome.reset();  // it is in earlier_; the wait gets its own outcome
@@ -165,6 +170,8 @@ void Supervisor::enter_done() {
   report.attempt = attempt_.number;
   report.ranks = attempt_.progress.ends();
   report.elapsed = now_ - started_;
+  ledger_.close(now_);
+  report.spent = ledger_.spent();
   report.leftovers = leftovers_;
   report.earlier = std::move(earlier_);
   ask(action::Finish{std::move(report)});
@@ -194,6 +201,10 @@ void Supervisor::handle(const event::NodeLost& e) {
   if (!returns_.is_trying(e.node)) note_lost(e);
   node->second = Channel::lost;
   if (waits_for_lost_nodes()) return wait_for_lost(e.node, before, e.what);
+  if (phase_ == Phase::run && attempt_.progress.is_open(e.node)) {
+    ledger_.stalled(e.silence, now_);
+    attempt_.unnoticed = e.silence;
+  }
   if (phase_ != Phase::connect) return lose({e.node, e.what, e.heard_at});
   attempt_.not_connected.push_back({e.node, e.what, e.heard_at});
   if (was_opening) --nodes_opening_;
@@ -237,7 +248,9 @@ void Supervisor::handle(const event::PlanFailed& e) {
 
 void Supervisor::handle(const event::RankStarted& e) {
   if (!has_ranks_now(e.attempt)) return;
+  const std::uint32_t before = attempt_.progress.begun();
   attempt_.progress.note_start(e.rank, e.at);
+  if (attempt_.progress.begun() > before) note_begun();
   attend_to_starter();
 }
 
@@ -289,9 +302,21 @@ void Supervisor::handle(const event::Hang& e) {
   if (phase_ != Phase::run || e.attempt != attempt_.number) return;
   const std::uint32_t running = attempt_.progress.running();
   if (running == 0) return;  // the last ones have ended meanwhile
+  ledger_.stalled(e.limit, now_);
+  attempt_.unnoticed = e.limit;
   halt(ended::by_hang(e.what, e.limit));
   ask(action::Tell{
       wording::stopping_on_hang(e.what, {running, config_.stop_signal, config_.stop_grace})});
+}
+
+void Supervisor::handle(const event::Progress& e) {
+  if (!has_ranks_now(e.attempt)) return;
+  ledger_.progress(e.step, now_);
+  if (!earlier_.empty()) earlier_.back().steps_lost = ledger_.steps_lost();
+}
+
+void Supervisor::handle(const event::Stall& e) {
+  if (has_ranks_now(e.attempt)) ledger_.stalled(e.silence, now_);
 }
 
 void Supervisor::handle(const event::CancelSignal& e) {
@@ -388,6 +413,13 @@ void Supervisor::end_rank(Rank rank, RankEnd end, ClockError clock_error) {
   if (failed) halt(std::move(failure));
   attend_to_starter();
   if (own && !failed && !attempt_.outcome) count_success(rank);
+}
+
+/// Another rank has begun.
+void Supervisor::note_begun() {
+  if (phase_ != Phase::run || attempt_.progress.begun() < attempt_.progress.ranks()) return;
+  ledger_.running(now_);
+  if (!earlier_.empty()) earlier_.back().again = now_ - failed_at_;
 }
 
 void Supervisor::count_success(Rank rank) {

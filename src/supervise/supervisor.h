@@ -56,6 +56,7 @@
 #include "model/job_spec.h"
 #include "model/time.h"
 #include "supervise/attempt.h"
+#include "supervise/ledger.h"
 #include "supervise/lifecycle.h"
 #include "supervise/node_return.h"
 #include "supervise/outcome.h"
@@ -123,6 +124,8 @@ class Supervisor {
   void handle(const event::PortTaken&);
   void handle(const event::StarterEnded&);
   void handle(const event::Hang&);
+  void handle(const event::Progress&);
+  void handle(const event::Stall&);
   void handle(const event::CancelSignal&);
   void handle(const event::Deadline&);
   void handle(const event::FrontGone&);
@@ -162,6 +165,7 @@ class Supervisor {
   void repeat(FailedAttempt failed, const RestartDecision& decision);
   void end_rank(Rank, RankEnd, ClockError);
   void count_success(Rank);
+  void note_begun();
   void attend_to_starter();
   void kill_node(NodeId);
   void kill_all();
@@ -172,6 +176,10 @@ class Supervisor {
   [[nodiscard]] std::optional<MonotonicTime> run_due() const;
   [[nodiscard]] bool has_ranks() const { return phase_ == Phase::run || phase_ == Phase::stop; }
 
+  /// This moment belongs to the first attempt, or to a restart.
+  [[nodiscard]] Spent first_or_restart(Spent first) const {
+    return earlier_.empty() ? first : Spent::restarting;
+  }
   [[nodiscard]] bool has_ranks_now(Attempt) const;
   [[nodiscard]] std::string node_name(NodeId node) const { return wording::node(names_, node); }
   [[nodiscard]] MonotonicTime after(Duration) const;
@@ -190,7 +198,9 @@ class Supervisor {
   std::uint32_t nodes_opening_ = 0;  // or waited for
   RestartBudget restarts_;
   NodeReturns returns_;
+  Ledger ledger_;
   std::vector<FailedAttempt> earlier_;
+  MonotonicTime failed_at_{};  // the last of them
   AttemptState attempt_;
   std::uint32_t leftovers_ = 0;  // of all attempts
   MonotonicTime started_{};

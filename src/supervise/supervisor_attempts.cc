@@ -37,6 +37,8 @@ void Supervisor::attempt_over() {
   failed.attempt = attempt_.number;
   failed.outcome = final_outcome();
   failed.ran = attempt_.halted - attempt_.began;
+  failed.unnoticed = attempt_.unnoticed;
+  failed.stopped = now_ - attempt_.halted;
   const RestartDecision decision = decide_restart(failed);
   if (decision.kind != RestartDecision::Kind::none) return repeat(std::move(failed), decision);
   if (!decision.why_not.empty()) ask(action::Tell{wording::no_restart(decision.why_not)});
@@ -66,6 +68,7 @@ void Supervisor::repeat(FailedAttempt failed, const RestartDecision& decision) {
   const bool restarts = decision.kind == RestartDecision::Kind::restart;
   ask(action::Restart{failed, Attempt(attempt_.number.value + 1)});
   ask(action::Tell{restarts ? wording::restart(failed, names_) : wording::new_port(failed)});
+  failed_at_ = attempt_.halted;
   earlier_.push_back(std::move(failed));
   advance(Step::failed);
 }
@@ -109,6 +112,7 @@ void Supervisor::wait_for_lost(NodeId node, Channel before, const std::string& w
   if (phase_ == Phase::plan) return advance(Step::relost);
   if (before == Channel::ready) ++nodes_opening_;
   returns_.wait_for(node, now_);
+  ledger_.turn(Spent::lost_nodes, now_);
   ask(action::Tell{wording::waiting_for({node_name(node)}, config_.return_limit)});
 }
 
@@ -138,6 +142,7 @@ void Supervisor::connect_again() {
       ask(action::GatherFacts{attempt_.number, node});
     }
   }
+  ledger_.turn(lost.empty() ? Spent::restarting : Spent::lost_nodes, now_);
   if (!lost.empty()) ask(action::Tell{wording::waiting_for(lost, config_.return_limit)});
   if (nodes_opening_ == 0) all_opened();
 }

@@ -1,4 +1,4 @@
-/* The floors and the stop-watch of tests/bench/launch and tests/bench/ssh.
+/* The floors and the stop-watch of tests/bench/launch, tests/bench/ssh and tests/bench/restart.
  *
  *   floor spawn N COMMAND...   posix_spawn N times, then wait for all: what any launcher has to do at least
  *   floor each HOST,... COMMAND...   COMMAND once for each host, at the same time, with its word {} replaced by the host
@@ -6,12 +6,16 @@
  *                              code. Nothing but posix_spawn and waitpid lies between the two clock reads.
  *   floor moment FILE COMMAND...   likewise, and before that the milliseconds until the moment that COMMAND has left in FILE
  *                              (nanoseconds of CLOCK_MONOTONIC); -1 when it has left none
+ *   floor restart N COMMAND... spawn N ranks; when the first has ended, terminate the others, and when all are gone, spawn N again
+ *   floor life FOLDER          one rank of the restart test. In its first life, rank 0 waits for the others, leaves the moment in
+ *                              FOLDER/died and exits with 1; the others wait for the end. In the second, each leaves FOLDER/again-RANK.
  *   floor rank FOLDER          one rank of the failure test: forks a grandchild, then waits; rank 3 exits with
  *                              7 when FOLDER/go, a FIFO, is opened for writing. Pids are written to FOLDER.
  */
 #define _GNU_SOURCE
 #include <errno.h>
 #include <fcntl.h>
+#include <signal.h>
 #include <spawn.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -133,12 +137,76 @@ static int be_rank(const char *folder) {
   for (;;) pause();
 }
 
+static void leave_moment(const char *folder, const char *name) {
+  char path[4096];
+  struct timespec now;
+  clock_gettime(CLOCK_MONOTONIC, &now);
+  snprintf(path, sizeof path, "%s/%s", folder, name);
+  FILE *file = fopen(path, "w");
+  if (!file) fail(path);
+  fprintf(file, "%lld\n", (long long)now.tv_sec * 1000000000LL + now.tv_nsec);
+  fclose(file);
+}
+
+static int be_life(const char *folder) {
+  char path[4096], name[64];
+  const char *life = getenv("TORCHELASTIC_RESTART_COUNT"), *count = getenv("WORLD_SIZE");
+  snprintf(name, sizeof name, "%s-%s", life && atoi(life) > 0 ? "again" : "up", rank_name());
+  leave_moment(folder, name);
+  if (*name == 'a') return 0;
+  if (strcmp(rank_name(), "0")) {
+    for (;;) pause();
+  }
+  for (int rank = 1; count && rank < atoi(count); rank++) {
+    snprintf(path, sizeof path, "%s/up-%d", folder, rank);
+    for (int tries = 0; access(path, F_OK) < 0; tries++) {
+      if (tries > 600000) fail(path);
+      usleep(100);
+    }
+  }
+  usleep(200000); /* the start is over everywhere */
+  leave_moment(folder, "died");
+  return 1;
+}
+
+static void spawn_ranks(int count, const char *life, char **command, pid_t *pids) {
+  char text[16];
+  setenv("TORCHELASTIC_RESTART_COUNT", life, 1);
+  snprintf(text, sizeof text, "%d", count);
+  setenv("WORLD_SIZE", text, 1);
+  for (int i = 0; i < count; i++) {
+    snprintf(text, sizeof text, "%d", i);
+    setenv("RANK", text, 1);
+    pids[i] = spawn(command, NULL, NULL);
+  }
+}
+
+static int restart_all(int count, char **command) {
+  pid_t *pids = calloc((size_t)count, sizeof *pids);
+  int status, bad = 0;
+  spawn_ranks(count, "0", command, pids);
+  pid_t first = wait(&status);
+  for (int i = 0; i < count; i++)
+    if (pids[i] != first) kill(pids[i], SIGTERM);
+  for (int i = 1; i < count; i++) wait(&status);
+  spawn_ranks(count, "1", command, pids);
+  for (int i = 0; i < count; i++) {
+    if (wait(&status) < 0) fail("wait");
+    bad |= status != 0;
+  }
+  free(pids);
+  return bad;
+}
+
 int main(int argc, char **argv) {
   if (argc >= 4 && !strcmp(argv[1], "spawn")) return spawn_all(atoi(argv[2]), argv + 3);
   if (argc >= 4 && !strcmp(argv[1], "each")) return spawn_each(argv[2], argv + 3);
   if (argc >= 3 && !strcmp(argv[1], "time")) return time_command(NULL, argv + 2);
   if (argc >= 4 && !strcmp(argv[1], "moment")) return time_command(argv[2], argv + 3);
+  if (argc >= 4 && !strcmp(argv[1], "restart")) return restart_all(atoi(argv[2]), argv + 3);
+  if (argc == 3 && !strcmp(argv[1], "life")) return be_life(argv[2]);
   if (argc == 3 && !strcmp(argv[1], "rank")) return be_rank(argv[2]);
-  fprintf(stderr, "usage: floor spawn N COMMAND... | each HOST,... COMMAND... | time COMMAND... | moment FILE COMMAND... | rank FOLDER\n");
+  fprintf(stderr, "usage: floor spawn N COMMAND... | each HOST,... COMMAND... | time COMMAND... | moment FILE COMMAND... | "
+          "restart N COMMAND... | life FOLDER | rank FOLDER\n");
   return 2;
 }

@@ -68,6 +68,25 @@ def a_failed_job_is_started_again_until_it_succeeds(box):
 
 
 @case
+def the_first_restart_is_immediate_and_the_time_is_accounted_for(box):
+    # Attempt 0 reaches step 6, attempt 1 resumes after step 4.
+    script = ("if [ $DLAUNCH_ATTEMPT = 0 ]; then for i in 1 2 3 4 5 6; do echo step $i; done; sleep 2; exit 3; fi; "
+              "echo step 5; sleep 2; echo step 7; sleep 2")
+    box.write("job.yaml", f"command: '{script}'\nrestart: {{max: 1}}\nmetrics: {{step: 'step (\\d+)'}}\nwatch: {{interval: 100ms}}\n")
+    run = box.run("run", code=0)
+    flat = " ".join(run.text.split())
+    expect_in("; restart 1 of 1 now", flat, "no wait")
+    expect(re.search(r"attempt 0: rank 0 exited with code 3 after .*; up again in \d+ ms, 2 steps redone", flat), run.text)
+    expect(re.search(r"dlaunch: time: \d\.\d s productive \(\d\d %\), \d\.\d s recomputed \(\d\d %\)", flat), run.text)
+    summary = box.json("summary.json")
+    ledger, failed = summary["ledger"], summary["earlier"][0]
+    expect(abs(sum(ledger.values()) - summary["elapsed_s"]) < 1e-6, f"the sum of {ledger} is not {summary['elapsed_s']}")
+    expect(ledger["productive_s"] > 1.0 and ledger["recomputed_s"] > 1.0, f"{ledger}")
+    expect_equal((failed["steps_lost"], failed["unnoticed_s"], failed["wait_s"]), (2, None, 0), "the failed attempt")
+    expect(0 <= failed["stopped_s"] <= failed["again_s"], f"again after the stop: {failed}")
+
+
+@case
 def the_last_attempts_code_is_the_runs(box):
     box.write("job.yaml", "command: exit $((10 + DLAUNCH_ATTEMPT))\nrestart: {max: 2, backoff: 0s..0s}\n")
     run = box.run("run", code=12)

@@ -173,6 +173,8 @@ class Reader {
     if (e.attempt == trace_.attempt && running_phase() && running_ > 0)
       decide(Decision::Kind::hang);
   }
+  void see(const event::Progress&) {}
+  void see(const event::Stall&) {}
   void see(const event::CancelSignal& e) { cancel(e.number); }
   void see(const event::FrontGone&) { cancel(0); }
   void see(const event::Deadline&) {}

@@ -25,6 +25,7 @@ Finding no_two_attempts_at_once(const Trace& t, const std::vector<Part>&) {
 Finding keeps_the_budget(const Trace& t, const std::vector<Part>&) {
   const RestartPolicy& policy = t.scenario.config.restart;
   int used = 0;
+  int waits = 0;  // since the last healthy attempt
   std::uint32_t ports = 0;
   for (const StepRecord& step : t.steps) {
     const auto* restart = find_action<action::Restart>(step);
@@ -39,7 +40,12 @@ Finding keeps_the_budget(const Trace& t, const std::vector<Part>&) {
     ports = 0;
     if (failed.ran >= policy.reset_after) used = 0;
     if (++used > policy.max) return which + ": over restart.max";
-    const Duration wait = std::min(policy.backoff_min * (1 << (used - 1)), policy.backoff_max);
+    if (failed.ran >= std::min<MonotonicTime>(RestartBudget::kHealthy, policy.reset_after))
+      waits = 0;
+    const Duration second = std::max<Duration>(2 * policy.backoff_min, std::chrono::seconds(1));
+    const Duration wait = waits == 0 ? policy.backoff_min
+                                     : std::min(second * (1 << (waits - 1)), policy.backoff_max);
+    ++waits;
     if (failed.wait != wait) return which + ": waits " + std::to_string(failed.wait.count());
   }
   return {};
@@ -161,6 +167,35 @@ Finding ends_when_cancelled(const Trace& t, const std::vector<Part>&) {
   return "it never ends";
 }
 
+/// Each moment belongs to one line, and the waits are those that can be seen from outside.
+Finding accounts_for_its_time(const Trace& t, const std::vector<Part>& parts) {
+  const RunReport& report = *parts.back().digest.report;
+  MonotonicTime sum{0};
+  for (const MonotonicTime spent : report.spent) {
+    if (spent.count() < 0) return "less than nothing";
+    sum += spent;
+  }
+  if (sum != report.elapsed) return "the sum is not the whole";
+  const auto of = [&](Spent line) { return report.spent[static_cast<std::size_t>(line)]; };
+  const MonotonicTime again =
+      of(Spent::lost_nodes) + of(Spent::restarting) + of(Spent::recomputed);
+  if (report.earlier.empty() && again.count() > 0) return "a restart without a failure";
+  MonotonicTime waited{0};
+  std::optional<MonotonicTime> since;
+  for (const StepRecord& step : t.steps) {
+    if (find_action<action::Restart>(step) != nullptr) since = step.now;
+    if (since && (begins_attempt(step) || step.done))
+      waited += step.now - *std::exchange(since, std::nullopt);
+    if (step.done) break;
+  }
+  if (of(Spent::back_off) != waited) return "another wait than that before restarts";
+  for (const FailedAttempt& failed : report.earlier) {
+    if (failed.again && *failed.again < failed.stopped + failed.wait)
+      return "ranks ran again before the wait was over";
+  }
+  return {};
+}
+
 constexpr std::array kRunInvariants = {
     RunInvariant{"every run ends, and whatever is cancelled twice ends as soon as it is killed",
                  ends_when_cancelled},
@@ -173,6 +208,7 @@ constexpr std::array kRunInvariants = {
                  waits_for_nodes_as_long_as_it_says},
     RunInvariant{"the next attempt begins when the wait is over", waits_as_long_as_it_says},
     RunInvariant{"what interrupts a wait ends the run at once", ends_a_wait_at_once},
+    RunInvariant{"the ledger sums up", accounts_for_its_time},
 };
 
 }  // namespace

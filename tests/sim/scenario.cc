@@ -75,7 +75,7 @@ RestartPolicy draw_policy(Dice& dice) {
   RestartPolicy policy;
   policy.max = static_cast<int>(dice.between(1, 4));
   policy.backoff_min = std::array<Duration, 3>{0ms, 10ms, 5s}[dice.between(0, 2)];
-  policy.backoff_max = policy.backoff_min * dice.between(1, 5);
+  policy.backoff_max = dice.chance(0.5) ? 5min : policy.backoff_min * dice.between(1, 5);
   policy.reset_after = std::array<Duration, 3>{1ms, 10s, 600s}[dice.between(0, 2)];
   if (dice.chance(0.1)) policy.on = {RestartCause::hang};
   if (dice.chance(0.1)) policy.on = {RestartCause::failure};
@@ -286,6 +286,12 @@ Scenario draw_scenario(std::uint64_t seed, std::uint32_t max_ranks) {
     }
   }
   if (dice.chance(mood.interrupted)) s.interruptions = draw_interruptions(dice, all_end_at);
+  while (dice.chance(0.7) && s.signs.size() < 20) {
+    Sign sign{dice.time(0ns, 2 * all_end_at), {}, {}};
+    if (dice.chance(0.3)) sign.silence = Duration(dice.between(0, 5'000));
+    if (dice.chance(0.5)) sign.step = dice.between(0, 50);
+    s.signs.push_back(sign);
+  }
   while (dice.chance(0.15) && s.hangs.size() < 3)
     s.hangs.push_back(dice.time(0ns, 2 * all_end_at));
   return s;

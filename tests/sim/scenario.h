@@ -72,6 +72,13 @@ struct Interruption {
   int signal = 0;  // 0: the front has ended
 };
 
+/// What the launcher notices of the ranks of the attempt that runs then.
+struct Sign {
+  MonotonicTime at{};
+  std::optional<Duration> silence;    // a stall; else progress
+  std::optional<std::uint64_t> step;  // of progress
+};
+
 struct Scenario {
   std::uint64_t seed = 0;
   SupervisorConfig config;
@@ -82,6 +89,7 @@ struct Scenario {
   std::optional<MpirunFate> mpirun;
   std::vector<NodeFate> nodes;
   std::vector<Interruption> interruptions;
+  std::vector<Sign> signs;
   std::vector<MonotonicTime> hangs;  // no progress for timeouts.hang, as the launcher reports it
   bool plan_fails = false;
   MonotonicTime launcher_lag{};  // maximum lateness for a deadline

@@ -80,6 +80,12 @@ class Cluster {
         signal == 0 ? tell(event::FrontGone{}) : tell(event::CancelSignal{signal});
       });
     }
+    for (const Sign& sign : scenario_.signs) {
+      schedule(sign.at, [this, sign] {
+        sign.silence ? tell(event::Stall{attempt_, *sign.silence})
+                     : tell(event::Progress{attempt_, sign.step});
+      });
+    }
     for (const MonotonicTime at : scenario_.hangs)
       schedule(at, [this] { tell(event::Hang{attempt_, 60s, "no progress"}); });
     for (std::uint32_t n = 0; n < scenario_.nodes.size(); ++n) {

@@ -231,6 +231,12 @@ void RunEngine::on(NodeId node, wire::MpirunEnded& ended) {
   push(std::move(event));
 }
 
+void RunEngine::on(NodeId node, wire::OutputData& data) {
+  const bool is_new = plan_ && data.attempt == plan_->attempt;
+  if (is_new && !std::exchange(has_output_, true)) push(event::Progress{data.attempt});
+  output_.on(node, data);
+}
+
 /// An agent speaks for its own ranks only, whatever it sends.
 void RunEngine::push_of_rank(NodeId node, Event event) {
   const auto rank = rank_of(event);
@@ -311,6 +317,7 @@ void RunEngine::prepared(Prepared outcome) {
 
 void RunEngine::begin_attempt(LaunchPlan plan) {
   plan_ = std::move(plan);
+  has_output_ = false;
   mpi_.begin(*plan_);
   output_.begin(*plan_);
   if (plan_->attempt.value == 0) {  // a restart has its own line

@@ -61,7 +61,7 @@ class RunEngine : public Engine {
   void on(NodeId node, wire::PortTaken& taken);
   void on(NodeId node, wire::AttemptEnded& ended);
   void on(NodeId node, wire::MpirunEnded& ended);
-  void on(NodeId node, wire::OutputData& data) { output_.on(node, data); }
+  void on(NodeId node, wire::OutputData& data);
   void on(NodeId node, wire::OutputEnd& end) { output_.on(node, end); }
   void on(NodeId node, wire::FetchedOutput& fetched) { output_.on(node, fetched); }
   void on(NodeId, wire::StdinTaken& taken) { front_.on(taken); }
@@ -136,7 +136,8 @@ class RunEngine : public Engine {
   bool finishing_ = false;             // the supervisor is done and gets no more events
   std::optional<LaunchPlan> planned_;  // until the supervisor starts its ranks
   std::optional<LaunchPlan> plan_;
-  bool started_ = false;  // the ranks of plan_ were told to start
+  bool started_ = false;     // the ranks of plan_ were told to start
+  bool has_output_ = false;  // they have printed
 };
 
 }  // namespace dlaunch

@@ -373,7 +373,7 @@ void Session::lose(std::string what, Fate ranks) {
   // A peer that is alive but sends malformed frames is disconnected; agents clean up when their
   // channel ends.
   listener_.on_news(
-      event::NodeLost{node_, std::move(what), heard_at_wall_, left, ranks == Fate::ended});
+      event::NodeLost{node_, std::move(what), heard_at_wall_, left, ranks == Fate::ended, silence_});
 }
 
 }  // namespace dlaunch

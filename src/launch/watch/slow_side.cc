@@ -44,11 +44,11 @@ void SlowSide::note(const RankPulse& rank) {
   const bool has_printed = std::exchange(output_[rank.rank], rank.output) != rank.output;
   if (rank.heartbeats > 0) ranks_.count(rank.rank, Counter::heartbeats, rank.heartbeats);
   for (const MetricPulse& one : rank.metrics) {
-    const double value = std::strtod(one.value.c_str(), nullptr);
-    if (one.metric == step_time_ && has_printed) ranks_.time(rank.rank, value);
-    const bool is_count = value >= 0 && value < 1e15;
-    if (one.metric == step_ && rank.heartbeats == 0 && is_count)
-      ranks_.count(rank.rank, Counter::step, static_cast<std::uint64_t>(value));
+    if (one.metric == step_time_ && has_printed)
+      ranks_.time(rank.rank, std::strtod(one.value.c_str(), nullptr));
+    const auto step = count_of(one);
+    if (one.metric == step_ && rank.heartbeats == 0 && step)
+      ranks_.count(rank.rank, Counter::step, *step);
   }
 }
 

@@ -1,6 +1,7 @@
 #include "launch/watch/stall_side.h"
 
 #include <chrono>
+#include <cstdlib>
 #include <iterator>
 #include <utility>
 
@@ -15,6 +16,12 @@ std::optional<std::uint32_t> metric_index(const JobSpec& spec, const std::string
   const auto found = spec.metrics.find(name);
   if (found == spec.metrics.end()) return std::nullopt;
   return static_cast<std::uint32_t>(std::distance(spec.metrics.begin(), found));
+}
+
+std::optional<std::uint64_t> count_of(const MetricPulse& metric) {
+  const double value = std::strtod(metric.value.c_str(), nullptr);
+  if (!(value >= 0 && value < 1e15)) return std::nullopt;
+  return static_cast<std::uint64_t>(value);
 }
 
 StallSide::StallSide(EventLoop& loop, const RunOptions& options, StackRounds& rounds,
@@ -39,6 +46,8 @@ void StallSide::begin(const LaunchPlan& plan) {
   for (const RankPlan& rank : plan.ranks) node_of_rank.push_back(plan.node_of(rank.rank));
   watch_.begin(node_of_rank, monotonic_now());
   is_watching_ = true;
+  has_progress_ = false;
+  step_.reset();
   tick();
 }
 
@@ -53,7 +62,23 @@ void StallSide::end() {
 void StallSide::on(NodeId node, const wire::Pulse& pulse) {
   if (!is_watching_ || pulse.attempt != attempt_) return;
   watch_.pulse(node, pulse.ranks, monotonic_now());
+  tell_progress(pulse);
   check();
+}
+
+void StallSide::tell_progress(const wire::Pulse& pulse) {
+  bool is_news = false;
+  for (const RankPulse& rank : pulse.ranks) {
+    if (rank.output > 0 || rank.heartbeats > 0)
+      is_news = !std::exchange(has_progress_, true) || is_news;
+    for (const MetricPulse& one : rank.metrics) {
+      const std::optional<std::uint64_t> step = count_of(one);
+      if (one.metric != limits_.step_metric || !step || (step_ && *step <= *step_)) continue;
+      step_ = step;
+      is_news = true;
+    }
+  }
+  if (is_news) push_(event::Progress{attempt_, step_});
 }
 
 void StallSide::unheard(NodeId node, Duration silence) {
@@ -107,6 +132,7 @@ void StallSide::judge_both(const StacksReply& second) {
   const auto silence = std::chrono::floor<Duration>(watch_.silence());
   StallSeen seen{attempt_, wall_now(), silence, judge(first_, second, silence)};
   const bool is_hang = seen.verdict.kind == Verdict::Kind::hang;
+  if (seen.verdict.kind != Verdict::Kind::working) push_(event::Stall{attempt_, silence});
   if (watch_.looked(is_hang, monotonic_now())) tell_verdict(std::move(seen), second);
   first_ = {};
   check();
@@ -132,6 +158,7 @@ void StallSide::keep(const StacksReply& reply, WallTime at) {
 
 /// Ranks that were working all the time are no news.
 void StallSide::tell_resumed() {
+  push_(event::Progress{attempt_, step_});
   const StallSeen* const last = lasting_stall(seen_, attempt_);
   if (last == nullptr) return;
   if (last->verdict.kind != Verdict::Kind::working) screen_.note("the job makes progress again");

@@ -1,10 +1,12 @@
 // Notices that the job makes no progress (supervise/stall), looks where its ranks stand, twice,
 // and tells what that means (report/verdict): on the console, in events.jsonl, and with both
 // snapshots in stacks/ of the run folder. It decides nothing about the run: that the job was silent
-// for timeouts.hang is an event for the supervisor.
+// for timeouts.hang is an event for the supervisor, and so are progress and stalls, for the account
+// of the run's time.
 #pragma once
 
 #include <chrono>
+#include <cstdint>
 #include <functional>
 #include <optional>
 #include <vector>
@@ -25,6 +27,9 @@ namespace dlaunch {
 /// The index that MetricPulse::metric has for it; nullopt: the job has no such metric.
 [[nodiscard]] std::optional<std::uint32_t> metric_index(const JobSpec& spec,
                                                         const std::string& name);
+
+/// Its value as a number of steps; nullopt: it cannot be one.
+[[nodiscard]] std::optional<std::uint64_t> count_of(const MetricPulse& metric);
 
 /// Lives on the engine's one thread.
 class StallSide {
@@ -57,6 +62,7 @@ class StallSide {
   void tell_verdict(StallSeen seen, const StacksReply& second);
   void keep(const StacksReply& reply, WallTime at);
   void tell_resumed();
+  void tell_progress(const wire::Pulse& pulse);
 
   const RunOptions& options_;
   StackRounds& rounds_;
@@ -70,6 +76,8 @@ class StallSide {
   Timer between_;
   Attempt attempt_;
   bool is_watching_ = false;
+  bool has_progress_ = false;          // in this attempt, as far as told to the supervisor
+  std::optional<std::uint64_t> step_;  // likewise
   std::uint32_t round_ = 0;
   StacksReply first_;
   WallTime first_at_;

@@ -43,6 +43,28 @@ TEST_F(FailureWordsTest, Failure) {
             "  logs    dlaunch logs --rank 5           runs/20261120-210142-k3f/attempt-0/\n");
 }
 
+TEST_F(FailureWordsTest, FromTheFirstRestartOnTheTimeIsAccountedFor) {
+  const auto spend = [&](Spent line, seconds time) {
+    report_.spent[static_cast<std::size_t>(line)] = time;
+  };
+  EXPECT_THAT(text(), testing::Not(HasSubstr("  time ")));
+  FailedAttempt failed;
+  failed.outcome = report_.outcome;
+  failed.ran = seconds(600);
+  failed.again = milliseconds(340);
+  failed.steps_lost = 20;
+  report_.earlier = {failed};
+  report_.attempt = Attempt(1);
+  report_.elapsed = seconds(1000);
+  spend(Spent::connect, seconds(3));
+  spend(Spent::recomputed, seconds(47));
+  spend(Spent::productive, seconds(948));
+  spend(Spent::stopping, seconds(2));
+  EXPECT_THAT(text(), HasSubstr("10 min 00 s; up again in 340 ms, 20 steps\n          redone\n"
+                                "  time    15 min 48 s productive (95 %), 47.0 s recomputed (5 "
+                                "%), 5.0 s other\n"));
+}
+
 TEST_F(FailureWordsTest, WhoseModuleWasNotFound) {
   evidence_.exception = "ModuleNotFoundError: No module named 'numpy'";
   EXPECT_THAT(text(), HasSubstr("  why     the Python of the rank does not have the module; "));

@@ -120,7 +120,11 @@ TEST(SummaryJson, TellsFailedAttempts) {
   failed.outcome.port = TakenPort{20001, "pid 7 (nc, user eve)"};
   failed.ran = milliseconds(1500);
   failed.wait = milliseconds(5000);
+  failed.stopped = milliseconds(250);
+  failed.again = milliseconds(5500);
+  failed.steps_lost = 20;
   report.earlier = {failed};
+  report.spent[static_cast<std::size_t>(Spent::back_off)] = milliseconds(5000);
   const json seen = json::parse(summary_json(SummaryInput{nullptr, report, "", {}}));
   EXPECT_EQ(seen.at("attempt"), 1);
   EXPECT_EQ(seen.at("earlier"), json::array({{{"attempt", 0},
@@ -129,10 +133,16 @@ TEST(SummaryJson, TellsFailedAttempts) {
                                               {"origin", "rank"},
                                               {"first", 0},
                                               {"ran_s", 1.5},
+                                              {"unnoticed_s", nullptr},
+                                              {"stopped_s", 0.25},
+                                              {"again_s", 5.5},
+                                              {"steps_lost", 20},
                                               {"wait_s", 5.0},
                                               {"port", 20001},
                                               {"port_holder", "pid 7 (nc, user eve)"},
                                               {"lost_nodes", json::array()}}}));
+  EXPECT_EQ(seen.at("ledger").size(), kSpentLines);
+  EXPECT_EQ(seen.at("ledger").at("back_off_s"), 5.0);
   EXPECT_EQ(seen.at("port"), nullptr);
 }
 

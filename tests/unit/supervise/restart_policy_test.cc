@@ -55,9 +55,30 @@ TEST(RestartBudget, CountsUpToMax) {
   EXPECT_EQ(last.why_not, "restart.max of 2 is used up");
 }
 
-// The defaults of the job file: 5s..5m.
-TEST(RestartBudget, TheWaitDoublesUpToItsMaximum) {
+// The defaults of the job file: 0s..5m.
+TEST(RestartBudget, TheFirstRestartIsImmediateAndQuickRepetitionsWait) {
   RestartBudget budget(policy(20), 0);
+  std::vector<Duration> waits;
+  for (int i = 0; i < 5; ++i) waits.push_back(budget.after(failed(1)).wait);
+  waits.push_back(budget.after(failed(1, minutes(1))).wait);
+  waits.push_back(budget.after(failed(1)).wait);
+  EXPECT_EQ(waits, (std::vector<Duration>{seconds(0), seconds(1), seconds(2), seconds(4),
+                                          seconds(8), seconds(0), seconds(1)}));
+}
+
+TEST(RestartBudget, AHealthyAttemptCanBeShort) {
+  RestartPolicy p = policy(9);
+  p.reset_after = seconds(10);
+  RestartBudget budget(p, 0);
+  (void)budget.after(failed(1));
+  EXPECT_EQ(budget.after(failed(1, seconds(9))).wait, seconds(1));
+  EXPECT_EQ(budget.after(failed(1, seconds(10))).wait, seconds(0));
+}
+
+TEST(RestartBudget, TheWaitDoublesUpToItsMaximum) {
+  RestartPolicy p = policy(20);
+  p.backoff_min = seconds(5);
+  RestartBudget budget(p, 0);
   std::vector<Duration> waits;
   for (int i = 0; i < 9; ++i) waits.push_back(budget.after(failed(1)).wait);
   EXPECT_EQ(waits,
@@ -67,7 +88,7 @@ TEST(RestartBudget, TheWaitDoublesUpToItsMaximum) {
 
 TEST(RestartBudget, AWaitOfNothingStaysNothing) {
   RestartPolicy p = policy(1'000'000);
-  p.backoff_min = Duration(0);
+  p.backoff_max = Duration(0);
   RestartBudget budget(p, 0);
   for (int i = 0; i < 100; ++i) EXPECT_EQ(budget.after(failed(1)).wait, Duration(0));
 }
@@ -87,7 +108,9 @@ TEST(RestartBudget, TheLongestWaitDoesNotOverflow) {
 }
 
 TEST(RestartBudget, HealthyRunningGivesAllBackAndTheWaitBeginsAgain) {
-  RestartBudget budget(policy(2), 0);
+  RestartPolicy p = policy(2);
+  p.backoff_min = seconds(5);
+  RestartBudget budget(p, 0);
   (void)budget.after(failed(1));
   (void)budget.after(failed(1, minutes(9)));
   EXPECT_EQ(budget.after(failed(1, minutes(9))).kind, Kind::none);

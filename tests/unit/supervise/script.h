@@ -176,6 +176,7 @@ inline SupervisorConfig config(std::uint32_t nodes) {
   c.stop_signal = SIGTERM;
   c.stop_grace = seconds(30);
   c.connect_limit = seconds(30);
+  c.restart.backoff_min = seconds(5);
   return c;
 }
 

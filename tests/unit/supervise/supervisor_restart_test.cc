@@ -42,6 +42,39 @@ TEST(SupervisorRestart, AnotherAttemptAfterTheWaitWithFreshFacts) {
   EXPECT_EQ(failed.end->status, code(7));
   EXPECT_EQ(failed.ran, seconds(12));
   EXPECT_EQ(failed.wait, seconds(5));
+  EXPECT_EQ(failed.unnoticed, std::nullopt);
+  EXPECT_EQ(failed.stopped, seconds(1));
+  EXPECT_EQ(failed.again, seconds(6));
+}
+
+TEST(SupervisorRestart, TheFirstRestartWaitsForNothingAndTheTimeIsAccountedFor) {
+  SupervisorConfig settings = restarting(1, 1);
+  settings.restart.backoff_min = seconds(0);
+  Script run(settings, {0});
+  (void)run.at(seconds(2)).on(event::Progress{Attempt(0), 5});
+  (void)run.at(seconds(10)).exited(0, code(7));
+  EXPECT_EQ(run.at(seconds(12)).empty(0),
+            "attempt 1 follows; tell \"rank 0 exited with code 7 after 10.0 s; restart 1 of 1 "
+            "now\"; gather 0 for 1");
+  EXPECT_EQ(run.at(seconds(13)).attempt(1).ready(0), "plan 1");
+  EXPECT_EQ(run.plan({0}), "start 0");
+  (void)run.at(seconds(14)).rank_started(0);
+  (void)run.at(seconds(15)).on(event::Progress{Attempt(1), 4});
+  (void)run.at(seconds(20)).on(event::Stall{Attempt(1), milliseconds(3000)});
+  (void)run.at(seconds(21)).on(event::Progress{Attempt(1), 6});
+  (void)run.at(seconds(30)).exited(0, code(0));
+  (void)run.empty(0);
+  const auto spent = [&](Spent line) {
+    return run.report().spent[static_cast<std::size_t>(line)];
+  };
+  EXPECT_EQ(spent(Spent::productive), seconds(8 + 9));
+  EXPECT_EQ(spent(Spent::stopping), seconds(2));
+  EXPECT_EQ(spent(Spent::restarting), seconds(2));
+  EXPECT_EQ(spent(Spent::first_output), seconds(2 + 1));
+  EXPECT_EQ(spent(Spent::recomputed), seconds(2));
+  EXPECT_EQ(spent(Spent::stalled), seconds(4));
+  EXPECT_EQ(run.report().earlier[0].steps_lost, 2u);
+  EXPECT_EQ(run.report().earlier[0].again, seconds(4));
 }
 
 TEST(SupervisorRestart, TheLastAttemptsFirstFailureIsTheResult) {

@@ -69,7 +69,8 @@ TEST_F(StallSideTest, ASilenceIsLookedIntoTwiceAndTold) {
   for (const auto& entry : std::filesystem::directory_iterator(store_.folder().path() + "/stacks"))
     kept += entry.path().extension() == ".json" ? 1 : 0;
   EXPECT_EQ(kept, 2);
-  EXPECT_TRUE(pushed_.empty());
+  ASSERT_EQ(pushed_.size(), 1U);
+  EXPECT_TRUE(std::holds_alternative<event::Stall>(pushed_.front()));
 }
 
 TEST_F(StallSideTest, NothingIsToldOfAJobThatHasMovedMeanwhile) {
@@ -88,8 +89,11 @@ TEST_F(StallSideTest, ProgressAfterwardsIsTold) {
   ASSERT_TRUE(wait_for([&] { return !side_->seen().empty(); }));
   (void)shown();
   pass(20ms);
+  pushed_.clear();
   print(3, 10);
   EXPECT_EQ(shown(), "dlaunch: note: the job makes progress again\n");
+  ASSERT_FALSE(pushed_.empty());
+  EXPECT_TRUE(std::holds_alternative<event::Progress>(pushed_.back()));
   EXPECT_TRUE(side_->seen().front().has_resumed);
 }
 
@@ -100,11 +104,33 @@ TEST_F(StallSideTest, AfterItsLimitAJobIsGivenUpWithItsStacks) {
   answer(1);
   EXPECT_TRUE(pushed_.empty());
   answer(2);
-  ASSERT_TRUE(wait_for([&] { return !pushed_.empty(); }));
-  const auto* hang = std::get_if<event::Hang>(&pushed_.front());
+  ASSERT_TRUE(wait_for([&] { return pushed_.size() > 1; }));
+  EXPECT_TRUE(std::holds_alternative<event::Stall>(pushed_.front()));
+  const auto* hang = std::get_if<event::Hang>(&pushed_.back());
   ASSERT_NE(hang, nullptr);
   EXPECT_EQ(hang->what, "no rank made progress for 50 ms (timeouts.hang)");
   EXPECT_EQ(side_->seen().size(), 1U);
+}
+
+TEST_F(StallSideTest, TheFirstOutputAndLargerStepsAreProgress) {
+  options_.spec.metrics["step"] = {};
+  start();
+  const auto pulse = [&](std::uint32_t rank, const char* step) {
+    wire::Pulse one{plan_.attempt, WallTime(), {}, {}};
+    one.ranks.emplace_back().rank = Rank(rank);
+    one.ranks.back().output = 10;
+    if (*step != 0) one.ranks.back().metrics = {{0, step}};
+    side_->on(node(rank / 2), one);
+  };
+  pulse(0, "");
+  pulse(1, "");
+  pulse(1, "7");
+  pulse(0, "6");
+  pulse(0, "nan");
+  pulse(0, "8");
+  std::vector<std::optional<std::uint64_t>> steps;
+  for (const Event& event : pushed_) steps.push_back(std::get<event::Progress>(event).step);
+  EXPECT_EQ(steps, (std::vector<std::optional<std::uint64_t>>{std::nullopt, 7, 8}));
 }
 
 TEST_F(StallSideTest, ALostNodeDoesNotHoldUpTheEnd) {
